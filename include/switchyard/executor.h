@@ -1,0 +1,54 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_EXECUTOR_H_
+#define SWITCHYARD_EXECUTOR_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "switchyard/status.h"
+
+namespace switchyard {
+
+// The only way this library uses threads. Derive from it to lend the library
+// your engine's own pool; results do not depend on which executor runs them.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  // How many threads may run bodies at the same time, at least 1. A hint for
+  // choosing block counts: it never changes results.
+  virtual size_t Concurrency() const noexcept = 0;
+
+  // Calls body(context, begin, end) for ranges that together cover [0, count),
+  // each index exactly once, and returns when all are done. Ranges may be
+  // split, merged, reordered and run on any thread, the caller's included.
+  //
+  // `grain` >= 1 is how many indices make about 30 us of serial work on one
+  // AVX2 core: less than that is not worth waking a thread for. Run the whole
+  // of it on the calling thread when count <= grain, unless your pool forks
+  // and joins faster than that.
+  //
+  // A body neither throws nor calls ParallelFor. May be called from several
+  // threads at once. An error (no memory for tasks, ...) is returned, and the
+  // library hands it to its own caller.
+  virtual Status ParallelFor(size_t count, size_t grain,
+                             void (*body)(void* context, size_t begin,
+                                          size_t end),
+                             void* context) noexcept = 0;
+};
+
+// Runs everything on the calling thread. Shared, stateless, never destroyed.
+Executor& SerialExecutor() noexcept;
+
+// A pool on oneTBB, in a task arena of its own with `max_concurrency` threads
+// counting the caller (-1: as many as TBB finds cores). Work of one grain or
+// less stays on the calling thread. Nullptr if max_concurrency is 0 or below
+// -1, if memory is out, or if the library was built with SWITCHYARD_TBB=OFF.
+// A caller that waits takes part but never picks up unrelated TBB tasks.
+std::unique_ptr<Executor> MakeTbbExecutor(int max_concurrency = -1) noexcept;
+
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_EXECUTOR_H_

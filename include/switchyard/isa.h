@@ -1,0 +1,47 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Which instruction sets this library was compiled for, which of them this CPU
+// can run, and which one is in use. An engine needs none of this: the best one
+// is picked on first use. Programs, tests and benchmarks do.
+
+#ifndef SWITCHYARD_ISA_H_
+#define SWITCHYARD_ISA_H_
+
+#include "switchyard/status.h"
+#include "switchyard/views.h"
+
+namespace switchyard {
+
+struct Isa {
+  const char* name;  // Highway's: "AVX3_DL", "AVX2", "SSE4", "NEON", "SCALAR"
+  // Has a fused multiply-add. All ISAs that do give the same bits for the same
+  // input; the others agree in expert ids and, within the bounds each function
+  // states, in values.
+  bool fma;
+};
+
+// Best first. The lists never change while the process runs.
+Span<const Isa> CompiledIsas() noexcept;
+Span<const Isa> RunnableIsas() noexcept;  // compiled, and this CPU has it
+
+// What the next call uses: the first runnable ISA that the cap allows.
+const Isa& ActiveIsa() noexcept;
+
+// What the most recent kernel call of the process really ran, recorded by the
+// code compiled for that ISA itself; nullptr before the first one.
+const Isa* LastIsa() noexcept;
+
+// Uses no ISA better than the one named (case-sensitive); nullptr lifts the
+// cap. kInvalidArgument, and no change, if this library is not compiled for it
+// or this CPU cannot run it: RunnableIsas() has the choices.
+//
+// Meant to be called once, before the first kernel. Later calls are safe from
+// any thread, but a kernel already running may finish with either ISA. Only
+// this library is affected: Highway's process-wide target choice, which other
+// users of Highway in the process share, is read and never written.
+Status CapIsa(const char* name) noexcept;
+
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_ISA_H_

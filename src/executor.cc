@@ -1,0 +1,32 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/executor.h"
+
+#include <new>
+
+namespace switchyard {
+namespace {
+
+class Serial final : public Executor {
+ public:
+  size_t Concurrency() const noexcept override { return 1; }
+  Status ParallelFor(size_t count, size_t /*grain*/,
+                     void (*body)(void*, size_t, size_t),
+                     void* context) noexcept override {
+    if (count != 0) body(context, 0, count);
+    return Status();
+  }
+};
+
+}  // namespace
+
+Executor& SerialExecutor() noexcept {
+  // In static storage and never destroyed: usable from other statics'
+  // destructors.
+  alignas(Serial) static unsigned char storage[sizeof(Serial)];
+  static Executor* const serial = new (storage) Serial;
+  return *serial;
+}
+
+}  // namespace switchyard

@@ -1,0 +1,50 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// From checked arguments to row ranges on an executor.
+
+#ifndef SWITCHYARD_SRC_SCHEDULE_H_
+#define SWITCHYARD_SRC_SCHEDULE_H_
+
+#include <cstddef>
+
+#include "src/simd/fp_env.h"
+#include "switchyard/executor.h"
+#include "switchyard/status.h"
+
+namespace switchyard {
+namespace internal {
+
+// Work below this stays on one thread: a warm TBB worker pays for itself from
+// about 17 us of serial work, and not always.
+constexpr double kGrainNs = 30000.0;
+
+// Runs rows(args, begin, end) over [0, count) in the default floating-point
+// environment. `row_ns` is what one row takes on one AVX2 core, to within 2x.
+template <class Args>
+Status RunRows(Executor& executor, size_t count, double row_ns,
+               void (*rows)(const Args&, size_t, size_t), const Args& args) {
+  struct Context {
+    void (*rows)(const Args&, size_t, size_t);
+    const Args* args;
+  };
+  Context context = {rows, &args};
+  const double grain = row_ns > 0.0 ? kGrainNs / row_ns : kGrainNs;
+  return executor.ParallelFor(
+      count,
+      grain < 1.0
+          ? 1
+          : (grain < static_cast<double>(count) ? static_cast<size_t>(grain)
+                                                : count),
+      [](void* opaque, size_t begin, size_t end) {
+        const simd::DefaultFpEnv fp_env;
+        const Context& c = *static_cast<const Context*>(opaque);
+        c.rows(*c.args, begin, end);
+      },
+      &context);
+}
+
+}  // namespace internal
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_SRC_SCHEDULE_H_

@@ -1,0 +1,76 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The floating-point environment of the kernels: round to nearest, denormals
+// honoured, exceptions masked, whatever the calling thread or a pool's worker
+// has set. Reading costs a few cycles; it is written only if it differs.
+
+#ifndef SWITCHYARD_SRC_SIMD_FP_ENV_H_
+#define SWITCHYARD_SRC_SIMD_FP_ENV_H_
+
+#ifdef __FAST_MATH__
+#error "Switchyard fixes its evaluation order: do not compile with -ffast-math"
+#endif
+
+#include <cstdint>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <xmmintrin.h>
+#elif !defined(__aarch64__)
+#include <cfenv>
+#endif
+
+namespace switchyard {
+namespace simd {
+
+// For the lifetime of the object, the default environment on this thread.
+class DefaultFpEnv {
+ public:
+#if defined(__x86_64__) || defined(__i386__)
+  DefaultFpEnv() noexcept : saved_(_mm_getcsr()) {
+    if (Differs()) _mm_setcsr(kDefault);
+  }
+  ~DefaultFpEnv() {
+    if (Differs()) _mm_setcsr(saved_);
+  }
+
+ private:
+  // MXCSR without its six sticky exception flags.
+  static constexpr uint32_t kDefault = 0x1F80;
+  bool Differs() const { return (saved_ & 0xFFC0u) != kDefault; }
+  const uint32_t saved_;
+#elif defined(__aarch64__)
+  DefaultFpEnv() noexcept {
+    asm volatile("mrs %0, fpcr" : "=r"(saved_));
+    if (saved_ != 0) Write(0);
+  }
+  ~DefaultFpEnv() {
+    if (saved_ != 0) Write(saved_);
+  }
+
+ private:
+  static void Write(uint64_t fpcr) {
+    asm volatile("msr fpcr, %0" : : "r"(fpcr) : "memory");
+  }
+  uint64_t saved_;
+#else
+  // Elsewhere the C library's view: no flush-to-zero modes that it knows of.
+  DefaultFpEnv() noexcept {
+    std::fegetenv(&saved_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFpEnv() { std::fesetenv(&saved_); }
+
+ private:
+  std::fenv_t saved_;
+#endif
+
+ public:
+  DefaultFpEnv(const DefaultFpEnv&) = delete;
+  DefaultFpEnv& operator=(const DefaultFpEnv&) = delete;
+};
+
+}  // namespace simd
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_SRC_SIMD_FP_ENV_H_

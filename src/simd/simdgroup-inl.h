@@ -1,0 +1,127 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Sums in one order on every ISA: 32 virtual lanes (a Metal simdgroup, the
+// width the seed kernels were written for), element i in lane i mod 32, folded
+// 16, 8, 4, 2, 1. Changing this changes results: it is part of the contract.
+
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_SIMDGROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_SIMDGROUP_INL_H_
+#undef SWITCHYARD_SRC_SIMD_SIMDGROUP_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_SIMDGROUP_INL_H_
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard {
+namespace simd {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr size_t kSimdgroup = 32;
+
+// Vectors of at most 32 lanes: a divisor of the simdgroup.
+using SimdgroupTag = hn::CappedTag<float, kSimdgroup>;
+
+HWY_INLINE float FoldLanes(float* HWY_RESTRICT lanes) {
+  for (size_t half = kSimdgroup / 2; half != 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+// Sum over elements [0, n) of what `body` adds to the accumulators it is
+// handed. `body` is called in ascending order as
+//   body.Four(d, i, a, b, c, e): the vectors at i, i + N, i + 2N, i + 3N add
+//       to a, b, c and e, in this order (they may be the same variables), or
+//   body.One(d, i, count, a): the first count <= N elements from i; the other
+//       lanes of `a` must stay as they are, or get + 0.
+// The accumulators stay in registers: through memory, the store-to-load chain
+// of ten cycles a block would be longer than the work of two 512-bit loads.
+template <class Body>
+HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
+  const SimdgroupTag d;
+  const size_t N = hn::Lanes(d);
+  HWY_ALIGN float lanes[kSimdgroup] = {};
+  size_t i = 0;
+#if HWY_TARGET == HWY_SCALAR
+  for (; i < n; ++i) {
+    auto a = hn::Load(d, lanes + i % kSimdgroup);
+    body.One(d, i, N, a);
+    hn::Store(a, d, lanes + i % kSimdgroup);
+  }
+#else
+  // Only the first 32 / N are used; the comparisons of N are constant but on
+  // SVE.
+  auto a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
+  auto a4 = a0, a5 = a0, a6 = a0, a7 = a0;
+  const size_t step = HWY_MAX(kSimdgroup, 4 * N);
+  for (; i + step <= n; i += step) {
+    if (N >= 32) {
+      body.Four(d, i, a0, a0, a0, a0);
+    } else if (N == 16) {
+      body.Four(d, i, a0, a1, a0, a1);
+    } else if (N == 8) {
+      body.Four(d, i, a0, a1, a2, a3);
+    } else {
+      body.Four(d, i, a0, a1, a2, a3);
+      body.Four(d, i + 4 * N, a4, a5, a6, a7);
+    }
+  }
+  while (i < n) {
+    const size_t count = HWY_MIN(N, n - i);
+    switch (i % kSimdgroup / N) {
+      case 0:
+        body.One(d, i, count, a0);
+        break;
+      case 1:
+        body.One(d, i, count, a1);
+        break;
+      case 2:
+        body.One(d, i, count, a2);
+        break;
+      case 3:
+        body.One(d, i, count, a3);
+        break;
+      case 4:
+        body.One(d, i, count, a4);
+        break;
+      case 5:
+        body.One(d, i, count, a5);
+        break;
+      case 6:
+        body.One(d, i, count, a6);
+        break;
+      default:
+        body.One(d, i, count, a7);
+    }
+    i += count;
+  }
+  hn::Store(a0, d, lanes);
+  if (N < 32) hn::Store(a1, d, lanes + N);
+  if (N < 16) {
+    hn::Store(a2, d, lanes + 2 * N);
+    hn::Store(a3, d, lanes + 3 * N);
+  }
+  if (N < 8) {
+    hn::Store(a4, d, lanes + 4 * N);
+    hn::Store(a5, d, lanes + 5 * N);
+    hn::Store(a6, d, lanes + 6 * N);
+    hn::Store(a7, d, lanes + 7 * N);
+  }
+#endif
+  return FoldLanes(lanes);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace simd
+}  // namespace switchyard
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_SIMDGROUP_INL_H_

@@ -1,0 +1,155 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// isa.h is implemented here: the lists come from what this file was compiled
+// for, and every kernel file is compiled with the same flags.
+
+#include "src/simd/targets.h"
+
+#include <cstddef>
+#include <cstring>
+
+#include "switchyard/isa.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/simd/targets.cc"
+#include "hwy/foreach_target.h"
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard {
+namespace simd {
+namespace HWY_NAMESPACE {
+
+bool HasFma() { return HWY_NATIVE_FMA != 0; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace simd
+}  // namespace switchyard
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace switchyard {
+namespace simd {
+
+std::atomic<int64_t> g_last_target{0};
+
+namespace {
+
+HWY_EXPORT(HasFma);
+
+constexpr size_t kMaxTargets = 64;
+
+// Targets of a bit set, best first: Highway gives better ones lower bits.
+struct IsaList {
+  Isa isas[kMaxTargets] = {};
+  int64_t bits[kMaxTargets] = {};
+  size_t size = 0;
+
+  explicit IsaList(int64_t targets) {
+    for (; targets != 0; targets &= targets - 1) {
+      const int64_t bit = targets & -targets;
+      hwy::ChosenTarget only;
+      only.Update(bit);
+#if HWY_IDE || ((HWY_TARGETS & (HWY_TARGETS - 1)) == 0)
+      const bool fma = HWY_STATIC_DISPATCH(HasFma)();
+#else
+      const bool fma = HWY_DISPATCH_TABLE(HasFma)[only.GetIndex()]();
+#endif
+      isas[size] = Isa{hwy::TargetName(bit), fma};
+      bits[size] = bit;
+      ++size;
+    }
+  }
+
+  const Isa* Find(int64_t bit) const {
+    for (size_t i = 0; i < size; ++i) {
+      if (bits[i] == bit) return &isas[i];
+    }
+    return nullptr;
+  }
+};
+
+const IsaList& Compiled() {
+  static const IsaList list(HWY_TARGETS);
+  return list;
+}
+
+const IsaList& Runnable() {
+  static const IsaList list(HWY_TARGETS & hwy::SupportedTargets());
+  return list;
+}
+
+// The best target in use, as a bit; ActiveTarget() holds the same as an index.
+std::atomic<int64_t> g_active_bit{0};
+
+struct Chosen {
+  hwy::ChosenTarget target;
+  Chosen() { Use(Runnable().bits[0]); }
+  void Use(int64_t best) {
+    int64_t allowed = 0;
+    for (size_t i = 0; i < Runnable().size; ++i) {
+      if (Runnable().bits[i] >= best) allowed |= Runnable().bits[i];
+    }
+    target.Update(allowed);
+    g_active_bit.store(best, std::memory_order_relaxed);
+  }
+};
+
+Chosen& GetChosen() {
+  static Chosen chosen;
+  return chosen;
+}
+
+}  // namespace
+
+hwy::ChosenTarget& ActiveTarget() noexcept { return GetChosen().target; }
+
+}  // namespace simd
+
+Span<const Isa> CompiledIsas() noexcept {
+  return {simd::Compiled().isas, simd::Compiled().size};
+}
+
+Span<const Isa> RunnableIsas() noexcept {
+  return {simd::Runnable().isas, simd::Runnable().size};
+}
+
+const Isa& ActiveIsa() noexcept {
+  simd::GetChosen();
+  return *simd::Runnable().Find(
+      simd::g_active_bit.load(std::memory_order_relaxed));
+}
+
+const Isa* LastIsa() noexcept {
+  return simd::Compiled().Find(
+      simd::g_last_target.load(std::memory_order_relaxed));
+}
+
+Status CapIsa(const char* name) noexcept {
+  const simd::IsaList& runnable = simd::Runnable();
+  if (name == nullptr) {
+    simd::GetChosen().Use(runnable.bits[0]);
+    return Status();
+  }
+  for (size_t i = 0; i < runnable.size; ++i) {
+    if (std::strcmp(name, runnable.isas[i].name) == 0) {
+      simd::GetChosen().Use(runnable.bits[i]);
+      return Status();
+    }
+  }
+  for (size_t i = 0; i < simd::Compiled().size; ++i) {
+    if (std::strcmp(name, simd::Compiled().isas[i].name) == 0) {
+      return Status(StatusCode::kInvalidArgument,
+                    "CapIsa: name: this CPU cannot run that ISA");
+    }
+  }
+  return Status(StatusCode::kInvalidArgument,
+                "CapIsa: name: the library is not compiled for that ISA");
+}
+
+}  // namespace switchyard
+
+#endif  // HWY_ONCE

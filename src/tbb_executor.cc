@@ -1,0 +1,86 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The only file that knows TBB.
+
+#include <new>
+
+#include "switchyard/executor.h"
+
+#ifdef SWITCHYARD_WITH_TBB
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
+#include <oneapi/tbb/task_arena.h>
+#endif
+
+namespace switchyard {
+
+#ifdef SWITCHYARD_WITH_TBB
+namespace {
+
+class Tbb final : public Executor {
+ public:
+  explicit Tbb(int max_concurrency)
+      : arena_(max_concurrency == -1 ? tbb::task_arena::automatic
+                                     : max_concurrency) {
+    arena_.initialize();
+  }
+
+  size_t Concurrency() const noexcept override {
+    return static_cast<size_t>(arena_.max_concurrency());
+  }
+
+  Status ParallelFor(size_t count, size_t grain,
+                     void (*body)(void*, size_t, size_t),
+                     void* context) noexcept override {
+    if (count == 0) return Status();
+    if (grain == 0) grain = 1;
+    if (count <= grain || arena_.max_concurrency() == 1) {
+      body(context, 0, count);
+      return Status();
+    }
+    try {
+      arena_.execute([&] {
+        // Isolated: a caller that is itself a TBB task must not pick up
+        // unrelated work while it waits for this loop.
+        tbb::this_task_arena::isolate([&] {
+          tbb::parallel_for(
+              tbb::blocked_range<size_t>(0, count, grain),
+              [&](const tbb::blocked_range<size_t>& range) {
+                body(context, range.begin(), range.end());
+              },
+              tbb::simple_partitioner());
+        });
+      });
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::kOutOfMemory,
+                    "TbbExecutor: out of memory for tasks");
+    } catch (...) {
+      return Status(StatusCode::kInternal, "TbbExecutor: TBB failed");
+    }
+    return Status();
+  }
+
+ private:
+  tbb::task_arena arena_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> MakeTbbExecutor(int max_concurrency) noexcept {
+  if (max_concurrency == 0 || max_concurrency < -1) return nullptr;
+  try {
+    return std::make_unique<Tbb>(max_concurrency);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+#else  // SWITCHYARD_WITH_TBB
+
+std::unique_ptr<Executor> MakeTbbExecutor(int) noexcept { return nullptr; }
+
+#endif  // SWITCHYARD_WITH_TBB
+
+}  // namespace switchyard

@@ -1,0 +1,256 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/target_test.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include <oneapi/tbb/global_control.h>
+
+namespace switchyard {
+
+namespace simd {
+extern std::atomic<int64_t> g_last_target;  // src/simd/targets.h
+}  // namespace simd
+
+namespace testing_support {
+namespace {
+
+// Splits and shuffles regardless of the grain: what the interface allows.
+class ShuffleExecutor final : public Executor {
+ public:
+  static constexpr size_t kThreads = 3;
+  size_t Concurrency() const noexcept override { return kThreads; }
+  Status ParallelFor(size_t count, size_t /*grain*/,
+                     void (*body)(void*, size_t, size_t),
+                     void* context) noexcept override {
+    std::mt19937 rng(static_cast<uint32_t>(count));
+    std::vector<std::pair<size_t, size_t>> ranges;
+    const size_t longest = 1 + count / 24;
+    for (size_t begin = 0; begin < count;) {
+      const size_t end = std::min(count, begin + 1 + rng() % longest);
+      ranges.emplace_back(begin, end);
+      begin = end;
+    }
+    std::shuffle(ranges.begin(), ranges.end(), rng);
+    std::atomic<size_t> next{0};
+    const auto run = [&] {
+      for (size_t i; (i = next.fetch_add(1)) < ranges.size();) {
+        body(context, ranges[i].first, ranges[i].second);
+      }
+    };
+    std::vector<std::thread> threads;
+    for (size_t i = 1; i < kThreads; ++i) threads.emplace_back(run);
+    run();
+    for (std::thread& thread : threads) thread.join();
+    return Status();
+  }
+};
+
+class Recorder final : public RecordingExecutor {
+ public:
+  Recorder(Executor& inner, std::unique_ptr<Executor> owned, size_t expected)
+      : inner_(inner), owned_(std::move(owned)), expected_(expected) {}
+
+  size_t Concurrency() const noexcept override { return inner_.Concurrency(); }
+  size_t ExpectedThreads() const override { return expected_; }
+  size_t DistinctThreads() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return threads_.size();
+  }
+  void Rendezvous() override { rendezvous_ = true; }
+
+  Status ParallelFor(size_t count, size_t grain,
+                     void (*body)(void*, size_t, size_t),
+                     void* context) noexcept override {
+    struct Call {
+      Recorder* self;
+      void (*body)(void*, size_t, size_t);
+      void* context;
+    } call = {this, body, context};
+    return inner_.ParallelFor(
+        count, grain,
+        [](void* opaque, size_t begin, size_t end) {
+          Call& c = *static_cast<Call*>(opaque);
+          c.self->Arrive();
+          c.body(c.context, begin, end);
+        },
+        &call);
+  }
+
+ private:
+  void Arrive() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    threads_.insert(std::this_thread::get_id());
+    changed_.notify_all();
+    if (!rendezvous_) return;
+    // Long enough for a loaded machine, and waited once: what fails then is the
+    // test's count of threads.
+    rendezvous_ = changed_.wait_for(lock, std::chrono::seconds(10), [&] {
+      return threads_.size() >= expected_;
+    });
+  }
+
+  Executor& inner_;
+  std::unique_ptr<Executor> owned_;
+  const size_t expected_;
+  bool rendezvous_ = false;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::thread::id> threads_;
+};
+
+const char* PoolName(Pool pool) {
+  switch (pool) {
+    case Pool::kSerial:
+      return "serial";
+    case Pool::kTbb1:
+      return "tbb1";
+    case Pool::kTbb2:
+      return "tbb2";
+    case Pool::kTbb7:
+      return "tbb7";
+    case Pool::kShuffle:
+      return "shuffle3";
+  }
+  return "unknown";
+}
+
+std::unique_ptr<RecordingExecutor> MakeTbb(int threads) {
+  std::unique_ptr<Executor> tbb = MakeTbbExecutor(threads);
+  if (tbb == nullptr) return nullptr;
+  Executor& inner = *tbb;
+  return std::make_unique<Recorder>(inner, std::move(tbb),
+                                    static_cast<size_t>(threads));
+}
+
+void ExpectRan(const std::string& isa) {
+  ASSERT_NE(LastIsa(), nullptr) << "no kernel ran at all";
+  EXPECT_EQ(LastIsa()->name, isa);
+}
+
+}  // namespace
+
+std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool) {
+  // More threads than the machine has cores, or TBB would quietly run fewer.
+  static tbb::global_control more_threads(
+      tbb::global_control::max_allowed_parallelism, 8);
+  switch (pool) {
+    case Pool::kSerial:
+      return std::make_unique<Recorder>(SerialExecutor(), nullptr, 1);
+    case Pool::kTbb1:
+      return MakeTbb(1);
+    case Pool::kTbb2:
+      return MakeTbb(2);
+    case Pool::kTbb7:
+      return MakeTbb(7);
+    case Pool::kShuffle: {
+      auto shuffle = std::make_unique<ShuffleExecutor>();
+      Executor& inner = *shuffle;
+      return std::make_unique<Recorder>(inner, std::move(shuffle),
+                                        ShuffleExecutor::kThreads);
+    }
+  }
+  return nullptr;
+}
+
+ScopedIsa::ScopedIsa(const std::string& name) {
+  const Status status = CapIsa(name.c_str());
+  EXPECT_TRUE(status.ok()) << name << ": " << status.message();
+  EXPECT_EQ(ActiveIsa().name, name);
+  simd::g_last_target.store(0);
+  EXPECT_EQ(LastIsa(), nullptr);
+}
+ScopedIsa::~ScopedIsa() { EXPECT_TRUE(CapIsa(nullptr).ok()); }
+
+std::vector<std::string> RunnableIsaNames() {
+  std::vector<std::string> names;
+  const Span<const Isa> isas = RunnableIsas();
+  for (size_t i = 0; i < isas.size; ++i) names.push_back(isas.data[i].name);
+  return names;
+}
+
+std::vector<std::string> FmaIsaNames() {
+  std::vector<std::string> names;
+  const Span<const Isa> isas = RunnableIsas();
+  for (size_t i = 0; i < isas.size; ++i) {
+    if (isas.data[i].fma) names.push_back(isas.data[i].name);
+  }
+  return names;
+}
+
+#if defined(__x86_64__)
+ScopedFlushToZero::ScopedFlushToZero() : saved_(_mm_getcsr()) {
+  _mm_setcsr(static_cast<unsigned>(saved_) | 0x8040);
+}
+ScopedFlushToZero::~ScopedFlushToZero() {
+  // The library must have left the caller's mode as it was.
+  EXPECT_EQ(_mm_getcsr() & 0x8040u, 0x8040u);
+  _mm_setcsr(static_cast<unsigned>(saved_));
+}
+#elif defined(__aarch64__)
+namespace {
+unsigned long long ReadFpcr() {
+  unsigned long long fpcr;
+  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
+  return fpcr;
+}
+void WriteFpcr(unsigned long long fpcr) {
+  asm volatile("msr fpcr, %0" : : "r"(fpcr) : "memory");
+}
+constexpr unsigned long long kFlush = 1ull << 24;
+}  // namespace
+ScopedFlushToZero::ScopedFlushToZero() : saved_(ReadFpcr()) {
+  WriteFpcr(saved_ | kFlush);
+}
+ScopedFlushToZero::~ScopedFlushToZero() {
+  EXPECT_EQ(ReadFpcr() & kFlush, kFlush);
+  WriteFpcr(saved_);
+}
+#endif
+
+void IsaTest::SetUp() { isa_ = std::make_unique<ScopedIsa>(GetParam()); }
+void IsaTest::TearDown() {
+  ExpectRan(GetParam());
+  isa_.reset();
+}
+
+std::ostream& operator<<(std::ostream& os, const IsaAndPool& param) {
+  return os << param.isa << "_" << PoolName(param.pool);
+}
+
+void IsaPoolTest::SetUp() {
+  isa_ = std::make_unique<ScopedIsa>(GetParam().isa);
+  executor_ = MakeExecutor(GetParam().pool);
+  ASSERT_NE(executor_, nullptr);
+}
+void IsaPoolTest::TearDown() {
+  ExpectRan(GetParam().isa);
+  isa_.reset();
+}
+
+std::vector<IsaAndPool> EveryIsaAndPool() {
+  std::vector<IsaAndPool> params;
+  for (const std::string& isa : RunnableIsaNames()) {
+    for (const Pool pool : {Pool::kSerial, Pool::kTbb1, Pool::kTbb2,
+                            Pool::kTbb7, Pool::kShuffle}) {
+      params.push_back({isa, pool});
+    }
+  }
+  return params;
+}
+
+}  // namespace testing_support
+}  // namespace switchyard

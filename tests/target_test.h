@@ -1,0 +1,108 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Fixtures that run a test on every ISA of the machine, and on every kind of
+// executor, and that fail unless exactly that ISA ran.
+
+#ifndef SWITCHYARD_TESTS_TARGET_TEST_H_
+#define SWITCHYARD_TESTS_TARGET_TEST_H_
+
+#include <cstddef>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/executor.h"
+#include "switchyard/isa.h"
+
+namespace switchyard {
+namespace testing_support {
+
+enum class Pool { kSerial, kTbb1, kTbb2, kTbb7, kShuffle };
+
+// An executor that counts the distinct threads bodies ran on. `rendezvous`
+// holds every body until as many threads as the pool has are inside one, so
+// that the count does not depend on luck; use it with work of many grains.
+class RecordingExecutor : public Executor {
+ public:
+  virtual size_t ExpectedThreads() const = 0;
+  virtual size_t DistinctThreads() const = 0;
+  virtual void Rendezvous() = 0;
+};
+// kShuffle splits the range into single indices and small runs, shuffles them
+// and runs them on three std::threads, whatever the grain.
+std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool);
+
+// Caps the library to one ISA for a scope. `LastIsa` is null at its start.
+class ScopedIsa {
+ public:
+  explicit ScopedIsa(const std::string& name);
+  ~ScopedIsa();
+};
+
+std::vector<std::string> RunnableIsaNames();
+// Those with FMA, which have to agree bit for bit.
+std::vector<std::string> FmaIsaNames();
+
+// Sets flush-to-zero and denormals-are-zero on this thread for a scope.
+class ScopedFlushToZero {
+ public:
+  ScopedFlushToZero();
+  ~ScopedFlushToZero();
+
+ private:
+  unsigned long long saved_;
+};
+
+// A test per runnable ISA; fails unless the last kernel that ran is of it.
+class IsaTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+ private:
+  std::unique_ptr<ScopedIsa> isa_;
+};
+
+struct IsaAndPool {
+  std::string isa;
+  Pool pool;
+};
+std::ostream& operator<<(std::ostream& os, const IsaAndPool& param);
+
+// A test per runnable ISA and kind of executor.
+class IsaPoolTest : public testing::TestWithParam<IsaAndPool> {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+  RecordingExecutor& executor() { return *executor_; }
+
+ private:
+  std::unique_ptr<ScopedIsa> isa_;
+  std::unique_ptr<RecordingExecutor> executor_;
+};
+
+std::vector<IsaAndPool> EveryIsaAndPool();
+
+inline std::string IsaName(const testing::TestParamInfo<std::string>& param) {
+  return param.param;
+}
+
+#define SWITCHYARD_FOR_EVERY_ISA(Fixture)                                   \
+  INSTANTIATE_TEST_SUITE_P(                                                 \
+      Isa, Fixture,                                                         \
+      testing::ValuesIn(::switchyard::testing_support::RunnableIsaNames()), \
+      ::switchyard::testing_support::IsaName)
+
+#define SWITCHYARD_FOR_EVERY_ISA_AND_POOL(Fixture)                         \
+  INSTANTIATE_TEST_SUITE_P(                                                \
+      IsaPool, Fixture,                                                    \
+      testing::ValuesIn(::switchyard::testing_support::EveryIsaAndPool()), \
+      testing::PrintToStringParamName())
+
+}  // namespace testing_support
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_TESTS_TARGET_TEST_H_
