@@ -1,0 +1,124 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/executor.h"
+
+#include <atomic>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/target_test.h"
+
+namespace switchyard {
+namespace testing_support {
+namespace {
+
+// How often each index ran.
+struct Visits {
+  explicit Visits(size_t n) : counts(n) {}
+  std::vector<std::atomic<int>> counts;
+  std::atomic<size_t> ranges{0};
+  std::atomic<size_t> longest{0};
+
+  static void Body(void* opaque, size_t begin, size_t end) {
+    Visits& self = *static_cast<Visits*>(opaque);
+    for (size_t i = begin; i < end; ++i) self.counts[i].fetch_add(1);
+    self.ranges.fetch_add(1);
+    size_t seen = self.longest.load();
+    while (end - begin > seen &&
+           !self.longest.compare_exchange_weak(seen, end - begin)) {
+    }
+  }
+  void ExpectOnceEach() const {
+    for (size_t i = 0; i < counts.size(); ++i) {
+      ASSERT_EQ(counts[i].load(), 1) << "index " << i;
+    }
+  }
+};
+
+class ExecutorTest : public testing::TestWithParam<Pool> {};
+INSTANTIATE_TEST_SUITE_P(Pools, ExecutorTest,
+                         testing::Values(Pool::kSerial, Pool::kTbb1,
+                                         Pool::kTbb2, Pool::kTbb7,
+                                         Pool::kShuffle));
+
+TEST_P(ExecutorTest, EachIndexOnceForAnyCountAndGrain) {
+  const auto executor = MakeExecutor(GetParam());
+  for (const size_t count : {0u, 1u, 2u, 7u, 64u, 100u, 1000u}) {
+    for (const size_t grain : {1u, 2u, 64u, 999u, 100000u}) {
+      Visits visits(count);
+      ASSERT_TRUE(
+          executor->ParallelFor(count, grain, Visits::Body, &visits).ok());
+      visits.ExpectOnceEach();
+      if (count == 0) {
+        EXPECT_EQ(visits.ranges.load(), 0u);
+      }
+    }
+  }
+}
+
+TEST_P(ExecutorTest, SeveralCallersAtOnce) {
+  const auto executor = MakeExecutor(GetParam());
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) {
+        Visits visits(200);
+        EXPECT_TRUE(executor->ParallelFor(200, 3, Visits::Body, &visits).ok());
+        visits.ExpectOnceEach();
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
+  const auto executor = MakeTbbExecutor(2);
+  ASSERT_NE(executor, nullptr);
+  EXPECT_EQ(executor->Concurrency(), 2u);
+  Visits visits(100);
+  ASSERT_TRUE(executor->ParallelFor(100, 64, Visits::Body, &visits).ok());
+  EXPECT_EQ(visits.ranges.load(), 2u);  // two ranges of 50
+  EXPECT_EQ(visits.longest.load(), 50u);
+  struct Where {
+    std::thread::id id;
+  } where;
+  ASSERT_TRUE(executor
+                  ->ParallelFor(
+                      64, 64,
+                      [](void* w, size_t, size_t) {
+                        static_cast<Where*>(w)->id = std::this_thread::get_id();
+                      },
+                      &where)
+                  .ok());
+  EXPECT_EQ(where.id, std::this_thread::get_id());
+}
+
+TEST(TbbExecutor, RefusesSenselessConcurrency) {
+  EXPECT_EQ(MakeTbbExecutor(0), nullptr);
+  EXPECT_EQ(MakeTbbExecutor(-2), nullptr);
+  EXPECT_GE(MakeTbbExecutor()->Concurrency(), 1u);
+}
+
+// A body must not throw; one that does is reported instead of ending the
+// process.
+TEST(TbbExecutor, ExceptionsBecomeAStatus) {
+  const auto executor = MakeTbbExecutor(2);
+  Status status = executor->ParallelFor(
+      100, 1, [](void*, size_t, size_t) { throw std::bad_alloc(); }, nullptr);
+  EXPECT_EQ(status.code(), StatusCode::kOutOfMemory);
+  EXPECT_STREQ(status.message(), "TbbExecutor: out of memory for tasks");
+  status = executor->ParallelFor(
+      100, 1, [](void*, size_t, size_t) { throw std::runtime_error("x"); },
+      nullptr);
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_STREQ(status.message(), "TbbExecutor: TBB failed");
+}
+
+}  // namespace
+}  // namespace testing_support
+}  // namespace switchyard

@@ -1,0 +1,97 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/isa.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/silu_mul.h"
+#include "tests/target_test.h"
+
+namespace switchyard {
+namespace testing_support {
+namespace {
+
+std::vector<std::string> Names(Span<const Isa> isas) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < isas.size; ++i) names.push_back(isas.data[i].name);
+  return names;
+}
+
+void RunAKernel() {
+  float x = 1.0f;
+  ASSERT_TRUE(SiluMul({&x, 1, 1}, {&x, 1, 1}, {&x, 1, 1}).ok());
+}
+
+TEST(Isa, RunnableIsASubsetOfCompiledInTheSameOrder) {
+  const std::vector<std::string> compiled = Names(CompiledIsas());
+  const std::vector<std::string> runnable = Names(RunnableIsas());
+  ASSERT_FALSE(runnable.empty());
+  EXPECT_EQ(std::set<std::string>(compiled.begin(), compiled.end()).size(),
+            compiled.size());
+  size_t next = 0;
+  for (const std::string& name : compiled) {
+    if (next < runnable.size() && runnable[next] == name) ++next;
+  }
+  EXPECT_EQ(next, runnable.size());
+  // The fallback runs everywhere, and is the last resort.
+  EXPECT_EQ(runnable.back(), compiled.back());
+}
+
+TEST(Isa, CompiledForMoreThanTheFallback) {
+  // One ISA only means that run-time dispatch was lost on the way (a build with
+  // -march=native, say).
+  EXPECT_GE(CompiledIsas().size, 2u);
+}
+
+TEST(Isa, FmaIsWhatTheNameSays) {
+  const Span<const Isa> isas = CompiledIsas();
+  for (size_t i = 0; i < isas.size; ++i) {
+    const std::string name = isas.data[i].name;
+    if (name.compare(0, 3, "AVX") == 0 || name.compare(0, 3, "SVE") == 0 ||
+        name.compare(0, 4, "NEON") == 0) {
+      EXPECT_TRUE(isas.data[i].fma) << name;
+    }
+    if (name.compare(0, 3, "SSE") == 0 || name == "SSSE3") {
+      EXPECT_FALSE(isas.data[i].fma) << name;
+    }
+  }
+}
+
+TEST(Isa, TheBestRunnableOneIsActiveByDefault) {
+  EXPECT_STREQ(ActiveIsa().name, RunnableIsas().data[0].name);
+  RunAKernel();
+  EXPECT_STREQ(LastIsa()->name, RunnableIsas().data[0].name);
+}
+
+TEST(Isa, ACapSelectsEachRunnableOneAndIsLifted) {
+  for (const std::string& name : RunnableIsaNames()) {
+    ASSERT_TRUE(CapIsa(name.c_str()).ok());
+    EXPECT_EQ(ActiveIsa().name, name);
+    RunAKernel();
+    EXPECT_EQ(LastIsa()->name, name);
+  }
+  ASSERT_TRUE(CapIsa(nullptr).ok());
+  RunAKernel();
+  EXPECT_STREQ(LastIsa()->name, RunnableIsas().data[0].name);
+}
+
+TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
+  const std::string last = RunnableIsaNames().back();
+  ASSERT_TRUE(CapIsa(last.c_str()).ok());
+  for (const char* name : {"", "avx2", "AVX9", "MMX"}) {
+    const Status status = CapIsa(name);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << name;
+    EXPECT_STREQ(status.message(),
+                 "CapIsa: name: the library is not compiled for that ISA");
+    EXPECT_EQ(ActiveIsa().name, last);
+  }
+  ASSERT_TRUE(CapIsa(nullptr).ok());
+}
+
+}  // namespace
+}  // namespace testing_support
+}  // namespace switchyard
