@@ -42,13 +42,14 @@ HWY_INLINE V ExpReduced(D d, V x) {
   const V shifted = hn::MulAdd(x, hn::Set(d, kSign * 0x1.715476p0f), magic);
   const V n = hn::Sub(shifted, magic);
   // r = x - kSign * n ln2 in two steps; with kNegate it is -(reduced y), so odd
-  // coefficients change sign.
+  // coefficients change sign. The first product is exact even without FMA.
   V r = hn::MulAdd(n, hn::Set(d, kSign * -0x1.62e4p-1f), x);
   r = hn::MulAdd(n, hn::Set(d, kSign * -0x1.7f7d1cp-20f), r);
-  V p = hn::MulAdd(hn::Set(d, kSign * 0x1.123bccp-7f), r,
-                   hn::Set(d, 0x1.573e2ep-5f));
-  p = hn::MulAdd(p, r, hn::Set(d, kSign * 0x1.555a0ap-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0x1.fffdb6p-2f));
+  V p = hn::MulAdd(hn::Set(d, 0x1.694c84p-10f), r,
+                   hn::Set(d, kSign * 0x1.12397cp-7f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1.555a26p-5f));
+  p = hn::MulAdd(p, r, hn::Set(d, kSign * 0x1.555492p-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1.fffffap-2f));
   p = hn::MulAdd(p, r, hn::Set(d, kSign * 1.0f));
   p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
   // P(r) is in (0.7, 1.42): adding n to its exponent stays normal.

@@ -1,0 +1,410 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/combine.h"
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/isa.h"
+#include "tests/combine_case.h"
+#include "tests/guarded_buffer.h"
+#include "tests/inputs.h"
+#include "tests/target_test.h"
+
+namespace switchyard {
+namespace testing_support {
+namespace {
+
+constexpr float kEps = 1e-6f;
+
+class CombineTest : public IsaTest {};
+class CombinePoolTest : public IsaPoolTest {};
+SWITCHYARD_FOR_EVERY_ISA(CombineTest);
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CombinePoolTest);
+
+struct Result {
+  std::vector<float> out, normed;
+  size_t skipped = 0;
+};
+
+Result Combine(const CombineCase& c, bool norm,
+               Executor& executor = SerialExecutor()) {
+  const CombineShape& s = c.shape;
+  Result r;
+  r.out.assign(s.tokens * s.hidden, kNaN);
+  const Matrix<float> out(r.out.data(), s.tokens, s.hidden);
+  Status status;
+  if (norm) {
+    r.normed.assign(r.out.size(), kNaN);
+    status = WeightedSumRmsNorm(c.Inputs(), c.norm_weight, kEps, out,
+                                {r.normed.data(), s.tokens, s.hidden}, executor,
+                                &r.skipped);
+  } else {
+    status = WeightedSum(c.Inputs(), out, executor, &r.skipped);
+  }
+  EXPECT_TRUE(status.ok()) << status.message();
+  return r;
+}
+
+// Decision 9: bits on FMA ISAs, (k + 2) * 2^-24 * sum |w * x| on the others.
+void ExpectRight(const CombineCase& c, const Result& r) {
+  const CombineShape& s = c.shape;
+  const bool exact_bits =
+      LastIsa()->fma && !(s.shared && s.kind == SharedGate::kLogit);
+  for (size_t t = 0; t < s.tokens; ++t) {
+    for (size_t h = 0; h < s.hidden; ++h) {
+      const float actual = r.out[t * s.hidden + h];
+      const reference::Sum exact = c.Exact(t, h);
+      // The sigmoid's 2.5 ulp are up to 5 more for its term.
+      const double gate_ulps =
+          s.shared && s.kind == SharedGate::kLogit ? 5.0 : 0.0;
+      const double bound = (static_cast<double>(s.top_k) + 4.0 + gate_ulps) *
+                           0x1p-24 * exact.magnitude;
+      ASSERT_LE(std::fabs(static_cast<double>(actual) - exact.value), bound)
+          << "token " << t << " column " << h;
+      if (exact_bits) {
+        ASSERT_EQ(Bits(actual), Bits(c.Fixed(t, h)))
+            << "token " << t << " column " << h;
+      }
+    }
+    if (r.normed.empty()) continue;
+    const std::vector<float> row(&r.out[t * s.hidden],
+                                 &r.out[t * s.hidden] + s.hidden);
+    const std::vector<float> fixed = FixedRmsNorm(row, c.norm_weight, kEps);
+    for (size_t h = 0; h < s.hidden; ++h) {
+      const float actual = r.normed[t * s.hidden + h];
+      if (LastIsa()->fma) {
+        ASSERT_EQ(Bits(actual), Bits(fixed[h])) << "normed column " << h;
+      } else {
+        ASSERT_LE(UlpError(actual, static_cast<double>(fixed[h])), 16.0);
+      }
+    }
+  }
+}
+
+TEST_P(CombineTest, EveryHiddenSize) {
+  for (size_t hidden = 1; hidden <= 2 * 64 + 33; ++hidden) {
+    CombineShape s;
+    s.tokens = 2;
+    s.top_k = 1 + hidden % 9;
+    s.hidden = hidden;
+    s.row_index = hidden % 2 == 0;
+    s.residual = hidden % 3 == 0;
+    const CombineCase c(s, hidden);
+    SCOPED_TRACE(testing::Message() << "hidden " << hidden);
+    ExpectRight(c, Combine(c, true));
+    const Result sum = Combine(c, false);
+    ExpectRight(c, sum);
+    ASSERT_EQ(Combine(c, true).out, sum.out);
+  }
+}
+
+TEST_P(CombineTest, EveryCombinationOfParts) {
+  uint64_t seed = 1000;
+  for (const size_t top_k : {1u, 2u, 4u, 6u, 8u, 10u, 22u, 33u}) {
+    for (int parts = 0; parts < 16; ++parts) {
+      CombineShape s;
+      s.tokens = 3;
+      s.top_k = top_k;
+      s.hidden = 200;
+      s.row_index = (parts & 1) != 0;
+      s.residual = (parts & 2) != 0;
+      s.shared = (parts & 12) != 0;
+      s.kind =
+          static_cast<SharedGate>((parts >> 2) - 1 < 0 ? 0 : (parts >> 2) - 1);
+      const CombineCase c(s, ++seed);
+      SCOPED_TRACE(testing::Message() << "k " << top_k << " parts " << parts);
+      ExpectRight(c, Combine(c, true));
+      ExpectRight(c, Combine(c, false));
+    }
+  }
+}
+
+// Around the length of the stack's list of terms, and far beyond.
+TEST_P(CombineTest, ManySlots) {
+  for (const size_t top_k : {62u, 63u, 64u, 65u, 127u, 128u, 129u, 300u}) {
+    for (const size_t hidden : {1u, 31u, 511u, 512u, 513u, 1100u}) {
+      CombineShape s;
+      s.top_k = top_k;
+      s.hidden = hidden;
+      s.row_index = true;
+      s.shared = true;
+      s.residual = true;
+      CombineCase c(s, top_k * hidden);
+      c.index[0] = -7;
+      c.index[top_k - 1] = 1 << 30;
+      SCOPED_TRACE(testing::Message() << "k " << top_k << " H " << hidden);
+      const Result r = Combine(c, true);
+      ExpectRight(c, r);
+      EXPECT_EQ(r.skipped, 2u);
+    }
+  }
+}
+
+TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
+  CombineShape s;
+  s.tokens = 4;
+  s.top_k = 3;
+  s.hidden = 70;
+  s.row_index = true;
+  s.residual = true;
+  CombineCase c(s, 5);
+  // Row 4's values must reach nothing: as a seed engine's stale slot row.
+  for (int32_t& index : c.index) {
+    if (index == 4) index = -1;
+  }
+  for (size_t h = 0; h < s.hidden; ++h) c.rows[4 * s.hidden + h] = kNaN;
+  Result r = Combine(c, true);
+  EXPECT_EQ(r.skipped, 0u);  // -1 is no stranger
+  ExpectRight(c, r);
+  c.index[1] = 12;
+  c.index[3] = -2;
+  c.index[5] = INT32_MIN;
+  c.index[11] = INT32_MAX;
+  r = Combine(c, true);
+  EXPECT_EQ(r.skipped, 4u);
+  ExpectRight(c, r);
+  // All slots of a token skipped: the sum is +0.
+  for (size_t slot = 0; slot < 3; ++slot) c.index[slot] = -1;
+  r = Combine(c, false);
+  ExpectRight(c, r);
+  EXPECT_EQ(r.out[0], c.residual[0]);
+  // The count may be left out.
+  std::vector<float> out(s.tokens * s.hidden);
+  EXPECT_TRUE(WeightedSum(c.Inputs(), {out.data(), s.tokens, s.hidden}).ok());
+}
+
+TEST_P(CombineTest, InPlaceOnResidualAndOnShared) {
+  CombineShape s;
+  s.tokens = 5;
+  s.top_k = 8;
+  s.hidden = 101;
+  s.residual = true;
+  s.shared = true;
+  const CombineCase c(s, 6);
+  const Result expected = Combine(c, true);
+  CombineCase in_place = c;
+  Matrix<float> out(in_place.residual.data(), s.tokens, s.hidden);
+  std::vector<float> normed(s.tokens * s.hidden);
+  ASSERT_TRUE(WeightedSumRmsNorm(in_place.Inputs(), c.norm_weight, kEps, out,
+                                 {normed.data(), s.tokens, s.hidden})
+                  .ok());
+  EXPECT_EQ(in_place.residual, expected.out);
+  EXPECT_EQ(normed, expected.normed);
+  in_place = c;
+  out = {in_place.shared.data(), s.tokens, s.hidden};
+  ASSERT_TRUE(WeightedSum(in_place.Inputs(), out).ok());
+  EXPECT_EQ(in_place.shared, expected.out);
+}
+
+TEST_P(CombineTest, StridedMisalignedGuardedViews) {
+  for (size_t slack = 0; slack <= 3; ++slack) {
+    CombineShape s;
+    s.tokens = 3;
+    s.top_k = 4;
+    s.hidden = 61 + slack;
+    s.row_index = true;
+    s.shared = true;
+    s.residual = true;
+    const CombineCase c(s, 7);
+    const Result expected = Combine(c, true);
+    const Guarded<float> rows(12, s.hidden, s.hidden + 5, slack);
+    const Guarded<float> weights(3, 4, 7, slack), gate(1, 3, 0, slack);
+    const Guarded<int32_t> index(3, 4, 5, slack);
+    const Guarded<float> shared(3, s.hidden, s.hidden + 1, slack);
+    const Guarded<float> residual(3, s.hidden, s.hidden + 2, slack);
+    const Guarded<float> norm_weight(c.norm_weight, slack);
+    const Guarded<float> out(3, s.hidden, s.hidden + 3, slack);
+    const Guarded<float> normed(3, s.hidden, s.hidden + 9, slack);
+    rows.Fill(c.rows);
+    weights.Fill(c.weights);
+    index.Fill(c.index);
+    shared.Fill(c.shared);
+    gate.Fill(c.gate);
+    residual.Fill(c.residual);
+    CombineInputs in;
+    in.rows = rows.view();
+    in.weights = weights.view();
+    in.row_index = index.view();
+    in.shared = {shared.view(), gate.span(), s.kind};
+    in.residual = residual.view();
+    const Status status = WeightedSumRmsNorm(in, norm_weight.span(), kEps,
+                                             out.view(), normed.view());
+    ASSERT_TRUE(status.ok()) << status.message();
+    out.ExpectIntact("out");
+    normed.ExpectIntact("normed");
+    EXPECT_EQ(out.Values(), expected.out);
+    EXPECT_EQ(normed.Values(), expected.normed);
+    EXPECT_EQ(residual.Values(), c.residual);
+  }
+}
+
+TEST_P(CombineTest, NaNInfinityAndZeroes) {
+  CombineShape s;
+  s.top_k = 2;
+  s.hidden = 35;  // a tail on every ISA: idle lanes must stay out of the norm
+  CombineCase c(s, 8);
+  c.weights = {kInf, 1.0f};
+  c.rows.assign(70, 1.0f);
+  c.rows[34] = 0.0f;  // inf * 0
+  Result r = Combine(c, true);
+  EXPECT_EQ(r.out[0], kInf);
+  EXPECT_TRUE(std::isnan(r.out[34]));
+  EXPECT_TRUE(std::isnan(r.normed[0]));
+  c.rows[34] = 1.0f;
+  r = Combine(c, true);
+  EXPECT_EQ(r.out[34], kInf);
+  EXPECT_TRUE(std::isnan(r.normed[34]));  // inf * (1 / inf)
+  c.weights = {0.0f, 1.0f};
+  c.rows[3] = kNaN;  // weight 0 hides no NaN
+  r = Combine(c, true);
+  EXPECT_TRUE(std::isnan(r.out[3]));
+  EXPECT_EQ(r.out[4], 1.0f);
+  EXPECT_TRUE(std::isnan(r.normed[4]));
+  // 1 * -0 + +0 is +0, in every lane and tail.
+  c.weights = {1.0f, 1.0f};
+  c.rows.assign(70, -0.0f);
+  r = Combine(c, true);
+  for (size_t h = 0; h < 35; ++h) {
+    EXPECT_EQ(Bits(r.out[h]), 0u);
+    EXPECT_EQ(Bits(r.normed[h]), 0u);
+  }
+}
+
+TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
+  CombineShape s;
+  s.top_k = 1;
+  s.hidden = 3;
+  s.shared = true;
+  CombineCase c(s, 9);
+  c.weights = {0.0f};
+  c.shared = {1.0f, 1.0f, 1.0f};
+  c.gate = {2.0f};
+  EXPECT_EQ(Combine(c, false).out[2], 2.0f);
+  c.shape.kind = SharedGate::kLogit;
+  EXPECT_LE(UlpError(Combine(c, false).out[2], reference::Sigmoid(2.0)), 2.5);
+  // Through w = 0 and y = 1 the sigmoid itself is seen, special values too.
+  for (const float logit : {0.0f, -0.0f, 30.0f, -30.0f, 88.0f, -87.0f, 1e-40f,
+                            3e38f, kInf, -87.33f, 0.4f, -0.4f}) {
+    c.gate = {logit};
+    const double exact = reference::Sigmoid(static_cast<double>(logit));
+    EXPECT_LE(UlpError(Combine(c, false).out[0], exact), 2.5) << logit;
+  }
+  for (const float logit : {-kInf, -3e38f, -90.0f, -87.33655f}) {
+    c.gate = {logit};
+    EXPECT_EQ(Bits(Combine(c, false).out[0]), 0u) << logit;
+  }
+  c.gate = {kNaN};
+  EXPECT_TRUE(std::isnan(Combine(c, false).out[0]));
+  c.gate = {};
+  c.shape.kind = SharedGate::kNone;
+  const std::vector<float> ones = {1.0f, 1.0f, 1.0f};
+  EXPECT_EQ(Combine(c, false).out, ones);
+
+  std::vector<float> out(3), normed(3);
+  const std::vector<float> halves = {0.5f, 1.0f, 2.0f};
+  ASSERT_TRUE(WeightedSumRmsNorm(c.Inputs(), halves, 3.0f, {out.data(), 1, 3},
+                                 {normed.data(), 1, 3})
+                  .ok());
+  const std::vector<float> expected = {0.25f, 0.5f, 1.0f};  // 1 / sqrt(1 + 3)
+  EXPECT_EQ(normed, expected);
+}
+
+TEST_P(CombineTest, SameBitsInFlushToZeroMode) {
+  CombineShape s;
+  s.tokens = 4;
+  s.top_k = 8;
+  s.hidden = 77;
+  s.residual = true;
+  CombineCase c(s, 10);
+  for (float& x : c.rows) x *= 1e-38f;
+  for (float& x : c.residual) x *= 1e-39f;
+  const Result expected = Combine(c, true);
+  const ScopedFlushToZero flush;
+  const Result actual = Combine(c, true);
+  EXPECT_EQ(CanonicalBits(actual.out), CanonicalBits(expected.out));
+  EXPECT_EQ(CanonicalBits(actual.normed), CanonicalBits(expected.normed));
+}
+
+TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
+  CombineShape s;
+  s.tokens = 301;
+  s.top_k = 8;
+  s.hidden = 2048;
+  s.row_index = true;
+  s.shared = true;
+  s.kind = SharedGate::kLogit;
+  s.residual = true;
+  CombineCase c(s, 11);
+  for (size_t i = 0; i < c.index.size(); i += 100) c.index[i] = -9;
+  const Result serial = Combine(c, true);
+  executor().Rendezvous();
+  const Result r = Combine(c, true, executor());
+  EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
+  EXPECT_EQ(r.skipped, 25u);
+  ASSERT_EQ(CanonicalBits(r.out), CanonicalBits(serial.out));
+  ASSERT_EQ(CanonicalBits(r.normed), CanonicalBits(serial.normed));
+  ASSERT_EQ(Combine(c, false, executor()).out, serial.out);
+  // Row slices, as an engine's own loop passes them.
+  Result slices;
+  slices.out.resize(r.out.size());
+  slices.normed.resize(r.out.size());
+  const Matrix<float> out(slices.out.data(), s.tokens, s.hidden);
+  const Matrix<float> normed(slices.normed.data(), s.tokens, s.hidden);
+  for (size_t begin = 0; begin < s.tokens; begin += 43) {
+    const size_t end = begin + 43 < s.tokens ? begin + 43 : s.tokens;
+    CombineInputs in = c.Inputs();
+    in.weights = in.weights.RowRange(begin, end);
+    in.row_index = in.row_index.RowRange(begin, end);
+    in.shared.rows = in.shared.rows.RowRange(begin, end);
+    in.shared.gate = {in.shared.gate.data + begin, end - begin};
+    in.residual = in.residual.RowRange(begin, end);
+    ASSERT_TRUE(WeightedSumRmsNorm(in, c.norm_weight, kEps,
+                                   out.RowRange(begin, end),
+                                   normed.RowRange(begin, end), executor())
+                    .ok());
+  }
+  EXPECT_EQ(slices.out, serial.out);
+  EXPECT_EQ(slices.normed, serial.normed);
+}
+
+TEST(CombineAcrossIsas, FmaIsasAgree) {
+  for (uint64_t seed = 200; seed < 230; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Random random(seed);
+    CombineShape s;
+    s.tokens = 1 + random.Below(4);
+    s.top_k = 1 + random.Below(12);
+    s.hidden = 1 + random.Below(300);
+    s.row_index = random.Below(2) != 0;
+    s.shared = random.Below(2) != 0;
+    s.kind = SharedGate::kLogit;
+    s.residual = random.Below(2) != 0;
+    CombineCase c(s, seed);
+    if (seed % 2) {
+      for (float& x : c.rows) x = random.AnyBits();
+      for (float& w : c.weights) w = random.AnyBits();
+      for (float& g : c.gate) g = random.AnyBits();
+    }
+    std::vector<uint32_t> first_out, first_normed;
+    for (const std::string& isa : FmaIsaNames()) {
+      const ScopedIsa scoped(isa);
+      const Result r = Combine(c, true);
+      ASSERT_EQ(LastIsa()->name, isa);
+      if (first_out.empty()) {
+        first_out = CanonicalBits(r.out);
+        first_normed = CanonicalBits(r.normed);
+      }
+      ASSERT_EQ(CanonicalBits(r.out), first_out) << isa;
+      ASSERT_EQ(CanonicalBits(r.normed), first_normed) << isa;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace testing_support
+}  // namespace switchyard
