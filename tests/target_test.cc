@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <random>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -68,7 +67,7 @@ class Recorder final : public RecordingExecutor {
   size_t ExpectedThreads() const override { return expected_; }
   size_t DistinctThreads() const override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return threads_.size();
+    return most_inside_;
   }
   void Rendezvous() override { rendezvous_ = true; }
 
@@ -84,23 +83,28 @@ class Recorder final : public RecordingExecutor {
         count, grain,
         [](void* opaque, size_t begin, size_t end) {
           Call& c = *static_cast<Call*>(opaque);
-          c.self->Arrive();
+          c.self->Enter();
           c.body(c.context, begin, end);
+          c.self->Leave();
         },
         &call);
   }
 
  private:
-  void Arrive() {
+  // Bodies do not nest: as many are running as threads are inside.
+  void Enter() {
     std::unique_lock<std::mutex> lock(mutex_);
-    threads_.insert(std::this_thread::get_id());
+    most_inside_ = std::max(most_inside_, ++inside_);
     changed_.notify_all();
     if (!rendezvous_) return;
     // Long enough for a loaded machine, and waited once: what fails then is the
     // test's count of threads.
-    rendezvous_ = changed_.wait_for(lock, std::chrono::seconds(10), [&] {
-      return threads_.size() >= expected_;
-    });
+    rendezvous_ = changed_.wait_for(lock, std::chrono::seconds(10),
+                                    [&] { return most_inside_ >= expected_; });
+  }
+  void Leave() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --inside_;
   }
 
   Executor& inner_;
@@ -109,7 +113,8 @@ class Recorder final : public RecordingExecutor {
   bool rendezvous_ = false;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::set<std::thread::id> threads_;
+  size_t inside_ = 0;
+  size_t most_inside_ = 0;
 };
 
 const char* PoolName(Pool pool) {

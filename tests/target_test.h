@@ -22,9 +22,11 @@ namespace testing_support {
 
 enum class Pool { kSerial, kTbb1, kTbb2, kTbb7, kShuffle };
 
-// An executor that counts the distinct threads bodies ran on. `rendezvous`
-// holds every body until as many threads as the pool has are inside one, so
-// that the count does not depend on luck; use it with work of many grains.
+// An executor that counts the distinct threads that are inside bodies at the
+// same time, and remembers the most. (Over time more may come: TBB's workers
+// change arenas.) `Rendezvous` holds every body until as many threads as the
+// pool has are inside one, so that the count does not depend on luck; use it
+// with work of many grains.
 class RecordingExecutor : public Executor {
  public:
   virtual size_t ExpectedThreads() const = 0;

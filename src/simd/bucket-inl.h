@@ -1,0 +1,279 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the bucket kernels are made of: counting, scanning, placing.
+
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_BUCKET_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_BUCKET_INL_H_
+#undef SWITCHYARD_SRC_SIMD_BUCKET_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_BUCKET_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/simd/bucket.h"
+#include "switchyard/views.h"
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard {
+namespace simd {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Not memset: from 512 bytes on, glibc's takes 11 ns to start (rep stosb), and
+// what it has written cannot be loaded soon.
+HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
+  const hn::ScalableTag<int32_t> d;
+  const size_t N = hn::Lanes(d);
+  const auto zero = hn::Zero(d);
+  size_t i = 0;
+  if (n >= N) {
+    // Aligned, but for the ends: what straddles two lines cannot be loaded soon
+    // either.
+    hn::StoreU(zero, d, counts);
+    i = N - reinterpret_cast<uintptr_t>(counts) / sizeof(int32_t) % N;
+    for (; i + 2 * N <= n; i += 2 * N) {
+      hn::StoreU(zero, d, counts + i);
+      hn::StoreU(zero, d, counts + i + N);
+    }
+    if (i + N <= n) hn::StoreU(zero, d, counts + i);
+    hn::StoreU(zero, d, counts + n - N);
+    return;
+  }
+  for (; i < n; ++i) counts[i] = 0;
+}
+
+template <class T>
+HWY_INLINE bool Contiguous(const Matrix<T>& m) {
+  return m.stride == m.cols || m.rows <= 1;
+}
+
+// An id outside [0, num_experts) is a large one when unsigned.
+HWY_INLINE void CountOne(int32_t id, uint32_t num_experts, int32_t* counts) {
+  const uint32_t e = static_cast<uint32_t>(id);
+  if (e < num_experts) ++counts[e];
+}
+
+// Unrolled, this is one increment a cycle, as fast as stores go.
+HWY_INLINE void CountRun(const int32_t* HWY_RESTRICT ids, size_t n,
+                         uint32_t num_experts, int32_t* HWY_RESTRICT counts) {
+  const int32_t* const end = ids + n;
+  const int32_t* const unrolled_end = end - n % 4;
+  for (; ids != unrolled_end; ids += 4) {
+    CountOne(ids[0], num_experts, counts);
+    CountOne(ids[1], num_experts, counts);
+    CountOne(ids[2], num_experts, counts);
+    CountOne(ids[3], num_experts, counts);
+  }
+  for (; ids != end; ++ids) CountOne(*ids, num_experts, counts);
+}
+
+// For few experts: compares ids, as bytes, with each of them. Their counters
+// would be incremented again before the last increment has left the store
+// buffer. 0.13 ns a pair for 8 experts, 0.18 for 16, against 0.3 to 0.4.
+HWY_INLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
+                         uint32_t num_experts, int32_t* HWY_RESTRICT counts) {
+  const hn::ScalableTag<uint8_t> d8;
+  const hn::ScalableTag<uint32_t> d32;
+  const hn::RebindToSigned<decltype(d32)> di32;
+  const hn::Rebind<uint8_t, decltype(d32)> d8_part;
+  const size_t N8 = hn::Lanes(d8);
+  const size_t N32 = hn::Lanes(d32);
+  constexpr size_t kChunk = 2048;
+  HWY_ALIGN uint8_t bytes[kChunk];
+  const size_t vectors_end = n - n % N8;
+  for (size_t begin = 0; begin < vectors_end; begin += kChunk) {
+    const size_t size = HWY_MIN(kChunk, vectors_end - begin);
+    for (size_t i = 0; i < size; i += N32) {
+      const auto v = hn::BitCast(d32, hn::LoadU(di32, ids + begin + i));
+      const auto valid = hn::Min(v, hn::Set(d32, 255));
+      hn::StoreU(hn::DemoteTo(d8_part, hn::BitCast(di32, valid)), d8_part,
+                 bytes + i);
+    }
+    for (uint32_t e = 0; e < num_experts; ++e) {
+      const auto expert = hn::Set(d8, static_cast<uint8_t>(e));
+      size_t count = 0;
+      for (size_t i = 0; i < size; i += N8) {
+        count += hn::CountTrue(d8, hn::Eq(hn::Load(d8, bytes + i), expert));
+      }
+      counts[e] += static_cast<int32_t>(count);
+    }
+  }
+  CountRun(ids + vectors_end, n - vectors_end, num_experts, counts);
+}
+
+// Pairs per expert.
+HWY_INLINE void Count(const Matrix<const int32_t>& selected, size_t num_experts,
+                      int32_t* HWY_RESTRICT counts) {
+  const uint32_t limit = static_cast<uint32_t>(num_experts);
+  Clear(counts, num_experts);
+  if (!Contiguous(selected)) {
+    for (size_t t = 0; t < selected.rows; ++t) {
+      CountRun(selected.Row(t), selected.cols, limit, counts);
+    }
+    return;
+  }
+  const size_t n = selected.rows * selected.cols;
+  if (num_experts <= hn::Lanes(hn::ScalableTag<uint8_t>()) / 4) {
+    CountFew(selected.data, n, limit, counts);
+  } else {
+    CountRun(selected.data, n, limit, counts);
+  }
+}
+
+HWY_INLINE BucketTotals Total(const int32_t* HWY_RESTRICT tpe,
+                              size_t num_experts) {
+  BucketTotals totals;
+  for (size_t e = 0; e < num_experts; ++e) {
+    totals.max_tpe = HWY_MAX(totals.max_tpe, tpe[e]);
+    totals.pairs += tpe[e];
+  }
+  return totals;
+}
+
+HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT tpe,
+                             size_t num_experts, int32_t* HWY_RESTRICT starts) {
+  BucketTotals totals;
+  size_t e = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<int32_t, 16> d;
+  const size_t N = hn::Lanes(d);
+  const auto lane = hn::Iota(d, 0);
+  const auto zero = hn::Zero(d);
+  // Lane i of Up<n> is lane i - n, lanes below n are to be cleared.
+  const auto up1 =
+      hn::IndicesFromVec(d, hn::Max(hn::Sub(lane, hn::Set(d, 1)), zero));
+  const auto up2 =
+      hn::IndicesFromVec(d, hn::Max(hn::Sub(lane, hn::Set(d, 2)), zero));
+  const auto up4 =
+      hn::IndicesFromVec(d, hn::Max(hn::Sub(lane, hn::Set(d, 4)), zero));
+  const auto up8 =
+      hn::IndicesFromVec(d, hn::Max(hn::Sub(lane, hn::Set(d, 8)), zero));
+  const auto last =
+      hn::IndicesFromVec(d, hn::Set(d, static_cast<int32_t>(N - 1)));
+  const auto m1 = hn::Gt(lane, zero);
+  const auto m2 = hn::Gt(lane, hn::Set(d, 1));
+  const auto m4 = hn::Gt(lane, hn::Set(d, 3));
+  const auto m8 = hn::Gt(lane, hn::Set(d, 7));
+  auto sum = zero;
+  auto max = zero;
+  for (; e + N <= num_experts; e += N) {
+    const auto v = hn::LoadU(d, tpe + e);
+    max = hn::Max(max, v);
+    auto inclusive =
+        hn::Add(v, hn::IfThenElseZero(m1, hn::TableLookupLanes(v, up1)));
+    inclusive =
+        hn::Add(inclusive,
+                hn::IfThenElseZero(m2, hn::TableLookupLanes(inclusive, up2)));
+    if (N > 4)
+      inclusive =
+          hn::Add(inclusive,
+                  hn::IfThenElseZero(m4, hn::TableLookupLanes(inclusive, up4)));
+    if (N > 8)
+      inclusive =
+          hn::Add(inclusive,
+                  hn::IfThenElseZero(m8, hn::TableLookupLanes(inclusive, up8)));
+    hn::StoreU(hn::Add(sum, hn::Sub(inclusive, v)), d, starts + e);
+    sum = hn::Add(sum, hn::TableLookupLanes(inclusive, last));
+  }
+  totals.max_tpe = hn::GetLane(hn::MaxOfLanes(d, max));
+  totals.pairs = hn::GetLane(sum);
+#endif
+  for (; e < num_experts; ++e) {
+    starts[e] = totals.pairs;
+    totals.max_tpe = HWY_MAX(totals.max_tpe, tpe[e]);
+    totals.pairs += tpe[e];
+  }
+  return totals;
+}
+
+template <bool kRowIndex>
+HWY_INLINE void PlaceRun(const int32_t* HWY_RESTRICT ids, size_t n,
+                         uint32_t num_experts, size_t first_pair,
+                         int32_t* HWY_RESTRICT cursors,
+                         int32_t* HWY_RESTRICT out, size_t row_stride,
+                         int32_t* HWY_RESTRICT row_index) {
+  // Unsigned, so that the position needs no sign extension.
+  uint32_t* HWY_RESTRICT next = reinterpret_cast<uint32_t*>(cursors);
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t e = static_cast<uint32_t>(ids[i]);
+    uint32_t position = ~0u;
+    if (e < num_experts) {
+      position = next[e]++;
+      out[e * row_stride + position] = static_cast<int32_t>(first_pair + i);
+    }
+    if (kRowIndex) {
+      row_index[i] = static_cast<int32_t>(position);
+      // Stores do not train the prefetcher of the L1 cache, and leave the store
+      // buffer in order: beyond that cache, this halves the time.
+      __builtin_prefetch(reinterpret_cast<const char*>(row_index + i) + 256, 1);
+    }
+  }
+}
+
+template <bool kRowIndex>
+HWY_INLINE void PlaceRows(const Matrix<const int32_t>& selected,
+                          size_t num_experts, size_t first_pair,
+                          int32_t* HWY_RESTRICT cursors,
+                          int32_t* HWY_RESTRICT out, size_t row_stride,
+                          const Matrix<int32_t>& row_index) {
+  const uint32_t limit = static_cast<uint32_t>(num_experts);
+  const size_t cols = selected.cols;
+  if (Contiguous(selected) && (!kRowIndex || Contiguous(row_index))) {
+    PlaceRun<kRowIndex>(selected.data, selected.rows * cols, limit, first_pair,
+                        cursors, out, row_stride, row_index.data);
+    return;
+  }
+  for (size_t t = 0; t < selected.rows; ++t) {
+    PlaceRun<kRowIndex>(selected.Row(t), cols, limit, first_pair + t * cols,
+                        cursors, out, row_stride,
+                        kRowIndex ? row_index.Row(t) : nullptr);
+  }
+}
+
+// Pair first_pair + i to out[e * row_stride + cursors[e]++], and that cursor,
+// or -1 if the pair is dropped, to row_index unless its data is null.
+HWY_INLINE void Place(const Matrix<const int32_t>& selected, size_t num_experts,
+                      size_t first_pair, int32_t* HWY_RESTRICT cursors,
+                      int32_t* HWY_RESTRICT out, size_t row_stride,
+                      const Matrix<int32_t>& row_index) {
+  if (row_index.data != nullptr) {
+    PlaceRows<true>(selected, num_experts, first_pair, cursors, out, row_stride,
+                    row_index);
+  } else {
+    PlaceRows<false>(selected, num_experts, first_pair, cursors, out,
+                     row_stride, row_index);
+  }
+}
+
+// Few pairs, with the totals noted on the way: reading all of tpe would wait
+// for the last increments to leave the store buffer, half the time of a token.
+HWY_INLINE BucketTotals PlaceFew(const int32_t* HWY_RESTRICT ids, size_t n,
+                                 uint32_t num_experts,
+                                 int32_t* HWY_RESTRICT tpe,
+                                 int32_t* HWY_RESTRICT out, size_t row_stride) {
+  BucketTotals totals;
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t e = static_cast<uint32_t>(ids[i]);
+    if (e >= num_experts) continue;
+    const int32_t position = tpe[e]++;
+    out[e * row_stride + static_cast<uint32_t>(position)] =
+        static_cast<int32_t>(i);
+    totals.max_tpe = HWY_MAX(totals.max_tpe, position + 1);
+    ++totals.pairs;
+  }
+  return totals;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace simd
+}  // namespace switchyard
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_BUCKET_INL_H_

@@ -1,0 +1,255 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A short list of candidates for the k best of a row, and its sort: each goes
+// to the slot that is the number of candidates before it. The order is that of
+// route.h: larger first, -0 like +0, NaN last, the smaller index wins ties.
+
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_
+#undef SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/highway.h"
+
+// Once, not per target.
+#ifndef SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
+#define SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
+
+namespace switchyard {
+namespace simd {
+
+constexpr size_t kTopKLanes = 16;  // the most in a vector
+
+struct TopKTables {
+  alignas(64) int32_t one_hot[kTopKLanes][kTopKLanes] = {};
+  alignas(64) int32_t iota[kTopKLanes] = {};
+  // Which bits of a byte are set, in ascending order, and zeros.
+  alignas(64) uint8_t set_bits[256][8] = {};
+
+  constexpr TopKTables() {
+    for (size_t i = 0; i < kTopKLanes; ++i) {
+      one_hot[i][i] = 1;
+      iota[i] = static_cast<int32_t>(i);
+    }
+    for (size_t byte = 0; byte < 256; ++byte) {
+      size_t count = 0;
+      for (size_t bit = 0; bit < 8; ++bit) {
+        if ((byte >> bit & 1) != 0) {
+          set_bits[byte][count++] = static_cast<uint8_t>(bit);
+        }
+      }
+    }
+  }
+};
+inline constexpr TopKTables kTopKTables;
+
+}  // namespace simd
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard {
+namespace simd {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using TopKTag = hn::CappedTag<float, kTopKLanes>;
+using TopKIntTag = hn::RebindToSigned<TopKTag>;
+using TopKVec = hn::Vec<TopKTag>;
+using TopKIntVec = hn::Vec<TopKIntTag>;
+
+// The most that one sort finds. Its candidates are some more: 80 take 0.3 us on
+// AVX-512.
+constexpr size_t kTopKMax = 32;
+constexpr size_t MaxCandidates(size_t k) { return 16 + 2 * k; }
+// Whole vectors may be stored from any candidate on, and one more for pads.
+constexpr size_t kTopKRoom = MaxCandidates(kTopKMax) + 2 * kTopKLanes;
+
+// Keys are integers that compare like the logits, with -0 equal to +0 and NaN
+// below -inf.
+constexpr int32_t kPadKey = INT32_MIN + 1;
+constexpr int32_t kNaNKey = INT32_MIN + 2;
+
+struct Candidates {
+  HWY_ALIGN float logits[kTopKRoom];
+  HWY_ALIGN int32_t keys[kTopKRoom];
+  HWY_ALIGN int32_t ids[kTopKRoom];
+  HWY_ALIGN int32_t ranks[kTopKRoom];
+};
+
+// The k best, then other elements and pads: a vector load from any of the first
+// k finds defined values.
+struct TopK {
+  HWY_ALIGN int32_t keys[kTopKRoom];
+  HWY_ALIGN int32_t ids[kTopKRoom];
+  bool nan;  // in the whole row
+};
+
+HWY_INLINE TopKIntVec FlipIfNegative(TopKIntTag di, TopKIntVec v) {
+  return hn::Xor(v, hn::And(hn::ShiftRight<31>(v), hn::Set(di, INT32_MAX)));
+}
+HWY_INLINE TopKIntVec KeyFromLogit(TopKIntTag di, TopKVec logit) {
+  const TopKTag d;
+  const TopKIntVec bits = hn::BitCast(di, hn::Add(logit, hn::Zero(d)));
+  return hn::IfThenElse(hn::RebindMask(di, hn::IsNaN(logit)),
+                        hn::Set(di, kNaNKey), FlipIfNegative(di, bits));
+}
+// +0 for -0; a NaN for kNaNKey and kPadKey.
+HWY_INLINE TopKVec LogitFromKey(TopKTag d, TopKIntVec key) {
+  return hn::BitCast(d, FlipIfNegative(TopKIntTag(), key));
+}
+HWY_INLINE float LogitFromKey(int32_t key) {
+  const int32_t bits = key < 0 ? key ^ INT32_MAX : key;
+  float logit;
+  std::memcpy(&logit, &bits, sizeof(logit));
+  return logit;
+}
+
+// Fewer steps than a vector has lanes, and not exactly as many as there are
+// candidates, which would be hard to predict.
+constexpr size_t kTopKUnroll = HWY_TARGET == HWY_SCALAR ? 1 : 4;
+HWY_INLINE size_t TopKSteps(size_t n) {
+  return (n + kTopKUnroll - 1) / kTopKUnroll * kTopKUnroll;
+}
+
+// v + 1 where the mask is true.
+HWY_INLINE TopKIntVec AddIf(hn::Mask<TopKIntTag> mask, TopKIntVec v) {
+  const TopKIntTag di;
+#if HWY_TARGET <= HWY_AVX3  // becomes one masked add
+  return hn::IfThenElse(mask, hn::Add(v, hn::Set(di, 1)), v);
+#else
+  return hn::Sub(v, hn::VecFromMask(di, mask));
+#endif
+}
+
+// Stores `ids` where the mask is true, packed, then up to a vector of anything;
+// returns how many are true. `ids` is FirstIds plus a multiple of the lanes.
+// Highway's Compress does the same, but GCC copies the tables of its AVX2 and
+// SSE versions to the stack, each time (1 KiB, 14 ns).
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET <= HWY_AVX3 || HWY_HAVE_SCALABLE
+HWY_INLINE TopKIntVec FirstIds() { return hn::Iota(TopKIntTag(), 0); }
+HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
+                          int32_t* HWY_RESTRICT to) {
+  const TopKIntTag di;
+  // Not CompressStore, which is slow where it is one instruction.
+  hn::StoreU(hn::Compress(ids, mask), di, to);
+  return hn::CountTrue(di, mask);
+}
+#else
+HWY_INLINE TopKIntVec FirstIds() { return hn::Zero(TopKIntTag()); }
+HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
+                          int32_t* HWY_RESTRICT to) {
+  const TopKIntTag di;
+  const hn::Rebind<uint8_t, TopKIntTag> d8;
+  uint8_t bits[8];  // at most 8 lanes, so bits[0] has them all
+  hn::StoreMaskBits(di, mask, bits);
+  const auto lanes = hn::LoadU(d8, kTopKTables.set_bits[bits[0]]);
+  hn::StoreU(hn::Add(ids, hn::PromoteTo(di, lanes)), di, to);
+  return hwy::PopCount(uint64_t{bits[0]});
+}
+#endif
+
+// Logits of the candidates. Scalar: a gather is slower (21 ns a row, 5 so).
+HWY_INLINE void Fetch(const float* HWY_RESTRICT row, size_t count,
+                      Candidates& list) {
+  const TopKIntTag di;
+  hn::StoreU(hn::Zero(di), di, list.ids + count);
+  for (size_t i = 0; i < count; i += kTopKUnroll) {
+    for (size_t u = 0; u < kTopKUnroll; ++u) {
+      list.logits[i + u] = row[list.ids[i + u]];
+    }
+  }
+}
+
+// Keys of the candidates, with a vector's pads; whether one is a NaN.
+HWY_INLINE bool MakeKeys(size_t count, Candidates& list) {
+  const TopKTag d;
+  const TopKIntTag di;
+  const size_t N = hn::Lanes(di);
+  const TopKIntVec pad = hn::Set(di, kPadKey);
+  bool nan = false;
+  for (size_t i = 0; i < count; i += N) {
+    TopKIntVec key = KeyFromLogit(di, hn::Load(d, list.logits + i));
+    if (i + N > count) {
+      key = hn::IfThenElse(hn::FirstN(di, count - i), key, pad);
+    }
+    nan |= !hn::AllFalse(di, hn::Eq(key, hn::Set(di, kNaNKey)));
+    hn::Store(key, di, list.keys + i);
+  }
+  return nan;
+}
+
+// For each candidate, how many are before it in the order: those with a larger
+// key and, as candidates of equal keys stand in ascending order of their ids,
+// those to its left with the same key. So candidate i is compared as key - 1
+// with those to its left and as key with those to its right.
+HWY_INLINE void Rank(size_t count, Candidates& list) {
+  const TopKIntTag di;
+  const size_t N = hn::Lanes(di);
+  const size_t steps = TopKSteps(count);
+  for (size_t i = 0; i < count; i += N) {
+    const TopKIntVec key = hn::Load(di, list.keys + i);
+    TopKIntVec than = hn::Sub(key, hn::Set(di, 1));
+    TopKIntVec rank = hn::Zero(di);
+    size_t j = 0;
+    for (; j < i; j += kTopKUnroll) {
+      for (size_t u = 0; u < kTopKUnroll; ++u) {
+        rank = AddIf(hn::Gt(hn::Set(di, list.keys[j + u]), than), rank);
+      }
+    }
+    for (; j < HWY_MIN(i + N, steps); j += kTopKUnroll) {
+      for (size_t u = 0; u < kTopKUnroll; ++u) {
+        // Lane j - i is no longer to the right of j.
+        const auto one = hn::Load(di, kTopKTables.one_hot[j + u - i]);
+        than = hn::Add(than, one);
+        rank = AddIf(hn::Gt(hn::Set(di, list.keys[j + u]), than), rank);
+      }
+    }
+    for (; j < steps; j += kTopKUnroll) {
+      for (size_t u = 0; u < kTopKUnroll; ++u) {
+        rank = AddIf(hn::Gt(hn::Set(di, list.keys[j + u]), key), rank);
+      }
+    }
+    hn::Store(rank, di, list.ranks + i);
+  }
+}
+
+// Each candidate to the slot of its rank; pads keep their place.
+HWY_INLINE void Place(const Candidates& list, const int32_t* HWY_RESTRICT ids,
+                      size_t count, TopK& to) {
+  const TopKIntTag di;
+  const size_t steps = TopKSteps(count);
+  hn::StoreU(hn::Set(di, kPadKey), di, to.keys + steps);
+  for (size_t i = 0; i < steps; i += kTopKUnroll) {
+    for (size_t u = 0; u < kTopKUnroll; ++u) {
+      const size_t rank = static_cast<uint32_t>(list.ranks[i + u]);
+      to.keys[rank] = list.keys[i + u];
+      to.ids[rank] = ids[i + u];
+    }
+  }
+}
+
+HWY_INLINE void Sort(const float* HWY_RESTRICT row, size_t count,
+                     Candidates& list, TopK& to) {
+  Fetch(row, count, list);
+  MakeKeys(count, list);
+  Rank(count, list);
+  Place(list, list.ids, count, to);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace simd
+}  // namespace switchyard
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_

@@ -1,0 +1,243 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The k best of a row of floats, in the order of candidates-inl.h.
+//
+// Most rows: the row falls into groups; the k-th largest of their maxima is a
+// lower bound of the k-th largest element, since k elements reach it. A filter
+// keeps the elements that do (with twice as many groups as k, about 1.35 k),
+// and those are sorted. Rows where that keeps too many, and rows with a NaN,
+// take SelectNext.
+
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_TOPK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_TOPK_INL_H_
+#undef SWITCHYARD_SRC_SIMD_TOPK_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_TOPK_INL_H_
+#endif
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "switchyard/views.h"
+
+#include "hwy/highway.h"
+
+#include "src/simd/candidates-inl.h"
+#include "src/simd/hwy_compat-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard {
+namespace simd {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Up to here every element is a candidate.
+constexpr size_t kTopKAll = 16;
+// Rows that go through each phase together: what one phase stores in pieces the
+// next loads as vectors, and in the same row that would wait for the stores to
+// retire. (E = 128, k = 8 on AVX-512: 79 ns a row without, 57 with.)
+constexpr size_t kTopKRows = 8;
+
+constexpr size_t NumGroups(size_t k) { return k <= 8 ? 16 : k <= 16 ? 32 : 64; }
+
+// The vector at element i of a row of n, with -inf behind the row's end.
+HWY_INLINE TopKVec LoadOrLowest(TopKTag d, const float* HWY_RESTRICT row,
+                                size_t i, size_t n) {
+  if (i + hn::Lanes(d) <= n) return hn::LoadU(d, row + i);
+  const TopKVec lowest = hn::Set(d, -HUGE_VALF);
+  if (i >= n) return lowest;
+  return hn::IfThenElse(hn::FirstN(d, n - i), LoadPartial(d, row + i, n - i),
+                        lowest);
+}
+
+// maxima[g] is the largest of the elements g, g + groups, g + 2 * groups, ...
+// Of a row with NaNs it may be anything.
+HWY_INLINE void GroupMaxima(const float* HWY_RESTRICT row, size_t n,
+                            size_t groups, float* HWY_RESTRICT maxima) {
+  const TopKTag d;
+  const size_t N = hn::Lanes(d);
+  // Four vectors at a time: finer groups than wanted where N is large, several
+  // passes where it is small.
+  const size_t step = HWY_MAX(groups, 4 * N);
+  for (size_t first = 0; first < step; first += 4 * N) {
+    TopKVec m0 = LoadOrLowest(d, row, first, n);
+    TopKVec m1 = LoadOrLowest(d, row, first + N, n);
+    TopKVec m2 = LoadOrLowest(d, row, first + 2 * N, n);
+    TopKVec m3 = LoadOrLowest(d, row, first + 3 * N, n);
+    size_t i = first + step;
+    for (; i + 4 * N <= n; i += step) {
+      m0 = hn::Max(m0, hn::LoadU(d, row + i));
+      m1 = hn::Max(m1, hn::LoadU(d, row + i + N));
+      m2 = hn::Max(m2, hn::LoadU(d, row + i + 2 * N));
+      m3 = hn::Max(m3, hn::LoadU(d, row + i + 3 * N));
+    }
+    if (i < n) {
+      m0 = hn::Max(m0, LoadOrLowest(d, row, i, n));
+      m1 = hn::Max(m1, LoadOrLowest(d, row, i + N, n));
+      m2 = hn::Max(m2, LoadOrLowest(d, row, i + 2 * N, n));
+      m3 = hn::Max(m3, LoadOrLowest(d, row, i + 3 * N, n));
+    }
+    if (groups <= 2 * N) {
+      m0 = hn::Max(m0, m2);
+      m1 = hn::Max(m1, m3);
+    }
+    if (groups <= N) m0 = hn::Max(m0, m1);
+    hn::Store(m0, d, maxima + first);
+    if (groups > N) hn::Store(m1, d, maxima + first + N);
+    if (groups > 2 * N) {
+      hn::Store(m2, d, maxima + first + 2 * N);
+      hn::Store(m3, d, maxima + first + 3 * N);
+    }
+  }
+}
+
+// The k-th largest of the maxima, the smallest with fewer than k above it.
+HWY_INLINE float KthLargest(const float* HWY_RESTRICT maxima, size_t groups,
+                            size_t k) {
+  const TopKTag d;
+  const TopKIntTag di;
+  const TopKIntVec limit = hn::Set(di, static_cast<int32_t>(k));
+  TopKVec kth = hn::Set(d, HUGE_VALF);
+  for (size_t i = 0; i < groups; i += hn::Lanes(d)) {
+    const TopKVec m = hn::Load(d, maxima + i);
+    TopKIntVec above = hn::Zero(di);
+    for (size_t j = 0; j < groups; j += kTopKUnroll) {
+      for (size_t u = 0; u < kTopKUnroll; ++u) {
+        const auto gt = hn::Gt(hn::Set(d, maxima[j + u]), m);
+        above = AddIf(hn::RebindMask(di, gt), above);
+      }
+    }
+    const auto few = hn::RebindMask(d, hn::Lt(above, limit));
+    kth = hn::IfThenElse(few, hn::Min(kth, m), kth);
+  }
+  return hn::GetLane(hn::MinOfLanes(d, kth));
+}
+
+// Ids of the elements that are not below `bound`, ascending, NaNs among them.
+// Returns their number, or something above `limit` if that is exceeded.
+HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
+                         size_t limit, int32_t* HWY_RESTRICT to) {
+  const TopKTag d;
+  const TopKIntTag di;
+  const size_t N = hn::Lanes(d);
+  const TopKVec b = hn::Set(d, bound);
+  // As a constant, GCC would broadcast i instead: one more shuffle a vector.
+  const auto step = hn::Set(di, static_cast<int32_t>(HWY_MIN(N, n)));
+  TopKIntVec ids = FirstIds();
+  size_t count = 0;
+  size_t i = 0;
+  for (; i + N <= n; i += N) {
+    const auto keep = hn::Not(hn::Lt(hn::LoadU(d, row + i), b));
+    count += StoreIf(hn::RebindMask(di, keep), ids, to + count);
+    if (HWY_UNLIKELY(count > limit)) return count;
+    ids = hn::Add(ids, step);
+  }
+  if (i < n) {
+    const auto below = hn::Lt(LoadPartial(d, row + i, n - i), b);
+    const auto keep = hn::And(hn::FirstN(d, n - i), hn::Not(below));
+    count += StoreIf(hn::RebindMask(di, keep), ids, to + count);
+  }
+  return count;
+}
+
+// For any row: the first `count` <= kTopKMax elements that come after
+// (last_key, last_id) in the order.
+//
+// Collects candidates. When there are too many, sorts them, keeps the best
+// `count`, and from then on admits larger keys only: of equal ones, the one
+// found first is before. Every sort but the last makes room for 16 + count more
+// candidates, so the time is O(n) for a row in any order.
+inline HWY_NOINLINE void SelectNext(const float* HWY_RESTRICT row, size_t n,
+                                    int32_t last_key, int32_t last_id,
+                                    size_t count, TopK& to) {
+  const TopKTag d;
+  const TopKIntTag di;
+  const size_t N = hn::Lanes(d);
+  const TopKIntVec last = hn::Set(di, last_key);
+  const TopKIntVec after = hn::Set(di, last_id);
+  const TopKIntVec pad = hn::Set(di, kPadKey);
+  Candidates list;
+  size_t found = 0;
+  TopKIntVec floor = pad;
+  bool nan = false;
+  for (size_t i = 0; i < n; i += N) {
+    TopKIntVec key = KeyFromLogit(di, LoadOrLowest(d, row, i, n));
+    if (i + N > n) key = hn::IfThenElse(hn::FirstN(di, n - i), key, pad);
+    nan |= !hn::AllFalse(di, hn::Eq(key, hn::Set(di, kNaNKey)));
+    const TopKIntVec id = hn::Iota(di, static_cast<int32_t>(i));
+    const auto next = hn::Or(hn::Lt(key, last),
+                             hn::And(hn::Eq(key, last), hn::Gt(id, after)));
+    const auto admit = hn::And(next, hn::Gt(key, floor));
+    if (HWY_LIKELY(hn::AllFalse(di, admit))) continue;
+    const auto ids = hn::Add(FirstIds(), hn::Set(di, static_cast<int32_t>(i)));
+    found += StoreIf(admit, ids, list.ids + found);
+    if (found > MaxCandidates(count)) {
+      Sort(row, found, list, to);
+      std::memcpy(list.ids, to.ids, count * sizeof(int32_t));
+      found = count;
+      floor = hn::Set(di, to.keys[count - 1]);
+    }
+  }
+  Sort(row, found, list, to);
+  to.nan = nan;
+}
+
+// The k <= kTopKMax best of each of `rows` <= kTopKRows rows of n, n <=
+// kTopKAll if kAll.
+template <bool kAll>
+HWY_INLINE void SelectTopK(Matrix<const float> rows, size_t k,
+                           TopK* HWY_RESTRICT to) {
+  const TopKTag d;
+  const size_t n = rows.cols;
+  const size_t groups = NumGroups(k);
+  const size_t limit = MaxCandidates(k);
+  Candidates lists[kTopKRows];
+  size_t counts[kTopKRows];  // of candidates; 0: SelectNext has to do it
+  if (kAll) {
+    for (size_t r = 0; r < rows.rows; ++r) {
+      counts[r] = n;
+      for (size_t i = 0; i < n; i += hn::Lanes(d)) {
+        hn::Store(LoadOrLowest(d, rows.Row(r), i, n), d, lists[r].logits + i);
+      }
+    }
+  } else {
+    float bounds[kTopKRows];
+    for (size_t r = 0; r < rows.rows; ++r) {
+      HWY_ALIGN float maxima[NumGroups(kTopKMax)];
+      GroupMaxima(rows.Row(r), n, groups, maxima);
+      bounds[r] = KthLargest(maxima, groups, k);
+    }
+    for (size_t r = 0; r < rows.rows; ++r) {
+      counts[r] = Filter(rows.Row(r), n, bounds[r], limit, lists[r].ids);
+      if (HWY_UNLIKELY(counts[r] > limit)) counts[r] = 0;
+    }
+    for (size_t r = 0; r < rows.rows; ++r) {
+      Fetch(rows.Row(r), counts[r], lists[r]);
+    }
+  }
+  for (size_t r = 0; r < rows.rows; ++r) {
+    to[r].nan = MakeKeys(counts[r], lists[r]);
+    // With a NaN in the row, the bound may be too high.
+    if (!kAll && HWY_UNLIKELY(to[r].nan)) counts[r] = 0;
+  }
+  for (size_t r = 0; r < rows.rows; ++r) Rank(counts[r], lists[r]);
+  for (size_t r = 0; r < rows.rows; ++r) {
+    if (HWY_LIKELY(counts[r] != 0)) {
+      Place(lists[r], kAll ? kTopKTables.iota : lists[r].ids, counts[r], to[r]);
+    } else {
+      SelectNext(rows.Row(r), n, INT32_MAX, -1, k, to[r]);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace simd
+}  // namespace switchyard
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_TOPK_INL_H_
