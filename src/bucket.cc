@@ -23,15 +23,20 @@ constexpr double kPadNs = 0.3;
 constexpr size_t kMaxSerialPairs =
     static_cast<size_t>(internal::kGrainNs / kPairNs);
 
+// Counters a block clears, sums and reads must not cost more than its pairs,
+// and those it claims take an atomic add each.
+constexpr size_t kMinBlockPairs = 4096;
+constexpr size_t kMinPairsPerCounter = 8;
+constexpr size_t kMinPairsPerClaim = 32;
+
 // Blocks worth giving to several threads, 1 if there are none.
-size_t ParallelBlocks(size_t pairs, size_t num_experts,
+size_t ParallelBlocks(size_t pairs, size_t min_block_pairs,
                       const Executor& executor) {
   if (pairs <= kMaxSerialPairs) return 1;
   const size_t threads = executor.Concurrency();
   if (threads <= 1) return 1;
-  // A block's counters are cleared, summed and read: not for a few pairs.
-  const size_t block_pairs = std::max<size_t>(4096, 8 * num_experts);
-  return std::max<size_t>(1, std::min(pairs / block_pairs, 8 * threads));
+  const size_t most = pairs / std::max(kMinBlockPairs, min_block_pairs);
+  return std::max<size_t>(1, std::min(most, 8 * threads));
 }
 
 // How a sort is shared out. One block: by the calling thread. Several: each
@@ -47,12 +52,15 @@ Plan MakePlan(Matrix<const int32_t> selected, size_t num_experts,
               BucketOrder order, size_t scratch_size,
               const Executor& executor) {
   const size_t tokens = selected.rows;
-  const size_t blocks =
-      ParallelBlocks(tokens * selected.cols, num_experts, executor);
-  if (blocks == 1) return {1, tokens, false};
   const bool claims =
       order == BucketOrder::kClaim && num_experts <= simd::kMaxClaimExperts;
-  if (!claims && scratch_size < blocks * num_experts) return {1, tokens, false};
+  const size_t blocks = ParallelBlocks(
+      tokens * selected.cols,
+      (claims ? kMinPairsPerClaim : kMinPairsPerCounter) * num_experts,
+      executor);
+  if (blocks == 1 || (!claims && scratch_size < blocks * num_experts)) {
+    return {1, tokens, false};
+  }
   const size_t block_tokens = (tokens + blocks - 1) / blocks;
   return {(tokens + block_tokens - 1) / block_tokens, block_tokens, claims};
 }
@@ -180,7 +188,8 @@ bool OverlapsAny(const View& view, const Others&... others) {
 size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
                          const Executor& executor) noexcept {
   if (num_pairs > kMaxInt32 || num_experts > kMaxInt32) return 0;
-  const size_t blocks = ParallelBlocks(num_pairs, num_experts, executor);
+  const size_t blocks =
+      ParallelBlocks(num_pairs, kMinPairsPerCounter * num_experts, executor);
   return blocks == 1 ? 0 : blocks * num_experts;
 }
 

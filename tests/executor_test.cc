@@ -41,10 +41,7 @@ struct Visits {
 };
 
 class ExecutorTest : public testing::TestWithParam<Pool> {};
-INSTANTIATE_TEST_SUITE_P(Pools, ExecutorTest,
-                         testing::Values(Pool::kSerial, Pool::kTbb1,
-                                         Pool::kTbb2, Pool::kTbb7,
-                                         Pool::kShuffle));
+INSTANTIATE_TEST_SUITE_P(Pools, ExecutorTest, testing::ValuesIn(EveryPool()));
 
 TEST_P(ExecutorTest, EachIndexOnceForAnyCountAndGrain) {
   const auto executor = MakeExecutor(GetParam());
@@ -75,6 +72,8 @@ TEST_P(ExecutorTest, SeveralCallersAtOnce) {
   }
   for (std::thread& caller : callers) caller.join();
 }
+
+#ifdef SWITCHYARD_WITH_TBB
 
 TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
   const auto executor = MakeTbbExecutor(2);
@@ -118,6 +117,12 @@ TEST(TbbExecutor, ExceptionsBecomeAStatus) {
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_STREQ(status.message(), "TbbExecutor: TBB failed");
 }
+
+#else
+
+TEST(TbbExecutor, IsNullWithoutTbb) { EXPECT_EQ(MakeTbbExecutor(2), nullptr); }
+
+#endif  // SWITCHYARD_WITH_TBB
 
 }  // namespace
 }  // namespace testing_support

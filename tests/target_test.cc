@@ -16,7 +16,9 @@
 #include <xmmintrin.h>
 #endif
 
+#ifdef SWITCHYARD_WITH_TBB
 #include <oneapi/tbb/global_control.h>
+#endif
 
 namespace switchyard {
 
@@ -149,9 +151,11 @@ void ExpectRan(const std::string& isa) {
 }  // namespace
 
 std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool) {
+#ifdef SWITCHYARD_WITH_TBB
   // More threads than the machine has cores, or TBB would quietly run fewer.
   static tbb::global_control more_threads(
       tbb::global_control::max_allowed_parallelism, 8);
+#endif
   switch (pool) {
     case Pool::kSerial:
       return std::make_unique<Recorder>(SerialExecutor(), nullptr, 1);
@@ -246,11 +250,18 @@ void IsaPoolTest::TearDown() {
   isa_.reset();
 }
 
+std::vector<Pool> EveryPool() {
+#ifdef SWITCHYARD_WITH_TBB
+  return {Pool::kSerial, Pool::kTbb1, Pool::kTbb2, Pool::kTbb7, Pool::kShuffle};
+#else
+  return {Pool::kSerial, Pool::kShuffle};
+#endif
+}
+
 std::vector<IsaAndPool> EveryIsaAndPool() {
   std::vector<IsaAndPool> params;
   for (const std::string& isa : RunnableIsaNames()) {
-    for (const Pool pool : {Pool::kSerial, Pool::kTbb1, Pool::kTbb2,
-                            Pool::kTbb7, Pool::kShuffle}) {
+    for (const Pool pool : EveryPool()) {
       params.push_back({isa, pool});
     }
   }

@@ -36,6 +36,8 @@ class RecordingExecutor : public Executor {
 // kShuffle splits the range into single indices and small runs, shuffles them
 // and runs them on three std::threads, whatever the grain.
 std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool);
+// All of them; without TBB's in a build with SWITCHYARD_TBB=OFF.
+std::vector<Pool> EveryPool();
 
 // Caps the library to one ISA for a scope. `LastIsa` is null at its start.
 class ScopedIsa {

@@ -1,0 +1,129 @@
+#!/bin/bash
+# From a fresh Debian 12 machine to a running example or a finished test run.
+#
+#   scripts/setup.sh run  [moe_layer's arguments]   build Release, run moe_layer
+#   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
+#   scripts/setup.sh packages [more packages]       only install what is missing
+#
+# Works from any folder. Missing packages are installed with apt, which needs
+# root; with all of them there, nothing does. Everything made is in build/.
+set -euo pipefail
+
+readonly library_packages=(g++ cmake ninja-build libhwy-dev libtbb-dev)
+# OpenCL: what Debian's CMake package of oneDNN insists on finding.
+readonly example_packages=(libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev)
+readonly test_packages=(libgtest-dev pkg-config python3-venv)
+# Write the small checkpoints that the tests of moe_layer read.
+readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
+
+root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build/release
+log=$root/build/setup.log
+jobs=$(nproc)
+
+die() {
+  echo "setup.sh: $*" >&2
+  exit 1
+}
+
+# step WHAT COMMAND...: a line with a dot every three seconds and the time it
+# took. The output goes to the log, and to the terminal only if it fails.
+ticker=
+trap '[[ -z $ticker ]] || kill "$ticker" 2>/dev/null' EXIT
+step() {
+  local what=$1 started=$SECONDS status=0 lines
+  shift
+  lines=$(wc -l <"$log")
+  printf '%s ' "$what"
+  while sleep 3; do printf '.'; done &
+  ticker=$!
+  printf '\n== %s\n' "$what" >>"$log"
+  "$@" >>"$log" 2>&1 </dev/null || status=$?
+  kill "$ticker"
+  wait "$ticker" 2>/dev/null || true
+  ticker=
+  if ((status != 0)); then
+    printf ' failed\n'
+    tail -n "+$((lines + 1))" "$log" | tail -n 25 >&2
+    die "failed: $what (see $log)"
+  fi
+  printf ' %d s\n' $((SECONDS - started))
+}
+
+missing_packages() {
+  local package
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+      echo "$package"
+  done
+}
+
+install_packages() {
+  if ! command -v apt-get >/dev/null; then
+    echo "No apt here: taking for granted what these Debian packages hold: $*"
+    return
+  fi
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
+  ((${#missing[@]} > 0)) || return 0
+  ((EUID == 0)) ||
+    die "missing packages; as root: apt-get install --no-install-recommends ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  # A third party's broken list is no reason to stop: the next step tells.
+  step "Reading Debian's package lists" bash -c 'apt-get update || true'
+  step "Installing ${missing[*]}" \
+    apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120 "${missing[@]}"
+}
+
+# A Python with safetensors and numpy, reused once it is complete.
+make_venv() {
+  local venv=$root/build/venv python=/usr/bin/python3
+  [[ -x $python ]] || python=python3
+  if ! "$venv/bin/python3" -c 'import numpy, safetensors.numpy' 2>/dev/null; then
+    step "Making a Python environment in build/venv" "$python" -m venv --clear "$venv"
+    step "Installing ${python_packages[*]} in it" \
+      "$venv/bin/python3" -m pip install --disable-pip-version-check "${python_packages[@]}"
+  fi
+}
+
+configure() {
+  step "Configuring build/release" cmake -S "$root" --preset release "$@"
+}
+
+compile() {
+  echo "Compiling with $jobs jobs"
+  cmake --build "$build" --parallel "$jobs" "$@"
+}
+
+usage() {
+  sed -nE '2,/^[^#]/s/^# ?//p' "${BASH_SOURCE[0]}"
+}
+
+command=${1:-}
+(($# == 0)) || shift
+mkdir -p "$root/build"
+: >"$log"
+case $command in
+  run)
+    install_packages "${library_packages[@]}" "${example_packages[@]}"
+    configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
+    compile --target moe_layer
+    exec "$build/examples/moe_layer/moe_layer" "$@"
+    ;;
+  test)
+    install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}"
+    make_venv
+    configure -DSWITCHYARD_BUILD_TESTS=ON -DSWITCHYARD_BUILD_EXAMPLES=ON \
+      "-DPython3_EXECUTABLE=$root/build/venv/bin/python3" "$@"
+    compile
+    ctest --test-dir "$build" --parallel "$jobs" --output-on-failure --progress --no-tests=error
+    ;;
+  packages)
+    install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}" "$@"
+    ;;
+  help | -h | --help) usage ;;
+  *)
+    usage >&2
+    exit 2
+    ;;
+esac

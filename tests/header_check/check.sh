@@ -1,0 +1,41 @@
+#!/bin/bash
+# check.sh COMPILER INCLUDE_DIR
+# Each header under INCLUDE_DIR compiles alone, and twice in one file, as C++17
+# with nothing but INCLUDE_DIR on the include path; it includes only the
+# standard library and other headers of this library. The second check is what
+# shows that neither Highway nor TBB is needed where both are installed.
+set -euo pipefail
+
+compiler=$1
+include=$2
+failures=0
+count=0
+
+fail() {
+  echo "FAILED: $*" >&2
+  failures=$((failures + 1))
+}
+
+while IFS= read -r header; do
+  count=$((count + 1))
+  name=${header#"$include"/}
+
+  # <name> without folder or extension is the standard library's; C headers
+  # only in the C door.
+  allowed='^#include (<[a-z_0-9]+>|"switchyard/[a-z_0-9.]+\.h")'
+  if [[ $name == *.c.h ]]; then
+    allowed='^#include (<std(def|int|bool)\.h>|"switchyard/[a-z_0-9.]+\.h")'
+  fi
+  others=$(sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*/#include /p' \
+    "$header" | grep -vE "$allowed" || true)
+  [[ -z $others ]] || fail "$name includes more than std and switchyard: $others"
+
+  printf '#include "%s"\n#include "%s"\n' "$name" "$name" |
+    "$compiler" -std=c++17 -pedantic-errors -Wall -Wextra -Wshadow -Wconversion \
+      -Werror -fsyntax-only -I "$include" -x c++ - ||
+    fail "$name does not compile alone"
+done < <(find "$include" -type f | LC_ALL=C sort)
+
+((count > 0)) || fail "no header found in $include"
+echo "$count headers, $failures failures ($compiler)"
+((failures == 0))

@@ -1,0 +1,65 @@
+#!/bin/bash
+# check.sh SOURCE_DIR
+# Rules of the house that a compiler does not see. Each prints what breaks it.
+set -euo pipefail
+cd "$1"
+failures=0
+
+# rule WHAT PATTERN FILE...: no line of the files matches. `except` is a pattern
+# of lines that may.
+except=
+rule() {
+  local what=$1 pattern=$2 found status=0
+  shift 2
+  (($# > 0)) || { echo "FAILED: no files to look at for: $what" >&2; exit 1; }
+  # grep's 1, nothing found, is the good case; 2 is an error of this script.
+  found=$(grep -nHE -e "$pattern" -- "$@") || status=$?
+  ((status <= 1)) || exit 1
+  [[ -z $except ]] || found=$(grep -vE -e "$except" <<<"$found" || true)
+  [[ -n $found ]] || return 0
+  printf 'FAILED: %s\n%s\n' "$what" "$found" >&2
+  failures=$((failures + 1))
+}
+
+mapfile -t build_files < <(find . \( -name 'build*' -o -name .git -o -name out \) -prune \
+  -o -type f \( -name CMakeLists.txt -o -name '*.cmake' -o -name '*.in' -o -name '*.sh' \
+  -o -name CMakePresets.json -o -path './.ci/*' \) -print | LC_ALL=C sort)
+folders=()
+for folder in include src examples bench tests; do
+  [[ ! -d $folder ]] || folders+=("$folder")
+done
+mapfile -t sources < <(find "${folders[@]}" -type f \( -name '*.h' -o -name '*.cc' \) |
+  LC_ALL=C sort)
+mapfile -t simd < <(printf '%s\n' "${sources[@]}" | grep '^src/simd/')
+mapfile -t tests < <(printf '%s\n' "${sources[@]}" | grep '^tests/')
+mapfile -t others < <(printf '%s\n' "${sources[@]}" | grep -vE '^(src/simd|tests)/')
+
+rule "compiler flags that choose a CPU hide a missing dispatch" \
+  '-m(arch|tune|cpu|fpu|avx|sse|ssse|fma|f16c|bmi)' "${build_files[@]}"
+
+include='#[[:space:]]*include[[:space:]]*[<"]'
+except='^src/tbb_executor\.cc:'
+rule "TBB is included in src/tbb_executor.cc only" "$include(oneapi/)?tbb[/.]" \
+  "${others[@]}" "${simd[@]}"
+except=
+grep -qE "$include(oneapi/)?tbb/" src/tbb_executor.cc ||
+  { echo "FAILED: the pattern does not find the one include of TBB" >&2; exit 1; }
+
+rule "Highway is included in src/simd and tests only" "${include}hwy/" "${others[@]}"
+
+intrinsics='\b_mm[0-9]*_[a-z0-9_]+|\b__m(64|128|256|512)[di]?\b|\b__mmask[0-9]+\b'
+intrinsics+='|__builtin_(ia32|neon|sve|aarch64)_|\bv(ld|st)[1-4]q?_|\bsv[a-z0-9]+_[fsu](16|32|64)'
+intrinsics+='|\b(float|u?int)(8|16|32|64)x[0-9]+(x[0-9])?_t\b|vector_size'
+intrinsics+='|\b(asm|__asm__)\b[[:space:]]*(volatile)?[[:space:]]*\('
+intrinsics+="|$include([a-z0-9]*intrin|arm_[a-z0-9_]+|cpuid)\.h"
+rule "intrinsics and assembly stay in src/simd" "$intrinsics" "${others[@]}"
+# Tests switch flush-to-zero on, to see that it changes nothing.
+except='_mm_[gs]etcsr|<xmmintrin\.h>|asm volatile\("m(rs %0, fpcr|sr fpcr, %0)"'
+rule "no intrinsics in tests but the floating-point mode's" "$intrinsics" "${tests[@]}"
+except=
+
+rule "src/simd knows neither executors nor devices" \
+  "$include(src/|switchyard/)(executor|schedule|device)" "${simd[@]}"
+
+echo "${#build_files[@]} build files, ${#sources[@]} sources, $failures rules broken"
+((failures == 0))
