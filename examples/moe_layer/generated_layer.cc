@@ -1,0 +1,129 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "generated_layer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "hash_uniform.h"
+#include "memory_limit.h"
+#include "progress.h"
+
+namespace moe_layer {
+namespace {
+
+// A part of a tensor of uniform values in [offset - scale, offset + scale).
+struct Fill {
+  float* out;
+  size_t count;
+  uint32_t first;  // index in the tensor
+  uint32_t key;
+  float scale;
+  float offset;
+};
+
+struct FillJobs {
+  std::vector<Fill> parts;
+  Progress* progress = nullptr;
+
+  // Cut into parts small enough to share out among threads.
+  void Add(float* out, size_t count, float scale, float offset = 0) {
+    constexpr size_t kPart = size_t{1} << 18;
+    const uint32_t key = HashKey(++num_tensors);
+    for (size_t at = 0; at < count; at += kPart) {
+      parts.push_back({out + at, std::min(kPart, count - at),
+                       static_cast<uint32_t>(at), key, scale, offset});
+    }
+  }
+
+  static void Run(void* context, size_t begin, size_t end) {
+    const auto* jobs = static_cast<const FillJobs*>(context);
+    for (size_t p = begin; p < end; ++p) {
+      const Fill& fill = jobs->parts[p];
+      for (uint32_t i = 0; i < fill.count; ++i) {
+        fill.out[i] =
+            fill.offset + fill.scale * HashUniform(fill.key, fill.first + i);
+      }
+      jobs->progress->Add(fill.count);
+    }
+  }
+
+  uint32_t num_tensors = 0;
+};
+
+// Uniform values of this scale have a standard deviation of `deviation` /
+// sqrt(fan_in): a product with `fan_in` inputs around 1 is around `deviation`.
+float Scale(double deviation, size_t fan_in) {
+  return static_cast<float>(deviation *
+                            std::sqrt(3.0 / static_cast<double>(fan_in)));
+}
+
+}  // namespace
+
+MoeShape DefaultShape() {
+  MoeShape shape;
+  shape.hidden = 2048;
+  shape.intermediate = 768;
+  shape.num_experts = 128;
+  shape.top_k = 8;
+  shape.renormalize = true;
+  shape.norm_eps = 1e-6f;
+  return shape;
+}
+
+LayerWeights GenerateLayer(const MoeShape& shape,
+                           switchyard::Executor& executor) {
+  const size_t hidden = shape.hidden;
+  const size_t shared = shape.shared_intermediate;
+  LayerWeights weights;
+  weights.title = "generated, shaped like one of Qwen3-30B-A3B";
+  weights.shape = shape;
+  weights.num_floats =
+      (2 + shape.num_experts) * hidden +
+      3 * hidden * (shape.num_experts * shape.intermediate + shared) +
+      (shared != 0 ? hidden : 0);
+  RequireMemory(weights.Bytes(), "the generated layer");
+  weights.storage = FloatBuffer(weights.num_floats);
+
+  float* next = weights.storage.data();
+  FillJobs jobs;
+  const auto add = [&](size_t count, float scale, float offset = 0) {
+    jobs.Add(next, count, scale, offset);
+    return std::exchange(next, next + count);
+  };
+  const auto add_expert = [&](size_t intermediate) {
+    ExpertWeights expert;
+    expert.gate = add(intermediate * hidden, Scale(1, hidden));
+    expert.up = add(intermediate * hidden, Scale(1, hidden));
+    // silu(gate) * up is around 0.6, and top_k of them are averaged.
+    expert.down = add(hidden * intermediate, Scale(4, intermediate));
+    return expert;
+  };
+  weights.norm = add(hidden, 0.1f, 1.0f);
+  weights.next_norm = add(hidden, 0.1f, 1.0f);
+  // Logits around 1.5 give the first of 8 selected experts about a quarter of
+  // the weight.
+  weights.router = add(shape.num_experts * hidden, Scale(1.5, hidden));
+  for (size_t e = 0; e < shape.num_experts; ++e) {
+    weights.experts.push_back(add_expert(shape.intermediate));
+  }
+  if (shared != 0) {
+    weights.shared = add_expert(shared);
+    weights.shared_logit = add(hidden, Scale(1, hidden));
+  }
+
+  Progress progress("generating weights", weights.num_floats);
+  jobs.progress = &progress;
+  const switchyard::Status status =
+      executor.ParallelFor(jobs.parts.size(), 1, &FillJobs::Run, &jobs);
+  if (!status.ok()) throw std::runtime_error(status.message());
+  progress.Finish(BytesText(weights.Bytes()));
+  return weights;
+}
+
+}  // namespace moe_layer

@@ -1,0 +1,153 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "layer_weights.h"
+
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "half_float.h"
+#include "input_error.h"
+#include "memory_limit.h"
+#include "progress.h"
+
+namespace moe_layer {
+namespace {
+
+void CopyF32(const uint8_t* source, size_t count, float* out) noexcept {
+  std::memcpy(out, source, count * sizeof(float));
+}
+
+// For tensors used in place: brings them in from the disk now, where progress
+// is shown, rather than during the first run.
+void ReadIn(const uint8_t* source, size_t count, float*) noexcept {
+  constexpr size_t kPage = 4096;
+  for (size_t at = 0; at < count * sizeof(float); at += kPage) {
+    (void)*const_cast<const volatile uint8_t*>(source + at);
+  }
+}
+
+// Replaces {layer} and {expert}.
+std::string TensorName(std::string pattern, size_t layer, size_t expert) {
+  const std::pair<const char*, size_t> numbers[] = {{"{layer}", layer},
+                                                    {"{expert}", expert}};
+  for (const auto& [placeholder, number] : numbers) {
+    const size_t at = pattern.find(placeholder);
+    if (at == std::string::npos) continue;
+    pattern.replace(at, std::strlen(placeholder), std::to_string(number));
+  }
+  return pattern;
+}
+
+}  // namespace
+
+LayerLoader::LayerLoader(std::shared_ptr<Checkpoint> checkpoint,
+                         const ModelConfig& config, size_t layer)
+    : label_("loading layer " + std::to_string(layer)) {
+  const Family::Names& names = config.family().names;
+  weights_.checkpoint = std::move(checkpoint);
+  weights_.shape = config.shape();
+  weights_.title = std::string(config.family().model_type) + ", layer " +
+                   std::to_string(layer) + " of " +
+                   std::to_string(config.num_layers());
+  const uint64_t hidden = weights_.shape.hidden;
+  const uint64_t num_experts = weights_.shape.num_experts;
+  const bool last = layer + 1 == config.num_layers();
+
+  const auto add = [&](const char* pattern, size_t expert,
+                       const std::vector<uint64_t>& shape, const float** to) {
+    Add(TensorName(pattern, layer, expert), shape, to);
+  };
+  const auto add_expert = [&](const char* gate, const char* up,
+                              const char* down, size_t expert,
+                              uint64_t intermediate, ExpertWeights* to) {
+    add(gate, expert, {intermediate, hidden}, &to->gate);
+    add(up, expert, {intermediate, hidden}, &to->up);
+    add(down, expert, {hidden, intermediate}, &to->down);
+  };
+  add(names.norm, 0, {hidden}, &weights_.norm);
+  Add(TensorName(last ? names.last_norm : names.next_norm, layer + 1, 0),
+      {hidden}, &weights_.next_norm);
+  // Before `experts` is sized: the file has to have that many rows.
+  add(names.router, 0, {num_experts, hidden}, &weights_.router);
+  weights_.experts.resize(num_experts);
+  for (size_t e = 0; e < num_experts; ++e) {
+    add_expert(names.gate, names.up, names.down, e, weights_.shape.intermediate,
+               &weights_.experts[e]);
+  }
+  if (weights_.shape.shared_intermediate != 0) {
+    add_expert(names.shared_gate, names.shared_up, names.shared_down, 0,
+               weights_.shape.shared_intermediate, &weights_.shared);
+    add(names.shared_logit, 0, {1, hidden}, &weights_.shared_logit);
+  }
+}
+
+void LayerLoader::Add(const std::string& name,
+                      const std::vector<uint64_t>& shape,
+                      const float** target) {
+  const auto [tensor, file] = weights_.checkpoint->Find(name, shape);
+  size_t count = 1;  // does not overflow: the file holds that many
+  for (const uint64_t dim : shape) count *= static_cast<size_t>(dim);
+  Job job{nullptr, tensor->data, count, target};
+  if (tensor->dtype == "F32") {
+    const bool aligned =
+        reinterpret_cast<uintptr_t>(tensor->data) % alignof(float) == 0;
+    job.run = aligned ? &ReadIn : &CopyF32;
+  } else if (tensor->dtype == "BF16") {
+    job.run = &ConvertBf16;
+  } else if (tensor->dtype == "F16") {
+    job.run = &ConvertF16;
+  } else {
+    throw InputError(file + ": tensor '" + name + "': dtype " + tensor->dtype +
+                     " is not supported; there are BF16, F16, F32");
+  }
+  jobs_.push_back(job);
+  weights_.num_floats += count;
+}
+
+// Rounded up to a cache line; 0 for a tensor used in place.
+size_t LayerLoader::Job::OwnedFloats() const {
+  return run == &ReadIn ? 0 : (count + 15) / 16 * 16;
+}
+
+LayerWeights LayerLoader::Load(switchyard::Executor& executor) {
+  size_t total = 0;
+  for (const Job& job : jobs_) total += job.OwnedFloats();
+  RequireMemory(4.0 * static_cast<double>(total),
+                weights_.checkpoint->ConfigPath());
+  weights_.storage = FloatBuffer(total);
+  float* next = weights_.storage.data();
+  for (Job& job : jobs_) {
+    if (job.OwnedFloats() == 0) {
+      *job.target = reinterpret_cast<const float*>(job.source);
+      continue;
+    }
+    *job.target = job.out = next;
+    next += job.OwnedFloats();
+  }
+
+  Progress progress(label_, weights_.num_floats);
+  struct Context {
+    const std::vector<Job>& jobs;
+    Progress& progress;
+  } context = {jobs_, progress};
+  const auto body = [](void* opaque, size_t begin, size_t end) {
+    const Context& c = *static_cast<const Context*>(opaque);
+    for (size_t i = begin; i < end; ++i) {
+      const Job& job = c.jobs[i];
+      job.run(job.source, job.count, job.out);
+      c.progress.Add(job.count);
+    }
+  };
+  const switchyard::Status status =
+      executor.ParallelFor(jobs_.size(), /*grain=*/1, body, &context);
+  if (!status.ok()) throw std::runtime_error(status.message());
+  progress.Finish(BytesText(weights_.Bytes()));
+  return std::move(weights_);
+}
+
+}  // namespace moe_layer

@@ -1,0 +1,80 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_EXAMPLES_MOE_LAYER_LAYER_WEIGHTS_H_
+#define SWITCHYARD_EXAMPLES_MOE_LAYER_LAYER_WEIGHTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint.h"
+#include "float_buffer.h"
+#include "model_config.h"
+#include "switchyard/executor.h"
+
+namespace moe_layer {
+
+// Matrices are [out, in], row-major and dense, as Hugging Face stores them.
+struct ExpertWeights {
+  const float* gate = nullptr;  // [intermediate, hidden]
+  const float* up = nullptr;    // [intermediate, hidden]
+  const float* down = nullptr;  // [hidden, intermediate]
+};
+
+// The weights of one MoE block, in f32, and what keeps them in memory.
+struct LayerWeights {
+  std::string title;  // one line for people
+  MoeShape shape;
+  const float* norm = nullptr;       // [hidden], opens the block
+  const float* next_norm = nullptr;  // [hidden], opens what follows it
+  const float* router = nullptr;     // [num_experts, hidden]
+  std::vector<ExpertWeights> experts;
+  ExpertWeights shared;                 // where shape.shared_intermediate > 0
+  const float* shared_logit = nullptr;  // [1, hidden]
+
+  size_t num_floats = 0;
+  double Bytes() const { return 4.0 * static_cast<double>(num_floats); }
+  FloatBuffer storage;                     // what had to be converted
+  std::shared_ptr<Checkpoint> checkpoint;  // whose mapping holds the rest
+};
+
+// Loads one layer of a checkpoint. Throws InputError and std::bad_alloc.
+class LayerLoader {
+ public:
+  // Finds every tensor and checks its shape and dtype; reads none yet.
+  LayerLoader(std::shared_ptr<Checkpoint> checkpoint, const ModelConfig& config,
+              size_t layer);
+  LayerLoader(const LayerLoader&) = delete;
+  LayerLoader& operator=(const LayerLoader&) = delete;
+
+  const MoeShape& shape() const { return weights_.shape; }
+
+  // Once. Converts on the executor's threads; F32 tensors on a 4-byte boundary
+  // are used where they are mapped.
+  LayerWeights Load(switchyard::Executor& executor);
+
+ private:
+  struct Job {
+    void (*run)(const uint8_t* source, size_t count, float* out) noexcept;
+    const uint8_t* source;
+    size_t count;
+    const float** target;  // in weights_
+    float* out = nullptr;
+
+    size_t OwnedFloats() const;
+  };
+
+  void Add(const std::string& name, const std::vector<uint64_t>& shape,
+           const float** target);
+
+  LayerWeights weights_;
+  std::vector<Job> jobs_;
+  std::string label_;
+};
+
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_EXAMPLES_MOE_LAYER_LAYER_WEIGHTS_H_

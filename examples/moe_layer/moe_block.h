@@ -1,0 +1,102 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_EXAMPLES_MOE_LAYER_MOE_BLOCK_H_
+#define SWITCHYARD_EXAMPLES_MOE_LAYER_MOE_BLOCK_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "float_buffer.h"
+#include "layer_weights.h"
+#include "stage_profile.h"
+#include "switchyard/bucket.h"
+#include "switchyard/executor.h"
+#include "switchyard/status.h"
+#include "switchyard/views.h"
+#include "worker_pool.h"
+
+namespace moe_layer {
+
+// What a run of the block computes, in this order.
+struct BlockResults {
+  switchyard::Matrix<float> logits;       // [tokens, num_experts]
+  switchyard::Span<float> shared_logits;  // [tokens], with a shared expert
+  switchyard::Matrix<int32_t> ids;        // [tokens, top_k]
+  switchyard::Matrix<float> weights;      // [tokens, top_k]
+  switchyard::PackedBuckets buckets;      // of all experts
+  switchyard::Matrix<float> expert_rows;  // [tokens * top_k, hidden], packed
+  switchyard::Matrix<float> shared_rows;  // [tokens, hidden], or empty
+  switchyard::Matrix<float> out;          // [tokens, hidden]
+  switchyard::Matrix<float> next_normed;  // [tokens, hidden]
+};
+
+// One MoE block: the part of an inference engine that Switchyard is for.
+//
+//   normed -> router GEMM -> RouteTopK -> BucketPacked
+//   -> per expert: GatherRows -> gate and up GEMMs -> SiluMul -> down GEMM
+//   -> WeightedSumRmsNorm: combine + shared expert + residual + next norm
+//
+// The executor's threads are the only ones. All memory is taken up front.
+class MoeBlock {
+ public:
+  // `weights` and `executor` have to outlive the block. tokens * top_k has to
+  // fit an int32_t. Throws std::bad_alloc.
+  MoeBlock(const LayerWeights& weights, size_t tokens,
+           switchyard::Executor& executor);
+
+  // What a block holds besides the weights, in bytes.
+  static double MemoryNeeded(const MoeShape& shape, size_t tokens,
+                             size_t threads);
+
+  // hidden: the residual stream [tokens, hidden]; normed: its RMSNorm. Results
+  // are the same bits for any executor. Throws std::runtime_error if a kernel,
+  // a GEMM or the executor reports an error.
+  void Run(switchyard::Matrix<const float> hidden,
+           switchyard::Matrix<const float> normed);
+
+  const BlockResults& results() const { return results_; }
+  const StageProfile& profile() const { return profile_; }
+
+ private:
+  // Rows of one expert that go through its GEMMs together.
+  struct Tile {
+    size_t expert;  // or kSharedExpert
+    size_t begin;   // a packed row; of the shared expert, a token
+    size_t rows;
+  };
+
+  void RouterGemm();
+  void CutTiles();
+  void Experts();
+  void Combine(switchyard::Matrix<const float> hidden);
+  switchyard::Status RunTile(const Tile& tile, Worker& worker) noexcept;
+
+  // ParallelFor over a member function body(begin, end); throws on failure.
+  template <void (MoeBlock::*kBody)(size_t begin, size_t end) noexcept>
+  void ForEach(size_t count);
+  void RouterGemmBody(size_t begin, size_t end) noexcept;
+  void ExpertsBody(size_t begin, size_t end) noexcept;
+  // Keeps the first error a body meets: bodies may not throw.
+  void Note(switchyard::Status status) noexcept;
+
+  const LayerWeights& layer_;
+  switchyard::Executor& executor_;
+  const size_t tokens_;
+
+  FloatBuffer floats_;
+  std::vector<int32_t> ints_;
+  std::vector<int32_t> bucket_scratch_;
+  std::vector<Tile> tiles_;
+  WorkerPool workers_;
+  BlockResults results_;
+  StageProfile profile_;
+  switchyard::Matrix<const float> normed_;  // during Run
+  std::atomic<const char*> error_{nullptr};
+};
+
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_EXAMPLES_MOE_LAYER_MOE_BLOCK_H_

@@ -1,0 +1,181 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "memory_limit.h"
+
+namespace moe_layer {
+namespace {
+
+struct StageName {
+  Stage stage;
+  const char* name;
+};
+constexpr StageName kStageNames[] = {
+    {Stage::kRouterGemm, "router GEMM"},
+    {Stage::kRoute, "route"},
+    {Stage::kBucket, "bucket"},
+    {Stage::kGather, "gather"},
+    {Stage::kGateUpGemm, "gate and up GEMMs"},
+    {Stage::kSiluMul, "SiLU-mul"},
+    {Stage::kDownGemm, "down GEMM"},
+    {Stage::kWaiting, "threads out of work"},
+    {Stage::kCombine, "combine + norm"},
+};
+static_assert(sizeof(kStageNames) / sizeof(kStageNames[0]) == kNumStages);
+
+constexpr size_t kChartWidth = 64;
+constexpr size_t kChartHeight = 5;
+
+// As wide as the tables.
+std::string Rule() {
+  const bool unicode = TerminalTakesUtf8();
+  std::string rule;
+  for (size_t i = 0; i < 71; ++i) rule += unicode ? "─" : "-";
+  return rule;
+}
+
+void PrintCost(const char* name, const StageCost& cost, double total) {
+  std::printf("%-28s %10.3f %8.2f %%", name, cost.seconds * 1e3,
+              cost.seconds / total * 100);
+  if (cost.bytes > 0) std::printf(" %8.1f", cost.bytes / cost.seconds * 1e-9);
+  if (cost.flops > 0) std::printf(" %10.1f", cost.flops / cost.seconds * 1e-9);
+  std::printf("\n");
+}
+
+}  // namespace
+
+bool TerminalTakesUtf8() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string locale = value;
+    return locale.find("UTF-8") != std::string::npos ||
+           locale.find("utf8") != std::string::npos;
+  }
+  return true;  // no locale in a container says nothing about the terminal
+}
+
+void PrintLayer(const LayerWeights& weights, size_t tokens, size_t threads) {
+  const MoeShape& shape = weights.shape;
+  std::printf("layer    %s, %s of weights in f32\n", weights.title.c_str(),
+              BytesText(weights.Bytes()).c_str());
+  std::printf("experts  %zu, top %zu%s, hidden %zu, intermediate %zu\n",
+              shape.num_experts, shape.top_k,
+              shape.renormalize ? " renormalised" : "", shape.hidden,
+              shape.intermediate);
+  if (shape.shared_intermediate != 0) {
+    std::printf("shared   one, intermediate %zu, sigmoid gate\n",
+                shape.shared_intermediate);
+  }
+  std::printf("batch    %zu token%s on %zu thread%s\n", tokens,
+              tokens == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
+}
+
+void PrintTimes(const std::vector<StageProfile>& runs, size_t tokens) {
+  std::vector<const StageProfile*> order;
+  for (const StageProfile& run : runs) order.push_back(&run);
+  std::sort(order.begin(), order.end(),
+            [](const StageProfile* a, const StageProfile* b) {
+              return a->TotalSeconds() < b->TotalSeconds();
+            });
+  const StageProfile& median = *order[(order.size() - 1) / 2];
+  const double total = median.TotalSeconds();
+  const std::string rule = Rule();
+
+  std::printf("\n%-28s %10s %10s %8s %10s\n%s\n", "stage", "ms", "share",
+              "GB/s", "GFLOP/s", rule.c_str());
+  for (const auto& [stage, name] : kStageNames) {
+    PrintCost(name, median[stage], total);
+  }
+  StageCost sum;
+  sum.seconds = total;
+  StageCost between;
+  between.seconds = median.BetweenGemmsSeconds();
+  std::printf("%s\n", rule.c_str());
+  PrintCost("total", sum, total);
+  PrintCost("between the GEMMs", between, total);
+  std::printf(
+      "\n%.1f tokens/s; the median of %zu runs of %.3f to %.3f ms\n"
+      "Between the GEMMs: route, bucket, gather, SiLU-mul, combine + norm.\n",
+      static_cast<double>(tokens) / total, runs.size(),
+      order.front()->TotalSeconds() * 1e3, order.back()->TotalSeconds() * 1e3);
+}
+
+std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks) {
+  std::vector<int32_t> sorted(load.data, load.data + load.size);
+  std::sort(sorted.rbegin(), sorted.rend());
+  const size_t columns = std::min(kChartWidth, sorted.size());
+  // Bars are means over the experts of a column, the tallest fills the chart.
+  std::vector<double> bars(columns);
+  for (size_t c = 0; c < columns; ++c) {
+    const size_t first = c * sorted.size() / columns;
+    const size_t last = (c + 1) * sorted.size() / columns;
+    for (size_t e = first; e < last; ++e) bars[c] += sorted[e];
+    bars[c] /= static_cast<double>(last - first);
+  }
+  static constexpr const char* kEighths[] = {" ", "▁", "▂", "▃", "▄",
+                                             "▅", "▆", "▇", "█"};
+  static constexpr const char* kAscii[] = {" ", ".", ".", ":", ":",
+                                           ":", "|", "|", "#"};
+  const double top = std::max(bars[0], 1.0);
+  std::string chart;
+  for (size_t row = kChartHeight; row-- > 0;) {
+    char label[16] = "";
+    if (row == kChartHeight - 1) {
+      std::snprintf(label, sizeof(label), "%.4g", top);
+    } else if (row == 0) {
+      std::snprintf(label, sizeof(label), "0");
+    }
+    char margin[24];
+    std::snprintf(margin, sizeof(margin), "%8s ", label);
+    chart += margin;
+    chart += blocks ? "│" : "|";
+    for (size_t c = 0; c < columns; ++c) {
+      const double height = bars[c] / top * kChartHeight - double(row);
+      auto eighths = static_cast<size_t>(std::clamp(height, 0.0, 1.0) * 8);
+      // A column that has any work shows it.
+      if (row == 0 && bars[c] > 0) eighths = std::max(eighths, size_t{1});
+      chart += (blocks ? kEighths : kAscii)[eighths];
+    }
+    chart.erase(chart.find_last_not_of(' ') + 1);
+    chart += '\n';
+  }
+  const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) /
+                      static_cast<double>(sorted.size());
+  const double median =
+      0.5 * sorted[(sorted.size() - 1) / 2] + 0.5 * sorted[sorted.size() / 2];
+  char line[120];
+  const auto idle = std::count(sorted.begin(), sorted.end(), 0);
+  std::snprintf(line, sizeof(line),
+                "busiest %d, mean %.4g, median %.4g, least %d; %zu of %zu "
+                "experts idle\n",
+                sorted.front(), mean, median, sorted.back(),
+                static_cast<size_t>(idle), sorted.size());
+  return chart + line;
+}
+
+void PrintCheck(const CheckReport& report) {
+  std::printf("\n%zu token%s in double precision\n", report.tokens,
+              report.tokens == 1 ? "" : "s");
+  std::printf("%-32s %13s %12s %12s\n%s\n", "", "largest error", "bound there",
+              "error/bound", Rule().c_str());
+  const auto print = [](const Difference& difference) {
+    std::printf("  %-30s %13.1e %12.1e %10.2g %%\n", difference.what.c_str(),
+                difference.largest, difference.bound, difference.closest * 100);
+  };
+  std::printf("each step, from the floats given\n");
+  for (const Difference& difference : report.steps) print(difference);
+  std::printf("the whole block\n");
+  for (const Difference& difference : report.block) print(difference);
+}
+
+}  // namespace moe_layer

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Makes small Hugging Face checkpoints for the MoeLayer tests.
+
+Usage: make_checkpoints.py OUT_DIR   (needs PyPI's safetensors and numpy)
+
+Beside each checkpoint stands what its MoE block should compute, in float64 by
+numpy alone: hidden.f32 [TOKENS, HIDDEN], and for each layer with experts
+expected_N.f64: the hidden states after the block, then their next norm. A
+weight that the C++ code transposes or mistakes for another shows there.
+"""
+
+import json
+import pathlib
+import sys
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+TOKENS = 600  # so that one expert has more rows than the program takes at once
+HIDDEN = 72
+INTER = 40
+SHARED = 56
+EXPERTS = 12
+TOP_K = 3
+EPS = 1e-6
+
+rng = np.random.default_rng(20260117)
+
+
+def weight(out_size, in_size, scale=1.0):
+    """Gives products with inputs around 1 a size of about `scale`."""
+    shape = (out_size, in_size)
+    return (rng.standard_normal(shape) * scale / np.sqrt(in_size)).astype(np.float32)
+
+
+def norm_weight():
+    return rng.uniform(0.5, 1.5, HIDDEN).astype(np.float32)
+
+
+def to_bf16_bits(x):
+    """Round to nearest, ties to even; numpy has no bfloat16."""
+    bits = x.view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16_bits(bits):
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def bf16_tensor(bits):
+    """For the low level interface, whose dtypes need not be numpy's. It changed
+    with safetensors 0.8."""
+    if hasattr(safetensors, "TensorSpec"):
+        return safetensors.TensorSpec(dtype="bfloat16", shape=bits.shape,
+                                      data_ptr=bits.ctypes.data, data_len=bits.nbytes)
+    return {"dtype": "bfloat16", "shape": bits.shape, "data": bits.tobytes()}
+
+
+def rms_norm(x, w):
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + EPS) * w
+
+
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+def mlp(x, gate, up, down):
+    return (silu(x @ gate.T) * (x @ up.T)) @ down.T
+
+
+def top_k_of(logits):
+    return np.argsort(-logits, axis=-1, kind="stable")[:, :TOP_K]
+
+
+def block(hidden, layer, renormalize):
+    """The MoE block in float64. `layer` has the weights as they were stored."""
+    layer = {k: v.astype(np.float64) for k, v in layer.items()}
+    x = rms_norm(hidden.astype(np.float64), layer["norm"])
+    logits = x @ layer["router"].T
+    probs = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    probs /= probs.sum(axis=-1, keepdims=True)
+    ids = top_k_of(logits)
+    weights = np.take_along_axis(probs, ids, axis=-1)
+    if renormalize:
+        weights /= weights.sum(axis=-1, keepdims=True)
+    out = hidden.astype(np.float64)
+    for t in range(len(hidden)):
+        for w, e in zip(weights[t], ids[t]):
+            out[t] += w * mlp(x[t], *(layer[f"{m}{e}"] for m in ("gate", "up", "down")))
+    if "shared_gate" in layer:
+        logit = x @ layer["shared_logit"].T
+        shared = mlp(x, layer["shared_gate"], layer["shared_up"], layer["shared_down"])
+        out += shared / (1 + np.exp(-logit))
+    return out, rms_norm(out, layer["next_norm"]), ids
+
+
+def make_layer(shared):
+    layer = {"norm": norm_weight(), "next_norm": norm_weight(),
+             "router": weight(EXPERTS, HIDDEN, 2.0)}
+    for e in range(EXPERTS):
+        layer[f"gate{e}"] = weight(INTER, HIDDEN)
+        layer[f"up{e}"] = weight(INTER, HIDDEN)
+        layer[f"down{e}"] = weight(HIDDEN, INTER, 2.0)
+    if shared:
+        layer["shared_gate"] = weight(SHARED, HIDDEN)
+        layer["shared_up"] = weight(SHARED, HIDDEN)
+        layer["shared_down"] = weight(HIDDEN, SHARED, 2.0)
+        layer["shared_logit"] = weight(1, HIDDEN)
+    return layer
+
+
+def make_hidden(layers):
+    """States whose selection is the same in float32 and float64, and whose
+    common direction makes some experts busy."""
+    hidden = rng.standard_normal((2 * TOKENS, HIDDEN)) + 1.2 * rng.standard_normal(HIDDEN)
+    hidden = hidden.astype(np.float32)
+    clear = np.ones(len(hidden), dtype=bool)
+    for layer in layers:
+        x = rms_norm(hidden.astype(np.float64), layer["norm"].astype(np.float64))
+        logits = -np.sort(-(x @ layer["router"].astype(np.float64).T), axis=-1)
+        clear &= logits[:, TOP_K - 1] - logits[:, TOP_K] > 1e-3
+    hidden = hidden[clear][:TOKENS]
+    assert len(hidden) == TOKENS
+    return hidden
+
+
+def write_expected(folder, layers, renormalize):
+    """`layers`: number -> weights as stored."""
+    hidden = make_hidden(layers.values())
+    hidden.tofile(folder / "hidden.f32")
+    for number, layer in layers.items():
+        out, normed, ids = block(hidden, layer, renormalize)
+        assert np.bincount(ids.ravel()).max() > 256, "no expert is busy enough"
+        np.concatenate([out, normed]).tofile(folder / f"expected_{number}.f64")
+
+
+def write_json(path, value):
+    path.write_text(json.dumps(value, indent=2) + "\n")
+
+
+def qwen_names(number, layer, next_norm):
+    """Weights under the names that Hugging Face's qwen2_moe and qwen3_moe use."""
+    prefix = f"model.layers.{number}."
+    named = {
+        prefix + "post_attention_layernorm.weight": layer["norm"],
+        next_norm: layer["next_norm"],
+        prefix + "mlp.gate.weight": layer["router"],
+    }
+    for e in range(EXPERTS):
+        for matrix in ("gate", "up", "down"):
+            name = f"{prefix}mlp.experts.{e}.{matrix}_proj.weight"
+            named[name] = layer[f"{matrix}{e}"]
+    if "shared_gate" in layer:
+        for matrix in ("gate", "up", "down"):
+            name = f"{prefix}mlp.shared_expert.{matrix}_proj.weight"
+            named[name] = layer[f"shared_{matrix}"]
+        named[prefix + "mlp.shared_expert_gate.weight"] = layer["shared_logit"]
+    return named
+
+
+def config(model_type, num_layers, **more):
+    return {
+        "architectures": ["ForCausalLM"], "model_type": model_type,
+        "hidden_act": "silu", "hidden_size": HIDDEN, "intermediate_size": 128,
+        "moe_intermediate_size": INTER, "num_experts": EXPERTS,
+        "num_experts_per_tok": TOP_K, "num_hidden_layers": num_layers,
+        "rms_norm_eps": EPS, "decoder_sparse_step": 1, "mlp_only_layers": [],
+        "torch_dtype": "bfloat16", **more,
+    }
+
+
+def make_qwen3(folder):
+    """BF16 in two shards with an index; layer 0 is dense, layer 2 the last."""
+    folder.mkdir(parents=True)
+    shards = {"model-00001-of-00002.safetensors": {}, "model-00002-of-00002.safetensors": {}}
+    first, second = shards
+    stored = {}
+    for number, next_norm in ((1, "model.layers.2.input_layernorm.weight"),
+                              (2, "model.norm.weight")):
+        layer = {k: to_bf16_bits(v) for k, v in make_layer(shared=False).items()}
+        stored[number] = {k: from_bf16_bits(v) for k, v in layer.items()}
+        for name, bits in qwen_names(number, layer, next_norm).items():
+            # Layer 1 is spread over both shards.
+            shards[second if number == 2 or "experts.1" in name else first][name] = bits
+    weight_map = {}
+    for file, tensors in shards.items():
+        for name in tensors:
+            weight_map[name] = file
+        data = safetensors.serialize({k: bf16_tensor(v) for k, v in tensors.items()},
+                                     {"format": "pt"})
+        (folder / file).write_bytes(data)
+    write_json(folder / "model.safetensors.index.json",
+               {"metadata": {"total_size": 0}, "weight_map": weight_map})
+    write_json(folder / "config.json",
+               config("qwen3_moe", 3, norm_topk_prob=True, mlp_only_layers=[0]))
+    write_expected(folder, stored, renormalize=True)
+
+
+def make_qwen2(folder):
+    """One file, F16 with norms and router in F32; no renormalisation; a shared
+    expert. Two layers, both with experts."""
+    folder.mkdir(parents=True)
+    tensors = {}
+    stored = {}
+    for number, next_norm in ((0, "model.layers.1.input_layernorm.weight"),
+                              (1, "model.norm.weight")):
+        layer = make_layer(shared=True)
+        layer = {k: v if k in ("norm", "next_norm", "router") else v.astype(np.float16)
+                 for k, v in layer.items()}
+        stored[number] = layer
+        tensors.update(qwen_names(number, layer, next_norm))
+    safetensors.numpy.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    write_json(folder / "config.json",
+               config("qwen2_moe", 2, norm_topk_prob=False,
+                      shared_expert_intermediate_size=SHARED))
+    write_expected(folder, stored, renormalize=False)
+
+
+def make_renamed(folder):
+    """F32, and every name of another family: what a new table entry has to
+    cope with. Two files without an index; in `odd` floats lie on odd bytes."""
+    folder.mkdir(parents=True)
+    layer = make_layer(shared=False)
+    named = {"block.0.norm": layer["norm"], "end.norm": layer["next_norm"],
+             "block.0.router": layer["router"]}
+    for e in range(EXPERTS):
+        for ours, theirs in (("gate", "w1"), ("down", "w2"), ("up", "w3")):
+            named[f"block.0.{theirs}.{e}"] = layer[f"{ours}{e}"]
+    even = {k: v for i, (k, v) in enumerate(named.items()) if i % 2 == 0}
+    odd = {k: v for i, (k, v) in enumerate(named.items()) if i % 2 == 1}
+    safetensors.numpy.save_file(even, folder / "even.safetensors")
+    header = safetensors.numpy.save(odd)
+    length = int.from_bytes(header[:8], "little")
+    (folder / "odd.safetensors").write_bytes(
+        (length + 1).to_bytes(8, "little") + header[8:8 + length] + b" " + header[8 + length:])
+    write_json(folder / "config.json", {
+        "model_type": "renamed", "n_layer": 1, "width": HIDDEN, "ffn": INTER,
+        "n_expert": EXPERTS, "n_used": TOP_K, "eps": EPS})
+    write_expected(folder, {0: layer}, renormalize=True)
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    make_qwen3(out / "qwen3_moe")
+    make_qwen2(out / "qwen2_moe")
+    make_renamed(out / "renamed")
+
+
+if __name__ == "__main__":
+    main()

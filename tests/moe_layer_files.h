@@ -1,0 +1,109 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Checkpoints for the MoeLayer tests: those of make_checkpoints.py, and copies
+// of them to spoil.
+
+#ifndef SWITCHYARD_TESTS_MOE_LAYER_FILES_H_
+#define SWITCHYARD_TESTS_MOE_LAYER_FILES_H_
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace moe_layer {
+namespace testing_support {
+
+// Where the ctest fixture has put what make_checkpoints.py makes.
+inline std::string CheckpointPath(const std::string& family) {
+  return std::string(MOE_LAYER_CHECKPOINTS) + "/" + family;
+}
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void WriteFile(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+template <class T>
+std::vector<T> ReadNumbers(const std::string& path) {
+  const std::string bytes = ReadFile(path);
+  std::vector<T> numbers(bytes.size() / sizeof(T));
+  bytes.copy(reinterpret_cast<char*>(numbers.data()), bytes.size());
+  return numbers;
+}
+
+// Header length, header, data.
+inline std::string Safetensors(const std::string& header,
+                               const std::string& data, uint64_t length) {
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) {
+    bytes += static_cast<char>((length >> (8 * i)) & 0xFF);
+  }
+  return bytes + header + data;
+}
+inline std::string Safetensors(const std::string& header,
+                               const std::string& data) {
+  return Safetensors(header, data, header.size());
+}
+
+// A folder that disappears with this.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "moe_layer_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+
+  // Copies a generated checkpoint here.
+  void CopyFrom(const std::string& family) const {
+    std::filesystem::copy(CheckpointPath(family), path_);
+  }
+  // change(json&) edits a JSON file.
+  template <class Change>
+  void EditJson(const std::string& name, Change change) const {
+    auto json = nlohmann::json::parse(ReadFile(File(name)));
+    change(json);
+    WriteFile(File(name), json.dump());
+  }
+  // change(json& header, string& data) edits a safetensors file.
+  template <class Change>
+  void EditTensors(const std::string& name, Change change) const {
+    const std::string bytes = ReadFile(File(name));
+    size_t length = 0;
+    for (size_t i = 0; i < 8; ++i) {
+      length |= size_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+    }
+    auto header = nlohmann::json::parse(bytes.substr(8, length));
+    std::string data = bytes.substr(8 + length);
+    change(header, data);
+    WriteFile(File(name), Safetensors(header.dump(), data));
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace testing_support
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_TESTS_MOE_LAYER_FILES_H_

@@ -1,0 +1,210 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the program prints, and that each option matters.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "report.h"
+#include "switchyard/isa.h"
+#include "tests/moe_layer_files.h"
+#include "tests/moe_layer_run.h"
+
+namespace moe_layer {
+namespace {
+
+using nlohmann::json;
+using testing_support::CheckpointPath;
+using testing_support::Outcome;
+using testing_support::RunProgram;
+using testing_support::TempFolder;
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// Columns of a line: bytes that do not continue a UTF-8 character.
+size_t Width(const std::string& line) {
+  return static_cast<size_t>(std::count_if(
+      line.begin(), line.end(),
+      [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+bool Contains(const Outcome& outcome, const std::string& text) {
+  return outcome.out.find(text) != std::string::npos;
+}
+
+// Milliseconds and share of the table's row, or NaN.
+std::pair<double, double> Row(const std::string& out, const std::string& name) {
+  for (const std::string& line : Lines(out)) {
+    if (line.rfind(name + "  ", 0) != 0) continue;
+    std::istringstream numbers(line.substr(name.size()));
+    std::pair<double, double> row;
+    if (numbers >> row.first >> row.second) return row;
+  }
+  return {NAN, NAN};
+}
+
+TEST(MoeLayerProgram, RunsEachFamily) {
+  for (const char* family : {"qwen3_moe", "qwen2_moe"}) {
+    const Outcome outcome = RunProgram(CheckpointPath(family));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_TRUE(Contains(outcome, "Every result is within its bound."))
+        << outcome.out;
+    EXPECT_TRUE(Contains(outcome, std::string(family) + ", layer"));
+    EXPECT_TRUE(Contains(outcome, "batch    512 tokens"));
+    for (const std::string& line : Lines(outcome.out)) {
+      EXPECT_LE(Width(line), 80u) << line;
+      EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
+    }
+    // No terminal: nothing moves.
+    EXPECT_EQ(outcome.err.find_first_of("\r\033"), std::string::npos);
+    EXPECT_EQ(Lines(outcome.err).size(), 2u) << outcome.err;
+  }
+}
+
+TEST(MoeLayerProgram, RowsAddUpToTheTotal) {
+  const Outcome outcome = RunProgram(CheckpointPath("qwen2_moe"));
+  double ms = 0;
+  double share = 0;
+  double between = 0;
+  for (const char* name :
+       {"router GEMM", "route", "bucket", "gather", "gate and up GEMMs",
+        "SiLU-mul", "down GEMM", "threads out of work", "combine + norm"}) {
+    const auto [row_ms, row_share] = Row(outcome.out, name);
+    EXPECT_GE(row_ms, 0) << name;
+    ms += row_ms;
+    share += row_share;
+    if (std::strstr(name, "GEMM") == nullptr &&
+        std::strstr(name, "threads") == nullptr) {
+      between += row_ms;
+    }
+  }
+  // Nine roundings to 0.001 ms and to 0.01 %.
+  EXPECT_NEAR(ms, Row(outcome.out, "total").first, 0.006);
+  EXPECT_NEAR(share, 100, 0.06);
+  EXPECT_NEAR(between, Row(outcome.out, "between the GEMMs").first, 0.004);
+}
+
+TEST(MoeLayerProgram, EveryOptionMatters) {
+  const std::string checkpoint = CheckpointPath("qwen3_moe") + " ";
+  EXPECT_TRUE(Contains(RunProgram(checkpoint + "--layer 2"), "layer 2 of 3"));
+  EXPECT_TRUE(
+      Contains(RunProgram(checkpoint + "--tokens 7"), "batch    7 tokens"));
+  const Outcome one = RunProgram(checkpoint + "--tokens 1 --threads 1");
+  EXPECT_TRUE(Contains(one, "batch    1 token on 1 thread\n"));
+  EXPECT_EQ(one.exit_code, 0);
+  EXPECT_TRUE(Contains(RunProgram(checkpoint + "--threads 3"),
+                       "512 tokens on 3 threads"));
+  EXPECT_TRUE(Contains(RunProgram(checkpoint + "--repeat 4"), "of 4 runs"));
+  EXPECT_TRUE(
+      Contains(RunProgram(checkpoint + "--top-k 12"), "top 12 renormalised"));
+  EXPECT_TRUE(Contains(RunProgram("--checkpoint " + checkpoint),
+                       "qwen3_moe, layer 1 of 3"));
+  const auto isas = switchyard::RunnableIsas();
+  for (size_t i = 0; i < isas.size; ++i) {
+    const Outcome outcome =
+        RunProgram(checkpoint + "--isa " + isas.data[i].name);
+    EXPECT_TRUE(Contains(outcome, std::string("Ran on ") + isas.data[i].name));
+    EXPECT_EQ(outcome.exit_code, 0) << isas.data[i].name << outcome.err;
+  }
+}
+
+TEST(MoeLayerProgram, HelpListsTheOptions) {
+  const Outcome outcome = RunProgram("--help");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err, "");
+  for (const char* option : {"--checkpoint", "--layer", "--tokens", "--threads",
+                             "--isa", "--repeat", "--top-k", "--help"}) {
+    EXPECT_TRUE(Contains(outcome, option)) << option;
+  }
+  for (const std::string& line : Lines(outcome.out)) {
+    EXPECT_LE(Width(line), 80u) << line;
+  }
+}
+
+// A result that double precision cannot confirm: exit code 1.
+TEST(MoeLayerProgram, NanInTheWeightsIsAWrongResult) {
+  const TempFolder folder;
+  folder.CopyFrom("qwen2_moe");
+  folder.EditTensors("model.safetensors", [](json& header, std::string& data) {
+    const json& entry =
+        header["model.layers.0.mlp.shared_expert.down_proj.weight"];
+    const auto at = entry["data_offsets"][0].get<size_t>();
+    data[at] = static_cast<char>(0x00);
+    data[at + 1] = static_cast<char>(0x7E);
+  });
+  const Outcome outcome = RunProgram(folder.path());
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("moe_layer: wrong result: expert rows: token 0, "
+                             "column 0: nan instead of nan"),
+            std::string::npos)
+      << outcome.err;
+}
+
+// Sanitizers need more address space than that for themselves.
+#if !defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#endif
+#if !defined(__SANITIZE_ADDRESS__)
+TEST(MoeLayerProgram, OutOfMemoryIsOneLine) {
+  const Outcome outcome = RunProgram("--threads 1", "ulimit -v 1000000;");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err, "moe_layer: out of memory\n");
+}
+#endif
+
+std::vector<std::string> Chart(std::vector<int32_t> load, bool blocks) {
+  return Lines(LoadChart(load, blocks));
+}
+
+TEST(MoeLayerProgram, LoadChartFits80Columns) {
+  for (const int experts : {1, 2, 12, 63, 64, 65, 128, 896, 5000}) {
+    std::vector<int32_t> load(static_cast<size_t>(experts));
+    for (size_t e = 0; e < load.size(); ++e) {
+      load[e] = static_cast<int32_t>((e * 2654435761u) % 1000000);
+    }
+    for (const bool blocks : {false, true}) {
+      for (const std::string& line : Chart(load, blocks)) {
+        EXPECT_LE(Width(line), 80u) << line;
+      }
+    }
+  }
+}
+
+TEST(MoeLayerProgram, LoadChartShowsTheLoad) {
+  const std::vector<std::string> chart = Chart({1, 10, 0, 5}, true);
+  ASSERT_EQ(chart.size(), 6u);
+  EXPECT_EQ(chart[0], "      10 │█");
+  EXPECT_EQ(chart[1], "         │█");
+  EXPECT_EQ(chart[2], "         │█▄");
+  EXPECT_EQ(chart[3], "         │██");
+  EXPECT_EQ(chart[4], "       0 │██▄");
+  EXPECT_EQ(chart[5],
+            "busiest 10, mean 4, median 3, least 0; 1 of 4 experts idle");
+  for (const std::string& line : Chart({1, 10, 0, 5}, false)) {
+    EXPECT_EQ(Width(line), line.size()) << line;
+  }
+  EXPECT_EQ(Chart({0, 0}, true)[5],
+            "busiest 0, mean 0, median 0, least 0; 2 of 2 experts idle");
+}
+
+}  // namespace
+}  // namespace moe_layer
