@@ -101,8 +101,7 @@ usage() {
 
 command=${1:-}
 (($# == 0)) || shift
-mkdir -p "$root/build"
-: >"$log"
+{ mkdir -p "$root/build" && : >"$log"; } 2>/dev/null || die "cannot write to $root/build"
 case $command in
   run)
     install_packages "${library_packages[@]}" "${example_packages[@]}"

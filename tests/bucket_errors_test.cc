@@ -175,34 +175,6 @@ TEST_F(BucketErrors, TilesMatter) {
   EXPECT_EQ(args, (std::vector<uint32_t>{INT32_MAX, 0, 9}));
 }
 
-TEST_F(BucketErrors, AnExecutorThatFailsIsReported) {
-  class Failing final : public Executor {
-   public:
-    size_t Concurrency() const noexcept override { return 4; }
-    Status ParallelFor(size_t, size_t, void (*)(void*, size_t, size_t),
-                       void*) noexcept override {
-      return Status(StatusCode::kOutOfMemory, "no memory");
-    }
-  } failing;
-  const size_t tokens = 50000;
-  const std::vector<int32_t> ids(tokens, 1);
-  std::vector<int32_t> tpe(3), offsets(4), pairs(tokens), table(tokens * 3);
-  std::vector<int32_t> scratch(BucketScratchSize(tokens, 3, failing));
-  ASSERT_FALSE(scratch.empty());
-  for (const BucketOrder order :
-       {BucketOrder::kAscending, BucketOrder::kClaim}) {
-    EXPECT_EQ(BucketPacked({ids.data(), tokens, 1}, order,
-                           {tpe, offsets, pairs, {}}, scratch, nullptr, failing)
-                  .code(),
-              StatusCode::kOutOfMemory);
-    EXPECT_EQ(
-        BucketStrided({ids.data(), tokens, 1}, order,
-                      {tpe, table, tokens, false}, scratch, nullptr, failing)
-            .code(),
-        StatusCode::kOutOfMemory);
-  }
-}
-
 }  // namespace
 }  // namespace testing_support
 }  // namespace switchyard

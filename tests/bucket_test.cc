@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/bucket_case.h"
 #include "tests/guarded_buffer.h"
 #include "tests/inputs.h"
 #include "tests/reference.h"
@@ -21,117 +21,7 @@ namespace testing_support {
 namespace {
 
 class BucketTest : public IsaTest {};
-class BucketPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(BucketTest);
-SWITCHYARD_FOR_EVERY_ISA_AND_POOL(BucketPoolTest);
-
-enum class Load { kUniform, kZipf, kOneExpert, kStrangers };
-
-// Ids of `pairs` pairs; kStrangers mixes in ones that are to be dropped.
-std::vector<int32_t> MakeIds(size_t pairs, size_t experts, Load load,
-                             uint64_t seed) {
-  Random random(seed);
-  std::vector<int32_t> ids;
-  for (size_t p = 0; p < pairs; ++p) {
-    size_t e = random.Below(experts);
-    if (load == Load::kZipf) {
-      const double u = static_cast<double>(random.Uniform(0.0f, 1.0f));
-      e = static_cast<size_t>(std::pow(static_cast<double>(experts), u)) - 1;
-      e = std::min(e, experts - 1);
-    }
-    if (load == Load::kOneExpert) e = experts / 2;
-    int32_t id = static_cast<int32_t>(e);
-    if (load == Load::kStrangers && random.Below(4) == 0) {
-      const int32_t strangers[] = {-1, static_cast<int32_t>(experts), INT32_MIN,
-                                   INT32_MAX, -128};
-      id = strangers[random.Below(5)];
-    }
-    ids.push_back(id);
-  }
-  return ids;
-}
-
-struct Shape {
-  size_t tokens, top_k, experts;
-};
-
-Matrix<const int32_t> View(const std::vector<int32_t>& ids, const Shape& s) {
-  return {ids.data(), s.tokens, s.top_k};
-}
-
-std::vector<int32_t> Scratch(const Shape& s, const Executor& executor) {
-  return std::vector<int32_t>(
-      BucketScratchSize(s.tokens * s.top_k, s.experts, executor));
-}
-
-// Everything a packed sort writes, in guarded memory.
-struct Packed {
-  explicit Packed(const Shape& s, size_t slack = 0)
-      : tpe(1, s.experts, 0, slack),
-        offsets(1, s.experts + 1, 0, slack),
-        pairs(1, s.tokens * s.top_k, 0, slack),
-        row_index(s.tokens, s.top_k, s.top_k + slack, slack) {}
-  PackedBuckets Out() const {
-    return {tpe.span(), offsets.span(), pairs.span(), row_index.view()};
-  }
-  Guarded<int32_t> tpe, offsets, pairs, row_index;
-  BucketSummary summary = {77, 77, 77};
-};
-
-void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
-                  const Packed& b, bool ordered = true) {
-  const reference::Buckets r = reference::Bucket(ids, s.experts);
-  b.tpe.ExpectIntact("tpe");
-  b.offsets.ExpectIntact("offsets");
-  b.pairs.ExpectIntact("pairs");
-  b.row_index.ExpectIntact("row_index");
-  ASSERT_EQ(b.tpe.Values(), r.tpe);
-  ASSERT_EQ(b.offsets.Values(), r.offsets);
-  EXPECT_EQ(b.summary.max_tpe, r.max_tpe);
-  EXPECT_EQ(b.summary.dropped, r.dropped);
-  EXPECT_EQ(b.summary.row_stride, 0u);
-  const std::vector<int32_t> index = b.row_index.Values();
-  std::vector<int32_t> pairs = b.pairs.Values();
-  // row_index is the inverse of pairs, whatever the order.
-  for (size_t p = 0; p < ids.size(); ++p) {
-    if (index[p] == -1) {
-      EXPECT_EQ(r.row_index[p], -1);
-    } else {
-      ASSERT_LT(static_cast<size_t>(index[p]), r.pairs.size());
-      ASSERT_EQ(pairs[static_cast<size_t>(index[p])], static_cast<int32_t>(p));
-    }
-  }
-  // Behind the last pair nothing is written.
-  for (size_t i = r.pairs.size(); i < pairs.size(); ++i) {
-    ASSERT_EQ(static_cast<uint32_t>(pairs[i]), kCanary);
-  }
-  pairs.resize(r.pairs.size());
-  if (!ordered) {
-    for (size_t e = 0; e < s.experts; ++e) {
-      std::sort(pairs.begin() + r.offsets[e], pairs.begin() + r.offsets[e + 1]);
-    }
-  } else {
-    EXPECT_EQ(index, r.row_index);
-  }
-  ASSERT_EQ(pairs, r.pairs);
-}
-
-// Rows of `ids` up to tpe; what follows is `behind`.
-void ExpectStrided(const reference::Buckets& r, const std::vector<int32_t>& ids,
-                   size_t row_stride, uint32_t behind, bool ordered = true) {
-  for (size_t e = 0; e < r.tpe.size(); ++e) {
-    const auto row = ids.begin() + static_cast<ptrdiff_t>(e * row_stride);
-    std::vector<int32_t> bucket(row, row + r.tpe[e]);
-    if (!ordered) std::sort(bucket.begin(), bucket.end());
-    const std::vector<int32_t> expected(r.pairs.begin() + r.offsets[e],
-                                        r.pairs.begin() + r.offsets[e + 1]);
-    ASSERT_EQ(bucket, expected) << "expert " << e;
-    for (size_t i = static_cast<size_t>(r.tpe[e]); i < row_stride; ++i) {
-      ASSERT_EQ(static_cast<uint32_t>(row[static_cast<ptrdiff_t>(i)]), behind)
-          << "expert " << e << " entry " << i;
-    }
-  }
-}
 
 const Shape kShapes[] = {{1, 1, 1},     {1, 8, 128},  {5, 3, 8},
                          {7, 5, 5},     {33, 4, 60},  {64, 10, 7},
@@ -173,37 +63,93 @@ TEST_P(BucketTest, PackedLikeTheReference) {
   }
 }
 
+// Counting compares vectors of ids where there are few experts, in chunks, with
+// single ids behind.
+TEST_P(BucketTest, FewExpertsAtEveryLength) {
+  std::vector<size_t> lengths = {2047, 2048, 2049, 2048 + 65, 3 * 2048 + 1};
+  for (size_t n = 1; n <= 2 * 64 + 1; ++n) lengths.push_back(n);
+  for (const size_t experts : {1, 2, 4, 5, 8, 9, 16, 17, 64, 65}) {
+    for (const size_t n : lengths) {
+      SCOPED_TRACE(testing::Message() << n << " ids of " << experts);
+      const Shape s = {n, 1, experts};
+      const std::vector<int32_t> ids = MakeIds(n, experts, Load::kStrangers, n);
+      const Guarded<int32_t> selected(ids, n % 4);
+      Packed b(s);
+      ASSERT_TRUE(BucketPacked({selected.data(), n, 1}, BucketOrder::kAscending,
+                               b.Out(), {}, &b.summary)
+                      .ok());
+      ExpectPacked(ids, s, b);
+    }
+  }
+}
+
+// Strides, misaligned and with canaries in the gaps, all outputs at once.
+void ExpectStridedSort(const std::vector<int32_t>& ids, const Shape& s,
+                       size_t stride, bool padding, size_t slack) {
+  const reference::Buckets r = reference::Bucket(ids, s.experts);
+  const size_t tight = std::max<size_t>(1, static_cast<size_t>(r.max_tpe));
+  const size_t used = stride == StridedBuckets::kTightStride ? tight : stride;
+  const Guarded<int32_t> selected(s.tokens, s.top_k, s.top_k + slack, slack);
+  selected.Fill(ids);
+  const Guarded<int32_t> tpe(1, s.experts, 0, slack);
+  const Guarded<int32_t> table(1, s.experts * used, 0, slack);
+  BucketSummary summary;
+  const Status status =
+      BucketStrided(selected.view(), BucketOrder::kAscending,
+                    {tpe.span(), table.span(), stride, padding}, {}, &summary);
+  ASSERT_TRUE(status.ok()) << status.message();
+  table.ExpectIntact("ids");
+  tpe.ExpectIntact("tpe");
+  EXPECT_EQ(tpe.Values(), r.tpe);
+  EXPECT_EQ(summary.max_tpe, r.max_tpe);
+  EXPECT_EQ(summary.row_stride, used);
+  EXPECT_EQ(summary.dropped, r.dropped);
+  ExpectStrided(r, table.Values(), used, padding ? 0 : kCanary);
+}
+
 TEST_P(BucketTest, StridedLikeTheReference) {
   uint64_t seed = 100;
   for (const Shape& s : kShapes) {
-    for (const Load load : {Load::kUniform, Load::kStrangers}) {
+    for (const Load load :
+         {Load::kUniform, Load::kZipf, Load::kOneExpert, Load::kStrangers}) {
       const size_t pairs = s.tokens * s.top_k;
       const std::vector<int32_t> ids = MakeIds(pairs, s.experts, load, ++seed);
-      const reference::Buckets r = reference::Bucket(ids, s.experts);
-      const size_t tight = std::max<size_t>(1, static_cast<size_t>(r.max_tpe));
+      const size_t max =
+          static_cast<size_t>(reference::Bucket(ids, s.experts).max_tpe);
       SCOPED_TRACE(testing::Message() << s.tokens << "x" << s.top_k << " of "
                                       << s.experts << " seed " << seed);
-      for (const size_t stride : {StridedBuckets::kTightStride, tight,
-                                  tight + 1, pairs, pairs + 16}) {
+      for (const size_t stride :
+           {StridedBuckets::kTightStride, max + 1, std::max<size_t>(1, max),
+            pairs, pairs + 16}) {
         for (const bool padding : {false, true}) {
-          const size_t used = stride == 0 ? tight : stride;
-          const Guarded<int32_t> tpe(1, s.experts);
-          const Guarded<int32_t> table(1, s.experts * used);
-          BucketSummary summary;
-          const Status status = BucketStrided(
-              View(ids, s), BucketOrder::kAscending,
-              {tpe.span(), table.span(), stride, padding}, {}, &summary);
-          ASSERT_TRUE(status.ok()) << status.message();
-          table.ExpectIntact("ids");
-          tpe.ExpectIntact("tpe");
-          EXPECT_EQ(tpe.Values(), r.tpe);
-          EXPECT_EQ(summary.max_tpe, r.max_tpe);
-          EXPECT_EQ(summary.row_stride, used);
-          EXPECT_EQ(summary.dropped, r.dropped);
-          ExpectStrided(r, table.Values(), used, padding ? 0 : kCanary);
+          ExpectStridedSort(ids, s, stride, padding, seed % 3);
         }
       }
     }
+  }
+}
+
+TEST_P(BucketTest, AnyShape) {
+  for (uint64_t seed = 1000; seed < 1150; ++seed) {
+    Random random(seed);
+    const size_t experts = 1 + random.Below(random.Below(2) ? 20 : 600);
+    const Shape s = {1 + random.Below(80), 1 + random.Below(12), experts};
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s.tokens
+                                    << "x" << s.top_k << " of " << experts);
+    const Load load = static_cast<Load>(random.Below(4));
+    const size_t pairs = s.tokens * s.top_k;
+    const std::vector<int32_t> ids = MakeIds(pairs, experts, load, seed);
+    const size_t slack = random.Below(4);
+    const Guarded<int32_t> selected(s.tokens, s.top_k, s.top_k + slack);
+    selected.Fill(ids);
+    Packed b(s, random.Below(4));
+    ASSERT_TRUE(BucketPacked(selected.view(), BucketOrder::kAscending, b.Out(),
+                             {}, &b.summary)
+                    .ok());
+    ExpectPacked(ids, s, b);
+    ExpectStridedSort(ids, s, random.Below(2) ? pairs + random.Below(20) : 0,
+                      random.Below(2) != 0, slack);
+    ASSERT_FALSE(HasFatalFailure());
   }
 }
 
@@ -319,12 +265,19 @@ TEST_P(BucketTest, NoTokens) {
   EXPECT_EQ(offsets, std::vector<int32_t>(5, 0));
   EXPECT_EQ(summary.max_tpe, 0);
   EXPECT_EQ(summary.dropped, 0u);
-  tpe.assign(4, -1);
-  ASSERT_TRUE(BucketStrided({nullptr, 0, 8}, BucketOrder::kClaim,
-                            {tpe, none, 0, false}, {}, &summary)
-                  .ok());
-  EXPECT_EQ(tpe, std::vector<int32_t>(4, 0));
-  EXPECT_EQ(summary.row_stride, 1u);
+  EXPECT_EQ(summary.row_stride, 0u);
+  // Whatever the table's size: a stride of tokens * top_k is 0 here. Without
+  // slots it is the same.
+  const Guarded<int32_t> table(1, 3);
+  for (const size_t stride : {0u, 1u, 5u}) {
+    tpe.assign(4, -1);
+    ASSERT_TRUE(BucketStrided({nullptr, stride, 0}, BucketOrder::kClaim,
+                              {tpe, table.span(), stride, true}, {}, &summary)
+                    .ok());
+    EXPECT_EQ(tpe, std::vector<int32_t>(4, 0));
+    EXPECT_EQ(summary.row_stride, std::max<size_t>(1, stride));
+  }
+  table.ExpectUntouched("ids");
   // The dispatch stays non-empty, as Metal demands.
   std::vector<uint32_t> args(3);
   ASSERT_TRUE(MakeDispatchArgs(0, 4, 64, {}, args).ok());
@@ -335,75 +288,6 @@ TEST_P(BucketTest, NoTokens) {
   ASSERT_TRUE(BucketPacked({one.data(), 1, 1}, BucketOrder::kAscending,
                            {tpe, offsets, pairs, {}}, {}, nullptr)
                   .ok());
-}
-
-TEST_P(BucketPoolTest, SameBitsAsSerialOnEveryThread) {
-  // Several grains of 30 us for 7 threads, at about 1 ns a pair.
-  const Shape s = {60013, 8, 128};
-  for (const Load load : {Load::kUniform, Load::kZipf, Load::kStrangers}) {
-    const std::vector<int32_t> ids =
-        MakeIds(s.tokens * s.top_k, s.experts, load, 11);
-    std::vector<int32_t> scratch = Scratch(s, executor());
-    Packed b(s);
-    executor().Rendezvous();
-    ASSERT_TRUE(BucketPacked(View(ids, s), BucketOrder::kAscending, b.Out(),
-                             scratch, &b.summary, executor())
-                    .ok());
-    // One thread does it without asking the executor at all.
-    EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
-              executor().ExpectedThreads());
-    ExpectPacked(ids, s, b);
-    // Less scratch than asked for, or none: the same.
-    for (const size_t size : {size_t{0}, scratch.size() / 2}) {
-      Packed c(s);
-      ASSERT_TRUE(BucketPacked(View(ids, s), BucketOrder::kAscending, c.Out(),
-                               {scratch.data(), size}, &c.summary, executor())
-                      .ok());
-      ASSERT_EQ(c.pairs.Values(), b.pairs.Values());
-      ASSERT_EQ(c.row_index.Values(), b.row_index.Values());
-    }
-    Packed claimed(s);
-    ASSERT_TRUE(BucketPacked(View(ids, s), BucketOrder::kClaim, claimed.Out(),
-                             scratch, &claimed.summary, executor())
-                    .ok());
-    ExpectPacked(ids, s, claimed, /*ordered=*/false);
-
-    const reference::Buckets r = reference::Bucket(ids, s.experts);
-    for (const BucketOrder order :
-         {BucketOrder::kAscending, BucketOrder::kClaim}) {
-      const size_t stride = static_cast<size_t>(r.max_tpe) + 3;
-      std::vector<int32_t> tpe(s.experts), table(s.experts * stride, -9);
-      BucketSummary summary;
-      ASSERT_TRUE(BucketStrided(View(ids, s), order, {tpe, table, stride, true},
-                                scratch, &summary, executor())
-                      .ok());
-      EXPECT_EQ(tpe, r.tpe);
-      EXPECT_EQ(summary.dropped, r.dropped);
-      ExpectStrided(r, table, stride, 0, order == BucketOrder::kAscending);
-    }
-  }
-}
-
-// Block boundaries everywhere: many sizes, executors that split into blocks.
-TEST_P(BucketPoolTest, OddSizes) {
-  for (uint64_t seed = 300; seed < 312; ++seed) {
-    Random random(seed);
-    const Shape s = {4000 + random.Below(9000), 1 + random.Below(9),
-                     1 + random.Below(300)};
-    SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s.tokens
-                                    << "x" << s.top_k << " of " << s.experts);
-    const std::vector<int32_t> ids =
-        MakeIds(s.tokens * s.top_k, s.experts, Load::kStrangers, seed);
-    std::vector<int32_t> scratch = Scratch(s, executor());
-    for (const BucketOrder order :
-         {BucketOrder::kAscending, BucketOrder::kClaim}) {
-      Packed b(s, 1);
-      ASSERT_TRUE(BucketPacked(View(ids, s), order, b.Out(), scratch,
-                               &b.summary, executor())
-                      .ok());
-      ExpectPacked(ids, s, b, order == BucketOrder::kAscending);
-    }
-  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "switchyard/gather.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -125,6 +126,50 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
   ExpectGathered(tokens, hidden, pairs, top_k, out);
 }
 
+TEST_P(GatherTest, AnyShape) {
+  for (uint64_t seed = 400; seed < 500; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Random random(seed);
+    const size_t num_tokens = 1 + random.Below(9),
+                 hidden = 1 + random.Below(999);
+    const size_t top_k = 1 + random.Below(9), n = random.Below(30);
+    const std::vector<float> values = AnyBits(num_tokens * hidden, seed);
+    std::vector<int32_t> pairs;
+    size_t strangers = 0;
+    for (size_t r = 0; r < n; ++r) {
+      const int32_t pair =
+          static_cast<int32_t>(random.Below(num_tokens * top_k + 3)) - 1;
+      strangers += pair < 0 || pair >= static_cast<int32_t>(num_tokens * top_k);
+      pairs.push_back(pair);
+    }
+    const Guarded<float> tokens(num_tokens, hidden, hidden + random.Below(4));
+    tokens.Fill(values);
+    const Guarded<float> out(n, hidden, hidden + random.Below(4));
+    size_t invalid = 77;
+    ASSERT_TRUE(GatherRows(tokens.view(), pairs, top_k, out.view(),
+                           SerialExecutor(), &invalid)
+                    .ok());
+    EXPECT_EQ(invalid, strangers);
+    out.ExpectIntact("out");
+    ExpectGathered(values, hidden, pairs, top_k, out.Values());
+  }
+}
+
+// Tokens and out may be columns of one matrix.
+TEST_P(GatherTest, ColumnsOfOneMatrix) {
+  const Guarded<float> both(3, 10);
+  const std::vector<float> values = AnyBits(3 * 10, 4);
+  both.Fill(values);
+  const std::vector<int32_t> pairs = {2, 1, 0};
+  ASSERT_TRUE(GatherRows(both.view().ColRange(0, 5), pairs, 1,
+                         both.view().ColRange(5, 10))
+                  .ok());
+  for (size_t r = 0; r < 3; ++r) {
+    EXPECT_EQ(std::memcmp(&both.At(r, 5), &values[(2 - r) * 10], 20), 0);
+    EXPECT_EQ(std::memcmp(&both.At(r, 0), &values[r * 10], 20), 0);
+  }
+}
+
 void ExpectError(const Status& status, const char* message) {
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_STREQ(status.message(), message);
@@ -171,6 +216,33 @@ TEST(GatherErrors, NothingToDoIsFine) {
   EXPECT_EQ(invalid, 0u);
   const std::vector<int32_t> pairs = {0};
   EXPECT_TRUE(GatherRows({nullptr, 2, 0}, pairs, 2, {nullptr, 1, 0}).ok());
+  // No tokens at all: every pair is invalid.
+  float out = 1.0f;
+  EXPECT_TRUE(GatherRows({nullptr, 0, 1}, pairs, 2, {&out, 1, 1},
+                         SerialExecutor(), &invalid)
+                  .ok());
+  EXPECT_EQ(invalid, 1u);
+  EXPECT_EQ(out, 0.0f);
+}
+
+TEST(GatherErrors, AnExecutorThatFailsIsReported) {
+  class Failing final : public Executor {
+   public:
+    size_t Concurrency() const noexcept override { return 4; }
+    Status ParallelFor(size_t, size_t, void (*)(void*, size_t, size_t),
+                       void*) noexcept override {
+      return Status(StatusCode::kOutOfMemory, "no memory");
+    }
+  } failing;
+  const std::vector<float> tokens(8, 1.0f);
+  const std::vector<int32_t> pairs = {0, -1};
+  std::vector<float> out(8);
+  size_t invalid = 77;
+  EXPECT_EQ(GatherRows({tokens.data(), 2, 4}, pairs, 1, {out.data(), 2, 4},
+                       failing, &invalid)
+                .code(),
+            StatusCode::kOutOfMemory);
+  EXPECT_EQ(invalid, 77u);
 }
 
 }  // namespace

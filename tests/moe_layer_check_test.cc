@@ -180,6 +180,33 @@ TEST(MoeLayerBounded, ErrorsOfInputsArePassedOn) {
   EXPECT_NEAR(SiluMulOf(gate, up).error[0], 1.1 * 0.1 * 3, 1e-6);
 }
 
+// Both logits off, in opposite directions, is the worst for a small weight.
+TEST(MoeLayerBounded, WeightsAllowForTwoLogitErrors) {
+  Bounded logits(2);
+  logits.value = {0, 5};
+  logits.error = {0.1, 0.1};
+  const int32_t id = 0;
+  MoeShape shape;
+  shape.num_experts = 2;
+  shape.top_k = 1;
+  const Bounded weight = RouteWeightsOf(logits, &id, shape);
+  const double moved = 1 / (1 + std::exp(5 - 0.2));
+  EXPECT_GE(weight.error[0], moved - weight.value[0]);
+  EXPECT_LE(weight.error[0], 1.1 * (moved - weight.value[0]));
+}
+
+TEST(MoeLayerBounded, CombineAllowsForTheErrorOfTheSharedGate) {
+  Bounded logit(1);
+  logit.error = {0.4};
+  Bounded zero(1);
+  Bounded one(1);
+  one.value = {1};
+  const float residual = 0;
+  // The sigmoid's slope at 0 is 1/4.
+  EXPECT_NEAR(CombineOf(one, {zero}, logit, one, &residual).error[0], 0.1,
+              1e-6);
+}
+
 // Moving each input by its error moves no output by more than its error.
 TEST(MoeLayerBounded, BoundsHoldAtTheEndsOfTheInputs) {
   const std::vector<float> weight = {0.5f, 2.0f, -1.0f, 1.0f};
@@ -240,6 +267,7 @@ TEST(MoeLayerBounded, TopKToleratesWhatErrorsHide) {
   EXPECT_TRUE(is_top_2({3, 1}));
   EXPECT_TRUE(is_top_2({0, 1}));
   EXPECT_FALSE(is_top_2({1, 2}));
+  EXPECT_FALSE(is_top_2({1, 1}));
 }
 
 }  // namespace

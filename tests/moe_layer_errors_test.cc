@@ -360,6 +360,12 @@ INSTANTIATE_TEST_SUITE_P(
              "$/model.safetensors.index.json: tensor 'a': expected a file "
              "name, found \"../model.safetensors\"",
              "", "qwen3_moe"},
+        Case{"NameWithNewline", EditIndex([](json& index) {
+               index["weight_map"] = {{"a\nb", 1}};
+             }),
+             "$/model.safetensors.index.json: tensor 'a?b': expected a file "
+             "name, found 1",
+             "", "qwen3_moe"},
         Case{"NotText", EditIndex([](json& i) {
                i["weight_map"] = {{"a", 1}};
              }),
@@ -434,6 +440,16 @@ TEST(MoeLayerErrorsOptions, OneLineAndExitCode2) {
     EXPECT_EQ(outcome.err, "moe_layer: " + want + "\n") << arguments;
     EXPECT_EQ(outcome.out, "") << arguments;
   }
+}
+
+TEST(MoeLayerErrorsOptions, LongTextIsCut) {
+  const TempFolder folder;
+  folder.CopyFrom("qwen2_moe");
+  Set("model_type", std::string(100000, 'x'))(folder);
+  const Outcome outcome = RunProgram(folder.path());
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_LT(outcome.err.size(), 700u);
+  EXPECT_EQ(outcome.err.substr(outcome.err.size() - 6), "x ...\n");
 }
 
 // Said before the weights are generated, rather than the program killed later.

@@ -202,6 +202,9 @@ TEST(MoeLayerProgram, LoadChartShowsTheLoad) {
   for (const std::string& line : Chart({1, 10, 0, 5}, false)) {
     EXPECT_EQ(Width(line), line.size()) << line;
   }
+  // However little an expert has to do, it shows.
+  EXPECT_EQ(Chart({1, 1000}, true)[4], "       0 │█▁");
+  EXPECT_EQ(Chart({0, 1000}, true)[4], "       0 │█");
   EXPECT_EQ(Chart({0, 0}, true)[5],
             "busiest 0, mean 0, median 0, least 0; 2 of 2 experts idle");
 }

@@ -18,9 +18,11 @@ namespace switchyard {
 // The order of pairs inside one expert's bucket.
 enum class BucketOrder {
   kAscending,  // by pair index: the same bits for any thread count
-  // Threads claim slots with atomic adds, as the Metal seed does: the same set
-  // of pairs in each bucket, in any order once several threads run. The only
-  // place in this library where bits may differ between runs.
+  // Threads claim slots with atomic adds, as the Metal seed does, a block of
+  // tokens at a time: the same set of pairs in each bucket, in any order once
+  // several threads run. Up to 1024 experts this needs no scratch; above, it is
+  // kAscending. The only place in this library where bits may differ between
+  // runs.
   kClaim,
 };
 
@@ -52,11 +54,13 @@ struct PackedBuckets {
 // 16.
 struct StridedBuckets {
   Span<int32_t> tpe;  // [num_experts]
-  Span<int32_t> ids;  // at least (num_experts - 1) * row_stride plus the last
-                      // row; may exceed 2^31 elements
+  // At least (num_experts - 1) * row_stride + max_tpe elements, or num_experts
+  // * row_stride with zero_padding; may exceed 2^31.
+  Span<int32_t> ids;
   // Elements from one expert's row to the next: at most tokens * top_k is ever
-  // needed. kTightStride: max(1, the busiest expert's count), found on the way
-  // and reported in the summary.
+  // needed, and with that one pass over the ids is enough on one thread.
+  // kTightStride: max(1, the busiest expert's count), found on the way and
+  // reported in the summary.
   size_t row_stride = 0;
   static constexpr size_t kTightStride = 0;
   // Write 0 to entries s >= tpe[e] of each row; otherwise they are left alone.
@@ -74,8 +78,8 @@ size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
 // selected [tokens, top_k] holds expert ids as RouteTopK writes them, with a
 // stride; tokens * top_k <= 2^31 - 1 is checked. A pair whose id is outside
 // [0, num_experts) is dropped and counted. num_experts is tpe.size, at least 1.
-// Zero tokens write zeros to tpe (and offsets). No output may overlap another
-// view. `summary` may be null.
+// Zero tokens write zeros to tpe (and offsets) and nothing else. No output may
+// overlap another view. `summary` may be null.
 // `scratch`: BucketScratchSize elements, or fewer (or none): then one thread
 // does the work, and the results are the same.
 // Same bits for every ISA, executor and scratch, but for BucketOrder::kClaim.

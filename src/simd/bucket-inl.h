@@ -31,22 +31,20 @@ namespace hn = hwy::HWY_NAMESPACE;
 HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
   const hn::ScalableTag<int32_t> d;
   const size_t N = hn::Lanes(d);
-  const auto zero = hn::Zero(d);
-  size_t i = 0;
-  if (n >= N) {
-    // Aligned, but for the ends: what straddles two lines cannot be loaded soon
-    // either.
-    hn::StoreU(zero, d, counts);
-    i = N - reinterpret_cast<uintptr_t>(counts) / sizeof(int32_t) % N;
-    for (; i + 2 * N <= n; i += 2 * N) {
-      hn::StoreU(zero, d, counts + i);
-      hn::StoreU(zero, d, counts + i + N);
-    }
-    if (i + N <= n) hn::StoreU(zero, d, counts + i);
-    hn::StoreU(zero, d, counts + n - N);
+  // Hidden from the compiler, which would call memset all the same.
+  int32_t hidden = 0;
+  asm("" : "+r"(hidden));
+  if (n < N) {
+    for (size_t i = 0; i < n; ++i) counts[i] = hidden;
     return;
   }
-  for (; i < n; ++i) counts[i] = 0;
+  const auto zero = hn::Set(d, hidden);
+  // Aligned between the ends: what straddles two lines cannot be loaded soon
+  // either.
+  hn::StoreU(zero, d, counts);
+  size_t i = N - reinterpret_cast<uintptr_t>(counts) / sizeof(int32_t) % N;
+  for (; i + N <= n; i += N) hn::StoreU(zero, d, counts + i);
+  hn::StoreU(zero, d, counts + n - N);
 }
 
 template <class T>
@@ -137,6 +135,21 @@ HWY_INLINE BucketTotals Total(const int32_t* HWY_RESTRICT tpe,
   return totals;
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// v plus, in each lane i >= distance, lane i - distance of v. (Loop invariants:
+// the compiler keeps indices and mask in registers.)
+template <class D, class V>
+HWY_INLINE V AddBelow(D d, V v, int32_t distance) {
+  const auto from = hn::Sub(hn::Iota(d, 0), hn::Set(d, distance));
+  const auto zero = hn::Zero(d);
+  const auto below =
+      hn::TableLookupLanes(v, hn::IndicesFromVec(d, hn::Max(from, zero)));
+  return hn::Add(v, hn::IfThenElseZero(hn::Gt(from, hn::Set(d, -1)), below));
+}
+#endif
+
+// starts[e] = sum of tpe[i] over i < e. Only the addition to `sum` depends on
+// the vector before.
 HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT tpe,
                              size_t num_experts, int32_t* HWY_RESTRICT starts) {
   BucketTotals totals;
@@ -144,41 +157,17 @@ HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT tpe,
 #if HWY_TARGET != HWY_SCALAR
   const hn::CappedTag<int32_t, 16> d;
   const size_t N = hn::Lanes(d);
-  const auto lane = hn::Iota(d, 0);
-  const auto zero = hn::Zero(d);
-  // Lane i of Up<n> is lane i - n, lanes below n are to be cleared.
-  const auto up1 =
-      hn::IndicesFromVec(d, hn::Max(hn::Sub(lane, hn::Set(d, 1)), zero));
-  const auto up2 =
-      hn::IndicesFromVec(d, hn::Max(hn::Sub(lane, hn::Set(d, 2)), zero));
-  const auto up4 =
-      hn::IndicesFromVec(d, hn::Max(hn::Sub(lane, hn::Set(d, 4)), zero));
-  const auto up8 =
-      hn::IndicesFromVec(d, hn::Max(hn::Sub(lane, hn::Set(d, 8)), zero));
   const auto last =
-      hn::IndicesFromVec(d, hn::Set(d, static_cast<int32_t>(N - 1)));
-  const auto m1 = hn::Gt(lane, zero);
-  const auto m2 = hn::Gt(lane, hn::Set(d, 1));
-  const auto m4 = hn::Gt(lane, hn::Set(d, 3));
-  const auto m8 = hn::Gt(lane, hn::Set(d, 7));
-  auto sum = zero;
-  auto max = zero;
+      hn::IndicesFromVec(d, hn::Set(d, static_cast<int32_t>(N) - 1));
+  auto sum = hn::Zero(d);
+  auto max = hn::Zero(d);
   for (; e + N <= num_experts; e += N) {
     const auto v = hn::LoadU(d, tpe + e);
     max = hn::Max(max, v);
-    auto inclusive =
-        hn::Add(v, hn::IfThenElseZero(m1, hn::TableLookupLanes(v, up1)));
-    inclusive =
-        hn::Add(inclusive,
-                hn::IfThenElseZero(m2, hn::TableLookupLanes(inclusive, up2)));
-    if (N > 4)
-      inclusive =
-          hn::Add(inclusive,
-                  hn::IfThenElseZero(m4, hn::TableLookupLanes(inclusive, up4)));
-    if (N > 8)
-      inclusive =
-          hn::Add(inclusive,
-                  hn::IfThenElseZero(m8, hn::TableLookupLanes(inclusive, up8)));
+    auto inclusive = AddBelow(d, v, 1);
+    inclusive = AddBelow(d, inclusive, 2);
+    if (N > 4) inclusive = AddBelow(d, inclusive, 4);
+    if (N > 8) inclusive = AddBelow(d, inclusive, 8);
     hn::StoreU(hn::Add(sum, hn::Sub(inclusive, v)), d, starts + e);
     sum = hn::Add(sum, hn::TableLookupLanes(inclusive, last));
   }

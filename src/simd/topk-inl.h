@@ -6,8 +6,8 @@
 // Most rows: the row falls into groups; the k-th largest of their maxima is a
 // lower bound of the k-th largest element, since k elements reach it. A filter
 // keeps the elements that do (with twice as many groups as k, about 1.35 k),
-// and those are sorted. Rows where that keeps too many, and rows with a NaN,
-// take SelectNext.
+// and those are sorted. Where too many are equal to the bound, FilterTies picks
+// among them. Rows that are harder, and rows with a NaN, take SelectNext.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -118,8 +118,10 @@ HWY_INLINE float KthLargest(const float* HWY_RESTRICT maxima, size_t groups,
   return hn::GetLane(hn::MinOfLanes(d, kth));
 }
 
-// Ids of the elements that are not below `bound`, ascending, NaNs among them.
-// Returns their number, or something above `limit` if that is exceeded.
+// Ids of the elements that are not below `bound`, with kAbove of those that are
+// neither below nor equal: ascending, NaNs among them. Returns their number, or
+// something above `limit` if that is exceeded.
+template <bool kAbove>
 HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
                          size_t limit, int32_t* HWY_RESTRICT to) {
   const TopKTag d;
@@ -132,15 +134,38 @@ HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
   size_t count = 0;
   size_t i = 0;
   for (; i + N <= n; i += N) {
-    const auto keep = hn::Not(hn::Lt(hn::LoadU(d, row + i), b));
+    const TopKVec v = hn::LoadU(d, row + i);
+    const auto keep = hn::Not(kAbove ? hn::Le(v, b) : hn::Lt(v, b));
     count += StoreIf(hn::RebindMask(di, keep), ids, to + count);
     if (HWY_UNLIKELY(count > limit)) return count;
     ids = hn::Add(ids, step);
   }
   if (i < n) {
-    const auto below = hn::Lt(LoadPartial(d, row + i, n - i), b);
-    const auto keep = hn::And(hn::FirstN(d, n - i), hn::Not(below));
+    const TopKVec v = LoadPartial(d, row + i, n - i);
+    const auto drop = kAbove ? hn::Le(v, b) : hn::Lt(v, b);
+    const auto keep = hn::And(hn::FirstN(d, n - i), hn::Not(drop));
     count += StoreIf(hn::RebindMask(di, keep), ids, to + count);
+  }
+  return count;
+}
+
+// Filter for a bound that many elements are equal to: those above it, then as
+// many of the equal ones, from the left, as make up k. Returns 0 where more
+// than `limit` are above.
+HWY_NOINLINE inline size_t FilterTies(const float* HWY_RESTRICT row, size_t n,
+                                      size_t k, float bound, size_t limit,
+                                      int32_t* HWY_RESTRICT to) {
+  const TopKTag d;
+  const TopKIntTag di;
+  const size_t N = hn::Lanes(d);
+  size_t count = Filter<true>(row, n, bound, limit, to);
+  if (count > limit) return 0;
+  const TopKVec b = hn::Set(d, bound);
+  // More than 16 + 2k elements passed Filter, so that k are in whole vectors.
+  for (size_t i = 0; i + N <= n && count < k; i += N) {
+    const auto equal = hn::Eq(hn::LoadU(d, row + i), b);
+    const auto ids = hn::Add(FirstIds(), hn::Set(di, static_cast<int32_t>(i)));
+    count += StoreIf(hn::RebindMask(di, equal), ids, to + count);
   }
   return count;
 }
@@ -163,6 +188,7 @@ inline HWY_NOINLINE void SelectNext(const float* HWY_RESTRICT row, size_t n,
   const TopKIntVec pad = hn::Set(di, kPadKey);
   Candidates list;
   size_t found = 0;
+  size_t sorted = 0;
   TopKIntVec floor = pad;
   bool nan = false;
   for (size_t i = 0; i < n; i += N) {
@@ -179,11 +205,11 @@ inline HWY_NOINLINE void SelectNext(const float* HWY_RESTRICT row, size_t n,
     if (found > MaxCandidates(count)) {
       Sort(row, found, list, to);
       std::memcpy(list.ids, to.ids, count * sizeof(int32_t));
-      found = count;
+      found = sorted = count;
       floor = hn::Set(di, to.keys[count - 1]);
     }
   }
-  Sort(row, found, list, to);
+  if (found != sorted) Sort(row, found, list, to);
   to.nan = nan;
 }
 
@@ -213,8 +239,11 @@ HWY_INLINE void SelectTopK(Matrix<const float> rows, size_t k,
       bounds[r] = KthLargest(maxima, groups, k);
     }
     for (size_t r = 0; r < rows.rows; ++r) {
-      counts[r] = Filter(rows.Row(r), n, bounds[r], limit, lists[r].ids);
-      if (HWY_UNLIKELY(counts[r] > limit)) counts[r] = 0;
+      counts[r] = Filter<false>(rows.Row(r), n, bounds[r], limit, lists[r].ids);
+      if (HWY_UNLIKELY(counts[r] > limit)) {
+        counts[r] =
+            FilterTies(rows.Row(r), n, k, bounds[r], limit, lists[r].ids);
+      }
     }
     for (size_t r = 0; r < rows.rows; ++r) {
       Fetch(rows.Row(r), counts[r], lists[r]);

@@ -1,0 +1,139 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Expert ids to sort, and what the sorted buckets must be.
+
+#ifndef SWITCHYARD_TESTS_BUCKET_CASE_H_
+#define SWITCHYARD_TESTS_BUCKET_CASE_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/bucket.h"
+#include "tests/guarded_buffer.h"
+#include "tests/inputs.h"
+#include "tests/reference.h"
+
+namespace switchyard {
+namespace testing_support {
+
+enum class Load { kUniform, kZipf, kOneExpert, kStrangers };
+
+// Ids of `pairs` pairs; kStrangers mixes in ones that are to be dropped.
+inline std::vector<int32_t> MakeIds(size_t pairs, size_t experts, Load load,
+                                    uint64_t seed) {
+  Random random(seed);
+  std::vector<int32_t> ids;
+  for (size_t p = 0; p < pairs; ++p) {
+    size_t e = random.Below(experts);
+    if (load == Load::kZipf) {
+      const double u = static_cast<double>(random.Uniform(0.0f, 1.0f));
+      e = static_cast<size_t>(std::pow(static_cast<double>(experts), u)) - 1;
+      e = std::min(e, experts - 1);
+    }
+    if (load == Load::kOneExpert) e = experts / 2;
+    int32_t id = static_cast<int32_t>(e);
+    if (load == Load::kStrangers && random.Below(4) == 0) {
+      // Some of them are valid ids once they are cut to a byte or to 16 bits.
+      const int32_t strangers[] = {-1,        static_cast<int32_t>(experts),
+                                   INT32_MIN, INT32_MAX,
+                                   -256,      65536 * 3,
+                                   1 << 24,   -65535};
+      id = strangers[random.Below(8)];
+    }
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+struct Shape {
+  size_t tokens, top_k, experts;
+};
+
+inline Matrix<const int32_t> View(const std::vector<int32_t>& ids,
+                                  const Shape& s) {
+  return {ids.data(), s.tokens, s.top_k};
+}
+
+inline size_t ScratchSize(const Shape& s, const Executor& executor) {
+  return BucketScratchSize(s.tokens * s.top_k, s.experts, executor);
+}
+
+// Everything a packed sort writes, in guarded memory.
+struct Packed {
+  explicit Packed(const Shape& s, size_t slack = 0)
+      : tpe(1, s.experts, 0, slack),
+        offsets(1, s.experts + 1, 0, slack),
+        pairs(1, s.tokens * s.top_k, 0, slack),
+        row_index(s.tokens, s.top_k, s.top_k + slack, slack) {}
+  PackedBuckets Out() const {
+    return {tpe.span(), offsets.span(), pairs.span(), row_index.view()};
+  }
+  Guarded<int32_t> tpe, offsets, pairs, row_index;
+  BucketSummary summary = {77, 77, 77};
+};
+
+inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
+                         const Packed& b, bool ordered = true) {
+  const reference::Buckets r = reference::Bucket(ids, s.experts);
+  b.tpe.ExpectIntact("tpe");
+  b.offsets.ExpectIntact("offsets");
+  b.pairs.ExpectIntact("pairs");
+  b.row_index.ExpectIntact("row_index");
+  ASSERT_EQ(b.tpe.Values(), r.tpe);
+  ASSERT_EQ(b.offsets.Values(), r.offsets);
+  EXPECT_EQ(b.summary.max_tpe, r.max_tpe);
+  EXPECT_EQ(b.summary.dropped, r.dropped);
+  EXPECT_EQ(b.summary.row_stride, 0u);
+  const std::vector<int32_t> index = b.row_index.Values();
+  std::vector<int32_t> pairs = b.pairs.Values();
+  // row_index is the inverse of pairs, whatever the order.
+  for (size_t p = 0; p < ids.size(); ++p) {
+    if (index[p] == -1) {
+      EXPECT_EQ(r.row_index[p], -1);
+    } else {
+      ASSERT_LT(static_cast<size_t>(index[p]), r.pairs.size());
+      ASSERT_EQ(pairs[static_cast<size_t>(index[p])], static_cast<int32_t>(p));
+    }
+  }
+  // Behind the last pair nothing is written.
+  for (size_t i = r.pairs.size(); i < pairs.size(); ++i) {
+    ASSERT_EQ(static_cast<uint32_t>(pairs[i]), kCanary);
+  }
+  pairs.resize(r.pairs.size());
+  if (!ordered) {
+    for (size_t e = 0; e < s.experts; ++e) {
+      std::sort(pairs.begin() + r.offsets[e], pairs.begin() + r.offsets[e + 1]);
+    }
+  } else {
+    EXPECT_EQ(index, r.row_index);
+  }
+  ASSERT_EQ(pairs, r.pairs);
+}
+
+// Rows of `ids` up to tpe; what follows is `behind`.
+inline void ExpectStrided(const reference::Buckets& r,
+                          const std::vector<int32_t>& ids, size_t row_stride,
+                          uint32_t behind, bool ordered = true) {
+  for (size_t e = 0; e < r.tpe.size(); ++e) {
+    const auto row = ids.begin() + static_cast<ptrdiff_t>(e * row_stride);
+    std::vector<int32_t> bucket(row, row + r.tpe[e]);
+    if (!ordered) std::sort(bucket.begin(), bucket.end());
+    const std::vector<int32_t> expected(r.pairs.begin() + r.offsets[e],
+                                        r.pairs.begin() + r.offsets[e + 1]);
+    ASSERT_EQ(bucket, expected) << "expert " << e;
+    for (size_t i = static_cast<size_t>(r.tpe[e]); i < row_stride; ++i) {
+      ASSERT_EQ(static_cast<uint32_t>(row[static_cast<ptrdiff_t>(i)]), behind)
+          << "expert " << e << " entry " << i;
+    }
+  }
+}
+
+}  // namespace testing_support
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_TESTS_BUCKET_CASE_H_
