@@ -64,7 +64,7 @@ TEST_P(BucketPoolTest, SameBitsAsSerialOnEveryThread) {
 
 TEST_P(BucketPoolTest, StridedOnEveryThread) {
   executor().Rendezvous();
-  for (const size_t experts : {5, 128}) {
+  for (const size_t experts : {5u, 128u}) {
     const Shape s = {60013, 8, experts};
     const size_t pairs = s.tokens * s.top_k;
     const std::vector<int32_t> ids =
@@ -133,9 +133,9 @@ TEST_P(BucketPoolTest, OddSizes) {
 TEST_P(BucketPoolTest, BlockBoundaries) {
   const size_t most = 8 * executor().Concurrency();
   for (const size_t pairs :
-       {30000 - 1, 30000, 30000 + 1, 8 * 4096 - 1, 8 * 4096, 8 * 4096 + 1,
-        static_cast<int>(most * 4096) - 1, static_cast<int>(most * 4096)}) {
-    for (const size_t experts : {3, 600}) {
+       {size_t{29999}, size_t{30000}, size_t{30001}, size_t{8 * 4096 - 1},
+        size_t{8 * 4096}, size_t{8 * 4096 + 1}, most * 4096 - 1, most * 4096}) {
+    for (const size_t experts : {3u, 600u}) {
       SCOPED_TRACE(testing::Message() << pairs << " of " << experts);
       const Shape s = {pairs, 1, experts};
       const std::vector<int32_t> ids = MakeIds(pairs, experts, Load::kZipf, 3);

@@ -68,7 +68,7 @@ TEST_P(BucketTest, PackedLikeTheReference) {
 TEST_P(BucketTest, FewExpertsAtEveryLength) {
   std::vector<size_t> lengths = {2047, 2048, 2049, 2048 + 65, 3 * 2048 + 1};
   for (size_t n = 1; n <= 2 * 64 + 1; ++n) lengths.push_back(n);
-  for (const size_t experts : {1, 2, 4, 5, 8, 9, 16, 17, 64, 65}) {
+  for (const size_t experts : {1u, 2u, 4u, 5u, 8u, 9u, 16u, 17u, 64u, 65u}) {
     for (const size_t n : lengths) {
       SCOPED_TRACE(testing::Message() << n << " ids of " << experts);
       const Shape s = {n, 1, experts};

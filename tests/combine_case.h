@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "gtest/gtest.h"
 #include "switchyard/combine.h"
 #include "tests/inputs.h"
 #include "tests/reference.h"
@@ -137,6 +138,33 @@ inline std::vector<float> FixedRmsNorm(const std::vector<float>& row,
     normed.push_back((row[i] * scale) * weight[i]);
   }
   return normed;
+}
+
+constexpr float kEps = 1e-6f;
+
+// What a valid call gives; `norm` calls WeightedSumRmsNorm.
+struct CombineResult {
+  std::vector<float> out, normed;
+  size_t skipped = 0;
+};
+
+inline CombineResult Combine(const CombineCase& c, bool norm,
+                             Executor& executor = SerialExecutor()) {
+  const CombineShape& s = c.shape;
+  CombineResult r;
+  r.out.assign(s.tokens * s.hidden, kNaN);
+  const Matrix<float> out(r.out.data(), s.tokens, s.hidden);
+  Status status;
+  if (norm) {
+    r.normed.assign(r.out.size(), kNaN);
+    status = WeightedSumRmsNorm(c.Inputs(), c.norm_weight, kEps, out,
+                                {r.normed.data(), s.tokens, s.hidden}, executor,
+                                &r.skipped);
+  } else {
+    status = WeightedSum(c.Inputs(), out, executor, &r.skipped);
+  }
+  EXPECT_TRUE(status.ok()) << status.message();
+  return r;
 }
 
 }  // namespace testing_support

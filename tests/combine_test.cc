@@ -19,39 +19,11 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-constexpr float kEps = 1e-6f;
-
 class CombineTest : public IsaTest {};
-class CombinePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(CombineTest);
-SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CombinePoolTest);
 
-struct Result {
-  std::vector<float> out, normed;
-  size_t skipped = 0;
-};
-
-Result Combine(const CombineCase& c, bool norm,
-               Executor& executor = SerialExecutor()) {
-  const CombineShape& s = c.shape;
-  Result r;
-  r.out.assign(s.tokens * s.hidden, kNaN);
-  const Matrix<float> out(r.out.data(), s.tokens, s.hidden);
-  Status status;
-  if (norm) {
-    r.normed.assign(r.out.size(), kNaN);
-    status = WeightedSumRmsNorm(c.Inputs(), c.norm_weight, kEps, out,
-                                {r.normed.data(), s.tokens, s.hidden}, executor,
-                                &r.skipped);
-  } else {
-    status = WeightedSum(c.Inputs(), out, executor, &r.skipped);
-  }
-  EXPECT_TRUE(status.ok()) << status.message();
-  return r;
-}
-
-// Decision 9: bits on FMA ISAs, (k + 2) * 2^-24 * sum |w * x| on the others.
-void ExpectRight(const CombineCase& c, const Result& r) {
+// Bits on FMA ISAs, (k + 2) * 2^-24 * sum |w * x| on the others.
+void ExpectRight(const CombineCase& c, const CombineResult& r) {
   const CombineShape& s = c.shape;
   const bool exact_bits =
       LastIsa()->fma && !(s.shared && s.kind == SharedGate::kLogit);
@@ -97,7 +69,7 @@ TEST_P(CombineTest, EveryHiddenSize) {
     const CombineCase c(s, hidden);
     SCOPED_TRACE(testing::Message() << "hidden " << hidden);
     ExpectRight(c, Combine(c, true));
-    const Result sum = Combine(c, false);
+    const CombineResult sum = Combine(c, false);
     ExpectRight(c, sum);
     ASSERT_EQ(Combine(c, true).out, sum.out);
   }
@@ -138,7 +110,7 @@ TEST_P(CombineTest, ManySlots) {
       c.index[0] = -7;
       c.index[top_k - 1] = 1 << 30;
       SCOPED_TRACE(testing::Message() << "k " << top_k << " H " << hidden);
-      const Result r = Combine(c, true);
+      const CombineResult r = Combine(c, true);
       ExpectRight(c, r);
       EXPECT_EQ(r.skipped, 2u);
     }
@@ -158,7 +130,7 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
     if (index == 4) index = -1;
   }
   for (size_t h = 0; h < s.hidden; ++h) c.rows[4 * s.hidden + h] = kNaN;
-  Result r = Combine(c, true);
+  CombineResult r = Combine(c, true);
   EXPECT_EQ(r.skipped, 0u);  // -1 is no stranger
   ExpectRight(c, r);
   c.index[1] = 12;
@@ -186,7 +158,7 @@ TEST_P(CombineTest, InPlaceOnResidualAndOnShared) {
   s.residual = true;
   s.shared = true;
   const CombineCase c(s, 6);
-  const Result expected = Combine(c, true);
+  const CombineResult expected = Combine(c, true);
   CombineCase in_place = c;
   Matrix<float> out(in_place.residual.data(), s.tokens, s.hidden);
   std::vector<float> normed(s.tokens * s.hidden);
@@ -211,7 +183,7 @@ TEST_P(CombineTest, StridedMisalignedGuardedViews) {
     s.shared = true;
     s.residual = true;
     const CombineCase c(s, 7);
-    const Result expected = Combine(c, true);
+    const CombineResult expected = Combine(c, true);
     const Guarded<float> rows(12, s.hidden, s.hidden + 5, slack);
     const Guarded<float> weights(3, 4, 7, slack), gate(1, 3, 0, slack);
     const Guarded<int32_t> index(3, 4, 5, slack);
@@ -251,7 +223,7 @@ TEST_P(CombineTest, NaNInfinityAndZeroes) {
   c.weights = {kInf, 1.0f};
   c.rows.assign(70, 1.0f);
   c.rows[34] = 0.0f;  // inf * 0
-  Result r = Combine(c, true);
+  CombineResult r = Combine(c, true);
   EXPECT_EQ(r.out[0], kInf);
   EXPECT_TRUE(std::isnan(r.out[34]));
   EXPECT_TRUE(std::isnan(r.normed[0]));
@@ -323,86 +295,11 @@ TEST_P(CombineTest, SameBitsInFlushToZeroMode) {
   CombineCase c(s, 10);
   for (float& x : c.rows) x *= 1e-38f;
   for (float& x : c.residual) x *= 1e-39f;
-  const Result expected = Combine(c, true);
+  const CombineResult expected = Combine(c, true);
   const ScopedFlushToZero flush;
-  const Result actual = Combine(c, true);
+  const CombineResult actual = Combine(c, true);
   EXPECT_EQ(CanonicalBits(actual.out), CanonicalBits(expected.out));
   EXPECT_EQ(CanonicalBits(actual.normed), CanonicalBits(expected.normed));
-}
-
-TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
-  CombineShape s;
-  s.tokens = 301;
-  s.top_k = 8;
-  s.hidden = 2048;
-  s.row_index = true;
-  s.shared = true;
-  s.kind = SharedGate::kLogit;
-  s.residual = true;
-  CombineCase c(s, 11);
-  for (size_t i = 0; i < c.index.size(); i += 100) c.index[i] = -9;
-  const Result serial = Combine(c, true);
-  executor().Rendezvous();
-  const Result r = Combine(c, true, executor());
-  EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
-  EXPECT_EQ(r.skipped, 25u);
-  ASSERT_EQ(CanonicalBits(r.out), CanonicalBits(serial.out));
-  ASSERT_EQ(CanonicalBits(r.normed), CanonicalBits(serial.normed));
-  ASSERT_EQ(Combine(c, false, executor()).out, serial.out);
-  // Row slices, as an engine's own loop passes them.
-  Result slices;
-  slices.out.resize(r.out.size());
-  slices.normed.resize(r.out.size());
-  const Matrix<float> out(slices.out.data(), s.tokens, s.hidden);
-  const Matrix<float> normed(slices.normed.data(), s.tokens, s.hidden);
-  for (size_t begin = 0; begin < s.tokens; begin += 43) {
-    const size_t end = begin + 43 < s.tokens ? begin + 43 : s.tokens;
-    CombineInputs in = c.Inputs();
-    in.weights = in.weights.RowRange(begin, end);
-    in.row_index = in.row_index.RowRange(begin, end);
-    in.shared.rows = in.shared.rows.RowRange(begin, end);
-    in.shared.gate = {in.shared.gate.data + begin, end - begin};
-    in.residual = in.residual.RowRange(begin, end);
-    ASSERT_TRUE(WeightedSumRmsNorm(in, c.norm_weight, kEps,
-                                   out.RowRange(begin, end),
-                                   normed.RowRange(begin, end), executor())
-                    .ok());
-  }
-  EXPECT_EQ(slices.out, serial.out);
-  EXPECT_EQ(slices.normed, serial.normed);
-}
-
-TEST(CombineAcrossIsas, FmaIsasAgree) {
-  for (uint64_t seed = 200; seed < 230; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    Random random(seed);
-    CombineShape s;
-    s.tokens = 1 + random.Below(4);
-    s.top_k = 1 + random.Below(12);
-    s.hidden = 1 + random.Below(300);
-    s.row_index = random.Below(2) != 0;
-    s.shared = random.Below(2) != 0;
-    s.kind = SharedGate::kLogit;
-    s.residual = random.Below(2) != 0;
-    CombineCase c(s, seed);
-    if (seed % 2) {
-      for (float& x : c.rows) x = random.AnyBits();
-      for (float& w : c.weights) w = random.AnyBits();
-      for (float& g : c.gate) g = random.AnyBits();
-    }
-    std::vector<uint32_t> first_out, first_normed;
-    for (const std::string& isa : FmaIsaNames()) {
-      const ScopedIsa scoped(isa);
-      const Result r = Combine(c, true);
-      ASSERT_EQ(LastIsa()->name, isa);
-      if (first_out.empty()) {
-        first_out = CanonicalBits(r.out);
-        first_normed = CanonicalBits(r.normed);
-      }
-      ASSERT_EQ(CanonicalBits(r.out), first_out) << isa;
-      ASSERT_EQ(CanonicalBits(r.normed), first_normed) << isa;
-    }
-  }
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ TEST(Isa, RunnableIsASubsetOfCompiledInTheSameOrder) {
 }
 
 TEST(Isa, CompiledForMoreThanTheFallback) {
-  // One ISA only means that run-time dispatch was lost on the way (a build with
-  // -march=native, say).
+  // One ISA only means that run-time dispatch was lost on the way, say by flags
+  // that choose a CPU.
   EXPECT_GE(CompiledIsas().size, 2u);
 }
 
