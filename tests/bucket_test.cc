@@ -229,11 +229,11 @@ TEST_P(BucketTest, ARowTooShortTellsTheStrideAndLeavesIdsAlone) {
                   .ok());
 }
 
-// e * row_stride beyond 2^31, where the seed's index wrapped: 512 experts and
-// 420,300 tokens of 10. The table is 8.6 GB of address space, of which only
+// e * row_stride beyond 2^32: the seed's index wrapped at 2^31; 512 experts and
+// 900,000 tokens of 10. The table is 18 GB of address space, of which only
 // what is written gets memory.
 TEST_P(BucketTest, TablesBeyondTwoToThe31) {
-  const Shape s = {420300, 10, 512};
+  const Shape s = {900000, 10, 512};
   const size_t stride = s.tokens * s.top_k;
   const size_t bytes = s.experts * stride * sizeof(int32_t);
   void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -248,7 +248,7 @@ TEST_P(BucketTest, TablesBeyondTwoToThe31) {
       View(ids, s), BucketOrder::kAscending,
       {tpe, {table, s.experts * stride}, stride, false}, {}, nullptr);
   ASSERT_TRUE(status.ok()) << status.message();
-  ASSERT_GT(511 * stride, size_t{1} << 31);
+  ASSERT_GT(511 * stride, size_t{1} << 32);
   EXPECT_EQ(table[511 * stride], 7);
   EXPECT_EQ(table[511 * stride + 1], static_cast<int32_t>(stride) - 1);
   EXPECT_EQ(table[510 * stride], 12345);
