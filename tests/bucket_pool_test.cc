@@ -154,7 +154,7 @@ TEST_P(BucketPoolTest, BlockBoundaries) {
 
 // As TablesBeyondTwoToThe31 in bucket_test.cc, by blocks.
 TEST_P(BucketPoolTest, TablesBeyondTwoToThe31) {
-  const Shape s = {420300, 10, 512};
+  const Shape s = {900000, 10, 512};
   const size_t stride = s.tokens * s.top_k;
   const size_t bytes = s.experts * stride * sizeof(int32_t);
   void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
