@@ -28,6 +28,11 @@ Status RunRows(Executor& executor, size_t count, double row_ns,
     void (*rows)(const Args&, size_t, size_t);
     const Args* args;
   };
+  if (count == 1) {  // nothing to share out; 10 ns for a decode token's kernels
+    const simd::DefaultFpEnv fp_env;
+    rows(args, 0, 1);
+    return Status();
+  }
   Context context = {rows, &args};
   const double grain = row_ns > 0.0 ? kGrainNs / row_ns : kGrainNs;
   return executor.ParallelFor(

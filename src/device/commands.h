@@ -1,0 +1,111 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What an encoder leaves behind for the queue: plain records, so that a
+// dispatch costs a few tens of nanoseconds to encode and nothing to free.
+
+#ifndef SWITCHYARD_SRC_DEVICE_COMMANDS_H_
+#define SWITCHYARD_SRC_DEVICE_COMMANDS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "switchyard/device.h"
+
+namespace switchyard {
+namespace device {
+
+// What is bound at an index: `length` bytes from the binding's offset on.
+struct Binding {
+  unsigned char* data = nullptr;  // null: nothing is bound
+  size_t length = 0;
+  bool read_only = false;
+};
+
+struct Dispatch {
+  const Pipeline* pipeline = nullptr;
+  Size grid;  // threadgroups, or threads if in_threads
+  const unsigned char* indirect = nullptr;  // where the grid is read instead
+  const size_t* local_lengths = nullptr;    // [kMaxThreadgroupMemoryBindings]
+  uint32_t first_binding = 0;               // in Commands::bindings
+  uint8_t num_bindings = 0;
+  bool in_threads = false;
+  uint16_t threads_per_threadgroup[3] = {};
+
+  Size ThreadsPerThreadgroup() const {
+    return Size(threads_per_threadgroup[0], threads_per_threadgroup[1],
+                threads_per_threadgroup[2]);
+  }
+};
+
+// Memory that does not move, for setBytes and the like.
+class Arena {
+ public:
+  // 16-byte aligned; size <= kMaxSetBytesLength.
+  unsigned char* Allocate(size_t size) {
+    size = (size + 15) & ~size_t{15};
+    if (used_ == blocks_.size() || size > sizeof(Block) - offset_) {
+      if (used_ != blocks_.size()) ++used_;
+      if (used_ == blocks_.size()) blocks_.push_back(std::make_unique<Block>());
+      offset_ = 0;
+    }
+    unsigned char* const result = blocks_[used_]->bytes + offset_;
+    offset_ += size;
+    return result;
+  }
+  // Forgets all, and keeps the memory.
+  void Clear() {
+    used_ = 0;
+    offset_ = 0;
+  }
+  size_t Capacity() const { return blocks_.size() * sizeof(Block); }
+
+ private:
+  struct Block {
+    alignas(16) unsigned char bytes[4 * kMaxSetBytesLength];
+  };
+  std::vector<std::unique_ptr<Block>> blocks_;
+  size_t used_ = 0;    // full ones before the current one
+  size_t offset_ = 0;  // in the current one
+};
+
+struct Commands {
+  std::vector<Dispatch> dispatches;
+  std::vector<Binding> bindings;
+  Arena arena;
+  // Each once: see Buffer::retained_by_.
+  std::vector<std::shared_ptr<const void>> retained;
+
+  // Forgets all, lets go of the retained, and keeps the memory.
+  void Clear() {
+    dispatches.clear();
+    bindings.clear();
+    arena.Clear();
+    retained.clear();
+  }
+  size_t Capacity() const {
+    return dispatches.capacity() * sizeof(Dispatch) +
+           bindings.capacity() * sizeof(Binding) + arena.Capacity() +
+           retained.capacity() * sizeof(retained[0]);
+  }
+};
+
+// Runs the dispatches in order, up to the first that fails; returns its error
+// or an empty text. `times` may be null. `scratch` is the queue's, reused.
+std::string Execute(const Commands& commands, Executor& executor,
+                    std::vector<int32_t>& scratch,
+                    std::vector<DispatchTime>* times);
+
+// In seconds of the steady clock.
+double Now() noexcept;
+
+// printf to a string.
+[[gnu::format(printf, 1, 2)]] std::string Format(const char* format, ...);
+
+}  // namespace device
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_SRC_DEVICE_COMMANDS_H_

@@ -1,0 +1,102 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs the dispatches of a command buffer, one after the other.
+
+#include <chrono>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "src/device/call.h"
+#include "src/device/commands.h"
+#include "src/device/threadgroups.h"
+
+namespace switchyard {
+namespace device {
+namespace {
+
+size_t Ceil(size_t threads, size_t per_threadgroup) {
+  return threads / per_threadgroup + (threads % per_threadgroup != 0 ? 1 : 0);
+}
+size_t Times(size_t threadgroups, size_t threads) {
+  size_t product = 0;
+  return __builtin_mul_overflow(threadgroups, threads, &product) ? SIZE_MAX
+                                                                 : product;
+}
+
+// Both forms of the grid, whichever was encoded.
+void GetGrid(const Dispatch& dispatch, Size* threadgroups, Size* threads) {
+  const Size per = dispatch.ThreadsPerThreadgroup();
+  Size grid = dispatch.grid;
+  if (dispatch.in_threads) {
+    *threads = grid;
+    *threadgroups =
+        Size(Ceil(grid.width, per.width), Ceil(grid.height, per.height),
+             Ceil(grid.depth, per.depth));
+    return;
+  }
+  if (dispatch.indirect != nullptr) {
+    uint32_t args[3];
+    std::memcpy(args, dispatch.indirect, sizeof(args));
+    grid = Size(args[0], args[1], args[2]);
+  }
+  *threadgroups = grid;
+  *threads = Size(Times(grid.width, per.width), Times(grid.height, per.height),
+                  Times(grid.depth, per.depth));
+}
+
+std::string ExecuteOne(const Dispatch& dispatch, Size threads,
+                       Size threadgroups, const Binding* bindings,
+                       Executor& executor, std::vector<int32_t>& scratch) {
+  Call call(dispatch, threads, threadgroups, bindings, executor, scratch);
+  if (dispatch.pipeline->run != nullptr) {
+    dispatch.pipeline->run(call);
+  } else {
+    Threadgroups::Run(call);
+  }
+  return call.error();
+}
+
+}  // namespace
+
+std::string Execute(const Commands& commands, Executor& executor,
+                    std::vector<int32_t>& scratch,
+                    std::vector<DispatchTime>* times) try {
+  for (const Dispatch& dispatch : commands.dispatches) {
+    Size threads, threadgroups;
+    GetGrid(dispatch, &threadgroups, &threads);
+    const double start = times != nullptr ? Now() : 0.0;
+    if (threads.width != 0 && threads.height != 0 && threads.depth != 0) {
+      std::string error = ExecuteOne(
+          dispatch, threads, threadgroups,
+          commands.bindings.data() + dispatch.first_binding, executor, scratch);
+      if (!error.empty()) return error;
+    }
+    if (times != nullptr) {
+      times->push_back({dispatch.pipeline->name, threadgroups, start, Now()});
+    }
+  }
+  return std::string();
+} catch (const std::exception& e) {
+  return std::string("command buffer: ") + e.what();  // out of memory
+}
+
+double Now() noexcept {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string Format(const char* format, ...) {
+  char text[256];
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(text, sizeof(text), format, args);
+  va_end(args);
+  return text;
+}
+
+}  // namespace device
+}  // namespace switchyard

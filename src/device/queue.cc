@@ -1,0 +1,268 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/queue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+
+namespace switchyard {
+namespace device {
+namespace {
+
+// How long a thread looks on before it sleeps: waking it takes longer.
+constexpr std::chrono::microseconds kSpin{50};
+
+template <class Condition>
+void SpinUntil(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + kSpin;
+  while (!condition() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace
+
+CommandBuffer::Handle::~Handle() {
+  buffer->state_->queue->Abandon(*buffer->state_);
+}
+
+bool Queue::FrontIsCommitted() const {
+  return !order_.empty() && order_.front()->state_->committed;
+}
+
+bool Queue::MayRun() const {
+  return FrontIsCommitted() &&
+         (runner_ == std::thread::id() ||
+          (in_handler_ && runner_ == std::this_thread::get_id()));
+}
+
+void Queue::Offer() {
+  const bool runnable = FrontIsCommitted() && runner_ == std::thread::id();
+  runnable_.store(runnable, std::memory_order_release);
+  if (!runnable) return;
+  if (thread_sleeps_) work_.notify_one();
+  if (waiters_asleep_ != 0) done_.notify_all();
+}
+
+void Queue::RunThread() {
+  Lock lock(mutex_);
+  for (;;) {
+    if (MayRun()) {
+      RunFront(lock);
+      continue;
+    }
+    // After Close() nobody can commit what is not.
+    if (closed_ && runner_ == std::thread::id()) return;
+    lock.unlock();
+    SpinUntil([this] { return runnable_.load(std::memory_order_acquire); });
+    lock.lock();
+    thread_sleeps_ = true;
+    work_.wait(lock, [this] {
+      return MayRun() || (closed_ && runner_ == std::thread::id());
+    });
+    thread_sleeps_ = false;
+  }
+}
+
+void Queue::Close() {
+  const Lock lock(mutex_);
+  closed_ = true;
+  if (thread_sleeps_) work_.notify_one();
+}
+
+bool Queue::RunsHere() {
+  const Lock lock(mutex_);
+  return runner_ == std::this_thread::get_id();
+}
+
+bool Queue::EnqueueLocked(State& state) {
+  if (state.status != CommandBufferStatusNotEnqueued) return false;
+  order_.splice(order_.end(), state.place);
+  state.status = CommandBufferStatusEnqueued;
+  return true;
+}
+
+Commands Queue::NewCommands() {
+  const Lock lock(mutex_);
+  if (spare_.empty()) return Commands();
+  Commands commands = std::move(spare_.back());
+  spare_.pop_back();
+  return commands;
+}
+
+void Queue::Recycle(Commands& commands) {
+  if (spare_.size() < kMaxSpare && commands.Capacity() <= kMaxSpareBytes) {
+    spare_.push_back(std::move(commands));
+  }
+}
+
+void Queue::Enqueue(State& state) {
+  const Lock lock(mutex_);
+  if (!EnqueueLocked(state)) {
+    FailLocked(state, "enqueue: the command buffer is enqueued already");
+  }
+}
+
+void Queue::Commit(State& state) {
+  const Lock lock(mutex_);
+  if (state.committed) {
+    FailLocked(state, "commit: the command buffer is committed already");
+    return;
+  }
+  if (state.encoder_open) {
+    FailLocked(state, "commit: an encoder is open: endEncoding is missing");
+  }
+  EnqueueLocked(state);
+  state.closed = true;
+  state.rejected = state.failed;
+  state.committed = true;
+  state.status = CommandBufferStatusCommitted;
+  Offer();
+}
+
+void Queue::Wait(State& state) {
+  if (state.done.load(std::memory_order_acquire)) return;
+  Lock lock(mutex_);
+  if (!state.committed) {
+    FailLocked(state,
+               "waitUntilCompleted: the command buffer is not committed");
+    return;
+  }
+  const auto is_done = [&state] {
+    return state.done.load(std::memory_order_acquire);
+  };
+  while (!is_done()) {
+    if (MayRun()) {
+      RunFront(lock);
+      continue;
+    }
+    if (runner_ == std::this_thread::get_id()) {
+      // Waiting would never end: in a kernel, or in the buffer's own handler.
+      if (!in_handler_) {
+        FailLocked(state, "waitUntilCompleted: called by a kernel");
+        return;
+      }
+      if (state.status != CommandBufferStatusCommitted) return;
+    }
+    lock.unlock();
+    SpinUntil(is_done);
+    lock.lock();
+    ++waiters_asleep_;
+    done_.wait(lock, [&] { return is_done() || MayRun(); });
+    --waiters_asleep_;
+  }
+}
+
+void Queue::AddHandler(State& state, CommandBuffer::CompletedHandler handler) {
+  const Lock lock(mutex_);
+  if (state.committed) {
+    FailLocked(state, "addCompletedHandler: the command buffer is committed");
+  } else if (handler == nullptr) {
+    FailLocked(state, "addCompletedHandler: the handler is empty");
+  } else {
+    try {
+      state.handlers.push_back(std::move(handler));
+    } catch (...) {
+      FailLocked(state, "addCompletedHandler: out of memory");
+    }
+  }
+}
+
+void Queue::Abandon(State& state) {
+  std::list<std::shared_ptr<CommandBuffer>> place;  // outlives the lock
+  const Lock lock(mutex_);
+  if (state.committed) return;
+  if (state.status == CommandBufferStatusNotEnqueued) {
+    place.swap(state.place);
+    return;
+  }
+  place.splice(
+      place.begin(), order_,
+      std::find_if(order_.begin(), order_.end(), [&state](const auto& buffer) {
+        return buffer->state_.get() == &state;
+      }));
+  Offer();
+}
+
+void Queue::Fail(State& state, const char* error) noexcept {
+  const Lock lock(mutex_);
+  FailLocked(state, error);
+}
+
+void Queue::FailLocked(State& state, const char* error) noexcept {
+  if (state.failed) return;
+  state.failed = true;
+  try {
+    state.error = error;
+  } catch (...) {
+  }
+  if (state.status == CommandBufferStatusCompleted) {
+    state.status = CommandBufferStatusError;
+  }
+}
+
+void Queue::RunFront(Lock& lock) {
+  // Destroyed with the function, so with the mutex held: harmless, since the
+  // commands and handlers are gone by then.
+  const std::shared_ptr<CommandBuffer> buffer = std::move(order_.front());
+  order_.pop_front();
+  State& state = *buffer->state_;
+  // What to come back to: a handler of an earlier buffer, or nothing.
+  const std::thread::id outer_runner = runner_;
+  const bool outer_in_handler = in_handler_;
+  runner_ = std::this_thread::get_id();
+  in_handler_ = false;
+  runnable_.store(false, std::memory_order_relaxed);
+  state.status = CommandBufferStatusScheduled;
+
+  lock.unlock();
+  std::string error;
+  const double start = Now();
+  if (!state.rejected) {
+    error = Execute(state.commands, *executor_, scratch_,
+                    time_dispatches_ ? &state.times : nullptr);
+  }
+  const double end = Now();
+  state.commands.Clear();
+  lock.lock();
+  Recycle(state.commands);
+
+  state.start = start;
+  state.end = end;
+  if (!error.empty()) FailLocked(state, error.c_str());
+  state.status =
+      state.failed ? CommandBufferStatusError : CommandBufferStatusCompleted;
+  if (!state.handlers.empty()) CallHandlers(*buffer, lock);
+  state.done.store(true, std::memory_order_release);
+  in_handler_ = outer_in_handler;
+  runner_ = outer_runner;
+  if (waiters_asleep_ != 0) done_.notify_all();
+  if (closed_ && thread_sleeps_) work_.notify_one();
+  Offer();
+}
+
+void Queue::CallHandlers(CommandBuffer& buffer, Lock& lock) {
+  State& state = *buffer.state_;
+  std::vector<CommandBuffer::CompletedHandler> handlers;
+  handlers.swap(state.handlers);
+  in_handler_ = true;
+  lock.unlock();
+  for (CommandBuffer::CompletedHandler& handler : handlers) {
+    try {
+      handler(&buffer);
+    } catch (const std::exception& e) {
+      Fail(
+          state,
+          Format("addCompletedHandler: a handler threw: %s", e.what()).c_str());
+    } catch (...) {
+      Fail(state, "addCompletedHandler: a handler threw");
+    }
+    handler = nullptr;  // with what it captured
+  }
+  lock.lock();
+}
+
+}  // namespace device
+}  // namespace switchyard

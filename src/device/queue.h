@@ -1,0 +1,141 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The order of a queue's command buffers and the threads that run them.
+
+#ifndef SWITCHYARD_SRC_DEVICE_QUEUE_H_
+#define SWITCHYARD_SRC_DEVICE_QUEUE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/device/commands.h"
+#include "switchyard/device.h"
+
+namespace switchyard {
+namespace device {
+
+class Queue;
+
+struct CommandBuffer::State {
+  // The encoding thread's until commit(), then the one's that runs it.
+  Commands commands;
+  bool encoder_open = false;
+  bool closed = false;  // committed, as far as encoders are concerned
+  const uint64_t id;    // for retaining once
+  const std::shared_ptr<Queue> queue;
+  // For encoders, which keep the buffer as its user does.
+  std::weak_ptr<Handle> handle;
+
+  // Guarded by the queue's mutex.
+  CommandBufferStatus status = CommandBufferStatusNotEnqueued;
+  bool committed = false;
+  bool failed = false;
+  bool rejected = false;  // had failed when committed: is not to run
+  std::string error;      // the first; empty if there was no memory for it
+  std::list<std::shared_ptr<CommandBuffer>> place;  // in the queue, until then
+  std::vector<CompletedHandler> handlers;
+  double start = 0.0;
+  double end = 0.0;
+  std::vector<DispatchTime> times;
+
+  // Everything has happened, handlers included. Set under the mutex.
+  std::atomic<bool> done{false};
+
+  State(uint64_t buffer_id, std::shared_ptr<Queue> q, Commands empty)
+      : commands(std::move(empty)), id(buffer_id), queue(std::move(q)) {}
+};
+
+// What the references of a command buffer's user share.
+struct CommandBuffer::Handle {
+  // In this order: the queue, which may wait for its thread, goes last.
+  std::shared_ptr<CommandQueue> queue;
+  std::shared_ptr<CommandBuffer> buffer;
+
+  Handle(std::shared_ptr<CommandQueue> q, std::shared_ptr<CommandBuffer> b)
+      : queue(std::move(q)), buffer(std::move(b)) {}
+  ~Handle();
+};
+
+// At most one thread at a time, the runner, executes command buffers: the
+// queue's own, or one in Wait(). A handler runs on the runner and may wait for
+// later buffers, which then run nested.
+class Queue {
+ public:
+  using State = CommandBuffer::State;
+  // A thousand dispatches take 200 KB; fresh memory for them would double the
+  // time to encode them.
+  static constexpr size_t kMaxSpare = 4;
+  static constexpr size_t kMaxSpareBytes = size_t{4} << 20;
+
+  Queue(std::shared_ptr<Executor> executor, bool time_dispatches)
+      : executor_(std::move(executor)), time_dispatches_(time_dispatches) {
+    spare_.reserve(kMaxSpare);
+  }
+
+  // The body of the queue's thread; returns after Close().
+  void RunThread();
+  // No more commits. The thread ends when all that was committed is done.
+  void Close();
+  // Whether the calling thread is the runner.
+  bool RunsHere();
+
+  // Empty, with memory from buffers that have run.
+  Commands NewCommands();
+
+  void Enqueue(State& state);
+  void Commit(State& state);
+  void Wait(State& state);
+  void AddHandler(State& state, CommandBuffer::CompletedHandler handler);
+  // Its last user is gone: if it was not committed, it never will be.
+  void Abandon(State& state);
+  // Keeps the first error of a buffer.
+  void Fail(State& state, const char* error) noexcept;
+
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  static void FailLocked(State& state, const char* error) noexcept;
+  bool EnqueueLocked(State& state);
+  bool FrontIsCommitted() const;
+  void Recycle(Commands& commands);
+  // Whether this thread may run the front.
+  bool MayRun() const;
+  void RunFront(Lock& lock);
+  void CallHandlers(CommandBuffer& buffer, Lock& lock);
+  // Tells all that could run the front, if it can run now.
+  void Offer();
+
+  const std::shared_ptr<Executor> executor_;
+  const bool time_dispatches_;
+  std::vector<int32_t> scratch_;  // the runner's
+
+  std::mutex mutex_;
+  std::condition_variable work_;  // for the queue's thread
+  std::condition_variable done_;  // for those that wait
+  // Guarded by mutex_.
+  std::list<std::shared_ptr<CommandBuffer>> order_;  // enqueued, not started
+  std::vector<Commands> spare_;
+  bool closed_ = false;
+  bool thread_sleeps_ = false;
+  size_t waiters_asleep_ = 0;
+  std::thread::id runner_;   // no thread: nobody runs
+  bool in_handler_ = false;  // the runner is
+
+  // Written under mutex_, read by the queue's thread before it goes to sleep.
+  std::atomic<bool> runnable_{false};
+};
+
+}  // namespace device
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_SRC_DEVICE_QUEUE_H_

@@ -1,0 +1,163 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/threadgroups.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+
+#include "src/schedule.h"
+
+namespace switchyard {
+namespace device {
+
+namespace {
+
+// Where each piece of threadgroup memory starts.
+constexpr size_t kLocalAlignment = 64;
+// All pieces may have to be padded.
+constexpr size_t kLocalBytes = kMaxThreadgroupMemoryLength +
+                               kMaxThreadgroupMemoryBindings * kLocalAlignment;
+
+size_t Padded(size_t length) {
+  return (length + kLocalAlignment - 1) / kLocalAlignment * kLocalAlignment;
+}
+
+// The threads of threadgroup `position`, of `per` in the whole dimension.
+size_t AtEdge(size_t position, size_t per, size_t threads) {
+  return std::min(per, threads - position * per);
+}
+
+}  // namespace
+
+void Threadgroups::Run(Call& call) {
+  const Size& grid = call.threadgroups;
+  size_t count = 0;
+  if (__builtin_mul_overflow(grid.width, grid.height, &count) ||
+      __builtin_mul_overflow(count, grid.depth, &count) ||
+      call.threads.width == SIZE_MAX || call.threads.height == SIZE_MAX ||
+      call.threads.depth == SIZE_MAX) {
+    call.Fail(Format("grid: %zu x %zu x %zu threadgroups overflow", grid.width,
+                     grid.height, grid.depth));
+    return;
+  }
+  const Threadgroups threadgroups(call);
+  call.Finish(internal::RunRows(call.executor, count,
+                                call.dispatch.pipeline->kernel.threadgroup_ns,
+                                RunRange, threadgroups));
+  if (threadgroups.failed) call.Fail(threadgroups.error);
+}
+
+void Threadgroups::RunRange(const Threadgroups& threadgroups, size_t begin,
+                            size_t end) {
+  alignas(kLocalAlignment) unsigned char local[kLocalBytes];
+  const Size& grid = threadgroups.call.threadgroups;
+  // Divided once, then counted on: a division takes as long as the rest of an
+  // empty threadgroup.
+  Size position;
+  if (begin != 0) {
+    position = Size(begin % grid.width, begin / grid.width % grid.height,
+                    begin / grid.width / grid.height);
+  }
+  for (size_t i = begin; i < end; ++i) {
+    // The dispatch has failed: what is left would only take time.
+    if (threadgroups.failed.load(std::memory_order_relaxed)) return;
+    threadgroups.RunOne(position, local);
+    if (++position.width == grid.width) {
+      position.width = 0;
+      if (++position.height == grid.height) {
+        position.height = 0;
+        ++position.depth;
+      }
+    }
+  }
+}
+
+void Threadgroups::RunOne(const Size& position, void* local) const {
+  Size threads = call.dispatch.ThreadsPerThreadgroup();
+  if (call.dispatch.in_threads) {
+    threads = Size(AtEdge(position.width, threads.width, call.threads.width),
+                   AtEdge(position.height, threads.height, call.threads.height),
+                   AtEdge(position.depth, threads.depth, call.threads.depth));
+  }
+  const ThreadgroupContext context(position, call.threadgroups, threads,
+                                   call.bindings, call.dispatch.num_bindings,
+                                   call.dispatch.local_lengths, local);
+  try {
+    call.dispatch.pipeline->kernel.threadgroup(context);
+  } catch (const std::exception& e) {
+    Fail(e.what());
+  } catch (...) {
+    Fail("the kernel threw something that is not a std::exception");
+  }
+}
+
+void Threadgroups::Fail(const char* what) const {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!failed.load(std::memory_order_relaxed)) {
+    try {
+      error = what;
+    } catch (...) {  // no memory: then without a text
+    }
+  }
+  failed.store(true, std::memory_order_relaxed);
+}
+
+ThreadgroupContext::ThreadgroupContext(const Size& position, const Size& grid,
+                                       const Size& threads,
+                                       const Binding* bindings,
+                                       size_t num_bindings,
+                                       const size_t* local_lengths,
+                                       void* local) noexcept
+    : threadgroup_position_in_grid(position),
+      threadgroups_per_grid(grid),
+      threads_per_threadgroup(threads),
+      bindings_(bindings),
+      num_bindings_(num_bindings),
+      local_lengths_(local_lengths),
+      local_(local) {}
+
+ThreadgroupContext::Bytes ThreadgroupContext::Bound(size_t index,
+                                                    size_t alignment,
+                                                    bool read_only) const {
+  if (index >= num_bindings_ || bindings_[index].data == nullptr) {
+    throw std::invalid_argument(Format("buffer %zu is not bound", index));
+  }
+  const Binding& binding = bindings_[index];
+  if (reinterpret_cast<uintptr_t>(binding.data) % alignment != 0) {
+    throw std::invalid_argument(Format(
+        "buffer %zu: its address is not a multiple of %zu", index, alignment));
+  }
+  if (binding.read_only && !read_only) {
+    throw std::invalid_argument(
+        Format("buffer %zu is written, and is read-only", index));
+  }
+  return {binding.data, binding.length};
+}
+
+void ThreadgroupContext::CopyParams(size_t index, size_t length,
+                                    void* to) const {
+  const Bytes bytes = Bound(index, 1, true);
+  if (bytes.length < length) {
+    throw std::invalid_argument(Format(
+        "buffer %zu (params) needs %zu bytes, %zu are bound: %zu too few",
+        index, length, bytes.length, length - bytes.length));
+  }
+  std::memcpy(to, bytes.data, length);
+}
+
+ThreadgroupContext::Bytes ThreadgroupContext::Local(size_t index) const {
+  if (local_lengths_ == nullptr || index >= kMaxThreadgroupMemoryBindings ||
+      local_lengths_[index] == 0) {
+    throw std::invalid_argument(
+        Format("threadgroup memory %zu has no length set", index));
+  }
+  unsigned char* data = static_cast<unsigned char*>(local_);
+  for (size_t i = 0; i < index; ++i) data += Padded(local_lengths_[i]);
+  return {data, local_lengths_[index]};
+}
+
+}  // namespace device
+}  // namespace switchyard
