@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, run moe_layer
 #   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
+#   scripts/setup.sh bench [benchmark's arguments]  build and run the benchmarks
 #   scripts/setup.sh packages [more packages]       only install what is missing
 #
 # Works from any folder. Missing packages are installed with apt, which needs
@@ -12,6 +13,7 @@ set -euo pipefail
 readonly library_packages=(g++ cmake ninja-build libhwy-dev libtbb-dev)
 # OpenCL: what Debian's CMake package of oneDNN insists on finding.
 readonly example_packages=(libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev)
+readonly bench_packages=(libbenchmark-dev)
 readonly test_packages=(libgtest-dev pkg-config python3-venv)
 # Write the small checkpoints that the tests of moe_layer read.
 readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
@@ -116,6 +118,13 @@ case $command in
       "-DPython3_EXECUTABLE=$root/build/venv/bin/python3" "$@"
     compile
     ctest --test-dir "$build" --parallel "$jobs" --output-on-failure --progress --no-tests=error
+    ;;
+  bench)
+    install_packages "${library_packages[@]}" "${bench_packages[@]}"
+    configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF \
+      -DSWITCHYARD_BUILD_BENCHMARKS=ON
+    compile --target device_bench
+    exec "$build/bench/device_bench" "$@"
     ;;
   packages)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}" "$@"

@@ -204,10 +204,10 @@ std::shared_ptr<CommandBuffer> CommandQueue::commandBuffer() noexcept {
         new CommandBuffer(std::make_unique<CommandBuffer::State>(
             last_id.fetch_add(1, std::memory_order_relaxed) + 1, queue_,
             queue_->NewCommands())));
-    buffer->state_->place.push_back(buffer);
     const auto handle =
         std::make_shared<CommandBuffer::Handle>(shared_from_this(), buffer);
     buffer->state_->handle = handle;
+    buffer->state_->place.push_back(buffer);
     return std::shared_ptr<CommandBuffer>(handle, buffer.get());
   } catch (...) {
     return nullptr;

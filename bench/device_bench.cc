@@ -1,0 +1,236 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the device layer costs above the plain API's calls: dispatches that do
+// nothing, and the chain of one decode token (route, SiLU-mul, weighted sum
+// with residual and norm) of Qwen3-30B-A3B.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/rounds.h"
+#include "switchyard/combine.h"
+#include "switchyard/device.h"
+#include "switchyard/device_kernels.h"
+#include "switchyard/route.h"
+#include "switchyard/silu_mul.h"
+
+namespace switchyard {
+namespace bench {
+namespace {
+
+namespace MTL = device;
+
+constexpr size_t kExperts = 128, kTopK = 8, kFfn = 768, kHidden = 2048;
+constexpr float kEps = 1e-6f;
+
+// One queue for all, as in an engine.
+struct Metal {
+  std::shared_ptr<MTL::Device> device = MTL::CreateSystemDefaultDevice();
+  std::shared_ptr<MTL::CommandQueue> queue = device->newCommandQueue();
+
+  // Encodes, commits, waits; returns the error.
+  template <class Encode>
+  std::string Run(const Encode& encode) {
+    const std::shared_ptr<MTL::CommandBuffer> buffer = queue->commandBuffer();
+    const std::shared_ptr<MTL::ComputeCommandEncoder> encoder =
+        buffer->computeCommandEncoder();
+    encode(*encoder);
+    encoder->endEncoding();
+    buffer->commit();
+    buffer->waitUntilCompleted();
+    return buffer->status() == MTL::CommandBufferStatusCompleted
+               ? std::string()
+               : buffer->error();
+  }
+};
+
+Metal& metal() {
+  static Metal instance;
+  return instance;
+}
+
+// The bound that the figure is held against, and whether it is met.
+void Report(benchmark::State& state, const char* figure, double ns,
+            double bound) {
+  state.counters[figure] = ns;
+  state.counters["at_most"] = bound;
+  state.counters["met"] = ns <= bound ? 1 : 0;
+}
+
+void EmptyDispatches(benchmark::State& state) {
+  constexpr size_t kDispatches = 1000;
+  const auto pipeline = metal().device->newComputePipelineState(
+      {"empty", [](const MTL::ThreadgroupContext&) {}});
+  std::shared_ptr<MTL::Buffer> buffers[3];
+  for (auto& buffer : buffers) buffer = metal().device->newBuffer(4096);
+  const int32_t params[3] = {1, 2, 3};
+  std::string error;
+  const auto run = [&] {
+    error = metal().Run([&](MTL::ComputeCommandEncoder& encoder) {
+      encoder.setComputePipelineState(pipeline);
+      for (size_t i = 0; i < kDispatches; ++i) {
+        for (size_t b = 0; b < 3; ++b) encoder.setBuffer(buffers[b], 0, b);
+        encoder.setBytes(params, sizeof(params), 3);
+        encoder.dispatchThreadgroups({1, 1, 1}, {32, 1, 1});
+      }
+    });
+  };
+  for (auto _ : state) {
+    const double seconds = MedianSeconds({run}, 1001)[0];
+    if (!error.empty()) state.SkipWithError(error.c_str());
+    state.SetIterationTime(seconds);
+    Report(state, "ns_per_dispatch", 1e9 * seconds / kDispatches, 60.0);
+  }
+}
+BENCHMARK(EmptyDispatches)->Iterations(1)->UseManualTime();
+
+// One decode token, from buffers that both sides read and write.
+struct Chain {
+  using Buffer = std::shared_ptr<MTL::Buffer>;
+  Buffer logits = Floats(kExperts), ids = Floats(kTopK),
+         weights = Floats(kTopK), gate = Floats(kTopK * kFfn),
+         up = Floats(kTopK * kFfn), act = Floats(kTopK * kFfn),
+         slots = Floats(kTopK * kHidden), residual = Floats(kHidden),
+         norm_weight = Floats(kHidden), normed = Floats(kHidden);
+  std::shared_ptr<MTL::ComputePipelineState> route =
+      Pipeline("moe_router_topk_softmax_f32");
+  std::shared_ptr<MTL::ComputePipelineState> silu =
+      Pipeline("silu_mul_stacked_f32");
+  std::shared_ptr<MTL::ComputePipelineState> combine =
+      Pipeline("weighted_sum_residual_norm_stacked_f32");
+
+  static std::shared_ptr<MTL::ComputePipelineState> Pipeline(const char* name) {
+    return metal().device->newComputePipelineState(name);
+  }
+  static Buffer Floats(size_t count) {
+    const Buffer buffer = metal().device->newBuffer(count * sizeof(float));
+    uint32_t hash = 1;
+    for (size_t i = 0; i < count; ++i) {
+      hash = hash * 1664525u + 1013904223u;
+      At(buffer)[i] = static_cast<float>(hash >> 8) * 0x1p-23f - 1.0f;
+    }
+    return buffer;
+  }
+  static float* At(const Buffer& buffer) {
+    return static_cast<float*>(buffer->contents());
+  }
+
+  // Through the plain API.
+  Status Call() const {
+    const Matrix<float> token_weights(At(weights), 1, kTopK);
+    const Matrix<float> token_residual(At(residual), 1, kHidden);
+    Status status = RouteTopK(
+        {At(logits), 1, kExperts}, RouteOptions(),
+        Matrix<int32_t>(static_cast<int32_t*>(ids->contents()), 1, kTopK),
+        token_weights);
+    if (!status.ok()) return status;
+    status = SiluMul({At(gate), kTopK, kFfn}, {At(up), kTopK, kFfn},
+                     {At(act), kTopK, kFfn});
+    if (!status.ok()) return status;
+    CombineInputs inputs;
+    inputs.rows = {At(slots), kTopK, kHidden};
+    inputs.weights = token_weights;
+    inputs.residual = token_residual;
+    return WeightedSumRmsNorm(inputs, {At(norm_weight), kHidden}, kEps,
+                              token_residual, {At(normed), 1, kHidden});
+  }
+
+  void Encode(MTL::ComputeCommandEncoder& encoder) const {
+    const MTL::MoeRouterTopkSoftmaxParams route_params = {kExperts, kTopK, 1};
+    encoder.setComputePipelineState(route);
+    encoder.setBuffer(logits, 0, 0);
+    encoder.setBuffer(ids, 0, 1);
+    encoder.setBuffer(weights, 0, 2);
+    encoder.setBytes(&route_params, sizeof(route_params), 3);
+    encoder.setThreadgroupMemoryLength(4 * (kExperts + 2 * kTopK + 1), 0);
+    encoder.dispatchThreadgroups({1, 1, 1}, {32, 1, 1});
+
+    const MTL::SiluMulStackedParams silu_params = {kFfn, kTopK};
+    encoder.setComputePipelineState(silu);
+    encoder.setBuffer(gate, 0, 0);
+    encoder.setBuffer(up, 0, 1);
+    encoder.setBuffer(act, 0, 2);
+    encoder.setBytes(&silu_params, sizeof(silu_params), 3);
+    encoder.dispatchThreadgroups({kFfn / 256, kTopK, 1}, {256, 1, 1});
+
+    const MTL::WeightedSumResidualNormStackedParams combine_params = {
+        kHidden, kTopK, kEps};
+    encoder.setComputePipelineState(combine);
+    encoder.setBuffer(slots, 0, 0);
+    encoder.setBuffer(weights, 0, 1);
+    encoder.setBuffer(residual, 0, 2);
+    encoder.setBuffer(norm_weight, 0, 3);
+    encoder.setBuffer(normed, 0, 4);
+    encoder.setBytes(&combine_params, sizeof(combine_params), 5);
+    encoder.dispatchThreadgroups({1, 1, 1}, {256, 1, 1});
+  }
+
+  std::string Run(size_t chains) const {
+    return metal().Run([&](MTL::ComputeCommandEncoder& encoder) {
+      for (size_t i = 0; i < chains; ++i) Encode(encoder);
+    });
+  }
+
+  // Empty if both ways give the same bytes.
+  std::string Verify() const {
+    const std::vector<float> before(At(residual), At(residual) + kHidden);
+    const Status status = Call();
+    if (!status.ok()) return status.message();
+    std::vector<std::vector<char>> expected;
+    for (const Buffer& out : {ids, weights, act, residual, normed}) {
+      const char* bytes = static_cast<const char*>(out->contents());
+      expected.emplace_back(bytes, bytes + out->length());
+      if (out != residual) std::memset(out->contents(), 0xFF, out->length());
+    }
+    std::memcpy(At(residual), before.data(), residual->length());
+    const std::string error = Run(1);
+    if (!error.empty()) return error;
+    size_t i = 0;
+    for (const Buffer& out : {ids, weights, act, residual, normed}) {
+      if (std::memcmp(out->contents(), expected[i++].data(), out->length())) {
+        return "the device's results differ from the plain API's";
+      }
+    }
+    return std::string();
+  }
+};
+
+// `chains` chains in one command buffer, against as many direct calls.
+void Chains(benchmark::State& state) {
+  const size_t chains = static_cast<size_t>(state.range(0));
+  const Chain chain;
+  std::string error = chain.Verify();
+  if (!error.empty()) {
+    state.SkipWithError(error.c_str());
+    return;
+  }
+  const auto direct = [&] {
+    for (size_t i = 0; i < chains; ++i) {
+      benchmark::DoNotOptimize(chain.Call().ok());
+    }
+  };
+  const auto through_device = [&] { error = chain.Run(chains); };
+  for (auto _ : state) {
+    const std::vector<double> seconds =
+        MedianSeconds({direct, through_device}, chains == 1 ? 20001 : 1001);
+    if (!error.empty()) state.SkipWithError(error.c_str());
+    state.SetIterationTime(seconds[1]);
+    const double ns = 1e9 / static_cast<double>(chains);
+    state.counters["direct_ns"] = ns * seconds[0];
+    state.counters["device_ns"] = ns * seconds[1];
+    Report(state, "above_ns", ns * (seconds[1] - seconds[0]),
+           chains == 1 ? 3000.0 : 500.0);
+  }
+}
+BENCHMARK(Chains)->Arg(1)->Arg(100)->Iterations(1)->UseManualTime();
+
+}  // namespace
+}  // namespace bench
+}  // namespace switchyard
