@@ -1,0 +1,168 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A decode token and a prefill of one MoE layer, chained as an engine for Apple
+// Silicon does it. Exit codes: 0; 1 if the device fails or one of its buffers
+// differs from the plain API's; 2 for wrong input.
+
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "chain.h"
+#include "comparison.h"
+#include "host_chain.h"
+#include "layer.h"
+#include "options.h"
+#include "switchyard/executor.h"
+#include "switchyard/isa.h"
+#include "timeline.h"
+
+namespace metal_chain {
+namespace {
+
+using switchyard::Executor;
+
+constexpr int kFailed = 1;
+constexpr int kWrongInput = 2;
+
+void UseIsa(const std::string& name) {
+  if (name.empty() || switchyard::CapIsa(name.c_str()).ok()) return;
+  std::string choices;
+  const auto isas = switchyard::RunnableIsas();
+  for (size_t i = 0; i < isas.size; ++i) {
+    choices += (i == 0 ? "" : ", ") + std::string(isas.data[i].name);
+  }
+  throw InputError("--isa " + name + ": not available here; there are " +
+                   choices);
+}
+
+std::shared_ptr<Executor> MakeExecutor(std::optional<size_t> threads) {
+  std::shared_ptr<Executor> pool;
+  if (threads != size_t{1}) {
+    pool = switchyard::MakeTbbExecutor(
+        threads.has_value() ? static_cast<int>(*threads) : -1);
+    if (pool == nullptr && threads.has_value()) {
+      throw InputError("--threads " + std::to_string(*threads) +
+                       ": no thread pool: out of memory, or built without TBB");
+    }
+  }
+  if (pool != nullptr) return pool;
+  return {&switchyard::SerialExecutor(), [](Executor*) {}};
+}
+
+const char* Plural(size_t count) { return count == 1 ? "" : "s"; }
+
+void PrintLayer(const Layer& layer) {
+  const Shape& shape = layer.shape;
+  std::printf(
+      "%zu experts, top %zu, hidden %zu, intermediate %zu: %.1f MiB of weights "
+      "in f32\n",
+      shape.experts, shape.top_k, shape.hidden, shape.intermediate,
+      static_cast<double>(layer.num_floats) * 0x1p-18);
+}
+
+void PrintRun(const char* name, size_t tokens, const ChainRun& run) {
+  std::printf("\n%s, %zu token%s: one command buffer, %zu dispatches\n%s", name,
+              tokens, Plural(tokens), run.dispatches.size(),
+              TimelineText(run).c_str());
+}
+
+bool PrintComparison(const Comparison& comparison) {
+  if (comparison.differences.empty()) {
+    std::printf("equal: %zu buffers, %.1f KiB, have the plain API's bits\n",
+                comparison.buffers,
+                static_cast<double>(comparison.bytes) / 1024);
+    return true;
+  }
+  for (const std::string& difference : comparison.differences) {
+    std::printf("differs: %s\n", difference.c_str());
+  }
+  return false;
+}
+
+int Run(const Options& options) {
+  UseIsa(options.isa);
+  if (!options.trace.empty()) RequireWritable(options.trace);
+  const std::shared_ptr<Executor> executor = MakeExecutor(options.threads);
+  const Layer layer =
+      GenerateLayer(options.full ? kFullShape : kSmallShape, *executor);
+  const HiddenStates token = GenerateHidden(1, layer.shape, *executor);
+  const HiddenStates prompt =
+      GenerateHidden(options.tokens, layer.shape, *executor);
+  PrintLayer(layer);
+  std::fflush(stdout);
+
+  const Engine engine(layer, executor);
+  const Activations decode = engine.NewActivations(token);
+  const Activations prefill = engine.NewActivations(prompt);
+  // Warm pages, caches and threads first.
+  (void)engine.RunDecode(token, decode);
+  (void)engine.RunPrefill(prompt, prefill);
+  const ChainRun decode_run = engine.RunDecode(token, decode);
+  const ChainRun prefill_run = engine.RunPrefill(prompt, prefill);
+
+  PrintRun("Decode", token.tokens, decode_run);
+  const bool decode_equal = PrintComparison(CompareDecode(
+      layer.shape, decode, DecodeOnHost(layer, token, *executor)));
+  PrintRun("Prefill", prompt.tokens, prefill_run);
+  std::fflush(stdout);
+  const bool prefill_equal = PrintComparison(ComparePrefill(
+      layer.shape, prefill, PrefillOnHost(layer, prompt, *executor)));
+
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const size_t threads = executor->Concurrency();
+  std::printf("\nRan on %s with %zu thread%s. At most %.1f MiB of memory.\n",
+              switchyard::LastIsa()->name, threads, Plural(threads),
+              static_cast<double>(usage.ru_maxrss) / 1024);
+  if (!decode_equal || !prefill_equal) {
+    std::fflush(stdout);
+    std::fprintf(stderr,
+                 "metal_chain: the device differs from the plain API\n");
+    return kFailed;
+  }
+  if (!options.trace.empty()) {
+    WriteTrace(options.trace,
+               TraceJson({{"decode", decode_run}, {"prefill", prefill_run}}));
+    std::printf("Trace in %s: open it in ui.perfetto.dev.\n",
+                options.trace.c_str());
+  }
+  return 0;
+}
+
+// What a user gave may hold anything; an error stays one line of it.
+int PrintError(int exit_code, const char* what) {
+  std::string line = what;
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  }
+  std::fflush(stdout);
+  std::fprintf(stderr, "metal_chain: %s\n", line.c_str());
+  return exit_code;
+}
+
+int Main(int argc, const char* const* argv) {
+  try {
+    const std::optional<Options> options = ParseOptions(argc, argv);
+    return options.has_value() ? Run(*options) : 0;
+  } catch (const InputError& error) {
+    return PrintError(kWrongInput, error.what());
+  } catch (const std::bad_alloc&) {
+    return PrintError(kWrongInput, "out of memory");
+  } catch (const std::exception& error) {
+    return PrintError(kFailed, error.what());
+  }
+}
+
+}  // namespace
+}  // namespace metal_chain
+
+int main(int argc, char** argv) { return metal_chain::Main(argc, argv); }
