@@ -1,0 +1,272 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The real program, run as a shell would: what it prints, the trace it writes,
+// and its exit codes.
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/isa.h"
+
+namespace metal_chain {
+namespace {
+
+using nlohmann::json;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A folder that disappears with this.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "metal_chain_XXXXXX")
+            .string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+struct Outcome {
+  int exit_code = -1;  // -1: ended by a signal
+  std::string out;
+  std::string err;
+};
+
+// `before`: shell commands to run first, each followed by ";".
+Outcome RunProgram(const std::string& arguments,
+                   const std::string& before = "") {
+  const TempFolder folder;
+  const std::string command = before + "exec '" METAL_CHAIN_PROGRAM "' " +
+                              arguments + " >'" + folder.File("out") + "' 2>'" +
+                              folder.File("err") + "'";
+  const int status = std::system(command.c_str());
+  Outcome outcome;
+  if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+  outcome.out = ReadFile(folder.File("out"));
+  outcome.err = ReadFile(folder.File("err"));
+  return outcome;
+}
+
+bool Contains(const Outcome& outcome, const std::string& text) {
+  return outcome.out.find(text) != std::string::npos;
+}
+
+const std::vector<std::string> kDecodeKernels = {
+    "router_gemv_f32",
+    "moe_router_topk_softmax_f32",
+    "gate_gemv_f32",
+    "up_gemv_f32",
+    "silu_mul_stacked_f32",
+    "down_gemv_f32",
+    "weighted_sum_residual_norm_stacked_f32",
+};
+const std::vector<std::string> kPrefillKernels = {
+    "router_gemm_f32",
+    "moe_router_topk_softmax_f32",
+    "moe_compute_ids_tpe_f32",
+    "gate_gemm_f32",
+    "up_gemm_f32",
+    "silu_mul_batched_f32",
+    "down_gemm_f32",
+    "weighted_sum_residual_norm_batched_f32",
+};
+
+// Both chains, on `runs_on`, e.g. "AVX2 with 1 thread".
+void ExpectEqual(const Outcome& outcome, const std::string& runs_on) {
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_TRUE(Contains(outcome, "equal: 9 buffers, ")) << outcome.out;
+  EXPECT_TRUE(Contains(outcome, "equal: 13 buffers, ")) << outcome.out;
+  EXPECT_FALSE(Contains(outcome, "differs")) << outcome.out;
+  EXPECT_TRUE(Contains(outcome, "Ran on " + runs_on)) << outcome.out;
+}
+
+TEST(MetalChain, EqualsThePlainApiOnEveryIsaAndThreadCount) {
+  const auto isas = switchyard::RunnableIsas();
+  for (size_t i = 0; i < isas.size; ++i) {
+    const std::string isa = isas.data[i].name;
+    ExpectEqual(RunProgram("--threads 1 --isa " + isa),
+                isa + " with 1 thread.");
+#ifdef SWITCHYARD_WITH_TBB
+    ExpectEqual(RunProgram("--threads 2 --isa " + isa),
+                isa + " with 2 threads.");
+#endif
+  }
+  ExpectEqual(RunProgram(""), std::string(isas.data[0].name) + " with ");
+}
+
+// Experts without a pair, tiles that are not full, more than one tile.
+TEST(MetalChain, EqualsThePlainApiForAnyNumberOfTokens) {
+  for (const char* tokens : {"1", "2", "31", "33", "129"}) {
+    ExpectEqual(RunProgram(std::string("--tokens ") + tokens), "");
+  }
+  EXPECT_TRUE(Contains(RunProgram("--tokens 1"), "\nPrefill, 1 token: "));
+}
+
+// Each dispatch of both chains a line, in order.
+TEST(MetalChain, PrintsATimeline) {
+  const Outcome outcome = RunProgram("--tokens 4096");
+  std::vector<std::string> kernels;
+  bool total = false;
+  std::istringstream stream(outcome.out);
+  for (std::string line; std::getline(stream, line);) {
+    EXPECT_LE(line.size(), 100u) << line;
+    EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
+    const std::string first = line.substr(0, line.find(' '));
+    if (first.size() > 4 && first.substr(first.size() - 4) == "_f32") {
+      kernels.push_back(first);
+      EXPECT_EQ(line.back(), '#') << line;
+    }
+    total = total || first == "total";
+  }
+  std::vector<std::string> want = kDecodeKernels;
+  want.insert(want.end(), kPrefillKernels.begin(), kPrefillKernels.end());
+  EXPECT_EQ(kernels, want);
+  EXPECT_TRUE(total);
+  EXPECT_TRUE(Contains(outcome, "Decode, 1 token: one command buffer, 7 disp"));
+  EXPECT_TRUE(
+      Contains(outcome, "Prefill, 4096 tokens: one command buffer, 8 disp"));
+}
+
+// The trace-event format: an object with events of phase X in microseconds, and
+// the names of process and threads in events of phase M.
+TEST(MetalChain, WritesATrace) {
+  const TempFolder folder;
+  const std::string path = folder.File("trace.json");
+  std::ofstream(path) << std::string(100000, '?');  // to be replaced
+  ASSERT_EQ(RunProgram("--trace '" + path + "'").exit_code, 0);
+  const json trace = json::parse(ReadFile(path));
+  EXPECT_EQ(trace.at("displayTimeUnit"), "ms");
+  std::vector<std::string> names, kernels[2];
+  double end_of_last[2] = {0, 0};
+  for (const json& event : trace.at("traceEvents")) {
+    EXPECT_EQ(event.at("pid"), 1);
+    const int tid = event.at("tid").get<int>();
+    if (event.at("ph") == "M") {
+      names.push_back(event.at("name").get<std::string>() + " " +
+                      std::to_string(tid) + " " +
+                      event.at("args").at("name").get<std::string>());
+      continue;
+    }
+    ASSERT_EQ(event.at("ph"), "X");
+    ASSERT_TRUE(tid == 1 || tid == 2);
+    const size_t chain = tid == 1 ? 0 : 1;
+    kernels[chain].push_back(event.at("name").get<std::string>());
+    const double start = event.at("ts").get<double>();
+    const double duration = event.at("dur").get<double>();
+    EXPECT_GE(start, 0);
+    EXPECT_GE(duration, 0);
+    // Whole nanoseconds, as doubles.
+    EXPECT_GE(start, end_of_last[chain] - 1e-4) << event;
+    end_of_last[chain] = start + duration;
+    EXPECT_TRUE(event.at("args").at("grid").is_string());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"process_name 0 metal_chain",
+                                             "thread_name 1 decode",
+                                             "thread_name 2 prefill"}));
+  EXPECT_EQ(kernels[0], kDecodeKernels);
+  EXPECT_EQ(kernels[1], kPrefillKernels);
+  EXPECT_GT(end_of_last[1], end_of_last[0]);
+}
+
+TEST(MetalChain, WrongArgumentsAreOneLineAndExitCode2) {
+  std::string isas;
+  const auto runnable = switchyard::RunnableIsas();
+  for (size_t i = 0; i < runnable.size; ++i) {
+    isas += (i == 0 ? "" : ", ") + std::string(runnable.data[i].name);
+  }
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--tokens 0", "--tokens: Value 0 not in range 1 to 4096"},
+      {"--tokens 4097", "--tokens: Value 4097 not in range 1 to 4096"},
+      {"--tokens -1", "--tokens: Value -1 not in range 1 to 4096"},
+      {"--tokens many", "--tokens: Value many not in range 1 to 4096"},
+      {"--tokens", "--tokens: 1 required N:INT in [1 - 4096] missing"},
+      {"--threads 0", "--threads: Value 0 not in range 1 to 1024"},
+      {"--threads 2000", "--threads: Value 2000 not in range 1 to 1024"},
+      {"--isa MMX", "--isa MMX: not available here; there are " + isas},
+      {"--isa ''", "--isa: empty"},
+      {"--full=maybe", "Could not convert: --full = maybe"},
+      {"--frobnicate", "The following argument was not expected: --frobnicate"},
+      {"8", "The following argument was not expected: 8"},
+      {"--trace ''", "--trace: empty"},
+      {"--trace", "--trace: 1 required FILE missing"},
+      {"--trace /", "--trace /: Is a directory"},
+      {"--trace /no/such/folder/t.json",
+       "--trace /no/such/folder/t.json: No such file or directory"},
+  };
+  for (const auto& [arguments, want] : cases) {
+    const Outcome outcome = RunProgram(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_EQ(outcome.err, "metal_chain: " + want + "\n") << arguments;
+    EXPECT_EQ(outcome.out, "") << arguments;  // nothing had been done
+  }
+}
+
+TEST(MetalChain, AFullDiskIsExitCode2) {
+  const Outcome outcome = RunProgram("--trace /dev/full");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err,
+            "metal_chain: --trace /dev/full: No space left on device\n");
+  EXPECT_FALSE(Contains(outcome, "Trace in"));
+}
+
+TEST(MetalChain, HelpListsTheOptions) {
+  const Outcome outcome = RunProgram("--help");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err, "");
+  for (const char* option :
+       {"--full", "--tokens", "--threads", "--isa", "--trace", "--help"}) {
+    EXPECT_TRUE(Contains(outcome, option)) << option;
+  }
+}
+
+// Sanitizers need more address space than that for themselves.
+#if !defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#endif
+#if !defined(__SANITIZE_ADDRESS__)
+TEST(MetalChain, ARunThatFailsLeavesNoTrace) {
+  const TempFolder folder;
+  const std::string path = folder.File("trace.json");
+  const Outcome outcome = RunProgram(
+      "--full --threads 1 --trace '" + path + "'", "ulimit -v 1000000;");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err, "metal_chain: out of memory\n");
+  EXPECT_FALSE(std::filesystem::exists(path));
+  // What was there stays.
+  std::ofstream(path) << "before";
+  RunProgram("--full --threads 1 --trace '" + path + "'", "ulimit -v 1000000;");
+  EXPECT_EQ(ReadFile(path), "before");
+}
+#endif
+
+}  // namespace
+}  // namespace metal_chain
