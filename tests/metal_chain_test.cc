@@ -109,10 +109,10 @@ TEST(MetalChain, EqualsThePlainApiOnEveryIsaAndThreadCount) {
   const auto isas = switchyard::RunnableIsas();
   for (size_t i = 0; i < isas.size; ++i) {
     const std::string isa = isas.data[i].name;
-    ExpectEqual(RunProgram("--threads 1 --isa " + isa),
+    ExpectEqual(RunProgram("--tokens 200 --threads 1 --isa " + isa),
                 isa + " with 1 thread.");
 #ifdef SWITCHYARD_WITH_TBB
-    ExpectEqual(RunProgram("--threads 2 --isa " + isa),
+    ExpectEqual(RunProgram("--tokens 200 --threads 2 --isa " + isa),
                 isa + " with 2 threads.");
 #endif
   }

@@ -3,10 +3,9 @@
 
 // The dispatches, as an engine for Apple Silicon encodes them.
 
-#include "chain.h"
-
 #include <cstdint>
 
+#include "engine.h"
 #include "gemm_kernels.h"
 #include "gemm_tile.h"
 #include "switchyard/device_kernels.h"

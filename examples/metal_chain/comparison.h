@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "chain.h"
+#include "engine.h"
 #include "host_chain.h"
 #include "layer.h"
 

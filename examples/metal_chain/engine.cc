@@ -3,6 +3,8 @@
 
 // Device, queue, pipelines and buffers.
 
+#include "engine.h"
+
 #include <cstring>
 #include <memory>
 #include <new>
@@ -11,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "chain.h"
 #include "gemm_kernels.h"
 
 namespace metal_chain {

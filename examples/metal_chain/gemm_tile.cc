@@ -20,10 +20,10 @@ void Stage(const GemmTile& tile, size_t begin, size_t end, float* staged) {
   }
 }
 
-// Adds a row's products with `depth` staged columns to its sums. As many
-// accumulators as the pairs of a tile fit 8 SSE or NEON registers: 35 GFLOP/s a
-// core from GCC 12 and Clang 14 at -O3. (With 4 rows of 8 pairs, GCC unrolls
-// before it vectorises: 6.)
+// Adds a row's products with `depth` staged columns to its sums. The sums of a
+// tile's pairs fill 8 SSE or NEON registers: 35 GFLOP/s a core from GCC 12 and
+// Clang 14 at -O3, half of that from GCC at -O2. (4 rows of 8 pairs: 6 from
+// GCC, which unrolls before it vectorises.)
 void AddProducts(const float* weights, const float* staged, size_t depth,
                  float* sums) {
   float acc[kTilePairs];

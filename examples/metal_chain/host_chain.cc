@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "chain.h"
+#include "engine.h"
 #include "for_each_range.h"
 #include "gemm_tile.h"
 #include "switchyard/bucket.h"

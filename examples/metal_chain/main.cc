@@ -16,8 +16,8 @@
 #include <string>
 #include <utility>
 
-#include "chain.h"
 #include "comparison.h"
+#include "engine.h"
 #include "host_chain.h"
 #include "layer.h"
 #include "options.h"

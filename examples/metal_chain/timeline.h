@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "chain.h"
+#include "engine.h"
 
 namespace metal_chain {
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_EXAMPLES_METAL_CHAIN_CHAIN_H_
-#define SWITCHYARD_EXAMPLES_METAL_CHAIN_CHAIN_H_
+#ifndef SWITCHYARD_EXAMPLES_METAL_CHAIN_ENGINE_H_
+#define SWITCHYARD_EXAMPLES_METAL_CHAIN_ENGINE_H_
 
 #include <memory>
 #include <vector>
@@ -95,4 +95,4 @@ class Engine {
 
 }  // namespace metal_chain
 
-#endif  // SWITCHYARD_EXAMPLES_METAL_CHAIN_CHAIN_H_
+#endif  // SWITCHYARD_EXAMPLES_METAL_CHAIN_ENGINE_H_
