@@ -104,8 +104,8 @@ int Run(const Options& options) {
   const Activations decode = engine.NewActivations(token);
   const Activations prefill = engine.NewActivations(prompt);
   // Warm pages, caches and threads first.
-  (void)engine.RunDecode(token, decode);
   (void)engine.RunPrefill(prompt, prefill);
+  (void)engine.RunDecode(token, decode);
   const ChainRun decode_run = engine.RunDecode(token, decode);
   const ChainRun prefill_run = engine.RunPrefill(prompt, prefill);
 
