@@ -39,11 +39,13 @@ bool Queue::MayRun() const {
 }
 
 void Queue::Offer() {
-  const bool runnable = FrontIsCommitted() && runner_ == std::thread::id();
-  runnable_.store(runnable, std::memory_order_release);
-  if (!runnable) return;
-  if (thread_sleeps_) work_.notify_one();
-  if (waiters_asleep_ != 0) done_.notify_all();
+  const bool committed = FrontIsCommitted();
+  const bool idle = runner_ == std::thread::id();
+  runnable_.store(committed && idle, std::memory_order_release);
+  if (!committed) return;
+  if (idle && thread_sleeps_) work_.notify_one();
+  // The runner may be one of those that wait: in a handler.
+  if ((idle || in_handler_) && waiters_asleep_ != 0) done_.notify_all();
 }
 
 void Queue::RunThread() {
@@ -124,6 +126,8 @@ void Queue::Commit(State& state) {
 
 void Queue::Wait(State& state) {
   if (state.done.load(std::memory_order_acquire)) return;
+  // A handler may drop the last reference meanwhile. Outlives the lock.
+  const std::shared_ptr<CommandBuffer::Handle> keep = state.handle.lock();
   Lock lock(mutex_);
   if (!state.committed) {
     FailLocked(state,
