@@ -95,7 +95,8 @@ void ExpectPart(const DeviceArray<T>& out, const std::vector<T>& before,
   const std::vector<uint32_t> words = Words(whole);
   ASSERT_EQ(words.size(), expected.size()) << name;
   for (size_t r = 0; r < covered.rows; ++r) {
-    std::copy_n(&words[r * cols], covered.cols, &expected[r * cols]);
+    std::copy_n(words.data() + r * cols, covered.cols,
+                expected.data() + r * cols);
   }
   const std::vector<uint32_t> actual = Words(out.Values());
   for (size_t i = 0; i < actual.size(); ++i) {
