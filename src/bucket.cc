@@ -136,32 +136,10 @@ BucketSummary Summary(const simd::BucketTotals& totals, size_t num_pairs,
           num_pairs - static_cast<size_t>(totals.pairs)};
 }
 
-// From the first byte to behind the last. Views apart by that need no closer
-// look: 15 of those would take half as long as sorting one token's pairs.
-struct Interval {
-  template <class T>
-  explicit Interval(const Span<T>& s)
-      : begin(reinterpret_cast<uintptr_t>(s.data)),
-        end(begin + s.size * sizeof(T)) {}
-  template <class T>
-  explicit Interval(const Matrix<T>& m)
-      : begin(reinterpret_cast<uintptr_t>(m.data)),
-        end(m.rows == 0
-                ? begin
-                : begin + ((m.rows - 1) * m.stride + m.cols) * sizeof(T)) {}
-  uintptr_t begin;
-  uintptr_t end;
-};
-
-bool AllApart(Interval) { return true; }
-template <class... Rest>
-bool AllApart(Interval a, Rest... rest) {
-  return ((a.end <= rest.begin || rest.end <= a.begin) && ...) &&
-         AllApart(rest...);
-}
-template <class... Views>
-bool Apart(const Views&... views) {
-  return AllApart(Interval(views)...);
+bool AllApart() { return true; }
+template <class View, class... Rest>
+bool AllApart(const View& view, const Rest&... rest) {
+  return internal::ApartFrom(view, rest...) && AllApart(rest...);
 }
 
 template <class View, class... Others>
@@ -172,6 +150,7 @@ bool OverlapsAny(const View& view, const Others&... others) {
 // What both functions ask of their inputs. The outputs hold pairs as int32.
 #define SWITCHYARD_CHECK_BUCKET_INPUTS(fn, selected, tpe, scratch)    \
   do {                                                                \
+    SWITCHYARD_CHECK_ISA();                                           \
     SWITCHYARD_CHECK_MATRIX(fn, "selected", selected);                \
     SWITCHYARD_CHECK_SPAN(fn, "tpe", tpe);                            \
     SWITCHYARD_CHECK_SPAN(fn, "scratch", scratch);                    \
@@ -212,8 +191,8 @@ Status BucketPacked(Matrix<const int32_t> selected, BucketOrder order,
                    "BucketPacked: row_index: rows differ from selected's");
   SWITCHYARD_CHECK(!has_row_index || out.row_index.cols == selected.cols,
                    "BucketPacked: row_index: cols differ from selected's");
-  if (!Apart(out.tpe, selected, out.offsets, out.pairs, out.row_index,
-             scratch)) {
+  if (!AllApart(out.tpe, selected, out.offsets, out.pairs, out.row_index,
+                scratch)) {
     SWITCHYARD_CHECK(!OverlapsAny(out.tpe, selected, out.offsets, out.pairs,
                                   out.row_index, scratch),
                      "BucketPacked: tpe: overlaps another view");
@@ -270,7 +249,7 @@ Status BucketStrided(Matrix<const int32_t> selected, BucketOrder order,
       !__builtin_mul_overflow(row_stride, num_experts, &table_size) &&
           table_size <= PTRDIFF_MAX / sizeof(int32_t),
       "BucketStrided: row_stride: the table overflows the address space");
-  if (!Apart(out.tpe, selected, out.ids, scratch)) {
+  if (!AllApart(out.tpe, selected, out.ids, scratch)) {
     SWITCHYARD_CHECK(!OverlapsAny(out.tpe, selected, out.ids, scratch),
                      "BucketStrided: tpe: overlaps another view");
     SWITCHYARD_CHECK(!OverlapsAny(out.ids, selected, scratch),

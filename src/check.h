@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "switchyard/isa.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 
@@ -20,6 +21,13 @@
       return ::switchyard::Status(::switchyard::StatusCode::kInvalidArgument, \
                                   (message));                                 \
     }                                                                         \
+  } while (false)
+
+// Not the ISA that was asked for: do nothing. 1 ns, a look at a static.
+#define SWITCHYARD_CHECK_ISA()                                       \
+  do {                                                               \
+    const ::switchyard::Status isa = ::switchyard::EnvironmentIsa(); \
+    if (!isa.ok()) return isa;                                       \
   } while (false)
 
 // A view by itself: data, stride, size in bytes. `name` is how the caller of
@@ -108,6 +116,33 @@ inline bool MayOverlap(Region a, Region b) {
 template <class A, class B>
 bool MayOverlap(const A& a, const B& b) {
   return MayOverlap(Region(a), Region(b));
+}
+
+// From a view's first byte to behind its last. Views apart by that need no
+// closer look, which for all pairs of a call takes as long as a small kernel.
+struct Interval {
+  template <class T>
+  explicit Interval(const Span<T>& s)
+      : begin(reinterpret_cast<uintptr_t>(s.data)),
+        end(begin + s.size * sizeof(T)) {}
+  template <class T>
+  explicit Interval(const Matrix<T>& m)
+      : begin(reinterpret_cast<uintptr_t>(m.data)),
+        end(m.rows == 0
+                ? begin
+                : begin + ((m.rows - 1) * m.stride + m.cols) * sizeof(T)) {}
+  bool ApartFrom(const Interval& other) const {
+    return end <= other.begin || other.end <= begin;
+  }
+  uintptr_t begin;
+  uintptr_t end;
+};
+
+// Whether `view` is apart from each of the others, by interval.
+template <class View, class... Others>
+bool ApartFrom(const View& view, const Others&... others) {
+  const Interval interval(view);
+  return (interval.ApartFrom(Interval(others)) && ...);
 }
 
 // The same elements: what "in place" means.

@@ -12,12 +12,14 @@
 namespace switchyard {
 namespace {
 
+using internal::ApartFrom;
 using internal::MayOverlap;
 using internal::SameView;
 
 // Both functions' inputs against an output of [tokens, hidden]. `out` may be
 // one of the views that are read element by element as it is written.
 Status CheckInputs(const CombineInputs& in, Matrix<float> out) {
+  SWITCHYARD_CHECK_ISA();
   SWITCHYARD_CHECK_MATRIX("combine", "rows", in.rows);
   SWITCHYARD_CHECK_MATRIX("combine", "weights", in.weights);
   SWITCHYARD_CHECK_MATRIX("combine", "shared.rows", in.shared.rows);
@@ -66,13 +68,15 @@ Status CheckInputs(const CombineInputs& in, Matrix<float> out) {
     SWITCHYARD_CHECK(in.residual.cols == out.cols,
                      "combine: residual: cols differ from out's");
   }
-  SWITCHYARD_CHECK(!MayOverlap(out, in.rows), "combine: out: overlaps rows");
-  SWITCHYARD_CHECK(!MayOverlap(out, in.weights),
-                   "combine: out: overlaps weights");
-  SWITCHYARD_CHECK(!MayOverlap(out, in.row_index),
-                   "combine: out: overlaps row_index");
-  SWITCHYARD_CHECK(!MayOverlap(out, in.shared.gate),
-                   "combine: out: overlaps shared.gate");
+  if (!ApartFrom(out, in.rows, in.weights, in.row_index, in.shared.gate)) {
+    SWITCHYARD_CHECK(!MayOverlap(out, in.rows), "combine: out: overlaps rows");
+    SWITCHYARD_CHECK(!MayOverlap(out, in.weights),
+                     "combine: out: overlaps weights");
+    SWITCHYARD_CHECK(!MayOverlap(out, in.row_index),
+                     "combine: out: overlaps row_index");
+    SWITCHYARD_CHECK(!MayOverlap(out, in.shared.gate),
+                     "combine: out: overlaps shared.gate");
+  }
   SWITCHYARD_CHECK(
       SameView(out, in.shared.rows) || !MayOverlap(out, in.shared.rows),
       "combine: out: overlaps shared.rows without being the same view");
@@ -96,6 +100,10 @@ Status CheckNorm(const CombineInputs& in, Span<const float> norm_weight,
                    "combine: normed: cols differ from out's");
   SWITCHYARD_CHECK(!MayOverlap(out, norm_weight),
                    "combine: out: overlaps norm_weight");
+  if (ApartFrom(normed, out, in.rows, in.weights, in.row_index, in.shared.rows,
+                in.shared.gate, in.residual, norm_weight)) {
+    return Status();
+  }
   SWITCHYARD_CHECK(!MayOverlap(normed, out), "combine: normed: overlaps out");
   SWITCHYARD_CHECK(!MayOverlap(normed, in.rows),
                    "combine: normed: overlaps rows");
@@ -137,10 +145,8 @@ Status WeightedSum(const CombineInputs& inputs, Matrix<float> out,
                    Executor& executor, size_t* skipped) noexcept {
   const Status status = CheckInputs(inputs, out);
   if (!status.ok()) return status;
-  simd::CombineArgs args = {};
-  args.inputs = inputs;
-  args.out = out;
-  return RunCombine(args, simd::WeightedSumRows, executor, skipped);
+  return RunCombine({inputs, out, nullptr, nullptr, 0.0f, {}},
+                    simd::WeightedSumRows, executor, skipped);
 }
 
 Status WeightedSumRmsNorm(const CombineInputs& inputs,
@@ -151,13 +157,8 @@ Status WeightedSumRmsNorm(const CombineInputs& inputs,
   if (!status.ok()) return status;
   status = CheckNorm(inputs, norm_weight, eps, out, normed);
   if (!status.ok()) return status;
-  simd::CombineArgs args = {};
-  args.inputs = inputs;
-  args.out = out;
-  args.norm_weight = norm_weight.data;
-  args.eps = eps;
-  args.normed = normed;
-  return RunCombine(args, simd::WeightedSumRmsNormRows, executor, skipped);
+  return RunCombine({inputs, out, nullptr, norm_weight.data, eps, normed},
+                    simd::WeightedSumRmsNormRows, executor, skipped);
 }
 
 }  // namespace switchyard

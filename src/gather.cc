@@ -14,6 +14,7 @@ namespace switchyard {
 Status GatherRows(Matrix<const float> tokens, Span<const int32_t> pairs,
                   size_t top_k, Matrix<float> out, Executor& executor,
                   size_t* invalid) noexcept {
+  SWITCHYARD_CHECK_ISA();
   SWITCHYARD_CHECK_MATRIX("GatherRows", "tokens", tokens);
   SWITCHYARD_CHECK_SPAN("GatherRows", "pairs", pairs);
   SWITCHYARD_CHECK_MATRIX("GatherRows", "out", out);

@@ -24,6 +24,7 @@ double RowNs(size_t experts, size_t top_k, bool renormalize) {
 Status RouteTopK(Matrix<const float> logits, const RouteOptions& options,
                  Matrix<int32_t> ids, Matrix<float> weights,
                  Executor& executor) noexcept {
+  SWITCHYARD_CHECK_ISA();
   SWITCHYARD_CHECK_MATRIX("RouteTopK", "logits", logits);
   SWITCHYARD_CHECK_MATRIX("RouteTopK", "ids", ids);
   SWITCHYARD_CHECK_MATRIX("RouteTopK", "weights", weights);

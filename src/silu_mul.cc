@@ -11,6 +11,7 @@ namespace switchyard {
 
 Status SiluMul(Matrix<const float> gate, Matrix<const float> up,
                Matrix<float> out, Executor& executor) noexcept {
+  SWITCHYARD_CHECK_ISA();
   SWITCHYARD_CHECK_MATRIX("SiluMul", "gate", gate);
   SWITCHYARD_CHECK_MATRIX("SiluMul", "up", up);
   SWITCHYARD_CHECK_MATRIX("SiluMul", "out", out);

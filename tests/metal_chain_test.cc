@@ -4,8 +4,6 @@
 // The real program, run as a shell would: what it prints, the trace it writes,
 // and its exit codes.
 
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -19,60 +17,21 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/isa.h"
+#include "tests/run_program.h"
 
 namespace metal_chain {
 namespace {
 
 using nlohmann::json;
 
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using switchyard::testing_support::Outcome;
+using switchyard::testing_support::ReadFile;
+using switchyard::testing_support::TempFolder;
 
-// A folder that disappears with this.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "metal_chain_XXXXXX")
-            .string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string File(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-struct Outcome {
-  int exit_code = -1;  // -1: ended by a signal
-  std::string out;
-  std::string err;
-};
-
-// `before`: shell commands to run first, each followed by ";".
 Outcome RunProgram(const std::string& arguments,
                    const std::string& before = "") {
-  const TempFolder folder;
-  const std::string command = before + "exec '" METAL_CHAIN_PROGRAM "' " +
-                              arguments + " >'" + folder.File("out") + "' 2>'" +
-                              folder.File("err") + "'";
-  const int status = std::system(command.c_str());
-  Outcome outcome;
-  if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-  outcome.out = ReadFile(folder.File("out"));
-  outcome.err = ReadFile(folder.File("err"));
-  return outcome;
-}
-
-bool Contains(const Outcome& outcome, const std::string& text) {
-  return outcome.out.find(text) != std::string::npos;
+  return switchyard::testing_support::RunProgram(METAL_CHAIN_PROGRAM, arguments,
+                                                 before);
 }
 
 const std::vector<std::string> kDecodeKernels = {
@@ -99,10 +58,10 @@ const std::vector<std::string> kPrefillKernels = {
 void ExpectEqual(const Outcome& outcome, const std::string& runs_on) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  EXPECT_TRUE(Contains(outcome, "equal: 9 buffers, ")) << outcome.out;
-  EXPECT_TRUE(Contains(outcome, "equal: 13 buffers, ")) << outcome.out;
-  EXPECT_FALSE(Contains(outcome, "differs")) << outcome.out;
-  EXPECT_TRUE(Contains(outcome, "Ran on " + runs_on)) << outcome.out;
+  EXPECT_TRUE(outcome.Printed("equal: 9 buffers, ")) << outcome.out;
+  EXPECT_TRUE(outcome.Printed("equal: 13 buffers, ")) << outcome.out;
+  EXPECT_FALSE(outcome.Printed("differs")) << outcome.out;
+  EXPECT_TRUE(outcome.Printed("Ran on " + runs_on)) << outcome.out;
 }
 
 TEST(MetalChain, EqualsThePlainApiOnEveryIsaAndThreadCount) {
@@ -124,7 +83,7 @@ TEST(MetalChain, EqualsThePlainApiForAnyNumberOfTokens) {
   for (const char* tokens : {"1", "2", "31", "33", "129"}) {
     ExpectEqual(RunProgram(std::string("--tokens ") + tokens), "");
   }
-  EXPECT_TRUE(Contains(RunProgram("--tokens 1"), "\nPrefill, 1 token: "));
+  EXPECT_TRUE(RunProgram("--tokens 1").Printed("\nPrefill, 1 token: "));
 }
 
 // Each dispatch of both chains a line, in order.
@@ -147,9 +106,9 @@ TEST(MetalChain, PrintsATimeline) {
   want.insert(want.end(), kPrefillKernels.begin(), kPrefillKernels.end());
   EXPECT_EQ(kernels, want);
   EXPECT_TRUE(total);
-  EXPECT_TRUE(Contains(outcome, "Decode, 1 token: one command buffer, 7 disp"));
+  EXPECT_TRUE(outcome.Printed("Decode, 1 token: one command buffer, 7 disp"));
   EXPECT_TRUE(
-      Contains(outcome, "Prefill, 4096 tokens: one command buffer, 8 disp"));
+      outcome.Printed("Prefill, 4096 tokens: one command buffer, 8 disp"));
 }
 
 // The trace-event format: an object with events of phase X in microseconds, and
@@ -231,7 +190,7 @@ TEST(MetalChain, AFullDiskIsExitCode2) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.err,
             "metal_chain: --trace /dev/full: No space left on device\n");
-  EXPECT_FALSE(Contains(outcome, "Trace in"));
+  EXPECT_FALSE(outcome.Printed("Trace in"));
 }
 
 TEST(MetalChain, HelpListsTheOptions) {
@@ -240,7 +199,7 @@ TEST(MetalChain, HelpListsTheOptions) {
   EXPECT_EQ(outcome.err, "");
   for (const char* option :
        {"--full", "--tokens", "--threads", "--isa", "--trace", "--help"}) {
-    EXPECT_TRUE(Contains(outcome, option)) << option;
+    EXPECT_TRUE(outcome.Printed(option)) << option;
   }
 }
 

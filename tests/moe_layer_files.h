@@ -8,13 +8,13 @@
 #define SWITCHYARD_TESTS_MOE_LAYER_FILES_H_
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "tests/run_program.h"
 
 namespace moe_layer {
 namespace testing_support {
@@ -24,10 +24,7 @@ inline std::string CheckpointPath(const std::string& family) {
   return std::string(MOE_LAYER_CHECKPOINTS) + "/" + family;
 }
 
-inline std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using switchyard::testing_support::ReadFile;
 
 inline void WriteFile(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
@@ -55,28 +52,12 @@ inline std::string Safetensors(const std::string& header,
   return Safetensors(header, data, header.size());
 }
 
-// A folder that disappears with this.
-class TempFolder {
+// A folder for a checkpoint to spoil.
+class TempFolder : public switchyard::testing_support::TempFolder {
  public:
-  TempFolder() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "moe_layer_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string File(const std::string& name) const { return path_ + "/" + name; }
-
   // Copies a generated checkpoint here.
   void CopyFrom(const std::string& family) const {
-    std::filesystem::copy(CheckpointPath(family), path_);
+    std::filesystem::copy(CheckpointPath(family), path());
   }
   // change(json&) edits a JSON file.
   template <class Change>
@@ -98,9 +79,6 @@ class TempFolder {
     change(header, data);
     WriteFile(File(name), Safetensors(header.dump(), data));
   }
-
- private:
-  std::string path_;
 };
 
 }  // namespace testing_support

@@ -42,6 +42,13 @@ const Isa* LastIsa() noexcept;
 // users of Highway in the process share, is read and never written.
 Status CapIsa(const char* name) noexcept;
 
+// The environment variable SWITCHYARD_ISA caps the ISA in the same way, for
+// debugging a program as it is: SWITCHYARD_ISA=AVX2 ./engine. It is read once,
+// on first use. With a name that CapIsa would refuse, this returns
+// kInvalidArgument, and so does every kernel, having done nothing: better than
+// a run that is not what was asked for. RunnableIsas() has the choices.
+Status EnvironmentIsa() noexcept;
+
 }  // namespace switchyard
 
 #endif  // SWITCHYARD_ISA_H_

@@ -7,6 +7,7 @@
 #include "src/simd/targets.h"
 
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 
 #include "switchyard/isa.h"
@@ -85,9 +86,27 @@ const IsaList& Runnable() {
 // The best target in use, as a bit; ActiveTarget() holds the same as an index.
 std::atomic<int64_t> g_active_bit{0};
 
+// The bit of the runnable ISA of that name, or 0.
+int64_t FindRunnable(const char* name) {
+  for (size_t i = 0; i < Runnable().size; ++i) {
+    if (std::strcmp(name, Runnable().isas[i].name) == 0) {
+      return Runnable().bits[i];
+    }
+  }
+  return 0;
+}
+
 struct Chosen {
   hwy::ChosenTarget target;
-  Chosen() { Use(Runnable().bits[0]); }
+  bool environment_ok = true;
+
+  Chosen() {
+    const char* const name = std::getenv("SWITCHYARD_ISA");
+    const bool given = name != nullptr && *name != '\0';
+    const int64_t best = given ? FindRunnable(name) : Runnable().bits[0];
+    environment_ok = best != 0;
+    Use(environment_ok ? best : Runnable().bits[0]);
+  }
   void Use(int64_t best) {
     int64_t allowed = 0;
     for (size_t i = 0; i < Runnable().size; ++i) {
@@ -129,16 +148,13 @@ const Isa* LastIsa() noexcept {
 }
 
 Status CapIsa(const char* name) noexcept {
-  const simd::IsaList& runnable = simd::Runnable();
   if (name == nullptr) {
-    simd::GetChosen().Use(runnable.bits[0]);
+    simd::GetChosen().Use(simd::Runnable().bits[0]);
     return Status();
   }
-  for (size_t i = 0; i < runnable.size; ++i) {
-    if (std::strcmp(name, runnable.isas[i].name) == 0) {
-      simd::GetChosen().Use(runnable.bits[i]);
-      return Status();
-    }
+  if (const int64_t bit = simd::FindRunnable(name)) {
+    simd::GetChosen().Use(bit);
+    return Status();
   }
   for (size_t i = 0; i < simd::Compiled().size; ++i) {
     if (std::strcmp(name, simd::Compiled().isas[i].name) == 0) {
@@ -148,6 +164,12 @@ Status CapIsa(const char* name) noexcept {
   }
   return Status(StatusCode::kInvalidArgument,
                 "CapIsa: name: the library is not compiled for that ISA");
+}
+
+Status EnvironmentIsa() noexcept {
+  if (simd::GetChosen().environment_ok) return Status();
+  return Status(StatusCode::kInvalidArgument,
+                "SWITCHYARD_ISA: not an ISA that this CPU and library can run");
 }
 
 }  // namespace switchyard

@@ -1,0 +1,77 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs the real program, as a shell would.
+
+#ifndef SWITCHYARD_TESTS_RUN_PROGRAM_H_
+#define SWITCHYARD_TESTS_RUN_PROGRAM_H_
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace switchyard {
+namespace testing_support {
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A folder that disappears with this.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "switchyard_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+struct Outcome {
+  int exit_code = -1;  // -1: ended by a signal
+  std::string out;
+  std::string err;
+
+  bool Printed(const std::string& text) const {
+    return out.find(text) != std::string::npos;
+  }
+};
+
+// `before`: shell commands to run first, each followed by ";".
+inline Outcome RunProgram(const std::string& program,
+                          const std::string& arguments,
+                          const std::string& before = "") {
+  const TempFolder folder;
+  const std::string command = before + "exec '" + program + "' " + arguments +
+                              " >'" + folder.File("out") + "' 2>'" +
+                              folder.File("err") + "'";
+  const int status = std::system(command.c_str());
+  Outcome outcome;
+  if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+  outcome.out = ReadFile(folder.File("out"));
+  outcome.err = ReadFile(folder.File("err"));
+  return outcome;
+}
+
+}  // namespace testing_support
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_TESTS_RUN_PROGRAM_H_

@@ -1,0 +1,186 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The program as users run it, and the corpus of digests behind `swy verify`.
+
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/isa.h"
+#include "switchyard/silu_mul.h"
+#include "tests/run_program.h"
+#include "tests/target_test.h"
+#include "tools/corpus/corpus.h"
+
+namespace switchyard {
+namespace testing_support {
+namespace {
+
+Outcome Swy(const std::string& arguments, const std::string& environment = "") {
+  return RunProgram(SWY_PROGRAM, arguments, environment);
+}
+
+// One line on stderr, which says `text`; exit code 2; nothing printed.
+void ExpectError(const Outcome& outcome, const std::string& text) {
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+}
+
+// Where the whole of the corpus, on one thread, meets every executor and every
+// ISA: the bits are those in the repository.
+class CorpusTest : public IsaPoolTest {};
+
+TEST_P(CorpusTest, GivesTheKeptDigests) {
+  const bool fma = ActiveIsa().fma;
+  for (const corpus::Case& c : corpus::Cases()) {
+    corpus::Digests digests;
+    const Status status = c.run(executor(), digests);
+    ASSERT_TRUE(status.ok()) << c.name << ": " << status.message();
+    const corpus::Expected* const expected = corpus::Find(c.name);
+    ASSERT_NE(expected, nullptr) << c.name;
+    EXPECT_EQ(digests.exact.value(), expected->exact) << c.name;
+    if (fma) {
+      EXPECT_EQ(digests.floats.value(), expected->floats) << c.name;
+    }
+  }
+}
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CorpusTest);
+
+TEST(Corpus, HasNoTwoCasesOfOneName) {
+  std::set<std::string> names;
+  for (const corpus::Case& c : corpus::Cases()) {
+    EXPECT_TRUE(names.insert(c.name).second) << c.name;
+  }
+}
+
+// A digest that changes with nothing would match for ever.
+TEST(Corpus, ADigestSeesEveryBitOfAnElementAndTheShape) {
+  std::vector<float> values = {1.0f, -0.0f, 3.0f, 4.0f};
+  const auto digest = [&values](size_t rows, size_t cols) {
+    corpus::Digest d;
+    d.Add(Matrix<const float>(values.data(), rows, cols));
+    return d.value();
+  };
+  std::set<uint64_t> seen = {digest(2, 2), digest(1, 4), digest(4, 1)};
+  values[1] = 0.0f;
+  seen.insert(digest(2, 2));
+  values[3] = 0x1.000002p2f;
+  seen.insert(digest(2, 2));
+  EXPECT_EQ(seen.size(), 5u);
+}
+
+TEST(Corpus, ADigestTakesAllNaNForOne) {
+  const uint32_t bits[] = {0x7FC00000u, 0xFFC00000u, 0x7F800001u, 0x7FFFFFFFu};
+  std::set<uint64_t> seen;
+  for (const uint32_t nan : bits) {
+    float value;
+    std::memcpy(&value, &nan, sizeof(value));
+    corpus::Digest d;
+    d.Add(Matrix<const float>(&value, 1, 1));
+    seen.insert(d.value());
+  }
+  EXPECT_EQ(seen.size(), 1u);
+}
+
+TEST(Swy, IsaListsWhatTheLibraryHas) {
+  const Outcome outcome = Swy("isa");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Span<const Isa> compiled = CompiledIsas();
+  for (size_t i = 0; i < compiled.size; ++i) {
+    EXPECT_TRUE(outcome.Printed(compiled.data[i].name)) << outcome.out;
+  }
+  EXPECT_TRUE(outcome.Printed("runs, active")) << outcome.out;
+}
+
+TEST(Swy, VerifyAgreesOnEveryIsaByDefault) {
+  const Outcome outcome = Swy("verify");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+  for (const std::string& isa : RunnableIsaNames()) {
+    EXPECT_TRUE(outcome.Printed("\n" + isa) ||
+                outcome.out.compare(0, isa.size(), isa) == 0)
+        << outcome.out;
+  }
+  EXPECT_FALSE(outcome.Printed("DIFFERENT")) << outcome.out;
+}
+
+TEST(Swy, VerifyTakesOneIsa) {
+  const std::string isa = RunnableIsaNames().back();
+  const Outcome outcome = Swy("verify --isa " + isa);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+  EXPECT_EQ(outcome.out.find(isa), 0u) << outcome.out;
+  EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1) << outcome.out;
+}
+
+TEST(Swy, PrintedDigestsAreTheKeptOnes) {
+  const Outcome outcome = Swy("verify --print");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, ReadFile(SWY_DIGESTS));
+}
+
+TEST(Swy, BenchTimesEveryKernel) {
+  const Outcome outcome = Swy("bench --isa " + RunnableIsaNames().front());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* const kernel : {"route", "bucket", "silu_mul", "combine"}) {
+    EXPECT_TRUE(outcome.Printed(std::string("\n") + kernel)) << outcome.out;
+  }
+}
+
+TEST(Swy, TheEnvironmentCapsTheIsa) {
+  for (const std::string& isa : RunnableIsaNames()) {
+    const Outcome outcome = Swy("isa", "SWITCHYARD_ISA=" + isa + " ");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const size_t active = outcome.out.find("runs, active");
+    ASSERT_NE(active, std::string::npos) << outcome.out;
+    const size_t line = outcome.out.rfind('\n', active) + 1;
+    EXPECT_EQ(outcome.out.compare(line, isa.size() + 1, isa + " "), 0)
+        << outcome.out;
+  }
+  EXPECT_EQ(Swy("isa", "SWITCHYARD_ISA= ").out, Swy("isa").out);
+}
+
+TEST(Swy, AWrongEnvironmentIsAnErrorThatListsTheChoices) {
+  for (const char* const command : {"isa", "verify", "bench"}) {
+    const Outcome outcome = Swy(command, "SWITCHYARD_ISA=AVX99 ");
+    ExpectError(outcome, "SWITCHYARD_ISA");
+    for (const std::string& isa : RunnableIsaNames()) {
+      EXPECT_NE(outcome.err.find(" " + isa), std::string::npos) << outcome.err;
+    }
+  }
+}
+
+TEST(Swy, WrongArgumentsAreErrors) {
+  ExpectError(Swy(""), "subcommand");
+  ExpectError(Swy("verfy"), "subcommand");
+  ExpectError(Swy("isa --isa AVX2"), "--isa");
+  ExpectError(Swy("verify --isa AVX99"), "--isa AVX99");
+  ExpectError(Swy("verify --isa"), "--isa");
+  ExpectError(Swy("bench 3"), "3");
+}
+
+// Every kernel refuses to run on another ISA than the one asked for. In a
+// process of its own: the variable is read once.
+TEST(EnvironmentIsaDeathTest, EveryKernelRefusesAWrongOne) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        setenv("SWITCHYARD_ISA", "AVX99", 1);
+        size_t refused = 0;
+        for (const corpus::Case& c : corpus::Cases()) {
+          corpus::Digests digests;
+          const Status status = c.run(SerialExecutor(), digests);
+          refused += std::string(status.message()).find("SWITCHYARD_ISA") == 0;
+        }
+        std::exit(refused == corpus::Cases().size() ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace testing_support
+}  // namespace switchyard

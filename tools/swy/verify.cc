@@ -1,0 +1,93 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cinttypes>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+
+#include "switchyard/executor.h"
+#include "switchyard/isa.h"
+#include "tools/corpus/corpus.h"
+#include "tools/swy/swy.h"
+
+namespace swy {
+namespace {
+
+using switchyard::corpus::Case;
+using switchyard::corpus::Digests;
+using switchyard::corpus::Expected;
+
+Digests Compute(const Case& c, switchyard::Executor& executor) {
+  Digests digests;
+  const switchyard::Status status = c.run(executor, digests);
+  if (!status.ok()) {
+    throw std::runtime_error(c.name + ": " + status.message());
+  }
+  return digests;
+}
+
+// "equal", or what of the case differs.
+const char* Compare(const Case& c, const Digests& digests, bool fma) {
+  const Expected* const expected = switchyard::corpus::Find(c.name);
+  if (expected == nullptr) return "has no digest";
+  if (digests.exact.value() != expected->exact) return "differs in integers";
+  // Without FMA only the integers are promised.
+  if (fma && digests.floats.value() != expected->floats) {
+    return "differs in floats";
+  }
+  return "equal";
+}
+
+size_t CountDifferent(const std::vector<Case>& cases,
+                      switchyard::Executor& executor, const char* threads) {
+  const switchyard::Isa& isa = switchyard::ActiveIsa();
+  size_t different = 0;
+  for (const Case& c : cases) {
+    const std::string result = Compare(c, Compute(c, executor), isa.fma);
+    if (result == "equal") continue;
+    ++different;
+    std::printf("%s, %s: \"%s\" %s\n", isa.name, threads, c.name.c_str(),
+                result.c_str());
+  }
+  return different;
+}
+
+}  // namespace
+
+int Verify(const std::vector<std::string>& isas) {
+  const std::vector<Case> cases = switchyard::corpus::Cases();
+  const std::unique_ptr<switchyard::Executor> pool =
+      switchyard::MakeTbbExecutor();
+  size_t different = 0;
+  for (const std::string& name : isas) {
+    (void)switchyard::CapIsa(name.c_str());
+    const switchyard::Isa& isa = switchyard::ActiveIsa();
+    size_t here =
+        CountDifferent(cases, switchyard::SerialExecutor(), "one thread");
+    if (pool != nullptr) here += CountDifferent(cases, *pool, "a pool");
+    // Asked of the code itself: a cap that was lost would go unnoticed.
+    if (switchyard::LastIsa() != &isa && name != switchyard::LastIsa()->name) {
+      throw std::runtime_error("asked for " + name + ", ran " +
+                               switchyard::LastIsa()->name);
+    }
+    std::printf("%-8s %zu cases, %s: %s\n", isa.name, cases.size(),
+                isa.fma ? "every bit" : "integers (no FMA)",
+                here == 0 ? "equal" : "DIFFERENT");
+    std::fflush(stdout);
+    different += here;
+  }
+  (void)switchyard::CapIsa(nullptr);
+  return different == 0 ? 0 : 1;
+}
+
+int PrintDigests() {
+  for (const Case& c : switchyard::corpus::Cases()) {
+    const Digests digests = Compute(c, switchyard::SerialExecutor());
+    std::printf("{\"%s\", 0x%016" PRIx64 "u, 0x%016" PRIx64 "u},\n",
+                c.name.c_str(), digests.exact.value(), digests.floats.value());
+  }
+  return 0;
+}
+
+}  // namespace swy
