@@ -37,8 +37,10 @@ struct ComputeCommandEncoder::State {
   Commands& commands() { return buffer->state_->commands; }
 
   void Fail(const char* call, const std::string& what) {
-    const std::string kernel =
-        pipeline == nullptr ? std::string() : pipeline->name + ": ";
+    // After commit() the pipeline may be gone.
+    const std::string kernel = pipeline == nullptr || buffer->state_->closed
+                                   ? std::string()
+                                   : pipeline->name + ": ";
     FailBuffer((kernel + call + ": " + what).c_str());
   }
   void FailBuffer(const char* error) noexcept {
@@ -51,7 +53,8 @@ struct ComputeCommandEncoder::State {
     if (buffer == nullptr) return;
     try {
       if (ended || buffer->state_->closed) {
-        Fail(call, ended ? "called after endEncoding" : "called after commit");
+        Fail(call, buffer->state_->closed ? "called after commit"
+                                          : "called after endEncoding");
       } else {
         encode();
       }
