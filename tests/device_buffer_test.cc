@@ -60,6 +60,12 @@ class DeviceBuffer : public DeviceTest {
     return buffer;
   }
 
+  // In one that is never committed.
+  void BindInAnother(const std::shared_ptr<Buffer>& buffer) {
+    const auto other = queue_->commandBuffer();
+    other->computeCommandEncoder()->setBuffer(buffer, 0, 0);
+  }
+
   alignas(16) int32_t memory_[4] = {1, 1, 1, 1};
   std::atomic<int> deallocated_{0};
   std::thread::id deallocated_on_;
@@ -156,10 +162,14 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
         e.setBuffer(buffer, 0, 0);
         e.setBuffer(buffer, 4, 1);
         // Another command buffer takes it in between, and is dropped.
-        const auto other = queue_->commandBuffer();
-        other->computeCommandEncoder()->setBuffer(buffer, 0, 0);
+        BindInAnother(buffer);
         e.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
         e.setBuffer(buffer, 0, 2);
+      },
+      [this](ComputeCommandEncoder& e) {
+        const auto buffer = Counted();
+        BindInAnother(buffer);
+        e.setBuffer(buffer, 0, 0);
       },
   };
   for (const auto& bind : ways) {

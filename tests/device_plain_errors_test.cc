@@ -90,6 +90,15 @@ TEST_F(DevicePlainErrors, ShapesBeyondTheAddressSpace) {
                 s.params[0] = INT32_MAX;
                 s.grid = Size(SIZE_MAX / 32, 1, 1);
               });
+  // 2^62 elements, of which four bytes each come to 0.
+  ExpectFails(
+      "moe_router_topk_softmax_f32",
+      "buffer 0 (logits): [72057594037927936, 64] overflows the address "
+      "space",
+      [](Spoilt& s) {
+        s.params[0] = 64;
+        s.grid = Size(size_t{1} << 56, 1, 1);
+      });
   ExpectFails("weighted_sum_batched_f32",
               "buffer 0 (slots): [4611686014132420609, 2147483647] overflows "
               "the address space",

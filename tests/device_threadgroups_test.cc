@@ -286,7 +286,10 @@ TEST_F(DeviceThreadgroups, Times) {
     encoder->dispatchThreads(Size(10, 3, 1), Size(4, 1, 1));
     encoder->dispatchThreadgroups(Size(0, 1, 1), Size(4, 1, 1));
     encoder->setComputePipelineState(Pipeline(
-        [](const ThreadgroupContext&) { throw std::runtime_error("no"); },
+        [&buffer](const ThreadgroupContext&) {
+          EXPECT_TRUE(buffer->dispatchTimes().empty());  // not yet
+          throw std::runtime_error("no");
+        },
         "second"));
     const uint32_t grid[] = {2, 1, 1};
     encoder->dispatchThreadgroups(device->newBuffer(grid, sizeof(grid)), 0,
