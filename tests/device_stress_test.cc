@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 size_t HeapInUse() {
 #ifdef SWITCHYARD_OTHER_MALLOC
-  return 0;  // whose own reports leaks, or does not count
+  return 0;  // a sanitizer has its own allocator, which does not count
 #else
   return mallinfo2().uordblks;
 #endif
