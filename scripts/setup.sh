@@ -4,6 +4,7 @@
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, run moe_layer
 #   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
 #   scripts/setup.sh bench [benchmark's arguments]  build and run the benchmarks
+#   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
 #   scripts/setup.sh packages [more packages]       only install what is missing
 #
 # Works from any folder. Missing packages are installed with apt, which needs
@@ -14,6 +15,7 @@ readonly library_packages=(g++ cmake ninja-build libhwy-dev libtbb-dev)
 # OpenCL: what Debian's CMake package of oneDNN insists on finding.
 readonly example_packages=(libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev)
 readonly bench_packages=(libbenchmark-dev)
+readonly aarch64_packages=(g++-aarch64-linux-gnu libhwy-dev:arm64 libtbb-dev:arm64 qemu-user)
 readonly test_packages=(libgtest-dev pkg-config python3-venv)
 # Write the small checkpoints that the tests of moe_layer read.
 readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
@@ -97,6 +99,20 @@ compile() {
   cmake --build "$build" --parallel "$jobs" "$@"
 }
 
+# swy verify under QEMU: each ISA at vector lengths it has. One thread, since
+# threads have nothing to do with the ISA, and several ISAs at a time.
+verify_aarch64() {
+  local -A isas=([sve=off]=NEON [sve-max-vq=1]='SVE SVE2 SVE2_128'
+    [sve-max-vq=2]='SVE SVE_256' [sve-max-vq=4]='SVE SVE2')
+  local cpu isa
+  for cpu in "${!isas[@]}"; do
+    for isa in ${isas[$cpu]}; do printf '%s\0%s\0' "$cpu" "$isa"; done
+  done | xargs -0 -n 2 -P "$jobs" bash -c '
+    result=$(qemu-aarch64 -cpu "max,$1" "$0" verify --threads 1 --isa "$2") || exit
+    printf "%-12s %s\n" "$1" "$result"' "$build/tools/swy" ||
+    die "the digests differ on aarch64"
+}
+
 usage() {
   sed -nE '2,/^[^#]/s/^# ?//p' "${BASH_SOURCE[0]}"
 }
@@ -125,6 +141,18 @@ case $command in
       -DSWITCHYARD_BUILD_BENCHMARKS=ON
     compile --target device_bench
     exec "$build/bench/device_bench" "$@"
+    ;;
+  aarch64)
+    if ((EUID == 0)) && ! dpkg --print-foreign-architectures | grep -qx arm64; then
+      step "Adding the arm64 architecture" dpkg --add-architecture arm64
+    fi
+    install_packages "${library_packages[@]}" libcli11-dev "${aarch64_packages[@]}"
+    build=$root/build/aarch64
+    step "Configuring build/aarch64" cmake -S "$root" --preset release -B "$build" \
+      "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" \
+      -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF "$@"
+    compile
+    verify_aarch64
     ;;
   packages)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}" "$@"

@@ -160,6 +160,8 @@ TEST(Swy, WrongArgumentsAreErrors) {
   ExpectError(Swy("isa --isa AVX2"), "--isa");
   ExpectError(Swy("verify --isa AVX99"), "--isa AVX99");
   ExpectError(Swy("verify --isa"), "--isa");
+  ExpectError(Swy("verify --threads -1"), "--threads");
+  ExpectError(Swy("verify --threads two"), "--threads");
   ExpectError(Swy("bench 3"), "3");
 }
 

@@ -134,7 +134,7 @@ std::vector<double> Time(const Line& line,
 }  // namespace
 
 int Bench(const std::vector<std::string>& isas) {
-  if (Verify(isas) != 0) return 1;
+  if (Verify(isas, 1) != 0) return 1;
   std::printf("\nNanoseconds, one thread, medians of 201\n%-32s %-5s", "",
               "per");
   for (const std::string& isa : isas) std::printf(" %9s", isa.c_str());

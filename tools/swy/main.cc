@@ -43,6 +43,12 @@ int Main(int argc, char** argv) {
   bool print = false;
   verify->add_flag("--print", print,
                    "Print the digests of the active ISA instead of comparing");
+  int threads = 0;
+  verify
+      ->add_option("--threads", threads,
+                   "Of the pool that is checked as well as one thread; 0: one "
+                   "per core, 1: no pool")
+      ->check(CLI::Range(0, 1024));
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -68,7 +74,7 @@ int Main(int argc, char** argv) {
   if (isas.empty()) isas = RunnableIsaNames();
   if (isa->parsed()) return PrintIsas();
   if (bench->parsed()) return Bench(isas);
-  return print ? PrintDigests() : Verify(isas);
+  return print ? PrintDigests() : Verify(isas, threads);
 }
 
 }  // namespace

@@ -17,10 +17,10 @@ int PrintIsas();
 // The runnable ISAs' names.
 std::vector<std::string> RunnableIsaNames();
 
-// Computes the corpus on each of `isas`, on one thread and on a pool, and
-// compares it with the digests that the library was released with. 1 if any
-// differs.
-int Verify(const std::vector<std::string>& isas);
+// Computes the corpus on each of `isas`, on one thread and, unless `threads` is
+// 1, on a pool of as many (0: one per core), and compares it with the digests
+// that the library was released with. 1 if any differs.
+int Verify(const std::vector<std::string>& isas, int threads);
 // The lines of digests.inc, from the active ISA.
 int PrintDigests();
 

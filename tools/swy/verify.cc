@@ -55,10 +55,12 @@ size_t CountDifferent(const std::vector<Case>& cases,
 
 }  // namespace
 
-int Verify(const std::vector<std::string>& isas) {
+int Verify(const std::vector<std::string>& isas, int threads) {
   const std::vector<Case> cases = switchyard::corpus::Cases();
-  const std::unique_ptr<switchyard::Executor> pool =
-      switchyard::MakeTbbExecutor();
+  std::unique_ptr<switchyard::Executor> pool;
+  if (threads != 1) {
+    pool = switchyard::MakeTbbExecutor(threads == 0 ? -1 : threads);
+  }
   size_t different = 0;
   for (const std::string& name : isas) {
     (void)switchyard::CapIsa(name.c_str());
