@@ -142,7 +142,7 @@ TEST_F(DeviceHandlers, Nested) {
   for (size_t i = 1; i <= kDepth; ++i) buffers[i]->enqueue();
   buffers[0]->commit();  // the last in the queue
   for (size_t i = kDepth; i > 0; --i) buffers[i]->commit();
-  buffers[0]->waitUntilCompleted();
+  buffers[1]->waitUntilCompleted();  // whose handler returns last
   EXPECT_EQ(log_, "bcdefghijklmnopqrstuaATSRQPONMLKJIHGFEDCB");
 }
 
