@@ -58,11 +58,13 @@ inline uint32_t Bits(float f) {
 
 // Bit patterns with every NaN made 0x7FC00000: which outputs are NaN is part of
 // the promise, a NaN's sign and payload are not.
+inline uint32_t CanonicalBits(float f) {
+  return std::isnan(f) ? 0x7FC00000 : Bits(f);
+}
 inline std::vector<uint32_t> CanonicalBits(const std::vector<float>& values) {
   std::vector<uint32_t> bits;
   bits.reserve(values.size());
-  for (const float f : values)
-    bits.push_back(std::isnan(f) ? 0x7FC00000 : Bits(f));
+  for (const float f : values) bits.push_back(CanonicalBits(f));
   return bits;
 }
 
