@@ -13,6 +13,8 @@
 namespace switchyard {
 namespace {
 
+using internal::MayOverlapAny;
+
 constexpr size_t kMaxInt32 = 0x7FFFFFFF;
 
 // Counting and placing one pair; clearing one element of a table in memory.
@@ -142,11 +144,6 @@ bool AllApart(const View& view, const Rest&... rest) {
   return internal::ApartFrom(view, rest...) && AllApart(rest...);
 }
 
-template <class View, class... Others>
-bool OverlapsAny(const View& view, const Others&... others) {
-  return (internal::MayOverlap(view, others) || ...);
-}
-
 // What both functions ask of their inputs. The outputs hold pairs as int32.
 #define SWITCHYARD_CHECK_BUCKET_INPUTS(fn, selected, tpe, scratch)    \
   do {                                                                \
@@ -193,17 +190,18 @@ Status BucketPacked(Matrix<const int32_t> selected, BucketOrder order,
                    "BucketPacked: row_index: cols differ from selected's");
   if (!AllApart(out.tpe, selected, out.offsets, out.pairs, out.row_index,
                 scratch)) {
-    SWITCHYARD_CHECK(!OverlapsAny(out.tpe, selected, out.offsets, out.pairs,
-                                  out.row_index, scratch),
+    SWITCHYARD_CHECK(!MayOverlapAny(out.tpe, selected, out.offsets, out.pairs,
+                                    out.row_index, scratch),
                      "BucketPacked: tpe: overlaps another view");
+    SWITCHYARD_CHECK(!MayOverlapAny(out.offsets, selected, out.pairs,
+                                    out.row_index, scratch),
+                     "BucketPacked: offsets: overlaps another view");
     SWITCHYARD_CHECK(
-        !OverlapsAny(out.offsets, selected, out.pairs, out.row_index, scratch),
-        "BucketPacked: offsets: overlaps another view");
-    SWITCHYARD_CHECK(!OverlapsAny(out.pairs, selected, out.row_index, scratch),
-                     "BucketPacked: pairs: overlaps another view");
-    SWITCHYARD_CHECK(!OverlapsAny(out.row_index, selected, scratch),
+        !MayOverlapAny(out.pairs, selected, out.row_index, scratch),
+        "BucketPacked: pairs: overlaps another view");
+    SWITCHYARD_CHECK(!MayOverlapAny(out.row_index, selected, scratch),
                      "BucketPacked: row_index: overlaps another view");
-    SWITCHYARD_CHECK(!OverlapsAny(scratch, selected),
+    SWITCHYARD_CHECK(!MayOverlapAny(scratch, selected),
                      "BucketPacked: scratch: overlaps selected");
   }
 
@@ -250,11 +248,11 @@ Status BucketStrided(Matrix<const int32_t> selected, BucketOrder order,
           table_size <= PTRDIFF_MAX / sizeof(int32_t),
       "BucketStrided: row_stride: the table overflows the address space");
   if (!AllApart(out.tpe, selected, out.ids, scratch)) {
-    SWITCHYARD_CHECK(!OverlapsAny(out.tpe, selected, out.ids, scratch),
+    SWITCHYARD_CHECK(!MayOverlapAny(out.tpe, selected, out.ids, scratch),
                      "BucketStrided: tpe: overlaps another view");
-    SWITCHYARD_CHECK(!OverlapsAny(out.ids, selected, scratch),
+    SWITCHYARD_CHECK(!MayOverlapAny(out.ids, selected, scratch),
                      "BucketStrided: ids: overlaps another view");
-    SWITCHYARD_CHECK(!OverlapsAny(scratch, selected),
+    SWITCHYARD_CHECK(!MayOverlapAny(scratch, selected),
                      "BucketStrided: scratch: overlaps selected");
   }
 

@@ -118,6 +118,11 @@ bool MayOverlap(const A& a, const B& b) {
   return MayOverlap(Region(a), Region(b));
 }
 
+template <class View, class... Others>
+bool MayOverlapAny(const View& view, const Others&... others) {
+  return (MayOverlap(view, others) || ...);
+}
+
 // From a view's first byte to behind its last. Views apart by that need no
 // closer look, which for all pairs of a call takes as long as a small kernel.
 struct Interval {

@@ -175,6 +175,7 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
   for (const auto& bind : ways) {
     ran_ = false;
     deallocated_ = 0;
+    release_.Clear();
     const auto buffer = Blocked(bind);
     EXPECT_EQ(deallocated_, 0);
     buffer->commit();

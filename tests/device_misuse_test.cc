@@ -4,6 +4,7 @@
 // Misuse of devices, queues and command buffers. Before commit() nothing of the
 // buffer runs; after it the work is done and the error reported all the same.
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -209,6 +210,54 @@ TEST_F(DeviceMisuse, WaitInsideAKernel) {
   ExpectError(*later, error);
   EXPECT_EQ(later_runs, 1);
   ExpectRunYetError(*own, error);
+}
+
+// On whatever thread its threadgroups are, and whosever the buffer is: another
+// queue's would call the executor inside one of its bodies.
+TEST_F(DeviceMisuse, WaitInsideManyThreadgroups) {
+  const auto other_queue = device_->newCommandQueue();
+  const auto other = Work(other_queue, [] {});
+  const auto buffer = queue_->commandBuffer();
+  const auto encoder = buffer->computeCommandEncoder();
+  std::atomic<int> runs{0};
+  encoder->setComputePipelineState(
+      Pipeline([&](const device::ThreadgroupContext&) {
+        ++runs;
+        buffer->waitUntilCompleted();
+        other->waitUntilCompleted();
+      }));
+  encoder->dispatchThreadgroups(Size(64, 1, 1), Size(1, 1, 1));
+  encoder->endEncoding();
+  other->commit();
+  other->waitUntilCompleted();
+  EXPECT_EQ(other->status(), device::CommandBufferStatusCompleted);
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  EXPECT_EQ(runs, 64);
+  ExpectError(*buffer, "waitUntilCompleted: called by a kernel");
+  ExpectQueueRuns();
+}
+
+TEST_F(DeviceMisuse, WaitInsideADeallocator) {
+  const auto buffer = queue_->commandBuffer();
+  int memory = 0;
+  int freed = 0;
+  {
+    const auto bound = device_->newBufferWithBytesNoCopy(
+        static_cast<void*>(&memory), sizeof(memory),
+        device::ResourceStorageModeShared, [&](void*, size_t) {
+          ++freed;
+          buffer->waitUntilCompleted();
+        });
+    const auto encoder = buffer->computeCommandEncoder();
+    encoder->setBuffer(bound, 0, 0);
+    encoder->endEncoding();
+  }
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  EXPECT_EQ(freed, 1);
+  ExpectError(*buffer, "waitUntilCompleted: called by a deallocator");
+  ExpectQueueRuns();
 }
 
 // Only the raw pointer is left in the handler: an encoder of it has nothing to

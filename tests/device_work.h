@@ -33,6 +33,10 @@ class Flag {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return set_; });
   }
+  void Clear() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    set_ = false;
+  }
   bool IsSet() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return set_;

@@ -30,7 +30,7 @@ size_t Dim(int32_t value) {
 // command buffer's error.
 template <class T>
 T* Row(const Span<T>& matrix, size_t index, size_t size) {
-  if ((index + 1) * size > matrix.size) {
+  if (size != 0 && index >= matrix.size / size) {
     throw std::out_of_range("a bound buffer is too short for the params");
   }
   return matrix.data + index * size;
@@ -99,6 +99,10 @@ void ExpertGemm(const MTL::ThreadgroupContext& context) {
   const size_t first_pair = at.width * kTilePairs;
   const size_t first_row = at.height * kTileRows;
   const size_t tpe = Dim(*Row(context.buffer<const int32_t>(3), expert, 1));
+  const size_t row_stride = Dim(params.row_stride);
+  if (tpe > row_stride || params.pairs_per_input <= 0) {
+    throw std::out_of_range("params: row_stride or pairs_per_input is too low");
+  }
   // The grid is as wide as the busiest expert needs.
   if (first_pair >= tpe || first_row >= rows) return;
 
@@ -109,8 +113,7 @@ void ExpertGemm(const MTL::ThreadgroupContext& context) {
   tile.cols = cols;
   tile.pairs = std::min(kTilePairs, tpe - first_pair);
   const int32_t* const pairs =
-      Row(context.buffer<const int32_t>(4), expert, Dim(params.row_stride)) +
-      first_pair;
+      Row(context.buffer<const int32_t>(4), expert, row_stride) + first_pair;
   const auto pair = [&](size_t p) { return Dim(pairs[p]); };
   const auto input_row = [&](size_t p) {
     return Dim(pairs[p] / params.pairs_per_input);

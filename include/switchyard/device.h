@@ -13,14 +13,16 @@
 //
 // Misuse never throws and never crashes. The first mistake found while encoding
 // keeps the whole command buffer from running; one found while executing stops
-// the buffer at that dispatch, before it has written anything. Either way the
-// buffer completes with CommandBufferStatusError, error() says what was wrong
-// with which argument of which kernel, and the queue goes on with the next
-// buffer. Misuse after commit() (a second commit, ...) is reported in the same
-// way, without keeping the work from being done.
+// the buffer at that dispatch, before a built-in kernel has written anything.
+// (Where a kernel of your own or the executor fails half-way, what it wrote
+// stays.) Either way the buffer completes with CommandBufferStatusError,
+// error() says what was wrong with which argument of which kernel, and the
+// queue goes on with the next buffer. Misuse after commit() (a second commit,
+// ...) is reported in the same way, without keeping the work from being done.
 //
 // Threads: one thread at a time per command buffer and its encoders, as on
-// Metal; everything else may be used from any thread at any time.
+// Metal; everything else may be used from any thread at any time. But a kernel
+// never waits: waitUntilCompleted() in one is an error.
 
 #ifndef SWITCHYARD_DEVICE_H_
 #define SWITCHYARD_DEVICE_H_
@@ -100,12 +102,13 @@ class CommandQueue;
 class CommandBuffer;
 class ThreadgroupContext;
 struct Binding;   // src/device
+class Call;       // src/device
 struct Commands;  // src/device
 struct Pipeline;  // src/device
 class Queue;      // src/device
 
 // Memory that kernels and the host share. Kept alive by every command buffer it
-// is bound in until that has completed.
+// is bound in until that has run (its handlers come later).
 class Buffer {
  public:
   using Deallocator = std::function<void(void* pointer, size_t length)>;
@@ -154,13 +157,15 @@ class ComputePipelineState {
 };
 
 // A kernel of your own: called once per threadgroup of the grid, several at a
-// time on the threads of the device's executor, in no particular order. An
-// exception fails the dispatch with its text; so may the context's accessors.
+// time on the threads of the device's executor, in no particular order and in
+// the default floating-point environment. It loops over the threadgroup's
+// threads itself. An exception that it throws fails the dispatch with its text,
+// and so does one from the context's accessors.
 struct KernelFunction {
   std::string name;
   std::function<void(const ThreadgroupContext&)> threadgroup;
-  // What one threadgroup takes, roughly: less than 30 us of them run on one
-  // thread.
+  // What one threadgroup takes, roughly and more than 0: less than 30 us of
+  // them run on one thread.
   double threadgroup_ns = 30000.0;
 };
 
@@ -246,7 +251,8 @@ std::shared_ptr<Device> CreateSystemDefaultDevice() noexcept;
 //
 // Queue and device live on while one of their command buffers does. Dropping
 // the last reference to a queue and its command buffers waits for what was
-// committed, unless it happens on the queue's own thread (in a handler).
+// committed, unless it happens on the thread that runs it (in a handler): then
+// the queue's thread ends by itself, perhaps after main().
 class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
  public:
   ~CommandQueue();
@@ -286,25 +292,29 @@ class CommandBuffer {
       DispatchType type = DispatchTypeSerial) noexcept;
 
   // Takes the next place in the queue, for work still being encoded. The queue
-  // waits for it to be committed.
+  // waits for it to be committed, or dropped. Once only, and before commit().
   void enqueue() noexcept;
-  // Hands the work to the queue and returns.
+  // Hands the work to the queue and returns. Its encoders have to be ended:
+  // one that was dropped without endEncoding() makes this an error.
   void commit() noexcept;
   // Returns when the work is done and the handlers have returned. What the
-  // queue has not started yet runs on this thread. In a handler of this buffer
-  // it returns at once; later buffers may be waited for there.
+  // queue has not started yet, this buffer and earlier ones with their
+  // handlers, may run on this thread. Before commit() it returns at once, and
+  // that is an error which keeps the work from running. In a handler of this
+  // buffer it returns at once; later buffers may be waited for there.
   void waitUntilCompleted() noexcept;
   // Called after the work, in the order added, before waitUntilCompleted
   // returns; must be added before commit(). A handler that throws makes the
   // buffer an error.
   void addCompletedHandler(CompletedHandler handler) noexcept;
 
+  // Completed turns into Error on misuse after the work, a second commit() say.
   CommandBufferStatus status() const noexcept;
   // "kernel: argument: what is wrong", empty without an error. Known before
   // commit() for mistakes in the encoding.
   std::string error() const;
   // When the work started and ended, in seconds of std::chrono::steady_clock;
-  // 0 until then.
+  // both 0 until it has ended.
   double GPUStartTime() const noexcept;
   double GPUEndTime() const noexcept;
   // One per dispatch that ran, in order, once the buffer has completed; empty
@@ -384,7 +394,12 @@ class ThreadgroupContext {
  public:
   const Size& threadgroup_position_in_grid;
   const Size& threadgroups_per_grid;
-  const Size& threads_per_threadgroup;  // smaller at the edge: dispatchThreads
+  const Size& threads_per_grid;
+  // Smaller at the edge of a grid of dispatchThreads(). The first thread's
+  // position in the grid is threadgroup_position_in_grid times the size that
+  // was dispatched.
+  const Size& threads_per_threadgroup;
+  const Size& dispatch_threads_per_threadgroup;
 
   // What is bound at `index`, from its offset to the end of the buffer, in
   // whole elements. Throws if nothing is bound, if the address is not aligned
@@ -417,11 +432,10 @@ class ThreadgroupContext {
     void* data;
     size_t length;
   };
-  ThreadgroupContext(const Size& position, const Size& grid,
-                     const Size& threads, const Binding* bindings,
-                     size_t num_bindings, const size_t* local_lengths,
+  ThreadgroupContext(const Size& position, const Size& threads,
+                     const Size& dispatched, const Call& call,
                      void* local) noexcept;
-  Bytes Bound(size_t index, size_t alignment, bool read_only) const;
+  Bytes Bound(size_t index, size_t alignment, bool only_reads) const;
   void CopyParams(size_t index, size_t length, void* to) const;
   Bytes Local(size_t index) const;
 

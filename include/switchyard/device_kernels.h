@@ -7,15 +7,16 @@
 //
 // Each calls the function of the plain API named with it: its header has the
 // formula, the order of sums, NaN and ties. Matrices are dense, float32 or
-// int32, at any offset that is a multiple of 4; buffers may be longer than
-// needed. Scalars go to setBytes, or into a buffer that an earlier dispatch
-// wrote.
+// int32, at any address (buffer and offset) that is a multiple of 4; buffers
+// may be longer than needed. Scalars go to setBytes, or into a buffer that an
+// earlier dispatch wrote.
 //
 // Grids are in threadgroups. A larger one is cut off at the shapes in the
 // struct, a smaller one covers only its part: fewer rows, or fewer tiles of 256
-// columns. Dimensions not named are 1. Other threadgroup sizes than those given
-// are errors, as are negative dimensions, buffers shorter than the shapes in
-// the struct need, outputs that overlap inputs in another way than the plain
+// columns. Dimensions that are not named, and that of grid (1), have to be 1:
+// more threadgroups would race on Metal. Other threadgroup sizes than those
+// given are errors, as are negative dimensions, buffers shorter than the shapes
+// in the struct need, outputs that overlap inputs in another way than the plain
 // API allows, and whatever else it refuses.
 
 #ifndef SWITCHYARD_DEVICE_KERNELS_H_

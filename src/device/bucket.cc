@@ -13,10 +13,7 @@ namespace switchyard {
 namespace device {
 namespace {
 
-template <class... Views>
-bool MayOverlapAny(const Matrix<uint32_t>& args, const Views&... views) {
-  return (internal::MayOverlap(args, views) || ...);
-}
+using internal::MayOverlapAny;
 
 void ComputeIdsTpe(Call& call) {
   const auto p = call.Params<MoeComputeIdsTpeParams>(5);

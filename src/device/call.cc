@@ -19,6 +19,11 @@ void Call::Fail(const std::string& what) {
   if (ok()) error_ = dispatch.pipeline->name + ": " + what;
 }
 
+void Call::GridOverflows() {
+  Fail(Format("grid: %zu x %zu x %zu threadgroups overflow", threadgroups.width,
+              threadgroups.height, threadgroups.depth));
+}
+
 size_t Call::Dim(const char* name, int64_t value) {
   if (value < 0) {
     Fail(Format("params: %s is negative (%lld)", name,

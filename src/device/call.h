@@ -67,6 +67,7 @@ class Call {
     CopyParams(index, sizeof(P), &params);
     return params;
   }
+  void GridOverflows();
   // A dimension of the parameter struct.
   size_t Dim(const char* name, int64_t value);
 

@@ -94,7 +94,8 @@ struct Commands {
 };
 
 // Runs the dispatches in order, up to the first that fails; returns its error
-// or an empty text. `times` may be null. `scratch` is the queue's, reused.
+// or an empty text. Throws when memory is out. `times` may be null. `scratch`
+// is the queue's, reused.
 std::string Execute(const Commands& commands, Executor& executor,
                     std::vector<int32_t>& scratch,
                     std::vector<DispatchTime>* times);

@@ -28,6 +28,17 @@ DeviceOptions WithExecutor(DeviceOptions options) {
   return options;
 }
 
+// nullptr if there is none of that name.
+const BuiltIn* FindBuiltIn(const char* name) {
+  for (const Span<const BuiltIn>& kernels :
+       {BucketKernels(), CombineKernels(), RouteKernels(), SiluMulKernels()}) {
+    for (size_t i = 0; i < kernels.size; ++i) {
+      if (std::strcmp(kernels.data[i].name, name) == 0) return &kernels.data[i];
+    }
+  }
+  return nullptr;
+}
+
 // Without a message if there is no memory for one.
 std::nullptr_t NoPipeline(std::string* error, const char* what,
                           const char* name) noexcept {
@@ -104,7 +115,9 @@ std::shared_ptr<Buffer> Device::newBufferWithBytesNoCopy(
 std::shared_ptr<Buffer> Device::WrapBuffer(
     void* pointer, size_t length, bool read_only,
     Buffer::Deallocator deallocator) noexcept {
-  if (pointer == nullptr || length == 0) return nullptr;
+  if (pointer == nullptr || length == 0 || length > maxBufferLength()) {
+    return nullptr;
+  }
   try {
     // Given its deallocator last: what throws before must not call it.
     std::unique_ptr<Buffer> buffer(new Buffer(pointer, length, read_only));
@@ -124,16 +137,6 @@ ComputePipelineState::~ComputePipelineState() = default;
 
 const std::string& ComputePipelineState::label() const noexcept {
   return pipeline_->name;
-}
-
-const BuiltIn* FindBuiltIn(const char* name) {
-  for (const Span<const BuiltIn>& kernels :
-       {BucketKernels(), CombineKernels(), RouteKernels(), SiluMulKernels()}) {
-    for (size_t i = 0; i < kernels.size; ++i) {
-      if (std::strcmp(kernels.data[i].name, name) == 0) return &kernels.data[i];
-    }
-  }
-  return nullptr;
 }
 
 std::shared_ptr<ComputePipelineState> Device::newComputePipelineState(

@@ -235,7 +235,7 @@ void ComputeCommandEncoder::setBuffers(const std::shared_ptr<Buffer> buffers[],
                                        const size_t offsets[],
                                        Range range) noexcept {
   state_->Call("setBuffers", [&] {
-    if (buffers == nullptr || offsets == nullptr) {
+    if (range.length != 0 && (buffers == nullptr || offsets == nullptr)) {
       state_->Fail("setBuffers", "buffers or offsets is null");
       return;
     }

@@ -7,7 +7,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 
 #include "src/device/call.h"
 #include "src/device/commands.h"
@@ -26,7 +25,7 @@ size_t Times(size_t threadgroups, size_t threads) {
                                                                  : product;
 }
 
-// Both forms of the grid, whichever was encoded.
+// Both forms of the grid, whichever was encoded. Threads stop at SIZE_MAX.
 void GetGrid(const Dispatch& dispatch, Size* threadgroups, Size* threads) {
   const Size per = dispatch.ThreadsPerThreadgroup();
   Size grid = dispatch.grid;
@@ -51,7 +50,11 @@ std::string ExecuteOne(const Dispatch& dispatch, Size threads,
                        Size threadgroups, const Binding* bindings,
                        Executor& executor, std::vector<int32_t>& scratch) {
   Call call(dispatch, threads, threadgroups, bindings, executor, scratch);
-  if (dispatch.pipeline->run != nullptr) {
+  if (!dispatch.in_threads &&
+      (threads.width == SIZE_MAX || threads.height == SIZE_MAX ||
+       threads.depth == SIZE_MAX)) {
+    call.GridOverflows();
+  } else if (dispatch.pipeline->run != nullptr) {
     dispatch.pipeline->run(call);
   } else {
     Threadgroups::Run(call);
@@ -63,7 +66,7 @@ std::string ExecuteOne(const Dispatch& dispatch, Size threads,
 
 std::string Execute(const Commands& commands, Executor& executor,
                     std::vector<int32_t>& scratch,
-                    std::vector<DispatchTime>* times) try {
+                    std::vector<DispatchTime>* times) {
   for (const Dispatch& dispatch : commands.dispatches) {
     Size threads, threadgroups;
     GetGrid(dispatch, &threadgroups, &threads);
@@ -79,8 +82,6 @@ std::string Execute(const Commands& commands, Executor& executor,
     }
   }
   return std::string();
-} catch (const std::exception& e) {
-  return std::string("command buffer: ") + e.what();  // out of memory
 }
 
 double Now() noexcept {

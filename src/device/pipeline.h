@@ -29,9 +29,6 @@ Span<const BuiltIn> CombineKernels();
 Span<const BuiltIn> RouteKernels();
 Span<const BuiltIn> SiluMulKernels();
 
-// nullptr if there is none of that name.
-const BuiltIn* FindBuiltIn(const char* name);
-
 struct Pipeline {
   std::string name;
   // One of the two:

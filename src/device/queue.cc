@@ -7,6 +7,8 @@
 #include <chrono>
 #include <exception>
 
+#include "src/device/threadgroups.h"
+
 namespace switchyard {
 namespace device {
 namespace {
@@ -129,6 +131,10 @@ void Queue::Wait(State& state) {
   // A handler may drop the last reference meanwhile. Outlives the lock.
   const std::shared_ptr<CommandBuffer::Handle> keep = state.handle.lock();
   Lock lock(mutex_);
+  if (InKernel::Here()) {
+    FailLocked(state, "waitUntilCompleted: called by a kernel");
+    return;
+  }
   if (!state.committed) {
     FailLocked(state,
                "waitUntilCompleted: the command buffer is not committed");
@@ -143,9 +149,10 @@ void Queue::Wait(State& state) {
       continue;
     }
     if (runner_ == std::this_thread::get_id()) {
-      // Waiting would never end: in a kernel, or in the buffer's own handler.
+      // Waiting would never end: in a deallocator, or in the buffer's own
+      // handler.
       if (!in_handler_) {
-        FailLocked(state, "waitUntilCompleted: called by a kernel");
+        FailLocked(state, "waitUntilCompleted: called by a deallocator");
         return;
       }
       if (state.status != CommandBufferStatusCommitted) return;
@@ -190,17 +197,19 @@ void Queue::Abandon(State& state) {
   Offer();
 }
 
-void Queue::Fail(State& state, const char* error) noexcept {
+void Queue::Fail(State& state, const char* error, const char* what) noexcept {
   const Lock lock(mutex_);
-  FailLocked(state, error);
+  FailLocked(state, error, what);
 }
 
-void Queue::FailLocked(State& state, const char* error) noexcept {
+void Queue::FailLocked(State& state, const char* error,
+                       const char* what) noexcept {
   if (state.failed) return;
   state.failed = true;
   try {
     state.error = error;
-  } catch (...) {
+    state.error += what;
+  } catch (...) {  // no memory: with less of a text
   }
   if (state.status == CommandBufferStatusCompleted) {
     state.status = CommandBufferStatusError;
@@ -223,10 +232,15 @@ void Queue::RunFront(Lock& lock) {
 
   lock.unlock();
   std::string error;
+  bool out_of_memory = false;
   const double start = Now();
-  if (!state.rejected) {
-    error = Execute(state.commands, *executor_, scratch_,
-                    time_dispatches_ ? &state.times : nullptr);
+  try {
+    if (!state.rejected) {
+      error = Execute(state.commands, *executor_, scratch_,
+                      time_dispatches_ ? &state.times : nullptr);
+    }
+  } catch (...) {
+    out_of_memory = true;
   }
   const double end = Now();
   state.commands.Clear();
@@ -235,6 +249,7 @@ void Queue::RunFront(Lock& lock) {
 
   state.start = start;
   state.end = end;
+  if (out_of_memory) FailLocked(state, "command buffer: out of memory");
   if (!error.empty()) FailLocked(state, error.c_str());
   state.status =
       state.failed ? CommandBufferStatusError : CommandBufferStatusCompleted;
@@ -257,9 +272,7 @@ void Queue::CallHandlers(CommandBuffer& buffer, Lock& lock) {
     try {
       handler(&buffer);
     } catch (const std::exception& e) {
-      Fail(
-          state,
-          Format("addCompletedHandler: a handler threw: %s", e.what()).c_str());
+      Fail(state, "addCompletedHandler: a handler threw: ", e.what());
     } catch (...) {
       Fail(state, "addCompletedHandler: a handler threw");
     }

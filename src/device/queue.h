@@ -96,15 +96,16 @@ class Queue {
   void AddHandler(State& state, CommandBuffer::CompletedHandler handler);
   // Its last user is gone: if it was not committed, it never will be.
   void Abandon(State& state);
-  // Keeps the first error of a buffer.
-  void Fail(State& state, const char* error) noexcept;
+  // Keeps the first error of a buffer, followed by `what`.
+  void Fail(State& state, const char* error, const char* what = "") noexcept;
 
   std::mutex& mutex() { return mutex_; }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
 
-  static void FailLocked(State& state, const char* error) noexcept;
+  static void FailLocked(State& state, const char* error,
+                         const char* what = "") noexcept;
   bool EnqueueLocked(State& state);
   bool FrontIsCommitted() const;
   void Recycle(Commands& commands);

@@ -32,15 +32,17 @@ size_t AtEdge(size_t position, size_t per, size_t threads) {
 
 }  // namespace
 
+bool& InKernel::Here() {
+  thread_local bool here = false;
+  return here;
+}
+
 void Threadgroups::Run(Call& call) {
   const Size& grid = call.threadgroups;
   size_t count = 0;
   if (__builtin_mul_overflow(grid.width, grid.height, &count) ||
-      __builtin_mul_overflow(count, grid.depth, &count) ||
-      call.threads.width == SIZE_MAX || call.threads.height == SIZE_MAX ||
-      call.threads.depth == SIZE_MAX) {
-    call.Fail(Format("grid: %zu x %zu x %zu threadgroups overflow", grid.width,
-                     grid.height, grid.depth));
+      __builtin_mul_overflow(count, grid.depth, &count)) {
+    call.GridOverflows();
     return;
   }
   const Threadgroups threadgroups(call);
@@ -52,6 +54,7 @@ void Threadgroups::Run(Call& call) {
 
 void Threadgroups::RunRange(const Threadgroups& threadgroups, size_t begin,
                             size_t end) {
+  const InKernel in_kernel;
   alignas(kLocalAlignment) unsigned char local[kLocalBytes];
   const Size& grid = threadgroups.call.threadgroups;
   // Divided once, then counted on: a division takes as long as the rest of an
@@ -76,15 +79,14 @@ void Threadgroups::RunRange(const Threadgroups& threadgroups, size_t begin,
 }
 
 void Threadgroups::RunOne(const Size& position, void* local) const {
-  Size threads = call.dispatch.ThreadsPerThreadgroup();
+  const Size dispatched = call.dispatch.ThreadsPerThreadgroup();
+  Size threads = dispatched;
   if (call.dispatch.in_threads) {
     threads = Size(AtEdge(position.width, threads.width, call.threads.width),
                    AtEdge(position.height, threads.height, call.threads.height),
                    AtEdge(position.depth, threads.depth, call.threads.depth));
   }
-  const ThreadgroupContext context(position, call.threadgroups, threads,
-                                   call.bindings, call.dispatch.num_bindings,
-                                   call.dispatch.local_lengths, local);
+  const ThreadgroupContext context(position, threads, dispatched, call, local);
   try {
     call.dispatch.pipeline->kernel.threadgroup(context);
   } catch (const std::exception& e) {
@@ -105,23 +107,23 @@ void Threadgroups::Fail(const char* what) const {
   failed.store(true, std::memory_order_relaxed);
 }
 
-ThreadgroupContext::ThreadgroupContext(const Size& position, const Size& grid,
+ThreadgroupContext::ThreadgroupContext(const Size& position,
                                        const Size& threads,
-                                       const Binding* bindings,
-                                       size_t num_bindings,
-                                       const size_t* local_lengths,
+                                       const Size& dispatched, const Call& call,
                                        void* local) noexcept
     : threadgroup_position_in_grid(position),
-      threadgroups_per_grid(grid),
+      threadgroups_per_grid(call.threadgroups),
+      threads_per_grid(call.threads),
       threads_per_threadgroup(threads),
-      bindings_(bindings),
-      num_bindings_(num_bindings),
-      local_lengths_(local_lengths),
+      dispatch_threads_per_threadgroup(dispatched),
+      bindings_(call.bindings),
+      num_bindings_(call.dispatch.num_bindings),
+      local_lengths_(call.dispatch.local_lengths),
       local_(local) {}
 
 ThreadgroupContext::Bytes ThreadgroupContext::Bound(size_t index,
                                                     size_t alignment,
-                                                    bool read_only) const {
+                                                    bool only_reads) const {
   if (index >= num_bindings_ || bindings_[index].data == nullptr) {
     throw std::invalid_argument(Format("buffer %zu is not bound", index));
   }
@@ -130,7 +132,7 @@ ThreadgroupContext::Bytes ThreadgroupContext::Bound(size_t index,
     throw std::invalid_argument(Format(
         "buffer %zu: its address is not a multiple of %zu", index, alignment));
   }
-  if (binding.read_only && !read_only) {
+  if (binding.read_only && !only_reads) {
     throw std::invalid_argument(
         Format("buffer %zu is written, and is read-only", index));
   }

@@ -14,6 +14,19 @@
 namespace switchyard {
 namespace device {
 
+// While one exists, the thread is in a kernel of the user's, where it must not
+// wait for command buffers: its own would never end, and another's would call
+// the executor inside one of its bodies.
+class InKernel {
+ public:
+  InKernel() : outer_(Here()) { Here() = true; }
+  ~InKernel() { Here() = outer_; }
+  static bool& Here();
+
+ private:
+  const bool outer_;
+};
+
 // Runs a kernel of the user's, threadgroup by threadgroup.
 struct Threadgroups {
   static void Run(Call& call);

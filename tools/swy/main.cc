@@ -41,14 +41,15 @@ int Main(int argc, char** argv) {
     command->add_option("--isa", isas, "Only this ISA; may be repeated");
   }
   bool print = false;
-  verify->add_flag("--print", print,
-                   "Print the digests of the active ISA instead of comparing");
+  CLI::Option* const print_option = verify->add_flag(
+      "--print", print, "Print the active ISA's digests instead of comparing");
   int threads = 0;
   verify
       ->add_option("--threads", threads,
                    "Of the pool that is checked as well as one thread; 0: one "
                    "per core, 1: no pool")
       ->check(CLI::Range(0, 1024));
+  print_option->excludes("--isa")->excludes("--threads");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -70,6 +71,9 @@ int Main(int argc, char** argv) {
       return Fail("--isa " + name + ": not an ISA that this CPU can run; " +
                   "choose one of" + Choices());
     }
+  }
+  if (print && !switchyard::ActiveIsa().fma) {
+    return Fail("--print: the active ISA has no FMA, its bits are its own");
   }
   if (isas.empty()) isas = RunnableIsaNames();
   if (isa->parsed()) return PrintIsas();
