@@ -5,16 +5,14 @@
 // nothing, and the chain of one decode token (route, SiLU-mul, weighted sum
 // with residual and norm) of Qwen3-30B-A3B.
 
-#include <benchmark/benchmark.h>
-
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "bench/rounds.h"
+#include "bench/contest.h"
+#include "bench/inputs.h"
 #include "switchyard/combine.h"
 #include "switchyard/device.h"
 #include "switchyard/device_kernels.h"
@@ -56,40 +54,40 @@ Metal& metal() {
   return instance;
 }
 
-// The bound that the figure is held against, and whether it is met.
-void Report(benchmark::State& state, const char* figure, double ns,
-            double bound) {
-  state.counters[figure] = ns;
-  state.counters["at_most"] = bound;
-  state.counters["met"] = ns <= bound ? 1 : 0;
+void CheckError(const std::string& error) {
+  if (!error.empty()) throw std::runtime_error(error);
 }
 
-void EmptyDispatches(benchmark::State& state) {
+Contest MakeEmpty() {
   constexpr size_t kDispatches = 1000;
-  const auto pipeline = metal().device->newComputePipelineState(
-      {"empty", [](const MTL::ThreadgroupContext&) {}});
-  std::shared_ptr<MTL::Buffer> buffers[3];
-  for (auto& buffer : buffers) buffer = metal().device->newBuffer(4096);
-  const int32_t params[3] = {1, 2, 3};
-  std::string error;
-  const auto run = [&] {
-    error = metal().Run([&](MTL::ComputeCommandEncoder& encoder) {
-      encoder.setComputePipelineState(pipeline);
+  struct Data {
+    std::shared_ptr<MTL::ComputePipelineState> pipeline =
+        metal().device->newComputePipelineState(
+            {"empty", [](const MTL::ThreadgroupContext&) {}});
+    std::shared_ptr<MTL::Buffer> buffers[3];
+    int32_t params[3] = {1, 2, 3};
+  };
+  const auto data = std::make_shared<Data>();
+  for (auto& buffer : data->buffers) buffer = metal().device->newBuffer(4096);
+  Contest contest;
+  contest.kernel = "device";
+  contest.shape = "empty";
+  contest.unit = "dispatch";
+  contest.units = kDispatches;
+  AddRival(contest, Kind::kOurs, "device", {}, [data](size_t) {
+    CheckError(metal().Run([&](MTL::ComputeCommandEncoder& encoder) {
+      encoder.setComputePipelineState(data->pipeline);
       for (size_t i = 0; i < kDispatches; ++i) {
-        for (size_t b = 0; b < 3; ++b) encoder.setBuffer(buffers[b], 0, b);
-        encoder.setBytes(params, sizeof(params), 3);
+        for (size_t b = 0; b < 3; ++b) {
+          encoder.setBuffer(data->buffers[b], 0, b);
+        }
+        encoder.setBytes(data->params, sizeof(data->params), 3);
         encoder.dispatchThreadgroups({1, 1, 1}, {32, 1, 1});
       }
-    });
-  };
-  for (auto _ : state) {
-    const double seconds = MedianSeconds({run}, 1001)[0];
-    if (!error.empty()) state.SkipWithError(error.c_str());
-    state.SetIterationTime(seconds);
-    Report(state, "ns_per_dispatch", 1e9 * seconds / kDispatches, 60.0);
-  }
+    }));
+  });
+  return contest;
 }
-BENCHMARK(EmptyDispatches)->Iterations(1)->UseManualTime();
 
 // One decode token, from buffers that both sides read and write.
 struct Chain {
@@ -111,11 +109,7 @@ struct Chain {
   }
   static Buffer Floats(size_t count) {
     const Buffer buffer = metal().device->newBuffer(count * sizeof(float));
-    uint32_t hash = 1;
-    for (size_t i = 0; i < count; ++i) {
-      hash = hash * 1664525u + 1013904223u;
-      At(buffer)[i] = static_cast<float>(hash >> 8) * 0x1p-23f - 1.0f;
-    }
+    for (size_t i = 0; i < count; ++i) At(buffer)[i] = Uniform(11, i, 1.0f);
     return buffer;
   }
   static float* At(const Buffer& buffer) {
@@ -203,34 +197,32 @@ struct Chain {
 };
 
 // `chains` chains in one command buffer, against as many direct calls.
-void Chains(benchmark::State& state) {
-  const size_t chains = static_cast<size_t>(state.range(0));
-  const Chain chain;
-  std::string error = chain.Verify();
-  if (!error.empty()) {
-    state.SkipWithError(error.c_str());
-    return;
-  }
-  const auto direct = [&] {
-    for (size_t i = 0; i < chains; ++i) {
-      benchmark::DoNotOptimize(chain.Call().ok());
-    }
-  };
-  const auto through_device = [&] { error = chain.Run(chains); };
-  for (auto _ : state) {
-    const std::vector<double> seconds =
-        MedianSeconds({direct, through_device}, chains == 1 ? 20001 : 1001);
-    if (!error.empty()) state.SkipWithError(error.c_str());
-    state.SetIterationTime(seconds[1]);
-    const double ns = 1e9 / static_cast<double>(chains);
-    state.counters["direct_ns"] = ns * seconds[0];
-    state.counters["device_ns"] = ns * seconds[1];
-    Report(state, "above_ns", ns * (seconds[1] - seconds[0]),
-           chains == 1 ? 3000.0 : 500.0);
-  }
+Contest MakeChains(size_t chains) {
+  const auto chain = std::make_shared<Chain>();
+  Contest contest;
+  contest.kernel = "device";
+  contest.shape = "chains=" + std::to_string(chains);
+  contest.model = "Qwen3-30B-A3B, one token";
+  contest.unit = "chain";
+  contest.units = static_cast<double>(chains);
+  contest.verify = [chain] { return chain->Verify(); };
+  AddRival(contest, Kind::kOurs, "direct calls", {}, [=](size_t) {
+    for (size_t i = 0; i < chains; ++i) Check(chain->Call());
+  });
+  AddRival(contest, Kind::kOurs, "device", {},
+           [=](size_t) { CheckError(chain->Run(chains)); });
+  return contest;
 }
-BENCHMARK(Chains)->Arg(1)->Arg(100)->Iterations(1)->UseManualTime();
 
 }  // namespace
+
+void RegisterDevice() {
+  Register("device", "empty", MakeEmpty);
+  for (const size_t chains : {size_t{1}, size_t{100}}) {
+    Register("device", "chains=" + std::to_string(chains),
+             [=] { return MakeChains(chains); });
+  }
+}
+
 }  // namespace bench
 }  // namespace switchyard

@@ -10,10 +10,41 @@
 
 namespace switchyard {
 namespace bench {
+namespace {
 
-std::vector<double> MedianSeconds(
-    const std::vector<std::function<void()>>& contenders, size_t rounds) {
+constexpr double kSampleSeconds = 20e-6;
+constexpr size_t kMinRounds = 5;
+
+double Sample(const Timed& contender, size_t repeat) {
   using Clock = std::chrono::steady_clock;
+  if (contender.prepare) contender.prepare();
+  const Clock::time_point start = Clock::now();
+  contender.run(repeat);
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
+                                  const Effort& effort) {
+  std::vector<size_t> repeats;
+  double round_seconds = 0.0;
+  for (const Timed& contender : contenders) {
+    Sample(contender, 1);  // page faults, caches, lazy set-up
+    size_t repeat = 1;
+    double seconds = Sample(contender, repeat);
+    while (seconds < kSampleSeconds) {
+      repeat *= 2;
+      seconds = Sample(contender, repeat);
+    }
+    repeats.push_back(repeat);
+    round_seconds += seconds;
+  }
+  const size_t rounds = std::min(
+      effort.rounds,
+      std::max(kMinRounds,
+               static_cast<size_t>(effort.seconds / (round_seconds + 1e-9))));
+
   std::vector<std::vector<double>> seconds(contenders.size());
   std::vector<size_t> order(contenders.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -21,10 +52,8 @@ std::vector<double> MedianSeconds(
   for (size_t round = 0; round < rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const size_t i : order) {
-      const Clock::time_point start = Clock::now();
-      contenders[i]();
-      seconds[i].push_back(
-          std::chrono::duration<double>(Clock::now() - start).count());
+      seconds[i].push_back(Sample(contenders[i], repeats[i]) /
+                           static_cast<double>(repeats[i]));
     }
   }
   std::vector<double> medians;

@@ -11,12 +11,31 @@
 namespace switchyard {
 namespace bench {
 
-// Median seconds of each of `contenders`, timed `rounds` times in one process,
-// in a new random order each round: a fixed order biases by up to 1.4x, since
+struct Timed {
+  std::function<void(size_t repeat)> run;  // `repeat` calls: what is timed
+  std::function<void()> prepare = {};      // before each sample, not timed
+};
+
+// As Timed::run: the loop is inside, so that a call costs no indirection.
+template <class Call>
+std::function<void(size_t)> Repeat(Call call) {
+  return [call](size_t repeat) mutable {
+    for (; repeat != 0; --repeat) call();
+  };
+}
+
+struct Effort {
+  size_t rounds = 101;   // at most
+  double seconds = 1.5;  // for all of them, but at least five rounds
+};
+
+// Median seconds of one call of each of `contenders`, timed in one process, in
+// a new random order each round: a fixed order biases by up to 1.4x, since
 // neighbours evict each other's data, and medians leave out what else the
-// machine does.
-std::vector<double> MedianSeconds(
-    const std::vector<std::function<void()>>& contenders, size_t rounds);
+// machine does. Short calls are repeated to samples of 20 us, so that the clock
+// does not count.
+std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
+                                  const Effort& effort);
 
 }  // namespace bench
 }  // namespace switchyard

@@ -1,7 +1,6 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -112,22 +111,14 @@ Line Combine(size_t tokens, size_t top_k, size_t hidden) {
 // Median nanoseconds per unit of each ISA, from rounds in random order.
 std::vector<double> Time(const Line& line,
                          const std::vector<std::string>& isas) {
-  // Repeated to 20 us a round, so that the clock does not count.
-  Check(switchyard::CapIsa(isas.front().c_str()));
-  const double once =
-      switchyard::bench::MedianSeconds({line.call}, 31)[0] + 1e-9;
-  const size_t repeat = static_cast<size_t>(std::max(1.0, 20e-6 / once));
-  std::vector<std::function<void()>> contenders;
+  std::vector<switchyard::bench::Timed> contenders;
   for (const std::string& isa : isas) {
-    contenders.push_back([&line, &isa, repeat] {
-      Check(switchyard::CapIsa(isa.c_str()));
-      for (size_t i = 0; i < repeat; ++i) line.call();
-    });
+    contenders.push_back({switchyard::bench::Repeat(std::cref(line.call)),
+                          [&isa] { Check(switchyard::CapIsa(isa.c_str())); }});
   }
-  std::vector<double> ns = switchyard::bench::MedianSeconds(contenders, 201);
-  for (double& value : ns) {
-    value *= 1e9 / (static_cast<double>(repeat) * line.units);
-  }
+  std::vector<double> ns =
+      switchyard::bench::MedianSeconds(contenders, {201, 1.5});
+  for (double& value : ns) value *= 1e9 / line.units;
   return ns;
 }
 
@@ -135,8 +126,7 @@ std::vector<double> Time(const Line& line,
 
 int Bench(const std::vector<std::string>& isas) {
   if (Verify(isas, 1) != 0) return 1;
-  std::printf("\nNanoseconds, one thread, medians of 201\n%-32s %-5s", "",
-              "per");
+  std::printf("\nNanoseconds, one thread, medians\n%-32s %-5s", "", "per");
   for (const std::string& isa : isas) std::printf(" %9s", isa.c_str());
   std::printf("\n");
   for (const Line& line :

@@ -1,0 +1,248 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/contest.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+namespace switchyard {
+namespace bench {
+namespace {
+
+std::function<void()> Cap(const std::string& isa) {
+  return [isa] { Check(CapIsa(isa.c_str())); };
+}
+
+void Poison(const Output& output) {
+  std::memset(output.data, 0xFF, output.size * sizeof(int32_t));
+}
+
+// Compares one slot's output.
+std::string Compare(const Output& output, size_t slot) {
+  const size_t first = slot * output.size;
+  for (size_t i = 0; i < output.size; ++i) {
+    if (!output.ints.empty()) {
+      const int32_t got = static_cast<const int32_t*>(output.data)[i];
+      const int32_t want = output.ints[first + i];
+      if (got == want) continue;
+      return "[" + std::to_string(i) + "] is " + std::to_string(got) +
+             " instead of " + std::to_string(want);
+    }
+    const double got = static_cast<const float*>(output.data)[i];
+    const double want = output.floats[first + i];
+    if (std::fabs(got - want) <=
+        output.tolerance * std::max(1.0, std::fabs(want))) {
+      continue;
+    }
+    return "[" + std::to_string(i) + "] is " + std::to_string(got) +
+           " instead of " + std::to_string(want);
+  }
+  return std::string();
+}
+
+uint64_t AddDigest(uint64_t digest, const Output& output) {
+  const unsigned char* const bytes =
+      static_cast<const unsigned char*>(output.data);
+  for (size_t i = 0; i < output.size; ++i) {
+    uint32_t word = 0;
+    std::memcpy(&word, bytes + i * sizeof(word), sizeof(word));
+    digest = (digest ^ word) * 0x100000001B3u;
+  }
+  return digest;
+}
+
+Executor* TwoThreads() {
+  static const std::unique_ptr<Executor> executor = MakeTbbExecutor(2);
+  return executor.get();
+}
+
+Result Measure(const Contest& contest) {
+  std::vector<Timed> timed;
+  for (const Contender& c : contest.contenders) timed.push_back(c.timed);
+  const std::vector<double> seconds = MedianSeconds(timed, DefaultEffort());
+  Result result = {
+      contest.kernel, contest.shape, contest.model, contest.unit, {}};
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const Contender& c = contest.contenders[i];
+    result.figures.push_back({c.name, c.kind, seconds[i],
+                              c.units > 0.0 ? c.units : contest.units,
+                              c.bytes > 0.0 ? c.bytes : contest.bytes});
+  }
+  return result;
+}
+
+std::string Label(const Result& result) {
+  std::string label;
+  for (const Figure& figure : result.figures) {
+    char text[64];
+    std::snprintf(text, sizeof(text), "%s%s %.3g", label.empty() ? "" : ", ",
+                  figure.name.c_str(), figure.NsPerUnit());
+    label += text;
+  }
+  return "ns per " + result.unit + ": " + label;
+}
+
+void Run(benchmark::State& state, const std::string& name,
+         const std::function<Contest()>& make) {
+  std::string error;
+  try {
+    const Contest contest = make();
+    error = Verify(contest);
+    if (error.empty()) {
+      for (auto _ : state) {
+        const Result result = Measure(contest);
+        state.SetIterationTime(result.figures.front().seconds);
+        state.SetLabel(Label(result));
+        Results().push_back(result);
+      }
+    }
+  } catch (const std::exception& e) {
+    error = e.what();
+  }
+  if (!error.empty()) {
+    Failures().push_back(name + ": " + error);
+    state.SkipWithError(error.c_str());
+  }
+}
+
+// Calls on the best ISA, right after others like them: a worker that has been
+// idle sleeps, and the data should be in the caches of the cores that use it.
+Timed Warm(const Contest& contest, Executor& executor) {
+  const auto run = contest.ours(executor);
+  return {run, [run] {
+            Check(CapIsa(nullptr));
+            run(3);
+          }};
+}
+
+// As many tokens as make `seconds` of serial work, or up to 1.2 times that:
+// found by trying, since the time of one depends on the caches.
+size_t TokensFor(double seconds, const std::function<Contest(size_t)>& make) {
+  for (size_t tokens = 8;; tokens += (tokens + 7) / 8) {
+    const Contest contest = make(tokens);
+    const double once =
+        MedianSeconds({Warm(contest, SerialExecutor())}, {21, 0.05})[0];
+    if (once >= seconds) return tokens;
+  }
+}
+
+// `contest` on one and on two threads.
+Contest OnThreads(Contest contest, const std::string& name) {
+  const std::vector<size_t> writes = contest.contenders.front().writes;
+  Contender serial;
+  serial.name = "1 thread";
+  serial.timed = Warm(contest, SerialExecutor());
+  serial.writes = writes;
+  serial.same_bits = true;
+  Contender parallel = serial;
+  parallel.name = "2 threads";
+  parallel.timed = Warm(contest, *TwoThreads());
+  contest.contenders = {std::move(serial), std::move(parallel)};
+  contest.model = contest.kernel + "/" + contest.shape;
+  contest.kernel = "threads";
+  contest.shape = name;
+  return contest;
+}
+
+}  // namespace
+
+void AddIsas(Contest& contest, const std::vector<size_t>& writes) {
+  const Span<const Isa> isas = RunnableIsas();
+  for (size_t i = 0; i < isas.size; ++i) {
+    Contender contender;
+    contender.name = isas.data[i].name;
+    contender.timed = {contest.ours(SerialExecutor()), Cap(contender.name)};
+    contender.writes = writes;
+    contender.same_bits = isas.data[i].fma;
+    contest.contenders.push_back(std::move(contender));
+  }
+}
+
+std::string Verify(const Contest& contest) {
+  if (contest.verify) {
+    const std::string error = contest.verify();
+    if (!error.empty()) return error;
+  }
+  const std::string* first_name = nullptr;
+  uint64_t first_digest = 0;
+  for (const Contender& contender : contest.contenders) {
+    if (contender.writes.empty()) continue;
+    if (contender.timed.prepare) contender.timed.prepare();
+    uint64_t digest = 0;
+    for (size_t slot = 0; slot < contest.slots; ++slot) {
+      for (const size_t o : contender.writes) Poison(contest.outputs[o]);
+      contender.timed.run(1);
+      for (const size_t o : contender.writes) {
+        const std::string error = Compare(contest.outputs[o], slot);
+        if (!error.empty()) {
+          return contender.name + ": output " + std::to_string(o) + error;
+        }
+        digest = AddDigest(digest, contest.outputs[o]);
+      }
+    }
+    if (!contender.same_bits) continue;
+    if (first_name == nullptr) {
+      first_name = &contender.name;
+      first_digest = digest;
+    } else if (digest != first_digest) {
+      return contender.name + ": other bits than " + *first_name;
+    }
+  }
+  return std::string();
+}
+
+std::vector<Result>& Results() {
+  static std::vector<Result> results;
+  return results;
+}
+
+std::vector<std::string>& Failures() {
+  static std::vector<std::string> failures;
+  return failures;
+}
+
+Effort& DefaultEffort() {
+  static Effort effort;
+  return effort;
+}
+
+void Register(const std::string& kernel, const std::string& shape,
+              std::function<Contest()> make) {
+  const std::string name = kernel + "/" + shape;
+  benchmark::RegisterBenchmark(
+      name.c_str(),
+      [name, make](benchmark::State& state) { Run(state, name, make); })
+      ->Iterations(1)
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
+void RegisterThreads(const std::string& name,
+                     std::function<Contest(size_t)> make) {
+  if (TwoThreads() == nullptr) return;
+  for (const int us : {30, 100}) {
+    const std::string shape = name + "/" + std::to_string(us) + "us";
+    Register("threads", shape, [make, us, shape] {
+      return OnThreads(make(TokensFor(us * 1e-6, make)), shape);
+    });
+  }
+}
+
+std::vector<std::string> AskedIsas() {
+  const Span<const Isa> runnable = RunnableIsas();
+  std::vector<std::string> isas = {runnable.data[0].name};
+  for (size_t i = 1; i < runnable.size; ++i) {
+    if (std::strcmp(runnable.data[i].name, "AVX2") == 0) {
+      isas.push_back(runnable.data[i].name);
+    }
+  }
+  return isas;
+}
+
+}  // namespace bench
+}  // namespace switchyard

@@ -1,0 +1,97 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstring>
+
+#include "bench/contest.h"
+#include "bench/inputs.h"
+#include "bench/plain.h"
+#include "bench/shapes.h"
+#include "switchyard/gather.h"
+#include "tests/reference.h"
+
+namespace switchyard {
+namespace bench {
+namespace {
+
+constexpr size_t kExperts = 128, kTopK = 8;
+
+struct Gather {
+  size_t hidden, tokens;
+  Aligned<float> rows = Floats(tokens * hidden, 9);
+  std::vector<int32_t> pairs;
+  Aligned<float> out = Aligned<float>(tokens * kTopK * hidden);
+
+  Gather(size_t h, size_t t) : hidden(h), tokens(t) {
+    const Aligned<int32_t> selected =
+        SelectedExperts(t, kExperts, kTopK, Spread::kUniform);
+    pairs = reference::Bucket(
+                std::vector<int32_t>(selected.data(),
+                                     selected.data() + selected.size()),
+                kExperts)
+                .pairs;
+  }
+  Matrix<const float> Rows() const { return {rows.data(), tokens, hidden}; }
+  Matrix<float> Out() { return {out.data(), pairs.size(), hidden}; }
+};
+
+std::string Shape(size_t tokens, size_t hidden) {
+  return "T=" + std::to_string(tokens) + "/H=" + std::to_string(hidden);
+}
+
+Contest Ours(const HiddenShape& shape, size_t tokens) {
+  Contest contest;
+  contest.kernel = "gather";
+  contest.shape = Shape(tokens, shape.hidden);
+  contest.model = shape.model;
+  const auto data = std::make_shared<Gather>(shape.hidden, tokens);
+  Gather* const d = data.get();
+  contest.data = data;
+  contest.units = static_cast<double>(d->pairs.size());
+  contest.bytes = 8.0 * static_cast<double>(d->out.size());
+  Output want = {d->out.data(), d->out.size()};
+  want.tolerance = 0.0;
+  for (const int32_t pair : d->pairs) {
+    const float* const row =
+        d->rows.data() + static_cast<size_t>(pair) / kTopK * d->hidden;
+    want.floats.insert(want.floats.end(), row, row + d->hidden);
+  }
+  contest.outputs = {want};
+  AddOurs(contest, {0}, [d](size_t, Executor& executor) {
+    return GatherRows(d->Rows(), d->pairs, kTopK, d->Out(), executor);
+  });
+  return contest;
+}
+
+Contest MakeGather(const HiddenShape& shape, size_t tokens) {
+  Contest contest = Ours(shape, tokens);
+  Gather* const d = static_cast<Gather*>(contest.data.get());
+  AddRival(contest, Kind::kPlain, "plain C++", {0}, [d](size_t) {
+    plain::Gather(d->Rows(), d->pairs, kTopK, d->Out());
+  });
+  AddRival(contest, Kind::kProbe, "probe, tokens in order", {}, [d](size_t) {
+    for (size_t r = 0; r < d->pairs.size(); ++r) {
+      std::memcpy(d->out.data() + r * d->hidden,
+                  d->rows.data() + r / kTopK * d->hidden,
+                  d->hidden * sizeof(float));
+    }
+  });
+  return contest;
+}
+
+}  // namespace
+
+void RegisterGather() {
+  for (const HiddenShape& shape : kHiddens) {
+    for (const size_t tokens : kCombineTokens) {
+      Register("gather", Shape(tokens, shape.hidden),
+               [=] { return MakeGather(shape, tokens); });
+    }
+  }
+  RegisterThreads("gather H=2048 k=8", [](size_t tokens) {
+    return Ours({"", 2048}, tokens);
+  });
+}
+
+}  // namespace bench
+}  // namespace switchyard

@@ -1,0 +1,126 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Once per vector width. probes.cc defines, in a namespace and a target of
+// their own: PROBE_BYTES, PROBE_STREAM(pointer, vector).
+
+// May lie anywhere and alias anything.
+typedef float V
+    __attribute__((vector_size(PROBE_BYTES), aligned(4), may_alias));
+constexpr size_t kLanes = PROBE_BYTES / sizeof(float);
+constexpr size_t kLine = 64 / sizeof(float);
+constexpr size_t kAhead = 1024 / sizeof(float);  // prefetch distance
+constexpr size_t kStreams = 8;
+
+inline const V& At(const float* p) { return *reinterpret_cast<const V*>(p); }
+inline V& At(float* p) { return *reinterpret_cast<V*>(p); }
+
+void Move(const void* in, size_t in_size, void* out, size_t out_size) {
+  const float* const from = static_cast<const float*>(in);
+  V a = {}, b = {}, c = {}, d = {};
+  size_t i = 0;
+  for (; i + 4 * kLanes <= in_size; i += 4 * kLanes) {
+    a += At(from + i);
+    b += At(from + i + kLanes);
+    c += At(from + i + 2 * kLanes);
+    d += At(from + i + 3 * kLanes);
+  }
+  for (; i < in_size; i += kLanes) a += At(from + i);
+  const V sum = (a + b) + (c + d);
+  for (size_t o = 0; o < out_size; o += kLanes) {
+    At(static_cast<float*>(out) + o) = sum;
+  }
+}
+
+void Divide(const float* gate, const float* up, float* out, size_t size) {
+  for (size_t i = 0; i < size; i += kLine) {
+    for (size_t l = 0; l < kLine; l += kLanes) {
+      At(out + i + l) = At(up + i + l) / At(gate + i + l);
+    }
+  }
+}
+
+void DivideStreaming(const float* gate, const float* up, float* out,
+                     size_t size) {
+  for (size_t i = 0; i < size; i += kLine) {
+    for (size_t l = 0; l < kLine; l += kLanes) {
+      PROBE_STREAM(out + i + l, At(up + i + l) / At(gate + i + l));
+    }
+  }
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+inline const float* RowOf(const CombineMove& args, size_t token, size_t slot) {
+  const size_t pair = token * kStreams + slot;
+  const size_t row = args.row_index == nullptr
+                         ? pair
+                         : static_cast<size_t>(args.row_index[pair]);
+  return args.rows + row * args.hidden;
+}
+
+template <bool kPrefetch>
+inline void Sequential(const CombineMove& args) {
+  for (size_t t = 0; t < args.tokens; ++t) {
+    V a = {}, b = {}, c = {}, d = {};
+    for (size_t s = 0; s < kStreams; ++s) {
+      const float* const row = RowOf(args, t, s);
+      size_t h = 0;
+      for (; h + 4 * kLanes <= args.hidden; h += 4 * kLanes) {
+        if (kPrefetch) {
+          for (size_t l = 0; l < 4 * kLanes; l += kLine) {
+            __builtin_prefetch(row + h + kAhead + l);
+          }
+        }
+        a += At(row + h);
+        b += At(row + h + kLanes);
+        c += At(row + h + 2 * kLanes);
+        d += At(row + h + 3 * kLanes);
+      }
+      for (; h < args.hidden; h += kLanes) a += At(row + h);
+    }
+    const V sum = (a + b) + (c + d);
+    const size_t at = t * args.hidden;
+    for (size_t h = 0; h < args.hidden; h += kLanes) {
+      At(args.out + at + h) = At(args.residual + at + h) + sum;
+      At(args.normed + at + h) = At(args.norm_weight + h) + sum;
+    }
+  }
+}
+
+template <bool kPrefetch>
+inline void Interleaved(const CombineMove& args) {
+  for (size_t t = 0; t < args.tokens; ++t) {
+    const float* rows[kStreams];
+    for (size_t s = 0; s < kStreams; ++s) rows[s] = RowOf(args, t, s);
+    const size_t at = t * args.hidden;
+    for (size_t h = 0; h < args.hidden; h += kLine) {
+      if (kPrefetch) {
+        for (size_t s = 0; s < kStreams; ++s) {
+          __builtin_prefetch(rows[s] + h + kAhead);
+        }
+        __builtin_prefetch(args.residual + at + h + kAhead);
+      }
+      for (size_t l = h; l < h + kLine; l += kLanes) {
+        const V sum = ((At(rows[0] + l) + At(rows[1] + l)) +
+                       (At(rows[2] + l) + At(rows[3] + l))) +
+                      ((At(rows[4] + l) + At(rows[5] + l)) +
+                       (At(rows[6] + l) + At(rows[7] + l)));
+        At(args.out + at + l) = At(args.residual + at + l) + sum;
+        At(args.normed + at + l) = At(args.norm_weight + l) + sum;
+      }
+    }
+  }
+}
+
+void SequentialPlain(const CombineMove& args) { Sequential<false>(args); }
+void SequentialPrefetch(const CombineMove& args) { Sequential<true>(args); }
+void InterleavedPlain(const CombineMove& args) { Interleaved<false>(args); }
+void InterleavedPrefetch(const CombineMove& args) { Interleaved<true>(args); }
+
+constexpr Probes kProbes = {Move,
+                            Divide,
+                            DivideStreaming,
+                            SequentialPlain,
+                            SequentialPrefetch,
+                            InterleavedPlain,
+                            InterleavedPrefetch};

@@ -1,0 +1,222 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/report.h"
+
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "bench/onednn.h"
+
+namespace switchyard {
+namespace bench {
+namespace {
+
+using Object = nlohmann::ordered_json;
+
+std::string FirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string CpuModel() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.compare(0, 10, "model name") == 0) {
+      return line.substr(line.find(": ") + 2);
+    }
+  }
+  return "unknown";
+}
+
+// "L1 48K, L2 2048K, ..." of the first core's data caches.
+std::string Caches() {
+  std::string caches;
+  for (int i = 0;; ++i) {
+    const std::string folder =
+        "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
+    const std::string type = FirstLine(folder + "type");
+    if (type.empty()) return caches;
+    if (type == "Instruction") continue;
+    caches += (caches.empty() ? "L" : ", L") + FirstLine(folder + "level") +
+              " " + FirstLine(folder + "size");
+  }
+}
+
+const char* KindName(Kind kind) {
+  switch (kind) {
+    case Kind::kOurs:
+      return "switchyard";
+    case Kind::kPlain:
+      return "plain";
+    case Kind::kOneDnn:
+      return "oneDNN";
+    default:
+      return "probe";
+  }
+}
+
+// "-" for a figure there is none of.
+std::string Number(double value) {
+  if (!(value == value)) return "-";
+  char text[32];
+  const char* const format = value < 10.0     ? "%.2f"
+                             : value < 1000.0 ? "%.1f"
+                                              : "%.0f";
+  std::snprintf(text, sizeof(text), format, value);
+  return text;
+}
+
+// Time per unit over the fastest of a kind; over the last ISA for kOurs, where
+// contenders are ISAs.
+double RatioTo(const Result& result, const Figure& figure, Kind kind) {
+  const std::string fallback =
+      RunnableIsas().data[RunnableIsas().size - 1].name;
+  const Figure* other = nullptr;
+  for (const Figure& f : result.figures) {
+    if (f.kind != kind || (kind == Kind::kOurs && f.name != fallback)) continue;
+    if (other == nullptr || f.NsPerUnit() < other->NsPerUnit()) other = &f;
+  }
+  return other == nullptr ? std::nan("")
+                          : figure.NsPerUnit() / other->NsPerUnit();
+}
+
+constexpr Kind kKinds[] = {Kind::kOurs, Kind::kPlain, Kind::kOneDnn,
+                           Kind::kProbe};
+
+void AddFigures(std::string& text, const Result& result) {
+  for (const Figure& figure : result.figures) {
+    const bool first = &figure == &result.figures.front();
+    text += "| " +
+            (first ? result.shape + (result.model.empty() ? "" : ", ") +
+                         result.model
+                   : std::string()) +
+            " | " + figure.name + " | " + Number(figure.NsPerUnit()) + " | " +
+            (figure.bytes > 0.0 ? Number(1e-9 * figure.bytes / figure.seconds)
+                                : "-");
+    for (const Kind kind : kKinds) {
+      text += " | " + (figure.kind == Kind::kOurs
+                           ? Number(RatioTo(result, figure, kind))
+                           : std::string());
+    }
+    text += " |\n";
+  }
+}
+
+}  // namespace
+
+Machine DescribeMachine() {
+  Machine machine;
+  const std::time_t now = std::time(nullptr);
+  char date[32];
+  std::strftime(date, sizeof(date), "%Y-%m-%d %H:%M", std::gmtime(&now));
+  machine.date = date;
+  machine.cpu = CpuModel();
+  machine.cores = std::thread::hardware_concurrency();
+  machine.caches = Caches();
+  const Span<const Isa> isas = RunnableIsas();
+  for (size_t i = 0; i < isas.size; ++i) {
+    machine.isas += (i == 0 ? "" : ", ") + std::string(isas.data[i].name);
+  }
+  machine.compiler = BENCH_COMPILER;
+  machine.highway = BENCH_HIGHWAY;
+  machine.tbb = BENCH_TBB;
+  machine.onednn = onednn::Version();
+  machine.load = FirstLine("/proc/loadavg");
+  machine.load.resize(machine.load.find(
+      ' ', machine.load.find(' ', machine.load.find(' ') + 1) + 1));
+  return machine;
+}
+
+std::string Json(const Machine& machine, const std::vector<Result>& results,
+                 const std::vector<Ask>& asks) {
+  Object json;
+  json["machine"] = {
+      {"date", machine.date},         {"cpu", machine.cpu},
+      {"cores", machine.cores},       {"caches", machine.caches},
+      {"isas", machine.isas},         {"load", machine.load},
+      {"compiler", machine.compiler}, {"highway", machine.highway},
+      {"tbb", machine.tbb},           {"onednn", machine.onednn}};
+  json["results"] = Object::array();
+  for (const Result& result : results) {
+    Object figures = Object::array();
+    for (const Figure& figure : result.figures) {
+      Object line = {{"contender", figure.name},
+                     {"kind", KindName(figure.kind)},
+                     {"seconds_per_call", figure.seconds},
+                     {"units_per_call", figure.units},
+                     {"ns_per_unit", figure.NsPerUnit()}};
+      if (figure.bytes > 0.0) {
+        line["gb_per_second"] = 1e-9 * figure.bytes / figure.seconds;
+      }
+      for (const Kind kind : kKinds) {
+        const double ratio = RatioTo(result, figure, kind);
+        if (figure.kind != Kind::kOurs || !(ratio == ratio)) continue;
+        line[std::string("ratio_to_") +
+             (kind == Kind::kOurs ? "fallback" : KindName(kind))] = ratio;
+      }
+      figures.push_back(line);
+    }
+    json["results"].push_back({{"kernel", result.kernel},
+                               {"shape", result.shape},
+                               {"model", result.model},
+                               {"unit", result.unit},
+                               {"figures", figures}});
+  }
+  json["asks"] = Object::array();
+  for (const Ask& ask : asks) {
+    Object line = {{"what", ask.what},
+                   {ask.at_most ? "at_most" : "at_least", ask.bound}};
+    if (ask.Measured()) {
+      line["figure"] = ask.figure;
+      line["met"] = ask.Met();
+    }
+    json["asks"].push_back(line);
+  }
+  return json.dump(1) + "\n";
+}
+
+std::string Markdown(const Machine& machine, const std::vector<Result>& results,
+                     const std::vector<Ask>& asks) {
+  std::string text = "# Benchmarks\n\n";
+  text += machine.cpu + ", " + std::to_string(machine.cores) + " cores (" +
+          machine.caches + "), " + machine.isas + "; " + machine.compiler +
+          ", Highway " + machine.highway + ", TBB " + machine.tbb +
+          ", oneDNN " + machine.onednn + "; " + machine.date +
+          " UTC, load average " + machine.load + ".\n\n";
+  text +=
+      "Medians; all contenders of a shape in one process, in a new random\n"
+      "order each round, verified beforehand. One thread unless said. Ratios\n"
+      "are times over the other's: below 1 is faster. `fallback` is the last\n"
+      "ISA; where a rival or a probe comes in several forms, the fastest\n"
+      "counts.\n\n## What is asked\n\n"
+      "| ask | bound | reached | |\n|---|---|---|---|\n";
+  for (const Ask& ask : asks) {
+    text += "| " + ask.what + " | " + (ask.at_most ? "<= " : ">= ") +
+            Number(ask.bound) + " | " + Number(ask.figure) + " | " +
+            (!ask.Measured() ? "not run"
+             : ask.Met()     ? "met"
+                             : "**not met**") +
+            " |\n";
+  }
+  std::string kernel;
+  for (const Result& result : results) {
+    if (result.kernel != kernel) {
+      kernel = result.kernel;
+      text += "\n## " + kernel + "\n\n| shape | | ns per " + result.unit +
+              " | GB/s | / fallback | / plain | / oneDNN | / probe |\n"
+              "|---|---|---|---|---|---|---|---|\n";
+    }
+    AddFigures(text, result);
+  }
+  return text;
+}
+
+}  // namespace bench
+}  // namespace switchyard
