@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, run moe_layer
 #   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
-#   scripts/setup.sh bench [benchmark's arguments]  build and run the benchmarks
+#   scripts/setup.sh bench [benchmark's arguments]  build and run the benchmarks, report in build/bench.md
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
 #   scripts/setup.sh packages [more packages]       only install what is missing
 #
@@ -136,11 +136,12 @@ case $command in
     ctest --test-dir "$build" --parallel "$jobs" --output-on-failure --progress --no-tests=error
     ;;
   bench)
-    install_packages "${library_packages[@]}" "${bench_packages[@]}"
+    install_packages "${library_packages[@]}" "${example_packages[@]}" "${bench_packages[@]}"
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF \
       -DSWITCHYARD_BUILD_BENCHMARKS=ON
-    compile --target device_bench
-    exec "$build/bench/device_bench" "$@"
+    compile --target switchyard_bench
+    exec "$build/bench/switchyard_bench" --json "$root/build/bench.json" \
+      --markdown "$root/build/bench.md" "$@"
     ;;
   aarch64)
     if ((EUID == 0)) && ! dpkg --print-foreign-architectures | grep -qx arm64; then
