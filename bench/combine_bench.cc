@@ -146,15 +146,13 @@ Contest MakeCombine(const HiddenShape& shape, size_t tokens, bool indexed) {
                               d->Out(), d->Normed());
   });
   if (!indexed) {
-    std::vector<std::function<void()>> calls;
-    for (size_t slot = 0; slot < contest.slots; ++slot) {
-      const CombineInputs inputs = d->Inputs(slot);
-      calls.push_back(onednn::WeightedSum(inputs.rows.data, inputs.weights.data,
-                                          inputs.residual.data, d->out.data(),
-                                          tokens, kCombineTopK, d->hidden));
-    }
     AddRival(contest, Kind::kOneDnn, "oneDNN product, residual; no norm", {0},
-             [calls](size_t slot) { calls[slot](); });
+             [d, sum = onednn::WeightedSum(tokens, kCombineTopK, d->hidden)](
+                 size_t slot) {
+               const CombineInputs inputs = d->Inputs(slot);
+               sum(inputs.rows.data, inputs.weights.data, inputs.residual.data,
+                   d->out.data());
+             });
   }
   const Probes& probes = BestProbes();
   const auto probe = [&](const char* name, void (*move)(const CombineMove&)) {

@@ -5,8 +5,10 @@
 
 #include <omp.h>
 
+#include <initializer_list>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <unordered_map>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace switchyard {
@@ -24,8 +26,8 @@ const dnnl::engine& Engine() {
   return engine;
 }
 
-dnnl::stream& Stream() {
-  static dnnl::stream stream(Engine());
+const dnnl::stream& Stream() {
+  static const dnnl::stream stream(Engine());
   return stream;
 }
 
@@ -41,11 +43,39 @@ memory::desc Dense(const std::vector<size_t>& sizes) {
   return memory::desc(dims, memory::data_type::f32, strides);
 }
 
-memory At(const memory::desc& desc, const float* data) {
-  return memory(desc, Engine(), const_cast<float*>(data));
-}
+// A primitive with its arguments, which are told anew where their data is.
+class Operation {
+ public:
+  Operation(const dnnl::primitive& primitive,
+            const std::vector<std::pair<int, memory::desc>>& arguments)
+      : primitive_(primitive) {
+    for (const auto& argument : arguments) {
+      memories_.push_back(memory(argument.second, Engine(), nullptr));
+      arguments_.push_back({argument.first, memories_.back().get()});
+    }
+  }
 
-using Arguments = std::unordered_map<int, memory>;
+  // `data` in the order of the arguments.
+  void operator()(std::initializer_list<const float*> data) const {
+    size_t i = 0;
+    for (const float* pointer : data) {
+      Check(dnnl_memory_set_data_handle_v2(
+          arguments_[i++].memory, const_cast<float*>(pointer), Stream().get()));
+    }
+    Check(dnnl_primitive_execute(primitive_.get(), Stream().get(),
+                                 static_cast<int>(arguments_.size()),
+                                 arguments_.data()));
+  }
+
+ private:
+  static void Check(dnnl_status_t status) {
+    if (status != dnnl_success) throw std::runtime_error("oneDNN failed");
+  }
+
+  dnnl::primitive primitive_;
+  std::vector<memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
 
 }  // namespace
 
@@ -55,39 +85,36 @@ std::string Version() {
          std::to_string(v->patch);
 }
 
-std::function<void()> Softmax(const float* in, float* out, size_t rows,
-                              size_t cols) {
+std::function<void(const float*, float*)> Softmax(size_t rows, size_t cols) {
   const memory::desc desc = Dense({rows, cols});
-  const dnnl::softmax_forward softmax(dnnl::softmax_forward::primitive_desc(
-      {dnnl::prop_kind::forward_inference, desc, 1}, Engine()));
-  const Arguments arguments = {{DNNL_ARG_SRC, At(desc, in)},
-                               {DNNL_ARG_DST, At(desc, out)}};
-  return [softmax, arguments] { softmax.execute(Stream(), arguments); };
+  const Operation softmax(
+      dnnl::softmax_forward(dnnl::softmax_forward::primitive_desc(
+          {dnnl::prop_kind::forward_inference, desc, 1}, Engine())),
+      {{DNNL_ARG_SRC, desc}, {DNNL_ARG_DST, desc}});
+  return [softmax](const float* in, float* out) { softmax({in, out}); };
 }
 
-std::function<void()> SiluMul(const float* gate, const float* up, float* out,
-                              size_t rows, size_t cols) {
+std::function<void(const float*, const float*, float*)> SiluMul(size_t rows,
+                                                                size_t cols) {
   const memory::desc desc = Dense({rows, cols});
-  const dnnl::eltwise_forward swish(dnnl::eltwise_forward::primitive_desc(
-      {dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_swish, desc,
-       1.0f},
-      Engine()));
-  const dnnl::binary product(dnnl::binary::primitive_desc(
-      {dnnl::algorithm::binary_mul, desc, desc, desc}, Engine()));
-  const Arguments swish_arguments = {{DNNL_ARG_SRC, At(desc, gate)},
-                                     {DNNL_ARG_DST, At(desc, out)}};
-  const Arguments product_arguments = {{DNNL_ARG_SRC_0, At(desc, out)},
-                                       {DNNL_ARG_SRC_1, At(desc, up)},
-                                       {DNNL_ARG_DST, At(desc, out)}};
-  return [swish, product, swish_arguments, product_arguments] {
-    swish.execute(Stream(), swish_arguments);
-    product.execute(Stream(), product_arguments);
+  const Operation swish(
+      dnnl::eltwise_forward(dnnl::eltwise_forward::primitive_desc(
+          {dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_swish,
+           desc, 1.0f},
+          Engine())),
+      {{DNNL_ARG_SRC, desc}, {DNNL_ARG_DST, desc}});
+  const Operation product(
+      dnnl::binary(dnnl::binary::primitive_desc(
+          {dnnl::algorithm::binary_mul, desc, desc, desc}, Engine())),
+      {{DNNL_ARG_SRC_0, desc}, {DNNL_ARG_SRC_1, desc}, {DNNL_ARG_DST, desc}});
+  return [swish, product](const float* gate, const float* up, float* out) {
+    swish({gate, out});
+    product({out, up, out});
   };
 }
 
-std::function<void()> WeightedSum(const float* rows, const float* weights,
-                                  const float* residual, float* out,
-                                  size_t tokens, size_t top_k, size_t hidden) {
+std::function<void(const float*, const float*, const float*, float*)>
+WeightedSum(size_t tokens, size_t top_k, size_t hidden) {
   const memory::desc left = Dense({tokens, 1, top_k});
   const memory::desc right = Dense({tokens, top_k, hidden});
   const memory::desc result = Dense({tokens, 1, hidden});
@@ -95,15 +122,17 @@ std::function<void()> WeightedSum(const float* rows, const float* weights,
   add.append_binary(dnnl::algorithm::binary_add, result);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(add);
-  const dnnl::matmul product(dnnl::matmul::primitive_desc(
-      {left, right, result}, attributes, Engine()));
-  const Arguments arguments = {
-      {DNNL_ARG_SRC, At(left, weights)},
-      {DNNL_ARG_WEIGHTS, At(right, rows)},
-      {DNNL_ARG_DST, At(result, out)},
-      {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-       At(result, residual)}};
-  return [product, arguments] { product.execute(Stream(), arguments); };
+  const Operation product(
+      dnnl::matmul(dnnl::matmul::primitive_desc({left, right, result},
+                                                attributes, Engine())),
+      {{DNNL_ARG_SRC, left},
+       {DNNL_ARG_WEIGHTS, right},
+       {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, result},
+       {DNNL_ARG_DST, result}});
+  return [product](const float* rows, const float* weights,
+                   const float* residual, float* out) {
+    product({weights, rows, residual, out});
+  };
 }
 
 }  // namespace onednn

@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// oneDNN's operations for what our kernels do, on one thread, its primitives
-// and memory objects made beforehand. What is returned works on the memory it
-// was made with.
+// oneDNN's operations for what our kernels do, on one thread, at their best:
+// primitives and memory objects made beforehand, called through its C API.
 
 #ifndef SWITCHYARD_BENCH_ONEDNN_H_
 #define SWITCHYARD_BENCH_ONEDNN_H_
@@ -19,15 +18,15 @@ namespace onednn {
 std::string Version();
 
 // Softmax over each of `rows`.
-std::function<void()> Softmax(const float* in, float* out, size_t rows,
-                              size_t cols);
+std::function<void(const float* in, float* out)> Softmax(size_t rows,
+                                                         size_t cols);
 // Swish, then a product.
-std::function<void()> SiluMul(const float* gate, const float* up, float* out,
-                              size_t rows, size_t cols);
+std::function<void(const float* gate, const float* up, float* out)> SiluMul(
+    size_t rows, size_t cols);
 // out[t] = weights[t] rows[t] + residual[t], by a batched product; no norm.
-std::function<void()> WeightedSum(const float* rows, const float* weights,
-                                  const float* residual, float* out,
-                                  size_t tokens, size_t top_k, size_t hidden);
+std::function<void(const float* rows, const float* weights,
+                   const float* residual, float* out)>
+WeightedSum(size_t tokens, size_t top_k, size_t hidden);
 
 }  // namespace onednn
 }  // namespace bench

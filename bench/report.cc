@@ -126,7 +126,7 @@ Machine DescribeMachine() {
   }
   machine.compiler = BENCH_COMPILER;
   machine.highway = BENCH_HIGHWAY;
-  machine.tbb = BENCH_TBB;
+  machine.tbb = BENCH_TBB[0] == '\0' ? "none" : BENCH_TBB;
   machine.onednn = onednn::Version();
   machine.load = FirstLine("/proc/loadavg");
   machine.load.resize(machine.load.find(

@@ -25,8 +25,8 @@ std::function<void(size_t)> Repeat(Call call) {
 }
 
 struct Effort {
-  size_t rounds = 101;   // at most
-  double seconds = 1.5;  // for all of them, but at least five rounds
+  size_t rounds = 301;   // at most
+  double seconds = 3.0;  // for all of them, but at least five rounds
 };
 
 // Median seconds of one call of each of `contenders`, timed in one process, in

@@ -58,8 +58,9 @@ Contest MakeSilu(const ActivationShape& shape) {
   AddRival(contest, Kind::kPlain, "plain C++", {0},
            [d](size_t) { plain::SiluMul(d->Gate(), d->Up(), d->Out()); });
   AddRival(contest, Kind::kOneDnn, "oneDNN swish, product", {0},
-           [call = onednn::SiluMul(d->gate.data(), d->up.data(), d->out.data(),
-                                   d->rows, d->cols)](size_t) { call(); });
+           [d, silu_mul = onednn::SiluMul(d->rows, d->cols)](size_t) {
+             silu_mul(d->gate.data(), d->up.data(), d->out.data());
+           });
   AddRival(contest, Kind::kProbe, "probe", {}, [d](size_t) {
     BestProbes().divide(d->gate.data(), d->up.data(), d->out.data(),
                         d->out.size());
