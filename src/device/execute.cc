@@ -50,9 +50,8 @@ std::string ExecuteOne(const Dispatch& dispatch, Size threads,
                        Size threadgroups, const Binding* bindings,
                        Executor& executor, std::vector<int32_t>& scratch) {
   Call call(dispatch, threads, threadgroups, bindings, executor, scratch);
-  if (!dispatch.in_threads &&
-      (threads.width == SIZE_MAX || threads.height == SIZE_MAX ||
-       threads.depth == SIZE_MAX)) {
+  if (threads.width == SIZE_MAX || threads.height == SIZE_MAX ||
+      threads.depth == SIZE_MAX) {
     call.GridOverflows();
   } else if (dispatch.pipeline->run != nullptr) {
     dispatch.pipeline->run(call);
