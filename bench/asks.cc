@@ -215,6 +215,7 @@ void CombineAsks(Table& table) {
 }
 
 void ThreadAsks(Table& table) {
+  const std::string isa = RunnableIsas().data[0].name;
   for (const char* name :
        {"route E=128 k=8", "bucket_packed E=128 k=8", "gather H=2048 k=8",
         "silu_mul F=768", "combine H=2048 k=8"}) {
@@ -223,13 +224,13 @@ void ThreadAsks(Table& table) {
       // What it came to: the size was chosen beforehand.
       std::string serial;
       for (const Figure& figure : table.Figures("threads", shape)) {
-        if (figure.name != "1 thread") continue;
+        if (figure.name != isa + ", 1 thread") continue;
         serial = std::to_string(std::lround(1e6 * figure.seconds)) + " us ";
       }
       table.AtLeast(
           std::strcmp(us, "30us") == 0 ? 1.6 : 1.85,
-          table.Ns("threads", shape, "1 thread") /
-              table.Ns("threads", shape, "2 threads"),
+          table.Ns("threads", shape, isa + ", 1 thread") /
+              table.Ns("threads", shape, isa + ", 2 threads"),
           "two threads, " + shape + ": " + serial + "of serial work, speed-up");
     }
   }

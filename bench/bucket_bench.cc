@@ -188,13 +188,14 @@ void RegisterBucket() {
       }
     }
   }
-  RegisterThreads("bucket_packed E=128 k=8", [](size_t tokens) {
-    Contest contest =
-        Ours({"", 128, 8}, tokens, Spread::kUniform, Layout::kPacked);
-    Bucket* const d = static_cast<Bucket*>(contest.data.get());
-    d->scratch.resize(128 * 64);  // enough for the blocks of two threads
-    return contest;
-  });
+  RegisterThreads(
+      "bucket_packed E=128 k=8", {512, 4096, 16384}, [](size_t tokens) {
+        Contest contest =
+            Ours({"", 128, 8}, tokens, Spread::kUniform, Layout::kPacked);
+        Bucket* const d = static_cast<Bucket*>(contest.data.get());
+        d->scratch.resize(128 * 64);  // enough for the blocks of two threads
+        return contest;
+      });
 }
 
 }  // namespace bench

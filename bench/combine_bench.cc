@@ -178,7 +178,7 @@ void RegisterCombine() {
       }
     }
   }
-  RegisterThreads("combine H=2048 k=8", [](size_t tokens) {
+  RegisterThreads("combine H=2048 k=8", {64, 512}, [](size_t tokens) {
     return Ours({"", 2048}, tokens, true);
   });
 }

@@ -110,12 +110,12 @@ void Run(benchmark::State& state, const std::string& name,
   }
 }
 
-// Calls on the best ISA, right after others like them: a worker that has been
-// idle sleeps, and the data should be in the caches of the cores that use it.
-Timed Warm(const Contest& contest, Executor& executor) {
+// Calls right after others like them: a worker that has been idle sleeps, and
+// the data should be in the caches of the cores that use it.
+Timed Warm(const Contest& contest, const std::string& isa, Executor& executor) {
   const auto run = contest.ours(executor);
-  return {run, [run] {
-            Check(CapIsa(nullptr));
+  return {run, [isa, run] {
+            Check(CapIsa(isa.c_str()));
             run(3);
           }};
 }
@@ -125,24 +125,27 @@ Timed Warm(const Contest& contest, Executor& executor) {
 size_t TokensFor(double seconds, const std::function<Contest(size_t)>& make) {
   for (size_t tokens = 8;; tokens += (tokens + 7) / 8) {
     const Contest contest = make(tokens);
-    const double once =
-        MedianSeconds({Warm(contest, SerialExecutor())}, {21, 0.05})[0];
+    const double once = MedianSeconds(
+        {Warm(contest, RunnableIsas().data[0].name, SerialExecutor())},
+        {21, 0.05})[0];
     if (once >= seconds) return tokens;
   }
 }
 
-// `contest` on one and on two threads.
+// Each ISA of `contest` on one and on two threads, without the rivals.
 Contest OnThreads(Contest contest, const std::string& name) {
-  const std::vector<size_t> writes = contest.contenders.front().writes;
-  Contender serial;
-  serial.name = "1 thread";
-  serial.timed = Warm(contest, SerialExecutor());
-  serial.writes = writes;
-  serial.same_bits = true;
-  Contender parallel = serial;
-  parallel.name = "2 threads";
-  parallel.timed = Warm(contest, *TwoThreads());
-  contest.contenders = {std::move(serial), std::move(parallel)};
+  std::vector<Contender> contenders;
+  for (const Contender& ours : contest.contenders) {
+    if (ours.kind != Kind::kOurs) continue;
+    for (const bool serial : {true, false}) {
+      Contender contender = ours;
+      contender.name += serial ? ", 1 thread" : ", 2 threads";
+      contender.timed =
+          Warm(contest, ours.name, serial ? SerialExecutor() : *TwoThreads());
+      contenders.push_back(std::move(contender));
+    }
+  }
+  contest.contenders = std::move(contenders);
   contest.model = contest.kernel + "/" + contest.shape;
   contest.kernel = "threads";
   contest.shape = name;
@@ -222,7 +225,7 @@ void Register(const std::string& kernel, const std::string& shape,
       ->Unit(benchmark::kMicrosecond);
 }
 
-void RegisterThreads(const std::string& name,
+void RegisterThreads(const std::string& name, const std::vector<size_t>& sizes,
                      std::function<Contest(size_t)> make) {
   if (TwoThreads() == nullptr) return;
   for (const int us : {30, 100}) {
@@ -230,6 +233,10 @@ void RegisterThreads(const std::string& name,
     Register("threads", shape, [make, us, shape] {
       return OnThreads(make(TokensFor(us * 1e-6, make)), shape);
     });
+  }
+  for (const size_t tokens : sizes) {
+    const std::string shape = name + "/T=" + std::to_string(tokens);
+    Register("threads", shape, [=] { return OnThreads(make(tokens), shape); });
   }
 }
 

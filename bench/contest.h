@@ -128,9 +128,10 @@ Effort& DefaultEffort();
 void Register(const std::string& kernel, const std::string& shape,
               std::function<Contest()> make);
 
-// The same on one and on two threads, with as many tokens as make about 30 and
-// 100 us of serial work; nothing without TBB. make(tokens).
-void RegisterThreads(const std::string& name,
+// Each ISA of the same on one and on two threads: with as many tokens as make
+// about 30 and 100 us of the best one's serial work, and with `sizes` tokens.
+// Nothing without TBB. make(tokens).
+void RegisterThreads(const std::string& name, const std::vector<size_t>& sizes,
                      std::function<Contest(size_t tokens)> make);
 
 // The best ISA, and AVX2 if there is a better one.

@@ -88,7 +88,7 @@ void RegisterGather() {
                [=] { return MakeGather(shape, tokens); });
     }
   }
-  RegisterThreads("gather H=2048 k=8", [](size_t tokens) {
+  RegisterThreads("gather H=2048 k=8", {64, 512}, [](size_t tokens) {
     return Ours({"", 2048}, tokens);
   });
 }

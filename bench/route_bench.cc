@@ -236,7 +236,7 @@ void RegisterRoute() {
                [=] { return MakeWorstRows(isa, shape.experts, shape.top_k); });
     }
   }
-  RegisterThreads("route E=128 k=8", [](size_t tokens) {
+  RegisterThreads("route E=128 k=8", {64, 512, 4096}, [](size_t tokens) {
     return Ours("route", {"", 128, 8}, tokens, true);
   });
 }

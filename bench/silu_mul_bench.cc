@@ -79,7 +79,7 @@ void RegisterSiluMul() {
     Register("silu_mul", Shape(shape.rows, shape.cols),
              [=] { return MakeSilu(shape); });
   }
-  RegisterThreads("silu_mul F=768", [](size_t rows) {
+  RegisterThreads("silu_mul F=768", {64, 512, 4096}, [](size_t rows) {
     return Ours({"", rows, 768});
   });
 }
