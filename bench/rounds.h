@@ -14,6 +14,7 @@ namespace bench {
 struct Timed {
   std::function<void(size_t repeat)> run;  // `repeat` calls: what is timed
   std::function<void()> prepare = {};      // before each sample, not timed
+  bool alone = false;                      // never repeated
 };
 
 // As Timed::run: the loop is inside, so that a call costs no indirection.
