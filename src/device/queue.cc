@@ -13,15 +13,24 @@ namespace switchyard {
 namespace device {
 namespace {
 
-// How long a thread looks on before it sleeps: waking it takes longer.
+// How long a thread looks on before it sleeps: to wake it costs the one that
+// commits 12 us.
 constexpr std::chrono::microseconds kSpin{50};
 
+// How long the queue's thread leaves work to one that may be about to wait for
+// it, and then runs it next to its data: on another core, one token's chain
+// takes 14 us instead of 3.
+constexpr std::chrono::microseconds kLeave{1};
+
+// Whether the condition came true in time.
 template <class Condition>
-void SpinUntil(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + kSpin;
-  while (!condition() && std::chrono::steady_clock::now() < end) {
+bool SpinUntil(Condition condition, std::chrono::microseconds most) {
+  const auto end = std::chrono::steady_clock::now() + most;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
     std::this_thread::yield();
   }
+  return true;
 }
 
 }  // namespace
@@ -59,14 +68,22 @@ void Queue::RunThread() {
     }
     // After Close() nobody can commit what is not.
     if (closed_ && runner_ == std::thread::id()) return;
+    const auto runnable = [this] {
+      return runnable_.load(std::memory_order_acquire);
+    };
     lock.unlock();
-    SpinUntil([this] { return runnable_.load(std::memory_order_acquire); });
+    const bool warm = SpinUntil(runnable, kSpin);
     lock.lock();
-    thread_sleeps_ = true;
-    work_.wait(lock, [this] {
-      return MayRun() || (closed_ && runner_ == std::thread::id());
-    });
-    thread_sleeps_ = false;
+    if (!warm) {
+      thread_sleeps_ = true;
+      work_.wait(lock, [this] {
+        return MayRun() || (closed_ && runner_ == std::thread::id());
+      });
+      thread_sleeps_ = false;
+    }
+    lock.unlock();
+    SpinUntil([&] { return !runnable(); }, kLeave);
+    lock.lock();
   }
 }
 
@@ -158,7 +175,7 @@ void Queue::Wait(State& state) {
       if (state.status != CommandBufferStatusCommitted) return;
     }
     lock.unlock();
-    SpinUntil(is_done);
+    SpinUntil(is_done, kSpin);
     lock.lock();
     ++waiters_asleep_;
     done_.wait(lock, [&] { return is_done() || MayRun(); });

@@ -65,7 +65,6 @@ int Verify(const std::vector<std::string>& isas, int threads) {
   std::unique_ptr<switchyard::Executor> pool;
   if (threads != 1) {
     pool = switchyard::MakeTbbExecutor(threads == 0 ? -1 : threads);
-    if (pool == nullptr) std::printf("(one thread only: there is no pool)\n");
   }
   size_t different = 0;
   for (const std::string& name : isas) {
@@ -74,8 +73,9 @@ int Verify(const std::vector<std::string>& isas, int threads) {
     size_t here =
         CountDifferent(cases, switchyard::SerialExecutor(), "one thread");
     if (pool != nullptr) here += CountDifferent(cases, *pool, "a pool");
-    std::printf("%-8s %zu cases, %s: %s\n", isa.name, cases.size(),
+    std::printf("%-8s %zu cases, %s%s: %s\n", isa.name, cases.size(),
                 isa.fma ? "every bit" : "integers (no FMA)",
+                pool == nullptr ? ", one thread" : "",
                 here == 0 ? "equal" : "DIFFERENT");
     std::fflush(stdout);
     different += here;
