@@ -68,6 +68,13 @@ HWY_INLINE V Exp(D d, V x) {
   return hn::IfThenElse(hn::Eq(x, x), e, x);
 }
 
+// The same for x <= 0, or anything for NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ExpOfNonPositive(D d, V x) {
+  return hn::IfThenZeroElse(hn::Le(x, hn::Set(d, kExpFlush)),
+                            ExpReduced<false>(d, x));
+}
+
 // exp(-x), good enough as a term of 1 + exp(-x): garbage for x <= kExpFlush.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpOfNegated(D d, V x) {

@@ -18,6 +18,7 @@
 #include "src/simd/math-inl.h"
 #include "src/simd/simdgroup-inl.h"
 #include "src/simd/topk-inl.h"
+#include "src/simd/topk_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard {
@@ -26,37 +27,51 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// exp(logit - max), 1 for logit = max even if that is infinite.
-template <class D, class V = hn::Vec<D>>
+// exp(logit - max) for logit <= max, anything if one is NaN.
+template <bool kFinite, class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpBelowMax(D d, V logit, V max) {
-  return Exp(d, hn::IfThenZeroElse(hn::Eq(logit, max), hn::Sub(logit, max)));
+  V x = hn::Sub(logit, max);
+  // inf - inf is NaN.
+  if (!kFinite) x = hn::IfThenZeroElse(hn::Eq(logit, max), x);
+  return ExpOfNonPositive(d, x);
 }
 
-// Body of SimdgroupSum over a row.
+// Body of SimdgroupSum over a row without NaN; kFinite: max is.
+template <bool kFinite>
 struct RouteSumOfExps {
   const float* HWY_RESTRICT row;
   float max;
 
   template <class D, class V>
+  HWY_INLINE V Term(D d, V logit) const {
+    return ExpBelowMax<kFinite>(d, logit, hn::Set(d, max));
+  }
+  template <class D, class V>
   HWY_INLINE void Four(D d, size_t i, V& a, V& b, V& c, V& e) const {
     const size_t N = hn::Lanes(d);
-    const V m = hn::Set(d, max);
-    a = hn::Add(a, ExpBelowMax(d, hn::LoadU(d, row + i), m));
-    b = hn::Add(b, ExpBelowMax(d, hn::LoadU(d, row + i + N), m));
-    c = hn::Add(c, ExpBelowMax(d, hn::LoadU(d, row + i + 2 * N), m));
-    e = hn::Add(e, ExpBelowMax(d, hn::LoadU(d, row + i + 3 * N), m));
+    a = hn::Add(a, Term(d, hn::LoadU(d, row + i)));
+    b = hn::Add(b, Term(d, hn::LoadU(d, row + i + N)));
+    c = hn::Add(c, Term(d, hn::LoadU(d, row + i + 2 * N)));
+    e = hn::Add(e, Term(d, hn::LoadU(d, row + i + 3 * N)));
   }
   template <class D, class V>
   HWY_INLINE void One(D d, size_t i, size_t count, V& a) const {
-    const V m = hn::Set(d, max);
     if (count == hn::Lanes(d)) {
-      a = hn::Add(a, ExpBelowMax(d, hn::LoadU(d, row + i), m));
+      a = hn::Add(a, Term(d, hn::LoadU(d, row + i)));
     } else {
-      const V e = ExpBelowMax(d, LoadPartial(d, row + i, count), m);
-      a = hn::Add(a, hn::IfThenElseZero(hn::FirstN(d, count), e));
+      const V term = Term(d, LoadPartial(d, row + i, count));
+      a = hn::Add(a, hn::IfThenElseZero(hn::FirstN(d, count), term));
     }
   }
 };
+
+HWY_INLINE float RouteSum(const RouteArgs& args, size_t row, float max) {
+  const float* HWY_RESTRICT logits = args.logits.Row(row);
+  if (HWY_UNLIKELY(max == HUGE_VALF)) {
+    return SimdgroupSum(args.logits.cols, RouteSumOfExps<false>{logits, max});
+  }
+  return SimdgroupSum(args.logits.cols, RouteSumOfExps<true>{logits, max});
+}
 
 // The first n of v, all of it if n is larger.
 template <class D>
@@ -84,7 +99,7 @@ HWY_INLINE void RouteExps(const TopK& best, size_t count, float max,
   const TopKVec m = hn::Set(d, max);
   for (size_t i = 0; i < count; i += hn::Lanes(d)) {
     const TopKVec logit = LogitFromKey(d, hn::Load(di, best.keys + i));
-    RouteStore(ExpBelowMax(d, logit, m), d, exps + i, count - i);
+    RouteStore(ExpBelowMax<false>(d, logit, m), d, exps + i, count - i);
   }
 }
 
@@ -106,8 +121,7 @@ HWY_INLINE void RouteWeights(const RouteArgs& args, size_t row, bool sum_all,
   float divisor = exps[0];
   for (size_t i = 1; i < k; ++i) divisor += exps[i];
   if (sum_all) {
-    const float all = SimdgroupSum(args.logits.cols,
-                                   RouteSumOfExps{args.logits.Row(row), max});
+    const float all = RouteSum(args, row, max);
     divisor = args.renormalize ? HWY_MAX(divisor, args.clamp * all) : all;
   }
   const TopKVec v = hn::Set(d, divisor);
@@ -138,6 +152,85 @@ HWY_INLINE void RouteBlock(const RouteArgs& args, size_t begin, size_t end,
     RouteWeights(args, row, sum_all, b.nan, max, exps);
   }
 }
+
+#if HWY_TARGET != HWY_SCALAR
+// The sum of exp(logit - max) of each lane's row, max finite.
+template <bool kAll>
+HWY_INLINE TopKVec RouteSums(const RouteArgs& args, size_t begin, size_t end,
+                             const TopKOfLanes& best) {
+  const TopKTag d;
+  const size_t N = hn::Lanes(d);
+  const TopKVec max = hn::Load(d, best.sorted.at);
+  if (kAll) {
+    // The columns are the lanes of SimdgroupSum, whose first fold adds zeros.
+    Columns<float, kTopKAll> exps;
+    for (size_t i = 0; i < kTopKAll; ++i) {
+      const TopKVec logit = hn::Load(d, best.columns.at + i * N);
+      hn::Store(
+          i < args.logits.cols ? ExpBelowMax<true>(d, logit, max) : hn::Zero(d),
+          d, exps.at + i * N);
+    }
+    for (size_t half = kTopKAll / 2; half != 0; half /= 2) {
+      for (size_t i = 0; i < half; ++i) {
+        hn::Store(hn::Add(hn::Load(d, exps.at + i * N),
+                          hn::Load(d, exps.at + (i + half) * N)),
+                  d, exps.at + i * N);
+      }
+    }
+    return hn::Load(d, exps.at);
+  }
+  HWY_ALIGN float sums[kTopKLanes] = {};
+  for (size_t row = begin; row < end; ++row) {
+    sums[row - begin] = RouteSum(args, row, best.sorted.at[row - begin]);
+  }
+  return hn::Load(d, sums);
+}
+
+// RouteBlock for [begin, end) of at most a vector of rows, all in one go but
+// for the hard ones. top_k <= kLanesMaxK.
+template <bool kAll>
+HWY_INLINE void RouteLanes(const RouteArgs& args, size_t begin, size_t end,
+                           bool sum_all) {
+  const TopKTag d;
+  const TopKIntTag di;
+  const size_t N = hn::Lanes(d);
+  const size_t k = args.ids.cols;
+  TopKOfLanes best;
+  SelectTopKOfLanes<kAll>(args.logits.RowRange(begin, end), k, best);
+  const TopKVec max = hn::Load(d, best.sorted.at);
+  Columns<float, kLanesMaxK> weights;
+  TopKVec divisor = hn::Zero(d);
+  for (size_t i = 0; i < k; ++i) {
+    const TopKVec logit = hn::Load(d, best.sorted.at + i * N);
+    const TopKVec e = ExpBelowMax<true>(d, logit, max);
+    hn::Store(e, d, weights.at + i * N);
+    divisor = hn::Add(divisor, e);
+  }
+  if (sum_all) {
+    const TopKVec all = RouteSums<kAll>(args, begin, end, best);
+    divisor = args.renormalize
+                  ? hn::Max(divisor, hn::Mul(hn::Set(d, args.clamp), all))
+                  : all;
+  }
+  for (size_t i = 0; i < k; ++i) {
+    const TopKVec e = hn::Load(d, weights.at + i * N);
+    hn::Store(hn::Div(e, divisor), d, weights.at + i * N);
+  }
+  for (size_t i = 0; i < k; i += 4) {
+    TransposeBlocks(d, weights.at + i * N);
+    TransposeBlocks(di, best.ids.at + i * N);
+  }
+  for (size_t row = begin; row < end; ++row) {
+    const size_t r = row - begin;
+    if (HWY_UNLIKELY(best.hard[r] != 0)) {
+      RouteBlock<kAll>(args, row, row + 1, sum_all);
+    } else {
+      TakeRow(N, r, weights.at, args.weights.Row(row), k);
+      TakeRow(N, r, best.ids.at, args.ids.Row(row), k);
+    }
+  }
+}
+#endif
 
 // Any top_k, in O(experts * top_k / kTopKMax). The weights hold the exps until
 // their sum is known.
@@ -179,6 +272,18 @@ void RouteRows(const RouteArgs& args, size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) RouteLarge(args, row, sum_all);
     return;
   }
+#if HWY_TARGET != HWY_SCALAR
+  const size_t N = hn::Lanes(TopKTag());
+  for (; k <= kLanesMaxK && end - begin >= N / 2;
+       begin += HWY_MIN(N, end - begin)) {
+    const size_t stop = HWY_MIN(begin + N, end);
+    if (experts <= kTopKAll) {
+      RouteLanes<true>(args, begin, stop, sum_all);
+    } else {
+      RouteLanes<false>(args, begin, stop, sum_all);
+    }
+  }
+#endif
   for (size_t row = begin; row < end; row += kTopKRows) {
     const size_t stop = HWY_MIN(row + kTopKRows, end);
     if (experts <= kTopKAll) {

@@ -36,6 +36,22 @@ HWY_INLINE float FoldLanes(float* HWY_RESTRICT lanes) {
   return lanes[0];
 }
 
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+// The same for what is left of a fold in one vector, without going through
+// memory.
+template <class D>
+HWY_INLINE float FoldVector(D d, hn::Vec<D> v) {
+  if constexpr (hn::MaxLanes(D()) > 4) {
+    const hn::Half<D> half;
+    return FoldVector(half,
+                      hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  } else {
+    v = hn::Add(v, hn::Shuffle1032(v));
+    return hn::GetLane(hn::Add(v, hn::Shuffle2301(v)));
+  }
+}
+#endif
+
 // Sum over elements [0, n) of what `body` adds to the accumulators it is
 // handed. `body` is called in ascending order as
 //   body.Four(d, i, a, b, c, e): the vectors at i, i + N, i + 2N, i + 3N add
@@ -103,6 +119,19 @@ HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
     }
     i += count;
   }
+#if !HWY_HAVE_SCALABLE
+  if (N == 4) {
+    a0 = hn::Add(a0, a4);
+    a1 = hn::Add(a1, a5);
+    a2 = hn::Add(a2, a6);
+    a3 = hn::Add(a3, a7);
+  }
+  if (N <= 8) {
+    a0 = hn::Add(a0, a2);
+    a1 = hn::Add(a1, a3);
+  }
+  return FoldVector(d, hn::Add(a0, a1));
+#endif
   hn::Store(a0, d, lanes);
   if (N < 32) hn::Store(a1, d, lanes + N);
   if (N < 16) {

@@ -55,20 +55,29 @@ HWY_INLINE TopKVec LoadOrLowest(TopKTag d, const float* HWY_RESTRICT row,
                         lowest);
 }
 
-// maxima[g] is the largest of the elements g, g + groups, g + 2 * groups, ...
-// Of a row with NaNs it may be anything.
+// store(g, v) gets the maxima of the groups from g on: of the elements g,
+// g + groups, g + 2 * groups, ... Of a row with NaNs they may be anything.
+template <class Store>
 HWY_INLINE void GroupMaxima(const float* HWY_RESTRICT row, size_t n,
-                            size_t groups, float* HWY_RESTRICT maxima) {
+                            size_t groups, const Store& store) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
   // Four vectors at a time: finer groups than wanted where N is large, several
   // passes where it is small.
   const size_t step = HWY_MAX(groups, 4 * N);
   for (size_t first = 0; first < step; first += 4 * N) {
-    TopKVec m0 = LoadOrLowest(d, row, first, n);
-    TopKVec m1 = LoadOrLowest(d, row, first + N, n);
-    TopKVec m2 = LoadOrLowest(d, row, first + 2 * N, n);
-    TopKVec m3 = LoadOrLowest(d, row, first + 3 * N, n);
+    TopKVec m0, m1, m2, m3;
+    if (HWY_LIKELY(first + 4 * N <= n)) {
+      m0 = hn::LoadU(d, row + first);
+      m1 = hn::LoadU(d, row + first + N);
+      m2 = hn::LoadU(d, row + first + 2 * N);
+      m3 = hn::LoadU(d, row + first + 3 * N);
+    } else {
+      m0 = LoadOrLowest(d, row, first, n);
+      m1 = LoadOrLowest(d, row, first + N, n);
+      m2 = LoadOrLowest(d, row, first + 2 * N, n);
+      m3 = LoadOrLowest(d, row, first + 3 * N, n);
+    }
     size_t i = first + step;
     for (; i + 4 * N <= n; i += step) {
       m0 = hn::Max(m0, hn::LoadU(d, row + i));
@@ -87,11 +96,11 @@ HWY_INLINE void GroupMaxima(const float* HWY_RESTRICT row, size_t n,
       m1 = hn::Max(m1, m3);
     }
     if (groups <= N) m0 = hn::Max(m0, m1);
-    hn::Store(m0, d, maxima + first);
-    if (groups > N) hn::Store(m1, d, maxima + first + N);
+    store(first, m0);
+    if (groups > N) store(first + N, m1);
     if (groups > 2 * N) {
-      hn::Store(m2, d, maxima + first + 2 * N);
-      hn::Store(m3, d, maxima + first + 3 * N);
+      store(first + 2 * N, m2);
+      store(first + 3 * N, m3);
     }
   }
 }
@@ -120,10 +129,12 @@ HWY_INLINE float KthLargest(const float* HWY_RESTRICT maxima, size_t groups,
 
 // Ids of the elements that are not below `bound`, with kAbove of those that are
 // neither below nor equal: ascending, NaNs among them. Returns their number, or
-// something above `limit` if that is exceeded.
+// something above `limit` if that is exceeded. Their logits, too, if `logits`
+// is not null.
 template <bool kAbove>
 HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
-                         size_t limit, int32_t* HWY_RESTRICT to) {
+                         size_t limit, int32_t* HWY_RESTRICT to,
+                         float* HWY_RESTRICT logits) {
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
@@ -136,7 +147,8 @@ HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
   for (; i + N <= n; i += N) {
     const TopKVec v = hn::LoadU(d, row + i);
     const auto keep = hn::Not(kAbove ? hn::Le(v, b) : hn::Lt(v, b));
-    count += StoreIf(hn::RebindMask(di, keep), ids, to + count);
+    count += StoreIf(hn::RebindMask(di, keep), ids, v, to + count,
+                     logits != nullptr ? logits + count : nullptr);
     if (HWY_UNLIKELY(count > limit)) return count;
     ids = hn::Add(ids, step);
   }
@@ -144,7 +156,8 @@ HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
     const TopKVec v = LoadPartial(d, row + i, n - i);
     const auto drop = kAbove ? hn::Le(v, b) : hn::Lt(v, b);
     const auto keep = hn::And(hn::FirstN(d, n - i), hn::Not(drop));
-    count += StoreIf(hn::RebindMask(di, keep), ids, to + count);
+    count += StoreIf(hn::RebindMask(di, keep), ids, v, to + count,
+                     logits != nullptr ? logits + count : nullptr);
   }
   return count;
 }
@@ -158,14 +171,14 @@ HWY_NOINLINE inline size_t FilterTies(const float* HWY_RESTRICT row, size_t n,
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
-  size_t count = Filter<true>(row, n, bound, limit, to);
+  size_t count = Filter<true>(row, n, bound, limit, to, nullptr);
   if (count > limit) return 0;
   const TopKVec b = hn::Set(d, bound);
   // More than 16 + 2k elements passed Filter, so that k are in whole vectors.
   for (size_t i = 0; i + N <= n && count < k; i += N) {
     const auto equal = hn::Eq(hn::LoadU(d, row + i), b);
     const auto ids = hn::Add(FirstIds(), hn::Set(di, static_cast<int32_t>(i)));
-    count += StoreIf(hn::RebindMask(di, equal), ids, to + count);
+    count += StoreIf(hn::RebindMask(di, equal), ids, b, to + count, nullptr);
   }
   return count;
 }
@@ -201,7 +214,7 @@ inline HWY_NOINLINE void SelectNext(const float* HWY_RESTRICT row, size_t n,
     const auto admit = hn::And(next, hn::Gt(key, floor));
     if (HWY_LIKELY(hn::AllFalse(di, admit))) continue;
     const auto ids = hn::Add(FirstIds(), hn::Set(di, static_cast<int32_t>(i)));
-    found += StoreIf(admit, ids, list.ids + found);
+    found += StoreIf(admit, ids, hn::Zero(d), list.ids + found, nullptr);
     if (found > MaxCandidates(count)) {
       Sort(row, found, list, to);
       std::memcpy(list.ids, to.ids, count * sizeof(int32_t));
@@ -235,18 +248,21 @@ HWY_INLINE void SelectTopK(Matrix<const float> rows, size_t k,
     float bounds[kTopKRows];
     for (size_t r = 0; r < rows.rows; ++r) {
       HWY_ALIGN float maxima[NumGroups(kTopKMax)];
-      GroupMaxima(rows.Row(r), n, groups, maxima);
+      GroupMaxima(rows.Row(r), n, groups,
+                  [d, &maxima](size_t g, TopKVec v)
+                      HWY_ATTR { hn::Store(v, d, maxima + g); });
       bounds[r] = KthLargest(maxima, groups, k);
     }
     for (size_t r = 0; r < rows.rows; ++r) {
-      counts[r] = Filter<false>(rows.Row(r), n, bounds[r], limit, lists[r].ids);
+      counts[r] = Filter<false>(rows.Row(r), n, bounds[r], limit, lists[r].ids,
+                                nullptr);
       if (HWY_UNLIKELY(counts[r] > limit)) {
         counts[r] =
             FilterTies(rows.Row(r), n, k, bounds[r], limit, lists[r].ids);
       }
     }
     for (size_t r = 0; r < rows.rows; ++r) {
-      Fetch(rows.Row(r), counts[r], lists[r]);
+      Fetch(rows.Row(r), counts[r], lists[r].ids, lists[r].logits);
     }
   }
   for (size_t r = 0; r < rows.rows; ++r) {
