@@ -130,6 +130,34 @@ TEST_P(SiluMulTest, EveryLengthAndMisalignment) {
   }
 }
 
+// Streaming stores: from every position in a cache line and to every end, rows
+// of their own alignment, and in place, where there are none.
+TEST_P(SiluMulTest, StreamingStoresGiveTheSameBits) {
+  SiluMulOptions streaming;
+  streaming.stores = SiluMulStores::kStreaming;
+  Random random(9);
+  for (size_t cols = 0; cols <= 2 * 64 + 17; ++cols) {
+    for (size_t slack = 0; slack <= 16; slack += 1 + cols % 3) {
+      const size_t rows = 1 + cols % 3;
+      const std::vector<float> gate = random.Uniforms(rows * cols, -90, 90);
+      const std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
+      const Guarded<float> g(rows, cols, 0, slack % 4);
+      const Guarded<float> o(rows, cols, cols + cols % 5, slack);
+      g.Fill(gate);
+      ASSERT_TRUE(
+          SiluMul(g.view(), {up.data(), rows, cols}, o.view(), streaming).ok());
+      o.ExpectIntact("out");
+      ASSERT_EQ(CanonicalBits(o.Values()),
+                CanonicalBits(SiluOf(gate, up, rows)))
+          << cols << " " << slack;
+      ASSERT_TRUE(
+          SiluMul(g.view(), {up.data(), rows, cols}, g.view(), streaming).ok());
+      g.ExpectIntact("gate");
+      ASSERT_EQ(CanonicalBits(g.Values()), CanonicalBits(o.Values()));
+    }
+  }
+}
+
 TEST_P(SiluMulTest, StridedViewsLeaveTheGapsAlone) {
   Random random(2);
   const size_t rows = 5, cols = 37;
@@ -275,6 +303,10 @@ TEST(SiluMulErrors, NameTheArgumentAndWriteNothing) {
   ExpectError(SiluMul({a.data(), 2, 8, 16}, {b.data(), 2, 8, 16},
                       {b.data() + 7, 2, 8, 16}),
               "SiluMul: out: overlaps up without being the same view");
+  SiluMulOptions options;
+  options.stores = static_cast<SiluMulStores>(3);
+  ExpectError(SiluMul(g, u, out, options),
+              "SiluMul: options.stores: not a SiluMulStores");
   o.ExpectUntouched("out");
 }
 

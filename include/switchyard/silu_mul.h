@@ -4,11 +4,37 @@
 #ifndef SWITCHYARD_SILU_MUL_H_
 #define SWITCHYARD_SILU_MUL_H_
 
+#include <cstddef>
+#include <cstdint>
+
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 
 namespace switchyard {
+
+// Whether out goes through the caches. Results are the same.
+enum class SiluMulStores : uint8_t {
+  // kStreaming if gate, up and out together are above kSiluMulStreamingBytes,
+  // kCached otherwise.
+  kAuto,
+  // The next reader finds what still fits in the caches.
+  kCached,
+  // Past the caches: memory is not read before it is written, and what the
+  // caches hold stays there. In place this is kCached, the lines being in the
+  // cache anyway.
+  kStreaming,
+};
+
+// The rule: by then out has left the caches nearest to the core before it is
+// read. On one core with 2 MB of L2 and a share of a large L3, streaming takes
+// 1.17 of the time of cached stores at 19 MB, 0.93 at 28 MB, 0.76 at 38 MB,
+// 0.71 from 57 MB on.
+constexpr size_t kSiluMulStreamingBytes = size_t{32} << 20;
+
+struct SiluMulOptions {
+  SiluMulStores stores = SiluMulStores::kAuto;
+};
 
 // out[r, i] = silu(gate[r, i]) * up[r, i],  silu(x) = x / (1 + exp(-x))
 //
@@ -27,10 +53,16 @@ namespace switchyard {
 // produced by silu itself. Same bits on every ISA with FMA; the others differ
 // by a few ulp.
 // Errors: kInvalidArgument for null data, stride < cols, shapes that differ, a
-// view larger than the address space, or an overlap as above; nothing written.
+// view larger than the address space, an overlap as above, or options.stores
+// outside its enumeration; nothing written.
 Status SiluMul(Matrix<const float> gate, Matrix<const float> up,
-               Matrix<float> out,
+               Matrix<float> out, const SiluMulOptions& options,
                Executor& executor = SerialExecutor()) noexcept;
+inline Status SiluMul(Matrix<const float> gate, Matrix<const float> up,
+                      Matrix<float> out,
+                      Executor& executor = SerialExecutor()) noexcept {
+  return SiluMul(gate, up, out, SiluMulOptions(), executor);
+}
 
 }  // namespace switchyard
 

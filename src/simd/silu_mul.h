@@ -17,6 +17,7 @@ struct SiluMulArgs {
   Matrix<const float> gate;
   Matrix<const float> up;
   Matrix<float> out;
+  bool streaming;  // stores bypass the caches
 };
 
 void SiluMulRows(const SiluMulArgs& args, size_t begin, size_t end);

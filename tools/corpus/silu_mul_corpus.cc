@@ -8,7 +8,7 @@ namespace switchyard {
 namespace corpus {
 namespace {
 
-enum class Layout { kApart, kOnGate, kOnUp, kFused };
+enum class Layout { kApart, kOnGate, kOnUp, kFused, kStreaming };
 
 Status Run(Executor& executor, Digests& digests, Layout layout, size_t rows,
            size_t cols, bool any) {
@@ -28,10 +28,12 @@ Status Run(Executor& executor, Digests& digests, Layout layout, size_t rows,
       fused ? first.view().ColRange(0, cols) : first.view();
   const Matrix<float> up =
       fused ? first.view().ColRange(cols, 2 * cols) : second.view();
-  const Matrix<float> out = layout == Layout::kApart  ? third.view()
-                            : layout == Layout::kOnUp ? up
-                                                      : gate;
-  const Status status = SiluMul(gate, up, out, executor);
+  SiluMulOptions options;
+  Matrix<float> out = third.view();
+  if (layout == Layout::kOnUp) out = up;
+  if (layout == Layout::kOnGate || fused) out = gate;
+  if (layout == Layout::kStreaming) options.stores = SiluMulStores::kStreaming;
+  const Status status = SiluMul(gate, up, out, options, executor);
   digests.floats.Add(out);
   return status;
 }
@@ -60,6 +62,7 @@ void AddSiluMulCases(std::vector<Case>& cases) {
     cases.push_back(MakeCase("onto gate", Layout::kOnGate, any));
     cases.push_back(MakeCase("onto up", Layout::kOnUp, any));
     cases.push_back(MakeCase("fused", Layout::kFused, any));
+    cases.push_back(MakeCase("streaming", Layout::kStreaming, any));
   }
 }
 
