@@ -84,8 +84,12 @@ bool Fits(const Matrix<T>& m) {
   constexpr size_t kMax = PTRDIFF_MAX / sizeof(T);
   if (m.rows == 0 || m.cols == 0) return true;
   if (m.cols > kMax) return false;
-  if (m.rows > 1 && m.stride > (kMax - m.cols) / (m.rows - 1)) return false;
-  const size_t elements = (m.rows - 1) * (m.rows > 1 ? m.stride : 0) + m.cols;
+  size_t elements = 0;  // no division: it would take as long as all the rest
+  if (m.rows > 1 && (__builtin_mul_overflow(m.rows - 1, m.stride, &elements) ||
+                     elements > kMax - m.cols)) {
+    return false;
+  }
+  elements += m.cols;
   return reinterpret_cast<uintptr_t>(m.data) <=
          UINTPTR_MAX - elements * sizeof(T);
 }

@@ -34,10 +34,11 @@ Status CheckInputs(const CombineInputs& in, Matrix<float> out) {
   if (in.row_index.data == nullptr) {
     SWITCHYARD_CHECK(in.row_index.rows == 0,
                      "combine: row_index: data is null");
-    // Division: the product could wrap.
-    SWITCHYARD_CHECK(in.rows.rows / in.weights.cols == out.rows &&
-                         in.rows.rows % in.weights.cols == 0,
-                     "combine: rows: not tokens * top_k without a row_index");
+    size_t pairs = 0;
+    SWITCHYARD_CHECK(
+        !__builtin_mul_overflow(out.rows, in.weights.cols, &pairs) &&
+            in.rows.rows == pairs,
+        "combine: rows: not tokens * top_k without a row_index");
   } else {
     SWITCHYARD_CHECK_MATRIX("combine", "row_index", in.row_index);
     SWITCHYARD_CHECK(in.row_index.rows == out.rows,

@@ -11,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "src/simd/combine.cc"
 #include "hwy/foreach_target.h"
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #include "src/simd/hwy_compat-inl.h"
@@ -80,10 +81,23 @@ HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
   return true;
 }
 
+// All terms of a token, or those that fit.
+struct TokenTerms {
+  Terms terms;
+  TermCursor cursor;
+  bool all;
+
+  HWY_INLINE void List(const CombineArgs& args, size_t token) {
+    cursor = TermCursor();
+    all = ListTerms(args, token, cursor, terms);
+  }
+};
+
 // out[i] = [residual[i] +] sum over terms, and the square of that into an
 // accumulator: a body for SimdgroupSum. residual may be null; out may be
 // residual or a term's row.
-template <bool kSquares>
+// kTerms: how many terms, or 0 for as many as there are.
+template <bool kSquares, size_t kTerms>
 struct SumTerms {
   const Terms& terms;
   const float* residual;
@@ -93,7 +107,8 @@ struct SumTerms {
   HWY_INLINE void Four(D d, size_t i, V& a, V& b, V& c, V& e) const {
     const size_t N = hn::Lanes(d);
     V v0 = hn::Zero(d), v1 = v0, v2 = v0, v3 = v0;
-    for (size_t s = 0; s < terms.count; ++s) {
+    const size_t count = kTerms != 0 ? kTerms : terms.count;
+    for (size_t s = 0; s < count; ++s) {
       const V w = hn::Set(d, terms.weights[s]);
       const float* HWY_RESTRICT row = terms.rows[s] + i;
       v0 = hn::MulAdd(w, hn::LoadU(d, row), v0);
@@ -140,7 +155,8 @@ struct SumTerms {
 
 // More terms than Terms holds: the same sum in the same order, over a tile of
 // columns at a time, whose partial sums stay on the stack between lists.
-HWY_NOINLINE void SumManyTerms(const CombineArgs& args, size_t token) {
+HWY_NOINLINE void SumManyTerms(const CombineArgs& args, size_t token,
+                               size_t& skipped) {
   constexpr size_t kTile = 512;
   HWY_ALIGN float partial[kTile];
   Terms terms;
@@ -165,6 +181,7 @@ HWY_NOINLINE void SumManyTerms(const CombineArgs& args, size_t token) {
         }
       }
     }
+    if (begin == 0) skipped += cursor.skipped;
     const float* residual = args.inputs.residual.data == nullptr
                                 ? nullptr
                                 : args.inputs.residual.Row(token) + begin;
@@ -194,29 +211,43 @@ struct Squares {
   }
 };
 
-// One token: out, and the sum of its squares if asked for.
+// The loop over the terms of most models is unrolled: 4 % of a token in cache
+// (H = 2048, top_k = 8).
+template <bool kSquares>
+HWY_INLINE float SumListed(const Terms& terms, const float* residual,
+                           float* out, size_t cols) {
+  switch (terms.count) {
+    case 4:
+      return SimdgroupSum(cols, SumTerms<kSquares, 4>{terms, residual, out});
+    case 6:
+      return SimdgroupSum(cols, SumTerms<kSquares, 6>{terms, residual, out});
+    case 8:
+      return SimdgroupSum(cols, SumTerms<kSquares, 8>{terms, residual, out});
+    case 9:
+      return SimdgroupSum(cols, SumTerms<kSquares, 9>{terms, residual, out});
+    case 10:
+      return SimdgroupSum(cols, SumTerms<kSquares, 10>{terms, residual, out});
+    default:
+      return SimdgroupSum(cols, SumTerms<kSquares, 0>{terms, residual, out});
+  }
+}
+
+// One token, whose terms are listed: out, and the sum of its squares if asked
+// for.
 template <bool kSquares>
 HWY_INLINE float SumToken(const CombineArgs& args, size_t token,
-                          size_t& skipped) {
-  Terms terms;
-  TermCursor cursor;
-  const bool all = ListTerms(args, token, cursor, terms);
+                          const TokenTerms& listed, size_t& skipped) {
   float* out = args.out.Row(token);
   const size_t cols = args.out.cols;
-  float squares = 0.0f;
-  if (HWY_LIKELY(all)) {
+  if (HWY_LIKELY(listed.all)) {
+    skipped += listed.cursor.skipped;
     const float* residual = args.inputs.residual.data == nullptr
                                 ? nullptr
                                 : args.inputs.residual.Row(token);
-    squares = SimdgroupSum(cols, SumTerms<kSquares>{terms, residual, out});
-  } else {
-    while (!ListTerms(args, token, cursor, terms)) {
-    }  // counts the rest of the skipped
-    SumManyTerms(args, token);
-    if (kSquares) squares = SimdgroupSum(cols, Squares{out});
+    return SumListed<kSquares>(listed.terms, residual, out, cols);
   }
-  skipped += cursor.skipped;
-  return squares;
+  SumManyTerms(args, token, skipped);
+  return kSquares ? SimdgroupSum(cols, Squares{out}) : 0.0f;
 }
 
 // Per token one pass over its top_k rows, 4 vectors of columns at a time in
@@ -224,40 +255,61 @@ HWY_INLINE float SumToken(const CombineArgs& args, size_t token,
 void WeightedSumRows(const CombineArgs& args, size_t begin, size_t end) {
   RecordTarget(HWY_TARGET);
   size_t skipped = 0;
+  TokenTerms listed;
   for (size_t token = begin; token < end; ++token) {
-    SumToken<false>(args, token, skipped);
+    listed.List(args, token);
+    SumToken<false>(args, token, listed, skipped);
   }
   if (skipped != 0) args.skipped->fetch_add(skipped, std::memory_order_relaxed);
+}
+
+// normed = out * scale * norm_weight, and the first lines of the next token's
+// rows on their way: a line per vector, which the loop has time for.
+HWY_INLINE void NormRow(const CombineArgs& args, size_t token, float scale,
+                        const Terms& next) {
+  const hn::ScalableTag<float> d;
+  const size_t N = hn::Lanes(d);
+  const size_t cols = args.out.cols;
+  const auto scales = hn::Set(d, scale);
+  const float* HWY_RESTRICT row = args.out.Row(token);
+  const float* HWY_RESTRICT norm_weight = args.norm_weight;
+  float* HWY_RESTRICT normed = args.normed.Row(token);
+  size_t term = 0;
+  size_t ahead = 0;
+  size_t i = 0;
+  for (; i + N <= cols; i += N) {
+    if (term < next.count) {
+      hwy::Prefetch(next.rows[term] + ahead);
+      if (++term == next.count) {
+        term = 0;
+        ahead += 64 / sizeof(float);
+      }
+    }
+    hn::StoreU(hn::Mul(hn::Mul(hn::LoadU(d, row + i), scales),
+                       hn::LoadU(d, norm_weight + i)),
+               d, normed + i);
+  }
+  if (i < cols) {
+    const size_t n = cols - i;
+    StorePartial(hn::Mul(hn::Mul(LoadPartial(d, row + i, n), scales),
+                         LoadPartial(d, norm_weight + i, n)),
+                 d, normed + i, n);
+  }
 }
 
 // The same with the squares summed on the way; the second pass finds the row it
 // normalises, 8-28 KB, in L1.
 void WeightedSumRmsNormRows(const CombineArgs& args, size_t begin, size_t end) {
   RecordTarget(HWY_TARGET);
-  const hn::ScalableTag<float> d;
-  const size_t N = hn::Lanes(d);
-  const size_t cols = args.out.cols;
   size_t skipped = 0;
+  TokenTerms listed;
   for (size_t token = begin; token < end; ++token) {
-    const float squares = SumToken<true>(args, token, skipped);
-    const float mean = squares / static_cast<float>(cols);
-    const float scale = 1.0f / std::sqrt(mean + args.eps);
-    const auto scales = hn::Set(d, scale);
-    const float* HWY_RESTRICT row = args.out.Row(token);
-    const float* HWY_RESTRICT norm_weight = args.norm_weight;
-    float* HWY_RESTRICT normed = args.normed.Row(token);
-    size_t i = 0;
-    for (; i + N <= cols; i += N) {
-      hn::StoreU(hn::Mul(hn::Mul(hn::LoadU(d, row + i), scales),
-                         hn::LoadU(d, norm_weight + i)),
-                 d, normed + i);
-    }
-    if (i < cols) {
-      const size_t n = cols - i;
-      StorePartial(hn::Mul(hn::Mul(LoadPartial(d, row + i, n), scales),
-                           LoadPartial(d, norm_weight + i, n)),
-                   d, normed + i, n);
-    }
+    if (token == begin) listed.List(args, token);
+    const float squares = SumToken<true>(args, token, listed, skipped);
+    const float mean = squares / static_cast<float>(args.out.cols);
+    listed.terms.count = 0;
+    if (token + 1 < end) listed.List(args, token + 1);
+    NormRow(args, token, 1.0f / std::sqrt(mean + args.eps), listed.terms);
   }
   if (skipped != 0) args.skipped->fetch_add(skipped, std::memory_order_relaxed);
 }
