@@ -232,6 +232,11 @@ void ThreadAsks(Table& table) {
           table.Ns("threads", shape, isa + ", 1 thread") /
               table.Ns("threads", shape, isa + ", 2 threads"),
           "two threads, " + shape + ": " + serial + "of serial work, speed-up");
+      table.AtMost(1.15,
+                   table.Ns("threads_idle", shape, isa + ", 2 threads") /
+                       table.Ns("threads_idle", shape, isa + ", 1 thread"),
+                   "two threads, " + shape +
+                       ", after 1 ms idle: time / that of one thread");
     }
   }
 }

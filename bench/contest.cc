@@ -6,9 +6,11 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 namespace switchyard {
 namespace bench {
@@ -120,6 +122,15 @@ Timed Warm(const Contest& contest, const std::string& isa, Executor& executor) {
           }};
 }
 
+// A single call after a millisecond without any: workers sleep by then.
+Timed Idle(const Contest& contest, const std::string& isa, Executor& executor) {
+  const auto prepare = [isa] {
+    Check(CapIsa(isa.c_str()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  return {contest.ours(executor), prepare, true};
+}
+
 // As many tokens as make `seconds` of serial work, or up to 1.2 times that:
 // found by trying, since the time of one depends on the caches.
 size_t TokensFor(double seconds, const std::function<Contest(size_t)>& make) {
@@ -132,8 +143,11 @@ size_t TokensFor(double seconds, const std::function<Contest(size_t)>& make) {
   }
 }
 
-// Each ISA of `contest` on one and on two threads, without the rivals.
-Contest OnThreads(Contest contest, const std::string& name) {
+// `contest` without the rivals, each ISA on one and on two threads: one call
+// right after the other, or after a pause.
+Contest OnThreads(Contest contest, const char* kernel, const std::string& name,
+                  Timed (*timed)(const Contest&, const std::string&,
+                                 Executor&)) {
   std::vector<Contender> contenders;
   for (const Contender& ours : contest.contenders) {
     if (ours.kind != Kind::kOurs) continue;
@@ -141,13 +155,13 @@ Contest OnThreads(Contest contest, const std::string& name) {
       Contender contender = ours;
       contender.name += serial ? ", 1 thread" : ", 2 threads";
       contender.timed =
-          Warm(contest, ours.name, serial ? SerialExecutor() : *TwoThreads());
+          timed(contest, ours.name, serial ? SerialExecutor() : *TwoThreads());
       contenders.push_back(std::move(contender));
     }
   }
   contest.contenders = std::move(contenders);
   contest.model = contest.kernel + "/" + contest.shape;
-  contest.kernel = "threads";
+  contest.kernel = kernel;
   contest.shape = name;
   return contest;
 }
@@ -231,12 +245,19 @@ void RegisterThreads(const std::string& name, const std::vector<size_t>& sizes,
   for (const int us : {30, 100}) {
     const std::string shape = name + "/" + std::to_string(us) + "us";
     Register("threads", shape, [make, us, shape] {
-      return OnThreads(make(TokensFor(us * 1e-6, make)), shape);
+      return OnThreads(make(TokensFor(us * 1e-6, make)), "threads", shape,
+                       Warm);
+    });
+    // Contests of their own: a pause would let the others' workers sleep.
+    Register("threads_idle", shape, [make, us, shape] {
+      return OnThreads(make(TokensFor(us * 1e-6, make)), "threads_idle", shape,
+                       Idle);
     });
   }
   for (const size_t tokens : sizes) {
     const std::string shape = name + "/T=" + std::to_string(tokens);
-    Register("threads", shape, [=] { return OnThreads(make(tokens), shape); });
+    Register("threads", shape,
+             [=] { return OnThreads(make(tokens), "threads", shape, Warm); });
   }
 }
 
