@@ -187,7 +187,7 @@ HWY_INLINE TopKVec RouteSums(const RouteArgs& args, size_t begin, size_t end,
 }
 
 // RouteBlock for [begin, end) of at most a vector of rows, all in one go but
-// for the hard ones. top_k <= kLanesMaxK.
+// for the hard ones. top_k <= kTopKMax.
 template <bool kAll>
 HWY_INLINE void RouteLanes(const RouteArgs& args, size_t begin, size_t end,
                            bool sum_all) {
@@ -198,7 +198,7 @@ HWY_INLINE void RouteLanes(const RouteArgs& args, size_t begin, size_t end,
   TopKOfLanes best;
   SelectTopKOfLanes<kAll>(args.logits.RowRange(begin, end), k, best);
   const TopKVec max = hn::Load(d, best.sorted.at);
-  Columns<float, kLanesMaxK> weights;
+  Columns<float, kTopKMax> weights;
   TopKVec divisor = hn::Zero(d);
   for (size_t i = 0; i < k; ++i) {
     const TopKVec logit = hn::Load(d, best.sorted.at + i * N);
@@ -274,8 +274,9 @@ void RouteRows(const RouteArgs& args, size_t begin, size_t end) {
   }
 #if HWY_TARGET != HWY_SCALAR
   const size_t N = hn::Lanes(TopKTag());
-  for (; k <= kLanesMaxK && end - begin >= N / 2;
-       begin += HWY_MIN(N, end - begin)) {
+  // A few rows take as long as a whole vector of them: with fewer than three
+  // quarters, one by one is faster.
+  for (; end - begin >= N - N / 4; begin += HWY_MIN(N, end - begin)) {
     const size_t stop = HWY_MIN(begin + N, end);
     if (experts <= kTopKAll) {
       RouteLanes<true>(args, begin, stop, sum_all);

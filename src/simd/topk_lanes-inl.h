@@ -42,9 +42,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Above, insertion costs more than ranking does.
-constexpr size_t kLanesMaxK = 16;
-constexpr size_t kLanesRoom = MaxCandidates(kLanesMaxK) + kTopKLanes;
+constexpr size_t kLanesRoom = MaxCandidates(kTopKMax) + kTopKLanes;
 
 // Elements of a vector of rows: element c of row r at [c * lanes + r].
 template <class T, size_t kElements>
@@ -54,8 +52,8 @@ struct Columns {
 
 // The k best of each lane's row, in order.
 struct TopKOfLanes {
-  Columns<float, kLanesMaxK> sorted;
-  Columns<int32_t, kLanesMaxK> ids;
+  Columns<float, kTopKMax> sorted;
+  Columns<int32_t, kTopKMax> ids;
   // What they are the best of, in ascending order of ids.
   Columns<float, kLanesRoom> columns;
   // Not 0: the row is left to topk-inl.h, and its lane is garbage.
@@ -64,8 +62,8 @@ struct TopKOfLanes {
 
 // A row's candidates: whole vectors may be stored from any on.
 struct LanesCandidates {
-  HWY_ALIGN float logits[2 * kLanesRoom + 2 * kTopKLanes];
-  HWY_ALIGN int32_t ids[2 * kLanesRoom + 2 * kTopKLanes];
+  HWY_ALIGN float logits[2 * kLanesRoom];
+  HWY_ALIGN int32_t ids[2 * kLanesRoom];
 };
 
 // Where elements [4 * block, 4 * block + 4) of row r have to be for
@@ -264,7 +262,7 @@ HWY_INLINE void Insert(const float* HWY_RESTRICT logits,
   }
 }
 
-// The k <= kLanesMaxK best of each of at most a vector of rows, n <= kTopKAll
+// The k <= kTopKMax best of each of at most a vector of rows, n <= kTopKAll
 // columns if kAll.
 template <bool kAll>
 HWY_INLINE void SelectTopKOfLanes(Matrix<const float> rows, size_t k,
@@ -277,7 +275,6 @@ HWY_INLINE void SelectTopKOfLanes(Matrix<const float> rows, size_t k,
   Columns<int32_t, kLanesRoom> ids;
   float* HWY_RESTRICT logits = best.columns.at;
   size_t columns = n;
-  hn::Store(hn::Zero(di), di, best.hard);
   if (kAll) {
     for (size_t r = 0; r < N; ++r) {
       const float* row = rows.Row(HWY_MIN(r, rows.rows - 1));
@@ -287,10 +284,12 @@ HWY_INLINE void SelectTopKOfLanes(Matrix<const float> rows, size_t k,
     }
   } else {
     HWY_ALIGN float bounds[kTopKLanes];
-    if (k <= 8) {
-      Bounds<NumGroups(8)>(rows, k, bounds);
+    if (NumGroups(k) == 16) {
+      Bounds<16>(rows, k, bounds);
+    } else if (NumGroups(k) == 32) {
+      Bounds<32>(rows, k, bounds);
     } else {
-      Bounds<NumGroups(kLanesMaxK)>(rows, k, bounds);
+      Bounds<64>(rows, k, bounds);
     }
     LanesCandidates lists[kTopKLanes];
     size_t counts[kTopKLanes];
@@ -303,7 +302,6 @@ HWY_INLINE void SelectTopKOfLanes(Matrix<const float> rows, size_t k,
         counts[r] = FilterTies(rows.Row(r), n, k, bounds[r], limit, list.ids);
         Fetch(rows.Row(r), counts[r], list.ids, list.logits);
       }
-      best.hard[r] = counts[r] < k ? 1 : 0;
       columns = HWY_MAX(columns, counts[r]);
     }
     // As many of each row: branches on a row's own count would be guessed
@@ -328,14 +326,13 @@ HWY_INLINE void SelectTopKOfLanes(Matrix<const float> rows, size_t k,
   for (size_t i = 0; i < columns; i += 4) TransposeBlocks(d, logits + i * N);
   Insert<kAll>(logits, ids.at, columns, k, best);
   // Rows with a NaN, whose bound may be too high, and those whose largest logit
-  // is infinite.
+  // is infinite: -inf, too, where too many candidates left none.
   const TopKVec max = hn::Load(d, best.sorted.at);
   auto hard = hn::Not(hn::Lt(hn::Abs(max), hn::Set(d, HUGE_VALF)));
   for (size_t i = 0; i < columns; ++i) {
     hard = hn::Or(hard, hn::IsNaN(hn::Load(d, logits + i * N)));
   }
-  const auto found = hn::VecFromMask(di, hn::RebindMask(di, hard));
-  hn::Store(hn::Or(found, hn::Load(di, best.hard)), di, best.hard);
+  hn::Store(hn::VecFromMask(di, hn::RebindMask(di, hard)), di, best.hard);
 }
 
 }  // namespace HWY_NAMESPACE
