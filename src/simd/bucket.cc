@@ -27,6 +27,13 @@ BucketTotals BucketCountSerial(const Matrix<const int32_t>& selected,
   return Total(tpe, num_experts);
 }
 
+// A counting sort: count the pairs of each expert, turn counts into starts (a
+// prefix sum in vectors), place each pair at its expert's cursor. Scalar but
+// for the prefix sum and the counts of few experts: a pair is a load, an
+// increment and two stores, and bound by a store a cycle and by cursors that
+// are needed again before they have left the store buffer. 1.1 ns a pair from
+// 512 tokens on (E = 128, k = 8); 60 ns for a token, with the
+// checks.
 BucketTotals BucketPackedSerial(const Matrix<const int32_t>& selected,
                                 size_t num_experts, int32_t* tpe,
                                 int32_t* offsets, int32_t* pairs,
@@ -50,6 +57,9 @@ HWY_NOINLINE BucketTotals StrideMany(const Matrix<const int32_t>& selected,
   return Total(tpe, num_experts);
 }
 
+// The same without counts and starts: tpe itself holds the cursors, and has
+// counted when all pairs are placed. 0.8 ns a pair from 512 tokens on (E = 128,
+// k = 8), 30 ns for a token, a third of them here.
 BucketTotals BucketStridedSerial(const Matrix<const int32_t>& selected,
                                  size_t num_experts, int32_t* tpe, int32_t* ids,
                                  size_t row_stride) {
@@ -84,6 +94,9 @@ HWY_INLINE void PlaceBlock(const BucketBlocksArgs& args, const Block& block,
         all.data == nullptr ? all : all.RowRange(block.first, last));
 }
 
+// For several threads, blocks of tokens: each is counted into its own row of
+// scratch, BucketSumBlocks makes of all rows what comes before each block, and
+// each block is placed from there, which keeps pairs in ascending order.
 void BucketCountBlocks(const BucketBlocksArgs& args, size_t begin, size_t end) {
   RecordTarget(HWY_TARGET);
   for (size_t b = begin; b < end; ++b) {
@@ -115,6 +128,8 @@ HWY_INLINE void Claim(const BucketBlocksArgs& args,
   }
 }
 
+// For several threads without scratch or order: a block's counts, on the stack,
+// claim room in every expert's list by one atomic addition each.
 void BucketClaimCount(const BucketBlocksArgs& args, size_t begin, size_t end) {
   RecordTarget(HWY_TARGET);
   int32_t counts[kMaxClaimExperts];

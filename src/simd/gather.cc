@@ -36,7 +36,8 @@ HWY_INLINE void PrefetchRow(const float* row, size_t bytes) {
   }
 }
 
-// memcpy is as fast as any loop of vectors here, and keeps NaN payloads.
+// Row by row, in the order of `pairs`: bound by memory. memcpy is as fast as
+// any loop of vectors here, and keeps NaN payloads.
 void GatherRows(const GatherArgs& args, size_t begin, size_t end) {
   RecordTarget(HWY_TARGET);
   const size_t bytes = args.out.cols * sizeof(float);
