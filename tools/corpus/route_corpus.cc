@@ -11,7 +11,9 @@ namespace switchyard {
 namespace corpus {
 namespace {
 
-constexpr size_t kTokens = 7;
+// Enough for rows to be taken a vector at a time on every ISA, and one that is
+// left over on most.
+constexpr size_t kTokens = 13;
 constexpr size_t kExperts[] = {1,   2,   3,   5,   8,   16,  17,  31,
                                32,  33,  40,  60,  64,  72,  128, 160,
                                255, 256, 288, 384, 512, 513, 896};
