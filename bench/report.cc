@@ -3,12 +3,14 @@
 
 #include "bench/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "bench/onednn.h"
 
@@ -90,22 +92,53 @@ double RatioTo(const Result& result, const Figure& figure, Kind kind) {
 constexpr Kind kKinds[] = {Kind::kOurs, Kind::kPlain, Kind::kOneDnn,
                            Kind::kProbe};
 
-void AddFigures(std::string& text, const Result& result) {
-  for (const Figure& figure : result.figures) {
-    const bool first = &figure == &result.figures.front();
-    text += "| " +
-            (first ? result.shape + (result.model.empty() ? "" : ", ") +
-                         result.model
-                   : std::string()) +
-            " | " + figure.name + " | " + Number(figure.NsPerUnit()) + " | " +
-            (figure.bytes > 0.0 ? Number(1e-9 * figure.bytes / figure.seconds)
-                                : "-");
-    for (const Kind kind : kKinds) {
-      text += " | " + (figure.kind == Kind::kOurs
-                           ? Number(RatioTo(result, figure, kind))
-                           : std::string());
+// One row per shape, one column per contender; then what the first of ours, the
+// best ISA, comes to against the others.
+void AddTable(std::string& text, const std::vector<const Result*>& results) {
+  std::vector<std::string> names;
+  bool has[4] = {};
+  bool has_bytes = false;
+  for (const Result* result : results) {
+    for (const Figure& figure : result->figures) {
+      if (std::find(names.begin(), names.end(), figure.name) == names.end()) {
+        names.push_back(figure.name);
+      }
+      has[static_cast<int>(figure.kind)] = true;
+      has_bytes |= figure.bytes > 0.0;
     }
-    text += " |\n";
+  }
+  has[static_cast<int>(Kind::kOurs)] = has[static_cast<int>(Kind::kPlain)];
+  std::vector<std::string> columns = {"shape"};
+  columns.insert(columns.end(), names.begin(), names.end());
+  if (has_bytes) columns.push_back("GB/s");
+  for (const Kind kind : kKinds) {
+    if (!has[static_cast<int>(kind)]) continue;
+    columns.push_back(std::string("/ ") +
+                      (kind == Kind::kOurs ? "fallback" : KindName(kind)));
+  }
+  text += "|";
+  for (const std::string& column : columns) text += " " + column + " |";
+  text += "\n|";
+  for (size_t i = 0; i < columns.size(); ++i) text += "---|";
+  text += "\n";
+  for (const Result* result : results) {
+    text += "| " + result->shape + (result->model.empty() ? "" : ", ") +
+            result->model + " |";
+    for (const std::string& name : names) {
+      double ns = std::nan("");
+      for (const Figure& figure : result->figures) {
+        if (figure.name == name) ns = figure.NsPerUnit();
+      }
+      text += " " + Number(ns) + " |";
+    }
+    const Figure& best = result->figures.front();
+    if (has_bytes)
+      text += " " + Number(1e-9 * best.bytes / best.seconds) + " |";
+    for (const Kind kind : kKinds) {
+      if (!has[static_cast<int>(kind)]) continue;
+      text += " " + Number(RatioTo(*result, best, kind)) + " |";
+    }
+    text += "\n";
   }
 }
 
@@ -192,10 +225,14 @@ std::string Markdown(const Machine& machine, const std::vector<Result>& results,
           " UTC, load average " + machine.load + ".\n\n";
   text +=
       "Medians; all contenders of a shape in one process, in a new random\n"
-      "order each round, verified beforehand. One thread unless said. Ratios\n"
-      "are times over the other's: below 1 is faster. `fallback` is the last\n"
-      "ISA; where a rival or a probe comes in several forms, the fastest\n"
-      "counts.\n\n## What is asked\n\n"
+      "order each round, verified beforehand. One thread unless said. GB/s "
+      "and\n"
+      "ratios are those of the first column, the best ISA; ratios are its "
+      "time\n"
+      "over the other's: below 1 is faster. `fallback` is the last ISA; where "
+      "a\n"
+      "rival or a probe comes in several forms, the fastest counts. The JSON\n"
+      "file has the ratios of every ISA.\n\n## What is asked\n\n"
       "| ask | bound | reached | |\n|---|---|---|---|\n";
   for (const Ask& ask : asks) {
     text += "| " + ask.what + " | " + (ask.at_most ? "<= " : ">= ") +
@@ -205,15 +242,17 @@ std::string Markdown(const Machine& machine, const std::vector<Result>& results,
                              : "**not met**") +
             " |\n";
   }
-  std::string kernel;
+  std::vector<std::pair<std::string, std::vector<const Result*>>> tables;
   for (const Result& result : results) {
-    if (result.kernel != kernel) {
-      kernel = result.kernel;
-      text += "\n## " + kernel + "\n\n| shape | | ns per " + result.unit +
-              " | GB/s | / fallback | / plain | / oneDNN | / probe |\n"
-              "|---|---|---|---|---|---|---|---|\n";
-    }
-    AddFigures(text, result);
+    const std::string title = result.kernel + ", ns per " + result.unit;
+    auto table = std::find_if(tables.begin(), tables.end(),
+                              [&](const auto& t) { return t.first == title; });
+    if (table == tables.end()) table = tables.insert(table, {title, {}});
+    table->second.push_back(&result);
+  }
+  for (const auto& [title, rows] : tables) {
+    text += "\n## " + title + "\n\n";
+    AddTable(text, rows);
   }
   return text;
 }
