@@ -18,6 +18,22 @@ namespace device {
 
 struct Binding;  // src/device
 class Call;      // src/device
+template <class Access>
+class Threadgroup;  // kernel.h
+
+namespace kernel_internal {
+
+struct ThreadgroupState;   // kernel_memory.h
+class ThreadgroupChecker;  // src/device
+
+// What a threadgroup has declared of threadgroup memory, in its kernel.
+struct ThreadgroupArrays {
+  size_t count = 0;
+  size_t bytes = 0;
+  size_t padded_bytes = 0;
+};
+
+}  // namespace kernel_internal
 
 // A number of threads or threadgroups in each dimension.
 struct Size {
@@ -74,21 +90,30 @@ class ThreadgroupContext {
 
  private:
   friend struct Threadgroups;  // src/device
+  friend class kernel_internal::ThreadgroupChecker;
+  template <class Access>
+  friend class Threadgroup;
+  template <class T, size_t N, class Access>
+  friend typename Access::template Pointer<T> threadgroup_array(
+      Threadgroup<Access>& tg);
   struct Bytes {
     void* data;
     size_t length;
   };
   ThreadgroupContext(const Size& position, const Size& threads,
-                     const Size& dispatched, const Call& call,
-                     void* local) noexcept;
+                     const Size& dispatched, const Call& call, void* local,
+                     kernel_internal::ThreadgroupState* state) noexcept;
   Bytes Bound(size_t index, size_t alignment, bool only_reads) const;
   void CopyParams(size_t index, size_t length, void* to) const;
   Bytes Local(size_t index) const;
+  // `length` bytes behind all that was set and declared before.
+  void* Array(size_t length, kernel_internal::ThreadgroupArrays* arrays) const;
 
   const Binding* const bindings_;
   const size_t num_bindings_;
   const size_t* const local_lengths_;
   void* const local_;
+  kernel_internal::ThreadgroupState* const state_;  // null: nothing is checked
 };
 
 // A kernel of your own: called once per threadgroup of the grid, several at a
@@ -102,6 +127,10 @@ struct KernelFunction {
   // What one threadgroup takes, roughly and more than 0: less than 30 us of
   // them run on one thread.
   double threadgroup_ns = 30000.0;
+  // What runs instead where DeviceOptions::check_kernels is set; MakeKernel()
+  // in kernel.h gives both. Empty: `threadgroup`, of which only the bindings
+  // are checked.
+  std::function<void(const ThreadgroupContext&)> checked = nullptr;
 };
 
 }  // namespace device

@@ -17,9 +17,11 @@ namespace {
 
 // Where each piece of threadgroup memory starts.
 constexpr size_t kLocalAlignment = 64;
+constexpr size_t kMaxArrays = 32;
 // All pieces may have to be padded.
-constexpr size_t kLocalBytes = kMaxThreadgroupMemoryLength +
-                               kMaxThreadgroupMemoryBindings * kLocalAlignment;
+constexpr size_t kLocalBytes =
+    kMaxThreadgroupMemoryLength +
+    (kMaxThreadgroupMemoryBindings + kMaxArrays) * kLocalAlignment;
 
 size_t Padded(size_t length) {
   return (length + kLocalAlignment - 1) / kLocalAlignment * kLocalAlignment;
@@ -86,7 +88,8 @@ void Threadgroups::RunOne(const Size& position, void* local) const {
                    AtEdge(position.height, threads.height, call.threads.height),
                    AtEdge(position.depth, threads.depth, call.threads.depth));
   }
-  const ThreadgroupContext context(position, threads, dispatched, call, local);
+  const ThreadgroupContext context(position, threads, dispatched, call, local,
+                                   nullptr);
   try {
     call.dispatch.pipeline->kernel.threadgroup(context);
   } catch (const std::exception& e) {
@@ -107,10 +110,10 @@ void Threadgroups::Fail(const char* what) const {
   failed.store(true, std::memory_order_relaxed);
 }
 
-ThreadgroupContext::ThreadgroupContext(const Size& position,
-                                       const Size& threads,
-                                       const Size& dispatched, const Call& call,
-                                       void* local) noexcept
+ThreadgroupContext::ThreadgroupContext(
+    const Size& position, const Size& threads, const Size& dispatched,
+    const Call& call, void* local,
+    kernel_internal::ThreadgroupState* state) noexcept
     : threadgroup_position_in_grid(position),
       threadgroups_per_grid(call.threadgroups),
       threads_per_grid(call.threads),
@@ -119,7 +122,8 @@ ThreadgroupContext::ThreadgroupContext(const Size& position,
       bindings_(call.bindings),
       num_bindings_(call.dispatch.num_bindings),
       local_lengths_(call.dispatch.local_lengths),
-      local_(local) {}
+      local_(local),
+      state_(state) {}
 
 ThreadgroupContext::Bytes ThreadgroupContext::Bound(size_t index,
                                                     size_t alignment,
@@ -159,6 +163,30 @@ ThreadgroupContext::Bytes ThreadgroupContext::Local(size_t index) const {
   unsigned char* data = static_cast<unsigned char*>(local_);
   for (size_t i = 0; i < index; ++i) data += Padded(local_lengths_[i]);
   return {data, local_lengths_[index]};
+}
+
+void* ThreadgroupContext::Array(
+    size_t length, kernel_internal::ThreadgroupArrays* arrays) const {
+  size_t set = 0, padded = arrays->padded_bytes;
+  if (local_lengths_ != nullptr) {
+    for (size_t i = 0; i < kMaxThreadgroupMemoryBindings; ++i) {
+      set += local_lengths_[i];
+      padded += Padded(local_lengths_[i]);
+    }
+  }
+  if (arrays->count == kMaxArrays) {
+    throw std::invalid_argument(
+        Format("threadgroup_array: more than %zu of them", kMaxArrays));
+  }
+  if (length > kMaxThreadgroupMemoryLength - set - arrays->bytes) {
+    throw std::invalid_argument(
+        Format("threadgroup_array: %zu bytes after %zu, the most is %zu",
+               length, set + arrays->bytes, kMaxThreadgroupMemoryLength));
+  }
+  ++arrays->count;
+  arrays->bytes += length;
+  arrays->padded_bytes += Padded(length);
+  return static_cast<unsigned char*>(local_) + padded;
 }
 
 }  // namespace device
