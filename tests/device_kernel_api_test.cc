@@ -40,8 +40,19 @@ using device::pointer_cast;
 using device::threadgroup_array;
 using device::threadgroup_memory;
 
-class DeviceKernelApi : public DeviceTest {
+// Unchecked on three threads, checked, checked in a shuffled order.
+class DeviceKernelApi : public DeviceTest,
+                        public testing::WithParamInterface<Mode> {
  protected:
+  DeviceKernelApi() : DeviceTest(GetParam()) {}
+
+  // At the end of an error.
+  static std::string Seed() {
+    const uint64_t seed = GetParam().schedule_seed;
+    return seed == 0 ? std::string()
+                     : " (schedule_seed " + std::to_string(seed) + ")";
+  }
+
   using Encode = std::function<void(ComputeCommandEncoder&)>;
 
   // The error, empty if it completed.
@@ -120,7 +131,7 @@ struct Places {
   }
 };
 
-TEST_F(DeviceKernelApi, PositionsInOneToThreeDimensions) {
+TEST_P(DeviceKernelApi, PositionsInOneToThreeDimensions) {
   const Size per_threadgroup[] = {Size(1, 1, 1), Size(40, 1, 1), Size(8, 5, 1),
                                   Size(3, 4, 5), Size(1, 1, 64)};
   const Size grids[] = {Size(1, 1, 1), Size(100, 1, 1), Size(17, 9, 1),
@@ -180,7 +191,7 @@ struct SumMaxMin {
   }
 };
 
-TEST_F(DeviceKernelApi, SimdSumMaxMinOfFloats) {
+TEST_P(DeviceKernelApi, SimdSumMaxMinOfFloats) {
   for (const size_t threads : kCounts) {
     std::vector<float> in(threads);
     for (size_t i = 0; i < threads; ++i) {
@@ -207,7 +218,7 @@ TEST_F(DeviceKernelApi, SimdSumMaxMinOfFloats) {
   }
 }
 
-TEST_F(DeviceKernelApi, SimdMaxMinPreferNumbersToNan) {
+TEST_P(DeviceKernelApi, SimdMaxMinPreferNumbersToNan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> rows[] = {
@@ -246,7 +257,7 @@ struct IntegerFolds {
   }
 };
 
-TEST_F(DeviceKernelApi, SimdFunctionsOfIntegers) {
+TEST_P(DeviceKernelApi, SimdFunctionsOfIntegers) {
   EXPECT_EQ((Threadgroup<int32_t, int32_t>({-5, 3, INT32_MIN, 8, 1}, 4, 5,
                                            IntegerFolds<int32_t>{})),
             (std::vector<int32_t>{INT32_MIN + 7, 8, INT32_MIN, 1}));
@@ -280,7 +291,7 @@ struct BroadcastShuffleBallot {
   }
 };
 
-TEST_F(DeviceKernelApi, SimdBroadcastShuffleBallot) {
+TEST_P(DeviceKernelApi, SimdBroadcastShuffleBallot) {
   for (const size_t threads : kCounts) {
     std::vector<int32_t> in(threads);
     for (size_t i = 0; i < threads; ++i) {
@@ -338,7 +349,7 @@ struct Returns {
   }
 };
 
-TEST_F(DeviceKernelApi, ThreadsThatReturn) {
+TEST_P(DeviceKernelApi, ThreadsThatReturn) {
   for (const size_t threads : {1u, 31u, 64u, 100u}) {
     for (const uint32_t n : {0u, 1u, 2u, 33u, 64u, 99u, 200u}) {
       const auto out =
@@ -397,7 +408,7 @@ struct TreeSum {
   }
 };
 
-TEST_F(DeviceKernelApi, ThreadgroupMemoryAndBarriers) {
+TEST_P(DeviceKernelApi, ThreadgroupMemoryAndBarriers) {
   constexpr uint32_t kThreads = 128, kRows = 200;
   std::vector<float> in(kThreads * kRows);
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 97);
@@ -439,7 +450,7 @@ struct Carve {
   }
 };
 
-TEST_F(DeviceKernelApi, PointersIntoScratch) {
+TEST_P(DeviceKernelApi, PointersIntoScratch) {
   const auto out = Make(std::vector<int32_t>(2));
   ASSERT_EQ(Run(MakeKernel("carve", Carve{}),
                 [&](ComputeCommandEncoder& e) {
@@ -505,9 +516,9 @@ class DeviceKernelAtomics : public DeviceKernelApi {
 };
 
 // Across threadgroups that run in parallel.
-TEST_F(DeviceKernelAtomics, Int32) { Test<int32_t>(); }
-TEST_F(DeviceKernelAtomics, Uint32) { Test<uint32_t>(); }
-TEST_F(DeviceKernelAtomics, Float) { Test<float>(); }
+TEST_P(DeviceKernelAtomics, Int32) { Test<int32_t>(); }
+TEST_P(DeviceKernelAtomics, Uint32) { Test<uint32_t>(); }
+TEST_P(DeviceKernelAtomics, Float) { Test<float>(); }
 
 struct ThreadgroupAtomics {
   template <class Tg>
@@ -531,7 +542,7 @@ struct ThreadgroupAtomics {
   }
 };
 
-TEST_F(DeviceKernelApi, AtomicsInThreadgroupMemory) {
+TEST_P(DeviceKernelApi, AtomicsInThreadgroupMemory) {
   EXPECT_EQ((Threadgroup<int32_t, int32_t>({0}, 2, 65, ThreadgroupAtomics{})),
             (std::vector<int32_t>{43, 42}));
 }
@@ -556,14 +567,14 @@ struct Variables {
   }
 };
 
-TEST_F(DeviceKernelApi, VariablesOfThreads) {
+TEST_P(DeviceKernelApi, VariablesOfThreads) {
   const auto out = Threadgroup<int32_t, int32_t>({0}, 1024, 1024, Variables{});
   for (int32_t i = 0; i < 1024; ++i) {
     EXPECT_EQ(out[static_cast<size_t>(i)], 12 * (i + 1));
   }
 }
 
-TEST_F(DeviceKernelApi, GenericLambdas) {
+TEST_P(DeviceKernelApi, GenericLambdas) {
   const int32_t from_host = 5;
   const auto out =
       Threadgroup<int32_t, int32_t>({3, 4}, 2, 2, [from_host](auto& tg) {
@@ -581,7 +592,7 @@ struct Wide {
   double values[3];
 };
 
-TEST_F(DeviceKernelApi, ErrorsOfAccessors) {
+TEST_P(DeviceKernelApi, ErrorsOfAccessors) {
   const auto fails = [this](const std::string& error, const auto& body,
                             const void* read_only = nullptr) {
     const auto eight = device_->newBuffer("7 bytes", 8);
@@ -597,7 +608,7 @@ TEST_F(DeviceKernelApi, ErrorsOfAccessors) {
                     }
                     e.dispatchThreadgroups(Size(2, 1, 1), Size(4, 1, 1));
                   }),
-              error);
+              error.empty() ? error : error + Seed());
   };
   fails("mine: buffer 2 is not bound",
         [](auto& tg) { buffer<const float>(tg, 2); });
@@ -621,6 +632,11 @@ TEST_F(DeviceKernelApi, ErrorsOfAccessors) {
   fails(
       "", [](auto& tg) { buffer<const float>(tg, 0); }, read_only);
 }
+
+INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelApi, testing::ValuesIn(kModes),
+                         ModeName);
+INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelAtomics, testing::ValuesIn(kModes),
+                         ModeName);
 
 // `const T` cannot be written, and an element is not to be kept.
 template <class T>

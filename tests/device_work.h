@@ -48,10 +48,25 @@ class Flag {
   bool set_ = false;
 };
 
-inline std::shared_ptr<device::Device> NewDevice(bool time_dispatches = false) {
+// How a device runs kernels: unchecked on three threads, or checked.
+struct Mode {
+  bool check_kernels = false;
+  uint64_t schedule_seed = 0;
+};
+constexpr Mode kModes[] = {{false, 0}, {true, 0}, {true, 1}, {true, 2}};
+inline std::string ModeName(const testing::TestParamInfo<Mode>& info) {
+  return info.param.check_kernels
+             ? "Checked" + std::to_string(info.param.schedule_seed)
+             : "Unchecked";
+}
+
+inline std::shared_ptr<device::Device> NewDevice(bool time_dispatches = false,
+                                                 Mode mode = Mode()) {
   device::DeviceOptions options;
   options.executor = MakeExecutor(Pool::kShuffle);
   options.time_dispatches = time_dispatches;
+  options.check_kernels = mode.check_kernels;
+  options.schedule_seed = mode.schedule_seed;
   return device::CreateDevice(options);
 }
 
@@ -59,6 +74,8 @@ using Body = std::function<void(const device::ThreadgroupContext&)>;
 
 class DeviceTest : public testing::Test {
  protected:
+  explicit DeviceTest(Mode mode = Mode()) : device_(NewDevice(false, mode)) {}
+
   std::shared_ptr<device::ComputePipelineState> Pipeline(
       Body body, const char* name = "user") {
     device::KernelFunction kernel;
@@ -107,7 +124,7 @@ class DeviceTest : public testing::Test {
     EXPECT_TRUE(ran);
   }
 
-  std::shared_ptr<device::Device> device_ = NewDevice();
+  std::shared_ptr<device::Device> device_;
   std::shared_ptr<device::CommandQueue> queue_ = device_->newCommandQueue();
 };
 

@@ -111,6 +111,7 @@ class Buffer {
   void* const contents_;
   const size_t length_;
   const bool read_only_;
+  bool fresh_ = false;  // what was never written can be told, in checked mode
   Deallocator deallocator_;
   // The command buffer that retained this one last: a copy of a shared_ptr per
   // command buffer rather than per dispatch.
@@ -144,6 +145,17 @@ struct DeviceOptions {
   // Record when each dispatch started and ended (about 50 ns a dispatch):
   // CommandBuffer::dispatchTimes().
   bool time_dispatches = false;
+  // Checked mode, for kernels made by MakeKernel() of kernel.h: every access to
+  // memory is looked at, and the first that is out of bounds, reads what was
+  // never written or races with another becomes the command buffer's error, as
+  // do dispatches of a concurrent encoder that conflict without a barrier,
+  // built-in ones included. Threadgroups run one after the other, 10 to 20
+  // times slower each. newBuffer(length) gives no zeros but a pattern by which
+  // reads of it are found. docs/kernels.md has what is found and what is not.
+  bool check_kernels = false;
+  // Not 0, and with check_kernels: threadgroups and threads run in an order
+  // drawn from this seed, and up to 8 threadgroups take turns at barriers.
+  uint64_t schedule_seed = 0;
 };
 
 class Device : public std::enable_shared_from_this<Device> {
@@ -161,7 +173,8 @@ class Device : public std::enable_shared_from_this<Device> {
   }
   size_t maxBufferLength() const noexcept { return PTRDIFF_MAX; }
 
-  // `length` bytes of zeros, page-aligned. nullptr if length is 0 or memory is
+  // `length` bytes of zeros (but see DeviceOptions::check_kernels),
+  // page-aligned. nullptr if length is 0 or memory is
   // out.
   std::shared_ptr<Buffer> newBuffer(
       size_t length,
@@ -201,6 +214,8 @@ class Device : public std::enable_shared_from_this<Device> {
  private:
   friend std::shared_ptr<Device> CreateDevice(const DeviceOptions&) noexcept;
   explicit Device(const DeviceOptions& options);
+  std::shared_ptr<Buffer> Allocate(size_t length,
+                                   ResourceOptions options) noexcept;
   std::shared_ptr<Buffer> WrapBuffer(void* pointer, size_t length,
                                      bool read_only,
                                      Buffer::Deallocator deallocator) noexcept;
@@ -338,7 +353,8 @@ class ComputeCommandEncoder {
   void dispatchThreads(Size threads_per_grid,
                        Size threads_per_threadgroup) noexcept;
 
-  // Orders dispatches of a concurrent encoder. They run in order here.
+  // Orders dispatches of a concurrent encoder. They run in order here; checked
+  // mode tells where one of these is missing.
   void memoryBarrier(BarrierScope scope) noexcept;
   void memoryBarrier(const std::shared_ptr<Buffer> resources[],
                      size_t count) noexcept;

@@ -46,8 +46,8 @@ struct Cell {
 // What is true of the thread that runs, for device or for threadgroup memory.
 struct Space {
   uint64_t stamp;   // of an access to a whole word, now
-  uint32_t first;   // phases before this one are over for everybody
-  uint32_t others;  // from `first` on: those of other threadgroups
+  uint64_t first;   // stamps below are of phases that are over for everybody
+  uint64_t others;  // from `first` on to here: perhaps other threadgroups'
 };
 
 struct ThreadgroupState {
@@ -87,35 +87,39 @@ void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
 [[noreturn]] void NotAligned(const View& view, ptrdiff_t offset,
                              size_t alignment);
 
-// Whether the last access, a write of `cell` or one that a write meets, is by
-// the same thread, or in a phase of this threadgroup that is over.
+// Whether `last`, in a cell, can conflict with nothing that the thread of the
+// stamp does: its own in this phase, or in a phase that is over for it.
 inline bool IsBehind(uint64_t last, const Space& space) {
+  if (last < space.first) return true;
   const uint64_t change = last ^ space.stamp;
-  const uint32_t phase = static_cast<uint32_t>(last >> kPhaseShift);
-  return phase - space.first >= space.others && (last & kOtherGroups) == 0 &&
-         ((change >> kPhaseShift) != 0 ||
-          (change & (kThread | kOtherThreads | kOtherSimdgroups)) == 0);
+  if ((change >> kPhaseShift) == 0) {
+    return (change &
+            (kThread | kOtherThreads | kOtherSimdgroups | kOtherGroups)) == 0;
+  }
+  return last >= space.others && (last & kOtherGroups) == 0;
 }
 
 // The common cases of a whole word without a call.
 inline void CheckRead(const View& view, ptrdiff_t offset) {
   if (static_cast<size_t>(offset) < view.words) {
-    const uintptr_t address = reinterpret_cast<uintptr_t>(view.data + offset);
     uint32_t value;
     std::memcpy(&value, view.data + offset, sizeof(value));
-    Cell& cell = view.CellAt(address);
+    Cell& cell = view.CellAt(reinterpret_cast<uintptr_t>(view.data + offset));
     const Space& space = *view.space;
     if (value != kNeverWritten && IsBehind(cell.write, space)) {
       const uint64_t last = cell.read;
-      if (last == space.stamp) return;
-      const uint64_t change = last ^ space.stamp;
-      const uint32_t phase = static_cast<uint32_t>(last >> kPhaseShift);
-      if ((change >> kPhaseShift) == 0) {
-        // Nothing to add, whoever writes later.
+      if (last < space.first) {
+        cell.read = space.stamp;
+        return;
+      }
+      // Nothing to add, whoever writes later.
+      if (last == space.stamp ||
+          (last & (kOtherGroups | kAtomic)) == kOtherGroups) {
+        return;
+      }
+      if (((last ^ space.stamp) >> kPhaseShift) == 0) {
         if ((last & kOtherSimdgroups) != 0) return;
-      } else if ((last & kOtherGroups) != 0) {
-        if (phase >= space.first && (last & kAtomic) == 0) return;
-      } else if (phase - space.first >= space.others) {
+      } else if (last >= space.others && (last & kOtherGroups) == 0) {
         cell.read = space.stamp;
         return;
       }

@@ -105,6 +105,9 @@ class ThreadgroupContext {
                      kernel_internal::ThreadgroupState* state) noexcept;
   Bytes Bound(size_t index, size_t alignment, bool only_reads) const;
   void CopyParams(size_t index, size_t length, void* to) const;
+  // The same, without a note that the kernel has it.
+  Bytes Find(size_t index, size_t alignment, bool only_reads) const;
+  void Copy(size_t index, size_t length, void* to) const;
   Bytes Local(size_t index) const;
   // `length` bytes behind all that was set and declared before.
   void* Array(size_t length, kernel_internal::ThreadgroupArrays* arrays) const;

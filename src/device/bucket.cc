@@ -36,6 +36,11 @@ void ComputeIdsTpe(Call& call) {
   if (call.ok() && row_stride == 0 && pairs != 0) {
     call.Fail("params: row_stride is 0");  // not StridedBuckets::kTightStride
   }
+  call.Reads(0, selected);
+  call.Writes(1, tpe);
+  call.Writes(2, ids);
+  call.Writes(3, args[0]);
+  call.Writes(4, args[1]);
   if (!call.ok()) return;
 
   // Scratch for the sort, and tpe as it was: BucketStrided writes it even when

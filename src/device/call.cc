@@ -38,7 +38,23 @@ size_t Call::Dim(const char* name, int64_t value) {
 
 void Call::CopyParams(size_t index, size_t length, void* to) {
   const void* const from = Bound(index, "params", 1, length, 1, false);
-  if (ok()) std::memcpy(to, from, length);
+  if (!ok()) return;
+  std::memcpy(to, from, length);
+  if (checker != nullptr) Touch(index, {from, 1, length, length}, false, true);
+}
+
+void Call::Touch(size_t index, const kernel_internal::Rows& rows, bool write,
+                 bool params) {
+  using Fresh = kernel_internal::Checker::Fresh;
+  if (!ok()) return;
+  Fresh fresh = Fresh::kIgnore;
+  if (bindings[index].fresh && !write) {
+    // Padding in a struct may never be written.
+    fresh = params ? Fresh::kAllWords : Fresh::kAnyWord;
+  }
+  const std::string what = Format("buffer %zu (%s)", index, names_[index]);
+  const std::string error = checker->Touch(what.c_str(), rows, write, fresh);
+  if (!error.empty()) Fail(error);
 }
 
 void* Call::Bound(size_t index, const char* name, size_t rows, size_t cols,
@@ -69,6 +85,7 @@ void* Call::Bound(size_t index, const char* name, size_t rows, size_t cols,
   } else if (write && binding.read_only) {
     Fail(Format("buffer %zu (%s) is written, and is read-only", index, name));
   }
+  names_[index] = name;
   return ok() ? binding.data : nullptr;
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "src/device/checker.h"
 #include "src/device/commands.h"
 #include "src/device/pipeline.h"
 #include "switchyard/executor.h"
@@ -37,13 +38,15 @@ struct Part {
 class Call {
  public:
   Call(const Dispatch& d, Size all_threads, Size all_threadgroups,
-       const Binding* bound, Executor& pool, std::vector<int32_t>& reused)
+       const Binding* bound, Executor& pool, std::vector<int32_t>& reused,
+       kernel_internal::Checker* check)
       : threads(all_threads),
         threadgroups(all_threadgroups),
         dispatch(d),
         bindings(bound),
         executor(pool),
-        scratch(reused) {}
+        scratch(reused),
+        checker(check) {}
 
   const Size threads;       // of the whole grid
   const Size threadgroups;  // of the whole grid
@@ -51,6 +54,7 @@ class Call {
   const Binding* const bindings;  // [dispatch.num_bindings]
   Executor& executor;
   std::vector<int32_t>& scratch;
+  kernel_internal::Checker* const checker;  // null: not in checked mode
 
   bool ok() const { return error_.empty(); }
   const std::string& error() const { return error_; }
@@ -84,6 +88,17 @@ class Call {
             rows, cols};
   }
 
+  // What of a buffer is read or written, to be told before it is; looked at in
+  // checked mode only.
+  template <class T>
+  void Reads(size_t index, const Matrix<T>& m) {
+    if (checker != nullptr) Touch(index, kernel_internal::Rows::Of(m), false);
+  }
+  template <class T>
+  void Writes(size_t index, const Matrix<T>& m) {
+    if (checker != nullptr) Touch(index, kernel_internal::Rows::Of(m), true);
+  }
+
   // One threadgroup of `width` threads per row: how many of `rows` there are.
   size_t RowPerThreadgroup(size_t width, size_t rows);
   // The same, where more than one threadgroup would race on Metal.
@@ -95,6 +110,8 @@ class Call {
   Part ColumnTiles(size_t cols);
 
  private:
+  void Touch(size_t index, const kernel_internal::Rows& rows, bool write,
+             bool params = false);
   void CopyParams(size_t index, size_t length, void* to);
   void* Bound(size_t index, const char* name, size_t rows, size_t cols,
               size_t element, bool write);
@@ -103,6 +120,7 @@ class Call {
   void OnlyOne(const char* dimension, size_t count);
 
   std::string error_;
+  const char* names_[kMaxBufferBindings] = {};
 };
 
 }  // namespace device

@@ -20,6 +20,13 @@ CombineInputs Inputs(const Part& part, Matrix<const float> rows,
   return inputs;
 }
 
+// Reads the buffers of rows and weights.
+void Touch(Call& call, size_t rows, size_t weights,
+           const CombineInputs& inputs) {
+  call.Reads(rows, inputs.rows);
+  call.Reads(weights, inputs.weights);
+}
+
 // One token; with or without the residual that buffer 2 then is.
 void Stacked(Call& call, bool residual) {
   const auto p = call.Params<WeightedSumStackedParams>(3);
@@ -32,6 +39,10 @@ void Stacked(Call& call, bool residual) {
   if (!call.ok()) return;
   CombineInputs inputs = Inputs(part, rows, weights);
   if (residual) inputs.residual = part(out);
+  Touch(call, 0, 1, inputs);
+  if (residual) call.Reads(2, part(out));
+  call.Writes(2, part(out));
+  if (!call.ok()) return;
   call.Finish(WeightedSum(inputs, part(out), call.executor));
 }
 
@@ -48,8 +59,11 @@ void SumBatched(Call& call) {
   const auto out = call.Out<float>(2, "out", batch, hidden);
   const Part part = call.ColumnTiles(batch, hidden);
   if (!call.ok()) return;
-  call.Finish(
-      WeightedSum(Inputs(part, rows, weights), part(out), call.executor));
+  const CombineInputs inputs = Inputs(part, rows, weights);
+  Touch(call, 0, 1, inputs);
+  call.Writes(2, part(out));
+  if (!call.ok()) return;
+  call.Finish(WeightedSum(inputs, part(out), call.executor));
 }
 
 // `tokens` of a batch.
@@ -64,6 +78,12 @@ void RunNorm(Call& call, size_t tokens, size_t batch, size_t top_k,
   const Part part = {tokens, hidden};
   CombineInputs inputs = Inputs(part, rows, weights);
   inputs.residual = part(residual);
+  Touch(call, 0, 1, inputs);
+  call.Reads(2, part(residual));
+  call.Reads(3, norm_weight);
+  call.Writes(2, part(residual));
+  call.Writes(4, part(normed));
+  if (!call.ok()) return;
   call.Finish(WeightedSumRmsNorm(inputs, {norm_weight.data, hidden}, eps,
                                  part(residual), part(normed), call.executor));
 }
@@ -104,6 +124,12 @@ void WeightedReduce(Call& call) {
   CombineInputs inputs = Inputs(part, rows, weights);
   inputs.shared = {part(shared), {gate.data, part.rows}, SharedGate::kLogit};
   if (residual.data != nullptr) inputs.residual = part(residual);
+  Touch(call, 2, 1, inputs);
+  call.Reads(3, gate.ColRange(0, part.rows));
+  call.Reads(4, part(shared));
+  if (residual.data != nullptr) call.Reads(5, part(residual));
+  call.Writes(6, part(out));
+  if (!call.ok()) return;
   call.Finish(WeightedSum(inputs, part(out), call.executor));
 }
 

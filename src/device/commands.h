@@ -18,11 +18,16 @@
 namespace switchyard {
 namespace device {
 
+namespace kernel_internal {
+class Checker;
+}
+
 // What is bound at an index: `length` bytes from the binding's offset on.
 struct Binding {
   unsigned char* data = nullptr;  // null: nothing is bound
   size_t length = 0;
   bool read_only = false;
+  bool fresh = false;  // from newBuffer(), in checked mode
 };
 
 struct Dispatch {
@@ -33,12 +38,21 @@ struct Dispatch {
   uint32_t first_binding = 0;               // in Commands::bindings
   uint8_t num_bindings = 0;
   bool in_threads = false;
+  bool new_scope = true;        // after all dispatches before
+  bool indirect_fresh = false;  // as Binding's
   uint16_t threads_per_threadgroup[3] = {};
 
   Size ThreadsPerThreadgroup() const {
     return Size(threads_per_threadgroup[0], threads_per_threadgroup[1],
                 threads_per_threadgroup[2]);
   }
+};
+
+// Of some buffers only, in a concurrent encoder.
+struct MemoryBarrier {
+  size_t before_dispatch;
+  const void* data;
+  size_t length;
 };
 
 // Memory that does not move, for setBytes and the like.
@@ -75,6 +89,7 @@ class Arena {
 struct Commands {
   std::vector<Dispatch> dispatches;
   std::vector<Binding> bindings;
+  std::vector<MemoryBarrier> barriers;
   Arena arena;
   // Each once: see Buffer::retained_by_.
   std::vector<std::shared_ptr<const void>> retained;
@@ -83,22 +98,25 @@ struct Commands {
   void Clear() {
     dispatches.clear();
     bindings.clear();
+    barriers.clear();
     arena.Clear();
     retained.clear();
   }
   size_t Capacity() const {
     return dispatches.capacity() * sizeof(Dispatch) +
-           bindings.capacity() * sizeof(Binding) + arena.Capacity() +
+           bindings.capacity() * sizeof(Binding) +
+           barriers.capacity() * sizeof(MemoryBarrier) + arena.Capacity() +
            retained.capacity() * sizeof(retained[0]);
   }
 };
 
 // Runs the dispatches in order, up to the first that fails; returns its error
 // or an empty text. Throws when memory is out. `times` may be null. `scratch`
-// is the queue's, reused.
+// is the queue's, reused; so is `checker`, null where nothing is checked.
 std::string Execute(const Commands& commands, Executor& executor,
                     std::vector<int32_t>& scratch,
-                    std::vector<DispatchTime>* times);
+                    std::vector<DispatchTime>* times,
+                    kernel_internal::Checker* checker);
 
 // In seconds of the steady clock.
 double Now() noexcept;

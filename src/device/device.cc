@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <system_error>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "src/device/commands.h"
 #include "src/device/pipeline.h"
 #include "src/device/queue.h"
+#include "switchyard/kernel_memory.h"
 
 namespace switchyard {
 namespace device {
@@ -81,6 +83,21 @@ std::shared_ptr<Device> CreateSystemDefaultDevice() noexcept {
 
 std::shared_ptr<Buffer> Device::newBuffer(size_t length,
                                           ResourceOptions options) noexcept {
+  const std::shared_ptr<Buffer> buffer = Allocate(length, options);
+  if (buffer != nullptr && options_.check_kernels) {
+    unsigned char* const bytes =
+        static_cast<unsigned char*>(buffer->contents());
+    const uint32_t word = kernel_internal::kNeverWritten;
+    for (size_t i = 0; i < length; i += sizeof(word)) {
+      std::memcpy(bytes + i, &word, std::min(sizeof(word), length - i));
+    }
+    buffer->fresh_ = true;
+  }
+  return buffer;
+}
+
+std::shared_ptr<Buffer> Device::Allocate(size_t length,
+                                         ResourceOptions options) noexcept {
   if (length == 0 || length > maxBufferLength()) return nullptr;
   void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -95,7 +112,7 @@ std::shared_ptr<Buffer> Device::newBuffer(size_t length,
 std::shared_ptr<Buffer> Device::newBuffer(const void* pointer, size_t length,
                                           ResourceOptions options) noexcept {
   if (pointer == nullptr) return nullptr;
-  const std::shared_ptr<Buffer> buffer = newBuffer(length, options);
+  const std::shared_ptr<Buffer> buffer = Allocate(length, options);
   if (buffer != nullptr) std::memcpy(buffer->contents(), pointer, length);
   return buffer;
 }
@@ -177,8 +194,7 @@ std::shared_ptr<ComputePipelineState> Device::newComputePipelineState(
 std::shared_ptr<CommandQueue> Device::newCommandQueue() noexcept {
   try {
     return std::shared_ptr<CommandQueue>(new CommandQueue(
-        shared_from_this(),
-        std::make_shared<Queue>(options_.executor, options_.time_dispatches)));
+        shared_from_this(), std::make_shared<Queue>(options_)));
   } catch (...) {
     return nullptr;
   }

@@ -30,6 +30,7 @@ struct ComputeCommandEncoder::State {
   bool bindings_saved = false;
   uint32_t first_binding = 0;
   const size_t* saved_lengths = nullptr;  // null: all 0
+  bool new_scope = true;                  // for the next dispatch
 
   State(std::shared_ptr<CommandBuffer> b, DispatchType t)
       : buffer(std::move(b)), type(t) {}
@@ -107,7 +108,7 @@ struct ComputeCommandEncoder::State {
     Retain(b);
     Bind(index,
          {static_cast<unsigned char*>(b->contents_) + offset,
-          b->length_ - offset, b->read_only_},
+          b->length_ - offset, b->read_only_, b->fresh_},
          offset);
   }
 
@@ -156,6 +157,8 @@ struct ComputeCommandEncoder::State {
     dispatch.threads_per_threadgroup[1] = static_cast<uint16_t>(threads.height);
     dispatch.threads_per_threadgroup[2] = static_cast<uint16_t>(threads.depth);
     dispatch.local_lengths = saved_lengths;
+    dispatch.new_scope = type == DispatchTypeSerial || new_scope;
+    new_scope = false;
     return &dispatch;
   }
 };
@@ -223,10 +226,10 @@ void ComputeCommandEncoder::setBufferOffset(size_t offset,
       state_->Fail("setBufferOffset",
                    Format("index %zu: nothing is bound", index));
     } else if (state_->CheckOffset("setBufferOffset", index, offset, length)) {
-      state_->Bind(
-          index,
-          {binding.data - before + offset, length - offset, binding.read_only},
-          offset);
+      state_->Bind(index,
+                   {binding.data - before + offset, length - offset,
+                    binding.read_only, binding.fresh},
+                   offset);
     }
   });
 }
@@ -261,7 +264,7 @@ void ComputeCommandEncoder::setBytes(const void* bytes, size_t length,
     }
     unsigned char* const copy = state_->commands().arena.Allocate(length);
     std::memcpy(copy, bytes, length);
-    state_->Bind(index, {copy, length, true}, 0);
+    state_->Bind(index, {copy, length, true, false}, 0);
   });
 }
 
@@ -326,6 +329,7 @@ void ComputeCommandEncoder::dispatchThreadgroups(
     if (dispatch == nullptr) return;
     dispatch->indirect =
         static_cast<const unsigned char*>(indirect_buffer->contents_) + offset;
+    dispatch->indirect_fresh = indirect_buffer->fresh_;
   });
 }
 
@@ -340,12 +344,27 @@ void ComputeCommandEncoder::dispatchThreads(
   });
 }
 
-void ComputeCommandEncoder::memoryBarrier(BarrierScope) noexcept {
-  state_->Call("memoryBarrier", [] {});
+// Dispatches run in order: barriers are for checked mode.
+void ComputeCommandEncoder::memoryBarrier(BarrierScope scope) noexcept {
+  state_->Call("memoryBarrier", [&] {
+    if ((scope & BarrierScopeBuffers) != 0) state_->new_scope = true;
+  });
 }
-void ComputeCommandEncoder::memoryBarrier(const std::shared_ptr<Buffer>*,
-                                          size_t) noexcept {
-  state_->Call("memoryBarrier", [] {});
+void ComputeCommandEncoder::memoryBarrier(
+    const std::shared_ptr<Buffer> resources[], size_t count) noexcept {
+  state_->Call("memoryBarrier", [&] {
+    if (count != 0 && resources == nullptr) {
+      state_->Fail("memoryBarrier", "resources is null");
+      return;
+    }
+    if (state_->type != DispatchTypeConcurrent) return;
+    Commands& to = state_->commands();
+    for (size_t i = 0; i < count; ++i) {
+      if (resources[i] == nullptr) continue;
+      to.barriers.push_back({to.dispatches.size(), resources[i]->contents_,
+                             resources[i]->length_});
+    }
+  });
 }
 
 DispatchType ComputeCommandEncoder::dispatchType() const noexcept {

@@ -46,10 +46,22 @@ void GetGrid(const Dispatch& dispatch, Size* threadgroups, Size* threads) {
                   Times(grid.depth, per.depth));
 }
 
+std::string ReadIndirect(const Dispatch& dispatch,
+                         kernel_internal::Checker& checker) {
+  using Fresh = kernel_internal::Checker::Fresh;
+  if (dispatch.indirect == nullptr) return std::string();
+  const std::string error = checker.Touch(
+      "the indirect arguments", {dispatch.indirect, 1, 12, 12}, false,
+      dispatch.indirect_fresh ? Fresh::kAnyWord : Fresh::kIgnore);
+  return error.empty() ? error : dispatch.pipeline->name + ": " + error;
+}
+
 std::string ExecuteOne(const Dispatch& dispatch, Size threads,
                        Size threadgroups, const Binding* bindings,
-                       Executor& executor, std::vector<int32_t>& scratch) {
-  Call call(dispatch, threads, threadgroups, bindings, executor, scratch);
+                       Executor& executor, std::vector<int32_t>& scratch,
+                       kernel_internal::Checker* checker) {
+  Call call(dispatch, threads, threadgroups, bindings, executor, scratch,
+            checker);
   if (threads.width == SIZE_MAX || threads.height == SIZE_MAX ||
       threads.depth == SIZE_MAX) {
     call.GridOverflows();
@@ -65,15 +77,32 @@ std::string ExecuteOne(const Dispatch& dispatch, Size threads,
 
 std::string Execute(const Commands& commands, Executor& executor,
                     std::vector<int32_t>& scratch,
-                    std::vector<DispatchTime>* times) {
+                    std::vector<DispatchTime>* times,
+                    kernel_internal::Checker* checker) {
+  // Also when memory is out.
+  struct Checking {
+    kernel_internal::Checker* const checker;
+    ~Checking() {
+      if (checker != nullptr) checker->End();
+    }
+  };
+  const Checking checking = {checker};
+  if (checker != nullptr) checker->Begin(commands);
   for (const Dispatch& dispatch : commands.dispatches) {
+    if (checker != nullptr) {
+      checker->BeginDispatch(
+          static_cast<size_t>(&dispatch - commands.dispatches.data()));
+      const std::string error = ReadIndirect(dispatch, *checker);
+      if (!error.empty()) return error;
+    }
     Size threads, threadgroups;
     GetGrid(dispatch, &threadgroups, &threads);
     const double start = times != nullptr ? Now() : 0.0;
     if (threads.width != 0 && threads.height != 0 && threads.depth != 0) {
-      std::string error = ExecuteOne(
-          dispatch, threads, threadgroups,
-          commands.bindings.data() + dispatch.first_binding, executor, scratch);
+      std::string error =
+          ExecuteOne(dispatch, threads, threadgroups,
+                     commands.bindings.data() + dispatch.first_binding,
+                     executor, scratch, checker);
       if (!error.empty()) return error;
     }
     if (times != nullptr) {

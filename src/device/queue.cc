@@ -7,6 +7,8 @@
 #include <chrono>
 #include <exception>
 
+#include "src/device/checker.h"
+#include "src/device/threadgroup_checker.h"
 #include "src/device/threadgroups.h"
 
 namespace switchyard {
@@ -34,6 +36,17 @@ bool SpinUntil(Condition condition, std::chrono::microseconds most) {
 }
 
 }  // namespace
+
+Queue::Queue(const DeviceOptions& options)
+    : executor_(options.executor),
+      time_dispatches_(options.time_dispatches),
+      checker_(options.check_kernels
+                   ? std::make_unique<kernel_internal::Checker>(
+                         options.schedule_seed)
+                   : nullptr) {
+  spare_.reserve(kMaxSpare);
+}
+Queue::~Queue() = default;
 
 CommandBuffer::Handle::~Handle() {
   buffer->state_->queue->Abandon(*buffer->state_);
@@ -253,8 +266,9 @@ void Queue::RunFront(Lock& lock) {
   const double start = Now();
   try {
     if (!state.rejected) {
-      error = Execute(state.commands, *executor_, scratch_,
-                      time_dispatches_ ? &state.times : nullptr);
+      error =
+          Execute(state.commands, *executor_, scratch_,
+                  time_dispatches_ ? &state.times : nullptr, checker_.get());
     }
   } catch (...) {
     out_of_memory = true;

@@ -75,10 +75,8 @@ class Queue {
   static constexpr size_t kMaxSpare = 4;
   static constexpr size_t kMaxSpareBytes = size_t{4} << 20;
 
-  Queue(std::shared_ptr<Executor> executor, bool time_dispatches)
-      : executor_(std::move(executor)), time_dispatches_(time_dispatches) {
-    spare_.reserve(kMaxSpare);
-  }
+  explicit Queue(const DeviceOptions& options);
+  ~Queue();
 
   // The body of the queue's thread; returns after Close().
   void RunThread();
@@ -119,6 +117,8 @@ class Queue {
   const std::shared_ptr<Executor> executor_;
   const bool time_dispatches_;
   std::vector<int32_t> scratch_;  // the runner's
+  // The runner's; null where nothing is checked.
+  const std::unique_ptr<kernel_internal::Checker> checker_;
 
   std::mutex mutex_;
   std::condition_variable work_;  // for the queue's thread

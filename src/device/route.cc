@@ -19,6 +19,10 @@ void Run(Call& call, size_t index, size_t tokens, size_t rows, size_t experts,
   const auto ids = call.Out<int32_t>(index + 1, "ids", tokens, top_k);
   const auto weights = call.Out<float>(index + 2, "weights", tokens, top_k);
   if (!call.ok()) return;
+  call.Reads(index, logits.RowRange(0, rows));
+  call.Writes(index + 1, ids.RowRange(0, rows));
+  call.Writes(index + 2, weights.RowRange(0, rows));
+  if (!call.ok()) return;
   RouteOptions options;
   options.renormalize = renormalize;
   call.Finish(RouteTopK(logits.RowRange(0, rows), options,

@@ -16,6 +16,10 @@ void Run(Call& call, size_t rows, size_t cols) {
   const auto out = call.Out<float>(2, "out", rows, cols);
   const Part part = call.ColumnTiles(rows, cols);
   if (!call.ok()) return;
+  call.Reads(0, part(gate));
+  call.Reads(1, part(up));
+  call.Writes(2, part(out));
+  if (!call.ok()) return;
   call.Finish(SiluMul(part(gate), part(up), part(out), call.executor));
 }
 

@@ -8,20 +8,13 @@
 #include <exception>
 #include <stdexcept>
 
+#include "src/device/threadgroup_checker.h"
 #include "src/schedule.h"
 
 namespace switchyard {
 namespace device {
 
 namespace {
-
-// Where each piece of threadgroup memory starts.
-constexpr size_t kLocalAlignment = 64;
-constexpr size_t kMaxArrays = 32;
-// All pieces may have to be padded.
-constexpr size_t kLocalBytes =
-    kMaxThreadgroupMemoryLength +
-    (kMaxThreadgroupMemoryBindings + kMaxArrays) * kLocalAlignment;
 
 size_t Padded(size_t length) {
   return (length + kLocalAlignment - 1) / kLocalAlignment * kLocalAlignment;
@@ -48,6 +41,11 @@ void Threadgroups::Run(Call& call) {
     return;
   }
   const Threadgroups threadgroups(call);
+  if (call.checker != nullptr) {
+    threadgroups.RunChecked(count);
+    if (threadgroups.failed) call.Fail(threadgroups.error);
+    return;
+  }
   call.Finish(internal::RunRows(call.executor, count,
                                 call.dispatch.pipeline->kernel.threadgroup_ns,
                                 RunRange, threadgroups));
@@ -69,7 +67,7 @@ void Threadgroups::RunRange(const Threadgroups& threadgroups, size_t begin,
   for (size_t i = begin; i < end; ++i) {
     // The dispatch has failed: what is left would only take time.
     if (threadgroups.failed.load(std::memory_order_relaxed)) return;
-    threadgroups.RunOne(position, local);
+    threadgroups.RunOne(position, local, nullptr);
     if (++position.width == grid.width) {
       position.width = 0;
       if (++position.height == grid.height) {
@@ -80,7 +78,8 @@ void Threadgroups::RunRange(const Threadgroups& threadgroups, size_t begin,
   }
 }
 
-void Threadgroups::RunOne(const Size& position, void* local) const {
+void Threadgroups::RunOne(const Size& position, void* local,
+                          kernel_internal::ThreadgroupState* state) const {
   const Size dispatched = call.dispatch.ThreadsPerThreadgroup();
   Size threads = dispatched;
   if (call.dispatch.in_threads) {
@@ -89,9 +88,14 @@ void Threadgroups::RunOne(const Size& position, void* local) const {
                    AtEdge(position.depth, threads.depth, call.threads.depth));
   }
   const ThreadgroupContext context(position, threads, dispatched, call, local,
-                                   nullptr);
+                                   state);
+  const KernelFunction& kernel = call.dispatch.pipeline->kernel;
   try {
-    call.dispatch.pipeline->kernel.threadgroup(context);
+    if (state != nullptr && kernel.checked != nullptr) {
+      kernel.checked(context);
+    } else {
+      kernel.threadgroup(context);
+    }
   } catch (const std::exception& e) {
     Fail(e.what());
   } catch (...) {
@@ -128,6 +132,26 @@ ThreadgroupContext::ThreadgroupContext(
 ThreadgroupContext::Bytes ThreadgroupContext::Bound(size_t index,
                                                     size_t alignment,
                                                     bool only_reads) const {
+  const Bytes bytes = Find(index, alignment, only_reads);
+  if (state_ != nullptr) {
+    kernel_internal::ThreadgroupChecker::Of(*this).NoteBinding(
+        index, only_reads, bytes.length);
+  }
+  return bytes;
+}
+
+void ThreadgroupContext::CopyParams(size_t index, size_t length,
+                                    void* to) const {
+  Copy(index, length, to);
+  if (state_ != nullptr) {
+    kernel_internal::ThreadgroupChecker::Of(*this).NoteBinding(index, true,
+                                                               length);
+  }
+}
+
+ThreadgroupContext::Bytes ThreadgroupContext::Find(size_t index,
+                                                   size_t alignment,
+                                                   bool only_reads) const {
   if (index >= num_bindings_ || bindings_[index].data == nullptr) {
     throw std::invalid_argument(Format("buffer %zu is not bound", index));
   }
@@ -143,9 +167,8 @@ ThreadgroupContext::Bytes ThreadgroupContext::Bound(size_t index,
   return {binding.data, binding.length};
 }
 
-void ThreadgroupContext::CopyParams(size_t index, size_t length,
-                                    void* to) const {
-  const Bytes bytes = Bound(index, 1, true);
+void ThreadgroupContext::Copy(size_t index, size_t length, void* to) const {
+  const Bytes bytes = Find(index, 1, true);
   if (bytes.length < length) {
     throw std::invalid_argument(Format(
         "buffer %zu (params) needs %zu bytes, %zu are bound: %zu too few",
@@ -174,9 +197,9 @@ void* ThreadgroupContext::Array(
       padded += Padded(local_lengths_[i]);
     }
   }
-  if (arrays->count == kMaxArrays) {
-    throw std::invalid_argument(
-        Format("threadgroup_array: more than %zu of them", kMaxArrays));
+  if (arrays->count == kMaxThreadgroupArrays) {
+    throw std::invalid_argument(Format(
+        "threadgroup_array: more than %zu of them", kMaxThreadgroupArrays));
   }
   if (length > kMaxThreadgroupMemoryLength - set - arrays->bytes) {
     throw std::invalid_argument(
