@@ -31,12 +31,6 @@ const char* Verb(uint32_t kind) {
                                 : "atomically updates ";
 }
 
-std::string NameOf(const View& view) {
-  static const char* const kNames[] = {"buffer ", "threadgroup memory ",
-                                       "threadgroup array "};
-  return kNames[view.kind] + std::to_string(view.index);
-}
-
 void Fill(unsigned char* data, size_t length) {
   const uint32_t word = kNeverWritten;
   for (size_t i = 0; i < length; i += sizeof(word)) {
@@ -92,6 +86,12 @@ void ThreadgroupChecker::FailThread(const std::string& what) const {
   throw std::runtime_error(Position(position_) + ", thread " +
                            std::to_string(ThreadOf(device.stamp)) + ": " +
                            what);
+}
+
+std::string ThreadgroupChecker::NameOf(const View& view) {
+  static const char* const kNames[] = {"buffer ", "threadgroup memory ",
+                                       "threadgroup array "};
+  return kNames[view.kind] + std::to_string(view.index);
 }
 
 std::string ThreadgroupChecker::ElementOf(const View& view, ptrdiff_t offset,
@@ -340,63 +340,6 @@ void ThreadgroupChecker::Params(const ThreadgroupContext& context, size_t index,
   View written = view;
   written.fresh = false;
   Check(written, 0, length, kReads);
-}
-
-// What kernel.h and kernel_memory.h declare.
-
-void NoteSimdFunction(ThreadgroupState& state) {
-  ThreadgroupChecker::Of(state).SimdFunction();
-}
-void LaneIsNotThere(ThreadgroupState& state, const char* function,
-                    size_t simdgroup, size_t lane) {
-  ThreadgroupChecker::Of(state).Fail(
-      std::string(function) + ": lane " + std::to_string(lane) +
-      " of simdgroup " + std::to_string(simdgroup) + " is not there");
-}
-void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
-                 uint32_t kind) {
-  ThreadgroupChecker::Of(*view.state).Check(view, offset, size, kind);
-}
-void IndexOverflows(const View& view, size_t size) {
-  ThreadgroupChecker::Of(*view.state)
-      .FailThread("an index overflows: " + NameOf(view) + " has " +
-                  std::to_string(view.length / size) + " elements");
-}
-void NotAligned(const View& view, ptrdiff_t offset, size_t alignment) {
-  ThreadgroupChecker::Of(*view.state)
-      .FailThread("pointer_cast: " + NameOf(view) + ", byte " +
-                  std::to_string(offset) + ", is not a multiple of " +
-                  std::to_string(alignment));
-}
-const View& BufferView(const ThreadgroupContext& context, size_t index,
-                       size_t alignment, bool only_reads) {
-  return ThreadgroupChecker::Of(context).Buffer(context, index, alignment,
-                                                only_reads);
-}
-const View& MemoryView(const ThreadgroupContext& context, size_t index) {
-  return ThreadgroupChecker::Of(context).Memory(context, index);
-}
-const View& ArrayView(const ThreadgroupContext& context, size_t length,
-                      ThreadgroupArrays* arrays) {
-  return ThreadgroupChecker::Of(context).Array(context, length, arrays);
-}
-void CheckedParams(const ThreadgroupContext& context, size_t index,
-                   size_t length, void* to) {
-  ThreadgroupChecker::Of(context).Params(context, index, length, to);
-}
-void CheckedBarrier(ThreadgroupState& state, Threads& threads, bool simdgroup,
-                    uint32_t flags) {
-  ThreadgroupChecker::Of(state).Barrier(threads, simdgroup, flags);
-}
-const uint16_t* OrderOfThreads(ThreadgroupState& state, size_t count) {
-  return ThreadgroupChecker::Of(state).OrderOfThreads(count);
-}
-void ThreadsDisagree(ThreadgroupState& state, size_t first, size_t second,
-                     const std::string& values) {
-  ThreadgroupChecker::Of(state).Fail(
-      "threads disagree on a uniform() value: threads " +
-      std::to_string(first) + " and " + std::to_string(second) +
-      (values.empty() ? "" : " have " + values));
 }
 
 }  // namespace kernel_internal

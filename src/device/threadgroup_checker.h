@@ -62,6 +62,7 @@ class ThreadgroupChecker : public ThreadgroupState {
   // Throws "threadgroup (..), thread ..: what".
   [[noreturn]] void Fail(const std::string& what) const;
   [[noreturn]] void FailThread(const std::string& what) const;
+  static std::string NameOf(const View& view);
   static std::string ElementOf(const View& view, ptrdiff_t offset, size_t size);
 
  private:
