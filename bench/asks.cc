@@ -254,6 +254,13 @@ void DeviceAsks(Table& table) {
   table.AtMost(3000.0, above("chains=1"),
                "device layer, one chain with commit and wait, ns above direct "
                "calls");
+  for (const char* shape :
+       {"streaming", "weighted sum, k=8", "row reduction"}) {
+    table.AtMost(20.0,
+                 table.Ns("kernel", shape, "checked") /
+                     table.Ns("kernel", shape, "unchecked"),
+                 std::string("checked mode, ") + shape + ", times unchecked");
+  }
 }
 
 }  // namespace

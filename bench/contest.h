@@ -144,6 +144,7 @@ void RegisterGather();
 void RegisterSiluMul();
 void RegisterCombine();
 void RegisterDevice();
+void RegisterKernels();
 
 }  // namespace bench
 }  // namespace switchyard

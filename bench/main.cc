@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   RegisterSiluMul();
   RegisterCombine();
   RegisterDevice();
+  RegisterKernels();
   benchmark::RunSpecifiedBenchmarks();
 
   const std::vector<Ask> asks = Asks(Results());

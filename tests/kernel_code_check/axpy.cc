@@ -1,0 +1,26 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A kernel over plain pointers, to look at its machine code.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "switchyard/kernel.h"
+
+namespace switchyard {
+namespace device {
+
+// y[i] += 2.5 x[i], with three accessors.
+void Axpy(Threadgroup<Unchecked>& tg) {
+  const auto n = params<uint32_t>(tg, 2);
+  const auto x = buffer<const float>(tg, 0);
+  const auto y = buffer<float>(tg, 1);
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_position_in_grid().width;
+    if (i < n) y[i] += 2.5f * x[i];
+  });
+}
+
+}  // namespace device
+}  // namespace switchyard
