@@ -171,6 +171,16 @@ class PerSimdgroup {
 
 namespace kernel_internal {
 
+// What sums are made of.
+template <class T, bool kIsInteger = std::is_integral_v<T>>
+struct Term {
+  using Type = std::make_unsigned_t<T>;
+};
+template <class T>
+struct Term<T, false> {
+  using Type = T;
+};
+
 struct Simd {
   // of(result, values, lanes, simdgroup) for each simdgroup: `values` are its
   // lanes', bit l of `lanes` tells whether lane l takes part.
@@ -235,19 +245,21 @@ PerSimdgroup<T> simd_min(const PerThread<T>& v) {
 // open. What is not there counts as 0.
 template <class T>
 PerSimdgroup<T> simd_sum(const PerThread<T>& v) {
-  static_assert(std::is_arithmetic_v<T>);
+  static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>);
   return kernel_internal::Simd::ForEach<T>(v, [](T& sum, const T* values,
                                                  uint32_t lanes, size_t) {
-    T sums[kernel_internal::kSimdWidth];
+    // Integers wrap around, as on a GPU.
+    using Term = typename kernel_internal::Term<T>::Type;
+    Term sums[kernel_internal::kSimdWidth];
     for (size_t i = 0; i < kernel_internal::kSimdWidth; ++i) {
-      sums[i] = (lanes >> i & 1) != 0 ? values[i] : T();
+      sums[i] = static_cast<Term>((lanes >> i & 1) != 0 ? values[i] : T());
     }
     for (size_t half = kernel_internal::kSimdWidth / 2; half != 0; half /= 2) {
       for (size_t i = 0; i < half; ++i) {
-        sums[i] = static_cast<T>(sums[i] + sums[i + half]);
+        sums[i] = static_cast<Term>(sums[i] + sums[i + half]);
       }
     }
-    sum = sums[0];
+    sum = static_cast<T>(sums[0]);
   });
 }
 
