@@ -19,9 +19,11 @@ using device::mem_flags;
 using device::threadgroup_array;
 using device::threadgroup_memory;
 
-// Each thread reads what its neighbour wrote.
+// Each thread reads what another one wrote, near by or in the next simdgroup.
 struct Neighbours {
   bool barrier;
+  size_t distance = 1;
+  bool of_simdgroup = false;
   template <class Tg>
   void operator()(Tg& tg) const {
     const auto x = buffer<const float>(tg, 0);
@@ -31,10 +33,13 @@ struct Neighbours {
       const size_t i = t.thread_index_in_threadgroup;
       scratch[i] = x[i];
     });
-    if (barrier) tg.threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (barrier && !of_simdgroup) {
+      tg.threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    if (of_simdgroup) tg.simdgroup_barrier(mem_flags::mem_threadgroup);
     tg.for_each_thread([&](auto t) {
       const size_t i = t.thread_index_in_threadgroup;
-      out[t.thread_position_in_grid().width] = scratch[i ^ 1];
+      out[t.thread_position_in_grid().width] = scratch[i ^ distance];
     });
   }
 };
@@ -231,6 +236,13 @@ std::vector<Planted> PlantedInThreadgroups() {
        "missing",
        [](CheckedQueue& q, bool clean) {
          return Run(q, "shift", Neighbours{clean}, 32);
+       }},
+      {"a simdgroup barrier between simdgroups",
+       "shift: threadgroup (0, 0, 0), thread 0: reads threadgroup memory "
+       "0[32], which thread 32 wrote in the same phase: a threadgroup_barrier "
+       "is missing",
+       [](CheckedQueue& q, bool clean) {
+         return Run(q, "shift", Neighbours{true, clean ? 16u : 32u, true});
        }},
       {"no barrier between a reduction and its reuse of the scratch",
        "softmax: threadgroup (0, 0, 0), thread 0: writes threadgroup array "

@@ -76,9 +76,6 @@ void Access::Note(uint64_t& last, bool read) const {
       ~(kAtomic | kAllBytes | kOtherThreads | kOtherSimdgroups | kOtherGroups);
   last = (named & kNamed) | marks | (last & stamp & kAtomic) |
          ((last | stamp) & kAllBytes);
-  if (relation == Relation::kSamePhase) {
-    last = (last & ~kEpoch) | (stamp & kEpoch);
-  }
 }
 
 }  // namespace kernel_internal
