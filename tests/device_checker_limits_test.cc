@@ -181,6 +181,49 @@ TEST(DeviceCheckerLimits, ThePlainReadIsNamed) {
             "dispatch, without atomics");
 }
 
+TEST(DeviceCheckerLimits, ThePlainReadIsNamedWithinAThreadgroup) {
+  CheckedQueue q;
+  const auto mixed = [](auto& tg) {
+    const auto x = buffer<uint32_t>(tg, 0);
+    const auto n = atomic_buffer<uint32_t>(tg, 0);
+    tg.for_each_thread([&](auto t) {
+      const size_t i = t.thread_index_in_threadgroup;
+      uint32_t v = 0;
+      if (i % 32 == 0) v = n.load(0);
+      if (i == 33) v = x[0];
+      if (i == 34) n.store(0, v);
+    });
+  };
+  EXPECT_EQ(q.Run([&](Encoder& e) {
+    q.Dispatch(e, "mixed", mixed, {q.Floats(1)}, 1, 64);
+  }),
+            "mixed: threadgroup (0, 0, 0), thread 34: atomically writes buffer "
+            "0[0], which thread 33 read, and others, in the same phase: a "
+            "threadgroup_barrier with mem_device is missing");
+}
+
+// An atomic read by others does not go when the threadgroup reads plainly.
+TEST(DeviceCheckerLimits, AnAtomicReadIsNotForgotten) {
+  CheckedQueue q;
+  const auto mixed = [](auto& tg) {
+    const auto x = buffer<uint32_t>(tg, 0);
+    const auto n = atomic_buffer<uint32_t>(tg, 0);
+    const bool last = tg.threadgroup_position_in_grid.width == 1;
+    auto v = tg.per_thread(0u);
+    tg.for_each_thread(
+        [&](auto t) { v[t] = last ? uint32_t{x[0]} : n.load(0); });
+    tg.threadgroup_barrier();
+    tg.for_each_thread([&](auto t) {
+      if (last) x[0] = v[t];
+    });
+  };
+  EXPECT_EQ(q.Run([&](Encoder& e) {
+    q.Dispatch(e, "mixed", mixed, {q.Floats(1)}, 2, 1);
+  }),
+            "mixed: threadgroup (1, 0, 0), thread 0: writes buffer 0[0], which "
+            "another threadgroup or dispatch read at the same time");
+}
+
 // A lane masks what another one has read before a simd function: the value that
 // it acts on tells that the read is done. Another simdgroup's may not be.
 struct Mask {

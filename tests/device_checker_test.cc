@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -57,15 +58,20 @@ TEST(DeviceChecker, FindsItInAnyOrder) {
   }
 }
 
-// Unchecked, the same kernels run (those that stay in bounds).
+// Unchecked, the same kernels run, the broken ones too (those that stay in
+// bounds; on one thread).
 TEST(DeviceChecker, IsOffByDefault) {
   CheckedQueue queue;
-  queue.device = NewDevice();
+  device::DeviceOptions options;
+  options.executor =
+      std::shared_ptr<Executor>(&SerialExecutor(), [](Executor*) {});
+  queue.device = device::CreateDevice(options);
   queue.queue = queue.device->newCommandQueue();
   for (const auto& some :
        {PlantedInThreadgroups(), PlantedBetweenThreadgroups(),
         PlantedBetweenDispatches()}) {
     for (const Planted& planted : some) {
+      EXPECT_EQ(planted.run(queue, false), "") << planted.name;
       EXPECT_EQ(planted.run(queue, true), "") << planted.name;
     }
   }

@@ -70,15 +70,18 @@ struct InPlaceStencil {
   }
 };
 
-// The last threadgroup overwrites, behind a barrier of its own, what all read.
+// The last threadgroup overwrites, behind barriers of its own, what all read.
+template <class T>
 struct Overwrites {
   bool clean;
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto x = buffer<float>(tg, 0);
-    auto v = tg.per_thread(0.0f);
-    tg.for_each_thread([&](auto t) { v[t] = x[0]; });
-    tg.threadgroup_barrier();
+    const auto x = buffer<T>(tg, 0);
+    auto v = tg.per_thread(T());
+    for (int round = 0; round < 2; ++round) {
+      tg.for_each_thread([&](auto t) { v[t] += x[0]; });
+      tg.threadgroup_barrier();
+    }
     tg.for_each_thread([&](auto t) {
       if (t.thread_position_in_grid().width != 95) return;
       x[clean ? 1 : 0] = v[t];
@@ -138,7 +141,14 @@ std::vector<Planted> PlantedBetweenThreadgroups() {
        "threadgroup (0, 0, 0), thread 0, read in the same dispatch, without "
        "atomics",
        [run](CheckedQueue& q, bool clean) {
-         return run(q, "scale", Overwrites{clean});
+         return run(q, "scale", Overwrites<float>{clean});
+       }},
+      {"a threadgroup overwrites two words that all have read",
+       "scale: threadgroup (2, 0, 0), thread 31: writes buffer 0[0], which "
+       "threadgroup (0, 0, 0), thread 0, read in the same dispatch, without "
+       "atomics",
+       [run](CheckedQueue& q, bool clean) {
+         return run(q, "scale", Overwrites<double>{clean});
        }},
       {"a plain read of a word that other threadgroups update",
        "count: threadgroup (1, 0, 0), thread 0: atomically updates buffer "

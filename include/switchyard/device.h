@@ -149,7 +149,7 @@ struct DeviceOptions {
   // memory is looked at, and the first that is out of bounds, reads what was
   // never written or races with another becomes the command buffer's error, as
   // do dispatches of a concurrent encoder that conflict without a barrier,
-  // built-in ones included. Threadgroups run one after the other, 10 to 20
+  // built-in ones included. Threadgroups run one after the other, up to 20
   // times slower each. newBuffer(length) gives no zeros but a pattern by which
   // reads of it are found. docs/kernels.md has what is found and what is not.
   bool check_kernels = false;

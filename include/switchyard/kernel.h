@@ -158,12 +158,12 @@ class Threadgroup {
           kernel_internal::OrderOfThreads(*threads_.checked, threads_.count);
       for (size_t i = 0; i < threads_.count; ++i) {
         const size_t thread = order == nullptr ? i : order[i];
-        if (threads_.gone != 0 && !threads_.IsLeft(thread)) continue;
+        if (threads_.some_gone && !threads_.IsLeft(thread)) continue;
         threads_.checked->SetThread(thread);
         function(At(thread));
       }
       threads_.checked->SetThread(0);
-    } else if (threads_.gone != 0) {
+    } else if (threads_.some_gone) {
       for (size_t i = 0; i < threads_.count; ++i) {
         if (threads_.IsLeft(i)) function(At(i));
       }

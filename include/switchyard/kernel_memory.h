@@ -118,7 +118,7 @@ inline void CheckRead(const View& view, ptrdiff_t offset) {
         return;
       }
       if (((last ^ space.stamp) >> kPhaseShift) == 0) {
-        if ((last & kOtherSimdgroups) != 0) return;
+        if ((last & (kOtherSimdgroups | kAtomic)) == kOtherSimdgroups) return;
       } else if (last >= space.others && (last & kOtherGroups) == 0) {
         cell.read = space.stamp;
         return;
@@ -292,8 +292,9 @@ U* pointer_cast(T* p) {
 template <class U, class T>
 CheckedPointer<U> pointer_cast(CheckedPointer<T> p) {
   static_assert(std::is_const_v<U> || !std::is_const_v<T>);
-  if (reinterpret_cast<uintptr_t>(p.view_->data + p.offset_) % alignof(U) !=
-      0) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(p.view_->data) +
+                            static_cast<uintptr_t>(p.offset_);
+  if (address % alignof(U) != 0) {
     kernel_internal::NotAligned(*p.view_, p.offset_, alignof(U));
   }
   return CheckedPointer<U>(p.view_, p.offset_);

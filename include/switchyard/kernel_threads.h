@@ -31,7 +31,7 @@ struct Simd;
 struct Threads {
   size_t count = 0;
   size_t simdgroups = 0;
-  size_t gone = 0;
+  bool some_gone = false;               // have returned
   Size size;                            // of the threadgroup
   Size origin;                          // of the first thread, in the grid
   ThreadgroupState* checked = nullptr;  // null: unchecked
@@ -43,19 +43,17 @@ struct Threads {
     return lanes >= kSimdWidth ? ~uint32_t{0} : (uint32_t{1} << lanes) - 1;
   }
   uint32_t Lanes(size_t simdgroup) const {
-    return gone == 0 ? Present(simdgroup) : left[simdgroup];
+    return some_gone ? left[simdgroup] : Present(simdgroup);
   }
   bool IsLeft(size_t thread) const {
     return (Lanes(thread / kSimdWidth) >> thread % kSimdWidth & 1) != 0;
   }
   void Exit(size_t thread) {
-    if (gone == 0) {
+    if (!some_gone) {
       for (size_t s = 0; s < simdgroups; ++s) left[s] = Present(s);
     }
-    uint32_t& lanes = left[thread / kSimdWidth];
-    const uint32_t lane = uint32_t{1} << thread % kSimdWidth;
-    if ((lanes & lane) != 0) ++gone;
-    lanes &= ~lane;
+    some_gone = true;
+    left[thread / kSimdWidth] &= ~(uint32_t{1} << thread % kSimdWidth);
   }
 };
 

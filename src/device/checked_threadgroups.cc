@@ -62,20 +62,28 @@ void Threadgroups::RunShuffled(size_t count) const {
     ThreadgroupChecker* threadgroup;
     Size position;
   };
-  Running running[kInFlight];
-  const size_t slots = std::min(count, kInFlight);
-  for (size_t i = 0; i < slots; ++i) {
-    running[i].threadgroup = &checker.threadgroup(i);
-    running[i].threadgroup->BeginDispatch(call);
-  }
-  size_t started = 0, left = 0;
+  // Those that are left unwind when one has failed, or memory is out.
+  struct Flight {
+    Running running[kInFlight];
+    size_t left = 0;
+    ~Flight() {
+      for (size_t i = 0; i < left; ++i) running[i].threadgroup->Cancel();
+    }
+  } flight;
+  size_t started = 0;
   const auto start = [&](Running& slot) {
     slot.position = PositionOf(order[started]);
     slot.threadgroup->Begin(slot.position, order[started++]);
   };
-  for (; left < slots; ++left) start(running[left]);
-  while (left != 0 && !failed) {
-    Running& next = running[checker.random().Below(left)];
+  const size_t slots = std::min(count, kInFlight);
+  for (size_t i = 0; i < slots; ++i) {
+    flight.running[i].threadgroup = &checker.threadgroup(i);
+    flight.running[i].threadgroup->BeginDispatch(call);
+    start(flight.running[i]);
+    ++flight.left;
+  }
+  while (flight.left != 0 && !failed) {
+    Running& next = flight.running[checker.random().Below(flight.left)];
     const bool returned = next.threadgroup->Resume([this, &next] {
       ThreadgroupChecker* const threadgroup = next.threadgroup;
       const Size position = next.position;
@@ -85,10 +93,9 @@ void Threadgroups::RunShuffled(size_t count) const {
     if (started < count) {
       start(next);
     } else {
-      std::swap(next, running[--left]);
+      std::swap(next, flight.running[--flight.left]);
     }
   }
-  for (size_t i = 0; i < left; ++i) running[i].threadgroup->Cancel();
 }
 
 }  // namespace device

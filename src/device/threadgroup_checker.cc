@@ -51,6 +51,9 @@ void ThreadgroupChecker::BeginDispatch(const Call& call) {
   opaque_ = call.dispatch.pipeline->kernel.checked == nullptr;
   for (View& view : buffers_) view = View();
   std::memset(noted_, 0, sizeof(noted_));
+  if (fiber_ == nullptr && checker_.seed() != 0) {
+    fiber_ = std::make_unique<Fiber>();
+  }
 }
 
 void ThreadgroupChecker::Begin(const Size& position, size_t index) {
@@ -69,7 +72,6 @@ void ThreadgroupChecker::Begin(const Size& position, size_t index) {
 }
 
 bool ThreadgroupChecker::Resume(const std::function<void()>& function) {
-  if (fiber_ == nullptr) fiber_ = std::make_unique<Fiber>();
   fiber_->Resume(function);
   return !fiber_->running();
 }
@@ -178,14 +180,16 @@ void ThreadgroupChecker::FailConflict(const View& view, const Element& element,
                ": memoryBarrier is missing between it and dispatch " +
                std::to_string(checker_.dispatch()));
   }
-  const Size& grid = call_->threadgroups;
   const size_t i = other.threadgroup;
+  if (i == index_) {  // and others, of which only that there are some is known
+    FailThread(text + "another threadgroup or dispatch" + atomically + did +
+               " at the same time");
+  }
+  const Size& grid = call_->threadgroups;
   const Size at(i % grid.width, i / grid.width % grid.height,
                 i / grid.width / grid.height);
-  FailThread(text +
-             (i == index_ ? "another threadgroup has"
-                          : Position(at) + ", " + thread + ",") +
-             atomically + did + " in the same dispatch" +
+  FailThread(text + Position(at) + ", " + thread + "," + atomically + did +
+             " in the same dispatch" +
              (atomically.empty() ? ", without atomics" : ""));
 }
 
@@ -217,7 +221,7 @@ void ThreadgroupChecker::SimdFunction() {
 
 void ThreadgroupChecker::Barrier(const Threads& threads, bool simdgroup,
                                  uint32_t flags) {
-  if (threads.gone != 0) {
+  if (threads.some_gone) {
     for (size_t begin = 0; begin < threads.count;) {
       const size_t end = simdgroup ? std::min(threads.count, begin + kSimdWidth)
                                    : threads.count;

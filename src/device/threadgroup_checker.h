@@ -98,7 +98,7 @@ class ThreadgroupChecker : public ThreadgroupState {
   // const and not.
   bool opaque_ = false;
   bool noted_[kMaxBufferBindings][2] = {};
-  std::unique_ptr<Fiber> fiber_;
+  std::unique_ptr<Fiber> fiber_;  // with a schedule_seed
   bool cancelled_ = false;
   alignas(kLocalAlignment) unsigned char local_[kLocalBytes];
 };
