@@ -124,7 +124,7 @@ TEST(DeviceCheckerLimits, RangesThatGrow) {
     return q.Run(
         [&](Encoder& e) {
           q.SetKernel(e, device::MakeKernel("fill", kFill));
-          for (const size_t offset : {32, 64}) {
+          for (const size_t offset : {32u, 64u}) {
             e.setBuffer(x, offset * 4, 0);
             e.dispatchThreadgroups(Size(1, 1, 1), Size(32, 1, 1));
           }

@@ -89,7 +89,7 @@ std::vector<int32_t> OrderOfTickets(CheckedQueue& q, int32_t* most_at_once) {
 
 TEST(DeviceCheckerSchedule, SeedsChangeTheOrder) {
   std::vector<std::vector<int32_t>> orders;
-  for (const uint64_t seed : {0, 1, 2}) {
+  for (const uint64_t seed : {0u, 1u, 2u}) {
     CheckedQueue q(seed);
     int32_t most = 0;
     orders.push_back(OrderOfTickets(q, &most));
@@ -122,7 +122,7 @@ TEST(DeviceCheckerSchedule, ASeedAloneDoesNothing) {
 // A caller's floating-point mode is not the kernel's, whoever runs it.
 TEST(DeviceCheckerSchedule, DefaultFloatingPointMode) {
   const ScopedFlushToZero flush_to_zero;
-  for (const uint64_t seed : {0, 1}) {
+  for (const uint64_t seed : {0u, 1u}) {
     CheckedQueue q(seed);
     const Buffer x = q.Make(std::vector<uint32_t>(20, 0x00800000u));
     const auto halve = [](auto& tg) {
@@ -149,7 +149,7 @@ TEST(DeviceCheckerSchedule, DefaultFloatingPointMode) {
 }
 
 TEST(DeviceCheckerSchedule, KernelsDoNotWait) {
-  for (const uint64_t seed : {0, 1}) {
+  for (const uint64_t seed : {0u, 1u}) {
     CheckedQueue q(seed);
     const auto commands = q.queue->commandBuffer();
     const auto encoder = commands->computeCommandEncoder();

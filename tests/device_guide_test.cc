@@ -89,7 +89,7 @@ std::string RunNorm(CheckedQueue& q, const Kernel& kernel, size_t threads,
 }
 
 TEST(DeviceGuide, TheKernelRuns) {
-  for (const uint64_t seed : {0, 1, 2, 3}) {
+  for (const uint64_t seed : {0u, 1u, 2u, 3u}) {
     CheckedQueue q(seed);
     EXPECT_EQ(RunNorm(q, RmsNorm<true>{}, 256), "");
   }

@@ -40,12 +40,12 @@ class Fiber {
   std::function<void()> function_;
   bool running_ = false;
   // Of the sanitizers.
-  void* inner_fake_stack_ = nullptr;
-  void* outer_fake_stack_ = nullptr;
-  const void* outer_stack_ = nullptr;
-  size_t outer_stack_size_ = 0;
-  void* inner_tsan_ = nullptr;
-  void* outer_tsan_ = nullptr;
+  [[maybe_unused]] void* inner_fake_stack_ = nullptr;
+  [[maybe_unused]] void* outer_fake_stack_ = nullptr;
+  [[maybe_unused]] const void* outer_stack_ = nullptr;
+  [[maybe_unused]] size_t outer_stack_size_ = 0;
+  [[maybe_unused]] void* inner_tsan_ = nullptr;
+  [[maybe_unused]] void* outer_tsan_ = nullptr;
 };
 
 }  // namespace device
