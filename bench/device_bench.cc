@@ -5,10 +5,12 @@
 // nothing, and the chain of one decode token (route, SiLU-mul, weighted sum
 // with residual and norm) of Qwen3-30B-A3B.
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bench/contest.h"
@@ -196,12 +198,14 @@ struct Chain {
   }
 };
 
-// `chains` chains in one command buffer, against as many direct calls.
-Contest MakeChains(size_t chains) {
+// `chains` chains in one command buffer, against as many direct calls: right
+// after others, or after a millisecond without any.
+Contest MakeChains(size_t chains, bool idle) {
   const auto chain = std::make_shared<Chain>();
   Contest contest;
   contest.kernel = "device";
-  contest.shape = "chains=" + std::to_string(chains);
+  contest.shape =
+      "chains=" + std::to_string(chains) + (idle ? ", 1 ms idle" : "");
   contest.model = "Qwen3-30B-A3B, one token";
   contest.unit = "chain";
   contest.units = static_cast<double>(chains);
@@ -212,11 +216,17 @@ Contest MakeChains(size_t chains) {
   AddRival(contest, Kind::kOurs, "device", {},
            [=](size_t) { CheckError(chain->Run(chains)); });
   // A queue's thread that has been idle sleeps; asked for is one that is warm.
-  Timed& timed = contest.contenders.back().timed;
-  timed.alone = chains == 1;
-  timed.prepare = [=] {
-    for (int i = 0; i < 3; ++i) CheckError(chain->Run(1));
-  };
+  for (Contender& contender : contest.contenders) {
+    if (!idle && &contender != &contest.contenders.back()) continue;
+    contender.timed.alone = idle || chains == 1;
+    contender.timed.prepare = [=] {
+      if (idle) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return;
+      }
+      for (int i = 0; i < 3; ++i) CheckError(chain->Run(1));
+    };
+  }
   return contest;
 }
 
@@ -226,8 +236,9 @@ void RegisterDevice() {
   Register("device", "empty", MakeEmpty);
   for (const size_t chains : {size_t{1}, size_t{100}}) {
     Register("device", "chains=" + std::to_string(chains),
-             [=] { return MakeChains(chains); });
+             [=] { return MakeChains(chains, false); });
   }
+  Register("device", "chains=1, 1 ms idle", [] { return MakeChains(1, true); });
 }
 
 }  // namespace bench
