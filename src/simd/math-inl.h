@@ -75,6 +75,15 @@ HWY_INLINE V ExpOfNonPositive(D d, V x) {
                             ExpReduced<false>(d, x));
 }
 
+// The same as a term of a sum that has a 1 among its terms: 2^-126 in the place
+// of 0, which vanishes against it and is an instruction less.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ExpTerm(D d, V x) {
+  constexpr float kAboveFlush = -87.33654f;  // the next float
+  static_assert(kAboveFlush > kExpFlush, "exp of it would be garbage");
+  return ExpReduced<false>(d, hn::Max(x, hn::Set(d, kAboveFlush)));
+}
+
 // exp(-x), good enough as a term of 1 + exp(-x): garbage for x <= kExpFlush.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpOfNegated(D d, V x) {

@@ -27,13 +27,11 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// exp(logit - max) for logit <= max, anything if one is NaN.
+// logit - max, 0 for logit = max even if that is infinite; kFinite: it is not.
 template <bool kFinite, class D, class V = hn::Vec<D>>
-HWY_INLINE V ExpBelowMax(D d, V logit, V max) {
-  V x = hn::Sub(logit, max);
-  // inf - inf is NaN.
-  if (!kFinite) x = hn::IfThenZeroElse(hn::Eq(logit, max), x);
-  return ExpOfNonPositive(d, x);
+HWY_INLINE V BelowMax(D, V logit, V max) {
+  const V x = hn::Sub(logit, max);
+  return kFinite ? x : hn::IfThenZeroElse(hn::Eq(logit, max), x);
 }
 
 // Body of SimdgroupSum over a row without NaN; kFinite: max is.
@@ -44,7 +42,7 @@ struct RouteSumOfExps {
 
   template <class D, class V>
   HWY_INLINE V Term(D d, V logit) const {
-    return ExpBelowMax<kFinite>(d, logit, hn::Set(d, max));
+    return ExpTerm(d, BelowMax<kFinite>(d, logit, hn::Set(d, max)));
   }
   template <class D, class V>
   HWY_INLINE void Four(D d, size_t i, V& a, V& b, V& c, V& e) const {
@@ -99,7 +97,8 @@ HWY_INLINE void RouteExps(const TopK& best, size_t count, float max,
   const TopKVec m = hn::Set(d, max);
   for (size_t i = 0; i < count; i += hn::Lanes(d)) {
     const TopKVec logit = LogitFromKey(d, hn::Load(di, best.keys + i));
-    RouteStore(ExpBelowMax<false>(d, logit, m), d, exps + i, count - i);
+    RouteStore(ExpOfNonPositive(d, BelowMax<false>(d, logit, m)), d, exps + i,
+               count - i);
   }
 }
 
@@ -167,7 +166,7 @@ HWY_INLINE TopKVec RouteSums(const RouteArgs& args, size_t begin, size_t end,
     for (size_t i = 0; i < kTopKAll; ++i) {
       const TopKVec logit = hn::Load(d, best.columns.at + i * N);
       hn::Store(
-          i < args.logits.cols ? ExpBelowMax<true>(d, logit, max) : hn::Zero(d),
+          i < args.logits.cols ? ExpTerm(d, hn::Sub(logit, max)) : hn::Zero(d),
           d, exps.at + i * N);
     }
     for (size_t half = kTopKAll / 2; half != 0; half /= 2) {
@@ -202,7 +201,7 @@ HWY_INLINE void RouteLanes(const RouteArgs& args, size_t begin, size_t end,
   TopKVec divisor = hn::Zero(d);
   for (size_t i = 0; i < k; ++i) {
     const TopKVec logit = hn::Load(d, best.sorted.at + i * N);
-    const TopKVec e = ExpBelowMax<true>(d, logit, max);
+    const TopKVec e = ExpOfNonPositive(d, hn::Sub(logit, max));
     hn::Store(e, d, weights.at + i * N);
     divisor = hn::Add(divisor, e);
   }
