@@ -299,8 +299,8 @@ HWY_INLINE void NormRow(const CombineArgs& args, size_t token, float scale,
 
 // The same with the squares summed on the way, in 32 lanes; then a second pass
 // over the sum, 8-28 KB and still in L1, which multiplies. Bound by the bytes,
-// too: 3.3 us a token from memory (H = 2048, top_k = 8), 1.01 of the time of a
-// loop that only moves them. A lone token in L2 takes 1.12 of it (0.81 us): the
+// too: 3 us a token from memory (H = 2048, top_k = 8), 1.01 of the time of a
+// loop that only moves them. A lone token in L2 takes 1.12 of it (0.74 us): the
 // fold, the root and the divisions are a chain of 70 cycles between the passes,
 // and the second pass reads the sum again.
 void WeightedSumRmsNormRows(const CombineArgs& args, size_t begin, size_t end) {
