@@ -40,7 +40,7 @@ HWY_INLINE float FoldLanes(float* HWY_RESTRICT lanes) {
 // The same for what is left of a fold in one vector, without going through
 // memory.
 template <class D>
-HWY_INLINE float FoldVector(D d, hn::Vec<D> v) {
+HWY_INLINE float FoldVector(D /* tag */, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) > 4) {
     const hn::Half<D> half;
     return FoldVector(half,
