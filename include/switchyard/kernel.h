@@ -100,6 +100,8 @@ void CheckedBarrier(ThreadgroupState& state, Threads& threads, bool simdgroup,
                     uint32_t flags);
 // The order to run the threads in; null: as they are numbered.
 const uint16_t* OrderOfThreads(ThreadgroupState& state, size_t count);
+// What threads meet at was called inside for_each_thread().
+[[noreturn]] void CalledInside(ThreadgroupState& state, const char* what);
 // The first thread left, and one that has another value.
 [[noreturn]] void ThreadsDisagree(ThreadgroupState& state, size_t first,
                                   size_t second, const std::string& values);
@@ -150,7 +152,9 @@ class Threadgroup {
   }
 
   // Calls function(Thread) for every thread that has not returned, one after
-  // the other. Nothing may depend on the order.
+  // the other. Nothing may depend on the order. No barriers, simd functions,
+  // uniform(), threadgroup_array() and for_each_thread() in the function:
+  // errors in checked mode, and without meaning unchecked.
   template <class Function>
   void for_each_thread(const Function& function) {
     if constexpr (Access::kChecked) {
@@ -163,6 +167,7 @@ class Threadgroup {
         function(At(thread));
       }
       threads_.checked->SetThread(0);
+      threads_.checked->inside = false;
     } else if (threads_.some_gone) {
       for (size_t i = 0; i < threads_.count; ++i) {
         if (threads_.IsLeft(i)) function(At(i));
@@ -196,8 +201,8 @@ class Threadgroup {
 
   // The value that all threads share, for loops and branches with barriers or
   // simd functions in them: `while (tg.uniform(more))`. In checked mode it is
-  // an error if they do not; unchecked it is the first thread's. T() if all
-  // have returned.
+  // an error if they do not; unchecked it is the first thread's. If all have
+  // returned, the kernel ends here, as it does on Metal.
   template <class T>
   T uniform(const PerThread<T>& v) {
     return Uniform<T>([&v](size_t thread) { return v.values_[thread]; });
@@ -240,13 +245,20 @@ class Threadgroup {
   }
   template <class T, class Get>
   T Uniform(const Get& get) {
+    if constexpr (Access::kChecked) {
+      if (threads_.checked->inside) {
+        kernel_internal::CalledInside(*threads_.checked, "uniform");
+      }
+    }
     size_t first = 0;
     while (first < threads_.count && !threads_.IsLeft(first)) ++first;
-    if (first == threads_.count) return T();
+    if (first == threads_.count) throw kernel_internal::AllReturned();
     const T value = get(first);
     if constexpr (Access::kChecked) {
+      using kernel_internal::IsNan;
       for (size_t i = first + 1; i < threads_.count; ++i) {
         if (!threads_.IsLeft(i) || get(i) == value) continue;
+        if (IsNan(value) && IsNan(get(i))) continue;
         std::string values;
         if constexpr (std::is_arithmetic_v<T>) {
           values = std::to_string(value) + " and " + std::to_string(get(i));

@@ -53,6 +53,7 @@ struct Space {
 struct ThreadgroupState {
   Space device;
   Space local;
+  bool inside = false;  // for_each_thread()
   void SetThread(size_t thread) {
     const uint64_t bits = uint64_t{thread} << kThreadShift;
     device.stamp = (device.stamp & ~kThread) | bits;
@@ -219,7 +220,7 @@ class CheckedElement {
 };
 
 // What T* is in checked mode: indexing and pointer arithmetic, anywhere; each
-// access is looked at when it happens.
+// access is looked at when it happens. Not to be kept beyond the kernel's call.
 template <class T>
 class CheckedPointer {
  public:

@@ -27,6 +27,9 @@ constexpr size_t kMaxSimdgroups = kMaxThreads / kSimdWidth;
 struct ThreadgroupState;  // kernel_memory.h
 struct Simd;
 
+// Thrown where a kernel ends because all its threads have returned.
+struct AllReturned {};
+
 // Which threads there are and which of them have returned.
 struct Threads {
   size_t count = 0;
@@ -115,11 +118,13 @@ class Thread {
 
 // A variable of every thread, for as long as the threadgroup: a local variable
 // of a Metal kernel that is alive across a barrier or a simd function. Made by
-// Threadgroup::per_thread(); lies on the stack, 1024 elements.
+// Threadgroup::per_thread(). Lies on the stack, 1024 elements whatever the size
+// of the threadgroup: 4 KB for a float, 256 KB for the largest T.
 template <class T>
 class PerThread {
  public:
   static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(sizeof(T) <= 256, "1024 of them lie on the stack");
 
   PerThread(const PerThread& other) : threads_(other.threads_) {
     std::copy_n(other.values_, threads_->count, values_);
@@ -226,7 +231,8 @@ struct Simd {
 
 }  // namespace kernel_internal
 
-// The simd functions, for every simdgroup of the threadgroup. Lanes that do not
+// The simd functions, for every simdgroup of the threadgroup; called outside
+// for_each_thread(), which checked mode makes sure of. Lanes that do not
 // exist or have returned take no part; a simdgroup without lanes gets T().
 
 // A number wins over NaN, as in Metal.

@@ -15,7 +15,14 @@ namespace switchyard {
 namespace device {
 namespace kernel_internal {
 
+void CalledInside(ThreadgroupState& state, const char* what) {
+  ThreadgroupChecker::Of(state).FailThread(
+      std::string(what) +
+      " is called inside for_each_thread: all threads meet there, so the "
+      "stretch has to end before it");
+}
 void NoteSimdFunction(ThreadgroupState& state) {
+  if (state.inside) CalledInside(state, "a simd function");
   ThreadgroupChecker::Of(state).SimdFunction();
 }
 void LaneIsNotThere(ThreadgroupState& state, const char* function,
@@ -49,7 +56,9 @@ const View& MemoryView(const ThreadgroupContext& context, size_t index) {
 }
 const View& ArrayView(const ThreadgroupContext& context, size_t length,
                       ThreadgroupArrays* arrays) {
-  return ThreadgroupChecker::Of(context).Array(context, length, arrays);
+  ThreadgroupChecker& checker = ThreadgroupChecker::Of(context);
+  if (checker.inside) CalledInside(checker, "threadgroup_array");
+  return checker.Array(context, length, arrays);
 }
 void CheckedParams(const ThreadgroupContext& context, size_t index,
                    size_t length, void* to) {
@@ -57,9 +66,15 @@ void CheckedParams(const ThreadgroupContext& context, size_t index,
 }
 void CheckedBarrier(ThreadgroupState& state, Threads& threads, bool simdgroup,
                     uint32_t flags) {
+  if (state.inside) {
+    CalledInside(state,
+                 simdgroup ? "simdgroup_barrier" : "threadgroup_barrier");
+  }
   ThreadgroupChecker::Of(state).Barrier(threads, simdgroup, flags);
 }
 const uint16_t* OrderOfThreads(ThreadgroupState& state, size_t count) {
+  if (state.inside) CalledInside(state, "for_each_thread");
+  state.inside = true;
   return ThreadgroupChecker::Of(state).OrderOfThreads(count);
 }
 void ThreadsDisagree(ThreadgroupState& state, size_t first, size_t second,

@@ -59,6 +59,8 @@ void ThreadgroupChecker::BeginDispatch(const Call& call) {
 void ThreadgroupChecker::Begin(const Size& position, size_t index) {
   position_ = position;
   index_ = index;
+  inside = false;
+  failure_.clear();
   device.stamp = local.stamp = 0;
   NewPhase(static_cast<uint32_t>(mem_flags::mem_device_and_threadgroup));
   first_phase_ = PhaseOf(device.stamp);
@@ -81,13 +83,16 @@ void ThreadgroupChecker::Cancel() {
   while (fiber_ != nullptr && fiber_->running()) fiber_->Resume(nullptr);
 }
 
-void ThreadgroupChecker::Fail(const std::string& what) const {
-  throw std::runtime_error(Position(position_) + ": " + what);
+void ThreadgroupChecker::Throw(const std::string& text) {
+  if (failure_.empty()) failure_ = text;
+  throw std::runtime_error(text);
 }
-void ThreadgroupChecker::FailThread(const std::string& what) const {
-  throw std::runtime_error(Position(position_) + ", thread " +
-                           std::to_string(ThreadOf(device.stamp)) + ": " +
-                           what);
+void ThreadgroupChecker::Fail(const std::string& what) {
+  Throw(Position(position_) + ": " + what);
+}
+void ThreadgroupChecker::FailThread(const std::string& what) {
+  Throw(Position(position_) + ", thread " +
+        std::to_string(ThreadOf(device.stamp)) + ": " + what);
 }
 
 std::string ThreadgroupChecker::NameOf(const View& view) {
@@ -111,36 +116,50 @@ void ThreadgroupChecker::Check(const View& view, ptrdiff_t offset, size_t size,
     FailThread(Verb(kind) + ElementOf(view, offset, size) + ", which has " +
                std::to_string(view.length / size) + " elements");
   }
-  // Word by word, each with the bytes of it that are touched.
+  // Word by word, each with the bytes of it that are touched. Some words of a
+  // larger element may be padding that nobody writes.
   const size_t begin = static_cast<size_t>(offset);
+  bool fresh = view.fresh && (kind & kReads) != 0;
+  if (size > 4 && fresh) {
+    for (size_t at = begin; at < begin + size && fresh; at += 4) {
+      fresh = IsFresh(view, at);
+    }
+  }
   for (size_t at = begin; at < begin + size;) {
     const size_t low = reinterpret_cast<uintptr_t>(view.data + at) % 4;
     const size_t count = std::min(4 - low, begin + size - at);
     const uint64_t bytes = ((uint64_t{1} << count) - 1) << low;
-    CheckWord(view, at, {offset, size, kind}, bytes << kBytesShift);
+    CheckWord(view, at, {offset, size, kind}, bytes << kBytesShift, fresh);
     at += count;
   }
 }
 
-// `bytes` of the word that holds byte `at` of the view, of the access.
+// Whether nothing has written the word that holds byte `at` of the view.
+bool ThreadgroupChecker::IsFresh(const View& view, size_t at) const {
+  const unsigned char* const data = view.data + at;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(data);
+  uint32_t word;
+  std::memcpy(&word, data - address % 4, sizeof(word));
+  const uint32_t since =
+      view.kind == kBufferView ? checker_.first_phase() : first_phase_;
+  return word == kNeverWritten && PhaseOf(view.CellAt(address).write) < since;
+}
+
+// `bytes` of the word that holds byte `at` of the view, of the access; an error
+// if the word is fresh and `must_be_written`.
 void ThreadgroupChecker::CheckWord(const View& view, size_t at,
-                                   const Element& element, uint64_t bytes) {
+                                   const Element& element, uint64_t bytes,
+                                   bool must_be_written) {
   const uint32_t kind = element.kind;
   const unsigned char* const data = view.data + at;
   const uintptr_t address = reinterpret_cast<uintptr_t>(data);
   const Space& space = *view.space;
   Cell& cell = view.CellAt(address);
-  if ((kind & kReads) != 0 && view.fresh) {
-    uint32_t word;
-    std::memcpy(&word, data - address % 4, sizeof(word));
-    const uint32_t since =
-        view.kind == kBufferView ? checker_.first_phase() : first_phase_;
-    if (word == kNeverWritten && PhaseOf(cell.write) < since) {
-      FailThread(Verb(kind) + ElementOf(view, element.offset, element.size) +
-                 (view.kind == kBufferView
-                      ? ", which nothing has written since newBuffer()"
-                      : ", which no thread has written"));
-    }
+  if (must_be_written && IsFresh(view, at)) {
+    FailThread(Verb(kind) + ElementOf(view, element.offset, element.size) +
+               (view.kind == kBufferView
+                    ? ", which nothing has written since newBuffer()"
+                    : ", which no thread has written"));
   }
   const bool write = (kind & kWrites) != 0;
   const bool atomic = (kind & kAtomically) != 0;
@@ -160,7 +179,7 @@ void ThreadgroupChecker::CheckWord(const View& view, size_t at,
 }
 
 void ThreadgroupChecker::FailConflict(const View& view, const Element& element,
-                                      uint64_t last, bool last_was_read) const {
+                                      uint64_t last, bool last_was_read) {
   const char* const did = last_was_read ? " read" : " wrote";
   std::string text = Verb(element.kind) +
                      ElementOf(view, element.offset, element.size) + ", which ";

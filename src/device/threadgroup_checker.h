@@ -60,8 +60,10 @@ class ThreadgroupChecker : public ThreadgroupState {
   void SimdFunction();
   const uint16_t* OrderOfThreads(size_t count);
   // Throws "threadgroup (..), thread ..: what".
-  [[noreturn]] void Fail(const std::string& what) const;
-  [[noreturn]] void FailThread(const std::string& what) const;
+  [[noreturn]] void Fail(const std::string& what);
+  [[noreturn]] void FailThread(const std::string& what);
+  // The first of these since Begin(), which the kernel may have caught.
+  const std::string& failure() const { return failure_; }
   static std::string NameOf(const View& view);
   static std::string ElementOf(const View& view, ptrdiff_t offset, size_t size);
 
@@ -71,10 +73,12 @@ class ThreadgroupChecker : public ThreadgroupState {
     size_t size;
     uint32_t kind;  // AccessKind
   };
+  [[noreturn]] void Throw(const std::string& text);
+  bool IsFresh(const View& view, size_t at) const;
   void CheckWord(const View& view, size_t at, const Element& element,
-                 uint64_t bytes);
+                 uint64_t bytes, bool must_be_written);
   [[noreturn]] void FailConflict(const View& view, const Element& element,
-                                 uint64_t last, bool last_was_read) const;
+                                 uint64_t last, bool last_was_read);
   void NewPhase(uint32_t flags);
   const View& LocalView(View& view, ViewKind kind, size_t index, void* data,
                         size_t length);
@@ -83,6 +87,7 @@ class ThreadgroupChecker : public ThreadgroupState {
   }
 
   Checker& checker_;
+  std::string failure_;
   const Call* call_ = nullptr;
   Size position_;
   size_t index_ = 0;

@@ -93,9 +93,15 @@ void Threadgroups::RunOne(const Size& position, void* local,
   try {
     if (state != nullptr && kernel.checked != nullptr) {
       kernel.checked(context);
+      // What the kernel has caught itself.
+      const std::string& failure =
+          kernel_internal::ThreadgroupChecker::Of(*state).failure();
+      if (!failure.empty()) Fail(failure.c_str());
     } else {
       kernel.threadgroup(context);
     }
+  } catch (const kernel_internal::AllReturned&) {
+    // Of this threadgroup: as if it had returned itself.
   } catch (const std::exception& e) {
     Fail(e.what());
   } catch (...) {
