@@ -72,7 +72,7 @@ class Checker {
   void BeginDispatch(size_t index);
 
   // A dispatch reads or writes `rows` as one. Returns what is wrong with it or
-  // an empty text; `what` names the rows. kNone: bytes are any.
+  // an empty text; `what` names the rows. kIgnore: bytes are any.
   enum class Fresh { kIgnore, kAnyWord, kAllWords };
   std::string Touch(const char* what, const Rows& rows, bool write,
                     Fresh fresh);

@@ -132,11 +132,10 @@ HWY_INLINE TopKIntVec AddIf(hn::Mask<TopKIntTag> mask, TopKIntVec v) {
 #endif
 }
 
-// Stores `ids` where the mask is true, packed, then up to a vector of anything,
-// and `logits` if there is somewhere to; returns how many are true. `ids` is
-// FirstIds plus a multiple of the lanes. Highway's Compress does the same, but
-// GCC copies the tables of its AVX2 and SSE versions to the stack, each time (1
-// KiB, 14 ns).
+// Stores `ids` and `logits` where the mask is true, packed, then up to a vector
+// of anything; returns how many are true. `ids` is FirstIds plus a multiple of
+// the lanes. Highway's Compress does the same, but GCC copies the tables of its
+// AVX2 and SSE versions to the stack, each time (1 KiB, 14 ns).
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET <= HWY_AVX3 || HWY_HAVE_SCALABLE
 HWY_INLINE TopKIntVec FirstIds() { return hn::Iota(TopKIntTag(), 0); }
 HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
@@ -146,9 +145,7 @@ HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
   const TopKIntTag di;
   // Not CompressStore, which is slow where it is one instruction.
   hn::StoreU(hn::Compress(ids, mask), di, to);
-  if (logits_to != nullptr) {
-    hn::StoreU(hn::Compress(logits, hn::RebindMask(d, mask)), d, logits_to);
-  }
+  hn::StoreU(hn::Compress(logits, hn::RebindMask(d, mask)), d, logits_to);
   return hn::CountTrue(di, mask);
 }
 #else
@@ -164,23 +161,11 @@ HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
   const auto lanes =
       hn::PromoteTo(di, hn::LoadU(d8, kTopKTables.set_bits[bits[0]]));
   hn::StoreU(hn::Add(ids, lanes), di, to);
-  if (logits_to != nullptr) {
-    hn::StoreU(hn::TableLookupLanes(logits, hn::IndicesFromVec(d, lanes)), d,
-               logits_to);
-  }
+  hn::StoreU(hn::TableLookupLanes(logits, hn::IndicesFromVec(d, lanes)), d,
+             logits_to);
   return hwy::PopCount(uint64_t{bits[0]});
 }
 #endif
-
-// Logits of the candidates. Scalar: a gather is slower (21 ns a row, 5 so).
-HWY_INLINE void Fetch(const float* HWY_RESTRICT row, size_t count,
-                      int32_t* HWY_RESTRICT ids, float* HWY_RESTRICT logits) {
-  const TopKIntTag di;
-  hn::StoreU(hn::Zero(di), di, ids + count);
-  for (size_t i = 0; i < count; i += kTopKUnroll) {
-    for (size_t u = 0; u < kTopKUnroll; ++u) logits[i + u] = row[ids[i + u]];
-  }
-}
 
 // Keys of the candidates, with a vector's pads; whether one is a NaN.
 HWY_INLINE bool MakeKeys(size_t count, Candidates& list) {
@@ -250,9 +235,7 @@ HWY_INLINE void Place(const Candidates& list, const int32_t* HWY_RESTRICT ids,
   }
 }
 
-HWY_INLINE void Sort(const float* HWY_RESTRICT row, size_t count,
-                     Candidates& list, TopK& to) {
-  Fetch(row, count, list.ids, list.logits);
+HWY_INLINE void Sort(size_t count, Candidates& list, TopK& to) {
   MakeKeys(count, list);
   Rank(count, list);
   Place(list, list.ids, count, to);

@@ -259,10 +259,10 @@ static HWY_NOINLINE void RouteLarge(const RouteArgs& args, size_t row,
 // lower bounds of the k-th largest, a filter, insertion of what passes; then
 // exp, sum and division of the selected. Hard rows and the rest of a batch go
 // one by one, or a few at a time (topk-inl.h). Bound by the two ports of the
-// vector units: of 43 ns a row (E = 128, k = 8, 512 rows, AVX-512; 57 on AVX2)
+// vector units: of 40 ns a row (E = 128, k = 8, 512 rows, AVX-512; 56 on AVX2)
 // the filter, with a comparison and two compressions a vector on one of them,
 // takes 35 %, the bounds 18 %, the insertion 16 %. An E-wide sum of exps adds 3
-// ns a vector. A row alone takes 146 ns, a chain of latencies.
+// ns a vector. A row alone takes 130 ns, a chain of latencies.
 //
 // exp is needed of the selected only, unless the
 // weights are relative to all experts or the clamp can matter: it cannot where

@@ -80,7 +80,7 @@ HWY_INLINE void SiluMulRange(const float* gate, const float* up, float* out,
 
 // Each element once, in any order. Bound in cache by the ports of the vector
 // units: 19 instructions a vector and a division that keeps one of two ports
-// for 10 cycles (AVX-512, 14.5 cycles a vector, 10.5 with a multiply in place
+// for 10 cycles (AVX-512, 14.5 cycles a vector, 10.6 with a multiply in place
 // of the division); beyond the caches by memory.
 void SiluMulRows(const SiluMulArgs& args, size_t begin, size_t end) {
   RecordTarget(HWY_TARGET);

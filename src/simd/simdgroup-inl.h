@@ -29,16 +29,15 @@ constexpr size_t kSimdgroup = 32;
 // Vectors of at most 32 lanes: a divisor of the simdgroup.
 using SimdgroupTag = hn::CappedTag<float, kSimdgroup>;
 
+#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 HWY_INLINE float FoldLanes(float* HWY_RESTRICT lanes) {
   for (size_t half = kSimdgroup / 2; half != 0; half /= 2) {
     for (size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
   }
   return lanes[0];
 }
-
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-// The same for what is left of a fold in one vector, without going through
-// memory.
+#else
+// What is left of the fold in one vector.
 template <class D>
 HWY_INLINE float FoldVector(D /* tag */, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) > 4) {
@@ -64,14 +63,15 @@ template <class Body>
 HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
   const SimdgroupTag d;
   const size_t N = hn::Lanes(d);
-  HWY_ALIGN float lanes[kSimdgroup] = {};
   size_t i = 0;
 #if HWY_TARGET == HWY_SCALAR
+  HWY_ALIGN float lanes[kSimdgroup] = {};
   for (; i < n; ++i) {
     auto a = hn::Load(d, lanes + i % kSimdgroup);
     body.One(d, i, N, a);
     hn::Store(a, d, lanes + i % kSimdgroup);
   }
+  return FoldLanes(lanes);
 #else
   // Only the first 32 / N are used; the comparisons of N are constant but on
   // SVE.
@@ -119,19 +119,8 @@ HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
     }
     i += count;
   }
-#if !HWY_HAVE_SCALABLE
-  if (N == 4) {
-    a0 = hn::Add(a0, a4);
-    a1 = hn::Add(a1, a5);
-    a2 = hn::Add(a2, a6);
-    a3 = hn::Add(a3, a7);
-  }
-  if (N <= 8) {
-    a0 = hn::Add(a0, a2);
-    a1 = hn::Add(a1, a3);
-  }
-  return FoldVector(d, hn::Add(a0, a1));
-#endif
+#if HWY_HAVE_SCALABLE
+  HWY_ALIGN float lanes[kSimdgroup];
   hn::Store(a0, d, lanes);
   if (N < 32) hn::Store(a1, d, lanes + N);
   if (N < 16) {
@@ -144,8 +133,21 @@ HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
     hn::Store(a6, d, lanes + 6 * N);
     hn::Store(a7, d, lanes + 7 * N);
   }
-#endif
   return FoldLanes(lanes);
+#else
+  if (N == 4) {
+    a0 = hn::Add(a0, a4);
+    a1 = hn::Add(a1, a5);
+    a2 = hn::Add(a2, a6);
+    a3 = hn::Add(a3, a7);
+  }
+  if (N <= 8) {
+    a0 = hn::Add(a0, a2);
+    a1 = hn::Add(a1, a3);
+  }
+  return FoldVector(d, hn::Add(a0, a1));
+#endif
+#endif
 }
 
 }  // namespace HWY_NAMESPACE

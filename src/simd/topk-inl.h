@@ -127,10 +127,9 @@ HWY_INLINE float KthLargest(const float* HWY_RESTRICT maxima, size_t groups,
   return hn::GetLane(hn::MinOfLanes(d, kth));
 }
 
-// Ids of the elements that are not below `bound`, with kAbove of those that are
-// neither below nor equal: ascending, NaNs among them. Returns their number, or
-// something above `limit` if that is exceeded. Their logits, too, if `logits`
-// is not null.
+// Ids and logits of the elements that are not below `bound`, with kAbove of
+// those that are neither below nor equal: ascending, NaNs among them. Returns
+// their number, or something above `limit` if that is exceeded.
 template <bool kAbove>
 HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
                          size_t limit, int32_t* HWY_RESTRICT to,
@@ -147,8 +146,8 @@ HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
   for (; i + N <= n; i += N) {
     const TopKVec v = hn::LoadU(d, row + i);
     const auto keep = hn::Not(kAbove ? hn::Le(v, b) : hn::Lt(v, b));
-    count += StoreIf(hn::RebindMask(di, keep), ids, v, to + count,
-                     logits != nullptr ? logits + count : nullptr);
+    count +=
+        StoreIf(hn::RebindMask(di, keep), ids, v, to + count, logits + count);
     if (HWY_UNLIKELY(count > limit)) return count;
     ids = hn::Add(ids, step);
   }
@@ -156,8 +155,8 @@ HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
     const TopKVec v = LoadPartial(d, row + i, n - i);
     const auto drop = kAbove ? hn::Le(v, b) : hn::Lt(v, b);
     const auto keep = hn::And(hn::FirstN(d, n - i), hn::Not(drop));
-    count += StoreIf(hn::RebindMask(di, keep), ids, v, to + count,
-                     logits != nullptr ? logits + count : nullptr);
+    count +=
+        StoreIf(hn::RebindMask(di, keep), ids, v, to + count, logits + count);
   }
   return count;
 }
@@ -167,20 +166,33 @@ HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
 // than `limit` are above.
 HWY_NOINLINE inline size_t FilterTies(const float* HWY_RESTRICT row, size_t n,
                                       size_t k, float bound, size_t limit,
-                                      int32_t* HWY_RESTRICT to) {
+                                      int32_t* HWY_RESTRICT to,
+                                      float* HWY_RESTRICT logits) {
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
-  size_t count = Filter<true>(row, n, bound, limit, to, nullptr);
+  size_t count = Filter<true>(row, n, bound, limit, to, logits);
   if (count > limit) return 0;
   const TopKVec b = hn::Set(d, bound);
   // More than 16 + 2k elements passed Filter, so that k are in whole vectors.
   for (size_t i = 0; i + N <= n && count < k; i += N) {
     const auto equal = hn::Eq(hn::LoadU(d, row + i), b);
     const auto ids = hn::Add(FirstIds(), hn::Set(di, static_cast<int32_t>(i)));
-    count += StoreIf(hn::RebindMask(di, equal), ids, b, to + count, nullptr);
+    count +=
+        StoreIf(hn::RebindMask(di, equal), ids, b, to + count, logits + count);
   }
   return count;
+}
+
+// Candidates for the k best of a row, how many: what reaches the bound, or what
+// FilterTies makes of it; 0 where SelectNext has to do it.
+HWY_INLINE size_t Collect(const float* HWY_RESTRICT row, size_t n, size_t k,
+                          float bound, int32_t* HWY_RESTRICT ids,
+                          float* HWY_RESTRICT logits) {
+  const size_t limit = MaxCandidates(k);
+  const size_t count = Filter<false>(row, n, bound, limit, ids, logits);
+  if (HWY_LIKELY(count <= limit)) return count;
+  return FilterTies(row, n, k, bound, limit, ids, logits);
 }
 
 // For any row: the first `count` <= kTopKMax elements that come after
@@ -205,7 +217,8 @@ inline HWY_NOINLINE void SelectNext(const float* HWY_RESTRICT row, size_t n,
   TopKIntVec floor = pad;
   bool nan = false;
   for (size_t i = 0; i < n; i += N) {
-    TopKIntVec key = KeyFromLogit(di, LoadOrLowest(d, row, i, n));
+    const TopKVec logit = LoadOrLowest(d, row, i, n);
+    TopKIntVec key = KeyFromLogit(di, logit);
     if (i + N > n) key = hn::IfThenElse(hn::FirstN(di, n - i), key, pad);
     nan |= !hn::AllFalse(di, hn::Eq(key, hn::Set(di, kNaNKey)));
     const TopKIntVec id = hn::Iota(di, static_cast<int32_t>(i));
@@ -214,15 +227,19 @@ inline HWY_NOINLINE void SelectNext(const float* HWY_RESTRICT row, size_t n,
     const auto admit = hn::And(next, hn::Gt(key, floor));
     if (HWY_LIKELY(hn::AllFalse(di, admit))) continue;
     const auto ids = hn::Add(FirstIds(), hn::Set(di, static_cast<int32_t>(i)));
-    found += StoreIf(admit, ids, hn::Zero(d), list.ids + found, nullptr);
+    found += StoreIf(admit, ids, logit, list.ids + found, list.logits + found);
     if (found > MaxCandidates(count)) {
-      Sort(row, found, list, to);
+      Sort(found, list, to);
       std::memcpy(list.ids, to.ids, count * sizeof(int32_t));
+      for (size_t j = 0; j < count; j += N) {
+        hn::Store(LogitFromKey(d, hn::Load(di, to.keys + j)), d,
+                  list.logits + j);
+      }
       found = sorted = count;
       floor = hn::Set(di, to.keys[count - 1]);
     }
   }
-  if (found != sorted) Sort(row, found, list, to);
+  if (found != sorted) Sort(found, list, to);
   to.nan = nan;
 }
 
@@ -234,7 +251,6 @@ HWY_INLINE void SelectTopK(Matrix<const float> rows, size_t k,
   const TopKTag d;
   const size_t n = rows.cols;
   const size_t groups = NumGroups(k);
-  const size_t limit = MaxCandidates(k);
   Candidates lists[kTopKRows];
   size_t counts[kTopKRows];  // of candidates; 0: SelectNext has to do it
   if (kAll) {
@@ -254,15 +270,8 @@ HWY_INLINE void SelectTopK(Matrix<const float> rows, size_t k,
       bounds[r] = KthLargest(maxima, groups, k);
     }
     for (size_t r = 0; r < rows.rows; ++r) {
-      counts[r] = Filter<false>(rows.Row(r), n, bounds[r], limit, lists[r].ids,
-                                nullptr);
-      if (HWY_UNLIKELY(counts[r] > limit)) {
-        counts[r] =
-            FilterTies(rows.Row(r), n, k, bounds[r], limit, lists[r].ids);
-      }
-    }
-    for (size_t r = 0; r < rows.rows; ++r) {
-      Fetch(rows.Row(r), counts[r], lists[r].ids, lists[r].logits);
+      counts[r] =
+          Collect(rows.Row(r), n, k, bounds[r], lists[r].ids, lists[r].logits);
     }
   }
   for (size_t r = 0; r < rows.rows; ++r) {

@@ -271,7 +271,6 @@ HWY_INLINE void SelectTopKOfLanes(Matrix<const float> rows, size_t k,
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
   const size_t n = rows.cols;
-  const size_t limit = MaxCandidates(k);
   Columns<int32_t, kLanesRoom> ids;
   float* HWY_RESTRICT logits = best.columns.at;
   size_t columns = n;
@@ -295,13 +294,8 @@ HWY_INLINE void SelectTopKOfLanes(Matrix<const float> rows, size_t k,
     size_t counts[kTopKLanes];
     columns = k;
     for (size_t r = 0; r < rows.rows; ++r) {
-      LanesCandidates& list = lists[r];
-      counts[r] = Filter<false>(rows.Row(r), n, bounds[r], limit, list.ids,
-                                list.logits);
-      if (HWY_UNLIKELY(counts[r] > limit)) {
-        counts[r] = FilterTies(rows.Row(r), n, k, bounds[r], limit, list.ids);
-        Fetch(rows.Row(r), counts[r], list.ids, list.logits);
-      }
+      counts[r] =
+          Collect(rows.Row(r), n, k, bounds[r], lists[r].ids, lists[r].logits);
       columns = HWY_MAX(columns, counts[r]);
     }
     // As many of each row: branches on a row's own count would be guessed
