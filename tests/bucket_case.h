@@ -14,9 +14,9 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/bucket.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 
 namespace switchyard {
 namespace testing_support {

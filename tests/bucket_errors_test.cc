@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/bucket.h"
-#include "tests/guarded_buffer.h"
+#include "testing/guarded_buffer.h"
 
 namespace switchyard {
 namespace testing_support {

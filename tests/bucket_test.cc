@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 #include "tests/bucket_case.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
 #include "tests/target_test.h"
 
 namespace switchyard {

@@ -16,8 +16,8 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/combine.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 
 namespace switchyard {
 namespace testing_support {

@@ -10,8 +10,8 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/combine.h"
+#include "testing/guarded_buffer.h"
 #include "tests/combine_case.h"
-#include "tests/guarded_buffer.h"
 
 namespace switchyard {
 namespace testing_support {

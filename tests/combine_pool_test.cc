@@ -10,8 +10,8 @@
 #include "gtest/gtest.h"
 #include "switchyard/combine.h"
 #include "switchyard/isa.h"
+#include "testing/inputs.h"
 #include "tests/combine_case.h"
-#include "tests/inputs.h"
 #include "tests/target_test.h"
 
 namespace switchyard {

@@ -10,9 +10,9 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/isa.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
 #include "tests/combine_case.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
 #include "tests/target_test.h"
 
 namespace switchyard {

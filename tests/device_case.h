@@ -20,7 +20,7 @@
 #include "switchyard/device.h"
 #include "switchyard/device_kernels.h"
 #include "switchyard/silu_mul.h"
-#include "tests/guarded_buffer.h"
+#include "testing/guarded_buffer.h"
 #include "tests/target_test.h"
 
 namespace switchyard {

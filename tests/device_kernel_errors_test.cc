@@ -13,9 +13,9 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/device.h"
+#include "testing/guarded_buffer.h"
 #include "tests/device_kernel_cases.h"
 #include "tests/device_work.h"
-#include "tests/guarded_buffer.h"
 
 namespace switchyard {
 namespace testing_support {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 #include "tests/combine_case.h"
 #include "tests/device_oracle_case.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
 #include "tests/seed_combine.h"
 #include "tests/target_test.h"
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 #include "tests/device_oracle_case.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
 #include "tests/seed_route.h"
 #include "tests/target_test.h"
 

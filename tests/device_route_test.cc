@@ -9,8 +9,8 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/route.h"
+#include "testing/inputs.h"
 #include "tests/device_case.h"
-#include "tests/inputs.h"
 
 namespace switchyard {
 namespace testing_support {

@@ -7,8 +7,8 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/silu_mul.h"
+#include "testing/inputs.h"
 #include "tests/device_case.h"
-#include "tests/inputs.h"
 
 namespace switchyard {
 namespace testing_support {

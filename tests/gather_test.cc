@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
 #include "tests/target_test.h"
 
 namespace switchyard {

@@ -19,7 +19,7 @@
 
 #include "gtest/gtest.h"
 #include "src/simd/targets.h"
-#include "tests/inputs.h"
+#include "testing/inputs.h"
 #include "tests/target_test.h"
 
 #undef HWY_TARGET_INCLUDE

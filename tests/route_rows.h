@@ -17,8 +17,8 @@
 #include "gtest/gtest.h"
 #include "switchyard/isa.h"
 #include "switchyard/route.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 
 namespace switchyard {
 namespace testing_support {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
 #include "tests/route_rows.h"
 #include "tests/target_test.h"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 #include "tests/target_test.h"
 
 namespace switchyard {
