@@ -22,29 +22,11 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
       ->capture_default_str()
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
-  app.add_option("--threads", options.threads, "Threads (default: all cores)")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  app.add_option("--isa", options.isa,
-                 "Use no better instruction set than this one")
-      ->type_name("NAME");
+  example::AddThreadOptions(app, options);
   app.add_option("--trace", options.trace,
                  "Write the timelines for ui.perfetto.dev")
       ->type_name("FILE");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    app.exit(help);
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    throw InputError(error.what());
-  }
-  if (app.count("--isa") != 0 && options.isa.empty()) {
-    throw InputError("--isa: empty");
-  }
-  if (app.count("--trace") != 0 && options.trace.empty()) {
-    throw InputError("--trace: empty");
-  }
+  if (!example::Parse(app, argc, argv)) return std::nullopt;
   return options;
 }
 

@@ -6,27 +6,20 @@
 
 #include <cstddef>
 #include <optional>
-#include <stdexcept>
 #include <string>
+
+#include "common/program.h"
 
 namespace metal_chain {
 
-// Something the user gave is wrong. The message is one line that names the
-// option; main prints it and exits with 2.
-class InputError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-struct Options {
+struct Options : example::ThreadOptions {
   bool full = false;
-  size_t tokens = 512;            // of the prefill
-  std::optional<size_t> threads;  // all cores
-  std::string isa;                // empty: the best one
-  std::string trace;              // empty: none
+  size_t tokens = 512;  // of the prefill
+  std::string trace;    // empty: none
 };
 
-// Nullopt if only help was asked for, which is then printed. Throws InputError.
+// Nullopt if only help was asked for, which is then printed. Throws InputError,
+// naming the option.
 std::optional<Options> ParseOptions(int argc, const char* const* argv);
 
 }  // namespace metal_chain

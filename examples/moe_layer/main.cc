@@ -6,18 +6,16 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "checkpoint.h"
+#include "common/program.h"
 #include "generated_layer.h"
 #include "hidden_states.h"
-#include "input_error.h"
 #include "layer_weights.h"
 #include "memory_limit.h"
 #include "model_config.h"
@@ -32,42 +30,13 @@
 namespace moe_layer {
 namespace {
 
+using example::InputError;
+
 using switchyard::Executor;
 using switchyard::Matrix;
 
 constexpr size_t kCheckedTokens = 16;
 constexpr int kCheckFailed = 1;
-constexpr int kWrongInput = 2;
-
-void UseIsa(const std::string& name) {
-  if (name.empty() || switchyard::CapIsa(name.c_str()).ok()) return;
-  std::string choices;
-  const auto isas = switchyard::RunnableIsas();
-  for (size_t i = 0; i < isas.size; ++i) {
-    choices += (i == 0 ? "" : ", ") + std::string(isas.data[i].name);
-  }
-  throw InputError("--isa " + name + ": not available here; there are " +
-                   choices);
-}
-
-// Owns nothing where one thread is enough.
-struct Pool {
-  std::unique_ptr<Executor> owned;
-  Executor& executor() const {
-    return owned == nullptr ? switchyard::SerialExecutor() : *owned;
-  }
-};
-
-Pool MakePool(std::optional<size_t> threads) {
-  if (threads == size_t{1}) return {};
-  Pool pool{switchyard::MakeTbbExecutor(
-      threads.has_value() ? static_cast<int>(*threads) : -1)};
-  if (pool.owned == nullptr && threads.has_value()) {
-    throw InputError("--threads " + std::to_string(*threads) +
-                     ": no thread pool: out of memory, or built without TBB");
-  }
-  return pool;
-}
 
 // Nullptr without a checkpoint: the layer is to be generated.
 std::unique_ptr<LayerLoader> OpenLayer(const Options& options) {
@@ -93,9 +62,8 @@ void CheckBatch(const MoeShape& shape, size_t tokens, size_t threads) {
 }
 
 int Run(const Options& options) {
-  UseIsa(options.isa);
-  const Pool pool = MakePool(options.threads);
-  Executor& executor = pool.executor();
+  const std::shared_ptr<Executor> pool = example::MakeExecutor(options);
+  Executor& executor = *pool;
   const size_t threads = executor.Concurrency();
 
   const std::unique_ptr<LayerLoader> loader = OpenLayer(options);
@@ -133,7 +101,8 @@ int Run(const Options& options) {
               BytesText(PeakMemory()).c_str());
   std::printf(
       "\nPairs of each expert, busiest first\n%s",
-      LoadChart(block.results().buckets.tpe, TerminalTakesUtf8()).c_str());
+      LoadChart(block.results().buckets.tokens_per_expert, TerminalTakesUtf8())
+          .c_str());
 
   const CheckReport check = CheckAgainstDouble(
       layer, hidden, normed, block.results(), kCheckedTokens, executor);
@@ -148,31 +117,12 @@ int Run(const Options& options) {
   return 0;
 }
 
-// Names in files may hold anything; an error stays one line of them.
-void PrintError(const char* what) {
-  constexpr size_t kLongest = 600;
-  std::string line = what;
-  if (line.size() > kLongest) line = line.substr(0, kLongest) + " ...";
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  }
-  std::fflush(stdout);
-  std::fprintf(stderr, "moe_layer: %s\n", line.c_str());
-}
-
-int Main(int argc, const char* const* argv) {
-  try {
-    const std::optional<Options> options = ParseOptions(argc, argv);
-    return options.has_value() ? Run(*options) : 0;
-  } catch (const std::bad_alloc&) {
-    PrintError("out of memory");
-  } catch (const std::exception& error) {
-    PrintError(error.what());
-  }
-  return kWrongInput;
-}
-
 }  // namespace
 }  // namespace moe_layer
 
-int main(int argc, char** argv) { return moe_layer::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return example::RunMain("moe_layer", 2, [=] {
+    const auto options = moe_layer::ParseOptions(argc, argv);
+    return options.has_value() ? moe_layer::Run(*options) : 0;
+  });
+}

@@ -4,7 +4,7 @@
 #ifndef SWITCHYARD_EXAMPLES_MOE_LAYER_MOE_BLOCK_H_
 #define SWITCHYARD_EXAMPLES_MOE_LAYER_MOE_BLOCK_H_
 
-#include <atomic>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,7 +16,6 @@
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
-#include "worker_pool.h"
 
 namespace moe_layer {
 
@@ -36,8 +35,8 @@ struct BlockResults {
 // One MoE block: the part of an inference engine that Switchyard is for.
 //
 //   normed -> router GEMM -> RouteTopK -> BucketPacked
-//   -> per expert: GatherRows -> gate and up GEMMs -> SiluMul -> down GEMM
-//   -> WeightedSumRmsNorm: combine + shared expert + residual + next norm
+//   -> per expert: GatherRows -> gate and up GEMMs -> Activate -> down GEMM
+//   -> Combine: the experts' rows + shared expert + residual, and the next norm
 //
 // The executor's threads are the only ones. All memory is taken up front.
 class MoeBlock {
@@ -68,19 +67,18 @@ class MoeBlock {
     size_t rows;
   };
 
+  // What one of the executor's workers runs tiles in; on cache lines of its
+  // own.
+  struct alignas(64) Worker {
+    FloatBuffer gathered;  // [tile rows, hidden]
+    FloatBuffer gate_up;   // [tile rows, 2 * intermediate], fused
+    std::array<double, kNumStages> seconds;
+  };
+
   void RouterGemm();
   void CutTiles();
-  void Experts();
+  void RunTile(const Tile& tile, Worker& worker);
   void Combine(switchyard::Matrix<const float> hidden);
-  switchyard::Status RunTile(const Tile& tile, Worker& worker) noexcept;
-
-  // ParallelFor over a member function body(begin, end); throws on failure.
-  template <void (MoeBlock::*kBody)(size_t begin, size_t end) noexcept>
-  void ForEach(size_t count);
-  void RouterGemmBody(size_t begin, size_t end) noexcept;
-  void ExpertsBody(size_t begin, size_t end) noexcept;
-  // Keeps the first error a body meets: bodies may not throw.
-  void Note(switchyard::Status status) noexcept;
 
   const LayerWeights& layer_;
   switchyard::Executor& executor_;
@@ -90,11 +88,10 @@ class MoeBlock {
   std::vector<int32_t> ints_;
   std::vector<int32_t> bucket_scratch_;
   std::vector<Tile> tiles_;
-  WorkerPool workers_;
+  std::vector<Worker> workers_;
   BlockResults results_;
   StageProfile profile_;
   switchyard::Matrix<const float> normed_;  // during Run
-  std::atomic<const char*> error_{nullptr};
 };
 
 }  // namespace moe_layer

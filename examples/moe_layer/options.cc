@@ -8,9 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "input_error.h"
+#include "common/program.h"
 
 namespace moe_layer {
+
+using example::InputError;
 
 std::optional<Options> ParseOptions(int argc, const char* const* argv) {
   Options options;
@@ -30,12 +32,7 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("T");
-  app.add_option("--threads", options.threads, "Threads (default: all cores)")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  app.add_option("--isa", options.isa,
-                 "Use no better instruction set than this one")
-      ->type_name("NAME");
+  example::AddThreadOptions(app, options);
   app.add_option("--repeat", options.repeat,
                  "Timed runs, of which the median is shown")
       ->capture_default_str()
@@ -45,17 +42,7 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
                  "Experts per token (default: the model's)")
       ->check(CLI::Range(1, INT32_MAX).description(""))
       ->type_name("K");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    app.exit(help);
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    throw InputError(error.what());
-  }
-  if (app.count("--checkpoint") != 0 && options.checkpoint.empty()) {
-    throw InputError("--checkpoint: empty");
-  }
+  if (!example::Parse(app, argc, argv)) return std::nullopt;
   if (options.layer.has_value() && options.checkpoint.empty()) {
     throw InputError("--layer: needs --checkpoint");
   }

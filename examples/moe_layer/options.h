@@ -8,14 +8,14 @@
 #include <optional>
 #include <string>
 
+#include "common/program.h"
+
 namespace moe_layer {
 
-struct Options {
+struct Options : example::ThreadOptions {
   std::string checkpoint;  // empty: a generated layer
   std::optional<size_t> layer;
   size_t tokens = 512;
-  std::optional<size_t> threads;  // all cores
-  std::string isa;                // empty: the best one
   size_t repeat = 5;
   std::optional<size_t> top_k;  // the model's
 };
