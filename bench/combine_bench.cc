@@ -45,13 +45,11 @@ struct Data {
   }
 
   CombineInputs In(size_t slot) const {
-    CombineInputs inputs = {
-        {rows.data() + slot * pairs * hidden, pairs, hidden},
-        {weights.data() + slot * pairs, tokens, kCombineTopK}};
-    if (indexed) inputs.row_index = {Index(slot), tokens, kCombineTopK};
-    inputs.residual = {Residual(slot), tokens, hidden};
-    inputs.norm_weight = {norm_weight.data(), hidden};
-    return inputs;
+    return {{rows.data() + slot * pairs * hidden, pairs, hidden},
+            {weights.data() + slot * pairs, tokens, kCombineTopK},
+            {Index(slot), tokens, kCombineTopK},
+            {Residual(slot), tokens, hidden},
+            norm_weight};
   }
   CombineOutputs Out() {
     return {{out.data(), tokens, hidden}, {normed.data(), tokens, hidden}};

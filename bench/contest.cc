@@ -211,14 +211,13 @@ std::vector<Registration>& Registrations() {
 }
 
 void AddIsas(Contest& contest, const std::vector<size_t>& writes) {
-  const Span<const Isa> isas = RunnableIsas();
-  for (size_t i = 0; i < isas.size; ++i) {
-    const std::string name = isas.data[i].name;
-    contest.contenders.push_back({name,
-                                  Kind::kOurs,
-                                  {contest.ours(SerialExecutor()), Cap(name)},
-                                  writes,
-                                  isas.data[i].fma});
+  for (const Isa& isa : RunnableIsas()) {
+    contest.contenders.push_back(
+        {isa.name,
+         Kind::kOurs,
+         {contest.ours(SerialExecutor()), Cap(isa.name)},
+         writes,
+         isa.fma});
   }
 }
 
@@ -273,11 +272,10 @@ void RegisterThreads(const std::string& name, const std::vector<size_t>& sizes,
 }
 
 std::vector<std::string> AskedIsas() {
-  const Span<const Isa> runnable = RunnableIsas();
-  std::vector<std::string> isas = {runnable.data[0].name};
-  for (size_t i = 1; i < runnable.size; ++i) {
-    if (std::strcmp(runnable.data[i].name, "AVX2") == 0) {
-      isas.push_back(runnable.data[i].name);
+  std::vector<std::string> isas;
+  for (const Isa& isa : RunnableIsas()) {
+    if (isas.empty() || std::strcmp(isa.name, "AVX2") == 0) {
+      isas.push_back(isa.name);
     }
   }
   return isas;

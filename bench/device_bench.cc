@@ -120,17 +120,20 @@ struct Chain {
 
   // Through the plain API.
   Status Call() const {
-    Status status = RouteTopK({{At(logits), kExperts}},
-                              {{static_cast<int32_t*>(ids->contents()), kTopK},
-                               {At(weights), kTopK}});
+    Status status =
+        RouteTopK({{At(logits), 1, kExperts}},
+                  {{static_cast<int32_t*>(ids->contents()), 1, kTopK},
+                   {At(weights), 1, kTopK}});
     if (!status.ok()) return status;
     status = Activate({{At(gate), kTopK, kFfn}, {At(up), kTopK, kFfn}},
                       {{At(act), kTopK, kFfn}});
     if (!status.ok()) return status;
-    CombineInputs inputs = {{At(slots), kTopK, kHidden}, {At(weights), kTopK}};
-    inputs.residual = {At(residual), kHidden};
-    inputs.norm_weight = {At(norm_weight), kHidden};
-    return Combine(inputs, {{At(residual), kHidden}, {At(normed), kHidden}},
+    return Combine({{At(slots), kTopK, kHidden},
+                    {At(weights), 1, kTopK},
+                    {},
+                    {At(residual), 1, kHidden},
+                    {At(norm_weight), 1, kHidden}},
+                   {{At(residual), 1, kHidden}, {At(normed), 1, kHidden}},
                    {kEps});
   }
 

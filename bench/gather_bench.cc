@@ -27,7 +27,9 @@ struct Gather {
     pairs = reference::Bucket({ids.data(), ids.data() + ids.size()}, kExperts)
                 .pairs;
   }
-  GatherInputs In() const { return {{rows.data(), tokens, hidden}, pairs}; }
+  GatherInputs In() const {
+    return {{rows.data(), tokens, hidden}, pairs, kTopK};
+  }
   GatherOutputs Out() { return {{out.data(), pairs.size(), hidden}}; }
 };
 
@@ -46,10 +48,10 @@ Contest MakeGather(const HiddenShape& shape, size_t tokens) {
   }
   contest.outputs = {want};
   AddOurs(contest, {0}, [d](size_t, Executor& executor) {
-    return GatherRows(d->In(), d->Out(), {kTopK}, executor);
+    return GatherRows(d->In(), d->Out(), {}, executor);
   });
   AddRival(contest, Kind::kPlain, "plain C++", {0},
-           [d](size_t) { plain::GatherRows(d->In(), d->Out(), kTopK); });
+           [d](size_t) { plain::GatherRows(d->In(), d->Out()); });
   AddRival(contest, Kind::kProbe, "probe, tokens in order", {}, [d](size_t) {
     for (size_t r = 0; r < d->pairs.size(); ++r) {
       std::memcpy(d->out.data() + r * d->hidden,

@@ -45,7 +45,7 @@ size_t BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs) {
   const auto ids = inputs.topk_ids.As<int32_t>();
   int32_t* const counts = outputs.tokens_per_expert.data;
   int32_t* const offsets = outputs.offsets.data;
-  int32_t* const row_index = static_cast<int32_t*>(outputs.row_index.data);
+  int32_t* const row_index = outputs.row_index.As<int32_t>().data;
   const size_t experts = outputs.tokens_per_expert.size;
   std::memset(counts, 0, experts * sizeof(int32_t));
   for (size_t t = 0; t < ids.rows; ++t) {
@@ -87,13 +87,12 @@ size_t BucketStrided(const BucketInputs& inputs,
   return static_cast<size_t>(*std::max_element(counts, counts + experts));
 }
 
-void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
-                size_t top_k) {
+void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs) {
   const auto tokens = inputs.tokens.As<float>();
   const auto rows = outputs.rows.As<float>();
   for (size_t r = 0; r < rows.rows; ++r) {
-    std::memcpy(rows.Row(r),
-                tokens.Row(static_cast<size_t>(inputs.pairs.data[r]) / top_k),
+    const size_t pair = static_cast<size_t>(inputs.pairs.data[r]);
+    std::memcpy(rows.Row(r), tokens.Row(pair / inputs.top_k),
                 rows.cols * sizeof(float));
   }
 }

@@ -22,8 +22,7 @@ void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
 // Return the busiest expert's count.
 size_t BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs);
 size_t BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs);
-void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
-                size_t top_k);
+void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs);
 void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs);
 // With residual and norm, without a shared expert.
 void Combine(const CombineInputs& inputs, const CombineOutputs& outputs,

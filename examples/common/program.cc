@@ -26,9 +26,8 @@ void PrintError(const char* program, std::string line) {
 void UseIsa(const std::string& name) {
   if (name.empty() || switchyard::CapIsa(name.c_str()).ok()) return;
   std::string choices;
-  const auto isas = switchyard::RunnableIsas();
-  for (size_t i = 0; i < isas.size; ++i) {
-    choices += (i == 0 ? "" : ", ") + std::string(isas.data[i].name);
+  for (const switchyard::Isa& isa : switchyard::RunnableIsas()) {
+    choices += (choices.empty() ? "" : ", ") + std::string(isa.name);
   }
   throw InputError("--isa " + name + ": not available here; there are " +
                    choices);

@@ -59,15 +59,15 @@ void Activate(const Shape& shape, size_t tokens, HostActivations& a,
 void Combine(const Layer& layer, size_t tokens, HostActivations& a,
              Executor& executor) {
   const Shape& shape = layer.shape;
-  switchyard::CombineInputs inputs = {
-      {a.down.data(), tokens * shape.top_k, shape.hidden},
-      {a.weights.data(), tokens, shape.top_k}};
-  inputs.residual = {a.residual.data(), tokens, shape.hidden};
-  inputs.norm_weight = {layer.tensor(layer.next_norm), shape.hidden};
-  Check(switchyard::Combine(inputs,
-                            {{a.residual.data(), tokens, shape.hidden},
-                             {a.normed.data(), tokens, shape.hidden}},
-                            {kNormEps}, executor));
+  Check(
+      switchyard::Combine({{a.down.data(), tokens * shape.top_k, shape.hidden},
+                           {a.weights.data(), tokens, shape.top_k},
+                           {},
+                           {a.residual.data(), tokens, shape.hidden},
+                           {layer.tensor(layer.next_norm), 1, shape.hidden}},
+                          {{a.residual.data(), tokens, shape.hidden},
+                           {a.normed.data(), tokens, shape.hidden}},
+                          {kNormEps}, executor));
 }
 
 // A row of `out` per slot.

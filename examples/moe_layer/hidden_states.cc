@@ -40,11 +40,14 @@ void InputNorm(const LayerWeights& layer,
                switchyard::Executor& executor) {
   const std::vector<float> ones(hidden.rows, 1.0f);
   FloatBuffer copy(hidden.rows * hidden.cols);
-  switchyard::CombineInputs inputs = {hidden, {ones.data(), hidden.rows, 1}};
-  inputs.norm_weight = {layer.norm, hidden.cols};
-  example::Check(switchyard::Combine(
-      inputs, {{copy.data(), hidden.rows, hidden.cols}, normed},
-      {layer.shape.norm_eps}, executor));
+  example::Check(
+      switchyard::Combine({hidden,
+                           {ones.data(), hidden.rows, 1},
+                           {},
+                           {},
+                           {layer.norm, 1, hidden.cols}},
+                          {{copy.data(), hidden.rows, hidden.cols}, normed},
+                          {layer.shape.norm_eps}, executor));
 }
 
 }  // namespace moe_layer

@@ -110,16 +110,17 @@ MoeBlock::MoeBlock(const LayerWeights& weights, size_t tokens,
   results_.logits = matrix(tokens, shape.num_experts);
   results_.ids = {ints(pairs), tokens, shape.top_k};
   results_.weights = matrix(tokens, shape.top_k);
+  results_.row_index = {ints(pairs), tokens, shape.top_k};
   results_.buckets = {{ints(shape.num_experts), shape.num_experts},
                       {ints(shape.num_experts + 1), shape.num_experts + 1},
                       {ints(pairs), pairs},
-                      {ints(pairs), tokens, shape.top_k}};
+                      results_.row_index};
   results_.expert_rows = matrix(pairs, shape.hidden);
   results_.out = matrix(tokens, shape.hidden);
   results_.next_normed = matrix(tokens, shape.hidden);
   if (shape.shared_intermediate != 0) {
     results_.shared_rows = matrix(tokens, shape.hidden);
-    results_.shared_logits = {matrix(tokens, 1).data, tokens};
+    results_.shared_logits = matrix(tokens, 1);
   }
 }
 
@@ -177,7 +178,7 @@ void MoeBlock::RouterGemm() {
       Gemm(x, layer_.router, results_.logits.RowRange(first, last));
       if (results_.shared_logits.data == nullptr) continue;
       Gemm(x, layer_.shared_logit,
-           {results_.shared_logits.data + first, x.rows, 1});
+           results_.shared_logits.RowRange(first, last));
     }
   };
   example::ForEachRange(executor_, CeilDiv(tokens_, kRouterRows), 1, body);
@@ -221,8 +222,10 @@ void MoeBlock::RunTile(const Tile& tile, Worker& worker) {
   } else {
     x = {worker.gathered.data(), tile.rows, layer_.shape.hidden};
     Check(switchyard::GatherRows(
-        {normed_, {results_.buckets.pairs.data + tile.begin, tile.rows}},
-        {{worker.gathered.data(), x.rows, x.cols}}, {layer_.shape.top_k}));
+        {normed_,
+         {results_.buckets.pairs.data + tile.begin, tile.rows},
+         layer_.shape.top_k},
+        {{worker.gathered.data(), x.rows, x.cols}}));
   }
   add_time(Stage::kGather);
 
@@ -244,13 +247,14 @@ void MoeBlock::RunTile(const Tile& tile, Worker& worker) {
 }
 
 void MoeBlock::Combine(Matrix<const float> hidden) {
-  switchyard::CombineInputs inputs = {results_.expert_rows, results_.weights,
-                                      results_.buckets.row_index};
-  inputs.residual = hidden;
-  inputs.norm_weight = {layer_.next_norm, layer_.shape.hidden};
-  // Empty without a shared expert.
-  inputs.shared = {results_.shared_rows, results_.shared_logits};
-  Check(switchyard::Combine(inputs, {results_.out, results_.next_normed},
+  // Without a shared expert, its rows and logits are empty.
+  Check(switchyard::Combine({results_.expert_rows,
+                             results_.weights,
+                             results_.row_index,
+                             hidden,
+                             {layer_.next_norm, 1, layer_.shape.hidden},
+                             {results_.shared_rows, results_.shared_logits}},
+                            {results_.out, results_.next_normed},
                             {layer_.shape.norm_eps}, executor_));
 }
 

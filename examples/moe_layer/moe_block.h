@@ -21,15 +21,16 @@ namespace moe_layer {
 
 // What a run of the block computes, in this order.
 struct BlockResults {
-  switchyard::Matrix<float> logits;       // [tokens, num_experts]
-  switchyard::Span<float> shared_logits;  // [tokens], with a shared expert
-  switchyard::Matrix<int32_t> ids;        // [tokens, top_k]
-  switchyard::Matrix<float> weights;      // [tokens, top_k]
-  switchyard::PackedBuckets buckets;      // of all experts
-  switchyard::Matrix<float> expert_rows;  // [tokens * top_k, hidden], packed
-  switchyard::Matrix<float> shared_rows;  // [tokens, hidden], or empty
-  switchyard::Matrix<float> out;          // [tokens, hidden]
-  switchyard::Matrix<float> next_normed;  // [tokens, hidden]
+  switchyard::Matrix<float> logits;         // [tokens, num_experts]
+  switchyard::Matrix<float> shared_logits;  // [tokens, 1], or empty
+  switchyard::Matrix<int32_t> ids;          // [tokens, top_k]
+  switchyard::Matrix<float> weights;        // [tokens, top_k]
+  switchyard::PackedBuckets buckets;        // of all experts
+  switchyard::Matrix<int32_t> row_index;    // [tokens, top_k], the buckets'
+  switchyard::Matrix<float> expert_rows;    // [tokens * top_k, hidden], packed
+  switchyard::Matrix<float> shared_rows;    // [tokens, hidden], or empty
+  switchyard::Matrix<float> out;            // [tokens, hidden]
+  switchyard::Matrix<float> next_normed;    // [tokens, hidden]
 };
 
 // One MoE block: the part of an inference engine that Switchyard is for.

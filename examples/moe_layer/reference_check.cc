@@ -100,7 +100,7 @@ class Checker {
   bool BucketsHold(size_t t) const {
     const switchyard::PackedBuckets& buckets = results_.buckets;
     for (size_t s = 0; s < layer_.shape.top_k; ++s) {
-      const int32_t row = buckets.row_index.Row(t)[s];
+      const int32_t row = results_.row_index.Row(t)[s];
       const int32_t* bounds = buckets.offsets.data + results_.ids.Row(t)[s];
       if (row < bounds[0] || row >= bounds[1] || row < 0 ||
           static_cast<size_t>(row) >= buckets.pairs.size ||
@@ -151,7 +151,7 @@ void Checker::CheckToken(TokenReport* report) const {
   for (size_t s = 0; s < shape.top_k; ++s) {
     rows.push_back(Expert(layer_.experts[static_cast<size_t>(ids[s])],
                           shape.intermediate, x));
-    const auto row = static_cast<size_t>(results_.buckets.row_index.Row(t)[s]);
+    const auto row = static_cast<size_t>(results_.row_index.Row(t)[s]);
     given_rows.emplace_back(results_.expert_rows.Row(row), hidden);
     AddRow(results_.expert_rows.Row(row), rows.back(), t, &steps[kExperts]);
   }
@@ -162,9 +162,9 @@ void Checker::CheckToken(TokenReport* report) const {
   if (shared) {
     shared_logit = MatVec(layer_.shared_logit, 1, x);
     shared_row = Expert(layer_.shared, shape.shared_intermediate, x);
-    AddRow(results_.shared_logits.data + t, shared_logit, t, &steps[kLogits]);
+    AddRow(results_.shared_logits.Row(t), shared_logit, t, &steps[kLogits]);
     AddRow(results_.shared_rows.Row(t), shared_row, t, &steps[kExperts]);
-    given_shared_logit = Bounded(results_.shared_logits.data + t, 1);
+    given_shared_logit = Bounded(results_.shared_logits.Row(t), 1);
     given_shared_row = Bounded(results_.shared_rows.Row(t), hidden);
   }
 

@@ -22,8 +22,8 @@ void Run(Executor& executor, Digests& digests, bool stale, size_t hidden) {
                    : static_cast<int32_t>(hash / 4 % (kTokens * kTopK));
   }
   Report report;
-  digests.Check(GatherRows({tokens.view(), pairs}, {rows.view(), &report},
-                           {kTopK}, executor));
+  digests.Check(GatherRows({tokens.view(), pairs, kTopK},
+                           {rows.view(), &report}, {}, executor));
   digests.exact.Add(rows.view());
   digests.exact.Add(static_cast<uint32_t>(report.invalid));
 }

@@ -86,18 +86,17 @@ Line Combine(size_t tokens, size_t top_k, size_t hidden) {
   std::vector<float> residual = Floats(tokens * hidden, 7);
   std::vector<float> norm_weight = Floats(hidden, 8);
   std::vector<float> out(tokens * hidden), normed(tokens * hidden);
-  return {
-      "combine+norm H=" + std::to_string(hidden) +
-          " k=" + std::to_string(top_k) + " T=" + std::to_string(tokens),
-      tokens, "row", [=]() mutable {
-        switchyard::CombineInputs inputs = {
-            {rows.data(), tokens * top_k, hidden},
-            {weights.data(), tokens, top_k}};
-        inputs.residual = {residual.data(), tokens, hidden};
-        inputs.norm_weight = norm_weight;
-        Check(switchyard::Combine(inputs, {{out.data(), tokens, hidden},
-                                           {normed.data(), tokens, hidden}}));
-      }};
+  return {"combine+norm H=" + std::to_string(hidden) +
+              " k=" + std::to_string(top_k) + " T=" + std::to_string(tokens),
+          tokens, "row", [=]() mutable {
+            Check(switchyard::Combine({{rows.data(), tokens * top_k, hidden},
+                                       {weights.data(), tokens, top_k},
+                                       {},
+                                       {residual.data(), tokens, hidden},
+                                       norm_weight},
+                                      {{out.data(), tokens, hidden},
+                                       {normed.data(), tokens, hidden}}));
+          }};
 }
 
 // Median nanoseconds per unit of each ISA, from rounds in random order.
