@@ -16,8 +16,8 @@
 #include "bench/contest.h"
 #include "bench/inputs.h"
 #include "switchyard/combine.h"
-#include "switchyard/device.h"
-#include "switchyard/device_kernels.h"
+#include "switchyard/device/device.h"
+#include "switchyard/device/kernels.h"
 #include "switchyard/route.h"
 #include "switchyard/silu_mul.h"
 

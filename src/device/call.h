@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "src/device/checker.h"
+#include "src/device/checked/checker.h"
 #include "src/device/commands.h"
 #include "src/device/pipeline.h"
 #include "switchyard/executor.h"

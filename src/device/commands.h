@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 namespace switchyard {
 namespace device {

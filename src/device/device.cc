@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 #include <sys/mman.h>
 
@@ -13,7 +13,7 @@
 #include "src/device/commands.h"
 #include "src/device/pipeline.h"
 #include "src/device/queue.h"
-#include "switchyard/kernel_memory.h"
+#include "switchyard/device/kernel_memory.h"
 
 namespace switchyard {
 namespace device {

@@ -8,7 +8,7 @@
 #include "src/device/commands.h"
 #include "src/device/pipeline.h"
 #include "src/device/queue.h"
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 namespace switchyard {
 namespace device {

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 #include "switchyard/views.h"
 
 namespace switchyard {

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <exception>
 
-#include "src/device/checker.h"
-#include "src/device/threadgroup_checker.h"
+#include "src/device/checked/checker.h"
+#include "src/device/checked/threadgroup_checker.h"
 #include "src/device/threadgroups.h"
 
 namespace switchyard {

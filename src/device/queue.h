@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "src/device/commands.h"
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 namespace switchyard {
 namespace device {

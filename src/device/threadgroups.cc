@@ -8,7 +8,7 @@
 #include <exception>
 #include <stdexcept>
 
-#include "src/device/threadgroup_checker.h"
+#include "src/device/checked/threadgroup_checker.h"
 #include "src/schedule.h"
 
 namespace switchyard {
