@@ -99,7 +99,7 @@ Work MakeWork(const DeviceArray<int32_t>& selected, const TableArrays& t) {
 
 const device::Size kGrid(256, 1, 1);
 
-class DeviceBucketTest : public DeviceTest {
+class DeviceBucketTest : public BuiltInTest {
  protected:
   void ExpectPlain(const std::vector<int32_t>& ids, size_t experts,
                    size_t row_stride) {

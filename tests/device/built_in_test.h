@@ -105,18 +105,18 @@ void ExpectPart(const DeviceArray<T>& out, const std::vector<T>& before,
   }
 }
 
-enum class Grid { kThreadgroups, kIndirect, kThreads };
+enum class Encoding { kThreadgroups, kIndirect, kThreads };
 
 // How a dispatch is encoded. What is written is so by an earlier dispatch of
 // the same command buffer: parameters, and always an indirect grid.
 struct How {
-  Grid grid;
+  Encoding grid;
   bool params_written;
 };
 constexpr How kEveryHow[] = {
-    {Grid::kThreadgroups, false}, {Grid::kThreadgroups, true},
-    {Grid::kIndirect, false},     {Grid::kIndirect, true},
-    {Grid::kThreads, false},      {Grid::kThreads, true},
+    {Encoding::kThreadgroups, false}, {Encoding::kThreadgroups, true},
+    {Encoding::kIndirect, false},     {Encoding::kIndirect, true},
+    {Encoding::kThreads, false},      {Encoding::kThreads, true},
 };
 
 inline size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
@@ -130,7 +130,7 @@ struct Work {
   size_t local_memory = 0;
 };
 
-class DeviceTest : public IsaPoolTest {
+class BuiltInTest : public IsaPoolTest {
  protected:
   void SetUp() override {
     IsaPoolTest::SetUp();
@@ -219,7 +219,7 @@ class DeviceTest : public IsaPoolTest {
     const uint32_t grid[3] = {static_cast<uint32_t>(width),
                               static_cast<uint32_t>(threads.height),
                               static_cast<uint32_t>(threads.depth)};
-    if (how.grid == Grid::kIndirect) {
+    if (how.grid == Encoding::kIndirect) {
       EncodeCopy(encoder, grid, sizeof(grid), kGridOffset);
     }
     if (how.params_written) {
@@ -228,9 +228,9 @@ class DeviceTest : public IsaPoolTest {
     encoder.setComputePipelineState(pipeline);
     for (const BoundBuffer& b : work.buffers) {
       // Whichever call an engine may use for it.
-      if (how.grid == Grid::kThreadgroups) {
+      if (how.grid == Encoding::kThreadgroups) {
         encoder.setBuffer(b.buffer, b.offset, b.index);
-      } else if (how.grid == Grid::kIndirect) {
+      } else if (how.grid == Encoding::kIndirect) {
         encoder.setBuffer(b.buffer, 0, b.index);
         encoder.setBufferOffset(b.offset, b.index);
       } else {
@@ -244,14 +244,14 @@ class DeviceTest : public IsaPoolTest {
     }
     encoder.setThreadgroupMemoryLength(work.local_memory, 0);
     switch (how.grid) {
-      case Grid::kThreadgroups:
+      case Encoding::kThreadgroups:
         encoder.dispatchThreadgroups(
             device::Size(width, threads.height, threads.depth), per);
         break;
-      case Grid::kIndirect:
+      case Encoding::kIndirect:
         encoder.dispatchThreadgroups(written_, kGridOffset, per);
         break;
-      case Grid::kThreads:
+      case Encoding::kThreads:
         encoder.dispatchThreads(threads, per);
         break;
     }
@@ -273,7 +273,7 @@ class DeviceTest : public IsaPoolTest {
     };
     for (const Size& threads : grids) {
       for (const How& how : kEveryHow) {
-        const size_t width = how.grid == Grid::kThreads
+        const size_t width = how.grid == Encoding::kThreads
                                  ? threads.width
                                  : CeilDiv(threads.width, 256) * 256;
         Covered covered = {std::min(threads.height, rows),

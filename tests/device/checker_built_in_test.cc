@@ -29,11 +29,12 @@ constexpr size_t kParams = SIZE_MAX;  // in the place of an arg
 struct Touch {
   bool write;
   size_t at;
+  int32_t value;
   template <class Tg>
   void operator()(Tg& tg) const {
     const auto x = buffer<int32_t>(tg, 0);
     tg.for_each_thread([&](auto) {
-      const int32_t was = write ? 0 : int32_t{x[at]};
+      const int32_t was = write ? value : int32_t{x[at]};
       if (write) x[at] = was;
     });
   }
@@ -49,26 +50,23 @@ struct Bound {
   Bound(const KernelCase& kernel_case, CheckedQueue& queue)
       : c(kernel_case), q(queue), params(q.Make(c.params)) {
     for (const Arg& arg : c.args) {
-      args.push_back(arg.written && !Read(arg)
-                         ? q.device->newBuffer(arg.Bytes())
-                         : q.Make(std::vector<int32_t>(arg.Bytes() / 4)));
+      args.push_back(!arg.read ? q.device->newBuffer(arg.Bytes())
+                               : q.Make(std::vector<int32_t>(arg.Bytes() / 4)));
     }
-  }
-  static bool Read(const Arg& arg) {
-    return !arg.written || std::strcmp(arg.name, "residual") == 0;
   }
   Buffer At(size_t arg) const { return arg == kParams ? params : args[arg]; }
   std::string Name(size_t arg) const {
-    const size_t index = arg == kParams ? c.params_index : c.Index(arg);
+    const size_t index =
+        arg == kParams ? c.kernel->params_index : c.args[arg].index;
     return "buffer " + std::to_string(index) + " (" +
            (arg == kParams ? "params" : c.args[arg].name) + ")";
   }
 
   void Encode(Encoder& e) const {
-    q.SetBuiltIn(e, c.kernel);
-    e.setBuffer(params, 0, c.params_index);
+    q.SetBuiltIn(e, c.name());
+    e.setBuffer(params, 0, c.kernel->params_index);
     for (size_t i = 0; i < args.size(); ++i) {
-      e.setBuffer(args[i], 0, c.Index(i));
+      e.setBuffer(args[i], 0, c.args[i].index);
     }
     e.dispatchThreadgroups(c.grid, device::Size(c.width, 1, 1));
   }
@@ -77,7 +75,9 @@ struct Bound {
     return q.Run(
         [&](Encoder& e) {
           const size_t at = At(arg)->length() / 4 - 1;
-          q.Dispatch(e, "other", Touch{write, at}, {At(arg)}, 1, 1);
+          q.Dispatch(e, "other",
+                     Touch{write, at, arg == kParams ? c.params.back() : 0},
+                     {At(arg)}, 1, 1);
           if (barrier) e.memoryBarrier(device::BarrierScopeBuffers);
           Encode(e);
         },
@@ -98,12 +98,11 @@ TEST_P(DeviceCheckerBuiltIn, ReadsAfterWrites) {
   const KernelCase& c = GetParam();
   for (size_t i = 0; i <= c.args.size(); ++i) {
     const size_t arg = i == c.args.size() ? kParams : i;
-    if (arg != kParams && !Bound::Read(c.args[arg])) continue;
-    if (arg == kParams && c.params.back() != 0) continue;  // not to be zeroed
+    if (arg != kParams && !c.args[arg].read) continue;
     const Bound bound(c, q);
     const size_t last = bound.At(arg)->length() / 4 - 1;
     EXPECT_EQ(bound.After(arg, true, false),
-              std::string(c.kernel) + ": reads " + bound.Name(arg) + "[" +
+              std::string(c.name()) + ": reads " + bound.Name(arg) + "[" +
                   std::to_string(last) +
                   "], which dispatch 0 (other) wrote: memoryBarrier is missing "
                   "between it and dispatch 1");
@@ -121,7 +120,7 @@ TEST_P(DeviceCheckerBuiltIn, WritesAfterReads) {
     const size_t last = c.args[arg].Bytes() / 4 - 1;
     EXPECT_EQ(bound.After(arg, false, false),
               c.args[arg].written
-                  ? std::string(c.kernel) + ": writes " + bound.Name(arg) +
+                  ? std::string(c.name()) + ": writes " + bound.Name(arg) +
                         "[" + std::to_string(last) +
                         "], which dispatch 0 (other) read: memoryBarrier is "
                         "missing between it and dispatch 1"
@@ -135,24 +134,21 @@ TEST_P(DeviceCheckerBuiltIn, NeverWritten) {
   const KernelCase& c = GetParam();
   for (size_t i = 0; i <= c.args.size(); ++i) {
     const size_t arg = i == c.args.size() ? kParams : i;
-    if (arg != kParams && !Bound::Read(c.args[arg])) continue;
+    if (arg != kParams && !c.args[arg].read) continue;
     Bound bound(c, q);
     const Buffer fresh = q.device->newBuffer(bound.At(arg)->length());
     const size_t last = arg == kParams ? 0 : fresh->length() / 4 - 1;
     std::memset(fresh->contents(), 0, 4 * last);
     (arg == kParams ? bound.params : bound.args[arg]) = fresh;
     EXPECT_EQ(q.Run([&](Encoder& e) { bound.Encode(e); }),
-              std::string(c.kernel) + ": reads " + bound.Name(arg) + "[" +
+              std::string(c.name()) + ": reads " + bound.Name(arg) + "[" +
                   std::to_string(last) +
                   "], which nothing has written since newBuffer()");
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, DeviceCheckerBuiltIn,
-                         testing::ValuesIn(KernelCases()),
-                         [](const auto& test) {
-                           return std::string(test.param.kernel);
-                         });
+                         testing::ValuesIn(KernelCases()), KernelName);
 
 }  // namespace
 }  // namespace testing_support

@@ -36,7 +36,7 @@ std::vector<CombineShape> Batched() {
 // kUnwanted: too short a buffer is bound, and add_residual is 0.
 enum class Residual { kNone, kUnwanted, kIs, kIsOut };
 
-class DeviceCombineTest : public DeviceTest {
+class DeviceCombineTest : public BuiltInTest {
  protected:
   // `kernel` writes buffer 2, a residual or not.
   template <class Params>

@@ -49,15 +49,15 @@ class DeviceKernelErrors : public DeviceTest,
   }
   void SetParams(ComputeCommandEncoder& encoder,
                  const std::vector<int32_t>& params) {
-    encoder.setBytes(params.data(), 4 * params.size(), c_.params_index);
+    encoder.setBytes(params.data(), 4 * params.size(), c_.kernel->params_index);
   }
   // Exactly as long as they need to be.
   void Bind(ComputeCommandEncoder& encoder) {
     encoder.setComputePipelineState(
-        device_->newComputePipelineState(c_.kernel));
+        device_->newComputePipelineState(c_.name()));
     SetParams(encoder, c_.params);
     for (size_t i = 0; i < buffers_.size(); ++i) {
-      encoder.setBuffer(buffers_[i], 4, c_.Index(i));
+      encoder.setBuffer(buffers_[i], 4, c_.args[i].index);
     }
   }
   void Dispatch(ComputeCommandEncoder& encoder) {
@@ -93,7 +93,7 @@ class DeviceKernelErrors : public DeviceTest,
     SCOPED_TRACE(error);
     const std::vector<std::vector<int32_t>> contents = Contents();
     bool after = true;
-    ExpectError(*Run(encode, &after), std::string(c_.kernel) + ": " + error);
+    ExpectError(*Run(encode, &after), std::string(c_.name()) + ": " + error);
     EXPECT_FALSE(after);
     EXPECT_EQ(Contents(), contents);
     ExpectQueueRuns();
@@ -106,11 +106,11 @@ class DeviceKernelErrors : public DeviceTest,
     });
   }
   std::string Name(size_t i) const {
-    return "buffer " + std::to_string(c_.Index(i)) + " (" + c_.args[i].name +
-           ")";
+    return "buffer " + std::to_string(c_.args[i].index) + " (" +
+           c_.args[i].name + ")";
   }
   std::string ParamsName() const {
-    return "buffer " + std::to_string(c_.params_index) + " (params)";
+    return "buffer " + std::to_string(c_.kernel->params_index) + " (params)";
   }
   static std::string Needs(const Arg& arg, size_t bound) {
     return ": [" + std::to_string(arg.rows) + ", " + std::to_string(arg.cols) +
@@ -123,10 +123,7 @@ class DeviceKernelErrors : public DeviceTest,
   std::vector<std::shared_ptr<Buffer>> buffers_;
 };
 INSTANTIATE_TEST_SUITE_P(Kernels, DeviceKernelErrors,
-                         testing::ValuesIn(KernelCases()),
-                         [](const testing::TestParamInfo<KernelCase>& kernel) {
-                           return std::string(kernel.param.kernel);
-                         });
+                         testing::ValuesIn(KernelCases()), KernelName);
 
 // That the errors below are of what is spoilt.
 TEST_P(DeviceKernelErrors, NoneUnspoilt) {
@@ -147,7 +144,7 @@ TEST_P(DeviceKernelErrors, NoneUnspoilt) {
       const void* const constant = buffers_[i]->contents();
       e.setBuffer(
           device_->newBufferWithBytesNoCopy(constant, c_.args[i].Bytes()), 0,
-          c_.Index(i));
+          c_.args[i].index);
     }
     Dispatch(e);
   });
@@ -156,12 +153,12 @@ TEST_P(DeviceKernelErrors, NoneUnspoilt) {
 TEST_P(DeviceKernelErrors, Unbound) {
   for (size_t i = 0; i < c_.args.size(); ++i) {
     ExpectFailsWith(Name(i) + " is not bound", [&](ComputeCommandEncoder& e) {
-      e.setBuffer(nullptr, 0, c_.Index(i));
+      e.setBuffer(nullptr, 0, c_.args[i].index);
     });
   }
   ExpectFailsWith(ParamsName() + " is not bound",
                   [&](ComputeCommandEncoder& e) {
-                    e.setBuffer(nullptr, 0, c_.params_index);
+                    e.setBuffer(nullptr, 0, c_.kernel->params_index);
                   });
 }
 
@@ -172,13 +169,13 @@ TEST_P(DeviceKernelErrors, TooSmall) {
     if (arg.Bytes() <= 4) continue;
     ExpectFailsWith(Name(i) + Needs(arg, arg.Bytes() - 4),
                     [&](ComputeCommandEncoder& e) {
-                      e.setBufferOffset(offset, c_.Index(i));
+                      e.setBufferOffset(offset, c_.args[i].index);
                     });
     const std::shared_ptr<Buffer> one_byte_short =
         device_->newBuffer(buffers_[i]->contents(), arg.Bytes() - 1);
     ExpectFailsWith(Name(i) + Needs(arg, arg.Bytes() - 1),
                     [&](ComputeCommandEncoder& e) {
-                      e.setBuffer(one_byte_short, 0, c_.Index(i));
+                      e.setBuffer(one_byte_short, 0, c_.args[i].index);
                     });
   }
   const size_t bytes = 4 * c_.params.size();
@@ -186,7 +183,8 @@ TEST_P(DeviceKernelErrors, TooSmall) {
                       std::to_string(bytes) + " bytes, " +
                       std::to_string(bytes - 1) + " are bound: 1 too few",
                   [&](ComputeCommandEncoder& e) {
-                    e.setBytes(c_.params.data(), bytes - 1, c_.params_index);
+                    e.setBytes(c_.params.data(), bytes - 1,
+                               c_.kernel->params_index);
                   });
 }
 
@@ -195,7 +193,7 @@ TEST_P(DeviceKernelErrors, Misaligned) {
     for (const size_t offset : {1u, 2u, 3u}) {
       ExpectFailsWith(Name(i) + ": its address is not a multiple of 4",
                       [&](ComputeCommandEncoder& e) {
-                        e.setBufferOffset(offset, c_.Index(i));
+                        e.setBufferOffset(offset, c_.args[i].index);
                       });
     }
   }
@@ -209,27 +207,28 @@ TEST_P(DeviceKernelErrors, ReadOnlyOutput) {
     const auto buffer =
         device_->newBufferWithBytesNoCopy(constant, c_.args[i].Bytes());
     ExpectFailsWith(error, [&](ComputeCommandEncoder& e) {
-      e.setBuffer(buffer, 0, c_.Index(i));
+      e.setBuffer(buffer, 0, c_.args[i].index);
     });
     ExpectFailsWith(error, [&](ComputeCommandEncoder& e) {
-      e.setBytes(constant, c_.args[i].Bytes(), c_.Index(i));
+      e.setBytes(constant, c_.args[i].Bytes(), c_.args[i].index);
     });
   }
 }
 
 TEST_P(DeviceKernelErrors, DimensionsOutOfRange) {
-  const bool is_unsigned = c_.params_index == 0;
-  for (size_t i = 0; i < c_.fields.size(); ++i) {
+  for (const device::Dimension& field : c_.kernel->dimensions) {
+    if (field.name == nullptr || field.kind == device::Dimension::kFlag) break;
+    const bool is_unsigned = field.kind != device::Dimension::kSigned;
     for (const int32_t bad : {-1, INT32_MIN}) {
       const std::string value = std::to_string(
           is_unsigned ? int64_t{static_cast<uint32_t>(bad)} : int64_t{bad});
       ExpectFailsWith(
-          std::string("params: ") + c_.fields[i] +
+          std::string("params: ") + field.name +
               (is_unsigned ? " is above 2^31 - 1 (" : " is negative (") +
               value + ")",
           [&](ComputeCommandEncoder& e) {
             std::vector<int32_t> params = c_.params;
-            params[i] = bad;
+            params[KernelCase::Word(field)] = bad;
             SetParams(e, params);
           });
     }
@@ -262,13 +261,13 @@ TEST_P(DeviceKernelErrors, GridDimensionsThatHaveToBeOne) {
   };
   ExpectFails("grid: depth is 2, has to be 1",
               grid(Size(g.width, g.height, 2)));
-  if (c_.covers != Grid::kTilesOfRows) {
+  if (c_.OverRows() || c_.OfOneRow()) {
     ExpectFails("grid: height is 3, has to be 1", grid(Size(g.width, 3, 1)));
   }
-  if (c_.covers == Grid::kOne) {
+  if (c_.OverRows() && c_.OfOneRow()) {
     ExpectFails("grid: width is 2, has to be 1", grid(Size(2, 1, 1)));
   }
-  if (c_.covers == Grid::kOne || c_.covers == Grid::kRows) {
+  if (c_.OverRows()) {
     const size_t threads = g.width * c_.width - 1;
     ExpectFails("grid: " + std::to_string(threads) +
                     " threads leave a threadgroup of " +
@@ -284,7 +283,7 @@ TEST_P(DeviceKernelErrors, NoneInAnEmptyGrid) {
   const std::vector<std::vector<int32_t>> contents = Contents();
   for (const Size empty : {Size(0, 1, 1), Size(1, 0, 1), Size(1, 1, 0)}) {
     ExpectRuns([&](ComputeCommandEncoder& e) {
-      e.setBuffer(nullptr, 0, c_.params_index);
+      e.setBuffer(nullptr, 0, c_.kernel->params_index);
       e.dispatchThreadgroups(empty, Size(c_.width, 1, 1));
       e.dispatchThreads(empty, Size(c_.width, 1, 1));
     });

@@ -40,7 +40,7 @@ class DevicePlainErrors : public DeviceTest {
     const std::vector<KernelCase>& cases = KernelCases();
     const KernelCase& c =
         *std::find_if(cases.begin(), cases.end(), [&](const KernelCase& one) {
-          return std::string(one.kernel) == kernel;
+          return std::string(one.name()) == kernel;
         });
     Spoilt spoilt;
     spoilt.params = c.params;
@@ -62,11 +62,11 @@ class DevicePlainErrors : public DeviceTest {
     const auto buffer = queue_->commandBuffer();
     const auto encoder = buffer->computeCommandEncoder();
     encoder->setComputePipelineState(
-        device_->newComputePipelineState(c.kernel));
+        device_->newComputePipelineState(c.name()));
     encoder->setBytes(spoilt.params.data(), 4 * spoilt.params.size(),
-                      c.params_index);
+                      c.kernel->params_index);
     for (size_t i = 0; i < c.args.size(); ++i) {
-      encoder->setBuffer(spoilt.buffers[i], spoilt.offsets[i], c.Index(i));
+      encoder->setBuffer(spoilt.buffers[i], spoilt.offsets[i], c.args[i].index);
     }
     encoder->dispatchThreadgroups(spoilt.grid, Size(c.width, 1, 1));
     encoder->endEncoding();
@@ -117,7 +117,7 @@ TEST_F(DevicePlainErrors, ShapesBeyondTheAddressSpace) {
 TEST_F(DevicePlainErrors, Route) {
   ExpectFails("moe_router_topk_softmax_f32",
               "RouteTopK: ids: top_k (cols) exceeds the experts",
-              [](Spoilt& s) { s.params[1] = 5; });
+              [](Spoilt& s) { s.params[1] = 6; });
   ExpectFails("moe_router_topk_softmax_f32",
               "RouteTopK: ids: top_k (cols) is zero",
               [](Spoilt& s) { s.params[1] = 0; });
@@ -131,9 +131,9 @@ TEST_F(DevicePlainErrors, Route) {
 
 TEST_F(DevicePlainErrors, Bucket) {
   const char* const kernel = "moe_compute_ids_tpe_f32";
-  // All four pairs are of expert 0.
-  ExpectFails(kernel, "params: row_stride is 3, and an expert has 4 pairs",
-              [](Spoilt& s) { s.params[1] = 3; });
+  // All three pairs are of expert 0.
+  ExpectFails(kernel, "params: row_stride is 2, and an expert has 3 pairs",
+              [](Spoilt& s) { s.params[1] = 2; });
   ExpectFails(kernel, "params: row_stride is 0",
               [](Spoilt& s) { s.params[1] = 0; });
   ExpectFails(kernel, "BucketStrided: tpe: no experts",
@@ -144,7 +144,7 @@ TEST_F(DevicePlainErrors, Bucket) {
   ExpectFails(kernel, "BucketStrided: tpe: overlaps another view",
               [](Spoilt& s) {
                 s.buffers[1] = s.buffers[0];
-                s.params[1] = 3;
+                s.params[1] = 2;
               });
   const std::string overlap =
       "buffers 3 and 4 (args) overlap another buffer or each other";

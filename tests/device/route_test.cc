@@ -62,7 +62,7 @@ Routed Plain(const RouteShape& s, const std::vector<float>& logits,
 
 enum class Kernel { kRouter, kRouterAsIs, kSoftmaxTopk };
 
-class DeviceRouteTest : public DeviceTest {
+class DeviceRouteTest : public BuiltInTest {
  protected:
   // Threads per threadgroup.
   static size_t Width(Kernel kernel, const RouteShape& s) {

@@ -93,17 +93,17 @@ const View& BufferView(const ThreadgroupContext& context, size_t index,
                        size_t alignment, bool only_reads);
 const View& MemoryView(const ThreadgroupContext& context, size_t index);
 const View& ArrayView(const ThreadgroupContext& context, size_t length,
-                      ThreadgroupArrays* arrays);
+                      DeclaredArrays* arrays);
 void CheckedParams(const ThreadgroupContext& context, size_t index,
                    size_t length, void* to);
-void CheckedBarrier(ThreadgroupState& state, Threads& threads, bool simdgroup,
+void CheckedBarrier(RunningThread& thread, Threads& threads, bool simdgroup,
                     uint32_t flags);
 // The order to run the threads in; null: as they are numbered.
-const uint16_t* OrderOfThreads(ThreadgroupState& state, size_t count);
+const uint16_t* OrderOfThreads(RunningThread& thread, size_t count);
 // What threads meet at was called inside for_each_thread().
-[[noreturn]] void CalledInside(ThreadgroupState& state, const char* what);
+[[noreturn]] void CalledInside(RunningThread& thread, const char* what);
 // The first thread left, and one that has another value.
-[[noreturn]] void ThreadsDisagree(ThreadgroupState& state, size_t first,
+[[noreturn]] void ThreadsDisagree(RunningThread& thread, size_t first,
                                   size_t second, const std::string& values);
 
 }  // namespace kernel_internal
@@ -130,7 +130,7 @@ class Threadgroup {
     threads_.origin = Size(position.width * dispatched.width,
                            position.height * dispatched.height,
                            position.depth * dispatched.depth);
-    if constexpr (Access::kChecked) threads_.checked = context.state_;
+    if constexpr (Access::kChecked) threads_.checked = context.thread_;
   }
   Threadgroup(const Threadgroup&) = delete;
   Threadgroup& operator=(const Threadgroup&) = delete;
@@ -270,7 +270,7 @@ class Threadgroup {
   }
 
   kernel_internal::Threads threads_;
-  kernel_internal::ThreadgroupArrays arrays_;
+  kernel_internal::DeclaredArrays arrays_;
   const ThreadgroupContext& context_;
 };
 

@@ -50,7 +50,7 @@ struct Space {
   uint64_t others;  // from `first` on to here: perhaps other threadgroups'
 };
 
-struct ThreadgroupState {
+struct RunningThread {
   Space device;
   Space local;
   bool inside = false;  // for_each_thread()
@@ -68,7 +68,7 @@ struct View {
   size_t words = 0;      // offsets below this hold 4 bytes
   uintptr_t shadow = 0;  // where the cell of address 0 would be
   const Space* space = nullptr;
-  ThreadgroupState* state = nullptr;
+  RunningThread* thread = nullptr;
   size_t index = 0;
   uint8_t kind = 0;  // of src/device/checked/checker.h
   bool fresh = false;

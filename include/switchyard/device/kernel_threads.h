@@ -24,7 +24,7 @@ constexpr size_t kSimdWidth = 32;
 constexpr size_t kMaxThreads = 1024;
 constexpr size_t kMaxSimdgroups = kMaxThreads / kSimdWidth;
 
-struct ThreadgroupState;  // kernel_memory.h
+struct RunningThread;  // kernel_memory.h
 struct Simd;
 
 // Thrown where a kernel ends because all its threads have returned.
@@ -34,10 +34,10 @@ struct AllReturned {};
 struct Threads {
   size_t count = 0;
   size_t simdgroups = 0;
-  bool some_gone = false;               // have returned
-  Size size;                            // of the threadgroup
-  Size origin;                          // of the first thread, in the grid
-  ThreadgroupState* checked = nullptr;  // null: unchecked
+  bool some_gone = false;            // have returned
+  Size size;                         // of the threadgroup
+  Size origin;                       // of the first thread, in the grid
+  RunningThread* checked = nullptr;  // null: unchecked
   // A bit per lane that has not returned; valid once one has.
   uint32_t left[kMaxSimdgroups] = {};
 
@@ -61,8 +61,8 @@ struct Threads {
 };
 
 // Of checked mode; defined in the library.
-void NoteSimdFunction(ThreadgroupState& state);
-[[noreturn]] void LaneIsNotThere(ThreadgroupState& state, const char* function,
+void NoteSimdFunction(RunningThread& thread);
+[[noreturn]] void LaneIsNotThere(RunningThread& thread, const char* function,
                                  size_t simdgroup, size_t lane);
 
 template <class T>
@@ -271,7 +271,7 @@ PerSimdgroup<T> simd_sum(const PerThread<T>& v) {
 // checked mode.
 template <class T>
 PerSimdgroup<T> simd_broadcast(const PerThread<T>& v, size_t lane) {
-  kernel_internal::ThreadgroupState* const checked =
+  kernel_internal::RunningThread* const checked =
       kernel_internal::Simd::Of(v).checked;
   return kernel_internal::Simd::ForEach<T>(
       v, [=](T& result, const T* values, uint32_t lanes, size_t simdgroup) {

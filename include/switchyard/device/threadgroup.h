@@ -16,18 +16,19 @@
 namespace switchyard {
 namespace device {
 
-struct Binding;  // src/device
-class Call;      // src/device
+struct BindingUse;       // src/device
+struct RunningDispatch;  // src/device
+class GridRunner;        // src/device
 template <class Access>
 class Threadgroup;  // kernel.h
 
 namespace kernel_internal {
 
-struct ThreadgroupState;   // kernel_memory.h
-class ThreadgroupChecker;  // src/device
+struct RunningThread;      // kernel_memory.h
+class CheckedThreadgroup;  // src/device/checked
 
 // What a threadgroup has declared of threadgroup memory, in its kernel.
-struct ThreadgroupArrays {
+struct DeclaredArrays {
   size_t count = 0;
   size_t bytes = 0;
   size_t padded_bytes = 0;
@@ -89,8 +90,8 @@ class ThreadgroupContext {
   }
 
  private:
-  friend struct Threadgroups;  // src/device
-  friend class kernel_internal::ThreadgroupChecker;
+  friend class GridRunner;
+  friend class kernel_internal::CheckedThreadgroup;
   template <class Access>
   friend class Threadgroup;
   template <class T, size_t N, class Access>
@@ -101,22 +102,22 @@ class ThreadgroupContext {
     size_t length;
   };
   ThreadgroupContext(const Size& position, const Size& threads,
-                     const Size& dispatched, const Call& call, void* local,
-                     kernel_internal::ThreadgroupState* state) noexcept;
+                     const Size& dispatched, const RunningDispatch& running,
+                     void* local,
+                     kernel_internal::RunningThread* thread) noexcept;
   Bytes Bound(size_t index, size_t alignment, bool only_reads) const;
   void CopyParams(size_t index, size_t length, void* to) const;
   // The same, without a note that the kernel has it.
   Bytes Find(size_t index, size_t alignment, bool only_reads) const;
+  Bytes Serving(const BindingUse& use) const;
   void Copy(size_t index, size_t length, void* to) const;
   Bytes Local(size_t index) const;
   // `length` bytes behind all that was set and declared before.
-  void* Array(size_t length, kernel_internal::ThreadgroupArrays* arrays) const;
+  void* Array(size_t length, kernel_internal::DeclaredArrays* arrays) const;
 
-  const Binding* const bindings_;
-  const size_t num_bindings_;
-  const size_t* const local_lengths_;
+  const RunningDispatch& running_;
   void* const local_;
-  kernel_internal::ThreadgroupState* const state_;  // null: nothing is checked
+  kernel_internal::RunningThread* const thread_;  // null: nothing is checked
 };
 
 // A kernel of your own: called once per threadgroup of the grid, several at a

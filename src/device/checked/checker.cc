@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "src/device/checked/threadgroup_checker.h"
+#include "src/device/checked/checked_threadgroup.h"
 #include "src/device/pipeline.h"
 
 namespace switchyard {
@@ -31,7 +31,7 @@ void Checker::Begin(const Commands& commands) {
   next_barrier_ = 0;
   random_ = Random(seed_);
   phases_.NewScope();
-  // Of nobody: what Forget() leaves where something was written.
+  // Of nobody: what a memoryBarrier() leaves where something was written.
   first_phase_ = phases_.New(0, SIZE_MAX);
   phases_.NewScope();
 }
@@ -64,14 +64,6 @@ void Checker::BeginDispatch(size_t index) {
       cell.write = cell.write >> kPhaseShift < first_phase_ ? 0 : written;
       cell.read = 0;
     });
-  }
-}
-
-void Checker::NewDispatch(const Binding* bindings, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (bindings[i].data != nullptr) {
-      shadow_.Cover(bindings[i].data, bindings[i].length);
-    }
   }
 }
 
@@ -149,13 +141,11 @@ std::string Checker::Touch(const char* what, const Rows& rows, bool write,
   return std::string();
 }
 
-ThreadgroupChecker& Checker::threadgroup(size_t i) {
-  while (threadgroups_.size() <= i) {
-    threadgroups_.push_back(std::make_unique<ThreadgroupChecker>(*this));
-  }
-  return *threadgroups_[i];
+}  // namespace kernel_internal
+
+std::unique_ptr<CheckedMode> MakeCheckedMode(uint64_t schedule_seed) {
+  return std::make_unique<kernel_internal::Checker>(schedule_seed);
 }
 
-}  // namespace kernel_internal
 }  // namespace device
 }  // namespace switchyard

@@ -15,8 +15,8 @@
 
 #include "src/device/checked/races.h"
 #include "src/device/checked/shadow.h"
+#include "src/device/checked_mode.h"
 #include "src/device/commands.h"
-#include "switchyard/views.h"
 
 namespace switchyard {
 namespace device {
@@ -48,37 +48,22 @@ class Random {
   uint64_t state_;
 };
 
-// The rows of a buffer that a kernel touches as a whole.
-struct Rows {
-  const void* data;
-  size_t rows, row_bytes, stride_bytes;
+class CheckedThreadgroup;
 
-  template <class T>
-  static Rows Of(const Matrix<T>& m) {
-    return {m.data, m.rows, m.cols * sizeof(T), m.stride * sizeof(T)};
-  }
-};
-
-// A queue's; used by the thread that runs it.
-class Checker {
+class Checker : public CheckedMode {
  public:
   explicit Checker(uint64_t schedule_seed);
-  ~Checker();
+  ~Checker() override;
 
-  // Around the dispatches of a command buffer.
-  void Begin(const Commands& commands);
-  void End();
-  // Before dispatch `index` looks at anything.
-  void BeginDispatch(size_t index);
-
-  // A dispatch reads or writes `rows` as one. Returns what is wrong with it or
-  // an empty text; `what` names the rows. kIgnore: bytes are any.
-  enum class Fresh { kIgnore, kAnyWord, kAllWords };
+  void Begin(const Commands& commands) override;
+  void End() override;
+  void BeginDispatch(size_t index) override;
   std::string Touch(const char* what, const Rows& rows, bool write,
-                    Fresh fresh);
+                    Fresh fresh) override;
+  void RunThreadgroups(GridRunner& runner, size_t count) override;
+  void NoteBinding(RunningThread& thread, size_t index, bool only_reads,
+                   size_t length) override;
 
-  // Of this dispatch, `count` of them.
-  void NewDispatch(const Binding* bindings, size_t count);
   Phases& phases() { return phases_; }
   Shadow& shadow() { return shadow_; }
   uint32_t dispatch() const { return static_cast<uint32_t>(dispatch_); }
@@ -91,10 +76,13 @@ class Checker {
 
   uint64_t seed() const { return seed_; }
   Random& random() { return random_; }
-  // For a threadgroup that runs while others are suspended: one of the first 8.
-  ThreadgroupChecker& threadgroup(size_t i);
 
  private:
+  // One threadgroup after the other, or up to 8 that take turns.
+  void RunInOrder(GridRunner& runner, size_t count);
+  void RunShuffled(GridRunner& runner, size_t count);
+  // For the i-th of those that run at the same time.
+  CheckedThreadgroup& Threadgroup(size_t i);
   bool FindFresh(const Rows& rows, bool all, size_t* offset) const;
   std::string Conflict(const char* what, size_t offset, bool write,
                        uint64_t last, bool last_was_read) const;
@@ -109,7 +97,7 @@ class Checker {
   size_t next_barrier_ = 0;  // in commands_->barriers
   bool dispatches_overlap_ = false;
   uint32_t touch_phase_ = 0;  // of Touch() in this dispatch; 0: none yet
-  std::vector<std::unique_ptr<ThreadgroupChecker>> threadgroups_;
+  std::vector<std::unique_ptr<CheckedThreadgroup>> threadgroups_;
 };
 
 }  // namespace kernel_internal

@@ -1,13 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/checked/threadgroup_checker.h"
+#include "src/device/checked/checked_threadgroup.h"
 
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
-#include "src/device/threadgroups.h"
+#include "src/device/pipeline.h"
 
 namespace switchyard {
 namespace device {
@@ -31,24 +31,17 @@ const char* Verb(uint32_t kind) {
                                 : "atomically updates ";
 }
 
-void Fill(unsigned char* data, size_t length) {
-  const uint32_t word = kNeverWritten;
-  for (size_t i = 0; i < length; i += sizeof(word)) {
-    std::memcpy(data + i, &word, std::min(sizeof(word), length - i));
-  }
-}
-
 }  // namespace
 
-ThreadgroupChecker::ThreadgroupChecker(Checker& checker)
+CheckedThreadgroup::CheckedThreadgroup(Checker& checker)
     : checker_(checker), local_cells_(kLocalBytes / 4) {
   device = local = Space();
 }
 
-void ThreadgroupChecker::BeginDispatch(const Call& call) {
-  call_ = &call;
+void CheckedThreadgroup::BeginDispatch(const RunningDispatch& running) {
+  running_ = &running;
   cancelled_ = false;
-  opaque_ = call.dispatch.pipeline->kernel.checked == nullptr;
+  opaque_ = running.dispatch.pipeline->kernel.checked == nullptr;
   for (View& view : buffers_) view = View();
   std::memset(noted_, 0, sizeof(noted_));
   if (fiber_ == nullptr && checker_.seed() != 0) {
@@ -56,7 +49,7 @@ void ThreadgroupChecker::BeginDispatch(const Call& call) {
   }
 }
 
-void ThreadgroupChecker::Begin(const Size& position, size_t index) {
+void CheckedThreadgroup::Begin(const Size& position, size_t index) {
   position_ = position;
   index_ = index;
   inside = false;
@@ -73,35 +66,35 @@ void ThreadgroupChecker::Begin(const Size& position, size_t index) {
   for (View& view : arrays_) view = View();
 }
 
-bool ThreadgroupChecker::Resume(const std::function<void()>& function) {
+bool CheckedThreadgroup::Resume(const std::function<void()>& function) {
   fiber_->Resume(function);
   return !fiber_->running();
 }
 
-void ThreadgroupChecker::Cancel() {
+void CheckedThreadgroup::Cancel() {
   cancelled_ = true;
   while (fiber_ != nullptr && fiber_->running()) fiber_->Resume(nullptr);
 }
 
-void ThreadgroupChecker::Throw(const std::string& text) {
+void CheckedThreadgroup::Throw(const std::string& text) {
   if (failure_.empty()) failure_ = text;
   throw std::runtime_error(text);
 }
-void ThreadgroupChecker::Fail(const std::string& what) {
+void CheckedThreadgroup::Fail(const std::string& what) {
   Throw(Position(position_) + ": " + what);
 }
-void ThreadgroupChecker::FailThread(const std::string& what) {
+void CheckedThreadgroup::FailThread(const std::string& what) {
   Throw(Position(position_) + ", thread " +
         std::to_string(ThreadOf(device.stamp)) + ": " + what);
 }
 
-std::string ThreadgroupChecker::NameOf(const View& view) {
+std::string CheckedThreadgroup::NameOf(const View& view) {
   static const char* const kNames[] = {"buffer ", "threadgroup memory ",
                                        "threadgroup array "};
   return kNames[view.kind] + std::to_string(view.index);
 }
 
-std::string ThreadgroupChecker::ElementOf(const View& view, ptrdiff_t offset,
+std::string CheckedThreadgroup::ElementOf(const View& view, ptrdiff_t offset,
                                           size_t size) {
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(size);
   return offset % bytes == 0
@@ -109,7 +102,7 @@ std::string ThreadgroupChecker::ElementOf(const View& view, ptrdiff_t offset,
              : NameOf(view) + ", byte " + std::to_string(offset) + ",";
 }
 
-void ThreadgroupChecker::Check(const View& view, ptrdiff_t offset, size_t size,
+void CheckedThreadgroup::Check(const View& view, ptrdiff_t offset, size_t size,
                                uint32_t kind) {
   if (size > view.length || offset < 0 ||
       static_cast<size_t>(offset) > view.length - size) {
@@ -135,7 +128,7 @@ void ThreadgroupChecker::Check(const View& view, ptrdiff_t offset, size_t size,
 }
 
 // Whether nothing has written the word that holds byte `at` of the view.
-bool ThreadgroupChecker::IsFresh(const View& view, size_t at) const {
+bool CheckedThreadgroup::IsFresh(const View& view, size_t at) const {
   const unsigned char* const data = view.data + at;
   const uintptr_t address = reinterpret_cast<uintptr_t>(data);
   uint32_t word;
@@ -147,7 +140,7 @@ bool ThreadgroupChecker::IsFresh(const View& view, size_t at) const {
 
 // `bytes` of the word that holds byte `at` of the view, of the access; an error
 // if the word is fresh and `must_be_written`.
-void ThreadgroupChecker::CheckWord(const View& view, size_t at,
+void CheckedThreadgroup::CheckWord(const View& view, size_t at,
                                    const Element& element, uint64_t bytes,
                                    bool must_be_written) {
   const uint32_t kind = element.kind;
@@ -178,7 +171,7 @@ void ThreadgroupChecker::CheckWord(const View& view, size_t at,
   access.Note(write ? cell.write : cell.read, !write);
 }
 
-void ThreadgroupChecker::FailConflict(const View& view, const Element& element,
+void CheckedThreadgroup::FailConflict(const View& view, const Element& element,
                                       uint64_t last, bool last_was_read) {
   const char* const did = last_was_read ? " read" : " wrote";
   std::string text = Verb(element.kind) +
@@ -204,7 +197,7 @@ void ThreadgroupChecker::FailConflict(const View& view, const Element& element,
     FailThread(text + "another threadgroup or dispatch" + atomically + did +
                " at the same time");
   }
-  const Size& grid = call_->threadgroups;
+  const Size& grid = running_->threadgroups;
   const Size at(i % grid.width, i / grid.width % grid.height,
                 i / grid.width / grid.height);
   FailThread(text + Position(at) + ", " + thread + "," + atomically + did +
@@ -212,7 +205,7 @@ void ThreadgroupChecker::FailConflict(const View& view, const Element& element,
              (atomically.empty() ? ", without atomics" : ""));
 }
 
-void ThreadgroupChecker::NewPhase(uint32_t flags) {
+void CheckedThreadgroup::NewPhase(uint32_t flags) {
   const uint64_t stamp =
       uint64_t{checker_.phases().New(checker_.dispatch(), index_)}
           << kPhaseShift |
@@ -230,7 +223,7 @@ void ThreadgroupChecker::NewPhase(uint32_t flags) {
   SetThread(0);
 }
 
-void ThreadgroupChecker::SimdFunction() {
+void CheckedThreadgroup::SimdFunction() {
   for (Space* const space : {&device, &local}) {
     if (EpochOf(space->stamp) != kLastEpoch) {
       space->stamp += uint64_t{1} << kEpochShift;
@@ -238,7 +231,7 @@ void ThreadgroupChecker::SimdFunction() {
   }
 }
 
-void ThreadgroupChecker::Barrier(const Threads& threads, bool simdgroup,
+void CheckedThreadgroup::Barrier(const Threads& threads, bool simdgroup,
                                  uint32_t flags) {
   if (threads.some_gone) {
     for (size_t begin = 0; begin < threads.count;) {
@@ -273,7 +266,7 @@ void ThreadgroupChecker::Barrier(const Threads& threads, bool simdgroup,
   NewPhase(flags);
 }
 
-const uint16_t* ThreadgroupChecker::OrderOfThreads(size_t count) {
+const uint16_t* CheckedThreadgroup::OrderOfThreads(size_t count) {
   if (checker_.seed() == 0) return nullptr;
   order_.resize(count);
   for (size_t i = 0; i < count; ++i) order_[i] = static_cast<uint16_t>(i);
@@ -281,7 +274,7 @@ const uint16_t* ThreadgroupChecker::OrderOfThreads(size_t count) {
   return order_.data();
 }
 
-const View& ThreadgroupChecker::Buffer(const ThreadgroupContext& context,
+const View& CheckedThreadgroup::Buffer(const ThreadgroupContext& context,
                                        size_t index, size_t alignment,
                                        bool only_reads) {
   const ThreadgroupContext::Bytes bytes =
@@ -293,15 +286,15 @@ const View& ThreadgroupChecker::Buffer(const ThreadgroupContext& context,
     view.words = bytes.length < 4 ? 0 : bytes.length - 3;
     view.shadow = checker_.shadow().Base(bytes.data);
     view.space = &device;
-    view.state = this;
+    view.thread = this;
     view.index = index;
     view.kind = kBufferView;
-    view.fresh = call_->bindings[index].fresh;
+    view.fresh = running_->bindings[index].fresh;
   }
   return view;
 }
 
-const View& ThreadgroupChecker::LocalView(View& view, ViewKind kind,
+const View& CheckedThreadgroup::LocalView(View& view, ViewKind kind,
                                           size_t index, void* data,
                                           size_t length) {
   if (view.data != nullptr) return view;
@@ -311,42 +304,41 @@ const View& ThreadgroupChecker::LocalView(View& view, ViewKind kind,
   view.shadow = reinterpret_cast<uintptr_t>(local_cells_.data()) -
                 reinterpret_cast<uintptr_t>(local_) / 4 * sizeof(Cell);
   view.space = &local;
-  view.state = this;
+  view.thread = this;
   view.index = index;
   view.kind = kind;
   view.fresh = true;
-  Fill(view.data, length);
+  FillNeverWritten(view.data, length);
   return view;
 }
 
-const View& ThreadgroupChecker::Memory(const ThreadgroupContext& context,
+const View& CheckedThreadgroup::Memory(const ThreadgroupContext& context,
                                        size_t index) {
   const ThreadgroupContext::Bytes bytes = context.Local(index);
   return LocalView(memory_[index], kMemoryView, index, bytes.data,
                    bytes.length);
 }
 
-const View& ThreadgroupChecker::Array(const ThreadgroupContext& context,
-                                      size_t length,
-                                      ThreadgroupArrays* arrays) {
+const View& CheckedThreadgroup::Array(const ThreadgroupContext& context,
+                                      size_t length, DeclaredArrays* arrays) {
   const size_t index = arrays->count;
   void* const data = context.Array(length, arrays);
   return LocalView(arrays_[index], kArrayView, index, data, length);
 }
 
-void ThreadgroupChecker::NoteBinding(size_t index, bool only_reads,
+void CheckedThreadgroup::NoteBinding(size_t index, bool only_reads,
                                      size_t length) {
   bool& noted = noted_[index][only_reads ? 0 : 1];
   if (!opaque_ || noted) return;
   noted = true;
   const std::string what = "buffer " + std::to_string(index) + " (as a whole)";
   const std::string error = checker_.Touch(
-      what.c_str(), {call_->bindings[index].data, 1, length, length},
-      !only_reads, Checker::Fresh::kIgnore);
+      what.c_str(), {running_->bindings[index].data, 1, length, length},
+      !only_reads, CheckedMode::Fresh::kIgnore);
   if (!error.empty()) throw std::runtime_error(error);
 }
 
-void ThreadgroupChecker::Params(const ThreadgroupContext& context, size_t index,
+void CheckedThreadgroup::Params(const ThreadgroupContext& context, size_t index,
                                 size_t length, void* to) {
   context.Copy(index, length, to);
   const View& view = Buffer(context, index, 1, true);

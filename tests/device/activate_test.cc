@@ -20,7 +20,7 @@ constexpr char kBatched[] = "silu_mul_batched_f32";
 
 enum class Out { kOwn, kGate, kUp };
 
-class DeviceSiluMulTest : public DeviceTest {
+class DeviceSiluMulTest : public BuiltInTest {
  protected:
   std::string RunSilu(const char* kernel, size_t rows, size_t cols,
                       const std::vector<BoundBuffer>& buffers, How how,

@@ -13,25 +13,26 @@
 #include <string>
 #include <vector>
 
-#include "src/device/call.h"
 #include "src/device/checked/checker.h"
 #include "src/device/checked/fiber.h"
 #include "src/device/checked/races.h"
-#include "src/device/threadgroups.h"
+#include "src/device/grid_runner.h"
+#include "src/device/running_dispatch.h"
 #include "switchyard/device/kernel.h"
 
 namespace switchyard {
 namespace device {
 namespace kernel_internal {
 
+// View::kind.
 enum ViewKind : uint8_t { kBufferView, kMemoryView, kArrayView };
 
-class ThreadgroupChecker : public ThreadgroupState {
+class CheckedThreadgroup : public RunningThread {
  public:
-  explicit ThreadgroupChecker(Checker& checker);
+  explicit CheckedThreadgroup(Checker& checker);
 
   // Everything below is for this dispatch.
-  void BeginDispatch(const Call& call);
+  void BeginDispatch(const RunningDispatch& running);
   void Begin(const Size& position, size_t index);
   // Runs the threadgroup's function on a stack of its own, up to a barrier.
   // Whether it has returned.
@@ -40,18 +41,18 @@ class ThreadgroupChecker : public ThreadgroupState {
   void Cancel();
   void* local_memory() { return local_; }
 
-  static ThreadgroupChecker& Of(ThreadgroupState& state) {
-    return static_cast<ThreadgroupChecker&>(state);
+  static CheckedThreadgroup& Of(RunningThread& thread) {
+    return static_cast<CheckedThreadgroup&>(thread);
   }
-  static ThreadgroupChecker& Of(const ThreadgroupContext& context) {
-    return Of(*context.state_);
+  static CheckedThreadgroup& Of(const ThreadgroupContext& context) {
+    return Of(*context.thread_);
   }
   // What the functions of kernel.h do.
   const View& Buffer(const ThreadgroupContext& context, size_t index,
                      size_t alignment, bool only_reads);
   const View& Memory(const ThreadgroupContext& context, size_t index);
   const View& Array(const ThreadgroupContext& context, size_t length,
-                    ThreadgroupArrays* arrays);
+                    DeclaredArrays* arrays);
   void Params(const ThreadgroupContext& context, size_t index, size_t length,
               void* to);
   void NoteBinding(size_t index, bool only_reads, size_t length);
@@ -88,7 +89,7 @@ class ThreadgroupChecker : public ThreadgroupState {
 
   Checker& checker_;
   std::string failure_;
-  const Call* call_ = nullptr;
+  const RunningDispatch* running_ = nullptr;
   Size position_;
   size_t index_ = 0;
   uint32_t first_phase_ = 0;  // of this threadgroup
