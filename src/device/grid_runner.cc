@@ -175,6 +175,7 @@ ThreadgroupContext::Bytes ThreadgroupContext::Serving(
 void ThreadgroupContext::Copy(size_t index, size_t length, void* to) const {
   BindingUse use;
   use.index = index;
+  Serving(use);
   use.bytes = length;
   use.name = "params";
   std::memcpy(to, Serving(use).data, length);

@@ -1,13 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "switchyard/silu_mul.h"
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "switchyard/silu_mul.h"
 #include "tests/device/built_in_test.h"
 #include "tests/inputs.h"
 

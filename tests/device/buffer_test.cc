@@ -55,7 +55,7 @@ class DeviceBuffer : public DeviceTest {
           ran_ = true;
         }));
     bind(*encoder);
-    encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+    DispatchOne(*encoder);
     encoder->endEncoding();
     return buffer;
   }
@@ -126,7 +126,7 @@ TEST_F(DeviceBuffer, NoCopyIsTheSameMemory) {
   encoder->setBuffer(buffer, 0, 0);
   encoder->setBuffer(read_only, 4, 1);
   encoder->setBuffer(device_->newBuffer(15), 0, 2);
-  encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+  DispatchOne(*encoder);
   encoder->endEncoding();
   CommitAndWait(*work);
   ExpectCompleted(*work);
@@ -163,7 +163,7 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
         e.setBuffer(buffer, 4, 1);
         // Another command buffer takes it in between, and is dropped.
         BindInAnother(buffer);
-        e.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+        DispatchOne(e);
         e.setBuffer(buffer, 0, 2);
       },
       [this](ComputeCommandEncoder& e) {

@@ -20,6 +20,7 @@
 #include "switchyard/device/device.h"
 #include "switchyard/device/kernels.h"
 #include "switchyard/silu_mul.h"
+#include "tests/device/device_test.h"
 #include "tests/guarded_buffer.h"
 #include "tests/target_test.h"
 
@@ -319,7 +320,7 @@ class BuiltInTest : public IsaPoolTest {
     encoder.setComputePipelineState(copy_);
     encoder.setBytes(from, length, kCopyFrom);
     encoder.setBuffer(written_, offset, kCopyTo);
-    encoder.dispatchThreadgroups(device::Size(1, 1, 1), device::Size(1, 1, 1));
+    DispatchOne(encoder);
   }
 
   std::shared_ptr<device::Device> device_;

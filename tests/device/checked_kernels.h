@@ -29,19 +29,27 @@ struct CheckedQueue {
   std::shared_ptr<device::CommandQueue> queue;
 
   explicit CheckedQueue(uint64_t schedule_seed = 0)
-      : device(NewDevice(false, {true, schedule_seed})),
-        queue(device->newCommandQueue()) {}
+      : CheckedQueue(NewDevice(false, {true, schedule_seed})) {}
+  // Of any device.
+  explicit CheckedQueue(std::shared_ptr<device::Device> d)
+      : device(std::move(d)), queue(device->newCommandQueue()) {}
 
   // The error of a command buffer with one encoder; empty if it completed.
-  std::string Run(const std::function<void(Encoder&)>& encode,
+  std::string Run(const Encode& encode,
                   device::DispatchType type = device::DispatchTypeSerial) {
-    const auto commands = queue->commandBuffer();
-    const auto encoder = commands->computeCommandEncoder(type);
-    encode(*encoder);
-    encoder->endEncoding();
+    const auto commands = Encoded(*queue, encode, type);
     commands->commit();
     commands->waitUntilCompleted();
     return commands->error();
+  }
+  // The same of Dispatch() with these arguments.
+  template <class Kernel>
+  std::string Run(const char* name, const Kernel& kernel,
+                  const std::vector<Buffer>& buffers, size_t threadgroups,
+                  size_t threads) {
+    return Run([&](Encoder& e) {
+      Dispatch(e, name, kernel, buffers, threadgroups, threads);
+    });
   }
 
   void SetKernel(Encoder& encoder, device::KernelFunction kernel) {

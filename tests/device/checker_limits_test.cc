@@ -59,10 +59,7 @@ TEST(DeviceCheckerLimits, ThePatternAsAValue) {
   const Buffer out = q.Floats(32);
   for (const Buffer& x :
        {q.Make(host), q.device->newBufferWithBytesNoCopy(host.data(), 128)}) {
-    EXPECT_EQ(q.Run([&](Encoder& e) {
-      q.Dispatch(e, "copy", kCopy, {x, out}, 1, 32);
-    }),
-              "");
+    EXPECT_EQ(q.Run("copy", kCopy, {x, out}, 1, 32), "");
     EXPECT_EQ(Contents<uint32_t>(out), host);
   }
   const auto writes = [](auto& tg) {
@@ -173,9 +170,7 @@ TEST(DeviceCheckerLimits, ThePlainReadIsNamed) {
       if (group == 3) n.store(0, v);
     });
   };
-  EXPECT_EQ(q.Run([&](Encoder& e) {
-    q.Dispatch(e, "mixed", mixed, {q.Floats(1)}, 4, 1);
-  }),
+  EXPECT_EQ(q.Run("mixed", mixed, {q.Floats(1)}, 4, 1),
             "mixed: threadgroup (3, 0, 0), thread 0: atomically writes buffer "
             "0[0], which threadgroup (2, 0, 0), thread 0, read in the same "
             "dispatch, without atomics");
@@ -194,9 +189,7 @@ TEST(DeviceCheckerLimits, ThePlainReadIsNamedWithinAThreadgroup) {
       if (i == 34) n.store(0, v);
     });
   };
-  EXPECT_EQ(q.Run([&](Encoder& e) {
-    q.Dispatch(e, "mixed", mixed, {q.Floats(1)}, 1, 64);
-  }),
+  EXPECT_EQ(q.Run("mixed", mixed, {q.Floats(1)}, 1, 64),
             "mixed: threadgroup (0, 0, 0), thread 34: atomically writes buffer "
             "0[0], which thread 33 read, and others, in the same phase: a "
             "threadgroup_barrier with mem_device is missing");
@@ -217,9 +210,7 @@ TEST(DeviceCheckerLimits, AnAtomicReadIsNotForgotten) {
       if (last) x[0] = v[t];
     });
   };
-  EXPECT_EQ(q.Run([&](Encoder& e) {
-    q.Dispatch(e, "mixed", mixed, {q.Floats(1)}, 2, 1);
-  }),
+  EXPECT_EQ(q.Run("mixed", mixed, {q.Floats(1)}, 2, 1),
             "mixed: threadgroup (1, 0, 0), thread 0: writes buffer 0[0], which "
             "another threadgroup or dispatch read at the same time");
 }
@@ -256,14 +247,11 @@ struct Mask {
 
 TEST(DeviceCheckerLimits, SimdFunctionsWaitForReads) {
   CheckedQueue q;
-  EXPECT_EQ(
-      q.Run([&](Encoder& e) { q.Dispatch(e, "mask", Mask{7}, {}, 2, 64); }),
-      "");
-  EXPECT_EQ(
-      q.Run([&](Encoder& e) { q.Dispatch(e, "mask", Mask{32}, {}, 2, 64); }),
-      "mask: threadgroup (0, 0, 0), thread 32: writes threadgroup array "
-      "0[0], which thread 5 read in the same phase: a "
-      "threadgroup_barrier is missing");
+  EXPECT_EQ(q.Run("mask", Mask{7}, {}, 2, 64), "");
+  EXPECT_EQ(q.Run("mask", Mask{32}, {}, 2, 64),
+            "mask: threadgroup (0, 0, 0), thread 32: writes threadgroup array "
+            "0[0], which thread 5 read in the same phase: a "
+            "threadgroup_barrier is missing");
 }
 
 // Elements of two words: the second one counts.
@@ -277,18 +265,14 @@ TEST(DeviceCheckerLimits, WideElements) {
       if (t.thread_index_in_threadgroup == 1) doubles[2] = 1.0;
     });
   };
-  EXPECT_EQ(q.Run([&](Encoder& e) {
-    q.Dispatch(e, "wide", wide, {q.Floats(8)}, 1, 2);
-  }),
+  EXPECT_EQ(q.Run("wide", wide, {q.Floats(8)}, 1, 2),
             "wide: threadgroup (0, 0, 0), thread 1: writes buffer 0[2], which "
             "thread 0 wrote in the same phase: a threadgroup_barrier with "
             "mem_device is missing");
   const auto misaligned = [](auto& tg) {
     pointer_cast<double>(buffer<uint32_t>(tg, 0) + 1);
   };
-  EXPECT_EQ(q.Run([&](Encoder& e) {
-    q.Dispatch(e, "odd", misaligned, {q.Floats(8)}, 1, 2);
-  }),
+  EXPECT_EQ(q.Run("odd", misaligned, {q.Floats(8)}, 1, 2),
             "odd: threadgroup (0, 0, 0), thread 0: pointer_cast: buffer 0, "
             "byte 4, is not a multiple of 8");
 }
@@ -297,11 +281,7 @@ TEST(DeviceCheckerLimits, WideElements) {
 TEST(DeviceCheckerLimits, BuiltInKernelsRunAsEver) {
   std::vector<std::vector<uint32_t>> results;
   for (const bool checked : {false, true}) {
-    CheckedQueue q;
-    if (!checked) {
-      q.device = NewDevice();
-      q.queue = q.device->newCommandQueue();
-    }
+    CheckedQueue q(checked ? NewDevice(false, {true, 0}) : NewDevice());
     const Buffer gate = q.Floats(512, 0.75f), up = q.Floats(512, -3.0f),
                  act = q.device->newBuffer(2048), w = q.Floats(4, 0.25f),
                  out = q.device->newBuffer(1024);
@@ -334,9 +314,7 @@ TEST(DeviceCheckerLimits, LargeBuffers) {
   const Buffer x =
       q.device->newBufferWithBytesNoCopy(host.data(), host.size() * 4);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(
-        q.Run([&](Encoder& e) { q.Dispatch(e, "fill", kFill, {x}, 2, 32); }),
-        "");
+    EXPECT_EQ(q.Run("fill", kFill, {x}, 2, 32), "");
   }
   EXPECT_EQ(host[63] + host[64], 4u);
 }

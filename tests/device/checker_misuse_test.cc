@@ -79,9 +79,7 @@ TEST(DeviceCheckerMisuse, ThreadsMeetOutside) {
     const auto out = queue.Floats(64);
     for (int kind = 0; kind < kKinds; ++kind) {
       const auto run = [&](bool inside) {
-        return queue.Run([&](CheckedQueue::Encoder& e) {
-          queue.Dispatch(e, "meets", MeetsAt{kind, inside}, {out}, 2, 32);
-        });
+        return queue.Run("meets", MeetsAt{kind, inside}, {out}, 2, 32);
       };
       const std::string error = run(true);
       const std::string says =
@@ -98,54 +96,39 @@ TEST(DeviceCheckerMisuse, ThreadsMeetOutside) {
 }
 
 // A loop until all are done, whose threads return when they are.
-struct AllReturn {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto out = buffer<float>(tg, 0);
-    auto rounds = tg.per_thread(0);
-    auto done = tg.per_thread(false);
-    while (!tg.uniform(done)) {
-      tg.for_each_thread([&](auto t) {
-        if (++rounds[t] == 3) {
-          out[t.thread_position_in_grid().width] = 3.0f;
-          t.exit();
-        }
-      });
-    }
-    tg.for_each_thread([&](auto) { throw std::logic_error("nobody is left"); });
+const auto kAllReturn = [](auto& tg) {
+  const auto out = buffer<float>(tg, 0);
+  auto rounds = tg.per_thread(0);
+  auto done = tg.per_thread(false);
+  while (!tg.uniform(done)) {
+    tg.for_each_thread([&](auto t) {
+      if (++rounds[t] == 3) {
+        out[t.thread_position_in_grid().width] = 3.0f;
+        t.exit();
+      }
+    });
   }
+  tg.for_each_thread([&](auto) { throw std::logic_error("nobody is left"); });
 };
 
 TEST(DeviceCheckerMisuse, TheKernelEndsWhenAllHaveReturned) {
   for (const bool check : {false, true}) {
-    CheckedQueue queue;
-    if (!check) {
-      queue.device = device::CreateDevice({});
-      queue.queue = queue.device->newCommandQueue();
-    }
+    CheckedQueue queue(check ? NewDevice(false, {true, 0})
+                             : device::CreateDevice({}));
     const auto out = queue.Floats(128);
-    EXPECT_EQ(queue.Run([&](CheckedQueue::Encoder& e) {
-      queue.Dispatch(e, "returns", AllReturn(), {out}, 4, 32);
-    }),
-              "");
+    EXPECT_EQ(queue.Run("returns", kAllReturn, {out}, 4, 32), "");
     EXPECT_EQ(Contents<float>(out), std::vector<float>(128, 3.0f));
   }
 }
 
-struct UniformNaN {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    buffer<float>(tg, 0)[0] =
-        tg.uniform(tg.per_thread(std::numeric_limits<float>::quiet_NaN()));
-  }
+const auto kUniformNaN = [](auto& tg) {
+  buffer<float>(tg, 0)[0] =
+      tg.uniform(tg.per_thread(std::numeric_limits<float>::quiet_NaN()));
 };
 
 TEST(DeviceCheckerMisuse, NaNIsAValueToAgreeOn) {
   CheckedQueue queue;
-  EXPECT_EQ(queue.Run([&](CheckedQueue::Encoder& e) {
-    queue.Dispatch(e, "nan", UniformNaN(), {queue.Floats(1)}, 1, 64);
-  }),
-            "");
+  EXPECT_EQ(queue.Run("nan", kUniformNaN, {queue.Floats(1)}, 1, 64), "");
 }
 
 // Out of bounds, and kept quiet about.
@@ -167,9 +150,7 @@ struct Catches {
 TEST(DeviceCheckerMisuse, WhatAKernelCatchesIsFoundAllTheSame) {
   CheckedQueue queue;
   const auto run = [&](bool clean) {
-    return queue.Run([&](CheckedQueue::Encoder& e) {
-      queue.Dispatch(e, "catches", Catches{clean}, {queue.Floats(32)}, 1, 64);
-    });
+    return queue.Run("catches", Catches{clean}, {queue.Floats(32)}, 1, 64);
   };
   EXPECT_EQ(run(false),
             "catches: threadgroup (0, 0, 0), thread 32: writes buffer 0[32], "
@@ -182,16 +163,13 @@ struct Padded {
   double d;
   int32_t i;
 };
-struct ReadsPadded {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto from = buffer<const Padded>(tg, 0);
-    const auto to = buffer<float>(tg, 1);
-    tg.for_each_thread([&](auto t) {
-      const Padded p = from[t.thread_index_in_threadgroup];
-      to[t.thread_index_in_threadgroup] = p.f;
-    });
-  }
+const auto kReadsPadded = [](auto& tg) {
+  const auto from = buffer<const Padded>(tg, 0);
+  const auto to = buffer<float>(tg, 1);
+  tg.for_each_thread([&](auto t) {
+    const Padded p = from[t.thread_index_in_threadgroup];
+    to[t.thread_index_in_threadgroup] = p.f;
+  });
 };
 
 // The host writes the fields; what is between them stays as it was.
@@ -200,9 +178,7 @@ TEST(DeviceCheckerMisuse, PaddingNeedNotBeWritten) {
   const auto from = queue.device->newBuffer(2 * sizeof(Padded));
   const auto to = queue.Floats(2);
   const auto run = [&] {
-    return queue.Run([&](CheckedQueue::Encoder& e) {
-      queue.Dispatch(e, "padded", ReadsPadded(), {from, to}, 1, 2);
-    });
+    return queue.Run("padded", kReadsPadded, {from, to}, 1, 2);
   };
   Padded* const rows = static_cast<Padded*>(from->contents());
   rows[0].f = 1.5f;

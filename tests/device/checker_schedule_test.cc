@@ -41,16 +41,13 @@ TEST(DeviceCheckerSchedule, SuspendedThreadgroupsAreUnwound) {
         EXPECT_FALSE(*failed) << "went on";
       }
     };
-    EXPECT_EQ(
-        q.Run([&](Encoder& e) { q.Dispatch(e, "nine", kernel, {}, 20, 32); }),
-        seed == 0
-            ? "nine: no more"
-            : "nine: no more (schedule_seed " + std::to_string(seed) + ")");
+    EXPECT_EQ(q.Run("nine", kernel, {}, 20, 32),
+              seed == 0 ? "nine: no more"
+                        : "nine: no more (schedule_seed " +
+                              std::to_string(seed) + ")");
     EXPECT_EQ(held.use_count(), 1);
-    EXPECT_EQ(q.Run([&](Encoder& e) {
-      q.Dispatch(
-          e, "empty", [](auto&) {}, {}, 2, 32);
-    }),
+    EXPECT_EQ(q.Run(
+                  "empty", [](auto&) {}, {}, 2, 32),
               "");
   }
 }
@@ -79,10 +76,7 @@ std::vector<int32_t> OrderOfTickets(CheckedQueue& q, int32_t* most_at_once) {
       if (t.thread_index_in_threadgroup == 0) n.fetch_sub(1, 1);
     });
   };
-  EXPECT_EQ(q.Run([&](Encoder& e) {
-    q.Dispatch(e, "tickets", kernel, {next, tickets, most}, 20, 4);
-  }),
-            "");
+  EXPECT_EQ(q.Run("tickets", kernel, {next, tickets, most}, 20, 4), "");
   *most_at_once = Contents<int32_t>(most)[0];
   return Contents<int32_t>(tickets);
 }
@@ -111,12 +105,9 @@ TEST(DeviceCheckerSchedule, SeedsChangeTheOrder) {
 }
 
 TEST(DeviceCheckerSchedule, ASeedAloneDoesNothing) {
-  CheckedQueue q;
-  q.device = NewDevice(false, {false, 5});
-  q.queue = q.device->newCommandQueue();
+  CheckedQueue q(NewDevice(false, {false, 5}));
   const auto fails = [](auto&) { throw std::runtime_error("no"); };
-  EXPECT_EQ(q.Run([&](Encoder& e) { q.Dispatch(e, "mine", fails, {}, 1, 1); }),
-            "mine: no");
+  EXPECT_EQ(q.Run("mine", fails, {}, 1, 1), "mine: no");
 }
 
 // A caller's floating-point mode is not the kernel's, whoever runs it.
@@ -135,9 +126,7 @@ TEST(DeviceCheckerSchedule, DefaultFloatingPointMode) {
     };
     // Often enough that this thread runs some of them.
     for (int i = 0; i < 20; ++i) {
-      EXPECT_EQ(
-          q.Run([&](Encoder& e) { q.Dispatch(e, "halve", halve, {x}, 10, 2); }),
-          "");
+      EXPECT_EQ(q.Run("halve", halve, {x}, 10, 2), "");
       for (const uint32_t bits : Contents<uint32_t>(x)) {
         ASSERT_EQ(bits, 0x00200000u);
       }

@@ -61,12 +61,10 @@ TEST(DeviceChecker, FindsItInAnyOrder) {
 // Unchecked, the same kernels run, the broken ones too (those that stay in
 // bounds; on one thread).
 TEST(DeviceChecker, IsOffByDefault) {
-  CheckedQueue queue;
   device::DeviceOptions options;
   options.executor =
       std::shared_ptr<Executor>(&SerialExecutor(), [](Executor*) {});
-  queue.device = device::CreateDevice(options);
-  queue.queue = queue.device->newCommandQueue();
+  CheckedQueue queue(device::CreateDevice(options));
   for (const auto& some :
        {PlantedInThreadgroups(), PlantedBetweenThreadgroups(),
         PlantedBetweenDispatches()}) {

@@ -71,6 +71,23 @@ inline std::shared_ptr<device::Device> NewDevice(bool time_dispatches = false,
 }
 
 using Body = std::function<void(const device::ThreadgroupContext&)>;
+using Encode = std::function<void(device::ComputeCommandEncoder&)>;
+
+// A command buffer with one encoder, which has ended.
+inline std::shared_ptr<device::CommandBuffer> Encoded(
+    device::CommandQueue& queue, const Encode& encode,
+    device::DispatchType type = device::DispatchTypeSerial) {
+  const auto buffer = queue.commandBuffer();
+  const auto encoder = buffer->computeCommandEncoder(type);
+  encode(*encoder);
+  encoder->endEncoding();
+  return buffer;
+}
+
+// One threadgroup of one thread.
+inline void DispatchOne(device::ComputeCommandEncoder& encoder) {
+  encoder.dispatchThreadgroups(device::Size(1, 1, 1), device::Size(1, 1, 1));
+}
 
 class DeviceTest : public testing::Test {
  protected:
@@ -88,15 +105,13 @@ class DeviceTest : public testing::Test {
   std::shared_ptr<device::CommandBuffer> Work(
       const std::shared_ptr<device::CommandQueue>& queue,
       std::function<void()> what) {
-    const auto buffer = queue->commandBuffer();
-    const auto encoder = buffer->computeCommandEncoder();
-    encoder->setComputePipelineState(
-        Pipeline([what = std::move(what)](const device::ThreadgroupContext&) {
-          what();
-        }));
-    encoder->dispatchThreadgroups(device::Size(1, 1, 1), device::Size(1, 1, 1));
-    encoder->endEncoding();
-    return buffer;
+    return Encoded(*queue, [&](device::ComputeCommandEncoder& e) {
+      e.setComputePipelineState(
+          Pipeline([what = std::move(what)](const device::ThreadgroupContext&) {
+            what();
+          }));
+      DispatchOne(e);
+    });
   }
   std::shared_ptr<device::CommandBuffer> Work(std::function<void()> what) {
     return Work(queue_, std::move(what));
@@ -115,6 +130,12 @@ class DeviceTest : public testing::Test {
     buffer.commit();
     buffer.waitUntilCompleted();
   }
+  // The error, empty if it completed.
+  std::string Run(const Encode& encode) {
+    const auto buffer = Encoded(*queue_, encode);
+    CommitAndWait(*buffer);
+    return buffer->error();
+  }
   // The queue goes on: a good buffer after all that was.
   void ExpectQueueRuns() {
     bool ran = false;
@@ -123,9 +144,69 @@ class DeviceTest : public testing::Test {
     ExpectCompleted(*buffer);
     EXPECT_TRUE(ran);
   }
+  // What is encoded between two dispatches that are good: if there is to be an
+  // error, the second of them does not run.
+  void ExpectBetweenOthers(const std::string& error, const Encode& encode) {
+    SCOPED_TRACE(error);
+    int before = 0, after = 0, handlers = 0;
+    const auto count = [this](device::ComputeCommandEncoder& e, int& runs) {
+      e.setComputePipelineState(
+          Pipeline([&runs](const device::ThreadgroupContext&) { ++runs; }));
+      DispatchOne(e);
+    };
+    const auto buffer = Encoded(*queue_, [&](device::ComputeCommandEncoder& e) {
+      count(e, before);
+      encode(e);
+      count(e, after);
+    });
+    EXPECT_EQ(buffer->error(), "");
+    const auto expect = [&error](device::CommandBuffer& completed) {
+      if (error.empty()) return ExpectCompleted(completed);
+      ExpectError(completed, error);
+    };
+    buffer->addCompletedHandler([&](device::CommandBuffer* completed) {
+      ++handlers;
+      expect(*completed);
+    });
+    CommitAndWait(*buffer);
+    expect(*buffer);
+    EXPECT_EQ(before, 1);
+    EXPECT_EQ(after, error.empty() ? 1 : 0);
+    EXPECT_EQ(handlers, 1);
+    ExpectQueueRuns();
+  }
 
   std::shared_ptr<device::Device> device_;
   std::shared_ptr<device::CommandQueue> queue_ = device_->newCommandQueue();
+};
+
+// Command buffers that are misused, of kernels that count their runs.
+class MisuseTest : public DeviceTest {
+ protected:
+  // Before commit(): nothing of the buffer runs.
+  void ExpectNotRun(device::CommandBuffer& buffer, const std::string& error) {
+    EXPECT_EQ(buffer.error(), error);
+    int handlers = 0;
+    buffer.addCompletedHandler([&](device::CommandBuffer* completed) {
+      ++handlers;
+      ExpectError(*completed, error);
+    });
+    CommitAndWait(buffer);
+    ExpectError(buffer, error);
+    EXPECT_EQ(runs_, 0);
+    EXPECT_EQ(handlers, 1);
+    ExpectQueueRuns();
+  }
+  // After it: the work is done, and the error reported all the same.
+  void ExpectRunYetError(device::CommandBuffer& buffer,
+                         const std::string& error) {
+    buffer.waitUntilCompleted();
+    ExpectError(buffer, error);
+    EXPECT_EQ(runs_, 1);
+    ExpectQueueRuns();
+  }
+
+  int runs_ = 0;
 };
 
 }  // namespace testing_support

@@ -28,36 +28,32 @@ namespace {
 using DeviceKernelApi = KernelTest;
 
 // Each thread notes where it is, and its place in the grid is its own.
-struct Places {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto all = buffer<uint32_t>(tg, 0);
-    tg.for_each_thread([&](auto t) {
-      const Size p = t.thread_position_in_grid();
-      const Size in = t.thread_position_in_threadgroup();
-      const Size& per = tg.threads_per_threadgroup;
-      const Size& grid = tg.threads_per_grid;
-      const size_t at =
-          (p.depth * grid.height + p.height) * grid.width + p.width;
-      const auto out = all + 6 * at;
-      out[0] += 1u;
-      out[1] = static_cast<uint32_t>(t.thread_index_in_threadgroup);
-      out[2] = static_cast<uint32_t>(
-          (in.depth * per.height + in.height) * per.width + in.width);
-      out[3] = static_cast<uint32_t>(t.thread_index_in_simdgroup);
-      out[4] = static_cast<uint32_t>(t.simdgroup_index_in_threadgroup);
-      out[5] = static_cast<uint32_t>(tg.simdgroups_per_threadgroup());
-      const Size& group = tg.threadgroup_position_in_grid;
-      const Size& full = tg.dispatch_threads_per_threadgroup;
-      if (group.width * full.width + in.width != p.width ||
-          group.height * full.height + in.height != p.height ||
-          group.depth * full.depth + in.depth != p.depth ||
-          tg.threadgroups_per_grid.width !=
-              (grid.width + full.width - 1) / full.width) {
-        out[0] = 1000u;
-      }
-    });
-  }
+const auto kPlaces = [](auto& tg) {
+  const auto all = buffer<uint32_t>(tg, 0);
+  tg.for_each_thread([&](auto t) {
+    const Size p = t.thread_position_in_grid();
+    const Size in = t.thread_position_in_threadgroup();
+    const Size& per = tg.threads_per_threadgroup;
+    const Size& grid = tg.threads_per_grid;
+    const size_t at = (p.depth * grid.height + p.height) * grid.width + p.width;
+    const auto out = all + 6 * at;
+    out[0] += 1u;
+    out[1] = static_cast<uint32_t>(t.thread_index_in_threadgroup);
+    out[2] = static_cast<uint32_t>(
+        (in.depth * per.height + in.height) * per.width + in.width);
+    out[3] = static_cast<uint32_t>(t.thread_index_in_simdgroup);
+    out[4] = static_cast<uint32_t>(t.simdgroup_index_in_threadgroup);
+    out[5] = static_cast<uint32_t>(tg.simdgroups_per_threadgroup());
+    const Size& group = tg.threadgroup_position_in_grid;
+    const Size& full = tg.dispatch_threads_per_threadgroup;
+    if (group.width * full.width + in.width != p.width ||
+        group.height * full.height + in.height != p.height ||
+        group.depth * full.depth + in.depth != p.depth ||
+        tg.threadgroups_per_grid.width !=
+            (grid.width + full.width - 1) / full.width) {
+      out[0] = 1000u;
+    }
+  });
 };
 
 TEST_P(DeviceKernelApi, PositionsInOneToThreeDimensions) {
@@ -69,7 +65,7 @@ TEST_P(DeviceKernelApi, PositionsInOneToThreeDimensions) {
     for (const Size& grid : grids) {
       const size_t threads = grid.width * grid.height * grid.depth;
       const auto out = Make(std::vector<uint32_t>(6 * threads));
-      ASSERT_EQ(Run(MakeKernel("places", Places{}),
+      ASSERT_EQ(Run(MakeKernel("places", kPlaces),
                     [&](ComputeCommandEncoder& e) {
                       e.setBuffer(out, 0, 0);
                       e.dispatchThreads(grid, per);
@@ -154,27 +150,24 @@ TEST_P(DeviceKernelApi, ThreadsThatReturn) {
 }
 
 // Copies and assignments of variables keep each thread's own.
-struct Variables {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto out = buffer<int32_t>(tg, 1);
-    auto a = tg.per_thread(1);
-    tg.for_each_thread([&](auto t) {
-      a[t] += static_cast<int32_t>(t.thread_index_in_threadgroup);
-    });
-    auto b = a;
-    tg.for_each_thread([&](auto t) { a[t] *= 10; });
-    auto c = tg.per_thread(0);
-    c = b;
-    tg.for_each_thread([&](auto t) {
-      const auto& ten = a;
-      out[t.thread_index_in_threadgroup] = ten[t] + b[t] + c[t];
-    });
-  }
+const auto kVariables = [](auto& tg) {
+  const auto out = buffer<int32_t>(tg, 1);
+  auto a = tg.per_thread(1);
+  tg.for_each_thread([&](auto t) {
+    a[t] += static_cast<int32_t>(t.thread_index_in_threadgroup);
+  });
+  auto b = a;
+  tg.for_each_thread([&](auto t) { a[t] *= 10; });
+  auto c = tg.per_thread(0);
+  c = b;
+  tg.for_each_thread([&](auto t) {
+    const auto& ten = a;
+    out[t.thread_index_in_threadgroup] = ten[t] + b[t] + c[t];
+  });
 };
 
 TEST_P(DeviceKernelApi, VariablesOfThreads) {
-  const auto out = Threadgroup<int32_t, int32_t>({0}, 1024, 1024, Variables{});
+  const auto out = Threadgroup<int32_t, int32_t>({0}, 1024, 1024, kVariables);
   for (int32_t i = 0; i < 1024; ++i) {
     EXPECT_EQ(out[static_cast<size_t>(i)], 12 * (i + 1));
   }

@@ -28,8 +28,6 @@ using device::Size;
 class DeviceKernelErrors : public DeviceTest,
                            public testing::WithParamInterface<KernelCase> {
  protected:
-  using Encode = std::function<void(ComputeCommandEncoder&)>;
-
   DeviceKernelErrors() {
     for (const Arg& arg : c_.args) {
       // Four bytes more, for offsets; with what nobody takes for a result.
@@ -63,40 +61,20 @@ class DeviceKernelErrors : public DeviceTest,
   void Dispatch(ComputeCommandEncoder& encoder) {
     encoder.dispatchThreadgroups(c_.grid, Size(c_.width, 1, 1));
   }
-  // Between two dispatches of another kernel.
-  std::shared_ptr<device::CommandBuffer> Run(const Encode& spoil_and_dispatch,
-                                             bool* after) {
-    int before_runs = 0, after_runs = 0;
-    const auto buffer = queue_->commandBuffer();
-    const auto encoder = buffer->computeCommandEncoder();
-    encoder->setComputePipelineState(Pipeline(
-        [&before_runs](const device::ThreadgroupContext&) { ++before_runs; }));
-    encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
-    Bind(*encoder);
-    spoil_and_dispatch(*encoder);
-    encoder->setComputePipelineState(Pipeline(
-        [&after_runs](const device::ThreadgroupContext&) { ++after_runs; }));
-    encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
-    encoder->endEncoding();
-    EXPECT_EQ(buffer->error(), "");
-    CommitAndWait(*buffer);
-    EXPECT_EQ(before_runs, 1);
-    *after = after_runs == 1;
-    return buffer;
+  void ExpectRuns(const Encode& dispatch) {
+    ExpectBetweenOthers("", [&](ComputeCommandEncoder& e) {
+      Bind(e);
+      dispatch(e);
+    });
   }
-  void ExpectRuns(const Encode& encode) {
-    bool after = false;
-    ExpectCompleted(*Run(encode, &after));
-    EXPECT_TRUE(after);
-  }
-  void ExpectFails(const std::string& error, const Encode& encode) {
-    SCOPED_TRACE(error);
+  void ExpectFails(const std::string& error, const Encode& dispatch) {
     const std::vector<std::vector<int32_t>> contents = Contents();
-    bool after = true;
-    ExpectError(*Run(encode, &after), std::string(c_.name()) + ": " + error);
-    EXPECT_FALSE(after);
+    ExpectBetweenOthers(std::string(c_.name()) + ": " + error,
+                        [&](ComputeCommandEncoder& e) {
+                          Bind(e);
+                          dispatch(e);
+                        });
     EXPECT_EQ(Contents(), contents);
-    ExpectQueueRuns();
   }
   // Spoils a binding, then dispatches.
   void ExpectFailsWith(const std::string& error, const Encode& spoil) {

@@ -49,17 +49,12 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
                      : " (schedule_seed " + std::to_string(seed) + ")";
   }
 
-  using Encode = std::function<void(ComputeCommandEncoder&)>;
-
   // The error, empty if it completed.
   std::string Run(const KernelFunction& kernel, const Encode& encode) {
-    const auto commands = queue_->commandBuffer();
-    const auto encoder = commands->computeCommandEncoder();
-    encoder->setComputePipelineState(device_->newComputePipelineState(kernel));
-    encode(*encoder);
-    encoder->endEncoding();
-    CommitAndWait(*commands);
-    return commands->error();
+    return DeviceTest::Run([&](ComputeCommandEncoder& e) {
+      e.setComputePipelineState(device_->newComputePipelineState(kernel));
+      encode(e);
+    });
   }
   template <class T>
   std::shared_ptr<Buffer> Make(const std::vector<T>& values) {

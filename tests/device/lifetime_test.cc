@@ -236,7 +236,7 @@ TEST_F(DeviceLifetime, DroppedWithACapture) {
           Pipeline([](const device::ThreadgroupContext&) {}));
       buffer->addCompletedHandler([kept = std::move(queue)](CommandBuffer*) {});
     }
-    encoder->dispatchThreadgroups(device::Size(1, 1, 1), device::Size(1, 1, 1));
+    DispatchOne(*encoder);
     encoder->endEncoding();
     encoder.reset();
     auto held = queue_->commandBuffer();

@@ -63,7 +63,7 @@ class DeviceMemory : public testing::Test {
     kernel.name = "a kernel whose name is longer than a string keeps in itself";
     kernel.threadgroup = [what](const ThreadgroupContext&) { what(); };
     encoder->setComputePipelineState(device_->newComputePipelineState(kernel));
-    encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+    DispatchOne(*encoder);
     encoder->endEncoding();
     return buffer;
   }

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Misuse of devices, queues and command buffers. Before commit() nothing of the
-// buffer runs; after it the work is done and the error reported all the same.
+// Misuse of devices, queues and command buffers.
 
 #include <atomic>
 #include <cstdint>
@@ -23,32 +22,11 @@ namespace {
 using device::CommandBuffer;
 using device::Size;
 
-class DeviceMisuse : public DeviceTest {
+class DeviceMisuse : public MisuseTest {
  protected:
   std::shared_ptr<CommandBuffer> CountOne() {
     return Work([this] { ++runs_; });
   }
-  void ExpectNotRun(CommandBuffer& buffer, const std::string& error) {
-    EXPECT_EQ(buffer.error(), error);
-    int handlers = 0;
-    buffer.addCompletedHandler([&](CommandBuffer* completed) {
-      ++handlers;
-      ExpectError(*completed, error);
-    });
-    CommitAndWait(buffer);
-    ExpectError(buffer, error);
-    EXPECT_EQ(runs_, 0);
-    EXPECT_EQ(handlers, 1);
-    ExpectQueueRuns();
-  }
-  void ExpectRunYetError(CommandBuffer& buffer, const std::string& error) {
-    buffer.waitUntilCompleted();
-    ExpectError(buffer, error);
-    EXPECT_EQ(runs_, 1);
-    ExpectQueueRuns();
-  }
-
-  int runs_ = 0;
 };
 
 TEST_F(DeviceMisuse, TwoEncodersOpenAtOnce) {
@@ -60,7 +38,7 @@ TEST_F(DeviceMisuse, TwoEncodersOpenAtOnce) {
       Pipeline([this](const device::ThreadgroupContext&) { ++runs_; });
   for (const auto& encoder : {second, first}) {
     encoder->setComputePipelineState(count);
-    encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+    DispatchOne(*encoder);
     encoder->endEncoding();
   }
   ExpectNotRun(*buffer, "computeCommandEncoder: another encoder is open");
@@ -80,12 +58,12 @@ TEST_F(DeviceMisuse, CommitWithAnOpenEncoder) {
   const auto encoder = buffer->computeCommandEncoder();
   encoder->setComputePipelineState(
       Pipeline([this](const device::ThreadgroupContext&) { ++runs_; }));
-  encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+  DispatchOne(*encoder);
   CommitAndWait(*buffer);
   ExpectError(*buffer, error);
   // Of no use any more, and harmless.
   encoder->setBytes("x", 1, 0);
-  encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+  DispatchOne(*encoder);
   encoder->endEncoding();
   ExpectError(*buffer, error);
   EXPECT_EQ(runs_, 0);
@@ -97,7 +75,7 @@ TEST_F(DeviceMisuse, EncoderAfterCommit) {
   buffer->commit();
   const auto encoder = buffer->computeCommandEncoder();
   ASSERT_NE(encoder, nullptr);
-  encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+  DispatchOne(*encoder);
   ExpectRunYetError(*buffer,
                     "computeCommandEncoder: the command buffer is committed");
 }

@@ -23,39 +23,25 @@ using device::Size;
 using Buffer = CheckedQueue::Buffer;
 using Encoder = CheckedQueue::Encoder;
 
-struct Fill {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto out = buffer<float>(tg, 0);
-    tg.for_each_thread(
-        [&](auto t) { out[t.thread_position_in_grid().width] = 2.0f; });
-  }
+const auto kFill = [](auto& tg) {
+  const auto out = buffer<float>(tg, 0);
+  tg.for_each_thread(
+      [&](auto t) { out[t.thread_position_in_grid().width] = 2.0f; });
 };
-struct Copy {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto x = buffer<const float>(tg, 0);
-    const auto out = buffer<float>(tg, 1);
-    tg.for_each_thread([&](auto t) {
-      const size_t i = t.thread_position_in_grid().width;
-      out[i] = x[i];
-    });
-  }
+const auto kCopy = [](auto& tg) {
+  const auto x = buffer<const float>(tg, 0);
+  const auto out = buffer<float>(tg, 1);
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_position_in_grid().width;
+    out[i] = x[i];
+  });
 };
 // Writes the grid of the next dispatch, or its parameters.
-struct WriteOnes {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto out = buffer<uint32_t>(tg, 0);
-    tg.for_each_thread([&](auto t) { out[t.thread_index_in_threadgroup] = 1; });
-  }
+const auto kWriteOnes = [](auto& tg) {
+  const auto out = buffer<uint32_t>(tg, 0);
+  tg.for_each_thread([&](auto t) { out[t.thread_index_in_threadgroup] = 1; });
 };
-struct ReadParams {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    params<uint32_t>(tg, 0);
-  }
-};
+const auto kReadParams = [](auto& tg) { params<uint32_t>(tg, 0); };
 
 // weighted_sum_batched_f32 of 2 tokens with 2 experts' rows of 32 columns.
 void WeightedSum(CheckedQueue& q, Encoder& e, const Buffer& slots,
@@ -104,10 +90,10 @@ std::string Concurrent(CheckedQueue& q, bool barrier, const First& first,
 std::string FillAndCopy(CheckedQueue& q, bool fill_first, bool barrier) {
   const Buffer x = q.Floats(64), out = q.Floats(64);
   const auto fill = [&](Encoder& e) {
-    q.Dispatch(e, "fill", Fill{}, {x}, 2, 32);
+    q.Dispatch(e, "fill", kFill, {x}, 2, 32);
   };
   const auto copy = [&](Encoder& e) {
-    q.Dispatch(e, "copy", Copy{}, {x, out}, 2, 32);
+    q.Dispatch(e, "copy", kCopy, {x, out}, 2, 32);
   };
   return fill_first ? Concurrent(q, barrier, fill, copy)
                     : Concurrent(q, barrier, copy, fill);
@@ -136,7 +122,7 @@ std::vector<Planted> PlantedBetweenDispatches() {
        [](CheckedQueue& q, bool clean) {
          const Buffer x = q.Floats(64);
          const auto fill = [&](Encoder& e) {
-           q.Dispatch(e, "fill", Fill{}, {x}, 2, 32);
+           q.Dispatch(e, "fill", kFill, {x}, 2, 32);
          };
          return Concurrent(q, clean, fill, fill);
        }},
@@ -153,9 +139,9 @@ std::vector<Planted> PlantedBetweenDispatches() {
          const Buffer out = q.Floats(64);
          return Concurrent(
              q, clean,
-             [&](Encoder& e) { q.Dispatch(e, "fill", Fill{}, {a}, 2, 32); },
+             [&](Encoder& e) { q.Dispatch(e, "fill", kFill, {a}, 2, 32); },
              [&](Encoder& e) {
-               q.Dispatch(e, "copy", Copy{}, {b, out}, 1, 32);
+               q.Dispatch(e, "copy", kCopy, {b, out}, 1, 32);
              });
        }},
       {"read after write, user and built-in",
@@ -166,7 +152,7 @@ std::vector<Planted> PlantedBetweenDispatches() {
                       out = q.Floats(64);
          return Concurrent(
              q, clean,
-             [&](Encoder& e) { q.Dispatch(e, "fill", Fill{}, {slots}, 4, 32); },
+             [&](Encoder& e) { q.Dispatch(e, "fill", kFill, {slots}, 4, 32); },
              [&](Encoder& e) { WeightedSum(q, e, slots, w, out); });
        }},
       {"write after read, built-in and user",
@@ -178,7 +164,7 @@ std::vector<Planted> PlantedBetweenDispatches() {
                       out = q.Floats(64);
          return Concurrent(
              q, clean, [&](Encoder& e) { WeightedSum(q, e, slots, w, out); },
-             [&](Encoder& e) { q.Dispatch(e, "fill", Fill{}, {w}, 1, 4); });
+             [&](Encoder& e) { q.Dispatch(e, "fill", kFill, {w}, 1, 4); });
        }},
       {"read after write, built-in and built-in",
        "weighted_sum_batched_f32: reads buffer 0 (slots)[0], which dispatch 0 "
@@ -212,10 +198,10 @@ std::vector<Planted> PlantedBetweenDispatches() {
          return Concurrent(
              q, clean,
              [&](Encoder& e) {
-               q.Dispatch(e, "ones", WriteOnes{}, {args}, 1, 3);
+               q.Dispatch(e, "ones", kWriteOnes, {args}, 1, 3);
              },
              [&](Encoder& e) {
-               q.Dispatch(e, "copy", Copy{}, {x, out}, 0, 32);
+               q.Dispatch(e, "copy", kCopy, {x, out}, 0, 32);
                e.dispatchThreadgroups(args, 0, Size(32, 1, 1));
              });
        }},
@@ -227,9 +213,9 @@ std::vector<Planted> PlantedBetweenDispatches() {
          const Buffer p = q.Floats(3);
          return Concurrent(
              q, clean,
-             [&](Encoder& e) { q.Dispatch(e, "ones", WriteOnes{}, {p}, 1, 3); },
+             [&](Encoder& e) { q.Dispatch(e, "ones", kWriteOnes, {p}, 1, 3); },
              [&](Encoder& e) {
-               q.Dispatch(e, "reader", ReadParams{}, {p}, 1, 1);
+               q.Dispatch(e, "reader", kReadParams, {p}, 1, 1);
              });
        }},
       {"a barrier for another buffer",
@@ -240,10 +226,10 @@ std::vector<Planted> PlantedBetweenDispatches() {
          const Buffer x = q.Floats(64), out = q.Floats(64);
          return q.Run(
              [&](Encoder& e) {
-               q.Dispatch(e, "fill", Fill{}, {x}, 2, 32);
+               q.Dispatch(e, "fill", kFill, {x}, 2, 32);
                const Buffer resources[] = {clean ? x : out};
                e.memoryBarrier(resources, 1);
-               q.Dispatch(e, "copy", Copy{}, {x, out}, 2, 32);
+               q.Dispatch(e, "copy", kCopy, {x, out}, 2, 32);
              },
              DispatchTypeConcurrent);
        }},
@@ -255,10 +241,10 @@ std::vector<Planted> PlantedBetweenDispatches() {
          const Buffer x = q.Floats(64), out = q.Floats(64);
          return q.Run(
              [&](Encoder& e) {
-               q.Dispatch(e, "copy", Copy{}, {x, out}, 2, 32);
+               q.Dispatch(e, "copy", kCopy, {x, out}, 2, 32);
                const Buffer resources[] = {out, nullptr, clean ? x : out};
                e.memoryBarrier(resources, 3);
-               q.Dispatch(e, "fill", Fill{}, {x}, 2, 32);
+               q.Dispatch(e, "fill", kFill, {x}, 2, 32);
              },
              DispatchTypeConcurrent);
        }},
@@ -270,7 +256,7 @@ std::vector<Planted> PlantedBetweenDispatches() {
          const Buffer x = q.Floats(64);
          return Concurrent(
              q, clean,
-             [&](Encoder& e) { q.Dispatch(e, "fill", Fill{}, {x}, 2, 32); },
+             [&](Encoder& e) { q.Dispatch(e, "fill", kFill, {x}, 2, 32); },
              [&](Encoder& e) { Opaque(q, e, x); });
        }},
       {"a fresh buffer into a built-in kernel",
@@ -291,7 +277,7 @@ std::vector<Planted> PlantedBetweenDispatches() {
          const Buffer args = q.device->newBuffer(12);
          if (clean) std::memset(args->contents(), 0, 12);
          return q.Run([&](Encoder& e) {
-           q.Dispatch(e, "copy", Copy{}, {q.Floats(32), q.Floats(32)}, 0, 32);
+           q.Dispatch(e, "copy", kCopy, {q.Floats(32), q.Floats(32)}, 0, 32);
            e.dispatchThreadgroups(args, 0, Size(32, 1, 1));
          });
        }},

@@ -32,16 +32,13 @@ struct HalfAnElement {
   }
 };
 
-struct Copy {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto x = buffer<const float>(tg, 0);
-    const auto out = buffer<float>(tg, 1);
-    tg.for_each_thread([&](auto t) {
-      const size_t i = t.thread_position_in_grid().width;
-      out[i] = x[i];
-    });
-  }
+const auto kCopy = [](auto& tg) {
+  const auto x = buffer<const float>(tg, 0);
+  const auto out = buffer<float>(tg, 1);
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_position_in_grid().width;
+    out[i] = x[i];
+  });
 };
 
 struct CopyOfStruct {
@@ -131,10 +128,8 @@ std::vector<Planted> PlantedInMemory() {
        "words: threadgroup (0, 0, 0), thread 0: reads buffer 0[47], which has "
        "47 elements",
        [](CheckedQueue& q, bool clean) {
-         return q.Run([&](CheckedQueue::Encoder& e) {
-           q.Dispatch(e, "words", HalfAnElement{clean},
+         return q.Run("words", HalfAnElement{clean},
                       {q.Make(std::vector<char>(381)), q.Floats(1)}, 1, 1);
-         });
        }},
       {"an index that overflows to one in bounds",
        "huge: threadgroup (0, 0, 0), thread 0: an index overflows: buffer 1 "
@@ -216,9 +211,7 @@ std::vector<Planted> PlantedInMemory() {
          float* const host = static_cast<float*>(x->contents());
          host[0] = host[1] = 1.0f;
          if (clean) host[2] = host[3] = 1.0f;
-         return q.Run([&](CheckedQueue::Encoder& e) {
-           q.Dispatch(e, "copy", Copy{}, {x, q.Floats(4)}, 1, 4);
-         });
+         return q.Run("copy", kCopy, {x, q.Floats(4)}, 1, 4);
        }},
       {"parameters in a fresh buffer",
        "params: threadgroup (0, 0, 0): reads the parameters in buffer 0, which "
@@ -226,9 +219,7 @@ std::vector<Planted> PlantedInMemory() {
        [](CheckedQueue& q, bool clean) {
          const auto p = q.device->newBuffer(sizeof(CopyOfStruct::Params));
          if (clean) *static_cast<uint32_t*>(p->contents()) = 7;  // no padding
-         return q.Run([&](CheckedQueue::Encoder& e) {
-           q.Dispatch(e, "params", CopyOfStruct{}, {p, q.Floats(1)}, 1, 1);
-         });
+         return q.Run("params", CopyOfStruct{}, {p, q.Floats(1)}, 1, 1);
        }},
   };
 }

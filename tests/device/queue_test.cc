@@ -79,7 +79,7 @@ TEST_F(DeviceQueue, EncodedAfterEnqueue) {
   const auto encoder = a->computeCommandEncoder();
   encoder->setComputePipelineState(
       Pipeline([this](const device::ThreadgroupContext&) { log_ += 'a'; }));
-  encoder->dispatchThreadgroups(device::Size(1, 1, 1), device::Size(1, 1, 1));
+  DispatchOne(*encoder);
   encoder->endEncoding();
   a->commit();
   b->waitUntilCompleted();

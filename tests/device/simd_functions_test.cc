@@ -18,24 +18,20 @@ namespace {
 
 using DeviceSimdFunctions = KernelTest;
 
-struct SumMaxMin {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto in = buffer<const float>(tg, 0);
-    const auto out = buffer<float>(tg, 1);
-    auto v = tg.per_thread(0.0f);
-    tg.for_each_thread(
-        [&](auto t) { v[t] = in[t.thread_index_in_threadgroup]; });
-    const auto sum = simd_sum(v);
-    const auto max = simd_max(v);
-    const auto min = simd_min(v);
-    tg.for_each_thread([&](auto t) {
-      const auto to = out + 3 * t.thread_index_in_threadgroup;
-      to[0] = sum[t];
-      to[1] = max[t];
-      to[2] = min[t];
-    });
-  }
+const auto kSumMaxMin = [](auto& tg) {
+  const auto in = buffer<const float>(tg, 0);
+  const auto out = buffer<float>(tg, 1);
+  auto v = tg.per_thread(0.0f);
+  tg.for_each_thread([&](auto t) { v[t] = in[t.thread_index_in_threadgroup]; });
+  const auto sum = simd_sum(v);
+  const auto max = simd_max(v);
+  const auto min = simd_min(v);
+  tg.for_each_thread([&](auto t) {
+    const auto to = out + 3 * t.thread_index_in_threadgroup;
+    to[0] = sum[t];
+    to[1] = max[t];
+    to[2] = min[t];
+  });
 };
 
 TEST_P(DeviceSimdFunctions, SimdSumMaxMinOfFloats) {
@@ -45,7 +41,7 @@ TEST_P(DeviceSimdFunctions, SimdSumMaxMinOfFloats) {
       in[i] = static_cast<float>(i * 7919 % 1000) * 0.37f - 150.0f;
     }
     const std::vector<float> out =
-        Threadgroup<float, float>(in, 3 * threads, threads, SumMaxMin{});
+        Threadgroup<float, float>(in, 3 * threads, threads, kSumMaxMin);
     for (size_t i = 0; i < threads; ++i) {
       const float* const lanes = in.data() + i / 32 * 32;
       float sums[32] = {};
@@ -72,44 +68,40 @@ TEST_P(DeviceSimdFunctions, SimdMaxMinPreferNumbersToNan) {
       {nan, 2, 1}, {2, nan, 1}, {2, 1, nan}, {nan, nan, -inf}, {nan, 3, nan}};
   const float expected[][2] = {{2, 1}, {2, 1}, {2, 1}, {-inf, -inf}, {3, 3}};
   for (size_t i = 0; i < 5; ++i) {
-    const auto out = Threadgroup<float, float>(rows[i], 9, 3, SumMaxMin{});
+    const auto out = Threadgroup<float, float>(rows[i], 9, 3, kSumMaxMin);
     EXPECT_TRUE(std::isnan(out[0]));
     EXPECT_EQ(out[1], expected[i][0]) << i;
     EXPECT_EQ(out[2], expected[i][1]) << i;
   }
-  const auto out = Threadgroup<float, float>({nan, nan}, 6, 2, SumMaxMin{});
+  const auto out = Threadgroup<float, float>({nan, nan}, 6, 2, kSumMaxMin);
   EXPECT_TRUE(std::isnan(out[1]) && std::isnan(out[2]));
 }
 
 template <class T>
-struct IntegerFolds {
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto in = buffer<const T>(tg, 0);
-    const auto out = buffer<T>(tg, 1);
-    auto v = tg.per_thread(T());
-    tg.for_each_thread(
-        [&](auto t) { v[t] = in[t.thread_index_in_threadgroup]; });
-    const auto sum = simd_sum(v);
-    const auto max = simd_max(v);
-    const auto min = simd_min(v);
-    const auto fifth = simd_broadcast(v, 4);
-    tg.for_each_thread([&](auto t) {
-      if (t.thread_index_in_threadgroup != 0) return;
-      out[0] = sum[t];
-      out[1] = max[t];
-      out[2] = min[t];
-      out[3] = fifth[t];
-    });
-  }
+const auto kIntegerFolds = [](auto& tg) {
+  const auto in = buffer<const T>(tg, 0);
+  const auto out = buffer<T>(tg, 1);
+  auto v = tg.per_thread(T());
+  tg.for_each_thread([&](auto t) { v[t] = in[t.thread_index_in_threadgroup]; });
+  const auto sum = simd_sum(v);
+  const auto max = simd_max(v);
+  const auto min = simd_min(v);
+  const auto fifth = simd_broadcast(v, 4);
+  tg.for_each_thread([&](auto t) {
+    if (t.thread_index_in_threadgroup != 0) return;
+    out[0] = sum[t];
+    out[1] = max[t];
+    out[2] = min[t];
+    out[3] = fifth[t];
+  });
 };
 
 TEST_P(DeviceSimdFunctions, SimdFunctionsOfIntegers) {
   EXPECT_EQ((Threadgroup<int32_t, int32_t>({-5, 3, INT32_MIN, 8, 1}, 4, 5,
-                                           IntegerFolds<int32_t>{})),
+                                           kIntegerFolds<int32_t>)),
             (std::vector<int32_t>{INT32_MIN + 7, 8, INT32_MIN, 1}));
   EXPECT_EQ((Threadgroup<uint32_t, uint32_t>({5, 3, UINT32_MAX, 8, 2}, 4, 5,
-                                             IntegerFolds<uint32_t>{})),
+                                             kIntegerFolds<uint32_t>)),
             (std::vector<uint32_t>{17, UINT32_MAX, 2, 2}));
 }
 

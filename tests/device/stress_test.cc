@@ -111,7 +111,7 @@ class DeviceStress : public DeviceTest,
     encoder->setBytes(&id, sizeof(id), 0);
     encoder->setBytes(&where, sizeof(where), 1);
     encoder->setBuffer(shared, 0, 2);
-    encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+    DispatchOne(*encoder);
     encoder->endEncoding();
     buffer.addCompletedHandler([shared, where, id](CommandBuffer* completed) {
       ++*static_cast<int32_t*>(shared->contents());

@@ -28,14 +28,7 @@ using device::ThreadgroupContext;
 
 class DeviceThreadgroups : public DeviceTest {
  protected:
-  void Run(const std::function<void(ComputeCommandEncoder&)>& encode) {
-    const auto buffer = queue_->commandBuffer();
-    const auto encoder = buffer->computeCommandEncoder();
-    encode(*encoder);
-    encoder->endEncoding();
-    CommitAndWait(*buffer);
-    ExpectCompleted(*buffer);
-  }
+  void Run(const Encode& encode) { EXPECT_EQ(DeviceTest::Run(encode), ""); }
 };
 
 size_t Ceil(size_t a, size_t b) { return (a + b - 1) / b; }
@@ -168,7 +161,7 @@ TEST_F(DeviceThreadgroups, IndirectGridIsReadWhenItExecutes) {
     grid.data[2] = grid.data[3] = 1;
   }));
   encoder->setBuffer(args, 0, 0);
-  encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+  DispatchOne(*encoder);
   encoder->setComputePipelineState(count);
   encoder->dispatchThreadgroups(args, 4, Size(16, 1, 1));
   encoder->endEncoding();
@@ -222,9 +215,7 @@ TEST_F(DeviceThreadgroups, StateOfWhenItWasEncoded) {
            std::to_string(c.threadgroup<char>(0).size) + " ";
   });
   Run([&](ComputeCommandEncoder& e) {
-    const auto dispatch = [&e] {
-      e.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
-    };
+    const auto dispatch = [&e] { DispatchOne(e); };
     int32_t param = 1;
     e.setComputePipelineState(note);
     e.setBuffer(values, 4, 0);
@@ -267,7 +258,7 @@ TEST_F(DeviceThreadgroups, EncodersStartFromNothing) {
         EXPECT_THROW(c.threadgroup<char>(0), std::invalid_argument);
         ++threw;
       }));
-  second->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+  DispatchOne(*second);
   second->endEncoding();
   CommitAndWait(*buffer);
   ExpectCompleted(*buffer);
@@ -293,7 +284,7 @@ TEST_F(DeviceThreadgroups, ManyBytes) {
       for (size_t i = 0; i < dispatches; ++i) {
         bytes.assign(4096, static_cast<char>(i % 127));
         e.setBytes(bytes.data(), 4096 - i % 3, 30);
-        e.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+        DispatchOne(e);
       }
     });
     EXPECT_EQ(runs, dispatches);

@@ -30,40 +30,17 @@ struct Pair {
 
 class DeviceUserKernelErrors : public DeviceTest {
  protected:
-  using Encode = std::function<void(ComputeCommandEncoder&)>;
-
   void ExpectFails(
       const std::string& error, Body body,
       const Encode& dispatch = [](ComputeCommandEncoder& e) {
-        e.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+        DispatchOne(e);
       }) {
-    SCOPED_TRACE(error);
-    int before = 0, after = 0;
-    const auto buffer = queue_->commandBuffer();
-    const auto encoder = buffer->computeCommandEncoder();
-    encoder->setComputePipelineState(
-        Pipeline([&](const ThreadgroupContext&) { ++before; }));
-    encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
-    encoder->setComputePipelineState(Pipeline(std::move(body), "faulty"));
-    encoder->setBuffer(eight_, 0, 0);
-    encoder->setBytes("four", 4, 1);
-    dispatch(*encoder);
-    encoder->setComputePipelineState(
-        Pipeline([&](const ThreadgroupContext&) { ++after; }));
-    encoder->dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
-    encoder->endEncoding();
-    EXPECT_EQ(buffer->error(), "");
-    int handlers = 0;
-    buffer->addCompletedHandler([&](device::CommandBuffer* completed) {
-      ++handlers;
-      ExpectError(*completed, error);
+    ExpectBetweenOthers(error, [&](ComputeCommandEncoder& e) {
+      e.setComputePipelineState(Pipeline(std::move(body), "faulty"));
+      e.setBuffer(eight_, 0, 0);
+      e.setBytes("four", 4, 1);
+      dispatch(e);
     });
-    CommitAndWait(*buffer);
-    ExpectError(*buffer, error);
-    EXPECT_EQ(before, 1);
-    EXPECT_EQ(after, 0);
-    EXPECT_EQ(handlers, 1);
-    ExpectQueueRuns();
   }
 
   const std::shared_ptr<device::Buffer> eight_ = device_->newBuffer(8);
@@ -125,7 +102,7 @@ TEST_F(DeviceUserKernelErrors, Unbound) {
       [](const ThreadgroupContext& context) { context.buffer<char>(0); },
       [](ComputeCommandEncoder& e) {
         e.setBuffer(nullptr, 0, 0);
-        e.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+        DispatchOne(e);
       });
 }
 
@@ -133,7 +110,7 @@ TEST_F(DeviceUserKernelErrors, Misaligned) {
   const auto at = [](size_t offset) {
     return [offset](ComputeCommandEncoder& e) {
       e.setBufferOffset(offset, 0);
-      e.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+      DispatchOne(e);
     };
   };
   ExpectFails(
@@ -163,7 +140,7 @@ TEST_F(DeviceUserKernelErrors, ReadOnly) {
       },
       [&](ComputeCommandEncoder& e) {
         e.setBuffer(buffer, 0, 30);
-        e.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+        DispatchOne(e);
       });
   EXPECT_EQ(constant, 7);
 }
@@ -177,7 +154,7 @@ TEST_F(DeviceUserKernelErrors, ParamsTooShort) {
       [](const ThreadgroupContext& context) { context.params<Pair>(0); },
       [](ComputeCommandEncoder& e) {
         e.setBufferOffset(1, 0);
-        e.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+        DispatchOne(e);
       });
 }
 
@@ -191,7 +168,7 @@ TEST_F(DeviceUserKernelErrors, ThreadgroupMemory) {
     e.setThreadgroupMemoryLength(16, 0);
     e.setThreadgroupMemoryLength(16, 1);
     e.setThreadgroupMemoryLength(0, 0);
-    e.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
+    DispatchOne(e);
   };
   ExpectFails("faulty: threadgroup memory 0 has no length set", take(0));
   ExpectFails("faulty: threadgroup memory 0 has no length set", take(0),
