@@ -21,9 +21,17 @@ class Executor {
   // choosing block counts: it never changes results.
   virtual size_t Concurrency() const noexcept = 0;
 
-  // Calls body(context, begin, end) for ranges that together cover [0, count),
-  // each index exactly once, and returns when all are done. Ranges may be
-  // split, merged, reordered and run on any thread, the caller's included.
+  // What it calls: indices [begin, end), on behalf of `worker`.
+  using Body = void (*)(void* context, size_t worker, size_t begin, size_t end);
+
+  // Calls body(context, worker, begin, end) for ranges that together cover
+  // [0, count), each index exactly once, and returns when all are done. Ranges
+  // may be split, merged, reordered and run on any thread, the caller's
+  // included.
+  //
+  // `worker` < Concurrency() tells the bodies of this call that run at the same
+  // time apart: what is kept per worker needs no lock. Another call may use the
+  // same numbers at the same time.
   //
   // `grain` >= 1 is how many indices make about 30 us of serial work on one
   // AVX2 core: less than that is not worth waking a thread for. Run the whole
@@ -33,9 +41,7 @@ class Executor {
   // A body neither throws nor calls ParallelFor. May be called from several
   // threads at once. An error (no memory for tasks, ...) is returned, and the
   // library hands it to its own caller.
-  virtual Status ParallelFor(size_t count, size_t grain,
-                             void (*body)(void* context, size_t begin,
-                                          size_t end),
+  virtual Status ParallelFor(size_t count, size_t grain, Body body,
                              void* context) noexcept = 0;
 };
 

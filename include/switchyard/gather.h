@@ -8,29 +8,41 @@
 #include <cstdint>
 
 #include "switchyard/executor.h"
+#include "switchyard/report.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 
 namespace switchyard {
 
-// out[r, :] = tokens[pairs[r] / top_k, :]
+struct GatherInputs {
+  ConstAnyMatrix tokens;      // [num_tokens, hidden]
+  Span<const int32_t> pairs;  // [n], as BucketPacked writes them
+  size_t top_k;               // slots of a token: pair = token * top_k + slot
+};
+struct GatherOutputs {
+  AnyMatrix rows;            // [n, hidden]
+  Report* report = nullptr;  // sets invalid
+};
+struct GatherOptions {};  // none yet
+
+// rows[r, :] = tokens[pairs[r] / top_k, :]
 //
 // Brings token rows into the order of a pair list, so that each expert's GEMM
 // reads dense rows: the whole packed list of BucketPacked, or one expert's
-// part of it (pairs.data + offsets[e], tpe[e]) just before its GEMM, while the
-// rows are still in the cache.
+// part of it (pairs.data + offsets[e], tokens_per_expert[e]) just before its
+// GEMM, while the rows are still in the cache.
 //
-// Shapes: tokens [num_tokens, hidden], pairs [n], out [n, hidden], each with
-// its own stride. n = 0 or hidden = 0 does nothing. out may not overlap tokens
-// or pairs. Values are copied bit for bit, NaN payloads included.
-// A pair outside [0, num_tokens * top_k) reads nothing: its out row becomes
-// zeros, and it is counted in *invalid (may be null; set on success).
-// Errors: kInvalidArgument for null data, strides, shapes that do not match,
-// top_k = 0, overlap, overflow; nothing written.
-Status GatherRows(Matrix<const float> tokens, Span<const int32_t> pairs,
-                  size_t top_k, Matrix<float> out,
-                  Executor& executor = SerialExecutor(),
-                  size_t* invalid = nullptr) noexcept;
+// Types: tokens and rows are f32.
+// Shapes: as above, each matrix with its own stride. n = 0 or hidden = 0 does
+// nothing. rows may not overlap tokens or pairs. Values are copied bit for bit,
+// NaN payloads included.
+// A pair outside [0, num_tokens * top_k) reads nothing: its row becomes zeros,
+// and it is counted in the report.
+// Errors: kInvalidArgument for null data, strides, shapes and types that do not
+// match, top_k = 0, overlap, overflow; nothing written.
+Status GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
+                  const GatherOptions& options = {},
+                  Executor& executor = SerialExecutor()) noexcept;
 
 }  // namespace switchyard
 

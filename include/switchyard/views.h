@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "switchyard/types.h"
+
 namespace switchyard {
 
 // `size` elements from `data` on. Made from a vector, an array, a std::span or
@@ -37,6 +39,9 @@ struct Span {
             class = std::enable_if_t<std::is_convertible_v<U (*)[], T (*)[]>>>
   constexpr Span(Span<U> other) noexcept  // NOLINT(runtime/explicit)
       : data(other.data), size(other.size) {}
+
+  constexpr T* begin() const noexcept { return data; }
+  constexpr T* end() const noexcept { return data + size; }
 };
 
 // `rows` rows of `cols` elements; row r starts at data + r * stride. All in
@@ -73,6 +78,107 @@ struct Matrix {
     return Matrix(data + begin, rows, end - begin, stride);
   }
 };
+
+// A matrix whose element type is known at run time: what functions take that
+// serve several. Each says which types it accepts for which argument; any other
+// is kInvalidArgument. Made from a Matrix, or as one is:
+//
+//   RouteTopK({{logits, tokens, 128}}, {{ids, tokens, 8}, {weights, tokens,
+//   8}})
+//
+// or, with one row, from a Span or anything that has data() and size(). Sizes
+// may be of any integer type; a negative one is far too large, and refused as
+// such.
+template <class Void>  // void or const void
+struct BasicAnyMatrix {
+  template <class T>
+  using Element = std::conditional_t<std::is_const_v<Void>, const T,
+                                     std::remove_const_t<T>>;
+  template <class T>
+  using IfElement =
+      std::enable_if_t<std::is_const_v<Void> || !std::is_const_v<T>,
+                       decltype(kType<T>)>;
+  template <class I>
+  using IfSize = std::enable_if_t<std::is_integral_v<I>>;
+
+  Void* data = nullptr;
+  size_t rows = 0;
+  size_t cols = 0;
+  size_t stride = 0;  // in elements
+  Type type = Type::kF32;
+
+  constexpr BasicAnyMatrix() noexcept = default;
+  template <class T, class R, class C, class = IfElement<T>, class = IfSize<R>,
+            class = IfSize<C>>
+  constexpr BasicAnyMatrix(T* data_in, R rows_in, C cols_in) noexcept
+      : BasicAnyMatrix(data_in, rows_in, cols_in, cols_in) {}
+  template <class T, class R, class C, class S, class = IfElement<T>,
+            class = IfSize<R>, class = IfSize<C>, class = IfSize<S>>
+  constexpr BasicAnyMatrix(T* data_in, R rows_in, C cols_in,
+                           S stride_in) noexcept
+      : data(data_in),
+        rows(static_cast<size_t>(rows_in)),
+        cols(static_cast<size_t>(cols_in)),
+        stride(static_cast<size_t>(stride_in)),
+        type(kType<T>) {}
+  template <class T, class = IfElement<T>>
+  constexpr BasicAnyMatrix(const Matrix<T>& m) noexcept  // NOLINT
+      : BasicAnyMatrix(m.data, m.rows, m.cols, m.stride) {}
+  template <class V, class = std::enable_if_t<std::is_convertible_v<V*, Void*>>>
+  constexpr BasicAnyMatrix(const BasicAnyMatrix<V>& other) noexcept  // NOLINT
+      : data(other.data),
+        rows(other.rows),
+        cols(other.cols),
+        stride(other.stride),
+        type(other.type) {}
+  // Where the type itself is known at run time only (torch, ggml).
+  template <class R, class C, class S, class = IfSize<R>, class = IfSize<C>,
+            class = IfSize<S>>
+  constexpr BasicAnyMatrix(Void* data_in, Type type_in, R rows_in, C cols_in,
+                           S stride_in) noexcept
+      : data(data_in),
+        rows(static_cast<size_t>(rows_in)),
+        cols(static_cast<size_t>(cols_in)),
+        stride(static_cast<size_t>(stride_in)),
+        type(type_in) {}
+  // One row.
+  template <class T, class = IfElement<T>>
+  constexpr BasicAnyMatrix(Span<T> s) noexcept  // NOLINT(runtime/explicit)
+      : BasicAnyMatrix(s.data, 1, s.size) {}
+  template <
+      class C,
+      class T = std::remove_pointer_t<decltype(std::declval<C&>().data())>,
+      class = IfElement<T>, class = decltype(std::declval<C&>().size())>
+  constexpr BasicAnyMatrix(C&& container) noexcept  // NOLINT(runtime/explicit)
+      : BasicAnyMatrix(Span<T>(container)) {}
+
+  // The same as a Matrix<T>; T has to be what `type` says, or another type of
+  // its size.
+  template <class T>
+  constexpr Matrix<Element<T>> As() const noexcept {
+    return {static_cast<Element<T>*>(data), rows, cols, stride};
+  }
+  // As Matrix's.
+  BasicAnyMatrix RowRange(size_t begin, size_t end) const noexcept {
+    return Part(begin * stride, end - begin, cols);
+  }
+  BasicAnyMatrix ColRange(size_t begin, size_t end) const noexcept {
+    return Part(begin, rows, end - begin);
+  }
+
+ private:
+  BasicAnyMatrix Part(size_t first, size_t rows_in,
+                      size_t cols_in) const noexcept {
+    using Byte = Element<unsigned char>;
+    BasicAnyMatrix part = *this;
+    part.data = static_cast<Byte*>(data) + first * SizeOf(type);
+    part.rows = rows_in;
+    part.cols = cols_in;
+    return part;
+  }
+};
+using AnyMatrix = BasicAnyMatrix<void>;
+using ConstAnyMatrix = BasicAnyMatrix<const void>;
 
 }  // namespace switchyard
 

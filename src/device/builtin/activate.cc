@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "switchyard/activate.h"
+
 #include "src/device/builtin/built_in.h"
 #include "switchyard/device/kernels.h"
-#include "switchyard/silu_mul.h"
 
 namespace switchyard {
 namespace device {
@@ -11,9 +12,8 @@ namespace {
 
 enum : uint8_t { kRows, kFfn };
 
-Status CallSiluMul(const Operands& o) {
-  return SiluMul(o.View<const float>(0), o.View<const float>(1),
-                 o.View<float>(2), o.running.executor);
+Status CallActivate(const Operands& o) {
+  return Activate({o[0], o[1]}, {o[2]}, {}, o.running.executor);
 }
 
 template <class Params>
@@ -26,7 +26,7 @@ constexpr BuiltIn SiluMulKernel(const char* name, Dimension rows) {
            {1, "up", kRows, kFfn},
            {2, "out", kRows, kFfn, Access::kWrite}},
           {Grid::kTiles, kRows, kFfn},
-          CallSiluMul};
+          CallActivate};
 }
 
 constexpr BuiltIn kKernels[] = {

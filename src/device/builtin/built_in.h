@@ -60,7 +60,6 @@ struct Extent {
 };
 
 enum class Access : uint8_t { kRead, kWrite, kReadWrite };
-enum class Element : uint8_t { kF32, kI32, kU32 };
 
 // A dense matrix, bound at an index.
 struct Argument {
@@ -69,7 +68,7 @@ struct Argument {
   Extent rows = kOne;
   Extent cols = kOne;
   Access access = Access::kRead;
-  Element element = Element::kF32;
+  Type type = Type::kF32;    // of 4 bytes
   uint8_t only_with = kOne;  // looked at only if this is not 0
 };
 constexpr size_t kMaxArguments = 6;
@@ -108,17 +107,10 @@ struct Operands {
   RunningDispatch& running;
   alignas(4) unsigned char params[4 * (kMaxDimensions + 1)];
   size_t factors[kFactors];  // cut to the grid
-  struct {
-    void* data;  // null: the argument is left out
-    size_t rows, cols, stride;
-  } views[kMaxArguments];
+  AnyMatrix views[kMaxArguments];
 
-  // The i-th of BuiltIn::arguments.
-  template <class T>
-  Matrix<T> View(size_t i) const {
-    return {static_cast<T*>(views[i].data), views[i].rows, views[i].cols,
-            views[i].stride};
-  }
+  // The i-th of BuiltIn::arguments; without data if it is left out.
+  const AnyMatrix& operator[](size_t i) const { return views[i]; }
   template <class P>
   P Params() const {
     static_assert(sizeof(P) <= sizeof(params));

@@ -13,40 +13,30 @@ namespace {
 // Kernels of one token have no kTokens: theirs is kOne.
 constexpr uint8_t kTopK = 0, kHidden = 1, kTokens = 2, kAddResidual = 3;
 
-CombineInputs Inputs(const Operands& o, size_t rows, size_t weights) {
-  CombineInputs inputs;
-  inputs.rows = o.View<const float>(rows);
-  inputs.weights = o.View<const float>(weights);
-  return inputs;
-}
-
 Status Sum(const Operands& o) {
-  return WeightedSum(Inputs(o, 0, 1), o.View<float>(2), o.running.executor);
+  return Combine({o[0], o[1]}, {o[2]}, {}, o.running.executor);
 }
 
 Status SumResidual(const Operands& o) {
-  CombineInputs inputs = Inputs(o, 0, 1);
-  inputs.residual = o.View<float>(2);
-  return WeightedSum(inputs, o.View<float>(2), o.running.executor);
+  CombineInputs inputs = {o[0], o[1]};
+  inputs.residual = o[2];
+  return Combine(inputs, {o[2]}, {}, o.running.executor);
 }
 
 template <class Params>
 Status SumResidualNorm(const Operands& o) {
-  CombineInputs inputs = Inputs(o, 0, 1);
-  inputs.residual = o.View<float>(2);
-  const Matrix<const float> norm_weight = o.View<const float>(3);
-  return WeightedSumRmsNorm(inputs, {norm_weight.data, norm_weight.cols},
-                            o.Params<Params>().eps, o.View<float>(2),
-                            o.View<float>(4), o.running.executor);
+  CombineInputs inputs = {o[0], o[1]};
+  inputs.residual = o[2];
+  inputs.norm_weight = o[3];
+  return Combine(inputs, {o[2], o[4]}, {o.Params<Params>().eps},
+                 o.running.executor);
 }
 
 Status WeightedReduce(const Operands& o) {
-  CombineInputs inputs = Inputs(o, 1, 0);
-  const Matrix<const float> gate = o.View<const float>(2);
-  inputs.shared = {
-      o.View<const float>(3), {gate.data, gate.cols}, SharedGate::kLogit};
-  inputs.residual = o.View<const float>(4);
-  return WeightedSum(inputs, o.View<float>(5), o.running.executor);
+  CombineInputs inputs = {o[1], o[0]};
+  inputs.shared = {o[3], o[2], SharedGate::kLogit};
+  inputs.residual = o[4];
+  return Combine(inputs, {o[5]}, {}, o.running.executor);
 }
 
 constexpr BuiltIn SumKernel(const char* name, uint8_t params_bytes,
@@ -122,7 +112,7 @@ constexpr BuiltIn kKernels[] = {
       {2, "y_expert", {kTokens, kTopK}, kHidden},
       {3, "sh_gate", kOne, kTokens},
       {4, "y_shared", kTokens, kHidden},
-      {5, "residual", kTokens, kHidden, Access::kRead, Element::kF32,
+      {5, "residual", kTokens, kHidden, Access::kRead, Type::kF32,
        kAddResidual},
       {6, "output", kTokens, kHidden, Access::kWrite}},
      {Grid::kTiles, kTokens, kHidden},

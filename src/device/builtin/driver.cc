@@ -14,7 +14,7 @@ namespace switchyard {
 namespace device {
 namespace {
 
-constexpr size_t kElementBytes = 4;  // of every Element
+constexpr size_t kElementBytes = 4;  // of all that kernels bind
 
 size_t Product(const Operands& o, const Extent& extent) {
   return o.factors[extent.factors[0]] * o.factors[extent.factors[1]];
@@ -113,8 +113,7 @@ void Bind(const BuiltIn& kernel, Operands& o) {
     }
     const Binding* const binding = Find(o.running, use);
     if (binding == nullptr) return;
-    o.views[i].data = binding->data;
-    o.views[i].stride = use.cols;
+    o.views[i] = {binding->data, a.type, use.rows, use.cols, use.cols};
   });
 }
 
@@ -167,7 +166,7 @@ void TouchAll(const BuiltIn& kernel, const Operands& o) {
     const Access other = write ? Access::kRead : Access::kWrite;
     ForEachArgument(kernel, o, [&](const Argument& a, size_t i) {
       if (a.access == other) return;
-      const auto& v = o.views[i];
+      const AnyMatrix& v = o.views[i];
       Touch(o.running, a.index, a.name,
             {v.data, v.rows, v.cols * kElementBytes, v.stride * kElementBytes},
             write, CheckedMode::Fresh::kAnyWord);

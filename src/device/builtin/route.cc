@@ -16,8 +16,7 @@ enum : uint8_t { kExperts, kTopK, kTokens, kRenormalize = kTokens };
 Status Route(const Operands& o, bool renormalize) {
   RouteOptions options;
   options.renormalize = renormalize;
-  return RouteTopK(o.View<const float>(0), options, o.View<int32_t>(1),
-                   o.View<float>(2), o.running.executor);
+  return RouteTopK({o[0]}, {o[1], o[2]}, options, o.running.executor);
 }
 
 constexpr BuiltIn kKernels[] = {
@@ -28,7 +27,7 @@ constexpr BuiltIn kKernels[] = {
       SWITCHYARD_DIMENSION(MoeRouterTopkSoftmaxParams, top_k),
       SWITCHYARD_FLAG(MoeRouterTopkSoftmaxParams, norm_topk_prob)},
      {{0, "logits", kGridWidth, kExperts},
-      {1, "ids", kGridWidth, kTopK, Access::kWrite, Element::kI32},
+      {1, "ids", kGridWidth, kTopK, Access::kWrite, Type::kI32},
       {2, "weights", kGridWidth, kTopK, Access::kWrite}},
      {Grid::kRows, kGridWidth, kOne, 32},
      [](const Operands& o) { return Route(o, o.factors[kRenormalize] != 0); }},
@@ -39,7 +38,7 @@ constexpr BuiltIn kKernels[] = {
       SWITCHYARD_DIMENSION(MoeSoftmaxTopkParams, top_k),
       SWITCHYARD_DIMENSION(MoeSoftmaxTopkParams, n_tokens)},
      {{1, "logits", kTokens, kExperts},
-      {2, "ids", kTokens, kTopK, Access::kWrite, Element::kU32},
+      {2, "ids", kTokens, kTopK, Access::kWrite, Type::kU32},
       {3, "weights", kTokens, kTopK, Access::kWrite}},
      {Grid::kRows, kTokens, kOne, 128, kExperts},
      [](const Operands& o) { return Route(o, true); }},

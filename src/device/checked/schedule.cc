@@ -10,7 +10,7 @@
 #include "src/device/checked/checked_threadgroup.h"
 #include "src/device/checked/checker.h"
 #include "src/device/grid_runner.h"
-#include "src/simd/fp_env.h"
+#include "src/fp_env.h"
 
 namespace switchyard {
 namespace device {
@@ -29,7 +29,7 @@ void RunOne(GridRunner& runner, CheckedThreadgroup& threadgroup,
 
 void Checker::RunThreadgroups(GridRunner& runner, size_t count) {
   const InKernel in_kernel;
-  const simd::DefaultFpEnv fp_env;
+  const internal::DefaultFpEnv fp_env;
   const RunningDispatch& running = runner.running();
   for (size_t i = 0; i < running.dispatch.num_bindings; ++i) {
     const Binding& binding = running.bindings[i];

@@ -1,0 +1,27 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_REPORT_H_
+#define SWITCHYARD_REPORT_H_
+
+#include <cstddef>
+
+namespace switchyard {
+
+// What calls found in their data, beside the results. A function sets the
+// fields named after it, when it succeeds or as it says, and leaves the others
+// alone: one Report may serve a whole layer.
+struct Report {
+  // BucketPacked, BucketStrided:
+  size_t max_rows = 0;    // pairs of the busiest expert
+  size_t row_stride = 0;  // BucketStrided: the stride used, see there
+  size_t dropped = 0;     // pairs whose id was outside [0, num_experts)
+  // GatherRows:
+  size_t invalid = 0;  // pairs outside [0, num_tokens * top_k)
+  // Combine:
+  size_t skipped = 0;  // row_index values outside [-1, num_rows)
+};
+
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_REPORT_H_
