@@ -49,14 +49,15 @@ TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
   for (size_t begin = 0; begin < s.tokens; begin += 43) {
     const size_t end = begin + 43 < s.tokens ? begin + 43 : s.tokens;
     CombineInputs in = c.Inputs();
-    in.weights = in.weights.RowRange(begin, end);
+    in.topk_weights = in.topk_weights.RowRange(begin, end);
     in.row_index = in.row_index.RowRange(begin, end);
     in.shared.rows = in.shared.rows.RowRange(begin, end);
-    in.shared.gate = {in.shared.gate.data + begin, end - begin};
+    in.shared.gate = in.shared.gate.ColRange(begin, end);
     in.residual = in.residual.RowRange(begin, end);
-    ASSERT_TRUE(WeightedSumRmsNorm(in, c.norm_weight, kEps,
-                                   out.RowRange(begin, end),
-                                   normed.RowRange(begin, end), executor())
+    in.norm_weight = c.norm_weight;
+    ASSERT_TRUE(Combine(in,
+                        {out.RowRange(begin, end), normed.RowRange(begin, end)},
+                        {kEps}, executor())
                     .ok());
   }
   EXPECT_EQ(slices.out, serial.out);

@@ -12,6 +12,7 @@
 #include "switchyard/isa.h"
 #include "testing/guarded_buffer.h"
 #include "testing/inputs.h"
+#include "testing/reference.h"
 #include "tests/combine_case.h"
 #include "tests/target_test.h"
 
@@ -25,34 +26,34 @@ SWITCHYARD_FOR_EVERY_ISA(CombineTest);
 // Bits on FMA ISAs, (k + 2) * 2^-24 * sum |w * x| on the others.
 void ExpectRight(const CombineCase& c, const CombineResult& r) {
   const CombineShape& s = c.shape;
-  const bool exact_bits =
-      LastIsa()->fma && !(s.shared && s.kind == SharedGate::kLogit);
+  const CombineInputs in = c.Inputs();
+  const bool logit = s.shared && s.kind == SharedGate::kLogit;
   for (size_t t = 0; t < s.tokens; ++t) {
+    const std::vector<reference::Sum> exact = reference::Combine(in, t);
+    const std::vector<float> fixed = reference::CombineFixed(in, t);
+    const std::vector<float> row(&r.out[t * s.hidden],
+                                 &r.out[t * s.hidden] + s.hidden);
     for (size_t h = 0; h < s.hidden; ++h) {
-      const float actual = r.out[t * s.hidden + h];
-      const reference::Sum exact = c.Exact(t, h);
       // The sigmoid's 2.5 ulp are up to 5 more for its term.
-      const double gate_ulps =
-          s.shared && s.kind == SharedGate::kLogit ? 5.0 : 0.0;
-      const double bound = (static_cast<double>(s.top_k) + 4.0 + gate_ulps) *
-                           0x1p-24 * exact.magnitude;
-      ASSERT_LE(std::fabs(static_cast<double>(actual) - exact.value), bound)
+      const double bound =
+          (static_cast<double>(s.top_k) + 4.0 + (logit ? 5.0 : 0.0)) * 0x1p-24 *
+          exact[h].magnitude;
+      ASSERT_LE(std::fabs(static_cast<double>(row[h]) - exact[h].value), bound)
           << "token " << t << " column " << h;
-      if (exact_bits) {
-        ASSERT_EQ(Bits(actual), Bits(c.Fixed(t, h)))
+      if (LastIsa()->fma && !logit) {
+        ASSERT_EQ(Bits(row[h]), Bits(fixed[h]))
             << "token " << t << " column " << h;
       }
     }
     if (r.normed.empty()) continue;
-    const std::vector<float> row(&r.out[t * s.hidden],
-                                 &r.out[t * s.hidden] + s.hidden);
-    const std::vector<float> fixed = FixedRmsNorm(row, c.norm_weight, kEps);
+    const std::vector<float> normed =
+        reference::RmsNormFixed(row, c.norm_weight, kEps);
     for (size_t h = 0; h < s.hidden; ++h) {
       const float actual = r.normed[t * s.hidden + h];
       if (LastIsa()->fma) {
-        ASSERT_EQ(Bits(actual), Bits(fixed[h])) << "normed column " << h;
+        ASSERT_EQ(Bits(actual), Bits(normed[h])) << "normed column " << h;
       } else {
-        ASSERT_LE(UlpError(actual, static_cast<double>(fixed[h])), 16.0);
+        ASSERT_LE(UlpError(actual, static_cast<double>(normed[h])), 16.0);
       }
     }
   }
@@ -125,7 +126,7 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
   s.row_index = true;
   s.residual = true;
   CombineCase c(s, 5);
-  // Row 4's values must reach nothing: as a seed engine's stale slot row.
+  // Row 4's values must reach nothing: it is a stale one.
   for (int32_t& index : c.index) {
     if (index == 4) index = -1;
   }
@@ -145,9 +146,9 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
   r = Combine(c, false);
   ExpectRight(c, r);
   EXPECT_EQ(r.out[0], c.residual[0]);
-  // The count may be left out.
+  // The report may be left out.
   std::vector<float> out(s.tokens * s.hidden);
-  EXPECT_TRUE(WeightedSum(c.Inputs(), {out.data(), s.tokens, s.hidden}).ok());
+  EXPECT_TRUE(Combine(c.Inputs(), {{out.data(), s.tokens, s.hidden}}).ok());
 }
 
 TEST_P(CombineTest, InPlaceOnResidualAndOnShared) {
@@ -159,18 +160,23 @@ TEST_P(CombineTest, InPlaceOnResidualAndOnShared) {
   s.shared = true;
   const CombineCase c(s, 6);
   const CombineResult expected = Combine(c, true);
-  CombineCase in_place = c;
-  Matrix<float> out(in_place.residual.data(), s.tokens, s.hidden);
-  std::vector<float> normed(s.tokens * s.hidden);
-  ASSERT_TRUE(WeightedSumRmsNorm(in_place.Inputs(), c.norm_weight, kEps, out,
-                                 {normed.data(), s.tokens, s.hidden})
-                  .ok());
-  EXPECT_EQ(in_place.residual, expected.out);
-  EXPECT_EQ(normed, expected.normed);
-  in_place = c;
-  out = {in_place.shared.data(), s.tokens, s.hidden};
-  ASSERT_TRUE(WeightedSum(in_place.Inputs(), out).ok());
-  EXPECT_EQ(in_place.shared, expected.out);
+  for (const bool on_shared : {false, true}) {
+    CombineCase in_place = c;
+    std::vector<float>& read = on_shared ? in_place.shared : in_place.residual;
+    CombineInputs in = in_place.Inputs();
+    in.norm_weight = c.norm_weight;
+    std::vector<float> normed(s.tokens * s.hidden);
+    ASSERT_TRUE(Combine(in, {{read.data(), s.tokens, s.hidden},
+                             {normed.data(), s.tokens, s.hidden}})
+                    .ok());
+    EXPECT_EQ(read, expected.out);
+    EXPECT_EQ(normed, expected.normed);
+    // And without `normed`.
+    in_place = c;
+    in.norm_weight = {};
+    ASSERT_TRUE(Combine(in, {{read.data(), s.tokens, s.hidden}}).ok());
+    EXPECT_EQ(read, expected.out);
+  }
 }
 
 TEST_P(CombineTest, StridedMisalignedGuardedViews) {
@@ -200,12 +206,12 @@ TEST_P(CombineTest, StridedMisalignedGuardedViews) {
     residual.Fill(c.residual);
     CombineInputs in;
     in.rows = rows.view();
-    in.weights = weights.view();
+    in.topk_weights = weights.view();
     in.row_index = index.view();
     in.shared = {shared.view(), gate.span(), s.kind};
     in.residual = residual.view();
-    const Status status = WeightedSumRmsNorm(in, norm_weight.span(), kEps,
-                                             out.view(), normed.view());
+    in.norm_weight = norm_weight.view();
+    const Status status = Combine(in, {out.view(), normed.view()}, {kEps});
     ASSERT_TRUE(status.ok()) << status.message();
     out.ExpectIntact("out");
     normed.ExpectIntact("normed");
@@ -279,9 +285,9 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
 
   std::vector<float> out(3), normed(3);
   const std::vector<float> halves = {0.5f, 1.0f, 2.0f};
-  ASSERT_TRUE(WeightedSumRmsNorm(c.Inputs(), halves, 3.0f, {out.data(), 1, 3},
-                                 {normed.data(), 1, 3})
-                  .ok());
+  CombineInputs in = c.Inputs();
+  in.norm_weight = halves;
+  ASSERT_TRUE(Combine(in, {out, normed}, {3.0f}).ok());
   const std::vector<float> expected = {0.25f, 0.5f, 1.0f};  // 1 / sqrt(1 + 3)
   EXPECT_EQ(normed, expected);
 }
