@@ -31,13 +31,8 @@ class CombineErrors
     call_.out = {out_.view(), normed_.view(), &report_};
   }
   static CombineShape MakeShape() {
-    CombineShape s;
-    s.tokens = 3;
-    s.top_k = 2;
-    s.hidden = 5;
-    s.row_index = true;
-    s.shared = true;
-    s.residual = true;
+    CombineShape s = {3, 2, 5};
+    s.row_index = s.shared = s.residual = true;
     return s;
   }
   void ExpectUntouched() const override {

@@ -22,14 +22,9 @@ class CombinePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CombinePoolTest);
 
 TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
-  CombineShape s;
-  s.tokens = 301;
-  s.top_k = 8;
-  s.hidden = 2048;
-  s.row_index = true;
-  s.shared = true;
+  CombineShape s = {301, 8, 2048};
+  s.row_index = s.shared = s.residual = true;
   s.kind = SharedGate::kLogit;
-  s.residual = true;
   CombineCase c(s, 11);
   for (size_t i = 0; i < c.index.size(); i += 100) c.index[i] = -9;
   const CombineResult serial = Combine(c, true);
@@ -68,10 +63,8 @@ TEST(CombineAcrossIsas, FmaIsasAgree) {
   for (uint64_t seed = 200; seed < 230; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Random random(seed);
-    CombineShape s;
-    s.tokens = 1 + random.Below(4);
-    s.top_k = 1 + random.Below(12);
-    s.hidden = 1 + random.Below(300);
+    CombineShape s = {1 + random.Below(4), 1 + random.Below(12),
+                      1 + random.Below(300)};
     s.row_index = random.Below(2) != 0;
     s.shared = random.Below(2) != 0;
     s.kind = SharedGate::kLogit;

@@ -61,10 +61,7 @@ void ExpectRight(const CombineCase& c, const CombineResult& r) {
 
 TEST_P(CombineTest, EveryHiddenSize) {
   for (size_t hidden = 1; hidden <= 2 * 64 + 33; ++hidden) {
-    CombineShape s;
-    s.tokens = 2;
-    s.top_k = 1 + hidden % 9;
-    s.hidden = hidden;
+    CombineShape s = {2, 1 + hidden % 9, hidden};
     s.row_index = hidden % 2 == 0;
     s.residual = hidden % 3 == 0;
     const CombineCase c(s, hidden);
@@ -80,15 +77,10 @@ TEST_P(CombineTest, EveryCombinationOfParts) {
   uint64_t seed = 1000;
   for (const size_t top_k : {1u, 2u, 4u, 6u, 8u, 10u, 22u, 33u}) {
     for (int parts = 0; parts < 16; ++parts) {
-      CombineShape s;
-      s.tokens = 3;
-      s.top_k = top_k;
-      s.hidden = 200;
+      CombineShape s = {3, top_k, 200};
       s.row_index = (parts & 1) != 0;
       s.residual = (parts & 2) != 0;
       s.shared = (parts & 12) != 0;
-      s.kind =
-          static_cast<SharedGate>((parts >> 2) - 1 < 0 ? 0 : (parts >> 2) - 1);
       const CombineCase c(s, ++seed);
       SCOPED_TRACE(testing::Message() << "k " << top_k << " parts " << parts);
       ExpectRight(c, Combine(c, true));
@@ -101,12 +93,8 @@ TEST_P(CombineTest, EveryCombinationOfParts) {
 TEST_P(CombineTest, ManySlots) {
   for (const size_t top_k : {62u, 63u, 64u, 65u, 127u, 128u, 129u, 300u}) {
     for (const size_t hidden : {1u, 31u, 511u, 512u, 513u, 1100u}) {
-      CombineShape s;
-      s.top_k = top_k;
-      s.hidden = hidden;
-      s.row_index = true;
-      s.shared = true;
-      s.residual = true;
+      CombineShape s = {1, top_k, hidden};
+      s.row_index = s.shared = s.residual = true;
       CombineCase c(s, top_k * hidden);
       c.index[0] = -7;
       c.index[top_k - 1] = 1 << 30;
@@ -119,12 +107,8 @@ TEST_P(CombineTest, ManySlots) {
 }
 
 TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
-  CombineShape s;
-  s.tokens = 4;
-  s.top_k = 3;
-  s.hidden = 70;
-  s.row_index = true;
-  s.residual = true;
+  CombineShape s = {4, 3, 70};
+  s.row_index = s.residual = true;
   CombineCase c(s, 5);
   // Row 4's values must reach nothing: it is a stale one.
   for (int32_t& index : c.index) {
@@ -152,12 +136,8 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
 }
 
 TEST_P(CombineTest, InPlaceOnResidualAndOnShared) {
-  CombineShape s;
-  s.tokens = 5;
-  s.top_k = 8;
-  s.hidden = 101;
-  s.residual = true;
-  s.shared = true;
+  CombineShape s = {5, 8, 101};
+  s.shared = s.residual = true;
   const CombineCase c(s, 6);
   const CombineResult expected = Combine(c, true);
   for (const bool on_shared : {false, true}) {
@@ -181,13 +161,8 @@ TEST_P(CombineTest, InPlaceOnResidualAndOnShared) {
 
 TEST_P(CombineTest, StridedMisalignedGuardedViews) {
   for (size_t slack = 0; slack <= 3; ++slack) {
-    CombineShape s;
-    s.tokens = 3;
-    s.top_k = 4;
-    s.hidden = 61 + slack;
-    s.row_index = true;
-    s.shared = true;
-    s.residual = true;
+    CombineShape s = {3, 4, 61 + slack};
+    s.row_index = s.shared = s.residual = true;
     const CombineCase c(s, 7);
     const CombineResult expected = Combine(c, true);
     const Guarded<float> rows(12, s.hidden, s.hidden + 5, slack);
@@ -222,10 +197,8 @@ TEST_P(CombineTest, StridedMisalignedGuardedViews) {
 }
 
 TEST_P(CombineTest, NaNInfinityAndZeroes) {
-  CombineShape s;
-  s.top_k = 2;
-  s.hidden = 35;  // a tail on every ISA: idle lanes must stay out of the norm
-  CombineCase c(s, 8);
+  // A tail on every ISA: idle lanes must stay out of the norm.
+  CombineCase c({1, 2, 35}, 8);
   c.weights = {kInf, 1.0f};
   c.rows.assign(70, 1.0f);
   c.rows[34] = 0.0f;  // inf * 0
@@ -254,9 +227,7 @@ TEST_P(CombineTest, NaNInfinityAndZeroes) {
 }
 
 TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
-  CombineShape s;
-  s.top_k = 1;
-  s.hidden = 3;
+  CombineShape s = {1, 1, 3};
   s.shared = true;
   CombineCase c(s, 9);
   c.weights = {0.0f};
@@ -293,10 +264,7 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
 }
 
 TEST_P(CombineTest, SameBitsInFlushToZeroMode) {
-  CombineShape s;
-  s.tokens = 4;
-  s.top_k = 8;
-  s.hidden = 77;
+  CombineShape s = {4, 8, 77};
   s.residual = true;
   CombineCase c(s, 10);
   for (float& x : c.rows) x *= 1e-38f;

@@ -22,9 +22,9 @@ while IFS= read -r header; do
 
   # <name> without folder or extension is the standard library's; C headers
   # only in the C door.
-  allowed='^#include (<[a-z_0-9]+>|"switchyard/[a-z_0-9.]+\.h")'
+  allowed='^#include (<[a-z_0-9]+>|"switchyard/[a-z_0-9./]+\.h")'
   if [[ $name == *.c.h ]]; then
-    allowed='^#include (<std(def|int|bool)\.h>|"switchyard/[a-z_0-9.]+\.h")'
+    allowed='^#include (<std(def|int|bool)\.h>|"switchyard/[a-z_0-9./]+\.h")'
   fi
   others=$(sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*/#include /p' \
     "$header" | grep -vE "$allowed" || true)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # check.sh SOURCE_DIR
-# Rules of the house that a compiler does not see. Each prints what breaks it.
+# Rules of this repository that a compiler does not see. Each prints what breaks it.
 set -euo pipefail
 cd "$1"
 failures=0
