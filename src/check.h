@@ -3,6 +3,12 @@
 
 // Argument checks of the plain API: O(1), before anything is written, with a
 // literal message "Function: argument: what is wrong".
+//
+// A front end binds its arguments to the names that the header gives them,
+//   const auto& [rows, topk_weights, ...] = inputs;
+// and the macros make function and argument part of the message:
+//   SWITCHYARD_CHECK_MATRIX(Combine, rows, kF32);
+// Use only inside functions that return Status.
 
 #ifndef SWITCHYARD_SRC_CHECK_H_
 #define SWITCHYARD_SRC_CHECK_H_
@@ -12,12 +18,12 @@
 
 #include "switchyard/isa.h"
 #include "switchyard/status.h"
+#include "switchyard/types.h"
 #include "switchyard/views.h"
 
-// Use only inside functions that return Status.
 #define SWITCHYARD_CHECK(condition, message)                                  \
   do {                                                                        \
-    if (!(condition)) {                                                       \
+    if (__builtin_expect(!(condition), 0)) {                                  \
       return ::switchyard::Status(::switchyard::StatusCode::kInvalidArgument, \
                                   (message));                                 \
     }                                                                         \
@@ -30,42 +36,164 @@
     if (!isa.ok()) return isa;                                       \
   } while (false)
 
-// A view by itself: data, stride, size in bytes. `name` is how the caller of
-// the public function knows it.
-#define SWITCHYARD_CHECK_MATRIX(fn, name, m)                                \
-  do {                                                                      \
-    SWITCHYARD_CHECK((m).data != nullptr || (m).rows == 0 || (m).cols == 0, \
-                     fn ": " name ": data is null");                        \
-    SWITCHYARD_CHECK((m).rows <= 1 || (m).stride >= (m).cols,               \
-                     fn ": " name ": stride is smaller than cols");         \
-    SWITCHYARD_CHECK(::switchyard::internal::Fits(m),                       \
-                     fn ": " name ": size overflows the address space");    \
+// A view by itself: data, stride, size in bytes.
+#define SWITCHYARD_CHECK_VIEW(fn, m)                                    \
+  do {                                                                  \
+    SWITCHYARD_CHECK(!::switchyard::internal::IsNull(m),                \
+                     #fn ": " #m ": data is null");                     \
+    SWITCHYARD_CHECK(!::switchyard::internal::RowsOverlap(m),           \
+                     #fn ": " #m ": stride is smaller than cols");      \
+    SWITCHYARD_CHECK(::switchyard::internal::Fits(m),                   \
+                     #fn ": " #m ": size overflows the address space"); \
+  } while (false)
+// The same for an AnyMatrix that has to be of one type, `name`d in the message.
+#define SWITCHYARD_CHECK_TYPED(fn, m, type_in, name)                          \
+  do {                                                                        \
+    SWITCHYARD_CHECK((m).type == (type_in), #fn ": " #m ": has to be " name); \
+    SWITCHYARD_CHECK_VIEW(fn, m);                                             \
+  } while (false)
+#define SWITCHYARD_CHECK_F32(fn, m) \
+  SWITCHYARD_CHECK_TYPED(fn, m, ::switchyard::Type::kF32, "f32")
+#define SWITCHYARD_CHECK_IDS(fn, m)                                     \
+  do {                                                                  \
+    SWITCHYARD_CHECK(::switchyard::internal::IsIdType((m).type),        \
+                     #fn ": " #m ": has to be int32, uint32 or int64"); \
+    SWITCHYARD_CHECK_VIEW(fn, m);                                       \
   } while (false)
 
-#define SWITCHYARD_CHECK_SPAN(fn, name, s)                               \
-  do {                                                                   \
-    SWITCHYARD_CHECK((s).data != nullptr || (s).size == 0,               \
-                     fn ": " name ": data is null");                     \
-    SWITCHYARD_CHECK(::switchyard::internal::Fits(s),                    \
-                     fn ": " name ": size overflows the address space"); \
+#define SWITCHYARD_CHECK_SHAPE(fn, m, num_rows, num_cols)            \
+  SWITCHYARD_CHECK((m).rows == (num_rows) && (m).cols == (num_cols), \
+                   #fn ": " #m ": is not [" #num_rows ", " #num_cols "]")
+
+// An option is one of an enumeration whose members `list` has, each once.
+#define SWITCHYARD_CHECK_LISTED(fn, option, Enum, list)                   \
+  do {                                                                    \
+    bool listed = false;                                                  \
+    using Listed = ::switchyard::Enum;                                    \
+    const Listed value = options.option;                                  \
+    list(SWITCHYARD_IS_LISTED);                                           \
+    SWITCHYARD_CHECK(listed,                                              \
+                     #fn ": options: " #option " is not a known " #Enum); \
   } while (false)
+#define SWITCHYARD_IS_LISTED(name, ...) listed |= value == Listed::name;
+
+// An output shares no byte with any of the others, up to nine. What
+// AllApart() has said no to, so that the message can tell which.
+#define SWITCHYARD_CHECK_APART(fn, out, ...)                                   \
+  SWITCHYARD_APART_PICK(                                                       \
+      __VA_ARGS__, SWITCHYARD_APART_9, SWITCHYARD_APART_8, SWITCHYARD_APART_7, \
+      SWITCHYARD_APART_6, SWITCHYARD_APART_5, SWITCHYARD_APART_4,              \
+      SWITCHYARD_APART_3, SWITCHYARD_APART_2, SWITCHYARD_APART_1, )            \
+  (fn, out, __VA_ARGS__)
+#define SWITCHYARD_APART_PICK(a, b, c, d, e, f, g, h, i, macro, ...) macro
+#define SWITCHYARD_APART_1(fn, out, m)                          \
+  SWITCHYARD_CHECK(!::switchyard::internal::MayOverlap(out, m), \
+                   #fn ": " #out ": overlaps " #m)
+#define SWITCHYARD_APART_2(fn, out, m, ...) \
+  SWITCHYARD_APART_1(fn, out, m);           \
+  SWITCHYARD_APART_1(fn, out, __VA_ARGS__)
+#define SWITCHYARD_APART_3(fn, out, m, ...) \
+  SWITCHYARD_APART_1(fn, out, m);           \
+  SWITCHYARD_APART_2(fn, out, __VA_ARGS__)
+#define SWITCHYARD_APART_4(fn, out, m, ...) \
+  SWITCHYARD_APART_1(fn, out, m);           \
+  SWITCHYARD_APART_3(fn, out, __VA_ARGS__)
+#define SWITCHYARD_APART_5(fn, out, m, ...) \
+  SWITCHYARD_APART_1(fn, out, m);           \
+  SWITCHYARD_APART_4(fn, out, __VA_ARGS__)
+#define SWITCHYARD_APART_6(fn, out, m, ...) \
+  SWITCHYARD_APART_1(fn, out, m);           \
+  SWITCHYARD_APART_5(fn, out, __VA_ARGS__)
+#define SWITCHYARD_APART_7(fn, out, m, ...) \
+  SWITCHYARD_APART_1(fn, out, m);           \
+  SWITCHYARD_APART_6(fn, out, __VA_ARGS__)
+#define SWITCHYARD_APART_8(fn, out, m, ...) \
+  SWITCHYARD_APART_1(fn, out, m);           \
+  SWITCHYARD_APART_7(fn, out, __VA_ARGS__)
+#define SWITCHYARD_APART_9(fn, out, m, ...) \
+  SWITCHYARD_APART_1(fn, out, m);           \
+  SWITCHYARD_APART_8(fn, out, __VA_ARGS__)
+
+// Where in-place is allowed: disjoint, or exactly the same view.
+#define SWITCHYARD_CHECK_APART_OR_SAME(fn, out, m)                  \
+  SWITCHYARD_CHECK(::switchyard::internal::SameView(out, m) ||      \
+                       !::switchyard::internal::MayOverlap(out, m), \
+                   #fn ": " #out ": overlaps " #m                   \
+                       " without being the same view")
 
 namespace switchyard {
 namespace internal {
+
+template <class T>
+constexpr size_t ElementSize(const Matrix<T>&) {
+  return sizeof(T);
+}
+template <class V>
+constexpr size_t ElementSize(const BasicAnyMatrix<V>& m) {
+  return SizeOf(m.type);
+}
+
+constexpr bool IsIdType(Type type) {
+  return type == Type::kI32 || type == Type::kU32 || type == Type::kI64;
+}
+
+// An optional argument that is there. (One made from an empty vector is.)
+template <class M>
+bool Given(const M& m) {
+  return m.data != nullptr || m.rows != 0 || m.cols != 0;
+}
+
+template <class M>
+bool IsNull(const M& m) {
+  return m.data == nullptr && m.rows != 0 && m.cols != 0;
+}
+template <class T>
+bool IsNull(const Span<T>& s) {
+  return s.data == nullptr && s.size != 0;
+}
+
+template <class M>
+bool RowsOverlap(const M& m) {
+  return m.rows > 1 && m.stride < m.cols;
+}
+template <class T>
+bool RowsOverlap(const Span<T>&) {
+  return false;
+}
+
+// The last byte's offset fits ptrdiff_t and the address does not wrap.
+template <class M>
+bool Fits(const M& m) {
+  if (m.rows == 0 || m.cols == 0) return true;
+  const size_t most = static_cast<size_t>(PTRDIFF_MAX) / ElementSize(m);
+  if (m.cols > most) return false;
+  size_t elements = 0;  // no division: it would take as long as all the rest
+  if (m.rows > 1 && (__builtin_mul_overflow(m.rows - 1, m.stride, &elements) ||
+                     elements > most - m.cols)) {
+    return false;
+  }
+  elements += m.cols;
+  return reinterpret_cast<uintptr_t>(m.data) <=
+         UINTPTR_MAX - elements * ElementSize(m);
+}
+template <class T>
+bool Fits(const Span<T>& s) {
+  return Fits(Matrix<T>(s.data, 1, s.size));
+}
 
 // What a view occupies: `rows` pieces of `row_bytes`, `stride_bytes` apart.
 struct Region {
   uintptr_t begin = 0;
   size_t rows = 0;
   size_t row_bytes = 0;
-  size_t stride_bytes = 0;
+  size_t stride_bytes = 0;  // 0 for a single row, whatever the view says
 
-  template <class T>
-  explicit Region(const Matrix<T>& m)
+  template <class M>
+  explicit Region(const M& m)
       : begin(reinterpret_cast<uintptr_t>(m.data)),
         rows(m.rows),
-        row_bytes(m.cols * sizeof(T)),
-        stride_bytes(m.stride * sizeof(T)) {}
+        row_bytes(m.cols * ElementSize(m)),
+        stride_bytes(m.rows <= 1 ? 0 : m.stride * ElementSize(m)) {}
   template <class T>
   explicit Region(const Span<T>& s)
       : begin(reinterpret_cast<uintptr_t>(s.data)),
@@ -74,29 +202,9 @@ struct Region {
 
   bool Empty() const { return rows == 0 || row_bytes == 0; }
   uintptr_t End() const {
-    return begin + (rows - 1) * stride_bytes + row_bytes;
+    return Empty() ? begin : begin + (rows - 1) * stride_bytes + row_bytes;
   }
 };
-
-// The last byte's offset fits ptrdiff_t and the address does not wrap.
-template <class T>
-bool Fits(const Matrix<T>& m) {
-  constexpr size_t kMax = PTRDIFF_MAX / sizeof(T);
-  if (m.rows == 0 || m.cols == 0) return true;
-  if (m.cols > kMax) return false;
-  size_t elements = 0;  // no division: it would take as long as all the rest
-  if (m.rows > 1 && (__builtin_mul_overflow(m.rows - 1, m.stride, &elements) ||
-                     elements > kMax - m.cols)) {
-    return false;
-  }
-  elements += m.cols;
-  return reinterpret_cast<uintptr_t>(m.data) <=
-         UINTPTR_MAX - elements * sizeof(T);
-}
-template <class T>
-bool Fits(const Span<T>& s) {
-  return Fits(Matrix<T>(s.data, 1, s.size));
-}
 
 // Whether two views may share a byte. Views of equal stride (a single row
 // takes the other's) are disjoint if their columns modulo the stride are, as
@@ -122,24 +230,15 @@ bool MayOverlap(const A& a, const B& b) {
   return MayOverlap(Region(a), Region(b));
 }
 
-template <class View, class... Others>
-bool MayOverlapAny(const View& view, const Others&... others) {
-  return (MayOverlap(view, others) || ...);
-}
-
 // From a view's first byte to behind its last. Views apart by that need no
 // closer look, which for all pairs of a call takes as long as a small kernel.
 struct Interval {
-  template <class T>
-  explicit Interval(const Span<T>& s)
-      : begin(reinterpret_cast<uintptr_t>(s.data)),
-        end(begin + s.size * sizeof(T)) {}
-  template <class T>
-  explicit Interval(const Matrix<T>& m)
-      : begin(reinterpret_cast<uintptr_t>(m.data)),
-        end(m.rows == 0
-                ? begin
-                : begin + ((m.rows - 1) * m.stride + m.cols) * sizeof(T)) {}
+  template <class View>
+  explicit Interval(const View& view) {
+    const Region region(view);
+    begin = region.begin;
+    end = region.End();
+  }
   bool ApartFrom(const Interval& other) const {
     return end <= other.begin || other.end <= begin;
   }
@@ -155,8 +254,8 @@ bool ApartFrom(const View& view, const Others&... others) {
 }
 
 // The same elements: what "in place" means.
-template <class T, class U>
-bool SameView(const Matrix<T>& a, const Matrix<U>& b) {
+template <class A, class B>
+bool SameView(const A& a, const B& b) {
   return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) &&
          a.rows == b.rows && a.cols == b.cols &&
          (a.rows <= 1 || a.stride == b.stride);

@@ -11,10 +11,9 @@ namespace {
 class Serial final : public Executor {
  public:
   size_t Concurrency() const noexcept override { return 1; }
-  Status ParallelFor(size_t count, size_t /*grain*/,
-                     void (*body)(void*, size_t, size_t),
+  Status ParallelFor(size_t count, size_t /*grain*/, Body body,
                      void* context) noexcept override {
-    if (count != 0) body(context, 0, count);
+    if (count != 0) body(context, 0, 0, count);
     return Status();
   }
 };

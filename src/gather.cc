@@ -11,32 +11,31 @@
 
 namespace switchyard {
 
-Status GatherRows(Matrix<const float> tokens, Span<const int32_t> pairs,
-                  size_t top_k, Matrix<float> out, Executor& executor,
-                  size_t* invalid) noexcept {
+Status GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
+                  const GatherOptions& /*options*/,
+                  Executor& executor) noexcept {
+  const auto& [tokens, pairs, top_k] = inputs;
+  const auto& [rows, report] = outputs;
+  const size_t n = pairs.size, hidden = tokens.cols;
   SWITCHYARD_CHECK_ISA();
-  SWITCHYARD_CHECK_MATRIX("GatherRows", "tokens", tokens);
-  SWITCHYARD_CHECK_SPAN("GatherRows", "pairs", pairs);
-  SWITCHYARD_CHECK_MATRIX("GatherRows", "out", out);
+  SWITCHYARD_CHECK_F32(GatherRows, tokens);
+  SWITCHYARD_CHECK_VIEW(GatherRows, pairs);
+  SWITCHYARD_CHECK_F32(GatherRows, rows);
   SWITCHYARD_CHECK(top_k != 0, "GatherRows: top_k: is 0");
-  SWITCHYARD_CHECK(out.rows == pairs.size,
-                   "GatherRows: out: rows differ from pairs' size");
-  SWITCHYARD_CHECK(out.cols == tokens.cols,
-                   "GatherRows: out: cols differ from tokens'");
-  SWITCHYARD_CHECK(!internal::MayOverlap(out, tokens),
-                   "GatherRows: out: overlaps tokens");
-  SWITCHYARD_CHECK(!internal::MayOverlap(out, pairs),
-                   "GatherRows: out: overlaps pairs");
+  SWITCHYARD_CHECK_SHAPE(GatherRows, rows, n, hidden);
+  SWITCHYARD_CHECK_APART(GatherRows, rows, tokens, pairs);
 
-  std::atomic<size_t> count{0};
-  if (out.rows != 0 && out.cols != 0) {
-    const double row_ns = 0.15 * static_cast<double>(out.cols);
-    const Status status =
-        internal::RunRows(executor, out.rows, row_ns, simd::GatherRows,
-                          {tokens, pairs.data, top_k, out, &count});
+  std::atomic<size_t> invalid{0};
+  if (n != 0 && hidden != 0) {
+    const double row_ns = 0.15 * static_cast<double>(hidden);
+    const Status status = internal::RunRows(
+        executor, n, row_ns, simd::GatherRows(tokens.type, rows.type),
+        {inputs, rows, &invalid});
     if (!status.ok()) return status;
   }
-  if (invalid != nullptr) *invalid = count.load(std::memory_order_relaxed);
+  if (report != nullptr) {
+    report->invalid = invalid.load(std::memory_order_relaxed);
+  }
   return Status();
 }
 

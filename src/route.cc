@@ -21,37 +21,33 @@ double RowNs(size_t experts, size_t top_k, bool renormalize) {
 
 }  // namespace
 
-Status RouteTopK(Matrix<const float> logits, const RouteOptions& options,
-                 Matrix<int32_t> ids, Matrix<float> weights,
-                 Executor& executor) noexcept {
+Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
+                 const RouteOptions& options, Executor& executor) noexcept {
+  const auto& [logits] = inputs;
+  const auto& [topk_ids, topk_weights] = outputs;
+  const size_t tokens = logits.rows, num_experts = logits.cols,
+               top_k = topk_ids.cols;
   SWITCHYARD_CHECK_ISA();
-  SWITCHYARD_CHECK_MATRIX("RouteTopK", "logits", logits);
-  SWITCHYARD_CHECK_MATRIX("RouteTopK", "ids", ids);
-  SWITCHYARD_CHECK_MATRIX("RouteTopK", "weights", weights);
-  SWITCHYARD_CHECK(ids.rows == logits.rows,
-                   "RouteTopK: ids: rows differ from logits'");
-  SWITCHYARD_CHECK(weights.rows == logits.rows,
-                   "RouteTopK: weights: rows differ from logits'");
-  SWITCHYARD_CHECK(weights.cols == ids.cols,
-                   "RouteTopK: weights: cols differ from ids'");
-  SWITCHYARD_CHECK(logits.cols <= INT32_MAX,
+  SWITCHYARD_CHECK_F32(RouteTopK, logits);
+  SWITCHYARD_CHECK_IDS(RouteTopK, topk_ids);
+  SWITCHYARD_CHECK_F32(RouteTopK, topk_weights);
+  SWITCHYARD_CHECK(num_experts <= INT32_MAX,
                    "RouteTopK: logits: more than 2^31 - 1 experts");
-  SWITCHYARD_CHECK(ids.cols >= 1, "RouteTopK: ids: top_k (cols) is zero");
-  SWITCHYARD_CHECK(ids.cols <= logits.cols,
-                   "RouteTopK: ids: top_k (cols) exceeds the experts");
+  SWITCHYARD_CHECK_SHAPE(RouteTopK, topk_ids, tokens, top_k);
+  SWITCHYARD_CHECK(top_k >= 1, "RouteTopK: topk_ids: top_k (cols) is 0");
+  SWITCHYARD_CHECK(top_k <= num_experts,
+                   "RouteTopK: topk_ids: top_k (cols) exceeds the experts");
+  SWITCHYARD_CHECK_SHAPE(RouteTopK, topk_weights, tokens, top_k);
   SWITCHYARD_CHECK(options.clamp >= 0.0f && options.clamp <= 1.0f,
                    "RouteTopK: options: clamp is not in [0, 1]");
-  SWITCHYARD_CHECK(!internal::MayOverlap(ids, logits),
-                   "RouteTopK: ids: overlaps logits");
-  SWITCHYARD_CHECK(!internal::MayOverlap(weights, logits),
-                   "RouteTopK: weights: overlaps logits");
-  SWITCHYARD_CHECK(!internal::MayOverlap(weights, ids),
-                   "RouteTopK: weights: overlaps ids");
+  SWITCHYARD_CHECK_LISTED(RouteTopK, score, Score, SWITCHYARD_RECIPES);
+  SWITCHYARD_CHECK_APART(RouteTopK, topk_ids, logits);
+  SWITCHYARD_CHECK_APART(RouteTopK, topk_weights, logits, topk_ids);
 
-  return internal::RunRows(
-      executor, logits.rows, RowNs(logits.cols, ids.cols, options.renormalize),
-      simd::RouteRows,
-      {logits, ids, weights, options.renormalize, options.clamp});
+  return internal::RunRows(executor, tokens,
+                           RowNs(num_experts, top_k, options.renormalize),
+                           simd::RouteRows(logits.type, topk_weights.type),
+                           {inputs, outputs, options});
 }
 
 }  // namespace switchyard

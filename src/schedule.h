@@ -8,7 +8,8 @@
 
 #include <cstddef>
 
-#include "src/simd/fp_env.h"
+#include "src/fp_env.h"
+#include "src/simd/row_function.h"
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 
@@ -23,13 +24,13 @@ constexpr double kGrainNs = 30000.0;
 // environment. `row_ns` is what one row takes on one AVX2 core, to within 2x.
 template <class Args>
 Status RunRows(Executor& executor, size_t count, double row_ns,
-               void (*rows)(const Args&, size_t, size_t), const Args& args) {
+               simd::RowFunction<Args> rows, const Args& args) {
   struct Context {
-    void (*rows)(const Args&, size_t, size_t);
+    simd::RowFunction<Args> rows;
     const Args* args;
   };
   if (count == 1) {  // nothing to share out; 10 ns for a decode token's kernels
-    const simd::DefaultFpEnv fp_env;
+    const DefaultFpEnv fp_env;
     rows(args, 0, 1);
     return Status();
   }
@@ -41,8 +42,8 @@ Status RunRows(Executor& executor, size_t count, double row_ns,
           ? 1
           : (grain < static_cast<double>(count) ? static_cast<size_t>(grain)
                                                 : count),
-      [](void* opaque, size_t begin, size_t end) {
-        const simd::DefaultFpEnv fp_env;
+      [](void* opaque, size_t /*worker*/, size_t begin, size_t end) {
+        const DefaultFpEnv fp_env;
         const Context& c = *static_cast<const Context*>(opaque);
         c.rows(*c.args, begin, end);
       },

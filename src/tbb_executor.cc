@@ -31,13 +31,12 @@ class Tbb final : public Executor {
     return static_cast<size_t>(arena_.max_concurrency());
   }
 
-  Status ParallelFor(size_t count, size_t grain,
-                     void (*body)(void*, size_t, size_t),
+  Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
     if (count == 0) return Status();
     if (grain == 0) grain = 1;
     if (count <= grain || arena_.max_concurrency() == 1) {
-      body(context, 0, count);
+      body(context, 0, 0, count);
       return Status();
     }
     try {
@@ -48,7 +47,10 @@ class Tbb final : public Executor {
           tbb::parallel_for(
               tbb::blocked_range<size_t>(0, count, grain),
               [&](const tbb::blocked_range<size_t>& range) {
-                body(context, range.begin(), range.end());
+                // A slot of the arena, held for as long as the thread is in it.
+                const int slot = tbb::this_task_arena::current_thread_index();
+                body(context, static_cast<size_t>(slot), range.begin(),
+                     range.end());
               },
               tbb::simple_partitioner());
         });

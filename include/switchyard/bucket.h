@@ -28,8 +28,8 @@ enum class BucketOrder {
 
 struct BucketInputs {
   ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
-  // Optional: BucketScratchSize elements let several threads work; with fewer
-  // one thread does, and the results are the same.
+  // Optional, written: BucketScratchSize elements let several threads work;
+  // with fewer one thread does, and the results are the same.
   Span<int32_t> scratch = {};
 };
 
@@ -48,7 +48,7 @@ struct PackedBuckets {
                                          // written
   // Optional [tokens, top_k]: the packed position of each pair, -1 if it was
   // dropped. The row_index that Combine takes.
-  Matrix<int32_t> row_index = {};
+  AnyMatrix row_index = {};
   Report* report = nullptr;  // sets max_rows and dropped; row_stride is 0
 };
 
@@ -84,7 +84,7 @@ size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
 // Counts the pairs of each expert and sorts them to it. Pair p = token * top_k
 // + slot.
 //
-// Types: topk_ids int32, uint32 or int64.
+// Types: topk_ids int32, uint32 or int64; row_index int32.
 // Shapes: as above; topk_ids has a stride, and tokens * top_k <= 2^31 - 1 is
 // checked. A pair whose id is outside [0, num_experts) is dropped and counted.
 // num_experts is tokens_per_expert.size, at least 1. Zero tokens write zeros to

@@ -26,7 +26,7 @@ enum class SharedGate {
 // An expert that every token passes through. Default-made: there is none.
 struct SharedExpert {
   ConstAnyMatrix rows = {};  // [tokens, hidden]
-  ConstAnyMatrix gate = {};  // [tokens] values in one row
+  ConstAnyMatrix gate = {};  // [tokens, 1] or [1, tokens]
   SharedGate kind = SharedGate::kLogit;
 };
 
@@ -38,9 +38,9 @@ struct CombineInputs {
   // num_rows is tokens * top_k. Values outside [-1, num_rows) are skipped and
   // counted: a stale row is never read.
   ConstAnyMatrix row_index = {};
-  SharedExpert shared = {};         // optional
   ConstAnyMatrix residual = {};     // optional [tokens, hidden]
-  ConstAnyMatrix norm_weight = {};  // [hidden] values in one row, for `normed`
+  ConstAnyMatrix norm_weight = {};  // [1, hidden], for `normed`
+  SharedExpert shared = {};         // optional
 };
 struct CombineOutputs {
   AnyMatrix out;             // [tokens, hidden]

@@ -17,14 +17,13 @@ namespace switchyard {
 struct GatherInputs {
   ConstAnyMatrix tokens;      // [num_tokens, hidden]
   Span<const int32_t> pairs;  // [n], as BucketPacked writes them
+  size_t top_k;               // slots of a token: pair = token * top_k + slot
 };
 struct GatherOutputs {
   AnyMatrix rows;            // [n, hidden]
   Report* report = nullptr;  // sets invalid
 };
-struct GatherOptions {
-  size_t top_k = 1;  // slots of a token: pair = token * top_k + slot
-};
+struct GatherOptions {};  // none yet
 
 // rows[r, :] = tokens[pairs[r] / top_k, :]
 //
@@ -42,7 +41,7 @@ struct GatherOptions {
 // Errors: kInvalidArgument for null data, strides, shapes and types that do not
 // match, top_k = 0, overlap, overflow; nothing written.
 Status GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
-                  const GatherOptions& options,
+                  const GatherOptions& options = {},
                   Executor& executor = SerialExecutor()) noexcept;
 
 }  // namespace switchyard

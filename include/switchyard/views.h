@@ -39,6 +39,9 @@ struct Span {
             class = std::enable_if_t<std::is_convertible_v<U (*)[], T (*)[]>>>
   constexpr Span(Span<U> other) noexcept  // NOLINT(runtime/explicit)
       : data(other.data), size(other.size) {}
+
+  constexpr T* begin() const noexcept { return data; }
+  constexpr T* end() const noexcept { return data + size; }
 };
 
 // `rows` rows of `cols` elements; row r starts at data + r * stride. All in
@@ -83,9 +86,9 @@ struct Matrix {
 //   RouteTopK({{logits, tokens, 128}}, {{ids, tokens, 8}, {weights, tokens,
 //   8}})
 //
-// or, with one row, from a pointer and a size or anything that has data() and
-// size(). Sizes may be of any integer type; a negative one is far too large,
-// and refused as such.
+// or, with one row, from a Span or anything that has data() and size(). Sizes
+// may be of any integer type; a negative one is far too large, and refused as
+// such.
 template <class Void>  // void or const void
 struct BasicAnyMatrix {
   template <class T>
@@ -128,13 +131,20 @@ struct BasicAnyMatrix {
         cols(other.cols),
         stride(other.stride),
         type(other.type) {}
+  // Where the type itself is known at run time only (torch, ggml).
+  template <class R, class C, class S, class = IfSize<R>, class = IfSize<C>,
+            class = IfSize<S>>
+  constexpr BasicAnyMatrix(Void* data_in, Type type_in, R rows_in, C cols_in,
+                           S stride_in) noexcept
+      : data(data_in),
+        rows(static_cast<size_t>(rows_in)),
+        cols(static_cast<size_t>(cols_in)),
+        stride(static_cast<size_t>(stride_in)),
+        type(type_in) {}
   // One row.
-  template <class T, class N, class = IfElement<T>, class = IfSize<N>>
-  constexpr BasicAnyMatrix(T* data_in, N size_in) noexcept
-      : BasicAnyMatrix(data_in, 1, size_in) {}
   template <class T, class = IfElement<T>>
   constexpr BasicAnyMatrix(Span<T> s) noexcept  // NOLINT(runtime/explicit)
-      : BasicAnyMatrix(s.data, s.size) {}
+      : BasicAnyMatrix(s.data, 1, s.size) {}
   template <
       class C,
       class T = std::remove_pointer_t<decltype(std::declval<C&>().data())>,

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "src/simd/bucket.h"
 #include "switchyard/views.h"
@@ -53,16 +54,18 @@ HWY_INLINE bool Contiguous(const Matrix<T>& m) {
 }
 
 // An id outside [0, num_experts) is a large one when unsigned.
-HWY_INLINE void CountOne(int32_t id, uint32_t num_experts, int32_t* counts) {
-  const uint32_t e = static_cast<uint32_t>(id);
+template <class Id>
+HWY_INLINE void CountOne(Id id, uint32_t num_experts, int32_t* counts) {
+  const auto e = static_cast<std::make_unsigned_t<Id>>(id);
   if (e < num_experts) ++counts[e];
 }
 
 // Unrolled, this is one increment a cycle, as fast as stores go.
-HWY_INLINE void CountRun(const int32_t* HWY_RESTRICT ids, size_t n,
+template <class Id>
+HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
                          uint32_t num_experts, int32_t* HWY_RESTRICT counts) {
-  const int32_t* const end = ids + n;
-  const int32_t* const unrolled_end = end - n % 4;
+  const Id* const end = ids + n;
+  const Id* const unrolled_end = end - n % 4;
   for (; ids != unrolled_end; ids += 4) {
     CountOne(ids[0], num_experts, counts);
     CountOne(ids[1], num_experts, counts);
@@ -107,30 +110,33 @@ HWY_INLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
 }
 
 // Pairs per expert.
-HWY_INLINE void Count(const Matrix<const int32_t>& selected, size_t num_experts,
+template <class Id>
+HWY_INLINE void Count(const Matrix<const Id>& topk_ids, size_t num_experts,
                       int32_t* HWY_RESTRICT counts) {
   const uint32_t limit = static_cast<uint32_t>(num_experts);
   Clear(counts, num_experts);
-  if (!Contiguous(selected)) {
-    for (size_t t = 0; t < selected.rows; ++t) {
-      CountRun(selected.Row(t), selected.cols, limit, counts);
+  if (!Contiguous(topk_ids)) {
+    for (size_t t = 0; t < topk_ids.rows; ++t) {
+      CountRun(topk_ids.Row(t), topk_ids.cols, limit, counts);
     }
     return;
   }
-  const size_t n = selected.rows * selected.cols;
-  if (num_experts <= hn::Lanes(hn::ScalableTag<uint8_t>()) / 4) {
-    CountFew(selected.data, n, limit, counts);
-  } else {
-    CountRun(selected.data, n, limit, counts);
+  const size_t n = topk_ids.rows * topk_ids.cols;
+  if constexpr (sizeof(Id) == sizeof(int32_t)) {
+    if (num_experts <= hn::Lanes(hn::ScalableTag<uint8_t>()) / 4) {
+      CountFew(topk_ids.data, n, limit, counts);
+      return;
+    }
   }
+  CountRun(topk_ids.data, n, limit, counts);
 }
 
-HWY_INLINE BucketTotals Total(const int32_t* HWY_RESTRICT tpe,
+HWY_INLINE BucketTotals Total(const int32_t* HWY_RESTRICT counts,
                               size_t num_experts) {
   BucketTotals totals;
   for (size_t e = 0; e < num_experts; ++e) {
-    totals.max_tpe = HWY_MAX(totals.max_tpe, tpe[e]);
-    totals.pairs += tpe[e];
+    totals.max = HWY_MAX(totals.max, counts[e]);
+    totals.pairs += counts[e];
   }
   return totals;
 }
@@ -148,9 +154,9 @@ HWY_INLINE V AddBelow(D d, V v, int32_t distance) {
 }
 #endif
 
-// starts[e] = sum of tpe[i] over i < e. Only the addition to `sum` depends on
-// the vector before.
-HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT tpe,
+// starts[e] = sum of counts[i] over i < e. Only the addition to `sum` depends
+// on the vector before.
+HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT counts,
                              size_t num_experts, int32_t* HWY_RESTRICT starts) {
   BucketTotals totals;
   size_t e = 0;
@@ -162,7 +168,7 @@ HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT tpe,
   auto sum = hn::Zero(d);
   auto max = hn::Zero(d);
   for (; e + N <= num_experts; e += N) {
-    const auto v = hn::LoadU(d, tpe + e);
+    const auto v = hn::LoadU(d, counts + e);
     max = hn::Max(max, v);
     auto inclusive = AddBelow(d, v, 1);
     inclusive = AddBelow(d, inclusive, 2);
@@ -171,19 +177,19 @@ HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT tpe,
     hn::StoreU(hn::Add(sum, hn::Sub(inclusive, v)), d, starts + e);
     sum = hn::Add(sum, hn::TableLookupLanes(inclusive, last));
   }
-  totals.max_tpe = hn::GetLane(hn::MaxOfLanes(d, max));
+  totals.max = hn::GetLane(hn::MaxOfLanes(d, max));
   totals.pairs = hn::GetLane(sum);
 #endif
   for (; e < num_experts; ++e) {
     starts[e] = totals.pairs;
-    totals.max_tpe = HWY_MAX(totals.max_tpe, tpe[e]);
-    totals.pairs += tpe[e];
+    totals.max = HWY_MAX(totals.max, counts[e]);
+    totals.pairs += counts[e];
   }
   return totals;
 }
 
-template <bool kRowIndex>
-HWY_INLINE void PlaceRun(const int32_t* HWY_RESTRICT ids, size_t n,
+template <bool kRowIndex, class Id>
+HWY_INLINE void PlaceRun(const Id* HWY_RESTRICT ids, size_t n,
                          uint32_t num_experts, size_t first_pair,
                          int32_t* HWY_RESTRICT cursors,
                          int32_t* HWY_RESTRICT out, size_t row_stride,
@@ -191,7 +197,7 @@ HWY_INLINE void PlaceRun(const int32_t* HWY_RESTRICT ids, size_t n,
   // Unsigned, so that the position needs no sign extension.
   uint32_t* HWY_RESTRICT next = reinterpret_cast<uint32_t*>(cursors);
   for (size_t i = 0; i < n; ++i) {
-    const uint32_t e = static_cast<uint32_t>(ids[i]);
+    const auto e = static_cast<std::make_unsigned_t<Id>>(ids[i]);
     uint32_t position = ~0u;
     if (e < num_experts) {
       position = next[e]++;
@@ -206,21 +212,20 @@ HWY_INLINE void PlaceRun(const int32_t* HWY_RESTRICT ids, size_t n,
   }
 }
 
-template <bool kRowIndex>
-HWY_INLINE void PlaceRows(const Matrix<const int32_t>& selected,
-                          size_t num_experts, size_t first_pair,
-                          int32_t* HWY_RESTRICT cursors,
+template <bool kRowIndex, class Id>
+HWY_INLINE void PlaceRows(const Matrix<const Id>& topk_ids, size_t num_experts,
+                          size_t first_pair, int32_t* HWY_RESTRICT cursors,
                           int32_t* HWY_RESTRICT out, size_t row_stride,
                           const Matrix<int32_t>& row_index) {
   const uint32_t limit = static_cast<uint32_t>(num_experts);
-  const size_t cols = selected.cols;
-  if (Contiguous(selected) && (!kRowIndex || Contiguous(row_index))) {
-    PlaceRun<kRowIndex>(selected.data, selected.rows * cols, limit, first_pair,
+  const size_t cols = topk_ids.cols;
+  if (Contiguous(topk_ids) && (!kRowIndex || Contiguous(row_index))) {
+    PlaceRun<kRowIndex>(topk_ids.data, topk_ids.rows * cols, limit, first_pair,
                         cursors, out, row_stride, row_index.data);
     return;
   }
-  for (size_t t = 0; t < selected.rows; ++t) {
-    PlaceRun<kRowIndex>(selected.Row(t), cols, limit, first_pair + t * cols,
+  for (size_t t = 0; t < topk_ids.rows; ++t) {
+    PlaceRun<kRowIndex>(topk_ids.Row(t), cols, limit, first_pair + t * cols,
                         cursors, out, row_stride,
                         kRowIndex ? row_index.Row(t) : nullptr);
   }
@@ -228,36 +233,18 @@ HWY_INLINE void PlaceRows(const Matrix<const int32_t>& selected,
 
 // Pair first_pair + i to out[e * row_stride + cursors[e]++], and that cursor,
 // or -1 if the pair is dropped, to row_index unless its data is null.
-HWY_INLINE void Place(const Matrix<const int32_t>& selected, size_t num_experts,
+template <class Id>
+HWY_INLINE void Place(const Matrix<const Id>& topk_ids, size_t num_experts,
                       size_t first_pair, int32_t* HWY_RESTRICT cursors,
                       int32_t* HWY_RESTRICT out, size_t row_stride,
                       const Matrix<int32_t>& row_index) {
   if (row_index.data != nullptr) {
-    PlaceRows<true>(selected, num_experts, first_pair, cursors, out, row_stride,
+    PlaceRows<true>(topk_ids, num_experts, first_pair, cursors, out, row_stride,
                     row_index);
   } else {
-    PlaceRows<false>(selected, num_experts, first_pair, cursors, out,
+    PlaceRows<false>(topk_ids, num_experts, first_pair, cursors, out,
                      row_stride, row_index);
   }
-}
-
-// Few pairs, with the totals noted on the way: reading all of tpe would wait
-// for the last increments to leave the store buffer, half the time of a token.
-HWY_INLINE BucketTotals PlaceFew(const int32_t* HWY_RESTRICT ids, size_t n,
-                                 uint32_t num_experts,
-                                 int32_t* HWY_RESTRICT tpe,
-                                 int32_t* HWY_RESTRICT out, size_t row_stride) {
-  BucketTotals totals;
-  for (size_t i = 0; i < n; ++i) {
-    const uint32_t e = static_cast<uint32_t>(ids[i]);
-    if (e >= num_experts) continue;
-    const int32_t position = tpe[e]++;
-    out[e * row_stride + static_cast<uint32_t>(position)] =
-        static_cast<int32_t>(i);
-    totals.max_tpe = HWY_MAX(totals.max_tpe, position + 1);
-    ++totals.pairs;
-  }
-  return totals;
 }
 
 }  // namespace HWY_NAMESPACE

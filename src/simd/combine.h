@@ -7,26 +7,25 @@
 #include <atomic>
 #include <cstddef>
 
+#include "src/simd/row_function.h"
 #include "switchyard/combine.h"
-#include "switchyard/views.h"
+#include "switchyard/types.h"
 
 namespace switchyard {
 namespace simd {
 
 // Checked: shapes agree with out, [tokens, hidden], hidden >= 1; outputs are
-// disjoint from inputs, but for out == residual and out == shared rows.
+// disjoint from inputs, but for out == residual and out == shared rows. What is
+// optional has data exactly if it is given.
 struct CombineArgs {
-  const CombineInputs& inputs;  // to copy 200 bytes would take one token 30 ns
-  Matrix<float> out;
+  const CombineInputs& inputs;  // to copy 400 bytes would take one token 30 ns
+  const CombineOutputs& outputs;
+  const CombineOptions& options;
   std::atomic<size_t>* skipped;  // row_index values outside [-1, rows)
-  // WeightedSumRmsNormRows only:
-  const float* norm_weight;
-  float eps;
-  Matrix<float> normed;
 };
 
-void WeightedSumRows(const CombineArgs& args, size_t begin, size_t end);
-void WeightedSumRmsNormRows(const CombineArgs& args, size_t begin, size_t end);
+// `in`: of rows, shared rows and residual; `out`: of out and normed.
+RowFunction<CombineArgs> CombineRows(Type in, Type out) noexcept;
 
 }  // namespace simd
 }  // namespace switchyard

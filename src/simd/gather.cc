@@ -4,6 +4,7 @@
 #include "src/simd/gather.h"
 
 #include <cstring>
+#include <type_traits>
 
 #include "src/simd/targets.h"
 
@@ -19,38 +20,42 @@ namespace simd {
 namespace HWY_NAMESPACE {
 
 // The row of a pair, or null.
-HWY_INLINE const float* TokenRow(const GatherArgs& args, size_t r) {
-  const int32_t pair = args.pairs[r];
+template <class In>
+HWY_INLINE const In* TokenRow(const GatherArgs& args, size_t r) {
+  const Matrix<const In> tokens = args.inputs.tokens.As<In>();
+  const int32_t pair = args.inputs.pairs.data[r];
   if (pair < 0) return nullptr;
-  const size_t token = static_cast<size_t>(pair) / args.top_k;
-  return token < args.tokens.rows ? args.tokens.Row(token) : nullptr;
+  const size_t token = static_cast<size_t>(pair) / args.inputs.top_k;
+  return token < tokens.rows ? tokens.Row(token) : nullptr;
 }
 
 // The hardware follows a row only after its first lines: asking for those while
 // the row before is copied gains 10 to 25 % when tokens are not in the L2
 // cache.
-HWY_INLINE void PrefetchRow(const float* row, size_t bytes) {
-  const char* const p = reinterpret_cast<const char*>(row);
+HWY_INLINE void PrefetchRow(const void* row, size_t bytes) {
+  const char* const p = static_cast<const char*>(row);
   for (size_t i = 0; i < HWY_MIN(bytes, 1024); i += 64) {
     __builtin_prefetch(p + i);
   }
 }
 
-// Row by row, in the order of `pairs`: bound by memory. memcpy is as fast as
-// any loop of vectors here, and keeps NaN payloads.
-void GatherRows(const GatherArgs& args, size_t begin, size_t end) {
-  RecordTarget(HWY_TARGET);
-  const size_t bytes = args.out.cols * sizeof(float);
+// Row by row, in the order of `pairs`: bound by memory. Where nothing is
+// converted, memcpy is as fast as any loop of vectors, and keeps NaN payloads.
+template <class In, class Out>
+void Gather(const GatherArgs& args, size_t begin, size_t end) {
+  static_assert(std::is_same_v<In, Out>, "copies bytes");
+  const Matrix<Out> rows = args.rows.As<Out>();
+  const size_t bytes = rows.cols * sizeof(Out);
   size_t invalid = 0;
-  const float* next = begin < end ? TokenRow(args, begin) : nullptr;
+  const In* next = begin < end ? TokenRow<In>(args, begin) : nullptr;
   for (size_t r = begin; r < end; ++r) {
-    const float* const row = next;
-    next = r + 1 < end ? TokenRow(args, r + 1) : nullptr;
+    const In* const row = next;
+    next = r + 1 < end ? TokenRow<In>(args, r + 1) : nullptr;
     if (next != nullptr) PrefetchRow(next, bytes);
     if (row != nullptr) {
-      std::memcpy(args.out.Row(r), row, bytes);
+      std::memcpy(rows.Row(r), row, bytes);
     } else {
-      std::memset(args.out.Row(r), 0, bytes);
+      std::memset(rows.Row(r), 0, bytes);
       ++invalid;
     }
   }
@@ -58,6 +63,8 @@ void GatherRows(const GatherArgs& args, size_t begin, size_t end) {
     args.invalid->fetch_add(invalid, std::memory_order_relaxed);
   }
 }
+
+SWITCHYARD_ROW_FUNCTIONS(Gather, GatherArgs);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace simd
@@ -69,11 +76,7 @@ HWY_AFTER_NAMESPACE();
 namespace switchyard {
 namespace simd {
 
-HWY_EXPORT(GatherRows);
-
-void GatherRows(const GatherArgs& args, size_t begin, size_t end) {
-  SWITCHYARD_DISPATCH(GatherRows)(args, begin, end);
-}
+SWITCHYARD_EXPORT_TYPES(GatherRows, Gather, GatherArgs);
 
 }  // namespace simd
 }  // namespace switchyard

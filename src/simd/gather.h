@@ -6,25 +6,23 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 
-#include "switchyard/views.h"
+#include "src/simd/row_function.h"
+#include "switchyard/gather.h"
+#include "switchyard/types.h"
 
 namespace switchyard {
 namespace simd {
 
-// out[r] = tokens[pairs[r] / top_k], checked: shapes match, out overlaps
-// nothing. Pairs outside [0, tokens.rows * top_k) make rows of zeros and are
-// added to *invalid.
+// Checked: shapes match, rows overlap nothing. Pairs outside [0, tokens.rows *
+// top_k) make rows of zeros and are added to *invalid.
 struct GatherArgs {
-  Matrix<const float> tokens;
-  const int32_t* pairs;
-  size_t top_k;
-  Matrix<float> out;
+  const GatherInputs& inputs;
+  const AnyMatrix& rows;
   std::atomic<size_t>* invalid;
 };
 
-void GatherRows(const GatherArgs& args, size_t begin, size_t end);
+RowFunction<GatherArgs> GatherRows(Type in, Type out) noexcept;
 
 }  // namespace simd
 }  // namespace switchyard

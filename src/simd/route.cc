@@ -4,6 +4,7 @@
 #include "src/simd/route.h"
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 
 #include "src/simd/targets.h"
@@ -14,9 +15,9 @@
 
 #include "hwy/highway.h"
 
-#include "src/simd/hwy_compat-inl.h"
-#include "src/simd/math-inl.h"
+#include "src/simd/recipes-inl.h"
 #include "src/simd/simdgroup-inl.h"
+#include "src/simd/storage-inl.h"
 #include "src/simd/topk-inl.h"
 #include "src/simd/topk_lanes-inl.h"
 
@@ -27,233 +28,278 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// logit - max, 0 for logit = max even if that is infinite; kFinite: it is not.
-template <bool kFinite, class D, class V = hn::Vec<D>>
-HWY_INLINE V BelowMax(D, V logit, V max) {
-  const V x = hn::Sub(logit, max);
-  return kFinite ? x : hn::IfThenZeroElse(hn::Eq(logit, max), x);
-}
-
 // Body of SimdgroupSum over a row without NaN; kFinite: max is.
-template <bool kFinite>
-struct RouteSumOfExps {
-  const float* HWY_RESTRICT row;
+template <class Score, bool kFinite, class In>
+struct RouteSumOfScores {
+  const In* HWY_RESTRICT row;
   float max;
 
   template <class D, class V>
   HWY_INLINE V Term(D d, V logit) const {
-    return ExpTerm(d, BelowMax<kFinite>(d, logit, hn::Set(d, max)));
+    return Score::template Term<kFinite>(d, logit, hn::Set(d, max));
   }
   template <class D, class V>
   HWY_INLINE void Four(D d, size_t i, V& a, V& b, V& c, V& e) const {
     const size_t N = hn::Lanes(d);
-    a = hn::Add(a, Term(d, hn::LoadU(d, row + i)));
-    b = hn::Add(b, Term(d, hn::LoadU(d, row + i + N)));
-    c = hn::Add(c, Term(d, hn::LoadU(d, row + i + 2 * N)));
-    e = hn::Add(e, Term(d, hn::LoadU(d, row + i + 3 * N)));
+    a = hn::Add(a, Term(d, Storage<In>::Load(d, row + i)));
+    b = hn::Add(b, Term(d, Storage<In>::Load(d, row + i + N)));
+    c = hn::Add(c, Term(d, Storage<In>::Load(d, row + i + 2 * N)));
+    e = hn::Add(e, Term(d, Storage<In>::Load(d, row + i + 3 * N)));
   }
   template <class D, class V>
   HWY_INLINE void One(D d, size_t i, size_t count, V& a) const {
     if (count == hn::Lanes(d)) {
-      a = hn::Add(a, Term(d, hn::LoadU(d, row + i)));
+      a = hn::Add(a, Term(d, Storage<In>::Load(d, row + i)));
     } else {
-      const V term = Term(d, LoadPartial(d, row + i, count));
+      const V term = Term(d, Storage<In>::LoadPartial(d, row + i, count));
       a = hn::Add(a, hn::IfThenElseZero(hn::FirstN(d, count), term));
     }
   }
 };
 
-HWY_INLINE float RouteSum(const RouteArgs& args, size_t row, float max) {
-  const float* HWY_RESTRICT logits = args.logits.Row(row);
-  if (HWY_UNLIKELY(max == HUGE_VALF)) {
-    return SimdgroupSum(args.logits.cols, RouteSumOfExps<false>{logits, max});
-  }
-  return SimdgroupSum(args.logits.cols, RouteSumOfExps<true>{logits, max});
-}
+// A call's matrices and what is decided once for all of its rows.
+template <class Recipe, class In, class Out>
+struct Router {
+  using Score = typename Recipe::Score;
+  using Keys = typename Recipe::Keys;
+  using Weights = typename Recipe::Weights;
 
-// The first n of v, all of it if n is larger.
-template <class D>
-HWY_INLINE void RouteStore(hn::Vec<D> v, D d, hn::TFromD<D>* HWY_RESTRICT to,
-                           size_t n) {
-  if (n >= hn::Lanes(d)) {
-    hn::StoreU(v, d, to);
-  } else {
-    StorePartial(v, d, to, n);
-  }
-}
+  const Matrix<const In> logits;
+  const AnyMatrix& ids;
+  const Matrix<Out> weights;
+  const RouteOptions& options;
+  const size_t experts, k;
+  const bool sum_all;
 
-HWY_INLINE void RouteIds(const TopK& best, size_t count,
-                         int32_t* HWY_RESTRICT ids) {
-  const TopKIntTag di;
-  for (size_t i = 0; i < count; i += hn::Lanes(di)) {
-    RouteStore(hn::Load(di, best.ids + i), di, ids + i, count - i);
+  explicit HWY_INLINE Router(const RouteArgs& args)
+      : logits(args.inputs.logits.As<In>()),
+        ids(args.outputs.topk_ids),
+        weights(args.outputs.topk_weights.As<Out>()),
+        options(args.options),
+        experts(logits.cols),
+        k(weights.cols),
+        sum_all(Weights::NeedsAll(options, experts, k)) {
+    if (k == 0) __builtin_unreachable();  // or GCC sees nothing initialised
   }
-}
 
-HWY_INLINE void RouteExps(const TopK& best, size_t count, float max,
-                          float* HWY_RESTRICT exps) {
-  const TopKTag d;
-  const TopKIntTag di;
-  const TopKVec m = hn::Set(d, max);
-  for (size_t i = 0; i < count; i += hn::Lanes(d)) {
-    const TopKVec logit = LogitFromKey(d, hn::Load(di, best.keys + i));
-    RouteStore(ExpOfNonPositive(d, BelowMax<false>(d, logit, m)), d, exps + i,
-               count - i);
+  HWY_INLINE KeyRows<Keys, In> KeysOf(size_t begin, size_t end) const {
+    return {logits.RowRange(begin, end)};
   }
-}
 
-// A row's weights from exp(logit - max) of the selected; exps may be weights.
-// `sum_all`: the sum over all experts is needed.
-HWY_INLINE void RouteWeights(const RouteArgs& args, size_t row, bool sum_all,
-                             bool nan, float max, const float* exps) {
-  const TopKTag d;
-  const size_t k = args.ids.cols;
-  float* weights = args.weights.Row(row);
-  if (HWY_UNLIKELY(nan || max == -HUGE_VALF)) {
-    // The same for all experts.
-    const int32_t bits = nan ? 0x7FC00000 : 0;
-    for (size_t i = 0; i < k; ++i) {
-      std::memcpy(weights + i, &bits, sizeof(bits));
+  HWY_INLINE float SumAll(size_t row, float max) const {
+    const In* HWY_RESTRICT l = logits.Row(row);
+    if (HWY_UNLIKELY(max == HUGE_VALF)) {
+      return SimdgroupSum(experts, RouteSumOfScores<Score, false, In>{l, max});
     }
-    return;
+    return SimdgroupSum(experts, RouteSumOfScores<Score, true, In>{l, max});
   }
-  float divisor = exps[0];
-  for (size_t i = 1; i < k; ++i) divisor += exps[i];
-  if (sum_all) {
-    const float all = RouteSum(args, row, max);
-    divisor = args.renormalize ? HWY_MAX(divisor, args.clamp * all) : all;
-  }
-  const TopKVec v = hn::Set(d, divisor);
-  size_t i = 0;
-  for (; i + hn::Lanes(d) <= k; i += hn::Lanes(d)) {
-    hn::StoreU(hn::Div(hn::LoadU(d, exps + i), v), d, weights + i);
-  }
-  if (i < k) {
-    const TopKVec e = LoadPartial(d, exps + i, k - i);
-    StorePartial(hn::Div(e, v), d, weights + i, k - i);
-  }
-}
 
-// top_k <= kTopKMax, [begin, end) at most kTopKRows rows.
-template <bool kAll>
-HWY_INLINE void RouteBlock(const RouteArgs& args, size_t begin, size_t end,
-                           bool sum_all) {
-  const size_t N = hn::Lanes(TopKTag());
-  const size_t k = args.ids.cols;
-  TopK best[kTopKRows];
-  SelectTopK<kAll>(args.logits.RowRange(begin, end), k, best);
-  for (size_t row = begin; row < end; ++row) {
-    const TopK& b = best[row - begin];
-    const float max = LogitFromKey(b.keys[0]);
-    HWY_ALIGN float exps[kTopKMax];
-    RouteExps(b, (k + N - 1) / N * N, max, exps);
-    RouteIds(b, k, args.ids.Row(row));
-    RouteWeights(args, row, sum_all, b.nan, max, exps);
+  // n ids of a row from slot `first` on; store(to) writes them as int32.
+  template <class Store>
+  HWY_INLINE void PutIds(size_t row, size_t first, size_t n,
+                         const Store& store) const {
+    if (HWY_LIKELY(ids.type != Type::kI64)) {
+      store(ids.As<int32_t>().Row(row) + first);
+      return;
+    }
+    int32_t narrow[kTopKMax];
+    store(narrow);
+    int64_t* const to = ids.As<int64_t>().Row(row) + first;
+    for (size_t i = 0; i < n; ++i) to[i] = narrow[i];
   }
-}
+
+  HWY_INLINE void PutIds(size_t row, size_t first, const TopK& best,
+                         size_t n) const {
+    PutIds(row, first, n, [&](int32_t* to) HWY_ATTR {
+      const TopKIntTag di;
+      for (size_t i = 0; i < n; i += hn::Lanes(di)) {
+        const TopKIntVec v = hn::Load(di, best.ids + i);
+        if (i + hn::Lanes(di) <= n) {
+          hn::StoreU(v, di, to + i);
+        } else {
+          StorePartial(v, di, to + i, n - i);
+        }
+      }
+    });
+  }
+
+  // Of the selected from the i-th on.
+  static HWY_INLINE TopKVec Scores(const TopK& best, size_t i, float max) {
+    const TopKTag d;
+    return Score::template Of<false>(d, Keys::Logits(d, best, i),
+                                     hn::Set(d, max));
+  }
+
+  // A row's weights from the selected scores, which may lie where the weights
+  // go.
+  template <class T>
+  HWY_INLINE void PutWeights(size_t row, bool nan, float max,
+                             const T* scores) const {
+    const TopKTag d;
+    const size_t N = hn::Lanes(d);
+    Out* const to = weights.Row(row);
+    if (HWY_UNLIKELY(nan || max == -HUGE_VALF)) {
+      // The same for all experts.
+      const TopKVec v =
+          hn::BitCast(d, hn::Set(TopKIntTag(), nan ? int32_t{0x7FC00000} : 0));
+      for (size_t i = 0; i < k; i += N) StoreUpTo<Out>(v, d, to + i, k - i);
+      return;
+    }
+    T selected = scores[0];
+    for (size_t i = 1; i < k; ++i) selected += scores[i];
+    TopKVec divisor = hn::Set(d, selected);
+    if (sum_all) {
+      const TopKVec all = hn::Set(d, SumAll(row, max));
+      divisor = Weights::Divisor(d, options, divisor, all);
+    }
+    size_t i = 0;
+    for (; i + N <= k; i += N) {
+      Storage<Out>::Store(hn::Div(Storage<T>::Load(d, scores + i), divisor), d,
+                          to + i);
+    }
+    if (i < k) {
+      const TopKVec e = Storage<T>::LoadPartial(d, scores + i, k - i);
+      Storage<Out>::StorePartial(hn::Div(e, divisor), d, to + i, k - i);
+    }
+  }
+
+  // k <= kTopKMax, [begin, end) at most kTopKRows rows.
+  template <bool kAll>
+  HWY_INLINE void Block(size_t begin, size_t end) const {
+    const TopKTag d;
+    TopK best[kTopKRows];
+    SelectTopK<kAll>(KeysOf(begin, end), k, best);
+    for (size_t row = begin; row < end; ++row) {
+      const TopK& b = best[row - begin];
+      const float max = LogitFromKey(b.keys[0]);
+      HWY_ALIGN float scores[kTopKMax];
+      for (size_t i = 0; i < k; i += hn::Lanes(d)) {
+        hn::Store(Scores(b, i, max), d, scores + i);
+      }
+      PutIds(row, 0, b, k);
+      PutWeights(row, b.nan, max, scores);
+    }
+  }
 
 #if HWY_TARGET != HWY_SCALAR
-// The sum of exp(logit - max) of each lane's row, max finite.
-template <bool kAll>
-HWY_INLINE TopKVec RouteSums(const RouteArgs& args, size_t begin, size_t end,
-                             const TopKOfLanes& best) {
-  const TopKTag d;
-  const size_t N = hn::Lanes(d);
-  const TopKVec max = hn::Load(d, best.sorted.at);
-  if (kAll) {
-    // The columns are the lanes of SimdgroupSum, whose first fold adds zeros.
-    Columns<float, kTopKAll> exps;
-    for (size_t i = 0; i < kTopKAll; ++i) {
-      const TopKVec logit = hn::Load(d, best.columns.at + i * N);
-      hn::Store(
-          i < args.logits.cols ? ExpTerm(d, hn::Sub(logit, max)) : hn::Zero(d),
-          d, exps.at + i * N);
+  // The sum of all scores of each lane's row, max finite.
+  template <bool kAll>
+  HWY_INLINE TopKVec SumsOfLanes(size_t begin, size_t end,
+                                 const TopKOfLanes& best) const {
+    const TopKTag d;
+    const size_t N = hn::Lanes(d);
+    const TopKVec max = hn::Load(d, best.sorted.at);
+    if (kAll) {
+      // The columns are the lanes of SimdgroupSum, whose first fold adds zeros.
+      Columns<float, kTopKAll> terms;
+      for (size_t i = 0; i < kTopKAll; ++i) {
+        const TopKVec logit = hn::Load(d, best.columns.at + i * N);
+        hn::Store(i < experts ? Score::template Term<true>(d, logit, max)
+                              : hn::Zero(d),
+                  d, terms.at + i * N);
+      }
+      for (size_t half = kTopKAll / 2; half != 0; half /= 2) {
+        for (size_t i = 0; i < half; ++i) {
+          hn::Store(hn::Add(hn::Load(d, terms.at + i * N),
+                            hn::Load(d, terms.at + (i + half) * N)),
+                    d, terms.at + i * N);
+        }
+      }
+      return hn::Load(d, terms.at);
     }
-    for (size_t half = kTopKAll / 2; half != 0; half /= 2) {
-      for (size_t i = 0; i < half; ++i) {
-        hn::Store(hn::Add(hn::Load(d, exps.at + i * N),
-                          hn::Load(d, exps.at + (i + half) * N)),
-                  d, exps.at + i * N);
+    HWY_ALIGN float sums[kTopKLanes] = {};
+    for (size_t row = begin; row < end; ++row) {
+      sums[row - begin] = SumAll(row, best.sorted.at[row - begin]);
+    }
+    return hn::Load(d, sums);
+  }
+
+  // Block for [begin, end) of at most a vector of rows, all in one go but for
+  // the hard ones. k <= kTopKMax.
+  template <bool kAll>
+  HWY_INLINE void Lanes(size_t begin, size_t end) const {
+    const TopKTag d;
+    const TopKIntTag di;
+    const size_t N = hn::Lanes(d);
+    TopKOfLanes best;
+    SelectTopKOfLanes<kAll>(KeysOf(begin, end), k, best);
+    const TopKVec max = hn::Load(d, best.sorted.at);
+    Columns<float, kTopKMax> scores;
+    TopKVec divisor = hn::Zero(d);
+    for (size_t i = 0; i < k; ++i) {
+      const TopKVec logit = hn::Load(d, best.sorted.at + i * N);
+      const TopKVec e = Score::template Of<true>(d, logit, max);
+      hn::Store(e, d, scores.at + i * N);
+      divisor = hn::Add(divisor, e);
+    }
+    if (sum_all) {
+      divisor = Weights::Divisor(d, options, divisor,
+                                 SumsOfLanes<kAll>(begin, end, best));
+    }
+    for (size_t i = 0; i < k; ++i) {
+      const TopKVec e = hn::Load(d, scores.at + i * N);
+      hn::Store(hn::Div(e, divisor), d, scores.at + i * N);
+    }
+    for (size_t i = 0; i < k; i += 4) {
+      TransposeBlocks(d, scores.at + i * N);
+      TransposeBlocks(di, best.ids.at + i * N);
+    }
+    for (size_t row = begin; row < end; ++row) {
+      const size_t r = row - begin;
+      if (HWY_UNLIKELY(best.hard[r] != 0)) {
+        Block<kAll>(row, row + 1);
+      } else {
+        TakeRow(N, r, scores.at, weights.Row(row), k);
+        PutIds(row, 0, k, [&](int32_t* to) HWY_ATTR {
+          TakeRow(N, r, best.ids.at, to, k);
+        });
       }
     }
-    return hn::Load(d, exps.at);
   }
-  HWY_ALIGN float sums[kTopKLanes] = {};
-  for (size_t row = begin; row < end; ++row) {
-    sums[row - begin] = RouteSum(args, row, best.sorted.at[row - begin]);
-  }
-  return hn::Load(d, sums);
-}
-
-// RouteBlock for [begin, end) of at most a vector of rows, all in one go but
-// for the hard ones. top_k <= kTopKMax.
-template <bool kAll>
-HWY_INLINE void RouteLanes(const RouteArgs& args, size_t begin, size_t end,
-                           bool sum_all) {
-  const TopKTag d;
-  const TopKIntTag di;
-  const size_t N = hn::Lanes(d);
-  const size_t k = args.ids.cols;
-  TopKOfLanes best;
-  SelectTopKOfLanes<kAll>(args.logits.RowRange(begin, end), k, best);
-  const TopKVec max = hn::Load(d, best.sorted.at);
-  Columns<float, kTopKMax> weights;
-  TopKVec divisor = hn::Zero(d);
-  for (size_t i = 0; i < k; ++i) {
-    const TopKVec logit = hn::Load(d, best.sorted.at + i * N);
-    const TopKVec e = ExpOfNonPositive(d, hn::Sub(logit, max));
-    hn::Store(e, d, weights.at + i * N);
-    divisor = hn::Add(divisor, e);
-  }
-  if (sum_all) {
-    const TopKVec all = RouteSums<kAll>(args, begin, end, best);
-    divisor = args.renormalize
-                  ? hn::Max(divisor, hn::Mul(hn::Set(d, args.clamp), all))
-                  : all;
-  }
-  for (size_t i = 0; i < k; ++i) {
-    const TopKVec e = hn::Load(d, weights.at + i * N);
-    hn::Store(hn::Div(e, divisor), d, weights.at + i * N);
-  }
-  for (size_t i = 0; i < k; i += 4) {
-    TransposeBlocks(d, weights.at + i * N);
-    TransposeBlocks(di, best.ids.at + i * N);
-  }
-  for (size_t row = begin; row < end; ++row) {
-    const size_t r = row - begin;
-    if (HWY_UNLIKELY(best.hard[r] != 0)) {
-      RouteBlock<kAll>(args, row, row + 1, sum_all);
-    } else {
-      TakeRow(N, r, weights.at, args.weights.Row(row), k);
-      TakeRow(N, r, best.ids.at, args.ids.Row(row), k);
-    }
-  }
-}
 #endif
 
-// Any top_k, in O(experts * top_k / kTopKMax). The weights hold the exps until
-// their sum is known.
-static HWY_NOINLINE void RouteLarge(const RouteArgs& args, size_t row,
-                                    bool sum_all) {
-  const float* HWY_RESTRICT logits = args.logits.Row(row);
-  float* weights = args.weights.Row(row);
-  const size_t k = args.ids.cols;
-  TopK best;
-  best.nan = false;
-  int32_t last_key = INT32_MAX;
-  int32_t last_id = -1;
-  float max = 0.0f;
-  for (size_t slot = 0; slot < k; slot += kTopKMax) {
-    const size_t count = HWY_MIN(kTopKMax, k - slot);
-    SelectNext(logits, args.logits.cols, last_key, last_id, count, best);
-    if (slot == 0) max = LogitFromKey(best.keys[0]);
-    RouteExps(best, count, max, weights + slot);
-    RouteIds(best, count, args.ids.Row(row) + slot);
-    last_key = best.keys[count - 1];
-    last_id = best.ids[count - 1];
+  // Any k, in O(experts * k / kTopKMax). The weights hold the scores until
+  // their sum is known.
+  HWY_NOINLINE void Large(size_t row) const {
+    const TopKTag d;
+    const auto keys = KeysOf(row, row + 1).Row(0);
+    Out* const scores = weights.Row(row);
+    TopK best;
+    best.nan = false;
+    int32_t last_key = INT32_MAX;
+    int32_t last_id = -1;
+    float max = 0.0f;
+    for (size_t slot = 0; slot < k; slot += kTopKMax) {
+      const size_t count = HWY_MIN(kTopKMax, k - slot);
+      SelectNext(keys, experts, last_key, last_id, count, best);
+      if (slot == 0) max = LogitFromKey(best.keys[0]);
+      for (size_t i = 0; i < count; i += hn::Lanes(d)) {
+        StoreUpTo<Out>(Scores(best, i, max), d, scores + slot + i, count - i);
+      }
+      PutIds(row, slot, best, count);
+      last_key = best.keys[count - 1];
+      last_id = best.ids[count - 1];
+    }
+    PutWeights(row, best.nan, max, scores);
   }
-  RouteWeights(args, row, sum_all, best.nan, max, weights);
-}
+
+  template <bool kAll>
+  HWY_INLINE void Rows(size_t begin, size_t end) const {
+#if HWY_TARGET != HWY_SCALAR
+    const size_t N = hn::Lanes(TopKTag());
+    // A few rows take as long as a whole vector of them: with fewer than three
+    // quarters, one by one is faster.
+    while (end - begin >= N - N / 4) {
+      const size_t stop = HWY_MIN(begin + N, end);
+      Lanes<kAll>(begin, stop);
+      begin = stop;
+    }
+#endif
+    for (size_t row = begin; row < end; row += kTopKRows) {
+      Block<kAll>(row, HWY_MIN(row + kTopKRows, end));
+    }
+  }
+};
 
 // Rows are taken a vector of them at a time, a row per lane (topk_lanes-inl.h):
 // lower bounds of the k-th largest, a filter, insertion of what passes; then
@@ -263,45 +309,30 @@ static HWY_NOINLINE void RouteLarge(const RouteArgs& args, size_t row,
 // the filter, with a comparison and two compressions a vector on one of them,
 // takes 35 %, the bounds 18 %, the insertion 16 %. An E-wide sum of exps adds 3
 // ns a vector. A row alone takes 130 ns, a chain of latencies.
-//
-// exp is needed of the selected only, unless the
-// weights are relative to all experts or the clamp can matter: it cannot where
-// clamp <= top_k / experts, as the selected have at least that share of the
-// sum. The choice must not depend on values: not on how they round, either.
-void RouteRows(const RouteArgs& args, size_t begin, size_t end) {
-  RecordTarget(HWY_TARGET);
-  const size_t experts = args.logits.cols;
-  const size_t k = args.ids.cols;
-  const bool sum_all =
-      !args.renormalize ||
-      static_cast<double>(args.clamp) * static_cast<double>(experts) >
-          static_cast<double>(k);
-  if (k > kTopKMax) {
-    for (size_t row = begin; row < end; ++row) RouteLarge(args, row, sum_all);
-    return;
-  }
-#if HWY_TARGET != HWY_SCALAR
-  const size_t N = hn::Lanes(TopKTag());
-  // A few rows take as long as a whole vector of them: with fewer than three
-  // quarters, one by one is faster.
-  for (; end - begin >= N - N / 4; begin += HWY_MIN(N, end - begin)) {
-    const size_t stop = HWY_MIN(begin + N, end);
-    if (experts <= kTopKAll) {
-      RouteLanes<true>(args, begin, stop, sum_all);
-    } else {
-      RouteLanes<false>(args, begin, stop, sum_all);
-    }
-  }
-#endif
-  for (size_t row = begin; row < end; row += kTopKRows) {
-    const size_t stop = HWY_MIN(row + kTopKRows, end);
-    if (experts <= kTopKAll) {
-      RouteBlock<true>(args, row, stop, sum_all);
-    } else {
-      RouteBlock<false>(args, row, stop, sum_all);
-    }
+template <class Recipe, class In, class Out>
+HWY_INLINE void RouteBy(const RouteArgs& args, size_t begin, size_t end) {
+  const Router<Recipe, In, Out> router(args);
+  if (router.k > kTopKMax) {
+    for (size_t row = begin; row < end; ++row) router.Large(row);
+  } else if (router.experts <= kTopKAll) {
+    router.template Rows<true>(begin, end);
+  } else {
+    router.template Rows<false>(begin, end);
   }
 }
+
+template <class In, class Out>
+void Route(const RouteArgs& args, size_t begin, size_t end) {
+  switch (args.options.score) {
+#define SWITCHYARD_CASE(name, ScoreT, KeysT, WeightsT) \
+  case Score::name:                                    \
+    return RouteBy<Recipe<ScoreT, KeysT, WeightsT>, In, Out>(args, begin, end);
+    SWITCHYARD_RECIPES(SWITCHYARD_CASE)
+#undef SWITCHYARD_CASE
+  }
+}
+
+SWITCHYARD_ROW_FUNCTIONS(Route, RouteArgs);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace simd
@@ -313,11 +344,7 @@ HWY_AFTER_NAMESPACE();
 namespace switchyard {
 namespace simd {
 
-HWY_EXPORT(RouteRows);
-
-void RouteRows(const RouteArgs& args, size_t begin, size_t end) {
-  SWITCHYARD_DISPATCH(RouteRows)(args, begin, end);
-}
+SWITCHYARD_EXPORT_TYPES(RouteRows, Route, RouteArgs);
 
 }  // namespace simd
 }  // namespace switchyard

@@ -29,14 +29,13 @@ constexpr size_t kSimdgroup = 32;
 // Vectors of at most 32 lanes: a divisor of the simdgroup.
 using SimdgroupTag = hn::CappedTag<float, kSimdgroup>;
 
-#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 HWY_INLINE float FoldLanes(float* HWY_RESTRICT lanes) {
   for (size_t half = kSimdgroup / 2; half != 0; half /= 2) {
     for (size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
   }
   return lanes[0];
 }
-#else
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 // What is left of the fold in one vector.
 template <class D>
 HWY_INLINE float FoldVector(D /* tag */, hn::Vec<D> v) {

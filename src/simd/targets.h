@@ -4,19 +4,26 @@
 // Which compiled ISA the kernels use: Highway's tables, our own index.
 // Highway's own chosen target is process-wide and belongs to every user of it.
 //
-// A kernel file exports each row function once, outside the ISA namespaces:
-//   HWY_EXPORT(SiluMulRows);
-//   void SiluMulRows(const SiluMulArgs& args, size_t begin, size_t end) {
-//     SWITCHYARD_DISPATCH(SiluMulRows)(args, begin, end);
-//   }
-// and each row function starts with RecordTarget(HWY_TARGET), which is how
-// LastIsa() and the tests know what ran.
+// A kernel file makes its functions known in two places. In the ISA's
+// namespace, behind a row function Scale(args, begin, end):
+//   SWITCHYARD_ROW_FUNCTION(Scale, ScaleArgs);
+// or, behind a template Scale<In, Out> over the types of its rows,
+//   SWITCHYARD_ROW_FUNCTIONS(Scale, ScaleArgs);
+// and once, outside of it, what its header declares:
+//   SWITCHYARD_EXPORT(ScaleRows, Scale, ScaleArgs);
+//   SWITCHYARD_EXPORT_TYPES(ScaleRows, Scale, ScaleArgs);
+// What is exported is the function that the former defines, which notes that
+// its ISA ran: how LastIsa() and the tests know.
 
 #ifndef SWITCHYARD_SRC_SIMD_TARGETS_H_
 #define SWITCHYARD_SRC_SIMD_TARGETS_H_
 
 #include <atomic>
 #include <cstdint>
+
+#include "src/simd/row_function.h"
+#include "src/simd/storage_types.h"
+#include "switchyard/types.h"
 
 #include "hwy/targets.h"
 
@@ -40,10 +47,51 @@ inline void RecordTarget(int64_t target) noexcept {
 }  // namespace switchyard
 
 #if HWY_IDE || ((HWY_TARGETS & (HWY_TARGETS - 1)) == 0)
-#define SWITCHYARD_DISPATCH(FUNC) HWY_STATIC_DISPATCH(FUNC)
+#define SWITCHYARD_DISPATCH(FUNC) (&HWY_STATIC_DISPATCH(FUNC))
 #else
 #define SWITCHYARD_DISPATCH(FUNC) \
-  (*(HWY_DISPATCH_TABLE(FUNC)[::switchyard::simd::ActiveTarget().GetIndex()]))
+  (HWY_DISPATCH_TABLE(FUNC)[::switchyard::simd::ActiveTarget().GetIndex()])
 #endif
+
+#define SWITCHYARD_ROW_FUNCTION(FUNC, ARGS)                          \
+  void FUNC##_Recorded(const ARGS& args, size_t begin, size_t end) { \
+    RecordTarget(HWY_TARGET);                                        \
+    FUNC(args, begin, end);                                          \
+  }                                                                  \
+  static_assert(true, "wants a semicolon")
+
+// RowFunction<ARGS> NAME() noexcept, of the ISA in use.
+#define SWITCHYARD_EXPORT(NAME, FUNC, ARGS)      \
+  HWY_EXPORT(FUNC##_Recorded);                   \
+  RowFunction<ARGS> NAME() noexcept {            \
+    return SWITCHYARD_DISPATCH(FUNC##_Recorded); \
+  }                                              \
+  static_assert(true, "wants a semicolon")
+
+#define SWITCHYARD_ROW_FUNCTIONS(FUNC, ARGS)                         \
+  SWITCHYARD_STORAGE_PAIRS(SWITCHYARD_ROW_FUNCTIONS_ONE, FUNC, ARGS) \
+  static_assert(true, "wants a semicolon")
+#define SWITCHYARD_ROW_FUNCTIONS_ONE(IN, OUT, FUNC, ARGS)             \
+  void FUNC##_##IN##_##OUT##_Recorded(const ARGS& args, size_t begin, \
+                                      size_t end) {                   \
+    RecordTarget(HWY_TARGET);                                         \
+    FUNC<IN, OUT>(args, begin, end);                                  \
+  }
+
+// RowFunction<ARGS> NAME(Type in, Type out) noexcept, of the ISA in use;
+// nullptr for types that are not in the list.
+#define SWITCHYARD_EXPORT_TYPES(NAME, FUNC, ARGS)             \
+  SWITCHYARD_STORAGE_PAIRS(SWITCHYARD_EXPORT_ONE, FUNC, ARGS) \
+  RowFunction<ARGS> NAME(Type in, Type out) noexcept {        \
+    SWITCHYARD_STORAGE_PAIRS(SWITCHYARD_FIND_ONE, FUNC, ARGS) \
+    return nullptr;                                           \
+  }                                                           \
+  static_assert(true, "wants a semicolon")
+#define SWITCHYARD_EXPORT_ONE(IN, OUT, FUNC, ARGS) \
+  HWY_EXPORT(FUNC##_##IN##_##OUT##_Recorded);
+#define SWITCHYARD_FIND_ONE(IN, OUT, FUNC, ARGS)                \
+  if (in == kType<IN> && out == kType<OUT>) {                   \
+    return SWITCHYARD_DISPATCH(FUNC##_##IN##_##OUT##_Recorded); \
+  }
 
 #endif  // SWITCHYARD_SRC_SIMD_TARGETS_H_

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The k best of a row of floats, in the order of candidates-inl.h.
+// The k best of a row of keys, in the order of candidates-inl.h. A row is what
+// recipes-inl.h says of LogitKeys::Row.
 //
 // Most rows: the row falls into groups; the k-th largest of their maxima is a
 // lower bound of the k-th largest element, since k elements reach it. A filter
@@ -27,7 +28,6 @@
 #include "hwy/highway.h"
 
 #include "src/simd/candidates-inl.h"
-#include "src/simd/hwy_compat-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard {
@@ -46,20 +46,20 @@ constexpr size_t kTopKRows = 8;
 constexpr size_t NumGroups(size_t k) { return k <= 8 ? 16 : k <= 16 ? 32 : 64; }
 
 // The vector at element i of a row of n, with -inf behind the row's end.
-HWY_INLINE TopKVec LoadOrLowest(TopKTag d, const float* HWY_RESTRICT row,
-                                size_t i, size_t n) {
-  if (i + hn::Lanes(d) <= n) return hn::LoadU(d, row + i);
+template <class Row>
+HWY_INLINE TopKVec LoadOrLowest(TopKTag d, const Row& row, size_t i, size_t n) {
+  if (i + hn::Lanes(d) <= n) return row.Load(d, i);
   const TopKVec lowest = hn::Set(d, -HUGE_VALF);
   if (i >= n) return lowest;
-  return hn::IfThenElse(hn::FirstN(d, n - i), LoadPartial(d, row + i, n - i),
+  return hn::IfThenElse(hn::FirstN(d, n - i), row.LoadPartial(d, i, n - i),
                         lowest);
 }
 
 // store(g, v) gets the maxima of the groups from g on: of the elements g,
 // g + groups, g + 2 * groups, ... Of a row with NaNs they may be anything.
-template <class Store>
-HWY_INLINE void GroupMaxima(const float* HWY_RESTRICT row, size_t n,
-                            size_t groups, const Store& store) {
+template <class Row, class Store>
+HWY_INLINE void GroupMaxima(const Row& row, size_t n, size_t groups,
+                            const Store& store) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
   // Four vectors at a time: finer groups than wanted where N is large, several
@@ -68,10 +68,10 @@ HWY_INLINE void GroupMaxima(const float* HWY_RESTRICT row, size_t n,
   for (size_t first = 0; first < step; first += 4 * N) {
     TopKVec m0, m1, m2, m3;
     if (HWY_LIKELY(first + 4 * N <= n)) {
-      m0 = hn::LoadU(d, row + first);
-      m1 = hn::LoadU(d, row + first + N);
-      m2 = hn::LoadU(d, row + first + 2 * N);
-      m3 = hn::LoadU(d, row + first + 3 * N);
+      m0 = row.Load(d, first);
+      m1 = row.Load(d, first + N);
+      m2 = row.Load(d, first + 2 * N);
+      m3 = row.Load(d, first + 3 * N);
     } else {
       m0 = LoadOrLowest(d, row, first, n);
       m1 = LoadOrLowest(d, row, first + N, n);
@@ -80,10 +80,10 @@ HWY_INLINE void GroupMaxima(const float* HWY_RESTRICT row, size_t n,
     }
     size_t i = first + step;
     for (; i + 4 * N <= n; i += step) {
-      m0 = hn::Max(m0, hn::LoadU(d, row + i));
-      m1 = hn::Max(m1, hn::LoadU(d, row + i + N));
-      m2 = hn::Max(m2, hn::LoadU(d, row + i + 2 * N));
-      m3 = hn::Max(m3, hn::LoadU(d, row + i + 3 * N));
+      m0 = hn::Max(m0, row.Load(d, i));
+      m1 = hn::Max(m1, row.Load(d, i + N));
+      m2 = hn::Max(m2, row.Load(d, i + 2 * N));
+      m3 = hn::Max(m3, row.Load(d, i + 3 * N));
     }
     if (i < n) {
       m0 = hn::Max(m0, LoadOrLowest(d, row, i, n));
@@ -130,10 +130,9 @@ HWY_INLINE float KthLargest(const float* HWY_RESTRICT maxima, size_t groups,
 // Ids and logits of the elements that are not below `bound`, with kAbove of
 // those that are neither below nor equal: ascending, NaNs among them. Returns
 // their number, or something above `limit` if that is exceeded.
-template <bool kAbove>
-HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
-                         size_t limit, int32_t* HWY_RESTRICT to,
-                         float* HWY_RESTRICT logits) {
+template <bool kAbove, class Row>
+HWY_INLINE size_t Filter(const Row& row, size_t n, float bound, size_t limit,
+                         int32_t* HWY_RESTRICT to, float* HWY_RESTRICT logits) {
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
@@ -144,7 +143,7 @@ HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
   size_t count = 0;
   size_t i = 0;
   for (; i + N <= n; i += N) {
-    const TopKVec v = hn::LoadU(d, row + i);
+    const TopKVec v = row.Load(d, i);
     const auto keep = hn::Not(kAbove ? hn::Le(v, b) : hn::Lt(v, b));
     count +=
         StoreIf(hn::RebindMask(di, keep), ids, v, to + count, logits + count);
@@ -152,7 +151,7 @@ HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
     ids = hn::Add(ids, step);
   }
   if (i < n) {
-    const TopKVec v = LoadPartial(d, row + i, n - i);
+    const TopKVec v = row.LoadPartial(d, i, n - i);
     const auto drop = kAbove ? hn::Le(v, b) : hn::Lt(v, b);
     const auto keep = hn::And(hn::FirstN(d, n - i), hn::Not(drop));
     count +=
@@ -164,10 +163,10 @@ HWY_INLINE size_t Filter(const float* HWY_RESTRICT row, size_t n, float bound,
 // Filter for a bound that many elements are equal to: those above it, then as
 // many of the equal ones, from the left, as make up k. Returns 0 where more
 // than `limit` are above.
-HWY_NOINLINE inline size_t FilterTies(const float* HWY_RESTRICT row, size_t n,
-                                      size_t k, float bound, size_t limit,
-                                      int32_t* HWY_RESTRICT to,
-                                      float* HWY_RESTRICT logits) {
+template <class Row>
+HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
+                               size_t limit, int32_t* HWY_RESTRICT to,
+                               float* HWY_RESTRICT logits) {
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
@@ -176,7 +175,7 @@ HWY_NOINLINE inline size_t FilterTies(const float* HWY_RESTRICT row, size_t n,
   const TopKVec b = hn::Set(d, bound);
   // More than 16 + 2k elements passed Filter, so that k are in whole vectors.
   for (size_t i = 0; i + N <= n && count < k; i += N) {
-    const auto equal = hn::Eq(hn::LoadU(d, row + i), b);
+    const auto equal = hn::Eq(row.Load(d, i), b);
     const auto ids = hn::Add(FirstIds(), hn::Set(di, static_cast<int32_t>(i)));
     count +=
         StoreIf(hn::RebindMask(di, equal), ids, b, to + count, logits + count);
@@ -186,8 +185,9 @@ HWY_NOINLINE inline size_t FilterTies(const float* HWY_RESTRICT row, size_t n,
 
 // Candidates for the k best of a row, how many: what reaches the bound, or what
 // FilterTies makes of it; 0 where SelectNext has to do it.
-HWY_INLINE size_t Collect(const float* HWY_RESTRICT row, size_t n, size_t k,
-                          float bound, int32_t* HWY_RESTRICT ids,
+template <class Row>
+HWY_INLINE size_t Collect(const Row& row, size_t n, size_t k, float bound,
+                          int32_t* HWY_RESTRICT ids,
                           float* HWY_RESTRICT logits) {
   const size_t limit = MaxCandidates(k);
   const size_t count = Filter<false>(row, n, bound, limit, ids, logits);
@@ -202,9 +202,9 @@ HWY_INLINE size_t Collect(const float* HWY_RESTRICT row, size_t n, size_t k,
 // `count`, and from then on admits larger keys only: of equal ones, the one
 // found first is before. Every sort but the last makes room for 16 + count more
 // candidates, so the time is O(n) for a row in any order.
-inline HWY_NOINLINE void SelectNext(const float* HWY_RESTRICT row, size_t n,
-                                    int32_t last_key, int32_t last_id,
-                                    size_t count, TopK& to) {
+template <class Row>
+HWY_NOINLINE void SelectNext(const Row& row, size_t n, int32_t last_key,
+                             int32_t last_id, size_t count, TopK& to) {
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
@@ -243,48 +243,59 @@ inline HWY_NOINLINE void SelectNext(const float* HWY_RESTRICT row, size_t n,
   to.nan = nan;
 }
 
+// Rows of a recipe's keys.
+template <class Keys, class T>
+struct KeyRows {
+  Matrix<const T> logits;
+
+  HWY_INLINE typename Keys::template Row<T> Row(size_t r) const {
+    return {logits.Row(r)};
+  }
+};
+
 // The k <= kTopKMax best of each of `rows` <= kTopKRows rows of n, n <=
 // kTopKAll if kAll.
-template <bool kAll>
-HWY_INLINE void SelectTopK(Matrix<const float> rows, size_t k,
+template <bool kAll, class Keys, class T>
+HWY_INLINE void SelectTopK(const KeyRows<Keys, T>& keys, size_t k,
                            TopK* HWY_RESTRICT to) {
   const TopKTag d;
-  const size_t n = rows.cols;
+  const size_t rows = keys.logits.rows;
+  const size_t n = keys.logits.cols;
   const size_t groups = NumGroups(k);
   Candidates lists[kTopKRows];
   size_t counts[kTopKRows];  // of candidates; 0: SelectNext has to do it
   if (kAll) {
-    for (size_t r = 0; r < rows.rows; ++r) {
+    for (size_t r = 0; r < rows; ++r) {
       counts[r] = n;
       for (size_t i = 0; i < n; i += hn::Lanes(d)) {
-        hn::Store(LoadOrLowest(d, rows.Row(r), i, n), d, lists[r].logits + i);
+        hn::Store(LoadOrLowest(d, keys.Row(r), i, n), d, lists[r].logits + i);
       }
     }
   } else {
     float bounds[kTopKRows];
-    for (size_t r = 0; r < rows.rows; ++r) {
+    for (size_t r = 0; r < rows; ++r) {
       HWY_ALIGN float maxima[NumGroups(kTopKMax)];
-      GroupMaxima(rows.Row(r), n, groups,
+      GroupMaxima(keys.Row(r), n, groups,
                   [d, &maxima](size_t g, TopKVec v)
                       HWY_ATTR { hn::Store(v, d, maxima + g); });
       bounds[r] = KthLargest(maxima, groups, k);
     }
-    for (size_t r = 0; r < rows.rows; ++r) {
+    for (size_t r = 0; r < rows; ++r) {
       counts[r] =
-          Collect(rows.Row(r), n, k, bounds[r], lists[r].ids, lists[r].logits);
+          Collect(keys.Row(r), n, k, bounds[r], lists[r].ids, lists[r].logits);
     }
   }
-  for (size_t r = 0; r < rows.rows; ++r) {
+  for (size_t r = 0; r < rows; ++r) {
     to[r].nan = MakeKeys(counts[r], lists[r]);
     // With a NaN in the row, the bound may be too high.
     if (!kAll && HWY_UNLIKELY(to[r].nan)) counts[r] = 0;
   }
-  for (size_t r = 0; r < rows.rows; ++r) Rank(counts[r], lists[r]);
-  for (size_t r = 0; r < rows.rows; ++r) {
+  for (size_t r = 0; r < rows; ++r) Rank(counts[r], lists[r]);
+  for (size_t r = 0; r < rows; ++r) {
     if (HWY_LIKELY(counts[r] != 0)) {
       Place(lists[r], kAll ? kTopKTables.iota : lists[r].ids, counts[r], to[r]);
     } else {
-      SelectNext(rows.Row(r), n, INT32_MAX, -1, k, to[r]);
+      SelectNext(keys.Row(r), n, INT32_MAX, -1, k, to[r]);
     }
   }
 }

@@ -198,16 +198,17 @@ HWY_INLINE TopKVec KthOfRuns(const float* HWY_RESTRICT columns, size_t count,
 }
 
 // For each row, what at least k of its elements reach.
-template <size_t kGroups>
-HWY_INLINE void Bounds(Matrix<const float> rows, size_t k,
+template <size_t kGroups, class Keys, class T>
+HWY_INLINE void Bounds(const KeyRows<Keys, T>& keys, size_t k,
                        float* HWY_RESTRICT bounds) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
   Columns<float, kGroups> maxima;
   for (size_t r = 0; r < N; ++r) {
-    GroupMaxima(rows.Row(HWY_MIN(r, rows.rows - 1)), rows.cols, kGroups,
-                [d, N, r, &maxima](size_t g, TopKVec v)
-                    HWY_ATTR { PutVector(d, v, N, r, g, maxima.at); });
+    GroupMaxima(keys.Row(HWY_MIN(r, keys.logits.rows - 1)), keys.logits.cols,
+                kGroups, [d, N, r, &maxima](size_t g, TopKVec v) HWY_ATTR {
+                  PutVector(d, v, N, r, g, maxima.at);
+                });
   }
   for (size_t i = 0; i < kGroups; i += 4) {
     TransposeBlocks(d, maxima.at + i * N);
@@ -264,19 +265,20 @@ HWY_INLINE void Insert(const float* HWY_RESTRICT logits,
 
 // The k <= kTopKMax best of each of at most a vector of rows, n <= kTopKAll
 // columns if kAll.
-template <bool kAll>
-HWY_INLINE void SelectTopKOfLanes(Matrix<const float> rows, size_t k,
+template <bool kAll, class Keys, class T>
+HWY_INLINE void SelectTopKOfLanes(const KeyRows<Keys, T>& keys, size_t k,
                                   TopKOfLanes& best) {
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
-  const size_t n = rows.cols;
+  const size_t rows = keys.logits.rows;
+  const size_t n = keys.logits.cols;
   Columns<int32_t, kLanesRoom> ids;
   float* HWY_RESTRICT logits = best.columns.at;
   size_t columns = n;
   if (kAll) {
     for (size_t r = 0; r < N; ++r) {
-      const float* row = rows.Row(HWY_MIN(r, rows.rows - 1));
+      const auto row = keys.Row(HWY_MIN(r, rows - 1));
       for (size_t i = 0; i < n; i += N) {
         PutVector(d, LoadOrLowest(d, row, i, n), N, r, i, logits);
       }
@@ -284,30 +286,30 @@ HWY_INLINE void SelectTopKOfLanes(Matrix<const float> rows, size_t k,
   } else {
     HWY_ALIGN float bounds[kTopKLanes];
     if (NumGroups(k) == 16) {
-      Bounds<16>(rows, k, bounds);
+      Bounds<16>(keys, k, bounds);
     } else if (NumGroups(k) == 32) {
-      Bounds<32>(rows, k, bounds);
+      Bounds<32>(keys, k, bounds);
     } else {
-      Bounds<64>(rows, k, bounds);
+      Bounds<64>(keys, k, bounds);
     }
     LanesCandidates lists[kTopKLanes];
     size_t counts[kTopKLanes];
     columns = k;
-    for (size_t r = 0; r < rows.rows; ++r) {
+    for (size_t r = 0; r < rows; ++r) {
       counts[r] =
-          Collect(rows.Row(r), n, k, bounds[r], lists[r].ids, lists[r].logits);
+          Collect(keys.Row(r), n, k, bounds[r], lists[r].ids, lists[r].logits);
       columns = HWY_MAX(columns, counts[r]);
     }
     // As many of each row: branches on a row's own count would be guessed
     // wrongly half the time.
-    for (size_t r = 0; r < rows.rows; ++r) {
+    for (size_t r = 0; r < rows; ++r) {
       float* const end = lists[r].logits + counts[r];
       for (size_t i = 0; i < columns; i += N) {
         hn::StoreU(hn::Set(d, -HUGE_VALF), d, end + i);
       }
     }
     for (size_t r = 0; r < N; ++r) {
-      const LanesCandidates& list = lists[HWY_MIN(r, rows.rows - 1)];
+      const LanesCandidates& list = lists[HWY_MIN(r, rows - 1)];
       for (size_t i = 0; i < columns; i += N) {
         PutVector(d, hn::Load(d, list.logits + i), N, r, i, logits);
         PutVector(di, hn::Load(di, list.ids + i), N, r, i, ids.at);

@@ -5,8 +5,8 @@
 // honoured, exceptions masked, whatever the calling thread or a pool's worker
 // has set. Reading costs a few cycles; it is written only if it differs.
 
-#ifndef SWITCHYARD_SRC_SIMD_FP_ENV_H_
-#define SWITCHYARD_SRC_SIMD_FP_ENV_H_
+#ifndef SWITCHYARD_SRC_FP_ENV_H_
+#define SWITCHYARD_SRC_FP_ENV_H_
 
 #ifdef __FAST_MATH__
 #error "Switchyard fixes its evaluation order: do not compile with -ffast-math"
@@ -21,7 +21,7 @@
 #endif
 
 namespace switchyard {
-namespace simd {
+namespace internal {
 
 // For the lifetime of the object, the default environment on this thread.
 class DefaultFpEnv {
@@ -70,7 +70,7 @@ class DefaultFpEnv {
   DefaultFpEnv& operator=(const DefaultFpEnv&) = delete;
 };
 
-}  // namespace simd
+}  // namespace internal
 }  // namespace switchyard
 
-#endif  // SWITCHYARD_SRC_SIMD_FP_ENV_H_
+#endif  // SWITCHYARD_SRC_FP_ENV_H_

@@ -1,0 +1,79 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/activate.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/check.h"
+#include "src/schedule.h"
+#include "src/simd/activate.h"
+
+namespace switchyard {
+namespace {
+
+// The arguments are checked: their bytes fit the address space.
+bool Streams(const simd::ActivateArgs& args, ActivateStores stores) {
+  const AnyMatrix& out = args.out;
+  const bool in_place = out.data == args.gate.data || out.data == args.up.data;
+  if (in_place || stores == ActivateStores::kCached) return false;
+  // Streaming stores need whole vectors at multiples of their size.
+  const size_t size = SizeOf(out.type);
+  if (reinterpret_cast<uintptr_t>(out.data) % size != 0) return false;
+  return stores == ActivateStores::kStreaming ||
+         out.rows * out.cols > kStreamingBytes / (3 * size);
+}
+
+}  // namespace
+
+Status Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
+                const ActivateOptions& options, Executor& executor) noexcept {
+  SWITCHYARD_CHECK_ISA();
+  SWITCHYARD_CHECK_LISTED(Activate, activation, Activation,
+                          SWITCHYARD_ACTIVATIONS);
+  SWITCHYARD_CHECK(options.layout == GateUpLayout::kSplit ||
+                       options.layout == GateUpLayout::kConcatenated ||
+                       options.layout == GateUpLayout::kInterleaved,
+                   "Activate: options: layout is not a known GateUpLayout");
+  SWITCHYARD_CHECK(options.stores == ActivateStores::kAuto ||
+                       options.stores == ActivateStores::kCached ||
+                       options.stores == ActivateStores::kStreaming,
+                   "Activate: options: stores is not a known ActivateStores");
+  const auto& [out] = outputs;
+  ConstAnyMatrix gate = inputs.gate;
+  ConstAnyMatrix up = inputs.up;
+  SWITCHYARD_CHECK_F32(Activate, gate);
+  SWITCHYARD_CHECK_F32(Activate, up);
+  SWITCHYARD_CHECK_F32(Activate, out);
+  const size_t rows = out.rows, cols = out.cols;
+  if (options.layout == GateUpLayout::kSplit) {
+    SWITCHYARD_CHECK_SHAPE(Activate, gate, rows, cols);
+    SWITCHYARD_CHECK_SHAPE(Activate, up, rows, cols);
+  } else {
+    SWITCHYARD_CHECK_SHAPE(Activate, gate, rows, 2 * cols);
+    SWITCHYARD_CHECK(!internal::Given(up),
+                     "Activate: up: given beside both in gate");
+  }
+  if (options.layout == GateUpLayout::kConcatenated) {
+    up = gate.ColRange(cols, 2 * cols);
+    gate = gate.ColRange(0, cols);
+  }
+  const bool interleaved = options.layout == GateUpLayout::kInterleaved;
+  if (interleaved) {
+    SWITCHYARD_CHECK_APART(Activate, out, gate);
+  } else {
+    SWITCHYARD_CHECK_APART_OR_SAME(Activate, out, gate);
+    SWITCHYARD_CHECK_APART_OR_SAME(Activate, out, up);
+  }
+  if (cols == 0) return Status();
+
+  simd::ActivateArgs args = {gate,        up,   out, options.activation,
+                             interleaved, false};
+  args.streaming = Streams(args, options.stores);
+  const double row_ns = 0.3 * static_cast<double>(cols);
+  return internal::RunRows(executor, rows, row_ns,
+                           simd::ActivateRows(gate.type, out.type), args);
+}
+
+}  // namespace switchyard

@@ -1,0 +1,20 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_SRC_SIMD_ROW_FUNCTION_H_
+#define SWITCHYARD_SRC_SIMD_ROW_FUNCTION_H_
+
+#include <cstddef>
+
+namespace switchyard {
+namespace simd {
+
+// What a kernel is: rows [begin, end) of checked arguments, on the calling
+// thread, in the default floating-point environment.
+template <class Args>
+using RowFunction = void (*)(const Args& args, size_t begin, size_t end);
+
+}  // namespace simd
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_SRC_SIMD_ROW_FUNCTION_H_
