@@ -7,7 +7,7 @@
 #include "bench/probes.h"
 #include "bench/shapes.h"
 #include "switchyard/bucket.h"
-#include "tests/reference.h"
+#include "testing/reference.h"
 
 namespace switchyard {
 namespace bench {
@@ -89,7 +89,7 @@ struct Bucket {
       const int32_t* const ids = Selected(slot).data;
       const reference::Buckets want = reference::Bucket(
           std::vector<int32_t>(ids, ids + pairs_per_call), experts);
-      append(want_tpe, want.tpe);
+      append(want_tpe, want.tokens_per_expert);
       append(want_offsets, want.offsets);
       append(want_pairs, want.pairs);
       append(want_row_index, want.row_index);

@@ -10,7 +10,7 @@
 #include "bench/probes.h"
 #include "bench/shapes.h"
 #include "switchyard/combine.h"
-#include "tests/reference.h"
+#include "testing/reference.h"
 
 namespace switchyard {
 namespace bench {

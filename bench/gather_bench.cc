@@ -8,7 +8,7 @@
 #include "bench/plain.h"
 #include "bench/shapes.h"
 #include "switchyard/gather.h"
-#include "tests/reference.h"
+#include "testing/reference.h"
 
 namespace switchyard {
 namespace bench {

@@ -12,7 +12,7 @@
 #include "bench/probes.h"
 #include "bench/shapes.h"
 #include "switchyard/route.h"
-#include "tests/reference.h"
+#include "testing/reference.h"
 
 namespace switchyard {
 namespace bench {

@@ -8,7 +8,7 @@
 #include "bench/probes.h"
 #include "bench/shapes.h"
 #include "switchyard/silu_mul.h"
-#include "tests/reference.h"
+#include "testing/reference.h"
 
 namespace switchyard {
 namespace bench {

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "switchyard/silu_mul.h"
 #include "tests/device/built_in_test.h"
-#include "tests/inputs.h"
+#include "testing/inputs.h"
 
 namespace switchyard {
 namespace testing_support {

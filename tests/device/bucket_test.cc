@@ -11,9 +11,9 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/silu_mul.h"
+#include "testing/inputs.h"
 #include "tests/bucket_case.h"
 #include "tests/device/built_in_test.h"
-#include "tests/inputs.h"
 
 namespace switchyard {
 namespace testing_support {
@@ -79,7 +79,7 @@ Tables Plain(const std::vector<int32_t>& selected, size_t experts,
 }
 
 size_t BusiestCount(const std::vector<int32_t>& selected, size_t experts) {
-  return static_cast<size_t>(reference::Bucket(selected, experts).max_tpe);
+  return reference::Bucket(selected, experts).max_rows;
 }
 
 device::MoeComputeIdsTpeParams Params(size_t experts, size_t row_stride,

@@ -21,7 +21,7 @@
 #include "switchyard/device/kernels.h"
 #include "switchyard/silu_mul.h"
 #include "tests/device/device_test.h"
-#include "tests/guarded_buffer.h"
+#include "testing/guarded_buffer.h"
 #include "tests/target_test.h"
 
 namespace switchyard {

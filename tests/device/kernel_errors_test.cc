@@ -15,7 +15,7 @@
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
 #include "tests/device/kernel_cases.h"
-#include "tests/guarded_buffer.h"
+#include "testing/guarded_buffer.h"
 
 namespace switchyard {
 namespace testing_support {

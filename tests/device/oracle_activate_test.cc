@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "tests/device/oracle_case.h"
 #include "tests/device/seed_silu_mul.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 #include "tests/target_test.h"
 
 namespace switchyard {

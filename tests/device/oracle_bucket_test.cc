@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 #include "tests/bucket_case.h"
 #include "tests/device/oracle_case.h"
 #include "tests/device/seed_bucket.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
 #include "tests/target_test.h"
 
 namespace switchyard {
@@ -63,7 +63,7 @@ BucketCase RandomCase(uint64_t seed) {
                              Load::kStrangers};
   c.selected = MakeIds(pairs, c.experts, kLoads[random.Below(4)], seed);
   const size_t busiest =
-      static_cast<size_t>(reference::Bucket(c.selected, c.experts).max_tpe);
+      static_cast<size_t>(reference::Bucket(c.selected, c.experts).max_rows);
   // Always enough, or just enough.
   c.row_stride = random.Below(2) == 0 ? pairs : std::max<size_t>(1, busiest);
   c.m_gate_up = static_cast<int32_t>(1 + random.Below(3000));
@@ -73,14 +73,14 @@ BucketCase RandomCase(uint64_t seed) {
 
 std::vector<int32_t> Args(const reference::Buckets& right, size_t experts,
                           int32_t features) {
-  return {std::max(1, (right.max_tpe + 31) / 32), (features + 63) / 64,
-          static_cast<int32_t>(experts)};
+  return {std::max(1, static_cast<int32_t>((right.max_rows + 31) / 32)),
+          (features + 63) / 64, static_cast<int32_t>(experts)};
 }
 
 std::string Wrong(const BucketCase& c, const Ran& ran) {
   if (!ran.error.empty()) return ran.error;
   const reference::Buckets right = reference::Bucket(c.selected, c.experts);
-  if (ran.Ints(kTpe) != right.tpe) return "tpe is wrong";
+  if (ran.Ints(kTpe) != right.tokens_per_expert) return "tpe is wrong";
   if (ran.Ints(kGateUpArgs) != Args(right, c.experts, c.m_gate_up)) {
     return "gate_up_args are wrong";
   }
@@ -90,7 +90,7 @@ std::string Wrong(const BucketCase& c, const Ran& ran) {
   const std::vector<int32_t> ids = ran.Ints(kIds);
   const Words32& before = ran.before.at(kIds);
   for (size_t e = 0; e < c.experts; ++e) {
-    const size_t count = static_cast<size_t>(right.tpe[e]);
+    const size_t count = static_cast<size_t>(right.tokens_per_expert[e]);
     const int32_t* const row = ids.data() + e * c.row_stride;
     std::vector<int32_t> pairs(row, row + count);
     std::sort(pairs.begin(), pairs.end());

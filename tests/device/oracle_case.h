@@ -27,8 +27,8 @@
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/kernel.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
 #include "tests/target_test.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && defined(__has_feature)

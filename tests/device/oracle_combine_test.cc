@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 #include "tests/combine_case.h"
 #include "tests/device/oracle_case.h"
 #include "tests/device/seed_combine.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
 #include "tests/target_test.h"
 
 namespace switchyard {

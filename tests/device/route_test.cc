@@ -11,7 +11,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/device/built_in_test.h"
-#include "tests/inputs.h"
+#include "testing/inputs.h"
 
 namespace switchyard {
 namespace testing_support {

@@ -27,7 +27,7 @@ while IFS= read -r header; do
   [[ $name != */device/* ]] || folder='(device/)?'
   allowed='^#include (<[a-z_0-9]+>|"switchyard/'$folder'[a-z_0-9.]+\.h")'
   if [[ $name == *.c.h ]]; then
-    allowed='^#include (<std(def|int|bool)\.h>|"switchyard/[a-z_0-9.]+\.h")'
+    allowed='^#include (<std(def|int|bool)\.h>|"switchyard/[a-z_0-9./]+\.h")'
   fi
   others=$(sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*/#include /p' \
     "$header" | grep -vE "$allowed" || true)

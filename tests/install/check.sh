@@ -109,7 +109,7 @@ case $1 in
     symbols=$("$NM" -C "$archive") || die "$NM cannot read $archive"
     grep -q MakeTbbExecutor <<<"$symbols" || die "MakeTbbExecutor is missing"
     if grep "tbb::" <<<"$symbols"; then die "$archive needs TBB"; fi
-    [[ -f $WORK/prefix/headers/switchyard/silu_mul.h ]] || die "headers are elsewhere"
+    [[ -f $WORK/prefix/headers/switchyard/activate.h ]] || die "headers are elsewhere"
 
     "$CMAKE" -S "$here/consumer" -B "$WORK/consumer" -DCMAKE_BUILD_TYPE=Debug \
       "-Dswitchyard_DIR=$WORK/prefix/lib/triple/cmake/switchyard" \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # check.sh SOURCE_DIR
-# Rules of the house that a compiler does not see. Each prints what breaks it.
+# Rules of this repository that a compiler does not see. Each prints what breaks it.
 set -euo pipefail
 cd "$1"
 failures=0
@@ -25,7 +25,7 @@ mapfile -t build_files < <(find . \( -name 'build*' -o -name .git -o -name out \
   -o -type f \( -name CMakeLists.txt -o -name '*.cmake' -o -name '*.in' -o -name '*.sh' \
   -o -name CMakePresets.json -o -path './.ci/*' \) -print | LC_ALL=C sort)
 folders=()
-for folder in include src examples bench tests tools; do
+for folder in include src examples bench testing tests tools; do
   [[ ! -d $folder ]] || folders+=("$folder")
 done
 mapfile -t sources < <(find "${folders[@]}" -type f \( -name '*.h' -o -name '*.cc' \) |

@@ -4,8 +4,8 @@
 // Memory that notices: an inaccessible page right behind, canaries everywhere
 // around the view, any misalignment.
 
-#ifndef SWITCHYARD_TESTS_GUARDED_BUFFER_H_
-#define SWITCHYARD_TESTS_GUARDED_BUFFER_H_
+#ifndef SWITCHYARD_TESTING_GUARDED_BUFFER_H_
+#define SWITCHYARD_TESTING_GUARDED_BUFFER_H_
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,8 +23,8 @@
 namespace switchyard {
 namespace testing_support {
 
-// A NaN as a float, a large number as an integer: neither goes unnoticed when
-// it is read.
+// Memory is filled with it: a NaN as a float, a large number as an integer, so
+// that neither goes unnoticed when it is read.
 constexpr uint32_t kCanary = 0x7FC0DEAD;
 
 // [rows, cols] with `stride` (0: cols), whose last element ends `slack`
@@ -33,8 +33,6 @@ constexpr uint32_t kCanary = 0x7FC0DEAD;
 // canaries too.
 template <class T>
 class Guarded {
-  static_assert(sizeof(T) == 4, "canaries are 32 bits");
-
  public:
   explicit Guarded(size_t rows, size_t cols, size_t stride = 0,
                    size_t slack = 0)
@@ -42,7 +40,7 @@ class Guarded {
     const size_t used =
         rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols;
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    // At least 64 canaries in front.
+    // At least 64 elements of canaries in front.
     const size_t bytes =
         ((used + slack + 64) * sizeof(T) + page - 1) / page * page;
     map_bytes_ = bytes + page;
@@ -52,9 +50,9 @@ class Guarded {
         mprotect(static_cast<char*>(map_) + bytes, page, PROT_NONE) != 0) {
       std::abort();
     }
-    words_ = bytes / sizeof(T);
-    std::fill_n(static_cast<uint32_t*>(map_), words_, kCanary);
-    first_ = words_ - used - slack;
+    bytes_ = bytes;
+    std::fill_n(static_cast<uint32_t*>(map_), bytes / 4, kCanary);
+    first_ = bytes / sizeof(T) - used - slack;
   }
   explicit Guarded(const std::vector<T>& values, size_t slack = 0)
       : Guarded(1, values.size(), 0, slack) {
@@ -92,27 +90,36 @@ class Guarded {
 
  private:
   void Check(const char* name, bool inside_too) const {
-    const uint32_t* words = static_cast<const uint32_t*>(map_);
-    for (size_t i = 0; i < words_; ++i) {
-      if (words[i] == kCanary) continue;
-      const bool behind_first = i >= first_ && stride_ != 0;
-      const bool inside = behind_first && (i - first_) / stride_ < rows_ &&
-                          (i - first_) % stride_ < cols_;
-      if (inside && !inside_too) continue;
-      FAIL() << name << ": word "
-             << static_cast<ptrdiff_t>(i) - static_cast<ptrdiff_t>(first_)
-             << " counted from the view's start was overwritten";
+    const uint32_t* const words = static_cast<const uint32_t*>(map_);
+    for (size_t w = 0; w < bytes_ / 4; ++w) {
+      if (words[w] == kCanary) continue;
+      unsigned char canary[4];
+      std::memcpy(canary, &kCanary, 4);
+      const unsigned char* const bytes =
+          static_cast<const unsigned char*>(map_);
+      for (size_t b = w * 4; b < w * 4 + 4; ++b) {
+        const size_t i = b / sizeof(T);
+        if (bytes[b] == canary[b % 4] || (!inside_too && Inside(i))) continue;
+        FAIL() << name << ": element "
+               << static_cast<ptrdiff_t>(i) - static_cast<ptrdiff_t>(first_)
+               << " counted from the view's start was overwritten";
+      }
     }
+  }
+  // Whether the view has the i-th element of the mapping.
+  bool Inside(size_t i) const {
+    return i >= first_ && stride_ != 0 && (i - first_) / stride_ < rows_ &&
+           (i - first_) % stride_ < cols_;
   }
 
   size_t rows_, cols_, stride_;
   void* map_;
   size_t map_bytes_;
-  size_t words_;
-  size_t first_;
+  size_t bytes_;  // without the guard page
+  size_t first_;  // the view's first element, counted in the mapping
 };
 
 }  // namespace testing_support
 }  // namespace switchyard
 
-#endif  // SWITCHYARD_TESTS_GUARDED_BUFFER_H_
+#endif  // SWITCHYARD_TESTING_GUARDED_BUFFER_H_
