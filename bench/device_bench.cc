@@ -18,8 +18,8 @@
 #include "bench/inputs.h"
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
-#include "switchyard/device.h"
-#include "switchyard/device_kernels.h"
+#include "switchyard/device/device.h"
+#include "switchyard/device/kernels.h"
 #include "switchyard/route.h"
 
 namespace switchyard {

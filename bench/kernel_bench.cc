@@ -13,8 +13,8 @@
 #include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
-#include "switchyard/device.h"
-#include "switchyard/kernel.h"
+#include "switchyard/device/device.h"
+#include "switchyard/device/kernel.h"
 
 namespace switchyard {
 namespace bench {

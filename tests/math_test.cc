@@ -77,12 +77,6 @@ Math Evaluate(const std::vector<float>& x) {
   return m;
 }
 
-float FromBits(uint32_t bits) {
-  float f;
-  std::memcpy(&f, &bits, sizeof(f));
-  return f;
-}
-
 // 1: every bit pattern.
 uint64_t Stride() {
 #ifdef NDEBUG

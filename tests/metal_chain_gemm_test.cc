@@ -15,7 +15,7 @@
 #include "gemm_kernels.h"
 #include "gemm_tile.h"
 #include "gtest/gtest.h"
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 namespace metal_chain {
 namespace {

@@ -9,7 +9,7 @@
 #include "engine.h"
 #include "gemm_kernels.h"
 #include "gemm_tile.h"
-#include "switchyard/device_kernels.h"
+#include "switchyard/device/kernels.h"
 
 namespace metal_chain {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "layer.h"
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 #include "switchyard/executor.h"
 
 namespace metal_chain {
