@@ -47,7 +47,8 @@ struct Data {
   CombineInputs In(size_t slot) const {
     return {{rows.data() + slot * pairs * hidden, pairs, hidden},
             {weights.data() + slot * pairs, tokens, kCombineTopK},
-            {Index(slot), tokens, kCombineTopK},
+            indexed ? ConstAnyMatrix(Index(slot), tokens, kCombineTopK)
+                    : ConstAnyMatrix(),
             {Residual(slot), tokens, hidden},
             norm_weight};
   }
@@ -55,7 +56,7 @@ struct Data {
     return {{out.data(), tokens, hidden}, {normed.data(), tokens, hidden}};
   }
   const int32_t* Index(size_t slot) const {
-    return indexed ? row_index.data() + slot * pairs : nullptr;
+    return row_index.data() + slot * pairs;
   }
   const float* Residual(size_t slot) const {
     return residual.data() + slot * tokens * hidden;
@@ -109,9 +110,10 @@ Contest MakeCombine(const HiddenShape& shape, size_t tokens, bool indexed) {
   const Probes& probes = BestProbes();
   const auto probe = [&](const char* name, void (*move)(const CombineMove&)) {
     AddRival(contest, Kind::kProbe, name, {}, [d, move](size_t slot) {
-      move({d->rows.data() + slot * d->pairs * d->hidden, d->Index(slot),
-            d->Residual(slot), d->norm_weight.data(), d->out.data(),
-            d->normed.data(), d->tokens, d->hidden});
+      move({d->rows.data() + slot * d->pairs * d->hidden,
+            d->indexed ? d->Index(slot) : nullptr, d->Residual(slot),
+            d->norm_weight.data(), d->out.data(), d->normed.data(), d->tokens,
+            d->hidden});
     });
   };
   probe("probe, sequential", probes.sequential);

@@ -103,9 +103,8 @@ TEST(Corpus, ADigestTakesAllNaNForOne) {
 TEST(Swy, IsaListsWhatTheLibraryHas) {
   const Outcome outcome = Swy("isa");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const Span<const Isa> compiled = CompiledIsas();
-  for (size_t i = 0; i < compiled.size; ++i) {
-    EXPECT_TRUE(outcome.Printed(compiled.data[i].name)) << outcome.out;
+  for (const Isa& isa : CompiledIsas()) {
+    EXPECT_TRUE(outcome.Printed(isa.name)) << outcome.out;
   }
   EXPECT_TRUE(outcome.Printed("runs, active")) << outcome.out;
 }

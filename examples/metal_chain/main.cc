@@ -9,13 +9,14 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "common/program.h"
 #include "comparison.h"
 #include "engine.h"
 #include "host_chain.h"
 #include "layer.h"
-#include "options.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 #include "timeline.h"
@@ -27,6 +28,34 @@ using example::Plural;
 using switchyard::Executor;
 
 constexpr int kFailed = 1;
+
+struct Options : example::ThreadOptions {
+  bool full = false;
+  size_t tokens = 512;  // of the prefill
+  std::string trace;    // empty: none
+};
+
+// Nullopt if only help was asked for, which is then printed.
+std::optional<Options> ParseOptions(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app(
+      "Runs one Mixture-of-Experts layer as an engine for Apple Silicon chains "
+      "it:\na decode token and a prefill, each in one command buffer. Checks "
+      "every buffer\nagainst the plain API and shows when each dispatch ran.",
+      "metal_chain");
+  app.add_flag("--full", options.full,
+               "A layer of Qwen3-30B-A3B: 2.25 GiB of weights");
+  app.add_option("--tokens", options.tokens, "Tokens of the prefill")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  example::AddThreadOptions(app, options);
+  app.add_option("--trace", options.trace,
+                 "Write the timelines for ui.perfetto.dev")
+      ->type_name("FILE");
+  if (!example::Parse(app, argc, argv)) return std::nullopt;
+  return options;
+}
 
 void PrintLayer(const Layer& layer) {
   const Shape& shape = layer.shape;

@@ -20,7 +20,6 @@
 #include "memory_limit.h"
 #include "model_config.h"
 #include "moe_block.h"
-#include "options.h"
 #include "reference_check.h"
 #include "report.h"
 #include "switchyard/executor.h"
@@ -37,6 +36,50 @@ using switchyard::Matrix;
 
 constexpr size_t kCheckedTokens = 16;
 constexpr int kCheckFailed = 1;
+
+struct Options : example::ThreadOptions {
+  std::string checkpoint;  // empty: a generated layer
+  std::optional<size_t> layer;
+  size_t tokens = 512;
+  size_t repeat = 5;
+  std::optional<size_t> top_k;  // the model's
+};
+
+// Nullopt if only help was asked for, which is then printed.
+std::optional<Options> ParseOptions(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app(
+      "Runs one Mixture-of-Experts block on Switchyard's kernels and oneDNN's "
+      "GEMMs,\nchecks it against double precision and shows where the time "
+      "goes.",
+      "moe_layer");
+  app.add_option("--checkpoint,checkpoint", options.checkpoint,
+                 "Hugging Face folder (default: a generated layer)")
+      ->type_name("DIR");
+  app.add_option("--layer", options.layer,
+                 "Layer of it (default: the first with experts)")
+      ->check(CLI::Range(0, INT32_MAX).description(""))
+      ->type_name("N");
+  app.add_option("--tokens", options.tokens, "Tokens in the batch")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("T");
+  example::AddThreadOptions(app, options);
+  app.add_option("--repeat", options.repeat,
+                 "Timed runs, of which the median is shown")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000))
+      ->type_name("R");
+  app.add_option("--top-k", options.top_k,
+                 "Experts per token (default: the model's)")
+      ->check(CLI::Range(1, INT32_MAX).description(""))
+      ->type_name("K");
+  if (!example::Parse(app, argc, argv)) return std::nullopt;
+  if (options.layer.has_value() && options.checkpoint.empty()) {
+    throw InputError("--layer: needs --checkpoint");
+  }
+  return options;
+}
 
 // Nullptr without a checkpoint: the layer is to be generated.
 std::unique_ptr<LayerLoader> OpenLayer(const Options& options) {
