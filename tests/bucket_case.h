@@ -6,17 +6,21 @@
 #ifndef SWITCHYARD_TESTS_BUCKET_CASE_H_
 #define SWITCHYARD_TESTS_BUCKET_CASE_H_
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <ostream>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "switchyard/bucket.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
+#include "tests/call_errors.h"
 
 namespace switchyard {
 namespace testing_support {
@@ -53,10 +57,15 @@ inline std::vector<int32_t> MakeIds(size_t pairs, size_t experts, Load load,
 struct Shape {
   size_t tokens, top_k, experts;
 };
+inline std::ostream& operator<<(std::ostream& os, const Shape& s) {
+  return os << s.tokens << "x" << s.top_k << " of " << s.experts;
+}
 
-inline Matrix<const int32_t> View(const std::vector<int32_t>& ids,
-                                  const Shape& s) {
+inline ConstAnyMatrix View(const std::vector<int32_t>& ids, const Shape& s) {
   return {ids.data(), s.tokens, s.top_k};
+}
+inline std::vector<int32_t> MakeIds(const Shape& s, Load load, uint64_t seed) {
+  return MakeIds(s.tokens * s.top_k, s.experts, load, seed);
 }
 
 inline size_t ScratchSize(const Shape& s, const Executor& executor) {
@@ -66,29 +75,36 @@ inline size_t ScratchSize(const Shape& s, const Executor& executor) {
 // Everything a packed sort writes, in guarded memory.
 struct Packed {
   explicit Packed(const Shape& s, size_t slack = 0)
-      : tpe(1, s.experts, 0, slack),
+      : tokens_per_expert(1, s.experts, 0, slack),
         offsets(1, s.experts + 1, 0, slack),
         pairs(1, s.tokens * s.top_k, 0, slack),
         row_index(s.tokens, s.top_k, s.top_k + slack, slack) {}
-  PackedBuckets Out() const {
-    return {tpe.span(), offsets.span(), pairs.span(), row_index.view()};
+  PackedBuckets Out() {
+    return {tokens_per_expert.span(), offsets.span(), pairs.span(),
+            row_index.view(), &report};
   }
-  Guarded<int32_t> tpe, offsets, pairs, row_index;
-  BucketSummary summary = {77, 77, 77};
+  Guarded<int32_t> tokens_per_expert, offsets, pairs, row_index;
+  Report report = kUnwritten;
 };
+
+inline Report BucketReport(const reference::Buckets& r, size_t row_stride) {
+  Report report = kUnwritten;
+  report.max_rows = r.max_rows;
+  report.dropped = r.dropped;
+  report.row_stride = row_stride;
+  return report;
+}
 
 inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
                          const Packed& b, bool ordered = true) {
   const reference::Buckets r = reference::Bucket(ids, s.experts);
-  b.tpe.ExpectIntact("tpe");
+  b.tokens_per_expert.ExpectIntact("tokens_per_expert");
   b.offsets.ExpectIntact("offsets");
   b.pairs.ExpectIntact("pairs");
   b.row_index.ExpectIntact("row_index");
-  ASSERT_EQ(b.tpe.Values(), r.tpe);
+  ASSERT_EQ(b.tokens_per_expert.Values(), r.tokens_per_expert);
   ASSERT_EQ(b.offsets.Values(), r.offsets);
-  EXPECT_EQ(b.summary.max_tpe, r.max_tpe);
-  EXPECT_EQ(b.summary.dropped, r.dropped);
-  EXPECT_EQ(b.summary.row_stride, 0u);
+  EXPECT_EQ(b.report, BucketReport(r, 0));
   const std::vector<int32_t> index = b.row_index.Values();
   std::vector<int32_t> pairs = b.pairs.Values();
   // row_index is the inverse of pairs, whatever the order.
@@ -115,23 +131,54 @@ inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
   ASSERT_EQ(pairs, r.pairs);
 }
 
-// Rows of `ids` up to tpe; what follows is `behind`.
+// Rows of `ids` as long as tokens_per_expert says; what follows is `behind`.
 inline void ExpectStrided(const reference::Buckets& r,
                           const std::vector<int32_t>& ids, size_t row_stride,
                           uint32_t behind, bool ordered = true) {
-  for (size_t e = 0; e < r.tpe.size(); ++e) {
+  for (size_t e = 0; e < r.tokens_per_expert.size(); ++e) {
     const auto row = ids.begin() + static_cast<ptrdiff_t>(e * row_stride);
-    std::vector<int32_t> bucket(row, row + r.tpe[e]);
+    const int32_t count = r.tokens_per_expert[e];
+    std::vector<int32_t> bucket(row, row + count);
     if (!ordered) std::sort(bucket.begin(), bucket.end());
     const std::vector<int32_t> expected(r.pairs.begin() + r.offsets[e],
                                         r.pairs.begin() + r.offsets[e + 1]);
     ASSERT_EQ(bucket, expected) << "expert " << e;
-    for (size_t i = static_cast<size_t>(r.tpe[e]); i < row_stride; ++i) {
+    for (size_t i = static_cast<size_t>(count); i < row_stride; ++i) {
       ASSERT_EQ(static_cast<uint32_t>(row[static_cast<ptrdiff_t>(i)]), behind)
           << "expert " << e << " entry " << i;
     }
   }
 }
+
+// e * row_stride beyond 2^32: 512 experts and 900,000 tokens of 10. The table
+// is 18 GB of address space, of which only what is written gets memory.
+class HugeTable {
+ public:
+  static constexpr Shape kShape = {900000, 10, 512};
+  static constexpr size_t kStride = kShape.tokens * kShape.top_k;
+  static_assert(511 * kStride > size_t{1} << 32);
+
+  HugeTable()
+      : map_(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    EXPECT_NE(map_, MAP_FAILED);
+  }
+  ~HugeTable() { munmap(map_, kBytes); }
+  HugeTable(const HugeTable&) = delete;
+  HugeTable& operator=(const HugeTable&) = delete;
+
+  int32_t* data() const { return static_cast<int32_t*>(map_); }
+  StridedBuckets Out() {
+    return {tokens_per_expert, {data(), kShape.experts * kStride}, kStride};
+  }
+  int32_t* Row(size_t expert) const { return data() + expert * kStride; }
+
+  std::vector<int32_t> tokens_per_expert = std::vector<int32_t>(kShape.experts);
+
+ private:
+  static constexpr size_t kBytes = kShape.experts * kStride * sizeof(int32_t);
+  void* const map_;
+};
 
 }  // namespace testing_support
 }  // namespace switchyard

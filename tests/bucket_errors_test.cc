@@ -4,175 +4,202 @@
 // Every invalid argument of bucket.h and its message; nothing is written.
 
 #include <cstdint>
-#include <functional>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "switchyard/bucket.h"
-#include "tests/guarded_buffer.h"
+#include "testing/guarded_buffer.h"
+#include "tests/call_errors.h"
 
 namespace switchyard {
 namespace testing_support {
 namespace {
 
-// A valid call, 4 tokens of 2 pairs and 3 experts, to be spoilt.
-class BucketErrors : public testing::Test {
+// 4 tokens of 2 pairs and 3 experts: what both functions have.
+template <class Out>
+class BucketErrors : public CallErrors<BucketInputs, Out, BucketOptions> {
  protected:
-  struct Call {
-    Matrix<const int32_t> selected;
-    PackedBuckets packed;
-    StridedBuckets strided;
-    Span<int32_t> scratch;
-  };
-  BucketErrors()
-      : ids_(4, 2),
-        tpe_(1, 3),
-        offsets_(1, 4),
-        pairs_(1, 8),
-        row_index_(4, 2),
-        scratch_(1, 16),
-        table_(1, 24) {
+  using Base = CallErrors<BucketInputs, Out, BucketOptions>;
+  using Base::call_, Base::Expect;
+  using typename Base::Call;
+
+  BucketErrors(const char* name, typename Base::Function function)
+      : Base(name, function), ids_(4, 2), counts_(1, 3), scratch_(1, 16) {
     ids_.Fill({0, 1, 2, 0, 1, 2, 0, 1});
-    call_.selected = ids_.view();
-    call_.packed = {tpe_.span(), offsets_.span(), pairs_.span(),
-                    row_index_.view()};
-    call_.strided = {tpe_.span(), table_.span(), 8, true};
-    call_.scratch = scratch_.span();
+    call_.in = {ids_.view(), scratch_.span()};
+    call_.out.tokens_per_expert = counts_.span();
+    call_.out.report = &this->report_;
+  }
+  void ExpectUntouched() const override {
+    counts_.ExpectUntouched("tokens_per_expert");
+    scratch_.ExpectUntouched("scratch");
   }
 
-  void ExpectUntouched() {
-    tpe_.ExpectUntouched("tpe");
+  void ExpectCommonErrors() const {
+    this->ExpectViewErrors(
+        "topk_ids", [](Call& c) { return &c.in.topk_ids; },
+        {Type::kI32, Type::kU32, Type::kI64}, "int32, uint32 or int64");
+    Expect("topk_ids: more than 2^31 - 1 pairs",
+           [](Call& c) { c.in.topk_ids.rows = size_t{1} << 30; });
+    Expect("tokens_per_expert: data is null",
+           [](Call& c) { c.out.tokens_per_expert.data = nullptr; });
+    Expect("tokens_per_expert: no experts",
+           [](Call& c) { c.out.tokens_per_expert.size = 0; });
+    Expect("tokens_per_expert: more than 2^31 - 1 experts",
+           [](Call& c) { c.out.tokens_per_expert.size = size_t{1} << 31; });
+    Expect("scratch: data is null",
+           [](Call& c) { c.in.scratch.data = nullptr; });
+    Expect("options: order is not a BucketOrder",
+           [](Call& c) { c.options.order = static_cast<BucketOrder>(2); });
+    Expect("tokens_per_expert: overlaps topk_ids", [&](Call& c) {
+      c.in.topk_ids = {counts_.data() + 2, 4, 2};
+    });
+    Expect("tokens_per_expert: overlaps scratch",
+           [&](Call& c) { c.in.scratch.data = counts_.data() - 15; });
+    // Half of an int64 id is enough.
+    Expect("scratch: overlaps topk_ids", [&](Call& c) {
+      c.in.topk_ids = {reinterpret_cast<int64_t*>(scratch_.data() + 15), 4, 2};
+    });
+    Expect("scratch: overlaps topk_ids", [&](Call& c) {
+      c.in.topk_ids = {scratch_.data() + 15, 4, 2};
+    });
+  }
+
+  const Guarded<int32_t> ids_, counts_, scratch_;
+};
+
+class BucketPackedErrors : public BucketErrors<PackedBuckets> {
+ protected:
+  BucketPackedErrors()
+      : BucketErrors("BucketPacked", BucketPacked),
+        offsets_(1, 4),
+        pairs_(1, 8),
+        row_index_(4, 2) {
+    call_.out.offsets = offsets_.span();
+    call_.out.pairs = pairs_.span();
+    call_.out.row_index = row_index_.view();
+  }
+  void ExpectUntouched() const override {
+    BucketErrors::ExpectUntouched();
     offsets_.ExpectUntouched("offsets");
     pairs_.ExpectUntouched("pairs");
     row_index_.ExpectUntouched("row_index");
-    scratch_.ExpectUntouched("scratch");
-    table_.ExpectUntouched("ids");
-  }
-  void Packed(const char* message, const std::function<void(Call&)>& spoil) {
-    Call c = call_;
-    spoil(c);
-    BucketSummary summary = {77, 77, 77};
-    const Status status = BucketPacked(c.selected, BucketOrder::kAscending,
-                                       c.packed, c.scratch, &summary);
-    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << message;
-    EXPECT_STREQ(status.message(), message);
-    EXPECT_EQ(summary.max_tpe, 77);
-    ExpectUntouched();
-  }
-  void Strided(const char* message, const std::function<void(Call&)>& spoil) {
-    Call c = call_;
-    spoil(c);
-    BucketSummary summary = {77, 77, 77};
-    const Status status = BucketStrided(c.selected, BucketOrder::kAscending,
-                                        c.strided, c.scratch, &summary);
-    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << message;
-    EXPECT_STREQ(status.message(), message);
-    EXPECT_EQ(summary.max_tpe, 77);
-    ExpectUntouched();
   }
 
-  Guarded<int32_t> ids_, tpe_, offsets_, pairs_, row_index_, scratch_, table_;
-  Call call_;
+  const Guarded<int32_t> offsets_, pairs_, row_index_;
 };
 
-TEST_F(BucketErrors, Packed) {
-  Packed("BucketPacked: selected: data is null",
-         [](Call& c) { c.selected.data = nullptr; });
-  Packed("BucketPacked: selected: stride is smaller than cols",
-         [](Call& c) { c.selected.stride = 1; });
-  Packed("BucketPacked: selected: size overflows the address space",
-         [](Call& c) { c.selected.stride = SIZE_MAX / 4; });
-  Packed("BucketPacked: selected: more than 2^31 - 1 pairs",
-         [](Call& c) { c.selected.rows = size_t{1} << 30; });
-  Packed("BucketPacked: tpe: data is null",
-         [](Call& c) { c.packed.tpe.data = nullptr; });
-  Packed("BucketPacked: tpe: no experts",
-         [](Call& c) { c.packed.tpe.size = 0; });
-  Packed("BucketPacked: tpe: more than 2^31 - 1 experts",
-         [](Call& c) { c.packed.tpe.size = size_t{1} << 31; });
-  Packed("BucketPacked: offsets: data is null",
-         [](Call& c) { c.packed.offsets.data = nullptr; });
-  Packed("BucketPacked: offsets: size is not num_experts + 1",
-         [](Call& c) { c.packed.offsets.size = 3; });
-  Packed("BucketPacked: pairs: data is null",
-         [](Call& c) { c.packed.pairs.data = nullptr; });
-  Packed("BucketPacked: pairs: fewer than tokens * top_k elements",
-         [](Call& c) { c.packed.pairs.size = 7; });
-  Packed("BucketPacked: row_index: data is null",
-         [](Call& c) { c.packed.row_index.data = nullptr; });
-  Packed("BucketPacked: row_index: stride is smaller than cols",
-         [](Call& c) { c.packed.row_index.stride = 1; });
-  Packed("BucketPacked: row_index: rows differ from selected's",
-         [](Call& c) { c.packed.row_index.rows = 3; });
-  Packed("BucketPacked: row_index: cols differ from selected's",
-         [](Call& c) { c.packed.row_index.cols = 1; });
-  Packed("BucketPacked: scratch: data is null",
-         [](Call& c) { c.scratch.data = nullptr; });
-  Packed("BucketPacked: tpe: overlaps another view",
-         [&](Call& c) { c.packed.tpe.data = pairs_.data() + 7; });
-  Packed("BucketPacked: offsets: overlaps another view",
-         [&](Call& c) { c.packed.offsets.data = row_index_.data() + 5; });
-  Packed("BucketPacked: pairs: overlaps another view",
-         [&](Call& c) { c.selected.data = pairs_.data() + 1; });
-  Packed("BucketPacked: row_index: overlaps another view",
-         [&](Call& c) { c.selected.data = row_index_.data(); });
-  Packed("BucketPacked: scratch: overlaps selected",
-         [&](Call& c) { c.selected.data = scratch_.data() + 15; });
+TEST_F(BucketPackedErrors, Views) {
+  ExpectCommonErrors();
+  ExpectViewErrors("row_index", [](Call& c) { return &c.out.row_index; });
+  Expect("offsets: data is null",
+         [](Call& c) { c.out.offsets.data = nullptr; });
+  Expect("offsets: size is not num_experts + 1",
+         [](Call& c) { c.out.offsets.size = 3; });
+  Expect("pairs: data is null", [](Call& c) { c.out.pairs.data = nullptr; });
+  Expect("pairs: fewer than tokens * top_k elements",
+         [](Call& c) { c.out.pairs.size = 7; });
+  Expect("row_index: is not [tokens, top_k]",
+         [](Call& c) { c.out.row_index.rows = 3; });
+  Expect("row_index: is not [tokens, top_k]",
+         [](Call& c) { c.out.row_index.cols = 1; });
 }
 
-TEST_F(BucketErrors, Strided) {
-  Strided("BucketStrided: selected: data is null",
-          [](Call& c) { c.selected.data = nullptr; });
-  Strided("BucketStrided: selected: more than 2^31 - 1 pairs",
-          [](Call& c) { c.selected.rows = size_t{1} << 30; });
-  Strided("BucketStrided: tpe: data is null",
-          [](Call& c) { c.strided.tpe.data = nullptr; });
-  Strided("BucketStrided: tpe: no experts",
-          [](Call& c) { c.strided.tpe.size = 0; });
-  Strided("BucketStrided: ids: data is null",
-          [](Call& c) { c.strided.ids.data = nullptr; });
-  Strided("BucketStrided: row_stride: the table overflows the address space",
-          [](Call& c) { c.strided.row_stride = SIZE_MAX / 3; });
-  Strided("BucketStrided: tpe: overlaps another view",
-          [&](Call& c) { c.strided.tpe.data = table_.data() + 23; });
-  Strided("BucketStrided: ids: overlaps another view",
-          [&](Call& c) { c.selected.data = table_.data() + 3; });
-  Strided("BucketStrided: scratch: overlaps selected",
-          [&](Call& c) { c.selected.data = scratch_.data() + 15; });
+TEST_F(BucketPackedErrors, Overlaps) {
+  Expect("tokens_per_expert: overlaps offsets",
+         [&](Call& c) { c.out.offsets.data = counts_.data() - 3; });
+  Expect("tokens_per_expert: overlaps pairs",
+         [&](Call& c) { c.out.tokens_per_expert.data = pairs_.data() + 7; });
+  Expect("tokens_per_expert: overlaps row_index",
+         [&](Call& c) { c.out.row_index.data = counts_.data() + 1; });
+  Expect("offsets: overlaps topk_ids", [&](Call& c) {
+    c.in.topk_ids = {offsets_.data() + 3, 4, 2};
+  });
+  Expect("offsets: overlaps pairs",
+         [&](Call& c) { c.out.pairs.data = offsets_.data(); });
+  Expect("offsets: overlaps row_index",
+         [&](Call& c) { c.out.offsets.data = row_index_.data() + 5; });
+  Expect("offsets: overlaps scratch",
+         [&](Call& c) { c.in.scratch.data = offsets_.data() + 2; });
+  Expect("pairs: overlaps topk_ids", [&](Call& c) {
+    c.in.topk_ids = {pairs_.data() + 1, 4, 2};
+  });
+  Expect("pairs: overlaps row_index",
+         [&](Call& c) { c.out.row_index.data = pairs_.data() + 7; });
+  Expect("pairs: overlaps scratch",
+         [&](Call& c) { c.in.scratch.data = pairs_.data() + 7; });
+  Expect("row_index: overlaps topk_ids", [&](Call& c) {
+    c.in.topk_ids = {row_index_.data(), 4, 2};
+  });
+  Expect("row_index: overlaps scratch",
+         [&](Call& c) { c.in.scratch.data = row_index_.data() - 15; });
 }
 
-TEST_F(BucketErrors, DispatchArgs) {
+class BucketStridedErrors : public BucketErrors<StridedBuckets> {
+ protected:
+  BucketStridedErrors()
+      : BucketErrors("BucketStrided", BucketStrided), table_(1, 24) {
+    call_.out.ids = table_.span();
+    call_.out.row_stride = 8;
+    call_.out.zero_padding = true;
+  }
+  void ExpectUntouched() const override {
+    BucketErrors::ExpectUntouched();
+    table_.ExpectUntouched("ids");
+  }
+
+  const Guarded<int32_t> table_;
+};
+
+TEST_F(BucketStridedErrors, Views) {
+  ExpectCommonErrors();
+  Expect("ids: data is null", [](Call& c) { c.out.ids.data = nullptr; });
+  Expect("row_stride: the table overflows the address space",
+         [](Call& c) { c.out.row_stride = SIZE_MAX / 3; });
+}
+
+TEST_F(BucketStridedErrors, Overlaps) {
+  Expect("tokens_per_expert: overlaps ids",
+         [&](Call& c) { c.out.tokens_per_expert.data = table_.data() + 23; });
+  Expect("ids: overlaps topk_ids", [&](Call& c) {
+    c.in.topk_ids = {table_.data() + 3, 4, 2};
+  });
+  Expect("ids: overlaps scratch",
+         [&](Call& c) { c.in.scratch.data = table_.data() + 23; });
+}
+
+TEST(DispatchArgs, ErrorsNameTheArgumentAndWriteNothing) {
   const Guarded<uint32_t> args(1, 3);
-  const auto expect = [&](const Status& status, const char* message) {
-    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << message;
-    EXPECT_STREQ(status.message(), message);
+  const auto expect = [&](const DispatchInputs& in, const DispatchOutputs& out,
+                          const DispatchOptions& options,
+                          const std::string& message) {
+    ExpectError(MakeDispatchArgs(in, out, options),
+                "MakeDispatchArgs: " + message);
     args.ExpectUntouched("args");
   };
-  const Span<uint32_t> out = args.span();
-  expect(MakeDispatchArgs(1, 2, 3, {}, {nullptr, 3}),
-         "MakeDispatchArgs: args: data is null");
-  expect(MakeDispatchArgs(1, 2, 3, {}, {out.data, 2}),
-         "MakeDispatchArgs: args: size is not 3");
-  expect(MakeDispatchArgs(-1, 2, 3, {}, out),
-         "MakeDispatchArgs: max_tpe: is negative");
-  expect(MakeDispatchArgs(1, 2, 3, {0, 64}, out),
-         "MakeDispatchArgs: tile: pairs is 0");
-  expect(MakeDispatchArgs(1, 2, 3, {32, 0}, out),
-         "MakeDispatchArgs: tile: features is 0");
-  expect(MakeDispatchArgs(1, size_t{1} << 32, 3, {}, out),
-         "MakeDispatchArgs: num_experts: more than 2^32 - 1");
-  expect(MakeDispatchArgs(1, 2, size_t{1} << 40, {32, 1}, out),
-         "MakeDispatchArgs: features: more than 2^32 - 1 tiles");
+  const DispatchOutputs out = {args.span()};
+  expect({1, 3, 2}, {{nullptr, 3}}, {}, "args: data is null");
+  expect({1, 3, 2}, {{args.data(), 2}}, {}, "args: size is not 3");
+  expect({1, 3, 2}, out, {0, 64}, "options: tile_pairs is 0");
+  expect({1, 3, 2}, out, {32, 0}, "options: tile_features is 0");
+  expect({size_t{1} << 40, 3, 2}, out, {32, 1},
+         "max_rows: more than 2^32 - 1 tiles");
+  expect({1, size_t{1} << 32, 3}, out, {}, "num_experts: more than 2^32 - 1");
+  expect({1, 3, size_t{1} << 40}, out, {32, 1},
+         "features: more than 2^32 - 1 tiles");
 }
 
-TEST_F(BucketErrors, TilesMatter) {
+TEST(DispatchArgs, TilesMatter) {
   std::vector<uint32_t> args(3);
-  ASSERT_TRUE(MakeDispatchArgs(65, 9, 129, {}, args).ok());
+  ASSERT_TRUE(MakeDispatchArgs({65, 9, 129}, {args}).ok());
   EXPECT_EQ(args, (std::vector<uint32_t>{3, 3, 9}));
-  ASSERT_TRUE(MakeDispatchArgs(65, 9, 129, {16, 32}, args).ok());
+  ASSERT_TRUE(MakeDispatchArgs({65, 9, 129}, {args}, {16, 32}).ok());
   EXPECT_EQ(args, (std::vector<uint32_t>{5, 5, 9}));
-  ASSERT_TRUE(MakeDispatchArgs(INT32_MAX, 9, 0, {1, 1}, args).ok());
+  ASSERT_TRUE(MakeDispatchArgs({INT32_MAX, 9, 0}, {args}, {1, 1}).ok());
   EXPECT_EQ(args, (std::vector<uint32_t>{INT32_MAX, 0, 9}));
+  ASSERT_TRUE(MakeDispatchArgs({UINT32_MAX, 9, 0}, {args}, {1, 1}).ok());
+  EXPECT_EQ(args, (std::vector<uint32_t>{UINT32_MAX, 0, 9}));
 }
 
 }  // namespace

@@ -3,17 +3,15 @@
 
 #include "switchyard/bucket.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 #include "tests/bucket_case.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
 #include "tests/target_test.h"
 
 namespace switchyard {
@@ -28,37 +26,37 @@ const Shape kShapes[] = {{1, 1, 1},     {1, 8, 128},  {5, 3, 8},
                          {100, 8, 16},  {90, 22, 17}, {257, 8, 128},
                          {64, 10, 512}, {3, 2, 5000}, {600, 8, 3}};
 
+constexpr Load kLoads[] = {Load::kUniform, Load::kZipf, Load::kOneExpert,
+                           Load::kStrangers};
+
 TEST_P(BucketTest, PackedLikeTheReference) {
   uint64_t seed = 0;
   for (const Shape& s : kShapes) {
-    for (const Load load :
-         {Load::kUniform, Load::kZipf, Load::kOneExpert, Load::kStrangers}) {
-      SCOPED_TRACE(testing::Message() << s.tokens << "x" << s.top_k << " of "
-                                      << s.experts << " seed " << seed);
-      const std::vector<int32_t> ids =
-          MakeIds(s.tokens * s.top_k, s.experts, load, ++seed);
+    for (const Load load : kLoads) {
+      const std::vector<int32_t> ids = MakeIds(s, load, ++seed);
+      SCOPED_TRACE(testing::Message() << s << " seed " << seed);
       for (size_t slack = 0; slack <= 3; ++slack) {
         Packed b(s, slack);
-        const Guarded<int32_t> selected(s.tokens, s.top_k, s.top_k + slack,
+        const Guarded<int32_t> topk_ids(s.tokens, s.top_k, s.top_k + slack,
                                         slack);
-        selected.Fill(ids);
-        const Status status = BucketPacked(
-            selected.view(), BucketOrder::kAscending, b.Out(), {}, &b.summary);
+        topk_ids.Fill(ids);
+        const Status status = BucketPacked({topk_ids.view()}, b.Out());
         ASSERT_TRUE(status.ok()) << status.message();
         ExpectPacked(ids, s, b);
       }
-      // Without row_index and summary; claims of one thread are in order too.
+      // Without row_index and report; claims of one thread are in order too.
       Packed b(s);
       PackedBuckets out = b.Out();
       out.row_index = {};
+      out.report = nullptr;
       ASSERT_TRUE(
-          BucketPacked(View(ids, s), BucketOrder::kClaim, out, {}, nullptr)
-              .ok());
+          BucketPacked({View(ids, s)}, out, {BucketOrder::kClaim}).ok());
       std::vector<int32_t> pairs = b.pairs.Values();
       const reference::Buckets r = reference::Bucket(ids, s.experts);
       pairs.resize(r.pairs.size());
       ASSERT_EQ(pairs, r.pairs);
       b.row_index.ExpectUntouched("row_index");
+      EXPECT_EQ(b.report, kUnwritten);
     }
   }
 }
@@ -70,14 +68,12 @@ TEST_P(BucketTest, FewExpertsAtEveryLength) {
   for (size_t n = 1; n <= 2 * 64 + 1; ++n) lengths.push_back(n);
   for (const size_t experts : {1u, 2u, 4u, 5u, 8u, 9u, 16u, 17u, 64u, 65u}) {
     for (const size_t n : lengths) {
-      SCOPED_TRACE(testing::Message() << n << " ids of " << experts);
       const Shape s = {n, 1, experts};
-      const std::vector<int32_t> ids = MakeIds(n, experts, Load::kStrangers, n);
-      const Guarded<int32_t> selected(ids, n % 4);
+      SCOPED_TRACE(testing::Message() << s);
+      const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, n);
+      const Guarded<int32_t> topk_ids(ids, n % 4);
       Packed b(s);
-      ASSERT_TRUE(BucketPacked({selected.data(), n, 1}, BucketOrder::kAscending,
-                               b.Out(), {}, &b.summary)
-                      .ok());
+      ASSERT_TRUE(BucketPacked({{topk_ids.data(), n, 1}}, b.Out()).ok());
       ExpectPacked(ids, s, b);
     }
   }
@@ -87,37 +83,32 @@ TEST_P(BucketTest, FewExpertsAtEveryLength) {
 void ExpectStridedSort(const std::vector<int32_t>& ids, const Shape& s,
                        size_t stride, bool padding, size_t slack) {
   const reference::Buckets r = reference::Bucket(ids, s.experts);
-  const size_t tight = std::max<size_t>(1, static_cast<size_t>(r.max_tpe));
+  const size_t tight = std::max<size_t>(1, r.max_rows);
   const size_t used = stride == StridedBuckets::kTightStride ? tight : stride;
-  const Guarded<int32_t> selected(s.tokens, s.top_k, s.top_k + slack, slack);
-  selected.Fill(ids);
-  const Guarded<int32_t> tpe(1, s.experts, 0, slack);
+  const Guarded<int32_t> topk_ids(s.tokens, s.top_k, s.top_k + slack, slack);
+  topk_ids.Fill(ids);
+  const Guarded<int32_t> tokens_per_expert(1, s.experts, 0, slack);
   const Guarded<int32_t> table(1, s.experts * used, 0, slack);
-  BucketSummary summary;
-  const Status status =
-      BucketStrided(selected.view(), BucketOrder::kAscending,
-                    {tpe.span(), table.span(), stride, padding}, {}, &summary);
+  Report report = kUnwritten;
+  const Status status = BucketStrided(
+      {topk_ids.view()},
+      {tokens_per_expert.span(), table.span(), stride, padding, &report});
   ASSERT_TRUE(status.ok()) << status.message();
   table.ExpectIntact("ids");
-  tpe.ExpectIntact("tpe");
-  EXPECT_EQ(tpe.Values(), r.tpe);
-  EXPECT_EQ(summary.max_tpe, r.max_tpe);
-  EXPECT_EQ(summary.row_stride, used);
-  EXPECT_EQ(summary.dropped, r.dropped);
+  tokens_per_expert.ExpectIntact("tokens_per_expert");
+  EXPECT_EQ(tokens_per_expert.Values(), r.tokens_per_expert);
+  EXPECT_EQ(report, BucketReport(r, used));
   ExpectStrided(r, table.Values(), used, padding ? 0 : kCanary);
 }
 
 TEST_P(BucketTest, StridedLikeTheReference) {
   uint64_t seed = 100;
   for (const Shape& s : kShapes) {
-    for (const Load load :
-         {Load::kUniform, Load::kZipf, Load::kOneExpert, Load::kStrangers}) {
+    for (const Load load : kLoads) {
       const size_t pairs = s.tokens * s.top_k;
-      const std::vector<int32_t> ids = MakeIds(pairs, s.experts, load, ++seed);
-      const size_t max =
-          static_cast<size_t>(reference::Bucket(ids, s.experts).max_tpe);
-      SCOPED_TRACE(testing::Message() << s.tokens << "x" << s.top_k << " of "
-                                      << s.experts << " seed " << seed);
+      const std::vector<int32_t> ids = MakeIds(s, load, ++seed);
+      const size_t max = reference::Bucket(ids, s.experts).max_rows;
+      SCOPED_TRACE(testing::Message() << s << " seed " << seed);
       for (const size_t stride :
            {StridedBuckets::kTightStride, max + 1, std::max<size_t>(1, max),
             pairs, pairs + 16}) {
@@ -134,23 +125,69 @@ TEST_P(BucketTest, AnyShape) {
     Random random(seed);
     const size_t experts = 1 + random.Below(random.Below(2) ? 20 : 600);
     const Shape s = {1 + random.Below(80), 1 + random.Below(12), experts};
-    SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s.tokens
-                                    << "x" << s.top_k << " of " << experts);
-    const Load load = static_cast<Load>(random.Below(4));
-    const size_t pairs = s.tokens * s.top_k;
-    const std::vector<int32_t> ids = MakeIds(pairs, experts, load, seed);
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s);
+    const std::vector<int32_t> ids =
+        MakeIds(s, static_cast<Load>(random.Below(4)), seed);
     const size_t slack = random.Below(4);
-    const Guarded<int32_t> selected(s.tokens, s.top_k, s.top_k + slack);
-    selected.Fill(ids);
+    const Guarded<int32_t> topk_ids(s.tokens, s.top_k, s.top_k + slack);
+    topk_ids.Fill(ids);
     Packed b(s, random.Below(4));
-    ASSERT_TRUE(BucketPacked(selected.view(), BucketOrder::kAscending, b.Out(),
-                             {}, &b.summary)
-                    .ok());
+    ASSERT_TRUE(BucketPacked({topk_ids.view()}, b.Out()).ok());
     ExpectPacked(ids, s, b);
-    ExpectStridedSort(ids, s, random.Below(2) ? pairs + random.Below(20) : 0,
+    ExpectStridedSort(ids, s,
+                      random.Below(2) ? ids.size() + random.Below(20) : 0,
                       random.Below(2) != 0, slack);
     ASSERT_FALSE(HasFatalFailure());
   }
+}
+
+// The same pairs for the same ids as another type. `strangers` are ids of that
+// type that int32 does not have, to be dropped like any other.
+template <class Id>
+void ExpectSameFor(const std::vector<Id>& strangers) {
+  uint64_t seed = 500;
+  for (const Shape& s : kShapes) {
+    for (const Load load : kLoads) {
+      SCOPED_TRACE(testing::Message() << s << " seed " << seed);
+      std::vector<int32_t> ids = MakeIds(s, load, ++seed);
+      std::vector<Id> wide(ids.begin(), ids.end());
+      for (size_t i = 0; load == Load::kStrangers && i < ids.size(); i += 5) {
+        ids[i] = -1;
+        wide[i] = strangers[i / 5 % strangers.size()];
+      }
+      const size_t slack = seed % 4;
+      const Guarded<Id> topk_ids(s.tokens, s.top_k, s.top_k + slack, slack);
+      topk_ids.Fill(wide);
+      Packed b(s, slack);
+      const Status status = BucketPacked({topk_ids.view()}, b.Out());
+      ASSERT_TRUE(status.ok()) << status.message();
+      ExpectPacked(ids, s, b);
+
+      const reference::Buckets r = reference::Bucket(ids, s.experts);
+      const size_t stride = std::max<size_t>(1, r.max_rows) + slack;
+      const Guarded<int32_t> tokens_per_expert(1, s.experts);
+      const Guarded<int32_t> table(1, s.experts * stride);
+      Report report = kUnwritten;
+      ASSERT_TRUE(BucketStrided({topk_ids.view()},
+                                {tokens_per_expert.span(), table.span(), stride,
+                                 true, &report})
+                      .ok());
+      EXPECT_EQ(tokens_per_expert.Values(), r.tokens_per_expert);
+      EXPECT_EQ(report, BucketReport(r, stride));
+      ExpectStrided(r, table.Values(), stride, 0);
+    }
+  }
+}
+
+TEST_P(BucketTest, UnsignedIds) {
+  ExpectSameFor<uint32_t>({0x80000000u, 0xFFFFFFFFu, 0x80000001u});
+}
+
+// Whose low 32 bits are valid ids, among others.
+TEST_P(BucketTest, WideIds) {
+  ExpectSameFor<int64_t>({int64_t{1} << 32, (int64_t{1} << 32) + 1, INT64_MAX,
+                          INT64_MIN, -(int64_t{1} << 32), int64_t{1} << 31,
+                          -1});
 }
 
 // The public tests of the kernel's origin: 5 tokens, 8 experts, 3 slots.
@@ -159,12 +196,12 @@ TEST_P(BucketTest, KnownAnswers) {
   for (int b = 0; b < 5; ++b) {
     for (int s = 0; s < 3; ++s) ids.push_back((3 * b + 2 * s + b) % 8);
   }
-  std::vector<int32_t> tpe(8), table(8 * 15, -1);
-  BucketSummary summary;
-  ASSERT_TRUE(BucketStrided({ids.data(), 5, 3}, BucketOrder::kAscending,
-                            {tpe, table, 15, false}, {}, &summary)
-                  .ok());
-  EXPECT_EQ(tpe, (std::vector<int32_t>{5, 0, 3, 0, 5, 0, 2, 0}));
+  std::vector<int32_t> counts(8), table(8 * 15, -1);
+  Report report;
+  ASSERT_TRUE(
+      BucketStrided({{ids.data(), 5, 3}}, {counts, table, 15, false, &report})
+          .ok());
+  EXPECT_EQ(counts, (std::vector<int32_t>{5, 0, 3, 0, 5, 0, 2, 0}));
   const auto bucket = [&](int e, int n) {
     return std::vector<int32_t>(table.begin() + e * 15,
                                 table.begin() + e * 15 + n);
@@ -175,119 +212,105 @@ TEST_P(BucketTest, KnownAnswers) {
   EXPECT_EQ(bucket(6, 2), (std::vector<int32_t>{4, 10}));
   EXPECT_EQ(table[5], -1);
   std::vector<uint32_t> args(3);
-  ASSERT_TRUE(MakeDispatchArgs(summary.max_tpe, 8, 768, {}, args).ok());
+  ASSERT_TRUE(MakeDispatchArgs({report.max_rows, 8, 768}, {args}).ok());
   EXPECT_EQ(args, (std::vector<uint32_t>{1, 12, 8}));
-  ASSERT_TRUE(MakeDispatchArgs(summary.max_tpe, 8, 2048, {}, args).ok());
+  ASSERT_TRUE(MakeDispatchArgs({report.max_rows, 8, 2048}, {args}).ok());
   EXPECT_EQ(args, (std::vector<uint32_t>{1, 32, 8}));
 
   // The host reference's layout: tight stride, zero padding.
   ids = {1, 3, 1, 0};
-  tpe.assign(4, -1);
+  counts.assign(4, -1);
   table.assign(8, -1);
-  ASSERT_TRUE(BucketStrided({ids.data(), 2, 2}, BucketOrder::kAscending,
-                            {tpe, table, StridedBuckets::kTightStride, true},
-                            {}, &summary)
+  ASSERT_TRUE(BucketStrided(
+                  {{ids.data(), 2, 2}},
+                  {counts, table, StridedBuckets::kTightStride, true, &report})
                   .ok());
-  EXPECT_EQ(tpe, (std::vector<int32_t>{1, 2, 0, 1}));
-  EXPECT_EQ(summary.row_stride, 2u);
+  EXPECT_EQ(counts, (std::vector<int32_t>{1, 2, 0, 1}));
+  EXPECT_EQ(report.row_stride, 2u);
   EXPECT_EQ(table, (std::vector<int32_t>{3, 0, 0, 2, 0, 0, 1, 0}));
 }
 
 TEST_P(BucketTest, ARowTooShortTellsTheStrideAndLeavesIdsAlone) {
   const Shape s = {40, 3, 6};
-  const std::vector<int32_t> ids = MakeIds(120, 6, Load::kZipf, 9);
+  const std::vector<int32_t> ids = MakeIds(s, Load::kZipf, 9);
   const reference::Buckets r = reference::Bucket(ids, 6);
-  const size_t tight = static_cast<size_t>(r.max_tpe);
+  const size_t tight = r.max_rows;
   struct Case {
     size_t stride, size;
     const char* message;
   };
-  const Case cases[] = {
-      {tight - 1, 1000,
-       "BucketStrided: row_stride: smaller than the max of tpe"},
-      {tight, tight * 5, "BucketStrided: ids: too small for num_experts rows"},
-      {0, 3, "BucketStrided: ids: too small for num_experts rows"},
-      {120, 500, "BucketStrided: ids: too small for num_experts rows"}};
+  const char* const too_small =
+      "BucketStrided: ids: too small for num_experts rows";
+  const Case cases[] = {{tight - 1, 1000,
+                         "BucketStrided: row_stride: smaller than the busiest "
+                         "expert's pairs"},
+                        {tight, tight * 5, too_small},
+                        {0, 3, too_small},
+                        {120, 500, too_small}};
   for (const Case& c : cases) {
-    const Guarded<int32_t> tpe(1, 6), table(1, c.size);
-    BucketSummary summary;
-    const Status status =
-        BucketStrided(View(ids, s), BucketOrder::kAscending,
-                      {tpe.span(), table.span(), c.stride, true}, {}, &summary);
-    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
-    EXPECT_STREQ(status.message(), c.message);
+    const Guarded<int32_t> counts(1, 6), table(1, c.size);
+    Report report = kUnwritten;
+    ExpectError(BucketStrided({View(ids, s)}, {counts.span(), table.span(),
+                                               c.stride, true, &report}),
+                c.message, StatusCode::kFailedPrecondition);
     table.ExpectUntouched("ids");
-    EXPECT_EQ(tpe.Values(), r.tpe);
-    EXPECT_EQ(summary.max_tpe, r.max_tpe);
-    EXPECT_EQ(summary.row_stride, tight);
+    EXPECT_EQ(counts.Values(), r.tokens_per_expert);
+    EXPECT_EQ(report, BucketReport(r, tight));
   }
   // The last row needs room for its own pairs only, unless it is padded.
-  const size_t size = 5 * 120 + 120;
-  const Guarded<int32_t> tpe(1, 6), table(1, size - 120 + tight);
-  EXPECT_TRUE(BucketStrided(View(ids, s), BucketOrder::kAscending,
-                            {tpe.span(), table.span(), 120, false}, {}, nullptr)
-                  .ok());
+  const Guarded<int32_t> counts(1, 6), table(1, 5 * 120 + tight);
+  EXPECT_TRUE(
+      BucketStrided({View(ids, s)}, {counts.span(), table.span(), 120}).ok());
 }
 
-// e * row_stride beyond 2^32: the seed's index wrapped at 2^31; 512 experts and
-// 900,000 tokens of 10. The table is 18 GB of address space, of which only
-// what is written gets memory.
 TEST_P(BucketTest, TablesBeyondTwoToThe31) {
-  const Shape s = {900000, 10, 512};
-  const size_t stride = s.tokens * s.top_k;
-  const size_t bytes = s.experts * stride * sizeof(int32_t);
-  void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  ASSERT_NE(map, MAP_FAILED);
-  int32_t* table = static_cast<int32_t*>(map);
-  std::vector<int32_t> ids(stride, -1), tpe(s.experts);
+  HugeTable table;
+  std::vector<int32_t> ids(table.kStride, -1);
   ids[7] = 511;
-  ids[stride - 1] = 511;
+  ids[table.kStride - 1] = 511;
   ids[12345] = 510;
-  const Status status = BucketStrided(
-      View(ids, s), BucketOrder::kAscending,
-      {tpe, {table, s.experts * stride}, stride, false}, {}, nullptr);
+  const Status status = BucketStrided({View(ids, table.kShape)}, table.Out());
   ASSERT_TRUE(status.ok()) << status.message();
-  ASSERT_GT(511 * stride, size_t{1} << 32);
-  EXPECT_EQ(table[511 * stride], 7);
-  EXPECT_EQ(table[511 * stride + 1], static_cast<int32_t>(stride) - 1);
-  EXPECT_EQ(table[510 * stride], 12345);
-  munmap(map, bytes);
+  EXPECT_EQ(table.Row(511)[0], 7);
+  EXPECT_EQ(table.Row(511)[1], static_cast<int32_t>(table.kStride) - 1);
+  EXPECT_EQ(table.Row(510)[0], 12345);
 }
 
 TEST_P(BucketTest, NoTokens) {
-  std::vector<int32_t> tpe(4, -1), offsets(5, -1), none;
-  BucketSummary summary = {7, 7, 7};
-  ASSERT_TRUE(BucketPacked({}, BucketOrder::kAscending,
-                           {tpe, offsets, none, {}}, {}, &summary)
-                  .ok());
-  EXPECT_EQ(tpe, std::vector<int32_t>(4, 0));
+  std::vector<int32_t> counts(4, -1), offsets(5, -1), none;
+  Report report = kUnwritten;
+  // Views have a type even where they have no data.
+  ExpectError(BucketPacked({}, {counts, offsets, none, {}, &report}),
+              "BucketPacked: topk_ids: has to be int32, uint32 or int64");
+  EXPECT_EQ(report, kUnwritten);
+  const ConstAnyMatrix no_ids = Matrix<const int32_t>();
+  ASSERT_TRUE(
+      BucketPacked({no_ids}, {counts, offsets, none, {}, &report}).ok());
+  EXPECT_EQ(counts, std::vector<int32_t>(4, 0));
   EXPECT_EQ(offsets, std::vector<int32_t>(5, 0));
-  EXPECT_EQ(summary.max_tpe, 0);
-  EXPECT_EQ(summary.dropped, 0u);
-  EXPECT_EQ(summary.row_stride, 0u);
+  EXPECT_EQ(report, BucketReport({}, 0));
   // Whatever the table's size: a stride of tokens * top_k is 0 here. Without
   // slots it is the same.
   const Guarded<int32_t> table(1, 3);
+  const int32_t* const nowhere = nullptr;
   for (const size_t stride : {0u, 1u, 5u}) {
-    tpe.assign(4, -1);
-    ASSERT_TRUE(BucketStrided({nullptr, stride, 0}, BucketOrder::kClaim,
-                              {tpe, table.span(), stride, true}, {}, &summary)
+    counts.assign(4, -1);
+    ASSERT_TRUE(BucketStrided({{nowhere, stride, 0}},
+                              {counts, table.span(), stride, true, &report},
+                              {BucketOrder::kClaim})
                     .ok());
-    EXPECT_EQ(tpe, std::vector<int32_t>(4, 0));
-    EXPECT_EQ(summary.row_stride, std::max<size_t>(1, stride));
+    EXPECT_EQ(counts, std::vector<int32_t>(4, 0));
+    EXPECT_EQ(report.row_stride, std::max<size_t>(1, stride));
   }
   table.ExpectUntouched("ids");
   // The dispatch stays non-empty, as Metal demands.
   std::vector<uint32_t> args(3);
-  ASSERT_TRUE(MakeDispatchArgs(0, 4, 64, {}, args).ok());
+  ASSERT_TRUE(MakeDispatchArgs({0, 4, 64}, {args}).ok());
   EXPECT_EQ(args, (std::vector<uint32_t>{1, 1, 4}));
   // So that a kernel of this ISA ran.
   const std::vector<int32_t> one = {0};
   std::vector<int32_t> pairs(1);
-  ASSERT_TRUE(BucketPacked({one.data(), 1, 1}, BucketOrder::kAscending,
-                           {tpe, offsets, pairs, {}}, {}, nullptr)
-                  .ok());
+  ASSERT_TRUE(BucketPacked({one}, {counts, offsets, pairs}).ok());
 }
 
 }  // namespace

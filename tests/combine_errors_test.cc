@@ -3,227 +3,179 @@
 
 // Every invalid argument of combine.h and its message; nothing is written.
 
-#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "switchyard/combine.h"
+#include "testing/guarded_buffer.h"
+#include "tests/call_errors.h"
 #include "tests/combine_case.h"
-#include "tests/guarded_buffer.h"
 
 namespace switchyard {
 namespace testing_support {
 namespace {
 
-// A valid call of which one thing is then spoilt.
-struct Call {
-  CombineInputs in;
-  Span<const float> norm_weight;
-  float eps = 1e-6f;
-  Matrix<float> out, normed;
-};
-
-class CombineErrors : public testing::Test {
+class CombineErrors
+    : public CallErrors<CombineInputs, CombineOutputs, CombineOptions> {
  protected:
-  CombineErrors() : case_(Shape(), 1), out_(3, 5), normed_(3, 5) {
+  CombineErrors()
+      : CallErrors("Combine", switchyard::Combine),
+        case_(MakeShape(), 1),
+        out_(3, 5),
+        normed_(3, 5) {
     call_.in = case_.Inputs();
-    call_.norm_weight = case_.norm_weight;
-    call_.out = out_.view();
-    call_.normed = normed_.view();
+    call_.in.norm_weight = case_.norm_weight;
+    call_.out = {out_.view(), normed_.view(), &report_};
   }
-  static CombineShape Shape() {
-    CombineShape s;
-    s.tokens = 3;
-    s.top_k = 2;
-    s.hidden = 5;
-    s.row_index = true;
-    s.shared = true;
-    s.residual = true;
+  static CombineShape MakeShape() {
+    CombineShape s = {3, 2, 5};
+    s.row_index = s.shared = s.residual = true;
     return s;
   }
-
-  // Both functions, unless only the norm's arguments are spoilt.
-  void Expect(const char* message, const std::function<void(Call&)>& spoil,
-              bool norm_only = false) {
-    Call call = call_;
-    spoil(call);
-    size_t skipped = 77;
-    Status status =
-        WeightedSumRmsNorm(call.in, call.norm_weight, call.eps, call.out,
-                           call.normed, SerialExecutor(), &skipped);
-    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << message;
-    EXPECT_STREQ(status.message(), message);
-    if (!norm_only) {
-      status = WeightedSum(call.in, call.out, SerialExecutor(), &skipped);
-      EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << message;
-      EXPECT_STREQ(status.message(), message);
-    }
-    EXPECT_EQ(skipped, 77u);
+  void ExpectUntouched() const override {
     out_.ExpectUntouched("out");
     normed_.ExpectUntouched("normed");
   }
 
+  // With the norm and without.
+  void ExpectBoth(const std::string& message,
+                  const std::function<void(Call&)>& spoil) const {
+    Expect(message, spoil);
+    Expect(message, [&](Call& c) {
+      c.in.norm_weight = {};
+      c.out.normed = {};
+      spoil(c);
+    });
+  }
+
   CombineCase case_;
   Guarded<float> out_, normed_;
-  Call call_;
 };
 
 TEST_F(CombineErrors, Views) {
-  Expect("combine: rows: data is null",
-         [](Call& c) { c.in.rows.data = nullptr; });
-  Expect("combine: rows: stride is smaller than cols",
-         [](Call& c) { c.in.rows.stride = 4; });
-  Expect("combine: rows: size overflows the address space",
-         [](Call& c) { c.in.rows.stride = SIZE_MAX / 8; });
-  Expect("combine: weights: data is null",
-         [](Call& c) { c.in.weights.data = nullptr; });
-  Expect("combine: weights: stride is smaller than cols",
-         [](Call& c) { c.in.weights.stride = 1; });
-  Expect("combine: row_index: data is null",
-         [](Call& c) { c.in.row_index.data = nullptr; });
-  Expect("combine: row_index: stride is smaller than cols",
-         [](Call& c) { c.in.row_index.stride = 1; });
-  Expect("combine: shared.rows: data is null",
-         [](Call& c) { c.in.shared.rows.data = nullptr; });
-  Expect("combine: shared.gate: data is null",
-         [](Call& c) { c.in.shared.gate.data = nullptr; });
-  Expect("combine: residual: data is null",
-         [](Call& c) { c.in.residual.data = nullptr; });
-  Expect("combine: out: data is null", [](Call& c) { c.out.data = nullptr; });
-  Expect("combine: out: stride is smaller than cols",
-         [](Call& c) { c.out.stride = 4; });
-  Expect(
-      "combine: norm_weight: data is null",
-      [](Call& c) { c.norm_weight.data = nullptr; }, true);
-  Expect(
-      "combine: normed: data is null", [](Call& c) { c.normed.data = nullptr; },
-      true);
-  Expect(
-      "combine: normed: stride is smaller than cols",
-      [](Call& c) { c.normed.stride = 4; }, true);
+  ExpectViewErrors("rows", [](Call& c) { return &c.in.rows; });
+  ExpectViewErrors("topk_weights", [](Call& c) { return &c.in.topk_weights; });
+  ExpectViewErrors(
+      "row_index", [](Call& c) { return &c.in.row_index; }, {Type::kI32},
+      "int32");
+  ExpectViewErrors("shared.rows", [](Call& c) { return &c.in.shared.rows; });
+  ExpectViewErrors("shared.gate", [](Call& c) { return &c.in.shared.gate; });
+  ExpectViewErrors("residual", [](Call& c) { return &c.in.residual; });
+  ExpectViewErrors("norm_weight", [](Call& c) { return &c.in.norm_weight; });
+  ExpectViewErrors("out", [](Call& c) { return &c.out.out; });
+  ExpectViewErrors("normed", [](Call& c) { return &c.out.normed; });
+  // The norm's arguments are no condition for the checks of the others.
+  call_.in.norm_weight = {};
+  call_.out.normed = {};
+  ExpectViewErrors("rows", [](Call& c) { return &c.in.rows; });
+  ExpectViewErrors("out", [](Call& c) { return &c.out.out; });
 }
 
 TEST_F(CombineErrors, Shapes) {
-  Expect("combine: weights: rows differ from out's",
-         [](Call& c) { c.in.weights.rows = 2; });
-  Expect("combine: weights: top_k is 0",
-         [](Call& c) { c.in.weights.cols = 0; });
-  Expect("combine: rows: cols differ from out's",
-         [](Call& c) { c.in.rows.cols = 4; });
-  Expect("combine: rows: not tokens * top_k without a row_index", [](Call& c) {
+  ExpectBoth("topk_weights: is not [tokens, top_k]",
+             [](Call& c) { c.in.topk_weights.rows = 2; });
+  ExpectBoth("topk_weights: top_k (cols) is 0",
+             [](Call& c) { c.in.topk_weights.cols = 0; });
+  ExpectBoth("rows: is not [num_rows, hidden]",
+             [](Call& c) { c.in.rows.cols = 4; });
+  ExpectBoth("rows: is not [tokens * top_k, hidden]", [](Call& c) {
     c.in.row_index = {};
     c.in.rows.rows = 5;
   });
-  Expect("combine: row_index: rows differ from out's",
-         [](Call& c) { c.in.row_index.rows = 2; });
-  Expect("combine: row_index: cols differ from weights'",
-         [](Call& c) { c.in.row_index.cols = 1; });
-  Expect("combine: shared.rows: rows differ from out's",
-         [](Call& c) { c.in.shared.rows.rows = 2; });
-  Expect("combine: shared.rows: cols differ from out's",
-         [](Call& c) { c.in.shared.rows.cols = 4; });
-  Expect("combine: shared.kind: not a SharedGate",
-         [](Call& c) { c.in.shared.kind = static_cast<SharedGate>(9); });
-  Expect("combine: shared.gate: size is not out's rows (0 for kNone)",
-         [](Call& c) { c.in.shared.gate.size = 2; });
-  Expect("combine: shared.gate: size is not out's rows (0 for kNone)",
-         [](Call& c) { c.in.shared.kind = SharedGate::kNone; });
-  Expect("combine: shared.gate: given without shared.rows",
-         [](Call& c) { c.in.shared.rows = {}; });
-  Expect("combine: residual: rows differ from out's",
-         [](Call& c) { c.in.residual.rows = 2; });
-  Expect("combine: residual: cols differ from out's",
-         [](Call& c) { c.in.residual.cols = 4; });
-  Expect(
-      "combine: norm_weight: size is not out's cols",
-      [](Call& c) { c.norm_weight.size = 4; }, true);
-  Expect(
-      "combine: eps: negative or NaN", [](Call& c) { c.eps = -1e-9f; }, true);
-  Expect(
-      "combine: eps: negative or NaN", [](Call& c) { c.eps = kNaN; }, true);
-  Expect(
-      "combine: normed: rows differ from out's",
-      [](Call& c) { c.normed.rows = 2; }, true);
-  Expect(
-      "combine: normed: cols differ from out's",
-      [](Call& c) { c.normed.cols = 4; }, true);
+  ExpectBoth("rows: is not [tokens * top_k, hidden]", [](Call& c) {
+    c.in.row_index = {};
+    c.in.rows.cols = 4;
+  });
+  ExpectBoth("row_index: is not [tokens, top_k]",
+             [](Call& c) { c.in.row_index.rows = 2; });
+  ExpectBoth("row_index: is not [tokens, top_k]",
+             [](Call& c) { c.in.row_index.cols = 1; });
+  ExpectBoth("shared.rows: is not [tokens, hidden]",
+             [](Call& c) { c.in.shared.rows.rows = 2; });
+  ExpectBoth("shared.rows: is not [tokens, hidden]",
+             [](Call& c) { c.in.shared.rows.cols = 4; });
+  ExpectBoth("shared.kind: is not a SharedGate",
+             [](Call& c) { c.in.shared.kind = static_cast<SharedGate>(9); });
+  ExpectBoth("shared.gate: is not [1, tokens]",
+             [](Call& c) { c.in.shared.gate.cols = 2; });
+  ExpectBoth("shared.gate: is not [1, tokens]",
+             [](Call& c) { c.in.shared.gate = {}; });
+  ExpectBoth("shared.gate: given with SharedGate::kNone",
+             [](Call& c) { c.in.shared.kind = SharedGate::kNone; });
+  // A gate without rows.
+  ExpectBoth("shared.rows: is not [tokens, hidden]",
+             [](Call& c) { c.in.shared.rows = {}; });
+  ExpectBoth("residual: is not [tokens, hidden]",
+             [](Call& c) { c.in.residual.rows = 2; });
+  ExpectBoth("residual: is not [tokens, hidden]",
+             [](Call& c) { c.in.residual.cols = 4; });
+  Expect("norm_weight: is not [1, hidden]",
+         [](Call& c) { c.in.norm_weight.cols = 4; });
+  Expect("norm_weight: is not [1, hidden]",
+         [](Call& c) { c.in.norm_weight = {}; });
+  Expect("normed: is not [tokens, hidden]",
+         [](Call& c) { c.out.normed.rows = 2; });
+  Expect("normed: is not [tokens, hidden]",
+         [](Call& c) { c.out.normed.cols = 4; });
+  Expect("normed: is not [tokens, hidden]", [](Call& c) { c.out.normed = {}; });
+  for (const float eps : {-1e-9f, -kInf, kNaN}) {
+    ExpectBoth("options: eps is negative or NaN",
+               [&](Call& c) { c.options.eps = eps; });
+  }
 }
 
 TEST_F(CombineErrors, Overlaps) {
-  float* o = out_.data();
-  const auto as_index = [&] { return reinterpret_cast<const int32_t*>(o); };
-  Expect("combine: out: overlaps rows", [&](Call& c) {
+  float* const o = out_.data();
+  ExpectBoth("out: overlaps rows", [&](Call& c) {
     c.in.rows.data = o + 14;  // by one element
   });
-  Expect("combine: out: overlaps weights",
-         [&](Call& c) { c.in.weights.data = o + 3; });
-  Expect("combine: out: overlaps row_index",
-         [&](Call& c) { c.in.row_index.data = as_index(); });
-  Expect("combine: out: overlaps shared.gate",
-         [&](Call& c) { c.in.shared.gate.data = o + 12; });
-  Expect("combine: out: overlaps shared.rows without being the same view",
-         [&](Call& c) { c.in.shared.rows.data = o + 1; });
-  Expect("combine: out: overlaps residual without being the same view",
-         [&](Call& c) {
-           c.in.residual.data = o;
-           c.in.residual.stride = 6;
-         });
-  Expect(
-      "combine: out: overlaps norm_weight",
-      [&](Call& c) { c.norm_weight.data = o + 10; }, true);
-  float* n = normed_.data();
-  Expect(
-      "combine: normed: overlaps out", [&](Call& c) { c.normed.data = o; },
-      true);
-  Expect(
-      "combine: normed: overlaps rows", [&](Call& c) { c.in.rows.data = n; },
-      true);
-  Expect(
-      "combine: normed: overlaps weights",
-      [&](Call& c) { c.in.weights.data = n; }, true);
-  Expect(
-      "combine: normed: overlaps row_index",
-      [&](Call& c) {
-        c.in.row_index.data = reinterpret_cast<const int32_t*>(n);
-      },
-      true);
-  Expect(
-      "combine: normed: overlaps shared.rows",
-      [&](Call& c) { c.in.shared.rows.data = n; }, true);
-  Expect(
-      "combine: normed: overlaps shared.gate",
-      [&](Call& c) { c.in.shared.gate.data = n; }, true);
-  Expect(
-      "combine: normed: overlaps residual",
-      [&](Call& c) { c.in.residual.data = n; }, true);
-  Expect(
-      "combine: normed: overlaps norm_weight",
-      [&](Call& c) { c.norm_weight.data = n; }, true);
+  ExpectBoth("out: overlaps topk_weights",
+             [&](Call& c) { c.in.topk_weights.data = o + 3; });
+  ExpectBoth("out: overlaps row_index",
+             [&](Call& c) { c.in.row_index.data = o; });
+  ExpectBoth("out: overlaps shared.gate",
+             [&](Call& c) { c.in.shared.gate.data = o + 12; });
+  ExpectBoth("out: overlaps shared.rows without being the same view",
+             [&](Call& c) { c.in.shared.rows.data = o + 1; });
+  ExpectBoth("out: overlaps residual without being the same view",
+             [&](Call& c) {
+               c.in.residual.data = o;
+               c.in.residual.stride = 6;
+             });
+  Expect("out: overlaps norm_weight",
+         [&](Call& c) { c.in.norm_weight.data = o + 10; });
+  float* const n = normed_.data();
+  Expect("normed: overlaps out", [&](Call& c) { c.out.normed.data = o; });
+  Expect("normed: overlaps rows", [&](Call& c) { c.in.rows.data = n; });
+  Expect("normed: overlaps topk_weights",
+         [&](Call& c) { c.in.topk_weights.data = n; });
+  Expect("normed: overlaps row_index",
+         [&](Call& c) { c.in.row_index.data = n; });
+  Expect("normed: overlaps shared.rows",
+         [&](Call& c) { c.in.shared.rows.data = n; });
+  Expect("normed: overlaps shared.gate",
+         [&](Call& c) { c.in.shared.gate.data = n; });
+  Expect("normed: overlaps residual", [&](Call& c) { c.in.residual.data = n; });
+  Expect("normed: overlaps norm_weight",
+         [&](Call& c) { c.in.norm_weight.data = n; });
 }
 
 TEST_F(CombineErrors, NothingToDoIsFine) {
   CombineInputs in;
-  in.weights.cols = 8;
-  size_t skipped = 77;
-  EXPECT_TRUE(WeightedSum(in, {}, SerialExecutor(), &skipped).ok());
-  EXPECT_EQ(skipped, 0u);
-  EXPECT_TRUE(WeightedSumRmsNorm(in, {}, 0.0f, {}, {}).ok());
+  in.topk_weights.cols = 8;
+  Report report = kUnwritten;
+  EXPECT_TRUE(Combine(in, {{}, {}, &report}).ok());
+  EXPECT_EQ(report.skipped, 0u);
+  float* const nowhere = nullptr;
+  in.norm_weight = std::vector<float>();
+  EXPECT_TRUE(Combine(in, {{nowhere, 0, 0}, {nowhere, 0, 0}}, {0.0f}).ok());
 }
 
 TEST_F(CombineErrors, AnExecutorThatFailsIsReported) {
-  class Failing final : public Executor {
-   public:
-    size_t Concurrency() const noexcept override { return 1; }
-    Status ParallelFor(size_t, size_t, void (*)(void*, size_t, size_t),
-                       void*) noexcept override {
-      return Status(StatusCode::kOutOfMemory, "no memory");
-    }
-  } failing;
-  const Status status = WeightedSum(call_.in, call_.out, failing);
-  EXPECT_EQ(status.code(), StatusCode::kOutOfMemory);
-  EXPECT_STREQ(status.message(), "no memory");
+  ExpectExecutorErrorsAreReported();
 }
 
 }  // namespace

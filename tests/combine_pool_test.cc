@@ -10,8 +10,8 @@
 #include "gtest/gtest.h"
 #include "switchyard/combine.h"
 #include "switchyard/isa.h"
+#include "testing/inputs.h"
 #include "tests/combine_case.h"
-#include "tests/inputs.h"
 #include "tests/target_test.h"
 
 namespace switchyard {
@@ -22,14 +22,9 @@ class CombinePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CombinePoolTest);
 
 TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
-  CombineShape s;
-  s.tokens = 301;
-  s.top_k = 8;
-  s.hidden = 2048;
-  s.row_index = true;
-  s.shared = true;
+  CombineShape s = {301, 8, 2048};
+  s.row_index = s.shared = s.residual = true;
   s.kind = SharedGate::kLogit;
-  s.residual = true;
   CombineCase c(s, 11);
   for (size_t i = 0; i < c.index.size(); i += 100) c.index[i] = -9;
   const CombineResult serial = Combine(c, true);
@@ -49,14 +44,15 @@ TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
   for (size_t begin = 0; begin < s.tokens; begin += 43) {
     const size_t end = begin + 43 < s.tokens ? begin + 43 : s.tokens;
     CombineInputs in = c.Inputs();
-    in.weights = in.weights.RowRange(begin, end);
+    in.topk_weights = in.topk_weights.RowRange(begin, end);
     in.row_index = in.row_index.RowRange(begin, end);
     in.shared.rows = in.shared.rows.RowRange(begin, end);
-    in.shared.gate = {in.shared.gate.data + begin, end - begin};
+    in.shared.gate = in.shared.gate.ColRange(begin, end);
     in.residual = in.residual.RowRange(begin, end);
-    ASSERT_TRUE(WeightedSumRmsNorm(in, c.norm_weight, kEps,
-                                   out.RowRange(begin, end),
-                                   normed.RowRange(begin, end), executor())
+    in.norm_weight = c.norm_weight;
+    ASSERT_TRUE(Combine(in,
+                        {out.RowRange(begin, end), normed.RowRange(begin, end)},
+                        {kEps}, executor())
                     .ok());
   }
   EXPECT_EQ(slices.out, serial.out);
@@ -67,10 +63,8 @@ TEST(CombineAcrossIsas, FmaIsasAgree) {
   for (uint64_t seed = 200; seed < 230; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Random random(seed);
-    CombineShape s;
-    s.tokens = 1 + random.Below(4);
-    s.top_k = 1 + random.Below(12);
-    s.hidden = 1 + random.Below(300);
+    CombineShape s = {1 + random.Below(4), 1 + random.Below(12),
+                      1 + random.Below(300)};
     s.row_index = random.Below(2) != 0;
     s.shared = random.Below(2) != 0;
     s.kind = SharedGate::kLogit;

@@ -10,9 +10,10 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/isa.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 #include "tests/combine_case.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
 #include "tests/target_test.h"
 
 namespace switchyard {
@@ -25,34 +26,34 @@ SWITCHYARD_FOR_EVERY_ISA(CombineTest);
 // Bits on FMA ISAs, (k + 2) * 2^-24 * sum |w * x| on the others.
 void ExpectRight(const CombineCase& c, const CombineResult& r) {
   const CombineShape& s = c.shape;
-  const bool exact_bits =
-      LastIsa()->fma && !(s.shared && s.kind == SharedGate::kLogit);
+  const CombineInputs in = c.Inputs();
+  const bool logit = s.shared && s.kind == SharedGate::kLogit;
   for (size_t t = 0; t < s.tokens; ++t) {
+    const std::vector<reference::Sum> exact = reference::Combine(in, t);
+    const std::vector<float> fixed = reference::CombineFixed(in, t);
+    const std::vector<float> row(&r.out[t * s.hidden],
+                                 &r.out[t * s.hidden] + s.hidden);
     for (size_t h = 0; h < s.hidden; ++h) {
-      const float actual = r.out[t * s.hidden + h];
-      const reference::Sum exact = c.Exact(t, h);
       // The sigmoid's 2.5 ulp are up to 5 more for its term.
-      const double gate_ulps =
-          s.shared && s.kind == SharedGate::kLogit ? 5.0 : 0.0;
-      const double bound = (static_cast<double>(s.top_k) + 4.0 + gate_ulps) *
-                           0x1p-24 * exact.magnitude;
-      ASSERT_LE(std::fabs(static_cast<double>(actual) - exact.value), bound)
+      const double bound =
+          (static_cast<double>(s.top_k) + 4.0 + (logit ? 5.0 : 0.0)) * 0x1p-24 *
+          exact[h].magnitude;
+      ASSERT_LE(std::fabs(static_cast<double>(row[h]) - exact[h].value), bound)
           << "token " << t << " column " << h;
-      if (exact_bits) {
-        ASSERT_EQ(Bits(actual), Bits(c.Fixed(t, h)))
+      if (LastIsa()->fma && !logit) {
+        ASSERT_EQ(Bits(row[h]), Bits(fixed[h]))
             << "token " << t << " column " << h;
       }
     }
     if (r.normed.empty()) continue;
-    const std::vector<float> row(&r.out[t * s.hidden],
-                                 &r.out[t * s.hidden] + s.hidden);
-    const std::vector<float> fixed = FixedRmsNorm(row, c.norm_weight, kEps);
+    const std::vector<float> normed =
+        reference::RmsNormFixed(row, c.norm_weight, kEps);
     for (size_t h = 0; h < s.hidden; ++h) {
       const float actual = r.normed[t * s.hidden + h];
       if (LastIsa()->fma) {
-        ASSERT_EQ(Bits(actual), Bits(fixed[h])) << "normed column " << h;
+        ASSERT_EQ(Bits(actual), Bits(normed[h])) << "normed column " << h;
       } else {
-        ASSERT_LE(UlpError(actual, static_cast<double>(fixed[h])), 16.0);
+        ASSERT_LE(UlpError(actual, static_cast<double>(normed[h])), 16.0);
       }
     }
   }
@@ -60,10 +61,7 @@ void ExpectRight(const CombineCase& c, const CombineResult& r) {
 
 TEST_P(CombineTest, EveryHiddenSize) {
   for (size_t hidden = 1; hidden <= 2 * 64 + 33; ++hidden) {
-    CombineShape s;
-    s.tokens = 2;
-    s.top_k = 1 + hidden % 9;
-    s.hidden = hidden;
+    CombineShape s = {2, 1 + hidden % 9, hidden};
     s.row_index = hidden % 2 == 0;
     s.residual = hidden % 3 == 0;
     const CombineCase c(s, hidden);
@@ -79,15 +77,10 @@ TEST_P(CombineTest, EveryCombinationOfParts) {
   uint64_t seed = 1000;
   for (const size_t top_k : {1u, 2u, 4u, 6u, 8u, 10u, 22u, 33u}) {
     for (int parts = 0; parts < 16; ++parts) {
-      CombineShape s;
-      s.tokens = 3;
-      s.top_k = top_k;
-      s.hidden = 200;
+      CombineShape s = {3, top_k, 200};
       s.row_index = (parts & 1) != 0;
       s.residual = (parts & 2) != 0;
       s.shared = (parts & 12) != 0;
-      s.kind =
-          static_cast<SharedGate>((parts >> 2) - 1 < 0 ? 0 : (parts >> 2) - 1);
       const CombineCase c(s, ++seed);
       SCOPED_TRACE(testing::Message() << "k " << top_k << " parts " << parts);
       ExpectRight(c, Combine(c, true));
@@ -100,12 +93,8 @@ TEST_P(CombineTest, EveryCombinationOfParts) {
 TEST_P(CombineTest, ManySlots) {
   for (const size_t top_k : {62u, 63u, 64u, 65u, 127u, 128u, 129u, 300u}) {
     for (const size_t hidden : {1u, 31u, 511u, 512u, 513u, 1100u}) {
-      CombineShape s;
-      s.top_k = top_k;
-      s.hidden = hidden;
-      s.row_index = true;
-      s.shared = true;
-      s.residual = true;
+      CombineShape s = {1, top_k, hidden};
+      s.row_index = s.shared = s.residual = true;
       CombineCase c(s, top_k * hidden);
       c.index[0] = -7;
       c.index[top_k - 1] = 1 << 30;
@@ -118,14 +107,10 @@ TEST_P(CombineTest, ManySlots) {
 }
 
 TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
-  CombineShape s;
-  s.tokens = 4;
-  s.top_k = 3;
-  s.hidden = 70;
-  s.row_index = true;
-  s.residual = true;
+  CombineShape s = {4, 3, 70};
+  s.row_index = s.residual = true;
   CombineCase c(s, 5);
-  // Row 4's values must reach nothing: as a seed engine's stale slot row.
+  // Row 4's values must reach nothing: it is a stale one.
   for (int32_t& index : c.index) {
     if (index == 4) index = -1;
   }
@@ -145,43 +130,39 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
   r = Combine(c, false);
   ExpectRight(c, r);
   EXPECT_EQ(r.out[0], c.residual[0]);
-  // The count may be left out.
+  // The report may be left out.
   std::vector<float> out(s.tokens * s.hidden);
-  EXPECT_TRUE(WeightedSum(c.Inputs(), {out.data(), s.tokens, s.hidden}).ok());
+  EXPECT_TRUE(Combine(c.Inputs(), {{out.data(), s.tokens, s.hidden}}).ok());
 }
 
 TEST_P(CombineTest, InPlaceOnResidualAndOnShared) {
-  CombineShape s;
-  s.tokens = 5;
-  s.top_k = 8;
-  s.hidden = 101;
-  s.residual = true;
-  s.shared = true;
+  CombineShape s = {5, 8, 101};
+  s.shared = s.residual = true;
   const CombineCase c(s, 6);
   const CombineResult expected = Combine(c, true);
-  CombineCase in_place = c;
-  Matrix<float> out(in_place.residual.data(), s.tokens, s.hidden);
-  std::vector<float> normed(s.tokens * s.hidden);
-  ASSERT_TRUE(WeightedSumRmsNorm(in_place.Inputs(), c.norm_weight, kEps, out,
-                                 {normed.data(), s.tokens, s.hidden})
-                  .ok());
-  EXPECT_EQ(in_place.residual, expected.out);
-  EXPECT_EQ(normed, expected.normed);
-  in_place = c;
-  out = {in_place.shared.data(), s.tokens, s.hidden};
-  ASSERT_TRUE(WeightedSum(in_place.Inputs(), out).ok());
-  EXPECT_EQ(in_place.shared, expected.out);
+  for (const bool on_shared : {false, true}) {
+    CombineCase in_place = c;
+    std::vector<float>& read = on_shared ? in_place.shared : in_place.residual;
+    CombineInputs in = in_place.Inputs();
+    in.norm_weight = c.norm_weight;
+    std::vector<float> normed(s.tokens * s.hidden);
+    ASSERT_TRUE(Combine(in, {{read.data(), s.tokens, s.hidden},
+                             {normed.data(), s.tokens, s.hidden}})
+                    .ok());
+    EXPECT_EQ(read, expected.out);
+    EXPECT_EQ(normed, expected.normed);
+    // And without `normed`.
+    in_place = c;
+    in.norm_weight = {};
+    ASSERT_TRUE(Combine(in, {{read.data(), s.tokens, s.hidden}}).ok());
+    EXPECT_EQ(read, expected.out);
+  }
 }
 
 TEST_P(CombineTest, StridedMisalignedGuardedViews) {
   for (size_t slack = 0; slack <= 3; ++slack) {
-    CombineShape s;
-    s.tokens = 3;
-    s.top_k = 4;
-    s.hidden = 61 + slack;
-    s.row_index = true;
-    s.shared = true;
-    s.residual = true;
+    CombineShape s = {3, 4, 61 + slack};
+    s.row_index = s.shared = s.residual = true;
     const CombineCase c(s, 7);
     const CombineResult expected = Combine(c, true);
     const Guarded<float> rows(12, s.hidden, s.hidden + 5, slack);
@@ -200,12 +181,12 @@ TEST_P(CombineTest, StridedMisalignedGuardedViews) {
     residual.Fill(c.residual);
     CombineInputs in;
     in.rows = rows.view();
-    in.weights = weights.view();
+    in.topk_weights = weights.view();
     in.row_index = index.view();
     in.shared = {shared.view(), gate.span(), s.kind};
     in.residual = residual.view();
-    const Status status = WeightedSumRmsNorm(in, norm_weight.span(), kEps,
-                                             out.view(), normed.view());
+    in.norm_weight = norm_weight.view();
+    const Status status = Combine(in, {out.view(), normed.view()}, {kEps});
     ASSERT_TRUE(status.ok()) << status.message();
     out.ExpectIntact("out");
     normed.ExpectIntact("normed");
@@ -216,10 +197,8 @@ TEST_P(CombineTest, StridedMisalignedGuardedViews) {
 }
 
 TEST_P(CombineTest, NaNInfinityAndZeroes) {
-  CombineShape s;
-  s.top_k = 2;
-  s.hidden = 35;  // a tail on every ISA: idle lanes must stay out of the norm
-  CombineCase c(s, 8);
+  // A tail on every ISA: idle lanes must stay out of the norm.
+  CombineCase c({1, 2, 35}, 8);
   c.weights = {kInf, 1.0f};
   c.rows.assign(70, 1.0f);
   c.rows[34] = 0.0f;  // inf * 0
@@ -248,9 +227,7 @@ TEST_P(CombineTest, NaNInfinityAndZeroes) {
 }
 
 TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
-  CombineShape s;
-  s.top_k = 1;
-  s.hidden = 3;
+  CombineShape s = {1, 1, 3};
   s.shared = true;
   CombineCase c(s, 9);
   c.weights = {0.0f};
@@ -279,18 +256,15 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
 
   std::vector<float> out(3), normed(3);
   const std::vector<float> halves = {0.5f, 1.0f, 2.0f};
-  ASSERT_TRUE(WeightedSumRmsNorm(c.Inputs(), halves, 3.0f, {out.data(), 1, 3},
-                                 {normed.data(), 1, 3})
-                  .ok());
+  CombineInputs in = c.Inputs();
+  in.norm_weight = halves;
+  ASSERT_TRUE(Combine(in, {out, normed}, {3.0f}).ok());
   const std::vector<float> expected = {0.25f, 0.5f, 1.0f};  // 1 / sqrt(1 + 3)
   EXPECT_EQ(normed, expected);
 }
 
 TEST_P(CombineTest, SameBitsInFlushToZeroMode) {
-  CombineShape s;
-  s.tokens = 4;
-  s.top_k = 8;
-  s.hidden = 77;
+  CombineShape s = {4, 8, 77};
   s.residual = true;
   CombineCase c(s, 10);
   for (float& x : c.rows) x *= 1e-38f;

@@ -4,8 +4,10 @@
 #include "switchyard/executor.h"
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -24,7 +26,7 @@ struct Visits {
   std::atomic<size_t> ranges{0};
   std::atomic<size_t> longest{0};
 
-  static void Body(void* opaque, size_t begin, size_t end) {
+  static void Body(void* opaque, size_t /*worker*/, size_t begin, size_t end) {
     Visits& self = *static_cast<Visits*>(opaque);
     for (size_t i = begin; i < end; ++i) self.counts[i].fetch_add(1);
     self.ranges.fetch_add(1);
@@ -73,6 +75,92 @@ TEST_P(ExecutorTest, SeveralCallersAtOnce) {
   for (std::thread& caller : callers) caller.join();
 }
 
+// What is kept per worker needs no lock: plain sums, each on a line of its own,
+// which ThreadSanitizer would see two threads at.
+TEST_P(ExecutorTest, WorkersAreBelowConcurrencyAndNeverTwoAtATime) {
+  const auto executor = MakeExecutor(GetParam());
+  struct alignas(64) Scratch {
+    bool busy = false;
+    uint64_t sum = 0;
+    std::set<std::thread::id> threads;
+  };
+  executor->Rendezvous();
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Scratch> scratch(executor->Concurrency());
+    ASSERT_TRUE(
+        executor
+            ->ParallelFor(
+                1000, 1,
+                [](void* opaque, size_t worker, size_t begin, size_t end) {
+                  auto& all = *static_cast<std::vector<Scratch>*>(opaque);
+                  ASSERT_LT(worker, all.size());
+                  Scratch& own = all[worker];
+                  EXPECT_FALSE(own.busy);
+                  own.busy = true;
+                  own.threads.insert(std::this_thread::get_id());
+                  for (size_t i = begin; i < end; ++i) own.sum += i;
+                  own.busy = false;
+                },
+                &scratch)
+            .ok());
+    uint64_t sum = 0;
+    size_t workers = 0;
+    for (const Scratch& s : scratch) {
+      sum += s.sum;
+      workers += !s.threads.empty();
+    }
+    EXPECT_EQ(sum, 1000u * 999 / 2);
+    // As many numbers are in use as threads were inside at the same time.
+    if (round == 0) {
+      EXPECT_EQ(workers, executor->ExpectedThreads());
+    }
+  }
+}
+
+TEST(SerialExecutor, IsWorkerZeroInOnePiece) {
+  EXPECT_EQ(SerialExecutor().Concurrency(), 1u);
+  std::vector<size_t> call;
+  ASSERT_TRUE(
+      SerialExecutor()
+          .ParallelFor(
+              100, 1,
+              [](void* c, size_t worker, size_t begin, size_t end) {
+                *static_cast<std::vector<size_t>*>(c) = {worker, begin, end};
+              },
+              &call)
+          .ok());
+  EXPECT_EQ(call, (std::vector<size_t>{0, 0, 100}));
+}
+
+// Two calls at a time may use the same numbers, but each keeps to the rule.
+TEST_P(ExecutorTest, WorkersOfSeveralCallersAtOnce) {
+  const auto executor = MakeExecutor(GetParam());
+  const size_t most = executor->Concurrency();
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) {
+        std::vector<std::atomic<int>> inside(most);
+        EXPECT_TRUE(executor
+                        ->ParallelFor(
+                            300, 2,
+                            [](void* opaque, size_t worker, size_t, size_t) {
+                              auto& all =
+                                  *static_cast<std::vector<std::atomic<int>>*>(
+                                      opaque);
+                              ASSERT_LT(worker, all.size());
+                              EXPECT_EQ(all[worker].fetch_add(1), 0);
+                              std::this_thread::yield();
+                              all[worker].fetch_sub(1);
+                            },
+                            &inside)
+                        .ok());
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
 #ifdef SWITCHYARD_WITH_TBB
 
 TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
@@ -89,7 +177,8 @@ TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
   ASSERT_TRUE(executor
                   ->ParallelFor(
                       64, 64,
-                      [](void* w, size_t, size_t) {
+                      [](void* w, size_t worker, size_t, size_t) {
+                        EXPECT_EQ(worker, 0u);
                         static_cast<Where*>(w)->id = std::this_thread::get_id();
                       },
                       &where)
@@ -108,11 +197,13 @@ TEST(TbbExecutor, RefusesSenselessConcurrency) {
 TEST(TbbExecutor, ExceptionsBecomeAStatus) {
   const auto executor = MakeTbbExecutor(2);
   Status status = executor->ParallelFor(
-      100, 1, [](void*, size_t, size_t) { throw std::bad_alloc(); }, nullptr);
+      100, 1, [](void*, size_t, size_t, size_t) { throw std::bad_alloc(); },
+      nullptr);
   EXPECT_EQ(status.code(), StatusCode::kOutOfMemory);
   EXPECT_STREQ(status.message(), "TbbExecutor: out of memory for tasks");
   status = executor->ParallelFor(
-      100, 1, [](void*, size_t, size_t) { throw std::runtime_error("x"); },
+      100, 1,
+      [](void*, size_t, size_t, size_t) { throw std::runtime_error("x"); },
       nullptr);
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_STREQ(status.message(), "TbbExecutor: TBB failed");

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "switchyard/silu_mul.h"
+#include "switchyard/activate.h"
 #include "tests/target_test.h"
 
 namespace switchyard {
@@ -23,7 +23,7 @@ std::vector<std::string> Names(Span<const Isa> isas) {
 
 void RunAKernel() {
   float x = 1.0f;
-  ASSERT_TRUE(SiluMul({&x, 1, 1}, {&x, 1, 1}, {&x, 1, 1}).ok());
+  ASSERT_TRUE(Activate({{&x, 1}, {&x, 1}}, {{&x, 1}}).ok());
 }
 
 TEST(Isa, RunnableIsASubsetOfCompiledInTheSameOrder) {

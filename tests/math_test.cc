@@ -19,7 +19,7 @@
 
 #include "gtest/gtest.h"
 #include "src/simd/targets.h"
-#include "tests/inputs.h"
+#include "testing/inputs.h"
 #include "tests/target_test.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -75,12 +75,6 @@ Math Evaluate(const std::vector<float>& x) {
   SWITCHYARD_DISPATCH(EvaluateMath)
   (x.data(), x.size(), m.exp.data(), m.sigmoid.data(), m.silu.data());
   return m;
-}
-
-float FromBits(uint32_t bits) {
-  float f;
-  std::memcpy(&f, &bits, sizeof(f));
-  return f;
 }
 
 // 1: every bit pattern.

@@ -13,8 +13,8 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/route.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
 #include "tests/route_rows.h"
 #include "tests/target_test.h"
 
@@ -164,9 +164,9 @@ TEST_P(RouteBatchTest, StaysInsideItsViews) {
       const Guarded<int32_t> ids(rows, k, k + random.Below(3), (slack + 1) % 4);
       const Guarded<float> weights(rows, k, k + random.Below(3),
                                    (slack + 2) % 4);
-      ASSERT_TRUE(
-          RouteTopK(logits.view(), batch.options, ids.view(), weights.view())
-              .ok());
+      ASSERT_TRUE(RouteTopK({logits.view()}, {ids.view(), weights.view()},
+                            batch.options)
+                      .ok());
       logits.ExpectIntact("logits");
       ids.ExpectIntact("ids");
       weights.ExpectIntact("weights");

@@ -17,8 +17,8 @@
 #include "gtest/gtest.h"
 #include "switchyard/isa.h"
 #include "switchyard/route.h"
-#include "tests/inputs.h"
-#include "tests/reference.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
 
 namespace switchyard {
 namespace testing_support {
@@ -34,10 +34,10 @@ inline Routed RouteOf(const std::vector<float>& logits, size_t rows,
   Routed routed;
   routed.ids.assign(rows * top_k, -7);
   routed.weights.assign(rows * top_k, -7.0f);
-  const Status status =
-      RouteTopK({logits.data(), rows, logits.size() / rows}, options,
-                Matrix<int32_t>(routed.ids.data(), rows, top_k),
-                {routed.weights.data(), rows, top_k}, executor);
+  const Status status = RouteTopK(
+      {{logits.data(), rows, logits.size() / rows}},
+      {{routed.ids.data(), rows, top_k}, {routed.weights.data(), rows, top_k}},
+      options, executor);
   EXPECT_TRUE(status.ok()) << status.message();
   return routed;
 }

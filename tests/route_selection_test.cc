@@ -12,8 +12,8 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/route.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
 #include "tests/route_rows.h"
 #include "tests/target_test.h"
 
@@ -54,7 +54,7 @@ TEST_P(RouteSelectionTest, EveryShapeAndMisalignment) {
         const Guarded<int32_t> ids(1, k, 0, (s + 1) % 4);
         const Guarded<float> weights(1, k, 0, (s + 2) % 4);
         const Status status =
-            RouteTopK(l.view(), options, ids.view(), weights.view());
+            RouteTopK({l.view()}, {ids.view(), weights.view()}, options);
         ASSERT_TRUE(status.ok()) << status.message();
         l.ExpectIntact("logits");
         ids.ExpectIntact("ids");
@@ -79,7 +79,7 @@ TEST_P(RouteSelectionTest, StridedViewsLeaveTheGapsAlone) {
       const Guarded<int32_t> ids(rows, k, k + 1);
       const Guarded<float> weights(rows, k, k + 18);
       l.Fill(logits);
-      ASSERT_TRUE(RouteTopK(l.view(), {}, ids.view(), weights.view()).ok());
+      ASSERT_TRUE(RouteTopK({l.view()}, {ids.view(), weights.view()}).ok());
       ids.ExpectIntact("ids");
       weights.ExpectIntact("weights");
       ExpectRows(logits, k, {}, {ids.Values(), weights.Values()});
@@ -96,8 +96,8 @@ TEST_P(RouteSelectionTest, InterleavedOutputs) {
   const Guarded<float> both(rows, 2 * k);
   const Matrix<int32_t> ids(reinterpret_cast<int32_t*>(both.data()), rows, k,
                             2 * k);
-  ASSERT_TRUE(RouteTopK({logits.data(), rows, experts}, {}, ids,
-                        both.view().ColRange(k, 2 * k))
+  ASSERT_TRUE(RouteTopK({{logits.data(), rows, experts}},
+                        {ids, both.view().ColRange(k, 2 * k)})
                   .ok());
   both.ExpectIntact("outputs");
   for (size_t r = 0; r < rows; ++r) {

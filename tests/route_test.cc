@@ -7,11 +7,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/guarded_buffer.h"
-#include "tests/inputs.h"
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
+#include "tests/call_errors.h"
 #include "tests/route_rows.h"
 #include "tests/target_test.h"
 
@@ -24,7 +26,7 @@ class RoutePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(RoutePoolTest);
 
-// Cases from the seed projects' public tests.
+// From the public tests of the Metal kernels that this one follows.
 TEST_P(RouteTest, KnownAnswers) {
   std::vector<float> logits;
   for (int b = 0; b < 3; ++b) {
@@ -46,7 +48,7 @@ TEST_P(RouteTest, KnownAnswers) {
   }
 }
 
-// The seed orders those whose probability underflows by index: 1, 0, 2, 3.
+// Not by index, 1, 0, 2, 3, where probabilities underflow.
 TEST_P(RouteTest, KnownAnswerWithUnderflow) {
   const Routed routed = RouteOf(
       {-200.0f, 0.0f, -150.0f, -300.0f, -120.0f, -110.0f, -105.0f, -400.0f}, 1,
@@ -57,7 +59,7 @@ TEST_P(RouteTest, KnownAnswerWithUnderflow) {
 
 // A row with a NaN, a +inf or only -inf gets distinct valid ids; more than 32
 // experts of a token are written; all weights are as if they were few.
-TEST_P(RouteTest, SeedDefectsOfTheRouter) {
+TEST_P(RouteTest, SpecialRowsAndLargeTopKAreLikeAnyOther) {
   Random random(1);
   for (const float special : {kNaN, kInf, -kInf}) {
     std::vector<float> logits = random.Uniforms(64, -3.0f, 3.0f);
@@ -69,17 +71,15 @@ TEST_P(RouteTest, SeedDefectsOfTheRouter) {
   CheckRoute(random.Uniforms(3 * 200, -3.0f, 3.0f), 3, 100);
 }
 
-// 60 is not a power of two: the seed's tree reduction drops the last 28 lanes.
-TEST_P(RouteTest, SeedDefectOfTheTreeReduction) {
+// 60 is not a power of two: a tree reduction may drop the last 28 lanes.
+TEST_P(RouteTest, EveryLaneOfSixtyExpertsCounts) {
   for (size_t lane = 0; lane < 60; ++lane) {
     for (const float large : {100.0f, kNaN}) {
       std::vector<float> logits(60, 0.0f);
       logits[lane] = large;
       uint32_t ids[4] = {};
       float weights[4] = {};
-      const Status status =
-          RouteTopK({logits.data(), 1, 60}, {}, Matrix<uint32_t>(ids, 1, 4),
-                    {weights, 1, 4});
+      const Status status = RouteTopK({logits}, {{ids, 4}, {weights, 4}});
       ASSERT_TRUE(status.ok()) << status.message();
       int32_t as_signed[4];
       std::memcpy(as_signed, ids, sizeof(ids));
@@ -205,10 +205,11 @@ TEST_P(RoutePoolTest, SameBitsAsSerialOnEveryThread) {
                    std::vector<float>(rows * k)};
   for (size_t r = 0; r < rows;) {
     const size_t n = std::min<size_t>(rows - r, 1 + random.Below(40));
-    ASSERT_TRUE(RouteTopK({&logits[r * experts], n, experts}, Options(false),
-                          Matrix<int32_t>(&slices.ids[r * k], n, k),
-                          {&slices.weights[r * k], n, k}, executor())
-                    .ok());
+    ASSERT_TRUE(
+        RouteTopK({{&logits[r * experts], n, experts}},
+                  {{&slices.ids[r * k], n, k}, {&slices.weights[r * k], n, k}},
+                  Options(false), executor())
+            .ok());
     r += n;
   }
   EXPECT_EQ(slices.ids, serial.ids);
@@ -274,83 +275,143 @@ TEST(RouteAcrossIsas, Agree) {
   }
 }
 
-void ExpectError(const Status& status, const char* message) {
-  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_STREQ(status.message(), message);
-}
-
-TEST(RouteErrors, NameTheArgumentAndWriteNothing) {
-  std::vector<float> logits(64, 1.0f);
-  const Guarded<int32_t> ids_buffer(4, 2);
-  const Guarded<float> weights_buffer(4, 2);
-  const Matrix<const float> l(logits.data(), 4, 8);
-  const Matrix<int32_t> ids = ids_buffer.view();
-  const Matrix<float> w = weights_buffer.view();
-  const size_t huge = SIZE_MAX / 4;
-  const auto ids_of = [&](size_t rows, size_t cols, size_t stride) {
-    return Matrix<int32_t>(ids.data, rows, cols, stride);
-  };
-  const auto route = [&](Matrix<const float> a, Matrix<int32_t> b,
-                         Matrix<float> c, float clamp = 0.0f) {
-    return RouteTopK(a, Options(true, clamp), b, c);
-  };
-  ExpectError(route({nullptr, 4, 8}, ids, w),
-              "RouteTopK: logits: data is null");
-  ExpectError(route(l, Matrix<int32_t>(nullptr, 4, 2), w),
-              "RouteTopK: ids: data is null");
-  ExpectError(route(l, ids, {nullptr, 4, 2}),
-              "RouteTopK: weights: data is null");
-  ExpectError(route({l.data, 4, 8, 7}, ids, w),
-              "RouteTopK: logits: stride is smaller than cols");
-  ExpectError(route(l, ids_of(4, 2, 1), w),
-              "RouteTopK: ids: stride is smaller than cols");
-  ExpectError(route(l, ids, {w.data, 4, 2, 1}),
-              "RouteTopK: weights: stride is smaller than cols");
-  ExpectError(route({l.data, 4, 8, huge}, ids, w),
-              "RouteTopK: logits: size overflows the address space");
-  ExpectError(route(l, ids_of(4, 2, huge), w),
-              "RouteTopK: ids: size overflows the address space");
-  ExpectError(route(l, ids, {w.data, huge, 2}),
-              "RouteTopK: weights: size overflows the address space");
-  ExpectError(route(l, ids_of(3, 2, 2), w),
-              "RouteTopK: ids: rows differ from logits'");
-  ExpectError(route(l, ids, {w.data, 3, 2}),
-              "RouteTopK: weights: rows differ from logits'");
-  ExpectError(route(l, ids, {w.data, 4, 1}),
-              "RouteTopK: weights: cols differ from ids'");
-  ExpectError(route(l, ids_of(4, 0, 2), {w.data, 4, 0}),
-              "RouteTopK: ids: top_k (cols) is zero");
-  ExpectError(route({l.data, 4, 1}, ids, w),
-              "RouteTopK: ids: top_k (cols) exceeds the experts");
-  ExpectError(route({l.data, 4, 0}, ids, w),
-              "RouteTopK: ids: top_k (cols) exceeds the experts");
-  // The address is only looked at.
-  ExpectError(
-      route({l.data, 1, size_t{1} << 31}, ids_of(1, 2, 2), {w.data, 1, 2}),
-      "RouteTopK: logits: more than 2^31 - 1 experts");
-  for (const float clamp : {-0.1f, 1.1f, kInf, -kInf, kNaN}) {
-    ExpectError(route(l, ids, w, clamp),
-                "RouteTopK: options: clamp is not in [0, 1]");
+// The same ids and weights with ids of another type, between guard pages:
+// shapes that are taken a vector of rows at a time, one by one, and with large
+// top_k.
+template <class Id>
+void ExpectSameIdsAs() {
+  Random random(7);
+  for (const size_t rows : {1u, 2u, 17u, 40u}) {
+    for (const size_t experts : {1u, 8u, 17u, 60u, 128u, 300u}) {
+      for (const size_t top_k : {1u, 2u, 8u, 16u, 17u, 33u}) {
+        if (top_k > experts) continue;
+        SCOPED_TRACE(testing::Message() << rows << " rows of " << experts
+                                        << " experts, top_k " << top_k);
+        const std::vector<float> logits = FuzzedRows(rows, experts, random);
+        const Routed expected = RouteOf(logits, rows, top_k);
+        const size_t slack = random.Below(4);
+        const Guarded<Id> ids(rows, top_k, top_k + random.Below(3), slack);
+        const Guarded<float> weights(rows, top_k);
+        const Status status = RouteTopK({{logits.data(), rows, experts}},
+                                        {ids.view(), weights.view()});
+        ASSERT_TRUE(status.ok()) << status.message();
+        ids.ExpectIntact("topk_ids");
+        weights.ExpectIntact("topk_weights");
+        const std::vector<Id> values = ids.Values();
+        for (size_t i = 0; i < values.size(); ++i) {
+          // Not as int32: all of an int64 counts.
+          ASSERT_EQ(values[i], static_cast<Id>(expected.ids[i])) << i;
+        }
+        ASSERT_EQ(CanonicalBits(weights.Values()),
+                  CanonicalBits(expected.weights));
+      }
+    }
   }
-  ExpectError(route({w.data, 4, 2}, ids, w),
-              "RouteTopK: weights: overlaps logits");
-  ExpectError(route({reinterpret_cast<float*>(ids.data) + 1, 3, 2},
-                    ids_of(3, 2, 2), {w.data, 3, 2}),
-              "RouteTopK: ids: overlaps logits");
-  ExpectError(route(l, ids, {reinterpret_cast<float*>(ids.data), 4, 2}),
-              "RouteTopK: weights: overlaps ids");
-  ids_buffer.ExpectUntouched("ids");
-  weights_buffer.ExpectUntouched("weights");
-  EXPECT_EQ(logits, std::vector<float>(64, 1.0f));
 }
 
-TEST(RouteErrors, NothingToDoIsFine) {
-  EXPECT_TRUE(RouteTopK({nullptr, 0, 8}, {}, Matrix<int32_t>(nullptr, 0, 2),
-                        {nullptr, 0, 2})
+TEST_P(RouteTest, UnsignedIds) { ExpectSameIdsAs<uint32_t>(); }
+TEST_P(RouteTest, WideIds) { ExpectSameIdsAs<int64_t>(); }
+
+TEST_P(RoutePoolTest, WideIdsOnEveryThread) {
+  const size_t rows = 8191, experts = 60, k = 4;
+  const std::vector<float> logits = Random(8).Uniforms(rows * experts, -9, 9);
+  std::vector<int64_t> ids(rows * k, -1);
+  std::vector<float> weights(rows * k);
+  ASSERT_TRUE(RouteTopK({{logits.data(), rows, experts}},
+                        {{ids.data(), rows, k}, {weights.data(), rows, k}}, {},
+                        executor())
                   .ok());
-  EXPECT_TRUE(RouteTopK({nullptr, 0, 8}, {}, Matrix<uint32_t>(nullptr, 0, 2),
-                        {nullptr, 0, 2})
-                  .ok());
+  const Routed expected = RouteOf(logits, rows, k);
+  EXPECT_EQ(ids,
+            std::vector<int64_t>(expected.ids.begin(), expected.ids.end()));
+  EXPECT_EQ(CanonicalBits(weights), CanonicalBits(expected.weights));
+}
+
+class RouteErrors : public CallErrors<RouteInputs, RouteOutputs, RouteOptions> {
+ protected:
+  RouteErrors() : CallErrors("RouteTopK", RouteTopK), ids_(4, 2), w_(4, 2) {
+    call_ = {{{logits_.data(), 4, 8}}, {ids_.view(), w_.view()}, {}};
+  }
+  void ExpectUntouched() const override {
+    ids_.ExpectUntouched("topk_ids");
+    w_.ExpectUntouched("topk_weights");
+    EXPECT_EQ(logits_, std::vector<float>(64, 1.0f));
+  }
+
+  const std::vector<float> logits_ = std::vector<float>(64, 1.0f);
+  const Guarded<int64_t> ids_;
+  const Guarded<float> w_;
+};
+
+TEST_F(RouteErrors, Views) {
+  ExpectViewErrors("logits", [](Call& c) { return &c.in.logits; });
+  ExpectViewErrors("topk_weights", [](Call& c) { return &c.out.topk_weights; });
+  ExpectViewErrors(
+      "topk_ids", [](Call& c) { return &c.out.topk_ids; },
+      {Type::kI32, Type::kU32, Type::kI64}, "int32, uint32 or int64");
+}
+
+TEST_F(RouteErrors, Shapes) {
+  Expect("topk_ids: is not [tokens, top_k]",
+         [](Call& c) { c.out.topk_ids.rows = 3; });
+  Expect("topk_weights: is not [tokens, top_k]",
+         [](Call& c) { c.out.topk_weights.rows = 3; });
+  Expect("topk_weights: is not [tokens, top_k]",
+         [](Call& c) { c.out.topk_weights.cols = 1; });
+  Expect("topk_ids: top_k (cols) is 0",
+         [](Call& c) { c.out.topk_ids.cols = c.out.topk_weights.cols = 0; });
+  for (const size_t experts : {0u, 1u}) {
+    Expect("topk_ids: top_k (cols) exceeds the experts",
+           [&](Call& c) { c.in.logits.cols = experts; });
+  }
+  // The address is only looked at.
+  Expect("logits: more than 2^31 - 1 experts", [](Call& c) {
+    c.in.logits.rows = c.out.topk_ids.rows = c.out.topk_weights.rows = 1;
+    c.in.logits.cols = size_t{1} << 31;
+  });
+}
+
+TEST_F(RouteErrors, Overlaps) {
+  Expect("topk_weights: overlaps logits", [&](Call& c) {
+    c.in.logits = {w_.data(), 4, 2};
+  });
+  Expect("topk_ids: overlaps logits", [&](Call& c) {
+    c.in.logits = {reinterpret_cast<float*>(ids_.data()) + 15, 4, 8};
+  });
+  Expect("topk_weights: overlaps topk_ids", [&](Call& c) {
+    c.out.topk_weights = {reinterpret_cast<float*>(ids_.data()), 4, 2};
+  });
+  // All of an int64 counts, not only its first half.
+  Expect("topk_weights: overlaps topk_ids", [&](Call& c) {
+    c.out.topk_weights = {reinterpret_cast<float*>(ids_.data()) + 15, 4, 2};
+  });
+}
+
+TEST_F(RouteErrors, Options) {
+  for (const float clamp : {-0.1f, 1.1f, kInf, -kInf, kNaN}) {
+    Expect("options: clamp is not in [0, 1]",
+           [&](Call& c) { c.options.clamp = clamp; });
+  }
+  Expect("options: score is not a Score",
+         [](Call& c) { c.options.score = static_cast<Score>(1); });
+}
+
+TEST_F(RouteErrors, NothingToDoIsFine) {
+  const float* const logits = nullptr;
+  float* const weights = nullptr;
+  int32_t* const ids = nullptr;
+  uint32_t* const unsigned_ids = nullptr;
+  int64_t* const wide_ids = nullptr;
+  EXPECT_TRUE(RouteTopK({{logits, 0, 8}}, {{ids, 0, 2}, {weights, 0, 2}}).ok());
+  EXPECT_TRUE(
+      RouteTopK({{logits, 0, 8}}, {{unsigned_ids, 0, 2}, {weights, 0, 2}})
+          .ok());
+  EXPECT_TRUE(
+      RouteTopK({{logits, 0, 8}}, {{wide_ids, 0, 2}, {weights, 0, 2}}).ok());
+}
+
+TEST_F(RouteErrors, AnExecutorThatFailsIsReported) {
+  ExpectExecutorErrorsAreReported();
 }
 
 }  // namespace

@@ -34,8 +34,7 @@ class ShuffleExecutor final : public Executor {
  public:
   static constexpr size_t kThreads = 3;
   size_t Concurrency() const noexcept override { return kThreads; }
-  Status ParallelFor(size_t count, size_t /*grain*/,
-                     void (*body)(void*, size_t, size_t),
+  Status ParallelFor(size_t count, size_t /*grain*/, Body body,
                      void* context) noexcept override {
     std::mt19937 rng(static_cast<uint32_t>(count));
     std::vector<std::pair<size_t, size_t>> ranges;
@@ -47,14 +46,14 @@ class ShuffleExecutor final : public Executor {
     }
     std::shuffle(ranges.begin(), ranges.end(), rng);
     std::atomic<size_t> next{0};
-    const auto run = [&] {
+    const auto run = [&](size_t worker) {
       for (size_t i; (i = next.fetch_add(1)) < ranges.size();) {
-        body(context, ranges[i].first, ranges[i].second);
+        body(context, worker, ranges[i].first, ranges[i].second);
       }
     };
     std::vector<std::thread> threads;
-    for (size_t i = 1; i < kThreads; ++i) threads.emplace_back(run);
-    run();
+    for (size_t i = 1; i < kThreads; ++i) threads.emplace_back(run, i);
+    run(0);
     for (std::thread& thread : threads) thread.join();
     return Status();
   }
@@ -73,26 +72,36 @@ class Recorder final : public RecordingExecutor {
   }
   void Rendezvous() override { rendezvous_ = true; }
 
-  Status ParallelFor(size_t count, size_t grain,
-                     void (*body)(void*, size_t, size_t),
+  Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
-    struct Call {
-      Recorder* self;
-      void (*body)(void*, size_t, size_t);
-      void* context;
-    } call = {this, body, context};
+    Call call = {*this, body, context,
+                 std::vector<std::atomic<bool>>(Concurrency())};
     return inner_.ParallelFor(
         count, grain,
-        [](void* opaque, size_t begin, size_t end) {
-          Call& c = *static_cast<Call*>(opaque);
-          c.self->Enter();
-          c.body(c.context, begin, end);
-          c.self->Leave();
+        [](void* opaque, size_t worker, size_t begin, size_t end) {
+          static_cast<Call*>(opaque)->Run(worker, begin, end);
         },
         &call);
   }
 
  private:
+  struct Call {
+    Recorder& self;
+    Body body;
+    void* context;
+    std::vector<std::atomic<bool>> busy;  // by worker
+
+    void Run(size_t worker, size_t begin, size_t end) {
+      ASSERT_LT(worker, busy.size());
+      EXPECT_FALSE(busy[worker].exchange(true))
+          << "two bodies at a time as worker " << worker;
+      self.Enter();
+      body(context, worker, begin, end);
+      self.Leave();
+      busy[worker].store(false);
+    }
+  };
+
   // Bodies do not nest: as many are running as threads are inside.
   void Enter() {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -173,6 +182,15 @@ std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool) {
     }
   }
   return nullptr;
+}
+
+Status BackwardsExecutor::ParallelFor(size_t count, size_t /*grain*/, Body body,
+                                      void* context) noexcept {
+  if (calls_++ == fail_at_) {
+    return Status(StatusCode::kOutOfMemory, "no memory");
+  }
+  while (count-- != 0) body(context, count % Concurrency(), count, count + 1);
+  return Status();
 }
 
 ScopedIsa::ScopedIsa(const std::string& name) {
@@ -261,9 +279,7 @@ std::vector<Pool> EveryPool() {
 std::vector<IsaAndPool> EveryIsaAndPool() {
   std::vector<IsaAndPool> params;
   for (const std::string& isa : RunnableIsaNames()) {
-    for (const Pool pool : EveryPool()) {
-      params.push_back({isa, pool});
-    }
+    for (const Pool pool : EveryPool()) params.push_back({isa, pool});
   }
   return params;
 }

@@ -8,6 +8,7 @@
 #define SWITCHYARD_TESTS_TARGET_TEST_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -26,7 +27,8 @@ enum class Pool { kSerial, kTbb1, kTbb2, kTbb7, kShuffle };
 // same time, and remembers the most. (Over time more may come: TBB's workers
 // change arenas.) `Rendezvous` holds every body until as many threads as the
 // pool has are inside one, so that the count does not depend on luck; use it
-// with work of many grains.
+// with work of many grains. Fails the test if a worker's number is not below
+// Concurrency() or two bodies of one call have the same one at the same time.
 class RecordingExecutor : public Executor {
  public:
   virtual size_t ExpectedThreads() const = 0;
@@ -38,6 +40,20 @@ class RecordingExecutor : public Executor {
 std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool);
 // All of them; without TBB's in a build with SWITCHYARD_TBB=OFF.
 std::vector<Pool> EveryPool();
+
+// Runs one index at a time, last first, on the calling thread, and fails at
+// call `fail_at`, counted from 0, with kOutOfMemory and "no memory".
+class BackwardsExecutor final : public Executor {
+ public:
+  explicit BackwardsExecutor(size_t fail_at = SIZE_MAX) : fail_at_(fail_at) {}
+  size_t Concurrency() const noexcept override { return 4; }
+  Status ParallelFor(size_t count, size_t grain, Body body,
+                     void* context) noexcept override;
+
+ private:
+  size_t calls_ = 0;
+  const size_t fail_at_;
+};
 
 // Caps the library to one ISA for a scope. `LastIsa` is null at its start.
 class ScopedIsa {

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "src/check.h"
 #include "switchyard/status.h"
+#include "switchyard/types.h"
 
 namespace switchyard {
 namespace {
@@ -25,6 +26,41 @@ static_assert(!std::is_constructible_v<bool, Status>);
 static_assert(!std::is_convertible_v<Span<const float>, Span<float>>);
 static_assert(!std::is_convertible_v<Matrix<const float>, Matrix<float>>);
 static_assert(!std::is_convertible_v<std::vector<double>&, Span<float>>);
+
+// What an AnyMatrix is made from: element types that Type knows, and never
+// something const for an output.
+static_assert(std::is_convertible_v<Matrix<float>, AnyMatrix>);
+static_assert(std::is_convertible_v<Matrix<float>, ConstAnyMatrix>);
+static_assert(std::is_convertible_v<Matrix<const float>, ConstAnyMatrix>);
+static_assert(!std::is_convertible_v<Matrix<const float>, AnyMatrix>);
+static_assert(!std::is_convertible_v<Matrix<double>, ConstAnyMatrix>);
+static_assert(std::is_convertible_v<AnyMatrix, ConstAnyMatrix>);
+static_assert(!std::is_convertible_v<ConstAnyMatrix, AnyMatrix>);
+static_assert(std::is_convertible_v<Span<int64_t>, AnyMatrix>);
+static_assert(std::is_convertible_v<Span<const int64_t>, ConstAnyMatrix>);
+static_assert(!std::is_convertible_v<Span<const int64_t>, AnyMatrix>);
+static_assert(std::is_convertible_v<std::vector<BFloat16>&, AnyMatrix>);
+static_assert(std::is_convertible_v<const std::vector<BFloat16>&,  //
+                                    ConstAnyMatrix>);
+static_assert(!std::is_convertible_v<const std::vector<BFloat16>&, AnyMatrix>);
+static_assert(!std::is_convertible_v<std::vector<double>&, ConstAnyMatrix>);
+static_assert(!std::is_convertible_v<std::vector<uint8_t>&, ConstAnyMatrix>);
+static_assert(std::is_constructible_v<ConstAnyMatrix, const float*, int, int>);
+static_assert(!std::is_constructible_v<AnyMatrix, const float*, int, int>);
+static_assert(!std::is_constructible_v<AnyMatrix, double*, int, int>);
+static_assert(!std::is_constructible_v<AnyMatrix, float*, float, int>);
+static_assert(std::is_same_v<decltype(ConstAnyMatrix().As<float>()),
+                             Matrix<const float>>);
+static_assert(std::is_same_v<decltype(AnyMatrix().As<float>()),  //
+                             Matrix<float>>);
+static_assert(sizeof(BFloat16) == 2 && sizeof(Float16) == 2);
+static_assert(kType<const float> == Type::kF32 &&
+              kType<BFloat16> == Type::kBF16 && kType<Float16> == Type::kF16 &&
+              kType<int32_t> == Type::kI32 && kType<uint32_t> == Type::kU32 &&
+              kType<int64_t> == Type::kI64);
+static_assert(SizeOf(Type::kF32) == 4 && SizeOf(Type::kBF16) == 2 &&
+              SizeOf(Type::kF16) == 2 && SizeOf(Type::kI32) == 4 &&
+              SizeOf(Type::kU32) == 4 && SizeOf(Type::kI64) == 8);
 
 TEST(Views, SpansFromContainers) {
   std::vector<float> vector = {1, 2, 3};
@@ -49,6 +85,78 @@ TEST(Views, RowAndColumnRanges) {
   EXPECT_EQ(cols.data, x + 2);
   EXPECT_EQ(cols.cols, 3u);
   EXPECT_EQ(cols.stride, 8u);
+}
+
+void ExpectAny(const ConstAnyMatrix& m, const void* data, size_t rows,
+               size_t cols, size_t stride, Type type) {
+  EXPECT_EQ(m.data, data);
+  EXPECT_EQ(m.rows, rows);
+  EXPECT_EQ(m.cols, cols);
+  EXPECT_EQ(m.stride, stride);
+  EXPECT_EQ(m.type, type);
+}
+
+TEST(AnyMatrices, FromPointersAndSizesOfAnyIntegerType) {
+  float x[24];
+  ExpectAny(AnyMatrix(), nullptr, 0, 0, 0, Type::kF32);
+  ExpectAny({x, 3, 5}, x, 3, 5, 5, Type::kF32);
+  ExpectAny({x, int64_t{3}, uint8_t{5}}, x, 3, 5, 5, Type::kF32);
+  ExpectAny({x, int64_t{3}, 5u, short{8}}, x, 3, 5, 8, Type::kF32);
+  // Too large for any check, not a small number.
+  ExpectAny({x, -1, int64_t{-2}, -3}, x, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 2,
+            Type::kF32);
+  ExpectAny({x, 24}, x, 1, 24, 24, Type::kF32);
+  const float* const none = nullptr;
+  ExpectAny({none, 0}, nullptr, 1, 0, 0, Type::kF32);
+}
+
+TEST(AnyMatrices, FromMatricesSpansAndContainers) {
+  std::vector<int64_t> vector = {1, 2, 3};
+  const std::array<uint32_t, 2> array = {4, 5};
+  float x[24];
+  ExpectAny(vector, vector.data(), 1, 3, 3, Type::kI64);
+  ExpectAny(array, array.data(), 1, 2, 2, Type::kU32);
+  ExpectAny(Span<float>(x), x, 1, 24, 24, Type::kF32);
+  ExpectAny(Span<const float>(x), x, 1, 24, 24, Type::kF32);
+  ExpectAny(M(x, 3, 5, 8), x, 3, 5, 8, Type::kF32);
+  ExpectAny(Matrix<const float>(x, 3, 5, 8), x, 3, 5, 8, Type::kF32);
+  const AnyMatrix any = M(x, 3, 5, 8);
+  ExpectAny(any, x, 3, 5, 8, Type::kF32);
+  const std::vector<float> empty;
+  ExpectAny(empty, empty.data(), 1, 0, 0, Type::kF32);
+  // In an argument list, as calls are written.
+  struct Inputs {
+    ConstAnyMatrix ids;
+    ConstAnyMatrix weights = {};
+  };
+  const Inputs in = {{vector.data(), 3, 1}, M(x, 2, 3)};
+  ExpectAny(in.ids, vector.data(), 3, 1, 1, Type::kI64);
+  ExpectAny(in.weights, x, 2, 3, 3, Type::kF32);
+}
+
+// Elements of 2, 4 and 8 bytes: parts are where a Matrix would have them.
+template <class T>
+class AnyMatricesOf : public testing::Test {};
+using Elements =
+    testing::Types<float, BFloat16, Float16, int32_t, uint32_t, int64_t>;
+TYPED_TEST_SUITE(AnyMatricesOf, Elements);
+
+TYPED_TEST(AnyMatricesOf, PartsAreWhereAMatrixHasThem) {
+  using T = TypeParam;
+  T x[24];
+  const Matrix<T> m(x, 3, 5, 8);
+  const AnyMatrix any = m;
+  const ConstAnyMatrix const_any = any;
+  ASSERT_EQ(any.type, kType<T>);
+  EXPECT_EQ(any.As<T>().Row(2), x + 16);
+  EXPECT_EQ(const_any.As<T>().Row(2), x + 16);
+  EXPECT_EQ(any.As<T>().stride, 8u);
+  ExpectAny(any.RowRange(1, 3), x + 8, 2, 5, 8, kType<T>);
+  ExpectAny(const_any.RowRange(1, 3), x + 8, 2, 5, 8, kType<T>);
+  ExpectAny(any.ColRange(2, 5), x + 2, 3, 3, 8, kType<T>);
+  ExpectAny(const_any.ColRange(2, 5), x + 2, 3, 3, 8, kType<T>);
+  ExpectAny(any.RowRange(2, 3).ColRange(4, 5), x + 20, 1, 1, 8, kType<T>);
+  ExpectAny(any.RowRange(1, 1), x + 8, 0, 5, 8, kType<T>);
 }
 
 TEST(Views, OverlapOfEqualStridesIsByColumn) {
@@ -78,6 +186,24 @@ TEST(Views, OverlapOfOtherStridesIsByInterval) {
   EXPECT_FALSE(MayOverlap(M(x, 5, 4), Span<float>(x + 20, 1)));
 }
 
+// By bytes, whatever the elements are.
+TEST(Views, OverlapOfOtherElements) {
+  float x[200];
+  int64_t* const wide = reinterpret_cast<int64_t*>(x);
+  BFloat16* const half = reinterpret_cast<BFloat16*>(x);
+  const AnyMatrix left(x, 10, 8, 20);
+  EXPECT_FALSE(MayOverlap(left, AnyMatrix(wide + 4, 10, 6, 10)));
+  EXPECT_TRUE(MayOverlap(left, AnyMatrix(wide + 3, 10, 6, 10)));
+  EXPECT_TRUE(MayOverlap(left, AnyMatrix(wide + 4, 10, 7, 10)));
+  EXPECT_FALSE(MayOverlap(left, AnyMatrix(half + 16, 10, 24, 40)));
+  EXPECT_TRUE(MayOverlap(left, AnyMatrix(half + 15, 10, 24, 40)));
+  EXPECT_TRUE(MayOverlap(left, AnyMatrix(half + 16, 10, 25, 40)));
+  EXPECT_TRUE(MayOverlap(AnyMatrix(wide, 3), Span<float>(x + 5, 1)));
+  EXPECT_FALSE(MayOverlap(AnyMatrix(wide, 3), Span<float>(x + 6, 1)));
+  EXPECT_TRUE(MayOverlap(AnyMatrix(half, 3), Span<float>(x + 1, 1)));
+  EXPECT_FALSE(MayOverlap(AnyMatrix(half, 2), Span<float>(x + 1, 1)));
+}
+
 TEST(Views, SameView) {
   float x[200];
   EXPECT_TRUE(SameView(M(x, 5, 4, 8), M(x, 5, 4, 8)));
@@ -96,6 +222,13 @@ TEST(Views, SizesThatDoNotFit) {
   EXPECT_FALSE(Fits(M(nullptr, SIZE_MAX, 1, SIZE_MAX)));
   EXPECT_TRUE(Fits(M(nullptr, 2, 1, max - 1)));
   EXPECT_FALSE(Fits(M(nullptr, 2, 2, max - 1)));
+  // Wider elements fill the address space sooner.
+  int64_t wide[1];
+  BFloat16 half[1];
+  EXPECT_TRUE(Fits(AnyMatrix(wide, 1, max / 2)));
+  EXPECT_FALSE(Fits(AnyMatrix(wide, 1, max / 2 + 1)));
+  EXPECT_TRUE(Fits(AnyMatrix(half, 1, max)));
+  EXPECT_FALSE(Fits(AnyMatrix(half, 1, -1)));
   EXPECT_TRUE(Fits(Span<float>(x, 1)));
   EXPECT_FALSE(Fits(Span<float>(x, SIZE_MAX)));
 }

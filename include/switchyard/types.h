@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace switchyard {
 
@@ -21,23 +22,25 @@ struct Float16 {
 
 enum class Type : uint8_t { kF32, kBF16, kF16, kI32, kU32, kI64 };
 
-// kType<float> is Type::kF32, and so on; not defined for other types.
+// TypeOf<float>::value is Type::kF32, and so on; other types have no value.
 template <class T>
-inline constexpr Type kType = T::kNoSuchElementType;
-template <>
-inline constexpr Type kType<float> = Type::kF32;
-template <>
-inline constexpr Type kType<BFloat16> = Type::kBF16;
-template <>
-inline constexpr Type kType<Float16> = Type::kF16;
-template <>
-inline constexpr Type kType<int32_t> = Type::kI32;
-template <>
-inline constexpr Type kType<uint32_t> = Type::kU32;
-template <>
-inline constexpr Type kType<int64_t> = Type::kI64;
+struct TypeOf {};
 template <class T>
-inline constexpr Type kType<const T> = kType<T>;
+struct TypeOf<const T> : TypeOf<T> {};
+template <>
+struct TypeOf<float> : std::integral_constant<Type, Type::kF32> {};
+template <>
+struct TypeOf<BFloat16> : std::integral_constant<Type, Type::kBF16> {};
+template <>
+struct TypeOf<Float16> : std::integral_constant<Type, Type::kF16> {};
+template <>
+struct TypeOf<int32_t> : std::integral_constant<Type, Type::kI32> {};
+template <>
+struct TypeOf<uint32_t> : std::integral_constant<Type, Type::kU32> {};
+template <>
+struct TypeOf<int64_t> : std::integral_constant<Type, Type::kI64> {};
+template <class T>
+inline constexpr Type kType = TypeOf<T>::value;
 
 // Bytes of an element.
 constexpr size_t SizeOf(Type type) noexcept {

@@ -97,7 +97,7 @@ struct BasicAnyMatrix {
   template <class T>
   using IfElement =
       std::enable_if_t<std::is_const_v<Void> || !std::is_const_v<T>,
-                       decltype(kType<T>)>;
+                       decltype(TypeOf<T>::value)>;
   template <class I>
   using IfSize = std::enable_if_t<std::is_integral_v<I>>;
 

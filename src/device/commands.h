@@ -13,14 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 namespace switchyard {
 namespace device {
 
-namespace kernel_internal {
-class Checker;
-}
+class CheckedMode;
 
 // What is bound at an index: `length` bytes from the binding's offset on.
 struct Binding {
@@ -112,11 +110,10 @@ struct Commands {
 
 // Runs the dispatches in order, up to the first that fails; returns its error
 // or an empty text. Throws when memory is out. `times` may be null. `scratch`
-// is the queue's, reused; so is `checker`, null where nothing is checked.
+// is the queue's, reused; so is `checked`, null where nothing is checked.
 std::string Execute(const Commands& commands, Executor& executor,
                     std::vector<int32_t>& scratch,
-                    std::vector<DispatchTime>* times,
-                    kernel_internal::Checker* checker);
+                    std::vector<DispatchTime>* times, CheckedMode* checked);
 
 // In seconds of the steady clock.
 double Now() noexcept;

@@ -7,9 +7,7 @@
 #include <chrono>
 #include <exception>
 
-#include "src/device/checker.h"
-#include "src/device/threadgroup_checker.h"
-#include "src/device/threadgroups.h"
+#include "src/device/grid_runner.h"
 
 namespace switchyard {
 namespace device {
@@ -40,10 +38,8 @@ bool SpinUntil(Condition condition, std::chrono::microseconds most) {
 Queue::Queue(const DeviceOptions& options)
     : executor_(options.executor),
       time_dispatches_(options.time_dispatches),
-      checker_(options.check_kernels
-                   ? std::make_unique<kernel_internal::Checker>(
-                         options.schedule_seed)
-                   : nullptr) {
+      checked_(options.check_kernels ? MakeCheckedMode(options.schedule_seed)
+                                     : nullptr) {
   spare_.reserve(kMaxSpare);
 }
 Queue::~Queue() = default;
@@ -268,7 +264,7 @@ void Queue::RunFront(Lock& lock) {
     if (!state.rejected) {
       error =
           Execute(state.commands, *executor_, scratch_,
-                  time_dispatches_ ? &state.times : nullptr, checker_.get());
+                  time_dispatches_ ? &state.times : nullptr, checked_.get());
     }
   } catch (...) {
     out_of_memory = true;

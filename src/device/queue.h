@@ -16,8 +16,9 @@
 #include <thread>
 #include <vector>
 
+#include "src/device/checked_mode.h"
 #include "src/device/commands.h"
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 namespace switchyard {
 namespace device {
@@ -118,7 +119,7 @@ class Queue {
   const bool time_dispatches_;
   std::vector<int32_t> scratch_;  // the runner's
   // The runner's; null where nothing is checked.
-  const std::unique_ptr<kernel_internal::Checker> checker_;
+  const std::unique_ptr<CheckedMode> checked_;
 
   std::mutex mutex_;
   std::condition_variable work_;  // for the queue's thread

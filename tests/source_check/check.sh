@@ -1,6 +1,6 @@
 #!/bin/bash
 # check.sh SOURCE_DIR
-# Rules of the house that a compiler does not see. Each prints what breaks it.
+# Rules of this repository that a compiler does not see. Each prints what breaks it.
 set -euo pipefail
 cd "$1"
 failures=0
@@ -25,7 +25,7 @@ mapfile -t build_files < <(find . \( -name 'build*' -o -name .git -o -name out \
   -o -type f \( -name CMakeLists.txt -o -name '*.cmake' -o -name '*.in' -o -name '*.sh' \
   -o -name CMakePresets.json -o -path './.ci/*' \) -print | LC_ALL=C sort)
 folders=()
-for folder in include src examples bench tests tools; do
+for folder in include src examples bench testing tests tools; do
   [[ ! -d $folder ]] || folders+=("$folder")
 done
 mapfile -t sources < <(find "${folders[@]}" -type f \( -name '*.h' -o -name '*.cc' \) |
@@ -63,6 +63,17 @@ except=
 
 rule "src/simd knows neither executors nor devices" \
   "$include(src/|switchyard/)(executor|schedule|device)" "${simd[@]}"
+
+# Arrows: the device layer stands on the kernels, checked mode on the device
+# layer's core, and neither is known to what it stands on.
+mapfile -t kernels < <(printf '%s\n' "${sources[@]}" |
+  grep -E '^(include/switchyard|src|src/simd)/[^/]+$')
+mapfile -t unchecked < <(printf '%s\n' "${sources[@]}" |
+  grep -E '^src/device/(builtin/)?[^/]+$')
+rule "kernels do not know the device layer" \
+  "$include(src|switchyard)/device/" "${kernels[@]}"
+rule "the device layer's core does not know checked mode" \
+  "${include}src/device/checked/" "${unchecked[@]}"
 
 echo "${#build_files[@]} build files, ${#sources[@]} sources, $failures rules broken"
 ((failures == 0))

@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "switchyard/activate.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
-#include "switchyard/silu_mul.h"
 
 namespace {
 
@@ -20,9 +20,9 @@ bool Run(switchyard::Executor& executor) {
   const std::vector<float> gate(kRows * kCols, 0.0f);
   const std::vector<float> up(kRows * kCols, 3.0f);
   std::vector<float> out(kRows * kCols, -1.0f);
-  const switchyard::Status status = switchyard::SiluMul(
-      {gate.data(), kRows, kCols}, {up.data(), kRows, kCols},
-      {out.data(), kRows, kCols}, executor);
+  const switchyard::Status status = switchyard::Activate(
+      {{gate.data(), kRows, kCols}, {up.data(), kRows, kCols}},
+      {{out.data(), kRows, kCols}}, {}, executor);
   if (!status.ok()) {
     std::fprintf(stderr, "%s\n", status.message());
     return false;

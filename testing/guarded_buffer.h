@@ -1,0 +1,125 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory that notices: an inaccessible page right behind, canaries everywhere
+// around the view, any misalignment.
+
+#ifndef SWITCHYARD_TESTING_GUARDED_BUFFER_H_
+#define SWITCHYARD_TESTING_GUARDED_BUFFER_H_
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/views.h"
+
+namespace switchyard {
+namespace testing_support {
+
+// Memory is filled with it: a NaN as a float, a large number as an integer, so
+// that neither goes unnoticed when it is read.
+constexpr uint32_t kCanary = 0x7FC0DEAD;
+
+// [rows, cols] with `stride` (0: cols), whose last element ends `slack`
+// elements before the guard page: slack 0..3 gives every misalignment of a
+// vector's end and, with odd sizes, of its start. Elements of the view start as
+// canaries too.
+template <class T>
+class Guarded {
+ public:
+  explicit Guarded(size_t rows, size_t cols, size_t stride = 0,
+                   size_t slack = 0)
+      : rows_(rows), cols_(cols), stride_(stride == 0 ? cols : stride) {
+    const size_t used =
+        rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols;
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    // At least 64 elements of canaries in front.
+    const size_t bytes =
+        ((used + slack + 64) * sizeof(T) + page - 1) / page * page;
+    map_bytes_ = bytes + page;
+    map_ = mmap(nullptr, map_bytes_, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map_ == MAP_FAILED ||
+        mprotect(static_cast<char*>(map_) + bytes, page, PROT_NONE) != 0) {
+      std::abort();
+    }
+    bytes_ = bytes;
+    std::fill_n(static_cast<uint32_t*>(map_), bytes / 4, kCanary);
+    first_ = bytes / sizeof(T) - used - slack;
+  }
+  explicit Guarded(const std::vector<T>& values, size_t slack = 0)
+      : Guarded(1, values.size(), 0, slack) {
+    Fill(values);
+  }
+  ~Guarded() { munmap(map_, map_bytes_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  T* data() const { return static_cast<T*>(map_) + first_; }
+  Matrix<T> view() const { return {data(), rows_, cols_, stride_}; }
+  Span<T> span() const { return {data(), rows_ * cols_}; }  // stride == cols
+  T& At(size_t row, size_t col) const { return data()[row * stride_ + col]; }
+
+  // `values` holds rows * cols elements, row-major.
+  void Fill(const std::vector<T>& values) const {
+    ASSERT_EQ(values.size(), rows_ * cols_);
+    for (size_t r = 0; r < rows_ && cols_ != 0; ++r) {
+      std::memcpy(&At(r, 0), values.data() + r * cols_, cols_ * sizeof(T));
+    }
+  }
+  // The view's elements, row-major.
+  std::vector<T> Values() const {
+    std::vector<T> values(rows_ * cols_);
+    for (size_t r = 0; r < rows_ && cols_ != 0; ++r) {
+      std::memcpy(values.data() + r * cols_, &At(r, 0), cols_ * sizeof(T));
+    }
+    return values;
+  }
+
+  // Nothing outside the view was written.
+  void ExpectIntact(const char* name) const { Check(name, false); }
+  // Nothing at all was written since construction.
+  void ExpectUntouched(const char* name) const { Check(name, true); }
+
+ private:
+  void Check(const char* name, bool inside_too) const {
+    const uint32_t* const words = static_cast<const uint32_t*>(map_);
+    for (size_t w = 0; w < bytes_ / 4; ++w) {
+      if (words[w] == kCanary) continue;
+      unsigned char canary[4];
+      std::memcpy(canary, &kCanary, 4);
+      const unsigned char* const bytes =
+          static_cast<const unsigned char*>(map_);
+      for (size_t b = w * 4; b < w * 4 + 4; ++b) {
+        const size_t i = b / sizeof(T);
+        if (bytes[b] == canary[b % 4] || (!inside_too && Inside(i))) continue;
+        FAIL() << name << ": element "
+               << static_cast<ptrdiff_t>(i) - static_cast<ptrdiff_t>(first_)
+               << " counted from the view's start was overwritten";
+      }
+    }
+  }
+  // Whether the view has the i-th element of the mapping.
+  bool Inside(size_t i) const {
+    return i >= first_ && stride_ != 0 && (i - first_) / stride_ < rows_ &&
+           (i - first_) % stride_ < cols_;
+  }
+
+  size_t rows_, cols_, stride_;
+  void* map_;
+  size_t map_bytes_;
+  size_t bytes_;  // without the guard page
+  size_t first_;  // the view's first element, counted in the mapping
+};
+
+}  // namespace testing_support
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_TESTING_GUARDED_BUFFER_H_

@@ -1,0 +1,116 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Inputs from an integer hash, and from it in exact operations only: the same
+// on every machine, with every compiler and library.
+
+#ifndef SWITCHYARD_TESTING_INPUTS_H_
+#define SWITCHYARD_TESTING_INPUTS_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace switchyard {
+namespace testing_support {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kDenormal = 1e-41f;
+
+inline uint32_t Bits(float f) {
+  uint32_t bits;
+  std::memcpy(&bits, &f, sizeof(bits));
+  return bits;
+}
+inline float FromBits(uint32_t bits) {
+  float f;
+  std::memcpy(&f, &bits, sizeof(f));
+  return f;
+}
+
+// splitmix64 without its last shift, which Random has and Hash, whose digests
+// are kept, has not: state n * kStep is mixed to the n-th number.
+constexpr uint64_t kStep = 0x9E3779B97F4A7C15u;
+constexpr uint64_t Mix(uint64_t state) {
+  state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9u;
+  return (state ^ (state >> 27)) * 0x94D049BB133111EBu;
+}
+
+// What the i-th element of stream `seed` is made of.
+constexpr uint32_t Hash(uint32_t seed, size_t i) {
+  const uint64_t n = (static_cast<uint64_t>(seed) << 40) + i + 1;
+  return static_cast<uint32_t>(Mix(n * kStep) >> 32);
+}
+// In [-range, range), `range` a power of two.
+constexpr float Uniform(uint32_t seed, size_t i, float range) {
+  // A multiple of 2^-23 in [-1, 1): exact, and so is the product.
+  const int32_t signed24 = static_cast<int32_t>(Hash(seed, i) >> 8) - (1 << 23);
+  return static_cast<float>(signed24) * 0x1p-23f * range;
+}
+// Any bit pattern: NaNs, infinities and denormals among them.
+inline float AnyFloat(uint32_t seed, size_t i) {
+  return FromBits(Hash(seed, i));
+}
+
+// The same generator where numbers are drawn one after the other.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t Next() {
+    const uint64_t z = Mix(state_ += kStep);
+    return z ^ (z >> 31);
+  }
+  size_t Below(size_t n) { return static_cast<size_t>(Next() % n); }
+  float Uniform(float low, float high) {
+    return low + (high - low) * static_cast<float>(Next() >> 40) * 0x1p-24f;
+  }
+  float AnyBits() { return FromBits(static_cast<uint32_t>(Next() >> 32)); }
+  std::vector<float> Uniforms(size_t n, float low, float high) {
+    std::vector<float> v(n);
+    for (float& x : v) x = Uniform(low, high);
+    return v;
+  }
+  std::vector<float> AnyBits(size_t n) {
+    std::vector<float> v(n);
+    for (float& x : v) x = AnyBits();
+    return v;
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// Bit patterns with every NaN made 0x7FC00000: which outputs are NaN is part of
+// the promise, a NaN's sign and payload are not.
+inline uint32_t CanonicalBits(float f) {
+  return std::isnan(f) ? 0x7FC00000 : Bits(f);
+}
+inline std::vector<uint32_t> CanonicalBits(const std::vector<float>& values) {
+  std::vector<uint32_t> bits;
+  bits.reserve(values.size());
+  for (const float f : values) bits.push_back(CanonicalBits(f));
+  return bits;
+}
+
+// |actual - exact| in units of the spacing of floats at the correctly rounded
+// exact result.
+inline double UlpError(float actual, double exact) {
+  const float rounded = static_cast<float>(exact);
+  if (std::isnan(rounded)) return std::isnan(actual) ? 0.0 : INFINITY;
+  if (std::isinf(rounded) || std::isinf(actual)) {
+    return actual == rounded ? 0.0 : INFINITY;
+  }
+  int exponent = -126;
+  if (std::fabs(rounded) >= 0x1p-126f) exponent = std::ilogb(rounded);
+  return std::fabs(static_cast<double>(actual) - exact) /
+         std::ldexp(1.0, exponent - 23);
+}
+
+}  // namespace testing_support
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_TESTING_INPUTS_H_

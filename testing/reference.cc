@@ -1,0 +1,212 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "testing/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace switchyard {
+namespace reference {
+
+double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+
+double Silu(double x) {
+  if (x <= static_cast<double>(-87.33655f)) return -0.0;
+  if (std::isinf(x)) return x;
+  return x / (1.0 + std::exp(-x));
+}
+
+Route RouteRow(const std::vector<float>& logits, size_t top_k, bool renormalize,
+               double clamp) {
+  Route route;
+  std::vector<int32_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    const float x = logits[static_cast<size_t>(a)];
+    const float y = logits[static_cast<size_t>(b)];
+    if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
+    return x > y;
+  });
+  route.ids.assign(order.begin(),
+                   order.begin() + static_cast<ptrdiff_t>(top_k));
+  const auto logit = [&](int32_t id) {
+    return static_cast<double>(logits[static_cast<size_t>(id)]);
+  };
+  const double max = logit(order[0]);
+  const bool any_nan = std::isnan(logit(order.back()));
+  if (any_nan || max == -std::numeric_limits<double>::infinity()) {
+    route.weights.assign(
+        top_k, any_nan ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+    return route;
+  }
+  // exp(l - max), with +inf experts at 1 each and everyone else at 0.
+  const auto unnormalised = [&](int32_t id) {
+    if (std::isinf(max)) return logit(id) == max ? 1.0 : 0.0;
+    return std::exp(logit(id) - max);
+  };
+  double all = 0.0;
+  for (const int32_t id : order) all += unnormalised(id);
+  double selected = 0.0;
+  for (const int32_t id : route.ids) selected += unnormalised(id);
+  const double divisor = renormalize ? std::max(selected, clamp * all) : all;
+  for (const int32_t id : route.ids) {
+    route.weights.push_back(unnormalised(id) / divisor);
+  }
+  return route;
+}
+
+Buckets Bucket(const std::vector<int32_t>& topk_ids, size_t num_experts) {
+  Buckets buckets;
+  std::vector<std::vector<int32_t>> per_expert(num_experts);
+  for (size_t p = 0; p < topk_ids.size(); ++p) {
+    const int32_t e = topk_ids[p];
+    if (e < 0 || static_cast<size_t>(e) >= num_experts) {
+      ++buckets.dropped;
+    } else {
+      per_expert[static_cast<size_t>(e)].push_back(static_cast<int32_t>(p));
+    }
+  }
+  buckets.row_index.assign(topk_ids.size(), -1);
+  buckets.offsets.push_back(0);
+  for (const std::vector<int32_t>& pairs : per_expert) {
+    for (const int32_t p : pairs) {
+      buckets.row_index[static_cast<size_t>(p)] =
+          static_cast<int32_t>(buckets.pairs.size());
+      buckets.pairs.push_back(p);
+    }
+    const int32_t count = static_cast<int32_t>(pairs.size());
+    buckets.tokens_per_expert.push_back(count);
+    buckets.offsets.push_back(buckets.offsets.back() + count);
+    buckets.max_rows = std::max(buckets.max_rows, pairs.size());
+  }
+  return buckets;
+}
+
+Gathered Gather(const std::vector<float>& tokens, size_t hidden,
+                const std::vector<int32_t>& pairs, size_t top_k) {
+  Gathered gathered;
+  for (const int32_t pair : pairs) {
+    const size_t first = static_cast<size_t>(pair) / top_k * hidden;
+    if (pair < 0 || first >= tokens.size()) {
+      ++gathered.invalid;
+      gathered.rows.insert(gathered.rows.end(), hidden, 0.0f);
+    } else {
+      const auto row = tokens.begin() + static_cast<ptrdiff_t>(first);
+      gathered.rows.insert(gathered.rows.end(), row,
+                           row + static_cast<ptrdiff_t>(hidden));
+    }
+  }
+  return gathered;
+}
+
+void Sum::Add(double term) {
+  value += term;
+  magnitude += std::fabs(term);
+  ++terms;
+}
+
+namespace {
+
+// A slot that is not skipped.
+struct Slot {
+  float weight;
+  const float* row;
+};
+std::vector<Slot> SlotsOf(const CombineInputs& in, size_t token) {
+  std::vector<Slot> slots;
+  const Matrix<const float> rows = in.rows.As<float>();
+  for (size_t s = 0; s < in.topk_weights.cols; ++s) {
+    size_t row = token * in.topk_weights.cols + s;
+    if (in.row_index.data != nullptr) {
+      const int32_t index = in.row_index.As<int32_t>().Row(token)[s];
+      if (index < 0) continue;
+      row = static_cast<size_t>(index);
+    }
+    if (row >= rows.rows) continue;
+    slots.push_back({in.topk_weights.As<float>().Row(token)[s], rows.Row(row)});
+  }
+  return slots;
+}
+
+float GateOf(const CombineInputs& in, size_t token) {
+  if (in.shared.kind == SharedGate::kNone) return 1.0f;
+  return in.shared.gate.As<float>().data[token];
+}
+
+}  // namespace
+
+std::vector<Sum> Combine(const CombineInputs& in, size_t token) {
+  std::vector<Sum> sums(in.rows.cols);
+  const auto add = [&](double weight, const float* row) {
+    for (size_t h = 0; h < sums.size(); ++h) {
+      sums[h].Add(weight * static_cast<double>(row[h]));
+    }
+  };
+  for (const Slot& slot : SlotsOf(in, token)) {
+    add(static_cast<double>(slot.weight), slot.row);
+  }
+  if (in.shared.rows.data != nullptr) {
+    const double gate = static_cast<double>(GateOf(in, token));
+    add(in.shared.kind == SharedGate::kLogit ? Sigmoid(gate) : gate,
+        in.shared.rows.As<float>().Row(token));
+  }
+  if (in.residual.data != nullptr) {
+    add(1.0, in.residual.As<float>().Row(token));
+  }
+  return sums;
+}
+
+std::vector<float> CombineFixed(const CombineInputs& in, size_t token) {
+  std::vector<float> sums(in.rows.cols, 0.0f);
+  const auto add = [&](float weight, const float* row) {
+    for (size_t h = 0; h < sums.size(); ++h) {
+      sums[h] = std::fma(weight, row[h], sums[h]);
+    }
+  };
+  for (const Slot& slot : SlotsOf(in, token)) add(slot.weight, slot.row);
+  if (in.shared.rows.data != nullptr) {
+    add(GateOf(in, token), in.shared.rows.As<float>().Row(token));
+  }
+  if (in.residual.data != nullptr) {
+    const float* const residual = in.residual.As<float>().Row(token);
+    for (size_t h = 0; h < sums.size(); ++h) sums[h] = residual[h] + sums[h];
+  }
+  return sums;
+}
+
+std::vector<double> RmsNorm(const std::vector<double>& row,
+                            Span<const float> weight, double eps) {
+  double squares = 0.0;
+  for (const double x : row) squares += x * x;
+  const double scale =
+      1.0 / std::sqrt(squares / static_cast<double>(row.size()) + eps);
+  std::vector<double> normed;
+  for (size_t h = 0; h < row.size(); ++h) {
+    normed.push_back(row[h] * scale * static_cast<double>(weight.data[h]));
+  }
+  return normed;
+}
+
+std::vector<float> RmsNormFixed(const std::vector<float>& row,
+                                Span<const float> weight, float eps) {
+  float lanes[32] = {};
+  for (size_t h = 0; h < row.size(); ++h) {
+    lanes[h % 32] = std::fma(row[h], row[h], lanes[h % 32]);
+  }
+  for (size_t half = 16; half != 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) lanes[i] = lanes[i] + lanes[i + half];
+  }
+  const float mean = lanes[0] / static_cast<float>(row.size());
+  const float scale = 1.0f / std::sqrt(mean + eps);
+  std::vector<float> normed;
+  for (size_t h = 0; h < row.size(); ++h) {
+    normed.push_back((row[h] * scale) * weight.data[h]);
+  }
+  return normed;
+}
+
+}  // namespace reference
+}  // namespace switchyard

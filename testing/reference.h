@@ -1,0 +1,75 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The kernels once more, naively and in double precision: what tests and
+// benchmarks compare with. Written from the definitions; of the library, only
+// the public headers' structs are used.
+
+#ifndef SWITCHYARD_TESTING_REFERENCE_H_
+#define SWITCHYARD_TESTING_REFERENCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "switchyard/combine.h"
+
+namespace switchyard {
+namespace reference {
+
+double Sigmoid(double x);
+double Silu(double x);  // -0 for x <= -87.33655, as the library defines it
+
+// One row of softmax-top-k with the library's order and its rules for NaN and
+// infinities. `clamp` as in RouteOptions.
+struct Route {
+  std::vector<int32_t> ids;
+  std::vector<double> weights;
+};
+Route RouteRow(const std::vector<float>& logits, size_t top_k, bool renormalize,
+               double clamp);
+
+struct Buckets {
+  std::vector<int32_t> tokens_per_expert;
+  std::vector<int32_t> offsets;    // [num_experts + 1]
+  std::vector<int32_t> pairs;      // ascending in each expert
+  std::vector<int32_t> row_index;  // by pair, -1: dropped
+  size_t max_rows = 0;
+  size_t dropped = 0;
+};
+// `topk_ids` by pair, contiguous.
+Buckets Bucket(const std::vector<int32_t>& topk_ids, size_t num_experts);
+
+// `tokens` and `rows` are contiguous, of `hidden` columns.
+struct Gathered {
+  std::vector<float> rows;
+  size_t invalid = 0;
+};
+Gathered Gather(const std::vector<float>& tokens, size_t hidden,
+                const std::vector<int32_t>& pairs, size_t top_k);
+
+// A sum and the sum of its terms' magnitudes, by which errors are judged.
+struct Sum {
+  double value = 0.0;
+  double magnitude = 0.0;
+  size_t terms = 0;
+  void Add(double term);
+};
+
+// Combine's `out` for one token, every column, of valid inputs.
+std::vector<Sum> Combine(const CombineInputs& inputs, size_t token);
+// The same in the library's fixed order, with real FMAs: the bits of ISAs that
+// have them. Not for SharedGate::kLogit, whose sigmoid is the library's own.
+std::vector<float> CombineFixed(const CombineInputs& inputs, size_t token);
+
+// Combine's `normed` from a row of `out`.
+std::vector<double> RmsNorm(const std::vector<double>& row,
+                            Span<const float> weight, double eps);
+// The same in the library's fixed order: 32 lanes, folded 16, 8, 4, 2, 1.
+std::vector<float> RmsNormFixed(const std::vector<float>& row,
+                                Span<const float> weight, float eps);
+
+}  // namespace reference
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_TESTING_REFERENCE_H_

@@ -1,0 +1,135 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A fixture for the errors of a function: a call that is valid, of which one
+// thing at a time is spoilt.
+
+#ifndef SWITCHYARD_TESTS_CALL_ERRORS_H_
+#define SWITCHYARD_TESTS_CALL_ERRORS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/executor.h"
+#include "switchyard/report.h"
+#include "switchyard/status.h"
+#include "switchyard/views.h"
+#include "tests/target_test.h"
+
+namespace switchyard {
+
+inline bool operator==(const Report& a, const Report& b) {
+  return a.max_rows == b.max_rows && a.row_stride == b.row_stride &&
+         a.dropped == b.dropped && a.invalid == b.invalid &&
+         a.skipped == b.skipped;
+}
+inline std::ostream& operator<<(std::ostream& os, const Report& r) {
+  return os << "{" << r.max_rows << ", " << r.row_stride << ", " << r.dropped
+            << ", " << r.invalid << ", " << r.skipped << "}";
+}
+
+namespace testing_support {
+
+inline void ExpectError(const Status& status, const std::string& message,
+                        StatusCode code = StatusCode::kInvalidArgument) {
+  EXPECT_EQ(status.code(), code) << message;
+  EXPECT_EQ(status.message(), message);
+}
+
+// A report in which every field shows whether it was written.
+constexpr Report kUnwritten = {71, 72, 73, 74, 75};
+
+template <class In, class Out, class Options>
+class CallErrors : public testing::Test {
+ protected:
+  struct Call {
+    In in;
+    Out out;
+    Options options;
+  };
+  using Function = Status (*)(const In&, const Out&, const Options&, Executor&);
+
+  CallErrors(std::string name, Function function)
+      : name_(std::move(name)), function_(function) {}
+
+  // That no output was written.
+  virtual void ExpectUntouched() const = 0;
+
+  Status Run(const Call& call, Executor& executor = SerialExecutor()) const {
+    return function_(call.in, call.out, call.options, executor);
+  }
+  // `message` without the function's name.
+  void Expect(const std::string& message,
+              const std::function<void(Call&)>& spoil) const {
+    Call call = call_;
+    spoil(call);
+    ExpectError(Run(call), name_ + ": " + message);
+    ExpectUntouched();
+    EXPECT_EQ(report_, kUnwritten) << message;
+  }
+
+  // What every view may have wrong by itself: `view(call)` points to the
+  // argument `name`, which takes `types` only, or in their words.
+  template <class View>
+  void ExpectViewErrors(const std::string& name, const View& view,
+                        const std::vector<Type>& types = {Type::kF32},
+                        const std::string& words = "f32") const {
+    Call valid = call_;
+    using Argument = std::remove_pointer_t<decltype(view(valid))>;
+    const size_t rows = view(valid)->rows;
+    ASSERT_NE(view(valid)->data, nullptr);
+    Expect(name + ": data is null", [&](Call& c) { view(c)->data = nullptr; });
+    if (rows > 1) {
+      Expect(name + ": stride is smaller than cols",
+             [&](Call& c) { view(c)->stride = view(c)->cols - 1; });
+      for (const size_t stride : {SIZE_MAX / 4, SIZE_MAX / 8, SIZE_MAX}) {
+        Expect(name + ": size overflows the address space",
+               [&](Call& c) { view(c)->stride = stride; });
+      }
+      Expect(name + ": size overflows the address space",
+             [&](Call& c) { view(c)->rows = SIZE_MAX / 4; });
+    }
+    Expect(name + ": size overflows the address space", [&](Call& c) {
+      view(c)->cols = view(c)->stride = SIZE_MAX / 4;
+      view(c)->rows = 1;
+    });
+    if constexpr (std::is_same_v<Argument, AnyMatrix> ||
+                  std::is_same_v<Argument, ConstAnyMatrix>) {
+      for (const Type type : {Type::kF32, Type::kBF16, Type::kF16, Type::kI32,
+                              Type::kU32, Type::kI64, Type(99)}) {
+        const bool fine =
+            std::find(types.begin(), types.end(), type) != types.end();
+        if (fine) continue;
+        Expect(name + ": has to be " + words,
+               [&](Call& c) { view(c)->type = type; });
+      }
+    }
+  }
+
+  // The executor's own error is handed through, and no report is made.
+  void ExpectExecutorErrorsAreReported() const {
+    BackwardsExecutor executor(0);
+    ExpectError(Run(call_, executor), "no memory", StatusCode::kOutOfMemory);
+    EXPECT_EQ(report_, kUnwritten);
+  }
+
+  Call call_;
+  Report report_ = kUnwritten;
+
+ private:
+  const std::string name_;
+  const Function function_;
+};
+
+}  // namespace testing_support
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_TESTS_CALL_ERRORS_H_
