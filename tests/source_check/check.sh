@@ -54,7 +54,7 @@ intrinsics+='|\b(asm|__asm__)\b[[:space:]]*(volatile)?[[:space:]]*\('
 intrinsics+="|$include([a-z0-9]*intrin|arm_[a-z0-9_]+|cpuid)\.h"
 # The benchmarks' probes, not kernels: loads and stores of whole vectors, and
 # stores past the caches, which have no other spelling.
-except='^bench/probes(-inl\.h|\.cc):.*(vector_size|<immintrin\.h>|_mm(256|512)?_stream_ps)'
+except='^bench/probes(-inl\.h|\.cc):.*(vector_size|<immintrin\.h>|_mm(256|512)?_stream_ps)|^src/fp_env\.h:'
 rule "intrinsics and assembly stay in src/simd" "$intrinsics" "${others[@]}"
 # Tests switch flush-to-zero on, to see that it changes nothing.
 except='_mm_[gs]etcsr|<xmmintrin\.h>|asm volatile\("m(rs %0, fpcr|sr fpcr, %0)"'
