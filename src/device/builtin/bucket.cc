@@ -92,7 +92,7 @@ constexpr BuiltIn kKernels[] = {
 
 }  // namespace
 
-BuiltInTable BucketKernels() { return kKernels; }
+BuiltInTable bucket_kernels() { return kKernels; }
 
 }  // namespace device
 }  // namespace switchyard
