@@ -133,7 +133,8 @@ std::vector<Slot> SlotsOf(const CombineInputs& in, size_t token) {
 
 float GateOf(const CombineInputs& in, size_t token) {
   if (in.shared.kind == SharedGate::kNone) return 1.0f;
-  return in.shared.gate.As<float>().data[token];
+  const Matrix<const float> gate = in.shared.gate.As<float>();
+  return gate.cols == 1 ? *gate.Row(token) : gate.data[token];
 }
 
 }  // namespace

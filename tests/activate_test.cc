@@ -447,11 +447,11 @@ TEST_F(ActivateErrors, Overlaps) {
 }
 
 TEST_F(ActivateErrors, Options) {
-  Expect("options: activation is not an Activation",
+  Expect("options: activation is not a known Activation",
          [](Call& c) { c.options.activation = static_cast<Activation>(1); });
-  Expect("options: layout is not a GateUpLayout",
+  Expect("options: layout is not a known GateUpLayout",
          [](Call& c) { c.options.layout = static_cast<GateUpLayout>(3); });
-  Expect("options: stores is not an ActivateStores",
+  Expect("options: stores is not a known ActivateStores",
          [](Call& c) { c.options.stores = static_cast<ActivateStores>(3); });
 }
 

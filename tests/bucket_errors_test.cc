@@ -50,7 +50,7 @@ class BucketErrors : public CallErrors<BucketInputs, Out, BucketOptions> {
            [](Call& c) { c.out.tokens_per_expert.size = size_t{1} << 31; });
     Expect("scratch: data is null",
            [](Call& c) { c.in.scratch.data = nullptr; });
-    Expect("options: order is not a BucketOrder",
+    Expect("options: order is not a known BucketOrder",
            [](Call& c) { c.options.order = static_cast<BucketOrder>(2); });
     Expect("tokens_per_expert: overlaps topk_ids", [&](Call& c) {
       c.in.topk_ids = {counts_.data() + 2, 4, 2};
@@ -92,7 +92,9 @@ class BucketPackedErrors : public BucketErrors<PackedBuckets> {
 
 TEST_F(BucketPackedErrors, Views) {
   ExpectCommonErrors();
-  ExpectViewErrors("row_index", [](Call& c) { return &c.out.row_index; });
+  ExpectViewErrors(
+      "row_index", [](Call& c) { return &c.out.row_index; }, {Type::kI32},
+      "int32");
   Expect("offsets: data is null",
          [](Call& c) { c.out.offsets.data = nullptr; });
   Expect("offsets: size is not num_experts + 1",

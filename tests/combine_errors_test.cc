@@ -97,12 +97,15 @@ TEST_F(CombineErrors, Shapes) {
              [](Call& c) { c.in.shared.rows.rows = 2; });
   ExpectBoth("shared.rows: is not [tokens, hidden]",
              [](Call& c) { c.in.shared.rows.cols = 4; });
-  ExpectBoth("shared.kind: is not a SharedGate",
+  ExpectBoth("shared.kind: not a known SharedGate",
              [](Call& c) { c.in.shared.kind = static_cast<SharedGate>(9); });
-  ExpectBoth("shared.gate: is not [1, tokens]",
+  ExpectBoth("shared.gate: is not [tokens, 1] or [1, tokens]",
              [](Call& c) { c.in.shared.gate.cols = 2; });
-  ExpectBoth("shared.gate: is not [1, tokens]",
+  ExpectBoth("shared.gate: is not [tokens, 1] or [1, tokens]",
              [](Call& c) { c.in.shared.gate = {}; });
+  ExpectBoth("shared.gate: is not [tokens, 1] or [1, tokens]", [](Call& c) {
+    c.in.shared.gate = {c.in.shared.gate.As<float>().data, 2, 1};
+  });
   ExpectBoth("shared.gate: given with SharedGate::kNone",
              [](Call& c) { c.in.shared.kind = SharedGate::kNone; });
   // A gate without rows.

@@ -263,6 +263,28 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
   EXPECT_EQ(normed, expected);
 }
 
+// A column as well as a row, alone or of a wider matrix: the router's logits
+// may be beside it.
+TEST_P(CombineTest, GateIsARowOrAColumn) {
+  CombineShape s = {7, 3, 40};
+  s.shared = true;
+  for (const SharedGate kind : {SharedGate::kScalar, SharedGate::kLogit}) {
+    s.kind = kind;
+    const CombineCase c(s, 12);
+    const CombineResult expected = Combine(c, false);
+    for (const size_t stride : {1u, 2u, 129u}) {
+      const Guarded<float> gate(s.tokens, 1, stride, stride % 2);
+      gate.Fill(c.gate);
+      CombineInputs in = c.Inputs();
+      in.shared.gate = gate.view();
+      std::vector<float> out(s.tokens * s.hidden);
+      const Status status = Combine(in, {{out.data(), s.tokens, s.hidden}});
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(out, expected.out) << "stride " << stride;
+    }
+  }
+}
+
 TEST_P(CombineTest, SameBitsInFlushToZeroMode) {
   CombineShape s = {4, 8, 77};
   s.residual = true;

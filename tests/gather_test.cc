@@ -58,7 +58,7 @@ TEST_P(GatherTest, EveryHiddenSizeAndMisalignment) {
       const Guarded<float> rows(7, hidden, hidden + 3 - slack, slack);
       Report report = kUnwritten;
       const Status status =
-          GatherRows({tokens.view(), list.span()}, {rows.view(), &report}, {3});
+          GatherRows({tokens.view(), list.span(), 3}, {rows.view(), &report});
       ASSERT_TRUE(status.ok()) << status.message();
       rows.ExpectIntact("rows");
       ExpectGathered(values, hidden, pairs, 3, rows.Values(), report);
@@ -74,13 +74,13 @@ TEST_P(GatherTest, PairsOutOfRangeGiveZerosAndAreCounted) {
   std::vector<float> rows(7 * 33, kNaN);
   Report report = kUnwritten;
   ASSERT_TRUE(
-      GatherRows({tokens.view(), pairs}, {{rows.data(), 7, 33}, &report}, {2})
+      GatherRows({tokens.view(), pairs, 2}, {{rows.data(), 7, 33}, &report})
           .ok());
   EXPECT_EQ(report.invalid, 4u);
   ExpectGathered(values, 33, pairs, 2, rows, report);
   // The report may be left out.
   EXPECT_TRUE(
-      GatherRows({tokens.view(), pairs}, {{rows.data(), 7, 33}}, {2}).ok());
+      GatherRows({tokens.view(), pairs, 2}, {{rows.data(), 7, 33}}).ok());
 }
 
 TEST_P(GatherTest, TopKMatters) {
@@ -89,7 +89,7 @@ TEST_P(GatherTest, TopKMatters) {
   float out = 0;
   for (const size_t top_k : {1u, 2u, 3u, 4u, 100u}) {
     ASSERT_TRUE(
-        GatherRows({{values.data(), 4, 1}, pairs}, {{&out, 1}}, {top_k}).ok());
+        GatherRows({{values.data(), 4, 1}, pairs, top_k}, {{&out, 1, 1}}).ok());
     EXPECT_EQ(out, values[3 / top_k]);
   }
 }
@@ -107,8 +107,8 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
   const Matrix<float> all(rows.data(), pairs.size(), hidden);
   Report report = kUnwritten;
   executor().Rendezvous();
-  ASSERT_TRUE(GatherRows({{tokens.data(), num_tokens, hidden}, pairs},
-                         {all, &report}, {top_k}, executor())
+  ASSERT_TRUE(GatherRows({{tokens.data(), num_tokens, hidden}, pairs, top_k},
+                         {all, &report}, {}, executor())
                   .ok());
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
   EXPECT_EQ(report.invalid, 21u);
@@ -119,9 +119,9 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
     const size_t end = std::min(pairs.size(), begin + 100);
     Report part;
     ASSERT_TRUE(GatherRows({{tokens.data(), num_tokens, hidden},
-                            {pairs.data() + begin, end - begin}},
-                           {all.RowRange(begin, end), &part}, {top_k},
-                           executor())
+                            {pairs.data() + begin, end - begin},
+                            top_k},
+                           {all.RowRange(begin, end), &part}, {}, executor())
                     .ok());
     EXPECT_EQ(part.invalid, 1u);
   }
@@ -149,8 +149,7 @@ TEST_P(GatherTest, AnyShape) {
     const Guarded<float> rows(n, hidden, hidden + random.Below(4));
     Report report = kUnwritten;
     ASSERT_TRUE(
-        GatherRows({tokens.view(), pairs}, {rows.view(), &report}, {top_k})
-            .ok());
+        GatherRows({tokens.view(), pairs, top_k}, {rows.view(), &report}).ok());
     EXPECT_EQ(report.invalid, strangers);
     rows.ExpectIntact("rows");
     ExpectGathered(values, hidden, pairs, top_k, rows.Values(), report);
@@ -163,8 +162,8 @@ TEST_P(GatherTest, ColumnsOfOneMatrix) {
   const std::vector<float> values = AnyRows(3, 10, 4);
   both.Fill(values);
   const std::vector<int32_t> pairs = {2, 1, 0};
-  ASSERT_TRUE(GatherRows({both.view().ColRange(0, 5), pairs},
-                         {both.view().ColRange(5, 10)}, {})
+  ASSERT_TRUE(GatherRows({both.view().ColRange(0, 5), pairs, 1},
+                         {both.view().ColRange(5, 10)})
                   .ok());
   for (size_t r = 0; r < 3; ++r) {
     EXPECT_EQ(std::memcmp(&both.At(r, 5), &values[(2 - r) * 10], 20), 0);
@@ -176,7 +175,7 @@ class GatherErrors
     : public CallErrors<GatherInputs, GatherOutputs, GatherOptions> {
  protected:
   GatherErrors() : CallErrors("GatherRows", GatherRows), rows_(3, 4) {
-    call_ = {{{tokens_.data(), 2, 4}, pairs_}, {rows_.view(), &report_}, {2}};
+    call_ = {{{tokens_.data(), 2, 4}, pairs_, 2}, {rows_.view(), &report_}, {}};
   }
   void ExpectUntouched() const override { rows_.ExpectUntouched("rows"); }
 
@@ -193,12 +192,12 @@ TEST_F(GatherErrors, Views) {
          [](Call& c) { c.in.pairs.size = SIZE_MAX / 4; });
 }
 
-TEST_F(GatherErrors, ShapesAndOptions) {
+TEST_F(GatherErrors, ShapesAndTopK) {
   Expect("rows: is not [n, hidden]", [](Call& c) { c.out.rows.rows = 2; });
   Expect("rows: is not [n, hidden]", [](Call& c) { c.out.rows.cols = 3; });
   Expect("rows: is not [n, hidden]", [](Call& c) { c.in.pairs.size = 2; });
   Expect("rows: is not [n, hidden]", [](Call& c) { c.in.tokens.cols = 3; });
-  Expect("options: top_k is 0", [](Call& c) { c.options.top_k = 0; });
+  Expect("top_k: is 0", [](Call& c) { c.in.top_k = 0; });
 }
 
 TEST_F(GatherErrors, Overlaps) {
@@ -220,14 +219,14 @@ TEST_F(GatherErrors, NothingToDoIsFine) {
   Report report;
   report.invalid = 77;
   EXPECT_TRUE(
-      GatherRows({{none, 0, 4}, {}}, {{nowhere, 0, 4}, &report}, {2}).ok());
+      GatherRows({{none, 0, 4}, {}, 2}, {{nowhere, 0, 4}, &report}).ok());
   EXPECT_EQ(report.invalid, 0u);
   const std::vector<int32_t> pairs = {0};
-  EXPECT_TRUE(GatherRows({{none, 2, 0}, pairs}, {{nowhere, 1, 0}}, {2}).ok());
+  EXPECT_TRUE(GatherRows({{none, 2, 0}, pairs, 2}, {{nowhere, 1, 0}}).ok());
   // No tokens at all: every pair is invalid.
   float out = 1.0f;
   EXPECT_TRUE(
-      GatherRows({{none, 0, 1}, pairs}, {{&out, 1, 1}, &report}, {2}).ok());
+      GatherRows({{none, 0, 1}, pairs, 2}, {{&out, 1, 1}, &report}).ok());
   EXPECT_EQ(report.invalid, 1u);
   EXPECT_EQ(out, 0.0f);
 }

@@ -23,7 +23,7 @@ std::vector<std::string> Names(Span<const Isa> isas) {
 
 void RunAKernel() {
   float x = 1.0f;
-  ASSERT_TRUE(Activate({{&x, 1}, {&x, 1}}, {{&x, 1}}).ok());
+  ASSERT_TRUE(Activate({{&x, 1, 1}, {&x, 1, 1}}, {{&x, 1, 1}}).ok());
 }
 
 TEST(Isa, RunnableIsASubsetOfCompiledInTheSameOrder) {

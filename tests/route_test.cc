@@ -79,7 +79,8 @@ TEST_P(RouteTest, EveryLaneOfSixtyExpertsCounts) {
       logits[lane] = large;
       uint32_t ids[4] = {};
       float weights[4] = {};
-      const Status status = RouteTopK({logits}, {{ids, 4}, {weights, 4}});
+      const Status status =
+          RouteTopK({logits}, {Span<uint32_t>(ids), Span<float>(weights)});
       ASSERT_TRUE(status.ok()) << status.message();
       int32_t as_signed[4];
       std::memcpy(as_signed, ids, sizeof(ids));
@@ -392,7 +393,7 @@ TEST_F(RouteErrors, Options) {
     Expect("options: clamp is not in [0, 1]",
            [&](Call& c) { c.options.clamp = clamp; });
   }
-  Expect("options: score is not a Score",
+  Expect("options: score is not a known Score",
          [](Call& c) { c.options.score = static_cast<Score>(1); });
 }
 

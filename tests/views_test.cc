@@ -72,6 +72,11 @@ TEST(Views, SpansFromContainers) {
   EXPECT_EQ(Span<float>(raw).size, 4u);
   EXPECT_EQ(Span<const float>(Span<float>(raw)).data, raw);
   EXPECT_EQ(Span<float>().data, nullptr);
+  // It is a range: made from it, and looped over.
+  const Span<float> span(vector);
+  EXPECT_EQ(std::vector<float>(span.begin(), span.end()), vector);
+  for (float& x : span) x = 7;
+  EXPECT_EQ(vector, std::vector<float>(3, 7.0f));
 }
 
 TEST(Views, RowAndColumnRanges) {
@@ -105,9 +110,11 @@ TEST(AnyMatrices, FromPointersAndSizesOfAnyIntegerType) {
   // Too large for any check, not a small number.
   ExpectAny({x, -1, int64_t{-2}, -3}, x, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 2,
             Type::kF32);
-  ExpectAny({x, 24}, x, 1, 24, 24, Type::kF32);
-  const float* const none = nullptr;
-  ExpectAny({none, 0}, nullptr, 1, 0, 0, Type::kF32);
+  // Of a type that is known at run time only.
+  ExpectAny({static_cast<const void*>(x), Type::kBF16, 3, 5, int64_t{8}}, x, 3,
+            5, 8, Type::kBF16);
+  const AnyMatrix run_time(static_cast<void*>(x), Type::kI64, 3, 4, 4);
+  ExpectAny(run_time.RowRange(1, 2), x + 8, 1, 4, 4, Type::kI64);
 }
 
 TEST(AnyMatrices, FromMatricesSpansAndContainers) {
@@ -198,10 +205,10 @@ TEST(Views, OverlapOfOtherElements) {
   EXPECT_FALSE(MayOverlap(left, AnyMatrix(half + 16, 10, 24, 40)));
   EXPECT_TRUE(MayOverlap(left, AnyMatrix(half + 15, 10, 24, 40)));
   EXPECT_TRUE(MayOverlap(left, AnyMatrix(half + 16, 10, 25, 40)));
-  EXPECT_TRUE(MayOverlap(AnyMatrix(wide, 3), Span<float>(x + 5, 1)));
-  EXPECT_FALSE(MayOverlap(AnyMatrix(wide, 3), Span<float>(x + 6, 1)));
-  EXPECT_TRUE(MayOverlap(AnyMatrix(half, 3), Span<float>(x + 1, 1)));
-  EXPECT_FALSE(MayOverlap(AnyMatrix(half, 2), Span<float>(x + 1, 1)));
+  EXPECT_TRUE(MayOverlap(AnyMatrix(wide, 1, 3), Span<float>(x + 5, 1)));
+  EXPECT_FALSE(MayOverlap(AnyMatrix(wide, 1, 3), Span<float>(x + 6, 1)));
+  EXPECT_TRUE(MayOverlap(AnyMatrix(half, 1, 3), Span<float>(x + 1, 1)));
+  EXPECT_FALSE(MayOverlap(AnyMatrix(half, 1, 2), Span<float>(x + 1, 1)));
 }
 
 TEST(Views, SameView) {

@@ -46,7 +46,7 @@ struct Dispatch {
   }
 };
 
-// Of some buffers only, in a concurrent encoder.
+// memoryBarrier(resources) of a concurrent encoder.
 struct MemoryBarrier {
   size_t before_dispatch;
   const void* data;
@@ -89,7 +89,7 @@ struct Commands {
   std::vector<Binding> bindings;
   std::vector<MemoryBarrier> barriers;
   Arena arena;
-  // Each once: see Buffer::retained_by_.
+  // Buffers and pipelines, each once: see Buffer::retained_by_.
   std::vector<std::shared_ptr<const void>> retained;
 
   // Forgets all, lets go of the retained, and keeps the memory.

@@ -50,7 +50,7 @@ Buffer::~Buffer() {
   try {
     deallocator_(contents_, length_);
   } catch (...) {
-    // Nobody is there to be told.
+    // A destructor has nobody to tell.
   }
 }
 

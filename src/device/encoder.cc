@@ -21,12 +21,12 @@ struct ComputeCommandEncoder::State {
 
   const Pipeline* pipeline = nullptr;
   Binding bindings[kMaxBufferBindings];
-  // Bytes in front of each binding, in the buffer: for setBufferOffset.
+  // Where each binding starts in its buffer: setBufferOffset moves it.
   size_t offsets[kMaxBufferBindings] = {};
   size_t num_bindings = 0;  // up to the last one bound
   size_t local_lengths[kMaxThreadgroupMemoryBindings] = {};
-  // Where the state of the last dispatch is in the commands, still true of the
-  // next one.
+  // What the last dispatch recorded in the commands, where the next one can use
+  // it again.
   bool bindings_saved = false;
   uint32_t first_binding = 0;
   const size_t* saved_lengths = nullptr;  // null: all 0
@@ -139,8 +139,8 @@ struct ComputeCommandEncoder::State {
     return true;
   }
 
-  // A new dispatch with the state as it is, or null after an error. Filled in
-  // where it is to stay: a copy of what has just been written stalls for 5 ns.
+  // Records a dispatch with the state as it is; null after an error. The caller
+  // fills in the rest in place: copying a record just written stalls for 5 ns.
   Dispatch* NewDispatch(const char* call, const Size& threads) {
     if (!CheckThreadgroup(call, threads)) return nullptr;
     Commands& to = commands();
@@ -284,7 +284,7 @@ void ComputeCommandEncoder::setThreadgroupMemoryLength(size_t length,
     }
     if (state_->local_lengths[index] == length) return;
     state_->local_lengths[index] = length;
-    // Dispatches before keep theirs.
+    // A copy: earlier dispatches keep the lengths they were encoded with.
     unsigned char* const copy =
         state_->commands().arena.Allocate(sizeof(state_->local_lengths));
     std::memcpy(copy, state_->local_lengths, sizeof(state_->local_lengths));

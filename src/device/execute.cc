@@ -28,7 +28,8 @@ size_t Times(size_t threadgroups, size_t threads) {
                                                                  : product;
 }
 
-// Both forms of the grid, whichever was encoded. Threads stop at SIZE_MAX.
+// The grid in threadgroups and in threads, whichever was encoded. A number of
+// threads that overflows is SIZE_MAX.
 void GetGrid(const Dispatch& dispatch, Size* threadgroups, Size* threads) {
   const Size per = dispatch.ThreadsPerThreadgroup();
   Size grid = dispatch.grid;
@@ -77,7 +78,7 @@ std::string ExecuteOne(RunningDispatch running) {
 std::string Execute(const Commands& commands, Executor& executor,
                     std::vector<int32_t>& scratch,
                     std::vector<DispatchTime>* times, CheckedMode* checked) {
-  // Also when memory is out.
+  // End() is called also when memory is out.
   struct Checking {
     CheckedMode* const checked;
     ~Checking() {

@@ -21,7 +21,8 @@ size_t Padded(size_t length) {
   return (length + kLocalAlignment - 1) / kLocalAlignment * kLocalAlignment;
 }
 
-// The threads of threadgroup `position`, of `per` in the whole dimension.
+// How many of a dimension's `threads` are in the threadgroup at `position`: a
+// whole one has `per`.
 size_t AtEdge(size_t position, size_t per, size_t threads) {
   return std::min(per, threads - position * per);
 }
@@ -104,7 +105,7 @@ void GridRunner::RunOne(const Size& position, void* local,
       kernel.threadgroup(context);
     }
   } catch (const kernel_internal::AllReturned&) {
-    // Of this threadgroup: as if it had returned itself.
+    // All its threads have returned: so has the threadgroup.
   } catch (const std::exception& e) {
     Fail(e.what());
   } catch (...) {

@@ -15,11 +15,11 @@
 namespace switchyard {
 namespace device {
 
-// Where each piece of threadgroup memory starts.
+// Of each piece of threadgroup memory.
 constexpr size_t kLocalAlignment = 64;
-// Those that kernels declare.
+// How many of them a kernel may declare.
 constexpr size_t kMaxThreadgroupArrays = 32;
-// All pieces may have to be padded.
+// Enough for all pieces at their most, each padded.
 constexpr size_t kLocalBytes =
     kMaxThreadgroupMemoryLength +
     (kMaxThreadgroupMemoryBindings + kMaxThreadgroupArrays) * kLocalAlignment;
@@ -51,7 +51,7 @@ class GridRunner {
   // Keeps the first text.
   void Fail(const char* what);
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
-  // Behind the text of a failure, when nothing runs any more.
+  // Appends to the text of a failure; when nothing runs any more.
   void AddToError(const std::string& text) { error_ += text; }
 
   const RunningDispatch& running() const { return running_; }

@@ -35,7 +35,7 @@ struct CommandBuffer::State {
   // For encoders, which keep the buffer as its user does.
   std::weak_ptr<Handle> handle;
 
-  // Guarded by the queue's mutex.
+  // From here on guarded by the queue's mutex.
   CommandBufferStatus status = CommandBufferStatusNotEnqueued;
   bool committed = false;
   bool failed = false;
@@ -108,11 +108,11 @@ class Queue {
   bool EnqueueLocked(State& state);
   bool FrontIsCommitted() const;
   void Recycle(Commands& commands);
-  // Whether this thread may run the front.
+  // Whether the calling thread may run the first buffer of order_.
   bool MayRun() const;
   void RunFront(Lock& lock);
   void CallHandlers(CommandBuffer& buffer, Lock& lock);
-  // Tells all that could run the front, if it can run now.
+  // If the first buffer can run now, wakes those who could run it.
   void Offer();
 
   const std::shared_ptr<Executor> executor_;

@@ -2,8 +2,8 @@
 # check.sh NM ARCHIVE SRC_SIMD COMPILED_ISAS...
 # ARCHIVE defines each function that the files of SRC_SIMD export through
 # Highway, switchyard::simd::N_<ISA>::<Name>, exactly once for each ISA that the
-# program COMPILED_ISAS prints and for no other; and its dispatcher once. Every
-# row function, (..., size_t begin, size_t end), is among them.
+# program COMPILED_ISAS prints and for no other. Every row function that a
+# header declares is among them, and what finds it is defined once.
 set -euo pipefail
 export LC_ALL=C
 
@@ -21,17 +21,31 @@ symbols=$("$nm" -C --defined-only "$archive") || die "$nm cannot read $archive"
 [[ -n $symbols ]] || die "$nm finds no symbols in $archive"
 isas=$("$@") || die "$* does not run"
 [[ -n $isas ]] || die "$* lists no ISA"
-exported=$(cat "$src_simd"/*.cc | sed -nE 's/^ *HWY_EXPORT\((.*)\);.*/\1/p' | sort -u)
-rows=$(cat "$src_simd"/*.h | sed 's|//.*||' | tr '\n' ' ' |
-  grep -oE '\w+\([^()]*size_t begin, +size_t end\) *;' | sed 's/(.*//' | sort -u) ||
-  die "no row function declared in $src_simd"
-forgotten=$(comm -13 <(echo "$exported") <(echo "$rows"))
-[[ -z $forgotten ]] || die "row functions that are not compiled per ISA: $forgotten"
+declared=$(sed -nE 's/^RowFunction<\w+> (\w+)\(.*/\1/p' "$src_simd"/*.h | sort)
+[[ -n $declared ]] || die "no row function declared in $src_simd"
+# exports MACRO: "Name Function" of each use.
+exports() { sed -nE "s/^$1\\((\w+), (\w+), \w+\\);/\\1 \\2/p" "$src_simd"/*.cc; }
+plain=$(exports SWITCHYARD_EXPORT)
+typed=$(exports SWITCHYARD_EXPORT_TYPES)
+pairs=$(grep -oE 'X\(\w+, \w+' "$src_simd/storage_types.h" | sed -E 's/X\((\w+), (\w+)/\1_\2/')
+[[ -n $pairs ]] || die "no storage pairs in $src_simd/storage_types.h"
+rows=$(printf '%s\n' "$plain" "$typed" | sed 's/ .*//' | sort)
+[[ $rows == "$declared" ]] || {
+  diff <(echo "$declared") <(echo "$rows") >&2 || true
+  die "row functions: < declared, > exported"
+}
+exported=$({
+  echo HasFma
+  sed 's/.* \(.*\)/\1_Recorded/' <<<"$plain"
+  while read -r _ function; do
+    for pair in $pairs; do echo "${function}_${pair}_Recorded"; done
+  done <<<"$typed"
+} | sort -u)
 
 # External definitions, weak ones too, as "name ISA"; not the pieces that the
 # compiler splits off ("[clone .cold]").
-found=$(sed -nE 's/^[0-9a-f]+ [TW] switchyard::simd::N_(\w+)::(\w+)\([^[]*$/\2 \1/p' \
-  <<<"$symbols" | grep -E "^($(paste -sd'|' <<<"$exported")) " | sort || true)
+found=$(sed -nE 's/^[0-9a-f]+ [TW] switchyard::simd::N_(\w+)::(HasFma|\w+_Recorded)\([^[]*$/\2 \1/p' \
+  <<<"$symbols" | sort)
 expected=$(for function in $exported; do
   for isa in $isas; do echo "$function $isa"; done
 done | sort)

@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "switchyard/activate.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "switchyard/silu_mul.h"
-#include "tests/device/built_in_test.h"
 #include "testing/inputs.h"
+#include "tests/device/built_in_test.h"
 
 namespace switchyard {
 namespace testing_support {
@@ -38,8 +39,8 @@ class DeviceSiluMulTest : public BuiltInTest {
     const std::vector<float> g = random.Uniforms(rows * cols, -30.0f, 30.0f);
     const std::vector<float> u = random.Uniforms(rows * cols, -2.0f, 2.0f);
     std::vector<float> whole(rows * cols);
-    ASSERT_TRUE(SiluMul({g.data(), rows, cols}, {u.data(), rows, cols},
-                        {whole.data(), rows, cols})
+    ASSERT_TRUE(Activate({{g.data(), rows, cols}, {u.data(), rows, cols}},
+                         {{whole.data(), rows, cols}})
                     .ok());
     const DeviceArray<float> gate(device(), g), up(device(), u);
     ForTileGrids(
@@ -95,8 +96,8 @@ TEST_P(DeviceSiluMulTest, EveryThreadOfTheDevicesExecutor) {
             "");
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
   std::vector<float> whole(rows * cols);
-  ASSERT_TRUE(SiluMul({g.data(), rows, cols}, {u.data(), rows, cols},
-                      {whole.data(), rows, cols})
+  ASSERT_TRUE(Activate({{g.data(), rows, cols}, {u.data(), rows, cols}},
+                       {{whole.data(), rows, cols}})
                   .ok());
   ExpectPart(out, whole, whole, cols, {rows, cols}, "out");
 }

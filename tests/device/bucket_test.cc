@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "switchyard/silu_mul.h"
+#include "switchyard/activate.h"
 #include "testing/inputs.h"
 #include "tests/bucket_case.h"
 #include "tests/device/built_in_test.h"
@@ -61,20 +61,15 @@ Tables Plain(const std::vector<int32_t>& selected, size_t experts,
   Tables t = {std::vector<int32_t>(experts, canary),
               std::vector<int32_t>(experts * row_stride, canary),
               std::vector<uint32_t>(3), std::vector<uint32_t>(3)};
-  StridedBuckets out;
-  out.tpe = t.tpe;
-  out.ids = t.ids;
-  out.row_stride = row_stride;
-  BucketSummary summary;
-  Status status = BucketStrided({selected.data(), selected.size(), 1},
-                                BucketOrder::kAscending, out, {}, &summary);
+  Report report;
+  Status status = BucketStrided({{selected.data(), selected.size(), 1}},
+                                {t.tpe, t.ids, row_stride, false, &report});
   EXPECT_TRUE(status.ok()) << status.message();
-  status = MakeDispatchArgs(summary.max_tpe, experts, kFeatures[0], {},
-                            t.gate_up_args);
-  EXPECT_TRUE(status.ok()) << status.message();
-  status =
-      MakeDispatchArgs(summary.max_tpe, experts, kFeatures[1], {}, t.down_args);
-  EXPECT_TRUE(status.ok()) << status.message();
+  for (const bool is_down : {false, true}) {
+    status = MakeDispatchArgs({report.max_rows, experts, kFeatures[is_down]},
+                              {is_down ? t.down_args : t.gate_up_args});
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
   return t;
 }
 
@@ -281,8 +276,8 @@ TEST_P(DeviceBucketTest, ArgsGiveTheGridOfABuiltInKernel) {
   encoder->endEncoding();
   ASSERT_EQ(Finish(*commands), "");
   std::vector<float> whole(rows * cols);
-  ASSERT_TRUE(SiluMul({g.data(), rows, cols}, {u.data(), rows, cols},
-                      {whole.data(), rows, cols})
+  ASSERT_TRUE(Activate({{g.data(), rows, cols}, {u.data(), rows, cols}},
+                       {{whole.data(), rows, cols}})
                   .ok());
   ExpectPart(out, before, whole, cols, {rows, 3 * 256}, "out");
 }

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "switchyard/activate.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/kernels.h"
-#include "switchyard/silu_mul.h"
-#include "tests/device/device_test.h"
 #include "testing/guarded_buffer.h"
+#include "tests/device/device_test.h"
 #include "tests/target_test.h"
 
 namespace switchyard {
@@ -141,7 +141,7 @@ class BuiltInTest : public IsaPoolTest {
     EXPECT_TRUE(ran_) << "no kernel of the device ran";
     // For the base's own check: the last grid may have been one of nothing.
     float x = 1.0f;
-    EXPECT_TRUE(SiluMul({&x, 1, 1}, {&x, 1, 1}, {&x, 1, 1}).ok());
+    EXPECT_TRUE(Activate({{&x, 1, 1}, {&x, 1, 1}}, {{&x, 1, 1}}).ok());
     copy_.reset();
     written_.reset();
     queue_.reset();

@@ -68,10 +68,13 @@ class DeviceCombineTest : public BuiltInTest {
     const CombineCase c(shape, 22 + shape.hidden);
     const size_t size = shape.tokens * shape.hidden;
     std::vector<float> whole(size), whole_normed(size);
+    CombineInputs inputs = c.Inputs();
+    inputs.norm_weight = c.norm_weight;
     ASSERT_TRUE(
-        WeightedSumRmsNorm(c.Inputs(), c.norm_weight, params.eps,
-                           {whole.data(), shape.tokens, shape.hidden},
-                           {whole_normed.data(), shape.tokens, shape.hidden})
+        switchyard::Combine(inputs,
+                            {{whole.data(), shape.tokens, shape.hidden},
+                             {whole_normed.data(), shape.tokens, shape.hidden}},
+                            {params.eps})
             .ok());
     const DeviceArray<float> slots(device(), c.rows);
     const DeviceArray<float> weights(device(), c.weights);

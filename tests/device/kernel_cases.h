@@ -26,6 +26,7 @@ struct Arg {
   size_t index;
   size_t rows, cols;
   bool read, written;
+  Type type;
 
   size_t Bytes() const { return 4 * rows * cols; }
 };
@@ -60,7 +61,7 @@ struct KernelCase {
       if (a.name == nullptr) break;
       args.push_back({a.name, a.index, product(a.rows), product(a.cols),
                       a.access != device::Access::kWrite,
-                      a.access != device::Access::kRead});
+                      a.access != device::Access::kRead, a.type});
     }
     const size_t rows = factors[k.grid.rows], cols = factors[k.grid.cols];
     grid = OverRows() ? device::Size(rows, 1, 1)

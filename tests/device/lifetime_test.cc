@@ -27,8 +27,7 @@ class TellingExecutor final : public Executor {
       : gone_(std::move(gone)) {}
   ~TellingExecutor() override { gone_->Set(); }
   size_t Concurrency() const noexcept override { return 1; }
-  Status ParallelFor(size_t count, size_t grain,
-                     void (*body)(void*, size_t, size_t),
+  Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
     return SerialExecutor().ParallelFor(count, grain, body, context);
   }

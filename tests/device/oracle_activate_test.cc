@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/device/oracle_case.h"
-#include "tests/device/seed_silu_mul.h"
 #include "testing/inputs.h"
 #include "testing/reference.h"
+#include "tests/device/oracle_case.h"
+#include "tests/device/seed_silu_mul.h"
 #include "tests/target_test.h"
 
 namespace switchyard {

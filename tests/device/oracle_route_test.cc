@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/device/oracle_case.h"
-#include "tests/device/seed_route.h"
 #include "testing/inputs.h"
 #include "testing/reference.h"
+#include "tests/device/oracle_case.h"
+#include "tests/device/seed_route.h"
 #include "tests/target_test.h"
 
 namespace switchyard {

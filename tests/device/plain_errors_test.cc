@@ -14,9 +14,9 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
+#include "testing/guarded_buffer.h"
 #include "tests/device/device_test.h"
 #include "tests/device/kernel_cases.h"
-#include "testing/guarded_buffer.h"
 
 namespace switchyard {
 namespace testing_support {
@@ -116,16 +116,18 @@ TEST_F(DevicePlainErrors, ShapesBeyondTheAddressSpace) {
 
 TEST_F(DevicePlainErrors, Route) {
   ExpectFails("moe_router_topk_softmax_f32",
-              "RouteTopK: ids: top_k (cols) exceeds the experts",
+              "RouteTopK: topk_ids: top_k (cols) exceeds the experts",
               [](Spoilt& s) { s.params[1] = 6; });
   ExpectFails("moe_router_topk_softmax_f32",
-              "RouteTopK: ids: top_k (cols) is zero",
+              "RouteTopK: topk_ids: top_k (cols) is 0",
               [](Spoilt& s) { s.params[1] = 0; });
-  ExpectFails("moe_router_topk_softmax_f32", "RouteTopK: ids: overlaps logits",
+  ExpectFails("moe_router_topk_softmax_f32",
+              "RouteTopK: topk_ids: overlaps logits",
               [](Spoilt& s) { s.buffers[1] = s.buffers[0]; });
   ExpectFails("moe_softmax_topk_f32", "params: n_experts is 0",
               [](Spoilt& s) { s.params[1] = 0; });
-  ExpectFails("moe_softmax_topk_f32", "RouteTopK: weights: overlaps ids",
+  ExpectFails("moe_softmax_topk_f32",
+              "RouteTopK: topk_weights: overlaps topk_ids",
               [](Spoilt& s) { s.buffers[2] = s.buffers[1]; });
 }
 
@@ -136,12 +138,12 @@ TEST_F(DevicePlainErrors, Bucket) {
               [](Spoilt& s) { s.params[1] = 2; });
   ExpectFails(kernel, "params: row_stride is 0",
               [](Spoilt& s) { s.params[1] = 0; });
-  ExpectFails(kernel, "BucketStrided: tpe: no experts",
+  ExpectFails(kernel, "BucketStrided: tokens_per_expert: no experts",
               [](Spoilt& s) { s.params[0] = 0; });
-  ExpectFails(kernel, "BucketStrided: tpe: overlaps another view",
+  ExpectFails(kernel, "BucketStrided: tokens_per_expert: overlaps topk_ids",
               [](Spoilt& s) { s.buffers[1] = s.buffers[0]; });
   // The same, where tpe would have to be restored.
-  ExpectFails(kernel, "BucketStrided: tpe: overlaps another view",
+  ExpectFails(kernel, "BucketStrided: tokens_per_expert: overlaps topk_ids",
               [](Spoilt& s) {
                 s.buffers[1] = s.buffers[0];
                 s.params[1] = 2;
@@ -162,13 +164,13 @@ TEST_F(DevicePlainErrors, Bucket) {
 
 TEST_F(DevicePlainErrors, SiluMul) {
   ExpectFails("silu_mul_stacked_f32",
-              "SiluMul: out: overlaps gate without being the same view",
+              "Activate: out: overlaps gate without being the same view",
               [](Spoilt& s) {
                 s.buffers[2] = s.buffers[0];
                 s.offsets[2] = 4;
               });
   ExpectFails("silu_mul_batched_f32",
-              "SiluMul: out: overlaps up without being the same view",
+              "Activate: out: overlaps up without being the same view",
               [](Spoilt& s) {
                 s.buffers[2] = s.buffers[1];
                 s.offsets[1] = 4;
@@ -176,21 +178,22 @@ TEST_F(DevicePlainErrors, SiluMul) {
 }
 
 TEST_F(DevicePlainErrors, Combine) {
-  ExpectFails("weighted_sum_stacked_f32", "combine: weights: top_k is 0",
+  ExpectFails("weighted_sum_stacked_f32",
+              "Combine: topk_weights: top_k (cols) is 0",
               [](Spoilt& s) { s.params[1] = 0; });
   ExpectFails("weighted_sum_residual_stacked_f32",
-              "combine: out: overlaps rows",
+              "Combine: out: overlaps rows",
               [](Spoilt& s) { s.buffers[2] = s.buffers[0]; });
-  ExpectFails("weighted_sum_batched_f32", "combine: out: overlaps weights",
+  ExpectFails("weighted_sum_batched_f32", "Combine: out: overlaps topk_weights",
               [](Spoilt& s) { s.buffers[2] = s.buffers[1]; });
   ExpectFails("weighted_sum_residual_norm_stacked_f32",
-              "combine: eps: negative or NaN",
+              "Combine: options: eps is negative or NaN",
               [](Spoilt& s) { s.params[2] = static_cast<int32_t>(kCanary); });
   ExpectFails("weighted_sum_residual_norm_batched_f32",
-              "combine: normed: overlaps out",
+              "Combine: normed: overlaps out",
               [](Spoilt& s) { s.buffers[4] = s.buffers[2]; });
   ExpectFails("moe_weighted_reduce_f32",
-              "combine: out: overlaps residual without being the same view",
+              "Combine: out: overlaps residual without being the same view",
               [](Spoilt& s) {
                 s.buffers[5] = s.buffers[4];
                 s.offsets[4] = 4;

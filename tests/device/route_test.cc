@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/device/built_in_test.h"
 #include "testing/inputs.h"
+#include "tests/device/built_in_test.h"
 
 namespace switchyard {
 namespace testing_support {
@@ -53,9 +53,10 @@ Routed Plain(const RouteShape& s, const std::vector<float>& logits,
               std::vector<float>(s.tokens * s.top_k)};
   RouteOptions options;
   options.renormalize = renormalize;
-  const Status status = RouteTopK({logits.data(), s.tokens, s.experts}, options,
-                                  {r.ids.data(), s.tokens, s.top_k},
-                                  {r.weights.data(), s.tokens, s.top_k});
+  const Status status = RouteTopK({{logits.data(), s.tokens, s.experts}},
+                                  {{r.ids.data(), s.tokens, s.top_k},
+                                   {r.weights.data(), s.tokens, s.top_k}},
+                                  options);
   EXPECT_TRUE(status.ok()) << status.message();
   return r;
 }

@@ -204,8 +204,7 @@ TEST_F(DeviceUserKernelErrors, GridsThatOverflow) {
 TEST(DeviceExecutorErrors, SurfaceWithTheirText) {
   class Broken final : public Executor {
     size_t Concurrency() const noexcept override { return 2; }
-    Status ParallelFor(size_t, size_t, void (*)(void*, size_t, size_t),
-                       void*) noexcept override {
+    Status ParallelFor(size_t, size_t, Body, void*) noexcept override {
       return Status(StatusCode::kInternal, "Broken: no threads");
     }
   };

@@ -55,9 +55,12 @@ intrinsics+="|$include([a-z0-9]*intrin|arm_[a-z0-9_]+|cpuid)\.h"
 # The benchmarks' probes, not kernels: loads and stores of whole vectors, and
 # stores past the caches, which have no other spelling.
 except='^bench/probes(-inl\.h|\.cc):.*(vector_size|<immintrin\.h>|_mm(256|512)?_stream_ps)'
+# The floating-point mode: src/fp_env.h sets the default one, and tests switch
+# flush-to-zero on, to see that it changes nothing.
+fp_mode='_mm_[gs]etcsr|<xmmintrin\.h>|asm volatile\("m(rs %0, fpcr|sr fpcr, %0)"'
+except+="|^src/fp_env\.h:.*($fp_mode)"
 rule "intrinsics and assembly stay in src/simd" "$intrinsics" "${others[@]}"
-# Tests switch flush-to-zero on, to see that it changes nothing.
-except='_mm_[gs]etcsr|<xmmintrin\.h>|asm volatile\("m(rs %0, fpcr|sr fpcr, %0)"'
+except=$fp_mode
 rule "no intrinsics in tests but the floating-point mode's" "$intrinsics" "${tests[@]}"
 except=
 

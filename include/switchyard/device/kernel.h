@@ -88,7 +88,8 @@ constexpr mem_flags operator|(mem_flags a, mem_flags b) {
 
 namespace kernel_internal {
 
-// Of checked mode; defined in the library.
+// What checked mode does in the place of plain pointers; defined in the
+// library.
 const View& BufferView(const ThreadgroupContext& context, size_t index,
                        size_t alignment, bool only_reads);
 const View& MemoryView(const ThreadgroupContext& context, size_t index);
@@ -100,9 +101,9 @@ void CheckedBarrier(RunningThread& thread, Threads& threads, bool simdgroup,
                     uint32_t flags);
 // The order to run the threads in; null: as they are numbered.
 const uint16_t* OrderOfThreads(RunningThread& thread, size_t count);
-// What threads meet at was called inside for_each_thread().
+// `what`, where all threads meet, was called inside for_each_thread().
 [[noreturn]] void CalledInside(RunningThread& thread, const char* what);
-// The first thread left, and one that has another value.
+// Two threads' values differ.
 [[noreturn]] void ThreadsDisagree(RunningThread& thread, size_t first,
                                   size_t second, const std::string& values);
 
@@ -173,7 +174,8 @@ class Threadgroup {
         if (threads_.IsLeft(i)) function(At(i));
       }
     } else {
-      // Counted, not divided, and without a look at who has returned.
+      // The fast case: positions are counted, not divided out, and nobody has
+      // returned.
       const Size size = threads_.size;
       size_t i = 0;
       for (size_t z = 0; z < size.depth; ++z) {

@@ -18,18 +18,18 @@ namespace device {
 
 namespace kernel_internal {
 
-// Fills what newBuffer() gives in checked mode, and threadgroup memory: a
+// In checked mode newBuffer() and threadgroup memory are filled with this: a
 // signalling NaN, which no arithmetic makes.
 constexpr uint32_t kNeverWritten = 0x7FA5C3E1u;
 
-// Who touched a word of memory last. A stamp is, from the top: phase (32 bits),
-// thread (10), simd functions called in the phase (12), 2 of nothing, the bytes
-// touched (4), and these marks:
-constexpr uint64_t kAtomic = 8;  // by atomics only
-// More than the one in the stamp did:
+// Who touched a word of memory last, as 64 bits: from the top the phase (32),
+// the thread (10), how many simd functions the phase had called (12), 2 unused,
+// the bytes touched (4), and 4 marks, which say that the stamp stands for more
+// accesses than its own:
 constexpr uint64_t kOtherThreads = 1;     // of its simdgroup, in its phase
 constexpr uint64_t kOtherSimdgroups = 2;  // of its threadgroup, in its phase
 constexpr uint64_t kOtherGroups = 4;      // threadgroups or dispatches
+constexpr uint64_t kAtomic = 8;           // all of them were atomic
 constexpr int kBytesShift = 4;
 constexpr int kEpochShift = 10;
 constexpr int kThreadShift = 22;
@@ -43,13 +43,14 @@ struct Cell {
   uint64_t read;
 };
 
-// What is true of the thread that runs, for device or for threadgroup memory.
+// How the thread that runs now stamps one kind of memory.
 struct Space {
   uint64_t stamp;   // of an access to a whole word, now
-  uint64_t first;   // stamps below are of phases that are over for everybody
-  uint64_t others;  // from `first` on to here: perhaps other threadgroups'
+  uint64_t first;   // stamps below this conflict with nobody any more
+  uint64_t others;  // those from `first` to here may be other threadgroups'
 };
 
+// The thread that runs now, in checked mode.
 struct RunningThread {
   Space device;
   Space local;
@@ -70,8 +71,8 @@ struct View {
   const Space* space = nullptr;
   RunningThread* thread = nullptr;
   size_t index = 0;
-  uint8_t kind = 0;  // of src/device/checked/checker.h
-  bool fresh = false;
+  uint8_t kind = 0;    // ViewKind of src/device/checked
+  bool fresh = false;  // may hold words that nothing has written
 
   Cell& CellAt(uintptr_t address) const {
     return *reinterpret_cast<Cell*>(shadow + address / 4 * sizeof(Cell));

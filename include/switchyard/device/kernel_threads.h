@@ -60,7 +60,7 @@ struct Threads {
   }
 };
 
-// Of checked mode; defined in the library.
+// What checked mode does; defined in the library.
 void NoteSimdFunction(RunningThread& thread);
 [[noreturn]] void LaneIsNotThere(RunningThread& thread, const char* function,
                                  size_t simdgroup, size_t lane);

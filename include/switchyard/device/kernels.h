@@ -52,7 +52,7 @@ struct MoeComputeIdsTpeParams {
   int32_t m_down;       // features of the down GEMM
 };
 
-// silu_mul_stacked_f32: SiluMul
+// silu_mul_stacked_f32: Activate
 //   0 gate, 1 up, 2 out, all [n_slots, ffn], 3 params
 //   grid (ceil(ffn / 256), n_slots), 256 threads
 struct SiluMulStackedParams {
@@ -60,7 +60,7 @@ struct SiluMulStackedParams {
   int32_t n_slots;
 };
 
-// silu_mul_batched_f32: SiluMul
+// silu_mul_batched_f32: Activate
 //   0 gate, 1 up, 2 out, all [total_pairs, ffn], 3 params
 //   grid (ceil(ffn / 256), total_pairs), 256 threads
 struct SiluMulBatchedParams {
@@ -68,7 +68,7 @@ struct SiluMulBatchedParams {
   int32_t ffn;
 };
 
-// weighted_sum_stacked_f32: WeightedSum of one token
+// weighted_sum_stacked_f32: Combine, of one token
 //   0 slots [n_slots, hidden], 1 weights [n_slots], 2 out [hidden], 3 params
 // weighted_sum_residual_stacked_f32: the same, added to 2 residual [hidden]
 //   grid (ceil(hidden / 256)), 256 threads
@@ -77,7 +77,7 @@ struct WeightedSumStackedParams {
   int32_t n_slots;
 };
 
-// weighted_sum_batched_f32: WeightedSum
+// weighted_sum_batched_f32: Combine
 //   0 slots [batch * top_k, hidden], 1 weights [batch, top_k],
 //   2 out [batch, hidden], 3 params
 //   grid (ceil(hidden / 256), batch), 256 threads
@@ -87,7 +87,7 @@ struct WeightedSumBatchedParams {
   int32_t hidden;
 };
 
-// weighted_sum_residual_norm_stacked_f32: WeightedSumRmsNorm of one token
+// weighted_sum_residual_norm_stacked_f32: Combine with `normed`, of one token
 //   0 slots [n_slots, hidden], 1 weights [n_slots], 2 residual [hidden], read
 //   and written, 3 next_norm_w [hidden], 4 normed [hidden], 5 params
 //   grid (1), 256 threads
@@ -97,7 +97,7 @@ struct WeightedSumResidualNormStackedParams {
   float eps;
 };
 
-// weighted_sum_residual_norm_batched_f32: WeightedSumRmsNorm
+// weighted_sum_residual_norm_batched_f32: Combine with `normed`
 //   0 slots [batch * top_k, hidden], 1 weights [batch, top_k], 2 residual
 //   [batch, hidden], read and written, 3 next_norm_w [hidden], 4 normed
 //   [batch, hidden], 5 params
@@ -120,7 +120,7 @@ struct MoeSoftmaxTopkParams {
   float padding;  // not read
 };
 
-// moe_weighted_reduce_f32: WeightedSum with a shared expert, SharedGate::kLogit
+// moe_weighted_reduce_f32: Combine with a shared expert, SharedGate::kLogit
 //   0 params, 1 expert_w [n_tokens, top_k], 2 y_expert [n_tokens * top_k, h],
 //   3 sh_gate, logits [n_tokens], 4 y_shared [n_tokens, h], 5 residual
 //   [n_tokens, h] (looked at only with add_residual), 6 output [n_tokens, h]

@@ -58,8 +58,8 @@ void CheckedThreadgroup::Begin(const Size& position, size_t index) {
   NewPhase(static_cast<uint32_t>(mem_flags::mem_device_and_threadgroup));
   first_phase_ = PhaseOf(device.stamp);
   device.first = uint64_t{checker_.phases().first} << kPhaseShift;
-  // In order, the phases before this threadgroup's are of others. Where they
-  // take turns, all may be.
+  // One after the other, all phases before this threadgroup's first belong to
+  // others. Where threadgroups take turns, any phase may.
   device.others =
       checker_.seed() == 0 ? uint64_t{first_phase_} << kPhaseShift : UINT64_MAX;
   for (View& view : memory_) view = View();
@@ -109,8 +109,9 @@ void CheckedThreadgroup::Check(const View& view, ptrdiff_t offset, size_t size,
     FailThread(Verb(kind) + ElementOf(view, offset, size) + ", which has " +
                std::to_string(view.length / size) + " elements");
   }
-  // Word by word, each with the bytes of it that are touched. Some words of a
-  // larger element may be padding that nobody writes.
+  // Word by word, each with those of its bytes that are touched. An element of
+  // several words is only fresh if all of them are: one may be padding, which
+  // nobody writes.
   const size_t begin = static_cast<size_t>(offset);
   bool fresh = view.fresh && (kind & kReads) != 0;
   if (size > 4 && fresh) {
@@ -138,8 +139,8 @@ bool CheckedThreadgroup::IsFresh(const View& view, size_t at) const {
   return word == kNeverWritten && PhaseOf(view.CellAt(address).write) < since;
 }
 
-// `bytes` of the word that holds byte `at` of the view, of the access; an error
-// if the word is fresh and `must_be_written`.
+// Checks the part of an access to `element` that falls into the word of byte
+// `at`, where it touches `bytes`.
 void CheckedThreadgroup::CheckWord(const View& view, size_t at,
                                    const Element& element, uint64_t bytes,
                                    bool must_be_written) {
@@ -342,7 +343,7 @@ void CheckedThreadgroup::Params(const ThreadgroupContext& context, size_t index,
                                 size_t length, void* to) {
   context.Copy(index, length, to);
   const View& view = Buffer(context, index, 1, true);
-  // Padding may never be written: an error only if all of it is not.
+  // Padding is never written: an error only if no word of the struct is.
   bool fresh = view.fresh;
   for (size_t i = 0; i + 4 <= length && fresh; i += 4) {
     const uint32_t word = kNeverWritten;

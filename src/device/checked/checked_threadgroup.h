@@ -3,8 +3,8 @@
 
 // A threadgroup in checked mode: its views, its memory, and where it is.
 
-#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_THREADGROUP_CHECKER_H_
-#define SWITCHYARD_SRC_DEVICE_CHECKED_THREADGROUP_CHECKER_H_
+#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_CHECKED_THREADGROUP_H_
+#define SWITCHYARD_SRC_DEVICE_CHECKED_CHECKED_THREADGROUP_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -31,13 +31,13 @@ class CheckedThreadgroup : public RunningThread {
  public:
   explicit CheckedThreadgroup(Checker& checker);
 
-  // Everything below is for this dispatch.
+  // Threadgroups that Begin() from here on belong to this dispatch.
   void BeginDispatch(const RunningDispatch& running);
   void Begin(const Size& position, size_t index);
-  // Runs the threadgroup's function on a stack of its own, up to a barrier.
-  // Whether it has returned.
+  // Starts `function` on a stack of its own, or goes on with it, up to the next
+  // barrier. Returns whether it has returned.
   bool Resume(const std::function<void()>& function);
-  // Lets it return, in the middle of a barrier.
+  // Ends a function that waits at a barrier: the barrier throws.
   void Cancel();
   void* local_memory() { return local_; }
 
@@ -63,7 +63,7 @@ class CheckedThreadgroup : public RunningThread {
   // Throws "threadgroup (..), thread ..: what".
   [[noreturn]] void Fail(const std::string& what);
   [[noreturn]] void FailThread(const std::string& what);
-  // The first of these since Begin(), which the kernel may have caught.
+  // The first text thrown since Begin(); the kernel may have caught it.
   const std::string& failure() const { return failure_; }
   static std::string NameOf(const View& view);
   static std::string ElementOf(const View& view, ptrdiff_t offset, size_t size);
@@ -100,11 +100,11 @@ class CheckedThreadgroup : public RunningThread {
   View arrays_[kMaxThreadgroupArrays];
   std::vector<Cell> local_cells_;
   std::vector<uint16_t> order_;
-  // A kernel that only its bindings are known of, and those of this dispatch:
-  // const and not.
+  // A kernel of which only the bindings are known, and those it has asked for
+  // in this dispatch: to read [0] and to write [1].
   bool opaque_ = false;
   bool noted_[kMaxBufferBindings][2] = {};
-  std::unique_ptr<Fiber> fiber_;  // with a schedule_seed
+  std::unique_ptr<Fiber> fiber_;  // only with a schedule_seed
   bool cancelled_ = false;
   alignas(kLocalAlignment) unsigned char local_[kLocalBytes];
 };
@@ -113,4 +113,4 @@ class CheckedThreadgroup : public RunningThread {
 }  // namespace device
 }  // namespace switchyard
 
-#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_THREADGROUP_CHECKER_H_
+#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_CHECKED_THREADGROUP_H_

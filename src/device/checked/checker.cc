@@ -14,10 +14,10 @@ namespace device {
 namespace kernel_internal {
 namespace {
 
-// Cells that are kept for the next command buffer: to map and touch them again
-// takes as long as to use them.
+// So many bytes of cells are kept for the next command buffer: mapping and
+// touching new ones takes as long as using them.
 constexpr size_t kMaxKeptBytes = size_t{256} << 20;
-// The first phase number that starts over before it is used by a buffer.
+// When numbers get this far, the next command buffer counts from 1 again.
 constexpr uint32_t kManyPhases = uint32_t{1} << 30;
 
 }  // namespace
@@ -31,7 +31,9 @@ void Checker::Begin(const Commands& commands) {
   next_barrier_ = 0;
   random_ = Random(seed_);
   phases_.NewScope();
-  // Of nobody: what a memoryBarrier() leaves where something was written.
+  // A phase of nobody's. memoryBarrier(resources) puts it in the place of the
+  // one that wrote a word, so that the word is known to be written and no
+  // access conflicts with it.
   first_phase_ = phases_.New(0, SIZE_MAX);
   phases_.NewScope();
 }

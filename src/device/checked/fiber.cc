@@ -98,7 +98,7 @@ void Fiber::Resume(const std::function<void()>& function) {
 
 void Fiber::Suspend() { SwitchTo(false, false); }
 
-// `last`: for good, since the function has returned.
+// `last`: the function has returned, and this stack is not come back to.
 void Fiber::SwitchTo(bool inside, bool last) {
   (void)last;
 #ifdef SWITCHYARD_TSAN

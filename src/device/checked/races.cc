@@ -48,7 +48,7 @@ void Access::Note(uint64_t& last, bool read) const {
     return;
   }
   if ((last & stamp & kAllBytes) == 0) {
-    // Neighbours within a word: only the latter is remembered.
+    // Other bytes of the same word: only the later access is remembered.
     last = stamp;
     return;
   }
@@ -66,8 +66,8 @@ void Access::Note(uint64_t& last, bool read) const {
                  ? kOtherThreads
                  : kOtherSimdgroups;
   }
-  // The first stays the one that is named, unless only the new one conflicts
-  // with atomics.
+  // A cell has room to name one access and keeps the first; unless that was
+  // atomic and this is not, so that later atomics conflict with this one only.
   const bool rename = (last & kAtomic) != 0 && (stamp & kAtomic) == 0;
   const uint64_t named =
       rename || (same_thread && relation == Relation::kSamePhase) ? stamp

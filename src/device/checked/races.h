@@ -59,15 +59,16 @@ struct Access {
   const Phases& phases;
   Phases::Phase by;
 
-  // Of the last access in a cell, which `read` tells the kind of.
+  // With the last access in a cell, which was a read or a write.
   bool ConflictsWith(uint64_t last, bool read) const;
   void Note(uint64_t& last, bool read) const;
 
  private:
   enum class Relation { kOver, kSamePhase, kOwnPast, kOthers };
   Relation To(uint64_t last) const;
-  // Whether all that a cell of this phase knows of comes before what this
-  // simdgroup does: a simd function waits for reads, a barrier for both.
+  // Whether the accesses of this phase that `last` stands for are over: all by
+  // this simdgroup, and before its last simd function (reads) or barrier
+  // (both).
   bool Follows(uint64_t last, bool read) const;
 };
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Threadgroups of a dispatch in checked mode: on the thread that runs the
-// queue, so that a run finds the same first mistake each time.
+// The order in which checked mode runs a dispatch's threadgroups: on one
+// thread, so that each run finds the same first mistake.
 
 #include <algorithm>
 #include <vector>
@@ -20,7 +20,7 @@ namespace {
 void RunOne(GridRunner& runner, CheckedThreadgroup& threadgroup,
             const Size& position) {
   runner.RunOne(position, threadgroup.local_memory(), &threadgroup);
-  // What the kernel has caught itself.
+  // Also one that the kernel has caught.
   const std::string& failure = threadgroup.failure();
   if (!failure.empty()) runner.Fail(failure.c_str());
 }
@@ -67,8 +67,8 @@ void Checker::RunInOrder(GridRunner& runner, size_t count) {
   }
 }
 
-// Up to 8 threadgroups, drawn at random, take turns at random: one goes on to
-// its next barrier.
+// Up to 8 threadgroups, drawn at random, are under way at a time. A turn, drawn
+// at random too, goes to the next barrier.
 void Checker::RunShuffled(GridRunner& runner, size_t count) {
   constexpr size_t kInFlight = 8;
   std::vector<size_t> order(count);
@@ -79,7 +79,7 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
     CheckedThreadgroup* threadgroup;
     Size position;
   };
-  // Those that are left unwind when one has failed, or memory is out.
+  // Ends those that are left when one has failed, or memory is out.
   struct Flight {
     Running running[kInFlight];
     size_t left = 0;
