@@ -76,7 +76,7 @@ TEST_F(MetalChainComparison, SeesOneBitInEachBuffer) {
 }
 
 // Of an expert's bucket only what it has: the rest is nobody's.
-TEST_F(MetalChainComparison, BucketsCountUpToTpe) {
+TEST_F(MetalChainComparison, BucketsCountUpToTheirLength) {
   const size_t row_stride = RowStride(host_.ids.size());
   auto* const pairs = static_cast<int32_t*>(device_.buckets->contents());
   for (size_t e = 0; e < host_.tokens_per_expert.size(); ++e) {
