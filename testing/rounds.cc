@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/rounds.h"
+#include "testing/rounds.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <random>
 
 namespace switchyard {
-namespace bench {
+namespace testing_support {
 namespace {
 
 constexpr double kSampleSeconds = 20e-6;
@@ -66,5 +66,5 @@ std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
   return medians;
 }
 
-}  // namespace bench
+}  // namespace testing_support
 }  // namespace switchyard

@@ -1,45 +1,39 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
 #include "bench/onednn.h"
 #include "bench/plain.h"
 #include "bench/probes.h"
 #include "bench/shapes.h"
-#include "switchyard/silu_mul.h"
+#include "switchyard/activate.h"
 #include "testing/reference.h"
 
 namespace switchyard {
 namespace bench {
 namespace {
 
-struct Silu {
+struct Data {
   size_t rows, cols;
   Aligned<float> gate = Floats(rows * cols, 2);
   Aligned<float> up = Floats(rows * cols, 3);
   Aligned<float> out = Aligned<float>(rows * cols);
 
-  Silu(size_t r, size_t c) : rows(r), cols(c) {}
-  Matrix<const float> Gate() const { return {gate.data(), rows, cols}; }
-  Matrix<const float> Up() const { return {up.data(), rows, cols}; }
-  Matrix<float> Out() { return {out.data(), rows, cols}; }
+  Data(size_t r, size_t c) : rows(r), cols(c) {}
+  ActivateInputs In() const {
+    return {{gate.data(), rows, cols}, {up.data(), rows, cols}};
+  }
+  ActivateOutputs Out() { return {{out.data(), rows, cols}}; }
 };
 
-std::string Shape(size_t rows, size_t cols) {
-  return std::to_string(rows) + "x" + std::to_string(cols);
-}
-
-Contest Ours(const ActivationShape& shape) {
+Contest MakeActivate(const ActivationShape& shape) {
   Contest contest;
-  contest.kernel = "silu_mul";
-  contest.shape = Shape(shape.rows, shape.cols);
   contest.model = shape.model;
   contest.units = static_cast<double>(shape.rows);
   contest.bytes = 12.0 * static_cast<double>(shape.rows * shape.cols);
-  const auto data = std::make_shared<Silu>(shape.rows, shape.cols);
-  Silu* const d = data.get();
-  contest.data = data;
+  const auto d = std::make_shared<Data>(shape.rows, shape.cols);
   Output want = {d->out.data(), d->out.size()};
   for (size_t i = 0; i < d->out.size(); ++i) {
     want.floats.push_back(reference::Silu(static_cast<double>(d->gate[i])) *
@@ -47,16 +41,10 @@ Contest Ours(const ActivationShape& shape) {
   }
   contest.outputs = {want};
   AddOurs(contest, {0}, [d](size_t, Executor& executor) {
-    return SiluMul(d->Gate(), d->Up(), d->Out(), executor);
+    return Activate(d->In(), d->Out(), {}, executor);
   });
-  return contest;
-}
-
-Contest MakeSilu(const ActivationShape& shape) {
-  Contest contest = Ours(shape);
-  Silu* const d = static_cast<Silu*>(contest.data.get());
   AddRival(contest, Kind::kPlain, "plain C++", {0},
-           [d](size_t) { plain::SiluMul(d->Gate(), d->Up(), d->Out()); });
+           [d](size_t) { plain::Activate(d->In(), d->Out()); });
   AddRival(contest, Kind::kOneDnn, "oneDNN swish, product", {0},
            [d, silu_mul = onednn::SiluMul(d->rows, d->cols)](size_t) {
              silu_mul(d->gate.data(), d->up.data(), d->out.data());
@@ -72,17 +60,36 @@ Contest MakeSilu(const ActivationShape& shape) {
   return contest;
 }
 
-}  // namespace
-
-void RegisterSiluMul() {
-  for (const ActivationShape& shape : kActivations) {
-    Register("silu_mul", Shape(shape.rows, shape.cols),
-             [=] { return MakeSilu(shape); });
+void Asks(Table& table) {
+  const std::string& avx512 = table.avx512;
+  for (const char* shape : {"8x768", "64x2048"}) {
+    const double ours = table.Ns("activate", shape, avx512);
+    table.AtMost(1.15, ours / table.Ns("activate", shape, "probe"),
+                 std::string("activate, ") + shape + ", " + avx512 +
+                     " / load, divide, store");
+    table.AtMost(1.6, table.Ns("activate", shape, "AVX2") / ours,
+                 std::string("activate, ") + shape + ", AVX2 / " + avx512);
   }
-  RegisterThreads("silu_mul F=768", {64, 512, 4096}, [](size_t rows) {
-    return Ours({"", rows, 768});
-  });
+  table.AtMost(1.05,
+               table.Ns("activate", "4096x1536", avx512) /
+                   table.Best("activate", "4096x1536", Kind::kProbe),
+               "activate, 4096x1536, " + avx512 +
+                   " / the better probe, plain or streaming");
 }
 
+const Registration registration(
+    [] {
+      for (const ActivationShape& shape : kActivations) {
+        Register("activate",
+                 std::to_string(shape.rows) + "x" + std::to_string(shape.cols),
+                 [=] { return MakeActivate(shape); });
+      }
+      RegisterThreads("activate F=768", {64, 512, 4096}, [](size_t rows) {
+        return MakeActivate({"", rows, 768});
+      });
+    },
+    Asks);
+
+}  // namespace
 }  // namespace bench
 }  // namespace switchyard

@@ -1,15 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_BENCH_ROUNDS_H_
-#define SWITCHYARD_BENCH_ROUNDS_H_
+#ifndef SWITCHYARD_TESTING_ROUNDS_H_
+#define SWITCHYARD_TESTING_ROUNDS_H_
 
 #include <cstddef>
 #include <functional>
 #include <vector>
 
 namespace switchyard {
-namespace bench {
+namespace testing_support {
 
 struct Timed {
   std::function<void(size_t repeat)> run;  // `repeat` calls: what is timed
@@ -38,7 +38,7 @@ struct Effort {
 std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
                                   const Effort& effort);
 
-}  // namespace bench
+}  // namespace testing_support
 }  // namespace switchyard
 
-#endif  // SWITCHYARD_BENCH_ROUNDS_H_
+#endif  // SWITCHYARD_TESTING_ROUNDS_H_

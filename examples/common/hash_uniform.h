@@ -1,12 +1,16 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_EXAMPLES_MOE_LAYER_HASH_UNIFORM_H_
-#define SWITCHYARD_EXAMPLES_MOE_LAYER_HASH_UNIFORM_H_
+#ifndef SWITCHYARD_EXAMPLES_COMMON_HASH_UNIFORM_H_
+#define SWITCHYARD_EXAMPLES_COMMON_HASH_UNIFORM_H_
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 
-namespace moe_layer {
+namespace example {
+
+// Made-up weights and inputs: the same numbers on every machine.
 
 // A bijective mix of 32 bits in which every input bit flips each output bit
 // about half of the time. No wider, so that compilers vectorise its callers.
@@ -19,7 +23,7 @@ inline uint32_t HashMix(uint32_t x) {
   return x;
 }
 
-// The key of the stream of that number, from the program's fixed seed.
+// The key of the stream of that number.
 inline uint32_t HashKey(uint32_t stream) { return HashMix(20260117u + stream); }
 
 // Element `index` of a stream: uniform in [-1, 1), a multiple of 2^-23.
@@ -28,6 +32,13 @@ inline float HashUniform(uint32_t key, uint32_t index) {
   return static_cast<float>(static_cast<int32_t>(bits) >> 8) * 0x1p-23f;
 }
 
-}  // namespace moe_layer
+// Uniform values of this scale have a standard deviation of `deviation` /
+// sqrt(fan_in): a product with `fan_in` inputs around 1 is around `deviation`.
+inline float UniformScale(double deviation, size_t fan_in) {
+  return static_cast<float>(deviation *
+                            std::sqrt(3.0 / static_cast<double>(fan_in)));
+}
 
-#endif  // SWITCHYARD_EXAMPLES_MOE_LAYER_HASH_UNIFORM_H_
+}  // namespace example
+
+#endif  // SWITCHYARD_EXAMPLES_COMMON_HASH_UNIFORM_H_
