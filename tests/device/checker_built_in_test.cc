@@ -57,14 +57,14 @@ struct Bound {
   Buffer At(size_t arg) const { return arg == kParams ? params : args[arg]; }
   std::string Name(size_t arg) const {
     const size_t index =
-        arg == kParams ? c.kernel->params_index : c.args[arg].index;
+        arg == kParams ? c.kernel->params.index : c.args[arg].index;
     return "buffer " + std::to_string(index) + " (" +
            (arg == kParams ? "params" : c.args[arg].name) + ")";
   }
 
   void Encode(Encoder& e) const {
     q.SetBuiltIn(e, c.name());
-    e.setBuffer(params, 0, c.kernel->params_index);
+    e.setBuffer(params, 0, c.kernel->params.index);
     for (size_t i = 0; i < args.size(); ++i) {
       e.setBuffer(args[i], 0, c.args[i].index);
     }

@@ -39,7 +39,7 @@ struct KernelCase {
   size_t width;  // of a threadgroup
 
   explicit KernelCase(const device::BuiltIn& k)
-      : kernel(&k), params(k.params_bytes / 4) {
+      : kernel(&k), params(k.params.bytes / 4) {
     size_t factors[device::kFactors] = {};
     factors[device::kOne] = 1;
     factors[device::kThree] = factors[device::kGridWidth] = 3;

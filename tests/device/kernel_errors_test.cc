@@ -47,7 +47,7 @@ class DeviceKernelErrors : public DeviceTest,
   }
   void SetParams(ComputeCommandEncoder& encoder,
                  const std::vector<int32_t>& params) {
-    encoder.setBytes(params.data(), 4 * params.size(), c_.kernel->params_index);
+    encoder.setBytes(params.data(), 4 * params.size(), c_.kernel->params.index);
   }
   // Exactly as long as they need to be.
   void Bind(ComputeCommandEncoder& encoder) {
@@ -88,7 +88,7 @@ class DeviceKernelErrors : public DeviceTest,
            c_.args[i].name + ")";
   }
   std::string ParamsName() const {
-    return "buffer " + std::to_string(c_.kernel->params_index) + " (params)";
+    return "buffer " + std::to_string(c_.kernel->params.index) + " (params)";
   }
   static std::string Needs(const Arg& arg, size_t bound) {
     return ": [" + std::to_string(arg.rows) + ", " + std::to_string(arg.cols) +
@@ -160,7 +160,7 @@ TEST_P(DeviceKernelErrors, Unbound) {
   }
   ExpectFailsWith(ParamsName() + " is not bound",
                   [&](ComputeCommandEncoder& e) {
-                    e.setBuffer(nullptr, 0, c_.kernel->params_index);
+                    e.setBuffer(nullptr, 0, c_.kernel->params.index);
                   });
 }
 
@@ -186,7 +186,7 @@ TEST_P(DeviceKernelErrors, TooSmall) {
                       std::to_string(bytes - 1) + " are bound: 1 too few",
                   [&](ComputeCommandEncoder& e) {
                     e.setBytes(c_.params.data(), bytes - 1,
-                               c_.kernel->params_index);
+                               c_.kernel->params.index);
                   });
 }
 
@@ -285,7 +285,7 @@ TEST_P(DeviceKernelErrors, NoneInAnEmptyGrid) {
   const std::vector<std::vector<int32_t>> contents = Contents();
   for (const Size empty : {Size(0, 1, 1), Size(1, 0, 1), Size(1, 1, 0)}) {
     ExpectRuns([&](ComputeCommandEncoder& e) {
-      e.setBuffer(nullptr, 0, c_.kernel->params_index);
+      e.setBuffer(nullptr, 0, c_.kernel->params.index);
       e.dispatchThreadgroups(empty, Size(c_.width, 1, 1));
       e.dispatchThreads(empty, Size(c_.width, 1, 1));
     });

@@ -64,7 +64,7 @@ class DevicePlainErrors : public DeviceTest {
     encoder->setComputePipelineState(
         device_->newComputePipelineState(c.name()));
     encoder->setBytes(spoilt.params.data(), 4 * spoilt.params.size(),
-                      c.kernel->params_index);
+                      c.kernel->params.index);
     for (size_t i = 0; i < c.args.size(); ++i) {
       encoder->setBuffer(spoilt.buffers[i], spoilt.offsets[i], c.args[i].index);
     }

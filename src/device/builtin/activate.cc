@@ -19,8 +19,7 @@ Status CallActivate(const Operands& o) {
 template <class Params>
 constexpr BuiltIn SiluMulKernel(const char* name, Dimension rows) {
   return {name,
-          3,
-          sizeof(Params),
+          ParamsAt<Params>(3),
           {rows, SWITCHYARD_DIMENSION(Params, ffn)},
           {{0, "gate", kRows, kFfn},
            {1, "up", kRows, kFfn},

@@ -75,8 +75,7 @@ Status ComputeIdsTpe(const Operands& o) {
 
 constexpr BuiltIn kKernels[] = {
     {"moe_compute_ids_tpe_f32",
-     5,
-     sizeof(P),
+     ParamsAt<P>(5),
      {SWITCHYARD_DIMENSION(P, num_experts), SWITCHYARD_DIMENSION(P, row_stride),
       SWITCHYARD_DIMENSION(P, total_pairs), SWITCHYARD_DIMENSION(P, m_gate_up),
       SWITCHYARD_DIMENSION(P, m_down)},

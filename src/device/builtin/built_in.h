@@ -32,24 +32,21 @@ struct Dimension {
   uint8_t offset = 0;
   Kind kind = kSigned;
 };
-#define SWITCHYARD_DIMENSION(Params, field)         \
-  {                                                 \
-#field, offsetof(Params, field),                \
-        std::is_signed_v < decltype(Params::field)> \
-        ? Dimension::kSigned : Dimension::kUnsigned \
-  }
-#define SWITCHYARD_POSITIVE(Params, field) \
-  { #field, offsetof(Params, field), Dimension::kPositive }
-#define SWITCHYARD_FLAG(Params, field) \
-  { #field, offsetof(Params, field), Dimension::kFlag }
+template <class T>
+constexpr Dimension::Kind kKindOf =
+    std::is_signed_v<T> ? Dimension::kSigned : Dimension::kUnsigned;
+#define SWITCHYARD_DIMENSION(Params, field) \
+  SWITCHYARD_DIMENSION_OF(Params, field, kKindOf<decltype(Params::field)>)
+#define SWITCHYARD_DIMENSION_OF(Params, field, kind) \
+  Dimension { #field, offsetof(Params, field), kind }
 
 // What shapes are made of: the place of a dimension in BuiltIn::dimensions, or
 // one of these.
 constexpr size_t kMaxDimensions = 5;
 constexpr uint8_t kOne = kMaxDimensions;
 constexpr uint8_t kThree = kOne + 1;  // of an indirect dispatch's arguments
-constexpr uint8_t kGridWidth = kThree + 1;  // in threadgroups
-constexpr uint8_t kUnlimited = kGridWidth + 1;
+constexpr uint8_t kGridWidth = kThree + 1;      // in threadgroups
+constexpr uint8_t kUnlimited = kGridWidth + 1;  // SIZE_MAX
 constexpr size_t kFactors = kUnlimited + 1;
 
 // The product of two factors.
@@ -67,8 +64,8 @@ struct Argument {
   Extent rows = kOne;
   Extent cols = kOne;
   Access access = Access::kRead;
-  Type type = Type::kF32;    // of 4 bytes
-  uint8_t only_with = kOne;  // looked at only if this is not 0
+  Type type = Type::kF32;
+  uint8_t only_with = kOne;  // left out if this is 0
 };
 constexpr size_t kMaxArguments = 6;
 
@@ -76,22 +73,33 @@ constexpr size_t kMaxArguments = 6;
 // it ends, in every argument that has them.
 struct Grid {
   enum Kind : uint8_t {
-    kRows,   // a threadgroup per row, in x
-    kTiles,  // tiles of columns, a thread each, in x and rows in y
+    kRows,   // in x a threadgroup per row
+    kTiles,  // in x a thread per column, in y a threadgroup per row
   };
   Kind kind = kRows;
   uint8_t rows = kOne;  // kOne: more than one threadgroup would race on Metal
   uint8_t cols = kOne;
-  uint16_t threads = 256;  // per threadgroup
-  uint8_t threads_at_most = kUnlimited;
+  uint16_t threads = 256;                // per threadgroup
+  uint8_t threads_at_most = kUnlimited;  // fewer of them if this is smaller
 };
+
+// Where the parameter struct is bound.
+struct ParamsBinding {
+  uint8_t index;
+  uint8_t bytes;
+};
+constexpr size_t kMaxParamsBytes = 32;
+template <class Params>
+constexpr ParamsBinding ParamsAt(uint8_t index) {
+  static_assert(sizeof(Params) <= kMaxParamsBytes);
+  return {index, sizeof(Params)};
+}
 
 struct Operands;
 
 struct BuiltIn {
   const char* name;
-  uint8_t params_index;
-  uint8_t params_bytes;
+  ParamsBinding params;
   Dimension dimensions[kMaxDimensions];
   Argument arguments[kMaxArguments];
   Grid grid;
@@ -104,7 +112,7 @@ struct BuiltIn {
 // which only the part that the grid covers is left.
 struct Operands {
   RunningDispatch& running;
-  alignas(4) unsigned char params[4 * (kMaxDimensions + 1)];
+  unsigned char params[kMaxParamsBytes];
   size_t factors[kFactors];  // cut to the grid
   AnyMatrix views[kMaxArguments];
 
@@ -112,7 +120,6 @@ struct Operands {
   const AnyMatrix& operator[](size_t i) const { return views[i]; }
   template <class P>
   P Params() const {
-    static_assert(sizeof(P) <= sizeof(params));
     P p;
     std::memcpy(&p, params, sizeof(p));
     return p;

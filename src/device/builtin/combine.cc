@@ -39,14 +39,13 @@ Status WeightedReduce(const Operands& o) {
   return Combine(inputs, {o[5]}, {}, o.running.executor);
 }
 
-constexpr BuiltIn SumKernel(const char* name, uint8_t params_bytes,
+constexpr BuiltIn SumKernel(const char* name, ParamsBinding params,
                             Dimension top_k, Dimension hidden, Dimension tokens,
                             Argument out, Status (*call)(const Operands&)) {
   const uint8_t token = tokens.name == nullptr ? kOne : kTokens;
   out.rows = token;
   return {name,
-          3,
-          params_bytes,
+          params,
           {top_k, hidden, tokens},
           {{0, "slots", {token, kTopK}, kHidden},
            {1, "weights", token, kTopK},
@@ -55,14 +54,13 @@ constexpr BuiltIn SumKernel(const char* name, uint8_t params_bytes,
           call};
 }
 
-constexpr BuiltIn NormKernel(const char* name, uint8_t params_bytes,
+constexpr BuiltIn NormKernel(const char* name, ParamsBinding params,
                              Dimension top_k, Dimension hidden,
                              Dimension tokens,
                              Status (*call)(const Operands&)) {
   const uint8_t token = tokens.name == nullptr ? kOne : kTokens;
   return {name,
-          5,
-          params_bytes,
+          params,
           {top_k, hidden, tokens},
           {{0, "slots", {token, kTopK}, kHidden},
            {1, "weights", token, kTopK},
@@ -80,34 +78,34 @@ using NormBatched = WeightedSumResidualNormBatchedParams;
 using Reduce = MoeWeightedReduceParams;
 
 constexpr BuiltIn kKernels[] = {
-    SumKernel("weighted_sum_stacked_f32", sizeof(Stacked),
+    SumKernel("weighted_sum_stacked_f32", ParamsAt<Stacked>(3),
               SWITCHYARD_DIMENSION(Stacked, n_slots),
               SWITCHYARD_DIMENSION(Stacked, hidden), {},
               {2, "out", kOne, kHidden, Access::kWrite}, Sum),
-    SumKernel("weighted_sum_residual_stacked_f32", sizeof(Stacked),
+    SumKernel("weighted_sum_residual_stacked_f32", ParamsAt<Stacked>(3),
               SWITCHYARD_DIMENSION(Stacked, n_slots),
               SWITCHYARD_DIMENSION(Stacked, hidden), {},
               {2, "residual", kOne, kHidden, Access::kReadWrite}, SumResidual),
-    SumKernel("weighted_sum_batched_f32", sizeof(Batched),
+    SumKernel("weighted_sum_batched_f32", ParamsAt<Batched>(3),
               SWITCHYARD_DIMENSION(Batched, top_k),
               SWITCHYARD_DIMENSION(Batched, hidden),
               SWITCHYARD_DIMENSION(Batched, batch),
               {2, "out", kTokens, kHidden, Access::kWrite}, Sum),
-    NormKernel("weighted_sum_residual_norm_stacked_f32", sizeof(NormStacked),
+    NormKernel("weighted_sum_residual_norm_stacked_f32",
+               ParamsAt<NormStacked>(5),
                SWITCHYARD_DIMENSION(NormStacked, n_slots),
                SWITCHYARD_DIMENSION(NormStacked, hidden), {},
                SumResidualNorm<NormStacked>),
-    NormKernel("weighted_sum_residual_norm_batched_f32", sizeof(NormBatched),
-               SWITCHYARD_DIMENSION(NormBatched, top_k),
-               SWITCHYARD_DIMENSION(NormBatched, hidden),
-               SWITCHYARD_DIMENSION(NormBatched, batch),
-               SumResidualNorm<NormBatched>),
+    NormKernel(
+        "weighted_sum_residual_norm_batched_f32", ParamsAt<NormBatched>(5),
+        SWITCHYARD_DIMENSION(NormBatched, top_k),
+        SWITCHYARD_DIMENSION(NormBatched, hidden),
+        SWITCHYARD_DIMENSION(NormBatched, batch), SumResidualNorm<NormBatched>),
     {"moe_weighted_reduce_f32",
-     0,
-     sizeof(Reduce),
+     ParamsAt<Reduce>(0),
      {SWITCHYARD_DIMENSION(Reduce, top_k), SWITCHYARD_DIMENSION(Reduce, h),
       SWITCHYARD_DIMENSION(Reduce, n_tokens),
-      SWITCHYARD_FLAG(Reduce, add_residual)},
+      SWITCHYARD_DIMENSION_OF(Reduce, add_residual, Dimension::kFlag)},
      {{1, "expert_w", kTokens, kTopK},
       {2, "y_expert", {kTokens, kTopK}, kHidden},
       {3, "sh_gate", kOne, kTokens},

@@ -19,8 +19,6 @@ SWITCHYARD_BUILT_IN_STEMS
 
 namespace {
 
-constexpr size_t kElementBytes = 4;  // of all that kernels bind
-
 size_t Product(const Operands& o, const Extent& extent) {
   return o.factors[extent.factors[0]] * o.factors[extent.factors[1]];
 }
@@ -62,8 +60,8 @@ void Touch(RunningDispatch& running, size_t index, const char* name,
 void ReadParams(const BuiltIn& kernel, Operands& o) {
   RunningDispatch& running = o.running;
   BindingUse use;
-  use.index = kernel.params_index;
-  use.bytes = use.cols = kernel.params_bytes;
+  use.index = kernel.params.index;
+  use.bytes = use.cols = kernel.params.bytes;
   use.rows = 1;
   use.name = "params";
   use.has_shape = true;
@@ -104,13 +102,13 @@ void Bind(const BuiltIn& kernel, Operands& o) {
     BindingUse use;
     use.index = a.index;
     use.name = a.name;
-    use.alignment = kElementBytes;
+    use.alignment = SizeOf(a.type);
     use.writes = a.access != Access::kRead;
     use.has_shape = true;
     use.rows = Product(o, a.rows);
     use.cols = Product(o, a.cols);
     if (__builtin_mul_overflow(use.rows, use.cols, &use.bytes) ||
-        __builtin_mul_overflow(use.bytes, kElementBytes, &use.bytes)) {
+        __builtin_mul_overflow(use.bytes, use.alignment, &use.bytes)) {
       o.running.Fail(
           Format("buffer %zu (%s): [%zu, %zu] overflows the address space",
                  use.index, use.name, use.rows, use.cols));
@@ -172,9 +170,10 @@ void TouchAll(const BuiltIn& kernel, const Operands& o) {
     ForEachArgument(kernel, o, [&](const Argument& a, size_t i) {
       if (a.access == other) return;
       const AnyMatrix& v = o.views[i];
+      const size_t size = SizeOf(a.type);
       Touch(o.running, a.index, a.name,
-            {v.data, v.rows, v.cols * kElementBytes, v.stride * kElementBytes},
-            write, CheckedMode::Fresh::kAnyWord);
+            {v.data, v.rows, v.cols * size, v.stride * size}, write,
+            CheckedMode::Fresh::kAnyWord);
     });
   }
 }

@@ -19,24 +19,25 @@ Status Route(const Operands& o, bool renormalize) {
   return RouteTopK({o[0]}, {o[1], o[2]}, options, o.running.executor);
 }
 
+using Router = MoeRouterTopkSoftmaxParams;
+using SoftmaxTopk = MoeSoftmaxTopkParams;
+
 constexpr BuiltIn kKernels[] = {
     {"moe_router_topk_softmax_f32",
-     3,
-     sizeof(MoeRouterTopkSoftmaxParams),
-     {SWITCHYARD_DIMENSION(MoeRouterTopkSoftmaxParams, num_experts),
-      SWITCHYARD_DIMENSION(MoeRouterTopkSoftmaxParams, top_k),
-      SWITCHYARD_FLAG(MoeRouterTopkSoftmaxParams, norm_topk_prob)},
+     ParamsAt<Router>(3),
+     {SWITCHYARD_DIMENSION(Router, num_experts),
+      SWITCHYARD_DIMENSION(Router, top_k),
+      SWITCHYARD_DIMENSION_OF(Router, norm_topk_prob, Dimension::kFlag)},
      {{0, "logits", kGridWidth, kExperts},
       {1, "ids", kGridWidth, kTopK, Access::kWrite, Type::kI32},
       {2, "weights", kGridWidth, kTopK, Access::kWrite}},
      {Grid::kRows, kGridWidth, kOne, 32},
      [](const Operands& o) { return Route(o, o.factors[kRenormalize] != 0); }},
     {"moe_softmax_topk_f32",
-     0,
-     sizeof(MoeSoftmaxTopkParams),
-     {SWITCHYARD_POSITIVE(MoeSoftmaxTopkParams, n_experts),
-      SWITCHYARD_DIMENSION(MoeSoftmaxTopkParams, top_k),
-      SWITCHYARD_DIMENSION(MoeSoftmaxTopkParams, n_tokens)},
+     ParamsAt<SoftmaxTopk>(0),
+     {SWITCHYARD_DIMENSION_OF(SoftmaxTopk, n_experts, Dimension::kPositive),
+      SWITCHYARD_DIMENSION(SoftmaxTopk, top_k),
+      SWITCHYARD_DIMENSION(SoftmaxTopk, n_tokens)},
      {{1, "logits", kTokens, kExperts},
       {2, "ids", kTokens, kTopK, Access::kWrite, Type::kU32},
       {3, "weights", kTokens, kTopK, Access::kWrite}},
