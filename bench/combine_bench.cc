@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cmath>
-
+#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
 #include "bench/onednn.h"
@@ -16,148 +15,106 @@ namespace switchyard {
 namespace bench {
 namespace {
 
-constexpr float kEps = 1e-6f;
 constexpr size_t kSlots = 4;  // of single tokens: together they fit a 2 MiB L2
 
-struct Combine {
-  size_t tokens, hidden, pairs, slots;
+struct Data {
+  size_t tokens, hidden, pairs;
   bool indexed;
   Aligned<float> rows, weights, residual, norm_weight, out, normed;
-  Aligned<int32_t> row_index;  // within the slot
+  std::vector<int32_t> row_index;  // within the slot
 
-  Combine(size_t t, size_t h, bool through_index, size_t s)
+  Data(size_t t, size_t h, bool through_index, size_t slots)
       : tokens(t),
         hidden(h),
         pairs(t * kCombineTopK),
-        slots(s),
         indexed(through_index),
-        rows(Floats(s * pairs * h, 5)),
-        weights(Floats(s * pairs, 6, 1.0f)),
-        residual(Floats(s * t * h, 7)),
+        rows(Floats(slots * pairs * h, 5)),
+        weights(Floats(slots * pairs, 6, 1.0f)),
+        residual(Floats(slots * t * h, 7)),
         norm_weight(Floats(h, 8)),
         out(t * h),
-        normed(t * h),
-        row_index(s * pairs) {
+        normed(t * h) {
     // As tokens of 128 experts are packed.
-    const Aligned<int32_t> selected =
-        SelectedExperts(s * t, 128, kCombineTopK, Spread::kUniform);
-    for (size_t slot = 0; slot < s; ++slot) {
-      const int32_t* const ids = selected.data() + slot * pairs;
-      const std::vector<int32_t> packed =
-          reference::Bucket(std::vector<int32_t>(ids, ids + pairs), 128)
-              .row_index;
-      std::copy(packed.begin(), packed.end(), row_index.data() + slot * pairs);
+    const Aligned<int32_t> ids =
+        TopKIds(slots * t, 128, kCombineTopK, Spread::kUniform);
+    for (size_t first = 0; first < ids.size(); first += pairs) {
+      const int32_t* const slot = ids.data() + first;
+      Append(reference::Bucket({slot, slot + pairs}, 128).row_index,
+             &row_index);
     }
   }
 
-  CombineInputs Inputs(size_t slot) const {
-    CombineInputs inputs;
-    inputs.rows = {rows.data() + slot * pairs * hidden, pairs, hidden};
-    inputs.weights = {weights.data() + slot * pairs, tokens, kCombineTopK};
-    if (indexed) {
-      inputs.row_index = {row_index.data() + slot * pairs, tokens,
-                          kCombineTopK};
-    }
-    inputs.residual = {residual.data() + slot * tokens * hidden, tokens,
-                       hidden};
-    return inputs;
+  CombineInputs In(size_t slot) const {
+    return {{rows.data() + slot * pairs * hidden, pairs, hidden},
+            {weights.data() + slot * pairs, tokens, kCombineTopK},
+            indexed ? ConstAnyMatrix(Index(slot), tokens, kCombineTopK)
+                    : ConstAnyMatrix(),
+            {Residual(slot), tokens, hidden},
+            norm_weight};
   }
-  Matrix<float> Out() { return {out.data(), tokens, hidden}; }
-  Matrix<float> Normed() { return {normed.data(), tokens, hidden}; }
-  CombineMove Move(size_t slot) {
-    const CombineInputs inputs = Inputs(slot);
-    return {inputs.rows.data,
-            inputs.row_index.data,
-            inputs.residual.data,
-            norm_weight.data(),
-            out.data(),
-            normed.data(),
-            tokens,
-            hidden};
+  CombineOutputs Out() {
+    return {{out.data(), tokens, hidden}, {normed.data(), tokens, hidden}};
+  }
+  const int32_t* Index(size_t slot) const {
+    return row_index.data() + slot * pairs;
+  }
+  const float* Residual(size_t slot) const {
+    return residual.data() + slot * tokens * hidden;
   }
 
-  std::vector<Output> Outputs() {
+  std::vector<Output> Wanted(size_t slots) {
     Output want_out = {out.data(), out.size()};
     Output want_normed = {normed.data(), normed.size()};
-    std::vector<double> sums(hidden);
     for (size_t slot = 0; slot < slots; ++slot) {
-      const CombineInputs inputs = Inputs(slot);
       for (size_t t = 0; t < tokens; ++t) {
-        const float* const base = inputs.residual.Row(t);
-        sums.assign(base, base + hidden);
-        for (size_t s = 0; s < kCombineTopK; ++s) {
-          const size_t pair = t * kCombineTopK + s;
-          const float* const row = inputs.rows.Row(
-              indexed ? static_cast<size_t>(inputs.row_index.data[pair])
-                      : pair);
-          const double weight = static_cast<double>(inputs.weights.Row(t)[s]);
-          for (size_t h = 0; h < hidden; ++h) {
-            sums[h] += weight * static_cast<double>(row[h]);
-          }
+        std::vector<double> sums;
+        for (const reference::Sum& sum : reference::Combine(In(slot), t)) {
+          sums.push_back(sum.value);
         }
-        double squares = 0.0;
-        for (const double sum : sums) squares += sum * sum;
-        const double scale =
-            1.0 / std::sqrt(squares / static_cast<double>(hidden) +
-                            static_cast<double>(kEps));
-        for (size_t h = 0; h < hidden; ++h) {
-          want_out.floats.push_back(sums[h]);
-          want_normed.floats.push_back(sums[h] * scale *
-                                       static_cast<double>(norm_weight[h]));
-        }
+        Append(sums, &want_out.floats);
+        Append(reference::RmsNorm(sums, norm_weight,
+                                  static_cast<double>(CombineOptions().eps)),
+               &want_normed.floats);
       }
     }
     return {want_out, want_normed};
   }
 };
 
-std::string Shape(size_t tokens, size_t hidden) {
-  return "T=" + std::to_string(tokens) + "/H=" + std::to_string(hidden);
-}
-
-Contest Ours(const HiddenShape& shape, size_t tokens, bool indexed) {
+Contest MakeCombine(const HiddenShape& shape, size_t tokens, bool indexed) {
   Contest contest;
-  contest.kernel = indexed ? "combine_indexed" : "combine";
-  contest.shape = Shape(tokens, shape.hidden);
   contest.model = shape.model;
   contest.units = static_cast<double>(tokens);
   // The rows, the residual, both outputs; the norm's weights stay close.
   contest.bytes =
       4.0 * static_cast<double>(tokens * shape.hidden * (kCombineTopK + 3));
   contest.slots = tokens == 1 ? kSlots : 1;
-  const auto data =
-      std::make_shared<Combine>(tokens, shape.hidden, indexed, contest.slots);
-  Combine* const d = data.get();
-  contest.data = data;
-  contest.outputs = d->Outputs();
+  const auto d =
+      std::make_shared<Data>(tokens, shape.hidden, indexed, contest.slots);
+  contest.outputs = d->Wanted(contest.slots);
   AddOurs(contest, {0, 1}, [d](size_t slot, Executor& executor) {
-    return WeightedSumRmsNorm(d->Inputs(slot),
-                              {d->norm_weight.data(), d->hidden}, kEps,
-                              d->Out(), d->Normed(), executor);
+    return Combine(d->In(slot), d->Out(), {}, executor);
   });
-  return contest;
-}
-
-Contest MakeCombine(const HiddenShape& shape, size_t tokens, bool indexed) {
-  Contest contest = Ours(shape, tokens, indexed);
-  Combine* const d = static_cast<Combine*>(contest.data.get());
   AddRival(contest, Kind::kPlain, "plain C++", {0, 1}, [d](size_t slot) {
-    plain::WeightedSumRmsNorm(d->Inputs(slot), d->norm_weight.data(), kEps,
-                              d->Out(), d->Normed());
+    plain::Combine(d->In(slot), d->Out(), CombineOptions().eps);
   });
   if (!indexed) {
     AddRival(contest, Kind::kOneDnn, "oneDNN product, residual; no norm", {0},
              [d, sum = onednn::WeightedSum(tokens, kCombineTopK, d->hidden)](
                  size_t slot) {
-               const CombineInputs inputs = d->Inputs(slot);
-               sum(inputs.rows.data, inputs.weights.data, inputs.residual.data,
+               sum(d->rows.data() + slot * d->pairs * d->hidden,
+                   d->weights.data() + slot * d->pairs, d->Residual(slot),
                    d->out.data());
              });
   }
   const Probes& probes = BestProbes();
   const auto probe = [&](const char* name, void (*move)(const CombineMove&)) {
-    AddRival(contest, Kind::kProbe, name, {},
-             [d, move](size_t slot) { move(d->Move(slot)); });
+    AddRival(contest, Kind::kProbe, name, {}, [d, move](size_t slot) {
+      move({d->rows.data() + slot * d->pairs * d->hidden,
+            d->indexed ? d->Index(slot) : nullptr, d->Residual(slot),
+            d->norm_weight.data(), d->out.data(), d->normed.data(), d->tokens,
+            d->hidden});
+    });
   };
   probe("probe, sequential", probes.sequential);
   probe("probe, sequential, prefetch", probes.sequential_prefetch);
@@ -166,22 +123,36 @@ Contest MakeCombine(const HiddenShape& shape, size_t tokens, bool indexed) {
   return contest;
 }
 
-}  // namespace
-
-void RegisterCombine() {
-  for (const bool indexed : {false, true}) {
-    for (const HiddenShape& shape : kHiddens) {
-      for (const size_t tokens : kCombineTokens) {
-        Register(indexed ? "combine_indexed" : "combine",
-                 Shape(tokens, shape.hidden),
-                 [=] { return MakeCombine(shape, tokens, indexed); });
+const Registration registration(
+    [] {
+      for (const bool indexed : {false, true}) {
+        for (const HiddenShape& shape : kHiddens) {
+          for (const size_t tokens : kCombineTokens) {
+            Register(indexed ? "combine_indexed" : "combine",
+                     HiddenText(tokens, shape.hidden),
+                     [=] { return MakeCombine(shape, tokens, indexed); });
+          }
+        }
       }
-    }
-  }
-  RegisterThreads("combine H=2048 k=8", {64, 512}, [](size_t tokens) {
-    return Ours({"", 2048}, tokens, true);
-  });
-}
+      RegisterThreads("combine H=2048 k=8", {64, 512}, [](size_t tokens) {
+        return MakeCombine({"", 2048}, tokens, true);
+      });
+    },
+    [](Table& table) {
+      for (const char* kernel : {"combine", "combine_indexed"}) {
+        for (const size_t tokens : kCombineTokens) {
+          for (const HiddenShape& hidden : kHiddens) {
+            const std::string shape = HiddenText(tokens, hidden.hidden);
+            table.AtMost(1.05,
+                         table.Ns(kernel, shape, table.best) /
+                             table.Best(kernel, shape, Kind::kProbe),
+                         std::string(kernel) + ", " + shape + ", " +
+                             table.best + " / the fastest probe");
+          }
+        }
+      }
+    });
 
+}  // namespace
 }  // namespace bench
 }  // namespace switchyard

@@ -63,12 +63,12 @@ Executor* TwoThreads() {
   return executor.get();
 }
 
-Result Measure(const Contest& contest) {
+Result Measure(const Contest& contest, const std::string& kernel,
+               const std::string& shape) {
   std::vector<Timed> timed;
   for (const Contender& c : contest.contenders) timed.push_back(c.timed);
   const std::vector<double> seconds = MedianSeconds(timed, DefaultEffort());
-  Result result = {
-      contest.kernel, contest.shape, contest.model, contest.unit, {}};
+  Result result = {kernel, shape, contest.model, contest.unit, {}};
   for (size_t i = 0; i < seconds.size(); ++i) {
     const Contender& c = contest.contenders[i];
     result.figures.push_back({c.name, c.kind, seconds[i],
@@ -89,15 +89,49 @@ std::string Label(const Result& result) {
   return "ns per " + result.unit + ": " + label;
 }
 
-void Run(benchmark::State& state, const std::string& name,
-         const std::function<Contest()>& make) {
+// Empty, or what is wrong with whose result.
+std::string Verify(const Contest& contest) {
+  if (contest.verify) {
+    const std::string error = contest.verify();
+    if (!error.empty()) return error;
+  }
+  const std::string* first_name = nullptr;
+  uint64_t first_digest = 0;
+  for (const Contender& contender : contest.contenders) {
+    if (contender.writes.empty()) continue;
+    if (contender.timed.prepare) contender.timed.prepare();
+    uint64_t digest = 0;
+    for (size_t slot = 0; slot < contest.slots; ++slot) {
+      for (const size_t o : contender.writes) Poison(contest.outputs[o]);
+      contender.timed.run(1);
+      for (const size_t o : contender.writes) {
+        const std::string error = Compare(contest.outputs[o], slot);
+        if (!error.empty()) {
+          return contender.name + ": output " + std::to_string(o) + error;
+        }
+        digest = AddDigest(digest, contest.outputs[o]);
+      }
+    }
+    if (!contender.same_bits) continue;
+    if (first_name == nullptr) {
+      first_name = &contender.name;
+      first_digest = digest;
+    } else if (digest != first_digest) {
+      return contender.name + ": other bits than " + *first_name;
+    }
+  }
+  return std::string();
+}
+
+void Run(benchmark::State& state, const std::string& kernel,
+         const std::string& shape, const std::function<Contest()>& make) {
   std::string error;
   try {
     const Contest contest = make();
     error = Verify(contest);
     if (error.empty()) {
       for (auto _ : state) {
-        const Result result = Measure(contest);
+        const Result result = Measure(contest, kernel, shape);
         state.SetIterationTime(result.figures.front().seconds);
         state.SetLabel(Label(result));
         Results().push_back(result);
@@ -107,7 +141,7 @@ void Run(benchmark::State& state, const std::string& name,
     error = e.what();
   }
   if (!error.empty()) {
-    Failures().push_back(name + ": " + error);
+    Failures().push_back(kernel + "/" + shape + ": " + error);
     state.SkipWithError(error.c_str());
   }
 }
@@ -145,7 +179,7 @@ size_t TokensFor(double seconds, const std::function<Contest(size_t)>& make) {
 
 // `contest` without the rivals, each ISA on one and on two threads: one call
 // right after the other, or after a pause.
-Contest OnThreads(Contest contest, const char* kernel, const std::string& name,
+Contest OnThreads(Contest contest, size_t tokens,
                   Timed (*timed)(const Contest&, const std::string&,
                                  Executor&)) {
   std::vector<Contender> contenders;
@@ -160,57 +194,31 @@ Contest OnThreads(Contest contest, const char* kernel, const std::string& name,
     }
   }
   contest.contenders = std::move(contenders);
-  contest.model = contest.kernel + "/" + contest.shape;
-  contest.kernel = kernel;
-  contest.shape = name;
+  contest.model = "T=" + std::to_string(tokens);
   return contest;
 }
 
 }  // namespace
 
-void AddIsas(Contest& contest, const std::vector<size_t>& writes) {
-  const Span<const Isa> isas = RunnableIsas();
-  for (size_t i = 0; i < isas.size; ++i) {
-    Contender contender;
-    contender.name = isas.data[i].name;
-    contender.timed = {contest.ours(SerialExecutor()), Cap(contender.name)};
-    contender.writes = writes;
-    contender.same_bits = isas.data[i].fma;
-    contest.contenders.push_back(std::move(contender));
-  }
+Registration::Registration(void (*add_in)(), void (*ask_in)(Table&))
+    : add(add_in), ask(ask_in) {
+  Registrations().push_back(*this);
 }
 
-std::string Verify(const Contest& contest) {
-  if (contest.verify) {
-    const std::string error = contest.verify();
-    if (!error.empty()) return error;
+std::vector<Registration>& Registrations() {
+  static std::vector<Registration> registrations;
+  return registrations;
+}
+
+void AddIsas(Contest& contest, const std::vector<size_t>& writes) {
+  for (const Isa& isa : RunnableIsas()) {
+    contest.contenders.push_back(
+        {isa.name,
+         Kind::kOurs,
+         {contest.ours(SerialExecutor()), Cap(isa.name)},
+         writes,
+         isa.fma});
   }
-  const std::string* first_name = nullptr;
-  uint64_t first_digest = 0;
-  for (const Contender& contender : contest.contenders) {
-    if (contender.writes.empty()) continue;
-    if (contender.timed.prepare) contender.timed.prepare();
-    uint64_t digest = 0;
-    for (size_t slot = 0; slot < contest.slots; ++slot) {
-      for (const size_t o : contender.writes) Poison(contest.outputs[o]);
-      contender.timed.run(1);
-      for (const size_t o : contender.writes) {
-        const std::string error = Compare(contest.outputs[o], slot);
-        if (!error.empty()) {
-          return contender.name + ": output " + std::to_string(o) + error;
-        }
-        digest = AddDigest(digest, contest.outputs[o]);
-      }
-    }
-    if (!contender.same_bits) continue;
-    if (first_name == nullptr) {
-      first_name = &contender.name;
-      first_digest = digest;
-    } else if (digest != first_digest) {
-      return contender.name + ": other bits than " + *first_name;
-    }
-  }
-  return std::string();
 }
 
 std::vector<Result>& Results() {
@@ -230,43 +238,44 @@ Effort& DefaultEffort() {
 
 void Register(const std::string& kernel, const std::string& shape,
               std::function<Contest()> make) {
-  const std::string name = kernel + "/" + shape;
   benchmark::RegisterBenchmark(
-      name.c_str(),
-      [name, make](benchmark::State& state) { Run(state, name, make); })
+      (kernel + "/" + shape).c_str(),
+      [=](benchmark::State& state) { Run(state, kernel, shape, make); })
       ->Iterations(1)
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond);
 }
 
+std::vector<std::string>& ThreadNames() {
+  static std::vector<std::string> names;
+  return names;
+}
+
 void RegisterThreads(const std::string& name, const std::vector<size_t>& sizes,
                      std::function<Contest(size_t)> make) {
+  ThreadNames().push_back(name);
   if (TwoThreads() == nullptr) return;
   for (const int us : {30, 100}) {
-    const std::string shape = name + "/" + std::to_string(us) + "us";
-    Register("threads", shape, [make, us, shape] {
-      return OnThreads(make(TokensFor(us * 1e-6, make)), "threads", shape,
-                       Warm);
-    });
     // Contests of their own: a pause would let the others' workers sleep.
-    Register("threads_idle", shape, [make, us, shape] {
-      return OnThreads(make(TokensFor(us * 1e-6, make)), "threads_idle", shape,
-                       Idle);
-    });
+    for (const bool idle : {false, true}) {
+      Register(idle ? "threads_idle" : "threads",
+               name + "/" + std::to_string(us) + "us", [=] {
+                 const size_t tokens = TokensFor(us * 1e-6, make);
+                 return OnThreads(make(tokens), tokens, idle ? Idle : Warm);
+               });
+    }
   }
   for (const size_t tokens : sizes) {
-    const std::string shape = name + "/T=" + std::to_string(tokens);
-    Register("threads", shape,
-             [=] { return OnThreads(make(tokens), "threads", shape, Warm); });
+    Register("threads", name + "/T=" + std::to_string(tokens),
+             [=] { return OnThreads(make(tokens), tokens, Warm); });
   }
 }
 
 std::vector<std::string> AskedIsas() {
-  const Span<const Isa> runnable = RunnableIsas();
-  std::vector<std::string> isas = {runnable.data[0].name};
-  for (size_t i = 1; i < runnable.size; ++i) {
-    if (std::strcmp(runnable.data[i].name, "AVX2") == 0) {
-      isas.push_back(runnable.data[i].name);
+  std::vector<std::string> isas;
+  for (const Isa& isa : RunnableIsas()) {
+    if (isas.empty() || std::strcmp(isa.name, "AVX2") == 0) {
+      isas.push_back(isa.name);
     }
   }
   return isas;

@@ -16,13 +16,18 @@
 #include <utility>
 #include <vector>
 
-#include "bench/rounds.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 #include "switchyard/status.h"
+#include "testing/rounds.h"
 
 namespace switchyard {
 namespace bench {
+
+using testing_support::Effort;
+using testing_support::MedianSeconds;
+using testing_support::Repeat;
+using testing_support::Timed;
 
 enum class Kind { kOurs, kPlain, kOneDnn, kProbe };
 
@@ -38,6 +43,11 @@ struct Output {
 };
 constexpr int32_t kPoison = -1;  // as a float, a NaN
 
+template <class T, class U>
+void Append(const std::vector<U>& more, std::vector<T>* to) {
+  to->insert(to->end(), more.begin(), more.end());
+}
+
 struct Contender {
   std::string name;  // the ISA for ours
   Kind kind = Kind::kOurs;
@@ -48,14 +58,11 @@ struct Contender {
 };
 
 struct Contest {
-  std::string kernel;  // "route"
-  std::string shape;   // "E=128/k=8/T=512"
   std::string model = {};
   const char* unit = "row";
   double units = 0.0;  // per call
   double bytes = 0.0;  // that a call has to move
   size_t slots = 1;    // inputs over which calls rotate
-  std::shared_ptr<void> data = {};
   std::vector<Output> outputs = {};
   std::vector<Contender> contenders = {};
   // Calls of ours on an executor, as Timed::run.
@@ -94,16 +101,9 @@ void AddOurs(Contest& contest, const std::vector<size_t>& writes, Call call) {
 template <class Call>
 void AddRival(Contest& contest, Kind kind, const std::string& name,
               const std::vector<size_t>& writes, Call call) {
-  Contender contender;
-  contender.name = name;
-  contender.kind = kind;
-  contender.timed.run = Rotate(contest.slots, call);
-  contender.writes = writes;
-  contest.contenders.push_back(std::move(contender));
+  contest.contenders.push_back(
+      {name, kind, {Rotate(contest.slots, call)}, writes});
 }
-
-// Empty, or what is wrong with whose result.
-std::string Verify(const Contest& contest);
 
 struct Figure {
   std::string name;
@@ -123,6 +123,17 @@ std::vector<Result>& Results();
 std::vector<std::string>& Failures();
 Effort& DefaultEffort();
 
+class Table;
+
+// One per *_bench.cc: add() calls Register() and RegisterThreads(), ask(table)
+// says what is asked of the figures.
+struct Registration {
+  explicit Registration(void (*add_in)(), void (*ask_in)(Table&) = nullptr);
+  void (*add)();
+  void (*ask)(Table&);
+};
+std::vector<Registration>& Registrations();
+
 // Registers kernel/shape with Google Benchmark; `make` runs when it is its
 // turn.
 void Register(const std::string& kernel, const std::string& shape,
@@ -133,18 +144,11 @@ void Register(const std::string& kernel, const std::string& shape,
 // Nothing without TBB. make(tokens).
 void RegisterThreads(const std::string& name, const std::vector<size_t>& sizes,
                      std::function<Contest(size_t tokens)> make);
+// The names given so far.
+std::vector<std::string>& ThreadNames();
 
 // The best ISA, and AVX2 if there is a better one.
 std::vector<std::string> AskedIsas();
-
-// One list per stem, in <stem>_bench.cc.
-void RegisterRoute();
-void RegisterBucket();
-void RegisterGather();
-void RegisterSiluMul();
-void RegisterCombine();
-void RegisterDevice();
-void RegisterKernels();
 
 }  // namespace bench
 }  // namespace switchyard

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the device layer costs above the plain API's calls: dispatches that do
-// nothing, and the chain of one decode token (route, SiLU-mul, weighted sum
-// with residual and norm) of Qwen3-30B-A3B.
+// nothing, and the chain of one decode token (route, activate, combine with
+// residual and norm) of Qwen3-30B-A3B.
 
 #include <chrono>
 #include <cstdint>
@@ -13,13 +13,14 @@
 #include <thread>
 #include <vector>
 
+#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
+#include "switchyard/activate.h"
 #include "switchyard/combine.h"
-#include "switchyard/device.h"
-#include "switchyard/device_kernels.h"
+#include "switchyard/device/device.h"
+#include "switchyard/device/kernels.h"
 #include "switchyard/route.h"
-#include "switchyard/silu_mul.h"
 
 namespace switchyard {
 namespace bench {
@@ -30,14 +31,17 @@ namespace MTL = device;
 constexpr size_t kExperts = 128, kTopK = 8, kFfn = 768, kHidden = 2048;
 constexpr float kEps = 1e-6f;
 
+using Buffer = std::shared_ptr<MTL::Buffer>;
+using Pipeline = std::shared_ptr<MTL::ComputePipelineState>;
+
 // One queue for all, as in an engine.
 struct Metal {
   std::shared_ptr<MTL::Device> device = MTL::CreateSystemDefaultDevice();
   std::shared_ptr<MTL::CommandQueue> queue = device->newCommandQueue();
 
-  // Encodes, commits, waits; returns the error.
+  // Encodes, commits, waits; throws the error.
   template <class Encode>
-  std::string Run(const Encode& encode) {
+  void Run(const Encode& encode) {
     const std::shared_ptr<MTL::CommandBuffer> buffer = queue->commandBuffer();
     const std::shared_ptr<MTL::ComputeCommandEncoder> encoder =
         buffer->computeCommandEncoder();
@@ -45,9 +49,9 @@ struct Metal {
     encoder->endEncoding();
     buffer->commit();
     buffer->waitUntilCompleted();
-    return buffer->status() == MTL::CommandBufferStatusCompleted
-               ? std::string()
-               : buffer->error();
+    if (buffer->status() != MTL::CommandBufferStatusCompleted) {
+      throw std::runtime_error(buffer->error());
+    }
   }
 };
 
@@ -56,62 +60,58 @@ Metal& metal() {
   return instance;
 }
 
-void CheckError(const std::string& error) {
-  if (!error.empty()) throw std::runtime_error(error);
+// A dispatch of the buffers from index 0 on and, behind them, the params.
+template <class Params>
+void Encode(MTL::ComputeCommandEncoder& encoder, const Pipeline& pipeline,
+            std::initializer_list<const Buffer*> buffers, const Params& params,
+            const MTL::Size& grid, const MTL::Size& threads) {
+  encoder.setComputePipelineState(pipeline);
+  size_t index = 0;
+  for (const Buffer* buffer : buffers) encoder.setBuffer(*buffer, 0, index++);
+  encoder.setBytes(&params, sizeof(params), index);
+  encoder.dispatchThreadgroups(grid, threads);
 }
 
 Contest MakeEmpty() {
   constexpr size_t kDispatches = 1000;
-  struct Data {
-    std::shared_ptr<MTL::ComputePipelineState> pipeline =
-        metal().device->newComputePipelineState(
-            {"empty", [](const MTL::ThreadgroupContext&) {}});
-    std::shared_ptr<MTL::Buffer> buffers[3];
-    int32_t params[3] = {1, 2, 3};
-  };
-  const auto data = std::make_shared<Data>();
-  for (auto& buffer : data->buffers) buffer = metal().device->newBuffer(4096);
+  const Pipeline pipeline = metal().device->newComputePipelineState(
+      {"empty", [](const MTL::ThreadgroupContext&) {}});
+  const auto buffer = [] { return metal().device->newBuffer(4096); };
   Contest contest;
-  contest.kernel = "device";
-  contest.shape = "empty";
   contest.unit = "dispatch";
   contest.units = kDispatches;
-  AddRival(contest, Kind::kOurs, "device", {}, [data](size_t) {
-    CheckError(metal().Run([&](MTL::ComputeCommandEncoder& encoder) {
-      encoder.setComputePipelineState(data->pipeline);
-      for (size_t i = 0; i < kDispatches; ++i) {
-        for (size_t b = 0; b < 3; ++b) {
-          encoder.setBuffer(data->buffers[b], 0, b);
-        }
-        encoder.setBytes(data->params, sizeof(data->params), 3);
-        encoder.dispatchThreadgroups({1, 1, 1}, {32, 1, 1});
-      }
-    }));
-  });
+  AddRival(contest, Kind::kOurs, "device", {},
+           [pipeline, a = buffer(), b = buffer(), c = buffer()](size_t) {
+             metal().Run([&](MTL::ComputeCommandEncoder& encoder) {
+               const int32_t params[3] = {1, 2, 3};
+               for (size_t i = 0; i < kDispatches; ++i) {
+                 Encode(encoder, pipeline, {&a, &b, &c}, params, {1, 1, 1},
+                        {32, 1, 1});
+               }
+             });
+           });
   return contest;
 }
 
 // One decode token, from buffers that both sides read and write.
 struct Chain {
-  using Buffer = std::shared_ptr<MTL::Buffer>;
   Buffer logits = Floats(kExperts), ids = Floats(kTopK),
          weights = Floats(kTopK), gate = Floats(kTopK * kFfn),
          up = Floats(kTopK * kFfn), act = Floats(kTopK * kFfn),
          slots = Floats(kTopK * kHidden), residual = Floats(kHidden),
          norm_weight = Floats(kHidden), normed = Floats(kHidden);
-  std::shared_ptr<MTL::ComputePipelineState> route =
-      Pipeline("moe_router_topk_softmax_f32");
-  std::shared_ptr<MTL::ComputePipelineState> silu =
-      Pipeline("silu_mul_stacked_f32");
-  std::shared_ptr<MTL::ComputePipelineState> combine =
-      Pipeline("weighted_sum_residual_norm_stacked_f32");
+  Pipeline route = Find("moe_router_topk_softmax_f32");
+  Pipeline silu = Find("silu_mul_stacked_f32");
+  Pipeline combine = Find("weighted_sum_residual_norm_stacked_f32");
 
-  static std::shared_ptr<MTL::ComputePipelineState> Pipeline(const char* name) {
+  static Pipeline Find(const char* name) {
     return metal().device->newComputePipelineState(name);
   }
   static Buffer Floats(size_t count) {
     const Buffer buffer = metal().device->newBuffer(count * sizeof(float));
-    for (size_t i = 0; i < count; ++i) At(buffer)[i] = Uniform(11, i, 1.0f);
+    for (size_t i = 0; i < count; ++i) {
+      At(buffer)[i] = testing_support::Uniform(11, i, 1.0f);
+    }
     return buffer;
   }
   static float* At(const Buffer& buffer) {
@@ -120,56 +120,40 @@ struct Chain {
 
   // Through the plain API.
   Status Call() const {
-    const Matrix<float> token_weights(At(weights), 1, kTopK);
-    const Matrix<float> token_residual(At(residual), 1, kHidden);
-    Status status = RouteTopK(
-        {At(logits), 1, kExperts}, RouteOptions(),
-        Matrix<int32_t>(static_cast<int32_t*>(ids->contents()), 1, kTopK),
-        token_weights);
+    Status status =
+        RouteTopK({{At(logits), 1, kExperts}},
+                  {{static_cast<int32_t*>(ids->contents()), 1, kTopK},
+                   {At(weights), 1, kTopK}});
     if (!status.ok()) return status;
-    status = SiluMul({At(gate), kTopK, kFfn}, {At(up), kTopK, kFfn},
-                     {At(act), kTopK, kFfn});
+    status = Activate({{At(gate), kTopK, kFfn}, {At(up), kTopK, kFfn}},
+                      {{At(act), kTopK, kFfn}});
     if (!status.ok()) return status;
-    CombineInputs inputs;
-    inputs.rows = {At(slots), kTopK, kHidden};
-    inputs.weights = token_weights;
-    inputs.residual = token_residual;
-    return WeightedSumRmsNorm(inputs, {At(norm_weight), kHidden}, kEps,
-                              token_residual, {At(normed), 1, kHidden});
+    return Combine({{At(slots), kTopK, kHidden},
+                    {At(weights), 1, kTopK},
+                    {},
+                    {At(residual), 1, kHidden},
+                    {At(norm_weight), 1, kHidden}},
+                   {{At(residual), 1, kHidden}, {At(normed), 1, kHidden}},
+                   {kEps});
   }
 
   void Encode(MTL::ComputeCommandEncoder& encoder) const {
-    const MTL::MoeRouterTopkSoftmaxParams route_params = {kExperts, kTopK, 1};
-    encoder.setComputePipelineState(route);
-    encoder.setBuffer(logits, 0, 0);
-    encoder.setBuffer(ids, 0, 1);
-    encoder.setBuffer(weights, 0, 2);
-    encoder.setBytes(&route_params, sizeof(route_params), 3);
+    using bench::Encode;
     encoder.setThreadgroupMemoryLength(4 * (kExperts + 2 * kTopK + 1), 0);
-    encoder.dispatchThreadgroups({1, 1, 1}, {32, 1, 1});
-
-    const MTL::SiluMulStackedParams silu_params = {kFfn, kTopK};
-    encoder.setComputePipelineState(silu);
-    encoder.setBuffer(gate, 0, 0);
-    encoder.setBuffer(up, 0, 1);
-    encoder.setBuffer(act, 0, 2);
-    encoder.setBytes(&silu_params, sizeof(silu_params), 3);
-    encoder.dispatchThreadgroups({kFfn / 256, kTopK, 1}, {256, 1, 1});
-
-    const MTL::WeightedSumResidualNormStackedParams combine_params = {
-        kHidden, kTopK, kEps};
-    encoder.setComputePipelineState(combine);
-    encoder.setBuffer(slots, 0, 0);
-    encoder.setBuffer(weights, 0, 1);
-    encoder.setBuffer(residual, 0, 2);
-    encoder.setBuffer(norm_weight, 0, 3);
-    encoder.setBuffer(normed, 0, 4);
-    encoder.setBytes(&combine_params, sizeof(combine_params), 5);
-    encoder.dispatchThreadgroups({1, 1, 1}, {256, 1, 1});
+    Encode(encoder, route, {&logits, &ids, &weights},
+           MTL::MoeRouterTopkSoftmaxParams{kExperts, kTopK, 1}, {1, 1, 1},
+           {32, 1, 1});
+    Encode(encoder, silu, {&gate, &up, &act},
+           MTL::SiluMulStackedParams{kFfn, kTopK}, {kFfn / 256, kTopK, 1},
+           {256, 1, 1});
+    Encode(encoder, combine,
+           {&slots, &weights, &residual, &norm_weight, &normed},
+           MTL::WeightedSumResidualNormStackedParams{kHidden, kTopK, kEps},
+           {1, 1, 1}, {256, 1, 1});
   }
 
-  std::string Run(size_t chains) const {
-    return metal().Run([&](MTL::ComputeCommandEncoder& encoder) {
+  void Run(size_t chains) const {
+    metal().Run([&](MTL::ComputeCommandEncoder& encoder) {
       for (size_t i = 0; i < chains; ++i) Encode(encoder);
     });
   }
@@ -177,8 +161,7 @@ struct Chain {
   // Empty if both ways give the same bytes.
   std::string Verify() const {
     const std::vector<float> before(At(residual), At(residual) + kHidden);
-    const Status status = Call();
-    if (!status.ok()) return status.message();
+    Check(Call());
     std::vector<std::vector<char>> expected;
     for (const Buffer& out : {ids, weights, act, residual, normed}) {
       const char* bytes = static_cast<const char*>(out->contents());
@@ -186,8 +169,7 @@ struct Chain {
       if (out != residual) std::memset(out->contents(), 0xFF, out->length());
     }
     std::memcpy(At(residual), before.data(), residual->length());
-    const std::string error = Run(1);
-    if (!error.empty()) return error;
+    Run(1);
     size_t i = 0;
     for (const Buffer& out : {ids, weights, act, residual, normed}) {
       if (std::memcmp(out->contents(), expected[i++].data(), out->length())) {
@@ -203,9 +185,6 @@ struct Chain {
 Contest MakeChains(size_t chains, bool idle) {
   const auto chain = std::make_shared<Chain>();
   Contest contest;
-  contest.kernel = "device";
-  contest.shape =
-      "chains=" + std::to_string(chains) + (idle ? ", 1 ms idle" : "");
   contest.model = "Qwen3-30B-A3B, one token";
   contest.unit = "chain";
   contest.units = static_cast<double>(chains);
@@ -214,12 +193,12 @@ Contest MakeChains(size_t chains, bool idle) {
     for (size_t i = 0; i < chains; ++i) Check(chain->Call());
   });
   AddRival(contest, Kind::kOurs, "device", {},
-           [=](size_t) { CheckError(chain->Run(chains)); });
+           [=](size_t) { chain->Run(chains); });
   // The scheduler takes a while to give the queue's thread a core of its own.
   using Clock = std::chrono::steady_clock;
   const Clock::time_point settled =
       Clock::now() + std::chrono::milliseconds(100);
-  while (Clock::now() < settled) CheckError(chain->Run(1));
+  while (Clock::now() < settled) chain->Run(1);
   // A queue's thread that has been idle sleeps; asked for is one that is warm.
   for (Contender& contender : contest.contenders) {
     if (!idle && &contender != &contest.contenders.back()) continue;
@@ -229,22 +208,37 @@ Contest MakeChains(size_t chains, bool idle) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         return;
       }
-      for (int i = 0; i < 3; ++i) CheckError(chain->Run(1));
+      for (int i = 0; i < 3; ++i) chain->Run(1);
     };
   }
   return contest;
 }
 
+const Registration registration(
+    [] {
+      Register("device", "empty", MakeEmpty);
+      for (const size_t chains : {size_t{1}, size_t{100}}) {
+        Register("device", "chains=" + std::to_string(chains),
+                 [=] { return MakeChains(chains, false); });
+      }
+      Register("device", "chains=1, 1 ms idle",
+               [] { return MakeChains(1, true); });
+    },
+    [](Table& table) {
+      table.AtMost(60.0, table.Ns("device", "empty", "device"),
+                   "device layer, 1000 empty dispatches, ns each");
+      const auto above = [&](const char* shape) {
+        return table.Ns("device", shape, "device") -
+               table.Ns("device", shape, "direct calls");
+      };
+      table.AtMost(500.0, above("chains=100"),
+                   "device layer, 100 chains in a buffer, ns each above direct "
+                   "calls");
+      table.AtMost(3000.0, above("chains=1"),
+                   "device layer, one chain with commit and wait, ns above "
+                   "direct calls");
+    });
+
 }  // namespace
-
-void RegisterDevice() {
-  Register("device", "empty", MakeEmpty);
-  for (const size_t chains : {size_t{1}, size_t{100}}) {
-    Register("device", "chains=" + std::to_string(chains),
-             [=] { return MakeChains(chains, false); });
-  }
-  Register("device", "chains=1, 1 ms idle", [] { return MakeChains(1, true); });
-}
-
 }  // namespace bench
 }  // namespace switchyard

@@ -23,30 +23,20 @@ struct Gather {
   Aligned<float> out = Aligned<float>(tokens * kTopK * hidden);
 
   Gather(size_t h, size_t t) : hidden(h), tokens(t) {
-    const Aligned<int32_t> selected =
-        SelectedExperts(t, kExperts, kTopK, Spread::kUniform);
-    pairs = reference::Bucket(
-                std::vector<int32_t>(selected.data(),
-                                     selected.data() + selected.size()),
-                kExperts)
+    const Aligned<int32_t> ids = TopKIds(t, kExperts, kTopK, Spread::kUniform);
+    pairs = reference::Bucket({ids.data(), ids.data() + ids.size()}, kExperts)
                 .pairs;
   }
-  Matrix<const float> Rows() const { return {rows.data(), tokens, hidden}; }
-  Matrix<float> Out() { return {out.data(), pairs.size(), hidden}; }
+  GatherInputs In() const {
+    return {{rows.data(), tokens, hidden}, pairs, kTopK};
+  }
+  GatherOutputs Out() { return {{out.data(), pairs.size(), hidden}}; }
 };
 
-std::string Shape(size_t tokens, size_t hidden) {
-  return "T=" + std::to_string(tokens) + "/H=" + std::to_string(hidden);
-}
-
-Contest Ours(const HiddenShape& shape, size_t tokens) {
+Contest MakeGather(const HiddenShape& shape, size_t tokens) {
   Contest contest;
-  contest.kernel = "gather";
-  contest.shape = Shape(tokens, shape.hidden);
   contest.model = shape.model;
-  const auto data = std::make_shared<Gather>(shape.hidden, tokens);
-  Gather* const d = data.get();
-  contest.data = data;
+  const auto d = std::make_shared<Gather>(shape.hidden, tokens);
   contest.units = static_cast<double>(d->pairs.size());
   contest.bytes = 8.0 * static_cast<double>(d->out.size());
   Output want = {d->out.data(), d->out.size()};
@@ -58,17 +48,10 @@ Contest Ours(const HiddenShape& shape, size_t tokens) {
   }
   contest.outputs = {want};
   AddOurs(contest, {0}, [d](size_t, Executor& executor) {
-    return GatherRows(d->Rows(), d->pairs, kTopK, d->Out(), executor);
+    return GatherRows(d->In(), d->Out(), {}, executor);
   });
-  return contest;
-}
-
-Contest MakeGather(const HiddenShape& shape, size_t tokens) {
-  Contest contest = Ours(shape, tokens);
-  Gather* const d = static_cast<Gather*>(contest.data.get());
-  AddRival(contest, Kind::kPlain, "plain C++", {0}, [d](size_t) {
-    plain::Gather(d->Rows(), d->pairs, kTopK, d->Out());
-  });
+  AddRival(contest, Kind::kPlain, "plain C++", {0},
+           [d](size_t) { plain::GatherRows(d->In(), d->Out()); });
   AddRival(contest, Kind::kProbe, "probe, tokens in order", {}, [d](size_t) {
     for (size_t r = 0; r < d->pairs.size(); ++r) {
       std::memcpy(d->out.data() + r * d->hidden,
@@ -79,19 +62,18 @@ Contest MakeGather(const HiddenShape& shape, size_t tokens) {
   return contest;
 }
 
-}  // namespace
-
-void RegisterGather() {
+const Registration registration([] {
   for (const HiddenShape& shape : kHiddens) {
     for (const size_t tokens : kCombineTokens) {
-      Register("gather", Shape(tokens, shape.hidden),
+      Register("gather", HiddenText(tokens, shape.hidden),
                [=] { return MakeGather(shape, tokens); });
     }
   }
   RegisterThreads("gather H=2048 k=8", {64, 512}, [](size_t tokens) {
-    return Ours({"", 2048}, tokens);
+    return MakeGather({"", 2048}, tokens);
   });
-}
+});
 
+}  // namespace
 }  // namespace bench
 }  // namespace switchyard

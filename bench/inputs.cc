@@ -5,36 +5,38 @@
 
 #include <algorithm>
 #include <numeric>
-#include <random>
+#include <utility>
 
 namespace switchyard {
 namespace bench {
 
-Aligned<int32_t> SelectedExperts(size_t tokens, size_t experts, size_t top_k,
-                                 Spread spread) {
-  std::mt19937 random(7);
-  std::vector<int32_t> popularity(experts);
+Aligned<int32_t> TopKIds(size_t tokens, size_t experts, size_t top_k,
+                         Spread spread) {
+  testing_support::Random random(7);
+  std::vector<int32_t> popularity(experts);  // the most popular first
   std::iota(popularity.begin(), popularity.end(), 0);
-  std::shuffle(popularity.begin(), popularity.end(), random);
-  std::vector<double> shares(experts, 1.0);
+  for (size_t e = experts; e > 1; --e) {
+    std::swap(popularity[e - 1], popularity[random.Below(e)]);
+  }
+  std::vector<float> shares(experts, 1.0f);
   if (spread == Spread::kZipf) {
     for (size_t e = 0; e < experts; ++e) {
-      shares[e] = 1.0 / static_cast<double>(e + 1);
+      shares[e] = 1.0f / static_cast<float>(e + 1);
     }
   }
-  std::discrete_distribution<size_t> pick(shares.begin(), shares.end());
-  Aligned<int32_t> selected(tokens * top_k);
+  std::partial_sum(shares.begin(), shares.end(), shares.begin());
+  Aligned<int32_t> ids(tokens * top_k);
   for (size_t t = 0; t < tokens; ++t) {
-    int32_t* const row = selected.data() + t * top_k;
+    int32_t* const row = ids.data() + t * top_k;
     for (size_t slot = 0; slot < top_k; ++slot) {
-      int32_t expert = 0;
       do {
-        expert = popularity[pick(random)];
-      } while (std::find(row, row + slot, expert) != row + slot);
-      row[slot] = expert;
+        const auto at = std::upper_bound(shares.begin(), shares.end() - 1,
+                                         random.Uniform(0.0f, shares.back()));
+        row[slot] = popularity[static_cast<size_t>(at - shares.begin())];
+      } while (std::find(row, row + slot, row[slot]) != row + slot);
     }
   }
-  return selected;
+  return ids;
 }
 
 }  // namespace bench

@@ -11,6 +11,8 @@
 #include <new>
 #include <vector>
 
+#include "testing/inputs.h"
+
 namespace switchyard {
 namespace bench {
 
@@ -38,30 +40,18 @@ class Aligned {
   std::vector<Line> storage_;
 };
 
-// The i-th number of stream `seed`.
-inline uint32_t Hash(uint32_t seed, size_t i) {
-  uint64_t x = (static_cast<uint64_t>(seed) << 40) + i + 1;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return static_cast<uint32_t>(x >> 32);
-}
-
-// In [-range, range).
-inline float Uniform(uint32_t seed, size_t i, float range) {
-  return (static_cast<float>(Hash(seed, i) >> 8) * 0x1p-23f - 1.0f) * range;
-}
-
-inline Aligned<float> Floats(size_t size, uint32_t seed, float range = 4.0f) {
+inline Aligned<float> Floats(size_t size, uint32_t stream, float range = 4.0f) {
   Aligned<float> floats(size);
-  for (size_t i = 0; i < size; ++i) floats[i] = Uniform(seed, i, range);
+  for (size_t i = 0; i < size; ++i)
+    floats[i] = testing_support::Uniform(stream, i, range);
   return floats;
 }
 
 // Experts of each token, all different: as a router picks them when all are
 // equally likely, or by Zipf's law (the n-th most popular with a share of 1/n).
 enum class Spread { kUniform, kZipf };
-Aligned<int32_t> SelectedExperts(size_t tokens, size_t experts, size_t top_k,
-                                 Spread spread);
+Aligned<int32_t> TopKIds(size_t tokens, size_t experts, size_t top_k,
+                         Spread spread);
 
 }  // namespace bench
 }  // namespace switchyard

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels of a user's, thread by thread: what checked mode costs, one thread
+// A user's own kernels, thread by thread: what checked mode costs, one thread
 // against one thread.
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
-#include "switchyard/device.h"
-#include "switchyard/kernel.h"
+#include "switchyard/device/device.h"
+#include "switchyard/device/kernel.h"
 
 namespace switchyard {
 namespace bench {
@@ -117,7 +118,8 @@ struct Runner {
     const auto floats = [&](size_t count) {
       const Buffer made = device->newBuffer(count * sizeof(float));
       float* const values = static_cast<float*>(made->contents());
-      for (size_t i = 0; i < count; ++i) values[i] = Uniform(13, i, 1.0f);
+      for (size_t i = 0; i < count; ++i)
+        values[i] = testing_support::Uniform(13, i, 1.0f);
       return made;
     };
     x = floats(Kernel::kIn);
@@ -143,11 +145,9 @@ struct Runner {
 };
 
 template <class Kernel>
-void RegisterKernel() {
+void Add() {
   Register("kernel", Kernel::kName, [] {
     Contest contest;
-    contest.kernel = "kernel";
-    contest.shape = Kernel::kName;
     contest.unit = "element";
     contest.units = static_cast<double>(Kernel::kIn);
     for (const bool checked : {false, true}) {
@@ -159,13 +159,22 @@ void RegisterKernel() {
   });
 }
 
-}  // namespace
-
-void RegisterKernels() {
-  RegisterKernel<Streaming>();
-  RegisterKernel<Weighted>();
-  RegisterKernel<Reduction>();
+template <class Kernel>
+void Ask(Table& table) {
+  table.AtMost(
+      20.0,
+      table.Ns("kernel", Kernel::kName, "checked") /
+          table.Ns("kernel", Kernel::kName, "unchecked"),
+      std::string("checked mode, ") + Kernel::kName + ", times unchecked");
 }
 
+template <class... Kernels>
+Registration AddAll() {
+  return Registration([] { (Add<Kernels>(), ...); },
+                      [](Table& table) { (Ask<Kernels>(table), ...); });
+}
+const Registration registration = AddAll<Streaming, Weighted, Reduction>();
+
+}  // namespace
 }  // namespace bench
 }  // namespace switchyard

@@ -42,13 +42,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const Machine machine = DescribeMachine();
-  RegisterRoute();
-  RegisterBucket();
-  RegisterGather();
-  RegisterSiluMul();
-  RegisterCombine();
-  RegisterDevice();
-  RegisterKernels();
+  for (const Registration& each : Registrations()) each.add();
   benchmark::RunSpecifiedBenchmarks();
 
   const std::vector<Ask> asks = Asks(Results());

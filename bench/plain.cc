@@ -13,8 +13,11 @@ namespace switchyard {
 namespace bench {
 namespace plain {
 
-void Route(Matrix<const float> logits, bool renormalize, Matrix<int32_t> ids,
-           Matrix<float> weights) {
+void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
+               bool renormalize) {
+  const auto logits = inputs.logits.As<float>();
+  const auto ids = outputs.topk_ids.As<int32_t>();
+  const auto weights = outputs.topk_weights.As<float>();
   std::vector<int32_t> order(logits.cols);
   const auto top_k = static_cast<std::ptrdiff_t>(ids.cols);
   for (size_t t = 0; t < logits.rows; ++t) {
@@ -38,59 +41,65 @@ void Route(Matrix<const float> logits, bool renormalize, Matrix<int32_t> ids,
   }
 }
 
-int32_t BucketPacked(Matrix<const int32_t> selected, const PackedBuckets& out) {
-  const size_t experts = out.tpe.size;
-  std::memset(out.tpe.data, 0, experts * sizeof(int32_t));
-  for (size_t t = 0; t < selected.rows; ++t) {
-    for (size_t s = 0; s < selected.cols; ++s) {
-      ++out.tpe.data[selected.Row(t)[s]];
-    }
+size_t BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs) {
+  const auto ids = inputs.topk_ids.As<int32_t>();
+  int32_t* const counts = outputs.tokens_per_expert.data;
+  int32_t* const offsets = outputs.offsets.data;
+  int32_t* const row_index = outputs.row_index.As<int32_t>().data;
+  const size_t experts = outputs.tokens_per_expert.size;
+  std::memset(counts, 0, experts * sizeof(int32_t));
+  for (size_t t = 0; t < ids.rows; ++t) {
+    for (size_t s = 0; s < ids.cols; ++s) ++counts[ids.Row(t)[s]];
   }
   int32_t max = 0;
   std::vector<int32_t> next(experts);
-  out.offsets.data[0] = 0;
+  offsets[0] = 0;
   for (size_t e = 0; e < experts; ++e) {
-    next[e] = out.offsets.data[e];
-    out.offsets.data[e + 1] = out.offsets.data[e] + out.tpe.data[e];
-    max = std::max(max, out.tpe.data[e]);
+    next[e] = offsets[e];
+    offsets[e + 1] = offsets[e] + counts[e];
+    max = std::max(max, counts[e]);
   }
   int32_t pair = 0;
-  for (size_t t = 0; t < selected.rows; ++t) {
-    for (size_t s = 0; s < selected.cols; ++s) {
-      const int32_t at = next[static_cast<size_t>(selected.Row(t)[s])]++;
-      out.pairs.data[at] = pair++;
-      if (out.row_index.data != nullptr) out.row_index.Row(t)[s] = at;
+  for (size_t t = 0; t < ids.rows; ++t) {
+    for (size_t s = 0; s < ids.cols; ++s) {
+      const int32_t at = next[static_cast<size_t>(ids.Row(t)[s])]++;
+      if (row_index != nullptr) row_index[pair] = at;
+      outputs.pairs.data[at] = pair++;
     }
   }
-  return max;
+  return static_cast<size_t>(max);
 }
 
-int32_t BucketStrided(Matrix<const int32_t> selected,
-                      const StridedBuckets& out) {
-  const size_t experts = out.tpe.size;
-  std::memset(out.tpe.data, 0, experts * sizeof(int32_t));
+size_t BucketStrided(const BucketInputs& inputs,
+                     const StridedBuckets& outputs) {
+  const auto ids = inputs.topk_ids.As<int32_t>();
+  int32_t* const counts = outputs.tokens_per_expert.data;
+  const size_t experts = outputs.tokens_per_expert.size;
+  std::memset(counts, 0, experts * sizeof(int32_t));
   int32_t pair = 0;
-  for (size_t t = 0; t < selected.rows; ++t) {
-    for (size_t s = 0; s < selected.cols; ++s) {
-      const size_t expert = static_cast<size_t>(selected.Row(t)[s]);
-      const int32_t at = out.tpe.data[expert]++;
-      out.ids.data[expert * out.row_stride + static_cast<size_t>(at)] = pair++;
+  for (size_t t = 0; t < ids.rows; ++t) {
+    for (size_t s = 0; s < ids.cols; ++s) {
+      const size_t expert = static_cast<size_t>(ids.Row(t)[s]);
+      const size_t at = static_cast<size_t>(counts[expert]++);
+      outputs.ids.data[expert * outputs.row_stride + at] = pair++;
     }
   }
-  return *std::max_element(out.tpe.data, out.tpe.data + experts);
+  return static_cast<size_t>(*std::max_element(counts, counts + experts));
 }
 
-void Gather(Matrix<const float> tokens, Span<const int32_t> pairs, size_t top_k,
-            Matrix<float> out) {
-  for (size_t r = 0; r < pairs.size; ++r) {
-    std::memcpy(out.Row(r),
-                tokens.Row(static_cast<size_t>(pairs.data[r]) / top_k),
-                out.cols * sizeof(float));
+void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs) {
+  const auto tokens = inputs.tokens.As<float>();
+  const auto rows = outputs.rows.As<float>();
+  for (size_t r = 0; r < rows.rows; ++r) {
+    const size_t pair = static_cast<size_t>(inputs.pairs.data[r]);
+    std::memcpy(rows.Row(r), tokens.Row(pair / inputs.top_k),
+                rows.cols * sizeof(float));
   }
 }
 
-void SiluMul(Matrix<const float> gate, Matrix<const float> up,
-             Matrix<float> out) {
+void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs) {
+  const auto gate = inputs.gate.As<float>(), up = inputs.up.As<float>();
+  const auto out = outputs.out.As<float>();
   for (size_t r = 0; r < out.rows; ++r) {
     const float* const g = gate.Row(r);
     const float* const u = up.Row(r);
@@ -101,19 +110,23 @@ void SiluMul(Matrix<const float> gate, Matrix<const float> up,
   }
 }
 
-void WeightedSumRmsNorm(const CombineInputs& inputs, const float* norm_weight,
-                        float eps, Matrix<float> out, Matrix<float> normed) {
-  const size_t top_k = inputs.weights.cols;
+void Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
+             float eps) {
+  const auto rows = inputs.rows.As<float>();
+  const auto weights = inputs.topk_weights.As<float>();
+  const auto row_index = inputs.row_index.As<int32_t>();
+  const auto residuals = inputs.residual.As<float>();
+  const float* const norm_weight = inputs.norm_weight.As<float>().data;
+  const auto out = outputs.out.As<float>(), normed = outputs.normed.As<float>();
   for (size_t t = 0; t < out.rows; ++t) {
     float* const o = out.Row(t);
-    const float* const residual = inputs.residual.Row(t);
+    const float* const residual = residuals.Row(t);
     std::fill(o, o + out.cols, 0.0f);
-    for (size_t s = 0; s < top_k; ++s) {
-      const float weight = inputs.weights.Row(t)[s];
-      const float* const row = inputs.rows.Row(
-          inputs.row_index.data == nullptr
-              ? t * top_k + s
-              : static_cast<size_t>(inputs.row_index.Row(t)[s]));
+    for (size_t s = 0; s < weights.cols; ++s) {
+      const float weight = weights.Row(t)[s];
+      const float* const row = rows.Row(
+          row_index.data == nullptr ? t * weights.cols + s
+                                    : static_cast<size_t>(row_index.Row(t)[s]));
       for (size_t h = 0; h < out.cols; ++h) o[h] += weight * row[h];
     }
     float squares = 0.0f;

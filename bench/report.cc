@@ -153,9 +153,8 @@ Machine DescribeMachine() {
   machine.cpu = CpuModel();
   machine.cores = std::thread::hardware_concurrency();
   machine.caches = Caches();
-  const Span<const Isa> isas = RunnableIsas();
-  for (size_t i = 0; i < isas.size; ++i) {
-    machine.isas += (i == 0 ? "" : ", ") + std::string(isas.data[i].name);
+  for (const Isa& isa : RunnableIsas()) {
+    machine.isas += (machine.isas.empty() ? "" : ", ") + std::string(isa.name);
   }
   machine.compiler = BENCH_COMPILER;
   machine.highway = BENCH_HIGHWAY;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
 #include "bench/onednn.h"
@@ -24,117 +25,94 @@ constexpr size_t kSlots = 256;
 
 struct Route {
   size_t tokens, experts, top_k;
-  bool renormalize;
+  RouteOptions options;
   Aligned<float> logits;  // [slots * tokens, experts]
   Aligned<int32_t> ids = Aligned<int32_t>(tokens * top_k);
   Aligned<float> weights = Aligned<float>(tokens * top_k);
 
-  Route(size_t t, size_t e, size_t k, bool renorm, size_t slots)
+  Route(size_t t, size_t e, size_t k, bool renormalize = true, size_t slots = 1)
       : tokens(t),
         experts(e),
         top_k(k),
-        renormalize(renorm),
+        options{renormalize},
         logits(Floats(slots * t * e, 1)) {}
 
-  Matrix<const float> Logits(size_t slot) const {
-    return {logits.data() + slot * tokens * experts, tokens, experts};
+  const float* Logits(size_t slot) const {
+    return logits.data() + slot * tokens * experts;
   }
-  Matrix<int32_t> Ids() { return {ids.data(), tokens, top_k}; }
-  Matrix<float> Weights() { return {weights.data(), tokens, top_k}; }
+  RouteInputs In(size_t slot) const {
+    return {{Logits(slot), tokens, experts}};
+  }
+  RouteOutputs Out() {
+    return {{ids.data(), tokens, top_k}, {weights.data(), tokens, top_k}};
+  }
   Status Call(size_t slot, Executor& executor) {
-    RouteOptions options;
-    options.renormalize = renormalize;
-    return RouteTopK(Logits(slot), options, Ids(), Weights(), executor);
+    return RouteTopK(In(slot), Out(), options, executor);
+  }
+  double Bytes() const {
+    return static_cast<double>(tokens) * (4.0 * static_cast<double>(experts) +
+                                          8.0 * static_cast<double>(top_k));
   }
 
   // ids and weights as they should be.
-  std::vector<Output> Outputs() {
+  std::vector<Output> Wanted() {
     Output want_ids = {ids.data(), ids.size()};
     Output want_weights = {weights.data(), weights.size()};
     want_weights.tolerance = 1e-6;
     for (size_t r = 0; r < logits.size() / experts; ++r) {
       const float* const row = logits.data() + r * experts;
-      const reference::Route want =
-          reference::RouteRow(std::vector<float>(row, row + experts), top_k,
-                              renormalize, RouteOptions().clamp);
-      want_ids.ints.insert(want_ids.ints.end(), want.ids.begin(),
-                           want.ids.end());
-      want_weights.floats.insert(want_weights.floats.end(),
-                                 want.weights.begin(), want.weights.end());
+      const reference::Route want = reference::RouteRow(
+          std::vector<float>(row, row + experts), top_k, options.renormalize,
+          static_cast<double>(options.clamp));
+      Append(want.ids, &want_ids.ints);
+      Append(want.weights, &want_weights.floats);
     }
     return {want_ids, want_weights};
   }
 };
 
-std::string Shape(size_t experts, size_t top_k, size_t tokens) {
-  return "E=" + std::to_string(experts) + "/k=" + std::to_string(top_k) +
-         "/T=" + std::to_string(tokens);
-}
-
-double Bytes(const Route& route) {
-  return static_cast<double>(route.tokens) *
-         (4.0 * static_cast<double>(route.experts) +
-          8.0 * static_cast<double>(route.top_k));
-}
-
-Contest Ours(const char* kernel, const RouterShape& shape, size_t tokens,
-             bool renormalize) {
-  Contest contest;
-  contest.kernel = kernel;
-  contest.shape = Shape(shape.experts, shape.top_k, tokens);
-  contest.model = shape.model;
-  contest.units = static_cast<double>(tokens);
-  contest.slots = tokens == 1 ? kSlots : 1;
-  const auto data = std::make_shared<Route>(tokens, shape.experts, shape.top_k,
-                                            renormalize, contest.slots);
-  Route* const d = data.get();
-  contest.data = data;
-  contest.bytes = Bytes(*d);
-  contest.outputs = d->Outputs();
-  AddOurs(contest, {0, 1}, [d](size_t slot, Executor& executor) {
-    return d->Call(slot, executor);
-  });
-  return contest;
-}
-
 // oneDNN's softmax alone, into a matrix of its own.
-void AddSoftmax(Contest& contest, Route* d) {
+void AddSoftmax(Contest& contest, const std::shared_ptr<Route>& d) {
   const auto probabilities =
       std::make_shared<Aligned<float>>(d->tokens * d->experts);
   Output want = {probabilities->data(), probabilities->size()};
   want.tolerance = 1e-6;
-  for (size_t slot = 0; slot < contest.slots; ++slot) {
-    const Matrix<const float> logits = d->Logits(slot);
-    for (size_t t = 0; t < d->tokens; ++t) {
-      const float* const row = logits.Row(t);
-      double sum = 0.0;
-      for (size_t e = 0; e < d->experts; ++e) {
-        sum += std::exp(static_cast<double>(row[e]));
-      }
-      for (size_t e = 0; e < d->experts; ++e) {
-        want.floats.push_back(std::exp(static_cast<double>(row[e])) / sum);
-      }
+  for (size_t at = 0; at < d->logits.size(); at += d->experts) {
+    double sum = 0.0;
+    const auto exp = [&](size_t e) {
+      return std::exp(static_cast<double>(d->logits[at + e]));
+    };
+    for (size_t e = 0; e < d->experts; ++e) sum += exp(e);
+    for (size_t e = 0; e < d->experts; ++e) {
+      want.floats.push_back(exp(e) / sum);
     }
   }
   contest.outputs.push_back(want);
-  AddRival(contest, Kind::kOneDnn, "oneDNN softmax alone", {2},
-           [d, probabilities,
-            softmax = onednn::Softmax(d->tokens, d->experts)](size_t slot) {
-             softmax(d->Logits(slot).data, probabilities->data());
-           });
+  AddRival(
+      contest, Kind::kOneDnn, "oneDNN softmax alone", {2},
+      [d, probabilities, softmax = onednn::Softmax(d->tokens, d->experts)](
+          size_t slot) { softmax(d->Logits(slot), probabilities->data()); });
 }
 
-Contest MakeRoute(const char* kernel, const RouterShape& shape, size_t tokens,
-                  bool renormalize) {
-  Contest contest = Ours(kernel, shape, tokens, renormalize);
-  Route* const d = static_cast<Route*>(contest.data.get());
+Contest MakeRoute(const RouterShape& shape, size_t tokens, bool renormalize) {
+  Contest contest;
+  contest.model = shape.model;
+  contest.units = static_cast<double>(tokens);
+  contest.slots = tokens == 1 ? kSlots : 1;
+  const auto d = std::make_shared<Route>(tokens, shape.experts, shape.top_k,
+                                         renormalize, contest.slots);
+  contest.bytes = d->Bytes();
+  contest.outputs = d->Wanted();
+  AddOurs(contest, {0, 1}, [d](size_t slot, Executor& executor) {
+    return d->Call(slot, executor);
+  });
   AddRival(contest, Kind::kPlain, "plain C++", {0, 1}, [d](size_t slot) {
-    plain::Route(d->Logits(slot), d->renormalize, d->Ids(), d->Weights());
+    plain::RouteTopK(d->In(slot), d->Out(), d->options.renormalize);
   });
   AddSoftmax(contest, d);
   AddRival(contest, Kind::kProbe, "probe", {}, [d](size_t slot) {
     const Probes& probes = BestProbes();
-    probes.move(d->Logits(slot).data, d->tokens * d->experts, d->ids.data(),
+    probes.move(d->Logits(slot), d->tokens * d->experts, d->ids.data(),
                 d->ids.size());
     probes.move(nullptr, 0, d->weights.data(), d->weights.size());
   });
@@ -143,15 +121,15 @@ Contest MakeRoute(const char* kernel, const RouterShape& shape, size_t tokens,
 
 // Contenders that differ in their rows: routers of one ISA.
 void AddRoute(Contest& contest, const std::string& name, const std::string& isa,
-              const std::shared_ptr<Route>& route, double units) {
-  Contender contender;
-  contender.name = name;
-  contender.units = units;
-  contender.bytes = Bytes(*route);
-  contender.timed.run =
-      Repeat([route] { Check(route->Call(0, SerialExecutor())); });
-  contender.timed.prepare = [isa] { Check(CapIsa(isa.c_str())); };
-  for (Output& output : route->Outputs()) {
+              const std::shared_ptr<Route>& route, size_t units) {
+  Contender contender = {
+      name,
+      Kind::kOurs,
+      {Repeat([route] { Check(route->Call(0, SerialExecutor())); }),
+       [isa] { Check(CapIsa(isa.c_str())); }}};
+  contender.units = static_cast<double>(units);
+  contender.bytes = route->Bytes();
+  for (Output& output : route->Wanted()) {
     contender.writes.push_back(contest.outputs.size());
     contest.outputs.push_back(output);
   }
@@ -163,18 +141,15 @@ constexpr size_t kManyTokens = 512;
 // Any number of experts at the same k, per expert.
 Contest MakeAnyExperts(const std::string& isa, size_t top_k) {
   Contest contest;
-  contest.kernel = "route_experts";
-  contest.shape = isa + "/k=" + std::to_string(top_k);
   contest.unit = "expert of a row";
   std::set<size_t> counts;
   for (const OddExperts& odd : kOddExperts) {
     counts.insert({odd.experts, odd.power_of_two});
   }
   for (const size_t experts : counts) {
-    AddRoute(
-        contest, "E=" + std::to_string(experts), isa,
-        std::make_shared<Route>(kManyTokens, experts, top_k, true, size_t{1}),
-        static_cast<double>(kManyTokens * experts));
+    AddRoute(contest, "E=" + std::to_string(experts), isa,
+             std::make_shared<Route>(kManyTokens, experts, top_k),
+             kManyTokens * experts);
   }
   return contest;
 }
@@ -182,16 +157,12 @@ Contest MakeAnyExperts(const std::string& isa, size_t top_k) {
 // Rows that are hard on a selection by thresholds or branches.
 Contest MakeWorstRows(const std::string& isa, size_t experts, size_t top_k) {
   Contest contest;
-  contest.kernel = "route_rows";
-  contest.shape =
-      isa + "/E=" + std::to_string(experts) + "/k=" + std::to_string(top_k);
   const auto add = [&](const char* name, const auto& change) {
-    const auto route =
-        std::make_shared<Route>(kManyTokens, experts, top_k, true, size_t{1});
+    const auto route = std::make_shared<Route>(kManyTokens, experts, top_k);
     for (size_t t = 0; t < kManyTokens; ++t) {
       change(route->logits.data() + t * experts);
     }
-    AddRoute(contest, name, isa, route, static_cast<double>(kManyTokens));
+    AddRoute(contest, name, isa, route, kManyTokens);
   };
   add("random", [](float*) {});
   add("all equal", [=](float* row) { std::fill(row, row + experts, 1.0f); });
@@ -208,38 +179,116 @@ Contest MakeWorstRows(const std::string& isa, size_t experts, size_t top_k) {
   return contest;
 }
 
-}  // namespace
-
-void RegisterRoute() {
-  const auto add = [](const char* kernel, const RouterShape& shape,
-                      size_t tokens, bool renormalize) {
-    Register(kernel, Shape(shape.experts, shape.top_k, tokens),
-             [=] { return MakeRoute(kernel, shape, tokens, renormalize); });
+void RouteAsks(Table& table) {
+  const std::string& avx512 = table.avx512;
+  struct Line {
+    size_t experts, top_k;
+    double bound;
   };
-  for (const RouterShape& shape : kRouters) {
-    for (const size_t tokens : kRouteTokens) {
-      add("route", shape, tokens, true);
+  const Line lines[] = {
+      {8, 2, 1.0}, {64, 8, 1.0}, {128, 8, 0.8}, {256, 8, 0.65}, {512, 10, 0.7}};
+  for (const char* kernel : {"route", "route_unnormalised"}) {
+    const bool renormalised = std::strcmp(kernel, "route") == 0;
+    for (const Line& line : lines) {
+      const std::string shape = RouterText(line.experts, line.top_k, 512);
+      table.AtMost(renormalised ? line.bound : 1.05,
+                   table.Ns(kernel, shape, avx512) /
+                       table.Best(kernel, shape, Kind::kOneDnn),
+                   std::string("router, ") + (renormalised ? "" : "not ") +
+                       "renormalised, " + shape + ", " + avx512 +
+                       " / oneDNN's softmax alone");
     }
   }
-  for (const RouterShape& shape : kUnnormalisedRouters) {
-    add("route_unnormalised", shape, kManyTokens, false);
+  for (const size_t experts : {size_t{64}, size_t{128}, size_t{256}}) {
+    const std::string shape = RouterText(experts, 8, 512);
+    table.AtMost(
+        1.5,
+        table.Ns("route", shape, "AVX2") / table.Ns("route", shape, avx512),
+        "router, " + shape + ", AVX2 / " + avx512);
   }
-  for (const std::string& isa : AskedIsas()) {
-    for (const size_t top_k : kTopKs) {
-      Register("route_experts", isa + "/k=" + std::to_string(top_k),
-               [=] { return MakeAnyExperts(isa, top_k); });
-    }
-    for (const RouterShape& shape : kRouters) {
-      Register("route_rows",
-               isa + "/E=" + std::to_string(shape.experts) +
-                   "/k=" + std::to_string(shape.top_k),
-               [=] { return MakeWorstRows(isa, shape.experts, shape.top_k); });
-    }
-  }
-  RegisterThreads("route E=128 k=8", {64, 512, 4096}, [](size_t tokens) {
-    return Ours("route", {"", 128, 8}, tokens, true);
-  });
+  const std::string one = RouterText(128, 8, 1);
+  table.AtMost(
+      0.4,
+      table.Ns("route", one, avx512) / table.Best("route", one, Kind::kOneDnn),
+      "router, " + one + ", rows rotating, " + avx512 +
+          " / oneDNN's softmax alone");
 }
 
+// Any number of experts; hard rows.
+void RangeAsks(Table& table) {
+  for (const std::string& isa : AskedIsas()) {
+    for (const size_t top_k : kTopKs) {
+      const std::string shape = isa + "/k=" + std::to_string(top_k);
+      double worst = NAN;
+      size_t at = 0;
+      for (const OddExperts& odd : kOddExperts) {
+        const auto ns = [&](size_t experts) {
+          return table.Ns("route_experts", shape,
+                          "E=" + std::to_string(experts));
+        };
+        const double ratio = ns(odd.experts) / ns(odd.power_of_two);
+        if (!(ratio <= worst)) {
+          worst = ratio;
+          at = odd.experts;
+        }
+      }
+      table.AtMost(1.5, worst,
+                   "router, " + shape +
+                       ", ns per expert / that of the nearest power of two, "
+                       "worst at E=" +
+                       std::to_string(at));
+    }
+    for (const char* shape : {"E=8/k=2", "E=64/k=8", "E=128/k=8", "E=256/k=8",
+                              "E=384/k=8", "E=512/k=10"}) {
+      const std::string name = isa + "/" + shape;
+      const double random = table.Ns("route_rows", name, "random");
+      double worst = NAN;
+      std::string at;
+      for (const Figure& figure : table.Figures("route_rows", name)) {
+        if (figure.NsPerUnit() / random <= worst) continue;
+        worst = figure.NsPerUnit() / random;
+        at = figure.name;
+      }
+      table.AtMost(4.0, worst,
+                   "router, " + name + ", worst row / random row: " + at);
+    }
+  }
+}
+
+const Registration registration(
+    [] {
+      for (const RouterShape& shape : kRouters) {
+        for (const size_t tokens : kRouteTokens) {
+          Register("route", RouterText(shape.experts, shape.top_k, tokens),
+                   [=] { return MakeRoute(shape, tokens, true); });
+        }
+      }
+      for (const RouterShape& shape : kUnnormalisedRouters) {
+        Register("route_unnormalised",
+                 RouterText(shape.experts, shape.top_k, kManyTokens),
+                 [=] { return MakeRoute(shape, kManyTokens, false); });
+      }
+      for (const std::string& isa : AskedIsas()) {
+        for (const size_t k : kTopKs) {
+          Register("route_experts", isa + "/k=" + std::to_string(k),
+                   [=] { return MakeAnyExperts(isa, k); });
+        }
+        for (const auto& [model, experts, k] : kRouters) {
+          Register(
+              "route_rows",
+              isa + "/E=" + std::to_string(experts) + "/k=" + std::to_string(k),
+              [isa, e = experts, k = k] { return MakeWorstRows(isa, e, k); });
+        }
+      }
+      RegisterThreads("route E=128 k=8", {64, 512, 4096}, [](size_t tokens) {
+        return MakeRoute({"", 128, 8}, tokens, true);
+      });
+    },
+    [](Table& table) {
+      RouteAsks(table);
+      RangeAsks(table);
+    });
+
+}  // namespace
 }  // namespace bench
 }  // namespace switchyard

@@ -7,6 +7,7 @@
 #define SWITCHYARD_BENCH_SHAPES_H_
 
 #include <cstddef>
+#include <string>
 
 namespace switchyard {
 namespace bench {
@@ -16,6 +17,15 @@ struct RouterShape {
   size_t experts;
   size_t top_k;
 };
+
+// "E=128/k=8/T=512" and "T=64/H=2048".
+inline std::string RouterText(size_t experts, size_t top_k, size_t tokens) {
+  return "E=" + std::to_string(experts) + "/k=" + std::to_string(top_k) +
+         "/T=" + std::to_string(tokens);
+}
+inline std::string HiddenText(size_t tokens, size_t hidden) {
+  return "T=" + std::to_string(tokens) + "/H=" + std::to_string(hidden);
+}
 
 // Tokens of a call: decoding, a few sequences, prompts.
 constexpr size_t kRouteTokens[] = {1, 64, 512, 4096};

@@ -1,5 +1,5 @@
-# What `cmake --install` puts in place: headers, the library, a CMake package
-# and a pkg-config file. Every destination is relative to the prefix given at
+# What `cmake --install` puts in place: headers, the libraries, a CMake package
+# and pkg-config files. Every destination is relative to the prefix given at
 # install time, and nothing in the files names the build tree.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -18,14 +18,14 @@ foreach(_dependency IN LISTS _dependencies)
   endif()
 endforeach()
 
-install(TARGETS switchyard EXPORT switchyardTargets
+install(TARGETS switchyard switchyard_device EXPORT switchyardTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/switchyard
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# CMake: find_package(switchyard) -> switchyard::switchyard
+# CMake: find_package(switchyard) -> switchyard::switchyard, switchyard::device
 set(_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/switchyard)
 install(EXPORT switchyardTargets NAMESPACE switchyard:: DESTINATION ${_cmake_dir})
 configure_package_config_file(
@@ -61,7 +61,9 @@ set(_pc_requires "libhwy >= 1.0.3")
 if(SWITCHYARD_TBB)
   string(APPEND _pc_requires ", tbb >= 2021")
 endif()
-configure_file(${CMAKE_CURRENT_LIST_DIR}/switchyard.pc.in
-  ${PROJECT_BINARY_DIR}/switchyard.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/switchyard.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(_pc IN ITEMS switchyard switchyard-device)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${_pc}.pc.in
+    ${PROJECT_BINARY_DIR}/${_pc}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${_pc}.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

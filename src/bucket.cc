@@ -14,7 +14,6 @@
 namespace switchyard {
 namespace {
 
-using internal::ApartFrom;
 using internal::BucketPlan;
 
 constexpr size_t kMaxInt32 = 0x7FFFFFFF;
@@ -81,12 +80,6 @@ struct Sort {
   }
 };
 
-bool AllApart() { return true; }
-template <class View, class... Rest>
-bool AllApart(const View& view, const Rest&... rest) {
-  return ApartFrom(view, rest...) && AllApart(rest...);
-}
-
 // What both functions ask of their inputs. The outputs hold pairs as int32, and
 // the product does not wrap: the view fits the address space.
 #define SWITCHYARD_CHECK_BUCKET_INPUTS(fn)                                   \
@@ -133,16 +126,13 @@ Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
     SWITCHYARD_CHECK_TYPED(BucketPacked, row_index, Type::kI32, "int32");
     SWITCHYARD_CHECK_SHAPE(BucketPacked, row_index, tokens, top_k);
   }
-  if (!AllApart(tokens_per_expert, topk_ids, offsets, pairs, row_index,
-                scratch)) {
-    SWITCHYARD_CHECK_APART(BucketPacked, tokens_per_expert, topk_ids, offsets,
-                           pairs, row_index, scratch);
-    SWITCHYARD_CHECK_APART(BucketPacked, offsets, topk_ids, pairs, row_index,
-                           scratch);
-    SWITCHYARD_CHECK_APART(BucketPacked, pairs, topk_ids, row_index, scratch);
-    SWITCHYARD_CHECK_APART(BucketPacked, row_index, topk_ids, scratch);
-    SWITCHYARD_CHECK_APART(BucketPacked, scratch, topk_ids);
-  }
+  SWITCHYARD_CHECK_APART(BucketPacked, tokens_per_expert, topk_ids, offsets,
+                         pairs, row_index, scratch);
+  SWITCHYARD_CHECK_APART(BucketPacked, offsets, topk_ids, pairs, row_index,
+                         scratch);
+  SWITCHYARD_CHECK_APART(BucketPacked, pairs, topk_ids, row_index, scratch);
+  SWITCHYARD_CHECK_APART(BucketPacked, row_index, topk_ids, scratch);
+  SWITCHYARD_CHECK_APART(BucketPacked, scratch, topk_ids);
 
   Sort sort(inputs, tokens_per_expert, options.order, executor);
   sort.args.offsets = offsets.data;
@@ -177,12 +167,10 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
       !__builtin_mul_overflow(row_stride, num_experts, &table_size) &&
           table_size <= PTRDIFF_MAX / sizeof(int32_t),
       "BucketStrided: row_stride: the table overflows the address space");
-  if (!AllApart(tokens_per_expert, topk_ids, ids, scratch)) {
-    SWITCHYARD_CHECK_APART(BucketStrided, tokens_per_expert, topk_ids, ids,
-                           scratch);
-    SWITCHYARD_CHECK_APART(BucketStrided, ids, topk_ids, scratch);
-    SWITCHYARD_CHECK_APART(BucketStrided, scratch, topk_ids);
-  }
+  SWITCHYARD_CHECK_APART(BucketStrided, tokens_per_expert, topk_ids, ids,
+                         scratch);
+  SWITCHYARD_CHECK_APART(BucketStrided, ids, topk_ids, scratch);
+  SWITCHYARD_CHECK_APART(BucketStrided, scratch, topk_ids);
 
   Sort sort(inputs, tokens_per_expert, options.order, executor);
   const size_t num_pairs = sort.num_pairs();

@@ -39,6 +39,7 @@
 // A view by itself: data, stride, size in bytes.
 #define SWITCHYARD_CHECK_VIEW(fn, m)                                    \
   do {                                                                  \
+    if (__builtin_expect(::switchyard::internal::IsPlain(m), 1)) break; \
     SWITCHYARD_CHECK(!::switchyard::internal::IsNull(m),                \
                      #fn ": " #m ": data is null");                     \
     SWITCHYARD_CHECK(!::switchyard::internal::RowsOverlap(m),           \
@@ -77,14 +78,17 @@
   } while (false)
 #define SWITCHYARD_IS_LISTED(name, ...) listed |= value == Listed::name;
 
-// An output shares no byte with any of the others, up to nine. What
-// AllApart() has said no to, so that the message can tell which.
+// An output shares no byte with any of the others, up to nine.
 #define SWITCHYARD_CHECK_APART(fn, out, ...)                                   \
-  SWITCHYARD_APART_PICK(                                                       \
-      __VA_ARGS__, SWITCHYARD_APART_9, SWITCHYARD_APART_8, SWITCHYARD_APART_7, \
-      SWITCHYARD_APART_6, SWITCHYARD_APART_5, SWITCHYARD_APART_4,              \
-      SWITCHYARD_APART_3, SWITCHYARD_APART_2, SWITCHYARD_APART_1, )            \
-  (fn, out, __VA_ARGS__)
+  do {                                                                         \
+    if (::switchyard::internal::ApartFrom(out, __VA_ARGS__)) break;            \
+    SWITCHYARD_APART_PICK(__VA_ARGS__, SWITCHYARD_APART_9, SWITCHYARD_APART_8, \
+                          SWITCHYARD_APART_7, SWITCHYARD_APART_6,              \
+                          SWITCHYARD_APART_5, SWITCHYARD_APART_4,              \
+                          SWITCHYARD_APART_3, SWITCHYARD_APART_2,              \
+                          SWITCHYARD_APART_1, )                                \
+    (fn, out, __VA_ARGS__);                                                    \
+  } while (false)
 #define SWITCHYARD_APART_PICK(a, b, c, d, e, f, g, h, i, macro, ...) macro
 #define SWITCHYARD_APART_1(fn, out, m)                          \
   SWITCHYARD_CHECK(!::switchyard::internal::MayOverlap(out, m), \
@@ -143,6 +147,22 @@ bool Given(const M& m) {
   return m.data != nullptr || m.rows != 0 || m.cols != 0;
 }
 
+// Surely right, by a look at a few bits: no more than 2^30 rows and columns,
+// 2^63 bytes in all, of the lower half of the address space. The exact checks
+// below take six times as long, which for all views of a call is that of a
+// small kernel.
+template <class M>
+bool IsPlain(const M& m) {
+  return m.data != nullptr && m.stride >= m.cols &&
+         ((m.rows | m.stride) >> 30 |
+          reinterpret_cast<uintptr_t>(m.data) >> 63) == 0;
+}
+template <class T>
+bool IsPlain(const Span<T>& s) {
+  return s.data != nullptr &&
+         (s.size >> 30 | reinterpret_cast<uintptr_t>(s.data) >> 63) == 0;
+}
+
 template <class M>
 bool IsNull(const M& m) {
   return m.data == nullptr && m.rows != 0 && m.cols != 0;
@@ -161,20 +181,19 @@ bool RowsOverlap(const Span<T>&) {
   return false;
 }
 
-// The last byte's offset fits ptrdiff_t and the address does not wrap.
+// The last byte's offset fits ptrdiff_t and the address does not wrap. (No
+// division: it would take as long as all the rest.)
 template <class M>
 bool Fits(const M& m) {
   if (m.rows == 0 || m.cols == 0) return true;
-  const size_t most = static_cast<size_t>(PTRDIFF_MAX) / ElementSize(m);
-  if (m.cols > most) return false;
-  size_t elements = 0;  // no division: it would take as long as all the rest
-  if (m.rows > 1 && (__builtin_mul_overflow(m.rows - 1, m.stride, &elements) ||
-                     elements > most - m.cols)) {
+  size_t bytes = 0;
+  if (m.rows > 1 && __builtin_mul_overflow(m.rows - 1, m.stride, &bytes)) {
     return false;
   }
-  elements += m.cols;
-  return reinterpret_cast<uintptr_t>(m.data) <=
-         UINTPTR_MAX - elements * ElementSize(m);
+  return !__builtin_add_overflow(bytes, m.cols, &bytes) &&
+         !__builtin_mul_overflow(bytes, ElementSize(m), &bytes) &&
+         bytes <= static_cast<size_t>(PTRDIFF_MAX) &&
+         reinterpret_cast<uintptr_t>(m.data) <= UINTPTR_MAX - bytes;
 }
 template <class T>
 bool Fits(const Span<T>& s) {
@@ -202,14 +221,33 @@ struct Region {
 
   bool Empty() const { return rows == 0 || row_bytes == 0; }
   uintptr_t End() const {
-    return Empty() ? begin : begin + (rows - 1) * stride_bytes + row_bytes;
+    return begin + (rows - 1) * stride_bytes + row_bytes;
   }
 };
 
-// Whether two views may share a byte. Views of equal stride (a single row
-// takes the other's) are disjoint if their columns modulo the stride are, as
-// in a fused gate|up matrix; others are judged by byte interval.
-inline bool MayOverlap(Region a, Region b) {
+// From a view's first byte to behind its last.
+struct Interval {
+  uintptr_t begin;
+  uintptr_t end;
+
+  template <class M>
+  explicit Interval(const M& m)
+      : begin(reinterpret_cast<uintptr_t>(m.data)), end(begin) {
+    if (m.rows != 0) {
+      end += (m.cols + (m.rows == 1 ? 0 : (m.rows - 1) * m.stride)) *
+             ElementSize(m);
+    }
+  }
+  template <class T>
+  explicit Interval(const Span<T>& s)
+      : begin(reinterpret_cast<uintptr_t>(s.data)),
+        end(begin + s.size * sizeof(T)) {}
+};
+
+// Whether two views whose intervals meet may share a byte. Views of equal
+// stride (a single row takes the other's) are disjoint if their columns modulo
+// the stride are, as in a fused gate|up matrix; for others the intervals stand.
+[[gnu::noinline, gnu::cold]] inline bool MayOverlap(Region a, Region b) {
   if (a.Empty() || b.Empty()) return false;
   if (a.rows == 1) a.stride_bytes = b.stride_bytes;
   if (b.rows == 1) b.stride_bytes = a.stride_bytes;
@@ -225,32 +263,22 @@ inline bool MayOverlap(Region a, Region b) {
                             : (stride - (a.begin - b.begin) % stride) % stride;
   return offset < a.row_bytes || offset + b.row_bytes > stride;
 }
-template <class A, class B>
-bool MayOverlap(const A& a, const B& b) {
-  return MayOverlap(Region(a), Region(b));
+
+// Whether `view` is apart from each of the others, by interval: that needs no
+// closer look, which for all pairs of a call takes as long as a small kernel.
+template <class View, class... Others>
+[[gnu::always_inline]] inline bool ApartFrom(const View& view,
+                                             const Others&... others) {
+  const Interval x(view);
+  const auto apart = [x](const Interval& y) {
+    return (x.end <= y.begin) | (y.end <= x.begin);
+  };
+  return (apart(Interval(others)) & ...);
 }
 
-// From a view's first byte to behind its last. Views apart by that need no
-// closer look, which for all pairs of a call takes as long as a small kernel.
-struct Interval {
-  template <class View>
-  explicit Interval(const View& view) {
-    const Region region(view);
-    begin = region.begin;
-    end = region.End();
-  }
-  bool ApartFrom(const Interval& other) const {
-    return end <= other.begin || other.end <= begin;
-  }
-  uintptr_t begin;
-  uintptr_t end;
-};
-
-// Whether `view` is apart from each of the others, by interval.
-template <class View, class... Others>
-bool ApartFrom(const View& view, const Others&... others) {
-  const Interval interval(view);
-  return (interval.ApartFrom(Interval(others)) && ...);
+template <class A, class B>
+bool MayOverlap(const A& a, const B& b) {
+  return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
 }
 
 // The same elements: what "in place" means.

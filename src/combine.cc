@@ -12,7 +12,6 @@
 namespace switchyard {
 namespace {
 
-using internal::ApartFrom;
 using internal::Given;
 
 Status CheckShapes(const CombineInputs& inputs, const CombineOutputs& outputs) {
@@ -73,18 +72,15 @@ Status CheckOverlaps(const CombineInputs& inputs,
   const auto& [rows, topk_weights, row_index, residual, norm_weight, shared] =
       inputs;
   const auto& [out, normed, report] = outputs;
-  if (!ApartFrom(out, rows, topk_weights, row_index, shared.gate,
-                 norm_weight)) {
-    SWITCHYARD_CHECK_APART(Combine, out, rows, topk_weights, row_index,
-                           shared.gate, norm_weight);
+  SWITCHYARD_CHECK_APART(Combine, out, rows, topk_weights, row_index,
+                         norm_weight, shared.gate);
+  if (Given(residual)) SWITCHYARD_CHECK_APART_OR_SAME(Combine, out, residual);
+  if (Given(shared.rows)) {
+    SWITCHYARD_CHECK_APART_OR_SAME(Combine, out, shared.rows);
   }
-  SWITCHYARD_CHECK_APART_OR_SAME(Combine, out, shared.rows);
-  SWITCHYARD_CHECK_APART_OR_SAME(Combine, out, residual);
-  if (Given(normed) &&
-      !ApartFrom(normed, out, rows, topk_weights, row_index, shared.rows,
-                 shared.gate, residual, norm_weight)) {
+  if (Given(normed)) {
     SWITCHYARD_CHECK_APART(Combine, normed, out, rows, topk_weights, row_index,
-                           shared.rows, shared.gate, residual, norm_weight);
+                           residual, norm_weight, shared.rows, shared.gate);
   }
   return Status();
 }

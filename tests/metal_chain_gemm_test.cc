@@ -15,7 +15,8 @@
 #include "gemm_kernels.h"
 #include "gemm_tile.h"
 #include "gtest/gtest.h"
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
+#include "testing/inputs.h"
 
 namespace metal_chain {
 namespace {
@@ -24,14 +25,8 @@ namespace MTL = switchyard::device;
 
 constexpr float kUntouched = -12345.0f;
 
-std::vector<float> Values(size_t size, uint32_t seed) {
-  std::vector<float> values(size);
-  uint32_t state = seed * 2654435761u + 1;
-  for (float& value : values) {
-    state = state * 1664525u + 1013904223u;
-    value = static_cast<float>(static_cast<int32_t>(state)) * 0x1p-31f;
-  }
-  return values;
+std::vector<float> Values(size_t size, uint32_t stream) {
+  return switchyard::testing_support::Random(stream).Uniforms(size, -1, 1);
 }
 
 // Any order of n products in float.

@@ -66,8 +66,8 @@ void ExpectEqual(const Outcome& outcome, const std::string& runs_on) {
 
 TEST(MetalChain, EqualsThePlainApiOnEveryIsaAndThreadCount) {
   const auto isas = switchyard::RunnableIsas();
-  for (size_t i = 0; i < isas.size; ++i) {
-    const std::string isa = isas.data[i].name;
+  for (const switchyard::Isa& each : isas) {
+    const std::string isa = each.name;
     ExpectEqual(RunProgram("--tokens 200 --threads 1 --isa " + isa),
                 isa + " with 1 thread.");
 #ifdef SWITCHYARD_WITH_TBB
@@ -153,11 +153,6 @@ TEST(MetalChain, WritesATrace) {
 }
 
 TEST(MetalChain, WrongArgumentsAreOneLineAndExitCode2) {
-  std::string isas;
-  const auto runnable = switchyard::RunnableIsas();
-  for (size_t i = 0; i < runnable.size; ++i) {
-    isas += (i == 0 ? "" : ", ") + std::string(runnable.data[i].name);
-  }
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"--tokens 0", "--tokens: Value 0 not in range 1 to 4096"},
       {"--tokens 4097", "--tokens: Value 4097 not in range 1 to 4096"},
@@ -166,7 +161,8 @@ TEST(MetalChain, WrongArgumentsAreOneLineAndExitCode2) {
       {"--tokens", "--tokens: 1 required N:INT in [1 - 4096] missing"},
       {"--threads 0", "--threads: Value 0 not in range 1 to 1024"},
       {"--threads 2000", "--threads: Value 2000 not in range 1 to 1024"},
-      {"--isa MMX", "--isa MMX: not available here; there are " + isas},
+      {"--isa MMX", "--isa MMX: not available here; there are " +
+                        switchyard::testing_support::IsaChoices()},
       {"--isa ''", "--isa: empty"},
       {"--full=maybe", "Could not convert: --full = maybe"},
       {"--frobnicate", "The following argument was not expected: --frobnicate"},
@@ -203,15 +199,7 @@ TEST(MetalChain, HelpListsTheOptions) {
   }
 }
 
-// Sanitizers need more address space than that for themselves.
-#if !defined(__SANITIZE_ADDRESS__)
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#endif
-#if !defined(__SANITIZE_ADDRESS__)
+#if !SWITCHYARD_ADDRESS_SANITIZER
 TEST(MetalChain, ARunThatFailsLeavesNoTrace) {
   const TempFolder folder;
   const std::string path = folder.File("trace.json");

@@ -102,11 +102,11 @@ TEST_P(CheckTest, SamplesTheFirstAndTheLastToken) {
 // Each result spoiled by a little; the step that made it is named.
 TEST_P(CheckTest, FindsEveryKindOfWrongResult) {
   const size_t t = 7;
-  const auto row = static_cast<size_t>(results().buckets.row_index.Row(t)[1]);
+  const auto row = static_cast<size_t>(results().row_index.Row(t)[1]);
   const std::vector<std::pair<std::string, std::pair<float*, float>>> spoils = {
       {"input norm: token 7", {normed_.Row(t) + 5, 1e-4f}},
       {"router GEMM: token 7", {results().logits.Row(t) + 11, 1e-3f}},
-      {"router GEMM: token 7", {results().shared_logits.data + t, 1e-3f}},
+      {"router GEMM: token 7", {results().shared_logits.Row(t), 1e-3f}},
       {"routing weights: token 7", {results().weights.Row(t) + 2, 1e-5f}},
       {"expert rows: token 7", {results().expert_rows.Row(row) + 71, 0.05f}},
       {"expert rows: token 7", {results().shared_rows.Row(t), 0.05f}},
@@ -127,7 +127,7 @@ TEST_P(CheckTest, FindsEveryKindOfWrongResult) {
 
 TEST_P(CheckTest, FindsWrongExpertsAndBuckets) {
   int32_t* ids = results().ids.Row(9);
-  int32_t* rows = results().buckets.row_index.Row(9);
+  int32_t* rows = results().row_index.Row(9);
   const std::string experts =
       "routing: token 9: not the experts with the largest logits";
   std::swap(ids[0], ids[1]);

@@ -12,7 +12,6 @@
 
 #include "gtest/gtest.h"
 #include "tests/moe_layer_files.h"
-#include "tests/moe_layer_run.h"
 
 namespace moe_layer {
 namespace {

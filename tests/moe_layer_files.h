@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checkpoints for the MoeLayer tests: those of make_checkpoints.py, and copies
-// of them to spoil.
+// For the MoeLayer tests: the program, checkpoints of make_checkpoints.py, and
+// copies of them to spoil.
 
 #ifndef SWITCHYARD_TESTS_MOE_LAYER_FILES_H_
 #define SWITCHYARD_TESTS_MOE_LAYER_FILES_H_
@@ -24,7 +24,14 @@ inline std::string CheckpointPath(const std::string& family) {
   return std::string(MOE_LAYER_CHECKPOINTS) + "/" + family;
 }
 
+using switchyard::testing_support::Outcome;
 using switchyard::testing_support::ReadFile;
+
+inline Outcome RunProgram(const std::string& arguments,
+                          const std::string& before = "") {
+  return switchyard::testing_support::RunProgram(MOE_LAYER_PROGRAM, arguments,
+                                                 before);
+}
 
 inline void WriteFile(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;

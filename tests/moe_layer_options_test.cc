@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/isa.h"
-#include "tests/moe_layer_run.h"
+#include "tests/moe_layer_files.h"
 
 namespace moe_layer {
 namespace {
@@ -18,11 +18,6 @@ using testing_support::Outcome;
 using testing_support::RunProgram;
 
 TEST(MoeLayerOptions, OneLineAndExitCode2) {
-  std::string isas;
-  const auto runnable = switchyard::RunnableIsas();
-  for (size_t i = 0; i < runnable.size; ++i) {
-    isas += (i == 0 ? "" : ", ") + std::string(runnable.data[i].name);
-  }
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"--tokens 0", "--tokens: Value 0 not in range 1 to 1000000"},
       {"--tokens 1000001", "--tokens: Value 1000001 not in range 1 to 1000000"},
@@ -36,7 +31,8 @@ TEST(MoeLayerOptions, OneLineAndExitCode2) {
       {"--layer 1", "--layer: needs --checkpoint"},
       {"--top-k 0", "--top-k: Value 0 not in range 1 to 2147483647"},
       {"--top-k 129", "--top-k 129: the layer has 128 experts"},
-      {"--isa MMX", "--isa MMX: not available here; there are " + isas},
+      {"--isa MMX", "--isa MMX: not available here; there are " +
+                        switchyard::testing_support::IsaChoices()},
       {"--frobnicate", "The following argument was not expected: --frobnicate"},
       {"a b", "The following argument was not expected: b"},
       {"--checkpoint ''", "--checkpoint: empty"},

@@ -14,6 +14,17 @@
 #include <iterator>
 #include <string>
 
+#include "switchyard/isa.h"
+
+// Sanitizers need too much address space for a test that limits it.
+#if defined(__SANITIZE_ADDRESS__)
+#define SWITCHYARD_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#define SWITCHYARD_ADDRESS_SANITIZER __has_feature(address_sanitizer)
+#else
+#define SWITCHYARD_ADDRESS_SANITIZER 0
+#endif
+
 namespace switchyard {
 namespace testing_support {
 
@@ -54,6 +65,15 @@ struct Outcome {
     return out.find(text) != std::string::npos;
   }
 };
+
+// What programs list where --isa is wrong.
+inline std::string IsaChoices() {
+  std::string choices;
+  for (const Isa& isa : RunnableIsas()) {
+    choices += (choices.empty() ? "" : ", ") + std::string(isa.name);
+  }
+  return choices;
+}
 
 // `before`: shell commands to run first, each followed by ";".
 inline Outcome RunProgram(const std::string& program,

@@ -17,18 +17,18 @@
 #include <thread>
 #include <vector>
 
+#include "switchyard/activate.h"
 #include "switchyard/combine.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 #include "switchyard/route.h"
-#include "switchyard/silu_mul.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 
 namespace {
 
+using switchyard::AnyMatrix;
 using switchyard::Executor;
-using switchyard::Matrix;
 using switchyard::Status;
 
 // Stands for what an engine has: work(i) on each of its threads i, the caller
@@ -47,20 +47,19 @@ class EngineExecutor final : public Executor {
 
   size_t Concurrency() const noexcept override { return num_threads_; }
 
-  Status ParallelFor(size_t count, size_t grain,
-                     void (*body)(void* context, size_t begin, size_t end),
+  Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
     if (count == 0) return Status();
     const size_t ranges = (count - 1) / grain + 1;
     if (ranges == 1) {  // not worth waking anybody
-      body(context, 0, count);
+      body(context, 0, 0, count);
       return Status();
     }
     // Ranges are claimed: a thread that comes late takes fewer.
     std::atomic<size_t> next{0};
-    RunOnAll(std::min(num_threads_, ranges), [&](size_t) {
+    RunOnAll(std::min(num_threads_, ranges), [&](size_t thread) {
       for (size_t i; (i = next.fetch_add(1)) < ranges;) {
-        body(context, i * grain, std::min(count, (i + 1) * grain));
+        body(context, thread, i * grain, std::min(count, (i + 1) * grain));
       }
     });
     return Status();  // kInternal from a pool that can fail: nothing may throw
@@ -96,33 +95,27 @@ struct Layer {
 
   // Tokens [begin, end), by slices of rows: a token has one row, or kTopK.
   Status Run(size_t begin, size_t end, Executor& executor) {
-    const size_t first = begin * kTopK, last = end * kTopK;
-    const Matrix<const float> all_logits(logits.data(), kTokens, kExperts);
-    const Matrix<int32_t> all_ids(ids.data(), kTokens, kTopK);
-    const Matrix<float> all_weights(weights.data(), kTokens, kTopK);
-    Status status = switchyard::RouteTopK(
-        all_logits.RowRange(begin, end), {}, all_ids.RowRange(begin, end),
-        all_weights.RowRange(begin, end), executor);
+    const auto slice = [&](auto& values, size_t rows, size_t cols) {
+      return AnyMatrix(values.data(), rows, cols)
+          .RowRange(begin * rows / kTokens, end * rows / kTokens);
+    };
+    const AnyMatrix my_ids = slice(ids, kTokens, kTopK);
+    const AnyMatrix my_weights = slice(weights, kTokens, kTopK);
+    Status status = switchyard::RouteTopK({slice(logits, kTokens, kExperts)},
+                                          {my_ids, my_weights}, {}, executor);
     if (!status.ok()) return status;
 
     // ... the experts' gate and up GEMMs, fused: [rows, gate | up] ...
-    const Matrix<const float> fused(gate_up.data(), kRows, 2 * kIntermediate);
-    const Matrix<float> silu(activated.data(), kRows, kIntermediate);
-    const Matrix<const float> mine = fused.RowRange(first, last);
-    status =
-        switchyard::SiluMul(mine.ColRange(0, kIntermediate),
-                            mine.ColRange(kIntermediate, 2 * kIntermediate),
-                            silu.RowRange(first, last), executor);
+    status = switchyard::Activate({slice(gate_up, kRows, 2 * kIntermediate)},
+                                  {slice(activated, kRows, kIntermediate)},
+                                  {switchyard::Activation::kSilu,
+                                   switchyard::GateUpLayout::kConcatenated},
+                                  executor);
     if (!status.ok()) return status;
 
     // ... their down GEMMs ...
-    const Matrix<const float> all_rows(down.data(), kRows, kHidden);
-    const Matrix<float> all_out(out.data(), kTokens, kHidden);
-    switchyard::CombineInputs inputs;
-    inputs.rows = all_rows.RowRange(first, last);
-    inputs.weights = all_weights.RowRange(begin, end);
-    return switchyard::WeightedSum(inputs, all_out.RowRange(begin, end),
-                                   executor);
+    return switchyard::Combine({slice(down, kRows, kHidden), my_weights},
+                               {slice(out, kTokens, kHidden)}, {}, executor);
   }
 };
 

@@ -18,17 +18,11 @@
 namespace metal_chain {
 namespace {
 
-PipelinePtr MakePipeline(MTL::Device& device, const char* name) {
+// Of a built-in kernel's name or of a KernelFunction.
+template <class Kernel>
+PipelinePtr MakePipeline(MTL::Device& device, const Kernel& kernel) {
   std::string error;
-  PipelinePtr pipeline = device.newComputePipelineState(name, &error);
-  if (pipeline == nullptr) throw std::runtime_error(error);
-  return pipeline;
-}
-
-PipelinePtr MakePipeline(MTL::Device& device, MTL::KernelFunction kernel) {
-  std::string error;
-  PipelinePtr pipeline =
-      device.newComputePipelineState(std::move(kernel), &error);
+  PipelinePtr pipeline = device.newComputePipelineState(kernel, &error);
   if (pipeline == nullptr) throw std::runtime_error(error);
   return pipeline;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "layer.h"
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 #include "switchyard/executor.h"
 
 namespace metal_chain {
@@ -75,6 +75,8 @@ class Engine {
                     const Activations& at) const;
   void EncodePrefill(MTL::ComputeCommandEncoder& encoder, const Activations& at,
                      size_t tokens) const;
+  void EncodeRoute(MTL::ComputeCommandEncoder& encoder, const Activations& at,
+                   size_t tokens) const;
   // Slots of the routed experts, or with ids null the router.
   void EncodeGemv(MTL::ComputeCommandEncoder& encoder,
                   const PipelinePtr& pipeline, size_t tensor, size_t rows,

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 namespace metal_chain {
 

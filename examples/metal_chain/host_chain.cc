@@ -5,29 +5,24 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <stdexcept>
 #include <vector>
 
+#include "common/for_each_range.h"
 #include "engine.h"
-#include "for_each_range.h"
 #include "gemm_tile.h"
+#include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
 #include "switchyard/route.h"
-#include "switchyard/silu_mul.h"
-#include "switchyard/status.h"
 #include "switchyard/views.h"
 
 namespace metal_chain {
 namespace {
 
+using example::Check;
+using example::ForEachRange;
 using switchyard::Executor;
-using switchyard::Matrix;
 using switchyard::Span;
-
-void Check(const switchyard::Status& status) {
-  if (!status.ok()) throw std::runtime_error(status.message());
-}
 
 HostActivations Allocate(const Shape& shape, const HiddenStates& hidden) {
   const size_t pairs = hidden.tokens * shape.top_k;
@@ -46,32 +41,33 @@ HostActivations Allocate(const Shape& shape, const HiddenStates& hidden) {
 
 void Route(const Shape& shape, size_t tokens, HostActivations& a,
            Executor& executor) {
-  Check(switchyard::RouteTopK(
-      {a.logits.data(), tokens, shape.experts}, switchyard::RouteOptions(),
-      Matrix<int32_t>(a.ids.data(), tokens, shape.top_k),
-      {a.weights.data(), tokens, shape.top_k}, executor));
+  Check(switchyard::RouteTopK({{a.logits.data(), tokens, shape.experts}},
+                              {{a.ids.data(), tokens, shape.top_k},
+                               {a.weights.data(), tokens, shape.top_k}},
+                              {}, executor));
 }
 
 void Activate(const Shape& shape, size_t tokens, HostActivations& a,
               Executor& executor) {
   const size_t pairs = tokens * shape.top_k;
-  Check(switchyard::SiluMul({a.gate.data(), pairs, shape.intermediate},
-                            {a.up.data(), pairs, shape.intermediate},
-                            {a.activated.data(), pairs, shape.intermediate},
-                            executor));
+  Check(switchyard::Activate({{a.gate.data(), pairs, shape.intermediate},
+                              {a.up.data(), pairs, shape.intermediate}},
+                             {{a.activated.data(), pairs, shape.intermediate}},
+                             {}, executor));
 }
 
 void Combine(const Layer& layer, size_t tokens, HostActivations& a,
              Executor& executor) {
   const Shape& shape = layer.shape;
-  const Matrix<float> residual(a.residual.data(), tokens, shape.hidden);
-  switchyard::CombineInputs inputs;
-  inputs.rows = {a.down.data(), tokens * shape.top_k, shape.hidden};
-  inputs.weights = {a.weights.data(), tokens, shape.top_k};
-  inputs.residual = residual;
-  Check(switchyard::WeightedSumRmsNorm(
-      inputs, {layer.tensor(layer.next_norm), shape.hidden}, kNormEps, residual,
-      {a.normed.data(), tokens, shape.hidden}, executor));
+  Check(
+      switchyard::Combine({{a.down.data(), tokens * shape.top_k, shape.hidden},
+                           {a.weights.data(), tokens, shape.top_k},
+                           {},
+                           {a.residual.data(), tokens, shape.hidden},
+                           {layer.tensor(layer.next_norm), 1, shape.hidden}},
+                          {{a.residual.data(), tokens, shape.hidden},
+                           {a.normed.data(), tokens, shape.hidden}},
+                          {kNormEps}, executor));
 }
 
 // A row of `out` per slot.
@@ -157,20 +153,17 @@ HostActivations PrefillOnHost(const Layer& layer, const HiddenStates& hidden,
 
   a.tpe.resize(shape.experts);
   a.buckets.resize(shape.experts * RowStride(a.ids.size()));
-  switchyard::StridedBuckets buckets;
-  buckets.tpe = a.tpe;
-  buckets.ids = a.buckets;
-  buckets.row_stride = RowStride(a.ids.size());
-  switchyard::BucketSummary summary;
-  Check(switchyard::BucketStrided({a.ids.data(), tokens, shape.top_k},
-                                  switchyard::BucketOrder::kAscending, buckets,
-                                  {}, &summary, executor));
+  switchyard::Report report;
+  Check(switchyard::BucketStrided(
+      {{a.ids.data(), tokens, shape.top_k}},
+      {a.tpe, a.buckets, RowStride(a.ids.size()), false, &report}, {},
+      executor));
   a.gate_up_args.resize(3);
   a.down_args.resize(3);
-  Check(switchyard::MakeDispatchArgs(summary.max_tpe, shape.experts,
-                                     shape.intermediate, {}, a.gate_up_args));
-  Check(switchyard::MakeDispatchArgs(summary.max_tpe, shape.experts,
-                                     shape.hidden, {}, a.down_args));
+  Check(switchyard::MakeDispatchArgs(
+      {report.max_rows, shape.experts, shape.intermediate}, {a.gate_up_args}));
+  Check(switchyard::MakeDispatchArgs(
+      {report.max_rows, shape.experts, shape.hidden}, {a.down_args}));
 
   ExpertGemm(layer.tensor(layer.gate), shape.intermediate, shape.hidden, a,
              hidden.normed, shape.top_k, a.gate, executor);

@@ -3,48 +3,31 @@
 
 #include "layer.h"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
-#include "for_each_range.h"
+#include "common/for_each_range.h"
+#include "common/hash_uniform.h"
 
 namespace metal_chain {
 namespace {
 
-// Mixes 32 bits one to one.
-uint32_t Mix(uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x7FEB352Du;
-  x ^= x >> 15;
-  x *= 0x846CA68Bu;
-  x ^= x >> 16;
-  return x;
-}
+using example::UniformScale;
 
 // `size` values from stream number `stream`, uniform in
 // [center - spread, center + spread).
 void Fill(float* out, size_t size, uint32_t stream, float center, float spread,
           switchyard::Executor& executor) {
-  const uint32_t key = Mix(20261120u + stream);
+  const uint32_t key = example::HashKey(stream);
   const auto fill = [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      const uint32_t bits = Mix(Mix(static_cast<uint32_t>(i)) ^ key);
-      out[i] = center +
-               spread * static_cast<float>(static_cast<int32_t>(bits) >> 8) *
-                   0x1p-23f;
+      out[i] =
+          center + spread * example::HashUniform(key, static_cast<uint32_t>(i));
     }
   };
-  ForEachRange(executor, size, size_t{1} << 14, fill);
-}
-
-// The spread with which products with `fan_in` values around 1 are around
-// `deviation`.
-float Spread(double deviation, size_t fan_in) {
-  return static_cast<float>(deviation *
-                            std::sqrt(3.0 / static_cast<double>(fan_in)));
+  example::ForEachRange(executor, size, size_t{1} << 14, fill);
 }
 
 }  // namespace
@@ -66,11 +49,12 @@ Layer GenerateLayer(const Shape& shape, switchyard::Executor& executor) {
   std::unique_ptr<float[]> values(new float[layer.num_floats]);
   float* const at = values.get();
   Fill(at + layer.router, shape.experts * shape.hidden, 1, 0,
-       Spread(1.5, shape.hidden), executor);
-  Fill(at + layer.gate, matrix, 2, 0, Spread(1, shape.hidden), executor);
-  Fill(at + layer.up, matrix, 3, 0, Spread(1, shape.hidden), executor);
+       UniformScale(1.5, shape.hidden), executor);
+  Fill(at + layer.gate, matrix, 2, 0, UniformScale(1, shape.hidden), executor);
+  Fill(at + layer.up, matrix, 3, 0, UniformScale(1, shape.hidden), executor);
   // silu(gate) * up is around 0.6, and top_k of them are averaged.
-  Fill(at + layer.down, matrix, 4, 0, Spread(4, shape.intermediate), executor);
+  Fill(at + layer.down, matrix, 4, 0, UniformScale(4, shape.intermediate),
+       executor);
   Fill(at + layer.next_norm, shape.hidden, 5, 1, 0.1f, executor);
   layer.checkpoint = std::move(values);
   return layer;
@@ -81,8 +65,8 @@ HiddenStates GenerateHidden(size_t tokens, const Shape& shape,
   const size_t size = tokens * shape.hidden;
   HiddenStates hidden = {tokens, std::vector<float>(size),
                          std::vector<float>(size)};
-  Fill(hidden.normed.data(), size, 6, 0, Spread(1, 1), executor);
-  Fill(hidden.residual.data(), size, 7, 0, Spread(1, 1), executor);
+  Fill(hidden.normed.data(), size, 6, 0, UniformScale(1, 1), executor);
+  Fill(hidden.residual.data(), size, 7, 0, UniformScale(1, 1), executor);
   return hidden;
 }
 

@@ -8,19 +8,15 @@
 #include <sys/resource.h>
 
 #include <cstdio>
-#include <exception>
 #include <memory>
-#include <new>
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <utility>
 
+#include "common/program.h"
 #include "comparison.h"
 #include "engine.h"
 #include "host_chain.h"
 #include "layer.h"
-#include "options.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 #include "timeline.h"
@@ -28,37 +24,38 @@
 namespace metal_chain {
 namespace {
 
+using example::Plural;
 using switchyard::Executor;
 
 constexpr int kFailed = 1;
-constexpr int kWrongInput = 2;
 
-void UseIsa(const std::string& name) {
-  if (name.empty() || switchyard::CapIsa(name.c_str()).ok()) return;
-  std::string choices;
-  const auto isas = switchyard::RunnableIsas();
-  for (size_t i = 0; i < isas.size; ++i) {
-    choices += (i == 0 ? "" : ", ") + std::string(isas.data[i].name);
-  }
-  throw InputError("--isa " + name + ": not available here; there are " +
-                   choices);
+struct Options : example::ThreadOptions {
+  bool full = false;
+  size_t tokens = 512;  // of the prefill
+  std::string trace;    // empty: none
+};
+
+// Nullopt if only help was asked for, which is then printed.
+std::optional<Options> ParseOptions(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app(
+      "Runs one Mixture-of-Experts layer as an engine for Apple Silicon chains "
+      "it:\na decode token and a prefill, each in one command buffer. Checks "
+      "every buffer\nagainst the plain API and shows when each dispatch ran.",
+      "metal_chain");
+  app.add_flag("--full", options.full,
+               "A layer of Qwen3-30B-A3B: 2.25 GiB of weights");
+  app.add_option("--tokens", options.tokens, "Tokens of the prefill")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  example::AddThreadOptions(app, options);
+  app.add_option("--trace", options.trace,
+                 "Write the timelines for ui.perfetto.dev")
+      ->type_name("FILE");
+  if (!example::Parse(app, argc, argv)) return std::nullopt;
+  return options;
 }
-
-std::shared_ptr<Executor> MakeExecutor(std::optional<size_t> threads) {
-  std::shared_ptr<Executor> pool;
-  if (threads != size_t{1}) {
-    pool = switchyard::MakeTbbExecutor(
-        threads.has_value() ? static_cast<int>(*threads) : -1);
-    if (pool == nullptr && threads.has_value()) {
-      throw InputError("--threads " + std::to_string(*threads) +
-                       ": no thread pool: out of memory, or built without TBB");
-    }
-  }
-  if (pool != nullptr) return pool;
-  return {&switchyard::SerialExecutor(), [](Executor*) {}};
-}
-
-const char* Plural(size_t count) { return count == 1 ? "" : "s"; }
 
 void PrintLayer(const Layer& layer) {
   const Shape& shape = layer.shape;
@@ -89,9 +86,8 @@ bool PrintComparison(const Comparison& comparison) {
 }
 
 int Run(const Options& options) {
-  UseIsa(options.isa);
+  const std::shared_ptr<Executor> executor = example::MakeExecutor(options);
   if (!options.trace.empty()) RequireWritable(options.trace);
-  const std::shared_ptr<Executor> executor = MakeExecutor(options.threads);
   const Layer layer =
       GenerateLayer(options.full ? kFullShape : kSmallShape, *executor);
   const HiddenStates token = GenerateHidden(1, layer.shape, *executor);
@@ -138,31 +134,12 @@ int Run(const Options& options) {
   return 0;
 }
 
-// What a user gave may hold anything; an error stays one line of it.
-int PrintError(int exit_code, const char* what) {
-  std::string line = what;
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  }
-  std::fflush(stdout);
-  std::fprintf(stderr, "metal_chain: %s\n", line.c_str());
-  return exit_code;
-}
-
-int Main(int argc, const char* const* argv) {
-  try {
-    const std::optional<Options> options = ParseOptions(argc, argv);
-    return options.has_value() ? Run(*options) : 0;
-  } catch (const InputError& error) {
-    return PrintError(kWrongInput, error.what());
-  } catch (const std::bad_alloc&) {
-    return PrintError(kWrongInput, "out of memory");
-  } catch (const std::exception& error) {
-    return PrintError(kFailed, error.what());
-  }
-}
-
 }  // namespace
 }  // namespace metal_chain
 
-int main(int argc, char** argv) { return metal_chain::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return example::RunMain("metal_chain", metal_chain::kFailed, [=] {
+    const auto options = metal_chain::ParseOptions(argc, argv);
+    return options.has_value() ? metal_chain::Run(*options) : 0;
+  });
+}

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <vector>
 
-#include "options.h"
+#include "common/program.h"
 
 namespace metal_chain {
 namespace {
@@ -76,8 +76,9 @@ ordered_json NameEvent(const char* what, int tid, const std::string& name) {
 }
 
 [[noreturn]] void ThrowUnwritable(const std::string& path, int error) {
-  throw InputError("--trace " + path + ": " +
-                   (error != 0 ? std::strerror(error) : "not written"));
+  throw example::InputError(
+      "--trace " + path + ": " +
+      (error != 0 ? std::strerror(error) : "not written"));
 }
 
 }  // namespace

@@ -9,11 +9,13 @@
 #include <system_error>
 #include <vector>
 
-#include "input_error.h"
+#include "common/program.h"
 #include "mapped_file.h"
 
 namespace moe_layer {
 namespace {
+
+using example::InputError;
 
 namespace fs = std::filesystem;
 

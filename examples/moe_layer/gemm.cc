@@ -6,16 +6,21 @@
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
+#include <stdexcept>
+
 namespace moe_layer {
 
-bool Gemm(switchyard::Matrix<const float> x, const float* w,
-          switchyard::Matrix<float> y) noexcept {
+void Gemm(switchyard::Matrix<const float> x, const float* w,
+          switchyard::Matrix<float> y) {
   // Of the calling thread only, so it has to be said on each; a few ns.
   omp_set_num_threads(1);
   const auto dim = [](size_t size) { return static_cast<dnnl_dim_t>(size); };
-  return dnnl_sgemm('N', 'T', dim(x.rows), dim(y.cols), dim(x.cols), 1.0f,
-                    x.data, dim(x.stride), w, dim(x.cols), 0.0f, y.data,
-                    dim(y.stride)) == dnnl_success;
+  const dnnl_status_t status =
+      dnnl_sgemm('N', 'T', dim(x.rows), dim(y.cols), dim(x.cols), 1.0f, x.data,
+                 dim(x.stride), w, dim(x.cols), 0.0f, y.data, dim(y.stride));
+  if (status != dnnl_success) {
+    throw std::runtime_error("oneDNN: GEMM failed");
+  }
 }
 
 }  // namespace moe_layer

@@ -4,18 +4,19 @@
 #include "generated_layer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "hash_uniform.h"
+#include "common/for_each_range.h"
+#include "common/hash_uniform.h"
 #include "memory_limit.h"
 #include "progress.h"
 
 namespace moe_layer {
 namespace {
+
+using example::UniformScale;
 
 // A part of a tensor of uniform values in [offset - scale, offset + scale).
 struct Fill {
@@ -26,42 +27,6 @@ struct Fill {
   float scale;
   float offset;
 };
-
-struct FillJobs {
-  std::vector<Fill> parts;
-  Progress* progress = nullptr;
-
-  // Cut into parts small enough to share out among threads.
-  void Add(float* out, size_t count, float scale, float offset = 0) {
-    constexpr size_t kPart = size_t{1} << 18;
-    const uint32_t key = HashKey(++num_tensors);
-    for (size_t at = 0; at < count; at += kPart) {
-      parts.push_back({out + at, std::min(kPart, count - at),
-                       static_cast<uint32_t>(at), key, scale, offset});
-    }
-  }
-
-  static void Run(void* context, size_t begin, size_t end) {
-    const auto* jobs = static_cast<const FillJobs*>(context);
-    for (size_t p = begin; p < end; ++p) {
-      const Fill& fill = jobs->parts[p];
-      for (uint32_t i = 0; i < fill.count; ++i) {
-        fill.out[i] =
-            fill.offset + fill.scale * HashUniform(fill.key, fill.first + i);
-      }
-      jobs->progress->Add(fill.count);
-    }
-  }
-
-  uint32_t num_tensors = 0;
-};
-
-// Uniform values of this scale have a standard deviation of `deviation` /
-// sqrt(fan_in): a product with `fan_in` inputs around 1 is around `deviation`.
-float Scale(double deviation, size_t fan_in) {
-  return static_cast<float>(deviation *
-                            std::sqrt(3.0 / static_cast<double>(fan_in)));
-}
 
 }  // namespace
 
@@ -91,37 +56,52 @@ LayerWeights GenerateLayer(const MoeShape& shape,
   weights.storage = FloatBuffer(weights.num_floats);
 
   float* next = weights.storage.data();
-  FillJobs jobs;
+  std::vector<Fill> parts;
+  uint32_t num_tensors = 0;
   const auto add = [&](size_t count, float scale, float offset = 0) {
-    jobs.Add(next, count, scale, offset);
+    // Small enough to share out among threads.
+    constexpr size_t kPart = size_t{1} << 18;
+    const uint32_t key = example::HashKey(++num_tensors);
+    for (size_t at = 0; at < count; at += kPart) {
+      parts.push_back({next + at, std::min(kPart, count - at),
+                       static_cast<uint32_t>(at), key, scale, offset});
+    }
     return std::exchange(next, next + count);
   };
   const auto add_expert = [&](size_t intermediate) {
     ExpertWeights expert;
-    expert.gate = add(intermediate * hidden, Scale(1, hidden));
-    expert.up = add(intermediate * hidden, Scale(1, hidden));
+    expert.gate = add(intermediate * hidden, UniformScale(1, hidden));
+    expert.up = add(intermediate * hidden, UniformScale(1, hidden));
     // silu(gate) * up is around 0.6, and top_k of them are averaged.
-    expert.down = add(hidden * intermediate, Scale(4, intermediate));
+    expert.down = add(hidden * intermediate, UniformScale(4, intermediate));
     return expert;
   };
   weights.norm = add(hidden, 0.1f, 1.0f);
   weights.next_norm = add(hidden, 0.1f, 1.0f);
   // Logits around 1.5 give the first of 8 selected experts about a quarter of
   // the weight.
-  weights.router = add(shape.num_experts * hidden, Scale(1.5, hidden));
+  weights.router = add(shape.num_experts * hidden, UniformScale(1.5, hidden));
   for (size_t e = 0; e < shape.num_experts; ++e) {
     weights.experts.push_back(add_expert(shape.intermediate));
   }
   if (shared != 0) {
     weights.shared = add_expert(shared);
-    weights.shared_logit = add(hidden, Scale(1, hidden));
+    weights.shared_logit = add(hidden, UniformScale(1, hidden));
   }
 
   Progress progress("generating weights", weights.num_floats);
-  jobs.progress = &progress;
-  const switchyard::Status status =
-      executor.ParallelFor(jobs.parts.size(), 1, &FillJobs::Run, &jobs);
-  if (!status.ok()) throw std::runtime_error(status.message());
+  example::ForEachRange(
+      executor, parts.size(), 1, [&](size_t begin, size_t end) {
+        for (size_t p = begin; p < end; ++p) {
+          const Fill& fill = parts[p];
+          for (uint32_t i = 0; i < fill.count; ++i) {
+            fill.out[i] =
+                fill.offset +
+                fill.scale * example::HashUniform(fill.key, fill.first + i);
+          }
+          progress.Add(fill.count);
+        }
+      });
   progress.Finish(BytesText(weights.Bytes()));
   return weights;
 }

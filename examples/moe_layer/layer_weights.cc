@@ -5,18 +5,20 @@
 
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/for_each_range.h"
+#include "common/program.h"
 #include "half_float.h"
-#include "input_error.h"
 #include "memory_limit.h"
 #include "progress.h"
 
 namespace moe_layer {
 namespace {
+
+using example::InputError;
 
 void CopyF32(const uint8_t* source, size_t count, float* out) noexcept {
   std::memcpy(out, source, count * sizeof(float));
@@ -131,21 +133,14 @@ LayerWeights LayerLoader::Load(switchyard::Executor& executor) {
   }
 
   Progress progress(label_, weights_.num_floats);
-  struct Context {
-    const std::vector<Job>& jobs;
-    Progress& progress;
-  } context = {jobs_, progress};
-  const auto body = [](void* opaque, size_t begin, size_t end) {
-    const Context& c = *static_cast<const Context*>(opaque);
-    for (size_t i = begin; i < end; ++i) {
-      const Job& job = c.jobs[i];
-      job.run(job.source, job.count, job.out);
-      c.progress.Add(job.count);
-    }
-  };
-  const switchyard::Status status =
-      executor.ParallelFor(jobs_.size(), /*grain=*/1, body, &context);
-  if (!status.ok()) throw std::runtime_error(status.message());
+  example::ForEachRange(executor, jobs_.size(), 1,
+                        [&](size_t begin, size_t end) {
+                          for (size_t i = begin; i < end; ++i) {
+                            const Job& job = jobs_[i];
+                            job.run(job.source, job.count, job.out);
+                            progress.Add(job.count);
+                          }
+                        });
   progress.Finish(BytesText(weights_.Bytes()));
   return std::move(weights_);
 }

@@ -6,23 +6,20 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "checkpoint.h"
+#include "common/program.h"
 #include "generated_layer.h"
 #include "hidden_states.h"
-#include "input_error.h"
 #include "layer_weights.h"
 #include "memory_limit.h"
 #include "model_config.h"
 #include "moe_block.h"
-#include "options.h"
 #include "reference_check.h"
 #include "report.h"
 #include "switchyard/executor.h"
@@ -32,41 +29,56 @@
 namespace moe_layer {
 namespace {
 
+using example::InputError;
+
 using switchyard::Executor;
 using switchyard::Matrix;
 
 constexpr size_t kCheckedTokens = 16;
 constexpr int kCheckFailed = 1;
-constexpr int kWrongInput = 2;
 
-void UseIsa(const std::string& name) {
-  if (name.empty() || switchyard::CapIsa(name.c_str()).ok()) return;
-  std::string choices;
-  const auto isas = switchyard::RunnableIsas();
-  for (size_t i = 0; i < isas.size; ++i) {
-    choices += (i == 0 ? "" : ", ") + std::string(isas.data[i].name);
-  }
-  throw InputError("--isa " + name + ": not available here; there are " +
-                   choices);
-}
-
-// Owns nothing where one thread is enough.
-struct Pool {
-  std::unique_ptr<Executor> owned;
-  Executor& executor() const {
-    return owned == nullptr ? switchyard::SerialExecutor() : *owned;
-  }
+struct Options : example::ThreadOptions {
+  std::string checkpoint;  // empty: a generated layer
+  std::optional<size_t> layer;
+  size_t tokens = 512;
+  size_t repeat = 5;
+  std::optional<size_t> top_k;  // the model's
 };
 
-Pool MakePool(std::optional<size_t> threads) {
-  if (threads == size_t{1}) return {};
-  Pool pool{switchyard::MakeTbbExecutor(
-      threads.has_value() ? static_cast<int>(*threads) : -1)};
-  if (pool.owned == nullptr && threads.has_value()) {
-    throw InputError("--threads " + std::to_string(*threads) +
-                     ": no thread pool: out of memory, or built without TBB");
+// Nullopt if only help was asked for, which is then printed.
+std::optional<Options> ParseOptions(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app(
+      "Runs one Mixture-of-Experts block on Switchyard's kernels and oneDNN's "
+      "GEMMs,\nchecks it against double precision and shows where the time "
+      "goes.",
+      "moe_layer");
+  app.add_option("--checkpoint,checkpoint", options.checkpoint,
+                 "Hugging Face folder (default: a generated layer)")
+      ->type_name("DIR");
+  app.add_option("--layer", options.layer,
+                 "Layer of it (default: the first with experts)")
+      ->check(CLI::Range(0, INT32_MAX).description(""))
+      ->type_name("N");
+  app.add_option("--tokens", options.tokens, "Tokens in the batch")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("T");
+  example::AddThreadOptions(app, options);
+  app.add_option("--repeat", options.repeat,
+                 "Timed runs, of which the median is shown")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000))
+      ->type_name("R");
+  app.add_option("--top-k", options.top_k,
+                 "Experts per token (default: the model's)")
+      ->check(CLI::Range(1, INT32_MAX).description(""))
+      ->type_name("K");
+  if (!example::Parse(app, argc, argv)) return std::nullopt;
+  if (options.layer.has_value() && options.checkpoint.empty()) {
+    throw InputError("--layer: needs --checkpoint");
   }
-  return pool;
+  return options;
 }
 
 // Nullptr without a checkpoint: the layer is to be generated.
@@ -93,9 +105,8 @@ void CheckBatch(const MoeShape& shape, size_t tokens, size_t threads) {
 }
 
 int Run(const Options& options) {
-  UseIsa(options.isa);
-  const Pool pool = MakePool(options.threads);
-  Executor& executor = pool.executor();
+  const std::shared_ptr<Executor> pool = example::MakeExecutor(options);
+  Executor& executor = *pool;
   const size_t threads = executor.Concurrency();
 
   const std::unique_ptr<LayerLoader> loader = OpenLayer(options);
@@ -133,7 +144,8 @@ int Run(const Options& options) {
               BytesText(PeakMemory()).c_str());
   std::printf(
       "\nPairs of each expert, busiest first\n%s",
-      LoadChart(block.results().buckets.tpe, TerminalTakesUtf8()).c_str());
+      LoadChart(block.results().buckets.tokens_per_expert, TerminalTakesUtf8())
+          .c_str());
 
   const CheckReport check = CheckAgainstDouble(
       layer, hidden, normed, block.results(), kCheckedTokens, executor);
@@ -148,31 +160,12 @@ int Run(const Options& options) {
   return 0;
 }
 
-// Names in files may hold anything; an error stays one line of them.
-void PrintError(const char* what) {
-  constexpr size_t kLongest = 600;
-  std::string line = what;
-  if (line.size() > kLongest) line = line.substr(0, kLongest) + " ...";
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  }
-  std::fflush(stdout);
-  std::fprintf(stderr, "moe_layer: %s\n", line.c_str());
-}
-
-int Main(int argc, const char* const* argv) {
-  try {
-    const std::optional<Options> options = ParseOptions(argc, argv);
-    return options.has_value() ? Run(*options) : 0;
-  } catch (const std::bad_alloc&) {
-    PrintError("out of memory");
-  } catch (const std::exception& error) {
-    PrintError(error.what());
-  }
-  return kWrongInput;
-}
-
 }  // namespace
 }  // namespace moe_layer
 
-int main(int argc, char** argv) { return moe_layer::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return example::RunMain("moe_layer", 2, [=] {
+    const auto options = moe_layer::ParseOptions(argc, argv);
+    return options.has_value() ? moe_layer::Run(*options) : 0;
+  });
+}

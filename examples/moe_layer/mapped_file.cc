@@ -12,10 +12,12 @@
 #include <cstring>
 #include <string>
 
-#include "input_error.h"
+#include "common/program.h"
 
 namespace moe_layer {
 namespace {
+
+using example::InputError;
 
 // Closes on every way out; a mapping outlives its descriptor.
 struct Descriptor {

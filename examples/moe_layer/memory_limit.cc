@@ -9,9 +9,11 @@
 #include <cstdio>
 #include <string>
 
-#include "input_error.h"
+#include "common/program.h"
 
 namespace moe_layer {
+
+using example::InputError;
 
 void RequireMemory(double bytes, const std::string& what) {
   const long pages = sysconf(_SC_PHYS_PAGES);

@@ -8,10 +8,12 @@
 #include <optional>
 #include <string>
 
-#include "input_error.h"
+#include "common/program.h"
 
 namespace moe_layer {
 namespace {
+
+using example::InputError;
 
 using nlohmann::json;
 

@@ -5,22 +5,20 @@
 
 #include <algorithm>
 #include <chrono>
-#include <stdexcept>
 #include <utility>
 
+#include "common/for_each_range.h"
 #include "gemm.h"
+#include "switchyard/activate.h"
 #include "switchyard/combine.h"
 #include "switchyard/gather.h"
 #include "switchyard/route.h"
-#include "switchyard/silu_mul.h"
 
 namespace moe_layer {
 namespace {
 
+using example::Check;
 using switchyard::Matrix;
-using switchyard::Span;
-using switchyard::Status;
-using switchyard::StatusCode;
 
 constexpr size_t kSharedExpert = SIZE_MAX;
 
@@ -32,14 +30,6 @@ constexpr size_t kRouterRows = 64;
 constexpr size_t kTileRows = 256;
 
 size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
-
-void Check(Status status) {
-  if (!status.ok()) throw std::runtime_error(status.message());
-}
-
-Status GemmStatus(bool ok) {
-  return ok ? Status() : Status(StatusCode::kInternal, "oneDNN: GEMM failed");
-}
 
 // Time since the last reading.
 class Lap {
@@ -99,9 +89,12 @@ MoeBlock::MoeBlock(const LayerWeights& weights, size_t tokens,
       ints_(ResultInts(weights.shape, tokens)),
       bucket_scratch_(switchyard::BucketScratchSize(
           tokens * weights.shape.top_k, weights.shape.num_experts, executor)),
-      workers_(executor.Concurrency(), kTileRows * weights.shape.hidden,
-               GateUpFloats<size_t>(weights.shape)) {
+      workers_(executor.Concurrency()) {
   const MoeShape& shape = weights.shape;
+  for (Worker& worker : workers_) {
+    worker.gathered = FloatBuffer(kTileRows * shape.hidden);
+    worker.gate_up = FloatBuffer(GateUpFloats<size_t>(shape));
+  }
   const size_t pairs = tokens * shape.top_k;
   tiles_.reserve(shape.num_experts + pairs / kTileRows +
                  CeilDiv(tokens, kTileRows));
@@ -117,17 +110,17 @@ MoeBlock::MoeBlock(const LayerWeights& weights, size_t tokens,
   results_.logits = matrix(tokens, shape.num_experts);
   results_.ids = {ints(pairs), tokens, shape.top_k};
   results_.weights = matrix(tokens, shape.top_k);
-  results_.buckets.tpe = {ints(shape.num_experts), shape.num_experts};
-  results_.buckets.offsets = {ints(shape.num_experts + 1),
-                              shape.num_experts + 1};
-  results_.buckets.pairs = {ints(pairs), pairs};
-  results_.buckets.row_index = {ints(pairs), tokens, shape.top_k};
+  results_.row_index = {ints(pairs), tokens, shape.top_k};
+  results_.buckets = {{ints(shape.num_experts), shape.num_experts},
+                      {ints(shape.num_experts + 1), shape.num_experts + 1},
+                      {ints(pairs), pairs},
+                      results_.row_index};
   results_.expert_rows = matrix(pairs, shape.hidden);
   results_.out = matrix(tokens, shape.hidden);
   results_.next_normed = matrix(tokens, shape.hidden);
   if (shape.shared_intermediate != 0) {
     results_.shared_rows = matrix(tokens, shape.hidden);
-    results_.shared_logits = {matrix(tokens, 1).data, tokens};
+    results_.shared_logits = matrix(tokens, 1);
   }
 }
 
@@ -137,27 +130,32 @@ void MoeBlock::Run(Matrix<const float> hidden, Matrix<const float> normed) {
   RouterGemm();
   profile_[Stage::kRouterGemm].seconds = lap.Seconds();
 
-  switchyard::RouteOptions options;
-  options.renormalize = layer_.shape.renormalize;
-  Check(switchyard::RouteTopK(results_.logits, options, results_.ids,
-                              results_.weights, executor_));
+  Check(switchyard::RouteTopK({results_.logits},
+                              {results_.ids, results_.weights},
+                              {layer_.shape.renormalize}, executor_));
   profile_[Stage::kRoute].seconds = lap.Seconds();
 
-  Check(switchyard::BucketPacked(results_.ids,
-                                 switchyard::BucketOrder::kAscending,
-                                 results_.buckets, bucket_scratch_,
-                                 /*summary=*/nullptr, executor_));
+  Check(switchyard::BucketPacked({results_.ids, bucket_scratch_},
+                                 results_.buckets, {}, executor_));
   CutTiles();
   profile_[Stage::kBucket].seconds = lap.Seconds();
 
-  workers_.ResetSeconds();
-  Experts();
+  for (Worker& worker : workers_) worker.seconds.fill(0);
+  example::ForEachRange(executor_, tiles_.size(), 1,
+                        [this](size_t worker, size_t begin, size_t end) {
+                          for (size_t i = begin; i < end; ++i) {
+                            RunTile(tiles_[i], workers_[worker]);
+                          }
+                        });
   const double section = lap.Seconds();
-  const auto threads = static_cast<double>(workers_.size());
   double busy = 0;
-  for (const Stage stage : {Stage::kGather, Stage::kGateUpGemm, Stage::kSiluMul,
-                            Stage::kDownGemm}) {
-    profile_[stage].seconds = workers_.Seconds(stage) / threads;
+  for (const Stage stage : {Stage::kGather, Stage::kGateUpGemm,
+                            Stage::kActivate, Stage::kDownGemm}) {
+    double total = 0;
+    for (const Worker& worker : workers_) {
+      total += worker.seconds[static_cast<size_t>(stage)];
+    }
+    profile_[stage].seconds = total / static_cast<double>(workers_.size());
     busy += profile_[stage].seconds;
   }
   profile_[Stage::kWaiting].seconds = section - busy;
@@ -172,20 +170,18 @@ void MoeBlock::Run(Matrix<const float> hidden, Matrix<const float> normed) {
 }
 
 void MoeBlock::RouterGemm() {
-  ForEach<&MoeBlock::RouterGemmBody>(CeilDiv(tokens_, kRouterRows));
-}
-
-void MoeBlock::RouterGemmBody(size_t begin, size_t end) noexcept {
-  for (size_t block = begin; block < end; ++block) {
-    const size_t first = block * kRouterRows;
-    const size_t last = std::min(tokens_, first + kRouterRows);
-    const Matrix<const float> x = normed_.RowRange(first, last);
-    Note(GemmStatus(
-        Gemm(x, layer_.router, results_.logits.RowRange(first, last))));
-    if (results_.shared_logits.data == nullptr) continue;
-    const Matrix<float> logit(results_.shared_logits.data + first, x.rows, 1);
-    Note(GemmStatus(Gemm(x, layer_.shared_logit, logit)));
-  }
+  const auto body = [this](size_t begin, size_t end) {
+    for (size_t block = begin; block < end; ++block) {
+      const size_t first = block * kRouterRows;
+      const size_t last = std::min(tokens_, first + kRouterRows);
+      const Matrix<const float> x = normed_.RowRange(first, last);
+      Gemm(x, layer_.router, results_.logits.RowRange(first, last));
+      if (results_.shared_logits.data == nullptr) continue;
+      Gemm(x, layer_.shared_logit,
+           results_.shared_logits.RowRange(first, last));
+    }
+  };
+  example::ForEachRange(executor_, CeilDiv(tokens_, kRouterRows), 1, body);
 }
 
 // Splits busy experts, so that no thread is left alone with one at the end, and
@@ -203,95 +199,63 @@ void MoeBlock::CutTiles() {
   if (layer_.shape.shared_intermediate != 0) cut(kSharedExpert, 0, tokens_);
   for (size_t e = 0; e < layer_.shape.num_experts; ++e) {
     cut(e, static_cast<size_t>(results_.buckets.offsets.data[e]),
-        static_cast<size_t>(results_.buckets.tpe.data[e]));
+        static_cast<size_t>(results_.buckets.tokens_per_expert.data[e]));
   }
-}
-
-void MoeBlock::Experts() { ForEach<&MoeBlock::ExpertsBody>(tiles_.size()); }
-
-void MoeBlock::ExpertsBody(size_t begin, size_t end) noexcept {
-  Worker& worker = workers_.Acquire();
-  for (size_t i = begin; i < end; ++i) Note(RunTile(tiles_[i], worker));
-  WorkerPool::Release(worker);
 }
 
 // Runs on one thread, like the kernels it calls: their default executor is
 // serial. The rows stay in this core's cache from one step to the next.
-Status MoeBlock::RunTile(const Tile& tile, Worker& worker) noexcept {
+void MoeBlock::RunTile(const Tile& tile, Worker& worker) {
   const bool is_shared = tile.expert == kSharedExpert;
   const ExpertWeights& expert =
       is_shared ? layer_.shared : layer_.experts[tile.expert];
   const size_t inter =
       is_shared ? layer_.shape.shared_intermediate : layer_.shape.intermediate;
   const size_t end = tile.begin + tile.rows;
-  const auto add_time = [&](Stage stage, Lap& lap) {
+  Lap lap;
+  const auto add_time = [&](Stage stage) {
     worker.seconds[static_cast<size_t>(stage)] += lap.Seconds();
   };
-  Lap lap;
   Matrix<const float> x;
   if (is_shared) {
     x = normed_.RowRange(tile.begin, end);
   } else {
-    const Matrix<float> gathered(worker.gathered.data(), tile.rows,
-                                 layer_.shape.hidden);
-    const Span<const int32_t> pairs(results_.buckets.pairs.data + tile.begin,
-                                    tile.rows);
-    const Status status =
-        switchyard::GatherRows(normed_, pairs, layer_.shape.top_k, gathered);
-    if (!status.ok()) return status;
-    x = gathered;
+    x = {worker.gathered.data(), tile.rows, layer_.shape.hidden};
+    Check(switchyard::GatherRows(
+        {normed_,
+         {results_.buckets.pairs.data + tile.begin, tile.rows},
+         layer_.shape.top_k},
+        {{worker.gathered.data(), x.rows, x.cols}}));
   }
-  add_time(Stage::kGather, lap);
+  add_time(Stage::kGather);
 
   const Matrix<float> gate_up(worker.gate_up.data(), tile.rows, 2 * inter);
   const Matrix<float> gate = gate_up.ColRange(0, inter);
-  const Matrix<float> up = gate_up.ColRange(inter, 2 * inter);
-  const bool gate_up_ok = Gemm(x, expert.gate, gate) && Gemm(x, expert.up, up);
-  add_time(Stage::kGateUpGemm, lap);
+  Gemm(x, expert.gate, gate);
+  Gemm(x, expert.up, gate_up.ColRange(inter, 2 * inter));
+  add_time(Stage::kGateUpGemm);
 
-  const Status status = switchyard::SiluMul(gate, up, /*out=*/gate);
-  if (!status.ok()) return status;
-  add_time(Stage::kSiluMul, lap);
+  Check(switchyard::Activate({gate_up}, {/*out=*/gate},
+                             {switchyard::Activation::kSilu,
+                              switchyard::GateUpLayout::kConcatenated}));
+  add_time(Stage::kActivate);
 
   const Matrix<float>& rows =
       is_shared ? results_.shared_rows : results_.expert_rows;
-  const bool down_ok = Gemm(gate, expert.down, rows.RowRange(tile.begin, end));
-  add_time(Stage::kDownGemm, lap);
-  return GemmStatus(gate_up_ok && down_ok);
+  Gemm(gate, expert.down, rows.RowRange(tile.begin, end));
+  add_time(Stage::kDownGemm);
 }
 
 void MoeBlock::Combine(Matrix<const float> hidden) {
-  switchyard::CombineInputs inputs;
-  inputs.rows = results_.expert_rows;
-  inputs.weights = results_.weights;
-  inputs.row_index = results_.buckets.row_index;
-  inputs.residual = hidden;
-  if (layer_.shape.shared_intermediate != 0) {
-    inputs.shared.rows = results_.shared_rows;
-    inputs.shared.gate = results_.shared_logits;
-    inputs.shared.kind = switchyard::SharedGate::kLogit;
-  }
-  const Span<const float> norm(layer_.next_norm, layer_.shape.hidden);
-  Check(switchyard::WeightedSumRmsNorm(inputs, norm, layer_.shape.norm_eps,
-                                       results_.out, results_.next_normed,
-                                       executor_));
-}
-
-template <void (MoeBlock::*kBody)(size_t begin, size_t end) noexcept>
-void MoeBlock::ForEach(size_t count) {
-  error_ = nullptr;
-  const auto body = [](void* context, size_t begin, size_t end) {
-    (static_cast<MoeBlock*>(context)->*kBody)(begin, end);
-  };
-  Check(executor_.ParallelFor(count, /*grain=*/1, body, this));
-  const char* error = error_;
-  if (error != nullptr) throw std::runtime_error(error);
-}
-
-void MoeBlock::Note(Status status) noexcept {
-  if (status.ok()) return;
-  const char* none = nullptr;
-  error_.compare_exchange_strong(none, status.message());
+  // Without a shared expert, its rows and logits are empty.
+  Check(switchyard::Combine({results_.expert_rows,
+                             results_.weights,
+                             results_.row_index,
+                             hidden,
+                             {layer_.next_norm, 1, layer_.shape.hidden},
+                             {results_.shared_rows, results_.shared_logits}},
+                            {results_.out, results_.next_normed},
+                            {layer_.shape.norm_eps}, executor_));
 }
 
 }  // namespace moe_layer

@@ -4,7 +4,7 @@
 #ifndef SWITCHYARD_EXAMPLES_MOE_LAYER_MOE_BLOCK_H_
 #define SWITCHYARD_EXAMPLES_MOE_LAYER_MOE_BLOCK_H_
 
-#include <atomic>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,28 +16,28 @@
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
-#include "worker_pool.h"
 
 namespace moe_layer {
 
 // What a run of the block computes, in this order.
 struct BlockResults {
-  switchyard::Matrix<float> logits;       // [tokens, num_experts]
-  switchyard::Span<float> shared_logits;  // [tokens], with a shared expert
-  switchyard::Matrix<int32_t> ids;        // [tokens, top_k]
-  switchyard::Matrix<float> weights;      // [tokens, top_k]
-  switchyard::PackedBuckets buckets;      // of all experts
-  switchyard::Matrix<float> expert_rows;  // [tokens * top_k, hidden], packed
-  switchyard::Matrix<float> shared_rows;  // [tokens, hidden], or empty
-  switchyard::Matrix<float> out;          // [tokens, hidden]
-  switchyard::Matrix<float> next_normed;  // [tokens, hidden]
+  switchyard::Matrix<float> logits;         // [tokens, num_experts]
+  switchyard::Matrix<float> shared_logits;  // [tokens, 1], or empty
+  switchyard::Matrix<int32_t> ids;          // [tokens, top_k]
+  switchyard::Matrix<float> weights;        // [tokens, top_k]
+  switchyard::PackedBuckets buckets;        // of all experts
+  switchyard::Matrix<int32_t> row_index;    // [tokens, top_k], the buckets'
+  switchyard::Matrix<float> expert_rows;    // [tokens * top_k, hidden], packed
+  switchyard::Matrix<float> shared_rows;    // [tokens, hidden], or empty
+  switchyard::Matrix<float> out;            // [tokens, hidden]
+  switchyard::Matrix<float> next_normed;    // [tokens, hidden]
 };
 
 // One MoE block: the part of an inference engine that Switchyard is for.
 //
 //   normed -> router GEMM -> RouteTopK -> BucketPacked
-//   -> per expert: GatherRows -> gate and up GEMMs -> SiluMul -> down GEMM
-//   -> WeightedSumRmsNorm: combine + shared expert + residual + next norm
+//   -> per expert: GatherRows -> gate and up GEMMs -> Activate -> down GEMM
+//   -> Combine: the experts' rows + shared expert + residual, and the next norm
 //
 // The executor's threads are the only ones. All memory is taken up front.
 class MoeBlock {
@@ -68,19 +68,18 @@ class MoeBlock {
     size_t rows;
   };
 
+  // What one of the executor's workers runs tiles in; on cache lines of its
+  // own.
+  struct alignas(64) Worker {
+    FloatBuffer gathered;  // [tile rows, hidden]
+    FloatBuffer gate_up;   // [tile rows, 2 * intermediate], fused
+    std::array<double, kNumStages> seconds;
+  };
+
   void RouterGemm();
   void CutTiles();
-  void Experts();
+  void RunTile(const Tile& tile, Worker& worker);
   void Combine(switchyard::Matrix<const float> hidden);
-  switchyard::Status RunTile(const Tile& tile, Worker& worker) noexcept;
-
-  // ParallelFor over a member function body(begin, end); throws on failure.
-  template <void (MoeBlock::*kBody)(size_t begin, size_t end) noexcept>
-  void ForEach(size_t count);
-  void RouterGemmBody(size_t begin, size_t end) noexcept;
-  void ExpertsBody(size_t begin, size_t end) noexcept;
-  // Keeps the first error a body meets: bodies may not throw.
-  void Note(switchyard::Status status) noexcept;
 
   const LayerWeights& layer_;
   switchyard::Executor& executor_;
@@ -90,11 +89,10 @@ class MoeBlock {
   std::vector<int32_t> ints_;
   std::vector<int32_t> bucket_scratch_;
   std::vector<Tile> tiles_;
-  WorkerPool workers_;
+  std::vector<Worker> workers_;
   BlockResults results_;
   StageProfile profile_;
   switchyard::Matrix<const float> normed_;  // during Run
-  std::atomic<const char*> error_{nullptr};
 };
 
 }  // namespace moe_layer

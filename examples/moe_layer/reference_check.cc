@@ -5,18 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
-#include <new>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bounded.h"
+#include "common/for_each_range.h"
 
 namespace moe_layer {
 namespace {
@@ -87,19 +85,7 @@ class Checker {
           Matrix<const float> normed, const BlockResults& results)
       : layer_(layer), hidden_(hidden), normed_(normed), results_(results) {}
 
-  std::vector<TokenReport> tokens;
-  std::atomic<bool> out_of_memory{false};
-
-  static void Run(void* context, size_t begin, size_t end) noexcept {
-    auto* checker = static_cast<Checker*>(context);
-    try {
-      for (size_t i = begin; i < end; ++i) {
-        checker->CheckToken(&checker->tokens[i]);
-      }
-    } catch (const std::bad_alloc&) {
-      checker->out_of_memory = true;
-    }
-  }
+  void CheckToken(TokenReport* report) const;
 
  private:
   Bounded Expert(const ExpertWeights& expert, size_t intermediate,
@@ -114,7 +100,7 @@ class Checker {
   bool BucketsHold(size_t t) const {
     const switchyard::PackedBuckets& buckets = results_.buckets;
     for (size_t s = 0; s < layer_.shape.top_k; ++s) {
-      const int32_t row = buckets.row_index.Row(t)[s];
+      const int32_t row = results_.row_index.Row(t)[s];
       const int32_t* bounds = buckets.offsets.data + results_.ids.Row(t)[s];
       if (row < bounds[0] || row >= bounds[1] || row < 0 ||
           static_cast<size_t>(row) >= buckets.pairs.size ||
@@ -126,80 +112,79 @@ class Checker {
     return true;
   }
 
-  void CheckToken(TokenReport* report) const {
-    const size_t t = report->token;
-    const MoeShape& shape = layer_.shape;
-    const size_t hidden = shape.hidden;
-    const bool shared = shape.shared_intermediate != 0;
-    const int32_t* ids = results_.ids.Row(t);
-    auto& steps = report->steps;
-
-    const Bounded states(hidden_.Row(t), hidden);
-    AddRow(normed_.Row(t), RmsNormOf(states, layer_.norm, shape.norm_eps), t,
-           &steps[kNorm]);
-
-    const Bounded x(normed_.Row(t), hidden);
-    const Bounded logits = MatVec(layer_.router, shape.num_experts, x);
-    AddRow(results_.logits.Row(t), logits, t, &steps[kLogits]);
-
-    const Bounded given_logits(results_.logits.Row(t), shape.num_experts);
-    if (!IsTopK(given_logits, ids, shape.top_k)) {
-      report->problem = "not the experts with the largest logits";
-    } else if (!IsTopK(logits, ids, shape.top_k)) {
-      report->problem = "not the experts with the largest exact logits";
-    } else if (!BucketsHold(t)) {
-      report->problem = "not in its experts' buckets";
-    }
-    if (report->problem != nullptr) return;
-    AddRow(results_.weights.Row(t), RouteWeightsOf(given_logits, ids, shape), t,
-           &steps[kWeights]);
-
-    std::vector<Bounded> rows;
-    std::vector<Bounded> given_rows;
-    for (size_t s = 0; s < shape.top_k; ++s) {
-      rows.push_back(Expert(layer_.experts[static_cast<size_t>(ids[s])],
-                            shape.intermediate, x));
-      const auto row =
-          static_cast<size_t>(results_.buckets.row_index.Row(t)[s]);
-      given_rows.emplace_back(results_.expert_rows.Row(row), hidden);
-      AddRow(results_.expert_rows.Row(row), rows.back(), t, &steps[kExperts]);
-    }
-    Bounded shared_logit;
-    Bounded shared_row;
-    Bounded given_shared_logit;
-    Bounded given_shared_row;
-    if (shared) {
-      shared_logit = MatVec(layer_.shared_logit, 1, x);
-      shared_row = Expert(layer_.shared, shape.shared_intermediate, x);
-      AddRow(results_.shared_logits.data + t, shared_logit, t, &steps[kLogits]);
-      AddRow(results_.shared_rows.Row(t), shared_row, t, &steps[kExperts]);
-      given_shared_logit = Bounded(results_.shared_logits.data + t, 1);
-      given_shared_row = Bounded(results_.shared_rows.Row(t), hidden);
-    }
-
-    const Bounded given_weights(results_.weights.Row(t), shape.top_k);
-    AddRow(results_.out.Row(t),
-           CombineOf(given_weights, given_rows, given_shared_logit,
-                     given_shared_row, hidden_.Row(t)),
-           t, &steps[kCombine]);
-    const Bounded given_out(results_.out.Row(t), hidden);
-    AddRow(results_.next_normed.Row(t),
-           RmsNormOf(given_out, layer_.next_norm, shape.norm_eps), t,
-           &steps[kNextNorm]);
-
-    const Bounded out = CombineOf(RouteWeightsOf(logits, ids, shape), rows,
-                                  shared_logit, shared_row, hidden_.Row(t));
-    AddRow(results_.out.Row(t), out, t, &report->results[kOut]);
-    AddRow(results_.next_normed.Row(t),
-           RmsNormOf(out, layer_.next_norm, shape.norm_eps), t,
-           &report->results[kNextNormed]);
-  }
-
   const LayerWeights& layer_;
   const Matrix<const float> hidden_;
   const Matrix<const float> normed_;
   const BlockResults& results_;
 };
+
+void Checker::CheckToken(TokenReport* report) const {
+  const size_t t = report->token;
+  const MoeShape& shape = layer_.shape;
+  const size_t hidden = shape.hidden;
+  const bool shared = shape.shared_intermediate != 0;
+  const int32_t* ids = results_.ids.Row(t);
+  auto& steps = report->steps;
+
+  const Bounded states(hidden_.Row(t), hidden);
+  AddRow(normed_.Row(t), RmsNormOf(states, layer_.norm, shape.norm_eps), t,
+         &steps[kNorm]);
+
+  const Bounded x(normed_.Row(t), hidden);
+  const Bounded logits = MatVec(layer_.router, shape.num_experts, x);
+  AddRow(results_.logits.Row(t), logits, t, &steps[kLogits]);
+
+  const Bounded given_logits(results_.logits.Row(t), shape.num_experts);
+  if (!IsTopK(given_logits, ids, shape.top_k)) {
+    report->problem = "not the experts with the largest logits";
+  } else if (!IsTopK(logits, ids, shape.top_k)) {
+    report->problem = "not the experts with the largest exact logits";
+  } else if (!BucketsHold(t)) {
+    report->problem = "not in its experts' buckets";
+  }
+  if (report->problem != nullptr) return;
+  AddRow(results_.weights.Row(t), RouteWeightsOf(given_logits, ids, shape), t,
+         &steps[kWeights]);
+
+  std::vector<Bounded> rows;
+  std::vector<Bounded> given_rows;
+  for (size_t s = 0; s < shape.top_k; ++s) {
+    rows.push_back(Expert(layer_.experts[static_cast<size_t>(ids[s])],
+                          shape.intermediate, x));
+    const auto row = static_cast<size_t>(results_.row_index.Row(t)[s]);
+    given_rows.emplace_back(results_.expert_rows.Row(row), hidden);
+    AddRow(results_.expert_rows.Row(row), rows.back(), t, &steps[kExperts]);
+  }
+  Bounded shared_logit;
+  Bounded shared_row;
+  Bounded given_shared_logit;
+  Bounded given_shared_row;
+  if (shared) {
+    shared_logit = MatVec(layer_.shared_logit, 1, x);
+    shared_row = Expert(layer_.shared, shape.shared_intermediate, x);
+    AddRow(results_.shared_logits.Row(t), shared_logit, t, &steps[kLogits]);
+    AddRow(results_.shared_rows.Row(t), shared_row, t, &steps[kExperts]);
+    given_shared_logit = Bounded(results_.shared_logits.Row(t), 1);
+    given_shared_row = Bounded(results_.shared_rows.Row(t), hidden);
+  }
+
+  const Bounded given_weights(results_.weights.Row(t), shape.top_k);
+  AddRow(results_.out.Row(t),
+         CombineOf(given_weights, given_rows, given_shared_logit,
+                   given_shared_row, hidden_.Row(t)),
+         t, &steps[kCombine]);
+  const Bounded given_out(results_.out.Row(t), hidden);
+  AddRow(results_.next_normed.Row(t),
+         RmsNormOf(given_out, layer_.next_norm, shape.norm_eps), t,
+         &steps[kNextNorm]);
+
+  const Bounded out = CombineOf(RouteWeightsOf(logits, ids, shape), rows,
+                                shared_logit, shared_row, hidden_.Row(t));
+  AddRow(results_.out.Row(t), out, t, &report->results[kOut]);
+  AddRow(results_.next_normed.Row(t),
+         RmsNormOf(out, layer_.next_norm, shape.norm_eps), t,
+         &report->results[kNextNormed]);
+}
 
 std::string DifferenceText(const Difference& difference) {
   char text[200];
@@ -223,19 +208,20 @@ CheckReport CheckAgainstDouble(const LayerWeights& weights,
   for (const char* name : kStepNames) report.steps.push_back({name});
   for (const char* name : kResultNames) report.block.push_back({name});
 
-  Checker checker(weights, hidden, normed, results);
-  checker.tokens.resize(report.tokens);
+  std::vector<TokenReport> tokens(report.tokens);
   for (size_t i = 0; i < report.tokens; ++i) {
     // The first, the last and some between.
-    checker.tokens[i].token =
+    tokens[i].token =
         report.tokens == 1 ? 0 : i * (hidden.rows - 1) / (report.tokens - 1);
   }
-  const switchyard::Status status =
-      executor.ParallelFor(report.tokens, 1, &Checker::Run, &checker);
-  if (!status.ok()) throw std::runtime_error(status.message());
-  if (checker.out_of_memory) throw std::bad_alloc();
+  const Checker checker(weights, hidden, normed, results);
+  example::ForEachRange(executor, report.tokens, 1,
+                        [&](size_t begin, size_t end) {
+                          for (size_t i = begin; i < end; ++i)
+                            checker.CheckToken(&tokens[i]);
+                        });
 
-  for (const TokenReport& token : checker.tokens) {
+  for (const TokenReport& token : tokens) {
     for (size_t i = 0; i < kSteps; ++i) Merge(token.steps[i], &report.steps[i]);
     for (size_t i = 0; i < kResults; ++i) {
       Merge(token.results[i], &report.block[i]);

@@ -25,7 +25,7 @@ constexpr StageName kStageNames[] = {
     {Stage::kBucket, "bucket"},
     {Stage::kGather, "gather"},
     {Stage::kGateUpGemm, "gate and up GEMMs"},
-    {Stage::kSiluMul, "SiLU-mul"},
+    {Stage::kActivate, "activate"},
     {Stage::kDownGemm, "down GEMM"},
     {Stage::kWaiting, "threads out of work"},
     {Stage::kCombine, "combine + norm"},
@@ -105,7 +105,7 @@ void PrintTimes(const std::vector<StageProfile>& runs, size_t tokens) {
   PrintCost("between the GEMMs", between, total);
   std::printf(
       "\n%.1f tokens/s; the median of %zu runs of %.3f to %.3f ms\n"
-      "Between the GEMMs: route, bucket, gather, SiLU-mul, combine + norm.\n",
+      "Between the GEMMs: route, bucket, gather, activate, combine + norm.\n",
       static_cast<double>(tokens) / total, runs.size(),
       order.front()->TotalSeconds() * 1e3, order.back()->TotalSeconds() * 1e3);
 }

@@ -10,10 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "input_error.h"
+#include "common/program.h"
 
 namespace moe_layer {
 namespace {
+
+using example::InputError;
 
 using nlohmann::json;
 

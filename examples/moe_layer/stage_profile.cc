@@ -14,7 +14,7 @@ double StageProfile::TotalSeconds() const {
 double StageProfile::BetweenGemmsSeconds() const {
   double total = 0;
   for (const Stage stage : {Stage::kRoute, Stage::kBucket, Stage::kGather,
-                            Stage::kSiluMul, Stage::kCombine}) {
+                            Stage::kActivate, Stage::kCombine}) {
     total += (*this)[stage].seconds;
   }
   return total;
@@ -44,7 +44,7 @@ void AddWork(const MoeShape& shape, size_t tokens, size_t tiles,
   set(Stage::kGather, 2 * pairs * h, 0);
   set(Stage::kGateUpGemm, 2 * weights + (pairs + shared * t) * h + 2 * inner,
       4 * h * inner);
-  set(Stage::kSiluMul, 3 * inner, 0);
+  set(Stage::kActivate, 3 * inner, 0);
   set(Stage::kDownGemm, weights + inner + (pairs + shared * t) * h,
       2 * h * inner);
   // Rows, weights, row_index and residual in; the sum and its norm out.

@@ -17,7 +17,7 @@ enum class Stage {
   kBucket,
   kGather,
   kGateUpGemm,
-  kSiluMul,
+  kActivate,
   kDownGemm,
   kWaiting,  // threads of the expert section that have run out of tiles
   kCombine,
@@ -43,7 +43,7 @@ struct StageProfile {
     return stages[static_cast<size_t>(stage)];
   }
   double TotalSeconds() const;
-  // Route, bucket, gather, SiLU-mul and combine: what Switchyard does.
+  // Route, bucket, gather, activate and combine: what Switchyard does.
   double BetweenGemmsSeconds() const;
 };
 

@@ -44,9 +44,8 @@ inline constexpr Type kType = TypeOf<T>::value;
 
 // Bytes of an element.
 constexpr size_t SizeOf(Type type) noexcept {
-  return type == Type::kI64                          ? 8
-         : type == Type::kBF16 || type == Type::kF16 ? 2
-                                                     : 4;
+  constexpr uint8_t kSizes[] = {4, 2, 2, 4, 4, 8};
+  return kSizes[static_cast<uint8_t>(type)];
 }
 
 }  // namespace switchyard

@@ -158,6 +158,10 @@ struct BasicAnyMatrix {
   constexpr Matrix<Element<T>> As() const noexcept {
     return {static_cast<Element<T>*>(data), rows, cols, stride};
   }
+  template <class T>
+  constexpr Element<T>* Row(size_t row) const noexcept {
+    return static_cast<Element<T>*>(data) + row * stride;
+  }
   // As Matrix's.
   BasicAnyMatrix RowRange(size_t begin, size_t end) const noexcept {
     return Part(begin * stride, end - begin, cols);

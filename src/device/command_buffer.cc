@@ -3,7 +3,7 @@
 
 #include "src/device/commands.h"
 #include "src/device/queue.h"
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 namespace switchyard {
 namespace device {

@@ -13,14 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 namespace switchyard {
 namespace device {
 
-namespace kernel_internal {
-class Checker;
-}
+class CheckedMode;
 
 // What is bound at an index: `length` bytes from the binding's offset on.
 struct Binding {
@@ -48,7 +46,7 @@ struct Dispatch {
   }
 };
 
-// Of some buffers only, in a concurrent encoder.
+// memoryBarrier(resources) of a concurrent encoder.
 struct MemoryBarrier {
   size_t before_dispatch;
   const void* data;
@@ -91,7 +89,7 @@ struct Commands {
   std::vector<Binding> bindings;
   std::vector<MemoryBarrier> barriers;
   Arena arena;
-  // Each once: see Buffer::retained_by_.
+  // Buffers and pipelines, each once: see Buffer::retained_by_.
   std::vector<std::shared_ptr<const void>> retained;
 
   // Forgets all, lets go of the retained, and keeps the memory.
@@ -112,11 +110,10 @@ struct Commands {
 
 // Runs the dispatches in order, up to the first that fails; returns its error
 // or an empty text. Throws when memory is out. `times` may be null. `scratch`
-// is the queue's, reused; so is `checker`, null where nothing is checked.
+// is the queue's, reused; so is `checked`, null where nothing is checked.
 std::string Execute(const Commands& commands, Executor& executor,
                     std::vector<int32_t>& scratch,
-                    std::vector<DispatchTime>* times,
-                    kernel_internal::Checker* checker);
+                    std::vector<DispatchTime>* times, CheckedMode* checked);
 
 // In seconds of the steady clock.
 double Now() noexcept;

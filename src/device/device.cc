@@ -1,19 +1,18 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cstring>
 #include <system_error>
 #include <thread>
 
+#include "src/device/checked_mode.h"
 #include "src/device/commands.h"
 #include "src/device/pipeline.h"
 #include "src/device/queue.h"
-#include "switchyard/kernel_memory.h"
 
 namespace switchyard {
 namespace device {
@@ -28,17 +27,6 @@ DeviceOptions WithExecutor(DeviceOptions options) {
         std::shared_ptr<Executor>(&SerialExecutor(), [](Executor*) {});
   }
   return options;
-}
-
-// nullptr if there is none of that name.
-const BuiltIn* FindBuiltIn(const char* name) {
-  for (const Span<const BuiltIn>& kernels :
-       {BucketKernels(), CombineKernels(), RouteKernels(), SiluMulKernels()}) {
-    for (size_t i = 0; i < kernels.size; ++i) {
-      if (std::strcmp(kernels.data[i].name, name) == 0) return &kernels.data[i];
-    }
-  }
-  return nullptr;
 }
 
 // Without a message if there is no memory for one.
@@ -62,7 +50,7 @@ Buffer::~Buffer() {
   try {
     deallocator_(contents_, length_);
   } catch (...) {
-    // Nobody is there to be told.
+    // A destructor has nobody to tell.
   }
 }
 
@@ -85,12 +73,7 @@ std::shared_ptr<Buffer> Device::newBuffer(size_t length,
                                           ResourceOptions options) noexcept {
   const std::shared_ptr<Buffer> buffer = Allocate(length, options);
   if (buffer != nullptr && options_.check_kernels) {
-    unsigned char* const bytes =
-        static_cast<unsigned char*>(buffer->contents());
-    const uint32_t word = kernel_internal::kNeverWritten;
-    for (size_t i = 0; i < length; i += sizeof(word)) {
-      std::memcpy(bytes + i, &word, std::min(sizeof(word), length - i));
-    }
+    FillNeverWritten(buffer->contents(), length);
     buffer->fresh_ = true;
   }
   return buffer;
@@ -166,7 +149,7 @@ std::shared_ptr<ComputePipelineState> Device::newComputePipelineState(
   try {
     auto pipeline = std::make_unique<Pipeline>();
     pipeline->name = name;
-    pipeline->run = built_in->run;
+    pipeline->built_in = built_in;
     return std::shared_ptr<ComputePipelineState>(
         new ComputePipelineState(std::move(pipeline)));
   } catch (...) {

@@ -8,7 +8,7 @@
 #include "src/device/commands.h"
 #include "src/device/pipeline.h"
 #include "src/device/queue.h"
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 namespace switchyard {
 namespace device {
@@ -21,12 +21,12 @@ struct ComputeCommandEncoder::State {
 
   const Pipeline* pipeline = nullptr;
   Binding bindings[kMaxBufferBindings];
-  // Bytes in front of each binding, in the buffer: for setBufferOffset.
+  // Where each binding starts in its buffer: setBufferOffset moves it.
   size_t offsets[kMaxBufferBindings] = {};
   size_t num_bindings = 0;  // up to the last one bound
   size_t local_lengths[kMaxThreadgroupMemoryBindings] = {};
-  // Where the state of the last dispatch is in the commands, still true of the
-  // next one.
+  // What the last dispatch recorded in the commands, where the next one can use
+  // it again.
   bool bindings_saved = false;
   uint32_t first_binding = 0;
   const size_t* saved_lengths = nullptr;  // null: all 0
@@ -50,7 +50,7 @@ struct ComputeCommandEncoder::State {
 
   // Runs encode() if encoding is still possible.
   template <class Encode>
-  void Call(const char* call, const Encode& encode) noexcept {
+  void IfOpen(const char* call, const Encode& encode) noexcept {
     if (buffer == nullptr) return;
     try {
       if (ended || buffer->state_->closed) {
@@ -139,8 +139,8 @@ struct ComputeCommandEncoder::State {
     return true;
   }
 
-  // A new dispatch with the state as it is, or null after an error. Filled in
-  // where it is to stay: a copy of what has just been written stalls for 5 ns.
+  // Records a dispatch with the state as it is; null after an error. The caller
+  // fills in the rest in place: copying a record just written stalls for 5 ns.
   Dispatch* NewDispatch(const char* call, const Size& threads) {
     if (!CheckThreadgroup(call, threads)) return nullptr;
     Commands& to = commands();
@@ -197,7 +197,7 @@ ComputeCommandEncoder::~ComputeCommandEncoder() = default;
 
 void ComputeCommandEncoder::setComputePipelineState(
     const std::shared_ptr<ComputePipelineState>& pipeline) noexcept {
-  state_->Call("setComputePipelineState", [&] {
+  state_->IfOpen("setComputePipelineState", [&] {
     if (pipeline == nullptr) {
       state_->Fail("setComputePipelineState", "pipeline is null");
       return;
@@ -209,13 +209,14 @@ void ComputeCommandEncoder::setComputePipelineState(
 
 void ComputeCommandEncoder::setBuffer(const std::shared_ptr<Buffer>& buffer,
                                       size_t offset, size_t index) noexcept {
-  state_->Call("setBuffer",
-               [&] { state_->SetBuffer("setBuffer", buffer, offset, index); });
+  state_->IfOpen("setBuffer", [&] {
+    state_->SetBuffer("setBuffer", buffer, offset, index);
+  });
 }
 
 void ComputeCommandEncoder::setBufferOffset(size_t offset,
                                             size_t index) noexcept {
-  state_->Call("setBufferOffset", [&] {
+  state_->IfOpen("setBufferOffset", [&] {
     if (!state_->CheckIndex("setBufferOffset", index, kMaxBufferBindings)) {
       return;
     }
@@ -237,7 +238,7 @@ void ComputeCommandEncoder::setBufferOffset(size_t offset,
 void ComputeCommandEncoder::setBuffers(const std::shared_ptr<Buffer> buffers[],
                                        const size_t offsets[],
                                        Range range) noexcept {
-  state_->Call("setBuffers", [&] {
+  state_->IfOpen("setBuffers", [&] {
     if (range.length != 0 && (buffers == nullptr || offsets == nullptr)) {
       state_->Fail("setBuffers", "buffers or offsets is null");
       return;
@@ -252,7 +253,7 @@ void ComputeCommandEncoder::setBuffers(const std::shared_ptr<Buffer> buffers[],
 
 void ComputeCommandEncoder::setBytes(const void* bytes, size_t length,
                                      size_t index) noexcept {
-  state_->Call("setBytes", [&] {
+  state_->IfOpen("setBytes", [&] {
     if (!state_->CheckIndex("setBytes", index, kMaxBufferBindings)) return;
     if (bytes == nullptr || length == 0 || length > kMaxSetBytesLength) {
       state_->Fail("setBytes",
@@ -270,7 +271,7 @@ void ComputeCommandEncoder::setBytes(const void* bytes, size_t length,
 
 void ComputeCommandEncoder::setThreadgroupMemoryLength(size_t length,
                                                        size_t index) noexcept {
-  state_->Call("setThreadgroupMemoryLength", [&] {
+  state_->IfOpen("setThreadgroupMemoryLength", [&] {
     if (!state_->CheckIndex("setThreadgroupMemoryLength", index,
                             kMaxThreadgroupMemoryBindings)) {
       return;
@@ -283,7 +284,7 @@ void ComputeCommandEncoder::setThreadgroupMemoryLength(size_t length,
     }
     if (state_->local_lengths[index] == length) return;
     state_->local_lengths[index] = length;
-    // Dispatches before keep theirs.
+    // A copy: earlier dispatches keep the lengths they were encoded with.
     unsigned char* const copy =
         state_->commands().arena.Allocate(sizeof(state_->local_lengths));
     std::memcpy(copy, state_->local_lengths, sizeof(state_->local_lengths));
@@ -293,7 +294,7 @@ void ComputeCommandEncoder::setThreadgroupMemoryLength(size_t length,
 
 void ComputeCommandEncoder::dispatchThreadgroups(
     Size threadgroups_per_grid, Size threads_per_threadgroup) noexcept {
-  state_->Call("dispatchThreadgroups", [&] {
+  state_->IfOpen("dispatchThreadgroups", [&] {
     Dispatch* const dispatch =
         state_->NewDispatch("dispatchThreadgroups", threads_per_threadgroup);
     if (dispatch != nullptr) dispatch->grid = threadgroups_per_grid;
@@ -303,7 +304,7 @@ void ComputeCommandEncoder::dispatchThreadgroups(
 void ComputeCommandEncoder::dispatchThreadgroups(
     const std::shared_ptr<Buffer>& indirect_buffer, size_t offset,
     Size threads_per_threadgroup) noexcept {
-  state_->Call("dispatchThreadgroups", [&] {
+  state_->IfOpen("dispatchThreadgroups", [&] {
     constexpr size_t kArgs = 3 * sizeof(uint32_t);
     if (indirect_buffer == nullptr) {
       state_->Fail("dispatchThreadgroups", "indirectBuffer is null");
@@ -335,7 +336,7 @@ void ComputeCommandEncoder::dispatchThreadgroups(
 
 void ComputeCommandEncoder::dispatchThreads(
     Size threads_per_grid, Size threads_per_threadgroup) noexcept {
-  state_->Call("dispatchThreads", [&] {
+  state_->IfOpen("dispatchThreads", [&] {
     Dispatch* const dispatch =
         state_->NewDispatch("dispatchThreads", threads_per_threadgroup);
     if (dispatch == nullptr) return;
@@ -346,13 +347,13 @@ void ComputeCommandEncoder::dispatchThreads(
 
 // Dispatches run in order: barriers are for checked mode.
 void ComputeCommandEncoder::memoryBarrier(BarrierScope scope) noexcept {
-  state_->Call("memoryBarrier", [&] {
+  state_->IfOpen("memoryBarrier", [&] {
     if ((scope & BarrierScopeBuffers) != 0) state_->new_scope = true;
   });
 }
 void ComputeCommandEncoder::memoryBarrier(
     const std::shared_ptr<Buffer> resources[], size_t count) noexcept {
-  state_->Call("memoryBarrier", [&] {
+  state_->IfOpen("memoryBarrier", [&] {
     if (count != 0 && resources == nullptr) {
       state_->Fail("memoryBarrier", "resources is null");
       return;
@@ -372,7 +373,7 @@ DispatchType ComputeCommandEncoder::dispatchType() const noexcept {
 }
 
 void ComputeCommandEncoder::endEncoding() noexcept {
-  state_->Call("endEncoding", [&] {
+  state_->IfOpen("endEncoding", [&] {
     state_->ended = true;
     state_->buffer->state_->encoder_open = false;
   });

@@ -7,10 +7,13 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
-#include "src/device/call.h"
+#include "src/device/checked_mode.h"
 #include "src/device/commands.h"
-#include "src/device/threadgroups.h"
+#include "src/device/grid_runner.h"
+#include "src/device/pipeline.h"
+#include "src/device/running_dispatch.h"
 
 namespace switchyard {
 namespace device {
@@ -25,7 +28,8 @@ size_t Times(size_t threadgroups, size_t threads) {
                                                                  : product;
 }
 
-// Both forms of the grid, whichever was encoded. Threads stop at SIZE_MAX.
+// The grid in threadgroups and in threads, whichever was encoded. A number of
+// threads that overflows is SIZE_MAX.
 void GetGrid(const Dispatch& dispatch, Size* threadgroups, Size* threads) {
   const Size per = dispatch.ThreadsPerThreadgroup();
   Size grid = dispatch.grid;
@@ -46,63 +50,58 @@ void GetGrid(const Dispatch& dispatch, Size* threadgroups, Size* threads) {
                   Times(grid.depth, per.depth));
 }
 
-std::string ReadIndirect(const Dispatch& dispatch,
-                         kernel_internal::Checker& checker) {
-  using Fresh = kernel_internal::Checker::Fresh;
+std::string ReadIndirect(const Dispatch& dispatch, CheckedMode& checked) {
+  using Fresh = CheckedMode::Fresh;
   if (dispatch.indirect == nullptr) return std::string();
-  const std::string error = checker.Touch(
+  const std::string error = checked.Touch(
       "the indirect arguments", {dispatch.indirect, 1, 12, 12}, false,
       dispatch.indirect_fresh ? Fresh::kAnyWord : Fresh::kIgnore);
   return error.empty() ? error : dispatch.pipeline->name + ": " + error;
 }
 
-std::string ExecuteOne(const Dispatch& dispatch, Size threads,
-                       Size threadgroups, const Binding* bindings,
-                       Executor& executor, std::vector<int32_t>& scratch,
-                       kernel_internal::Checker* checker) {
-  Call call(dispatch, threads, threadgroups, bindings, executor, scratch,
-            checker);
+std::string ExecuteOne(RunningDispatch running) {
+  const Size& threads = running.threads;
+  const Pipeline& pipeline = *running.dispatch.pipeline;
   if (threads.width == SIZE_MAX || threads.height == SIZE_MAX ||
       threads.depth == SIZE_MAX) {
-    call.GridOverflows();
-  } else if (dispatch.pipeline->run != nullptr) {
-    dispatch.pipeline->run(call);
+    running.GridOverflows();
+  } else if (pipeline.built_in != nullptr) {
+    RunBuiltIn(*pipeline.built_in, running);
   } else {
-    Threadgroups::Run(call);
+    GridRunner::Run(running);
   }
-  return call.error();
+  return std::move(running.error);
 }
 
 }  // namespace
 
 std::string Execute(const Commands& commands, Executor& executor,
                     std::vector<int32_t>& scratch,
-                    std::vector<DispatchTime>* times,
-                    kernel_internal::Checker* checker) {
-  // Also when memory is out.
+                    std::vector<DispatchTime>* times, CheckedMode* checked) {
+  // End() is called also when memory is out.
   struct Checking {
-    kernel_internal::Checker* const checker;
+    CheckedMode* const checked;
     ~Checking() {
-      if (checker != nullptr) checker->End();
+      if (checked != nullptr) checked->End();
     }
   };
-  const Checking checking = {checker};
-  if (checker != nullptr) checker->Begin(commands);
+  const Checking checking = {checked};
+  if (checked != nullptr) checked->Begin(commands);
   for (const Dispatch& dispatch : commands.dispatches) {
-    if (checker != nullptr) {
-      checker->BeginDispatch(
+    if (checked != nullptr) {
+      checked->BeginDispatch(
           static_cast<size_t>(&dispatch - commands.dispatches.data()));
-      const std::string error = ReadIndirect(dispatch, *checker);
+      const std::string error = ReadIndirect(dispatch, *checked);
       if (!error.empty()) return error;
     }
     Size threads, threadgroups;
     GetGrid(dispatch, &threadgroups, &threads);
     const double start = times != nullptr ? Now() : 0.0;
     if (threads.width != 0 && threads.height != 0 && threads.depth != 0) {
-      std::string error =
-          ExecuteOne(dispatch, threads, threadgroups,
-                     commands.bindings.data() + dispatch.first_binding,
-                     executor, scratch, checker);
+      const Binding* const bindings =
+          commands.bindings.data() + dispatch.first_binding;
+      std::string error = ExecuteOne({dispatch, threads, threadgroups, bindings,
+                                      executor, scratch, checked});
       if (!error.empty()) return error;
     }
     if (times != nullptr) {

@@ -8,33 +8,24 @@
 
 #include <string>
 
-#include "switchyard/device.h"
-#include "switchyard/views.h"
+#include "switchyard/device/threadgroup.h"
 
 namespace switchyard {
 namespace device {
 
-class Call;
-
-// A built-in kernel: unpacks the call's bindings and hands the whole grid to
-// the plain API.
-struct BuiltIn {
-  const char* name;
-  void (*run)(Call& call);
-};
-
-// One list per stem, in <stem>.cc.
-Span<const BuiltIn> BucketKernels();
-Span<const BuiltIn> CombineKernels();
-Span<const BuiltIn> RouteKernels();
-Span<const BuiltIn> SiluMulKernels();
+struct BuiltIn;  // src/device/builtin
+struct RunningDispatch;
 
 struct Pipeline {
   std::string name;
   // One of the two:
-  void (*run)(Call& call) = nullptr;
+  const BuiltIn* built_in = nullptr;
   KernelFunction kernel;
 };
+
+// Defined in src/device/builtin. Null if there is none of that name.
+const BuiltIn* FindBuiltIn(const char* name);
+void RunBuiltIn(const BuiltIn& kernel, RunningDispatch& running);
 
 }  // namespace device
 }  // namespace switchyard

@@ -7,21 +7,19 @@
 #include <chrono>
 #include <exception>
 
-#include "src/device/checker.h"
-#include "src/device/threadgroup_checker.h"
-#include "src/device/threadgroups.h"
+#include "src/device/grid_runner.h"
 
 namespace switchyard {
 namespace device {
 namespace {
 
-// How long a thread looks on before it sleeps: to wake it costs the one that
-// commits 12 us.
+// How long a thread keeps looking for work before it sleeps. Waking it would
+// cost the thread that commits 12 us.
 constexpr std::chrono::microseconds kSpin{50};
 
-// How long the queue's thread leaves work to one that may be about to wait for
-// it, and then runs it next to its data: on another core, one token's chain
-// takes 14 us instead of 3.
+// How long the queue's thread leaves work to the thread that committed it: if
+// that waits, it runs the work itself, in whose cache the data is. On another
+// core, one token's chain takes 14 us instead of 3.
 constexpr std::chrono::microseconds kLeave{1};
 
 // Whether the condition came true in time.
@@ -40,10 +38,8 @@ bool SpinUntil(Condition condition, std::chrono::microseconds most) {
 Queue::Queue(const DeviceOptions& options)
     : executor_(options.executor),
       time_dispatches_(options.time_dispatches),
-      checker_(options.check_kernels
-                   ? std::make_unique<kernel_internal::Checker>(
-                         options.schedule_seed)
-                   : nullptr) {
+      checked_(options.check_kernels ? MakeCheckedMode(options.schedule_seed)
+                                     : nullptr) {
   spare_.reserve(kMaxSpare);
 }
 Queue::~Queue() = default;
@@ -79,7 +75,7 @@ void Queue::RunThread() {
       RunFront(lock);
       continue;
     }
-    // After Close() nobody can commit what is not.
+    // After Close() no more can be committed.
     if (closed_ && runner_ == std::thread::id()) return;
     const auto runnable = [this] {
       return runnable_.load(std::memory_order_acquire);
@@ -158,7 +154,8 @@ void Queue::Commit(State& state) {
 
 void Queue::Wait(State& state) {
   if (state.done.load(std::memory_order_acquire)) return;
-  // A handler may drop the last reference meanwhile. Outlives the lock.
+  // A handler may drop the last reference meanwhile. Declared before the lock,
+  // so that it goes after it.
   const std::shared_ptr<CommandBuffer::Handle> keep = state.handle.lock();
   Lock lock(mutex_);
   if (InKernel::Here()) {
@@ -252,7 +249,7 @@ void Queue::RunFront(Lock& lock) {
   const std::shared_ptr<CommandBuffer> buffer = std::move(order_.front());
   order_.pop_front();
   State& state = *buffer->state_;
-  // What to come back to: a handler of an earlier buffer, or nothing.
+  // Restored at the end: this may be inside a handler of an earlier buffer.
   const std::thread::id outer_runner = runner_;
   const bool outer_in_handler = in_handler_;
   runner_ = std::this_thread::get_id();
@@ -268,7 +265,7 @@ void Queue::RunFront(Lock& lock) {
     if (!state.rejected) {
       error =
           Execute(state.commands, *executor_, scratch_,
-                  time_dispatches_ ? &state.times : nullptr, checker_.get());
+                  time_dispatches_ ? &state.times : nullptr, checked_.get());
     }
   } catch (...) {
     out_of_memory = true;

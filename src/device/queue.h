@@ -16,8 +16,9 @@
 #include <thread>
 #include <vector>
 
+#include "src/device/checked_mode.h"
 #include "src/device/commands.h"
-#include "switchyard/device.h"
+#include "switchyard/device/device.h"
 
 namespace switchyard {
 namespace device {
@@ -34,7 +35,7 @@ struct CommandBuffer::State {
   // For encoders, which keep the buffer as its user does.
   std::weak_ptr<Handle> handle;
 
-  // Guarded by the queue's mutex.
+  // From here on guarded by the queue's mutex.
   CommandBufferStatus status = CommandBufferStatusNotEnqueued;
   bool committed = false;
   bool failed = false;
@@ -107,18 +108,18 @@ class Queue {
   bool EnqueueLocked(State& state);
   bool FrontIsCommitted() const;
   void Recycle(Commands& commands);
-  // Whether this thread may run the front.
+  // Whether the calling thread may run the first buffer of order_.
   bool MayRun() const;
   void RunFront(Lock& lock);
   void CallHandlers(CommandBuffer& buffer, Lock& lock);
-  // Tells all that could run the front, if it can run now.
+  // If the first buffer can run now, wakes those who could run it.
   void Offer();
 
   const std::shared_ptr<Executor> executor_;
   const bool time_dispatches_;
   std::vector<int32_t> scratch_;  // the runner's
   // The runner's; null where nothing is checked.
-  const std::unique_ptr<kernel_internal::Checker> checker_;
+  const std::unique_ptr<CheckedMode> checked_;
 
   std::mutex mutex_;
   std::condition_variable work_;  // for the queue's thread

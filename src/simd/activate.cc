@@ -145,16 +145,16 @@ HWY_INLINE void ActivateRow(const Row& row, const Function& function, Out* out,
 template <class In, class Out, class Function>
 HWY_INLINE void ActivateWith(const Function& function, const ActivateArgs& args,
                              size_t begin, size_t end) {
-  const Matrix<const In> gate = args.gate.As<In>();
-  const Matrix<const In> up = args.up.As<In>();
-  const Matrix<Out> out = args.out.As<Out>();
+  const size_t cols = args.out.cols;
   for (size_t r = begin; r < end; ++r) {
+    const In* const gate = args.gate.Row<In>(r);
+    Out* const out = args.out.Row<Out>(r);
     if (args.interleaved) {
-      ActivateRow(InterleavedRow<In>{gate.Row(r)}, function, out.Row(r),
-                  out.cols, args.streaming);
+      ActivateRow(InterleavedRow<In>{gate}, function, out, cols,
+                  args.streaming);
     } else {
-      ActivateRow(SplitRow<In>{gate.Row(r), up.Row(r)}, function, out.Row(r),
-                  out.cols, args.streaming);
+      ActivateRow(SplitRow<In>{gate, args.up.Row<In>(r)}, function, out, cols,
+                  args.streaming);
     }
   }
   if (args.streaming) hwy::FlushStream();

@@ -57,35 +57,35 @@ template <class In>
 HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
                           TermCursor& cursor, Terms<In>& terms) {
   const CombineInputs& in = args.inputs;
-  const Matrix<const In> rows = in.rows.As<In>();
-  const Scalar* const weights = in.topk_weights.As<Scalar>().Row(token);
+  const Scalar* const weights = in.topk_weights.Row<Scalar>(token);
   const size_t top_k = in.topk_weights.cols;
   terms.count = 0;
   for (; cursor.next < top_k; ++cursor.next) {
     if (terms.count == Terms<In>::kMax) return false;
     size_t row = token * top_k + cursor.next;
     if (in.row_index.data != nullptr) {
-      const int32_t index = in.row_index.As<int32_t>().Row(token)[cursor.next];
+      const int32_t index = in.row_index.Row<int32_t>(token)[cursor.next];
       row = static_cast<size_t>(index);
-      if (index < 0 || row >= rows.rows) {
+      if (index < 0 || row >= in.rows.rows) {
         cursor.skipped += index != -1;
         continue;
       }
     }
-    terms.Add(weights[cursor.next], rows.Row(row));
+    terms.Add(weights[cursor.next], in.rows.Row<In>(row));
   }
   if (cursor.next == top_k && in.shared.rows.data != nullptr) {
     if (terms.count == Terms<In>::kMax) return false;
     float gate = 1.0f;
     if (in.shared.kind != SharedGate::kNone) {
-      const Matrix<const Scalar> gates = in.shared.gate.As<Scalar>();
-      gate = gates.rows == 1 ? gates.data[token] : *gates.Row(token);
+      const ConstAnyMatrix& gates = in.shared.gate;
+      gate = gates.rows == 1 ? gates.Row<Scalar>(0)[token]
+                             : *gates.Row<Scalar>(token);
     }
     if (in.shared.kind == SharedGate::kLogit) {
       const SimdgroupTag d;
       gate = hn::GetLane(Sigmoid(d, hn::Set(d, gate)));
     }
-    terms.Add(gate, in.shared.rows.As<In>().Row(token));
+    terms.Add(gate, in.shared.rows.Row<In>(token));
   }
   cursor.next = top_k + 1;
   return true;
@@ -164,6 +164,12 @@ struct SumTerms {
   }
 };
 
+template <class In>
+HWY_INLINE const In* ResidualRow(const CombineArgs& args, size_t token) {
+  const ConstAnyMatrix& residual = args.inputs.residual;
+  return residual.data == nullptr ? nullptr : residual.Row<In>(token);
+}
+
 // More terms than Terms holds: the same sum in the same order, over a tile of
 // columns at a time, whose partial sums stay on the stack between lists. The
 // squares into the lanes of a simdgroup: element i to lane i mod 32.
@@ -176,10 +182,11 @@ HWY_NOINLINE float SumManyTerms(const CombineArgs& args, size_t token,
   HWY_ALIGN float partial[kTile];
   HWY_ALIGN float squares[kSimdgroup] = {};
   Terms<In> terms;
-  const Matrix<Out> out = args.outputs.out.As<Out>();
-  const Matrix<const In> residual = args.inputs.residual.As<In>();
-  for (size_t begin = 0; begin < out.cols; begin += kTile) {
-    const size_t n = HWY_MIN(kTile, out.cols - begin);
+  const size_t cols = args.outputs.out.cols;
+  Out* const out = args.outputs.out.Row<Out>(token);
+  const In* const residual = ResidualRow<In>(args, token);
+  for (size_t begin = 0; begin < cols; begin += kTile) {
+    const size_t n = HWY_MIN(kTile, cols - begin);
     for (size_t i = 0; i < n; i += N) hn::Store(hn::Zero(d), d, partial + i);
     TermCursor cursor;
     bool all = false;
@@ -200,12 +207,11 @@ HWY_NOINLINE float SumManyTerms(const CombineArgs& args, size_t token,
     for (size_t i = 0; i < n; i += N) {
       const size_t count = HWY_MIN(N, n - i);
       auto v = hn::Load(d, partial + i);
-      if (residual.data != nullptr) {
-        v = hn::Add(
-            Storage<In>::LoadPartial(d, residual.Row(token) + begin + i, count),
-            v);
+      if (residual != nullptr) {
+        v = hn::Add(Storage<In>::LoadPartial(d, residual + begin + i, count),
+                    v);
       }
-      Storage<Out>::StorePartial(v, d, out.Row(token) + begin + i, count);
+      Storage<Out>::StorePartial(v, d, out + begin + i, count);
       // weight * 0 is NaN for an infinite weight: keep it out of idle lanes.
       if (count < N) v = hn::IfThenElseZero(hn::FirstN(d, count), v);
       float* const lanes = squares + i % kSimdgroup;
@@ -246,11 +252,9 @@ HWY_INLINE float SumToken(const CombineArgs& args, size_t token,
     return SumManyTerms<In, Out>(args, token, skipped);
   }
   skipped += listed.cursor.skipped;
-  const Matrix<Out> out = args.outputs.out.As<Out>();
-  const Matrix<const In> residual = args.inputs.residual.As<In>();
-  return SumListed<kSquares>(
-      listed.terms, residual.data == nullptr ? nullptr : residual.Row(token),
-      out.Row(token), out.cols);
+  return SumListed<kSquares>(listed.terms, ResidualRow<In>(args, token),
+                             args.outputs.out.Row<Out>(token),
+                             args.outputs.out.cols);
 }
 
 // normed = out * scale * norm_weight, and the first lines of the next token's
@@ -260,13 +264,12 @@ HWY_INLINE void NormRow(const CombineArgs& args, size_t token, float scale,
                         const Terms<In>& next) {
   const hn::ScalableTag<float> d;
   const size_t N = hn::Lanes(d);
-  const Matrix<Out> out = args.outputs.out.As<Out>();
-  const size_t cols = out.cols;
+  const size_t cols = args.outputs.out.cols;
   const auto scales = hn::Set(d, scale);
-  const Out* HWY_RESTRICT row = out.Row(token);
+  const Out* HWY_RESTRICT row = args.outputs.out.Row<Out>(token);
   const Scalar* HWY_RESTRICT norm_weight =
-      args.inputs.norm_weight.As<Scalar>().data;
-  Out* HWY_RESTRICT normed = args.outputs.normed.As<Out>().Row(token);
+      args.inputs.norm_weight.Row<Scalar>(0);
+  Out* HWY_RESTRICT normed = args.outputs.normed.Row<Out>(token);
   size_t term = 0;
   size_t ahead = 0;
   size_t i = 0;

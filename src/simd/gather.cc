@@ -22,11 +22,11 @@ namespace HWY_NAMESPACE {
 // The row of a pair, or null.
 template <class In>
 HWY_INLINE const In* TokenRow(const GatherArgs& args, size_t r) {
-  const Matrix<const In> tokens = args.inputs.tokens.As<In>();
+  const ConstAnyMatrix& tokens = args.inputs.tokens;
   const int32_t pair = args.inputs.pairs.data[r];
   if (pair < 0) return nullptr;
   const size_t token = static_cast<size_t>(pair) / args.inputs.top_k;
-  return token < tokens.rows ? tokens.Row(token) : nullptr;
+  return token < tokens.rows ? tokens.Row<In>(token) : nullptr;
 }
 
 // The hardware follows a row only after its first lines: asking for those while
@@ -44,8 +44,7 @@ HWY_INLINE void PrefetchRow(const void* row, size_t bytes) {
 template <class In, class Out>
 void Gather(const GatherArgs& args, size_t begin, size_t end) {
   static_assert(std::is_same_v<In, Out>, "copies bytes");
-  const Matrix<Out> rows = args.rows.As<Out>();
-  const size_t bytes = rows.cols * sizeof(Out);
+  const size_t bytes = args.rows.cols * sizeof(Out);
   size_t invalid = 0;
   const In* next = begin < end ? TokenRow<In>(args, begin) : nullptr;
   for (size_t r = begin; r < end; ++r) {
@@ -53,9 +52,9 @@ void Gather(const GatherArgs& args, size_t begin, size_t end) {
     next = r + 1 < end ? TokenRow<In>(args, r + 1) : nullptr;
     if (next != nullptr) PrefetchRow(next, bytes);
     if (row != nullptr) {
-      std::memcpy(rows.Row(r), row, bytes);
+      std::memcpy(args.rows.Row<Out>(r), row, bytes);
     } else {
-      std::memset(rows.Row(r), 0, bytes);
+      std::memset(args.rows.Row<Out>(r), 0, bytes);
       ++invalid;
     }
   }

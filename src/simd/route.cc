@@ -99,12 +99,12 @@ struct Router {
   HWY_INLINE void PutIds(size_t row, size_t first, size_t n,
                          const Store& store) const {
     if (HWY_LIKELY(ids.type != Type::kI64)) {
-      store(ids.As<int32_t>().Row(row) + first);
+      store(ids.Row<int32_t>(row) + first);
       return;
     }
     int32_t narrow[kTopKMax];
     store(narrow);
-    int64_t* const to = ids.As<int64_t>().Row(row) + first;
+    int64_t* const to = ids.Row<int64_t>(row) + first;
     for (size_t i = 0; i < n; ++i) to[i] = narrow[i];
   }
 

@@ -2,8 +2,9 @@
 # check.sh COMPILER INCLUDE_DIR
 # Each header under INCLUDE_DIR compiles alone, and twice in one file, as C++17
 # with nothing but INCLUDE_DIR on the include path; it includes only the
-# standard library and other headers of this library. The second check is what
-# shows that neither Highway nor TBB is needed where both are installed.
+# standard library and other headers of this library, and those of the device
+# layer only if it is one. The second check is what shows that neither Highway
+# nor TBB is needed where both are installed.
 set -euo pipefail
 
 compiler=$1
@@ -22,7 +23,9 @@ while IFS= read -r header; do
 
   # <name> without folder or extension is the standard library's; C headers
   # only in the C door.
-  allowed='^#include (<[a-z_0-9]+>|"switchyard/[a-z_0-9./]+\.h")'
+  folder=
+  [[ $name != */device/* ]] || folder='(device/)?'
+  allowed='^#include (<[a-z_0-9]+>|"switchyard/'$folder'[a-z_0-9.]+\.h")'
   if [[ $name == *.c.h ]]; then
     allowed='^#include (<std(def|int|bool)\.h>|"switchyard/[a-z_0-9./]+\.h")'
   fi

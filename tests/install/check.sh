@@ -21,12 +21,25 @@ build() {
   "$CMAKE" --build "$WORK/build"
 }
 
-# runs PROGRAM with|without: it says whether it has TBB's executor.
+# runs PROGRAM with|without: it says whether it has TBB's executor. So does the
+# same program with device_ in front, which uses the device layer.
 runs() {
-  local output
-  output=$("$1") || die "$1 fails: $output"
-  [[ $output == *", $2 TBB" ]] || die "$1 prints '$output', not '$2 TBB'"
-  echo "$output"
+  local output program
+  for program in "$1" "${1%/*}/device_${1##*/}"; do
+    output=$("$program") || die "$program fails: $output"
+    [[ $output == *", $2 TBB" ]] || die "$program prints '$output', not '$2 TBB'"
+    echo "$output"
+  done
+}
+
+# compile PROGRAM PKG_CONFIG_ARGS...: and device_PROGRAM, by pkg-config alone.
+compile() {
+  # shellcheck disable=SC2086,SC2046
+  "$CXX" $CXXFLAGS -std=c++17 -o "$WORK/$1" "$here/consumer/main.cc" \
+    $("$PKG_CONFIG" "${@:2}" --cflags --libs switchyard)
+  # shellcheck disable=SC2086,SC2046
+  "$CXX" $CXXFLAGS -std=c++17 -o "$WORK/device_$1" "$here/consumer/device.cc" \
+    $("$PKG_CONFIG" "${@:2}" --cflags --libs switchyard-device)
 }
 
 # needs PROGRAM LIBRARY: the dynamic linker looks for it.
@@ -43,6 +56,10 @@ case $1 in
     rm -rf "$PREFIX"
     "$CMAKE" --install "$BUILD" ${CONFIG:+--config "$CONFIG"} --prefix "$PREFIX"
     diff -r "$SOURCE/include" "$PREFIX/include"
+    # An engine that wants kernels links no Metal.
+    archive=$(find "$PREFIX" -name libswitchyard.a)
+    symbols=$("$NM" -C "$archive") || die "$NM cannot read $archive"
+    if grep "switchyard::device" <<<"$symbols"; then die "$archive has a device"; fi
     # Neither this source tree nor the build tree in what is installed.
     if grep -rIlF -e "$SOURCE/" -e "$BUILD" "$PREFIX"; then
       die "installed files name the source or build tree"
@@ -62,10 +79,8 @@ case $1 in
     # An installed tree may be moved: the files find themselves.
     [[ $("$PKG_CONFIG" --variable=prefix switchyard | xargs realpath) == "$(realpath "$PREFIX")" ]] ||
       die "switchyard.pc has a wrong prefix"
-    for static in "" --static; do
-      # shellcheck disable=SC2086,SC2046
-      "$CXX" $CXXFLAGS -std=c++17 -o "$WORK/consumer" "$here/consumer/main.cc" \
-        $("$PKG_CONFIG" $static --cflags --libs switchyard)
+    for static in --print-errors --static; do
+      compile consumer $static
       runs "$WORK/consumer" "$TBB"
     done
     ;;
@@ -107,8 +122,7 @@ case $1 in
       export PKG_CONFIG_PATH
       libs=$("$PKG_CONFIG" --static --cflags --libs switchyard)
       [[ $libs != *-ltbb* ]] || die "switchyard.pc needs TBB: $libs"
-      # shellcheck disable=SC2086
-      "$CXX" $CXXFLAGS -std=c++17 -o "$WORK/with_pc" "$here/consumer/main.cc" $libs
+      compile with_pc --static
       runs "$WORK/with_pc" without
     fi
     ;;

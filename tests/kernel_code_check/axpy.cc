@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "switchyard/kernel.h"
+#include "switchyard/device/kernel.h"
 
 namespace switchyard {
 namespace device {

@@ -67,5 +67,16 @@ except=
 rule "src/simd knows neither executors nor devices" \
   "$include(src/|switchyard/)(executor|schedule|device)" "${simd[@]}"
 
+# Arrows: the device layer stands on the kernels, checked mode on the device
+# layer's core, and neither is known to what it stands on.
+mapfile -t kernels < <(printf '%s\n' "${sources[@]}" |
+  grep -E '^(include/switchyard|src|src/simd)/[^/]+$')
+mapfile -t unchecked < <(printf '%s\n' "${sources[@]}" |
+  grep -E '^src/device/(builtin/)?[^/]+$')
+rule "kernels do not know the device layer" \
+  "$include(src|switchyard)/device/" "${kernels[@]}"
+rule "the device layer's core does not know checked mode" \
+  "${include}src/device/checked/" "${unchecked[@]}"
+
 echo "${#build_files[@]} build files, ${#sources[@]} sources, $failures rules broken"
 ((failures == 0))

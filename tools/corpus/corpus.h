@@ -18,50 +18,40 @@
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
+#include "testing/digest.h"
+#include "testing/inputs.h"
 
 namespace switchyard {
 namespace corpus {
 
-// FNV-1a over 32-bit words.
-class Digest {
- public:
-  void Add(uint32_t word) {
-    value_ = (value_ ^ word) * 0x100000001B3u;
-    value_ ^= value_ >> 29;
-  }
-  // Shape and elements. Every NaN counts as 0x7FC00000: its sign and payload
-  // are not part of the promise.
-  void Add(Matrix<const float> m);
-  void Add(Matrix<const int32_t> m);
-  void Add(Span<const int32_t> s) {
-    Add(Matrix<const int32_t>(s.data, 1, s.size));
-  }
+using testing_support::AnyFloat;
+using testing_support::Digest;
+using testing_support::Hash;
+using testing_support::Uniform;
 
-  uint64_t value() const { return value_; }
-
- private:
-  uint64_t value_ = 0xCBF29CE484222325u;
-};
-
+// What a case computed.
 struct Digests {
   Digest exact;   // the same on every ISA: ids, counts, positions, copies
   Digest floats;  // the same on every ISA with FMA
+  Status status;  // the first call that failed
+  void Check(const Status& s) {
+    if (status.ok()) status = s;
+  }
 };
 
-// A case fails by itself if a call does not return what it should.
 struct Case {
   std::string name;
-  std::function<Status(Executor&, Digests&)> run;
+  std::function<void(Executor&, Digests&)> run;
 };
 
-// Of all kernels, in a fixed order.
+// Those of all registered kernels: in the order of digests.inc, then those that
+// are not in it.
 std::vector<Case> Cases();
-// One list per stem, in <stem>_corpus.cc.
-void AddBucketCases(std::vector<Case>& cases);
-void AddCombineCases(std::vector<Case>& cases);
-void AddGatherCases(std::vector<Case>& cases);
-void AddRouteCases(std::vector<Case>& cases);
-void AddSiluMulCases(std::vector<Case>& cases);
+
+// One per <stem>_corpus.cc: add(cases) appends its cases.
+struct Registration {
+  explicit Registration(void (*add)(std::vector<Case>& cases));
+};
 
 struct Expected {
   const char* name;
@@ -71,32 +61,25 @@ struct Expected {
 // What digests.inc holds; nullptr if the case is not in it.
 const Expected* Find(const std::string& name);
 
-// What the i-th element of stream `seed` is made of.
-uint32_t Hash(uint32_t seed, size_t i);
-// In [-range, range), `range` a power of two.
-float Uniform(uint32_t seed, size_t i, float range);
-// Any bit pattern.
-float AnyFloat(uint32_t seed, size_t i);
-
 // A matrix in memory of its own, with a gap after each row.
 template <class T>
 class Rows {
  public:
   Rows(size_t rows, size_t cols, size_t gap = 0)
       : data_(rows * (cols + gap) + 1), rows_(rows), cols_(cols), gap_(gap) {}
+  // element(i) with i counted row by row.
+  template <class Element>
+  Rows(size_t rows, size_t cols, size_t gap, const Element& element)
+      : Rows(rows, cols, gap) {
+    const Matrix<T> m = view();
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t c = 0; c < cols; ++c) m.Row(r)[c] = element(r * cols + c);
+    }
+  }
 
   Matrix<T> view() {
     // From the second element on: at no vector's alignment.
-    return Matrix<T>(data_.data() + 1, rows_, cols_, cols_ + gap_);
-  }
-  // element(i) with i counted row by row.
-  template <class Element>
-  Rows& Fill(const Element& element) {
-    const Matrix<T> m = view();
-    for (size_t r = 0; r < rows_; ++r) {
-      for (size_t c = 0; c < cols_; ++c) m.Row(r)[c] = element(r * cols_ + c);
-    }
-    return *this;
+    return {data_.data() + 1, rows_, cols_, cols_ + gap_};
   }
 
  private:

@@ -9,11 +9,11 @@ namespace corpus {
 namespace {
 
 // With invalid pairs of every kind if `stale`.
-Status Run(Executor& executor, Digests& digests, bool stale, size_t hidden) {
+void Run(Executor& executor, Digests& digests, bool stale, size_t hidden) {
   constexpr size_t kTokens = 19, kTopK = 3, kPairs = 41;
-  Rows<float> tokens(kTokens, hidden, 5);
-  Rows<float> out(kPairs, hidden, 2);
-  tokens.Fill([](size_t i) { return AnyFloat(21, i); });
+  Rows<float> tokens(kTokens, hidden, 5,
+                     [](size_t i) { return AnyFloat(21, i); });
+  Rows<float> rows(kPairs, hidden, 2);
   std::vector<int32_t> pairs(kPairs);
   for (size_t i = 0; i < kPairs; ++i) {
     const uint32_t hash = Hash(22, i);
@@ -21,29 +21,25 @@ Status Run(Executor& executor, Digests& digests, bool stale, size_t hidden) {
                    ? static_cast<int32_t>(hash)
                    : static_cast<int32_t>(hash / 4 % (kTokens * kTopK));
   }
-  size_t invalid = 0;
-  const Status status =
-      GatherRows(tokens.view(), pairs, kTopK, out.view(), executor, &invalid);
-  digests.exact.Add(out.view());
-  digests.exact.Add(static_cast<uint32_t>(invalid));
-  return status;
+  Report report;
+  digests.Check(GatherRows({tokens.view(), pairs, kTopK},
+                           {rows.view(), &report}, {}, executor));
+  digests.exact.Add(rows.view());
+  digests.exact.Add(static_cast<uint32_t>(report.invalid));
 }
 
-}  // namespace
-
-void AddGatherCases(std::vector<Case>& cases) {
+const Registration registration([](std::vector<Case>& cases) {
   for (const bool stale : {false, true}) {
     cases.push_back({stale ? "gather stale pairs" : "gather pairs",
                      [stale](Executor& executor, Digests& digests) {
                        for (size_t hidden = 1; hidden <= 100; ++hidden) {
-                         const Status status =
-                             Run(executor, digests, stale, hidden);
-                         if (!status.ok()) return status;
+                         Run(executor, digests, stale, hidden);
                        }
-                       return Run(executor, digests, stale, 2048);
+                       Run(executor, digests, stale, 2048);
                      }});
   }
-}
+});
 
+}  // namespace
 }  // namespace corpus
 }  // namespace switchyard

@@ -4,40 +4,38 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <map>
 #include <stdexcept>
 
-#include "bench/rounds.h"
+#include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
 #include "switchyard/isa.h"
 #include "switchyard/route.h"
-#include "switchyard/silu_mul.h"
-#include "tools/corpus/corpus.h"
+#include "testing/inputs.h"
+#include "testing/rounds.h"
 #include "tools/swy/swy.h"
 
 namespace swy {
 namespace {
 
-using switchyard::CombineInputs;
-using switchyard::Matrix;
 using switchyard::Status;
-using switchyard::corpus::Uniform;
+using switchyard::testing_support::Hash;
+using switchyard::testing_support::Uniform;
 
 void Check(const Status& status) {
   if (!status.ok()) throw std::runtime_error(status.message());
 }
 
-std::vector<float> Floats(size_t count, uint32_t seed) {
+std::vector<float> Floats(size_t count, uint32_t stream) {
   std::vector<float> floats(count);
-  for (size_t i = 0; i < count; ++i) floats[i] = Uniform(seed, i, 4.0f);
+  for (size_t i = 0; i < count; ++i) floats[i] = Uniform(stream, i, 4.0f);
   return floats;
 }
 
 // One line of the matrix: a kernel at one shape, `units` of `unit` a call.
 struct Line {
   std::string name;
-  double units;
+  size_t units;
   const char* unit;
   std::function<void()> call;
 };
@@ -48,44 +46,37 @@ Line Route(size_t tokens, size_t experts, size_t top_k) {
   std::vector<float> weights(tokens * top_k);
   return {"route E=" + std::to_string(experts) + " k=" + std::to_string(top_k) +
               " T=" + std::to_string(tokens),
-          static_cast<double>(tokens), "row", [=]() mutable {
-            Check(RouteTopK({logits.data(), tokens, experts},
-                            switchyard::RouteOptions(),
-                            Matrix<int32_t>(ids.data(), tokens, top_k),
-                            {weights.data(), tokens, top_k}));
+          tokens, "row", [=]() mutable {
+            Check(switchyard::RouteTopK({{logits.data(), tokens, experts}},
+                                        {{ids.data(), tokens, top_k},
+                                         {weights.data(), tokens, top_k}}));
           }};
 }
 
 Line Bucket(size_t tokens, size_t experts, size_t top_k) {
   const size_t num_pairs = tokens * top_k;
-  std::vector<int32_t> selected(num_pairs), tpe(experts), offsets(experts + 1),
-      pairs(num_pairs);
+  std::vector<int32_t> ids(num_pairs), tokens_per_expert(experts),
+      offsets(experts + 1), pairs(num_pairs);
   for (size_t i = 0; i < num_pairs; ++i) {
-    selected[i] =
-        static_cast<int32_t>(switchyard::corpus::Hash(2, i) % experts);
+    ids[i] = static_cast<int32_t>(Hash(2, i) % experts);
   }
   return {
       "bucket E=" + std::to_string(experts) + " T=" + std::to_string(tokens),
-      static_cast<double>(num_pairs), "pair", [=]() mutable {
-        switchyard::PackedBuckets out;
-        out.tpe = tpe;
-        out.offsets = offsets;
-        out.pairs = pairs;
-        Check(BucketPacked({selected.data(), tokens, top_k},
-                           switchyard::BucketOrder::kAscending, out, {},
-                           nullptr));
+      num_pairs, "pair", [=]() mutable {
+        Check(switchyard::BucketPacked({{ids.data(), tokens, top_k}},
+                                       {tokens_per_expert, offsets, pairs}));
       }};
 }
 
-Line Silu(size_t rows, size_t cols) {
+Line Activate(size_t rows, size_t cols) {
   std::vector<float> gate = Floats(rows * cols, 3);
   std::vector<float> up = Floats(rows * cols, 4);
   std::vector<float> out(rows * cols);
-  return {"silu_mul " + std::to_string(rows) + " x " + std::to_string(cols),
-          static_cast<double>(rows), "row", [=]() mutable {
-            Check(switchyard::SiluMul({gate.data(), rows, cols},
-                                      {up.data(), rows, cols},
-                                      {out.data(), rows, cols}));
+  return {"activate " + std::to_string(rows) + " x " + std::to_string(cols),
+          rows, "row", [=]() mutable {
+            Check(switchyard::Activate(
+                {{gate.data(), rows, cols}, {up.data(), rows, cols}},
+                {{out.data(), rows, cols}}));
           }};
 }
 
@@ -97,28 +88,28 @@ Line Combine(size_t tokens, size_t top_k, size_t hidden) {
   std::vector<float> out(tokens * hidden), normed(tokens * hidden);
   return {"combine+norm H=" + std::to_string(hidden) +
               " k=" + std::to_string(top_k) + " T=" + std::to_string(tokens),
-          static_cast<double>(tokens), "row", [=]() mutable {
-            CombineInputs inputs;
-            inputs.rows = {rows.data(), tokens * top_k, hidden};
-            inputs.weights = {weights.data(), tokens, top_k};
-            inputs.residual = {residual.data(), tokens, hidden};
-            Check(WeightedSumRmsNorm(inputs, norm_weight, 1e-6f,
-                                     {out.data(), tokens, hidden},
-                                     {normed.data(), tokens, hidden}));
+          tokens, "row", [=]() mutable {
+            Check(switchyard::Combine({{rows.data(), tokens * top_k, hidden},
+                                       {weights.data(), tokens, top_k},
+                                       {},
+                                       {residual.data(), tokens, hidden},
+                                       norm_weight},
+                                      {{out.data(), tokens, hidden},
+                                       {normed.data(), tokens, hidden}}));
           }};
 }
 
 // Median nanoseconds per unit of each ISA, from rounds in random order.
 std::vector<double> Time(const Line& line,
                          const std::vector<std::string>& isas) {
-  std::vector<switchyard::bench::Timed> contenders;
+  namespace timing = switchyard::testing_support;
+  std::vector<timing::Timed> contenders;
   for (const std::string& isa : isas) {
-    contenders.push_back({switchyard::bench::Repeat(std::cref(line.call)),
+    contenders.push_back({timing::Repeat(std::cref(line.call)),
                           [&isa] { Check(switchyard::CapIsa(isa.c_str())); }});
   }
-  std::vector<double> ns =
-      switchyard::bench::MedianSeconds(contenders, {201, 1.5});
-  for (double& value : ns) value *= 1e9 / line.units;
+  std::vector<double> ns = timing::MedianSeconds(contenders, {201, 1.5});
+  for (double& value : ns) value *= 1e9 / static_cast<double>(line.units);
   return ns;
 }
 
@@ -132,7 +123,7 @@ int Bench(const std::vector<std::string>& isas) {
   for (const Line& line :
        {Route(1, 128, 8), Route(512, 128, 8), Route(512, 256, 8),
         Route(512, 512, 10), Bucket(1, 128, 8), Bucket(512, 128, 8),
-        Silu(8, 768), Silu(64, 2048), Combine(1, 8, 2048),
+        Activate(8, 768), Activate(64, 2048), Combine(1, 8, 2048),
         Combine(64, 8, 2048)}) {
     std::printf("%-32s %-5s", line.name.c_str(), line.unit);
     for (const double ns : Time(line, isas)) std::printf(" %9.2f", ns);

@@ -10,20 +10,17 @@
 namespace swy {
 
 std::vector<std::string> RunnableIsaNames() {
-  const switchyard::Span<const switchyard::Isa> isas =
-      switchyard::RunnableIsas();
   std::vector<std::string> names;
-  for (size_t i = 0; i < isas.size; ++i) names.push_back(isas.data[i].name);
+  for (const switchyard::Isa& isa : switchyard::RunnableIsas()) {
+    names.push_back(isa.name);
+  }
   return names;
 }
 
 int PrintIsas() {
   const std::vector<std::string> runnable = RunnableIsaNames();
-  const switchyard::Span<const switchyard::Isa> isas =
-      switchyard::CompiledIsas();
   std::printf("%-10s %-4s %-9s\n", "compiled", "FMA", "this CPU");
-  for (size_t i = 0; i < isas.size; ++i) {
-    const switchyard::Isa& isa = isas.data[i];
+  for (const switchyard::Isa& isa : switchyard::CompiledIsas()) {
     const bool runs =
         std::find(runnable.begin(), runnable.end(), isa.name) != runnable.end();
     const bool active = switchyard::ActiveIsa().name == std::string(isa.name);

@@ -1,0 +1,365 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Kernels of your own, thread by thread, as Metal shaders are written; and
+// checked, where DeviceOptions::check_kernels asks for it. docs/kernels.md
+// ports a shader.
+//
+// A kernel is a function object, called once per threadgroup, for either kind
+// of access to memory:
+//
+//   struct ScaleRow {
+//     template <class Tg>
+//     void operator()(Tg& tg) const {
+//       const auto n = params<uint32_t>(tg, 1);
+//       const auto x = buffer<float>(tg, 0) +
+//                      tg.threadgroup_position_in_grid.width * n;
+//       auto sum = tg.per_thread(0.0f);
+//       tg.for_each_thread([&](auto t) {
+//         for (size_t i = t.thread_index_in_threadgroup; i < n; i += 32) {
+//           sum[t] += x[i];
+//         }
+//       });
+//       const auto total = simd_sum(sum);
+//       tg.for_each_thread([&](auto t) {
+//         for (size_t i = t.thread_index_in_threadgroup; i < n; i += 32) {
+//           x[i] /= total[t];
+//         }
+//       });
+//     }
+//   };
+//   device->newComputePipelineState(MakeKernel("scale_row", ScaleRow{}),
+//   &error);
+//
+// Each call of for_each_thread() is a stretch of the kernel between two points
+// where threads meet: barriers and simd functions, which are called outside.
+// Code outside is what all threads do alike; what it reads or writes counts as
+// thread 0's.
+//
+// Unchecked, buffer<T>() is a T*, and the kernel's code is what a loop over
+// plain pointers gives. Checked, it is a CheckedPointer<T>, for which the same
+// code compiles if elements are given their types: `float v = x[i]`, not
+// `auto v`, and std::max<float>(v, x[i]).
+//
+// Accessors throw what becomes the command buffer's error: nothing bound, too
+// little bound, an address that is not aligned, a read-only buffer where T is
+// not const.
+
+#ifndef SWITCHYARD_DEVICE_KERNEL_H_
+#define SWITCHYARD_DEVICE_KERNEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "switchyard/device/kernel_atomics.h"
+#include "switchyard/device/kernel_memory.h"
+#include "switchyard/device/kernel_threads.h"
+#include "switchyard/device/threadgroup.h"
+
+namespace switchyard {
+namespace device {
+
+// How a kernel reaches memory.
+struct Unchecked {
+  static constexpr bool kChecked = false;
+  template <class T>
+  using Pointer = T*;
+};
+struct Checked {
+  static constexpr bool kChecked = true;
+  template <class T>
+  using Pointer = CheckedPointer<T>;
+};
+
+// The memory that a barrier is for.
+enum class mem_flags : uint32_t {
+  mem_none = 0,
+  mem_device = 1,
+  mem_threadgroup = 2,
+  mem_device_and_threadgroup = 3,
+};
+constexpr mem_flags operator|(mem_flags a, mem_flags b) {
+  return static_cast<mem_flags>(static_cast<uint32_t>(a) |
+                                static_cast<uint32_t>(b));
+}
+
+namespace kernel_internal {
+
+// What checked mode does in the place of plain pointers; defined in the
+// library.
+const View& BufferView(const ThreadgroupContext& context, size_t index,
+                       size_t alignment, bool only_reads);
+const View& MemoryView(const ThreadgroupContext& context, size_t index);
+const View& ArrayView(const ThreadgroupContext& context, size_t length,
+                      DeclaredArrays* arrays);
+void CheckedParams(const ThreadgroupContext& context, size_t index,
+                   size_t length, void* to);
+void CheckedBarrier(RunningThread& thread, Threads& threads, bool simdgroup,
+                    uint32_t flags);
+// The order to run the threads in; null: as they are numbered.
+const uint16_t* OrderOfThreads(RunningThread& thread, size_t count);
+// `what`, where all threads meet, was called inside for_each_thread().
+[[noreturn]] void CalledInside(RunningThread& thread, const char* what);
+// Two threads' values differ.
+[[noreturn]] void ThreadsDisagree(RunningThread& thread, size_t first,
+                                  size_t second, const std::string& values);
+
+}  // namespace kernel_internal
+
+// One threadgroup of a dispatch. Names and meanings are Metal's.
+template <class Access>
+class Threadgroup {
+ public:
+  explicit Threadgroup(const ThreadgroupContext& context)
+      : threadgroup_position_in_grid(context.threadgroup_position_in_grid),
+        threadgroups_per_grid(context.threadgroups_per_grid),
+        threads_per_grid(context.threads_per_grid),
+        threads_per_threadgroup(context.threads_per_threadgroup),
+        dispatch_threads_per_threadgroup(
+            context.dispatch_threads_per_threadgroup),
+        context_(context) {
+    const Size& position = context.threadgroup_position_in_grid;
+    const Size& dispatched = context.dispatch_threads_per_threadgroup;
+    threads_.size = context.threads_per_threadgroup;
+    threads_.count =
+        threads_.size.width * threads_.size.height * threads_.size.depth;
+    threads_.simdgroups = (threads_.count + kernel_internal::kSimdWidth - 1) /
+                          kernel_internal::kSimdWidth;
+    threads_.origin = Size(position.width * dispatched.width,
+                           position.height * dispatched.height,
+                           position.depth * dispatched.depth);
+    if constexpr (Access::kChecked) threads_.checked = context.thread_;
+  }
+  Threadgroup(const Threadgroup&) = delete;
+  Threadgroup& operator=(const Threadgroup&) = delete;
+
+  const Size& threadgroup_position_in_grid;
+  const Size& threadgroups_per_grid;
+  const Size& threads_per_grid;
+  // Smaller at the edge of a grid of dispatchThreads().
+  const Size& threads_per_threadgroup;
+  const Size& dispatch_threads_per_threadgroup;
+
+  size_t simdgroups_per_threadgroup() const { return threads_.simdgroups; }
+  size_t threads_per_simdgroup() const { return kernel_internal::kSimdWidth; }
+
+  // A variable that each thread has, to be reached as v[t].
+  template <class T>
+  PerThread<T> per_thread(T value) const {
+    return PerThread<T>(threads_, value);
+  }
+
+  // Calls function(Thread) for every thread that has not returned, one after
+  // the other. Nothing may depend on the order. No barriers, simd functions,
+  // uniform(), threadgroup_array() and for_each_thread() in the function:
+  // errors in checked mode, and without meaning unchecked.
+  template <class Function>
+  void for_each_thread(const Function& function) {
+    if constexpr (Access::kChecked) {
+      const uint16_t* const order =
+          kernel_internal::OrderOfThreads(*threads_.checked, threads_.count);
+      for (size_t i = 0; i < threads_.count; ++i) {
+        const size_t thread = order == nullptr ? i : order[i];
+        if (threads_.some_gone && !threads_.IsLeft(thread)) continue;
+        threads_.checked->SetThread(thread);
+        function(At(thread));
+      }
+      threads_.checked->SetThread(0);
+      threads_.checked->inside = false;
+    } else if (threads_.some_gone) {
+      for (size_t i = 0; i < threads_.count; ++i) {
+        if (threads_.IsLeft(i)) function(At(i));
+      }
+    } else {
+      // The fast case: positions are counted, not divided out, and nobody has
+      // returned.
+      const Size size = threads_.size;
+      size_t i = 0;
+      for (size_t z = 0; z < size.depth; ++z) {
+        for (size_t y = 0; y < size.height; ++y) {
+          for (size_t x = 0; x < size.width; ++x, ++i) {
+            function(Thread(&threads_, i, x, y, z));
+          }
+        }
+      }
+    }
+  }
+
+  // Where threads wait for each other. Memory that other threads wrote is to be
+  // read only behind a barrier with its flag. In checked mode threads that have
+  // returned before others wait here are an error.
+  void threadgroup_barrier(
+      mem_flags flags = mem_flags::mem_device_and_threadgroup) {
+    Barrier(false, flags);
+  }
+  // The same for each simdgroup's threads among themselves.
+  void simdgroup_barrier(
+      mem_flags flags = mem_flags::mem_device_and_threadgroup) {
+    Barrier(true, flags);
+  }
+
+  // The value that all threads share, for loops and branches with barriers or
+  // simd functions in them: `while (tg.uniform(more))`. In checked mode it is
+  // an error if they do not; unchecked it is the first thread's. If all have
+  // returned, the kernel ends here, as it does on Metal.
+  template <class T>
+  T uniform(const PerThread<T>& v) {
+    return Uniform<T>([&v](size_t thread) { return v.values_[thread]; });
+  }
+  template <class T>
+  T uniform(const PerSimdgroup<T>& v) {
+    return Uniform<T>([&v](size_t thread) {
+      return v.values_[thread / kernel_internal::kSimdWidth];
+    });
+  }
+
+ private:
+  template <class T, class A>
+  friend typename A::template Pointer<T> buffer(Threadgroup<A>& tg,
+                                                size_t index);
+  template <class T, class A>
+  friend T params(Threadgroup<A>& tg, size_t index);
+  template <class T, class A>
+  friend typename A::template Pointer<T> threadgroup_memory(Threadgroup<A>& tg,
+                                                            size_t index);
+  template <class T, size_t N, class A>
+  friend typename A::template Pointer<T> threadgroup_array(Threadgroup<A>& tg);
+
+  Thread At(size_t i) {
+    const Size& size = threads_.size;
+    if (size.height == 1 && size.depth == 1) {
+      return Thread(&threads_, i, i, 0, 0);
+    }
+    return Thread(&threads_, i, i % size.width, i / size.width % size.height,
+                  i / size.width / size.height);
+  }
+  void Barrier(bool simdgroup, mem_flags flags) {
+    if constexpr (Access::kChecked) {
+      kernel_internal::CheckedBarrier(*threads_.checked, threads_, simdgroup,
+                                      static_cast<uint32_t>(flags));
+    } else {
+      (void)simdgroup;
+      (void)flags;
+    }
+  }
+  template <class T, class Get>
+  T Uniform(const Get& get) {
+    if constexpr (Access::kChecked) {
+      if (threads_.checked->inside) {
+        kernel_internal::CalledInside(*threads_.checked, "uniform");
+      }
+    }
+    size_t first = 0;
+    while (first < threads_.count && !threads_.IsLeft(first)) ++first;
+    if (first == threads_.count) throw kernel_internal::AllReturned();
+    const T value = get(first);
+    if constexpr (Access::kChecked) {
+      using kernel_internal::IsNan;
+      for (size_t i = first + 1; i < threads_.count; ++i) {
+        if (!threads_.IsLeft(i) || get(i) == value) continue;
+        if (IsNan(value) && IsNan(get(i))) continue;
+        std::string values;
+        if constexpr (std::is_arithmetic_v<T>) {
+          values = std::to_string(value) + " and " + std::to_string(get(i));
+        }
+        kernel_internal::ThreadsDisagree(*threads_.checked, first, i, values);
+      }
+    }
+    return value;
+  }
+
+  kernel_internal::Threads threads_;
+  kernel_internal::DeclaredArrays arrays_;
+  const ThreadgroupContext& context_;
+};
+
+// What is bound at `index`, from its offset on: `device T*`, or `constant T*`
+// with a const T.
+template <class T, class Access>
+typename Access::template Pointer<T> buffer(Threadgroup<Access>& tg,
+                                            size_t index) {
+  if constexpr (Access::kChecked) {
+    return CheckedPointer<T>(
+        &kernel_internal::BufferView(tg.context_, index, alignof(T),
+                                     std::is_const_v<T>),
+        0);
+  } else {
+    return tg.context_.template buffer<T>(index).data;
+  }
+}
+
+// The same for atomics: `device atomic_int*`.
+template <class T, class Access>
+auto atomic_buffer(Threadgroup<Access>& tg, size_t index) {
+  return atomic_pointer(buffer<T>(tg, index));
+}
+
+// A copy of the parameter struct bound at `index`: `constant T&`.
+template <class T, class Access>
+T params(Threadgroup<Access>& tg, size_t index) {
+  if constexpr (Access::kChecked) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value;
+    kernel_internal::CheckedParams(tg.context_, index, sizeof(T), &value);
+    return value;
+  } else {
+    return tg.context_.template params<T>(index);
+  }
+}
+
+// What setThreadgroupMemoryLength() set at `index`: `threadgroup T*
+// [[threadgroup(index)]]`.
+template <class T, class Access>
+typename Access::template Pointer<T> threadgroup_memory(Threadgroup<Access>& tg,
+                                                        size_t index) {
+  static_assert(alignof(T) <= 64);
+  if constexpr (Access::kChecked) {
+    return CheckedPointer<T>(&kernel_internal::MemoryView(tg.context_, index),
+                             0);
+  } else {
+    return tg.context_.template threadgroup<T>(index).data;
+  }
+}
+
+// `threadgroup T name[N]` in a kernel: call it once for each, not in a loop. At
+// most 32 of them; they and what setThreadgroupMemoryLength() set have at most
+// 32768 bytes.
+template <class T, size_t N, class Access>
+typename Access::template Pointer<T> threadgroup_array(
+    Threadgroup<Access>& tg) {
+  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);
+  if constexpr (Access::kChecked) {
+    return CheckedPointer<T>(
+        &kernel_internal::ArrayView(tg.context_, N * sizeof(T), &tg.arrays_),
+        0);
+  } else {
+    return static_cast<T*>(tg.context_.Array(N * sizeof(T), &tg.arrays_));
+  }
+}
+
+// A kernel for newComputePipelineState(). `kernel` is copied; threadgroups run
+// at the same time, on a const one.
+template <class Kernel>
+KernelFunction MakeKernel(std::string name, const Kernel& kernel,
+                          double threadgroup_ns = 30000.0) {
+  KernelFunction result;
+  result.name = std::move(name);
+  result.threadgroup = [kernel](const ThreadgroupContext& context) {
+    Threadgroup<Unchecked> tg(context);
+    kernel(tg);
+  };
+  result.threadgroup_ns = threadgroup_ns;
+  result.checked = [kernel](const ThreadgroupContext& context) {
+    Threadgroup<Checked> tg(context);
+    kernel(tg);
+  };
+  return result;
+}
+
+}  // namespace device
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_DEVICE_KERNEL_H_

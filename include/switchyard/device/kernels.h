@@ -1,0 +1,138 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The built-in kernels of the device layer: Metal names, buffer indices, grids
+// and parameter structs, byte for byte those of the Metal kernels they stand in
+// for (ferrum, mlx-native), so that an engine's own structs may be passed.
+//
+// Each calls the function of the plain API named with it: its header has the
+// formula, the order of sums, NaN and ties. Matrices are dense, float32 or
+// int32, at any address (buffer and offset) that is a multiple of 4; buffers
+// may be longer than needed. Scalars go to setBytes, or into a buffer that an
+// earlier dispatch wrote.
+//
+// Grids are in threadgroups. A larger one is cut off at the shapes in the
+// struct, a smaller one covers only its part: fewer rows, or fewer tiles of 256
+// columns. Dimensions that are not named, and that of grid (1), have to be 1:
+// more threadgroups would race on Metal. Other threadgroup sizes than those
+// given are errors, as are negative dimensions, buffers shorter than the shapes
+// in the struct need, outputs that overlap inputs in another way than the plain
+// API allows, and whatever else it refuses.
+
+#ifndef SWITCHYARD_DEVICE_KERNELS_H_
+#define SWITCHYARD_DEVICE_KERNELS_H_
+
+#include <cstdint>
+
+namespace switchyard {
+namespace device {
+
+// moe_router_topk_softmax_f32: RouteTopK
+//   0 logits [T, num_experts], 1 ids i32 [T, top_k], 2 weights [T, top_k],
+//   3 params; T is the grid's width
+//   grid (T), 32 threads
+struct MoeRouterTopkSoftmaxParams {
+  int32_t num_experts;
+  int32_t top_k;
+  int32_t norm_topk_prob;  // not 0: RouteOptions::renormalize
+};
+
+// moe_compute_ids_tpe_f32: BucketStrided in ascending order, MakeDispatchArgs
+//   0 selected ids i32 [total_pairs], 1 tpe i32 [num_experts], 2 ids i32
+//   [num_experts, row_stride], 3 gate/up args u32 [3], 4 down args u32 [3],
+//   5 params
+//   grid (1), 256 threads
+// Entries of ids from tpe[e] on are left alone. A row_stride below the busiest
+// expert's count is an error that tells the count; nothing has been written.
+struct MoeComputeIdsTpeParams {
+  int32_t num_experts;
+  int32_t row_stride;   // total_pairs is always enough
+  int32_t total_pairs;  // tokens * top_k
+  int32_t m_gate_up;    // features of the gate and up GEMMs
+  int32_t m_down;       // features of the down GEMM
+};
+
+// silu_mul_stacked_f32: Activate
+//   0 gate, 1 up, 2 out, all [n_slots, ffn], 3 params
+//   grid (ceil(ffn / 256), n_slots), 256 threads
+struct SiluMulStackedParams {
+  int32_t ffn;
+  int32_t n_slots;
+};
+
+// silu_mul_batched_f32: Activate
+//   0 gate, 1 up, 2 out, all [total_pairs, ffn], 3 params
+//   grid (ceil(ffn / 256), total_pairs), 256 threads
+struct SiluMulBatchedParams {
+  int32_t total_pairs;
+  int32_t ffn;
+};
+
+// weighted_sum_stacked_f32: Combine, of one token
+//   0 slots [n_slots, hidden], 1 weights [n_slots], 2 out [hidden], 3 params
+// weighted_sum_residual_stacked_f32: the same, added to 2 residual [hidden]
+//   grid (ceil(hidden / 256)), 256 threads
+struct WeightedSumStackedParams {
+  int32_t hidden;
+  int32_t n_slots;
+};
+
+// weighted_sum_batched_f32: Combine
+//   0 slots [batch * top_k, hidden], 1 weights [batch, top_k],
+//   2 out [batch, hidden], 3 params
+//   grid (ceil(hidden / 256), batch), 256 threads
+struct WeightedSumBatchedParams {
+  int32_t batch;
+  int32_t top_k;
+  int32_t hidden;
+};
+
+// weighted_sum_residual_norm_stacked_f32: Combine with `normed`, of one token
+//   0 slots [n_slots, hidden], 1 weights [n_slots], 2 residual [hidden], read
+//   and written, 3 next_norm_w [hidden], 4 normed [hidden], 5 params
+//   grid (1), 256 threads
+struct WeightedSumResidualNormStackedParams {
+  int32_t hidden;
+  int32_t n_slots;
+  float eps;
+};
+
+// weighted_sum_residual_norm_batched_f32: Combine with `normed`
+//   0 slots [batch * top_k, hidden], 1 weights [batch, top_k], 2 residual
+//   [batch, hidden], read and written, 3 next_norm_w [hidden], 4 normed
+//   [batch, hidden], 5 params
+//   grid (batch), 256 threads
+struct WeightedSumResidualNormBatchedParams {
+  int32_t batch;
+  int32_t top_k;
+  int32_t hidden;
+  float eps;
+};
+
+// moe_softmax_topk_f32: RouteTopK, renormalised
+//   0 params, 1 logits [n_tokens, n_experts], 2 ids u32 [n_tokens, top_k],
+//   3 weights [n_tokens, top_k]
+//   grid (n_tokens), min(n_experts, 128) threads
+struct MoeSoftmaxTopkParams {
+  uint32_t n_tokens;
+  uint32_t n_experts;
+  uint32_t top_k;
+  float padding;  // not read
+};
+
+// moe_weighted_reduce_f32: Combine with a shared expert, SharedGate::kLogit
+//   0 params, 1 expert_w [n_tokens, top_k], 2 y_expert [n_tokens * top_k, h],
+//   3 sh_gate, logits [n_tokens], 4 y_shared [n_tokens, h], 5 residual
+//   [n_tokens, h] (looked at only with add_residual), 6 output [n_tokens, h]
+//   grid (ceil(h / 256), n_tokens), 256 threads
+struct MoeWeightedReduceParams {
+  uint32_t n_tokens;
+  uint32_t top_k;
+  uint32_t h;
+  uint32_t add_residual;
+};
+
+}  // namespace device
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_DEVICE_KERNELS_H_

@@ -1,0 +1,143 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Kernels of your own for the device layer, one threadgroup at a time.
+
+#ifndef SWITCHYARD_DEVICE_THREADGROUP_H_
+#define SWITCHYARD_DEVICE_THREADGROUP_H_
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <type_traits>
+
+#include "switchyard/views.h"
+
+namespace switchyard {
+namespace device {
+
+struct BindingUse;       // src/device
+struct RunningDispatch;  // src/device
+class GridRunner;        // src/device
+template <class Access>
+class Threadgroup;  // kernel.h
+
+namespace kernel_internal {
+
+struct RunningThread;      // kernel_memory.h
+class CheckedThreadgroup;  // src/device/checked
+
+// What a threadgroup has declared of threadgroup memory, in its kernel.
+struct DeclaredArrays {
+  size_t count = 0;
+  size_t bytes = 0;
+  size_t padded_bytes = 0;
+};
+
+}  // namespace kernel_internal
+
+// A number of threads or threadgroups in each dimension.
+struct Size {
+  size_t width = 0;
+  size_t height = 0;
+  size_t depth = 0;
+
+  constexpr Size() noexcept = default;
+  constexpr Size(size_t w, size_t h, size_t d) noexcept
+      : width(w), height(h), depth(d) {}
+  static constexpr Size Make(size_t w, size_t h, size_t d) noexcept {
+    return Size(w, h, d);
+  }
+};
+
+// One threadgroup of a dispatch, for kernels of your own. Everything is in
+// Metal's words; accessors throw a text that becomes the buffer's error. Not to
+// be kept beyond the call.
+class ThreadgroupContext {
+ public:
+  const Size& threadgroup_position_in_grid;
+  const Size& threadgroups_per_grid;
+  const Size& threads_per_grid;
+  // Smaller at the edge of a grid of dispatchThreads(). The first thread's
+  // position in the grid is threadgroup_position_in_grid times the size that
+  // was dispatched.
+  const Size& threads_per_threadgroup;
+  const Size& dispatch_threads_per_threadgroup;
+
+  // What is bound at `index`, from its offset to the end of the buffer, in
+  // whole elements. Throws if nothing is bound, if the address is not aligned
+  // for T, or if a T that is not const meets a read-only buffer.
+  template <class T>
+  Span<T> buffer(size_t index) const {
+    const Bytes bytes = Bound(index, alignof(T), std::is_const_v<T>);
+    return Span<T>(static_cast<T*>(bytes.data), bytes.length / sizeof(T));
+  }
+  // A copy of the parameter struct at `index`. Throws if too few bytes are
+  // bound.
+  template <class T>
+  T params(size_t index) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value;
+    CopyParams(index, sizeof(T), &value);
+    return value;
+  }
+  // The threadgroup memory set at `index`, in whole elements, 64-byte aligned,
+  // with whatever the threadgroup before left in it.
+  template <class T>
+  Span<T> threadgroup(size_t index) const {
+    const Bytes bytes = Local(index);
+    return Span<T>(static_cast<T*>(bytes.data), bytes.length / sizeof(T));
+  }
+
+ private:
+  friend class GridRunner;
+  friend class kernel_internal::CheckedThreadgroup;
+  template <class Access>
+  friend class Threadgroup;
+  template <class T, size_t N, class Access>
+  friend typename Access::template Pointer<T> threadgroup_array(
+      Threadgroup<Access>& tg);
+  struct Bytes {
+    void* data;
+    size_t length;
+  };
+  ThreadgroupContext(const Size& position, const Size& threads,
+                     const Size& dispatched, const RunningDispatch& running,
+                     void* local,
+                     kernel_internal::RunningThread* thread) noexcept;
+  Bytes Bound(size_t index, size_t alignment, bool only_reads) const;
+  void CopyParams(size_t index, size_t length, void* to) const;
+  // The same, without a note that the kernel has it.
+  Bytes Find(size_t index, size_t alignment, bool only_reads) const;
+  Bytes Serving(const BindingUse& use) const;
+  void Copy(size_t index, size_t length, void* to) const;
+  Bytes Local(size_t index) const;
+  // `length` bytes behind all that was set and declared before.
+  void* Array(size_t length, kernel_internal::DeclaredArrays* arrays) const;
+
+  const RunningDispatch& running_;
+  void* const local_;
+  kernel_internal::RunningThread* const thread_;  // null: nothing is checked
+};
+
+// A kernel of your own: called once per threadgroup of the grid, several at a
+// time on the threads of the device's executor, in no particular order and in
+// the default floating-point environment. It loops over the threadgroup's
+// threads itself. An exception that it throws fails the dispatch with its text,
+// and so does one from the context's accessors.
+struct KernelFunction {
+  std::string name;
+  std::function<void(const ThreadgroupContext&)> threadgroup;
+  // What one threadgroup takes, roughly and more than 0: less than 30 us of
+  // them run on one thread.
+  double threadgroup_ns = 30000.0;
+  // What runs instead where DeviceOptions::check_kernels is set; MakeKernel()
+  // in kernel.h gives both. Empty: `threadgroup`, of which only the bindings
+  // are checked.
+  std::function<void(const ThreadgroupContext&)> checked = nullptr;
+};
+
+}  // namespace device
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_DEVICE_THREADGROUP_H_

@@ -1,0 +1,98 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/bucket.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <vector>
+
+#include "src/check.h"
+#include "src/device/builtin/built_in.h"
+#include "switchyard/device/kernels.h"
+
+namespace switchyard {
+namespace device {
+namespace {
+
+using P = MoeComputeIdsTpeParams;
+
+constexpr uint8_t kExperts = 0, kRowStride = 1, kPairs = 2, kGateUp = 3;
+
+bool OverlapsAny(const AnyMatrix& args,
+                 std::initializer_list<AnyMatrix> others) {
+  return std::any_of(others.begin(), others.end(), [&](const AnyMatrix& m) {
+    return internal::MayOverlap(args, m);
+  });
+}
+
+Status ComputeIdsTpe(const Operands& o) {
+  RunningDispatch& running = o.running;
+  const size_t experts = o.factors[kExperts], pairs = o.factors[kPairs];
+  const size_t row_stride = o.factors[kRowStride];
+  if (OverlapsAny(o[3], {o[0], o[1], o[2], o[4]}) ||
+      OverlapsAny(o[4], {o[0], o[1], o[2]})) {
+    running.Fail("buffers 3 and 4 (args) overlap another buffer or each other");
+    return Status();
+  }
+  if (row_stride == 0 && pairs != 0) {
+    running.Fail("params: row_stride is 0");  // not kTightStride
+    return Status();
+  }
+
+  // Scratch for the sort, and tpe as it was: BucketStrided writes it even when
+  // row_stride turns out too small.
+  int32_t* const tpe = o[1].As<int32_t>().data;
+  const size_t sort = BucketScratchSize(pairs, experts, running.executor);
+  const bool may_fail = row_stride < pairs;
+  std::vector<int32_t>& scratch = running.scratch;
+  const size_t needed = sort + (may_fail ? experts : 0);
+  if (scratch.size() < needed) scratch.resize(needed);
+  int32_t* const saved = scratch.data() + sort;
+  if (may_fail) std::copy_n(tpe, experts, saved);
+
+  Report report;
+  StridedBuckets out;
+  out.tokens_per_expert = {tpe, experts};
+  out.ids = {o[2].As<int32_t>().data, experts * row_stride};
+  out.row_stride = row_stride;
+  out.report = &report;
+  Status status =
+      BucketStrided({o[0], {scratch.data(), sort}}, out, {}, running.executor);
+  if (status.code() == StatusCode::kFailedPrecondition) {
+    std::copy_n(saved, experts, tpe);
+    running.Fail(
+        Format("params: row_stride is %zu, and an expert has %zu pairs",
+               row_stride, report.max_rows));
+  }
+  for (size_t i = 0; i < 2 && status.ok(); ++i) {
+    status =
+        MakeDispatchArgs({report.max_rows, experts, o.factors[kGateUp + i]},
+                         {{o[3 + i].As<uint32_t>().data, 3}});
+  }
+  return status;
+}
+
+constexpr BuiltIn kKernels[] = {
+    {"moe_compute_ids_tpe_f32",
+     5,
+     sizeof(P),
+     {SWITCHYARD_DIMENSION(P, num_experts), SWITCHYARD_DIMENSION(P, row_stride),
+      SWITCHYARD_DIMENSION(P, total_pairs), SWITCHYARD_DIMENSION(P, m_gate_up),
+      SWITCHYARD_DIMENSION(P, m_down)},
+     {// A token of one slot each: the pair index is the same.
+      {0, "selected_ids", kPairs, kOne, Access::kRead, Type::kI32},
+      {1, "tpe", kOne, kExperts, Access::kWrite, Type::kI32},
+      {2, "ids", kExperts, kRowStride, Access::kWrite, Type::kI32},
+      {3, "gate_up_args", kOne, kThree, Access::kWrite, Type::kU32},
+      {4, "down_args", kOne, kThree, Access::kWrite, Type::kU32}},
+     {Grid::kRows, kOne},
+     ComputeIdsTpe},
+};
+
+}  // namespace
+
+BuiltInTable bucket_kernels() { return kKernels; }
+
+}  // namespace device
+}  // namespace switchyard

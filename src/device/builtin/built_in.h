@@ -1,0 +1,130 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Built-in kernels as data: what each binds, the grid it runs over, and a call
+// of the plain API. driver.cc does the rest for all of them; the tests walk the
+// same tables.
+
+#ifndef SWITCHYARD_SRC_DEVICE_BUILTIN_BUILT_IN_H_
+#define SWITCHYARD_SRC_DEVICE_BUILTIN_BUILT_IN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "src/device/running_dispatch.h"
+#include "switchyard/status.h"
+#include "switchyard/views.h"
+
+namespace switchyard {
+namespace device {
+
+// A field of the parameter struct that the driver reads.
+struct Dimension {
+  enum Kind : uint8_t {
+    kSigned,    // 0 to 2^31 - 1
+    kUnsigned,  // the same: on Metal, products of larger ones wrap
+    kPositive,  // as kUnsigned, and not 0
+    kFlag,      // any bits; true if they are not 0
+  };
+  const char* name = nullptr;  // null: there is none
+  uint8_t offset = 0;
+  Kind kind = kSigned;
+};
+#define SWITCHYARD_DIMENSION(Params, field)         \
+  {                                                 \
+#field, offsetof(Params, field),                \
+        std::is_signed_v < decltype(Params::field)> \
+        ? Dimension::kSigned : Dimension::kUnsigned \
+  }
+#define SWITCHYARD_POSITIVE(Params, field) \
+  { #field, offsetof(Params, field), Dimension::kPositive }
+#define SWITCHYARD_FLAG(Params, field) \
+  { #field, offsetof(Params, field), Dimension::kFlag }
+
+// What shapes are made of: the place of a dimension in BuiltIn::dimensions, or
+// one of these.
+constexpr size_t kMaxDimensions = 5;
+constexpr uint8_t kOne = kMaxDimensions;
+constexpr uint8_t kThree = kOne + 1;  // of an indirect dispatch's arguments
+constexpr uint8_t kGridWidth = kThree + 1;  // in threadgroups
+constexpr uint8_t kUnlimited = kGridWidth + 1;
+constexpr size_t kFactors = kUnlimited + 1;
+
+// The product of two factors.
+struct Extent {
+  uint8_t factors[2] = {kOne, kOne};
+  constexpr Extent(uint8_t a, uint8_t b = kOne) : factors{a, b} {}
+};
+
+enum class Access : uint8_t { kRead, kWrite, kReadWrite };
+
+// A dense matrix, bound at an index.
+struct Argument {
+  uint8_t index = 0;
+  const char* name = nullptr;  // null: there is none
+  Extent rows = kOne;
+  Extent cols = kOne;
+  Access access = Access::kRead;
+  Type type = Type::kF32;    // of 4 bytes
+  uint8_t only_with = kOne;  // looked at only if this is not 0
+};
+constexpr size_t kMaxArguments = 6;
+
+// Which part of the shapes a grid covers: `rows` and `cols` are cut off where
+// it ends, in every argument that has them.
+struct Grid {
+  enum Kind : uint8_t {
+    kRows,   // a threadgroup per row, in x
+    kTiles,  // tiles of columns, a thread each, in x and rows in y
+  };
+  Kind kind = kRows;
+  uint8_t rows = kOne;  // kOne: more than one threadgroup would race on Metal
+  uint8_t cols = kOne;
+  uint16_t threads = 256;  // per threadgroup
+  uint8_t threads_at_most = kUnlimited;
+};
+
+struct Operands;
+
+struct BuiltIn {
+  const char* name;
+  uint8_t params_index;
+  uint8_t params_bytes;
+  Dimension dimensions[kMaxDimensions];
+  Argument arguments[kMaxArguments];
+  Grid grid;
+  // Calls the plain API. What it returns, and what it tells
+  // operands.running.Fail(), is the dispatch's error.
+  Status (*call)(const Operands& operands);
+};
+
+// A dispatch of a built-in kernel when all has been checked: its arguments, of
+// which only the part that the grid covers is left.
+struct Operands {
+  RunningDispatch& running;
+  alignas(4) unsigned char params[4 * (kMaxDimensions + 1)];
+  size_t factors[kFactors];  // cut to the grid
+  AnyMatrix views[kMaxArguments];
+
+  // The i-th of BuiltIn::arguments; without data if it is left out.
+  const AnyMatrix& operator[](size_t i) const { return views[i]; }
+  template <class P>
+  P Params() const {
+    static_assert(sizeof(P) <= sizeof(params));
+    P p;
+    std::memcpy(&p, params, sizeof(p));
+    return p;
+  }
+};
+
+// Each <stem>.cc has its kernels in one, which it returns from a function named
+// <stem>_kernels: CMakeLists.txt tells driver.cc which there are.
+using BuiltInTable = Span<const BuiltIn>;
+Span<const BuiltInTable> BuiltInTables();
+
+}  // namespace device
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_SRC_DEVICE_BUILTIN_BUILT_IN_H_

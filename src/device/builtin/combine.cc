@@ -1,0 +1,127 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/combine.h"
+
+#include "src/device/builtin/built_in.h"
+#include "switchyard/device/kernels.h"
+
+namespace switchyard {
+namespace device {
+namespace {
+
+// Kernels of one token have no kTokens: theirs is kOne.
+constexpr uint8_t kTopK = 0, kHidden = 1, kTokens = 2, kAddResidual = 3;
+
+Status Sum(const Operands& o) {
+  return Combine({o[0], o[1]}, {o[2]}, {}, o.running.executor);
+}
+
+Status SumResidual(const Operands& o) {
+  CombineInputs inputs = {o[0], o[1]};
+  inputs.residual = o[2];
+  return Combine(inputs, {o[2]}, {}, o.running.executor);
+}
+
+template <class Params>
+Status SumResidualNorm(const Operands& o) {
+  CombineInputs inputs = {o[0], o[1]};
+  inputs.residual = o[2];
+  inputs.norm_weight = o[3];
+  return Combine(inputs, {o[2], o[4]}, {o.Params<Params>().eps},
+                 o.running.executor);
+}
+
+Status WeightedReduce(const Operands& o) {
+  CombineInputs inputs = {o[1], o[0]};
+  inputs.shared = {o[3], o[2], SharedGate::kLogit};
+  inputs.residual = o[4];
+  return Combine(inputs, {o[5]}, {}, o.running.executor);
+}
+
+constexpr BuiltIn SumKernel(const char* name, uint8_t params_bytes,
+                            Dimension top_k, Dimension hidden, Dimension tokens,
+                            Argument out, Status (*call)(const Operands&)) {
+  const uint8_t token = tokens.name == nullptr ? kOne : kTokens;
+  out.rows = token;
+  return {name,
+          3,
+          params_bytes,
+          {top_k, hidden, tokens},
+          {{0, "slots", {token, kTopK}, kHidden},
+           {1, "weights", token, kTopK},
+           out},
+          {Grid::kTiles, token, kHidden},
+          call};
+}
+
+constexpr BuiltIn NormKernel(const char* name, uint8_t params_bytes,
+                             Dimension top_k, Dimension hidden,
+                             Dimension tokens,
+                             Status (*call)(const Operands&)) {
+  const uint8_t token = tokens.name == nullptr ? kOne : kTokens;
+  return {name,
+          5,
+          params_bytes,
+          {top_k, hidden, tokens},
+          {{0, "slots", {token, kTopK}, kHidden},
+           {1, "weights", token, kTopK},
+           {2, "residual", token, kHidden, Access::kReadWrite},
+           {3, "next_norm_w", kOne, kHidden},
+           {4, "normed", token, kHidden, Access::kWrite}},
+          {Grid::kRows, token},
+          call};
+}
+
+using Stacked = WeightedSumStackedParams;
+using Batched = WeightedSumBatchedParams;
+using NormStacked = WeightedSumResidualNormStackedParams;
+using NormBatched = WeightedSumResidualNormBatchedParams;
+using Reduce = MoeWeightedReduceParams;
+
+constexpr BuiltIn kKernels[] = {
+    SumKernel("weighted_sum_stacked_f32", sizeof(Stacked),
+              SWITCHYARD_DIMENSION(Stacked, n_slots),
+              SWITCHYARD_DIMENSION(Stacked, hidden), {},
+              {2, "out", kOne, kHidden, Access::kWrite}, Sum),
+    SumKernel("weighted_sum_residual_stacked_f32", sizeof(Stacked),
+              SWITCHYARD_DIMENSION(Stacked, n_slots),
+              SWITCHYARD_DIMENSION(Stacked, hidden), {},
+              {2, "residual", kOne, kHidden, Access::kReadWrite}, SumResidual),
+    SumKernel("weighted_sum_batched_f32", sizeof(Batched),
+              SWITCHYARD_DIMENSION(Batched, top_k),
+              SWITCHYARD_DIMENSION(Batched, hidden),
+              SWITCHYARD_DIMENSION(Batched, batch),
+              {2, "out", kTokens, kHidden, Access::kWrite}, Sum),
+    NormKernel("weighted_sum_residual_norm_stacked_f32", sizeof(NormStacked),
+               SWITCHYARD_DIMENSION(NormStacked, n_slots),
+               SWITCHYARD_DIMENSION(NormStacked, hidden), {},
+               SumResidualNorm<NormStacked>),
+    NormKernel("weighted_sum_residual_norm_batched_f32", sizeof(NormBatched),
+               SWITCHYARD_DIMENSION(NormBatched, top_k),
+               SWITCHYARD_DIMENSION(NormBatched, hidden),
+               SWITCHYARD_DIMENSION(NormBatched, batch),
+               SumResidualNorm<NormBatched>),
+    {"moe_weighted_reduce_f32",
+     0,
+     sizeof(Reduce),
+     {SWITCHYARD_DIMENSION(Reduce, top_k), SWITCHYARD_DIMENSION(Reduce, h),
+      SWITCHYARD_DIMENSION(Reduce, n_tokens),
+      SWITCHYARD_FLAG(Reduce, add_residual)},
+     {{1, "expert_w", kTokens, kTopK},
+      {2, "y_expert", {kTokens, kTopK}, kHidden},
+      {3, "sh_gate", kOne, kTokens},
+      {4, "y_shared", kTokens, kHidden},
+      {5, "residual", kTokens, kHidden, Access::kRead, Type::kF32,
+       kAddResidual},
+      {6, "output", kTokens, kHidden, Access::kWrite}},
+     {Grid::kTiles, kTokens, kHidden},
+     WeightedReduce},
+};
+
+}  // namespace
+
+BuiltInTable combine_kernels() { return kKernels; }
+
+}  // namespace device
+}  // namespace switchyard

@@ -1,0 +1,52 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/route.h"
+
+#include "src/device/builtin/built_in.h"
+#include "switchyard/device/kernels.h"
+
+namespace switchyard {
+namespace device {
+namespace {
+
+// The third is one or the other.
+enum : uint8_t { kExperts, kTopK, kTokens, kRenormalize = kTokens };
+
+Status Route(const Operands& o, bool renormalize) {
+  RouteOptions options;
+  options.renormalize = renormalize;
+  return RouteTopK({o[0]}, {o[1], o[2]}, options, o.running.executor);
+}
+
+constexpr BuiltIn kKernels[] = {
+    {"moe_router_topk_softmax_f32",
+     3,
+     sizeof(MoeRouterTopkSoftmaxParams),
+     {SWITCHYARD_DIMENSION(MoeRouterTopkSoftmaxParams, num_experts),
+      SWITCHYARD_DIMENSION(MoeRouterTopkSoftmaxParams, top_k),
+      SWITCHYARD_FLAG(MoeRouterTopkSoftmaxParams, norm_topk_prob)},
+     {{0, "logits", kGridWidth, kExperts},
+      {1, "ids", kGridWidth, kTopK, Access::kWrite, Type::kI32},
+      {2, "weights", kGridWidth, kTopK, Access::kWrite}},
+     {Grid::kRows, kGridWidth, kOne, 32},
+     [](const Operands& o) { return Route(o, o.factors[kRenormalize] != 0); }},
+    {"moe_softmax_topk_f32",
+     0,
+     sizeof(MoeSoftmaxTopkParams),
+     {SWITCHYARD_POSITIVE(MoeSoftmaxTopkParams, n_experts),
+      SWITCHYARD_DIMENSION(MoeSoftmaxTopkParams, top_k),
+      SWITCHYARD_DIMENSION(MoeSoftmaxTopkParams, n_tokens)},
+     {{1, "logits", kTokens, kExperts},
+      {2, "ids", kTokens, kTopK, Access::kWrite, Type::kU32},
+      {3, "weights", kTokens, kTopK, Access::kWrite}},
+     {Grid::kRows, kTokens, kOne, 128, kExperts},
+     [](const Operands& o) { return Route(o, true); }},
+};
+
+}  // namespace
+
+BuiltInTable route_kernels() { return kKernels; }
+
+}  // namespace device
+}  // namespace switchyard

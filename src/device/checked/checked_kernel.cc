@@ -1,0 +1,90 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What kernels in checked mode call: the functions that kernel.h and the
+// headers under it declare.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "src/device/checked/checked_threadgroup.h"
+#include "switchyard/device/kernel.h"
+
+namespace switchyard {
+namespace device {
+namespace kernel_internal {
+
+void CalledInside(RunningThread& thread, const char* what) {
+  CheckedThreadgroup::Of(thread).FailThread(
+      std::string(what) +
+      " is called inside for_each_thread: all threads meet there, so the "
+      "stretch has to end before it");
+}
+void NoteSimdFunction(RunningThread& thread) {
+  if (thread.inside) CalledInside(thread, "a simd function");
+  CheckedThreadgroup::Of(thread).SimdFunction();
+}
+void LaneIsNotThere(RunningThread& thread, const char* function,
+                    size_t simdgroup, size_t lane) {
+  CheckedThreadgroup::Of(thread).Fail(
+      std::string(function) + ": lane " + std::to_string(lane) +
+      " of simdgroup " + std::to_string(simdgroup) + " is not there");
+}
+void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
+                 uint32_t kind) {
+  CheckedThreadgroup::Of(*view.thread).Check(view, offset, size, kind);
+}
+void IndexOverflows(const View& view, size_t size) {
+  CheckedThreadgroup::Of(*view.thread)
+      .FailThread("an index overflows: " + CheckedThreadgroup::NameOf(view) +
+                  " has " + std::to_string(view.length / size) + " elements");
+}
+void NotAligned(const View& view, ptrdiff_t offset, size_t alignment) {
+  CheckedThreadgroup::Of(*view.thread)
+      .FailThread("pointer_cast: " + CheckedThreadgroup::NameOf(view) +
+                  ", byte " + std::to_string(offset) +
+                  ", is not a multiple of " + std::to_string(alignment));
+}
+const View& BufferView(const ThreadgroupContext& context, size_t index,
+                       size_t alignment, bool only_reads) {
+  return CheckedThreadgroup::Of(context).Buffer(context, index, alignment,
+                                                only_reads);
+}
+const View& MemoryView(const ThreadgroupContext& context, size_t index) {
+  return CheckedThreadgroup::Of(context).Memory(context, index);
+}
+const View& ArrayView(const ThreadgroupContext& context, size_t length,
+                      DeclaredArrays* arrays) {
+  CheckedThreadgroup& checker = CheckedThreadgroup::Of(context);
+  if (checker.inside) CalledInside(checker, "threadgroup_array");
+  return checker.Array(context, length, arrays);
+}
+void CheckedParams(const ThreadgroupContext& context, size_t index,
+                   size_t length, void* to) {
+  CheckedThreadgroup::Of(context).Params(context, index, length, to);
+}
+void CheckedBarrier(RunningThread& thread, Threads& threads, bool simdgroup,
+                    uint32_t flags) {
+  if (thread.inside) {
+    CalledInside(thread,
+                 simdgroup ? "simdgroup_barrier" : "threadgroup_barrier");
+  }
+  CheckedThreadgroup::Of(thread).Barrier(threads, simdgroup, flags);
+}
+const uint16_t* OrderOfThreads(RunningThread& thread, size_t count) {
+  if (thread.inside) CalledInside(thread, "for_each_thread");
+  thread.inside = true;
+  return CheckedThreadgroup::Of(thread).OrderOfThreads(count);
+}
+void ThreadsDisagree(RunningThread& thread, size_t first, size_t second,
+                     const std::string& values) {
+  CheckedThreadgroup::Of(thread).Fail(
+      "threads disagree on a uniform() value: threads " +
+      std::to_string(first) + " and " + std::to_string(second) +
+      (values.empty() ? "" : " have " + values));
+}
+
+}  // namespace kernel_internal
+}  // namespace device
+}  // namespace switchyard

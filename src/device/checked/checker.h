@@ -1,0 +1,107 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Checked mode: what a queue knows of who touched which memory.
+
+#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_CHECKER_H_
+#define SWITCHYARD_SRC_DEVICE_CHECKED_CHECKER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/device/checked/races.h"
+#include "src/device/checked/shadow.h"
+#include "src/device/checked_mode.h"
+#include "src/device/commands.h"
+
+namespace switchyard {
+namespace device {
+namespace kernel_internal {
+
+// splitmix64: any seed will do, and the same everywhere.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t operator()() {
+    uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+  // Below n, which is not 0.
+  size_t Below(size_t n) {
+    const uint64_t bits = (*this)();
+    // A division would take longer than the rest of a small thread.
+    return static_cast<size_t>(n <= UINT32_MAX ? (bits >> 32) * n >> 32
+                                               : bits % n);
+  }
+  template <class T>
+  void Shuffle(T* values, size_t n) {
+    for (size_t i = n; i > 1; --i) std::swap(values[i - 1], values[Below(i)]);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+class CheckedThreadgroup;
+
+class Checker : public CheckedMode {
+ public:
+  explicit Checker(uint64_t schedule_seed);
+  ~Checker() override;
+
+  void Begin(const Commands& commands) override;
+  void End() override;
+  void BeginDispatch(size_t index) override;
+  std::string Touch(const char* what, const Rows& rows, bool write,
+                    Fresh fresh) override;
+  void RunThreadgroups(GridRunner& runner, size_t count) override;
+  void NoteBinding(RunningThread& thread, size_t index, bool only_reads,
+                   size_t length) override;
+
+  Phases& phases() { return phases_; }
+  Shadow& shadow() { return shadow_; }
+  uint32_t dispatch() const { return static_cast<uint32_t>(dispatch_); }
+  // "dispatch 2 (name)"
+  std::string NameOf(uint32_t dispatch) const;
+  // Phases from here on are of this command buffer.
+  uint32_t first_phase() const { return first_phase_; }
+  // Whether another dispatch may run at the same time.
+  bool dispatches_overlap() const { return dispatches_overlap_; }
+
+  uint64_t seed() const { return seed_; }
+  Random& random() { return random_; }
+
+ private:
+  // One threadgroup after the other, or up to 8 that take turns.
+  void RunInOrder(GridRunner& runner, size_t count);
+  void RunShuffled(GridRunner& runner, size_t count);
+  // For the i-th of those that run at the same time.
+  CheckedThreadgroup& Threadgroup(size_t i);
+  bool FindFresh(const Rows& rows, bool all, size_t* offset) const;
+  std::string Conflict(const char* what, size_t offset, bool write,
+                       uint64_t last, bool last_was_read) const;
+
+  const uint64_t seed_;
+  Random random_;
+  Phases phases_;
+  Shadow shadow_;
+  uint32_t first_phase_ = 1;
+  const Commands* commands_ = nullptr;
+  size_t dispatch_ = 0;
+  size_t next_barrier_ = 0;  // in commands_->barriers
+  bool dispatches_overlap_ = false;
+  uint32_t touch_phase_ = 0;  // of Touch() in this dispatch; 0: none yet
+  std::vector<std::unique_ptr<CheckedThreadgroup>> threadgroups_;
+};
+
+}  // namespace kernel_internal
+}  // namespace device
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_CHECKER_H_

@@ -1,0 +1,223 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/grid_runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+
+#include "src/device/pipeline.h"
+#include "src/schedule.h"
+#include "switchyard/device/kernel_threads.h"
+
+namespace switchyard {
+namespace device {
+
+namespace {
+
+size_t Padded(size_t length) {
+  return (length + kLocalAlignment - 1) / kLocalAlignment * kLocalAlignment;
+}
+
+// How many of a dimension's `threads` are in the threadgroup at `position`: a
+// whole one has `per`.
+size_t AtEdge(size_t position, size_t per, size_t threads) {
+  return std::min(per, threads - position * per);
+}
+
+}  // namespace
+
+bool& InKernel::Here() {
+  thread_local bool here = false;
+  return here;
+}
+
+void GridRunner::Run(RunningDispatch& running) {
+  const Size& grid = running.threadgroups;
+  size_t count = 0;
+  if (__builtin_mul_overflow(grid.width, grid.height, &count) ||
+      __builtin_mul_overflow(count, grid.depth, &count)) {
+    running.GridOverflows();
+    return;
+  }
+  GridRunner runner(running);
+  if (running.checked != nullptr) {
+    running.checked->RunThreadgroups(runner, count);
+  } else {
+    const auto rows = [](GridRunner* const& r, size_t begin, size_t end) {
+      r->RunRange(begin, end);
+    };
+    const Status status = internal::RunRows<GridRunner*>(
+        running.executor, count,
+        running.dispatch.pipeline->kernel.threadgroup_ns, rows, &runner);
+    if (!status.ok()) running.Fail(status.message());
+  }
+  if (runner.failed()) running.Fail(runner.error_);
+}
+
+Size GridRunner::PositionOf(size_t index) const {
+  const Size& grid = running_.threadgroups;
+  return Size(index % grid.width, index / grid.width % grid.height,
+              index / grid.width / grid.height);
+}
+
+void GridRunner::RunRange(size_t begin, size_t end) {
+  const InKernel in_kernel;
+  alignas(kLocalAlignment) unsigned char local[kLocalBytes];
+  const Size& grid = running_.threadgroups;
+  // Divided once, then counted on: a division takes as long as the rest of an
+  // empty threadgroup.
+  Size position;
+  if (begin != 0) position = PositionOf(begin);
+  for (size_t i = begin; i < end; ++i) {
+    // The dispatch has failed: what is left would only take time.
+    if (failed()) return;
+    RunOne(position, local, nullptr);
+    if (++position.width == grid.width) {
+      position.width = 0;
+      if (++position.height == grid.height) {
+        position.height = 0;
+        ++position.depth;
+      }
+    }
+  }
+}
+
+void GridRunner::RunOne(const Size& position, void* local,
+                        kernel_internal::RunningThread* thread) {
+  const Size dispatched = running_.dispatch.ThreadsPerThreadgroup();
+  Size threads = dispatched;
+  if (running_.dispatch.in_threads) {
+    const Size& all = running_.threads;
+    threads = Size(AtEdge(position.width, threads.width, all.width),
+                   AtEdge(position.height, threads.height, all.height),
+                   AtEdge(position.depth, threads.depth, all.depth));
+  }
+  const ThreadgroupContext context(position, threads, dispatched, running_,
+                                   local, thread);
+  const KernelFunction& kernel = running_.dispatch.pipeline->kernel;
+  try {
+    if (thread != nullptr && kernel.checked != nullptr) {
+      kernel.checked(context);
+    } else {
+      kernel.threadgroup(context);
+    }
+  } catch (const kernel_internal::AllReturned&) {
+    // All its threads have returned: so has the threadgroup.
+  } catch (const std::exception& e) {
+    Fail(e.what());
+  } catch (...) {
+    Fail("the kernel threw something that is not a std::exception");
+  }
+}
+
+void GridRunner::Fail(const char* what) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!failed()) {
+    try {
+      error_ = what;
+    } catch (...) {  // no memory: then without a text
+    }
+  }
+  failed_.store(true, std::memory_order_relaxed);
+}
+
+ThreadgroupContext::ThreadgroupContext(
+    const Size& position, const Size& threads, const Size& dispatched,
+    const RunningDispatch& running, void* local,
+    kernel_internal::RunningThread* thread) noexcept
+    : threadgroup_position_in_grid(position),
+      threadgroups_per_grid(running.threadgroups),
+      threads_per_grid(running.threads),
+      threads_per_threadgroup(threads),
+      dispatch_threads_per_threadgroup(dispatched),
+      running_(running),
+      local_(local),
+      thread_(thread) {}
+
+ThreadgroupContext::Bytes ThreadgroupContext::Bound(size_t index,
+                                                    size_t alignment,
+                                                    bool only_reads) const {
+  const Bytes bytes = Find(index, alignment, only_reads);
+  if (thread_ != nullptr) {
+    running_.checked->NoteBinding(*thread_, index, only_reads, bytes.length);
+  }
+  return bytes;
+}
+
+void ThreadgroupContext::CopyParams(size_t index, size_t length,
+                                    void* to) const {
+  Copy(index, length, to);
+  if (thread_ != nullptr) {
+    running_.checked->NoteBinding(*thread_, index, true, length);
+  }
+}
+
+ThreadgroupContext::Bytes ThreadgroupContext::Find(size_t index,
+                                                   size_t alignment,
+                                                   bool only_reads) const {
+  BindingUse use;
+  use.index = index;
+  use.alignment = alignment;
+  use.writes = !only_reads;
+  return Serving(use);
+}
+
+ThreadgroupContext::Bytes ThreadgroupContext::Serving(
+    const BindingUse& use) const {
+  std::string why;
+  const Binding* const binding = running_.Find(use, &why);
+  if (binding == nullptr) throw std::invalid_argument(why);
+  return {binding->data, binding->length};
+}
+
+void ThreadgroupContext::Copy(size_t index, size_t length, void* to) const {
+  BindingUse use;
+  use.index = index;
+  Serving(use);
+  use.bytes = length;
+  use.name = "params";
+  std::memcpy(to, Serving(use).data, length);
+}
+
+ThreadgroupContext::Bytes ThreadgroupContext::Local(size_t index) const {
+  const size_t* const lengths = running_.dispatch.local_lengths;
+  if (lengths == nullptr || index >= kMaxThreadgroupMemoryBindings ||
+      lengths[index] == 0) {
+    throw std::invalid_argument(
+        Format("threadgroup memory %zu has no length set", index));
+  }
+  unsigned char* data = static_cast<unsigned char*>(local_);
+  for (size_t i = 0; i < index; ++i) data += Padded(lengths[i]);
+  return {data, lengths[index]};
+}
+
+void* ThreadgroupContext::Array(size_t length,
+                                kernel_internal::DeclaredArrays* arrays) const {
+  size_t set = 0, padded = arrays->padded_bytes;
+  const size_t* const lengths = running_.dispatch.local_lengths;
+  if (lengths != nullptr) {
+    for (size_t i = 0; i < kMaxThreadgroupMemoryBindings; ++i) {
+      set += lengths[i];
+      padded += Padded(lengths[i]);
+    }
+  }
+  if (arrays->count == kMaxThreadgroupArrays) {
+    throw std::invalid_argument(Format(
+        "threadgroup_array: more than %zu of them", kMaxThreadgroupArrays));
+  }
+  if (length > kMaxThreadgroupMemoryLength - set - arrays->bytes) {
+    throw std::invalid_argument(
+        Format("threadgroup_array: %zu bytes after %zu, the most is %zu",
+               length, set + arrays->bytes, kMaxThreadgroupMemoryLength));
+  }
+  ++arrays->count;
+  arrays->bytes += length;
+  arrays->padded_bytes += Padded(length);
+  return static_cast<unsigned char*>(local_) + padded;
+}
+
+}  // namespace device
+}  // namespace switchyard

@@ -1,0 +1,72 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_SRC_DEVICE_GRID_RUNNER_H_
+#define SWITCHYARD_SRC_DEVICE_GRID_RUNNER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+#include "src/device/running_dispatch.h"
+#include "switchyard/device/device.h"
+
+namespace switchyard {
+namespace device {
+
+// Of each piece of threadgroup memory.
+constexpr size_t kLocalAlignment = 64;
+// How many of them a kernel may declare.
+constexpr size_t kMaxThreadgroupArrays = 32;
+// Enough for all pieces at their most, each padded.
+constexpr size_t kLocalBytes =
+    kMaxThreadgroupMemoryLength +
+    (kMaxThreadgroupMemoryBindings + kMaxThreadgroupArrays) * kLocalAlignment;
+
+// While one exists, the thread is in a kernel of the user's, where it must not
+// wait for command buffers: its own would never end, and another's would call
+// the executor inside one of its bodies.
+class InKernel {
+ public:
+  InKernel() : outer_(Here()) { Here() = true; }
+  ~InKernel() { Here() = outer_; }
+  static bool& Here();
+
+ private:
+  const bool outer_;
+};
+
+// Runs a kernel of the user's over its grid, threadgroup by threadgroup.
+class GridRunner {
+ public:
+  // The whole grid; a failure becomes the dispatch's error.
+  static void Run(RunningDispatch& running);
+
+  // One threadgroup, with kLocalBytes of `local` memory. `thread` is null where
+  // nothing is checked.
+  void RunOne(const Size& position, void* local,
+              kernel_internal::RunningThread* thread);
+  Size PositionOf(size_t index) const;
+  // Keeps the first text.
+  void Fail(const char* what);
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  // Appends to the text of a failure; when nothing runs any more.
+  void AddToError(const std::string& text) { error_ += text; }
+
+  const RunningDispatch& running() const { return running_; }
+
+ private:
+  explicit GridRunner(const RunningDispatch& running) : running_(running) {}
+  void RunRange(size_t begin, size_t end);
+
+  const RunningDispatch& running_;
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::string error_;  // the first; guarded by mutex_
+};
+
+}  // namespace device
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_SRC_DEVICE_GRID_RUNNER_H_

@@ -1,0 +1,41 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/running_dispatch.h"
+
+#include "src/device/pipeline.h"
+
+namespace switchyard {
+namespace device {
+
+void RunningDispatch::Fail(const std::string& what) {
+  if (ok()) error = dispatch.pipeline->name + ": " + what;
+}
+
+void RunningDispatch::GridOverflows() {
+  Fail(Format("grid: %zu x %zu x %zu threadgroups overflow", threadgroups.width,
+              threadgroups.height, threadgroups.depth));
+}
+
+std::string RunningDispatch::WhyNot(const BindingUse& use) const {
+  std::string what = Format("buffer %zu", use.index);
+  if (use.name != nullptr) what += Format(" (%s)", use.name);
+  if (use.index >= dispatch.num_bindings ||
+      bindings[use.index].data == nullptr) {
+    return what + " is not bound";
+  }
+  const Binding& binding = bindings[use.index];
+  if (binding.length < use.bytes) {
+    if (use.has_shape) what += Format(": [%zu, %zu]", use.rows, use.cols);
+    return what + Format(" needs %zu bytes, %zu are bound: %zu too few",
+                         use.bytes, binding.length, use.bytes - binding.length);
+  }
+  if (reinterpret_cast<uintptr_t>(binding.data) % use.alignment != 0) {
+    return what +
+           Format(": its address is not a multiple of %zu", use.alignment);
+  }
+  return what + " is written, and is read-only";
+}
+
+}  // namespace device
+}  // namespace switchyard

@@ -1,0 +1,44 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_TESTING_ROUNDS_H_
+#define SWITCHYARD_TESTING_ROUNDS_H_
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace switchyard {
+namespace testing_support {
+
+struct Timed {
+  std::function<void(size_t repeat)> run;  // `repeat` calls: what is timed
+  std::function<void()> prepare = {};      // before each sample, not timed
+  bool alone = false;                      // never repeated
+};
+
+// As Timed::run: the loop is inside, so that a call costs no indirection.
+template <class Call>
+std::function<void(size_t)> Repeat(Call call) {
+  return [call](size_t repeat) mutable {
+    for (; repeat != 0; --repeat) call();
+  };
+}
+
+struct Effort {
+  size_t rounds = 301;   // at most
+  double seconds = 3.0;  // for all of them, but at least five rounds
+};
+
+// Median seconds of one call of each of `contenders`, timed in one process, in
+// a new random order each round: a fixed order biases by up to 1.4x, since
+// neighbours evict each other's data, and medians leave out what else the
+// machine does. Short calls are repeated to samples of 20 us, so that the clock
+// does not count.
+std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
+                                  const Effort& effort);
+
+}  // namespace testing_support
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_TESTING_ROUNDS_H_

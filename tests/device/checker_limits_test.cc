@@ -1,0 +1,353 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Where checked mode ends: what is no mistake, though it looks like one.
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/device/kernels.h"
+#include "tests/device/checked_kernels.h"
+
+namespace switchyard {
+namespace testing_support {
+namespace {
+
+using device::atomic_buffer;
+using device::buffer;
+using device::DispatchTypeConcurrent;
+using device::pointer_cast;
+using device::Size;
+using device::threadgroup_array;
+using Buffer = CheckedQueue::Buffer;
+using Encoder = CheckedQueue::Encoder;
+
+constexpr uint32_t kPattern = 0x7FA5C3E1u;
+
+const auto kCopy = [](auto& tg) {
+  const auto x = buffer<const uint32_t>(tg, 0);
+  const auto out = buffer<uint32_t>(tg, 1);
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_position_in_grid().width;
+    out[i] = x[i];
+  });
+};
+const auto kFill = [](auto& tg) {
+  const auto out = buffer<uint32_t>(tg, 0);
+  tg.for_each_thread(
+      [&](auto t) { out[t.thread_position_in_grid().width] = 3; });
+};
+
+TEST(DeviceCheckerLimits, FreshMemoryIsMarked) {
+  CheckedQueue q;
+  const Buffer fresh = q.device->newBuffer(4099);
+  const std::vector<uint32_t> words = Contents<uint32_t>(fresh);
+  EXPECT_EQ(words.size(), 1024u);
+  for (const uint32_t word : words) ASSERT_EQ(word, kPattern);
+  EXPECT_EQ(static_cast<unsigned char*>(fresh->contents())[4098], 0xA5);
+  const auto unchecked = NewDevice()->newBuffer(64);
+  EXPECT_EQ(Contents<uint32_t>(unchecked), std::vector<uint32_t>(16));
+}
+
+// A copy of the host's, memory of the host's, and a kernel's own value.
+TEST(DeviceCheckerLimits, ThePatternAsAValue) {
+  CheckedQueue q;
+  std::vector<uint32_t> host(32, kPattern);
+  const Buffer out = q.Floats(32);
+  for (const Buffer& x :
+       {q.Make(host), q.device->newBufferWithBytesNoCopy(host.data(), 128)}) {
+    EXPECT_EQ(q.Run("copy", kCopy, {x, out}, 1, 32), "");
+    EXPECT_EQ(Contents<uint32_t>(out), host);
+  }
+  const auto writes = [](auto& tg) {
+    const auto x = buffer<uint32_t>(tg, 0);
+    const auto scratch = threadgroup_array<uint32_t, 32>(tg);
+    tg.for_each_thread([&](auto t) {
+      const size_t i = t.thread_index_in_threadgroup;
+      x[i] = kPattern;
+      scratch[i] = x[i];
+    });
+    tg.threadgroup_barrier();
+    tg.for_each_thread([&](auto t) {
+      const size_t i = t.thread_index_in_threadgroup;
+      x[i] = scratch[31 - i];
+    });
+  };
+  const Buffer fresh = q.device->newBuffer(128);
+  EXPECT_EQ(q.Run([&](Encoder& e) {
+    q.Dispatch(e, "writes", writes, {fresh}, 1, 32);
+    q.Dispatch(e, "copy", kCopy, {fresh, out}, 1, 32);
+  }),
+            "");
+}
+
+TEST(DeviceCheckerLimits, OneAfterTheOther) {
+  CheckedQueue q;
+  const Buffer x = q.Floats(64), out = q.Floats(64);
+  const auto both = [&](Encoder& e) {
+    q.Dispatch(e, "fill", kFill, {x}, 2, 32);
+    e.memoryBarrier(nullptr, 0);  // says nothing
+    q.Dispatch(e, "copy", kCopy, {x, out}, 2, 32);
+  };
+  EXPECT_EQ(q.Run(both), "");
+  EXPECT_NE(q.Run(both, DispatchTypeConcurrent), "");
+  // Two encoders, two command buffers.
+  const auto commands = q.queue->commandBuffer();
+  for (const bool fill : {true, false}) {
+    const auto encoder =
+        commands->computeCommandEncoder(DispatchTypeConcurrent);
+    if (fill) {
+      q.Dispatch(*encoder, "fill", kFill, {x}, 2, 32);
+    } else {
+      q.Dispatch(*encoder, "copy", kCopy, {x, out}, 2, 32);
+    }
+    encoder->endEncoding();
+  }
+  commands->commit();
+  commands->waitUntilCompleted();
+  EXPECT_EQ(commands->error(), "");
+  EXPECT_EQ(q.Run([](Encoder& e) { e.memoryBarrier(nullptr, 1); }),
+            "memoryBarrier: resources is null");
+}
+
+// Bound from the middle first: the cells move, and what they hold stays.
+TEST(DeviceCheckerLimits, RangesThatGrow) {
+  CheckedQueue q;
+  const Buffer x = q.Floats(96), out = q.Floats(96);
+  const auto copy_after_fill = [&](size_t first) {
+    return q.Run(
+        [&](Encoder& e) {
+          q.SetKernel(e, device::MakeKernel("fill", kFill));
+          for (const size_t offset : {32u, 64u}) {
+            e.setBuffer(x, offset * 4, 0);
+            e.dispatchThreadgroups(Size(1, 1, 1), Size(32, 1, 1));
+          }
+          if (first != 0) q.Dispatch(e, "copy", kCopy, {x, out}, first, 32);
+          q.Dispatch(e, "copy", kCopy, {x, out}, 3, 32);
+        },
+        DispatchTypeConcurrent);
+  };
+  EXPECT_EQ(copy_after_fill(0),
+            "copy: threadgroup (1, 0, 0), thread 0: reads buffer 0[32], which "
+            "dispatch 0 (fill) wrote: memoryBarrier is missing between it and "
+            "dispatch 2");
+  EXPECT_EQ(copy_after_fill(1),
+            "copy: threadgroup (0, 0, 0), thread 0: writes buffer 1[0], which "
+            "dispatch 2 (copy) wrote: memoryBarrier is missing between it and "
+            "dispatch 3");
+}
+
+TEST(DeviceCheckerLimits, AtomicsOfTwoDispatches) {
+  CheckedQueue q;
+  const Buffer count = q.Make(std::vector<int32_t>(1));
+  const auto add = [](auto& tg) {
+    const auto n = atomic_buffer<int32_t>(tg, 0);
+    tg.for_each_thread([&](auto) { n.fetch_add(0, 1); });
+  };
+  EXPECT_EQ(q.Run(
+                [&](Encoder& e) {
+                  q.Dispatch(e, "add", add, {count}, 3, 50);
+                  q.Dispatch(e, "add", add, {count}, 3, 50);
+                },
+                DispatchTypeConcurrent),
+            "");
+  EXPECT_EQ(Contents<int32_t>(count)[0], 300);
+}
+
+// Of atomics and a plain read, the one that conflicts with atomics is named.
+TEST(DeviceCheckerLimits, ThePlainReadIsNamed) {
+  CheckedQueue q;
+  const auto mixed = [](auto& tg) {
+    const auto x = buffer<uint32_t>(tg, 0);
+    const auto n = atomic_buffer<uint32_t>(tg, 0);
+    const size_t group = tg.threadgroup_position_in_grid.width;
+    tg.for_each_thread([&](auto) {
+      uint32_t v = 0;
+      if (group < 3) v = group == 2 ? uint32_t{x[0]} : n.load(0);
+      if (group == 3) n.store(0, v);
+    });
+  };
+  EXPECT_EQ(q.Run("mixed", mixed, {q.Floats(1)}, 4, 1),
+            "mixed: threadgroup (3, 0, 0), thread 0: atomically writes buffer "
+            "0[0], which threadgroup (2, 0, 0), thread 0, read in the same "
+            "dispatch, without atomics");
+}
+
+TEST(DeviceCheckerLimits, ThePlainReadIsNamedWithinAThreadgroup) {
+  CheckedQueue q;
+  const auto mixed = [](auto& tg) {
+    const auto x = buffer<uint32_t>(tg, 0);
+    const auto n = atomic_buffer<uint32_t>(tg, 0);
+    tg.for_each_thread([&](auto t) {
+      const size_t i = t.thread_index_in_threadgroup;
+      uint32_t v = 0;
+      if (i % 32 == 0) v = n.load(0);
+      if (i == 33) v = x[0];
+      if (i == 34) n.store(0, v);
+    });
+  };
+  EXPECT_EQ(q.Run("mixed", mixed, {q.Floats(1)}, 1, 64),
+            "mixed: threadgroup (0, 0, 0), thread 34: atomically writes buffer "
+            "0[0], which thread 33 read, and others, in the same phase: a "
+            "threadgroup_barrier with mem_device is missing");
+}
+
+// An atomic read by others does not go when the threadgroup reads plainly.
+TEST(DeviceCheckerLimits, AnAtomicReadIsNotForgotten) {
+  CheckedQueue q;
+  const auto mixed = [](auto& tg) {
+    const auto x = buffer<uint32_t>(tg, 0);
+    const auto n = atomic_buffer<uint32_t>(tg, 0);
+    const bool last = tg.threadgroup_position_in_grid.width == 1;
+    auto v = tg.per_thread(0u);
+    tg.for_each_thread(
+        [&](auto t) { v[t] = last ? uint32_t{x[0]} : n.load(0); });
+    tg.threadgroup_barrier();
+    tg.for_each_thread([&](auto t) {
+      if (last) x[0] = v[t];
+    });
+  };
+  EXPECT_EQ(q.Run("mixed", mixed, {q.Floats(1)}, 2, 1),
+            "mixed: threadgroup (1, 0, 0), thread 0: writes buffer 0[0], which "
+            "another threadgroup or dispatch read at the same time");
+}
+
+// A lane masks what another one has read before a simd function: the value that
+// it acts on tells that the read is done. Another simdgroup's may not be.
+struct Mask {
+  size_t masked;
+  template <class Tg>
+  void operator()(Tg& tg) const {
+    const auto scratch = threadgroup_array<int32_t, 64>(tg);
+    auto v = tg.per_thread(0);
+    tg.for_each_thread(
+        [&](auto t) { scratch[t.thread_index_in_threadgroup] = 1; });
+    tg.threadgroup_barrier();
+    for (int round = 0; round < 3; ++round) {
+      tg.for_each_thread([&](auto t) {
+        // All lanes look at what lane 0 masks, some of them twice.
+        const size_t first = t.thread_index_in_threadgroup / 32 * 32;
+        v[t] = scratch[first] + scratch[t.thread_index_in_threadgroup];
+      });
+      simd_max(v);
+      tg.for_each_thread([&](auto t) {
+        if (t.thread_index_in_threadgroup == 5) v[t] = scratch[0];
+      });
+      simd_max(v);
+      tg.for_each_thread([&](auto t) {
+        if (t.thread_index_in_threadgroup == masked) scratch[0] = -1;
+      });
+      tg.threadgroup_barrier();
+    }
+  }
+};
+
+TEST(DeviceCheckerLimits, SimdFunctionsWaitForReads) {
+  CheckedQueue q;
+  EXPECT_EQ(q.Run("mask", Mask{7}, {}, 2, 64), "");
+  EXPECT_EQ(q.Run("mask", Mask{32}, {}, 2, 64),
+            "mask: threadgroup (0, 0, 0), thread 32: writes threadgroup array "
+            "0[0], which thread 5 read in the same phase: a "
+            "threadgroup_barrier is missing");
+}
+
+// Elements of two words: the second one counts.
+TEST(DeviceCheckerLimits, WideElements) {
+  CheckedQueue q;
+  const auto wide = [](auto& tg) {
+    const auto words = buffer<uint32_t>(tg, 0);
+    const auto doubles = pointer_cast<double>(words);
+    tg.for_each_thread([&](auto t) {
+      if (t.thread_index_in_threadgroup == 0) words[5] = 1;
+      if (t.thread_index_in_threadgroup == 1) doubles[2] = 1.0;
+    });
+  };
+  EXPECT_EQ(q.Run("wide", wide, {q.Floats(8)}, 1, 2),
+            "wide: threadgroup (0, 0, 0), thread 1: writes buffer 0[2], which "
+            "thread 0 wrote in the same phase: a threadgroup_barrier with "
+            "mem_device is missing");
+  const auto misaligned = [](auto& tg) {
+    pointer_cast<double>(buffer<uint32_t>(tg, 0) + 1);
+  };
+  EXPECT_EQ(q.Run("odd", misaligned, {q.Floats(8)}, 1, 2),
+            "odd: threadgroup (0, 0, 0), thread 0: pointer_cast: buffer 0, "
+            "byte 4, is not a multiple of 8");
+}
+
+// Built-in kernels give what they do unchecked, from buffers that were fresh.
+TEST(DeviceCheckerLimits, BuiltInKernelsRunAsEver) {
+  std::vector<std::vector<uint32_t>> results;
+  for (const bool checked : {false, true}) {
+    CheckedQueue q(checked ? NewDevice(false, {true, 0}) : NewDevice());
+    const Buffer gate = q.Floats(512, 0.75f), up = q.Floats(512, -3.0f),
+                 act = q.device->newBuffer(2048), w = q.Floats(4, 0.25f),
+                 out = q.device->newBuffer(1024);
+    EXPECT_EQ(q.Run([&](Encoder& e) {
+      const device::SiluMulBatchedParams silu = {4, 128};
+      q.SetBuiltIn(e, "silu_mul_batched_f32");
+      e.setBuffer(gate, 0, 0);
+      e.setBuffer(up, 0, 1);
+      e.setBuffer(act, 0, 2);
+      e.setBytes(&silu, sizeof(silu), 3);
+      e.dispatchThreadgroups(Size(1, 4, 1), Size(256, 1, 1));
+      const device::WeightedSumBatchedParams sum = {2, 2, 128};
+      q.SetBuiltIn(e, "weighted_sum_batched_f32");
+      e.setBuffer(act, 0, 0);
+      e.setBuffer(w, 0, 1);
+      e.setBuffer(out, 0, 2);
+      e.setBytes(&sum, sizeof(sum), 3);
+      e.dispatchThreadgroups(Size(1, 2, 1), Size(256, 1, 1));
+    }),
+              "");
+    results.push_back(Contents<uint32_t>(out));
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
+// More cells than are kept from one command buffer to the next.
+TEST(DeviceCheckerLimits, LargeBuffers) {
+  CheckedQueue q;
+  std::vector<uint32_t> host(size_t{20} << 20, 1);
+  const Buffer x =
+      q.device->newBufferWithBytesNoCopy(host.data(), host.size() * 4);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(q.Run("fill", kFill, {x}, 2, 32), "");
+  }
+  EXPECT_EQ(host[63] + host[64], 4u);
+}
+
+// A kernel of the older kind, told by its bindings.
+TEST(DeviceCheckerLimits, OpaqueKernels) {
+  CheckedQueue q;
+  const Buffer x = q.Floats(64), out = q.device->newBuffer(256);
+  const auto run = [&](bool writes) {
+    return q.Run(
+        [&](Encoder& e) {
+          q.SetKernel(e, {"opaque", [=](const device::ThreadgroupContext& tg) {
+                            tg.buffer<const float>(0);
+                            if (writes) tg.buffer<float>(0);
+                            tg.params<float>(1);
+                          }});
+          e.setBuffer(x, 0, 0);
+          e.setBuffer(out, 0, 1);
+          for (int i = 0; i < 2; ++i) {
+            e.dispatchThreadgroups(Size(5, 1, 1), Size(4, 1, 1));
+          }
+          q.SetKernel(e, device::MakeKernel("fill", kFill));
+          e.setBuffer(out, 4, 0);  // next to the parameters
+          e.dispatchThreadgroups(Size(1, 1, 1), Size(4, 1, 1));
+        },
+        DispatchTypeConcurrent);
+  };
+  EXPECT_EQ(run(false), "");
+  EXPECT_EQ(run(true),
+            "opaque: reads buffer 0 (as a whole)[0], which dispatch 0 (opaque) "
+            "wrote: memoryBarrier is missing between it and dispatch 1");
+}
+
+}  // namespace
+}  // namespace testing_support
+}  // namespace switchyard

@@ -1,0 +1,215 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A device and a queue for a test, kernels from lambdas, and flags that threads
+// wait for: what is tested is order, never time.
+
+#ifndef SWITCHYARD_TESTS_DEVICE_DEVICE_TEST_H_
+#define SWITCHYARD_TESTS_DEVICE_DEVICE_TEST_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "switchyard/device/device.h"
+#include "tests/target_test.h"
+
+namespace switchyard {
+namespace testing_support {
+
+class Flag {
+ public:
+  void Set() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    set_ = true;
+    changed_.notify_all();
+  }
+  void Wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return set_; });
+  }
+  void Clear() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    set_ = false;
+  }
+  bool IsSet() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return set_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool set_ = false;
+};
+
+// How a device runs kernels: unchecked on three threads, or checked.
+struct Mode {
+  bool check_kernels = false;
+  uint64_t schedule_seed = 0;
+};
+constexpr Mode kModes[] = {{false, 0}, {true, 0}, {true, 1}, {true, 2}};
+inline std::string ModeName(const testing::TestParamInfo<Mode>& info) {
+  return info.param.check_kernels
+             ? "Checked" + std::to_string(info.param.schedule_seed)
+             : "Unchecked";
+}
+
+inline std::shared_ptr<device::Device> NewDevice(bool time_dispatches = false,
+                                                 Mode mode = Mode()) {
+  device::DeviceOptions options;
+  options.executor = MakeExecutor(Pool::kShuffle);
+  options.time_dispatches = time_dispatches;
+  options.check_kernels = mode.check_kernels;
+  options.schedule_seed = mode.schedule_seed;
+  return device::CreateDevice(options);
+}
+
+using Body = std::function<void(const device::ThreadgroupContext&)>;
+using Encode = std::function<void(device::ComputeCommandEncoder&)>;
+
+// A command buffer with one encoder, which has ended.
+inline std::shared_ptr<device::CommandBuffer> Encoded(
+    device::CommandQueue& queue, const Encode& encode,
+    device::DispatchType type = device::DispatchTypeSerial) {
+  const auto buffer = queue.commandBuffer();
+  const auto encoder = buffer->computeCommandEncoder(type);
+  encode(*encoder);
+  encoder->endEncoding();
+  return buffer;
+}
+
+// One threadgroup of one thread.
+inline void DispatchOne(device::ComputeCommandEncoder& encoder) {
+  encoder.dispatchThreadgroups(device::Size(1, 1, 1), device::Size(1, 1, 1));
+}
+
+class DeviceTest : public testing::Test {
+ protected:
+  explicit DeviceTest(Mode mode = Mode()) : device_(NewDevice(false, mode)) {}
+
+  std::shared_ptr<device::ComputePipelineState> Pipeline(
+      Body body, const char* name = "user") {
+    device::KernelFunction kernel;
+    kernel.name = name;
+    kernel.threadgroup = std::move(body);
+    return device_->newComputePipelineState(std::move(kernel));
+  }
+
+  // A command buffer of one threadgroup, to be committed.
+  std::shared_ptr<device::CommandBuffer> Work(
+      const std::shared_ptr<device::CommandQueue>& queue,
+      std::function<void()> what) {
+    return Encoded(*queue, [&](device::ComputeCommandEncoder& e) {
+      e.setComputePipelineState(
+          Pipeline([what = std::move(what)](const device::ThreadgroupContext&) {
+            what();
+          }));
+      DispatchOne(e);
+    });
+  }
+  std::shared_ptr<device::CommandBuffer> Work(std::function<void()> what) {
+    return Work(queue_, std::move(what));
+  }
+
+  static void ExpectCompleted(device::CommandBuffer& buffer) {
+    EXPECT_EQ(buffer.status(), device::CommandBufferStatusCompleted);
+    EXPECT_EQ(buffer.error(), "");
+  }
+  static void ExpectError(device::CommandBuffer& buffer,
+                          const std::string& error) {
+    EXPECT_EQ(buffer.status(), device::CommandBufferStatusError);
+    EXPECT_EQ(buffer.error(), error);
+  }
+  static void CommitAndWait(device::CommandBuffer& buffer) {
+    buffer.commit();
+    buffer.waitUntilCompleted();
+  }
+  // The error, empty if it completed.
+  std::string Run(const Encode& encode) {
+    const auto buffer = Encoded(*queue_, encode);
+    CommitAndWait(*buffer);
+    return buffer->error();
+  }
+  // The queue goes on: a good buffer after all that was.
+  void ExpectQueueRuns() {
+    bool ran = false;
+    const auto buffer = Work([&ran] { ran = true; });
+    CommitAndWait(*buffer);
+    ExpectCompleted(*buffer);
+    EXPECT_TRUE(ran);
+  }
+  // What is encoded between two dispatches that are good: if there is to be an
+  // error, the second of them does not run.
+  void ExpectBetweenOthers(const std::string& error, const Encode& encode) {
+    SCOPED_TRACE(error);
+    int before = 0, after = 0, handlers = 0;
+    const auto count = [this](device::ComputeCommandEncoder& e, int& runs) {
+      e.setComputePipelineState(
+          Pipeline([&runs](const device::ThreadgroupContext&) { ++runs; }));
+      DispatchOne(e);
+    };
+    const auto buffer = Encoded(*queue_, [&](device::ComputeCommandEncoder& e) {
+      count(e, before);
+      encode(e);
+      count(e, after);
+    });
+    EXPECT_EQ(buffer->error(), "");
+    const auto expect = [&error](device::CommandBuffer& completed) {
+      if (error.empty()) return ExpectCompleted(completed);
+      ExpectError(completed, error);
+    };
+    buffer->addCompletedHandler([&](device::CommandBuffer* completed) {
+      ++handlers;
+      expect(*completed);
+    });
+    CommitAndWait(*buffer);
+    expect(*buffer);
+    EXPECT_EQ(before, 1);
+    EXPECT_EQ(after, error.empty() ? 1 : 0);
+    EXPECT_EQ(handlers, 1);
+    ExpectQueueRuns();
+  }
+
+  std::shared_ptr<device::Device> device_;
+  std::shared_ptr<device::CommandQueue> queue_ = device_->newCommandQueue();
+};
+
+// Command buffers that are misused, of kernels that count their runs.
+class MisuseTest : public DeviceTest {
+ protected:
+  // Before commit(): nothing of the buffer runs.
+  void ExpectNotRun(device::CommandBuffer& buffer, const std::string& error) {
+    EXPECT_EQ(buffer.error(), error);
+    int handlers = 0;
+    buffer.addCompletedHandler([&](device::CommandBuffer* completed) {
+      ++handlers;
+      ExpectError(*completed, error);
+    });
+    CommitAndWait(buffer);
+    ExpectError(buffer, error);
+    EXPECT_EQ(runs_, 0);
+    EXPECT_EQ(handlers, 1);
+    ExpectQueueRuns();
+  }
+  // After it: the work is done, and the error reported all the same.
+  void ExpectRunYetError(device::CommandBuffer& buffer,
+                         const std::string& error) {
+    buffer.waitUntilCompleted();
+    ExpectError(buffer, error);
+    EXPECT_EQ(runs_, 1);
+    ExpectQueueRuns();
+  }
+
+  int runs_ = 0;
+};
+
+}  // namespace testing_support
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_TESTS_DEVICE_DEVICE_TEST_H_

@@ -1,0 +1,99 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A valid dispatch of each built-in kernel, to be spoilt: made from the
+// library's own tables.
+
+#ifndef SWITCHYARD_TESTS_DEVICE_KERNEL_CASES_H_
+#define SWITCHYARD_TESTS_DEVICE_KERNEL_CASES_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "src/device/builtin/built_in.h"
+#include "switchyard/device/device.h"
+
+namespace switchyard {
+namespace testing_support {
+
+struct Arg {
+  const char* name;
+  size_t index;
+  size_t rows, cols;
+  bool read, written;
+  Type type;
+
+  size_t Bytes() const { return 4 * rows * cols; }
+};
+
+struct KernelCase {
+  const device::BuiltIn* kernel;
+  std::vector<int32_t> params;  // the words of its struct
+  std::vector<Arg> args;
+  device::Size grid;
+  size_t width;  // of a threadgroup
+
+  explicit KernelCase(const device::BuiltIn& k)
+      : kernel(&k), params(k.params_bytes / 4) {
+    size_t factors[device::kFactors] = {};
+    factors[device::kOne] = 1;
+    factors[device::kThree] = factors[device::kGridWidth] = 3;
+    factors[device::kUnlimited] = SIZE_MAX;
+    // Descending, since dimensions are named in that order: experts before
+    // top_k, row_stride before pairs.
+    int32_t value = 6;
+    for (size_t i = 0; i < device::kMaxDimensions; ++i) {
+      const device::Dimension& d = k.dimensions[i];
+      if (d.name == nullptr) break;
+      --value;
+      params[Word(d)] = d.kind == device::Dimension::kFlag ? 1 : value;
+      factors[i] = static_cast<size_t>(params[Word(d)]);
+    }
+    const auto product = [&](const device::Extent& e) {
+      return factors[e.factors[0]] * factors[e.factors[1]];
+    };
+    for (const device::Argument& a : k.arguments) {
+      if (a.name == nullptr) break;
+      args.push_back({a.name, a.index, product(a.rows), product(a.cols),
+                      a.access != device::Access::kWrite,
+                      a.access != device::Access::kRead, a.type});
+    }
+    const size_t rows = factors[k.grid.rows], cols = factors[k.grid.cols];
+    grid = OverRows() ? device::Size(rows, 1, 1)
+                      : device::Size((cols + 255) / 256, rows, 1);
+    width = std::min<size_t>(k.grid.threads, factors[k.grid.threads_at_most]);
+  }
+
+  const char* name() const { return kernel->name; }
+  bool OverRows() const { return kernel->grid.kind == device::Grid::kRows; }
+  bool OfOneRow() const { return kernel->grid.rows == device::kOne; }
+  static size_t Word(const device::Dimension& d) { return d.offset / 4; }
+};
+inline std::ostream& operator<<(std::ostream& os, const KernelCase& c) {
+  return os << c.name();
+}
+
+inline const std::vector<KernelCase>& KernelCases() {
+  static const std::vector<KernelCase> cases = [] {
+    std::vector<KernelCase> all;
+    for (const device::BuiltInTable& table : device::BuiltInTables()) {
+      for (size_t i = 0; i < table.size; ++i) all.emplace_back(table.data[i]);
+    }
+    return all;
+  }();
+  return cases;
+}
+
+inline std::string KernelName(const testing::TestParamInfo<KernelCase>& test) {
+  return test.param.name();
+}
+
+}  // namespace testing_support
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_TESTS_DEVICE_KERNEL_CASES_H_

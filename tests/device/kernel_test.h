@@ -1,0 +1,95 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A fixture for kernels written thread by thread, run in every mode.
+
+#ifndef SWITCHYARD_TESTS_DEVICE_KERNEL_TEST_H_
+#define SWITCHYARD_TESTS_DEVICE_KERNEL_TEST_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/device/device.h"
+#include "switchyard/device/kernel.h"
+#include "tests/device/device_test.h"
+
+namespace switchyard {
+namespace testing_support {
+
+using device::Buffer;
+using device::ComputeCommandEncoder;
+using device::KernelFunction;
+using device::MakeKernel;
+using device::Size;
+// What a ported kernel says.
+using device::atomic_buffer;
+using device::atomic_pointer;
+using device::buffer;
+using device::mem_flags;
+using device::params;
+using device::pointer_cast;
+using device::threadgroup_array;
+using device::threadgroup_memory;
+
+// Unchecked on three threads, checked, checked in a shuffled order.
+class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
+ protected:
+  KernelTest() : DeviceTest(GetParam()) {}
+
+  // At the end of an error.
+  static std::string Seed() {
+    const uint64_t seed = GetParam().schedule_seed;
+    return seed == 0 ? std::string()
+                     : " (schedule_seed " + std::to_string(seed) + ")";
+  }
+
+  // The error, empty if it completed.
+  std::string Run(const KernelFunction& kernel, const Encode& encode) {
+    return DeviceTest::Run([&](ComputeCommandEncoder& e) {
+      e.setComputePipelineState(device_->newComputePipelineState(kernel));
+      encode(e);
+    });
+  }
+  template <class T>
+  std::shared_ptr<Buffer> Make(const std::vector<T>& values) {
+    return device_->newBuffer(values.data(), values.size() * sizeof(T));
+  }
+  template <class T>
+  static std::vector<T> Read(const std::shared_ptr<Buffer>& from) {
+    std::vector<T> values(from->length() / sizeof(T));
+    std::memcpy(values.data(), from->contents(), values.size() * sizeof(T));
+    return values;
+  }
+  // One threadgroup of `threads`, that reads buffer 0 and writes buffer 1.
+  template <class In, class Out, class Kernel>
+  std::vector<Out> Threadgroup(const std::vector<In>& in, size_t outputs,
+                               size_t threads, const Kernel& kernel) {
+    const auto out = Make(std::vector<Out>(outputs, Out(77)));
+    EXPECT_EQ(Run(MakeKernel("test", kernel),
+                  [&](ComputeCommandEncoder& e) {
+                    e.setBuffer(Make(in), 0, 0);
+                    e.setBuffer(out, 0, 1);
+                    e.dispatchThreadgroups(Size(1, 1, 1), Size(threads, 1, 1));
+                  }),
+              "");
+    return Read<Out>(out);
+  }
+};
+
+// Full simdgroups, partial ones, and both in one threadgroup.
+constexpr size_t kCounts[] = {1, 2, 7, 31, 32, 33, 50, 64, 100, 1023, 1024};
+
+inline size_t Lanes(size_t thread, size_t threads) {
+  return std::min<size_t>(32, threads - thread / 32 * 32);
+}
+
+}  // namespace testing_support
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_TESTS_DEVICE_KERNEL_TEST_H_

@@ -1,0 +1,150 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The built-in SiLU-mul kernels and the seeds', on the same rows.
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "testing/inputs.h"
+#include "testing/reference.h"
+#include "tests/device/oracle_case.h"
+#include "tests/device/seed_silu_mul.h"
+#include "tests/target_test.h"
+
+namespace switchyard {
+namespace testing_support {
+namespace {
+
+using device::MakeKernel;
+
+enum class Kernel { kStacked, kBatched };
+constexpr Kernel kBoth[] = {Kernel::kStacked, Kernel::kBatched};
+
+struct SiluCase {
+  Kernel kernel;
+  size_t rows, cols;
+  std::vector<float> gate, up;
+};
+
+std::ostream& operator<<(std::ostream& os, const SiluCase& c) {
+  return os << "[" << c.rows << ", " << c.cols << "]";
+}
+
+OracleWork MakeWork(const SiluCase& c) {
+  OracleWork w;
+  const int32_t rows = static_cast<int32_t>(c.rows);
+  const int32_t cols = static_cast<int32_t>(c.cols);
+  if (c.kernel == Kernel::kStacked) {
+    w.seed = MakeKernel("silu_mul_stacked_f32", seeds::SiluMulStacked{});
+    w.SetParams(3, device::SiluMulStackedParams{cols, rows});
+  } else {
+    w.seed = MakeKernel("silu_mul_batched_f32", seeds::SiluMulBatched{});
+    w.SetParams(3, device::SiluMulBatchedParams{rows, cols});
+  }
+  w.threads = 256;
+  // Some reach beyond the matrix.
+  w.grid =
+      device::Size((c.cols + 255) / 256 + c.cols % 2, c.rows + c.cols % 3, 1);
+  w.In(0, c.gate);
+  w.In(1, c.up);
+  w.Out(2, c.rows * c.cols);
+  return w;
+}
+
+// Gates above -80: below, the seed's formula leaves its last digits in the
+// overflow of exp.
+SiluCase HealthyCase(Kernel kernel, uint64_t seed) {
+  Random random(seed);
+  const size_t rows = 1 + random.Below(9);
+  const size_t cols = 1 + random.Below(random.Below(4) == 0 ? 1100 : 300);
+  const float most = random.Below(3) == 0 ? 80.0f : 9.0f;
+  return {kernel, rows, cols, random.Uniforms(rows * cols, -most, most),
+          random.Uniforms(rows * cols, -3.0f, 3.0f)};
+}
+
+std::string Wrong(const SiluCase& c, const Ran& ran) {
+  if (!ran.error.empty()) return ran.error;
+  const std::vector<float> out = ran.Floats(2);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const double right = reference::Silu(static_cast<double>(c.gate[i])) *
+                         static_cast<double>(c.up[i]);
+    if (!(std::fabs(static_cast<double>(out[i]) - right) <=
+          1e-6 * std::fabs(right))) {
+      return Text("out[", i / c.cols, ", ", i % c.cols, "] is ",
+                  Number(static_cast<double>(out[i])), ", not ", right);
+    }
+  }
+  return "";
+}
+
+// In units of 2^-24: SiLU is within 2.5 ulp here (5), of which the seed has
+// those of exp, a sum and a quotient (2 + 1 + 1); and either's product (1).
+constexpr double kBound = (5.0 + 4.0 + 2.0) * 0x1p-24;
+std::string Differ(const Ran& a, const Ran& b) {
+  const std::vector<float> x = a.Floats(2), y = b.Floats(2);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double value = static_cast<double>(x[i]);
+    const std::string apart = Apart("out", i, static_cast<double>(y[i]), value,
+                                    kBound * std::fabs(value) + 0x1p-149);
+    if (!apart.empty()) return apart;
+  }
+  return "";
+}
+
+class DeviceOracleSiluMul : public IsaTest {
+ protected:
+  OracleDevice device_;
+};
+SWITCHYARD_FOR_EVERY_ISA(DeviceOracleSiluMul);
+
+TEST_P(DeviceOracleSiluMul, HealthyRowsAreAlike) {
+  for (const Kernel kernel : kBoth) {
+    for (uint64_t seed = 0; seed < kShapes; ++seed) {
+      const SiluCase c = HealthyCase(kernel, seed);
+      const OracleWork work = MakeWork(c);
+      SCOPED_TRACE(testing::Message()
+                   << work.seed.name << ", seed " << seed << ", " << c);
+      const Ran built_in = device_.Run(work, Who::kBuiltIn);
+      const Ran ported = device_.Run(work, Who::kSeed);
+      ASSERT_EQ(Wrong(c, built_in), "") << "built-in";
+      ASSERT_EQ(Wrong(c, ported), "") << "seed";
+      ASSERT_EQ(Differ(built_in, ported), "");
+    }
+  }
+}
+
+std::string KernelName(const testing::TestParamInfo<Kernel>& info) {
+  return info.param == Kernel::kStacked ? "Stacked" : "Batched";
+}
+
+class DeviceOracleSiluMulChecked : public testing::TestWithParam<Kernel> {};
+INSTANTIATE_TEST_SUITE_P(Kernel, DeviceOracleSiluMulChecked,
+                         testing::ValuesIn(kBoth), KernelName);
+
+TEST_P(DeviceOracleSiluMulChecked, HealthyRowsAreClean) {
+  for (uint64_t seed = 0; seed < kShapes; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    const SiluCase c = HealthyCase(GetParam(), seed);
+    ExpectClean(
+        MakeWork(c), seed + 1, [&](const Ran& ran) { return Wrong(c, ran); },
+        BitsDiffer);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(DeviceOracleSiluMulChecked, SameInEverySchedule) {
+  Random random(300);
+  SiluCase c = {GetParam(), 2, 300, {}, {}};
+  c.gate = random.Uniforms(600, -9.0f, 9.0f);
+  c.up = random.Uniforms(600, -3.0f, 3.0f);
+  ExpectSameInEverySchedule(
+      MakeWork(c), [&](const Ran& ran) { return Wrong(c, ran); }, BitsDiffer);
+}
+
+}  // namespace
+}  // namespace testing_support
+}  // namespace switchyard
