@@ -141,10 +141,10 @@ constexpr bool IsIdType(Type type) {
   return type == Type::kI32 || type == Type::kU32 || type == Type::kI64;
 }
 
-// An optional argument that is there. (One made from an empty vector is.)
+// An optional argument that is there. One made from an empty vector is not.
 template <class M>
 bool Given(const M& m) {
-  return m.data != nullptr || m.rows != 0 || m.cols != 0;
+  return m.data != nullptr || m.cols != 0 || m.rows > 1;
 }
 
 // Surely right, by a look at a few bits: no more than 2^30 rows and columns,

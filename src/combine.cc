@@ -40,7 +40,7 @@ Status CheckShapes(const CombineInputs& inputs, const CombineOutputs& outputs) {
     SWITCHYARD_CHECK(shared.kind == SharedGate::kLogit ||
                          shared.kind == SharedGate::kScalar ||
                          shared.kind == SharedGate::kNone,
-                     "Combine: shared.kind: not a known SharedGate");
+                     "Combine: shared.kind: is not a known SharedGate");
     if (shared.kind == SharedGate::kNone) {
       SWITCHYARD_CHECK(!Given(shared.gate),
                        "Combine: shared.gate: given with SharedGate::kNone");

@@ -97,7 +97,7 @@ TEST_F(CombineErrors, Shapes) {
              [](Call& c) { c.in.shared.rows.rows = 2; });
   ExpectBoth("shared.rows: is not [tokens, hidden]",
              [](Call& c) { c.in.shared.rows.cols = 4; });
-  ExpectBoth("shared.kind: not a known SharedGate",
+  ExpectBoth("shared.kind: is not a known SharedGate",
              [](Call& c) { c.in.shared.kind = static_cast<SharedGate>(9); });
   ExpectBoth("shared.gate: is not [tokens, 1] or [1, tokens]",
              [](Call& c) { c.in.shared.gate.cols = 2; });

@@ -62,7 +62,8 @@ struct CombineOptions {
 //
 // Types: row_index int32, all else f32.
 // Shapes: as above, top_k >= 1; each matrix has its own stride. Zero tokens or
-// columns do nothing.
+// columns do nothing. What is optional is left out as {}: a null pointer with
+// sizes is an error.
 // In place: out may be exactly residual (residual += sum) or exactly
 // shared.rows (same data and stride). Any other overlap of an output with
 // another view is an error.

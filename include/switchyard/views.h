@@ -175,7 +175,9 @@ struct BasicAnyMatrix {
                       size_t cols_in) const noexcept {
     using Byte = Element<unsigned char>;
     BasicAnyMatrix part = *this;
-    part.data = static_cast<Byte*>(data) + first * SizeOf(type);
+    if (data != nullptr) {
+      part.data = static_cast<Byte*>(data) + first * SizeOf(type);
+    }
     part.rows = rows_in;
     part.cols = cols_in;
     return part;
