@@ -28,18 +28,18 @@ struct Sort {
   simd::BucketArgs args;
 
   Sort(const BucketInputs& inputs, const Span<int32_t>& tokens_per_expert,
-       BucketOrder order, Executor& pool)
+       const AnyMatrix& row_index, BucketOrder order, Executor& pool)
       : plan(internal::MakeBucketPlan(
             inputs.topk_ids.rows, inputs.topk_ids.cols, tokens_per_expert.size,
             order, inputs.scratch.size, pool)),
         executor(pool),
         args{inputs.topk_ids,
+             row_index,
              tokens_per_expert.size,
              tokens_per_expert.data,
              nullptr,
              nullptr,
              0,
-             {},
              &totals,
              plan.block_tokens,
              inputs.scratch.data,
@@ -126,18 +126,20 @@ Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
     SWITCHYARD_CHECK_TYPED(BucketPacked, row_index, Type::kI32, "int32");
     SWITCHYARD_CHECK_SHAPE(BucketPacked, row_index, tokens, top_k);
   }
-  SWITCHYARD_CHECK_APART(BucketPacked, tokens_per_expert, topk_ids, offsets,
-                         pairs, row_index, scratch);
-  SWITCHYARD_CHECK_APART(BucketPacked, offsets, topk_ids, pairs, row_index,
-                         scratch);
-  SWITCHYARD_CHECK_APART(BucketPacked, pairs, topk_ids, row_index, scratch);
-  SWITCHYARD_CHECK_APART(BucketPacked, row_index, topk_ids, scratch);
-  SWITCHYARD_CHECK_APART(BucketPacked, scratch, topk_ids);
+  if (!internal::AllApart(topk_ids, tokens_per_expert, offsets, pairs,
+                          row_index, scratch)) {
+    SWITCHYARD_CHECK_APART(BucketPacked, tokens_per_expert, topk_ids, offsets,
+                           pairs, row_index, scratch);
+    SWITCHYARD_CHECK_APART(BucketPacked, offsets, topk_ids, pairs, row_index,
+                           scratch);
+    SWITCHYARD_CHECK_APART(BucketPacked, pairs, topk_ids, row_index, scratch);
+    SWITCHYARD_CHECK_APART(BucketPacked, row_index, topk_ids, scratch);
+    SWITCHYARD_CHECK_APART(BucketPacked, scratch, topk_ids);
+  }
 
-  Sort sort(inputs, tokens_per_expert, options.order, executor);
+  Sort sort(inputs, tokens_per_expert, row_index, options.order, executor);
   sort.args.offsets = offsets.data;
   sort.args.out = pairs.data;
-  sort.args.row_index = row_index.As<int32_t>();
   Status status;
   if (tokens * top_k == 0) {
     sort.Clear();
@@ -167,12 +169,15 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
       !__builtin_mul_overflow(row_stride, num_experts, &table_size) &&
           table_size <= PTRDIFF_MAX / sizeof(int32_t),
       "BucketStrided: row_stride: the table overflows the address space");
-  SWITCHYARD_CHECK_APART(BucketStrided, tokens_per_expert, topk_ids, ids,
-                         scratch);
-  SWITCHYARD_CHECK_APART(BucketStrided, ids, topk_ids, scratch);
-  SWITCHYARD_CHECK_APART(BucketStrided, scratch, topk_ids);
+  if (!internal::AllApart(topk_ids, tokens_per_expert, ids, scratch)) {
+    SWITCHYARD_CHECK_APART(BucketStrided, tokens_per_expert, topk_ids, ids,
+                           scratch);
+    SWITCHYARD_CHECK_APART(BucketStrided, ids, topk_ids, scratch);
+    SWITCHYARD_CHECK_APART(BucketStrided, scratch, topk_ids);
+  }
 
-  Sort sort(inputs, tokens_per_expert, options.order, executor);
+  const AnyMatrix no_row_index;
+  Sort sort(inputs, tokens_per_expert, no_row_index, options.order, executor);
   const size_t num_pairs = sort.num_pairs();
   if (num_pairs == 0) {
     sort.Clear();

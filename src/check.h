@@ -276,6 +276,19 @@ template <class View, class... Others>
   return (apart(Interval(others)) & ...);
 }
 
+// The same for each pair of them.
+template <class... Views>
+[[gnu::always_inline]] inline bool AllApart(const Views&... views) {
+  const Interval at[] = {Interval(views)...};
+  bool apart = true;
+  for (size_t i = 0; i < sizeof...(views); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      apart &= (at[i].end <= at[j].begin) | (at[j].end <= at[i].begin);
+    }
+  }
+  return apart;
+}
+
 template <class A, class B>
 bool MayOverlap(const A& a, const B& b) {
   return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));

@@ -48,8 +48,8 @@ HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
   hn::StoreU(zero, d, counts + n - N);
 }
 
-template <class T>
-HWY_INLINE bool Contiguous(const Matrix<T>& m) {
+template <class M>
+HWY_INLINE bool Contiguous(const M& m) {
   return m.stride == m.cols || m.rows <= 1;
 }
 
@@ -111,24 +111,24 @@ HWY_INLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
 
 // Pairs per expert.
 template <class Id>
-HWY_INLINE void Count(const Matrix<const Id>& topk_ids, size_t num_experts,
+HWY_INLINE void Count(const ConstAnyMatrix& topk_ids, size_t num_experts,
                       int32_t* HWY_RESTRICT counts) {
   const uint32_t limit = static_cast<uint32_t>(num_experts);
   Clear(counts, num_experts);
   if (!Contiguous(topk_ids)) {
     for (size_t t = 0; t < topk_ids.rows; ++t) {
-      CountRun(topk_ids.Row(t), topk_ids.cols, limit, counts);
+      CountRun(topk_ids.Row<Id>(t), topk_ids.cols, limit, counts);
     }
     return;
   }
   const size_t n = topk_ids.rows * topk_ids.cols;
   if constexpr (sizeof(Id) == sizeof(int32_t)) {
     if (num_experts <= hn::Lanes(hn::ScalableTag<uint8_t>()) / 4) {
-      CountFew(topk_ids.data, n, limit, counts);
+      CountFew(topk_ids.Row<Id>(0), n, limit, counts);
       return;
     }
   }
-  CountRun(topk_ids.data, n, limit, counts);
+  CountRun(topk_ids.Row<Id>(0), n, limit, counts);
 }
 
 HWY_INLINE BucketTotals Total(const int32_t* HWY_RESTRICT counts,
@@ -213,37 +213,38 @@ HWY_INLINE void PlaceRun(const Id* HWY_RESTRICT ids, size_t n,
 }
 
 template <bool kRowIndex, class Id>
-HWY_INLINE void PlaceRows(const Matrix<const Id>& topk_ids, size_t num_experts,
+HWY_INLINE void PlaceRows(const ConstAnyMatrix& topk_ids, size_t num_experts,
                           size_t first_pair, int32_t* HWY_RESTRICT cursors,
                           int32_t* HWY_RESTRICT out, size_t row_stride,
-                          const Matrix<int32_t>& row_index) {
+                          const AnyMatrix& row_index) {
   const uint32_t limit = static_cast<uint32_t>(num_experts);
   const size_t cols = topk_ids.cols;
   if (Contiguous(topk_ids) && (!kRowIndex || Contiguous(row_index))) {
-    PlaceRun<kRowIndex>(topk_ids.data, topk_ids.rows * cols, limit, first_pair,
-                        cursors, out, row_stride, row_index.data);
+    PlaceRun<kRowIndex>(topk_ids.Row<Id>(0), topk_ids.rows * cols, limit,
+                        first_pair, cursors, out, row_stride,
+                        row_index.Row<int32_t>(0));
     return;
   }
   for (size_t t = 0; t < topk_ids.rows; ++t) {
-    PlaceRun<kRowIndex>(topk_ids.Row(t), cols, limit, first_pair + t * cols,
+    PlaceRun<kRowIndex>(topk_ids.Row<Id>(t), cols, limit, first_pair + t * cols,
                         cursors, out, row_stride,
-                        kRowIndex ? row_index.Row(t) : nullptr);
+                        kRowIndex ? row_index.Row<int32_t>(t) : nullptr);
   }
 }
 
 // Pair first_pair + i to out[e * row_stride + cursors[e]++], and that cursor,
 // or -1 if the pair is dropped, to row_index unless its data is null.
 template <class Id>
-HWY_INLINE void Place(const Matrix<const Id>& topk_ids, size_t num_experts,
+HWY_INLINE void Place(const ConstAnyMatrix& topk_ids, size_t num_experts,
                       size_t first_pair, int32_t* HWY_RESTRICT cursors,
                       int32_t* HWY_RESTRICT out, size_t row_stride,
-                      const Matrix<int32_t>& row_index) {
+                      const AnyMatrix& row_index) {
   if (row_index.data != nullptr) {
-    PlaceRows<true>(topk_ids, num_experts, first_pair, cursors, out, row_stride,
-                    row_index);
+    PlaceRows<true, Id>(topk_ids, num_experts, first_pair, cursors, out,
+                        row_stride, row_index);
   } else {
-    PlaceRows<false>(topk_ids, num_experts, first_pair, cursors, out,
-                     row_stride, row_index);
+    PlaceRows<false, Id>(topk_ids, num_experts, first_pair, cursors, out,
+                         row_stride, row_index);
   }
 }
 

@@ -46,37 +46,37 @@ HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
 // Apart from the few pairs' path, which is so short that saving registers
 // counts.
 template <class Id>
-HWY_NOINLINE BucketTotals SortMany(const BucketArgs& args,
-                                   const Matrix<const Id>& topk_ids) {
+HWY_NOINLINE BucketTotals SortMany(const BucketArgs& args) {
+  const ConstAnyMatrix& topk_ids = args.topk_ids;
   int32_t* const counts = args.tokens_per_expert;
   const size_t num_experts = args.num_experts;
   if (args.out != nullptr && args.offsets == nullptr) {
     // tokens_per_expert holds the cursors, and has counted when all pairs are
     // placed.
     Clear(counts, num_experts);
-    Place(topk_ids, num_experts, 0, counts, args.out, args.row_stride,
-          Matrix<int32_t>());
+    Place<Id>(topk_ids, num_experts, 0, counts, args.out, args.row_stride,
+              args.row_index);
     return Total(counts, num_experts);
   }
-  Count(topk_ids, num_experts, counts);
+  Count<Id>(topk_ids, num_experts, counts);
   if (args.out == nullptr) return Total(counts, num_experts);
   // As cursors, the starts in offsets[1..] end where the next expert starts.
   args.offsets[0] = 0;
   const BucketTotals totals = Scan(counts, num_experts, args.offsets + 1);
-  Place(topk_ids, num_experts, 0, args.offsets + 1, args.out, 0,
-        args.row_index);
+  Place<Id>(topk_ids, num_experts, 0, args.offsets + 1, args.out, 0,
+            args.row_index);
   return totals;
 }
 
 template <class Id>
-HWY_INLINE BucketTotals Sort(const BucketArgs& args,
-                             const Matrix<const Id>& topk_ids) {
+HWY_INLINE BucketTotals Sort(const BucketArgs& args) {
+  const ConstAnyMatrix& topk_ids = args.topk_ids;
   const size_t n = topk_ids.rows * topk_ids.cols;
   if (args.offsets != nullptr || args.out == nullptr || n >= args.num_experts ||
       !Contiguous(topk_ids)) {
-    return SortMany(args, topk_ids);
+    return SortMany<Id>(args);
   }
-  return StrideFew(args, topk_ids.data, n);
+  return StrideFew(args, topk_ids.Row<Id>(0), n);
 }
 
 // A counting sort: count the pairs of each expert, turn counts into starts (a
@@ -88,9 +88,8 @@ HWY_INLINE BucketTotals Sort(const BucketArgs& args,
 // Strided without counts and starts: 0.6 ns a pair, 30 ns for a token, a third
 // of them here.
 void Serial(const BucketArgs& args, size_t /*begin*/, size_t /*end*/) {
-  *args.totals = args.topk_ids.type == Type::kI64
-                     ? Sort(args, args.topk_ids.As<int64_t>())
-                     : Sort(args, args.topk_ids.As<int32_t>());
+  *args.totals = args.topk_ids.type == Type::kI64 ? Sort<int64_t>(args)
+                                                  : Sort<int32_t>(args);
 }
 
 // Replaces a block's counts by where they start among all blocks' claims.
@@ -103,12 +102,11 @@ HWY_INLINE void Claim(int32_t* shared, size_t num_experts,
 }
 
 // The tokens of a block from *first on; the last block may be short.
-template <class Id>
-HWY_INLINE Matrix<const Id> BlockIds(const BucketArgs& args, size_t block,
-                                     size_t* first) {
+HWY_INLINE ConstAnyMatrix BlockIds(const BucketArgs& args, size_t block,
+                                   size_t* first) {
   *first = block * args.block_tokens;
   const size_t last = HWY_MIN(*first + args.block_tokens, args.topk_ids.rows);
-  return args.topk_ids.As<Id>().RowRange(*first, last);
+  return args.topk_ids.RowRange(*first, last);
 }
 
 template <class Id>
@@ -116,12 +114,12 @@ void CountBlocks(const BucketArgs& args, size_t begin, size_t end) {
   int32_t counts[kMaxClaimExperts];
   for (size_t b = begin; b < end; ++b) {
     size_t first;
-    const Matrix<const Id> ids = BlockIds<Id>(args, b, &first);
+    const ConstAnyMatrix ids = BlockIds(args, b, &first);
     if (args.claims) {
-      Count(ids, args.num_experts, counts);
+      Count<Id>(ids, args.num_experts, counts);
       Claim(args.tokens_per_expert, args.num_experts, counts);
     } else {
-      Count(ids, args.num_experts, args.cursors + b * args.num_experts);
+      Count<Id>(ids, args.num_experts, args.cursors + b * args.num_experts);
     }
   }
 }
@@ -164,10 +162,10 @@ void PlaceBlocks(const BucketArgs& args, size_t begin, size_t end) {
   int32_t claimed[kMaxClaimExperts];
   for (size_t b = begin; b < end; ++b) {
     size_t first;
-    const Matrix<const Id> ids = BlockIds<Id>(args, b, &first);
+    const ConstAnyMatrix ids = BlockIds(args, b, &first);
     int32_t* cursors = claimed;
     if (args.claims) {
-      Count(ids, num_experts, cursors);
+      Count<Id>(ids, num_experts, cursors);
       Claim(args.offsets != nullptr ? args.offsets + 1 : args.tokens_per_expert,
             num_experts, cursors);
     } else {
@@ -176,10 +174,10 @@ void PlaceBlocks(const BucketArgs& args, size_t begin, size_t end) {
         cursors[e] += args.offsets[e];
       }
     }
-    const Matrix<int32_t>& all = args.row_index;
-    Place(ids, num_experts, first * args.topk_ids.cols, cursors, args.out,
-          args.row_stride,
-          all.data == nullptr ? all : all.RowRange(first, first + ids.rows));
+    const AnyMatrix& all = args.row_index;
+    Place<Id>(
+        ids, num_experts, first * ids.cols, cursors, args.out, args.row_stride,
+        all.data == nullptr ? all : all.RowRange(first, first + ids.rows));
   }
 }
 void PlaceInBlocks(const BucketArgs& args, size_t begin, size_t end) {

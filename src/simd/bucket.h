@@ -25,13 +25,15 @@ struct BucketTotals {
 // Pairs p of topk_ids, in token order, to out[e * row_stride + position]. All
 // checked; 1 <= num_experts < 2^31.
 struct BucketArgs {
-  ConstAnyMatrix topk_ids;
+  // By reference: a copy would wait for the stores of whoever made them, longer
+  // than one token's pairs take.
+  const ConstAnyMatrix& topk_ids;
+  const AnyMatrix& row_index;  // optional; the position, or -1 if dropped
   size_t num_experts;
   int32_t* tokens_per_expert;  // [num_experts], written
   int32_t* offsets;            // [num_experts + 1], written; null: strided
   int32_t* out;                // null: only counted
   size_t row_stride;           // 0 when packed
-  Matrix<int32_t> row_index;   // optional; the position, or -1 if dropped
   BucketTotals* totals;
   // For several threads, a counting sort in blocks of consecutive tokens. Each
   // block counts its pairs per expert, from all counts follows where each
