@@ -62,7 +62,7 @@ TEST_F(MetalChainComparison, SeesOneBitInEachBuffer) {
       {"down", device_.down},
       {"residual", device_.residual},
       {"normed", device_.normed},
-      {"tpe", device_.tpe},
+      {"tokens_per_expert", device_.tokens_per_expert},
       {"gate_up_args", device_.gate_up_args},
       {"down_args", device_.down_args}};
   for (const auto& [name, buffer] : buffers) {
@@ -76,21 +76,22 @@ TEST_F(MetalChainComparison, SeesOneBitInEachBuffer) {
 }
 
 // Of an expert's bucket only what it has: the rest is nobody's.
-TEST_F(MetalChainComparison, BucketsCountUpToTpe) {
+TEST_F(MetalChainComparison, BucketsCountUpToTheirLength) {
   const size_t row_stride = RowStride(host_.ids.size());
   auto* const pairs = static_cast<int32_t*>(device_.buckets->contents());
-  for (size_t e = 0; e < host_.tpe.size(); ++e) {
-    const auto tpe = static_cast<size_t>(host_.tpe[e]);
-    pairs[e * row_stride + tpe] ^= 1;
+  for (size_t e = 0; e < host_.tokens_per_expert.size(); ++e) {
+    const auto num_pairs = static_cast<size_t>(host_.tokens_per_expert[e]);
+    pairs[e * row_stride + num_pairs] ^= 1;
     EXPECT_TRUE(Compare().differences.empty()) << e;
-    if (tpe == 0) continue;
-    pairs[e * row_stride + tpe - 1] ^= 1;
+    if (num_pairs == 0) continue;
+    pairs[e * row_stride + num_pairs - 1] ^= 1;
     const Comparison result = Compare();
     ASSERT_EQ(result.differences.size(), 1u) << e;
-    EXPECT_EQ(result.differences[0].find("buckets: row " + std::to_string(e) +
-                                         ", column " + std::to_string(tpe - 1)),
-              0u);
-    pairs[e * row_stride + tpe - 1] ^= 1;
+    EXPECT_EQ(
+        result.differences[0].find("buckets: row " + std::to_string(e) +
+                                   ", column " + std::to_string(num_pairs - 1)),
+        0u);
+    pairs[e * row_stride + num_pairs - 1] ^= 1;
   }
 }
 

@@ -115,7 +115,11 @@ void Engine::EncodePrefill(Encoder& encoder, const Activations& at,
   EncodeRoute(encoder, at, tokens);
 
   Set(encoder, pipelines_.bucket,
-      {{at.ids}, {at.tpe}, {at.buckets}, {at.gate_up_args}, {at.down_args}},
+      {{at.ids},
+       {at.tokens_per_expert},
+       {at.buckets},
+       {at.gate_up_args},
+       {at.down_args}},
       MTL::MoeComputeIdsTpeParams{Int(shape.experts), Int(row_stride),
                                   Int(pairs), Int(shape.intermediate),
                                   Int(shape.hidden)});
@@ -159,7 +163,7 @@ void Engine::EncodeExpertGemm(Encoder& encoder, const PipelinePtr& pipeline,
       {{checkpoint_, tensor * sizeof(float)},
        {input},
        {out},
-       {at.tpe},
+       {at.tokens_per_expert},
        {at.buckets}},
       ExpertGemmParams{Int(rows), Int(cols), Int(row_stride),
                        Int(pairs_per_input)});

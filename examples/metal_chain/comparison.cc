@@ -62,9 +62,10 @@ Comparison CompareDecode(const Shape& shape, const Activations& device,
 Comparison ComparePrefill(const Shape& shape, const Activations& device,
                           const HostActivations& host) {
   Comparison result = CompareDecode(shape, device, host);
-  Compare("tpe", device.tpe, host.tpe, shape.experts, &result);
+  Compare("tokens_per_expert", device.tokens_per_expert, host.tokens_per_expert,
+          shape.experts, &result);
   Compare("buckets", device.buckets, host.buckets, RowStride(host.ids.size()),
-          &result, &host.tpe);
+          &result, &host.tokens_per_expert);
   Compare("gate_up_args", device.gate_up_args, host.gate_up_args, 3, &result);
   Compare("down_args", device.down_args, host.down_args, 3, &result);
   return result;

@@ -110,7 +110,7 @@ Activations Engine::NewActivations(const HiddenStates& hidden) const {
   a.logits = NewBuffer(device, tokens * shape.experts);
   a.ids = NewBuffer(device, pairs);
   a.weights = NewBuffer(device, pairs);
-  a.tpe = NewBuffer(device, shape.experts);
+  a.tokens_per_expert = NewBuffer(device, shape.experts);
   a.buckets = NewBuffer(device, shape.experts * RowStride(pairs));
   a.gate_up_args = NewBuffer(device, 3);
   a.down_args = NewBuffer(device, 3);

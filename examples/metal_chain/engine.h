@@ -27,10 +27,10 @@ struct Activations {
   BufferPtr ids;       // i32 [tokens, top_k]
   BufferPtr weights;   // [tokens, top_k]
   // Of a prefill only.
-  BufferPtr tpe;           // i32 [experts]
-  BufferPtr buckets;       // i32 [experts, RowStride(pairs)]
-  BufferPtr gate_up_args;  // u32 [3]
-  BufferPtr down_args;     // u32 [3]
+  BufferPtr tokens_per_expert;  // i32 [experts]
+  BufferPtr buckets;            // i32 [experts, RowStride(pairs)]
+  BufferPtr gate_up_args;       // u32 [3]
+  BufferPtr down_args;          // u32 [3]
 
   BufferPtr gate;       // [pairs, intermediate]
   BufferPtr up;         // [pairs, intermediate]

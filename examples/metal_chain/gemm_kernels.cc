@@ -98,20 +98,21 @@ void ExpertGemm(const MTL::ThreadgroupContext& context) {
   const size_t expert = at.depth;
   const size_t first_pair = at.width * kTilePairs;
   const size_t first_row = at.height * kTileRows;
-  const size_t tpe = Dim(*Row(context.buffer<const int32_t>(3), expert, 1));
+  const size_t num_pairs =
+      Dim(*Row(context.buffer<const int32_t>(3), expert, 1));
   const size_t row_stride = Dim(params.row_stride);
-  if (tpe > row_stride || params.pairs_per_input <= 0) {
+  if (num_pairs > row_stride || params.pairs_per_input <= 0) {
     throw std::out_of_range("params: row_stride or pairs_per_input is too low");
   }
   // The grid is as wide as the busiest expert needs.
-  if (first_pair >= tpe || first_row >= rows) return;
+  if (first_pair >= num_pairs || first_row >= rows) return;
 
   GemmTile tile;
   tile.weights = Row(context.buffer<const float>(0), expert, rows * cols) +
                  first_row * cols;
   tile.rows = std::min(kTileRows, rows - first_row);
   tile.cols = cols;
-  tile.pairs = std::min(kTilePairs, tpe - first_pair);
+  tile.pairs = std::min(kTilePairs, num_pairs - first_pair);
   const int32_t* const pairs =
       Row(context.buffer<const int32_t>(4), expert, row_stride) + first_pair;
   const auto pair = [&](size_t p) { return Dim(pairs[p]); };

@@ -41,9 +41,10 @@ struct GemmParams {
 // Each expert's rows times the vectors of its pairs. The result of a pair is at
 // the index of the pair.
 //   0 weights [experts, rows, cols], 1 input [pairs / pairs_per_input, cols],
-//   2 out [pairs, rows], 3 tpe i32 [experts], 4 pairs of each expert i32
-//   [experts, row_stride], 5 params, threadgroup memory 0: kStagedFloats
-//   grid (ceil(largest tpe / 32), ceil(rows / 64), experts): as
+//   2 out [pairs, rows], 3 tokens_per_expert i32 [experts], 4 pairs of each
+//   expert i32 [experts, row_stride], 5 params, threadgroup memory 0:
+//   kStagedFloats
+//   grid (ceil(pairs of the busiest / 32), ceil(rows / 64), experts): as
 //   moe_compute_ids_tpe_f32 writes it
 struct ExpertGemmParams {
   int32_t rows;

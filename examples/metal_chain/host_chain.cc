@@ -110,13 +110,15 @@ void ExpertGemm(const float* weights, size_t rows, size_t cols,
                 size_t pairs_per_input, std::vector<float>& out,
                 Executor& executor) {
   const size_t row_stride = RowStride(a.ids.size());
-  ForEachRange(executor, a.tpe.size(), 1, [&](size_t begin, size_t end) {
-    for (size_t e = begin; e < end; ++e) {
-      Gemm(weights + e * rows * cols, rows, cols,
-           {a.buckets.data() + e * row_stride, static_cast<size_t>(a.tpe[e])},
-           input.data(), pairs_per_input, out.data());
-    }
-  });
+  ForEachRange(executor, a.tokens_per_expert.size(), 1,
+               [&](size_t begin, size_t end) {
+                 for (size_t e = begin; e < end; ++e) {
+                   Gemm(weights + e * rows * cols, rows, cols,
+                        {a.buckets.data() + e * row_stride,
+                         static_cast<size_t>(a.tokens_per_expert[e])},
+                        input.data(), pairs_per_input, out.data());
+                 }
+               });
 }
 
 }  // namespace
@@ -151,13 +153,13 @@ HostActivations PrefillOnHost(const Layer& layer, const HiddenStates& hidden,
        hidden.normed.data(), 1, a.logits.data());
   Route(shape, tokens, a, executor);
 
-  a.tpe.resize(shape.experts);
+  a.tokens_per_expert.resize(shape.experts);
   a.buckets.resize(shape.experts * RowStride(a.ids.size()));
   switchyard::Report report;
   Check(switchyard::BucketStrided(
       {{a.ids.data(), tokens, shape.top_k}},
-      {a.tpe, a.buckets, RowStride(a.ids.size()), false, &report}, {},
-      executor));
+      {a.tokens_per_expert, a.buckets, RowStride(a.ids.size()), false, &report},
+      {}, executor));
   a.gate_up_args.resize(3);
   a.down_args.resize(3);
   Check(switchyard::MakeDispatchArgs(

@@ -17,7 +17,7 @@ namespace metal_chain {
 struct HostActivations {
   std::vector<float> logits, weights;
   std::vector<int32_t> ids;
-  std::vector<int32_t> tpe, buckets;
+  std::vector<int32_t> tokens_per_expert, buckets;
   std::vector<uint32_t> gate_up_args, down_args;
   std::vector<float> gate, up, activated, down;
   std::vector<float> residual, normed;

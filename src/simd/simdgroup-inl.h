@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Sums in one order on every ISA: 32 virtual lanes (a Metal simdgroup, the
-// width the seed kernels were written for), element i in lane i mod 32, folded
+// width that Metal kernels are written for), element i in lane i mod 32, folded
 // 16, 8, 4, 2, 1. Changing this changes results: it is part of the contract.
 
 // Per-target include guard

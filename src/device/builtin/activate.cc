@@ -39,7 +39,7 @@ constexpr BuiltIn kKernels[] = {
 
 }  // namespace
 
-BuiltInTable ActivateKernels() { return kKernels; }
+BuiltInTable activate_kernels() { return kKernels; }
 
 }  // namespace device
 }  // namespace switchyard

@@ -91,7 +91,7 @@ constexpr BuiltIn kKernels[] = {
 
 }  // namespace
 
-BuiltInTable BucketKernels() { return kKernels; }
+BuiltInTable bucket_kernels() { return kKernels; }
 
 }  // namespace device
 }  // namespace switchyard

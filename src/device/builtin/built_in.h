@@ -8,7 +8,6 @@
 #ifndef SWITCHYARD_SRC_DEVICE_BUILTIN_BUILT_IN_H_
 #define SWITCHYARD_SRC_DEVICE_BUILTIN_BUILT_IN_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -127,15 +126,10 @@ struct Operands {
   }
 };
 
-// One table per stem, in <stem>.cc.
+// Each <stem>.cc has its kernels in one, which it returns from a function named
+// <stem>_kernels: CMakeLists.txt tells driver.cc which there are.
 using BuiltInTable = Span<const BuiltIn>;
-BuiltInTable ActivateKernels();
-BuiltInTable BucketKernels();
-BuiltInTable CombineKernels();
-BuiltInTable RouteKernels();
-inline std::array<BuiltInTable, 4> BuiltInTables() {
-  return {ActivateKernels(), BucketKernels(), CombineKernels(), RouteKernels()};
-}
+Span<const BuiltInTable> BuiltInTables();
 
 }  // namespace device
 }  // namespace switchyard

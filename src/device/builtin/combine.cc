@@ -119,7 +119,7 @@ constexpr BuiltIn kKernels[] = {
 
 }  // namespace
 
-BuiltInTable CombineKernels() { return kKernels; }
+BuiltInTable combine_kernels() { return kKernels; }
 
 }  // namespace device
 }  // namespace switchyard

@@ -12,6 +12,11 @@
 
 namespace switchyard {
 namespace device {
+
+#define X(stem) BuiltInTable stem##_kernels();
+SWITCHYARD_BUILT_IN_STEMS
+#undef X
+
 namespace {
 
 size_t Product(const Operands& o, const Extent& extent) {
@@ -175,10 +180,17 @@ void TouchAll(const BuiltIn& kernel, const Operands& o) {
 
 }  // namespace
 
+Span<const BuiltInTable> BuiltInTables() {
+#define X(stem) stem##_kernels(),
+  static const BuiltInTable tables[] = {SWITCHYARD_BUILT_IN_STEMS};
+#undef X
+  return tables;
+}
+
 const BuiltIn* FindBuiltIn(const char* name) {
   for (const BuiltInTable& table : BuiltInTables()) {
-    for (size_t i = 0; i < table.size; ++i) {
-      if (std::strcmp(table.data[i].name, name) == 0) return &table.data[i];
+    for (const BuiltIn& kernel : table) {
+      if (std::strcmp(kernel.name, name) == 0) return &kernel;
     }
   }
   return nullptr;

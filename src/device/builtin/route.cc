@@ -47,7 +47,7 @@ constexpr BuiltIn kKernels[] = {
 
 }  // namespace
 
-BuiltInTable RouteKernels() { return kKernels; }
+BuiltInTable route_kernels() { return kKernels; }
 
 }  // namespace device
 }  // namespace switchyard
