@@ -134,6 +134,9 @@ class DeviceTest : public testing::Test {
   std::string Run(const Encode& encode) {
     const auto buffer = Encoded(*queue_, encode);
     CommitAndWait(*buffer);
+    EXPECT_EQ(buffer->status(), buffer->error().empty()
+                                    ? device::CommandBufferStatusCompleted
+                                    : device::CommandBufferStatusError);
     return buffer->error();
   }
   // The queue goes on: a good buffer after all that was.
