@@ -13,6 +13,7 @@
 #ifndef SWITCHYARD_SRC_CHECK_H_
 #define SWITCHYARD_SRC_CHECK_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -29,11 +30,14 @@
     }                                                                         \
   } while (false)
 
-// Not the ISA that was asked for: do nothing. 1 ns, a look at a static.
-#define SWITCHYARD_CHECK_ISA()                                       \
-  do {                                                               \
-    const ::switchyard::Status isa = ::switchyard::EnvironmentIsa(); \
-    if (!isa.ok()) return isa;                                       \
+// Not the ISA that was asked for: do nothing.
+#define SWITCHYARD_CHECK_ISA()                                                \
+  do {                                                                        \
+    if (::switchyard::simd::g_isa_as_asked.load(std::memory_order_relaxed)) { \
+      break;                                                                  \
+    }                                                                         \
+    const ::switchyard::Status isa = ::switchyard::EnvironmentIsa();          \
+    if (!isa.ok()) return isa;                                                \
   } while (false)
 
 // A view by itself: data, stride, size in bytes.
@@ -126,6 +130,13 @@
                        " without being the same view")
 
 namespace switchyard {
+
+namespace simd {
+// Once the ISA is chosen, on first use, and unless the environment asked for
+// one that cannot run: src/simd/targets.cc.
+extern std::atomic<bool> g_isa_as_asked;
+}  // namespace simd
+
 namespace internal {
 
 template <class T>

@@ -44,7 +44,11 @@ HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
   // either.
   hn::StoreU(zero, d, counts);
   size_t i = N - reinterpret_cast<uintptr_t>(counts) / sizeof(int32_t) % N;
-  for (; i + N <= n; i += N) hn::StoreU(zero, d, counts + i);
+  for (; i + 2 * N <= n; i += 2 * N) {
+    hn::StoreU(zero, d, counts + i);
+    hn::StoreU(zero, d, counts + i + N);
+  }
+  if (i + N <= n) hn::StoreU(zero, d, counts + i);
   hn::StoreU(zero, d, counts + n - N);
 }
 

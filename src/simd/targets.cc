@@ -36,6 +36,8 @@ namespace switchyard {
 namespace simd {
 
 std::atomic<int64_t> g_last_target{0};
+std::atomic<size_t> g_active_index{0};
+std::atomic<bool> g_isa_as_asked{false};
 
 namespace {
 
@@ -83,7 +85,7 @@ const IsaList& Runnable() {
   return list;
 }
 
-// The best target in use, as a bit; ActiveTarget() holds the same as an index.
+// The best target in use, as a bit; g_active_index is the same as an index.
 std::atomic<int64_t> g_active_bit{0};
 
 // The bit of the runnable ISA of that name, or 0.
@@ -97,7 +99,6 @@ int64_t FindRunnable(const char* name) {
 }
 
 struct Chosen {
-  hwy::ChosenTarget target;
   bool environment_ok = true;
 
   Chosen() {
@@ -106,13 +107,16 @@ struct Chosen {
     const int64_t best = given ? FindRunnable(name) : Runnable().bits[0];
     environment_ok = best != 0;
     Use(environment_ok ? best : Runnable().bits[0]);
+    g_isa_as_asked.store(environment_ok, std::memory_order_relaxed);
   }
   void Use(int64_t best) {
     int64_t allowed = 0;
     for (size_t i = 0; i < Runnable().size; ++i) {
       if (Runnable().bits[i] >= best) allowed |= Runnable().bits[i];
     }
+    hwy::ChosenTarget target;
     target.Update(allowed);
+    g_active_index.store(target.GetIndex(), std::memory_order_relaxed);
     g_active_bit.store(best, std::memory_order_relaxed);
   }
 };
@@ -124,7 +128,10 @@ Chosen& GetChosen() {
 
 }  // namespace
 
-hwy::ChosenTarget& ActiveTarget() noexcept { return GetChosen().target; }
+size_t SetUpActiveIndex() noexcept {
+  GetChosen();
+  return g_active_index.load(std::memory_order_relaxed);
+}
 
 }  // namespace simd
 

@@ -19,6 +19,7 @@
 #define SWITCHYARD_SRC_SIMD_TARGETS_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "src/simd/row_function.h"
@@ -30,8 +31,15 @@
 namespace switchyard {
 namespace simd {
 
-// Set up from the CPU on first use, then changed by CapIsa only.
-hwy::ChosenTarget& ActiveTarget() noexcept;
+// The place of the ISA in use in Highway's tables; 0 until it is set up, from
+// the CPU and the environment, on first use. Then changed by CapIsa only.
+extern std::atomic<size_t> g_active_index;
+extern std::atomic<bool> g_isa_as_asked;  // see src/check.h
+size_t SetUpActiveIndex() noexcept;
+inline size_t ActiveIndex() noexcept {
+  const size_t index = g_active_index.load(std::memory_order_relaxed);
+  return __builtin_expect(index != 0, 1) ? index : SetUpActiveIndex();
+}
 
 extern std::atomic<int64_t> g_last_target;
 
@@ -50,7 +58,7 @@ inline void RecordTarget(int64_t target) noexcept {
 #define SWITCHYARD_DISPATCH(FUNC) (&HWY_STATIC_DISPATCH(FUNC))
 #else
 #define SWITCHYARD_DISPATCH(FUNC) \
-  (HWY_DISPATCH_TABLE(FUNC)[::switchyard::simd::ActiveTarget().GetIndex()])
+  (HWY_DISPATCH_TABLE(FUNC)[::switchyard::simd::ActiveIndex()])
 #endif
 
 #define SWITCHYARD_ROW_FUNCTION(FUNC, ARGS)                          \
