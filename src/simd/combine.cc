@@ -303,9 +303,10 @@ HWY_INLINE void NormRow(const CombineArgs& args, size_t token, float scale,
 // loop that only moves them. A lone token in L2 takes 1.12 of it (0.74 us): the
 // fold, the root and the divisions are a chain of 70 cycles between the passes,
 // and the second pass reads the sum again.
+// (Not inlined: with both in one function, they share its registers.)
 template <bool kNorm, class In, class Out>
-HWY_INLINE void CombineTokens(const CombineArgs& args, size_t begin,
-                              size_t end) {
+HWY_NOINLINE void CombineTokens(const CombineArgs& args, size_t begin,
+                                size_t end) {
   size_t skipped = 0;
   TokenTerms<In> listed;
   for (size_t token = begin; token < end; ++token) {
