@@ -11,10 +11,10 @@ namespace switchyard {
 namespace {
 
 // ns a row, fitted to one AVX2 core: within 1.8x for E = 8 to 1024, k to 32.
-double RowNs(size_t experts, size_t top_k, bool renormalize) {
+double RowNs(size_t experts, size_t top_k, bool needs_all) {
   const double e = static_cast<double>(experts);
   const double k = static_cast<double>(top_k);
-  const double sum_all = renormalize ? 0.0 : 0.45 * e;
+  const double sum_all = needs_all ? 0.45 * e : 0.0;
   if (top_k <= 32) return 20.0 + 0.3 * e + 0.25 * k * k + sum_all;
   return (300.0 + 3.0 * e) * (k / 32.0) + sum_all;
 }

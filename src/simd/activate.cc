@@ -175,7 +175,7 @@ void Activate(const ActivateArgs& args, size_t begin, size_t end) {
   }
 }
 
-SWITCHYARD_ROW_FUNCTIONS(Activate, ActivateArgs);
+SWITCHYARD_ROW_FUNCTIONS(Activate, ActivateArgs, SWITCHYARD_F32);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace simd
@@ -187,7 +187,7 @@ HWY_AFTER_NAMESPACE();
 namespace switchyard {
 namespace simd {
 
-SWITCHYARD_EXPORT_TYPES(ActivateRows, Activate, ActivateArgs);
+SWITCHYARD_EXPORT_TYPES(ActivateRows, Activate, ActivateArgs, SWITCHYARD_F32);
 
 }  // namespace simd
 }  // namespace switchyard

@@ -332,7 +332,7 @@ void Combine(const CombineArgs& args, size_t begin, size_t end) {
   }
 }
 
-SWITCHYARD_ROW_FUNCTIONS(Combine, CombineArgs);
+SWITCHYARD_ROW_FUNCTIONS(Combine, CombineArgs, SWITCHYARD_F32);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace simd
@@ -344,7 +344,7 @@ HWY_AFTER_NAMESPACE();
 namespace switchyard {
 namespace simd {
 
-SWITCHYARD_EXPORT_TYPES(CombineRows, Combine, CombineArgs);
+SWITCHYARD_EXPORT_TYPES(CombineRows, Combine, CombineArgs, SWITCHYARD_F32);
 
 }  // namespace simd
 }  // namespace switchyard

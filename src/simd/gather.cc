@@ -63,7 +63,7 @@ void Gather(const GatherArgs& args, size_t begin, size_t end) {
   }
 }
 
-SWITCHYARD_ROW_FUNCTIONS(Gather, GatherArgs);
+SWITCHYARD_ROW_FUNCTIONS(Gather, GatherArgs, SWITCHYARD_F32);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace simd
@@ -75,7 +75,7 @@ HWY_AFTER_NAMESPACE();
 namespace switchyard {
 namespace simd {
 
-SWITCHYARD_EXPORT_TYPES(GatherRows, Gather, GatherArgs);
+SWITCHYARD_EXPORT_TYPES(GatherRows, Gather, GatherArgs, SWITCHYARD_F32);
 
 }  // namespace simd
 }  // namespace switchyard

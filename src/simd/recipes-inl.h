@@ -76,20 +76,16 @@ struct LogitKeys {
   }
 };
 
-// A weight rule: a weight is the score over a divisor, which may need the sum
-// of all experts' scores beside the selected ones'.
+// A weight rule: a weight is the score over a divisor, made of the sum of the
+// selected scores and, where RouteNeedsAll() says so, of all experts'.
+// kMayNeedAll: it ever does; the score then has a Term().
 
 // The score's share of one or the other sum, by RouteOptions::renormalize.
 struct ShareOfSum {
-  // exp is needed of the selected only, unless the weights are relative to all
-  // experts or the clamp can matter: it cannot where clamp <= top_k / experts,
-  // as the selected have at least that share of the sum. The choice must not
-  // depend on values: not on how they round, either.
-  static bool NeedsAll(const RouteOptions& options, size_t experts,
-                       size_t top_k) {
-    return !options.renormalize ||
-           static_cast<double>(options.clamp) * static_cast<double>(experts) >
-               static_cast<double>(top_k);
+  static constexpr bool kMayNeedAll = true;
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V Divisor(D, const RouteOptions&, V selected) {
+    return selected;
   }
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V Divisor(D d, const RouteOptions& options, V selected,

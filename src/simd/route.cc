@@ -78,7 +78,7 @@ struct Router {
         options(args.options),
         experts(logits.cols),
         k(weights.cols),
-        sum_all(Weights::NeedsAll(options, experts, k)) {
+        sum_all(Weights::kMayNeedAll && RouteNeedsAll(options, experts, k)) {
     if (k == 0) __builtin_unreachable();  // or GCC sees nothing initialised
   }
 
@@ -148,10 +148,13 @@ struct Router {
     T selected = scores[0];
     for (size_t i = 1; i < k; ++i) selected += scores[i];
     TopKVec divisor = hn::Set(d, selected);
-    if (sum_all) {
-      const TopKVec all = hn::Set(d, SumAll(row, max));
-      divisor = Weights::Divisor(d, options, divisor, all);
+    if constexpr (Weights::kMayNeedAll) {
+      if (sum_all) {
+        const TopKVec all = hn::Set(d, SumAll(row, max));
+        divisor = Weights::Divisor(d, options, divisor, all);
+      }
     }
+    if (!sum_all) divisor = Weights::Divisor(d, options, divisor);
     size_t i = 0;
     for (; i + N <= k; i += N) {
       Storage<Out>::Store(hn::Div(Storage<T>::Load(d, scores + i), divisor), d,
@@ -232,10 +235,13 @@ struct Router {
       hn::Store(e, d, scores.at + i * N);
       divisor = hn::Add(divisor, e);
     }
-    if (sum_all) {
-      divisor = Weights::Divisor(d, options, divisor,
-                                 SumsOfLanes<kAll>(begin, end, best));
+    if constexpr (Weights::kMayNeedAll) {
+      if (sum_all) {
+        divisor = Weights::Divisor(d, options, divisor,
+                                   SumsOfLanes<kAll>(begin, end, best));
+      }
     }
+    if (!sum_all) divisor = Weights::Divisor(d, options, divisor);
     for (size_t i = 0; i < k; ++i) {
       const TopKVec e = hn::Load(d, scores.at + i * N);
       hn::Store(hn::Div(e, divisor), d, scores.at + i * N);
@@ -332,7 +338,7 @@ void Route(const RouteArgs& args, size_t begin, size_t end) {
   }
 }
 
-SWITCHYARD_ROW_FUNCTIONS(Route, RouteArgs);
+SWITCHYARD_ROW_FUNCTIONS(Route, RouteArgs, SWITCHYARD_F32);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace simd
@@ -344,7 +350,7 @@ HWY_AFTER_NAMESPACE();
 namespace switchyard {
 namespace simd {
 
-SWITCHYARD_EXPORT_TYPES(RouteRows, Route, RouteArgs);
+SWITCHYARD_EXPORT_TYPES(RouteRows, Route, RouteArgs, SWITCHYARD_F32);
 
 }  // namespace simd
 }  // namespace switchyard

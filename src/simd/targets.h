@@ -8,10 +8,10 @@
 // namespace, behind a row function Scale(args, begin, end):
 //   SWITCHYARD_ROW_FUNCTION(Scale, ScaleArgs);
 // or, behind a template Scale<In, Out> over the types of its rows,
-//   SWITCHYARD_ROW_FUNCTIONS(Scale, ScaleArgs);
+//   SWITCHYARD_ROW_FUNCTIONS(Scale, ScaleArgs, SWITCHYARD_F32);
 // and once, outside of it, what its header declares:
 //   SWITCHYARD_EXPORT(ScaleRows, Scale, ScaleArgs);
-//   SWITCHYARD_EXPORT_TYPES(ScaleRows, Scale, ScaleArgs);
+//   SWITCHYARD_EXPORT_TYPES(ScaleRows, Scale, ScaleArgs, SWITCHYARD_F32);
 // What is exported is the function that the former defines, which notes that
 // its ISA ran: how LastIsa() and the tests know.
 
@@ -76,8 +76,8 @@ inline void RecordTarget(int64_t target) noexcept {
   }                                              \
   static_assert(true, "wants a semicolon")
 
-#define SWITCHYARD_ROW_FUNCTIONS(FUNC, ARGS)                         \
-  SWITCHYARD_STORAGE_PAIRS(SWITCHYARD_ROW_FUNCTIONS_ONE, FUNC, ARGS) \
+#define SWITCHYARD_ROW_FUNCTIONS(FUNC, ARGS, PAIRS) \
+  PAIRS(SWITCHYARD_ROW_FUNCTIONS_ONE, FUNC, ARGS)   \
   static_assert(true, "wants a semicolon")
 #define SWITCHYARD_ROW_FUNCTIONS_ONE(IN, OUT, FUNC, ARGS)             \
   void FUNC##_##IN##_##OUT##_Recorded(const ARGS& args, size_t begin, \
@@ -87,13 +87,13 @@ inline void RecordTarget(int64_t target) noexcept {
   }
 
 // RowFunction<ARGS> NAME(Type in, Type out) noexcept, of the ISA in use;
-// nullptr for types that are not in the list.
-#define SWITCHYARD_EXPORT_TYPES(NAME, FUNC, ARGS)             \
-  SWITCHYARD_STORAGE_PAIRS(SWITCHYARD_EXPORT_ONE, FUNC, ARGS) \
-  RowFunction<ARGS> NAME(Type in, Type out) noexcept {        \
-    SWITCHYARD_STORAGE_PAIRS(SWITCHYARD_FIND_ONE, FUNC, ARGS) \
-    return nullptr;                                           \
-  }                                                           \
+// nullptr for types that are not among the pairs.
+#define SWITCHYARD_EXPORT_TYPES(NAME, FUNC, ARGS, PAIRS) \
+  PAIRS(SWITCHYARD_EXPORT_ONE, FUNC, ARGS)               \
+  RowFunction<ARGS> NAME(Type in, Type out) noexcept {   \
+    PAIRS(SWITCHYARD_FIND_ONE, FUNC, ARGS)               \
+    return nullptr;                                      \
+  }                                                      \
   static_assert(true, "wants a semicolon")
 #define SWITCHYARD_EXPORT_ONE(IN, OUT, FUNC, ARGS) \
   HWY_EXPORT(FUNC##_##IN##_##OUT##_Recorded);

@@ -23,12 +23,15 @@ isas=$("$@") || die "$* does not run"
 [[ -n $isas ]] || die "$* lists no ISA"
 declared=$(sed -nE 's/^RowFunction<\w+> (\w+)\(.*/\1/p' "$src_simd"/*.h | sort)
 [[ -n $declared ]] || die "no row function declared in $src_simd"
-# exports MACRO: "Name Function" of each use.
-exports() { sed -nE "s/^$1\\((\w+), (\w+), \w+\\);/\\1 \\2/p" "$src_simd"/*.cc; }
+# exports MACRO: "Name Function [List]" of each use.
+exports() { sed -nE "s/^$1\\((\w+), (\w+), \w+(, (\w+))?\\);/\\1 \\2 \\4/p" "$src_simd"/*.cc; }
 plain=$(exports SWITCHYARD_EXPORT)
 typed=$(exports SWITCHYARD_EXPORT_TYPES)
-pairs=$(grep -oE 'X\(\w+, \w+' "$src_simd/storage_types.h" | sed -E 's/X\((\w+), (\w+)/\1_\2/')
-[[ -n $pairs ]] || die "no storage pairs in $src_simd/storage_types.h"
+# pairs LIST: the types of each of its pairs, as "In_Out".
+pairs() {
+  sed -nE "/^#define $1\\(/,/[^\\\\]$/p" "$src_simd/storage_types.h" |
+    grep -oE 'X\(\w+, \w+' | sed -E 's/X\((\w+), (\w+)/\1_\2/'
+}
 rows=$(printf '%s\n' "$plain" "$typed" | sed 's/ .*//' | sort)
 [[ $rows == "$declared" ]] || {
   diff <(echo "$declared") <(echo "$rows") >&2 || true
@@ -36,9 +39,10 @@ rows=$(printf '%s\n' "$plain" "$typed" | sed 's/ .*//' | sort)
 }
 exported=$({
   echo HasFma
-  sed 's/.* \(.*\)/\1_Recorded/' <<<"$plain"
-  while read -r _ function; do
-    for pair in $pairs; do echo "${function}_${pair}_Recorded"; done
+  while read -r _ function; do echo "${function}_Recorded"; done <<<"$plain"
+  while read -r _ function list; do
+    [[ -n $(pairs "$list") ]] || die "no pairs in $list"
+    for pair in $(pairs "$list"); do echo "${function}_${pair}_Recorded"; done
   done <<<"$typed"
 } | sort -u)
 
