@@ -8,8 +8,7 @@
 #include <limits>
 #include <numeric>
 
-namespace switchyard {
-namespace reference {
+namespace switchyard::reference {
 
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
@@ -209,5 +208,4 @@ std::vector<float> RmsNormFixed(const std::vector<float>& row,
   return normed;
 }
 
-}  // namespace reference
-}  // namespace switchyard
+}  // namespace switchyard::reference

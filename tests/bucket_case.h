@@ -22,8 +22,7 @@
 #include "testing/reference.h"
 #include "tests/call_errors.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 enum class Load { kUniform, kZipf, kOneExpert, kStrangers };
 
@@ -131,6 +130,16 @@ inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
   ASSERT_EQ(pairs, r.pairs);
 }
 
+// A packed sort of `in`, which comes to the ids `ids`, is right.
+inline void CheckPacked(const BucketInputs& in, const std::vector<int32_t>& ids,
+                        const Shape& s, size_t slack = 0,
+                        BucketOrder order = BucketOrder::kAscending,
+                        Executor& executor = SerialExecutor()) {
+  Packed b(s, slack);
+  ASSERT_OK(BucketPacked(in, b.Out(), {order}, executor));
+  ExpectPacked(ids, s, b, order == BucketOrder::kAscending);
+}
+
 // Rows of `ids` as long as tokens_per_expert says; what follows is `behind`.
 inline void ExpectStrided(const reference::Buckets& r,
                           const std::vector<int32_t>& ids, size_t row_stride,
@@ -180,7 +189,6 @@ class HugeTable {
   void* const map_;
 };
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_BUCKET_CASE_H_

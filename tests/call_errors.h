@@ -47,6 +47,24 @@ inline void ExpectError(const Status& status, const std::string& message,
 // A report in which every field shows whether it was written.
 constexpr Report kUnwritten = {71, 72, 73, 74, 75};
 
+// The types that an argument takes, in a message's words.
+struct Takes {
+  std::vector<Type> types;
+  const char* words;
+};
+inline const Takes kTakesF32 = {{Type::kF32}, "f32"};
+inline const Takes kTakesI32 = {{Type::kI32}, "int32"};
+inline const Takes kTakesIds = {{Type::kI32, Type::kU32, Type::kI64},
+                                "int32, uint32 or int64"};
+
+// In a test of CallErrors: `message` for the valid call `c` after a change.
+#define EXPECT_ERROR(message, ...) \
+  Expect(message, [&](Call& c) { __VA_ARGS__; })
+// The same for a wrong number of rows, and of columns, of a view of `c`.
+#define EXPECT_SIZE_ERRORS(message, view, num_rows, num_cols) \
+  EXPECT_ERROR(message, (view).rows = (num_rows));            \
+  EXPECT_ERROR(message, (view).cols = (num_cols))
+
 template <class In, class Out, class Options>
 class CallErrors : public testing::Test {
  protected:
@@ -67,8 +85,8 @@ class CallErrors : public testing::Test {
     return function_(call.in, call.out, call.options, executor);
   }
   // `message` without the function's name.
-  void Expect(const std::string& message,
-              const std::function<void(Call&)>& spoil) const {
+  virtual void Expect(const std::string& message,
+                      const std::function<void(Call&)>& spoil) const {
     Call call = call_;
     spoil(call);
     ExpectError(Run(call), name_ + ": " + message);
@@ -77,11 +95,10 @@ class CallErrors : public testing::Test {
   }
 
   // What every view may have wrong by itself: `view(call)` points to the
-  // argument `name`, which takes `types` only, or in their words.
+  // argument `name`.
   template <class View>
   void ExpectViewErrors(const std::string& name, const View& view,
-                        const std::vector<Type>& types = {Type::kF32},
-                        const std::string& words = "f32") const {
+                        const Takes& takes = kTakesF32) const {
     Call valid = call_;
     using Argument = std::remove_pointer_t<decltype(view(valid))>;
     const size_t rows = view(valid)->rows;
@@ -105,10 +122,9 @@ class CallErrors : public testing::Test {
                   std::is_same_v<Argument, ConstAnyMatrix>) {
       for (const Type type : {Type::kF32, Type::kBF16, Type::kF16, Type::kI32,
                               Type::kU32, Type::kI64, Type(99)}) {
-        const bool fine =
-            std::find(types.begin(), types.end(), type) != types.end();
-        if (fine) continue;
-        Expect(name + ": has to be " + words,
+        const std::vector<Type>& fine = takes.types;
+        if (std::find(fine.begin(), fine.end(), type) != fine.end()) continue;
+        Expect(name + ": has to be " + takes.words,
                [&](Call& c) { view(c)->type = type; });
       }
     }

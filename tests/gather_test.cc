@@ -15,8 +15,7 @@
 #include "tests/call_errors.h"
 #include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 class GatherTest : public IsaTest {};
@@ -57,9 +56,8 @@ TEST_P(GatherTest, EveryHiddenSizeAndMisalignment) {
       const Guarded<int32_t> list(pairs, slack);
       const Guarded<float> rows(7, hidden, hidden + 3 - slack, slack);
       Report report = kUnwritten;
-      const Status status =
-          GatherRows({tokens.view(), list.span(), 3}, {rows.view(), &report});
-      ASSERT_TRUE(status.ok()) << status.message();
+      ASSERT_OK(
+          GatherRows({tokens.view(), list.span(), 3}, {rows.view(), &report}));
       rows.ExpectIntact("rows");
       ExpectGathered(values, hidden, pairs, 3, rows.Values(), report);
     }
@@ -73,14 +71,12 @@ TEST_P(GatherTest, PairsOutOfRangeGiveZerosAndAreCounted) {
   tokens.Fill(values);
   std::vector<float> rows(7 * 33, kNaN);
   Report report = kUnwritten;
-  ASSERT_TRUE(
-      GatherRows({tokens.view(), pairs, 2}, {{rows.data(), 7, 33}, &report})
-          .ok());
+  ASSERT_OK(
+      GatherRows({tokens.view(), pairs, 2}, {{rows.data(), 7, 33}, &report}));
   EXPECT_EQ(report.invalid, 4u);
   ExpectGathered(values, 33, pairs, 2, rows, report);
   // The report may be left out.
-  EXPECT_TRUE(
-      GatherRows({tokens.view(), pairs, 2}, {{rows.data(), 7, 33}}).ok());
+  EXPECT_OK(GatherRows({tokens.view(), pairs, 2}, {{rows.data(), 7, 33}}));
 }
 
 TEST_P(GatherTest, TopKMatters) {
@@ -88,8 +84,8 @@ TEST_P(GatherTest, TopKMatters) {
   const std::vector<int32_t> pairs = {3};
   float out = 0;
   for (const size_t top_k : {1u, 2u, 3u, 4u, 100u}) {
-    ASSERT_TRUE(
-        GatherRows({{values.data(), 4, 1}, pairs, top_k}, {{&out, 1, 1}}).ok());
+    ASSERT_OK(
+        GatherRows({{values.data(), 4, 1}, pairs, top_k}, {{&out, 1, 1}}));
     EXPECT_EQ(out, values[3 / top_k]);
   }
 }
@@ -107,9 +103,8 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
   const Matrix<float> all(rows.data(), pairs.size(), hidden);
   Report report = kUnwritten;
   executor().Rendezvous();
-  ASSERT_TRUE(GatherRows({{tokens.data(), num_tokens, hidden}, pairs, top_k},
-                         {all, &report}, {}, executor())
-                  .ok());
+  ASSERT_OK(GatherRows({{tokens.data(), num_tokens, hidden}, pairs, top_k},
+                       {all, &report}, {}, executor()));
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
   EXPECT_EQ(report.invalid, 21u);
   ExpectGathered(tokens, hidden, pairs, top_k, rows, report);
@@ -118,11 +113,10 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
   for (size_t begin = 0; begin < pairs.size(); begin += 100) {
     const size_t end = std::min(pairs.size(), begin + 100);
     Report part;
-    ASSERT_TRUE(GatherRows({{tokens.data(), num_tokens, hidden},
-                            {pairs.data() + begin, end - begin},
-                            top_k},
-                           {all.RowRange(begin, end), &part}, {}, executor())
-                    .ok());
+    ASSERT_OK(GatherRows({{tokens.data(), num_tokens, hidden},
+                          {pairs.data() + begin, end - begin},
+                          top_k},
+                         {all.RowRange(begin, end), &part}, {}, executor()));
     EXPECT_EQ(part.invalid, 1u);
   }
   ExpectGathered(tokens, hidden, pairs, top_k, rows, report);
@@ -148,8 +142,8 @@ TEST_P(GatherTest, AnyShape) {
     tokens.Fill(values);
     const Guarded<float> rows(n, hidden, hidden + random.Below(4));
     Report report = kUnwritten;
-    ASSERT_TRUE(
-        GatherRows({tokens.view(), pairs, top_k}, {rows.view(), &report}).ok());
+    ASSERT_OK(
+        GatherRows({tokens.view(), pairs, top_k}, {rows.view(), &report}));
     EXPECT_EQ(report.invalid, strangers);
     rows.ExpectIntact("rows");
     ExpectGathered(values, hidden, pairs, top_k, rows.Values(), report);
@@ -162,9 +156,8 @@ TEST_P(GatherTest, ColumnsOfOneMatrix) {
   const std::vector<float> values = AnyRows(3, 10, 4);
   both.Fill(values);
   const std::vector<int32_t> pairs = {2, 1, 0};
-  ASSERT_TRUE(GatherRows({both.view().ColRange(0, 5), pairs, 1},
-                         {both.view().ColRange(5, 10)})
-                  .ok());
+  ASSERT_OK(GatherRows({both.view().ColRange(0, 5), pairs, 1},
+                       {both.view().ColRange(5, 10)}));
   for (size_t r = 0; r < 3; ++r) {
     EXPECT_EQ(std::memcmp(&both.At(r, 5), &values[(2 - r) * 10], 20), 0);
     EXPECT_EQ(std::memcmp(&both.At(r, 0), &values[r * 10], 20), 0);
@@ -187,30 +180,26 @@ class GatherErrors
 TEST_F(GatherErrors, Views) {
   ExpectViewErrors("tokens", [](Call& c) { return &c.in.tokens; });
   ExpectViewErrors("rows", [](Call& c) { return &c.out.rows; });
-  Expect("pairs: data is null", [](Call& c) { c.in.pairs.data = nullptr; });
-  Expect("pairs: size overflows the address space",
-         [](Call& c) { c.in.pairs.size = SIZE_MAX / 4; });
+  EXPECT_ERROR("pairs: data is null", c.in.pairs.data = nullptr);
+  EXPECT_ERROR("pairs: size overflows the address space",
+               c.in.pairs.size = SIZE_MAX / 4);
 }
 
 TEST_F(GatherErrors, ShapesAndTopK) {
-  Expect("rows: is not [n, hidden]", [](Call& c) { c.out.rows.rows = 2; });
-  Expect("rows: is not [n, hidden]", [](Call& c) { c.out.rows.cols = 3; });
-  Expect("rows: is not [n, hidden]", [](Call& c) { c.in.pairs.size = 2; });
-  Expect("rows: is not [n, hidden]", [](Call& c) { c.in.tokens.cols = 3; });
-  Expect("top_k: is 0", [](Call& c) { c.in.top_k = 0; });
+  EXPECT_SIZE_ERRORS("rows: is not [n, hidden]", c.out.rows, 2, 3);
+  EXPECT_ERROR("rows: is not [n, hidden]", c.in.pairs.size = 2);
+  EXPECT_ERROR("rows: is not [n, hidden]", c.in.tokens.cols = 3);
+  EXPECT_ERROR("top_k: is 0", c.in.top_k = 0);
 }
 
 TEST_F(GatherErrors, Overlaps) {
   // By the last element.
-  Expect("rows: overlaps tokens", [&](Call& c) {
-    c.in.tokens = {rows_.data() + 11, 1, 4};
-  });
-  Expect("rows: overlaps tokens", [&](Call& c) {
-    c.in.tokens = {rows_.data(), 3, 4};
-  });
-  Expect("rows: overlaps pairs", [&](Call& c) {
-    c.in.pairs = {reinterpret_cast<const int32_t*>(rows_.data()), 3};
-  });
+  EXPECT_ERROR("rows: overlaps tokens",
+               c.in.tokens = {rows_.data() + 11, 1, 4});
+  EXPECT_ERROR("rows: overlaps tokens", c.in.tokens = {rows_.data(), 3, 4});
+  EXPECT_ERROR(
+      "rows: overlaps pairs",
+      c.in.pairs = {reinterpret_cast<const int32_t*>(rows_.data()), 3});
 }
 
 TEST_F(GatherErrors, NothingToDoIsFine) {
@@ -218,15 +207,13 @@ TEST_F(GatherErrors, NothingToDoIsFine) {
   float* const nowhere = nullptr;
   Report report;
   report.invalid = 77;
-  EXPECT_TRUE(
-      GatherRows({{none, 0, 4}, {}, 2}, {{nowhere, 0, 4}, &report}).ok());
+  EXPECT_OK(GatherRows({{none, 0, 4}, {}, 2}, {{nowhere, 0, 4}, &report}));
   EXPECT_EQ(report.invalid, 0u);
   const std::vector<int32_t> pairs = {0};
-  EXPECT_TRUE(GatherRows({{none, 2, 0}, pairs, 2}, {{nowhere, 1, 0}}).ok());
+  EXPECT_OK(GatherRows({{none, 2, 0}, pairs, 2}, {{nowhere, 1, 0}}));
   // No tokens at all: every pair is invalid.
   float out = 1.0f;
-  EXPECT_TRUE(
-      GatherRows({{none, 0, 1}, pairs, 2}, {{&out, 1, 1}, &report}).ok());
+  EXPECT_OK(GatherRows({{none, 0, 1}, pairs, 2}, {{&out, 1, 1}, &report}));
   EXPECT_EQ(report.invalid, 1u);
   EXPECT_EQ(out, 0.0f);
 }
@@ -236,5 +223,4 @@ TEST_F(GatherErrors, AnExecutorThatFailsIsReported) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -11,8 +11,7 @@
 #include "switchyard/activate.h"
 #include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 std::vector<std::string> Names(Span<const Isa> isas) {
@@ -23,7 +22,7 @@ std::vector<std::string> Names(Span<const Isa> isas) {
 
 void RunAKernel() {
   float x = 1.0f;
-  ASSERT_TRUE(Activate({{&x, 1, 1}, {&x, 1, 1}}, {{&x, 1, 1}}).ok());
+  ASSERT_OK(Activate({{&x, 1, 1}, {&x, 1, 1}}, {{&x, 1, 1}}));
 }
 
 TEST(Isa, RunnableIsASubsetOfCompiledInTheSameOrder) {
@@ -69,19 +68,19 @@ TEST(Isa, TheBestRunnableOneIsActiveByDefault) {
 
 TEST(Isa, ACapSelectsEachRunnableOneAndIsLifted) {
   for (const std::string& name : RunnableIsaNames()) {
-    ASSERT_TRUE(CapIsa(name.c_str()).ok());
+    ASSERT_OK(CapIsa(name.c_str()));
     EXPECT_EQ(ActiveIsa().name, name);
     RunAKernel();
     EXPECT_EQ(LastIsa()->name, name);
   }
-  ASSERT_TRUE(CapIsa(nullptr).ok());
+  ASSERT_OK(CapIsa(nullptr));
   RunAKernel();
   EXPECT_STREQ(LastIsa()->name, RunnableIsas().data[0].name);
 }
 
 TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
   const std::string last = RunnableIsaNames().back();
-  ASSERT_TRUE(CapIsa(last.c_str()).ok());
+  ASSERT_OK(CapIsa(last.c_str()));
   for (const char* name : {"", "avx2", "AVX9", "MMX"}) {
     const Status status = CapIsa(name);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << name;
@@ -89,9 +88,8 @@ TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
                  "CapIsa: name: the library is not compiled for that ISA");
     EXPECT_EQ(ActiveIsa().name, last);
   }
-  ASSERT_TRUE(CapIsa(nullptr).ok());
+  ASSERT_OK(CapIsa(nullptr));
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

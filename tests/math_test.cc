@@ -152,7 +152,7 @@ class MathSweep {
   void Block(const std::vector<float>& x) {
     std::vector<Math> results;
     for (const std::string& isa : isas_) {
-      ASSERT_TRUE(CapIsa(isa.c_str()).ok());
+      ASSERT_OK(CapIsa(isa.c_str()));
       results.push_back(Evaluate(x));
       ASSERT_EQ(LastIsa()->name, isa);
     }

@@ -16,8 +16,7 @@
 
 #include "tests/run_program.h"
 
-namespace moe_layer {
-namespace testing_support {
+namespace moe_layer::testing_support {
 
 // Where the ctest fixture has put what make_checkpoints.py makes.
 inline std::string CheckpointPath(const std::string& family) {
@@ -88,7 +87,6 @@ class TempFolder : public switchyard::testing_support::TempFolder {
   }
 };
 
-}  // namespace testing_support
-}  // namespace moe_layer
+}  // namespace moe_layer::testing_support
 
 #endif  // SWITCHYARD_TESTS_MOE_LAYER_FILES_H_

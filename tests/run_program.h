@@ -25,8 +25,7 @@
 #define SWITCHYARD_ADDRESS_SANITIZER 0
 #endif
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 inline std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -91,7 +90,6 @@ inline Outcome RunProgram(const std::string& program,
   return outcome;
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_RUN_PROGRAM_H_

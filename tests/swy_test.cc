@@ -14,8 +14,7 @@
 #include "tests/target_test.h"
 #include "tools/corpus/corpus.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 Outcome Swy(const std::string& arguments, const std::string& environment = "") {
@@ -196,5 +195,4 @@ TEST(EnvironmentIsaDeathTest, EveryKernelRefusesAWrongOne) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

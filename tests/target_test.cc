@@ -200,7 +200,7 @@ ScopedIsa::ScopedIsa(const std::string& name) {
   simd::g_last_target.store(0);
   EXPECT_EQ(LastIsa(), nullptr);
 }
-ScopedIsa::~ScopedIsa() { EXPECT_TRUE(CapIsa(nullptr).ok()); }
+ScopedIsa::~ScopedIsa() { EXPECT_OK(CapIsa(nullptr)); }
 
 std::vector<std::string> RunnableIsaNames() {
   std::vector<std::string> names;
