@@ -52,7 +52,6 @@ struct Sum {
   double value = 0.0;
   double magnitude = 0.0;
   size_t terms = 0;
-  void Add(double term);
 };
 
 // Combine's `out` for one token, every column, of valid inputs.

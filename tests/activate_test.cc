@@ -4,15 +4,8 @@
 #include "switchyard/activate.h"
 
 #include <cmath>
-#include <cstdint>
-#include <vector>
 
-#include "gtest/gtest.h"
-#include "testing/guarded_buffer.h"
-#include "testing/inputs.h"
-#include "testing/reference.h"
 #include "tests/call_errors.h"
-#include "tests/target_test.h"
 
 namespace switchyard::testing_support {
 namespace {

@@ -3,13 +3,7 @@
 
 // Every invalid argument of bucket.h and its message; nothing is written.
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include "gtest/gtest.h"
 #include "switchyard/bucket.h"
-#include "testing/guarded_buffer.h"
 #include "tests/call_errors.h"
 
 namespace switchyard::testing_support {

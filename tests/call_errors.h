@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A fixture for the errors of a function: a call that is valid, of which one
-// thing at a time is spoilt.
+// thing at a time is spoilt. Includes what the tests of every kernel use, of
+// the standard library too.
 
 #ifndef SWITCHYARD_TESTS_CALL_ERRORS_H_
 #define SWITCHYARD_TESTS_CALL_ERRORS_H_
@@ -17,12 +18,15 @@
 #include <utility>
 #include <vector>
 
-#include "gtest/gtest.h"
+#include "gtest/gtest.h"  // IWYU pragma: export
 #include "switchyard/executor.h"
 #include "switchyard/report.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
-#include "tests/target_test.h"
+#include "testing/guarded_buffer.h"  // IWYU pragma: export
+#include "testing/inputs.h"          // IWYU pragma: export
+#include "testing/reference.h"       // IWYU pragma: export
+#include "tests/target_test.h"       // IWYU pragma: export
 
 namespace switchyard {
 
@@ -57,7 +61,7 @@ inline const Takes kTakesI32 = {{Type::kI32}, "int32"};
 inline const Takes kTakesIds = {{Type::kI32, Type::kU32, Type::kI64},
                                 "int32, uint32 or int64"};
 
-// In a test of CallErrors: `message` for the valid call `c` after a change.
+// In a test of CallErrors: `message` for the valid call `c` after changes.
 #define EXPECT_ERROR(message, ...) \
   Expect(message, [&](Call& c) { __VA_ARGS__; })
 // The same for a wrong number of rows, and of columns, of a view of `c`.

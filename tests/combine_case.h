@@ -6,14 +6,7 @@
 #ifndef SWITCHYARD_TESTS_COMBINE_CASE_H_
 #define SWITCHYARD_TESTS_COMBINE_CASE_H_
 
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
-
-#include "gtest/gtest.h"
 #include "switchyard/combine.h"
-#include "testing/inputs.h"
 #include "tests/call_errors.h"
 
 namespace switchyard::testing_support {

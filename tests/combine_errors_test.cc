@@ -3,15 +3,7 @@
 
 // Every invalid argument of combine.h and its message; nothing is written.
 
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <vector>
-
-#include "gtest/gtest.h"
 #include "switchyard/combine.h"
-#include "testing/guarded_buffer.h"
-#include "tests/call_errors.h"
 #include "tests/combine_case.h"
 
 namespace switchyard::testing_support {
@@ -68,13 +60,10 @@ TEST_F(CombineErrors, Shapes) {
                c.in.topk_weights.rows = 2);
   EXPECT_ERROR("topk_weights: top_k (cols) is 0", c.in.topk_weights.cols = 0);
   EXPECT_ERROR("rows: is not [num_rows, hidden]", c.in.rows.cols = 4);
-  for (const size_t num_rows : {5u, 6u}) {
-    Expect("rows: is not [tokens * top_k, hidden]", [&](Call& c) {
-      c.in.row_index = {};
-      c.in.rows.rows = num_rows;
-      c.in.rows.cols = num_rows == 6 ? 4 : 5;
-    });
-  }
+  EXPECT_ERROR("rows: is not [tokens * top_k, hidden]", c.in.row_index = {},
+               c.in.rows.rows = 5);
+  EXPECT_ERROR("rows: is not [tokens * top_k, hidden]", c.in.row_index = {},
+               c.in.rows.cols = 4);
   EXPECT_SIZE_ERRORS("row_index: is not [tokens, top_k]", c.in.row_index, 2, 1);
   EXPECT_SIZE_ERRORS("shared.rows: is not [tokens, hidden]", c.in.shared.rows,
                      2, 4);
@@ -108,10 +97,8 @@ TEST_F(CombineErrors, Overlaps) {
   EXPECT_ERROR("out: overlaps shared.gate", c.in.shared.gate.data = o + 12);
   EXPECT_ERROR("out: overlaps shared.rows without being the same view",
                c.in.shared.rows.data = o + 1);
-  Expect("out: overlaps residual without being the same view", [&](Call& c) {
-    c.in.residual.data = o;
-    c.in.residual.stride = 6;
-  });
+  EXPECT_ERROR("out: overlaps residual without being the same view",
+               c.in.residual.data = o, c.in.residual.stride = 6);
   EXPECT_ERROR("out: overlaps norm_weight", c.in.norm_weight.data = o + 10);
   float* const n = normed_.data();
   EXPECT_ERROR("normed: overlaps out", c.out.normed.data = o);

@@ -4,17 +4,9 @@
 #include "switchyard/combine.h"
 
 #include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
 
-#include "gtest/gtest.h"
 #include "switchyard/isa.h"
-#include "testing/guarded_buffer.h"
-#include "testing/inputs.h"
-#include "testing/reference.h"
 #include "tests/combine_case.h"
-#include "tests/target_test.h"
 
 namespace switchyard::testing_support {
 namespace {

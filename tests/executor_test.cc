@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <stdexcept>
 #include <thread>

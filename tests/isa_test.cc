@@ -14,20 +14,14 @@
 namespace switchyard::testing_support {
 namespace {
 
-std::vector<std::string> Names(Span<const Isa> isas) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < isas.size; ++i) names.push_back(isas.data[i].name);
-  return names;
-}
-
 void RunAKernel() {
   float x = 1.0f;
   ASSERT_OK(Activate({{&x, 1, 1}, {&x, 1, 1}}, {{&x, 1, 1}}));
 }
 
 TEST(Isa, RunnableIsASubsetOfCompiledInTheSameOrder) {
-  const std::vector<std::string> compiled = Names(CompiledIsas());
-  const std::vector<std::string> runnable = Names(RunnableIsas());
+  const std::vector<std::string> compiled = IsaNames(CompiledIsas());
+  const std::vector<std::string> runnable = RunnableIsaNames();
   ASSERT_FALSE(runnable.empty());
   EXPECT_EQ(std::set<std::string>(compiled.begin(), compiled.end()).size(),
             compiled.size());
@@ -47,15 +41,16 @@ TEST(Isa, CompiledForMoreThanTheFallback) {
 }
 
 TEST(Isa, FmaIsWhatTheNameSays) {
-  const Span<const Isa> isas = CompiledIsas();
-  for (size_t i = 0; i < isas.size; ++i) {
-    const std::string name = isas.data[i].name;
-    if (name.compare(0, 3, "AVX") == 0 || name.compare(0, 3, "SVE") == 0 ||
-        name.compare(0, 4, "NEON") == 0) {
-      EXPECT_TRUE(isas.data[i].fma) << name;
+  for (const Isa& isa : CompiledIsas()) {
+    const std::string name = isa.name;
+    const auto starts = [&](const std::string& with) {
+      return name.compare(0, with.size(), with) == 0;
+    };
+    if (starts("AVX") || starts("SVE") || starts("NEON")) {
+      EXPECT_TRUE(isa.fma) << name;
     }
-    if (name.compare(0, 3, "SSE") == 0 || name == "SSSE3") {
-      EXPECT_FALSE(isas.data[i].fma) << name;
+    if (starts("SSE") || name == "SSSE3") {
+      EXPECT_FALSE(isa.fma) << name;
     }
   }
 }

@@ -13,16 +13,8 @@
 #include "gtest/gtest.h"
 #include "tests/moe_layer_files.h"
 
-namespace moe_layer {
+namespace moe_layer::testing_support {
 namespace {
-
-using nlohmann::json;
-using testing_support::Outcome;
-using testing_support::ReadFile;
-using testing_support::RunProgram;
-using testing_support::Safetensors;
-using testing_support::TempFolder;
-using testing_support::WriteFile;
 
 constexpr char kConfig[] = "config.json";
 constexpr char kModel[] = "model.safetensors";
@@ -75,11 +67,8 @@ TEST_P(Errors, OneLineAndExitCode2) {
   folder.CopyFrom(GetParam().family);
   const std::string want = Expand(GetParam().want, folder);
   GetParam().spoil(folder);
-  const Outcome outcome =
-      RunProgram("'" + folder.path() + "' " + GetParam().options);
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(outcome.err, "moe_layer: " + want + "\n");
-  EXPECT_EQ(outcome.out, "");
+  ExpectRefused(RunProgram("'" + folder.path() + "' " + GetParam().options),
+                "moe_layer: " + want);
 }
 
 Spoil Remove(const std::string& file) {
@@ -355,4 +344,4 @@ TEST(MoeLayerErrors, LongTextIsCut) {
 }
 
 }  // namespace
-}  // namespace moe_layer
+}  // namespace moe_layer::testing_support

@@ -7,20 +7,11 @@
 #ifndef SWITCHYARD_TESTS_ROUTE_ROWS_H_
 #define SWITCHYARD_TESTS_ROUTE_ROWS_H_
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <vector>
 
-#include "gtest/gtest.h"
 #include "switchyard/isa.h"
 #include "switchyard/route.h"
-#include "testing/guarded_buffer.h"
-#include "testing/inputs.h"
-#include "testing/reference.h"
-#include "tests/target_test.h"
+#include "tests/call_errors.h"
 
 namespace switchyard::testing_support {
 

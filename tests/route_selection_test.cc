@@ -4,22 +4,13 @@
 // Which experts RouteTopK selects, for every shape and for rows made to be
 // hard, and that it stays inside its views.
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <iterator>
-#include <string>
-#include <vector>
 
-#include "gtest/gtest.h"
 #include "switchyard/route.h"
-#include "testing/guarded_buffer.h"
-#include "testing/inputs.h"
 #include "tests/route_rows.h"
-#include "tests/target_test.h"
 
 namespace switchyard::testing_support {
 namespace {

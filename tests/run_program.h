@@ -14,6 +14,7 @@
 #include <iterator>
 #include <string>
 
+#include "gtest/gtest.h"
 #include "switchyard/isa.h"
 
 // Sanitizers need too much address space for a test that limits it.
@@ -64,6 +65,13 @@ struct Outcome {
     return out.find(text) != std::string::npos;
   }
 };
+
+// What the program refuses: one line on stderr, exit code 2, nothing printed.
+inline void ExpectRefused(const Outcome& outcome, const std::string& line) {
+  EXPECT_EQ(outcome.exit_code, 2) << line;
+  EXPECT_EQ(outcome.err, line + "\n");
+  EXPECT_EQ(outcome.out, "") << line;
+}
 
 // What programs list where --isa is wrong.
 inline std::string IsaChoices() {

@@ -72,6 +72,7 @@ class ScopedIsa {
   ~ScopedIsa();
 };
 
+std::vector<std::string> IsaNames(Span<const Isa> isas);
 std::vector<std::string> RunnableIsaNames();
 // Those with FMA, which have to agree bit for bit.
 std::vector<std::string> FmaIsaNames();
