@@ -93,29 +93,24 @@ TEST_F(BucketPackedErrors, Views) {
 }
 
 TEST_F(BucketPackedErrors, Overlaps) {
+  int32_t *const counts = counts_.data(), *const offsets = offsets_.data();
+  int32_t *const pairs = pairs_.data(), *const rows = row_index_.data();
   EXPECT_ERROR("tokens_per_expert: overlaps offsets",
-               c.out.offsets.data = counts_.data() - 3);
+               c.out.offsets.data = counts - 3);
   EXPECT_ERROR("tokens_per_expert: overlaps pairs",
-               c.out.tokens_per_expert.data = pairs_.data() + 7);
+               c.out.tokens_per_expert.data = pairs + 7);
   EXPECT_ERROR("tokens_per_expert: overlaps row_index",
-               c.out.row_index.data = counts_.data() + 1);
+               c.out.row_index.data = counts + 1);
   EXPECT_ERROR("offsets: overlaps topk_ids",
-               c.in.topk_ids = {offsets_.data() + 3, 4, 2});
-  EXPECT_ERROR("offsets: overlaps pairs", c.out.pairs.data = offsets_.data());
-  EXPECT_ERROR("offsets: overlaps row_index",
-               c.out.offsets.data = row_index_.data() + 5);
-  EXPECT_ERROR("offsets: overlaps scratch",
-               c.in.scratch.data = offsets_.data() + 2);
-  EXPECT_ERROR("pairs: overlaps topk_ids",
-               c.in.topk_ids = {pairs_.data() + 1, 4, 2});
-  EXPECT_ERROR("pairs: overlaps row_index",
-               c.out.row_index.data = pairs_.data() + 7);
-  EXPECT_ERROR("pairs: overlaps scratch",
-               c.in.scratch.data = pairs_.data() + 7);
-  EXPECT_ERROR("row_index: overlaps topk_ids",
-               c.in.topk_ids = {row_index_.data(), 4, 2});
-  EXPECT_ERROR("row_index: overlaps scratch",
-               c.in.scratch.data = row_index_.data() - 15);
+               c.in.topk_ids = {offsets + 3, 4, 2});
+  EXPECT_ERROR("offsets: overlaps pairs", c.out.pairs.data = offsets);
+  EXPECT_ERROR("offsets: overlaps row_index", c.out.offsets.data = rows + 5);
+  EXPECT_ERROR("offsets: overlaps scratch", c.in.scratch.data = offsets + 2);
+  EXPECT_ERROR("pairs: overlaps topk_ids", c.in.topk_ids = {pairs + 1, 4, 2});
+  EXPECT_ERROR("pairs: overlaps row_index", c.out.row_index.data = pairs + 7);
+  EXPECT_ERROR("pairs: overlaps scratch", c.in.scratch.data = pairs + 7);
+  EXPECT_ERROR("row_index: overlaps topk_ids", c.in.topk_ids = {rows, 4, 2});
+  EXPECT_ERROR("row_index: overlaps scratch", c.in.scratch.data = rows - 15);
 }
 
 class BucketStridedErrors : public BucketErrors<StridedBuckets> {

@@ -46,6 +46,7 @@ std::string Expand(std::string text, const TempFolder& folder) {
   replace("INDEX", "$/model.safetensors.index.json");
   replace("ROUTER", "MODEL: tensor 'model.layers.0.mlp.gate.weight'");
   replace("MODEL", "$/model.safetensors");
+  replace("SIZE", "expected an integer from 1 to 2147483647");
   replace("PARSE", "[json.exception.parse_error.101] parse error at");
   replace("$", folder.path());
   // Bytes of header and data in the family's (first) tensor file.
@@ -138,19 +139,15 @@ const Case kConfigCases[] = {
      "qwen2_moe, qwen3_moe"},
     {"ModelTypeNoText", Set("model_type", 3),
      "CONFIG: model_type: 3 is not supported; there are qwen2_moe, qwen3_moe"},
-    {"SizeZero", Set("hidden_size", 0),
-     "CONFIG: hidden_size: expected an integer from 1 to 2147483647, found 0"},
+    {"SizeZero", Set("hidden_size", 0), "CONFIG: hidden_size: SIZE, found 0"},
     {"SizeNegative", Set("num_experts", -4),
-     "CONFIG: num_experts: expected an integer from 1 to 2147483647, found -4"},
+     "CONFIG: num_experts: SIZE, found -4"},
     {"SizeHuge", Set("moe_intermediate_size", 3000000000),
-     "CONFIG: moe_intermediate_size: expected an integer from 1 to 2147483647, "
-     "found 3000000000"},
+     "CONFIG: moe_intermediate_size: SIZE, found 3000000000"},
     {"SizeFraction", Set("num_experts_per_tok", 2.5),
-     "CONFIG: num_experts_per_tok: expected an integer from 1 to 2147483647, "
-     "found 2.5"},
+     "CONFIG: num_experts_per_tok: SIZE, found 2.5"},
     {"SizeText", Set("shared_expert_intermediate_size", "56"),
-     "CONFIG: shared_expert_intermediate_size: expected an integer from 1 to "
-     "2147483647, found \"56\""},
+     "CONFIG: shared_expert_intermediate_size: SIZE, found \"56\""},
     {"EpsilonNegative", Set("rms_norm_eps", -1e-6),
      "CONFIG: rms_norm_eps: expected a number from 0 to 1, found -1e-06"},
     {"EpsilonText", Set("rms_norm_eps", "x"),
