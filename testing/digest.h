@@ -10,8 +10,7 @@
 #include "switchyard/views.h"
 #include "testing/inputs.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 // FNV-1a over 32-bit words, with a shift after each.
 class Digest {
@@ -45,7 +44,6 @@ class Digest {
   uint64_t value_ = 0xCBF29CE484222325u;
 };
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTING_DIGEST_H_

@@ -20,8 +20,7 @@
 #include "gtest/gtest.h"
 #include "switchyard/views.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 // Memory is filled with it: a NaN as a float, a large number as an integer, so
 // that neither goes unnoticed when it is read.
@@ -30,12 +29,12 @@ constexpr uint32_t kCanary = 0x7FC0DEAD;
 // [rows, cols] with `stride` (0: cols), whose last element ends `slack`
 // elements before the guard page: slack 0..3 gives every misalignment of a
 // vector's end and, with odd sizes, of its start. Elements of the view start as
-// canaries too.
+// canaries too, unless there are `values` for them.
 template <class T>
 class Guarded {
  public:
   explicit Guarded(size_t rows, size_t cols, size_t stride = 0,
-                   size_t slack = 0)
+                   size_t slack = 0, const std::vector<T>& values = {})
       : rows_(rows), cols_(cols), stride_(stride == 0 ? cols : stride) {
     const size_t used =
         rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols;
@@ -53,11 +52,10 @@ class Guarded {
     bytes_ = bytes;
     std::fill_n(static_cast<uint32_t*>(map_), bytes / 4, kCanary);
     first_ = bytes / sizeof(T) - used - slack;
+    if (!values.empty()) Fill(values);
   }
   explicit Guarded(const std::vector<T>& values, size_t slack = 0)
-      : Guarded(1, values.size(), 0, slack) {
-    Fill(values);
-  }
+      : Guarded(1, values.size(), 0, slack, values) {}
   ~Guarded() { munmap(map_, map_bytes_); }
   Guarded(const Guarded&) = delete;
   Guarded& operator=(const Guarded&) = delete;
@@ -119,7 +117,6 @@ class Guarded {
   size_t first_;  // the view's first element, counted in the mapping
 };
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTING_GUARDED_BUFFER_H_

@@ -14,8 +14,7 @@
 #include <limits>
 #include <vector>
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -110,7 +109,6 @@ inline double UlpError(float actual, double exact) {
          std::ldexp(1.0, exponent - 23);
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTING_INPUTS_H_

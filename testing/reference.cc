@@ -8,8 +8,7 @@
 #include <limits>
 #include <numeric>
 
-namespace switchyard {
-namespace reference {
+namespace switchyard::reference {
 
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
@@ -102,21 +101,12 @@ Gathered Gather(const std::vector<float>& tokens, size_t hidden,
   return gathered;
 }
 
-void Sum::Add(double term) {
-  value += term;
-  magnitude += std::fabs(term);
-  ++terms;
-}
-
 namespace {
 
-// A slot that is not skipped.
-struct Slot {
-  float weight;
-  const float* row;
-};
-std::vector<Slot> SlotsOf(const CombineInputs& in, size_t token) {
-  std::vector<Slot> slots;
+// add(weight, row) for each term of a token's sum, in order. The weight of the
+// shared expert is `logit` where its sigmoid has yet to be taken.
+template <class Add>
+void ForEachTerm(const CombineInputs& in, size_t token, Add add) {
   const Matrix<const float> rows = in.rows.As<float>();
   for (size_t s = 0; s < in.topk_weights.cols; ++s) {
     size_t row = token * in.topk_weights.cols + s;
@@ -126,55 +116,45 @@ std::vector<Slot> SlotsOf(const CombineInputs& in, size_t token) {
       row = static_cast<size_t>(index);
     }
     if (row >= rows.rows) continue;
-    slots.push_back({in.topk_weights.As<float>().Row(token)[s], rows.Row(row)});
+    add(in.topk_weights.As<float>().Row(token)[s], rows.Row(row), false);
   }
-  return slots;
-}
-
-float GateOf(const CombineInputs& in, size_t token) {
-  if (in.shared.kind == SharedGate::kNone) return 1.0f;
-  const Matrix<const float> gate = in.shared.gate.As<float>();
-  return gate.cols == 1 ? *gate.Row(token) : gate.data[token];
+  if (in.shared.rows.data != nullptr) {
+    const Matrix<const float> gates = in.shared.gate.As<float>();
+    float gate = 1.0f;
+    if (in.shared.kind != SharedGate::kNone) {
+      gate = gates.cols == 1 ? *gates.Row(token) : gates.data[token];
+    }
+    add(gate, in.shared.rows.As<float>().Row(token),
+        in.shared.kind == SharedGate::kLogit);
+  }
+  if (in.residual.data != nullptr) {
+    add(1.0f, in.residual.As<float>().Row(token), false);
+  }
 }
 
 }  // namespace
 
 std::vector<Sum> Combine(const CombineInputs& in, size_t token) {
   std::vector<Sum> sums(in.rows.cols);
-  const auto add = [&](double weight, const float* row) {
+  ForEachTerm(in, token, [&](double weight, const float* row, bool logit) {
+    if (logit) weight = Sigmoid(weight);
     for (size_t h = 0; h < sums.size(); ++h) {
-      sums[h].Add(weight * static_cast<double>(row[h]));
+      const double term = weight * static_cast<double>(row[h]);
+      sums[h].value += term;
+      sums[h].magnitude += std::fabs(term);
+      ++sums[h].terms;
     }
-  };
-  for (const Slot& slot : SlotsOf(in, token)) {
-    add(static_cast<double>(slot.weight), slot.row);
-  }
-  if (in.shared.rows.data != nullptr) {
-    const double gate = static_cast<double>(GateOf(in, token));
-    add(in.shared.kind == SharedGate::kLogit ? Sigmoid(gate) : gate,
-        in.shared.rows.As<float>().Row(token));
-  }
-  if (in.residual.data != nullptr) {
-    add(1.0, in.residual.As<float>().Row(token));
-  }
+  });
   return sums;
 }
 
 std::vector<float> CombineFixed(const CombineInputs& in, size_t token) {
   std::vector<float> sums(in.rows.cols, 0.0f);
-  const auto add = [&](float weight, const float* row) {
+  ForEachTerm(in, token, [&](float weight, const float* row, bool) {
     for (size_t h = 0; h < sums.size(); ++h) {
       sums[h] = std::fma(weight, row[h], sums[h]);
     }
-  };
-  for (const Slot& slot : SlotsOf(in, token)) add(slot.weight, slot.row);
-  if (in.shared.rows.data != nullptr) {
-    add(GateOf(in, token), in.shared.rows.As<float>().Row(token));
-  }
-  if (in.residual.data != nullptr) {
-    const float* const residual = in.residual.As<float>().Row(token);
-    for (size_t h = 0; h < sums.size(); ++h) sums[h] = residual[h] + sums[h];
-  }
+  });
   return sums;
 }
 
@@ -209,5 +189,4 @@ std::vector<float> RmsNormFixed(const std::vector<float>& row,
   return normed;
 }
 
-}  // namespace reference
-}  // namespace switchyard
+}  // namespace switchyard::reference

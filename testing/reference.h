@@ -14,8 +14,7 @@
 
 #include "switchyard/combine.h"
 
-namespace switchyard {
-namespace reference {
+namespace switchyard::reference {
 
 double Sigmoid(double x);
 double Silu(double x);  // -0 for x <= -87.33655, as the library defines it
@@ -53,7 +52,6 @@ struct Sum {
   double value = 0.0;
   double magnitude = 0.0;
   size_t terms = 0;
-  void Add(double term);
 };
 
 // Combine's `out` for one token, every column, of valid inputs.
@@ -69,7 +67,6 @@ std::vector<double> RmsNorm(const std::vector<double>& row,
 std::vector<float> RmsNormFixed(const std::vector<float>& row,
                                 Span<const float> weight, float eps);
 
-}  // namespace reference
-}  // namespace switchyard
+}  // namespace switchyard::reference
 
 #endif  // SWITCHYARD_TESTING_REFERENCE_H_

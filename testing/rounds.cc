@@ -8,8 +8,7 @@
 #include <numeric>
 #include <random>
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 constexpr double kSampleSeconds = 20e-6;
@@ -66,5 +65,4 @@ std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
   return medians;
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -8,8 +8,7 @@
 #include <functional>
 #include <vector>
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 struct Timed {
   std::function<void(size_t repeat)> run;  // `repeat` calls: what is timed
@@ -38,7 +37,6 @@ struct Effort {
 std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
                                   const Effort& effort);
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTING_ROUNDS_H_

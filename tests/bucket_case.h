@@ -6,24 +6,12 @@
 #ifndef SWITCHYARD_TESTS_BUCKET_CASE_H_
 #define SWITCHYARD_TESTS_BUCKET_CASE_H_
 
-#include <sys/mman.h>
-
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <ostream>
-#include <vector>
 
-#include "gtest/gtest.h"
 #include "switchyard/bucket.h"
-#include "testing/guarded_buffer.h"
-#include "testing/inputs.h"
-#include "testing/reference.h"
 #include "tests/call_errors.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 enum class Load { kUniform, kZipf, kOneExpert, kStrangers };
 
@@ -131,6 +119,16 @@ inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
   ASSERT_EQ(pairs, r.pairs);
 }
 
+// A packed sort of `in`, which comes to the ids `ids`, is right.
+inline void CheckPacked(const BucketInputs& in, const std::vector<int32_t>& ids,
+                        const Shape& s, size_t slack = 0,
+                        BucketOrder order = BucketOrder::kAscending,
+                        Executor& executor = SerialExecutor()) {
+  Packed b(s, slack);
+  ASSERT_OK(BucketPacked(in, b.Out(), {order}, executor));
+  ExpectPacked(ids, s, b, order == BucketOrder::kAscending);
+}
+
 // Rows of `ids` as long as tokens_per_expert says; what follows is `behind`.
 inline void ExpectStrided(const reference::Buckets& r,
                           const std::vector<int32_t>& ids, size_t row_stride,
@@ -150,37 +148,6 @@ inline void ExpectStrided(const reference::Buckets& r,
   }
 }
 
-// e * row_stride beyond 2^32: 512 experts and 900,000 tokens of 10. The table
-// is 18 GB of address space, of which only what is written gets memory.
-class HugeTable {
- public:
-  static constexpr Shape kShape = {900000, 10, 512};
-  static constexpr size_t kStride = kShape.tokens * kShape.top_k;
-  static_assert(511 * kStride > size_t{1} << 32);
-
-  HugeTable()
-      : map_(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-    EXPECT_NE(map_, MAP_FAILED);
-  }
-  ~HugeTable() { munmap(map_, kBytes); }
-  HugeTable(const HugeTable&) = delete;
-  HugeTable& operator=(const HugeTable&) = delete;
-
-  int32_t* data() const { return static_cast<int32_t*>(map_); }
-  StridedBuckets Out() {
-    return {tokens_per_expert, {data(), kShape.experts * kStride}, kStride};
-  }
-  int32_t* Row(size_t expert) const { return data() + expert * kStride; }
-
-  std::vector<int32_t> tokens_per_expert = std::vector<int32_t>(kShape.experts);
-
- private:
-  static constexpr size_t kBytes = kShape.experts * kStride * sizeof(int32_t);
-  void* const map_;
-};
-
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_BUCKET_CASE_H_

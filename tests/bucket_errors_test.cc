@@ -3,17 +3,10 @@
 
 // Every invalid argument of bucket.h and its message; nothing is written.
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include "gtest/gtest.h"
 #include "switchyard/bucket.h"
-#include "testing/guarded_buffer.h"
 #include "tests/call_errors.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 // 4 tokens of 2 pairs and 3 experts: what both functions have.
@@ -38,32 +31,28 @@ class BucketErrors : public CallErrors<BucketInputs, Out, BucketOptions> {
 
   void ExpectCommonErrors() const {
     this->ExpectViewErrors(
-        "topk_ids", [](Call& c) { return &c.in.topk_ids; },
-        {Type::kI32, Type::kU32, Type::kI64}, "int32, uint32 or int64");
-    Expect("topk_ids: more than 2^31 - 1 pairs",
-           [](Call& c) { c.in.topk_ids.rows = size_t{1} << 30; });
-    Expect("tokens_per_expert: data is null",
-           [](Call& c) { c.out.tokens_per_expert.data = nullptr; });
-    Expect("tokens_per_expert: no experts",
-           [](Call& c) { c.out.tokens_per_expert.size = 0; });
-    Expect("tokens_per_expert: more than 2^31 - 1 experts",
-           [](Call& c) { c.out.tokens_per_expert.size = size_t{1} << 31; });
-    Expect("scratch: data is null",
-           [](Call& c) { c.in.scratch.data = nullptr; });
-    Expect("options: order is not a known BucketOrder",
-           [](Call& c) { c.options.order = static_cast<BucketOrder>(2); });
-    Expect("tokens_per_expert: overlaps topk_ids", [&](Call& c) {
-      c.in.topk_ids = {counts_.data() + 2, 4, 2};
-    });
-    Expect("tokens_per_expert: overlaps scratch",
-           [&](Call& c) { c.in.scratch.data = counts_.data() - 15; });
+        "topk_ids", [](Call& c) { return &c.in.topk_ids; }, kTakesIds);
+    EXPECT_ERROR("topk_ids: more than 2^31 - 1 pairs",
+                 c.in.topk_ids.rows = size_t{1} << 30);
+    EXPECT_ERROR("tokens_per_expert: data is null",
+                 c.out.tokens_per_expert.data = nullptr);
+    EXPECT_ERROR("tokens_per_expert: no experts",
+                 c.out.tokens_per_expert.size = 0);
+    EXPECT_ERROR("tokens_per_expert: more than 2^31 - 1 experts",
+                 c.out.tokens_per_expert.size = size_t{1} << 31);
+    EXPECT_ERROR("scratch: data is null", c.in.scratch.data = nullptr);
+    EXPECT_ERROR("options: order is not a known BucketOrder",
+                 c.options.order = static_cast<BucketOrder>(2));
+    EXPECT_ERROR("tokens_per_expert: overlaps topk_ids",
+                 c.in.topk_ids = {counts_.data() + 2, 4, 2});
+    EXPECT_ERROR("tokens_per_expert: overlaps scratch",
+                 c.in.scratch.data = counts_.data() - 15);
     // Half of an int64 id is enough.
-    Expect("scratch: overlaps topk_ids", [&](Call& c) {
-      c.in.topk_ids = {reinterpret_cast<int64_t*>(scratch_.data() + 15), 4, 2};
-    });
-    Expect("scratch: overlaps topk_ids", [&](Call& c) {
-      c.in.topk_ids = {scratch_.data() + 15, 4, 2};
-    });
+    EXPECT_ERROR("scratch: overlaps topk_ids",
+                 c.in.topk_ids = {
+                     reinterpret_cast<int64_t*>(scratch_.data() + 15), 4, 2});
+    EXPECT_ERROR("scratch: overlaps topk_ids",
+                 c.in.topk_ids = {scratch_.data() + 15, 4, 2});
   }
 
   const Guarded<int32_t> ids_, counts_, scratch_;
@@ -93,49 +82,35 @@ class BucketPackedErrors : public BucketErrors<PackedBuckets> {
 TEST_F(BucketPackedErrors, Views) {
   ExpectCommonErrors();
   ExpectViewErrors(
-      "row_index", [](Call& c) { return &c.out.row_index; }, {Type::kI32},
-      "int32");
-  Expect("offsets: data is null",
-         [](Call& c) { c.out.offsets.data = nullptr; });
-  Expect("offsets: size is not num_experts + 1",
-         [](Call& c) { c.out.offsets.size = 3; });
-  Expect("pairs: data is null", [](Call& c) { c.out.pairs.data = nullptr; });
-  Expect("pairs: fewer than tokens * top_k elements",
-         [](Call& c) { c.out.pairs.size = 7; });
-  Expect("row_index: is not [tokens, top_k]",
-         [](Call& c) { c.out.row_index.rows = 3; });
-  Expect("row_index: is not [tokens, top_k]",
-         [](Call& c) { c.out.row_index.cols = 1; });
+      "row_index", [](Call& c) { return &c.out.row_index; }, kTakesI32);
+  EXPECT_ERROR("offsets: data is null", c.out.offsets.data = nullptr);
+  EXPECT_ERROR("offsets: size is not num_experts + 1", c.out.offsets.size = 3);
+  EXPECT_ERROR("pairs: data is null", c.out.pairs.data = nullptr);
+  EXPECT_ERROR("pairs: fewer than tokens * top_k elements",
+               c.out.pairs.size = 7);
+  EXPECT_SIZE_ERRORS("row_index: is not [tokens, top_k]", c.out.row_index, 3,
+                     1);
 }
 
 TEST_F(BucketPackedErrors, Overlaps) {
-  Expect("tokens_per_expert: overlaps offsets",
-         [&](Call& c) { c.out.offsets.data = counts_.data() - 3; });
-  Expect("tokens_per_expert: overlaps pairs",
-         [&](Call& c) { c.out.tokens_per_expert.data = pairs_.data() + 7; });
-  Expect("tokens_per_expert: overlaps row_index",
-         [&](Call& c) { c.out.row_index.data = counts_.data() + 1; });
-  Expect("offsets: overlaps topk_ids", [&](Call& c) {
-    c.in.topk_ids = {offsets_.data() + 3, 4, 2};
-  });
-  Expect("offsets: overlaps pairs",
-         [&](Call& c) { c.out.pairs.data = offsets_.data(); });
-  Expect("offsets: overlaps row_index",
-         [&](Call& c) { c.out.offsets.data = row_index_.data() + 5; });
-  Expect("offsets: overlaps scratch",
-         [&](Call& c) { c.in.scratch.data = offsets_.data() + 2; });
-  Expect("pairs: overlaps topk_ids", [&](Call& c) {
-    c.in.topk_ids = {pairs_.data() + 1, 4, 2};
-  });
-  Expect("pairs: overlaps row_index",
-         [&](Call& c) { c.out.row_index.data = pairs_.data() + 7; });
-  Expect("pairs: overlaps scratch",
-         [&](Call& c) { c.in.scratch.data = pairs_.data() + 7; });
-  Expect("row_index: overlaps topk_ids", [&](Call& c) {
-    c.in.topk_ids = {row_index_.data(), 4, 2};
-  });
-  Expect("row_index: overlaps scratch",
-         [&](Call& c) { c.in.scratch.data = row_index_.data() - 15; });
+  int32_t *const counts = counts_.data(), *const offsets = offsets_.data();
+  int32_t *const pairs = pairs_.data(), *const rows = row_index_.data();
+  EXPECT_ERROR("tokens_per_expert: overlaps offsets",
+               c.out.offsets.data = counts - 3);
+  EXPECT_ERROR("tokens_per_expert: overlaps pairs",
+               c.out.tokens_per_expert.data = pairs + 7);
+  EXPECT_ERROR("tokens_per_expert: overlaps row_index",
+               c.out.row_index.data = counts + 1);
+  EXPECT_ERROR("offsets: overlaps topk_ids",
+               c.in.topk_ids = {offsets + 3, 4, 2});
+  EXPECT_ERROR("offsets: overlaps pairs", c.out.pairs.data = offsets);
+  EXPECT_ERROR("offsets: overlaps row_index", c.out.offsets.data = rows + 5);
+  EXPECT_ERROR("offsets: overlaps scratch", c.in.scratch.data = offsets + 2);
+  EXPECT_ERROR("pairs: overlaps topk_ids", c.in.topk_ids = {pairs + 1, 4, 2});
+  EXPECT_ERROR("pairs: overlaps row_index", c.out.row_index.data = pairs + 7);
+  EXPECT_ERROR("pairs: overlaps scratch", c.in.scratch.data = pairs + 7);
+  EXPECT_ERROR("row_index: overlaps topk_ids", c.in.topk_ids = {rows, 4, 2});
+  EXPECT_ERROR("row_index: overlaps scratch", c.in.scratch.data = rows - 15);
 }
 
 class BucketStridedErrors : public BucketErrors<StridedBuckets> {
@@ -156,19 +131,17 @@ class BucketStridedErrors : public BucketErrors<StridedBuckets> {
 
 TEST_F(BucketStridedErrors, Views) {
   ExpectCommonErrors();
-  Expect("ids: data is null", [](Call& c) { c.out.ids.data = nullptr; });
-  Expect("row_stride: the table overflows the address space",
-         [](Call& c) { c.out.row_stride = SIZE_MAX / 3; });
+  EXPECT_ERROR("ids: data is null", c.out.ids.data = nullptr);
+  EXPECT_ERROR("row_stride: the table overflows the address space",
+               c.out.row_stride = SIZE_MAX / 3);
 }
 
 TEST_F(BucketStridedErrors, Overlaps) {
-  Expect("tokens_per_expert: overlaps ids",
-         [&](Call& c) { c.out.tokens_per_expert.data = table_.data() + 23; });
-  Expect("ids: overlaps topk_ids", [&](Call& c) {
-    c.in.topk_ids = {table_.data() + 3, 4, 2};
-  });
-  Expect("ids: overlaps scratch",
-         [&](Call& c) { c.in.scratch.data = table_.data() + 23; });
+  EXPECT_ERROR("tokens_per_expert: overlaps ids",
+               c.out.tokens_per_expert.data = table_.data() + 23);
+  EXPECT_ERROR("ids: overlaps topk_ids",
+               c.in.topk_ids = {table_.data() + 3, 4, 2});
+  EXPECT_ERROR("ids: overlaps scratch", c.in.scratch.data = table_.data() + 23);
 }
 
 TEST(DispatchArgs, ErrorsNameTheArgumentAndWriteNothing) {
@@ -194,16 +167,15 @@ TEST(DispatchArgs, ErrorsNameTheArgumentAndWriteNothing) {
 
 TEST(DispatchArgs, TilesMatter) {
   std::vector<uint32_t> args(3);
-  ASSERT_TRUE(MakeDispatchArgs({65, 9, 129}, {args}).ok());
+  ASSERT_OK(MakeDispatchArgs({65, 9, 129}, {args}));
   EXPECT_EQ(args, (std::vector<uint32_t>{3, 3, 9}));
-  ASSERT_TRUE(MakeDispatchArgs({65, 9, 129}, {args}, {16, 32}).ok());
+  ASSERT_OK(MakeDispatchArgs({65, 9, 129}, {args}, {16, 32}));
   EXPECT_EQ(args, (std::vector<uint32_t>{5, 5, 9}));
-  ASSERT_TRUE(MakeDispatchArgs({INT32_MAX, 9, 0}, {args}, {1, 1}).ok());
+  ASSERT_OK(MakeDispatchArgs({INT32_MAX, 9, 0}, {args}, {1, 1}));
   EXPECT_EQ(args, (std::vector<uint32_t>{INT32_MAX, 0, 9}));
-  ASSERT_TRUE(MakeDispatchArgs({UINT32_MAX, 9, 0}, {args}, {1, 1}).ok());
+  ASSERT_OK(MakeDispatchArgs({UINT32_MAX, 9, 0}, {args}, {1, 1}));
   EXPECT_EQ(args, (std::vector<uint32_t>{UINT32_MAX, 0, 9}));
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A fixture for the errors of a function: a call that is valid, of which one
-// thing at a time is spoilt.
+// thing at a time is spoilt. Includes what the tests of every kernel use, of
+// the standard library too.
 
 #ifndef SWITCHYARD_TESTS_CALL_ERRORS_H_
 #define SWITCHYARD_TESTS_CALL_ERRORS_H_
@@ -17,12 +18,15 @@
 #include <utility>
 #include <vector>
 
-#include "gtest/gtest.h"
+#include "gtest/gtest.h"  // IWYU pragma: export
 #include "switchyard/executor.h"
 #include "switchyard/report.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
-#include "tests/target_test.h"
+#include "testing/guarded_buffer.h"  // IWYU pragma: export
+#include "testing/inputs.h"          // IWYU pragma: export
+#include "testing/reference.h"       // IWYU pragma: export
+#include "tests/target_test.h"       // IWYU pragma: export
 
 namespace switchyard {
 
@@ -47,6 +51,24 @@ inline void ExpectError(const Status& status, const std::string& message,
 // A report in which every field shows whether it was written.
 constexpr Report kUnwritten = {71, 72, 73, 74, 75};
 
+// The types that an argument takes, in a message's words.
+struct Takes {
+  std::vector<Type> types;
+  const char* words;
+};
+inline const Takes kTakesF32 = {{Type::kF32}, "f32"};
+inline const Takes kTakesI32 = {{Type::kI32}, "int32"};
+inline const Takes kTakesIds = {{Type::kI32, Type::kU32, Type::kI64},
+                                "int32, uint32 or int64"};
+
+// In a test of CallErrors: `message` for the valid call `c` after changes.
+#define EXPECT_ERROR(message, ...) \
+  Expect(message, [&](Call& c) { __VA_ARGS__; })
+// The same for a wrong number of rows, and of columns, of a view of `c`.
+#define EXPECT_SIZE_ERRORS(message, view, num_rows, num_cols) \
+  EXPECT_ERROR(message, (view).rows = (num_rows));            \
+  EXPECT_ERROR(message, (view).cols = (num_cols))
+
 template <class In, class Out, class Options>
 class CallErrors : public testing::Test {
  protected:
@@ -67,8 +89,8 @@ class CallErrors : public testing::Test {
     return function_(call.in, call.out, call.options, executor);
   }
   // `message` without the function's name.
-  void Expect(const std::string& message,
-              const std::function<void(Call&)>& spoil) const {
+  virtual void Expect(const std::string& message,
+                      const std::function<void(Call&)>& spoil) const {
     Call call = call_;
     spoil(call);
     ExpectError(Run(call), name_ + ": " + message);
@@ -77,11 +99,10 @@ class CallErrors : public testing::Test {
   }
 
   // What every view may have wrong by itself: `view(call)` points to the
-  // argument `name`, which takes `types` only, or in their words.
+  // argument `name`.
   template <class View>
   void ExpectViewErrors(const std::string& name, const View& view,
-                        const std::vector<Type>& types = {Type::kF32},
-                        const std::string& words = "f32") const {
+                        const Takes& takes = kTakesF32) const {
     Call valid = call_;
     using Argument = std::remove_pointer_t<decltype(view(valid))>;
     const size_t rows = view(valid)->rows;
@@ -105,10 +126,9 @@ class CallErrors : public testing::Test {
                   std::is_same_v<Argument, ConstAnyMatrix>) {
       for (const Type type : {Type::kF32, Type::kBF16, Type::kF16, Type::kI32,
                               Type::kU32, Type::kI64, Type(99)}) {
-        const bool fine =
-            std::find(types.begin(), types.end(), type) != types.end();
-        if (fine) continue;
-        Expect(name + ": has to be " + words,
+        const std::vector<Type>& fine = takes.types;
+        if (std::find(fine.begin(), fine.end(), type) != fine.end()) continue;
+        Expect(name + ": has to be " + takes.words,
                [&](Call& c) { view(c)->type = type; });
       }
     }

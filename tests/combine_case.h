@@ -6,18 +6,10 @@
 #ifndef SWITCHYARD_TESTS_COMBINE_CASE_H_
 #define SWITCHYARD_TESTS_COMBINE_CASE_H_
 
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
-
-#include "gtest/gtest.h"
 #include "switchyard/combine.h"
-#include "testing/inputs.h"
 #include "tests/call_errors.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 struct CombineShape {
   size_t tokens = 1;
@@ -28,6 +20,11 @@ struct CombineShape {
   SharedGate kind = SharedGate::kScalar;
   bool residual = false;
 };
+
+inline CombineShape EveryPart(size_t tokens, size_t top_k, size_t hidden,
+                              SharedGate kind = SharedGate::kScalar) {
+  return {tokens, top_k, hidden, true, true, kind, true};
+}
 
 class CombineCase {
  public:
@@ -82,6 +79,12 @@ struct CombineResult {
   size_t skipped = 0;
 };
 
+inline std::vector<uint32_t> CanonicalBits(const CombineResult& r) {
+  std::vector<float> all = r.out;
+  all.insert(all.end(), r.normed.begin(), r.normed.end());
+  return CanonicalBits(all);
+}
+
 inline CombineResult Combine(const CombineCase& c, bool norm,
                              Executor& executor = SerialExecutor()) {
   const CombineShape& s = c.shape;
@@ -95,15 +98,13 @@ inline CombineResult Combine(const CombineCase& c, bool norm,
     in.norm_weight = c.norm_weight;
     out.normed = {r.normed.data(), s.tokens, s.hidden};
   }
-  const Status status = switchyard::Combine(in, out, {kEps}, executor);
-  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_OK(switchyard::Combine(in, out, {kEps}, executor));
   r.skipped = report.skipped;
   report.skipped = kUnwritten.skipped;
   EXPECT_EQ(report, kUnwritten);
   return r;
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_COMBINE_CASE_H_

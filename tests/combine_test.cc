@@ -4,24 +4,17 @@
 #include "switchyard/combine.h"
 
 #include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
 
-#include "gtest/gtest.h"
 #include "switchyard/isa.h"
-#include "testing/guarded_buffer.h"
-#include "testing/inputs.h"
-#include "testing/reference.h"
 #include "tests/combine_case.h"
-#include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 class CombineTest : public IsaTest {};
+class CombinePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(CombineTest);
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CombinePoolTest);
 
 // Bits on FMA ISAs, (k + 2) * 2^-24 * sum |w * x| on the others.
 void ExpectRight(const CombineCase& c, const CombineResult& r) {
@@ -93,8 +86,7 @@ TEST_P(CombineTest, EveryCombinationOfParts) {
 TEST_P(CombineTest, ManySlots) {
   for (const size_t top_k : {62u, 63u, 64u, 65u, 127u, 128u, 129u, 300u}) {
     for (const size_t hidden : {1u, 31u, 511u, 512u, 513u, 1100u}) {
-      CombineShape s = {1, top_k, hidden};
-      s.row_index = s.shared = s.residual = true;
+      const CombineShape s = EveryPart(1, top_k, hidden);
       CombineCase c(s, top_k * hidden);
       c.index[0] = -7;
       c.index[top_k - 1] = 1 << 30;
@@ -132,7 +124,7 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
   EXPECT_EQ(r.out[0], c.residual[0]);
   // The report may be left out.
   std::vector<float> out(s.tokens * s.hidden);
-  EXPECT_TRUE(Combine(c.Inputs(), {{out.data(), s.tokens, s.hidden}}).ok());
+  EXPECT_OK(Combine(c.Inputs(), {{out.data(), s.tokens, s.hidden}}));
 }
 
 TEST_P(CombineTest, InPlaceOnResidualAndOnShared) {
@@ -146,48 +138,37 @@ TEST_P(CombineTest, InPlaceOnResidualAndOnShared) {
     CombineInputs in = in_place.Inputs();
     in.norm_weight = c.norm_weight;
     std::vector<float> normed(s.tokens * s.hidden);
-    ASSERT_TRUE(Combine(in, {{read.data(), s.tokens, s.hidden},
-                             {normed.data(), s.tokens, s.hidden}})
-                    .ok());
+    ASSERT_OK(Combine(in, {{read.data(), s.tokens, s.hidden},
+                           {normed.data(), s.tokens, s.hidden}}));
     EXPECT_EQ(read, expected.out);
     EXPECT_EQ(normed, expected.normed);
     // And without `normed`.
     in_place = c;
     in.norm_weight = {};
-    ASSERT_TRUE(Combine(in, {{read.data(), s.tokens, s.hidden}}).ok());
+    ASSERT_OK(Combine(in, {{read.data(), s.tokens, s.hidden}}));
     EXPECT_EQ(read, expected.out);
   }
 }
 
 TEST_P(CombineTest, StridedMisalignedGuardedViews) {
   for (size_t slack = 0; slack <= 3; ++slack) {
-    CombineShape s = {3, 4, 61 + slack};
-    s.row_index = s.shared = s.residual = true;
+    const CombineShape s = EveryPart(3, 4, 61 + slack);
     const CombineCase c(s, 7);
     const CombineResult expected = Combine(c, true);
-    const Guarded<float> rows(12, s.hidden, s.hidden + 5, slack);
-    const Guarded<float> weights(3, 4, 7, slack), gate(1, 3, 0, slack);
-    const Guarded<int32_t> index(3, 4, 5, slack);
-    const Guarded<float> shared(3, s.hidden, s.hidden + 1, slack);
-    const Guarded<float> residual(3, s.hidden, s.hidden + 2, slack);
+    const size_t n = s.hidden;
+    const Guarded<float> rows(12, n, n + 5, slack, c.rows);
+    const Guarded<float> weights(3, 4, 7, slack, c.weights);
+    const Guarded<int32_t> index(3, 4, 5, slack, c.index);
+    const Guarded<float> shared(3, n, n + 1, slack, c.shared);
+    const Guarded<float> gate(c.gate, slack);
+    const Guarded<float> residual(3, n, n + 2, slack, c.residual);
     const Guarded<float> norm_weight(c.norm_weight, slack);
-    const Guarded<float> out(3, s.hidden, s.hidden + 3, slack);
-    const Guarded<float> normed(3, s.hidden, s.hidden + 9, slack);
-    rows.Fill(c.rows);
-    weights.Fill(c.weights);
-    index.Fill(c.index);
-    shared.Fill(c.shared);
-    gate.Fill(c.gate);
-    residual.Fill(c.residual);
-    CombineInputs in;
-    in.rows = rows.view();
-    in.topk_weights = weights.view();
-    in.row_index = index.view();
-    in.shared = {shared.view(), gate.span(), s.kind};
-    in.residual = residual.view();
-    in.norm_weight = norm_weight.view();
-    const Status status = Combine(in, {out.view(), normed.view()}, {kEps});
-    ASSERT_TRUE(status.ok()) << status.message();
+    const Guarded<float> out(3, n, n + 3, slack), normed(3, n, n + 9, slack);
+    const CombineInputs in = {
+        rows.view(),        weights.view(),
+        index.view(),       residual.view(),
+        norm_weight.view(), {shared.view(), gate.span(), s.kind}};
+    ASSERT_OK(Combine(in, {out.view(), normed.view()}, {kEps}));
     out.ExpectIntact("out");
     normed.ExpectIntact("normed");
     EXPECT_EQ(out.Values(), expected.out);
@@ -258,7 +239,7 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
   const std::vector<float> halves = {0.5f, 1.0f, 2.0f};
   CombineInputs in = c.Inputs();
   in.norm_weight = halves;
-  ASSERT_TRUE(Combine(in, {out, normed}, {3.0f}).ok());
+  ASSERT_OK(Combine(in, {out, normed}, {3.0f}));
   const std::vector<float> expected = {0.25f, 0.5f, 1.0f};  // 1 / sqrt(1 + 3)
   EXPECT_EQ(normed, expected);
 }
@@ -278,8 +259,7 @@ TEST_P(CombineTest, GateIsARowOrAColumn) {
       CombineInputs in = c.Inputs();
       in.shared.gate = gate.view();
       std::vector<float> out(s.tokens * s.hidden);
-      const Status status = Combine(in, {{out.data(), s.tokens, s.hidden}});
-      ASSERT_TRUE(status.ok()) << status.message();
+      ASSERT_OK(Combine(in, {{out.data(), s.tokens, s.hidden}}));
       EXPECT_EQ(out, expected.out) << "stride " << stride;
     }
   }
@@ -293,11 +273,62 @@ TEST_P(CombineTest, SameBitsInFlushToZeroMode) {
   for (float& x : c.residual) x *= 1e-39f;
   const CombineResult expected = Combine(c, true);
   const ScopedFlushToZero flush;
-  const CombineResult actual = Combine(c, true);
-  EXPECT_EQ(CanonicalBits(actual.out), CanonicalBits(expected.out));
-  EXPECT_EQ(CanonicalBits(actual.normed), CanonicalBits(expected.normed));
+  EXPECT_EQ(CanonicalBits(Combine(c, true)), CanonicalBits(expected));
+}
+
+TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
+  const CombineShape s = EveryPart(301, 8, 2048, SharedGate::kLogit);
+  CombineCase c(s, 11);
+  for (size_t i = 0; i < c.index.size(); i += 100) c.index[i] = -9;
+  const CombineResult serial = Combine(c, true);
+  executor().Rendezvous();
+  const CombineResult r = Combine(c, true, executor());
+  EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
+  EXPECT_EQ(r.skipped, 25u);
+  ASSERT_EQ(CanonicalBits(r), CanonicalBits(serial));
+  ASSERT_EQ(Combine(c, false, executor()).out, serial.out);
+  // Row slices, as an engine's own loop passes them.
+  CombineResult slices;
+  slices.out.resize(r.out.size());
+  slices.normed.resize(r.out.size());
+  const Matrix<float> out(slices.out.data(), s.tokens, s.hidden);
+  const Matrix<float> normed(slices.normed.data(), s.tokens, s.hidden);
+  for (size_t begin = 0; begin < s.tokens; begin += 43) {
+    const size_t end = begin + 43 < s.tokens ? begin + 43 : s.tokens;
+    CombineInputs in = c.Inputs();
+    in.topk_weights = in.topk_weights.RowRange(begin, end);
+    in.row_index = in.row_index.RowRange(begin, end);
+    in.shared.rows = in.shared.rows.RowRange(begin, end);
+    in.shared.gate = in.shared.gate.ColRange(begin, end);
+    in.residual = in.residual.RowRange(begin, end);
+    in.norm_weight = c.norm_weight;
+    ASSERT_OK(Combine(in,
+                      {out.RowRange(begin, end), normed.RowRange(begin, end)},
+                      {kEps}, executor()));
+  }
+  EXPECT_EQ(slices.out, serial.out);
+  EXPECT_EQ(slices.normed, serial.normed);
+}
+
+TEST(CombineAcrossIsas, FmaIsasAgree) {
+  for (uint64_t seed = 200; seed < 230; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Random random(seed);
+    CombineShape s = {1 + random.Below(4), 1 + random.Below(12),
+                      1 + random.Below(300)};
+    s.row_index = random.Below(2) != 0;
+    s.shared = random.Below(2) != 0;
+    s.kind = SharedGate::kLogit;
+    s.residual = random.Below(2) != 0;
+    CombineCase c(s, seed);
+    if (seed % 2) {
+      for (float& x : c.rows) x = random.AnyBits();
+      for (float& w : c.weights) w = random.AnyBits();
+      for (float& g : c.gate) g = random.AnyBits();
+    }
+    ExpectFmaIsasAgree([&] { return CanonicalBits(Combine(c, true)); });
+  }
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

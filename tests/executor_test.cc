@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -14,8 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 // How often each index ran.
@@ -49,8 +47,7 @@ TEST_P(ExecutorTest, EachIndexOnceForAnyCountAndGrain) {
   for (const size_t count : {0u, 1u, 2u, 7u, 64u, 100u, 1000u}) {
     for (const size_t grain : {1u, 2u, 64u, 999u, 100000u}) {
       Visits visits(count);
-      ASSERT_TRUE(
-          executor->ParallelFor(count, grain, Visits::Body, &visits).ok());
+      ASSERT_OK(executor->ParallelFor(count, grain, Visits::Body, &visits));
       visits.ExpectOnceEach();
       if (count == 0) {
         EXPECT_EQ(visits.ranges.load(), 0u);
@@ -66,7 +63,7 @@ TEST_P(ExecutorTest, SeveralCallersAtOnce) {
     callers.emplace_back([&] {
       for (int round = 0; round < 20; ++round) {
         Visits visits(200);
-        EXPECT_TRUE(executor->ParallelFor(200, 3, Visits::Body, &visits).ok());
+        EXPECT_OK(executor->ParallelFor(200, 3, Visits::Body, &visits));
         visits.ExpectOnceEach();
       }
     });
@@ -90,7 +87,7 @@ TEST_P(ExecutorTest, ScratchPerWorkerNeedsNoLock) {
     ++own.calls;
     for (size_t i = begin; i < end; ++i) own.sum += i;
   };
-  ASSERT_TRUE(executor->ParallelFor(1000, 1, add, &scratch).ok());
+  ASSERT_OK(executor->ParallelFor(1000, 1, add, &scratch));
   uint64_t sum = 0;
   size_t workers = 0;
   for (const Scratch& s : scratch) {
@@ -108,7 +105,7 @@ TEST(SerialExecutor, IsWorkerZeroInOnePiece) {
   const auto note = [](void* c, size_t worker, size_t begin, size_t end) {
     *static_cast<std::vector<size_t>*>(c) = {worker, begin, end};
   };
-  ASSERT_TRUE(SerialExecutor().ParallelFor(100, 1, note, &call).ok());
+  ASSERT_OK(SerialExecutor().ParallelFor(100, 1, note, &call));
   EXPECT_EQ(call, (std::vector<size_t>{0, 0, 100}));
 }
 
@@ -119,7 +116,7 @@ TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
   ASSERT_NE(executor, nullptr);
   EXPECT_EQ(executor->Concurrency(), 2u);
   Visits visits(100);
-  ASSERT_TRUE(executor->ParallelFor(100, 64, Visits::Body, &visits).ok());
+  ASSERT_OK(executor->ParallelFor(100, 64, Visits::Body, &visits));
   EXPECT_EQ(visits.ranges.load(), 2u);  // two ranges of 50
   EXPECT_EQ(visits.longest.load(), 50u);
   std::thread::id where;
@@ -127,7 +124,7 @@ TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
     EXPECT_EQ(worker, 0u);
     *static_cast<std::thread::id*>(id) = std::this_thread::get_id();
   };
-  ASSERT_TRUE(executor->ParallelFor(64, 64, note, &where).ok());
+  ASSERT_OK(executor->ParallelFor(64, 64, note, &where));
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
@@ -161,5 +158,4 @@ TEST(TbbExecutor, IsNullWithoutTbb) { EXPECT_EQ(MakeTbbExecutor(2), nullptr); }
 #endif  // SWITCHYARD_WITH_TBB
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -3,20 +3,11 @@
 
 #include "switchyard/gather.h"
 
-#include <algorithm>
-#include <cstdint>
 #include <cstring>
-#include <vector>
 
-#include "gtest/gtest.h"
-#include "testing/guarded_buffer.h"
-#include "testing/inputs.h"
-#include "testing/reference.h"
 #include "tests/call_errors.h"
-#include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 class GatherTest : public IsaTest {};
@@ -47,21 +38,28 @@ void ExpectGathered(const std::vector<float>& tokens, size_t hidden,
   EXPECT_EQ(report, expected);
 }
 
+// The same for views that start anywhere and have gaps between their rows,
+// between guard pages. Returns how many pairs were invalid.
+size_t CheckGather(const std::vector<float>& tokens, size_t hidden,
+                   const std::vector<int32_t>& pairs, size_t top_k,
+                   size_t slack, size_t token_gap, size_t row_gap) {
+  const Guarded<float> in(tokens.size() / hidden, hidden, hidden + token_gap,
+                          slack, tokens);
+  const Guarded<int32_t> list(pairs, slack);
+  const Guarded<float> rows(pairs.size(), hidden, hidden + row_gap, slack);
+  Report report = kUnwritten;
+  EXPECT_OK(
+      GatherRows({in.view(), list.span(), top_k}, {rows.view(), &report}));
+  rows.ExpectIntact("rows");
+  ExpectGathered(tokens, hidden, pairs, top_k, rows.Values(), report);
+  return report.invalid;
+}
+
 TEST_P(GatherTest, EveryHiddenSizeAndMisalignment) {
-  const std::vector<int32_t> pairs = {5, 0, 1, 11, 5, 6, 7};
   for (size_t hidden = 1; hidden <= 2 * 64 + 1; ++hidden) {
-    const std::vector<float> values = AnyRows(4, hidden, hidden);
     for (size_t slack = 0; slack <= 3; ++slack) {
-      const Guarded<float> tokens(4, hidden, hidden + slack, slack);
-      tokens.Fill(values);
-      const Guarded<int32_t> list(pairs, slack);
-      const Guarded<float> rows(7, hidden, hidden + 3 - slack, slack);
-      Report report = kUnwritten;
-      const Status status =
-          GatherRows({tokens.view(), list.span(), 3}, {rows.view(), &report});
-      ASSERT_TRUE(status.ok()) << status.message();
-      rows.ExpectIntact("rows");
-      ExpectGathered(values, hidden, pairs, 3, rows.Values(), report);
+      CheckGather(AnyRows(4, hidden, hidden), hidden, {5, 0, 1, 11, 5, 6, 7}, 3,
+                  slack, slack, 3 - slack);
     }
   }
 }
@@ -69,18 +67,11 @@ TEST_P(GatherTest, EveryHiddenSizeAndMisalignment) {
 TEST_P(GatherTest, PairsOutOfRangeGiveZerosAndAreCounted) {
   const std::vector<int32_t> pairs = {-1, 2, 6, INT32_MIN, 5, INT32_MAX, 0};
   const std::vector<float> values = AnyRows(3, 33, 1);
-  const Guarded<float> tokens(3, 33);
-  tokens.Fill(values);
-  std::vector<float> rows(7 * 33, kNaN);
-  Report report = kUnwritten;
-  ASSERT_TRUE(
-      GatherRows({tokens.view(), pairs, 2}, {{rows.data(), 7, 33}, &report})
-          .ok());
-  EXPECT_EQ(report.invalid, 4u);
-  ExpectGathered(values, 33, pairs, 2, rows, report);
+  EXPECT_EQ(CheckGather(values, 33, pairs, 2, 0, 0, 0), 4u);
   // The report may be left out.
-  EXPECT_TRUE(
-      GatherRows({tokens.view(), pairs, 2}, {{rows.data(), 7, 33}}).ok());
+  std::vector<float> rows(7 * 33);
+  EXPECT_OK(
+      GatherRows({{values.data(), 3, 33}, pairs, 2}, {{rows.data(), 7, 33}}));
 }
 
 TEST_P(GatherTest, TopKMatters) {
@@ -88,8 +79,8 @@ TEST_P(GatherTest, TopKMatters) {
   const std::vector<int32_t> pairs = {3};
   float out = 0;
   for (const size_t top_k : {1u, 2u, 3u, 4u, 100u}) {
-    ASSERT_TRUE(
-        GatherRows({{values.data(), 4, 1}, pairs, top_k}, {{&out, 1, 1}}).ok());
+    ASSERT_OK(
+        GatherRows({{values.data(), 4, 1}, pairs, top_k}, {{&out, 1, 1}}));
     EXPECT_EQ(out, values[3 / top_k]);
   }
 }
@@ -107,9 +98,8 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
   const Matrix<float> all(rows.data(), pairs.size(), hidden);
   Report report = kUnwritten;
   executor().Rendezvous();
-  ASSERT_TRUE(GatherRows({{tokens.data(), num_tokens, hidden}, pairs, top_k},
-                         {all, &report}, {}, executor())
-                  .ok());
+  ASSERT_OK(GatherRows({{tokens.data(), num_tokens, hidden}, pairs, top_k},
+                       {all, &report}, {}, executor()));
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
   EXPECT_EQ(report.invalid, 21u);
   ExpectGathered(tokens, hidden, pairs, top_k, rows, report);
@@ -118,11 +108,10 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
   for (size_t begin = 0; begin < pairs.size(); begin += 100) {
     const size_t end = std::min(pairs.size(), begin + 100);
     Report part;
-    ASSERT_TRUE(GatherRows({{tokens.data(), num_tokens, hidden},
-                            {pairs.data() + begin, end - begin},
-                            top_k},
-                           {all.RowRange(begin, end), &part}, {}, executor())
-                    .ok());
+    ASSERT_OK(GatherRows({{tokens.data(), num_tokens, hidden},
+                          {pairs.data() + begin, end - begin},
+                          top_k},
+                         {all.RowRange(begin, end), &part}, {}, executor()));
     EXPECT_EQ(part.invalid, 1u);
   }
   ExpectGathered(tokens, hidden, pairs, top_k, rows, report);
@@ -144,27 +133,19 @@ TEST_P(GatherTest, AnyShape) {
       strangers += pair < 0 || pair >= static_cast<int32_t>(num_tokens * top_k);
       pairs.push_back(pair);
     }
-    const Guarded<float> tokens(num_tokens, hidden, hidden + random.Below(4));
-    tokens.Fill(values);
-    const Guarded<float> rows(n, hidden, hidden + random.Below(4));
-    Report report = kUnwritten;
-    ASSERT_TRUE(
-        GatherRows({tokens.view(), pairs, top_k}, {rows.view(), &report}).ok());
-    EXPECT_EQ(report.invalid, strangers);
-    rows.ExpectIntact("rows");
-    ExpectGathered(values, hidden, pairs, top_k, rows.Values(), report);
+    EXPECT_EQ(CheckGather(values, hidden, pairs, top_k, 0, random.Below(4),
+                          random.Below(4)),
+              strangers);
   }
 }
 
 // Tokens and rows may be columns of one matrix.
 TEST_P(GatherTest, ColumnsOfOneMatrix) {
-  const Guarded<float> both(3, 10);
   const std::vector<float> values = AnyRows(3, 10, 4);
-  both.Fill(values);
+  const Guarded<float> both(3, 10, 0, 0, values);
   const std::vector<int32_t> pairs = {2, 1, 0};
-  ASSERT_TRUE(GatherRows({both.view().ColRange(0, 5), pairs, 1},
-                         {both.view().ColRange(5, 10)})
-                  .ok());
+  ASSERT_OK(GatherRows({both.view().ColRange(0, 5), pairs, 1},
+                       {both.view().ColRange(5, 10)}));
   for (size_t r = 0; r < 3; ++r) {
     EXPECT_EQ(std::memcmp(&both.At(r, 5), &values[(2 - r) * 10], 20), 0);
     EXPECT_EQ(std::memcmp(&both.At(r, 0), &values[r * 10], 20), 0);
@@ -187,30 +168,26 @@ class GatherErrors
 TEST_F(GatherErrors, Views) {
   ExpectViewErrors("tokens", [](Call& c) { return &c.in.tokens; });
   ExpectViewErrors("rows", [](Call& c) { return &c.out.rows; });
-  Expect("pairs: data is null", [](Call& c) { c.in.pairs.data = nullptr; });
-  Expect("pairs: size overflows the address space",
-         [](Call& c) { c.in.pairs.size = SIZE_MAX / 4; });
+  EXPECT_ERROR("pairs: data is null", c.in.pairs.data = nullptr);
+  EXPECT_ERROR("pairs: size overflows the address space",
+               c.in.pairs.size = SIZE_MAX / 4);
 }
 
 TEST_F(GatherErrors, ShapesAndTopK) {
-  Expect("rows: is not [n, hidden]", [](Call& c) { c.out.rows.rows = 2; });
-  Expect("rows: is not [n, hidden]", [](Call& c) { c.out.rows.cols = 3; });
-  Expect("rows: is not [n, hidden]", [](Call& c) { c.in.pairs.size = 2; });
-  Expect("rows: is not [n, hidden]", [](Call& c) { c.in.tokens.cols = 3; });
-  Expect("top_k: is 0", [](Call& c) { c.in.top_k = 0; });
+  EXPECT_SIZE_ERRORS("rows: is not [n, hidden]", c.out.rows, 2, 3);
+  EXPECT_ERROR("rows: is not [n, hidden]", c.in.pairs.size = 2);
+  EXPECT_ERROR("rows: is not [n, hidden]", c.in.tokens.cols = 3);
+  EXPECT_ERROR("top_k: is 0", c.in.top_k = 0);
 }
 
 TEST_F(GatherErrors, Overlaps) {
   // By the last element.
-  Expect("rows: overlaps tokens", [&](Call& c) {
-    c.in.tokens = {rows_.data() + 11, 1, 4};
-  });
-  Expect("rows: overlaps tokens", [&](Call& c) {
-    c.in.tokens = {rows_.data(), 3, 4};
-  });
-  Expect("rows: overlaps pairs", [&](Call& c) {
-    c.in.pairs = {reinterpret_cast<const int32_t*>(rows_.data()), 3};
-  });
+  EXPECT_ERROR("rows: overlaps tokens",
+               c.in.tokens = {rows_.data() + 11, 1, 4});
+  EXPECT_ERROR("rows: overlaps tokens", c.in.tokens = {rows_.data(), 3, 4});
+  EXPECT_ERROR(
+      "rows: overlaps pairs",
+      c.in.pairs = {reinterpret_cast<const int32_t*>(rows_.data()), 3});
 }
 
 TEST_F(GatherErrors, NothingToDoIsFine) {
@@ -218,15 +195,13 @@ TEST_F(GatherErrors, NothingToDoIsFine) {
   float* const nowhere = nullptr;
   Report report;
   report.invalid = 77;
-  EXPECT_TRUE(
-      GatherRows({{none, 0, 4}, {}, 2}, {{nowhere, 0, 4}, &report}).ok());
+  EXPECT_OK(GatherRows({{none, 0, 4}, {}, 2}, {{nowhere, 0, 4}, &report}));
   EXPECT_EQ(report.invalid, 0u);
   const std::vector<int32_t> pairs = {0};
-  EXPECT_TRUE(GatherRows({{none, 2, 0}, pairs, 2}, {{nowhere, 1, 0}}).ok());
+  EXPECT_OK(GatherRows({{none, 2, 0}, pairs, 2}, {{nowhere, 1, 0}}));
   // No tokens at all: every pair is invalid.
   float out = 1.0f;
-  EXPECT_TRUE(
-      GatherRows({{none, 0, 1}, pairs, 2}, {{&out, 1, 1}, &report}).ok());
+  EXPECT_OK(GatherRows({{none, 0, 1}, pairs, 2}, {{&out, 1, 1}, &report}));
   EXPECT_EQ(report.invalid, 1u);
   EXPECT_EQ(out, 0.0f);
 }
@@ -236,5 +211,4 @@ TEST_F(GatherErrors, AnExecutorThatFailsIsReported) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

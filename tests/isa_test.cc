@@ -11,24 +11,17 @@
 #include "switchyard/activate.h"
 #include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
-
-std::vector<std::string> Names(Span<const Isa> isas) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < isas.size; ++i) names.push_back(isas.data[i].name);
-  return names;
-}
 
 void RunAKernel() {
   float x = 1.0f;
-  ASSERT_TRUE(Activate({{&x, 1, 1}, {&x, 1, 1}}, {{&x, 1, 1}}).ok());
+  ASSERT_OK(Activate({{&x, 1, 1}, {&x, 1, 1}}, {{&x, 1, 1}}));
 }
 
 TEST(Isa, RunnableIsASubsetOfCompiledInTheSameOrder) {
-  const std::vector<std::string> compiled = Names(CompiledIsas());
-  const std::vector<std::string> runnable = Names(RunnableIsas());
+  const std::vector<std::string> compiled = IsaNames(CompiledIsas());
+  const std::vector<std::string> runnable = RunnableIsaNames();
   ASSERT_FALSE(runnable.empty());
   EXPECT_EQ(std::set<std::string>(compiled.begin(), compiled.end()).size(),
             compiled.size());
@@ -48,15 +41,16 @@ TEST(Isa, CompiledForMoreThanTheFallback) {
 }
 
 TEST(Isa, FmaIsWhatTheNameSays) {
-  const Span<const Isa> isas = CompiledIsas();
-  for (size_t i = 0; i < isas.size; ++i) {
-    const std::string name = isas.data[i].name;
-    if (name.compare(0, 3, "AVX") == 0 || name.compare(0, 3, "SVE") == 0 ||
-        name.compare(0, 4, "NEON") == 0) {
-      EXPECT_TRUE(isas.data[i].fma) << name;
+  for (const Isa& isa : CompiledIsas()) {
+    const std::string name = isa.name;
+    const auto starts = [&](const std::string& with) {
+      return name.compare(0, with.size(), with) == 0;
+    };
+    if (starts("AVX") || starts("SVE") || starts("NEON")) {
+      EXPECT_TRUE(isa.fma) << name;
     }
-    if (name.compare(0, 3, "SSE") == 0 || name == "SSSE3") {
-      EXPECT_FALSE(isas.data[i].fma) << name;
+    if (starts("SSE") || name == "SSSE3") {
+      EXPECT_FALSE(isa.fma) << name;
     }
   }
 }
@@ -69,19 +63,19 @@ TEST(Isa, TheBestRunnableOneIsActiveByDefault) {
 
 TEST(Isa, ACapSelectsEachRunnableOneAndIsLifted) {
   for (const std::string& name : RunnableIsaNames()) {
-    ASSERT_TRUE(CapIsa(name.c_str()).ok());
+    ASSERT_OK(CapIsa(name.c_str()));
     EXPECT_EQ(ActiveIsa().name, name);
     RunAKernel();
     EXPECT_EQ(LastIsa()->name, name);
   }
-  ASSERT_TRUE(CapIsa(nullptr).ok());
+  ASSERT_OK(CapIsa(nullptr));
   RunAKernel();
   EXPECT_STREQ(LastIsa()->name, RunnableIsas().data[0].name);
 }
 
 TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
   const std::string last = RunnableIsaNames().back();
-  ASSERT_TRUE(CapIsa(last.c_str()).ok());
+  ASSERT_OK(CapIsa(last.c_str()));
   for (const char* name : {"", "avx2", "AVX9", "MMX"}) {
     const Status status = CapIsa(name);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << name;
@@ -89,9 +83,8 @@ TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
                  "CapIsa: name: the library is not compiled for that ISA");
     EXPECT_EQ(ActiveIsa().name, last);
   }
-  ASSERT_TRUE(CapIsa(nullptr).ok());
+  ASSERT_OK(CapIsa(nullptr));
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

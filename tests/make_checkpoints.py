@@ -141,9 +141,11 @@ def write_json(path, value):
     path.write_text(json.dumps(value, indent=2) + "\n")
 
 
-def qwen_names(number, layer, next_norm):
+def qwen_names(number, last, layer):
     """Weights under the names that Hugging Face's qwen2_moe and qwen3_moe use."""
     prefix = f"model.layers.{number}."
+    next_norm = (f"model.layers.{number + 1}.input_layernorm.weight" if number < last
+                 else "model.norm.weight")
     named = {
         prefix + "post_attention_layernorm.weight": layer["norm"],
         next_norm: layer["next_norm"],
@@ -174,21 +176,17 @@ def config(model_type, num_layers, **more):
 
 def make_qwen3(folder):
     """BF16 in two shards with an index; layer 0 is dense, layer 2 the last."""
-    folder.mkdir(parents=True)
     shards = {"model-00001-of-00002.safetensors": {}, "model-00002-of-00002.safetensors": {}}
     first, second = shards
     stored = {}
-    for number, next_norm in ((1, "model.layers.2.input_layernorm.weight"),
-                              (2, "model.norm.weight")):
+    for number in (1, 2):
         layer = {k: to_bf16_bits(v) for k, v in make_layer(shared=False).items()}
         stored[number] = {k: from_bf16_bits(v) for k, v in layer.items()}
-        for name, bits in qwen_names(number, layer, next_norm).items():
+        for name, bits in qwen_names(number, 2, layer).items():
             # Layer 1 is spread over both shards.
             shards[second if number == 2 or "experts.1" in name else first][name] = bits
-    weight_map = {}
+    weight_map = {name: file for file, tensors in shards.items() for name in tensors}
     for file, tensors in shards.items():
-        for name in tensors:
-            weight_map[name] = file
         data = safetensors.serialize({k: bf16_tensor(v) for k, v in tensors.items()},
                                      {"format": "pt"})
         (folder / file).write_bytes(data)
@@ -202,16 +200,14 @@ def make_qwen3(folder):
 def make_qwen2(folder):
     """One file, F16 with norms and router in F32; no renormalisation; a shared
     expert. Two layers, both with experts."""
-    folder.mkdir(parents=True)
     tensors = {}
     stored = {}
-    for number, next_norm in ((0, "model.layers.1.input_layernorm.weight"),
-                              (1, "model.norm.weight")):
+    for number in (0, 1):
         layer = make_layer(shared=True)
         layer = {k: v if k in ("norm", "next_norm", "router") else v.astype(np.float16)
                  for k, v in layer.items()}
         stored[number] = layer
-        tensors.update(qwen_names(number, layer, next_norm))
+        tensors.update(qwen_names(number, 1, layer))
     safetensors.numpy.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     write_json(folder / "config.json",
                config("qwen2_moe", 2, norm_topk_prob=False,
@@ -222,7 +218,6 @@ def make_qwen2(folder):
 def make_renamed(folder):
     """F32, and every name of another family: what a new table entry has to
     cope with. Two files without an index; in `odd` floats lie on odd bytes."""
-    folder.mkdir(parents=True)
     layer = make_layer(shared=False)
     named = {"block.0.norm": layer["norm"], "end.norm": layer["next_norm"],
              "block.0.router": layer["router"]}
@@ -244,9 +239,10 @@ def make_renamed(folder):
 
 def main():
     out = pathlib.Path(sys.argv[1])
-    make_qwen3(out / "qwen3_moe")
-    make_qwen2(out / "qwen2_moe")
-    make_renamed(out / "renamed")
+    for name, make in (("qwen3_moe", make_qwen3), ("qwen2_moe", make_qwen2),
+                       ("renamed", make_renamed)):
+        (out / name).mkdir(parents=True)
+        make(out / name)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 // SWITCHYARD_MATH_STRIDE=1 in the environment takes all 2^32 (15 minutes).
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -63,17 +64,17 @@ HWY_EXPORT(EvaluateMath);
 namespace testing_support {
 namespace {
 
-struct Math {
-  std::vector<float> exp, sigmoid, silu;
-};
+enum Function { kExp, kSigmoid, kSilu, kFunctions };
+constexpr const char* kNames[kFunctions] = {"exp", "sigmoid", "silu"};
+constexpr double kBounds[kFunctions] = {1.5, 2.5, 2.5};
+
+using Math = std::array<std::vector<float>, kFunctions>;
 
 Math Evaluate(const std::vector<float>& x) {
   Math m;
-  m.exp.resize(x.size());
-  m.sigmoid.resize(x.size());
-  m.silu.resize(x.size());
+  for (std::vector<float>& row : m) row.resize(x.size());
   SWITCHYARD_DISPATCH(EvaluateMath)
-  (x.data(), x.size(), m.exp.data(), m.sigmoid.data(), m.silu.data());
+  (x.data(), x.size(), m[kExp].data(), m[kSigmoid].data(), m[kSilu].data());
   return m;
 }
 
@@ -104,10 +105,6 @@ std::vector<float> Boundaries() {
   return x;
 }
 
-enum Function { kExp, kSigmoid, kSilu, kFunctions };
-constexpr const char* kNames[kFunctions] = {"exp", "sigmoid", "silu"};
-constexpr double kBounds[kFunctions] = {1.5, 2.5, 2.5};
-
 // The exact results (to 1e-15, of one exp for speed), their spacing as floats,
 // and where the definition gives zero.
 struct Exact {
@@ -122,7 +119,7 @@ struct Exact {
     value[kSilu] = static_cast<double>(x) * value[kSigmoid];
     zero[kExp] = value[kExp] < 0x1p-126;
     zero[kSigmoid] = zero[kSilu] = x <= -87.33655f;
-    for (int f = 0; f < kFunctions; ++f) {
+    for (size_t f = 0; f < kFunctions; ++f) {
       const uint32_t rounded = Bits(static_cast<float>(value[f]));
       const uint32_t exponent = std::max(1u, rounded >> 23 & 255);
       // 1 / (smallest normal * 2^-23 * 2^(exponent - 1))
@@ -130,7 +127,7 @@ struct Exact {
       std::memcpy(&ulps_per_unit[f], &bits, sizeof(bits));
     }
   }
-  double Ulps(int f, float y) const {
+  double Ulps(size_t f, float y) const {
     if (std::isinf(y) || std::isinf(static_cast<float>(value[f]))) {
       return UlpError(y, value[f]);
     }
@@ -152,16 +149,16 @@ class MathSweep {
   void Block(const std::vector<float>& x) {
     std::vector<Math> results;
     for (const std::string& isa : isas_) {
-      ASSERT_TRUE(CapIsa(isa.c_str()).ok());
+      ASSERT_OK(CapIsa(isa.c_str()));
       results.push_back(Evaluate(x));
       ASSERT_EQ(LastIsa()->name, isa);
     }
     for (size_t i = 0; i < x.size(); ++i) {
       const Exact exact(x[i]);
-      for (int f = 0; f < kFunctions; ++f) {
+      for (size_t f = 0; f < kFunctions; ++f) {
         const float* first_fma = nullptr;
         for (size_t k = 0; k < isas_.size(); ++k) {
-          const float& y = Row(results[k], f)[i];
+          const float& y = results[k][f][i];
           const char* wrong = nullptr;
           if (IsFma(k) && first_fma != nullptr) {
             // As far from exact as the first one.
@@ -185,10 +182,9 @@ class MathSweep {
   void Print() const {
     for (size_t k = 0; k < isas_.size(); ++k) {
       std::printf("%-8s", isas_[k].c_str());
-      for (int f = 0; f < kFunctions; ++f) {
+      for (size_t f = 0; f < kFunctions; ++f) {
         // FMA ISAs have the first one's bits.
-        const Worst& w =
-            worst_[(IsFma(k) ? 0 : k) * kFunctions + static_cast<size_t>(f)];
+        const Worst& w = worst_[(IsFma(k) ? 0 : k) * kFunctions + f];
         std::printf("  %s %.4f ulp at %a", kNames[f], w.ulps, w.x);
       }
       std::printf("\n");
@@ -196,14 +192,11 @@ class MathSweep {
   }
 
  private:
-  static const std::vector<float>& Row(const Math& math, int f) {
-    return f == kExp ? math.exp : f == kSigmoid ? math.sigmoid : math.silu;
-  }
   // Best first: those with FMA come before those without.
   bool IsFma(size_t k) const { return RunnableIsas().data[k].fma; }
 
   // What is wrong with y, if anything.
-  const char* Check(size_t k, int f, float x, float y, const Exact& exact) {
+  const char* Check(size_t k, size_t f, float x, float y, const Exact& exact) {
     if (std::isnan(x)) return std::isnan(y) ? nullptr : "not NaN";
     if (exact.zero[f]) {
       const uint32_t zero = f == kSilu ? 0x80000000u : 0u;
@@ -212,7 +205,7 @@ class MathSweep {
     if (f != kSilu && std::fpclassify(y) == FP_SUBNORMAL) return "denormal";
     const double ulps = exact.Ulps(f, y);
     if (!(ulps <= kBounds[f])) return "too far from exact";
-    Worst& worst = worst_[k * kFunctions + static_cast<size_t>(f)];
+    Worst& worst = worst_[k * kFunctions + f];
     if (ulps > worst.ulps) worst = {ulps, x};
     return nullptr;
   }

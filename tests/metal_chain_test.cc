@@ -4,11 +4,8 @@
 // The real program, run as a shell would: what it prints, the trace it writes,
 // and its exit codes.
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -24,6 +21,7 @@ namespace {
 
 using nlohmann::json;
 
+using switchyard::testing_support::ExpectRefused;
 using switchyard::testing_support::Outcome;
 using switchyard::testing_support::ReadFile;
 using switchyard::testing_support::TempFolder;
@@ -174,10 +172,7 @@ TEST(MetalChain, WrongArgumentsAreOneLineAndExitCode2) {
        "--trace /no/such/folder/t.json: No such file or directory"},
   };
   for (const auto& [arguments, want] : cases) {
-    const Outcome outcome = RunProgram(arguments);
-    EXPECT_EQ(outcome.exit_code, 2) << arguments;
-    EXPECT_EQ(outcome.err, "metal_chain: " + want + "\n") << arguments;
-    EXPECT_EQ(outcome.out, "") << arguments;  // nothing had been done
+    ExpectRefused(RunProgram(arguments), "metal_chain: " + want);
   }
 }
 

@@ -4,10 +4,8 @@
 // The check against double precision accepts what the block computes and finds
 // whatever is wrong with it; its bounds are what they claim to be.
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -157,6 +155,14 @@ TEST_P(CheckTest, FindsExpertsThatOnlyWrongLogitsExplain) {
             "routing: token 3: not the experts with the largest exact logits");
 }
 
+Bounded Make(const std::vector<double>& value,
+             const std::vector<double>& error = {}) {
+  Bounded made(value.size());
+  made.value = value;
+  if (!error.empty()) made.error = error;
+  return made;
+}
+
 TEST(MoeLayerBounded, BoundOfASumIsTheContracts) {
   const std::vector<float> w = {1.0f, -2.0f, 4.0f};
   const std::vector<float> x = {3.0f, 5.0f, 0.25f};
@@ -166,25 +172,19 @@ TEST(MoeLayerBounded, BoundOfASumIsTheContracts) {
 }
 
 TEST(MoeLayerBounded, ErrorsOfInputsArePassedOn) {
-  Bounded x(2);
-  x.value = {1, 1};
-  x.error = {0.5, 0.25};
+  const Bounded x = Make({1, 1}, {0.5, 0.25});
   const std::vector<float> w = {2.0f, -4.0f};
   EXPECT_NEAR(MatVec(w.data(), 1, x).error[0], 2 * 0.5 + 4 * 0.25, 1e-5);
 
   // silu at 0 has slope 1/2; the bound uses its largest slope, 1.1.
-  Bounded gate(1);
-  gate.error = {0.1};
-  Bounded up(1);
-  up.value = {3};
+  const Bounded gate = Make({0}, {0.1});
+  const Bounded up = Make({3});
   EXPECT_NEAR(SiluMulOf(gate, up).error[0], 1.1 * 0.1 * 3, 1e-6);
 }
 
 // Both logits off, in opposite directions, is the worst for a small weight.
 TEST(MoeLayerBounded, WeightsAllowForTwoLogitErrors) {
-  Bounded logits(2);
-  logits.value = {0, 5};
-  logits.error = {0.1, 0.1};
+  Bounded logits = Make({0, 5}, {0.1, 0.1});
   const int32_t id = 0;
   MoeShape shape;
   shape.num_experts = 2;
@@ -196,26 +196,19 @@ TEST(MoeLayerBounded, WeightsAllowForTwoLogitErrors) {
 }
 
 TEST(MoeLayerBounded, CombineAllowsForTheErrorOfTheSharedGate) {
-  Bounded logit(1);
-  logit.error = {0.4};
-  Bounded zero(1);
-  Bounded one(1);
-  one.value = {1};
+  const Bounded logit = Make({0}, {0.4});
+  const Bounded one = Make({1});
   const float residual = 0;
   // The sigmoid's slope at 0 is 1/4.
-  EXPECT_NEAR(CombineOf(one, {zero}, logit, one, &residual).error[0], 0.1,
+  EXPECT_NEAR(CombineOf(one, {Make({0})}, logit, one, &residual).error[0], 0.1,
               1e-6);
 }
 
 // Moving each input by its error moves no output by more than its error.
 TEST(MoeLayerBounded, BoundsHoldAtTheEndsOfTheInputs) {
   const std::vector<float> weight = {0.5f, 2.0f, -1.0f, 1.0f};
-  Bounded x(4);
-  x.value = {0.5, -2, 1, 0.125};
-  x.error = {0.01, 0.2, 0.05, 0.03};
-  Bounded up(4);
-  up.value = {1, -0.5, 2, -3};
-  up.error = {0.1, 0.02, 0.3, 0.1};
+  const Bounded x = Make({0.5, -2, 1, 0.125}, {0.01, 0.2, 0.05, 0.03});
+  const Bounded up = Make({1, -0.5, 2, -3}, {0.1, 0.02, 0.3, 0.1});
   const std::vector<int32_t> ids = {2, 0};
   MoeShape shape;
   shape.num_experts = 4;
@@ -254,8 +247,7 @@ TEST(MoeLayerBounded, BoundsHoldAtTheEndsOfTheInputs) {
 }
 
 TEST(MoeLayerBounded, TopKToleratesWhatErrorsHide) {
-  Bounded logits(4);
-  logits.value = {1.0, 1.1, 0.5, 1.1};
+  Bounded logits = Make({1.0, 1.1, 0.5, 1.1});
   const auto is_top_2 = [&](std::vector<int32_t> ids) {
     return IsTopK(logits, ids.data(), 2);
   };

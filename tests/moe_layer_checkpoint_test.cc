@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whole blocks from checkpoints in the real format, against numpy's float64.
+// Whole blocks from checkpoints in the real format, against numpy's float64,
+// and the 16-bit floats in them.
 
 #include <algorithm>
 #include <chrono>
@@ -10,13 +11,14 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checkpoint.h"
 #include "family.h"
 #include "gtest/gtest.h"
+#include "half_float.h"
 #include "hidden_states.h"
 #include "layer_weights.h"
 #include "model_config.h"
@@ -25,18 +27,19 @@
 #include "stage_profile.h"
 #include "switchyard/executor.h"
 #include "switchyard/views.h"
+#include "testing/inputs.h"
 #include "tests/moe_layer_files.h"
 #include "tests/target_test.h"
 
-namespace moe_layer {
+namespace moe_layer::testing_support {
 namespace {
 
 using switchyard::Executor;
 using switchyard::Matrix;
+using switchyard::testing_support::Bits;
+using switchyard::testing_support::kInf;
 using switchyard::testing_support::MakeExecutor;
 using switchyard::testing_support::Pool;
-using testing_support::CheckpointPath;
-using testing_support::ReadNumbers;
 
 // A family that is in no table; make_checkpoints.py makes a checkpoint of it.
 Family Renamed() {
@@ -104,27 +107,18 @@ void ExpectClose(Matrix<const float> got, const double* want,
   }
 }
 
-struct Case {
-  const char* name;
-  size_t layer;
-};
-
-std::ostream& operator<<(std::ostream& os, const Case& c) {
-  return os << c.name << " layer " << c.layer;
-}
+using Case = std::pair<std::string, size_t>;
 
 class Checkpoints : public testing::TestWithParam<Case> {};
 
-INSTANTIATE_TEST_SUITE_P(MoeLayerFamilies, Checkpoints,
-                         testing::Values(Case{"qwen3_moe", 1},
-                                         Case{"qwen3_moe", 2},
-                                         Case{"qwen2_moe", 0},
-                                         Case{"qwen2_moe", 1},
-                                         Case{"renamed", 0}),
-                         [](const auto& test) {
-                           return test.param.name + std::string("_layer") +
-                                  std::to_string(test.param.layer);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    MoeLayerFamilies, Checkpoints,
+    testing::Values(Case{"qwen3_moe", 1}, Case{"qwen3_moe", 2},
+                    Case{"qwen2_moe", 0}, Case{"qwen2_moe", 1},
+                    Case{"renamed", 0}),
+    [](const auto& test) {
+      return test.param.first + "_layer" + std::to_string(test.param.second);
+    });
 
 TEST_P(Checkpoints, ComputesWhatNumpyDoes) {
   const auto [name, layer] = GetParam();
@@ -155,22 +149,20 @@ TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
   const auto states = ReadNumbers<float>(CheckpointPath(name) + "/hidden.f32");
   Ran serial(weights, states, switchyard::SerialExecutor());
   const BlockResults& want = serial.block.results();
-  const auto same = [](Matrix<const float> a, Matrix<const float> b) {
-    return std::memcmp(a.data, b.data, a.rows * a.cols * sizeof(float)) == 0;
-  };
   for (const Pool pool : {Pool::kTbb2, Pool::kShuffle}) {
     const auto executor = MakeExecutor(pool);
     executor->Rendezvous();
     Ran ran(weights, states, *executor);
     EXPECT_EQ(executor->DistinctThreads(), executor->ExpectedThreads());
     const BlockResults& got = ran.block.results();
-    EXPECT_TRUE(same(got.logits, want.logits));
-    EXPECT_TRUE(same(got.weights, want.weights));
-    EXPECT_TRUE(same(got.expert_rows, want.expert_rows));
-    EXPECT_TRUE(same(got.out, want.out));
-    EXPECT_TRUE(same(got.next_normed, want.next_normed));
-    if (want.shared_rows.data != nullptr) {
-      EXPECT_TRUE(same(got.shared_rows, want.shared_rows));
+    for (const auto part :
+         {&BlockResults::logits, &BlockResults::weights,
+          &BlockResults::expert_rows, &BlockResults::shared_rows,
+          &BlockResults::out, &BlockResults::next_normed}) {
+      const Matrix<const float> a = got.*part, b = want.*part;
+      if (b.data == nullptr) continue;  // no shared expert
+      EXPECT_EQ(std::memcmp(a.data, b.data, a.rows * a.cols * sizeof(float)),
+                0);
     }
   }
 }
@@ -239,5 +231,56 @@ TEST(MoeLayerCheckpointFiles, UsesAlignedF32InPlaceAndCopiesTheRest) {
             14 * shape.hidden + 36 * shape.intermediate * shape.hidden);
 }
 
+// All 2^16 values, starting on an odd byte.
+std::vector<float> ConvertAll(void (*convert)(const uint8_t*, size_t, float*)) {
+  std::vector<uint8_t> source(1 + 2 * 65536);
+  for (uint32_t i = 0; i < 65536; ++i) {
+    source[1 + 2 * i] = static_cast<uint8_t>(i & 0xFF);
+    source[2 + 2 * i] = static_cast<uint8_t>(i >> 8);
+  }
+  std::vector<float> out(65536);
+  convert(source.data() + 1, out.size(), out.data());
+  return out;
+}
+
+TEST(MoeLayerHalfFloat, EveryF16IsExact) {
+  const std::vector<float> out =
+      ConvertAll([](auto... args) { ConvertF16(args...); });
+  for (uint32_t i = 0; i < 65536; ++i) {
+    const int exponent = static_cast<int>((i >> 10) & 31);
+    const auto mantissa = static_cast<double>(i & 1023);
+    const float sign = (i >> 15) != 0 ? -1.0f : 1.0f;
+    if (exponent == 31 && mantissa != 0) {
+      EXPECT_TRUE(std::isnan(out[i])) << i;
+      EXPECT_EQ(Bits(out[i]),
+                (i & 0x8000u) << 16 | 0x7F800000u | (i & 1023u) << 13)
+          << i;
+      continue;
+    }
+    const double magnitude = exponent == 31 ? double{kInf}
+                             : exponent == 0
+                                 ? std::ldexp(mantissa, -24)
+                                 : std::ldexp(1024 + mantissa, exponent - 25);
+    EXPECT_EQ(Bits(out[i]), Bits(sign * static_cast<float>(magnitude))) << i;
+  }
+}
+
+TEST(MoeLayerHalfFloat, EveryBf16IsTheUpperHalfOfAFloat) {
+  const std::vector<float> out =
+      ConvertAll([](auto... args) { ConvertBf16(args...); });
+  for (uint32_t i = 0; i < 65536; ++i) EXPECT_EQ(Bits(out[i]), i << 16) << i;
+}
+
+TEST(MoeLayerHalfFloat, EveryLengthStopsAtItsEnd) {
+  const std::vector<uint8_t> source(2 * 40, 0x3C);
+  for (size_t count = 0; count <= 40; ++count) {
+    std::vector<float> out(41, -7.0f);
+    ConvertF16(source.data(), count, out.data());
+    for (size_t i = 0; i < out.size(); ++i) {
+      EXPECT_EQ(out[i], i < count ? 0x1.0fp0f : -7.0f);
+    }
+  }
+}
+
 }  // namespace
-}  // namespace moe_layer
+}  // namespace moe_layer::testing_support

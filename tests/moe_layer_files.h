@@ -16,14 +16,15 @@
 
 #include "tests/run_program.h"
 
-namespace moe_layer {
-namespace testing_support {
+namespace moe_layer::testing_support {
 
 // Where the ctest fixture has put what make_checkpoints.py makes.
 inline std::string CheckpointPath(const std::string& family) {
   return std::string(MOE_LAYER_CHECKPOINTS) + "/" + family;
 }
 
+using nlohmann::json;
+using switchyard::testing_support::ExpectRefused;
 using switchyard::testing_support::Outcome;
 using switchyard::testing_support::ReadFile;
 
@@ -69,9 +70,9 @@ class TempFolder : public switchyard::testing_support::TempFolder {
   // change(json&) edits a JSON file.
   template <class Change>
   void EditJson(const std::string& name, Change change) const {
-    auto json = nlohmann::json::parse(ReadFile(File(name)));
-    change(json);
-    WriteFile(File(name), json.dump());
+    auto value = json::parse(ReadFile(File(name)));
+    change(value);
+    WriteFile(File(name), value.dump());
   }
   // change(json& header, string& data) edits a safetensors file.
   template <class Change>
@@ -81,14 +82,13 @@ class TempFolder : public switchyard::testing_support::TempFolder {
     for (size_t i = 0; i < 8; ++i) {
       length |= size_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
     }
-    auto header = nlohmann::json::parse(bytes.substr(8, length));
+    auto header = json::parse(bytes.substr(8, length));
     std::string data = bytes.substr(8 + length);
     change(header, data);
     WriteFile(File(name), Safetensors(header.dump(), data));
   }
 };
 
-}  // namespace testing_support
-}  // namespace moe_layer
+}  // namespace moe_layer::testing_support
 
 #endif  // SWITCHYARD_TESTS_MOE_LAYER_FILES_H_

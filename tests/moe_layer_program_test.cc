@@ -1,14 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the program prints, and that each option matters.
+// What the program prints, that each option matters, and which are refused.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -19,14 +17,8 @@
 #include "switchyard/isa.h"
 #include "tests/moe_layer_files.h"
 
-namespace moe_layer {
+namespace moe_layer::testing_support {
 namespace {
-
-using nlohmann::json;
-using testing_support::CheckpointPath;
-using testing_support::Outcome;
-using testing_support::RunProgram;
-using testing_support::TempFolder;
 
 std::vector<std::string> Lines(const std::string& text) {
   std::vector<std::string> lines;
@@ -96,17 +88,18 @@ TEST(MoeLayerProgram, RowsAddUpToTheTotal) {
 
 TEST(MoeLayerProgram, EveryOptionMatters) {
   const std::string checkpoint = CheckpointPath("qwen3_moe") + " ";
-  EXPECT_TRUE(RunProgram(checkpoint + "--layer 2").Printed("layer 2 of 3"));
-  EXPECT_TRUE(
-      RunProgram(checkpoint + "--tokens 7").Printed("batch    7 tokens"));
-  const Outcome one = RunProgram(checkpoint + "--tokens 1 --threads 1");
-  EXPECT_TRUE(one.Printed("batch    1 token on 1 thread\n"));
-  EXPECT_EQ(one.exit_code, 0);
-  EXPECT_TRUE(RunProgram(checkpoint + "--threads 3")
-                  .Printed("512 tokens on 3 threads"));
-  EXPECT_TRUE(RunProgram(checkpoint + "--repeat 4").Printed("of 4 runs"));
-  EXPECT_TRUE(
-      RunProgram(checkpoint + "--top-k 12").Printed("top 12 renormalised"));
+  const std::pair<const char*, const char*> cases[] = {
+      {"--layer 2", "layer 2 of 3"},
+      {"--tokens 7", "batch    7 tokens"},
+      {"--tokens 1 --threads 1", "batch    1 token on 1 thread\n"},
+      {"--threads 3", "512 tokens on 3 threads"},
+      {"--repeat 4", "of 4 runs"},
+      {"--top-k 12", "top 12 renormalised"}};
+  for (const auto& [options, printed] : cases) {
+    const Outcome outcome = RunProgram(checkpoint + options);
+    EXPECT_TRUE(outcome.Printed(printed)) << options << "\n" << outcome.out;
+    EXPECT_EQ(outcome.exit_code, 0) << options;
+  }
   EXPECT_TRUE(RunProgram("--checkpoint " + checkpoint)
                   .Printed("qwen3_moe, layer 1 of 3"));
   for (const switchyard::Isa& isa : switchyard::RunnableIsas()) {
@@ -127,6 +120,43 @@ TEST(MoeLayerProgram, HelpListsTheOptions) {
   for (const std::string& line : Lines(outcome.out)) {
     EXPECT_LE(Width(line), 80u) << line;
   }
+}
+
+TEST(MoeLayerOptions, OneLineAndExitCode2) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--tokens 0", "--tokens: Value 0 not in range 1 to 1000000"},
+      {"--tokens 1000001", "--tokens: Value 1000001 not in range 1 to 1000000"},
+      {"--tokens -1", "--tokens: Value -1 not in range 1 to 1000000"},
+      {"--tokens many", "--tokens: Value many not in range 1 to 1000000"},
+      {"--tokens", "--tokens: 1 required T:INT in [1 - 1000000] missing"},
+      {"--threads 0", "--threads: Value 0 not in range 1 to 1024"},
+      {"--threads 2000", "--threads: Value 2000 not in range 1 to 1024"},
+      {"--repeat 0", "--repeat: Value 0 not in range 1 to 100000"},
+      {"--layer -1", "--layer: Value -1 not in range 0 to 2147483647"},
+      {"--layer 1", "--layer: needs --checkpoint"},
+      {"--top-k 0", "--top-k: Value 0 not in range 1 to 2147483647"},
+      {"--top-k 129", "--top-k 129: the layer has 128 experts"},
+      {"--isa MMX", "--isa MMX: not available here; there are " +
+                        switchyard::testing_support::IsaChoices()},
+      {"--frobnicate", "The following argument was not expected: --frobnicate"},
+      {"a b", "The following argument was not expected: b"},
+      {"--checkpoint ''", "--checkpoint: empty"},
+      {"/no/such/folder/", "--checkpoint /no/such/folder: no such folder"},
+      {"--checkpoint /dev/null", "--checkpoint /dev/null: not a folder"},
+  };
+  for (const auto& [arguments, want] : cases) {
+    ExpectRefused(RunProgram(arguments), "moe_layer: " + want);
+  }
+}
+
+// Said before the weights are generated, rather than the program killed later.
+TEST(MoeLayerOptions, MoreMemoryThanThereIs) {
+  const Outcome outcome = RunProgram("--tokens 1000000 --top-k 128");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err.find("moe_layer: --tokens 1000000: needs "), 0u);
+  EXPECT_NE(outcome.err.find(" GiB of memory, this machine has "),
+            std::string::npos);
+  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1);
 }
 
 // A result that double precision cannot confirm: exit code 1.
@@ -195,4 +225,4 @@ TEST(MoeLayerProgram, LoadChartShowsTheLoad) {
 }
 
 }  // namespace
-}  // namespace moe_layer
+}  // namespace moe_layer::testing_support

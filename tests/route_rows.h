@@ -7,46 +7,42 @@
 #ifndef SWITCHYARD_TESTS_ROUTE_ROWS_H_
 #define SWITCHYARD_TESTS_ROUTE_ROWS_H_
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <vector>
 
-#include "gtest/gtest.h"
 #include "switchyard/isa.h"
 #include "switchyard/route.h"
-#include "testing/inputs.h"
-#include "testing/reference.h"
+#include "tests/call_errors.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 struct Routed {
   std::vector<int32_t> ids;
   std::vector<float> weights;
 };
-
-inline Routed RouteOf(const std::vector<float>& logits, size_t rows,
-                      size_t top_k, const RouteOptions& options = {},
-                      Executor& executor = SerialExecutor()) {
-  Routed routed;
-  routed.ids.assign(rows * top_k, -7);
-  routed.weights.assign(rows * top_k, -7.0f);
-  const Status status = RouteTopK(
-      {{logits.data(), rows, logits.size() / rows}},
-      {{routed.ids.data(), rows, top_k}, {routed.weights.data(), rows, top_k}},
-      options, executor);
-  EXPECT_TRUE(status.ok()) << status.message();
-  return routed;
+inline void ExpectSame(const Routed& actual, const Routed& expected) {
+  ASSERT_EQ(actual.ids, expected.ids);
+  ASSERT_EQ(CanonicalBits(actual.weights), CanonicalBits(expected.weights));
 }
 
-inline RouteOptions Options(bool renormalize, float clamp = 0x1p-14f) {
-  RouteOptions options;
-  options.renormalize = renormalize;
-  options.clamp = clamp;
-  return options;
+// Ids of any type as int32: all of an int64 counts.
+template <class Id>
+std::vector<int32_t> Narrow(const std::vector<Id>& ids) {
+  const std::vector<int32_t> narrow(ids.begin(), ids.end());
+  EXPECT_EQ(std::vector<Id>(narrow.begin(), narrow.end()), ids);
+  return narrow;
+}
+
+template <class Id = int32_t>
+Routed RouteOf(const std::vector<float>& logits, size_t rows, size_t top_k,
+               const RouteOptions& options = {},
+               Executor& executor = SerialExecutor()) {
+  std::vector<Id> ids(rows * top_k, Id(7));
+  std::vector<float> weights(rows * top_k, -7.0f);
+  EXPECT_OK(
+      RouteTopK({{logits.data(), rows, logits.size() / rows}},
+                {{ids.data(), rows, top_k}, {weights.data(), rows, top_k}},
+                options, executor));
+  return {Narrow(ids), weights};
 }
 
 // How far weight j may be from the exact one, relatively, in units of 2^-24.
@@ -121,12 +117,34 @@ inline void ExpectRows(const std::vector<float>& logits, size_t top_k,
   }
 }
 
+// The same for a call between guard pages, whose views start anywhere and have
+// the given gaps between their rows.
+struct Gaps {
+  size_t logits, ids, weights;
+};
+template <class Id = int32_t>
+void CheckGuarded(const std::vector<float>& logits, size_t rows, size_t top_k,
+                  const RouteOptions& options, size_t slack, const Gaps& gaps) {
+  const size_t experts = logits.size() / rows;
+  const Guarded<float> in(rows, experts, experts + gaps.logits, slack, logits);
+  const Guarded<Id> ids(rows, top_k, top_k + gaps.ids, (slack + 1) % 4);
+  const Guarded<float> weights(rows, top_k, top_k + gaps.weights,
+                               (slack + 2) % 4);
+  ASSERT_OK(RouteTopK({in.view()}, {ids.view(), weights.view()}, options));
+  in.ExpectIntact("logits");
+  ids.ExpectIntact("topk_ids");
+  weights.ExpectIntact("topk_weights");
+  ASSERT_EQ(CanonicalBits(in.Values()), CanonicalBits(logits));
+  const Routed routed = {Narrow(ids.Values()), weights.Values()};
+  ExpectRows(logits, top_k, options, routed);
+  ExpectSame(routed, RouteOf(logits, rows, top_k, options));
+}
+
 inline void CheckRoute(const std::vector<float>& logits, size_t rows,
                        size_t top_k, const RouteOptions& options = {}) {
   ExpectRows(logits, top_k, options, RouteOf(logits, rows, top_k, options));
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_ROUTE_ROWS_H_

@@ -3,22 +3,12 @@
 
 #include "switchyard/route.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <vector>
 
-#include "gtest/gtest.h"
-#include "testing/guarded_buffer.h"
-#include "testing/inputs.h"
-#include "tests/call_errors.h"
 #include "tests/route_rows.h"
-#include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 class RouteTest : public IsaTest {};
@@ -77,17 +67,11 @@ TEST_P(RouteTest, EveryLaneOfSixtyExpertsCounts) {
     for (const float large : {100.0f, kNaN}) {
       std::vector<float> logits(60, 0.0f);
       logits[lane] = large;
-      uint32_t ids[4] = {};
-      float weights[4] = {};
-      const Status status =
-          RouteTopK({logits}, {Span<uint32_t>(ids), Span<float>(weights)});
-      ASSERT_TRUE(status.ok()) << status.message();
-      int32_t as_signed[4];
-      std::memcpy(as_signed, ids, sizeof(ids));
-      ExpectRow(logits, 4, {}, as_signed, weights);
+      CheckGuarded<uint32_t>(logits, 1, 4, {}, 0, {});
       if (large == 100.0f) {
-        EXPECT_EQ(ids[0], lane);
-        EXPECT_EQ(weights[0], 1.0f);
+        const Routed routed = RouteOf(logits, 1, 4);
+        EXPECT_EQ(routed.ids[0], static_cast<int32_t>(lane));
+        EXPECT_EQ(routed.weights[0], 1.0f);
       }
     }
   }
@@ -96,8 +80,8 @@ TEST_P(RouteTest, EveryLaneOfSixtyExpertsCounts) {
 TEST_P(RouteTest, RenormalizeMatters) {
   const std::vector<float> logits(8, 3.0f);
   const std::vector<float> halves = {0.5f, 0.5f}, eighths = {0.125f, 0.125f};
-  EXPECT_EQ(RouteOf(logits, 1, 2, Options(true)).weights, halves);
-  EXPECT_EQ(RouteOf(logits, 1, 2, Options(false)).weights, eighths);
+  EXPECT_EQ(RouteOf(logits, 1, 2, {true}).weights, halves);
+  EXPECT_EQ(RouteOf(logits, 1, 2, {false}).weights, eighths);
 }
 
 // All equal, so that the selected are exactly top_k / experts of the sum, the
@@ -106,7 +90,7 @@ TEST_P(RouteTest, RenormalizeMatters) {
 TEST_P(RouteTest, ClampMatters) {
   const std::vector<float> many(65536, -2.0f);
   const auto weight = [&](bool renormalize, float clamp) {
-    const Routed routed = RouteOf(many, 1, 1, Options(renormalize, clamp));
+    const Routed routed = RouteOf(many, 1, 1, {renormalize, clamp});
     EXPECT_EQ(routed.ids[0], 0);
     return routed.weights[0];
   };
@@ -126,15 +110,14 @@ TEST_P(RouteTest, ClampOnOrdinaryRows) {
   Random random(2);
   for (const float clamp : {0.0f, 0.01f, 0.2f, 0.5f, 0.9f, 1.0f}) {
     for (const size_t k : {1u, 4u, 40u}) {
-      CheckRoute(random.Uniforms(5 * 100, -1.0f, 1.0f), 5, k,
-                 Options(true, clamp));
+      CheckRoute(random.Uniforms(5 * 100, -1.0f, 1.0f), 5, k, {true, clamp});
     }
   }
   const std::vector<float> logits = random.Uniforms(100, -1.0f, 1.0f);
-  EXPECT_EQ(RouteOf(logits, 1, 4, Options(true, 1.0f)).weights,
-            RouteOf(logits, 1, 4, Options(false)).weights);
-  EXPECT_LT(RouteOf(logits, 1, 4, Options(true, 0.5f)).weights[0],
-            RouteOf(logits, 1, 4, Options(true)).weights[0]);
+  EXPECT_EQ(RouteOf(logits, 1, 4, {true, 1.0f}).weights,
+            RouteOf(logits, 1, 4, {false}).weights);
+  EXPECT_LT(RouteOf(logits, 1, 4, {true, 0.5f}).weights[0],
+            RouteOf(logits, 1, 4, {true}).weights[0]);
 }
 
 TEST_P(RouteTest, WeightsSumToOne) {
@@ -160,14 +143,13 @@ TEST_P(RouteTest, AllAreSummedInThirtyTwoLanes) {
   for (const size_t experts : {64u, 70u, 400u}) {
     std::vector<float> logits(experts, -17.0f);
     logits[0] = 0.0f;
-    const float tiny = RouteOf({0.0f, -17.0f}, 1, 2, Options(false)).weights[1];
+    const float tiny = RouteOf({0.0f, -17.0f}, 1, 2, {false}).weights[1];
     float lanes[32] = {};
     for (size_t e = 0; e < experts; ++e) lanes[e % 32] += e == 0 ? 1.0f : tiny;
     for (size_t half = 16; half != 0; half /= 2) {
       for (size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
     }
-    EXPECT_EQ(RouteOf(logits, 1, 1, Options(false)).weights[0],
-              1.0f / lanes[0]);
+    EXPECT_EQ(RouteOf(logits, 1, 1, {false}).weights[0], 1.0f / lanes[0]);
   }
 }
 
@@ -179,12 +161,10 @@ TEST_P(RouteTest, SameBitsInFlushToZeroMode) {
   }
   for (const bool renormalize : {true, false}) {
     for (const size_t k : {5u, 40u}) {
-      const Routed expected = RouteOf(logits, 40, k, Options(renormalize));
-      ExpectRows(logits, k, Options(renormalize), expected);
+      const Routed expected = RouteOf(logits, 40, k, {renormalize});
+      ExpectRows(logits, k, {renormalize}, expected);
       const ScopedFlushToZero flush;
-      const Routed actual = RouteOf(logits, 40, k, Options(renormalize));
-      EXPECT_EQ(actual.ids, expected.ids);
-      EXPECT_EQ(CanonicalBits(actual.weights), CanonicalBits(expected.weights));
+      ExpectSame(RouteOf(logits, 40, k, {renormalize}), expected);
     }
   }
 }
@@ -195,26 +175,23 @@ TEST_P(RoutePoolTest, SameBitsAsSerialOnEveryThread) {
   const size_t rows = 8191, experts = 60, k = 4;
   const std::vector<float> logits = random.Uniforms(rows * experts, -9, 9);
   executor().Rendezvous();
-  const Routed routed = RouteOf(logits, rows, k, Options(false), executor());
+  const Routed routed = RouteOf(logits, rows, k, {false}, executor());
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
-  ExpectRows(logits, k, Options(false), routed);
-  const Routed serial = RouteOf(logits, rows, k, Options(false));
-  ASSERT_EQ(routed.ids, serial.ids);
-  ASSERT_EQ(CanonicalBits(routed.weights), CanonicalBits(serial.weights));
+  ExpectRows(logits, k, {false}, routed);
+  const Routed serial = RouteOf(logits, rows, k, {false});
+  ExpectSame(routed, serial);
   // Any batch split gives the same bits.
   Routed slices = {std::vector<int32_t>(rows * k),
                    std::vector<float>(rows * k)};
   for (size_t r = 0; r < rows;) {
     const size_t n = std::min<size_t>(rows - r, 1 + random.Below(40));
-    ASSERT_TRUE(
+    ASSERT_OK(
         RouteTopK({{&logits[r * experts], n, experts}},
                   {{&slices.ids[r * k], n, k}, {&slices.weights[r * k], n, k}},
-                  Options(false), executor())
-            .ok());
+                  {false}, executor()));
     r += n;
   }
-  EXPECT_EQ(slices.ids, serial.ids);
-  EXPECT_EQ(CanonicalBits(slices.weights), CanonicalBits(serial.weights));
+  ExpectSame(slices, serial);
 }
 
 TEST_P(RoutePoolTest, LargeTopKOnEveryThread) {
@@ -252,8 +229,8 @@ TEST(RouteAcrossIsas, Agree) {
     Random random(seed);
     const size_t rows = 24, experts = 1 + random.Below(300);
     const size_t k = 1 + random.Below(std::min<size_t>(experts, 40));
-    const RouteOptions options =
-        Options(random.Below(2) == 0, random.Below(2) == 0 ? 0x1p-14f : 0.5f);
+    const RouteOptions options = {random.Below(2) == 0,
+                                  random.Below(2) == 0 ? 0x1p-14f : 0.5f};
     const std::vector<float> logits = FuzzedRows(rows, experts, random);
     Routed first;
     for (const std::string& isa : RunnableIsaNames()) {
@@ -276,11 +253,10 @@ TEST(RouteAcrossIsas, Agree) {
   }
 }
 
-// The same ids and weights with ids of another type, between guard pages:
-// shapes that are taken a vector of rows at a time, one by one, and with large
-// top_k.
+// The same with ids of another type, for shapes that are taken a vector of rows
+// at a time, one by one, and with large top_k.
 template <class Id>
-void ExpectSameIdsAs() {
+void CheckIdsOfType() {
   Random random(7);
   for (const size_t rows : {1u, 2u, 17u, 40u}) {
     for (const size_t experts : {1u, 8u, 17u, 60u, 128u, 300u}) {
@@ -288,44 +264,21 @@ void ExpectSameIdsAs() {
         if (top_k > experts) continue;
         SCOPED_TRACE(testing::Message() << rows << " rows of " << experts
                                         << " experts, top_k " << top_k);
-        const std::vector<float> logits = FuzzedRows(rows, experts, random);
-        const Routed expected = RouteOf(logits, rows, top_k);
-        const size_t slack = random.Below(4);
-        const Guarded<Id> ids(rows, top_k, top_k + random.Below(3), slack);
-        const Guarded<float> weights(rows, top_k);
-        const Status status = RouteTopK({{logits.data(), rows, experts}},
-                                        {ids.view(), weights.view()});
-        ASSERT_TRUE(status.ok()) << status.message();
-        ids.ExpectIntact("topk_ids");
-        weights.ExpectIntact("topk_weights");
-        const std::vector<Id> values = ids.Values();
-        for (size_t i = 0; i < values.size(); ++i) {
-          // Not as int32: all of an int64 counts.
-          ASSERT_EQ(values[i], static_cast<Id>(expected.ids[i])) << i;
-        }
-        ASSERT_EQ(CanonicalBits(weights.Values()),
-                  CanonicalBits(expected.weights));
+        CheckGuarded<Id>(FuzzedRows(rows, experts, random), rows, top_k, {},
+                         random.Below(4), {0, random.Below(3), 0});
       }
     }
   }
 }
 
-TEST_P(RouteTest, UnsignedIds) { ExpectSameIdsAs<uint32_t>(); }
-TEST_P(RouteTest, WideIds) { ExpectSameIdsAs<int64_t>(); }
+TEST_P(RouteTest, UnsignedIds) { CheckIdsOfType<uint32_t>(); }
+TEST_P(RouteTest, WideIds) { CheckIdsOfType<int64_t>(); }
 
 TEST_P(RoutePoolTest, WideIdsOnEveryThread) {
   const size_t rows = 8191, experts = 60, k = 4;
   const std::vector<float> logits = Random(8).Uniforms(rows * experts, -9, 9);
-  std::vector<int64_t> ids(rows * k, -1);
-  std::vector<float> weights(rows * k);
-  ASSERT_TRUE(RouteTopK({{logits.data(), rows, experts}},
-                        {{ids.data(), rows, k}, {weights.data(), rows, k}}, {},
-                        executor())
-                  .ok());
-  const Routed expected = RouteOf(logits, rows, k);
-  EXPECT_EQ(ids,
-            std::vector<int64_t>(expected.ids.begin(), expected.ids.end()));
-  EXPECT_EQ(CanonicalBits(weights), CanonicalBits(expected.weights));
+  ExpectSame(RouteOf<int64_t>(logits, rows, k, {}, executor()),
+             RouteOf(logits, rows, k));
 }
 
 class RouteErrors : public CallErrors<RouteInputs, RouteOutputs, RouteOptions> {
@@ -348,67 +301,56 @@ TEST_F(RouteErrors, Views) {
   ExpectViewErrors("logits", [](Call& c) { return &c.in.logits; });
   ExpectViewErrors("topk_weights", [](Call& c) { return &c.out.topk_weights; });
   ExpectViewErrors(
-      "topk_ids", [](Call& c) { return &c.out.topk_ids; },
-      {Type::kI32, Type::kU32, Type::kI64}, "int32, uint32 or int64");
+      "topk_ids", [](Call& c) { return &c.out.topk_ids; }, kTakesIds);
 }
 
 TEST_F(RouteErrors, Shapes) {
-  Expect("topk_ids: is not [tokens, top_k]",
-         [](Call& c) { c.out.topk_ids.rows = 3; });
-  Expect("topk_weights: is not [tokens, top_k]",
-         [](Call& c) { c.out.topk_weights.rows = 3; });
-  Expect("topk_weights: is not [tokens, top_k]",
-         [](Call& c) { c.out.topk_weights.cols = 1; });
-  Expect("topk_ids: top_k (cols) is 0",
-         [](Call& c) { c.out.topk_ids.cols = c.out.topk_weights.cols = 0; });
+  EXPECT_ERROR("topk_ids: is not [tokens, top_k]", c.out.topk_ids.rows = 3);
+  EXPECT_SIZE_ERRORS("topk_weights: is not [tokens, top_k]", c.out.topk_weights,
+                     3, 1);
+  EXPECT_ERROR("topk_ids: top_k (cols) is 0",
+               c.out.topk_ids.cols = c.out.topk_weights.cols = 0);
   for (const size_t experts : {0u, 1u}) {
-    Expect("topk_ids: top_k (cols) exceeds the experts",
-           [&](Call& c) { c.in.logits.cols = experts; });
+    EXPECT_ERROR("topk_ids: top_k (cols) exceeds the experts",
+                 c.in.logits.cols = experts);
   }
   // The address is only looked at.
-  Expect("logits: more than 2^31 - 1 experts", [](Call& c) {
-    c.in.logits.rows = c.out.topk_ids.rows = c.out.topk_weights.rows = 1;
-    c.in.logits.cols = size_t{1} << 31;
-  });
+  EXPECT_ERROR(
+      "logits: more than 2^31 - 1 experts",
+      c.in.logits.rows = c.out.topk_ids.rows = c.out.topk_weights.rows = 1,
+      c.in.logits.cols = size_t{1} << 31);
 }
 
 TEST_F(RouteErrors, Overlaps) {
-  Expect("topk_weights: overlaps logits", [&](Call& c) {
-    c.in.logits = {w_.data(), 4, 2};
-  });
-  Expect("topk_ids: overlaps logits", [&](Call& c) {
-    c.in.logits = {reinterpret_cast<float*>(ids_.data()) + 15, 4, 8};
-  });
-  Expect("topk_weights: overlaps topk_ids", [&](Call& c) {
-    c.out.topk_weights = {reinterpret_cast<float*>(ids_.data()), 4, 2};
-  });
+  EXPECT_ERROR("topk_weights: overlaps logits",
+               c.in.logits = {w_.data(), 4, 2});
+  EXPECT_ERROR(
+      "topk_ids: overlaps logits",
+      c.in.logits = {reinterpret_cast<float*>(ids_.data()) + 15, 4, 8});
+  EXPECT_ERROR(
+      "topk_weights: overlaps topk_ids",
+      c.out.topk_weights = {reinterpret_cast<float*>(ids_.data()), 4, 2});
   // All of an int64 counts, not only its first half.
-  Expect("topk_weights: overlaps topk_ids", [&](Call& c) {
-    c.out.topk_weights = {reinterpret_cast<float*>(ids_.data()) + 15, 4, 2};
-  });
+  EXPECT_ERROR(
+      "topk_weights: overlaps topk_ids",
+      c.out.topk_weights = {reinterpret_cast<float*>(ids_.data()) + 15, 4, 2});
 }
 
 TEST_F(RouteErrors, Options) {
   for (const float clamp : {-0.1f, 1.1f, kInf, -kInf, kNaN}) {
-    Expect("options: clamp is not in [0, 1]",
-           [&](Call& c) { c.options.clamp = clamp; });
+    EXPECT_ERROR("options: clamp is not in [0, 1]", c.options.clamp = clamp);
   }
-  Expect("options: score is not a known Score",
-         [](Call& c) { c.options.score = static_cast<Score>(1); });
+  EXPECT_ERROR("options: score is not a known Score",
+               c.options.score = static_cast<Score>(1));
 }
 
 TEST_F(RouteErrors, NothingToDoIsFine) {
-  const float* const logits = nullptr;
-  float* const weights = nullptr;
-  int32_t* const ids = nullptr;
-  uint32_t* const unsigned_ids = nullptr;
-  int64_t* const wide_ids = nullptr;
-  EXPECT_TRUE(RouteTopK({{logits, 0, 8}}, {{ids, 0, 2}, {weights, 0, 2}}).ok());
-  EXPECT_TRUE(
-      RouteTopK({{logits, 0, 8}}, {{unsigned_ids, 0, 2}, {weights, 0, 2}})
-          .ok());
-  EXPECT_TRUE(
-      RouteTopK({{logits, 0, 8}}, {{wide_ids, 0, 2}, {weights, 0, 2}}).ok());
+  const void* const logits = nullptr;
+  void* const out = nullptr;
+  for (const Type ids : {Type::kI32, Type::kU32, Type::kI64}) {
+    EXPECT_OK(RouteTopK({{logits, Type::kF32, 0, 8, 8}},
+                        {{out, ids, 0, 2, 2}, {out, Type::kF32, 0, 2, 2}}));
+  }
 }
 
 TEST_F(RouteErrors, AnExecutorThatFailsIsReported) {
@@ -416,5 +358,4 @@ TEST_F(RouteErrors, AnExecutorThatFailsIsReported) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

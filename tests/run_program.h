@@ -14,6 +14,7 @@
 #include <iterator>
 #include <string>
 
+#include "gtest/gtest.h"
 #include "switchyard/isa.h"
 
 // Sanitizers need too much address space for a test that limits it.
@@ -25,8 +26,7 @@
 #define SWITCHYARD_ADDRESS_SANITIZER 0
 #endif
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 inline std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -66,6 +66,13 @@ struct Outcome {
   }
 };
 
+// What the program refuses: one line on stderr, exit code 2, nothing printed.
+inline void ExpectRefused(const Outcome& outcome, const std::string& line) {
+  EXPECT_EQ(outcome.exit_code, 2) << line;
+  EXPECT_EQ(outcome.err, line + "\n");
+  EXPECT_EQ(outcome.out, "") << line;
+}
+
 // What programs list where --isa is wrong.
 inline std::string IsaChoices() {
   std::string choices;
@@ -91,7 +98,6 @@ inline Outcome RunProgram(const std::string& program,
   return outcome;
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_RUN_PROGRAM_H_

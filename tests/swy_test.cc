@@ -14,12 +14,18 @@
 #include "tests/target_test.h"
 #include "tools/corpus/corpus.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 Outcome Swy(const std::string& arguments, const std::string& environment = "") {
   return RunProgram(SWY_PROGRAM, arguments, environment);
+}
+
+Outcome SwyOk(const std::string& arguments,
+              const std::string& environment = "") {
+  const Outcome outcome = Swy(arguments, environment);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  return outcome;
 }
 
 // One line on stderr, which says `text`; exit code 2; nothing printed.
@@ -101,8 +107,7 @@ TEST(Corpus, ADigestTakesAllNaNForOne) {
 }
 
 TEST(Swy, IsaListsWhatTheLibraryHas) {
-  const Outcome outcome = Swy("isa");
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome outcome = SwyOk("isa");
   for (const Isa& isa : CompiledIsas()) {
     EXPECT_TRUE(outcome.Printed(isa.name)) << outcome.out;
   }
@@ -110,8 +115,7 @@ TEST(Swy, IsaListsWhatTheLibraryHas) {
 }
 
 TEST(Swy, VerifyAgreesOnEveryIsaByDefault) {
-  const Outcome outcome = Swy("verify");
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+  const Outcome outcome = SwyOk("verify");
   for (const std::string& isa : RunnableIsaNames()) {
     EXPECT_TRUE(outcome.Printed("\n" + isa) ||
                 outcome.out.compare(0, isa.size(), isa) == 0)
@@ -122,21 +126,18 @@ TEST(Swy, VerifyAgreesOnEveryIsaByDefault) {
 
 TEST(Swy, VerifyTakesOneIsa) {
   const std::string isa = RunnableIsaNames().back();
-  const Outcome outcome = Swy("verify --isa " + isa);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+  const Outcome outcome = SwyOk("verify --isa " + isa);
   EXPECT_EQ(outcome.out.find(isa), 0u) << outcome.out;
   EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1) << outcome.out;
 }
 
 TEST(Swy, PrintedDigestsAreTheKeptOnes) {
-  const Outcome outcome = Swy("verify --print");
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome outcome = SwyOk("verify --print");
   EXPECT_EQ(outcome.out, ReadFile(SWY_DIGESTS));
 }
 
 TEST(Swy, BenchTimesEveryKernel) {
-  const Outcome outcome = Swy("bench --isa " + RunnableIsaNames().front());
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome outcome = SwyOk("bench --isa " + RunnableIsaNames().front());
   for (const char* const kernel : {"route", "bucket", "activate", "combine"}) {
     EXPECT_TRUE(outcome.Printed(std::string("\n") + kernel)) << outcome.out;
   }
@@ -144,8 +145,7 @@ TEST(Swy, BenchTimesEveryKernel) {
 
 TEST(Swy, TheEnvironmentCapsTheIsa) {
   for (const std::string& isa : RunnableIsaNames()) {
-    const Outcome outcome = Swy("isa", "SWITCHYARD_ISA=" + isa + " ");
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const Outcome outcome = SwyOk("isa", "SWITCHYARD_ISA=" + isa + " ");
     const size_t active = outcome.out.find("runs, active");
     ASSERT_NE(active, std::string::npos) << outcome.out;
     const size_t line = outcome.out.rfind('\n', active) + 1;
@@ -196,5 +196,4 @@ TEST(EnvironmentIsaDeathTest, EveryKernelRefusesAWrongOne) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

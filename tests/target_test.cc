@@ -128,29 +128,12 @@ class Recorder final : public RecordingExecutor {
   size_t most_inside_ = 0;
 };
 
-const char* PoolName(Pool pool) {
-  switch (pool) {
-    case Pool::kSerial:
-      return "serial";
-    case Pool::kTbb1:
-      return "tbb1";
-    case Pool::kTbb2:
-      return "tbb2";
-    case Pool::kTbb7:
-      return "tbb7";
-    case Pool::kShuffle:
-      return "shuffle3";
-  }
-  return "unknown";
-}
-
-std::unique_ptr<RecordingExecutor> MakeTbb(int threads) {
-  std::unique_ptr<Executor> tbb = MakeTbbExecutor(threads);
-  if (tbb == nullptr) return nullptr;
-  Executor& inner = *tbb;
-  return std::make_unique<Recorder>(inner, std::move(tbb),
-                                    static_cast<size_t>(threads));
-}
+// In the order of Pool; `threads`: of TBB's, 0 for the others.
+constexpr struct {
+  const char* name;
+  int threads;
+} kPools[] = {
+    {"serial", 0}, {"tbb1", 1}, {"tbb2", 2}, {"tbb7", 7}, {"shuffle3", 0}};
 
 void ExpectRan(const std::string& isa) {
   ASSERT_NE(LastIsa(), nullptr) << "no kernel ran at all";
@@ -165,23 +148,19 @@ std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool) {
   static tbb::global_control more_threads(
       tbb::global_control::max_allowed_parallelism, 8);
 #endif
-  switch (pool) {
-    case Pool::kSerial:
-      return std::make_unique<Recorder>(SerialExecutor(), nullptr, 1);
-    case Pool::kTbb1:
-      return MakeTbb(1);
-    case Pool::kTbb2:
-      return MakeTbb(2);
-    case Pool::kTbb7:
-      return MakeTbb(7);
-    case Pool::kShuffle: {
-      auto shuffle = std::make_unique<ShuffleExecutor>();
-      Executor& inner = *shuffle;
-      return std::make_unique<Recorder>(inner, std::move(shuffle),
-                                        ShuffleExecutor::kThreads);
-    }
+  const int threads = kPools[static_cast<size_t>(pool)].threads;
+  const size_t expected =
+      pool == Pool::kShuffle
+          ? ShuffleExecutor::kThreads
+          : std::max<size_t>(1, static_cast<size_t>(threads));
+  std::unique_ptr<Executor> owned;
+  if (pool == Pool::kShuffle) owned = std::make_unique<ShuffleExecutor>();
+  if (threads != 0) {
+    owned = MakeTbbExecutor(threads);
+    if (owned == nullptr) return nullptr;
   }
-  return nullptr;
+  Executor& inner = owned == nullptr ? SerialExecutor() : *owned;
+  return std::make_unique<Recorder>(inner, std::move(owned), expected);
 }
 
 Status BackwardsExecutor::ParallelFor(size_t count, size_t /*grain*/, Body body,
@@ -200,53 +179,50 @@ ScopedIsa::ScopedIsa(const std::string& name) {
   simd::g_last_target.store(0);
   EXPECT_EQ(LastIsa(), nullptr);
 }
-ScopedIsa::~ScopedIsa() { EXPECT_TRUE(CapIsa(nullptr).ok()); }
+ScopedIsa::~ScopedIsa() { EXPECT_OK(CapIsa(nullptr)); }
 
-std::vector<std::string> RunnableIsaNames() {
+std::vector<std::string> IsaNames(Span<const Isa> isas) {
   std::vector<std::string> names;
-  const Span<const Isa> isas = RunnableIsas();
-  for (size_t i = 0; i < isas.size; ++i) names.push_back(isas.data[i].name);
+  for (const Isa& isa : isas) names.push_back(isa.name);
   return names;
 }
-
+std::vector<std::string> RunnableIsaNames() { return IsaNames(RunnableIsas()); }
 std::vector<std::string> FmaIsaNames() {
   std::vector<std::string> names;
-  const Span<const Isa> isas = RunnableIsas();
-  for (size_t i = 0; i < isas.size; ++i) {
-    if (isas.data[i].fma) names.push_back(isas.data[i].name);
+  for (const Isa& isa : RunnableIsas()) {
+    if (isa.fma) names.push_back(isa.name);
   }
   return names;
 }
 
+namespace {
 #if defined(__x86_64__)
-ScopedFlushToZero::ScopedFlushToZero() : saved_(_mm_getcsr()) {
-  _mm_setcsr(static_cast<unsigned>(saved_) | 0x8040);
+constexpr unsigned long long kFlush = 0x8040;
+unsigned long long ReadMode() { return _mm_getcsr(); }
+void WriteMode(unsigned long long mode) {
+  _mm_setcsr(static_cast<unsigned>(mode));
+}
+#elif defined(__aarch64__)
+constexpr unsigned long long kFlush = 1ull << 24;
+unsigned long long ReadMode() {
+  unsigned long long mode;
+  asm volatile("mrs %0, fpcr" : "=r"(mode));
+  return mode;
+}
+void WriteMode(unsigned long long mode) {
+  asm volatile("msr fpcr, %0" : : "r"(mode) : "memory");
+}
+#endif
+}  // namespace
+
+ScopedFlushToZero::ScopedFlushToZero() : saved_(ReadMode()) {
+  WriteMode(saved_ | kFlush);
 }
 ScopedFlushToZero::~ScopedFlushToZero() {
   // The library must have left the caller's mode as it was.
-  EXPECT_EQ(_mm_getcsr() & 0x8040u, 0x8040u);
-  _mm_setcsr(static_cast<unsigned>(saved_));
+  EXPECT_EQ(ReadMode() & kFlush, kFlush);
+  WriteMode(saved_);
 }
-#elif defined(__aarch64__)
-namespace {
-unsigned long long ReadFpcr() {
-  unsigned long long fpcr;
-  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
-  return fpcr;
-}
-void WriteFpcr(unsigned long long fpcr) {
-  asm volatile("msr fpcr, %0" : : "r"(fpcr) : "memory");
-}
-constexpr unsigned long long kFlush = 1ull << 24;
-}  // namespace
-ScopedFlushToZero::ScopedFlushToZero() : saved_(ReadFpcr()) {
-  WriteFpcr(saved_ | kFlush);
-}
-ScopedFlushToZero::~ScopedFlushToZero() {
-  EXPECT_EQ(ReadFpcr() & kFlush, kFlush);
-  WriteFpcr(saved_);
-}
-#endif
 
 void IsaTest::SetUp() { isa_ = std::make_unique<ScopedIsa>(GetParam()); }
 void IsaTest::TearDown() {
@@ -255,7 +231,7 @@ void IsaTest::TearDown() {
 }
 
 std::ostream& operator<<(std::ostream& os, const IsaAndPool& param) {
-  return os << param.isa << "_" << PoolName(param.pool);
+  return os << param.isa << "_" << kPools[static_cast<size_t>(param.pool)].name;
 }
 
 void IsaPoolTest::SetUp() {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -18,8 +19,17 @@
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
+
+// What failed says the status's message.
+inline testing::AssertionResult IsOk(const Status& status) {
+  if (status.ok()) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << status.message();
+}
+#define EXPECT_OK(status) \
+  EXPECT_TRUE(::switchyard::testing_support::IsOk(status))
+#define ASSERT_OK(status) \
+  ASSERT_TRUE(::switchyard::testing_support::IsOk(status))
 
 enum class Pool { kSerial, kTbb1, kTbb2, kTbb7, kShuffle };
 
@@ -62,9 +72,23 @@ class ScopedIsa {
   ~ScopedIsa();
 };
 
+std::vector<std::string> IsaNames(Span<const Isa> isas);
 std::vector<std::string> RunnableIsaNames();
 // Those with FMA, which have to agree bit for bit.
 std::vector<std::string> FmaIsaNames();
+
+// `run` gives the same result on each of them, whatever it is.
+template <class Run>
+void ExpectFmaIsasAgree(Run run) {
+  std::optional<decltype(run())> first;
+  for (const std::string& isa : FmaIsaNames()) {
+    const ScopedIsa scoped(isa);
+    const auto result = run();
+    ASSERT_EQ(LastIsa()->name, isa);
+    if (!first) first = result;
+    ASSERT_EQ(result, *first) << isa;
+  }
+}
 
 // Sets flush-to-zero and denormals-are-zero on this thread for a scope.
 class ScopedFlushToZero {
@@ -122,7 +146,6 @@ inline std::string IsaName(const testing::TestParamInfo<std::string>& param) {
       testing::ValuesIn(::switchyard::testing_support::EveryIsaAndPool()), \
       testing::PrintToStringParamName())
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_TARGET_TEST_H_

@@ -8,7 +8,7 @@
 #include "switchyard/isa.h"
 
 int main() {
-  const switchyard::Span<const switchyard::Isa> isas =
-      switchyard::CompiledIsas();
-  for (size_t i = 0; i < isas.size; ++i) std::puts(isas.data[i].name);
+  for (const switchyard::Isa& isa : switchyard::CompiledIsas()) {
+    std::puts(isa.name);
+  }
 }
