@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "comparison.h"
 #include "engine.h"
 #include "gtest/gtest.h"
 #include "host_chain.h"
@@ -28,7 +27,7 @@ class MetalChainComparison : public testing::Test {
   MetalChainComparison() { (void)engine_.RunPrefill(prompt_, device_); }
 
   Comparison Compare() const {
-    return ComparePrefill(kSmallShape, device_, host_);
+    return CompareActivations(kSmallShape, device_, host_);
   }
 
   // Flips the lowest bit of the last element of a device's buffer, looks, and

@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "gemm_kernels.h"
-#include "gemm_tile.h"
+#include "gemm.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
 #include "testing/inputs.h"

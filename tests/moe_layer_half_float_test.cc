@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "half_float.h"
+#include "layer_weights.h"
 
 namespace moe_layer {
 namespace {
