@@ -1,13 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
-#include "bench/onednn.h"
-#include "bench/plain.h"
-#include "bench/probes.h"
-#include "bench/shapes.h"
+#include "bench/rivals.h"
 #include "switchyard/activate.h"
 #include "testing/reference.h"
 

@@ -123,7 +123,49 @@ std::vector<Result>& Results();
 std::vector<std::string>& Failures();
 Effort& DefaultEffort();
 
-class Table;
+struct Ask {
+  std::string what;
+  double bound;
+  bool at_most;   // or at least
+  double figure;  // NaN: not measured in this run
+  bool Measured() const { return figure == figure; }
+  bool Met() const { return at_most ? figure <= bound : figure >= bound; }
+};
+
+// What a Registration's ask() reads and appends to: what is asked of the
+// kernels' speed, against what was measured.
+class Table {
+ public:
+  explicit Table(const std::vector<Result>& results);
+
+  void AtMost(double bound, double figure, const std::string& what) {
+    asks.push_back({what, bound, true, figure});
+  }
+  void AtLeast(double bound, double figure, const std::string& what) {
+    asks.push_back({what, bound, false, figure});
+  }
+
+  // The contender's time per unit; NaN if there is none.
+  double Ns(const std::string& kernel, const std::string& shape,
+            const std::string& contender) const;
+  // The fastest of a kind.
+  double Best(const std::string& kernel, const std::string& shape,
+              Kind kind) const;
+  const std::vector<Figure>& Figures(const std::string& kernel,
+                                     const std::string& shape) const;
+
+  const std::string best;  // the best ISA
+  // The AVX-512 figures asked for are those of the best such ISA; elsewhere
+  // there are none.
+  const std::string avx512;
+  std::vector<Ask> asks;
+
+ private:
+  const std::vector<Result>& results_;
+};
+
+// Of all registered, and of all on threads.
+std::vector<Ask> Asks(const std::vector<Result>& results);
 
 // One per *_bench.cc: add() calls Register() and RegisterThreads(), ask(table)
 // says what is asked of the figures.

@@ -5,8 +5,7 @@
 
 #include "bench/contest.h"
 #include "bench/inputs.h"
-#include "bench/plain.h"
-#include "bench/shapes.h"
+#include "bench/rivals.h"
 #include "switchyard/gather.h"
 #include "testing/reference.h"
 

@@ -5,13 +5,9 @@
 #include <cmath>
 #include <set>
 
-#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
-#include "bench/onednn.h"
-#include "bench/plain.h"
-#include "bench/probes.h"
-#include "bench/shapes.h"
+#include "bench/rivals.h"
 #include "switchyard/route.h"
 #include "testing/reference.h"
 
