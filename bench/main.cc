@@ -277,7 +277,7 @@ int Main(int argc, char** argv) {
   for (const Registration& each : Registrations()) each.add();
   benchmark::RunSpecifiedBenchmarks();
 
-  const std::vector<Ask> asks = Asks(Results());
+  const std::vector<Ask> asks = Asks();
   std::printf("\n");
   size_t measured = 0, met = 0;
   for (const Ask& ask : asks) {
