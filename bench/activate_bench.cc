@@ -1,13 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
-#include "bench/onednn.h"
-#include "bench/plain.h"
-#include "bench/probes.h"
-#include "bench/shapes.h"
+#include "bench/rivals.h"
 #include "switchyard/activate.h"
 #include "testing/reference.h"
 
@@ -29,12 +25,10 @@ struct Data {
 };
 
 Contest MakeActivate(const ActivationShape& shape) {
-  Contest contest;
-  contest.model = shape.model;
-  contest.units = static_cast<double>(shape.rows);
-  contest.bytes = 12.0 * static_cast<double>(shape.rows * shape.cols);
+  Contest contest = {shape.model, "row", static_cast<double>(shape.rows),
+                     12.0 * static_cast<double>(shape.rows * shape.cols)};
   const auto d = std::make_shared<Data>(shape.rows, shape.cols);
-  Output want = {d->out.data(), d->out.size()};
+  Output want(d->out);
   for (size_t i = 0; i < d->out.size(); ++i) {
     want.floats.push_back(reference::Silu(static_cast<double>(d->gate[i])) *
                           static_cast<double>(d->up[i]));
@@ -63,16 +57,13 @@ Contest MakeActivate(const ActivationShape& shape) {
 void Asks(Table& table) {
   const std::string& avx512 = table.avx512;
   for (const char* shape : {"8x768", "64x2048"}) {
-    const double ours = table.Ns("activate", shape, avx512);
-    table.AtMost(1.15, ours / table.Ns("activate", shape, "probe"),
+    table.AtMost(1.15, table.Ratio("activate", shape, avx512, "probe"),
                  std::string("activate, ") + shape + ", " + avx512 +
                      " / load, divide, store");
-    table.AtMost(1.6, table.Ns("activate", shape, "AVX2") / ours,
+    table.AtMost(1.6, table.Ratio("activate", shape, "AVX2", avx512),
                  std::string("activate, ") + shape + ", AVX2 / " + avx512);
   }
-  table.AtMost(1.05,
-               table.Ns("activate", "4096x1536", avx512) /
-                   table.Best("activate", "4096x1536", Kind::kProbe),
+  table.AtMost(1.05, table.Ratio("activate", "4096x1536", avx512, Kind::kProbe),
                "activate, 4096x1536, " + avx512 +
                    " / the better probe, plain or streaming");
 }

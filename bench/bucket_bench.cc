@@ -1,12 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
-#include "bench/plain.h"
-#include "bench/probes.h"
-#include "bench/shapes.h"
+#include "bench/rivals.h"
 #include "switchyard/bucket.h"
 #include "testing/reference.h"
 
@@ -79,43 +76,37 @@ struct Bucket {
   }
 
   std::vector<Output> Wanted(size_t slots) {
-    Output want_counts = {tokens_per_expert.data(), tokens_per_expert.size()};
-    Output want_offsets = {offsets.data(), offsets.size()};
-    Output want_pairs = {pairs.data(), pairs.size()};
-    Output want_row_index = {row_index.data(), row_index.size()};
-    Output want_table = {table.data(), table.size()};
+    const bool strided = layout == Layout::kStrided;
+    std::vector<Output> outputs = {Output(tokens_per_expert)};
+    if (strided) outputs.emplace_back(table);
+    if (!strided) {
+      outputs.emplace_back(offsets);
+      outputs.emplace_back(pairs);
+    }
+    if (layout == Layout::kPackedRowIndex) outputs.emplace_back(row_index);
     for (size_t slot = 0; slot < slots; ++slot) {
       const reference::Buckets want =
           reference::Bucket({Ids(slot), Ids(slot) + pairs_per_call}, experts);
-      Append(want.tokens_per_expert, &want_counts.ints);
-      Append(want.offsets, &want_offsets.ints);
-      Append(want.pairs, &want_pairs.ints);
-      Append(want.row_index, &want_row_index.ints);
-      if (layout != Layout::kStrided) continue;
       std::vector<int32_t> rows(table.size(), kPoison);
-      for (size_t e = 0; e < experts; ++e) {
+      for (size_t e = 0; e < experts && strided; ++e) {
         std::copy(want.pairs.begin() + want.offsets[e],
                   want.pairs.begin() + want.offsets[e + 1],
                   rows.begin() + static_cast<std::ptrdiff_t>(e * row_stride));
       }
-      Append(rows, &want_table.ints);
+      const std::vector<int32_t>* const wanted[] = {
+          &want.tokens_per_expert, strided ? &rows : &want.offsets, &want.pairs,
+          &want.row_index};
+      for (size_t o = 0; o < outputs.size(); ++o) {
+        Append(*wanted[o], &outputs[o].ints);
+      }
     }
-    switch (layout) {
-      case Layout::kPacked:
-        return {want_counts, want_offsets, want_pairs};
-      case Layout::kPackedRowIndex:
-        return {want_counts, want_offsets, want_pairs, want_row_index};
-      default:
-        return {want_counts, want_table};
-    }
+    return outputs;
   }
 };
 
 Contest MakeBucket(const RouterShape& shape, size_t tokens, Spread spread,
                    Layout layout, size_t scratch = 0) {
-  Contest contest;
-  contest.model = shape.model;
-  contest.unit = "pair";
+  Contest contest = {shape.model, "pair"};
   contest.slots = tokens == 1 ? kSlots : 1;
   const auto d = std::make_shared<Bucket>(shape, tokens, spread, contest.slots,
                                           layout, scratch);
@@ -150,20 +141,15 @@ Contest MakeBucket(const RouterShape& shape, size_t tokens, Spread spread,
 
 void Asks(Table& table) {
   const std::string& isa = table.best;
-  struct Line {
-    size_t experts, top_k;
-    double bound;
-  };
-  const Line lines[] = {
-      {8, 2, 1.0}, {16, 2, 1.0}, {64, 8, 1.25}, {128, 8, 1.25}, {256, 8, 1.25}};
   for (const char* kernel : {"bucket_packed", "bucket_strided"}) {
-    for (const Line& line : lines) {
+    for (const RouterShape& router : kBuckets) {
       for (const size_t tokens : kBucketTokens) {
         if (tokens == 1) continue;
         for (const char* spread : {"uniform", "zipf"}) {
           const std::string shape =
-              RouterText(line.experts, line.top_k, tokens) + "/" + spread;
-          table.AtMost(line.bound, table.Ns(kernel, shape, isa),
+              RouterText(router.experts, router.top_k, tokens) + "/" + spread;
+          table.AtMost(router.top_k == 2 ? 1.0 : 1.25,
+                       table.Ns(kernel, shape, isa),
                        std::string(kernel) + ", " + shape + ", ns a pair");
         }
       }

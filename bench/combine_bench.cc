@@ -1,13 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
-#include "bench/onednn.h"
-#include "bench/plain.h"
-#include "bench/probes.h"
-#include "bench/shapes.h"
+#include "bench/rivals.h"
 #include "switchyard/combine.h"
 #include "testing/reference.h"
 
@@ -63,8 +59,7 @@ struct Data {
   }
 
   std::vector<Output> Wanted(size_t slots) {
-    Output want_out = {out.data(), out.size()};
-    Output want_normed = {normed.data(), normed.size()};
+    Output want_out(out), want_normed(normed);
     for (size_t slot = 0; slot < slots; ++slot) {
       for (size_t t = 0; t < tokens; ++t) {
         std::vector<double> sums;
@@ -82,9 +77,7 @@ struct Data {
 };
 
 Contest MakeCombine(const HiddenShape& shape, size_t tokens, bool indexed) {
-  Contest contest;
-  contest.model = shape.model;
-  contest.units = static_cast<double>(tokens);
+  Contest contest = {shape.model, "row", static_cast<double>(tokens)};
   // The rows, the residual, both outputs; the norm's weights stay close.
   contest.bytes =
       4.0 * static_cast<double>(tokens * shape.hidden * (kCombineTopK + 3));
@@ -144,8 +137,7 @@ const Registration registration(
           for (const HiddenShape& hidden : kHiddens) {
             const std::string shape = HiddenText(tokens, hidden.hidden);
             table.AtMost(1.05,
-                         table.Ns(kernel, shape, table.best) /
-                             table.Best(kernel, shape, Kind::kProbe),
+                         table.Ratio(kernel, shape, table.best, Kind::kProbe),
                          std::string(kernel) + ", " + shape + ", " +
                              table.best + " / the fastest probe");
           }

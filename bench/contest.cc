@@ -10,7 +10,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <thread>
+
+#include "testing/digest.h"
 
 namespace switchyard {
 namespace bench {
@@ -26,36 +29,27 @@ void Poison(const Output& output) {
 
 // Compares one slot's output.
 std::string Compare(const Output& output, size_t slot) {
+  const auto wrong = [](size_t i, auto got, auto want) {
+    return "[" + std::to_string(i) + "] is " + std::to_string(got) +
+           " instead of " + std::to_string(want);
+  };
   const size_t first = slot * output.size;
   for (size_t i = 0; i < output.size; ++i) {
     if (!output.ints.empty()) {
-      const int32_t got = static_cast<const int32_t*>(output.data)[i];
+      const int32_t got = output.As<int32_t>().data[i];
       const int32_t want = output.ints[first + i];
-      if (got == want) continue;
-      return "[" + std::to_string(i) + "] is " + std::to_string(got) +
-             " instead of " + std::to_string(want);
-    }
-    const double got = static_cast<const float*>(output.data)[i];
-    const double want = output.floats[first + i];
-    if (std::fabs(got - want) <=
-        output.tolerance * std::max(1.0, std::fabs(want))) {
+      if (got != want) return wrong(i, got, want);
       continue;
     }
-    return "[" + std::to_string(i) + "] is " + std::to_string(got) +
-           " instead of " + std::to_string(want);
+    const double got = output.As<float>().data[i];
+    const double want = output.floats[first + i];
+    // A NaN is within nothing.
+    if (!(std::fabs(got - want) <=
+          output.tolerance * std::max(1.0, std::fabs(want)))) {
+      return wrong(i, got, want);
+    }
   }
   return std::string();
-}
-
-uint64_t AddDigest(uint64_t digest, const Output& output) {
-  const unsigned char* const bytes =
-      static_cast<const unsigned char*>(output.data);
-  for (size_t i = 0; i < output.size; ++i) {
-    uint32_t word = 0;
-    std::memcpy(&word, bytes + i * sizeof(word), sizeof(word));
-    digest = (digest ^ word) * 0x100000001B3u;
-  }
-  return digest;
 }
 
 Executor* TwoThreads() {
@@ -100,7 +94,7 @@ std::string Verify(const Contest& contest) {
   for (const Contender& contender : contest.contenders) {
     if (contender.writes.empty()) continue;
     if (contender.timed.prepare) contender.timed.prepare();
-    uint64_t digest = 0;
+    testing_support::Digest digest;
     for (size_t slot = 0; slot < contest.slots; ++slot) {
       for (const size_t o : contender.writes) Poison(contest.outputs[o]);
       contender.timed.run(1);
@@ -109,14 +103,18 @@ std::string Verify(const Contest& contest) {
         if (!error.empty()) {
           return contender.name + ": output " + std::to_string(o) + error;
         }
-        digest = AddDigest(digest, contest.outputs[o]);
+        if (contest.outputs[o].ints.empty()) {
+          digest.Add(contest.outputs[o].As<float>());
+        } else {
+          digest.Add(contest.outputs[o].As<int32_t>());
+        }
       }
     }
     if (!contender.same_bits) continue;
     if (first_name == nullptr) {
       first_name = &contender.name;
-      first_digest = digest;
-    } else if (digest != first_digest) {
+      first_digest = digest.value();
+    } else if (digest.value() != first_digest) {
       return contender.name + ": other bits than " + *first_name;
     }
   }
@@ -198,6 +196,36 @@ Contest OnThreads(Contest contest, size_t tokens,
   return contest;
 }
 
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// The names given to RegisterThreads so far.
+std::vector<std::string>& ThreadNames() {
+  static std::vector<std::string> names;
+  return names;
+}
+
+void ThreadAsks(Table& table) {
+  for (const std::string& name : ThreadNames()) {
+    for (const bool small : {true, false}) {
+      const std::string shape = name + (small ? "/30us" : "/100us");
+      // What it came to: the size was chosen beforehand.
+      std::string serial;
+      for (const Figure& figure : table.Figures("threads", shape)) {
+        if (figure.name != table.best + ", 1 thread") continue;
+        serial = std::to_string(std::lround(1e6 * figure.seconds)) + " us ";
+      }
+      const std::string one = table.best + ", 1 thread";
+      const std::string two = table.best + ", 2 threads";
+      table.AtLeast(
+          small ? 1.6 : 1.85, table.Ratio("threads", shape, one, two),
+          "two threads, " + shape + ": " + serial + "of serial work, speed-up");
+      table.AtMost(1.15, table.Ratio("threads_idle", shape, two, one),
+                   "two threads, " + shape +
+                       ", after 1 ms idle: time / that of one thread");
+    }
+  }
+}
+
 }  // namespace
 
 Registration::Registration(void (*add_in)(), void (*ask_in)(Table&))
@@ -246,11 +274,6 @@ void Register(const std::string& kernel, const std::string& shape,
       ->Unit(benchmark::kMicrosecond);
 }
 
-std::vector<std::string>& ThreadNames() {
-  static std::vector<std::string> names;
-  return names;
-}
-
 void RegisterThreads(const std::string& name, const std::vector<size_t>& sizes,
                      std::function<Contest(size_t)> make) {
   ThreadNames().push_back(name);
@@ -279,6 +302,47 @@ std::vector<std::string> AskedIsas() {
     }
   }
   return isas;
+}
+
+Table::Table()
+    : best(RunnableIsas().data[0].name),
+      avx512(best.compare(0, 4, "AVX3") == 0 ? best : "AVX-512") {}
+
+double Table::Ns(const std::string& kernel, const std::string& shape,
+                 const std::string& contender) const {
+  for (const Figure& figure : Figures(kernel, shape)) {
+    if (figure.name == contender) return figure.NsPerUnit();
+  }
+  return kNone;
+}
+
+double Table::Best(const std::string& kernel, const std::string& shape,
+                   Kind kind) const {
+  double fastest = kNone;
+  for (const Figure& figure : Figures(kernel, shape)) {
+    if (figure.kind == kind) fastest = std::fmin(fastest, figure.NsPerUnit());
+  }
+  return fastest;
+}
+
+const std::vector<Figure>& Table::Figures(const std::string& kernel,
+                                          const std::string& shape) const {
+  static const std::vector<Figure> none;
+  for (const Result& result : Results()) {
+    if (result.kernel == kernel && result.shape == shape) {
+      return result.figures;
+    }
+  }
+  return none;
+}
+
+std::vector<Ask> Asks() {
+  Table table;
+  for (const Registration& registration : Registrations()) {
+    if (registration.ask != nullptr) registration.ask(table);
+  }
+  ThreadAsks(table);
+  return table.asks;
 }
 
 }  // namespace bench

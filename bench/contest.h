@@ -19,6 +19,7 @@
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 #include "switchyard/status.h"
+#include "switchyard/views.h"
 #include "testing/rounds.h"
 
 namespace switchyard {
@@ -35,11 +36,18 @@ enum class Kind { kOurs, kPlain, kOneDnn, kProbe };
 // or `floats` to within tolerance * max(1, |x|). For all slots, one after the
 // other; elements that a call leaves alone hold kPoison.
 struct Output {
-  void* data = nullptr;
-  size_t size = 0;
+  template <class Memory>
+  explicit Output(Memory& memory, double within = 1e-5)
+      : data(memory.data()), size(memory.size()), tolerance(within) {}
+  template <class T>
+  Span<const T> As() const {
+    return {static_cast<const T*>(data), size};
+  }
+  void* data;
+  size_t size;
+  double tolerance;
   std::vector<int32_t> ints = {};
   std::vector<double> floats = {};
-  double tolerance = 1e-5;
 };
 constexpr int32_t kPoison = -1;  // as a float, a NaN
 
@@ -123,7 +131,57 @@ std::vector<Result>& Results();
 std::vector<std::string>& Failures();
 Effort& DefaultEffort();
 
-class Table;
+struct Ask {
+  std::string what;
+  double bound;
+  bool at_most;   // or at least
+  double figure;  // NaN: not measured in this run
+  bool Measured() const { return figure == figure; }
+  bool Met() const { return at_most ? figure <= bound : figure >= bound; }
+};
+
+// What a Registration's ask() reads and appends to: what is asked of the
+// kernels' speed, against what was measured.
+class Table {
+ public:
+  Table();
+
+  void AtMost(double bound, double figure, const std::string& what) {
+    asks.push_back({what, bound, true, figure});
+  }
+  void AtLeast(double bound, double figure, const std::string& what) {
+    asks.push_back({what, bound, false, figure});
+  }
+
+  // The contender's time per unit; NaN if there is none.
+  double Ns(const std::string& kernel, const std::string& shape,
+            const std::string& contender) const;
+  // That of one over that of another.
+  double Ratio(const std::string& kernel, const std::string& shape,
+               const std::string& one, const std::string& other) const {
+    return Ns(kernel, shape, one) / Ns(kernel, shape, other);
+  }
+  // That of one over that of the fastest of a kind.
+  double Ratio(const std::string& kernel, const std::string& shape,
+               const std::string& one, Kind kind) const {
+    return Ns(kernel, shape, one) / Best(kernel, shape, kind);
+  }
+  const std::vector<Figure>& Figures(const std::string& kernel,
+                                     const std::string& shape) const;
+
+  const std::string best;  // the best ISA
+  // The AVX-512 figures asked for are those of the best such ISA; elsewhere
+  // there are none.
+  const std::string avx512;
+  std::vector<Ask> asks;
+
+ private:
+  double Best(const std::string& kernel, const std::string& shape,
+              Kind kind) const;
+};
+
+// Of all registered, and of all on threads.
+std::vector<Ask> Asks();
 
 // One per *_bench.cc: add() calls Register() and RegisterThreads(), ask(table)
 // says what is asked of the figures.
@@ -144,8 +202,6 @@ void Register(const std::string& kernel, const std::string& shape,
 // Nothing without TBB. make(tokens).
 void RegisterThreads(const std::string& name, const std::vector<size_t>& sizes,
                      std::function<Contest(size_t tokens)> make);
-// The names given so far.
-std::vector<std::string>& ThreadNames();
 
 // The best ISA, and AVX2 if there is a better one.
 std::vector<std::string> AskedIsas();

@@ -3,7 +3,8 @@
 
 // What the device layer costs above the plain API's calls: dispatches that do
 // nothing, and the chain of one decode token (route, activate, combine with
-// residual and norm) of Qwen3-30B-A3B.
+// residual and norm) of Qwen3-30B-A3B. Then a user's own kernels, thread by
+// thread: what checked mode costs, one thread against one thread.
 
 #include <chrono>
 #include <cstdint>
@@ -13,12 +14,12 @@
 #include <thread>
 #include <vector>
 
-#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
 #include "switchyard/device/device.h"
+#include "switchyard/device/kernel.h"
 #include "switchyard/device/kernels.h"
 #include "switchyard/route.h"
 
@@ -33,36 +34,48 @@ constexpr float kEps = 1e-6f;
 
 using Buffer = std::shared_ptr<MTL::Buffer>;
 using Pipeline = std::shared_ptr<MTL::ComputePipelineState>;
+using Encoder = MTL::ComputeCommandEncoder;
 
-// One queue for all, as in an engine.
+float* At(const Buffer& buffer) {
+  return static_cast<float*>(buffer->contents());
+}
+
+// A device with a queue.
 struct Metal {
-  std::shared_ptr<MTL::Device> device = MTL::CreateSystemDefaultDevice();
+  std::shared_ptr<MTL::Device> device;
   std::shared_ptr<MTL::CommandQueue> queue = device->newCommandQueue();
 
+  Buffer Floats(size_t count, uint32_t stream) const {
+    const Buffer made = device->newBuffer(count * sizeof(float));
+    for (size_t i = 0; i < count; ++i) {
+      At(made)[i] = testing_support::Uniform(stream, i, 1.0f);
+    }
+    return made;
+  }
   // Encodes, commits, waits; throws the error.
   template <class Encode>
-  void Run(const Encode& encode) {
-    const std::shared_ptr<MTL::CommandBuffer> buffer = queue->commandBuffer();
-    const std::shared_ptr<MTL::ComputeCommandEncoder> encoder =
-        buffer->computeCommandEncoder();
+  void Run(const Encode& encode) const {
+    const auto commands = queue->commandBuffer();
+    const auto encoder = commands->computeCommandEncoder();
     encode(*encoder);
     encoder->endEncoding();
-    buffer->commit();
-    buffer->waitUntilCompleted();
-    if (buffer->status() != MTL::CommandBufferStatusCompleted) {
-      throw std::runtime_error(buffer->error());
+    commands->commit();
+    commands->waitUntilCompleted();
+    if (commands->status() != MTL::CommandBufferStatusCompleted) {
+      throw std::runtime_error(commands->error());
     }
   }
 };
 
-Metal& metal() {
-  static Metal instance;
+// One queue for all, as in an engine.
+const Metal& metal() {
+  static const Metal instance = {MTL::CreateSystemDefaultDevice()};
   return instance;
 }
 
 // A dispatch of the buffers from index 0 on and, behind them, the params.
 template <class Params>
-void Encode(MTL::ComputeCommandEncoder& encoder, const Pipeline& pipeline,
+void Encode(Encoder& encoder, const Pipeline& pipeline,
             std::initializer_list<const Buffer*> buffers, const Params& params,
             const MTL::Size& grid, const MTL::Size& threads) {
   encoder.setComputePipelineState(pipeline);
@@ -82,7 +95,7 @@ Contest MakeEmpty() {
   contest.units = kDispatches;
   AddRival(contest, Kind::kOurs, "device", {},
            [pipeline, a = buffer(), b = buffer(), c = buffer()](size_t) {
-             metal().Run([&](MTL::ComputeCommandEncoder& encoder) {
+             metal().Run([&](Encoder& encoder) {
                const int32_t params[3] = {1, 2, 3};
                for (size_t i = 0; i < kDispatches; ++i) {
                  Encode(encoder, pipeline, {&a, &b, &c}, params, {1, 1, 1},
@@ -107,16 +120,7 @@ struct Chain {
   static Pipeline Find(const char* name) {
     return metal().device->newComputePipelineState(name);
   }
-  static Buffer Floats(size_t count) {
-    const Buffer buffer = metal().device->newBuffer(count * sizeof(float));
-    for (size_t i = 0; i < count; ++i) {
-      At(buffer)[i] = testing_support::Uniform(11, i, 1.0f);
-    }
-    return buffer;
-  }
-  static float* At(const Buffer& buffer) {
-    return static_cast<float*>(buffer->contents());
-  }
+  static Buffer Floats(size_t count) { return metal().Floats(count, 11); }
 
   // Through the plain API.
   Status Call() const {
@@ -137,7 +141,7 @@ struct Chain {
                    {kEps});
   }
 
-  void Encode(MTL::ComputeCommandEncoder& encoder) const {
+  void Encode(Encoder& encoder) const {
     using bench::Encode;
     encoder.setThreadgroupMemoryLength(4 * (kExperts + 2 * kTopK + 1), 0);
     Encode(encoder, route, {&logits, &ids, &weights},
@@ -153,7 +157,7 @@ struct Chain {
   }
 
   void Run(size_t chains) const {
-    metal().Run([&](MTL::ComputeCommandEncoder& encoder) {
+    metal().Run([&](Encoder& encoder) {
       for (size_t i = 0; i < chains; ++i) Encode(encoder);
     });
   }
@@ -214,6 +218,122 @@ Contest MakeChains(size_t chains, bool idle) {
   return contest;
 }
 
+using device::buffer;
+using device::params;
+using device::threadgroup_array;
+
+// out[i] = 2.5 x[i] + out[i], an element per thread.
+struct Streaming {
+  static constexpr const char* kName = "streaming";
+  static constexpr uint32_t kColumns = 1 << 18;
+  static constexpr size_t kIn = kColumns, kOut = kColumns,
+                          kThreadgroups = kColumns / 256;
+  template <class Tg>
+  void operator()(Tg& tg) const {
+    const auto n = params<uint32_t>(tg, 3);
+    const auto x = buffer<const float>(tg, 0);
+    const auto out = buffer<float>(tg, 2);
+    tg.for_each_thread([&](auto t) {
+      const size_t i = t.thread_position_in_grid().width;
+      if (i >= n) return;
+      out[i] = 2.5f * x[i] + out[i];
+    });
+  }
+};
+
+// A weighted sum of 8 rows, a column per thread.
+struct Weighted {
+  static constexpr const char* kName = "weighted sum, k=8";
+  static constexpr uint32_t kColumns = 2048;
+  static constexpr size_t kIn = 8 * kColumns, kOut = kColumns,
+                          kThreadgroups = kColumns / 256;
+  template <class Tg>
+  void operator()(Tg& tg) const {
+    const auto n = params<uint32_t>(tg, 3);
+    const auto x = buffer<const float>(tg, 0);
+    const auto weights = buffer<const float>(tg, 1);
+    const auto out = buffer<float>(tg, 2);
+    tg.for_each_thread([&](auto t) {
+      const size_t i = t.thread_position_in_grid().width;
+      if (i >= n) return;
+      float sum = 0.0f;
+      for (size_t s = 0; s < 8; ++s) sum += weights[s] * x[s * n + i];
+      out[i] = sum;
+    });
+  }
+};
+
+// Sums of squares of 64 rows, a threadgroup each.
+struct Reduction {
+  static constexpr const char* kName = "row reduction";
+  static constexpr uint32_t kColumns = 2048;
+  static constexpr size_t kIn = 64 * kColumns, kOut = 64, kThreadgroups = 64;
+  template <class Tg>
+  void operator()(Tg& tg) const {
+    const auto n = params<uint32_t>(tg, 3);
+    const size_t row = tg.threadgroup_position_in_grid.width;
+    const auto x = buffer<const float>(tg, 0) + row * n;
+    const auto out = buffer<float>(tg, 2);
+    const auto part = threadgroup_array<float, 8>(tg);
+    auto sum = tg.per_thread(0.0f);
+    tg.for_each_thread([&](auto t) {
+      for (size_t i = t.thread_index_in_threadgroup; i < n; i += 256) {
+        sum[t] += x[i] * x[i];
+      }
+    });
+    const auto total = simd_sum(sum);
+    tg.for_each_thread([&](auto t) {
+      if (t.thread_index_in_simdgroup != 0) return;
+      part[t.simdgroup_index_in_threadgroup] = total[t];
+    });
+    tg.threadgroup_barrier();
+    tg.for_each_thread([&](auto t) {
+      if (t.thread_index_in_threadgroup != 0) return;
+      float all = 0.0f;
+      for (size_t s = 0; s < 8; ++s) all += part[s];
+      out[row] = all;
+    });
+  }
+};
+
+template <class Kernel>
+void RegisterKernel() {
+  Register("kernel", Kernel::kName, [] {
+    Contest contest;
+    contest.unit = "element";
+    contest.units = static_cast<double>(Kernel::kIn);
+    for (const bool checked : {false, true}) {
+      MTL::DeviceOptions options;
+      options.executor =
+          std::shared_ptr<Executor>(&SerialExecutor(), [](Executor*) {});
+      options.check_kernels = checked;
+      const Metal serial = {MTL::CreateDevice(options)};
+      AddRival(contest, Kind::kOurs, checked ? "checked" : "unchecked", {},
+               [serial, x = serial.Floats(Kernel::kIn, 13),
+                weights = serial.Floats(8, 13),
+                out = serial.Floats(Kernel::kOut, 13),
+                pipeline = serial.device->newComputePipelineState(
+                    MTL::MakeKernel(Kernel::kName, Kernel{}))](size_t) {
+                 serial.Run([&](Encoder& encoder) {
+                   Encode(encoder, pipeline, {&x, &weights, &out},
+                          Kernel::kColumns, {Kernel::kThreadgroups, 1, 1},
+                          {256, 1, 1});
+                 });
+               });
+    }
+    return contest;
+  });
+}
+
+template <class Kernel>
+void AskKernel(Table& table) {
+  table.AtMost(
+      20.0,
+      table.Ns("kernel", Kernel::kName, "checked") /
+          table.Ns("kernel", Kernel::kName, "unchecked"),
+      std::string("checked mode, ") + Kernel::kName + ", times unchecked");
+}
+
 const Registration registration(
     [] {
       Register("device", "empty", MakeEmpty);
@@ -223,6 +343,9 @@ const Registration registration(
       }
       Register("device", "chains=1, 1 ms idle",
                [] { return MakeChains(1, true); });
+      RegisterKernel<Streaming>();
+      RegisterKernel<Weighted>();
+      RegisterKernel<Reduction>();
     },
     [](Table& table) {
       table.AtMost(60.0, table.Ns("device", "empty", "device"),
@@ -237,6 +360,9 @@ const Registration registration(
       table.AtMost(3000.0, above("chains=1"),
                    "device layer, one chain with commit and wait, ns above "
                    "direct calls");
+      AskKernel<Streaming>(table);
+      AskKernel<Weighted>(table);
+      AskKernel<Reduction>(table);
     });
 
 }  // namespace

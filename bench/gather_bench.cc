@@ -5,8 +5,7 @@
 
 #include "bench/contest.h"
 #include "bench/inputs.h"
-#include "bench/plain.h"
-#include "bench/shapes.h"
+#include "bench/rivals.h"
 #include "switchyard/gather.h"
 #include "testing/reference.h"
 
@@ -34,13 +33,10 @@ struct Gather {
 };
 
 Contest MakeGather(const HiddenShape& shape, size_t tokens) {
-  Contest contest;
-  contest.model = shape.model;
   const auto d = std::make_shared<Gather>(shape.hidden, tokens);
-  contest.units = static_cast<double>(d->pairs.size());
-  contest.bytes = 8.0 * static_cast<double>(d->out.size());
-  Output want = {d->out.data(), d->out.size()};
-  want.tolerance = 0.0;
+  Contest contest = {shape.model, "row", static_cast<double>(d->pairs.size()),
+                     8.0 * static_cast<double>(d->out.size())};
+  Output want(d->out, 0.0);
   for (const int32_t pair : d->pairs) {
     const float* const row =
         d->rows.data() + static_cast<size_t>(pair) / kTopK * d->hidden;

@@ -1,14 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory and numbers that the benchmarks feed on.
+// Memory, numbers and shapes of published models: what benchmarks feed on.
 
 #ifndef SWITCHYARD_BENCH_INPUTS_H_
 #define SWITCHYARD_BENCH_INPUTS_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
+#include <string>
 #include <vector>
 
 #include "testing/inputs.h"
@@ -52,6 +52,88 @@ inline Aligned<float> Floats(size_t size, uint32_t stream, float range = 4.0f) {
 enum class Spread { kUniform, kZipf };
 Aligned<int32_t> TopKIds(size_t tokens, size_t experts, size_t top_k,
                          Spread spread);
+
+struct RouterShape {
+  const char* model;
+  size_t experts;
+  size_t top_k;
+};
+
+// "E=128/k=8/T=512" and "T=64/H=2048".
+inline std::string RouterText(size_t experts, size_t top_k, size_t tokens) {
+  return "E=" + std::to_string(experts) + "/k=" + std::to_string(top_k) +
+         "/T=" + std::to_string(tokens);
+}
+inline std::string HiddenText(size_t tokens, size_t hidden) {
+  return "T=" + std::to_string(tokens) + "/H=" + std::to_string(hidden);
+}
+
+// Tokens of a call: decoding, a few sequences, prompts.
+constexpr size_t kRouteTokens[] = {1, 64, 512, 4096};
+constexpr size_t kBucketTokens[] = {1, 512, 4096};
+constexpr size_t kCombineTokens[] = {1, 64, 512};
+
+// Softmax-top-k, renormalised, but for Kimi K2's, DeepSeek-V3's (sigmoid) and
+// gpt-oss' (top-k first): their sizes.
+constexpr RouterShape kRouters[] = {
+    {"Mixtral 8x7B", 8, 2},
+    {"ERNIE-4.5-300B-A47B", 64, 8},
+    {"gpt-oss-120b", 128, 4},
+    {"Qwen3-30B-A3B", 128, 8},
+    {"Qwen3-Coder-480B-A35B", 160, 8},
+    {"DeepSeek-V3", 256, 8},
+    {"Kimi K2", 384, 8},
+    {"Qwen3-Next-80B-A3B", 512, 10},
+};
+
+// Softmax-top-k without renormalisation, and the renormalised ones' sizes that
+// a figure is asked for.
+constexpr RouterShape kUnnormalisedRouters[] = {
+    {"Mixtral 8x7B's size", 8, 2},    {"Qwen1.5-MoE-A2.7B", 60, 4},
+    {"DeepSeek-V2-Lite", 64, 6},      {"OLMoE-1B-7B", 64, 8},
+    {"Qwen3-30B-A3B's size", 128, 8}, {"DeepSeek-V3's size", 256, 8},
+    {"Qwen3-Next's size", 512, 10},
+};
+
+constexpr RouterShape kBuckets[] = {
+    {"Mixtral 8x7B", 8, 2},         {"Phi-3.5-MoE", 16, 2},
+    {"ERNIE-4.5-300B-A47B", 64, 8}, {"Qwen3-30B-A3B", 128, 8},
+    {"DeepSeek-V3", 256, 8},
+};
+
+// Expert counts of published models that are no powers of two, each with the
+// nearest one, and every top_k to try them with.
+struct OddExperts {
+  size_t experts, power_of_two;
+};
+constexpr OddExperts kOddExperts[] = {{60, 64},   {72, 64},   {160, 128},
+                                      {288, 256}, {384, 512}, {896, 1024}};
+constexpr size_t kTopKs[] = {1, 2, 4, 8, 16, 32};
+
+struct ActivationShape {
+  const char* model;
+  size_t rows;  // (token, expert) pairs
+  size_t cols;  // the expert's intermediate size
+};
+
+constexpr ActivationShape kActivations[] = {
+    {"Qwen3-30B-A3B, one token", 8, 768},
+    {"DeepSeek-V3, one expert's 64 pairs", 64, 2048},
+    {"Qwen3-30B-A3B, 512 tokens", 4096, 768},
+    {"Qwen3-235B-A22B, 512 tokens", 4096, 1536},
+};
+
+struct HiddenShape {
+  const char* model;
+  size_t hidden;
+};
+
+constexpr size_t kCombineTopK = 8;  // of all three
+constexpr HiddenShape kHiddens[] = {
+    {"Qwen3-30B-A3B", 2048},
+    {"Qwen3-235B-A22B", 4096},
+    {"DeepSeek-V3", 7168},
+};
 
 }  // namespace bench
 }  // namespace switchyard

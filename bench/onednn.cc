@@ -1,8 +1,6 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/onednn.h"
-
 #include <omp.h>
 
 #include <initializer_list>
@@ -10,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 #include <vector>
+
+#include "bench/rivals.h"
 
 namespace switchyard {
 namespace bench {

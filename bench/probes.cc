@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/probes.h"
+#include "bench/rivals.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -5,13 +5,9 @@
 #include <cmath>
 #include <set>
 
-#include "bench/asks.h"
 #include "bench/contest.h"
 #include "bench/inputs.h"
-#include "bench/onednn.h"
-#include "bench/plain.h"
-#include "bench/probes.h"
-#include "bench/shapes.h"
+#include "bench/rivals.h"
 #include "switchyard/route.h"
 #include "testing/reference.h"
 
@@ -56,9 +52,7 @@ struct Route {
 
   // ids and weights as they should be.
   std::vector<Output> Wanted() {
-    Output want_ids = {ids.data(), ids.size()};
-    Output want_weights = {weights.data(), weights.size()};
-    want_weights.tolerance = 1e-6;
+    Output want_ids(ids), want_weights(weights, 1e-6);
     for (size_t r = 0; r < logits.size() / experts; ++r) {
       const float* const row = logits.data() + r * experts;
       const reference::Route want = reference::RouteRow(
@@ -75,8 +69,7 @@ struct Route {
 void AddSoftmax(Contest& contest, const std::shared_ptr<Route>& d) {
   const auto probabilities =
       std::make_shared<Aligned<float>>(d->tokens * d->experts);
-  Output want = {probabilities->data(), probabilities->size()};
-  want.tolerance = 1e-6;
+  Output want(*probabilities, 1e-6);
   for (size_t at = 0; at < d->logits.size(); at += d->experts) {
     double sum = 0.0;
     const auto exp = [&](size_t e) {
@@ -95,9 +88,7 @@ void AddSoftmax(Contest& contest, const std::shared_ptr<Route>& d) {
 }
 
 Contest MakeRoute(const RouterShape& shape, size_t tokens, bool renormalize) {
-  Contest contest;
-  contest.model = shape.model;
-  contest.units = static_cast<double>(tokens);
+  Contest contest = {shape.model, "row", static_cast<double>(tokens)};
   contest.slots = tokens == 1 ? kSlots : 1;
   const auto d = std::make_shared<Route>(tokens, shape.experts, shape.top_k,
                                          renormalize, contest.slots);
@@ -179,21 +170,24 @@ Contest MakeWorstRows(const std::string& isa, size_t experts, size_t top_k) {
   return contest;
 }
 
+struct RouterAsk {
+  size_t experts, top_k;
+  double bound;
+};
+
 void RouteAsks(Table& table) {
   const std::string& avx512 = table.avx512;
-  struct Line {
-    size_t experts, top_k;
-    double bound;
-  };
-  const Line lines[] = {
-      {8, 2, 1.0}, {64, 8, 1.0}, {128, 8, 0.8}, {256, 8, 0.65}, {512, 10, 0.7}};
   for (const char* kernel : {"route", "route_unnormalised"}) {
     const bool renormalised = std::strcmp(kernel, "route") == 0;
-    for (const Line& line : lines) {
-      const std::string shape = RouterText(line.experts, line.top_k, 512);
-      table.AtMost(renormalised ? line.bound : 1.05,
-                   table.Ns(kernel, shape, avx512) /
-                       table.Best(kernel, shape, Kind::kOneDnn),
+    for (const auto& [experts, top_k, bound] :
+         std::initializer_list<RouterAsk>{{8, 2, 1.0},
+                                          {64, 8, 1.0},
+                                          {128, 8, 0.8},
+                                          {256, 8, 0.65},
+                                          {512, 10, 0.7}}) {
+      const std::string shape = RouterText(experts, top_k, 512);
+      table.AtMost(renormalised ? bound : 1.05,
+                   table.Ratio(kernel, shape, avx512, Kind::kOneDnn),
                    std::string("router, ") + (renormalised ? "" : "not ") +
                        "renormalised, " + shape + ", " + avx512 +
                        " / oneDNN's softmax alone");
@@ -201,17 +195,13 @@ void RouteAsks(Table& table) {
   }
   for (const size_t experts : {size_t{64}, size_t{128}, size_t{256}}) {
     const std::string shape = RouterText(experts, 8, 512);
-    table.AtMost(
-        1.5,
-        table.Ns("route", shape, "AVX2") / table.Ns("route", shape, avx512),
-        "router, " + shape + ", AVX2 / " + avx512);
+    table.AtMost(1.5, table.Ratio("route", shape, "AVX2", avx512),
+                 "router, " + shape + ", AVX2 / " + avx512);
   }
   const std::string one = RouterText(128, 8, 1);
-  table.AtMost(
-      0.4,
-      table.Ns("route", one, avx512) / table.Best("route", one, Kind::kOneDnn),
-      "router, " + one + ", rows rotating, " + avx512 +
-          " / oneDNN's softmax alone");
+  table.AtMost(0.4, table.Ratio("route", one, avx512, Kind::kOneDnn),
+               "router, " + one + ", rows rotating, " + avx512 +
+                   " / oneDNN's softmax alone");
 }
 
 // Any number of experts; hard rows.
@@ -222,11 +212,9 @@ void RangeAsks(Table& table) {
       double worst = NAN;
       size_t at = 0;
       for (const OddExperts& odd : kOddExperts) {
-        const auto ns = [&](size_t experts) {
-          return table.Ns("route_experts", shape,
-                          "E=" + std::to_string(experts));
-        };
-        const double ratio = ns(odd.experts) / ns(odd.power_of_two);
+        const double ratio = table.Ratio(
+            "route_experts", shape, "E=" + std::to_string(odd.experts),
+            "E=" + std::to_string(odd.power_of_two));
         if (!(ratio <= worst)) {
           worst = ratio;
           at = odd.experts;

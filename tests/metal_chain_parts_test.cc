@@ -13,10 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "comparison.h"
 #include "engine.h"
-#include "gemm_kernels.h"
-#include "gemm_tile.h"
+#include "gemm.h"
 #include "gtest/gtest.h"
 #include "host_chain.h"
 #include "layer.h"
@@ -203,7 +201,7 @@ class MetalChainComparison : public testing::Test {
   MetalChainComparison() { (void)engine_.RunPrefill(prompt_, device_); }
 
   Comparison Compare() const {
-    return ComparePrefill(kSmallShape, device_, host_);
+    return CompareActivations(kSmallShape, device_, host_);
   }
 
   // Flips the lowest bit of the last element of a device's buffer, looks, and

@@ -14,7 +14,6 @@
 #include "bounded.h"
 #include "generated_layer.h"
 #include "gtest/gtest.h"
-#include "hidden_states.h"
 #include "moe_block.h"
 #include "reference_check.h"
 #include "switchyard/executor.h"

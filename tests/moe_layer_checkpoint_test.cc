@@ -16,15 +16,11 @@
 #include <vector>
 
 #include "checkpoint.h"
-#include "family.h"
 #include "gtest/gtest.h"
-#include "half_float.h"
-#include "hidden_states.h"
 #include "layer_weights.h"
 #include "model_config.h"
 #include "moe_block.h"
 #include "reference_check.h"
-#include "stage_profile.h"
 #include "switchyard/executor.h"
 #include "switchyard/views.h"
 #include "testing/inputs.h"

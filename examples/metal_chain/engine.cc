@@ -1,31 +1,26 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Device, queue, pipelines and buffers.
+// The dispatches, as an engine for Apple Silicon encodes them.
 
 #include "engine.h"
 
+#include <cstdint>
 #include <cstring>
-#include <memory>
+#include <initializer_list>
 #include <new>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "gemm_kernels.h"
+#include "gemm.h"
+#include "switchyard/device/kernels.h"
 
 namespace metal_chain {
 namespace {
 
-// Of a built-in kernel's name or of a KernelFunction.
-template <class Kernel>
-PipelinePtr MakePipeline(MTL::Device& device, const Kernel& kernel) {
-  std::string error;
-  PipelinePtr pipeline = device.newComputePipelineState(kernel, &error);
-  if (pipeline == nullptr) throw std::runtime_error(error);
-  return pipeline;
-}
+int32_t Int(size_t value) { return static_cast<int32_t>(value); }
+
+size_t Tiles(size_t size, size_t tile) { return (size + tile - 1) / tile; }
 
 template <class T>
 const std::shared_ptr<T>& NotNull(const std::shared_ptr<T>& object) {
@@ -33,36 +28,30 @@ const std::shared_ptr<T>& NotNull(const std::shared_ptr<T>& object) {
   return object;
 }
 
-// All elements of a chain's buffers are 4 bytes.
-BufferPtr NewBuffer(MTL::Device& device, size_t elements) {
-  return NotNull(device.newBuffer(elements * sizeof(float),
-                                  MTL::ResourceStorageModeShared));
-}
-
-BufferPtr NewBuffer(MTL::Device& device, const std::vector<float>& values) {
-  return NotNull(device.newBuffer(values.data(), values.size() * sizeof(float),
-                                  MTL::ResourceStorageModeShared));
-}
-
-// Commits what encode(encoder) encodes, and waits for it.
-template <class Encode>
-ChainRun RunCommandBuffer(MTL::CommandQueue& queue, const Encode& encode) {
-  const std::shared_ptr<MTL::CommandBuffer> buffer =
-      NotNull(queue.commandBuffer());
-  const std::shared_ptr<MTL::ComputeCommandEncoder> encoder =
-      NotNull(buffer->computeCommandEncoder(MTL::DispatchTypeSerial));
-  encode(*encoder);
-  encoder->endEncoding();
-  buffer->commit();
-  buffer->waitUntilCompleted();
-  if (buffer->status() != MTL::CommandBufferStatusCompleted) {
-    throw std::runtime_error(buffer->error());
-  }
-  return {buffer->GPUStartTime(), buffer->GPUEndTime(),
-          buffer->dispatchTimes()};
+void Dispatch(MTL::ComputeCommandEncoder& encoder,
+              const MTL::Size& threadgroups, size_t threads) {
+  encoder.dispatchThreadgroups(threadgroups, MTL::Size::Make(threads, 1, 1));
 }
 
 }  // namespace
+
+struct Engine::Binding {
+  const BufferPtr& buffer;
+  size_t offset = 0;
+};
+
+// The pipeline, the buffers from index 0 on and, behind them, the params.
+template <class Params>
+void Engine::Set(Encoder& encoder, const std::string& kernel,
+                 std::initializer_list<Binding> buffers,
+                 const Params& params) const {
+  encoder.setComputePipelineState(pipelines_.at(kernel));
+  size_t index = 0;
+  for (const Binding& binding : buffers) {
+    encoder.setBuffer(binding.buffer, binding.offset, index++);
+  }
+  encoder.setBytes(&params, sizeof(params), index);
+}
 
 Engine::Engine(const Layer& layer,
                std::shared_ptr<switchyard::Executor> executor)
@@ -76,68 +65,193 @@ Engine::Engine(const Layer& layer,
   checkpoint_ = NotNull(device_->newBufferWithBytesNoCopy(
       layer.checkpoint.get(), layer.num_floats * sizeof(float)));
 
-  const size_t hidden = layer.shape.hidden;
-  const size_t intermediate = layer.shape.intermediate;
-  MTL::Device& device = *device_;
-  Pipelines& p = pipelines_;
-  p.router_gemv = MakePipeline(device, GemvKernel("router_gemv_f32", hidden));
-  p.gate_gemv = MakePipeline(device, GemvKernel("gate_gemv_f32", hidden));
-  p.up_gemv = MakePipeline(device, GemvKernel("up_gemv_f32", hidden));
-  p.down_gemv = MakePipeline(device, GemvKernel("down_gemv_f32", intermediate));
-  p.router_gemm = MakePipeline(device, GemmKernel("router_gemm_f32", hidden));
-  p.gate_gemm = MakePipeline(device, ExpertGemmKernel("gate_gemm_f32", hidden));
-  p.up_gemm = MakePipeline(device, ExpertGemmKernel("up_gemm_f32", hidden));
-  p.down_gemm =
-      MakePipeline(device, ExpertGemmKernel("down_gemm_f32", intermediate));
-  p.route = MakePipeline(device, "moe_router_topk_softmax_f32");
-  p.bucket = MakePipeline(device, "moe_compute_ids_tpe_f32");
-  p.silu_mul_stacked = MakePipeline(device, "silu_mul_stacked_f32");
-  p.silu_mul_batched = MakePipeline(device, "silu_mul_batched_f32");
-  p.combine_stacked =
-      MakePipeline(device, "weighted_sum_residual_norm_stacked_f32");
-  p.combine_batched =
-      MakePipeline(device, "weighted_sum_residual_norm_batched_f32");
+  // Of a built-in kernel's name or of a KernelFunction.
+  const auto add = [&](const std::string& name, const auto& kernel) {
+    std::string error;
+    pipelines_[name] = device_->newComputePipelineState(kernel, &error);
+    if (pipelines_[name] == nullptr) throw std::runtime_error(error);
+  };
+  for (const char* name :
+       {"moe_router_topk_softmax_f32", "moe_compute_ids_tpe_f32",
+        "silu_mul_stacked_f32", "silu_mul_batched_f32",
+        "weighted_sum_residual_norm_stacked_f32",
+        "weighted_sum_residual_norm_batched_f32"}) {
+    add(name, name);
+  }
+  for (const Tensor* tensor :
+       {&layer.router, &layer.gate, &layer.up, &layer.down}) {
+    const std::string gemv = tensor->name + "_gemv_f32";
+    const std::string gemm = tensor->name + "_gemm_f32";
+    add(gemv, GemvKernel(gemv, tensor->cols));
+    add(gemm, tensor == &layer.router ? GemmKernel(gemm, tensor->cols)
+                                      : ExpertGemmKernel(gemm, tensor->cols));
+  }
 }
 
 Activations Engine::NewActivations(const HiddenStates& hidden) const {
-  const Shape& shape = layer_.shape;
-  const size_t tokens = hidden.tokens;
-  const size_t pairs = tokens * shape.top_k;
-  MTL::Device& device = *device_;
+  const auto bytes = [](size_t elements) { return elements * sizeof(float); };
   Activations a;
-  a.input = NewBuffer(device, hidden.normed);
-  a.residual = NewBuffer(device, tokens * shape.hidden);
-  a.logits = NewBuffer(device, tokens * shape.experts);
-  a.ids = NewBuffer(device, pairs);
-  a.weights = NewBuffer(device, pairs);
-  a.tokens_per_expert = NewBuffer(device, shape.experts);
-  a.buckets = NewBuffer(device, shape.experts * RowStride(pairs));
-  a.gate_up_args = NewBuffer(device, 3);
-  a.down_args = NewBuffer(device, 3);
-  a.gate = NewBuffer(device, pairs * shape.intermediate);
-  a.up = NewBuffer(device, pairs * shape.intermediate);
-  a.activated = NewBuffer(device, pairs * shape.intermediate);
-  a.down = NewBuffer(device, pairs * shape.hidden);
-  a.normed = NewBuffer(device, tokens * shape.hidden);
+  a.input = NotNull(device_->newBuffer(hidden.normed.data(),
+                                       bytes(hidden.normed.size()),
+                                       MTL::ResourceStorageModeShared));
+  ForEachActivation(
+      layer_.shape, hidden.tokens, true,
+      [&](const char*, size_t rows, size_t cols, BufferPtr& buffer) {
+        buffer = NotNull(device_->newBuffer(bytes(rows * cols),
+                                            MTL::ResourceStorageModeShared));
+      },
+      a);
   return a;
+}
+
+template <class Encode>
+ChainRun Engine::Run(const HiddenStates& hidden, const Activations& at,
+                     const Encode& encode) const {
+  std::memcpy(at.residual->contents(), hidden.residual.data(),
+              at.residual->length());
+  const auto buffer = NotNull(queue_->commandBuffer());
+  const auto encoder =
+      NotNull(buffer->computeCommandEncoder(MTL::DispatchTypeSerial));
+  encode(*encoder);
+  encoder->endEncoding();
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  if (buffer->status() != MTL::CommandBufferStatusCompleted) {
+    throw std::runtime_error(buffer->error());
+  }
+  return {buffer->GPUStartTime(), buffer->GPUEndTime(),
+          buffer->dispatchTimes()};
 }
 
 ChainRun Engine::RunDecode(const HiddenStates& hidden,
                            const Activations& at) const {
-  std::memcpy(at.residual->contents(), hidden.residual.data(),
-              at.residual->length());
-  return RunCommandBuffer(*queue_, [&](MTL::ComputeCommandEncoder& encoder) {
-    EncodeDecode(encoder, at);
-  });
+  return Run(hidden, at, [&](Encoder& encoder) { EncodeDecode(encoder, at); });
 }
 
 ChainRun Engine::RunPrefill(const HiddenStates& hidden,
                             const Activations& at) const {
-  std::memcpy(at.residual->contents(), hidden.residual.data(),
-              at.residual->length());
-  return RunCommandBuffer(*queue_, [&](MTL::ComputeCommandEncoder& encoder) {
+  return Run(hidden, at, [&](Encoder& encoder) {
     EncodePrefill(encoder, at, hidden.tokens);
   });
+}
+
+void Engine::EncodeRoute(Encoder& encoder, const Activations& at,
+                         size_t tokens) const {
+  Set(encoder, "moe_router_topk_softmax_f32",
+      {{at.logits}, {at.ids}, {at.weights}},
+      MTL::MoeRouterTopkSoftmaxParams{Int(layer_.shape.experts),
+                                      Int(layer_.shape.top_k), 1});
+  Dispatch(encoder, MTL::Size::Make(tokens, 1, 1), 32);
+}
+
+void Engine::EncodeDecode(Encoder& encoder, const Activations& at) const {
+  const Shape& shape = layer_.shape;
+  const size_t slots = shape.top_k;
+
+  EncodeGemv(encoder, layer_.router, nullptr, at.input, true, at.logits);
+  EncodeRoute(encoder, at, 1);
+  EncodeGemv(encoder, layer_.gate, at.ids, at.input, true, at.gate);
+  EncodeGemv(encoder, layer_.up, at.ids, at.input, true, at.up);
+
+  Set(encoder, "silu_mul_stacked_f32", {{at.gate}, {at.up}, {at.activated}},
+      MTL::SiluMulStackedParams{Int(shape.intermediate), Int(slots)});
+  Dispatch(encoder, MTL::Size::Make(Tiles(shape.intermediate, 256), slots, 1),
+           256);
+
+  EncodeGemv(encoder, layer_.down, at.ids, at.activated, false, at.down);
+
+  Set(encoder, "weighted_sum_residual_norm_stacked_f32",
+      {{at.down},
+       {at.weights},
+       {at.residual},
+       {checkpoint_, layer_.next_norm.offset * sizeof(float)},
+       {at.normed}},
+      MTL::WeightedSumResidualNormStackedParams{Int(shape.hidden), Int(slots),
+                                                kNormEps});
+  Dispatch(encoder, MTL::Size::Make(1, 1, 1), 256);
+}
+
+void Engine::EncodeGemv(Encoder& encoder, const Tensor& tensor,
+                        const BufferPtr& ids, const BufferPtr& input,
+                        bool shared_input, const BufferPtr& out) const {
+  const int32_t first = 0;  // the router: a single matrix
+  const size_t slots = ids == nullptr ? 1 : layer_.shape.top_k;
+  Set(encoder, tensor.name + "_gemv_f32",
+      {{checkpoint_, tensor.offset * sizeof(float)}, {ids}, {input}, {out}},
+      GemvParams{Int(tensor.rows), Int(tensor.cols), shared_input ? 1 : 0});
+  if (ids == nullptr) encoder.setBytes(&first, sizeof(first), 1);
+  Dispatch(encoder, MTL::Size::Make(Tiles(tensor.rows, kTileRows), slots, 1),
+           kThreads);
+}
+
+void Engine::EncodePrefill(Encoder& encoder, const Activations& at,
+                           size_t tokens) const {
+  const Shape& shape = layer_.shape;
+  const size_t pairs = tokens * shape.top_k;
+  const size_t row_stride = RowStride(pairs);
+  // All the GEMMs', until the end of the encoder.
+  encoder.setThreadgroupMemoryLength(kStagedFloats * sizeof(float), 0);
+
+  Set(encoder, "router_gemm_f32",
+      {{checkpoint_, layer_.router.offset * sizeof(float)},
+       {at.input},
+       {at.logits}},
+      GemmParams{Int(tokens), Int(shape.experts), Int(shape.hidden)});
+  Dispatch(encoder,
+           MTL::Size::Make(Tiles(tokens, kTilePairs),
+                           Tiles(shape.experts, kTileRows), 1),
+           kThreads);
+  EncodeRoute(encoder, at, tokens);
+
+  Set(encoder, "moe_compute_ids_tpe_f32",
+      {{at.ids},
+       {at.tokens_per_expert},
+       {at.buckets},
+       {at.gate_up_args},
+       {at.down_args}},
+      MTL::MoeComputeIdsTpeParams{Int(shape.experts), Int(row_stride),
+                                  Int(pairs), Int(shape.intermediate),
+                                  Int(shape.hidden)});
+  Dispatch(encoder, MTL::Size::Make(1, 1, 1), 256);
+
+  EncodeExpertGemm(encoder, layer_.gate, at.input, shape.top_k, at, row_stride,
+                   at.gate, at.gate_up_args);
+  EncodeExpertGemm(encoder, layer_.up, at.input, shape.top_k, at, row_stride,
+                   at.up, at.gate_up_args);
+
+  Set(encoder, "silu_mul_batched_f32", {{at.gate}, {at.up}, {at.activated}},
+      MTL::SiluMulBatchedParams{Int(pairs), Int(shape.intermediate)});
+  Dispatch(encoder, MTL::Size::Make(Tiles(shape.intermediate, 256), pairs, 1),
+           256);
+
+  EncodeExpertGemm(encoder, layer_.down, at.activated, 1, at, row_stride,
+                   at.down, at.down_args);
+
+  Set(encoder, "weighted_sum_residual_norm_batched_f32",
+      {{at.down},
+       {at.weights},
+       {at.residual},
+       {checkpoint_, layer_.next_norm.offset * sizeof(float)},
+       {at.normed}},
+      MTL::WeightedSumResidualNormBatchedParams{Int(tokens), Int(shape.top_k),
+                                                Int(shape.hidden), kNormEps});
+  Dispatch(encoder, MTL::Size::Make(tokens, 1, 1), 256);
+}
+
+void Engine::EncodeExpertGemm(Encoder& encoder, const Tensor& tensor,
+                              const BufferPtr& input, size_t pairs_per_input,
+                              const Activations& at, size_t row_stride,
+                              const BufferPtr& out,
+                              const BufferPtr& args) const {
+  Set(encoder, tensor.name + "_gemm_f32",
+      {{checkpoint_, tensor.offset * sizeof(float)},
+       {input},
+       {out},
+       {at.tokens_per_expert},
+       {at.buckets}},
+      ExpertGemmParams{Int(tensor.rows), Int(tensor.cols), Int(row_stride),
+                       Int(pairs_per_input)});
+  encoder.dispatchThreadgroups(args, 0, MTL::Size::Make(kThreads, 1, 1));
 }
 
 }  // namespace metal_chain

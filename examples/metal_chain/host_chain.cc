@@ -3,13 +3,12 @@
 
 #include "host_chain.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <vector>
+#include <cstring>
+#include <numeric>
+#include <sstream>
 
-#include "common/for_each_range.h"
-#include "engine.h"
-#include "gemm_tile.h"
+#include "common/for_each.h"
+#include "gemm.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
@@ -20,22 +19,19 @@ namespace metal_chain {
 namespace {
 
 using example::Check;
-using example::ForEachRange;
 using switchyard::Executor;
 using switchyard::Span;
 
-HostActivations Allocate(const Shape& shape, const HiddenStates& hidden) {
-  const size_t pairs = hidden.tokens * shape.top_k;
+HostActivations Allocate(const Shape& shape, const HiddenStates& hidden,
+                         bool prefill) {
   HostActivations a;
-  a.logits.resize(hidden.tokens * shape.experts);
-  a.ids.resize(pairs);
-  a.weights.resize(pairs);
-  a.gate.resize(pairs * shape.intermediate);
-  a.up.resize(pairs * shape.intermediate);
-  a.activated.resize(pairs * shape.intermediate);
-  a.down.resize(pairs * shape.hidden);
+  ForEachActivation(
+      shape, hidden.tokens, prefill,
+      [](const char*, size_t rows, size_t cols, auto& values) {
+        values.resize(rows * cols);
+      },
+      a);
   a.residual = hidden.residual;
-  a.normed.resize(hidden.tokens * shape.hidden);
   return a;
 }
 
@@ -47,9 +43,8 @@ void Route(const Shape& shape, size_t tokens, HostActivations& a,
                               {}, executor));
 }
 
-void Activate(const Shape& shape, size_t tokens, HostActivations& a,
-              Executor& executor) {
-  const size_t pairs = tokens * shape.top_k;
+void Activate(const Shape& shape, HostActivations& a, Executor& executor) {
+  const size_t pairs = a.ids.size();
   Check(switchyard::Activate({{a.gate.data(), pairs, shape.intermediate},
                               {a.up.data(), pairs, shape.intermediate}},
                              {{a.activated.data(), pairs, shape.intermediate}},
@@ -59,84 +54,105 @@ void Activate(const Shape& shape, size_t tokens, HostActivations& a,
 void Combine(const Layer& layer, size_t tokens, HostActivations& a,
              Executor& executor) {
   const Shape& shape = layer.shape;
-  Check(
-      switchyard::Combine({{a.down.data(), tokens * shape.top_k, shape.hidden},
-                           {a.weights.data(), tokens, shape.top_k},
-                           {},
-                           {a.residual.data(), tokens, shape.hidden},
-                           {layer.tensor(layer.next_norm), 1, shape.hidden}},
-                          {{a.residual.data(), tokens, shape.hidden},
-                           {a.normed.data(), tokens, shape.hidden}},
-                          {kNormEps}, executor));
+  Check(switchyard::Combine({{a.down.data(), a.ids.size(), shape.hidden},
+                             {a.weights.data(), tokens, shape.top_k},
+                             {},
+                             {a.residual.data(), tokens, shape.hidden},
+                             {layer.data(layer.next_norm), 1, shape.hidden}},
+                            {{a.residual.data(), tokens, shape.hidden},
+                             {a.normed.data(), tokens, shape.hidden}},
+                            {kNormEps}, executor));
 }
 
-// A row of `out` per slot.
-void ExpertGemv(const float* weights, size_t rows, size_t cols,
-                const std::vector<int32_t>& ids, const float* input,
-                size_t input_stride, float* out, Executor& executor) {
-  ForEachRange(executor, ids.size(), 1, [&](size_t begin, size_t end) {
-    for (size_t s = begin; s < end; ++s) {
-      const auto expert = static_cast<size_t>(ids[s]);
-      RunGemv(weights + expert * rows * cols, rows, cols,
-              input + s * input_stride, out + s * rows);
-    }
+// A row of `out` per slot, each from a row of `input` or all from the one.
+void ExpertGemv(const Layer& layer, const Tensor& tensor,
+                const std::vector<int32_t>& ids,
+                const std::vector<float>& input, std::vector<float>& out,
+                Executor& executor) {
+  const size_t stride = input.size() == tensor.cols ? 0 : tensor.cols;
+  example::ForEach(executor, ids.size(), 1, [&](size_t s) {
+    const auto expert = static_cast<size_t>(ids[s]);
+    RunGemv(layer.data(tensor) + expert * tensor.rows * tensor.cols,
+            tensor.rows, tensor.cols, input.data() + s * stride,
+            out.data() + s * tensor.rows);
   });
 }
 
-// One matrix times the inputs of `pairs`, whose results are at the pair.
-void Gemm(const float* weights, size_t rows, size_t cols,
-          Span<const int32_t> pairs, const float* input, size_t pairs_per_input,
-          float* out) {
+// The `index`-th matrix times the inputs of `pairs`, whose results are at the
+// pair.
+void Gemm(const Layer& layer, const Tensor& tensor, size_t index,
+          Span<const int32_t> pairs, const std::vector<float>& input,
+          size_t pairs_per_input, std::vector<float>& out) {
+  const auto& [name, offset, rows, cols] = tensor;
   float staged[kStagedFloats];
   for (size_t row = 0; row < rows; row += kTileRows) {
     for (size_t first = 0; first < pairs.size; first += kTilePairs) {
-      GemmTile tile;
-      tile.weights = weights + row * cols;
-      tile.rows = std::min(kTileRows, rows - row);
-      tile.cols = cols;
-      tile.pairs = std::min(kTilePairs, pairs.size - first);
+      GemmTile tile = TileAt(layer.data(tensor) + index * rows * cols, rows,
+                             cols, row, pairs.size, first);
       for (size_t p = 0; p < tile.pairs; ++p) {
         const auto pair = static_cast<size_t>(pairs.data[first + p]);
-        tile.inputs[p] = input + pair / pairs_per_input * cols;
-        tile.outputs[p] = out + pair * rows + row;
+        tile.inputs[p] = input.data() + pair / pairs_per_input * cols;
+        tile.outputs[p] = out.data() + pair * rows + row;
       }
       RunGemmTile(tile, staged);
     }
   }
 }
 
-void ExpertGemm(const float* weights, size_t rows, size_t cols,
+void ExpertGemm(const Layer& layer, const Tensor& tensor,
                 const HostActivations& a, const std::vector<float>& input,
                 size_t pairs_per_input, std::vector<float>& out,
                 Executor& executor) {
-  const size_t row_stride = RowStride(a.ids.size());
-  ForEachRange(executor, a.tokens_per_expert.size(), 1,
-               [&](size_t begin, size_t end) {
-                 for (size_t e = begin; e < end; ++e) {
-                   Gemm(weights + e * rows * cols, rows, cols,
-                        {a.buckets.data() + e * row_stride,
-                         static_cast<size_t>(a.tokens_per_expert[e])},
-                        input.data(), pairs_per_input, out.data());
-                 }
-               });
+  example::ForEach(executor, a.tokens_per_expert.size(), 1, [&](size_t e) {
+    Gemm(layer, tensor, e,
+         {a.buckets.data() + e * RowStride(a.ids.size()),
+          static_cast<size_t>(a.tokens_per_expert[e])},
+         input, pairs_per_input, out);
+  });
+}
+
+// Rows of `cols`, or of row r its first lengths[r] unless `lengths` is null.
+template <class T>
+void Compare(const char* name, const BufferPtr& device,
+             const std::vector<T>& host, size_t cols,
+             const std::vector<int32_t>* lengths, Comparison* result) {
+  const T* const found = static_cast<const T*>(device->contents());
+  const size_t rows = host.size() / cols;
+  size_t wrong_rows = 0;
+  std::ostringstream text;
+  text.precision(9);
+  for (size_t r = 0; r < rows; ++r) {
+    const size_t length =
+        lengths == nullptr ? cols : static_cast<size_t>((*lengths)[r]);
+    const T* const a = found + r * cols;
+    const T* const b = host.data() + r * cols;
+    result->bytes += length * sizeof(T);
+    if (std::memcmp(a, b, length * sizeof(T)) == 0 || ++wrong_rows > 1) {
+      continue;
+    }
+    size_t c = 0;
+    while (std::memcmp(a + c, b + c, sizeof(T)) == 0) ++c;
+    text << name << ": row " << r << ", column " << c << ": " << a[c]
+         << " instead of " << b[c] << "; ";
+  }
+  ++result->buffers;
+  if (wrong_rows == 0) return;
+  text << wrong_rows << " of " << rows << (rows == 1 ? " row" : " rows");
+  result->differences.push_back(text.str());
 }
 
 }  // namespace
 
 HostActivations DecodeOnHost(const Layer& layer, const HiddenStates& hidden,
                              Executor& executor) {
-  const Shape& shape = layer.shape;
-  HostActivations a = Allocate(shape, hidden);
-  RunGemv(layer.tensor(layer.router), shape.experts, shape.hidden,
+  HostActivations a = Allocate(layer.shape, hidden, false);
+  RunGemv(layer.data(layer.router), layer.router.rows, layer.router.cols,
           hidden.normed.data(), a.logits.data());
-  Route(shape, 1, a, executor);
-  ExpertGemv(layer.tensor(layer.gate), shape.intermediate, shape.hidden, a.ids,
-             hidden.normed.data(), 0, a.gate.data(), executor);
-  ExpertGemv(layer.tensor(layer.up), shape.intermediate, shape.hidden, a.ids,
-             hidden.normed.data(), 0, a.up.data(), executor);
-  Activate(shape, 1, a, executor);
-  ExpertGemv(layer.tensor(layer.down), shape.hidden, shape.intermediate, a.ids,
-             a.activated.data(), shape.intermediate, a.down.data(), executor);
+  Route(layer.shape, 1, a, executor);
+  ExpertGemv(layer, layer.gate, a.ids, hidden.normed, a.gate, executor);
+  ExpertGemv(layer, layer.up, a.ids, hidden.normed, a.up, executor);
+  Activate(layer.shape, a, executor);
+  ExpertGemv(layer, layer.down, a.ids, a.activated, a.down, executor);
   Combine(layer, 1, a, executor);
   return a;
 }
@@ -145,37 +161,46 @@ HostActivations PrefillOnHost(const Layer& layer, const HiddenStates& hidden,
                               Executor& executor) {
   const Shape& shape = layer.shape;
   const size_t tokens = hidden.tokens;
-  HostActivations a = Allocate(shape, hidden);
+  HostActivations a = Allocate(shape, hidden, true);
 
   std::vector<int32_t> all_tokens(tokens);
-  for (size_t t = 0; t < tokens; ++t) all_tokens[t] = static_cast<int32_t>(t);
-  Gemm(layer.tensor(layer.router), shape.experts, shape.hidden, all_tokens,
-       hidden.normed.data(), 1, a.logits.data());
+  std::iota(all_tokens.begin(), all_tokens.end(), 0);
+  Gemm(layer, layer.router, 0, all_tokens, hidden.normed, 1, a.logits);
   Route(shape, tokens, a, executor);
 
-  a.tokens_per_expert.resize(shape.experts);
-  a.buckets.resize(shape.experts * RowStride(a.ids.size()));
   switchyard::Report report;
   Check(switchyard::BucketStrided(
       {{a.ids.data(), tokens, shape.top_k}},
       {a.tokens_per_expert, a.buckets, RowStride(a.ids.size()), false, &report},
       {}, executor));
-  a.gate_up_args.resize(3);
-  a.down_args.resize(3);
   Check(switchyard::MakeDispatchArgs(
       {report.max_rows, shape.experts, shape.intermediate}, {a.gate_up_args}));
   Check(switchyard::MakeDispatchArgs(
       {report.max_rows, shape.experts, shape.hidden}, {a.down_args}));
 
-  ExpertGemm(layer.tensor(layer.gate), shape.intermediate, shape.hidden, a,
-             hidden.normed, shape.top_k, a.gate, executor);
-  ExpertGemm(layer.tensor(layer.up), shape.intermediate, shape.hidden, a,
-             hidden.normed, shape.top_k, a.up, executor);
-  Activate(shape, tokens, a, executor);
-  ExpertGemm(layer.tensor(layer.down), shape.hidden, shape.intermediate, a,
-             a.activated, 1, a.down, executor);
+  ExpertGemm(layer, layer.gate, a, hidden.normed, shape.top_k, a.gate,
+             executor);
+  ExpertGemm(layer, layer.up, a, hidden.normed, shape.top_k, a.up, executor);
+  Activate(shape, a, executor);
+  ExpertGemm(layer, layer.down, a, a.activated, 1, a.down, executor);
   Combine(layer, tokens, a, executor);
   return a;
+}
+
+Comparison CompareActivations(const Shape& shape, const Activations& device,
+                              const HostActivations& host) {
+  Comparison result;
+  ForEachActivation(
+      shape, host.ids.size() / shape.top_k, !host.buckets.empty(),
+      [&](const char* name, size_t, size_t cols, const BufferPtr& on_device,
+          const auto& on_host) {
+        // Of an expert's bucket only what it has: the rest is nobody's.
+        const bool ragged = &on_device == &device.buckets;
+        Compare(name, on_device, on_host, cols,
+                ragged ? &host.tokens_per_expert : nullptr, &result);
+      },
+      device, host);
+  return result;
 }
 
 }  // namespace metal_chain

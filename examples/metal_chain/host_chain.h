@@ -4,9 +4,12 @@
 #ifndef SWITCHYARD_EXAMPLES_METAL_CHAIN_HOST_CHAIN_H_
 #define SWITCHYARD_EXAMPLES_METAL_CHAIN_HOST_CHAIN_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "engine.h"
 #include "layer.h"
 #include "switchyard/executor.h"
 
@@ -14,19 +17,23 @@ namespace metal_chain {
 
 // The same chains on the plain API, without a device: every value that a
 // device's chain has to leave in the buffer of the same name.
-struct HostActivations {
-  std::vector<float> logits, weights;
-  std::vector<int32_t> ids;
-  std::vector<int32_t> tokens_per_expert, buckets;
-  std::vector<uint32_t> gate_up_args, down_args;
-  std::vector<float> gate, up, activated, down;
-  std::vector<float> residual, normed;
-};
+using HostActivations = ActivationsOf<std::vector<float>, std::vector<int32_t>,
+                                      std::vector<uint32_t>>;
 
 HostActivations DecodeOnHost(const Layer& layer, const HiddenStates& hidden,
                              switchyard::Executor& executor);
 HostActivations PrefillOnHost(const Layer& layer, const HiddenStates& hidden,
                               switchyard::Executor& executor);
+
+struct Comparison {
+  size_t buffers = 0;
+  size_t bytes = 0;
+  // "gate: ..." of each buffer that differs, and where it does so first.
+  std::vector<std::string> differences;
+};
+// Byte by byte, everything the kernels wrote.
+Comparison CompareActivations(const Shape& shape, const Activations& device,
+                              const HostActivations& host);
 
 }  // namespace metal_chain
 

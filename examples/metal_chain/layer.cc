@@ -3,12 +3,10 @@
 
 #include "layer.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 
-#include "common/for_each_range.h"
+#include "common/for_each.h"
 #include "common/hash_uniform.h"
 
 namespace metal_chain {
@@ -21,41 +19,45 @@ using example::UniformScale;
 void Fill(float* out, size_t size, uint32_t stream, float center, float spread,
           switchyard::Executor& executor) {
   const uint32_t key = example::HashKey(stream);
-  const auto fill = [=](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      out[i] =
-          center + spread * example::HashUniform(key, static_cast<uint32_t>(i));
-    }
-  };
-  example::ForEachRange(executor, size, size_t{1} << 14, fill);
+  example::ForEach(executor, size, size_t{1} << 14, [=](size_t i) {
+    out[i] =
+        center + spread * example::HashUniform(key, static_cast<uint32_t>(i));
+  });
 }
 
 }  // namespace
 
 Layer GenerateLayer(const Shape& shape, switchyard::Executor& executor) {
-  const size_t matrix = shape.experts * shape.intermediate * shape.hidden;
+  const size_t hidden = shape.hidden, intermediate = shape.intermediate;
   Layer layer = {};
   layer.shape = shape;
-  const auto place = [&](size_t size) {
-    return std::exchange(layer.num_floats, layer.num_floats + size);
+  const auto place = [&](const char* name, size_t matrices, size_t rows,
+                         size_t cols) {
+    const size_t offset = layer.num_floats;
+    layer.num_floats += matrices * rows * cols;
+    return Tensor{name, offset, rows, cols};
   };
-  layer.router = place(shape.experts * shape.hidden);
-  layer.gate = place(matrix);
-  layer.up = place(matrix);
-  layer.down = place(matrix);
-  layer.next_norm = place(shape.hidden);
+  layer.router = place("router", 1, shape.experts, hidden);
+  layer.gate = place("gate", shape.experts, intermediate, hidden);
+  layer.up = place("up", shape.experts, intermediate, hidden);
+  layer.down = place("down", shape.experts, hidden, intermediate);
+  layer.next_norm = place("next_norm", 1, 1, hidden);
 
   // Not make_unique: it would write zeros first, from one thread.
   std::unique_ptr<float[]> values(new float[layer.num_floats]);
-  float* const at = values.get();
-  Fill(at + layer.router, shape.experts * shape.hidden, 1, 0,
-       UniformScale(1.5, shape.hidden), executor);
-  Fill(at + layer.gate, matrix, 2, 0, UniformScale(1, shape.hidden), executor);
-  Fill(at + layer.up, matrix, 3, 0, UniformScale(1, shape.hidden), executor);
+  uint32_t stream = 0;
+  const auto fill = [&](const Tensor& tensor, const Tensor* next, float center,
+                        float spread) {
+    const size_t end = next != nullptr ? next->offset : layer.num_floats;
+    Fill(values.get() + tensor.offset, end - tensor.offset, ++stream, center,
+         spread, executor);
+  };
+  fill(layer.router, &layer.gate, 0, UniformScale(1.5, hidden));
+  fill(layer.gate, &layer.up, 0, UniformScale(1, hidden));
+  fill(layer.up, &layer.down, 0, UniformScale(1, hidden));
   // silu(gate) * up is around 0.6, and top_k of them are averaged.
-  Fill(at + layer.down, matrix, 4, 0, UniformScale(4, shape.intermediate),
-       executor);
-  Fill(at + layer.next_norm, shape.hidden, 5, 1, 0.1f, executor);
+  fill(layer.down, &layer.next_norm, 0, UniformScale(4, intermediate));
+  fill(layer.next_norm, nullptr, 1, 0.1f);
   layer.checkpoint = std::move(values);
   return layer;
 }

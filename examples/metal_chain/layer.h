@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "switchyard/executor.h"
@@ -23,20 +24,30 @@ constexpr Shape kSmallShape = {256, 16, 4, 128};
 constexpr Shape kFullShape = {2048, 128, 8, 768};  // Qwen3-30B-A3B
 constexpr float kNormEps = 1e-6f;
 
-// One MoE layer in one block of memory, as a mapped checkpoint would be. The
-// tensors are at these offsets, in floats.
+// Always enough, and no power of two, of which the cache is not fond.
+constexpr size_t RowStride(size_t pairs) { return pairs + 16; }
+
+// A matrix, or one per expert, in the layer's memory.
+struct Tensor {
+  std::string name;
+  size_t offset;  // in floats
+  size_t rows;    // of one matrix
+  size_t cols;
+};
+
+// One MoE layer in one block of memory, as a mapped checkpoint would be.
 struct Layer {
   Shape shape;
   std::unique_ptr<const float[]> checkpoint;
   size_t num_floats;
 
-  size_t router;     // [experts, hidden]
-  size_t gate;       // [experts, intermediate, hidden]
-  size_t up;         // [experts, intermediate, hidden]
-  size_t down;       // [experts, hidden, intermediate]
-  size_t next_norm;  // [hidden], of the next layer
+  Tensor router;
+  Tensor gate, up, down;  // of each expert
+  Tensor next_norm;       // a row, of the next layer
 
-  const float* tensor(size_t offset) const { return checkpoint.get() + offset; }
+  const float* data(const Tensor& t) const {
+    return checkpoint.get() + t.offset;
+  }
 };
 
 // What enters the layer, [tokens, hidden] each.
@@ -51,6 +62,41 @@ struct HiddenStates {
 Layer GenerateLayer(const Shape& shape, switchyard::Executor& executor);
 HiddenStates GenerateHidden(size_t tokens, const Shape& shape,
                             switchyard::Executor& executor);
+
+// What a chain writes: vectors of the host, or buffers of a device. Pair p is
+// token p / top_k's.
+template <class Floats, class Ints, class Words>
+struct ActivationsOf {
+  Floats logits, weights;
+  Ints ids;
+  Floats gate, up, activated, down;
+  Floats residual;  // read and written
+  Floats normed;    // for the next layer
+  // Of a prefill only.
+  Ints tokens_per_expert, buckets;
+  Words gate_up_args, down_args;
+};
+
+// Calls visit(name, rows, cols, member of each of `a`) for all of them.
+template <class Visit, class... A>
+void ForEachActivation(const Shape& shape, size_t tokens, bool prefill,
+                       const Visit& visit, A&... a) {
+  const size_t pairs = tokens * shape.top_k;
+  visit("logits", tokens, shape.experts, a.logits...);
+  visit("ids", tokens, shape.top_k, a.ids...);
+  visit("weights", tokens, shape.top_k, a.weights...);
+  visit("gate", pairs, shape.intermediate, a.gate...);
+  visit("up", pairs, shape.intermediate, a.up...);
+  visit("activated", pairs, shape.intermediate, a.activated...);
+  visit("down", pairs, shape.hidden, a.down...);
+  visit("residual", tokens, shape.hidden, a.residual...);
+  visit("normed", tokens, shape.hidden, a.normed...);
+  if (!prefill) return;
+  visit("tokens_per_expert", 1, shape.experts, a.tokens_per_expert...);
+  visit("buckets", shape.experts, RowStride(pairs), a.buckets...);
+  visit("gate_up_args", 1, 3, a.gate_up_args...);
+  visit("down_args", 1, 3, a.down_args...);
+}
 
 }  // namespace metal_chain
 

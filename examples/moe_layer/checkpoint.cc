@@ -5,29 +5,34 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <string>
+#include <limits>
 #include <system_error>
-#include <vector>
+#include <utility>
 
 #include "common/program.h"
-#include "mapped_file.h"
 
 namespace moe_layer {
 namespace {
 
 using example::InputError;
+using nlohmann::json;
+using std::to_string;
 
 namespace fs = std::filesystem;
+
+constexpr size_t kLengthBytes = 8;
+// The format's own limit, from its reference implementation.
+constexpr uint64_t kMaxHeader = 100'000'000;
 
 constexpr char kSingleFile[] = "model.safetensors";
 constexpr char kIndexFile[] = "model.safetensors.index.json";
 
-nlohmann::json ParseJsonFile(const std::string& path) {
+json ParseJsonFile(const std::string& path) {
   const MappedFile file(path);
   const char* text = reinterpret_cast<const char*>(file.data());
   try {
-    return nlohmann::json::parse(text, text + file.size());
-  } catch (const nlohmann::json::exception& error) {
+    return json::parse(text, text + file.size());
+  } catch (const json::exception& error) {
     throw InputError(path + ": malformed JSON: " + error.what());
   }
 }
@@ -37,7 +42,145 @@ bool Exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
+// Bytes of an element; 0 for dtypes this program has no use for, whose sizes
+// are then not judged (the format keeps adding some).
+uint64_t ElementBytes(const std::string& dtype) {
+  static constexpr std::pair<const char*, uint64_t> kBytes[] = {
+      {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
+      {"I32", 4}, {"I16", 2}, {"I8", 1},  {"U64", 8},  {"U32", 4},
+      {"U16", 2}, {"U8", 1},  {"BOOL", 1}};
+  for (const auto& [name, bytes] : kBytes) {
+    if (dtype == name) return bytes;
+  }
+  return 0;
+}
+
+bool IsCountList(const json& value) {
+  return value.is_array() &&
+         std::all_of(value.begin(), value.end(),
+                     [](const json& v) { return v.is_number_unsigned(); });
+}
+
+// Null if there is no such member, or the value is no object.
+json Member(const json& value, const char* key) {
+  const auto found = value.find(key);
+  return found == value.end() ? json() : *found;
+}
+
+// Whether the tensor's elements fill its bytes exactly.
+bool FillsItsBytes(const StoredTensor& tensor, uint64_t element) {
+  uint64_t bytes = element;
+  for (const uint64_t dim : tensor.shape) {
+    if (dim != 0 && bytes > std::numeric_limits<uint64_t>::max() / dim) {
+      return false;
+    }
+    bytes *= dim;
+  }
+  return bytes == tensor.bytes;
+}
+
+// "[128, 2048]"
+std::string ShapeText(const std::vector<uint64_t>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + to_string(shape[i]);
+  }
+  return text + "]";
+}
+
 }  // namespace
+
+void SafetensorsFile::Fail(const std::string& what) const {
+  throw InputError(path_ + ": " + what);
+}
+
+SafetensorsFile::SafetensorsFile(const std::string& path)
+    : path_(path), file_(path) {
+  if (file_.size() < kLengthBytes) {
+    Fail("truncated: " + to_string(file_.size()) +
+         " bytes, too short for a safetensors header");
+  }
+  uint64_t length = 0;
+  for (size_t i = 0; i < kLengthBytes; ++i) {
+    length |= uint64_t{file_.data()[i]} << (8 * i);
+  }
+  const uint64_t rest = file_.size() - kLengthBytes;
+  if (length > kMaxHeader) {
+    Fail("not a safetensors file: a header of " + to_string(length) + " bytes");
+  }
+  if (length > rest) {
+    Fail("truncated: a header of " + to_string(length) + " bytes, but only " +
+         to_string(rest) + " are left in the file");
+  }
+  const uint8_t* const begin = file_.data() + kLengthBytes;
+  data_ = begin + length;
+  data_size_ = static_cast<size_t>(rest - length);
+  json header;
+  try {
+    header = json::parse(begin, data_);
+  } catch (const json::exception& error) {
+    Fail(std::string("malformed header: ") + error.what());
+  }
+  if (!header.is_object()) Fail("malformed header: not a JSON object");
+  for (const auto& [name, entry] : header.items()) {
+    if (name != "__metadata__") tensors_.emplace(name, ReadEntry(name, entry));
+  }
+  RequireNoGaps();
+}
+
+StoredTensor SafetensorsFile::ReadEntry(const std::string& name,
+                                        const json& entry) const {
+  const std::string where = "tensor '" + name + "': ";
+  const json dtype = Member(entry, "dtype");
+  const json shape = Member(entry, "shape");
+  const json offsets = Member(entry, "data_offsets");
+  if (!dtype.is_string() || !IsCountList(shape) || !IsCountList(offsets) ||
+      offsets.size() != 2) {
+    Fail(where +
+         "malformed header entry: needs dtype, shape and two data_offsets");
+  }
+  const uint64_t first = offsets[0].get<uint64_t>();
+  const uint64_t last = offsets[1].get<uint64_t>();
+  if (first > last) {
+    Fail(where + "data_offsets [" + to_string(first) + ", " + to_string(last) +
+         "] run backwards");
+  }
+  if (last > data_size_) {
+    Fail(where + "truncated file: the tensor ends at byte " + to_string(last) +
+         " of the data, which has " + to_string(data_size_));
+  }
+  const StoredTensor tensor = {
+      dtype.get<std::string>(), shape.get<std::vector<uint64_t>>(),
+      data_ + first, static_cast<size_t>(last - first)};
+  const uint64_t element = ElementBytes(tensor.dtype);
+  if (element != 0 && !FillsItsBytes(tensor, element)) {
+    Fail(where + tensor.dtype + " " + ShapeText(tensor.shape) +
+         " does not fill its " + to_string(tensor.bytes) + " bytes");
+  }
+  return tensor;
+}
+
+// The format promises that tensors tile the data; one that overlaps another
+// would silently hold the other's values.
+void SafetensorsFile::RequireNoGaps() const {
+  std::vector<std::pair<size_t, std::string>> order;
+  for (const auto& [name, tensor] : tensors_) {
+    if (tensor.bytes == 0) continue;
+    order.emplace_back(static_cast<size_t>(tensor.data - data_), name);
+  }
+  std::sort(order.begin(), order.end());
+  size_t end = 0;
+  for (const auto& [begin, name] : order) {
+    if (begin != end) {
+      Fail("tensor '" + name + "': starts at byte " + to_string(begin) +
+           " of the data, but what precedes it ends at " + to_string(end));
+    }
+    end += tensors_.at(name).bytes;
+  }
+  if (end != data_size_) {
+    Fail(to_string(data_size_ - end) + " bytes of data belong to no tensor");
+  }
+}
 
 Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
   while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
@@ -62,7 +205,7 @@ Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
 
 void Checkpoint::ReadIndex(const std::string& path) {
   index_path_ = path;
-  const nlohmann::json index = ParseJsonFile(path);
+  const json index = ParseJsonFile(path);
   if (!index.contains("weight_map") || !index["weight_map"].is_object()) {
     throw InputError(path + ": malformed index: no weight_map");
   }

@@ -4,16 +4,53 @@
 #ifndef SWITCHYARD_EXAMPLES_MOE_LAYER_CHECKPOINT_H_
 #define SWITCHYARD_EXAMPLES_MOE_LAYER_CHECKPOINT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
-#include "safetensors.h"
+#include "memory.h"
 
 namespace moe_layer {
+
+// One tensor in a mapped file, as it is stored: any dtype, on any byte
+// boundary. Lives as long as the file.
+struct StoredTensor {
+  std::string dtype;  // as written: "F32", "BF16", "I64", ...
+  std::vector<uint64_t> shape;
+  const uint8_t* data = nullptr;
+  size_t bytes = 0;
+};
+
+// A *.safetensors file: 8 bytes of little-endian header length, a JSON header
+// {name: {dtype, shape, data_offsets}}, then the data without gaps. All of it
+// is checked while opening, so that later reads cannot leave the mapping.
+// Throws InputError, one line that names the file and the tensor.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const std::unordered_map<std::string, StoredTensor>& tensors() const {
+    return tensors_;
+  }
+
+ private:
+  StoredTensor ReadEntry(const std::string& name,
+                         const nlohmann::json& entry) const;
+  void RequireNoGaps() const;
+  [[noreturn]] void Fail(const std::string& what) const;
+
+  std::string path_;
+  MappedFile file_;
+  const uint8_t* data_ = nullptr;
+  size_t data_size_ = 0;
+  std::unordered_map<std::string, StoredTensor> tensors_;
+};
 
 // A Hugging Face checkpoint folder: config.json and either *.safetensors or
 // shards behind model.safetensors.index.json. Shards are opened when a tensor

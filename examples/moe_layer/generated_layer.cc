@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "common/for_each_range.h"
+#include "common/for_each.h"
 #include "common/hash_uniform.h"
-#include "memory_limit.h"
 #include "progress.h"
 
 namespace moe_layer {
 namespace {
 
+using example::HashUniform;
 using example::UniformScale;
 
 // A part of a tensor of uniform values in [offset - scale, offset + scale).
@@ -90,20 +90,35 @@ LayerWeights GenerateLayer(const MoeShape& shape,
   }
 
   Progress progress("generating weights", weights.num_floats);
-  example::ForEachRange(
-      executor, parts.size(), 1, [&](size_t begin, size_t end) {
-        for (size_t p = begin; p < end; ++p) {
-          const Fill& fill = parts[p];
-          for (uint32_t i = 0; i < fill.count; ++i) {
-            fill.out[i] =
-                fill.offset +
-                fill.scale * example::HashUniform(fill.key, fill.first + i);
-          }
-          progress.Add(fill.count);
-        }
-      });
+  example::ForEach(executor, parts.size(), 1, [&](size_t p) {
+    const Fill& fill = parts[p];
+    for (uint32_t i = 0; i < fill.count; ++i) {
+      fill.out[i] =
+          fill.offset + fill.scale * HashUniform(fill.key, fill.first + i);
+    }
+    progress.Add(fill.count);
+  });
   progress.Finish(BytesText(weights.Bytes()));
   return weights;
+}
+
+FloatBuffer GenerateHidden(size_t tokens, size_t hidden,
+                           switchyard::Executor& executor) {
+  FloatBuffer states(tokens * hidden);
+  // Far from the numbers of the weights' streams.
+  constexpr uint32_t kFirst = 0x80000000u;
+  const uint32_t common = example::HashKey(kFirst);
+  example::ForEach(executor, tokens, 8, [&](size_t t) {
+    const uint32_t own =
+        example::HashKey(kFirst + 1 + static_cast<uint32_t>(t));
+    float* row = states.data() + t * hidden;
+    for (uint32_t h = 0; h < hidden; ++h) {
+      // The variance is 1: 0.4^2 + 0.917^2 is, and sqrt(3) makes each part's.
+      row[h] = 1.7320508f *
+               (0.4f * HashUniform(common, h) + 0.917f * HashUniform(own, h));
+    }
+  });
+  return states;
 }
 
 }  // namespace moe_layer

@@ -19,6 +19,12 @@ MoeShape DefaultShape();
 LayerWeights GenerateLayer(const MoeShape& shape,
                            switchyard::Executor& executor);
 
+// Hidden states [tokens, hidden] from an integer hash: the same everywhere.
+// They share a direction, as those of real models do: that is what makes some
+// experts busier than others.
+FloatBuffer GenerateHidden(size_t tokens, size_t hidden,
+                           switchyard::Executor& executor);
+
 }  // namespace moe_layer
 
 #endif  // SWITCHYARD_EXAMPLES_MOE_LAYER_GENERATED_LAYER_H_

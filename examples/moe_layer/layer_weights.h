@@ -11,11 +11,16 @@
 #include <vector>
 
 #include "checkpoint.h"
-#include "float_buffer.h"
+#include "memory.h"
 #include "model_config.h"
 #include "switchyard/executor.h"
 
 namespace moe_layer {
+
+// `count` little-endian 16-bit floats at `source`, on any byte boundary, to
+// float. Exact for every value: denormals, infinities and NaN payloads too.
+void ConvertF16(const uint8_t* source, size_t count, float* out) noexcept;
+void ConvertBf16(const uint8_t* source, size_t count, float* out) noexcept;
 
 // Matrices are [out, in], row-major and dense, as Hugging Face stores them.
 struct ExpertWeights {

@@ -12,13 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint.h"
 #include "common/program.h"
 #include "generated_layer.h"
-#include "hidden_states.h"
 #include "layer_weights.h"
-#include "memory_limit.h"
-#include "model_config.h"
 #include "moe_block.h"
 #include "reference_check.h"
 #include "report.h"

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "common/program.h"
 
@@ -14,23 +12,38 @@ namespace moe_layer {
 namespace {
 
 using example::InputError;
-
 using nlohmann::json;
 
 // Sizes are multiplied by each other: below this, two of them and the size of a
 // float stay within 64 bits.
 constexpr uint64_t kMaxSize = INT32_MAX;
 
+Family Qwen2Moe() {
+  Family family;
+  family.model_type = "qwen2_moe";
+  family.keys.shared_intermediate = "shared_expert_intermediate_size";
+  family.names.shared_gate =
+      "model.layers.{layer}.mlp.shared_expert.gate_proj.weight";
+  family.names.shared_up =
+      "model.layers.{layer}.mlp.shared_expert.up_proj.weight";
+  family.names.shared_down =
+      "model.layers.{layer}.mlp.shared_expert.down_proj.weight";
+  family.names.shared_logit =
+      "model.layers.{layer}.mlp.shared_expert_gate.weight";
+  return family;
+}
+
 const Family& FamilyOf(const std::string& path, const json& config) {
+  static const Family families[] = {Qwen2Moe(), Family()};
   const auto type = config.find("model_type");
   if (type == config.end()) throw InputError(path + ": model_type: missing");
-  const Family* family =
-      type->is_string() ? FindFamily(type->get<std::string>()) : nullptr;
-  if (family == nullptr) {
-    throw InputError(path + ": model_type: " + type->dump() +
-                     " is not supported; there are " + FamilyList());
+  std::string known;
+  for (const Family& family : families) {
+    if (*type == family.model_type) return family;
+    known += (known.empty() ? "" : ", ") + std::string(family.model_type);
   }
-  return *family;
+  throw InputError(path + ": model_type: " + type->dump() +
+                   " is not supported; there are " + known);
 }
 
 }  // namespace
@@ -50,36 +63,30 @@ ModelConfig::ModelConfig(const std::string& path, const json& config,
   if (keys.shared_intermediate != nullptr) {
     shape_.shared_intermediate = Size(keys.shared_intermediate);
   }
-  shape_.renormalize = Flag(keys.renormalize, family.renormalize);
+  shape_.renormalize = family.renormalize;
+  if (Has(keys.renormalize)) {
+    const json& value = config_[keys.renormalize];
+    if (!value.is_boolean()) {
+      Fail(keys.renormalize, "expected true or false, found " + value.dump());
+    }
+    shape_.renormalize = value.get<bool>();
+  }
   shape_.norm_eps = Epsilon(keys.norm_eps);
   if (shape_.top_k > shape_.num_experts) {
-    throw InputError(path_ + ": " + keys.top_k + ": " +
-                     std::to_string(shape_.top_k) + ", but " +
-                     keys.num_experts + " is " +
-                     std::to_string(shape_.num_experts));
+    Fail(keys.top_k, std::to_string(shape_.top_k) + ", but " +
+                         keys.num_experts + " is " +
+                         std::to_string(shape_.num_experts));
   }
-  const auto activation = config_.find(keys.activation);
-  if (activation != config_.end() && *activation != "silu") {
-    throw InputError(path_ + ": " + keys.activation + ": " +
-                     activation->dump() + " is not supported; only \"silu\"");
+  if (Has(keys.activation) && config_[keys.activation] != "silu") {
+    Fail(keys.activation,
+         config_[keys.activation].dump() + " is not supported; only \"silu\"");
   }
-  ReadDenseLayers();
-}
-
-void ModelConfig::ReadDenseLayers() {
-  const Family::Keys& keys = family_->keys;
-  if (keys.sparse_step != nullptr && config_.contains(keys.sparse_step)) {
-    sparse_step_ = Size(keys.sparse_step);
-  }
-  if (keys.dense_layers == nullptr || !config_.contains(keys.dense_layers)) {
-    return;
-  }
+  if (Has(keys.sparse_step)) sparse_step_ = Size(keys.sparse_step);
+  if (!Has(keys.dense_layers) || config_[keys.dense_layers].is_null()) return;
   const json& list = config_[keys.dense_layers];
-  if (list.is_null()) return;
   const auto is_layer = [](const json& v) { return v.is_number_unsigned(); };
   if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_layer)) {
-    throw InputError(path_ + ": " + keys.dense_layers +
-                     ": expected a list of layers, found " + list.dump());
+    Fail(keys.dense_layers, "expected a list of layers, found " + list.dump());
   }
   dense_layers_ = list.get<std::vector<size_t>>();
 }
@@ -104,34 +111,39 @@ size_t ModelConfig::SelectLayer(std::optional<size_t> layer) const {
     }
     throw InputError(path_ + ": every layer is dense, none has experts");
   }
-  const size_t number = *layer;
-  if (number >= num_layers_) {
-    throw InputError("--layer " + std::to_string(number) + ": " + path_ +
-                     " has layers 0 to " + std::to_string(num_layers_ - 1));
+  const std::string number = std::to_string(*layer);
+  const std::string option = "--layer " + number + ": " + path_;
+  if (*layer >= num_layers_) {
+    throw InputError(option + " has layers 0 to " +
+                     std::to_string(num_layers_ - 1));
   }
-  const std::string why_dense = WhyDense(number);
+  const std::string why_dense = WhyDense(*layer);
   if (!why_dense.empty()) {
-    throw InputError("--layer " + std::to_string(number) + ": " + path_ +
-                     ": layer " + std::to_string(number) + " is dense (" +
-                     why_dense + ")");
+    throw InputError(option + ": layer " + number + " is dense (" + why_dense +
+                     ")");
   }
-  return number;
+  return *layer;
+}
+
+bool ModelConfig::Has(const char* key) const {
+  return key != nullptr && config_.contains(key);
+}
+
+void ModelConfig::Fail(const char* key, const std::string& what) const {
+  throw InputError(path_ + ": " + key + ": " + what);
 }
 
 const json& ModelConfig::Require(const char* key) const {
-  const auto found = config_.find(key);
-  if (found == config_.end()) {
-    throw InputError(path_ + ": " + key + ": missing");
-  }
-  return *found;
+  if (!Has(key)) Fail(key, "missing");
+  return config_[key];
 }
 
 size_t ModelConfig::Size(const char* key) const {
   const json& value = Require(key);
   if (!value.is_number_unsigned() || value.get<uint64_t>() < 1 ||
       value.get<uint64_t>() > kMaxSize) {
-    throw InputError(path_ + ": " + key + ": expected an integer from 1 to " +
-                     std::to_string(kMaxSize) + ", found " + value.dump());
+    Fail(key, "expected an integer from 1 to " + std::to_string(kMaxSize) +
+                  ", found " + value.dump());
   }
   return value.get<size_t>();
 }
@@ -141,20 +153,9 @@ float ModelConfig::Epsilon(const char* key) const {
   // Not above 1: larger ones are a mistake, and might not fit a float.
   if (!value.is_number() || !(value.get<double>() >= 0) ||
       value.get<double>() > 1) {
-    throw InputError(path_ + ": " + key +
-                     ": expected a number from 0 to 1, found " + value.dump());
+    Fail(key, "expected a number from 0 to 1, found " + value.dump());
   }
   return value.get<float>();
-}
-
-bool ModelConfig::Flag(const char* key, bool fallback) const {
-  if (key == nullptr || !config_.contains(key)) return fallback;
-  const json& value = config_[key];
-  if (!value.is_boolean()) {
-    throw InputError(path_ + ": " + key + ": expected true or false, found " +
-                     value.dump());
-  }
-  return value.get<bool>();
 }
 
 }  // namespace moe_layer

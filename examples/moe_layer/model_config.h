@@ -10,9 +10,52 @@
 #include <string>
 #include <vector>
 
-#include "family.h"
-
 namespace moe_layer {
+
+// What a model family calls things. A new family of softmax-routed, SiLU-gated
+// experts is one more entry of the table in model_config.cc and nothing else.
+struct Family {
+  const char* model_type = "qwen3_moe";  // config.json's
+
+  // Keys of config.json.
+  struct Keys {
+    const char* num_layers = "num_hidden_layers";
+    const char* hidden = "hidden_size";
+    const char* intermediate = "moe_intermediate_size";  // of one expert
+    const char* num_experts = "num_experts";
+    const char* top_k = "num_experts_per_tok";
+    const char* norm_eps = "rms_norm_eps";
+    const char* activation = "hidden_act";  // has to be "silu"; may be absent
+    // Whether the selected weights are divided by their sum; null or absent
+    // from config.json: `renormalize` below.
+    const char* renormalize = "norm_topk_prob";
+    const char* shared_intermediate = nullptr;  // null: no shared expert
+    // A layer is dense if listed under the first, or if its number + 1 is no
+    // multiple of the second. Null or absent: no layer is.
+    const char* dense_layers = "mlp_only_layers";
+    const char* sparse_step = "decoder_sparse_step";
+  } keys;
+  bool renormalize = false;
+
+  // Tensor names; {layer} and {expert} stand for numbers.
+  struct Names {
+    const char* norm = "model.layers.{layer}.post_attention_layernorm.weight";
+    const char* next_norm = "model.layers.{layer}.input_layernorm.weight";
+    const char* last_norm = "model.norm.weight";  // after the last layer
+    const char* router = "model.layers.{layer}.mlp.gate.weight";
+    const char* gate =
+        "model.layers.{layer}.mlp.experts.{expert}.gate_proj.weight";
+    const char* up = "model.layers.{layer}.mlp.experts.{expert}.up_proj.weight";
+    const char* down =
+        "model.layers.{layer}.mlp.experts.{expert}.down_proj.weight";
+    // Of the shared expert, where there is one. `shared_logit` is [1, hidden]:
+    // the sigmoid of its product with a token weights that expert.
+    const char* shared_gate = nullptr;
+    const char* shared_up = nullptr;
+    const char* shared_down = nullptr;
+    const char* shared_logit = nullptr;
+  } names;
+};
 
 // The sizes and recipe of one MoE block.
 struct MoeShape {
@@ -46,9 +89,9 @@ class ModelConfig {
   const nlohmann::json& Require(const char* key) const;
   size_t Size(const char* key) const;
   float Epsilon(const char* key) const;
-  // The value where the key is present, else `fallback`.
-  bool Flag(const char* key, bool fallback) const;
-  void ReadDenseLayers();
+  // Whether the family has the key and config.json a value for it.
+  bool Has(const char* key) const;
+  [[noreturn]] void Fail(const char* key, const std::string& what) const;
 
   std::string path_;
   nlohmann::json config_;

@@ -3,12 +3,15 @@
 
 #include "moe_block.h"
 
+#include <omp.h>
+#include <oneapi/dnnl/dnnl.h>
+
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <utility>
 
-#include "common/for_each_range.h"
-#include "gemm.h"
+#include "common/for_each.h"
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
 #include "switchyard/gather.h"
@@ -67,7 +70,71 @@ size_t ResultInts(const MoeShape& shape, size_t tokens) {
   return 3 * tokens * shape.top_k + 2 * shape.num_experts + 1;
 }
 
+// y[r, o] = sum over i of x[r, i] * w[o, i], by oneDNN on the calling thread
+// alone: the executor's threads already keep every core busy, and a second pool
+// would fight them for the cores. `w` is [y.cols, x.cols], dense.
+void Gemm(Matrix<const float> x, const float* w, Matrix<float> y) {
+  // Of the calling thread only, so it has to be said on each; a few ns.
+  omp_set_num_threads(1);
+  const auto dim = [](size_t size) { return static_cast<dnnl_dim_t>(size); };
+  const dnnl_status_t status =
+      dnnl_sgemm('N', 'T', dim(x.rows), dim(y.cols), dim(x.cols), 1.0f, x.data,
+                 dim(x.stride), w, dim(x.cols), 0.0f, y.data, dim(y.stride));
+  if (status != dnnl_success) {
+    throw std::runtime_error("oneDNN: GEMM failed");
+  }
+}
+
+// Fills in bytes and flops. `tiles` and `shared_tiles` count how often the
+// weights of an expert, and of the shared one, are read.
+void AddWork(const MoeShape& shape, size_t tokens, size_t tiles,
+             size_t shared_tiles, StageProfile* profile) {
+  constexpr double kWord = 4;  // every float and every index
+  const auto t = static_cast<double>(tokens);
+  const auto pairs = t * static_cast<double>(shape.top_k);
+  const auto h = static_cast<double>(shape.hidden);
+  const auto f = static_cast<double>(shape.intermediate);
+  const auto s = static_cast<double>(shape.shared_intermediate);
+  const auto e = static_cast<double>(shape.num_experts);
+  const double shared = s > 0 ? 1 : 0;
+  const auto set = [&](Stage stage, double words, double flops) {
+    (*profile)[stage].bytes = words * kWord;
+    (*profile)[stage].flops = flops;
+  };
+  const auto weights = static_cast<double>(tiles) * f * h +
+                       static_cast<double>(shared_tiles) * s * h;
+  const double inner = pairs * f + shared * t * s;  // activations
+  set(Stage::kRouterGemm, (e + shared) * h + t * h + t * (e + shared),
+      2 * t * h * (e + shared));
+  set(Stage::kRoute, t * e + 2 * pairs, 0);
+  set(Stage::kBucket, 3 * pairs + 2 * e, 0);
+  set(Stage::kGather, 2 * pairs * h, 0);
+  set(Stage::kGateUpGemm, 2 * weights + (pairs + shared * t) * h + 2 * inner,
+      4 * h * inner);
+  set(Stage::kActivate, 3 * inner, 0);
+  set(Stage::kDownGemm, weights + inner + (pairs + shared * t) * h,
+      2 * h * inner);
+  // Rows, weights, row_index and residual in; the sum and its norm out.
+  set(Stage::kCombine, pairs * (h + 2) + t * h * (3 + shared) + shared * t + h,
+      0);
+}
+
 }  // namespace
+
+double StageProfile::TotalSeconds() const {
+  double total = 0;
+  for (const StageCost& cost : stages) total += cost.seconds;
+  return total;
+}
+
+double StageProfile::BetweenGemmsSeconds() const {
+  double total = 0;
+  for (const Stage stage : {Stage::kRoute, Stage::kBucket, Stage::kGather,
+                            Stage::kActivate, Stage::kCombine}) {
+    total += (*this)[stage].seconds;
+  }
+  return total;
+}
 
 double MoeBlock::MemoryNeeded(const MoeShape& shape, size_t tokens,
                               size_t threads) {
@@ -141,12 +208,10 @@ void MoeBlock::Run(Matrix<const float> hidden, Matrix<const float> normed) {
   profile_[Stage::kBucket].seconds = lap.Seconds();
 
   for (Worker& worker : workers_) worker.seconds.fill(0);
-  example::ForEachRange(executor_, tiles_.size(), 1,
-                        [this](size_t worker, size_t begin, size_t end) {
-                          for (size_t i = begin; i < end; ++i) {
-                            RunTile(tiles_[i], workers_[worker]);
-                          }
-                        });
+  example::ForEach(executor_, tiles_.size(), 1,
+                   [this](size_t worker, size_t i) {
+                     RunTile(tiles_[i], workers_[worker]);
+                   });
   const double section = lap.Seconds();
   double busy = 0;
   for (const Stage stage : {Stage::kGather, Stage::kGateUpGemm,
@@ -170,18 +235,16 @@ void MoeBlock::Run(Matrix<const float> hidden, Matrix<const float> normed) {
 }
 
 void MoeBlock::RouterGemm() {
-  const auto body = [this](size_t begin, size_t end) {
-    for (size_t block = begin; block < end; ++block) {
-      const size_t first = block * kRouterRows;
-      const size_t last = std::min(tokens_, first + kRouterRows);
-      const Matrix<const float> x = normed_.RowRange(first, last);
-      Gemm(x, layer_.router, results_.logits.RowRange(first, last));
-      if (results_.shared_logits.data == nullptr) continue;
-      Gemm(x, layer_.shared_logit,
-           results_.shared_logits.RowRange(first, last));
-    }
-  };
-  example::ForEachRange(executor_, CeilDiv(tokens_, kRouterRows), 1, body);
+  example::ForEach(
+      executor_, CeilDiv(tokens_, kRouterRows), 1, [this](size_t i) {
+        const size_t first = i * kRouterRows;
+        const size_t last = std::min(tokens_, first + kRouterRows);
+        const Matrix<const float> x = normed_.RowRange(first, last);
+        Gemm(x, layer_.router, results_.logits.RowRange(first, last));
+        if (results_.shared_logits.data == nullptr) return;
+        Gemm(x, layer_.shared_logit,
+             results_.shared_logits.RowRange(first, last));
+      });
 }
 
 // Splits busy experts, so that no thread is left alone with one at the end, and
@@ -256,6 +319,19 @@ void MoeBlock::Combine(Matrix<const float> hidden) {
                              {results_.shared_rows, results_.shared_logits}},
                             {results_.out, results_.next_normed},
                             {layer_.shape.norm_eps}, executor_));
+}
+
+void InputNorm(const LayerWeights& layer, Matrix<const float> hidden,
+               Matrix<float> normed, switchyard::Executor& executor) {
+  const std::vector<float> ones(hidden.rows, 1.0f);
+  FloatBuffer copy(hidden.rows * hidden.cols);
+  Check(switchyard::Combine({hidden,
+                             {ones.data(), hidden.rows, 1},
+                             {},
+                             {},
+                             {layer.norm, 1, hidden.cols}},
+                            {{copy.data(), hidden.rows, hidden.cols}, normed},
+                            {layer.shape.norm_eps}, executor));
 }
 
 }  // namespace moe_layer

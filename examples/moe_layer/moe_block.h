@@ -9,15 +9,50 @@
 #include <cstdint>
 #include <vector>
 
-#include "float_buffer.h"
 #include "layer_weights.h"
-#include "stage_profile.h"
+#include "memory.h"
 #include "switchyard/bucket.h"
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 
 namespace moe_layer {
+
+enum class Stage {
+  kRouterGemm,
+  kRoute,
+  kBucket,
+  kGather,
+  kGateUpGemm,
+  kActivate,
+  kDownGemm,
+  kWaiting,  // threads of the expert section that have run out of tiles
+  kCombine,
+};
+constexpr size_t kNumStages = static_cast<size_t>(Stage::kCombine) + 1;
+
+struct StageCost {
+  double seconds = 0;
+  double bytes = 0;  // that the stage has to read and write at least
+  double flops = 0;  // of GEMMs only
+};
+
+// Where one run of the block spent its time. The stages inside the expert
+// section are averages over the threads, so that all of them add up to the time
+// that passed.
+struct StageProfile {
+  std::array<StageCost, kNumStages> stages;
+
+  StageCost& operator[](Stage stage) {
+    return stages[static_cast<size_t>(stage)];
+  }
+  const StageCost& operator[](Stage stage) const {
+    return stages[static_cast<size_t>(stage)];
+  }
+  double TotalSeconds() const;
+  // Route, bucket, gather, activate and combine: what Switchyard does.
+  double BetweenGemmsSeconds() const;
+};
 
 // What a run of the block computes, in this order.
 struct BlockResults {
@@ -94,6 +129,13 @@ class MoeBlock {
   StageProfile profile_;
   switchyard::Matrix<const float> normed_;  // during Run
 };
+
+// The norm that opens the block. In a model, the layer before has left it: it
+// is that layer's "next norm". Throws std::runtime_error on failure.
+void InputNorm(const LayerWeights& layer,
+               switchyard::Matrix<const float> hidden,
+               switchyard::Matrix<float> normed,
+               switchyard::Executor& executor);
 
 }  // namespace moe_layer
 

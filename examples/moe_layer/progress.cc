@@ -5,16 +5,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <string>
 #include <utility>
 
 namespace moe_layer {
-namespace {
-
-constexpr size_t kBarWidth = 40;
-
-}  // namespace
 
 Progress::Progress(std::string label, size_t total)
     : label_(std::move(label)),
@@ -36,14 +31,7 @@ void Progress::Add(size_t amount) noexcept {
   const size_t done = done_.fetch_add(amount) + amount;
   if (!animated_ || total_ == 0) return;
   const size_t percent = done * 100 / total_;
-  size_t shown = shown_percent_.load();
-  // Whoever moves the shown value up draws it, so each is drawn once.
-  while (percent > shown) {
-    if (shown_percent_.compare_exchange_weak(shown, percent)) {
-      Draw(percent);
-      return;
-    }
-  }
+  if (percent != (done - amount) * 100 / total_) Draw(percent);
 }
 
 void Progress::Finish(const std::string& result) {
@@ -56,11 +44,8 @@ void Progress::Finish(const std::string& result) {
 }
 
 void Progress::Draw(size_t percent) noexcept {
-  char bar[kBarWidth + 1];
-  for (size_t i = 0; i < kBarWidth; ++i) {
-    bar[i] = i < percent * kBarWidth / 100 ? '#' : '.';
-  }
-  bar[kBarWidth] = '\0';
+  char bar[] = "........................................";
+  std::fill_n(bar, percent * (sizeof(bar) - 1) / 100, '#');
   std::fprintf(stderr, "\r%s  [%s] %3zu %%", label_.c_str(), bar, percent);
 }
 

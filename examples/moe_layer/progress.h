@@ -32,7 +32,6 @@ class Progress {
   const bool animated_;
   const std::chrono::steady_clock::time_point start_;
   std::atomic<size_t> done_{0};
-  std::atomic<size_t> shown_percent_{0};
   bool finished_ = false;
 };
 

@@ -8,13 +8,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "bounded.h"
-#include "common/for_each_range.h"
+#include "common/for_each.h"
 
 namespace moe_layer {
 namespace {
@@ -30,34 +26,6 @@ enum Result { kOut, kNextNormed, kResults };
 constexpr const char* kResultNames[kResults] = {"hidden states out",
                                                 "their next norm"};
 
-void Add(double result, double exact, double bound, size_t token, size_t column,
-         Difference* difference) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  double off = std::fabs(result - exact);
-  // NaN and infinities, on either side, exceed any bound.
-  if (!std::isfinite(off) || !std::isfinite(bound)) off = kInfinity;
-  const double used = off == 0 ? 0 : off < kInfinity ? off / bound : kInfinity;
-  if (off > difference->largest) {
-    difference->largest = off;
-    difference->bound = bound;
-  }
-  if (used > difference->closest) {
-    difference->closest = used;
-    difference->token = token;
-    difference->column = column;
-    difference->result = result;
-    difference->exact = exact;
-  }
-}
-
-void AddRow(const float* result, const Bounded& exact, size_t token,
-            Difference* difference) {
-  for (size_t i = 0; i < exact.size(); ++i) {
-    Add(static_cast<double>(result[i]), exact.value[i], exact.error[i], token,
-        i, difference);
-  }
-}
-
 void Merge(const Difference& from, Difference* to) {
   if (from.largest > to->largest) {
     to->largest = from.largest;
@@ -72,6 +40,19 @@ void Merge(const Difference& from, Difference* to) {
   }
 }
 
+void AddRow(const float* result, const Bounded& exact, size_t token,
+            Difference* difference) {
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const auto found = static_cast<double>(result[i]);
+    const double bound = exact.error[i];
+    double off = std::fabs(found - exact.value[i]);
+    // NaN and infinities, on either side, exceed any bound.
+    if (!std::isfinite(off) || !std::isfinite(bound)) off = INFINITY;
+    const double used = off == 0 ? 0 : off < INFINITY ? off / bound : INFINITY;
+    Merge({{}, off, bound, used, token, i, found, exact.value[i]}, difference);
+  }
+}
+
 struct TokenReport {
   size_t token = 0;
   std::array<Difference, kSteps> steps;
@@ -79,110 +60,96 @@ struct TokenReport {
   const char* problem = nullptr;  // that makes the rest pointless
 };
 
-class Checker {
- public:
-  Checker(const LayerWeights& layer, Matrix<const float> hidden,
-          Matrix<const float> normed, const BlockResults& results)
-      : layer_(layer), hidden_(hidden), normed_(normed), results_(results) {}
-
-  void CheckToken(TokenReport* report) const;
-
- private:
-  Bounded Expert(const ExpertWeights& expert, size_t intermediate,
-                 const Bounded& x) const {
-    const Bounded gate = MatVec(expert.gate, intermediate, x);
-    const Bounded up = MatVec(expert.up, intermediate, x);
-    return MatVec(expert.down, layer_.shape.hidden, SiluMulOf(gate, up));
-  }
-
-  // Whether each pair of the token is where row_index says, and that is among
-  // the rows of its expert.
-  bool BucketsHold(size_t t) const {
-    const switchyard::PackedBuckets& buckets = results_.buckets;
-    for (size_t s = 0; s < layer_.shape.top_k; ++s) {
-      const int32_t row = results_.row_index.Row(t)[s];
-      const int32_t* bounds = buckets.offsets.data + results_.ids.Row(t)[s];
-      if (row < bounds[0] || row >= bounds[1] || row < 0 ||
-          static_cast<size_t>(row) >= buckets.pairs.size ||
-          static_cast<size_t>(buckets.pairs.data[row]) !=
-              t * layer_.shape.top_k + s) {
-        return false;
-      }
+// Whether each pair of token t is where row_index says, and that is among the
+// rows of its expert.
+bool BucketsHold(const BlockResults& results, size_t t) {
+  const switchyard::PackedBuckets& buckets = results.buckets;
+  const size_t top_k = results.ids.cols;
+  for (size_t s = 0; s < top_k; ++s) {
+    const int32_t row = results.row_index.Row(t)[s];
+    const int32_t* bounds = buckets.offsets.data + results.ids.Row(t)[s];
+    if (row < bounds[0] || row >= bounds[1] || row < 0 ||
+        static_cast<size_t>(row) >= buckets.pairs.size ||
+        static_cast<size_t>(buckets.pairs.data[row]) != t * top_k + s) {
+      return false;
     }
-    return true;
   }
+  return true;
+}
 
-  const LayerWeights& layer_;
-  const Matrix<const float> hidden_;
-  const Matrix<const float> normed_;
-  const BlockResults& results_;
-};
-
-void Checker::CheckToken(TokenReport* report) const {
+void CheckToken(const LayerWeights& layer, Matrix<const float> hidden_states,
+                Matrix<const float> normed, const BlockResults& results,
+                TokenReport* report) {
   const size_t t = report->token;
-  const MoeShape& shape = layer_.shape;
+  const MoeShape& shape = layer.shape;
   const size_t hidden = shape.hidden;
   const bool shared = shape.shared_intermediate != 0;
-  const int32_t* ids = results_.ids.Row(t);
+  const int32_t* ids = results.ids.Row(t);
   auto& steps = report->steps;
+  const auto run_expert = [&](const ExpertWeights& expert, size_t intermediate,
+                              const Bounded& x) {
+    const Bounded gate = MatVec(expert.gate, intermediate, x);
+    const Bounded up = MatVec(expert.up, intermediate, x);
+    return MatVec(expert.down, hidden, SiluMulOf(gate, up));
+  };
 
-  const Bounded states(hidden_.Row(t), hidden);
-  AddRow(normed_.Row(t), RmsNormOf(states, layer_.norm, shape.norm_eps), t,
+  const Bounded states(hidden_states.Row(t), hidden);
+  AddRow(normed.Row(t), RmsNormOf(states, layer.norm, shape.norm_eps), t,
          &steps[kNorm]);
 
-  const Bounded x(normed_.Row(t), hidden);
-  const Bounded logits = MatVec(layer_.router, shape.num_experts, x);
-  AddRow(results_.logits.Row(t), logits, t, &steps[kLogits]);
+  const Bounded x(normed.Row(t), hidden);
+  const Bounded logits = MatVec(layer.router, shape.num_experts, x);
+  AddRow(results.logits.Row(t), logits, t, &steps[kLogits]);
 
-  const Bounded given_logits(results_.logits.Row(t), shape.num_experts);
+  const Bounded given_logits(results.logits.Row(t), shape.num_experts);
   if (!IsTopK(given_logits, ids, shape.top_k)) {
     report->problem = "not the experts with the largest logits";
   } else if (!IsTopK(logits, ids, shape.top_k)) {
     report->problem = "not the experts with the largest exact logits";
-  } else if (!BucketsHold(t)) {
+  } else if (!BucketsHold(results, t)) {
     report->problem = "not in its experts' buckets";
   }
   if (report->problem != nullptr) return;
-  AddRow(results_.weights.Row(t), RouteWeightsOf(given_logits, ids, shape), t,
+  AddRow(results.weights.Row(t), RouteWeightsOf(given_logits, ids, shape), t,
          &steps[kWeights]);
 
   std::vector<Bounded> rows;
   std::vector<Bounded> given_rows;
   for (size_t s = 0; s < shape.top_k; ++s) {
-    rows.push_back(Expert(layer_.experts[static_cast<size_t>(ids[s])],
-                          shape.intermediate, x));
-    const auto row = static_cast<size_t>(results_.row_index.Row(t)[s]);
-    given_rows.emplace_back(results_.expert_rows.Row(row), hidden);
-    AddRow(results_.expert_rows.Row(row), rows.back(), t, &steps[kExperts]);
+    rows.push_back(run_expert(layer.experts[static_cast<size_t>(ids[s])],
+                              shape.intermediate, x));
+    const auto row = static_cast<size_t>(results.row_index.Row(t)[s]);
+    given_rows.emplace_back(results.expert_rows.Row(row), hidden);
+    AddRow(results.expert_rows.Row(row), rows.back(), t, &steps[kExperts]);
   }
   Bounded shared_logit;
   Bounded shared_row;
   Bounded given_shared_logit;
   Bounded given_shared_row;
   if (shared) {
-    shared_logit = MatVec(layer_.shared_logit, 1, x);
-    shared_row = Expert(layer_.shared, shape.shared_intermediate, x);
-    AddRow(results_.shared_logits.Row(t), shared_logit, t, &steps[kLogits]);
-    AddRow(results_.shared_rows.Row(t), shared_row, t, &steps[kExperts]);
-    given_shared_logit = Bounded(results_.shared_logits.Row(t), 1);
-    given_shared_row = Bounded(results_.shared_rows.Row(t), hidden);
+    shared_logit = MatVec(layer.shared_logit, 1, x);
+    shared_row = run_expert(layer.shared, shape.shared_intermediate, x);
+    AddRow(results.shared_logits.Row(t), shared_logit, t, &steps[kLogits]);
+    AddRow(results.shared_rows.Row(t), shared_row, t, &steps[kExperts]);
+    given_shared_logit = Bounded(results.shared_logits.Row(t), 1);
+    given_shared_row = Bounded(results.shared_rows.Row(t), hidden);
   }
 
-  const Bounded given_weights(results_.weights.Row(t), shape.top_k);
-  AddRow(results_.out.Row(t),
+  const Bounded given_weights(results.weights.Row(t), shape.top_k);
+  AddRow(results.out.Row(t),
          CombineOf(given_weights, given_rows, given_shared_logit,
-                   given_shared_row, hidden_.Row(t)),
+                   given_shared_row, hidden_states.Row(t)),
          t, &steps[kCombine]);
-  const Bounded given_out(results_.out.Row(t), hidden);
-  AddRow(results_.next_normed.Row(t),
-         RmsNormOf(given_out, layer_.next_norm, shape.norm_eps), t,
+  const Bounded given_out(results.out.Row(t), hidden);
+  AddRow(results.next_normed.Row(t),
+         RmsNormOf(given_out, layer.next_norm, shape.norm_eps), t,
          &steps[kNextNorm]);
 
   const Bounded out = CombineOf(RouteWeightsOf(logits, ids, shape), rows,
-                                shared_logit, shared_row, hidden_.Row(t));
-  AddRow(results_.out.Row(t), out, t, &report->results[kOut]);
-  AddRow(results_.next_normed.Row(t),
-         RmsNormOf(out, layer_.next_norm, shape.norm_eps), t,
+                                shared_logit, shared_row, hidden_states.Row(t));
+  AddRow(results.out.Row(t), out, t, &report->results[kOut]);
+  AddRow(results.next_normed.Row(t),
+         RmsNormOf(out, layer.next_norm, shape.norm_eps), t,
          &report->results[kNextNormed]);
 }
 
@@ -214,12 +181,9 @@ CheckReport CheckAgainstDouble(const LayerWeights& weights,
     tokens[i].token =
         report.tokens == 1 ? 0 : i * (hidden.rows - 1) / (report.tokens - 1);
   }
-  const Checker checker(weights, hidden, normed, results);
-  example::ForEachRange(executor, report.tokens, 1,
-                        [&](size_t begin, size_t end) {
-                          for (size_t i = begin; i < end; ++i)
-                            checker.CheckToken(&tokens[i]);
-                        });
+  example::ForEach(executor, report.tokens, 1, [&](size_t i) {
+    CheckToken(weights, hidden, normed, results, &tokens[i]);
+  });
 
   for (const TokenReport& token : tokens) {
     for (size_t i = 0; i < kSteps; ++i) Merge(token.steps[i], &report.steps[i]);

@@ -7,30 +7,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
-#include <string>
-#include <vector>
 
-#include "memory_limit.h"
+#include "common/program.h"
 
 namespace moe_layer {
 namespace {
 
-struct StageName {
-  Stage stage;
-  const char* name;
-};
-constexpr StageName kStageNames[] = {
-    {Stage::kRouterGemm, "router GEMM"},
-    {Stage::kRoute, "route"},
-    {Stage::kBucket, "bucket"},
-    {Stage::kGather, "gather"},
-    {Stage::kGateUpGemm, "gate and up GEMMs"},
-    {Stage::kActivate, "activate"},
-    {Stage::kDownGemm, "down GEMM"},
-    {Stage::kWaiting, "threads out of work"},
-    {Stage::kCombine, "combine + norm"},
-};
-static_assert(sizeof(kStageNames) / sizeof(kStageNames[0]) == kNumStages);
+using example::Plural;
+
+constexpr const char* kStageNames[kNumStages] = {
+    "router GEMM",       "route",    "bucket",    "gather",
+    "gate and up GEMMs", "activate", "down GEMM", "threads out of work",
+    "combine + norm"};
 
 constexpr size_t kChartWidth = 64;
 constexpr size_t kChartHeight = 5;
@@ -76,38 +64,32 @@ void PrintLayer(const LayerWeights& weights, size_t tokens, size_t threads) {
     std::printf("shared   one, intermediate %zu, sigmoid gate\n",
                 shape.shared_intermediate);
   }
-  std::printf("batch    %zu token%s on %zu thread%s\n", tokens,
-              tokens == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
+  std::printf("batch    %zu token%s on %zu thread%s\n", tokens, Plural(tokens),
+              threads, Plural(threads));
 }
 
-void PrintTimes(const std::vector<StageProfile>& runs, size_t tokens) {
-  std::vector<const StageProfile*> order;
-  for (const StageProfile& run : runs) order.push_back(&run);
-  std::sort(order.begin(), order.end(),
-            [](const StageProfile* a, const StageProfile* b) {
-              return a->TotalSeconds() < b->TotalSeconds();
+void PrintTimes(std::vector<StageProfile> runs, size_t tokens) {
+  std::sort(runs.begin(), runs.end(),
+            [](const StageProfile& a, const StageProfile& b) {
+              return a.TotalSeconds() < b.TotalSeconds();
             });
-  const StageProfile& median = *order[(order.size() - 1) / 2];
+  const StageProfile& median = runs[(runs.size() - 1) / 2];
   const double total = median.TotalSeconds();
   const std::string rule = Rule();
 
   std::printf("\n%-28s %10s %10s %8s %10s\n%s\n", "stage", "ms", "share",
               "GB/s", "GFLOP/s", rule.c_str());
-  for (const auto& [stage, name] : kStageNames) {
-    PrintCost(name, median[stage], total);
+  for (size_t i = 0; i < kNumStages; ++i) {
+    PrintCost(kStageNames[i], median.stages[i], total);
   }
-  StageCost sum;
-  sum.seconds = total;
-  StageCost between;
-  between.seconds = median.BetweenGemmsSeconds();
   std::printf("%s\n", rule.c_str());
-  PrintCost("total", sum, total);
-  PrintCost("between the GEMMs", between, total);
+  PrintCost("total", {total}, total);
+  PrintCost("between the GEMMs", {median.BetweenGemmsSeconds()}, total);
   std::printf(
       "\n%.1f tokens/s; the median of %zu runs of %.3f to %.3f ms\n"
       "Between the GEMMs: route, bucket, gather, activate, combine + norm.\n",
       static_cast<double>(tokens) / total, runs.size(),
-      order.front()->TotalSeconds() * 1e3, order.back()->TotalSeconds() * 1e3);
+      runs.front().TotalSeconds() * 1e3, runs.back().TotalSeconds() * 1e3);
 }
 
 std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks) {
@@ -129,16 +111,11 @@ std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks) {
   const double top = std::max(bars[0], 1.0);
   std::string chart;
   for (size_t row = kChartHeight; row-- > 0;) {
-    char label[16] = "";
-    if (row == kChartHeight - 1) {
-      std::snprintf(label, sizeof(label), "%.4g", top);
-    } else if (row == 0) {
-      std::snprintf(label, sizeof(label), "0");
+    char margin[24] = "         ";
+    if (row == kChartHeight - 1 || row == 0) {
+      std::snprintf(margin, sizeof(margin), "%8.4g ", row == 0 ? 0.0 : top);
     }
-    char margin[24];
-    std::snprintf(margin, sizeof(margin), "%8s ", label);
-    chart += margin;
-    chart += blocks ? "│" : "|";
+    chart += std::string(margin) + (blocks ? "│" : "|");
     for (size_t c = 0; c < columns; ++c) {
       const double height = bars[c] / top * kChartHeight - double(row);
       auto eighths = static_cast<size_t>(std::clamp(height, 0.0, 1.0) * 8);
@@ -165,7 +142,7 @@ std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks) {
 
 void PrintCheck(const CheckReport& report) {
   std::printf("\n%zu token%s in double precision\n", report.tokens,
-              report.tokens == 1 ? "" : "s");
+              Plural(report.tokens));
   std::printf("%-32s %13s %12s %12s\n%s\n", "", "largest error", "bound there",
               "error/bound", Rule().c_str());
   const auto print = [](const Difference& difference) {

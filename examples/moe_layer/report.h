@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "layer_weights.h"
+#include "moe_block.h"
 #include "reference_check.h"
-#include "stage_profile.h"
 #include "switchyard/views.h"
 
 namespace moe_layer {
@@ -21,7 +21,7 @@ namespace moe_layer {
 void PrintLayer(const LayerWeights& weights, size_t tokens, size_t threads);
 
 // The run with the median time, row by row.
-void PrintTimes(const std::vector<StageProfile>& runs, size_t tokens);
+void PrintTimes(std::vector<StageProfile> runs, size_t tokens);
 
 // Pairs per expert as a bar chart, busiest first. `blocks`: with Unicode's.
 std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks);

@@ -46,18 +46,16 @@ const Registration registration([](std::vector<Case>& cases) {
       {"streaming", Layout::kStreaming}};
   for (const bool any : {false, true}) {
     for (const auto& [name, layout] : layouts) {
-      const auto run = [layout = layout, any](Executor& executor,
-                                              Digests& digests) {
-        for (size_t cols = 1; cols <= 140; ++cols) {
-          Run(executor, digests, layout, 3, cols, any);
-        }
-        for (const size_t cols : {768u, 1408u, 2048u, 2880u}) {
-          Run(executor, digests, layout, 5, cols, any);
-        }
-      };
       cases.push_back(
           {std::string("silu_mul ") + name + (any ? ", any" : ", random"),
-           run});
+           [layout = layout, any](Executor& executor, Digests& digests) {
+             for (size_t cols = 1; cols <= 140; ++cols) {
+               Run(executor, digests, layout, 3, cols, any);
+             }
+             for (const size_t cols : {768u, 1408u, 2048u, 2880u}) {
+               Run(executor, digests, layout, 5, cols, any);
+             }
+           }});
     }
   }
 });

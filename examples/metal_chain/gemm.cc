@@ -1,21 +1,63 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "gemm_kernels.h"
+#include "gemm.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <stdexcept>
 #include <utility>
-
-#include "gemm_tile.h"
-#include "switchyard/views.h"
 
 namespace metal_chain {
 namespace {
 
 namespace MTL = switchyard::device;
 using switchyard::Span;
+
+// Columns [begin, end) of the inputs, pairs next to each other, zeros where
+// there is no pair.
+void Stage(const GemmTile& tile, size_t begin, size_t end, float* staged) {
+  for (size_t p = 0; p < kTilePairs; ++p) {
+    for (size_t c = begin; c < end; ++c) {
+      staged[(c - begin) * kTilePairs + p] =
+          p < tile.pairs ? tile.inputs[p][c] : 0.0f;
+    }
+  }
+}
+
+// Adds a row's products with `depth` staged columns to its sums. The sums of a
+// tile's pairs fill 8 SSE or NEON registers: 35 GFLOP/s a core from GCC 12 and
+// Clang 14 at -O3, half of that from GCC at -O2. (4 rows of 8 pairs: 6 from
+// GCC, which unrolls before it vectorises.)
+void AddProducts(const float* weights, const float* staged, size_t depth,
+                 float* sums) {
+  float acc[kTilePairs];
+  for (size_t p = 0; p < kTilePairs; ++p) acc[p] = sums[p];
+  for (size_t d = 0; d < depth; ++d) {
+    for (size_t p = 0; p < kTilePairs; ++p) {
+      acc[p] += weights[d] * staged[d * kTilePairs + p];
+    }
+  }
+  for (size_t p = 0; p < kTilePairs; ++p) sums[p] = acc[p];
+}
+
+float Dot(const float* a, const float* b, size_t size) {
+  constexpr size_t kLanes = 32;
+  float lanes[kLanes] = {};
+  size_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] += a[i + lane] * b[i + lane];
+    }
+  }
+  for (size_t lane = 0; i + lane < size; ++lane) {
+    lanes[lane] += a[i + lane] * b[i + lane];
+  }
+  for (size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (size_t lane = 0; lane < half; ++lane)
+      lanes[lane] += lanes[lane + half];
+  }
+  return lanes[0];
+}
 
 // Roughly, of one core.
 constexpr double kNsPerProduct = 0.06;     // of a GEMM
@@ -81,12 +123,9 @@ void Gemm(const MTL::ThreadgroupContext& context) {
   const size_t first_row = at.height * kTileRows;
   if (first_token >= tokens || first_row >= rows) return;
 
-  GemmTile tile;
-  tile.weights =
-      Row(context.buffer<const float>(0), 0, rows * cols) + first_row * cols;
-  tile.rows = std::min(kTileRows, rows - first_row);
-  tile.cols = cols;
-  tile.pairs = std::min(kTilePairs, tokens - first_token);
+  const GemmTile tile =
+      TileAt(Row(context.buffer<const float>(0), 0, rows * cols), rows, cols,
+             first_row, tokens, first_token);
   const auto token = [&](size_t p) { return first_token + p; };
   RunTile(context, tile, first_row, token, token, rows);
 }
@@ -107,12 +146,9 @@ void ExpertGemm(const MTL::ThreadgroupContext& context) {
   // The grid is as wide as the busiest expert needs.
   if (first_pair >= num_pairs || first_row >= rows) return;
 
-  GemmTile tile;
-  tile.weights = Row(context.buffer<const float>(0), expert, rows * cols) +
-                 first_row * cols;
-  tile.rows = std::min(kTileRows, rows - first_row);
-  tile.cols = cols;
-  tile.pairs = std::min(kTilePairs, num_pairs - first_pair);
+  const GemmTile tile =
+      TileAt(Row(context.buffer<const float>(0), expert, rows * cols), rows,
+             cols, first_row, num_pairs, first_pair);
   const int32_t* const pairs =
       Row(context.buffer<const int32_t>(4), expert, row_stride) + first_pair;
   const auto pair = [&](size_t p) { return Dim(pairs[p]); };
@@ -123,6 +159,37 @@ void ExpertGemm(const MTL::ThreadgroupContext& context) {
 }
 
 }  // namespace
+
+GemmTile TileAt(const float* weights, size_t rows, size_t cols,
+                size_t first_row, size_t pairs, size_t first_pair) {
+  return {weights + first_row * cols,
+          std::min(kTileRows, rows - first_row),
+          cols,
+          std::min(kTilePairs, pairs - first_pair),
+          {},
+          {}};
+}
+
+void RunGemmTile(const GemmTile& tile, Span<float> staged) {
+  float sums[kTileRows][kTilePairs] = {};
+  for (size_t begin = 0; begin < tile.cols; begin += kTileDepth) {
+    const size_t end = std::min(begin + kTileDepth, tile.cols);
+    Stage(tile, begin, end, staged.data);
+    for (size_t r = 0; r < tile.rows; ++r) {
+      AddProducts(tile.weights + r * tile.cols + begin, staged.data,
+                  end - begin, sums[r]);
+    }
+  }
+  for (size_t p = 0; p < tile.pairs; ++p) {
+    for (size_t r = 0; r < tile.rows; ++r) tile.outputs[p][r] = sums[r][p];
+  }
+}
+
+void RunGemv(const float* weights, size_t rows, size_t cols, const float* input,
+             float* out) {
+  for (size_t r = 0; r < rows; ++r)
+    out[r] = Dot(weights + r * cols, input, cols);
+}
 
 MTL::KernelFunction GemvKernel(std::string name, size_t cols) {
   return {std::move(name), Gemv,

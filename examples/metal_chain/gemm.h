@@ -1,15 +1,49 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_EXAMPLES_METAL_CHAIN_GEMM_KERNELS_H_
-#define SWITCHYARD_EXAMPLES_METAL_CHAIN_GEMM_KERNELS_H_
+#ifndef SWITCHYARD_EXAMPLES_METAL_CHAIN_GEMM_H_
+#define SWITCHYARD_EXAMPLES_METAL_CHAIN_GEMM_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "switchyard/device/device.h"
+#include "switchyard/views.h"
 
 namespace metal_chain {
+
+// The arithmetic of the GEMMs, in plain C++ that compilers vectorise for the
+// baseline of the architecture. Each sum has one order, whatever the shape of
+// the tile: results are equal bit for bit however a matrix is cut.
+
+constexpr size_t kTilePairs = 32;
+constexpr size_t kTileRows = 64;
+constexpr size_t kTileDepth = 128;  // columns staged at a time
+constexpr size_t kStagedFloats = kTilePairs * kTileDepth;
+
+// A part of the product of `pairs` input vectors with a matrix.
+struct GemmTile {
+  const float* weights;             // [rows, cols]
+  size_t rows;                      // at most kTileRows
+  size_t cols;                      // any number
+  size_t pairs;                     // at most kTilePairs
+  const float* inputs[kTilePairs];  // of each pair: [cols]
+  float* outputs[kTilePairs];       // of each pair: [rows]
+};
+
+// The one whose first row and pair these are, without its inputs and outputs.
+GemmTile TileAt(const float* weights, size_t rows, size_t cols,
+                size_t first_row, size_t pairs, size_t first_pair);
+
+// outputs[p][r] = sum over c of weights[r, c] * inputs[p][c], c ascending.
+// `staged` is scratch of at least kStagedFloats.
+void RunGemmTile(const GemmTile& tile, switchyard::Span<float> staged);
+
+// out[r] = sum over c of weights[r, c] * input[c]: column c in lane c mod 32,
+// the lanes folded 16, 8, 4, 2, 1, as a simdgroup does.
+void RunGemv(const float* weights, size_t rows, size_t cols, const float* input,
+             float* out);
 
 // The kernels that an engine brings along: all of a chain that is not around
 // the GEMMs. 128 threads per threadgroup; threadgroups past the end of a matrix
@@ -61,4 +95,4 @@ switchyard::device::KernelFunction ExpertGemmKernel(std::string name,
 
 }  // namespace metal_chain
 
-#endif  // SWITCHYARD_EXAMPLES_METAL_CHAIN_GEMM_KERNELS_H_
+#endif  // SWITCHYARD_EXAMPLES_METAL_CHAIN_GEMM_H_

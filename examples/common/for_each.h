@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_EXAMPLES_COMMON_FOR_EACH_RANGE_H_
-#define SWITCHYARD_EXAMPLES_COMMON_FOR_EACH_RANGE_H_
+#ifndef SWITCHYARD_EXAMPLES_COMMON_FOR_EACH_H_
+#define SWITCHYARD_EXAMPLES_COMMON_FOR_EACH_H_
 
 #include <atomic>
 #include <cstddef>
@@ -19,12 +19,12 @@ inline void Check(const switchyard::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.message());
 }
 
-// Calls body(worker, begin, end), or body(begin, end), for ranges that cover
-// [0, count), on the executor's threads. The first exception out of a body is
+// Calls body(i), or body(worker, i), for each i below `count` on the executor's
+// threads, `grain` of them at a time. The first exception out of a body is
 // thrown here, when all are done.
 template <class Body>
-void ForEachRange(switchyard::Executor& executor, size_t count, size_t grain,
-                  const Body& body) {
+void ForEach(switchyard::Executor& executor, size_t count, size_t grain,
+             const Body& body) {
   struct Context {
     const Body& body;
     std::atomic<bool> failed{false};
@@ -34,10 +34,12 @@ void ForEachRange(switchyard::Executor& executor, size_t count, size_t grain,
                       size_t begin, size_t end) {
     Context& c = *static_cast<Context*>(opaque);
     try {
-      if constexpr (std::is_invocable_v<Body, size_t, size_t, size_t>) {
-        c.body(worker, begin, end);
-      } else {
-        c.body(begin, end);
+      for (size_t i = begin; i < end; ++i) {
+        if constexpr (std::is_invocable_v<Body, size_t, size_t>) {
+          c.body(worker, i);
+        } else {
+          c.body(i);
+        }
       }
     } catch (...) {
       if (!c.failed.exchange(true)) c.error = std::current_exception();
@@ -49,4 +51,4 @@ void ForEachRange(switchyard::Executor& executor, size_t count, size_t grain,
 
 }  // namespace example
 
-#endif  // SWITCHYARD_EXAMPLES_COMMON_FOR_EACH_RANGE_H_
+#endif  // SWITCHYARD_EXAMPLES_COMMON_FOR_EACH_H_

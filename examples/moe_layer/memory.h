@@ -1,0 +1,62 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_EXAMPLES_MOE_LAYER_MEMORY_H_
+#define SWITCHYARD_EXAMPLES_MOE_LAYER_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+namespace moe_layer {
+
+// Uninitialised floats on a 64-byte boundary: a std::vector would write
+// gigabytes of zeros from one thread first. Throws std::bad_alloc.
+class FloatBuffer {
+ public:
+  FloatBuffer() = default;
+  explicit FloatBuffer(size_t size);
+
+  float* data() const { return data_.get(); }
+  size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(float* data) const noexcept { std::free(data); }
+  };
+  std::unique_ptr<float[], Free> data_;
+  size_t size_ = 0;
+};
+
+// A file mapped read-only for as long as this lives. Throws InputError.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const uint8_t* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  const uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Throws InputError if `bytes` are more than the machine's memory. Asked before
+// large allocations: Linux grants them anyway and kills the program later. A
+// double, since a product of sizes may not fit 64 bits.
+void RequireMemory(double bytes, const std::string& what);
+
+// The most this process has held at once, in bytes.
+double PeakMemory();
+
+// "2.25 GiB"
+std::string BytesText(double bytes);
+
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_EXAMPLES_MOE_LAYER_MEMORY_H_
