@@ -55,7 +55,7 @@ TEST_P(DeviceKernelMemory, ThreadgroupMemoryAndBarriers) {
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 97);
   const auto out = Make(std::vector<float>(kRows));
   ASSERT_EQ(Run(MakeKernel("tree_sum", kTreeSum),
-                [&](ComputeCommandEncoder& e) {
+                [&](Encoder& e) {
                   e.setBuffer(Make(in), 0, 0);
                   e.setBuffer(out, 0, 1);
                   e.setBytes(&kThreads, sizeof(kThreads), 2);
@@ -91,7 +91,7 @@ const auto kCarve = [](auto& tg) {
 TEST_P(DeviceKernelMemory, PointersIntoScratch) {
   const auto out = Make(std::vector<int32_t>(2));
   ASSERT_EQ(Run(MakeKernel("carve", kCarve),
-                [&](ComputeCommandEncoder& e) {
+                [&](Encoder& e) {
                   e.setBuffer(out, 0, 1);
                   e.setThreadgroupMemoryLength(24, 0);
                   DispatchOne(e);
@@ -131,7 +131,7 @@ class DeviceKernelAtomics : public DeviceKernelMemory {
         Make<T>({0, T(2 * kThreads + 5), 0, 99, 1, T(1 << 20), 0});
     const auto bits = Make<uint32_t>({0, UINT32_MAX, 0});
     ASSERT_EQ(Run(MakeKernel("atomics", kAtomics<T>),
-                  [&](ComputeCommandEncoder& e) {
+                  [&](Encoder& e) {
                     e.setBuffer(values, 0, 0);
                     e.setBuffer(bits, 0, 1);
                     e.dispatchThreads(Size(kThreads, 1, 1), Size(32, 1, 1));

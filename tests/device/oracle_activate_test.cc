@@ -19,8 +19,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::MakeKernel;
-
 enum class Kernel { kStacked, kBatched };
 constexpr Kernel kBoth[] = {Kernel::kStacked, Kernel::kBatched};
 
@@ -40,15 +38,14 @@ OracleWork MakeWork(const SiluCase& c) {
   const int32_t cols = static_cast<int32_t>(c.cols);
   if (c.kernel == Kernel::kStacked) {
     w.seed = MakeKernel("silu_mul_stacked_f32", seeds::SiluMulStacked{});
-    w.SetParams(3, device::SiluMulStackedParams{cols, rows});
+    w.SetParams(3, SiluMulStackedParams{cols, rows});
   } else {
     w.seed = MakeKernel("silu_mul_batched_f32", seeds::SiluMulBatched{});
-    w.SetParams(3, device::SiluMulBatchedParams{rows, cols});
+    w.SetParams(3, SiluMulBatchedParams{rows, cols});
   }
   w.threads = 256;
   // Some reach beyond the matrix.
-  w.grid =
-      device::Size((c.cols + 255) / 256 + c.cols % 2, c.rows + c.cols % 3, 1);
+  w.grid = Size((c.cols + 255) / 256 + c.cols % 2, c.rows + c.cols % 3, 1);
   w.In(0, c.gate);
   w.In(1, c.up);
   w.Out(2, c.rows * c.cols);

@@ -37,15 +37,14 @@ enum Index : size_t { kSelected, kTpe, kIds, kGateUpArgs, kDownArgs, kParams };
 
 OracleWork MakeWork(const BucketCase& c) {
   OracleWork w;
-  w.seed =
-      device::MakeKernel("moe_compute_ids_tpe_f32", seeds::ComputeIdsTpe{});
+  w.seed = MakeKernel("moe_compute_ids_tpe_f32", seeds::ComputeIdsTpe{});
   w.threads = seeds::ComputeIdsTpe::kThreads;
-  w.grid = device::Size(1, 1, 1);
-  w.SetParams(
-      kParams,
-      device::MoeComputeIdsTpeParams{
-          static_cast<int32_t>(c.experts), static_cast<int32_t>(c.row_stride),
-          static_cast<int32_t>(c.selected.size()), c.m_gate_up, c.m_down});
+  w.grid = Size(1, 1, 1);
+  w.SetParams(kParams,
+              MoeComputeIdsTpeParams{static_cast<int32_t>(c.experts),
+                                     static_cast<int32_t>(c.row_stride),
+                                     static_cast<int32_t>(c.selected.size()),
+                                     c.m_gate_up, c.m_down});
   w.In(kSelected, c.selected);
   w.Out(kTpe, c.experts);
   w.Out(kIds, c.experts * c.row_stride);

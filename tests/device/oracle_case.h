@@ -21,7 +21,6 @@
 #include <memory>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -29,6 +28,7 @@
 #include "switchyard/device/kernel.h"
 #include "testing/guarded_buffer.h"
 #include "testing/inputs.h"
+#include "tests/device/device_test.h"
 #include "tests/target_test.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && defined(__has_feature)
@@ -77,9 +77,9 @@ struct OracleWork {
     bool fresh = false;
   };
 
-  device::KernelFunction seed;  // its name is the built-in kernel's, too
-  size_t threads = 0;           // per threadgroup
-  device::Size grid;            // in threadgroups
+  KernelFunction seed;  // its name is the built-in kernel's, too
+  size_t threads = 0;   // per threadgroup
+  Size grid;            // in threadgroups
   size_t params_index = 0;
   Words32 params;
   size_t threadgroup_memory = 0;
@@ -127,7 +127,7 @@ class OracleDevice {
  public:
   explicit OracleDevice(bool checked = false, uint64_t schedule = 0)
       : checked_(checked) {
-    device::DeviceOptions options;
+    DeviceOptions options;
     if (checked) {
       options.executor =
           std::shared_ptr<Executor>(&SerialExecutor(), [](Executor*) {});
@@ -136,13 +136,13 @@ class OracleDevice {
     } else {
       options.executor = MakeExecutor(Pool::kShuffle);
     }
-    device_ = device::CreateDevice(options);
+    device_ = CreateDevice(options);
     queue_ = device_->newCommandQueue();
   }
 
   Ran Run(const OracleWork& work, Who who) {
     Ran ran;
-    const std::shared_ptr<device::ComputePipelineState> pipeline =
+    const std::shared_ptr<ComputePipelineState> pipeline =
         who == Who::kSeed
             ? device_->newComputePipelineState(work.seed, &ran.error)
             : device_->newComputePipelineState(work.seed.name.c_str(),
@@ -151,7 +151,7 @@ class OracleDevice {
     const auto commands = queue_->commandBuffer();
     const auto encoder = commands->computeCommandEncoder();
     encoder->setComputePipelineState(pipeline);
-    std::map<size_t, std::shared_ptr<device::Buffer>> buffers;
+    std::map<size_t, BufferPtr> buffers;
     for (const auto& [index, memory] : work.memory) {
       buffers[index] = Make(memory);
       ran.before[index] = Read(*buffers[index]);
@@ -160,7 +160,7 @@ class OracleDevice {
     encoder->setBytes(work.params.data(), work.params.size() * sizeof(uint32_t),
                       work.params_index);
     encoder->setThreadgroupMemoryLength(work.threadgroup_memory, 0);
-    encoder->dispatchThreadgroups(work.grid, device::Size(work.threads, 1, 1));
+    encoder->dispatchThreadgroups(work.grid, Size(work.threads, 1, 1));
     encoder->endEncoding();
     commands->commit();
     commands->waitUntilCompleted();
@@ -188,21 +188,21 @@ class OracleDevice {
   static ptrdiff_t SizeOf(const OracleWork::Memory& memory) {
     return static_cast<ptrdiff_t>(memory.words.size());
   }
-  std::shared_ptr<device::Buffer> Make(const OracleWork::Memory& memory) {
+  BufferPtr Make(const OracleWork::Memory& memory) {
     Words32 words = memory.words;
     if (checked_ && memory.fresh) return device_->newBuffer(4 * words.size());
     if (!checked_) words.resize(words.size() + kBehind, kCanary);
     return device_->newBuffer(words.data(), 4 * words.size());
   }
-  static Words32 Read(const device::Buffer& buffer) {
+  static Words32 Read(const Buffer& buffer) {
     Words32 words(buffer.length() / 4);
     std::memcpy(words.data(), buffer.contents(), buffer.length());
     return words;
   }
 
   const bool checked_;
-  std::shared_ptr<device::Device> device_;
-  std::shared_ptr<device::CommandQueue> queue_;
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<CommandQueue> queue_;
 };
 
 // "" where |a - b| <= bound, and both are numbers.

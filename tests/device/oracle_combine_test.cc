@@ -21,9 +21,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::MakeKernel;
-using device::Size;
-
 enum class Kernel {
   kStacked,
   kResidualStacked,
@@ -102,36 +99,36 @@ OracleWork MakeWork(Kernel kernel, const CombineCase& c) {
     case Kernel::kStacked:
       w.seed =
           MakeKernel("weighted_sum_stacked_f32", seeds::WeightedSumStacked{});
-      w.SetParams(3, device::WeightedSumStackedParams{hidden, top_k});
+      w.SetParams(3, WeightedSumStackedParams{hidden, top_k});
       break;
     case Kernel::kResidualStacked:
       w.seed = MakeKernel("weighted_sum_residual_stacked_f32",
                           seeds::WeightedSumResidualStacked{});
-      w.SetParams(3, device::WeightedSumStackedParams{hidden, top_k});
+      w.SetParams(3, WeightedSumStackedParams{hidden, top_k});
       break;
     case Kernel::kBatched:
       w.seed =
           MakeKernel("weighted_sum_batched_f32", seeds::WeightedSumBatched{});
-      w.SetParams(3, device::WeightedSumBatchedParams{tokens, top_k, hidden});
+      w.SetParams(3, WeightedSumBatchedParams{tokens, top_k, hidden});
       break;
     case Kernel::kNormStacked:
       w.seed = MakeKernel("weighted_sum_residual_norm_stacked_f32",
                           seeds::WeightedSumResidualNormStacked{});
-      w.SetParams(5, device::WeightedSumResidualNormStackedParams{hidden, top_k,
-                                                                  EpsOf(c)});
+      w.SetParams(
+          5, WeightedSumResidualNormStackedParams{hidden, top_k, EpsOf(c)});
       break;
     case Kernel::kNormBatched:
       w.seed = MakeKernel("weighted_sum_residual_norm_batched_f32",
                           seeds::WeightedSumResidualNormBatched{});
-      w.SetParams(5, device::WeightedSumResidualNormBatchedParams{
-                         tokens, top_k, hidden, EpsOf(c)});
+      w.SetParams(5, WeightedSumResidualNormBatchedParams{tokens, top_k, hidden,
+                                                          EpsOf(c)});
       break;
     case Kernel::kReduce:
       w.seed = MakeKernel("moe_weighted_reduce_f32", seeds::WeightedReduce{});
-      w.SetParams(0, device::MoeWeightedReduceParams{
-                         static_cast<uint32_t>(s.tokens),
-                         static_cast<uint32_t>(s.top_k),
-                         static_cast<uint32_t>(s.hidden), s.residual});
+      w.SetParams(0, MoeWeightedReduceParams{static_cast<uint32_t>(s.tokens),
+                                             static_cast<uint32_t>(s.top_k),
+                                             static_cast<uint32_t>(s.hidden),
+                                             s.residual});
       w.In(3, c.gate);
       w.In(4, c.shared);
       // Something has to be bound.

@@ -22,9 +22,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::MakeKernel;
-using device::Size;
-
 enum class Kernel { kRouter, kSoftmaxTopk };
 constexpr Kernel kBoth[] = {Kernel::kRouter, Kernel::kSoftmaxTopk};
 
@@ -55,16 +52,15 @@ OracleWork MakeWork(const RouteCase& c, size_t in_front = 0) {
     w.threadgroup_memory =
         seeds::RouterTopkSoftmax::MemoryLength(c.experts, c.top_k) +
         4 * in_front;
-    w.SetParams(3, device::MoeRouterTopkSoftmaxParams{
-                       static_cast<int32_t>(c.experts),
-                       static_cast<int32_t>(c.top_k), c.renormalize});
+    w.SetParams(3, MoeRouterTopkSoftmaxParams{static_cast<int32_t>(c.experts),
+                                              static_cast<int32_t>(c.top_k),
+                                              c.renormalize});
   } else {
     w.grid.width += c.top_k % 3;  // beyond the tokens, which it knows
     w.seed = MakeKernel("moe_softmax_topk_f32", seeds::SoftmaxTopk{});
     w.threads = seeds::SoftmaxTopk::Threads(c.experts);
     w.threadgroup_memory = seeds::SoftmaxTopk::MemoryLength(c.experts);
-    w.SetParams(
-        0, device::MoeSoftmaxTopkParams{static_cast<uint32_t>(c.tokens),
+    w.SetParams(0, MoeSoftmaxTopkParams{static_cast<uint32_t>(c.tokens),
                                         static_cast<uint32_t>(c.experts),
                                         static_cast<uint32_t>(c.top_k), kNaN});
   }
