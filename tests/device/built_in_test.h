@@ -73,16 +73,6 @@ class DeviceArray {
   const BufferPtr buffer_;
 };
 
-template <class T>
-std::vector<uint32_t> Words(const std::vector<T>& values) {
-  static_assert(sizeof(T) % sizeof(uint32_t) == 0);
-  std::vector<uint32_t> words(values.size() * sizeof(T) / sizeof(uint32_t));
-  if (!values.empty()) {
-    std::memcpy(words.data(), values.data(), values.size() * sizeof(T));
-  }
-  return words;
-}
-
 // What an argument of a kernel is bound to.
 struct Given {
   enum Kind { kRead, kWritten, kSameAs, kUnbound };

@@ -6,7 +6,6 @@
 #ifndef SWITCHYARD_TESTS_DEVICE_CHECKED_KERNELS_H_
 #define SWITCHYARD_TESTS_DEVICE_CHECKED_KERNELS_H_
 
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -69,19 +68,12 @@ struct CheckedQueue {
 
   template <class T>
   BufferPtr Make(const std::vector<T>& values) {
-    return device->newBuffer(values.data(), values.size() * sizeof(T));
+    return NewBuffer(*device, values);
   }
   BufferPtr Floats(size_t count, float value = 1.0f) {
     return Make(std::vector<float>(count, value));
   }
 };
-
-template <class T>
-std::vector<T> Contents(const BufferPtr& buffer) {
-  std::vector<T> values(buffer->length() / sizeof(T));
-  std::memcpy(values.data(), buffer->contents(), values.size() * sizeof(T));
-  return values;
-}
 
 }  // namespace testing_support
 }  // namespace switchyard

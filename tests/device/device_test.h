@@ -9,11 +9,13 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
@@ -25,6 +27,32 @@ namespace testing_support {
 using namespace device;
 using Encoder = ComputeCommandEncoder;
 using BufferPtr = std::shared_ptr<Buffer>;
+
+// The same bits as other elements.
+template <class To, class From>
+std::vector<To> Recast(const std::vector<From>& values) {
+  static_assert(sizeof(From) % sizeof(To) == 0);
+  std::vector<To> result(values.size() * sizeof(From) / sizeof(To));
+  if (!values.empty()) {
+    std::memcpy(result.data(), values.data(), values.size() * sizeof(From));
+  }
+  return result;
+}
+// Of all that kernels read and write, in 32 bits.
+template <class T>
+std::vector<uint32_t> Words(const std::vector<T>& values) {
+  return Recast<uint32_t>(values);
+}
+template <class T>
+BufferPtr NewBuffer(Device& device, const std::vector<T>& values) {
+  return device.newBuffer(values.data(), values.size() * sizeof(T));
+}
+template <class T>
+std::vector<T> Contents(const BufferPtr& buffer) {
+  std::vector<T> values(buffer->length() / sizeof(T));
+  std::memcpy(values.data(), buffer->contents(), values.size() * sizeof(T));
+  return values;
+}
 
 class Flag {
  public:

@@ -67,7 +67,7 @@ TEST_P(DeviceKernelApi, PositionsInOneToThreeDimensions) {
                       e.dispatchThreads(grid, per);
                     }),
                 "");
-      const std::vector<uint32_t> got = Read<uint32_t>(out);
+      const std::vector<uint32_t> got = Contents<uint32_t>(out);
       for (size_t i = 0; i < threads; ++i) {
         const uint32_t* const t = got.data() + 6 * i;
         const size_t x = i % grid.width, y = i / grid.width % grid.height,

@@ -68,7 +68,7 @@ TEST_P(DeviceKernelMemory, ThreadgroupMemoryAndBarriers) {
   for (size_t row = 0; row < kRows; ++row) {
     float sum = 0.5f;
     for (size_t i = 0; i < kThreads; ++i) sum += in[row * kThreads + i];
-    EXPECT_EQ(Read<float>(out)[row], sum) << row;
+    EXPECT_EQ(Contents<float>(out)[row], sum) << row;
   }
 }
 
@@ -97,7 +97,7 @@ TEST_P(DeviceKernelMemory, PointersIntoScratch) {
                   DispatchOne(e);
                 }),
             "");
-  EXPECT_EQ(Read<int32_t>(out), (std::vector<int32_t>{8, 0x12}));
+  EXPECT_EQ(Contents<int32_t>(out), (std::vector<int32_t>{8, 0x12}));
 }
 
 // All threadgroups count in the same words.
@@ -137,7 +137,7 @@ class DeviceKernelAtomics : public DeviceKernelMemory {
                     e.dispatchThreads(Size(kThreads, 1, 1), Size(32, 1, 1));
                   }),
               "");
-    const std::vector<T> got = Read<T>(values);
+    const std::vector<T> got = Contents<T>(values);
     EXPECT_EQ(got[0], T(kThreads));
     EXPECT_EQ(got[1], T(5));
     EXPECT_EQ(got[2], T(kThreads - 1));
@@ -145,7 +145,7 @@ class DeviceKernelAtomics : public DeviceKernelMemory {
     EXPECT_EQ(got[4], T(1 + 3 * kThreads));
     EXPECT_LT(got[5], T(kThreads));
     EXPECT_EQ(got[6], T(0));
-    EXPECT_EQ(Read<uint32_t>(bits),
+    EXPECT_EQ(Contents<uint32_t>(bits),
               (std::vector<uint32_t>{UINT32_MAX, 0, UINT32_MAX}));
   }
 };

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -41,13 +40,7 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
   }
   template <class T>
   BufferPtr Make(const std::vector<T>& values) {
-    return device_->newBuffer(values.data(), values.size() * sizeof(T));
-  }
-  template <class T>
-  static std::vector<T> Read(const BufferPtr& from) {
-    std::vector<T> values(from->length() / sizeof(T));
-    std::memcpy(values.data(), from->contents(), values.size() * sizeof(T));
-    return values;
+    return NewBuffer(*device_, values);
   }
   // One threadgroup of `threads`, that reads buffer 0 and writes buffer 1.
   template <class In, class Out, class Kernel>
@@ -61,7 +54,7 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
                     e.dispatchThreadgroups(Size(1, 1, 1), Size(threads, 1, 1));
                   }),
               "");
-    return Read<Out>(out);
+    return Contents<Out>(out);
   }
 };
 
