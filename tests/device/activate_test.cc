@@ -4,7 +4,6 @@
 #include "switchyard/activate.h"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -18,88 +17,59 @@ namespace {
 constexpr char kStacked[] = "silu_mul_stacked_f32";
 constexpr char kBatched[] = "silu_mul_batched_f32";
 
-enum class Out { kOwn, kGate, kUp };
+enum class Place { kOwn, kGate, kUp };
 
-class DeviceSiluMulTest : public BuiltInTest {
- protected:
-  std::string RunSilu(const char* kernel, size_t rows, size_t cols,
-                      const std::vector<BoundBuffer>& buffers, How how,
-                      device::Size threads) {
-    const Work work = {kernel, 256, 3, buffers};
-    const int32_t r = static_cast<int32_t>(rows);
-    const int32_t c = static_cast<int32_t>(cols);
-    if (kernel == kStacked) {
-      return Run(work, device::SiluMulStackedParams{c, r}, how, threads);
-    }
-    return Run(work, device::SiluMulBatchedParams{r, c}, how, threads);
+Job SiluMulJob(const char* kernel, size_t rows, size_t cols,
+               Place out = Place::kOwn) {
+  Random random(rows * 10007 + cols);
+  const std::vector<float> gate = random.Uniforms(rows * cols, -30.0f, 30.0f);
+  const std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
+  std::vector<float> whole(rows * cols);
+  EXPECT_TRUE(Activate({{gate.data(), rows, cols}, {up.data(), rows, cols}},
+                       {{whole.data(), rows, cols}})
+                  .ok());
+  const int32_t r = static_cast<int32_t>(rows);
+  const int32_t c = static_cast<int32_t>(cols);
+  Job job = {kernel,
+             kernel == kStacked ? Words<SiluMulStackedParams>({{c, r}})
+                                : Words<SiluMulBatchedParams>({{r, c}}),
+             {In(gate), In(up), Out(whole)}};
+  if (out != Place::kOwn) {
+    job.arguments[2] = InOut(out == Place::kGate ? gate : up, whole);
+    job.arguments[out == Place::kGate ? 0 : 1] = SameAs(2);
   }
+  job.rows = rows;
+  job.cols = cols;
+  return job;
+}
 
-  void ExpectPlain(const char* kernel, size_t rows, size_t cols, Out place) {
-    Random random(rows * 10007 + cols);
-    const std::vector<float> g = random.Uniforms(rows * cols, -30.0f, 30.0f);
-    const std::vector<float> u = random.Uniforms(rows * cols, -2.0f, 2.0f);
-    std::vector<float> whole(rows * cols);
-    ASSERT_TRUE(Activate({{g.data(), rows, cols}, {u.data(), rows, cols}},
-                         {{whole.data(), rows, cols}})
-                    .ok());
-    const DeviceArray<float> gate(device(), g), up(device(), u);
-    ForTileGrids(
-        rows, cols, false, [&](How how, device::Size threads, Covered covered) {
-          const DeviceArray<float> out(device(), rows * cols);
-          if (place == Out::kGate) out.memory().Fill(g);
-          if (place == Out::kUp) out.memory().Fill(u);
-          const std::vector<float> before = out.Values();
-          ASSERT_EQ(RunSilu(kernel, rows, cols,
-                            {(place == Out::kGate ? out : gate).At(0),
-                             (place == Out::kUp ? out : up).At(1), out.At(2)},
-                            how, threads),
-                    "");
-          ExpectPart(out, before, whole, cols, covered, "out");
-        });
-  }
-};
+using DeviceSiluMulTest = BuiltInTest;
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(DeviceSiluMulTest);
 
 TEST_P(DeviceSiluMulTest, EqualsThePlainApi) {
   for (const char* kernel : {kStacked, kBatched}) {
-    SCOPED_TRACE(kernel);
     for (const Covered shape :
          {Covered{1, 1}, Covered{1, 1001}, Covered{3, 255}, Covered{2, 256},
-          Covered{5, 257}, Covered{9, 31}, Covered{4, 700}}) {
-      ExpectPlain(kernel, shape.rows, shape.cols, Out::kOwn);
+          Covered{5, 257}, Covered{9, 31}, Covered{4, 700},
+          // A grid over nothing.
+          Covered{0, 300}, Covered{3, 0}}) {
+      ExpectPlain(SiluMulJob(kernel, shape.rows, shape.cols));
     }
-    // A grid over nothing.
-    ExpectPlain(kernel, 0, 300, Out::kOwn);
-    ExpectPlain(kernel, 3, 0, Out::kOwn);
   }
 }
 
 TEST_P(DeviceSiluMulTest, InPlaceOnGateAndOnUp) {
   for (const char* kernel : {kStacked, kBatched}) {
-    SCOPED_TRACE(kernel);
-    ExpectPlain(kernel, 5, 700, Out::kGate);
-    ExpectPlain(kernel, 5, 700, Out::kUp);
+    ExpectPlain(SiluMulJob(kernel, 5, 700, Place::kGate));
+    ExpectPlain(SiluMulJob(kernel, 5, 700, Place::kUp));
   }
 }
 
 TEST_P(DeviceSiluMulTest, EveryThreadOfTheDevicesExecutor) {
-  Random random(7);
-  // Well over seven grains of 30 us.
-  const size_t rows = 1021, cols = 1001;
-  const std::vector<float> g = random.Uniforms(rows * cols, -30.0f, 30.0f);
-  const std::vector<float> u = random.Uniforms(rows * cols, -2.0f, 2.0f);
-  const DeviceArray<float> gate(device(), g), up(device(), u);
-  const DeviceArray<float> out(device(), rows * cols);
   executor().Rendezvous();
-  ASSERT_EQ(RunSilu(kBatched, rows, cols, {gate.At(0), up.At(1), out.At(2)},
-                    kEveryHow[0], device::Size(cols, rows, 1)),
-            "");
+  // Well over seven grains of 30 us.
+  ExpectWhole(SiluMulJob(kBatched, 1021, 1001));
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
-  std::vector<float> whole(rows * cols);
-  ASSERT_TRUE(Activate({{g.data(), rows, cols}, {u.data(), rows, cols}},
-                       {{whole.data(), rows, cols}})
-                  .ok());
-  ExpectPart(out, whole, whole, cols, {rows, cols}, "out");
 }
 
 }  // namespace

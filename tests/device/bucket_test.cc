@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,8 +18,10 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-constexpr char kName[] = "moe_compute_ids_tpe_f32";
-constexpr size_t kFeatures[2] = {768, 2049};
+// The kernel's arguments.
+enum : size_t { kSelected, kTpe, kIds, kGateUpArgs, kDownArgs };
+
+constexpr int32_t kNothing = static_cast<int32_t>(kCanary);  // is written
 
 // All that the kernel writes.
 struct Tables {
@@ -28,89 +29,42 @@ struct Tables {
   std::vector<uint32_t> gate_up_args, down_args;
 };
 
-struct TableArrays {
-  TableArrays(device::Device& device, size_t experts, size_t row_stride)
-      : tpe(device, experts),
-        ids(device, experts * row_stride),
-        gate_up_args(device, 3),
-        down_args(device, 3) {}
-  Tables Values() const {
-    return {tpe.Values(), ids.Values(), gate_up_args.Values(),
-            down_args.Values()};
-  }
-  // `plain` to the bit, and nothing around it.
-  void Expect(const Tables& plain) const {
-    tpe.memory().ExpectIntact("tpe");
-    ids.memory().ExpectIntact("ids");
-    gate_up_args.memory().ExpectIntact("gate_up_args");
-    down_args.memory().ExpectIntact("down_args");
-    const Tables actual = Values();
-    EXPECT_EQ(actual.tpe, plain.tpe);
-    EXPECT_TRUE(actual.ids == plain.ids);
-    EXPECT_EQ(actual.gate_up_args, plain.gate_up_args);
-    EXPECT_EQ(actual.down_args, plain.down_args);
-  }
-  DeviceArray<int32_t> tpe, ids;
-  DeviceArray<uint32_t> gate_up_args, down_args;
-};
+Job BucketJob(const std::vector<int32_t>& selected, size_t experts,
+              size_t row_stride, const Tables& tables, int32_t m_gate_up = 768,
+              int32_t m_down = 2049) {
+  return {"moe_compute_ids_tpe_f32",
+          Words<MoeComputeIdsTpeParams>(
+              {{static_cast<int32_t>(experts), static_cast<int32_t>(row_stride),
+                static_cast<int32_t>(selected.size()), m_gate_up, m_down}}),
+          {In(selected), Out(tables.tpe), Out(tables.ids),
+           Out(tables.gate_up_args), Out(tables.down_args)}};
+}
 
-// What the plain API makes of `selected`, over tables that hold canaries.
-Tables Plain(const std::vector<int32_t>& selected, size_t experts,
-             size_t row_stride) {
-  const int32_t canary = static_cast<int32_t>(kCanary);
-  Tables t = {std::vector<int32_t>(experts, canary),
-              std::vector<int32_t>(experts * row_stride, canary),
+// With what the plain API makes of `selected`, over tables that hold canaries.
+Job BucketJob(const std::vector<int32_t>& selected, size_t experts,
+              size_t row_stride, size_t m_gate_up = 768, size_t m_down = 2049) {
+  Tables t = {std::vector<int32_t>(experts, kNothing),
+              std::vector<int32_t>(experts * row_stride, kNothing),
               std::vector<uint32_t>(3), std::vector<uint32_t>(3)};
   Report report;
   Status status = BucketStrided({{selected.data(), selected.size(), 1}},
                                 {t.tpe, t.ids, row_stride, false, &report});
   EXPECT_TRUE(status.ok()) << status.message();
-  for (const bool is_down : {false, true}) {
-    status = MakeDispatchArgs({report.max_rows, experts, kFeatures[is_down]},
-                              {is_down ? t.down_args : t.gate_up_args});
-    EXPECT_TRUE(status.ok()) << status.message();
-  }
-  return t;
+  status =
+      MakeDispatchArgs({report.max_rows, experts, m_gate_up}, {t.gate_up_args});
+  EXPECT_TRUE(status.ok()) << status.message();
+  status = MakeDispatchArgs({report.max_rows, experts, m_down}, {t.down_args});
+  EXPECT_TRUE(status.ok()) << status.message();
+  return BucketJob(selected, experts, row_stride, t,
+                   static_cast<int32_t>(m_gate_up),
+                   static_cast<int32_t>(m_down));
 }
 
 size_t BusiestCount(const std::vector<int32_t>& selected, size_t experts) {
   return reference::Bucket(selected, experts).max_rows;
 }
 
-device::MoeComputeIdsTpeParams Params(size_t experts, size_t row_stride,
-                                      size_t pairs) {
-  return {static_cast<int32_t>(experts), static_cast<int32_t>(row_stride),
-          static_cast<int32_t>(pairs), static_cast<int32_t>(kFeatures[0]),
-          static_cast<int32_t>(kFeatures[1])};
-}
-
-Work MakeWork(const DeviceArray<int32_t>& selected, const TableArrays& t) {
-  return {kName,
-          256,
-          5,
-          {selected.At(0), t.tpe.At(1), t.ids.At(2), t.gate_up_args.At(3),
-           t.down_args.At(4)}};
-}
-
-const device::Size kGrid(256, 1, 1);
-
-class DeviceBucketTest : public BuiltInTest {
- protected:
-  void ExpectPlain(const std::vector<int32_t>& ids, size_t experts,
-                   size_t row_stride) {
-    SCOPED_TRACE(testing::Message() << ids.size() << " pairs, " << experts
-                                    << " experts, stride " << row_stride);
-    const DeviceArray<int32_t> selected(device(), ids);
-    const Tables plain = Plain(ids, experts, row_stride);
-    for (const How& how : kEveryHow) {
-      const TableArrays t(device(), experts, row_stride);
-      ASSERT_EQ(Run(MakeWork(selected, t),
-                    Params(experts, row_stride, ids.size()), how, kGrid),
-                "");
-      t.Expect(plain);
-    }
-  }
-};
+using DeviceBucketTest = BuiltInTest;
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(DeviceBucketTest);
 
 TEST_P(DeviceBucketTest, EqualsThePlainApi) {
@@ -123,7 +77,8 @@ TEST_P(DeviceBucketTest, EqualsThePlainApi) {
       // Always enough, just enough, and in between.
       const size_t tight = std::max<size_t>(1, BusiestCount(ids, s.experts));
       for (const size_t stride : {pairs, tight, tight + 1}) {
-        ExpectPlain(ids, s.experts, stride);
+        SCOPED_TRACE(testing::Message() << s << ", stride " << stride);
+        ExpectPlain(BucketJob(ids, s.experts, stride));
       }
     }
   }
@@ -131,27 +86,17 @@ TEST_P(DeviceBucketTest, EqualsThePlainApi) {
 
 TEST_P(DeviceBucketTest, NoPairsOrNoGrid) {
   // total_pairs is always enough of a row_stride: no table at all.
-  const DeviceArray<int32_t> selected(device(), std::vector<int32_t>());
+  const Tables none = {std::vector<int32_t>(8), {}, {1, 12, 8}, {1, 33, 8}};
+  ExpectPlain(BucketJob({}, 8, 0, none));
+  const Job three = BucketJob({1, 2, 3}, 4, 3);
   for (const How& how : kEveryHow) {
-    const TableArrays t(device(), 8, 0);
-    EXPECT_EQ(Run(MakeWork(selected, t), Params(8, 0, 0), how, kGrid), "");
-    t.Expect({std::vector<int32_t>(8), {}, {1, 12, 8}, {1, 33, 8}});
-  }
-  const DeviceArray<int32_t> three(device(), {1, 2, 3});
-  for (const How& how : kEveryHow) {
-    for (const device::Size& none :
-         {device::Size(0, 1, 1), device::Size(256, 0, 1),
-          device::Size(256, 1, 0), device::Size()}) {
-      const TableArrays t(device(), 4, 3);
-      EXPECT_EQ(Run(MakeWork(three, t), Params(4, 3, 3), how, none), "");
-      t.tpe.memory().ExpectUntouched("tpe");
-      t.ids.memory().ExpectUntouched("ids");
-      t.gate_up_args.memory().ExpectUntouched("gate_up_args");
-      t.down_args.memory().ExpectUntouched("down_args");
+    for (const Size& grid :
+         {Size(0, 1, 1), Size(256, 0, 1), Size(256, 1, 0), Size()}) {
+      Expect(three, how, grid, {0, 0});
     }
   }
-  ExpectPlain({}, 8, 5);
-  ExpectPlain({-1, 8, 1 << 24}, 8, 3);  // none that stays
+  ExpectPlain(BucketJob({}, 8, 5));
+  ExpectPlain(BucketJob({-1, 8, 1 << 24}, 8, 3));  // none that stays
 }
 
 // Cases from the seed projects' public tests.
@@ -160,25 +105,19 @@ TEST_P(DeviceBucketTest, KnownAnswers) {
   for (int32_t b = 0; b < 5; ++b) {
     for (int32_t s = 0; s < 3; ++s) ids.push_back((3 * b + 2 * s + b) % 8);
   }
-  const DeviceArray<int32_t> selected(device(), ids);
-  const TableArrays t(device(), 8, 15);
-  ASSERT_EQ(Run(MakeWork(selected, t),
-                device::MoeComputeIdsTpeParams{8, 15, 15, 768, 2048},
-                kEveryHow[3], kGrid),
-            "");
-  const int32_t x = static_cast<int32_t>(kCanary);
+  const int32_t x = kNothing;
   std::vector<int32_t> table(8 * 15, x);
   const std::vector<std::vector<int32_t>> buckets = {
       {0, 5, 6, 11, 12}, {}, {1, 7, 13}, {}, {2, 3, 8, 9, 14}, {}, {4, 10}, {}};
   for (size_t e = 0; e < 8; ++e) {
     std::copy(buckets[e].begin(), buckets[e].end(), &table[e * 15]);
   }
-  t.Expect({{5, 0, 3, 0, 5, 0, 2, 0}, table, {1, 12, 8}, {1, 32, 8}});
-
-  const DeviceArray<int32_t> few(device(), {1, 3, 1, 0});
-  const TableArrays u(device(), 4, 2);
-  ASSERT_EQ(Run(MakeWork(few, u), Params(4, 2, 4), kEveryHow[0], kGrid), "");
-  u.Expect({{1, 2, 0, 1}, {3, x, 0, 2, x, x, 1, x}, {1, 12, 4}, {1, 33, 4}});
+  ExpectPlain(BucketJob(
+      ids, 8, 15, {{5, 0, 3, 0, 5, 0, 2, 0}, table, {1, 12, 8}, {1, 32, 8}},
+      768, 2048));
+  ExpectPlain(BucketJob(
+      {1, 3, 1, 0}, 4, 2,
+      {{1, 2, 0, 1}, {3, x, 0, 2, x, x, 1, x}, {1, 12, 4}, {1, 33, 4}}));
 }
 
 // A GEMM consumer's grid is read from the args after they have been written:
@@ -187,14 +126,12 @@ TEST_P(DeviceBucketTest, ArgsGiveTheGridOfALaterDispatch) {
   const size_t experts = 6, pairs = 701, stride = pairs;
   const std::vector<int32_t> ids =
       MakeIds(pairs, experts, Load::kStrangers, 31);
-  const Tables plain = Plain(ids, experts, stride);
-  const DeviceArray<int32_t> selected(device(), ids);
-  const TableArrays t(device(), experts, stride);
-  const size_t tiles[2] = {12, 33};
-  device::KernelFunction gemm;
+  const Job job = BucketJob(ids, experts, stride);
+  const Memory tables(device(), job);
+  KernelFunction gemm;
   gemm.name = "gemm";
-  gemm.threadgroup = [&](const device::ThreadgroupContext& context) {
-    const device::Size& position = context.threadgroup_position_in_grid;
+  gemm.threadgroup = [&](const ThreadgroupContext& context) {
+    const Size& position = context.threadgroup_position_in_grid;
     const Span<const int32_t> tpe = context.buffer<const int32_t>(0);
     const Span<const int32_t> table = context.buffer<const int32_t>(1);
     const Span<int32_t> visits = context.buffer<int32_t>(2);
@@ -208,29 +145,25 @@ TEST_P(DeviceBucketTest, ArgsGiveTheGridOfALaterDispatch) {
     }
   };
   const auto consumer = device().newComputePipelineState(gemm);
+  const size_t tiles[2] = {12, 33};
   const DeviceArray<int32_t> up(device(), pairs * tiles[0]);
   const DeviceArray<int32_t> down(device(), pairs * tiles[1]);
   up.memory().Fill(std::vector<int32_t>(pairs * tiles[0]));
   down.memory().Fill(std::vector<int32_t>(pairs * tiles[1]));
 
-  const auto commands = queue().commandBuffer();
-  const auto encoder = commands->computeCommandEncoder();
-  const auto params = Params(experts, stride, pairs);
-  Encode(*encoder, MakeWork(selected, t), &params, sizeof(params), kEveryHow[0],
-         kGrid);
-  encoder->setComputePipelineState(consumer);
-  encoder->setBuffer(t.tpe.buffer(), t.tpe.At(0).offset, 0);
-  encoder->setBuffer(t.ids.buffer(), t.ids.At(0).offset, 1);
-  const device::Size per(128, 1, 1);
-  for (const bool is_down : {false, true}) {
-    const BoundBuffer out = (is_down ? down : up).At(2);
-    const BoundBuffer args = (is_down ? t.down_args : t.gate_up_args).At(0);
-    encoder->setBuffer(out.buffer, out.offset, out.index);
-    encoder->dispatchThreadgroups(args.buffer, args.offset, per);
-  }
-  encoder->endEncoding();
+  const auto commands = Encoded(queue(), [&](Encoder& e) {
+    Encode(e, job, tables, kEveryHow[0], job.WholeGrid());
+    e.setComputePipelineState(consumer);
+    Bind(e, tables.At(kTpe, 0));
+    Bind(e, tables.At(kIds, 1));
+    for (const bool is_down : {false, true}) {
+      const BoundBuffer args = tables.At(is_down ? kDownArgs : kGateUpArgs, 0);
+      Bind(e, (is_down ? down : up).At(2));
+      e.dispatchThreadgroups(args.buffer, args.offset, Size(128, 1, 1));
+    }
+  });
   ASSERT_EQ(Finish(*commands), "");
-  t.Expect(plain);
+  tables.Expect(job, {1, SIZE_MAX});
   for (const bool is_down : {false, true}) {
     const std::vector<int32_t> visits = (is_down ? down : up).Values();
     const size_t height = tiles[is_down];
@@ -248,38 +181,31 @@ TEST_P(DeviceBucketTest, ArgsGiveTheGridOfALaterDispatch) {
 // make 3 x 5 x 1 tiles, of a 5 x 900 product 768 columns.
 TEST_P(DeviceBucketTest, ArgsGiveTheGridOfABuiltInKernel) {
   const size_t pairs = 70, rows = 5, cols = 900;
-  const DeviceArray<int32_t> selected(device(), std::vector<int32_t>(pairs));
-  const TableArrays t(device(), 1, pairs);
+  const Job bucket = BucketJob(std::vector<int32_t>(pairs), 1, pairs, 300, 64);
+  const Memory tables(device(), bucket);
   Random random(32);
-  const std::vector<float> g = random.Uniforms(rows * cols, -9.0f, 9.0f);
-  const std::vector<float> u = random.Uniforms(rows * cols, -9.0f, 9.0f);
-  const DeviceArray<float> gate(device(), g), up(device(), u);
-  const DeviceArray<float> out(device(), rows * cols);
-  const std::vector<float> before = out.Values();
-
-  const auto commands = queue().commandBuffer();
-  const auto encoder = commands->computeCommandEncoder();
-  const device::MoeComputeIdsTpeParams params = {
-      1, static_cast<int32_t>(pairs), static_cast<int32_t>(pairs), 300, 64};
-  Encode(*encoder, MakeWork(selected, t), &params, sizeof(params), kEveryHow[1],
-         kGrid);
-  encoder->setComputePipelineState(
-      device().newComputePipelineState("silu_mul_stacked_f32"));
-  for (const BoundBuffer& b : {gate.At(0), up.At(1), out.At(2)}) {
-    encoder->setBuffer(b.buffer, b.offset, b.index);
-  }
-  const device::SiluMulStackedParams silu = {static_cast<int32_t>(cols),
-                                             static_cast<int32_t>(rows)};
-  encoder->setBytes(&silu, sizeof(silu), 3);
-  encoder->dispatchThreadgroups(t.gate_up_args.buffer(),
-                                t.gate_up_args.At(0).offset, kGrid);
-  encoder->endEncoding();
-  ASSERT_EQ(Finish(*commands), "");
+  const std::vector<float> gate = random.Uniforms(rows * cols, -9.0f, 9.0f);
+  const std::vector<float> up = random.Uniforms(rows * cols, -9.0f, 9.0f);
   std::vector<float> whole(rows * cols);
-  ASSERT_TRUE(Activate({{g.data(), rows, cols}, {u.data(), rows, cols}},
+  ASSERT_TRUE(Activate({{gate.data(), rows, cols}, {up.data(), rows, cols}},
                        {{whole.data(), rows, cols}})
                   .ok());
-  ExpectPart(out, before, whole, cols, {rows, 3 * 256}, "out");
+  const Job silu = {"silu_mul_stacked_f32",
+                    Words<SiluMulStackedParams>({{cols, rows}}),
+                    {In(gate), In(up), Out(whole)},
+                    rows,
+                    cols};
+  const Memory memory(device(), silu);
+  const BoundBuffer args = tables.At(kGateUpArgs, 0);
+
+  const auto commands = Encoded(queue(), [&](Encoder& e) {
+    Encode(e, bucket, tables, kEveryHow[1], bucket.WholeGrid());
+    // A grid of nothing, for all that it binds.
+    Encode(e, silu, memory, kEveryHow[0], Size(0, 1, 1));
+    e.dispatchThreadgroups(args.buffer, args.offset, Size(256, 1, 1));
+  });
+  ASSERT_EQ(Finish(*commands), "");
+  memory.Expect(silu, {rows, 3 * 256});
 }
 
 TEST_P(DeviceBucketTest, RowStrideTooSmallChangesNothing) {
@@ -289,22 +215,18 @@ TEST_P(DeviceBucketTest, RowStrideTooSmallChangesNothing) {
     const std::vector<int32_t> ids =
         MakeIds(pairs, s.experts, Load::kZipf, pairs);
     const size_t busiest = BusiestCount(ids, s.experts);
-    const DeviceArray<int32_t> selected(device(), ids);
     for (const size_t stride : {busiest - 1, busiest / 2}) {
-      for (const How& how : kEveryHow) {
-        const TableArrays t(device(), s.experts, stride);
-        EXPECT_EQ(Run(MakeWork(selected, t), Params(s.experts, stride, pairs),
-                      how, kGrid),
-                  std::string(kName) + ": params: row_stride is " +
-                      std::to_string(stride) + ", and an expert has " +
-                      std::to_string(busiest) + " pairs");
-        t.tpe.memory().ExpectUntouched("tpe");
-        t.ids.memory().ExpectUntouched("ids");
-        t.gate_up_args.memory().ExpectUntouched("gate_up_args");
-        t.down_args.memory().ExpectUntouched("down_args");
-      }
+      const Tables tables = {std::vector<int32_t>(s.experts),
+                             std::vector<int32_t>(s.experts * stride),
+                             std::vector<uint32_t>(3),
+                             std::vector<uint32_t>(3)};
+      Job job = BucketJob(ids, s.experts, stride, tables);
+      job.error = "moe_compute_ids_tpe_f32: params: row_stride is " +
+                  std::to_string(stride) + ", and an expert has " +
+                  std::to_string(busiest) + " pairs";
+      ExpectPlain(job);
     }
-    ExpectPlain(ids, s.experts, busiest);  // the queue goes on
+    ExpectPlain(BucketJob(ids, s.experts, busiest));  // the queue goes on
   }
 }
 
@@ -313,17 +235,12 @@ TEST_P(DeviceBucketTest, EveryThreadOfTheDevicesExecutor) {
   const size_t pairs = 480001, experts = 128;
   const std::vector<int32_t> ids =
       MakeIds(pairs, experts, Load::kStrangers, 33);
-  const size_t stride = BusiestCount(ids, experts) + 3;
-  const DeviceArray<int32_t> selected(device(), ids);
-  const TableArrays t(device(), experts, stride);
+  const Job job = BucketJob(ids, experts, BusiestCount(ids, experts) + 3);
   executor().Rendezvous();
-  ASSERT_EQ(Run(MakeWork(selected, t), Params(experts, stride, pairs),
-                kEveryHow[0], kGrid),
-            "");
+  ExpectWhole(job);
   // One thread does it without asking the executor at all.
   EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
             executor().ExpectedThreads());
-  t.Expect(Plain(ids, experts, stride));
 }
 
 }  // namespace

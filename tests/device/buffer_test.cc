@@ -24,18 +24,13 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::Buffer;
-using device::CommandBuffer;
-using device::ComputeCommandEncoder;
-using device::Size;
-
 class DeviceBuffer : public DeviceTest {
  protected:
   // A buffer that counts its deallocations, and tells the thread of the last.
-  std::shared_ptr<Buffer> Counted() {
+  BufferPtr Counted() {
     return device_->newBufferWithBytesNoCopy(
-        static_cast<void*>(memory_), sizeof(memory_),
-        device::ResourceStorageModeShared, [this](void* pointer, size_t size) {
+        static_cast<void*>(memory_), sizeof(memory_), ResourceStorageModeShared,
+        [this](void* pointer, size_t size) {
           EXPECT_EQ(pointer, memory_);
           EXPECT_EQ(size, sizeof(memory_));
           deallocated_on_ = std::this_thread::get_id();
@@ -45,11 +40,11 @@ class DeviceBuffer : public DeviceTest {
   // A command buffer whose kernel waits for `release_`, and finds every buffer
   // still there.
   std::shared_ptr<CommandBuffer> Blocked(
-      const std::function<void(ComputeCommandEncoder&)>& bind) {
+      const std::function<void(Encoder&)>& bind) {
     const auto buffer = queue_->commandBuffer();
     const auto encoder = buffer->computeCommandEncoder();
     encoder->setComputePipelineState(
-        Pipeline([this](const device::ThreadgroupContext&) {
+        Pipeline([this](const ThreadgroupContext&) {
           release_.Wait();
           EXPECT_EQ(deallocated_, 0);
           ran_ = true;
@@ -61,7 +56,7 @@ class DeviceBuffer : public DeviceTest {
   }
 
   // In one that is never committed.
-  void BindInAnother(const std::shared_ptr<Buffer>& buffer) {
+  void BindInAnother(const BufferPtr& buffer) {
     const auto other = queue_->commandBuffer();
     other->computeCommandEncoder()->setBuffer(buffer, 0, 0);
   }
@@ -111,7 +106,7 @@ TEST_F(DeviceBuffer, NoCopyIsTheSameMemory) {
   const auto work = queue_->commandBuffer();
   const auto encoder = work->computeCommandEncoder();
   encoder->setComputePipelineState(
-      Pipeline([&](const device::ThreadgroupContext& context) {
+      Pipeline([&](const ThreadgroupContext& context) {
         const Span<unsigned char> whole = context.buffer<unsigned char>(0);
         EXPECT_EQ(whole.data, odd);
         EXPECT_EQ(whole.size, 9u);
@@ -146,18 +141,18 @@ TEST_F(DeviceBuffer, DeallocatedOnceByTheLastReference) {
 
 // Every way of binding keeps the buffer, whatever is bound afterwards.
 TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
-  const std::vector<std::function<void(ComputeCommandEncoder&)>> ways = {
-      [this](ComputeCommandEncoder& e) { e.setBuffer(Counted(), 0, 0); },
-      [this](ComputeCommandEncoder& e) { e.setBuffer(Counted(), 4, 30); },
-      [this](ComputeCommandEncoder& e) {
-        const std::shared_ptr<Buffer> buffers[] = {nullptr, Counted()};
+  const std::vector<std::function<void(Encoder&)>> ways = {
+      [this](Encoder& e) { e.setBuffer(Counted(), 0, 0); },
+      [this](Encoder& e) { e.setBuffer(Counted(), 4, 30); },
+      [this](Encoder& e) {
+        const BufferPtr buffers[] = {nullptr, Counted()};
         const size_t offsets[] = {0, 0};
-        e.setBuffers(buffers, offsets, device::Range(0, 2));
+        e.setBuffers(buffers, offsets, Range(0, 2));
       },
-      [this](ComputeCommandEncoder& e) {
+      [this](Encoder& e) {
         e.dispatchThreadgroups(Counted(), 0, Size(1, 1, 1));
       },
-      [this](ComputeCommandEncoder& e) {
+      [this](Encoder& e) {
         const auto buffer = Counted();
         e.setBuffer(buffer, 0, 0);
         e.setBuffer(buffer, 4, 1);
@@ -166,7 +161,7 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
         DispatchOne(e);
         e.setBuffer(buffer, 0, 2);
       },
-      [this](ComputeCommandEncoder& e) {
+      [this](Encoder& e) {
         const auto buffer = Counted();
         BindInAnother(buffer);
         e.setBuffer(buffer, 0, 0);
@@ -192,8 +187,7 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
 TEST_F(DeviceBuffer, LetGoWithTheCommandBuffer) {
   for (const bool enqueue : {false, true}) {
     deallocated_ = 0;
-    auto buffer = Blocked(
-        [this](ComputeCommandEncoder& e) { e.setBuffer(Counted(), 0, 0); });
+    auto buffer = Blocked([this](Encoder& e) { e.setBuffer(Counted(), 0, 0); });
     if (enqueue) buffer->enqueue();
     EXPECT_EQ(deallocated_, 0);
     buffer.reset();
@@ -205,18 +199,17 @@ TEST_F(DeviceBuffer, LetGoWithTheCommandBuffer) {
 
 // A mistake keeps the buffer from running, not from letting go.
 TEST_F(DeviceBuffer, LetGoAfterAnError) {
-  const auto buffer = Blocked([this](ComputeCommandEncoder& e) {
+  const auto buffer = Blocked([this](Encoder& e) {
     e.setBuffer(Counted(), 0, 0);
     e.setBytes(nullptr, 1, 1);
   });
   CommitAndWait(*buffer);
-  EXPECT_EQ(buffer->status(), device::CommandBufferStatusError);
+  EXPECT_EQ(buffer->status(), CommandBufferStatusError);
   EXPECT_EQ(deallocated_, 1);
 }
 
 TEST_F(DeviceBuffer, DeallocatedOnTheQueuesThread) {
-  auto buffer = Blocked(
-      [this](ComputeCommandEncoder& e) { e.setBuffer(Counted(), 0, 0); });
+  auto buffer = Blocked([this](Encoder& e) { e.setBuffer(Counted(), 0, 0); });
   Flag done;
   std::thread::id queue_thread;
   buffer->addCompletedHandler([&](CommandBuffer*) {
@@ -235,7 +228,7 @@ TEST_F(DeviceBuffer, DeallocatedOnTheQueuesThread) {
 TEST_F(DeviceBuffer, DeallocatorThatThrows) {
   const auto thrower = [this] {
     return device_->newBufferWithBytesNoCopy(
-        static_cast<void*>(memory_), 4, device::ResourceStorageModeShared,
+        static_cast<void*>(memory_), 4, ResourceStorageModeShared,
         [this](void*, size_t) {
           ++deallocated_;
           if (deallocated_ == 1) throw std::runtime_error("nobody hears this");

@@ -13,10 +13,13 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/device/builtin/built_in.h"
+#include "src/device/pipeline.h"
 #include "switchyard/activate.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/kernels.h"
@@ -29,7 +32,7 @@ namespace testing_support {
 
 struct BoundBuffer {
   size_t index;
-  std::shared_ptr<device::Buffer> buffer;
+  BufferPtr buffer;
   size_t offset;
 };
 
@@ -40,12 +43,12 @@ template <class T>
 class DeviceArray {
  public:
   // Canaries, for a kernel to write.
-  DeviceArray(device::Device& device, size_t size)
+  DeviceArray(Device& device, size_t size)
       : memory_(1, size, 0, Behind(size)),
         buffer_(device.newBufferWithBytesNoCopy(
             static_cast<void*>(memory_.data() - kFront), Bytes(size))) {}
   // Read-only: a kernel that could write it is an error.
-  DeviceArray(device::Device& device, const std::vector<T>& values)
+  DeviceArray(Device& device, const std::vector<T>& values)
       : memory_(values, Behind(values.size())),
         buffer_(device.newBufferWithBytesNoCopy(
             static_cast<const void*>(memory_.data() - kFront),
@@ -54,7 +57,7 @@ class DeviceArray {
   BoundBuffer At(size_t index) const {
     return {index, buffer_, kFront * sizeof(T)};
   }
-  const std::shared_ptr<device::Buffer>& buffer() const { return buffer_; }
+  const BufferPtr& buffer() const { return buffer_; }
   const Guarded<T>& memory() const { return memory_; }
   std::vector<T> Values() const { return memory_.Values(); }
 
@@ -67,44 +70,55 @@ class DeviceArray {
   }
 
   const Guarded<T> memory_;
-  const std::shared_ptr<device::Buffer> buffer_;
+  const BufferPtr buffer_;
 };
 
+// What an argument of a kernel is bound to.
+struct Given {
+  enum Kind { kRead, kWritten, kSameAs, kUnbound };
+  Kind kind = kUnbound;
+  std::vector<uint32_t> before;  // canaries if it is empty
+  std::vector<uint32_t> whole;   // what the plain API writes
+  size_t same_as = 0;            // another argument
+};
 template <class T>
-std::vector<uint32_t> Words(const std::vector<T>& values) {
-  static_assert(sizeof(T) == sizeof(uint32_t));
-  std::vector<uint32_t> words(values.size());
-  if (!values.empty()) {
-    std::memcpy(words.data(), values.data(), values.size() * sizeof(T));
-  }
-  return words;
+Given In(const std::vector<T>& values) {
+  return {Given::kRead, Words(values), {}};
+}
+template <class T>
+Given Out(const std::vector<T>& whole) {
+  return {Given::kWritten, {}, Words(whole)};
+}
+template <class T>
+Given InOut(const std::vector<T>& before, const std::vector<T>& whole) {
+  return {Given::kWritten, Words(before), Words(whole)};
+}
+inline Given SameAs(size_t argument) {
+  return {Given::kSameAs, {}, {}, argument};
 }
 
-// The part of a matrix that a grid covers.
+// A built-in kernel, what it is called with, and what it has to write.
+struct Job {
+  const char* kernel;
+  std::vector<uint32_t> params;
+  std::vector<Given> arguments;  // in the order of the library's table
+  size_t rows = 1, cols = 0;     // that grids cover; no `cols`: whole rows
+  size_t threads = 256;          // per threadgroup
+  size_t local_memory = 0;
+  std::string error = {};  // instead of anything written
+
+  const BuiltIn& BuiltInKernel() const { return *FindBuiltIn(kernel); }
+  bool OverTiles() const { return BuiltInKernel().grid.kind == Grid::kTiles; }
+  Size WholeGrid() const {
+    return OverTiles() ? Size(cols, rows, 1) : Size(rows * threads, 1, 1);
+  }
+};
+
+// The part of its rows and columns that a grid covers.
 struct Covered {
   size_t rows;
   size_t cols;
 };
-
-// `whole`, [.., cols], where the grid covered it, `before` everywhere else.
-template <class T>
-void ExpectPart(const DeviceArray<T>& out, const std::vector<T>& before,
-                const std::vector<T>& whole, size_t cols, Covered covered,
-                const char* name) {
-  out.memory().ExpectIntact(name);
-  std::vector<uint32_t> expected = Words(before);
-  const std::vector<uint32_t> words = Words(whole);
-  ASSERT_EQ(words.size(), expected.size()) << name;
-  for (size_t r = 0; r < covered.rows; ++r) {
-    std::copy_n(words.data() + r * cols, covered.cols,
-                expected.data() + r * cols);
-  }
-  const std::vector<uint32_t> actual = Words(out.Values());
-  for (size_t i = 0; i < actual.size(); ++i) {
-    ASSERT_EQ(actual[i], expected[i])
-        << name << "[" << i / cols << ", " << i % cols << "]";
-  }
-}
 
 enum class Encoding { kThreadgroups, kIndirect, kThreads };
 
@@ -120,16 +134,11 @@ constexpr How kEveryHow[] = {
     {Encoding::kThreads, false},      {Encoding::kThreads, true},
 };
 
-inline size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
+inline void Bind(Encoder& encoder, const BoundBuffer& b) {
+  encoder.setBuffer(b.buffer, b.offset, b.index);
+}
 
-// A kernel and its bindings.
-struct Work {
-  const char* kernel;
-  size_t threads;  // per threadgroup
-  size_t params_index;
-  std::vector<BoundBuffer> buffers;
-  size_t local_memory = 0;
-};
+inline size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
 
 class BuiltInTest : public IsaPoolTest {
  protected:
@@ -151,17 +160,17 @@ class BuiltInTest : public IsaPoolTest {
 
   // A device over that executor, from here on.
   void Use(Executor& pool) {
-    device::DeviceOptions options;
+    DeviceOptions options;
     options.executor = std::shared_ptr<Executor>(&pool, [](Executor*) {});
-    device_ = device::CreateDevice(options);
+    device_ = CreateDevice(options);
     ASSERT_NE(device_, nullptr);
     queue_ = device_->newCommandQueue();
     ASSERT_NE(queue_, nullptr);
     written_ = device_->newBuffer(kWrittenBytes);
     ASSERT_NE(written_, nullptr);
-    device::KernelFunction copy;
+    KernelFunction copy;
     copy.name = "copy";
-    copy.threadgroup = [](const device::ThreadgroupContext& context) {
+    copy.threadgroup = [](const ThreadgroupContext& context) {
       const Span<const unsigned char> from =
           context.buffer<const unsigned char>(kCopyFrom);
       std::memcpy(context.buffer<unsigned char>(kCopyTo).data, from.data,
@@ -171,25 +180,90 @@ class BuiltInTest : public IsaPoolTest {
     ASSERT_NE(copy_, nullptr);
   }
 
-  device::Device& device() { return *device_; }
-  device::CommandQueue& queue() { return *queue_; }
+  Device& device() { return *device_; }
+  CommandQueue& queue() { return *queue_; }
 
-  // Runs the work over a grid of so many threads, rounded up to threadgroups
-  // unless it is encoded in threads; returns the command buffer's error.
-  template <class Params>
-  std::string Run(const Work& work, const Params& params, How how,
-                  device::Size threads) {
-    const std::shared_ptr<device::CommandBuffer> commands =
-        queue_->commandBuffer();
-    const std::shared_ptr<device::ComputeCommandEncoder> encoder =
-        commands->computeCommandEncoder();
-    Encode(*encoder, work, &params, sizeof(params), how, threads);
-    encoder->endEncoding();
-    return Finish(*commands);
+  // A job's memory: arguments of one dispatch.
+  class Memory {
+   public:
+    Memory(Device& device, const Job& job) {
+      for (const Given& given : job.arguments) {
+        arrays_.push_back(
+            given.kind == Given::kRead
+                ? std::make_shared<const Array>(device, given.before)
+            : given.kind == Given::kWritten
+                ? std::make_shared<const Array>(device, given.whole.size())
+                : nullptr);
+        if (given.kind == Given::kWritten && !given.before.empty()) {
+          arrays_.back()->memory().Fill(given.before);
+        }
+      }
+      for (size_t i = 0; i < arrays_.size(); ++i) {
+        const Given& given = job.arguments[i];
+        if (given.kind == Given::kSameAs) arrays_[i] = arrays_[given.same_as];
+      }
+    }
+    bool Has(size_t argument) const { return arrays_[argument] != nullptr; }
+    BoundBuffer At(size_t argument, size_t index) const {
+      return arrays_[argument]->At(index);
+    }
+    // What the plain API writes where the grid covers it, and nothing else.
+    void Expect(const Job& job, Covered covered) const {
+      for (size_t i = 0; i < arrays_.size(); ++i) {
+        if (job.arguments[i].kind != Given::kWritten) continue;
+        const char* const name = job.BuiltInKernel().arguments[i].name;
+        const Given& given = job.arguments[i];
+        arrays_[i]->memory().ExpectIntact(name);
+        std::vector<uint32_t> expected = given.before;
+        if (expected.empty()) expected.assign(given.whole.size(), kCanary);
+        ASSERT_EQ(given.whole.size(), expected.size()) << name;
+        const size_t cols = job.rows == 0 ? 0 : expected.size() / job.rows;
+        for (size_t r = 0; r < covered.rows; ++r) {
+          std::copy_n(given.whole.data() + r * cols,
+                      std::min(covered.cols, cols), expected.data() + r * cols);
+        }
+        const std::vector<uint32_t> actual = arrays_[i]->Values();
+        if (actual == expected) continue;
+        for (size_t w = 0; w < actual.size(); ++w) {
+          ASSERT_EQ(actual[w], expected[w])
+              << name << "[" << w / cols << ", " << w % cols << "]";
+        }
+      }
+    }
+
+   private:
+    using Array = DeviceArray<uint32_t>;
+    std::vector<std::shared_ptr<const Array>> arrays_;
+  };
+
+  // Over a grid of so many threads, rounded up to threadgroups unless it is
+  // encoded in threads.
+  void Expect(const Job& job, How how, Size threads, Covered covered) {
+    SCOPED_TRACE(testing::Message()
+                 << job.kernel << ", [" << job.rows << ", " << job.cols << "], "
+                 << threads.width << " x " << threads.height << " x "
+                 << threads.depth << " threads, way "
+                 << static_cast<int>(how.grid) << how.params_written);
+    const Memory memory(*device_, job);
+    const auto commands = Encoded(
+        *queue_, [&](Encoder& e) { Encode(e, job, memory, how, threads); });
+    ASSERT_EQ(Finish(*commands), covered.rows == 0 ? "" : job.error);
+    memory.Expect(job, job.error.empty() ? covered : Covered{0, 0});
+  }
+  void ExpectWhole(const Job& job) {
+    Expect(job, kEveryHow[0], job.WholeGrid(), {job.rows, SIZE_MAX});
+  }
+  // In every way, over grids that cover all of it, more, less and nothing.
+  void ExpectPlain(const Job& job) {
+    if (job.OverTiles()) {
+      ForTileGrids(job);
+    } else {
+      ForRowGrids(job);
+    }
   }
 
   // Commits and waits. Kernels that run have to run on the test's ISA.
-  std::string Finish(device::CommandBuffer& commands) {
+  std::string Finish(CommandBuffer& commands) {
     // Whoever looks before the dispatch that writes it finds nonsense.
     std::memset(written_->contents(), 0xFF, kWrittenBytes);
     {
@@ -203,19 +277,20 @@ class BuiltInTest : public IsaPoolTest {
     }
     EXPECT_TRUE(CapIsa(GetParam().isa.c_str()).ok());  // the scope lifted it
     EXPECT_EQ(commands.status(), commands.error().empty()
-                                     ? device::CommandBufferStatusCompleted
-                                     : device::CommandBufferStatusError);
+                                     ? CommandBufferStatusCompleted
+                                     : CommandBufferStatusError);
     return commands.error();
   }
 
-  void Encode(device::ComputeCommandEncoder& encoder, const Work& work,
-              const void* params, size_t params_length, How how,
-              device::Size threads) {
+  void Encode(Encoder& encoder, const Job& job, const Memory& memory, How how,
+              Size threads) {
+    const void* const params = job.params.data();
+    const size_t params_length = 4 * job.params.size();
+    const BuiltIn& kernel = job.BuiltInKernel();
     std::string error;
-    const std::shared_ptr<device::ComputePipelineState> pipeline =
-        device_->newComputePipelineState(work.kernel, &error);
+    const auto pipeline = device_->newComputePipelineState(job.kernel, &error);
     ASSERT_NE(pipeline, nullptr) << error;
-    const device::Size per(work.threads, 1, 1);
+    const Size per(job.threads, 1, 1);
     const size_t width = CeilDiv(threads.width, per.width);
     const uint32_t grid[3] = {static_cast<uint32_t>(width),
                               static_cast<uint32_t>(threads.height),
@@ -227,27 +302,31 @@ class BuiltInTest : public IsaPoolTest {
       EncodeCopy(encoder, params, params_length, kParamsOffset);
     }
     encoder.setComputePipelineState(pipeline);
-    for (const BoundBuffer& b : work.buffers) {
+    for (size_t i = 0; i < job.arguments.size(); ++i) {
+      if (!memory.Has(i)) continue;
+      const BoundBuffer b = memory.At(i, kernel.arguments[i].index);
       // Whichever call an engine may use for it.
       if (how.grid == Encoding::kThreadgroups) {
-        encoder.setBuffer(b.buffer, b.offset, b.index);
+        Bind(encoder, b);
       } else if (how.grid == Encoding::kIndirect) {
         encoder.setBuffer(b.buffer, 0, b.index);
         encoder.setBufferOffset(b.offset, b.index);
       } else {
-        encoder.setBuffers(&b.buffer, &b.offset, device::Range(b.index, 1));
+        encoder.setBuffers(&b.buffer, &b.offset, Range(b.index, 1));
       }
     }
     if (how.params_written) {
-      encoder.setBuffer(written_, kParamsOffset, work.params_index);
+      encoder.setBuffer(written_, kParamsOffset, kernel.params.index);
     } else {
-      encoder.setBytes(params, params_length, work.params_index);
+      encoder.setBytes(params, params_length, kernel.params.index);
     }
-    encoder.setThreadgroupMemoryLength(work.local_memory, 0);
+    // Asked for or not.
+    encoder.setThreadgroupMemoryLength(
+        how.params_written ? job.local_memory : 0, 0);
     switch (how.grid) {
       case Encoding::kThreadgroups:
-        encoder.dispatchThreadgroups(
-            device::Size(width, threads.height, threads.depth), per);
+        encoder.dispatchThreadgroups(Size(width, threads.height, threads.depth),
+                                     per);
         break;
       case Encoding::kIndirect:
         encoder.dispatchThreadgroups(written_, kGridOffset, per);
@@ -258,14 +337,17 @@ class BuiltInTest : public IsaPoolTest {
     }
   }
 
-  // check(how, threads, covered) for grids that cover a [rows, cols] output in
-  // tiles of 256 columns by one row: all of it, more, less and nothing. Kernels
-  // of a single row take no more threadgroups than one in y.
-  template <class Check>
-  void ForTileGrids(size_t rows, size_t cols, bool single_row,
-                    const Check& check) {
-    using device::Size;
-    const size_t more = single_row ? 1 : rows + 3;
+ private:
+  // Bindings that no built-in kernel looks at.
+  static constexpr size_t kCopyFrom = 29, kCopyTo = 30;
+  static constexpr size_t kWrittenBytes = 256;
+  static constexpr size_t kParamsOffset = 4, kGridOffset = 132;
+
+  // Tiles of 256 columns by one row. Kernels of a single row take no more
+  // threadgroups than one in y.
+  void ForTileGrids(const Job& job) {
+    const size_t rows = job.rows, cols = job.cols;
+    const size_t more = rows == 1 ? 1 : rows + 3;
     const Size grids[] = {
         Size(cols, rows, 1),    Size(cols + 700, more, 1),
         Size(256, rows, 1),     Size(cols, 1, 1),
@@ -280,53 +362,37 @@ class BuiltInTest : public IsaPoolTest {
         Covered covered = {std::min(threads.height, rows),
                            std::min(width, cols)};
         if (threads.depth == 0) covered = {0, 0};
-        SCOPED_TRACE(testing::Message()
-                     << "[" << rows << ", " << cols << "], " << threads.width
-                     << " x " << threads.height << " x " << threads.depth
-                     << " threads, way " << static_cast<int>(how.grid)
-                     << how.params_written);
-        check(how, threads, covered);
+        Expect(job, how, threads, covered);
         if (HasFatalFailure()) return;
       }
     }
   }
-
-  // check(how, threads, rows covered) for grids of one threadgroup of `width`
-  // threads per row. Larger ones only with `cut_off`.
-  template <class Check>
-  void ForRowGrids(size_t rows, size_t width, bool cut_off,
-                   const Check& check) {
-    for (const size_t grid : {rows, rows / 2, size_t{1}, size_t{0}, rows + 5}) {
-      if (grid > rows && !cut_off) continue;
+  // A threadgroup per row. More of them only where the kernel knows its rows.
+  void ForRowGrids(const Job& job) {
+    const uint8_t rows = job.BuiltInKernel().grid.rows;
+    const bool cut_off = rows != kOne && rows != kGridWidth;
+    for (const size_t grid :
+         std::set<size_t>{job.rows, job.rows / 2, 1, 0, job.rows + 5}) {
+      if (grid > job.rows && !cut_off) continue;
       for (const How& how : kEveryHow) {
-        SCOPED_TRACE(testing::Message()
-                     << grid << " threadgroups of " << width << ", " << rows
-                     << " rows, way " << static_cast<int>(how.grid)
-                     << how.params_written);
-        check(how, device::Size(grid * width, 1, 1), std::min(grid, rows));
+        Expect(job, how, Size(grid * job.threads, 1, 1),
+               {std::min(grid, job.rows), SIZE_MAX});
         if (HasFatalFailure()) return;
       }
     }
   }
-
- private:
-  // Bindings that no built-in kernel looks at.
-  static constexpr size_t kCopyFrom = 29, kCopyTo = 30;
-  static constexpr size_t kWrittenBytes = 256;
-  static constexpr size_t kParamsOffset = 4, kGridOffset = 132;
-
-  void EncodeCopy(device::ComputeCommandEncoder& encoder, const void* from,
-                  size_t length, size_t offset) {
+  void EncodeCopy(Encoder& encoder, const void* from, size_t length,
+                  size_t offset) {
     encoder.setComputePipelineState(copy_);
     encoder.setBytes(from, length, kCopyFrom);
     encoder.setBuffer(written_, offset, kCopyTo);
     DispatchOne(encoder);
   }
 
-  std::shared_ptr<device::Device> device_;
-  std::shared_ptr<device::CommandQueue> queue_;
-  std::shared_ptr<device::Buffer> written_;
-  std::shared_ptr<device::ComputePipelineState> copy_;
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<CommandQueue> queue_;
+  BufferPtr written_;
+  std::shared_ptr<ComputePipelineState> copy_;
   bool ran_ = false;
 };
 

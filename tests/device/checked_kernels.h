@@ -6,8 +6,6 @@
 #ifndef SWITCHYARD_TESTS_DEVICE_CHECKED_KERNELS_H_
 #define SWITCHYARD_TESTS_DEVICE_CHECKED_KERNELS_H_
 
-#include <cstring>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,21 +20,18 @@ namespace testing_support {
 
 // One queue of a checked device.
 struct CheckedQueue {
-  using Buffer = std::shared_ptr<device::Buffer>;
-  using Encoder = device::ComputeCommandEncoder;
-
-  std::shared_ptr<device::Device> device;
-  std::shared_ptr<device::CommandQueue> queue;
+  std::shared_ptr<Device> device;
+  std::shared_ptr<CommandQueue> queue;
 
   explicit CheckedQueue(uint64_t schedule_seed = 0)
       : CheckedQueue(NewDevice(false, {true, schedule_seed})) {}
   // Of any device.
-  explicit CheckedQueue(std::shared_ptr<device::Device> d)
+  explicit CheckedQueue(std::shared_ptr<Device> d)
       : device(std::move(d)), queue(device->newCommandQueue()) {}
 
   // The error of a command buffer with one encoder; empty if it completed.
   std::string Run(const Encode& encode,
-                  device::DispatchType type = device::DispatchTypeSerial) {
+                  DispatchType type = DispatchTypeSerial) {
     const auto commands = Encoded(*queue, encode, type);
     commands->commit();
     commands->waitUntilCompleted();
@@ -45,14 +40,14 @@ struct CheckedQueue {
   // The same of Dispatch() with these arguments.
   template <class Kernel>
   std::string Run(const char* name, const Kernel& kernel,
-                  const std::vector<Buffer>& buffers, size_t threadgroups,
+                  const std::vector<BufferPtr>& buffers, size_t threadgroups,
                   size_t threads) {
     return Run([&](Encoder& e) {
       Dispatch(e, name, kernel, buffers, threadgroups, threads);
     });
   }
 
-  void SetKernel(Encoder& encoder, device::KernelFunction kernel) {
+  void SetKernel(Encoder& encoder, KernelFunction kernel) {
     encoder.setComputePipelineState(
         device->newComputePipelineState(std::move(kernel)));
   }
@@ -62,31 +57,23 @@ struct CheckedQueue {
   // `threadgroups` of `threads`; buffers from index 0 on.
   template <class Kernel>
   void Dispatch(Encoder& encoder, const char* name, const Kernel& kernel,
-                const std::vector<Buffer>& buffers, size_t threadgroups,
+                const std::vector<BufferPtr>& buffers, size_t threadgroups,
                 size_t threads) {
-    SetKernel(encoder, device::MakeKernel(name, kernel));
+    SetKernel(encoder, MakeKernel(name, kernel));
     for (size_t i = 0; i < buffers.size(); ++i) {
       encoder.setBuffer(buffers[i], 0, i);
     }
-    encoder.dispatchThreadgroups(device::Size(threadgroups, 1, 1),
-                                 device::Size(threads, 1, 1));
+    encoder.dispatchThreadgroups(Size(threadgroups, 1, 1), Size(threads, 1, 1));
   }
 
   template <class T>
-  Buffer Make(const std::vector<T>& values) {
-    return device->newBuffer(values.data(), values.size() * sizeof(T));
+  BufferPtr Make(const std::vector<T>& values) {
+    return NewBuffer(*device, values);
   }
-  Buffer Floats(size_t count, float value = 1.0f) {
+  BufferPtr Floats(size_t count, float value = 1.0f) {
     return Make(std::vector<float>(count, value));
   }
 };
-
-template <class T>
-std::vector<T> Contents(const std::shared_ptr<device::Buffer>& buffer) {
-  std::vector<T> values(buffer->length() / sizeof(T));
-  std::memcpy(values.data(), buffer->contents(), values.size() * sizeof(T));
-  return values;
-}
 
 }  // namespace testing_support
 }  // namespace switchyard

@@ -6,8 +6,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,10 +16,6 @@
 namespace switchyard {
 namespace testing_support {
 namespace {
-
-using device::buffer;
-using Buffer = CheckedQueue::Buffer;
-using Encoder = CheckedQueue::Encoder;
 
 constexpr size_t kParams = SIZE_MAX;  // in the place of an arg
 
@@ -44,8 +38,8 @@ struct Touch {
 struct Bound {
   const KernelCase& c;
   CheckedQueue& q;
-  std::vector<Buffer> args;
-  Buffer params;
+  std::vector<BufferPtr> args;
+  BufferPtr params;
 
   Bound(const KernelCase& kernel_case, CheckedQueue& queue)
       : c(kernel_case), q(queue), params(q.Make(c.params)) {
@@ -54,7 +48,7 @@ struct Bound {
                                : q.Make(std::vector<int32_t>(arg.Bytes() / 4)));
     }
   }
-  Buffer At(size_t arg) const { return arg == kParams ? params : args[arg]; }
+  BufferPtr At(size_t arg) const { return arg == kParams ? params : args[arg]; }
   std::string Name(size_t arg) const {
     const size_t index =
         arg == kParams ? c.kernel->params.index : c.args[arg].index;
@@ -68,7 +62,7 @@ struct Bound {
     for (size_t i = 0; i < args.size(); ++i) {
       e.setBuffer(args[i], 0, c.args[i].index);
     }
-    e.dispatchThreadgroups(c.grid, device::Size(c.width, 1, 1));
+    e.dispatchThreadgroups(c.grid, Size(c.width, 1, 1));
   }
   // After, or before, a kernel that touches the last word of an arg.
   std::string After(size_t arg, bool write, bool barrier) const {
@@ -78,10 +72,10 @@ struct Bound {
           q.Dispatch(e, "other",
                      Touch{write, at, arg == kParams ? c.params.back() : 0},
                      {At(arg)}, 1, 1);
-          if (barrier) e.memoryBarrier(device::BarrierScopeBuffers);
+          if (barrier) e.memoryBarrier(BarrierScopeBuffers);
           Encode(e);
         },
-        device::DispatchTypeConcurrent);
+        DispatchTypeConcurrent);
   }
 };
 
@@ -136,7 +130,7 @@ TEST_P(DeviceCheckerBuiltIn, NeverWritten) {
     const size_t arg = i == c.args.size() ? kParams : i;
     if (arg != kParams && !c.args[arg].read) continue;
     Bound bound(c, q);
-    const Buffer fresh = q.device->newBuffer(bound.At(arg)->length());
+    const BufferPtr fresh = q.device->newBuffer(bound.At(arg)->length());
     const size_t last = arg == kParams ? 0 : fresh->length() / 4 - 1;
     std::memset(fresh->contents(), 0, 4 * last);
     (arg == kParams ? bound.params : bound.args[arg]) = fresh;

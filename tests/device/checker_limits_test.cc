@@ -4,8 +4,6 @@
 // Where checked mode ends: what is no mistake, though it looks like one.
 
 #include <cstdint>
-#include <cstring>
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -15,15 +13,6 @@
 namespace switchyard {
 namespace testing_support {
 namespace {
-
-using device::atomic_buffer;
-using device::buffer;
-using device::DispatchTypeConcurrent;
-using device::pointer_cast;
-using device::Size;
-using device::threadgroup_array;
-using Buffer = CheckedQueue::Buffer;
-using Encoder = CheckedQueue::Encoder;
 
 constexpr uint32_t kPattern = 0x7FA5C3E1u;
 
@@ -43,7 +32,7 @@ const auto kFill = [](auto& tg) {
 
 TEST(DeviceCheckerLimits, FreshMemoryIsMarked) {
   CheckedQueue q;
-  const Buffer fresh = q.device->newBuffer(4099);
+  const BufferPtr fresh = q.device->newBuffer(4099);
   const std::vector<uint32_t> words = Contents<uint32_t>(fresh);
   EXPECT_EQ(words.size(), 1024u);
   for (const uint32_t word : words) ASSERT_EQ(word, kPattern);
@@ -56,8 +45,8 @@ TEST(DeviceCheckerLimits, FreshMemoryIsMarked) {
 TEST(DeviceCheckerLimits, ThePatternAsAValue) {
   CheckedQueue q;
   std::vector<uint32_t> host(32, kPattern);
-  const Buffer out = q.Floats(32);
-  for (const Buffer& x :
+  const BufferPtr out = q.Floats(32);
+  for (const BufferPtr& x :
        {q.Make(host), q.device->newBufferWithBytesNoCopy(host.data(), 128)}) {
     EXPECT_EQ(q.Run("copy", kCopy, {x, out}, 1, 32), "");
     EXPECT_EQ(Contents<uint32_t>(out), host);
@@ -76,7 +65,7 @@ TEST(DeviceCheckerLimits, ThePatternAsAValue) {
       x[i] = scratch[31 - i];
     });
   };
-  const Buffer fresh = q.device->newBuffer(128);
+  const BufferPtr fresh = q.device->newBuffer(128);
   EXPECT_EQ(q.Run([&](Encoder& e) {
     q.Dispatch(e, "writes", writes, {fresh}, 1, 32);
     q.Dispatch(e, "copy", kCopy, {fresh, out}, 1, 32);
@@ -86,7 +75,7 @@ TEST(DeviceCheckerLimits, ThePatternAsAValue) {
 
 TEST(DeviceCheckerLimits, OneAfterTheOther) {
   CheckedQueue q;
-  const Buffer x = q.Floats(64), out = q.Floats(64);
+  const BufferPtr x = q.Floats(64), out = q.Floats(64);
   const auto both = [&](Encoder& e) {
     q.Dispatch(e, "fill", kFill, {x}, 2, 32);
     e.memoryBarrier(nullptr, 0);  // says nothing
@@ -116,11 +105,11 @@ TEST(DeviceCheckerLimits, OneAfterTheOther) {
 // Bound from the middle first: the cells move, and what they hold stays.
 TEST(DeviceCheckerLimits, RangesThatGrow) {
   CheckedQueue q;
-  const Buffer x = q.Floats(96), out = q.Floats(96);
+  const BufferPtr x = q.Floats(96), out = q.Floats(96);
   const auto copy_after_fill = [&](size_t first) {
     return q.Run(
         [&](Encoder& e) {
-          q.SetKernel(e, device::MakeKernel("fill", kFill));
+          q.SetKernel(e, MakeKernel("fill", kFill));
           for (const size_t offset : {32u, 64u}) {
             e.setBuffer(x, offset * 4, 0);
             e.dispatchThreadgroups(Size(1, 1, 1), Size(32, 1, 1));
@@ -142,7 +131,7 @@ TEST(DeviceCheckerLimits, RangesThatGrow) {
 
 TEST(DeviceCheckerLimits, AtomicsOfTwoDispatches) {
   CheckedQueue q;
-  const Buffer count = q.Make(std::vector<int32_t>(1));
+  const BufferPtr count = q.Make(std::vector<int32_t>(1));
   const auto add = [](auto& tg) {
     const auto n = atomic_buffer<int32_t>(tg, 0);
     tg.for_each_thread([&](auto) { n.fetch_add(0, 1); });
@@ -282,18 +271,18 @@ TEST(DeviceCheckerLimits, BuiltInKernelsRunAsEver) {
   std::vector<std::vector<uint32_t>> results;
   for (const bool checked : {false, true}) {
     CheckedQueue q(checked ? NewDevice(false, {true, 0}) : NewDevice());
-    const Buffer gate = q.Floats(512, 0.75f), up = q.Floats(512, -3.0f),
-                 act = q.device->newBuffer(2048), w = q.Floats(4, 0.25f),
-                 out = q.device->newBuffer(1024);
+    const BufferPtr gate = q.Floats(512, 0.75f), up = q.Floats(512, -3.0f),
+                    act = q.device->newBuffer(2048), w = q.Floats(4, 0.25f),
+                    out = q.device->newBuffer(1024);
     EXPECT_EQ(q.Run([&](Encoder& e) {
-      const device::SiluMulBatchedParams silu = {4, 128};
+      const SiluMulBatchedParams silu = {4, 128};
       q.SetBuiltIn(e, "silu_mul_batched_f32");
       e.setBuffer(gate, 0, 0);
       e.setBuffer(up, 0, 1);
       e.setBuffer(act, 0, 2);
       e.setBytes(&silu, sizeof(silu), 3);
       e.dispatchThreadgroups(Size(1, 4, 1), Size(256, 1, 1));
-      const device::WeightedSumBatchedParams sum = {2, 2, 128};
+      const WeightedSumBatchedParams sum = {2, 2, 128};
       q.SetBuiltIn(e, "weighted_sum_batched_f32");
       e.setBuffer(act, 0, 0);
       e.setBuffer(w, 0, 1);
@@ -311,7 +300,7 @@ TEST(DeviceCheckerLimits, BuiltInKernelsRunAsEver) {
 TEST(DeviceCheckerLimits, LargeBuffers) {
   CheckedQueue q;
   std::vector<uint32_t> host(size_t{20} << 20, 1);
-  const Buffer x =
+  const BufferPtr x =
       q.device->newBufferWithBytesNoCopy(host.data(), host.size() * 4);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(q.Run("fill", kFill, {x}, 2, 32), "");
@@ -322,11 +311,11 @@ TEST(DeviceCheckerLimits, LargeBuffers) {
 // A kernel of the older kind, told by its bindings.
 TEST(DeviceCheckerLimits, OpaqueKernels) {
   CheckedQueue q;
-  const Buffer x = q.Floats(64), out = q.device->newBuffer(256);
+  const BufferPtr x = q.Floats(64), out = q.device->newBuffer(256);
   const auto run = [&](bool writes) {
     return q.Run(
         [&](Encoder& e) {
-          q.SetKernel(e, {"opaque", [=](const device::ThreadgroupContext& tg) {
+          q.SetKernel(e, {"opaque", [=](const ThreadgroupContext& tg) {
                             tg.buffer<const float>(0);
                             if (writes) tg.buffer<float>(0);
                             tg.params<float>(1);
@@ -336,7 +325,7 @@ TEST(DeviceCheckerLimits, OpaqueKernels) {
           for (int i = 0; i < 2; ++i) {
             e.dispatchThreadgroups(Size(5, 1, 1), Size(4, 1, 1));
           }
-          q.SetKernel(e, device::MakeKernel("fill", kFill));
+          q.SetKernel(e, MakeKernel("fill", kFill));
           e.setBuffer(out, 4, 0);  // next to the parameters
           e.dispatchThreadgroups(Size(1, 1, 1), Size(4, 1, 1));
         },

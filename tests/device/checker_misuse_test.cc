@@ -6,9 +6,7 @@
 // wrong.
 
 #include <cstdint>
-#include <functional>
 #include <limits>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,9 +17,6 @@
 namespace switchyard {
 namespace testing_support {
 namespace {
-
-using device::buffer;
-using device::threadgroup_array;
 
 constexpr int kKinds = 7;
 
@@ -113,8 +108,7 @@ const auto kAllReturn = [](auto& tg) {
 
 TEST(DeviceCheckerMisuse, TheKernelEndsWhenAllHaveReturned) {
   for (const bool check : {false, true}) {
-    CheckedQueue queue(check ? NewDevice(false, {true, 0})
-                             : device::CreateDevice({}));
+    CheckedQueue queue(check ? NewDevice(false, {true, 0}) : CreateDevice({}));
     const auto out = queue.Floats(128);
     EXPECT_EQ(queue.Run("returns", kAllReturn, {out}, 4, 32), "");
     EXPECT_EQ(Contents<float>(out), std::vector<float>(128, 3.0f));

@@ -18,11 +18,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::atomic_buffer;
-using device::buffer;
-using Buffer = CheckedQueue::Buffer;
-using Encoder = CheckedQueue::Encoder;
-
 // What a threadgroup has on its stack goes when another one fails.
 TEST(DeviceCheckerSchedule, SuspendedThreadgroupsAreUnwound) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -55,9 +50,9 @@ TEST(DeviceCheckerSchedule, SuspendedThreadgroupsAreUnwound) {
 // The order in which threads come to a counter, and how many threadgroups are
 // on their way at once.
 std::vector<int32_t> OrderOfTickets(CheckedQueue& q, int32_t* most_at_once) {
-  const Buffer next = q.Make(std::vector<int32_t>(2));
-  const Buffer tickets = q.Floats(20 * 4);
-  const Buffer most = q.Make(std::vector<int32_t>(1));
+  const BufferPtr next = q.Make(std::vector<int32_t>(2));
+  const BufferPtr tickets = q.Floats(20 * 4);
+  const BufferPtr most = q.Make(std::vector<int32_t>(1));
   const auto kernel = [](auto& tg) {
     const auto n = atomic_buffer<int32_t>(tg, 0);
     const auto out = buffer<int32_t>(tg, 1);
@@ -115,7 +110,7 @@ TEST(DeviceCheckerSchedule, DefaultFloatingPointMode) {
   const ScopedFlushToZero flush_to_zero;
   for (const uint64_t seed : {0u, 1u}) {
     CheckedQueue q(seed);
-    const Buffer x = q.Make(std::vector<uint32_t>(20, 0x00800000u));
+    const BufferPtr x = q.Make(std::vector<uint32_t>(20, 0x00800000u));
     const auto halve = [](auto& tg) {
       const auto v = buffer<float>(tg, 0);
       tg.for_each_thread(

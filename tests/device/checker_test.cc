@@ -61,10 +61,10 @@ TEST(DeviceChecker, FindsItInAnyOrder) {
 // Unchecked, the same kernels run, the broken ones too (those that stay in
 // bounds; on one thread).
 TEST(DeviceChecker, IsOffByDefault) {
-  device::DeviceOptions options;
+  DeviceOptions options;
   options.executor =
       std::shared_ptr<Executor>(&SerialExecutor(), [](Executor*) {});
-  CheckedQueue queue(device::CreateDevice(options));
+  CheckedQueue queue(CreateDevice(options));
   for (const auto& some :
        {PlantedInThreadgroups(), PlantedBetweenThreadgroups(),
         PlantedBetweenDispatches()}) {

@@ -9,11 +9,13 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
@@ -21,6 +23,36 @@
 
 namespace switchyard {
 namespace testing_support {
+
+using namespace device;
+using Encoder = ComputeCommandEncoder;
+using BufferPtr = std::shared_ptr<Buffer>;
+
+// The same bits as other elements.
+template <class To, class From>
+std::vector<To> Recast(const std::vector<From>& values) {
+  static_assert(sizeof(From) % sizeof(To) == 0);
+  std::vector<To> result(values.size() * sizeof(From) / sizeof(To));
+  if (!values.empty()) {
+    std::memcpy(result.data(), values.data(), values.size() * sizeof(From));
+  }
+  return result;
+}
+// Of all that kernels read and write, in 32 bits.
+template <class T>
+std::vector<uint32_t> Words(const std::vector<T>& values) {
+  return Recast<uint32_t>(values);
+}
+template <class T>
+BufferPtr NewBuffer(Device& device, const std::vector<T>& values) {
+  return device.newBuffer(values.data(), values.size() * sizeof(T));
+}
+template <class T>
+std::vector<T> Contents(const BufferPtr& buffer) {
+  std::vector<T> values(buffer->length() / sizeof(T));
+  std::memcpy(values.data(), buffer->contents(), values.size() * sizeof(T));
+  return values;
+}
 
 class Flag {
  public:
@@ -60,23 +92,23 @@ inline std::string ModeName(const testing::TestParamInfo<Mode>& info) {
              : "Unchecked";
 }
 
-inline std::shared_ptr<device::Device> NewDevice(bool time_dispatches = false,
-                                                 Mode mode = Mode()) {
-  device::DeviceOptions options;
+inline std::shared_ptr<Device> NewDevice(bool time_dispatches = false,
+                                         Mode mode = Mode()) {
+  DeviceOptions options;
   options.executor = MakeExecutor(Pool::kShuffle);
   options.time_dispatches = time_dispatches;
   options.check_kernels = mode.check_kernels;
   options.schedule_seed = mode.schedule_seed;
-  return device::CreateDevice(options);
+  return CreateDevice(options);
 }
 
-using Body = std::function<void(const device::ThreadgroupContext&)>;
-using Encode = std::function<void(device::ComputeCommandEncoder&)>;
+using Body = std::function<void(const ThreadgroupContext&)>;
+using Encode = std::function<void(Encoder&)>;
 
 // A command buffer with one encoder, which has ended.
-inline std::shared_ptr<device::CommandBuffer> Encoded(
-    device::CommandQueue& queue, const Encode& encode,
-    device::DispatchType type = device::DispatchTypeSerial) {
+inline std::shared_ptr<CommandBuffer> Encoded(
+    CommandQueue& queue, const Encode& encode,
+    DispatchType type = DispatchTypeSerial) {
   const auto buffer = queue.commandBuffer();
   const auto encoder = buffer->computeCommandEncoder(type);
   encode(*encoder);
@@ -85,48 +117,44 @@ inline std::shared_ptr<device::CommandBuffer> Encoded(
 }
 
 // One threadgroup of one thread.
-inline void DispatchOne(device::ComputeCommandEncoder& encoder) {
-  encoder.dispatchThreadgroups(device::Size(1, 1, 1), device::Size(1, 1, 1));
+inline void DispatchOne(Encoder& encoder) {
+  encoder.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
 }
 
 class DeviceTest : public testing::Test {
  protected:
   explicit DeviceTest(Mode mode = Mode()) : device_(NewDevice(false, mode)) {}
 
-  std::shared_ptr<device::ComputePipelineState> Pipeline(
-      Body body, const char* name = "user") {
-    device::KernelFunction kernel;
+  std::shared_ptr<ComputePipelineState> Pipeline(Body body,
+                                                 const char* name = "user") {
+    KernelFunction kernel;
     kernel.name = name;
     kernel.threadgroup = std::move(body);
     return device_->newComputePipelineState(std::move(kernel));
   }
 
   // A command buffer of one threadgroup, to be committed.
-  std::shared_ptr<device::CommandBuffer> Work(
-      const std::shared_ptr<device::CommandQueue>& queue,
-      std::function<void()> what) {
-    return Encoded(*queue, [&](device::ComputeCommandEncoder& e) {
-      e.setComputePipelineState(
-          Pipeline([what = std::move(what)](const device::ThreadgroupContext&) {
-            what();
-          }));
+  std::shared_ptr<CommandBuffer> Work(
+      const std::shared_ptr<CommandQueue>& queue, std::function<void()> what) {
+    return Encoded(*queue, [&](Encoder& e) {
+      e.setComputePipelineState(Pipeline(
+          [what = std::move(what)](const ThreadgroupContext&) { what(); }));
       DispatchOne(e);
     });
   }
-  std::shared_ptr<device::CommandBuffer> Work(std::function<void()> what) {
+  std::shared_ptr<CommandBuffer> Work(std::function<void()> what) {
     return Work(queue_, std::move(what));
   }
 
-  static void ExpectCompleted(device::CommandBuffer& buffer) {
-    EXPECT_EQ(buffer.status(), device::CommandBufferStatusCompleted);
+  static void ExpectCompleted(CommandBuffer& buffer) {
+    EXPECT_EQ(buffer.status(), CommandBufferStatusCompleted);
     EXPECT_EQ(buffer.error(), "");
   }
-  static void ExpectError(device::CommandBuffer& buffer,
-                          const std::string& error) {
-    EXPECT_EQ(buffer.status(), device::CommandBufferStatusError);
+  static void ExpectError(CommandBuffer& buffer, const std::string& error) {
+    EXPECT_EQ(buffer.status(), CommandBufferStatusError);
     EXPECT_EQ(buffer.error(), error);
   }
-  static void CommitAndWait(device::CommandBuffer& buffer) {
+  static void CommitAndWait(CommandBuffer& buffer) {
     buffer.commit();
     buffer.waitUntilCompleted();
   }
@@ -135,8 +163,8 @@ class DeviceTest : public testing::Test {
     const auto buffer = Encoded(*queue_, encode);
     CommitAndWait(*buffer);
     EXPECT_EQ(buffer->status(), buffer->error().empty()
-                                    ? device::CommandBufferStatusCompleted
-                                    : device::CommandBufferStatusError);
+                                    ? CommandBufferStatusCompleted
+                                    : CommandBufferStatusError);
     return buffer->error();
   }
   // The queue goes on: a good buffer after all that was.
@@ -152,22 +180,22 @@ class DeviceTest : public testing::Test {
   void ExpectBetweenOthers(const std::string& error, const Encode& encode) {
     SCOPED_TRACE(error);
     int before = 0, after = 0, handlers = 0;
-    const auto count = [this](device::ComputeCommandEncoder& e, int& runs) {
+    const auto count = [this](Encoder& e, int& runs) {
       e.setComputePipelineState(
-          Pipeline([&runs](const device::ThreadgroupContext&) { ++runs; }));
+          Pipeline([&runs](const ThreadgroupContext&) { ++runs; }));
       DispatchOne(e);
     };
-    const auto buffer = Encoded(*queue_, [&](device::ComputeCommandEncoder& e) {
+    const auto buffer = Encoded(*queue_, [&](Encoder& e) {
       count(e, before);
       encode(e);
       count(e, after);
     });
     EXPECT_EQ(buffer->error(), "");
-    const auto expect = [&error](device::CommandBuffer& completed) {
+    const auto expect = [&error](CommandBuffer& completed) {
       if (error.empty()) return ExpectCompleted(completed);
       ExpectError(completed, error);
     };
-    buffer->addCompletedHandler([&](device::CommandBuffer* completed) {
+    buffer->addCompletedHandler([&](CommandBuffer* completed) {
       ++handlers;
       expect(*completed);
     });
@@ -179,18 +207,18 @@ class DeviceTest : public testing::Test {
     ExpectQueueRuns();
   }
 
-  std::shared_ptr<device::Device> device_;
-  std::shared_ptr<device::CommandQueue> queue_ = device_->newCommandQueue();
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<CommandQueue> queue_ = device_->newCommandQueue();
 };
 
 // Command buffers that are misused, of kernels that count their runs.
 class MisuseTest : public DeviceTest {
  protected:
   // Before commit(): nothing of the buffer runs.
-  void ExpectNotRun(device::CommandBuffer& buffer, const std::string& error) {
+  void ExpectNotRun(CommandBuffer& buffer, const std::string& error) {
     EXPECT_EQ(buffer.error(), error);
     int handlers = 0;
-    buffer.addCompletedHandler([&](device::CommandBuffer* completed) {
+    buffer.addCompletedHandler([&](CommandBuffer* completed) {
       ++handlers;
       ExpectError(*completed, error);
     });
@@ -201,8 +229,7 @@ class MisuseTest : public DeviceTest {
     ExpectQueueRuns();
   }
   // After it: the work is done, and the error reported all the same.
-  void ExpectRunYetError(device::CommandBuffer& buffer,
-                         const std::string& error) {
+  void ExpectRunYetError(CommandBuffer& buffer, const std::string& error) {
     buffer.waitUntilCompleted();
     ExpectError(buffer, error);
     EXPECT_EQ(runs_, 1);

@@ -6,9 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,15 +19,10 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::CommandBuffer;
-using device::ComputeCommandEncoder;
-using device::Range;
-using device::Size;
-
 class DeviceErrors : public MisuseTest {
  protected:
   // Encodes one more run.
-  void Count(ComputeCommandEncoder& encoder) {
+  void Count(Encoder& encoder) {
     encoder.setComputePipelineState(count_);
     DispatchOne(encoder);
   }
@@ -44,27 +37,24 @@ class DeviceErrors : public MisuseTest {
     EXPECT_EQ(buffer->error(), error);
     Count(*encoder);
     encoder->endEncoding();
-    EXPECT_EQ(buffer->status(), device::CommandBufferStatusNotEnqueued);
+    EXPECT_EQ(buffer->status(), CommandBufferStatusNotEnqueued);
     ExpectNotRun(*buffer, error);
   }
 
-  const std::shared_ptr<device::ComputePipelineState> count_ =
-      Pipeline([this](const device::ThreadgroupContext&) { ++runs_; }, "count");
-  const std::shared_ptr<device::Buffer> eight_ = device_->newBuffer(8);
+  const std::shared_ptr<ComputePipelineState> count_ =
+      Pipeline([this](const ThreadgroupContext&) { ++runs_; }, "count");
+  const BufferPtr eight_ = device_->newBuffer(8);
 };
 
 TEST_F(DeviceErrors, NoPipelineSet) {
   const std::vector<std::pair<const char*, Encode>> dispatches = {
+      {"dispatchThreadgroups", [](Encoder& e) { DispatchOne(e); }},
       {"dispatchThreadgroups",
-       [](ComputeCommandEncoder& e) { DispatchOne(e); }},
-      {"dispatchThreadgroups",
-       [this](ComputeCommandEncoder& e) {
+       [this](Encoder& e) {
          e.dispatchThreadgroups(device_->newBuffer(12), 0, Size(1, 1, 1));
        }},
       {"dispatchThreads",
-       [](ComputeCommandEncoder& e) {
-         e.dispatchThreads(Size(1, 1, 1), Size(1, 1, 1));
-       }},
+       [](Encoder& e) { e.dispatchThreads(Size(1, 1, 1), Size(1, 1, 1)); }},
   };
   for (const auto& [name, dispatch] : dispatches) {
     ExpectNotRun(*Encoded(*queue_, dispatch),
@@ -75,74 +65,63 @@ TEST_F(DeviceErrors, NoPipelineSet) {
 }
 
 TEST_F(DeviceErrors, NullPipeline) {
-  ExpectEncodeError(
-      "count: setComputePipelineState: pipeline is null",
-      [](ComputeCommandEncoder& e) { e.setComputePipelineState(nullptr); });
+  ExpectEncodeError("count: setComputePipelineState: pipeline is null",
+                    [](Encoder& e) { e.setComputePipelineState(nullptr); });
 }
 
 TEST_F(DeviceErrors, Indices) {
-  ExpectEncodeError(
-      "count: setBuffer: index 31 is not below 31",
-      [&](ComputeCommandEncoder& e) { e.setBuffer(eight_, 0, 31); });
-  ExpectEncodeError(
-      "count: setBuffer: index 31 is not below 31",
-      [&](ComputeCommandEncoder& e) { e.setBuffer(nullptr, 0, 31); });
-  ExpectEncodeError(
-      "count: setBufferOffset: index 31 is not below 31",
-      [&](ComputeCommandEncoder& e) { e.setBufferOffset(0, 31); });
+  ExpectEncodeError("count: setBuffer: index 31 is not below 31",
+                    [&](Encoder& e) { e.setBuffer(eight_, 0, 31); });
+  ExpectEncodeError("count: setBuffer: index 31 is not below 31",
+                    [&](Encoder& e) { e.setBuffer(nullptr, 0, 31); });
+  ExpectEncodeError("count: setBufferOffset: index 31 is not below 31",
+                    [&](Encoder& e) { e.setBufferOffset(0, 31); });
   ExpectEncodeError(
       "count: setBytes: index 18446744073709551615 is not below 31",
-      [&](ComputeCommandEncoder& e) { e.setBytes("x", 1, SIZE_MAX); });
+      [&](Encoder& e) { e.setBytes("x", 1, SIZE_MAX); });
   ExpectEncodeError(
       "count: setThreadgroupMemoryLength: index 31 is not below 31",
-      [&](ComputeCommandEncoder& e) { e.setThreadgroupMemoryLength(0, 31); });
+      [&](Encoder& e) { e.setThreadgroupMemoryLength(0, 31); });
 }
 
 TEST_F(DeviceErrors, SetBuffers) {
-  const std::shared_ptr<device::Buffer> buffers[] = {eight_, eight_};
+  const BufferPtr buffers[] = {eight_, eight_};
   const size_t offsets[] = {0, 8};
-  ExpectEncodeError("count: setBuffers: buffers or offsets is null",
-                    [&](ComputeCommandEncoder& e) {
-                      e.setBuffers(nullptr, offsets, Range(0, 2));
-                    });
-  ExpectEncodeError("count: setBuffers: buffers or offsets is null",
-                    [&](ComputeCommandEncoder& e) {
-                      e.setBuffers(buffers, nullptr, Range(0, 2));
-                    });
-  ExpectEncodeError("count: setBuffers: index 31 is not below 31",
-                    [&](ComputeCommandEncoder& e) {
-                      e.setBuffers(buffers, offsets, Range(31, 1));
-                    });
+  ExpectEncodeError(
+      "count: setBuffers: buffers or offsets is null",
+      [&](Encoder& e) { e.setBuffers(nullptr, offsets, Range(0, 2)); });
+  ExpectEncodeError(
+      "count: setBuffers: buffers or offsets is null",
+      [&](Encoder& e) { e.setBuffers(buffers, nullptr, Range(0, 2)); });
+  ExpectEncodeError(
+      "count: setBuffers: index 31 is not below 31",
+      [&](Encoder& e) { e.setBuffers(buffers, offsets, Range(31, 1)); });
   ExpectEncodeError(
       "count: setBuffers: index 18446744073709551615 is not below 31",
-      [&](ComputeCommandEncoder& e) {
-        e.setBuffers(buffers, offsets, Range(SIZE_MAX, 2));
-      });
+      [&](Encoder& e) { e.setBuffers(buffers, offsets, Range(SIZE_MAX, 2)); });
   ExpectEncodeError(
       "count: setBuffers: index 2: offset 8 is past the end of a buffer of 8 "
       "bytes",
-      [&](ComputeCommandEncoder& e) {
-        e.setBuffers(buffers, offsets, Range(1, 2));
-      });
+      [&](Encoder& e) { e.setBuffers(buffers, offsets, Range(1, 2)); });
 }
 
 TEST_F(DeviceErrors, Offsets) {
   ExpectEncodeError(
       "count: setBuffer: index 2: offset 8 is past the end of a buffer of 8 "
       "bytes",
-      [&](ComputeCommandEncoder& e) { e.setBuffer(eight_, 8, 2); });
+      [&](Encoder& e) { e.setBuffer(eight_, 8, 2); });
   ExpectEncodeError(
       "count: setBufferOffset: index 2: offset 9 is past the end of a buffer "
       "of 8 bytes",
-      [&](ComputeCommandEncoder& e) {
+      [&](Encoder& e) {
         e.setBuffer(eight_, 4, 2);
         e.setBufferOffset(7, 2);
         e.setBufferOffset(9, 2);
       });
   ExpectEncodeError("count: setBufferOffset: index 2: nothing is bound",
-                    [&](ComputeCommandEncoder& e) { e.setBufferOffset(0, 2); });
+                    [&](Encoder& e) { e.setBufferOffset(0, 2); });
   ExpectEncodeError("count: setBufferOffset: index 2: nothing is bound",
-                    [&](ComputeCommandEncoder& e) {
+                    [&](Encoder& e) {
                       e.setBuffer(eight_, 0, 2);
                       e.setBuffer(nullptr, 0, 2);
                       e.setBufferOffset(0, 2);
@@ -151,20 +130,17 @@ TEST_F(DeviceErrors, Offsets) {
 
 TEST_F(DeviceErrors, SetBytes) {
   const std::vector<char> bytes(4097);
-  ExpectEncodeError(
-      "count: setBytes: index 1: length 0 is not 1 to 4096",
-      [&](ComputeCommandEncoder& e) { e.setBytes(bytes.data(), 0, 1); });
-  ExpectEncodeError(
-      "count: setBytes: index 1: length 4097 is not 1 to 4096",
-      [&](ComputeCommandEncoder& e) { e.setBytes(bytes.data(), 4097, 1); });
-  ExpectEncodeError(
-      "count: setBytes: index 1: bytes is null",
-      [&](ComputeCommandEncoder& e) { e.setBytes(nullptr, 4, 1); });
+  ExpectEncodeError("count: setBytes: index 1: length 0 is not 1 to 4096",
+                    [&](Encoder& e) { e.setBytes(bytes.data(), 0, 1); });
+  ExpectEncodeError("count: setBytes: index 1: length 4097 is not 1 to 4096",
+                    [&](Encoder& e) { e.setBytes(bytes.data(), 4097, 1); });
+  ExpectEncodeError("count: setBytes: index 1: bytes is null",
+                    [&](Encoder& e) { e.setBytes(nullptr, 4, 1); });
 }
 
 TEST_F(DeviceErrors, ThreadsPerThreadgroup) {
   const auto dispatch = [](Size threads) {
-    return [threads](ComputeCommandEncoder& e) {
+    return [threads](Encoder& e) {
       e.dispatchThreadgroups(Size(1, 1, 1), threads);
     };
   };
@@ -188,20 +164,18 @@ TEST_F(DeviceErrors, ThreadsPerThreadgroup) {
   ExpectEncodeError(
       "count: dispatchThreads: threadsPerThreadgroup: 1 x 1 x 1025 is not 1 "
       "to 1024 threads",
-      [](ComputeCommandEncoder& e) {
-        e.dispatchThreads(Size(1, 1, 1), Size(1, 1, 1025));
-      });
+      [](Encoder& e) { e.dispatchThreads(Size(1, 1, 1), Size(1, 1, 1025)); });
 }
 
 TEST_F(DeviceErrors, ThreadgroupMemory) {
   ExpectEncodeError(
       "count: setThreadgroupMemoryLength: index 3: 32769 bytes, the most is "
       "32768",
-      [](ComputeCommandEncoder& e) { e.setThreadgroupMemoryLength(32769, 3); });
+      [](Encoder& e) { e.setThreadgroupMemoryLength(32769, 3); });
   ExpectEncodeError(
       "count: dispatchThreadgroups: setThreadgroupMemoryLength: 32769 bytes, "
       "the most is 32768",
-      [](ComputeCommandEncoder& e) {
+      [](Encoder& e) {
         e.setThreadgroupMemoryLength(32768, 0);
         e.setThreadgroupMemoryLength(1, 30);
         DispatchOne(e);
@@ -209,9 +183,8 @@ TEST_F(DeviceErrors, ThreadgroupMemory) {
 }
 
 TEST_F(DeviceErrors, IndirectBuffer) {
-  const auto dispatch = [](std::shared_ptr<device::Buffer> buffer,
-                           size_t offset) {
-    return [buffer, offset](ComputeCommandEncoder& e) {
+  const auto dispatch = [](BufferPtr buffer, size_t offset) {
+    return [buffer, offset](Encoder& e) {
       e.dispatchThreadgroups(buffer, offset, Size(1, 1, 1));
     };
   };
@@ -236,48 +209,37 @@ TEST_F(DeviceErrors, IndirectBuffer) {
 
 // The first mistake is the one that is told.
 TEST_F(DeviceErrors, TheFirstErrorIsKept) {
-  ExpectEncodeError("count: setBytes: index 1: bytes is null",
-                    [&](ComputeCommandEncoder& e) {
-                      e.setBytes(nullptr, 4, 1);
-                      e.setBuffer(eight_, 99, 0);
-                      e.setComputePipelineState(nullptr);
-                    });
+  ExpectEncodeError("count: setBytes: index 1: bytes is null", [&](Encoder& e) {
+    e.setBytes(nullptr, 4, 1);
+    e.setBuffer(eight_, 99, 0);
+    e.setComputePipelineState(nullptr);
+  });
 }
 
 TEST_F(DeviceErrors, EncodingAfterEndEncoding) {
-  const std::shared_ptr<device::Buffer> buffers[] = {eight_};
+  const BufferPtr buffers[] = {eight_};
   const size_t offsets[] = {0};
   const std::vector<std::pair<const char*, Encode>> calls = {
       {"setComputePipelineState",
-       [&](ComputeCommandEncoder& e) { e.setComputePipelineState(count_); }},
-      {"setBuffer",
-       [&](ComputeCommandEncoder& e) { e.setBuffer(eight_, 0, 0); }},
-      {"setBufferOffset",
-       [](ComputeCommandEncoder& e) { e.setBufferOffset(0, 0); }},
+       [&](Encoder& e) { e.setComputePipelineState(count_); }},
+      {"setBuffer", [&](Encoder& e) { e.setBuffer(eight_, 0, 0); }},
+      {"setBufferOffset", [](Encoder& e) { e.setBufferOffset(0, 0); }},
       {"setBuffers",
-       [&](ComputeCommandEncoder& e) {
-         e.setBuffers(buffers, offsets, Range(0, 1));
-       }},
-      {"setBytes", [](ComputeCommandEncoder& e) { e.setBytes("x", 1, 1); }},
+       [&](Encoder& e) { e.setBuffers(buffers, offsets, Range(0, 1)); }},
+      {"setBytes", [](Encoder& e) { e.setBytes("x", 1, 1); }},
       {"setThreadgroupMemoryLength",
-       [](ComputeCommandEncoder& e) { e.setThreadgroupMemoryLength(16, 0); }},
+       [](Encoder& e) { e.setThreadgroupMemoryLength(16, 0); }},
+      {"dispatchThreadgroups", [](Encoder& e) { DispatchOne(e); }},
       {"dispatchThreadgroups",
-       [](ComputeCommandEncoder& e) { DispatchOne(e); }},
-      {"dispatchThreadgroups",
-       [this](ComputeCommandEncoder& e) {
+       [this](Encoder& e) {
          e.dispatchThreadgroups(device_->newBuffer(12), 0, Size(1, 1, 1));
        }},
       {"dispatchThreads",
-       [](ComputeCommandEncoder& e) {
-         e.dispatchThreads(Size(1, 1, 1), Size(1, 1, 1));
-       }},
+       [](Encoder& e) { e.dispatchThreads(Size(1, 1, 1), Size(1, 1, 1)); }},
       {"memoryBarrier",
-       [](ComputeCommandEncoder& e) {
-         e.memoryBarrier(device::BarrierScopeBuffers);
-       }},
-      {"memoryBarrier",
-       [&](ComputeCommandEncoder& e) { e.memoryBarrier(buffers, 1); }},
-      {"endEncoding", [](ComputeCommandEncoder& e) { e.endEncoding(); }},
+       [](Encoder& e) { e.memoryBarrier(BarrierScopeBuffers); }},
+      {"memoryBarrier", [&](Encoder& e) { e.memoryBarrier(buffers, 1); }},
+      {"endEncoding", [](Encoder& e) { e.endEncoding(); }},
   };
   for (const auto& [name, call] : calls) {
     SCOPED_TRACE(name);

@@ -5,24 +5,15 @@
 
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "gtest/gtest.h"
 #include "switchyard/device/kernel.h"
 #include "tests/device/checked_kernels.h"
 
-namespace MTL = switchyard::device;
-
 namespace switchyard {
 namespace testing_support {
 namespace {
-
-using MTL::buffer;
-using MTL::mem_flags;
-using MTL::params;
-using MTL::threadgroup_array;
 
 struct RmsNormParams {
   uint32_t n;
@@ -74,13 +65,13 @@ std::string RunNorm(CheckedQueue& q, const Kernel& kernel, size_t threads,
   const auto x = q.Floats(kRows * kColumns, 3.0f);
   const auto weight = q.Floats(kColumns, 2.0f);
   const auto out = q.device->newBuffer(kRows * kColumns * sizeof(float));
-  const std::string error = q.Run([&](CheckedQueue::Encoder& e) {
-    q.SetKernel(e, MTL::MakeKernel("rms_norm", kernel));
+  const std::string error = q.Run([&](Encoder& e) {
+    q.SetKernel(e, MakeKernel("rms_norm", kernel));
     e.setBuffer(x, 0, 0);
     e.setBuffer(weight, 0, 1);
     e.setBuffer(out, 0, 2);
     e.setBytes(&p, sizeof(p), 3);
-    e.dispatchThreadgroups(MTL::Size(kRows, 1, 1), MTL::Size(threads, 1, 1));
+    e.dispatchThreadgroups(Size(kRows, 1, 1), Size(threads, 1, 1));
   });
   if (error.empty()) {
     for (const float v : Contents<float>(out)) EXPECT_NEAR(v, 2.0f, 1e-5f);

@@ -20,8 +20,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::CommandBuffer;
-
 class DeviceHandlers : public DeviceTest {
  protected:
   std::shared_ptr<CommandBuffer> Log(char letter) {

@@ -5,12 +5,8 @@
 // errors of accessors; on a pool's threads and in checked mode alike.
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <limits>
-#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -66,12 +62,12 @@ TEST_P(DeviceKernelApi, PositionsInOneToThreeDimensions) {
       const size_t threads = grid.width * grid.height * grid.depth;
       const auto out = Make(std::vector<uint32_t>(6 * threads));
       ASSERT_EQ(Run(MakeKernel("places", kPlaces),
-                    [&](ComputeCommandEncoder& e) {
+                    [&](Encoder& e) {
                       e.setBuffer(out, 0, 0);
                       e.dispatchThreads(grid, per);
                     }),
                 "");
-      const std::vector<uint32_t> got = Read<uint32_t>(out);
+      const std::vector<uint32_t> got = Contents<uint32_t>(out);
       for (size_t i = 0; i < threads; ++i) {
         const uint32_t* const t = got.data() + 6 * i;
         const size_t x = i % grid.width, y = i / grid.width % grid.height,
@@ -196,7 +192,7 @@ TEST_P(DeviceKernelApi, ErrorsOfAccessors) {
                             const void* read_only = nullptr) {
     const auto eight = device_->newBuffer("7 bytes", 8);
     EXPECT_EQ(Run(MakeKernel("mine", body),
-                  [&](ComputeCommandEncoder& e) {
+                  [&](Encoder& e) {
                     e.setBuffer(eight, 0, 0);
                     e.setBuffer(eight, 3, 1);
                     e.setThreadgroupMemoryLength(32768 - 64, 0);
@@ -237,17 +233,16 @@ INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelApi, testing::ValuesIn(kModes),
 
 // `const T` cannot be written, and an element is not to be kept.
 template <class T>
-using ElementOf =
-    decltype(std::declval<const device::CheckedPointer<T>&>()[size_t{0}]);
+using ElementOf = decltype(std::declval<const CheckedPointer<T>&>()[size_t{0}]);
 static_assert(std::is_same_v<ElementOf<const float>, float>);
 static_assert(std::is_assignable_v<ElementOf<float>, float>);
 static_assert(!std::is_assignable_v<ElementOf<const float>, float>);
 static_assert(std::is_convertible_v<ElementOf<float>, float>);
 static_assert(!std::is_convertible_v<ElementOf<float>&, float>);
-static_assert(std::is_convertible_v<device::CheckedPointer<float>,
-                                    device::CheckedPointer<const float>>);
-static_assert(!std::is_convertible_v<device::CheckedPointer<const float>,
-                                     device::CheckedPointer<float>>);
+static_assert(
+    std::is_convertible_v<CheckedPointer<float>, CheckedPointer<const float>>);
+static_assert(
+    !std::is_convertible_v<CheckedPointer<const float>, CheckedPointer<float>>);
 
 }  // namespace
 }  // namespace testing_support

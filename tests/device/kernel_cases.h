@@ -32,47 +32,46 @@ struct Arg {
 };
 
 struct KernelCase {
-  const device::BuiltIn* kernel;
+  const BuiltIn* kernel;
   std::vector<int32_t> params;  // the words of its struct
   std::vector<Arg> args;
-  device::Size grid;
+  Size grid;
   size_t width;  // of a threadgroup
 
-  explicit KernelCase(const device::BuiltIn& k)
+  explicit KernelCase(const BuiltIn& k)
       : kernel(&k), params(k.params.bytes / 4) {
-    size_t factors[device::kFactors] = {};
-    factors[device::kOne] = 1;
-    factors[device::kThree] = factors[device::kGridWidth] = 3;
-    factors[device::kUnlimited] = SIZE_MAX;
+    size_t factors[kFactors] = {};
+    factors[kOne] = 1;
+    factors[kThree] = factors[kGridWidth] = 3;
+    factors[kUnlimited] = SIZE_MAX;
     // Descending, since dimensions are named in that order: experts before
     // top_k, row_stride before pairs.
     int32_t value = 6;
-    for (size_t i = 0; i < device::kMaxDimensions; ++i) {
-      const device::Dimension& d = k.dimensions[i];
+    for (size_t i = 0; i < kMaxDimensions; ++i) {
+      const Dimension& d = k.dimensions[i];
       if (d.name == nullptr) break;
       --value;
-      params[Word(d)] = d.kind == device::Dimension::kFlag ? 1 : value;
+      params[Word(d)] = d.kind == Dimension::kFlag ? 1 : value;
       factors[i] = static_cast<size_t>(params[Word(d)]);
     }
-    const auto product = [&](const device::Extent& e) {
+    const auto product = [&](const Extent& e) {
       return factors[e.factors[0]] * factors[e.factors[1]];
     };
-    for (const device::Argument& a : k.arguments) {
+    for (const Argument& a : k.arguments) {
       if (a.name == nullptr) break;
       args.push_back({a.name, a.index, product(a.rows), product(a.cols),
-                      a.access != device::Access::kWrite,
-                      a.access != device::Access::kRead, a.type});
+                      a.access != Access::kWrite, a.access != Access::kRead,
+                      a.type});
     }
     const size_t rows = factors[k.grid.rows], cols = factors[k.grid.cols];
-    grid = OverRows() ? device::Size(rows, 1, 1)
-                      : device::Size((cols + 255) / 256, rows, 1);
+    grid = OverRows() ? Size(rows, 1, 1) : Size((cols + 255) / 256, rows, 1);
     width = std::min<size_t>(k.grid.threads, factors[k.grid.threads_at_most]);
   }
 
   const char* name() const { return kernel->name; }
-  bool OverRows() const { return kernel->grid.kind == device::Grid::kRows; }
-  bool OfOneRow() const { return kernel->grid.rows == device::kOne; }
-  static size_t Word(const device::Dimension& d) { return d.offset / 4; }
+  bool OverRows() const { return kernel->grid.kind == Grid::kRows; }
+  bool OfOneRow() const { return kernel->grid.rows == kOne; }
+  static size_t Word(const Dimension& d) { return d.offset / 4; }
 };
 inline std::ostream& operator<<(std::ostream& os, const KernelCase& c) {
   return os << c.name();
@@ -81,7 +80,7 @@ inline std::ostream& operator<<(std::ostream& os, const KernelCase& c) {
 inline const std::vector<KernelCase>& KernelCases() {
   static const std::vector<KernelCase> cases = [] {
     std::vector<KernelCase> all;
-    for (const device::BuiltInTable& table : device::BuiltInTables()) {
+    for (const BuiltInTable& table : BuiltInTables()) {
       for (size_t i = 0; i < table.size; ++i) all.emplace_back(table.data[i]);
     }
     return all;

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,10 +18,6 @@
 namespace switchyard {
 namespace testing_support {
 namespace {
-
-using device::Buffer;
-using device::ComputeCommandEncoder;
-using device::Size;
 
 class DeviceKernelErrors : public DeviceTest,
                            public testing::WithParamInterface<KernelCase> {
@@ -38,19 +32,18 @@ class DeviceKernelErrors : public DeviceTest,
   }
   std::vector<std::vector<int32_t>> Contents() const {
     std::vector<std::vector<int32_t>> all;
-    for (const std::shared_ptr<Buffer>& buffer : buffers_) {
+    for (const BufferPtr& buffer : buffers_) {
       const int32_t* const words =
           static_cast<const int32_t*>(buffer->contents());
       all.emplace_back(words, words + buffer->length() / 4);
     }
     return all;
   }
-  void SetParams(ComputeCommandEncoder& encoder,
-                 const std::vector<int32_t>& params) {
+  void SetParams(Encoder& encoder, const std::vector<int32_t>& params) {
     encoder.setBytes(params.data(), 4 * params.size(), c_.kernel->params.index);
   }
   // Exactly as long as they need to be.
-  void Bind(ComputeCommandEncoder& encoder) {
+  void Bind(Encoder& encoder) {
     encoder.setComputePipelineState(
         device_->newComputePipelineState(c_.name()));
     SetParams(encoder, c_.params);
@@ -58,27 +51,26 @@ class DeviceKernelErrors : public DeviceTest,
       encoder.setBuffer(buffers_[i], 4, c_.args[i].index);
     }
   }
-  void Dispatch(ComputeCommandEncoder& encoder) {
+  void Dispatch(Encoder& encoder) {
     encoder.dispatchThreadgroups(c_.grid, Size(c_.width, 1, 1));
   }
   void ExpectRuns(const Encode& dispatch) {
-    ExpectBetweenOthers("", [&](ComputeCommandEncoder& e) {
+    ExpectBetweenOthers("", [&](Encoder& e) {
       Bind(e);
       dispatch(e);
     });
   }
   void ExpectFails(const std::string& error, const Encode& dispatch) {
     const std::vector<std::vector<int32_t>> contents = Contents();
-    ExpectBetweenOthers(std::string(c_.name()) + ": " + error,
-                        [&](ComputeCommandEncoder& e) {
-                          Bind(e);
-                          dispatch(e);
-                        });
+    ExpectBetweenOthers(std::string(c_.name()) + ": " + error, [&](Encoder& e) {
+      Bind(e);
+      dispatch(e);
+    });
     EXPECT_EQ(Contents(), contents);
   }
   // Spoils a binding, then dispatches.
   void ExpectFailsWith(const std::string& error, const Encode& spoil) {
-    ExpectFails(error, [&](ComputeCommandEncoder& e) {
+    ExpectFails(error, [&](Encoder& e) {
       spoil(e);
       Dispatch(e);
     });
@@ -98,7 +90,7 @@ class DeviceKernelErrors : public DeviceTest,
   }
 
   const KernelCase& c_ = GetParam();
-  std::vector<std::shared_ptr<Buffer>> buffers_;
+  std::vector<BufferPtr> buffers_;
 };
 INSTANTIATE_TEST_SUITE_P(Kernels, DeviceKernelErrors,
                          testing::ValuesIn(KernelCases()), KernelName);
@@ -106,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, DeviceKernelErrors,
 // That the errors below are of what is spoilt.
 TEST_P(DeviceKernelErrors, NoneUnspoilt) {
   const std::vector<std::vector<int32_t>> before = Contents();
-  ExpectRuns([&](ComputeCommandEncoder& e) { Dispatch(e); });
+  ExpectRuns([&](Encoder& e) { Dispatch(e); });
   const std::vector<std::vector<int32_t>> after = Contents();
   for (size_t i = 0; i < c_.args.size(); ++i) {
     SCOPED_TRACE(c_.args[i].name);
@@ -116,7 +108,7 @@ TEST_P(DeviceKernelErrors, NoneUnspoilt) {
     }
   }
   // Read-only is enough where nothing is written.
-  ExpectRuns([&](ComputeCommandEncoder& e) {
+  ExpectRuns([&](Encoder& e) {
     for (size_t i = 0; i < c_.args.size(); ++i) {
       if (c_.args[i].written) continue;
       const void* const constant = buffers_[i]->contents();
@@ -140,7 +132,7 @@ TEST_P(DeviceKernelErrors, OutputsAreNotRead) {
       std::fill_n(static_cast<int32_t*>(buffers_[i]->contents()),
                   arg.Bytes() / 4 + 1, arg.read ? one : fills[run]);
     }
-    ExpectRuns([&](ComputeCommandEncoder& e) { Dispatch(e); });
+    ExpectRuns([&](Encoder& e) { Dispatch(e); });
     results[run] = Contents();
   }
   for (size_t i = 0; i < c_.args.size(); ++i) {
@@ -154,14 +146,13 @@ TEST_P(DeviceKernelErrors, OutputsAreNotRead) {
 
 TEST_P(DeviceKernelErrors, Unbound) {
   for (size_t i = 0; i < c_.args.size(); ++i) {
-    ExpectFailsWith(Name(i) + " is not bound", [&](ComputeCommandEncoder& e) {
+    ExpectFailsWith(Name(i) + " is not bound", [&](Encoder& e) {
       e.setBuffer(nullptr, 0, c_.args[i].index);
     });
   }
-  ExpectFailsWith(ParamsName() + " is not bound",
-                  [&](ComputeCommandEncoder& e) {
-                    e.setBuffer(nullptr, 0, c_.kernel->params.index);
-                  });
+  ExpectFailsWith(ParamsName() + " is not bound", [&](Encoder& e) {
+    e.setBuffer(nullptr, 0, c_.kernel->params.index);
+  });
 }
 
 TEST_P(DeviceKernelErrors, TooSmall) {
@@ -169,22 +160,20 @@ TEST_P(DeviceKernelErrors, TooSmall) {
     const Arg& arg = c_.args[i];
     const size_t offset = 8;  // of arg.Bytes() + 4
     if (arg.Bytes() <= 4) continue;
-    ExpectFailsWith(Name(i) + Needs(arg, arg.Bytes() - 4),
-                    [&](ComputeCommandEncoder& e) {
-                      e.setBufferOffset(offset, c_.args[i].index);
-                    });
-    const std::shared_ptr<Buffer> one_byte_short =
+    ExpectFailsWith(Name(i) + Needs(arg, arg.Bytes() - 4), [&](Encoder& e) {
+      e.setBufferOffset(offset, c_.args[i].index);
+    });
+    const BufferPtr one_byte_short =
         device_->newBuffer(buffers_[i]->contents(), arg.Bytes() - 1);
-    ExpectFailsWith(Name(i) + Needs(arg, arg.Bytes() - 1),
-                    [&](ComputeCommandEncoder& e) {
-                      e.setBuffer(one_byte_short, 0, c_.args[i].index);
-                    });
+    ExpectFailsWith(Name(i) + Needs(arg, arg.Bytes() - 1), [&](Encoder& e) {
+      e.setBuffer(one_byte_short, 0, c_.args[i].index);
+    });
   }
   const size_t bytes = 4 * c_.params.size();
   ExpectFailsWith(ParamsName() + ": [1, " + std::to_string(bytes) + "] needs " +
                       std::to_string(bytes) + " bytes, " +
                       std::to_string(bytes - 1) + " are bound: 1 too few",
-                  [&](ComputeCommandEncoder& e) {
+                  [&](Encoder& e) {
                     e.setBytes(c_.params.data(), bytes - 1,
                                c_.kernel->params.index);
                   });
@@ -193,10 +182,9 @@ TEST_P(DeviceKernelErrors, TooSmall) {
 TEST_P(DeviceKernelErrors, Misaligned) {
   for (size_t i = 0; i < c_.args.size(); ++i) {
     for (const size_t offset : {1u, 2u, 3u}) {
-      ExpectFailsWith(Name(i) + ": its address is not a multiple of 4",
-                      [&](ComputeCommandEncoder& e) {
-                        e.setBufferOffset(offset, c_.args[i].index);
-                      });
+      ExpectFailsWith(
+          Name(i) + ": its address is not a multiple of 4",
+          [&](Encoder& e) { e.setBufferOffset(offset, c_.args[i].index); });
     }
   }
 }
@@ -208,19 +196,18 @@ TEST_P(DeviceKernelErrors, ReadOnlyOutput) {
     const void* const constant = buffers_[i]->contents();
     const auto buffer =
         device_->newBufferWithBytesNoCopy(constant, c_.args[i].Bytes());
-    ExpectFailsWith(error, [&](ComputeCommandEncoder& e) {
-      e.setBuffer(buffer, 0, c_.args[i].index);
-    });
-    ExpectFailsWith(error, [&](ComputeCommandEncoder& e) {
+    ExpectFailsWith(
+        error, [&](Encoder& e) { e.setBuffer(buffer, 0, c_.args[i].index); });
+    ExpectFailsWith(error, [&](Encoder& e) {
       e.setBytes(constant, c_.args[i].Bytes(), c_.args[i].index);
     });
   }
 }
 
 TEST_P(DeviceKernelErrors, DimensionsOutOfRange) {
-  for (const device::Dimension& field : c_.kernel->dimensions) {
-    if (field.name == nullptr || field.kind == device::Dimension::kFlag) break;
-    const bool is_unsigned = field.kind != device::Dimension::kSigned;
+  for (const Dimension& field : c_.kernel->dimensions) {
+    if (field.name == nullptr || field.kind == Dimension::kFlag) break;
+    const bool is_unsigned = field.kind != Dimension::kSigned;
     for (const int32_t bad : {-1, INT32_MIN}) {
       const std::string value = std::to_string(
           is_unsigned ? int64_t{static_cast<uint32_t>(bad)} : int64_t{bad});
@@ -228,7 +215,7 @@ TEST_P(DeviceKernelErrors, DimensionsOutOfRange) {
           std::string("params: ") + field.name +
               (is_unsigned ? " is above 2^31 - 1 (" : " is negative (") +
               value + ")",
-          [&](ComputeCommandEncoder& e) {
+          [&](Encoder& e) {
             std::vector<int32_t> params = c_.params;
             params[KernelCase::Word(field)] = bad;
             SetParams(e, params);
@@ -246,9 +233,7 @@ TEST_P(DeviceKernelErrors, WrongThreadgroup) {
                     " x " + std::to_string(wrong.height) + " x " +
                     std::to_string(wrong.depth) + ", has to be " +
                     std::to_string(width) + " x 1 x 1",
-                [&](ComputeCommandEncoder& e) {
-                  e.dispatchThreadgroups(c_.grid, wrong);
-                });
+                [&](Encoder& e) { e.dispatchThreadgroups(c_.grid, wrong); });
   }
 }
 
@@ -257,7 +242,7 @@ TEST_P(DeviceKernelErrors, WrongThreadgroup) {
 TEST_P(DeviceKernelErrors, GridDimensionsThatHaveToBeOne) {
   const Size& g = c_.grid;
   const auto grid = [this](Size size) {
-    return [this, size](ComputeCommandEncoder& e) {
+    return [this, size](Encoder& e) {
       e.dispatchThreadgroups(size, Size(c_.width, 1, 1));
     };
   };
@@ -274,7 +259,7 @@ TEST_P(DeviceKernelErrors, GridDimensionsThatHaveToBeOne) {
     ExpectFails("grid: " + std::to_string(threads) +
                     " threads leave a threadgroup of " +
                     std::to_string(c_.width) + " short",
-                [&](ComputeCommandEncoder& e) {
+                [&](Encoder& e) {
                   e.dispatchThreads(Size(threads, 1, 1), Size(c_.width, 1, 1));
                 });
   }
@@ -284,7 +269,7 @@ TEST_P(DeviceKernelErrors, GridDimensionsThatHaveToBeOne) {
 TEST_P(DeviceKernelErrors, NoneInAnEmptyGrid) {
   const std::vector<std::vector<int32_t>> contents = Contents();
   for (const Size empty : {Size(0, 1, 1), Size(1, 0, 1), Size(1, 1, 0)}) {
-    ExpectRuns([&](ComputeCommandEncoder& e) {
+    ExpectRuns([&](Encoder& e) {
       e.setBuffer(nullptr, 0, c_.kernel->params.index);
       e.dispatchThreadgroups(empty, Size(c_.width, 1, 1));
       e.dispatchThreads(empty, Size(c_.width, 1, 1));

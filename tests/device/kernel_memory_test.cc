@@ -55,7 +55,7 @@ TEST_P(DeviceKernelMemory, ThreadgroupMemoryAndBarriers) {
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 97);
   const auto out = Make(std::vector<float>(kRows));
   ASSERT_EQ(Run(MakeKernel("tree_sum", kTreeSum),
-                [&](ComputeCommandEncoder& e) {
+                [&](Encoder& e) {
                   e.setBuffer(Make(in), 0, 0);
                   e.setBuffer(out, 0, 1);
                   e.setBytes(&kThreads, sizeof(kThreads), 2);
@@ -68,7 +68,7 @@ TEST_P(DeviceKernelMemory, ThreadgroupMemoryAndBarriers) {
   for (size_t row = 0; row < kRows; ++row) {
     float sum = 0.5f;
     for (size_t i = 0; i < kThreads; ++i) sum += in[row * kThreads + i];
-    EXPECT_EQ(Read<float>(out)[row], sum) << row;
+    EXPECT_EQ(Contents<float>(out)[row], sum) << row;
   }
 }
 
@@ -91,13 +91,13 @@ const auto kCarve = [](auto& tg) {
 TEST_P(DeviceKernelMemory, PointersIntoScratch) {
   const auto out = Make(std::vector<int32_t>(2));
   ASSERT_EQ(Run(MakeKernel("carve", kCarve),
-                [&](ComputeCommandEncoder& e) {
+                [&](Encoder& e) {
                   e.setBuffer(out, 0, 1);
                   e.setThreadgroupMemoryLength(24, 0);
                   DispatchOne(e);
                 }),
             "");
-  EXPECT_EQ(Read<int32_t>(out), (std::vector<int32_t>{8, 0x12}));
+  EXPECT_EQ(Contents<int32_t>(out), (std::vector<int32_t>{8, 0x12}));
 }
 
 // All threadgroups count in the same words.
@@ -131,13 +131,13 @@ class DeviceKernelAtomics : public DeviceKernelMemory {
         Make<T>({0, T(2 * kThreads + 5), 0, 99, 1, T(1 << 20), 0});
     const auto bits = Make<uint32_t>({0, UINT32_MAX, 0});
     ASSERT_EQ(Run(MakeKernel("atomics", kAtomics<T>),
-                  [&](ComputeCommandEncoder& e) {
+                  [&](Encoder& e) {
                     e.setBuffer(values, 0, 0);
                     e.setBuffer(bits, 0, 1);
                     e.dispatchThreads(Size(kThreads, 1, 1), Size(32, 1, 1));
                   }),
               "");
-    const std::vector<T> got = Read<T>(values);
+    const std::vector<T> got = Contents<T>(values);
     EXPECT_EQ(got[0], T(kThreads));
     EXPECT_EQ(got[1], T(5));
     EXPECT_EQ(got[2], T(kThreads - 1));
@@ -145,7 +145,7 @@ class DeviceKernelAtomics : public DeviceKernelMemory {
     EXPECT_EQ(got[4], T(1 + 3 * kThreads));
     EXPECT_LT(got[5], T(kThreads));
     EXPECT_EQ(got[6], T(0));
-    EXPECT_EQ(Read<uint32_t>(bits),
+    EXPECT_EQ(Contents<uint32_t>(bits),
               (std::vector<uint32_t>{UINT32_MAX, 0, UINT32_MAX}));
   }
 };

@@ -8,9 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,21 +18,6 @@
 
 namespace switchyard {
 namespace testing_support {
-
-using device::Buffer;
-using device::ComputeCommandEncoder;
-using device::KernelFunction;
-using device::MakeKernel;
-using device::Size;
-// What a ported kernel says.
-using device::atomic_buffer;
-using device::atomic_pointer;
-using device::buffer;
-using device::mem_flags;
-using device::params;
-using device::pointer_cast;
-using device::threadgroup_array;
-using device::threadgroup_memory;
 
 // Unchecked on three threads, checked, checked in a shuffled order.
 class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
@@ -51,20 +33,14 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
 
   // The error, empty if it completed.
   std::string Run(const KernelFunction& kernel, const Encode& encode) {
-    return DeviceTest::Run([&](ComputeCommandEncoder& e) {
+    return DeviceTest::Run([&](Encoder& e) {
       e.setComputePipelineState(device_->newComputePipelineState(kernel));
       encode(e);
     });
   }
   template <class T>
-  std::shared_ptr<Buffer> Make(const std::vector<T>& values) {
-    return device_->newBuffer(values.data(), values.size() * sizeof(T));
-  }
-  template <class T>
-  static std::vector<T> Read(const std::shared_ptr<Buffer>& from) {
-    std::vector<T> values(from->length() / sizeof(T));
-    std::memcpy(values.data(), from->contents(), values.size() * sizeof(T));
-    return values;
+  BufferPtr Make(const std::vector<T>& values) {
+    return NewBuffer(*device_, values);
   }
   // One threadgroup of `threads`, that reads buffer 0 and writes buffer 1.
   template <class In, class Out, class Kernel>
@@ -72,13 +48,13 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
                                size_t threads, const Kernel& kernel) {
     const auto out = Make(std::vector<Out>(outputs, Out(77)));
     EXPECT_EQ(Run(MakeKernel("test", kernel),
-                  [&](ComputeCommandEncoder& e) {
+                  [&](Encoder& e) {
                     e.setBuffer(Make(in), 0, 0);
                     e.setBuffer(out, 0, 1);
                     e.dispatchThreadgroups(Size(1, 1, 1), Size(threads, 1, 1));
                   }),
               "");
-    return Read<Out>(out);
+    return Contents<Out>(out);
   }
 };
 

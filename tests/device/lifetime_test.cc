@@ -4,7 +4,6 @@
 // References dropped while work is in flight, by any thread.
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,8 +16,6 @@
 namespace switchyard {
 namespace testing_support {
 namespace {
-
-using device::CommandBuffer;
 
 // Tells when it is destroyed: the last thing that a queue's thread does.
 class TellingExecutor final : public Executor {
@@ -39,10 +36,10 @@ class TellingExecutor final : public Executor {
 class DeviceLifetime : public DeviceTest {
  protected:
   DeviceLifetime() {
-    device::DeviceOptions options;
+    DeviceOptions options;
     options.executor = std::make_shared<TellingExecutor>(gone_);
     queue_.reset();
-    device_ = device::CreateDevice(options);
+    device_ = CreateDevice(options);
     queue_ = device_->newCommandQueue();
   }
   void DropQueueAndDevice() {
@@ -59,8 +56,8 @@ TEST_F(DeviceLifetime, DeviceGoesWithItsLastUser) {
 }
 
 TEST_F(DeviceLifetime, PartsKeepTheWhole) {
-  const std::weak_ptr<device::Device> device = device_;
-  const std::weak_ptr<device::CommandQueue> queue = queue_;
+  const std::weak_ptr<Device> device = device_;
+  const std::weak_ptr<CommandQueue> queue = queue_;
   bool ran = false;
   auto buffer = Work([&ran] { ran = true; });
   EXPECT_EQ(queue_->device(), device_);
@@ -152,7 +149,7 @@ TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
   buffer->enqueue();
   next->commit();
   // The handler holds the only references; there is another after it.
-  auto refs = std::make_shared<std::pair<std::shared_ptr<device::CommandQueue>,
+  auto refs = std::make_shared<std::pair<std::shared_ptr<CommandQueue>,
                                          std::shared_ptr<CommandBuffer>>>();
   buffer->addCompletedHandler([refs, &only_here](CommandBuffer* completed) {
     only_here.Wait();
@@ -181,9 +178,9 @@ TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
   bool ran_here = false;
   for (int i = 0; i < 100000 && !ran_here; ++i) {
     const auto gone = std::make_shared<Flag>();
-    device::DeviceOptions options;
+    DeviceOptions options;
     options.executor = std::make_shared<TellingExecutor>(gone);
-    device_ = device::CreateDevice(options);
+    device_ = CreateDevice(options);
     options.executor.reset();
     queue_ = device_->newCommandQueue();
     auto buffer = Work([] {});
@@ -207,9 +204,9 @@ TEST_F(DeviceLifetime, DroppedWithACapture) {
     const auto gone = std::make_shared<Flag>();
     Flag done;
     {
-      device::DeviceOptions options;
+      DeviceOptions options;
       options.executor = std::make_shared<TellingExecutor>(gone);
-      device_ = device::CreateDevice(options);
+      device_ = CreateDevice(options);
       queue_ = device_->newCommandQueue();
     }
     auto queue = queue_;
@@ -217,22 +214,22 @@ TEST_F(DeviceLifetime, DroppedWithACapture) {
     auto encoder = buffer->computeCommandEncoder();
     const std::string name = where;
     if (name == "kernel") {
-      encoder->setComputePipelineState(Pipeline(
-          [kept = std::move(queue)](const device::ThreadgroupContext&) {}));
+      encoder->setComputePipelineState(
+          Pipeline([kept = std::move(queue)](const ThreadgroupContext&) {}));
     } else if (name == "deallocator") {
       static char byte;
       encoder->setComputePipelineState(
-          Pipeline([](const device::ThreadgroupContext&) {}));
+          Pipeline([](const ThreadgroupContext&) {}));
       encoder->setBuffer(
           device_->newBufferWithBytesNoCopy(
-              static_cast<void*>(&byte), 1, device::ResourceStorageModeShared,
+              static_cast<void*>(&byte), 1, ResourceStorageModeShared,
               [kept = std::move(queue)](void*, size_t) mutable {
                 kept.reset();
               }),
           0, 0);
     } else {
       encoder->setComputePipelineState(
-          Pipeline([](const device::ThreadgroupContext&) {}));
+          Pipeline([](const ThreadgroupContext&) {}));
       buffer->addCompletedHandler([kept = std::move(queue)](CommandBuffer*) {});
     }
     DispatchOne(*encoder);

@@ -37,8 +37,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using namespace device;
-
 class OutOfMemory {
  public:
   OutOfMemory() { g_out_of_memory = true; }
@@ -141,10 +139,10 @@ TEST_F(DeviceMemory, NoneForObjects) {
   int freed = 0;
   Buffer::Deallocator deallocator = [&freed](void*, size_t) { ++freed; };
   KernelFunction kernel = {"kernel", [](const ThreadgroupContext&) {}};
-  std::shared_ptr<Buffer> made, wrapped;
+  BufferPtr made, wrapped;
   std::shared_ptr<CommandQueue> queue;
   std::shared_ptr<CommandBuffer> command_buffer;
-  std::shared_ptr<ComputeCommandEncoder> encoder;
+  std::shared_ptr<Encoder> encoder;
   std::shared_ptr<ComputePipelineState> built_in, own;
   std::shared_ptr<Device> device;
   {

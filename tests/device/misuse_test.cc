@@ -5,11 +5,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
@@ -18,9 +16,6 @@
 namespace switchyard {
 namespace testing_support {
 namespace {
-
-using device::CommandBuffer;
-using device::Size;
 
 class DeviceMisuse : public MisuseTest {
  protected:
@@ -34,8 +29,7 @@ TEST_F(DeviceMisuse, TwoEncodersOpenAtOnce) {
   const auto first = buffer->computeCommandEncoder();
   const auto second = buffer->computeCommandEncoder();
   ASSERT_NE(second, nullptr);
-  const auto count =
-      Pipeline([this](const device::ThreadgroupContext&) { ++runs_; });
+  const auto count = Pipeline([this](const ThreadgroupContext&) { ++runs_; });
   for (const auto& encoder : {second, first}) {
     encoder->setComputePipelineState(count);
     DispatchOne(*encoder);
@@ -57,7 +51,7 @@ TEST_F(DeviceMisuse, CommitWithAnOpenEncoder) {
   const auto buffer = queue_->commandBuffer();
   const auto encoder = buffer->computeCommandEncoder();
   encoder->setComputePipelineState(
-      Pipeline([this](const device::ThreadgroupContext&) { ++runs_; }));
+      Pipeline([this](const ThreadgroupContext&) { ++runs_; }));
   DispatchOne(*encoder);
   CommitAndWait(*buffer);
   ExpectError(*buffer, error);
@@ -88,7 +82,7 @@ TEST_F(DeviceMisuse, CommittedTwice) {
   before_it_runs->commit();
   before_it_runs->commit();
   EXPECT_EQ(before_it_runs->error(), error);
-  EXPECT_EQ(before_it_runs->status(), device::CommandBufferStatusCommitted);
+  EXPECT_EQ(before_it_runs->status(), CommandBufferStatusCommitted);
   first->commit();
   ExpectRunYetError(*before_it_runs, error);
 
@@ -198,17 +192,16 @@ TEST_F(DeviceMisuse, WaitInsideManyThreadgroups) {
   const auto buffer = queue_->commandBuffer();
   const auto encoder = buffer->computeCommandEncoder();
   std::atomic<int> runs{0};
-  encoder->setComputePipelineState(
-      Pipeline([&](const device::ThreadgroupContext&) {
-        ++runs;
-        buffer->waitUntilCompleted();
-        other->waitUntilCompleted();
-      }));
+  encoder->setComputePipelineState(Pipeline([&](const ThreadgroupContext&) {
+    ++runs;
+    buffer->waitUntilCompleted();
+    other->waitUntilCompleted();
+  }));
   encoder->dispatchThreadgroups(Size(64, 1, 1), Size(1, 1, 1));
   encoder->endEncoding();
   other->commit();
   other->waitUntilCompleted();
-  EXPECT_EQ(other->status(), device::CommandBufferStatusCompleted);
+  EXPECT_EQ(other->status(), CommandBufferStatusCompleted);
   buffer->commit();
   buffer->waitUntilCompleted();
   EXPECT_EQ(runs, 64);
@@ -222,8 +215,8 @@ TEST_F(DeviceMisuse, WaitInsideADeallocator) {
   int freed = 0;
   {
     const auto bound = device_->newBufferWithBytesNoCopy(
-        static_cast<void*>(&memory), sizeof(memory),
-        device::ResourceStorageModeShared, [&](void*, size_t) {
+        static_cast<void*>(&memory), sizeof(memory), ResourceStorageModeShared,
+        [&](void*, size_t) {
           ++freed;
           buffer->waitUntilCompleted();
         });
@@ -270,7 +263,7 @@ TEST_F(DeviceMisuse, Buffers) {
   EXPECT_EQ(device_->newBuffer(nullptr, 8), nullptr);
   EXPECT_EQ(device_->newBuffer("x", 0), nullptr);
   char byte = 0;
-  for (const auto options : {device::ResourceStorageModeShared}) {
+  for (const auto options : {ResourceStorageModeShared}) {
     EXPECT_EQ(device_->newBufferWithBytesNoCopy(static_cast<void*>(nullptr), 8,
                                                 options, never),
               nullptr);
@@ -299,13 +292,13 @@ TEST_F(DeviceMisuse, Pipelines) {
   EXPECT_EQ(device_->newComputePipelineState(null), nullptr);
   EXPECT_EQ(device_->newComputePipelineState("moe_router"), nullptr);
 
-  device::KernelFunction kernel;
+  KernelFunction kernel;
   EXPECT_EQ(device_->newComputePipelineState(kernel, &error), nullptr);
   EXPECT_EQ(error, "newComputePipelineState: kernel: no name");
   kernel.name = "mine";
   EXPECT_EQ(device_->newComputePipelineState(kernel, &error), nullptr);
   EXPECT_EQ(error, "newComputePipelineState: no function in kernel mine");
-  kernel.threadgroup = [](const device::ThreadgroupContext&) {};
+  kernel.threadgroup = [](const ThreadgroupContext&) {};
   error = "as it was";
   const auto pipeline = device_->newComputePipelineState(kernel, &error);
   ASSERT_NE(pipeline, nullptr);

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,15 +21,12 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::Buffer;
-using device::Size;
-
 // `spoil` works on the parameters and buffers of the kernel's case.
 class DevicePlainErrors : public DeviceTest {
  protected:
   struct Spoilt {
     std::vector<int32_t> params;
-    std::vector<std::shared_ptr<Buffer>> buffers;
+    std::vector<BufferPtr> buffers;
     std::vector<size_t> offsets;
     Size grid;
   };

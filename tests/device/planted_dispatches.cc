@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "switchyard/device/kernels.h"
@@ -15,13 +14,6 @@
 namespace switchyard {
 namespace testing_support {
 namespace {
-
-using device::buffer;
-using device::DispatchTypeConcurrent;
-using device::params;
-using device::Size;
-using Buffer = CheckedQueue::Buffer;
-using Encoder = CheckedQueue::Encoder;
 
 const auto kFill = [](auto& tg) {
   const auto out = buffer<float>(tg, 0);
@@ -44,9 +36,9 @@ const auto kWriteOnes = [](auto& tg) {
 const auto kReadParams = [](auto& tg) { params<uint32_t>(tg, 0); };
 
 // weighted_sum_batched_f32 of 2 tokens with 2 experts' rows of 32 columns.
-void WeightedSum(CheckedQueue& q, Encoder& e, const Buffer& slots,
-                 const Buffer& weights, const Buffer& out) {
-  const device::WeightedSumBatchedParams p = {2, 2, 32};
+void WeightedSum(CheckedQueue& q, Encoder& e, const BufferPtr& slots,
+                 const BufferPtr& weights, const BufferPtr& out) {
+  const WeightedSumBatchedParams p = {2, 2, 32};
   q.SetBuiltIn(e, "weighted_sum_batched_f32");
   e.setBuffer(slots, 0, 0);
   e.setBuffer(weights, 0, 1);
@@ -55,9 +47,10 @@ void WeightedSum(CheckedQueue& q, Encoder& e, const Buffer& slots,
   e.dispatchThreadgroups(Size(1, 2, 1), Size(256, 1, 1));
 }
 // silu_mul_batched_f32 of `rows` rows of 32 columns.
-void SiluMul(CheckedQueue& q, Encoder& e, const Buffer& gate, const Buffer& up,
-             const Buffer& out, size_t rows = 4, size_t first = 0) {
-  const device::SiluMulBatchedParams p = {4, 32};
+void SiluMul(CheckedQueue& q, Encoder& e, const BufferPtr& gate,
+             const BufferPtr& up, const BufferPtr& out, size_t rows = 4,
+             size_t first = 0) {
+  const SiluMulBatchedParams p = {4, 32};
   q.SetBuiltIn(e, "silu_mul_batched_f32");
   e.setBuffer(gate, 0, 0);
   e.setBuffer(up, 0, 1);
@@ -66,8 +59,8 @@ void SiluMul(CheckedQueue& q, Encoder& e, const Buffer& gate, const Buffer& up,
   e.dispatchThreadgroups(Size(1, rows, 1), Size(256, 1, 1));
 }
 // A kernel that the checker sees the bindings of only.
-void Opaque(CheckedQueue& q, Encoder& e, const Buffer& written) {
-  q.SetKernel(e, {"opaque", [](const device::ThreadgroupContext& tg) {
+void Opaque(CheckedQueue& q, Encoder& e, const BufferPtr& written) {
+  q.SetKernel(e, {"opaque", [](const ThreadgroupContext& tg) {
                     tg.buffer<float>(0).data[0] = 1.0f;
                   }});
   e.setBuffer(written, 0, 0);
@@ -80,7 +73,7 @@ std::string Concurrent(CheckedQueue& q, bool barrier, const First& first,
   return q.Run(
       [&](Encoder& e) {
         first(e);
-        if (barrier) e.memoryBarrier(device::BarrierScopeBuffers);
+        if (barrier) e.memoryBarrier(BarrierScopeBuffers);
         second(e);
       },
       DispatchTypeConcurrent);
@@ -88,7 +81,7 @@ std::string Concurrent(CheckedQueue& q, bool barrier, const First& first,
 
 // Fill one buffer and copy it to another, from threadgroups of 32.
 std::string FillAndCopy(CheckedQueue& q, bool fill_first, bool barrier) {
-  const Buffer x = q.Floats(64), out = q.Floats(64);
+  const BufferPtr x = q.Floats(64), out = q.Floats(64);
   const auto fill = [&](Encoder& e) {
     q.Dispatch(e, "fill", kFill, {x}, 2, 32);
   };
@@ -120,7 +113,7 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "dispatch 0 (fill) wrote: memoryBarrier is missing between it and "
        "dispatch 1",
        [](CheckedQueue& q, bool clean) {
-         const Buffer x = q.Floats(64);
+         const BufferPtr x = q.Floats(64);
          const auto fill = [&](Encoder& e) {
            q.Dispatch(e, "fill", kFill, {x}, 2, 32);
          };
@@ -132,11 +125,11 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "dispatch 1",
        [](CheckedQueue& q, bool clean) {
          std::vector<float> memory(64);
-         const Buffer a =
+         const BufferPtr a =
              q.device->newBufferWithBytesNoCopy(memory.data(), 256);
-         const Buffer b =
+         const BufferPtr b =
              q.device->newBufferWithBytesNoCopy(memory.data() + 32, 128);
-         const Buffer out = q.Floats(64);
+         const BufferPtr out = q.Floats(64);
          return Concurrent(
              q, clean,
              [&](Encoder& e) { q.Dispatch(e, "fill", kFill, {a}, 2, 32); },
@@ -148,8 +141,8 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "weighted_sum_batched_f32: reads buffer 0 (slots)[0], which dispatch 0 "
        "(fill) wrote: memoryBarrier is missing between it and dispatch 1",
        [](CheckedQueue& q, bool clean) {
-         const Buffer slots = q.Floats(128), w = q.Floats(4),
-                      out = q.Floats(64);
+         const BufferPtr slots = q.Floats(128), w = q.Floats(4),
+                         out = q.Floats(64);
          return Concurrent(
              q, clean,
              [&](Encoder& e) { q.Dispatch(e, "fill", kFill, {slots}, 4, 32); },
@@ -160,8 +153,8 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "dispatch 0 (weighted_sum_batched_f32) read: memoryBarrier is missing "
        "between it and dispatch 1",
        [](CheckedQueue& q, bool clean) {
-         const Buffer slots = q.Floats(128), w = q.Floats(4),
-                      out = q.Floats(64);
+         const BufferPtr slots = q.Floats(128), w = q.Floats(4),
+                         out = q.Floats(64);
          return Concurrent(
              q, clean, [&](Encoder& e) { WeightedSum(q, e, slots, w, out); },
              [&](Encoder& e) { q.Dispatch(e, "fill", kFill, {w}, 1, 4); });
@@ -171,8 +164,9 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "(silu_mul_batched_f32) wrote: memoryBarrier is missing between it and "
        "dispatch 1",
        [](CheckedQueue& q, bool clean) {
-         const Buffer gate = q.Floats(128), up = q.Floats(128),
-                      act = q.Floats(128), w = q.Floats(4), out = q.Floats(64);
+         const BufferPtr gate = q.Floats(128), up = q.Floats(128),
+                         act = q.Floats(128), w = q.Floats(4),
+                         out = q.Floats(64);
          return Concurrent(
              q, clean, [&](Encoder& e) { SiluMul(q, e, gate, up, act); },
              [&](Encoder& e) { WeightedSum(q, e, act, w, out); });
@@ -182,8 +176,8 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "(silu_mul_batched_f32) wrote: memoryBarrier is missing between it and "
        "dispatch 1",
        [](CheckedQueue& q, bool clean) {
-         const Buffer gate = q.Floats(128), up = q.Floats(128),
-                      act = q.Floats(256);
+         const BufferPtr gate = q.Floats(128), up = q.Floats(128),
+                         act = q.Floats(256);
          return Concurrent(
              q, false, [&](Encoder& e) { SiluMul(q, e, gate, up, act, 2); },
              [&](Encoder& e) {
@@ -194,7 +188,8 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "copy: reads the indirect arguments[0], which dispatch 0 (ones) wrote: "
        "memoryBarrier is missing between it and dispatch 2",
        [](CheckedQueue& q, bool clean) {
-         const Buffer args = q.Floats(3), x = q.Floats(32), out = q.Floats(32);
+         const BufferPtr args = q.Floats(3), x = q.Floats(32),
+                         out = q.Floats(32);
          return Concurrent(
              q, clean,
              [&](Encoder& e) {
@@ -210,7 +205,7 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "dispatch 0 (ones) wrote: memoryBarrier is missing between it and "
        "dispatch 1",
        [](CheckedQueue& q, bool clean) {
-         const Buffer p = q.Floats(3);
+         const BufferPtr p = q.Floats(3);
          return Concurrent(
              q, clean,
              [&](Encoder& e) { q.Dispatch(e, "ones", kWriteOnes, {p}, 1, 3); },
@@ -223,11 +218,11 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "dispatch 0 (fill) wrote: memoryBarrier is missing between it and "
        "dispatch 1",
        [](CheckedQueue& q, bool clean) {
-         const Buffer x = q.Floats(64), out = q.Floats(64);
+         const BufferPtr x = q.Floats(64), out = q.Floats(64);
          return q.Run(
              [&](Encoder& e) {
                q.Dispatch(e, "fill", kFill, {x}, 2, 32);
-               const Buffer resources[] = {clean ? x : out};
+               const BufferPtr resources[] = {clean ? x : out};
                e.memoryBarrier(resources, 1);
                q.Dispatch(e, "copy", kCopy, {x, out}, 2, 32);
              },
@@ -238,11 +233,11 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "dispatch 0 (copy) read: memoryBarrier is missing between it and "
        "dispatch 1",
        [](CheckedQueue& q, bool clean) {
-         const Buffer x = q.Floats(64), out = q.Floats(64);
+         const BufferPtr x = q.Floats(64), out = q.Floats(64);
          return q.Run(
              [&](Encoder& e) {
                q.Dispatch(e, "copy", kCopy, {x, out}, 2, 32);
-               const Buffer resources[] = {out, nullptr, clean ? x : out};
+               const BufferPtr resources[] = {out, nullptr, clean ? x : out};
                e.memoryBarrier(resources, 3);
                q.Dispatch(e, "fill", kFill, {x}, 2, 32);
              },
@@ -253,7 +248,7 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "wrote: "
        "memoryBarrier is missing between it and dispatch 1",
        [](CheckedQueue& q, bool clean) {
-         const Buffer x = q.Floats(64);
+         const BufferPtr x = q.Floats(64);
          return Concurrent(
              q, clean,
              [&](Encoder& e) { q.Dispatch(e, "fill", kFill, {x}, 2, 32); },
@@ -263,8 +258,8 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "silu_mul_batched_f32: reads buffer 1 (up)[127], which nothing has "
        "written since newBuffer()",
        [](CheckedQueue& q, bool clean) {
-         const Buffer gate = q.Floats(128), up = q.device->newBuffer(512),
-                      act = q.device->newBuffer(512);
+         const BufferPtr gate = q.Floats(128), up = q.device->newBuffer(512),
+                         act = q.device->newBuffer(512);
          for (size_t i = 0; i < (clean ? 128 : 127); ++i) {
            static_cast<float*>(up->contents())[i] = 1.0f;
          }
@@ -274,7 +269,7 @@ std::vector<Planted> PlantedBetweenDispatches() {
        "copy: reads the indirect arguments[0], which nothing has written since "
        "newBuffer()",
        [](CheckedQueue& q, bool clean) {
-         const Buffer args = q.device->newBuffer(12);
+         const BufferPtr args = q.device->newBuffer(12);
          if (clean) std::memset(args->contents(), 0, 12);
          return q.Run([&](Encoder& e) {
            q.Dispatch(e, "copy", kCopy, {q.Floats(32), q.Floats(32)}, 0, 32);

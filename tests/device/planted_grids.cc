@@ -12,9 +12,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::atomic_buffer;
-using device::buffer;
-
 // The last threadgroup overwrites, behind barriers of its own, what all read.
 template <class T, class Tg>
 void Overwrites(Tg& tg, bool clean) {
@@ -33,7 +30,7 @@ void Overwrites(Tg& tg, bool clean) {
 template <class Kernel>
 auto Of(const char* name, const Kernel& kernel) {
   return [=](CheckedQueue& q, bool clean) {
-    return q.Run([&](CheckedQueue::Encoder& e) {
+    return q.Run([&](Encoder& e) {
       q.Dispatch(
           e, name, [=](auto& tg) { kernel(tg, clean); },
           {q.Make(std::vector<int32_t>(96, 1)), q.Floats(96)}, 3, 32);

@@ -14,12 +14,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::buffer;
-using device::params;
-using device::pointer_cast;
-using device::threadgroup_array;
-using device::threadgroup_memory;
-
 // Words of a buffer that is three bytes short of the last.
 struct HalfAnElement {
   bool clean;
@@ -57,7 +51,7 @@ struct CopyOfStruct {
 template <class Kernel>
 auto Of(const char* name, size_t threads, float value, const Kernel& kernel) {
   return [=](CheckedQueue& q, bool clean) {
-    return q.Run([&](CheckedQueue::Encoder& e) {
+    return q.Run([&](Encoder& e) {
       e.setThreadgroupMemoryLength(128, 0);
       q.Dispatch(
           e, name, [=](auto& tg) { kernel(tg, clean); },

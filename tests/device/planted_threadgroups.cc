@@ -13,12 +13,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::atomic_pointer;
-using device::buffer;
-using device::mem_flags;
-using device::threadgroup_array;
-using device::threadgroup_memory;
-
 // Each thread reads what another one wrote, near by or in the next simdgroup.
 template <class Tg>
 void Neighbours(Tg& tg, bool barrier, size_t distance = 1,
@@ -84,7 +78,7 @@ void LanesTalk(Tg& tg, bool barrier, bool backwards) {
 // Threads write 8-bit values: neighbours, or the same.
 template <class Tg>
 void Bytes(Tg& tg, bool clean) {
-  const auto out = device::pointer_cast<uint8_t>(buffer<float>(tg, 1)) + 1;
+  const auto out = pointer_cast<uint8_t>(buffer<float>(tg, 1)) + 1;
   tg.for_each_thread([&](auto t) {
     const size_t i = t.thread_index_in_threadgroup;
     out[clean ? i : i / 2] = static_cast<uint8_t>(i);
@@ -128,7 +122,7 @@ template <class Kernel>
 auto Of(const char* name, size_t threads, size_t threadgroups,
         const Kernel& kernel) {
   return [=](CheckedQueue& q, bool clean) {
-    return q.Run([&](CheckedQueue::Encoder& e) {
+    return q.Run([&](Encoder& e) {
       e.setThreadgroupMemoryLength(4096, 0);
       q.Dispatch(
           e, name, [=](auto& tg) { kernel(tg, clean); },

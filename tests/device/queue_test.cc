@@ -3,7 +3,6 @@
 
 // In which order command buffers run, on which threads, and who waits for whom.
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -16,9 +15,6 @@
 namespace switchyard {
 namespace testing_support {
 namespace {
-
-using device::CommandBuffer;
-using device::CommandQueue;
 
 class DeviceQueue : public DeviceTest {
  protected:
@@ -57,13 +53,13 @@ TEST_F(DeviceQueue, EnqueueReservesThePlace) {
   const auto a = Log('a'), b = Log('b'), c = Log('c'), d = Log('d');
   a->enqueue();
   c->enqueue();
-  EXPECT_EQ(a->status(), device::CommandBufferStatusEnqueued);
+  EXPECT_EQ(a->status(), CommandBufferStatusEnqueued);
   b->commit();
   d->enqueue();
   d->commit();
   c->commit();
-  EXPECT_EQ(b->status(), device::CommandBufferStatusCommitted);
-  EXPECT_EQ(c->status(), device::CommandBufferStatusCommitted);
+  EXPECT_EQ(b->status(), CommandBufferStatusCommitted);
+  EXPECT_EQ(c->status(), CommandBufferStatusCommitted);
   a->commit();
   d->waitUntilCompleted();
   EXPECT_EQ(log_, "acbd");
@@ -78,7 +74,7 @@ TEST_F(DeviceQueue, EncodedAfterEnqueue) {
   b->commit();
   const auto encoder = a->computeCommandEncoder();
   encoder->setComputePipelineState(
-      Pipeline([this](const device::ThreadgroupContext&) { log_ += 'a'; }));
+      Pipeline([this](const ThreadgroupContext&) { log_ += 'a'; }));
   DispatchOne(*encoder);
   encoder->endEncoding();
   a->commit();
@@ -108,8 +104,8 @@ TEST_F(DeviceQueue, DroppedWithItsEncoder) {
   a.reset();
   const auto b = Log('b');
   b->commit();
-  encoder->memoryBarrier(device::BarrierScopeBuffers);
-  EXPECT_EQ(b->status(), device::CommandBufferStatusCommitted);
+  encoder->memoryBarrier(BarrierScopeBuffers);
+  EXPECT_EQ(b->status(), CommandBufferStatusCommitted);
   encoder.reset();
   b->waitUntilCompleted();
   EXPECT_EQ(log_, "b");
@@ -134,14 +130,14 @@ TEST_F(DeviceQueue, CommitReturnsBeforeTheWork) {
     started.Set();
     release.Wait();
   });
-  EXPECT_EQ(buffer->status(), device::CommandBufferStatusNotEnqueued);
+  EXPECT_EQ(buffer->status(), CommandBufferStatusNotEnqueued);
   buffer->commit();
   started.Wait();
-  EXPECT_EQ(buffer->status(), device::CommandBufferStatusScheduled);
+  EXPECT_EQ(buffer->status(), CommandBufferStatusScheduled);
   EXPECT_EQ(buffer->GPUStartTime(), 0.0);
   const auto next = Log('n');
   next->commit();
-  EXPECT_EQ(next->status(), device::CommandBufferStatusCommitted);
+  EXPECT_EQ(next->status(), CommandBufferStatusCommitted);
   release.Set();
   next->waitUntilCompleted();
   ExpectCompleted(*buffer);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -63,136 +62,86 @@ Routed Plain(const RouteShape& s, const std::vector<float>& logits,
 
 enum class Kernel { kRouter, kRouterAsIs, kSoftmaxTopk };
 
-class DeviceRouteTest : public BuiltInTest {
- protected:
-  // Threads per threadgroup.
-  static size_t Width(Kernel kernel, const RouteShape& s) {
-    return kernel == Kernel::kSoftmaxTopk ? std::min<size_t>(s.experts, 128)
-                                          : 32;
+Job RouteJob(Kernel kernel, const RouteShape& s,
+             const std::vector<float>& logits) {
+  const Routed plain = Plain(s, logits, kernel != Kernel::kRouterAsIs);
+  Job job = {
+      "moe_router_topk_softmax_f32",
+      // Anything but 0 is true.
+      Words<MoeRouterTopkSoftmaxParams>(
+          {{static_cast<int32_t>(s.experts), static_cast<int32_t>(s.top_k),
+            kernel == Kernel::kRouter ? 1 << s.tokens : 0}}),
+      {In(logits), Out(plain.ids), Out(plain.weights)}};
+  job.rows = s.tokens;
+  job.threads = 32;
+  job.local_memory = 580;  // what the seed asks for
+  if (kernel == Kernel::kSoftmaxTopk) {
+    job.kernel = "moe_softmax_topk_f32";
+    job.params = Words<MoeSoftmaxTopkParams>(
+        {{static_cast<uint32_t>(s.tokens), static_cast<uint32_t>(s.experts),
+          static_cast<uint32_t>(s.top_k), kNaN}});
+    job.threads = std::min<size_t>(s.experts, 128);
+    job.local_memory = 0;
   }
+  return job;
+}
 
-  std::string RunRoute(Kernel kernel, const RouteShape& s,
-                       const DeviceArray<float>& logits,
-                       const DeviceArray<int32_t>& ids,
-                       const DeviceArray<float>& weights, How how,
-                       device::Size threads) {
-    const size_t width = Width(kernel, s);
-    if (kernel == Kernel::kSoftmaxTopk) {
-      const device::MoeSoftmaxTopkParams params = {
-          static_cast<uint32_t>(s.tokens), static_cast<uint32_t>(s.experts),
-          static_cast<uint32_t>(s.top_k), kNaN};
-      return Run({"moe_softmax_topk_f32",
-                  width,
-                  0,
-                  {logits.At(1), ids.At(2), weights.At(3)}},
-                 params, how, threads);
-    }
-    device::MoeRouterTopkSoftmaxParams params = {
-        static_cast<int32_t>(s.experts), static_cast<int32_t>(s.top_k), 0};
-    // Anything but 0 is true.
-    if (kernel == Kernel::kRouter) params.norm_topk_prob = 1 << s.tokens;
-    return Run({"moe_router_topk_softmax_f32",
-                width,
-                3,
-                {logits.At(0), ids.At(1), weights.At(2)},
-                // What the seed asks for.
-                how.params_written ? 580u : 0u},
-               params, how, threads);
-  }
-
-  // Every grid, on some shape.
-  void ExpectPlain(Kernel kernel, const RouteShape& s) {
-    SCOPED_TRACE(testing::Message() << s.experts << " experts, " << s.top_k);
-    const std::vector<float> l = Logits(s);
-    const Routed whole = Plain(s, l, kernel != Kernel::kRouterAsIs);
-    const DeviceArray<float> logits(device(), l);
-    // The router's grid is all it knows of the number of tokens.
-    const bool cut_off = kernel == Kernel::kSoftmaxTopk;
-    ForRowGrids(
-        s.tokens, Width(kernel, s), cut_off,
-        [&](How how, device::Size threads, size_t rows) {
-          const size_t size = s.tokens * s.top_k;
-          const DeviceArray<int32_t> ids(device(), size);
-          const DeviceArray<float> weights(device(), size);
-          const Routed before = {ids.Values(), weights.Values()};
-          ASSERT_EQ(RunRoute(kernel, s, logits, ids, weights, how, threads),
-                    "");
-          const Covered covered = {rows, s.top_k};
-          ExpectPart(ids, before.ids, whole.ids, s.top_k, covered, "ids");
-          ExpectPart(weights, before.weights, whole.weights, s.top_k, covered,
-                     "weights");
-        });
-  }
-};
+using DeviceRouteTest = BuiltInTest;
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(DeviceRouteTest);
 
 TEST_P(DeviceRouteTest, RouterEqualsThePlainApi) {
   for (const RouteShape& s : kShapes) {
-    ExpectPlain(Kernel::kRouter, s);
-    ExpectPlain(Kernel::kRouterAsIs, s);
+    ExpectPlain(RouteJob(Kernel::kRouter, s, Logits(s)));
+    ExpectPlain(RouteJob(Kernel::kRouterAsIs, s, Logits(s)));
   }
 }
 
 TEST_P(DeviceRouteTest, SoftmaxTopkEqualsThePlainApi) {
-  for (const RouteShape& s : kShapes) ExpectPlain(Kernel::kSoftmaxTopk, s);
-  ExpectPlain(Kernel::kSoftmaxTopk, {0, 60, 4});  // grids over no tokens
+  for (const RouteShape& s : kShapes) {
+    ExpectPlain(RouteJob(Kernel::kSoftmaxTopk, s, Logits(s)));
+  }
+  ExpectPlain(RouteJob(Kernel::kSoftmaxTopk, {0, 60, 4}, {}));  // no tokens
 }
 
 // Cases from the seed projects' public tests.
 TEST_P(DeviceRouteTest, KnownAnswers) {
   const RouteShape s = {3, 16, 4};
-  std::vector<float> l;
+  std::vector<float> logits;
   for (int b = 0; b < 3; ++b) {
     for (int e = 0; e < 16; ++e) {
-      l.push_back(std::sin(0.7f * static_cast<float>(b) +
-                           0.13f * static_cast<float>(e)) +
-                  0.05f * static_cast<float>(e));
+      logits.push_back(std::sin(0.7f * static_cast<float>(b) +
+                                0.13f * static_cast<float>(e)) +
+                       0.05f * static_cast<float>(e));
     }
   }
   const float known[] = {.25781122f, .25528407f, .24868114f, .23822355f,
                          .25243434f, .25149554f, .24951813f, .24655199f,
                          .2522141f,  .25163895f, .24881358f, .24733333f};
+  const Routed plain = Plain(s, logits, true);
+  EXPECT_EQ(plain.ids, (std::vector<int32_t>{15, 14, 13, 12,  //
+                                             10, 9, 11, 8,    //
+                                             4, 5, 3, 6}));
+  for (size_t i = 0; i < 12; ++i) {
+    EXPECT_NEAR(plain.weights[i], known[i], 1e-5f) << i;
+  }
   // The seeds order those whose probability underflows by index: 1, 0, 2, 3.
   const RouteShape underflow = {1, 8, 4};
-  const DeviceArray<float> logits(device(), l),
-      low(device(), {-200.0f, 0.0f, -150.0f, -300.0f, -120.0f, -110.0f, -105.0f,
-                     -400.0f});
+  const std::vector<float> low = {-200.0f, 0.0f,    -150.0f, -300.0f,
+                                  -120.0f, -110.0f, -105.0f, -400.0f};
+  const Routed low_plain = Plain(underflow, low, true);
+  EXPECT_EQ(low_plain.ids, (std::vector<int32_t>{1, 6, 5, 4}));
+  EXPECT_EQ(low_plain.weights, (std::vector<float>{1, 0, 0, 0}));
   for (const Kernel kernel : {Kernel::kRouter, Kernel::kSoftmaxTopk}) {
-    const DeviceArray<int32_t> ids(device(), 12), low_ids(device(), 4);
-    const DeviceArray<float> weights(device(), 12), low_weights(device(), 4);
-    ASSERT_EQ(RunRoute(kernel, s, logits, ids, weights, kEveryHow[3],
-                       device::Size(3 * Width(kernel, s), 1, 1)),
-              "");
-    EXPECT_EQ(ids.Values(), (std::vector<int32_t>{15, 14, 13, 12,  //
-                                                  10, 9, 11, 8,    //
-                                                  4, 5, 3, 6}));
-    for (size_t i = 0; i < 12; ++i) {
-      EXPECT_NEAR(weights.Values()[i], known[i], 1e-5f) << i;
-    }
-    ASSERT_EQ(
-        RunRoute(kernel, underflow, low, low_ids, low_weights, kEveryHow[0],
-                 device::Size(Width(kernel, underflow), 1, 1)),
-        "");
-    EXPECT_EQ(low_ids.Values(), (std::vector<int32_t>{1, 6, 5, 4}));
-    EXPECT_EQ(low_weights.Values(), (std::vector<float>{1, 0, 0, 0}));
+    ExpectPlain(RouteJob(kernel, s, logits));
+    ExpectPlain(RouteJob(kernel, underflow, low));
   }
 }
 
 TEST_P(DeviceRouteTest, EveryThreadOfTheDevicesExecutor) {
-  // Well over seven grains of 30 us.
-  const RouteShape s = {8191, 60, 4};
-  const std::vector<float> l = Logits(s);
-  const DeviceArray<float> logits(device(), l),
-      weights(device(), s.tokens * s.top_k);
-  const DeviceArray<int32_t> ids(device(), s.tokens * s.top_k);
+  const RouteShape s = {8191, 60, 4};  // well over seven grains of 30 us
   executor().Rendezvous();
-  ASSERT_EQ(RunRoute(Kernel::kRouterAsIs, s, logits, ids, weights, kEveryHow[0],
-                     device::Size(s.tokens * 32, 1, 1)),
-            "");
+  ExpectWhole(RouteJob(Kernel::kRouterAsIs, s, Logits(s)));
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
-  const Routed whole = Plain(s, l, false);
-  EXPECT_EQ(ids.Values(), whole.ids);
-  EXPECT_EQ(Words(weights.Values()), Words(whole.weights));
 }
 
 }  // namespace

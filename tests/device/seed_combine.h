@@ -11,7 +11,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 #include "switchyard/device/kernel.h"
 #include "switchyard/device/kernels.h"

@@ -31,11 +31,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::CommandBuffer;
-using device::CommandQueue;
-using device::Size;
-using device::ThreadgroupContext;
-
 constexpr size_t kThreads = 8;
 constexpr size_t kQueues = 2;
 
@@ -98,8 +93,8 @@ class DeviceStress : public DeviceTest,
     auto* const value = new int32_t(id.serial);
     ++live_;
     const auto shared = device_->newBufferWithBytesNoCopy(
-        static_cast<void*>(value), sizeof(*value),
-        device::ResourceStorageModeShared, [this, id](void* pointer, size_t) {
+        static_cast<void*>(value), sizeof(*value), ResourceStorageModeShared,
+        [this, id](void* pointer, size_t) {
           const auto* const last = static_cast<const int32_t*>(pointer);
           if (*last != id.serial + 2) ++wrong_values_;
           delete last;
@@ -116,7 +111,7 @@ class DeviceStress : public DeviceTest,
     buffer.addCompletedHandler([shared, where, id](CommandBuffer* completed) {
       ++*static_cast<int32_t*>(shared->contents());
       where->handlers.push_back(id);
-      if (completed->status() == device::CommandBufferStatusError) {
+      if (completed->status() == CommandBufferStatusError) {
         ++where->errors;
       }
     });
@@ -182,7 +177,7 @@ class DeviceStress : public DeviceTest,
   }
 
   PerQueue queues_[kQueues];
-  std::shared_ptr<device::ComputePipelineState> note_;
+  std::shared_ptr<ComputePipelineState> note_;
   std::atomic<int> live_{0}, wrong_values_{0};
 };
 INSTANTIATE_TEST_SUITE_P(

@@ -7,8 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,11 +18,6 @@
 namespace switchyard {
 namespace testing_support {
 namespace {
-
-using device::CommandBuffer;
-using device::ComputeCommandEncoder;
-using device::Size;
-using device::ThreadgroupContext;
 
 class DeviceThreadgroups : public DeviceTest {
  protected:
@@ -42,7 +35,7 @@ TEST_F(DeviceThreadgroups, EachPositionOnce) {
     const Size threads(8, 2, 3);
     const size_t count = grid.width * grid.height * grid.depth;
     std::vector<std::atomic<int>> runs(count);
-    Run([&](ComputeCommandEncoder& e) {
+    Run([&](Encoder& e) {
       e.setComputePipelineState(Pipeline([&](const ThreadgroupContext& c) {
         EXPECT_TRUE(Equal(c.threadgroups_per_grid, grid));
         EXPECT_TRUE(Equal(c.threads_per_threadgroup, threads));
@@ -67,7 +60,7 @@ TEST_F(DeviceThreadgroups, ThreadsAtTheEdges) {
     std::vector<std::atomic<int>> runs(threads.width * threads.height *
                                        threads.depth);
     std::atomic<size_t> threadgroups{0};
-    Run([&](ComputeCommandEncoder& e) {
+    Run([&](Encoder& e) {
       e.setComputePipelineState(Pipeline([&](const ThreadgroupContext& c) {
         ++threadgroups;
         EXPECT_TRUE(Equal(c.threadgroups_per_grid, grid));
@@ -119,7 +112,7 @@ TEST_F(DeviceThreadgroups, ThreadsKnowTheirPlaceInTheGrid) {
 }
 
 TEST_F(DeviceThreadgroups, EmptyGrids) {
-  Run([&](ComputeCommandEncoder& e) {
+  Run([&](Encoder& e) {
     e.setComputePipelineState(
         Pipeline([](const ThreadgroupContext&) { FAIL(); }));
     for (const Size empty : {Size(0, 1, 1), Size(1, 0, 1), Size(1, 1, 0),
@@ -132,7 +125,7 @@ TEST_F(DeviceThreadgroups, EmptyGrids) {
 }
 
 TEST_F(DeviceThreadgroups, MaximumThreads) {
-  Run([&](ComputeCommandEncoder& e) {
+  Run([&](Encoder& e) {
     e.setComputePipelineState(Pipeline([](const ThreadgroupContext& c) {
       EXPECT_EQ(c.threads_per_threadgroup.width, 1u);
       EXPECT_EQ(c.threads_per_threadgroup.height, 1024u);
@@ -177,7 +170,7 @@ TEST_F(DeviceThreadgroups, IndirectGridIsReadWhenItExecutes) {
 TEST_F(DeviceThreadgroups, MemoryOfItsOwn) {
   const size_t lengths[] = {4, 1000, 0, 17, 31747};  // 32768 in all
   std::atomic<int> runs{0};
-  Run([&](ComputeCommandEncoder& e) {
+  Run([&](Encoder& e) {
     e.setComputePipelineState(Pipeline([&](const ThreadgroupContext& c) {
       const unsigned char mark =
           static_cast<unsigned char>(c.threadgroup_position_in_grid.width);
@@ -214,7 +207,7 @@ TEST_F(DeviceThreadgroups, StateOfWhenItWasEncoded) {
            std::to_string(c.buffer<const int32_t>(0).size) + ":" +
            std::to_string(c.threadgroup<char>(0).size) + " ";
   });
-  Run([&](ComputeCommandEncoder& e) {
+  Run([&](Encoder& e) {
     const auto dispatch = [&e] { DispatchOne(e); };
     int32_t param = 1;
     e.setComputePipelineState(note);
@@ -230,9 +223,9 @@ TEST_F(DeviceThreadgroups, StateOfWhenItWasEncoded) {
     e.setBytes(&param, sizeof(param), 1);
     e.setThreadgroupMemoryLength(16, 0);
     dispatch();
-    const std::shared_ptr<device::Buffer> buffers[] = {other, other};
+    const BufferPtr buffers[] = {other, other};
     const size_t offsets[] = {8, 0};
-    e.setBuffers(buffers, offsets, device::Range(0, 2));
+    e.setBuffers(buffers, offsets, Range(0, 2));
     dispatch();
     e.setBuffer(other, 15, 0);
     e.setBufferOffset(0, 0);
@@ -247,10 +240,9 @@ TEST_F(DeviceThreadgroups, EncodersStartFromNothing) {
   first->setBytes("x", 1, 0);
   first->setThreadgroupMemoryLength(16, 0);
   first->endEncoding();
-  const auto second =
-      buffer->computeCommandEncoder(device::DispatchTypeConcurrent);
-  EXPECT_EQ(first->dispatchType(), device::DispatchTypeSerial);
-  EXPECT_EQ(second->dispatchType(), device::DispatchTypeConcurrent);
+  const auto second = buffer->computeCommandEncoder(DispatchTypeConcurrent);
+  EXPECT_EQ(first->dispatchType(), DispatchTypeSerial);
+  EXPECT_EQ(second->dispatchType(), DispatchTypeConcurrent);
   int threw = 0;
   second->setComputePipelineState(
       Pipeline([&threw](const ThreadgroupContext& c) {
@@ -279,7 +271,7 @@ TEST_F(DeviceThreadgroups, ManyBytes) {
   });
   for (const size_t dispatches : {10u, 2000u, 10u}) {
     runs = 0;
-    Run([&](ComputeCommandEncoder& e) {
+    Run([&](Encoder& e) {
       e.setComputePipelineState(check);
       for (size_t i = 0; i < dispatches; ++i) {
         bytes.assign(4096, static_cast<char>(i % 127));
@@ -321,10 +313,10 @@ TEST_F(DeviceThreadgroups, Times) {
     ExpectError(*buffer, "second: no");
     EXPECT_GT(buffer->GPUStartTime(), 0.0);
     EXPECT_LE(buffer->GPUStartTime(), buffer->GPUEndTime());
-    const std::vector<device::DispatchTime> times = buffer->dispatchTimes();
+    const std::vector<DispatchTime> times = buffer->dispatchTimes();
     ASSERT_EQ(times.size(), timed ? 2u : 0u);  // not the one that failed
     double last = buffer->GPUStartTime();
-    for (const device::DispatchTime& time : times) {
+    for (const DispatchTime& time : times) {
       EXPECT_EQ(time.kernel, "first");
       EXPECT_LE(last, time.start);
       EXPECT_LE(time.start, time.end);
@@ -348,7 +340,7 @@ TEST_F(DeviceThreadgroups, WhatTheDeviceTells) {
   EXPECT_EQ(pipeline->maxTotalThreadsPerThreadgroup(), 1024u);
   EXPECT_EQ(pipeline->threadExecutionWidth(), 32u);
   // A pool, or none: either runs.
-  const auto standard = device::CreateSystemDefaultDevice();
+  const auto standard = CreateSystemDefaultDevice();
   ASSERT_NE(standard, nullptr);
   std::atomic<int> runs{0};
   const auto buffer = standard->newCommandQueue()->commandBuffer();

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -20,10 +19,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::ComputeCommandEncoder;
-using device::Size;
-using device::ThreadgroupContext;
-
 struct Pair {
   int32_t first, second;
 };
@@ -32,10 +27,8 @@ class DeviceUserKernelErrors : public DeviceTest {
  protected:
   void ExpectFails(
       const std::string& error, Body body,
-      const Encode& dispatch = [](ComputeCommandEncoder& e) {
-        DispatchOne(e);
-      }) {
-    ExpectBetweenOthers(error, [&](ComputeCommandEncoder& e) {
+      const Encode& dispatch = [](Encoder& e) { DispatchOne(e); }) {
+    ExpectBetweenOthers(error, [&](Encoder& e) {
       e.setComputePipelineState(Pipeline(std::move(body), "faulty"));
       e.setBuffer(eight_, 0, 0);
       e.setBytes("four", 4, 1);
@@ -43,7 +36,7 @@ class DeviceUserKernelErrors : public DeviceTest {
     });
   }
 
-  const std::shared_ptr<device::Buffer> eight_ = device_->newBuffer(8);
+  const BufferPtr eight_ = device_->newBuffer(8);
 };
 
 TEST_F(DeviceUserKernelErrors, Throws) {
@@ -69,7 +62,7 @@ TEST_F(DeviceUserKernelErrors, ThrowsInManyThreadgroups) {
         ++runs;
         throw std::runtime_error("again");
       },
-      [](ComputeCommandEncoder& e) {
+      [](Encoder& e) {
         e.dispatchThreadgroups(Size(10, 10, 10), Size(1, 1, 1));
       });
   EXPECT_GE(runs, 1);
@@ -81,7 +74,7 @@ TEST_F(DeviceUserKernelErrors, ThrowsInManyThreadgroups) {
           throw std::runtime_error("the last one");
         }
       },
-      [](ComputeCommandEncoder& e) {
+      [](Encoder& e) {
         e.dispatchThreadgroups(Size(100, 1, 1), Size(1, 1, 1));
       });
 }
@@ -100,7 +93,7 @@ TEST_F(DeviceUserKernelErrors, Unbound) {
   ExpectFails(
       "faulty: buffer 0 is not bound",
       [](const ThreadgroupContext& context) { context.buffer<char>(0); },
-      [](ComputeCommandEncoder& e) {
+      [](Encoder& e) {
         e.setBuffer(nullptr, 0, 0);
         DispatchOne(e);
       });
@@ -108,7 +101,7 @@ TEST_F(DeviceUserKernelErrors, Unbound) {
 
 TEST_F(DeviceUserKernelErrors, Misaligned) {
   const auto at = [](size_t offset) {
-    return [offset](ComputeCommandEncoder& e) {
+    return [offset](Encoder& e) {
       e.setBufferOffset(offset, 0);
       DispatchOne(e);
     };
@@ -138,7 +131,7 @@ TEST_F(DeviceUserKernelErrors, ReadOnly) {
         EXPECT_EQ(context.buffer<const int32_t>(30).data[0], 7);
         context.buffer<int32_t>(30).data[0] = 8;
       },
-      [&](ComputeCommandEncoder& e) {
+      [&](Encoder& e) {
         e.setBuffer(buffer, 0, 30);
         DispatchOne(e);
       });
@@ -152,7 +145,7 @@ TEST_F(DeviceUserKernelErrors, ParamsTooShort) {
   ExpectFails(
       "faulty: buffer 0 (params) needs 8 bytes, 7 are bound: 1 too few",
       [](const ThreadgroupContext& context) { context.params<Pair>(0); },
-      [](ComputeCommandEncoder& e) {
+      [](Encoder& e) {
         e.setBufferOffset(1, 0);
         DispatchOne(e);
       });
@@ -164,7 +157,7 @@ TEST_F(DeviceUserKernelErrors, ThreadgroupMemory) {
       context.threadgroup<char>(index);
     };
   };
-  const auto with_one = [](ComputeCommandEncoder& e) {
+  const auto with_one = [](Encoder& e) {
     e.setThreadgroupMemoryLength(16, 0);
     e.setThreadgroupMemoryLength(16, 1);
     e.setThreadgroupMemoryLength(0, 0);
@@ -182,9 +175,7 @@ TEST_F(DeviceUserKernelErrors, ThreadgroupMemory) {
 TEST_F(DeviceUserKernelErrors, GridsThatOverflow) {
   const auto never = [](const ThreadgroupContext&) { FAIL(); };
   const auto threadgroups = [](Size grid) {
-    return [grid](ComputeCommandEncoder& e) {
-      e.dispatchThreadgroups(grid, Size(2, 1, 1));
-    };
+    return [grid](Encoder& e) { e.dispatchThreadgroups(grid, Size(2, 1, 1)); };
   };
   const size_t half = size_t{1} << 32;
   ExpectFails("faulty: grid: 4294967296 x 4294967296 x 1 threadgroups overflow",
@@ -195,7 +186,7 @@ TEST_F(DeviceUserKernelErrors, GridsThatOverflow) {
       "faulty: grid: 18446744073709551615 x 1 x 1 threadgroups overflow", never,
       threadgroups(Size(SIZE_MAX, 1, 1)));
   ExpectFails("faulty: grid: 1 x 1 x 9223372036854775808 threadgroups overflow",
-              never, [](ComputeCommandEncoder& e) {
+              never, [](Encoder& e) {
                 e.dispatchThreads(Size(1, 1, SIZE_MAX), Size(1, 1, 2));
               });
 }
@@ -208,11 +199,11 @@ TEST(DeviceExecutorErrors, SurfaceWithTheirText) {
       return Status(StatusCode::kInternal, "Broken: no threads");
     }
   };
-  device::DeviceOptions options;
+  DeviceOptions options;
   options.executor = std::make_shared<Broken>();
-  const auto device = device::CreateDevice(options);
+  const auto device = CreateDevice(options);
   const auto queue = device->newCommandQueue();
-  device::KernelFunction kernel;
+  KernelFunction kernel;
   kernel.name = "any";
   kernel.threadgroup = [](const ThreadgroupContext&) {};
   const auto pipeline = device->newComputePipelineState(kernel);
@@ -224,9 +215,8 @@ TEST(DeviceExecutorErrors, SurfaceWithTheirText) {
     encoder->endEncoding();
     buffer->commit();
     buffer->waitUntilCompleted();
-    EXPECT_EQ(buffer->status(), threadgroups == 1
-                                    ? device::CommandBufferStatusCompleted
-                                    : device::CommandBufferStatusError);
+    EXPECT_EQ(buffer->status(), threadgroups == 1 ? CommandBufferStatusCompleted
+                                                  : CommandBufferStatusError);
     EXPECT_EQ(buffer->error(),
               threadgroups == 1 ? "" : "any: Broken: no threads");
   }

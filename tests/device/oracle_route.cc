@@ -22,9 +22,6 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-using device::MakeKernel;
-using device::Size;
-
 enum class Kernel { kRouter, kSoftmaxTopk };
 constexpr Kernel kBoth[] = {Kernel::kRouter, Kernel::kSoftmaxTopk};
 
@@ -38,41 +35,6 @@ struct RouteCase {
   size_t Ids() const { return kernel == Kernel::kRouter ? 1 : 2; }
   size_t Weights() const { return Ids() + 1; }
 };
-
-std::ostream& operator<<(std::ostream& os, const RouteCase& c) {
-  return os << c.tokens << " tokens, " << c.experts << " experts, top "
-            << c.top_k << (c.renormalize ? ", renormalised" : "");
-}
-
-// The router's scratch may start behind so many floats.
-OracleWork MakeWork(const RouteCase& c, size_t in_front = 0) {
-  OracleWork w;
-  w.grid = Size(c.tokens, 1, 1);
-  if (c.kernel == Kernel::kRouter) {
-    w.seed = MakeKernel("moe_router_topk_softmax_f32",
-                        seeds::RouterTopkSoftmax{in_front});
-    w.threads = 32;
-    w.threadgroup_memory =
-        seeds::RouterTopkSoftmax::MemoryLength(c.experts, c.top_k) +
-        4 * in_front;
-    w.SetParams(3, device::MoeRouterTopkSoftmaxParams{
-                       static_cast<int32_t>(c.experts),
-                       static_cast<int32_t>(c.top_k), c.renormalize});
-  } else {
-    w.grid.width += c.top_k % 3;  // beyond the tokens, which it knows
-    w.seed = MakeKernel("moe_softmax_topk_f32", seeds::SoftmaxTopk{});
-    w.threads = seeds::SoftmaxTopk::Threads(c.experts);
-    w.threadgroup_memory = seeds::SoftmaxTopk::MemoryLength(c.experts);
-    w.SetParams(
-        0, device::MoeSoftmaxTopkParams{static_cast<uint32_t>(c.tokens),
-                                        static_cast<uint32_t>(c.experts),
-                                        static_cast<uint32_t>(c.top_k), kNaN});
-  }
-  w.In(c.Ids() - 1, c.logits);
-  w.Out(c.Ids(), c.tokens * c.top_k);
-  w.Out(c.Weights(), c.tokens * c.top_k);
-  return w;
-}
 
 // Distinct logits in random order, a hundredth apart at the least, so that
 // probabilities are further apart than their roundings.
@@ -172,45 +134,70 @@ std::string Differ(const RouteCase& c, const Ran& a, const Ran& b) {
   if (a.Ints(c.Ids()) != b.Ints(c.Ids())) return "ids differ";
   const std::vector<float> x = a.Floats(c.Weights()), y = b.Floats(c.Weights());
   for (size_t i = 0; i < x.size(); ++i) {
-    const double weight = static_cast<double>(x[i]);
-    const std::string apart = Apart("weights", i, static_cast<double>(y[i]),
-                                    weight, WeightBound(c) * weight);
+    const double weight = x[i];
+    const std::string apart =
+        Apart("weights", i, y[i], weight, WeightBound(c) * weight);
     if (!apart.empty()) return apart;
   }
   return "";
 }
 
-class DeviceOracleRoute : public IsaTest {
- protected:
-  void ExpectAlike(const RouteCase& c) {
-    const OracleWork work = MakeWork(c);
-    const Ran built_in = device_.Run(work, Who::kBuiltIn);
-    const Ran seed = device_.Run(work, Who::kSeed);
-    ASSERT_EQ(Wrong(c, built_in), "") << "built-in, " << c;
-    ASSERT_EQ(Wrong(c, seed), "") << "seed, " << c;
-    ASSERT_EQ(Differ(c, built_in, seed), "") << c;
+// The router's scratch may start behind so many floats.
+OracleWork MakeWork(const RouteCase& c, size_t in_front = 0) {
+  OracleWork w;
+  w.shape = Text(c.tokens, " tokens, ", c.experts, " experts, top ", c.top_k,
+                 c.renormalize ? ", renormalised" : "");
+  w.wrong = [c](const Ran& ran) { return Wrong(c, ran); };
+  w.differ = [c](const Ran& a, const Ran& b) { return Differ(c, a, b); };
+  w.grid = Size(c.tokens, 1, 1);
+  if (c.kernel == Kernel::kRouter) {
+    w.seed = MakeKernel("moe_router_topk_softmax_f32",
+                        seeds::RouterTopkSoftmax{in_front});
+    w.threads = 32;
+    w.threadgroup_memory =
+        seeds::RouterTopkSoftmax::MemoryLength(c.experts, c.top_k) +
+        4 * in_front;
+    w.SetParams(3, MoeRouterTopkSoftmaxParams{static_cast<int32_t>(c.experts),
+                                              static_cast<int32_t>(c.top_k),
+                                              c.renormalize});
+  } else {
+    w.grid.width += c.top_k % 3;  // beyond the tokens, which it knows
+    w.seed = MakeKernel("moe_softmax_topk_f32", seeds::SoftmaxTopk{});
+    w.threads = seeds::SoftmaxTopk::Threads(c.experts);
+    w.threadgroup_memory = seeds::SoftmaxTopk::MemoryLength(c.experts);
+    w.SetParams(0, MoeSoftmaxTopkParams{static_cast<uint32_t>(c.tokens),
+                                        static_cast<uint32_t>(c.experts),
+                                        static_cast<uint32_t>(c.top_k), kNaN});
   }
+  w.In(c.Ids() - 1, c.logits);
+  w.Out(c.Ids(), c.tokens * c.top_k);
+  w.Out(c.Weights(), c.tokens * c.top_k);
+  return w;
+}
+
+const bool kAdded = AddOracles(
+    kBoth,
+    [](Kernel kernel, uint64_t seed) {
+      return MakeWork(HealthyCase(kernel, seed));
+    },
+    [](Kernel kernel) {
+      Random random(64);
+      RouteCase c = {kernel, 6, 64, 5, true, {}};
+      c.logits = HealthyLogits(random, c.tokens, c.experts);
+      return MakeWork(c);
+    });
+
+class DeviceOracleRoute : public OracleTest {
+ protected:
+  void ExpectAlike(const RouteCase& c) { device_.ExpectAlike(MakeWork(c)); }
   // The built-in kernel is right, and the seed wrong in just this way.
   void ExpectDefect(const RouteCase& c, const std::string& wrong) {
     const OracleWork work = MakeWork(c, 1);
-    EXPECT_EQ(Wrong(c, device_.Run(work, Who::kBuiltIn)), "") << c;
-    EXPECT_EQ(Wrong(c, device_.Run(work, Who::kSeed)), wrong) << c;
+    EXPECT_EQ(device_.Wrong(work, Who::kBuiltIn), "") << work.shape;
+    EXPECT_EQ(device_.Wrong(work, Who::kSeed), wrong) << work.shape;
   }
-
-  OracleDevice device_;
 };
 SWITCHYARD_FOR_EVERY_ISA(DeviceOracleRoute);
-
-TEST_P(DeviceOracleRoute, HealthyRowsAreAlike) {
-  for (const Kernel kernel : kBoth) {
-    for (uint64_t seed = 0; seed < kShapes; ++seed) {
-      SCOPED_TRACE(testing::Message() << "kernel " << static_cast<int>(kernel)
-                                      << ", seed " << seed);
-      ExpectAlike(HealthyCase(kernel, seed));
-      if (HasFatalFailure()) return;
-    }
-  }
-}
 
 TEST_P(DeviceOracleRoute, TheSmallerExpertWinsTies) {
   for (const Kernel kernel : kBoth) {
@@ -314,33 +301,6 @@ TEST_P(DeviceOracleRoute, MorePicksThanExperts) {
   ExpectDefect(c, "no error for too large a top_k; id 0 has weight 4096");
 }
 
-std::string KernelName(const testing::TestParamInfo<Kernel>& info) {
-  return info.param == Kernel::kRouter ? "Router" : "SoftmaxTopk";
-}
-
-class DeviceOracleRouteChecked : public testing::TestWithParam<Kernel> {};
-INSTANTIATE_TEST_SUITE_P(Kernel, DeviceOracleRouteChecked,
-                         testing::ValuesIn(kBoth), KernelName);
-
-TEST_P(DeviceOracleRouteChecked, HealthyRowsAreClean) {
-  for (uint64_t seed = 0; seed < kShapes; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    const RouteCase c = HealthyCase(GetParam(), seed);
-    ExpectClean(
-        MakeWork(c), seed + 1, [&](const Ran& ran) { return Wrong(c, ran); },
-        BitsDiffer);
-    if (HasFatalFailure()) return;
-  }
-}
-
-TEST_P(DeviceOracleRouteChecked, SameInEverySchedule) {
-  Random random(64);
-  RouteCase c = {GetParam(), 6, 64, 5, true, {}};
-  c.logits = HealthyLogits(random, c.tokens, c.experts);
-  ExpectSameInEverySchedule(
-      MakeWork(c), [&](const Ran& ran) { return Wrong(c, ran); }, BitsDiffer);
-}
-
 // Where nothing is above -inf the router picks -1, and writes there: in front
 // of its 9 probabilities, 2 or 10 weights, as many ids and their sum.
 TEST(DeviceOracleRouteDefects, ThePickThatIsMinusOne) {
@@ -367,13 +327,12 @@ TEST(DeviceOracleRouteDefects, ThePickThatIsMinusOne) {
       << shuffled.error;
 
   // Unchecked, with a word of its own to write to, and as it is to be.
-  EXPECT_EQ(Wrong(nan, OracleDevice().Run(MakeWork(nan, 1), Who::kSeed)),
+  EXPECT_EQ(OracleDevice().Wrong(MakeWork(nan, 1), Who::kSeed),
             "token 2, slot 0: the id is -1, not 6");
   for (const bool checked : {false, true}) {
     OracleDevice device(checked);
-    EXPECT_EQ(Wrong(nan, device.Run(MakeWork(nan), Who::kBuiltIn)), "");
-    EXPECT_EQ(Wrong(too_many, device.Run(MakeWork(too_many), Who::kBuiltIn)),
-              "");
+    EXPECT_EQ(device.Wrong(MakeWork(nan), Who::kBuiltIn), "");
+    EXPECT_EQ(device.Wrong(MakeWork(too_many), Who::kBuiltIn), "");
   }
 }
 

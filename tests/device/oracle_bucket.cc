@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -28,31 +27,7 @@ struct BucketCase {
   int32_t m_gate_up, m_down;
 };
 
-std::ostream& operator<<(std::ostream& os, const BucketCase& c) {
-  return os << c.selected.size() << " pairs, " << c.experts
-            << " experts, stride " << c.row_stride;
-}
-
 enum Index : size_t { kSelected, kTpe, kIds, kGateUpArgs, kDownArgs, kParams };
-
-OracleWork MakeWork(const BucketCase& c) {
-  OracleWork w;
-  w.seed =
-      device::MakeKernel("moe_compute_ids_tpe_f32", seeds::ComputeIdsTpe{});
-  w.threads = seeds::ComputeIdsTpe::kThreads;
-  w.grid = device::Size(1, 1, 1);
-  w.SetParams(
-      kParams,
-      device::MoeComputeIdsTpeParams{
-          static_cast<int32_t>(c.experts), static_cast<int32_t>(c.row_stride),
-          static_cast<int32_t>(c.selected.size()), c.m_gate_up, c.m_down});
-  w.In(kSelected, c.selected);
-  w.Out(kTpe, c.experts);
-  w.Out(kIds, c.experts * c.row_stride);
-  w.Out(kGateUpArgs, 3);
-  w.Out(kDownArgs, 3);
-  return w;
-}
 
 BucketCase RandomCase(uint64_t seed) {
   Random random(seed);
@@ -117,28 +92,41 @@ std::string Differ(const Ran& a, const Ran& b) {
   return "";
 }
 
-class DeviceOracleBucket : public IsaTest {
- protected:
-  void ExpectAlike(const BucketCase& c) {
-    const OracleWork work = MakeWork(c);
-    const Ran built_in = device_.Run(work, Who::kBuiltIn);
-    const Ran seed = device_.Run(work, Who::kSeed);
-    ASSERT_EQ(Wrong(c, built_in), "") << "built-in, " << c;
-    ASSERT_EQ(Wrong(c, seed), "") << "seed, " << c;
-    ASSERT_EQ(Differ(built_in, seed), "") << c;
-  }
-
-  OracleDevice device_;
-};
-SWITCHYARD_FOR_EVERY_ISA(DeviceOracleBucket);
-
-TEST_P(DeviceOracleBucket, RandomIdsAreAlike) {
-  for (uint64_t seed = 0; seed < kShapes; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    ExpectAlike(RandomCase(seed));
-    if (HasFatalFailure()) return;
-  }
+OracleWork MakeWork(const BucketCase& c) {
+  OracleWork w;
+  w.shape = Text(c.selected.size(), " pairs, ", c.experts, " experts, stride ",
+                 c.row_stride);
+  w.wrong = [c](const Ran& ran) { return Wrong(c, ran); };
+  w.differ = Differ;
+  w.in_any_order = true;
+  w.seed = MakeKernel("moe_compute_ids_tpe_f32", seeds::ComputeIdsTpe{});
+  w.threads = seeds::ComputeIdsTpe::kThreads;
+  w.grid = Size(1, 1, 1);
+  w.SetParams(kParams,
+              MoeComputeIdsTpeParams{static_cast<int32_t>(c.experts),
+                                     static_cast<int32_t>(c.row_stride),
+                                     static_cast<int32_t>(c.selected.size()),
+                                     c.m_gate_up, c.m_down});
+  w.In(kSelected, c.selected);
+  w.Out(kTpe, c.experts);
+  w.Out(kIds, c.experts * c.row_stride);
+  w.Out(kGateUpArgs, 3);
+  w.Out(kDownArgs, 3);
+  return w;
 }
+
+const bool kAdded = AddOracles(
+    std::vector<int>{0},
+    [](int, uint64_t seed) { return MakeWork(RandomCase(seed)); },
+    [](int) {
+      BucketCase c = {{}, 11, 0, 100, 700};
+      c.selected = MakeIds(290, c.experts, Load::kStrangers, 290);
+      c.row_stride = c.selected.size();
+      return MakeWork(c);
+    });
+
+using DeviceOracleBucket = OracleTest;
+SWITCHYARD_FOR_EVERY_ISA(DeviceOracleBucket);
 
 // From the seed projects' public tests.
 TEST_P(DeviceOracleBucket, KnownAnswers) {
@@ -148,7 +136,7 @@ TEST_P(DeviceOracleBucket, KnownAnswers) {
       c.selected.push_back((3 * b + 2 * s + b) % 8);
     }
   }
-  ExpectAlike(c);
+  device_.ExpectAlike(MakeWork(c));
   const Ran seed = device_.Run(MakeWork(c), Who::kSeed);
   EXPECT_EQ(seed.Ints(kTpe), (std::vector<int32_t>{5, 0, 3, 0, 5, 0, 2, 0}));
   EXPECT_EQ(seed.Ints(kGateUpArgs), (std::vector<int32_t>{1, 12, 8}));
@@ -164,7 +152,7 @@ TEST_P(DeviceOracleBucket, KnownAnswers) {
   }
 
   const BucketCase few = {{1, 3, 1, 0}, 4, 4, 768, 2048};
-  ExpectAlike(few);
+  device_.ExpectAlike(MakeWork(few));
   const Ran ran = device_.Run(MakeWork(few), Who::kSeed);
   EXPECT_EQ(ran.Ints(kTpe), (std::vector<int32_t>{1, 2, 0, 1}));
   EXPECT_EQ(ran.Ints(kIds)[0], 3);
@@ -176,40 +164,14 @@ TEST_P(DeviceOracleBucket, KnownAnswers) {
 // leave the table.
 TEST_P(DeviceOracleBucket, TooSmallAStride) {
   const BucketCase c = {{0, 1, 1, 1}, 2, 2, 64, 64};
-  EXPECT_EQ(Wrong(c, device_.Run(MakeWork(c), Who::kBuiltIn)),
+  EXPECT_EQ(device_.Wrong(MakeWork(c), Who::kBuiltIn),
             "moe_compute_ids_tpe_f32: params: row_stride is 2, and an expert "
             "has 3 pairs");
-  EXPECT_EQ(Wrong(c, device_.Run(MakeWork(c), Who::kSeed)),
+  EXPECT_EQ(device_.Wrong(MakeWork(c), Who::kSeed),
             "buffer 2 was written behind its end");
-  EXPECT_EQ(Wrong(c, OracleDevice(true).Run(MakeWork(c), Who::kSeed)),
+  EXPECT_EQ(OracleDevice(true).Wrong(MakeWork(c), Who::kSeed),
             "moe_compute_ids_tpe_f32: threadgroup (0, 0, 0), thread 3: writes "
             "buffer 2[4], which has 4 elements");
-}
-
-TEST(DeviceOracleBucketChecked, BucketsAreClean) {
-  for (uint64_t seed = 0; seed < kShapes; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    const BucketCase c = RandomCase(seed);
-    ExpectClean(
-        MakeWork(c), seed + 1, [&](const Ran& ran) { return Wrong(c, ran); },
-        Differ);
-    if (testing::Test::HasFatalFailure()) return;
-  }
-}
-
-TEST(DeviceOracleBucketChecked, SameInEverySchedule) {
-  BucketCase c = {{}, 11, 0, 100, 700};
-  c.selected = MakeIds(290, c.experts, Load::kStrangers, 290);
-  c.row_stride = c.selected.size();
-  std::set<Words32> orders;
-  ExpectSameInEverySchedule(
-      MakeWork(c), [&](const Ran& ran) { return Wrong(c, ran); },
-      [&](const Ran& a, const Ran& b) {
-        orders.insert(b.after.at(kIds));
-        return Differ(a, b);
-      });
-  // The claims do come in another order each time.
-  EXPECT_GT(orders.size(), 1u);
 }
 
 }  // namespace
