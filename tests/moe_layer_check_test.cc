@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "bounded.h"
-#include "generated_layer.h"
 #include "gtest/gtest.h"
 #include "moe_block.h"
 #include "reference_check.h"

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "common/program.h"
-#include "generated_layer.h"
 #include "layer_weights.h"
 #include "moe_block.h"
 #include "reference_check.h"
