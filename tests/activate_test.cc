@@ -370,7 +370,7 @@ TEST_F(ActivateErrors, Overlaps) {
 
 TEST_F(ActivateErrors, Options) {
   EXPECT_ERROR("options: activation is not a known Activation",
-               c.options.activation = static_cast<Activation>(1));
+               c.options.activation = static_cast<Activation>(99));
   EXPECT_ERROR("options: layout is not a known GateUpLayout",
                c.options.layout = static_cast<GateUpLayout>(3));
   EXPECT_ERROR("options: stores is not a known ActivateStores",

@@ -341,7 +341,7 @@ TEST_F(RouteErrors, Options) {
     EXPECT_ERROR("options: clamp is not in [0, 1]", c.options.clamp = clamp);
   }
   EXPECT_ERROR("options: score is not a known Score",
-               c.options.score = static_cast<Score>(1));
+               c.options.score = static_cast<Score>(99));
 }
 
 TEST_F(RouteErrors, NothingToDoIsFine) {
