@@ -211,6 +211,18 @@ class DeviceTest : public testing::Test {
   std::shared_ptr<CommandQueue> queue_ = device_->newCommandQueue();
 };
 
+// Command buffers that write a log, one after the other.
+class LogTest : public DeviceTest {
+ protected:
+  std::shared_ptr<CommandBuffer> Log(char letter) {
+    return Work([this, letter] { log_ += letter; });
+  }
+
+  // Kernels of a queue run one at a time and see what those before wrote: not
+  // guarded, for ThreadSanitizer to look at.
+  std::string log_;
+};
+
 // Command buffers that are misused, of kernels that count their runs.
 class MisuseTest : public DeviceTest {
  protected:
