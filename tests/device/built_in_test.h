@@ -77,21 +77,22 @@ class DeviceArray {
 struct Given {
   enum Kind { kRead, kWritten, kSameAs, kUnbound };
   Kind kind = kUnbound;
-  std::vector<uint32_t> before;  // canaries if it is empty
-  std::vector<uint32_t> whole;   // what the plain API writes
-  size_t same_as = 0;            // another argument
+  std::vector<uint32_t> before = {};
+  std::vector<uint32_t> whole = {};  // what the plain API writes
+  size_t same_as = 0;                // another argument
 };
 template <class T>
 Given In(const std::vector<T>& values) {
-  return {Given::kRead, Words(values), {}};
-}
-template <class T>
-Given Out(const std::vector<T>& whole) {
-  return {Given::kWritten, {}, Words(whole)};
+  return {Given::kRead, Words(values)};
 }
 template <class T>
 Given InOut(const std::vector<T>& before, const std::vector<T>& whole) {
   return {Given::kWritten, Words(before), Words(whole)};
+}
+template <class T>
+Given Out(const std::vector<T>& whole) {
+  return {Given::kWritten, std::vector<uint32_t>(whole.size(), kCanary),
+          Words(whole)};
 }
 inline Given SameAs(size_t argument) {
   return {Given::kSameAs, {}, {}, argument};
@@ -188,14 +189,14 @@ class BuiltInTest : public IsaPoolTest {
    public:
     Memory(Device& device, const Job& job) {
       for (const Given& given : job.arguments) {
-        arrays_.push_back(
-            given.kind == Given::kRead
-                ? std::make_shared<const Array>(device, given.before)
-            : given.kind == Given::kWritten
-                ? std::make_shared<const Array>(device, given.whole.size())
-                : nullptr);
-        if (given.kind == Given::kWritten && !given.before.empty()) {
+        if (given.kind == Given::kRead) {
+          arrays_.push_back(std::make_shared<Array>(device, given.before));
+        } else if (given.kind == Given::kWritten) {
+          arrays_.push_back(
+              std::make_shared<Array>(device, given.before.size()));
           arrays_.back()->memory().Fill(given.before);
+        } else {
+          arrays_.push_back(nullptr);
         }
       }
       for (size_t i = 0; i < arrays_.size(); ++i) {
@@ -210,12 +211,11 @@ class BuiltInTest : public IsaPoolTest {
     // What the plain API writes where the grid covers it, and nothing else.
     void Expect(const Job& job, Covered covered) const {
       for (size_t i = 0; i < arrays_.size(); ++i) {
-        if (job.arguments[i].kind != Given::kWritten) continue;
-        const char* const name = job.BuiltInKernel().arguments[i].name;
         const Given& given = job.arguments[i];
+        if (given.kind != Given::kWritten) continue;
+        const char* const name = job.BuiltInKernel().arguments[i].name;
         arrays_[i]->memory().ExpectIntact(name);
         std::vector<uint32_t> expected = given.before;
-        if (expected.empty()) expected.assign(given.whole.size(), kCanary);
         ASSERT_EQ(given.whole.size(), expected.size()) << name;
         const size_t cols = job.rows == 0 ? 0 : expected.size() / job.rows;
         for (size_t r = 0; r < covered.rows; ++r) {
@@ -233,7 +233,7 @@ class BuiltInTest : public IsaPoolTest {
 
    private:
     using Array = DeviceArray<uint32_t>;
-    std::vector<std::shared_ptr<const Array>> arrays_;
+    std::vector<std::shared_ptr<Array>> arrays_;
   };
 
   // Over a grid of so many threads, rounded up to threadgroups unless it is
@@ -323,17 +323,13 @@ class BuiltInTest : public IsaPoolTest {
     // Asked for or not.
     encoder.setThreadgroupMemoryLength(
         how.params_written ? job.local_memory : 0, 0);
-    switch (how.grid) {
-      case Encoding::kThreadgroups:
-        encoder.dispatchThreadgroups(Size(width, threads.height, threads.depth),
-                                     per);
-        break;
-      case Encoding::kIndirect:
-        encoder.dispatchThreadgroups(written_, kGridOffset, per);
-        break;
-      case Encoding::kThreads:
-        encoder.dispatchThreads(threads, per);
-        break;
+    if (how.grid == Encoding::kThreadgroups) {
+      encoder.dispatchThreadgroups(Size(width, threads.height, threads.depth),
+                                   per);
+    } else if (how.grid == Encoding::kIndirect) {
+      encoder.dispatchThreadgroups(written_, kGridOffset, per);
+    } else {
+      encoder.dispatchThreads(threads, per);
     }
   }
 

@@ -18,6 +18,21 @@
 namespace switchyard {
 namespace testing_support {
 
+// A word for each thread of the grid.
+const auto kFill = [](auto& tg) {
+  const auto out = buffer<uint32_t>(tg, 0);
+  tg.for_each_thread(
+      [&](auto t) { out[t.thread_position_in_grid().width] = 3; });
+};
+const auto kCopy = [](auto& tg) {
+  const auto x = buffer<const uint32_t>(tg, 0);
+  const auto out = buffer<uint32_t>(tg, 1);
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_position_in_grid().width;
+    out[i] = x[i];
+  });
+};
+
 // One queue of a checked device.
 struct CheckedQueue {
   std::shared_ptr<Device> device;
@@ -51,8 +66,15 @@ struct CheckedQueue {
     encoder.setComputePipelineState(
         device->newComputePipelineState(std::move(kernel)));
   }
-  void SetBuiltIn(Encoder& encoder, const char* name) {
+  // Over a threadgroup of 256 threads for each row; buffers from index 0 on,
+  // then the parameters.
+  template <class Params>
+  void DispatchBuiltIn(Encoder& encoder, const char* name, const Params& params,
+                       const std::vector<BufferPtr>& buffers, size_t rows) {
     encoder.setComputePipelineState(device->newComputePipelineState(name));
+    SetBuffers(encoder, buffers);
+    encoder.setBytes(&params, sizeof(params), buffers.size());
+    encoder.dispatchThreadgroups(Size(1, rows, 1), Size(256, 1, 1));
   }
   // `threadgroups` of `threads`; buffers from index 0 on.
   template <class Kernel>
@@ -60,12 +82,29 @@ struct CheckedQueue {
                 const std::vector<BufferPtr>& buffers, size_t threadgroups,
                 size_t threads) {
     SetKernel(encoder, MakeKernel(name, kernel));
-    for (size_t i = 0; i < buffers.size(); ++i) {
-      encoder.setBuffer(buffers[i], 0, i);
-    }
+    SetBuffers(encoder, buffers);
     encoder.dispatchThreadgroups(Size(threadgroups, 1, 1), Size(threads, 1, 1));
   }
 
+  // kFill and kCopy over threadgroups of 32, to be encoded later.
+  Encode Fill(const BufferPtr& out, size_t threadgroups = 2) {
+    return [=](Encoder& e) {
+      Dispatch(e, "fill", kFill, {out}, threadgroups, 32);
+    };
+  }
+  Encode Copy(const BufferPtr& x, const BufferPtr& out,
+              size_t threadgroups = 2) {
+    return [=](Encoder& e) {
+      Dispatch(e, "copy", kCopy, {x, out}, threadgroups, 32);
+    };
+  }
+
+  static void SetBuffers(Encoder& encoder,
+                         const std::vector<BufferPtr>& buffers) {
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      encoder.setBuffer(buffers[i], 0, i);
+    }
+  }
   template <class T>
   BufferPtr Make(const std::vector<T>& values) {
     return NewBuffer(*device, values);

@@ -57,7 +57,7 @@ struct Bound {
   }
 
   void Encode(Encoder& e) const {
-    q.SetBuiltIn(e, c.name());
+    e.setComputePipelineState(q.device->newComputePipelineState(c.name()));
     e.setBuffer(params, 0, c.kernel->params.index);
     for (size_t i = 0; i < args.size(); ++i) {
       e.setBuffer(args[i], 0, c.args[i].index);

@@ -16,20 +16,6 @@ namespace {
 
 constexpr uint32_t kPattern = 0x7FA5C3E1u;
 
-const auto kCopy = [](auto& tg) {
-  const auto x = buffer<const uint32_t>(tg, 0);
-  const auto out = buffer<uint32_t>(tg, 1);
-  tg.for_each_thread([&](auto t) {
-    const size_t i = t.thread_position_in_grid().width;
-    out[i] = x[i];
-  });
-};
-const auto kFill = [](auto& tg) {
-  const auto out = buffer<uint32_t>(tg, 0);
-  tg.for_each_thread(
-      [&](auto t) { out[t.thread_position_in_grid().width] = 3; });
-};
-
 TEST(DeviceCheckerLimits, FreshMemoryIsMarked) {
   CheckedQueue q;
   const BufferPtr fresh = q.device->newBuffer(4099);
@@ -48,7 +34,7 @@ TEST(DeviceCheckerLimits, ThePatternAsAValue) {
   const BufferPtr out = q.Floats(32);
   for (const BufferPtr& x :
        {q.Make(host), q.device->newBufferWithBytesNoCopy(host.data(), 128)}) {
-    EXPECT_EQ(q.Run("copy", kCopy, {x, out}, 1, 32), "");
+    EXPECT_EQ(q.Run(q.Copy(x, out, 1)), "");
     EXPECT_EQ(Contents<uint32_t>(out), host);
   }
   const auto writes = [](auto& tg) {
@@ -68,7 +54,7 @@ TEST(DeviceCheckerLimits, ThePatternAsAValue) {
   const BufferPtr fresh = q.device->newBuffer(128);
   EXPECT_EQ(q.Run([&](Encoder& e) {
     q.Dispatch(e, "writes", writes, {fresh}, 1, 32);
-    q.Dispatch(e, "copy", kCopy, {fresh, out}, 1, 32);
+    q.Copy(fresh, out, 1)(e);
   }),
             "");
 }
@@ -77,9 +63,9 @@ TEST(DeviceCheckerLimits, OneAfterTheOther) {
   CheckedQueue q;
   const BufferPtr x = q.Floats(64), out = q.Floats(64);
   const auto both = [&](Encoder& e) {
-    q.Dispatch(e, "fill", kFill, {x}, 2, 32);
+    q.Fill(x)(e);
     e.memoryBarrier(nullptr, 0);  // says nothing
-    q.Dispatch(e, "copy", kCopy, {x, out}, 2, 32);
+    q.Copy(x, out)(e);
   };
   EXPECT_EQ(q.Run(both), "");
   EXPECT_NE(q.Run(both, DispatchTypeConcurrent), "");
@@ -88,11 +74,7 @@ TEST(DeviceCheckerLimits, OneAfterTheOther) {
   for (const bool fill : {true, false}) {
     const auto encoder =
         commands->computeCommandEncoder(DispatchTypeConcurrent);
-    if (fill) {
-      q.Dispatch(*encoder, "fill", kFill, {x}, 2, 32);
-    } else {
-      q.Dispatch(*encoder, "copy", kCopy, {x, out}, 2, 32);
-    }
+    (fill ? q.Fill(x) : q.Copy(x, out))(*encoder);
     encoder->endEncoding();
   }
   commands->commit();
@@ -114,8 +96,8 @@ TEST(DeviceCheckerLimits, RangesThatGrow) {
             e.setBuffer(x, offset * 4, 0);
             e.dispatchThreadgroups(Size(1, 1, 1), Size(32, 1, 1));
           }
-          if (first != 0) q.Dispatch(e, "copy", kCopy, {x, out}, first, 32);
-          q.Dispatch(e, "copy", kCopy, {x, out}, 3, 32);
+          if (first != 0) q.Copy(x, out, first)(e);
+          q.Copy(x, out, 3)(e);
         },
         DispatchTypeConcurrent);
   };
@@ -275,20 +257,10 @@ TEST(DeviceCheckerLimits, BuiltInKernelsRunAsEver) {
                     act = q.device->newBuffer(2048), w = q.Floats(4, 0.25f),
                     out = q.device->newBuffer(1024);
     EXPECT_EQ(q.Run([&](Encoder& e) {
-      const SiluMulBatchedParams silu = {4, 128};
-      q.SetBuiltIn(e, "silu_mul_batched_f32");
-      e.setBuffer(gate, 0, 0);
-      e.setBuffer(up, 0, 1);
-      e.setBuffer(act, 0, 2);
-      e.setBytes(&silu, sizeof(silu), 3);
-      e.dispatchThreadgroups(Size(1, 4, 1), Size(256, 1, 1));
-      const WeightedSumBatchedParams sum = {2, 2, 128};
-      q.SetBuiltIn(e, "weighted_sum_batched_f32");
-      e.setBuffer(act, 0, 0);
-      e.setBuffer(w, 0, 1);
-      e.setBuffer(out, 0, 2);
-      e.setBytes(&sum, sizeof(sum), 3);
-      e.dispatchThreadgroups(Size(1, 2, 1), Size(256, 1, 1));
+      q.DispatchBuiltIn(e, "silu_mul_batched_f32", SiluMulBatchedParams{4, 128},
+                        {gate, up, act}, 4);
+      q.DispatchBuiltIn(e, "weighted_sum_batched_f32",
+                        WeightedSumBatchedParams{2, 2, 128}, {act, w, out}, 2);
     }),
               "");
     results.push_back(Contents<uint32_t>(out));
@@ -303,7 +275,7 @@ TEST(DeviceCheckerLimits, LargeBuffers) {
   const BufferPtr x =
       q.device->newBufferWithBytesNoCopy(host.data(), host.size() * 4);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(q.Run("fill", kFill, {x}, 2, 32), "");
+    EXPECT_EQ(q.Run(q.Fill(x)), "");
   }
   EXPECT_EQ(host[63] + host[64], 4u);
 }

@@ -27,28 +27,13 @@ struct MeetsAt {
 
   template <class Tg, class Values>
   void Meet(Tg& tg, Values& v) const {
-    switch (kind) {
-      case 0:
-        tg.threadgroup_barrier();
-        break;
-      case 1:
-        tg.simdgroup_barrier();
-        break;
-      case 2:
-        (void)simd_sum(v);
-        break;
-      case 3:
-        (void)simd_shuffle_xor(v, 1);
-        break;
-      case 4:
-        (void)tg.uniform(v);
-        break;
-      case 5:
-        (void)threadgroup_array<float, 2>(tg);
-        break;
-      default:
-        tg.for_each_thread([](auto) {});
-    }
+    if (kind == 0) tg.threadgroup_barrier();
+    if (kind == 1) tg.simdgroup_barrier();
+    if (kind == 2) (void)simd_sum(v);
+    if (kind == 3) (void)simd_shuffle_xor(v, 1);
+    if (kind == 4) (void)tg.uniform(v);
+    if (kind == 5) (void)threadgroup_array<float, 2>(tg);
+    if (kind == 6) tg.for_each_thread([](auto) {});
   }
   template <class Tg>
   void operator()(Tg& tg) const {

@@ -21,6 +21,15 @@
 #include "switchyard/device/device.h"
 #include "tests/target_test.h"
 
+// Slow, and with an allocator of its own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SWITCHYARD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SWITCHYARD_SANITIZED 1
+#endif
+#endif
+
 namespace switchyard {
 namespace testing_support {
 
@@ -209,6 +218,18 @@ class DeviceTest : public testing::Test {
 
   std::shared_ptr<Device> device_;
   std::shared_ptr<CommandQueue> queue_ = device_->newCommandQueue();
+};
+
+// Command buffers that write a log, one after the other.
+class LogTest : public DeviceTest {
+ protected:
+  std::shared_ptr<CommandBuffer> Log(char letter) {
+    return Work([this, letter] { log_ += letter; });
+  }
+
+  // Kernels of a queue run one at a time and see what those before wrote: not
+  // guarded, for ThreadSanitizer to look at.
+  std::string log_;
 };
 
 // Command buffers that are misused, of kernels that count their runs.

@@ -44,10 +44,9 @@ class DeviceErrors : public MisuseTest {
   const std::shared_ptr<ComputePipelineState> count_ =
       Pipeline([this](const ThreadgroupContext&) { ++runs_; }, "count");
   const BufferPtr eight_ = device_->newBuffer(8);
-};
 
-TEST_F(DeviceErrors, NoPipelineSet) {
-  const std::vector<std::pair<const char*, Encode>> dispatches = {
+  using Calls = std::vector<std::pair<const char*, Encode>>;
+  const Calls dispatches_ = {
       {"dispatchThreadgroups", [](Encoder& e) { DispatchOne(e); }},
       {"dispatchThreadgroups",
        [this](Encoder& e) {
@@ -56,7 +55,10 @@ TEST_F(DeviceErrors, NoPipelineSet) {
       {"dispatchThreads",
        [](Encoder& e) { e.dispatchThreads(Size(1, 1, 1), Size(1, 1, 1)); }},
   };
-  for (const auto& [name, dispatch] : dispatches) {
+};
+
+TEST_F(DeviceErrors, NoPipelineSet) {
+  for (const auto& [name, dispatch] : dispatches_) {
     ExpectNotRun(*Encoded(*queue_, dispatch),
                  std::string(name) +
                      ": no pipeline is set: "
@@ -139,28 +141,24 @@ TEST_F(DeviceErrors, SetBytes) {
 }
 
 TEST_F(DeviceErrors, ThreadsPerThreadgroup) {
-  const auto dispatch = [](Size threads) {
-    return [threads](Encoder& e) {
-      e.dispatchThreadgroups(Size(1, 1, 1), threads);
-    };
+  const size_t half = size_t{1} << 32;
+  const std::pair<const char*, Size> wrong[] = {
+      {"1025 x 1 x 1", Size(1025, 1, 1)},
+      {"32 x 33 x 1", Size(32, 33, 1)},
+      {"0 x 1 x 1", Size(0, 1, 1)},
+      {"1 x 0 x 1", Size(1, 0, 1)},
+      {"1 x 1 x 0", Size(1, 1, 0)},
+      {"4294967296 x 4294967296 x 1", Size(half, half, 1)},
+      {"2 x 4611686018427387904 x 2", Size(2, size_t{1} << 62, 2)},
   };
-  const std::string call = "count: dispatchThreadgroups: threadsPerThreadgroup";
-  ExpectEncodeError(call + ": 1025 x 1 x 1 is not 1 to 1024 threads",
-                    dispatch(Size(1025, 1, 1)));
-  ExpectEncodeError(call + ": 32 x 33 x 1 is not 1 to 1024 threads",
-                    dispatch(Size(32, 33, 1)));
-  ExpectEncodeError(call + ": 0 x 1 x 1 is not 1 to 1024 threads",
-                    dispatch(Size(0, 1, 1)));
-  ExpectEncodeError(call + ": 1 x 0 x 1 is not 1 to 1024 threads",
-                    dispatch(Size(1, 0, 1)));
-  ExpectEncodeError(call + ": 1 x 1 x 0 is not 1 to 1024 threads",
-                    dispatch(Size(1, 1, 0)));
-  ExpectEncodeError(
-      call + ": 4294967296 x 4294967296 x 1 is not 1 to 1024 threads",
-      dispatch(Size(size_t{1} << 32, size_t{1} << 32, 1)));
-  ExpectEncodeError(
-      call + ": 2 x 4611686018427387904 x 2 is not 1 to 1024 threads",
-      dispatch(Size(2, size_t{1} << 62, 2)));
+  for (const auto& [text, threads] : wrong) {
+    ExpectEncodeError(
+        std::string("count: dispatchThreadgroups: threadsPerThreadgroup: ") +
+            text + " is not 1 to 1024 threads",
+        [&, size = threads](Encoder& e) {
+          e.dispatchThreadgroups(Size(1, 1, 1), size);
+        });
+  }
   ExpectEncodeError(
       "count: dispatchThreads: threadsPerThreadgroup: 1 x 1 x 1025 is not 1 "
       "to 1024 threads",
@@ -219,7 +217,7 @@ TEST_F(DeviceErrors, TheFirstErrorIsKept) {
 TEST_F(DeviceErrors, EncodingAfterEndEncoding) {
   const BufferPtr buffers[] = {eight_};
   const size_t offsets[] = {0};
-  const std::vector<std::pair<const char*, Encode>> calls = {
+  Calls calls = {
       {"setComputePipelineState",
        [&](Encoder& e) { e.setComputePipelineState(count_); }},
       {"setBuffer", [&](Encoder& e) { e.setBuffer(eight_, 0, 0); }},
@@ -229,18 +227,12 @@ TEST_F(DeviceErrors, EncodingAfterEndEncoding) {
       {"setBytes", [](Encoder& e) { e.setBytes("x", 1, 1); }},
       {"setThreadgroupMemoryLength",
        [](Encoder& e) { e.setThreadgroupMemoryLength(16, 0); }},
-      {"dispatchThreadgroups", [](Encoder& e) { DispatchOne(e); }},
-      {"dispatchThreadgroups",
-       [this](Encoder& e) {
-         e.dispatchThreadgroups(device_->newBuffer(12), 0, Size(1, 1, 1));
-       }},
-      {"dispatchThreads",
-       [](Encoder& e) { e.dispatchThreads(Size(1, 1, 1), Size(1, 1, 1)); }},
       {"memoryBarrier",
        [](Encoder& e) { e.memoryBarrier(BarrierScopeBuffers); }},
       {"memoryBarrier", [&](Encoder& e) { e.memoryBarrier(buffers, 1); }},
       {"endEncoding", [](Encoder& e) { e.endEncoding(); }},
   };
+  calls.insert(calls.end(), dispatches_.begin(), dispatches_.end());
   for (const auto& [name, call] : calls) {
     SCOPED_TRACE(name);
     const std::string error =

@@ -20,14 +20,7 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-class DeviceHandlers : public DeviceTest {
- protected:
-  std::shared_ptr<CommandBuffer> Log(char letter) {
-    return Work([this, letter] { log_ += letter; });
-  }
-
-  std::string log_;
-};
+using DeviceHandlers = LogTest;
 
 TEST_F(DeviceHandlers, OnceInOrderBeforeWaitReturns) {
   // Often enough for either thread to have run the work.
@@ -106,8 +99,7 @@ TEST_F(DeviceHandlers, WaitsForALaterBuffer) {
     ExpectCompleted(*c);
     log_ += '1';
     // Nobody else may run it: the queue's runner is here.
-    d->commit();
-    d->waitUntilCompleted();
+    CommitAndWait(*d);
     handler = std::this_thread::get_id();
   });
   a->addCompletedHandler([&](CommandBuffer*) { log_ += '2'; });
@@ -115,8 +107,7 @@ TEST_F(DeviceHandlers, WaitsForALaterBuffer) {
   a->enqueue();
   b->commit();
   c->commit();
-  a->commit();
-  a->waitUntilCompleted();
+  CommitAndWait(*a);
   EXPECT_EQ(log_, "abch12");
   EXPECT_EQ(handler, kernel);
   EXPECT_NE(handler, std::thread::id());
@@ -207,8 +198,7 @@ TEST_F(DeviceHandlers, WaitsForAnotherQueue) {
       log_ += 'h';
     });
     b->commit();
-    a->commit();
-    a->waitUntilCompleted();
+    CommitAndWait(*a);
     EXPECT_EQ(log_, "ah");
   }
 }

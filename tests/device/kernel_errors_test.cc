@@ -33,9 +33,7 @@ class DeviceKernelErrors : public DeviceTest,
   std::vector<std::vector<int32_t>> Contents() const {
     std::vector<std::vector<int32_t>> all;
     for (const BufferPtr& buffer : buffers_) {
-      const int32_t* const words =
-          static_cast<const int32_t*>(buffer->contents());
-      all.emplace_back(words, words + buffer->length() / 4);
+      all.push_back(testing_support::Contents<int32_t>(buffer));
     }
     return all;
   }

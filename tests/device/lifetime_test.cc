@@ -36,9 +36,12 @@ class TellingExecutor final : public Executor {
 class DeviceLifetime : public DeviceTest {
  protected:
   DeviceLifetime() {
-    DeviceOptions options;
-    options.executor = std::make_shared<TellingExecutor>(gone_);
     queue_.reset();
+    UseNewDevice(gone_);
+  }
+  void UseNewDevice(const std::shared_ptr<Flag>& gone) {
+    DeviceOptions options;
+    options.executor = std::make_shared<TellingExecutor>(gone);
     device_ = CreateDevice(options);
     queue_ = device_->newCommandQueue();
   }
@@ -178,11 +181,7 @@ TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
   bool ran_here = false;
   for (int i = 0; i < 100000 && !ran_here; ++i) {
     const auto gone = std::make_shared<Flag>();
-    DeviceOptions options;
-    options.executor = std::make_shared<TellingExecutor>(gone);
-    device_ = CreateDevice(options);
-    options.executor.reset();
-    queue_ = device_->newCommandQueue();
+    UseNewDevice(gone);
     auto buffer = Work([] {});
     buffer->addCompletedHandler([&](CommandBuffer*) {
       ran_here = std::this_thread::get_id() == here;
@@ -190,8 +189,7 @@ TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
       buffer.reset();
       DropQueueAndDevice();
     });
-    buffer->commit();
-    buffer->waitUntilCompleted();
+    CommitAndWait(*buffer);
     if (ran_here) gone->Wait();
   }
   EXPECT_TRUE(ran_here);
@@ -203,12 +201,7 @@ TEST_F(DeviceLifetime, DroppedWithACapture) {
     SCOPED_TRACE(where);
     const auto gone = std::make_shared<Flag>();
     Flag done;
-    {
-      DeviceOptions options;
-      options.executor = std::make_shared<TellingExecutor>(gone);
-      device_ = CreateDevice(options);
-      queue_ = device_->newCommandQueue();
-    }
+    UseNewDevice(gone);
     auto queue = queue_;
     auto buffer = queue_->commandBuffer();
     auto encoder = buffer->computeCommandEncoder();

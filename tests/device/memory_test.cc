@@ -44,47 +44,31 @@ class OutOfMemory {
 };
 
 // On this thread alone: the pool's threads need memory, too.
-class DeviceMemory : public testing::Test {
+class DeviceMemory : public DeviceTest {
  protected:
-  std::shared_ptr<Device> device_ = [] {
+  DeviceMemory() {
     DeviceOptions options;
     options.executor = MakeExecutor(Pool::kSerial);
     options.time_dispatches = true;
-    return CreateDevice(options);
-  }();
-  std::shared_ptr<CommandQueue> queue_ = device_->newCommandQueue();
+    device_ = CreateDevice(options);
+    queue_ = device_->newCommandQueue();
+  }
 
-  std::shared_ptr<CommandBuffer> Encoded(std::function<void()> what) {
-    const auto buffer = queue_->commandBuffer();
-    const auto encoder = buffer->computeCommandEncoder();
-    KernelFunction kernel;
-    kernel.name = "a kernel whose name is longer than a string keeps in itself";
-    kernel.threadgroup = [what](const ThreadgroupContext&) { what(); };
-    encoder->setComputePipelineState(device_->newComputePipelineState(kernel));
-    DispatchOne(*encoder);
-    encoder->endEncoding();
-    return buffer;
-  }
-  void ExpectError(const CommandBuffer& buffer, const std::string& error) {
-    EXPECT_EQ(buffer.status(), CommandBufferStatusError);
-    EXPECT_EQ(buffer.error(), error);
-  }
-  void ExpectQueueRuns() {
-    int runs = 0;
-    const auto buffer = Encoded([&runs] { ++runs; });
-    buffer->commit();
-    buffer->waitUntilCompleted();
-    EXPECT_EQ(buffer->error(), "");
-    EXPECT_EQ(runs, 1);
+  std::shared_ptr<CommandBuffer> Work(const std::function<void()>& what) {
+    return Encoded(*queue_, [&](Encoder& e) {
+      e.setComputePipelineState(Pipeline(
+          [what](const ThreadgroupContext&) { what(); },
+          "a kernel whose name is longer than a string keeps in itself"));
+      DispatchOne(e);
+    });
   }
 };
 
 TEST_F(DeviceMemory, NoneForADispatchTime) {
-  const auto buffer = Encoded([] {});
+  const auto buffer = Work([] {});
   {
     const OutOfMemory out_of_memory;
-    buffer->commit();
-    buffer->waitUntilCompleted();
+    CommitAndWait(*buffer);
   }
   // There was no memory for the text either, so that it is made now.
   ExpectError(*buffer, "out of memory");
@@ -92,25 +76,23 @@ TEST_F(DeviceMemory, NoneForADispatchTime) {
 }
 
 TEST_F(DeviceMemory, NoneLeftByAKernel) {
-  const auto buffer = Encoded([] {
+  const auto buffer = Work([] {
     g_out_of_memory = true;
     throw std::bad_alloc();
   });
-  buffer->commit();
-  buffer->waitUntilCompleted();
+  CommitAndWait(*buffer);
   g_out_of_memory = false;
   ExpectError(*buffer, "out of memory");
   ExpectQueueRuns();
 }
 
 TEST_F(DeviceMemory, NoneLeftByAHandler) {
-  const auto buffer = Encoded([] {});
+  const auto buffer = Work([] {});
   buffer->addCompletedHandler([](CommandBuffer*) {
     g_out_of_memory = true;
     throw std::bad_alloc();
   });
-  buffer->commit();
-  buffer->waitUntilCompleted();
+  CommitAndWait(*buffer);
   g_out_of_memory = false;
   ExpectError(*buffer, "out of memory");
   ExpectQueueRuns();
@@ -126,8 +108,7 @@ TEST_F(DeviceMemory, NoneWhileEncoding) {
     for (int i = 0; i < 100000; ++i) encoder->setBytes(&value, 4, 0);
     encoder->endEncoding();
   }
-  buffer->commit();
-  buffer->waitUntilCompleted();
+  CommitAndWait(*buffer);
   EXPECT_EQ(buffer->status(), CommandBufferStatusError);
   EXPECT_NE(buffer->error().find("out of memory"), std::string::npos);
   ExpectQueueRuns();

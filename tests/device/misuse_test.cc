@@ -199,11 +199,9 @@ TEST_F(DeviceMisuse, WaitInsideManyThreadgroups) {
   }));
   encoder->dispatchThreadgroups(Size(64, 1, 1), Size(1, 1, 1));
   encoder->endEncoding();
-  other->commit();
-  other->waitUntilCompleted();
+  CommitAndWait(*other);
   EXPECT_EQ(other->status(), CommandBufferStatusCompleted);
-  buffer->commit();
-  buffer->waitUntilCompleted();
+  CommitAndWait(*buffer);
   EXPECT_EQ(runs, 64);
   ExpectError(*buffer, "waitUntilCompleted: called by a kernel");
   ExpectQueueRuns();
@@ -224,8 +222,7 @@ TEST_F(DeviceMisuse, WaitInsideADeallocator) {
     encoder->setBuffer(bound, 0, 0);
     encoder->endEncoding();
   }
-  buffer->commit();
-  buffer->waitUntilCompleted();
+  CommitAndWait(*buffer);
   EXPECT_EQ(freed, 1);
   ExpectError(*buffer, "waitUntilCompleted: called by a deallocator");
   ExpectQueueRuns();

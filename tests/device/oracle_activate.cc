@@ -63,11 +63,11 @@ OracleWork MakeWork(const SiluCase& c) {
   const int32_t rows = static_cast<int32_t>(c.rows);
   const int32_t cols = static_cast<int32_t>(c.cols);
   if (c.kernel == Kernel::kStacked) {
-    w.seed = MakeKernel("silu_mul_stacked_f32", seeds::SiluMulStacked{});
-    w.SetParams(3, SiluMulStackedParams{cols, rows});
+    w.SetSeed("silu_mul_stacked_f32", seeds::SiluMulStacked{}, 3,
+              SiluMulStackedParams{cols, rows});
   } else {
-    w.seed = MakeKernel("silu_mul_batched_f32", seeds::SiluMulBatched{});
-    w.SetParams(3, SiluMulBatchedParams{rows, cols});
+    w.SetSeed("silu_mul_batched_f32", seeds::SiluMulBatched{}, 3,
+              SiluMulBatchedParams{rows, cols});
   }
   w.threads = 256;
   // Some reach beyond the matrix.

@@ -99,14 +99,13 @@ OracleWork MakeWork(const BucketCase& c) {
   w.wrong = [c](const Ran& ran) { return Wrong(c, ran); };
   w.differ = Differ;
   w.in_any_order = true;
-  w.seed = MakeKernel("moe_compute_ids_tpe_f32", seeds::ComputeIdsTpe{});
   w.threads = seeds::ComputeIdsTpe::kThreads;
   w.grid = Size(1, 1, 1);
-  w.SetParams(kParams,
-              MoeComputeIdsTpeParams{static_cast<int32_t>(c.experts),
-                                     static_cast<int32_t>(c.row_stride),
-                                     static_cast<int32_t>(c.selected.size()),
-                                     c.m_gate_up, c.m_down});
+  w.SetSeed("moe_compute_ids_tpe_f32", seeds::ComputeIdsTpe{}, kParams,
+            MoeComputeIdsTpeParams{static_cast<int32_t>(c.experts),
+                                   static_cast<int32_t>(c.row_stride),
+                                   static_cast<int32_t>(c.selected.size()),
+                                   c.m_gate_up, c.m_down});
   w.In(kSelected, c.selected);
   w.Out(kTpe, c.experts);
   w.Out(kIds, c.experts * c.row_stride);

@@ -99,9 +99,12 @@ struct OracleWork {
   std::string DifferByOrder(const Ran& a, const Ran& b) const {
     return in_any_order ? differ(a, b) : BitsDiffer(a, b);
   }
-  template <class Params>
-  void SetParams(size_t index, const Params& p) {
-    params_index = index;
+  // And the parameters of both.
+  template <class Seed, class Params>
+  void SetSeed(const char* name, const Seed& kernel, size_t params_at,
+               const Params& p) {
+    seed = MakeKernel(name, kernel);
+    params_index = params_at;
     params = Words(std::vector<Params>{p});
   }
   template <class T>

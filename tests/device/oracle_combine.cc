@@ -197,38 +197,35 @@ OracleWork MakeWork(Kernel kernel, const CombineCase& c) {
   }
   switch (kernel) {
     case Kernel::kStacked:
-      w.seed =
-          MakeKernel("weighted_sum_stacked_f32", seeds::WeightedSumStacked{});
-      w.SetParams(3, WeightedSumStackedParams{hidden, top_k});
+      w.SetSeed("weighted_sum_stacked_f32", seeds::WeightedSumStacked{}, 3,
+                WeightedSumStackedParams{hidden, top_k});
       break;
     case Kernel::kResidualStacked:
-      w.seed = MakeKernel("weighted_sum_residual_stacked_f32",
-                          seeds::WeightedSumResidualStacked{});
-      w.SetParams(3, WeightedSumStackedParams{hidden, top_k});
+      w.SetSeed("weighted_sum_residual_stacked_f32",
+                seeds::WeightedSumResidualStacked{}, 3,
+                WeightedSumStackedParams{hidden, top_k});
       break;
     case Kernel::kBatched:
-      w.seed =
-          MakeKernel("weighted_sum_batched_f32", seeds::WeightedSumBatched{});
-      w.SetParams(3, WeightedSumBatchedParams{tokens, top_k, hidden});
+      w.SetSeed("weighted_sum_batched_f32", seeds::WeightedSumBatched{}, 3,
+                WeightedSumBatchedParams{tokens, top_k, hidden});
       break;
     case Kernel::kNormStacked:
-      w.seed = MakeKernel("weighted_sum_residual_norm_stacked_f32",
-                          seeds::WeightedSumResidualNormStacked{});
-      w.SetParams(
-          5, WeightedSumResidualNormStackedParams{hidden, top_k, EpsOf(c)});
+      w.SetSeed("weighted_sum_residual_norm_stacked_f32",
+                seeds::WeightedSumResidualNormStacked{}, 5,
+                WeightedSumResidualNormStackedParams{hidden, top_k, EpsOf(c)});
       break;
     case Kernel::kNormBatched:
-      w.seed = MakeKernel("weighted_sum_residual_norm_batched_f32",
-                          seeds::WeightedSumResidualNormBatched{});
-      w.SetParams(5, WeightedSumResidualNormBatchedParams{tokens, top_k, hidden,
-                                                          EpsOf(c)});
+      w.SetSeed("weighted_sum_residual_norm_batched_f32",
+                seeds::WeightedSumResidualNormBatched{}, 5,
+                WeightedSumResidualNormBatchedParams{tokens, top_k, hidden,
+                                                     EpsOf(c)});
       break;
     case Kernel::kReduce:
-      w.seed = MakeKernel("moe_weighted_reduce_f32", seeds::WeightedReduce{});
-      w.SetParams(0, MoeWeightedReduceParams{static_cast<uint32_t>(s.tokens),
-                                             static_cast<uint32_t>(s.top_k),
-                                             static_cast<uint32_t>(s.hidden),
-                                             s.residual});
+      w.SetSeed(
+          "moe_weighted_reduce_f32", seeds::WeightedReduce{}, 0,
+          MoeWeightedReduceParams{static_cast<uint32_t>(s.tokens),
+                                  static_cast<uint32_t>(s.top_k),
+                                  static_cast<uint32_t>(s.hidden), s.residual});
       w.In(3, c.gate);
       w.In(4, c.shared);
       // Something has to be bound.

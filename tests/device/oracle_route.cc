@@ -151,23 +151,23 @@ OracleWork MakeWork(const RouteCase& c, size_t in_front = 0) {
   w.differ = [c](const Ran& a, const Ran& b) { return Differ(c, a, b); };
   w.grid = Size(c.tokens, 1, 1);
   if (c.kernel == Kernel::kRouter) {
-    w.seed = MakeKernel("moe_router_topk_softmax_f32",
-                        seeds::RouterTopkSoftmax{in_front});
     w.threads = 32;
     w.threadgroup_memory =
         seeds::RouterTopkSoftmax::MemoryLength(c.experts, c.top_k) +
         4 * in_front;
-    w.SetParams(3, MoeRouterTopkSoftmaxParams{static_cast<int32_t>(c.experts),
-                                              static_cast<int32_t>(c.top_k),
-                                              c.renormalize});
+    w.SetSeed("moe_router_topk_softmax_f32", seeds::RouterTopkSoftmax{in_front},
+              3,
+              MoeRouterTopkSoftmaxParams{static_cast<int32_t>(c.experts),
+                                         static_cast<int32_t>(c.top_k),
+                                         c.renormalize});
   } else {
     w.grid.width += c.top_k % 3;  // beyond the tokens, which it knows
-    w.seed = MakeKernel("moe_softmax_topk_f32", seeds::SoftmaxTopk{});
     w.threads = seeds::SoftmaxTopk::Threads(c.experts);
     w.threadgroup_memory = seeds::SoftmaxTopk::MemoryLength(c.experts);
-    w.SetParams(0, MoeSoftmaxTopkParams{static_cast<uint32_t>(c.tokens),
-                                        static_cast<uint32_t>(c.experts),
-                                        static_cast<uint32_t>(c.top_k), kNaN});
+    w.SetSeed("moe_softmax_topk_f32", seeds::SoftmaxTopk{}, 0,
+              MoeSoftmaxTopkParams{static_cast<uint32_t>(c.tokens),
+                                   static_cast<uint32_t>(c.experts),
+                                   static_cast<uint32_t>(c.top_k), kNaN});
   }
   w.In(c.Ids() - 1, c.logits);
   w.Out(c.Ids(), c.tokens * c.top_k);

@@ -13,14 +13,6 @@
 #include "gtest/gtest.h"
 #include "tests/device/oracle_case.h"
 
-#if !defined(__SANITIZE_ADDRESS__) && defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SWITCHYARD_TESTS_SLOW 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SWITCHYARD_TESTS_SLOW 1
-#endif
-
 namespace switchyard {
 namespace testing_support {
 
@@ -31,7 +23,7 @@ std::ostream& operator<<(std::ostream& os, const OracleKernel& kernel) {
 namespace {
 
 // How many random cases each kernel takes, and how many schedules.
-#ifdef SWITCHYARD_TESTS_SLOW
+#ifdef SWITCHYARD_SANITIZED
 constexpr uint64_t kCases = 60, kSchedules = 200;
 #else
 constexpr uint64_t kCases = 300, kSchedules = 1000;

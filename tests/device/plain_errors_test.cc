@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -32,7 +31,6 @@ class DevicePlainErrors : public DeviceTest {
   };
   void ExpectFails(const char* kernel, const std::string& error,
                    const std::function<void(Spoilt&)>& spoil) {
-    SCOPED_TRACE(error);
     const std::vector<KernelCase>& cases = KernelCases();
     const KernelCase& c =
         *std::find_if(cases.begin(), cases.end(), [&](const KernelCase& one) {
@@ -51,30 +49,22 @@ class DevicePlainErrors : public DeviceTest {
     }
     spoil(spoilt);
     std::vector<std::vector<char>> contents;
-    for (const auto& b : spoilt.buffers) {
-      const char* const bytes = static_cast<const char*>(b->contents());
-      contents.emplace_back(bytes, bytes + b->length());
+    for (const BufferPtr& b : spoilt.buffers) {
+      contents.push_back(Contents<char>(b));
     }
-    const auto buffer = queue_->commandBuffer();
-    const auto encoder = buffer->computeCommandEncoder();
-    encoder->setComputePipelineState(
-        device_->newComputePipelineState(c.name()));
-    encoder->setBytes(spoilt.params.data(), 4 * spoilt.params.size(),
-                      c.kernel->params.index);
-    for (size_t i = 0; i < c.args.size(); ++i) {
-      encoder->setBuffer(spoilt.buffers[i], spoilt.offsets[i], c.args[i].index);
-    }
-    encoder->dispatchThreadgroups(spoilt.grid, Size(c.width, 1, 1));
-    encoder->endEncoding();
-    CommitAndWait(*buffer);
-    ExpectError(*buffer, std::string(kernel) + ": " + error);
+    ExpectBetweenOthers(std::string(kernel) + ": " + error, [&](Encoder& e) {
+      e.setComputePipelineState(device_->newComputePipelineState(kernel));
+      e.setBytes(spoilt.params.data(), 4 * spoilt.params.size(),
+                 c.kernel->params.index);
+      for (size_t i = 0; i < c.args.size(); ++i) {
+        e.setBuffer(spoilt.buffers[i], spoilt.offsets[i], c.args[i].index);
+      }
+      e.dispatchThreadgroups(spoilt.grid, Size(c.width, 1, 1));
+    });
     for (size_t i = 0; i < contents.size(); ++i) {
-      EXPECT_EQ(std::memcmp(spoilt.buffers[i]->contents(), contents[i].data(),
-                            contents[i].size()),
-                0)
+      EXPECT_EQ(Contents<char>(spoilt.buffers[i]), contents[i])
           << c.args[i].name;
     }
-    ExpectQueueRuns();
   }
 };
 

@@ -18,7 +18,7 @@ namespace testing_support {
 struct Planted {
   const char* name;
   // What a run without a schedule_seed says; the clean one says nothing.
-  const char* error;
+  std::string error;
   std::function<std::string(CheckedQueue&, bool clean)> run;
 };
 

@@ -26,15 +26,6 @@ struct HalfAnElement {
   }
 };
 
-const auto kCopy = [](auto& tg) {
-  const auto x = buffer<const float>(tg, 0);
-  const auto out = buffer<float>(tg, 1);
-  tg.for_each_thread([&](auto t) {
-    const size_t i = t.thread_position_in_grid().width;
-    out[i] = x[i];
-  });
-};
-
 struct CopyOfStruct {
   struct Params {
     uint32_t n, padding;

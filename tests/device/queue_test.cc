@@ -16,11 +16,8 @@ namespace switchyard {
 namespace testing_support {
 namespace {
 
-class DeviceQueue : public DeviceTest {
+class DeviceQueue : public LogTest {
  protected:
-  std::shared_ptr<CommandBuffer> Log(char letter) {
-    return Work([this, letter] { log_ += letter; });
-  }
   // The thread that runs what nobody waits for.
   std::thread::id ThreadOf(const std::shared_ptr<CommandQueue>& queue) {
     std::thread::id id;
@@ -31,18 +28,13 @@ class DeviceQueue : public DeviceTest {
     done.Wait();
     return id;
   }
-
-  // Kernels of a queue run one at a time and see what those before wrote: not
-  // guarded, for ThreadSanitizer to look at.
-  std::string log_;
 };
 
 TEST_F(DeviceQueue, CommitOrderWithoutEnqueue) {
   const auto a = Log('a'), b = Log('b'), c = Log('c');
   b->commit();
   c->commit();
-  a->commit();
-  a->waitUntilCompleted();
+  CommitAndWait(*a);
   EXPECT_EQ(log_, "bca");
   // And of those before, whoever ran them.
   ExpectCompleted(*b);
@@ -162,8 +154,7 @@ TEST_F(DeviceQueue, WaitRunsTheWork) {
     const auto a = Work([&] { earlier = std::this_thread::get_id(); });
     const auto b = Work([&] { last = std::this_thread::get_id(); });
     a->commit();
-    b->commit();
-    b->waitUntilCompleted();
+    CommitAndWait(*b);
     for (const std::thread::id id : {earlier, last}) {
       ASSERT_TRUE(id == here || id == queue_thread);
     }

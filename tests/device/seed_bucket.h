@@ -18,11 +18,7 @@
 namespace switchyard {
 namespace seeds {
 
-using device::atomic_buffer;
-using device::buffer;
-using device::mem_flags;
-using device::params;
-using device::threadgroup_array;
+using namespace device;
 
 // moe_compute_ids_tpe_f32: the threads of one threadgroup claim places in the
 // experts' rows with atomics, so pairs come in any order there, then agree on
@@ -35,7 +31,7 @@ struct ComputeIdsTpe {
 
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto p = params<device::MoeComputeIdsTpeParams>(tg, 5);
+    const auto p = params<MoeComputeIdsTpeParams>(tg, 5);
     const auto selected = buffer<const int32_t>(tg, 0);
     const auto tpe = atomic_buffer<int32_t>(tg, 1);
     const auto ids = buffer<int32_t>(tg, 2);

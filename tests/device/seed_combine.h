@@ -18,10 +18,7 @@
 namespace switchyard {
 namespace seeds {
 
-using device::buffer;
-using device::mem_flags;
-using device::params;
-using device::threadgroup_array;
+using namespace device;
 
 // One column's weighted sum over the slots of a token.
 template <class Slots, class Weights>
@@ -51,7 +48,7 @@ template <bool kResidual>
 struct SumStacked {
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto p = params<device::WeightedSumStackedParams>(tg, 3);
+    const auto p = params<WeightedSumStackedParams>(tg, 3);
     const auto slots = buffer<const float>(tg, 0);
     const auto weights = buffer<const float>(tg, 1);
     const auto out = buffer<float>(tg, 2);
@@ -74,7 +71,7 @@ using WeightedSumResidualStacked = SumStacked<true>;
 struct WeightedSumBatched {
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto p = params<device::WeightedSumBatchedParams>(tg, 3);
+    const auto p = params<WeightedSumBatchedParams>(tg, 3);
     const size_t top_k = static_cast<size_t>(p.top_k);
     const size_t hidden = static_cast<size_t>(p.hidden);
     const size_t token = tg.threadgroup_position_in_grid.height;
@@ -140,7 +137,7 @@ void SumResidualNorm(Tg& tg, size_t token, size_t n_slots, size_t hidden,
 struct WeightedSumResidualNormStacked {
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto p = params<device::WeightedSumResidualNormStackedParams>(tg, 5);
+    const auto p = params<WeightedSumResidualNormStackedParams>(tg, 5);
     SumResidualNorm(tg, 0, static_cast<size_t>(p.n_slots),
                     static_cast<size_t>(p.hidden), p.eps);
   }
@@ -151,7 +148,7 @@ struct WeightedSumResidualNormStacked {
 struct WeightedSumResidualNormBatched {
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto p = params<device::WeightedSumResidualNormBatchedParams>(tg, 5);
+    const auto p = params<WeightedSumResidualNormBatchedParams>(tg, 5);
     const size_t token = tg.threadgroup_position_in_grid.width;
     if (token >= static_cast<size_t>(p.batch)) return;
     SumResidualNorm(tg, token, static_cast<size_t>(p.top_k),
@@ -163,7 +160,7 @@ struct WeightedSumResidualNormBatched {
 struct WeightedReduce {
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto p = params<device::MoeWeightedReduceParams>(tg, 0);
+    const auto p = params<MoeWeightedReduceParams>(tg, 0);
     const size_t top_k = p.top_k, hidden = p.h;
     const size_t token = tg.threadgroup_position_in_grid.height;
     if (token >= p.n_tokens) return;

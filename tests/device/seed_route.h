@@ -23,11 +23,7 @@
 namespace switchyard {
 namespace seeds {
 
-using device::buffer;
-using device::mem_flags;
-using device::params;
-using device::pointer_cast;
-using device::threadgroup_memory;
+using namespace device;
 
 // moe_router_topk_softmax_f32: a simdgroup per row makes probabilities in
 // threadgroup memory, then picks the largest of them top_k times.
@@ -49,7 +45,7 @@ struct RouterTopkSoftmax {
 
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto p = params<device::MoeRouterTopkSoftmaxParams>(tg, 3);
+    const auto p = params<MoeRouterTopkSoftmaxParams>(tg, 3);
     const size_t experts = static_cast<size_t>(p.num_experts);
     const size_t top_k = static_cast<size_t>(p.top_k);
     const size_t row = tg.threadgroup_position_in_grid.width;
@@ -155,7 +151,7 @@ struct SoftmaxTopk {
 
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto p = params<device::MoeSoftmaxTopkParams>(tg, 0);
+    const auto p = params<MoeSoftmaxTopkParams>(tg, 0);
     const size_t row = tg.threadgroup_position_in_grid.width;
     if (row >= p.n_tokens) return;
     const size_t experts = p.n_experts, top_k = p.top_k;

@@ -18,8 +18,7 @@
 namespace switchyard {
 namespace seeds {
 
-using device::buffer;
-using device::params;
+using namespace device;
 
 // One element per thread, in tiles of 256 columns by one row.
 template <class Tg>
@@ -44,7 +43,7 @@ void SiluMulTile(Tg& tg, size_t rows, size_t cols) {
 struct SiluMulStacked {
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto p = params<device::SiluMulStackedParams>(tg, 3);
+    const auto p = params<SiluMulStackedParams>(tg, 3);
     SiluMulTile(tg, static_cast<size_t>(p.n_slots), static_cast<size_t>(p.ffn));
   }
 };
@@ -53,7 +52,7 @@ struct SiluMulStacked {
 struct SiluMulBatched {
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto p = params<device::SiluMulBatchedParams>(tg, 3);
+    const auto p = params<SiluMulBatchedParams>(tg, 3);
     SiluMulTile(tg, static_cast<size_t>(p.total_pairs),
                 static_cast<size_t>(p.ffn));
   }

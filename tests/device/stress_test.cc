@@ -11,21 +11,13 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SWITCHYARD_OTHER_MALLOC
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SWITCHYARD_OTHER_MALLOC
-#endif
 
 namespace switchyard {
 namespace testing_support {
@@ -180,23 +172,17 @@ class DeviceStress : public DeviceTest,
   std::shared_ptr<ComputePipelineState> note_;
   std::atomic<int> live_{0}, wrong_values_{0};
 };
-INSTANTIATE_TEST_SUITE_P(
-    Orders, DeviceStress,
-    testing::Values(Order::kCommit, Order::kRecorded, Order::kEnqueued),
-    [](const testing::TestParamInfo<Order>& order) -> std::string {
-      switch (order.param) {
-        case Order::kCommit:
-          return "Commit";
-        case Order::kRecorded:
-          return "Recorded";
-        case Order::kEnqueued:
-          return "Enqueued";
-      }
-      return "";
-    });
+std::string OrderName(const testing::TestParamInfo<Order>& order) {
+  constexpr const char* kNames[] = {"Commit", "Recorded", "Enqueued"};
+  return kNames[static_cast<size_t>(order.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Orders, DeviceStress,
+                         testing::Values(Order::kCommit, Order::kRecorded,
+                                         Order::kEnqueued),
+                         OrderName);
 
 size_t HeapInUse() {
-#ifdef SWITCHYARD_OTHER_MALLOC
+#ifdef SWITCHYARD_SANITIZED
   return 0;  // a sanitizer has its own allocator, which does not count
 #else
   return mallinfo2().uordblks;

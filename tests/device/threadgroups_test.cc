@@ -89,26 +89,21 @@ TEST_F(DeviceThreadgroups, ThreadsAtTheEdges) {
 // A short threadgroup's threads are where the others' would be.
 TEST_F(DeviceThreadgroups, ThreadsKnowTheirPlaceInTheGrid) {
   const auto out = device_->newBuffer(10 * sizeof(int32_t));
-  const auto buffer = queue_->commandBuffer();
-  const auto encoder = buffer->computeCommandEncoder();
-  encoder->setComputePipelineState(Pipeline([](const ThreadgroupContext& tg) {
-    const Span<int32_t> x = tg.buffer<int32_t>(0);
-    const size_t first = tg.threadgroup_position_in_grid.width *
-                         tg.dispatch_threads_per_threadgroup.width;
-    ASSERT_EQ(tg.threads_per_grid.width, x.size);
-    for (size_t t = 0; t < tg.threads_per_threadgroup.width; ++t) {
-      x.data[first + t] = static_cast<int32_t>(first + t) + 1;
-    }
-  }));
-  encoder->setBuffer(out, 0, 0);
-  encoder->dispatchThreads(Size(10, 1, 1), Size(4, 1, 1));
-  encoder->endEncoding();
-  buffer->commit();
-  buffer->waitUntilCompleted();
-  EXPECT_EQ(buffer->error(), "");
-  for (int32_t i = 0; i < 10; ++i) {
-    EXPECT_EQ(static_cast<const int32_t*>(out->contents())[i], i + 1);
-  }
+  Run([&](Encoder& e) {
+    e.setComputePipelineState(Pipeline([](const ThreadgroupContext& tg) {
+      const Span<int32_t> x = tg.buffer<int32_t>(0);
+      const size_t first = tg.threadgroup_position_in_grid.width *
+                           tg.dispatch_threads_per_threadgroup.width;
+      ASSERT_EQ(tg.threads_per_grid.width, x.size);
+      for (size_t t = 0; t < tg.threads_per_threadgroup.width; ++t) {
+        x.data[first + t] = static_cast<int32_t>(first + t) + 1;
+      }
+    }));
+    e.setBuffer(out, 0, 0);
+    e.dispatchThreads(Size(10, 1, 1), Size(4, 1, 1));
+  });
+  EXPECT_EQ(Contents<int32_t>(out),
+            (std::vector<int32_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
 }
 
 TEST_F(DeviceThreadgroups, EmptyGrids) {
