@@ -7,8 +7,7 @@
 #include "switchyard/activate.h"
 #include "testing/reference.h"
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 namespace {
 
 struct Data {
@@ -82,5 +81,4 @@ const Registration registration(
     Asks);
 
 }  // namespace
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench

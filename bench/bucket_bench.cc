@@ -7,8 +7,7 @@
 #include "switchyard/bucket.h"
 #include "testing/reference.h"
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 namespace {
 
 constexpr size_t kSlots = 256;  // single tokens to rotate over
@@ -192,5 +191,4 @@ const Registration registration(
     Asks);
 
 }  // namespace
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench

@@ -7,8 +7,7 @@
 #include "switchyard/combine.h"
 #include "testing/reference.h"
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 namespace {
 
 constexpr size_t kSlots = 4;  // of single tokens: together they fit a 2 MiB L2
@@ -146,5 +145,4 @@ const Registration registration(
     });
 
 }  // namespace
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench

@@ -15,8 +15,7 @@
 
 #include "testing/digest.h"
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 namespace {
 
 std::function<void()> Cap(const std::string& isa) {
@@ -345,5 +344,4 @@ std::vector<Ask> Asks() {
   return table.asks;
 }
 
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench

@@ -22,8 +22,7 @@
 #include "switchyard/views.h"
 #include "testing/rounds.h"
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 
 using testing_support::Effort;
 using testing_support::MedianSeconds;
@@ -206,7 +205,6 @@ void RegisterThreads(const std::string& name, const std::vector<size_t>& sizes,
 // The best ISA, and AVX2 if there is a better one.
 std::vector<std::string> AskedIsas();
 
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench
 
 #endif  // SWITCHYARD_BENCH_CONTEST_H_

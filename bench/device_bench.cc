@@ -23,8 +23,7 @@
 #include "switchyard/device/kernels.h"
 #include "switchyard/route.h"
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 namespace {
 
 namespace MTL = device;
@@ -366,5 +365,4 @@ const Registration registration(
     });
 
 }  // namespace
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench

@@ -9,8 +9,7 @@
 #include "switchyard/gather.h"
 #include "testing/reference.h"
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 namespace {
 
 constexpr size_t kExperts = 128, kTopK = 8;
@@ -71,5 +70,4 @@ const Registration registration([] {
 });
 
 }  // namespace
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench

@@ -7,8 +7,7 @@
 #include <numeric>
 #include <utility>
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 
 Aligned<int32_t> TopKIds(size_t tokens, size_t experts, size_t top_k,
                          Spread spread) {
@@ -39,5 +38,4 @@ Aligned<int32_t> TopKIds(size_t tokens, size_t experts, size_t top_k,
   return ids;
 }
 
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench

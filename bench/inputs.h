@@ -13,8 +13,7 @@
 
 #include "testing/inputs.h"
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 
 constexpr size_t kAlignment = 64;
 
@@ -135,7 +134,6 @@ constexpr HiddenShape kHiddens[] = {
     {"DeepSeek-V3", 7168},
 };
 
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench
 
 #endif  // SWITCHYARD_BENCH_INPUTS_H_

@@ -21,8 +21,7 @@
 #include "bench/contest.h"
 #include "bench/rivals.h"
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 namespace {
 
 using Object = nlohmann::ordered_json;
@@ -299,7 +298,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench
 
 int main(int argc, char** argv) { return switchyard::bench::Main(argc, argv); }

@@ -11,9 +11,7 @@
 
 #include "bench/rivals.h"
 
-namespace switchyard {
-namespace bench {
-namespace onednn {
+namespace switchyard::bench::onednn {
 namespace {
 
 using dnnl::memory;
@@ -135,6 +133,4 @@ WeightedSum(size_t tokens, size_t top_k, size_t hidden) {
   };
 }
 
-}  // namespace onednn
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench::onednn

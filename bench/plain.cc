@@ -9,9 +9,7 @@
 
 #include "bench/rivals.h"
 
-namespace switchyard {
-namespace bench {
-namespace plain {
+namespace switchyard::bench::plain {
 
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                bool renormalize) {
@@ -142,6 +140,4 @@ void Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
   }
 }
 
-}  // namespace plain
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench::plain

@@ -17,8 +17,7 @@
 #include "switchyard/gather.h"
 #include "switchyard/route.h"
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 
 // The kernels as one writes them in plain C++, single precision, at -O3 for the
 // compiler's default CPU. Of the options, those that the benchmarks use.
@@ -88,7 +87,6 @@ struct Probes {
 
 const Probes& BestProbes();
 
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench
 
 #endif  // SWITCHYARD_BENCH_RIVALS_H_

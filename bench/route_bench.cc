@@ -11,8 +11,7 @@
 #include "switchyard/route.h"
 #include "testing/reference.h"
 
-namespace switchyard {
-namespace bench {
+namespace switchyard::bench {
 namespace {
 
 // One token at a time is taken from this many: a row that repeats is learnt by
@@ -278,5 +277,4 @@ const Registration registration(
     });
 
 }  // namespace
-}  // namespace bench
-}  // namespace switchyard
+}  // namespace switchyard::bench

@@ -14,8 +14,7 @@
 #include "switchyard/bucket.h"
 #include "switchyard/executor.h"
 
-namespace switchyard {
-namespace internal {
+namespace switchyard::internal {
 
 // Counting and placing one pair.
 constexpr double kPairNs = 1.0;
@@ -62,7 +61,6 @@ inline BucketPlan MakeBucketPlan(size_t tokens, size_t top_k,
   return {(tokens + block_tokens - 1) / block_tokens, block_tokens, claims};
 }
 
-}  // namespace internal
-}  // namespace switchyard
+}  // namespace switchyard::internal
 
 #endif  // SWITCHYARD_SRC_BUCKET_PLAN_H_

@@ -20,8 +20,7 @@
 #include <cfenv>
 #endif
 
-namespace switchyard {
-namespace internal {
+namespace switchyard::internal {
 
 // For the lifetime of the object, the default environment on this thread.
 class DefaultFpEnv {
@@ -70,7 +69,6 @@ class DefaultFpEnv {
   DefaultFpEnv& operator=(const DefaultFpEnv&) = delete;
 };
 
-}  // namespace internal
-}  // namespace switchyard
+}  // namespace switchyard::internal
 
 #endif  // SWITCHYARD_SRC_FP_ENV_H_

@@ -13,8 +13,7 @@
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 
-namespace switchyard {
-namespace internal {
+namespace switchyard::internal {
 
 // Work below this stays on one thread: a warm TBB worker pays for itself from
 // about 17 us of serial work, and not always.
@@ -50,7 +49,6 @@ Status RunRows(Executor& executor, size_t count, double row_ns,
       &context);
 }
 
-}  // namespace internal
-}  // namespace switchyard
+}  // namespace switchyard::internal
 
 #endif  // SWITCHYARD_SRC_SCHEDULE_H_

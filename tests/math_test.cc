@@ -33,8 +33,7 @@
 #include "src/simd/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace switchyard {
-namespace HWY_NAMESPACE {
+namespace switchyard::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -51,8 +50,7 @@ void EvaluateMath(const float* x, size_t n, float* exp, float* sigmoid,
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace switchyard
+}  // namespace switchyard::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

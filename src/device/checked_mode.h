@@ -16,8 +16,7 @@
 
 #include "switchyard/device/kernel_memory.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 struct Commands;
 class GridRunner;
@@ -68,7 +67,6 @@ inline void FillNeverWritten(void* data, size_t length) {
   }
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_SRC_DEVICE_CHECKED_MODE_H_

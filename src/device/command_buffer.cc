@@ -5,8 +5,7 @@
 #include "src/device/queue.h"
 #include "switchyard/device/device.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 CommandBuffer::CommandBuffer(std::unique_ptr<State> state)
     : state_(std::move(state)) {}
@@ -49,5 +48,4 @@ std::vector<DispatchTime> CommandBuffer::dispatchTimes() const {
              : state_->times;
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

@@ -15,8 +15,7 @@
 
 #include "switchyard/device/device.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 class CheckedMode;
 
@@ -121,7 +120,6 @@ double Now() noexcept;
 // printf to a string.
 [[gnu::format(printf, 1, 2)]] std::string Format(const char* format, ...);
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_SRC_DEVICE_COMMANDS_H_

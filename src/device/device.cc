@@ -14,8 +14,7 @@
 #include "src/device/pipeline.h"
 #include "src/device/queue.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 namespace {
 
 DeviceOptions WithExecutor(DeviceOptions options) {
@@ -216,5 +215,4 @@ std::shared_ptr<CommandBuffer> CommandQueue::commandBuffer() noexcept {
   }
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

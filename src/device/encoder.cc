@@ -10,8 +10,7 @@
 #include "src/device/queue.h"
 #include "switchyard/device/device.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 struct ComputeCommandEncoder::State {
   // Null if its user had let go of it: then nothing can be encoded.
@@ -379,5 +378,4 @@ void ComputeCommandEncoder::endEncoding() noexcept {
   });
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

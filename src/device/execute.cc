@@ -15,8 +15,7 @@
 #include "src/device/pipeline.h"
 #include "src/device/running_dispatch.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 namespace {
 
 size_t Ceil(size_t threads, size_t per_threadgroup) {
@@ -126,5 +125,4 @@ std::string Format(const char* format, ...) {
   return text;
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

@@ -12,8 +12,7 @@
 #include "src/schedule.h"
 #include "switchyard/device/kernel_threads.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 namespace {
 
@@ -219,5 +218,4 @@ void* ThreadgroupContext::Array(size_t length,
   return static_cast<unsigned char*>(local_) + padded;
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

@@ -12,8 +12,7 @@
 #include "src/device/running_dispatch.h"
 #include "switchyard/device/device.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 // Of each piece of threadgroup memory.
 constexpr size_t kLocalAlignment = 64;
@@ -66,7 +65,6 @@ class GridRunner {
   std::string error_;  // the first; guarded by mutex_
 };
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_SRC_DEVICE_GRID_RUNNER_H_

@@ -10,8 +10,7 @@
 
 #include "switchyard/device/threadgroup.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 struct BuiltIn;  // src/device/builtin
 struct RunningDispatch;
@@ -27,7 +26,6 @@ struct Pipeline {
 const BuiltIn* FindBuiltIn(const char* name);
 void RunBuiltIn(const BuiltIn& kernel, RunningDispatch& running);
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_SRC_DEVICE_PIPELINE_H_

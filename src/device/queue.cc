@@ -9,8 +9,7 @@
 
 #include "src/device/grid_runner.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 namespace {
 
 // How long a thread keeps looking for work before it sleeps. Waking it would
@@ -309,5 +308,4 @@ void Queue::CallHandlers(CommandBuffer& buffer, Lock& lock) {
   lock.lock();
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

@@ -20,8 +20,7 @@
 #include "src/device/commands.h"
 #include "switchyard/device/device.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 class Queue;
 
@@ -137,7 +136,6 @@ class Queue {
   std::atomic<bool> runnable_{false};
 };
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_SRC_DEVICE_QUEUE_H_

@@ -5,8 +5,7 @@
 
 #include "src/device/pipeline.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 void RunningDispatch::Fail(const std::string& what) {
   if (ok()) error = dispatch.pipeline->name + ": " + what;
@@ -37,5 +36,4 @@ std::string RunningDispatch::WhyNot(const BindingUse& use) const {
   return what + " is written, and is read-only";
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

@@ -16,8 +16,7 @@
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 // What a kernel asks of the binding at an index.
 struct BindingUse {
@@ -63,7 +62,6 @@ struct RunningDispatch {
   std::string WhyNot(const BindingUse& use) const;
 };
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_SRC_DEVICE_RUNNING_DISPATCH_H_

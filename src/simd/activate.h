@@ -9,8 +9,7 @@
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 // Each Activation and its functor in activate.cc.
 #define SWITCHYARD_ACTIVATIONS(X) X(kSilu, SiluTimesUp)
@@ -28,7 +27,6 @@ struct ActivateArgs {
 
 RowFunction<ActivateArgs> ActivateRows(Type in, Type out) noexcept;
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #endif  // SWITCHYARD_SRC_SIMD_ACTIVATE_H_

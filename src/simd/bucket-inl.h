@@ -21,9 +21,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace switchyard {
-namespace simd {
-namespace HWY_NAMESPACE {
+namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -252,9 +250,7 @@ HWY_INLINE void Place(const ConstAnyMatrix& topk_ids, size_t num_experts,
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // SWITCHYARD_SRC_SIMD_BUCKET_INL_H_

@@ -16,9 +16,7 @@
 #include "src/simd/bucket-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace switchyard {
-namespace simd {
-namespace HWY_NAMESPACE {
+namespace switchyard::simd::HWY_NAMESPACE {
 
 // The pairs of a few tokens, with the totals noted on the way: reading all of
 // tokens_per_expert would wait for the last increments to leave the store
@@ -211,15 +209,12 @@ SWITCHYARD_ROW_FUNCTION(ScanBlocks, BucketArgs);
 SWITCHYARD_ROW_FUNCTION(PlaceInBlocks, BucketArgs);
 SWITCHYARD_ROW_FUNCTION(PadRows, BucketArgs);
 
-}  // namespace HWY_NAMESPACE
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 SWITCHYARD_EXPORT(BucketSerial, Serial, BucketArgs);
 SWITCHYARD_EXPORT(BucketCount, CountInBlocks, BucketArgs);
@@ -227,7 +222,6 @@ SWITCHYARD_EXPORT(BucketScan, ScanBlocks, BucketArgs);
 SWITCHYARD_EXPORT(BucketPlace, PlaceInBlocks, BucketArgs);
 SWITCHYARD_EXPORT(BucketPad, PadRows, BucketArgs);
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #endif  // HWY_ONCE

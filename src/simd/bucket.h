@@ -10,8 +10,7 @@
 #include "src/simd/row_function.h"
 #include "switchyard/views.h"
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 // The most experts whose counters a block keeps on the stack to claim room by.
 constexpr size_t kMaxClaimExperts = 1024;
@@ -66,7 +65,6 @@ RowFunction<BucketArgs> BucketPlace() noexcept;
 // Experts [begin, end): zeros from their last pair to the end of the row.
 RowFunction<BucketArgs> BucketPad() noexcept;
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #endif  // SWITCHYARD_SRC_SIMD_BUCKET_H_

@@ -23,8 +23,7 @@
 #ifndef SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
 #define SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 constexpr size_t kTopKLanes = 16;  // the most in a vector
 
@@ -51,15 +50,12 @@ struct TopKTables {
 };
 inline constexpr TopKTables kTopKTables;
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #endif  // SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
 
 HWY_BEFORE_NAMESPACE();
-namespace switchyard {
-namespace simd {
-namespace HWY_NAMESPACE {
+namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -241,9 +237,7 @@ HWY_INLINE void Sort(size_t count, Candidates& list, TopK& to) {
   Place(list, list.ids, count, to);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_

@@ -19,9 +19,7 @@
 #include "src/simd/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace switchyard {
-namespace simd {
-namespace HWY_NAMESPACE {
+namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -334,19 +332,15 @@ void Combine(const CombineArgs& args, size_t begin, size_t end) {
 
 SWITCHYARD_ROW_FUNCTIONS(Combine, CombineArgs, SWITCHYARD_F32);
 
-}  // namespace HWY_NAMESPACE
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 SWITCHYARD_EXPORT_TYPES(CombineRows, Combine, CombineArgs, SWITCHYARD_F32);
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #endif  // HWY_ONCE

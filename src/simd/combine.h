@@ -11,8 +11,7 @@
 #include "switchyard/combine.h"
 #include "switchyard/types.h"
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 // Checked: shapes agree with out, [tokens, hidden], hidden >= 1; outputs are
 // disjoint from inputs, but for out == residual and out == shared rows. What is
@@ -27,7 +26,6 @@ struct CombineArgs {
 // `in`: of rows, shared rows and residual; `out`: of out and normed.
 RowFunction<CombineArgs> CombineRows(Type in, Type out) noexcept;
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #endif  // SWITCHYARD_SRC_SIMD_COMBINE_H_

@@ -15,9 +15,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace switchyard {
-namespace simd {
-namespace HWY_NAMESPACE {
+namespace switchyard::simd::HWY_NAMESPACE {
 
 // The row of a pair, or null.
 template <class In>
@@ -65,19 +63,15 @@ void Gather(const GatherArgs& args, size_t begin, size_t end) {
 
 SWITCHYARD_ROW_FUNCTIONS(Gather, GatherArgs, SWITCHYARD_F32);
 
-}  // namespace HWY_NAMESPACE
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 SWITCHYARD_EXPORT_TYPES(GatherRows, Gather, GatherArgs, SWITCHYARD_F32);
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #endif  // HWY_ONCE

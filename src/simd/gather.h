@@ -11,8 +11,7 @@
 #include "switchyard/gather.h"
 #include "switchyard/types.h"
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 // Checked: shapes match, rows overlap nothing. Pairs outside [0, tokens.rows *
 // top_k) make rows of zeros and are added to *invalid.
@@ -24,7 +23,6 @@ struct GatherArgs {
 
 RowFunction<GatherArgs> GatherRows(Type in, Type out) noexcept;
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #endif  // SWITCHYARD_SRC_SIMD_GATHER_H_

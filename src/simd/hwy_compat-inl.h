@@ -18,9 +18,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace switchyard {
-namespace simd {
-namespace HWY_NAMESPACE {
+namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -60,9 +58,7 @@ HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* HWY_RESTRICT p, size_t n) {
 #endif
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // SWITCHYARD_SRC_SIMD_HWY_COMPAT_INL_H_

@@ -22,9 +22,7 @@
 #include "src/simd/topk_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace switchyard {
-namespace simd {
-namespace HWY_NAMESPACE {
+namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -340,19 +338,15 @@ void Route(const RouteArgs& args, size_t begin, size_t end) {
 
 SWITCHYARD_ROW_FUNCTIONS(Route, RouteArgs, SWITCHYARD_F32);
 
-}  // namespace HWY_NAMESPACE
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 SWITCHYARD_EXPORT_TYPES(RouteRows, Route, RouteArgs, SWITCHYARD_F32);
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #endif  // HWY_ONCE

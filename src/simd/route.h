@@ -10,8 +10,7 @@
 #include "switchyard/route.h"
 #include "switchyard/types.h"
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 // How a row is routed, a line each: what RouteOptions asks for, and from
 // recipes-inl.h the score of a logit, what selection looks at, and how scores
@@ -42,7 +41,6 @@ struct RouteArgs {
 // `in`: of logits; `out`: of topk_weights.
 RowFunction<RouteArgs> RouteRows(Type in, Type out) noexcept;
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #endif  // SWITCHYARD_SRC_SIMD_ROUTE_H_

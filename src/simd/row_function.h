@@ -6,15 +6,13 @@
 
 #include <cstddef>
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 // What a kernel is: rows [begin, end) of checked arguments, on the calling
 // thread, in the default floating-point environment.
 template <class Args>
 using RowFunction = void (*)(const Args& args, size_t begin, size_t end);
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #endif  // SWITCHYARD_SRC_SIMD_ROW_FUNCTION_H_

@@ -18,9 +18,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace switchyard {
-namespace simd {
-namespace HWY_NAMESPACE {
+namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -149,9 +147,7 @@ HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
 #endif
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // SWITCHYARD_SRC_SIMD_SIMDGROUP_INL_H_

@@ -19,9 +19,7 @@
 #include "src/simd/hwy_compat-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace switchyard {
-namespace simd {
-namespace HWY_NAMESPACE {
+namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -80,9 +78,7 @@ HWY_INLINE void LoadPairsPartial(D d, const T* p, size_t n, hn::Vec<D>& even,
   Storage<T>::LoadPairs(d, pairs, even, odd);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // SWITCHYARD_SRC_SIMD_STORAGE_INL_H_

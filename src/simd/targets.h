@@ -28,8 +28,7 @@
 
 #include "hwy/targets.h"
 
-namespace switchyard {
-namespace simd {
+namespace switchyard::simd {
 
 // The place of the ISA in use in Highway's tables; 0 until it is set up, from
 // the CPU and the environment, on first use. Then changed by CapIsa only.
@@ -51,8 +50,7 @@ inline void RecordTarget(int64_t target) noexcept {
   }
 }
 
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd
 
 #if HWY_IDE || ((HWY_TARGETS & (HWY_TARGETS - 1)) == 0)
 #define SWITCHYARD_DISPATCH(FUNC) (&HWY_STATIC_DISPATCH(FUNC))

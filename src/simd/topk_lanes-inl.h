@@ -36,9 +36,7 @@
 // A vector of one row is no gain.
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();
-namespace switchyard {
-namespace simd {
-namespace HWY_NAMESPACE {
+namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -331,9 +329,7 @@ HWY_INLINE void SelectTopKOfLanes(const KeyRows<Keys, T>& keys, size_t k,
   hn::Store(hn::VecFromMask(di, hn::RebindMask(di, hard)), di, best.hard);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace simd
-}  // namespace switchyard
+}  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif
 

@@ -10,8 +10,7 @@
 #include "testing/inputs.h"
 #include "tests/device/built_in_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 constexpr char kStacked[] = "silu_mul_stacked_f32";
@@ -73,5 +72,4 @@ TEST_P(DeviceSiluMulTest, EveryThreadOfTheDevicesExecutor) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -14,8 +14,7 @@
 #include "tests/bucket_case.h"
 #include "tests/device/built_in_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 // The kernel's arguments.
@@ -244,5 +243,4 @@ TEST_P(DeviceBucketTest, EveryThreadOfTheDevicesExecutor) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

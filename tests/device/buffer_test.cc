@@ -20,8 +20,7 @@
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 class DeviceBuffer : public DeviceTest {
@@ -252,5 +251,4 @@ TEST_F(DeviceBuffer, DeallocatorThatThrows) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

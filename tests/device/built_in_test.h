@@ -27,8 +27,7 @@
 #include "tests/device/device_test.h"
 #include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 struct BoundBuffer {
   size_t index;
@@ -392,7 +391,6 @@ class BuiltInTest : public IsaPoolTest {
   bool ran_ = false;
 };
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_DEVICE_BUILT_IN_TEST_H_

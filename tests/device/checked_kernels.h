@@ -15,8 +15,7 @@
 #include "switchyard/device/kernel.h"
 #include "tests/device/device_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 // A word for each thread of the grid.
 const auto kFill = [](auto& tg) {
@@ -114,7 +113,6 @@ struct CheckedQueue {
   }
 };
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_DEVICE_CHECKED_KERNELS_H_

@@ -13,8 +13,7 @@
 #include "tests/device/checked_kernels.h"
 #include "tests/device/kernel_cases.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 constexpr size_t kParams = SIZE_MAX;  // in the place of an arg
@@ -145,5 +144,4 @@ INSTANTIATE_TEST_SUITE_P(Kernels, DeviceCheckerBuiltIn,
                          testing::ValuesIn(KernelCases()), KernelName);
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -10,8 +10,7 @@
 #include "switchyard/device/kernels.h"
 #include "tests/device/checked_kernels.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 constexpr uint32_t kPattern = 0x7FA5C3E1u;
@@ -310,5 +309,4 @@ TEST(DeviceCheckerLimits, OpaqueKernels) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

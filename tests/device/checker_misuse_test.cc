@@ -14,8 +14,7 @@
 #include "gtest/gtest.h"
 #include "tests/device/checked_kernels.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 constexpr int kKinds = 7;
@@ -174,5 +173,4 @@ TEST(DeviceCheckerMisuse, PaddingNeedNotBeWritten) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -14,8 +14,7 @@
 #include "tests/device/checked_kernels.h"
 #include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 // What a threadgroup has on its stack goes when another one fails.
@@ -148,5 +147,4 @@ TEST(DeviceCheckerSchedule, KernelsDoNotWait) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

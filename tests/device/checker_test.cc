@@ -13,8 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/device/planted.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 std::vector<Planted> All() {
@@ -76,5 +75,4 @@ TEST(DeviceChecker, IsOffByDefault) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -11,8 +11,7 @@
 #include "tests/combine_case.h"
 #include "tests/device/built_in_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 CombineShape MakeShape(size_t tokens, size_t top_k, size_t hidden) {
@@ -175,5 +174,4 @@ TEST_P(DeviceCombineTest, EveryThreadOfTheDevicesExecutor) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -30,8 +30,7 @@
 #endif
 #endif
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 using namespace device;
 using Encoder = ComputeCommandEncoder;
@@ -260,7 +259,6 @@ class MisuseTest : public DeviceTest {
   int runs_ = 0;
 };
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_DEVICE_DEVICE_TEST_H_

@@ -15,8 +15,7 @@
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 class DeviceErrors : public MisuseTest {
@@ -258,5 +257,4 @@ TEST_F(DeviceErrors, EncodingAfterEndEncoding) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

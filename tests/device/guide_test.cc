@@ -11,8 +11,7 @@
 #include "switchyard/device/kernel.h"
 #include "tests/device/checked_kernels.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 struct RmsNormParams {
@@ -101,5 +100,4 @@ TEST(DeviceGuide, TheBrokenOnesSayWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

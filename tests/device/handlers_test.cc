@@ -16,8 +16,7 @@
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 using DeviceHandlers = LogTest;
@@ -225,5 +224,4 @@ TEST_F(DeviceHandlers, OthersWaitForTheHandler) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

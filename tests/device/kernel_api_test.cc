@@ -17,8 +17,7 @@
 #include "switchyard/device/kernel.h"
 #include "tests/device/kernel_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 using DeviceKernelApi = KernelTest;
@@ -245,5 +244,4 @@ static_assert(
     !std::is_convertible_v<CheckedPointer<const float>, CheckedPointer<float>>);
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

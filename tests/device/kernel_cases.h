@@ -18,8 +18,7 @@
 #include "src/device/builtin/built_in.h"
 #include "switchyard/device/device.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 struct Arg {
   const char* name;
@@ -92,7 +91,6 @@ inline std::string KernelName(const testing::TestParamInfo<KernelCase>& test) {
   return test.param.name();
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_DEVICE_KERNEL_CASES_H_

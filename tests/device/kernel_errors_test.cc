@@ -15,8 +15,7 @@
 #include "tests/device/device_test.h"
 #include "tests/device/kernel_cases.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 class DeviceKernelErrors : public DeviceTest,
@@ -277,5 +276,4 @@ TEST_P(DeviceKernelErrors, NoneInAnEmptyGrid) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -9,8 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/device/kernel_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 using DeviceKernelMemory = KernelTest;
@@ -184,5 +183,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelAtomics, testing::ValuesIn(kModes),
                          ModeName);
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -16,8 +16,7 @@
 #include "switchyard/device/kernel.h"
 #include "tests/device/device_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 // Unchecked on three threads, checked, checked in a shuffled order.
 class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
@@ -65,7 +64,6 @@ inline size_t Lanes(size_t thread, size_t threads) {
   return std::min<size_t>(32, threads - thread / 32 * 32);
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_DEVICE_KERNEL_TEST_H_

@@ -13,8 +13,7 @@
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 // Tells when it is destroyed: the last thing that a queue's thread does.
@@ -238,5 +237,4 @@ TEST_F(DeviceLifetime, DroppedWithACapture) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

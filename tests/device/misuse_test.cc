@@ -13,8 +13,7 @@
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 class DeviceMisuse : public MisuseTest {
@@ -304,5 +303,4 @@ TEST_F(DeviceMisuse, Pipelines) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -15,8 +15,7 @@
 #include "tests/device/seed_silu_mul.h"
 #include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 enum class Kernel { kStacked, kBatched };
@@ -101,5 +100,4 @@ OracleWork FixedWork(Kernel kernel) {
 const bool kAdded = AddOracles(kBoth, RandomWork, FixedWork);
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

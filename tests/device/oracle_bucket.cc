@@ -17,8 +17,7 @@
 #include "tests/device/seed_bucket.h"
 #include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 struct BucketCase {
@@ -174,5 +173,4 @@ TEST_P(DeviceOracleBucket, TooSmallAStride) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

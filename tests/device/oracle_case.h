@@ -28,8 +28,7 @@
 #include "tests/device/device_test.h"
 #include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 using Words32 = std::vector<uint32_t>;
 
@@ -247,7 +246,6 @@ class OracleTest : public IsaTest {
   OracleDevice device_;
 };
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_DEVICE_ORACLE_CASE_H_

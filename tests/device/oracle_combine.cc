@@ -17,8 +17,7 @@
 #include "tests/device/seed_combine.h"
 #include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 enum class Kernel {
@@ -244,5 +243,4 @@ OracleWork FixedWork(Kernel kernel) {
 const bool kAdded = AddOracles(kAll, RandomWork, FixedWork);
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

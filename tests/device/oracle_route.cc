@@ -18,8 +18,7 @@
 #include "tests/device/seed_route.h"
 #include "tests/target_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 enum class Kernel { kRouter, kSoftmaxTopk };
@@ -337,5 +336,4 @@ TEST(DeviceOracleRouteDefects, ThePickThatIsMinusOne) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

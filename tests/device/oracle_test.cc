@@ -13,8 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/device/oracle_case.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 std::ostream& operator<<(std::ostream& os, const OracleKernel& kernel) {
   return os << kernel.Name();
@@ -96,5 +95,4 @@ TEST_P(DeviceOracleChecked, SameInEverySchedule) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -16,8 +16,7 @@
 #include "tests/device/device_test.h"
 #include "tests/device/kernel_cases.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 // `spoil` works on the parameters and buffers of the kernel's case.
@@ -187,5 +186,4 @@ TEST_F(DevicePlainErrors, Combine) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

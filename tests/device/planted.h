@@ -12,8 +12,7 @@
 
 #include "tests/device/checked_kernels.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 
 struct Planted {
   const char* name;
@@ -28,7 +27,6 @@ std::vector<Planted> PlantedInThreadgroups();
 std::vector<Planted> PlantedBetweenThreadgroups();
 std::vector<Planted> PlantedBetweenDispatches();
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support
 
 #endif  // SWITCHYARD_TESTS_DEVICE_PLANTED_H_

@@ -12,8 +12,7 @@
 #include "switchyard/device/kernels.h"
 #include "tests/device/planted.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 // Writes the grid of the next dispatch, or its parameters.
@@ -220,5 +219,4 @@ std::vector<Planted> PlantedBetweenDispatches() {
   };
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

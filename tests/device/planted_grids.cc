@@ -8,8 +8,7 @@
 
 #include "tests/device/planted.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 // The last threadgroup overwrites, behind barriers of its own, what all read.
@@ -128,5 +127,4 @@ std::vector<Planted> PlantedBetweenThreadgroups() {
   };
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -10,8 +10,7 @@
 
 #include "tests/device/planted.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 // Words of a buffer that is three bytes short of the last.
@@ -209,5 +208,4 @@ std::vector<Planted> PlantedInMemory() {
   };
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -9,8 +9,7 @@
 
 #include "tests/device/planted.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 // Each thread reads what another one wrote, near by or in the next simdgroup.
@@ -275,5 +274,4 @@ std::vector<Planted> PlantedInThreadgroups() {
   };
 }
 
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -12,8 +12,7 @@
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 class DeviceQueue : public LogTest {
@@ -272,5 +271,4 @@ TEST_F(DeviceQueue, AnEmptyBufferCompletes) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

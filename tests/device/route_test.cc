@@ -12,8 +12,7 @@
 #include "testing/inputs.h"
 #include "tests/device/built_in_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 struct RouteShape {
@@ -145,5 +144,4 @@ TEST_P(DeviceRouteTest, EveryThreadOfTheDevicesExecutor) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

@@ -15,8 +15,7 @@
 #include "switchyard/device/kernel.h"
 #include "switchyard/device/kernels.h"
 
-namespace switchyard {
-namespace seeds {
+namespace switchyard::seeds {
 
 using namespace device;
 
@@ -95,7 +94,6 @@ struct ComputeIdsTpe {
   }
 };
 
-}  // namespace seeds
-}  // namespace switchyard
+}  // namespace switchyard::seeds
 
 #endif  // SWITCHYARD_TESTS_DEVICE_SEED_BUCKET_H_

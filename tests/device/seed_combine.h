@@ -15,8 +15,7 @@
 #include "switchyard/device/kernel.h"
 #include "switchyard/device/kernels.h"
 
-namespace switchyard {
-namespace seeds {
+namespace switchyard::seeds {
 
 using namespace device;
 
@@ -180,7 +179,6 @@ struct WeightedReduce {
   }
 };
 
-}  // namespace seeds
-}  // namespace switchyard
+}  // namespace switchyard::seeds
 
 #endif  // SWITCHYARD_TESTS_DEVICE_SEED_COMBINE_H_

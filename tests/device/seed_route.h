@@ -20,8 +20,7 @@
 #include "switchyard/device/kernel.h"
 #include "switchyard/device/kernels.h"
 
-namespace switchyard {
-namespace seeds {
+namespace switchyard::seeds {
 
 using namespace device;
 
@@ -238,7 +237,6 @@ struct SoftmaxTopk {
   }
 };
 
-}  // namespace seeds
-}  // namespace switchyard
+}  // namespace switchyard::seeds
 
 #endif  // SWITCHYARD_TESTS_DEVICE_SEED_ROUTE_H_

@@ -15,8 +15,7 @@
 #include "switchyard/device/kernel.h"
 #include "switchyard/device/kernels.h"
 
-namespace switchyard {
-namespace seeds {
+namespace switchyard::seeds {
 
 using namespace device;
 
@@ -58,7 +57,6 @@ struct SiluMulBatched {
   }
 };
 
-}  // namespace seeds
-}  // namespace switchyard
+}  // namespace switchyard::seeds
 
 #endif  // SWITCHYARD_TESTS_DEVICE_SEED_SILU_MUL_H_

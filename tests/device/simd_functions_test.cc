@@ -12,8 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/device/kernel_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 using DeviceSimdFunctions = KernelTest;
@@ -161,5 +160,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, DeviceSimdFunctions, testing::ValuesIn(kModes),
                          ModeName);
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

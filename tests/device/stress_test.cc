@@ -19,8 +19,7 @@
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 constexpr size_t kThreads = 8;
@@ -202,5 +201,4 @@ TEST_P(DeviceStress, NothingLostNothingReorderedNothingKept) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

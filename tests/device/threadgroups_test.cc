@@ -15,8 +15,7 @@
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 class DeviceThreadgroups : public DeviceTest {
@@ -350,5 +349,4 @@ TEST_F(DeviceThreadgroups, WhatTheDeviceTells) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

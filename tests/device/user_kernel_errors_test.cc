@@ -15,8 +15,7 @@
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
 
-namespace switchyard {
-namespace testing_support {
+namespace switchyard::testing_support {
 namespace {
 
 struct Pair {
@@ -223,5 +222,4 @@ TEST(DeviceExecutorErrors, SurfaceWithTheirText) {
 }
 
 }  // namespace
-}  // namespace testing_support
-}  // namespace switchyard
+}  // namespace switchyard::testing_support

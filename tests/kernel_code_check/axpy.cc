@@ -8,8 +8,7 @@
 
 #include "switchyard/device/kernel.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 // y[i] += 2.5 x[i], with three accessors.
 void Axpy(Threadgroup<Unchecked>& tg) {
@@ -22,5 +21,4 @@ void Axpy(Threadgroup<Unchecked>& tg) {
   });
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

@@ -6,8 +6,7 @@
 #include "switchyard/activate.h"
 #include "tools/corpus/corpus.h"
 
-namespace switchyard {
-namespace corpus {
+namespace switchyard::corpus {
 namespace {
 
 enum class Layout { kApart, kOnGate, kOnUp, kFused, kStreaming };
@@ -61,5 +60,4 @@ const Registration registration([](std::vector<Case>& cases) {
 });
 
 }  // namespace
-}  // namespace corpus
-}  // namespace switchyard
+}  // namespace switchyard::corpus

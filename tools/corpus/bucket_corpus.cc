@@ -7,8 +7,7 @@
 #include "switchyard/bucket.h"
 #include "tools/corpus/corpus.h"
 
-namespace switchyard {
-namespace corpus {
+namespace switchyard::corpus {
 namespace {
 
 enum class Layout { kPacked, kWorstCase, kTight, kPadded };
@@ -94,5 +93,4 @@ const Registration registration([](std::vector<Case>& cases) {
 });
 
 }  // namespace
-}  // namespace corpus
-}  // namespace switchyard
+}  // namespace switchyard::corpus

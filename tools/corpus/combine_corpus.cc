@@ -4,8 +4,7 @@
 #include "switchyard/combine.h"
 #include "tools/corpus/corpus.h"
 
-namespace switchyard {
-namespace corpus {
+namespace switchyard::corpus {
 namespace {
 
 constexpr size_t kTokens = 3;
@@ -116,5 +115,4 @@ const Registration registration([](std::vector<Case>& cases) {
 });
 
 }  // namespace
-}  // namespace corpus
-}  // namespace switchyard
+}  // namespace switchyard::corpus

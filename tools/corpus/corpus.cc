@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace switchyard {
-namespace corpus {
+namespace switchyard::corpus {
 namespace {
 
 constexpr Expected kExpected[] = {
@@ -44,5 +43,4 @@ const Expected* Find(const std::string& name) {
   return place == std::end(kExpected) ? nullptr : place;
 }
 
-}  // namespace corpus
-}  // namespace switchyard
+}  // namespace switchyard::corpus

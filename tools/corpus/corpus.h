@@ -21,8 +21,7 @@
 #include "testing/digest.h"
 #include "testing/inputs.h"
 
-namespace switchyard {
-namespace corpus {
+namespace switchyard::corpus {
 
 using testing_support::AnyFloat;
 using testing_support::Digest;
@@ -87,7 +86,6 @@ class Rows {
   size_t rows_, cols_, gap_;
 };
 
-}  // namespace corpus
-}  // namespace switchyard
+}  // namespace switchyard::corpus
 
 #endif  // SWITCHYARD_TOOLS_CORPUS_CORPUS_H_

@@ -4,8 +4,7 @@
 #include "switchyard/gather.h"
 #include "tools/corpus/corpus.h"
 
-namespace switchyard {
-namespace corpus {
+namespace switchyard::corpus {
 namespace {
 
 // With invalid pairs of every kind if `stale`.
@@ -41,5 +40,4 @@ const Registration registration([](std::vector<Case>& cases) {
 });
 
 }  // namespace
-}  // namespace corpus
-}  // namespace switchyard
+}  // namespace switchyard::corpus

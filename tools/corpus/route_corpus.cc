@@ -7,8 +7,7 @@
 #include "switchyard/route.h"
 #include "tools/corpus/corpus.h"
 
-namespace switchyard {
-namespace corpus {
+namespace switchyard::corpus {
 namespace {
 
 // Enough for rows to be taken a vector at a time on every ISA, and one that is
@@ -87,5 +86,4 @@ const Registration registration([](std::vector<Case>& cases) {
 });
 
 }  // namespace
-}  // namespace corpus
-}  // namespace switchyard
+}  // namespace switchyard::corpus

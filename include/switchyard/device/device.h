@@ -39,8 +39,7 @@
 #include "switchyard/device/threadgroup.h"
 #include "switchyard/executor.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 // `length` indices from `location` on.
 struct Range {
@@ -371,7 +370,6 @@ class ComputeCommandEncoder {
   const std::unique_ptr<State> state_;
 };
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_DEVICE_DEVICE_H_

@@ -59,8 +59,7 @@
 #include "switchyard/device/kernel_threads.h"
 #include "switchyard/device/threadgroup.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 // How a kernel reaches memory.
 struct Unchecked {
@@ -359,7 +358,6 @@ KernelFunction MakeKernel(std::string name, const Kernel& kernel,
   return result;
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_DEVICE_KERNEL_H_

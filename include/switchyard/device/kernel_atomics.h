@@ -12,8 +12,7 @@
 
 #include "switchyard/device/kernel_memory.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 template <class Pointer>
 class AtomicPointer;
@@ -143,7 +142,6 @@ AtomicPointer<Pointer> atomic_pointer(Pointer pointer) {
   return AtomicPointer<Pointer>(pointer);
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_DEVICE_KERNEL_ATOMICS_H_

@@ -13,8 +13,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 namespace kernel_internal {
 
@@ -302,7 +301,6 @@ CheckedPointer<U> pointer_cast(CheckedPointer<T> p) {
   return CheckedPointer<U>(p.view_, p.offset_);
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_DEVICE_KERNEL_MEMORY_H_

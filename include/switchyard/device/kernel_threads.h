@@ -15,8 +15,7 @@
 
 #include "switchyard/device/threadgroup.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 namespace kernel_internal {
 
@@ -304,7 +303,6 @@ PerSimdgroup<uint64_t> simd_ballot(const PerThread<T>& v) {
       });
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_DEVICE_KERNEL_THREADS_H_

@@ -24,8 +24,7 @@
 
 #include <cstdint>
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 // moe_router_topk_softmax_f32: RouteTopK
 //   0 logits [T, num_experts], 1 ids i32 [T, top_k], 2 weights [T, top_k],
@@ -132,7 +131,6 @@ struct MoeWeightedReduceParams {
   uint32_t add_residual;
 };
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_DEVICE_KERNELS_H_

@@ -13,8 +13,7 @@
 
 #include "switchyard/views.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 struct BindingUse;       // src/device
 struct RunningDispatch;  // src/device
@@ -137,7 +136,6 @@ struct KernelFunction {
   std::function<void(const ThreadgroupContext&)> checked = nullptr;
 };
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_DEVICE_THREADGROUP_H_

@@ -6,8 +6,7 @@
 #include "src/device/builtin/built_in.h"
 #include "switchyard/device/kernels.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 namespace {
 
 enum : uint8_t { kRows, kFfn };
@@ -41,5 +40,4 @@ constexpr BuiltIn kKernels[] = {
 
 BuiltInTable activate_kernels() { return kKernels; }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

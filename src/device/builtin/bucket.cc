@@ -11,8 +11,7 @@
 #include "src/device/builtin/built_in.h"
 #include "switchyard/device/kernels.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 namespace {
 
 using P = MoeComputeIdsTpeParams;
@@ -93,5 +92,4 @@ constexpr BuiltIn kKernels[] = {
 
 BuiltInTable bucket_kernels() { return kKernels; }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

@@ -17,8 +17,7 @@
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 // A field of the parameter struct that the driver reads.
 struct Dimension {
@@ -131,7 +130,6 @@ struct Operands {
 using BuiltInTable = Span<const BuiltIn>;
 Span<const BuiltInTable> BuiltInTables();
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_SRC_DEVICE_BUILTIN_BUILT_IN_H_

@@ -6,8 +6,7 @@
 #include "src/device/builtin/built_in.h"
 #include "switchyard/device/kernels.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 namespace {
 
 // Kernels of one token have no kTokens: theirs is kOne.
@@ -121,5 +120,4 @@ constexpr BuiltIn kKernels[] = {
 
 BuiltInTable combine_kernels() { return kKernels; }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

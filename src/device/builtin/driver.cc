@@ -10,8 +10,7 @@
 #include "src/device/builtin/built_in.h"
 #include "src/device/pipeline.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 #define X(stem) BuiltInTable stem##_kernels();
 SWITCHYARD_BUILT_IN_STEMS
@@ -209,5 +208,4 @@ void RunBuiltIn(const BuiltIn& kernel, RunningDispatch& running) {
   if (!status.ok()) running.Fail(status.message());
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

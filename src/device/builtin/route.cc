@@ -6,8 +6,7 @@
 #include "src/device/builtin/built_in.h"
 #include "switchyard/device/kernels.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 namespace {
 
 // The third is one or the other.
@@ -49,5 +48,4 @@ constexpr BuiltIn kKernels[] = {
 
 BuiltInTable route_kernels() { return kKernels; }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

@@ -11,9 +11,7 @@
 #include "src/device/checked/checked_threadgroup.h"
 #include "switchyard/device/kernel.h"
 
-namespace switchyard {
-namespace device {
-namespace kernel_internal {
+namespace switchyard::device::kernel_internal {
 
 void CalledInside(RunningThread& thread, const char* what) {
   CheckedThreadgroup::Of(thread).FailThread(
@@ -85,6 +83,4 @@ void ThreadsDisagree(RunningThread& thread, size_t first, size_t second,
       (values.empty() ? "" : " have " + values));
 }
 
-}  // namespace kernel_internal
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device::kernel_internal

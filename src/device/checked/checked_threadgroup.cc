@@ -9,9 +9,7 @@
 
 #include "src/device/pipeline.h"
 
-namespace switchyard {
-namespace device {
-namespace kernel_internal {
+namespace switchyard::device::kernel_internal {
 namespace {
 
 // Unwinds a threadgroup that is not to go on.
@@ -358,6 +356,4 @@ void CheckedThreadgroup::Params(const ThreadgroupContext& context, size_t index,
   Check(written, 0, length, kReads);
 }
 
-}  // namespace kernel_internal
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device::kernel_internal

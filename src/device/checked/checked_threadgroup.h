@@ -20,9 +20,7 @@
 #include "src/device/running_dispatch.h"
 #include "switchyard/device/kernel.h"
 
-namespace switchyard {
-namespace device {
-namespace kernel_internal {
+namespace switchyard::device::kernel_internal {
 
 // View::kind.
 enum ViewKind : uint8_t { kBufferView, kMemoryView, kArrayView };
@@ -109,8 +107,6 @@ class CheckedThreadgroup : public RunningThread {
   alignas(kLocalAlignment) unsigned char local_[kLocalBytes];
 };
 
-}  // namespace kernel_internal
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device::kernel_internal
 
 #endif  // SWITCHYARD_SRC_DEVICE_CHECKED_CHECKED_THREADGROUP_H_

@@ -9,8 +9,7 @@
 #include "src/device/checked/checked_threadgroup.h"
 #include "src/device/pipeline.h"
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 namespace kernel_internal {
 namespace {
 
@@ -149,5 +148,4 @@ std::unique_ptr<CheckedMode> MakeCheckedMode(uint64_t schedule_seed) {
   return std::make_unique<kernel_internal::Checker>(schedule_seed);
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

@@ -18,9 +18,7 @@
 #include "src/device/checked_mode.h"
 #include "src/device/commands.h"
 
-namespace switchyard {
-namespace device {
-namespace kernel_internal {
+namespace switchyard::device::kernel_internal {
 
 // splitmix64: any seed will do, and the same everywhere.
 class Random {
@@ -100,8 +98,6 @@ class Checker : public CheckedMode {
   std::vector<std::unique_ptr<CheckedThreadgroup>> threadgroups_;
 };
 
-}  // namespace kernel_internal
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device::kernel_internal
 
 #endif  // SWITCHYARD_SRC_DEVICE_CHECKED_CHECKER_H_

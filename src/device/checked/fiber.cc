@@ -31,8 +31,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 namespace {
 
 // As much as a thread has: a variable of every thread takes 4 KB and more.
@@ -119,5 +118,4 @@ void Fiber::SwitchTo(bool inside, bool last) {
 #endif
 }
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device

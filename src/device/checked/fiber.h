@@ -12,8 +12,7 @@
 #include <cstddef>
 #include <functional>
 
-namespace switchyard {
-namespace device {
+namespace switchyard::device {
 
 class Fiber {
  public:
@@ -48,7 +47,6 @@ class Fiber {
   [[maybe_unused]] void* outer_tsan_ = nullptr;
 };
 
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device
 
 #endif  // SWITCHYARD_SRC_DEVICE_CHECKED_FIBER_H_

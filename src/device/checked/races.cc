@@ -5,9 +5,7 @@
 
 #include "switchyard/device/kernel_threads.h"
 
-namespace switchyard {
-namespace device {
-namespace kernel_internal {
+namespace switchyard::device::kernel_internal {
 
 Access::Relation Access::To(uint64_t last) const {
   const uint32_t phase = PhaseOf(last);
@@ -78,6 +76,4 @@ void Access::Note(uint64_t& last, bool read) const {
          ((last | stamp) & kAllBytes);
 }
 
-}  // namespace kernel_internal
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device::kernel_internal

@@ -12,9 +12,7 @@
 
 #include "switchyard/device/kernel_memory.h"
 
-namespace switchyard {
-namespace device {
-namespace kernel_internal {
+namespace switchyard::device::kernel_internal {
 
 // Every stretch of a threadgroup between barriers, and every built-in kernel's
 // dispatch, has a number of its own. What it was is remembered back to `first`,
@@ -72,8 +70,6 @@ struct Access {
   bool Follows(uint64_t last, bool read) const;
 };
 
-}  // namespace kernel_internal
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device::kernel_internal
 
 #endif  // SWITCHYARD_SRC_DEVICE_CHECKED_RACES_H_

@@ -12,9 +12,7 @@
 #include "src/device/grid_runner.h"
 #include "src/fp_env.h"
 
-namespace switchyard {
-namespace device {
-namespace kernel_internal {
+namespace switchyard::device::kernel_internal {
 namespace {
 
 void RunOne(GridRunner& runner, CheckedThreadgroup& threadgroup,
@@ -116,6 +114,4 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
   }
 }
 
-}  // namespace kernel_internal
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device::kernel_internal

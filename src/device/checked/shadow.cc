@@ -9,9 +9,7 @@
 #include <cstring>
 #include <new>
 
-namespace switchyard {
-namespace device {
-namespace kernel_internal {
+namespace switchyard::device::kernel_internal {
 
 void Shadow::Cover(const void* data, size_t length) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(data);
@@ -60,6 +58,4 @@ void Shadow::Clear() {
   bytes_ = 0;
 }
 
-}  // namespace kernel_internal
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device::kernel_internal

@@ -12,9 +12,7 @@
 
 #include "switchyard/device/kernel_memory.h"
 
-namespace switchyard {
-namespace device {
-namespace kernel_internal {
+namespace switchyard::device::kernel_internal {
 
 // By address, so that all buffers over the same memory share cells. Memory for
 // them comes from the system when they are touched.
@@ -54,8 +52,6 @@ class Shadow {
   size_t bytes_ = 0;
 };
 
-}  // namespace kernel_internal
-}  // namespace device
-}  // namespace switchyard
+}  // namespace switchyard::device::kernel_internal
 
 #endif  // SWITCHYARD_SRC_DEVICE_CHECKED_SHADOW_H_
