@@ -83,8 +83,8 @@ struct Matrix {
 // serve several. Each says which types it accepts for which argument; any other
 // is kInvalidArgument. Made from a Matrix, or as one is:
 //
-//   RouteTopK({{logits, tokens, 128}}, {{ids, tokens, 8}, {weights, tokens,
-//   8}})
+//   RouteTopK({{logits, tokens, 128}},
+//             {{ids, tokens, 8}, {weights, tokens, 8}})
 //
 // or, with one row, from a Span or anything that has data() and size(). Sizes
 // may be of any integer type; a negative one is far too large, and refused as
