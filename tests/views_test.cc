@@ -146,7 +146,7 @@ template <class T>
 class AnyMatricesOf : public testing::Test {};
 using Elements =
     testing::Types<float, BFloat16, Float16, int32_t, uint32_t, int64_t>;
-TYPED_TEST_SUITE(AnyMatricesOf, Elements);
+TYPED_TEST_SUITE(AnyMatricesOf, Elements, );  // Clang wants three
 
 TYPED_TEST(AnyMatricesOf, PartsAreWhereAMatrixHasThem) {
   using T = TypeParam;
