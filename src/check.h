@@ -7,7 +7,7 @@
 // A front end binds its arguments to the names that the header gives them,
 //   const auto& [rows, topk_weights, ...] = inputs;
 // and the macros make function and argument part of the message:
-//   SWITCHYARD_CHECK_MATRIX(Combine, rows, kF32);
+//   SWITCHYARD_CHECK_F32(Combine, rows);
 // Use only inside functions that return Status.
 
 #ifndef SWITCHYARD_SRC_CHECK_H_
