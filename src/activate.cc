@@ -22,7 +22,7 @@ bool Streams(const simd::ActivateArgs& args, ActivateStores stores) {
   const size_t size = SizeOf(out.type);
   if (reinterpret_cast<uintptr_t>(out.data) % size != 0) return false;
   return stores == ActivateStores::kStreaming ||
-         out.rows * out.cols > kStreamingBytes / (3 * size);
+         out.rows * out.cols > kActivateStreamingBytes / (3 * size);
 }
 
 }  // namespace
@@ -68,12 +68,13 @@ Status Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
   }
   if (cols == 0) return Status();
 
+  const auto kernel = simd::ActivateRows(gate.type, out.type);
+  SWITCHYARD_CHECK_KERNEL(Activate, kernel);
   simd::ActivateArgs args = {gate,        up,   out, options.activation,
                              interleaved, false};
   args.streaming = Streams(args, options.stores);
   const double row_ns = 0.3 * static_cast<double>(cols);
-  return internal::RunRows(executor, rows, row_ns,
-                           simd::ActivateRows(gate.type, out.type), args);
+  return internal::RunRows(executor, rows, row_ns, kernel, args);
 }
 
 }  // namespace switchyard

@@ -53,13 +53,14 @@ struct Sort {
     simd::BucketSerial()(args, 0, args.topk_ids.rows);
     return Status();
   }
+  // Each pass is charged the time of both: the second finds the threads awake.
   Status RunBlocks(simd::RowFunction<simd::BucketArgs> blocks) {
     const double block_ns =
         internal::kPairNs *
         static_cast<double>(args.block_tokens * args.topk_ids.cols);
     return internal::RunRows(executor, plan.blocks, block_ns, blocks, args);
   }
-  // As cursors of claims.
+  // Zeros: of no pairs, or as cursors of claims.
   void Clear() {
     std::memset(args.tokens_per_expert, 0, args.num_experts * sizeof(int32_t));
   }
@@ -72,10 +73,9 @@ struct Sort {
   }
   Status Place() { return RunBlocks(simd::BucketPlace()); }
 
-  void Tell(Report* report, size_t row_stride) const {
+  void Tell(Report* report) const {
     if (report == nullptr) return;
     report->max_rows = static_cast<size_t>(totals.max);
-    report->row_stride = row_stride;
     report->dropped = num_pairs() - static_cast<size_t>(totals.pairs);
   }
 };
@@ -150,7 +150,7 @@ Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
     status = sort.Count();
     if (status.ok()) status = sort.Place();
   }
-  if (status.ok()) sort.Tell(report, 0);
+  if (status.ok()) sort.Tell(report);
   return status;
 }
 
@@ -178,10 +178,14 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
 
   const AnyMatrix no_row_index;
   Sort sort(inputs, tokens_per_expert, no_row_index, options.order, executor);
+  const auto tell = [&sort, to = report](size_t stride) {
+    sort.Tell(to);
+    if (to != nullptr) to->row_stride = stride;
+  };
   const size_t num_pairs = sort.num_pairs();
   if (num_pairs == 0) {
     sort.Clear();
-    sort.Tell(report, std::max<size_t>(1, row_stride));
+    tell(std::max<size_t>(1, row_stride));
     return Status();
   }
   // Up to the end of a last row of `last` elements, all of it if padded.
@@ -200,7 +204,7 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
     if (row_stride == StridedBuckets::kTightStride) row_stride = tight;
     const bool rows_fit = row_stride >= max_rows;
     if (!rows_fit || ids.size < needed_ids(max_rows)) {
-      sort.Tell(report, tight);
+      tell(tight);
       return Status(StatusCode::kFailedPrecondition,
                     rows_fit ? "BucketStrided: ids: too small for num_experts "
                                "rows"
@@ -222,7 +226,7 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
     status = internal::RunRows(executor, num_experts, row_ns, simd::BucketPad(),
                                sort.args);
   }
-  if (status.ok()) sort.Tell(report, row_stride);
+  if (status.ok()) tell(row_stride);
   return status;
 }
 

@@ -70,6 +70,11 @@
   SWITCHYARD_CHECK((m).rows == (num_rows) && (m).cols == (num_cols), \
                    #fn ": " #m ": is not [" #num_rows ", " #num_cols "]")
 
+// The row function for the types that the arguments before it have.
+#define SWITCHYARD_CHECK_KERNEL(fn, rows_function) \
+  SWITCHYARD_CHECK((rows_function) != nullptr,     \
+                   #fn ": no kernel for the types of its arguments")
+
 // An option is one of an enumeration whose members `list` has, each once.
 #define SWITCHYARD_CHECK_LISTED(fn, option, Enum, list)                   \
   do {                                                                    \
@@ -158,10 +163,11 @@ bool Given(const M& m) {
   return m.data != nullptr || m.cols != 0 || m.rows > 1;
 }
 
-// Surely right, by a look at a few bits: no more than 2^30 rows and columns,
-// 2^63 bytes in all, of the lower half of the address space. The exact checks
-// below take six times as long, which for all views of a call is that of a
-// small kernel.
+// Lets ordinary views through by a look at a few bits: not null, fewer than
+// 2^30 rows and elements of stride (so below 2^63 bytes), in the lower half of
+// the address space. The exact checks take six times as long: for all views of
+// a call, as long as a small kernel.
+static_assert(sizeof(size_t) == 8, "IsPlain counts on 64 bits");
 template <class M>
 bool IsPlain(const M& m) {
   return m.data != nullptr && m.stride >= m.cols &&
@@ -275,8 +281,9 @@ struct Interval {
   return offset < a.row_bytes || offset + b.row_bytes > stride;
 }
 
-// Whether `view` is apart from each of the others, by interval: that needs no
-// closer look, which for all pairs of a call takes as long as a small kernel.
+// Whether the byte interval of `view` meets none of the others'. Almost always
+// so, and then MayOverlap() is not needed, which for all pairs of a call takes
+// as long as a small kernel.
 template <class View, class... Others>
 [[gnu::always_inline]] inline bool ApartFrom(const View& view,
                                              const Others&... others) {
@@ -309,8 +316,8 @@ bool MayOverlap(const A& a, const B& b) {
 template <class A, class B>
 bool SameView(const A& a, const B& b) {
   return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) &&
-         a.rows == b.rows && a.cols == b.cols &&
-         (a.rows <= 1 || a.stride == b.stride);
+         ElementSize(a) == ElementSize(b) && a.rows == b.rows &&
+         a.cols == b.cols && (a.rows <= 1 || a.stride == b.stride);
 }
 
 }  // namespace internal

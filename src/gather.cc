@@ -25,12 +25,14 @@ Status GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
   SWITCHYARD_CHECK_SHAPE(GatherRows, rows, n, hidden);
   SWITCHYARD_CHECK_APART(GatherRows, rows, tokens, pairs);
 
+  const auto kernel = simd::GatherRows(tokens.type, rows.type);
+  SWITCHYARD_CHECK_KERNEL(GatherRows, kernel);
+
   std::atomic<size_t> invalid{0};
   if (n != 0 && hidden != 0) {
     const double row_ns = 0.15 * static_cast<double>(hidden);
-    const Status status = internal::RunRows(
-        executor, n, row_ns, simd::GatherRows(tokens.type, rows.type),
-        {inputs, rows, &invalid});
+    const Status status = internal::RunRows(executor, n, row_ns, kernel,
+                                            {inputs, rows, &invalid});
     if (!status.ok()) return status;
   }
   if (report != nullptr) {

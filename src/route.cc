@@ -44,10 +44,13 @@ Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
   SWITCHYARD_CHECK_APART(RouteTopK, topk_ids, logits);
   SWITCHYARD_CHECK_APART(RouteTopK, topk_weights, logits, topk_ids);
 
-  return internal::RunRows(executor, tokens,
-                           RowNs(num_experts, top_k, options.renormalize),
-                           simd::RouteRows(logits.type, topk_weights.type),
-                           {inputs, outputs, options});
+  const auto kernel = simd::RouteRows(logits.type, topk_weights.type);
+  SWITCHYARD_CHECK_KERNEL(RouteTopK, kernel);
+  return internal::RunRows(
+      executor, tokens,
+      RowNs(num_experts, top_k,
+            simd::RouteNeedsAll(options, num_experts, top_k)),
+      kernel, {inputs, outputs, options});
 }
 
 }  // namespace switchyard

@@ -75,7 +75,8 @@ struct Packed {
   Report report = kUnwritten;
 };
 
-inline Report BucketReport(const reference::Buckets& r, size_t row_stride) {
+inline Report BucketReport(const reference::Buckets& r,
+                           size_t row_stride = kUnwritten.row_stride) {
   Report report = kUnwritten;
   report.max_rows = r.max_rows;
   report.dropped = r.dropped;
@@ -92,7 +93,7 @@ inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
   b.row_index.ExpectIntact("row_index");
   ASSERT_EQ(b.tokens_per_expert.Values(), r.tokens_per_expert);
   ASSERT_EQ(b.offsets.Values(), r.offsets);
-  EXPECT_EQ(b.report, BucketReport(r, 0));
+  EXPECT_EQ(b.report, BucketReport(r));
   const std::vector<int32_t> index = b.row_index.Values();
   std::vector<int32_t> pairs = b.pairs.Values();
   // row_index is the inverse of pairs, whatever the order.

@@ -230,7 +230,7 @@ TEST_P(BucketTest, NoTokens) {
   ASSERT_OK(BucketPacked({no_ids}, {counts, offsets, none, {}, &report}));
   EXPECT_EQ(counts, std::vector<int32_t>(4, 0));
   EXPECT_EQ(offsets, std::vector<int32_t>(5, 0));
-  EXPECT_EQ(report, BucketReport({}, 0));
+  EXPECT_EQ(report, BucketReport({}));
   // Whatever the table's size: a stride of tokens * top_k is 0 here. Without
   // slots it is the same.
   const Guarded<int32_t> table(1, 3);

@@ -230,7 +230,7 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
   }
   c.gate = {kNaN};
   EXPECT_TRUE(std::isnan(Combine(c, false).out[0]));
-  c.gate = {};
+  c.gate.clear();  // still with memory: as empty as any
   c.shape.kind = SharedGate::kNone;
   const std::vector<float> ones = {1.0f, 1.0f, 1.0f};
   EXPECT_EQ(Combine(c, false).out, ones);
@@ -238,6 +238,7 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
   std::vector<float> out(3), normed(3);
   const std::vector<float> halves = {0.5f, 1.0f, 2.0f};
   CombineInputs in = c.Inputs();
+  in.shared.gate = c.gate;
   in.norm_weight = halves;
   ASSERT_OK(Combine(in, {out, normed}, {3.0f}));
   const std::vector<float> expected = {0.25f, 0.5f, 1.0f};  // 1 / sqrt(1 + 3)

@@ -26,7 +26,8 @@ enum class GateUpLayout : uint8_t {
 
 // Whether out goes through the caches. Results are the same.
 enum class ActivateStores : uint8_t {
-  // kStreaming if gate, up and out together are above kStreamingBytes, kCached
+  // kStreaming if gate, up and out together are above kActivateStreamingBytes,
+  // kCached
   // otherwise.
   kAuto,
   // The next reader finds what still fits in the caches.
@@ -41,7 +42,7 @@ enum class ActivateStores : uint8_t {
 // read. On one core with 2 MB of L2 and a share of a large L3, streaming takes
 // 1.17 of the time of cached stores at 19 MB, 0.93 at 28 MB, 0.76 at 38 MB,
 // 0.71 from 57 MB on.
-constexpr size_t kStreamingBytes = size_t{32} << 20;
+constexpr size_t kActivateStreamingBytes = size_t{32} << 20;
 
 struct ActivateInputs {
   ConstAnyMatrix gate;     // [rows, cols], or both [rows, 2 * cols]
@@ -74,8 +75,8 @@ struct ActivateOptions {
 // produced by silu itself. Same bits on every ISA with FMA and in every layout;
 // ISAs without differ by a few ulp.
 // Errors: kInvalidArgument for null data, stride < cols, shapes and types that
-// do not match, a view larger than the address space, an overlap as above, or
-// an option outside its enumeration; nothing written.
+// do not match, up beside both in gate, a view larger than the address space,
+// an overlap as above, or an option outside its enumeration; nothing written.
 Status Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
                 const ActivateOptions& options = {},
                 Executor& executor = SerialExecutor()) noexcept;

@@ -49,7 +49,7 @@ struct PackedBuckets {
   // Optional [tokens, top_k]: the packed position of each pair, -1 if it was
   // dropped. The row_index that Combine takes.
   AnyMatrix row_index = {};
-  Report* report = nullptr;  // sets max_rows and dropped; row_stride is 0
+  Report* report = nullptr;  // sets max_rows and dropped
 };
 
 // Strided buckets: expert e owns ids[e * row_stride + s] for

@@ -6,9 +6,6 @@
 #ifndef SWITCHYARD_COMBINE_H_
 #define SWITCHYARD_COMBINE_H_
 
-#include <cstddef>
-#include <cstdint>
-
 #include "switchyard/executor.h"
 #include "switchyard/report.h"
 #include "switchyard/status.h"

@@ -17,8 +17,9 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // How many threads may run bodies at the same time, at least 1. A hint for
-  // choosing block counts: it never changes results.
+  // How many threads may run bodies at the same time, at least 1 and the same
+  // for the executor's life: `worker` below is smaller. Results never depend on
+  // it.
   virtual size_t Concurrency() const noexcept = 0;
 
   // What it calls: indices [begin, end), on behalf of `worker`.
@@ -29,9 +30,9 @@ class Executor {
   // may be split, merged, reordered and run on any thread, the caller's
   // included.
   //
-  // `worker` < Concurrency() tells the bodies of this call that run at the same
-  // time apart: what is kept per worker needs no lock. Another call may use the
-  // same numbers at the same time.
+  // Bodies of one call that run at the same time get different `worker`
+  // numbers, all < Concurrency(), so that what is kept per worker needs no
+  // lock. Two calls may use the same numbers at the same time.
   //
   // `grain` >= 1 is how many indices make about 30 us of serial work on one
   // AVX2 core: less than that is not worth waking a thread for. Run the whole

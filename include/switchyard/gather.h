@@ -17,7 +17,7 @@ namespace switchyard {
 struct GatherInputs {
   ConstAnyMatrix tokens;      // [num_tokens, hidden]
   Span<const int32_t> pairs;  // [n], as BucketPacked writes them
-  size_t top_k;               // slots of a token: pair = token * top_k + slot
+  size_t top_k = 0;           // slots of a token: pair = token * top_k + slot
 };
 struct GatherOutputs {
   AnyMatrix rows;            // [n, hidden]

@@ -42,10 +42,20 @@ struct TypeOf<int64_t> : std::integral_constant<Type, Type::kI64> {};
 template <class T>
 inline constexpr Type kType = TypeOf<T>::value;
 
-// Bytes of an element.
+// Bytes of an element; 0 for what is no Type.
 constexpr size_t SizeOf(Type type) noexcept {
-  constexpr uint8_t kSizes[] = {4, 2, 2, 4, 4, 8};
-  return kSizes[static_cast<uint8_t>(type)];
+  switch (type) {
+    case Type::kF32:
+    case Type::kI32:
+    case Type::kU32:
+      return 4;
+    case Type::kBF16:
+    case Type::kF16:
+      return 2;
+    case Type::kI64:
+      return 8;
+  }
+  return 0;
 }
 
 }  // namespace switchyard

@@ -86,7 +86,8 @@ struct Matrix {
 //   RouteTopK({{logits, tokens, 128}},
 //             {{ids, tokens, 8}, {weights, tokens, 8}})
 //
-// or, with one row, from a Span or anything that has data() and size(). Sizes
+// or, with one row, from a Span or anything that has data() and size(); from an
+// empty one as {}. Sizes
 // may be of any integer type; a negative one is far too large, and refused as
 // such.
 template <class Void>  // void or const void
@@ -144,7 +145,7 @@ struct BasicAnyMatrix {
   // One row.
   template <class T, class = IfElement<T>>
   constexpr BasicAnyMatrix(Span<T> s) noexcept  // NOLINT(runtime/explicit)
-      : BasicAnyMatrix(s.data, 1, s.size) {}
+      : BasicAnyMatrix(s.size == 0 ? nullptr : s.data, 1, s.size) {}
   template <
       class C,
       class T = std::remove_pointer_t<decltype(std::declval<C&>().data())>,
@@ -155,11 +156,11 @@ struct BasicAnyMatrix {
   // The same as a Matrix<T>; T has to be what `type` says, or another type of
   // its size.
   template <class T>
-  constexpr Matrix<Element<T>> As() const noexcept {
+  Matrix<Element<T>> As() const noexcept {
     return {static_cast<Element<T>*>(data), rows, cols, stride};
   }
   template <class T>
-  constexpr Element<T>* Row(size_t row) const noexcept {
+  Element<T>* Row(size_t row) const noexcept {
     return static_cast<Element<T>*>(data) + row * stride;
   }
   // As Matrix's.

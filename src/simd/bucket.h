@@ -12,7 +12,8 @@
 
 namespace switchyard::simd {
 
-// The most experts whose counters a block keeps on the stack to claim room by.
+// Blocks that claim keep their counters on the stack: for at most so many
+// experts.
 constexpr size_t kMaxClaimExperts = 1024;
 
 // What the pairs come to.
@@ -24,7 +25,7 @@ struct BucketTotals {
 // Pairs p of topk_ids, in token order, to out[e * row_stride + position]. All
 // checked; 1 <= num_experts < 2^31.
 struct BucketArgs {
-  // By reference: a copy would wait for the stores of whoever made them, longer
+  // By reference: loading a copy of views just stored would stall for longer
   // than one token's pairs take.
   const ConstAnyMatrix& topk_ids;
   const AnyMatrix& row_index;  // optional; the position, or -1 if dropped
@@ -46,16 +47,18 @@ struct BucketArgs {
   bool claims = false;
 };
 
-// Tokens [0, tokens), in one go on one thread. (A function of its own: one
-// token's pairs take no longer than the calls of the others would.)
+// Tokens [0, tokens), in one go on one thread. Apart from the others because
+// for one token each further call costs as much as the sort.
 RowFunction<BucketArgs> BucketSerial() noexcept;
 
 // Blocks [begin, end): count into their cursors, or claim room in
 // tokens_per_expert, which the caller has cleared.
 RowFunction<BucketArgs> BucketCount() noexcept;
-// Blocks [0, end), between counting and placing: sums the blocks' counters to
-// tokens_per_expert, and leaves in each what the blocks before have of its
-// expert; then the totals and, if there are any, the offsets.
+// When tokens_per_expert is to be complete: totals and, if wanted, offsets.
+// Without claims it first sums the counters of blocks [0, end) to
+// tokens_per_expert and leaves in each what the blocks before have of its
+// expert. With claims tokens_per_expert is complete already: after counting, or
+// after placing in strided rows.
 RowFunction<BucketArgs> BucketScan() noexcept;
 // Blocks [begin, end): place their pairs. Claims are from offsets[1..] on,
 // where the starts are and the ends will be, or else in tokens_per_expert,

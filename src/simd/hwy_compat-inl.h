@@ -32,7 +32,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define SWITCHYARD_MASKED_MEMORY 0
 #endif
 
-// The first n < Lanes(d) elements from p, zeros behind. LoadN, before 1.0.6.
+// The first n <= Lanes(d) elements from p, zeros behind. LoadN, before 1.0.6.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* HWY_RESTRICT p, size_t n) {
   static_assert(sizeof(T) == 4, "masked memory is safe for 32-bit lanes only");
@@ -45,7 +45,7 @@ HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* HWY_RESTRICT p, size_t n) {
 #endif
 }
 
-// Stores the first n < Lanes(d) elements to p. StoreN, before 1.0.6.
+// Stores the first n <= Lanes(d) elements to p. StoreN, before 1.0.6.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* HWY_RESTRICT p, size_t n) {
   static_assert(sizeof(T) == 4, "masked memory is safe for 32-bit lanes only");

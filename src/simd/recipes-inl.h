@@ -29,7 +29,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // A score is a functor over a vector of logits, given the largest of their row.
 // kFinite: that one is finite. Term() is the score as a term of the sum over
-// all experts, where less than 2^-126 of the largest term may be anything.
+// all experts, where a term below 2^-126 may be raised to that: it vanishes
+// against the largest, which is 1.
 
 // exp(logit - max): 1 for logit = max even if that is infinite.
 struct SoftmaxScore {
@@ -76,7 +77,7 @@ struct LogitKeys {
 
 // A weight rule: a weight is the score over a divisor, made of the sum of the
 // selected scores and, where RouteNeedsAll() says so, of all experts'.
-// kMayNeedAll: it ever does; the score then has a Term().
+// kMayNeedAll: whether it ever needs those; if so the score has a Term().
 
 // The score's share of one or the other sum, by RouteOptions::renormalize.
 struct ShareOfSum {

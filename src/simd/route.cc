@@ -5,7 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
+#include <type_traits>
 
 #include "src/simd/targets.h"
 
@@ -15,6 +15,7 @@
 
 #include "hwy/highway.h"
 
+#include "src/simd/hwy_compat-inl.h"
 #include "src/simd/recipes-inl.h"
 #include "src/simd/simdgroup-inl.h"
 #include "src/simd/storage-inl.h"
@@ -265,6 +266,7 @@ struct Router {
   // Any k, in O(experts * k / kTopKMax). The weights hold the scores until
   // their sum is known.
   HWY_NOINLINE void Large(size_t row) const {
+    static_assert(std::is_same_v<Out, float>, "the weights hold the scores");
     const TopKTag d;
     const auto keys = KeysOf(row, row + 1).Row(0);
     Out* const scores = weights.Row(row);

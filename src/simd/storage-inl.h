@@ -23,7 +23,7 @@ namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Elements of type T at any address. The partial forms are for the first n <
+// Elements of type T at any address. The partial forms are for the first n <=
 // Lanes(d) and touch no others; behind them, a load gives zeros.
 template <class T>
 struct Storage;
