@@ -7,9 +7,9 @@
 // of it as it stands); ownership is std::shared_ptr, errors are text.
 //
 // Kernels run on the CPU, threadgroup by threadgroup over the device's
-// executor. The built-in ones (kernels.h) call the plain API, so their
-// results are its results, bit for bit. docs/metal.md has the table of calls
-// and a port side by side.
+// executor. The built-in ones (kernels.h) call the plain API, so their results
+// are its results, bit for bit. docs/metal.md has the table of calls and a port
+// side by side.
 //
 // Misuse never throws and never crashes. The first mistake found while encoding
 // keeps the whole command buffer from running; one found while executing stops
@@ -173,8 +173,7 @@ class Device : public std::enable_shared_from_this<Device> {
   size_t maxBufferLength() const noexcept { return PTRDIFF_MAX; }
 
   // `length` bytes of zeros (but see DeviceOptions::check_kernels),
-  // page-aligned. nullptr if length is 0 or memory is
-  // out.
+  // page-aligned. nullptr if length is 0 or memory is out.
   std::shared_ptr<Buffer> newBuffer(
       size_t length,
       ResourceOptions options = ResourceStorageModeShared) noexcept;
@@ -199,8 +198,8 @@ class Device : public std::enable_shared_from_this<Device> {
       ResourceOptions options = ResourceStorageModeShared,
       Buffer::Deallocator deallocator = nullptr) noexcept;
 
-  // The built-in kernel of that name (kernels.h). nullptr if there is
-  // none or memory is out, and why in *error unless that is null.
+  // The built-in kernel of that name (kernels.h). nullptr if there is none or
+  // memory is out, and why in *error unless that is null.
   std::shared_ptr<ComputePipelineState> newComputePipelineState(
       const char* name, std::string* error = nullptr) noexcept;
   // A kernel of your own. nullptr if it has no name or no function.
