@@ -30,7 +30,7 @@ HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
   int32_t* HWY_RESTRICT out = args.out;
   const size_t row_stride = args.row_stride;
   BucketTotals totals;
-  Clear(counts, num_experts);
+  Clear<true>(counts, num_experts);
   for (size_t i = 0; i < n; ++i) {
     const auto e = static_cast<std::make_unsigned_t<Id>>(ids[i]);
     if (e >= num_experts) continue;
