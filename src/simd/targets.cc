@@ -45,6 +45,7 @@ constexpr size_t kMaxTargets = 64;
 struct IsaList {
   Isa isas[kMaxTargets] = {};
   int64_t bits[kMaxTargets] = {};
+  size_t indices[kMaxTargets] = {};  // in Highway's tables
   size_t size = 0;
 
   explicit IsaList(int64_t targets) {
@@ -59,6 +60,7 @@ struct IsaList {
 #endif
       isas[size] = Isa{hwy::TargetName(bit), fma};
       bits[size] = bit;
+      indices[size] = only.GetIndex();
       ++size;
     }
   }
@@ -81,17 +83,14 @@ const IsaList& Runnable() {
   return list;
 }
 
-// The best target in use, as a bit; g_active_index is the same as an index.
-std::atomic<int64_t> g_active_bit{0};
-
-// The bit of the runnable ISA of that name, or 0.
-int64_t FindRunnable(const char* name) {
-  for (size_t i = 0; i < Runnable().size; ++i) {
-    if (std::strcmp(name, Runnable().isas[i].name) == 0) {
-      return Runnable().bits[i];
-    }
+// The place of the runnable ISA of that name, or how many there are.
+size_t FindRunnable(const char* name) {
+  size_t i = 0;
+  while (i < Runnable().size &&
+         std::strcmp(name, Runnable().isas[i].name) != 0) {
+    ++i;
   }
-  return 0;
+  return i;
 }
 
 struct Chosen {
@@ -100,20 +99,14 @@ struct Chosen {
   Chosen() {
     const char* const name = std::getenv("SWITCHYARD_ISA");
     const bool given = name != nullptr && *name != '\0';
-    const int64_t best = given ? FindRunnable(name) : Runnable().bits[0];
-    environment_ok = best != 0;
-    Use(environment_ok ? best : Runnable().bits[0]);
+    const size_t place = given ? FindRunnable(name) : 0;
+    environment_ok = place < Runnable().size;
+    Use(environment_ok ? place : 0);
     g_isa_as_asked.store(environment_ok, std::memory_order_relaxed);
   }
-  void Use(int64_t best) {
-    int64_t allowed = 0;
-    for (size_t i = 0; i < Runnable().size; ++i) {
-      if (Runnable().bits[i] >= best) allowed |= Runnable().bits[i];
-    }
-    hwy::ChosenTarget target;
-    target.Update(allowed);
-    g_active_index.store(target.GetIndex(), std::memory_order_relaxed);
-    g_active_bit.store(best, std::memory_order_relaxed);
+  // The ISA at that place.
+  void Use(size_t place) {
+    g_active_index.store(Runnable().indices[place], std::memory_order_relaxed);
   }
 };
 
@@ -140,9 +133,11 @@ Span<const Isa> RunnableIsas() noexcept {
 }
 
 const Isa& ActiveIsa() noexcept {
-  simd::GetChosen();
-  return *simd::Runnable().Find(
-      simd::g_active_bit.load(std::memory_order_relaxed));
+  const simd::IsaList& runnable = simd::Runnable();
+  const size_t index = simd::ActiveIndex();
+  size_t place = 0;
+  while (runnable.indices[place] != index) ++place;
+  return runnable.isas[place];
 }
 
 const Isa* LastIsa() noexcept {
@@ -152,11 +147,12 @@ const Isa* LastIsa() noexcept {
 
 Status CapIsa(const char* name) noexcept {
   if (name == nullptr) {
-    simd::GetChosen().Use(simd::Runnable().bits[0]);
+    simd::GetChosen().Use(0);
     return Status();
   }
-  if (const int64_t bit = simd::FindRunnable(name)) {
-    simd::GetChosen().Use(bit);
+  const size_t place = simd::FindRunnable(name);
+  if (place < simd::Runnable().size) {
+    simd::GetChosen().Use(place);
     return Status();
   }
   for (size_t i = 0; i < simd::Compiled().size; ++i) {
