@@ -9,9 +9,12 @@
 
 #ifdef SWITCHYARD_WITH_TBB
 #include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
 #endif
 
 namespace switchyard {
@@ -21,9 +24,12 @@ namespace {
 
 class Tbb final : public Executor {
  public:
+  // No more threads than TBB will give: it would say so on stderr, and for very
+  // many fail when the arena is destroyed.
   explicit Tbb(int max_concurrency)
-      : arena_(max_concurrency == -1 ? tbb::task_arena::automatic
-                                     : max_concurrency) {
+      : arena_(max_concurrency == -1
+                   ? tbb::task_arena::automatic
+                   : std::min(max_concurrency, MostThreads())) {
     arena_.initialize();
   }
 
@@ -65,6 +71,11 @@ class Tbb final : public Executor {
   }
 
  private:
+  static int MostThreads() {
+    return static_cast<int>(tbb::global_control::active_value(
+        tbb::global_control::max_allowed_parallelism));
+  }
+
   tbb::task_arena arena_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -12,6 +13,9 @@
 
 #include "gtest/gtest.h"
 #include "tests/target_test.h"
+#ifdef SWITCHYARD_WITH_TBB
+#include <oneapi/tbb/global_control.h>
+#endif
 
 namespace switchyard::testing_support {
 namespace {
@@ -132,6 +136,24 @@ TEST(TbbExecutor, RefusesSenselessConcurrency) {
   EXPECT_EQ(MakeTbbExecutor(0), nullptr);
   EXPECT_EQ(MakeTbbExecutor(-2), nullptr);
   EXPECT_GE(MakeTbbExecutor()->Concurrency(), 1u);
+}
+
+// TBB would warn on stderr, and crash when the arena of very many is destroyed.
+TEST(TbbExecutor, HasNoMoreThreadsThanTbb) {
+  testing::internal::CaptureStderr();
+  {
+    const tbb::global_control three(
+        tbb::global_control::max_allowed_parallelism, 3);
+    for (const auto& [wanted, given] :
+         std::map<int, size_t>{{1, 1}, {2, 2}, {3, 3}, {4, 3}, {131072, 3}}) {
+      const auto executor = MakeTbbExecutor(wanted);
+      EXPECT_EQ(executor->Concurrency(), given);
+      Visits visits(1000);
+      EXPECT_OK(executor->ParallelFor(1000, 1, Visits::Body, &visits));
+      visits.ExpectOnceEach();
+    }
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 // A body must not throw; one that does is reported instead of ending the

@@ -50,7 +50,8 @@ class Executor {
 Executor& SerialExecutor() noexcept;
 
 // A pool on oneTBB, in a task arena of its own with `max_concurrency` threads
-// counting the caller (-1: as many as TBB finds cores). Work of one grain or
+// counting the caller, or as many as TBB has (its global_control, the cores it
+// finds) if those are fewer; -1: as many as TBB has. Work of one grain or
 // less stays on the calling thread. Nullptr if max_concurrency is 0 or below
 // -1, if memory is out, or if the library was built with SWITCHYARD_TBB=OFF.
 // A caller that waits takes part but never picks up unrelated TBB tasks.
