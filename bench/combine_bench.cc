@@ -42,8 +42,8 @@ struct Data {
   CombineInputs In(size_t slot) const {
     return {{rows.data() + slot * pairs * hidden, pairs, hidden},
             {weights.data() + slot * pairs, tokens, kCombineTopK},
-            indexed ? ConstAnyMatrix(Index(slot), tokens, kCombineTopK)
-                    : ConstAnyMatrix(),
+            indexed ? RowIndex(Index(slot), tokens, kCombineTopK)
+                    : RowIndex(RowIndex::kTokenOrder),
             {Residual(slot), tokens, hidden},
             norm_weight};
   }

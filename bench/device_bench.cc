@@ -133,7 +133,7 @@ struct Chain {
     if (!status.ok()) return status;
     return Combine({{At(slots), kTopK, kHidden},
                     {At(weights), 1, kTopK},
-                    {},
+                    RowIndex::kTokenOrder,
                     {At(residual), 1, kHidden},
                     {At(norm_weight), 1, kHidden}},
                    {{At(residual), 1, kHidden}, {At(normed), 1, kHidden}},

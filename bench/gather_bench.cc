@@ -17,16 +17,19 @@ constexpr size_t kExperts = 128, kTopK = 8;
 struct Gather {
   size_t hidden, tokens;
   Aligned<float> rows = Floats(tokens * hidden, 9);
+  Aligned<int32_t> ids;
   std::vector<int32_t> pairs;
   Aligned<float> out = Aligned<float>(tokens * kTopK * hidden);
 
-  Gather(size_t h, size_t t) : hidden(h), tokens(t) {
-    const Aligned<int32_t> ids = TopKIds(t, kExperts, kTopK, Spread::kUniform);
+  Gather(size_t h, size_t t)
+      : hidden(h),
+        tokens(t),
+        ids(TopKIds(t, kExperts, kTopK, Spread::kUniform)) {
     pairs = reference::Bucket({ids.data(), ids.data() + ids.size()}, kExperts)
                 .pairs;
   }
   GatherInputs In() const {
-    return {{rows.data(), tokens, hidden}, pairs, kTopK};
+    return {{rows.data(), tokens, hidden}, pairs, {ids.data(), tokens, kTopK}};
   }
   GatherOutputs Out() { return {{out.data(), pairs.size(), hidden}}; }
 };

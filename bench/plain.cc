@@ -90,7 +90,7 @@ void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs) {
   const auto rows = outputs.rows.As<float>();
   for (size_t r = 0; r < rows.rows; ++r) {
     const size_t pair = static_cast<size_t>(inputs.pairs.data[r]);
-    std::memcpy(rows.Row(r), tokens.Row(pair / inputs.top_k),
+    std::memcpy(rows.Row(r), tokens.Row(pair / inputs.topk_ids.cols),
                 rows.cols * sizeof(float));
   }
 }

@@ -73,8 +73,7 @@ Status Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
   simd::ActivateArgs args = {gate,        up,   out, options.activation,
                              interleaved, false};
   args.streaming = Streams(args, options.stores);
-  const double row_ns = 0.3 * static_cast<double>(cols);
-  return internal::RunRows(executor, rows, row_ns, kernel, args);
+  return internal::RunRows(executor, rows, 300 * cols, kernel, args);
 }
 
 }  // namespace switchyard

@@ -14,25 +14,26 @@
 namespace switchyard {
 namespace {
 
+using internal::BucketCrew;
 using internal::BucketPlan;
 
 constexpr size_t kMaxInt32 = 0x7FFFFFFF;
 // Clearing one element of a table in memory.
-constexpr double kPadNs = 0.3;
+constexpr size_t kPadPs = 300;
 
 // A sort on its way: what both functions do, in the same order.
 struct Sort {
   const BucketPlan plan;
-  Executor& executor;
+  const BucketCrew& crew;
   simd::BucketTotals totals;
   simd::BucketArgs args;
 
   Sort(const BucketInputs& inputs, const Span<int32_t>& tokens_per_expert,
-       const AnyMatrix& row_index, BucketOrder order, Executor& pool)
+       const AnyMatrix& row_index, BucketOrder order, const BucketCrew& who)
       : plan(internal::MakeBucketPlan(
             inputs.topk_ids.rows, inputs.topk_ids.cols, tokens_per_expert.size,
-            order, inputs.scratch.size, pool)),
-        executor(pool),
+            order, inputs.scratch.size, who)),
+        crew(who),
         args{inputs.topk_ids,
              row_index,
              tokens_per_expert.size,
@@ -48,35 +49,57 @@ struct Sort {
 
   bool serial() const { return plan.blocks == 1; }
   size_t num_pairs() const { return args.topk_ids.rows * args.topk_ids.cols; }
+  size_t dropped() const {
+    return num_pairs() - static_cast<size_t>(totals.pairs);
+  }
 
   Status RunSerial() {
-    simd::BucketSerial()(args, 0, args.topk_ids.rows);
+    crew.Once([&] { simd::BucketSerial()(args, 0, args.topk_ids.rows); });
+    ShareTotals();
     return Status();
   }
   // Each pass is charged the time of both: the second finds the threads awake.
   Status RunBlocks(simd::RowFunction<simd::BucketArgs> blocks) {
-    const double block_ns =
-        internal::kPairNs *
-        static_cast<double>(args.block_tokens * args.topk_ids.cols);
-    return internal::RunRows(executor, plan.blocks, block_ns, blocks, args);
+    const size_t block_ps =
+        internal::kPairPs * args.block_tokens * args.topk_ids.cols;
+    return crew.Share(plan.blocks, block_ps, blocks, args);
   }
   // Zeros: of no pairs, or as cursors of claims.
   void Clear() {
-    std::memset(args.tokens_per_expert, 0, args.num_experts * sizeof(int32_t));
+    crew.Once([&] {
+      std::memset(args.tokens_per_expert, 0,
+                  args.num_experts * sizeof(int32_t));
+    });
   }
   // tokens_per_expert and totals; the offsets, too, where they are wanted.
   Status Count() {
     if (plan.claims) Clear();
     const Status status = RunBlocks(simd::BucketCount());
-    if (status.ok()) simd::BucketScan()(args, 0, plan.blocks);
+    if (status.ok()) Scan(plan.blocks);
     return status;
+  }
+  void Scan(size_t blocks) {
+    crew.Once([&] { simd::BucketScan()(args, 0, blocks); });
+    ShareTotals();
   }
   Status Place() { return RunBlocks(simd::BucketPlace()); }
 
+  // To the threads for which one has counted. None goes on, to count again or
+  // to return, before all have read.
+  void ShareTotals() {
+    if (!crew.Reports()) {
+      totals = simd::BucketTotals();
+      for (size_t e = 0; e < args.num_experts; ++e) {
+        totals.max = std::max(totals.max, args.tokens_per_expert[e]);
+        totals.pairs += args.tokens_per_expert[e];
+      }
+    }
+    crew.Wait();
+  }
   void Tell(Report* report) const {
-    if (report == nullptr) return;
+    if (report == nullptr || !crew.Reports()) return;
     report->max_rows = static_cast<size_t>(totals.max);
-    report->dropped = num_pairs() - static_cast<size_t>(totals.pairs);
+    report->dropped = dropped();
   }
 };
 
@@ -98,19 +121,29 @@ struct Sort {
                          options.order == BucketOrder::kClaim,               \
                      #fn ": options: order is not a known BucketOrder");     \
   } while (false)
+#define SWITCHYARD_CHECK_DROPPED(fn, dropped, options)                 \
+  SWITCHYARD_CHECK_DATA((dropped) == 0 || (options).allow_dropped, #fn \
+                        ": topk_ids: outside [0, num_experts), and "   \
+                        "options.allow_dropped is not set")
+#define SWITCHYARD_CHECK_TEAM(fn, team)                                    \
+  do {                                                                     \
+    SWITCHYARD_CHECK((team).thread < (team).num_threads,                   \
+                     #fn ": team: thread is not below num_threads");       \
+    SWITCHYARD_CHECK((team).barrier != nullptr || (team).num_threads == 1, \
+                     #fn ": team: barrier is null");                       \
+  } while (false)
 
-}  // namespace
-
-size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
-                         const Executor& executor) noexcept {
+// For an Executor or a Team.
+template <class Who>
+size_t ScratchSize(size_t num_pairs, size_t num_experts, const Who& who) {
   if (num_pairs > kMaxInt32 || num_experts > kMaxInt32) return 0;
   const size_t blocks = internal::BucketBlocks(
-      num_pairs, internal::kMinPairsPerCounter * num_experts, executor);
+      num_pairs, internal::kMinPairsPerCounter * num_experts, who);
   return blocks == 1 ? 0 : blocks * num_experts;
 }
 
-Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
-                    const BucketOptions& options, Executor& executor) noexcept {
+Status Packed(const BucketInputs& inputs, const PackedBuckets& outputs,
+              const BucketOptions& options, const BucketCrew& crew) {
   const auto& [topk_ids, scratch] = inputs;
   const auto& [tokens_per_expert, offsets, pairs, row_index, report] = outputs;
   SWITCHYARD_CHECK_BUCKET_INPUTS(BucketPacked);
@@ -137,26 +170,29 @@ Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
     SWITCHYARD_CHECK_APART(BucketPacked, scratch, topk_ids);
   }
 
-  Sort sort(inputs, tokens_per_expert, row_index, options.order, executor);
+  Sort sort(inputs, tokens_per_expert, row_index, options.order, crew);
   sort.args.offsets = offsets.data;
   sort.args.out = pairs.data;
   Status status;
   if (tokens * top_k == 0) {
+    crew.Once([&, zeros = offsets] {
+      std::memset(zeros.data, 0, zeros.size * sizeof(int32_t));
+    });
     sort.Clear();
-    std::memset(offsets.data, 0, offsets.size * sizeof(int32_t));
   } else if (sort.serial()) {
     status = sort.RunSerial();
   } else {
     status = sort.Count();
     if (status.ok()) status = sort.Place();
   }
-  if (status.ok()) sort.Tell(report);
-  return status;
+  if (!status.ok()) return status;
+  sort.Tell(report);
+  SWITCHYARD_CHECK_DROPPED(BucketPacked, sort.dropped(), options);
+  return Status();
 }
 
-Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
-                     const BucketOptions& options,
-                     Executor& executor) noexcept {
+Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
+               const BucketOptions& options, const BucketCrew& crew) {
   const auto& [topk_ids, scratch] = inputs;
   const auto& [tokens_per_expert, ids, given_stride, zero_padding, report] =
       outputs;
@@ -177,10 +213,10 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
   }
 
   const AnyMatrix no_row_index;
-  Sort sort(inputs, tokens_per_expert, no_row_index, options.order, executor);
+  Sort sort(inputs, tokens_per_expert, no_row_index, options.order, crew);
   const auto tell = [&sort, to = report](size_t stride) {
     sort.Tell(to);
-    if (to != nullptr) to->row_stride = stride;
+    if (to != nullptr && sort.crew.Reports()) to->row_stride = stride;
   };
   const size_t num_pairs = sort.num_pairs();
   if (num_pairs == 0) {
@@ -219,15 +255,48 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
   } else {
     if (sort.plan.claims) sort.Clear();
     status = sort.Place();
-    if (status.ok() && sort.plan.claims) simd::BucketScan()(sort.args, 0, 0);
+    if (status.ok() && sort.plan.claims) sort.Scan(0);
   }
   if (status.ok() && zero_padding) {
-    const double row_ns = kPadNs * static_cast<double>(row_stride);
-    status = internal::RunRows(executor, num_experts, row_ns, simd::BucketPad(),
-                               sort.args);
+    status = crew.Share(num_experts, kPadPs * row_stride, simd::BucketPad(),
+                        sort.args);
   }
-  if (status.ok()) tell(row_stride);
-  return status;
+  if (!status.ok()) return status;
+  tell(row_stride);
+  SWITCHYARD_CHECK_DROPPED(BucketStrided, sort.dropped(), options);
+  return Status();
+}
+
+}  // namespace
+
+size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
+                         const Executor& executor) noexcept {
+  return ScratchSize(num_pairs, num_experts, executor);
+}
+size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
+                         const Team& team) noexcept {
+  return ScratchSize(num_pairs, num_experts, team);
+}
+
+Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
+                    const BucketOptions& options, Executor& executor) noexcept {
+  return Packed(inputs, outputs, options, BucketCrew(executor));
+}
+Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
+                    const BucketOptions& options, const Team& team) noexcept {
+  SWITCHYARD_CHECK_TEAM(BucketPacked, team);
+  return Packed(inputs, outputs, options, BucketCrew(team));
+}
+
+Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
+                     const BucketOptions& options,
+                     Executor& executor) noexcept {
+  return Strided(inputs, outputs, options, BucketCrew(executor));
+}
+Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
+                     const BucketOptions& options, const Team& team) noexcept {
+  SWITCHYARD_CHECK_TEAM(BucketStrided, team);
+  return Strided(inputs, outputs, options, BucketCrew(team));
 }
 
 Status MakeDispatchArgs(const DispatchInputs& inputs,

@@ -13,28 +13,30 @@
 #include "src/simd/bucket.h"
 #include "switchyard/bucket.h"
 #include "switchyard/executor.h"
+#include "switchyard/status.h"
 
 namespace switchyard::internal {
 
 // Counting and placing one pair.
-constexpr double kPairNs = 1.0;
-// Up to this many pairs, one thread is best.
-constexpr size_t kMaxSerialPairs = static_cast<size_t>(kGrainNs / kPairNs);
+constexpr size_t kPairPs = 1000;
+// Up to this many pairs, one thread is best where others have to be woken.
+constexpr size_t kMaxSerialPairs = kGrainPs / kPairPs;
 // Counters a block clears, sums and reads must not cost more than its pairs,
 // and those it claims take an atomic add each.
 constexpr size_t kMinBlockPairs = 4096;
 constexpr size_t kMinPairsPerCounter = 8;
 constexpr size_t kMinPairsPerClaim = 32;
 
-// One block: by the calling thread. Several: each with its own row of scratch
-// or, when they claim, without.
+// One block: by one thread. Several: each with its own row of scratch or, when
+// they claim, without.
 struct BucketPlan {
   size_t blocks = 1;
   size_t block_tokens = 0;
   bool claims = false;
 };
 
-// Blocks worth giving to several threads, 1 if there are none.
+// Blocks worth sharing out, 1 if there are none. An executor's threads come
+// when they can, and so may take some of the others' blocks; a team is there.
 inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
                            const Executor& executor) {
   if (pairs <= kMaxSerialPairs) return 1;
@@ -43,17 +45,67 @@ inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
   const size_t most = pairs / std::max(kMinBlockPairs, min_block_pairs);
   return std::max<size_t>(1, std::min(most, 8 * threads));
 }
+inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
+                           const Team& team) {
+  const size_t most = pairs / std::max(kMinBlockPairs, min_block_pairs);
+  return std::max<size_t>(1, std::min(most, team.num_threads));
+}
+
+// Who sorts: an executor's threads, or a team that made the call together.
+class BucketCrew {
+ public:
+  explicit BucketCrew(Executor& executor) : executor_(&executor) {}
+  explicit BucketCrew(const Team& team) : team_(&team) {}
+
+  size_t Blocks(size_t pairs, size_t min_block_pairs) const {
+    return team_ != nullptr ? BucketBlocks(pairs, min_block_pairs, *team_)
+                            : BucketBlocks(pairs, min_block_pairs, *executor_);
+  }
+
+  // What one thread does, and the others wait for.
+  template <class Work>
+  void Once(const Work& work) const {
+    if (Reports()) work();
+    Wait();
+  }
+  template <class Args>
+  Status Share(size_t count, size_t row_ps, simd::RowFunction<Args> rows,
+               const Args& args) const {
+    if (team_ == nullptr) {
+      return RunRows(*executor_, count, row_ps, rows, args);
+    }
+    const size_t begin = count * team_->thread / team_->num_threads;
+    const size_t end = count * (team_->thread + 1) / team_->num_threads;
+    if (begin != end) {
+      const DefaultFpEnv fp_env;
+      rows(args, begin, end);
+    }
+    Wait();
+    return Status();
+  }
+
+  // For the whole team to come here.
+  void Wait() const {
+    if (team_ != nullptr && team_->num_threads > 1) {
+      team_->barrier(team_->context);
+    }
+  }
+  // Whether this thread is the one that writes the report.
+  bool Reports() const { return team_ == nullptr || team_->thread == 0; }
+
+ private:
+  Executor* executor_ = nullptr;
+  const Team* team_ = nullptr;
+};
 
 inline BucketPlan MakeBucketPlan(size_t tokens, size_t top_k,
                                  size_t num_experts, BucketOrder order,
-                                 size_t scratch_size,
-                                 const Executor& executor) {
+                                 size_t scratch_size, const BucketCrew& crew) {
   const bool claims =
       order == BucketOrder::kClaim && num_experts <= simd::kMaxClaimExperts;
-  const size_t blocks = BucketBlocks(
+  const size_t blocks = crew.Blocks(
       tokens * top_k,
-      (claims ? kMinPairsPerClaim : kMinPairsPerCounter) * num_experts,
-      executor);
+      (claims ? kMinPairsPerClaim : kMinPairsPerCounter) * num_experts);
   if (blocks == 1 || (!claims && scratch_size < blocks * num_experts)) {
     return {1, tokens, false};
   }

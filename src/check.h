@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "switchyard/isa.h"
 #include "switchyard/status.h"
@@ -28,6 +29,16 @@
       return ::switchyard::Status(::switchyard::StatusCode::kInvalidArgument, \
                                   (message));                                 \
     }                                                                         \
+  } while (false)
+
+// What the data itself shows, when all is written: an answer that the caller
+// has to have allowed.
+#define SWITCHYARD_CHECK_DATA(condition, message)                    \
+  do {                                                               \
+    if (__builtin_expect(!(condition), 0)) {                         \
+      return ::switchyard::Status(                                   \
+          ::switchyard::StatusCode::kFailedPrecondition, (message)); \
+    }                                                                \
   } while (false)
 
 // Not the ISA that was asked for: do nothing.
@@ -155,6 +166,15 @@ constexpr size_t ElementSize(const BasicAnyMatrix<V>& m) {
 
 constexpr bool IsIdType(Type type) {
   return type == Type::kI32 || type == Type::kU32 || type == Type::kI64;
+}
+
+// Whether 0 <= x <= most. By the bits: comparing a NaN would trap where the
+// caller has unmasked floating-point exceptions.
+inline bool IsUpTo(float most, float x) {
+  uint32_t bits, most_bits;
+  std::memcpy(&bits, &x, sizeof(x));
+  std::memcpy(&most_bits, &most, sizeof(most));
+  return bits <= most_bits || bits == 0x80000000;  // -0
 }
 
 // An optional argument that is there. One made from an empty vector is not.

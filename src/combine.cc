@@ -4,6 +4,7 @@
 #include "switchyard/combine.h"
 
 #include <atomic>
+#include <cmath>
 
 #include "src/check.h"
 #include "src/schedule.h"
@@ -25,7 +26,7 @@ Status CheckShapes(const CombineInputs& inputs, const CombineOutputs& outputs) {
   SWITCHYARD_CHECK_F32(Combine, out);
   SWITCHYARD_CHECK(top_k != 0, "Combine: topk_weights: top_k (cols) is 0");
   SWITCHYARD_CHECK_SHAPE(Combine, topk_weights, tokens, top_k);
-  if (Given(row_index)) {
+  if (!row_index.token_order) {
     SWITCHYARD_CHECK_TYPED(Combine, row_index, Type::kI32, "int32");
     SWITCHYARD_CHECK_SHAPE(Combine, row_index, tokens, top_k);
     SWITCHYARD_CHECK_SHAPE(Combine, rows, num_rows, hidden);
@@ -94,25 +95,26 @@ Status Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
   Status status = CheckShapes(inputs, outputs);
   if (status.ok()) status = CheckOverlaps(inputs, outputs);
   if (!status.ok()) return status;
-  SWITCHYARD_CHECK(options.eps >= 0.0f,
+  SWITCHYARD_CHECK(internal::IsUpTo(INFINITY, options.eps),
                    "Combine: options: eps is negative or NaN");
 
   const auto kernel = simd::CombineRows(inputs.rows.type, outputs.out.type);
   SWITCHYARD_CHECK_KERNEL(Combine, kernel);
 
-  std::atomic<size_t> skipped{0};
+  std::atomic<size_t> counter{0};
   const size_t tokens = outputs.out.rows, hidden = outputs.out.cols;
   if (hidden != 0) {
     // 0.06 ns an element and term: 0.7 us for H = 2048 and top_k = 8 in cache.
-    const double row_ns = 0.06 * static_cast<double>(hidden) *
-                          static_cast<double>(inputs.topk_weights.cols + 2);
-    status = internal::RunRows(executor, tokens, row_ns, kernel,
-                               {inputs, outputs, options, &skipped});
+    const size_t row_ps = 60 * hidden * (inputs.topk_weights.cols + 2);
+    status = internal::RunRows(executor, tokens, row_ps, kernel,
+                               {inputs, outputs, options, &counter});
     if (!status.ok()) return status;
   }
-  if (outputs.report != nullptr) {
-    outputs.report->skipped = skipped.load(std::memory_order_relaxed);
-  }
+  const size_t skipped = counter.load(std::memory_order_relaxed);
+  if (outputs.report != nullptr) outputs.report->skipped = skipped;
+  SWITCHYARD_CHECK_DATA(skipped == 0 || options.allow_skipped,
+                        "Combine: row_index: outside [-1, num_rows), and "
+                        "options.allow_skipped is not set");
   return Status();
 }
 

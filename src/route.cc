@@ -10,13 +10,15 @@
 namespace switchyard {
 namespace {
 
-// ns a row, fitted to one AVX2 core: within 1.8x for E = 8 to 1024, k to 32.
-double RowNs(size_t experts, size_t top_k, bool needs_all) {
-  const double e = static_cast<double>(experts);
-  const double k = static_cast<double>(top_k);
-  const double sum_all = needs_all ? 0.45 * e : 0.0;
-  if (top_k <= 32) return 20.0 + 0.3 * e + 0.25 * k * k + sum_all;
-  return (300.0 + 3.0 * e) * (k / 32.0) + sum_all;
+// ps a row, fitted to one AVX2 core: within 1.8x for E = 8 to 1024, k to 32.
+size_t RowPs(const RouteOptions& options, size_t experts, size_t top_k) {
+  const internal::DefaultFpEnv fp_env;  // the caller's may trap
+  const size_t sum_all =
+      simd::RouteNeedsAll(options, experts, top_k) ? 450 * experts : 0;
+  if (top_k <= 32) {
+    return 20000 + 300 * experts + 250 * top_k * top_k + sum_all;
+  }
+  return (300000 + 3000 * experts) / 32 * top_k + sum_all;
 }
 
 }  // namespace
@@ -38,7 +40,7 @@ Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
   SWITCHYARD_CHECK(top_k <= num_experts,
                    "RouteTopK: topk_ids: top_k (cols) exceeds the experts");
   SWITCHYARD_CHECK_SHAPE(RouteTopK, topk_weights, tokens, top_k);
-  SWITCHYARD_CHECK(options.clamp >= 0.0f && options.clamp <= 1.0f,
+  SWITCHYARD_CHECK(internal::IsUpTo(1.0f, options.clamp),
                    "RouteTopK: options: clamp is not in [0, 1]");
   SWITCHYARD_CHECK_LISTED(RouteTopK, score, Score, SWITCHYARD_RECIPES);
   SWITCHYARD_CHECK_APART(RouteTopK, topk_ids, logits);
@@ -46,11 +48,9 @@ Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
 
   const auto kernel = simd::RouteRows(logits.type, topk_weights.type);
   SWITCHYARD_CHECK_KERNEL(RouteTopK, kernel);
-  return internal::RunRows(
-      executor, tokens,
-      RowNs(num_experts, top_k,
-            simd::RouteNeedsAll(options, num_experts, top_k)),
-      kernel, {inputs, outputs, options});
+  const size_t row_ps = tokens <= 1 ? 0 : RowPs(options, num_experts, top_k);
+  return internal::RunRows(executor, tokens, row_ps, kernel,
+                           {inputs, outputs, options});
 }
 
 }  // namespace switchyard

@@ -16,31 +16,29 @@
 namespace switchyard::internal {
 
 // Work below this stays on one thread: a warm TBB worker pays for itself from
-// about 17 us of serial work, and not always.
-constexpr double kGrainNs = 30000.0;
+// about 17 us of serial work, and not always. In picoseconds, as integers: what
+// the caller's floating-point environment traps or rounds is not our business.
+constexpr size_t kGrainPs = 30'000'000;
 
 // Runs rows(args, begin, end) over [0, count) in the default floating-point
-// environment. `row_ns` is what one row takes on one AVX2 core, to within 2x.
+// environment. `row_ps` is what one row takes on one AVX2 core, to within 2x.
 template <class Args>
-Status RunRows(Executor& executor, size_t count, double row_ns,
+Status RunRows(Executor& executor, size_t count, size_t row_ps,
                simd::RowFunction<Args> rows, const Args& args) {
   struct Context {
     simd::RowFunction<Args> rows;
     const Args* args;
   };
-  if (count == 1) {  // nothing to share out; 10 ns for a decode token's kernels
+  if (count <= 1) {  // nothing to share out; 10 ns for a decode token's kernels
+    if (count == 0) return Status();
     const DefaultFpEnv fp_env;
     rows(args, 0, 1);
     return Status();
   }
   Context context = {rows, &args};
-  const double grain = row_ns > 0.0 ? kGrainNs / row_ns : kGrainNs;
+  const size_t grain = kGrainPs / (row_ps + 1);
   return executor.ParallelFor(
-      count,
-      grain < 1.0
-          ? 1
-          : (grain < static_cast<double>(count) ? static_cast<size_t>(grain)
-                                                : count),
+      count, grain == 0 ? 1 : (grain < count ? grain : count),
       [](void* opaque, size_t /*worker*/, size_t begin, size_t end) {
         const DefaultFpEnv fp_env;
         const Context& c = *static_cast<const Context*>(opaque);

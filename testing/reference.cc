@@ -110,7 +110,7 @@ void ForEachTerm(const CombineInputs& in, size_t token, Add add) {
   const Matrix<const float> rows = in.rows.As<float>();
   for (size_t s = 0; s < in.topk_weights.cols; ++s) {
     size_t row = token * in.topk_weights.cols + s;
-    if (in.row_index.data != nullptr) {
+    if (!in.row_index.token_order) {
       const int32_t index = in.row_index.As<int32_t>().Row(token)[s];
       if (index < 0) continue;
       row = static_cast<size_t>(index);

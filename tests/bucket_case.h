@@ -126,7 +126,8 @@ inline void CheckPacked(const BucketInputs& in, const std::vector<int32_t>& ids,
                         BucketOrder order = BucketOrder::kAscending,
                         Executor& executor = SerialExecutor()) {
   Packed b(s, slack);
-  ASSERT_OK(BucketPacked(in, b.Out(), {order}, executor));
+  const bool drops = reference::Bucket(ids, s.experts).dropped != 0;
+  ASSERT_OK(BucketPacked(in, b.Out(), {order, drops}, executor));
   ExpectPacked(ids, s, b, order == BucketOrder::kAscending);
 }
 

@@ -79,7 +79,7 @@ TEST_P(BucketPoolTest, StridedOnEveryThread) {
       std::vector<int32_t> counts(experts), table(experts * stride, -9);
       Report report = kUnwritten;
       ASSERT_OK(BucketStrided(in, {counts, table, stride, padding, &report},
-                              {order}, executor()));
+                              {order, true}, executor()));
       EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
                 executor().ExpectedThreads());
       EXPECT_EQ(counts, r.tokens_per_expert);
@@ -91,8 +91,8 @@ TEST_P(BucketPoolTest, StridedOnEveryThread) {
       const Guarded<int32_t> small(1, experts * tight - 1);
       report = kUnwritten;
       const Status status = BucketStrided(
-          in, {short_counts.span(), small.span(), 0, true, &report}, {order},
-          executor());
+          in, {short_counts.span(), small.span(), 0, true, &report},
+          {order, true}, executor());
       EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
       small.ExpectUntouched("ids");
       EXPECT_EQ(short_counts.Values(), r.tokens_per_expert);
@@ -160,7 +160,7 @@ TEST_P(BucketPoolTest, TablesBeyondTwoToThe31) {
   for (const BucketOrder order : kOrders) {
     row[0] = row[1] = row[-static_cast<ptrdiff_t>(stride)] = -1;
     EXPECT_OK(BucketStrided({View(ids, s), scratch},
-                            {counts, {table, size}, stride}, {order},
+                            {counts, {table, size}, stride}, {order, true},
                             executor()));
     EXPECT_EQ(counts[511], 2);
     // Claimed by different blocks, they may be in any order.

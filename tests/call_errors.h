@@ -79,8 +79,10 @@ class CallErrors : public testing::Test {
   };
   using Function = Status (*)(const In&, const Out&, const Options&, Executor&);
 
-  CallErrors(std::string name, Function function)
-      : name_(std::move(name)), function_(function) {}
+  CallErrors(std::string name, Function function, In in = In())
+      : call_{std::move(in), {}, {}},
+        name_(std::move(name)),
+        function_(function) {}
 
   // That no output was written.
   virtual void ExpectUntouched() const = 0;
@@ -123,7 +125,7 @@ class CallErrors : public testing::Test {
       view(c)->rows = 1;
     });
     if constexpr (std::is_same_v<Argument, AnyMatrix> ||
-                  std::is_same_v<Argument, ConstAnyMatrix>) {
+                  std::is_base_of_v<ConstAnyMatrix, Argument>) {
       for (const Type type : {Type::kF32, Type::kBF16, Type::kF16, Type::kI32,
                               Type::kU32, Type::kI64, Type(99)}) {
         const std::vector<Type>& fine = takes.types;

@@ -53,9 +53,9 @@ class CombineCase {
 
   CombineInputs Inputs() const {
     const CombineShape& s = shape;
-    CombineInputs in;
-    in.rows = {rows.data(), s.tokens * s.top_k, s.hidden};
-    in.topk_weights = {weights.data(), s.tokens, s.top_k};
+    CombineInputs in = {{rows.data(), s.tokens * s.top_k, s.hidden},
+                        {weights.data(), s.tokens, s.top_k},
+                        RowIndex::kTokenOrder};
     if (s.row_index) in.row_index = {index.data(), s.tokens, s.top_k};
     if (s.shared) {
       in.shared.rows = {shared.data(), s.tokens, s.hidden};
@@ -64,6 +64,14 @@ class CombineCase {
     }
     if (s.residual) in.residual = {residual.data(), s.tokens, s.hidden};
     return in;
+  }
+
+  bool HasStaleRows() const {
+    const auto num_rows = static_cast<int32_t>(index.size());
+    return shape.row_index &&
+           std::any_of(index.begin(), index.end(), [num_rows](int32_t row) {
+             return row < -1 || row >= num_rows;
+           });
   }
 
   CombineShape shape;
@@ -98,7 +106,8 @@ inline CombineResult Combine(const CombineCase& c, bool norm,
     in.norm_weight = c.norm_weight;
     out.normed = {r.normed.data(), s.tokens, s.hidden};
   }
-  EXPECT_OK(switchyard::Combine(in, out, {kEps}, executor));
+  const bool stale = c.HasStaleRows();
+  EXPECT_OK(switchyard::Combine(in, out, {kEps, stale}, executor));
   r.skipped = report.skipped;
   report.skipped = kUnwritten.skipped;
   EXPECT_EQ(report, kUnwritten);

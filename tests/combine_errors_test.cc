@@ -13,7 +13,8 @@ class CombineErrors
     : public CallErrors<CombineInputs, CombineOutputs, CombineOptions> {
  protected:
   CombineErrors()
-      : CallErrors("Combine", switchyard::Combine),
+      : CallErrors("Combine", switchyard::Combine,
+                   CombineInputs{{}, {}, RowIndex::kTokenOrder}),
         case_(EveryPart(3, 2, 5), 1),
         out_(3, 5),
         normed_(3, 5) {
@@ -60,10 +61,10 @@ TEST_F(CombineErrors, Shapes) {
                c.in.topk_weights.rows = 2);
   EXPECT_ERROR("topk_weights: top_k (cols) is 0", c.in.topk_weights.cols = 0);
   EXPECT_ERROR("rows: is not [num_rows, hidden]", c.in.rows.cols = 4);
-  EXPECT_ERROR("rows: is not [tokens * top_k, hidden]", c.in.row_index = {},
-               c.in.rows.rows = 5);
-  EXPECT_ERROR("rows: is not [tokens * top_k, hidden]", c.in.row_index = {},
-               c.in.rows.cols = 4);
+  EXPECT_ERROR("rows: is not [tokens * top_k, hidden]",
+               c.in.row_index = RowIndex::kTokenOrder, c.in.rows.rows = 5);
+  EXPECT_ERROR("rows: is not [tokens * top_k, hidden]",
+               c.in.row_index = RowIndex::kTokenOrder, c.in.rows.cols = 4);
   EXPECT_SIZE_ERRORS("row_index: is not [tokens, top_k]", c.in.row_index, 2, 1);
   EXPECT_SIZE_ERRORS("shared.rows: is not [tokens, hidden]", c.in.shared.rows,
                      2, 4);
@@ -112,7 +113,7 @@ TEST_F(CombineErrors, Overlaps) {
 }
 
 TEST_F(CombineErrors, NothingToDoIsFine) {
-  CombineInputs in;
+  CombineInputs in = {{}, {}, RowIndex::kTokenOrder};
   in.topk_weights.cols = 8;
   Report report = kUnwritten;
   EXPECT_OK(Combine(in, {{}, {}, &report}));

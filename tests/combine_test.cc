@@ -124,7 +124,16 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
   EXPECT_EQ(r.out[0], c.residual[0]);
   // The report may be left out.
   std::vector<float> out(s.tokens * s.hidden);
-  EXPECT_OK(Combine(c.Inputs(), {{out.data(), s.tokens, s.hidden}}));
+  const CombineOutputs outputs = {{out.data(), s.tokens, s.hidden}};
+  EXPECT_OK(Combine(c.Inputs(), outputs, {kEps, true}));
+  const std::vector<float> allowed = out;
+  std::fill(out.begin(), out.end(), kNaN);
+  // Unless that is allowed, stale rows are an error, with the same results.
+  ExpectError(Combine(c.Inputs(), outputs),
+              "Combine: row_index: outside [-1, num_rows), and "
+              "options.allow_skipped is not set",
+              StatusCode::kFailedPrecondition);
+  EXPECT_EQ(out, allowed);
 }
 
 TEST_P(CombineTest, InPlaceOnResidualAndOnShared) {
@@ -305,7 +314,7 @@ TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
     in.norm_weight = c.norm_weight;
     ASSERT_OK(Combine(in,
                       {out.RowRange(begin, end), normed.RowRange(begin, end)},
-                      {kEps}, executor()));
+                      {kEps, true}, executor()));
   }
   EXPECT_EQ(slices.out, serial.out);
   EXPECT_EQ(slices.normed, serial.normed);

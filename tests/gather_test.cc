@@ -38,6 +38,20 @@ void ExpectGathered(const std::vector<float>& tokens, size_t hidden,
   EXPECT_EQ(report, expected);
 }
 
+// Ids whose shape says the top_k of `num_tokens` tokens.
+class TopKIds {
+ public:
+  TopKIds(size_t num_tokens, size_t top_k)
+      : ids_(num_tokens * top_k), rows_(num_tokens), cols_(top_k) {}
+  operator ConstAnyMatrix() const {  // NOLINT
+    return {ids_.data(), rows_, cols_};
+  }
+
+ private:
+  std::vector<int32_t> ids_;
+  size_t rows_, cols_;
+};
+
 // The same for views that start anywhere and have gaps between their rows,
 // between guard pages. Returns how many pairs were invalid.
 size_t CheckGather(const std::vector<float>& tokens, size_t hidden,
@@ -47,9 +61,12 @@ size_t CheckGather(const std::vector<float>& tokens, size_t hidden,
                           slack, tokens);
   const Guarded<int32_t> list(pairs, slack);
   const Guarded<float> rows(pairs.size(), hidden, hidden + row_gap, slack);
+  const TopKIds ids(in.view().rows, top_k);
+  const bool strangers =
+      reference::Gather(tokens, hidden, pairs, top_k).invalid != 0;
   Report report = kUnwritten;
-  EXPECT_OK(
-      GatherRows({in.view(), list.span(), top_k}, {rows.view(), &report}));
+  EXPECT_OK(GatherRows({in.view(), list.span(), ids}, {rows.view(), &report},
+                       {strangers}));
   rows.ExpectIntact("rows");
   ExpectGathered(tokens, hidden, pairs, top_k, rows.Values(), report);
   return report.invalid;
@@ -70,8 +87,18 @@ TEST_P(GatherTest, PairsOutOfRangeGiveZerosAndAreCounted) {
   EXPECT_EQ(CheckGather(values, 33, pairs, 2, 0, 0, 0), 4u);
   // The report may be left out.
   std::vector<float> rows(7 * 33);
-  EXPECT_OK(
-      GatherRows({{values.data(), 3, 33}, pairs, 2}, {{rows.data(), 7, 33}}));
+  const TopKIds ids(3, 2);
+  const GatherInputs in = {{values.data(), 3, 33}, pairs, ids};
+  const GatherOutputs out = {{rows.data(), 7, 33}};
+  EXPECT_OK(GatherRows(in, out, {true}));
+  const std::vector<float> allowed = rows;
+  std::fill(rows.begin(), rows.end(), 7.0f);
+  // Unless that is allowed, they are an error, with the same results.
+  ExpectError(GatherRows(in, out),
+              "GatherRows: pairs: outside [0, num_tokens * top_k), and "
+              "options.allow_invalid is not set",
+              StatusCode::kFailedPrecondition);
+  EXPECT_EQ(std::memcmp(rows.data(), allowed.data(), rows.size() * 4), 0);
 }
 
 TEST_P(GatherTest, TopKMatters) {
@@ -79,8 +106,8 @@ TEST_P(GatherTest, TopKMatters) {
   const std::vector<int32_t> pairs = {3};
   float out = 0;
   for (const size_t top_k : {1u, 2u, 3u, 4u, 100u}) {
-    ASSERT_OK(
-        GatherRows({{values.data(), 4, 1}, pairs, top_k}, {{&out, 1, 1}}));
+    ASSERT_OK(GatherRows({{values.data(), 4, 1}, pairs, TopKIds(4, top_k)},
+                         {{&out, 1, 1}}));
     EXPECT_EQ(out, values[3 / top_k]);
   }
 }
@@ -98,8 +125,9 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
   const Matrix<float> all(rows.data(), pairs.size(), hidden);
   Report report = kUnwritten;
   executor().Rendezvous();
-  ASSERT_OK(GatherRows({{tokens.data(), num_tokens, hidden}, pairs, top_k},
-                       {all, &report}, {}, executor()));
+  const TopKIds ids(num_tokens, top_k);
+  ASSERT_OK(GatherRows({{tokens.data(), num_tokens, hidden}, pairs, ids},
+                       {all, &report}, {true}, executor()));
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
   EXPECT_EQ(report.invalid, 21u);
   ExpectGathered(tokens, hidden, pairs, top_k, rows, report);
@@ -110,8 +138,9 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
     Report part;
     ASSERT_OK(GatherRows({{tokens.data(), num_tokens, hidden},
                           {pairs.data() + begin, end - begin},
-                          top_k},
-                         {all.RowRange(begin, end), &part}, {}, executor()));
+                          ids},
+                         {all.RowRange(begin, end), &part}, {true},
+                         executor()));
     EXPECT_EQ(part.invalid, 1u);
   }
   ExpectGathered(tokens, hidden, pairs, top_k, rows, report);
@@ -144,7 +173,7 @@ TEST_P(GatherTest, ColumnsOfOneMatrix) {
   const std::vector<float> values = AnyRows(3, 10, 4);
   const Guarded<float> both(3, 10, 0, 0, values);
   const std::vector<int32_t> pairs = {2, 1, 0};
-  ASSERT_OK(GatherRows({both.view().ColRange(0, 5), pairs, 1},
+  ASSERT_OK(GatherRows({both.view().ColRange(0, 5), pairs, TopKIds(3, 1)},
                        {both.view().ColRange(5, 10)}));
   for (size_t r = 0; r < 3; ++r) {
     EXPECT_EQ(std::memcmp(&both.At(r, 5), &values[(2 - r) * 10], 20), 0);
@@ -156,18 +185,22 @@ class GatherErrors
     : public CallErrors<GatherInputs, GatherOutputs, GatherOptions> {
  protected:
   GatherErrors() : CallErrors("GatherRows", GatherRows), rows_(3, 4) {
-    call_ = {{{tokens_.data(), 2, 4}, pairs_, 2}, {rows_.view(), &report_}, {}};
+    call_ = {
+        {{tokens_.data(), 2, 4}, pairs_, ids_}, {rows_.view(), &report_}, {}};
   }
   void ExpectUntouched() const override { rows_.ExpectUntouched("rows"); }
 
   const std::vector<float> tokens_ = std::vector<float>(64, 1.0f);
   const std::vector<int32_t> pairs_ = {0, 1, 2};
+  const TopKIds ids_ = {2, 2};
   const Guarded<float> rows_;
 };
 
 TEST_F(GatherErrors, Views) {
   ExpectViewErrors("tokens", [](Call& c) { return &c.in.tokens; });
   ExpectViewErrors("rows", [](Call& c) { return &c.out.rows; });
+  ExpectViewErrors(
+      "topk_ids", [](Call& c) { return &c.in.topk_ids; }, kTakesIds);
   EXPECT_ERROR("pairs: data is null", c.in.pairs.data = nullptr);
   EXPECT_ERROR("pairs: size overflows the address space",
                c.in.pairs.size = SIZE_MAX / 4);
@@ -177,14 +210,16 @@ TEST_F(GatherErrors, ShapesAndTopK) {
   EXPECT_SIZE_ERRORS("rows: is not [n, hidden]", c.out.rows, 2, 3);
   EXPECT_ERROR("rows: is not [n, hidden]", c.in.pairs.size = 2);
   EXPECT_ERROR("rows: is not [n, hidden]", c.in.tokens.cols = 3);
-  EXPECT_ERROR("top_k: is 0", c.in.top_k = 0);
+  EXPECT_ERROR("topk_ids: is not [num_tokens, top_k]", c.in.topk_ids.rows = 3);
+  EXPECT_ERROR("topk_ids: is not [num_tokens, top_k]", c.in.tokens.rows = 1);
+  EXPECT_ERROR("topk_ids: top_k (cols) is 0", c.in.topk_ids.cols = 0);
 }
 
 TEST_F(GatherErrors, Overlaps) {
   // By the last element.
   EXPECT_ERROR("rows: overlaps tokens",
-               c.in.tokens = {rows_.data() + 11, 1, 4});
-  EXPECT_ERROR("rows: overlaps tokens", c.in.tokens = {rows_.data(), 3, 4});
+               c.in.tokens = {rows_.data() + 11, 2, 4});
+  EXPECT_ERROR("rows: overlaps tokens", c.in.tokens = {rows_.data(), 2, 4});
   EXPECT_ERROR(
       "rows: overlaps pairs",
       c.in.pairs = {reinterpret_cast<const int32_t*>(rows_.data()), 3});
@@ -195,13 +230,16 @@ TEST_F(GatherErrors, NothingToDoIsFine) {
   float* const nowhere = nullptr;
   Report report;
   report.invalid = 77;
-  EXPECT_OK(GatherRows({{none, 0, 4}, {}, 2}, {{nowhere, 0, 4}, &report}));
+  EXPECT_OK(GatherRows({{none, 0, 4}, {}, TopKIds(0, 2)},
+                       {{nowhere, 0, 4}, &report}));
   EXPECT_EQ(report.invalid, 0u);
   const std::vector<int32_t> pairs = {0};
-  EXPECT_OK(GatherRows({{none, 2, 0}, pairs, 2}, {{nowhere, 1, 0}}));
+  EXPECT_OK(
+      GatherRows({{none, 2, 0}, pairs, TopKIds(2, 2)}, {{nowhere, 1, 0}}));
   // No tokens at all: every pair is invalid.
   float out = 1.0f;
-  EXPECT_OK(GatherRows({{none, 0, 1}, pairs, 2}, {{&out, 1, 1}, &report}));
+  EXPECT_OK(GatherRows({{none, 0, 1}, pairs, TopKIds(0, 2)},
+                       {{&out, 1, 1}, &report}, {true}));
   EXPECT_EQ(report.invalid, 1u);
   EXPECT_EQ(out, 0.0f);
 }

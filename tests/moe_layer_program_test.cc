@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "report.h"
+#include "switchyard/executor.h"
 #include "switchyard/isa.h"
 #include "tests/moe_layer_files.h"
 
@@ -86,13 +87,20 @@ TEST(MoeLayerProgram, RowsAddUpToTheTotal) {
   EXPECT_NEAR(between, Row(outcome.out, "between the GEMMs").first, 0.004);
 }
 
+// What the program says of so many threads: no more than TBB has.
+std::string Threads(int wanted) {
+  const auto executor = switchyard::MakeTbbExecutor(wanted);
+  const size_t given = executor->Concurrency();
+  return std::to_string(given) + (given == 1 ? " thread\n" : " threads\n");
+}
+
 TEST(MoeLayerProgram, EveryOptionMatters) {
   const std::string checkpoint = CheckpointPath("qwen3_moe") + " ";
-  const std::pair<const char*, const char*> cases[] = {
+  const std::pair<const char*, std::string> cases[] = {
       {"--layer 2", "layer 2 of 3"},
       {"--tokens 7", "batch    7 tokens"},
       {"--tokens 1 --threads 1", "batch    1 token on 1 thread\n"},
-      {"--threads 3", "512 tokens on 3 threads"},
+      {"--threads 3", "512 tokens on " + Threads(3)},
       {"--repeat 4", "of 4 runs"},
       {"--top-k 12", "top 12 renormalised"}};
   for (const auto& [options, printed] : cases) {

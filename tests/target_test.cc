@@ -163,8 +163,9 @@ std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool) {
   return std::make_unique<Recorder>(inner, std::move(owned), expected);
 }
 
-Status BackwardsExecutor::ParallelFor(size_t count, size_t /*grain*/, Body body,
+Status BackwardsExecutor::ParallelFor(size_t count, size_t grain, Body body,
                                       void* context) noexcept {
+  EXPECT_GE(grain, 1u);
   if (calls_++ == fail_at_) {
     return Status(StatusCode::kOutOfMemory, "no memory");
   }

@@ -203,7 +203,7 @@ Line Combine(size_t tokens, size_t top_k, size_t hidden) {
           tokens, "row", [=]() mutable {
             Check(switchyard::Combine({{rows.data(), tokens * top_k, hidden},
                                        {weights.data(), tokens, top_k},
-                                       {},
+                                       switchyard::RowIndex::kTokenOrder,
                                        {residual.data(), tokens, hidden},
                                        norm_weight},
                                       {{out.data(), tokens, hidden},

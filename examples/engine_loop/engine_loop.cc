@@ -2,24 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // An engine that has its own threads can run Switchyard on them in two ways:
-//   1. call the kernels from its own thread loop, each thread on its own rows;
+//   1. call the kernels from its own thread loop, each thread on its own rows,
+//      and sort pairs to experts as a team;
 //   2. lend its threads: derive from switchyard::Executor, once, and call each
 //      kernel once for all rows.
 // Both give the bits of a single thread. Usage: engine_loop [threads]
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "switchyard/activate.h"
+#include "switchyard/bucket.h"
 #include "switchyard/combine.h"
 #include "switchyard/executor.h"
+#include "switchyard/gather.h"
 #include "switchyard/isa.h"
 #include "switchyard/route.h"
 #include "switchyard/status.h"
@@ -30,6 +35,7 @@ namespace {
 using switchyard::AnyMatrix;
 using switchyard::Executor;
 using switchyard::Status;
+using switchyard::Team;
 
 // Stands for what an engine has: work(i) on each of its threads i, the caller
 // being one of them. (Yours keeps the threads between calls.)
@@ -39,6 +45,30 @@ void RunOnAll(size_t num_threads, const std::function<void(size_t)>& work) {
   work(0);
   for (std::thread& thread : threads) thread.join();
 }
+
+// And a barrier for those threads.
+class Barrier {
+ public:
+  explicit Barrier(size_t num_threads) : num_threads_(num_threads) {}
+
+  void Wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const size_t round = round_;
+    if (++waiting_ == num_threads_) {
+      waiting_ = 0;
+      ++round_;
+      all_here_.notify_all();
+    } else {
+      all_here_.wait(lock, [&] { return round_ != round; });
+    }
+  }
+
+ private:
+  const size_t num_threads_;
+  std::mutex mutex_;
+  std::condition_variable all_here_;
+  size_t waiting_ = 0, round_ = 0;
+};
 
 // Way 2 needs this class; way 1 needs nothing.
 class EngineExecutor final : public Executor {
@@ -75,16 +105,22 @@ struct Layer {
   static constexpr size_t kHidden = 2048, kIntermediate = 768;
   static constexpr size_t kRows = kTokens * kTopK;  // one per (token, expert)
 
-  // What the GEMMs would have written: random numbers.
+  // What other kernels and the GEMMs would have written: random numbers.
+  std::vector<float> hidden = Random(kTokens * kHidden);
   std::vector<float> logits = Random(kTokens * kExperts);
   std::vector<float> gate_up = Random(kRows * 2 * kIntermediate);
   std::vector<float> down = Random(kRows * kHidden);
-  // What the kernels write.
-  std::vector<int32_t> ids = std::vector<int32_t>(kTokens * kTopK);
-  std::vector<float> weights = std::vector<float>(kTokens * kTopK);
+  // What Switchyard writes.
+  std::vector<int32_t> ids = Ints(kRows);
+  std::vector<float> weights = std::vector<float>(kRows);
+  std::vector<int32_t> tokens_per_expert = Ints(kExperts);
+  std::vector<int32_t> offsets = Ints(kExperts + 1);
+  std::vector<int32_t> pairs = Ints(kRows), row_index = Ints(kRows), scratch;
+  std::vector<float> gathered = std::vector<float>(kRows * kHidden);
   std::vector<float> activated = std::vector<float>(kRows * kIntermediate);
   std::vector<float> out = std::vector<float>(kTokens * kHidden);
 
+  static std::vector<int32_t> Ints(size_t n) { return std::vector<int32_t>(n); }
   static std::vector<float> Random(size_t n) {
     std::mt19937 rng(static_cast<uint32_t>(n));
     std::uniform_real_distribution<float> uniform(-4.0f, 4.0f);
@@ -93,29 +129,62 @@ struct Layer {
     return values;
   }
 
-  // Tokens [begin, end), by slices of rows: a token has one row, or kTopK.
-  Status Run(size_t begin, size_t end, Executor& executor) {
-    const auto slice = [&](auto& values, size_t rows, size_t cols) {
-      return AnyMatrix(values.data(), rows, cols)
-          .RowRange(begin * rows / kTokens, end * rows / kTokens);
+  // Called by each thread of `team`. On `executor` runs what a thread calls.
+  Status Run(const Team& team, Executor& executor) {
+    // This thread's part of `n` rows.
+    const auto begin = [&](size_t n) {
+      return n * team.thread / team.num_threads;
     };
-    const AnyMatrix my_ids = slice(ids, kTokens, kTopK);
-    const AnyMatrix my_weights = slice(weights, kTokens, kTopK);
-    Status status = switchyard::RouteTopK({slice(logits, kTokens, kExperts)},
-                                          {my_ids, my_weights}, {}, executor);
-    if (!status.ok()) return status;
+    const auto end = [&](size_t n) {
+      return n * (team.thread + 1) / team.num_threads;
+    };
+    const auto part = [&](auto& values, size_t rows, size_t cols) {
+      return AnyMatrix(values.data(), rows, cols)
+          .RowRange(begin(rows), end(rows));
+    };
+    // The first error, kept: a thread that left would not come to a barrier.
+    Status status;
+    const auto keep = [&status](const Status& s) {
+      if (status.ok()) status = s;
+    };
+    const auto wait = [&team] {
+      if (team.num_threads > 1) team.barrier(team.context);
+    };
 
+    keep(switchyard::RouteTopK(
+        {part(logits, kTokens, kExperts)},
+        {part(ids, kTokens, kTopK), part(weights, kTokens, kTopK)}, {},
+        executor));
+    wait();
+
+    // A sort needs all ids: the whole team makes one call.
+    const AnyMatrix all_ids(ids.data(), kTokens, kTopK);
+    const switchyard::PackedBuckets buckets = {
+        tokens_per_expert, offsets, pairs, {row_index.data(), kTokens, kTopK}};
+    keep(team.num_threads > 1
+             ? BucketPacked({all_ids, scratch}, buckets, {}, team)
+             : BucketPacked({all_ids, scratch}, buckets, {}, executor));
+
+    // Rows of tokens in the order of experts, for dense GEMMs.
+    const size_t first = begin(kRows), last = end(kRows);
+    keep(switchyard::GatherRows({{hidden.data(), kTokens, kHidden},
+                                 {pairs.data() + first, last - first},
+                                 all_ids},
+                                {part(gathered, kRows, kHidden)}, {},
+                                executor));
     // ... the experts' gate and up GEMMs, fused: [rows, gate | up] ...
-    status = switchyard::Activate({slice(gate_up, kRows, 2 * kIntermediate)},
-                                  {slice(activated, kRows, kIntermediate)},
-                                  {switchyard::Activation::kSilu,
-                                   switchyard::GateUpLayout::kConcatenated},
-                                  executor);
-    if (!status.ok()) return status;
-
-    // ... their down GEMMs ...
-    return switchyard::Combine({slice(down, kRows, kHidden), my_weights},
-                               {slice(out, kTokens, kHidden)}, {}, executor);
+    keep(switchyard::Activate({part(gate_up, kRows, 2 * kIntermediate)},
+                              {part(activated, kRows, kIntermediate)},
+                              {switchyard::Activation::kSilu,
+                               switchyard::GateUpLayout::kConcatenated},
+                              executor));
+    // ... their down GEMMs, after which a token's rows come from all threads.
+    wait();
+    keep(switchyard::Combine({{down.data(), kRows, kHidden},
+                              part(weights, kTokens, kTopK),
+                              part(row_index, kTokens, kTopK)},
+                             {part(out, kTokens, kHidden)}, {}, executor));
+    return status;
   }
 };
 
@@ -128,6 +197,8 @@ bool Report(const char* way, const Status& status, const Layer& layer,
             const Layer& expected) {
   const bool same = SameBits(layer.ids, expected.ids) &&
                     SameBits(layer.weights, expected.weights) &&
+                    SameBits(layer.row_index, expected.row_index) &&
+                    SameBits(layer.gathered, expected.gathered) &&
                     SameBits(layer.activated, expected.activated) &&
                     SameBits(layer.out, expected.out);
   std::printf("%-18s %s\n", way,
@@ -150,28 +221,34 @@ int main(int argc, char** argv) {
   const size_t num_threads = static_cast<size_t>(threads);
 
   Layer expected;
-  const Status serial =
-      expected.Run(0, Layer::kTokens, switchyard::SerialExecutor());
+  const Status serial = expected.Run({}, switchyard::SerialExecutor());
   std::printf("%-18s %s\n", "one thread",
               serial.ok() ? switchyard::ActiveIsa().name : serial.message());
   bool good = serial.ok();
 
-  Layer sliced;  // way 1: a thread takes its share of the tokens
+  Layer shared;  // way 1: a thread takes its share of the rows
+  Barrier barrier(num_threads);
+  const auto member = [&](size_t i) {
+    const auto wait = [](void* b) { static_cast<Barrier*>(b)->Wait(); };
+    return Team{i, num_threads, wait, &barrier};
+  };
+  shared.scratch.resize(
+      switchyard::BucketScratchSize(Layer::kRows, Layer::kExperts, member(0)));
   std::vector<Status> statuses(num_threads);
   RunOnAll(num_threads, [&](size_t i) {
-    statuses[i] = sliced.Run(Layer::kTokens * i / num_threads,
-                             Layer::kTokens * (i + 1) / num_threads,
-                             switchyard::SerialExecutor());
+    statuses[i] = shared.Run(member(i), switchyard::SerialExecutor());
   });
   Status first_error;
   for (const Status& status : statuses) {
     if (first_error.ok()) first_error = status;
   }
-  good = Report("own thread loop", first_error, sliced, expected) && good;
+  good = Report("own thread loop", first_error, shared, expected) && good;
 
-  Layer lent;  // way 2: one call for all tokens
+  Layer lent;  // way 2: one call for all rows
   EngineExecutor executor(num_threads);
-  const Status status = lent.Run(0, Layer::kTokens, executor);
+  lent.scratch.resize(
+      switchyard::BucketScratchSize(Layer::kRows, Layer::kExperts, executor));
+  const Status status = lent.Run({}, executor);
   good = Report("lent threads", status, lent, expected) && good;
   return good ? 0 : 1;
 }

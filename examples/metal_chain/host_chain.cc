@@ -56,7 +56,7 @@ void Combine(const Layer& layer, size_t tokens, HostActivations& a,
   const Shape& shape = layer.shape;
   Check(switchyard::Combine({{a.down.data(), a.ids.size(), shape.hidden},
                              {a.weights.data(), tokens, shape.top_k},
-                             {},
+                             switchyard::RowIndex::kTokenOrder,
                              {a.residual.data(), tokens, shape.hidden},
                              {layer.data(layer.next_norm), 1, shape.hidden}},
                             {{a.residual.data(), tokens, shape.hidden},

@@ -287,7 +287,7 @@ void MoeBlock::RunTile(const Tile& tile, Worker& worker) {
     Check(switchyard::GatherRows(
         {normed_,
          {results_.buckets.pairs.data + tile.begin, tile.rows},
-         layer_.shape.top_k},
+         results_.ids},
         {{worker.gathered.data(), x.rows, x.cols}}));
   }
   add_time(Stage::kGather);
@@ -327,7 +327,7 @@ void InputNorm(const LayerWeights& layer, Matrix<const float> hidden,
   FloatBuffer copy(hidden.rows * hidden.cols);
   Check(switchyard::Combine({hidden,
                              {ones.data(), hidden.rows, 1},
-                             {},
+                             switchyard::RowIndex::kTokenOrder,
                              {},
                              {layer.norm, 1, hidden.cols}},
                             {{copy.data(), hidden.rows, hidden.cols}, normed},

@@ -72,8 +72,9 @@ struct ActivateOptions {
 // half with kSplit, too.
 // Values: silu is within 2.5 ulp of the exact function for x > -87.33655 and -0
 // below that, -inf included; silu(+inf) = +inf; NaN gives NaN. No denormal is
-// produced by silu itself. Same bits on every ISA with FMA and in every layout;
-// ISAs without differ by a few ulp.
+// produced by silu itself. Same bits on every ISA with FMA and in every layout,
+// but for a NaN's sign and payload: of two NaNs, AVX2 and AVX-512 hand on
+// different ones. ISAs without FMA differ by a few ulp.
 // Errors: kInvalidArgument for null data, stride < cols, shapes and types that
 // do not match, up beside both in gate, a view larger than the address space,
 // an overlap as above, or an option outside its enumeration; nothing written.

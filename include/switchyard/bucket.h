@@ -35,6 +35,10 @@ struct BucketInputs {
 
 struct BucketOptions {
   BucketOrder order = BucketOrder::kAscending;
+  // Ids outside [0, num_experts) are expected (-1 of padding, of experts on
+  // another node): their pairs are dropped. Otherwise the call returns
+  // kFailedPrecondition when it has dropped any.
+  bool allow_dropped = false;
 };
 
 // Packed buckets: expert e owns pairs[offsets[e] .. offsets[e + 1]), and
@@ -54,7 +58,7 @@ struct PackedBuckets {
 
 // Strided buckets: expert e owns ids[e * row_stride + s] for
 // s < tokens_per_expert[e]. What the GEMMs of Metal kernels read. A row_stride
-// that is a large power of two makes the rows collide in the cache (5-7.7 ns a
+// that is a large power of two makes the rows collide in the cache (5-12.7 ns a
 // pair against 1.1): add 16.
 struct StridedBuckets {
   Span<int32_t> tokens_per_expert = {};  // [num_experts]
@@ -75,25 +79,41 @@ struct StridedBuckets {
   Report* report = nullptr;
 };
 
+// Threads that are running already (llama.cpp's ith/nth, an OpenMP region) and
+// make a call together: each passes the same arguments, but its own `thread`,
+// and gets the same Status when all is written. Thread 0 writes the report.
+struct Team {
+  size_t thread = 0;  // < num_threads
+  size_t num_threads = 1;
+  // Returns when all num_threads threads have called it; what they wrote before
+  // is seen by all. Called a few times, by every thread alike, and not at all
+  // when the result is kInvalidArgument.
+  void (*barrier)(void* context) = nullptr;
+  void* context = nullptr;
+};
+
 // int32 elements of scratch with which the functions below use several
-// threads. `executor` is the one that will be passed. 0 when one thread is
-// best.
+// threads. `executor`, or `team`, is the one that will be passed. 0 when one
+// thread is best.
 size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
                          const Executor& executor) noexcept;
+size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
+                         const Team& team) noexcept;
 
 // Counts the pairs of each expert and sorts them to it. Pair p = token * top_k
 // + slot.
 //
 // Types: topk_ids int32, uint32 or int64; row_index int32.
 // Shapes: as above; topk_ids has a stride, and tokens * top_k <= 2^31 - 1 is
-// checked. A pair whose id is outside [0, num_experts) is dropped and counted.
-// num_experts is tokens_per_expert.size, at least 1. Zero tokens write zeros to
-// tokens_per_expert (and offsets) and nothing else. No output, nor scratch, may
-// overlap another view.
-// Same bits for every ISA, executor and scratch, but for BucketOrder::kClaim.
-// Errors: kInvalidArgument as everywhere (null, stride, size, type, overlap,
-// overflow), nothing written. BucketStrided returns kFailedPrecondition when a
-// row would be too short (row_stride < max_rows, or ids too small): then
+// checked. A pair whose id is outside [0, num_experts) is dropped and counted;
+// unless the options allow that, the call returns kFailedPrecondition, after
+// everything is written as if they did. num_experts is tokens_per_expert.size,
+// at least 1. Zero tokens write zeros to tokens_per_expert (and offsets) and
+// nothing else. No output, nor scratch, may overlap another view. Same bits for
+// every ISA, executor and scratch, but for BucketOrder::kClaim. Errors:
+// kInvalidArgument as everywhere (null, stride, size, type, overlap, overflow),
+// nothing written. BucketStrided returns kFailedPrecondition when a row would
+// be too short (row_stride < max_rows, or ids too small): then
 // tokens_per_expert and the report are written, they tell the stride needed,
 // and ids is untouched.
 //
@@ -105,6 +125,14 @@ Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
 Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
                      const BucketOptions& options = {},
                      Executor& executor = SerialExecutor()) noexcept;
+
+// The same, called by every thread of a team. kInvalidArgument, too, for a
+// thread that is not below num_threads, and for a null barrier when there are
+// several.
+Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
+                    const BucketOptions& options, const Team& team) noexcept;
+Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
+                     const BucketOptions& options, const Team& team) noexcept;
 
 struct DispatchInputs {
   size_t max_rows = 0;  // of Report: pairs of the busiest expert

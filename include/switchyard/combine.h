@@ -27,15 +27,28 @@ struct SharedExpert {
   SharedGate kind = SharedGate::kLogit;
 };
 
+// Where the row of each (token, slot) is. One of the two has to be said: rows
+// in the order of experts, taken to be in that of tokens, would be a wrong
+// answer that nothing shows.
+struct RowIndex : ConstAnyMatrix {
+  // [tokens, top_k], as BucketPacked writes it; -1 skips the slot. Values
+  // outside [-1, num_rows) are skipped and counted: a stale row is never read.
+  using ConstAnyMatrix::ConstAnyMatrix;
+  constexpr RowIndex(const ConstAnyMatrix& m) noexcept  // NOLINT
+      : ConstAnyMatrix(m) {}
+  // Row token * top_k + slot; num_rows is tokens * top_k.
+  enum TokenOrder { kTokenOrder };
+  constexpr RowIndex(TokenOrder) noexcept : token_order(true) {}  // NOLINT
+  RowIndex() = delete;
+
+  bool token_order = false;
+};
+
 struct CombineInputs {
-  ConstAnyMatrix rows;          // [num_rows, hidden]: down-projection outputs
-  ConstAnyMatrix topk_weights;  // [tokens, top_k], as RouteTopK writes them
-  // Optional [tokens, top_k]: the row of each (token, slot), as BucketPacked
-  // writes it; -1 skips the slot. Without it, row token * top_k + slot, and
-  // num_rows is tokens * top_k. Values outside [-1, num_rows) are skipped and
-  // counted: a stale row is never read.
-  ConstAnyMatrix row_index = {};
-  ConstAnyMatrix residual = {};     // optional [tokens, hidden]
+  ConstAnyMatrix rows;           // [num_rows, hidden]: down-projection outputs
+  ConstAnyMatrix topk_weights;   // [tokens, top_k], as RouteTopK writes them
+  RowIndex row_index;            // [tokens, top_k] or RowIndex::kTokenOrder
+  ConstAnyMatrix residual = {};  // optional [tokens, hidden]
   ConstAnyMatrix norm_weight = {};  // [1, hidden], for `normed`
   SharedExpert shared = {};         // optional
 };
@@ -46,6 +59,9 @@ struct CombineOutputs {
 };
 struct CombineOptions {
   float eps = 1e-6f;  // of the norm
+  // Values of row_index outside [-1, num_rows) are expected. Otherwise the call
+  // returns kFailedPrecondition when it has met any.
+  bool allow_skipped = false;
 };
 
 // Per token t and column h:
@@ -64,14 +80,16 @@ struct CombineOptions {
 // In place: out may be exactly residual (residual += sum) or exactly
 // shared.rows (same data and stride). Any other overlap of an output with
 // another view is an error.
-// Values: NaN and infinities propagate, but not those of a skipped slot.
-// Same bits for every batch split, thread count and alignment, and on every ISA
-// with FMA: the mean of squares runs in 32 lanes (column h in lane h mod 32),
-// folded 16, 8, 4, 2, 1. ISAs without FMA stay within (top_k + 2) * 2^-24 *
-// sum |w * x| of the exact sum, the shared and the residual counting as terms.
-// Errors: kInvalidArgument for null data, strides, shapes and types that do not
-// match, normed without norm_weight or the reverse, an eps that is negative or
-// NaN, overlap, overflow; nothing written.
+// Values: NaN and infinities propagate, but not those of a skipped slot. A
+// NaN's payload is the instruction set's choice. Same bits for every batch
+// split, thread count and alignment, and on every ISA with FMA: the mean of
+// squares runs in 32 lanes (column h in lane h mod 32), folded 16, 8, 4, 2, 1.
+// ISAs without FMA stay within (top_k + 2) * 2^-24 * sum |w * x| of the exact
+// sum, the shared and the residual counting as terms. Errors: kInvalidArgument
+// for null data, strides, shapes and types that do not match, normed without
+// norm_weight or the reverse, an eps that is negative or NaN, overlap,
+// overflow; nothing written. kFailedPrecondition for stale values of row_index,
+// see allow_skipped, after everything is written.
 //
 // From ferrum's weighted_sum_stacked_f32, weighted_sum_batched_f32,
 // weighted_sum_residual_stacked_f32 and weighted_sum_residual_norm_stacked_f32,

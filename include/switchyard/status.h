@@ -15,8 +15,9 @@ enum class StatusCode : int32_t {
   kInvalidArgument = 1,
   // The executor could not get memory. Outputs are unspecified.
   kOutOfMemory = 2,
-  // The arguments are well-formed but do not fit the data (a bucket table too
-  // narrow for the busiest expert). The function says what was written.
+  // The arguments are well-formed but do not fit the data: a bucket table too
+  // narrow for the busiest expert, ids or rows that do not exist. The function
+  // says what was written.
   kFailedPrecondition = 3,
   // The executor failed for another reason. Outputs are unspecified.
   kInternal = 4,

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Non-owning views. The library never reads or writes a byte outside them and
-// asks for no alignment beyond that of the element type.
+// asks for no alignment beyond that of the element type. Sizes may be of any
+// integer type (ggml's are int64_t); a negative one is far too large, and
+// refused as such.
 
 #ifndef SWITCHYARD_VIEWS_H_
 #define SWITCHYARD_VIEWS_H_
@@ -15,6 +17,9 @@
 
 namespace switchyard {
 
+template <class... I>
+using IfSizes = std::enable_if_t<(std::is_integral_v<I> && ...)>;
+
 // `size` elements from `data` on. Made from a vector, an array, a std::span or
 // anything else that has data() and size().
 template <class T>
@@ -23,8 +28,9 @@ struct Span {
   size_t size = 0;
 
   constexpr Span() noexcept = default;
-  constexpr Span(T* data_in, size_t size_in) noexcept
-      : data(data_in), size(size_in) {}
+  template <class N, class = IfSizes<N>>
+  constexpr Span(T* data_in, N size_in) noexcept
+      : data(data_in), size(static_cast<size_t>(size_in)) {}
   template <size_t N>
   constexpr Span(T (&array)[N]) noexcept  // NOLINT(runtime/explicit)
       : data(array), size(N) {}
@@ -54,11 +60,15 @@ struct Matrix {
   size_t stride = 0;
 
   constexpr Matrix() noexcept = default;
-  constexpr Matrix(T* data_in, size_t rows_in, size_t cols_in) noexcept
-      : data(data_in), rows(rows_in), cols(cols_in), stride(cols_in) {}
-  constexpr Matrix(T* data_in, size_t rows_in, size_t cols_in,
-                   size_t stride_in) noexcept
-      : data(data_in), rows(rows_in), cols(cols_in), stride(stride_in) {}
+  template <class R, class C, class = IfSizes<R, C>>
+  constexpr Matrix(T* data_in, R rows_in, C cols_in) noexcept
+      : Matrix(data_in, rows_in, cols_in, cols_in) {}
+  template <class R, class C, class S, class = IfSizes<R, C, S>>
+  constexpr Matrix(T* data_in, R rows_in, C cols_in, S stride_in) noexcept
+      : data(data_in),
+        rows(static_cast<size_t>(rows_in)),
+        cols(static_cast<size_t>(cols_in)),
+        stride(static_cast<size_t>(stride_in)) {}
   // Matrix<float> converts to Matrix<const float>.
   template <class U,
             class = std::enable_if_t<std::is_convertible_v<U (*)[], T (*)[]>>>
@@ -87,9 +97,7 @@ struct Matrix {
 //             {{ids, tokens, 8}, {weights, tokens, 8}})
 //
 // or, with one row, from a Span or anything that has data() and size(); from an
-// empty one as {}. Sizes
-// may be of any integer type; a negative one is far too large, and refused as
-// such.
+// empty one as {}.
 template <class Void>  // void or const void
 struct BasicAnyMatrix {
   template <class T>
@@ -99,8 +107,6 @@ struct BasicAnyMatrix {
   using IfElement =
       std::enable_if_t<std::is_const_v<Void> || !std::is_const_v<T>,
                        decltype(TypeOf<T>::value)>;
-  template <class I>
-  using IfSize = std::enable_if_t<std::is_integral_v<I>>;
 
   Void* data = nullptr;
   size_t rows = 0;
@@ -109,12 +115,12 @@ struct BasicAnyMatrix {
   Type type = Type::kF32;
 
   constexpr BasicAnyMatrix() noexcept = default;
-  template <class T, class R, class C, class = IfElement<T>, class = IfSize<R>,
-            class = IfSize<C>>
+  template <class T, class R, class C, class = IfElement<T>,
+            class = IfSizes<R, C>>
   constexpr BasicAnyMatrix(T* data_in, R rows_in, C cols_in) noexcept
       : BasicAnyMatrix(data_in, rows_in, cols_in, cols_in) {}
   template <class T, class R, class C, class S, class = IfElement<T>,
-            class = IfSize<R>, class = IfSize<C>, class = IfSize<S>>
+            class = IfSizes<R, C, S>>
   constexpr BasicAnyMatrix(T* data_in, R rows_in, C cols_in,
                            S stride_in) noexcept
       : data(data_in),
@@ -133,8 +139,7 @@ struct BasicAnyMatrix {
         stride(other.stride),
         type(other.type) {}
   // Where the type itself is known at run time only (torch, ggml).
-  template <class R, class C, class S, class = IfSize<R>, class = IfSize<C>,
-            class = IfSize<S>>
+  template <class R, class C, class S, class = IfSizes<R, C, S>>
   constexpr BasicAnyMatrix(Void* data_in, Type type_in, R rows_in, C cols_in,
                            S stride_in) noexcept
       : data(data_in),

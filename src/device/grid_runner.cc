@@ -20,6 +20,15 @@ size_t Padded(size_t length) {
   return (length + kLocalAlignment - 1) / kLocalAlignment * kLocalAlignment;
 }
 
+// At least 1 ns, and no more than a grain: the caller's floating-point
+// environment is not to be met with what a user wrote there.
+size_t Picoseconds(double ns) {
+  const internal::DefaultFpEnv fp_env;
+  if (!(ns > 1.0)) return 1000;
+  const double most = static_cast<double>(internal::kGrainPs);
+  return static_cast<size_t>(std::min(1000.0 * ns, most));
+}
+
 // How many of a dimension's `threads` are in the threadgroup at `position`: a
 // whole one has `per`.
 size_t AtEdge(size_t position, size_t per, size_t threads) {
@@ -50,7 +59,8 @@ void GridRunner::Run(RunningDispatch& running) {
     };
     const Status status = internal::RunRows<GridRunner*>(
         running.executor, count,
-        running.dispatch.pipeline->kernel.threadgroup_ns, rows, &runner);
+        Picoseconds(running.dispatch.pipeline->kernel.threadgroup_ns), rows,
+        &runner);
     if (!status.ok()) running.Fail(status.message());
   }
   if (runner.failed()) running.Fail(runner.error_);

@@ -61,7 +61,7 @@ HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
   for (; cursor.next < top_k; ++cursor.next) {
     if (terms.count == Terms<In>::kMax) return false;
     size_t row = token * top_k + cursor.next;
-    if (in.row_index.data != nullptr) {
+    if (!in.row_index.token_order) {
       const int32_t index = in.row_index.Row<int32_t>(token)[cursor.next];
       row = static_cast<size_t>(index);
       if (index < 0 || row >= in.rows.rows) {

@@ -23,7 +23,7 @@ HWY_INLINE const In* TokenRow(const GatherArgs& args, size_t r) {
   const ConstAnyMatrix& tokens = args.inputs.tokens;
   const int32_t pair = args.inputs.pairs.data[r];
   if (pair < 0) return nullptr;
-  const size_t token = static_cast<size_t>(pair) / args.inputs.top_k;
+  const size_t token = static_cast<size_t>(pair) / args.inputs.topk_ids.cols;
   return token < tokens.rows ? tokens.Row<In>(token) : nullptr;
 }
 

@@ -47,7 +47,8 @@ Job BucketJob(const std::vector<int32_t>& selected, size_t experts,
               std::vector<uint32_t>(3), std::vector<uint32_t>(3)};
   Report report;
   Status status = BucketStrided({{selected.data(), selected.size(), 1}},
-                                {t.tpe, t.ids, row_stride, false, &report});
+                                {t.tpe, t.ids, row_stride, false, &report},
+                                {BucketOrder::kAscending, true});
   EXPECT_TRUE(status.ok()) << status.message();
   status =
       MakeDispatchArgs({report.max_rows, experts, m_gate_up}, {t.gate_up_args});

@@ -32,13 +32,15 @@ void Run(Executor& executor, Digests& digests, Layout layout, size_t tokens,
   std::vector<int32_t> tokens_per_expert(experts, -1);
   std::vector<int32_t> scratch(BucketScratchSize(num_pairs, experts, executor));
   const BucketInputs inputs = {topk_ids.view(), scratch};
+  BucketOptions options;
+  options.allow_dropped = true;
   Report report;
   if (layout == Layout::kPacked) {
     std::vector<int32_t> offsets(experts + 1, -1), pairs(num_pairs, -1);
     Rows<int32_t> row_index(tokens, top_k, gap);
     digests.Check(BucketPacked(
         inputs, {tokens_per_expert, offsets, pairs, row_index.view(), &report},
-        {}, executor));
+        options, executor));
     digests.exact.Add(offsets);
     digests.exact.Add(pairs);
     digests.exact.Add(row_index.view());
@@ -49,7 +51,7 @@ void Run(Executor& executor, Digests& digests, Layout layout, size_t tokens,
     digests.Check(BucketStrided(inputs,
                                 {tokens_per_expert, ids, row_stride,
                                  layout == Layout::kPadded, &report},
-                                {}, executor));
+                                options, executor));
     digests.exact.Add(ids);
   }
   digests.exact.Add(tokens_per_expert);

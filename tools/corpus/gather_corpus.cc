@@ -21,8 +21,9 @@ void Run(Executor& executor, Digests& digests, bool stale, size_t hidden) {
                    : static_cast<int32_t>(hash / 4 % (kTokens * kTopK));
   }
   Report report;
-  digests.Check(GatherRows({tokens.view(), pairs, kTopK},
-                           {rows.view(), &report}, {}, executor));
+  const std::vector<int32_t> ids(kTokens * kTopK);
+  digests.Check(GatherRows({tokens.view(), pairs, {ids.data(), kTokens, kTopK}},
+                           {rows.view(), &report}, {stale}, executor));
   digests.exact.Add(rows.view());
   digests.exact.Add(static_cast<uint32_t>(report.invalid));
 }

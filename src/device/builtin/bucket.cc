@@ -56,8 +56,10 @@ Status ComputeIdsTpe(const Operands& o) {
   out.ids = {o[2].As<int32_t>().data, experts * row_stride};
   out.row_stride = row_stride;
   out.report = &report;
-  Status status =
-      BucketStrided({o[0], {scratch.data(), sort}}, out, {}, running.executor);
+  BucketOptions options;
+  options.allow_dropped = true;  // as the shader, which skips them
+  Status status = BucketStrided({o[0], {scratch.data(), sort}}, out, options,
+                                running.executor);
   if (status.code() == StatusCode::kFailedPrecondition) {
     std::copy_n(saved, experts, tpe);
     running.Fail(

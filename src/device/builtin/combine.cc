@@ -13,18 +13,19 @@ namespace {
 constexpr uint8_t kTopK = 0, kHidden = 1, kTokens = 2, kAddResidual = 3;
 
 Status Sum(const Operands& o) {
-  return Combine({o[0], o[1]}, {o[2]}, {}, o.running.executor);
+  return Combine({o[0], o[1], RowIndex::kTokenOrder}, {o[2]}, {},
+                 o.running.executor);
 }
 
 Status SumResidual(const Operands& o) {
-  CombineInputs inputs = {o[0], o[1]};
+  CombineInputs inputs = {o[0], o[1], RowIndex::kTokenOrder};
   inputs.residual = o[2];
   return Combine(inputs, {o[2]}, {}, o.running.executor);
 }
 
 template <class Params>
 Status SumResidualNorm(const Operands& o) {
-  CombineInputs inputs = {o[0], o[1]};
+  CombineInputs inputs = {o[0], o[1], RowIndex::kTokenOrder};
   inputs.residual = o[2];
   inputs.norm_weight = o[3];
   return Combine(inputs, {o[2], o[4]}, {o.Params<Params>().eps},
@@ -32,7 +33,7 @@ Status SumResidualNorm(const Operands& o) {
 }
 
 Status WeightedReduce(const Operands& o) {
-  CombineInputs inputs = {o[1], o[0]};
+  CombineInputs inputs = {o[1], o[0], RowIndex::kTokenOrder};
   inputs.shared = {o[3], o[2], SharedGate::kLogit};
   inputs.residual = o[4];
   return Combine(inputs, {o[5]}, {}, o.running.executor);
