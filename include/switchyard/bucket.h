@@ -105,15 +105,16 @@ size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
 //
 // Types: topk_ids int32, uint32 or int64; row_index int32.
 // Shapes: as above; topk_ids has a stride, and tokens * top_k <= 2^31 - 1 is
-// checked. A pair whose id is outside [0, num_experts) is dropped and counted;
-// unless the options allow that, the call returns kFailedPrecondition, after
-// everything is written as if they did. num_experts is tokens_per_expert.size,
-// at least 1. Zero tokens write zeros to tokens_per_expert (and offsets) and
-// nothing else. No output, nor scratch, may overlap another view. Same bits for
-// every ISA, executor and scratch, but for BucketOrder::kClaim. Errors:
-// kInvalidArgument as everywhere (null, stride, size, type, overlap, overflow),
-// nothing written. BucketStrided returns kFailedPrecondition when a row would
-// be too short (row_stride < max_rows, or ids too small): then
+// checked. num_experts is tokens_per_expert.size, at least 1. Zero tokens write
+// zeros to tokens_per_expert (and offsets) and nothing else. No output, nor
+// scratch, may overlap another view.
+// A pair whose id is outside [0, num_experts) is dropped and counted; unless
+// the options allow it, the call returns kFailedPrecondition, after everything
+// is written as if they did.
+// Same bits for every ISA, executor and scratch, but for BucketOrder::kClaim.
+// Errors: kInvalidArgument as everywhere (null, stride, size, type, overlap,
+// overflow), nothing written. BucketStrided returns kFailedPrecondition, too,
+// when a row would be too short (row_stride < max_rows, or ids too small): then
 // tokens_per_expert and the report are written, they tell the stride needed,
 // and ids is untouched.
 //

@@ -80,16 +80,16 @@ struct CombineOptions {
 // In place: out may be exactly residual (residual += sum) or exactly
 // shared.rows (same data and stride). Any other overlap of an output with
 // another view is an error.
-// Values: NaN and infinities propagate, but not those of a skipped slot. A
-// NaN's payload is the instruction set's choice. Same bits for every batch
-// split, thread count and alignment, and on every ISA with FMA: the mean of
-// squares runs in 32 lanes (column h in lane h mod 32), folded 16, 8, 4, 2, 1.
-// ISAs without FMA stay within (top_k + 2) * 2^-24 * sum |w * x| of the exact
-// sum, the shared and the residual counting as terms. Errors: kInvalidArgument
-// for null data, strides, shapes and types that do not match, normed without
-// norm_weight or the reverse, an eps that is negative or NaN, overlap,
-// overflow; nothing written. kFailedPrecondition for stale values of row_index,
-// see allow_skipped, after everything is written.
+// Values: NaN and infinities propagate, but not those of a skipped slot.
+// Same bits for every batch split, thread count and alignment, and on every ISA
+// with FMA, but for a NaN's sign and payload: the mean of squares runs in 32
+// lanes (column h in lane h mod 32), folded 16, 8, 4, 2, 1. ISAs without FMA
+// stay within (top_k + 2) * 2^-24 * sum |w * x| of the exact sum, the shared
+// and the residual counting as terms.
+// Errors: kInvalidArgument for null data, strides, shapes and types that do not
+// match, normed without norm_weight or the reverse, an eps that is negative or
+// NaN, overlap, overflow; nothing written. kFailedPrecondition for row_index
+// values that allow_skipped would allow, after everything is written.
 //
 // From ferrum's weighted_sum_stacked_f32, weighted_sum_batched_f32,
 // weighted_sum_residual_stacked_f32 and weighted_sum_residual_norm_stacked_f32,
