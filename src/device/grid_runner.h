@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+#include "src/device/queue_thread.h"
 #include "src/device/running_dispatch.h"
 #include "switchyard/device/device.h"
 
@@ -34,6 +35,7 @@ class InKernel {
 
  private:
   const bool outer_;
+  const AtWork at_work_;
 };
 
 // Runs a kernel of the user's over its grid, threadgroup by threadgroup.

@@ -7,14 +7,18 @@
 #ifndef SWITCHYARD_TESTS_DEVICE_DEVICE_TEST_H_
 #define SWITCHYARD_TESTS_DEVICE_DEVICE_TEST_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -89,6 +93,54 @@ class Flag {
 };
 
 // How a device runs kernels: unchecked on three threads, or checked.
+// Ends a program that hangs, so that the test fails instead.
+class Watchdog {
+ public:
+  Watchdog() : thread_([this] { Run(); }) {}
+  ~Watchdog() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void Run() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (changed_.wait_for(lock, std::chrono::seconds(60),
+                          [this] { return over_; })) {
+      return;
+    }
+    std::fputs("Watchdog: the test hangs\n", stderr);
+    std::abort();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+// Runs bodies on a thread that is not the caller's, and tells when it is
+// destroyed: the last thing that a queue's thread does.
+class TellingExecutor final : public Executor {
+ public:
+  explicit TellingExecutor(std::shared_ptr<Flag> gone)
+      : gone_(std::move(gone)) {}
+  ~TellingExecutor() override { gone_->Set(); }
+  size_t Concurrency() const noexcept override { return 2; }
+  Status ParallelFor(size_t count, size_t /*grain*/, Body body,
+                     void* context) noexcept override {
+    std::thread([=] { body(context, 0, 0, count); }).join();
+    return Status();
+  }
+
+ private:
+  const std::shared_ptr<Flag> gone_;
+};
+
 struct Mode {
   bool check_kernels = false;
   uint64_t schedule_seed = 0;
