@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <thread>
@@ -159,6 +160,34 @@ inline std::shared_ptr<Device> NewDevice(bool time_dispatches = false,
   options.time_dispatches = time_dispatches;
   options.check_kernels = mode.check_kernels;
   options.schedule_seed = mode.schedule_seed;
+  return CreateDevice(options);
+}
+
+// And on what.
+struct Setup {
+  Pool pool;
+  Mode mode;
+};
+inline std::ostream& operator<<(std::ostream& os, const Setup& setup) {
+  constexpr const char* kPools[] = {"Serial", "Tbb1", "Tbb2", "Tbb7",
+                                    "Shuffle"};
+  return os << (setup.mode.check_kernels ? "Checked" : "Unchecked")
+            << setup.mode.schedule_seed << "On"
+            << kPools[static_cast<size_t>(setup.pool)];
+}
+inline std::vector<Setup> EverySetup() {
+  std::vector<Setup> all;
+  for (const Pool pool : EveryPool()) {
+    for (const Mode& mode : kModes) all.push_back({pool, mode});
+  }
+  return all;
+}
+inline std::shared_ptr<Device> NewDevice(const Setup& setup) {
+  DeviceOptions options;
+  options.executor = MakeExecutor(setup.pool);
+  options.time_dispatches = true;
+  options.check_kernels = setup.mode.check_kernels;
+  options.schedule_seed = setup.mode.schedule_seed;
   return CreateDevice(options);
 }
 
