@@ -243,12 +243,12 @@ void Queue::FailLocked(State& state, const char* error,
   } catch (...) {  // no memory: with less of a text
   }
   if (state.status == CommandBufferStatusCompleted) {
-  const AtWork at_work;
     state.status = CommandBufferStatusError;
   }
 }
 
 void Queue::RunFront(Lock& lock) {
+  const AtWork at_work;
   // Destroyed with the function, so with the mutex held: harmless, since the
   // commands and handlers are gone by then.
   const std::shared_ptr<CommandBuffer> buffer = std::move(order_.front());
@@ -265,17 +265,22 @@ void Queue::RunFront(Lock& lock) {
   lock.unlock();
   std::string error;
   bool out_of_memory = false;
-  const double start = Now();
-  try {
-    if (!state.rejected) {
-      error =
-          Execute(state.commands, *executor_, scratch_,
-                  time_dispatches_ ? &state.times : nullptr, checked_.get());
+  double start, end;
+  {
+    // For times and the like too: a thread that waits may trap exceptions.
+    const internal::DefaultFpEnv fp_env;
+    start = Now();
+    try {
+      if (!state.rejected) {
+        error =
+            Execute(state.commands, *executor_, scratch_,
+                    time_dispatches_ ? &state.times : nullptr, checked_.get());
+      }
+    } catch (...) {
+      out_of_memory = true;
     }
-  } catch (...) {
-    out_of_memory = true;
+    end = Now();
   }
-  const double end = Now();
   state.commands.Clear();
   lock.lock();
   Recycle(state.commands);

@@ -237,6 +237,10 @@ std::shared_ptr<Device> CreateSystemDefaultDevice() noexcept;
 // other: there it returns at once, what was committed still runs, and the
 // queue's thread ends by itself. exit() waits for such threads, unless work
 // calls it.
+//
+// Work runs in the default floating-point environment (threadgroup.h), handlers
+// and deallocators in that of the thread they are called on: one that waits, or
+// the queue's, which has that of the thread which made the queue.
 class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
  public:
   ~CommandQueue();
