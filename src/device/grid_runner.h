@@ -35,8 +35,8 @@ class InKernel {
   static bool& Here();
 
  private:
-  const bool outer_;
   const AtWork at_work_;
+  const bool outer_;
 };
 
 // Runs a kernel of the user's over its grid, threadgroup by threadgroup.
