@@ -18,8 +18,8 @@
 #include <mutex>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -93,7 +93,6 @@ class Flag {
   bool set_ = false;
 };
 
-// How a device runs kernels: unchecked on three threads, or checked.
 // Ends a program that hangs, so that the test fails instead.
 class Watchdog {
  public:
@@ -142,6 +141,7 @@ class TellingExecutor final : public Executor {
   const std::shared_ptr<Flag> gone_;
 };
 
+// How a device runs kernels: unchecked on three threads, or checked.
 struct Mode {
   bool check_kernels = false;
   uint64_t schedule_seed = 0;
