@@ -1,8 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Grids that nobody lives to see the end of: the first failure ends them.
+// Grids that nobody lives to see the end of: the first failure ends them. And
+// those that one does, past what is shuffled at a time.
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
@@ -53,6 +55,30 @@ TEST_P(DeviceHugeGrid, EndsWithTheFirstFailure) {
       EXPECT_EQ(buffer->status(), CommandBufferStatusError);
       EXPECT_EQ(buffer->error(), "huge: the first" + seed);
     }
+  }
+}
+
+TEST_P(DeviceHugeGrid, EachThreadgroupOnce) {
+  const auto device = NewDevice(GetParam());
+  const auto queue = device->newCommandQueue();
+  constexpr size_t kCount = 2 * 65536 + 5;
+  for (const double ns : {30000.0, 7.0, 0.001}) {
+    SCOPED_TRACE(ns);
+    std::vector<std::atomic<int>> runs(kCount);
+    KernelFunction kernel;
+    kernel.name = "count";
+    kernel.threadgroup = [&runs](const ThreadgroupContext& tg) {
+      ++runs[tg.threadgroup_position_in_grid.width];
+    };
+    kernel.threadgroup_ns = ns;
+    const auto buffer = Encoded(*queue, [&](Encoder& e) {
+      e.setComputePipelineState(device->newComputePipelineState(kernel));
+      e.dispatchThreadgroups(Size(kCount, 1, 1), Size(1, 1, 1));
+    });
+    buffer->commit();
+    buffer->waitUntilCompleted();
+    EXPECT_EQ(buffer->error(), "");
+    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(runs[i], 1) << i;
   }
 }
 
