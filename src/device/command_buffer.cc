@@ -1,7 +1,6 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/commands.h"
 #include "src/device/queue.h"
 #include "switchyard/device/device.h"
 

@@ -5,14 +5,14 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstring>
-#include <system_error>
-#include <thread>
+#include <utility>
 
 #include "src/device/checked_mode.h"
-#include "src/device/commands.h"
 #include "src/device/pipeline.h"
 #include "src/device/queue.h"
+#include "src/device/queue_thread.h"
 
 namespace switchyard::device {
 namespace {
@@ -187,12 +187,16 @@ CommandQueue::CommandQueue(std::shared_ptr<Device> device,
     : device_(std::move(device)),
       queue_(std::move(queue)),
       // Shares the queue: a detached thread outlives this.
-      thread_([shared = queue_] { shared->RunThread(); }) {}
+      thread_([shared = queue_]() mutable {
+        Queue::RunThread(std::move(shared));
+      }) {}
 
 CommandQueue::~CommandQueue() {
-  queue_->Close();
-  if (queue_->RunsHere()) {
-    thread_.detach();  // in a handler: it ends when that has returned
+  const bool orphan = AtWork::Here();  // then nobody may wait
+  if (orphan) Orphans::Add();
+  queue_->Close(orphan);
+  if (orphan) {
+    thread_.detach();
   } else {
     thread_.join();
   }

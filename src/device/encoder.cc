@@ -1,9 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "src/device/commands.h"
 #include "src/device/pipeline.h"

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "src/device/pipeline.h"
-#include "src/schedule.h"
+#include "src/fp_env.h"
 #include "switchyard/device/kernel_threads.h"
 
 namespace switchyard::device {
@@ -20,19 +20,20 @@ size_t Padded(size_t length) {
   return (length + kLocalAlignment - 1) / kLocalAlignment * kLocalAlignment;
 }
 
-// At least 1 ns, and no more than a grain: the caller's floating-point
-// environment is not to be met with what a user wrote there.
-size_t Picoseconds(double ns) {
-  const internal::DefaultFpEnv fp_env;
-  if (!(ns > 1.0)) return 1000;
-  const double most = static_cast<double>(internal::kGrainPs);
-  return static_cast<size_t>(std::min(1000.0 * ns, most));
-}
-
 // How many of a dimension's `threads` are in the threadgroup at `position`: a
 // whole one has `per`.
 size_t AtEdge(size_t position, size_t per, size_t threads) {
   return std::min(per, threads - position * per);
+}
+
+// How many threadgroups make 30 us, which is worth waking a thread for. The
+// number is the user's: any double.
+size_t Grain(double threadgroup_ns) {
+  constexpr double kGrainNs = 30000.0;
+  constexpr double kMost = 0x1p40;
+  const double grain =
+      threadgroup_ns > 0.0 ? kGrainNs / threadgroup_ns : kGrainNs;
+  return static_cast<size_t>(std::min(std::max(grain, 1.0), kMost));
 }
 
 }  // namespace
@@ -54,13 +55,7 @@ void GridRunner::Run(RunningDispatch& running) {
   if (running.checked != nullptr) {
     running.checked->RunThreadgroups(runner, count);
   } else {
-    const auto rows = [](GridRunner* const& r, size_t begin, size_t end) {
-      r->RunRange(begin, end);
-    };
-    const Status status = internal::RunRows<GridRunner*>(
-        running.executor, count,
-        Picoseconds(running.dispatch.pipeline->kernel.threadgroup_ns), rows,
-        &runner);
+    const Status status = runner.RunAll(count);
     if (!status.ok()) running.Fail(status.message());
   }
   if (runner.failed()) running.Fail(runner.error_);
@@ -72,9 +67,44 @@ Size GridRunner::PositionOf(size_t index) const {
               index / grid.width / grid.height);
 }
 
-void GridRunner::RunRange(size_t begin, size_t end) {
+// The executor gets one index per worker, which takes threadgroups until there
+// are none left: after a failure nobody walks through the rest of the grid.
+Status GridRunner::RunAll(size_t count) {
+  count_ = count;
+  taken_at_once_ = count;
+  const size_t grain =
+      count == 1 ? 1 : Grain(running_.dispatch.pipeline->kernel.threadgroup_ns);
+  if (count <= grain) {
+    RunWorker();
+    return Status();
+  }
+  const size_t grains = count / grain + (count % grain != 0 ? 1 : 0);
+  const size_t workers =
+      std::min(std::max<size_t>(1, running_.executor.Concurrency()), grains);
+  // Taking some costs 10 ns. An eighth of a grain, so that all end together.
+  if (workers != 1) taken_at_once_ = std::max<size_t>(1, grain / 8);
+  return running_.executor.ParallelFor(
+      workers, 1,
+      [](void* runner, size_t /*worker*/, size_t /*begin*/, size_t /*end*/) {
+        static_cast<GridRunner*>(runner)->RunWorker();
+      },
+      this);
+}
+
+void GridRunner::RunWorker() {
   const InKernel in_kernel;
+  const internal::DefaultFpEnv fp_env;
   alignas(kLocalAlignment) unsigned char local[kLocalBytes];
+  for (size_t end = 0; end != count_ && !failed();) {
+    const size_t begin =
+        next_.fetch_add(taken_at_once_, std::memory_order_relaxed);
+    if (begin >= count_) return;
+    end = begin + std::min(taken_at_once_, count_ - begin);
+    RunRange(begin, end, local);
+  }
+}
+
+void GridRunner::RunRange(size_t begin, size_t end, void* local) {
   const Size& grid = running_.threadgroups;
   // Divided once, then counted on: a division takes as long as the rest of an
   // empty threadgroup.

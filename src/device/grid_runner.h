@@ -9,8 +9,10 @@
 #include <mutex>
 #include <string>
 
+#include "src/device/queue_thread.h"
 #include "src/device/running_dispatch.h"
 #include "switchyard/device/device.h"
+#include "switchyard/status.h"
 
 namespace switchyard::device {
 
@@ -33,6 +35,7 @@ class InKernel {
   static bool& Here();
 
  private:
+  const AtWork at_work_;
   const bool outer_;
 };
 
@@ -57,9 +60,15 @@ class GridRunner {
 
  private:
   explicit GridRunner(const RunningDispatch& running) : running_(running) {}
-  void RunRange(size_t begin, size_t end);
+  Status RunAll(size_t count);
+  // Takes and runs threadgroups while there are any.
+  void RunWorker();
+  void RunRange(size_t begin, size_t end, void* local);
 
   const RunningDispatch& running_;
+  size_t count_ = 0;  // of threadgroups
+  size_t taken_at_once_ = 0;
+  std::atomic<size_t> next_{0};  // that nobody has taken
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::string error_;  // the first; guarded by mutex_

@@ -8,6 +8,8 @@
 #include <exception>
 
 #include "src/device/grid_runner.h"
+#include "src/device/queue_thread.h"
+#include "src/fp_env.h"
 
 namespace switchyard::device {
 namespace {
@@ -67,7 +69,14 @@ void Queue::Offer() {
   if ((idle || in_handler_) && waiters_asleep_ != 0) done_.notify_all();
 }
 
-void Queue::RunThread() {
+void Queue::RunThread(std::shared_ptr<Queue> queue) {
+  const AtWork at_work;  // until the executor is gone, which may hold a queue
+  const bool orphan = queue->RunUntilClosed();
+  queue.reset();
+  if (orphan) Orphans::Remove();
+}
+
+bool Queue::RunUntilClosed() {
   Lock lock(mutex_);
   for (;;) {
     if (MayRun()) {
@@ -75,7 +84,7 @@ void Queue::RunThread() {
       continue;
     }
     // After Close() no more can be committed.
-    if (closed_ && runner_ == std::thread::id()) return;
+    if (closed_ && runner_ == std::thread::id()) return orphan_;
     const auto runnable = [this] {
       return runnable_.load(std::memory_order_acquire);
     };
@@ -95,15 +104,11 @@ void Queue::RunThread() {
   }
 }
 
-void Queue::Close() {
+void Queue::Close(bool orphan) {
   const Lock lock(mutex_);
   closed_ = true;
+  orphan_ = orphan;
   if (thread_sleeps_) work_.notify_one();
-}
-
-bool Queue::RunsHere() {
-  const Lock lock(mutex_);
-  return runner_ == std::this_thread::get_id();
 }
 
 bool Queue::EnqueueLocked(State& state) {
@@ -243,6 +248,7 @@ void Queue::FailLocked(State& state, const char* error,
 }
 
 void Queue::RunFront(Lock& lock) {
+  const AtWork at_work;
   // Destroyed with the function, so with the mutex held: harmless, since the
   // commands and handlers are gone by then.
   const std::shared_ptr<CommandBuffer> buffer = std::move(order_.front());
@@ -259,17 +265,22 @@ void Queue::RunFront(Lock& lock) {
   lock.unlock();
   std::string error;
   bool out_of_memory = false;
-  const double start = Now();
-  try {
-    if (!state.rejected) {
-      error =
-          Execute(state.commands, *executor_, scratch_,
-                  time_dispatches_ ? &state.times : nullptr, checked_.get());
+  double start, end;
+  {
+    // For times and the like too: a thread that waits may trap exceptions.
+    const internal::DefaultFpEnv fp_env;
+    start = Now();
+    try {
+      if (!state.rejected) {
+        error =
+            Execute(state.commands, *executor_, scratch_,
+                    time_dispatches_ ? &state.times : nullptr, checked_.get());
+      }
+    } catch (...) {
+      out_of_memory = true;
     }
-  } catch (...) {
-    out_of_memory = true;
+    end = Now();
   }
-  const double end = Now();
   state.commands.Clear();
   lock.lock();
   Recycle(state.commands);

@@ -78,12 +78,11 @@ class Queue {
   explicit Queue(const DeviceOptions& options);
   ~Queue();
 
-  // The body of the queue's thread; returns after Close().
-  void RunThread();
-  // No more commits. The thread ends when all that was committed is done.
-  void Close();
-  // Whether the calling thread is the runner.
-  bool RunsHere();
+  // The body of the queue's thread. Lets go of the queue after Close().
+  static void RunThread(std::shared_ptr<Queue> queue);
+  // No more commits. The thread ends when all that was committed is done;
+  // `orphan`: it has been added to Orphans.
+  void Close(bool orphan);
 
   // Empty, with memory from buffers that have run.
   Commands NewCommands();
@@ -104,6 +103,8 @@ class Queue {
 
   static void FailLocked(State& state, const char* error,
                          const char* what = "") noexcept;
+  // Returns when closed: whether as an orphan.
+  bool RunUntilClosed();
   bool EnqueueLocked(State& state);
   bool FrontIsCommitted() const;
   void Recycle(Commands& commands);
@@ -127,6 +128,7 @@ class Queue {
   std::list<std::shared_ptr<CommandBuffer>> order_;  // enqueued, not started
   std::vector<Commands> spare_;
   bool closed_ = false;
+  bool orphan_ = false;
   bool thread_sleeps_ = false;
   size_t waiters_asleep_ = 0;
   std::thread::id runner_;   // no thread: nobody runs

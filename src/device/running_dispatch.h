@@ -14,7 +14,6 @@
 #include "src/device/checked_mode.h"
 #include "src/device/commands.h"
 #include "switchyard/executor.h"
-#include "switchyard/status.h"
 
 namespace switchyard::device {
 

@@ -7,13 +7,18 @@
 #ifndef SWITCHYARD_TESTS_DEVICE_DEVICE_TEST_H_
 #define SWITCHYARD_TESTS_DEVICE_DEVICE_TEST_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <ostream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -88,6 +93,54 @@ class Flag {
   bool set_ = false;
 };
 
+// Ends a program that hangs, so that the test fails instead.
+class Watchdog {
+ public:
+  Watchdog() : thread_([this] { Run(); }) {}
+  ~Watchdog() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void Run() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (changed_.wait_for(lock, std::chrono::seconds(60),
+                          [this] { return over_; })) {
+      return;
+    }
+    std::fputs("Watchdog: the test hangs\n", stderr);
+    std::abort();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+// Runs bodies on a thread that is not the caller's, and tells when it is
+// destroyed: the last thing that a queue's thread does.
+class TellingExecutor final : public Executor {
+ public:
+  explicit TellingExecutor(std::shared_ptr<Flag> gone)
+      : gone_(std::move(gone)) {}
+  ~TellingExecutor() override { gone_->Set(); }
+  size_t Concurrency() const noexcept override { return 2; }
+  Status ParallelFor(size_t count, size_t /*grain*/, Body body,
+                     void* context) noexcept override {
+    std::thread([=] { body(context, 0, 0, count); }).join();
+    return Status();
+  }
+
+ private:
+  const std::shared_ptr<Flag> gone_;
+};
+
 // How a device runs kernels: unchecked on three threads, or checked.
 struct Mode {
   bool check_kernels = false;
@@ -107,6 +160,34 @@ inline std::shared_ptr<Device> NewDevice(bool time_dispatches = false,
   options.time_dispatches = time_dispatches;
   options.check_kernels = mode.check_kernels;
   options.schedule_seed = mode.schedule_seed;
+  return CreateDevice(options);
+}
+
+// And on what.
+struct Setup {
+  Pool pool;
+  Mode mode;
+};
+inline std::ostream& operator<<(std::ostream& os, const Setup& setup) {
+  constexpr const char* kPools[] = {"Serial", "Tbb1", "Tbb2", "Tbb7",
+                                    "Shuffle"};
+  return os << (setup.mode.check_kernels ? "Checked" : "Unchecked")
+            << setup.mode.schedule_seed << "On"
+            << kPools[static_cast<size_t>(setup.pool)];
+}
+inline std::vector<Setup> EverySetup() {
+  std::vector<Setup> all;
+  for (const Pool pool : EveryPool()) {
+    for (const Mode& mode : kModes) all.push_back({pool, mode});
+  }
+  return all;
+}
+inline std::shared_ptr<Device> NewDevice(const Setup& setup) {
+  DeviceOptions options;
+  options.executor = MakeExecutor(setup.pool);
+  options.time_dispatches = true;
+  options.check_kernels = setup.mode.check_kernels;
+  options.schedule_seed = setup.mode.schedule_seed;
   return CreateDevice(options);
 }
 

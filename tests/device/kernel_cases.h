@@ -59,7 +59,7 @@ struct KernelCase {
     for (const Argument& a : k.arguments) {
       if (a.name == nullptr) break;
       args.push_back({a.name, a.index, product(a.rows), product(a.cols),
-                      a.access != Access::kWrite, a.access != Access::kRead,
+                      a.usage != Usage::kWrite, a.usage != Usage::kRead,
                       a.type});
     }
     const size_t rows = factors[k.grid.rows], cols = factors[k.grid.cols];

@@ -16,22 +16,6 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Tells when it is destroyed: the last thing that a queue's thread does.
-class TellingExecutor final : public Executor {
- public:
-  explicit TellingExecutor(std::shared_ptr<Flag> gone)
-      : gone_(std::move(gone)) {}
-  ~TellingExecutor() override { gone_->Set(); }
-  size_t Concurrency() const noexcept override { return 1; }
-  Status ParallelFor(size_t count, size_t grain, Body body,
-                     void* context) noexcept override {
-    return SerialExecutor().ParallelFor(count, grain, body, context);
-  }
-
- private:
-  const std::shared_ptr<Flag> gone_;
-};
-
 class DeviceLifetime : public DeviceTest {
  protected:
   DeviceLifetime() {

@@ -232,8 +232,15 @@ std::shared_ptr<Device> CreateSystemDefaultDevice() noexcept;
 //
 // Queue and device live on while one of their command buffers does. Dropping
 // the last reference to a queue and its command buffers waits for what was
-// committed, unless it happens on the thread that runs it (in a handler): then
-// the queue's thread ends by itself, perhaps after main().
+// committed, but never inside the work of this queue or another (kernels,
+// handlers, deallocators that it calls), where two queues could wait for each
+// other: there it returns at once, what was committed still runs, and the
+// queue's thread ends by itself. exit() waits for such threads, unless work
+// calls it.
+//
+// Work runs in the default floating-point environment (threadgroup.h), handlers
+// and deallocators in that of the thread they are called on: one that waits, or
+// the queue's, which has that of the thread which made the queue.
 class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
  public:
   ~CommandQueue();
@@ -282,7 +289,8 @@ class CommandBuffer {
   // queue has not started yet, this buffer and earlier ones with their
   // handlers, may run on this thread. Before commit() it returns at once, and
   // that is an error which keeps the work from running. In a handler of this
-  // buffer it returns at once; later buffers may be waited for there.
+  // buffer it returns at once; later buffers may be waited for there, and those
+  // of other queues whose handlers do not wait for this one's.
   void waitUntilCompleted() noexcept;
   // Called after the work, in the order added, before waitUntilCompleted
   // returns; must be added before commit(). A handler that throws makes the

@@ -121,9 +121,12 @@ class ThreadgroupContext {
 
 // A kernel of your own: called once per threadgroup of the grid, several at a
 // time on the threads of the device's executor, in no particular order and in
-// the default floating-point environment. It loops over the threadgroup's
-// threads itself. An exception that it throws fails the dispatch with its text,
-// and so does one from the context's accessors.
+// the default floating-point environment (round to nearest, denormals honoured,
+// nothing traps), whatever those threads and the one that waits have set; but
+// long double, on x86, has theirs. It loops over the threadgroup's threads
+// itself. An exception that it throws fails the dispatch with its text, and so
+// does one from the context's accessors; threadgroups that have not started by
+// then are left out.
 struct KernelFunction {
   std::string name;
   std::function<void(const ThreadgroupContext&)> threadgroup;

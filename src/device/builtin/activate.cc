@@ -22,7 +22,7 @@ constexpr BuiltIn SiluMulKernel(const char* name, Dimension rows) {
           {rows, SWITCHYARD_DIMENSION(Params, ffn)},
           {{0, "gate", kRows, kFfn},
            {1, "up", kRows, kFfn},
-           {2, "out", kRows, kFfn, Access::kWrite}},
+           {2, "out", kRows, kFfn, Usage::kWrite}},
           {Grid::kTiles, kRows, kFfn},
           CallActivate};
 }

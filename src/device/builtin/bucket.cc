@@ -81,11 +81,11 @@ constexpr BuiltIn kKernels[] = {
       SWITCHYARD_DIMENSION(P, total_pairs), SWITCHYARD_DIMENSION(P, m_gate_up),
       SWITCHYARD_DIMENSION(P, m_down)},
      {// A token of one slot each: the pair index is the same.
-      {0, "selected_ids", kPairs, kOne, Access::kRead, Type::kI32},
-      {1, "tpe", kOne, kExperts, Access::kWrite, Type::kI32},
-      {2, "ids", kExperts, kRowStride, Access::kWrite, Type::kI32},
-      {3, "gate_up_args", kOne, kThree, Access::kWrite, Type::kU32},
-      {4, "down_args", kOne, kThree, Access::kWrite, Type::kU32}},
+      {0, "selected_ids", kPairs, kOne, Usage::kRead, Type::kI32},
+      {1, "tpe", kOne, kExperts, Usage::kWrite, Type::kI32},
+      {2, "ids", kExperts, kRowStride, Usage::kWrite, Type::kI32},
+      {3, "gate_up_args", kOne, kThree, Usage::kWrite, Type::kU32},
+      {4, "down_args", kOne, kThree, Usage::kWrite, Type::kU32}},
      {Grid::kRows, kOne},
      ComputeIdsTpe},
 };

@@ -54,7 +54,7 @@ struct Extent {
   constexpr Extent(uint8_t a, uint8_t b = kOne) : factors{a, b} {}
 };
 
-enum class Access : uint8_t { kRead, kWrite, kReadWrite };
+enum class Usage : uint8_t { kRead, kWrite, kReadWrite };
 
 // A dense matrix, bound at an index.
 struct Argument {
@@ -62,7 +62,7 @@ struct Argument {
   const char* name = nullptr;  // null: there is none
   Extent rows = kOne;
   Extent cols = kOne;
-  Access access = Access::kRead;
+  Usage usage = Usage::kRead;
   Type type = Type::kF32;
   uint8_t only_with = kOne;  // left out if this is 0
 };

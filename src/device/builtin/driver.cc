@@ -102,7 +102,7 @@ void Bind(const BuiltIn& kernel, Operands& o) {
     use.index = a.index;
     use.name = a.name;
     use.alignment = SizeOf(a.type);
-    use.writes = a.access != Access::kRead;
+    use.writes = a.usage != Usage::kRead;
     use.has_shape = true;
     use.rows = Product(o, a.rows);
     use.cols = Product(o, a.cols);
@@ -165,9 +165,9 @@ void CutToGrid(const BuiltIn& kernel, Operands& o) {
 
 void TouchAll(const BuiltIn& kernel, const Operands& o) {
   for (const bool write : {false, true}) {
-    const Access other = write ? Access::kRead : Access::kWrite;
+    const Usage other = write ? Usage::kRead : Usage::kWrite;
     ForEachArgument(kernel, o, [&](const Argument& a, size_t i) {
-      if (a.access == other) return;
+      if (a.usage == other) return;
       const AnyMatrix& v = o.views[i];
       const size_t size = SizeOf(a.type);
       Touch(o.running, a.index, a.name,

@@ -155,7 +155,7 @@ void CheckedThreadgroup::CheckWord(const View& view, size_t at,
   }
   const bool write = (kind & kWrites) != 0;
   const bool atomic = (kind & kAtomically) != 0;
-  const Access access = {
+  const WordAccess access = {
       (space.stamp & ~(kAllBytes | kAtomic)) | bytes | (atomic ? kAtomic : 0),
       PhaseOf(space.first),
       BarrierEpoch(space),

@@ -3,7 +3,6 @@
 
 #include "src/device/checked/checker.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "src/device/checked/checked_threadgroup.h"
@@ -114,11 +113,11 @@ std::string Checker::Touch(const char* what, const Rows& rows, bool write,
   }
   if (!dispatches_overlap_) return std::string();
   if (touch_phase_ == 0) touch_phase_ = phases_.New(dispatch(), SIZE_MAX);
-  const Access access = {uint64_t{touch_phase_} << kPhaseShift | kAllBytes,
-                         phases_.first,
-                         0,
-                         phases_,
-                         {dispatch(), SIZE_MAX}};
+  const WordAccess access = {uint64_t{touch_phase_} << kPhaseShift | kAllBytes,
+                             phases_.first,
+                             0,
+                             phases_,
+                             {dispatch(), SIZE_MAX}};
   shadow_.Cover(rows.data,
                 (rows.rows - 1) * rows.stride_bytes + rows.row_bytes);
   for (size_t r = 0; r < rows.rows; ++r) {

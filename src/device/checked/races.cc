@@ -7,7 +7,7 @@
 
 namespace switchyard::device::kernel_internal {
 
-Access::Relation Access::To(uint64_t last) const {
+WordAccess::Relation WordAccess::To(uint64_t last) const {
   const uint32_t phase = PhaseOf(last);
   if (phase < first) return Relation::kOver;
   if (phase == PhaseOf(stamp)) return Relation::kSamePhase;
@@ -17,7 +17,7 @@ Access::Relation Access::To(uint64_t last) const {
              : Relation::kOthers;
 }
 
-bool Access::Follows(uint64_t last, bool read) const {
+bool WordAccess::Follows(uint64_t last, bool read) const {
   if ((last & kOtherSimdgroups) != 0 ||
       ThreadOf(last) / kSimdWidth != ThreadOf(stamp) / kSimdWidth) {
     return false;
@@ -27,7 +27,7 @@ bool Access::Follows(uint64_t last, bool read) const {
          (read && (epoch < EpochOf(stamp) || epoch == kLastEpoch));
 }
 
-bool Access::ConflictsWith(uint64_t last, bool read) const {
+bool WordAccess::ConflictsWith(uint64_t last, bool read) const {
   const Relation relation = To(last);
   if (relation == Relation::kOver || (last & stamp & kAllBytes) == 0 ||
       (last & stamp & kAtomic) != 0) {
@@ -39,7 +39,7 @@ bool Access::ConflictsWith(uint64_t last, bool read) const {
          ThreadOf(last) != ThreadOf(stamp);
 }
 
-void Access::Note(uint64_t& last, bool read) const {
+void WordAccess::Note(uint64_t& last, bool read) const {
   const Relation relation = To(last);
   if (relation == Relation::kOver) {
     last = stamp;

@@ -50,7 +50,7 @@ inline uint32_t EpochOf(uint64_t stamp) {
 constexpr uint32_t kLastEpoch = 0xFFF;  // the counter stays there
 
 // One access to a word, by the thread of the stamp.
-struct Access {
+struct WordAccess {
   uint64_t stamp;          // with its bytes, and kAtomic if it is
   uint32_t first;          // phases before are over for everybody
   uint32_t barrier_epoch;  // of the last simdgroup_barrier()

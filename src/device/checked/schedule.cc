@@ -5,6 +5,8 @@
 // thread, so that each run finds the same first mistake.
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
 #include <vector>
 
 #include "src/device/checked/checked_threadgroup.h"
@@ -69,9 +71,10 @@ void Checker::RunInOrder(GridRunner& runner, size_t count) {
 // at random too, goes to the next barrier.
 void Checker::RunShuffled(GridRunner& runner, size_t count) {
   constexpr size_t kInFlight = 8;
-  std::vector<size_t> order(count);
-  for (size_t i = 0; i < count; ++i) order[i] = i;
-  random_.Shuffle(order.data(), count);
+  // So many are shuffled among themselves: a grid may have more threadgroups
+  // than memory has room for.
+  constexpr size_t kShuffled = size_t{1} << 16;
+  std::vector<size_t> order;
 
   struct Running {
     CheckedThreadgroup* threadgroup;
@@ -87,8 +90,14 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
   } flight;
   size_t started = 0;
   const auto start = [&](Running& slot) {
-    slot.position = runner.PositionOf(order[started]);
-    slot.threadgroup->Begin(slot.position, order[started++]);
+    if (started % kShuffled == 0) {
+      order.resize(std::min(count - started, kShuffled));
+      std::iota(order.begin(), order.end(), started);
+      random_.Shuffle(order.data(), order.size());
+    }
+    const size_t index = order[started++ % kShuffled];
+    slot.position = runner.PositionOf(index);
+    slot.threadgroup->Begin(slot.position, index);
   };
   const size_t slots = std::min(count, kInFlight);
   for (size_t i = 0; i < slots; ++i) {

@@ -1,0 +1,58 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/queue_thread.h"
+
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+namespace switchyard::device {
+namespace {
+
+struct Counted {
+  // A child of fork() has the count, and none of the threads.
+  const pid_t process = getpid();
+  std::mutex mutex;
+  std::condition_variable none;
+  size_t orphans = 0;
+};
+
+Counted& Count() {
+  // Never destroyed: threads may end after static objects have.
+  alignas(Counted) static unsigned char storage[sizeof(Counted)];
+  static Counted* const counted = new (storage) Counted;
+  return *counted;
+}
+
+void WaitAtExit() {
+  // Work may call exit() itself, and would wait for itself.
+  if (AtWork::Here() || getpid() != Count().process) return;
+  std::unique_lock<std::mutex> lock(Count().mutex);
+  Count().none.wait(lock, [] { return Count().orphans == 0; });
+}
+
+}  // namespace
+
+bool& AtWork::Here() {
+  thread_local bool here = false;
+  return here;
+}
+
+void Orphans::Add() {
+  // Where there is no room to register it, exit() does not wait.
+  [[maybe_unused]] static const int registered = std::atexit(WaitAtExit);
+  const std::lock_guard<std::mutex> lock(Count().mutex);
+  ++Count().orphans;
+}
+
+void Orphans::Remove() {
+  const std::lock_guard<std::mutex> lock(Count().mutex);
+  if (--Count().orphans == 0) Count().none.notify_all();
+}
+
+}  // namespace switchyard::device
