@@ -176,6 +176,20 @@ TEST(MetalChain, WrongArgumentsAreOneLineAndExitCode2) {
   }
 }
 
+TEST(MetalChain, AWrongEnvironmentIsSaidAtOnce) {
+  ExpectRefused(RunProgram("", "SWITCHYARD_ISA=AVX99 "),
+                "metal_chain: SWITCHYARD_ISA AVX99: not available here; there "
+                "are " +
+                    switchyard::testing_support::IsaChoices());
+}
+
+TEST(MetalChain, LostOutputIsAnError) {
+  for (const char* arguments : {"--tokens 1", "--help"}) {
+    switchyard::testing_support::ExpectToldThatOutputIsLost(METAL_CHAIN_PROGRAM,
+                                                            arguments);
+  }
+}
+
 TEST(MetalChain, AFullDiskIsExitCode2) {
   const Outcome outcome = RunProgram("--trace /dev/full");
   EXPECT_EQ(outcome.exit_code, 2);

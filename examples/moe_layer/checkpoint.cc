@@ -9,12 +9,12 @@
 #include <system_error>
 #include <utility>
 
-#include "common/program.h"
+#include "programs/program.h"
 
 namespace moe_layer {
 namespace {
 
-using example::InputError;
+using program::InputError;
 using nlohmann::json;
 using std::to_string;
 

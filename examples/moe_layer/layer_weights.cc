@@ -9,14 +9,14 @@
 
 #include "common/for_each.h"
 #include "common/hash_uniform.h"
-#include "common/program.h"
+#include "programs/program.h"
 #include "progress.h"
 
 namespace moe_layer {
 namespace {
 
 using example::HashUniform;
-using example::InputError;
+using program::InputError;
 using example::UniformScale;
 
 void CopyF32(const uint8_t* source, size_t count, float* out) noexcept {

@@ -14,12 +14,12 @@
 #include <cstring>
 #include <new>
 
-#include "common/program.h"
+#include "programs/program.h"
 
 namespace moe_layer {
 namespace {
 
-using example::InputError;
+using program::InputError;
 
 // Closes on every way out; a mapping outlives its descriptor.
 struct Descriptor {
