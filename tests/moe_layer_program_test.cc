@@ -159,6 +159,39 @@ TEST(MoeLayerOptions, MoreMemoryThanThereIs) {
   EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1);
 }
 
+TEST(MoeLayerOptions, AWrongEnvironmentIsSaidAtOnce) {
+  ExpectRefused(RunProgram("", "SWITCHYARD_ISA=AVX99 "),
+                "moe_layer: SWITCHYARD_ISA AVX99: not available here; there "
+                "are " +
+                    switchyard::testing_support::IsaChoices());
+}
+
+TEST(MoeLayerProgram, LostOutputIsAnError) {
+  for (const std::string& arguments :
+       {std::string("--help"), CheckpointPath("qwen2_moe") + " --repeat 1"}) {
+    switchyard::testing_support::ExpectToldThatOutputIsLost(MOE_LAYER_PROGRAM,
+                                                            arguments);
+  }
+}
+
+// Cut short once it is mapped: F32 tensors are used from there.
+TEST(MoeLayerProgram, ACheckpointCutWhileItRunsIsOneLine) {
+  const TempFolder folder;
+  folder.CopyFrom("qwen2_moe");
+  const std::string model = folder.File("model.safetensors");
+  const std::string err = folder.File("err");
+  const Outcome outcome = switchyard::testing_support::RunProgram(
+      MOE_LAYER_PROGRAM, "'" + folder.path() + "' --repeat 100000",
+      "(until grep -qs ' in ' '" + err + "'; do sleep 0.05; done; : >'" +
+          model + "') &",
+      "2>'" + err + "'");
+  EXPECT_EQ(outcome.exit_code, 2);
+  const std::vector<std::string> lines = Lines(ReadFile(err));
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines.back(), "moe_layer: " + model +
+                              ": cannot read: truncated since it was opened");
+}
+
 // A result that double precision cannot confirm: exit code 1.
 TEST(MoeLayerProgram, NanInTheWeightsIsAWrongResult) {
   const TempFolder folder;

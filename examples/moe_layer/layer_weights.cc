@@ -16,8 +16,8 @@ namespace moe_layer {
 namespace {
 
 using example::HashUniform;
-using program::InputError;
 using example::UniformScale;
+using program::InputError;
 
 void CopyF32(const uint8_t* source, size_t count, float* out) noexcept {
   std::memcpy(out, source, count * sizeof(float));
