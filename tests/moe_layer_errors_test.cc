@@ -170,6 +170,18 @@ const Case kTensorCases[] = {
      "MODEL: cannot open: not a regular file"},
     {"ShapeDeep", SetShapeText(Nested(150000)),
      "MODEL: malformed header: DEEP"},
+    {"NanInF32", SetElement(kModel, kRouter, 73, {"\0\0\xC0\x7F", 4}),
+     "ROUTER: nan at [1, 1], but weights have to be finite"},
+    {"InfinityInF32",
+     SetElement(kModel, "model.layers.0.post_attention_layernorm.weight", 71,
+                {"\0\0\x80\xFF", 4}),
+     "MODEL: tensor 'model.layers.0.post_attention_layernorm.weight': -inf at "
+     "[71], but weights have to be finite"},
+    {"NanInF16",
+     SetElement(kModel, "model.layers.0.mlp.shared_expert.down_proj.weight", 0,
+                {"\0\x7E", 2}),
+     "MODEL: tensor 'model.layers.0.mlp.shared_expert.down_proj.weight': nan "
+     "at [0, 0], but weights have to be finite"},
     {"Empty", Write(kModel, ""),
      "MODEL: truncated: 0 bytes, too short for a safetensors header"},
     {"SevenBytes", Write(kModel, "1234567"),
@@ -267,6 +279,13 @@ std::vector<Case> IndexCases() {
        "$/model-00002-of-00002.safetensors: cannot open: not a regular file"},
       {"Deep", SetText(kIndex, "metadata", Nested(150000)),
        "INDEX: malformed JSON: DEEP"},
+      {"InfinityInBf16",
+       SetElement("model-00001-of-00002.safetensors",
+                  "model.layers.1.mlp.experts.0.up_proj.weight", 40 * 72 - 1,
+                  {"\x80\x7F", 2}),
+       "$/model-00001-of-00002.safetensors: tensor "
+       "'model.layers.1.mlp.experts.0.up_proj.weight': inf at [39, 71], but "
+       "weights have to be finite"},
       {"NoWeightMap", EditIndex([](json& i) { i.erase("weight_map"); }),
        "INDEX: malformed index: no weight_map"},
       {"NotAFileName", EditIndex([](json& i) {

@@ -59,7 +59,7 @@ TEST(MoeLayerProgram, RunsEachFamily) {
     }
     // No terminal: nothing moves.
     EXPECT_EQ(outcome.err.find_first_of("\r\033"), std::string::npos);
-    EXPECT_EQ(Lines(outcome.err).size(), 2u) << outcome.err;
+    EXPECT_EQ(Lines(outcome.err).size(), 1u) << outcome.err;
   }
 }
 
@@ -190,25 +190,6 @@ TEST(MoeLayerProgram, ACheckpointCutWhileItRunsIsOneLine) {
   ASSERT_FALSE(lines.empty());
   EXPECT_EQ(lines.back(), "moe_layer: " + model +
                               ": cannot read: truncated since it was opened");
-}
-
-// A result that double precision cannot confirm: exit code 1.
-TEST(MoeLayerProgram, NanInTheWeightsIsAWrongResult) {
-  const TempFolder folder;
-  folder.CopyFrom("qwen2_moe");
-  folder.EditTensors("model.safetensors", [](json& header, std::string& data) {
-    const json& entry =
-        header["model.layers.0.mlp.shared_expert.down_proj.weight"];
-    const auto at = entry["data_offsets"][0].get<size_t>();
-    data[at] = static_cast<char>(0x00);
-    data[at + 1] = static_cast<char>(0x7E);
-  });
-  const Outcome outcome = RunProgram(folder.path());
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_NE(outcome.err.find("moe_layer: wrong result: expert rows: token 0, "
-                             "column 0: nan instead of nan"),
-            std::string::npos)
-      << outcome.err;
 }
 
 #if !SWITCHYARD_ADDRESS_SANITIZER

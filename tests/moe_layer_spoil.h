@@ -98,6 +98,16 @@ inline Spoil SetShapeText(const std::string& value) {
     WriteFile(folder.File(kModel), spoilt);
   };
 }
+// Writes `bits`, little-endian, over an element of a tensor.
+inline Spoil SetElement(const std::string& file, const std::string& name,
+                        size_t element, const std::string& bits) {
+  return [=](const TempFolder& folder) {
+    folder.EditTensors(file, [&](const json& header, std::string& data) {
+      const size_t begin = header[name]["data_offsets"][0].get<size_t>();
+      data.replace(begin + element * bits.size(), bits.size(), bits);
+    });
+  };
+}
 // Lists in each other: what recursion overflows the stack with.
 inline std::string Nested(size_t depth) {
   return std::string(depth, '[') + std::string(depth, ']');
