@@ -4,6 +4,7 @@
 #include "programs/program.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -107,10 +108,14 @@ void RequireWritable(const std::string& option, const std::string& path) {
   std::error_code ignored;
   const bool existed =
       std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
-  errno = 0;
-  if (!std::ofstream(path, std::ios::app)) {
-    ThrowUnwritable(option, path, errno);
-  }
+  // Not blocking: a FIFO without a reader would be waited for.
+  const int file = open(
+      path.c_str(),
+      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+  if (file < 0) ThrowUnwritable(option, path, errno);
+  // One with a reader stays open, who would take this for the end.
+  struct stat info;
+  if (fstat(file, &info) != 0 || !S_ISFIFO(info.st_mode)) close(file);
   if (!existed) std::filesystem::remove(path, ignored);
 }
 

@@ -191,6 +191,7 @@ TEST(Swy, AnUnknownCommandIsNamed) {
       "swy: 'verify2' is no command: did you mean verify? " + choices);
   ExpectRefused(Swy("frobnicate"),
                 "swy: 'frobnicate' is no command: " + choices);
+  ExpectRefused(Swy("a"), "swy: 'a' is no command: " + choices);
   ExpectRefused(Swy("help bensh"),
                 "swy: 'bensh' is no command: did you mean bench? " + choices);
 }

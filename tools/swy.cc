@@ -269,7 +269,7 @@ size_t Distance(const std::string& from, const std::string& to) {
 // Throws InputError if there is no such command.
 void RequireCommand(const CLI::App& app, const std::string& name) {
   std::string choices, guess;
-  size_t nearest = 3;  // beyond this, a guess is no help
+  size_t nearest = std::min<size_t>(3, name.size());  // beyond, no help
   for (const CLI::App* command : app.get_subcommands({})) {
     const std::string& known = command->get_name();
     const size_t distance = Distance(name, known);
