@@ -72,16 +72,16 @@ constexpr size_t kRouteTokens[] = {1, 64, 512, 4096};
 constexpr size_t kBucketTokens[] = {1, 512, 4096};
 constexpr size_t kCombineTokens[] = {1, 64, 512};
 
-// Softmax-top-k, renormalised, but for Kimi K2's, DeepSeek-V3's (sigmoid) and
-// gpt-oss' (top-k first): their sizes.
+// Softmax-top-k, renormalised: the router of these models, or only its size
+// where a model scores by sigmoid (gpt-oss' top-k first comes to the same).
 constexpr RouterShape kRouters[] = {
     {"Mixtral 8x7B", 8, 2},
     {"ERNIE-4.5-300B-A47B", 64, 8},
     {"gpt-oss-120b", 128, 4},
     {"Qwen3-30B-A3B", 128, 8},
     {"Qwen3-Coder-480B-A35B", 160, 8},
-    {"DeepSeek-V3", 256, 8},
-    {"Kimi K2", 384, 8},
+    {"DeepSeek-V3's size", 256, 8},
+    {"Kimi K2's size", 384, 8},
     {"Qwen3-Next-80B-A3B", 512, 10},
 };
 

@@ -2,24 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // switchyard_bench: the matrix of kernels, ISAs, shapes and rivals, and what is
-// asked of it. Google Benchmark's options, --benchmark_filter=REGEX first of
-// all, and those below.
+// asked of it. Exit codes: 0; 1 if a result is wrong; 2 for wrong input.
 
-#include <benchmark/benchmark.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "bench/contest.h"
+#include "bench/options.h"
 #include "bench/rivals.h"
+#include "programs/program.h"
 
 namespace switchyard::bench {
 namespace {
@@ -226,8 +225,12 @@ std::string Markdown(const Object& machine, const std::vector<Result>& results,
       "over the other's: below 1 is faster. `fallback` is the last ISA; where "
       "a\n"
       "rival or a probe comes in several forms, the fastest counts. The JSON\n"
-      "file has the ratios of every ISA.\n\n## What is asked\n\n"
-      "| ask | bound | reached | |\n|---|---|---|---|\n";
+      "file has the ratios of every ISA.\n";
+  if (!asks.empty()) {
+    text +=
+        "\n## What is asked\n\n"
+        "| ask | bound | reached | |\n|---|---|---|---|\n";
+  }
   for (const Ask& ask : asks) {
     text += "| " + ask.what + " | " + (ask.at_most ? "<= " : ">= ") +
             Number(ask.bound) + " | " + Number(ask.figure) + " | " +
@@ -251,32 +254,20 @@ std::string Markdown(const Object& machine, const std::vector<Result>& results,
   return text;
 }
 
-bool Write(const std::string& path, const std::string& text) {
-  if (path.empty()) return true;
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (file) return true;
-  std::fprintf(stderr, "cannot write %s\n", path.c_str());
-  return false;
+// Those that this run has figures for. Without a filter those without are worth
+// a word: the machine lacks what they ask about.
+std::vector<Ask> AsksOf(const Options& options) {
+  std::vector<Ask> asks = Asks();
+  if (!options.filter.empty()) {
+    asks.erase(std::remove_if(asks.begin(), asks.end(),
+                              [](const Ask& ask) { return !ask.Measured(); }),
+               asks.end());
+  }
+  return asks;
 }
 
-int Main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  CLI::App app("Times every kernel against its rivals.");
-  std::string json, markdown;
-  app.add_option("--rounds", DefaultEffort().rounds, "rounds at most");
-  app.add_option("--seconds", DefaultEffort().seconds,
-                 "seconds per shape, at least five rounds");
-  app.add_option("--json", json, "file to write all figures to");
-  app.add_option("--markdown", markdown, "file to write the tables to");
-  CLI11_PARSE(app, argc, argv);
-
-  const Object machine = DescribeMachine();
-  for (const Registration& each : Registrations()) each.add();
-  benchmark::RunSpecifiedBenchmarks();
-
-  const std::vector<Ask> asks = Asks();
+void PrintAsks(const std::vector<Ask>& asks) {
+  if (asks.empty()) return;
   std::printf("\n");
   size_t measured = 0, met = 0;
   for (const Ask& ask : asks) {
@@ -287,17 +278,41 @@ int Main(int argc, char** argv) {
                 ask.figure, ask.at_most ? "<=" : ">=", ask.bound,
                 ask.what.c_str());
   }
-  std::printf("%zu of %zu asks met, %zu not run\n", met, measured,
-              asks.size() - measured);
+  std::printf("%zu of %zu asks met", met, measured);
+  if (measured < asks.size()) {
+    std::printf(", %zu not run", asks.size() - measured);
+  }
+  std::printf("\n");
+}
+
+int Run(int argc, char** argv) {
+  const std::optional<Options> options = ParseOptions(argc, argv);
+  if (!options.has_value()) return 0;
+  DefaultEffort() = options->effort;
+  const Object machine = DescribeMachine();
+  for (const Registration& each : Registrations()) each.add();
+  RunBenchmarks(*options);
+  if (options->list) return 0;
+
+  const std::vector<Ask> asks = AsksOf(*options);
+  PrintAsks(asks);
   for (const std::string& failure : Failures()) {
     std::fprintf(stderr, "FAILED: %s\n", failure.c_str());
   }
-  const bool written = Write(json, Json(machine, Results(), asks)) &&
-                       Write(markdown, Markdown(machine, Results(), asks));
-  return written && Failures().empty() ? 0 : 1;
+  if (!options->json.empty()) {
+    program::WriteFile("--json", options->json, Json(machine, Results(), asks));
+  }
+  if (!options->markdown.empty()) {
+    program::WriteFile("--markdown", options->markdown,
+                       Markdown(machine, Results(), asks));
+  }
+  return Failures().empty() ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace switchyard::bench
 
-int main(int argc, char** argv) { return switchyard::bench::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return program::RunMain("switchyard_bench", 1,
+                          [=] { return switchyard::bench::Run(argc, argv); });
+}

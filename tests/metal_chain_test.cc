@@ -4,11 +4,13 @@
 // The real program, run as a shell would: what it prints, the trace it writes,
 // and its exit codes.
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -174,6 +176,41 @@ TEST(MetalChain, WrongArgumentsAreOneLineAndExitCode2) {
   for (const auto& [arguments, want] : cases) {
     ExpectRefused(RunProgram(arguments), "metal_chain: " + want);
   }
+}
+
+TEST(MetalChain, AWrongEnvironmentIsSaidAtOnce) {
+  ExpectRefused(RunProgram("", "SWITCHYARD_ISA=AVX99 "),
+                "metal_chain: SWITCHYARD_ISA AVX99: not available here; there "
+                "are " +
+                    switchyard::testing_support::IsaChoices());
+}
+
+TEST(MetalChain, LostOutputIsAnError) {
+  for (const char* arguments : {"--tokens 1", "--help"}) {
+    switchyard::testing_support::ExpectToldThatOutputIsLost(METAL_CHAIN_PROGRAM,
+                                                            arguments);
+  }
+}
+
+// Without a reader a pipe is refused, not waited for; a reader gets all of it.
+TEST(MetalChain, ATraceMayGoToAPipe) {
+  const TempFolder folder;
+  const std::string pipe = folder.File("pipe"), got = folder.File("got");
+  const std::string make = "mkfifo '" + pipe + "';";
+  const std::string arguments = "--tokens 1 --trace '" + pipe + "'";
+  ExpectRefused(RunProgram(arguments, make),
+                "metal_chain: --trace " + pipe + ": No such device or address");
+  // Number 4 is a reader that is there from the start.
+  const Outcome outcome =
+      RunProgram(arguments, "exec 4<>'" + pipe + "'; cat '" + pipe + "' >'" +
+                                got + "' 4>&- & ");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::string text;  // cat may be a little behind
+  for (int i = 0; i < 1000 && (text.empty() || text.back() != '\n'); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    text = ReadFile(got);
+  }
+  EXPECT_TRUE(json::accept(text)) << text;
 }
 
 TEST(MetalChain, AFullDiskIsExitCode2) {

@@ -12,16 +12,10 @@
 
 #include "gtest/gtest.h"
 #include "tests/moe_layer_files.h"
+#include "tests/moe_layer_spoil.h"
 
 namespace moe_layer::testing_support {
 namespace {
-
-constexpr char kConfig[] = "config.json";
-constexpr char kModel[] = "model.safetensors";
-constexpr char kIndex[] = "model.safetensors.index.json";
-constexpr char kRouter[] = "model.layers.0.mlp.gate.weight";
-
-using Spoil = std::function<void(const TempFolder&)>;
 
 struct Case {
   const char* name;
@@ -48,6 +42,7 @@ std::string Expand(std::string text, const TempFolder& folder) {
   replace("MODEL", "$/model.safetensors");
   replace("SIZE", "expected an integer from 1 to 2147483647");
   replace("PARSE", "[json.exception.parse_error.101] parse error at");
+  replace("DEEP", "nested more than 64 levels deep");
   replace("$", folder.path());
   // Bytes of header and data in the family's (first) tensor file.
   const char* const shard = "model-00001-of-00002.safetensors";
@@ -72,58 +67,30 @@ TEST_P(Errors, OneLineAndExitCode2) {
                 "moe_layer: " + want);
 }
 
-Spoil Remove(const std::string& file) {
-  return [=](const TempFolder& folder) {
-    std::filesystem::remove_all(folder.File(file));
-  };
-}
-Spoil Write(const std::string& file, const std::string& content) {
-  return
-      [=](const TempFolder& folder) { WriteFile(folder.File(file), content); };
-}
-Spoil MakeFolder(const std::string& file) {
-  return [=](const TempFolder& folder) {
-    std::filesystem::remove_all(folder.File(file));
-    std::filesystem::create_directory(folder.File(file));
-  };
-}
-Spoil Set(const std::string& key, const json& value) {
-  return [=](const TempFolder& folder) {
-    folder.EditJson(kConfig, [&](json& config) { config[key] = value; });
-  };
-}
-Spoil Erase(const std::string& key) {
-  return [=](const TempFolder& folder) {
-    folder.EditJson(kConfig, [&](json& config) { config.erase(key); });
-  };
-}
-// Cuts a file to its first `size` bytes, or takes -`size` off its end.
-Spoil Cut(const std::string& file, long size) {
-  return [=](const TempFolder& folder) {
-    const std::string bytes = ReadFile(folder.File(file));
-    const size_t keep = size >= 0 ? static_cast<size_t>(size)
-                                  : bytes.size() - static_cast<size_t>(-size);
-    WriteFile(folder.File(file), bytes.substr(0, keep));
-  };
-}
-Spoil EditHeader(const std::function<void(json&)>& change) {
-  return [=](const TempFolder& folder) {
-    folder.EditTensors(kModel,
-                       [&](json& header, std::string&) { change(header); });
-  };
-}
-Spoil SetRouter(const std::string& member, const json& value) {
-  return EditHeader([=](json& header) { header[kRouter][member] = value; });
-}
-Spoil EditIndex(const std::function<void(json&)>& change) {
-  return [=](const TempFolder& folder) { folder.EditJson(kIndex, change); };
-}
-
 const Case kConfigCases[] = {
     {"ConfigMissing", Remove(kConfig),
      "CONFIG: cannot open: No such file or directory"},
     {"ConfigIsAFolder", MakeFolder(kConfig),
      "CONFIG: cannot open: not a regular file"},
+    {"ConfigIsAPipe", MakePipe(kConfig),
+     "CONFIG: cannot open: not a regular file"},
+    {"ConfigDeepUnused", SetText(kConfig, "unused", Nested(150000)),
+     "CONFIG: malformed JSON: DEEP"},
+    {"ConfigDeepSize", SetText(kConfig, "hidden_size", Nested(150000)),
+     "CONFIG: malformed JSON: DEEP"},
+    {"ConfigDeepModelType", SetText(kConfig, "model_type", Nested(150000)),
+     "CONFIG: malformed JSON: DEEP"},
+    {"ConfigDeepUnclosed", Write(kConfig, std::string(150000, '[')),
+     "CONFIG: malformed JSON: DEEP"},
+    // Brackets in text are no depth, and \" does not end it.
+    {"ConfigBracketsInText",
+     SetText(kConfig, "model_type", "\"\\\"" + std::string(70, '{') + "\""),
+     "CONFIG: model_type: \"\\\"" + std::string(70, '{') +
+         "\" is not supported; there are qwen2_moe, qwen3_moe"},
+    {"ConfigDeepEnough", SetText(kConfig, "hidden_size", Nested(63)),
+     "CONFIG: hidden_size: SIZE, found " + Nested(63)},
+    {"ConfigDeepByOne", SetText(kConfig, "hidden_size", Nested(64)),
+     "CONFIG: malformed JSON: DEEP"},
     {"ConfigEmpty", Write(kConfig, ""),
      "CONFIG: malformed JSON: PARSE line 1, column 1: syntax error while "
      "parsing value - unexpected end of input; expected '[', '{', or a "
@@ -199,6 +166,22 @@ const Case kTensorCases[] = {
      "$: no *.safetensors file and no model.safetensors.index.json"},
     {"TensorFileIsAFolder", MakeFolder(kModel),
      "MODEL: cannot open: not a regular file"},
+    {"TensorFileIsAPipe", MakePipe(kModel),
+     "MODEL: cannot open: not a regular file"},
+    {"ShapeDeep", SetShapeText(Nested(150000)),
+     "MODEL: malformed header: DEEP"},
+    {"NanInF32", SetElement(kModel, kRouter, 73, {"\0\0\xC0\x7F", 4}),
+     "ROUTER: nan at [1, 1], but weights have to be finite"},
+    {"InfinityInF32",
+     SetElement(kModel, "model.layers.0.post_attention_layernorm.weight", 71,
+                {"\0\0\x80\xFF", 4}),
+     "MODEL: tensor 'model.layers.0.post_attention_layernorm.weight': -inf at "
+     "[71], but weights have to be finite"},
+    {"NanInF16",
+     SetElement(kModel, "model.layers.0.mlp.shared_expert.down_proj.weight", 0,
+                {"\0\x7E", 2}),
+     "MODEL: tensor 'model.layers.0.mlp.shared_expert.down_proj.weight': nan "
+     "at [0, 0], but weights have to be finite"},
     {"Empty", Write(kModel, ""),
      "MODEL: truncated: 0 bytes, too short for a safetensors header"},
     {"SevenBytes", Write(kModel, "1234567"),
@@ -291,6 +274,18 @@ std::vector<Case> IndexCases() {
       {"Malformed", Write(kIndex, "{"),
        "INDEX: malformed JSON: PARSE line 1, column 2: syntax error while "
        "parsing object key - unexpected end of input; expected string literal"},
+      {"IsAPipe", MakePipe(kIndex), "INDEX: cannot open: not a regular file"},
+      {"ShardIsAPipe", MakePipe("model-00002-of-00002.safetensors"),
+       "$/model-00002-of-00002.safetensors: cannot open: not a regular file"},
+      {"Deep", SetText(kIndex, "metadata", Nested(150000)),
+       "INDEX: malformed JSON: DEEP"},
+      {"InfinityInBf16",
+       SetElement("model-00001-of-00002.safetensors",
+                  "model.layers.1.mlp.experts.0.up_proj.weight", 40 * 72 - 1,
+                  {"\x80\x7F", 2}),
+       "$/model-00001-of-00002.safetensors: tensor "
+       "'model.layers.1.mlp.experts.0.up_proj.weight': inf at [39, 71], but "
+       "weights have to be finite"},
       {"NoWeightMap", EditIndex([](json& i) { i.erase("weight_map"); }),
        "INDEX: malformed index: no weight_map"},
       {"NotAFileName", EditIndex([](json& i) {

@@ -8,6 +8,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -82,20 +83,53 @@ inline std::string IsaChoices() {
   return choices;
 }
 
-// `before`: shell commands to run first, each followed by ";".
+// `before`: shell commands to run first, each followed by ";". `redirect`:
+// where its output goes instead, as in a shell.
 inline Outcome RunProgram(const std::string& program,
                           const std::string& arguments,
-                          const std::string& before = "") {
+                          const std::string& before = "",
+                          const std::string& redirect = "") {
   const TempFolder folder;
   const std::string command = before + "exec '" + program + "' " + arguments +
                               " >'" + folder.File("out") + "' 2>'" +
-                              folder.File("err") + "'";
+                              folder.File("err") + "' " + redirect;
   const int status = std::system(command.c_str());
   Outcome outcome;
   if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
   outcome.out = ReadFile(folder.File("out"));
   outcome.err = ReadFile(folder.File("err"));
   return outcome;
+}
+
+// Output that arrives nowhere is no success: a full disk, no file at all, a
+// pipe that nobody reads from any more.
+inline void ExpectToldThatOutputIsLost(const std::string& program,
+                                       const std::string& arguments) {
+  const TempFolder folder;
+  const std::string pipe = "'" + folder.File("pipe") + "'";
+  const struct {
+    const char* redirect;
+    std::string before;
+    const char* why;
+  } cases[] = {{">/dev/full", "", "No space left on device"},
+               {">&-", "", "Bad file descriptor"},
+               {">&4",
+                "trap '' PIPE; mkfifo " + pipe + "; exec 3<>" + pipe + " 4>" +
+                    pipe + " 3<&-;",
+                "Broken pipe"}};
+  const std::string name = program.substr(program.rfind('/') + 1);
+  for (const auto& c : cases) {
+    const Outcome outcome =
+        RunProgram(program, arguments, c.before, c.redirect);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments << " " << c.redirect;
+    const std::string line =
+        name + ": cannot write to standard output: " + c.why + "\n";
+    // What came before is progress.
+    EXPECT_EQ(outcome.err.substr(
+                  std::min(outcome.err.size(), outcome.err.find(name + ": "))),
+              line)
+        << arguments << " " << c.redirect;
+  }
 }
 
 }  // namespace switchyard::testing_support

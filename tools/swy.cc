@@ -8,13 +8,17 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "programs/arguments.h"
+#include "programs/program.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
@@ -28,6 +32,7 @@
 namespace swy {
 namespace {
 
+using program::InputError;
 using switchyard::Status;
 using switchyard::corpus::Case;
 using switchyard::corpus::Digests;
@@ -104,11 +109,12 @@ size_t CountDifferent(const std::vector<Case>& cases,
 // Computes the corpus on each of `isas`, on one thread and, unless `threads` is
 // 1, on a pool of as many (0: one per core), and compares it with the digests
 // that the library was released with. 1 if any differs.
-int Verify(const std::vector<std::string>& isas, int threads) {
+int Verify(const std::vector<std::string>& isas, size_t threads) {
   const std::vector<Case> cases = switchyard::corpus::Cases();
-  std::unique_ptr<switchyard::Executor> pool;
+  std::shared_ptr<switchyard::Executor> pool;
   if (threads != 1) {
-    pool = switchyard::MakeTbbExecutor(threads == 0 ? -1 : threads);
+    pool = program::MakePool(threads == 0 ? std::nullopt
+                                          : std::optional<size_t>(threads));
   }
   size_t different = 0;
   for (const std::string& name : isas) {
@@ -121,7 +127,7 @@ int Verify(const std::vector<std::string>& isas, int threads) {
                 isa.fma ? "every bit" : "integers (no FMA)",
                 pool == nullptr ? ", one thread" : "",
                 here == 0 ? "equal" : "DIFFERENT");
-    std::fflush(stdout);
+    program::FlushOutput();
     different += here;
   }
   Check(switchyard::CapIsa(nullptr));
@@ -239,26 +245,58 @@ int Bench(const std::vector<std::string>& isas) {
     std::printf("%-32s %-5s", line.name.c_str(), line.unit);
     for (const double ns : Time(line, isas)) std::printf(" %9.2f", ns);
     std::printf("\n");
-    std::fflush(stdout);
+    program::FlushOutput();
   }
   Check(switchyard::CapIsa(nullptr));
   return 0;
 }
 
-std::string Choices() {
-  std::string choices;
-  for (const std::string& name : RunnableIsaNames()) choices += " " + name;
-  return choices;
+// How many letters to change, add or take away to get from one to the other.
+size_t Distance(const std::string& from, const std::string& to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < to.size(); ++j) {
+      const size_t replaced = diagonal + (from[i] != to[j] ? 1 : 0);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
 }
 
-int Fail(const std::string& message) {
-  std::fprintf(stderr, "swy: %s\n", message.c_str());
-  return 2;
+// Throws InputError if there is no such command.
+void RequireCommand(const CLI::App& app, const std::string& name) {
+  std::string choices, guess;
+  size_t nearest = std::min<size_t>(3, name.size());  // beyond, no help
+  for (const CLI::App* command : app.get_subcommands({})) {
+    const std::string& known = command->get_name();
+    const size_t distance = Distance(name, known);
+    if (distance == 0) return;
+    if (distance < nearest) {
+      nearest = distance;
+      guess = "did you mean " + known + "? ";
+    }
+    choices += (choices.empty() ? "" : ", ") + known;
+  }
+  throw InputError("'" + name + "' is no command: " + guess + "there are " +
+                   choices);
+}
+
+// Leaves the active ISA as it is where none is given: SWITCHYARD_ISA's.
+void RequireIsas(const std::vector<std::string>& isas) {
+  for (const std::string& name : isas) {
+    program::UseIsa(name);
+    Check(switchyard::CapIsa(nullptr));
+  }
 }
 
 int Main(int argc, char** argv) {
   CLI::App app("Switchyard on this machine.", "swy");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
+  app.set_version_flag("--version", "swy " SWITCHYARD_VERSION,
+                       "Print the version and exit");
   app.footer(
       "SWITCHYARD_ISA=NAME in the environment caps the ISA of any "
       "program that uses\nSwitchyard.");
@@ -268,44 +306,43 @@ int Main(int argc, char** argv) {
       "verify", "Check that this machine computes the released bits");
   CLI::App* const bench =
       app.add_subcommand("bench", "Time the kernels on every ISA, shortly");
+  app.add_subcommand("help", "Explain swy, or the command that follows");
   std::vector<std::string> isas;
   for (CLI::App* const command : {verify, bench}) {
-    command->add_option("--isa", isas, "Only this ISA; may be repeated");
+    command->add_option("--isa", isas, "Only this ISA; may be repeated")
+        ->type_name("NAME");
   }
   bool print = false;
   CLI::Option* const print_option = verify->add_flag(
       "--print", print, "Print the active ISA's digests instead of comparing");
-  int threads = 0;
+  size_t threads = 0;
   verify
       ->add_option("--threads", threads,
                    "Of the pool that is checked as well as one thread; 0: one "
                    "per core, 1: no pool")
-      ->check(CLI::Range(0, 1024));
+      ->check(CLI::Range(0, 1024))
+      ->type_name("N");
   print_option->excludes("--isa")->excludes("--threads");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
-    return 0;
-  } catch (const CLI::ParseError& e) {
-    return Fail(e.what());
-  }
 
-  const switchyard::Status environment = switchyard::EnvironmentIsa();
-  if (!environment.ok()) {
-    return Fail(std::string(environment.message()) + "; choose one of" +
-                Choices());
+  // "help verify" is "verify --help". CLI11 says of a wrong command only that
+  // one is missing.
+  std::vector<const char*> arguments(argv, argv + argc);
+  if (argc == 1) arguments.push_back("--help");
+  if (std::string("help") == arguments[1]) {
+    arguments.erase(arguments.begin() + 1);
+    arguments.insert(arguments.begin() + std::min(argc - 1, 2), "--help");
   }
-  for (const std::string& name : isas) {
-    const switchyard::Status known = switchyard::CapIsa(name.c_str());
-    (void)switchyard::CapIsa(nullptr);
-    if (!known.ok()) {
-      return Fail("--isa " + name + ": not an ISA that this CPU can run; " +
-                  "choose one of" + Choices());
-    }
+  if (arguments[1][0] != '-') RequireCommand(app, arguments[1]);
+  if (!program::Parse(app, static_cast<int>(arguments.size()),
+                      arguments.data())) {
+    return 0;
   }
+  if (app.get_subcommands().empty()) RequireCommand(app, arguments[1]);
+
+  RequireIsas(isas);
   if (print && !switchyard::ActiveIsa().fma) {
-    return Fail("--print: the active ISA has no FMA, its bits are its own");
+    throw InputError(
+        "--print: the active ISA has no FMA, its bits are its own");
   }
   if (isas.empty()) isas = RunnableIsaNames();
   if (isa->parsed()) return PrintIsas();
@@ -317,10 +354,5 @@ int Main(int argc, char** argv) {
 }  // namespace swy
 
 int main(int argc, char** argv) {
-  try {
-    return swy::Main(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "swy: %s\n", e.what());
-    return 2;
-  }
+  return program::RunMain("swy", 2, [=] { return swy::Main(argc, argv); });
 }

@@ -17,9 +17,11 @@
 #include <functional>
 #include <mutex>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "programs/program.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
@@ -208,17 +210,25 @@ bool Report(const char* way, const Status& status, const Layer& layer,
   return status.ok() && same;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  char* end = nullptr;
-  const long threads = argc > 1 ? std::strtol(argv[1], &end, 10) : 4;
-  const bool number = argc < 2 || (end != argv[1] && *end == '\0');
-  if (argc > 2 || !number || threads < 1 || threads > 1024) {
-    std::fprintf(stderr, "usage: engine_loop [threads, 1 to 1024]\n");
-    return 2;
+// The program's one argument. Throws InputError.
+size_t ThreadsOf(int argc, char** argv) {
+  if (argc < 2) return 4;
+  if (argc > 2) {
+    throw program::InputError(std::string("unexpected argument: ") + argv[2]);
   }
-  const size_t num_threads = static_cast<size_t>(threads);
+  char* end = nullptr;
+  const long threads = std::strtol(argv[1], &end, 10);
+  if (end == argv[1] || *end != '\0' || threads < 1 || threads > 1024) {
+    throw program::InputError(
+        "threads: expected a number from 1 to 1024, not '" +
+        std::string(argv[1]) + "'");
+  }
+  return static_cast<size_t>(threads);
+}
+
+int Run(int argc, char** argv) {
+  const size_t num_threads = ThreadsOf(argc, argv);
+  program::RequireEnvironmentIsa();
 
   Layer expected;
   const Status serial = expected.Run({}, switchyard::SerialExecutor());
@@ -251,4 +261,10 @@ int main(int argc, char** argv) {
   const Status status = lent.Run({}, executor);
   good = Report("lent threads", status, lent, expected) && good;
   return good ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return program::RunMain("engine_loop", 1, [=] { return Run(argc, argv); });
 }

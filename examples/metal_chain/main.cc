@@ -8,36 +8,32 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
-#include "common/program.h"
 #include "engine.h"
 #include "host_chain.h"
 #include "layer.h"
+#include "programs/arguments.h"
+#include "programs/program.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 
 namespace metal_chain {
 namespace {
 
-using example::Plural;
 using nlohmann::ordered_json;
+using program::Plural;
 using switchyard::Executor;
 
 constexpr int kFailed = 1;
 
-struct Options : example::ThreadOptions {
+struct Options : program::ThreadOptions {
   bool full = false;
   size_t tokens = 512;  // of the prefill
   std::string trace;    // empty: none
@@ -57,11 +53,11 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
       ->capture_default_str()
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
-  example::AddThreadOptions(app, options);
+  program::AddThreadOptions(app, options);
   app.add_option("--trace", options.trace,
                  "Write the timelines for ui.perfetto.dev")
       ->type_name("FILE");
-  if (!example::Parse(app, argc, argv)) return std::nullopt;
+  if (!program::Parse(app, argc, argv)) return std::nullopt;
   return options;
 }
 
@@ -118,12 +114,6 @@ ordered_json NameEvent(const char* what, int tid, const std::string& name) {
           {"args", {{"name", name}}}};
 }
 
-[[noreturn]] void ThrowUnwritable(const std::string& path, int error) {
-  throw example::InputError(
-      "--trace " + path + ": " +
-      (error != 0 ? std::strerror(error) : "not written"));
-}
-
 // A line per dispatch, and the total; fits 100 columns.
 std::string TimelineText(const ChainRun& run) {
   std::string text = Line("kernel", "grid", "start us", "duration us", "");
@@ -166,24 +156,6 @@ std::string TraceJson(const std::vector<NamedRun>& runs) {
       1);
 }
 
-// Throws InputError if the file could not be written now. Leaves no file.
-void RequireWritable(const std::string& path) {
-  std::error_code ignored;
-  const bool existed =
-      std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
-  errno = 0;
-  if (!std::ofstream(path, std::ios::app)) ThrowUnwritable(path, errno);
-  if (!existed) std::filesystem::remove(path, ignored);
-}
-
-void WriteTrace(const std::string& path, const std::string& json) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  file << json << "\n";
-  file.close();
-  if (!file) ThrowUnwritable(path, errno);
-}
-
 void PrintLayer(const Layer& layer) {
   const Shape& shape = layer.shape;
   std::printf(
@@ -213,15 +185,16 @@ bool PrintComparison(const Comparison& comparison) {
 }
 
 int Run(const Options& options) {
-  const std::shared_ptr<Executor> executor = example::MakeExecutor(options);
-  if (!options.trace.empty()) RequireWritable(options.trace);
+  const std::shared_ptr<Executor> executor = program::MakeExecutor(options);
+  if (!options.trace.empty())
+    program::RequireWritable("--trace", options.trace);
   const Layer layer =
       GenerateLayer(options.full ? kFullShape : kSmallShape, *executor);
   const HiddenStates token = GenerateHidden(1, layer.shape, *executor);
   const HiddenStates prompt =
       GenerateHidden(options.tokens, layer.shape, *executor);
   PrintLayer(layer);
-  std::fflush(stdout);
+  program::FlushOutput();
 
   const Engine engine(layer, executor);
   const Activations decode = engine.NewActivations(token);
@@ -236,7 +209,7 @@ int Run(const Options& options) {
   const bool decode_equal = PrintComparison(CompareActivations(
       layer.shape, decode, DecodeOnHost(layer, token, *executor)));
   PrintRun("Prefill", prompt.tokens, prefill_run);
-  std::fflush(stdout);
+  program::FlushOutput();
   const bool prefill_equal = PrintComparison(CompareActivations(
       layer.shape, prefill, PrefillOnHost(layer, prompt, *executor)));
 
@@ -253,8 +226,9 @@ int Run(const Options& options) {
     return kFailed;
   }
   if (!options.trace.empty()) {
-    WriteTrace(options.trace,
-               TraceJson({{"decode", decode_run}, {"prefill", prefill_run}}));
+    program::WriteFile(
+        "--trace", options.trace,
+        TraceJson({{"decode", decode_run}, {"prefill", prefill_run}}) + "\n");
     std::printf("Trace in %s: open it in ui.perfetto.dev.\n",
                 options.trace.c_str());
   }
@@ -265,7 +239,7 @@ int Run(const Options& options) {
 }  // namespace metal_chain
 
 int main(int argc, char** argv) {
-  return example::RunMain("metal_chain", metal_chain::kFailed, [=] {
+  return program::RunMain("metal_chain", metal_chain::kFailed, [=] {
     const auto options = metal_chain::ParseOptions(argc, argv);
     return options.has_value() ? metal_chain::Run(*options) : 0;
   });

@@ -9,13 +9,13 @@
 #include <system_error>
 #include <utility>
 
-#include "common/program.h"
+#include "programs/program.h"
 
 namespace moe_layer {
 namespace {
 
-using example::InputError;
 using nlohmann::json;
+using program::InputError;
 using std::to_string;
 
 namespace fs = std::filesystem;
@@ -27,14 +27,46 @@ constexpr uint64_t kMaxHeader = 100'000'000;
 constexpr char kSingleFile[] = "model.safetensors";
 constexpr char kIndexFile[] = "model.safetensors.index.json";
 
+// Far more than any of these files has. A json is copied and printed by
+// recursion, so a file of brackets would overflow the stack.
+constexpr size_t kMaxDepth = 64;
+
+bool IsTooDeep(const uint8_t* begin, const uint8_t* end) {
+  size_t depth = 0;
+  bool in_string = false;
+  for (const uint8_t* at = begin; at < end; ++at) {
+    if (in_string) {
+      in_string = *at != '"';
+      if (*at == '\\') ++at;  // what it escapes ends no string
+    } else if (*at == '"') {
+      in_string = true;
+    } else if (*at == '[' || *at == '{') {
+      if (++depth > kMaxDepth) return true;
+    } else if ((*at == ']' || *at == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
+
+// Throws InputError, which says `malformed` and why.
+json ParseJson(const uint8_t* begin, const uint8_t* end,
+               const std::string& malformed) {
+  if (IsTooDeep(begin, end)) {
+    throw InputError(malformed + ": nested more than " + to_string(kMaxDepth) +
+                     " levels deep");
+  }
+  try {
+    return json::parse(begin, end);
+  } catch (const json::exception& error) {
+    throw InputError(malformed + ": " + error.what());
+  }
+}
+
 json ParseJsonFile(const std::string& path) {
   const MappedFile file(path);
-  const char* text = reinterpret_cast<const char*>(file.data());
-  try {
-    return json::parse(text, text + file.size());
-  } catch (const json::exception& error) {
-    throw InputError(path + ": malformed JSON: " + error.what());
-  }
+  return ParseJson(file.data(), file.data() + file.size(),
+                   path + ": malformed JSON");
 }
 
 bool Exists(const std::string& path) {
@@ -115,12 +147,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path)
   const uint8_t* const begin = file_.data() + kLengthBytes;
   data_ = begin + length;
   data_size_ = static_cast<size_t>(rest - length);
-  json header;
-  try {
-    header = json::parse(begin, data_);
-  } catch (const json::exception& error) {
-    Fail(std::string("malformed header: ") + error.what());
-  }
+  const json header = ParseJson(begin, data_, path_ + ": malformed header");
   if (!header.is_object()) Fail("malformed header: not a JSON object");
   for (const auto& [name, entry] : header.items()) {
     if (name != "__metadata__") tensors_.emplace(name, ReadEntry(name, entry));

@@ -4,32 +4,56 @@
 #include "layer_weights.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include "common/for_each.h"
 #include "common/hash_uniform.h"
-#include "common/program.h"
+#include "programs/program.h"
 #include "progress.h"
 
 namespace moe_layer {
 namespace {
 
 using example::HashUniform;
-using example::InputError;
 using example::UniformScale;
+using program::InputError;
 
 void CopyF32(const uint8_t* source, size_t count, float* out) noexcept {
   std::memcpy(out, source, count * sizeof(float));
 }
 
-// For tensors used in place: brings them in from the disk now, where progress
-// is shown, rather than during the first run.
-void ReadIn(const uint8_t* source, size_t count, float*) noexcept {
-  constexpr size_t kPage = 4096;
-  for (size_t at = 0; at < count * sizeof(float); at += kPage) {
-    (void)*const_cast<const volatile uint8_t*>(source + at);
+// The first element that is NaN or infinite; SIZE_MAX if there is none.
+size_t FirstNonFinite(const float* values, size_t count) noexcept {
+  constexpr uint32_t kExponent = 0x7F800000u;
+  constexpr size_t kBlock = 1024;  // without branches, for the compiler
+  for (size_t at = 0; at < count; at += kBlock) {
+    const size_t end = std::min(count, at + kBlock);
+    uint32_t found = 0;
+    for (size_t i = at; i < end; ++i) {
+      uint32_t bits;
+      std::memcpy(&bits, values + i, sizeof(bits));
+      found |= (bits & kExponent) == kExponent ? 1u : 0u;
+    }
+    if (found == 0) continue;
+    while (std::isfinite(values[at])) ++at;
+    return at;
   }
+  return SIZE_MAX;
+}
+
+// "nan at [3, 17]", of a matrix or a vector.
+std::string ElementText(const float* values, size_t at,
+                        const std::vector<uint64_t>& shape) {
+  const std::string value = std::isnan(values[at]) ? "nan"
+                            : values[at] < 0       ? "-inf"
+                                                   : "inf";
+  const size_t cols = static_cast<size_t>(shape.back());
+  const std::string row =
+      shape.size() == 2 ? std::to_string(at / cols) + ", " : "";
+  return value + " at [" + row + std::to_string(at % cols) + "]";
 }
 
 // Replaces {layer} and {expert}.
@@ -141,17 +165,18 @@ void LayerLoader::Add(const std::string& name,
   const auto [tensor, file] = weights_.checkpoint->Find(name, shape);
   size_t count = 1;  // does not overflow: the file holds that many
   for (const uint64_t dim : shape) count *= static_cast<size_t>(dim);
-  Job job{nullptr, tensor->data, count, target};
+  const std::string where = file + ": tensor '" + name + "'";
+  Job job{nullptr, tensor->data, count, target, where, shape};
   if (tensor->dtype == "F32") {
     const bool aligned =
         reinterpret_cast<uintptr_t>(tensor->data) % alignof(float) == 0;
-    job.run = aligned ? &ReadIn : &CopyF32;
+    if (!aligned) job.convert = &CopyF32;
   } else if (tensor->dtype == "BF16") {
-    job.run = &ConvertBf16;
+    job.convert = &ConvertBf16;
   } else if (tensor->dtype == "F16") {
-    job.run = &ConvertF16;
+    job.convert = &ConvertF16;
   } else {
-    throw InputError(file + ": tensor '" + name + "': dtype " + tensor->dtype +
+    throw InputError(where + ": dtype " + tensor->dtype +
                      " is not supported; there are BF16, F16, F32");
   }
   jobs_.push_back(job);
@@ -160,7 +185,7 @@ void LayerLoader::Add(const std::string& name,
 
 // Rounded up to a cache line; 0 for a tensor used in place.
 size_t LayerLoader::Job::OwnedFloats() const {
-  return run == &ReadIn ? 0 : (count + 15) / 16 * 16;
+  return convert == nullptr ? 0 : (count + 15) / 16 * 16;
 }
 
 LayerWeights LayerLoader::Load(switchyard::Executor& executor) {
@@ -181,10 +206,20 @@ LayerWeights LayerLoader::Load(switchyard::Executor& executor) {
 
   Progress progress(label_, weights_.num_floats);
   example::ForEach(executor, jobs_.size(), 1, [&](size_t i) {
-    const Job& job = jobs_[i];
-    job.run(job.source, job.count, job.out);
+    Job& job = jobs_[i];
+    if (job.convert != nullptr) job.convert(job.source, job.count, job.out);
+    // Also brings in from the disk what is used in place, where progress is
+    // shown, rather than during the first run.
+    job.first_bad = FirstNonFinite(*job.target, job.count);
     progress.Add(job.count);
   });
+  for (const Job& job : jobs_) {
+    if (job.first_bad == SIZE_MAX) continue;
+    // Every result that it touches would be NaN, right or wrong.
+    throw InputError(job.name + ": " +
+                     ElementText(*job.target, job.first_bad, job.shape) +
+                     ", but weights have to be finite");
+  }
   progress.Finish(BytesText(weights_.Bytes()));
   return std::move(weights_);
 }

@@ -58,16 +58,20 @@ class LayerLoader {
   const MoeShape& shape() const { return weights_.shape; }
 
   // Once. Converts on the executor's threads; F32 tensors on a 4-byte boundary
-  // are used where they are mapped.
+  // are used where they are mapped. Weights have to be finite.
   LayerWeights Load(switchyard::Executor& executor);
 
  private:
   struct Job {
-    void (*run)(const uint8_t* source, size_t count, float* out) noexcept;
+    // Null: used in place.
+    void (*convert)(const uint8_t* source, size_t count, float* out) noexcept;
     const uint8_t* source;
     size_t count;
     const float** target;  // in weights_
+    std::string name;      // file and tensor
+    std::vector<uint64_t> shape;
     float* out = nullptr;
+    size_t first_bad = SIZE_MAX;  // element that is not finite
 
     size_t OwnedFloats() const;
   };

@@ -12,9 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/program.h"
 #include "layer_weights.h"
 #include "moe_block.h"
+#include "programs/arguments.h"
+#include "programs/program.h"
 #include "reference_check.h"
 #include "report.h"
 #include "switchyard/executor.h"
@@ -24,7 +25,7 @@
 namespace moe_layer {
 namespace {
 
-using example::InputError;
+using program::InputError;
 
 using switchyard::Executor;
 using switchyard::Matrix;
@@ -32,7 +33,7 @@ using switchyard::Matrix;
 constexpr size_t kCheckedTokens = 16;
 constexpr int kCheckFailed = 1;
 
-struct Options : example::ThreadOptions {
+struct Options : program::ThreadOptions {
   std::string checkpoint;  // empty: a generated layer
   std::optional<size_t> layer;
   size_t tokens = 512;
@@ -59,7 +60,7 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("T");
-  example::AddThreadOptions(app, options);
+  program::AddThreadOptions(app, options);
   app.add_option("--repeat", options.repeat,
                  "Timed runs, of which the median is shown")
       ->capture_default_str()
@@ -69,7 +70,7 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
                  "Experts per token (default: the model's)")
       ->check(CLI::Range(1, INT32_MAX).description(""))
       ->type_name("K");
-  if (!example::Parse(app, argc, argv)) return std::nullopt;
+  if (!program::Parse(app, argc, argv)) return std::nullopt;
   if (options.layer.has_value() && options.checkpoint.empty()) {
     throw InputError("--layer: needs --checkpoint");
   }
@@ -100,7 +101,7 @@ void CheckBatch(const MoeShape& shape, size_t tokens, size_t threads) {
 }
 
 int Run(const Options& options) {
-  const std::shared_ptr<Executor> pool = example::MakeExecutor(options);
+  const std::shared_ptr<Executor> pool = program::MakeExecutor(options);
   Executor& executor = *pool;
   const size_t threads = executor.Concurrency();
 
@@ -118,6 +119,7 @@ int Run(const Options& options) {
                                          : GenerateLayer(shape, executor);
   layer.shape.top_k = shape.top_k;
   PrintLayer(layer, tokens, threads);
+  program::FlushOutput();
 
   const FloatBuffer hidden_states =
       GenerateHidden(tokens, shape.hidden, executor);
@@ -159,7 +161,7 @@ int Run(const Options& options) {
 }  // namespace moe_layer
 
 int main(int argc, char** argv) {
-  return example::RunMain("moe_layer", 2, [=] {
+  return program::RunMain("moe_layer", 2, [=] {
     const auto options = moe_layer::ParseOptions(argc, argv);
     return options.has_value() ? moe_layer::Run(*options) : 0;
   });

@@ -9,17 +9,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
 
-#include "common/program.h"
+#include "programs/program.h"
 
 namespace moe_layer {
 namespace {
 
-using example::InputError;
+using program::InputError;
 
 // Closes on every way out; a mapping outlives its descriptor.
 struct Descriptor {
@@ -28,6 +30,61 @@ struct Descriptor {
     if (fd >= 0) close(fd);
   }
 };
+
+}  // namespace
+
+// A mapped page is gone once its file is cut short, which the kernel tells with
+// SIGBUS on the next access, from any thread. Tensors are used where they are
+// mapped for as long as the program runs; reading them into memory beforehand
+// would be safe as well, but takes as much memory again as they have.
+struct GuardedMapping {
+  std::atomic<uintptr_t> begin;  // 0: unmapped
+  size_t size;
+  std::string line;  // to print: a signal handler can only write
+  GuardedMapping* next;
+};
+
+namespace {
+
+static_assert(std::atomic<uintptr_t>::is_always_lock_free);
+static_assert(std::atomic<GuardedMapping*>::is_always_lock_free);
+
+// Never freed: another thread may be in the handler.
+std::atomic<GuardedMapping*> g_mappings{nullptr};
+std::atomic_flag g_told = ATOMIC_FLAG_INIT;
+
+void OnBusError(int, siginfo_t* info, void*) {
+  const auto at = reinterpret_cast<uintptr_t>(info->si_addr);
+  for (const GuardedMapping* m = g_mappings; m != nullptr; m = m->next) {
+    const uintptr_t begin = m->begin;
+    if (begin == 0 || at < begin || at - begin >= m->size) continue;
+    while (g_told.test_and_set()) pause();  // another thread is telling
+    if (write(STDERR_FILENO, m->line.data(), m->line.size()) < 0) _exit(2);
+    _exit(2);
+  }
+  std::signal(SIGBUS, SIG_DFL);  // not a file's: as without this handler
+  raise(SIGBUS);
+}
+
+GuardedMapping* Guard(const uint8_t* data, size_t size,
+                      const std::string& path) {
+  static const bool installed = [] {
+    struct sigaction action = {};
+    action.sa_sigaction = &OnBusError;
+    action.sa_flags = SA_SIGINFO;
+    return sigaction(SIGBUS, &action, nullptr) == 0;
+  }();
+  (void)installed;
+  auto* const guard = new GuardedMapping{
+      {reinterpret_cast<uintptr_t>(data)},
+      size,
+      program::ErrorLine("moe_layer", path + ": cannot read: truncated since "
+                                             "it was opened"),
+      g_mappings};
+  while (!g_mappings.compare_exchange_weak(guard->next, guard)) {
+  }
+  return guard;
+}
 
 }  // namespace
 
@@ -46,7 +103,9 @@ FloatBuffer::FloatBuffer(size_t size) : size_(size) {
 }
 
 MappedFile::MappedFile(const std::string& path) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // Not blocking: a FIFO without a writer would be waited for.
+  const Descriptor file{
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   struct stat info;
   if (file.fd < 0 || fstat(file.fd, &info) != 0) {
     throw InputError(path + ": cannot open: " + std::strerror(errno));
@@ -61,10 +120,13 @@ MappedFile::MappedFile(const std::string& path) {
     throw InputError(path + ": cannot map: " + std::strerror(errno));
   }
   data_ = static_cast<const uint8_t*>(mapping);
+  guard_ = Guard(data_, size_, path);
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), size_);
+  if (data_ == nullptr) return;
+  guard_->begin = 0;
+  munmap(const_cast<uint8_t*>(data_), size_);
 }
 
 void RequireMemory(double bytes, const std::string& what) {

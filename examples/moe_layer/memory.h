@@ -30,7 +30,11 @@ class FloatBuffer {
   size_t size_ = 0;
 };
 
-// A file mapped read-only for as long as this lives. Throws InputError.
+struct GuardedMapping;
+
+// A regular file mapped read-only for as long as this lives. Throws InputError.
+// If the file is cut short meanwhile, reading what is gone prints the one line
+// that says so and ends the program with exit code 2.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);
@@ -44,6 +48,7 @@ class MappedFile {
  private:
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
+  GuardedMapping* guard_ = nullptr;
 };
 
 // Throws InputError if `bytes` are more than the machine's memory. Asked before

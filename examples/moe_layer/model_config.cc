@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "common/program.h"
+#include "programs/program.h"
 
 namespace moe_layer {
 namespace {
 
-using example::InputError;
 using nlohmann::json;
+using program::InputError;
 
 // Sizes are multiplied by each other: below this, two of them and the size of a
 // float stay within 64 bits.

@@ -16,11 +16,7 @@ Progress::Progress(std::string label, size_t total)
       total_(total),
       animated_(isatty(STDERR_FILENO) == 1),
       start_(std::chrono::steady_clock::now()) {
-  if (animated_) {
-    Draw(0);
-  } else {
-    std::fprintf(stderr, "%s ...\n", label_.c_str());
-  }
+  if (animated_) Draw(0);
 }
 
 Progress::~Progress() {

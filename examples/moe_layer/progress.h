@@ -12,7 +12,7 @@
 namespace moe_layer {
 
 // Shows on stderr how far a long step has come: a bar that moves if stderr is a
-// terminal, else one line at the start and one at the end.
+// terminal, and one line at the end.
 class Progress {
  public:
   Progress(std::string label, size_t total);

@@ -8,12 +8,12 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "common/program.h"
+#include "programs/program.h"
 
 namespace moe_layer {
 namespace {
 
-using example::Plural;
+using program::Plural;
 
 constexpr const char* kStageNames[kNumStages] = {
     "router GEMM",       "route",    "bucket",    "gather",

@@ -1,0 +1,65 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "programs/arguments.h"
+
+namespace program {
+namespace {
+
+// No option of any program means anything empty.
+void RequireNoneEmpty(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) throw InputError(option->get_name() + ": empty");
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands()) {
+    RequireNoneEmpty(*command);
+  }
+}
+
+}  // namespace
+
+void AddThreadOptions(CLI::App& app, ThreadOptions& options) {
+  app.add_option("--threads", options.threads, "Threads (default: all cores)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_option("--isa", options.isa,
+                 "Use no better instruction set than this one")
+      ->type_name("NAME");
+}
+
+bool Parse(CLI::App& app, int argc, const char* const* argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    app.exit(asked);
+    return false;
+  } catch (const CLI::ParseError& error) {
+    throw InputError(error.what());
+  }
+  RequireNoneEmpty(app);
+  RequireEnvironmentIsa();
+  return true;
+}
+
+std::shared_ptr<switchyard::Executor> MakePool(std::optional<size_t> threads) {
+  std::shared_ptr<switchyard::Executor> pool = switchyard::MakeTbbExecutor(
+      threads.has_value() ? static_cast<int>(*threads) : -1);
+  if (pool == nullptr && threads.has_value()) {
+    throw InputError("--threads " + std::to_string(*threads) +
+                     ": no thread pool: out of memory, or built without TBB");
+  }
+  return pool;
+}
+
+std::shared_ptr<switchyard::Executor> MakeExecutor(
+    const ThreadOptions& options) {
+  if (!options.isa.empty()) UseIsa(options.isa);
+  std::shared_ptr<switchyard::Executor> pool;
+  if (options.threads != size_t{1}) pool = MakePool(options.threads);
+  if (pool != nullptr) return pool;
+  return {&switchyard::SerialExecutor(), [](switchyard::Executor*) {}};
+}
+
+}  // namespace program
