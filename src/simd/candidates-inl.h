@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "src/simd/targets.h"
+
 #include "hwy/highway.h"
 
 // Once, not per target.
@@ -164,7 +166,7 @@ HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
 #endif
 
 // Keys of the candidates, with a vector's pads; whether one is a NaN.
-HWY_INLINE bool MakeKeys(size_t count, Candidates& list) {
+SWITCHYARD_PIECE bool MakeKeys(size_t count, Candidates& list) {
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(di);
@@ -185,7 +187,7 @@ HWY_INLINE bool MakeKeys(size_t count, Candidates& list) {
 // key and, as candidates of equal keys stand in ascending order of their ids,
 // those to its left with the same key. So candidate i is compared as key - 1
 // with those to its left and as key with those to its right.
-HWY_INLINE void Rank(size_t count, Candidates& list) {
+SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
   const TopKIntTag di;
   const size_t N = hn::Lanes(di);
   const size_t steps = TopKSteps(count);
@@ -217,8 +219,9 @@ HWY_INLINE void Rank(size_t count, Candidates& list) {
 }
 
 // Each candidate to the slot of its rank; pads keep their place.
-HWY_INLINE void Place(const Candidates& list, const int32_t* HWY_RESTRICT ids,
-                      size_t count, TopK& to) {
+SWITCHYARD_PIECE void Place(const Candidates& list,
+                            const int32_t* HWY_RESTRICT ids, size_t count,
+                            TopK& to) {
   const TopKIntTag di;
   const size_t steps = TopKSteps(count);
   hn::StoreU(hn::Set(di, kPadKey), di, to.keys + steps);
@@ -231,7 +234,7 @@ HWY_INLINE void Place(const Candidates& list, const int32_t* HWY_RESTRICT ids,
   }
 }
 
-HWY_INLINE void Sort(size_t count, Candidates& list, TopK& to) {
+SWITCHYARD_PIECE void Sort(size_t count, Candidates& list, TopK& to) {
   MakeKeys(count, list);
   Rank(count, list);
   Place(list, list.ids, count, to);

@@ -85,7 +85,7 @@ struct Router {
     return {logits.RowRange(begin, end)};
   }
 
-  HWY_INLINE float SumAll(size_t row, float max) const {
+  SWITCHYARD_PIECE float SumAll(size_t row, float max) const {
     const In* HWY_RESTRICT l = logits.Row(row);
     if (HWY_UNLIKELY(max == HUGE_VALF)) {
       return SimdgroupSum(experts, RouteSumOfScores<Score, false, In>{l, max});
@@ -95,8 +95,8 @@ struct Router {
 
   // n ids of a row from slot `first` on; store(to) writes them as int32.
   template <class Store>
-  HWY_INLINE void PutIds(size_t row, size_t first, size_t n,
-                         const Store& store) const {
+  SWITCHYARD_PIECE void PutIds(size_t row, size_t first, size_t n,
+                               const Store& store) const {
     if (HWY_LIKELY(ids.type != Type::kI64)) {
       store(ids.Row<int32_t>(row) + first);
       return;
@@ -107,8 +107,8 @@ struct Router {
     for (size_t i = 0; i < n; ++i) to[i] = narrow[i];
   }
 
-  HWY_INLINE void PutIds(size_t row, size_t first, const TopK& best,
-                         size_t n) const {
+  SWITCHYARD_PIECE void PutIds(size_t row, size_t first, const TopK& best,
+                               size_t n) const {
     PutIds(row, first, n, [&](int32_t* to) HWY_ATTR {
       const TopKIntTag di;
       for (size_t i = 0; i < n; i += hn::Lanes(di)) {
@@ -132,8 +132,8 @@ struct Router {
   // A row's weights from the selected scores, which may lie where the weights
   // go.
   template <class T>
-  HWY_INLINE void PutWeights(size_t row, bool nan, float max,
-                             const T* scores) const {
+  SWITCHYARD_PIECE void PutWeights(size_t row, bool nan, float max,
+                                   const T* scores) const {
     const TopKTag d;
     const size_t N = hn::Lanes(d);
     Out* const to = weights.Row(row);
@@ -167,7 +167,7 @@ struct Router {
 
   // k <= kTopKMax, [begin, end) at most kTopKRows rows.
   template <bool kAll>
-  HWY_INLINE void Block(size_t begin, size_t end) const {
+  SWITCHYARD_PIECE void Block(size_t begin, size_t end) const {
     const TopKTag d;
     TopK best[kTopKRows];
     SelectTopK<kAll>(KeysOf(begin, end), k, best);
@@ -186,8 +186,8 @@ struct Router {
 #if HWY_TARGET != HWY_SCALAR
   // The sum of all scores of each lane's row, max finite.
   template <bool kAll>
-  HWY_INLINE TopKVec SumsOfLanes(size_t begin, size_t end,
-                                 const TopKOfLanes& best) const {
+  SWITCHYARD_PIECE TopKVec SumsOfLanes(size_t begin, size_t end,
+                                       const TopKOfLanes& best) const {
     const TopKTag d;
     const size_t N = hn::Lanes(d);
     const TopKVec max = hn::Load(d, best.sorted.at);
@@ -219,7 +219,7 @@ struct Router {
   // Block for [begin, end) of at most a vector of rows, all in one go but for
   // the hard ones. k <= kTopKMax.
   template <bool kAll>
-  HWY_INLINE void Lanes(size_t begin, size_t end) const {
+  SWITCHYARD_PIECE void Lanes(size_t begin, size_t end) const {
     const TopKTag d;
     const TopKIntTag di;
     const size_t N = hn::Lanes(d);
@@ -290,7 +290,7 @@ struct Router {
   }
 
   template <bool kAll>
-  HWY_INLINE void Rows(size_t begin, size_t end) const {
+  SWITCHYARD_PIECE void Rows(size_t begin, size_t end) const {
 #if HWY_TARGET != HWY_SCALAR
     const size_t N = hn::Lanes(TopKTag());
     // A few rows take as long as a whole vector of them: with fewer than three
@@ -316,7 +316,7 @@ struct Router {
 // takes 35 %, the bounds 18 %, the insertion 16 %. An E-wide sum of exps adds 3
 // ns a vector. A row alone takes 130 ns, a chain of latencies.
 template <class Recipe, class In, class Out>
-HWY_INLINE void RouteBy(const RouteArgs& args, size_t begin, size_t end) {
+SWITCHYARD_PIECE void RouteBy(const RouteArgs& args, size_t begin, size_t end) {
   const Router<Recipe, In, Out> router(args);
   if (router.k > kTopKMax) {
     for (size_t row = begin; row < end; ++row) router.Large(row);

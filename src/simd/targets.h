@@ -59,6 +59,14 @@ inline void RecordTarget(int64_t target) noexcept {
   (HWY_DISPATCH_TABLE(FUNC)[::switchyard::simd::ActiveIndex()])
 #endif
 
+// A piece of a large kernel. Sanitizers add calls to every access: inlined into
+// one function, the router took Clang 5.9 GB.
+#if HWY_IS_ASAN || HWY_IS_MSAN || HWY_IS_TSAN
+#define SWITCHYARD_PIECE HWY_NOINLINE
+#else
+#define SWITCHYARD_PIECE HWY_INLINE
+#endif
+
 #define SWITCHYARD_ROW_FUNCTION(FUNC, ARGS)                          \
   void FUNC##_Recorded(const ARGS& args, size_t begin, size_t end) { \
     RecordTarget(HWY_TARGET);                                        \

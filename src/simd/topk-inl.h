@@ -56,8 +56,8 @@ HWY_INLINE TopKVec LoadOrLowest(TopKTag d, const Row& row, size_t i, size_t n) {
 // store(g, v) gets the maxima of the groups from g on: of the elements g,
 // g + groups, g + 2 * groups, ... Of a row with NaNs they may be anything.
 template <class Row, class Store>
-HWY_INLINE void GroupMaxima(const Row& row, size_t n, size_t groups,
-                            const Store& store) {
+SWITCHYARD_PIECE void GroupMaxima(const Row& row, size_t n, size_t groups,
+                                  const Store& store) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
   // Four vectors at a time: finer groups than wanted where N is large, several
@@ -104,8 +104,8 @@ HWY_INLINE void GroupMaxima(const Row& row, size_t n, size_t groups,
 }
 
 // The k-th largest of the maxima, the smallest with fewer than k above it.
-HWY_INLINE float KthLargest(const float* HWY_RESTRICT maxima, size_t groups,
-                            size_t k) {
+SWITCHYARD_PIECE float KthLargest(const float* HWY_RESTRICT maxima,
+                                  size_t groups, size_t k) {
   const TopKTag d;
   const TopKIntTag di;
   const TopKIntVec limit = hn::Set(di, static_cast<int32_t>(k));
@@ -129,8 +129,9 @@ HWY_INLINE float KthLargest(const float* HWY_RESTRICT maxima, size_t groups,
 // those that are neither below nor equal: ascending, NaNs among them. Returns
 // their number, or something above `limit` if that is exceeded.
 template <bool kAbove, class Row>
-HWY_INLINE size_t Filter(const Row& row, size_t n, float bound, size_t limit,
-                         int32_t* HWY_RESTRICT to, float* HWY_RESTRICT logits) {
+SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
+                               size_t limit, int32_t* HWY_RESTRICT to,
+                               float* HWY_RESTRICT logits) {
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
@@ -184,9 +185,9 @@ HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
 // Candidates for the k best of a row, how many: what reaches the bound, or what
 // FilterTies makes of it; 0 where SelectNext has to do it.
 template <class Row>
-HWY_INLINE size_t Collect(const Row& row, size_t n, size_t k, float bound,
-                          int32_t* HWY_RESTRICT ids,
-                          float* HWY_RESTRICT logits) {
+SWITCHYARD_PIECE size_t Collect(const Row& row, size_t n, size_t k, float bound,
+                                int32_t* HWY_RESTRICT ids,
+                                float* HWY_RESTRICT logits) {
   const size_t limit = MaxCandidates(k);
   const size_t count = Filter<false>(row, n, bound, limit, ids, logits);
   if (HWY_LIKELY(count <= limit)) return count;
@@ -254,8 +255,8 @@ struct KeyRows {
 // The k <= kTopKMax best of each of `rows` <= kTopKRows rows of n, n <=
 // kTopKAll if kAll.
 template <bool kAll, class Keys, class T>
-HWY_INLINE void SelectTopK(const KeyRows<Keys, T>& keys, size_t k,
-                           TopK* HWY_RESTRICT to) {
+SWITCHYARD_PIECE void SelectTopK(const KeyRows<Keys, T>& keys, size_t k,
+                                 TopK* HWY_RESTRICT to) {
   const TopKTag d;
   const size_t rows = keys.logits.rows;
   const size_t n = keys.logits.cols;

@@ -72,7 +72,7 @@ HWY_INLINE size_t BlockPlace(size_t N, size_t r, size_t block) {
 
 // Four vectors of 4x4 blocks, each block transposed; its own inverse.
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void TransposeBlocks(D d, T* HWY_RESTRICT p) {
+SWITCHYARD_PIECE void TransposeBlocks(D d, T* HWY_RESTRICT p) {
   const size_t N = hn::Lanes(d);
   const auto v0 = hn::Load(d, p);
   const auto v1 = hn::Load(d, p + N);
@@ -111,8 +111,8 @@ HWY_INLINE void PutVector(D d, hn::Vec<D> v, size_t N, size_t r, size_t i,
 }
 // Elements [0, n) of row r out of their places.
 template <class T>
-HWY_INLINE void TakeRow(size_t N, size_t r, const T* HWY_RESTRICT columns,
-                        T* HWY_RESTRICT row, size_t n) {
+SWITCHYARD_PIECE void TakeRow(size_t N, size_t r, const T* HWY_RESTRICT columns,
+                              T* HWY_RESTRICT row, size_t n) {
   size_t i = 0;
   for (; i + 4 <= n; i += 4) {
     std::memcpy(row + i, columns + BlockPlace(N, r, i / 4), 4 * sizeof(T));
@@ -131,7 +131,7 @@ HWY_INLINE void Order(TopKVec& high, TopKVec& low) {
   high = max;
 }
 // Sorts eight columns in descending order, in registers: the network of 19.
-HWY_INLINE void SortColumns(float* HWY_RESTRICT columns) {
+SWITCHYARD_PIECE void SortColumns(float* HWY_RESTRICT columns) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
   TopKVec v0 = hn::Load(d, columns);
@@ -158,7 +158,7 @@ HWY_INLINE void SortColumns(float* HWY_RESTRICT columns) {
   hn::Store(v7, d, columns + 7 * N);
 }
 // Two sorted runs of `count` columns become one: a bitonic merge.
-HWY_INLINE void MergeColumns(float* HWY_RESTRICT columns, size_t count) {
+SWITCHYARD_PIECE void MergeColumns(float* HWY_RESTRICT columns, size_t count) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
   const auto order = [d, N, columns](size_t high, size_t low) HWY_ATTR {
@@ -177,8 +177,8 @@ HWY_INLINE void MergeColumns(float* HWY_RESTRICT columns, size_t count) {
 }
 // The k-th largest of two sorted runs of `count` columns: i of the first run
 // and k - i of the second, for the best i.
-HWY_INLINE TopKVec KthOfRuns(const float* HWY_RESTRICT columns, size_t count,
-                             size_t k) {
+SWITCHYARD_PIECE TopKVec KthOfRuns(const float* HWY_RESTRICT columns,
+                                   size_t count, size_t k) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
   const float* HWY_RESTRICT second = columns + count * N;
@@ -197,8 +197,8 @@ HWY_INLINE TopKVec KthOfRuns(const float* HWY_RESTRICT columns, size_t count,
 
 // For each row, what at least k of its elements reach.
 template <size_t kGroups, class Keys, class T>
-HWY_INLINE void Bounds(const KeyRows<Keys, T>& keys, size_t k,
-                       float* HWY_RESTRICT bounds) {
+SWITCHYARD_PIECE void Bounds(const KeyRows<Keys, T>& keys, size_t k,
+                             float* HWY_RESTRICT bounds) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
   Columns<float, kGroups> maxima;
@@ -223,9 +223,9 @@ HWY_INLINE void Bounds(const KeyRows<Keys, T>& keys, size_t k,
 // Inserts n >= k columns of candidates into the best. Of equal logits, the one
 // inserted first stays in front. kColumnIds: ids are the column numbers.
 template <bool kColumnIds>
-HWY_INLINE void Insert(const float* HWY_RESTRICT logits,
-                       const int32_t* HWY_RESTRICT ids, size_t n, size_t k,
-                       TopKOfLanes& best) {
+SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
+                             const int32_t* HWY_RESTRICT ids, size_t n,
+                             size_t k, TopKOfLanes& best) {
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
@@ -264,8 +264,8 @@ HWY_INLINE void Insert(const float* HWY_RESTRICT logits,
 // The k <= kTopKMax best of each of at most a vector of rows, n <= kTopKAll
 // columns if kAll.
 template <bool kAll, class Keys, class T>
-HWY_INLINE void SelectTopKOfLanes(const KeyRows<Keys, T>& keys, size_t k,
-                                  TopKOfLanes& best) {
+SWITCHYARD_PIECE void SelectTopKOfLanes(const KeyRows<Keys, T>& keys, size_t k,
+                                        TopKOfLanes& best) {
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);

@@ -18,8 +18,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-class TrapsTest : public IsaPoolTest {};
-SWITCHYARD_FOR_EVERY_ISA_AND_POOL(TrapsTest);
+class FpTrapsTest : public IsaPoolTest {};
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(FpTrapsTest);
 
 // A trap ends the process: the status is all there is to look at.
 Status Trapping(const std::function<Status()>& call) {
@@ -34,7 +34,7 @@ Status Trapping(const std::function<Status()>& call) {
 
 // Sizes whose cost does not divide evenly, and values that raise everything:
 // NaN of both kinds, infinities, denormals, overflow.
-TEST_P(TrapsTest, EveryFunctionOnAnyValues) {
+TEST_P(FpTrapsTest, EveryFunctionOnAnyValues) {
   const size_t tokens = 301, experts = 97, top_k = 7, hidden = 333;
   const size_t pairs = tokens * top_k;
   Random random(31);
@@ -88,7 +88,7 @@ TEST_P(TrapsTest, EveryFunctionOnAnyValues) {
 }
 
 // What refuses a NaN must not compare it.
-TEST(Traps, NaNOptionsAreRefused) {
+TEST(FpTraps, NaNOptionsAreRefused) {
   const std::vector<float> logits(8), weight(8);
   std::vector<float> weights(2), out(8), normed(8);
   std::vector<int32_t> ids(2);
