@@ -52,7 +52,7 @@ constexpr Shape kShape = {64, 32, 4, 40};
 // tells the literal from a copy.
 TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
   size_t failures = 0;
-  for (const uint64_t seed : {1, 2, 3}) {
+  for (const uint64_t seed : {1u, 2u, 3u}) {
     Layer layer(kShape, seed);
     const uint64_t expected = layer.Expected();
     for (size_t step = 0; step < Layer::kSteps; ++step) {

@@ -98,7 +98,7 @@ TEST_P(FpModesTest, IsInForceWhereItIsSet) {
 TEST_P(FpModesTest, KernelsGiveTheSameBitsOnEveryIsa) {
   for (const std::string& isa : RunnableIsaNames()) {
     const ScopedIsa scoped(isa);
-    for (const uint64_t seed : {1, 2, 3}) {
+    for (const uint64_t seed : {1u, 2u, 3u}) {
       Layer layer(kShape, seed);
       const uint64_t expected = layer.Expected();
       const auto call = [&](Executor& executor) {
