@@ -4,6 +4,7 @@
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, run moe_layer
 #   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
 #   scripts/setup.sh bench [benchmark's arguments]  build and run the benchmarks, report in build/bench.md
+#   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
 #   scripts/setup.sh packages [more packages]       only install what is missing
 #
@@ -142,6 +143,13 @@ case $command in
     compile --target switchyard_bench
     exec "$build/bench/switchyard_bench" --json "$root/build/bench.json" \
       --markdown "$root/build/bench.md" "$@"
+    ;;
+  soak)
+    [[ ${1:-} =~ ^[0-9]+$ && $1 -gt 0 ]] || die "soak: for how many minutes?"
+    install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}"
+    configure -DSWITCHYARD_BUILD_TESTS=ON -DSWITCHYARD_BUILD_EXAMPLES=OFF
+    compile --target switchyard_soak
+    exec "$build/tests/faults/switchyard_soak" $(($1 * 60)) "${@:2}"
     ;;
   aarch64)
     if ((EUID == 0)) && ! dpkg --print-foreign-architectures | grep -qx arm64; then

@@ -15,6 +15,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <mutex>
 #endif
 
 namespace switchyard {
@@ -30,7 +31,7 @@ class Tbb final : public Executor {
       : arena_(max_concurrency == -1
                    ? tbb::task_arena::automatic
                    : std::min(max_concurrency, MostThreads())) {
-    arena_.initialize();
+    Initialize();
   }
 
   size_t Concurrency() const noexcept override {
@@ -71,6 +72,22 @@ class Tbb final : public Executor {
   }
 
  private:
+  // The first use of TBB in a process takes a lock which is never given back if
+  // memory runs out meanwhile (seen with 2021.8): the next one would hang.
+  void Initialize() {
+    enum class Is { kUntried, kInitialized, kStuck };
+    static std::mutex mutex;
+    static Is it = Is::kUntried;
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (it == Is::kStuck) throw std::bad_alloc();
+    try {
+      arena_.initialize();
+    } catch (...) {
+      if (it == Is::kUntried) it = Is::kStuck;
+      throw;
+    }
+    it = Is::kInitialized;
+  }
   static int MostThreads() {
     return static_cast<int>(tbb::global_control::active_value(
         tbb::global_control::max_allowed_parallelism));

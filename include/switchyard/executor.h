@@ -53,8 +53,14 @@ Executor& SerialExecutor() noexcept;
 // counting the caller, or as many as TBB has (its global_control, the cores it
 // finds) if those are fewer; -1: as many as TBB has. Work of one grain or
 // less stays on the calling thread. Nullptr if max_concurrency is 0 or below
-// -1, if memory is out, or if the library was built with SWITCHYARD_TBB=OFF.
+// -1, if the library was built with SWITCHYARD_TBB=OFF, or if memory is out;
+// from then on if that was in the first call of the process, which TBB does not
+// get over.
 // A caller that waits takes part but never picks up unrelated TBB tasks.
+//
+// TBB's workers outlive the executor. A shared object that made one may be
+// closed (dlclose) only where something else keeps libtbb loaded. In a child
+// after fork() they are gone: there, use SerialExecutor() or your own threads.
 std::unique_ptr<Executor> MakeTbbExecutor(int max_concurrency = -1) noexcept;
 
 }  // namespace switchyard

@@ -1,0 +1,217 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory, or a thread, is refused once, or from then on, at each place where it
+// is asked for: in one child the first time, in the next the second, until one
+// is refused nothing. Each time the library says so, and then works again.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "tests/faults/child.h"
+#include "tests/faults/device_pass.h"
+#include "tests/faults/failing_allocations.h"
+#include "tests/faults/layer.h"
+
+namespace switchyard::testing_support {
+namespace {
+
+using device::CreateDevice;
+using device::DeviceOptions;
+using Outcome = DevicePass::Outcome;
+
+// Several grains of 30 us for each kernel, so that TBB has something to do.
+constexpr Shape kShape = {512, 64, 4, 160};
+constexpr Shape kSmall = {24, 32, 2, 8};  // for checked mode
+
+// The child's: what is refused, and how much was asked for in the end.
+struct Refusal {
+  uint64_t n;
+  Failing which;
+  uint64_t asked = 0;
+
+  template <class Work>
+  auto During(const Work& work) {
+    StartFailing(n, which);
+    auto result = work();
+    asked = StopFailing();
+    return result;
+  }
+};
+
+// `scenario(refusal)` gives a problem, or null.
+template <class Scenario>
+void RefuseEach(const char* what, const Scenario& scenario) {
+  constexpr int kNothingRefused = 1;
+  for (const Failing which : {Failing::kOne, Failing::kAllOn}) {
+    uint64_t n = 1;
+    for (;; ++n) {
+      ASSERT_LT(n, 5000u) << "is there no end?";
+      int code = 0;
+      const std::string ended = InChild(
+          [&] {
+            Refusal refusal = {n, which};
+            const int problem = Tell(scenario(refusal));
+            if (problem != 0) return problem;
+            return refusal.asked < n ? kNothingRefused : 0;
+          },
+          &code);
+      ASSERT_EQ(ended, "") << what << ": without allocation " << n
+                           << (which == Failing::kOne ? "" : " and all after");
+      if (code == kNothingRefused) break;
+    }
+    std::printf("%s: %llu allocations refused %s\n", what,
+                static_cast<unsigned long long>(n - 1),
+                which == Failing::kOne ? "one by one" : "from one on");
+  }
+}
+
+TEST(AllocationFailure, KernelsAskForNothing) {
+  EXPECT_EQ(InChild([] {
+              Layer layer(kShape, 1);
+              // The first calls of the process, which choose the ISA.
+              StartFailing(1, Failing::kAllOn);
+              const Status status = layer.Run(SerialExecutor());
+              const Status wrong = RouteTopK({}, {});
+              const uint64_t asked = StopFailing();
+              if (!status.ok()) return Tell(status.message());
+              if (wrong.ok()) return Tell("a wrong call is ok");
+              return Tell(asked == 0 ? nullptr : "a kernel allocates");
+            }),
+            "");
+}
+
+#ifdef SWITCHYARD_WITH_TBB
+
+const char* RunOrRefuse(Layer& layer, uint64_t expected, const Status& status) {
+  if (status.ok()) return layer.Digest() == expected ? nullptr : "wrong bits";
+  return status.code() == StatusCode::kOutOfMemory ||
+                 status.code() == StatusCode::kInternal
+             ? nullptr
+             : status.message();
+}
+
+TEST(AllocationFailure, KernelsOnTbb) {
+  RefuseEach("kernels on TBB", [](Refusal& refusal) {
+    Layer layer(kShape, 1);
+    const uint64_t expected = layer.Expected();
+    const auto executor = MakeTbbExecutor();
+    if (executor == nullptr) return "no executor";
+    layer.Clear();
+    const Status status = refusal.During([&] { return layer.Run(*executor); });
+    const char* const problem = RunOrRefuse(layer, expected, status);
+    if (problem != nullptr) return problem;
+    return layer.IsRight(*executor, expected) ? nullptr : "does not recover";
+  });
+}
+
+// TBB does not get over it if this is its first use in the process: then there
+// are no more executors, rather than one that hangs.
+TEST(AllocationFailure, MakeTheFirstTbbExecutor) {
+  RefuseEach("first MakeTbbExecutor", [](Refusal& refusal) {
+    Layer layer(kShape, 1);
+    const uint64_t expected = layer.Expected();
+    auto executor = refusal.During([] { return MakeTbbExecutor(); });
+    const bool made = executor != nullptr;
+    if (made && !layer.IsRight(*executor, expected)) {
+      return "what was made does not work";
+    }
+    executor = MakeTbbExecutor();
+    if (executor == nullptr) return made ? "does not recover" : nullptr;
+    return layer.IsRight(*executor, expected) ? nullptr : "wrong bits";
+  });
+}
+TEST(AllocationFailure, MakeAnotherTbbExecutor) {
+  RefuseEach("another MakeTbbExecutor", [](Refusal& refusal) {
+    Layer layer(kShape, 1);
+    const uint64_t expected = layer.Expected();
+    auto executor = MakeTbbExecutor();
+    if (!layer.IsRight(*executor, expected)) return "wrong bits";
+    executor = nullptr;
+    executor = refusal.During([] { return MakeTbbExecutor(); });
+    if (executor != nullptr && !layer.IsRight(*executor, expected)) {
+      return "what was made does not work";
+    }
+    executor = MakeTbbExecutor();
+    return executor != nullptr && layer.IsRight(*executor, expected)
+               ? nullptr
+               : "does not recover";
+  });
+}
+
+#endif  // SWITCHYARD_WITH_TBB
+
+// A device and all with it, made and used while memory is refused; then the
+// same once more, on what was made before, too.
+const char* UseDevice(Refusal& refusal, const Shape& shape,
+                      const DeviceOptions& options) {
+  const DevicePass pass(shape, 2);
+  auto kernel = DevicePass::Reverse();
+  std::shared_ptr<device::Device> device;
+  std::shared_ptr<device::CommandQueue> queue;
+  const Outcome outcome = refusal.During([&] {
+    device = CreateDevice(options);
+    if (device != nullptr) queue = device->newCommandQueue();
+    if (queue == nullptr) return Outcome::kRefused;
+    return pass.Run(*device, *queue, std::move(kernel));
+  });
+  if (outcome == Outcome::kWrong) return "completed, but wrong";
+  if (refusal.asked < refusal.n && outcome != Outcome::kRight) {
+    return "an error, though nothing was refused";
+  }
+  if (queue != nullptr &&
+      pass.Run(*device, *queue, DevicePass::Reverse()) != Outcome::kRight) {
+    return "the queue does not recover";
+  }
+  queue = nullptr;
+  device = nullptr;
+  return pass.Run(options) == Outcome::kRight ? nullptr : "does not recover";
+}
+
+std::shared_ptr<Executor> Serial() {
+  return std::shared_ptr<Executor>(&SerialExecutor(), [](Executor*) {});
+}
+
+TEST(AllocationFailure, Device) {
+  RefuseEach("device", [](Refusal& refusal) {
+    DeviceOptions options;
+    options.executor = Serial();
+    return UseDevice(refusal, kShape, options);
+  });
+}
+TEST(AllocationFailure, DeviceThatTimesDispatches) {
+  RefuseEach("device with times", [](Refusal& refusal) {
+    DeviceOptions options;
+    options.executor = Serial();
+    options.time_dispatches = true;
+    return UseDevice(refusal, kSmall, options);
+  });
+}
+TEST(AllocationFailure, DeviceOnItsOwnExecutor) {
+  RefuseEach("device on TBB", [](Refusal& refusal) {
+    return UseDevice(refusal, kShape, DeviceOptions());
+  });
+}
+TEST(AllocationFailure, CheckedMode) {
+  RefuseEach("checked mode", [](Refusal& refusal) {
+    DeviceOptions options;
+    options.executor = Serial();
+    options.check_kernels = true;
+    return UseDevice(refusal, kSmall, options);
+  });
+}
+TEST(AllocationFailure, CheckedModeShuffled) {
+  RefuseEach("checked mode, shuffled", [](Refusal& refusal) {
+    DeviceOptions options;
+    options.executor = Serial();
+    options.check_kernels = true;
+    options.schedule_seed = 3;
+    return UseDevice(refusal, kSmall, options);
+  });
+}
+
+}  // namespace
+}  // namespace switchyard::testing_support

@@ -1,0 +1,95 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/faults/layer.h"
+
+namespace switchyard::testing_support {
+namespace {
+
+// As many workers as any executor here has: scratch for one is enough for all.
+class ManyWorkers final : public Executor {
+ public:
+  size_t Concurrency() const noexcept override { return 64; }
+  Status ParallelFor(size_t, size_t, Body, void*) noexcept override {
+    return Status(StatusCode::kInternal, "ManyWorkers: never runs");
+  }
+};
+
+constexpr SharedGate kGates[] = {SharedGate::kLogit, SharedGate::kScalar,
+                                 SharedGate::kNone};
+
+}  // namespace
+
+Layer::Layer(const Shape& shape, uint64_t seed)
+    : tokens_(shape.tokens),
+      experts_(shape.experts),
+      top_k_(std::min(shape.top_k, shape.experts)),
+      hidden_(shape.hidden / 2 * 2) {
+  Random random(seed);
+  renormalize_ = random.Below(2) == 0;
+  tight_ = random.Below(2) == 0;
+  padding_ = random.Below(2) == 0;
+  clamp_ = random.Uniform(0.0f, 0.5f);
+  stores_ = static_cast<ActivateStores>(random.Below(3));
+  layout_ = random.Below(2) == 0 ? GateUpLayout::kConcatenated
+                                 : GateUpLayout::kInterleaved;
+  const size_t gate = random.Below(4);
+  shared_ = gate == 3 ? nullptr : &kGates[gate];
+
+  const size_t pairs = tokens_ * top_k_;
+  logits_ = random.Uniforms(tokens_ * experts_, -4.0f, 4.0f);
+  states_ = random.Uniforms(tokens_ * hidden_, -2.0f, 2.0f);
+  up_ = random.Uniforms(pairs * hidden_, -2.0f, 2.0f);
+  norm_ = random.Uniforms(hidden_, 0.5f, 1.5f);
+  gate_ = random.Uniforms(tokens_, -2.0f, 2.0f);
+  weights_.resize(pairs);
+  rows_.resize(pairs * hidden_);
+  acted_.resize(pairs * hidden_);
+  half_.resize(pairs * hidden_ / 2);
+  out_.resize(tokens_ * hidden_);
+  normed_.resize(tokens_ * hidden_);
+  ids_.resize(pairs);
+  counts_.resize(experts_);
+  offsets_.resize(experts_ + 1);
+  pairs_.resize(pairs);
+  index_.resize(pairs);
+  table_.resize(experts_ * pairs);
+  scratch_.resize(BucketScratchSize(pairs, experts_, ManyWorkers()));
+}
+
+const Layer::Step* Layer::Steps() {
+  static constexpr Step kAll[kSteps] = {
+      &Layer::Route,  &Layer::Pack,          &Layer::Stride,
+      &Layer::Gather, &Layer::ActivateSplit, &Layer::ActivateBoth,
+      &Layer::Sum};
+  return kAll;
+}
+
+uint64_t Layer::Digest() const {
+  testing_support::Digest digest;
+  for (const std::vector<int32_t>* v :
+       {&ids_, &counts_, &offsets_, &pairs_, &index_, &table_}) {
+    digest.Add(Span<const int32_t>(*v));
+  }
+  for (const std::vector<float>* v :
+       {&weights_, &rows_, &acted_, &half_, &out_, &normed_}) {
+    digest.Add(Span<const float>(*v));
+  }
+  digest.Add(static_cast<uint32_t>(report.max_rows));
+  digest.Add(static_cast<uint32_t>(report.row_stride));
+  return digest.value();
+}
+
+void Layer::Clear() {
+  report = Report();
+  for (std::vector<int32_t>* v :
+       {&ids_, &counts_, &offsets_, &pairs_, &index_, &table_}) {
+    std::fill(v->begin(), v->end(), -7);
+  }
+  for (std::vector<float>* v :
+       {&weights_, &rows_, &acted_, &half_, &out_, &normed_}) {
+    std::fill(v->begin(), v->end(), kNaN);
+  }
+}
+
+}  // namespace switchyard::testing_support

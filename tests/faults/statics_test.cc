@@ -1,0 +1,114 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Destructors of static objects that use the library, in every order: each
+// order in a child that exits.
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/faults/child.h"
+#include "tests/faults/device_pass.h"
+#include "tests/faults/layer.h"
+
+namespace switchyard::testing_support {
+namespace {
+
+using device::CreateDevice;
+using device::DeviceOptions;
+using Outcome = DevicePass::Outcome;
+
+constexpr Shape kShape = {256, 64, 4, 96};
+
+// In a destructor an exit code can only be changed like this.
+void Require(bool right, const char* what) {
+  if (!right) _exit(Tell(what));
+}
+
+// Each uses in its destructor what its constructor made, or nothing but what it
+// makes there.
+struct UsesKernels {
+  ~UsesKernels() {
+    Require(layer.IsRight(SerialExecutor(), expected), "kernels at exit");
+  }
+  Layer layer{kShape, 1};
+  const uint64_t expected = layer.Expected();
+};
+struct KeepsExecutor {
+  // Nullptr in a library without TBB.
+  std::unique_ptr<Executor> executor = MakeTbbExecutor();
+  Layer layer{kShape, 2};
+  const uint64_t expected = layer.Expected();
+  KeepsExecutor() { Use(); }
+  ~KeepsExecutor() { Use(); }
+  void Use() {
+    Require(executor == nullptr || layer.IsRight(*executor, expected),
+            "an executor at exit");
+  }
+};
+struct KeepsDevice {
+  DevicePass pass{kShape, 3};
+  std::shared_ptr<device::Device> device = CreateDevice(DeviceOptions());
+  std::shared_ptr<device::CommandQueue> queue = device->newCommandQueue();
+  KeepsDevice() { Use(); }
+  ~KeepsDevice() { Use(); }
+  void Use() {
+    Require(pass.Run(*device, *queue, DevicePass::Reverse()) == Outcome::kRight,
+            "a device at exit");
+  }
+};
+// Made before anything was used, it may find destroyed what others used.
+struct MakesAll {
+  ~MakesAll() {
+    Layer layer(kShape, 4);
+    const uint64_t expected = layer.Expected();
+    Require(expected != 0, "first kernels at exit");
+    const auto executor = MakeTbbExecutor();
+    Require(executor == nullptr || layer.IsRight(*executor, expected),
+            "an executor made at exit");
+    Require(DevicePass(kShape, 4).Run(DeviceOptions()) == Outcome::kRight,
+            "a device made at exit");
+  }
+};
+
+template <class T>
+void MakeStatic() {
+  static T object;
+}
+using Make = void (*)();
+
+TEST(Statics, DestroyedInAnyOrder) {
+  const Make all[] = {MakeStatic<UsesKernels>, MakeStatic<KeepsExecutor>,
+                      MakeStatic<KeepsDevice>, MakeStatic<MakesAll>};
+  size_t orders = 0;
+  std::vector<size_t> order = {0, 1, 2, 3};
+  do {
+    EXPECT_EQ(InChild([&]() -> int {
+                for (const size_t i : order) all[i]();
+                std::exit(0);
+              }),
+              "")
+        << "made in the order " << testing::PrintToString(order);
+    ++orders;
+  } while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_EQ(orders, 24u);
+}
+
+// The first use of anything is at exit.
+TEST(Statics, FirstUseAtExit) {
+  EXPECT_EQ(InChild([]() -> int {
+              static const auto pass = std::make_unique<DevicePass>(kShape, 5);
+              std::atexit([] {
+                Require(pass->Run(DeviceOptions()) == Outcome::kRight,
+                        "a first device at exit");
+              });
+              std::exit(0);
+            }),
+            "");
+}
+
+}  // namespace
+}  // namespace switchyard::testing_support
