@@ -91,15 +91,15 @@ std::string WrongRoute(const std::vector<float>& logits,
     return static_cast<double>(logits[static_cast<size_t>(exact.ids[slot])]);
   };
   for (size_t j = 0; j < top_k; ++j) {
-    const std::string slot = "slot " + std::to_string(j) + ": ";
+    const auto slot = [j] { return "slot " + std::to_string(j) + ": "; };
     if (ids[j] != exact.ids[j]) {
-      return slot + "expert " + std::to_string(ids[j]) + ", expected " +
+      return slot() + "expert " + std::to_string(ids[j]) + ", expected " +
              std::to_string(exact.ids[j]);
     }
     const auto is = [&](uint32_t bits) {
       return Bits(weights[j]) == bits
                  ? std::string()
-                 : slot + "bits " + std::to_string(Bits(weights[j])) +
+                 : slot() + "bits " + std::to_string(Bits(weights[j])) +
                        ", expected " + std::to_string(bits);
     };
     std::string wrong;
@@ -118,7 +118,7 @@ std::string WrongRoute(const std::vector<float>& logits,
       const double weight = static_cast<double>(weights[j]);
       if (!(std::fabs(weight - exact.weights[j]) <=
             exact.weights[j] * bound + flush)) {
-        wrong = slot + "weight " + std::to_string(weight) + ", expected " +
+        wrong = slot() + "weight " + std::to_string(weight) + ", expected " +
                 std::to_string(exact.weights[j]);
       }
     }
