@@ -54,7 +54,7 @@ bool IsClose(float gate, float up, float out, bool fma) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
-  const bool spoil = bytes.Below(4) == 1;
+  Spoiler spoiler(bytes);
   ActivateOptions options;
   options.layout = static_cast<GateUpLayout>(bytes.Below(3));
   options.stores = static_cast<ActivateStores>(bytes.Below(3));
@@ -83,8 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
 
-  if (spoil) {
-    Spoiler spoiler;
+  if (spoiler.wanted()) {
     spoiler.View(in.gate, {Type::kF32});
     if (split) spoiler.View(in.up, {Type::kF32});
     spoiler.View(out.out, {Type::kF32});
@@ -119,7 +118,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (which == 1) options.layout = static_cast<GateUpLayout>(wrong);
       if (which == 2) options.stores = static_cast<ActivateStores>(wrong);
     });
-    spoiler.Apply(bytes);
+    spoiler.Apply();
     CheckRefused(Activate(in, out, options, executor), "Activate", kUnwritten);
     for (const Memory* m : {&gate, &up, &own}) m->CheckUntouched("memory");
     return 0;

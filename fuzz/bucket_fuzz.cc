@@ -19,7 +19,7 @@ constexpr Type kIdTypes[] = {Type::kI32, Type::kU32, Type::kI64};
 // Who sorts, and what both functions are given.
 struct Case {
   explicit Case(Bytes& b)
-      : spoil(b.Below(4) == 1),
+      : spoiler(b),
         packed(b.Flag()),
         // Enough for several threads is slow: seldom.
         tokens(b.Below(32) == 31 ? 2500 + b.Below(2000)
@@ -94,7 +94,8 @@ struct Case {
                "bucket of expert " + std::to_string(e));
   }
   template <class Out>
-  void SpoilAndRun(Spoiler& s, Bytes& b, Out& out, const char* function) {
+  void SpoilAndRun(Out& out, const char* function) {
+    Spoiler& s = spoiler;
     Report report = kUnwritten;
     out.report = &report;
     s.View(in.topk_ids, {Type::kI32, Type::kU32, Type::kI64});
@@ -115,14 +116,15 @@ struct Case {
         in.topk_ids.data = out.tokens_per_expert.data;
       }
     });
-    s.Apply(b);
+    s.Apply();
     CheckRefused(Run(out), function, report);
     ids.CheckUntouched("topk_ids");
     scratch.CheckUntouched("scratch");
     counts.CheckUntouched("tokens_per_expert");
   }
 
-  const bool spoil, packed;
+  Spoiler spoiler;
+  const bool packed;
   const size_t tokens, top_k, experts;
   PiecesExecutor executor;
   testing_support::Crew crew;
@@ -143,8 +145,8 @@ void RunPacked(Case& c, Bytes& bytes) {
   PackedBuckets out = {c.counts.span<int32_t>(), offsets.span<int32_t>(),
                        pairs.span<int32_t>()};
   if (with_index) out.row_index = index.view();
-  if (c.spoil) {
-    Spoiler s;
+  if (c.spoiler.wanted()) {
+    Spoiler& s = c.spoiler;
     s.View(out.offsets);
     s.View(out.pairs);
     if (with_index && num_pairs != 0) {
@@ -158,7 +160,7 @@ void RunPacked(Case& c, Bytes& bytes) {
     }
     s.Add([&](Bytes& b) { out.offsets.size += b.Flag() ? 1u : size_t{0} - 1; });
     s.Add([&](Bytes&) { out.offsets.data = out.tokens_per_expert.data; });
-    c.SpoilAndRun(s, bytes, out, "BucketPacked");
+    c.SpoilAndRun(out, "BucketPacked");
     offsets.CheckUntouched("offsets");
     pairs.CheckUntouched("pairs");
     index.CheckUntouched("row_index");
@@ -220,8 +222,8 @@ void RunStrided(Case& c, Bytes& bytes) {
   Memory table(bytes, Type::kI32, 1, table_size);
   StridedBuckets out = {c.counts.span<int32_t>(), table.span<int32_t>(), given,
                         padded};
-  if (c.spoil) {
-    Spoiler s;
+  if (c.spoiler.wanted()) {
+    Spoiler& s = c.spoiler;
     s.View(out.ids);
     s.Add([&](Bytes& b) {
       const size_t too_long = SIZE_MAX / 4 / c.experts + 1;
@@ -230,7 +232,7 @@ void RunStrided(Case& c, Bytes& bytes) {
     if (table_size != 0) {
       s.Add([&](Bytes&) { out.ids.data = out.tokens_per_expert.data; });
     }
-    c.SpoilAndRun(s, bytes, out, "BucketStrided");
+    c.SpoilAndRun(out, "BucketStrided");
     table.CheckUntouched("ids");
     return;
   }

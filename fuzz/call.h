@@ -206,6 +206,13 @@ inline void Append(std::vector<uint32_t>& words,
 // wrong whatever the others are.
 class Spoiler {
  public:
+  // Takes what it needs from the bytes at once: behind the data of a call,
+  // short inputs would all be spoilt in the same way.
+  explicit Spoiler(Bytes& bytes) : wanted_(bytes.Below(4) == 1) {
+    for (uint8_t& choice : choices_) choice = wanted_ ? bytes.Byte() : 0;
+  }
+  bool wanted() const { return wanted_; }
+
   // A view by itself; `takes` are the types it may have, if it has one.
   template <class M>
   void View(M& m, std::initializer_list<Type> takes) {
@@ -253,7 +260,8 @@ class Spoiler {
     });
   }
 
-  void Apply(Bytes& bytes) const {
+  void Apply() const {
+    Bytes bytes(choices_, sizeof(choices_));
     size_t which = bytes.Below(sure_.size() + alone_.size());
     if (which < alone_.size()) return alone_[which](bytes);
     which -= alone_.size();
@@ -262,6 +270,8 @@ class Spoiler {
   }
 
  private:
+  const bool wanted_;
+  uint8_t choices_[8];
   std::vector<std::function<void(Bytes&)>> sure_, alone_;
 };
 

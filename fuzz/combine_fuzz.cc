@@ -21,7 +21,7 @@ constexpr Type kF32 = Type::kF32;
 
 struct Case {
   explicit Case(Bytes& b)
-      : spoil(b.Below(4) == 1),
+      : spoiler(b),
         tokens(b.Size({1, 2, 0}, 6)),
         top_k(1 + b.Size({7, 1, 63, 64}, 70)),
         hidden(b.Size({1, 0, 32, 64, 512}, 200)),
@@ -68,7 +68,7 @@ struct Case {
   bool with_norm() const { return (parts & 8) != 0; }
   bool gate_is_row() const { return (parts & 16) != 0; }
 
-  const bool spoil;
+  Spoiler spoiler;
   const size_t tokens, top_k, hidden;
   const uint8_t parts;
   const size_t num_rows;
@@ -84,12 +84,12 @@ struct Case {
                           &residual, &norm_weight, &own,   &normed};
 };
 
-void RunSpoilt(Case& c, Bytes& bytes) {
+void RunSpoilt(Case& c) {
   CombineInputs& in = c.in;
   CombineOutputs& out = c.out;
   Report report = kUnwritten;
   out.report = &report;
-  Spoiler s;
+  Spoiler& s = c.spoiler;
   s.View(in.rows, {kF32});
   s.View(in.topk_weights, {kF32});
   s.View(out.out, {kF32});
@@ -141,7 +141,7 @@ void RunSpoilt(Case& c, Bytes& bytes) {
     const float eps = b.Float();
     c.options.eps = eps >= 0.0f ? -1.0f : eps;
   });
-  s.Apply(bytes);
+  s.Apply();
   CheckRefused(Combine(in, out, c.options, c.executor), "Combine", report);
   for (const Memory* m : c.all) m->CheckUntouched("memory");
 }
@@ -204,8 +204,8 @@ void CheckNormed(const Case& c, const std::vector<float>& row,
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
   Case c(bytes);
-  if (c.spoil) {
-    RunSpoilt(c, bytes);
+  if (c.spoiler.wanted()) {
+    RunSpoilt(c);
     return 0;
   }
   const Expected expected(c);

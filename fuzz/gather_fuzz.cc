@@ -12,7 +12,7 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
-  const bool spoil = bytes.Below(4) == 1;
+  Spoiler spoiler(bytes);
   const size_t num_tokens = bytes.Size({1, 2, 0}, 9);
   const size_t hidden = bytes.Size({0, 1, 16, 32, 64}, 150);
   const size_t top_k = bytes.Size({1, 8}, 12) + 1;
@@ -31,8 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   GatherInputs in = {tokens.view(), pairs.span<int32_t>(), ids.view()};
   GatherOutputs out = {rows.view(), &report};
 
-  if (spoil) {
-    Spoiler spoiler;
+  if (spoiler.wanted()) {
     spoiler.View(in.tokens, {Type::kF32});
     spoiler.View(in.pairs);
     spoiler.View(in.topk_ids, {Type::kI32, Type::kU32, Type::kI64});
@@ -45,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (num_pairs * hidden != 0) {
       spoiler.Add([&](Bytes&) { in.pairs.data = out.rows.Row<int32_t>(0); });
     }
-    spoiler.Apply(bytes);
+    spoiler.Apply();
     CheckRefused(GatherRows(in, out, options, executor), "GatherRows", report);
     tokens.CheckUntouched("tokens");
     rows.CheckUntouched("rows");

@@ -12,7 +12,7 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
-  const bool spoil = bytes.Below(4) == 1;
+  Spoiler spoiler(bytes);
   const size_t tokens = bytes.Size({1, 2, 0}, 7);
   const size_t experts =
       bytes.Size({8, 64, 128, 256, 512}, 300) + bytes.Below(2);
@@ -32,8 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   RouteInputs in = {logits.view()};
   RouteOutputs out = {ids.view(), weights.view()};
 
-  if (spoil) {
-    Spoiler spoiler;
+  if (spoiler.wanted()) {
     spoiler.View(in.logits, {Type::kF32});
     spoiler.View(out.topk_ids, {Type::kI32, Type::kU32, Type::kI64});
     spoiler.View(out.topk_weights, {Type::kF32});
@@ -55,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     spoiler.Overlap(out.topk_ids, in.logits);
     spoiler.Overlap(out.topk_weights, in.logits);
     spoiler.Overlap(out.topk_weights, out.topk_ids);
-    spoiler.Apply(bytes);
+    spoiler.Apply();
     const Status status = RouteTopK(in, out, options, executor);
     CheckRefused(status, "RouteTopK", kUnwritten);
     logits.CheckUntouched("logits");

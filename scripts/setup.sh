@@ -124,7 +124,7 @@ fuzz_target() {
   mkdir -p "$found" "$build/crashes"
   printf '%-16s seed %-10s ' "$name" "$seed"
   if ! "$build/fuzz/${name}_fuzz" -seed="$seed" -max_total_time="$seconds" -timeout=30 \
-    -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
+    -len_control=0 -max_len=2048 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
     "$found" "$root/fuzz/corpus/$name" >"$out" 2>&1 </dev/null; then
     echo 'failed'
     grep -vE '^#|NEW_FUNC' "$out" | tail -n 60 >&2
