@@ -6,6 +6,7 @@
 #   scripts/setup.sh bench [benchmark's arguments]  build and run the benchmarks, report in build/bench.md
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
+#   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run each target of fuzz/ that long (30), or those named
 #   scripts/setup.sh packages [more packages]       only install what is missing
 #
 # Works from any folder. Missing packages are installed with apt, which needs
@@ -17,6 +18,8 @@ readonly library_packages=(g++ cmake ninja-build libhwy-dev libtbb-dev)
 readonly example_packages=(libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev)
 readonly bench_packages=(libbenchmark-dev)
 readonly aarch64_packages=(g++-aarch64-linux-gnu libhwy-dev:arm64 libtbb-dev:arm64 qemu-user)
+# libomp: what Clang's -fopenmp links.
+readonly fuzz_packages=(clang libclang-rt-dev libomp-dev)
 readonly test_packages=(libgtest-dev pkg-config python3-venv)
 # Write the small checkpoints that the tests of moe_layer read.
 readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
@@ -114,6 +117,26 @@ verify_aarch64() {
     die "the digests differ on aarch64"
 }
 
+# fuzz_target NAME SECONDS: from the seeds in fuzz/corpus/ and what earlier runs
+# have found. Prints a line, or the crash and the file with its input.
+fuzz_target() {
+  local name=$1 seconds=$2 found=$build/corpus/$1 out=$build/$1.log
+  local seed=${SWITCHYARD_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
+  mkdir -p "$found" "$build/crashes"
+  printf '%-16s seed %-10s ' "$name" "$seed"
+  if ! "$build/fuzz/${name}_fuzz" -seed="$seed" -max_total_time="$seconds" -timeout=30 \
+    -len_control=0 -max_len=2048 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
+    "$found" "$root/fuzz/corpus/$name" >"$out" 2>&1 </dev/null; then
+    echo 'failed'
+    grep -vE '^#|NEW_FUNC' "$out" | tail -n 60 >&2
+    die "fuzz: $name failed (all of it in $out); its input: $(
+      sed -n 's/.*Test unit written to //p' "$out" | tail -n 1)
+  again: $build/fuzz/${name}_fuzz FILE"
+  fi
+  sed -nE "s/.*cov: ([0-9]+) ft: ([0-9]+) .*/\1 edges, \2 features/p" "$out" | tail -n 1 |
+    sed "s/^/$(sed -nE 's/^stat::number_of_executed_units: *//p' "$out") runs, /"
+}
+
 usage() {
   sed -nE '2,/^[^#]/s/^# ?//p' "${BASH_SOURCE[0]}"
 }
@@ -162,6 +185,19 @@ case $command in
       -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF "$@"
     compile
     verify_aarch64
+    ;;
+  fuzz)
+    seconds=${1:-30}
+    [[ $seconds =~ ^[1-9][0-9]*$ ]] || die "fuzz: not a number of seconds: $seconds"
+    targets=("${@:2}")
+    if ((${#targets[@]} == 0)); then
+      for source in "$root"/fuzz/*_fuzz.cc; do targets+=("$(basename "$source" _fuzz.cc)"); done
+    fi
+    install_packages "${library_packages[@]}" "${example_packages[@]}" "${fuzz_packages[@]}"
+    build=$root/build/fuzz
+    step "Configuring build/fuzz" cmake -S "$root" --preset fuzz
+    compile --target "${targets[@]/%/_fuzz}"
+    for target in "${targets[@]}"; do fuzz_target "$target" "$seconds"; done
     ;;
   packages)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}" "$@"

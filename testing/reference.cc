@@ -8,6 +8,8 @@
 #include <limits>
 #include <numeric>
 
+#include "testing/inputs.h"
+
 namespace switchyard::reference {
 
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
@@ -55,6 +57,74 @@ Route RouteRow(const std::vector<float>& logits, size_t top_k, bool renormalize,
     route.weights.push_back(unnormalised(id) / divisor);
   }
   return route;
+}
+
+namespace {
+
+// How far weight j may be from the exact one, relatively, in units of 2^-24.
+// The difference to the maximum x is rounded (|x|), and exp is within 1.5 ulp
+// (3; a few more without FMA). The terms of the divisor have the same errors;
+// the mean of their |x|, weighted with the terms, is at most the logarithm of
+// their number. Then its additions, the clamp's product and the division.
+double WeightBound(double x, size_t experts, size_t top_k, bool all, bool fma) {
+  const double exp = fma ? 3.0 : 6.0;
+  const size_t terms = all ? experts : top_k;
+  const size_t adds = all ? std::max(top_k, experts / 32 + 6) : top_k;
+  return std::fabs(x) + 2.0 * exp + std::log(static_cast<double>(terms)) +
+         static_cast<double>(adds) + 2.0;
+}
+
+}  // namespace
+
+std::string WrongRoute(const std::vector<float>& logits,
+                       const RouteOptions& options,
+                       const std::vector<int32_t>& ids,
+                       const std::vector<float>& weights, bool fma) {
+  using testing_support::Bits;
+  const double clamp = static_cast<double>(options.clamp);
+  const size_t top_k = ids.size();
+  const Route exact = RouteRow(logits, top_k, options.renormalize, clamp);
+  const bool all =
+      !options.renormalize ||
+      clamp * static_cast<double>(logits.size()) > static_cast<double>(top_k);
+  const auto logit = [&](size_t slot) {
+    return static_cast<double>(logits[static_cast<size_t>(exact.ids[slot])]);
+  };
+  for (size_t j = 0; j < top_k; ++j) {
+    const auto slot = [j] { return "slot " + std::to_string(j) + ": "; };
+    if (ids[j] != exact.ids[j]) {
+      return slot() + "expert " + std::to_string(ids[j]) + ", expected " +
+             std::to_string(exact.ids[j]);
+    }
+    const auto is = [&](uint32_t bits) {
+      return Bits(weights[j]) == bits
+                 ? std::string()
+                 : slot() + "bits " + std::to_string(Bits(weights[j])) +
+                       ", expected " + std::to_string(bits);
+    };
+    std::string wrong;
+    const double x = std::isinf(logit(0)) ? 0.0 : logit(j) - logit(0);
+    if (std::isnan(exact.weights[j])) {
+      wrong = is(0x7FC00000u);
+    } else if (logit(j) == logit(0) && j != 0) {
+      wrong = is(Bits(weights[0]));
+    } else if ((std::isinf(logit(j)) && logit(j) < 0.0) || x <= -87.4) {
+      wrong = is(0);  // exp is zero there, not denormal
+    } else {
+      const double bound =
+          0x1p-24 * WeightBound(x, logits.size(), top_k, all, fma);
+      // Where exp may have been flushed, and where the quotient is denormal.
+      const double flush = x < -87.3 ? 0x1p-126 : 0x1p-149;
+      const double weight = static_cast<double>(weights[j]);
+      if (!(std::fabs(weight - exact.weights[j]) <=
+            exact.weights[j] * bound + flush)) {
+        wrong = slot() + "weight " + std::to_string(weight) + ", expected " +
+                std::to_string(exact.weights[j]);
+      }
+    }
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
 }
 
 Buckets Bucket(const std::vector<int32_t>& topk_ids, size_t num_experts) {

@@ -10,9 +10,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "switchyard/combine.h"
+#include "switchyard/route.h"
 
 namespace switchyard::reference {
 
@@ -27,6 +29,13 @@ struct Route {
 };
 Route RouteRow(const std::vector<float>& logits, size_t top_k, bool renormalize,
                double clamp);
+
+// What is wrong with the library's answer for that row, empty if nothing is:
+// ids are to be exact, weights within a bound that depends on the ISA.
+std::string WrongRoute(const std::vector<float>& logits,
+                       const RouteOptions& options,
+                       const std::vector<int32_t>& ids,
+                       const std::vector<float>& weights, bool fma);
 
 struct Buckets {
   std::vector<int32_t> tokens_per_expert;

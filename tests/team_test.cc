@@ -4,10 +4,7 @@
 // Sorts that a team of threads makes together: the results of one thread, on
 // every member, whatever they are given.
 
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
+#include "testing/crew.h"
 #include "tests/bucket_case.h"
 
 namespace switchyard::testing_support {
@@ -16,49 +13,20 @@ namespace {
 class TeamTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(TeamTest);
 
-// `num_threads` threads and the barrier that they lend.
-class Crew {
+// Threads of which each gets the same, which is returned.
+class Crew : public testing_support::Crew {
  public:
-  explicit Crew(size_t num_threads) : num_threads_(num_threads) {}
+  using testing_support::Crew::Crew;
 
-  Team Member(size_t thread) {
-    return {thread, num_threads_,
-            [](void* crew) { static_cast<Crew*>(crew)->Wait(); }, this};
-  }
-  // call(team) on each; what they return, and that is the same.
   template <class Call>
   Status Run(const Call& call) {
-    std::vector<Status> statuses(num_threads_);
-    std::vector<std::thread> threads;
-    for (size_t i = 1; i < num_threads_; ++i) {
-      threads.emplace_back([&, i] { statuses[i] = call(Member(i)); });
-    }
-    statuses[0] = call(Member(0));
-    for (std::thread& thread : threads) thread.join();
+    const std::vector<Status> statuses = testing_support::Crew::Run(call);
     for (const Status& status : statuses) {
       EXPECT_STREQ(status.message(), statuses[0].message());
       EXPECT_EQ(status.code(), statuses[0].code());
     }
     return statuses[0];
   }
-
- private:
-  void Wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    const size_t round = round_;
-    if (++waiting_ == num_threads_) {
-      waiting_ = 0;
-      ++round_;
-      all_here_.notify_all();
-    } else {
-      all_here_.wait(lock, [&] { return round_ != round; });
-    }
-  }
-
-  const size_t num_threads_;
-  std::mutex mutex_;
-  std::condition_variable all_here_;
-  size_t waiting_ = 0, round_ = 0;
 };
 
 constexpr BucketOrder kOrders[] = {BucketOrder::kAscending,

@@ -106,7 +106,10 @@ std::string ModelConfig::WhyDense(size_t layer) const {
 
 size_t ModelConfig::SelectLayer(std::optional<size_t> layer) const {
   if (!layer.has_value()) {
-    for (size_t candidate = 0; candidate < num_layers_; ++candidate) {
+    // No more of these are dense than are listed: the search ends soon even
+    // where config.json claims 2^31 layers.
+    for (size_t candidate = sparse_step_ - 1; candidate < num_layers_;
+         candidate += sparse_step_) {
       if (WhyDense(candidate).empty()) return candidate;
     }
     throw InputError(path_ + ": every layer is dense, none has experts");

@@ -25,7 +25,7 @@ mapfile -t build_files < <(find . \( -name 'build*' -o -name .git -o -name out \
   -o -type f \( -name CMakeLists.txt -o -name '*.cmake' -o -name '*.in' -o -name '*.sh' \
   -o -name CMakePresets.json -o -path './.ci/*' \) -print | LC_ALL=C sort)
 folders=()
-for folder in include src programs examples bench testing tests tools; do
+for folder in include src programs examples bench fuzz testing tests tools; do
   [[ ! -d $folder ]] || folders+=("$folder")
 done
 mapfile -t sources < <(find "${folders[@]}" -type f \( -name '*.h' -o -name '*.cc' \) |

@@ -1,0 +1,291 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the targets of the plain API share: memory that notices, calls on every
+// ISA, and calls with something wrong.
+
+#ifndef SWITCHYARD_FUZZ_CALL_H_
+#define SWITCHYARD_FUZZ_CALL_H_
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fuzz/bytes.h"
+#include "switchyard/executor.h"
+#include "switchyard/isa.h"
+#include "switchyard/report.h"
+#include "switchyard/status.h"
+#include "switchyard/views.h"
+
+namespace switchyard::fuzz {
+
+[[noreturn]] inline void Fail(const char* file, int line,
+                              const std::string& what) {
+  std::fprintf(stderr, "%s:%d: %s\n", file, line, what.c_str());
+  std::abort();
+}
+#define FUZZ_CHECK(condition, what)                                    \
+  do {                                                                 \
+    if (!(condition)) {                                                \
+      ::switchyard::fuzz::Fail(__FILE__, __LINE__,                     \
+                               std::string(#condition ": ") + (what)); \
+    }                                                                  \
+  } while (false)
+
+// A view in memory of its own, with gaps between rows and elements in front as
+// the bytes say, that ends with the view: AddressSanitizer sees what lies
+// behind, and the gaps hold canaries.
+class Memory {
+ public:
+  Memory(Bytes& bytes, Type type, size_t rows, size_t cols)
+      : type_(type), rows_(rows), cols_(cols), element_(SizeOf(type)) {
+    const uint8_t layout = bytes.Byte();
+    front_ = layout % 8;
+    constexpr size_t kGaps[] = {0, 0, 0, 1, 3, 16, 61, 0};
+    stride_ = cols + kGaps[layout / 8 % std::size(kGaps)];
+    const size_t used =
+        rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols;
+    size_ = (front_ + used) * element_;
+    data_.reset(new unsigned char[size_]);
+    constexpr unsigned char kCanary[] = {0xAD, 0xDE, 0xC0, 0x7F};  // a NaN
+    for (size_t i = 0; i < size_; ++i) data_[i] = kCanary[i % 4];
+    Keep();
+  }
+  Memory(Bytes& bytes, size_t rows, size_t cols,
+         const std::vector<float>& values)
+      : Memory(bytes, Type::kF32, rows, cols) {
+    Fill<float>(values);
+  }
+  // Of one of the types that ids may have.
+  Memory(Bytes& bytes, Type type, size_t rows, size_t cols,
+         const std::vector<int32_t>& values)
+      : Memory(bytes, type, rows, cols) {
+    if (type == Type::kI64) {
+      Fill<int64_t>(values);
+    } else {
+      Fill<int32_t>(values);
+    }
+  }
+
+  AnyMatrix view() const {
+    return {static_cast<void*>(data_.get() + front_ * element_), type_, rows_,
+            cols_, stride_};
+  }
+  template <class T>
+  Span<T> span() const {
+    return {view().Row<T>(0), rows_ * cols_};  // of one row
+  }
+  template <class T>
+  std::vector<T> Values() const {
+    std::vector<T> values;
+    for (size_t r = 0; r < rows_; ++r) {
+      const T* const row = view().Row<T>(r);
+      values.insert(values.end(), row, row + cols_);
+    }
+    return values;
+  }
+  // Of any type as int32; one that does not fit is no answer to anything.
+  std::vector<int32_t> Ids() const {
+    if (type_ != Type::kI64) return Values<int32_t>();
+    std::vector<int32_t> ids;
+    for (const int64_t id : Values<int64_t>()) {
+      FUZZ_CHECK(id == static_cast<int32_t>(id), "not an int32");
+      ids.push_back(static_cast<int32_t>(id));
+    }
+    return ids;
+  }
+
+  // What it holds now is what it held before the call.
+  void Keep() { kept_.assign(data_.get(), data_.get() + size_); }
+  void Restore() { std::copy(kept_.begin(), kept_.end(), data_.get()); }
+  void CheckUntouched(const char* name) const { Check(name, true); }
+  void CheckOnlyViewWritten(const char* name) const { Check(name, false); }
+
+ private:
+  template <class T, class From>
+  void Fill(const std::vector<From>& values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const T value = static_cast<T>(values[i]);
+      std::memcpy(view().Row<T>(i / cols_) + i % cols_, &value, sizeof(T));
+    }
+    Keep();
+  }
+  void Check(const char* name, bool inside_too) const {
+    if (std::equal(kept_.begin(), kept_.end(), data_.get())) return;
+    for (size_t i = 0; i < size_; ++i) {
+      const size_t e = i / element_;
+      const bool inside = e >= front_ && (e - front_) % stride_ < cols_;
+      FUZZ_CHECK(data_[i] == kept_[i] || (inside && !inside_too),
+                 std::string(name) + ": byte " + std::to_string(i) +
+                     " was overwritten");
+    }
+  }
+
+  Type type_;
+  size_t rows_, cols_, element_;
+  size_t front_, stride_, size_;  // the first two in elements
+  std::unique_ptr<unsigned char[]> data_;
+  std::vector<unsigned char> kept_;
+};
+
+// A report in which every field shows whether it was written.
+constexpr Report kUnwritten = {71, 72, 73, 74, 75};
+inline bool Same(const Report& a, const Report& b) {
+  return a.max_rows == b.max_rows && a.row_stride == b.row_stride &&
+         a.dropped == b.dropped && a.invalid == b.invalid &&
+         a.skipped == b.skipped;
+}
+
+// Cuts the work to pieces of any size and runs them in any order, on the
+// calling thread.
+class PiecesExecutor final : public Executor {
+ public:
+  explicit PiecesExecutor(Bytes& bytes)
+      : concurrency_(1 + bytes.Below(5)), seed_(bytes.Byte()) {}
+  size_t Concurrency() const noexcept override { return concurrency_; }
+  Status ParallelFor(size_t count, size_t grain, Body body,
+                     void* context) noexcept override {
+    FUZZ_CHECK(grain >= 1, "no grain");
+    if (concurrency_ == 1) {
+      body(context, 0, 0, count);
+      return Status();
+    }
+    Random random(seed_);
+    std::vector<std::pair<size_t, size_t>> pieces;
+    for (size_t begin = 0; begin < count;) {
+      const size_t end = std::min(count, begin + 1 + random.Below(count));
+      pieces.emplace_back(begin, end);
+      begin = end;
+    }
+    for (size_t n = pieces.size(); n > 1; --n) {
+      std::swap(pieces[n - 1], pieces[random.Below(n)]);
+    }
+    for (const auto& [begin, end] : pieces) {
+      body(context, random.Below(concurrency_), begin, end);
+    }
+    return Status();
+  }
+
+ private:
+  const size_t concurrency_;
+  const uint64_t seed_;
+};
+
+// run(isa) on every ISA of the machine: what it returns, a list of words, is
+// the same on all that have FMA.
+template <class Run>
+void OnEveryIsa(const Run& run) {
+  std::optional<std::vector<uint32_t>> first;
+  for (const Isa& isa : RunnableIsas()) {
+    FUZZ_CHECK(CapIsa(isa.name).ok(), isa.name);
+    const std::vector<uint32_t> words = run(isa);
+    if (!isa.fma) continue;
+    if (!first) first = words;
+    FUZZ_CHECK(words == *first,
+               std::string(isa.name) + " differs from the first with FMA");
+  }
+  FUZZ_CHECK(CapIsa(nullptr).ok(), "no cap");
+}
+inline void Append(std::vector<uint32_t>& words,
+                   const std::vector<float>& values) {
+  for (const float f : values) {
+    words.push_back(testing_support::CanonicalBits(f));
+  }
+}
+
+// Makes a valid call wrong in one way, or in several of which each by itself is
+// wrong whatever the others are.
+class Spoiler {
+ public:
+  // Takes what it needs from the bytes at once: behind the data of a call,
+  // short inputs would all be spoilt in the same way.
+  explicit Spoiler(Bytes& bytes) : wanted_(bytes.Below(4) == 1) {
+    for (uint8_t& choice : choices_) choice = wanted_ ? bytes.Byte() : 0;
+  }
+  bool wanted() const { return wanted_; }
+
+  // A view by itself; `takes` are the types it may have, if it has one.
+  template <class M>
+  void View(M& m, std::initializer_list<Type> takes) {
+    const std::vector<Type> types(takes);
+    sure_.push_back([&m, types](Bytes& bytes) {
+      const Type type = static_cast<Type>(bytes.Byte());
+      const bool fine =
+          std::find(types.begin(), types.end(), type) != types.end();
+      m.type = fine ? static_cast<Type>(99) : type;
+    });
+    if (m.rows == 0 || m.cols == 0) return;
+    sure_.push_back([&m](Bytes&) { m.data = nullptr; });
+    sure_.push_back([&m](Bytes&) { m.cols = m.stride = SIZE_MAX / 4; });
+    if (m.rows == 1) return;
+    sure_.push_back([&m](Bytes& b) { m.stride = b.Below(m.cols); });
+    sure_.push_back([&m](Bytes& b) {
+      constexpr size_t kStrides[] = {SIZE_MAX / 4, SIZE_MAX / 8, SIZE_MAX};
+      m.stride = kStrides[b.Below(3)];
+    });
+    sure_.push_back([&m](Bytes& b) { m.rows = SIZE_MAX / (1 + b.Below(4)); });
+  }
+  template <class T>
+  void View(Span<T>& s) {
+    if (s.size == 0) return;
+    sure_.push_back([&s](Bytes&) { s.data = nullptr; });
+    sure_.push_back([&s](Bytes& b) { s.size = SIZE_MAX / (1 + b.Below(4)); });
+  }
+  // What is wrong unless something else is changed as well.
+  void Add(std::function<void(Bytes&)> change) {
+    alone_.push_back(std::move(change));
+  }
+  // `out` starts inside `other`, one element from its start if they may be the
+  // same view.
+  template <class A, class B>
+  void Overlap(A& out, const B& other, bool may_be_same = false) {
+    if (out.rows == 0 || out.cols == 0 || other.rows == 0 ||
+        other.cols <= (may_be_same ? 1 : 0)) {
+      return;
+    }
+    const auto& in = other;
+    Add([&out, &in, may_be_same](Bytes&) {
+      using Byte = unsigned char;
+      out.data = const_cast<Byte*>(static_cast<const Byte*>(in.data)) +
+                 (may_be_same ? SizeOf(in.type) : 0);
+    });
+  }
+
+  void Apply() const {
+    Bytes bytes(choices_, sizeof(choices_));
+    size_t which = bytes.Below(sure_.size() + alone_.size());
+    if (which < alone_.size()) return alone_[which](bytes);
+    which -= alone_.size();
+    sure_[which](bytes);
+    while (bytes.Byte() % 4 == 1) sure_[bytes.Below(sure_.size())](bytes);
+  }
+
+ private:
+  const bool wanted_;
+  uint8_t choices_[8];
+  std::vector<std::function<void(Bytes&)>> sure_, alone_;
+};
+
+// A spoilt call has to be refused so, with the function's name in front.
+inline void CheckRefused(const Status& status, const char* function,
+                         const Report& report) {
+  const std::string prefix = std::string(function) + ": ";
+  FUZZ_CHECK(status.code() == StatusCode::kInvalidArgument,
+             prefix + "accepted, or: " + status.message());
+  FUZZ_CHECK(std::strncmp(status.message(), prefix.c_str(), prefix.size()) == 0,
+             status.message());
+  FUZZ_CHECK(Same(report, kUnwritten), "the report was written");
+}
+
+}  // namespace switchyard::fuzz
+
+#endif  // SWITCHYARD_FUZZ_CALL_H_

@@ -1,0 +1,248 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Combine with every choice of its parts, in place and not, against the
+// reference to the bit where there are FMAs, on every ISA; and refusals.
+
+#include <cmath>
+
+#include "fuzz/call.h"
+#include "switchyard/combine.h"
+#include "testing/reference.h"
+
+using namespace switchyard;        // NOLINT(build/namespaces)
+using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
+
+namespace {
+
+using testing_support::CanonicalBits;
+
+constexpr Type kF32 = Type::kF32;
+
+struct Case {
+  explicit Case(Bytes& b)
+      : spoiler(b),
+        tokens(b.Size({1, 2, 0}, 6)),
+        top_k(1 + b.Size({7, 1, 63, 64}, 70)),
+        hidden(b.Size({1, 0, 32, 64, 512}, 200)),
+        parts(b.Byte()),
+        num_rows(by_index() ? b.Size({0, 1}, 30) : tokens * top_k),
+        executor(b),
+        rows(b, num_rows, hidden, b.Floats(num_rows * hidden)),
+        weights(b, tokens, top_k, b.Floats(tokens * top_k)),
+        list(b.Ids(tokens * top_k, std::max<size_t>(1, num_rows), true)),
+        index(b, Type::kI32, tokens, top_k, list),
+        shared(b, tokens, hidden, b.Floats(tokens * hidden)),
+        gate(b, gate_is_row() ? 1 : tokens, gate_is_row() ? tokens : 1,
+             b.Floats(tokens)),
+        residual(b, tokens, hidden, b.Floats(tokens * hidden)),
+        norm_weight(b, 1, hidden, b.Floats(hidden)),
+        own(b, kF32, tokens, hidden),
+        normed(b, kF32, tokens, hidden),
+        in{rows.view(), weights.view(), RowIndex::kTokenOrder},
+        out{own.view()} {
+    if (by_index()) in.row_index = index.view();
+    if (with_shared()) {
+      in.shared = {shared.view(), gate.view(), SharedGate(b.Below(3))};
+      if (in.shared.kind == SharedGate::kNone) in.shared.gate = {};
+    }
+    if (with_residual()) in.residual = residual.view();
+    if (with_norm()) {
+      in.norm_weight = norm_weight.view();
+      out.normed = normed.view();
+    }
+    if (with_residual() && (parts & 32) != 0) {
+      written = &residual;
+    } else if (with_shared() && (parts & 64) != 0) {
+      written = &shared;
+    }
+    out.out = written->view();
+    constexpr float kEps[] = {1e-6f, 0.0f,   -0.0f,
+                              1.0f,  1e-41f, testing_support::kInf};
+    options.eps = kEps[b.Below(std::size(kEps))];
+    options.allow_skipped = b.Flag();
+  }
+  bool by_index() const { return (parts & 1) != 0; }
+  bool with_shared() const { return (parts & 2) != 0; }
+  bool with_residual() const { return (parts & 4) != 0; }
+  bool with_norm() const { return (parts & 8) != 0; }
+  bool gate_is_row() const { return (parts & 16) != 0; }
+
+  Spoiler spoiler;
+  const size_t tokens, top_k, hidden;
+  const uint8_t parts;
+  const size_t num_rows;
+  PiecesExecutor executor;
+  Memory rows, weights;
+  const std::vector<int32_t> list;
+  Memory index, shared, gate, residual, norm_weight, own, normed;
+  CombineInputs in;
+  CombineOutputs out;
+  CombineOptions options;
+  Memory* written = &own;
+  Memory* const all[9] = {&rows,     &weights,     &index, &shared, &gate,
+                          &residual, &norm_weight, &own,   &normed};
+};
+
+void RunSpoilt(Case& c) {
+  CombineInputs& in = c.in;
+  CombineOutputs& out = c.out;
+  Report report = kUnwritten;
+  out.report = &report;
+  Spoiler& s = c.spoiler;
+  s.View(in.rows, {kF32});
+  s.View(in.topk_weights, {kF32});
+  s.View(out.out, {kF32});
+  s.Overlap(out.out, in.rows);
+  s.Overlap(out.out, in.topk_weights);
+  if (c.by_index()) {
+    s.View(in.row_index, {Type::kI32});
+    s.Overlap(out.out, in.row_index);
+    s.Add([&](Bytes&) { ++in.row_index.rows; });
+  } else {
+    s.Add([&](Bytes&) { ++in.rows.rows; });
+  }
+  // Without elements these are as good as not given.
+  if (c.with_shared() && c.tokens * c.hidden != 0) {
+    s.View(in.shared.rows, {kF32});
+    s.Add([&](Bytes&) { ++in.shared.rows.rows; });
+    s.Add([&](Bytes& b) {
+      in.shared.kind = static_cast<SharedGate>(3 + b.Byte());
+    });
+    s.Overlap(out.out, in.shared.rows, true);
+    if (in.shared.kind == SharedGate::kNone) {
+      s.Add([&](Bytes&) { in.shared.gate = c.gate.view(); });
+    } else {
+      s.View(in.shared.gate, {kF32});
+      s.Overlap(out.out, in.shared.gate);
+      s.Add([&](Bytes&) { in.shared.gate = {}; });
+      s.Add([&](Bytes&) { in.shared.kind = SharedGate::kNone; });
+    }
+  }
+  if (c.with_residual() && c.tokens * c.hidden != 0) {
+    s.View(in.residual, {kF32});
+    s.Add([&](Bytes&) { ++in.residual.rows; });
+    s.Overlap(out.out, in.residual, true);
+  }
+  if (c.with_norm() && c.tokens * c.hidden != 0) {
+    s.View(in.norm_weight, {kF32});
+    s.View(out.normed, {kF32});
+    s.Add([&](Bytes&) { ++out.normed.rows; });
+    s.Add([&](Bytes&) { out.normed = {}; });
+    s.Add([&](Bytes&) { in.norm_weight = {}; });
+    s.Overlap(out.normed, out.out);
+    s.Overlap(out.normed, in.rows);
+    s.Overlap(out.normed, in.norm_weight);
+    s.Overlap(out.out, in.norm_weight);
+  }
+  s.Add([&](Bytes&) { ++in.topk_weights.rows; });
+  s.Add([&](Bytes&) { in.topk_weights.cols = 0; });
+  s.Add([&](Bytes& b) {
+    const float eps = b.Float();
+    c.options.eps = eps >= 0.0f ? -1.0f : eps;
+  });
+  s.Apply();
+  CheckRefused(Combine(in, out, c.options, c.executor), "Combine", report);
+  for (const Memory* m : c.all) m->CheckUntouched("memory");
+}
+
+// What the reference says of the inputs as they were.
+struct Expected {
+  explicit Expected(const Case& c) : shared(c.shared.Values<float>()) {
+    for (size_t t = 0; t < c.tokens; ++t) {
+      sums.push_back(reference::Combine(c.in, t));
+      fixed.push_back(reference::CombineFixed(c.in, t));
+    }
+    for (const int32_t row : c.list) {
+      if (row < -1 || row >= static_cast<int64_t>(c.num_rows)) ++skipped;
+    }
+    if (!c.by_index() || c.hidden == 0) skipped = 0;
+  }
+  const std::vector<float> shared;  // may be overwritten in place
+  std::vector<std::vector<reference::Sum>> sums;
+  std::vector<std::vector<float>> fixed;
+  size_t skipped = 0;
+};
+
+void CheckRow(const Case& c, const Expected& expected, size_t t,
+              const std::vector<float>& row, bool fma) {
+  const bool logit = c.with_shared() && c.in.shared.kind == SharedGate::kLogit;
+  for (size_t h = 0; h < c.hidden; ++h) {
+    const std::string where =
+        "token " + std::to_string(t) + " column " + std::to_string(h);
+    if (fma && !logit) {
+      FUZZ_CHECK(CanonicalBits(row[h]) == CanonicalBits(expected.fixed[t][h]),
+                 where);
+      continue;
+    }
+    const reference::Sum& sum = expected.sums[t][h];
+    if (!(sum.magnitude < 1e38)) continue;  // overflows somewhere, or may
+    // The sigmoid's 2.5 ulp are up to 5 more for its term; without FMA its
+    // few, and products and sums that are denormal.
+    const double terms = static_cast<double>(c.top_k) + (logit ? 20.0 : 4.0);
+    const double bound = terms * (0x1p-24 * sum.magnitude + 0x1p-149);
+    // A sigmoid below 2^-125 may be 0.
+    const double flushed =
+        logit ? 0x1p-125 * std::fabs(expected.shared[t * c.hidden + h]) : 0.0;
+    FUZZ_CHECK(
+        std::fabs(static_cast<double>(row[h]) - sum.value) <= bound + flushed,
+        where + ": " + std::to_string(row[h]) + ", expected " +
+            std::to_string(sum.value));
+  }
+}
+
+void CheckNormed(const Case& c, const std::vector<float>& row,
+                 const std::vector<float>& normed, bool fma) {
+  if (!fma) return;  // as good as its row, see the tests
+  const std::vector<float> fixed = reference::RmsNormFixed(
+      row, c.norm_weight.span<const float>(), c.options.eps);
+  FUZZ_CHECK(CanonicalBits(normed) == CanonicalBits(fixed), "normed");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Bytes bytes(data, size);
+  Case c(bytes);
+  if (c.spoiler.wanted()) {
+    RunSpoilt(c);
+    return 0;
+  }
+  const Expected expected(c);
+  OnEveryIsa([&](const Isa& isa) {
+    for (Memory* m : c.all) m->Restore();
+    Report report = kUnwritten, right = kUnwritten;
+    right.skipped = expected.skipped;
+    c.out.report = &report;
+    const Status status = Combine(c.in, c.out, c.options, c.executor);
+    const bool fine = c.options.allow_skipped || expected.skipped == 0;
+    FUZZ_CHECK(status.code() ==
+                   (fine ? StatusCode::kOk : StatusCode::kFailedPrecondition),
+               status.message());
+    FUZZ_CHECK(Same(report, right), "report");
+    for (const Memory* m : c.all) {
+      const bool output = m == c.written || (c.with_norm() && m == &c.normed);
+      if (output) {
+        m->CheckOnlyViewWritten("output");
+      } else {
+        m->CheckUntouched("input");
+      }
+    }
+    std::vector<uint32_t> words;
+    for (size_t t = 0; t < c.tokens; ++t) {
+      const auto row_of = [&](const Memory& m) {
+        const float* const row = m.view().Row<float>(t);
+        return std::vector<float>(row, row + c.hidden);
+      };
+      const std::vector<float> row = row_of(*c.written);
+      CheckRow(c, expected, t, row, isa.fma);
+      Append(words, row);
+      if (!c.with_norm()) continue;
+      const std::vector<float> normed = row_of(c.normed);
+      CheckNormed(c, row, normed, isa.fma);
+      Append(words, normed);
+    }
+    return words;
+  });
+  return 0;
+}

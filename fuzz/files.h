@@ -1,0 +1,72 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// For the targets of moe_layer's readers, which read files.
+
+#ifndef SWITCHYARD_FUZZ_FILES_H_
+#define SWITCHYARD_FUZZ_FILES_H_
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include "common/program.h"
+#include "fuzz/call.h"
+
+namespace switchyard::fuzz {
+
+// A folder for as long as the process lives.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "switchyard_fuzz_XXXXXX")
+            .string();
+    FUZZ_CHECK(mkdtemp(name.data()) != nullptr, name);
+    path_ = name;
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+  std::string Write(const std::string& name, const std::string& content) const {
+    const std::string path = path_ + "/" + name;
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file << content;
+    FUZZ_CHECK(file.flush().good(), path);
+    return path;
+  }
+
+ private:
+  std::string path_;
+};
+
+// Header length, header, data.
+inline std::string Safetensors(const std::string& header,
+                               const std::string& data) {
+  std::string bytes;
+  for (size_t i = 0; i < 8; ++i) {
+    bytes += static_cast<char>(header.size() >> (8 * i) & 0xFF);
+  }
+  return bytes + header + data;
+}
+
+// read() succeeds, or says what is wrong with a file of that folder. Anything
+// else that it throws ends the program.
+template <class Read>
+void ReadOrRefuse(const std::string& folder, const Read& read) {
+  try {
+    read();
+  } catch (const example::InputError& error) {
+    const std::string what = error.what();
+    FUZZ_CHECK(what.compare(0, folder.size(), folder) == 0, what);
+    FUZZ_CHECK(what.size() > folder.size() + 2, what);
+  }
+}
+
+}  // namespace switchyard::fuzz
+
+#endif  // SWITCHYARD_FUZZ_FILES_H_

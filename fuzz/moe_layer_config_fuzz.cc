@@ -1,0 +1,52 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// config.json and model.safetensors.index.json of examples/moe_layer, on any
+// bytes: a usable shape, or an error.
+
+#include "fuzz/files.h"
+#include "moe_layer/checkpoint.h"
+#include "moe_layer/model_config.h"
+
+using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const TempFolder plain, indexed;
+  Bytes bytes(data, size);
+  if (bytes.Byte() == 'i') {
+    static const bool made = [] {
+      indexed.Write("config.json", "{}");
+      indexed.Write("a.safetensors",
+                    Safetensors("{\"t\":{\"dtype\":\"U8\",\"shape\":[1],"
+                                "\"data_offsets\":[0,1]}}",
+                                "x"));
+      return true;
+    }();
+    FUZZ_CHECK(made, "");
+    indexed.Write("model.safetensors.index.json", bytes.Rest());
+    ReadOrRefuse(indexed.path(), [&] {
+      moe_layer::Checkpoint checkpoint(indexed.path());
+      const auto found = checkpoint.Find("t", {1});
+      FUZZ_CHECK(*found.tensor->data == 'x', found.file);
+    });
+    return 0;
+  }
+  plain.Write("model.safetensors", Safetensors("{}", ""));
+  plain.Write("config.json", bytes.Rest());
+  ReadOrRefuse(plain.path(), [&] {
+    const moe_layer::Checkpoint checkpoint(plain.path());
+    const moe_layer::ModelConfig config(checkpoint.ConfigPath(),
+                                        checkpoint.config());
+    const moe_layer::MoeShape& shape = config.shape();
+    for (const size_t n : {shape.hidden, shape.intermediate, shape.num_experts,
+                           shape.top_k, config.num_layers()}) {
+      FUZZ_CHECK(n >= 1 && n <= INT32_MAX, std::to_string(n));
+    }
+    FUZZ_CHECK(shape.top_k <= shape.num_experts, "top_k");
+    FUZZ_CHECK(shape.norm_eps >= 0.0f && shape.norm_eps <= 1.0f, "eps");
+    const size_t layer = config.SelectLayer({});
+    FUZZ_CHECK(layer < config.num_layers(), std::to_string(layer));
+    FUZZ_CHECK(config.WhyDense(layer).empty(), config.WhyDense(layer));
+  });
+  return 0;
+}

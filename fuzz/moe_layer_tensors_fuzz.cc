@@ -1,0 +1,33 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The safetensors reader of examples/moe_layer, on any bytes: tensors that
+// tile the file's data, or an error.
+
+#include "fuzz/files.h"
+#include "moe_layer/checkpoint.h"
+
+using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const TempFolder folder;
+  Bytes bytes(data, size);
+  // A file as it is, or a header with its right length and so much data.
+  const size_t kind = bytes.Byte();
+  const std::string rest = bytes.Rest();
+  const std::string file =
+      kind == 255 ? rest : Safetensors(rest, std::string(kind, '\1'));
+  ReadOrRefuse(folder.path(), [&] {
+    const moe_layer::SafetensorsFile tensors(
+        folder.Write("model.safetensors", file));
+    size_t total = 0, ones = 0;
+    for (const auto& [name, tensor] : tensors.tensors()) {
+      total += tensor.bytes;
+      for (size_t i = 0; i < tensor.bytes; ++i) ones += tensor.data[i] == 1;
+    }
+    FUZZ_CHECK(
+        kind == 255 ? total <= rest.size() : total == kind && ones == kind,
+        "the tensors are not the data");
+  });
+  return 0;
+}

@@ -1,0 +1,96 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// RouteTopK against the reference, row by row, on every ISA; and refusals.
+
+#include "fuzz/call.h"
+#include "switchyard/route.h"
+#include "testing/reference.h"
+
+using namespace switchyard;        // NOLINT(build/namespaces)
+using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Bytes bytes(data, size);
+  Spoiler spoiler(bytes);
+  const size_t tokens = bytes.Size({1, 2, 0}, 7);
+  const size_t experts =
+      bytes.Size({8, 64, 128, 256, 512}, 300) + bytes.Below(2);
+  if (experts == 0) return 0;
+  const size_t top_k =
+      std::min(experts, 1 + bytes.Size({0, 7, 3, 31, 32}, experts));
+  constexpr Type kIds[] = {Type::kI32, Type::kU32, Type::kI64};
+  const Type id_type = kIds[bytes.Below(3)];
+  RouteOptions options;
+  options.renormalize = bytes.Flag();
+  constexpr float kClamps[] = {0x1p-14f, 0.0f, -0.0f, 1.0f, 0.5f, 1e-41f};
+  options.clamp = kClamps[bytes.Below(std::size(kClamps))];
+  PiecesExecutor executor(bytes);
+  Memory logits(bytes, tokens, experts, bytes.Floats(tokens * experts));
+  Memory ids(bytes, id_type, tokens, top_k);
+  Memory weights(bytes, Type::kF32, tokens, top_k);
+  RouteInputs in = {logits.view()};
+  RouteOutputs out = {ids.view(), weights.view()};
+
+  if (spoiler.wanted()) {
+    spoiler.View(in.logits, {Type::kF32});
+    spoiler.View(out.topk_ids, {Type::kI32, Type::kU32, Type::kI64});
+    spoiler.View(out.topk_weights, {Type::kF32});
+    spoiler.Add([&](Bytes&) { ++in.logits.rows; });
+    spoiler.Add([&](Bytes&) { ++out.topk_ids.rows; });
+    spoiler.Add([&](Bytes&) { ++out.topk_weights.rows; });
+    spoiler.Add([&](Bytes&) { ++out.topk_weights.cols; });
+    spoiler.Add([&](Bytes& b) {
+      const size_t cols = b.Flag() ? 0 : in.logits.cols + 1 + b.Byte();
+      out.topk_ids.cols = out.topk_weights.cols = cols;
+    });
+    spoiler.Add([&](Bytes& b) {
+      const float clamp = b.Float();
+      options.clamp = clamp >= 0.0f && clamp <= 1.0f ? 1.5f : clamp;
+    });
+    spoiler.Add([&](Bytes& b) {
+      options.score = static_cast<Score>(1 + b.Below(255));
+    });
+    spoiler.Overlap(out.topk_ids, in.logits);
+    spoiler.Overlap(out.topk_weights, in.logits);
+    spoiler.Overlap(out.topk_weights, out.topk_ids);
+    spoiler.Apply();
+    const Status status = RouteTopK(in, out, options, executor);
+    CheckRefused(status, "RouteTopK", kUnwritten);
+    logits.CheckUntouched("logits");
+    ids.CheckUntouched("topk_ids");
+    weights.CheckUntouched("topk_weights");
+    return 0;
+  }
+
+  const std::vector<float> all = logits.Values<float>();
+  std::optional<std::vector<int32_t>> first;
+  OnEveryIsa([&](const Isa& isa) {
+    ids.Restore();
+    weights.Restore();
+    const Status status = RouteTopK(in, out, options, executor);
+    FUZZ_CHECK(status.ok(), status.message());
+    logits.CheckUntouched("logits");
+    ids.CheckOnlyViewWritten("topk_ids");
+    weights.CheckOnlyViewWritten("topk_weights");
+    const std::vector<int32_t> all_ids = ids.Ids();
+    const std::vector<float> all_weights = weights.Values<float>();
+    if (!first) first = all_ids;
+    FUZZ_CHECK(all_ids == *first, std::string(isa.name) + ": other ids");
+    for (size_t t = 0; t < tokens; ++t) {
+      const auto row = [t](const auto& values, size_t cols) {
+        const auto begin = values.begin() + static_cast<ptrdiff_t>(t * cols);
+        return std::vector(begin, begin + static_cast<ptrdiff_t>(cols));
+      };
+      const std::string wrong =
+          reference::WrongRoute(row(all, experts), options, row(all_ids, top_k),
+                                row(all_weights, top_k), isa.fma);
+      FUZZ_CHECK(wrong.empty(), std::string(isa.name) + ", row " +
+                                    std::to_string(t) + ", " + wrong);
+    }
+    std::vector<uint32_t> words(all_ids.begin(), all_ids.end());
+    Append(words, all_weights);
+    return words;
+  });
+  return 0;
+}

@@ -1,0 +1,60 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_TESTING_CREW_H_
+#define SWITCHYARD_TESTING_CREW_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "switchyard/bucket.h"
+
+namespace switchyard::testing_support {
+
+// `num_threads` threads and the barrier that they lend.
+class Crew {
+ public:
+  explicit Crew(size_t num_threads) : num_threads_(num_threads) {}
+
+  Team Member(size_t thread) {
+    return {thread, num_threads_,
+            [](void* crew) { static_cast<Crew*>(crew)->Wait(); }, this};
+  }
+  // call(team) on each, and what each returned.
+  template <class Call>
+  std::vector<Status> Run(const Call& call) {
+    std::vector<Status> statuses(num_threads_);
+    std::vector<std::thread> threads;
+    for (size_t i = 1; i < num_threads_; ++i) {
+      threads.emplace_back([&, i] { statuses[i] = call(Member(i)); });
+    }
+    statuses[0] = call(Member(0));
+    for (std::thread& thread : threads) thread.join();
+    return statuses;
+  }
+
+ private:
+  void Wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const size_t round = round_;
+    if (++waiting_ == num_threads_) {
+      waiting_ = 0;
+      ++round_;
+      all_here_.notify_all();
+    } else {
+      all_here_.wait(lock, [&] { return round_ != round; });
+    }
+  }
+
+  const size_t num_threads_;
+  std::mutex mutex_;
+  std::condition_variable all_here_;
+  size_t waiting_ = 0, round_ = 0;
+};
+
+}  // namespace switchyard::testing_support
+
+#endif  // SWITCHYARD_TESTING_CREW_H_
