@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   DispatchOutputs out = {args.span<uint32_t>()};
   if (bytes.Below(8) == 1) out.args.data = nullptr;
 
-  using Wide = unsigned __int128;
+  __extension__ using Wide = unsigned __int128;
   const auto tiles = [](size_t n, uint32_t tile) {
     return tile == 0 ? Wide{0} : (Wide{n} + tile - 1) / tile;
   };

@@ -12,8 +12,8 @@
 #include <string>
 #include <system_error>
 
-#include "common/program.h"
 #include "fuzz/call.h"
+#include "programs/program.h"
 
 namespace switchyard::fuzz {
 
@@ -60,7 +60,7 @@ template <class Read>
 void ReadOrRefuse(const std::string& folder, const Read& read) {
   try {
     read();
-  } catch (const example::InputError& error) {
+  } catch (const program::InputError& error) {
     const std::string what = error.what();
     FUZZ_CHECK(what.compare(0, folder.size(), folder) == 0, what);
     FUZZ_CHECK(what.size() > folder.size() + 2, what);

@@ -61,7 +61,8 @@ step() {
 missing_packages() {
   local package
   for package in "$@"; do
-    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+    # A word per architecture that has it.
+    [[ $(dpkg-query -W -f '${db:Status-Status} ' "$package" 2>/dev/null) == *"installed "* ]] ||
       echo "$package"
   done
 }
