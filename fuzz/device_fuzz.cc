@@ -286,7 +286,7 @@ class Script {
   }
 
   // A dispatch with nothing wrong, amid all others, gives what the plain API
-  // gives. The last one drops the queue's references in any order.
+  // gives.
   void Silu(size_t queue) {
     Settle();
     const SiluMulStackedParams params = {

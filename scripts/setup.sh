@@ -61,8 +61,8 @@ step() {
 missing_packages() {
   local package
   for package in "$@"; do
-    # A word per architecture that has it.
-    [[ $(dpkg-query -W -f '${db:Status-Status} ' "$package" 2>/dev/null) == *"installed "* ]] ||
+    # A word for each architecture; one may be "not-installed".
+    [[ " $(dpkg-query -W -f '${db:Status-Status} ' "$package" 2>/dev/null)" == *" installed "* ]] ||
       echo "$package"
   done
 }

@@ -96,10 +96,15 @@ struct Sort {
     }
     crew.Wait();
   }
-  void Tell(Report* report) const {
-    if (report == nullptr || !crew.Reports()) return;
-    report->max_rows = static_cast<size_t>(totals.max);
-    report->dropped = dropped();
+  // Before any thread of a team returns.
+  void Tell(Report* report, size_t row_stride = 0) const {
+    if (report == nullptr) return;
+    if (crew.Reports()) {
+      report->max_rows = static_cast<size_t>(totals.max);
+      report->dropped = dropped();
+      if (row_stride != 0) report->row_stride = row_stride;
+    }
+    crew.Wait();
   }
 };
 
@@ -214,14 +219,10 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
 
   const AnyMatrix no_row_index;
   Sort sort(inputs, tokens_per_expert, no_row_index, options.order, crew);
-  const auto tell = [&sort, to = report](size_t stride) {
-    sort.Tell(to);
-    if (to != nullptr && sort.crew.Reports()) to->row_stride = stride;
-  };
   const size_t num_pairs = sort.num_pairs();
   if (num_pairs == 0) {
     sort.Clear();
-    tell(std::max<size_t>(1, row_stride));
+    sort.Tell(report, std::max<size_t>(1, row_stride));
     return Status();
   }
   // Up to the end of a last row of `last` elements, all of it if padded.
@@ -240,7 +241,7 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
     if (row_stride == StridedBuckets::kTightStride) row_stride = tight;
     const bool rows_fit = row_stride >= max_rows;
     if (!rows_fit || ids.size < needed_ids(max_rows)) {
-      tell(tight);
+      sort.Tell(report, tight);
       return Status(StatusCode::kFailedPrecondition,
                     rows_fit ? "BucketStrided: ids: too small for num_experts "
                                "rows"
@@ -262,7 +263,7 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
                         sort.args);
   }
   if (!status.ok()) return status;
-  tell(row_stride);
+  sort.Tell(report, row_stride);
   SWITCHYARD_CHECK_DROPPED(BucketStrided, sort.dropped(), options);
   return Status();
 }

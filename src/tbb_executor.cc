@@ -25,14 +25,7 @@ namespace {
 
 class Tbb final : public Executor {
  public:
-  // No more threads than TBB will give: it would say so on stderr, and for very
-  // many fail when the arena is destroyed.
-  explicit Tbb(int max_concurrency)
-      : arena_(max_concurrency == -1
-                   ? tbb::task_arena::automatic
-                   : std::min(max_concurrency, MostThreads())) {
-    Initialize();
-  }
+  explicit Tbb(int max_concurrency) { Initialize(max_concurrency); }
 
   size_t Concurrency() const noexcept override {
     return static_cast<size_t>(arena_.max_concurrency());
@@ -74,14 +67,19 @@ class Tbb final : public Executor {
  private:
   // The first use of TBB in a process takes a lock which is never given back if
   // memory runs out meanwhile (seen with 2021.8): the next one would hang.
-  void Initialize() {
+  //
+  // No more threads than TBB will give: it would say so on stderr, and for very
+  // many fail when the arena is destroyed.
+  void Initialize(int max_concurrency) {
     enum class Is { kUntried, kInitialized, kStuck };
     static std::mutex mutex;
     static Is it = Is::kUntried;
     const std::lock_guard<std::mutex> lock(mutex);
     if (it == Is::kStuck) throw std::bad_alloc();
     try {
-      arena_.initialize();
+      arena_.initialize(max_concurrency == -1
+                            ? tbb::task_arena::automatic
+                            : std::min(max_concurrency, MostThreads()));
     } catch (...) {
       if (it == Is::kUntried) it = Is::kStuck;
       throw;

@@ -221,6 +221,37 @@ TEST_P(BucketTest, ARowTooShortTellsTheStrideAndLeavesIdsAlone) {
   EXPECT_OK(BucketStrided({View(ids, s)}, {counts.span(), table.span(), 120}));
 }
 
+// With the same results; which ids are whose is not the function's to know.
+TEST_P(BucketTest, DroppedIdsAreAnErrorUnlessAllowed) {
+  const std::vector<int32_t> ids = {0, 2, -1, 1, 2, 3};
+  const std::string error =
+      ": topk_ids: outside [0, num_experts), and options.allow_dropped is not "
+      "set";
+  for (const bool allowed : {true, false}) {
+    BucketOptions options;
+    options.allow_dropped = allowed;
+    Packed b({3, 2, 3});
+    std::vector<int32_t> counts(3), table(18, -9);
+    Report report = kUnwritten;
+    const Status packed = BucketPacked({{ids.data(), 3, 2}}, b.Out(), options);
+    const Status strided = BucketStrided(
+        {{ids.data(), 3, 2}}, {counts, table, 6, false, &report}, options);
+    if (allowed) {
+      EXPECT_OK(packed);
+      EXPECT_OK(strided);
+    } else {
+      ExpectError(packed, "BucketPacked" + error,
+                  StatusCode::kFailedPrecondition);
+      ExpectError(strided, "BucketStrided" + error,
+                  StatusCode::kFailedPrecondition);
+    }
+    ExpectPacked(ids, {3, 2, 3}, b);
+    EXPECT_EQ(report, BucketReport(reference::Bucket(ids, 3), 6));
+    EXPECT_EQ(table[0], 0);
+    EXPECT_EQ(table[12], 1);
+  }
+}
+
 TEST_P(BucketTest, NoTokens) {
   std::vector<int32_t> counts(4, -1), offsets(5, -1), none;
   Report report = kUnwritten;

@@ -168,6 +168,10 @@ TEST(Sizes, OfAnyIntegerType) {
   EXPECT_OK(BucketPacked({{ids.data(), tokens, top_k}},
                          {counts, offsets, pairs, rows}));
   EXPECT_EQ(index, (std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
+  // Constants as C has them.
+  enum { kTokens = 3, kTopK = 2 };
+  EXPECT_OK(BucketPacked({{ids.data(), kTokens, kTopK}},
+                         {counts, offsets, {pairs.data(), kTokens * kTopK}}));
   // Negative ones are far too large.
   ExpectError(BucketPacked({{ids.data(), tokens, int64_t{-1}}}, buckets),
               "BucketPacked: topk_ids: size overflows the address space");

@@ -14,13 +14,13 @@ class TeamTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(TeamTest);
 
 // Threads of which each gets the same, which is returned.
-class Crew : public testing_support::Crew {
+class AgreeingCrew : public Crew {
  public:
-  using testing_support::Crew::Crew;
+  using Crew::Crew;
 
   template <class Call>
   Status Run(const Call& call) {
-    const std::vector<Status> statuses = testing_support::Crew::Run(call);
+    const std::vector<Status> statuses = Crew::Run(call);
     for (const Status& status : statuses) {
       EXPECT_STREQ(status.message(), statuses[0].message());
       EXPECT_EQ(status.code(), statuses[0].code());
@@ -37,7 +37,7 @@ const Shape kShapes[] = {
 
 TEST_P(TeamTest, PackedLikeOneThread) {
   for (const size_t num_threads : {1u, 2u, 3u, 5u}) {
-    Crew crew(num_threads);
+    AgreeingCrew crew(num_threads);
     for (const Shape& s : kShapes) {
       for (const BucketOrder order : kOrders) {
         SCOPED_TRACE(testing::Message() << s << " on " << num_threads);
@@ -52,6 +52,9 @@ TEST_P(TeamTest, PackedLikeOneThread) {
           for (int round = 0; round < 2 && status.ok(); ++round) {
             status = BucketPacked({View(ids, s), scratch.span()}, b.Out(),
                                   {order, true}, team);
+            // The report is there for every member.
+            EXPECT_EQ(b.report,
+                      BucketReport(reference::Bucket(ids, s.experts)));
           }
           return status;
         };
@@ -65,7 +68,7 @@ TEST_P(TeamTest, PackedLikeOneThread) {
 
 TEST_P(TeamTest, StridedLikeOneThread) {
   for (const size_t num_threads : {2u, 3u}) {
-    Crew crew(num_threads);
+    AgreeingCrew crew(num_threads);
     for (const Shape& s : kShapes) {
       const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 32);
       const reference::Buckets r = reference::Bucket(ids, s.experts);
@@ -97,7 +100,7 @@ TEST_P(TeamTest, StridedLikeOneThread) {
 }
 
 TEST_P(TeamTest, EveryMemberGetsTheError) {
-  Crew crew(3);
+  AgreeingCrew crew(3);
   const Shape s = {4099, 8, 128};
   const size_t pairs = s.tokens * s.top_k;
   const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 33);

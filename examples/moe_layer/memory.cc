@@ -38,10 +38,11 @@ struct Descriptor {
 // mapped for as long as the program runs; reading them into memory beforehand
 // would be safe as well, but takes as much memory again as they have.
 struct GuardedMapping {
-  std::atomic<uintptr_t> begin;  // 0: unmapped
-  size_t size;
+  std::atomic<uintptr_t> begin{0};  // 0: unmapped
+  std::atomic<size_t> size{0};
   std::string line;  // to print: a signal handler can only write
-  GuardedMapping* next;
+  std::atomic<bool> taken{true};
+  GuardedMapping* next = nullptr;
 };
 
 namespace {
@@ -49,7 +50,7 @@ namespace {
 static_assert(std::atomic<uintptr_t>::is_always_lock_free);
 static_assert(std::atomic<GuardedMapping*>::is_always_lock_free);
 
-// Never freed: another thread may be in the handler.
+// Never freed, only taken again: another thread may be in the handler.
 std::atomic<GuardedMapping*> g_mappings{nullptr};
 std::atomic_flag g_told = ATOMIC_FLAG_INIT;
 
@@ -59,7 +60,9 @@ void OnBusError(int, siginfo_t* info, void*) {
     const uintptr_t begin = m->begin;
     if (begin == 0 || at < begin || at - begin >= m->size) continue;
     while (g_told.test_and_set()) pause();  // another thread is telling
-    if (write(STDERR_FILENO, m->line.data(), m->line.size()) < 0) _exit(2);
+    // If that fails there is nobody to tell.
+    [[maybe_unused]] const ssize_t written =
+        write(STDERR_FILENO, m->line.data(), m->line.size());
     _exit(2);
   }
   std::signal(SIGBUS, SIG_DFL);  // not a file's: as without this handler
@@ -75,14 +78,18 @@ GuardedMapping* Guard(const uint8_t* data, size_t size,
     return sigaction(SIGBUS, &action, nullptr) == 0;
   }();
   (void)installed;
-  auto* const guard = new GuardedMapping{
-      {reinterpret_cast<uintptr_t>(data)},
-      size,
-      program::ErrorLine("moe_layer", path + ": cannot read: truncated since "
-                                             "it was opened"),
-      g_mappings};
-  while (!g_mappings.compare_exchange_weak(guard->next, guard)) {
+  GuardedMapping* guard = g_mappings;
+  while (guard != nullptr && guard->taken.exchange(true)) guard = guard->next;
+  if (guard == nullptr) {
+    guard = new GuardedMapping;
+    guard->next = g_mappings;
+    while (!g_mappings.compare_exchange_weak(guard->next, guard)) {
+    }
   }
+  guard->line = program::ErrorLine(
+      "moe_layer", path + ": cannot read: truncated since it was opened");
+  guard->size = size;
+  guard->begin = reinterpret_cast<uintptr_t>(data);
   return guard;
 }
 
@@ -127,6 +134,7 @@ MappedFile::~MappedFile() {
   if (data_ == nullptr) return;
   guard_->begin = 0;
   munmap(const_cast<uint8_t*>(data_), size_);
+  guard_->taken = false;
 }
 
 void RequireMemory(double bytes, const std::string& what) {

@@ -18,7 +18,8 @@
 namespace switchyard {
 
 template <class... I>
-using IfSizes = std::enable_if_t<(std::is_integral_v<I> && ...)>;
+using IfSizes =
+    std::enable_if_t<((std::is_integral_v<I> || std::is_enum_v<I>)&&...)>;
 
 // `size` elements from `data` on. Made from a vector, an array, a std::span or
 // anything else that has data() and size().

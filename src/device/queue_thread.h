@@ -26,7 +26,7 @@ class AtWork {
 
 // The threads of queues whose last reference was dropped at work. Detached,
 // they end by themselves; exit() waits for them, or static objects would go
-// while work uses them.
+// while work uses them. (Those made after the first such thread go before.)
 class Orphans {
  public:
   // Before the thread can end.

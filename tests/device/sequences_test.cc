@@ -255,7 +255,7 @@ TEST_F(DeviceSequences, EverythingRunsOnceAndGoes) {
   EXPECT_EQ(kernels_, expected_kernels_);
   EXPECT_EQ(handlers_, expected_handlers_);
   EXPECT_EQ(buffers_, 0);
-  EXPECT_GT(handlers_, 100u);
+  EXPECT_GT(handlers_, 0u);
 }
 
 }  // namespace

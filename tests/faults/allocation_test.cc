@@ -110,19 +110,24 @@ TEST(AllocationFailure, KernelsOnTbb) {
 
 // TBB does not get over it if this is its first use in the process: then there
 // are no more executors, rather than one that hangs.
-TEST(AllocationFailure, MakeTheFirstTbbExecutor) {
-  RefuseEach("first MakeTbbExecutor", [](Refusal& refusal) {
+void MakeTheFirstTbbExecutor(const char* name, int max_concurrency) {
+  RefuseEach(name, [max_concurrency](Refusal& refusal) {
     Layer layer(kShape, 1);
     const uint64_t expected = layer.Expected();
-    auto executor = refusal.During([] { return MakeTbbExecutor(); });
+    auto executor = refusal.During(
+        [max_concurrency] { return MakeTbbExecutor(max_concurrency); });
     const bool made = executor != nullptr;
     if (made && !layer.IsRight(*executor, expected)) {
       return "what was made does not work";
     }
-    executor = MakeTbbExecutor();
+    executor = MakeTbbExecutor(max_concurrency);
     if (executor == nullptr) return made ? "does not recover" : nullptr;
     return layer.IsRight(*executor, expected) ? nullptr : "wrong bits";
   });
+}
+TEST(AllocationFailure, MakeTheFirstTbbExecutor) {
+  MakeTheFirstTbbExecutor("first MakeTbbExecutor", -1);
+  MakeTheFirstTbbExecutor("first MakeTbbExecutor(2)", 2);
 }
 TEST(AllocationFailure, MakeAnotherTbbExecutor) {
   RefuseEach("another MakeTbbExecutor", [](Refusal& refusal) {
