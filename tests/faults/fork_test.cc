@@ -26,7 +26,7 @@ namespace {
 
 constexpr Shape kShape = {128, 64, 4, 64};
 
-DeviceOptions OnSerial(bool checked) {
+[[maybe_unused]] DeviceOptions OnSerial(bool checked) {
   DeviceOptions options;
   options.executor =
       std::shared_ptr<Executor>(&SerialExecutor(), [](Executor*) {});
