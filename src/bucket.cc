@@ -14,7 +14,6 @@
 namespace switchyard {
 namespace {
 
-using internal::BucketCrew;
 using internal::BucketPlan;
 
 constexpr size_t kMaxInt32 = 0x7FFFFFFF;
@@ -22,14 +21,15 @@ constexpr size_t kMaxInt32 = 0x7FFFFFFF;
 constexpr size_t kPadPs = 300;
 
 // A sort on its way: what both functions do, in the same order.
+template <class Crew>
 struct Sort {
   const BucketPlan plan;
-  const BucketCrew& crew;
+  const Crew& crew;
   simd::BucketTotals totals;
   simd::BucketArgs args;
 
   Sort(const BucketInputs& inputs, const Span<int32_t>& tokens_per_expert,
-       const AnyMatrix& row_index, BucketOrder order, const BucketCrew& who)
+       const AnyMatrix& row_index, BucketOrder order, const Crew& who)
       : plan(internal::MakeBucketPlan(
             inputs.topk_ids.rows, inputs.topk_ids.cols, tokens_per_expert.size,
             order, inputs.scratch.size, who)),
@@ -147,8 +147,9 @@ size_t ScratchSize(size_t num_pairs, size_t num_experts, const Who& who) {
   return blocks == 1 ? 0 : blocks * num_experts;
 }
 
+template <class Crew>
 Status Packed(const BucketInputs& inputs, const PackedBuckets& outputs,
-              const BucketOptions& options, const BucketCrew& crew) {
+              const BucketOptions& options, const Crew& crew) {
   const auto& [topk_ids, scratch] = inputs;
   const auto& [tokens_per_expert, offsets, pairs, row_index, report] = outputs;
   SWITCHYARD_CHECK_BUCKET_INPUTS(BucketPacked);
@@ -175,7 +176,7 @@ Status Packed(const BucketInputs& inputs, const PackedBuckets& outputs,
     SWITCHYARD_CHECK_APART(BucketPacked, scratch, topk_ids);
   }
 
-  Sort sort(inputs, tokens_per_expert, row_index, options.order, crew);
+  Sort<Crew> sort(inputs, tokens_per_expert, row_index, options.order, crew);
   sort.args.offsets = offsets.data;
   sort.args.out = pairs.data;
   Status status;
@@ -196,8 +197,9 @@ Status Packed(const BucketInputs& inputs, const PackedBuckets& outputs,
   return Status();
 }
 
+template <class Crew>
 Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
-               const BucketOptions& options, const BucketCrew& crew) {
+               const BucketOptions& options, const Crew& crew) {
   const auto& [topk_ids, scratch] = inputs;
   const auto& [tokens_per_expert, ids, given_stride, zero_padding, report] =
       outputs;
@@ -218,7 +220,7 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
   }
 
   const AnyMatrix no_row_index;
-  Sort sort(inputs, tokens_per_expert, no_row_index, options.order, crew);
+  Sort<Crew> sort(inputs, tokens_per_expert, no_row_index, options.order, crew);
   const size_t num_pairs = sort.num_pairs();
   if (num_pairs == 0) {
     sort.Clear();
@@ -281,23 +283,23 @@ size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
 
 Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
                     const BucketOptions& options, Executor& executor) noexcept {
-  return Packed(inputs, outputs, options, BucketCrew(executor));
+  return Packed(inputs, outputs, options, internal::ExecutorCrew(executor));
 }
 Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
                     const BucketOptions& options, const Team& team) noexcept {
   SWITCHYARD_CHECK_TEAM(BucketPacked, team);
-  return Packed(inputs, outputs, options, BucketCrew(team));
+  return Packed(inputs, outputs, options, internal::TeamCrew(team));
 }
 
 Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
                      const BucketOptions& options,
                      Executor& executor) noexcept {
-  return Strided(inputs, outputs, options, BucketCrew(executor));
+  return Strided(inputs, outputs, options, internal::ExecutorCrew(executor));
 }
 Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
                      const BucketOptions& options, const Team& team) noexcept {
   SWITCHYARD_CHECK_TEAM(BucketStrided, team);
-  return Strided(inputs, outputs, options, BucketCrew(team));
+  return Strided(inputs, outputs, options, internal::TeamCrew(team));
 }
 
 Status MakeDispatchArgs(const DispatchInputs& inputs,

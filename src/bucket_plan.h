@@ -51,31 +51,51 @@ inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
   return std::max<size_t>(1, std::min(most, team.num_threads));
 }
 
-// Who sorts: an executor's threads, or a team that made the call together.
-class BucketCrew {
+// Who sorts: an executor's threads, or a team that made the call together. Two
+// classes of the same form, so that one token's call pays for neither.
+class ExecutorCrew {
  public:
-  explicit BucketCrew(Executor& executor) : executor_(&executor) {}
-  explicit BucketCrew(const Team& team) : team_(&team) {}
+  explicit ExecutorCrew(Executor& executor) : executor_(executor) {}
 
   size_t Blocks(size_t pairs, size_t min_block_pairs) const {
-    return team_ != nullptr ? BucketBlocks(pairs, min_block_pairs, *team_)
-                            : BucketBlocks(pairs, min_block_pairs, *executor_);
+    return BucketBlocks(pairs, min_block_pairs, executor_);
   }
-
   // What one thread does, and the others wait for.
+  template <class Work>
+  void Once(const Work& work) const {
+    work();
+  }
+  template <class Args>
+  Status Share(size_t count, size_t row_ps, simd::RowFunction<Args> rows,
+               const Args& args) const {
+    return RunRows(executor_, count, row_ps, rows, args);
+  }
+  // For all threads to come here.
+  void Wait() const {}
+  // Whether this thread is the one that writes the report.
+  static constexpr bool Reports() { return true; }
+
+ private:
+  Executor& executor_;
+};
+
+class TeamCrew {
+ public:
+  explicit TeamCrew(const Team& team) : team_(team) {}
+
+  size_t Blocks(size_t pairs, size_t min_block_pairs) const {
+    return BucketBlocks(pairs, min_block_pairs, team_);
+  }
   template <class Work>
   void Once(const Work& work) const {
     if (Reports()) work();
     Wait();
   }
   template <class Args>
-  Status Share(size_t count, size_t row_ps, simd::RowFunction<Args> rows,
+  Status Share(size_t count, size_t /*row_ps*/, simd::RowFunction<Args> rows,
                const Args& args) const {
-    if (team_ == nullptr) {
-      return RunRows(*executor_, count, row_ps, rows, args);
-    }
-    const size_t begin = count * team_->thread / team_->num_threads;
-    const size_t end = count * (team_->thread + 1) / team_->num_threads;
+    const size_t begin = count * team_.thread / team_.num_threads;
+    const size_t end = count * (team_.thread + 1) / team_.num_threads;
     if (begin != end) {
       const DefaultFpEnv fp_env;
       rows(args, begin, end);
@@ -83,24 +103,19 @@ class BucketCrew {
     Wait();
     return Status();
   }
-
-  // For the whole team to come here.
   void Wait() const {
-    if (team_ != nullptr && team_->num_threads > 1) {
-      team_->barrier(team_->context);
-    }
+    if (team_.num_threads > 1) team_.barrier(team_.context);
   }
-  // Whether this thread is the one that writes the report.
-  bool Reports() const { return team_ == nullptr || team_->thread == 0; }
+  bool Reports() const { return team_.thread == 0; }
 
  private:
-  Executor* executor_ = nullptr;
-  const Team* team_ = nullptr;
+  const Team& team_;
 };
 
+template <class Crew>
 inline BucketPlan MakeBucketPlan(size_t tokens, size_t top_k,
                                  size_t num_experts, BucketOrder order,
-                                 size_t scratch_size, const BucketCrew& crew) {
+                                 size_t scratch_size, const Crew& crew) {
   const bool claims =
       order == BucketOrder::kClaim && num_experts <= simd::kMaxClaimExperts;
   const size_t blocks = crew.Blocks(
