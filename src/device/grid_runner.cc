@@ -10,6 +10,7 @@
 
 #include "src/device/pipeline.h"
 #include "src/fp_env.h"
+#include "src/schedule.h"
 #include "switchyard/device/kernel_threads.h"
 
 namespace switchyard::device {
@@ -26,10 +27,10 @@ size_t AtEdge(size_t position, size_t per, size_t threads) {
   return std::min(per, threads - position * per);
 }
 
-// How many threadgroups make 30 us, which is worth waking a thread for. The
-// number is the user's: any double.
+// How many threadgroups are worth waking a thread for. The number is the
+// user's: any double.
 size_t Grain(double threadgroup_ns) {
-  constexpr double kGrainNs = 30000.0;
+  constexpr double kGrainNs = static_cast<double>(internal::kGrainPs) / 1000;
   constexpr double kMost = 0x1p40;
   const double grain =
       threadgroup_ns > 0.0 ? kGrainNs / threadgroup_ns : kGrainNs;
