@@ -18,6 +18,8 @@
 
 #include "hwy/highway.h"
 
+#include "src/simd/hwy_compat-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 
@@ -102,8 +104,8 @@ HWY_INLINE V Sigmoid(D d, V x) {
 // numerator carries.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Silu(D d, V x) {
-  const V s = hn::Div(x, hn::Add(hn::Set(d, 1.0f), ExpOfNegated(d, x)));
-  return hn::IfThenElse(hn::Le(x, hn::Set(d, kExpFlush)), hn::Set(d, -0.0f), s);
+  return DivUnless(d, hn::Le(x, hn::Set(d, kExpFlush)), hn::Set(d, -0.0f), x,
+                   hn::Add(hn::Set(d, 1.0f), ExpOfNegated(d, x)));
 }
 
 }  // namespace switchyard::simd::HWY_NAMESPACE
