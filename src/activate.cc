@@ -9,14 +9,15 @@
 #include "src/check.h"
 #include "src/schedule.h"
 #include "src/simd/activate.h"
+#include "src/simd/targets.h"
 
 namespace switchyard {
 namespace {
 
 // The arguments are checked: their bytes fit the address space.
-bool Streams(const simd::ActivateArgs& args, ActivateStores stores) {
-  const AnyMatrix& out = args.out;
-  const bool in_place = out.data == args.gate.data || out.data == args.up.data;
+bool Streams(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
+             const AnyMatrix& out, ActivateStores stores) {
+  const bool in_place = out.data == gate.data || out.data == up.data;
   if (in_place || stores == ActivateStores::kCached) return false;
   // Streaming stores need whole vectors at multiples of their size.
   const size_t size = SizeOf(out.type);
@@ -25,10 +26,34 @@ bool Streams(const simd::ActivateArgs& args, ActivateStores stores) {
          out.rows * out.cols > kActivateStreamingBytes / (3 * size);
 }
 
+// Of views that are known to be right, but for what `out` overlaps.
+Status Run(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
+           const AnyMatrix& out, const ActivateOptions& options,
+           Executor& executor) {
+  const bool interleaved = options.layout == GateUpLayout::kInterleaved;
+  if (interleaved) {
+    SWITCHYARD_CHECK_APART(Activate, out, gate);
+  } else {
+    SWITCHYARD_CHECK_APART_OR_SAME(Activate, out, gate);
+    SWITCHYARD_CHECK_APART_OR_SAME(Activate, out, up);
+  }
+  if (out.cols == 0) return Status();
+
+  const auto kernel = simd::ActivateRows(gate.type, out.type);
+  SWITCHYARD_CHECK_KERNEL(Activate, kernel);
+  const size_t row_ps = out.rows <= 1 ? 0 : simd::ComputePs(300 * out.cols);
+  return internal::RunRows(executor, out.rows, row_ps, kernel,
+                           {gate, up, out, options.activation, interleaved,
+                            Streams(gate, up, out, options.stores)});
+}
+
 }  // namespace
 
 Status Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
                 const ActivateOptions& options, Executor& executor) noexcept {
+  const auto& [gate, up] = inputs;
+  const auto& [out] = outputs;
+  const size_t rows = out.rows, cols = out.cols;
   SWITCHYARD_CHECK_ISA();
   SWITCHYARD_CHECK_LISTED(Activate, activation, Activation,
                           SWITCHYARD_ACTIVATIONS);
@@ -40,13 +65,9 @@ Status Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
                        options.stores == ActivateStores::kCached ||
                        options.stores == ActivateStores::kStreaming,
                    "Activate: options: stores is not a known ActivateStores");
-  const auto& [out] = outputs;
-  ConstAnyMatrix gate = inputs.gate;
-  ConstAnyMatrix up = inputs.up;
   SWITCHYARD_CHECK_F32(Activate, gate);
   SWITCHYARD_CHECK_F32(Activate, up);
   SWITCHYARD_CHECK_F32(Activate, out);
-  const size_t rows = out.rows, cols = out.cols;
   if (options.layout == GateUpLayout::kSplit) {
     SWITCHYARD_CHECK_SHAPE(Activate, gate, rows, cols);
     SWITCHYARD_CHECK_SHAPE(Activate, up, rows, cols);
@@ -55,25 +76,11 @@ Status Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
     SWITCHYARD_CHECK(!internal::Given(up),
                      "Activate: up: given beside both in gate");
   }
-  if (options.layout == GateUpLayout::kConcatenated) {
-    up = gate.ColRange(cols, 2 * cols);
-    gate = gate.ColRange(0, cols);
+  if (options.layout != GateUpLayout::kConcatenated) {
+    return Run(gate, up, out, options, executor);
   }
-  const bool interleaved = options.layout == GateUpLayout::kInterleaved;
-  if (interleaved) {
-    SWITCHYARD_CHECK_APART(Activate, out, gate);
-  } else {
-    SWITCHYARD_CHECK_APART_OR_SAME(Activate, out, gate);
-    SWITCHYARD_CHECK_APART_OR_SAME(Activate, out, up);
-  }
-  if (cols == 0) return Status();
-
-  const auto kernel = simd::ActivateRows(gate.type, out.type);
-  SWITCHYARD_CHECK_KERNEL(Activate, kernel);
-  simd::ActivateArgs args = {gate,        up,   out, options.activation,
-                             interleaved, false};
-  args.streaming = Streams(args, options.stores);
-  return internal::RunRows(executor, rows, 300 * cols, kernel, args);
+  return Run(gate.ColRange(0, cols), gate.ColRange(cols, 2 * cols), out,
+             options, executor);
 }
 
 }  // namespace switchyard

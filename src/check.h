@@ -140,7 +140,8 @@
 
 // Where in-place is allowed: disjoint, or exactly the same view.
 #define SWITCHYARD_CHECK_APART_OR_SAME(fn, out, m)                  \
-  SWITCHYARD_CHECK(::switchyard::internal::SameView(out, m) ||      \
+  SWITCHYARD_CHECK(::switchyard::internal::ApartFrom(out, m) ||     \
+                       ::switchyard::internal::SameView(out, m) ||  \
                        !::switchyard::internal::MayOverlap(out, m), \
                    #fn ": " #out ": overlaps " #m                   \
                        " without being the same view")

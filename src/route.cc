@@ -6,11 +6,12 @@
 #include "src/check.h"
 #include "src/schedule.h"
 #include "src/simd/route.h"
+#include "src/simd/targets.h"
 
 namespace switchyard {
 namespace {
 
-// ps a row, fitted to one AVX2 core: within 1.8x for E = 8 to 1024, k to 32.
+// ps a row, fitted to one AVX2 core: within 2x for E = 8 to 1024, k to 32.
 size_t RowPs(const RouteOptions& options, size_t experts, size_t top_k) {
   const internal::DefaultFpEnv fp_env;  // the caller's may trap
   const size_t sum_all =
@@ -48,7 +49,8 @@ Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
 
   const auto kernel = simd::RouteRows(logits.type, topk_weights.type);
   SWITCHYARD_CHECK_KERNEL(RouteTopK, kernel);
-  const size_t row_ps = tokens <= 1 ? 0 : RowPs(options, num_experts, top_k);
+  const size_t row_ps =
+      tokens <= 1 ? 0 : simd::ComputePs(RowPs(options, num_experts, top_k));
   return internal::RunRows(executor, tokens, row_ps, kernel,
                            {inputs, outputs, options});
 }

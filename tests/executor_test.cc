@@ -3,7 +3,9 @@
 
 #include "switchyard/executor.h"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <new>
@@ -123,13 +125,37 @@ TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
   ASSERT_OK(executor->ParallelFor(100, 64, Visits::Body, &visits));
   EXPECT_EQ(visits.ranges.load(), 2u);  // two ranges of 50
   EXPECT_EQ(visits.longest.load(), 50u);
+  const auto ranges_of = [&](size_t count) {
+    Visits some(count);
+    EXPECT_OK(executor->ParallelFor(count, 64, Visits::Body, &some));
+    some.ExpectOnceEach();
+    return some.ranges.load();
+  };
+  // A third of a grain, whatever came before; a whole one after a pause.
+  EXPECT_EQ(ranges_of(21), 1u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(ranges_of(64), 1u);
   std::thread::id where;
   const auto note = [](void* id, size_t worker, size_t, size_t) {
     EXPECT_EQ(worker, 0u);
     *static_cast<std::thread::id*>(id) = std::this_thread::get_id();
   };
-  ASSERT_OK(executor->ParallelFor(64, 64, note, &where));
+  ASSERT_OK(executor->ParallelFor(21, 64, note, &where));
   EXPECT_EQ(where, std::this_thread::get_id());
+}
+
+// The workers are awake then. That no pause comes between two calls cannot be
+// had for certain: one of many has to show it.
+TEST(TbbExecutor, SharesOutSmallerCallsThatFollowEachOther) {
+  const auto executor = MakeTbbExecutor(2);
+  size_t most = 0;
+  for (int i = 0; i < 1000 && most < 2; ++i) {
+    Visits visits(63);
+    ASSERT_OK(executor->ParallelFor(63, 64, Visits::Body, &visits));
+    visits.ExpectOnceEach();
+    most = std::max(most, visits.ranges.load());
+  }
+  EXPECT_EQ(most, 2u);
 }
 
 TEST(TbbExecutor, RefusesSenselessConcurrency) {

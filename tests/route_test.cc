@@ -385,6 +385,30 @@ TEST(RouteGrain, RowsTakeLongerWhereAllExpertsAreSummed) {
   EXPECT_EQ(grain({true, 0.0f}), renormalized);
 }
 
+// A slower ISA's batches are worth a second thread sooner.
+TEST(RouteGrain, FollowsTheIsa) {
+  const size_t tokens = 4096, experts = 128, top_k = 8;
+  const std::vector<float> logits(tokens * experts, 1.0f);
+  std::vector<int32_t> ids(tokens * top_k);
+  std::vector<float> weights(tokens * top_k);
+  std::vector<size_t> grains;
+  for (const Isa& isa : RunnableIsas()) {
+    const ScopedIsa cap(isa.name);
+    GrainExecutor executor;
+    ASSERT_OK(RouteTopK(
+        {{logits.data(), tokens, experts}},
+        {{ids.data(), tokens, top_k}, {weights.data(), tokens, top_k}}, {},
+        executor));
+    EXPECT_STREQ(LastIsa()->name, isa.name);
+    grains.push_back(executor.grain);
+  }
+  EXPECT_TRUE(std::is_sorted(grains.rbegin(), grains.rend()));
+  // The fallback is no vector ISA.
+  if (grains.size() > 1) {
+    EXPECT_GT(grains.front(), 3 * grains.back());
+  }
+}
+
 TEST_F(RouteErrors, AnExecutorThatFailsIsReported) {
   ExpectExecutorErrorsAreReported();
 }

@@ -34,10 +34,10 @@ class Executor {
   // numbers, all < Concurrency(), so that what is kept per worker needs no
   // lock. Two calls may use the same numbers at the same time.
   //
-  // `grain` >= 1 is how many indices make about 30 us of serial work on one
-  // AVX2 core: less than that is not worth waking a thread for. Run the whole
-  // of it on the calling thread when count <= grain, unless your pool forks
-  // and joins faster than that.
+  // `grain` >= 1 is how many indices make about 30 us of serial work on the ISA
+  // in use, even if count is fewer: less than that is not worth waking a thread
+  // for. Run the whole of it on the calling thread when count <= grain, unless
+  // your pool forks and joins faster than that.
   //
   // A body neither throws nor calls ParallelFor. May be called from several
   // threads at once. An error (no memory for tasks, ...) is returned, and the
@@ -52,7 +52,9 @@ Executor& SerialExecutor() noexcept;
 // A pool on oneTBB, in a task arena of its own with `max_concurrency` threads
 // counting the caller, or as many as TBB has (its global_control, the cores it
 // finds) if those are fewer; -1: as many as TBB has. Work of one grain or
-// less stays on the calling thread. Nullptr if max_concurrency is 0 or below
+// less stays on the calling thread; between a third of one and one it is split
+// in two if a call of that size ended within the last 20 us, since its workers
+// are awake then. Nullptr if max_concurrency is 0 or below
 // -1, if the library was built with SWITCHYARD_TBB=OFF, or if memory is out;
 // from then on if that was in the first call of the process, which TBB does not
 // get over.

@@ -159,8 +159,8 @@ HWY_INLINE void ActivateWith(const Function& function, const ActivateArgs& args,
 }
 
 // Each element once, in any order. SiLU is bound in cache by the ports of the
-// vector units: 19 instructions a vector and a division that keeps one of two
-// ports for 10 cycles (AVX-512, 14.5 cycles a vector, 10.6 with a multiply in
+// vector units: 18 instructions a vector and a division that keeps one of two
+// ports for 10 cycles (AVX-512, 14 cycles a vector, 10.6 with a multiply in
 // place of the division); beyond the caches by memory.
 template <class In, class Out>
 void Activate(const ActivateArgs& args, size_t begin, size_t end) {

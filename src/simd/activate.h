@@ -17,9 +17,11 @@ namespace switchyard::simd {
 // Checked: gate and up have out's shape, or, interleaved, gate has both. out is
 // gate, up or disjoint from them.
 struct ActivateArgs {
-  ConstAnyMatrix gate;
-  ConstAnyMatrix up;
-  AnyMatrix out;
+  // By reference: loading a copy of views just stored would take a single row
+  // as long as all of its checks.
+  const ConstAnyMatrix& gate;
+  const ConstAnyMatrix& up;
+  const AnyMatrix& out;
   Activation activation;
   bool interleaved;
   bool streaming;  // stores bypass the caches

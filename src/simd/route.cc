@@ -21,6 +21,7 @@
 #include "src/simd/storage-inl.h"
 #include "src/simd/topk-inl.h"
 #include "src/simd/topk_lanes-inl.h"
+#include "src/simd/topk_one-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
@@ -129,6 +130,19 @@ struct Router {
                                      hn::Set(d, max));
   }
 
+  // What a row's scores are divided by, from their sum.
+  SWITCHYARD_PIECE TopKVec Divisor(size_t row, float max, float sum) const {
+    const TopKTag d;
+    const TopKVec selected = hn::Set(d, sum);
+    if constexpr (Weights::kMayNeedAll) {
+      if (sum_all) {
+        const TopKVec all = hn::Set(d, SumAll(row, max));
+        return Weights::Divisor(d, options, selected, all);
+      }
+    }
+    return Weights::Divisor(d, options, selected);
+  }
+
   // A row's weights from the selected scores, which may lie where the weights
   // go.
   template <class T>
@@ -146,14 +160,7 @@ struct Router {
     }
     T selected = scores[0];
     for (size_t i = 1; i < k; ++i) selected += scores[i];
-    TopKVec divisor = hn::Set(d, selected);
-    if constexpr (Weights::kMayNeedAll) {
-      if (sum_all) {
-        const TopKVec all = hn::Set(d, SumAll(row, max));
-        divisor = Weights::Divisor(d, options, divisor, all);
-      }
-    }
-    if (!sum_all) divisor = Weights::Divisor(d, options, divisor);
+    const TopKVec divisor = Divisor(row, max, selected);
     size_t i = 0;
     for (; i + N <= k; i += N) {
       Storage<Out>::Store(hn::Div(Storage<T>::Load(d, scores + i), divisor), d,
@@ -164,6 +171,34 @@ struct Router {
       Storage<Out>::StorePartial(hn::Div(e, divisor), d, to + i, k - i);
     }
   }
+
+#if SWITCHYARD_TOPK_ONE
+  // Block for one row, k <= kTopKOneMax; false where it has to be Block's.
+  HWY_INLINE bool One(size_t row) const {
+    const TopKTag d;
+    const TopKIntTag di;
+    TopKOne best;
+    TopKVec maxima;
+    if (!SelectTopKOne(KeysOf(row, row + 1).Row(0), experts, k, maxima, best)) {
+      return false;
+    }
+    const TopKVec max = hn::MaxOfLanes(d, maxima);
+    const float top = hn::GetLane(max);
+    if (HWY_UNLIKELY(!(std::fabs(top) < HUGE_VALF))) return false;
+    HWY_ALIGN float scores[kTopKLanes];
+    const TopKVec sorted =
+        Sorted(Score::template Of<true>(d, best.logits, max), best);
+    hn::Store(sorted, d, scores);
+    PutIds(row, 0, k, [&](int32_t* to) HWY_ATTR {
+      StorePartial(Sorted(best.ids, best), di, to, k);
+    });
+    float sum = scores[0];
+    for (size_t i = 1; i < k; ++i) sum += scores[i];
+    StoreUpTo<Out>(hn::Div(sorted, Divisor(row, top, sum)), d, weights.Row(row),
+                   k);
+    return true;
+  }
+#endif
 
   // k <= kTopKMax, [begin, end) at most kTopKRows rows.
   template <bool kAll>
@@ -315,8 +350,16 @@ struct Router {
 // the filter, with a comparison and two compressions a vector on one of them,
 // takes 35 %, the bounds 18 %, the insertion 16 %. An E-wide sum of exps adds 3
 // ns a vector. A row alone takes 130 ns, a chain of latencies.
+// Apart from the row alone, whose frame is a fortieth of this one's.
+#undef SWITCHYARD_MANY
+#if SWITCHYARD_TOPK_ONE
+#define SWITCHYARD_MANY HWY_NOINLINE
+#else
+#define SWITCHYARD_MANY SWITCHYARD_PIECE
+#endif
 template <class Recipe, class In, class Out>
-SWITCHYARD_PIECE void RouteBy(const RouteArgs& args, size_t begin, size_t end) {
+SWITCHYARD_MANY void RouteMany(const RouteArgs& args, size_t begin,
+                               size_t end) {
   const Router<Recipe, In, Out> router(args);
   if (router.k > kTopKMax) {
     for (size_t row = begin; row < end; ++row) router.Large(row);
@@ -325,6 +368,17 @@ SWITCHYARD_PIECE void RouteBy(const RouteArgs& args, size_t begin, size_t end) {
   } else {
     router.template Rows<false>(begin, end);
   }
+}
+
+template <class Recipe, class In, class Out>
+SWITCHYARD_PIECE void RouteBy(const RouteArgs& args, size_t begin, size_t end) {
+#if SWITCHYARD_TOPK_ONE
+  if (end - begin == 1) {
+    const Router<Recipe, In, Out> router(args);
+    if (router.k <= kTopKOneMax && router.One(begin)) return;
+  }
+#endif
+  RouteMany<Recipe, In, Out>(args, begin, end);
 }
 
 template <class In, class Out>

@@ -23,6 +23,16 @@ namespace switchyard::simd::HWY_NAMESPACE {
 
 bool HasFma() { return HWY_NATIVE_FMA != 0; }
 
+size_t ComputePercent() {
+#if HWY_TARGET == HWY_SCALAR
+  return 900;
+#else
+  const size_t lanes =
+      hwy::HWY_NAMESPACE::Lanes(hwy::HWY_NAMESPACE::ScalableTag<float>());
+  return lanes >= 16 ? 65 : lanes == 8 ? 100 : 250;
+#endif
+}
+
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -38,6 +48,7 @@ std::atomic<bool> g_isa_as_asked{false};
 namespace {
 
 HWY_EXPORT(HasFma);
+HWY_EXPORT(ComputePercent);
 
 constexpr size_t kMaxTargets = 64;
 
@@ -171,6 +182,13 @@ Status EnvironmentIsa() noexcept {
                 "SWITCHYARD_ISA: not an ISA that this CPU and library can run");
 }
 
+namespace simd {
+
+size_t ComputePs(size_t avx2_ps) noexcept {
+  return avx2_ps * SWITCHYARD_DISPATCH(ComputePercent)() / 100;
+}
+
+}  // namespace simd
 }  // namespace switchyard
 
 #endif  // HWY_ONCE
