@@ -1,12 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The k best of a single row, in the order of candidates-inl.h, without a loop
-// over memory: what topk-inl.h does in phases over several rows is one chain of
-// latencies for one row, and half of that is stores that wait to be loaded.
-// Here a vector has all the candidates, from the filter to the weights.
+// The k best of a single row, in the order of candidates-inl.h. One row is one
+// chain of latencies, in which what topk-inl.h does in phases over several rows
+// would wait for its own stores: here one vector carries the candidates from the
+// filter to the weights. (E = 128, k = 8, the whole call: 67 ns instead of 103.)
 //
 // For AVX-512 with VBMI2: compressed bytes and expansion are what it hangs on.
+// Several rows are faster in phases: the window of instructions that wait does
+// not hold two of these chains (four rows: 1.25 of the time).
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_ONE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -37,8 +39,8 @@ namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// With more, the candidates of many rows would not fit a vector: of 10 in 32
-// groups it is one row in a hundred, of 12 one in six.
+// With more, too many rows have more candidates than a vector holds: of 512
+// experts' 0.4 % with 10 in 32 groups, 14 % with 12.
 constexpr size_t kTopKOneMax = 10;
 
 // The candidates of a row, in ascending order of their ids, and where they go.
@@ -180,7 +182,7 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
       count += hwy::PopCount(bits);
     }
     if (HWY_UNLIKELY(count > kTopKLanes)) return false;
-    // From registers: a gather takes twice as long.
+    // By permutations, for a gather takes longer.
     to.logits = hn::Zero(d);
     for (size_t i = 0; i < n; i += 2 * kTopKLanes) {
       const TopKVec some{
