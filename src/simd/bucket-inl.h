@@ -261,20 +261,19 @@ HWY_INLINE void PlaceRows(const ConstAnyMatrix& topk_ids, size_t num_experts,
   }
 }
 
-// Pair first_pair + i to out[e * row_stride + cursors[e]++], and that cursor,
-// or -1 if the pair is dropped, to row_index unless its data is null.
+// Pair first_pair + i to out[cursors[e]++], and that cursor, or -1 if the pair
+// is dropped, to row_index unless its data is null.
 template <class Id>
-HWY_INLINE void Place(const ConstAnyMatrix& topk_ids, size_t num_experts,
-                      size_t first_pair, int32_t* HWY_RESTRICT cursors,
-                      int32_t* HWY_RESTRICT out, size_t row_stride,
-                      const AnyMatrix& row_index) {
+HWY_INLINE void PlacePacked(const ConstAnyMatrix& topk_ids, size_t num_experts,
+                            size_t first_pair, int32_t* HWY_RESTRICT cursors,
+                            int32_t* HWY_RESTRICT out,
+                            const AnyMatrix& row_index) {
   if (row_index.data != nullptr) {
-    // Packed, so that the stride is 0.
     PlaceRows<true, Id>(topk_ids, num_experts, first_pair, cursors, out, 0,
                         row_index);
   } else {
-    PlaceRows<false, Id>(topk_ids, num_experts, first_pair, cursors, out,
-                         row_stride, row_index);
+    PlaceRows<false, Id>(topk_ids, num_experts, first_pair, cursors, out, 0,
+                         row_index);
   }
 }
 
