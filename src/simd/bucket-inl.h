@@ -134,7 +134,8 @@ HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
 // Whether CountFew pays.
 HWY_INLINE bool AreFew(size_t num_experts, size_t pairs) {
   const size_t N8 = hn::Lanes(hn::ScalableTag<uint8_t>());
-  return (num_experts <= N8 / 4 && pairs >= N8) ||
+  if (pairs < N8) return false;
+  return num_experts <= N8 / 4 ||
          (num_experts <= HWY_MIN(N8 / 2, size_t{16}) && pairs >= kManyBytes);
 }
 

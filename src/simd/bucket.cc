@@ -58,6 +58,12 @@ HWY_NOINLINE BucketTotals StrideMany(const BucketArgs& args) {
 }
 
 template <class Id>
+HWY_NOINLINE BucketTotals CountAll(const BucketArgs& args) {
+  Count<Id>(args.topk_ids, args.num_experts, args.tokens_per_expert);
+  return Total(args.tokens_per_expert, args.num_experts);
+}
+
+template <class Id>
 HWY_NOINLINE void Pack(const BucketArgs& args) {
   Count<Id>(args.topk_ids, args.num_experts, args.tokens_per_expert);
   // As cursors, the starts in offsets[1..] end where the next expert starts.
@@ -75,8 +81,7 @@ HWY_INLINE void Sort(const BucketArgs& args) {
   if (args.offsets != nullptr) {
     Pack<Id>(args);
   } else if (args.out == nullptr) {
-    Count<Id>(topk_ids, args.num_experts, args.tokens_per_expert);
-    *args.totals = Total(args.tokens_per_expert, args.num_experts);
+    *args.totals = CountAll<Id>(args);
   } else if (HWY_UNLIKELY(n >= args.num_experts || !Contiguous(topk_ids))) {
     *args.totals = StrideMany<Id>(args);
   } else {
