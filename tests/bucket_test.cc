@@ -56,7 +56,8 @@ TEST_P(BucketTest, PackedLikeTheReference) {
 // Counting compares vectors of ids where there are few experts, in chunks, with
 // single ids behind.
 TEST_P(BucketTest, FewExpertsAtEveryLength) {
-  std::vector<size_t> lengths = {2047, 2048, 2049, 2048 + 65, 3 * 2048 + 1};
+  std::vector<size_t> lengths = {159,  160,       193,        2047,        2048,
+                                 2049, 2048 + 65, 2048 + 161, 3 * 2048 + 1};
   for (size_t n = 1; n <= 2 * 64 + 1; ++n) lengths.push_back(n);
   for (const size_t experts : {1u, 2u, 4u, 5u, 8u, 9u, 16u, 17u, 64u, 65u}) {
     for (const size_t n : lengths) {

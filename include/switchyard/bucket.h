@@ -57,9 +57,14 @@ struct PackedBuckets {
 };
 
 // Strided buckets: expert e owns ids[e * row_stride + s] for
-// s < tokens_per_expert[e]. What the GEMMs of Metal kernels read. A row_stride
-// that is a large power of two makes the rows collide in the cache (5-12.7 ns a
-// pair against 1.1): add 16.
+// s < tokens_per_expert[e]. What the GEMMs of Metal kernels read.
+//
+// Any stride will do, and none needs scratch for its speed: 0.6 ns a pair where
+// rows spread over the cache. With a row_stride that is a multiple of 1024, or
+// of 256 when experts are many (ggml's tokens * top_k is), they collide in it,
+// where storing pair by pair takes up to 12 ns. Then up to 1024 experts are
+// sorted by way of 40 KB of stack: 0.75 to 1.1 ns. A row_stride 16 elements
+// longer is still the best.
 struct StridedBuckets {
   Span<int32_t> tokens_per_expert = {};  // [num_experts]
   // At least (num_experts - 1) * row_stride + max_rows elements, or num_experts

@@ -15,6 +15,7 @@
 #include "hwy/highway.h"
 
 #include "src/simd/bucket-inl.h"
+#include "src/simd/bucket_tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
@@ -51,9 +52,14 @@ HWY_NOINLINE BucketTotals StrideMany(const BucketArgs& args) {
   // tokens_per_expert holds the cursors, and has counted when all pairs are
   // placed.
   Clear(args.tokens_per_expert, args.num_experts);
-  PlaceRows<false, Id>(args.topk_ids, args.num_experts, 0,
-                       args.tokens_per_expert, args.out, args.row_stride,
-                       args.row_index);
+  PlaceStrided<Id>(args.topk_ids, args.num_experts, 0, args.tokens_per_expert,
+                   args.out, args.row_stride);
+  return Total(args.tokens_per_expert, args.num_experts);
+}
+
+template <class Id>
+HWY_NOINLINE BucketTotals CountAll(const BucketArgs& args) {
+  Count<Id>(args.topk_ids, args.num_experts, args.tokens_per_expert);
   return Total(args.tokens_per_expert, args.num_experts);
 }
 
@@ -64,8 +70,8 @@ HWY_NOINLINE void Pack(const BucketArgs& args) {
   args.offsets[0] = 0;
   *args.totals =
       Scan(args.tokens_per_expert, args.num_experts, args.offsets + 1);
-  Place<Id>(args.topk_ids, args.num_experts, 0, args.offsets + 1, args.out, 0,
-            args.row_index);
+  PlacePacked<Id>(args.topk_ids, args.num_experts, 0, args.offsets + 1,
+                  args.out, args.row_index);
 }
 
 template <class Id>
@@ -75,8 +81,7 @@ HWY_INLINE void Sort(const BucketArgs& args) {
   if (args.offsets != nullptr) {
     Pack<Id>(args);
   } else if (args.out == nullptr) {
-    Count<Id>(topk_ids, args.num_experts, args.tokens_per_expert);
-    *args.totals = Total(args.tokens_per_expert, args.num_experts);
+    *args.totals = CountAll<Id>(args);
   } else if (HWY_UNLIKELY(n >= args.num_experts || !Contiguous(topk_ids))) {
     *args.totals = StrideMany<Id>(args);
   } else {
@@ -182,9 +187,15 @@ void PlaceBlocks(const BucketArgs& args, size_t begin, size_t end) {
         cursors[e] += args.offsets[e];
       }
     }
+    const size_t first_pair = first * ids.cols;
+    if (args.offsets == nullptr) {
+      PlaceStrided<Id>(ids, num_experts, first_pair, cursors, args.out,
+                       args.row_stride);
+      continue;
+    }
     const AnyMatrix& all = args.row_index;
-    Place<Id>(
-        ids, num_experts, first * ids.cols, cursors, args.out, args.row_stride,
+    PlacePacked<Id>(
+        ids, num_experts, first_pair, cursors, args.out,
         all.data == nullptr ? all : all.RowRange(first, first + ids.rows));
   }
 }
