@@ -3,7 +3,9 @@
 #
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, run moe_layer
 #   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
-#   scripts/setup.sh bench [benchmark's arguments]  build and run the benchmarks, report in build/bench.md
+#   scripts/setup.sh bench [--with-ggml] [benchmark's arguments]
+#                                                   build and run the benchmarks, report in build/bench.md;
+#                                                   with ggml beside them, which takes minutes to build once
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
 #   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run each target of fuzz/ that long (30), or those named
@@ -23,6 +25,8 @@ readonly fuzz_packages=(clang libclang-rt-dev libomp-dev)
 readonly test_packages=(libgtest-dev pkg-config python3-venv)
 # Write the small checkpoints that the tests of moe_layer read.
 readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
+# Its source package builds ggml for this machine, with headers and a CMake package.
+readonly ggml_package='llama-cpp-python>=0.3.36,<0.4'
 
 root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build/release
@@ -84,15 +88,33 @@ install_packages() {
     apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120 "${missing[@]}"
 }
 
+# install_python WHERE WHAT PIP_ARGUMENT...: a new Python environment in build/.
+install_python() {
+  local venv=$root/build/$1 python=/usr/bin/python3
+  [[ -x $python ]] || python=python3
+  step "Making a Python environment in build/$1" "$python" -m venv --clear "$venv"
+  step "Installing $2 in it" \
+    "$venv/bin/python3" -m pip install --disable-pip-version-check "${@:3}"
+}
+
 # A Python with safetensors and numpy, reused once it is complete.
 make_venv() {
-  local venv=$root/build/venv python=/usr/bin/python3
-  [[ -x $python ]] || python=python3
-  if ! "$venv/bin/python3" -c 'import numpy, safetensors.numpy' 2>/dev/null; then
-    step "Making a Python environment in build/venv" "$python" -m venv --clear "$venv"
-    step "Installing ${python_packages[*]} in it" \
-      "$venv/bin/python3" -m pip install --disable-pip-version-check "${python_packages[@]}"
-  fi
+  "$root/build/venv/bin/python3" -c 'import numpy, safetensors.numpy' 2>/dev/null ||
+    install_python venv "${python_packages[*]}" "${python_packages[@]}"
+}
+
+# The folder of ggml's CMake package; fails unless all of it is installed.
+find_ggml() {
+  "$root/build/ggml-venv/bin/python3" -c '
+import importlib.metadata as m
+print(next(f.locate().parent for f in m.files("llama-cpp-python") if f.name == "ggml-config.cmake"))' 2>/dev/null
+}
+
+make_ggml() {
+  find_ggml >/dev/null ||
+    install_python ggml-venv "$ggml_package from source" \
+      --no-deps --no-binary llama-cpp-python "$ggml_package"
+  find_ggml >/dev/null || die "$ggml_package installed no CMake package of ggml"
 }
 
 configure() {
@@ -162,8 +184,15 @@ case $command in
     ;;
   bench)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${bench_packages[@]}"
+    ggml=-Uggml_DIR # not that of an earlier run
+    if [[ ${1:-} == --with-ggml ]]; then
+      shift
+      install_packages python3-venv
+      make_ggml
+      ggml=-Dggml_DIR=$(find_ggml)
+    fi
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF \
-      -DSWITCHYARD_BUILD_BENCHMARKS=ON
+      -DSWITCHYARD_BUILD_BENCHMARKS=ON "$ggml"
     compile --target switchyard_bench
     exec "$build/bench/switchyard_bench" --json "$root/build/bench.json" \
       --markdown "$root/build/bench.md" "$@"
