@@ -267,7 +267,7 @@ void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
   };
   Case<Data> warm(named("threads/"), make);
   Case<Data> paused(named("threads_idle/"), make);
-  for (const size_t threads : {1, 2}) {
+  for (const size_t threads : {size_t{1}, size_t{2}}) {
     warm.AddOurs(MainIsas(), writes, threads);
     warm.AddProbe("probe", size, move, threads);
     if (idle) paused.AddOurs(MainIsas(), writes, threads, true);

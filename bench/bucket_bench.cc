@@ -236,7 +236,7 @@ const Registration registration([] {
   }
   AddOnThreads("30us", 4200, true);
   AddOnThreads("100us", 14000, true);
-  for (const size_t tokens : {512, 4096, 16384}) {
+  for (const size_t tokens : {size_t{512}, size_t{4096}, size_t{16384}}) {
     AddOnThreads("T=" + std::to_string(tokens), tokens, false);
   }
 });

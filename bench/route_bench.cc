@@ -185,7 +185,7 @@ const Registration registration([] {
   for (const RouterShape& shape : kRouters) AddHardRows(shape);
   AddOnThreads("30us", 720, true);
   AddOnThreads("100us", 2400, true);
-  for (const size_t tokens : {64, 512, 4096}) {
+  for (const size_t tokens : {size_t{64}, size_t{512}, size_t{4096}}) {
     AddOnThreads("T=" + std::to_string(tokens), tokens, false);
   }
 });
