@@ -85,6 +85,23 @@ size_t BucketStrided(const BucketInputs& inputs,
   return static_cast<size_t>(*std::max_element(counts, counts + experts));
 }
 
+void AppendPairs(const BucketInputs& inputs, Span<int32_t> tokens_per_expert,
+                 TokenSlot* rows) {
+  const auto ids = inputs.topk_ids.As<int32_t>();
+  const size_t stride = ids.rows * ids.cols;
+  std::memset(tokens_per_expert.data, 0,
+              tokens_per_expert.size * sizeof(int32_t));
+  for (size_t t = 0; t < ids.rows; ++t) {
+    const int32_t* const row = ids.Row(t);
+    for (size_t s = 0; s < ids.cols; ++s) {
+      const size_t e = static_cast<size_t>(row[s]);
+      const size_t at = static_cast<size_t>(tokens_per_expert.data[e]++);
+      rows[e * stride + at] = {static_cast<int32_t>(t),
+                               static_cast<int32_t>(s)};
+    }
+  }
+}
+
 void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs) {
   const auto tokens = inputs.tokens.As<float>();
   const auto rows = outputs.rows.As<float>();

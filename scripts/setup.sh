@@ -3,8 +3,8 @@
 #
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, run moe_layer
 #   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
-#   scripts/setup.sh bench [--with-ggml] [benchmark's arguments]
-#                                                   build and run the benchmarks, report in build/bench.md;
+#   scripts/setup.sh bench [--with-ggml] [--rounds N] [benchmark's arguments]
+#                                                   build the benchmarks, run them N (3) times, figures in build/bench/;
 #                                                   with ggml beside them, which takes minutes to build once
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
@@ -160,6 +160,32 @@ fuzz_target() {
     sed "s/^/$(sed -nE 's/^stat::number_of_executed_units: *//p' "$out") runs, /"
 }
 
+# run_benchmarks [--rounds N] [benchmark's arguments]: a process for each kernel,
+# one after the other, then all of them again: what a process is dealt (pages,
+# cores) is the same for all it times, and is dealt anew each round. With a
+# filter, one process a round.
+run_benchmarks() {
+  local program=$build/bench/switchyard_bench rounds=3 out=$root/build/bench
+  if [[ ${1:-} == --rounds ]]; then
+    [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "bench: --rounds: not a number above 0: ${2:-}"
+    rounds=$2
+    shift 2
+  fi
+  case " $*" in *' --help'* | *' -h'* | *' --benchmark_list_tests'*) exec "$program" "$@" ;; esac
+  local kernels round kernel
+  kernels=$("$program" "$@" --benchmark_list_tests) || exit
+  kernels=$(cut -d / -f 1 <<<"$kernels" | awk '!seen[$0]++')
+  [[ " $*" != *' --benchmark_filter='* ]] || kernels=filtered
+  rm -rf "$out"
+  mkdir -p "$out"
+  for ((round = 1; round <= rounds; ++round)); do
+    for kernel in $kernels; do
+      step "Round $round of $rounds, $kernel" "$program" "--benchmark_filter=^$kernel/" "$@" \
+        "--benchmark_out=$out/$kernel.$round.json"
+    done
+  done
+}
+
 usage() {
   sed -nE '2,/^[^#]/s/^# ?//p' "${BASH_SOURCE[0]}"
 }
@@ -194,8 +220,7 @@ case $command in
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF \
       -DSWITCHYARD_BUILD_BENCHMARKS=ON "$ggml"
     compile --target switchyard_bench
-    exec "$build/bench/switchyard_bench" --json "$root/build/bench.json" \
-      --markdown "$root/build/bench.md" "$@"
+    run_benchmarks "$@"
     ;;
   soak)
     [[ ${1:-} =~ ^[0-9]+$ && $1 -gt 0 ]] || die "soak: for how many minutes?"
