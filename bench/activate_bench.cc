@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "bench/bench.h"
+#include "bench/ggml.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "switchyard/activate.h"
@@ -56,6 +57,15 @@ auto Probe(Loop loop) {
   };
 }
 
+void AddGgml(Case<Data>& contest, size_t threads) {
+  if (!ggml::Available()) return;
+  contest.Add({ggml::Name(threads), {0}}, [threads](Data& d) {
+    return [&d, silu_mul = ggml::SiluMul(d.rows, d.cols, threads)](size_t) {
+      silu_mul(d.gate.data(), d.up.data(), d.out.data());
+    };
+  });
+}
+
 void Add(const ActivationShape& shape) {
   const size_t rows = shape.rows, cols = shape.cols;
   Case<Data> contest(
@@ -69,6 +79,7 @@ void Add(const ActivationShape& shape) {
     return onednn::SiluMul(d.rows, d.cols, d.gate.data(), d.up.data(),
                            d.out.data());
   });
+  AddGgml(contest, 1);
   contest.AddProbe("probe", rows, Probe(BestProbes().divide));
   contest.AddProbe("probe:streaming", rows,
                    Probe(BestProbes().divide_streaming));
@@ -78,7 +89,7 @@ void AddOnThreads(const std::string& text, size_t rows, size_t cols,
                   bool idle) {
   AddThreads<Data>(FactsOf("activate/" + text, "", rows, cols),
                    Make(rows, cols), {0}, rows, Probe(BestProbes().divide),
-                   idle);
+                   idle, AddGgml);
 }
 
 const Registration registration([] {

@@ -254,11 +254,12 @@ class Case {
 
 // Ours on one and on two threads, and the probe, whose own gain is that of a
 // second core's caches. `idle`: after pauses, too. facts.name begins with the
-// kernel's.
+// kernel's. rivals(case, threads) adds more.
 template <class Data, class Move>
 void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
                 const std::vector<size_t>& writes, size_t size, Move move,
-                bool idle) {
+                bool idle,
+                const std::function<void(Case<Data>&, size_t)>& rivals = {}) {
   if (TwoThreads() == nullptr) return;
   const auto named = [&](const char* prefix) {
     Facts changed = facts;
@@ -269,6 +270,7 @@ void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
   Case<Data> paused(named("threads_idle/"), make);
   for (const size_t threads : {size_t{1}, size_t{2}}) {
     warm.AddOurs(MainIsas(), writes, threads);
+    if (rivals) rivals(warm, threads);
     warm.AddProbe("probe", size, move, threads);
     if (idle) paused.AddOurs(MainIsas(), writes, threads, true);
   }

@@ -1,7 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+
 #include "bench/bench.h"
+#include "bench/ggml.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "switchyard/combine.h"
@@ -116,6 +119,33 @@ auto Probe(void (*move)(const CombineMove&)) {
   };
 }
 
+// The rows in token order, in which ggml's products write them.
+Aligned<float> InTokenOrder(const Data& d) {
+  Aligned<float> rows(d.rows.size());
+  for (size_t i = 0; i < d.row_index.size(); ++i) {
+    const size_t from =
+        i / d.pairs * d.pairs + static_cast<size_t>(d.row_index[i]);
+    std::copy_n(d.rows.data() + from * d.hidden, d.hidden,
+                rows.data() + i * d.hidden);
+  }
+  return rows;
+}
+
+void AddGgml(Case<Data>& contest, size_t threads) {
+  if (!ggml::Available()) return;
+  contest.Add({ggml::Name(threads), {0, 1}}, [threads](Data& d) {
+    return
+        [&d, own = d.indexed ? InTokenOrder(d) : Aligned<float>(),
+         combine = ggml::Combine(d.tokens, kCombineTopK, d.hidden,
+                                 CombineOptions().eps, threads)](size_t slot) {
+          const float* const rows = d.indexed ? own.data() : d.rows.data();
+          combine({rows + slot * d.pairs * d.hidden,
+                   d.weights.data() + slot * d.pairs, d.Residual(slot),
+                   d.norm_weight.data(), d.out.data(), d.normed.data()});
+        };
+  });
+}
+
 void Add(const HiddenShape& shape, size_t tokens, bool indexed) {
   const std::string kernel = indexed ? "combine_indexed/" : "combine/";
   Case<Data> contest(FactsOf(kernel + HiddenText(tokens, shape.hidden),
@@ -134,6 +164,7 @@ void Add(const HiddenShape& shape, size_t tokens, bool indexed) {
           d.tokens, kCombineTopK, d.hidden, d.weights.size() / d.pairs,
           d.rows.data(), d.weights.data(), d.residual.data(), d.out.data());
     });
+    AddGgml(contest, 1);
   }
   const Probes& probes = BestProbes();
   contest.AddProbe("probe:sequential", tokens, Probe(probes.sequential));
@@ -147,7 +178,7 @@ void Add(const HiddenShape& shape, size_t tokens, bool indexed) {
 void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
   AddThreads<Data>(FactsOf("combine/H=2048/k=8/" + text, "", tokens, 2048),
                    Make(tokens, 2048, true), {0, 1}, tokens,
-                   Probe(BestProbes().interleaved), idle);
+                   Probe(BestProbes().interleaved), idle, AddGgml);
 }
 
 const Registration registration([] {

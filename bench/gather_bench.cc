@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bench/bench.h"
+#include "bench/ggml.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "switchyard/gather.h"
@@ -71,6 +72,18 @@ void Add(const HiddenShape& shape, size_t tokens) {
   contest.Add({"plain", {0}}, [](Gather& d) {
     return [&d](size_t) { plain::GatherRows(d.In(), d.Out()); };
   });
+  // On one thread however many it has.
+  if (ggml::Available()) {
+    contest.Add({ggml::Name(1), {0}}, [](Gather& d) {
+      std::vector<int32_t> index;
+      for (const int32_t pair : d.pairs) {
+        index.push_back(pair / static_cast<int32_t>(kTopK));
+      }
+      return [&d, index,
+              gather = ggml::GatherRows(d.tokens, index.size(), d.hidden)](
+                 size_t) { gather(d.rows.data(), index.data(), d.out.data()); };
+    });
+  }
   contest.AddProbe("probe", tokens * kTopK, Probe);
 }
 

@@ -23,6 +23,11 @@ namespace switchyard::bench::ggml {
 // empty.
 bool Available();
 
+// The contender's: "ggml", "ggml:2" on two threads.
+inline std::string Name(size_t threads) {
+  return threads == 1 ? "ggml" : "ggml:" + std::to_string(threads);
+}
+
 // "0.25.3 0c1e570 AVX512": version, commit, vectors; or "none".
 std::string Version();
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "bench/bench.h"
+#include "bench/ggml.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "switchyard/route.h"
@@ -101,6 +102,45 @@ void Probe(Route& d, size_t slot, size_t begin, size_t end) {
   probes.move(nullptr, 0, d.weights.data() + begin * d.top_k, rows * d.top_k);
 }
 
+// Sorted by probabilities, the ids of logits closer than those tell apart may
+// be in any order.
+void CheckIds(const Route& d, size_t slot, const std::vector<int32_t>& ids) {
+  for (size_t t = 0; t < d.tokens; ++t) {
+    const float* const row = d.Logits(slot) + t * d.experts;
+    const int32_t* const got = ids.data() + t * d.top_k;
+    const std::vector<int32_t> want =
+        reference::RouteRow({row, row + d.experts}, d.top_k, true, 0.0).ids;
+    for (size_t i = 0; i < d.top_k; ++i) {
+      if (got[i] < 0 || got[i] >= static_cast<int32_t>(d.experts) ||
+          !(std::fabs(row[got[i]] - row[want[i]]) < 1e-6f) ||
+          std::find(got, got + i, got[i]) != got + i) {
+        throw std::runtime_error("id " + std::to_string(i) + " of row " +
+                                 std::to_string(t) + " is " +
+                                 std::to_string(got[i]) + " instead of " +
+                                 std::to_string(want[i]));
+      }
+    }
+  }
+}
+
+void AddGgml(Case<Route>& contest, size_t threads) {
+  if (!ggml::Available()) return;
+  contest.Add({ggml::Name(threads), {1}}, [threads](Route& d) {
+    const ggml::Router router = ggml::Route(d.tokens, d.experts, d.top_k,
+                                            d.options.renormalize, threads);
+    std::vector<int32_t> ids(d.ids.size());
+    for (size_t slot = 0; slot < d.logits.size() / (d.tokens * d.experts);
+         ++slot) {
+      router.run(d.Logits(slot), d.weights.data());
+      router.ids(ids.data());
+      CheckIds(d, slot, ids);
+    }
+    return [&d, run = router.run](size_t slot) {
+      run(d.Logits(slot), d.weights.data());
+    };
+  });
+}
+
 void Add(const RouterShape& shape, size_t tokens, bool renormalize) {
   const std::string kernel = renormalize ? "route/" : "route_unnormalised/";
   Case<Route> contest(
@@ -117,6 +157,7 @@ void Add(const RouterShape& shape, size_t tokens, bool renormalize) {
     return onednn::Softmax(d.tokens, d.experts, d.tokens == 1 ? kSlots : 1,
                            d.logits.data(), d.probabilities.data());
   });
+  AddGgml(contest, 1);
   contest.AddProbe("probe", tokens, Probe);
 }
 
@@ -171,7 +212,7 @@ void AddHardRows(const RouterShape& shape) {
 void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
   const RouterShape shape = {"", 128, 8};
   AddThreads<Route>(FactsOf("route/E=128/k=8/" + text, shape, tokens),
-                    Make(shape, tokens), {0, 1}, tokens, Probe, idle);
+                    Make(shape, tokens), {0, 1}, tokens, Probe, idle, AddGgml);
 }
 
 const Registration registration([] {

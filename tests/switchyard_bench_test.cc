@@ -37,6 +37,7 @@ TEST(SwitchyardBench, HelpListsTheOptionsAndTheDefaults) {
 
 std::set<std::string> Contenders() {
   std::set<std::string> contenders = {"plain", "onednn:softmax", "probe"};
+  if (BENCH_HAS_GGML) contenders.insert("ggml");
   for (const Isa& isa : RunnableIsas()) contenders.insert(isa.name);
   return contenders;
 }
