@@ -20,15 +20,19 @@
 
 namespace switchyard::bench {
 
-// The kernels as one writes them in plain C++, single precision, at -O3 for the
-// compiler's default CPU. Of the options, those that the benchmarks use.
+// The kernels as one writes them for an engine of one's own in plain C++,
+// single precision, compiled for the CPU at hand: see plain.cc. Of the options,
+// those that the benchmarks use; matrices are contiguous.
 namespace plain {
+
+constexpr size_t kMaxExperts = 1024;
+constexpr size_t kTopK = 8;  // of Combine, whose rows are whole cache lines
 
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                bool renormalize);
-// Return the busiest expert's count.
+// Returns the busiest expert's count.
 size_t BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs);
-size_t BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs);
+void BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs);
 // Appends each (token, slot) to its expert's row of rows[expert][pair].
 struct TokenSlot {
   int32_t token, slot;
