@@ -101,6 +101,10 @@ std::vector<Isa> MainIsas() {
   return isas;
 }
 
+void UseIsa(const std::string& isa) {
+  Check(CapIsa(isa.empty() ? RunnableIsas().data[0].name : isa.c_str()));
+}
+
 Registration::Registration(void (*add)()) { Registrations().push_back(add); }
 
 void RegisterAll() {

@@ -69,7 +69,7 @@ struct Facts {
 struct Contender {
   std::string name;                 // the ISA, for ours
   std::vector<size_t> writes = {};  // indices of the outputs, which are checked
-  std::string isa = {};             // to cap the library to
+  std::string isa = {};             // to use; empty: the best
   bool same_bits = false;           // as all others of which this is said
   bool idle = false;                // single calls, after a pause
 };
@@ -116,6 +116,9 @@ void InHalves(Executor& executor, size_t size, Move move) {
 // The best ISA, and AVX2 if there is a better one: where all would be too many.
 std::vector<Isa> MainIsas();
 
+// Caps the library to it; empty: to the best one.
+void UseIsa(const std::string& isa);
+
 constexpr std::chrono::microseconds kWarmUp{50};
 constexpr std::chrono::milliseconds kPause{1};
 
@@ -130,7 +133,9 @@ void Time(benchmark::State& state, size_t slots, Call& call) {
     if (++slot == slots) slot = 0;
   };
   const Clock::time_point warm = Clock::now() + kWarmUp;
-  for (int calls = 0; calls < 2 || Clock::now() < warm; ++calls) next();
+  do {
+    next();
+  } while (Clock::now() < warm);
   for (auto _ : state) next();
 }
 
@@ -173,9 +178,7 @@ class Case {
                               benchmark::State& state) mutable {
               try {
                 if (!error.empty()) throw std::runtime_error(error);
-                if (!contender.isa.empty()) {
-                  Check(CapIsa(contender.isa.c_str()));
-                }
+                UseIsa(contender.isa);
                 if (!call.has_value()) {
                   call.emplace(shared->SetUp(contender, setup));
                 }

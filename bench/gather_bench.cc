@@ -37,11 +37,12 @@ struct Gather {
     return GatherRows(In(), Out(), {}, executor);
   }
   std::vector<Output> Wanted() {
-    Output want(out, 0.0);
-    for (const int32_t pair : pairs) {
-      const float* const row =
-          rows.data() + static_cast<size_t>(pair) / kTopK * hidden;
-      want.floats.insert(want.floats.end(), row, row + hidden);
+    Output want(out);
+    want.ints.resize(out.size());  // the floats' bits
+    for (size_t r = 0; r < pairs.size(); ++r) {
+      std::memcpy(want.ints.data() + r * hidden,
+                  rows.data() + static_cast<size_t>(pairs[r]) / kTopK * hidden,
+                  hidden * sizeof(float));
     }
     return {want};
   }

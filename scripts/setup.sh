@@ -4,7 +4,7 @@
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, run moe_layer
 #   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
 #   scripts/setup.sh bench [--with-ggml] [--rounds N] [benchmark's arguments]
-#                                                   build the benchmarks, run them N (3) times, figures in build/bench/;
+#                                                   build the benchmarks, run them N (7) times, figures in build/bench/;
 #                                                   with ggml beside them, which takes minutes to build once
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
@@ -160,30 +160,42 @@ fuzz_target() {
     sed "s/^/$(sed -nE 's/^stat::number_of_executed_units: *//p' "$out") runs, /"
 }
 
-# run_benchmarks [--rounds N] [benchmark's arguments]: a process for each kernel,
-# one after the other, then all of them again: what a process is dealt (pages,
-# cores) is the same for all it times, and is dealt anew each round. With a
-# filter, one process a round.
+# run_benchmarks [--rounds N] [benchmark's arguments]: a process for each kernel
+# and shape, in the order that the program lists, then all of them again. Only a
+# shape's contenders run between each other's samples, on the same data; and what
+# a process is dealt for its life, such as pages, is dealt anew each round.
 run_benchmarks() {
-  local program=$build/bench/switchyard_bench rounds=3 out=$root/build/bench
+  local program=$build/bench/switchyard_bench out=$root/build/bench rounds=7 list round kernel
   if [[ ${1:-} == --rounds ]]; then
     [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "bench: --rounds: not a number above 0: ${2:-}"
     rounds=$2
     shift 2
   fi
   case " $*" in *' --help'* | *' -h'* | *' --benchmark_list_tests'*) exec "$program" "$@" ;; esac
-  local kernels round kernel
-  kernels=$("$program" "$@" --benchmark_list_tests) || exit
-  kernels=$(cut -d / -f 1 <<<"$kernels" | awk '!seen[$0]++')
-  [[ " $*" != *' --benchmark_filter='* ]] || kernels=filtered
+  list=$("$program" "$@" --benchmark_list_tests) || exit
   rm -rf "$out"
   mkdir -p "$out"
+  # Lines of kernel, shape and a pattern of its contenders' names.
+  awk '{ shape = $0; gsub(/\/(iterations:[0-9]+|[a-z]+_time)/, "", shape)
+         sub(/\/[^\/]*$/, "", shape)
+         if (!(shape in names)) order[++n] = shape
+         names[shape] = names[shape] (shape in names ? "|" : "") $0 }
+       END { for (i = 1; i <= n; ++i) { shape = kernel = order[i]; sub(/\/.*/, "", kernel)
+               print kernel, shape, "^(" names[shape] ")$" } }' <<<"$list" >"$out/shapes"
   for ((round = 1; round <= rounds; ++round)); do
-    for kernel in $kernels; do
-      step "Round $round of $rounds, $kernel" "$program" "--benchmark_filter=^$kernel/" "$@" \
-        "--benchmark_out=$out/$kernel.$round.json"
+    for kernel in $(awk '!seen[$1]++ { print $1 }' "$out/shapes"); do
+      step "Round $round of $rounds, $kernel" run_kernel "$kernel" "$round" "$@"
     done
   done
+}
+run_kernel() {
+  local kernel shape names number=0
+  while read -r kernel shape names; do
+    number=$((number + 1))
+    [[ $kernel == "$1" ]] || continue
+    "$build/bench/switchyard_bench" "${@:3}" "--benchmark_filter=$names" \
+      "--benchmark_out=$root/build/bench/$(printf '%03d' "$number")-${shape//\//_}.$2.json" || return
+  done <"$root/build/bench/shapes"
 }
 
 usage() {

@@ -28,7 +28,7 @@ TEST(SwitchyardBench, HelpListsTheOptionsAndTheDefaults) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
   for (const char* option :
-       {"--benchmark_repetitions=15", "--benchmark_min_time=0.002",
+       {"--benchmark_repetitions=25", "--benchmark_min_time=0.0002",
         "--benchmark_enable_random_interleaving=true", "--benchmark_filter",
         "--benchmark_list_tests", "--benchmark_out"}) {
     EXPECT_TRUE(outcome.Printed(option)) << option;
