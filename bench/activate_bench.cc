@@ -59,7 +59,7 @@ auto Probe(Loop loop) {
 
 void AddGgml(Case<Data>& contest, size_t threads) {
   if (!ggml::Available()) return;
-  contest.Add({ggml::Name(threads), {0}}, [threads](Data& d) {
+  contest.Add(ggml::Named(threads, {0}), [threads](Data& d) {
     return [&d, silu_mul = ggml::SiluMul(d.rows, d.cols, threads)](size_t) {
       silu_mul(d.gate.data(), d.up.data(), d.out.data());
     };

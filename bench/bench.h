@@ -72,6 +72,7 @@ struct Contender {
   std::string isa = {};             // to use; empty: the best
   bool same_bits = false;           // as all others of which this is said
   bool idle = false;                // single calls, after a pause
+  void (*rest)() = nullptr;  // after a sample: sends its threads to sleep
 };
 
 // What the contenders of a shape should put out.
@@ -187,6 +188,7 @@ class Case {
                 } else {
                   Time(state, shared->facts.slots, *call);
                 }
+                if (contender.rest != nullptr) contender.rest();
               } catch (const std::exception& e) {
                 if (error.empty()) Fail(name, error = e.what());
                 state.SkipWithError(error.c_str());

@@ -133,7 +133,7 @@ Aligned<float> InTokenOrder(const Data& d) {
 
 void AddGgml(Case<Data>& contest, size_t threads) {
   if (!ggml::Available()) return;
-  contest.Add({ggml::Name(threads), {0, 1}}, [threads](Data& d) {
+  contest.Add(ggml::Named(threads, {0, 1}), [threads](Data& d) {
     return
         [&d, own = d.indexed ? InTokenOrder(d) : Aligned<float>(),
          combine = ggml::Combine(d.tokens, kCombineTopK, d.hidden,

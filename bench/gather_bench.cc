@@ -75,7 +75,7 @@ void Add(const HiddenShape& shape, size_t tokens) {
   });
   // On one thread however many it has.
   if (ggml::Available()) {
-    contest.Add({ggml::Name(1), {0}}, [](Gather& d) {
+    contest.Add(ggml::Named(1, {0}), [](Gather& d) {
       std::vector<int32_t> index;
       for (const int32_t pair : d.pairs) {
         index.push_back(pair / static_cast<int32_t>(kTopK));

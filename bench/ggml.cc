@@ -7,10 +7,12 @@
 #include <ggml-backend.h>
 #include <ggml-cpu.h>
 #include <ggml.h>
+#include <omp.h>
 
 #include <cmath>
 #include <cstring>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
@@ -25,6 +27,30 @@ template <class T>
 T* Made(T* object) {
   if (object == nullptr) throw std::runtime_error("ggml: out of memory");
   return object;
+}
+
+template <auto free>
+struct Free {
+  template <class T>
+  void operator()(T* object) const {
+    free(object);
+  }
+};
+
+// One for each number of threads.
+using Pool = std::unique_ptr<ggml_threadpool, Free<ggml_threadpool_free>>;
+std::map<int, Pool>& Pools() {
+  static std::map<int, Pool> pools;
+  return pools;
+}
+ggml_threadpool* PoolOf(int threads) {
+  Pool& pool = Pools()[threads];
+  if (pool == nullptr) {
+    ggml_threadpool_params params = ggml_threadpool_params_default(threads);
+    params.paused = true;  // until the first call
+    pool.reset(Made(ggml_threadpool_new(&params)));
+  }
+  return pool.get();
 }
 
 // Operations in the order in which they are added. Inputs and outputs are the
@@ -61,9 +87,7 @@ class Graph {
     if (!ggml_gallocr_alloc_graph(allocator_.get(), graph_)) {
       throw std::runtime_error("ggml: out of memory");
     }
-    ggml_threadpool_params params = ggml_threadpool_params_default(threads_);
-    threadpool_.reset(Made(ggml_threadpool_new(&params)));
-    plan_ = ggml_graph_plan(graph_, threads_, threadpool_.get());
+    plan_ = ggml_graph_plan(graph_, threads_, PoolOf(threads_));
     work_.resize(plan_.work_size);
     plan_.work_data = work_.data();
   }
@@ -75,14 +99,6 @@ class Graph {
   }
 
  private:
-  template <auto free>
-  struct Free {
-    template <class T>
-    void operator()(T* object) const {
-      free(object);
-    }
-  };
-
   // Memory that the allocator leaves alone: each call says which.
   static ggml_tensor* External(ggml_tensor* tensor) {
     static char placeholder;
@@ -96,7 +112,6 @@ class Graph {
   std::unique_ptr<std::remove_pointer_t<ggml_gallocr_t>,
                   Free<ggml_gallocr_free>>
       allocator_;
-  std::unique_ptr<ggml_threadpool, Free<ggml_threadpool_free>> threadpool_;
   std::vector<uint8_t> work_;
   ggml_cplan plan_ = {};
 };
@@ -110,6 +125,12 @@ int64_t Int(size_t size) { return static_cast<int64_t>(size); }
 }  // namespace
 
 bool Available() { return true; }
+
+void Rest() {
+  // Of these, the one that the package was built with.
+  omp_pause_resource_all(omp_pause_soft);
+  for (const auto& pool : Pools()) ggml_threadpool_pause(pool.second.get());
+}
 
 std::string Version() {
   return std::string(ggml_version()) + " " + ggml_commit() +

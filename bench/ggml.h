@@ -16,6 +16,9 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
+
+#include "bench/bench.h"
 
 namespace switchyard::bench::ggml {
 
@@ -23,9 +26,18 @@ namespace switchyard::bench::ggml {
 // empty.
 bool Available();
 
-// The contender's: "ggml", "ggml:2" on two threads.
-inline std::string Name(size_t threads) {
-  return threads == 1 ? "ggml" : "ggml:" + std::to_string(threads);
+// Ends the threads that wait for the next call: for milliseconds they would
+// keep a core that the next contender counts on.
+void Rest();
+
+// "ggml", or "ggml:2" on two threads.
+inline Contender Named(size_t threads, const std::vector<size_t>& writes) {
+  Contender contender = {"ggml", writes};
+  if (threads != 1) {
+    contender.name += ":" + std::to_string(threads);
+    contender.rest = Rest;
+  }
+  return contender;
 }
 
 // "0.25.3 0c1e570 AVX512": version, commit, vectors; or "none".

@@ -9,6 +9,8 @@ namespace switchyard::bench::ggml {
 
 bool Available() { return false; }
 
+void Rest() {}
+
 std::string Version() { return "none"; }
 
 Router Route(size_t, size_t, size_t, bool, size_t) { return {}; }

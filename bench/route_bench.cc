@@ -125,7 +125,7 @@ void CheckIds(const Route& d, size_t slot, const std::vector<int32_t>& ids) {
 
 void AddGgml(Case<Route>& contest, size_t threads) {
   if (!ggml::Available()) return;
-  contest.Add({ggml::Name(threads), {1}}, [threads](Route& d) {
+  contest.Add(ggml::Named(threads, {1}), [threads](Route& d) {
     const ggml::Router router = ggml::Route(d.tokens, d.experts, d.top_k,
                                             d.options.renormalize, threads);
     std::vector<int32_t> ids(d.ids.size());
