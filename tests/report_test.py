@@ -1,0 +1,462 @@
+#!/usr/bin/env python3
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""bench/report.py on hand-written files of Google Benchmark's."""
+
+import contextlib
+import html.parser
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+BENCH = pathlib.Path(__file__).resolve().parent.parent / "bench"
+sys.path.insert(0, str(BENCH))
+
+import report
+from reporting import checks, results, summary
+
+SUFFIXES = "/repeats:2/real_time"
+
+
+def bench(name, *times, units=1.0, size=0.0, label="row; a model", **more):
+    """The entries of a benchmark, one per repetition."""
+    return [{"name": name + SUFFIXES, "run_type": "iteration",
+             "repetition_index": i, "iterations": 10, "real_time": time,
+             "cpu_time": time, "time_unit": "ns", "units": units,
+             "bytes": size, "label": label, **more}
+            for i, time in enumerate(times)]
+
+
+def document(*benchmarks, **context):
+    return {"context": {"date": "2026-11-22T02:00:00+00:00", "num_cpus": 2,
+                        "cpu_model": "A <CPU> & more",
+                        "data_caches": "L1 48K, L2 2048K, L3 32768K",
+                        "isas": "AVX3_DL AVX2 SCALAR", "compiler": "GNU 12",
+                        "highway": "1.0.3", "tbb": "none", "onednn": "2.6.3",
+                        "ggml": "none", **context},
+            "benchmarks": [entry for b in benchmarks for entry in b]}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def file(self, content, name="a.json"):
+        path = self.folder / name
+        path.write_text(content if isinstance(content, str) else
+                        json.dumps(content), encoding="utf-8")
+        return str(path)
+
+    def read(self, *documents):
+        return results.read([self.file(d, f"{i}.json")
+                             for i, d in enumerate(documents)])
+
+    def run_program(self, *arguments, stdout=subprocess.PIPE):
+        return subprocess.run(
+            [sys.executable, str(BENCH / "report.py"), *arguments],
+            stdout=stdout, stderr=subprocess.PIPE, check=False,
+            encoding="utf-8", cwd=self.folder)
+
+    def run_report(self, *arguments):
+        """The same without a process of its own, which takes longer."""
+        out, err = io.StringIO(), io.StringIO()
+        before = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            with contextlib.redirect_stdout(out), (
+                    contextlib.redirect_stderr(err)):
+                code = report.main(arguments)
+        except SystemExit as end:
+            code = end.code
+        finally:
+            os.chdir(before)
+        return subprocess.CompletedProcess(arguments, code, out.getvalue(),
+                                           err.getvalue())
+
+    def refused(self, arguments, what):
+        before = sorted(os.listdir(self.folder))
+        done = self.run_report(*arguments)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertTrue(done.stderr.startswith("report.py: "), done.stderr)
+        self.assertIn(what, done.stderr)
+        self.assertEqual(before, sorted(os.listdir(self.folder)))
+
+
+class Figures(Case):
+    def test_names_lose_what_google_appends(self):
+        for suffix in ("", "/repeats:3", "/iterations:1/manual_time",
+                       "/min_time:0.100/repeats:9/real_time",
+                       "/process_time/threads:1"):
+            self.assertEqual(results.split_name("k/E=8/T=1/ggml:2" + suffix),
+                             ("k", "E=8/T=1", "ggml:2"))
+
+    def test_median_of_repetitions_then_of_processes(self):
+        read = self.read(
+            document(bench("gather/T=1/AVX2", 10, 30, 20, units=2, size=60)),
+            document(bench("gather/T=1/AVX2", 40, 44, 400, units=2, size=60)),
+            document(bench("gather/T=1/AVX2", 24, 24, 25, units=2, size=60)))
+        figure = read.rows["gather", "T=1"].figures["AVX2"]
+        self.assertEqual(figure.ns, results.Value(12.0, 10.0, 22.0, 3))
+        self.assertAlmostEqual(figure.ns.spread, 1.0)
+        self.assertEqual(figure.gb_per_second.value, 2.5)
+        self.assertEqual((read.processes, read.repetitions), (3, 3))
+
+    def test_units_of_time(self):
+        read = self.read(document(
+            bench("gather/T=1/AVX2", 3, time_unit="us")))
+        self.assertEqual(
+            read.rows["gather", "T=1"].figures["AVX2"].ns.value, 3000.0)
+
+    def test_a_ratio_is_taken_within_each_process(self):
+        read = self.read(
+            document(bench("gather/T=1/AVX2", 10), bench("gather/T=1/plain", 20)),
+            document(bench("gather/T=1/AVX2", 40), bench("gather/T=1/plain", 50)),
+            document(bench("gather/T=1/AVX2", 90), bench("gather/T=1/plain", 91)),
+            document(bench("gather/T=1/AVX2", 900)))
+        row = read.rows["gather", "T=1"]
+        value = results.ratio(row.ours(), row.figures["plain"])
+        self.assertEqual(value, results.Value(0.8, 0.5, 90 / 91, 3))
+
+    def test_order_kinds_and_threads(self):
+        names = ("probe:2", "ggml:2", "probe:streaming", "onednn:softmax",
+                 "engine", "plain", "SCALAR", "AVX3_DL:2", "AVX2", "AVX3_DL",
+                 "onednn", "ggml")
+        read = self.read(document(*(bench(f"route/T=1/{n}", 1) for n in names)))
+        row = read.rows["route", "T=1"]
+        self.assertEqual(list(row.figures), [
+            "AVX3_DL", "AVX3_DL:2", "AVX2", "SCALAR", "plain", "engine",
+            "onednn:softmax", "onednn", "ggml", "ggml:2", "probe:streaming",
+            "probe:2"])
+        self.assertEqual(row.ours().contender, "AVX3_DL")
+        self.assertEqual(row.ours(2).contender, "AVX3_DL:2")
+        self.assertEqual([f.contender for f in row.peers()],
+                         ["plain", "engine", "onednn", "ggml"])
+        self.assertEqual([f.contender for f in row.peers(2)], ["ggml:2"])
+
+
+class Targets(Case):
+    def check(self, *documents):
+        return {(c.kernel, c.shape, c.text): c
+                for c in checks.check(self.read(*documents))}
+
+    def test_patterns(self):
+        self.assertEqual(checks.expand("a{b,c{d,e}}{,f}"),
+                         ["ab", "abf", "acd", "acdf", "ace", "acef"])
+        self.assertEqual(checks.expand("plain"), ["plain"])
+
+    def test_met_not_met_and_not_run(self):
+        shape = "route/E=128/k=8/T=512/"
+        found = self.check(
+            document(bench(shape + "AVX3_DL", 70), bench(shape + "AVX2", 120),
+                     bench(shape + "onednn:softmax", 100)),
+            document(bench(shape + "AVX3_DL", 75), bench(shape + "AVX2", 100),
+                     bench(shape + "onednn:softmax", 100)),
+            document(bench(shape + "AVX3_DL", 76), bench(shape + "AVX2", 160),
+                     bench(shape + "onednn:softmax", 100)))
+        softmax = "renormalised, AVX3_DL / oneDNN's softmax alone"
+        met = found["route", "E=128/k=8/T=512", softmax]
+        self.assertEqual((met.state, met.value),
+                         ("met", results.Value(0.75, 0.7, 0.76, 3)))
+        self.assertEqual(met.ns.value, 75)
+        # Of 1.71, 1.33 and 2.11.
+        slow = found["route", "E=128/k=8/T=512", "AVX2 / AVX3_DL"]
+        self.assertEqual((slow.state, slow.bound), ("not met", 1.5))
+        away = found["route", "E=256/k=8/T=512", softmax]
+        self.assertEqual((away.state, away.note),
+                         ("not run", "no route/E=256/k=8/T=512"))
+        # A "*" without any shape is not silent, either.
+        self.assertEqual({c.state for (kernel, _, _), c in found.items()
+                          if kernel.startswith("threads")}, {"not run"})
+
+    def test_without_avx512(self):
+        shape = "route/E=128/k=8/T=512/"
+        found = self.check(document(bench(shape + "AVX2", 70),
+                                    bench(shape + "onednn:softmax", 100),
+                                    isas="AVX2 SCALAR"))
+        self.assertEqual(found["route", "E=128/k=8/T=512", "renormalised, "
+                               "AVX-512 / oneDNN's softmax alone"].state,
+                         "not run")
+
+    def test_figures_of_every_kind(self):
+        one = "bucket_strided/E=128/k=8/T=1/uniform/AVX3_DL"
+        found = self.check(document(
+            bench(one, 24, units=8, label="pair; "),
+            bench("device/chains=1/device", 5000, label="chain; "),
+            bench("device/chains=1/direct", 2500, label="chain; "),
+            bench("activate/8x768/AVX3_DL", 12),
+            bench("activate/8x768/probe", 10),
+            bench("activate/8x768/probe:streaming", 6),
+            *(bench(f"route_experts/E={e}/k=4/AVX2", 3 if e == 288 else 2)
+              for e in (60, 64, 72, 128, 160, 256, 288, 384, 512, 896, 1024)),
+            bench("threads/route/T=4096/AVX3_DL", 200e3),
+            bench("threads/route/T=4096/AVX3_DL:2", 80e3),
+            bench("threads/route/T=4096/probe", 30),
+            bench("threads/route/T=4096/probe:2", 10),
+            bench("threads/gather/T=64/AVX3_DL", 50e3),
+            bench("threads/gather/T=64/AVX3_DL:2", 30e3),
+            bench("threads_idle/gather/T=64/AVX3_DL", 50e3),
+            bench("threads_idle/gather/T=64/AVX3_DL:2", 60e3)))
+
+        def value(kernel, shape, text):
+            checked = found[kernel, shape, text]
+            return round(checked.value.value, 4), checked.state
+
+        self.assertEqual(value("bucket_strided", "E=128/k=8/T=1/uniform",
+                               "one token, ns a call"), (24.0, "met"))
+        self.assertEqual(
+            value("device", "chains=1", "one chain with commit and wait, ns "
+                  "above direct calls"), (2500.0, "met"))
+        # The fastest of the probes.
+        self.assertEqual(value("activate", "8x768", "in cache, AVX3_DL / load, "
+                               "divide, store"), (2.0, "not met"))
+        experts = found["route_experts", "k=4", "any number of experts, AVX2, "
+                        "ns per expert / at the nearest power of two, worst"]
+        self.assertEqual((experts.value.value, experts.note), (1.5, "E=288"))
+        # 2.5 x, where the probe's 3 x has 1.5 x from the second core's caches.
+        self.assertEqual(value("threads", "route/T=4096", "100 us of serial "
+                               "work or more, speed-up"), (1.6667, "not met"))
+        self.assertEqual(value("threads", "gather/T=64", "30 to 100 us of "
+                               "serial work, speed-up"), (1.6667, "met"))
+        self.assertEqual(value("threads_idle", "gather/T=64", "after 1 ms "
+                               "idle, two threads / one"), (1.2, "not met"))
+
+    def test_first_in_every_row(self):
+        tokens = "bucket_packed/E=8/k=2/T=1/uniform/"
+        found = summary.Report.of(self.read(document(
+            bench("route/T=1/AVX3_DL", 10), bench("route/T=1/plain", 50),
+            bench("route/T=1/onednn:softmax", 5), bench("route/T=1/probe", 1),
+            bench("route/T=2/AVX3_DL", 10.2), bench("route/T=2/ggml", 10),
+            bench("route/T=2/ggml:2", 1),
+            bench("gather/T=1/AVX3_DL", 12), bench("gather/T=1/plain", 10),
+            bench(tokens + "AVX3_DL", 30), bench(tokens + "engine", 10),
+            bench(tokens + "plain", 60))))
+        self.assertEqual(dict(found.places),
+                         {"first": 2, "tie": 1, "behind": 1})
+        self.assertEqual(
+            [(s.row.kernel, s.peer.contender, s.place, s.excepted)
+             for s in found.not_first],
+            [("bucket_packed", "engine", "behind", True),
+             ("gather", "plain", "behind", False),
+             ("route", "ggml", "tie", False)])
+        states = {c.kernel: c.state for c in found.checked if not c.shape}
+        self.assertEqual(states["route"], "met")
+        self.assertEqual(states["gather"], "not met")
+        self.assertEqual(states["bucket_packed"], "met")
+        self.assertEqual(states["activate"], "not run")
+
+
+class Page(html.parser.HTMLParser):
+    """Complains about what is not closed, and keeps what is referred to."""
+    VOID = {"meta", "link"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.text, self.references = [], [], []
+        self.ids = set()
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), (tag, attrs)
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href", "data", "action"):
+                self.references.append(value)
+            if name == "id":
+                assert value not in self.ids, value
+                self.ids.add(value)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, (tag, self.open[-3:])
+        self.open.pop()
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+SMALL = document(
+    bench("activate/8x768/AVX3_DL", 100, size=700),
+    bench("activate/8x768/AVX2", 140, 190, size=700),
+    bench("activate/8x768/plain", 400, 440, size=700),
+    bench("activate/8x768/probe", 90, 90, size=700),
+    bench("route/<b>E&'\"|=1/AVX3_DL", 10, label="row; <i>a</i> | model"),
+    bench("route/<b>E&'\"|=1/plain", 5, label="row; "),
+    bench("device/empty/device", 50, label="dispatch; "))
+OTHER = document(
+    bench("activate/8x768/AVX3_DL", 100, size=700),
+    bench("activate/8x768/plain", 480, size=700),
+    bench("activate/8x768/probe", 90, 90, size=700))
+
+
+class Outputs(Case):
+    def test_the_page_is_one_well_formed_file(self):
+        done = self.run_report(self.file(SMALL), self.file(OTHER, "b.json"),
+                               "--html", "page.html")
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (0, "", ""))
+        text = (self.folder / "page.html").read_text(encoding="utf-8")
+        page = Page(text)
+        for reference in page.references:
+            self.assertRegex(reference, r"^(#|data:,$)")
+            if reference.startswith("#"):
+                self.assertIn(reference[1:], page.ids)
+        self.assertEqual(re.findall(r"https?:|url\(|@import", text), [])
+        self.assertNotIn("<b>E", text)
+        shown = "".join(page.text)
+        self.assertIn("<b>E&'\"|=1", shown)
+        self.assertIn("<i>a</i> | model", shown)
+        self.assertIn("A <CPU> & more", shown)
+
+    def test_markdown_opens_with_ten_lines(self):
+        self.run_report(self.file(SMALL), self.file(OTHER, "b.json"),
+                        "--markdown", "out.md")
+        text = (self.folder / "out.md").read_text(encoding="utf-8")
+        title, blank, *lines = text.split("\n")
+        self.assertEqual((title, blank), ("# Benchmarks", ""))
+        self.assertTrue(all(line.startswith("* ") for line in lines[:10]))
+        self.assertEqual(lines[10], "")
+        self.assertIn("First in 1 of 2 rows", lines[3])
+        self.assertIn("ggml's: none in this run", lines[7])
+        self.assertLess(text.index("## Targets"), text.index("## activate"))
+        # The spread where it is above 5 %; nothing of ggml's.
+        self.assertIn(
+            "| shape | AVX3_DL | AVX2 | plain C++ | ggml | probe | GB/s | "
+            "/ plain C++ | / ggml | / probe |\n", text)
+        self.assertIn(
+            "| 8x768, a model | 100.0 | 165.0 | 450.0 | - | 90.0 | 7.00 | "
+            "0.22 [0.21, 0.24] | - | 1.11 |\n", text)
+        self.assertIn("&lt;b>E&'\"\\|=1, &lt;i>a&lt;/i> \\| model |", text)
+        self.assertIn("**not run**", text)
+        for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+            cells = {line.replace("\\|", "").count("|")
+                     for line in table.splitlines()}
+            self.assertEqual(len(cells), 1, table)
+
+    def test_targets_are_printed_in_80_columns(self):
+        done = self.run_report(self.file(SMALL), "--targets")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = done.stdout.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertRegex(done.stdout, r"(?m)^met +50\.0 +<= 60\.0 +device")
+        self.assertRegex(done.stdout, r"(?m)^NOT RUN +- +<= 1\.05  combine")
+        self.assertRegex(lines[-1], r"^Targets: \d+ of \d+ met")
+
+    def test_without_an_option_ten_lines(self):
+        done = self.run_report(self.file(SMALL))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = done.stdout.splitlines()
+        self.assertEqual(sum(not line.startswith(" ") for line in lines), 10)
+        self.assertLessEqual(max(map(len, lines)), 80)
+
+    def test_help(self):
+        done = self.run_report("--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for option in ("--markdown", "--html", "--targets"):
+            self.assertIn(option, done.stdout)
+
+
+class Errors(Case):
+    def test_as_a_program(self):
+        done = self.run_program("none.json")
+        self.assertEqual(
+            (done.returncode, done.stdout, done.stderr),
+            (2, "", "report.py: none.json: No such file or directory\n"))
+
+    def test_arguments(self):
+        good = self.file(SMALL)
+        self.refused([], "FILE")
+        self.refused([good, "--frob"], "--frob")
+        self.refused([good, "--mark=x"], "--mark=x")
+        self.refused([good, "--html"], "--html")
+        self.refused([good, "--html", ""], "--html: empty")
+        self.refused([good, "--html", "."], "--html .: Is a directory")
+        self.refused([good, "--markdown", "no/such/m"],
+                     "--markdown no/such/m: No such file or directory")
+        # Neither of two if one cannot be.
+        self.refused([good, "--markdown", "m", "--html", "no/such/h"],
+                     "--html no/such/h: No such file or directory")
+
+    def test_files(self):
+        good = self.file(SMALL, "good.json")
+        name = "gather/T=1/AVX2"
+        cases = (
+            ("", "not JSON"),
+            ("{", "not JSON"),
+            ("[" * 100000, "not JSON"),
+            ("[]", "not Google Benchmark's JSON"),
+            ('{"context": {}}', "not Google Benchmark's JSON"),
+            ({"context": {}, "benchmarks": []}, "context has no cpu_model"),
+            (document(isas=" "), "isas are empty"),
+            (document(), "nothing was timed"),
+            (document(bench(name, 1, run_type="aggregate")),
+             "nothing was timed"),
+            (document([1]), "a benchmark has no name"),
+            (document(bench("gather", 1)), "gather/repeats:2/real_time: not "
+             "kernel/shape/contender"),
+            (document(bench("gather//AVX2", 1)), "not kernel/shape/contender"),
+            (document(bench(name, 1, error_occurred=True,
+                            error_message="output 0[1]\nis wrong")),
+             "failed: output 0[1] is wrong"),
+            (document(bench(name, 0)), "real_time is not a number above 0"),
+            (document(bench(name, float("nan"))), "real_time is not a number"),
+            (document(bench(name, 10 ** 400)), "real_time is not a number"),
+            (document(bench(name, "1")), "real_time is not a number"),
+            (document(bench(name, 1, units=None)), "units is not a number"),
+            (document(bench(name, 1, size=-1)), "bytes is not a number"),
+            (document(bench(name, 1, time_unit="h")), "time_unit is none of"),
+            (document(bench(name, 1, label="")), "label names no unit"),
+        )
+        for content, what in cases:
+            with self.subTest(what=what):
+                bad = self.file(content, "bad.json")
+                self.refused([bad], "bad.json: ")
+                self.refused([good, bad, "--html", "h", "--markdown", "m"],
+                             what)
+        (self.folder / "bytes.json").write_bytes(b'{"a": "\xff"}')
+        self.refused(["bytes.json"], "bytes.json: not JSON")
+        self.refused(["none.json"], "none.json: No such file or directory")
+        self.refused(["."], ".: Is a directory")
+
+    def test_one_machine_and_build(self):
+        good = self.file(SMALL, "good.json")
+        for key in ("cpu_model", "num_cpus", "isas", "compiler", "onednn"):
+            bad = self.file({**SMALL, "context": {**SMALL["context"],
+                                                  key: "AVX2"}}, "bad.json")
+            self.refused([good, bad], f"{key} is AVX2, but ")
+
+    def test_what_is_there_is_kept(self):
+        good = self.file(SMALL, "good.json")
+        kept = pathlib.Path(self.file("as it was", "kept.md"))
+        self.refused([good, "--markdown", str(kept), "--html", "no/such/h"],
+                     "no/such/h")
+        self.assertEqual(kept.read_text(encoding="utf-8"), "as it was")
+
+    def test_lost_output(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full here")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = self.run_program(self.file(SMALL), "--targets", stdout=full)
+        self.assertEqual((done.returncode, done.stderr), (
+            2, "report.py: standard output: No space left on device\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
