@@ -81,8 +81,9 @@ class Target:
 EXCEPTIONS = (("bucket_*", "*/T=1/*", "engine"),)
 
 F32_KERNELS = ("route", "route_unnormalised", "bucket_packed",
-               "bucket_packed_row_index", "bucket_strided", "gather",
-               "activate", "combine", "combine_indexed")
+               "bucket_packed_row_index", "bucket_strided",
+               "bucket_strided_natural", "bucket_strided_natural_no_scratch",
+               "gather", "activate", "combine", "combine_indexed")
 
 _SOFTMAX = Ratio("AVX-512", "onednn:softmax")
 _AVX2 = Ratio("AVX2", "AVX-512")
@@ -90,6 +91,7 @@ _ODD_EXPERTS = tuple((f"E={odd}", f"E={power}") for odd, power in (
     (60, 64), (72, 64), (160, 128), (288, 256), (384, 512), (896, 1024)))
 _HARD_ROWS = tuple((hard, "random") for hard in (
     "all_equal", "sorted_up", "sorted_down", "two_values", "spread_over_200"))
+_ROUTERS = "{E=8/k=2,E=16/k=2,E=64/k=8,E=128/k=8,E=256/k=8}/"
 _BUCKETS = "T={512,4096}/{uniform,zipf}"
 _COMBINES = "T={1,64,512}/H={2048,4096,7168}"
 
@@ -117,7 +119,7 @@ TARGETS = (
     Target("route", "E=128/k=8/T=1", _SOFTMAX, 0.5,
            "one token, rows rotating, AVX-512 / oneDNN's softmax alone"),
     Target("route", "E=128/k=8/T=1", _AVX2, 1.2, "one token, AVX2 / AVX-512"),
-    *(Target("route_experts", f"@/k={k}", WorstShape(isa, _ODD_EXPERTS), 1.5,
+    *(Target("route_experts", f"k={k}/@", WorstShape(isa, _ODD_EXPERTS), 1.5,
              "any number of experts, {isa}, ns per expert / at the nearest "
              "power of two, worst")
       for isa in ("AVX-512", "AVX2") for k in (1, 2, 4, 8, 16, 32)),
@@ -136,13 +138,11 @@ TARGETS = (
            "one token, ns a call"),
     Target("bucket_packed", "E=128/k=8/T=1/uniform", Ns("best", True), 60.0,
            "one token with offsets and arguments, ns a call"),
-    Target("bucket_packed", "E={8,16}/k=2/{T=1/uniform," + _BUCKETS + "}",
+    Target("bucket_packed", _ROUTERS + "{T=1/uniform," + _BUCKETS + "}",
            Ratio("best", "plain"), 0.9, "{isa} / a textbook counting sort"),
-    Target("bucket_packed", "E={64,128,256}/k=8/{T=1/uniform," + _BUCKETS + "}",
-           Ratio("best", "plain"), 0.9, "{isa} / a textbook counting sort"),
-    Target("bucket_strided_natural", "E=*/T={512,4096}/*", Ns("best"), 1.5,
+    Target("bucket_strided_natural", _ROUTERS + _BUCKETS, Ns("best"), 1.5,
            "stride T*k, with scratch, ns a pair"),
-    Target("bucket_strided_natural", "E=*/T={512,4096}/*",
+    Target("bucket_strided_natural{,_no_scratch}", _ROUTERS + _BUCKETS,
            Ratio("best", "plain"), 1.0, "stride T*k, {isa} / an append loop"),
 
     # SiLU(gate) * up.

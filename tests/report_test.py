@@ -112,6 +112,13 @@ class Figures(Case):
         self.assertEqual(figure.gb_per_second.value, 2.5)
         self.assertEqual((read.processes, read.repetitions), (3, 3))
 
+    def test_rows_are_in_the_order_of_registration(self):
+        read = self.read(document(*(
+            bench(f"gather/T={i}/AVX2", 1, family_index=9 - i,
+                  per_family_instance_index=0) for i in (3, 1, 2))))
+        self.assertEqual([shape for _, shape in read.rows],
+                         ["T=3", "T=2", "T=1"])
+
     def test_units_of_time(self):
         read = self.read(document(
             bench("gather/T=1/AVX2", 3, time_unit="us")))
@@ -197,7 +204,7 @@ class Targets(Case):
             bench("activate/8x768/AVX3_DL", 12),
             bench("activate/8x768/probe", 10),
             bench("activate/8x768/probe:streaming", 6),
-            *(bench(f"route_experts/E={e}/k=4/AVX2", 3 if e == 288 else 2)
+            *(bench(f"route_experts/k=4/E={e}/AVX2", 3 if e == 288 else 2)
               for e in (60, 64, 72, 128, 160, 256, 288, 384, 512, 896, 1024)),
             bench("threads/route/T=4096/AVX3_DL", 200e3),
             bench("threads/route/T=4096/AVX3_DL:2", 80e3),

@@ -81,7 +81,7 @@ def bars(row, isas):
             value = results.ratio(figure, best)
             times = f"{summary.number(value.value)}×" if value else ""
         lines.append(
-            f'<tr class="{css}"><th scope="row" title="{name}">{name}</th>'
+            f'<tr class="{css}"><th scope="row">{name}</th>'
             f'<td><svg aria-hidden="true">{shapes}</svg></td>'
             f"<td>{summary.number(ns.value)}</td><td>{times}</td></tr>")
     return ('<table><thead><tr><th></th><td></td><th scope="col">ns</th>'

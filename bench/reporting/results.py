@@ -136,7 +136,7 @@ class Results:
     context: dict
     dates: list
     repetitions: int
-    processes: int
+    processes: int  # that timed the same
     isas: list
     rows: dict  # (kernel, shape): Row
 
@@ -189,9 +189,16 @@ def _load(path):
     return data
 
 
+def _place(entry):
+    """Google Benchmark writes entries as they end, in random order."""
+    place = [entry.get(key) for key in ("family_index",
+                                        "per_family_instance_index")]
+    return place if all(isinstance(p, int) for p in place) else [0, 0]
+
+
 def _entries(data):
-    """(name, entry) of all that was timed."""
-    found = False
+    """(name, entry) of all that was timed, as it was registered."""
+    found = []
     for entry in data["benchmarks"]:
         if not (isinstance(entry, dict) and isinstance(entry.get("name"), str)):
             raise InputError("not Google Benchmark's JSON: a benchmark has no "
@@ -202,10 +209,10 @@ def _entries(data):
             raise InputError(f"{name}: failed: {message or 'no reason given'}")
         if entry.get("run_type") == "aggregate":
             continue
-        found = True
-        yield name, entry
+        found.append((name, entry))
     if not found:
         raise InputError("nothing was timed, or only aggregates were kept")
+    return sorted(found, key=lambda pair: _place(pair[1]))
 
 
 def _add_file(rows, data, process):
@@ -270,4 +277,6 @@ def read(paths):
     for row in rows.values():
         row.figures = {f.contender: f
                        for f in sorted(row.figures.values(), key=place)}
-    return Results(first, sorted(dates), repetitions, len(paths), isas, rows)
+    processes = max(len(figure.samples) for row in rows.values()
+                    for figure in row.figures.values())
+    return Results(first, sorted(dates), repetitions, processes, isas, rows)

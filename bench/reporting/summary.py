@@ -181,8 +181,9 @@ class Report:
     def how(self):
         processes, repetitions = (self.measured.processes,
                                   self.measured.repetitions)
-        return (f"{processes} process{'es' if processes > 1 else ''} of "
-                f"{repetitions} repetition{'s' if repetitions > 1 else ''}")
+        return (f"{processes} process{'es' if processes > 1 else ''} a kernel, "
+                f"{repetitions} repetition{'s' if repetitions > 1 else ''} in "
+                "each")
 
 
 def _range(name, found, missing):
@@ -227,8 +228,8 @@ def ten_lines(report):
     return [
         f"Machine: {report.machine()}",
         f"Build: {report.build()}; {report.when()}",
-        f"Measured by Google Benchmark in {report.how()}, every result "
-        "verified beforehand: medians of the processes' medians, one thread "
+        f"Measured by Google Benchmark: {report.how()}, medians of the "
+        "processes' medians; every result verified beforehand; one thread "
         "unless said",
         f"First in {places['first']} of {rows} rows where a peer does the same "
         f"work, {places['tie']} within {percent(results.TIE)}, "
