@@ -265,7 +265,7 @@ class Targets(Case):
 
 class Page(html.parser.HTMLParser):
     """Complains about what is not closed, and keeps what is referred to."""
-    VOID = {"meta", "link"}
+    VOID = {"meta", "link", "wbr"}
 
     def __init__(self, text):
         super().__init__()

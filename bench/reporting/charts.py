@@ -13,7 +13,7 @@ from reporting import results, summary
 # ISAs closer than this to the one before share its bar.
 _SAME = 0.05
 # How far a probe's bar may reach beyond the fastest contender's.
-_HEADROOM = 1.5
+_HEADROOM = 1.3
 _KIND_CLASS = {"plain": "p", "engine": "p", "onednn": "p", "ggml": "p",
                "probe": "m"}
 

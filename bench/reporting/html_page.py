@@ -42,6 +42,11 @@ def _text(text):
     return html.escape(str(text))
 
 
+def _name(text):
+    """May be broken inside of a long name."""
+    return _text(text).replace("/", "/<wbr>").replace("_", "_<wbr>")
+
+
 def _times_as_fast(found):
     """"2.3×" of a ratio of times, with the range below."""
     if found is None:
@@ -110,7 +115,7 @@ def _not_first(report):
         peer = summary.contender(s.peer.contender)
         threads = f", {s.ours.threads} threads" if s.ours.threads > 1 else ""
         rows.append(
-            f'<tr><th scope="row">{_text(s.row.kernel)} {_text(s.row.shape)}'
+            f'<tr><th scope="row">{_name(s.row.kernel)} {_name(s.row.shape)}'
             f"{threads}</th><td>{_text(peer)}</td>"
             f'<td class="n">{_ratio(s.ratio)}</td><td>{place}</td></tr>')
     return _lines(rows, '<th scope="col">row</th><th scope="col">peer</th>'
@@ -136,9 +141,9 @@ def _target_rows(checked):
         reached = _ratio(c.value) if c.value else "–"
         bound = summary.bound(c).translate({60: "≤", 62: "≥", 61: None})
         rows.append(
-            f'<tr><th scope="row">{_text(c.what)}</th>'
+            f'<tr><th scope="row">{_name(c.what)}</th>'
             f'<td class="meter">{charts.meter(c)}</td>'
-            f'<td class="n">{reached}</td><td class="n">{bound}</td>'
+            f'<td class="n">{reached}</td><td class="n o">{bound}</td>'
             f"<td>{_STATES[c.state]}</td></tr>")
     return rows
 
@@ -185,7 +190,7 @@ def _kernel(report, kernel, rows):
     opened = [r for r in rows if r.model.startswith(HEADLINE_MODEL)]
     opened = (opened or rows)[:OPEN_SHAPES]
     rest = [r for r in rows if r not in opened]
-    text = (f'<section id="{_text(kernel)}"><h3>{_text(kernel)}</h3>'
+    text = (f'<section id="{_text(kernel)}"><h3>{_name(kernel)}</h3>'
             f'<p class="soft">{about} ns per {_text(units)}.</p>'
             f"{_shapes(opened, isas)}")
     if rest:
@@ -250,7 +255,7 @@ def render(report):
         _style(),
         "\n</style></head><body><header><h1>Switchyard: benchmarks</h1>",
         _facts(report), _tiles(report), "<nav>",
-        "".join(f'<a href="#{_text(to)}">{_text(text)}</a>'
+        "".join(f'<a href="#{_text(to)}">{_name(text)}</a>'
                 for to, text in links),
         '</nav></header><main><section id="peers">'
         "<h2>Where a peer is as fast</h2>"

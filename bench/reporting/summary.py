@@ -59,7 +59,8 @@ def contender(name):
         kind = results.NAMES[kind]
     if rest.isdigit():
         return f"{kind}, {rest} threads"
-    return f"{kind}, {rest.replace(':', ', ')}" if rest else kind
+    words = rest.replace(":", ", ").replace("_", " ")
+    return f"{kind}, {words}" if rest else kind
 
 
 def shape(row):
