@@ -70,7 +70,8 @@ def _write(texts):
                 handle, temporary = tempfile.mkstemp(
                     dir=os.path.dirname(path) or ".", prefix=".report-")
                 written.append((option, temporary, path))
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                with os.fdopen(handle, "w", encoding="utf-8",
+                               errors="replace") as file:
                     file.write(text)
                 umask = os.umask(0)
                 os.umask(umask)
@@ -120,4 +121,6 @@ def main(argv):
 
 
 if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")
     sys.exit(main(sys.argv[1:]))

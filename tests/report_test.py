@@ -212,6 +212,8 @@ class Targets(Case):
             bench("threads/route/T=4096/probe:2", 10),
             bench("threads/gather/T=64/AVX3_DL", 50e3),
             bench("threads/gather/T=64/AVX3_DL:2", 30e3),
+            bench("threads/combine/T=1/AVX3_DL", 10e3),
+            bench("threads/combine/T=1/AVX3_DL:2", 10e3),
             bench("threads_idle/gather/T=64/AVX3_DL", 50e3),
             bench("threads_idle/gather/T=64/AVX3_DL:2", 60e3)))
 
@@ -235,6 +237,9 @@ class Targets(Case):
                                "work or more, speed-up"), (1.6667, "not met"))
         self.assertEqual(value("threads", "gather/T=64", "30 to 100 us of "
                                "serial work, speed-up"), (1.6667, "met"))
+        self.assertEqual(value("threads", "combine/T=1", "below 30 us of "
+                               "serial work not shared out: two threads / "
+                               "one"), (1.0, "met"))
         self.assertEqual(value("threads_idle", "gather/T=64", "after 1 ms "
                                "idle, two threads / one"), (1.2, "not met"))
 
@@ -430,6 +435,8 @@ class Errors(Case):
             (document(bench(name, 1, size=-1)), "bytes is not a number"),
             (document(bench(name, 1, time_unit="h")), "time_unit is none of"),
             (document(bench(name, 1, label="")), "label names no unit"),
+            (document(bench(name, 1), bench(name, 1, units=2)),
+             "units or bytes are not always the same"),
         )
         for content, what in cases:
             with self.subTest(what=what):

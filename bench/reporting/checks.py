@@ -194,11 +194,13 @@ def _evaluate(measured, spec, kernel, shape):
         f"{worst.row.shape}, {worst.peer.contender}")
 
 
-def _takes(measured, spec, row):
+def _takes(measured, target, row):
     """Whether a call takes as long as the target says."""
-    ours = row.figures.get(_isa(measured, spec.contender))
-    return ours is not None and (
-        spec.from_us <= 1e-3 * ours.ns.value * ours.units < spec.to_us)
+    ours = row.figures.get(_isa(measured, target.figure.contender))
+    if ours is None:
+        return False
+    low, high = target.serial_us
+    return low <= 1e-3 * ours.ns.value * ours.units < high
 
 
 def _shapes(measured, kernel, target):
@@ -210,8 +212,8 @@ def _shapes(measured, kernel, target):
         rows = [row for row in measured.rows.values()
                 if row.kernel == kernel and
                 fnmatch.fnmatchcase(row.shape, shape)]
-        if isinstance(target.figure, targets.SpeedUp):
-            rows = [r for r in rows if _takes(measured, target.figure, r)]
+        if target.serial_us:
+            rows = [row for row in rows if _takes(measured, target, row)]
         yield from [row.shape for row in rows] or [shape]
 
 

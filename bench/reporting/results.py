@@ -234,8 +234,11 @@ def _add_file(rows, data, process):
             unit, _, model = label.partition(";")
             rows[key] = Row(kernel, shape, unit.strip(), model.strip())
         figure = rows[key].figures.setdefault(contender, Figure(contender))
-        if not figure.samples:
+        if figure.units == 0.0:
             figure.units, figure.bytes = units, bytes_moved
+        elif (figure.units, figure.bytes) != (units, bytes_moved):
+            raise InputError(f"{name}: its units or bytes are not always the "
+                             "same")
         times.setdefault((key, contender), []).append(
             (ns / units, bytes_moved / ns))
     for (key, contender), samples in times.items():

@@ -237,7 +237,9 @@ def ten_lines(report):
         f"{places['behind']} behind",
         _not_first(report),
         _range("Time over plain C++'s (-O3 -march=native)",
-               report.against("plain"), "none in this run"),
+               report.against("plain"), "none in this run") + "; " +
+        _range("over an engine's usual loop's", report.against("engine"),
+               "none"),
         onednn,
         _range("Time over ggml's", report.against("ggml"),
                "none in this run: its CMake package was not found"
