@@ -62,8 +62,7 @@ def bars(row, isas):
             css = "b"
         elif css == "p" and not figure.is_peer:
             css = "l"
-        inset = (' x="1" y="4" height="11"' if css == "m" else
-                 ' y="3" height="13"')
+        inset = ' x="1" y="1" height="11"' if css == "m" else ' height="13"'
         if speed > 1.001:
             css += " c"
             width = "110%"
@@ -71,22 +70,20 @@ def bars(row, isas):
             width = percent(speed * (0.99 if css == "m" else 1.0))
         shapes = f'<rect{inset} width="{width}"/>'
         if ns.spread > summary.NOISE and speed <= 1.001:
-            ends = (f'x1="{percent(1.0 / ns.high / scale)}" '
-                    f'x2="{percent(min(1.0, 1.0 / ns.low / scale))}" '
-                    'y1="9.5" y2="9.5"')
-            shapes += f'<line class="h" {ends}/><line {ends}/>'
+            low, high = 1.0 / ns.high / scale, 1.0 / ns.low / scale
+            shapes += (f'<rect class="h" x="{percent(low)}" y="5" height="3" '
+                       f'width="{percent(min(1.0, high) - low)}"/>')
         name = html.escape(_name(names, figure))
         times = ""
         if best is not None and figure is not best:
             value = results.ratio(figure, best)
             times = f"{summary.number(value.value)}×" if value else ""
         lines.append(
-            f'<tr class="{css}"><th scope="row">{name}</th>'
+            f'<tr class="{css}"><th>{name}</th>'
             f'<td><svg aria-hidden="true">{shapes}</svg></td>'
             f"<td>{summary.number(ns.value)}</td><td>{times}</td></tr>")
-    return ('<table><thead><tr><th></th><td></td><th scope="col">ns</th>'
-            '<th scope="col">× best</th></tr></thead><tbody>' +
-            "".join(lines) + "</tbody></table>")
+    return ("<table><thead><tr><th></th><td></td><th>ns</th><th>× best</th>"
+            "</tr></thead><tbody>" + "".join(lines) + "</tbody></table>")
 
 
 def meter(checked):

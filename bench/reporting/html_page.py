@@ -14,6 +14,7 @@ OPEN_SHAPES = 4
 # What has little else to do than to move its bytes.
 MEMORY_BOUND = ("combine", "combine_indexed")
 OPEN_LINES = 10
+SWEEP = 30  # more shapes than this, and nobody beside: figures only
 
 _ABOUT = {
     "route": "Softmax, top-k, renormalised weights: logits to expert ids.",
@@ -89,8 +90,8 @@ def _tiles(report):
     return '<ul class="tiles">' + "".join(tiles) + "</ul>"
 
 
-def _table(rows, head):
-    return (f'<table class="list"><thead><tr>{head}</tr></thead><tbody>' +
+def _table(rows, head, css="list"):
+    return (f'<table class="{css}"><thead><tr>{head}</tr></thead><tbody>' +
             "".join(rows) + "</tbody></table>")
 
 
@@ -178,6 +179,21 @@ def _shapes(rows, isas):
             "".join(_shape(row, isas) for row in rows) + "</div>")
 
 
+def _figures(rows):
+    """A table of figures only, for sweeps."""
+    names = list(dict.fromkeys(n for row in rows for n in row.figures))
+    head = "".join(f'<th scope="col" class="n">{_text(name)}</th>'
+                   for name in names)
+    lines = []
+    for row in rows:
+        cells = (row.figures.get(name) for name in names)
+        lines.append(
+            f'<tr><th scope="row">{_name(row.shape)}</th>' + "".join(
+                f'<td class="n">{summary.number(f.ns.value) if f else "–"}'
+                "</td>" for f in cells) + "</tr>")
+    return _table(lines, f'<th scope="col">ns</th>{head}', "list sweep")
+
+
 def _kernel(report, kernel, rows):
     isas = report.measured.isas
     units = " or ".join(dict.fromkeys(row.unit for row in rows))
@@ -187,12 +203,17 @@ def _kernel(report, kernel, rows):
     if standings:
         first = sum(s.place == "first" for s in standings)
         about += f" First in {first} of {len(standings)} rows."
+    text = (f'<section id="{_text(kernel)}"><h3>{_name(kernel)}</h3>'
+            f'<p class="soft">{about} ns per {_text(units)}.</p>')
+    sweep = not any(row.of_kind("plain") or row.of_kind("probe")
+                    for row in rows)
+    if sweep and len(rows) > SWEEP:
+        return (f"{text}<details><summary>{len(rows)} shapes</summary>"
+                f"{_figures(rows)}</details></section>")
     opened = [r for r in rows if r.model.startswith(HEADLINE_MODEL)]
     opened = (opened or rows)[:OPEN_SHAPES]
     rest = [r for r in rows if r not in opened]
-    text = (f'<section id="{_text(kernel)}"><h3>{_name(kernel)}</h3>'
-            f'<p class="soft">{about} ns per {_text(units)}.</p>'
-            f"{_shapes(opened, isas)}")
+    text += _shapes(opened, isas)
     if rest:
         names = f"{rest[0].shape} to {rest[-1].shape}" if len(rest) > 1 else (
             rest[0].shape)
