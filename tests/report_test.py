@@ -142,7 +142,7 @@ class Figures(Case):
         read = self.read(document(*(bench(f"route/T=1/{n}", 1) for n in names)))
         row = read.rows["route", "T=1"]
         self.assertEqual(list(row.figures), [
-            "AVX3_DL", "AVX3_DL:2", "AVX2", "SCALAR", "plain", "engine",
+            "AVX3_DL", "AVX2", "SCALAR", "AVX3_DL:2", "plain", "engine",
             "onednn:softmax", "onednn", "ggml", "ggml:2", "probe:streaming",
             "probe:2"])
         self.assertEqual(row.ours().contender, "AVX3_DL")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report as a page: one file that loads nothing."""
 
+import collections
 import html
 import os
 
@@ -201,8 +202,9 @@ def _kernel(report, kernel, rows):
                  if s.row.kernel == kernel and not s.excepted]
     about = _text(_ABOUT.get(kernel, ""))
     if standings:
-        first = sum(s.place == "first" for s in standings)
-        about += f" First in {first} of {len(standings)} rows."
+        places = collections.Counter(s.place for s in standings)
+        about += (f" First in {places['first']} of {len(standings)} rows" +
+                  (f", {places['tie']} within 3 %." if places["tie"] else "."))
     text = (f'<section id="{_text(kernel)}"><h3>{_name(kernel)}</h3>'
             f'<p class="soft">{about} ns per {_text(units)}.</p>')
     sweep = not any(row.of_kind("plain") or row.of_kind("probe")

@@ -274,8 +274,8 @@ def read(paths):
     def place(figure):
         known = figure.base in isas
         return (RIVALS.index(figure.kind) + 1 if figure.kind != "ours" else 0,
-                isas.index(figure.base) if known else len(isas),
-                figure.threads)
+                figure.threads,
+                isas.index(figure.base) if known else len(isas))
 
     for row in rows.values():
         row.figures = {f.contender: f
