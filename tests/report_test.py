@@ -127,9 +127,9 @@ class Figures(Case):
 
     def test_a_ratio_is_taken_within_each_process(self):
         read = self.read(
-            document(bench("gather/T=1/AVX2", 10), bench("gather/T=1/plain", 20)),
-            document(bench("gather/T=1/AVX2", 40), bench("gather/T=1/plain", 50)),
-            document(bench("gather/T=1/AVX2", 90), bench("gather/T=1/plain", 91)),
+            *(document(bench("gather/T=1/AVX2", ours),
+                       bench("gather/T=1/plain", plain))
+              for ours, plain in ((10, 20), (40, 50), (90, 91))),
             document(bench("gather/T=1/AVX2", 900)))
         row = read.rows["gather", "T=1"]
         value = results.ratio(row.ours(), row.figures["plain"])
@@ -252,14 +252,17 @@ class Targets(Case):
             bench("route/T=2/ggml:2", 1),
             bench("gather/T=1/AVX3_DL", 12), bench("gather/T=1/plain", 10),
             bench("gather/T=2/AVX3_DL", 98), bench("gather/T=2/plain", 100),
+            bench("threads/x/AVX3_DL", 9), bench("threads/x/ggml", 8),
+            bench("threads/x/AVX3_DL:2", 7), bench("threads/x/ggml:2", 5),
             bench(tokens + "AVX3_DL", 30), bench(tokens + "engine", 10),
             bench(tokens + "plain", 60))))
         self.assertEqual(dict(found.places),
-                         {"first": 2, "tie": 2, "behind": 1})
+                         {"first": 2, "tie": 2, "behind": 2})
         self.assertEqual(
             [(s.row.kernel, s.peer.contender, s.place, s.excepted)
              for s in found.not_first],
             [("bucket_packed", "engine", "behind", True),
+             ("threads", "ggml:2", "behind", False),
              ("gather", "plain", "behind", False),
              ("route", "ggml", "tie", False),
              ("gather", "plain", "tie", False)])

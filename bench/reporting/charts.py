@@ -23,9 +23,13 @@ def percent(part):
 
 
 def _merged(row, isas):
-    """[(names, figure)]: ISAs that are as fast as the one before joined."""
+    """[(names, figure)]: ISAs that are as fast as the one before joined, and
+    of the probes the fastest."""
     bars = []
     for figure in row.figures.values():
+        if figure.kind == "probe" and figure is not results.fastest(
+                row.of_kind("probe", figure.threads)):
+            continue
         if bars and figure.base in isas:
             names, first = bars[-1]
             if first.base in isas and first.threads == figure.threads and (

@@ -55,6 +55,16 @@ class Standing:
             return "behind"
         return "tie" if self.ratio.value > 1.0 - results.TIE else "first"
 
+    @property
+    def words(self):
+        """Of one that is not first."""
+        if self.excepted:
+            return "does less"
+        if self.place == "tie":
+            return f"within {100.0 * results.TIE:.0f} %"
+        return ("slower" if self.ratio.low > 1.0 + results.TIE else
+                "slower, not always")
+
 
 def expand(pattern):
     """"{a,b}c" is "ac" and "bc", each once."""
@@ -80,11 +90,12 @@ def standings(measured):
     exceptions a second time, marked."""
     found = []
     for row in measured.rows.values():
-        if row.kernel not in targets.F32_KERNELS:
+        on_threads = row.kernel == targets.ON_THREADS
+        if not on_threads and row.kernel not in targets.F32_KERNELS:
             continue
         for threads in sorted({f.threads for f in row.figures.values()}):
             ours = row.ours(threads)
-            if ours is None:
+            if ours is None or (on_threads and threads == 1):
                 continue
             for excepted in (False, True):
                 peer = results.fastest(

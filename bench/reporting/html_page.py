@@ -110,16 +110,14 @@ def _not_first(report):
         return "<p>Nowhere: Switchyard is first in every row.</p>"
     rows = []
     for s in report.not_first:
-        place = ("<i>within 3 %</i>" if s.place == "tie" else
-                 "<em>slower</em>")
-        if s.excepted:
-            place = "<i>does less</i>"
+        tag = "em" if s.place == "behind" and not s.excepted else "i"
         peer = summary.contender(s.peer.contender)
         threads = f", {s.ours.threads} threads" if s.ours.threads > 1 else ""
         rows.append(
             f'<tr><th scope="row">{_name(s.row.kernel)} {_name(s.row.shape)}'
             f"{threads}</th><td>{_text(peer)}</td>"
-            f'<td class="n">{_ratio(s.ratio)}</td><td>{place}</td></tr>')
+            f'<td class="n">{_ratio(s.ratio)}</td><td><{tag}>{s.words}</{tag}>'
+            "</td></tr>")
     return _lines(rows, '<th scope="col">row</th><th scope="col">peer</th>'
                   '<th scope="col" class="n">ours / peer</th>'
                   "<td></td>")
@@ -133,7 +131,8 @@ def _ratio(value):
     return text
 
 
-_STATES = {checks.MET: "✓&nbsp;met", checks.NOT_MET: "<em>✗&nbsp;not met</em>",
+_STATES = {checks.MET: "✓&nbsp;met",
+           checks.NOT_MET: "<em>✗&nbsp;not met</em>",
            checks.NOT_RUN: "<em>not run</em>"}
 
 
@@ -226,7 +225,7 @@ def _kernel(report, kernel, rows):
 
 _KEY = (("b", "Switchyard, the best ISA"), ("o", "Switchyard, other ISAs"),
         ("p", "peers"), ("l", "peers that do a part of the work"),
-        ("m", "probe: only moves the bytes"))
+        ("m", "the fastest probe: only moves the bytes"))
 
 
 def _key():
@@ -283,7 +282,9 @@ def render(report):
         '</nav></header><main><section id="peers">'
         "<h2>Where a peer is as fast</h2>"
         '<p class="soft">Time of the best ISA over that of the fastest '
-        "contender that does the same work: above 0.97.</p>",
+        "contender that does the same work: above 0.97. “Not always”: not in "
+        "every process. One that does less is not counted among the rows "
+        "above.</p>",
         _not_first(report),
         '</section><section id="targets"><h2>Targets</h2>'
         '<p class="soft">Those that are not met come first. The line in each '

@@ -41,13 +41,10 @@ def _not_first(report):
         return "No peer is as fast in any row.\n"
     rows = []
     for s in standings:
-        place = "within 3 %" if s.place == "tie" else "slower"
-        if s.excepted:
-            place += "; does less, not counted"
         rows.append((s.row.kernel, summary.shape(s.row),
                      summary.contender(s.ours.contender),
                      summary.contender(s.peer.contender),
-                     summary.ratio(s.ratio), place))
+                     summary.ratio(s.ratio), s.words))
     return table(("kernel", "shape", "ours", "peer", "ours / peer", ""), rows)
 
 
@@ -117,6 +114,8 @@ def render(report):
     text.append("## Targets\n")
     text.append(_targets(report))
     text.append("## Where a peer is as fast\n")
+    text.append("One that does less is not counted above. \"not always\": not "
+                "in every process.\n")
     text.append(_not_first(report))
     for kernel, rows in report.kernels().items():
         units = dict.fromkeys(row.unit for row in rows)

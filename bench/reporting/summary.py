@@ -151,7 +151,7 @@ class Report:
     def _rows(self):
         rows = {}
         for standing in self.standings:
-            if standing.row.ours():
+            if standing.row.ours() and standing.ours.threads == 1:
                 rows[(standing.row.kernel, standing.row.shape)] = standing.row
         return rows.values()
 
@@ -199,7 +199,7 @@ def _not_first(report):
     behind = [s for s in report.not_first if not s.excepted]
     if not behind:
         return "No peer is as fast in any row"
-    named = [f"{where(s.row)} ({contender(s.peer.contender)}, "
+    named = [f"{where(s.row)} ({contender(s.peer.contender)}: "
              f"{number(s.ratio.value)})" for s in behind[:4]]
     more = len(behind) - len(named)
     return ("As fast or faster: " + "; ".join(named) +
