@@ -1,96 +1,14 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""bench/report.py on hand-written files of Google Benchmark's."""
+"""bench/report.py: figures, targets, what it writes."""
 
-import contextlib
 import html.parser
-import io
-import json
-import os
-import pathlib
 import re
-import subprocess
-import sys
-import tempfile
 import unittest
 
-sys.dont_write_bytecode = True
-BENCH = pathlib.Path(__file__).resolve().parent.parent / "bench"
-sys.path.insert(0, str(BENCH))
-
-import report
+from report_case import OTHER, SMALL, Case, bench, document
 from reporting import checks, results, summary
-
-SUFFIXES = "/repeats:2/real_time"
-
-
-def bench(name, *times, units=1.0, size=0.0, label="row; a model", **more):
-    """The entries of a benchmark, one per repetition."""
-    return [{"name": name + SUFFIXES, "run_type": "iteration",
-             "repetition_index": i, "iterations": 10, "real_time": time,
-             "cpu_time": time, "time_unit": "ns", "units": units,
-             "bytes": size, "label": label, **more}
-            for i, time in enumerate(times)]
-
-
-def document(*benchmarks, **context):
-    return {"context": {"date": "2026-11-22T02:00:00+00:00", "num_cpus": 2,
-                        "cpu_model": "A <CPU> & more",
-                        "data_caches": "L1 48K, L2 2048K, L3 32768K",
-                        "isas": "AVX3_DL AVX2 SCALAR", "compiler": "GNU 12",
-                        "highway": "1.0.3", "tbb": "none", "onednn": "2.6.3",
-                        "ggml": "none", **context},
-            "benchmarks": [entry for b in benchmarks for entry in b]}
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def file(self, content, name="a.json"):
-        path = self.folder / name
-        path.write_text(content if isinstance(content, str) else
-                        json.dumps(content), encoding="utf-8")
-        return str(path)
-
-    def read(self, *documents):
-        return results.read([self.file(d, f"{i}.json")
-                             for i, d in enumerate(documents)])
-
-    def run_program(self, *arguments, stdout=subprocess.PIPE):
-        return subprocess.run(
-            [sys.executable, str(BENCH / "report.py"), *arguments],
-            stdout=stdout, stderr=subprocess.PIPE, check=False,
-            encoding="utf-8", cwd=self.folder)
-
-    def run_report(self, *arguments):
-        """The same without a process of its own, which takes longer."""
-        out, err = io.StringIO(), io.StringIO()
-        before = os.getcwd()
-        os.chdir(self.folder)
-        try:
-            with contextlib.redirect_stdout(out), (
-                    contextlib.redirect_stderr(err)):
-                code = report.main(arguments)
-        except SystemExit as end:
-            code = end.code
-        finally:
-            os.chdir(before)
-        return subprocess.CompletedProcess(arguments, code, out.getvalue(),
-                                           err.getvalue())
-
-    def refused(self, arguments, what):
-        before = sorted(os.listdir(self.folder))
-        done = self.run_report(*arguments)
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertEqual(done.stdout, "")
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertTrue(done.stderr.startswith("report.py: "), done.stderr)
-        self.assertIn(what, done.stderr)
-        self.assertEqual(before, sorted(os.listdir(self.folder)))
 
 
 class Figures(Case):
@@ -309,20 +227,6 @@ class Page(html.parser.HTMLParser):
         self.text.append(data)
 
 
-SMALL = document(
-    bench("activate/8x768/AVX3_DL", 100, size=700),
-    bench("activate/8x768/AVX2", 140, 190, size=700),
-    bench("activate/8x768/plain", 400, 440, size=700),
-    bench("activate/8x768/probe", 90, 90, size=700),
-    bench("route/<b>E&'\"|=1/AVX3_DL", 10, label="row; <i>a</i> | model"),
-    bench("route/<b>E&'\"|=1/plain", 5, label="row; "),
-    bench("device/empty/device", 50, label="dispatch; "))
-OTHER = document(
-    bench("activate/8x768/AVX3_DL", 100, size=700),
-    bench("activate/8x768/plain", 480, size=700),
-    bench("activate/8x768/probe", 90, 90, size=700))
-
-
 class Outputs(Case):
     def test_the_page_is_one_well_formed_file(self):
         done = self.run_report(self.file(SMALL), self.file(OTHER, "b.json"),
@@ -388,93 +292,6 @@ class Outputs(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         for option in ("--markdown", "--html", "--targets"):
             self.assertIn(option, done.stdout)
-
-
-class Errors(Case):
-    def test_as_a_program(self):
-        done = self.run_program("none.json")
-        self.assertEqual(
-            (done.returncode, done.stdout, done.stderr),
-            (2, "", "report.py: none.json: No such file or directory\n"))
-
-    def test_arguments(self):
-        good = self.file(SMALL)
-        self.refused([], "FILE")
-        self.refused([good, "--frob"], "--frob")
-        self.refused([good, "--mark=x"], "--mark=x")
-        self.refused([good, "--html"], "--html")
-        self.refused([good, "--html", ""], "--html: empty")
-        self.refused([good, "--html", "."], "--html .: Is a directory")
-        self.refused([good, "--markdown", "no/such/m"],
-                     "--markdown no/such/m: No such file or directory")
-        # Neither of two if one cannot be.
-        self.refused([good, "--markdown", "m", "--html", "no/such/h"],
-                     "--html no/such/h: No such file or directory")
-
-    def test_files(self):
-        good = self.file(SMALL, "good.json")
-        name = "gather/T=1/AVX2"
-        cases = (
-            ("", "not JSON"),
-            ("{", "not JSON"),
-            ("[" * 100000, "not JSON"),
-            ("[]", "not Google Benchmark's JSON"),
-            ('{"context": {}}', "not Google Benchmark's JSON"),
-            ({"context": {}, "benchmarks": []}, "context has no cpu_model"),
-            (document(isas=" "), "isas are empty"),
-            (document(), "nothing was timed"),
-            (document(bench(name, 1, run_type="aggregate")),
-             "nothing was timed"),
-            (document([1]), "a benchmark has no name"),
-            (document(bench("gather", 1)), "gather/repeats:2/real_time: not "
-             "kernel/shape/contender"),
-            (document(bench("gather//AVX2", 1)), "not kernel/shape/contender"),
-            (document(bench(name, 1, error_occurred=True,
-                            error_message="output 0[1]\nis wrong")),
-             "failed: output 0[1] is wrong"),
-            (document(bench(name, 0)), "real_time is not a number above 0"),
-            (document(bench(name, float("nan"))), "real_time is not a number"),
-            (document(bench(name, 10 ** 400)), "real_time is not a number"),
-            (document(bench(name, "1")), "real_time is not a number"),
-            (document(bench(name, 1, units=None)), "units is not a number"),
-            (document(bench(name, 1, size=-1)), "bytes is not a number"),
-            (document(bench(name, 1, time_unit="h")), "time_unit is none of"),
-            (document(bench(name, 1, label="")), "label names no unit"),
-            (document(bench(name, 1), bench(name, 1, units=2)),
-             "units or bytes are not always the same"),
-        )
-        for content, what in cases:
-            with self.subTest(what=what):
-                bad = self.file(content, "bad.json")
-                self.refused([bad], "bad.json: ")
-                self.refused([good, bad, "--html", "h", "--markdown", "m"],
-                             what)
-        (self.folder / "bytes.json").write_bytes(b'{"a": "\xff"}')
-        self.refused(["bytes.json"], "bytes.json: not JSON")
-        self.refused(["none.json"], "none.json: No such file or directory")
-        self.refused(["."], ".: Is a directory")
-
-    def test_one_machine_and_build(self):
-        good = self.file(SMALL, "good.json")
-        for key in ("cpu_model", "num_cpus", "isas", "compiler", "onednn"):
-            bad = self.file({**SMALL, "context": {**SMALL["context"],
-                                                  key: "AVX2"}}, "bad.json")
-            self.refused([good, bad], f"{key} is AVX2, but ")
-
-    def test_what_is_there_is_kept(self):
-        good = self.file(SMALL, "good.json")
-        kept = pathlib.Path(self.file("as it was", "kept.md"))
-        self.refused([good, "--markdown", str(kept), "--html", "no/such/h"],
-                     "no/such/h")
-        self.assertEqual(kept.read_text(encoding="utf-8"), "as it was")
-
-    def test_lost_output(self):
-        if not os.path.exists("/dev/full"):
-            self.skipTest("no /dev/full here")
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            done = self.run_program(self.file(SMALL), stdout=full)
-        self.assertEqual((done.returncode, done.stderr), (
-            2, "report.py: standard output: No space left on device\n"))
 
 
 if __name__ == "__main__":
