@@ -8,7 +8,7 @@ import re
 import unittest
 
 from report_case import OTHER, SMALL, Case, bench, document
-from reporting import checks, results, summary
+from reporting import charts, checks, results, summary
 
 
 class Figures(Case):
@@ -94,6 +94,10 @@ class Targets(Case):
         self.assertEqual((met.state, met.value),
                          ("met", results.Value(0.75, 0.7, 0.76, 3)))
         self.assertEqual(met.ns.value, 75)
+        self.assertEqual(summary.reached(met), "0.75 [0.70, 0.76]")
+        near = checks.Checked("k", "", "", 1.03, False,
+                              results.Value(1.0342, 1.0, 2.0, 2))
+        self.assertEqual(summary.reached(near), "1.034 [1.00, 2.00]")
         # Of 1.71, 1.33 and 2.11.
         slow = found["route", "E=128/k=8/T=512", "AVX2 / AVX3_DL"]
         self.assertEqual((slow.state, slow.bound), ("not met", 1.5))
@@ -184,6 +188,9 @@ class Targets(Case):
              ("gather", "plain", "behind", False),
              ("route", "ggml", "tie", False),
              ("gather", "plain", "tie", False)])
+        self.assertEqual([s.words for s in found.not_first],
+                         ["does less", "slower", "slower", "within 3 %",
+                          "within 3 %"])
         states = {c.kernel: c.state for c in found.checked if not c.shape}
         self.assertEqual(states["route"], "met")
         self.assertEqual(states["gather"], "not met")
@@ -246,6 +253,24 @@ class Outputs(Case):
         self.assertIn("<i>a</i> | model", shown)
         self.assertIn("A <CPU> & more", shown)
 
+    def test_bars(self):
+        read = self.read(document(*(
+            bench(f"combine/T=1/{name}", time) for name, time in (
+                ("AVX3_DL", 100), ("AVX2", 104), ("SCALAR", 400),
+                ("onednn:no_norm", 200), ("plain", 125), ("probe:a", 60),
+                ("probe:b", 50)))))
+        bars = charts.bars(read.rows["combine", "T=1"], read.isas)
+        # ISAs share a bar; of the probes the faster one, which is off the scale.
+        self.assertEqual(
+            re.findall(r'<tr class="([^"]*)"><th>([^<]*)</th>.*?'
+                       r'width="([^"]*)".*?<td>([^<]*)</td><td>([^<]*)</td>',
+                       bars),
+            [("b", "AVX3_DL, AVX2", "76.9%", "100.0", ""),
+             ("o", "SCALAR", "19.2%", "400.0", "4.00×"),
+             ("p", "plain C++", "61.5%", "125.0", "1.25×"),
+             ("l", "oneDNN, no norm", "38.5%", "200.0", "2.00×"),
+             ("m c", "probe, b", "110%", "50.0", "0.50×")])
+
     def test_markdown_opens_with_ten_lines(self):
         self.run_report(self.file(SMALL), self.file(OTHER, "b.json"),
                         "--markdown", "out.md")
@@ -254,6 +279,7 @@ class Outputs(Case):
         self.assertEqual((title, blank), ("# Benchmarks", ""))
         self.assertTrue(all(line.startswith("* ") for line in lines[:10]))
         self.assertEqual(lines[10], "")
+        self.assertIn("2026-11-22 02:00, load average 0.25.", lines[1])
         self.assertIn("First in 1 of 2 rows", lines[3])
         self.assertIn("ggml's: none in this run", lines[7])
         self.assertLess(text.index("## Targets"), text.index("## activate"))

@@ -34,10 +34,13 @@ class Checked:
 
     @property
     def what(self):
-        """Kernel, shape and text."""
+        """Kernel, shape, text, and the time behind a ratio."""
         where = f"{self.kernel}, {self.shape}" if self.shape else self.kernel
-        note = f" ({self.note})" if self.note else ""
-        return f"{where}: {self.text}{note}"
+        notes = [self.note] if self.note else []
+        if self.ns:
+            notes.append(f"{results.number(self.ns.value)} ns")
+        return f"{where}: {self.text}" + (
+            f" ({'; '.join(notes)})" if notes else "")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -96,11 +96,12 @@ def _table(rows, head, css="list"):
             "".join(rows) + "</tbody></table>")
 
 
-def _lines(rows, head):
+def _lines(rows, head, what=""):
     """The first of a table's rows, the others folded away."""
     text = _table(rows[:OPEN_LINES], head)
     if len(rows) > OPEN_LINES:
-        text += (f"<details><summary>{len(rows) - OPEN_LINES} more</summary>"
+        text += (f"<details><summary>{len(rows) - OPEN_LINES} more{what}"
+                 "</summary>"
                  f"{_table(rows[OPEN_LINES:], head)}</details>")
     return text
 
@@ -123,8 +124,8 @@ def _not_first(report):
                   "<td></td>")
 
 
-def _ratio(value):
-    text = summary.number(value.value)
+def _ratio(value, text=None):
+    text = text or summary.number(value.value)
     if value.processes > 1:
         text += (f"<small>{summary.number(value.low)} to "
                  f"{summary.number(value.high)}</small>")
@@ -139,7 +140,7 @@ _STATES = {checks.MET: "✓&nbsp;met",
 def _target_rows(checked):
     rows = []
     for c in checked:
-        reached = _ratio(c.value) if c.value else "–"
+        reached = _ratio(c.value, summary.median(c)) if c.value else "–"
         bound = summary.bound(c).translate({60: "≤", 62: "≥", 61: None})
         rows.append(
             f'<tr><th scope="row">{_name(c.what)}</th>'
@@ -160,7 +161,7 @@ def _targets(report):
             for state in _STATES}
     text = ""
     if rows[checks.NOT_MET]:
-        text += _lines(rows[checks.NOT_MET], _TARGET_HEAD)
+        text += _lines(rows[checks.NOT_MET], _TARGET_HEAD, " not met")
     for state in (checks.NOT_RUN, checks.MET):
         if rows[state]:
             text += (f"<details><summary>{len(rows[state])} {state}</summary>"

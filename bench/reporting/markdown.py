@@ -28,9 +28,8 @@ def _targets(report):
     rows = []
     for checked in report.checked:
         state = checked.state
-        ns = f", {summary.number(checked.ns.value)} ns" if checked.ns else ""
         rows.append((checked.what, summary.bound(checked),
-                     summary.reached(checked) + ns,
+                     summary.reached(checked),
                      state if state == checks.MET else f"**{state}**"))
     return table(("target", "bound", "reached", ""), rows)
 

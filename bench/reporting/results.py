@@ -33,6 +33,14 @@ _SUFFIX = re.compile(r"(iterations|repeats|threads|min_time|min_warmup_time):"
                      r"[^/]*|(manual|real|process)_time")
 
 
+def number(value):
+    """Three digits or so."""
+    size = abs(value)
+    digits = (0 if size >= 999.95 else 1 if size >= 9.995 else
+              2 if size >= 0.0995 or size == 0.0 else 3)
+    return f"{value:.{digits}f}"
+
+
 class InputError(Exception):
     """What is wrong with a file, in a line."""
 
@@ -135,6 +143,7 @@ class Row:
 class Results:
     context: dict
     dates: list
+    load: float  # the largest at the start of a process; 0 if not known
     repetitions: int
     processes: int  # that timed the same
     isas: list
@@ -187,6 +196,13 @@ def _load(path):
     if not data["context"]["isas"].split():
         raise InputError("its context's isas are empty")
     return data
+
+
+def _load_average(context):
+    """Over the last minute."""
+    loads = context.get("load_avg")
+    load = loads[0] if isinstance(loads, list) and loads else 0.0
+    return load if isinstance(load, float) and 0.0 <= load < 1e6 else 0.0
 
 
 def _place(entry):
@@ -252,7 +268,7 @@ def _add_file(rows, data, process):
 
 def read(paths):
     """Results of all files; InputError, beginning with the file's name."""
-    rows, first, dates, repetitions = {}, None, [], 0
+    rows, first, dates, load, repetitions = {}, None, [], 0.0, 0
     for process, path in enumerate(paths):
         try:
             data = _load(path)
@@ -267,6 +283,7 @@ def read(paths):
             repetitions = max(repetitions, _add_file(rows, data, process))
             if isinstance(context.get("date"), str):
                 dates.append(context["date"])
+            load = max(load, _load_average(context))
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
     isas = first["isas"].replace(",", " ").split()
@@ -282,4 +299,5 @@ def read(paths):
                        for f in sorted(row.figures.values(), key=place)}
     processes = max(len(figure.samples) for row in rows.values()
                     for figure in row.figures.values())
-    return Results(first, sorted(dates), repetitions, processes, isas, rows)
+    return Results(first, sorted(dates), load, repetitions, processes, isas,
+                   rows)

@@ -15,12 +15,7 @@ NOISE = 0.05
 MOVERS = ("gather", "activate", "combine", "combine_indexed")
 
 
-def number(value):
-    """Three digits or so."""
-    size = abs(value)
-    digits = (0 if size >= 999.95 else 1 if size >= 9.995 else
-              2 if size >= 0.0995 or size == 0.0 else 3)
-    return f"{value:.{digits}f}"
+number = results.number
 
 
 def percent(part):
@@ -37,12 +32,20 @@ def ratio(value):
     return f"{text} [{number(value.low)}, {number(value.high)}]"
 
 
+def median(checked):
+    """A target's figure; with more digits if it misses the bound by these."""
+    text = number(checked.value.value)
+    if checked.state == checks.NOT_MET and text == number(checked.bound):
+        return f"{checked.value.value:.4g}"
+    return text
+
+
 def reached(checked):
-    """A target's figure, always with its processes, and ns where it helps."""
+    """A target's figure, always with its processes."""
     value = checked.value
     if value is None:
         return "-"
-    text = number(value.value)
+    text = median(checked)
     if value.processes > 1:
         text += f" [{number(value.low)}, {number(value.high)}]"
     return text
@@ -176,8 +179,9 @@ class Report:
               ("ggml", "ggml")) if key in context])
 
     def when(self):
-        dates = self.measured.dates
-        return dates[0][:16].replace("T", " ") if dates else "date unknown"
+        dates, load = self.measured.dates, self.measured.load
+        text = dates[0][:16].replace("T", " ") if dates else "date unknown"
+        return text + (f", load average {number(load)}" if load else "")
 
     def how(self):
         processes, repetitions = (self.measured.processes,
