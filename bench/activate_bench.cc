@@ -87,15 +87,16 @@ void Add(const ActivationShape& shape) {
 
 void AddOnThreads(const std::string& text, size_t rows, size_t cols,
                   bool idle) {
-  AddThreads<Data>(FactsOf("activate/" + text, "", rows, cols),
-                   Make(rows, cols), {0}, rows, Probe(BestProbes().divide),
-                   idle, AddGgml);
+  Facts facts = FactsOf("activate/" + text, "", rows, cols);
+  facts.model = Text(rows, cols);
+  AddThreads<Data>(facts, Make(rows, cols), {0}, rows,
+                   Probe(BestProbes().divide), idle, AddGgml);
 }
 
 const Registration registration([] {
   for (const ActivationShape& shape : kActivations) Add(shape);
-  AddOnThreads("F=768/30us", 168, 768, true);
-  AddOnThreads("F=768/100us", 380, 768, true);
+  AddOnThreads("F=768/30us", 260, 768, true);
+  AddOnThreads("F=768/100us", 750, 768, true);
   for (const auto& [rows, cols] : {std::pair<size_t, size_t>{64, 768},
                                    {512, 768},
                                    {4096, 768},

@@ -215,9 +215,11 @@ void Add(const Kernel& kernel, const RouterShape& shape, size_t tokens,
 void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
   const RouterShape shape = {"", 128, 8};
   if (TwoThreads() == nullptr) return;
+  Facts facts = FactsOf("bucket_packed/E=128/k=8/" + text, shape, tokens,
+                        Layout::kPacked);
+  facts.model = "T=" + std::to_string(tokens);
   AddThreads<Bucket>(
-      FactsOf("bucket_packed/E=128/k=8/" + text, shape, tokens,
-              Layout::kPacked),
+      facts,
       Make(shape, tokens, Spread::kUniform, Layout::kPacked, *TwoThreads()),
       Writes(Layout::kPacked), tokens * shape.top_k, Probe, idle);
 }
@@ -234,8 +236,8 @@ const Registration registration([] {
       }
     }
   }
-  AddOnThreads("30us", 4200, true);
-  AddOnThreads("100us", 14000, true);
+  AddOnThreads("30us", 5600, true);
+  AddOnThreads("100us", 18500, true);
   for (const size_t tokens : {size_t{512}, size_t{4096}, size_t{16384}}) {
     AddOnThreads("T=" + std::to_string(tokens), tokens, false);
   }

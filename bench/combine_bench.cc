@@ -176,8 +176,9 @@ void Add(const HiddenShape& shape, size_t tokens, bool indexed) {
 }
 
 void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
-  AddThreads<Data>(FactsOf("combine/H=2048/k=8/" + text, "", tokens, 2048),
-                   Make(tokens, 2048, true), {0, 1}, tokens,
+  Facts facts = FactsOf("combine/H=2048/k=8/" + text, "", tokens, 2048);
+  facts.model = "T=" + std::to_string(tokens);
+  AddThreads<Data>(facts, Make(tokens, 2048, true), {0, 1}, tokens,
                    Probe(BestProbes().interleaved), idle, AddGgml);
 }
 
@@ -187,8 +188,8 @@ const Registration registration([] {
       for (const size_t tokens : kCombineTokens) Add(shape, tokens, indexed);
     }
   }
-  AddOnThreads("30us", 22, true);
-  AddOnThreads("100us", 41, true);
+  AddOnThreads("30us", 35, true);
+  AddOnThreads("100us", 105, true);
   AddOnThreads("T=64", 64, false);
   AddOnThreads("T=512", 512, false);
 });

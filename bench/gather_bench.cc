@@ -89,16 +89,18 @@ void Add(const HiddenShape& shape, size_t tokens) {
 }
 
 void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
-  AddThreads<Gather>(FactsOf("gather/H=2048/k=8/" + text, "", 2048, tokens),
-                     Make(2048, tokens), {0}, tokens * kTopK, Probe, idle);
+  Facts facts = FactsOf("gather/H=2048/k=8/" + text, "", 2048, tokens);
+  facts.model = "T=" + std::to_string(tokens);
+  AddThreads<Gather>(facts, Make(2048, tokens), {0}, tokens * kTopK, Probe,
+                     idle);
 }
 
 const Registration registration([] {
   for (const HiddenShape& shape : kHiddens) {
     for (const size_t tokens : kCombineTokens) Add(shape, tokens);
   }
-  AddOnThreads("30us", 22, true);
-  AddOnThreads("100us", 45, true);
+  AddOnThreads("30us", 40, true);
+  AddOnThreads("100us", 110, true);
   AddOnThreads("T=64", 64, false);
   AddOnThreads("T=512", 512, false);
 });

@@ -211,8 +211,10 @@ void AddHardRows(const RouterShape& shape) {
 
 void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
   const RouterShape shape = {"", 128, 8};
-  AddThreads<Route>(FactsOf("route/E=128/k=8/" + text, shape, tokens),
-                    Make(shape, tokens), {0, 1}, tokens, Probe, idle, AddGgml);
+  Facts facts = FactsOf("route/E=128/k=8/" + text, shape, tokens);
+  facts.model = "T=" + std::to_string(tokens);
+  AddThreads<Route>(facts, Make(shape, tokens), {0, 1}, tokens, Probe, idle,
+                    AddGgml);
 }
 
 const Registration registration([] {
@@ -224,8 +226,8 @@ const Registration registration([] {
   }
   for (const size_t top_k : kTopKs) AddAnyExperts(top_k);
   for (const RouterShape& shape : kRouters) AddHardRows(shape);
-  AddOnThreads("30us", 720, true);
-  AddOnThreads("100us", 2400, true);
+  AddOnThreads("30us", 1024, true);
+  AddOnThreads("100us", 3300, true);
   for (const size_t tokens : {size_t{64}, size_t{512}, size_t{4096}}) {
     AddOnThreads("T=" + std::to_string(tokens), tokens, false);
   }

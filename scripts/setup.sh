@@ -4,7 +4,8 @@
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, run moe_layer
 #   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
 #   scripts/setup.sh bench [--with-ggml] [--rounds N] [benchmark's arguments]
-#                                                   build the benchmarks, run them N (7) times, figures in build/bench/;
+#                                                   build the benchmarks, run them N (7) times,
+#                                                   report in build/bench.md and build/bench.html;
 #                                                   with ggml beside them, which takes minutes to build once
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
@@ -18,7 +19,7 @@ set -euo pipefail
 readonly library_packages=(g++ cmake ninja-build libhwy-dev libtbb-dev)
 # OpenCL: what Debian's CMake package of oneDNN insists on finding.
 readonly example_packages=(libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev)
-readonly bench_packages=(libbenchmark-dev)
+readonly bench_packages=(libbenchmark-dev python3)
 readonly aarch64_packages=(g++-aarch64-linux-gnu libhwy-dev:arm64 libtbb-dev:arm64 qemu-user)
 # libomp: what Clang's -fopenmp links.
 readonly fuzz_packages=(clang libclang-rt-dev libomp-dev)
@@ -187,6 +188,10 @@ run_benchmarks() {
       step "Round $round of $rounds, $kernel" run_kernel "$kernel" "$round" "$@"
     done
   done
+  python3 "$root/bench/report.py" "$out"/*.json --markdown "$root/build/bench.md" \
+    --html "$root/build/bench.html"
+  python3 "$root/bench/report.py" "$out"/*.json
+  echo "All of it: build/bench.md, build/bench.html; in build/bench/ what each process timed"
 }
 run_kernel() {
   local kernel shape names number=0
