@@ -9,6 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -123,21 +124,33 @@ void UseIsa(const std::string& isa);
 constexpr std::chrono::microseconds kWarmUp{50};
 constexpr std::chrono::milliseconds kPause{1};
 
-// call(slot) with rotating slots. Each sample follows a few calls that are not
-// timed: whoever was before has evicted what this one needs.
+// call(slot) with rotating slots. Each sample follows calls that are not timed,
+// since whoever was before has evicted what this one needs, and is of no fewer
+// calls: Google Benchmark settles for single ones if the core was taken from it
+// just when it tried how many to make. `batch` is kept from sample to sample, 0
+// at first.
 template <class Call>
-void Time(benchmark::State& state, size_t slots, Call& call) {
+void Time(benchmark::State& state, size_t slots, int64_t& batch, Call& call) {
   using Clock = std::chrono::steady_clock;
   size_t slot = 0;
   const auto next = [&] {
     call(slot);
     if (++slot == slots) slot = 0;
   };
-  const Clock::time_point warm = Clock::now() + kWarmUp;
-  do {
-    next();
-  } while (Clock::now() < warm);
-  for (auto _ : state) next();
+  const auto warm_up = [&] {
+    int64_t calls = 0;
+    const Clock::time_point end = Clock::now() + kWarmUp;
+    do {
+      next();
+      ++calls;
+    } while (Clock::now() < end);
+    return calls;
+  };
+  if (batch == 0) batch = std::max({warm_up(), warm_up(), warm_up()});
+  warm_up();
+  while (state.KeepRunningBatch(batch)) {
+    for (int64_t i = 0; i < batch; ++i) next();
+  }
 }
 
 // The same after a pause: a pool's workers sleep by then.
@@ -174,9 +187,10 @@ class Case {
     shared_->verifier.Announce();
     benchmark::internal::Benchmark* const benchmark =
         benchmark::RegisterBenchmark(
-            name.c_str(), [name, contender, setup, shared = shared_,
-                           call = std::optional<Call>(), error = std::string()](
-                              benchmark::State& state) mutable {
+            name.c_str(),
+            [name, contender, setup, shared = shared_, batch = int64_t{0},
+             call = std::optional<Call>(),
+             error = std::string()](benchmark::State& state) mutable {
               try {
                 if (!error.empty()) throw std::runtime_error(error);
                 UseIsa(contender.isa);
@@ -186,7 +200,7 @@ class Case {
                 if (contender.idle) {
                   TimeIdle(state, *call);
                 } else {
-                  Time(state, shared->facts.slots, *call);
+                  Time(state, shared->facts.slots, batch, *call);
                 }
                 if (contender.rest != nullptr) contender.rest();
               } catch (const std::exception& e) {
