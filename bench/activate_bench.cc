@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/contest.h"
+#include "bench/bench.h"
+#include "bench/ggml.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "switchyard/activate.h"
@@ -21,64 +22,88 @@ struct Data {
     return {{gate.data(), rows, cols}, {up.data(), rows, cols}};
   }
   ActivateOutputs Out() { return {{out.data(), rows, cols}}; }
+  Status Call(size_t, Executor& executor) {
+    return Activate(In(), Out(), {}, executor);
+  }
+  std::vector<Output> Wanted() {
+    Output want(out);
+    for (size_t i = 0; i < out.size(); ++i) {
+      want.floats.push_back(reference::Silu(static_cast<double>(gate[i])) *
+                            static_cast<double>(up[i]));
+    }
+    return {want};
+  }
 };
 
-Contest MakeActivate(const ActivationShape& shape) {
-  Contest contest = {shape.model, "row", static_cast<double>(shape.rows),
-                     12.0 * static_cast<double>(shape.rows * shape.cols)};
-  const auto d = std::make_shared<Data>(shape.rows, shape.cols);
-  Output want(d->out);
-  for (size_t i = 0; i < d->out.size(); ++i) {
-    want.floats.push_back(reference::Silu(static_cast<double>(d->gate[i])) *
-                          static_cast<double>(d->up[i]));
-  }
-  contest.outputs = {want};
-  AddOurs(contest, {0}, [d](size_t, Executor& executor) {
-    return Activate(d->In(), d->Out(), {}, executor);
-  });
-  AddRival(contest, Kind::kPlain, "plain C++", {0},
-           [d](size_t) { plain::Activate(d->In(), d->Out()); });
-  AddRival(contest, Kind::kOneDnn, "oneDNN swish, product", {0},
-           [d, silu_mul = onednn::SiluMul(d->rows, d->cols)](size_t) {
-             silu_mul(d->gate.data(), d->up.data(), d->out.data());
-           });
-  AddRival(contest, Kind::kProbe, "probe", {}, [d](size_t) {
-    BestProbes().divide(d->gate.data(), d->up.data(), d->out.data(),
-                        d->out.size());
-  });
-  AddRival(contest, Kind::kProbe, "probe, streaming stores", {}, [d](size_t) {
-    BestProbes().divide_streaming(d->gate.data(), d->up.data(), d->out.data(),
-                                  d->out.size());
-  });
-  return contest;
+std::string Text(size_t rows, size_t cols) {
+  return std::to_string(rows) + "x" + std::to_string(cols);
+}
+Facts FactsOf(const std::string& name, const char* model, size_t rows,
+              size_t cols) {
+  return {name, model, "row", static_cast<double>(rows),
+          12.0 * static_cast<double>(rows * cols)};
+}
+Case<Data>::Make Make(size_t rows, size_t cols) {
+  return [=] { return std::make_unique<Data>(rows, cols); };
 }
 
-void Asks(Table& table) {
-  const std::string& avx512 = table.avx512;
-  for (const char* shape : {"8x768", "64x2048"}) {
-    table.AtMost(1.15, table.Ratio("activate", shape, avx512, "probe"),
-                 std::string("activate, ") + shape + ", " + avx512 +
-                     " / load, divide, store");
-    table.AtMost(1.6, table.Ratio("activate", shape, "AVX2", avx512),
-                 std::string("activate, ") + shape + ", AVX2 / " + avx512);
-  }
-  table.AtMost(1.05, table.Ratio("activate", "4096x1536", avx512, Kind::kProbe),
-               "activate, 4096x1536, " + avx512 +
-                   " / the better probe, plain or streaming");
+// A loop of the probes' over rows.
+template <class Loop>
+auto Probe(Loop loop) {
+  return [loop](Data& d, size_t, size_t begin, size_t end) {
+    const size_t at = begin * d.cols;
+    loop(d.gate.data() + at, d.up.data() + at, d.out.data() + at,
+         (end - begin) * d.cols);
+  };
 }
 
-const Registration registration(
-    [] {
-      for (const ActivationShape& shape : kActivations) {
-        Register("activate",
-                 std::to_string(shape.rows) + "x" + std::to_string(shape.cols),
-                 [=] { return MakeActivate(shape); });
-      }
-      RegisterThreads("activate F=768", {64, 512, 4096}, [](size_t rows) {
-        return MakeActivate({"", rows, 768});
-      });
-    },
-    Asks);
+void AddGgml(Case<Data>& contest, size_t threads) {
+  if (!ggml::Available()) return;
+  contest.Add(ggml::Named(threads, {0}), [threads](Data& d) {
+    return [&d, silu_mul = ggml::SiluMul(d.rows, d.cols, threads)](size_t) {
+      silu_mul(d.gate.data(), d.up.data(), d.out.data());
+    };
+  });
+}
+
+void Add(const ActivationShape& shape) {
+  const size_t rows = shape.rows, cols = shape.cols;
+  Case<Data> contest(
+      FactsOf("activate/" + Text(rows, cols), shape.model, rows, cols),
+      Make(rows, cols));
+  contest.AddOurs(RunnableIsas(), {0});
+  contest.Add({"plain", {0}}, [](Data& d) {
+    return [&d](size_t) { plain::Activate(d.In(), d.Out()); };
+  });
+  contest.Add({"onednn", {0}}, [](Data& d) {
+    return onednn::SiluMul(d.rows, d.cols, d.gate.data(), d.up.data(),
+                           d.out.data());
+  });
+  AddGgml(contest, 1);
+  contest.AddProbe("probe", rows, Probe(BestProbes().divide));
+  contest.AddProbe("probe:streaming", rows,
+                   Probe(BestProbes().divide_streaming));
+}
+
+void AddOnThreads(const std::string& text, size_t rows, size_t cols,
+                  bool idle) {
+  Facts facts = FactsOf("activate/" + text, "", rows, cols);
+  facts.model = Text(rows, cols);
+  AddThreads<Data>(facts, Make(rows, cols), {0}, rows,
+                   Probe(BestProbes().divide), idle, AddGgml);
+}
+
+const Registration registration([] {
+  for (const ActivationShape& shape : kActivations) Add(shape);
+  AddOnThreads("F=768/30us", 260, 768, true);
+  AddOnThreads("F=768/100us", 750, 768, true);
+  for (const auto& [rows, cols] : {std::pair<size_t, size_t>{64, 768},
+                                   {512, 768},
+                                   {4096, 768},
+                                   {64, 2048}}) {
+    AddOnThreads(Text(rows, cols), rows, cols, false);
+  }
+});
 
 }  // namespace
 }  // namespace switchyard::bench

@@ -1,7 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/contest.h"
+#include <algorithm>
+
+#include "bench/bench.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "switchyard/bucket.h"
@@ -12,9 +14,27 @@ namespace {
 
 constexpr size_t kSlots = 256;  // single tokens to rotate over
 
-enum class Layout { kPacked, kPackedRowIndex, kStrided };
-constexpr const char* kKernels[] = {"bucket_packed", "bucket_packed_row_index",
-                                    "bucket_strided"};
+enum class Layout {
+  kPacked,
+  kPackedRowIndex,
+  kStrided,         // room for all pairs with one expert, and no power of two
+  kNatural,         // room for just all pairs, as ggml's tables have
+  kNaturalScratch,  // the same with scratch
+};
+struct Kernel {
+  Layout layout;
+  const char* name;
+};
+constexpr Kernel kKernels[] = {
+    {Layout::kPacked, "bucket_packed"},
+    {Layout::kPackedRowIndex, "bucket_packed_row_index"},
+    {Layout::kStrided, "bucket_strided"},
+    {Layout::kNaturalScratch, "bucket_strided_natural"},
+    {Layout::kNatural, "bucket_strided_natural_no_scratch"},
+};
+
+bool IsPacked(Layout layout) { return layout <= Layout::kPackedRowIndex; }
+bool IsNatural(Layout layout) { return layout >= Layout::kNatural; }
 
 struct Bucket {
   size_t tokens, experts, top_k, pairs_per_call, row_stride;
@@ -24,21 +44,20 @@ struct Bucket {
   std::vector<int32_t> scratch;
   uint32_t args[3] = {};
 
-  Bucket(const RouterShape& shape, size_t t, Spread spread, size_t slots,
-         Layout where, size_t scratch_size)
+  Bucket(const RouterShape& shape, size_t t, Spread spread, Layout where,
+         size_t scratch_size)
       : tokens(t),
         experts(shape.experts),
         top_k(shape.top_k),
         pairs_per_call(t * top_k),
-        // Room for all pairs with one expert, and no power of two.
-        row_stride(pairs_per_call + 16),
-        ids(TopKIds(slots * t, experts, top_k, spread)),
+        row_stride(pairs_per_call + (IsNatural(where) ? 0 : 16)),
+        ids(TopKIds((t == 1 ? kSlots : 1) * t, experts, top_k, spread)),
         layout(where),
         tokens_per_expert(experts),
         offsets(experts + 1),
         pairs(pairs_per_call),
         row_index(pairs_per_call),
-        table(where == Layout::kStrided ? experts * row_stride : 0),
+        table(IsPacked(where) ? 0 : experts * row_stride),
         scratch(scratch_size) {}
 
   const int32_t* Ids(size_t slot) const {
@@ -55,7 +74,7 @@ struct Bucket {
   }
   StridedBuckets Strided() { return {tokens_per_expert, table, row_stride}; }
   Status Call(size_t slot, Executor& executor) {
-    if (layout == Layout::kStrided) {
+    if (!IsPacked(layout)) {
       return BucketStrided(In(slot), Strided(), {}, executor);
     }
     Report report;
@@ -63,7 +82,7 @@ struct Bucket {
     return status.ok() ? DispatchArgs(report.max_rows) : status;
   }
   void CallPlain(size_t slot) {
-    if (layout == Layout::kStrided) {
+    if (!IsPacked(layout)) {
       plain::BucketStrided(In(slot), Strided());
     } else {
       Check(DispatchArgs(plain::BucketPacked(In(slot), Packed())));
@@ -74,27 +93,28 @@ struct Bucket {
     return MakeDispatchArgs({max_rows, experts, 768}, {args});
   }
 
-  std::vector<Output> Wanted(size_t slots) {
-    const bool strided = layout == Layout::kStrided;
+  std::vector<Output> Wanted() {
     std::vector<Output> outputs = {Output(tokens_per_expert)};
-    if (strided) outputs.emplace_back(table);
-    if (!strided) {
+    if (IsPacked(layout)) {
       outputs.emplace_back(offsets);
       outputs.emplace_back(pairs);
+    } else {
+      outputs.emplace_back(table);
     }
     if (layout == Layout::kPackedRowIndex) outputs.emplace_back(row_index);
-    for (size_t slot = 0; slot < slots; ++slot) {
+    for (size_t at = 0; at < ids.size(); at += pairs_per_call) {
+      const int32_t* const slot = ids.data() + at;
       const reference::Buckets want =
-          reference::Bucket({Ids(slot), Ids(slot) + pairs_per_call}, experts);
+          reference::Bucket({slot, slot + pairs_per_call}, experts);
       std::vector<int32_t> rows(table.size(), kPoison);
-      for (size_t e = 0; e < experts && strided; ++e) {
+      for (size_t e = 0; e < experts && !IsPacked(layout); ++e) {
         std::copy(want.pairs.begin() + want.offsets[e],
                   want.pairs.begin() + want.offsets[e + 1],
                   rows.begin() + static_cast<std::ptrdiff_t>(e * row_stride));
       }
       const std::vector<int32_t>* const wanted[] = {
-          &want.tokens_per_expert, strided ? &rows : &want.offsets, &want.pairs,
-          &want.row_index};
+          &want.tokens_per_expert, IsPacked(layout) ? &want.offsets : &rows,
+          &want.pairs, &want.row_index};
       for (size_t o = 0; o < outputs.size(); ++o) {
         Append(*wanted[o], &outputs[o].ints);
       }
@@ -103,92 +123,125 @@ struct Bucket {
   }
 };
 
-Contest MakeBucket(const RouterShape& shape, size_t tokens, Spread spread,
-                   Layout layout, size_t scratch = 0) {
-  Contest contest = {shape.model, "pair"};
-  contest.slots = tokens == 1 ? kSlots : 1;
-  const auto d = std::make_shared<Bucket>(shape, tokens, spread, contest.slots,
-                                          layout, scratch);
-  contest.units = static_cast<double>(d->pairs_per_call);
-  contest.outputs = d->Wanted(contest.slots);
-  contest.bytes = 4.0 * contest.units;  // read; of the table, what is written
-  std::vector<size_t> writes;
-  for (const Output& output : contest.outputs) {
-    const bool table = output.data == d->table.data();
-    contest.bytes +=
-        4.0 * static_cast<double>(table ? d->pairs_per_call : output.size);
-    writes.push_back(writes.size());
-  }
-  AddOurs(contest, writes, [d](size_t slot, Executor& executor) {
-    return d->Call(slot, executor);
-  });
-  AddRival(contest, Kind::kPlain, "plain C++", writes,
-           [d](size_t slot) { d->CallPlain(slot); });
-  AddRival(contest, Kind::kProbe, "probe", {}, [d](size_t slot) {
-    const Probes& probes = BestProbes();
-    probes.move(d->Ids(slot), d->pairs_per_call, d->pairs.data(),
-                d->pairs.size());
-    probes.move(nullptr, 0, d->tokens_per_expert.data(),
-                d->tokens_per_expert.size());
-    if (d->layout == Layout::kStrided) return;
-    probes.move(nullptr, 0, d->offsets.data(), d->offsets.size());
-    if (d->layout == Layout::kPacked) return;
-    probes.move(nullptr, 0, d->row_index.data(), d->row_index.size());
-  });
-  return contest;
+// Of one ISA's as of all others'.
+const std::vector<size_t>& Writes(Layout layout) {
+  static const std::vector<size_t> strided = {0, 1}, packed = {0, 1, 2},
+                                   row_index = {0, 1, 2, 3};
+  return !IsPacked(layout)                   ? strided
+         : layout == Layout::kPackedRowIndex ? row_index
+                                             : packed;
 }
 
-void Asks(Table& table) {
-  const std::string& isa = table.best;
-  for (const char* kernel : {"bucket_packed", "bucket_strided"}) {
-    for (const RouterShape& router : kBuckets) {
+Facts FactsOf(const std::string& name, const RouterShape& shape, size_t tokens,
+              Layout layout) {
+  // Ids are read; of a table, only what is written counts.
+  const size_t pairs = tokens * shape.top_k;
+  size_t elements = 2 * pairs + shape.experts;
+  if (IsPacked(layout)) elements += shape.experts + 1;
+  if (layout == Layout::kPackedRowIndex) elements += pairs;
+  return {name,
+          shape.model,
+          "pair",
+          static_cast<double>(pairs),
+          4.0 * static_cast<double>(elements),
+          tokens == 1 ? kSlots : 1};
+}
+Case<Bucket>::Make Make(const RouterShape& shape, size_t tokens, Spread spread,
+                        Layout layout, const Executor& executor) {
+  return [=, &executor] {
+    const size_t scratch =
+        layout == Layout::kNaturalScratch || &executor != &SerialExecutor()
+            ? BucketScratchSize(tokens * shape.top_k, shape.experts, executor)
+            : 0;
+    return std::make_unique<Bucket>(shape, tokens, spread, layout, scratch);
+  };
+}
+
+// Of the pairs [begin, end); the first ones bring all that is there per expert.
+void Probe(Bucket& d, size_t slot, size_t begin, size_t end) {
+  const Probes& probes = BestProbes();
+  probes.move(d.Ids(slot) + begin, end - begin, d.pairs.data() + begin,
+              end - begin);
+  if (begin == 0) {
+    probes.move(nullptr, 0, d.tokens_per_expert.data(),
+                d.tokens_per_expert.size());
+  }
+  if (IsPacked(d.layout) && begin == 0) {
+    probes.move(nullptr, 0, d.offsets.data(), d.offsets.size());
+  }
+  if (d.layout != Layout::kPackedRowIndex) return;
+  probes.move(nullptr, 0, d.row_index.data() + begin, end - begin);
+}
+
+// What engines keep: for each expert a row with room for all pairs, and how
+// many it has, but no offsets.
+auto Engine(Bucket& d) {
+  auto rows =
+      std::make_shared<Aligned<plain::TokenSlot>>(d.experts * d.pairs_per_call);
+  const auto call = [&d, rows](size_t slot) {
+    plain::AppendPairs(d.In(slot), d.tokens_per_expert, rows->data());
+  };
+  call(0);
+  std::vector<int32_t> next(d.experts);
+  for (size_t p = 0; p < d.pairs_per_call; ++p) {
+    const size_t e = static_cast<size_t>(d.Ids(0)[p]);
+    const plain::TokenSlot& got =
+        (*rows)[e * d.pairs_per_call + static_cast<size_t>(next[e]++)];
+    if (static_cast<size_t>(got.token) != p / d.top_k ||
+        static_cast<size_t>(got.slot) != p % d.top_k) {
+      throw std::runtime_error("pair " + std::to_string(p) + " is not there");
+    }
+  }
+  return call;
+}
+
+void Add(const Kernel& kernel, const RouterShape& shape, size_t tokens,
+         Spread spread) {
+  const std::string name = std::string(kernel.name) + "/" +
+                           RouterText(shape.experts, shape.top_k, tokens) +
+                           (spread == Spread::kUniform ? "/uniform" : "/zipf");
+  Case<Bucket> contest(
+      FactsOf(name, shape, tokens, kernel.layout),
+      Make(shape, tokens, spread, kernel.layout, SerialExecutor()));
+  const std::vector<size_t>& writes = Writes(kernel.layout);
+  contest.AddOurs(RunnableIsas(), writes);
+  contest.Add({"plain", writes}, [](Bucket& d) {
+    return [&d](size_t slot) { d.CallPlain(slot); };
+  });
+  if (kernel.layout == Layout::kPacked) contest.Add({"engine", {0}}, Engine);
+  contest.AddProbe("probe", tokens * shape.top_k, Probe);
+}
+
+void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
+  const RouterShape shape = {"", 128, 8};
+  if (TwoThreads() == nullptr) return;
+  Facts facts = FactsOf("bucket_packed/E=128/k=8/" + text, shape, tokens,
+                        Layout::kPacked);
+  facts.model = "T=" + std::to_string(tokens);
+  AddThreads<Bucket>(
+      facts,
+      Make(shape, tokens, Spread::kUniform, Layout::kPacked, *TwoThreads()),
+      Writes(Layout::kPacked), tokens * shape.top_k, Probe, idle);
+}
+
+const Registration registration([] {
+  for (const Kernel& kernel : kKernels) {
+    for (const RouterShape& shape : kBuckets) {
       for (const size_t tokens : kBucketTokens) {
-        if (tokens == 1) continue;
-        for (const char* spread : {"uniform", "zipf"}) {
-          const std::string shape =
-              RouterText(router.experts, router.top_k, tokens) + "/" + spread;
-          table.AtMost(router.top_k == 2 ? 1.0 : 1.25,
-                       table.Ns(kernel, shape, isa),
-                       std::string(kernel) + ", " + shape + ", ns a pair");
+        for (const Spread spread : {Spread::kUniform, Spread::kZipf}) {
+          if (tokens == 1 && spread == Spread::kZipf) continue;
+          if (tokens == 1 && IsNatural(kernel.layout)) continue;
+          Add(kernel, shape, tokens, spread);
         }
       }
     }
   }
-  const std::string one = RouterText(128, 8, 1) + "/uniform";
-  const auto call_ns = [&](const char* kernel) {
-    return 8.0 * table.Ns(kernel, one, isa);
-  };
-  table.AtMost(25.0, call_ns("bucket_strided"),
-               "bucket_strided, " + one + ", ns a call");
-  table.AtMost(60.0, call_ns("bucket_packed"),
-               "bucket_packed with dispatch arguments, " + one + ", ns a call");
-}
-
-const Registration registration(
-    [] {
-      for (const Layout layout :
-           {Layout::kPacked, Layout::kPackedRowIndex, Layout::kStrided}) {
-        for (const RouterShape& shape : kBuckets) {
-          for (const size_t tokens : kBucketTokens) {
-            for (const Spread spread : {Spread::kUniform, Spread::kZipf}) {
-              if (tokens == 1 && spread == Spread::kZipf) continue;
-              Register(
-                  kKernels[static_cast<size_t>(layout)],
-                  RouterText(shape.experts, shape.top_k, tokens) +
-                      (spread == Spread::kUniform ? "/uniform" : "/zipf"),
-                  [=] { return MakeBucket(shape, tokens, spread, layout); });
-            }
-          }
-        }
-      }
-      RegisterThreads(
-          "bucket_packed E=128 k=8", {512, 4096, 16384}, [](size_t tokens) {
-            return MakeBucket({"", 128, 8}, tokens, Spread::kUniform,
-                              Layout::kPacked,
-                              128 * 64);  // enough for two threads' blocks
-          });
-    },
-    Asks);
+  AddOnThreads("30us", 5600, true);
+  AddOnThreads("100us", 18500, true);
+  for (const size_t tokens : {size_t{512}, size_t{4096}, size_t{16384}}) {
+    AddOnThreads("T=" + std::to_string(tokens), tokens, false);
+  }
+});
 
 }  // namespace
 }  // namespace switchyard::bench

@@ -1,7 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/contest.h"
+#include <algorithm>
+
+#include "bench/bench.h"
+#include "bench/ggml.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "switchyard/combine.h"
@@ -57,8 +60,26 @@ struct Data {
     return residual.data() + slot * tokens * hidden;
   }
 
-  std::vector<Output> Wanted(size_t slots) {
+  Status Call(size_t slot, Executor& executor) {
+    return Combine(In(slot), Out(), {}, executor);
+  }
+  // Tokens [begin, end).
+  CombineMove Move(size_t slot, size_t begin, size_t end) {
+    const size_t pair = begin * kCombineTopK, at = begin * hidden;
+    const float* const from = rows.data() + slot * pairs * hidden;
+    return {indexed ? from : from + pair * hidden,
+            indexed ? Index(slot) + pair : nullptr,
+            Residual(slot) + at,
+            norm_weight.data(),
+            out.data() + at,
+            normed.data() + at,
+            end - begin,
+            hidden};
+  }
+
+  std::vector<Output> Wanted() {
     Output want_out(out), want_normed(normed);
+    const size_t slots = weights.size() / pairs;
     for (size_t slot = 0; slot < slots; ++slot) {
       for (size_t t = 0; t < tokens; ++t) {
         std::vector<double> sums;
@@ -75,74 +96,103 @@ struct Data {
   }
 };
 
-Contest MakeCombine(const HiddenShape& shape, size_t tokens, bool indexed) {
-  Contest contest = {shape.model, "row", static_cast<double>(tokens)};
+Facts FactsOf(const std::string& name, const char* model, size_t tokens,
+              size_t hidden) {
   // The rows, the residual, both outputs; the norm's weights stay close.
-  contest.bytes =
-      4.0 * static_cast<double>(tokens * shape.hidden * (kCombineTopK + 3));
-  contest.slots = tokens == 1 ? kSlots : 1;
-  const auto d =
-      std::make_shared<Data>(tokens, shape.hidden, indexed, contest.slots);
-  contest.outputs = d->Wanted(contest.slots);
-  AddOurs(contest, {0, 1}, [d](size_t slot, Executor& executor) {
-    return Combine(d->In(slot), d->Out(), {}, executor);
-  });
-  AddRival(contest, Kind::kPlain, "plain C++", {0, 1}, [d](size_t slot) {
-    plain::Combine(d->In(slot), d->Out(), CombineOptions().eps);
-  });
-  if (!indexed) {
-    AddRival(contest, Kind::kOneDnn, "oneDNN product, residual; no norm", {0},
-             [d, sum = onednn::WeightedSum(tokens, kCombineTopK, d->hidden)](
-                 size_t slot) {
-               sum(d->rows.data() + slot * d->pairs * d->hidden,
-                   d->weights.data() + slot * d->pairs, d->Residual(slot),
-                   d->out.data());
-             });
-  }
-  const Probes& probes = BestProbes();
-  const auto probe = [&](const char* name, void (*move)(const CombineMove&)) {
-    AddRival(contest, Kind::kProbe, name, {}, [d, move](size_t slot) {
-      move({d->rows.data() + slot * d->pairs * d->hidden,
-            d->indexed ? d->Index(slot) : nullptr, d->Residual(slot),
-            d->norm_weight.data(), d->out.data(), d->normed.data(), d->tokens,
-            d->hidden});
-    });
+  return {name,
+          model,
+          "row",
+          static_cast<double>(tokens),
+          4.0 * static_cast<double>(tokens * hidden * (kCombineTopK + 3)),
+          tokens == 1 ? kSlots : 1};
+}
+Case<Data>::Make Make(size_t tokens, size_t hidden, bool indexed) {
+  return [=] {
+    return std::make_unique<Data>(tokens, hidden, indexed,
+                                  tokens == 1 ? kSlots : 1);
   };
-  probe("probe, sequential", probes.sequential);
-  probe("probe, sequential, prefetch", probes.sequential_prefetch);
-  probe("probe, interleaved", probes.interleaved);
-  probe("probe, interleaved, prefetch", probes.interleaved_prefetch);
-  return contest;
 }
 
-const Registration registration(
-    [] {
-      for (const bool indexed : {false, true}) {
-        for (const HiddenShape& shape : kHiddens) {
-          for (const size_t tokens : kCombineTokens) {
-            Register(indexed ? "combine_indexed" : "combine",
-                     HiddenText(tokens, shape.hidden),
-                     [=] { return MakeCombine(shape, tokens, indexed); });
-          }
-        }
-      }
-      RegisterThreads("combine H=2048 k=8", {64, 512}, [](size_t tokens) {
-        return MakeCombine({"", 2048}, tokens, true);
-      });
-    },
-    [](Table& table) {
-      for (const char* kernel : {"combine", "combine_indexed"}) {
-        for (const size_t tokens : kCombineTokens) {
-          for (const HiddenShape& hidden : kHiddens) {
-            const std::string shape = HiddenText(tokens, hidden.hidden);
-            table.AtMost(1.05,
-                         table.Ratio(kernel, shape, table.best, Kind::kProbe),
-                         std::string(kernel) + ", " + shape + ", " +
-                             table.best + " / the fastest probe");
-          }
-        }
-      }
+auto Probe(void (*move)(const CombineMove&)) {
+  return [move](Data& d, size_t slot, size_t begin, size_t end) {
+    move(d.Move(slot, begin, end));
+  };
+}
+
+// The rows in token order, in which ggml's products write them.
+Aligned<float> InTokenOrder(const Data& d) {
+  Aligned<float> rows(d.rows.size());
+  for (size_t i = 0; i < d.row_index.size(); ++i) {
+    const size_t from =
+        i / d.pairs * d.pairs + static_cast<size_t>(d.row_index[i]);
+    std::copy_n(d.rows.data() + from * d.hidden, d.hidden,
+                rows.data() + i * d.hidden);
+  }
+  return rows;
+}
+
+void AddGgml(Case<Data>& contest, size_t threads) {
+  if (!ggml::Available()) return;
+  contest.Add(ggml::Named(threads, {0, 1}), [threads](Data& d) {
+    return
+        [&d, own = d.indexed ? InTokenOrder(d) : Aligned<float>(),
+         combine = ggml::Combine(d.tokens, kCombineTopK, d.hidden,
+                                 CombineOptions().eps, threads)](size_t slot) {
+          const float* const rows = d.indexed ? own.data() : d.rows.data();
+          combine({rows + slot * d.pairs * d.hidden,
+                   d.weights.data() + slot * d.pairs, d.Residual(slot),
+                   d.norm_weight.data(), d.out.data(), d.normed.data()});
+        };
+  });
+}
+
+void Add(const HiddenShape& shape, size_t tokens, bool indexed) {
+  const std::string kernel = indexed ? "combine_indexed/" : "combine/";
+  Case<Data> contest(FactsOf(kernel + HiddenText(tokens, shape.hidden),
+                             shape.model, tokens, shape.hidden),
+                     Make(tokens, shape.hidden, indexed));
+  contest.AddOurs(RunnableIsas(), {0, 1});
+  contest.Add({"plain", {0, 1}}, [](Data& d) {
+    return [&d](size_t slot) {
+      plain::Combine(d.In(slot), d.Out(), CombineOptions().eps);
+    };
+  });
+  if (!indexed) {
+    // Product and residual, no norm.
+    contest.Add({"onednn:no_norm", {0}}, [](Data& d) {
+      return onednn::WeightedSum(
+          d.tokens, kCombineTopK, d.hidden, d.weights.size() / d.pairs,
+          d.rows.data(), d.weights.data(), d.residual.data(), d.out.data());
     });
+    AddGgml(contest, 1);
+  }
+  const Probes& probes = BestProbes();
+  contest.AddProbe("probe:sequential", tokens, Probe(probes.sequential));
+  contest.AddProbe("probe:sequential_prefetch", tokens,
+                   Probe(probes.sequential_prefetch));
+  contest.AddProbe("probe:interleaved", tokens, Probe(probes.interleaved));
+  contest.AddProbe("probe:interleaved_prefetch", tokens,
+                   Probe(probes.interleaved_prefetch));
+}
+
+void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
+  Facts facts = FactsOf("combine/H=2048/k=8/" + text, "", tokens, 2048);
+  facts.model = "T=" + std::to_string(tokens);
+  AddThreads<Data>(facts, Make(tokens, 2048, true), {0, 1}, tokens,
+                   Probe(BestProbes().interleaved), idle, AddGgml);
+}
+
+const Registration registration([] {
+  for (const bool indexed : {false, true}) {
+    for (const HiddenShape& shape : kHiddens) {
+      for (const size_t tokens : kCombineTokens) Add(shape, tokens, indexed);
+    }
+  }
+  AddOnThreads("30us", 35, true);
+  AddOnThreads("100us", 105, true);
+  AddOnThreads("T=64", 64, false);
+  AddOnThreads("T=512", 512, false);
+});
 
 }  // namespace
 }  // namespace switchyard::bench

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/contest.h"
+#include "bench/bench.h"
 #include "bench/inputs.h"
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
@@ -84,29 +84,38 @@ void Encode(Encoder& encoder, const Pipeline& pipeline,
   encoder.dispatchThreadgroups(grid, threads);
 }
 
-Contest MakeEmpty() {
-  constexpr size_t kDispatches = 1000;
-  const Pipeline pipeline = metal().device->newComputePipelineState(
+// Verified by themselves.
+struct Unchecked {
+  std::vector<Output> Wanted() { return {}; }
+};
+
+struct Empty : Unchecked {
+  static constexpr size_t kDispatches = 1000;
+  Pipeline pipeline = metal().device->newComputePipelineState(
       {"empty", [](const MTL::ThreadgroupContext&) {}});
-  const auto buffer = [] { return metal().device->newBuffer(4096); };
-  Contest contest;
-  contest.unit = "dispatch";
-  contest.units = kDispatches;
-  AddRival(contest, Kind::kOurs, "device", {},
-           [pipeline, a = buffer(), b = buffer(), c = buffer()](size_t) {
-             metal().Run([&](Encoder& encoder) {
-               const int32_t params[3] = {1, 2, 3};
-               for (size_t i = 0; i < kDispatches; ++i) {
-                 Encode(encoder, pipeline, {&a, &b, &c}, params, {1, 1, 1},
-                        {32, 1, 1});
-               }
-             });
-           });
-  return contest;
+  Buffer a = metal().device->newBuffer(4096),
+         b = metal().device->newBuffer(4096),
+         c = metal().device->newBuffer(4096);
+
+  void Run() const {
+    metal().Run([&](Encoder& encoder) {
+      const int32_t params[3] = {1, 2, 3};
+      for (size_t i = 0; i < kDispatches; ++i) {
+        Encode(encoder, pipeline, {&a, &b, &c}, params, {1, 1, 1}, {32, 1, 1});
+      }
+    });
+  }
+};
+
+void AddEmpty() {
+  Case<Empty> contest({"device/empty", "", "dispatch", Empty::kDispatches},
+                      [] { return std::make_unique<Empty>(); });
+  contest.Add({"device"}, [](Empty& d) { return [&d](size_t) { d.Run(); }; })
+      ->UseRealTime();
 }
 
 // One decode token, from buffers that both sides read and write.
-struct Chain {
+struct Chain : Unchecked {
   Buffer logits = Floats(kExperts), ids = Floats(kTopK),
          weights = Floats(kTopK), gate = Floats(kTopK * kFfn),
          up = Floats(kTopK * kFfn), act = Floats(kTopK * kFfn),
@@ -161,8 +170,8 @@ struct Chain {
     });
   }
 
-  // Empty if both ways give the same bytes.
-  std::string Verify() const {
+  // Throws if both ways do not give the same bytes.
+  void Verify() const {
     const std::vector<float> before(At(residual), At(residual) + kHidden);
     Check(Call());
     std::vector<std::vector<char>> expected;
@@ -176,45 +185,38 @@ struct Chain {
     size_t i = 0;
     for (const Buffer& out : {ids, weights, act, residual, normed}) {
       if (std::memcmp(out->contents(), expected[i++].data(), out->length())) {
-        return "the device's results differ from the plain API's";
+        throw std::runtime_error("other results than the plain API's");
       }
     }
-    return std::string();
   }
 };
 
 // `chains` chains in one command buffer, against as many direct calls: right
 // after others, or after a millisecond without any.
-Contest MakeChains(size_t chains, bool idle) {
-  const auto chain = std::make_shared<Chain>();
-  Contest contest;
-  contest.model = "Qwen3-30B-A3B, one token";
-  contest.unit = "chain";
-  contest.units = static_cast<double>(chains);
-  contest.verify = [chain] { return chain->Verify(); };
-  AddRival(contest, Kind::kOurs, "direct calls", {}, [=](size_t) {
-    for (size_t i = 0; i < chains; ++i) Check(chain->Call());
-  });
-  AddRival(contest, Kind::kOurs, "device", {},
-           [=](size_t) { chain->Run(chains); });
-  // The scheduler takes a while to give the queue's thread a core of its own.
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point settled =
-      Clock::now() + std::chrono::milliseconds(100);
-  while (Clock::now() < settled) chain->Run(1);
-  // A queue's thread that has been idle sleeps; asked for is one that is warm.
-  for (Contender& contender : contest.contenders) {
-    if (!idle && &contender != &contest.contenders.back()) continue;
-    contender.timed.alone = idle || chains == 1;
-    contender.timed.prepare = [=] {
-      if (idle) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        return;
-      }
-      for (int i = 0; i < 3; ++i) chain->Run(1);
+void AddChains(size_t chains, bool idle) {
+  Case<Chain> contest(
+      {"device/chains=" + std::to_string(chains) + (idle ? "_idle" : ""),
+       "Qwen3-30B-A3B, one token", "chain", static_cast<double>(chains)},
+      [] { return std::make_unique<Chain>(); });
+  Contender direct = {"direct"}, device = {"device"};
+  direct.idle = device.idle = idle;
+  contest.Add(direct, [chains](Chain& chain) {
+    return [&chain, chains](size_t) {
+      for (size_t i = 0; i < chains; ++i) Check(chain.Call());
     };
-  }
-  return contest;
+  });
+  benchmark::internal::Benchmark* const queued =
+      contest.Add(device, [chains](Chain& chain) {
+        chain.Verify();
+        // The scheduler takes a while to give the queue's thread a core of its
+        // own.
+        using Clock = std::chrono::steady_clock;
+        const Clock::time_point settled =
+            Clock::now() + std::chrono::milliseconds(100);
+        while (Clock::now() < settled) chain.Run(1);
+        return [&chain, chains](size_t) { chain.Run(chains); };
+      });
+  if (!idle) queued->UseRealTime();
 }
 
 using device::buffer;
@@ -242,7 +244,7 @@ struct Streaming {
 
 // A weighted sum of 8 rows, a column per thread.
 struct Weighted {
-  static constexpr const char* kName = "weighted sum, k=8";
+  static constexpr const char* kName = "weighted_sum";
   static constexpr uint32_t kColumns = 2048;
   static constexpr size_t kIn = 8 * kColumns, kOut = kColumns,
                           kThreadgroups = kColumns / 256;
@@ -264,7 +266,7 @@ struct Weighted {
 
 // Sums of squares of 64 rows, a threadgroup each.
 struct Reduction {
-  static constexpr const char* kName = "row reduction";
+  static constexpr const char* kName = "row_reduction";
   static constexpr uint32_t kColumns = 2048;
   static constexpr size_t kIn = 64 * kColumns, kOut = 64, kThreadgroups = 64;
   template <class Tg>
@@ -296,73 +298,54 @@ struct Reduction {
 };
 
 template <class Kernel>
-void RegisterKernel() {
-  Register("kernel", Kernel::kName, [] {
-    Contest contest;
-    contest.unit = "element";
-    contest.units = static_cast<double>(Kernel::kIn);
-    for (const bool checked : {false, true}) {
-      MTL::DeviceOptions options;
-      options.executor =
-          std::shared_ptr<Executor>(&SerialExecutor(), [](Executor*) {});
-      options.check_kernels = checked;
-      const Metal serial = {MTL::CreateDevice(options)};
-      AddRival(contest, Kind::kOurs, checked ? "checked" : "unchecked", {},
-               [serial, x = serial.Floats(Kernel::kIn, 13),
-                weights = serial.Floats(8, 13),
-                out = serial.Floats(Kernel::kOut, 13),
-                pipeline = serial.device->newComputePipelineState(
-                    MTL::MakeKernel(Kernel::kName, Kernel{}))](size_t) {
-                 serial.Run([&](Encoder& encoder) {
-                   Encode(encoder, pipeline, {&x, &weights, &out},
-                          Kernel::kColumns, {Kernel::kThreadgroups, 1, 1},
-                          {256, 1, 1});
-                 });
-               });
-    }
-    return contest;
-  });
-}
+struct Custom : Unchecked {
+  // One thread against one thread.
+  static Metal Make(bool checked) {
+    MTL::DeviceOptions options;
+    options.executor =
+        std::shared_ptr<Executor>(&SerialExecutor(), [](Executor*) {});
+    options.check_kernels = checked;
+    return {MTL::CreateDevice(options)};
+  }
+  explicit Custom(bool checked) : serial(Make(checked)) {}
+
+  void Run() const {
+    serial.Run([&](Encoder& encoder) {
+      Encode(encoder, pipeline, {&x, &weights, &out}, Kernel::kColumns,
+             {Kernel::kThreadgroups, 1, 1}, {256, 1, 1});
+    });
+  }
+
+  Metal serial;
+  Buffer x = serial.Floats(Kernel::kIn, 13), weights = serial.Floats(8, 13),
+         out = serial.Floats(Kernel::kOut, 13);
+  Pipeline pipeline = serial.device->newComputePipelineState(
+      MTL::MakeKernel(Kernel::kName, Kernel{}));
+};
 
 template <class Kernel>
-void AskKernel(Table& table) {
-  table.AtMost(
-      20.0,
-      table.Ns("kernel", Kernel::kName, "checked") /
-          table.Ns("kernel", Kernel::kName, "unchecked"),
-      std::string("checked mode, ") + Kernel::kName + ", times unchecked");
+void AddKernel() {
+  for (const bool checked : {false, true}) {
+    Case<Custom<Kernel>> contest(
+        {std::string("kernel/") + Kernel::kName, "", "element",
+         static_cast<double>(Kernel::kIn)},
+        [checked] { return std::make_unique<Custom<Kernel>>(checked); });
+    contest
+        .Add({checked ? "checked" : "unchecked"},
+             [](Custom<Kernel>& d) { return [&d](size_t) { d.Run(); }; })
+        ->UseRealTime();
+  }
 }
 
-const Registration registration(
-    [] {
-      Register("device", "empty", MakeEmpty);
-      for (const size_t chains : {size_t{1}, size_t{100}}) {
-        Register("device", "chains=" + std::to_string(chains),
-                 [=] { return MakeChains(chains, false); });
-      }
-      Register("device", "chains=1, 1 ms idle",
-               [] { return MakeChains(1, true); });
-      RegisterKernel<Streaming>();
-      RegisterKernel<Weighted>();
-      RegisterKernel<Reduction>();
-    },
-    [](Table& table) {
-      table.AtMost(60.0, table.Ns("device", "empty", "device"),
-                   "device layer, 1000 empty dispatches, ns each");
-      const auto above = [&](const char* shape) {
-        return table.Ns("device", shape, "device") -
-               table.Ns("device", shape, "direct calls");
-      };
-      table.AtMost(500.0, above("chains=100"),
-                   "device layer, 100 chains in a buffer, ns each above direct "
-                   "calls");
-      table.AtMost(3000.0, above("chains=1"),
-                   "device layer, one chain with commit and wait, ns above "
-                   "direct calls");
-      AskKernel<Streaming>(table);
-      AskKernel<Weighted>(table);
-      AskKernel<Reduction>(table);
-    });
+const Registration registration([] {
+  AddEmpty();
+  AddChains(1, false);
+  AddChains(100, false);
+  AddChains(1, true);
+  AddKernel<Streaming>();
+  AddKernel<Weighted>();
+  AddKernel<Reduction>();
+});
 
 }  // namespace
 }  // namespace switchyard::bench

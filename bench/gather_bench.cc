@@ -3,7 +3,8 @@
 
 #include <cstring>
 
-#include "bench/contest.h"
+#include "bench/bench.h"
+#include "bench/ggml.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "switchyard/gather.h"
@@ -32,44 +33,76 @@ struct Gather {
     return {{rows.data(), tokens, hidden}, pairs, {ids.data(), tokens, kTopK}};
   }
   GatherOutputs Out() { return {{out.data(), pairs.size(), hidden}}; }
+  Status Call(size_t, Executor& executor) {
+    return GatherRows(In(), Out(), {}, executor);
+  }
+  std::vector<Output> Wanted() {
+    Output want(out);
+    want.ints.resize(out.size());  // the floats' bits
+    for (size_t r = 0; r < pairs.size(); ++r) {
+      std::memcpy(want.ints.data() + r * hidden,
+                  rows.data() + static_cast<size_t>(pairs[r]) / kTopK * hidden,
+                  hidden * sizeof(float));
+    }
+    return {want};
+  }
 };
 
-Contest MakeGather(const HiddenShape& shape, size_t tokens) {
-  const auto d = std::make_shared<Gather>(shape.hidden, tokens);
-  Contest contest = {shape.model, "row", static_cast<double>(d->pairs.size()),
-                     8.0 * static_cast<double>(d->out.size())};
-  Output want(d->out, 0.0);
-  for (const int32_t pair : d->pairs) {
-    const float* const row =
-        d->rows.data() + static_cast<size_t>(pair) / kTopK * d->hidden;
-    want.floats.insert(want.floats.end(), row, row + d->hidden);
+Facts FactsOf(const std::string& name, const char* model, size_t hidden,
+              size_t tokens) {
+  const double pairs = static_cast<double>(tokens * kTopK);
+  return {name, model, "row", pairs, 8.0 * pairs * static_cast<double>(hidden)};
+}
+Case<Gather>::Make Make(size_t hidden, size_t tokens) {
+  return [=] { return std::make_unique<Gather>(hidden, tokens); };
+}
+
+// Reads the tokens in their order.
+void Probe(Gather& d, size_t, size_t begin, size_t end) {
+  for (size_t r = begin; r < end; ++r) {
+    std::memcpy(d.out.data() + r * d.hidden,
+                d.rows.data() + r / kTopK * d.hidden, d.hidden * sizeof(float));
   }
-  contest.outputs = {want};
-  AddOurs(contest, {0}, [d](size_t, Executor& executor) {
-    return GatherRows(d->In(), d->Out(), {}, executor);
+}
+
+void Add(const HiddenShape& shape, size_t tokens) {
+  Case<Gather> contest(FactsOf("gather/" + HiddenText(tokens, shape.hidden),
+                               shape.model, shape.hidden, tokens),
+                       Make(shape.hidden, tokens));
+  contest.AddOurs(RunnableIsas(), {0});
+  contest.Add({"plain", {0}}, [](Gather& d) {
+    return [&d](size_t) { plain::GatherRows(d.In(), d.Out()); };
   });
-  AddRival(contest, Kind::kPlain, "plain C++", {0},
-           [d](size_t) { plain::GatherRows(d->In(), d->Out()); });
-  AddRival(contest, Kind::kProbe, "probe, tokens in order", {}, [d](size_t) {
-    for (size_t r = 0; r < d->pairs.size(); ++r) {
-      std::memcpy(d->out.data() + r * d->hidden,
-                  d->rows.data() + r / kTopK * d->hidden,
-                  d->hidden * sizeof(float));
-    }
-  });
-  return contest;
+  // On one thread however many it has.
+  if (ggml::Available()) {
+    contest.Add(ggml::Named(1, {0}), [](Gather& d) {
+      std::vector<int32_t> index;
+      for (const int32_t pair : d.pairs) {
+        index.push_back(pair / static_cast<int32_t>(kTopK));
+      }
+      return [&d, index,
+              gather = ggml::GatherRows(d.tokens, index.size(), d.hidden)](
+                 size_t) { gather(d.rows.data(), index.data(), d.out.data()); };
+    });
+  }
+  contest.AddProbe("probe", tokens * kTopK, Probe);
+}
+
+void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
+  Facts facts = FactsOf("gather/H=2048/k=8/" + text, "", 2048, tokens);
+  facts.model = "T=" + std::to_string(tokens);
+  AddThreads<Gather>(facts, Make(2048, tokens), {0}, tokens * kTopK, Probe,
+                     idle);
 }
 
 const Registration registration([] {
   for (const HiddenShape& shape : kHiddens) {
-    for (const size_t tokens : kCombineTokens) {
-      Register("gather", HiddenText(tokens, shape.hidden),
-               [=] { return MakeGather(shape, tokens); });
-    }
+    for (const size_t tokens : kCombineTokens) Add(shape, tokens);
   }
-  RegisterThreads("gather H=2048 k=8", {64, 512}, [](size_t tokens) {
-    return MakeGather({"", 2048}, tokens);
-  });
+  AddOnThreads("30us", 40, true);
+  AddOnThreads("100us", 110, true);
+  AddOnThreads("T=64", 64, false);
+  AddOnThreads("T=512", 512, false);
 });
 
 }  // namespace

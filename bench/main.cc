@@ -1,29 +1,39 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// switchyard_bench: the matrix of kernels, ISAs, shapes and rivals, and what is
-// asked of it. Exit codes: 0; 1 if a result is wrong; 2 for wrong input.
+// switchyard_bench: every kernel, ISA and shape beside its rivals, a program of
+// Google Benchmark's with its options. Exit codes: 0; 1 if a result is wrong; 2
+// for wrong input.
+
+#include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <ctime>
+#include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <iostream>
 #include <optional>
-#include <set>
-#include <thread>
-#include <utility>
+#include <sstream>
+#include <string>
+#include <vector>
 
-#include "bench/contest.h"
-#include "bench/options.h"
+#include "bench/bench.h"
+#include "bench/ggml.h"
 #include "bench/rivals.h"
 #include "programs/program.h"
 
 namespace switchyard::bench {
 namespace {
 
-using Object = nlohmann::ordered_json;
+using program::InputError;
+
+// What a run takes unless told otherwise, in a new random order each round.
+// Samples are long beside the clock's half a microsecond, and so short that
+// most are over before the system lets someone else on this core: medians then
+// leave out the rest.
+constexpr const char* kDefaults[] = {
+    "--benchmark_min_time=0.0002", "--benchmark_repetitions=25",
+    "--benchmark_enable_random_interleaving=true"};
 
 std::string FirstLine(const std::string& path) {
   std::ifstream file(path);
@@ -43,7 +53,7 @@ std::string CpuModel() {
 }
 
 // "L1 48K, L2 2048K, ..." of the first core's data caches.
-std::string Caches() {
+std::string DataCaches() {
   std::string caches;
   for (int i = 0;; ++i) {
     const std::string folder =
@@ -56,255 +66,163 @@ std::string Caches() {
   }
 }
 
-constexpr Kind kKinds[] = {Kind::kOurs, Kind::kPlain, Kind::kOneDnn,
-                           Kind::kProbe};
-
-const char* KindName(Kind kind) {
-  constexpr const char* kNames[] = {"switchyard", "plain", "oneDNN", "probe"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
-// A comparison with a kind; of ours, with the ISA that every machine has.
-std::string Versus(Kind kind) {
-  return kind == Kind::kOurs ? "fallback" : KindName(kind);
-}
-
-// "-" for a figure there is none of.
-std::string Number(double value) {
-  if (!(value == value)) return "-";
-  char text[32];
-  const char* const format = value < 10.0     ? "%.2f"
-                             : value < 1000.0 ? "%.1f"
-                                              : "%.0f";
-  std::snprintf(text, sizeof(text), format, value);
-  return text;
-}
-
-// Time per unit over the fastest of a kind; over the last ISA for kOurs, where
-// contenders are ISAs.
-double RatioTo(const Result& result, const Figure& figure, Kind kind) {
-  const std::string fallback =
-      RunnableIsas().data[RunnableIsas().size - 1].name;
-  const Figure* other = nullptr;
-  for (const Figure& f : result.figures) {
-    if (f.kind != kind || (kind == Kind::kOurs && f.name != fallback)) continue;
-    if (other == nullptr || f.NsPerUnit() < other->NsPerUnit()) other = &f;
-  }
-  return other == nullptr ? std::nan("")
-                          : figure.NsPerUnit() / other->NsPerUnit();
-}
-
-// One row per shape, one column per contender; then what the first of ours, the
-// best ISA, comes to against the others.
-void AddTable(std::string& text, const std::vector<const Result*>& results) {
-  std::vector<std::string> names;
-  std::set<Kind> kinds;
-  bool has_bytes = false;
-  for (const Result* result : results) {
-    for (const Figure& figure : result->figures) {
-      if (std::find(names.begin(), names.end(), figure.name) == names.end()) {
-        names.push_back(figure.name);
-      }
-      kinds.insert(figure.kind);
-      has_bytes |= figure.bytes > 0.0;
-    }
-  }
-  if (kinds.count(Kind::kPlain) == 0) kinds.erase(Kind::kOurs);
-  std::vector<std::string> columns = {"shape"};
-  columns.insert(columns.end(), names.begin(), names.end());
-  if (has_bytes) columns.push_back("GB/s");
-  for (const Kind kind : kinds) columns.push_back("/ " + Versus(kind));
-  text += "|";
-  for (const std::string& column : columns) text += " " + column + " |";
-  text += "\n|";
-  for (size_t i = 0; i < columns.size(); ++i) text += "---|";
-  text += "\n";
-  for (const Result* result : results) {
-    text += "| " + result->shape + (result->model.empty() ? "" : ", ") +
-            result->model + " |";
-    for (const std::string& name : names) {
-      double ns = std::nan("");
-      for (const Figure& figure : result->figures) {
-        if (figure.name == name) ns = figure.NsPerUnit();
-      }
-      text += " " + Number(ns) + " |";
-    }
-    const Figure& best = result->figures.front();
-    if (has_bytes)
-      text += " " + Number(1e-9 * best.bytes / best.seconds) + " |";
-    for (const Kind kind : kinds) {
-      text += " " + Number(RatioTo(*result, best, kind)) + " |";
-    }
-    text += "\n";
-  }
-}
-
-// Where and with what the figures were taken.
-Object DescribeMachine() {
-  const std::time_t now = std::time(nullptr);
-  char date[32];  // UTC
-  std::strftime(date, sizeof(date), "%Y-%m-%d %H:%M", std::gmtime(&now));
+// Behind what Google Benchmark says of the machine.
+void AddContext() {
   std::string isas;
   for (const Isa& isa : RunnableIsas()) {
-    isas += (isas.empty() ? "" : ", ") + std::string(isa.name);
+    isas += (isas.empty() ? "" : " ") + std::string(isa.name);
   }
-  // Averages over 1, 5 and 15 minutes.
-  std::string load = FirstLine("/proc/loadavg");
-  load.resize(load.find(' ', load.find(' ', load.find(' ') + 1) + 1));
-  return {{"date", date},
-          {"cpu", CpuModel()},
-          {"cores", std::thread::hardware_concurrency()},
-          {"caches", Caches()},
-          {"isas", isas},
-          {"load", load},
-          {"compiler", BENCH_COMPILER},
-          {"highway", BENCH_HIGHWAY},
-          {"tbb", BENCH_TBB[0] == '\0' ? "none" : BENCH_TBB},
-          {"onednn", onednn::Version()}};
-}
-
-std::string Json(const Object& machine, const std::vector<Result>& results,
-                 const std::vector<Ask>& asks) {
-  Object json;
-  json["machine"] = machine;
-  json["results"] = Object::array();
-  for (const Result& result : results) {
-    Object figures = Object::array();
-    for (const Figure& figure : result.figures) {
-      Object line = {{"contender", figure.name},
-                     {"kind", KindName(figure.kind)},
-                     {"seconds_per_call", figure.seconds},
-                     {"units_per_call", figure.units},
-                     {"ns_per_unit", figure.NsPerUnit()}};
-      if (figure.bytes > 0.0) {
-        line["gb_per_second"] = 1e-9 * figure.bytes / figure.seconds;
-      }
-      for (const Kind kind : kKinds) {
-        const double ratio = RatioTo(result, figure, kind);
-        if (figure.kind != Kind::kOurs || !(ratio == ratio)) continue;
-        line["ratio_to_" + Versus(kind)] = ratio;
-      }
-      figures.push_back(line);
-    }
-    json["results"].push_back({{"kernel", result.kernel},
-                               {"shape", result.shape},
-                               {"model", result.model},
-                               {"unit", result.unit},
-                               {"figures", figures}});
-  }
-  json["asks"] = Object::array();
-  for (const Ask& ask : asks) {
-    Object line = {{"what", ask.what},
-                   {ask.at_most ? "at_most" : "at_least", ask.bound}};
-    if (ask.Measured()) {
-      line["figure"] = ask.figure;
-      line["met"] = ask.Met();
-    }
-    json["asks"].push_back(line);
-  }
-  return json.dump(1) + "\n";
-}
-
-std::string Markdown(const Object& machine, const std::vector<Result>& results,
-                     const std::vector<Ask>& asks) {
-  std::string text = "# Benchmarks\n\n";
-  const auto of = [&](const char* key) {
-    return machine[key].get<std::string>();
+  const auto add = [](const char* key, const std::string& value) {
+    benchmark::AddCustomContext(key, value.empty() ? "unknown" : value);
   };
-  text += of("cpu") + ", " + machine["cores"].dump() + " cores (" +
-          of("caches") + "), " + of("isas") + "; " + of("compiler") +
-          ", Highway " + of("highway") + ", TBB " + of("tbb") + ", oneDNN " +
-          of("onednn") + "; " + of("date") + " UTC, load average " +
-          of("load") + ".\n\n";
-  text +=
-      "Medians; all contenders of a shape in one process, in a new random\n"
-      "order each round, verified beforehand. One thread unless said. GB/s "
-      "and\n"
-      "ratios are those of the first column, the best ISA; ratios are its "
-      "time\n"
-      "over the other's: below 1 is faster. `fallback` is the last ISA; where "
-      "a\n"
-      "rival or a probe comes in several forms, the fastest counts. The JSON\n"
-      "file has the ratios of every ISA.\n";
-  if (!asks.empty()) {
-    text +=
-        "\n## What is asked\n\n"
-        "| ask | bound | reached | |\n|---|---|---|---|\n";
-  }
-  for (const Ask& ask : asks) {
-    text += "| " + ask.what + " | " + (ask.at_most ? "<= " : ">= ") +
-            Number(ask.bound) + " | " + Number(ask.figure) + " | " +
-            (!ask.Measured() ? "not run"
-             : ask.Met()     ? "met"
-                             : "**not met**") +
-            " |\n";
-  }
-  std::vector<std::pair<std::string, std::vector<const Result*>>> tables;
-  for (const Result& result : results) {
-    const std::string title = result.kernel + ", ns per " + result.unit;
-    auto table = std::find_if(tables.begin(), tables.end(),
-                              [&](const auto& t) { return t.first == title; });
-    if (table == tables.end()) table = tables.insert(table, {title, {}});
-    table->second.push_back(&result);
-  }
-  for (const auto& [title, rows] : tables) {
-    text += "\n## " + title + "\n\n";
-    AddTable(text, rows);
-  }
-  return text;
+  add("cpu_model", CpuModel());
+  add("data_caches", DataCaches());
+  add("isas", isas);
+  add("compiler", BENCH_COMPILER);
+  add("highway", BENCH_HIGHWAY);
+  add("tbb", BENCH_TBB);
+  add("onednn", onednn::Version());
+  add("ggml", ggml::Version());
 }
 
-// Those that this run has figures for. Without a filter those without are worth
-// a word: the machine lacks what they ask about.
-std::vector<Ask> AsksOf(const Options& options) {
-  std::vector<Ask> asks = Asks();
-  if (!options.filter.empty()) {
-    asks.erase(std::remove_if(asks.begin(), asks.end(),
-                              [](const Ask& ask) { return !ask.Measured(); }),
-               asks.end());
-  }
-  return asks;
+// The value of `option` if `argument` sets it.
+std::optional<std::string> ValueOf(const char* option,
+                                   const std::string& argument) {
+  const std::string start = option + std::string("=");
+  if (argument.rfind(start, 0) != 0) return std::nullopt;
+  return argument.substr(start.size());
 }
 
-void PrintAsks(const std::vector<Ask>& asks) {
-  if (asks.empty()) return;
-  std::printf("\n");
-  size_t measured = 0, met = 0;
-  for (const Ask& ask : asks) {
-    if (!ask.Measured()) continue;
-    ++measured;
-    met += ask.Met() ? 1 : 0;
-    std::printf("%-8s %8.4g %s %-5g %s\n", ask.Met() ? "met" : "NOT MET",
-                ask.figure, ask.at_most ? "<=" : ">=", ask.bound,
-                ask.what.c_str());
+// What Google Benchmark would pass over, or end with a code of its own.
+void RequireValid(const std::string& argument) {
+  for (const char* option : {"--benchmark_format", "--benchmark_out_format"}) {
+    const auto format = ValueOf(option, argument);
+    if (format && *format != "console" && *format != "json" &&
+        *format != "csv") {
+      throw InputError(argument + ": not console, json or csv");
+    }
   }
-  std::printf("%zu of %zu asks met", met, measured);
-  if (measured < asks.size()) {
-    std::printf(", %zu not run", asks.size() - measured);
+  for (const char* option : {"--benchmark_min_time", "--benchmark_repetitions",
+                             "--benchmark_min_warmup_time"}) {
+    const auto text = ValueOf(option, argument);
+    const double value = text ? std::atof(text->c_str()) : 1.0;
+    if (!(value > 0.0 && value <= 1e6)) {
+      throw InputError(argument + ": not above 0, up to 1000000");
+    }
   }
-  std::printf("\n");
+  if (const auto out = ValueOf("--benchmark_out", argument)) {
+    if (out->empty()) throw InputError("--benchmark_out: empty");
+    program::RequireWritable("--benchmark_out", *out);
+  }
 }
 
-int Run(int argc, char** argv) {
-  const std::optional<Options> options = ParseOptions(argc, argv);
-  if (!options.has_value()) return 0;
-  DefaultEffort() = options->effort;
-  const Object machine = DescribeMachine();
-  for (const Registration& each : Registrations()) each.add();
-  RunBenchmarks(*options);
-  if (options->list) return 0;
+// std::cerr into a string, as long as this lives.
+class Messages {
+ public:
+  Messages() : before_(std::cerr.rdbuf(text_.rdbuf())) {}
+  ~Messages() { std::cerr.rdbuf(before_); }
+  std::string FirstLine() {
+    std::string line;
+    std::getline(text_, line);
+    return line;
+  }
 
-  const std::vector<Ask> asks = AsksOf(*options);
-  PrintAsks(asks);
+ private:
+  std::stringstream text_;
+  std::streambuf* before_;
+};
+
+void Initialize(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), std::begin(kDefaults),
+                   std::end(kDefaults));
+  arguments.insert(arguments.begin(), "switchyard_bench");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  int argc = static_cast<int>(argv.size());
+  argv.push_back(nullptr);
+  Messages messages;
+  benchmark::Initialize(&argc, argv.data());
+  if (argc == 1) return;
+  const std::string why = messages.FirstLine();
+  throw InputError(why.empty() ? std::string(argv[1]) +
+                                     ": no such option; --help lists them"
+                               : why);
+}
+
+// A line per contender, which fits a terminal.
+class Lines : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override {
+    std::printf("%-66s %12s\n", "median of a call", "ns");
+    return true;
+  }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    std::vector<double> ns;
+    for (const Run& run : runs) {
+      if (run.run_type != Run::RT_Iteration) return;
+      if (!run.error_occurred) ns.push_back(run.GetAdjustedRealTime());
+    }
+    const std::string name = runs.front().benchmark_name();
+    if (ns.empty()) {
+      std::printf("%-66s %12s\n", name.c_str(), "WRONG");
+      return;
+    }
+    const auto middle = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2);
+    std::nth_element(ns.begin(), middle, ns.end());
+    std::printf("%-66s %12.1f\n", name.c_str(), *middle);
+  }
+};
+
+// Google's file, which has to arrive.
+class JsonFile : public benchmark::JSONReporter {
+ public:
+  void Finalize() override {
+    JSONReporter::Finalize();
+    lost = !GetOutputStream().flush();
+  }
+  bool lost = false;
+};
+
+constexpr char kHelp[] =
+    "switchyard_bench: every kernel, ISA and shape beside its rivals, each a\n"
+    "benchmark kernel/shape/contender. A program of Google Benchmark's, whose\n"
+    "options follow. Unless they say otherwise:";
+
+int Run(const std::vector<std::string>& arguments) {
+  std::string out;
+  bool lines = true, json = true;
+  for (const std::string& argument : arguments) {
+    if (argument == "--help" || argument == "-h") {
+      std::printf("%s\n", kHelp);
+      for (const char* option : kDefaults) std::printf("  %s\n", option);
+      benchmark::PrintDefaultHelp();
+      return 0;
+    }
+    RequireValid(argument);
+    out = ValueOf("--benchmark_out", argument).value_or(out);
+    if (ValueOf("--benchmark_format", argument)) lines = false;
+    const auto format = ValueOf("--benchmark_out_format", argument);
+    if (format) json = *format == "json";
+  }
+  Initialize(arguments);
+  program::RequireEnvironmentIsa();
+  AddContext();
+  RegisterAll();
+
+  Lines reporter;
+  JsonFile file;
+  std::stringstream errors;
+  reporter.SetErrorStream(&errors);
+  const size_t ran = benchmark::RunSpecifiedBenchmarks(
+      lines ? &reporter : nullptr, !out.empty() && json ? &file : nullptr);
+  if (ran == 0) {
+    std::string why;
+    std::getline(errors, why);
+    throw InputError(why.empty() ? "nothing to run" : why);
+  }
+  if (file.lost) throw InputError("--benchmark_out " + out + ": not written");
   for (const std::string& failure : Failures()) {
     std::fprintf(stderr, "FAILED: %s\n", failure.c_str());
-  }
-  if (!options->json.empty()) {
-    program::WriteFile("--json", options->json, Json(machine, Results(), asks));
-  }
-  if (!options->markdown.empty()) {
-    program::WriteFile("--markdown", options->markdown,
-                       Markdown(machine, Results(), asks));
   }
   return Failures().empty() ? 0 : 1;
 }
@@ -313,6 +231,7 @@ int Run(int argc, char** argv) {
 }  // namespace switchyard::bench
 
 int main(int argc, char** argv) {
-  return program::RunMain("switchyard_bench", 1,
-                          [=] { return switchyard::bench::Run(argc, argv); });
+  return program::RunMain("switchyard_bench", 1, [=] {
+    return switchyard::bench::Run({argv + 1, argv + argc});
+  });
 }

@@ -3,7 +3,6 @@
 
 #include <omp.h>
 
-#include <initializer_list>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <stdexcept>
 #include <utility>
@@ -41,38 +40,17 @@ memory::desc Dense(const std::vector<size_t>& sizes) {
   return memory::desc(dims, memory::data_type::f32, strides);
 }
 
-// A primitive with its arguments, which are told anew where their data is.
-class Operation {
- public:
-  Operation(const dnnl::primitive& primitive,
-            const std::vector<std::pair<int, memory::desc>>& arguments)
-      : primitive_(primitive) {
-    for (const auto& argument : arguments) {
-      memories_.push_back(memory(argument.second, Engine(), nullptr));
-      arguments_.push_back({argument.first, memories_.back().get()});
-    }
-  }
+void Check(dnnl_status_t status) {
+  if (status != dnnl_success) throw std::runtime_error("oneDNN failed");
+}
 
-  // `data` in the order of the arguments.
-  void operator()(std::initializer_list<const float*> data) const {
-    size_t i = 0;
-    for (const float* pointer : data) {
-      Check(dnnl_memory_set_data_handle_v2(
-          arguments_[i++].memory, const_cast<float*>(pointer), Stream().get()));
-    }
-    Check(dnnl_primitive_execute(primitive_.get(), Stream().get(),
-                                 static_cast<int>(arguments_.size()),
-                                 arguments_.data()));
-  }
-
- private:
-  static void Check(dnnl_status_t status) {
-    if (status != dnnl_success) throw std::runtime_error("oneDNN failed");
-  }
-
-  dnnl::primitive primitive_;
-  std::vector<memory> memories_;
-  std::vector<dnnl_exec_arg_t> arguments_;
+// Where an argument's data is: in the first slot, and how much further in each
+// of the next.
+struct Argument {
+  int kind;
+  memory::desc desc;
+  const float* data;
+  size_t step = 0;
 };
 
 }  // namespace
@@ -83,36 +61,68 @@ std::string Version() {
          std::to_string(v->patch);
 }
 
-std::function<void(const float*, float*)> Softmax(size_t rows, size_t cols) {
-  const memory::desc desc = Dense({rows, cols});
-  const Operation softmax(
-      dnnl::softmax_forward(dnnl::softmax_forward::primitive_desc(
-          {dnnl::prop_kind::forward_inference, desc, 1}, Engine())),
-      {{DNNL_ARG_SRC, desc}, {DNNL_ARG_DST, desc}});
-  return [softmax](const float* in, float* out) { softmax({in, out}); };
+struct Operations::Step {
+  dnnl::primitive primitive;
+  std::vector<memory> memories = {};
+  std::vector<std::vector<dnnl_exec_arg_t>> slots =
+      {};  // of each, what to pass
+
+  Step(const dnnl::primitive& made, size_t num_slots,
+       const std::vector<Argument>& arguments)
+      : primitive(made), slots(num_slots) {
+    for (size_t slot = 0; slot < num_slots; ++slot) {
+      for (const Argument& a : arguments) {
+        memories.emplace_back(a.desc, Engine(),
+                              const_cast<float*>(a.data + slot * a.step));
+        slots[slot].push_back({a.kind, memories.back().get()});
+      }
+    }
+  }
+};
+
+Operations::Operations(std::vector<Step> steps)
+    : steps_(std::make_shared<const std::vector<Step>>(std::move(steps))) {}
+
+void Operations::operator()(size_t slot) const {
+  for (const Step& step : *steps_) {
+    const std::vector<dnnl_exec_arg_t>& arguments = step.slots[slot];
+    Check(dnnl_primitive_execute(step.primitive.get(), Stream().get(),
+                                 static_cast<int>(arguments.size()),
+                                 arguments.data()));
+  }
 }
 
-std::function<void(const float*, const float*, float*)> SiluMul(size_t rows,
-                                                                size_t cols) {
+Operations Softmax(size_t rows, size_t cols, size_t slots, const float* in,
+                   float* out) {
   const memory::desc desc = Dense({rows, cols});
-  const Operation swish(
-      dnnl::eltwise_forward(dnnl::eltwise_forward::primitive_desc(
-          {dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_swish,
-           desc, 1.0f},
-          Engine())),
-      {{DNNL_ARG_SRC, desc}, {DNNL_ARG_DST, desc}});
-  const Operation product(
-      dnnl::binary(dnnl::binary::primitive_desc(
-          {dnnl::algorithm::binary_mul, desc, desc, desc}, Engine())),
-      {{DNNL_ARG_SRC_0, desc}, {DNNL_ARG_SRC_1, desc}, {DNNL_ARG_DST, desc}});
-  return [swish, product](const float* gate, const float* up, float* out) {
-    swish({gate, out});
-    product({out, up, out});
-  };
+  return Operations(
+      {{dnnl::softmax_forward(dnnl::softmax_forward::primitive_desc(
+            {dnnl::prop_kind::forward_inference, desc, 1}, Engine())),
+        slots,
+        {{DNNL_ARG_SRC, desc, in, rows * cols}, {DNNL_ARG_DST, desc, out}}}});
 }
 
-std::function<void(const float*, const float*, const float*, float*)>
-WeightedSum(size_t tokens, size_t top_k, size_t hidden) {
+Operations SiluMul(size_t rows, size_t cols, const float* gate, const float* up,
+                   float* out) {
+  const memory::desc desc = Dense({rows, cols});
+  return Operations(
+      {{dnnl::eltwise_forward(dnnl::eltwise_forward::primitive_desc(
+            {dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_swish,
+             desc, 1.0f},
+            Engine())),
+        1,
+        {{DNNL_ARG_SRC, desc, gate}, {DNNL_ARG_DST, desc, out}}},
+       {dnnl::binary(dnnl::binary::primitive_desc(
+            {dnnl::algorithm::binary_mul, desc, desc, desc}, Engine())),
+        1,
+        {{DNNL_ARG_SRC_0, desc, out},
+         {DNNL_ARG_SRC_1, desc, up},
+         {DNNL_ARG_DST, desc, out}}}});
+}
+
+Operations WeightedSum(size_t tokens, size_t top_k, size_t hidden, size_t slots,
+                       const float* rows, const float* weights,
+                       const float* residual, float* out) {
   const memory::desc left = Dense({tokens, 1, top_k});
   const memory::desc right = Dense({tokens, top_k, hidden});
   const memory::desc result = Dense({tokens, 1, hidden});
@@ -120,17 +130,14 @@ WeightedSum(size_t tokens, size_t top_k, size_t hidden) {
   add.append_binary(dnnl::algorithm::binary_add, result);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(add);
-  const Operation product(
-      dnnl::matmul(dnnl::matmul::primitive_desc({left, right, result},
-                                                attributes, Engine())),
-      {{DNNL_ARG_SRC, left},
-       {DNNL_ARG_WEIGHTS, right},
-       {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, result},
-       {DNNL_ARG_DST, result}});
-  return [product](const float* rows, const float* weights,
-                   const float* residual, float* out) {
-    product({weights, rows, residual, out});
-  };
+  return Operations({{dnnl::matmul(dnnl::matmul::primitive_desc(
+                          {left, right, result}, attributes, Engine())),
+                      slots,
+                      {{DNNL_ARG_SRC, left, weights, tokens * top_k},
+                       {DNNL_ARG_WEIGHTS, right, rows, tokens * top_k * hidden},
+                       {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                        result, residual, tokens * hidden},
+                       {DNNL_ARG_DST, result, out}}}});
 }
 
 }  // namespace switchyard::bench::onednn

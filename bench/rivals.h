@@ -8,8 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
@@ -19,15 +20,25 @@
 
 namespace switchyard::bench {
 
-// The kernels as one writes them in plain C++, single precision, at -O3 for the
-// compiler's default CPU. Of the options, those that the benchmarks use.
+// The kernels as one writes them for an engine of one's own in plain C++,
+// single precision, compiled for the CPU at hand: see plain.cc. Of the options,
+// those that the benchmarks use; matrices are contiguous.
 namespace plain {
+
+constexpr size_t kMaxExperts = 1024;
+constexpr size_t kTopK = 8;  // of Combine, whose rows are whole cache lines
 
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                bool renormalize);
-// Return the busiest expert's count.
+// Returns the busiest expert's count.
 size_t BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs);
-size_t BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs);
+void BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs);
+// Appends each (token, slot) to its expert's row of rows[expert][pair].
+struct TokenSlot {
+  int32_t token, slot;
+};
+void AppendPairs(const BucketInputs& inputs, Span<int32_t> tokens_per_expert,
+                 TokenSlot* rows);
 void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs);
 void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs);
 // With residual and norm, without a shared expert.
@@ -36,22 +47,35 @@ void Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
 
 }  // namespace plain
 
-// oneDNN's operations for what our kernels do, on one thread, at their best:
-// primitives and memory objects made beforehand, called through its C API.
+// oneDNN's operations for what our kernels do, on one thread: primitives and
+// memory objects of every slot are made beforehand, and what is timed is no
+// more than dnnl_primitive_execute.
 namespace onednn {
 
 std::string Version();
 
+// One after the other.
+class Operations {
+ public:
+  struct Step;
+  explicit Operations(std::vector<Step> steps);
+  void operator()(size_t slot) const;
+
+ private:
+  std::shared_ptr<const std::vector<Step>> steps_;
+};
+
+// Inputs of the slots lie one after the other; outputs are the same for all.
 // Softmax over each of `rows`.
-std::function<void(const float* in, float* out)> Softmax(size_t rows,
-                                                         size_t cols);
-// Swish, then a product.
-std::function<void(const float* gate, const float* up, float* out)> SiluMul(
-    size_t rows, size_t cols);
+Operations Softmax(size_t rows, size_t cols, size_t slots, const float* in,
+                   float* out);
+// Swish, then a product; one slot.
+Operations SiluMul(size_t rows, size_t cols, const float* gate, const float* up,
+                   float* out);
 // out[t] = weights[t] rows[t] + residual[t], by a batched product; no norm.
-std::function<void(const float* rows, const float* weights,
-                   const float* residual, float* out)>
-WeightedSum(size_t tokens, size_t top_k, size_t hidden);
+Operations WeightedSum(size_t tokens, size_t top_k, size_t hidden, size_t slots,
+                       const float* rows, const float* weights,
+                       const float* residual, float* out);
 
 }  // namespace onednn
 

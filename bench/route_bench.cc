@@ -5,7 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "bench/contest.h"
+#include "bench/bench.h"
+#include "bench/ggml.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "switchyard/route.h"
@@ -17,6 +18,10 @@ namespace {
 // One token at a time is taken from this many: a row that repeats is learnt by
 // the branch predictor.
 constexpr size_t kSlots = 256;
+constexpr size_t kManyTokens = 512;
+
+// Changes a row of logits.
+using Change = std::function<void(float* row)>;
 
 struct Route {
   size_t tokens, experts, top_k;
@@ -24,13 +29,19 @@ struct Route {
   Aligned<float> logits;  // [slots * tokens, experts]
   Aligned<int32_t> ids = Aligned<int32_t>(tokens * top_k);
   Aligned<float> weights = Aligned<float>(tokens * top_k);
+  Aligned<float> probabilities = Aligned<float>(tokens * experts);  // oneDNN's
 
-  Route(size_t t, size_t e, size_t k, bool renormalize = true, size_t slots = 1)
+  Route(const RouterShape& shape, size_t t, bool renormalize,
+        const Change& change)
       : tokens(t),
-        experts(e),
-        top_k(k),
+        experts(shape.experts),
+        top_k(shape.top_k),
         options{renormalize},
-        logits(Floats(slots * t * e, 1)) {}
+        logits(Floats((t == 1 ? kSlots : 1) * t * experts, 1)) {
+    for (size_t r = 0; r < logits.size() / experts && change; ++r) {
+      change(logits.data() + r * experts);
+    }
+  }
 
   const float* Logits(size_t slot) const {
     return logits.data() + slot * tokens * experts;
@@ -44,14 +55,11 @@ struct Route {
   Status Call(size_t slot, Executor& executor) {
     return RouteTopK(In(slot), Out(), options, executor);
   }
-  double Bytes() const {
-    return static_cast<double>(tokens) * (4.0 * static_cast<double>(experts) +
-                                          8.0 * static_cast<double>(top_k));
-  }
 
-  // ids and weights as they should be.
+  // ids and weights, and all probabilities.
   std::vector<Output> Wanted() {
     Output want_ids(ids), want_weights(weights, 1e-6);
+    Output want_probabilities(probabilities, 1e-6);
     for (size_t r = 0; r < logits.size() / experts; ++r) {
       const float* const row = logits.data() + r * experts;
       const reference::Route want = reference::RouteRow(
@@ -59,222 +67,171 @@ struct Route {
           static_cast<double>(options.clamp));
       Append(want.ids, &want_ids.ints);
       Append(want.weights, &want_weights.floats);
+      double sum = 0.0;
+      for (size_t e = 0; e < experts; ++e) sum += std::exp(double{row[e]});
+      for (size_t e = 0; e < experts; ++e) {
+        want_probabilities.floats.push_back(std::exp(double{row[e]}) / sum);
+      }
     }
-    return {want_ids, want_weights};
+    return {want_ids, want_weights, want_probabilities};
   }
 };
 
-// oneDNN's softmax alone, into a matrix of its own.
-void AddSoftmax(Contest& contest, const std::shared_ptr<Route>& d) {
-  const auto probabilities =
-      std::make_shared<Aligned<float>>(d->tokens * d->experts);
-  Output want(*probabilities, 1e-6);
-  for (size_t at = 0; at < d->logits.size(); at += d->experts) {
-    double sum = 0.0;
-    const auto exp = [&](size_t e) {
-      return std::exp(static_cast<double>(d->logits[at + e]));
-    };
-    for (size_t e = 0; e < d->experts; ++e) sum += exp(e);
-    for (size_t e = 0; e < d->experts; ++e) {
-      want.floats.push_back(exp(e) / sum);
+Facts FactsOf(const std::string& name, const RouterShape& shape,
+              size_t tokens) {
+  const double units = static_cast<double>(tokens);
+  return {name,
+          shape.model,
+          "row",
+          units,
+          units * static_cast<double>(4 * shape.experts + 8 * shape.top_k),
+          tokens == 1 ? kSlots : 1};
+}
+Case<Route>::Make Make(const RouterShape& shape, size_t tokens,
+                       bool renormalize = true, const Change& change = {}) {
+  return [=] {
+    return std::make_unique<Route>(shape, tokens, renormalize, change);
+  };
+}
+
+void Probe(Route& d, size_t slot, size_t begin, size_t end) {
+  const Probes& probes = BestProbes();
+  const size_t rows = end - begin;
+  probes.move(d.Logits(slot) + begin * d.experts, rows * d.experts,
+              d.ids.data() + begin * d.top_k, rows * d.top_k);
+  probes.move(nullptr, 0, d.weights.data() + begin * d.top_k, rows * d.top_k);
+}
+
+// Sorted by probabilities, the ids of logits closer than those tell apart may
+// be in any order.
+void CheckIds(const Route& d, size_t slot, const std::vector<int32_t>& ids) {
+  for (size_t t = 0; t < d.tokens; ++t) {
+    const float* const row = d.Logits(slot) + t * d.experts;
+    const int32_t* const got = ids.data() + t * d.top_k;
+    const std::vector<int32_t> want =
+        reference::RouteRow({row, row + d.experts}, d.top_k, true, 0.0).ids;
+    for (size_t i = 0; i < d.top_k; ++i) {
+      if (got[i] < 0 || got[i] >= static_cast<int32_t>(d.experts) ||
+          !(std::fabs(row[got[i]] - row[want[i]]) < 1e-6f) ||
+          std::find(got, got + i, got[i]) != got + i) {
+        throw std::runtime_error("id " + std::to_string(i) + " of row " +
+                                 std::to_string(t) + " is " +
+                                 std::to_string(got[i]) + " instead of " +
+                                 std::to_string(want[i]));
+      }
     }
   }
-  contest.outputs.push_back(want);
-  AddRival(
-      contest, Kind::kOneDnn, "oneDNN softmax alone", {2},
-      [d, probabilities, softmax = onednn::Softmax(d->tokens, d->experts)](
-          size_t slot) { softmax(d->Logits(slot), probabilities->data()); });
 }
 
-Contest MakeRoute(const RouterShape& shape, size_t tokens, bool renormalize) {
-  Contest contest = {shape.model, "row", static_cast<double>(tokens)};
-  contest.slots = tokens == 1 ? kSlots : 1;
-  const auto d = std::make_shared<Route>(tokens, shape.experts, shape.top_k,
-                                         renormalize, contest.slots);
-  contest.bytes = d->Bytes();
-  contest.outputs = d->Wanted();
-  AddOurs(contest, {0, 1}, [d](size_t slot, Executor& executor) {
-    return d->Call(slot, executor);
+void AddGgml(Case<Route>& contest, size_t threads) {
+  if (!ggml::Available()) return;
+  contest.Add(ggml::Named(threads, {1}), [threads](Route& d) {
+    const ggml::Router router = ggml::Route(d.tokens, d.experts, d.top_k,
+                                            d.options.renormalize, threads);
+    std::vector<int32_t> ids(d.ids.size());
+    for (size_t slot = 0; slot < d.logits.size() / (d.tokens * d.experts);
+         ++slot) {
+      router.run(d.Logits(slot), d.weights.data());
+      router.ids(ids.data());
+      CheckIds(d, slot, ids);
+    }
+    return [&d, run = router.run](size_t slot) {
+      run(d.Logits(slot), d.weights.data());
+    };
   });
-  AddRival(contest, Kind::kPlain, "plain C++", {0, 1}, [d](size_t slot) {
-    plain::RouteTopK(d->In(slot), d->Out(), d->options.renormalize);
-  });
-  AddSoftmax(contest, d);
-  AddRival(contest, Kind::kProbe, "probe", {}, [d](size_t slot) {
-    const Probes& probes = BestProbes();
-    probes.move(d->Logits(slot), d->tokens * d->experts, d->ids.data(),
-                d->ids.size());
-    probes.move(nullptr, 0, d->weights.data(), d->weights.size());
-  });
-  return contest;
 }
 
-// Contenders that differ in their rows: routers of one ISA.
-void AddRoute(Contest& contest, const std::string& name, const std::string& isa,
-              const std::shared_ptr<Route>& route, size_t units) {
-  Contender contender = {
-      name,
-      Kind::kOurs,
-      {Repeat([route] { Check(route->Call(0, SerialExecutor())); }),
-       [isa] { Check(CapIsa(isa.c_str())); }}};
-  contender.units = static_cast<double>(units);
-  contender.bytes = route->Bytes();
-  for (Output& output : route->Wanted()) {
-    contender.writes.push_back(contest.outputs.size());
-    contest.outputs.push_back(output);
-  }
-  contest.contenders.push_back(contender);
+void Add(const RouterShape& shape, size_t tokens, bool renormalize) {
+  const std::string kernel = renormalize ? "route/" : "route_unnormalised/";
+  Case<Route> contest(
+      FactsOf(kernel + RouterText(shape.experts, shape.top_k, tokens), shape,
+              tokens),
+      Make(shape, tokens, renormalize));
+  contest.AddOurs(RunnableIsas(), {0, 1});
+  contest.Add({"plain", {0, 1}}, [](Route& d) {
+    return [&d](size_t slot) {
+      plain::RouteTopK(d.In(slot), d.Out(), d.options.renormalize);
+    };
+  });
+  contest.Add({"onednn:softmax", {2}}, [](Route& d) {
+    return onednn::Softmax(d.tokens, d.experts, d.tokens == 1 ? kSlots : 1,
+                           d.logits.data(), d.probabilities.data());
+  });
+  AddGgml(contest, 1);
+  contest.AddProbe("probe", tokens, Probe);
 }
-
-constexpr size_t kManyTokens = 512;
 
 // Any number of experts at the same k, per expert.
-Contest MakeAnyExperts(const std::string& isa, size_t top_k) {
-  Contest contest;
-  contest.unit = "expert of a row";
+void AddAnyExperts(size_t top_k) {
   std::set<size_t> counts;
   for (const OddExperts& odd : kOddExperts) {
     counts.insert({odd.experts, odd.power_of_two});
   }
   for (const size_t experts : counts) {
-    AddRoute(contest, "E=" + std::to_string(experts), isa,
-             std::make_shared<Route>(kManyTokens, experts, top_k),
-             kManyTokens * experts);
+    const RouterShape shape = {"", experts, top_k};
+    Facts facts = FactsOf("route_experts/k=" + std::to_string(top_k) +
+                              "/E=" + std::to_string(experts),
+                          shape, kManyTokens);
+    facts.unit = "expert of a row";
+    facts.units *= static_cast<double>(experts);
+    Case<Route>(facts, Make(shape, kManyTokens)).AddOurs(MainIsas(), {0, 1});
   }
-  return contest;
 }
 
 // Rows that are hard on a selection by thresholds or branches.
-Contest MakeWorstRows(const std::string& isa, size_t experts, size_t top_k) {
-  Contest contest;
-  const auto add = [&](const char* name, const auto& change) {
-    const auto route = std::make_shared<Route>(kManyTokens, experts, top_k);
-    for (size_t t = 0; t < kManyTokens; ++t) {
-      change(route->logits.data() + t * experts);
-    }
-    AddRoute(contest, name, isa, route, kManyTokens);
+void AddHardRows(const RouterShape& shape) {
+  const size_t experts = shape.experts;
+  const std::pair<const char*, Change> rows[] = {
+      {"random", {}},
+      {"all_equal", [=](float* row) { std::fill(row, row + experts, 1.0f); }},
+      {"sorted_up", [=](float* row) { std::sort(row, row + experts); }},
+      {"sorted_down",
+       [=](float* row) {
+         std::sort(row, row + experts, [](float a, float b) { return a > b; });
+       }},
+      {"two_values",
+       [=](float* row) {
+         for (size_t e = 0; e < experts; ++e) {
+           row[e] = row[e] < 0.0f ? -1.0f : 1.0f;
+         }
+       }},
+      {"spread_over_200",
+       [=](float* row) {
+         for (size_t e = 0; e < experts; ++e) row[e] *= 25.0f;
+       }},
   };
-  add("random", [](float*) {});
-  add("all equal", [=](float* row) { std::fill(row, row + experts, 1.0f); });
-  add("sorted up", [=](float* row) { std::sort(row, row + experts); });
-  add("sorted down", [=](float* row) {
-    std::sort(row, row + experts, [](float a, float b) { return a > b; });
-  });
-  add("two values", [=](float* row) {
-    for (size_t e = 0; e < experts; ++e) row[e] = row[e] < 0.0f ? -1.0f : 1.0f;
-  });
-  add("spread over 200", [=](float* row) {
-    for (size_t e = 0; e < experts; ++e) row[e] *= 25.0f;
-  });
-  return contest;
-}
-
-struct RouterAsk {
-  size_t experts, top_k;
-  double bound;
-};
-
-void RouteAsks(Table& table) {
-  const std::string& avx512 = table.avx512;
-  for (const char* kernel : {"route", "route_unnormalised"}) {
-    const bool renormalised = std::strcmp(kernel, "route") == 0;
-    for (const auto& [experts, top_k, bound] :
-         std::initializer_list<RouterAsk>{{8, 2, 1.0},
-                                          {64, 8, 1.0},
-                                          {128, 8, 0.8},
-                                          {256, 8, 0.65},
-                                          {512, 10, 0.7}}) {
-      const std::string shape = RouterText(experts, top_k, 512);
-      table.AtMost(renormalised ? bound : 1.05,
-                   table.Ratio(kernel, shape, avx512, Kind::kOneDnn),
-                   std::string("router, ") + (renormalised ? "" : "not ") +
-                       "renormalised, " + shape + ", " + avx512 +
-                       " / oneDNN's softmax alone");
-    }
-  }
-  for (const size_t experts : {size_t{64}, size_t{128}, size_t{256}}) {
-    const std::string shape = RouterText(experts, 8, 512);
-    table.AtMost(1.5, table.Ratio("route", shape, "AVX2", avx512),
-                 "router, " + shape + ", AVX2 / " + avx512);
-  }
-  const std::string one = RouterText(128, 8, 1);
-  table.AtMost(0.4, table.Ratio("route", one, avx512, Kind::kOneDnn),
-               "router, " + one + ", rows rotating, " + avx512 +
-                   " / oneDNN's softmax alone");
-}
-
-// Any number of experts; hard rows.
-void RangeAsks(Table& table) {
-  for (const std::string& isa : AskedIsas()) {
-    for (const size_t top_k : kTopKs) {
-      const std::string shape = isa + "/k=" + std::to_string(top_k);
-      double worst = NAN;
-      size_t at = 0;
-      for (const OddExperts& odd : kOddExperts) {
-        const double ratio = table.Ratio(
-            "route_experts", shape, "E=" + std::to_string(odd.experts),
-            "E=" + std::to_string(odd.power_of_two));
-        if (!(ratio <= worst)) {
-          worst = ratio;
-          at = odd.experts;
-        }
-      }
-      table.AtMost(1.5, worst,
-                   "router, " + shape +
-                       ", ns per expert / that of the nearest power of two, "
-                       "worst at E=" +
-                       std::to_string(at));
-    }
-    for (const char* shape : {"E=8/k=2", "E=64/k=8", "E=128/k=8", "E=256/k=8",
-                              "E=384/k=8", "E=512/k=10"}) {
-      const std::string name = isa + "/" + shape;
-      const double random = table.Ns("route_rows", name, "random");
-      double worst = NAN;
-      std::string at;
-      for (const Figure& figure : table.Figures("route_rows", name)) {
-        if (figure.NsPerUnit() / random <= worst) continue;
-        worst = figure.NsPerUnit() / random;
-        at = figure.name;
-      }
-      table.AtMost(4.0, worst,
-                   "router, " + name + ", worst row / random row: " + at);
-    }
+  for (const auto& [name, change] : rows) {
+    Case<Route>(FactsOf("route_rows/E=" + std::to_string(experts) +
+                            "/k=" + std::to_string(shape.top_k) + "/" + name,
+                        shape, kManyTokens),
+                Make(shape, kManyTokens, true, change))
+        .AddOurs(MainIsas(), {0, 1});
   }
 }
 
-const Registration registration(
-    [] {
-      for (const RouterShape& shape : kRouters) {
-        for (const size_t tokens : kRouteTokens) {
-          Register("route", RouterText(shape.experts, shape.top_k, tokens),
-                   [=] { return MakeRoute(shape, tokens, true); });
-        }
-      }
-      for (const RouterShape& shape : kUnnormalisedRouters) {
-        Register("route_unnormalised",
-                 RouterText(shape.experts, shape.top_k, kManyTokens),
-                 [=] { return MakeRoute(shape, kManyTokens, false); });
-      }
-      for (const std::string& isa : AskedIsas()) {
-        for (const size_t k : kTopKs) {
-          Register("route_experts", isa + "/k=" + std::to_string(k),
-                   [=] { return MakeAnyExperts(isa, k); });
-        }
-        for (const auto& [model, experts, k] : kRouters) {
-          Register(
-              "route_rows",
-              isa + "/E=" + std::to_string(experts) + "/k=" + std::to_string(k),
-              [isa, e = experts, k = k] { return MakeWorstRows(isa, e, k); });
-        }
-      }
-      RegisterThreads("route E=128 k=8", {64, 512, 4096}, [](size_t tokens) {
-        return MakeRoute({"", 128, 8}, tokens, true);
-      });
-    },
-    [](Table& table) {
-      RouteAsks(table);
-      RangeAsks(table);
-    });
+void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
+  const RouterShape shape = {"", 128, 8};
+  Facts facts = FactsOf("route/E=128/k=8/" + text, shape, tokens);
+  facts.model = "T=" + std::to_string(tokens);
+  AddThreads<Route>(facts, Make(shape, tokens), {0, 1}, tokens, Probe, idle,
+                    AddGgml);
+}
+
+const Registration registration([] {
+  for (const RouterShape& shape : kRouters) {
+    for (const size_t tokens : kRouteTokens) Add(shape, tokens, true);
+  }
+  for (const RouterShape& shape : kUnnormalisedRouters) {
+    Add(shape, kManyTokens, false);
+  }
+  for (const size_t top_k : kTopKs) AddAnyExperts(top_k);
+  for (const RouterShape& shape : kRouters) AddHardRows(shape);
+  AddOnThreads("30us", 1024, true);
+  AddOnThreads("100us", 3300, true);
+  for (const size_t tokens : {size_t{64}, size_t{512}, size_t{4096}}) {
+    AddOnThreads("T=" + std::to_string(tokens), tokens, false);
+  }
+});
 
 }  // namespace
 }  // namespace switchyard::bench

@@ -3,7 +3,10 @@
 #
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, run moe_layer
 #   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
-#   scripts/setup.sh bench [benchmark's arguments]  build and run the benchmarks, report in build/bench.md
+#   scripts/setup.sh bench [--with-ggml] [--rounds N] [benchmark's arguments]
+#                                                   build the benchmarks, run them N (7) times,
+#                                                   report in build/bench.md and build/bench.html;
+#                                                   with ggml beside them, which takes minutes to build once
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
 #   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run each target of fuzz/ that long (30), or those named
@@ -16,13 +19,15 @@ set -euo pipefail
 readonly library_packages=(g++ cmake ninja-build libhwy-dev libtbb-dev)
 # OpenCL: what Debian's CMake package of oneDNN insists on finding.
 readonly example_packages=(libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev)
-readonly bench_packages=(libbenchmark-dev)
+readonly bench_packages=(libbenchmark-dev python3)
 readonly aarch64_packages=(g++-aarch64-linux-gnu libhwy-dev:arm64 libtbb-dev:arm64 qemu-user)
 # libomp: what Clang's -fopenmp links.
 readonly fuzz_packages=(clang libclang-rt-dev libomp-dev)
 readonly test_packages=(libgtest-dev pkg-config python3-venv)
 # Write the small checkpoints that the tests of moe_layer read.
 readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
+# Its source package builds ggml for this machine, with headers and a CMake package.
+readonly ggml_package='llama-cpp-python>=0.3.36,<0.4'
 
 root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build/release
@@ -84,15 +89,33 @@ install_packages() {
     apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120 "${missing[@]}"
 }
 
+# install_python WHERE WHAT PIP_ARGUMENT...: a new Python environment in build/.
+install_python() {
+  local venv=$root/build/$1 python=/usr/bin/python3
+  [[ -x $python ]] || python=python3
+  step "Making a Python environment in build/$1" "$python" -m venv --clear "$venv"
+  step "Installing $2 in it" \
+    "$venv/bin/python3" -m pip install --disable-pip-version-check "${@:3}"
+}
+
 # A Python with safetensors and numpy, reused once it is complete.
 make_venv() {
-  local venv=$root/build/venv python=/usr/bin/python3
-  [[ -x $python ]] || python=python3
-  if ! "$venv/bin/python3" -c 'import numpy, safetensors.numpy' 2>/dev/null; then
-    step "Making a Python environment in build/venv" "$python" -m venv --clear "$venv"
-    step "Installing ${python_packages[*]} in it" \
-      "$venv/bin/python3" -m pip install --disable-pip-version-check "${python_packages[@]}"
-  fi
+  "$root/build/venv/bin/python3" -c 'import numpy, safetensors.numpy' 2>/dev/null ||
+    install_python venv "${python_packages[*]}" "${python_packages[@]}"
+}
+
+# The folder of ggml's CMake package; fails unless all of it is installed.
+find_ggml() {
+  "$root/build/ggml-venv/bin/python3" -c '
+import importlib.metadata as m
+print(next(f.locate().parent for f in m.files("llama-cpp-python") if f.name == "ggml-config.cmake"))' 2>/dev/null
+}
+
+make_ggml() {
+  find_ggml >/dev/null ||
+    install_python ggml-venv "$ggml_package from source" \
+      --no-deps --no-binary llama-cpp-python "$ggml_package"
+  find_ggml >/dev/null || die "$ggml_package installed no CMake package of ggml"
 }
 
 configure() {
@@ -138,6 +161,48 @@ fuzz_target() {
     sed "s/^/$(sed -nE 's/^stat::number_of_executed_units: *//p' "$out") runs, /"
 }
 
+# run_benchmarks [--rounds N] [benchmark's arguments]: a process for each kernel
+# and shape, in the order that the program lists, then all of them again. Only a
+# shape's contenders run between each other's samples, on the same data; and what
+# a process is dealt for its life, such as pages, is dealt anew each round.
+run_benchmarks() {
+  local program=$build/bench/switchyard_bench out=$root/build/bench rounds=7 list round kernel
+  if [[ ${1:-} == --rounds ]]; then
+    [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "bench: --rounds: not a number above 0: ${2:-}"
+    rounds=$2
+    shift 2
+  fi
+  case " $*" in *' --help'* | *' -h'* | *' --benchmark_list_tests'*) exec "$program" "$@" ;; esac
+  list=$("$program" "$@" --benchmark_list_tests) || exit
+  rm -rf "$out"
+  mkdir -p "$out"
+  # Lines of kernel, shape and a pattern of its contenders' names.
+  awk '{ shape = $0; gsub(/\/(iterations:[0-9]+|[a-z]+_time)/, "", shape)
+         sub(/\/[^\/]*$/, "", shape)
+         if (!(shape in names)) order[++n] = shape
+         names[shape] = names[shape] (shape in names ? "|" : "") $0 }
+       END { for (i = 1; i <= n; ++i) { shape = kernel = order[i]; sub(/\/.*/, "", kernel)
+               print kernel, shape, "^(" names[shape] ")$" } }' <<<"$list" >"$out/shapes"
+  for ((round = 1; round <= rounds; ++round)); do
+    for kernel in $(awk '!seen[$1]++ { print $1 }' "$out/shapes"); do
+      step "Round $round of $rounds, $kernel" run_kernel "$kernel" "$round" "$@"
+    done
+  done
+  python3 "$root/bench/report.py" "$out"/*.json --markdown "$root/build/bench.md" \
+    --html "$root/build/bench.html"
+  python3 "$root/bench/report.py" "$out"/*.json
+  echo "All of it: build/bench.md, build/bench.html; in build/bench/ what each process timed"
+}
+run_kernel() {
+  local kernel shape names number=0
+  while read -r kernel shape names; do
+    number=$((number + 1))
+    [[ $kernel == "$1" ]] || continue
+    "$build/bench/switchyard_bench" "${@:3}" "--benchmark_filter=$names" \
+      "--benchmark_out=$root/build/bench/$(printf '%03d' "$number")-${shape//\//_}.$2.json" || return
+  done <"$root/build/bench/shapes"
+}
+
 usage() {
   sed -nE '2,/^[^#]/s/^# ?//p' "${BASH_SOURCE[0]}"
 }
@@ -162,11 +227,17 @@ case $command in
     ;;
   bench)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${bench_packages[@]}"
+    ggml=-Uggml_DIR # not that of an earlier run
+    if [[ ${1:-} == --with-ggml ]]; then
+      shift
+      install_packages python3-venv
+      make_ggml
+      ggml=-Dggml_DIR=$(find_ggml)
+    fi
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF \
-      -DSWITCHYARD_BUILD_BENCHMARKS=ON
+      -DSWITCHYARD_BUILD_BENCHMARKS=ON "$ggml"
     compile --target switchyard_bench
-    exec "$build/bench/switchyard_bench" --json "$root/build/bench.json" \
-      --markdown "$root/build/bench.md" "$@"
+    run_benchmarks "$@"
     ;;
   soak)
     [[ ${1:-} =~ ^[0-9]+$ && $1 -gt 0 ]] || die "soak: for how many minutes?"

@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command line of the benchmarks, on the cheapest of them.
+// The command line and the files of the benchmarks, on the cheapest of them.
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,120 +19,174 @@ Outcome Bench(const std::string& arguments, const std::string& before = "") {
   return RunProgram(BENCH_PROGRAM, arguments, before);
 }
 
-// One with an ask of its own, and one that nothing is asked of.
-constexpr char kAsked[] =
-    "--rounds 1 --benchmark_filter=bucket_packed/E=8/k=2/T=512/uniform";
-constexpr char kOne[] = "--rounds 1 --benchmark_filter=route/E=8/k=2/T=1/";
+constexpr char kQuick[] =
+    "--benchmark_min_time=0.00001 --benchmark_repetitions=3 ";
+constexpr char kOne[] = "--benchmark_filter='^route/E=8/k=2/T=1/' ";
 
-TEST(SwitchyardBench, HelpListsTheOptions) {
+TEST(SwitchyardBench, HelpListsTheOptionsAndTheDefaults) {
   const Outcome outcome = Bench("--help");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
   for (const char* option :
-       {"--rounds", "--seconds", "--json", "--markdown", "--benchmark_filter",
-        "--benchmark_list_tests", "--benchmark_out", "--help"}) {
+       {"--benchmark_repetitions=25", "--benchmark_min_time=0.0002",
+        "--benchmark_enable_random_interleaving=true", "--benchmark_filter",
+        "--benchmark_list_tests", "--benchmark_out"}) {
     EXPECT_TRUE(outcome.Printed(option)) << option;
   }
 }
 
-TEST(SwitchyardBench, AFilteredRunTellsNothingOfTheRest) {
-  const TempFolder folder;
-  const Outcome outcome =
-      Bench(std::string(kAsked) + " --json '" + folder.File("json") +
-            "' --markdown '" + folder.File("markdown") + "'");
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_TRUE(outcome.Printed(" of 1 asks met\n")) << outcome.out;
-  EXPECT_FALSE(outcome.Printed("not run")) << outcome.out;
-  const std::string markdown = ReadFile(folder.File("markdown"));
-  EXPECT_NE(
-      markdown.find("| bucket_packed, E=8/k=2/T=512/uniform, ns a pair |"),
-      std::string::npos)
-      << markdown;
-  EXPECT_EQ(markdown.find("not run"), std::string::npos) << markdown;
-  const auto json = nlohmann::json::parse(ReadFile(folder.File("json")));
-  EXPECT_EQ(json.at("asks").size(), 1u);
-  EXPECT_EQ(json.at("results").size(), 1u);
-
-  const Outcome unasked = Bench(kOne);
-  EXPECT_EQ(unasked.exit_code, 0) << unasked.err;
-  EXPECT_FALSE(unasked.Printed("asks")) << unasked.out;
+std::set<std::string> Contenders() {
+  std::set<std::string> contenders = {"plain", "onednn:softmax", "probe"};
+  if (BENCH_HAS_GGML) contenders.insert("ggml");
+  for (const Isa& isa : RunnableIsas()) contenders.insert(isa.name);
+  return contenders;
 }
 
-// Debian's package is compiled with its assertions, which time nothing of ours.
-TEST(SwitchyardBench, TellsNothingOfHowGoogleBenchmarkWasBuilt) {
-  const Outcome outcome = Bench(kOne);
-  EXPECT_EQ(outcome.err.find("DEBUG"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find("Run on"), std::string::npos) << outcome.err;
-}
-
-TEST(SwitchyardBench, ListsWhatWouldRun) {
-  const Outcome outcome = Bench(std::string(kOne) + " --benchmark_list_tests");
+TEST(SwitchyardBench, ListsABenchmarkPerContender) {
+  const Outcome outcome = Bench(std::string(kOne) + "--benchmark_list_tests");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
-  EXPECT_EQ(outcome.out.find("route/E=8/k=2/T=1/"), 0u) << outcome.out;
-  EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1) << outcome.out;
+  std::string want;
+  for (const Isa& isa : RunnableIsas()) {
+    want += "route/E=8/k=2/T=1/" + std::string(isa.name) + "\n";
+  }
+  EXPECT_EQ(outcome.out.find(want), 0u) << outcome.out;
 }
 
-TEST(SwitchyardBench, RoutersOfOtherScoresAreNamedByTheirSize) {
-  const TempFolder folder;
-  const std::string path = folder.File("markdown");
-  const Outcome outcome =
-      Bench("--rounds 1 --benchmark_filter=^route/E=256/k=8/T=1/ --markdown '" +
-            path + "'");
+// Kernel, shape and contender are what stands before, between and behind the
+// first and the last slash.
+TEST(SwitchyardBench, NamesHaveNoSpacesAndAreNotTwice) {
+  const Outcome outcome = Bench("--benchmark_list_tests");
+  std::istringstream lines(outcome.out);
+  std::set<std::string> names;
+  for (std::string name; std::getline(lines, name);) {
+    EXPECT_EQ(name.find(' '), std::string::npos) << name;
+    EXPECT_TRUE(names.insert(name).second) << name;
+  }
+  EXPECT_GT(names.size(), 1000u);
+}
+
+TEST(SwitchyardBench, PrintsALinePerContender) {
+  const Outcome outcome = Bench(std::string(kQuick) + kOne);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const std::string markdown = ReadFile(path);
-  EXPECT_NE(markdown.find("| E=256/k=8/T=1, DeepSeek-V3's size |"),
-            std::string::npos)
-      << markdown;
+  EXPECT_EQ(outcome.err, "");
+  std::istringstream lines(outcome.out);
+  size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+  EXPECT_EQ(count, Contenders().size() + 1) << outcome.out;
+}
+
+// What bench/report.py reads.
+TEST(SwitchyardBench, WritesGooglesJson) {
+  const TempFolder folder;
+  for (const char* name : {"first", "second"}) {
+    const Outcome outcome =
+        Bench(std::string(kQuick) + kOne + "--benchmark_out='" +
+              folder.File(name) + "'");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto json = nlohmann::json::parse(ReadFile(folder.File(name)));
+    for (const char* key : {"date", "num_cpus", "cpu_model", "data_caches",
+                            "compiler", "highway", "tbb", "onednn", "ggml"}) {
+      EXPECT_TRUE(json.at("context").contains(key)) << key;
+    }
+    std::string isas;
+    for (const Isa& isa : RunnableIsas()) {
+      isas += (isas.empty() ? "" : " ") + std::string(isa.name);
+    }
+    EXPECT_EQ(json.at("context").at("isas"), isas);
+    std::multiset<std::string> names, want;
+    for (const auto& each : json.at("benchmarks")) {
+      if (each.at("run_type") != "iteration") continue;
+      names.insert(each.at("name").get<std::string>());
+      EXPECT_GT(each.at("real_time").get<double>(), 0.0);
+      EXPECT_EQ(each.at("time_unit"), "ns");
+      EXPECT_EQ(each.at("units").get<double>(), 1.0);
+      EXPECT_EQ(each.at("bytes").get<double>(), 4.0 * (8 + 2 * 2));
+      EXPECT_EQ(each.at("label"), "row; Mixtral 8x7B");
+      EXPECT_FALSE(each.contains("error_occurred"));
+    }
+    for (const std::string& contender : Contenders()) {
+      for (int i = 0; i < 3; ++i) want.insert("route/E=8/k=2/T=1/" + contender);
+    }
+    EXPECT_EQ(names, want);
+  }
+}
+
+TEST(SwitchyardBench, AWrongResultIsNamedAndNotTimed) {
+  const TempFolder folder;
+  const Outcome outcome = RunProgram(
+      PLANTED_BENCH_PROGRAM,
+      std::string(kQuick) +
+          "--benchmark_enable_random_interleaving=false --benchmark_out='" +
+          folder.File("json") + "'");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.err,
+            "FAILED: planted/shape/wrong_int: output 0[0] is 7 instead of 1\n"
+            "FAILED: planted/shape/wrong_float: output 1[1] is 2.100000 "
+            "instead of 2.000000\n"
+            "FAILED: planted/shape/other_bits: other bits than right\n"
+            "FAILED: planted/shape/writes_nothing: output 1[0] is -nan instead "
+            "of 1.000000\n"
+            "FAILED: planted/shape/throws: thrown\n");
+  const auto json = nlohmann::json::parse(ReadFile(folder.File("json")));
+  std::set<std::string> wrong, right;
+  for (const auto& each : json.at("benchmarks")) {
+    if (each.at("run_type") != "iteration") continue;
+    const bool error = each.value("error_occurred", false);
+    (error ? wrong : right).insert(each.at("name").get<std::string>());
+    if (each.at("name") == "planted/shape/wrong_int") {
+      EXPECT_EQ(each.at("error_message"), "output 0[0] is 7 instead of 1");
+    }
+  }
+  EXPECT_EQ(wrong,
+            (std::set<std::string>{
+                "planted/shape/wrong_int", "planted/shape/wrong_float",
+                "planted/shape/other_bits", "planted/shape/writes_nothing",
+                "planted/shape/throws"}));
+  EXPECT_EQ(right, (std::set<std::string>{"planted/shape/right",
+                                          "planted/shape/close"}));
 }
 
 TEST(SwitchyardBench, WrongArgumentsAreOneLineAndExitCode2) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"--rounds 0", "--rounds: Value 0 not in range 1 to 1000000"},
-      {"--rounds -1", "--rounds: Value -1 not in range 1 to 1000000"},
-      {"--rounds many", "--rounds: Value many not in range 1 to 1000000"},
-      {"--rounds", "--rounds: 1 required N:INT in [1 - 1000000] missing"},
-      {"--seconds 0", "--seconds: Value 0 not above 0, up to 86400"},
-      {"--seconds -1", "--seconds: Value -1 not above 0, up to 86400"},
-      {"--seconds nan", "--seconds: Value nan not above 0, up to 86400"},
-      {"--seconds inf", "--seconds: Value inf not above 0, up to 86400"},
-      {"--seconds long", "--seconds: Value long not above 0, up to 86400"},
-      {"--seconds", "--seconds: 1 required S missing"},
-      {"--json ''", "--json: empty"},
-      {"--json", "--json: 1 required FILE missing"},
-      {"--json /", "--json /: Is a directory"},
-      {"--json /no/such/folder/j",
-       "--json /no/such/folder/j: No such file or directory"},
-      {"--markdown ''", "--markdown: empty"},
-      {"--markdown /no/such/folder/m",
-       "--markdown /no/such/folder/m: No such file or directory"},
+      {"--benchmark_repetitions=0",
+       "--benchmark_repetitions=0: not above 0, up to 1000000"},
+      {"--benchmark_repetitions=many",
+       "--benchmark_repetitions=many: not above 0, up to 1000000"},
+      {"--benchmark_repetitions=2.5",
+       "The value of flag --benchmark_repetitions is expected to be a 32-bit "
+       "integer, but actually has value \"2.5\"."},
+      {"--benchmark_min_time=-1",
+       "--benchmark_min_time=-1: not above 0, up to 1000000"},
+      {"--benchmark_min_time=nan",
+       "--benchmark_min_time=nan: not above 0, up to 1000000"},
+      {"--benchmark_min_time",
+       "--benchmark_min_time: no such option; --help lists them"},
+      {"--benchmark_out=", "--benchmark_out: empty"},
+      {"--benchmark_out=/", "--benchmark_out /: Is a directory"},
       {"--benchmark_out=/no/such/folder/o",
        "--benchmark_out /no/such/folder/o: No such file or directory"},
       {"--benchmark_filter=nothing_like_it",
-       "--benchmark_filter nothing_like_it: matches none; "
-       "--benchmark_list_tests has the names"},
-      {"--benchmark_min_time=1",
-       "The following argument was not expected: --benchmark_min_time=1"},
+       "Failed to match any benchmarks against regex: nothing_like_it"},
+      {"--benchmark_format=xml",
+       "--benchmark_format=xml: not console, json or csv"},
+      {"--benchmark_out_format=xml",
+       "--benchmark_out_format=xml: not console, json or csv"},
       {"--benchmark_frobnicate",
-       "The following argument was not expected: --benchmark_frobnicate"},
-      {"route", "The following argument was not expected: route"},
+       "--benchmark_frobnicate: no such option; --help lists them"},
+      {"route", "route: no such option; --help lists them"},
   };
   for (const auto& [arguments, want] : cases) {
     ExpectRefused(Bench(arguments), "switchyard_bench: " + want);
   }
-  // The rest of these lines is the standard library's and CLI11's.
-  for (const char* arguments :
-       {"--benchmark_filter='['", "--benchmark_format=xml",
-        "--benchmark_out_format=xml", "--benchmark_color=blue",
-        "--benchmark_list_tests=maybe"}) {
-    const Outcome outcome = Bench(arguments);
-    const std::string all = arguments;
-    const std::string option = all.substr(0, all.find('='));
-    EXPECT_EQ(outcome.exit_code, 2) << arguments;
-    EXPECT_EQ(outcome.out, "") << arguments;
-    EXPECT_NE(outcome.err.find(option), std::string::npos) << outcome.err;
-    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
-  }
+  // The rest of this line is the standard library's.
+  const Outcome outcome = Bench("--benchmark_filter='['");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err.find("switchyard_bench: Could not compile"), 0u);
+  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
 }
 
 TEST(SwitchyardBench, AWrongEnvironmentIsSaidAtOnce) {
@@ -144,15 +199,16 @@ TEST(SwitchyardBench, AWrongEnvironmentIsSaidAtOnce) {
 TEST(SwitchyardBench, LostOutputIsAnError) {
   ExpectToldThatOutputIsLost(BENCH_PROGRAM, "--help");
   ExpectToldThatOutputIsLost(BENCH_PROGRAM,
-                             "--benchmark_list_tests --benchmark_filter=route");
+                             std::string(kOne) + "--benchmark_list_tests");
+  ExpectToldThatOutputIsLost(BENCH_PROGRAM, std::string(kQuick) + kOne);
 }
 
 TEST(SwitchyardBench, AFullDiskIsAnError) {
-  const Outcome outcome = Bench(std::string(kOne) + " --json /dev/full");
+  const Outcome outcome =
+      Bench(std::string(kQuick) + kOne + "--benchmark_out=/dev/full");
   EXPECT_EQ(outcome.exit_code, 2);
-  const std::string line =
-      "switchyard_bench: --json /dev/full: No space left on device\n";
-  EXPECT_NE(outcome.err.find(line), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err,
+            "switchyard_bench: --benchmark_out /dev/full: not written\n");
 }
 
 }  // namespace

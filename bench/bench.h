@@ -1,0 +1,306 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A kernel at one shape, and everyone who does that work: each a benchmark of
+// Google's called kernel/shape/contender, verified before its first sample.
+
+#ifndef SWITCHYARD_BENCH_BENCH_H_
+#define SWITCHYARD_BENCH_BENCH_H_
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "switchyard/executor.h"
+#include "switchyard/isa.h"
+#include "switchyard/status.h"
+#include "switchyard/views.h"
+
+namespace switchyard::bench {
+
+// 4-byte elements that a call writes, and what they should be: `ints` exactly,
+// or `floats` to within tolerance * max(1, |x|). For all slots, one after the
+// other; elements that a call leaves alone hold kPoison.
+struct Output {
+  template <class Memory>
+  explicit Output(Memory& memory, double within = 1e-5)
+      : data(memory.data()), size(memory.size()), tolerance(within) {}
+  template <class T>
+  Span<const T> As() const {
+    return {static_cast<const T*>(data), size};
+  }
+  void* data;
+  size_t size;
+  double tolerance;
+  std::vector<int32_t> ints = {};
+  std::vector<double> floats = {};
+};
+constexpr int32_t kPoison = -1;  // as a float, a NaN
+
+template <class T, class U>
+void Append(const std::vector<U>& more, std::vector<T>* to) {
+  to->insert(to->end(), more.begin(), more.end());
+}
+
+inline void Check(const Status& status) {
+  if (!status.ok()) throw std::runtime_error(status.message());
+}
+
+struct Facts {
+  std::string name;        // kernel/shape
+  std::string model = {};  // that has this shape
+  const char* unit = "row";
+  double units = 0.0;  // per call
+  double bytes = 0.0;  // that a call has to move
+  size_t slots = 1;    // inputs over which calls rotate
+};
+
+struct Contender {
+  std::string name;                 // the ISA, for ours
+  std::vector<size_t> writes = {};  // indices of the outputs, which are checked
+  std::string isa = {};             // to use; empty: the best
+  bool same_bits = false;           // as all others of which this is said
+  bool idle = false;                // single calls, after a pause
+  void (*rest)() = nullptr;  // after a sample: sends its threads to sleep
+};
+
+// What the contenders of a shape should put out.
+class Verifier {
+ public:
+  explicit Verifier(const Facts& facts) : slots_(facts.slots) {}
+  void Announce() { ++unverified_; }
+  // Throws std::runtime_error if a contender's results are wrong. wanted() is
+  // called once; what it gives is kept until all that are announced were here.
+  void Verify(const Contender& contender,
+              const std::function<std::vector<Output>()>& wanted,
+              const std::function<void(size_t)>& call);
+
+ private:
+  size_t slots_, unverified_ = 0;
+  std::vector<Output> outputs_;
+  std::optional<std::pair<std::string, uint64_t>> same_bits_;  // whose, digest
+};
+
+// Contenders whose results were wrong, or which threw, and why.
+std::vector<std::string>& Failures();
+void Fail(const std::string& benchmark, const std::string& why);
+
+// Two threads of TBB's; null without TBB.
+Executor* TwoThreads();
+// move(begin, end) for both halves of [0, size).
+template <class Move>
+void InHalves(Executor& executor, size_t size, Move move) {
+  struct Context {
+    size_t size;
+    Move* move;
+  } context = {size, &move};
+  Check(executor.ParallelFor(
+      2, 1,
+      [](void* pointer, size_t, size_t begin, size_t end) {
+        const Context& c = *static_cast<Context*>(pointer);
+        (*c.move)(c.size * begin / 2, c.size * end / 2);
+      },
+      &context));
+}
+
+// The best ISA, and AVX2 if there is a better one: where all would be too many.
+std::vector<Isa> MainIsas();
+
+// Caps the library to it; empty: to the best one.
+void UseIsa(const std::string& isa);
+
+constexpr std::chrono::microseconds kWarmUp{50};
+constexpr std::chrono::milliseconds kPause{1};
+
+// call(slot) with rotating slots. Each sample follows calls that are not timed,
+// since whoever was before has evicted what this one needs, and is of no fewer
+// calls: Google Benchmark settles for single ones if the core was taken from it
+// just when it tried how many to make. `batch` is kept from sample to sample, 0
+// at first.
+template <class Call>
+void Time(benchmark::State& state, size_t slots, int64_t& batch, Call& call) {
+  using Clock = std::chrono::steady_clock;
+  size_t slot = 0;
+  const auto next = [&] {
+    call(slot);
+    if (++slot == slots) slot = 0;
+  };
+  const auto warm_up = [&] {
+    int64_t calls = 0;
+    const Clock::time_point end = Clock::now() + kWarmUp;
+    do {
+      next();
+      ++calls;
+    } while (Clock::now() < end);
+    return calls;
+  };
+  if (batch == 0) batch = std::max({warm_up(), warm_up(), warm_up()});
+  warm_up();
+  while (state.KeepRunningBatch(batch)) {
+    for (int64_t i = 0; i < batch; ++i) next();
+  }
+}
+
+// The same after a pause: a pool's workers sleep by then.
+template <class Call>
+void TimeIdle(benchmark::State& state, Call& call) {
+  using Clock = std::chrono::steady_clock;
+  call(0);
+  for (auto _ : state) {
+    std::this_thread::sleep_for(kPause);
+    const Clock::time_point start = Clock::now();
+    call(0);
+    state.SetIterationTime(
+        std::chrono::duration<double>(Clock::now() - start).count());
+  }
+}
+
+// A kernel at one shape. Its Data is made when the first contender is run, and
+// shared by all; Wanted() are the outputs as they should be, Call(slot,
+// executor) is ours.
+template <class Data>
+class Case {
+ public:
+  using Make = std::function<std::unique_ptr<Data>()>;
+
+  Case(Facts facts, Make make)
+      : shared_(std::make_shared<Shared>(std::move(facts), std::move(make))) {}
+
+  // setup(data) returns call(slot): what is timed. Throws if it has checked
+  // itself what it does, and that was wrong.
+  template <class Setup>
+  benchmark::internal::Benchmark* Add(const Contender& contender, Setup setup) {
+    using Call = decltype(setup(std::declval<Data&>()));
+    const std::string name = shared_->facts.name + "/" + contender.name;
+    shared_->verifier.Announce();
+    benchmark::internal::Benchmark* const benchmark =
+        benchmark::RegisterBenchmark(
+            name.c_str(),
+            [name, contender, setup, shared = shared_, batch = int64_t{0},
+             call = std::optional<Call>(),
+             error = std::string()](benchmark::State& state) mutable {
+              try {
+                if (!error.empty()) throw std::runtime_error(error);
+                UseIsa(contender.isa);
+                if (!call.has_value()) {
+                  call.emplace(shared->SetUp(contender, setup));
+                }
+                if (contender.idle) {
+                  TimeIdle(state, *call);
+                } else {
+                  Time(state, shared->facts.slots, batch, *call);
+                }
+                if (contender.rest != nullptr) contender.rest();
+              } catch (const std::exception& e) {
+                if (error.empty()) Fail(name, error = e.what());
+                state.SkipWithError(error.c_str());
+              }
+              state.counters["units"] = shared->facts.units;
+              state.counters["bytes"] = shared->facts.bytes;
+              state.SetLabel(shared->facts.unit + ("; " + shared->facts.model));
+            });
+    if (contender.idle) benchmark->UseManualTime()->Iterations(1);
+    return benchmark;
+  }
+
+  // Ours on each of `isas`, on one thread or, where there is TBB, on two.
+  template <class Isas>
+  void AddOurs(const Isas& isas, const std::vector<size_t>& writes,
+               size_t threads = 1, bool idle = false) {
+    Executor* const executor = threads == 1 ? &SerialExecutor() : TwoThreads();
+    if (executor == nullptr) return;
+    for (const Isa& isa : isas) {
+      const std::string name = isa.name;
+      Add({name + (threads == 1 ? "" : ":2"), writes, name, isa.fma, idle},
+          [executor](Data& d) {
+            return
+                [&d, executor](size_t slot) { Check(d.Call(slot, *executor)); };
+          });
+    }
+  }
+
+  // A loop over the same memory: move(data, slot, begin, end), for all of
+  // [0, size) or, on two threads, in halves.
+  template <class Move>
+  void AddProbe(const std::string& name, size_t size, Move move,
+                size_t threads = 1) {
+    if (threads == 1) {
+      Add({name}, [=](Data& d) {
+        return [&d, size, move](size_t slot) { move(d, slot, 0, size); };
+      });
+    } else if (Executor* const executor = TwoThreads()) {
+      Add({name + ":2"}, [=](Data& d) {
+        return [&d, size, move, executor](size_t slot) {
+          InHalves(*executor, size, [&](size_t begin, size_t end) {
+            move(d, slot, begin, end);
+          });
+        };
+      });
+    }
+  }
+
+ private:
+  struct Shared {
+    Shared(Facts f, Make m) : facts(std::move(f)), verifier(facts), make(m) {}
+    template <class Setup>
+    auto SetUp(const Contender& contender, const Setup& setup) {
+      if (data == nullptr) data = make();
+      auto call = setup(*data);
+      verifier.Verify(
+          contender, [this] { return data->Wanted(); },
+          [&call](size_t slot) { call(slot); });
+      return call;
+    }
+    const Facts facts;
+    Verifier verifier;
+    const Make make;
+    std::unique_ptr<Data> data;
+  };
+  std::shared_ptr<Shared> shared_;
+};
+
+// Ours on one and on two threads, and the probe, whose own gain is that of a
+// second core's caches. `idle`: after pauses, too. facts.name begins with the
+// kernel's. rivals(case, threads) adds more.
+template <class Data, class Move>
+void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
+                const std::vector<size_t>& writes, size_t size, Move move,
+                bool idle,
+                const std::function<void(Case<Data>&, size_t)>& rivals = {}) {
+  if (TwoThreads() == nullptr) return;
+  const auto named = [&](const char* prefix) {
+    Facts changed = facts;
+    changed.name = prefix + facts.name;
+    return changed;
+  };
+  Case<Data> warm(named("threads/"), make);
+  Case<Data> paused(named("threads_idle/"), make);
+  for (const size_t threads : {size_t{1}, size_t{2}}) {
+    warm.AddOurs(MainIsas(), writes, threads);
+    if (rivals) rivals(warm, threads);
+    warm.AddProbe("probe", size, move, threads);
+    if (idle) paused.AddOurs(MainIsas(), writes, threads, true);
+  }
+}
+
+// One per *_bench.cc: add() makes its cases.
+struct Registration {
+  explicit Registration(void (*add)());
+};
+void RegisterAll();
+
+}  // namespace switchyard::bench
+
+#endif  // SWITCHYARD_BENCH_BENCH_H_

@@ -1,0 +1,81 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What llama.cpp computes between an MoE layer's matrix products, by ggml's
+// CPU backend: the same operations in the same order, sharing memory in the
+// same way. Graphs are built, allocated and planned beforehand; a call moves
+// the pointers of inputs and outputs and computes. What every computation
+// costs, some 60 ns and on several threads a barrier after each operation, is
+// part of it as it is of llama.cpp, which also plans anew. One thread wakes no
+// others.
+
+#ifndef SWITCHYARD_BENCH_GGML_H_
+#define SWITCHYARD_BENCH_GGML_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/bench.h"
+
+namespace switchyard::bench::ggml {
+
+// Whether this program was built with ggml; otherwise the functions below are
+// empty.
+bool Available();
+
+// Ends the threads that wait for the next call: for milliseconds they would
+// keep a core that the next contender counts on.
+void Rest();
+
+// "ggml", or "ggml:2" on two threads.
+inline Contender Named(size_t threads, const std::vector<size_t>& writes) {
+  Contender contender = {"ggml", writes};
+  if (threads != 1) {
+    contender.name += ":" + std::to_string(threads);
+    contender.rest = Rest;
+  }
+  return contender;
+}
+
+// "0.25.3 0c1e570 AVX512": version, commit, vectors; or "none".
+std::string Version();
+
+// Softmax, argsort, the top_k probabilities, divided by their sum. The ids are
+// the first columns of an [experts]-wide sort, which the next operation would
+// read where they are; `ids` copies those of the last call, [tokens, top_k].
+struct Router {
+  std::function<void(const float* logits, float* weights)> run;
+  std::function<void(int32_t* ids)> ids;
+};
+Router Route(size_t tokens, size_t experts, size_t top_k, bool renormalize,
+             size_t threads = 1);
+
+// out[r] = tokens[index[r]]
+std::function<void(const float* tokens, const int32_t* index, float* out)>
+GatherRows(size_t tokens, size_t rows, size_t hidden, size_t threads = 1);
+
+std::function<void(const float* gate, const float* up, float* out)> SiluMul(
+    size_t rows, size_t cols, size_t threads = 1);
+
+// One token's rows are neighbours: the products by weight, top_k - 1 additions,
+// the residual, the norm and its weights. llama.cpp multiplies in place; here
+// the rows stay as they are.
+struct CombineArgs {
+  const float* rows;         // [tokens, top_k, hidden]
+  const float* weights;      // [tokens, top_k]
+  const float* residual;     // [tokens, hidden]
+  const float* norm_weight;  // [hidden]
+  float* out;                // [tokens, hidden]
+  float* normed;             // [tokens, hidden]
+};
+std::function<void(const CombineArgs& args)> Combine(size_t tokens,
+                                                     size_t top_k,
+                                                     size_t hidden, float eps,
+                                                     size_t threads = 1);
+
+}  // namespace switchyard::bench::ggml
+
+#endif  // SWITCHYARD_BENCH_GGML_H_

@@ -1,0 +1,187 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The targets of the kernels' speed, as data: a line of TARGETS each.
+
+Kernels and shapes are the benchmark's names. "{a,b}" stands for either, each a
+target of its own; "*" for anything, as many targets as there are such shapes. A
+name that the benchmark no longer has is "not run" in the report, not left out.
+
+Contenders are the benchmark's, or
+    "best"           the best ISA of the machine
+    "AVX-512"        the best of its AVX-512 ISAs; without one, not run
+    "fastest probe"  of all contenders called probe or probe:...
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Ratio:
+    """The time of one over that of another, at the same shape."""
+    one: str
+    other: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Ns:
+    """ns per unit (row, pair, ...), or per call."""
+    contender: str
+    per_call: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Above:
+    """How many ns per unit one takes longer than another."""
+    one: str
+    other: str
+
+
+@dataclasses.dataclass(frozen=True)
+class SpeedUp:
+    """The time on one thread over that on two. Where the probe gains more than
+    2 x, from a second cache, divided by half of what it gains."""
+    contender: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Slowdown:
+    """The time on two threads over that on one."""
+    contender: str
+
+
+@dataclasses.dataclass(frozen=True)
+class WorstShape:
+    """The largest ratio of a shape's time per unit to another's: of each pair,
+    put in place of the target's "@"."""
+    contender: str
+    pairs: tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class WorstRow:
+    """The largest ratio of the best ISA's time to the fastest contender's that
+    does the same work, over all shapes, EXCEPTIONS left out."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    kernel: str
+    shape: str
+    figure: object
+    bound: float
+    text: str
+    at_least: bool = False
+    # Of a "*", those shapes whose call takes the figure's contender, on one
+    # thread, from the first to below the second number of us.
+    serial_us: tuple = ()
+
+
+# Where a contender does less and is not compared: kernel, shape, contender.
+# A token's pairs stored by a loop that writes no offsets and checks nothing.
+EXCEPTIONS = (("bucket_*", "*/T=1/*", "engine"),)
+
+F32_KERNELS = ("route", "route_unnormalised", "bucket_packed",
+               "bucket_packed_row_index", "bucket_strided",
+               "bucket_strided_natural", "bucket_strided_natural_no_scratch",
+               "gather", "activate", "combine", "combine_indexed")
+
+# Its rows on two threads count among theirs.
+ON_THREADS = "threads"
+
+_SOFTMAX = Ratio("AVX-512", "onednn:softmax")
+_AVX2 = Ratio("AVX2", "AVX-512")
+_ODD_EXPERTS = tuple((f"E={odd}", f"E={power}") for odd, power in (
+    (60, 64), (72, 64), (160, 128), (288, 256), (384, 512), (896, 1024)))
+_HARD_ROWS = tuple((hard, "random") for hard in (
+    "all_equal", "sorted_up", "sorted_down", "two_values", "spread_over_200"))
+_ROUTERS = "{E=8/k=2,E=16/k=2,E=64/k=8,E=128/k=8,E=256/k=8}/"
+_BUCKETS = "T={512,4096}/{uniform,zipf}"
+_COMBINES = "T={1,64,512}/H={2048,4096,7168}"
+
+TARGETS = (
+    # First in every row.
+    *(Target(kernel, "", WorstRow(), 1.03,
+             "every row first or within 3 %: {isa} / the fastest peer, worst")
+      for kernel in (*F32_KERNELS, ON_THREADS)),
+
+    # The router.
+    Target("route", "E={8/k=2,64/k=8}/T={512,4096}", _SOFTMAX, 1.0,
+           "renormalised, AVX-512 / oneDNN's softmax alone"),
+    Target("route", "E=128/k=8/T={512,4096}", _SOFTMAX, 0.8,
+           "renormalised, AVX-512 / oneDNN's softmax alone"),
+    Target("route", "E=256/k=8/T={512,4096}", _SOFTMAX, 0.65,
+           "renormalised, AVX-512 / oneDNN's softmax alone"),
+    Target("route", "E=512/k=10/T={512,4096}", _SOFTMAX, 0.7,
+           "renormalised, AVX-512 / oneDNN's softmax alone"),
+    Target("route_unnormalised",
+           "E={8/k=2,64/k=8,128/k=8,256/k=8,512/k=10}/T=512", _SOFTMAX, 1.05,
+           "not renormalised, AVX-512 / oneDNN's softmax alone"),
+    Target("route", "E={64,128,256}/k=8/T={512,4096}", _AVX2, 1.5,
+           "AVX2 / AVX-512"),
+    # 115 ns at 3.55 GHz.
+    Target("route", "E=128/k=8/T=1", _SOFTMAX, 0.5,
+           "one token, rows rotating, AVX-512 / oneDNN's softmax alone"),
+    Target("route", "E=128/k=8/T=1", _AVX2, 1.2, "one token, AVX2 / AVX-512"),
+    *(Target("route_experts", f"k={k}/@", WorstShape(isa, _ODD_EXPERTS), 1.5,
+             "any number of experts, {isa}, ns per expert / at the nearest "
+             "power of two, worst")
+      for isa in ("AVX-512", "AVX2") for k in (1, 2, 4, 8, 16, 32)),
+    *(Target("route_rows", shape + "/@", WorstShape(isa, _HARD_ROWS), 4.0,
+             "hard rows, {isa} / a random row, worst")
+      for isa in ("AVX-512", "AVX2")
+      for shape in ("E=8/k=2", "E=64/k=8", "E=128/k=4", "E=128/k=8",
+                    "E=160/k=8", "E=256/k=8", "E=384/k=8", "E=512/k=10")),
+
+    # Buckets.
+    Target("bucket_{packed,strided}", "E={8,16}/k=2/" + _BUCKETS, Ns("best"),
+           1.0, "ns a pair"),
+    Target("bucket_{packed,strided}", "E={64,128,256}/k=8/" + _BUCKETS,
+           Ns("best"), 1.25, "ns a pair"),
+    Target("bucket_strided", "E=128/k=8/T=1/uniform", Ns("best", True), 25.0,
+           "one token, ns a call"),
+    Target("bucket_packed", "E=128/k=8/T=1/uniform", Ns("best", True), 60.0,
+           "one token with offsets and arguments, ns a call"),
+    Target("bucket_packed", _ROUTERS + "{T=1/uniform," + _BUCKETS + "}",
+           Ratio("best", "plain"), 0.9, "{isa} / a textbook counting sort"),
+    Target("bucket_strided_natural", _ROUTERS + _BUCKETS, Ns("best"), 1.5,
+           "stride T*k, with scratch, ns a pair"),
+    Target("bucket_strided_natural{,_no_scratch}", _ROUTERS + _BUCKETS,
+           Ratio("best", "plain"), 1.0, "stride T*k, {isa} / an append loop"),
+
+    # SiLU(gate) * up.
+    Target("activate", "{8x768,64x2048}", Ratio("AVX-512", "fastest probe"),
+           1.3, "in cache, AVX-512 / load, divide, store"),
+    Target("activate", "{8x768,64x2048}", Ratio("AVX-512", "ggml"), 0.97,
+           "in cache, AVX-512 / ggml"),
+    Target("activate", "{8x768,64x2048}", _AVX2, 1.5,
+           "in cache, AVX2 / AVX-512"),
+    Target("activate", "4096x{768,1536}", Ratio("best", "fastest probe"), 1.05,
+           "beyond the caches, {isa} / the better probe"),
+
+    # The weighted sum.
+    Target("combine{,_indexed}", _COMBINES, Ratio("best", "fastest probe"),
+           1.05, "{isa} / the fastest probe"),
+
+    # Two threads.
+    Target("threads", "*", Slowdown("best"), 1.05,
+           "below 30 us of serial work not shared out: two threads / one",
+           serial_us=(0.0, 30.0)),
+    Target("threads", "*", SpeedUp("best"), 1.6,
+           "30 to 100 us of serial work, speed-up", at_least=True,
+           serial_us=(30.0, 100.0)),
+    Target("threads", "*", SpeedUp("best"), 1.85,
+           "100 us of serial work or more, speed-up", at_least=True,
+           serial_us=(100.0, float("inf"))),
+    Target("threads_idle", "*", Slowdown("best"), 1.15,
+           "after 1 ms idle, two threads / one"),
+
+    # The device layer.
+    Target("device", "empty", Ns("device"), 60.0,
+           "1000 empty dispatches in a buffer, ns each"),
+    Target("device", "chains=100", Above("device", "direct"), 500.0,
+           "100 chains in a buffer, ns each above direct calls"),
+    Target("device", "chains=1", Above("device", "direct"), 3000.0,
+           "one chain with commit and wait, ns above direct calls"),
+    Target("kernel", "{streaming,weighted_sum,row_reduction}",
+           Ratio("checked", "unchecked"), 20.0, "checked / unchecked"),
+)
