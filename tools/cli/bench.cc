@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 
 #include "programs/arguments.h"
@@ -148,6 +149,14 @@ std::vector<Repetition> RepetitionsOf(const timing::Rounds& rounds) {
   return result;
 }
 
+// Asked of the code itself: a cap that was lost would give a figure the wrong
+// name.
+void RequireLastIsa(const std::string& isa) {
+  if (switchyard::LastIsa()->name == isa) return;
+  throw std::runtime_error("asked for " + isa + ", ran " +
+                           switchyard::LastIsa()->name);
+}
+
 Measured Measure(const Shape& shape, const std::vector<std::string>& isas,
                  const std::vector<Crew>& crews, double seconds) {
   const std::function<void(switchyard::Executor&)> call = shape.make();
@@ -155,8 +164,12 @@ Measured Measure(const Shape& shape, const std::vector<std::string>& isas,
   Measured measured = {shape, {}};
   for (const std::string& isa : isas) {
     for (const Crew& crew : crews) {
-      timed.push_back({timing::Repeat([&call, &crew] { call(*crew.executor); }),
-                       [&isa] { Check(switchyard::CapIsa(isa.c_str())); }});
+      const auto cap = [&isa] { Check(switchyard::CapIsa(isa.c_str())); };
+      cap();
+      call(*crew.executor);
+      RequireLastIsa(isa);
+      timed.push_back(
+          {timing::Repeat([&call, &crew] { call(*crew.executor); }), cap});
       measured.measurements.push_back(
           {crew.threads == 1 ? isa : isa + ":" + std::to_string(crew.threads),
            crew.threads,

@@ -83,7 +83,8 @@ std::string SummaryText(const Matched& matched) {
       std::to_string(Count(matched, Verdict::kSlower)) + " slower, " +
       std::to_string(Count(matched, Verdict::kSame)) + " the same";
   if (const size_t count = Count(matched, Verdict::kUnknown)) {
-    text += ", " + std::to_string(count) + " unknown (?)";
+    text +=
+        "\n" + std::to_string(count) + " unknown (?): fewer than 3 repetitions";
   }
   text += "\n";
   std::string rest;
@@ -122,8 +123,8 @@ std::string Text(const CompareOptions& options, const Matched& matched,
   text += SummaryText(matched);
   if (old_files.size() == 1 && new_files.size() == 1) {
     text +=
-        "One process a side: what differs from process to process is not seen; "
-        "run each\nseveral times, and compare --old FILE ... --new FILE ...\n";
+        "One process a side: what differs from process to process is not seen. "
+        "With three\nruns each: swy compare --old a?.json --new b?.json\n";
   }
   return text;
 }
@@ -173,6 +174,15 @@ std::string Fault(const Matched& matched, double percent) {
          Number(", %.1f %%", 100.0 * (worst.Ratio() - 1.0));
 }
 
+// Where code and data happen to lie in a process is worth up to 5 %; of three
+// processes and more the medians are compared.
+double NoiseOf(const CompareOptions& options,
+               const std::vector<std::string>& old_paths,
+               const std::vector<std::string>& new_paths) {
+  const size_t fewest = std::min(old_paths.size(), new_paths.size());
+  return options.noise.value_or(fewest < 3 ? 5.0 : 2.0) / 100.0;
+}
+
 }  // namespace
 
 CLI::App* AddCompare(CLI::App& app, CompareOptions& options) {
@@ -187,8 +197,7 @@ CLI::App* AddCompare(CLI::App& app, CompareOptions& options) {
   compare->add_option("--new", options.new_files, kSeveral)->type_name("FILE");
   compare
       ->add_option("--noise", options.noise,
-                   "Smaller differences are the same, in percent")
-      ->capture_default_str()
+                   "Least difference, in percent (default: 5, or 2)")
       ->check(program::Within(0, 1000))
       ->type_name("P");
   compare
@@ -203,13 +212,15 @@ CLI::App* AddCompare(CLI::App& app, CompareOptions& options) {
   AddFormat(*compare, options.format);
   compare->footer(
       "A difference is noise unless it is at least --noise, and the "
-      "repetitions differ:\nMann-Whitney U test, p < 0.01; of 3 or 4 a gap as "
-      "wide as the wider range; of\nfewer it says ?. With several files a "
-      "side, "
-      "one per process, their medians have\nto differ so, too (3 files or "
-      "more). "
-      "Ratios are new / old: below 1 is faster.\n"
-      "Example: swy compare --old a1.json a2.json --new b1.json b2.json");
+      "repetitions differ:\n"
+      "Mann-Whitney U test, p < 0.01; of 3 or 4 a gap as wide as the wider "
+      "range; of\n"
+      "fewer it says ?. From 3 files a side on, one per process, their medians "
+      "have to\n"
+      "differ so, too, and 2 percent count, else 5. Ratios are new / old: "
+      "below 1 is\n"
+      "faster.\n"
+      "Example, of three runs each: swy compare --old a?.json --new b?.json");
   return compare;
 }
 
@@ -225,7 +236,8 @@ int Compare(const CompareOptions& options) {
   }
   const std::vector<Results> old_files = ReadAll(old_paths, options.clock);
   const std::vector<Results> new_files = ReadAll(new_paths, options.clock);
-  const Matched matched = Match(old_files, new_files, options.noise / 100.0);
+  const Matched matched =
+      Match(old_files, new_files, NoiseOf(options, old_paths, new_paths));
   if (matched.pairs.empty() && matched.failed_new.empty()) {
     throw InputError(old_paths[0] + ", " + new_paths[0] +
                      ": no benchmark is in both");

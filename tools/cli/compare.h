@@ -17,7 +17,7 @@ namespace swy {
 struct CompareOptions {
   std::vector<std::string> files;  // old, new; or in the lists
   std::vector<std::string> old_files, new_files;
-  double noise = 2.0;                // percent
+  std::optional<double> noise;       // percent; by the number of files
   std::optional<double> fail_above;  // percent
   bool changed = false;
   Clock clock = Clock::kReal;

@@ -35,8 +35,7 @@ struct Matched {
 };
 
 // A pair is faster or slower if all of this holds, else the same:
-//  * the times differ by `noise` or more: two builds of one source do so by a
-//    few percent, in where their code happens to lie;
+//  * the times differ by the share `noise` or more;
 //  * from 5 repetitions a side on, the U test's p is below 0.01, where it
 //  cannot
 //    be with fewer. It asks for no distribution, and an outlier is one rank.
