@@ -29,6 +29,19 @@ void AddThreadOptions(CLI::App& app, ThreadOptions& options) {
       ->type_name("NAME");
 }
 
+CLI::Validator Within(int low, int high) {
+  const auto wrong = [low, high](const std::string& text) {
+    double value = 0.0;
+    if (CLI::detail::lexical_cast(text, value) && value >= low &&
+        value <= high) {
+      return std::string();
+    }
+    return "Value " + text + " not in range " + std::to_string(low) + " to " +
+           std::to_string(high);
+  };
+  return CLI::Validator(wrong, "");
+}
+
 bool Parse(CLI::App& app, int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);

@@ -24,6 +24,9 @@ struct ThreadOptions {
 // --threads and --isa.
 void AddThreadOptions(CLI::App& app, ThreadOptions& options);
 
+// Takes any number from low to high.
+CLI::Validator Within(int low, int high);
+
 // False if only help or the version was asked for, which is then printed.
 // Throws InputError, naming the option, or SWITCHYARD_ISA.
 bool Parse(CLI::App& app, int argc, const char* const* argv);

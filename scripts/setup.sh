@@ -250,7 +250,7 @@ case $command in
     if ((EUID == 0)) && ! dpkg --print-foreign-architectures | grep -qx arm64; then
       step "Adding the arm64 architecture" dpkg --add-architecture arm64
     fi
-    install_packages "${library_packages[@]}" libcli11-dev "${aarch64_packages[@]}"
+    install_packages "${library_packages[@]}" libcli11-dev nlohmann-json3-dev "${aarch64_packages[@]}"
     build=$root/build/aarch64
     step "Configuring build/aarch64" cmake -S "$root" --preset release -B "$build" \
       "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" \

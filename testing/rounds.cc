@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <numeric>
 #include <random>
 
@@ -14,52 +15,75 @@ namespace {
 constexpr double kSampleSeconds = 20e-6;
 constexpr size_t kMinRounds = 5;
 
-double Sample(const Timed& contender, size_t repeat) {
+double CpuSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) +
+         1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+struct Sample {
+  double seconds;
+  double cpu_seconds;
+};
+
+Sample Take(const Timed& contender, size_t repeat, bool warm_up = false) {
   using Clock = std::chrono::steady_clock;
   if (contender.prepare) contender.prepare();
+  if (warm_up) contender.run(repeat / 8 + 1);
+  const double cpu_start = CpuSeconds();
   const Clock::time_point start = Clock::now();
   contender.run(repeat);
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  const Clock::time_point end = Clock::now();
+  return {std::chrono::duration<double>(end - start).count(),
+          CpuSeconds() - cpu_start};
 }
 
 }  // namespace
 
-std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
-                                  const Effort& effort) {
-  std::vector<size_t> repeats;
+std::vector<Rounds> TimeRounds(const std::vector<Timed>& contenders,
+                               const Effort& effort) {
+  std::vector<Rounds> all;
   double round_seconds = 0.0;
   for (const Timed& contender : contenders) {
-    Sample(contender, 1);  // page faults, caches, lazy set-up
+    Take(contender, 1);  // page faults, caches, lazy set-up
     size_t repeat = 1;
-    double seconds = Sample(contender, repeat);
+    double seconds = Take(contender, repeat).seconds;
     while (seconds < kSampleSeconds && !contender.alone) {
       repeat *= 2;
-      seconds = Sample(contender, repeat);
+      seconds = Take(contender, repeat).seconds;
     }
-    repeats.push_back(repeat);
-    round_seconds += seconds;
+    all.push_back({repeat, {}, {}});
+    const bool once = effort.warm_up && repeat == 1;
+    round_seconds += seconds * (once ? 2.0 : effort.warm_up ? 1.125 : 1.0);
   }
   const size_t rounds = std::min(
       effort.rounds,
       std::max(kMinRounds,
                static_cast<size_t>(effort.seconds / (round_seconds + 1e-9))));
 
-  std::vector<std::vector<double>> seconds(contenders.size());
   std::vector<size_t> order(contenders.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937 random(1);
   for (size_t round = 0; round < rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const size_t i : order) {
-      seconds[i].push_back(Sample(contenders[i], repeats[i]) /
-                           static_cast<double>(repeats[i]));
+      const Sample sample = Take(contenders[i], all[i].repeat, effort.warm_up);
+      const auto calls = static_cast<double>(all[i].repeat);
+      all[i].seconds.push_back(sample.seconds / calls);
+      all[i].cpu_seconds.push_back(sample.cpu_seconds / calls);
     }
   }
+  return all;
+}
+
+std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
+                                  const Effort& effort) {
   std::vector<double> medians;
-  for (std::vector<double>& all : seconds) {
-    const auto middle =
-        all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-    std::nth_element(all.begin(), middle, all.end());
+  for (Rounds& rounds : TimeRounds(contenders, effort)) {
+    const auto middle = rounds.seconds.begin() +
+                        static_cast<std::ptrdiff_t>(rounds.seconds.size() / 2);
+    std::nth_element(rounds.seconds.begin(), middle, rounds.seconds.end());
     medians.push_back(*middle);
   }
   return medians;

@@ -27,13 +27,25 @@ std::function<void(size_t)> Repeat(Call call) {
 struct Effort {
   size_t rounds = 301;   // at most
   double seconds = 3.0;  // for all of them, but at least five rounds
+  // Untimed calls before each sample, an eighth of it but at least one, so that
+  // none is measured in what its neighbour left in the caches.
+  bool warm_up = false;
 };
 
-// Median seconds of one call of each of `contenders`, timed in one process, in
-// a new random order each round: a fixed order biases by up to 1.4x, since
-// neighbours evict each other's data, and medians leave out what else the
-// machine does. Short calls are repeated to samples of 20 us, so that the clock
-// does not count.
+// What a contender took for a call, in each round.
+struct Rounds {
+  size_t repeat;  // calls in a sample
+  std::vector<double> seconds;
+  std::vector<double> cpu_seconds;  // of all threads
+};
+
+// Times `contenders` in one process, in a new random order each round: a fixed
+// order biases by up to 1.4x, since neighbours evict each other's data. Short
+// calls are repeated to samples of 20 us, so that the clock does not count.
+std::vector<Rounds> TimeRounds(const std::vector<Timed>& contenders,
+                               const Effort& effort);
+
+// Median seconds of each, which leaves out what else the machine does.
 std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
                                   const Effort& effort);
 

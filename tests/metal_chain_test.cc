@@ -93,7 +93,7 @@ TEST(MetalChain, PrintsATimeline) {
   bool total = false;
   std::istringstream stream(outcome.out);
   for (std::string line; std::getline(stream, line);) {
-    EXPECT_LE(line.size(), 100u) << line;
+    EXPECT_LE(line.size(), 80u) << line;
     EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
     const std::string first = line.substr(0, line.find(' '));
     if (first.size() > 4 && first.substr(first.size() - 4) == "_f32") {
@@ -152,6 +152,47 @@ TEST(MetalChain, WritesATrace) {
   EXPECT_GT(end_of_last[1], end_of_last[0]);
 }
 
+// The names that --help lists.
+TEST(MetalChain, WritesJson) {
+  const TempFolder folder;
+  const std::string path = folder.File("out.json");
+  const std::string isa = switchyard::RunnableIsas().data[0].name;
+  std::ofstream(path) << std::string(1000000, '?');  // to be replaced
+  ASSERT_EQ(
+      RunProgram("--tokens 33 --threads 1 --json '" + path + "'").exit_code, 0);
+  const json file = json::parse(ReadFile(path));
+  EXPECT_EQ(file.at("context").at("executable"), "metal_chain");
+  EXPECT_TRUE(file.at("context").at("cpu_model").is_string());
+  EXPECT_TRUE(file.at("context").at("switchyard").is_string());
+  EXPECT_EQ(file.at("isa"), isa);
+  EXPECT_EQ(file.at("threads"), 1);
+  EXPECT_GT(file.at("peak_memory_bytes").get<double>(), 0x1p20);
+  EXPECT_EQ(file.at("layer").at("experts"), 16);
+  EXPECT_EQ(file.at("layer").at("weight_bytes").get<size_t>() % 4, 0u);
+  const std::pair<const char*, size_t> chains[] = {{"decode", 1},
+                                                   {"prefill", 33}};
+  ASSERT_EQ(file.at("chains").size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const json& chain = file.at("chains")[i];
+    EXPECT_EQ(chain.at("chain"), chains[i].first);
+    EXPECT_EQ(chain.at("tokens"), chains[i].second);
+    EXPECT_EQ(chain.at("buffers"), i == 0 ? 9 : 13);
+    EXPECT_GT(chain.at("bytes").get<size_t>(), 10000u);
+    EXPECT_TRUE(chain.at("differences").empty());
+    std::vector<std::string> kernels;
+    double end_of_last = 0;
+    for (const json& dispatch : chain.at("dispatches")) {
+      kernels.push_back(dispatch.at("kernel"));
+      EXPECT_EQ(dispatch.at("threadgroups").size(), 3u);
+      EXPECT_GE(dispatch.at("start_seconds").get<double>(), end_of_last - 1e-9);
+      end_of_last = dispatch.at("start_seconds").get<double>() +
+                    dispatch.at("seconds").get<double>();
+    }
+    EXPECT_EQ(kernels, i == 0 ? kDecodeKernels : kPrefillKernels);
+    EXPECT_GE(chain.at("seconds").get<double>(), end_of_last - 1e-9);
+  }
+}
+
 TEST(MetalChain, WrongArgumentsAreOneLineAndExitCode2) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"--tokens 0", "--tokens: Value 0 not in range 1 to 4096"},
@@ -170,6 +211,9 @@ TEST(MetalChain, WrongArgumentsAreOneLineAndExitCode2) {
       {"--trace ''", "--trace: empty"},
       {"--trace", "--trace: 1 required FILE missing"},
       {"--trace /", "--trace /: Is a directory"},
+      {"--json ''", "--json: empty"},
+      {"--json", "--json: 1 required FILE missing"},
+      {"--json /", "--json /: Is a directory"},
       {"--trace /no/such/folder/t.json",
        "--trace /no/such/folder/t.json: No such file or directory"},
   };
@@ -219,31 +263,42 @@ TEST(MetalChain, AFullDiskIsExitCode2) {
   EXPECT_EQ(outcome.err,
             "metal_chain: --trace /dev/full: No space left on device\n");
   EXPECT_FALSE(outcome.Printed("Trace in"));
+  const Outcome report = RunProgram("--json /dev/full");
+  EXPECT_EQ(report.exit_code, 2);
+  EXPECT_EQ(report.err,
+            "metal_chain: --json /dev/full: No space left on device\n");
 }
 
 TEST(MetalChain, HelpListsTheOptions) {
   const Outcome outcome = RunProgram("--help");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
-  for (const char* option :
-       {"--full", "--tokens", "--threads", "--isa", "--trace", "--help"}) {
+  for (const char* option : {"--full", "--tokens", "--threads", "--isa",
+                             "--trace", "--json", "--help"}) {
     EXPECT_TRUE(outcome.Printed(option)) << option;
+  }
+  std::istringstream stream(outcome.out);
+  for (std::string line; std::getline(stream, line);) {
+    EXPECT_LE(line.size(), 80u) << line;
   }
 }
 
 #if !SWITCHYARD_ADDRESS_SANITIZER
-TEST(MetalChain, ARunThatFailsLeavesNoTrace) {
-  const TempFolder folder;
-  const std::string path = folder.File("trace.json");
-  const Outcome outcome = RunProgram(
-      "--full --threads 1 --trace '" + path + "'", "ulimit -v 1000000;");
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(outcome.err, "metal_chain: out of memory\n");
-  EXPECT_FALSE(std::filesystem::exists(path));
-  // What was there stays.
-  std::ofstream(path) << "before";
-  RunProgram("--full --threads 1 --trace '" + path + "'", "ulimit -v 1000000;");
-  EXPECT_EQ(ReadFile(path), "before");
+TEST(MetalChain, ARunThatFailsLeavesNoFile) {
+  for (const std::string option : {"--trace", "--json"}) {
+    const TempFolder folder;
+    const std::string path = folder.File("out.json");
+    const std::string arguments =
+        "--full --threads 1 " + option + " '" + path + "'";
+    const Outcome outcome = RunProgram(arguments, "ulimit -v 1000000;");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.err, "metal_chain: out of memory\n");
+    EXPECT_FALSE(std::filesystem::exists(path));
+    // What was there stays.
+    std::ofstream(path) << "before";
+    RunProgram(arguments, "ulimit -v 1000000;");
+    EXPECT_EQ(ReadFile(path), "before");
+  }
 }
 #endif
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -87,6 +88,84 @@ TEST(MoeLayerProgram, RowsAddUpToTheTotal) {
   EXPECT_NEAR(between, Row(outcome.out, "between the GEMMs").first, 0.004);
 }
 
+// The names that --help lists; the figures of the table.
+TEST(MoeLayerProgram, WritesJson) {
+  const TempFolder folder;
+  const std::string path = folder.File("out.json");
+  WriteFile(path, std::string(1000000, '?'));  // to be replaced
+  const Outcome outcome =
+      RunProgram(CheckpointPath("qwen2_moe") +
+                 " --tokens 40 --threads 1 --repeat 3 --json '" + path + "'");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json file = json::parse(ReadFile(path));
+  EXPECT_EQ(file.at("context").at("executable"), "moe_layer");
+  for (const char* key : {"cpu_model", "switchyard", "highway", "onednn"}) {
+    EXPECT_TRUE(file.at("context").at(key).is_string()) << key;
+  }
+  EXPECT_EQ(file.at("isa"), switchyard::RunnableIsas().data[0].name);
+  EXPECT_EQ(file.at("threads"), 1);
+  EXPECT_GT(file.at("peak_memory_bytes").get<double>(), 0x1p20);
+  EXPECT_EQ(file.at("tokens"), 40);
+  EXPECT_EQ(file.at("runs"), 3);
+  EXPECT_LE(file.at("fastest_seconds"), file.at("seconds"));
+  EXPECT_LE(file.at("seconds"), file.at("slowest_seconds"));
+  const double ms = file.at("seconds").get<double>() * 1e3;
+  EXPECT_NEAR(ms, Row(outcome.out, "total").first, 6e-4);
+
+  const std::pair<const char*, const char*> stages[] = {
+      {"router_gemm", "router GEMM"},
+      {"route", "route"},
+      {"bucket", "bucket"},
+      {"gather", "gather"},
+      {"gate_up_gemm", "gate and up GEMMs"},
+      {"activate", "activate"},
+      {"down_gemm", "down GEMM"},
+      {"waiting", "threads out of work"},
+      {"combine", "combine + norm"}};
+  ASSERT_EQ(file.at("stages").size(), std::size(stages));
+  for (size_t i = 0; i < std::size(stages); ++i) {
+    const json& stage = file.at("stages")[i];
+    EXPECT_EQ(stage.at("stage"), stages[i].first);
+    EXPECT_NEAR(stage.at("seconds").get<double>() * 1e3,
+                Row(outcome.out, stages[i].second).first, 6e-4);
+    EXPECT_GE(stage.at("bytes").get<double>(), 0);
+    EXPECT_EQ(stage.at("flops") > 0,
+              std::strstr(stages[i].second, "GEMM") != nullptr);
+  }
+  EXPECT_NEAR(file.at("between_gemms_seconds").get<double>() * 1e3,
+              Row(outcome.out, "between the GEMMs").first, 6e-4);
+
+  const json& layer = file.at("layer");
+  EXPECT_TRUE(layer.at("title").get<std::string>().find("qwen2_moe") == 0);
+  EXPECT_GT(layer.at("shared_intermediate"), 0);
+  int pairs = 0;
+  for (const json& load : file.at("tokens_per_expert"))
+    pairs += load.get<int>();
+  EXPECT_EQ(pairs, 40 * layer.at("top_k").get<int>());
+  EXPECT_EQ(file.at("tokens_per_expert").size(), layer.at("experts"));
+  const json& check = file.at("check");
+  EXPECT_EQ(check.at("tokens"), 16);
+  EXPECT_EQ(check.at("failure"), "");
+  EXPECT_EQ(check.at("steps").size(), 6u);
+  EXPECT_EQ(check.at("block").size(), 2u);
+  for (const char* part : {"steps", "block"}) {
+    for (const json& difference : check.at(part)) {
+      EXPECT_EQ(difference.at("holds"), true) << difference;
+      EXPECT_LE(difference.at("largest_error"), difference.at("bound_there"));
+      EXPECT_LE(difference.at("error_over_bound"), 1.0);
+      EXPECT_TRUE(outcome.Printed(difference.at("what"))) << difference;
+    }
+  }
+}
+
+TEST(MoeLayerProgram, JsonThatCannotBeWrittenIsExitCode2) {
+  const Outcome outcome =
+      RunProgram(CheckpointPath("qwen2_moe") + " --json /dev/full");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(Lines(outcome.err).back(),
+            "moe_layer: --json /dev/full: No space left on device");
+}
+
 // What the program says of so many threads: no more than TBB has.
 std::string Threads(int wanted) {
   const auto executor = switchyard::MakeTbbExecutor(wanted);
@@ -121,8 +200,9 @@ TEST(MoeLayerProgram, HelpListsTheOptions) {
   const Outcome outcome = RunProgram("--help");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
-  for (const char* option : {"--checkpoint", "--layer", "--tokens", "--threads",
-                             "--isa", "--repeat", "--top-k", "--help"}) {
+  for (const char* option :
+       {"--checkpoint", "--layer", "--tokens", "--threads", "--isa", "--repeat",
+        "--top-k", "--json", "--help"}) {
     EXPECT_TRUE(outcome.Printed(option)) << option;
   }
   for (const std::string& line : Lines(outcome.out)) {
@@ -146,6 +226,10 @@ TEST(MoeLayerOptions, OneLineAndExitCode2) {
       {"--top-k 129", "--top-k 129: the layer has 128 experts"},
       {"--isa MMX", "--isa MMX: not available here; there are " +
                         switchyard::testing_support::IsaChoices()},
+      {"--json ''", "--json: empty"},
+      {"--json /", "--json /: Is a directory"},
+      {"--json /no/such/folder/a.json",
+       "--json /no/such/folder/a.json: No such file or directory"},
       {"--frobnicate", "The following argument was not expected: --frobnicate"},
       {"a b", "The following argument was not expected: b"},
       {"--checkpoint ''", "--checkpoint: empty"},

@@ -11,30 +11,12 @@
 #include "gtest/gtest.h"
 #include "switchyard/isa.h"
 #include "tests/run_program.h"
+#include "tests/swy_program.h"
 #include "tests/target_test.h"
 #include "tools/corpus/corpus.h"
 
 namespace switchyard::testing_support {
 namespace {
-
-Outcome Swy(const std::string& arguments, const std::string& environment = "") {
-  return RunProgram(SWY_PROGRAM, arguments, environment);
-}
-
-Outcome SwyOk(const std::string& arguments,
-              const std::string& environment = "") {
-  const Outcome outcome = Swy(arguments, environment);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
-  return outcome;
-}
-
-// One line on stderr, which says `text`; exit code 2; nothing printed.
-void ExpectError(const Outcome& outcome, const std::string& text) {
-  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
-  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
-}
 
 // Where the whole of the corpus, on one thread, meets every executor and every
 // ISA: the bits are those in the repository.
@@ -136,13 +118,6 @@ TEST(Swy, PrintedDigestsAreTheKeptOnes) {
   EXPECT_EQ(outcome.out, ReadFile(SWY_DIGESTS));
 }
 
-TEST(Swy, BenchTimesEveryKernel) {
-  const Outcome outcome = SwyOk("bench --isa " + RunnableIsaNames().front());
-  for (const char* const kernel : {"route", "bucket", "activate", "combine"}) {
-    EXPECT_TRUE(outcome.Printed(std::string("\n") + kernel)) << outcome.out;
-  }
-}
-
 TEST(Swy, TheEnvironmentCapsTheIsa) {
   for (const std::string& isa : RunnableIsaNames()) {
     const Outcome outcome = SwyOk("isa", "SWITCHYARD_ISA=" + isa + " ");
@@ -167,8 +142,8 @@ TEST(Swy, AWrongEnvironmentIsAnErrorThatListsTheChoices) {
 
 TEST(Swy, HelpIsPrinted) {
   const Outcome help = SwyOk("--help");
-  for (const char* const word :
-       {"isa", "verify", "bench", "help", "--version", "SWITCHYARD_ISA"}) {
+  for (const char* const word : {"isa", "verify", "bench", "compare", "help",
+                                 "--version", "SWITCHYARD_ISA"}) {
     EXPECT_TRUE(help.Printed(word)) << help.out;
   }
   EXPECT_EQ(SwyOk("").out, help.out);
@@ -178,12 +153,18 @@ TEST(Swy, HelpIsPrinted) {
   EXPECT_EQ(SwyOk("help verify").out, verify.out);
 }
 
+TEST(Swy, HelpFitsATerminal) {
+  for (const char* const command : {"", "isa", "verify", "bench", "compare"}) {
+    ExpectFitsATerminal(SwyOk(std::string("help ") + command).out);
+  }
+}
+
 TEST(Swy, VersionIsTheProjects) {
   EXPECT_EQ(SwyOk("--version").out, "swy " SWY_VERSION "\n");
 }
 
 TEST(Swy, AnUnknownCommandIsNamed) {
-  const std::string choices = "there are isa, verify, bench, help";
+  const std::string choices = "there are isa, verify, bench, compare, help";
   ExpectRefused(Swy("vrify"),
                 "swy: 'vrify' is no command: did you mean verify? " + choices);
   ExpectRefused(
@@ -214,12 +195,10 @@ TEST(Swy, WrongArgumentsAreErrors) {
   ExpectError(Swy("verify --print --isa AVX2"), "--print");
   ExpectError(Swy("verify --threads 1025"), "--threads");
   ExpectError(Swy("verify --threads 1 --threads 2"), "--threads");
-  ExpectError(Swy("bench --isa AVX99"), "--isa AVX99");
   ExpectError(Swy("verify --isa AVX99"), "--isa AVX99");
   ExpectError(Swy("verify --isa"), "--isa");
   ExpectError(Swy("verify --threads -1"), "--threads");
   ExpectError(Swy("verify --threads two"), "--threads");
-  ExpectError(Swy("bench 3"), "3");
 }
 
 // Every kernel refuses to run on another ISA than the one asked for. In a

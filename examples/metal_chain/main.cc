@@ -5,13 +5,8 @@
 // Silicon does it. Exit codes: 0; 1 if the device fails or one of its buffers
 // differs from the plain API's; 2 for wrong input.
 
-#include <sys/resource.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,14 +15,15 @@
 #include "host_chain.h"
 #include "layer.h"
 #include "programs/arguments.h"
+#include "programs/machine.h"
 #include "programs/program.h"
+#include "report.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 
 namespace metal_chain {
 namespace {
 
-using nlohmann::ordered_json;
 using program::Plural;
 using switchyard::Executor;
 
@@ -37,6 +33,7 @@ struct Options : program::ThreadOptions {
   bool full = false;
   size_t tokens = 512;  // of the prefill
   std::string trace;    // empty: none
+  std::string json;     // empty: none
 };
 
 // Nullopt if only help was asked for, which is then printed.
@@ -57,103 +54,15 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
   app.add_option("--trace", options.trace,
                  "Write the timelines for ui.perfetto.dev")
       ->type_name("FILE");
+  app.add_option("--json", options.json, "Write all of it as JSON")
+      ->type_name("FILE");
+  app.footer(
+      "The JSON has context (machine, versions), isa, threads, "
+      "peak_memory_bytes,\nlayer, and chains (decode, prefill), each with "
+      "tokens, seconds, dispatches\n(kernel, threadgroups, start_seconds, "
+      "seconds), buffers, bytes and differences\n(empty if all is well).");
   if (!program::Parse(app, argc, argv)) return std::nullopt;
   return options;
-}
-
-constexpr size_t kBarWidth = 20;
-
-std::string GridText(const MTL::Size& grid) {
-  std::string text = std::to_string(grid.width);
-  if (grid.height != 1 || grid.depth != 1) {
-    text += " x " + std::to_string(grid.height);
-  }
-  if (grid.depth != 1) text += " x " + std::to_string(grid.depth);
-  return text;
-}
-
-// From where the dispatch started to where it ended, at least one column.
-std::string Bar(const ChainRun& run, const MTL::DispatchTime& dispatch) {
-  const double columns =
-      static_cast<double>(kBarWidth) / std::max(run.end - run.start, 1e-9);
-  const auto column = [&](double time) {
-    const double at = std::floor((time - run.start) * columns);
-    return static_cast<size_t>(
-        std::clamp(at, 0.0, static_cast<double>(kBarWidth - 1)));
-  };
-  const size_t first = column(dispatch.start), last = column(dispatch.end);
-  return std::string(first, ' ') + std::string(last - first + 1, '#');
-}
-
-std::string Line(const std::string& kernel, const std::string& grid,
-                 const std::string& start, const std::string& duration,
-                 const std::string& bar) {
-  char text[160];
-  std::snprintf(text, sizeof(text), "%-38s %-14s %10s %11s %s", kernel.c_str(),
-                grid.c_str(), start.c_str(), duration.c_str(), bar.c_str());
-  std::string line = text;
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line + "\n";
-}
-
-std::string Microseconds(double seconds) {
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.1f", seconds * 1e6);
-  return text;
-}
-
-// Whole nanoseconds, so that an event's end is exactly where the next may
-// start.
-double Nanoseconds(double seconds) { return std::round(seconds * 1e9); }
-
-ordered_json NameEvent(const char* what, int tid, const std::string& name) {
-  return {{"name", what},
-          {"ph", "M"},
-          {"pid", 1},
-          {"tid", tid},
-          {"args", {{"name", name}}}};
-}
-
-// A line per dispatch, and the total; fits 100 columns.
-std::string TimelineText(const ChainRun& run) {
-  std::string text = Line("kernel", "grid", "start us", "duration us", "");
-  for (const MTL::DispatchTime& dispatch : run.dispatches) {
-    text +=
-        Line(dispatch.kernel, GridText(dispatch.threadgroups),
-             Microseconds(dispatch.start - run.start),
-             Microseconds(dispatch.end - dispatch.start), Bar(run, dispatch));
-  }
-  return text + Line("total", "", "", Microseconds(run.end - run.start), "");
-}
-
-struct NamedRun {
-  const char* name;
-  const ChainRun& run;
-};
-
-// Trace-event JSON for ui.perfetto.dev and chrome://tracing, a thread per run.
-// Microseconds since the start of the first.
-std::string TraceJson(const std::vector<NamedRun>& runs) {
-  ordered_json events = ordered_json::array();
-  events.push_back(NameEvent("process_name", 0, "metal_chain"));
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const int tid = static_cast<int>(i) + 1;
-    events.push_back(NameEvent("thread_name", tid, runs[i].name));
-    for (const MTL::DispatchTime& dispatch : runs[i].run.dispatches) {
-      const double start = Nanoseconds(dispatch.start - runs[0].run.start);
-      const double end = Nanoseconds(dispatch.end - runs[0].run.start);
-      events.push_back({{"name", dispatch.kernel},
-                        {"cat", "dispatch"},
-                        {"ph", "X"},
-                        {"ts", start / 1e3},
-                        {"dur", (end - start) / 1e3},
-                        {"pid", 1},
-                        {"tid", tid},
-                        {"args", {{"grid", GridText(dispatch.threadgroups)}}}});
-    }
-  }
-  return ordered_json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump(
-      1);
 }
 
 void PrintLayer(const Layer& layer) {
@@ -165,10 +74,10 @@ void PrintLayer(const Layer& layer) {
       static_cast<double>(layer.num_floats) * 0x1p-18);
 }
 
-void PrintRun(const char* name, size_t tokens, const ChainRun& run) {
-  std::printf("\n%s, %zu token%s: one command buffer, %zu dispatches\n%s", name,
-              tokens, Plural(tokens), run.dispatches.size(),
-              TimelineText(run).c_str());
+void PrintRun(const char* title, const Chain& chain) {
+  std::printf("\n%s, %zu token%s: one command buffer, %zu dispatches\n%s",
+              title, chain.tokens, Plural(chain.tokens),
+              chain.run.dispatches.size(), TimelineText(chain.run).c_str());
 }
 
 bool PrintComparison(const Comparison& comparison) {
@@ -188,6 +97,7 @@ int Run(const Options& options) {
   const std::shared_ptr<Executor> executor = program::MakeExecutor(options);
   if (!options.trace.empty())
     program::RequireWritable("--trace", options.trace);
+  if (!options.json.empty()) program::RequireWritable("--json", options.json);
   const Layer layer =
       GenerateLayer(options.full ? kFullShape : kSmallShape, *executor);
   const HiddenStates token = GenerateHidden(1, layer.shape, *executor);
@@ -202,23 +112,29 @@ int Run(const Options& options) {
   // Warm pages, caches and threads first.
   (void)engine.RunPrefill(prompt, prefill);
   (void)engine.RunDecode(token, decode);
-  const ChainRun decode_run = engine.RunDecode(token, decode);
-  const ChainRun prefill_run = engine.RunPrefill(prompt, prefill);
+  Chain decoded = {"decode", token.tokens, engine.RunDecode(token, decode), {}};
+  Chain prefilled = {
+      "prefill", prompt.tokens, engine.RunPrefill(prompt, prefill), {}};
 
-  PrintRun("Decode", token.tokens, decode_run);
-  const bool decode_equal = PrintComparison(CompareActivations(
-      layer.shape, decode, DecodeOnHost(layer, token, *executor)));
-  PrintRun("Prefill", prompt.tokens, prefill_run);
+  PrintRun("Decode", decoded);
+  decoded.comparison = CompareActivations(
+      layer.shape, decode, DecodeOnHost(layer, token, *executor));
+  const bool decode_equal = PrintComparison(decoded.comparison);
+  PrintRun("Prefill", prefilled);
   program::FlushOutput();
-  const bool prefill_equal = PrintComparison(CompareActivations(
-      layer.shape, prefill, PrefillOnHost(layer, prompt, *executor)));
+  prefilled.comparison = CompareActivations(
+      layer.shape, prefill, PrefillOnHost(layer, prompt, *executor));
+  const bool prefill_equal = PrintComparison(prefilled.comparison);
 
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
   const size_t threads = executor->Concurrency();
-  std::printf("\nRan on %s with %zu thread%s. At most %.1f MiB of memory.\n",
+  std::printf("\nRan on %s with %zu thread%s. At most %s of memory.\n",
               switchyard::LastIsa()->name, threads, Plural(threads),
-              static_cast<double>(usage.ru_maxrss) / 1024);
+              program::BytesText(program::PeakMemory()).c_str());
+  if (!options.json.empty()) {
+    program::FlushOutput();
+    program::WriteFile("--json", options.json,
+                       ReportJson(layer, threads, {decoded, prefilled}));
+  }
   if (!decode_equal || !prefill_equal) {
     std::fflush(stdout);
     std::fprintf(stderr,
@@ -226,9 +142,8 @@ int Run(const Options& options) {
     return kFailed;
   }
   if (!options.trace.empty()) {
-    program::WriteFile(
-        "--trace", options.trace,
-        TraceJson({{"decode", decode_run}, {"prefill", prefill_run}}) + "\n");
+    program::WriteFile("--trace", options.trace,
+                       TraceJson({decoded, prefilled}));
     std::printf("Trace in %s: open it in ui.perfetto.dev.\n",
                 options.trace.c_str());
   }

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "programs/json.h"
 #include "programs/program.h"
 
 namespace moe_layer {
@@ -16,6 +17,7 @@ namespace {
 
 using nlohmann::json;
 using program::InputError;
+using program::ParseJson;
 using std::to_string;
 
 namespace fs = std::filesystem;
@@ -26,43 +28,6 @@ constexpr uint64_t kMaxHeader = 100'000'000;
 
 constexpr char kSingleFile[] = "model.safetensors";
 constexpr char kIndexFile[] = "model.safetensors.index.json";
-
-// Far more than any of these files has. A json is copied and printed by
-// recursion, so a file of brackets would overflow the stack.
-constexpr size_t kMaxDepth = 64;
-
-bool IsTooDeep(const uint8_t* begin, const uint8_t* end) {
-  size_t depth = 0;
-  bool in_string = false;
-  for (const uint8_t* at = begin; at < end; ++at) {
-    if (in_string) {
-      in_string = *at != '"';
-      // What is escaped ends no string.
-      if (*at == '\\' && at + 1 < end) ++at;
-    } else if (*at == '"') {
-      in_string = true;
-    } else if (*at == '[' || *at == '{') {
-      if (++depth > kMaxDepth) return true;
-    } else if ((*at == ']' || *at == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return false;
-}
-
-// Throws InputError, which says `malformed` and why.
-json ParseJson(const uint8_t* begin, const uint8_t* end,
-               const std::string& malformed) {
-  if (IsTooDeep(begin, end)) {
-    throw InputError(malformed + ": nested more than " + to_string(kMaxDepth) +
-                     " levels deep");
-  }
-  try {
-    return json::parse(begin, end);
-  } catch (const json::exception& error) {
-    throw InputError(malformed + ": " + error.what());
-  }
-}
 
 json ParseJsonFile(const std::string& path) {
   const MappedFile file(path);

@@ -11,6 +11,7 @@
 
 #include "common/for_each.h"
 #include "common/hash_uniform.h"
+#include "programs/machine.h"
 #include "programs/program.h"
 #include "progress.h"
 
@@ -19,7 +20,9 @@ namespace {
 
 using example::HashUniform;
 using example::UniformScale;
+using program::BytesText;
 using program::InputError;
+using program::RequireMemory;
 
 void CopyF32(const uint8_t* source, size_t count, float* out) noexcept {
   std::memcpy(out, source, count * sizeof(float));

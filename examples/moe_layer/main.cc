@@ -15,6 +15,7 @@
 #include "layer_weights.h"
 #include "moe_block.h"
 #include "programs/arguments.h"
+#include "programs/machine.h"
 #include "programs/program.h"
 #include "reference_check.h"
 #include "report.h"
@@ -25,7 +26,10 @@
 namespace moe_layer {
 namespace {
 
+using program::BytesText;
 using program::InputError;
+using program::PeakMemory;
+using program::RequireMemory;
 
 using switchyard::Executor;
 using switchyard::Matrix;
@@ -39,6 +43,7 @@ struct Options : program::ThreadOptions {
   size_t tokens = 512;
   size_t repeat = 5;
   std::optional<size_t> top_k;  // the model's
+  std::string json;             // empty: none
 };
 
 // Nullopt if only help was asked for, which is then printed.
@@ -70,6 +75,16 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
                  "Experts per token (default: the model's)")
       ->check(CLI::Range(1, INT32_MAX).description(""))
       ->type_name("K");
+  app.add_option("--json", options.json, "Write all of it as JSON")
+      ->type_name("FILE");
+  app.footer(
+      "The JSON has context (machine, versions), isa, threads, "
+      "peak_memory_bytes,\nlayer, tokens, runs, seconds (of the median run), "
+      "fastest_seconds,\nslowest_seconds, between_gemms_seconds, stages "
+      "(stage, "
+      "seconds, bytes, flops),\ntokens_per_expert and check (tokens, steps, "
+      "block: what, largest_error,\nbound_there, error_over_bound, holds; "
+      "failure: empty if all is well).");
   if (!program::Parse(app, argc, argv)) return std::nullopt;
   if (options.layer.has_value() && options.checkpoint.empty()) {
     throw InputError("--layer: needs --checkpoint");
@@ -102,6 +117,7 @@ void CheckBatch(const MoeShape& shape, size_t tokens, size_t threads) {
 
 int Run(const Options& options) {
   const std::shared_ptr<Executor> pool = program::MakeExecutor(options);
+  if (!options.json.empty()) program::RequireWritable("--json", options.json);
   Executor& executor = *pool;
   const size_t threads = executor.Concurrency();
 
@@ -135,18 +151,25 @@ int Run(const Options& options) {
     block.Run(hidden, normed);
     runs.push_back(block.profile());
   }
-  PrintTimes(runs, tokens);
+  const Timing timing = TimingOf(runs);
+  PrintTimes(timing, tokens);
 
   std::printf("Ran on %s. At most %s of memory.\n", switchyard::LastIsa()->name,
               BytesText(PeakMemory()).c_str());
-  std::printf(
-      "\nPairs of each expert, busiest first\n%s",
-      LoadChart(block.results().buckets.tokens_per_expert, TerminalTakesUtf8())
-          .c_str());
+  const switchyard::Span<const int32_t> load =
+      block.results().buckets.tokens_per_expert;
+  std::printf("\nPairs of each expert, busiest first\n%s",
+              LoadChart(load, TerminalTakesUtf8()).c_str());
 
   const CheckReport check = CheckAgainstDouble(
       layer, hidden, normed, block.results(), kCheckedTokens, executor);
   PrintCheck(check);
+  if (!options.json.empty()) {
+    program::FlushOutput();
+    program::WriteFile(
+        "--json", options.json,
+        ReportJson({layer, tokens, threads, timing, load, check}));
+  }
   if (!check.failure.empty()) {
     std::fflush(stdout);
     std::fprintf(stderr, "moe_layer: wrong result: %s\n",

@@ -51,17 +51,6 @@ class MappedFile {
   GuardedMapping* guard_ = nullptr;
 };
 
-// Throws InputError if `bytes` are more than the machine's memory. Asked before
-// large allocations: Linux grants them anyway and kills the program later. A
-// double, since a product of sizes may not fit 64 bits.
-void RequireMemory(double bytes, const std::string& what);
-
-// The most this process has held at once, in bytes.
-double PeakMemory();
-
-// "2.25 GiB"
-std::string BytesText(double bytes);
-
 }  // namespace moe_layer
 
 #endif  // SWITCHYARD_EXAMPLES_MOE_LAYER_MEMORY_H_

@@ -8,11 +8,13 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "programs/machine.h"
 #include "programs/program.h"
 
 namespace moe_layer {
 namespace {
 
+using program::BytesText;
 using program::Plural;
 
 constexpr const char* kStageNames[kNumStages] = {
@@ -68,12 +70,17 @@ void PrintLayer(const LayerWeights& weights, size_t tokens, size_t threads) {
               threads, Plural(threads));
 }
 
-void PrintTimes(std::vector<StageProfile> runs, size_t tokens) {
+Timing TimingOf(std::vector<StageProfile> runs) {
   std::sort(runs.begin(), runs.end(),
             [](const StageProfile& a, const StageProfile& b) {
               return a.TotalSeconds() < b.TotalSeconds();
             });
-  const StageProfile& median = runs[(runs.size() - 1) / 2];
+  return {runs[(runs.size() - 1) / 2], runs.front().TotalSeconds(),
+          runs.back().TotalSeconds(), runs.size()};
+}
+
+void PrintTimes(const Timing& timing, size_t tokens) {
+  const StageProfile& median = timing.median;
   const double total = median.TotalSeconds();
   const std::string rule = Rule();
 
@@ -88,8 +95,8 @@ void PrintTimes(std::vector<StageProfile> runs, size_t tokens) {
   std::printf(
       "\n%.1f tokens/s; the median of %zu runs of %.3f to %.3f ms\n"
       "Between the GEMMs: route, bucket, gather, activate, combine + norm.\n",
-      static_cast<double>(tokens) / total, runs.size(),
-      runs.front().TotalSeconds() * 1e3, runs.back().TotalSeconds() * 1e3);
+      static_cast<double>(tokens) / total, timing.runs, timing.fastest * 1e3,
+      timing.slowest * 1e3);
 }
 
 std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks) {

@@ -16,17 +16,37 @@
 
 namespace moe_layer {
 
-// What is printed to stdout; all of it fits 80 columns.
+// What is printed to stdout, all of which fits 80 columns, and what --json
+// writes of it.
 
 void PrintLayer(const LayerWeights& weights, size_t tokens, size_t threads);
 
-// The run with the median time, row by row.
-void PrintTimes(std::vector<StageProfile> runs, size_t tokens);
+// The run with the median time, and what the others took.
+struct Timing {
+  StageProfile median;
+  double fastest, slowest;  // seconds
+  size_t runs;
+};
+Timing TimingOf(std::vector<StageProfile> runs);
+
+// Row by row.
+void PrintTimes(const Timing& timing, size_t tokens);
 
 // Pairs per expert as a bar chart, busiest first. `blocks`: with Unicode's.
 std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks);
 
 void PrintCheck(const CheckReport& report);
+
+// What ReportJson() tells of, besides the machine.
+struct Report {
+  const LayerWeights& weights;
+  size_t tokens, threads;
+  const Timing& timing;
+  switchyard::Span<const int32_t> tokens_per_expert;
+  const CheckReport& check;
+};
+// The names in it are those that --help lists.
+std::string ReportJson(const Report& report);
 
 // False if the environment names a locale that is not UTF-8.
 bool TerminalTakesUtf8();

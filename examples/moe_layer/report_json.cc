@@ -1,0 +1,89 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <dnnl_version.h>
+
+#include <nlohmann/json.hpp>
+
+#include "programs/machine.h"
+#include "report.h"
+#include "switchyard/isa.h"
+
+namespace moe_layer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kStageKeys[kNumStages] = {
+    "router_gemm", "route",     "bucket",  "gather", "gate_up_gemm",
+    "activate",    "down_gemm", "waiting", "combine"};
+
+Json LayerJson(const LayerWeights& weights) {
+  const MoeShape& shape = weights.shape;
+  return {{"title", weights.title},
+          {"experts", shape.num_experts},
+          {"top_k", shape.top_k},
+          {"renormalize", shape.renormalize},
+          {"hidden", shape.hidden},
+          {"intermediate", shape.intermediate},
+          {"shared_intermediate", shape.shared_intermediate},
+          {"weight_bytes", weights.Bytes()}};
+}
+
+Json StagesJson(const StageProfile& profile) {
+  Json stages = Json::array();
+  for (size_t i = 0; i < kNumStages; ++i) {
+    const StageCost& cost = profile.stages[i];
+    stages.push_back({{"stage", kStageKeys[i]},
+                      {"seconds", cost.seconds},
+                      {"bytes", cost.bytes},
+                      {"flops", cost.flops}});
+  }
+  return stages;
+}
+
+// An infinite error becomes null.
+Json DifferencesJson(const std::vector<Difference>& differences) {
+  Json all = Json::array();
+  for (const Difference& difference : differences) {
+    all.push_back({{"what", difference.what},
+                   {"largest_error", difference.largest},
+                   {"bound_there", difference.bound},
+                   {"error_over_bound", difference.closest},
+                   {"holds", difference.Holds()}});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string ReportJson(const Report& report) {
+  const Timing& timing = report.timing;
+  const double total = timing.median.TotalSeconds();
+  const auto& load = report.tokens_per_expert;
+  Json json;
+  json["context"] = program::Context("moe_layer");
+  json["context"]["onednn"] = std::to_string(DNNL_VERSION_MAJOR) + "." +
+                              std::to_string(DNNL_VERSION_MINOR) + "." +
+                              std::to_string(DNNL_VERSION_PATCH);
+  json["isa"] = switchyard::LastIsa()->name;
+  json["threads"] = report.threads;
+  json["peak_memory_bytes"] = program::PeakMemory();
+  json["layer"] = LayerJson(report.weights);
+  json["tokens"] = report.tokens;
+  json["runs"] = timing.runs;
+  json["seconds"] = total;
+  json["fastest_seconds"] = timing.fastest;
+  json["slowest_seconds"] = timing.slowest;
+  json["between_gemms_seconds"] = timing.median.BetweenGemmsSeconds();
+  json["stages"] = StagesJson(timing.median);
+  json["tokens_per_expert"] =
+      std::vector<int32_t>(load.data, load.data + load.size);
+  json["check"] = {{"tokens", report.check.tokens},
+                   {"steps", DifferencesJson(report.check.steps)},
+                   {"block", DifferencesJson(report.check.block)},
+                   {"failure", report.check.failure}};
+  return json.dump(1) + "\n";
+}
+
+}  // namespace moe_layer

@@ -1,0 +1,27 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// JSON from files that anybody may have written.
+
+#ifndef SWITCHYARD_PROGRAMS_JSON_H_
+#define SWITCHYARD_PROGRAMS_JSON_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace program {
+
+// Throws InputError, which says `malformed` and why: no JSON, or nested deeper
+// than anything that these programs read.
+nlohmann::json ParseJson(const uint8_t* begin, const uint8_t* end,
+                         const std::string& malformed);
+
+// A regular file of at most 256 MiB. NaN, Infinity and -Infinity, which Google
+// Benchmark and Python write though JSON has none, are read as null. Throws
+// InputError, which names the file.
+nlohmann::json ReadJsonFile(const std::string& path);
+
+}  // namespace program
+
+#endif  // SWITCHYARD_PROGRAMS_JSON_H_

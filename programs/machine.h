@@ -1,0 +1,55 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a program says of the machine it runs on, and asks of it.
+
+#ifndef SWITCHYARD_PROGRAMS_MACHINE_H_
+#define SWITCHYARD_PROGRAMS_MACHINE_H_
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace program {
+
+// "AMD EPYC 9354", or "unknown".
+std::string CpuModel();
+// Of the first core; 0 if the system does not say.
+double CpuMegahertz();
+
+struct Cache {
+  std::string type;  // "Data", "Instruction", "Unified"
+  int level;
+  size_t kib;
+  size_t sharing;  // cores
+};
+// Of the first core.
+std::vector<Cache> Caches();
+// "L1 48K, L2 2048K, L3 32768K": those that hold data; empty if unknown.
+std::string DataCaches();
+
+// Over 1, 5 and 15 minutes; empty if unknown.
+std::vector<double> LoadAverage();
+
+// "AVX3 AVX2 SSE4": what runs here, best first.
+std::string IsaNames();
+
+// What the JSON of every program has as "context": the keys of Google Benchmark
+// (date, host_name, executable, num_cpus, mhz_per_cpu, cpu_scaling_enabled,
+// caches, load_avg, library_build_type), and cpu_model, data_caches, isas,
+// compiler, switchyard, highway and tbb (versions, or "none").
+nlohmann::ordered_json Context(const std::string& executable);
+
+// The most this process has held at once, in bytes.
+double PeakMemory();
+// Throws InputError if `bytes` are more than the machine's memory. Asked before
+// large allocations: Linux grants them anyway and kills the program later. A
+// double, since a product of sizes may not fit 64 bits.
+void RequireMemory(double bytes, const std::string& what);
+// "2.25 GiB"
+std::string BytesText(double bytes);
+
+}  // namespace program
+
+#endif  // SWITCHYARD_PROGRAMS_MACHINE_H_

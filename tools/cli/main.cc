@@ -1,0 +1,163 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// swy: what this machine runs, whether it computes the released bits, how fast,
+// and whether it has become slower. Each command prints to stdout and returns
+// the exit code.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "programs/arguments.h"
+#include "programs/program.h"
+#include "switchyard/isa.h"
+#include "tools/cli/bench.h"
+#include "tools/cli/compare.h"
+#include "tools/cli/isas.h"
+#include "tools/cli/verify.h"
+
+namespace swy {
+namespace {
+
+using program::InputError;
+
+// The compiled ISAs, best first: runnable ones, the active one.
+int PrintIsas() {
+  const std::vector<std::string> runnable = RunnableIsaNames();
+  std::printf("%-10s %-4s %-9s\n", "compiled", "FMA", "this CPU");
+  for (const switchyard::Isa& isa : switchyard::CompiledIsas()) {
+    const bool runs =
+        std::find(runnable.begin(), runnable.end(), isa.name) != runnable.end();
+    const bool active = switchyard::ActiveIsa().name == std::string(isa.name);
+    std::printf("%-10s %-4s %s%s\n", isa.name, isa.fma ? "yes" : "no",
+                runs ? "runs" : "cannot", active ? ", active" : "");
+  }
+  return 0;
+}
+
+// How many letters to change, add or take away to get from one to the other.
+size_t Distance(const std::string& from, const std::string& to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < to.size(); ++j) {
+      const size_t replaced = diagonal + (from[i] != to[j] ? 1 : 0);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// Throws InputError if there is no such command.
+void RequireCommand(const CLI::App& app, const std::string& name) {
+  std::string choices, guess;
+  size_t nearest = std::min<size_t>(3, name.size());  // beyond, no help
+  for (const CLI::App* command : app.get_subcommands({})) {
+    const std::string& known = command->get_name();
+    const size_t distance = Distance(name, known);
+    if (distance == 0) return;
+    if (distance < nearest) {
+      nearest = distance;
+      guess = "did you mean " + known + "? ";
+    }
+    choices += (choices.empty() ? "" : ", ") + known;
+  }
+  throw InputError("'" + name + "' is no command: " + guess + "there are " +
+                   choices);
+}
+
+// Leaves the active ISA as it is where none is given: SWITCHYARD_ISA's.
+void RequireIsas(const std::vector<std::string>& isas) {
+  for (const std::string& name : isas) {
+    program::UseIsa(name);
+    Check(switchyard::CapIsa(nullptr));
+  }
+}
+
+struct VerifyOptions {
+  std::vector<std::string> isas;
+  size_t threads = 0;
+  bool print = false;
+};
+
+CLI::App* AddVerify(CLI::App& app, VerifyOptions& options) {
+  CLI::App* const verify = app.add_subcommand(
+      "verify", "Check that this machine computes the released bits");
+  verify->add_option("--isa", options.isas, "Only these (default: all)")
+      ->type_name("NAME");
+  CLI::Option* const print =
+      verify->add_flag("--print", options.print,
+                       "Print the active ISA's digests, compare nothing");
+  verify
+      ->add_option("--threads", options.threads,
+                   "Of a pool to check, too; 0: as cores, 1: no pool")
+      ->check(CLI::Range(0, 1024))
+      ->type_name("N");
+  print->excludes("--isa")->excludes("--threads");
+  return verify;
+}
+
+int RunVerify(const VerifyOptions& options) {
+  if (!options.print) {
+    return Verify(options.isas.empty() ? RunnableIsaNames() : options.isas,
+                  options.threads);
+  }
+  if (!switchyard::ActiveIsa().fma) {
+    throw InputError(
+        "--print: the active ISA has no FMA, its bits are its own");
+  }
+  return PrintDigests();
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Switchyard on this machine.", "swy");
+  app.require_subcommand(0, 1);
+  app.set_version_flag("--version", "swy " SWITCHYARD_VERSION,
+                       "Print the version and exit");
+  app.footer(
+      "SWITCHYARD_ISA=NAME in the environment caps the ISA of any "
+      "program that uses\nSwitchyard.");
+  CLI::App* const isa =
+      app.add_subcommand("isa", "List the ISAs: compiled in, runnable, active");
+  VerifyOptions verify_options;
+  CLI::App* const verify = AddVerify(app, verify_options);
+  BenchOptions bench_options;
+  CLI::App* const bench = AddBench(app, bench_options);
+  CompareOptions compare_options;
+  CLI::App* const compare = AddCompare(app, compare_options);
+  app.add_subcommand("help", "Explain swy, or the command that follows");
+
+  // "help verify" is "verify --help". CLI11 says of a wrong command only that
+  // one is missing.
+  std::vector<const char*> arguments(argv, argv + argc);
+  if (argc == 1) arguments.push_back("--help");
+  if (std::string("help") == arguments[1]) {
+    arguments.erase(arguments.begin() + 1);
+    arguments.insert(arguments.begin() + std::min(argc - 1, 2), "--help");
+  }
+  if (arguments[1][0] != '-') RequireCommand(app, arguments[1]);
+  if (!program::Parse(app, static_cast<int>(arguments.size()),
+                      arguments.data())) {
+    return 0;
+  }
+  if (app.get_subcommands().empty()) RequireCommand(app, arguments[1]);
+
+  if (isa->parsed()) return PrintIsas();
+  if (compare->parsed()) return Compare(compare_options);
+  RequireIsas(verify->parsed() ? verify_options.isas : bench_options.isas);
+  return bench->parsed() ? Bench(bench_options) : RunVerify(verify_options);
+}
+
+}  // namespace
+}  // namespace swy
+
+int main(int argc, char** argv) {
+  return program::RunMain("swy", 2, [=] { return swy::Main(argc, argv); });
+}

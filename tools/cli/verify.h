@@ -1,0 +1,35 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_TOOLS_CLI_VERIFY_H_
+#define SWITCHYARD_TOOLS_CLI_VERIFY_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "switchyard/executor.h"
+
+namespace swy {
+
+// `swy verify`: computes the corpus on each of `isas`, on one thread and,
+// unless `threads` is 1, on a pool of as many (0: one per core), and compares
+// it with the digests that the library was released with. 1 if any differs.
+int Verify(const std::vector<std::string>& isas, size_t threads);
+
+struct Crew {
+  size_t threads;
+  std::shared_ptr<switchyard::Executor> executor;
+};
+// The same before a benchmark, on each of `crews`: the number of cases. If any
+// differs, says which on stderr, and throws.
+size_t RequireReleasedBits(const std::vector<std::string>& isas,
+                           const std::vector<Crew>& crews);
+
+// `swy verify --print`: the lines of digests.inc, from the active ISA.
+int PrintDigests();
+
+}  // namespace swy
+
+#endif  // SWITCHYARD_TOOLS_CLI_VERIFY_H_
