@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <sstream>
@@ -20,6 +19,7 @@
 #include "bench/bench.h"
 #include "bench/ggml.h"
 #include "bench/rivals.h"
+#include "programs/machine.h"
 #include "programs/program.h"
 
 namespace switchyard::bench {
@@ -35,54 +35,15 @@ constexpr const char* kDefaults[] = {
     "--benchmark_min_time=0.0002", "--benchmark_repetitions=25",
     "--benchmark_enable_random_interleaving=true"};
 
-std::string FirstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-std::string CpuModel() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.compare(0, 10, "model name") == 0) {
-      return line.substr(line.find(": ") + 2);
-    }
-  }
-  return "unknown";
-}
-
-// "L1 48K, L2 2048K, ..." of the first core's data caches.
-std::string DataCaches() {
-  std::string caches;
-  for (int i = 0;; ++i) {
-    const std::string folder =
-        "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
-    const std::string type = FirstLine(folder + "type");
-    if (type.empty()) return caches;
-    if (type == "Instruction") continue;
-    caches += (caches.empty() ? "L" : ", L") + FirstLine(folder + "level") +
-              " " + FirstLine(folder + "size");
-  }
-}
-
 // Behind what Google Benchmark says of the machine.
 void AddContext() {
-  std::string isas;
-  for (const Isa& isa : RunnableIsas()) {
-    isas += (isas.empty() ? "" : " ") + std::string(isa.name);
+  const nlohmann::ordered_json context = program::Context("");
+  for (const char* key :
+       {"cpu_model", "data_caches", "isas", "compiler", "highway", "tbb"}) {
+    benchmark::AddCustomContext(key, context.at(key).get<std::string>());
   }
-  const auto add = [](const char* key, const std::string& value) {
-    benchmark::AddCustomContext(key, value.empty() ? "unknown" : value);
-  };
-  add("cpu_model", CpuModel());
-  add("data_caches", DataCaches());
-  add("isas", isas);
-  add("compiler", BENCH_COMPILER);
-  add("highway", BENCH_HIGHWAY);
-  add("tbb", BENCH_TBB);
-  add("onednn", onednn::Version());
-  add("ggml", ggml::Version());
+  benchmark::AddCustomContext("onednn", onednn::Version());
+  benchmark::AddCustomContext("ggml", ggml::Version());
 }
 
 // The value of `option` if `argument` sets it.

@@ -17,9 +17,9 @@
 #include "programs/statistics.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
-#include "testing/rounds.h"
 #include "tools/cli/isas.h"
 #include "tools/cli/measurement.h"
+#include "tools/cli/rounds.h"
 #include "tools/cli/shapes.h"
 #include "tools/cli/verify.h"
 
@@ -28,7 +28,6 @@ namespace {
 
 using program::InputError;
 using program::Plural;
-namespace timing = switchyard::testing_support;
 
 // Enough for a test of whether two runs differ; each takes part in the whole
 // run's ups and downs for a twentieth of it.
@@ -129,7 +128,7 @@ std::vector<Crew> CrewsOf(const BenchOptions& options) {
 }
 
 // Neighbouring rounds together, as many in each repetition.
-std::vector<Repetition> RepetitionsOf(const timing::Rounds& rounds) {
+std::vector<Repetition> RepetitionsOf(const Rounds& rounds) {
   const size_t count = rounds.seconds.size();
   const size_t repetitions = std::min(kRepetitions, count);
   const auto median = [](const std::vector<double>& all, size_t begin,
@@ -160,7 +159,7 @@ void RequireLastIsa(const std::string& isa) {
 Measured Measure(const Shape& shape, const std::vector<std::string>& isas,
                  const std::vector<Crew>& crews, double seconds) {
   const std::function<void(switchyard::Executor&)> call = shape.make();
-  std::vector<timing::Timed> timed;
+  std::vector<Timed> timed;
   Measured measured = {shape, {}};
   for (const std::string& isa : isas) {
     for (const Crew& crew : crews) {
@@ -168,16 +167,14 @@ Measured Measure(const Shape& shape, const std::vector<std::string>& isas,
       cap();
       call(*crew.executor);
       RequireLastIsa(isa);
-      timed.push_back(
-          {timing::Repeat([&call, &crew] { call(*crew.executor); }), cap});
+      timed.push_back({Repeat([&call, &crew] { call(*crew.executor); }), cap});
       measured.measurements.push_back(
           {crew.threads == 1 ? isa : isa + ":" + std::to_string(crew.threads),
            crew.threads,
            {}});
     }
   }
-  const std::vector<timing::Rounds> all =
-      timing::TimeRounds(timed, {SIZE_MAX, seconds, true});
+  const std::vector<Rounds> all = TimeRounds(timed, {SIZE_MAX, seconds, true});
   for (size_t i = 0; i < all.size(); ++i) {
     measured.measurements[i].repetitions = RepetitionsOf(all[i]);
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "testing/rounds.h"
+#include "tools/cli/rounds.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-namespace switchyard::testing_support {
+namespace swy {
 namespace {
 
 constexpr double kSampleSeconds = 20e-6;
@@ -77,16 +77,4 @@ std::vector<Rounds> TimeRounds(const std::vector<Timed>& contenders,
   return all;
 }
 
-std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
-                                  const Effort& effort) {
-  std::vector<double> medians;
-  for (Rounds& rounds : TimeRounds(contenders, effort)) {
-    const auto middle = rounds.seconds.begin() +
-                        static_cast<std::ptrdiff_t>(rounds.seconds.size() / 2);
-    std::nth_element(rounds.seconds.begin(), middle, rounds.seconds.end());
-    medians.push_back(*middle);
-  }
-  return medians;
-}
-
-}  // namespace switchyard::testing_support
+}  // namespace swy

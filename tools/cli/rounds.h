@@ -1,14 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_TESTING_ROUNDS_H_
-#define SWITCHYARD_TESTING_ROUNDS_H_
+#ifndef SWITCHYARD_TOOLS_CLI_ROUNDS_H_
+#define SWITCHYARD_TOOLS_CLI_ROUNDS_H_
 
 #include <cstddef>
 #include <functional>
 #include <vector>
 
-namespace switchyard::testing_support {
+namespace swy {
 
 struct Timed {
   std::function<void(size_t repeat)> run;  // `repeat` calls: what is timed
@@ -45,10 +45,6 @@ struct Rounds {
 std::vector<Rounds> TimeRounds(const std::vector<Timed>& contenders,
                                const Effort& effort);
 
-// Median seconds of each, which leaves out what else the machine does.
-std::vector<double> MedianSeconds(const std::vector<Timed>& contenders,
-                                  const Effort& effort);
+}  // namespace swy
 
-}  // namespace switchyard::testing_support
-
-#endif  // SWITCHYARD_TESTING_ROUNDS_H_
+#endif  // SWITCHYARD_TOOLS_CLI_ROUNDS_H_
