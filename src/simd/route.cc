@@ -130,19 +130,6 @@ struct Router {
                                      hn::Set(d, max));
   }
 
-  // What a row's scores are divided by, from their sum.
-  SWITCHYARD_PIECE TopKVec Divisor(size_t row, float max, float sum) const {
-    const TopKTag d;
-    const TopKVec selected = hn::Set(d, sum);
-    if constexpr (Weights::kMayNeedAll) {
-      if (sum_all) {
-        const TopKVec all = hn::Set(d, SumAll(row, max));
-        return Weights::Divisor(d, options, selected, all);
-      }
-    }
-    return Weights::Divisor(d, options, selected);
-  }
-
   // A row's weights from the selected scores, which may lie where the weights
   // go.
   template <class T>
@@ -160,7 +147,14 @@ struct Router {
     }
     T selected = scores[0];
     for (size_t i = 1; i < k; ++i) selected += scores[i];
-    const TopKVec divisor = Divisor(row, max, selected);
+    TopKVec divisor = hn::Set(d, selected);
+    if constexpr (Weights::kMayNeedAll) {
+      if (sum_all) {
+        const TopKVec all = hn::Set(d, SumAll(row, max));
+        divisor = Weights::Divisor(d, options, divisor, all);
+      }
+    }
+    if (!sum_all) divisor = Weights::Divisor(d, options, divisor);
     size_t i = 0;
     for (; i + N <= k; i += N) {
       Storage<Out>::Store(hn::Div(Storage<T>::Load(d, scores + i), divisor), d,
@@ -186,16 +180,12 @@ struct Router {
     const float top = hn::GetLane(max);
     if (HWY_UNLIKELY(!(std::fabs(top) < HUGE_VALF))) return false;
     HWY_ALIGN float scores[kTopKLanes];
-    const TopKVec sorted =
-        Sorted(Score::template Of<true>(d, best.logits, max), best);
-    hn::Store(sorted, d, scores);
+    hn::Store(Sorted(Score::template Of<true>(d, best.logits, max), best), d,
+              scores);
     PutIds(row, 0, k, [&](int32_t* to) HWY_ATTR {
       StorePartial(Sorted(best.ids, best), di, to, k);
     });
-    float sum = scores[0];
-    for (size_t i = 1; i < k; ++i) sum += scores[i];
-    StoreUpTo<Out>(hn::Div(sorted, Divisor(row, top, sum)), d, weights.Row(row),
-                   k);
+    PutWeights(row, false, top, scores);
     return true;
   }
 #endif
@@ -350,7 +340,8 @@ struct Router {
 // the filter, with a comparison and two compressions a vector on one of them,
 // takes 35 %, the bounds 18 %, the insertion 16 %. An E-wide sum of exps adds 3
 // ns a vector. A row alone takes 130 ns, a chain of latencies.
-// Apart from the row alone, whose frame is a fortieth of this one's.
+// Where one row has a function of its own, these two are apart: the frame of
+// this one is forty times as large.
 #undef SWITCHYARD_MANY
 #if SWITCHYARD_TOPK_ONE
 #define SWITCHYARD_MANY HWY_NOINLINE
@@ -370,13 +361,19 @@ SWITCHYARD_MANY void RouteMany(const RouteArgs& args, size_t begin,
   }
 }
 
+#if SWITCHYARD_TOPK_ONE
+template <class Recipe, class In, class Out>
+HWY_NOINLINE void RouteOne(const RouteArgs& args, size_t row) {
+  const Router<Recipe, In, Out> router(args);
+  if (router.k <= kTopKOneMax && router.One(row)) return;
+  RouteMany<Recipe, In, Out>(args, row, row + 1);
+}
+#endif
+
 template <class Recipe, class In, class Out>
 SWITCHYARD_PIECE void RouteBy(const RouteArgs& args, size_t begin, size_t end) {
 #if SWITCHYARD_TOPK_ONE
-  if (end - begin == 1) {
-    const Router<Recipe, In, Out> router(args);
-    if (router.k <= kTopKOneMax && router.One(begin)) return;
-  }
+  if (end - begin == 1) return RouteOne<Recipe, In, Out>(args, begin);
 #endif
   RouteMany<Recipe, In, Out>(args, begin, end);
 }
