@@ -125,7 +125,13 @@ void WriteFile(const std::string& option, const std::string& path,
   std::ofstream file(path, std::ios::binary);
   file << content;
   file.close();
-  if (!file) ThrowUnwritable(option, path, errno);
+  if (file) return;
+  const int why = errno;
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored)) {
+    std::filesystem::remove(path, ignored);
+  }
+  ThrowUnwritable(option, path, why);
 }
 
 std::string IsaChoices() {

@@ -37,7 +37,7 @@ std::string ErrorLine(const std::string& program, std::string what);
 // Throws InputError if the file `path`, which `option` names, could not be
 // written now. Leaves no file.
 void RequireWritable(const std::string& option, const std::string& path);
-// Throws InputError.
+// Throws InputError, and leaves no part of a file.
 void WriteFile(const std::string& option, const std::string& path,
                const std::string& content);
 

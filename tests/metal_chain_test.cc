@@ -269,6 +269,17 @@ TEST(MetalChain, AFullDiskIsExitCode2) {
             "metal_chain: --json /dev/full: No space left on device\n");
 }
 
+// A limit on a file's size is a disk that fills up midway.
+TEST(MetalChain, ADiskThatFillsUpLeavesNoPartOfAFile) {
+  const TempFolder folder;
+  const std::string path = folder.File("trace.json");
+  const Outcome outcome =
+      RunProgram("--trace '" + path + "'", "trap '' XFSZ; ulimit -f 4; ");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err, "metal_chain: --trace " + path + ": File too large\n");
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST(MetalChain, HelpListsTheOptions) {
   const Outcome outcome = RunProgram("--help");
   EXPECT_EQ(outcome.exit_code, 0);

@@ -3,8 +3,9 @@
 
 // The k best of a single row, in the order of candidates-inl.h. One row is one
 // chain of latencies, in which what topk-inl.h does in phases over several rows
-// would wait for its own stores: here one vector carries the candidates from the
-// filter to the weights. (E = 128, k = 8, the whole call: 67 ns instead of 103.)
+// would wait for its own stores: here one vector carries the candidates from
+// the filter to the weights. (E = 128, k = 8, the whole call: 67 ns instead of
+// 103.)
 //
 // For AVX-512 with VBMI2: compressed bytes and expansion are what it hangs on.
 // Several rows are faster in phases: the window of instructions that wait does
