@@ -88,6 +88,11 @@ void Fail(const std::string& benchmark, const std::string& why) {
   Failures().push_back(benchmark + ": " + why);
 }
 
+std::vector<std::string>& Names() {
+  static std::vector<std::string> names;
+  return names;
+}
+
 Executor* TwoThreads() {
   static const std::unique_ptr<Executor> executor = MakeTbbExecutor(2);
   return executor.get();

@@ -17,9 +17,8 @@ constexpr size_t kSlots = 256;  // single tokens to rotate over
 enum class Layout {
   kPacked,
   kPackedRowIndex,
-  kStrided,         // room for all pairs with one expert, and no power of two
-  kNatural,         // room for just all pairs, as ggml's tables have
-  kNaturalScratch,  // the same with scratch
+  kStrided,  // room for all pairs with one expert, and no power of two
+  kNatural,  // room for just all pairs, as ggml's tables have
 };
 struct Kernel {
   Layout layout;
@@ -29,12 +28,10 @@ constexpr Kernel kKernels[] = {
     {Layout::kPacked, "bucket_packed"},
     {Layout::kPackedRowIndex, "bucket_packed_row_index"},
     {Layout::kStrided, "bucket_strided"},
-    {Layout::kNaturalScratch, "bucket_strided_natural"},
-    {Layout::kNatural, "bucket_strided_natural_no_scratch"},
+    {Layout::kNatural, "bucket_strided_natural"},
 };
 
 bool IsPacked(Layout layout) { return layout <= Layout::kPackedRowIndex; }
-bool IsNatural(Layout layout) { return layout >= Layout::kNatural; }
 
 struct Bucket {
   size_t tokens, experts, top_k, pairs_per_call, row_stride;
@@ -50,7 +47,7 @@ struct Bucket {
         experts(shape.experts),
         top_k(shape.top_k),
         pairs_per_call(t * top_k),
-        row_stride(pairs_per_call + (IsNatural(where) ? 0 : 16)),
+        row_stride(pairs_per_call + (where == Layout::kNatural ? 0 : 16)),
         ids(TopKIds((t == 1 ? kSlots : 1) * t, experts, top_k, spread)),
         layout(where),
         tokens_per_expert(experts),
@@ -150,9 +147,7 @@ Case<Bucket>::Make Make(const RouterShape& shape, size_t tokens, Spread spread,
                         Layout layout, const Executor& executor) {
   return [=, &executor] {
     const size_t scratch =
-        layout == Layout::kNaturalScratch || &executor != &SerialExecutor()
-            ? BucketScratchSize(tokens * shape.top_k, shape.experts, executor)
-            : 0;
+        BucketScratchSize(tokens * shape.top_k, shape.experts, executor);
     return std::make_unique<Bucket>(shape, tokens, spread, layout, scratch);
   };
 }
@@ -230,7 +225,7 @@ const Registration registration([] {
       for (const size_t tokens : kBucketTokens) {
         for (const Spread spread : {Spread::kUniform, Spread::kZipf}) {
           if (tokens == 1 && spread == Spread::kZipf) continue;
-          if (tokens == 1 && IsNatural(kernel.layout)) continue;
+          if (tokens == 1 && kernel.layout == Layout::kNatural) continue;
           Add(kernel, shape, tokens, spread);
         }
       }

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <optional>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -110,6 +111,30 @@ void Initialize(std::vector<std::string> arguments) {
                                : why);
 }
 
+// Google Benchmark would empty the file, and only then see that there is
+// nothing to write to it.
+void RequireMatch(std::string filter) {
+  const std::string why =
+      "Failed to match any benchmarks against regex: " + filter;
+  const bool negated = !filter.empty() && filter[0] == '-';
+  if (negated) filter.erase(0, 1);
+  try {
+    const std::regex regex(filter, std::regex::extended);
+    for (const std::string& name : Names()) {
+      if (std::regex_search(name, regex) != negated) return;
+    }
+  } catch (const std::regex_error& error) {
+    throw InputError("--benchmark_filter " + filter + ": " + error.what());
+  }
+  throw InputError(why);
+}
+
+// As Google Benchmark lists it, without how often it runs and by which clock.
+std::string WithoutSuffix(const std::string& name) {
+  const size_t suffix = name.find("/iterations:");
+  return name.substr(0, suffix);
+}
+
 // A line per contender, which fits a terminal.
 class Lines : public benchmark::BenchmarkReporter {
  public:
@@ -123,7 +148,7 @@ class Lines : public benchmark::BenchmarkReporter {
       if (run.run_type != Run::RT_Iteration) return;
       if (!run.error_occurred) ns.push_back(run.GetAdjustedRealTime());
     }
-    const std::string name = runs.front().benchmark_name();
+    const std::string name = WithoutSuffix(runs.front().benchmark_name());
     if (ns.empty()) {
       std::printf("%-66s %12s\n", name.c_str(), "WRONG");
       return;
@@ -150,8 +175,8 @@ constexpr char kHelp[] =
     "options follow. Unless they say otherwise:";
 
 int Run(const std::vector<std::string>& arguments) {
-  std::string out;
-  bool lines = true, json = true;
+  std::string out, filter;
+  bool lines = true, json = true, list = false;
   for (const std::string& argument : arguments) {
     if (argument == "--help" || argument == "-h") {
       std::printf("%s\n", kHelp);
@@ -161,6 +186,9 @@ int Run(const std::vector<std::string>& arguments) {
     }
     RequireValid(argument);
     out = ValueOf("--benchmark_out", argument).value_or(out);
+    filter = ValueOf("--benchmark_filter", argument).value_or(filter);
+    const auto lists = ValueOf("--benchmark_list_tests", argument);
+    if (lists || argument == "--benchmark_list_tests") list = true;
     if (ValueOf("--benchmark_format", argument)) lines = false;
     const auto format = ValueOf("--benchmark_out_format", argument);
     if (format) json = *format == "json";
@@ -169,6 +197,10 @@ int Run(const std::vector<std::string>& arguments) {
   program::RequireEnvironmentIsa();
   AddContext();
   RegisterAll();
+  if (!out.empty()) {
+    if (list) throw InputError("--benchmark_list_tests: no --benchmark_out");
+    if (filter != "all") RequireMatch(filter);
+  }
 
   Lines reporter;
   JsonFile file;

@@ -66,10 +66,16 @@ def _write(texts):
             try:
                 if os.path.isdir(path):
                     raise IsADirectoryError(0, "Is a directory")
+                target = os.path.realpath(path)
+                if os.path.exists(target) and not os.path.isfile(target):
+                    with open(target, "w", encoding="utf-8",
+                              errors="replace") as file:
+                        file.write(text)
+                    continue
                 # What is there keeps its name until all are complete.
                 handle, temporary = tempfile.mkstemp(
-                    dir=os.path.dirname(path) or ".", prefix=".report-")
-                written.append((option, temporary, path))
+                    dir=os.path.dirname(target), prefix=".report-")
+                written.append((option, temporary, target))
                 with os.fdopen(handle, "w", encoding="utf-8",
                                errors="replace") as file:
                     file.write(text)

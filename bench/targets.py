@@ -82,8 +82,7 @@ EXCEPTIONS = (("bucket_*", "*/T=1/*", "engine"),)
 
 F32_KERNELS = ("route", "route_unnormalised", "bucket_packed",
                "bucket_packed_row_index", "bucket_strided",
-               "bucket_strided_natural", "bucket_strided_natural_no_scratch",
-               "gather", "activate", "combine", "combine_indexed")
+               "bucket_strided_natural", "gather", "activate", "combine", "combine_indexed")
 
 # Its rows on two threads count among theirs.
 ON_THREADS = "threads"
@@ -144,8 +143,8 @@ TARGETS = (
     Target("bucket_packed", _ROUTERS + "{T=1/uniform," + _BUCKETS + "}",
            Ratio("best", "plain"), 0.9, "{isa} / a textbook counting sort"),
     Target("bucket_strided_natural", _ROUTERS + _BUCKETS, Ns("best"), 1.5,
-           "stride T*k, with scratch, ns a pair"),
-    Target("bucket_strided_natural{,_no_scratch}", _ROUTERS + _BUCKETS,
+           "stride T*k, ns a pair"),
+    Target("bucket_strided_natural", _ROUTERS + _BUCKETS,
            Ratio("best", "plain"), 1.0, "stride T*k, {isa} / an append loop"),
 
     # SiLU(gate) * up.

@@ -123,13 +123,15 @@ void WriteFile(const std::string& option, const std::string& path,
                const std::string& content) {
   errno = 0;
   std::ofstream file(path, std::ios::binary);
+  if (!file) ThrowUnwritable(option, path, errno);
   file << content;
   file.close();
   if (file) return;
   const int why = errno;
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored)) {
-    std::filesystem::remove(path, ignored);
+  const auto written = std::filesystem::canonical(path, ignored);
+  if (std::filesystem::is_regular_file(written, ignored)) {
+    std::filesystem::remove(written, ignored);
   }
   ThrowUnwritable(option, path, why);
 }

@@ -173,6 +173,10 @@ run_benchmarks() {
     shift 2
   fi
   case " $*" in *' --help'* | *' -h'* | *' --benchmark_list_tests'*) exec "$program" "$@" ;; esac
+  case " $*" in
+    *' --benchmark_out'* | *aggregates_only*)
+      die "bench: the report reads build/bench/*.json, with all repetitions: no other files here" ;;
+  esac
   list=$("$program" "$@" --benchmark_list_tests) || exit
   rm -rf "$out"
   mkdir -p "$out"

@@ -36,6 +36,7 @@ class Tbb final : public Executor {
   Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
     if (count == 0) return Status();
+    if (grain == 0) grain = 1;
     if (count <= grain / 3 || count == 1 || arena_.max_concurrency() == 1) {
       body(context, 0, 0, count);
       return Status();

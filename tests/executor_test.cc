@@ -51,7 +51,8 @@ INSTANTIATE_TEST_SUITE_P(Pools, ExecutorTest, testing::ValuesIn(EveryPool()));
 TEST_P(ExecutorTest, EachIndexOnceForAnyCountAndGrain) {
   const auto executor = MakeExecutor(GetParam());
   for (const size_t count : {0u, 1u, 2u, 7u, 64u, 100u, 1000u}) {
-    for (const size_t grain : {1u, 2u, 64u, 999u, 100000u}) {
+    // No grain at all is against the contract, and no reason to hang.
+    for (const size_t grain : {0u, 1u, 2u, 64u, 999u, 100000u}) {
       Visits visits(count);
       ASSERT_OK(executor->ParallelFor(count, grain, Visits::Body, &visits));
       visits.ExpectOnceEach();

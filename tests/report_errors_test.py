@@ -73,6 +73,8 @@ class Errors(Case):
         (self.folder / "bytes.json").write_bytes(b'{"a": "\xff"}')
         self.refused(["bytes.json"], "bytes.json: not JSON")
         self.refused(["none.json"], "none.json: No such file or directory")
+        # A process counted twice would look like two that agree.
+        self.refused([good, "./good.json"], "./good.json: given twice")
         self.refused(["."], ".: Is a directory")
 
     def test_one_machine_and_build(self):
@@ -88,6 +90,22 @@ class Errors(Case):
         self.refused([good, "--markdown", str(kept), "--html", "no/such/h"],
                      "no/such/h")
         self.assertEqual(kept.read_text(encoding="utf-8"), "as it was")
+
+    def test_what_is_no_file_stays_what_it_is(self):
+        good = self.file(SMALL, "good.json")
+        there = pathlib.Path(self.file("old", "there.html"))
+        link = self.folder / "link.html"
+        link.symlink_to(there)
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        done = self.run_report(good, "--html", "link.html", "--markdown", "pipe")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(link.is_symlink())
+        self.assertTrue(there.read_text(encoding="utf-8").startswith("<!"))
+        self.assertTrue(pipe.is_fifo())
+        self.assertTrue(os.read(reader, 100).startswith(b"# Bench"))
 
     def test_lost_output(self):
         if not os.path.exists("/dev/full"):

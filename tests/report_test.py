@@ -37,6 +37,12 @@ class Figures(Case):
         self.assertEqual([shape for _, shape in read.rows],
                          ["T=3", "T=2", "T=1"])
 
+    def test_the_load_may_be_a_whole_number(self):
+        for load, want in ((2, 2.0), (0.5, 0.5), (True, 0.0), ("9", 0.0)):
+            read = self.read({**SMALL, "context": {**SMALL["context"],
+                                                   "load_avg": [load]}})
+            self.assertEqual(read.load, want)
+
     def test_units_of_time(self):
         read = self.read(document(
             bench("gather/T=1/AVX2", 3, time_unit="us")))

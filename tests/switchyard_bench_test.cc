@@ -3,6 +3,7 @@
 
 // The command line and the files of the benchmarks, on the cheapest of them.
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -187,6 +188,30 @@ TEST(SwitchyardBench, WrongArgumentsAreOneLineAndExitCode2) {
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(outcome.err.find("switchyard_bench: Could not compile"), 0u);
   EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+}
+
+// Google Benchmark empties the file before it knows whether there is anything
+// to write to it.
+TEST(SwitchyardBench, AFileIsKeptWhereNothingRuns) {
+  const TempFolder folder;
+  const std::string out = folder.File("kept.json");
+  std::ofstream(out) << "as it was";
+  for (const auto& [arguments, want] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"--benchmark_filter=nothing_like_it",
+            "Failed to match any benchmarks against regex: nothing_like_it"},
+           {"--benchmark_filter=-.",
+            "Failed to match any benchmarks against regex: -."},
+           {"--benchmark_list_tests",
+            "--benchmark_list_tests: no --benchmark_out"}}) {
+    ExpectRefused(Bench(arguments + " --benchmark_out='" + out + "'"),
+                  "switchyard_bench: " + want);
+    EXPECT_EQ(ReadFile(out), "as it was") << arguments;
+  }
+  EXPECT_EQ(
+      Bench("--benchmark_filter='[' --benchmark_out='" + out + "'").exit_code,
+      2);
+  EXPECT_EQ(ReadFile(out), "as it was");
 }
 
 TEST(SwitchyardBench, AWrongEnvironmentIsSaidAtOnce) {

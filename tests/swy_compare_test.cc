@@ -166,6 +166,10 @@ TEST_F(SwyCompare, AFailedBenchmarkIsSaid) {
   const Outcome strict = Swy("compare --fail-above 5 " + a + " " + b);
   EXPECT_EQ(strict.exit_code, 1);
   EXPECT_EQ(strict.err, "swy: failed: x: wrong result\n");
+  // And nothing else is there.
+  const std::string c = Write("c.json", {failed});
+  const Outcome alone = Swy("compare " + a + " " + c);
+  EXPECT_EQ(alone.out.find("nan"), std::string::npos) << alone.out;
 }
 
 // What Google Benchmark says of how it timed is no part of a name, unless two

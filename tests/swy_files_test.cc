@@ -93,6 +93,8 @@ TEST_F(SwyFiles, WrongFilesAreNamed) {
        ": benchmarks[0] (x): no real_time"},
       {entry + "\"real_time\": NaN, \"time_unit\": \"ns\"}]}",
        ": benchmarks[0] (x): no real_time"},
+      {entry + "\"real_time\": 1e308, \"time_unit\": \"s\"}]}",
+       ": benchmarks[0] (x): real_time above 1e18 ns"},
       {entry + "\"real_time\": 1}]}", ": benchmarks[0] (x): no time_unit"},
       {entry + "\"real_time\": 1, \"time_unit\": \"h\"}]}",
        ": benchmarks[0] (x): no time_unit"},

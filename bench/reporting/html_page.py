@@ -28,9 +28,7 @@ _ABOUT = {
     "activate": "silu(gate) * up.",
     "combine": "Weighted sum of 8 rows, residual and RMSNorm, in one pass.",
     "combine_indexed": "The same, rows found through row_index.",
-    "bucket_strided_natural": "The same at the stride of just all pairs, "
-                              "through scratch.",
-    "bucket_strided_natural_no_scratch": "The same without scratch.",
+    "bucket_strided_natural": "The same at the stride of just all pairs.",
     "threads": "One and two threads, calls right after one another.",
     "threads_idle": "One and two threads, after a millisecond's pause.",
     "device": "The kernels behind Metal's API, against direct calls.",

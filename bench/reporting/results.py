@@ -10,6 +10,7 @@ and largest process, the spread.
 
 import dataclasses
 import json
+import os
 import re
 import statistics
 
@@ -202,7 +203,8 @@ def _load_average(context):
     """Over the last minute."""
     loads = context.get("load_avg")
     load = loads[0] if isinstance(loads, list) and loads else 0.0
-    return load if isinstance(load, float) and 0.0 <= load < 1e6 else 0.0
+    number = isinstance(load, (int, float)) and not isinstance(load, bool)
+    return float(load) if number and 0.0 <= load < 1e6 else 0.0
 
 
 def _place(entry):
@@ -269,6 +271,10 @@ def _add_file(rows, data, process):
 def read(paths):
     """Results of all files; InputError, beginning with the file's name."""
     rows, first, dates, load, repetitions = {}, None, [], 0.0, 0
+    real = [os.path.realpath(path) for path in paths]
+    for process, path in enumerate(paths):
+        if real[process] in real[:process]:
+            raise InputError(f"{path}: given twice")
     for process, path in enumerate(paths):
         try:
             data = _load(path)

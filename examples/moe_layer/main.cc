@@ -80,9 +80,9 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
   app.footer(
       "The JSON has context (machine, versions), isa, threads, "
       "peak_memory_bytes,\nlayer, tokens, runs, seconds (of the median run), "
-      "fastest_seconds,\nslowest_seconds, between_gemms_seconds, stages "
-      "(stage, "
-      "seconds, bytes, flops),\ntokens_per_expert and check (tokens, steps, "
+      "fastest_seconds,\nslowest_seconds, between_gemms_seconds, "
+      "stages (stage, seconds, bytes, flops),\ntokens_per_expert and check "
+      "(tokens, steps, "
       "block: what, largest_error,\nbound_there, error_over_bound, holds; "
       "failure: empty if all is well).");
   if (!program::Parse(app, argc, argv)) return std::nullopt;

@@ -53,11 +53,11 @@ Executor& SerialExecutor() noexcept;
 // counting the caller, or as many as TBB has (its global_control, the cores it
 // finds) if those are fewer; -1: as many as TBB has. Work of one grain or
 // less stays on the calling thread; between a third of one and one it is split
-// in two if a call of that size ended within the last 20 us, since its workers
-// are awake then. Nullptr if max_concurrency is 0 or below
-// -1, if the library was built with SWITCHYARD_TBB=OFF, or if memory is out;
-// from then on if that was in the first call of the process, which TBB does not
-// get over.
+// in two if a call of that size ended within the last 20 us: the second of such
+// calls wakes the workers, who are still awake for those that follow. Nullptr
+// if max_concurrency is 0 or below -1, if the library was built with
+// SWITCHYARD_TBB=OFF, or if memory is out; from then on if that was in the
+// first call of the process, which TBB does not get over.
 // A caller that waits takes part but never picks up unrelated TBB tasks.
 //
 // TBB's workers outlive the executor. A shared object that made one may be

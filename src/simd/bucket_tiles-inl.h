@@ -75,7 +75,7 @@ HWY_NOINLINE bool AmongMore(size_t few, const ConstAnyMatrix& topk_ids,
 // As PlaceRows without row_index, for rows that collide: in tiles of pairs that
 // are packed first and then copied to their rows. So a row's line is written
 // once or twice, and not once for each of its pairs, after each of which it may
-// have left the cache: 0.8 to 1.2 ns a pair against up to 12. (Writing each
+// have left the cache: 0.8 to 1.2 ns a pair against up to 10. (Writing each
 // line once, when it is full, is as fast while the branch predictor knows the
 // ids, but 1.1 to 1.4 for those it sees first.)
 template <class Id>

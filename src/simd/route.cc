@@ -339,7 +339,7 @@ struct Router {
 // vector units: of 40 ns a row (E = 128, k = 8, 512 rows, AVX-512; 56 on AVX2)
 // the filter, with a comparison and two compressions a vector on one of them,
 // takes 35 %, the bounds 18 %, the insertion 16 %. An E-wide sum of exps adds 3
-// ns a vector. A row alone takes 130 ns, a chain of latencies.
+// ns a vector. A row alone is a chain of latencies: topk_one-inl.h.
 // Where one row has a function of its own, these two are apart: the frame of
 // this one is forty times as large.
 #undef SWITCHYARD_MANY

@@ -174,7 +174,7 @@ Measured Measure(const Shape& shape, const std::vector<std::string>& isas,
            {}});
     }
   }
-  const std::vector<Rounds> all = TimeRounds(timed, {SIZE_MAX, seconds, true});
+  const std::vector<Rounds> all = TimeRounds(timed, seconds);
   for (size_t i = 0; i < all.size(); ++i) {
     measured.measurements[i].repetitions = RepetitionsOf(all[i]);
   }

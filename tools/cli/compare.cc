@@ -78,13 +78,15 @@ double MedianRatio(const Matched& matched) {
 
 std::string SummaryText(const Matched& matched) {
   std::string text =
-      Number("median ratio %.3f: ", MedianRatio(matched)) +
+      (matched.pairs.empty()
+           ? std::string()
+           : Number("median ratio %.3f: ", MedianRatio(matched))) +
       std::to_string(Count(matched, Verdict::kFaster)) + " faster, " +
       std::to_string(Count(matched, Verdict::kSlower)) + " slower, " +
       std::to_string(Count(matched, Verdict::kSame)) + " the same";
   if (const size_t count = Count(matched, Verdict::kUnknown)) {
-    text +=
-        "\n" + std::to_string(count) + " unknown (?): fewer than 3 repetitions";
+    text += "\n" + std::to_string(count) +
+            " unknown (?): fewer than 3 repetitions or no time";
   }
   text += "\n";
   std::string rest;

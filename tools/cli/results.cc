@@ -93,7 +93,9 @@ class Reader {
     }
     const auto unit = kNanoseconds.find(TextOf(entry, "time_unit"));
     if (unit == kNanoseconds.end()) Fail(where + ": no time_unit");
-    return time->get<double>() * unit->second;
+    const double ns = time->get<double>() * unit->second;
+    if (!(ns <= 1e18)) Fail(where + ": " + key_ + " above 1e18 ns");
+    return ns;
   }
 
   Benchmark& Find(const std::string& full_name) {
@@ -119,7 +121,6 @@ class Reader {
       Benchmark& benchmark = Find(run_name.empty() ? name : run_name);
       // Repetitions say more, and are written first.
       if (!benchmark.times.empty() || !benchmark.failure.empty()) return;
-      benchmark.aggregated = true;
       benchmark.times = {TimeOf(entry, where)};
       benchmark.units = UnitsOf(entry);
       return;

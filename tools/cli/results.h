@@ -13,7 +13,6 @@ struct Benchmark {
   std::string name;           // without what only says how it was timed
   std::vector<double> times;  // nanoseconds per call, one per repetition
   double units = 0.0;         // per call; 0: the file does not say
-  bool aggregated = false;    // times has a median only
   std::string failure;        // why there is no time
 };
 

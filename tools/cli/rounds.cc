@@ -27,10 +27,10 @@ struct Sample {
   double cpu_seconds;
 };
 
-Sample Take(const Timed& contender, size_t repeat, bool warm_up = false) {
+Sample Take(const Timed& contender, size_t repeat) {
   using Clock = std::chrono::steady_clock;
   if (contender.prepare) contender.prepare();
-  if (warm_up) contender.run(repeat / 8 + 1);
+  contender.run(repeat / 8 + 1);
   const double cpu_start = CpuSeconds();
   const Clock::time_point start = Clock::now();
   contender.run(repeat);
@@ -42,25 +42,21 @@ Sample Take(const Timed& contender, size_t repeat, bool warm_up = false) {
 }  // namespace
 
 std::vector<Rounds> TimeRounds(const std::vector<Timed>& contenders,
-                               const Effort& effort) {
+                               double seconds) {
   std::vector<Rounds> all;
   double round_seconds = 0.0;
   for (const Timed& contender : contenders) {
-    Take(contender, 1);  // page faults, caches, lazy set-up
     size_t repeat = 1;
-    double seconds = Take(contender, repeat).seconds;
-    while (seconds < kSampleSeconds && !contender.alone) {
+    double sample = Take(contender, repeat).seconds;
+    while (sample < kSampleSeconds) {
       repeat *= 2;
-      seconds = Take(contender, repeat).seconds;
+      sample = Take(contender, repeat).seconds;
     }
     all.push_back({repeat, {}, {}});
-    const bool once = effort.warm_up && repeat == 1;
-    round_seconds += seconds * (once ? 2.0 : effort.warm_up ? 1.125 : 1.0);
+    round_seconds += sample * (repeat == 1 ? 2.0 : 1.125);
   }
-  const size_t rounds = std::min(
-      effort.rounds,
-      std::max(kMinRounds,
-               static_cast<size_t>(effort.seconds / (round_seconds + 1e-9))));
+  const size_t rounds = std::max(
+      kMinRounds, static_cast<size_t>(seconds / (round_seconds + 1e-9)));
 
   std::vector<size_t> order(contenders.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -68,7 +64,7 @@ std::vector<Rounds> TimeRounds(const std::vector<Timed>& contenders,
   for (size_t round = 0; round < rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const size_t i : order) {
-      const Sample sample = Take(contenders[i], all[i].repeat, effort.warm_up);
+      const Sample sample = Take(contenders[i], all[i].repeat);
       const auto calls = static_cast<double>(all[i].repeat);
       all[i].seconds.push_back(sample.seconds / calls);
       all[i].cpu_seconds.push_back(sample.cpu_seconds / calls);

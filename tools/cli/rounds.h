@@ -13,7 +13,6 @@ namespace swy {
 struct Timed {
   std::function<void(size_t repeat)> run;  // `repeat` calls: what is timed
   std::function<void()> prepare = {};      // before each sample, not timed
-  bool alone = false;                      // never repeated
 };
 
 // As Timed::run: the loop is inside, so that a call costs no indirection.
@@ -24,14 +23,6 @@ std::function<void(size_t)> Repeat(Call call) {
   };
 }
 
-struct Effort {
-  size_t rounds = 301;   // at most
-  double seconds = 3.0;  // for all of them, but at least five rounds
-  // Untimed calls before each sample, an eighth of it but at least one, so that
-  // none is measured in what its neighbour left in the caches.
-  bool warm_up = false;
-};
-
 // What a contender took for a call, in each round.
 struct Rounds {
   size_t repeat;  // calls in a sample
@@ -39,11 +30,13 @@ struct Rounds {
   std::vector<double> cpu_seconds;  // of all threads
 };
 
-// Times `contenders` in one process, in a new random order each round: a fixed
-// order biases by up to 1.4x, since neighbours evict each other's data. Short
-// calls are repeated to samples of 20 us, so that the clock does not count.
+// Times `contenders` in one process, for so many seconds but at least five
+// rounds, in a new random order each round: a fixed order biases by up to 1.4x,
+// since neighbours evict each other's data. For the same reason each sample
+// follows untimed calls, an eighth of it but at least one. Short calls are
+// repeated to samples of 20 us, so that the clock does not count.
 std::vector<Rounds> TimeRounds(const std::vector<Timed>& contenders,
-                               const Effort& effort);
+                               double seconds);
 
 }  // namespace swy
 

@@ -36,13 +36,11 @@ struct Matched {
 
 // A pair is faster or slower if all of this holds, else the same:
 //  * the times differ by the share `noise` or more;
-//  * from 5 repetitions a side on, the U test's p is below 0.01, where it
-//  cannot
-//    be with fewer. It asks for no distribution, and an outlier is one rank.
-//    With 3 or 4 there is a gap between the sides at least as wide as the wider
-//    of them, which chance makes in less than 1 of 100 cases;
-//  * where a side has several files, the same holds for the medians of the
-//  files
+//  * from 5 repetitions a side on, the U test's p is below 0.01, which with
+//    fewer it cannot be. It asks for no distribution, and an outlier is one
+//    rank. With 3 or 4 there is a gap between the sides at least as wide as the
+//    wider of them, which chance makes in about 1 of 100 cases;
+//  * where a side has several files, the same holds for the files' medians
 //    (with less than 3 files a side: they do not overlap): repetitions in one
 //    process share its luck with addresses.
 // With fewer repetitions, and with zero times, it is unknown.
