@@ -97,9 +97,8 @@ class Verifier {
 std::vector<std::string>& Failures();
 void Fail(const std::string& benchmark, const std::string& why);
 
-// Of all that are registered, as Google Benchmark has them.
+// kernel/shape/contender of all that are registered.
 std::vector<std::string>& Names();
-constexpr char kIdleSuffix[] = "/iterations:1/manual_time";
 
 // Two threads of TBB's; null without TBB.
 Executor* TwoThreads();
@@ -189,7 +188,7 @@ class Case {
     using Call = decltype(setup(std::declval<Data&>()));
     const std::string name = shared_->facts.name + "/" + contender.name;
     shared_->verifier.Announce();
-    Names().push_back(contender.idle ? name + kIdleSuffix : name);
+    Names().push_back(name);
     benchmark::internal::Benchmark* const benchmark =
         benchmark::RegisterBenchmark(
             name.c_str(),

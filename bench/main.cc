@@ -121,7 +121,11 @@ void RequireMatch(std::string filter) {
   try {
     const std::regex regex(filter, std::regex::extended);
     for (const std::string& name : Names()) {
-      if (std::regex_search(name, regex) != negated) return;
+      // With what Google Benchmark appends to some.
+      for (const char* suffix :
+           {"", "/real_time", "/iterations:1/manual_time"}) {
+        if (std::regex_search(name + suffix, regex) != negated) return;
+      }
     }
   } catch (const std::regex_error& error) {
     throw InputError("--benchmark_filter " + filter + ": " + error.what());
@@ -131,8 +135,7 @@ void RequireMatch(std::string filter) {
 
 // As Google Benchmark lists it, without how often it runs and by which clock.
 std::string WithoutSuffix(const std::string& name) {
-  const size_t suffix = name.find("/iterations:");
-  return name.substr(0, suffix);
+  return name.substr(0, name.find("/iterations:"));
 }
 
 // A line per contender, which fits a terminal.

@@ -212,6 +212,13 @@ TEST(SwitchyardBench, AFileIsKeptWhereNothingRuns) {
       Bench("--benchmark_filter='[' --benchmark_out='" + out + "'").exit_code,
       2);
   EXPECT_EQ(ReadFile(out), "as it was");
+  // Something runs, by the name with what Google Benchmark appends.
+  const Outcome timed = Bench(
+      std::string(kQuick) +
+      "'--benchmark_filter=^device/empty/device/real_time$' --benchmark_out='" +
+      out + "'");
+  EXPECT_EQ(timed.exit_code, 0) << timed.err;
+  EXPECT_NE(ReadFile(out), "as it was");
 }
 
 TEST(SwitchyardBench, AWrongEnvironmentIsSaidAtOnce) {
