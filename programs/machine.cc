@@ -112,14 +112,6 @@ std::vector<double> LoadAverage() {
   return {load, load + (count > 0 ? count : 0)};
 }
 
-std::string IsaNames() {
-  std::string names;
-  for (const switchyard::Isa& isa : switchyard::RunnableIsas()) {
-    names += (names.empty() ? "" : " ") + std::string(isa.name);
-  }
-  return names;
-}
-
 nlohmann::ordered_json Context(const std::string& executable) {
   using Json = nlohmann::ordered_json;
   Json caches = Json::array();
@@ -148,7 +140,7 @@ nlohmann::ordered_json Context(const std::string& executable) {
       {"library_build_type", build_type},
       {"cpu_model", CpuModel()},
       {"data_caches", DataCaches()},
-      {"isas", IsaNames()},
+      {"isas", IsaChoices(" ")},
       {"compiler", PROGRAM_COMPILER},
       {"switchyard", SWITCHYARD_VERSION},
       {"highway", Version(PROGRAM_HIGHWAY)},

@@ -32,9 +32,6 @@ std::string DataCaches();
 // Over 1, 5 and 15 minutes; empty if unknown.
 std::vector<double> LoadAverage();
 
-// "AVX3 AVX2 SSE4": what runs here, best first.
-std::string IsaNames();
-
 // What the JSON of every program has as "context": the keys of Google Benchmark
 // (date, host_name, executable, num_cpus, mhz_per_cpu, cpu_scaling_enabled,
 // caches, load_avg, library_build_type), and cpu_model, data_caches, isas,

@@ -136,10 +136,10 @@ void WriteFile(const std::string& option, const std::string& path,
   ThrowUnwritable(option, path, why);
 }
 
-std::string IsaChoices() {
+std::string IsaChoices(const std::string& separator) {
   std::string choices;
   for (const switchyard::Isa& isa : switchyard::RunnableIsas()) {
-    choices += (choices.empty() ? "" : ", ") + std::string(isa.name);
+    choices += (choices.empty() ? "" : separator) + std::string(isa.name);
   }
   return choices;
 }

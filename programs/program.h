@@ -42,7 +42,7 @@ void WriteFile(const std::string& option, const std::string& path,
                const std::string& content);
 
 // "AVX3, AVX2, SSE4": what runs here, best first.
-std::string IsaChoices();
+std::string IsaChoices(const std::string& separator = ", ");
 // Throws InputError with the choices if SWITCHYARD_ISA names no ISA that runs
 // here. Kernels would refuse to run: better said before any work.
 void RequireEnvironmentIsa();
