@@ -1,0 +1,295 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// (token, slot) pairs to their experts, destinations and threads. Included by
+// switchyard.h; bucket.h, map.h and work_list.h of the C++ API have the whole
+// contract.
+
+#ifndef SWITCHYARD_C_BUCKET_H_
+#define SWITCHYARD_C_BUCKET_H_
+
+#include "switchyard/c/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The order of pairs inside one expert's bucket.
+enum swy_bucket_order {
+  SWY_ORDER_ASCENDING = 0,
+  SWY_ORDER_CLAIM = 1  // as threads come: bits may differ between runs
+};
+
+// Pair p = token * top_k + slot. The number of experts is
+// tokens_per_expert.size. Pairs whose id is outside [0, num_experts) are
+// dropped and counted; unless allow_dropped, the call then returns
+// SWY_FAILED_PRECONDITION after everything is written. Nothing may overlap an
+// output or scratch.
+typedef struct swy_bucket_inputs {
+  uint32_t size;
+  swy_matrix topk_ids;  // [tokens, top_k]; int32, uint32, int64
+  // Optional, written: swy_bucket_scratch_size elements let several threads
+  // work.
+  swy_i32_span scratch;
+} swy_bucket_inputs;
+#define SWY_BUCKET_INPUTS_INIT \
+  { (uint32_t)sizeof(swy_bucket_inputs), SWY_NO_MATRIX, SWY_NO_SPAN }
+typedef struct swy_bucket_options {
+  uint32_t size;
+  int32_t order;  // enum swy_bucket_order
+  int32_t allow_dropped;
+} swy_bucket_options;
+#define SWY_BUCKET_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_bucket_options), SWY_ORDER_ASCENDING, 0 }
+
+// Expert e owns pairs[offsets[e] .. offsets[e + 1]).
+typedef struct swy_packed_buckets {
+  uint32_t size;
+  swy_i32_span tokens_per_expert;  // [num_experts]
+  swy_i32_span offsets;            // [num_experts + 1]
+  swy_i32_span pairs;              // at least [tokens * top_k]
+  swy_matrix row_index;            // optional int32 [tokens, top_k]: where each
+                                   // pair is, or -1
+  swy_report* report;              // optional: max_rows and dropped
+} swy_packed_buckets;
+#define SWY_PACKED_BUCKETS_INIT                                     \
+  {                                                                 \
+    (uint32_t)sizeof(swy_packed_buckets), SWY_NO_SPAN, SWY_NO_SPAN, \
+        SWY_NO_SPAN, SWY_NO_MATRIX, NULL                            \
+  }
+
+// Expert e owns ids[e * row_stride + s] for s < tokens_per_expert[e].
+typedef struct swy_strided_buckets {
+  uint32_t size;
+  int32_t zero_padding;            // write 0 behind each row's pairs
+  swy_i32_span tokens_per_expert;  // [num_experts]
+  swy_i32_span ids;
+  size_t row_stride;   // or SWY_TIGHT_STRIDE: the busiest expert's count
+  swy_report* report;  // optional: max_rows, dropped, row_stride
+} swy_strided_buckets;
+#define SWY_TIGHT_STRIDE ((size_t)0)
+#define SWY_STRIDED_BUCKETS_INIT                                        \
+  {                                                                     \
+    (uint32_t)sizeof(swy_strided_buckets), 0, SWY_NO_SPAN, SWY_NO_SPAN, \
+        SWY_TIGHT_STRIDE, NULL                                          \
+  }
+
+SWY_API swy_status swy_bucket_packed(const swy_bucket_inputs* inputs,
+                                     const swy_packed_buckets* outputs,
+                                     const swy_bucket_options* options,
+                                     const swy_executor* executor) SWY_NOEXCEPT;
+SWY_API swy_status swy_bucket_strided(
+    const swy_bucket_inputs* inputs, const swy_strided_buckets* outputs,
+    const swy_bucket_options* options,
+    const swy_executor* executor) SWY_NOEXCEPT;
+// The same, called by every thread of a team.
+SWY_API swy_status swy_bucket_packed_team(const swy_bucket_inputs* inputs,
+                                          const swy_packed_buckets* outputs,
+                                          const swy_bucket_options* options,
+                                          const swy_team* team) SWY_NOEXCEPT;
+SWY_API swy_status swy_bucket_strided_team(const swy_bucket_inputs* inputs,
+                                           const swy_strided_buckets* outputs,
+                                           const swy_bucket_options* options,
+                                           const swy_team* team) SWY_NOEXCEPT;
+// int32 elements of scratch; 0 when one thread is best.
+SWY_API size_t swy_bucket_scratch_size(size_t num_pairs, size_t num_experts,
+                                       const swy_executor* executor)
+    SWY_NOEXCEPT;
+SWY_API size_t swy_bucket_scratch_size_team(size_t num_pairs,
+                                            size_t num_experts,
+                                            const swy_team* team) SWY_NOEXCEPT;
+
+// Packed buckets in blocks, which vLLM calls moe_align_block_size: expert e
+// owns pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]), offsets are
+// multiples of block_size, and between lies the sentinel tokens * top_k.
+typedef struct swy_aligned_inputs {
+  uint32_t size;
+  swy_matrix topk_ids;      // [tokens, top_k]; int32, uint32, int64
+  swy_i32_span expert_map;  // optional: the expert of each id, or -1
+  swy_i32_span scratch;     // as in swy_bucket_inputs
+} swy_aligned_inputs;
+#define SWY_ALIGNED_INPUTS_INIT                                       \
+  {                                                                   \
+    (uint32_t)sizeof(swy_aligned_inputs), SWY_NO_MATRIX, SWY_NO_SPAN, \
+        SWY_NO_SPAN                                                   \
+  }
+typedef struct swy_aligned_buckets {
+  uint32_t size;
+  swy_i32_span tokens_per_expert;  // [num_experts]
+  swy_i32_span offsets;            // [num_experts + 1]
+  swy_i32_span pairs;              // at least [swy_bucket_aligned_size]
+  // Optional:
+  swy_matrix row_index;         // int32 [tokens, top_k]
+  swy_i32_span block_experts;   // at least [swy_bucket_aligned_size /
+                                // block_size]: whose block it is
+  swy_i32_span row_tokens;      // at least [swy_bucket_aligned_size]
+  swy_i32_span active_experts;  // [num_experts], -1 behind the last
+  swy_report* report;  // max_rows, dropped, over_capacity, active_experts
+} swy_aligned_buckets;
+#define SWY_ALIGNED_BUCKETS_INIT                                           \
+  {                                                                        \
+    (uint32_t)sizeof(swy_aligned_buckets), SWY_NO_SPAN, SWY_NO_SPAN,       \
+        SWY_NO_SPAN, SWY_NO_MATRIX, SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN, \
+        NULL                                                               \
+  }
+typedef struct swy_aligned_options {
+  uint32_t size;
+  size_t block_size;
+  size_t capacity;      // pairs an expert keeps, or SWY_NO_CAPACITY
+  int32_t fill_unused;  // write what is left of pairs and block_experts
+  int32_t allow_dropped;
+} swy_aligned_options;
+#define SWY_NO_CAPACITY ((size_t)-1)
+#define SWY_ALIGNED_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_aligned_options), 1, SWY_NO_CAPACITY, 0, 0 }
+
+SWY_API swy_status swy_bucket_aligned(
+    const swy_aligned_inputs* inputs, const swy_aligned_buckets* outputs,
+    const swy_aligned_options* options,
+    const swy_executor* executor) SWY_NOEXCEPT;
+SWY_API swy_status swy_bucket_aligned_team(const swy_aligned_inputs* inputs,
+                                           const swy_aligned_buckets* outputs,
+                                           const swy_aligned_options* options,
+                                           const swy_team* team) SWY_NOEXCEPT;
+// The largest offsets[num_experts] that so many pairs can lead to. SIZE_MAX if
+// block_size is 0, if options are not valid or this overflows.
+SWY_API size_t swy_bucket_aligned_size(size_t num_pairs, size_t num_experts,
+                                       const swy_aligned_options* options)
+    SWY_NOEXCEPT;
+
+// Threadgroups of an indirect dispatch: {max(1, ceil(max_rows / tile_pairs)),
+// ceil(features / tile_features), num_experts}.
+typedef struct swy_dispatch_inputs {
+  uint32_t size;
+  size_t max_rows;  // of swy_report
+  size_t num_experts;
+  size_t features;  // that the GEMM puts out
+} swy_dispatch_inputs;
+#define SWY_DISPATCH_INPUTS_INIT \
+  { (uint32_t)sizeof(swy_dispatch_inputs), 0, 0, 0 }
+typedef struct swy_dispatch_outputs {
+  uint32_t size;
+  swy_u32_span args;  // [3]
+} swy_dispatch_outputs;
+#define SWY_DISPATCH_OUTPUTS_INIT \
+  { (uint32_t)sizeof(swy_dispatch_outputs), SWY_NO_SPAN }
+typedef struct swy_dispatch_options {
+  uint32_t size;
+  uint32_t tile_pairs;
+  uint32_t tile_features;
+} swy_dispatch_options;
+#define SWY_DISPATCH_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_dispatch_options), 32, 64 }
+
+SWY_API swy_status swy_make_dispatch_args(
+    const swy_dispatch_inputs* inputs, const swy_dispatch_outputs* outputs,
+    const swy_dispatch_options* options) SWY_NOEXCEPT;
+
+// Rows in the order of their destinations: d gets rows[offsets[d] .. offsets[d
+// + 1]), ascending.
+typedef struct swy_map_rows {
+  swy_i32_span counts;   // [num_destinations]
+  swy_i32_span offsets;  // [num_destinations + 1]
+  swy_i32_span rows;     // at least so many as there may be
+  // Optional, the same times row_elements.
+  swy_i64_span element_counts;
+  swy_i64_span element_offsets;
+} swy_map_rows;
+#define SWY_NO_MAP_ROWS \
+  { SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN }
+
+typedef struct swy_map_inputs {
+  uint32_t size;
+  swy_matrix topk_ids;        // [tokens, top_k]; int32, uint32, int64
+  swy_i32_span destinations;  // [num_experts], -1: nowhere; or none, with
+                              // experts_per_destination
+  swy_i32_span scratch;  // optional: swy_bucket_scratch_size(tokens * top_k,
+                         // num_destinations, executor) elements
+} swy_map_inputs;
+#define SWY_MAP_INPUTS_INIT \
+  { (uint32_t)sizeof(swy_map_inputs), SWY_NO_MATRIX, SWY_NO_SPAN, SWY_NO_SPAN }
+typedef struct swy_map_outputs {
+  uint32_t size;
+  swy_map_rows pairs;       // each pair once; counts is always there
+  swy_matrix pair_index;    // optional int32 [tokens, top_k], as the two below
+  swy_map_rows tokens;      // optional: each token once per destination
+  swy_matrix copy_index;    // where in `tokens` the pair's copy is
+  swy_matrix return_index;  // the same for the first pair of each copy, or -1
+  swy_report* report;       // optional: max_rows and dropped
+} swy_map_outputs;
+#define SWY_MAP_OUTPUTS_INIT                                           \
+  {                                                                    \
+    (uint32_t)sizeof(swy_map_outputs), SWY_NO_MAP_ROWS, SWY_NO_MATRIX, \
+        SWY_NO_MAP_ROWS, SWY_NO_MATRIX, SWY_NO_MATRIX, NULL            \
+  }
+typedef struct swy_map_options {
+  uint32_t size;
+  int32_t allow_dropped;  // pairs without a destination
+  size_t experts_per_destination;
+  size_t row_elements;
+} swy_map_options;
+#define SWY_MAP_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_map_options), 0, 0, 1 }
+
+SWY_API swy_status swy_map_pairs(const swy_map_inputs* inputs,
+                                 const swy_map_outputs* outputs,
+                                 const swy_map_options* options,
+                                 const swy_executor* executor) SWY_NOEXCEPT;
+SWY_API swy_status swy_map_pairs_team(const swy_map_inputs* inputs,
+                                      const swy_map_outputs* outputs,
+                                      const swy_map_options* options,
+                                      const swy_team* team) SWY_NOEXCEPT;
+
+// Rows [first_row, first_row + rows) of packed ones, all of one expert.
+typedef struct swy_work_tile {
+  int64_t first_row;
+  int32_t rows;
+  int32_t expert;
+} swy_work_tile;
+typedef struct swy_work_tile_span {
+  swy_work_tile* data;
+  size_t size;
+} swy_work_tile_span;
+
+typedef struct swy_work_list_inputs {
+  uint32_t size;
+  swy_i32_span tokens_per_expert;  // [num_experts]
+  swy_i32_span offsets;            // optional [num_experts + 1]
+} swy_work_list_inputs;
+#define SWY_WORK_LIST_INPUTS_INIT \
+  { (uint32_t)sizeof(swy_work_list_inputs), SWY_NO_SPAN, SWY_NO_SPAN }
+typedef struct swy_work_list_outputs {
+  uint32_t size;
+  swy_work_tile_span tiles;  // at least [swy_work_list_size]
+  swy_report* report;        // optional: tiles
+} swy_work_list_outputs;
+#define SWY_WORK_LIST_OUTPUTS_INIT \
+  { (uint32_t)sizeof(swy_work_list_outputs), SWY_NO_SPAN, NULL }
+// A tile costs tile_cost + row_cost * max(rows, min_rows).
+typedef struct swy_work_list_options {
+  uint32_t size;
+  size_t workers;
+  size_t tile_rows;  // tiles begin at multiples of these in their expert
+  size_t min_rows;
+  size_t tile_cost;
+  size_t row_cost;
+} swy_work_list_options;
+#define SWY_WORK_LIST_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_work_list_options), 1, 16, 0, 0, 1 }
+
+// Each expert's rows cut to tiles, the largest first, for threads that claim
+// them in order.
+SWY_API swy_status swy_make_work_list(
+    const swy_work_list_inputs* inputs, const swy_work_list_outputs* outputs,
+    const swy_work_list_options* options) SWY_NOEXCEPT;
+// How many tiles there may be for so many rows. SIZE_MAX if tile_rows is 0, if
+// options are not valid or this overflows.
+SWY_API size_t swy_work_list_size(size_t num_rows, size_t num_experts,
+                                  const swy_work_list_options* options)
+    SWY_NOEXCEPT;
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // SWITCHYARD_C_BUCKET_H_

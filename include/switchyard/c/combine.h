@@ -1,0 +1,175 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Experts' outputs back to tokens, and residual streams. Included by
+// switchyard.h; combine.h and hyper.h of the C++ API have the whole contract.
+
+#ifndef SWITCHYARD_C_COMBINE_H_
+#define SWITCHYARD_C_COMBINE_H_
+
+#include "switchyard/c/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// How the shared expert's output is weighted.
+enum swy_shared_gate {
+  SWY_GATE_LOGIT = 0,   // by sigmoid(gate[t])
+  SWY_GATE_SCALAR = 1,  // by gate[t] as it stands
+  SWY_GATE_NONE = 2     // by 1
+};
+// How a norm uses its weight w.
+enum swy_norm_kind {
+  SWY_NORM_WEIGHT = 0,         // (x * scale) * w
+  SWY_NORM_WEIGHT_IN_F32 = 1,  // the same, see round_like_unfused
+  SWY_NORM_PLUS_ONE = 2,       // (x * scale) * (1 + w)
+  SWY_NORM_PLUS_ONE_FIRST = 3  // x * (1 + w), then * scale; not for normed
+};
+
+// Experts that every token passes through.
+typedef struct swy_shared_expert {
+  swy_matrix rows;    // [tokens * num_shared, hidden], by token
+  swy_matrix gate;    // [tokens, num_shared], of one also [1, tokens]
+  size_t num_shared;  // 1
+  int32_t kind;       // enum swy_shared_gate
+} swy_shared_expert;
+#define SWY_NO_SHARED_EXPERT \
+  { SWY_NO_MATRIX, SWY_NO_MATRIX, 1, SWY_GATE_LOGIT }
+// Zero experts, whose output is their input.
+typedef struct swy_identity_experts {
+  swy_matrix rows;    // [tokens, hidden]
+  swy_matrix weight;  // [tokens, 1] or [1, tokens]
+} swy_identity_experts;
+// Weights of RMSNorms before the residual, [1, hidden], each optional.
+typedef struct swy_block_norms {
+  swy_matrix routed;
+  swy_matrix shared;
+  swy_matrix block;
+} swy_block_norms;
+// Learned vectors, [1, hidden], each optional.
+typedef struct swy_combine_vectors {
+  swy_matrix block_bias;
+  swy_matrix block_scale;
+  swy_matrix residual_bias;
+  swy_matrix residual_scale;
+} swy_combine_vectors;
+// Factors; 1 is none at all.
+typedef struct swy_combine_scales {
+  float routed;
+  float block;
+  float residual;
+  float out;
+} swy_combine_scales;
+
+// Where the row of each (token, slot) is has to be said: by row_index, or by
+// token_order.
+typedef struct swy_combine_inputs {
+  uint32_t size;
+  int32_t token_order;       // 1: row token * top_k + slot, without row_index
+  swy_rows rows;             // [num_rows, hidden]: down-projection outputs
+  swy_matrix topk_weights;   // [tokens, top_k]
+  swy_matrix row_index;      // int32 [tokens, top_k]; -1 skips the slot
+  swy_matrix residual;       // optional [tokens, hidden]
+  swy_matrix norm_weight;    // [1, hidden], for normed
+  swy_shared_expert shared;  // all below is optional
+  swy_identity_experts identity;
+  swy_block_norms norms;
+  swy_combine_vectors vectors;
+} swy_combine_inputs;
+#define SWY_COMBINE_INPUTS_INIT                                            \
+  {                                                                        \
+    (uint32_t)sizeof(swy_combine_inputs), 0, SWY_NO_ROWS, SWY_NO_MATRIX,   \
+        SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_SHARED_EXPERT, \
+        {SWY_NO_MATRIX, SWY_NO_MATRIX},                                    \
+        {SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX}, {                   \
+      SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX           \
+    }                                                                      \
+  }
+// At least one of out and normed.
+typedef struct swy_combine_outputs {
+  uint32_t size;
+  swy_matrix out;      // [tokens, hidden]; f32, bf16, f16
+  swy_rows normed;     // [tokens, hidden]; any format of quantize.h
+  swy_report* report;  // optional: skipped
+} swy_combine_outputs;
+#define SWY_COMBINE_OUTPUTS_INIT \
+  { (uint32_t)sizeof(swy_combine_outputs), SWY_NO_MATRIX, SWY_NO_ROWS, NULL }
+typedef struct swy_combine_options {
+  uint32_t size;
+  float eps;              // of normed
+  int32_t allow_skipped;  // values of row_index outside [-1, num_rows)
+  int32_t round_like_unfused;
+  int32_t norm;        // enum swy_norm_kind, of normed
+  int32_t block_norm;  // the same, of inputs.norms
+  float block_eps;     // of inputs.norms
+  swy_combine_scales scales;
+} swy_combine_options;
+#define SWY_COMBINE_OPTIONS_INIT                                         \
+  {                                                                      \
+    (uint32_t)sizeof(swy_combine_options), 1e-6f, 0, 0, SWY_NORM_WEIGHT, \
+        SWY_NORM_WEIGHT, 1e-6f, {                                        \
+      1.0f, 1.0f, 1.0f, 1.0f                                             \
+    }                                                                    \
+  }
+
+// out[t, :] = residual[t, :] + sum over the slots of topk_weights[t, s] *
+// row(t, s) + gate * shared[t, :]; normed[t, :] = RMSNorm(out[t, :]) *
+// norm_weight, in the same pass. In place: out may be exactly residual or the
+// rows of one shared expert.
+SWY_API swy_status swy_combine(const swy_combine_inputs* inputs,
+                               const swy_combine_outputs* outputs,
+                               const swy_combine_options* options,
+                               const swy_executor* executor) SWY_NOEXCEPT;
+
+#define SWY_MAX_STREAMS 16
+// Several residual streams to a token: n rows of each, one after the other.
+typedef struct swy_hyper_inputs {
+  uint32_t size;
+  swy_matrix streams;  // [tokens * n, hidden]
+  // Optional; block and post both or none.
+  swy_matrix block;        // [tokens, hidden]
+  swy_matrix post;         // [tokens, n]
+  swy_matrix comb;         // [tokens, n * n]
+  swy_matrix pre;          // [tokens, n] or [tokens * n, hidden]
+  swy_matrix norm_weight;  // [1, hidden], for normed
+} swy_hyper_inputs;
+#define SWY_HYPER_INPUTS_INIT                                         \
+  {                                                                   \
+    (uint32_t)sizeof(swy_hyper_inputs), SWY_NO_MATRIX, SWY_NO_MATRIX, \
+        SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX    \
+  }
+// At least one. streams may be exactly those of the inputs.
+typedef struct swy_hyper_outputs {
+  uint32_t size;
+  swy_matrix streams;  // [tokens * n, hidden]
+  swy_matrix scales;   // [tokens, 1]
+  swy_matrix out;      // [tokens, hidden], with pre
+  swy_rows normed;     // [tokens, hidden], with pre and norm_weight
+} swy_hyper_outputs;
+#define SWY_HYPER_OUTPUTS_INIT                                         \
+  {                                                                    \
+    (uint32_t)sizeof(swy_hyper_outputs), SWY_NO_MATRIX, SWY_NO_MATRIX, \
+        SWY_NO_MATRIX, SWY_NO_ROWS                                     \
+  }
+typedef struct swy_hyper_options {
+  uint32_t size;
+  size_t num_streams;     // n, has to be set; up to SWY_MAX_STREAMS
+  float eps;              // of the norms
+  int32_t comb_by_row;    // from j to i by comb[t, i * n + j]
+  int32_t norm_plus_one;  // 1 + norm_weight
+  int32_t round_like_unfused;
+} swy_hyper_options;
+#define SWY_HYPER_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_hyper_options), 0, 1e-6f, 0, 0, 0 }
+
+SWY_API swy_status swy_hyper_connect(const swy_hyper_inputs* inputs,
+                                     const swy_hyper_outputs* outputs,
+                                     const swy_hyper_options* options,
+                                     const swy_executor* executor) SWY_NOEXCEPT;
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // SWITCHYARD_C_COMBINE_H_

@@ -1,0 +1,158 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Logits to expert ids and weights. Included by switchyard.h; route.h and
+// presets.h of the C++ API have the formulas, order, special rows and errors.
+
+#ifndef SWITCHYARD_C_ROUTE_H_
+#define SWITCHYARD_C_ROUTE_H_
+
+#include "switchyard/c/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// How a logit becomes a score.
+enum swy_score {
+  SWY_SCORE_SOFTMAX = 0,
+  SWY_SCORE_SIGMOID = 1,        // DeepSeek-V3, GLM, MiniMax
+  SWY_SCORE_SQRT_SOFTPLUS = 2,  // DeepSeek-V4
+  SWY_SCORE_RAW = 3,            // Granite, gpt-oss, Llama 4
+  SWY_SCORE_SPARSEMIXER = 4     // Phi-3.5-MoE
+};
+// What correction_bias is added to.
+enum swy_bias_place { SWY_BIAS_ON_SCORE = 0, SWY_BIAS_ON_LOGIT = 1 };
+// What a selected expert's weight is made of.
+enum swy_weight_of {
+  SWY_WEIGHT_OF_SCORE = 0,
+  SWY_WEIGHT_OF_SOFTMAX_OF_SELECTED = 1,  // Granite, gpt-oss
+  SWY_WEIGHT_OF_SIGMOID_OF_SELECTED = 2   // Llama 4
+};
+// By what weights are divided with `renormalize`.
+enum swy_divisor {
+  SWY_DIVISOR_MAX_OF_SUM_AND_SHARE = 0,  // max(sum, clamp * sum over all)
+  SWY_DIVISOR_SUM = 1,
+  SWY_DIVISOR_SUM_PLUS_EPS = 2,
+  SWY_DIVISOR_MAX_OF_SUM_AND_EPS = 3
+};
+
+typedef struct swy_route_inputs {
+  uint32_t size;
+  swy_matrix logits;  // [tokens, num_experts]; f32, bf16, f16
+  // All below is optional.
+  swy_matrix correction_bias;  // [num_biases, num_experts], mostly one row
+  swy_matrix bias_index;       // [tokens, 1] or [1, tokens]: whose row of it
+  swy_matrix expert_scale;     // [1, num_experts], by which weights are
+                               // multiplied last: Gemma 4
+  swy_matrix token_mask;       // [tokens, 1] or [1, tokens] of u8: 0 is padding
+  swy_matrix given_ids;        // [tokens, top_k]: the experts are these. May be
+                               // topk_ids itself
+  swy_matrix expert_map;       // int32 [1, num_experts]: what topk_ids has in
+                               // the place of each id; -1: elsewhere
+} swy_route_inputs;
+#define SWY_ROUTE_INPUTS_INIT                                         \
+  {                                                                   \
+    (uint32_t)sizeof(swy_route_inputs), SWY_NO_MATRIX, SWY_NO_MATRIX, \
+        SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX,   \
+        SWY_NO_MATRIX                                                 \
+  }
+
+typedef struct swy_route_outputs {
+  uint32_t size;
+  swy_matrix topk_ids;          // [tokens, top_k + num_shared_experts]; int32,
+                                // uint32, int64
+  swy_matrix topk_weights;      // the same; f32, bf16, f16
+  swy_matrix identity_weights;  // optional [tokens, 1] or [1, tokens]
+  swy_report* report;           // optional: invalid_ids and elsewhere
+} swy_route_outputs;
+#define SWY_ROUTE_OUTPUTS_INIT                                         \
+  {                                                                    \
+    (uint32_t)sizeof(swy_route_outputs), SWY_NO_MATRIX, SWY_NO_MATRIX, \
+        SWY_NO_MATRIX, NULL                                            \
+  }
+
+// Flags are 0 or 1.
+typedef struct swy_route_options {
+  uint32_t size;
+  int32_t renormalize;       // divide the selected weights by their sum
+  float clamp;               // of SWY_DIVISOR_MAX_OF_SUM_AND_SHARE, in [0, 1]
+  int32_t score;             // enum swy_score
+  int32_t divisor;           // enum swy_divisor
+  float eps;                 // of the divisors that have one, >= 0
+  int32_t zero_sum_is_zero;  // where the divisor is 0: weights 0, not NaN
+  int32_t weight_of;         // enum swy_weight_of
+  int32_t bias_place;        // enum swy_bias_place
+  int32_t bias_in_weight;
+  int32_t select_on_rounded_score;  // as PyTorch code does
+  float routed_scaling_factor;      // of weights, after the division
+  // The logit that all else sees: clip(softcap * tanh(l * scale / softcap)).
+  float logit_scale;
+  float logit_softcap;  // 0: none
+  float logit_clip;     // 0: none
+  // Groups of experts, of which the topk_group best take part. 0 or 1: none.
+  size_t num_expert_group;
+  size_t topk_group;
+  size_t group_score_of;  // how many of its keys make a group's score
+  int32_t dropped_key_is_zero;
+  // The last of num_experts, that compute nothing: LongCat, ZAYA.
+  size_t num_zero_experts;
+  // Experts of every token, in the last slots: ids num_experts and above.
+  size_t num_shared_experts;
+  float shared_weight;
+  int32_t shared_logits;  // logits has columns for them
+  int32_t round_to;       // enum swy_type, to which each step is rounded
+  float jitter_eps;       // of SWY_SCORE_SPARSEMIXER
+} swy_route_options;
+#define SWY_ROUTE_OPTIONS_INIT                                        \
+  {                                                                   \
+    (uint32_t)sizeof(swy_route_options), 1, /* renormalize */         \
+        6.103515625e-5f,                    /* clamp, 2^-14 */        \
+        SWY_SCORE_SOFTMAX, SWY_DIVISOR_MAX_OF_SUM_AND_SHARE, 0.0f, 0, \
+        SWY_WEIGHT_OF_SCORE, SWY_BIAS_ON_SCORE, 0, 0,                 \
+        1.0f,                /* routed_scaling_factor */              \
+        1.0f,                /* logit_scale */                        \
+        0.0f, 0.0f, 0, 0, 2, /* group_score_of */                     \
+        0, 0, 0, 1.0f,       /* shared_weight */                      \
+        0, SWY_F32, 0.01f    /* jitter_eps */                         \
+  }
+
+// For each token the top_k experts with the largest keys, best first, and their
+// weights: RouteTopK. The smaller index wins ties; NaN ranks below all, and a
+// row that has one gets weights NaN.
+SWY_API swy_status swy_route_top_k(const swy_route_inputs* inputs,
+                                   const swy_route_outputs* outputs,
+                                   const swy_route_options* options,
+                                   const swy_executor* executor) SWY_NOEXCEPT;
+
+// How a model family routes, in its default configuration: what goes beside its
+// swy_route_options. A checkpoint's config.json goes before it.
+typedef struct swy_preset {
+  uint32_t size;
+  // Which of swy_route_inputs it has beside the logits.
+  int32_t correction_bias;
+  int32_t expert_scale;
+  int32_t norm_topk_prob;  // its configurations have it: options.renormalize
+  int32_t in_model_type;   // options.round_to may be the model's type
+  const char* family;      // model_type of config.json
+  const char* same_as;     // the family that this is an exact copy of, or NULL
+  const char* source;      // what it follows, in transformers or in words
+  size_t num_experts;      // 0 where a configuration has to say
+  size_t top_k;
+} swy_preset;
+#define SWY_PRESET_INIT \
+  { (uint32_t)sizeof(swy_preset), 0, 0, 0, 0, NULL, NULL, NULL, 0, 0 }
+
+// The preset of a family, into what is not NULL of `preset` and `options`, both
+// made by their macros. SWY_INVALID_ARGUMENT, and nothing written, where the
+// name is unknown.
+SWY_API swy_status swy_find_preset(const char* family, swy_preset* preset,
+                                   swy_route_options* options) SWY_NOEXCEPT;
+// The names, in alphabetical order; NULL beyond the last.
+SWY_API const char* swy_preset_family(size_t index) SWY_NOEXCEPT;
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // SWITCHYARD_C_ROUTE_H_

@@ -1,0 +1,185 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Rows gathered, converted and activated. Included by switchyard.h; gather.h,
+// quantize.h and activate.h of the C++ API have the whole contract.
+
+#ifndef SWITCHYARD_C_ROWS_H_
+#define SWITCHYARD_C_ROWS_H_
+
+#include "switchyard/c/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// rows[r, :] = tokens[pairs[r] / top_k, :]. A pair outside [0, num_tokens *
+// top_k) makes a row of zeros and is counted; unless allow_invalid, the call
+// then returns SWY_FAILED_PRECONDITION after everything is written. Types: f32,
+// bf16, f16 or quantised; equal formats are copied byte for byte.
+typedef struct swy_gather_inputs {
+  uint32_t size;
+  swy_rows tokens;       // [num_tokens, hidden]
+  swy_i32_span pairs;    // [n], as swy_bucket_packed writes them
+  swy_matrix topk_ids;   // [num_tokens, top_k]: only the shape is looked at
+  swy_matrix row_index;  // optional: converts each token once
+} swy_gather_inputs;
+#define SWY_GATHER_INPUTS_INIT                                     \
+  {                                                                \
+    (uint32_t)sizeof(swy_gather_inputs), SWY_NO_ROWS, SWY_NO_SPAN, \
+        SWY_NO_MATRIX, SWY_NO_MATRIX                               \
+  }
+typedef struct swy_gather_outputs {
+  uint32_t size;
+  swy_rows rows;       // [n, hidden]
+  swy_report* report;  // optional: invalid
+} swy_gather_outputs;
+#define SWY_GATHER_OUTPUTS_INIT \
+  { (uint32_t)sizeof(swy_gather_outputs), SWY_NO_ROWS, NULL }
+typedef struct swy_gather_options {
+  uint32_t size;
+  int32_t allow_invalid;
+} swy_gather_options;
+#define SWY_GATHER_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_gather_options), 0 }
+
+SWY_API swy_status swy_gather_rows(const swy_gather_inputs* inputs,
+                                   const swy_gather_outputs* outputs,
+                                   const swy_gather_options* options,
+                                   const swy_executor* executor) SWY_NOEXCEPT;
+
+// The inverse: rows[token * top_k + slot, :] = packed[row_index[token, slot],
+// :], zeros where that is -1 or, counted, outside [-1, num_rows).
+typedef struct swy_scatter_inputs {
+  uint32_t size;
+  swy_rows packed;       // [num_rows, hidden]
+  swy_matrix row_index;  // int32 [tokens, top_k]
+} swy_scatter_inputs;
+#define SWY_SCATTER_INPUTS_INIT \
+  { (uint32_t)sizeof(swy_scatter_inputs), SWY_NO_ROWS, SWY_NO_MATRIX }
+typedef struct swy_scatter_outputs {
+  uint32_t size;
+  swy_rows rows;       // [tokens * top_k, hidden]
+  swy_report* report;  // optional: skipped
+} swy_scatter_outputs;
+#define SWY_SCATTER_OUTPUTS_INIT \
+  { (uint32_t)sizeof(swy_scatter_outputs), SWY_NO_ROWS, NULL }
+typedef struct swy_scatter_options {
+  uint32_t size;
+  int32_t allow_skipped;
+} swy_scatter_options;
+#define SWY_SCATTER_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_scatter_options), 0 }
+
+SWY_API swy_status swy_scatter_rows(const swy_scatter_inputs* inputs,
+                                    const swy_scatter_outputs* outputs,
+                                    const swy_scatter_options* options,
+                                    const swy_executor* executor) SWY_NOEXCEPT;
+
+// rows = from, in the type and format of rows; each any of quantize.h.
+typedef struct swy_quantize_inputs {
+  uint32_t size;
+  swy_rows from;  // [rows, cols]
+} swy_quantize_inputs;
+#define SWY_QUANTIZE_INPUTS_INIT \
+  { (uint32_t)sizeof(swy_quantize_inputs), SWY_NO_ROWS }
+typedef struct swy_quantize_outputs {
+  uint32_t size;
+  swy_rows rows;  // [rows, cols]
+} swy_quantize_outputs;
+#define SWY_QUANTIZE_OUTPUTS_INIT \
+  { (uint32_t)sizeof(swy_quantize_outputs), SWY_NO_ROWS }
+typedef struct swy_quantize_options {
+  uint32_t size;
+} swy_quantize_options;
+#define SWY_QUANTIZE_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_quantize_options) }
+
+SWY_API swy_status swy_quantize(const swy_quantize_inputs* inputs,
+                                const swy_quantize_outputs* outputs,
+                                const swy_quantize_options* options,
+                                const swy_executor* executor) SWY_NOEXCEPT;
+
+// What becomes of a gate g and an up u.
+enum swy_activation {
+  SWY_SILU = 0,        // silu(g) * u
+  SWY_GELU = 1,        // gelu(g) * u
+  SWY_GELU_TANH = 2,   // the same with tanh
+  SWY_RELU = 3,        // max(g, 0) * u
+  SWY_RELU2 = 4,       // max(g, 0)^2 * u
+  SWY_IDENTITY = 5,    // g * u
+  SWY_SWIGLU_OAI = 6,  // (u + 1) * g * sigmoid(alpha * g)
+  SWY_SITU = 7  // beta tanh(g / beta) sigmoid(g) * linear_beta tanh(u / ...)
+};
+// Where an expert's gate and up values lie.
+enum swy_gate_up_layout {
+  SWY_SPLIT = 0,         // in `gate` and `up`
+  SWY_CONCATENATED = 1,  // both in `gate`: [gate | up]
+  SWY_INTERLEAVED = 2,   // both in `gate`: gate, up, gate, up, ...
+  SWY_UNGATED = 3        // there is no up
+};
+// On which side of the activation something is done.
+enum swy_activate_place { SWY_BEFORE = 0, SWY_AFTER = 1 };
+// Whether out goes through the caches. Results are the same.
+enum swy_activate_stores {
+  SWY_STORES_AUTO = 0,  // streaming above SWY_ACTIVATE_STREAMING_BYTES
+  SWY_STORES_CACHED = 1,
+  SWY_STORES_STREAMING = 2
+};
+#define SWY_ACTIVATE_STREAMING_BYTES ((size_t)32 << 20)
+
+// out[r, i] = activation(gate[r, i], up[r, i]). In place: out may be exactly
+// gate, up or, with SWY_CONCATENATED, one half of gate.
+typedef struct swy_activate_inputs {
+  uint32_t size;
+  swy_matrix gate;  // [rows, cols], or both [rows, 2 * cols]; f32, bf16, f16
+  swy_matrix up;    // [rows, cols] with SWY_SPLIT, of the same type
+  // All below is optional.
+  swy_matrix gate_bias;  // [num_experts, gate.cols], laid out like it
+  swy_matrix up_bias;    // [num_experts, cols] with SWY_SPLIT
+  swy_matrix row_scale;  // [rows, 1]
+  // Whose row is whose, as swy_bucket_packed or swy_bucket_strided writes it;
+  // rows of none are not computed.
+  swy_i32_span offsets;            // [num_experts + 1]
+  swy_i32_span tokens_per_expert;  // [num_experts]
+} swy_activate_inputs;
+#define SWY_ACTIVATE_INPUTS_INIT                                              \
+  {                                                                           \
+    (uint32_t)sizeof(swy_activate_inputs), SWY_NO_MATRIX, SWY_NO_MATRIX,      \
+        SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_SPAN, SWY_NO_SPAN \
+  }
+typedef struct swy_activate_outputs {
+  uint32_t size;
+  swy_rows out;  // [rows, cols]; any format of quantize.h
+} swy_activate_outputs;
+#define SWY_ACTIVATE_OUTPUTS_INIT \
+  { (uint32_t)sizeof(swy_activate_outputs), SWY_NO_ROWS }
+typedef struct swy_activate_options {
+  uint32_t size;
+  int32_t activation;       // enum swy_activation
+  int32_t layout;           // enum swy_gate_up_layout
+  int32_t stores;           // enum swy_activate_stores
+  float alpha;              // of SWY_SWIGLU_OAI
+  float beta;               // of SWY_SITU
+  float linear_beta;        // of SWY_SITU
+  float limit;              // clamps gate and up; 0: none
+  int32_t limit_place;      // enum swy_activate_place
+  int32_t row_scale_place;  // enum swy_activate_place
+  int32_t round_like_unfused;
+} swy_activate_options;
+#define SWY_ACTIVATE_OPTIONS_INIT                                            \
+  {                                                                          \
+    (uint32_t)sizeof(swy_activate_options), SWY_SILU, SWY_SPLIT,             \
+        SWY_STORES_AUTO, 1.702f, 4.0f, 25.0f, 0.0f, SWY_BEFORE, SWY_AFTER, 0 \
+  }
+
+SWY_API swy_status swy_activate(const swy_activate_inputs* inputs,
+                                const swy_activate_outputs* outputs,
+                                const swy_activate_options* options,
+                                const swy_executor* executor) SWY_NOEXCEPT;
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // SWITCHYARD_C_ROWS_H_

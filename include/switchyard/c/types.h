@@ -1,0 +1,249 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What goes into functions and comes out of them, threads and ISAs. Included by
+// switchyard.h, which says how structs grow.
+
+#ifndef SWITCHYARD_C_TYPES_H_
+#define SWITCHYARD_C_TYPES_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+// A build that exports the functions from a shared library says how.
+#ifndef SWY_API
+#define SWY_API
+#endif
+#ifdef __cplusplus
+#define SWY_NOEXCEPT noexcept
+extern "C" {
+#else
+#define SWY_NOEXCEPT
+#endif
+
+enum swy_status_code {
+  SWY_OK = 0,
+  // An argument is wrong by itself: shape, stride, null, overlap, overflow.
+  // Nothing has been written.
+  SWY_INVALID_ARGUMENT = 1,
+  // The executor could not get memory. Outputs are unspecified.
+  SWY_OUT_OF_MEMORY = 2,
+  // The arguments are well-formed but do not fit the data. The function says
+  // what was written.
+  SWY_FAILED_PRECONDITION = 3,
+  // The executor failed for another reason. Outputs are unspecified.
+  SWY_INTERNAL = 4
+};
+
+// What a call came to. The message is "Function: argument: what is wrong" with
+// the C++ function's name, or "" with SWY_OK; it lives as long as the library
+// is loaded, and is not to be freed.
+typedef struct swy_status {
+  int32_t code;
+  const char* message;
+} swy_status;
+
+// Element types.
+enum swy_type {
+  SWY_F32 = 0,
+  SWY_BF16 = 1,
+  SWY_F16 = 2,
+  SWY_I32 = 3,
+  SWY_U32 = 4,
+  SWY_I64 = 5,
+  SWY_I8 = 6,
+  SWY_U8 = 7,
+  SWY_F8E4M3 = 8,
+  SWY_F8E5M2 = 9,
+  SWY_E8M0 = 10,  // scales only
+  SWY_Q8_0 = 11,  // GGML's blocks, of which sizes count the values
+  SWY_Q8_1 = 12,
+  SWY_Q8_K = 13
+};
+typedef struct swy_block_q8_0 {
+  uint16_t d;
+  int8_t qs[32];
+} swy_block_q8_0;
+typedef struct swy_block_q8_1 {
+  uint16_t d, s;
+  int8_t qs[32];
+} swy_block_q8_1;
+typedef struct swy_block_q8_k {
+  float d;
+  int8_t qs[256];
+  int16_t bsums[16];
+} swy_block_q8_k;
+
+// Bytes of an element, or of a block; 0 for what is no type.
+SWY_API size_t swy_size_of(int32_t type) SWY_NOEXCEPT;
+// Values in a block; 1 where there are none.
+SWY_API size_t swy_block_of(int32_t type) SWY_NOEXCEPT;
+// Bytes of that many values, a multiple of swy_block_of(type).
+SWY_API size_t swy_bytes_of(int32_t type, size_t values) SWY_NOEXCEPT;
+
+// `rows` rows of `cols` elements; row r starts at element r * stride, and
+// stride >= cols. Nothing outside is read or written, and the data of an input
+// is only read: cast its const away. All zeros is no matrix, for what is
+// optional.
+typedef struct swy_matrix {
+  void* data;
+  size_t rows;
+  size_t cols;
+  size_t stride;
+  int32_t type;  // enum swy_type
+} swy_matrix;
+#define SWY_NO_MATRIX \
+  { NULL, 0, 0, 0, SWY_F32 }
+
+static inline swy_matrix swy_strided(void* data, int32_t type, size_t rows,
+                                     size_t cols, size_t stride) {
+  swy_matrix m;
+  m.data = data;
+  m.rows = rows;
+  m.cols = cols;
+  m.stride = stride;
+  m.type = type;
+  return m;
+}
+// Rows without gaps.
+static inline swy_matrix swy_dense(void* data, int32_t type, size_t rows,
+                                   size_t cols) {
+  return swy_strided(data, type, rows, cols, cols);
+}
+// Rows [begin, end) with all columns, columns [begin, end) with all rows (the
+// halves of a fused gate|up product).
+SWY_API swy_matrix swy_row_range(swy_matrix m, size_t begin,
+                                 size_t end) SWY_NOEXCEPT;
+SWY_API swy_matrix swy_col_range(swy_matrix m, size_t begin,
+                                 size_t end) SWY_NOEXCEPT;
+
+// Rows that may be quantised: codes, and what goes with them. quantize.h of the
+// C++ API has the formats.
+typedef struct swy_rows {
+  swy_matrix values;
+  swy_matrix scales;  // [rows, 1] or [rows, groups of columns]
+  swy_matrix sums;    // [rows, 1], int32
+} swy_rows;
+#define SWY_NO_ROWS \
+  { SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX }
+
+// Rows of a type that has neither scales nor sums.
+static inline swy_rows swy_plain_rows(swy_matrix values) {
+  swy_rows rows = SWY_NO_ROWS;
+  rows.values = values;
+  return rows;
+}
+
+// `size` elements. NULL and 0: none.
+typedef struct swy_i32_span {
+  int32_t* data;
+  size_t size;
+} swy_i32_span;
+typedef struct swy_u32_span {
+  uint32_t* data;
+  size_t size;
+} swy_u32_span;
+typedef struct swy_i64_span {
+  int64_t* data;
+  size_t size;
+} swy_i64_span;
+#define SWY_NO_SPAN \
+  { NULL, 0 }
+
+// What calls found in their data. A function sets the fields that it is named
+// for and leaves the others alone.
+typedef struct swy_report {
+  uint32_t size;
+  // swy_route_top_k:
+  size_t invalid_ids;  // of given_ids outside [0, num_experts)
+  size_t elsewhere;    // selected experts that expert_map has as -1
+  // swy_bucket_..., swy_map_pairs:
+  size_t max_rows;    // pairs of the busiest expert
+  size_t row_stride;  // swy_bucket_strided: the stride used, or needed
+  size_t dropped;     // pairs whose id was outside [0, num_experts)
+  // swy_gather_rows:
+  size_t invalid;  // pairs outside [0, num_tokens * top_k)
+  // swy_combine, swy_scatter_rows:
+  size_t skipped;  // row_index values outside [-1, num_rows)
+  // swy_bucket_aligned:
+  size_t over_capacity;   // pairs beyond their expert's capacity
+  size_t active_experts;  // experts that have pairs
+  // swy_make_work_list:
+  size_t tiles;  // that the list has or, if it is too small, needs
+} swy_report;
+#define SWY_REPORT_INIT \
+  { (uint32_t)sizeof(swy_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+// Indices [begin, end), on behalf of `worker`.
+typedef void (*swy_body)(void* body_context, size_t worker, size_t begin,
+                         size_t end);
+
+// Your engine's own threads. Results do not depend on them.
+typedef struct swy_executor {
+  uint32_t size;
+  void* context;
+  // How many threads may run bodies at the same time, at least 1 and the same
+  // for the executor's life.
+  size_t concurrency;
+  // Calls body(body_context, worker, begin, end) for ranges that together cover
+  // [0, count), each index exactly once, and returns when all are done; ranges
+  // may be split, merged, reordered and run on any thread. Bodies of one call
+  // that run at the same time get different workers, all < concurrency.
+  // `grain` indices are about 30 us of serial work: less is not worth waking a
+  // thread for. Bodies do not call parallel_for. May be called from several
+  // threads at once. An error, whose message has to be a literal, is handed to
+  // the caller of the function.
+  swy_status (*parallel_for)(void* context, size_t count, size_t grain,
+                             swy_body body, void* body_context);
+} swy_executor;
+#define SWY_EXECUTOR_INIT \
+  { (uint32_t)sizeof(swy_executor), NULL, 1, NULL }
+
+// A pool on oneTBB with max_concurrency threads, the caller counted, or -1: as
+// many as TBB has. NULL if max_concurrency is 0 or below -1, if the library was
+// built without TBB, or if memory is out. `executor` may be NULL.
+SWY_API const swy_executor* swy_tbb_executor_create(int32_t max_concurrency)
+    SWY_NOEXCEPT;
+SWY_API void swy_tbb_executor_destroy(const swy_executor* executor)
+    SWY_NOEXCEPT;
+
+// Threads that are running already (ggml's ith/nth, an OpenMP region) and make
+// a call together: each passes the same arguments, but its own `thread`, and
+// gets the same status when all is written.
+typedef struct swy_team {
+  uint32_t size;
+  size_t thread;  // < num_threads
+  size_t num_threads;
+  // Returns when all threads have called it; what they wrote before is seen by
+  // all. Not called when the result is SWY_INVALID_ARGUMENT.
+  void (*barrier)(void* context);
+  void* context;
+} swy_team;
+#define SWY_TEAM_INIT \
+  { (uint32_t)sizeof(swy_team), 0, 1, NULL, NULL }
+
+// An instruction set.
+typedef struct swy_isa {
+  const char* name;  // "AVX3_DL", "AVX2", "NEON", ...; NULL: there is none
+  int32_t fma;       // those with FMA give the same bits; 0 or 1
+} swy_isa;
+
+// Those that the library was compiled for, and those of them that this CPU has,
+// best first; beyond the last the name is NULL.
+SWY_API swy_isa swy_compiled_isa(size_t index) SWY_NOEXCEPT;
+SWY_API swy_isa swy_runnable_isa(size_t index) SWY_NOEXCEPT;
+// What the next call uses, and what the last one ran on.
+SWY_API swy_isa swy_active_isa(void) SWY_NOEXCEPT;
+SWY_API swy_isa swy_last_isa(void) SWY_NOEXCEPT;
+// Uses none better than the one named; NULL lifts the cap. Meant to be called
+// once, before the first kernel.
+SWY_API swy_status swy_cap_isa(const char* name) SWY_NOEXCEPT;
+// What became of the environment variable SWITCHYARD_ISA. With a name that
+// swy_cap_isa refuses every kernel returns this error.
+SWY_API swy_status swy_environment_isa(void) SWY_NOEXCEPT;
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // SWITCHYARD_C_TYPES_H_

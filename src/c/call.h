@@ -1,0 +1,210 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A call of the C++ API for a caller of C.
+
+#ifndef SWITCHYARD_SRC_C_CALL_H_
+#define SWITCHYARD_SRC_C_CALL_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/c/convert.h"
+#include "switchyard/executor.h"
+
+namespace switchyard::c {
+
+// What may be wrong with an argument that C++ does not have.
+struct ArgumentTexts {
+  const char* null;
+  const char* no_size;
+  const char* unknown;
+};
+struct Texts {
+  ArgumentTexts inputs, outputs, options, report, who;
+  const char* no_threads;
+};
+#define SWITCHYARD_C_ARGUMENT_TEXTS(Function, name)                         \
+  {                                                                         \
+    Function ": " name ": is null", Function ": " name ": size is not set", \
+        Function ": " name ": has fields that this version does not know"   \
+  }
+// `who` is who works: "executor" or "team".
+#define SWITCHYARD_C_TEXTS(Function, who)                               \
+  ::switchyard::c::Texts {                                              \
+    SWITCHYARD_C_ARGUMENT_TEXTS(Function, "inputs"),                    \
+        SWITCHYARD_C_ARGUMENT_TEXTS(Function, "outputs"),               \
+        SWITCHYARD_C_ARGUMENT_TEXTS(Function, "options"),               \
+        SWITCHYARD_C_ARGUMENT_TEXTS(Function, "report"),                \
+        SWITCHYARD_C_ARGUMENT_TEXTS(Function, who),                     \
+        Function ": " who ": parallel_for is null, or concurrency is 0" \
+  }
+
+inline Status Invalid(const char* message) {
+  return Status(StatusCode::kInvalidArgument, message);
+}
+inline swy_status ToC(const Status& status) {
+  return {static_cast<int32_t>(status.code()), status.message()};
+}
+
+template <class C>
+Status Check(const C* given, const ArgumentTexts& texts) {
+  if (given == nullptr) return Invalid(texts.null);
+  if (!HasSize(given)) return Invalid(texts.no_size);
+  if (!IsKnown(given)) return Invalid(texts.unknown);
+  return Status();
+}
+
+// The value of a C++ struct of which the caller gives nothing.
+template <class Cpp>
+Cpp Default() {
+  if constexpr (std::is_same_v<Cpp, CombineInputs>) {
+    return {{}, {}, ConstAnyMatrix()};
+  } else {
+    return {};
+  }
+}
+
+// An argument: what the caller gives of it.
+template <class C>
+class Argument {
+ public:
+  Argument(const C* given, const ArgumentTexts& texts)
+      : status(Check(given, texts)) {
+    if (status.ok()) ReadFields(given, &value);
+  }
+  // A null pointer is the default.
+  static Argument OrDefault(const C* given, const ArgumentTexts& texts) {
+    return given == nullptr ? Argument() : Argument(given, texts);
+  }
+
+  Status status;
+  CppOf<C> value = Default<CppOf<C>>();
+
+ private:
+  Argument() = default;
+};
+
+// The report of a call, of whose fields the caller gets those that were set.
+class Reporting {
+ public:
+  Reporting(swy_report* given, const ArgumentTexts& texts) : given_(given) {
+    if (given == nullptr) return;
+    status = Check(given, texts);
+    Fields<swy_report>::ForEach([&](const char*, size_t, auto, auto field) {
+      report_.*field = kUnset;
+    });
+  }
+  Reporting(const Reporting&) = delete;
+  Report* report() { return given_ == nullptr ? nullptr : &report_; }
+  // A field that is not set may be another thread's: it is not touched.
+  void Tell() const {
+    if (given_ == nullptr) return;
+    Fields<swy_report>::ForEach(
+        [&](const char*, size_t end, auto in_c, auto in_cpp) {
+          const size_t value = report_.*in_cpp;
+          if (value != kUnset && end <= given_->size) given_->*in_c = value;
+        });
+  }
+
+  Status status;
+
+ private:
+  // More than anything that is counted.
+  static constexpr size_t kUnset = static_cast<size_t>(-1);
+  swy_report* const given_;
+  Report report_;
+};
+
+template <class C>
+auto GivenReport(const C* outputs, int) -> decltype(outputs->report) {
+  const size_t end = offsetof(C, report) + sizeof(C::report);
+  return end <= outputs->size ? outputs->report : nullptr;
+}
+template <class C>
+swy_report* GivenReport(const C*, long) {
+  return nullptr;
+}
+template <class Cpp>
+auto SetReport(Report* report, Cpp* outputs, int)
+    -> decltype(static_cast<void>(outputs->report)) {
+  outputs->report = report;
+}
+template <class Cpp>
+void SetReport(Report*, Cpp*, long) {}
+
+// run(inputs, outputs, options) of the C++ API.
+template <class In, class Out, class Options, class Run>
+swy_status Call(const Texts& texts, const In* inputs, const Out* outputs,
+                const Options* options, const Run& run) noexcept {
+  Argument<In> in(inputs, texts.inputs);
+  if (!in.status.ok()) return ToC(in.status);
+  Argument<Out> out(outputs, texts.outputs);
+  if (!out.status.ok()) return ToC(out.status);
+  const auto opt = Argument<Options>::OrDefault(options, texts.options);
+  if (!opt.status.ok()) return ToC(opt.status);
+  Reporting reporting(GivenReport(outputs, 0), texts.report);
+  if (!reporting.status.ok()) return ToC(reporting.status);
+  SetReport(reporting.report(), &out.value, 0);
+  const Status status = run(in.value, out.value, opt.value);
+  reporting.Tell();
+  return ToC(status);
+}
+
+// The caller's threads.
+class CallbackExecutor final : public Executor {
+ public:
+  explicit CallbackExecutor(const swy_executor& given) : given_(given) {}
+  size_t Concurrency() const noexcept override { return given_.concurrency; }
+  Status ParallelFor(size_t count, size_t grain, Body body,
+                     void* context) noexcept override {
+    const swy_status s =
+        given_.parallel_for(given_.context, count, grain, body, context);
+    return Status(static_cast<StatusCode>(s.code),
+                  s.message == nullptr ? "" : s.message);
+  }
+
+ private:
+  const swy_executor& given_;
+};
+
+// run(executor); without one that of the calling thread.
+template <class Run>
+Status WithExecutor(const Texts& texts, const swy_executor* given,
+                    const Run& run) {
+  if (given == nullptr) return run(SerialExecutor());
+  Status status = Check(given, texts.who);
+  if (!status.ok()) return status;
+  if (given->size < sizeof(swy_executor) || given->parallel_for == nullptr ||
+      given->concurrency == 0) {
+    return Invalid(texts.no_threads);
+  }
+  CallbackExecutor executor(*given);
+  return run(executor);
+}
+
+// A function whose last argument is an executor, and one whose is a team.
+#define SWITCHYARD_C_CALL(Function, inputs, outputs, options, executor)    \
+  ::switchyard::c::Call(                                                   \
+      SWITCHYARD_C_TEXTS(#Function, "executor"), inputs, outputs, options, \
+      [&](const auto& in, const auto& out, const auto& opt) {              \
+        return ::switchyard::c::WithExecutor(                              \
+            SWITCHYARD_C_TEXTS(#Function, "executor"), executor,           \
+            [&](::switchyard::Executor& who) {                             \
+              return ::switchyard::Function(in, out, opt, who);            \
+            });                                                            \
+      })
+#define SWITCHYARD_C_TEAM_CALL(Function, inputs, outputs, options, team) \
+  ::switchyard::c::Call(                                                 \
+      SWITCHYARD_C_TEXTS(#Function, "team"), inputs, outputs, options,   \
+      [&](const auto& in, const auto& out, const auto& opt) {            \
+        const ::switchyard::c::Argument<swy_team> who(                   \
+            team, SWITCHYARD_C_TEXTS(#Function, "team").who);            \
+        return who.status.ok()                                           \
+                   ? ::switchyard::Function(in, out, opt, who.value)     \
+                   : who.status;                                         \
+      })
+
+}  // namespace switchyard::c
+
+#endif  // SWITCHYARD_SRC_C_CALL_H_

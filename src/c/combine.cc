@@ -1,0 +1,39 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/combine.h"
+
+#include "src/c/call.h"
+#include "switchyard/hyper.h"
+
+using namespace switchyard::c;
+
+swy_status swy_combine(const swy_combine_inputs* inputs,
+                       const swy_combine_outputs* outputs,
+                       const swy_combine_options* options,
+                       const swy_executor* executor) noexcept {
+  constexpr Texts texts = SWITCHYARD_C_TEXTS("Combine", "executor");
+  return Call(
+      texts, inputs, outputs, options,
+      [&](auto& in, const auto& out, const auto& opt) {
+        // Lies in front of everything that a shorter struct may lack, but size.
+        constexpr size_t kEnd = offsetof(swy_combine_inputs, token_order) +
+                                sizeof(inputs->token_order);
+        if (inputs->size >= kEnd && inputs->token_order != 0) {
+          if (in.row_index.data != nullptr) {
+            return Invalid("Combine: row_index: given with token_order");
+          }
+          in.row_index = switchyard::RowIndex::kTokenOrder;
+        }
+        return WithExecutor(texts, executor, [&](switchyard::Executor& who) {
+          return switchyard::Combine(in, out, opt, who);
+        });
+      });
+}
+
+swy_status swy_hyper_connect(const swy_hyper_inputs* inputs,
+                             const swy_hyper_outputs* outputs,
+                             const swy_hyper_options* options,
+                             const swy_executor* executor) noexcept {
+  return SWITCHYARD_C_CALL(HyperConnect, inputs, outputs, options, executor);
+}

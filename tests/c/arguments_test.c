@@ -1,0 +1,272 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What only C can have wrong, and what belongs to no kernel.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/c/check.h"
+
+// A struct of a newer caller's: 16 bytes that this library does not know.
+#define LONGER(Struct)   \
+  struct {               \
+    Struct known;        \
+    unsigned char b[16]; \
+  }
+
+// All that may be wrong with one struct of a call that is else as it was.
+#define ARGUMENT(argument, call, prefix)                                  \
+  do {                                                                    \
+    const uint32_t size = argument.known.size;                            \
+    argument.known.size = 0;                                              \
+    CHECK_INVALID(call, prefix ": size is not set");                      \
+    argument.known.size = 3;                                              \
+    CHECK_INVALID(call, prefix ": size is not set");                      \
+    argument.known.size = size + 16;                                      \
+    CHECK(strcmp((call).message, valid) == 0);                            \
+    argument.b[15] = 1;                                                   \
+    CHECK_INVALID(call,                                                   \
+                  prefix ": has fields that this version does not know"); \
+    argument.b[15] = 0;                                                   \
+    argument.known.size = 0x80000000u;                                    \
+    CHECK_INVALID(call,                                                   \
+                  prefix ": has fields that this version does not know"); \
+    argument.known.size = size;                                           \
+  } while (0)
+// Who calls: alone, by an executor, in a team of one.
+#define NOBODY(function, in, out, options) function(in, out, options)
+#define SERIAL(function, in, out, options) function(in, out, options, NULL)
+#define ALONE(function, in, out, options) function(in, out, options, &kAlone)
+static const swy_team kAlone = SWY_TEAM_INIT;
+#define FUNCTION(function, name, In, IN, Out, OUT, Options, OPTIONS, last)   \
+  do {                                                                       \
+    LONGER(In) in = {IN, {0}};                                               \
+    LONGER(Out) out = {OUT, {0}};                                            \
+    LONGER(Options) options = {OPTIONS, {0}};                                \
+    const char* valid =                                                      \
+        last(function, &in.known, &out.known, &options.known).message;       \
+    CHECK(last(function, &in.known, &out.known, NULL).message == valid);     \
+    CHECK_INVALID(last(function, NULL, &out.known, &options.known),          \
+                  name ": inputs: is null");                                 \
+    CHECK_INVALID(last(function, &in.known, NULL, &options.known),           \
+                  name ": outputs: is null");                                \
+    ARGUMENT(in, last(function, &in.known, &out.known, &options.known),      \
+             name ": inputs");                                               \
+    ARGUMENT(out, last(function, &in.known, &out.known, &options.known),     \
+             name ": outputs");                                              \
+    ARGUMENT(options, last(function, &in.known, &out.known, &options.known), \
+             name ": options");                                              \
+  } while (0)
+// A function with a report, threads, or a team.
+#define REPORT(function, name, In, IN, Out, OUT, last)                  \
+  do {                                                                  \
+    LONGER(swy_report) report = {SWY_REPORT_INIT, {0}};                 \
+    const In in = IN;                                                   \
+    Out out = OUT;                                                      \
+    const char* valid = last(function, &in, &out, NULL).message;        \
+    out.report = &report.known;                                         \
+    CHECK(last(function, &in, &out, NULL).message == valid);            \
+    ARGUMENT(report, last(function, &in, &out, NULL), name ": report"); \
+  } while (0)
+#define EXECUTOR(function, name, In, IN, Out, OUT)                          \
+  do {                                                                      \
+    LONGER(swy_executor) threads = {SWY_EXECUTOR_INIT, {0}};                \
+    const In in = IN;                                                       \
+    const Out out = OUT;                                                    \
+    const char* valid = function(&in, &out, NULL, NULL).message;            \
+    CHECK_INVALID(function(&in, &out, NULL, &threads.known), name           \
+                  ": executor: parallel_for is null, or concurrency is 0"); \
+    threads.known = kThreads;                                               \
+    CHECK(function(&in, &out, NULL, &threads.known).message == valid);      \
+    ARGUMENT(threads, function(&in, &out, NULL, &threads.known),            \
+             name ": executor");                                            \
+    threads.known.concurrency = 0;                                          \
+    CHECK_INVALID(function(&in, &out, NULL, &threads.known), name           \
+                  ": executor: parallel_for is null, or concurrency is 0"); \
+  } while (0)
+#define TEAM(function, name, In, IN, Out, OUT)                              \
+  do {                                                                      \
+    LONGER(swy_team) team = {SWY_TEAM_INIT, {0}};                           \
+    const In in = IN;                                                       \
+    const Out out = OUT;                                                    \
+    const char* valid = function(&in, &out, NULL, &team.known).message;     \
+    CHECK_INVALID(function(&in, &out, NULL, NULL), name ": team: is null"); \
+    ARGUMENT(team, function(&in, &out, NULL, &team.known), name ": team");  \
+  } while (0)
+
+// F(function, C++ name, inputs, outputs, options, last), with structs' names as
+// their types and their macros have them.
+#define EACH(F, G)                                                             \
+  F(swy_route_top_k, "RouteTopK", route_inputs, ROUTE_INPUTS, route_outputs,   \
+    ROUTE_OUTPUTS, route_options, ROUTE_OPTIONS, SERIAL, G)                    \
+  F(swy_bucket_packed, "BucketPacked", bucket_inputs, BUCKET_INPUTS,           \
+    packed_buckets, PACKED_BUCKETS, bucket_options, BUCKET_OPTIONS, SERIAL, G) \
+  F(swy_bucket_strided, "BucketStrided", bucket_inputs, BUCKET_INPUTS,         \
+    strided_buckets, STRIDED_BUCKETS, bucket_options, BUCKET_OPTIONS, SERIAL,  \
+    G)                                                                         \
+  F(swy_bucket_aligned, "BucketAligned", aligned_inputs, ALIGNED_INPUTS,       \
+    aligned_buckets, ALIGNED_BUCKETS, aligned_options, ALIGNED_OPTIONS,        \
+    SERIAL, G)                                                                 \
+  F(swy_map_pairs, "MapPairs", map_inputs, MAP_INPUTS, map_outputs,            \
+    MAP_OUTPUTS, map_options, MAP_OPTIONS, SERIAL, G)                          \
+  F(swy_gather_rows, "GatherRows", gather_inputs, GATHER_INPUTS,               \
+    gather_outputs, GATHER_OUTPUTS, gather_options, GATHER_OPTIONS, SERIAL, G) \
+  F(swy_scatter_rows, "ScatterRows", scatter_inputs, SCATTER_INPUTS,           \
+    scatter_outputs, SCATTER_OUTPUTS, scatter_options, SCATTER_OPTIONS,        \
+    SERIAL, G)                                                                 \
+  F(swy_combine, "Combine", combine_inputs, COMBINE_INPUTS, combine_outputs,   \
+    COMBINE_OUTPUTS, combine_options, COMBINE_OPTIONS, SERIAL, G)
+#define EACH_WITHOUT_REPORT(F, G)                                           \
+  F(swy_quantize, "Quantize", quantize_inputs, QUANTIZE_INPUTS,             \
+    quantize_outputs, QUANTIZE_OUTPUTS, quantize_options, QUANTIZE_OPTIONS, \
+    SERIAL, G)                                                              \
+  F(swy_activate, "Activate", activate_inputs, ACTIVATE_INPUTS,             \
+    activate_outputs, ACTIVATE_OUTPUTS, activate_options, ACTIVATE_OPTIONS, \
+    SERIAL, G)                                                              \
+  F(swy_hyper_connect, "HyperConnect", hyper_inputs, HYPER_INPUTS,          \
+    hyper_outputs, HYPER_OUTPUTS, hyper_options, HYPER_OPTIONS, SERIAL, G)
+#define EACH_TEAM(F, G)                                                        \
+  F(swy_bucket_packed_team, "BucketPacked", bucket_inputs, BUCKET_INPUTS,      \
+    packed_buckets, PACKED_BUCKETS, bucket_options, BUCKET_OPTIONS, ALONE, G)  \
+  F(swy_bucket_strided_team, "BucketStrided", bucket_inputs, BUCKET_INPUTS,    \
+    strided_buckets, STRIDED_BUCKETS, bucket_options, BUCKET_OPTIONS, ALONE,   \
+    G)                                                                         \
+  F(swy_bucket_aligned_team, "BucketAligned", aligned_inputs, ALIGNED_INPUTS,  \
+    aligned_buckets, ALIGNED_BUCKETS, aligned_options, ALIGNED_OPTIONS, ALONE, \
+    G)                                                                         \
+  F(swy_map_pairs_team, "MapPairs", map_inputs, MAP_INPUTS, map_outputs,       \
+    MAP_OUTPUTS, map_options, MAP_OPTIONS, ALONE, G)
+#define EACH_WITHOUT_THREADS(F, G)                                          \
+  F(swy_make_work_list, "MakeWorkList", work_list_inputs, WORK_LIST_INPUTS, \
+    work_list_outputs, WORK_LIST_OUTPUTS, work_list_options,                \
+    WORK_LIST_OPTIONS, NOBODY, G)                                           \
+  F(swy_make_dispatch_args, "MakeDispatchArgs", dispatch_inputs,            \
+    DISPATCH_INPUTS, dispatch_outputs, DISPATCH_OUTPUTS, dispatch_options,  \
+    DISPATCH_OPTIONS, NOBODY, G)
+
+#define TEST_STRUCTS(f, name, in, IN, out, OUT, opt, OPT, last, G)          \
+  FUNCTION(f, name, swy_##in, SWY_##IN##_INIT, swy_##out, SWY_##OUT##_INIT, \
+           swy_##opt, SWY_##OPT##_INIT, last);
+#define TEST_REPORT(f, name, in, IN, out, OUT, opt, OPT, last, G) \
+  REPORT(f, name, swy_##in, SWY_##IN##_INIT, swy_##out, SWY_##OUT##_INIT, last);
+#define TEST_LAST(f, name, in, IN, out, OUT, opt, OPT, last, G) \
+  G(f, name, swy_##in, SWY_##IN##_INIT, swy_##out, SWY_##OUT##_INIT);
+
+void TestArguments(void) {
+  EACH(TEST_STRUCTS, )
+  EACH_WITHOUT_REPORT(TEST_STRUCTS, )
+  EACH_TEAM(TEST_STRUCTS, )
+  EACH_WITHOUT_THREADS(TEST_STRUCTS, )
+  EACH(TEST_REPORT, )
+  EACH_TEAM(TEST_REPORT, )
+  REPORT(swy_make_work_list, "MakeWorkList", swy_work_list_inputs,
+         SWY_WORK_LIST_INPUTS_INIT, swy_work_list_outputs,
+         SWY_WORK_LIST_OUTPUTS_INIT, NOBODY);
+  EACH(TEST_LAST, EXECUTOR)
+  EACH_WITHOUT_REPORT(TEST_LAST, EXECUTOR)
+  EACH_TEAM(TEST_LAST, TEAM)
+}
+
+// Functions that return a size have no other way to say so.
+void TestSizes(void) {
+  swy_team team = SWY_TEAM_INIT;
+  swy_executor threads = SWY_EXECUTOR_INIT;
+  team.size = 0;
+  threads.size = 0;
+  CHECK(swy_bucket_scratch_size(1 << 20, 8, &kThreads) > 0);
+  CHECK(swy_bucket_scratch_size(1 << 20, 8, NULL) == 0);
+  CHECK(swy_bucket_scratch_size(1 << 20, 8, &threads) == 0);
+  CHECK(swy_bucket_scratch_size_team(1 << 20, 8, &team) == 0);
+  CHECK(swy_bucket_scratch_size_team(1 << 20, 8, NULL) == 0);
+  team.size = sizeof team;
+  team.num_threads = 2;
+  CHECK(swy_bucket_scratch_size_team(1 << 20, 8, &team) > 0);
+  {
+    swy_aligned_options blocks = SWY_ALIGNED_OPTIONS_INIT;
+    swy_work_list_options list = SWY_WORK_LIST_OPTIONS_INIT;
+    blocks.size = 0;
+    list.size = 0;
+    CHECK(swy_bucket_aligned_size(8, 3, &blocks) == SIZE_MAX);
+    CHECK(swy_work_list_size(8, 3, &list) == SIZE_MAX);
+  }
+}
+
+void TestTypes(void) {
+  float f[6];
+  const swy_matrix m = swy_dense(f, SWY_F32, 2, 3);
+  const swy_matrix part = swy_row_range(m, 1, 2);
+  CHECK(swy_size_of(SWY_F32) == 4 && swy_size_of(SWY_I64) == 8);
+  CHECK(swy_size_of(SWY_Q8_0) == sizeof(swy_block_q8_0));
+  CHECK(swy_size_of(SWY_Q8_1) == sizeof(swy_block_q8_1));
+  CHECK(swy_size_of(SWY_Q8_K) == sizeof(swy_block_q8_k));
+  CHECK(swy_size_of(-1) == 0 && swy_size_of(14) == 0 && swy_size_of(256) == 0);
+  CHECK(swy_block_of(SWY_Q8_K) == 256 && swy_block_of(SWY_BF16) == 1);
+  CHECK(swy_bytes_of(SWY_Q8_0, 64) == 68 && swy_bytes_of(SWY_BF16, 3) == 6);
+  CHECK(part.data == f + 3 && part.rows == 1 && part.cols == 3);
+  CHECK(part.stride == 3 && part.type == SWY_F32);
+  CHECK(swy_row_range(swy_dense(f, SWY_F16, 2, 3), 1, 2).data == (char*)f + 6);
+  CHECK(swy_compiled_isa(0).name != NULL && swy_compiled_isa(99).name == NULL);
+  CHECK(swy_runnable_isa(99).name == NULL);
+}
+
+static swy_status Fail(void* context, size_t count, size_t grain, swy_body body,
+                       void* body_context) {
+  const swy_status status = {SWY_OUT_OF_MEMORY, "Fail: no memory"};
+  (void)count;
+  (void)grain;
+  (void)body;
+  (void)body_context;
+  ++*(int*)context;
+  return status;
+}
+static swy_status FailSilently(void* context, size_t count, size_t grain,
+                               swy_body body, void* body_context) {
+  swy_status status = Fail(context, count, grain, body, body_context);
+  status.code = SWY_INTERNAL;
+  status.message = NULL;
+  return status;
+}
+
+void TestExecutors(void) {
+  enum { kTokens = 4096 };
+  float* logits = (float*)malloc(kTokens * 16 * sizeof *logits);
+  float* weights = (float*)malloc(2 * kTokens * sizeof *weights);
+  int32_t* ids = (int32_t*)malloc(2 * kTokens * sizeof *ids);
+  const swy_executor* tbb = swy_tbb_executor_create(2);
+  swy_executor failing = SWY_EXECUTOR_INIT;
+  swy_route_inputs in = SWY_ROUTE_INPUTS_INIT;
+  swy_route_outputs out = SWY_ROUTE_OUTPUTS_INIT;
+  size_t i, wrong = 0;
+  int calls = 0;
+  CHECK(logits != NULL && weights != NULL && ids != NULL);
+  if (logits == NULL || weights == NULL || ids == NULL) return;
+  for (i = 0; i < kTokens * 16; ++i) logits[i] = (float)(i * 7 % 16);
+  in.logits = swy_dense(logits, SWY_F32, kTokens, 16);
+  out.topk_ids = swy_dense(ids, SWY_I32, kTokens, 2);
+  out.topk_weights = swy_dense(weights, SWY_F32, kTokens, 2);
+  failing.context = &calls;
+  failing.concurrency = 3;
+  failing.parallel_for = Fail;
+  CheckStatus(swy_route_top_k(&in, &out, NULL, &failing), SWY_OUT_OF_MEMORY,
+              "Fail: no memory", __FILE__, __LINE__);
+  failing.parallel_for = FailSilently;
+  CheckStatus(swy_route_top_k(&in, &out, NULL, &failing), SWY_INTERNAL, "",
+              __FILE__, __LINE__);
+  CHECK(calls == 2);
+  // A build without TBB has no such pool.
+  CHECK(tbb == NULL || (tbb->concurrency >= 1 && tbb->concurrency <= 2));
+  CHECK_OK(swy_route_top_k(&in, &out, NULL, tbb));
+  // 7 * 9 is 15, 7 * 2 is 14, of 16.
+  for (i = 0; i < kTokens; ++i) {
+    wrong += ids[2 * i] != 9 || ids[2 * i + 1] != 2;
+  }
+  CHECK(wrong == 0);
+  swy_tbb_executor_destroy(tbb);
+  swy_tbb_executor_destroy(NULL);
+  CHECK(swy_tbb_executor_create(0) == NULL);
+  CHECK(swy_tbb_executor_create(-2) == NULL);
+  free(logits);
+  free(weights);
+  free(ids);
+}

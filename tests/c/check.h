@@ -1,0 +1,52 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the tests in C share. Each CHECK that does not hold is a line on stderr,
+// and main() fails.
+
+#ifndef SWITCHYARD_TESTS_C_CHECK_H_
+#define SWITCHYARD_TESTS_C_CHECK_H_
+
+#include "switchyard/switchyard.h"
+
+#define CHECK(condition) Check((condition) != 0, #condition, __FILE__, __LINE__)
+#define CHECK_OK(status) CheckStatus((status), SWY_OK, "", __FILE__, __LINE__)
+#define CHECK_INVALID(status, message) \
+  CheckStatus((status), SWY_INVALID_ARGUMENT, (message), __FILE__, __LINE__)
+#define CHECK_FAILED(status, message) \
+  CheckStatus((status), SWY_FAILED_PRECONDITION, (message), __FILE__, __LINE__)
+// `count` of each.
+#define CHECK_INTS(found, wanted, count) \
+  CheckInts((found), (wanted), (count), __FILE__, __LINE__)
+// To within 3e-6 of the largest that is wanted, or both NaN.
+#define CHECK_FLOATS(found, wanted, count) \
+  CheckFloats((found), (wanted), (count), __FILE__, __LINE__)
+
+void Check(int holds, const char* what, const char* file, int line);
+void CheckStatus(swy_status status, int32_t code, const char* message,
+                 const char* file, int line);
+void CheckInts(const int32_t* found, const int32_t* wanted, size_t count,
+               const char* file, int line);
+void CheckFloats(const float* found, const float* wanted, size_t count,
+                 const char* file, int line);
+
+// Threads of a caller's: each range of one index, last first, on two threads.
+extern const swy_executor kThreads;
+
+// The tests. Those of kernels run on every ISA.
+void TestRoute(void);
+void TestBucket(void);
+void TestTeams(void);
+void TestMap(void);
+void TestWorkList(void);
+void TestRows(void);
+void TestActivate(void);
+void TestCombine(void);
+void TestHyper(void);
+void TestArguments(void);
+void TestSizes(void);
+void TestTypes(void);
+void TestPresets(void);
+void TestExecutors(void);
+
+#endif  // SWITCHYARD_TESTS_C_CHECK_H_

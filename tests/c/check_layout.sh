@@ -1,0 +1,13 @@
+#!/bin/bash
+# check_layout.sh LIST PROGRAM...
+# What PROGRAM prints of the structs and enumerators of switchyard.h is LIST.
+set -euo pipefail
+
+list=$1
+shift
+printed=$("$@") || { echo "FAILED: $* does not run" >&2; exit 1; }
+if ! diff "$list" - <<<"$printed" >&2; then
+  echo "FAILED: < in ${list##*/}, > in switchyard.h. Structs with a size may grow at their end, enumerations too; nothing else may change." >&2
+  exit 1
+fi
+echo "$(wc -l <"$list") lines"
