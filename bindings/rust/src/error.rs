@@ -1,0 +1,94 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+use crate::sys;
+use std::ffi::CStr;
+use std::fmt;
+
+/// What kind of error it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// An argument is wrong by itself. Nothing has been written.
+    InvalidArgument,
+    /// The executor could not get memory. Outputs are unspecified.
+    OutOfMemory,
+    /// The arguments do not fit the data. The function says what was written.
+    FailedPrecondition,
+    /// The executor failed for another reason. Outputs are unspecified.
+    Internal,
+}
+
+/// Why a call failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What kind of error it is.
+    pub code: Code,
+    /// "Function: argument: what is wrong".
+    pub message: &'static str,
+    /// What the call had found by then: the stride that it needs, for instance.
+    pub report: Report,
+}
+
+impl Error {
+    pub(crate) fn invalid(message: &'static str) -> Error {
+        Error { code: Code::InvalidArgument, message, report: Report::default() }
+    }
+}
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message)
+    }
+}
+impl std::error::Error for Error {}
+
+macro_rules! report {
+    ($($(#[$doc:meta])* $field:ident),*) => {
+        /// What a call found in its data. Each sets the fields that are its own.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Report { $($(#[$doc])* pub $field: usize),* }
+        impl Report {
+            pub(crate) fn raw() -> sys::swy_report {
+                sys::swy_report { size: sys::size_of::<sys::swy_report>(), $($field: 0),* }
+            }
+            pub(crate) fn from_raw(raw: &sys::swy_report) -> Report {
+                Report { $($field: raw.$field),* }
+            }
+        }
+    };
+}
+report! {
+    /// Routing: of given_ids outside `[0, num_experts)`.
+    invalid_ids,
+    /// Routing: selected experts that expert_map has as -1.
+    elsewhere,
+    /// Buckets and maps: pairs of the busiest expert, or destination.
+    max_rows,
+    /// Strided buckets: the stride used, or needed.
+    row_stride,
+    /// Buckets and maps: pairs that went nowhere.
+    dropped,
+    /// Gathering: pairs that do not exist.
+    invalid,
+    /// Combining, scattering: rows that do not exist.
+    skipped,
+    /// Aligned buckets: pairs beyond the capacity.
+    over_capacity,
+    /// Aligned buckets: experts that have pairs.
+    active_experts,
+    /// Work lists: tiles that there are, or are needed.
+    tiles
+}
+
+/// The result of a call with a status.
+pub(crate) fn check(status: sys::swy_status, report: Report) -> Result<Report, Error> {
+    let code = match status.code {
+        sys::SWY_OK => return Ok(report),
+        sys::SWY_INVALID_ARGUMENT => Code::InvalidArgument,
+        sys::SWY_OUT_OF_MEMORY => Code::OutOfMemory,
+        sys::SWY_FAILED_PRECONDITION => Code::FailedPrecondition,
+        _ => Code::Internal,
+    };
+    // SAFETY: a literal of the library's or of executor.rs.
+    let message: &'static CStr = unsafe { CStr::from_ptr(status.message) };
+    Err(Error { code, message: message.to_str().unwrap_or(""), report })
+}

@@ -1,0 +1,60 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+use crate::error::check;
+use crate::{sys, Error, Report};
+use std::ffi::{CStr, CString};
+
+/// An instruction set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Isa {
+    /// "AVX3_DL", "AVX2", "NEON", ...
+    pub name: &'static str,
+    /// Those with a fused multiply-add give the same bits.
+    pub fma: bool,
+}
+
+fn isa(raw: sys::swy_isa) -> Option<Isa> {
+    if raw.name.is_null() {
+        return None;
+    }
+    // SAFETY: a literal of the library's.
+    let name: &'static CStr = unsafe { CStr::from_ptr(raw.name) };
+    Some(Isa { name: name.to_str().unwrap_or(""), fma: raw.fma != 0 })
+}
+
+/// What the library was compiled for, best first.
+pub fn compiled_isas() -> Vec<Isa> {
+    // SAFETY: any index will do.
+    (0..).map_while(|i| isa(unsafe { sys::swy_compiled_isa(i) })).collect()
+}
+/// Those of them that this CPU has.
+pub fn runnable_isas() -> Vec<Isa> {
+    // SAFETY: any index will do.
+    (0..).map_while(|i| isa(unsafe { sys::swy_runnable_isa(i) })).collect()
+}
+/// What the next call uses.
+pub fn active_isa() -> Option<Isa> {
+    // SAFETY: no arguments.
+    isa(unsafe { sys::swy_active_isa() })
+}
+/// What the last call of the process ran on.
+pub fn last_isa() -> Option<Isa> {
+    // SAFETY: no arguments.
+    isa(unsafe { sys::swy_last_isa() })
+}
+/// Uses none better than the one named; `None` lifts the cap.
+pub fn cap_isa(name: Option<&str>) -> Result<(), Error> {
+    let name = name
+        .map(CString::new)
+        .transpose()
+        .map_err(|_| Error::invalid("CapIsa: name: has a zero byte"))?;
+    let name = name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr());
+    // SAFETY: null or a string that outlives the call.
+    check(unsafe { sys::swy_cap_isa(name) }, Report::default()).map(drop)
+}
+/// What became of the environment variable SWITCHYARD_ISA.
+pub fn environment_isa() -> Result<(), Error> {
+    // SAFETY: no arguments.
+    check(unsafe { sys::swy_environment_isa() }, Report::default()).map(drop)
+}

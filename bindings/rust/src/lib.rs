@@ -1,0 +1,45 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! SIMD kernels for what surrounds the expert GEMMs of a Mixture-of-Experts
+//! layer: top-k routing, sorting tokens to experts, fused activations, weighted
+//! sums with shared expert, residual and norm.
+//!
+//! Every function is called so: `function(inputs, outputs, &options, pool)`.
+//! Matrices are views of slices, checked when they are made; the rest the library
+//! checks before it writes anything, and says in an [`Error`]. The C++ headers of
+//! the library have the long contract of each function. [`sys`] is the C ABI, with
+//! what is not here: calls by threads that are running already.
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(missing_docs)]
+
+mod bucket;
+mod combine;
+mod error;
+mod isa;
+mod options;
+mod pool;
+mod route;
+mod rows;
+pub mod sys;
+mod values;
+mod view;
+
+pub use bucket::*;
+pub use combine::*;
+pub use error::{Code, Error, Report};
+pub use isa::*;
+pub use options::*;
+pub use pool::*;
+pub use route::*;
+pub use rows::*;
+pub use values::{
+    ActivatePlace, ActivateStores, Activation, BiasPlace, BucketOrder, CombineScales, Divisor,
+    GateUpLayout, NormKind, Score, SharedGate, Type, WeightOf,
+};
+pub use view::*;
+
+/// The example of README.md compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,301 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Options, whose defaults are those of C.
+
+use crate::sys;
+use crate::values::*;
+
+macro_rules! options {
+    ($(#[$doc:meta])* $name:ident = $raw:ident {
+        $($(#[$of:meta])* $field:ident: $type:ty = $default:expr),* $(,)?
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct $name { $($(#[$of])* pub $field: $type),* }
+        impl Default for $name {
+            fn default() -> Self { $name { $($field: $default),* } }
+        }
+        impl Raw for $name {
+            type C = sys::$raw;
+            fn to_c(self) -> Self::C {
+                sys::$raw {
+                    size: sys::size_of::<sys::$raw>(),
+                    $($field: self.$field.to_c()),*
+                }
+            }
+            fn from_c(c: Self::C) -> Option<Self> {
+                Some($name { $($field: Raw::from_c(c.$field)?),* })
+            }
+        }
+        #[cfg(test)]
+        impl $name {
+            /// What the defaults are in C: names, and bits.
+            fn bits() -> (&'static str, Vec<(&'static str, u64)>) {
+                let c = $name::default().to_c();
+                (stringify!($raw), vec![$((stringify!($field), tests::Bits::bits(&c.$field))),*])
+            }
+        }
+    };
+}
+options! {
+    /// What `route_top_k` computes.
+    RouteOptions = swy_route_options {
+        /// Divide the selected weights by their sum.
+        renormalize: bool = true,
+        /// Lower bound of that sum, as a share of the sum over all experts.
+        clamp: f32 = 1.0 / 16384.0,
+        /// How a logit becomes a score.
+        score: Score = Score::Softmax,
+        /// By what weights are divided.
+        divisor: Divisor = Divisor::MaxOfSumAndShare,
+        /// Of the divisors that have one.
+        eps: f32 = 0.0,
+        /// Where the divisor is 0: weights 0, not NaN.
+        zero_sum_is_zero: bool = false,
+        /// What a weight is made of.
+        weight_of: WeightOf = WeightOf::Score,
+        /// What the correction bias is added to.
+        bias_place: BiasPlace = BiasPlace::Score,
+        /// It is part of the weight, too.
+        bias_in_weight: bool = false,
+        /// As PyTorch code does.
+        select_on_rounded_score: bool = false,
+        /// Of weights, after the division.
+        routed_scaling_factor: f32 = 1.0,
+        /// Of logits.
+        logit_scale: f32 = 1.0,
+        /// Of logits; 0: none.
+        logit_softcap: f32 = 0.0,
+        /// Of logits; 0: none.
+        logit_clip: f32 = 0.0,
+        /// Groups of experts; 0 or 1: none.
+        num_expert_group: usize = 0,
+        /// Groups that take part.
+        topk_group: usize = 0,
+        /// How many keys make a group's score.
+        group_score_of: usize = 2,
+        /// The key of a dropped group's experts is 0, not -inf.
+        dropped_key_is_zero: bool = false,
+        /// The last of the experts, that compute nothing.
+        num_zero_experts: usize = 0,
+        /// Experts of every token, in the last slots.
+        num_shared_experts: usize = 0,
+        /// Their weight.
+        shared_weight: f32 = 1.0,
+        /// Or they have logits.
+        shared_logits: bool = false,
+        /// What each step is rounded to.
+        round_to: Type = Type::F32,
+        /// Of the sparsemixer.
+        jitter_eps: f32 = 0.01,
+    }
+}
+options! {
+    /// What buckets are like.
+    BucketOptions = swy_bucket_options {
+        /// The order inside a bucket.
+        order: BucketOrder = BucketOrder::Ascending,
+        /// Ids of no expert are expected.
+        allow_dropped: bool = false,
+    }
+}
+options! {
+    /// What aligned buckets are like.
+    AlignedOptions = swy_aligned_options {
+        /// Buckets begin at multiples of it.
+        block_size: usize = 1,
+        /// Pairs that an expert keeps.
+        capacity: usize = sys::SWY_NO_CAPACITY,
+        /// Write what is left of pairs and block_experts.
+        fill_unused: bool = false,
+        /// Ids of no expert are expected.
+        allow_dropped: bool = false,
+    }
+}
+options! {
+    /// How a GEMM tiles its output.
+    DispatchOptions = swy_dispatch_options {
+        /// Pairs.
+        tile_pairs: u32 = 32,
+        /// Output features.
+        tile_features: u32 = 64,
+    }
+}
+options! {
+    /// Where pairs are sent.
+    MapOptions = swy_map_options {
+        /// Pairs without a destination are expected.
+        allow_dropped: bool = false,
+        /// Without a table: ids in `[d * n, (d + 1) * n)` live at destination d.
+        experts_per_destination: usize = 0,
+        /// Of what is sent for a row.
+        row_elements: usize = 1,
+    }
+}
+options! {
+    /// What tiles cost: tile_cost + row_cost * max(rows, min_rows).
+    WorkListOptions = swy_work_list_options {
+        /// Threads that claim.
+        workers: usize = 1,
+        /// Tiles begin at multiples of these.
+        tile_rows: usize = 16,
+        /// Fewer take as long.
+        min_rows: usize = 0,
+        /// Of a tile, whatever its rows.
+        tile_cost: usize = 0,
+        /// Of a row.
+        row_cost: usize = 1,
+    }
+}
+options! {
+    /// How rows are gathered.
+    GatherOptions = swy_gather_options {
+        /// Pairs that do not exist are expected, and make zeros.
+        allow_invalid: bool = false,
+    }
+}
+options! {
+    /// How rows are scattered.
+    ScatterOptions = swy_scatter_options {
+        /// Rows that do not exist are expected, and make zeros.
+        allow_skipped: bool = false,
+    }
+}
+options! {
+    /// What `activate` computes.
+    ActivateOptions = swy_activate_options {
+        /// The function.
+        activation: Activation = Activation::Silu,
+        /// Where gate and up lie.
+        layout: GateUpLayout = GateUpLayout::Split,
+        /// How it is stored.
+        stores: ActivateStores = ActivateStores::Auto,
+        /// Of SwigluOai.
+        alpha: f32 = 1.702,
+        /// Of Situ.
+        beta: f32 = 4.0,
+        /// Of Situ.
+        linear_beta: f32 = 25.0,
+        /// Clamps gate and up; 0: none.
+        limit: f32 = 0.0,
+        /// Where that is done.
+        limit_place: ActivatePlace = ActivatePlace::Before,
+        /// What row_scale multiplies.
+        row_scale_place: ActivatePlace = ActivatePlace::After,
+        /// Round where separate operations do.
+        round_like_unfused: bool = false,
+    }
+}
+options! {
+    /// What `combine` computes.
+    CombineOptions = swy_combine_options {
+        /// Of normed.
+        eps: f32 = 1e-6,
+        /// Rows that do not exist are expected, and skipped.
+        allow_skipped: bool = false,
+        /// Round where separate operations do.
+        round_like_unfused: bool = false,
+        /// Of normed.
+        norm: NormKind = NormKind::Weight,
+        /// Of the norms before the residual.
+        block_norm: NormKind = NormKind::Weight,
+        /// Of the same.
+        block_eps: f32 = 1e-6,
+        /// Factors.
+        scales: CombineScales = CombineScales { routed: 1.0, block: 1.0, residual: 1.0, out: 1.0 },
+    }
+}
+options! {
+    /// What `hyper_connect` computes.
+    HyperOptions = swy_hyper_options {
+        /// Residual streams of a token; has to be set.
+        num_streams: usize = 0,
+        /// Of the norms.
+        eps: f32 = 1e-6,
+        /// From j to i by `comb[t, i * n + j]`.
+        comb_by_row: bool = false,
+        /// 1 + norm_weight.
+        norm_plus_one: bool = false,
+        /// Round where separate operations do.
+        round_like_unfused: bool = false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub trait Bits {
+        fn bits(&self) -> u64;
+    }
+    impl Bits for i32 {
+        fn bits(&self) -> u64 {
+            *self as u64
+        }
+    }
+    impl Bits for u32 {
+        fn bits(&self) -> u64 {
+            (*self).into()
+        }
+    }
+    impl Bits for usize {
+        fn bits(&self) -> u64 {
+            *self as u64
+        }
+    }
+    impl Bits for f32 {
+        fn bits(&self) -> u64 {
+            self.to_bits().into()
+        }
+    }
+    impl Bits for sys::swy_combine_scales {
+        fn bits(&self) -> u64 {
+            u64::MAX // compared by its own fields
+        }
+    }
+
+    #[test]
+    fn defaults_are_those_of_c() {
+        let layout = include_str!("../../../tests/c/layout.txt");
+        let all = [
+            RouteOptions::bits(),
+            BucketOptions::bits(),
+            AlignedOptions::bits(),
+            DispatchOptions::bits(),
+            MapOptions::bits(),
+            WorkListOptions::bits(),
+            GatherOptions::bits(),
+            ScatterOptions::bits(),
+            ActivateOptions::bits(),
+            CombineOptions::bits(),
+            HyperOptions::bits(),
+        ];
+        for (name, fields) in &all {
+            let start = layout.find(&format!("\n{} ", name)).expect(name) + 1;
+            let mut compared = 0;
+            for line in layout[start..].lines().skip(1).take_while(|l| l.starts_with(' ')) {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                if words[0] == "size" {
+                    continue;
+                }
+                let (_, bits) = fields.iter().find(|(field, _)| *field == words[0]).expect(line);
+                compared += 1;
+                match words.get(3) {
+                    Some(&"max") => assert_eq!(*bits, usize::MAX as u64, "{}", line),
+                    Some(hex) if hex.starts_with("0x") => {
+                        let wanted = u64::from_str_radix(&hex[2..], 16).unwrap();
+                        assert_eq!(*bits, wanted, "{}: {}", name, line);
+                    }
+                    Some(number) => {
+                        assert_eq!(*bits, number.parse::<u64>().unwrap(), "{}: {}", name, line)
+                    }
+                    None => assert_eq!(words[0], "scales"),
+                }
+            }
+            assert_eq!(compared, fields.len(), "{}", name);
+        }
+        let scales = CombineOptions::default().scales;
+        assert_eq!([scales.routed, scales.block, scales.residual, scales.out], [1.0; 4]);
+    }
+}

@@ -1,0 +1,250 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+use crate::sys;
+use crate::values::Type;
+use crate::Error;
+use std::marker::PhantomData;
+use std::os::raw::c_void;
+use std::ptr::null_mut;
+
+/// An element of a matrix.
+///
+/// # Safety
+/// `TYPE` has the size and alignment of `Self`, and every bit pattern of it is a
+/// `Self`.
+pub unsafe trait Element: Copy {
+    /// What it is called at run time.
+    const TYPE: Type;
+    /// Values in it: more than 1 in GGML's blocks.
+    const VALUES: usize = 1;
+}
+macro_rules! elements {
+    ($($(#[$doc:meta])* $name:ident($bits:ty) = $type:ident;)*) => {$(
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name(pub $bits);
+        // SAFETY: bits, whatever they are.
+        unsafe impl Element for $name { const TYPE: Type = Type::$type; }
+    )*};
+}
+elements! {
+    /// A bfloat16, by its bits.
+    Bf16(u16) = Bf16;
+    /// An IEEE half, by its bits.
+    F16(u16) = F16;
+    /// An fp8 with 4 bits of exponent, by its bits.
+    F8E4M3(u8) = F8E4M3;
+    /// An fp8 with 5 bits of exponent, by its bits.
+    F8E5M2(u8) = F8E5M2;
+    /// A power of two, by its bits.
+    E8M0(u8) = E8M0;
+}
+macro_rules! numbers {
+    ($($number:ty = $type:ident),*) => {$(
+        // SAFETY: a number, of which every bit pattern is one.
+        unsafe impl Element for $number { const TYPE: Type = Type::$type; }
+    )*};
+}
+numbers! { f32 = F32, i32 = I32, u32 = U32, i64 = I64, i8 = I8, u8 = U8 }
+macro_rules! blocks {
+    ($($(#[$doc:meta])* $name:ident = $raw:ident, $type:ident, $values:expr;)*) => {$(
+        $(#[$doc])*
+        pub type $name = sys::$raw;
+        // SAFETY: of numbers alone, laid out as in C.
+        unsafe impl Element for $name {
+            const TYPE: Type = Type::$type;
+            const VALUES: usize = $values;
+        }
+    )*};
+}
+blocks! {
+    /// GGML's block of 32 values.
+    BlockQ8_0 = swy_block_q8_0, Q8_0, 32;
+    /// GGML's block of 32 values with their sum.
+    BlockQ8_1 = swy_block_q8_1, Q8_1, 32;
+    /// GGML's block of 256 values.
+    BlockQ8K = swy_block_q8_k, Q8K, 256;
+}
+
+/// No matrix, for what is optional.
+pub(crate) const NONE: sys::swy_matrix =
+    sys::swy_matrix { data: null_mut(), rows: 0, cols: 0, stride: 0, r#type: 0 };
+
+/// The view of `rows` rows of `cols` values, which begin `stride` values apart,
+/// if `len` elements hold them.
+fn view<T: Element>(
+    data: *mut c_void,
+    len: usize,
+    rows: usize,
+    cols: usize,
+    stride: usize,
+) -> Result<sys::swy_matrix, Error> {
+    if stride < cols {
+        return Err(Error::invalid("Matrix: stride is smaller than cols"));
+    }
+    if cols % T::VALUES != 0 || (stride % T::VALUES != 0 && rows > 1) {
+        return Err(Error::invalid("Matrix: cols or stride is no multiple of a block's values"));
+    }
+    let values = match rows {
+        0 => Some(0),
+        _ => (rows - 1).checked_mul(stride).and_then(|n| n.checked_add(cols)),
+    };
+    if values.map_or(true, |n| n / T::VALUES > len) {
+        return Err(Error::invalid("Matrix: the slice is shorter than rows * stride"));
+    }
+    Ok(sys::swy_matrix { data, rows, cols, stride, r#type: T::TYPE as i32 })
+}
+
+/// A matrix that is read: rows of a slice. The default is none, for what is
+/// optional.
+#[derive(Clone, Copy)]
+pub struct Matrix<'a> {
+    pub(crate) raw: sys::swy_matrix,
+    slice: PhantomData<&'a [u8]>,
+}
+/// A matrix that is written. The default is none, for what is optional.
+pub struct MatrixMut<'a> {
+    pub(crate) raw: sys::swy_matrix,
+    slice: PhantomData<&'a mut [u8]>,
+}
+// SAFETY: as the slices that they are of; elements are plain numbers.
+unsafe impl Send for Matrix<'_> {}
+// SAFETY: the same.
+unsafe impl Sync for Matrix<'_> {}
+// SAFETY: the same.
+unsafe impl Send for MatrixMut<'_> {}
+
+impl<'a> Matrix<'a> {
+    /// Rows without gaps. In blocks, too, `cols` counts values.
+    pub fn new<T: Element>(slice: &'a [T], rows: usize, cols: usize) -> Result<Self, Error> {
+        Matrix::strided(slice, rows, cols, cols)
+    }
+    /// Rows that begin `stride` values apart.
+    pub fn strided<T: Element>(
+        slice: &'a [T],
+        rows: usize,
+        cols: usize,
+        stride: usize,
+    ) -> Result<Self, Error> {
+        let raw = view::<T>(slice.as_ptr() as *mut c_void, slice.len(), rows, cols, stride)?;
+        Ok(Matrix { raw, slice: PhantomData })
+    }
+}
+impl<'a> MatrixMut<'a> {
+    /// Rows without gaps. In blocks, too, `cols` counts values.
+    pub fn new<T: Element>(slice: &'a mut [T], rows: usize, cols: usize) -> Result<Self, Error> {
+        MatrixMut::strided(slice, rows, cols, cols)
+    }
+    /// Rows that begin `stride` values apart.
+    pub fn strided<T: Element>(
+        slice: &'a mut [T],
+        rows: usize,
+        cols: usize,
+        stride: usize,
+    ) -> Result<Self, Error> {
+        let raw = view::<T>(slice.as_mut_ptr() as *mut c_void, slice.len(), rows, cols, stride)?;
+        Ok(MatrixMut { raw, slice: PhantomData })
+    }
+}
+impl Default for Matrix<'_> {
+    fn default() -> Self {
+        Matrix { raw: NONE, slice: PhantomData }
+    }
+}
+impl Default for MatrixMut<'_> {
+    fn default() -> Self {
+        MatrixMut { raw: NONE, slice: PhantomData }
+    }
+}
+
+/// Rows that are read, which may be quantised: codes, and what goes with them.
+#[derive(Clone, Copy, Default)]
+pub struct Rows<'a> {
+    /// Values, codes or blocks.
+    pub values: Matrix<'a>,
+    /// `[rows, 1]` or `[rows, groups of columns]`.
+    pub scales: Matrix<'a>,
+    /// `[rows, 1]`, int32.
+    pub sums: Matrix<'a>,
+}
+/// Rows that are written.
+#[derive(Default)]
+pub struct RowsMut<'a> {
+    /// Values, codes or blocks.
+    pub values: MatrixMut<'a>,
+    /// `[rows, 1]` or `[rows, groups of columns]`.
+    pub scales: MatrixMut<'a>,
+    /// `[rows, 1]`, int32.
+    pub sums: MatrixMut<'a>,
+}
+impl<'a> From<Matrix<'a>> for Rows<'a> {
+    fn from(values: Matrix<'a>) -> Self {
+        Rows { values, ..Rows::default() }
+    }
+}
+impl<'a> From<MatrixMut<'a>> for RowsMut<'a> {
+    fn from(values: MatrixMut<'a>) -> Self {
+        RowsMut { values, ..RowsMut::default() }
+    }
+}
+impl Rows<'_> {
+    pub(crate) fn raw(&self) -> sys::swy_rows {
+        sys::swy_rows { values: self.values.raw, scales: self.scales.raw, sums: self.sums.raw }
+    }
+}
+impl RowsMut<'_> {
+    pub(crate) fn raw(&self) -> sys::swy_rows {
+        sys::swy_rows { values: self.values.raw, scales: self.scales.raw, sums: self.sums.raw }
+    }
+}
+
+/// An input that may be what its output held before.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// A matrix of its own.
+    From(Matrix<'a>),
+    /// The output is read, and then written.
+    InPlace,
+}
+impl Source<'_> {
+    pub(crate) fn raw(&self, output: sys::swy_matrix) -> sys::swy_matrix {
+        match self {
+            Source::From(matrix) => matrix.raw,
+            Source::InPlace => output,
+        }
+    }
+}
+impl<'a> From<Matrix<'a>> for Source<'a> {
+    fn from(matrix: Matrix<'a>) -> Self {
+        Source::From(matrix)
+    }
+}
+impl Default for Source<'_> {
+    fn default() -> Self {
+        Source::From(Matrix::default())
+    }
+}
+
+// A span's data is null where it is not given.
+macro_rules! spans {
+    ($($read:ident, $write:ident = $raw:ident of $element:ty;)*) => {$(
+        #[allow(dead_code)]
+        pub(crate) fn $read(slice: &[$element]) -> sys::$raw {
+            let data = if slice.is_empty() { null_mut() } else { slice.as_ptr() as *mut _ };
+            sys::$raw { data, size: slice.len() }
+        }
+        #[allow(dead_code)]
+        pub(crate) fn $write(slice: &mut [$element]) -> sys::$raw {
+            let data = if slice.is_empty() { null_mut() } else { slice.as_mut_ptr() };
+            sys::$raw { data, size: slice.len() }
+        }
+    )*};
+}
+spans! {
+    ints, ints_mut = swy_i32_span of i32;
+    uints, uints_mut = swy_u32_span of u32;
+    longs, longs_mut = swy_i64_span of i64;
+    tiles, tiles_mut = swy_work_tile_span of sys::swy_work_tile;
+}

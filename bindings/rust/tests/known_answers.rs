@@ -1,0 +1,324 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the library's Metal ancestors were tested with, and answers worked out by
+//! hand, on every ISA of this machine.
+
+use std::sync::Mutex;
+use switchyard::*;
+
+/// ISAs are the process's.
+static ISA: Mutex<()> = Mutex::new(());
+
+fn on_every_isa(test: impl Fn()) {
+    let _one_at_a_time = ISA.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    assert!(!runnable_isas().is_empty() && compiled_isas().len() >= runnable_isas().len());
+    for isa in runnable_isas() {
+        cap_isa(Some(isa.name)).unwrap();
+        assert_eq!(active_isa(), Some(isa));
+        test();
+        assert_eq!(last_isa(), Some(isa));
+    }
+    cap_isa(None).unwrap();
+    environment_isa().unwrap();
+}
+
+fn close(found: &[f32], wanted: &[f32]) {
+    assert_eq!(found.len(), wanted.len());
+    let largest = wanted.iter().fold(0.0f32, |a, b| a.max(b.abs()));
+    for (i, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+        assert!((found - wanted).abs() <= 3e-6 * largest, "[{}]: {} {}", i, found, wanted);
+    }
+}
+
+#[test]
+fn router_is_softmax_top_k() {
+    const TOKENS: usize = 3;
+    const EXPERTS: usize = 16;
+    const TOP_K: usize = 4;
+    let logit = |t: usize, e: usize| (t as f32 * 0.7 + e as f32 * 0.13).sin() + e as f32 * 0.05;
+    let logits: Vec<f32> = (0..TOKENS * EXPERTS).map(|i| logit(i / EXPERTS, i % EXPERTS)).collect();
+    on_every_isa(|| {
+        let (mut ids, mut weights) = ([0u32; TOKENS * TOP_K], [0.0f32; TOKENS * TOP_K]);
+        let inputs = RouteInputs {
+            logits: Matrix::new(&logits, TOKENS, EXPERTS).unwrap(),
+            ..Default::default()
+        };
+        let outputs = RouteOutputs {
+            topk_ids: MatrixMut::new(&mut ids, TOKENS, TOP_K).unwrap(),
+            topk_weights: MatrixMut::new(&mut weights, TOKENS, TOP_K).unwrap(),
+            ..Default::default()
+        };
+        let options = RouteOptions { renormalize: true, ..Default::default() };
+        route_top_k(&inputs, outputs, &options, Pool::Serial).unwrap();
+        for t in 0..TOKENS {
+            let row = &logits[t * EXPERTS..][..EXPERTS];
+            let mut best: Vec<usize> = (0..EXPERTS).collect();
+            best.sort_by(|&a, &b| row[b].total_cmp(&row[a]).then(a.cmp(&b)));
+            let share = |e: &usize| f64::from(row[*e] - row[best[0]]).exp();
+            let sum: f64 = best[..TOP_K].iter().map(share).sum();
+            let wanted: Vec<f32> = best[..TOP_K].iter().map(|e| (share(e) / sum) as f32).collect();
+            let found = &ids[t * TOP_K..][..TOP_K];
+            assert!(found.iter().map(|&id| id as usize).eq(best[..TOP_K].iter().copied()));
+            close(&weights[t * TOP_K..][..TOP_K], &wanted);
+        }
+    });
+}
+
+#[test]
+fn buckets_and_dispatch_arguments() {
+    const TOKENS: usize = 5;
+    const EXPERTS: usize = 8;
+    const TOP_K: usize = 3;
+    const PAIRS: usize = TOKENS * TOP_K;
+    // Hot and cold experts, and some that a token has twice.
+    let ids: Vec<i32> =
+        (0..PAIRS).map(|p| ((p / TOP_K * 4 + p % TOP_K * 2) % EXPERTS) as i32).collect();
+    let of = |e: usize| (0..PAIRS as i32).filter(move |p| ids_of(*p) == e as i32);
+    fn ids_of(pair: i32) -> i32 {
+        (pair / 3 * 4 + pair % 3 * 2) % 8
+    }
+    let inputs = || BucketInputs {
+        topk_ids: Matrix::new(&ids, TOKENS, TOP_K).unwrap(),
+        ..Default::default()
+    };
+    on_every_isa(|| {
+        let mut tpe = [0; EXPERTS];
+        let mut table = [-7; EXPERTS * PAIRS];
+        let strided = StridedBuckets {
+            tokens_per_expert: &mut tpe,
+            ids: &mut table,
+            row_stride: PAIRS,
+            ..Default::default()
+        };
+        let report =
+            bucket_strided(inputs(), strided, &BucketOptions::default(), Pool::Serial).unwrap();
+        for e in 0..EXPERTS {
+            assert_eq!(tpe[e] as usize, of(e).count());
+            assert!(of(e).eq(table[e * PAIRS..][..tpe[e] as usize].iter().copied()));
+            assert!(table[e * PAIRS + tpe[e] as usize..(e + 1) * PAIRS].iter().all(|&x| x == -7));
+        }
+        assert_eq!(report.max_rows, tpe.iter().copied().max().unwrap() as usize);
+        for (features, tiles) in [(768, 12), (2048, 32)] {
+            let args = make_dispatch_args(report.max_rows, EXPERTS, features, &Default::default());
+            assert_eq!(args.unwrap(), [1, tiles, EXPERTS as u32]);
+        }
+
+        let (mut offsets, mut pairs, mut index) = ([0; EXPERTS + 1], [0; PAIRS], [0; PAIRS]);
+        let packed = PackedBuckets {
+            tokens_per_expert: &mut tpe,
+            offsets: &mut offsets,
+            pairs: &mut pairs,
+            row_index: MatrixMut::new(&mut index, TOKENS, TOP_K).unwrap(),
+        };
+        bucket_packed(inputs(), packed, &BucketOptions::default(), Pool::Serial).unwrap();
+        assert!((0..EXPERTS).flat_map(of).eq(pairs.iter().copied()));
+        for (row, pair) in pairs.iter().enumerate() {
+            assert_eq!(index[*pair as usize] as usize, row);
+        }
+        for e in 0..EXPERTS {
+            assert_eq!(offsets[e + 1] - offsets[e], tpe[e]);
+        }
+
+        let options = AlignedOptions { block_size: 4, fill_unused: true, ..Default::default() };
+        let size = bucket_aligned_size(PAIRS, EXPERTS, &options);
+        let mut padded = vec![0; size];
+        let mut blocks = vec![0; size / 4];
+        let aligned = AlignedBuckets {
+            tokens_per_expert: &mut tpe,
+            offsets: &mut offsets,
+            pairs: &mut padded,
+            block_experts: &mut blocks,
+            ..Default::default()
+        };
+        let inputs = AlignedInputs {
+            topk_ids: Matrix::new(&ids, TOKENS, TOP_K).unwrap(),
+            ..Default::default()
+        };
+        bucket_aligned(inputs, aligned, &options, Pool::Serial).unwrap();
+        for e in 0..EXPERTS {
+            let (begin, end) = (offsets[e] as usize, offsets[e + 1] as usize);
+            let mut wanted: Vec<i32> = of(e).collect();
+            wanted.resize(end - begin, PAIRS as i32);
+            assert_eq!((padded[begin..end].to_vec(), begin % 4), (wanted, 0));
+            assert!(blocks[begin / 4..end / 4].iter().all(|&b| b == e as i32));
+        }
+
+        let (mut counts, mut ends, mut rows) = ([0; 2], [0; 3], [0; PAIRS]);
+        let maps = MapOutputs {
+            pairs: MapRows {
+                counts: &mut counts,
+                offsets: &mut ends,
+                rows: &mut rows,
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        let inputs =
+            MapInputs { topk_ids: Matrix::new(&ids, TOKENS, TOP_K).unwrap(), ..Default::default() };
+        let options = MapOptions { experts_per_destination: 4, ..Default::default() };
+        map_pairs(inputs, maps, &options, Pool::Serial).unwrap();
+        for d in 0..2 {
+            let wanted = (0..PAIRS as i32).filter(|p| ids_of(*p) / 4 == d as i32);
+            assert!(wanted.eq(rows[ends[d] as usize..ends[d + 1] as usize].iter().copied()));
+        }
+
+        let options = WorkListOptions { workers: 2, tile_rows: 2, ..Default::default() };
+        let none = WorkTile { first_row: 0, rows: 0, expert: 0 };
+        let mut tiles = vec![none; work_list_size(PAIRS, EXPERTS, &options)];
+        let report = make_work_list(&tpe, &[], &mut tiles, &options).unwrap();
+        let rows: i32 = tiles[..report.tiles].iter().map(|tile| tile.rows).sum();
+        assert_eq!(rows as usize, PAIRS);
+    });
+}
+
+/// silu(x) is 3/4 ln 3 where e^x is 3.
+const LN3: f32 = 1.098_612_3;
+
+#[test]
+fn activations_also_in_place() {
+    on_every_isa(|| {
+        let (mut gate, up) = ([LN3, 0.0, -LN3, LN3], [2.0f32, 7.0, 1.0, 4.0]);
+        let wanted = [1.5 * LN3, 0.0, -0.25 * LN3, 3.0 * LN3];
+        let mut out = [0.0f32; 4];
+        let up = Matrix::new(&up, 2, 2).unwrap();
+        let inputs = ActivateInputs {
+            gate: Matrix::new(&gate, 2, 2).unwrap().into(),
+            up,
+            ..Default::default()
+        };
+        let rows = MatrixMut::new(&mut out, 2, 2).unwrap().into();
+        activate(&inputs, rows, &ActivateOptions::default(), Pool::Serial).unwrap();
+        close(&out, &wanted);
+        let inputs = ActivateInputs { gate: Source::InPlace, up, ..Default::default() };
+        let rows = MatrixMut::new(&mut gate, 2, 2).unwrap().into();
+        activate(&inputs, rows, &ActivateOptions::default(), Pool::Serial).unwrap();
+        assert_eq!(gate, out);
+    });
+}
+
+#[test]
+fn sums_with_shared_expert_residual_and_norm() {
+    let rows = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let (weights, index) = ([0.5f32, 0.25, 2.0, 9.0], [2i32, 0, 1, -1]);
+    let (shared, gate) = ([4.0f32, 8.0, 12.0, 16.0], [0.0f32, LN3]);
+    let norm_weight = [1.0f32, 2.0];
+    let wanted = [14.75f32, 27.5, 45.0, 60.0];
+    on_every_isa(|| {
+        let mut residual = [10.0f32, 20.0, 30.0, 40.0];
+        let mut normed = [0.0f32; 4];
+        let inputs = CombineInputs {
+            residual: Source::InPlace,
+            norm_weight: Matrix::new(&norm_weight, 1, 2).unwrap(),
+            shared: SharedExpert {
+                rows: Matrix::new(&shared, 2, 2).unwrap(),
+                gate: Matrix::new(&gate, 2, 1).unwrap(),
+                ..Default::default()
+            },
+            ..CombineInputs::new(
+                Matrix::new(&rows, 3, 2).unwrap().into(),
+                Matrix::new(&weights, 2, 2).unwrap(),
+                RowIndex::Rows(Matrix::new(&index, 2, 2).unwrap()),
+            )
+        };
+        let outputs = CombineOutputs {
+            out: MatrixMut::new(&mut residual, 2, 2).unwrap(),
+            normed: MatrixMut::new(&mut normed, 2, 2).unwrap().into(),
+        };
+        let options = CombineOptions { eps: 0.0, ..Default::default() };
+        combine(&inputs, outputs, &options, Pool::Serial).unwrap();
+        close(&residual, &wanted);
+        for t in 0..2 {
+            let (a, b) = (wanted[2 * t], wanted[2 * t + 1]);
+            let scale = 1.0 / ((a * a + b * b) / 2.0).sqrt();
+            close(&normed[2 * t..][..2], &[a * scale, b * scale * 2.0]);
+        }
+
+        // In the order of tokens: the sum of each two rows.
+        let (ones, mut sums) = ([1.0f32; 2], [0.0f32; 2]);
+        let inputs = CombineInputs::new(
+            Matrix::new(&rows, 2, 2).unwrap().into(),
+            Matrix::new(&ones, 1, 2).unwrap(),
+            RowIndex::TokenOrder,
+        );
+        let out = MatrixMut::new(&mut sums, 1, 2).unwrap();
+        let outputs = CombineOutputs { out, ..Default::default() };
+        combine(&inputs, outputs, &CombineOptions::default(), Pool::Serial).unwrap();
+        assert_eq!(sums, [4.0, 6.0]);
+    });
+}
+
+#[test]
+fn rows_quantised_and_scattered() {
+    let from = [0.0f32, 1.0, -2.0, 4.0];
+    on_every_isa(|| {
+        let (mut codes, mut scales, mut sums) = ([0i8; 4], [0.0f32], [0i32]);
+        let rows = RowsMut {
+            values: MatrixMut::new(&mut codes, 1, 4).unwrap(),
+            scales: MatrixMut::new(&mut scales, 1, 1).unwrap(),
+            sums: MatrixMut::new(&mut sums, 1, 1).unwrap(),
+        };
+        let matrix = Matrix::new(&from, 1, 4).unwrap();
+        quantize(&matrix.into(), rows, Pool::Serial).unwrap();
+        assert_eq!((codes, scales, sums), ([0, 32, -64, 127], [4.0 / 127.0], [95]));
+
+        let mut halves = [F16(0); 4];
+        let rows = MatrixMut::new(&mut halves, 1, 4).unwrap().into();
+        quantize(&matrix.into(), rows, Pool::Serial).unwrap();
+        assert_eq!(halves, [F16(0), F16(0x3C00), F16(0xC000), F16(0x4400)]);
+
+        let (index, mut back) = ([1i32, -1, 0], [9.0f32; 6]);
+        let packed = Matrix::new(&from, 2, 2).unwrap();
+        let rows = MatrixMut::new(&mut back, 3, 2).unwrap().into();
+        let index = Matrix::new(&index, 3, 1).unwrap();
+        scatter_rows(&packed.into(), index, rows, &Default::default(), Pool::Serial).unwrap();
+        assert_eq!(back, [-2.0, 4.0, 0.0, 0.0, 0.0, 1.0]);
+    });
+}
+
+#[test]
+fn streams_mix_in_place() {
+    on_every_isa(|| {
+        let mut streams = [1.0f32, 2.0, 3.0, 4.0];
+        let (block, post) = ([10.0f32, 20.0], [1.0f32, 0.5]);
+        let (comb, pre) = ([1.0f32, 0.0, 0.5, 2.0], [1.0f32, 2.0]);
+        let mut out = [0.0f32; 2];
+        let inputs = HyperInputs {
+            streams: Source::InPlace,
+            block: Matrix::new(&block, 1, 2).unwrap(),
+            post: Matrix::new(&post, 1, 2).unwrap(),
+            comb: Matrix::new(&comb, 1, 4).unwrap(),
+            pre: Matrix::new(&pre, 1, 2).unwrap(),
+            ..Default::default()
+        };
+        let outputs = HyperOutputs {
+            streams: MatrixMut::new(&mut streams, 2, 2).unwrap(),
+            out: MatrixMut::new(&mut out, 1, 2).unwrap(),
+            ..Default::default()
+        };
+        let options = HyperOptions { num_streams: 2, ..Default::default() };
+        hyper_connect(&inputs, outputs, &options, Pool::Serial).unwrap();
+        close(&streams, &[12.5, 24.0, 11.0, 18.0]);
+        close(&out, &[34.5, 60.0]);
+    });
+}
+
+#[test]
+fn presets_by_name() {
+    let preset = Preset::find("deepseek_v3").unwrap();
+    assert_eq!((preset.family, preset.num_experts, preset.top_k), ("deepseek_v3", 256, 8));
+    assert!(preset.correction_bias && !preset.expert_scale && preset.same_as.is_none());
+    let route = preset.route;
+    assert_eq!((route.score, route.divisor), (Score::Sigmoid, Divisor::SumPlusEps));
+    assert_eq!((route.num_expert_group, route.topk_group), (8, 4));
+    assert_eq!((route.eps, route.routed_scaling_factor), (1e-20, 2.5));
+    let families: Vec<&str> = Preset::families().collect();
+    assert!(families.len() > 70);
+    for family in families {
+        assert_eq!(Preset::find(family).unwrap().family, family);
+    }
+    for unknown in ["llama", "mix\0tral"] {
+        assert_eq!(Preset::find(unknown).unwrap_err().code, Code::InvalidArgument);
+    }
+    assert_eq!(cap_isa(Some("none")).unwrap_err().code, Code::InvalidArgument);
+}

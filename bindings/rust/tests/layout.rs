@@ -1,0 +1,73 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! `sys` is switchyard.h: the library's own tests hold the header to the same
+//! lists.
+
+use std::collections::{BTreeMap, BTreeSet};
+use switchyard::sys;
+
+const LAYOUT: &str = include_str!("../../../tests/c/layout.txt");
+const SYMBOLS: &str = include_str!("../../../tests/c/symbols.txt");
+
+/// Of C: sizes of structs, and offset and size of each field.
+type Structs<'a> = BTreeMap<&'a str, (usize, BTreeMap<&'a str, (usize, usize)>)>;
+
+fn of_c() -> Structs<'static> {
+    let mut structs = Structs::new();
+    let mut last = "";
+    for line in LAYOUT.lines().take_while(|line| !line.starts_with("enum")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |i: usize| words[i].parse::<usize>().expect(line);
+        if line.starts_with(' ') {
+            let fields = &mut structs.get_mut(last).unwrap().1;
+            fields.insert(words[0], (number(1), number(2)));
+        } else {
+            last = words[0];
+            structs.insert(last, (number(1), BTreeMap::new()));
+        }
+    }
+    structs
+}
+
+#[test]
+fn structs_are_those_of_c() {
+    let of_c = of_c();
+    assert!(of_c.len() > 50);
+    let mut seen = BTreeSet::new();
+    for (name, size, fields) in sys::layouts() {
+        let (size_in_c, fields_in_c) = &of_c[name];
+        assert_eq!(size, *size_in_c, "{}", name);
+        for (field, offset, size) in &fields {
+            let field = field.trim_start_matches("r#");
+            assert_eq!((*offset, *size), fields_in_c[field], "{}.{}", name, field);
+        }
+        assert_eq!(fields.len(), fields_in_c.len(), "{}", name);
+        seen.insert(name);
+    }
+    assert_eq!(seen, of_c.keys().copied().collect());
+}
+
+#[test]
+fn enumerators_are_those_of_c() {
+    let of_c: BTreeMap<&str, i32> = LAYOUT
+        .lines()
+        .skip_while(|line| !line.starts_with("enum"))
+        .filter_map(|line| line.trim().split_once(' '))
+        .filter(|(name, _)| *name != "enum")
+        .map(|(name, value)| (name, value.parse().expect(name)))
+        .collect();
+    let of_rust: BTreeMap<&str, i32> = sys::ENUMERATORS.iter().copied().collect();
+    assert!(of_c.len() > 40);
+    assert_eq!(of_rust, of_c);
+}
+
+#[test]
+fn functions_are_those_of_c() {
+    let source = include_str!("../src/sys/functions.rs");
+    let of_rust: BTreeSet<&str> =
+        source.split("pub fn swy_").skip(1).map(|rest| rest.split('(').next().unwrap()).collect();
+    let of_c: BTreeSet<&str> = SYMBOLS.lines().map(|name| &name["swy_".len()..]).collect();
+    assert!(of_c.len() > 30);
+    assert_eq!(of_rust, of_c);
+}

@@ -1,0 +1,186 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Safe code cannot make the library read or write outside of a slice.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use switchyard::*;
+
+fn message<T>(result: Result<T, Error>) -> &'static str {
+    match result {
+        Ok(_) => "",
+        Err(error) => {
+            assert_eq!(error.code, Code::InvalidArgument);
+            assert_eq!(error.to_string(), error.message);
+            error.message
+        }
+    }
+}
+
+const SHORT: &str = "Matrix: the slice is shorter than rows * stride";
+const STRIDE: &str = "Matrix: stride is smaller than cols";
+const BLOCK: &str = "Matrix: cols or stride is no multiple of a block's values";
+
+#[test]
+fn views_do_not_exceed_their_slices() {
+    let mut data = [0.0f32; 12];
+    for (rows, cols, stride, wanted) in [
+        (3, 4, 4, ""),
+        (4, 3, 3, ""),
+        (2, 4, 8, ""), // the last row needs no more than its columns
+        (2, 5, 8, SHORT),
+        (3, 4, 5, SHORT),
+        (4, 4, 4, SHORT),
+        (1, 13, 13, SHORT),
+        (0, 99, 99, ""),
+        (usize::MAX, 0, 0, ""),
+        (usize::MAX, 1, 1, SHORT),
+        (2, 1, usize::MAX, SHORT),
+        (3, 1, usize::MAX / 2 + 1, SHORT), // wraps to 1
+        (2, 4, 3, STRIDE),
+    ] {
+        assert_eq!(message(Matrix::strided(&data, rows, cols, stride)), wanted);
+        assert_eq!(message(MatrixMut::strided(&mut data, rows, cols, stride)), wanted);
+    }
+    let blocks = [BlockQ8_0 { d: 0, qs: [0; 32] }; 4];
+    assert_eq!(message(Matrix::new(&blocks, 2, 64)), "");
+    assert_eq!(message(Matrix::new(&blocks, 2, 96)), SHORT);
+    assert_eq!(message(Matrix::new(&blocks, 1, 33)), BLOCK);
+    assert_eq!(message(Matrix::strided(&blocks, 2, 32, 33)), BLOCK);
+    assert_eq!(message(Matrix::strided(&blocks, 1, 32, 33)), "");
+}
+
+#[test]
+fn spans_are_checked_by_the_library() {
+    let ids = [0i32, 1, 1, 0];
+    let (mut tpe, mut offsets, mut pairs) = ([0; 2], [0; 3], [0; 3]);
+    let inputs =
+        || BucketInputs { topk_ids: Matrix::new(&ids, 2, 2).unwrap(), ..Default::default() };
+    let too_few = PackedBuckets {
+        tokens_per_expert: &mut tpe,
+        offsets: &mut offsets,
+        pairs: &mut pairs,
+        ..Default::default()
+    };
+    let result = bucket_packed(inputs(), too_few, &BucketOptions::default(), Pool::Serial);
+    assert_eq!(message(result), "BucketPacked: pairs: fewer than tokens * top_k elements");
+    assert_eq!((tpe, offsets), ([0; 2], [0; 3]));
+
+    // The table is too short for the busiest expert: the error says what it needs.
+    let mut table = [77; 2];
+    let strided = StridedBuckets {
+        tokens_per_expert: &mut tpe,
+        ids: &mut table,
+        row_stride: 1,
+        ..Default::default()
+    };
+    let result = bucket_strided(inputs(), strided, &BucketOptions::default(), Pool::Serial);
+    let error = result.unwrap_err();
+    assert_eq!(error.code, Code::FailedPrecondition);
+    assert_eq!((error.report.row_stride, table), (2, [77; 2]));
+}
+
+#[test]
+fn rows_that_do_not_exist_are_not_followed() {
+    let (tokens, ids) = ([1.0f32, 2.0], [0i32, 0]);
+    let mut rows = [7.0f32; 3];
+    let inputs = GatherInputs {
+        tokens: Matrix::new(&tokens, 2, 1).unwrap().into(),
+        pairs: &[1, i32::MAX, -1],
+        topk_ids: Matrix::new(&ids, 2, 1).unwrap(),
+        ..Default::default()
+    };
+    let out = MatrixMut::new(&mut rows, 3, 1).unwrap().into();
+    let error = gather_rows(&inputs, out, &GatherOptions::default(), Pool::Serial).unwrap_err();
+    assert_eq!((error.code, error.report.invalid), (Code::FailedPrecondition, 2));
+    assert_eq!(rows, [2.0, 0.0, 0.0]);
+}
+
+/// Panics in the middle of its work.
+struct Panics;
+// SAFETY: no body runs any more when it unwinds.
+unsafe impl Executor for Panics {
+    fn concurrency(&self) -> usize {
+        1
+    }
+    fn parallel_for(&self, _: usize, _: usize, body: Body<'_>) {
+        body(0, 0..1);
+        panic!("on purpose")
+    }
+}
+
+fn route(pool: Pool<'_>, tokens: usize) -> Result<(Vec<i32>, Vec<f32>), Error> {
+    let logits: Vec<f32> = (0..tokens * 16).map(|i| (i * 7 % 31) as f32).collect();
+    let (mut ids, mut weights) = (vec![0; tokens * 2], vec![0.0; tokens * 2]);
+    let inputs = RouteInputs { logits: Matrix::new(&logits, tokens, 16)?, ..Default::default() };
+    let outputs = RouteOutputs {
+        topk_ids: MatrixMut::new(&mut ids, tokens, 2)?,
+        topk_weights: MatrixMut::new(&mut weights, tokens, 2)?,
+        ..Default::default()
+    };
+    route_top_k(&inputs, outputs, &RouteOptions::default(), pool)?;
+    Ok((ids, weights))
+}
+
+#[test]
+fn panics_do_not_cross_the_library() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let error = route(Pool::Own(&Panics), 8).unwrap_err();
+    std::panic::set_hook(hook);
+    assert_eq!((error.code, error.message), (Code::Internal, "Executor: panicked"));
+}
+
+/// Runs each index alone, the last first, on two threads.
+struct Backwards;
+// SAFETY: each index once, by its parity, and the scope waits.
+unsafe impl Executor for Backwards {
+    fn concurrency(&self) -> usize {
+        2
+    }
+    fn parallel_for(&self, count: usize, grain: usize, body: Body<'_>) {
+        assert!(grain > 0);
+        let half = |worker: usize| {
+            let indices: Range<usize> = 0..count;
+            indices.rev().filter(|i| i % 2 == worker).for_each(|i| body(worker, i..i + 1))
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| half(1));
+            half(0);
+        });
+    }
+}
+
+#[test]
+fn pools_give_the_same() {
+    let wanted = route(Pool::Serial, 5000).unwrap();
+    assert_eq!(route(Pool::Own(&Backwards), 5000).unwrap(), wanted);
+    for threads in 1..4 {
+        let threads = ScopedThreads(NonZeroUsize::new(threads).unwrap());
+        assert_eq!(route(Pool::Own(&threads), 5000).unwrap(), wanted);
+    }
+    // A build without TBB has none.
+    if let Some(tbb) = Tbb::new(Some(2)) {
+        assert_eq!(route(Pool::Tbb(&tbb), 5000).unwrap(), wanted);
+        assert!(Tbb::new(None).is_some());
+    }
+    assert!(Tbb::new(Some(0)).is_none());
+    assert!(bucket_scratch_size(1 << 20, 8, Pool::Own(&Backwards)) > 0);
+}
+
+#[test]
+fn scoped_threads_cover_each_index_once() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    for (threads, count, grain) in [(1, 7, 1), (3, 7, 1), (3, 7, 3), (4, 2, 1), (3, 0, 1)] {
+        let seen: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+        let threads = ScopedThreads(NonZeroUsize::new(threads).unwrap());
+        threads.parallel_for(count, grain, &|worker, range| {
+            assert!(worker < threads.concurrency());
+            for i in range {
+                seen[i].fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        assert!(seen.iter().all(|times| times.load(Ordering::Relaxed) == 1));
+    }
+}
