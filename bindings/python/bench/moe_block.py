@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Times the experts of one layer, as transformers runs them, by each implementation.
+
+Random weights at the shapes of known models; implementations run in turn, each time in
+another order, and medians are compared: above 1 Switchyard is faster. Weights of
+several layers take turns, so that they come from memory, as in a model.
+Exit codes: 0; 2 for wrong input, in a line on stderr.
+"""
+
+import argparse
+import importlib
+import random
+import statistics
+import sys
+import time
+
+import torch
+
+import switchyard.transformers  # noqa: F401
+
+SHAPES = {
+    # experts, top_k, hidden, intermediate
+    "qwen3": ("qwen3_moe", 128, 8, 2048, 768),
+    "deepseek": ("deepseek_v3", 64, 8, 7168, 2048),
+    "gpt_oss": ("gpt_oss", 32, 4, 2880, 2880),
+}
+
+
+# Where transformers has them: the classes' stem, and what it calls experts.
+_FAMILIES = {"qwen3_moe": ("Qwen3Moe", "num_experts", "moe_intermediate_size"),
+             "deepseek_v3": ("DeepseekV3", "n_routed_experts", "moe_intermediate_size"),
+             "gpt_oss": ("GptOss", "num_local_experts", "intermediate_size")}
+
+
+def fill(module):
+    """Random parameters, the same million numbers, a prime, again and again."""
+    with torch.no_grad():
+        for p in module.parameters():
+            flat = p.view(-1)
+            some = torch.randn(min(flat.numel(), 1048573)).mul_(0.02).to(p.dtype)
+            if p.dim() == 1:
+                some += 1
+            for i in range(0, flat.numel(), some.numel()):
+                flat[i:i + some.numel()] = some[:flat.numel() - i]
+
+
+def make(shape, dtype):
+    family, experts, _, hidden, intermediate = SHAPES[shape]
+    stem, says_experts, says_intermediate = _FAMILIES[family]
+    code = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+    config = getattr(code, f"{stem}Config")(
+        **{says_experts: experts, says_intermediate: intermediate, "hidden_size": hidden})
+    with torch.device("meta"):
+        module = getattr(code, f"{stem}Experts")(config)
+    module = module.to(dtype).to_empty(device="cpu").eval()
+    fill(module)
+    return module
+
+
+def run(module, name, *inputs):
+    module.config._experts_implementation = name
+    return module(*inputs)
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shape", choices=SHAPES, nargs="+", default=["qwen3"])
+    parser.add_argument("--tokens", type=int, nargs="+", default=[1, 32, 512, 2048])
+    parser.add_argument("--dtype", choices=("bfloat16", "float32", "float16"), default="bfloat16")
+    parser.add_argument("--layers", type=int, default=2, help="whose weights take turns (2)")
+    parser.add_argument("--seconds", type=float, default=3, help="for each number of tokens (3)")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--rivals", nargs="+", default=["eager", "grouped_mm"])
+    arguments = parser.parse_args(argv)
+    torch.set_num_threads(arguments.threads)
+    names = ["switchyard", *arguments.rivals]
+    dtype = getattr(torch, arguments.dtype)
+    print(f"torch {torch.__version__}, {arguments.threads} threads, {arguments.dtype}\n")
+    print("| shape | tokens | " + " | ".join(f"{n}, ms" for n in names) + " | best rival / ours |")
+    print("|" + " --- |" * (len(names) + 3))
+    for shape in arguments.shape:
+        torch.manual_seed(1)
+        modules = [make(shape, dtype) for _ in range(arguments.layers)]
+        _, experts, top_k, hidden, _ = SHAPES[shape]
+        for tokens in arguments.tokens:
+            inputs = []
+            for _ in modules:
+                weights, ids = torch.randn(tokens, experts).softmax(-1).topk(top_k)
+                inputs.append((torch.randn(tokens, hidden).to(dtype), ids, weights.to(dtype)))
+            times = {name: [] for name in names}
+            with torch.inference_mode():
+                for name in names:
+                    for _ in range(2):
+                        for m, i in zip(modules, inputs):
+                            run(m, name, *i)
+                end = time.perf_counter() + arguments.seconds
+                while time.perf_counter() < end or len(times[names[0]]) < 3:
+                    for name in random.sample(names, len(names)):
+                        begin = time.perf_counter()
+                        for m, i in zip(modules, inputs):
+                            run(m, name, *i)
+                        times[name].append((time.perf_counter() - begin) / len(modules) * 1e3)
+            ms = {name: statistics.median(t) for name, t in times.items()}
+            best = min(ms[name] for name in arguments.rivals)
+            print(f"| {shape} | {tokens} | " + " | ".join(f"{ms[n]:.3f}" for n in names)
+                  + f" | {best / ms['switchyard']:.2f} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,90 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gemm.h"
+
+#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
+
+#include <memory>
+
+namespace switchyard {
+namespace python {
+namespace {
+
+// A tensor over memory that somebody else owns. A handle as it is: a
+// torch::stable::Tensor is a shared_ptr more.
+struct DeleteHandle {
+  void operator()(AtenTensorHandle handle) const {
+    aoti_torch_delete_tensor_object(handle);
+  }
+};
+using Handle = std::unique_ptr<AtenTensorOpaque, DeleteHandle>;
+
+Handle Over(const void* data, Type type, int64_t dim, const int64_t* sizes,
+            const int64_t* strides) {
+  AtenTensorHandle made = nullptr;
+  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_create_tensor_from_blob_v2(
+      const_cast<void*>(data), dim, sizes, strides, 0, DtypeOf(type),
+      aoti_torch_device_type_cpu(), 0, &made, aoti_torch_layout_strided(),
+      nullptr, 0));
+  return Handle(made);
+}
+Handle Over(const ConstAnyMatrix& m) {
+  const int64_t sizes[] = {static_cast<int64_t>(m.rows),
+                           static_cast<int64_t>(m.cols)};
+  const int64_t strides[] = {static_cast<int64_t>(m.stride), 1};
+  return Over(m.data, m.type, 2, sizes, strides);
+}
+
+}  // namespace
+
+Projection::Projection(const char* op, const char* argument,
+                       const Tensor& weights, const OptionalTensor& bias,
+                       const char* bias_argument, bool transposed)
+    : type_(TypeOfTensor(op, argument, weights)),
+      data_(static_cast<const char*>(weights.data_ptr())) {
+  Check(IsFloat(type_), op, argument, "not float32, bfloat16 or float16");
+  const Shape shape(weights);
+  Check(shape.dim == 3, op, argument, "not a tensor of three dimensions");
+  const int in = transposed ? 1 : 2, out = 3 - in;
+  experts_ = shape.sizes[0];
+  in_ = shape.sizes[in];
+  out_ = shape.sizes[out];
+  expert_stride_ = shape.strides[0];
+  in_stride_ = shape.strides[in];
+  out_stride_ = shape.strides[out];
+  if (!bias.has_value()) return;
+  bias_ = MatrixOf(op, bias_argument, *bias, &bias_keeper_);
+  Check(bias_.type == type_, op, bias_argument,
+        "not of the dtype of the weights");
+  Check(bias_.rows == static_cast<size_t>(experts_) &&
+            bias_.cols == static_cast<size_t>(out_),
+        op, bias_argument, "not [experts, columns of the product]");
+}
+
+ConstAnyMatrix Projection::BiasOf(int64_t expert) const {
+  if (bias_.data == nullptr) return {};
+  const size_t row = static_cast<size_t>(expert);
+  return bias_.RowRange(row, row + 1);
+}
+
+void Projection::Multiply(int64_t expert, const ConstAnyMatrix& rows,
+                          const AnyMatrix& out, bool add_bias) const {
+  const int64_t sizes[] = {in_, out_}, strides[] = {in_stride_, out_stride_};
+  const Handle weights = Over(
+      data_ + static_cast<int64_t>(SizeOf(type_)) * expert_stride_ * expert,
+      type_, 2, sizes, strides);
+  const Handle left = Over(rows), product = Over(out);
+  if (add_bias && bias_.data != nullptr) {
+    const int64_t size = out_, stride = 1;
+    const Handle bias = Over(BiasOf(expert).data, type_, 1, &size, &stride);
+    STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_cpu_addmm_out(
+        product.get(), bias.get(), left.get(), weights.get(), 1.0, 1.0));
+  } else {
+    STABLE_TORCH_ERROR_CODE_CHECK(
+        aoti_torch_cpu_mm_out(product.get(), left.get(), weights.get()));
+  }
+}
+
+}  // namespace python
+}  // namespace switchyard

@@ -1,0 +1,50 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One expert's matrix product, by torch's own mm for the CPU.
+
+#ifndef SWITCHYARD_PYTHON_GEMM_H_
+#define SWITCHYARD_PYTHON_GEMM_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "switchyard/views.h"
+#include "tensors.h"
+
+namespace switchyard {
+namespace python {
+
+// The weights of one projection of all experts, where they lie.
+class Projection {
+ public:
+  // weights [experts, out, in], or [experts, in, out] if transposed; bias
+  // [experts, out] or none.
+  Projection(const char* op, const char* argument, const Tensor& weights,
+             const OptionalTensor& bias, const char* bias_argument,
+             bool transposed);
+
+  int64_t experts() const { return experts_; }
+  int64_t in() const { return in_; }
+  int64_t out() const { return out_; }
+  Type type() const { return type_; }
+  // [1, out], or an empty one.
+  ConstAnyMatrix BiasOf(int64_t expert) const;
+
+  // out = rows * weights of the expert (+ bias, if asked for), rounded once.
+  void Multiply(int64_t expert, const ConstAnyMatrix& rows,
+                const AnyMatrix& out, bool add_bias) const;
+
+ private:
+  Type type_;
+  const char* data_;
+  int64_t experts_, in_, out_;
+  int64_t expert_stride_, in_stride_, out_stride_;
+  Tensor bias_keeper_;
+  ConstAnyMatrix bias_;
+};
+
+}  // namespace python
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_PYTHON_GEMM_H_

@@ -1,0 +1,137 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "route.h"
+
+#include <cstddef>
+#include <sstream>
+#include <type_traits>
+
+#include "switchyard/presets.h"
+#include "switchyard/route.h"
+#include "torch_executor.h"
+
+namespace switchyard {
+namespace python {
+namespace {
+
+constexpr char kOp[] = "route";
+
+// Calls visit(name, field) for each option that text may say.
+template <class Options, class Visit>
+void ForEachOption(Options& route, Visit visit) {
+#define SWITCHYARD_VISIT(field) visit(#field, route.field)
+  SWITCHYARD_VISIT(renormalize);
+  SWITCHYARD_VISIT(score);
+  SWITCHYARD_VISIT(eps);
+  SWITCHYARD_VISIT(routed_scaling_factor);
+  SWITCHYARD_VISIT(logit_scale);
+  SWITCHYARD_VISIT(logit_softcap);
+  SWITCHYARD_VISIT(num_expert_group);
+  SWITCHYARD_VISIT(topk_group);
+  SWITCHYARD_VISIT(num_zero_experts);
+  SWITCHYARD_VISIT(jitter_eps);
+  SWITCHYARD_VISIT(round_to);
+#undef SWITCHYARD_VISIT
+}
+
+void Overwrite(const std::string& text, RouteOptions* route) {
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const size_t equal = word.find('=');
+    bool found = false;
+    ForEachOption(*route, [&](const char* name, auto& field) {
+      using Field = std::remove_reference_t<decltype(field)>;
+      if (equal == std::string::npos || word.compare(0, equal, name) != 0)
+        return;
+      std::istringstream value(word.substr(equal + 1));
+      double number = 0;
+      if (!(value >> number) || !value.eof()) return;
+      // What no count or enumerator can be would be undefined to convert.
+      if (!std::is_floating_point_v<Field> &&
+          !(number >= 0 && number < 256e6)) {
+        return;
+      }
+      field = static_cast<Field>(
+          static_cast<std::conditional_t<std::is_enum_v<Field>, int, Field>>(
+              number));
+      found = true;
+    });
+    if (!found)
+      Fail(kOp, "options", "not name=number of a known name: '" + word + "'");
+  }
+}
+
+ConstAnyMatrix RowOf(const char* argument, const OptionalTensor& tensor,
+                     Tensor* keeper) {
+  if (!tensor.has_value()) return {};
+  Tensor row = *tensor;
+  if (row.dim() == 1) row = torch::stable::view(row, {1, row.numel()});
+  return MatrixOf(kOp, argument, row, keeper);
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> Route(
+    const Tensor& logits, const std::string& preset_name, int64_t top_k,
+    const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,
+    const std::string& options,
+    std::optional<torch::headeronly::ScalarType> dtype) {
+  Preset preset;
+  if (!FindPreset(preset_name.c_str(), &preset).ok()) {
+    Fail(kOp, "preset", "unknown: '" + preset_name + "'");
+  }
+  Overwrite(options, &preset.route);
+  Tensor logits_keeper = logits, bias_keeper = logits, scale_keeper = logits;
+  RouteInputs in = {MatrixOf(kOp, "logits", logits, &logits_keeper)};
+  Check(IsFloat(in.logits.type), kOp, "logits",
+        "not float32, bfloat16 or float16");
+  in.correction_bias = RowOf("correction_bias", correction_bias, &bias_keeper);
+  in.expert_scale = RowOf("expert_scale", expert_scale, &scale_keeper);
+  Check(top_k > 0 && top_k <= static_cast<int64_t>(in.logits.cols), kOp,
+        "top_k", "not in [1, experts]");
+  Type type = in.logits.type;
+  if (dtype.has_value()) {
+    using torch::headeronly::ScalarType;
+    Check(*dtype == ScalarType::Float || *dtype == ScalarType::BFloat16 ||
+              *dtype == ScalarType::Half,
+          kOp, "dtype", "not float32, bfloat16 or float16");
+    type = *dtype == ScalarType::Float      ? Type::kF32
+           : *dtype == ScalarType::BFloat16 ? Type::kBF16
+                                            : Type::kF16;
+  }
+  const int64_t tokens = static_cast<int64_t>(in.logits.rows);
+  const bool identity = preset.route.num_zero_experts > 0;
+  const Tensor ids = Empty(Type::kI64, tokens, top_k);
+  const Tensor weights = Empty(type, tokens, top_k);
+  const Tensor rest = Empty(type, identity ? tokens : 0, 1);
+  RouteOutputs out = {
+      AnyMatrix(static_cast<int64_t*>(ids.data_ptr()), tokens, top_k),
+      AnyMatrix(weights.data_ptr(), type, tokens, top_k, top_k)};
+  if (identity) {
+    out.identity_weights = AnyMatrix(rest.data_ptr(), type, tokens, 1, 1);
+  }
+  TorchExecutor pool(TorchThreads());
+  Check(kOp, RouteTopK(in, out, preset.route, pool));
+  return {ids, weights, rest};
+}
+
+std::string PresetsAsText() {
+  std::ostringstream text;
+  text.precision(9);
+  for (const Preset& preset : Presets()) {
+    text << preset.family;
+    ForEachOption(preset.route, [&](const char* name, const auto& field) {
+      text << ' ' << name << '=' << static_cast<double>(field);
+    });
+    text << " correction_bias=" << preset.correction_bias
+         << " expert_scale=" << preset.expert_scale
+         << " norm_topk_prob=" << preset.norm_topk_prob
+         << " in_model_type=" << preset.in_model_type
+         << " num_shared_experts=" << preset.route.num_shared_experts << '\n';
+  }
+  return text.str();
+}
+
+}  // namespace python
+}  // namespace switchyard

@@ -1,0 +1,70 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "workspace.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+namespace switchyard {
+namespace python {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kAlignment = 64;
+
+std::atomic<size_t> kept_bytes{size_t{256} << 20};
+
+// What the thread has between two calls. A call takes it, so that one that
+// runs inside of another (of a hook, say) has memory of its own.
+struct Kept {
+  Bytes bytes;
+  size_t size = 0;
+};
+thread_local Kept kept[2];
+
+}  // namespace
+
+size_t KeptBytes() { return kept_bytes.load(std::memory_order_relaxed); }
+void SetKeptBytes(size_t bytes) {
+  kept_bytes.store(bytes, std::memory_order_relaxed);
+  for (Kept& k : kept) {
+    if (k.size > bytes) k = Kept();
+  }
+}
+
+void FreeBytes::operator()(void* data) const { std::free(data); }
+
+void* Workspace::Take(size_t bytes) {
+  char* const base = static_cast<char*>(bytes_.get());
+  void* const taken = base == nullptr ? nullptr : base + used_;
+  used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return taken;
+}
+
+void Workspace::Allocate() {
+  const size_t needed = std::exchange(used_, 0);
+  bytes_ = std::move(kept[kind_].bytes);
+  size_ = std::exchange(kept[kind_].size, 0);
+  if (bytes_ != nullptr && needed <= size_) return;
+  bytes_.reset();
+  size_ = (needed + kHugePage) / kHugePage * kHugePage;
+  bytes_.reset(std::aligned_alloc(kHugePage, size_));
+  if (bytes_ == nullptr) throw std::bad_alloc();
+  // Advice: without huge pages it is only slower.
+  (void)madvise(bytes_.get(), size_, MADV_HUGEPAGE);
+}
+
+Workspace::~Workspace() {
+  if (bytes_ != nullptr && size_ <= KeptBytes()) {
+    kept[kind_].bytes = std::move(bytes_);
+    kept[kind_].size = size_;
+  }
+}
+
+}  // namespace python
+}  // namespace switchyard

@@ -1,0 +1,175 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Routers of transformers whose recipe is a preset of the library.
+
+A router is taken over only after its own forward() and switchyard::route, on random
+rows and with random parameters, have given the same logits, ids and weights.
+"""
+
+import copy
+import dataclasses
+import re
+
+import torch
+import torch.nn.functional as F
+
+import switchyard
+from switchyard._experts import Unsupported
+
+_CLASS = re.compile(r"(Router|Gate|Gating)$")
+_MODULE = re.compile(r"transformers\.models\.(\w+)\.modeling_")
+_BIAS = ("e_score_correction_bias", "expert_bias")
+_ROWS = 256
+# Options of the library and the attributes that routers have them as.
+_ATTRIBUTES = {
+    "renormalize": ("norm_topk_prob",),
+    "routed_scaling_factor": ("routed_scaling_factor", "route_scale", "router_scaling_factor"),
+    "num_expert_group": ("num_group",),
+    "topk_group": ("topk_group",),
+    "logit_scale": ("output_multiplier",),
+    "eps": ("norm_min",),
+    "logit_softcap": ("router_logit_softcapping",),
+}
+
+
+def is_router(module):
+    return (_MODULE.match(type(module).__module__) is not None
+            and _CLASS.search(type(module).__name__) is not None)
+
+
+def _attribute(module, names):
+    return next((getattr(module, n) for n in names if getattr(module, n, None) is not None), None)
+
+
+def _options(module, preset, top_k, dtype):
+    """What the module says beside its preset, as text for switchyard::route."""
+    options = {}
+    grouped = getattr(module, "topk_method", "") != "greedy"
+    for option, names in _ATTRIBUTES.items():
+        value = _attribute(module, names)
+        if value is None or (option == "renormalize" and not preset["norm_topk_prob"]):
+            continue
+        if option in ("num_expert_group", "topk_group") and not grouped:
+            continue
+        options[option] = float(value)
+    if preset["in_model_type"] and dtype != torch.float32:
+        options["round_to"] = {torch.bfloat16: 1, torch.float16: 2}[dtype]
+        # On the CPU torch rounds the constant of `sum + eps`, too.
+        options["eps"] = torch.tensor(options.get("eps", preset["eps"]), dtype=dtype).item()
+    # openai_privacy_filter's `scores / top_k`
+    if "routed_scaling_factor" not in options and "PrivacyFilter" in type(module).__name__:
+        options["routed_scaling_factor"] = 1 / top_k
+    return " ".join(f"{name}={value!r}" for name, value in options.items())
+
+
+def _bias(module, given):
+    return given if given is not None else _attribute(module, _BIAS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How to do what a router does."""
+
+    owner: str  # of the matrix: the module itself, "", or a part
+    f32: str  # what is: "" nothing, "product", or its "result"
+    preset: str
+    options: str
+    top_k: int
+    dtype: torch.dtype  # of the weights
+    has_bias: bool
+
+    def logits(self, module, hidden):
+        linear = module.get_submodule(self.owner)
+        weight, bias = linear.weight, getattr(linear, "bias", None)
+        if self.f32 == "product":
+            return F.linear(hidden.float(), weight.float(), None if bias is None else bias.float())
+        logits = F.linear(hidden.to(weight.dtype), weight, bias)
+        return logits.float() if self.f32 else logits
+
+    def route(self, module, hidden, given_bias=None):
+        hidden = hidden.reshape(-1, hidden.shape[-1])
+        logits = self.logits(module, hidden)
+        bias = _bias(module, given_bias) if self.has_bias else None
+        ids, weights, _ = torch.ops.switchyard.route(
+            logits, self.preset, self.top_k, bias, None, options=self.options, dtype=self.dtype)
+        return logits, weights, ids
+
+
+def _owner(module):
+    matrices = [name for name, p in module.named_parameters() if p.dim() == 2]
+    if len(matrices) != 1 or not (matrices[0] + ".").endswith("weight."):
+        raise Unsupported("its logits are not one matrix product")
+    return matrices[0][:-len("weight")].rstrip(".")
+
+
+def _example(module, hidden_size, dtype):
+    """A copy with random parameters, and random rows with what it makes of them."""
+    memo = {id(c): c for c in (getattr(module, "config", None),)}  # a reference is enough
+    twin = copy.deepcopy(module, memo).to(dtype).eval()
+    generator = torch.Generator().manual_seed(1)
+    for name, t in [*twin.named_parameters(), *twin.named_buffers()]:
+        if t.dim() == 2 and t.is_floating_point():
+            t.data.normal_(std=hidden_size ** -0.5, generator=generator)
+        elif t.is_floating_point():
+            t.data.normal_(std=0.05, generator=generator)
+    rows = torch.randn(_ROWS, hidden_size, generator=generator).mul_(2).to(dtype)
+    more = ()
+    try:
+        out = twin(rows)
+    except TypeError:  # a bias is its second argument
+        experts = next(p.shape[0] for p in twin.parameters() if p.dim() == 2)
+        more = (torch.randn(experts, generator=generator).mul_(0.05),)
+        out = twin(rows, *more)
+    if not (isinstance(out, tuple) and len(out) == 3 and all(t.dim() == 2 for t in out)
+            and not out[2].is_floating_point()):
+        raise Unsupported("it does not return logits, weights and ids")
+    return twin, rows, more, out
+
+
+def _agrees(plan, twin, rows, more, out):
+    logits, weights, ids = plan.route(twin, rows, *more)
+    if logits.dtype != out[0].dtype or not torch.equal(logits, out[0]):
+        return False
+    if weights.dtype != out[1].dtype or weights.shape != out[1].shape:
+        return False
+    # In any order, as topk(sorted=False) has them.
+    want_ids, order = out[2].sort(1)
+    got_ids, our_order = ids.sort(1)
+    same = (want_ids == got_ids).all(1)
+    want, got = out[1].gather(1, order).double(), weights.gather(1, our_order).double()
+    coarse = torch.finfo(out[0].dtype).eps > 1e-4
+    close = ((got - want).abs() <= (2 ** -5 if coarse else 1e-5) * want.abs() + 1e-9).all(1)
+    # Where keys of few bits tie, torch.topk says nothing of which it takes.
+    needed = 0.8 if coarse else 0.99
+    return same.float().mean() >= needed and bool(close[same].all())
+
+
+def plan_of(module):
+    """The Plan for a router; raises Unsupported."""
+    family = _MODULE.match(type(module).__module__).group(1)
+    names = [name for name in switchyard.presets()
+             if name == family or name.startswith(family + "_")]
+    if not names:
+        raise Unsupported(f"there is no preset for {family}")
+    owner = _owner(module)
+    matrix = module.get_submodule(owner).weight
+    examples = []
+    with torch.no_grad(), torch.device("cpu"):
+        for dtype in {torch.float32, matrix.dtype}:
+            try:
+                examples.append((dtype, _example(module, matrix.shape[1], dtype)))
+            except Unsupported:
+                raise
+            except Exception as error:  # noqa: BLE001  (it may want anything)
+                raise Unsupported(f"it cannot be tried out: {error}") from error
+        for name in names:
+            preset = switchyard.presets()[name]
+            for f32 in ("", "product", "result"):
+                plans = [(Plan(owner, f32, name,
+                               _options(module, preset, e[3][2].shape[1], dtype),
+                               e[3][2].shape[1], e[3][1].dtype, bool(preset["correction_bias"])), e)
+                         for dtype, e in examples]
+                if all(_agrees(plan, *e) for plan, e in plans):
+                    return next(plan for (plan, _), (dtype, _) in zip(plans, examples)
+                                if dtype == matrix.dtype)
+    raise Unsupported(f"its own results are not those of the preset {names[0]}")

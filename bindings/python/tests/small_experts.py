@@ -1,0 +1,88 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every class of transformers that runs experts by an implementation, small."""
+
+import importlib
+import inspect
+import pathlib
+import re
+
+import torch
+import transformers
+
+MODELS = pathlib.Path(transformers.__file__).parent / "models"
+_DECORATED = re.compile(r"^@use_experts_implementation.*\nclass (\w+)", re.MULTILINE)
+EXPERTS, HIDDEN, INTERMEDIATE = 8, 64, 48
+# By which names configurations have these.
+_SAYS = (
+    (("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), EXPERTS),
+    (("hidden_size", "moe_hidden_size", "moe_latent_size"), HIDDEN),
+    (("intermediate_size", "moe_intermediate_size", "expert_ffn_hidden_size", "mlp_ffn_hidden_size"),
+     INTERMEDIATE),
+)
+
+
+def decorated():
+    """(family, class) of all of them."""
+    found = []
+    for path in sorted(MODELS.glob("*/modeling_*.py")):
+        found += [(path.parent.name, name) for name in _DECORATED.findall(path.read_text())]
+    return found
+
+
+class _Small:
+    """A configuration as it is by default, but small."""
+
+    def __init__(self, default):
+        self._default = default
+        self._says = {name: value for names, value in _SAYS for name in names}
+        self._experts_implementation = "eager"
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in self._says:
+            return getattr(self._default, name)
+        try:
+            many = isinstance(getattr(self._default, name), list)
+        except AttributeError as error:
+            # A class that has it by another name must not be taken for this one;
+            # but there are those that have one for each layer.
+            if "per-layer" not in str(error):
+                raise
+            many = False
+        return [self._says[name]] * 99 if many else self._says[name]
+
+
+def _configurations(family, name):
+    """Those of the family, the likeliest of the class first."""
+    module = importlib.import_module(f"transformers.models.{family}.configuration_{family}")
+    classes = [c for n, c in vars(module).items() if n.endswith("Config") and isinstance(c, type)
+               and c.__module__ == module.__name__]
+    return sorted(classes, key=lambda c: (-len(_common(name, c.__name__)), "Text" not in c.__name__))
+
+
+def _common(a, b):
+    return a[:next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))]
+
+
+def make(family, name, dtype=torch.float32):
+    """The experts module with random parameters."""
+    code = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+    cls = getattr(code, name)
+    # Ernie's vision experts are not as wide as those of text.
+    asked = "intermediate_size" in inspect.signature(cls).parameters
+    more = {"intermediate_size": INTERMEDIATE} if asked else {}
+    for config in _configurations(family, name):
+        try:
+            module = cls(_Small(config()), **more).eval()
+            break
+        except (AttributeError, TypeError):  # of another part of the model
+            continue
+    else:
+        raise ValueError(f"{family}: no configuration makes a {name}")
+    with torch.no_grad():
+        for p in module.parameters():
+            # Large enough for limits to be met.
+            p.normal_(std=3.0 / HIDDEN ** 0.5 if p.dim() == 3 else 0.5)
+    return module.to(dtype)

@@ -1,0 +1,288 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The operators themselves."""
+
+import threading
+
+import pytest
+import torch
+
+import switchyard
+
+T, E, K, H, I = 9, 6, 2, 32, 24
+
+
+def arguments(dtype=torch.float32, tokens=T, **replaced):
+    weights, ids = torch.randn(tokens, E).softmax(-1).topk(K)
+    named = {"hidden": torch.randn(tokens, H, dtype=dtype), "topk_ids": ids,
+             "topk_weights": weights, "up": torch.randn(E, 2 * I, H, dtype=dtype) / 6,
+             "down": torch.randn(E, H, I, dtype=dtype) / 5}
+    return named | replaced
+
+
+def expected(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None,
+             transposed=False):
+    """SiLU experts one pair after the other, in double precision."""
+    out = torch.zeros(len(hidden), down.shape[2 if transposed else 1], dtype=torch.float64)
+    for t in range(len(hidden)):
+        for e, w in zip(topk_ids[t].tolist(), topk_weights[t].double()):
+            if not 0 <= e < len(up):
+                continue
+            first, second = up[e].double(), down[e].double()
+            if transposed:
+                first, second = first.T, second.T
+            both = first @ hidden[t].double()
+            both = both + up_bias[e].double() if up_bias is not None else both
+            gate, value = both.chunk(2)
+            row = second @ (torch.nn.functional.silu(gate) * value)
+            out[t] += w * (row + down_bias[e].double() if down_bias is not None else row)
+    return out
+
+
+def check(got, want, eps=2e-6):
+    assert got.shape == want.shape
+    torch.testing.assert_close(got.double(), want, rtol=0, atol=eps * 8 * want.abs().max().item())
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 9, 300])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_experts(tokens, threads):
+    torch.set_num_threads(threads)
+    named = arguments(tokens=tokens)
+    check(switchyard.experts(**named), expected(**named))
+
+
+@pytest.mark.parametrize("tokens", [1, 9])
+def test_biases_and_transposed_weights(tokens):
+    named = arguments(tokens=tokens, up_bias=torch.randn(E, 2 * I), down_bias=torch.randn(E, H))
+    check(switchyard.experts(**named), expected(**named))
+    named["up"] = named["up"].transpose(1, 2).contiguous()
+    named["down"] = named["down"].transpose(1, 2).contiguous()
+    check(switchyard.experts(**named, transposed=True), expected(**named, transposed=True))
+
+
+def test_layouts_and_activations_are_what_they_are_called():
+    gate, up = torch.randn(5, I), torch.randn(5, I)
+    rows = {"concatenated": torch.cat([gate, up], 1),
+            "interleaved": torch.stack([gate, up], 2).reshape(5, -1)}
+    F = torch.nn.functional
+    functions = {"silu": F.silu, "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+                 "relu": F.relu, "relu2": lambda x: F.relu(x).square(), "identity": lambda x: x}
+    for name, function in functions.items():
+        for layout, row in rows.items():
+            got = torch.ops.switchyard.activate(row, name, layout)
+            torch.testing.assert_close(got, function(gate) * up)
+        torch.testing.assert_close(torch.ops.switchyard.activate(gate, name, "ungated"),
+                                   function(gate))
+    got = torch.ops.switchyard.activate(rows["concatenated"], "swiglu_oai", alpha=1.3, limit=0.5)
+    g, u = gate.clamp(max=0.5), up.clamp(-0.5, 0.5)
+    torch.testing.assert_close(got, (u + 1) * g * torch.sigmoid(1.3 * g))
+    got = torch.ops.switchyard.activate(rows["concatenated"], "situ", beta=2.0, linear_beta=3.0)
+    torch.testing.assert_close(
+        got, 2 * torch.tanh(gate / 2) * torch.sigmoid(gate) * 3 * torch.tanh(up / 3))
+    got = torch.ops.switchyard.activate(rows["concatenated"], limit=0.2, limit_after=True)
+    torch.testing.assert_close(got, F.silu(gate).clamp(max=0.2) * up.clamp(-0.2, 0.2))
+
+
+@pytest.mark.parametrize("tokens", [1, 9])
+def test_whatever_lies_in_memory(tokens):
+    named = arguments(tokens=tokens)
+    want = expected(**named)
+    wide = {"hidden": torch.randn(tokens, 3 * H)[:, H:2 * H].copy_(named["hidden"]),
+            "topk_ids": named["topk_ids"].T.contiguous().T,
+            "topk_weights": torch.randn(2 * tokens, K)[::2].copy_(named["topk_weights"]),
+            "up": named["up"].transpose(1, 2).contiguous().transpose(1, 2),
+            "down": torch.randn(E, H, 2 * I)[:, :, ::2].copy_(named["down"])}
+    for name, tensor in wide.items():
+        check(switchyard.experts(**(named | {name: tensor})), want)
+    every_other = torch.randn(tokens, 2 * H)[:, ::2].copy_(named["hidden"])
+    check(switchyard.experts(**(named | {"hidden": every_other})), want)
+    columns = named["hidden"].T.contiguous().T
+    check(switchyard.experts(**(named | {"hidden": columns})), want)
+    check(switchyard.experts(**(named | {"hidden": columns[:, ::1].expand(tokens, H)})), want)
+    check(switchyard.experts(**(named | {"topk_ids": named["topk_ids"].int()})), want)
+
+
+def test_one_row_for_all_tokens():
+    named = arguments()
+    named["hidden"] = named["hidden"][:1].expand(T, H)
+    check(switchyard.experts(**named), expected(**named))
+
+
+def test_other_types_than_the_weights():
+    named = arguments()
+    want = expected(**(named | {"hidden": named["hidden"].bfloat16()}))
+    for tokens in (1, T):
+        some = {n: t[:tokens] if n[0] in "ht" else t for n, t in named.items()}
+        got = switchyard.experts(**(some | {"hidden": some["hidden"].bfloat16()}))
+        assert got.dtype == torch.bfloat16
+        check(got, want[:tokens], eps=2 ** -8)
+
+
+def test_empty():
+    named = arguments(tokens=0)
+    assert switchyard.experts(**named).shape == (0, H)
+    named = arguments()
+    named |= {"topk_ids": named["topk_ids"][:, :0], "topk_weights": named["topk_weights"][:, :0]}
+    assert torch.equal(switchyard.experts(**named), torch.zeros(T, H))
+
+
+@pytest.mark.parametrize("tokens", [1, 9])
+def test_ids_of_other_ranks(tokens):
+    named = arguments(tokens=tokens)
+    named["topk_ids"][0, 1] = E
+    # Their weights do not matter, nor does what is not a number.
+    named["topk_weights"][0, 1] = float("nan")
+    check(switchyard.experts(**named, allow_dropped=True), expected(**named))
+    for wrong in (E, -1, 2 ** 40):
+        named["topk_ids"][0, 1] = wrong
+        with pytest.raises(RuntimeError, match=r"experts: topk_ids: an id outside"):
+            switchyard.experts(**named)
+    named["topk_ids"][:] = E
+    assert torch.equal(switchyard.experts(**named, allow_dropped=True), torch.zeros(tokens, H))
+
+
+def test_inference_mode_and_no_grad_give_the_same():
+    named = arguments()
+    with torch.inference_mode():
+        inside = switchyard.experts(**named)
+    named["up"].requires_grad_()
+    with torch.no_grad():
+        assert torch.equal(inside, switchyard.experts(**named))
+
+
+def test_gradients_are_refused():
+    named = arguments()
+    for name in ("hidden", "topk_weights", "up", "down"):
+        wanted = named[name].clone().requires_grad_()
+        with pytest.raises(RuntimeError, match=r"experts: autograd: has no derivative"):
+            switchyard.experts(**(named | {name: wanted}))
+    with pytest.raises(RuntimeError, match=r"route: autograd: has no derivative"):
+        switchyard.route(torch.randn(3, 8).requires_grad_(), "qwen3_moe", 2)
+    with pytest.raises(RuntimeError, match=r"activate: autograd: has no derivative"):
+        torch.ops.switchyard.activate(torch.randn(3, 8).requires_grad_())
+
+
+WRONG = [
+    ("hidden", torch.randn(T, H, 1), "hidden: not a tensor of two dimensions"),
+    ("hidden", torch.zeros(T, H, dtype=torch.int32), "hidden: not float32"),
+    ("hidden", torch.zeros(T, H, dtype=torch.float64), "hidden: a dtype"),
+    ("hidden", torch.randn(T, H + 1), "up: not .experts, columns, hidden"),
+    ("topk_ids", torch.zeros(T, K), "topk_ids: not int64 or int32"),
+    ("topk_ids", torch.zeros(T + 1, K, dtype=torch.int64), "topk_ids: not a row for each"),
+    ("topk_ids", torch.zeros(T, dtype=torch.int64), "topk_ids: not a tensor of two"),
+    ("topk_weights", torch.zeros(T, K + 1), "topk_weights: not of the shape"),
+    ("topk_weights", torch.zeros(T, K, dtype=torch.int64), "topk_weights: not float32"),
+    ("up", torch.randn(2 * I, H), "up: not a tensor of three dimensions"),
+    ("up", torch.randn(0, 2 * I, H), "up: no experts"),
+    ("up", torch.zeros(E, 2 * I, H, dtype=torch.int32), "up: not float32"),
+    ("up", torch.randn(E, 2 * I + 2, H), "down: not of half of the columns"),
+    ("down", torch.randn(E + 1, H, I), "down: not as many experts"),
+    ("down", torch.randn(E, H, I).half(), "down: not of the dtype of up"),
+    ("down", torch.randn(E, H + 1, I), "down: not of the columns of hidden"),
+    ("up_bias", torch.randn(E, I), "up_bias: not .experts, columns"),
+    ("up_bias", torch.randn(E, 2 * I).half(), "up_bias: not of the dtype"),
+    ("down_bias", torch.randn(E + 1, H), "down_bias: not .experts, columns"),
+    ("activation", "swish", "activation: unknown: 'swish'"),
+    ("layout", "split", "layout: unknown: 'split'"),
+    ("layout", "ungated", "down: not of the columns of up"),
+    ("limit", -1.0, "limit"),
+    ("alpha", float("nan"), "alpha"),
+]
+
+
+@pytest.mark.parametrize("name, value, message", WRONG)
+def test_a_wrong_argument_is_named(name, value, message):
+    with pytest.raises(RuntimeError, match=f"switchyard::experts: .*{message}"):
+        switchyard.experts(**arguments(**{name: value}))
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"preset": "qwen"}, "preset: unknown: 'qwen'"),
+    ({"top_k": 0}, "top_k: not in"),
+    ({"top_k": 9}, "top_k: not in"),
+    ({"logits": torch.zeros(3, 8, dtype=torch.int64)}, "logits: not float32"),
+    ({"logits": torch.zeros(8)}, "logits: not a tensor of two dimensions"),
+    ({"correction_bias": torch.zeros(7)}, "correction_bias"),
+    ({"expert_scale": torch.zeros(7)}, "expert_scale"),
+    ({"options": "renormalise=1"}, "options: not name=number of a known name: 'renormalise=1'"),
+    ({"options": "renormalize"}, "options: not name=number"),
+    ({"options": "eps=x"}, "options: not name=number"),
+    ({"options": "score=-1"}, "options: not name=number"),
+    ({"options": "score=77"}, "score"),
+    ({"dtype": torch.float64}, "dtype: not float32"),
+])
+def test_a_wrong_argument_of_route_is_named(change, message):
+    named = {"logits": torch.randn(3, 8), "preset": "qwen3_moe", "top_k": 2} | change
+    with pytest.raises(RuntimeError, match=f"switchyard::route: .*{message}"):
+        switchyard.route(**named)
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"up": torch.randn(3, 7)}, "up: an odd number"),
+    ({"up": torch.randn(8)}, "up: not a tensor of two"),
+    ({"up": torch.zeros(3, 8, dtype=torch.int32)}, "up: not float32"),
+    ({"activation": "tanh"}, "activation: unknown"),
+    ({"layout": "split"}, "layout: unknown"),
+])
+def test_a_wrong_argument_of_activate_is_named(change, message):
+    with pytest.raises(RuntimeError, match=f"switchyard::activate: {message}"):
+        torch.ops.switchyard.activate(**({"up": torch.randn(3, 8)} | change))
+
+
+def test_route_is_the_softmax_of_the_best():
+    logits = torch.randn(20, 16)
+    ids, weights, rest = switchyard.route(logits, "qwen3_moe", 4)
+    want, order = logits.softmax(-1).topk(4)
+    assert torch.equal(ids, order) and rest.shape == (0, 1)
+    torch.testing.assert_close(weights, want)  # as its default configuration says
+    weights = switchyard.route(logits, "qwen3_moe", 4, options="renormalize=1")[1]
+    torch.testing.assert_close(weights, want / want.sum(1, keepdim=True))
+    assert switchyard.route(logits, "qwen3_moe", 4, dtype=torch.bfloat16)[1].dtype == torch.bfloat16
+    bias = torch.zeros(16)
+    bias[5] = 9
+    assert (switchyard.route(logits, "deepseek_v3", 4, bias,
+                             options="num_expert_group=1 topk_group=1")[0] == 5).any(1).all()
+    assert len(switchyard.presets()) > 60
+
+
+def test_what_the_compiler_is_told():
+    named = arguments()
+    tests = ("test_schema", "test_faketensor")
+    torch.library.opcheck(switchyard.experts, tuple(named.values()), test_utils=tests)
+    torch.library.opcheck(switchyard.route, (torch.randn(3, 8), "qwen3_moe", 2), test_utils=tests)
+    torch.library.opcheck(switchyard.route, (torch.randn(3, 8), "longcat_flash", 2),
+                          {"options": "num_zero_experts=2"}, test_utils=tests)
+    torch.library.opcheck(torch.ops.switchyard.activate, (torch.randn(3, 8),), test_utils=tests)
+
+
+def test_several_threads_at_once():
+    cases = [arguments(tokens=tokens) for tokens in (1, 3, 40, 100)]
+    wants = [switchyard.experts(**named) for named in cases]
+    wrong = []
+
+    def work(named, want):
+        for _ in range(50):
+            if not torch.equal(switchyard.experts(**named), want):
+                wrong.append(len(want))
+
+    threads = [threading.Thread(target=work, args=pair) for pair in zip(cases * 2, wants * 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_workspace_is_bounded():
+    before = switchyard.workspace_limit()
+    try:
+        named = arguments(tokens=300)
+        want = switchyard.experts(**named)
+        for limit in (0, 4 << 20):
+            assert switchyard.workspace_limit(limit) == limit == switchyard.workspace_limit()
+            assert torch.equal(switchyard.experts(**named), want)
+        with pytest.raises(RuntimeError, match="workspace_limit: bytes: below zero"):
+            switchyard.workspace_limit(-1)
+    finally:
+        switchyard.workspace_limit(before)
