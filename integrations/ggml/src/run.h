@@ -1,0 +1,32 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Computes the chains of patterns.h. Nothing of ggml's memory is written but by
+// the last call, if that finds nothing wrong: whatever the error, the CPU
+// backend can compute the same nodes.
+
+#ifndef SWITCHYARD_GGML_RUN_H_
+#define SWITCHYARD_GGML_RUN_H_
+
+#include <memory>
+
+#include "patterns.h"
+#include "switchyard/executor.h"
+#include "switchyard/status.h"
+
+namespace switchyard_ggml {
+
+class Workspace;  // of one backend, kept between calls
+
+std::shared_ptr<Workspace> MakeWorkspace();
+
+switchyard::Status Run(const RouterChain& chain, switchyard::Executor& executor,
+                       Workspace& workspace);
+switchyard::Status Run(const ExpertsChain& chain,
+                       switchyard::Executor& executor, Workspace& workspace);
+switchyard::Status Run(const CombineChain& chain,
+                       switchyard::Executor& executor, Workspace& workspace);
+
+}  // namespace switchyard_ggml
+
+#endif  // SWITCHYARD_GGML_RUN_H_

@@ -1,0 +1,221 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes GGUF models of random weights: make_model.py FAMILY TYPE OUT.gguf
+
+FAMILY is one of FAMILIES, TYPE the experts' type: bf16, f16, q8_0 or q4_0.
+"""
+
+import sys
+
+import gguf
+import numpy as np
+
+TYPES = {
+    "f32": gguf.GGMLQuantizationType.F32,
+    "bf16": gguf.GGMLQuantizationType.BF16,
+    "f16": gguf.GGMLQuantizationType.F16,
+    "q8_0": gguf.GGMLQuantizationType.Q8_0,
+    "q4_0": gguf.GGMLQuantizationType.Q4_0,
+}
+# Sizes of the small models; the measured one has its own.
+SMALL = dict(vocab=256, hidden=128, layers=3, heads=4, kv_heads=2, head=32,
+             experts=16, used=4, intermediate=96)
+QWEN3_30B = dict(vocab=32768, hidden=2048, layers=4, heads=32, kv_heads=4,
+                 head=128, experts=128, used=8, intermediate=768)
+
+
+class Model:
+    """A GGUF file in the making."""
+
+    def __init__(self, path, arch, experts_type, sizes):
+        self.writer = gguf.GGUFWriter(path, arch)
+        self.random = np.random.default_rng(7)
+        self.type = experts_type
+        w, s = self.writer, sizes
+        w.add_tokenizer_model("no_vocab")
+        w.add_vocab_size(s["vocab"])
+        w.add_context_length(4096)
+        w.add_embedding_length(s["hidden"])
+        w.add_block_count(s["layers"])
+        w.add_feed_forward_length(s["intermediate"])
+        w.add_head_count(s["heads"])
+        w.add_layer_norm_rms_eps(0.01)  # that it is seen to be left out
+        w.add_rope_freq_base(10000.0)
+        w.add_expert_count(s["experts"])
+        w.add_expert_used_count(s["used"])
+        w.add_expert_feed_forward_length(s["intermediate"])
+        self.weight("token_embd", s["vocab"], s["hidden"], kind="bf16")
+        self.weight("output", s["vocab"], s["hidden"], kind="bf16")
+        self.vector("output_norm", s["hidden"], around=1.0)
+
+    def add(self, name, values, kind, copies=None):
+        kind = TYPES[kind]
+        raw = gguf.quants.quantize(values, kind)
+        if copies is not None:
+            raw = np.repeat(raw[None], copies, axis=0)
+        self.writer.add_tensor(name, raw, raw_dtype=kind)
+
+    def weight(self, name, *shape, kind="f32", scale=None):
+        # As a layer's initialisation: outputs as large as inputs.
+        scale = scale or shape[-1] ** -0.5
+        values = self.random.standard_normal(shape, dtype=np.float32)
+        self.add(name + ".weight", values * np.float32(scale), kind)
+
+    def vector(self, name, *shape, around=0.0, suffix="weight"):
+        values = self.random.standard_normal(shape, dtype=np.float32)
+        self.add(f"{name}.{suffix}", around + values * np.float32(0.1), "f32")
+
+    def attention(self, at, s, kind):
+        rows = {"q": s["heads"], "k": s["kv_heads"], "v": s["kv_heads"]}
+        for name, heads in rows.items():
+            self.weight(f"{at}.attn_{name}", heads * s["head"], s["hidden"], kind=kind)
+        self.weight(f"{at}.attn_output", s["hidden"], s["heads"] * s["head"], kind=kind)
+
+    def experts(self, at, s, bias=False, merged=False, scale=1.0):
+        self.weight(f"{at}.ffn_gate_inp", s["experts"], s["hidden"], scale=0.3)
+        shapes = {"gate": (s["intermediate"], s["hidden"]),
+                  "up": (s["intermediate"], s["hidden"]),
+                  "down": (s["hidden"], s["intermediate"])}
+        if merged:
+            shapes = {"gate_up": (2 * s["intermediate"], s["hidden"]), "down": shapes["down"]}
+        for name, (rows, cols) in shapes.items():
+            if s is not QWEN3_30B:
+                self.weight(f"{at}.ffn_{name}_exps", s["experts"], rows, cols, kind=self.type,
+                            scale=scale * cols**-0.5)
+            else:  # to be timed: all experts are the same, which takes seconds to write
+                one = self.random.standard_normal((rows, cols), dtype=np.float32)
+                self.add(f"{at}.ffn_{name}_exps.weight", one * np.float32(cols**-0.5), self.type,
+                         s["experts"])
+            if bias:
+                self.vector(f"{at}.ffn_{name}_exps", s["experts"], rows, suffix="bias")
+        if bias:
+            self.vector(f"{at}.ffn_gate_inp", s["experts"], suffix="bias")
+
+    def close(self):
+        self.writer.write_header_to_file()
+        self.writer.write_kv_data_to_file()
+        self.writer.write_tensors_to_file()
+        self.writer.close()
+
+
+def heads(model, s):
+    model.writer.add_head_count_kv(s["kv_heads"])
+    model.writer.add_key_length(s["head"])
+    model.writer.add_value_length(s["head"])
+    model.writer.add_rope_dimension_count(s["head"])
+
+
+def qwen3moe(path, kind, s=SMALL):
+    model = Model(path, "qwen3moe", kind, s)
+    heads(model, s)
+    dense = kind if s is QWEN3_30B else "f32"
+    for i in range(s["layers"]):
+        at = f"blk.{i}"
+        model.attention(at, s, dense)
+        for norm, size in (("attn_norm", s["hidden"]), ("ffn_norm", s["hidden"]),
+                           ("attn_q_norm", s["head"]), ("attn_k_norm", s["head"])):
+            model.vector(f"{at}.{norm}", size, around=1.0)
+        model.experts(at, s)
+    model.close()
+
+
+def gpt_oss(path, kind, s=SMALL):
+    model = Model(path, "gpt-oss", kind, s)
+    heads(model, s)
+    model.writer.add_sliding_window(64)
+    for i in range(s["layers"]):
+        at = f"blk.{i}"
+        model.attention(at, s, "f32")
+        for name, size in (("q", s["heads"] * s["head"]), ("k", s["kv_heads"] * s["head"]),
+                           ("v", s["kv_heads"] * s["head"]), ("output", s["hidden"])):
+            model.vector(f"{at}.attn_{name}", size, suffix="bias")
+        model.vector(f"{at}.attn_sinks", s["heads"])
+        for norm in ("attn_norm", "post_attention_norm"):
+            model.vector(f"{at}.{norm}", s["hidden"], around=1.0)
+        # Large enough for the activation's limit, 7, to matter.
+        model.experts(at, s, bias=True, scale=4.0)
+    model.close()
+
+
+def deepseek2(path, kind, s=SMALL, merged=False, groups=0):
+    """DeepSeek-V3's recipe (sigmoid, selection bias, scale, a shared expert)
+    after a dense layer, without groups of experts."""
+    model = Model(path, "deepseek2", kind, s)
+    rank, rope, nope, value = 64, 16, 32, 32
+    w = model.writer
+    w.add_head_count_kv(s["heads"])
+    w.add_q_lora_rank(rank)
+    w.add_kv_lora_rank(rank)
+    w.add_key_length(nope + rope)
+    w.add_value_length(value)
+    w.add_rope_dimension_count(rope)
+    w.add_leading_dense_block_count(1)
+    w.add_expert_shared_count(1)
+    w.add_expert_weights_scale(2.5)
+    w.add_expert_weights_norm(True)
+    if groups > 0:
+        w.add_expert_group_count(groups)
+        w.add_expert_group_used_count(groups // 2)
+    w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+    for i in range(s["layers"]):
+        at = f"blk.{i}"
+        model.weight(f"{at}.attn_q_a", rank, s["hidden"])
+        model.weight(f"{at}.attn_q_b", s["heads"] * (nope + rope), rank)
+        model.weight(f"{at}.attn_kv_a_mqa", rank + rope, s["hidden"])
+        model.weight(f"{at}.attn_kv_b", s["heads"] * (nope + value), rank)
+        model.weight(f"{at}.attn_output", s["hidden"], s["heads"] * value)
+        for norm, size in (("attn_norm", s["hidden"]), ("ffn_norm", s["hidden"]),
+                           ("attn_q_a_norm", rank), ("attn_kv_a_norm", rank)):
+            model.vector(f"{at}.{norm}", size, around=1.0)
+        dense = {"gate": (s["intermediate"], s["hidden"]), "up": (s["intermediate"], s["hidden"]),
+                 "down": (s["hidden"], s["intermediate"])}
+        for name, shape in dense.items():
+            model.weight(f"{at}.ffn_{name}" + ("" if i == 0 else "_shexp"), *shape)
+        if i > 0:
+            model.experts(at, s, merged=merged)
+            model.vector(f"{at}.exp_probs_b", s["experts"], suffix="bias")
+    model.close()
+
+
+def deepseek2_merged(path, kind):
+    """The same with gate and up in one tensor."""
+    deepseek2(path, kind, merged=True)
+
+
+def deepseek2_groups(path, kind):
+    """The same with experts of the two best groups of four."""
+    deepseek2(path, kind, groups=4)
+
+
+def llama(path, kind, s=SMALL):
+    """No experts at all."""
+    model = Model(path, "llama", kind, dict(s, experts=0, used=0))
+    heads(model, s)
+    for i in range(s["layers"]):
+        at = f"blk.{i}"
+        model.attention(at, s, kind)
+        for norm in ("attn_norm", "ffn_norm"):
+            model.vector(f"{at}.{norm}", s["hidden"], around=1.0)
+        model.weight(f"{at}.ffn_gate", s["intermediate"], s["hidden"], kind=kind)
+        model.weight(f"{at}.ffn_up", s["intermediate"], s["hidden"], kind=kind)
+        model.weight(f"{at}.ffn_down", s["hidden"], s["intermediate"], kind=kind)
+    model.close()
+
+
+def many_experts(path, kind):
+    """More of them, so that each has less to do."""
+    qwen3moe(path, kind, dict(SMALL, experts=64))
+
+
+def qwen3_30b(path, kind):
+    """Four layers of Qwen3-30B-A3B's shapes."""
+    qwen3moe(path, kind, QWEN3_30B)
+
+
+FAMILIES = {f.__name__: f for f in (qwen3moe, gpt_oss, deepseek2, deepseek2_merged,
+                                   deepseek2_groups, llama, many_experts, qwen3_30b)}
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4 or sys.argv[1] not in FAMILIES or sys.argv[2] not in TYPES:
+        sys.exit(__doc__)
+    FAMILIES[sys.argv[1]](sys.argv[3], sys.argv[2])
