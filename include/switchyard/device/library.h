@@ -1,0 +1,156 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// .metal files as they stand: Device::newLibrary() compiles one with Clang (14
+// or later) at run time, and its kernels run thread by thread as on a GPU. In
+// checked mode every access is looked at. docs/shaders.md has what is
+// supported, and how to check shaders in CI.
+
+#ifndef SWITCHYARD_DEVICE_LIBRARY_H_
+#define SWITCHYARD_DEVICE_LIBRARY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "switchyard/device/foundation.h"
+
+namespace switchyard::device {
+
+class Device;
+namespace metal {
+class Module;     // src/device/metal
+struct Compiled;  // src/device/metal
+}  // namespace metal
+
+enum DataType : uint32_t {
+  DataTypeBool,
+  DataTypeChar,
+  DataTypeUChar,
+  DataTypeShort,
+  DataTypeUShort,
+  DataTypeInt,
+  DataTypeUInt,
+  DataTypeLong,
+  DataTypeULong,
+  DataTypeHalf,
+  DataTypeBFloat,
+  DataTypeFloat,
+};
+
+// How a .metal file is compiled.
+struct CompileOptions {
+  // NAME and value, as -DNAME=value.
+  std::vector<std::pair<std::string, std::string>> preprocessor_macros;
+  // Where #include "..." and <...> look, after the file's own folder.
+  std::vector<std::string> include_folders;
+};
+
+// Values of what a shader declares as `constant T x [[function_constant(i)]];`.
+// What is not set is not defined, as is_function_constant_defined() tells.
+class FunctionConstantValues {
+ public:
+  // Copies the value. `value` must not be null.
+  void setConstantValue(const void* value, DataType type, size_t index);
+  void setConstantValue(const void* value, DataType type, const char* name);
+  void reset() { values_.clear(); }
+
+ private:
+  friend class Library;
+  struct Value {
+    std::string name;  // empty: by index
+    size_t index = 0;
+    DataType type = DataTypeBool;
+    unsigned char bytes[8] = {};
+  };
+  std::vector<Value> values_;
+};
+
+// A parameter of a kernel, for listings.
+struct FunctionArgument {
+  std::string name;
+  std::string declared;  // "device const float* x [[buffer(0)]]"
+  bool is_buffer = false;
+  bool is_threadgroup_memory = false;
+  size_t index = 0;
+  size_t bytes = 0;  // of what it points to
+  bool only_reads = false;
+};
+
+// A kernel of a library, for newComputePipelineState().
+class Function : public Referencing<Function> {
+ public:
+  ~Function();
+  void setLabel(const host_internal::Text& label) noexcept {
+    label_.Set(label);
+  }
+  std::string label() const { return label_.Get(); }
+  const std::string& name() const noexcept { return name_; }
+  // Where it is defined: "file:line".
+  const std::string& place() const noexcept { return place_; }
+  const std::vector<FunctionArgument>& arguments() const noexcept {
+    return arguments_;
+  }
+
+ private:
+  friend class Device;
+  friend class Library;
+  Function(std::shared_ptr<metal::Module> module, const char* name);
+
+  const std::shared_ptr<metal::Module> module_;
+  const std::string name_;
+  std::string place_;
+  std::vector<FunctionArgument> arguments_;
+  host_internal::Label label_;
+};
+
+// What a shader has that can't be run here.
+struct UnsupportedFeature {
+  std::string what;
+  std::string file;
+  size_t line = 0;
+  size_t column = 0;
+  std::string kernel;  // that is left out; empty: none is
+};
+
+// A compiled .metal file. From any thread.
+class Library : public Referencing<Library> {
+ public:
+  ~Library();
+  // Shown in errors.
+  void setLabel(const host_internal::Text& label) noexcept {
+    label_.Set(label);
+  }
+  std::string label() const { return label_.Get(); }
+  // In the order of the file; what is not supported is not among them.
+  std::vector<std::string> functionNames() const;
+  // nullptr if there is no such kernel, if it is not supported, or if a value
+  // is not of the constant's type; and why in *error unless that is null.
+  Ref<Function> newFunction(const char* name,
+                            std::string* error = nullptr) noexcept;
+  Ref<Function> newFunction(const char* name,
+                            const FunctionConstantValues& constants,
+                            std::string* error = nullptr) noexcept;
+  const std::vector<UnsupportedFeature>& unsupported() const noexcept {
+    return unsupported_;
+  }
+  // Whether it was compiled before and came out of the cache.
+  bool cached() const noexcept { return cached_; }
+
+ private:
+  friend class Device;
+  explicit Library(const metal::Compiled& compiled);
+
+  const std::string path_;
+  const bool cached_;
+  std::shared_ptr<metal::Module> module_;
+  std::vector<UnsupportedFeature> unsupported_;
+  host_internal::Label label_;
+};
+
+}  // namespace switchyard::device
+
+#endif  // SWITCHYARD_DEVICE_LIBRARY_H_

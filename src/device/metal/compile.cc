@@ -1,0 +1,279 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/metal/compile.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "src/device/metal/process.h"
+
+namespace switchyard::device::metal {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+bool IsProgram(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         access(path.c_str(), X_OK) == 0;
+}
+
+std::string InPath(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "/usr/bin" : path);
+  std::string folder;
+  while (std::getline(folders, folder, ':')) {
+    const std::string program = (folder.empty() ? "." : folder) + "/" + name;
+    if (IsProgram(program)) return program;
+  }
+  return "";
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) throw std::runtime_error("can't read " + path);
+  return text.str();
+}
+void WriteFile(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) throw std::runtime_error("can't write " + path);
+}
+
+void MakeFolder(const std::string& path) {
+  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+      throw std::runtime_error("can't make the folder " + part + ": " +
+                               std::strerror(errno));
+    }
+    if (end == std::string::npos) return;
+  }
+}
+
+std::string CacheFolder(const std::string& asked) {
+  if (!asked.empty()) return asked;
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') {
+    return std::string(cache) + "/switchyard";
+  }
+  const char* const home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') {
+    return std::string(home) + "/.cache/switchyard";
+  }
+  return "/tmp/switchyard-" + std::to_string(getuid());
+}
+
+// FNV-1a. What has the same hash is told apart by its text.
+std::string HashOf(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  char name[17];
+  std::snprintf(name, sizeof(name), "%016" PRIx64, hash);
+  return name;
+}
+
+// A folder that goes with what is in it.
+class WorkFolder {
+ public:
+  explicit WorkFolder(const std::string& in) : path_(in + "/work-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr) {
+      throw std::runtime_error("can't make a folder in " + in + ": " +
+                               std::strerror(errno));
+    }
+  }
+  ~WorkFolder() {
+    for (const std::string& file : files_) unlink(file.c_str());
+    rmdir(path_.c_str());
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  std::string File(const char* name) {
+    files_.push_back(path_ + "/" + name);
+    return files_.back();
+  }
+
+ private:
+  std::string path_;
+  Arguments files_;
+};
+
+// The shim's headers in a folder of their contents' name.
+std::string ShimFolder(const std::string& cache) {
+  std::string all;
+  for (const EmbeddedFile* file = kShim; file->name != nullptr; ++file) {
+    all += std::string(file->name) + '\n' + file->text;
+  }
+  const std::string folder = cache + "/shim-" + HashOf(all);
+  MakeFolder(folder);
+  for (const EmbeddedFile* file = kShim; file->name != nullptr; ++file) {
+    const std::string path = folder + "/" + file->name;
+    std::ifstream there(path, std::ios::binary);
+    std::ostringstream text;
+    if (there) text << there.rdbuf();
+    if (there && text.str() == file->text) continue;
+    // Another process may be reading: whole files only.
+    const std::string temporary = path + "." + std::to_string(getpid());
+    WriteFile(temporary, file->text);
+    std::rename(temporary.c_str(), path.c_str());
+  }
+  return folder;
+}
+
+void Run(const Arguments& arguments, const std::string& output) {
+  const Finished finished = RunProcess(arguments, output);
+  if (finished.status == 0) return;
+  throw std::runtime_error(finished.errors.empty()
+                               ? arguments[0] + ": ended with status " +
+                                     std::to_string(finished.status)
+                               : finished.errors);
+}
+
+}  // namespace
+
+Arguments CodeArguments(bool checked) {
+  Arguments arguments = {
+      "-x", "c++", "-std=c++17", "-g1", "-gdwarf-4", "-fPIC",
+      // The kernel's own order of operations, as in the library.
+      "-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno",
+      "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-w",
+      // As Metal takes them: 2.0 is a float, and char has a sign.
+      "-cl-single-precision-constant", "-fsigned-char",
+      // A call where threads meet is one place: it must not be doubled, as
+      // Clang otherwise does between two ifs.
+      "-Xclang", "-fconvergent-functions", "-fno-color-diagnostics",
+      "-ferror-limit=20"};
+  if (checked) {
+    // Only what it inserts: its functions are the shim's.
+    // A read is told even where a write to the same place follows.
+    arguments.insert(arguments.end(), {"-O1", "-fsanitize=thread", "-mllvm",
+                                       "-tsan-instrument-read-before-write"});
+  } else {
+    arguments.push_back("-O2");
+  }
+  return arguments;
+}
+
+std::string FindCompiler(const std::string& asked) {
+  if (!asked.empty()) {
+    const std::string program =
+        asked.find('/') == std::string::npos ? InPath(asked) : asked;
+    if (IsProgram(program)) return program;
+    throw std::runtime_error("metal_compiler: no such program: " + asked);
+  }
+  std::string program = InPath("clang++");
+  for (int version = 30; version >= 14 && program.empty(); --version) {
+    program = InPath("clang++-" + std::to_string(version));
+  }
+  if (!program.empty()) return program;
+  throw std::runtime_error(
+      "no Clang in PATH, which compiles .metal files: install clang (14 or "
+      "later), or name it in DeviceOptions::metal_compiler");
+}
+
+Compiled Compile(const CompileRequest& request) {
+  const std::string compiler = FindCompiler(request.compiler);
+  const std::string cache = CacheFolder(request.cache);
+  MakeFolder(cache);
+  WorkFolder work(cache);
+
+  std::string input = request.path;
+  if (input.empty()) {
+    input = work.File("program_source");
+    WriteFile(input, request.source);
+  } else if (access(input.c_str(), R_OK) != 0) {
+    throw std::runtime_error(input + ": " + std::strerror(errno));
+  }
+  Arguments preprocess = {compiler,
+                          "-E",
+                          "-x",
+                          "c++",
+                          "-std=c++17",
+                          "-nostdinc",
+                          "-nostdinc++",
+                          "-isystem",
+                          ShimFolder(cache),
+                          "-include",
+                          "switchyard_module.h",
+                          "-D__METAL__=1",
+                          "-D__METAL_MACOS__=1",
+                          "-D__METAL_VERSION__=320",
+                          "-fno-color-diagnostics"};
+  if (request.checked) preprocess.push_back("-DSWITCHYARD_METAL_CHECKED=1");
+  preprocess.insert(preprocess.end(), request.arguments.begin(),
+                    request.arguments.end());
+  preprocess.push_back(input);
+  const std::string preprocessed = work.File("preprocessed");
+  Run(preprocess, preprocessed);
+
+  Compiled result;
+  std::string metal = ReadFile(preprocessed);
+  if (request.path.empty()) {
+    // As Metal calls it, and the same whatever folder it was in.
+    const std::string quoted = '"' + input + '"';
+    for (size_t at = 0; (at = metal.find(quoted, at)) != std::string::npos;) {
+      metal.replace(at, quoted.size(), "\"program_source\"");
+    }
+  }
+  result.translation = Translate(metal);
+  if (!result.translation.error.empty()) {
+    throw std::runtime_error(result.translation.error);
+  }
+  Arguments compile = {compiler};
+  for (const std::string& argument : CodeArguments(request.checked)) {
+    compile.push_back(argument);
+  }
+  // What the object is made of; a new compiler makes a new one.
+  std::string key;
+  for (const std::string& argument : compile) key += "// " + argument + '\n';
+  struct stat status;
+  if (stat(compiler.c_str(), &status) == 0) {
+    key += "// " + std::to_string(status.st_size) + " " +
+           std::to_string(status.st_mtime) + '\n';
+  }
+  key += result.translation.code;
+  const std::string base = cache + "/" + HashOf(key);
+  result.path = base + ".so";
+  std::ifstream there(base + ".cc", std::ios::binary);
+  if (there && access(result.path.c_str(), R_OK) == 0) {
+    std::ostringstream text;
+    text << there.rdbuf();
+    result.cached = text.str() == key;
+  }
+  if (result.cached) return result;
+
+  const std::string code = work.File("code");
+  const std::string object = work.File("object");
+  const std::string module = work.File("module");
+  const std::string nothing = work.File("output");
+  WriteFile(code, result.translation.code);
+  compile.insert(compile.end(), {"-c", code, "-o", object});
+  Run(compile, nothing);
+  Run({compiler, "-shared", object, "-o", module, "-lm"}, nothing);
+  // The object first: who finds the text finds its object.
+  const std::string key_file = work.File("key");
+  WriteFile(key_file, key);
+  if (std::rename(module.c_str(), result.path.c_str()) != 0 ||
+      std::rename(key_file.c_str(), (base + ".cc").c_str()) != 0) {
+    throw std::runtime_error("can't write " + result.path);
+  }
+  return result;
+}
+
+}  // namespace switchyard::device::metal

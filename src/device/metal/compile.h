@@ -1,0 +1,50 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// From the text of a .metal file to a shared object, by Clang.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_COMPILE_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_COMPILE_H_
+
+#include <string>
+#include <vector>
+
+#include "src/device/metal/translate.h"
+
+namespace switchyard::device::metal {
+
+// A header that shaders include, as part of the library.
+struct EmbeddedFile {
+  const char* name;
+  const char* text;
+};
+extern const EmbeddedFile kShim[];  // the last has no name
+
+struct CompileRequest {
+  // One of the two:
+  std::string source;
+  std::string path;
+  std::vector<std::string> arguments;  // -D and -I of the user's
+  bool checked = false;
+  std::string compiler;  // empty: the first of PATH
+  std::string cache;     // the folder; empty: the user's
+};
+
+struct Compiled {
+  std::string path;     // of the shared object
+  bool cached = false;  // was there before
+  Translation translation;
+};
+
+// Throws std::runtime_error: Clang's own messages, or why it could not be run.
+Compiled Compile(const CompileRequest& request);
+
+// What Clang is told for the translated text, whatever it is to make of it.
+std::vector<std::string> CodeArguments(bool checked);
+
+// The Clang to be used. Throws std::runtime_error if there is none.
+std::string FindCompiler(const std::string& asked);
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_COMPILE_H_

@@ -1,0 +1,393 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/metal/crew.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "src/device/grid_runner.h"
+#include "src/device/running_dispatch.h"
+#include "switchyard/device/kernel.h"
+
+namespace switchyard::device::metal {
+namespace {
+
+namespace abi = switchyard_metal;
+
+// The shim tells the accesses to a thread's own stack by this size.
+constexpr size_t kStackSize = size_t{128} << 10;
+constexpr size_t kNobody = SIZE_MAX;
+
+// Of the thread that calls. Its fibers never move to another one.
+thread_local Crew* t_crew = nullptr;
+
+uint32_t Narrow(size_t value) { return static_cast<uint32_t>(value); }
+void Copy(const Size& from, uint32_t* to) {
+  to[0] = Narrow(from.width);
+  to[1] = Narrow(from.height);
+  to[2] = Narrow(from.depth);
+}
+
+}  // namespace
+
+Crew& Crew::Here() { return *t_crew; }
+
+void Crew::Run(const abi::Kernel& kernel, const ThreadgroupContext& context) {
+  kernel_ = &kernel;
+  context_ = &context;
+  failure_ = nullptr;
+  variables_.clear();
+  arrays_ = {};
+  ranges_.clear();
+  checked_ = context.thread_ == nullptr ? nullptr : &CheckedFibers::Of(context);
+  Bind(context);
+  SetThreads(context);
+  if (checked_ != nullptr) checked_->Begin(count_, around_.places);
+  try {
+    RunThreads();
+  } catch (...) {  // of the checker, on this stack
+    failure_ = std::current_exception();
+  }
+  t_crew = nullptr;
+  if (failure_ != nullptr) {
+    AbandonAll();
+    std::rethrow_exception(failure_);
+  }
+}
+
+void* Crew::BufferAt(const abi::Parameter& parameter) {
+  BindingUse use;
+  use.index = parameter.index;
+  use.name = parameter.name;
+  use.bytes = parameter.reference ? parameter.bytes : 0;
+  use.alignment = parameter.alignment;
+  use.writes = !parameter.only_reads;
+  std::string why;
+  const Binding* const binding = context_->running_.Find(use, &why);
+  if (binding == nullptr) throw std::invalid_argument(why);
+  if (checked_ != nullptr) {
+    AddRange(kernel_internal::BufferView(*context_, use.index, use.alignment,
+                                         parameter.only_reads),
+             parameter.name, parameter.bytes);
+  }
+  return binding->data;
+}
+
+void* Crew::MemoryAt(const abi::Parameter& parameter) {
+  const ThreadgroupContext::Bytes bytes = context_->Local(parameter.index);
+  if (bytes.length < (parameter.reference ? parameter.bytes : 0)) {
+    throw std::invalid_argument(
+        "threadgroup memory " + std::to_string(parameter.index) + " (" +
+        parameter.name + ") has " + std::to_string(bytes.length) +
+        " bytes, it needs " + std::to_string(parameter.bytes));
+  }
+  if (checked_ != nullptr) {
+    AddRange(kernel_internal::MemoryView(*context_, parameter.index),
+             parameter.name, parameter.bytes);
+  }
+  return bytes.data;
+}
+
+void Crew::Bind(const ThreadgroupContext& context) {
+  group_ = {};
+  for (uint32_t i = 0; i < kernel_->num_parameters; ++i) {
+    const abi::Parameter& parameter = kernel_->parameters[i];
+    if (parameter.when != nullptr && !*parameter.when) continue;
+    if (parameter.input == abi::Input::kBuffer) {
+      group_.buffers[parameter.index] = BufferAt(parameter);
+    } else if (parameter.input == abi::Input::kThreadgroup) {
+      group_.threadgroup_memory[parameter.index] = MemoryAt(parameter);
+    }
+  }
+  Copy(context.threadgroup_position_in_grid,
+       group_.threadgroup_position_in_grid);
+  Copy(context.threadgroups_per_grid, group_.threadgroups_per_grid);
+  Copy(context.threads_per_grid, group_.threads_per_grid);
+  Copy(context.threads_per_threadgroup, group_.threads_per_threadgroup);
+  Copy(context.dispatch_threads_per_threadgroup,
+       group_.dispatch_threads_per_threadgroup);
+}
+
+void Crew::SetThreads(const ThreadgroupContext& context) {
+  const Size& size = context.threads_per_threadgroup;
+  count_ = size.width * size.height * size.depth;
+  if (threads_.size() < count_) {
+    threads_.resize(count_);
+    strands_.resize(count_);
+  }
+  uint32_t origin[3];
+  for (size_t d = 0; d < 3; ++d) {
+    origin[d] = group_.threadgroup_position_in_grid[d] *
+                group_.dispatch_threads_per_threadgroup[d];
+  }
+  uint32_t i = 0;
+  for (uint32_t z = 0; z < size.depth; ++z) {
+    for (uint32_t y = 0; y < size.height; ++y) {
+      for (uint32_t x = 0; x < size.width; ++x, ++i) {
+        threads_[i] = {&group_,
+                       {origin[0] + x, origin[1] + y, origin[2] + z},
+                       {x, y, z},
+                       i};
+        strands_[i].state = State::kNew;
+      }
+    }
+  }
+}
+
+void Crew::RunThreads() {
+  for (bool waiting = true; waiting;) {
+    if (checked_ != nullptr) TakeOrder();
+    for (size_t s = 0; s * abi::kSimdWidth < count_; ++s) {
+      const size_t begin =
+          (order_.empty() ? s : simdgroups_[s]) * abi::kSimdWidth;
+      RunSimdgroup(begin, std::min<size_t>(count_, begin + abi::kSimdWidth));
+      if (failure_ != nullptr) return;
+    }
+    if (checked_ != nullptr) MeetAtBarrier();
+    waiting = false;
+    for (size_t i = 0; i < count_; ++i) {
+      if (strands_[i].state != State::kAtBarrier) continue;
+      strands_[i].state = State::kReady;
+      waiting = true;
+    }
+  }
+}
+
+void Crew::RunSimdgroup(size_t begin, size_t end) {
+  do {
+    for (size_t i = begin; i < end; ++i) {
+      const size_t thread = order_.empty() ? i : order_[i];
+      const State state = strands_[thread].state;
+      if (state == State::kNew || state == State::kReady) Go(thread);
+      if (failure_ != nullptr) return;
+    }
+  } while (Meet(begin, end) && failure_ == nullptr);
+}
+
+// Where lanes wait in several places, those go on that are furthest behind:
+// what is earlier in the code is inside of a branch or loop that the others
+// have left, and where these wait all meet again.
+bool Crew::Meet(size_t begin, size_t end) {
+  const auto waits = [&](size_t i) {
+    return strands_[i].state == State::kInSimd ||
+           strands_[i].state == State::kAtSimdgroupBarrier;
+  };
+  size_t first = kNobody;
+  for (size_t i = begin; i < end; ++i) {
+    if (waits(i) &&
+        (first == kNobody || strands_[i].where < strands_[first].where)) {
+      first = i;
+    }
+  }
+  if (first == kNobody) return false;
+  const Strand call = strands_[first];
+  void* slots[abi::kSimdWidth] = {};
+  uint32_t lanes = 0;
+  for (size_t i = begin; i < end; ++i) {
+    Strand& strand = strands_[i];
+    if (!waits(i) || strand.where != call.where) continue;
+    slots[i - begin] = strand.slot;
+    lanes |= uint32_t{1} << (i - begin);
+    strand.state = State::kReady;
+  }
+  if (checked_ != nullptr) NoteMeeting(call, begin, end, lanes);
+  if (call.state == State::kAtSimdgroupBarrier) return true;
+  running_ = first;
+  meeting_ = &call;
+  const uint32_t width = call.quad ? 4 : abi::kSimdWidth;
+  for (uint32_t lane = 0; lane < abi::kSimdWidth; lane += width) {
+    call.operation(slots + lane, width, call.arg);
+  }
+  meeting_ = nullptr;
+  return true;
+}
+
+void Crew::Go(size_t thread) {
+  running_ = thread;
+  Strand& strand = strands_[thread];
+  t_crew = this;
+  if (checked_ != nullptr) checked_->SwitchTo(thread);
+  if (strand.state == State::kNew) {
+    if (free_.empty()) {
+      fibers_.push_back(std::make_unique<Fiber>(kStackSize));
+      free_.push_back(fibers_.back().get());
+    }
+    strand.fiber = free_.back();
+    free_.pop_back();
+  }
+  strand.fiber->Resume(run_here_);
+}
+
+// On a fiber. A thread that returns without having waited leaves it to the next
+// one that has not begun: without barriers there is one fiber.
+void Crew::RunHere() {
+  do {
+    kernel_->run(threads_[running_]);
+    strands_[running_].state = State::kDone;
+  } while (TakeNext());
+  free_.push_back(strands_[running_].fiber);
+}
+
+bool Crew::TakeNext() {
+  if (!order_.empty()) return false;
+  const size_t simdgroup = running_ / abi::kSimdWidth;
+  const size_t next = running_ + 1;
+  if (next >= count_ || next / abi::kSimdWidth != simdgroup ||
+      strands_[next].state != State::kNew) {
+    return false;
+  }
+  strands_[next].fiber = strands_[running_].fiber;
+  running_ = next;
+  if (checked_ != nullptr) checked_->SwitchTo(next);
+  return true;
+}
+
+void Crew::Wait(State state, const void* where) {
+  Strand& strand = strands_[running_];
+  strand.state = state;
+  strand.where = where;
+  const size_t next = running_ + 1;
+  if (order_.empty() && next < count_ && next % abi::kSimdWidth != 0 &&
+      strands_[next].state == State::kReady && failure_ == nullptr) {
+    running_ = next;
+    if (checked_ != nullptr) checked_->SwitchTo(next);
+    strand.fiber->HandOver(*strands_[next].fiber);
+  } else {
+    strand.fiber->Suspend();
+  }
+}
+
+void Crew::ThreadgroupBarrier(uint32_t flags, const void* where) {
+  strands_[running_].flags = flags;
+  Wait(State::kAtBarrier, where);
+}
+void Crew::SimdgroupBarrier(uint32_t flags, const void* where) {
+  strands_[running_].flags = flags;
+  Wait(State::kAtSimdgroupBarrier, where);
+}
+void Crew::Simd(void* slot, abi::SimdOperation operation, const void* arg,
+                const char* name, bool quad, const void* where) {
+  Strand& strand = strands_[running_];
+  strand.slot = slot;
+  strand.operation = operation;
+  strand.arg = arg;
+  strand.name = name;
+  strand.quad = quad;
+  Wait(State::kInSimd, where);
+}
+
+void* Crew::ThreadgroupVariable(const void* id, const char* name, size_t bytes,
+                                size_t alignment) {
+  for (const Variable& variable : variables_) {
+    if (variable.id == id) return variable.memory;
+  }
+  try {
+    if (alignment > kLocalAlignment) {
+      throw std::invalid_argument("an alignment of " +
+                                  std::to_string(alignment) + " bytes");
+    }
+    void* memory;
+    if (checked_ == nullptr) {
+      memory = context_->Array(bytes, &arrays_);
+    } else {
+      const kernel_internal::View& view =
+          kernel_internal::ArrayView(*context_, bytes, &arrays_);
+      memory = view.data;
+      AddRange(view, name, 0);
+    }
+    variables_.push_back({id, memory});
+    return memory;
+  } catch (const std::exception& e) {
+    failure_ = std::make_exception_ptr(std::runtime_error(
+        std::string("threadgroup ") + name + ": " + e.what()));
+  }
+  End();
+}
+
+// The thread's stack is left as it is: a shader has nothing to be destroyed.
+void Crew::End() {
+  for (;;) Wait(State::kAtBarrier, nullptr);
+}
+
+void Crew::Fail(const char* what, const void* where) {
+  if (checked_ == nullptr) return;
+  const Strand* const met = meeting_;
+  try {
+    checked_->EndThreadgroup(FindingKind::kDivergentSimd, running_,
+                             met == nullptr ? where : met->where, nullptr, what,
+                             "");
+  } catch (...) {
+    if (failure_ == nullptr) failure_ = std::current_exception();
+  }
+  if (met == nullptr) End();
+}
+
+void Crew::AbandonAll() {
+  free_.clear();
+  for (const std::unique_ptr<Fiber>& fiber : fibers_) {
+    if (fiber->running()) fiber->Abandon();
+    free_.push_back(fiber.get());
+  }
+}
+
+std::unique_ptr<Crew> Crews::Take() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!free_.empty()) {
+      std::unique_ptr<Crew> crew = std::move(free_.back());
+      free_.pop_back();
+      return crew;
+    }
+  }
+  return std::make_unique<Crew>();
+}
+
+void Crews::Give(std::unique_ptr<Crew> crew) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  free_.push_back(std::move(crew));
+}
+
+namespace {
+
+// Where they were called is what tells meeting points apart: functions, since a
+// lambda's pointer may be a call of its own.
+void CallThreadgroupBarrier(uint32_t flags) {
+  Crew::Here().ThreadgroupBarrier(flags, __builtin_return_address(0));
+}
+void CallSimdgroupBarrier(uint32_t flags) {
+  Crew::Here().SimdgroupBarrier(flags, __builtin_return_address(0));
+}
+void CallSimd(void* slot, abi::SimdOperation operation, const void* arg,
+              const char* name, bool quad) {
+  Crew::Here().Simd(slot, operation, arg, name, quad,
+                    __builtin_return_address(0));
+}
+void* CallThreadgroupVariable(const void* id, const char* name, size_t bytes,
+                              size_t alignment) {
+  return Crew::Here().ThreadgroupVariable(id, name, bytes, alignment);
+}
+void CallAccess(const void* address, size_t bytes, uint32_t kind,
+                const void* where) {
+  // None where function constants are set up.
+  if (t_crew != nullptr) t_crew->Access(address, bytes, kind, where);
+}
+void CallFail(const char* what) {
+  Crew::Here().Fail(what, __builtin_return_address(0));
+}
+uint32_t CallLane() { return Crew::Here().lane(); }
+
+}  // namespace
+
+const abi::Runtime kRuntime = {
+    CallThreadgroupBarrier,
+    CallSimdgroupBarrier,
+    CallSimd,
+    CallThreadgroupVariable,
+    CallAccess,
+    CallFail,
+    CallLane,
+};
+
+}  // namespace switchyard::device::metal

@@ -1,0 +1,174 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The threads of a threadgroup, each on a fiber, which take turns on one thread
+// of the host: from one point where they meet to the next.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_CREW_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_CREW_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "src/device/checked_fibers.h"
+#include "src/device/fiber.h"
+#include "src/device/metal/shim/switchyard_abi.h"
+#include "switchyard/device/device.h"
+#include "switchyard/device/kernel_threads.h"
+
+namespace switchyard::device::metal {
+
+// What modules call; of the crew that runs on this thread.
+extern const switchyard_metal::Runtime kRuntime;
+
+class Crew {
+ public:
+  Crew() = default;
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  // Runs one threadgroup of the kernel. Throws std::runtime_error with what is
+  // wrong: an argument, or what a thread has done.
+  void Run(const switchyard_metal::Kernel& kernel,
+           const ThreadgroupContext& context);
+
+  // Of the module whose kernels it runs, in checked mode. Its places stay until
+  // the command buffer has completed.
+  struct Surroundings {
+    const Places* places = nullptr;
+    uintptr_t begin = 0, end = 0;  // what may be read: program-scope constants
+  };
+  void SetSurroundings(const Surroundings& around) { around_ = around; }
+
+  // What Runtime's functions are, on the thread that runs.
+  static Crew& Here();
+  void ThreadgroupBarrier(uint32_t flags, const void* where);
+  void SimdgroupBarrier(uint32_t flags, const void* where);
+  void Simd(void* slot, switchyard_metal::SimdOperation operation,
+            const void* arg, const char* name, bool quad, const void* where);
+  void* ThreadgroupVariable(const void* id, const char* name, size_t bytes,
+                            size_t alignment);
+  void Access(const void* address, size_t bytes, uint32_t kind,
+              const void* where);
+  uint32_t lane() const {
+    return static_cast<uint32_t>(running_) % switchyard_metal::kSimdWidth;
+  }
+  // Ends the thread, or where lanes have met what they do.
+  void Fail(const char* what, const void* where);
+
+ private:
+  enum class State : uint8_t {
+    kNew,
+    kReady,
+    kInSimd,
+    kAtSimdgroupBarrier,
+    kAtBarrier,
+    kDone,
+  };
+  struct Strand {
+    State state;
+    bool quad;
+    Fiber* fiber;
+    void* slot;
+    switchyard_metal::SimdOperation operation;
+    const void* arg;
+    const char* name;
+    const void* where;
+    uint32_t flags;
+  };
+  struct Variable {
+    const void* id;
+    void* memory;
+  };
+  // Memory that the kernel may touch, in checked mode.
+  struct Range {
+    const kernel_internal::View* view;
+    uintptr_t begin, end;
+  };
+
+  void* BufferAt(const switchyard_metal::Parameter& parameter);
+  void* MemoryAt(const switchyard_metal::Parameter& parameter);
+  void Bind(const ThreadgroupContext& context);
+  void SetThreads(const ThreadgroupContext& context);
+  void RunThreads();
+  // Until all of the simdgroup's threads wait for others, or have returned.
+  void RunSimdgroup(size_t begin, size_t end);
+  // Whether some have met, and can go on.
+  bool Meet(size_t begin, size_t end);
+  void Go(size_t thread);
+  void RunHere();
+  bool TakeNext();
+  void Wait(State state, const void* where);
+  // Goes back to the host's stack, where failure_ ends all, for good.
+  [[noreturn]] void End();
+
+  // What checked mode adds; crew_checked.cc.
+  void AddRange(const kernel_internal::View& view, const char* name,
+                size_t element_bytes);
+  // The one that the address is in, or next to.
+  const Range& RangeOf(uintptr_t address) const;
+  void TakeOrder();
+  void MeetAtBarrier();
+  void NoteMeeting(const Strand& call, size_t begin, size_t end,
+                   uint32_t lanes);
+  // The fibers that have not returned are of no more use.
+  void AbandonAll();
+
+  const switchyard_metal::Kernel* kernel_ = nullptr;
+  const ThreadgroupContext* context_ = nullptr;
+  switchyard_metal::Group group_;
+  size_t count_ = 0;
+  size_t running_ = 0;  // the thread
+  // What has ended the threadgroup.
+  std::exception_ptr failure_;
+  CheckedFibers* checked_ = nullptr;  // null: nothing is checked
+  Surroundings around_;
+  std::vector<Range> ranges_;
+  size_t last_range_ = 0;  // that an access was in
+  // In which simdgroups, and the threads of each, run up to the next barrier;
+  // empty: as they are numbered.
+  std::vector<size_t> simdgroups_;
+  std::vector<uint16_t> order_;
+  const Strand* meeting_ = nullptr;  // while lanes of a simdgroup meet
+  std::vector<switchyard_metal::Thread> threads_;
+  std::vector<Strand> strands_;
+  std::vector<Variable> variables_;
+  kernel_internal::DeclaredArrays arrays_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> free_;
+  const std::function<void()> run_here_ = [this] { RunHere(); };
+};
+
+// Crews that nobody uses now: as many as threads have run the kernel at a time.
+class Crews {
+ public:
+  class Borrowed {
+   public:
+    explicit Borrowed(Crews& crews) : crews_(crews), crew_(crews.Take()) {}
+    ~Borrowed() { crews_.Give(std::move(crew_)); }
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    Crew* operator->() const { return crew_.get(); }
+
+   private:
+    Crews& crews_;
+    std::unique_ptr<Crew> crew_;
+  };
+
+ private:
+  std::unique_ptr<Crew> Take();
+  void Give(std::unique_ptr<Crew> crew);
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Crew>> free_;  // guarded by mutex_
+};
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_CREW_H_

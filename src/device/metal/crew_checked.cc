@@ -1,0 +1,156 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a crew tells checked mode, and what it finds itself.
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "src/device/metal/crew.h"
+#include "switchyard/device/kernel.h"
+
+namespace switchyard::device::metal {
+namespace {
+
+namespace abi = switchyard_metal;
+
+std::string Thread(size_t i) { return "thread " + std::to_string(i); }
+
+}  // namespace
+
+void Crew::AddRange(const kernel_internal::View& view, const char* name,
+                    size_t element_bytes) {
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(view.data);
+  ranges_.push_back({&view, begin, begin + view.length});
+  checked_->Describe(view, name, element_bytes);
+}
+
+const Crew::Range& Crew::RangeOf(uintptr_t address) const {
+  const Range* nearest = &ranges_.front();
+  uintptr_t least = UINTPTR_MAX;
+  for (const Range& range : ranges_) {
+    // What runs over an end is more often meant than what stops short of a
+    // beginning.
+    const uintptr_t distance =
+        address < range.begin
+            ? std::min(range.begin - address, UINTPTR_MAX / 2) * 2
+        : address < range.end ? 0
+                              : address - range.end + 1;
+    if (distance >= least) continue;
+    nearest = &range;
+    least = distance;
+  }
+  return *nearest;
+}
+
+void Crew::Access(const void* address, size_t bytes, uint32_t kind,
+                  const void* where) {
+  const uintptr_t at = reinterpret_cast<uintptr_t>(address);
+  const auto in = [at](const void* data, size_t size) {
+    return at - reinterpret_cast<uintptr_t>(data) < size;
+  };
+  // What the shim reads; where lanes meet that is what they gave.
+  if (ranges_.empty() || meeting_ != nullptr ||
+      in(&kRuntime, sizeof(kRuntime)) || in(&group_, sizeof(group_)) ||
+      in(threads_.data(), threads_.size() * sizeof(threads_[0]))) {
+    return;
+  }
+  const Range* range = &ranges_[std::min(last_range_, ranges_.size() - 1)];
+  if (at < range->begin || at >= range->end) {
+    range = &RangeOf(at);
+    last_range_ = static_cast<size_t>(range - ranges_.data());
+    const bool outside = at < range->begin || at >= range->end;
+    if (outside && checked_->IsResident(address, bytes)) return;
+    // A constant of the program's, which nobody writes.
+    if (at >= around_.begin && at < around_.end && (kind & abi::kWrites) == 0) {
+      return;
+    }
+  }
+  try {
+    checked_->Access(*range->view, static_cast<ptrdiff_t>(at - range->begin),
+                     bytes, kind, where);
+    return;
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+  // Not in there: it would never end being handled.
+  End();
+}
+
+// A simdgroup comes where the order has the first of its threads.
+void Crew::TakeOrder() {
+  order_.clear();
+  simdgroups_.clear();
+  const uint16_t* const order = checked_->Order();
+  if (order == nullptr) return;
+  order_.resize(count_);
+  std::vector<size_t> placed((count_ + abi::kSimdWidth - 1) / abi::kSimdWidth);
+  for (size_t i = 0; i < count_; ++i) {
+    const size_t simdgroup = order[i] / abi::kSimdWidth;
+    if (placed[simdgroup] == 0) simdgroups_.push_back(simdgroup);
+    order_[simdgroup * abi::kSimdWidth + placed[simdgroup]++] = order[i];
+  }
+}
+
+// All threads wait at a barrier or have returned.
+void Crew::MeetAtBarrier() {
+  size_t waits = count_, other = count_, gone = count_;
+  uint32_t flags = 0;
+  for (size_t i = count_; i-- > 0;) {
+    (strands_[i].state == State::kAtBarrier ? waits : gone) = i;
+  }
+  if (waits == count_) return;
+  for (size_t i = 0; i < count_; ++i) {
+    if (strands_[i].state != State::kAtBarrier) continue;
+    flags = strands_[i].flags;
+    if (strands_[i].where != strands_[waits].where) other = i;
+  }
+  const std::string at = Thread(waits) + " waits at a threadgroup_barrier, ";
+  if (gone != count_) {
+    checked_->EndThreadgroup(
+        FindingKind::kDivergentBarrier, waits, strands_[waits].where, nullptr,
+        at + Thread(gone) + " has returned",
+        "let every thread of the threadgroup come to the barrier");
+  }
+  if (other != count_) {
+    checked_->EndThreadgroup(
+        FindingKind::kDivergentBarrier, waits, strands_[waits].where,
+        strands_[other].where, at + Thread(other) + " at another",
+        "let every thread of the threadgroup come to the same barrier");
+  }
+  checked_->ThreadgroupBarrier(flags);
+}
+
+// `lanes` of the simdgroup are in the call.
+void Crew::NoteMeeting(const Strand& call, size_t begin, size_t end,
+                       uint32_t lanes) {
+  uint32_t here = lanes;
+  size_t elsewhere = end;
+  bool gone = false;
+  for (size_t i = begin; i < begin + abi::kSimdWidth; ++i) {
+    const bool done = i < end && strands_[i].state == State::kDone;
+    if (i >= end || done) here |= uint32_t{1} << (i - begin);
+    if (i < end && (lanes >> (i - begin) & 1) == 0) {
+      elsewhere = i;
+      gone = done;
+    }
+  }
+  const size_t simdgroup = begin / abi::kSimdWidth;
+  if (call.state == State::kAtSimdgroupBarrier) {
+    if (elsewhere != end) {
+      checked_->Report(FindingKind::kDivergentBarrier, begin, call.where,
+                       gone ? nullptr : strands_[elsewhere].where,
+                       Thread(begin) + " waits at a simdgroup_barrier, " +
+                           Thread(elsewhere) +
+                           (gone ? " has returned" : " is elsewhere"),
+                       "let every lane of the simdgroup come to the barrier");
+    }
+    checked_->SimdgroupBarrier(simdgroup, here, call.flags);
+  } else {
+    checked_->SimdFunction(simdgroup, here);
+  }
+}
+
+}  // namespace switchyard::device::metal

@@ -1,0 +1,69 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Where declarations of namespaces and classes begin and end, and which
+// functions are the same once address spaces are gone.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_DECLARATIONS_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_DECLARATIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "src/device/metal/edits.h"
+#include "src/device/metal/lexer.h"
+
+namespace switchyard::device::metal {
+
+// All of them token indices, kNone where it has no such part.
+struct Declaration {
+  uint32_t begin = 0;
+  uint32_t end = 0;             // behind its ; or }
+  uint32_t head = 0;            // behind template <...>
+  uint32_t parameters = kNone;  // the < of a template's, the innermost's
+  bool is_instantiation = false;
+  uint32_t class_key = kNone;
+  uint32_t name = kNone;  // of a function, unqualified
+  uint32_t open = kNone;  // of a function's parameters
+  uint32_t close = kNone;
+  uint32_t initializer = kNone;  // the =, or : of a constructor
+  uint32_t body = kNone;         // the { of a function or class
+
+  bool IsTemplate() const { return parameters != kNone; }
+  bool IsFunction() const { return open != kNone; }
+  bool IsClass() const { return body != kNone && open == kNone; }
+  uint32_t BodyEnd(const Tokens& tokens) const { return tokens.Match(body); }
+};
+
+// The one that begins at `begin`, within tokens before `limit`. Never empty.
+Declaration ReadDeclaration(const Tokens& tokens, uint32_t begin,
+                            uint32_t limit);
+
+class Duplicates {
+ public:
+  Duplicates(const Tokens& tokens, const Edits& edits)
+      : tokens_(tokens), edits_(edits) {}
+
+  enum class Found {
+    kNew,
+    kSame,       // of an earlier one, which differs in address spaces alone
+    kDifferent,  // the same declaration with another body
+  };
+  // `scope` tells namespaces and classes apart.
+  Found Add(const std::string& scope, const Declaration& declaration);
+
+ private:
+  struct Seen {
+    uint64_t original;  // hash of the declaration, address spaces included
+    uint64_t body;
+  };
+
+  const Tokens& tokens_;
+  const Edits& edits_;
+  std::unordered_map<std::string, Seen> seen_;
+};
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_DECLARATIONS_H_

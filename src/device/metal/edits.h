@@ -1,0 +1,69 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What becomes of the text: tokens are blanked, so that nothing else moves, and
+// a few words are put in on the line where they belong.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_EDITS_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_EDITS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/device/metal/lexer.h"
+
+namespace switchyard::device::metal {
+
+class Edits {
+ public:
+  explicit Edits(const Tokens& tokens)
+      : tokens_(tokens),
+        code_(tokens.text),
+        written_(tokens.size(), Written::kAsItIs),
+        is_gone_(tokens.size(), false) {}
+
+  void Blank(uint32_t token);
+  // Tokens first to last - 1, the pragmas between, and all that is inserted.
+  void Blank(uint32_t first, uint32_t last);
+  bool IsBlank(uint32_t token) const {
+    return written_[token] == Written::kBlank;
+  }
+  // Bytes begin to end - 1 of the text, which are no token's.
+  void BlankBytes(uint32_t begin, uint32_t end);
+  // `word` is no longer than the token.
+  void Become(uint32_t token, std::string_view word);
+  // Of one line. What is inserted later is further from the token.
+  void InsertBefore(uint32_t token, std::string text);
+  void InsertBehind(uint32_t token, std::string text);
+  // Over the blanks before the token, as far as there are enough of them.
+  void PutBefore(uint32_t token, std::string_view text);
+  // As the token is written now.
+  std::string_view Text(uint32_t token) const;
+  // Those of first to last - 1 that are not blank, on one line.
+  std::string Text(uint32_t first, uint32_t last) const;
+
+  std::string Finish();
+
+ private:
+  enum class Written : uint8_t { kAsItIs, kBlank, kShorter };
+  struct Insertion {
+    uint32_t at;
+    uint32_t token;
+    int64_t order;  // among those at one place
+    std::string text;
+  };
+
+  const Tokens& tokens_;
+  std::string code_;
+  std::vector<Written> written_;
+  std::vector<bool> is_gone_;  // with what is inserted at it
+  std::vector<Insertion> insertions_;
+  int64_t behind_ = 0;
+  int64_t before_ = int64_t{1} << 62;
+};
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_EDITS_H_

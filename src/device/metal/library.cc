@@ -1,0 +1,220 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/device/library.h"
+
+#include <cstring>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "src/device/metal/compile.h"
+#include "src/device/metal/module.h"
+#include "src/device/pipeline.h"
+#include "switchyard/device/device.h"
+
+namespace switchyard::device {
+namespace {
+
+struct TypeName {
+  const char* name;
+  size_t bytes;
+};
+// By DataType.
+constexpr TypeName kTypes[] = {
+    {"bool", 1},   {"char", 1}, {"uchar", 1},  {"short", 2},
+    {"ushort", 2}, {"int", 4},  {"uint", 4},   {"long", 8},
+    {"ulong", 8},  {"half", 2}, {"bfloat", 2}, {"float", 4},
+};
+
+void Tell(std::string* error, const char* what) noexcept {
+  if (error == nullptr) return;
+  try {
+    *error = what;
+  } catch (...) {
+  }
+}
+
+// make() or nullptr, and in *error why.
+template <class Make>
+auto OrError(std::string* error, const Make& make) noexcept
+    -> decltype(make()) {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    Tell(error, "out of memory");
+  } catch (const std::exception& e) {
+    Tell(error, e.what());
+  }
+  return nullptr;
+}
+
+metal::CompileRequest RequestOf(const DeviceOptions& device,
+                                const CompileOptions& options) {
+  metal::CompileRequest request;
+  request.checked = device.check_kernels;
+  request.compiler = device.metal_compiler;
+  request.cache = device.metal_cache;
+  for (const auto& [name, value] : options.preprocessor_macros) {
+    request.arguments.push_back("-D" + name + "=" + value);
+  }
+  for (const std::string& folder : options.include_folders) {
+    request.arguments.push_back("-I" + folder);
+  }
+  return request;
+}
+
+}  // namespace
+
+void FunctionConstantValues::setConstantValue(const void* value, DataType type,
+                                              size_t index) {
+  Value added;
+  added.index = index;
+  added.type = type;
+  std::memcpy(added.bytes, value, kTypes[type].bytes);
+  values_.push_back(std::move(added));
+}
+void FunctionConstantValues::setConstantValue(const void* value, DataType type,
+                                              const char* name) {
+  setConstantValue(value, type, size_t{0});
+  values_.back().name = name;
+}
+
+Function::Function(std::shared_ptr<metal::Module> module, const char* name)
+    : module_(std::move(module)), name_(name) {
+  const switchyard_metal::Kernel& kernel = *module_->Find(name_);
+  place_ = std::string(kernel.file) + ":" + std::to_string(kernel.line);
+  for (uint32_t i = 0; i < kernel.num_parameters; ++i) {
+    const switchyard_metal::Parameter& parameter = kernel.parameters[i];
+    FunctionArgument argument;
+    argument.name = parameter.name;
+    argument.declared = parameter.text;
+    argument.is_buffer = parameter.input == switchyard_metal::Input::kBuffer;
+    argument.is_threadgroup_memory =
+        parameter.input == switchyard_metal::Input::kThreadgroup;
+    argument.index = parameter.index;
+    argument.bytes = parameter.bytes;
+    argument.only_reads = parameter.only_reads;
+    arguments_.push_back(std::move(argument));
+  }
+}
+Function::~Function() = default;
+
+Library::Library(const metal::Compiled& compiled)
+    : path_(compiled.path),
+      cached_(compiled.cached),
+      module_(std::make_shared<metal::Module>(compiled.path, false)) {
+  for (const metal::Unsupported& u : compiled.translation.unsupported) {
+    unsupported_.push_back({u.what, u.file, u.line, u.column, u.kernel});
+  }
+}
+Library::~Library() = default;
+
+std::vector<std::string> Library::functionNames() const {
+  std::vector<std::string> names;
+  const switchyard_metal::Module& table = module_->table();
+  for (uint32_t i = 0; i < table.num_kernels; ++i) {
+    names.push_back(table.kernels[i].name);
+  }
+  return names;
+}
+
+Ref<Function> Library::newFunction(const char* name,
+                                   std::string* error) noexcept {
+  return newFunction(name, FunctionConstantValues(), error);
+}
+
+Ref<Function> Library::newFunction(const char* name,
+                                   const FunctionConstantValues& constants,
+                                   std::string* error) noexcept {
+  if (name == nullptr) {
+    Tell(error, "newFunction: name is null");
+    return nullptr;
+  }
+  return OrError(error, [&]() -> std::shared_ptr<Function> {
+    const std::string label = label_.Get();
+    const std::string in =
+        label.empty() ? label : " in library \"" + label + "\"";
+    if (module_->Find(name) == nullptr) {
+      for (const UnsupportedFeature& u : unsupported_) {
+        if (u.kernel != name) continue;
+        throw std::runtime_error(std::string("newFunction: ") + name +
+                                 " is not supported" + in + ": " + u.file +
+                                 ":" + std::to_string(u.line) + ": " + u.what);
+      }
+      throw std::runtime_error(std::string("newFunction: no kernel is named ") +
+                               name + in);
+    }
+    std::shared_ptr<metal::Module> module = module_;
+    if (module_->table().num_constants != 0) {
+      module = std::make_shared<metal::Module>(path_, true);
+      std::vector<metal::ConstantValue> values;
+      for (const FunctionConstantValues::Value& value : constants.values_) {
+        values.push_back(
+            {!value.name.empty(),
+             static_cast<uint32_t>(value.index),
+             value.name,
+             kTypes[value.type].name,
+             {value.bytes, value.bytes + kTypes[value.type].bytes}});
+      }
+      const std::string wrong = module->Set(values);
+      if (!wrong.empty()) throw std::runtime_error("newFunction: " + wrong);
+    }
+    return std::shared_ptr<Function>(new Function(std::move(module), name));
+  });
+}
+
+Ref<Library> Device::newLibrary(const char* source,
+                                const CompileOptions& options,
+                                std::string* error) noexcept {
+  if (source == nullptr) {
+    Tell(error, "newLibrary: source is null");
+    return nullptr;
+  }
+  return OrError(error, [&] {
+    metal::CompileRequest request = RequestOf(options_, options);
+    request.source = source;
+    return std::shared_ptr<Library>(new Library(metal::Compile(request)));
+  });
+}
+
+Ref<Library> Device::newLibraryFromFile(const char* path,
+                                        const CompileOptions& options,
+                                        std::string* error) noexcept {
+  if (path == nullptr) {
+    Tell(error, "newLibraryFromFile: path is null");
+    return nullptr;
+  }
+  return OrError(error, [&] {
+    metal::CompileRequest request = RequestOf(options_, options);
+    request.path = path;
+    return std::shared_ptr<Library>(new Library(metal::Compile(request)));
+  });
+}
+
+Ref<ComputePipelineState> Device::newComputePipelineState(
+    host_internal::Arg<Function> argument, std::string* error) noexcept {
+  const Function* const function = argument.get();
+  if (function == nullptr) {
+    Tell(error, "newComputePipelineState: function is null");
+    return nullptr;
+  }
+  return OrError(error, [&]() -> std::shared_ptr<ComputePipelineState> {
+    KernelFunction kernel;
+    kernel.name = function->name();
+    const switchyard_metal::Kernel* const run =
+        function->module_->Find(function->name());
+    // The module stays for as long as the pipeline does.
+    const auto threadgroup = [module = function->module_,
+                              run](const ThreadgroupContext& context) {
+      metal::Crews::Borrowed crew(module->crews());
+      crew->SetSurroundings(module->surroundings());
+      crew->Run(*run, context);
+    };
+    kernel.threadgroup = threadgroup;
+    kernel.checked = threadgroup;
+    return newComputePipelineState(std::move(kernel), error);
+  });
+}
+
+}  // namespace switchyard::device

@@ -1,0 +1,62 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Where in the source the code of a shared object is: its .debug_line, DWARF 2
+// to 4.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_LINE_TABLE_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_LINE_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "src/device/checked_fibers.h"
+
+namespace switchyard::device::metal {
+
+class LineTable {
+ public:
+  // Of a 64-bit little-endian ELF file, as it is on disk. An empty text, or
+  // what is wrong with the file; then the table is empty. Throws std::bad_alloc
+  // only.
+  std::string Read(const unsigned char* bytes, size_t size);
+  std::string ReadFile(const std::string& path);
+
+  // The place of the instruction at an address, as the file counts them.
+  Place Find(uint64_t address) const;
+  bool empty() const { return rows_.empty(); }
+
+ private:
+  friend class LineProgram;
+  struct Row {
+    uint64_t address;
+    uint32_t file;  // in files_
+    uint32_t line;  // 0: no line is to be blamed
+    uint32_t column;
+    bool end;  // of a piece of code: the address is the first behind it
+  };
+  std::vector<Row> rows_;  // by address
+  std::vector<std::string> files_;
+};
+
+// The places of a module that is loaded at `base`. The file is read when the
+// first of them is asked for.
+class ModulePlaces : public Places {
+ public:
+  ModulePlaces(std::string path, const void* base);
+  // `where` is where the code returns to from a call: the place of the call.
+  Place PlaceOf(const void* where) const override;
+
+ private:
+  const std::string path_;
+  const uintptr_t base_;
+  mutable std::once_flag read_;
+  mutable LineTable table_;
+};
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_LINE_TABLE_H_

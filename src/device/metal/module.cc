@@ -1,0 +1,135 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/metal/module.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+namespace switchyard::device::metal {
+namespace {
+
+// A file that the loader has not seen yet, beside the one it copies; gone with
+// this. The loader knows files by name and inode: a mapped one keeps its inode,
+// and mkstemp() gives no name twice.
+class FileCopy {
+ public:
+  explicit FileCopy(const std::string& path) : path_(path + ".XXXXXX") {
+    const int from = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int to = mkostemp(path_.data(), O_CLOEXEC);
+    struct stat status;
+    bool copied = from >= 0 && to >= 0 && fstat(from, &status) == 0;
+    for (off_t left = copied ? status.st_size : 0; left > 0 && copied;) {
+      const ssize_t done =
+          sendfile(to, from, nullptr, static_cast<size_t>(left));
+      copied = done > 0;
+      left -= done;
+    }
+    const int error = errno;
+    if (from >= 0) close(from);
+    if (to >= 0) close(to);
+    if (copied) return;
+    unlink(path_.c_str());
+    throw std::runtime_error("can't copy " + path + ": " +
+                             std::strerror(error));
+  }
+  ~FileCopy() { unlink(path_.c_str()); }
+  FileCopy(const FileCopy&) = delete;
+  FileCopy& operator=(const FileCopy&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+uintptr_t BaseOf(void* handle) {
+  link_map* map = nullptr;
+  dlinfo(handle, RTLD_DI_LINKMAP, &map);
+  return map->l_addr;
+}
+
+// All that is mapped of it.
+Crew::Surroundings Loaded(void* handle) {
+  Crew::Surroundings loaded;
+  loaded.begin = BaseOf(handle);
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        Crew::Surroundings& found = *static_cast<Crew::Surroundings*>(data);
+        if (info->dlpi_addr != found.begin) return 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& segment = info->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD) continue;
+          found.end = std::max<uintptr_t>(
+              found.end, found.begin + segment.p_vaddr + segment.p_memsz);
+        }
+        return 1;
+      },
+      &loaded);
+  return loaded;
+}
+
+}  // namespace
+
+Module::Module(const std::string& path, bool private_copy) {
+  std::unique_ptr<const FileCopy> copy;
+  if (private_copy) copy = std::make_unique<FileCopy>(path);
+  handle_ = dlopen(private_copy ? copy->path().c_str() : path.c_str(),
+                   RTLD_NOW | RTLD_LOCAL);
+  if (handle_ == nullptr) {
+    const char* const error = dlerror();
+    throw std::runtime_error(error == nullptr ? "can't load " + path : error);
+  }
+  table_ = static_cast<const switchyard_metal::Module*>(
+      dlsym(handle_, "switchyard_metal_module"));
+  if (table_ == nullptr) {
+    dlclose(handle_);
+    throw std::runtime_error(path + ": is no compiled .metal file");
+  }
+  *table_->runtime = &kRuntime;
+  around_ = Loaded(handle_);
+  places_ = std::make_unique<ModulePlaces>(
+      path, reinterpret_cast<const void*>(BaseOf(handle_)));
+  around_.places = places_.get();
+}
+
+Module::~Module() { dlclose(handle_); }
+
+const switchyard_metal::Kernel* Module::Find(const std::string& name) const {
+  for (uint32_t i = 0; i < table_->num_kernels; ++i) {
+    if (name == table_->kernels[i].name) return &table_->kernels[i];
+  }
+  return nullptr;
+}
+
+std::string Module::Set(const std::vector<ConstantValue>& values) {
+  for (const ConstantValue& value : values) {
+    for (uint32_t i = 0; i < table_->num_constants; ++i) {
+      const switchyard_metal::FunctionConstant& constant = table_->constants[i];
+      if (value.by_name ? value.name != constant.name
+                        : value.index != constant.index) {
+        continue;
+      }
+      if (value.type != constant.type || value.bytes.size() != constant.bytes) {
+        return std::string("function constant ") + constant.name + " (index " +
+               std::to_string(constant.index) + ") is " + constant.type +
+               ", the value given is " + value.type;
+      }
+      std::memcpy(constant.value, value.bytes.data(), constant.bytes);
+      *constant.defined = true;
+    }
+  }
+  if (table_->set_up != nullptr) table_->set_up();
+  return "";
+}
+
+}  // namespace switchyard::device::metal

@@ -1,0 +1,57 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A compiled .metal file in this process.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_MODULE_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_MODULE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/device/metal/crew.h"
+#include "src/device/metal/line_table.h"
+#include "src/device/metal/shim/switchyard_abi.h"
+
+namespace switchyard::device::metal {
+
+// The value of a function constant, by index or by name.
+struct ConstantValue {
+  bool by_name;
+  uint32_t index;
+  std::string name;
+  std::string type;  // MSL's
+  std::vector<unsigned char> bytes;
+};
+
+class Module {
+ public:
+  // Throws std::runtime_error. With a `private_copy` its variables, function
+  // constants that is, are nobody else's.
+  Module(const std::string& path, bool private_copy);
+  ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  const switchyard_metal::Module& table() const { return *table_; }
+  const switchyard_metal::Kernel* Find(const std::string& name) const;
+  // Once, before anything runs. Returns what is wrong with a value, or an empty
+  // text; values of constants that there are not are left alone, as by Metal.
+  std::string Set(const std::vector<ConstantValue>& values);
+
+  Crews& crews() { return crews_; }
+  const Crew::Surroundings& surroundings() const { return around_; }
+
+ private:
+  void* handle_ = nullptr;
+  const switchyard_metal::Module* table_ = nullptr;
+  std::unique_ptr<const ModulePlaces> places_;
+  Crew::Surroundings around_;
+  Crews crews_;
+};
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_MODULE_H_

@@ -1,0 +1,155 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Between a compiled .metal file and the library that runs it. Compiled by
+// both: as C++17 without any other header by the Clang that compiles the
+// shader, and as part of src/device/metal. Plain data and functions, so that
+// neither side needs the other's C++ library. A module is cached by the
+// contents of this file, too: there is one version of it.
+
+#ifndef SWITCHYARD_METAL_ABI_H_
+#define SWITCHYARD_METAL_ABI_H_
+
+namespace switchyard_metal {
+
+using u32 = __UINT32_TYPE__;
+using u64 = __UINT64_TYPE__;
+using size = __SIZE_TYPE__;
+
+constexpr u32 kSimdWidth = 32;
+constexpr u32 kMaxBuffers = 31;
+constexpr u32 kMaxThreadgroupMemory = 31;
+
+// What a parameter of a kernel is: the name of its [[...]].
+enum class Input : u32 {
+  kBuffer,                // [[buffer(index)]]
+  kThreadgroup,           // [[threadgroup(index)]]
+  kThreadPositionInGrid,  // [[thread_position_in_grid]], ...
+  kThreadPositionInThreadgroup,
+  kThreadIndexInThreadgroup,
+  kThreadIndexInSimdgroup,
+  kThreadIndexInQuadgroup,
+  kSimdgroupIndexInThreadgroup,
+  kQuadgroupIndexInThreadgroup,
+  kThreadgroupPositionInGrid,
+  kThreadgroupsPerGrid,
+  kThreadsPerGrid,
+  kThreadsPerThreadgroup,
+  kDispatchThreadsPerThreadgroup,
+  kThreadsPerSimdgroup,  // and [[thread_execution_width]]
+  kSimdgroupsPerThreadgroup,
+  kDispatchSimdgroupsPerThreadgroup,
+  kQuadgroupsPerThreadgroup,
+  kDispatchQuadgroupsPerThreadgroup,
+  kGridOrigin,
+  kGridSize,
+  kUnsupported,  // the kernel can't be run
+};
+
+// What the threads of a threadgroup share.
+struct Group {
+  u32 threadgroup_position_in_grid[3];
+  u32 threadgroups_per_grid[3];
+  u32 threads_per_grid[3];
+  u32 threads_per_threadgroup[3];
+  u32 dispatch_threads_per_threadgroup[3];
+  // What is bound, null where nothing is; buffers from their offset on.
+  void* buffers[kMaxBuffers];
+  void* threadgroup_memory[kMaxThreadgroupMemory];
+};
+
+struct Thread {
+  const Group* group;
+  u32 thread_position_in_grid[3];
+  u32 thread_position_in_threadgroup[3];
+  u32 thread_index_in_threadgroup;
+};
+
+// mem_flags of Metal, by their values there.
+enum : u32 {
+  kMemNone = 0,
+  kMemDevice = 1,
+  kMemThreadgroup = 2,
+  kMemTexture = 4,
+};
+
+enum : u32 { kReads = 1, kWrites = 2, kAtomically = 4 };
+
+// What the lanes of a simdgroup or quad that meet in one call do: once, on the
+// host's stack. slots[i], of `lanes`, is what lane i gave, null where it is not
+// in the call.
+using SimdOperation = void (*)(void* const* slots, u32 lanes, const void* arg);
+
+// What the library does for a running thread. Null where the module was
+// compiled to be checked and the entry is of no use unchecked: `access`.
+struct Runtime {
+  void (*threadgroup_barrier)(u32 flags);
+  void (*simdgroup_barrier)(u32 flags);
+  // Returns when `operation` has run for all lanes that met. `name` is the
+  // function's, for messages. `quad`: lanes of four meet, and slots and lanes
+  // are theirs.
+  void (*simd)(void* slot, SimdOperation operation, const void* arg,
+               const char* name, bool quad);
+  // The memory of one declaration of threadgroup memory in a kernel, the same
+  // for each thread of the threadgroup. `id` is the declaration's own.
+  void* (*threadgroup_variable)(const void* id, const char* name, size bytes,
+                                size alignment);
+  // Only in modules compiled to be checked, before the access. `where` is the
+  // address of the code.
+  void (*access)(const void* address, size bytes, u32 kind, const void* where);
+  // The thread does what is not defined: ends it with that text.
+  void (*fail)(const char* what);
+  // The running thread's index in its simdgroup.
+  u32 (*lane)();
+};
+
+struct Parameter {
+  const char* name;
+  Input input;
+  u32 index;         // of buffers and threadgroup memory
+  const char* text;  // as declared, for listings: "device const float* x"
+  // Filled in by the shim from the kernel's C++ type:
+  u32 bytes;  // of what a pointer or reference points to
+  u32 alignment;
+  bool reference;  // so all of its bytes are needed
+  bool only_reads;
+  // Of [[function_constant(..)]]: whether there is such an argument; null:
+  // there always is.
+  const bool* when;
+};
+
+struct Kernel {
+  const char* name;  // host_name, or the function's
+  const char* file;
+  u32 line;
+  void (*run)(const Thread& thread);
+  Parameter* parameters;
+  u32 num_parameters;
+  u32 max_total_threads_per_threadgroup;  // 0: not given
+};
+
+// [[function_constant(index)]]
+struct FunctionConstant {
+  const char* name;
+  u32 index;
+  const char* type;  // "bool", "int", "uint", "half", "float", "short2", ...
+  void* value;
+  u32 bytes;
+  bool* defined;
+};
+
+// What a module exports, under the name switchyard_metal_module.
+struct Module {
+  const Runtime** runtime;  // to be set before anything runs
+  const Kernel* kernels;
+  u32 num_kernels;
+  const FunctionConstant* constants;
+  u32 num_constants;
+  // Sets what is made of function constants, once they are set; null if
+  // nothing is.
+  void (*set_up)();
+};
+
+}  // namespace switchyard_metal
+
+#endif  // SWITCHYARD_METAL_ABI_H_

@@ -1,0 +1,202 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Functions of scalars, applied to scalars and to each element of vectors.
+
+#ifndef SWITCHYARD_METAL_EACH_H_
+#define SWITCHYARD_METAL_EACH_H_
+
+#include "metal_types"
+
+// Without lines of their own: what is inlined has those of the shader.
+#pragma clang attribute push(__attribute__((nodebug)), \
+                             apply_to = hasType(functionType))
+
+namespace switchyard_metal {
+
+// The type that two arguments have in common: the vector's where there is one;
+// else what arithmetic makes of them, but no int of two shorts of one type, and
+// no double, which Metal has not.
+template <class A, class B, class = void>
+struct ScalarCommon : SmallResult<A, B> {};
+template <class A, class B>
+struct ScalarCommon<
+    A, B,
+    typename EnableIf<__is_arithmetic(A) && __is_arithmetic(B) &&
+                      !__is_same(A, B)>::Type> {
+  using Type = decltype(A() + B());
+};
+template <class A>
+struct ScalarCommon<A, A, void> {
+  using Type = A;
+};
+template <class A>
+struct NoDouble {
+  using Type = A;
+};
+template <>
+struct NoDouble<double> {
+  using Type = float;
+};
+
+template <class A, class B, bool kA, bool kB>
+struct ShapeCommon;
+template <class A, class B>
+struct ShapeCommon<A, B, false, false>
+    : NoDouble<typename ScalarCommon<A, B>::Type> {};
+template <class A, class B>
+struct ShapeCommon<A, B, true, false> {
+  using Type = A;
+};
+template <class A, class B>
+struct ShapeCommon<A, B, false, true> {
+  using Type = B;
+};
+template <class A>
+struct ShapeCommon<A, A, true, true> {
+  using Type = A;
+};
+
+template <class A, class B>
+using CommonOfTwo =
+    typename ShapeCommon<IfAny<A>, IfAny<B>, kIsVector<A>, kIsVector<B>>::Type;
+template <class A, class B = A, class C = A>
+using Common = CommonOfTwo<CommonOfTwo<A, B>, C>;
+
+// The same shape with other elements.
+template <class A, class T>
+struct Reshaped {
+  using Type = T;
+};
+template <class E, int N, class T>
+struct Reshaped<vec<E, N>, T> {
+  using Type = vec<T, N>;
+};
+template <class A, class T>
+using Like = typename Reshaped<Plain<A>, T>::Type;
+
+// Of integers: float.
+template <class R>
+struct FloatOf {
+  using Type = R;
+};
+#define SWITCHYARD_FLOAT_OF(T) \
+  template <>                  \
+  struct FloatOf<T> {          \
+    using Type = float;        \
+  }
+SWITCHYARD_FLOAT_OF(bool);
+SWITCHYARD_FLOAT_OF(char);
+SWITCHYARD_FLOAT_OF(signed char);
+SWITCHYARD_FLOAT_OF(uchar);
+SWITCHYARD_FLOAT_OF(short);
+SWITCHYARD_FLOAT_OF(ushort);
+SWITCHYARD_FLOAT_OF(int);
+SWITCHYARD_FLOAT_OF(uint);
+SWITCHYARD_FLOAT_OF(long);
+SWITCHYARD_FLOAT_OF(ulong);
+SWITCHYARD_FLOAT_OF(long long);
+SWITCHYARD_FLOAT_OF(unsigned long long);
+#undef SWITCHYARD_FLOAT_OF
+template <class A, class B = A, class C = A>
+using FloatCommon = typename FloatOf<Common<A, B, C>>::Type;
+template <class A, class B = A, class C = A>
+using IntegerCommon =
+    typename EnableIf<__is_integral(ElementOf<Common<A, B, C>>),
+                      Common<A, B, C>>::Type;
+
+template <class A>
+constexpr auto Pick(const A& a, int i) {
+  if constexpr (kIsVector<A>) {
+    const Plain<A>& v = a;
+    return v[i];
+  } else {
+    return a;
+  }
+}
+
+// F::Of of the arguments, as T's, which is what the elements of R are or, for
+// functions computed in float, float.
+template <class R, class T, class F, class... A>
+constexpr R EachAs(const A&... a) {
+  using E = ElementOf<R>;
+  if constexpr (kIsVector<R>) {
+    R r(E(0));
+    _Pragma("unroll") for (int i = 0; i < Shape<R>::kSize; ++i) {
+      r[i] = static_cast<E>(F::Of(static_cast<T>(Pick(a, i))...));
+    }
+    return r;
+  } else {
+    return static_cast<R>(F::Of(static_cast<T>(a)...));
+  }
+}
+
+}  // namespace switchyard_metal
+
+// Functions of one, two and three arguments: of floats, computed in float and
+// rounded to what the arguments are; of all numbers, in their own type T; of
+// integers. The body is what follows.
+#define SWITCHYARD_OF_1(name, R, T, decl, ...)                  \
+  struct name##_function {                                      \
+    decl { __VA_ARGS__; }                                       \
+  };                                                            \
+  template <class A, class R_ = switchyard_metal::R<A>>         \
+  constexpr R_ name(const A& a) {                               \
+    return switchyard_metal::EachAs<R_, T, name##_function>(a); \
+  }
+#define SWITCHYARD_OF_2(name, R, T, decl, ...)                      \
+  struct name##_function {                                          \
+    decl { __VA_ARGS__; }                                           \
+  };                                                                \
+  template <class A, class B, class R_ = switchyard_metal::R<A, B>> \
+  constexpr R_ name(const A& a, const B& b) {                       \
+    return switchyard_metal::EachAs<R_, T, name##_function>(a, b);  \
+  }
+#define SWITCHYARD_OF_3(name, R, T, decl, ...)                        \
+  struct name##_function {                                            \
+    decl { __VA_ARGS__; }                                             \
+  };                                                                  \
+  template <class A, class B, class C,                                \
+            class R_ = switchyard_metal::R<A, B, C>>                  \
+  constexpr R_ name(const A& a, const B& b, const C& c) {             \
+    return switchyard_metal::EachAs<R_, T, name##_function>(a, b, c); \
+  }
+
+#define SWITCHYARD_FLOAT_1(name, ...)       \
+  SWITCHYARD_OF_1(name, FloatCommon, float, \
+                  static constexpr float Of(float x), __VA_ARGS__)
+#define SWITCHYARD_FLOAT_2(name, ...)       \
+  SWITCHYARD_OF_2(name, FloatCommon, float, \
+                  static constexpr float Of(float x, float y), __VA_ARGS__)
+#define SWITCHYARD_FLOAT_3(name, ...)                                   \
+  SWITCHYARD_OF_3(name, FloatCommon, float,                             \
+                  static constexpr float Of(float x, float y, float z), \
+                  __VA_ARGS__)
+
+#define SWITCHYARD_ANY_1(name, ...)                              \
+  SWITCHYARD_OF_1(name, Common, switchyard_metal::ElementOf<R_>, \
+                  template <class T> static constexpr T Of(T x), __VA_ARGS__)
+#define SWITCHYARD_ANY_2(name, ...)                                   \
+  SWITCHYARD_OF_2(name, Common, switchyard_metal::ElementOf<R_>,      \
+                  template <class T> static constexpr T Of(T x, T y), \
+                  __VA_ARGS__)
+#define SWITCHYARD_ANY_3(name, ...)                                        \
+  SWITCHYARD_OF_3(name, Common, switchyard_metal::ElementOf<R_>,           \
+                  template <class T> static constexpr T Of(T x, T y, T z), \
+                  __VA_ARGS__)
+
+#define SWITCHYARD_INTEGER_1(name, ...)                                 \
+  SWITCHYARD_OF_1(name, IntegerCommon, switchyard_metal::ElementOf<R_>, \
+                  template <class T> static constexpr T Of(T x), __VA_ARGS__)
+#define SWITCHYARD_INTEGER_2(name, ...)                                 \
+  SWITCHYARD_OF_2(name, IntegerCommon, switchyard_metal::ElementOf<R_>, \
+                  template <class T> static constexpr T Of(T x, T y),   \
+                  __VA_ARGS__)
+#define SWITCHYARD_INTEGER_3(name, ...)                                    \
+  SWITCHYARD_OF_3(name, IntegerCommon, switchyard_metal::ElementOf<R_>,    \
+                  template <class T> static constexpr T Of(T x, T y, T z), \
+                  __VA_ARGS__)
+
+#pragma clang attribute pop
+
+#endif  // SWITCHYARD_METAL_EACH_H_

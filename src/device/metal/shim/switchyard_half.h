@@ -1,0 +1,329 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The scalar types of Metal that C++ has not: half and bfloat, and the short
+// names of integers. Arithmetic of halves is that of floats, rounded once to
+// nearest even, which is what correct rounding gives.
+
+#ifndef SWITCHYARD_METAL_HALF_H_
+#define SWITCHYARD_METAL_HALF_H_
+
+// Without lines of their own: what is inlined has those of the shader.
+#pragma clang attribute push(__attribute__((nodebug)), \
+                             apply_to = hasType(functionType))
+
+using int8_t = __INT8_TYPE__;
+using int16_t = __INT16_TYPE__;
+using int32_t = __INT32_TYPE__;
+using int64_t = __INT64_TYPE__;
+using uint8_t = __UINT8_TYPE__;
+using uint16_t = __UINT16_TYPE__;
+using uint32_t = __UINT32_TYPE__;
+using uint64_t = __UINT64_TYPE__;
+using size_t = __SIZE_TYPE__;
+using ptrdiff_t = __PTRDIFF_TYPE__;
+using intptr_t = __INTPTR_TYPE__;
+using uintptr_t = __UINTPTR_TYPE__;
+using uchar = unsigned char;
+using ushort = unsigned short;
+using uint = unsigned int;
+using ulong = unsigned long;
+
+namespace switchyard_metal {
+
+struct HalfFormat {
+  // Every half is a float: shifted into place, and the exponent's bias mended
+  // by a product, which is exact and makes subnormals numbers like others.
+  static constexpr float ToFloat(uint16_t bits) {
+    const uint32_t shifted = static_cast<uint32_t>(bits & 0x7fff) << 13;
+    uint32_t out = __builtin_bit_cast(
+        uint32_t, __builtin_bit_cast(float, shifted) * 0x1p112f);
+    if ((bits & 0x7c00) == 0x7c00) out |= 0x7f800000;
+    out |= static_cast<uint32_t>(bits & 0x8000) << 16;
+    return __builtin_bit_cast(float, out);
+  }
+  static constexpr uint16_t FromFloat(float value) {
+    const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+    const uint32_t sign = bits >> 16 & 0x8000;
+    const uint32_t absolute = bits & 0x7fffffff;
+    uint32_t out = 0;
+    if (absolute >= 0x47800000) {  // 2^16 and more, infinity, NaN
+      out = absolute > 0x7f800000 ? 0x7e00 | (absolute >> 13 & 0x1ff) : 0x7c00;
+    } else if (absolute < 0x38800000) {  // below 2^-14: subnormal
+      // The sum's unit is 2^-24: the addition rounds.
+      const float sum = __builtin_bit_cast(float, absolute) + 0.5f;
+      out = __builtin_bit_cast(uint32_t, sum) - 0x3f000000;
+    } else {
+      out = (absolute + 0xc8000fff + (absolute >> 13 & 1)) >> 13;
+    }
+    return static_cast<uint16_t>(sign | out);
+  }
+};
+
+struct BfloatFormat {
+  static constexpr float ToFloat(uint16_t bits) {
+    return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16);
+  }
+  static constexpr uint16_t FromFloat(float value) {
+    const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+    if ((bits & 0x7fffffff) > 0x7f800000) {
+      return static_cast<uint16_t>(bits >> 16 | 0x40);
+    }
+    return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  }
+};
+
+// The float next to `value`, of the two the one with an odd last bit unless
+// `value` is a float: to round it once more gives what rounding once does.
+constexpr float RoundToOdd(double value) {
+  const float nearest = static_cast<float>(value);
+  const double back = nearest;
+  if (back == value || value != value) return nearest;
+  uint32_t bits = __builtin_bit_cast(uint32_t, nearest);
+  // Past the largest float both formats have their infinity already.
+  if ((bits & 0x7fffffff) == 0x7f800000) return nearest;
+  if (value < 0 ? back < value : back > value) --bits;
+  return __builtin_bit_cast(float, bits | 1);
+}
+
+// The same of integers, whose 64 bits may be too many for a double: what it has
+// no room for becomes its last bit.
+template <class T>
+constexpr float IntegerToOdd(T value) {
+  if constexpr (sizeof(T) == 8) {
+    const bool negative = value < 0;
+    uint64_t bits = static_cast<uint64_t>(value);
+    if (negative) bits = 0 - bits;
+    if (bits >> 53 != 0) {
+      bits = (bits >> 11 | ((bits & 0x7ff) != 0 ? 1 : 0)) << 11;
+    }
+    const double size = static_cast<double>(bits);
+    return RoundToOdd(negative ? -size : size);
+  } else {
+    return RoundToOdd(static_cast<double>(value));
+  }
+}
+
+template <class Format>
+struct SmallFloat;
+
+template <class T>
+constexpr bool kIsSmallFloat = false;
+template <class Format>
+constexpr bool kIsSmallFloat<SmallFloat<Format>> = true;
+template <class T>
+constexpr bool kIsScalar = __is_arithmetic(T) || kIsSmallFloat<T>;
+
+template <bool kIf, class T = void>
+struct EnableIf {};
+template <class T>
+struct EnableIf<true, T> {
+  using Type = T;
+};
+template <class T>
+using IfScalar = typename EnableIf<kIsScalar<T>>::Type;
+
+// What a half becomes without a cast: no double, or there would be two ways
+// into what is made of both.
+template <class T>
+constexpr bool kIsImplicit = __is_same(T, float) || __is_integral(T);
+
+template <class Format>
+struct SmallFloat {
+  SmallFloat() = default;
+  template <class T, class = typename EnableIf<__is_arithmetic(T)>::Type>
+  constexpr SmallFloat(T value) : bits_(FromAny(value)) {}
+  // Of what a shader has made a number.
+  template <class T,
+            class = typename EnableIf<__is_class(T) && !kIsSmallFloat<T> &&
+                                      __is_convertible_to(T, float)>::Type,
+            class = void>
+  constexpr SmallFloat(T value)  // whose conversion may not be const
+      : bits_(FromAny(static_cast<float>(value))) {}
+  // Between the two only if asked for.
+  template <class F>
+  explicit constexpr SmallFloat(SmallFloat<F> value)
+      : bits_(Format::FromFloat(F::ToFloat(value.Bits()))) {}
+
+  // To int only if asked for: it is what `c ? 0 : x` would have two meanings
+  // of.
+  template <class T, class = typename EnableIf<kIsImplicit<T>>::Type>
+  constexpr operator T() const {
+    return static_cast<T>(Format::ToFloat(bits_));
+  }
+  template <
+      class T,
+      class = typename EnableIf<__is_arithmetic(T) && !kIsImplicit<T>>::Type,
+      class = void>
+  explicit constexpr operator T() const {
+    return static_cast<T>(Format::ToFloat(bits_));
+  }
+
+  template <class T>
+  constexpr SmallFloat& operator+=(T value) {
+    return *this = static_cast<SmallFloat>(*this + value);
+  }
+  template <class T>
+  constexpr SmallFloat& operator-=(T value) {
+    return *this = static_cast<SmallFloat>(*this - value);
+  }
+  template <class T>
+  constexpr SmallFloat& operator*=(T value) {
+    return *this = static_cast<SmallFloat>(*this * value);
+  }
+  template <class T>
+  constexpr SmallFloat& operator/=(T value) {
+    return *this = static_cast<SmallFloat>(*this / value);
+  }
+  constexpr SmallFloat& operator++() { return *this += 1.0f; }
+  constexpr SmallFloat& operator--() { return *this -= 1.0f; }
+  constexpr SmallFloat operator++(int) {
+    const SmallFloat before = *this;
+    ++*this;
+    return before;
+  }
+  constexpr SmallFloat operator--(int) {
+    const SmallFloat before = *this;
+    --*this;
+    return before;
+  }
+  constexpr SmallFloat operator-() const { return FromBits(bits_ ^ 0x8000); }
+  constexpr SmallFloat operator+() const { return *this; }
+
+  static constexpr SmallFloat FromBits(uint32_t bits) {
+    SmallFloat result(0.0f);
+    result.bits_ = static_cast<uint16_t>(bits);
+    return result;
+  }
+  constexpr uint16_t Bits() const { return bits_; }
+
+ private:
+  template <class T>
+  static constexpr uint16_t FromAny(T value) {
+    // Doubles and integers that are no floats must not be rounded twice.
+    if constexpr (__is_same(T, double) || __is_same(T, long double)) {
+      return Format::FromFloat(RoundToOdd(static_cast<double>(value)));
+    } else if constexpr (__is_integral(T) && sizeof(T) > 2) {
+      return Format::FromFloat(IntegerToOdd(value));
+    } else {
+      return Format::FromFloat(static_cast<float>(value));
+    }
+  }
+  uint16_t bits_;
+};
+
+}  // namespace switchyard_metal
+
+using half = switchyard_metal::SmallFloat<switchyard_metal::HalfFormat>;
+using bfloat = switchyard_metal::SmallFloat<switchyard_metal::BfloatFormat>;
+
+namespace switchyard_metal {
+
+// What an operation of two scalars, one of them small, gives: small with itself
+// and with integers, float with anything else.
+template <class A, class B>
+struct SmallResult {};
+template <class F>
+struct SmallResult<SmallFloat<F>, SmallFloat<F>> {
+  using Type = SmallFloat<F>;
+};
+template <>
+struct SmallResult<half, bfloat> {
+  using Type = float;
+};
+template <>
+struct SmallResult<bfloat, half> {
+  using Type = float;
+};
+template <class F, class B>
+struct SmallResult<SmallFloat<F>, B>
+    : EnableIf<__is_arithmetic(B) || __is_enum(B),
+               typename SmallResult<SmallFloat<F>, SmallFloat<F>>::Type> {};
+template <class F>
+struct SmallResult<SmallFloat<F>, float> {
+  using Type = float;
+};
+template <class F>
+struct SmallResult<SmallFloat<F>, double> {
+  using Type = float;
+};
+template <class F, class A>
+struct SmallResult<A, SmallFloat<F>> : SmallResult<SmallFloat<F>, A> {};
+
+#define SWITCHYARD_SMALL_OPERATOR(op)                                      \
+  template <class A, class B, class R = typename SmallResult<A, B>::Type>  \
+  constexpr R operator op(A a, B b) {                                      \
+    return static_cast<R>(static_cast<float>(a) op static_cast<float>(b)); \
+  }
+SWITCHYARD_SMALL_OPERATOR(+)
+SWITCHYARD_SMALL_OPERATOR(-)
+SWITCHYARD_SMALL_OPERATOR(*)
+SWITCHYARD_SMALL_OPERATOR(/)
+#undef SWITCHYARD_SMALL_OPERATOR
+
+// With a number on the left that stays what it is.
+#define SWITCHYARD_SMALL_ASSIGNMENT(op)                          \
+  template <class A, class Format,                               \
+            class = typename EnableIf<__is_arithmetic(A)>::Type> \
+  constexpr A& operator op##=(A& a, SmallFloat<Format> b) {      \
+    return a = static_cast<A>(a op b);                           \
+  }
+SWITCHYARD_SMALL_ASSIGNMENT(+)
+SWITCHYARD_SMALL_ASSIGNMENT(-)
+SWITCHYARD_SMALL_ASSIGNMENT(*)
+SWITCHYARD_SMALL_ASSIGNMENT(/)
+#undef SWITCHYARD_SMALL_ASSIGNMENT
+
+#define SWITCHYARD_SMALL_COMPARISON(op)                                   \
+  template <class A, class B, class R = typename SmallResult<A, B>::Type> \
+  constexpr bool operator op(A a, B b) {                                  \
+    return static_cast<float>(a) op static_cast<float>(b);                \
+  }
+SWITCHYARD_SMALL_COMPARISON(==)
+SWITCHYARD_SMALL_COMPARISON(!=)
+SWITCHYARD_SMALL_COMPARISON(<)
+SWITCHYARD_SMALL_COMPARISON(>)
+SWITCHYARD_SMALL_COMPARISON(<=)
+SWITCHYARD_SMALL_COMPARISON(>=)
+#undef SWITCHYARD_SMALL_COMPARISON
+
+}  // namespace switchyard_metal
+
+#pragma clang diagnostic ignored "-Wuser-defined-literals"
+#pragma clang diagnostic ignored "-Wreserved-user-defined-literal"
+constexpr half operator""h(long double value) {
+  return static_cast<double>(value);
+}
+constexpr half operator""h(unsigned long long value) { return value; }
+constexpr half operator"" H(long double value) {
+  return static_cast<double>(value);
+}
+constexpr bfloat operator"" bf(long double value) {
+  return static_cast<double>(value);
+}
+constexpr bfloat operator"" BF(long double value) {
+  return static_cast<double>(value);
+}
+
+namespace metal {
+using ::bfloat;
+using ::half;
+using ::int16_t;
+using ::int32_t;
+using ::int64_t;
+using ::int8_t;
+using ::ptrdiff_t;
+using ::size_t;
+using ::uchar;
+using ::uint;
+using ::uint16_t;
+using ::uint32_t;
+using ::uint64_t;
+using ::uint8_t;
+using ::ulong;
+using ::ushort;
+}  // namespace metal
+
+#pragma clang attribute pop
+
+#endif  // SWITCHYARD_METAL_HALF_H_

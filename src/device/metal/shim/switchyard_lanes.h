@@ -1,0 +1,396 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What simd and quad functions do once all their lanes have met.
+
+#ifndef SWITCHYARD_METAL_LANES_H_
+#define SWITCHYARD_METAL_LANES_H_
+
+#include "metal_integer"
+#include "switchyard_module.h"
+
+// Without lines of their own: what is inlined has those of the shader.
+#pragma clang attribute push(__attribute__((nodebug)), \
+                             apply_to = hasType(functionType))
+
+namespace switchyard_metal {
+
+// What a lane brings, and takes away.
+template <class T>
+struct Lane {
+  T value;
+  T other;  // what is filled in
+  T result;
+  u32 number;    // a lane, distance or mask
+  u32 modulo;    // for fills: how many lanes are shifted together
+  bool missing;  // the lane asked for is not there
+};
+
+template <class T>
+SWITCHYARD_NOT_CHECKED Lane<T>* LaneAt(void* const* slots, u32 i) {
+  return static_cast<Lane<T>*>(slots[i]);
+}
+
+struct LaneSum {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    if constexpr (__is_integral(T)) {
+      return WrapAdd(a, b);
+    } else {
+      return a + b;
+    }
+  }
+  static constexpr int kStart = 0;
+};
+struct LaneProduct {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    if constexpr (__is_integral(T)) {
+      return WrapMul(a, b);
+    } else {
+      return a * b;
+    }
+  }
+  static constexpr int kStart = 1;
+};
+// A number wins over NaN, the lower lane where both are alike.
+struct LaneMax {
+  struct Function {
+    template <class T>
+    SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+      return a != a || b > a ? b : a;
+    }
+  };
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    return EachAs<T, ElementOf<T>, Function>(a, b);
+  }
+};
+struct LaneMin {
+  struct Function {
+    template <class T>
+    SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+      return a != a || b < a ? b : a;
+    }
+  };
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    return EachAs<T, ElementOf<T>, Function>(a, b);
+  }
+};
+struct LaneAnd {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    if constexpr (kIsScalar<T> && !__is_integral(T)) {  // their bits
+      using B = typename BitsOf<sizeof(T)>::Type;
+      return as_type<T>(static_cast<B>(as_type<B>(a) & as_type<B>(b)));
+    } else {
+      return a & b;
+    }
+  }
+};
+struct LaneOr {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    if constexpr (kIsScalar<T> && !__is_integral(T)) {  // their bits
+      using B = typename BitsOf<sizeof(T)>::Type;
+      return as_type<T>(static_cast<B>(as_type<B>(a) | as_type<B>(b)));
+    } else {
+      return a | b;
+    }
+  }
+};
+struct LaneXor {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    if constexpr (kIsScalar<T> && !__is_integral(T)) {  // their bits
+      using B = typename BitsOf<sizeof(T)>::Type;
+      return as_type<T>(static_cast<B>(as_type<B>(a) ^ as_type<B>(b)));
+    } else {
+      return a ^ b;
+    }
+  }
+};
+
+// Sums and products: lane l + 16 to lane l, then 8, 4, 2, 1, as kernel.h does.
+template <class F>
+struct Halve {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
+                                         const void*) {
+    T all[kSimdWidth];
+    for (u32 i = 0; i < lanes; ++i) {
+      if (slots[i] != nullptr) {
+        all[i] = LaneAt<T>(slots, i)->value;
+      } else {
+        all[i] = T(F::kStart);
+      }
+    }
+    for (u32 half = lanes / 2; half != 0; half /= 2) {
+      for (u32 i = 0; i < half; ++i) all[i] = F::Of(all[i], all[i + half]);
+    }
+    for (u32 i = 0; i < lanes; ++i) {
+      if (slots[i] != nullptr) LaneAt<T>(slots, i)->result = all[0];
+    }
+  }
+};
+
+// One lane after the other.
+template <class F>
+struct Fold {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
+                                         const void*) {
+    T all;
+    bool first = true;
+    for (u32 i = 0; i < lanes; ++i) {
+      if (slots[i] == nullptr) continue;
+      if (first) {
+        all = LaneAt<T>(slots, i)->value;
+      } else {
+        all = F::Of(all, LaneAt<T>(slots, i)->value);
+      }
+      first = false;
+    }
+    for (u32 i = 0; i < lanes; ++i) {
+      if (slots[i] != nullptr) LaneAt<T>(slots, i)->result = all;
+    }
+  }
+};
+
+template <class F, bool kInclusive>
+struct Prefix {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
+                                         const void*) {
+    T all = T(F::kStart);
+    for (u32 i = 0; i < lanes; ++i) {
+      if (slots[i] == nullptr) continue;
+      Lane<T>* const lane = LaneAt<T>(slots, i);
+      const T next = F::Of(all, lane->value);
+      if (kInclusive) {
+        lane->result = next;
+      } else {
+        lane->result = all;
+      }
+      all = next;
+    }
+  }
+};
+
+using InclusiveSum = Prefix<LaneSum, true>;
+using ExclusiveSum = Prefix<LaneSum, false>;
+using InclusiveProduct = Prefix<LaneProduct, true>;
+using ExclusiveProduct = Prefix<LaneProduct, false>;
+
+// Shuffles: From::Of(i, lane, lanes) is the lane that lane i reads, or itself.
+template <class From>
+struct Move {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
+                                         const void*) {
+    for (u32 i = 0; i < lanes; ++i) {
+      if (slots[i] == nullptr) continue;
+      Lane<T>* const lane = LaneAt<T>(slots, i);
+      const u32 from = From::Of(i, lane->number, lanes);
+      if (from < lanes && slots[from] != nullptr) {
+        lane->result = LaneAt<T>(slots, from)->value;
+      } else {
+        lane->result = T();
+        lane->missing = true;
+      }
+    }
+  }
+};
+struct FromLane {
+  SWITCHYARD_NOT_CHECKED static u32 Of(u32, u32 number, u32) { return number; }
+};
+struct FromXor {
+  SWITCHYARD_NOT_CHECKED static u32 Of(u32 i, u32 mask, u32) {
+    return i ^ mask;
+  }
+};
+// What would come from outside stays as it is.
+struct FromBelow {
+  SWITCHYARD_NOT_CHECKED static u32 Of(u32 i, u32 delta, u32) {
+    return i < delta ? i : i - delta;
+  }
+};
+struct FromAbove {
+  SWITCHYARD_NOT_CHECKED static u32 Of(u32 i, u32 delta, u32 lanes) {
+    return delta >= lanes - i ? i : i + delta;
+  }
+};
+struct FromBelowAround {
+  SWITCHYARD_NOT_CHECKED static u32 Of(u32 i, u32 delta, u32 lanes) {
+    return (i - delta) % lanes;
+  }
+};
+struct FromAboveAround {
+  SWITCHYARD_NOT_CHECKED static u32 Of(u32 i, u32 delta, u32 lanes) {
+    return (i + delta) % lanes;
+  }
+};
+struct FromFirst {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
+                                         const void*) {
+    u32 first = 0;
+    while (slots[first] == nullptr) ++first;
+    const T value = LaneAt<T>(slots, first)->value;
+    for (u32 i = 0; i < lanes; ++i) {
+      if (slots[i] != nullptr) LaneAt<T>(slots, i)->result = value;
+    }
+  }
+};
+
+// Shuffles by a distance in blocks of `modulo` lanes, where the other value of
+// the block's far end comes in at this one.
+template <bool kUp>
+struct Fill {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
+                                         const void*) {
+    for (u32 i = 0; i < lanes; ++i) {
+      if (slots[i] == nullptr) continue;
+      Lane<T>* const lane = LaneAt<T>(slots, i);
+      const u32 size = lane->modulo < lanes ? lane->modulo : lanes;
+      const u32 at = i % size;
+      const u32 by = lane->number;
+      const bool inside = kUp ? at >= by : by < size - at;
+      const u32 from = i - at + (kUp ? at - by : at + by) +
+                       (inside ? 0
+                        : kUp  ? size
+                               : -size);
+      if (from >= lanes || slots[from] == nullptr) {
+        lane->result = T();
+        lane->missing = true;
+      } else if (inside) {
+        lane->result = LaneAt<T>(slots, from)->value;
+      } else {
+        lane->result = LaneAt<T>(slots, from)->other;
+      }
+    }
+  }
+};
+
+// Bit l: lane l is there and its value is true.
+struct Ballot {
+  SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
+                                         const void*) {
+    ulong bits = 0, there = 0;
+    for (u32 i = 0; i < lanes; ++i) {
+      if (slots[i] == nullptr) continue;
+      there |= 1ul << i;
+      if (LaneAt<ulong>(slots, i)->value != 0) bits |= 1ul << i;
+    }
+    for (u32 i = 0; i < lanes; ++i) {
+      if (slots[i] == nullptr) continue;
+      Lane<ulong>* const lane = LaneAt<ulong>(slots, i);
+      lane->result = bits;
+      lane->other = there;
+      lane->number = i;
+    }
+  }
+};
+
+template <class Operation, class T>
+SWITCHYARD_MEETS inline T Meet(T value, T other, u32 number, u32 modulo,
+                               const char* name, const char* missing,
+                               bool quad) {
+  Lane<T> lane{value, other, value, number, modulo, false};
+  runtime->simd(&lane, &Operation::template Run<T>, nullptr, name, quad);
+#ifdef SWITCHYARD_METAL_CHECKED
+  if (lane.missing) runtime->fail(missing);
+#endif
+  return lane.result;
+}
+SWITCHYARD_MEETS inline Lane<ulong> Vote(bool value, const char* name,
+                                         bool quad) {
+  Lane<ulong> lane{value, 0, 0, 0, 0, false};
+  runtime->simd(&lane, &Ballot::Run, nullptr, name, quad);
+  return lane;
+}
+// The running thread's index in its simdgroup.
+inline u32 ThisLane() { return runtime->lane(); }
+
+}  // namespace switchyard_metal
+
+// The functions of simd_ and of quad_, by their prefix.
+#define SWITCHYARD_REDUCTION(prefix, name, Operation, kQuad)    \
+  template <class A, class T = switchyard_metal::IfAny<A>>      \
+  SWITCHYARD_MEETS inline T prefix##_##name(const A& data) {    \
+    const T value = data;                                       \
+    return switchyard_metal::Meet<switchyard_metal::Operation>( \
+        value, value, 0, 0, #prefix "_" #name, "", kQuad);      \
+  }
+#define SWITCHYARD_SHUFFLE(prefix, name, Operation, kQuad)                  \
+  template <class A, class T = switchyard_metal::IfAny<A>>                  \
+  SWITCHYARD_MEETS inline T prefix##_##name(const A& data, ushort number) { \
+    const T value = data;                                                   \
+    return switchyard_metal::Meet<                                          \
+        switchyard_metal::Move<switchyard_metal::Operation>>(               \
+        value, value, number, 0, #prefix "_" #name,                         \
+        #prefix "_" #name " reads from a lane that is not there", kQuad);   \
+  }
+#define SWITCHYARD_FILL(prefix, name, kUp, kQuad)                             \
+  template <class A, class B, class T = switchyard_metal::IfAny<A>>           \
+  SWITCHYARD_MEETS inline T prefix##_##name(const A& data, const B& filling,  \
+                                            ushort delta,                     \
+                                            ushort modulo = kQuad ? 4 : 32) { \
+    const T value = data;                                                     \
+    const T other = static_cast<T>(filling);                                  \
+    return switchyard_metal::Meet<switchyard_metal::Fill<kUp>>(               \
+        value, other, delta, modulo, #prefix "_" #name,                       \
+        #prefix "_" #name " reads from a lane that is not there", kQuad);     \
+  }
+#define SWITCHYARD_LANE_FUNCTIONS(prefix, kQuad)                              \
+  SWITCHYARD_REDUCTION(prefix, sum, Halve<switchyard_metal::LaneSum>, kQuad)  \
+  SWITCHYARD_REDUCTION(prefix, product, Halve<switchyard_metal::LaneProduct>, \
+                       kQuad)                                                 \
+  SWITCHYARD_REDUCTION(prefix, max, Fold<switchyard_metal::LaneMax>, kQuad)   \
+  SWITCHYARD_REDUCTION(prefix, min, Fold<switchyard_metal::LaneMin>, kQuad)   \
+  SWITCHYARD_REDUCTION(prefix, and, Fold<switchyard_metal::LaneAnd>, kQuad)   \
+  SWITCHYARD_REDUCTION(prefix, or, Fold<switchyard_metal::LaneOr>, kQuad)     \
+  SWITCHYARD_REDUCTION(prefix, xor, Fold<switchyard_metal::LaneXor>, kQuad)   \
+  SWITCHYARD_REDUCTION(prefix, prefix_inclusive_sum, InclusiveSum, kQuad)     \
+  SWITCHYARD_REDUCTION(prefix, prefix_exclusive_sum, ExclusiveSum, kQuad)     \
+  SWITCHYARD_REDUCTION(prefix, prefix_inclusive_product, InclusiveProduct,    \
+                       kQuad)                                                 \
+  SWITCHYARD_REDUCTION(prefix, prefix_exclusive_product, ExclusiveProduct,    \
+                       kQuad)                                                 \
+  SWITCHYARD_REDUCTION(prefix, broadcast_first, FromFirst, kQuad)             \
+  SWITCHYARD_SHUFFLE(prefix, broadcast, FromLane, kQuad)                      \
+  SWITCHYARD_SHUFFLE(prefix, shuffle, FromLane, kQuad)                        \
+  SWITCHYARD_SHUFFLE(prefix, shuffle_xor, FromXor, kQuad)                     \
+  SWITCHYARD_SHUFFLE(prefix, shuffle_up, FromBelow, kQuad)                    \
+  SWITCHYARD_SHUFFLE(prefix, shuffle_down, FromAbove, kQuad)                  \
+  SWITCHYARD_SHUFFLE(prefix, shuffle_rotate_up, FromBelowAround, kQuad)       \
+  SWITCHYARD_SHUFFLE(prefix, shuffle_rotate_down, FromAboveAround, kQuad)     \
+  SWITCHYARD_FILL(prefix, shuffle_and_fill_up, true, kQuad)                   \
+  SWITCHYARD_FILL(prefix, shuffle_and_fill_down, false, kQuad)                \
+  SWITCHYARD_MEETS inline bool prefix##_all(bool value) {                     \
+    const auto vote = switchyard_metal::Vote(value, #prefix "_all", kQuad);   \
+    return vote.result == vote.other;                                         \
+  }                                                                           \
+  SWITCHYARD_MEETS inline bool prefix##_any(bool value) {                     \
+    return switchyard_metal::Vote(value, #prefix "_any", kQuad).result != 0;  \
+  }                                                                           \
+  SWITCHYARD_MEETS inline bool prefix##_is_first() {                          \
+    const auto vote =                                                         \
+        switchyard_metal::Vote(true, #prefix "_is_first", kQuad);             \
+    return ctz(vote.other) == vote.number;                                    \
+  }                                                                           \
+  SWITCHYARD_MEETS inline prefix##_vote prefix##_ballot(bool value) {         \
+    return prefix##_vote(static_cast<prefix##_vote::vote_t>(                  \
+        switchyard_metal::Vote(value, #prefix "_ballot", kQuad).result));     \
+  }                                                                           \
+  SWITCHYARD_MEETS inline prefix##_vote prefix##_active_threads_mask() {      \
+    return prefix##_vote(static_cast<prefix##_vote::vote_t>(                  \
+        switchyard_metal::Vote(true, #prefix "_active_threads_mask", kQuad)   \
+            .result));                                                        \
+  }
+
+#pragma clang attribute pop
+
+#endif  // SWITCHYARD_METAL_LANES_H_

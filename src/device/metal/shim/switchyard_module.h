@@ -1,0 +1,280 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What every compiled .metal file begins with: included before its first line.
+// Has what the translated source calls: the module's runtime, and how a kernel
+// is described and called.
+
+#ifndef SWITCHYARD_METAL_MODULE_H_
+#define SWITCHYARD_METAL_MODULE_H_
+
+#include "switchyard_abi.h"
+
+// Without lines of their own: what is inlined has those of the shader.
+#pragma clang attribute push(__attribute__((nodebug)), \
+                             apply_to = hasType(functionType))
+
+// Braces with an int for a short: Metal takes them.
+#pragma clang diagnostic ignored "-Wc++11-narrowing"
+
+#define __HAVE_BFLOAT__ 1
+
+// Memory is coherent anyway.
+#define coherent(scope)
+
+#define __METAL_MEMORY_SCOPE_THREAD__ 0
+#define __METAL_MEMORY_SCOPE_THREADGROUP__ 1
+#define __METAL_MEMORY_SCOPE_DEVICE__ 2
+#define __METAL_MEMORY_SCOPE_SYSTEM__ 3
+#define __METAL_MEMORY_SCOPE_SIMDGROUP__ 4
+
+// On functions that are part of the machinery: checked modules do not see their
+// accesses. The second attribute keeps Clang from inlining them where they
+// would be seen; always_inline would not mind it.
+#define SWITCHYARD_NOT_CHECKED                       \
+  __attribute__((disable_sanitizer_instrumentation)) \
+  __attribute__((no_sanitize("thread")))
+// On functions in which threads meet: where they were called in the shader
+// tells one meeting from another, and is what a finding names.
+#define SWITCHYARD_MEETS __attribute__((always_inline))
+#ifdef SWITCHYARD_METAL_CHECKED
+// Needed where the caller's address is looked at.
+#define SWITCHYARD_CALLED SWITCHYARD_NOT_CHECKED __attribute__((noinline))
+#else
+#define SWITCHYARD_CALLED SWITCHYARD_NOT_CHECKED
+#endif
+
+namespace metal {
+template <class T, int N>
+struct vec;
+// There without any header, as in Metal, which has no thread_scope_system.
+enum thread_scope : int {
+  thread_scope_thread = __METAL_MEMORY_SCOPE_THREAD__,
+  thread_scope_threadgroup = __METAL_MEMORY_SCOPE_THREADGROUP__,
+  thread_scope_device = __METAL_MEMORY_SCOPE_DEVICE__,
+  thread_scope_simdgroup = __METAL_MEMORY_SCOPE_SIMDGROUP__,
+};
+}  // namespace metal
+
+namespace switchyard_metal {
+
+// Set by the library before anything runs; null while constructors do.
+static const Runtime* runtime = nullptr;
+
+// Parameter types of kernels ------------------------------------------------
+
+template <class F, u32 kIndex>
+struct ParameterAt;
+template <class R, class First, class... Rest, u32 kIndex>
+struct ParameterAt<R (*)(First, Rest...), kIndex> {
+  using Type = typename ParameterAt<R (*)(Rest...), kIndex - 1>::Type;
+};
+template <class R, class First, class... Rest>
+struct ParameterAt<R (*)(First, Rest...), 0> {
+  using Type = First;
+};
+
+template <class F>
+struct Function {
+  using Type = F;
+};
+template <class F>
+struct Function<F* const> {
+  using Type = F*;
+};
+
+template <class T>
+struct Pointee {
+  static constexpr u32 kBytes = sizeof(T);
+  static constexpr u32 kAlignment = alignof(T);
+  static constexpr bool kOnlyReads = false;
+};
+template <>
+struct Pointee<void> {
+  static constexpr u32 kBytes = 1;
+  static constexpr u32 kAlignment = 1;
+  static constexpr bool kOnlyReads = false;
+};
+template <class T>
+struct Pointee<const T> : Pointee<T> {
+  static constexpr bool kOnlyReads = true;
+};
+template <class T>
+struct Pointee<volatile T> : Pointee<T> {};
+template <class T>
+struct Pointee<const volatile T> : Pointee<const T> {};
+
+template <class T>
+constexpr Parameter Pointing(const char* name, Input input, u32 index,
+                             const char* text, bool reference) {
+  return {name,
+          input,
+          index,
+          text,
+          Pointee<T>::kBytes,
+          Pointee<T>::kAlignment,
+          reference,
+          Pointee<T>::kOnlyReads};
+}
+
+// How a parameter is described, and made of what is bound or is the thread's.
+template <class P>
+struct Argument {
+  static constexpr Parameter Describe(const char* name, Input input, u32 index,
+                                      const char* text) {
+    return {name, input, index, text, sizeof(P), alignof(P), false, true};
+  }
+  static SWITCHYARD_NOT_CHECKED P FromValue(u32 value) {
+    return static_cast<P>(value);
+  }
+  static SWITCHYARD_NOT_CHECKED P FromSize(const u32 (&s)[3]) {
+    return static_cast<P>(s[0]);
+  }
+};
+template <class P>
+struct Argument<const P> : Argument<P> {};
+template <class T>
+struct Argument<metal::vec<T, 2>> : Argument<T> {
+  using P = metal::vec<T, 2>;
+  static SWITCHYARD_NOT_CHECKED P FromSize(const u32 (&s)[3]) {
+    return P(static_cast<T>(s[0]), static_cast<T>(s[1]));
+  }
+};
+template <class T>
+struct Argument<metal::vec<T, 3>> : Argument<T> {
+  using P = metal::vec<T, 3>;
+  static SWITCHYARD_NOT_CHECKED P FromSize(const u32 (&s)[3]) {
+    return P(static_cast<T>(s[0]), static_cast<T>(s[1]), static_cast<T>(s[2]));
+  }
+};
+template <class T>
+struct Argument<T*> {
+  static constexpr Parameter Describe(const char* name, Input input, u32 index,
+                                      const char* text) {
+    return Pointing<T>(name, input, index, text, false);
+  }
+  static SWITCHYARD_NOT_CHECKED T* FromMemory(void* memory) {
+    return static_cast<T*>(memory);
+  }
+};
+template <class T>
+struct Argument<T* const> : Argument<T*> {};
+template <class T>
+struct Argument<T&> {
+  static constexpr Parameter Describe(const char* name, Input input, u32 index,
+                                      const char* text) {
+    return Pointing<T>(name, input, index, text, true);
+  }
+  static SWITCHYARD_NOT_CHECKED T& FromMemory(void* memory) {
+    return *static_cast<T*>(memory);
+  }
+};
+
+// Where the argument comes from: the `input`, with an index for memory.
+template <Input kInput, u32 kIndex = 0>
+struct In {};
+
+// The kIndex-th parameter of a kernel whose type is F.
+template <class F, u32 kIndex>
+constexpr Parameter Describe(const char* name, Input input, u32 index,
+                             const char* text) {
+  using P = typename ParameterAt<typename Function<F>::Type, kIndex>::Type;
+  return Argument<P>::Describe(name, input, index, text);
+}
+
+// How many groups of `per` threads a threadgroup has.
+SWITCHYARD_NOT_CHECKED constexpr u32 Count(const u32 (&size)[3], u32 per) {
+  return (size[0] * size[1] * size[2] + per - 1) / per;
+}
+
+constexpr Parameter When(const bool* constant, Parameter parameter) {
+  parameter.when = constant;
+  return parameter;
+}
+
+template <class P, Input kInput, u32 kIndex>
+SWITCHYARD_NOT_CHECKED P Get(const Thread& t, In<kInput, kIndex>) {
+  using A = Argument<P>;
+  const Group& group = *t.group;
+  const u32 index = t.thread_index_in_threadgroup;
+  if constexpr (kInput == Input::kBuffer) {
+    return A::FromMemory(group.buffers[kIndex]);
+  } else if constexpr (kInput == Input::kThreadgroup) {
+    return A::FromMemory(group.threadgroup_memory[kIndex]);
+  } else if constexpr (kInput == Input::kThreadPositionInGrid) {
+    return A::FromSize(t.thread_position_in_grid);
+  } else if constexpr (kInput == Input::kThreadPositionInThreadgroup) {
+    return A::FromSize(t.thread_position_in_threadgroup);
+  } else if constexpr (kInput == Input::kThreadIndexInThreadgroup) {
+    return A::FromValue(index);
+  } else if constexpr (kInput == Input::kThreadIndexInSimdgroup) {
+    return A::FromValue(index % kSimdWidth);
+  } else if constexpr (kInput == Input::kThreadIndexInQuadgroup) {
+    return A::FromValue(index % 4);
+  } else if constexpr (kInput == Input::kSimdgroupIndexInThreadgroup) {
+    return A::FromValue(index / kSimdWidth);
+  } else if constexpr (kInput == Input::kQuadgroupIndexInThreadgroup) {
+    return A::FromValue(index / 4);
+  } else if constexpr (kInput == Input::kThreadgroupPositionInGrid) {
+    return A::FromSize(group.threadgroup_position_in_grid);
+  } else if constexpr (kInput == Input::kThreadgroupsPerGrid) {
+    return A::FromSize(group.threadgroups_per_grid);
+  } else if constexpr (kInput == Input::kThreadsPerGrid ||
+                       kInput == Input::kGridSize) {
+    return A::FromSize(group.threads_per_grid);
+  } else if constexpr (kInput == Input::kThreadsPerThreadgroup) {
+    return A::FromSize(group.threads_per_threadgroup);
+  } else if constexpr (kInput == Input::kDispatchThreadsPerThreadgroup) {
+    return A::FromSize(group.dispatch_threads_per_threadgroup);
+  } else if constexpr (kInput == Input::kThreadsPerSimdgroup) {
+    return A::FromValue(kSimdWidth);
+  } else if constexpr (kInput == Input::kSimdgroupsPerThreadgroup) {
+    return A::FromValue(Count(group.threads_per_threadgroup, kSimdWidth));
+  } else if constexpr (kInput == Input::kDispatchSimdgroupsPerThreadgroup) {
+    return A::FromValue(
+        Count(group.dispatch_threads_per_threadgroup, kSimdWidth));
+  } else if constexpr (kInput == Input::kQuadgroupsPerThreadgroup) {
+    return A::FromValue(Count(group.threads_per_threadgroup, 4));
+  } else if constexpr (kInput == Input::kDispatchQuadgroupsPerThreadgroup) {
+    return A::FromValue(Count(group.dispatch_threads_per_threadgroup, 4));
+  } else {
+    static_assert(kInput == Input::kGridOrigin);
+    constexpr u32 kOrigin[3] = {0, 0, 0};
+    return A::FromSize(kOrigin);
+  }
+}
+
+// Runs the kernel for one thread.
+template <class... Inputs, class... P>
+SWITCHYARD_NOT_CHECKED void Call(void (*function)(P...), const Thread& t) {
+  function(Get<P>(t, Inputs())...);
+}
+
+// A variable in threadgroup memory ------------------------------------------
+
+template <class Id>
+inline char variable_id = 0;
+
+// `Id` is the type of a closure of its own, so that each instantiation of a
+// kernel has its own variable.
+template <class T, class Id>
+SWITCHYARD_NOT_CHECKED T& ThreadgroupVariable(Id, const char* name) {
+  return *static_cast<T*>(runtime->threadgroup_variable(&variable_id<Id>, name,
+                                                        sizeof(T), alignof(T)));
+}
+
+}  // namespace switchyard_metal
+
+#ifdef SWITCHYARD_METAL_CHECKED
+#include "switchyard_accesses.h"
+// Of a function that is SWITCHYARD_CALLED: it accesses memory for its caller.
+#define SWITCHYARD_NOTE(address, bytes, kind)                                  \
+  ::switchyard_metal::Access(address, bytes, kind, __builtin_frame_address(0), \
+                             __builtin_return_address(0))
+#else
+#define SWITCHYARD_NOTE(address, bytes, kind) static_cast<void>(0)
+#endif
+
+#pragma clang attribute pop
+
+#endif  // SWITCHYARD_METAL_MODULE_H_

@@ -1,0 +1,222 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// vec<T, N>: its constructors and operators.
+
+#ifndef SWITCHYARD_METAL_VEC_H_
+#define SWITCHYARD_METAL_VEC_H_
+
+#include "switchyard_elements.h"
+
+// Without lines of their own: what is inlined has those of the shader.
+#pragma clang attribute push(__attribute__((nodebug)), \
+                             apply_to = hasType(functionType))
+
+namespace switchyard_metal {
+
+// Writes the elements of constructor arguments one after the other.
+template <class T>
+struct Filler {
+  T* at;
+  template <class A>
+  constexpr void operator()(const A& a) {
+    if constexpr (kIsVector<A>) {
+      const Plain<A>& v = a;
+      for (int i = 0; i < Shape<A>::kSize; ++i) *at++ = static_cast<T>(v[i]);
+    } else {
+      *at++ = static_cast<T>(a);
+    }
+  }
+};
+
+}  // namespace switchyard_metal
+
+namespace metal {
+
+template <class T, int N>
+struct vec : switchyard_metal::Elements<T, N> {
+ private:
+  using Base = switchyard_metal::Elements<T, N>;
+  using Base::At;
+  using Copied =
+      switchyard_metal::Raw<typename switchyard_metal::BitsOf<sizeof(T)>::Type,
+                            Base::kStored>;
+  template <class U>
+  static constexpr int kSizeOf = switchyard_metal::Shape<U>::kSize;
+
+ public:
+  using element_type = T;
+
+  vec() = default;
+  vec(const vec&) = default;
+  template <class U, class = switchyard_metal::IfScalar<U>>
+  constexpr vec(U s) : vec(static_cast<T>(s), Same()) {}
+  template <class U, class = switchyard_metal::IfVector<U>, class = void>
+  explicit constexpr vec(const U& u)
+      : vec(static_cast<const switchyard_metal::Plain<U>&>(u), Each()) {
+    static_assert(kSizeOf<U> == N, "a vector of another size");
+  }
+  template <class A, class B, class... C,
+            class = typename switchyard_metal::EnableIf<
+                kSizeOf<A> + kSizeOf<B> + (0 + ... + kSizeOf<C>) == N>::Type>
+  constexpr vec(const A& a, const B& b, const C&... c) : vec(T(), Same()) {
+    T all[N] = {};
+    switchyard_metal::Filler<T> fill{all};
+    fill(a);
+    fill(b);
+    (fill(c), ...);
+    for (int i = 0; i < N; ++i) At(i) = all[i];
+  }
+  // In braces, and what is not in them is 0.
+  constexpr vec(std::initializer_list<T> list) : vec(T(), Same()) {
+    int i = 0;
+    for (const T& element : list) {
+      if (i < N) At(i++) = element;
+    }
+  }
+  constexpr vec& operator=(const vec& other) {
+    if (__builtin_is_constant_evaluated() || (N & (N - 1)) != 0 && N != 3) {
+      for (int i = 0; i < N; ++i) At(i) = other.At(i);
+    } else {
+      *reinterpret_cast<Copied*>(this) =
+          *reinterpret_cast<const Copied*>(&other);
+    }
+    return *this;
+  }
+
+  constexpr T& operator[](long i) { return At(static_cast<int>(i)); }
+  constexpr const T& operator[](long i) const {
+    return At(static_cast<int>(i));
+  }
+
+#define SWITCHYARD_EACH(R, expression)            \
+  R r(a);                                         \
+  _Pragma("unroll") for (int i = 0; i < N; ++i) { \
+    r.At(i) = static_cast<T>(expression);         \
+  }                                               \
+  return r
+
+#define SWITCHYARD_VEC_OPERATOR(op)                              \
+  friend constexpr vec operator op(const vec& a, const vec& b) { \
+    SWITCHYARD_EACH(vec, a.At(i) op b.At(i));                    \
+  }                                                              \
+  friend constexpr vec& operator op##=(vec& a, const vec& b) {   \
+    return a = a op b;                                           \
+  }
+  SWITCHYARD_VEC_OPERATOR(+)
+  SWITCHYARD_VEC_OPERATOR(-)
+  SWITCHYARD_VEC_OPERATOR(*)
+  SWITCHYARD_VEC_OPERATOR(/)
+  SWITCHYARD_VEC_OPERATOR(%)
+  SWITCHYARD_VEC_OPERATOR(&)
+  SWITCHYARD_VEC_OPERATOR(|)
+  SWITCHYARD_VEC_OPERATOR(^)
+#undef SWITCHYARD_VEC_OPERATOR
+  // Shifts by the bits that the type has are by none, as on the GPU.
+#define SWITCHYARD_VEC_SHIFT(op)                                 \
+  friend constexpr vec operator op(const vec& a, const vec& b) { \
+    constexpr int kMask = 8 * sizeof(T) - 1;                     \
+    SWITCHYARD_EACH(vec, a.At(i) op(b.At(i) & kMask));           \
+  }                                                              \
+  friend constexpr vec& operator op##=(vec& a, const vec& b) {   \
+    return a = a op b;                                           \
+  }
+  SWITCHYARD_VEC_SHIFT(<<)
+  SWITCHYARD_VEC_SHIFT(>>)
+#undef SWITCHYARD_VEC_SHIFT
+
+#define SWITCHYARD_VEC_TEST(op)                                           \
+  friend constexpr vec<bool, N> operator op(const vec& a, const vec& b) { \
+    vec<bool, N> r(false);                                                \
+    _Pragma("unroll") for (int i = 0; i < N; ++i) {                       \
+      r[i] = a.At(i) op b.At(i);                                          \
+    }                                                                     \
+    return r;                                                             \
+  }
+  SWITCHYARD_VEC_TEST(==)
+  SWITCHYARD_VEC_TEST(!=)
+  SWITCHYARD_VEC_TEST(<)
+  SWITCHYARD_VEC_TEST(>)
+  SWITCHYARD_VEC_TEST(<=)
+  SWITCHYARD_VEC_TEST(>=)
+  SWITCHYARD_VEC_TEST(&&)
+  SWITCHYARD_VEC_TEST(||)
+#undef SWITCHYARD_VEC_TEST
+
+  friend constexpr vec operator+(const vec& a) { return a; }
+  friend constexpr vec operator-(const vec& a) {
+    SWITCHYARD_EACH(vec, -a.At(i));
+  }
+  friend constexpr vec operator~(const vec& a) {
+    SWITCHYARD_EACH(vec, ~a.At(i));
+  }
+#undef SWITCHYARD_EACH
+  friend constexpr vec<bool, N> operator!(const vec& a) {
+    return a == vec(T(0), Same());
+  }
+  friend constexpr vec& operator++(vec& a) { return a += vec(T(1), Same()); }
+  friend constexpr vec& operator--(vec& a) { return a -= vec(T(1), Same()); }
+  friend constexpr vec operator++(vec& a, int) {
+    const vec before = a;
+    ++a;
+    return before;
+  }
+  friend constexpr vec operator--(vec& a, int) {
+    const vec before = a;
+    --a;
+    return before;
+  }
+
+ private:
+  struct Same {};
+  struct Each {};
+  constexpr vec(T s, Same) : Base(Make(s, static_cast<Base*>(nullptr))) {}
+  template <class U>
+  constexpr vec(const vec<U, N>& v, Each) : vec(T(), Same()) {
+    _Pragma("unroll") for (int i = 0; i < N; ++i) {
+      At(i) = static_cast<T>(v[i]);
+    }
+  }
+  template <class U>
+  static constexpr Base Make(T s, U*) {
+    if constexpr (N == 2) {
+      return U(s, s);
+    } else if constexpr (N == 3) {
+      return U(s, s, s);
+    } else if constexpr (N == 4) {
+      return U(s, s, s, s);
+    } else {
+      U r{};
+      for (int i = 0; i < N; ++i) r.At(i) = s;
+      return r;
+    }
+  }
+};
+
+}  // namespace metal
+
+namespace switchyard_metal {
+
+#define SWITCHYARD_SWIZZLE_OPERATOR(op)                          \
+  template <class V, int S, int A, int B, int C, int D, class U> \
+  constexpr Swizzle<V, S, A, B, C, D>& operator op##=(           \
+      Swizzle<V, S, A, B, C, D>& a, const U& b) {                \
+    return a = static_cast<V>(a) op b;                           \
+  }
+SWITCHYARD_SWIZZLE_OPERATOR(+)
+SWITCHYARD_SWIZZLE_OPERATOR(-)
+SWITCHYARD_SWIZZLE_OPERATOR(*)
+SWITCHYARD_SWIZZLE_OPERATOR(/)
+SWITCHYARD_SWIZZLE_OPERATOR(%)
+SWITCHYARD_SWIZZLE_OPERATOR(&)
+SWITCHYARD_SWIZZLE_OPERATOR(|)
+SWITCHYARD_SWIZZLE_OPERATOR(^)
+SWITCHYARD_SWIZZLE_OPERATOR(<<)
+SWITCHYARD_SWIZZLE_OPERATOR(>>)
+#undef SWITCHYARD_SWIZZLE_OPERATOR
+
+}  // namespace switchyard_metal
+
+#pragma clang attribute pop
+
+#endif  // SWITCHYARD_METAL_VEC_H_

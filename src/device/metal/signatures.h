@@ -1,0 +1,74 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What kernels take: their parameters and [[attributes]].
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_SIGNATURES_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_SIGNATURES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/device/metal/constants.h"
+#include "src/device/metal/lexer.h"
+#include "src/device/metal/translate.h"
+
+namespace switchyard::device::metal {
+
+// name(first ... last - 1) between [[ and ]].
+struct Attribute {
+  uint32_t name;
+  uint32_t first, last;  // equal if it has no arguments
+};
+
+// Whether token i is the first [ of an attribute list.
+bool IsAttributeList(const Tokens& tokens, uint32_t i);
+// Those of all lists within tokens first to last - 1.
+std::vector<Attribute> Attributes(const Tokens& tokens, uint32_t first,
+                                  uint32_t last);
+// Whether it is C++'s or Clang's.
+bool IsOfClang(const Tokens& tokens, const Attribute& attribute);
+
+// The pieces of first to last - 1 between commas.
+struct Piece {
+  uint32_t first, last;
+};
+std::vector<Piece> SplitAtCommas(const Tokens& tokens, uint32_t first,
+                                 uint32_t last);
+
+// What a declarator declares: the last name before its [], = or attributes.
+// kNone if there is none.
+uint32_t DeclaredName(const Tokens& tokens, uint32_t first, uint32_t last);
+
+bool IsAddressSpace(std::string_view word);
+
+// The text of a string literal or several in a row, quotes and escapes apart.
+std::string StringValue(const Tokens& tokens, uint32_t first, uint32_t last);
+// As a literal.
+std::string Quote(std::string_view text);
+
+// What Metal has and Switchyard has not. Nothing if `word`, token i, is no such
+// type.
+const char* UnsupportedType(const Tokens& tokens, uint32_t i);
+// Of a function that is no kernel: "vertex function" and the like.
+const char* UnsupportedFunction(std::string_view attribute);
+
+struct KernelParameters {
+  std::vector<TranslatedParameter> list;
+  // If it can't be run: why, and the token to blame.
+  std::string unsupported;
+  uint32_t token = kNone;
+};
+// Of tokens first to last - 1.
+KernelParameters ReadParameters(const Tokens& tokens,
+                                const Constants& constants, uint32_t first,
+                                uint32_t last);
+
+// "kBuffer".
+const char* InputName(switchyard_metal::Input input);
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_SIGNATURES_H_

@@ -1,0 +1,115 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/metal/table.h"
+
+#include "src/device/metal/signatures.h"
+
+namespace switchyard::device::metal {
+namespace {
+
+constexpr char kNamespace[] = "switchyard_metal::";
+
+std::string Input(const TranslatedParameter& parameter) {
+  return std::string(kNamespace) + "Input::" + InputName(parameter.input) +
+         ", " + std::to_string(parameter.index);
+}
+
+void WriteKernel(const TableKernel& entry, const std::string& number,
+                 std::string& code) {
+  const std::string ns = kNamespace;
+  const std::vector<TranslatedParameter>& parameters = entry.kernel.parameters;
+  if (!parameters.empty()) {
+    code += "static " + ns + "Parameter swy_parameters_" + number + "[] = {\n";
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const std::string& when = parameters[i].when;
+      if (!when.empty()) code += ns + "When(&" + when + ", ";
+      code += "    " + ns + "Describe<decltype(" + entry.pointer + "), " +
+              std::to_string(i) + ">(" + Quote(parameters[i].name) + ", " +
+              Input(parameters[i]) + ", " + Quote(parameters[i].text) + ")" +
+              (when.empty() ? "" : ")") + ",\n";
+    }
+    code += "};\n";
+  }
+  code += "static void swy_run_" + number + "(const " + ns +
+          "Thread& thread) {\n  " + ns + "Call<";
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (i != 0) code += ", ";
+    code += ns + "In<" + Input(parameters[i]) + ">";
+  }
+  code += ">(" + entry.pointer + ", thread);\n}\n";
+}
+
+}  // namespace
+
+std::string Write(const Table& table) {
+  const std::string ns = kNamespace;
+  // What is wrong here is no line of the shader's.
+  std::string code = "\n# 1 \"<switchyard>\"\n";
+  for (size_t i = 0; i < table.kernels.size(); ++i) {
+    WriteKernel(table.kernels[i], std::to_string(i), code);
+  }
+  if (!table.kernels.empty()) {
+    code += "static const " + ns + "Kernel swy_kernels[] = {\n";
+    for (size_t i = 0; i < table.kernels.size(); ++i) {
+      const TableKernel& entry = table.kernels[i];
+      const std::string number = std::to_string(i);
+      const size_t count = entry.kernel.parameters.size();
+      code += "    {" + Quote(entry.kernel.name) + ", " +
+              Quote(entry.kernel.file) + ", " +
+              std::to_string(entry.kernel.line) + ", swy_run_" + number + ", " +
+              (count == 0 ? "nullptr" : "swy_parameters_" + number) + ", " +
+              std::to_string(count) + ", " +
+              (entry.max_threads.empty()
+                   ? "0"
+                   : "static_cast<" + ns + "u32>(" + entry.max_threads + ")") +
+              "},\n";
+    }
+    code += "};\n";
+  }
+  if (!table.constants.empty()) {
+    code += "static const " + ns + "FunctionConstant swy_constants[] = {\n";
+    for (const TableConstant& c : table.constants) {
+      const std::string name = c.scope + c.name;
+      code += "    {" + Quote(c.name) + ", " + std::to_string(c.index) + ", " +
+              Quote(c.type) + ", &" + name + ", sizeof(" + name + "), &" +
+              c.scope + "swy_defined_" + c.name + "},\n";
+    }
+    code += "};\n";
+  }
+  if (!table.set_ups.empty()) {
+    code += "static void swy_set_up() {\n";
+    for (const std::string& name : table.set_ups) {
+      code += "  " + name + "();\n";
+    }
+    code += "}\n";
+  }
+  code += "extern \"C\" __attribute__((visibility(\"default\"))) const " + ns +
+          "Module switchyard_metal_module = {\n    &" + ns + "runtime, " +
+          (table.kernels.empty() ? "nullptr" : "swy_kernels") + ", " +
+          std::to_string(table.kernels.size()) + ", " +
+          (table.constants.empty() ? "nullptr" : "swy_constants") + ", " +
+          std::to_string(table.constants.size()) + ", " +
+          (table.set_ups.empty() ? "nullptr" : "swy_set_up") + "};\n";
+  return code;
+}
+
+std::string TypeName(std::string type) {
+  if (type.compare(0, 7, "metal::") == 0) type = type.substr(7);
+  constexpr const char* kNames[][2] = {
+      {"uint32_t", "uint"},       {"int32_t", "int"},
+      {"uint16_t", "ushort"},     {"int16_t", "short"},
+      {"uint8_t", "uchar"},       {"int8_t", "char"},
+      {"uint64_t", "ulong"},      {"int64_t", "long"},
+      {"size_t", "ulong"},        {"unsigned", "uint"},
+      {"unsigned int", "uint"},   {"unsigned short", "ushort"},
+      {"unsigned char", "uchar"}, {"unsigned long", "ulong"},
+      {"float16_t", "half"},      {"bfloat16_t", "bfloat"},
+  };
+  for (const auto& name : kNames) {
+    if (type == name[0]) return name[1];
+  }
+  return type;
+}
+
+}  // namespace switchyard::device::metal

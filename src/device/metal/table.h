@@ -1,0 +1,44 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The end of the translated text: what the module exports.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_TABLE_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_TABLE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/device/metal/translate.h"
+
+namespace switchyard::device::metal {
+
+struct TableKernel {
+  TranslatedKernel kernel;
+  std::string pointer;      // to its function: "ns::swy_kernel_3"
+  std::string max_threads;  // an expression, empty if not given
+};
+
+struct TableConstant {
+  std::string scope;  // "ns::"
+  std::string name;
+  uint32_t index;
+  std::string type;
+};
+
+struct Table {
+  std::vector<TableKernel> kernels;
+  std::vector<TableConstant> constants;
+  // Functions that assign what is made of function constants, in order.
+  std::vector<std::string> set_ups;
+};
+
+std::string Write(const Table& table);
+
+// As Metal names it: "uint" for uint32_t.
+std::string TypeName(std::string type);
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_TABLE_H_

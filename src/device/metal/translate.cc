@@ -1,0 +1,146 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/metal/translate.h"
+
+#include <limits>
+
+#include "src/device/metal/conditionals.h"
+#include "src/device/metal/edits.h"
+#include "src/device/metal/lexer.h"
+#include "src/device/metal/signatures.h"
+#include "src/device/metal/table.h"
+#include "src/device/metal/walker.h"
+
+namespace switchyard::device::metal {
+namespace {
+
+bool IsConst(const Tokens& tokens, uint32_t i) {
+  return tokens.Is(i, "const") || tokens.Is(i, "constexpr");
+}
+
+// device, thread and threadgroup go; constant is const, unless that is there.
+void EraseAddressSpace(const Tokens& tokens, Edits& edits, uint32_t i) {
+  if (!tokens.Is(i, "constant") || IsConst(tokens, i - 1) ||
+      IsConst(tokens, i + 1)) {
+    edits.Blank(i);
+  } else {
+    edits.Become(i, "const");
+  }
+}
+
+// Returns its last token.
+uint32_t EraseAttributes(const Tokens& tokens, Edits& edits, uint32_t i) {
+  const uint32_t end = tokens.Match(i);
+  for (const Attribute& a : Attributes(tokens, i, end + 1)) {
+    if (IsOfClang(tokens, a)) return end;
+  }
+  edits.Blank(i, end + 1);
+  return end;
+}
+
+// coherent(system) device int*: here all memory is.
+void EraseCoherent(const Tokens& tokens, Edits& edits, uint32_t i) {
+  if (tokens.Is(i + 1, "(") && tokens.Opens(i + 1) &&
+      tokens.Match(i + 1) == i + 3) {
+    edits.Blank(i, i + 4);
+  } else if (tokens.IsIdentifier(i + 1) &&
+             (IsAddressSpace(tokens.Text(i + 1)) ||
+              IsAddressSpace(tokens.Text(i - 1)))) {
+    edits.Blank(i);
+  }
+}
+
+// is_function_constant_defined(ns::x) is ns::swy_defined_x.
+void ReplaceIsDefined(const Tokens& tokens, Edits& edits, uint32_t i) {
+  if (!tokens.Is(i + 1, "(") || !tokens.Opens(i + 1)) return;
+  const uint32_t close = tokens.Match(i + 1);
+  if (!tokens.IsIdentifier(close - 1)) return;
+  if (tokens.Is(i - 1, "::")) {
+    edits.Blank(i - 1);
+    if (tokens.Is(i - 2, "metal")) edits.Blank(i - 2);
+  }
+  edits.Blank(i);
+  edits.Blank(i + 1);
+  edits.Blank(close);
+  edits.InsertBefore(close - 1, "swy_defined_");
+}
+
+// What no knowledge of declarations is needed for.
+void EraseWords(const Tokens& tokens, Edits& edits) {
+  for (uint32_t i = 0; i < tokens.size(); ++i) {
+    if (IsAttributeList(tokens, i)) {
+      i = EraseAttributes(tokens, edits, i);
+      continue;
+    }
+    if (!tokens.IsIdentifier(i) || tokens.Is(i - 1, ".") ||
+        tokens.Is(i - 1, "->")) {
+      continue;
+    }
+    if (IsAddressSpace(tokens.Text(i))) {
+      EraseAddressSpace(tokens, edits, i);
+    } else if (tokens.Is(i, "kernel") || tokens.Is(i, "visible")) {
+      // A specifier, unless it is somebody's name.
+      if (tokens.IsIdentifier(i + 1) || IsAttributeList(tokens, i + 1)) {
+        edits.Blank(i);
+      }
+    } else if (tokens.Is(i, "coherent")) {
+      EraseCoherent(tokens, edits, i);
+    } else if (tokens.Is(i, "is_function_constant_defined")) {
+      ReplaceIsDefined(tokens, edits, i);
+    }
+  }
+}
+
+// The preprocessor leaves macros in pragmas as they are, which Clang then does
+// not know. How often to unroll a loop is a hint: without a number, it goes.
+void EraseUnrollCounts(const Tokens& tokens, Edits& edits) {
+  for (const Pragma& pragma : tokens.pragmas) {
+    const std::string_view text =
+        tokens.text.substr(pragma.begin, pragma.end - pragma.begin);
+    const size_t open = text.find('(');
+    if (open == text.npos || text.find("unroll") > open) continue;
+    for (size_t i = open; i < text.size(); ++i) {
+      const char c = text[i];
+      if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')) {
+        continue;
+      }
+      const bool is_loop = text.find("loop") < open;
+      const std::string_view word = text.substr(i, 4);
+      if (is_loop && (word == "full" || word == "enab" || word == "disa")) {
+        break;
+      }
+      edits.BlankBytes(pragma.begin + static_cast<uint32_t>(is_loop ? 0 : open),
+                       pragma.end);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+Translation Translate(std::string_view preprocessed) {
+  Translation result;
+  if (preprocessed.size() > std::numeric_limits<uint32_t>::max() / 2) {
+    result.error = "error: not supported: a shader of more than 2 GiB";
+    return result;
+  }
+  const Tokens tokens = Lex(preprocessed);
+  Edits edits(tokens);
+  EraseWords(tokens, edits);
+  EraseUnrollCounts(tokens, edits);
+  // Of what is not even balanced, Clang says where.
+  if (!tokens.balanced) {
+    result.code = edits.Finish();
+    result.looks = tokens.looks;
+    return result;
+  }
+  MarkConditionals(tokens, edits);
+  Walker walker(tokens, edits, result);
+  walker.Run();
+  result.code = edits.Finish() + Write(walker.table());
+  result.looks = tokens.looks;
+  return result;
+}
+
+}  // namespace switchyard::device::metal

@@ -1,0 +1,64 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Modules of this folder's shaders: compiled by Clang when a test asks for one,
+// as the library compiles them, and run by a simdgroup of threads.
+
+#ifndef SWITCHYARD_TESTS_DEVICE_METAL_SHIM_SHIM_MODULE_H_
+#define SWITCHYARD_TESTS_DEVICE_METAL_SHIM_SHIM_MODULE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/device/metal/shim/switchyard_abi.h"
+
+namespace switchyard::testing_support {
+
+// What a checked module has told of an access.
+struct Access {
+  const void* address;
+  size_t bytes;
+  uint32_t kind;
+  uint32_t lane;
+};
+
+class ShimModule {
+ public:
+  // NAME_shader.cc. Fails the test if Clang is there and does not compile it.
+  ShimModule(const std::string& name, bool checked);
+  ~ShimModule();
+  ShimModule(const ShimModule&) = delete;
+  ShimModule& operator=(const ShimModule&) = delete;
+
+  // Null if there is no such function.
+  void* Find(const char* function) const;
+  template <class F>
+  F* Function(const char* function) const {
+    return reinterpret_cast<F*>(Find(function));
+  }
+
+  // Runs the function in as many lanes, which meet in simd functions.
+  static void RunLanes(uint32_t lanes,
+                       const std::function<void(uint32_t lane)>& function);
+  // Since the last call: what was accessed, and what fail() was told.
+  static std::vector<Access> TakeAccesses();
+  static std::vector<std::string> TakeFailures();
+
+ private:
+  void* handle_ = nullptr;
+};
+
+// Clang's name; empty if there is none.
+std::string FindClang();
+
+}  // namespace switchyard::testing_support
+
+// The rest of the test is about a module, which needs Clang.
+#define SWITCHYARD_NEEDS_CLANG()                          \
+  if (::switchyard::testing_support::FindClang().empty()) \
+  GTEST_SKIP() << "no clang++ in PATH: shaders can't be compiled"
+
+#endif  // SWITCHYARD_TESTS_DEVICE_METAL_SHIM_SHIM_MODULE_H_

@@ -1,0 +1,28 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_TOOLS_CLI_METAL_H_
+#define SWITCHYARD_TOOLS_CLI_METAL_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace swy {
+
+struct MetalOptions {
+  std::string file;
+  std::vector<std::string> macros, include_folders;
+  std::string compiler;
+  bool checked = false;
+};
+CLI::App* AddMetal(CLI::App& app, MetalOptions& options);
+
+// `swy metal`: compiles a .metal file, lists its kernels with their arguments,
+// and what is not supported and where. 1 if there is such, or if it does not
+// compile.
+int Metal(const MetalOptions& options);
+
+}  // namespace swy
+
+#endif  // SWITCHYARD_TOOLS_CLI_METAL_H_
