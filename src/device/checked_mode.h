@@ -12,19 +12,33 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "switchyard/device/findings.h"
 #include "switchyard/device/kernel_memory.h"
 
 namespace switchyard::device {
 
 struct Commands;
+struct DeviceOptions;
 class GridRunner;
+
+namespace kernel_internal {
+
+// Ends a threadgroup for something that checked mode has found and noted.
+struct EndsThreadgroup : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace kernel_internal
 
 // The rows of a buffer that a dispatch touches as a whole.
 struct Rows {
   const void* data;
   size_t rows, row_bytes, stride_bytes;
+  size_t element = 4;  // bytes, for texts
 };
 
 // A queue's; called by the thread that runs its command buffers.
@@ -32,13 +46,23 @@ class CheckedMode {
  public:
   virtual ~CheckedMode() = default;
 
-  // Around the dispatches of a command buffer.
+  // Around the dispatches of a command buffer; Finish() where nothing has
+  // thrown.
   virtual void Begin(const Commands& commands) = 0;
+  virtual void Finish() = 0;
   virtual void End() = 0;
   // Before dispatch `index` looks at anything.
   virtual void BeginDispatch(size_t index) = 0;
+  // What keeps command buffers from being checked, or an empty text.
+  virtual const std::string& problem() const = 0;
+  // What has been found since Begin(), and whether the dispatch that has run is
+  // the last one to run.
+  virtual const std::vector<Finding>& findings() const = 0;
+  virtual bool stopped() const = 0;
+  virtual std::vector<Finding> TakeFindings() = 0;
+  virtual std::vector<NeverWritten> TakeNeverWritten() = 0;
 
-  // The dispatch reads or writes `rows`. Returns what is wrong with it or an
+  // The dispatch reads or writes `rows`. Returns why it cannot go on or an
   // empty text; `what` names the rows. It is an error to read a word that
   // nothing has written: any of them, only if all of them are such words, or
   // not at all.
@@ -55,8 +79,8 @@ class CheckedMode {
                            bool only_reads, size_t length) = 0;
 };
 
-// Defined in src/device/checked. For schedule_seed see DeviceOptions.
-std::unique_ptr<CheckedMode> MakeCheckedMode(uint64_t schedule_seed);
+// Defined in src/device/checked.
+std::unique_ptr<CheckedMode> MakeCheckedMode(const DeviceOptions& options);
 
 // What memory holds that nothing has written.
 inline void FillNeverWritten(void* data, size_t length) {

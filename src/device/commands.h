@@ -24,7 +24,35 @@ struct Binding {
   unsigned char* data = nullptr;  // null: nothing is bound
   size_t length = 0;
   bool read_only = false;
-  bool fresh = false;  // from newBuffer(), in checked mode
+  bool fresh = false;              // from newBuffer(), in checked mode
+  const Buffer* buffer = nullptr;  // null: of setBytes
+};
+
+// Where a dispatch was encoded, as labels and debug groups tell.
+struct EncodedPlace {
+  std::string encoder;
+  std::string group;  // "outer/inner"
+  std::string signpost;
+
+  bool empty() const {
+    return encoder.empty() && group.empty() && signpost.empty();
+  }
+  // Behind an error.
+  std::string Text() const;
+};
+
+// encodeWait() or encodeSignalEvent().
+struct EventCommand {
+  size_t before_dispatch;
+  Event* event;
+  uint64_t value;
+  bool wait;
+
+  void Signal() const noexcept {
+    if (!wait) event->Signal(value);
+  }
+  // Returns an error or an empty text.
+  std::string Run(uint64_t timeout_ms) const;
 };
 
 struct Dispatch {
@@ -37,6 +65,7 @@ struct Dispatch {
   bool in_threads = false;
   bool new_scope = true;        // after all dispatches before
   bool indirect_fresh = false;  // as Binding's
+  uint32_t place = 0;           // in Commands::places; 0: none
   uint16_t threads_per_threadgroup[3] = {};
 
   Size ThreadsPerThreadgroup() const {
@@ -83,10 +112,21 @@ class Arena {
   size_t offset_ = 0;  // in the current one
 };
 
+// Memory that dispatches may reach through pointers, bound or not: what
+// useResource() and useHeap() name.
+struct Resident {
+  const void* data;
+  size_t length;
+  size_t first_dispatch;
+};
+
 struct Commands {
   std::vector<Dispatch> dispatches;
   std::vector<Binding> bindings;
   std::vector<MemoryBarrier> barriers;
+  std::vector<Resident> residents;
+  std::vector<EventCommand> events;
+  std::vector<EncodedPlace> places;  // the first is of those without any
   Arena arena;
   // Buffers and pipelines, each once: see Buffer::retained_by_.
   std::vector<std::shared_ptr<const void>> retained;
@@ -96,23 +136,36 @@ struct Commands {
     dispatches.clear();
     bindings.clear();
     barriers.clear();
+    residents.clear();
+    events.clear();
+    places.clear();
     arena.Clear();
     retained.clear();
   }
   size_t Capacity() const {
     return dispatches.capacity() * sizeof(Dispatch) +
            bindings.capacity() * sizeof(Binding) +
-           barriers.capacity() * sizeof(MemoryBarrier) + arena.Capacity() +
+           barriers.capacity() * sizeof(MemoryBarrier) +
+           residents.capacity() * sizeof(Resident) +
+           events.capacity() * sizeof(EventCommand) +
+           places.capacity() * sizeof(EncodedPlace) + arena.Capacity() +
            retained.capacity() * sizeof(retained[0]);
   }
 };
 
+// What a command buffer is run with, and what is told of it.
+struct Execution {
+  Executor& executor;
+  std::vector<int32_t>& scratch;     // the queue's, reused
+  std::vector<DispatchTime>* times;  // may be null
+  CheckedMode* checked;              // the queue's; null: nothing is checked
+  std::vector<std::string>& warnings;
+  uint64_t event_timeout_ms;
+};
+
 // Runs the dispatches in order, up to the first that fails; returns its error
-// or an empty text. Throws when memory is out. `times` may be null. `scratch`
-// is the queue's, reused; so is `checked`, null where nothing is checked.
-std::string Execute(const Commands& commands, Executor& executor,
-                    std::vector<int32_t>& scratch,
-                    std::vector<DispatchTime>* times, CheckedMode* checked);
+// or an empty text. Throws when memory is out.
+std::string Execute(const Commands& commands, const Execution& execution);
 
 // In seconds of the steady clock.
 double Now() noexcept;

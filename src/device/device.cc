@@ -3,16 +3,12 @@
 
 #include "switchyard/device/device.h"
 
-#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
-#include <cstring>
 #include <utility>
 
-#include "src/device/checked_mode.h"
 #include "src/device/pipeline.h"
-#include "src/device/queue.h"
-#include "src/device/queue_thread.h"
 
 namespace switchyard::device {
 namespace {
@@ -39,94 +35,72 @@ std::nullptr_t NoPipeline(std::string* error, const char* what,
   return nullptr;
 }
 
-}  // namespace
-
-Buffer::Buffer(void* contents, size_t length, bool read_only) noexcept
-    : contents_(contents), length_(length), read_only_(read_only) {}
-
-Buffer::~Buffer() {
-  if (deallocator_ == nullptr) return;
+// "name; there are ...", without them if there is no memory.
+std::string WithKnownNames(const char* name) noexcept {
   try {
-    deallocator_(contents_, length_);
+    std::string text = name;
+    const char* before = "; there are ";
+    for (const std::string& known : BuiltInNames(name)) {
+      text += before + known;
+      before = ", ";
+    }
+    return text;
   } catch (...) {
-    // A destructor has nobody to tell.
+    return std::string();
   }
 }
 
+}  // namespace
+
 Device::Device(const DeviceOptions& options)
-    : options_(WithExecutor(options)) {}
+    : options_(WithExecutor(options)),
+      allocated_(std::make_shared<std::atomic<size_t>>(0)) {}
 Device::~Device() = default;
 
-std::shared_ptr<Device> CreateDevice(const DeviceOptions& options) noexcept {
+size_t Device::currentAllocatedSize() const noexcept {
+  return allocated_->load(std::memory_order_relaxed);
+}
+
+uint64_t Device::recommendedMaxWorkingSetSize() const noexcept {
+  const long pages = sysconf(_SC_PHYS_PAGES);  // NOLINT(runtime/int)
+  const long bytes = sysconf(_SC_PAGESIZE);    // NOLINT(runtime/int)
+  return pages <= 0 || bytes <= 0
+             ? 0
+             : static_cast<uint64_t>(pages) * static_cast<uint64_t>(bytes);
+}
+
+namespace {
+
+template <class T, class New>
+Ref<T> OrNull(const New& make) noexcept {
+  try {
+    return std::shared_ptr<T>(make());
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+Ref<Event> Device::newEvent() noexcept {
+  return OrNull<Event>([] { return new Event(); });
+}
+Ref<SharedEvent> Device::newSharedEvent() noexcept {
+  return OrNull<SharedEvent>([] { return new SharedEvent(); });
+}
+Ref<Fence> Device::newFence() noexcept {
+  return OrNull<Fence>([] { return new Fence(); });
+}
+
+Ref<Device> CreateDevice(const DeviceOptions& options) noexcept {
   try {
     return std::shared_ptr<Device>(new Device(options));
   } catch (...) {
     return nullptr;
   }
 }
-std::shared_ptr<Device> CreateSystemDefaultDevice() noexcept {
+Ref<Device> CreateSystemDefaultDevice() noexcept {
   return CreateDevice(DeviceOptions());
-}
-
-std::shared_ptr<Buffer> Device::newBuffer(size_t length,
-                                          ResourceOptions options) noexcept {
-  const std::shared_ptr<Buffer> buffer = Allocate(length, options);
-  if (buffer != nullptr && options_.check_kernels) {
-    FillNeverWritten(buffer->contents(), length);
-    buffer->fresh_ = true;
-  }
-  return buffer;
-}
-
-std::shared_ptr<Buffer> Device::Allocate(size_t length,
-                                         ResourceOptions options) noexcept {
-  if (length == 0 || length > maxBufferLength()) return nullptr;
-  void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  const auto unmap = [](void* pointer, size_t size) { munmap(pointer, size); };
-  std::shared_ptr<Buffer> buffer =
-      newBufferWithBytesNoCopy(memory, length, options, unmap);
-  if (buffer == nullptr) unmap(memory, length);
-  return buffer;
-}
-
-std::shared_ptr<Buffer> Device::newBuffer(const void* pointer, size_t length,
-                                          ResourceOptions options) noexcept {
-  if (pointer == nullptr) return nullptr;
-  const std::shared_ptr<Buffer> buffer = Allocate(length, options);
-  if (buffer != nullptr) std::memcpy(buffer->contents(), pointer, length);
-  return buffer;
-}
-
-std::shared_ptr<Buffer> Device::newBufferWithBytesNoCopy(
-    void* pointer, size_t length, ResourceOptions,
-    Buffer::Deallocator deallocator) noexcept {
-  return WrapBuffer(pointer, length, false, std::move(deallocator));
-}
-std::shared_ptr<Buffer> Device::newBufferWithBytesNoCopy(
-    const void* pointer, size_t length, ResourceOptions,
-    Buffer::Deallocator deallocator) noexcept {
-  return WrapBuffer(const_cast<void*>(pointer), length, true,
-                    std::move(deallocator));
-}
-
-std::shared_ptr<Buffer> Device::WrapBuffer(
-    void* pointer, size_t length, bool read_only,
-    Buffer::Deallocator deallocator) noexcept {
-  if (pointer == nullptr || length == 0 || length > maxBufferLength()) {
-    return nullptr;
-  }
-  try {
-    // Given its deallocator last: what throws before must not call it.
-    std::unique_ptr<Buffer> buffer(new Buffer(pointer, length, read_only));
-    Buffer& wrapped = *buffer;
-    std::shared_ptr<Buffer> shared(std::move(buffer));
-    wrapped.deallocator_ = std::move(deallocator);
-    return shared;
-  } catch (...) {
-    return nullptr;
-  }
 }
 
 ComputePipelineState::ComputePipelineState(
@@ -138,12 +112,13 @@ const std::string& ComputePipelineState::label() const noexcept {
   return pipeline_->name;
 }
 
-std::shared_ptr<ComputePipelineState> Device::newComputePipelineState(
+Ref<ComputePipelineState> Device::newComputePipelineState(
     const char* name, std::string* error) noexcept {
   if (name == nullptr) return NoPipeline(error, "name is null", "");
   const BuiltIn* const built_in = FindBuiltIn(name);
   if (built_in == nullptr) {
-    return NoPipeline(error, "no built-in kernel is named ", name);
+    return NoPipeline(error, "no built-in kernel is named ",
+                      WithKnownNames(name).c_str());
   }
   try {
     auto pipeline = std::make_unique<Pipeline>();
@@ -156,7 +131,7 @@ std::shared_ptr<ComputePipelineState> Device::newComputePipelineState(
   }
 }
 
-std::shared_ptr<ComputePipelineState> Device::newComputePipelineState(
+Ref<ComputePipelineState> Device::newComputePipelineState(
     KernelFunction kernel, std::string* error) noexcept {
   if (kernel.name.empty()) return NoPipeline(error, "kernel: no name", "");
   if (kernel.threadgroup == nullptr) {
@@ -170,52 +145,6 @@ std::shared_ptr<ComputePipelineState> Device::newComputePipelineState(
         new ComputePipelineState(std::move(pipeline)));
   } catch (...) {
     return NoPipeline(error, "out of memory", "");
-  }
-}
-
-std::shared_ptr<CommandQueue> Device::newCommandQueue() noexcept {
-  try {
-    return std::shared_ptr<CommandQueue>(new CommandQueue(
-        shared_from_this(), std::make_shared<Queue>(options_)));
-  } catch (...) {
-    return nullptr;
-  }
-}
-
-CommandQueue::CommandQueue(std::shared_ptr<Device> device,
-                           std::shared_ptr<Queue> queue)
-    : device_(std::move(device)),
-      queue_(std::move(queue)),
-      // Shares the queue: a detached thread outlives this.
-      thread_([shared = queue_]() mutable {
-        Queue::RunThread(std::move(shared));
-      }) {}
-
-CommandQueue::~CommandQueue() {
-  const bool orphan = AtWork::Here();  // then nobody may wait
-  if (orphan) Orphans::Add();
-  queue_->Close(orphan);
-  if (orphan) {
-    thread_.detach();
-  } else {
-    thread_.join();
-  }
-}
-
-std::shared_ptr<CommandBuffer> CommandQueue::commandBuffer() noexcept {
-  static std::atomic<uint64_t> last_id{0};
-  try {
-    const std::shared_ptr<CommandBuffer> buffer(
-        new CommandBuffer(std::make_unique<CommandBuffer::State>(
-            last_id.fetch_add(1, std::memory_order_relaxed) + 1, queue_,
-            queue_->NewCommands())));
-    const auto handle =
-        std::make_shared<CommandBuffer::Handle>(shared_from_this(), buffer);
-    buffer->state_->handle = handle;
-    buffer->state_->place.push_back(buffer);
-    return std::shared_ptr<CommandBuffer>(handle, buffer.get());
-  } catch (...) {
-    return nullptr;
   }
 }
 

@@ -1,378 +1,110 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cstring>
+// What encoders have in common: how they begin and end, labels and groups.
 
-#include "src/device/commands.h"
-#include "src/device/pipeline.h"
-#include "src/device/queue.h"
+#include <utility>
+
+#include "src/device/encoder_state.h"
 #include "switchyard/device/device.h"
 
 namespace switchyard::device {
 
-struct ComputeCommandEncoder::State {
-  // Null if its user had let go of it: then nothing can be encoded.
-  const std::shared_ptr<CommandBuffer> buffer;
-  const DispatchType type;
-  bool ended = false;
+void CommandEncoder::State::Fail(const char* call, const std::string& what) {
+  std::string text = Kernel() + call + ": " + what;
+  if (!buffer->state_->closed) text += CurrentPlace().Text();
+  FailBuffer(text.c_str());
+}
 
-  const Pipeline* pipeline = nullptr;
-  Binding bindings[kMaxBufferBindings];
-  // Where each binding starts in its buffer: setBufferOffset moves it.
-  size_t offsets[kMaxBufferBindings] = {};
-  size_t num_bindings = 0;  // up to the last one bound
-  size_t local_lengths[kMaxThreadgroupMemoryBindings] = {};
-  // What the last dispatch recorded in the commands, where the next one can use
-  // it again.
-  bool bindings_saved = false;
-  uint32_t first_binding = 0;
-  const size_t* saved_lengths = nullptr;  // null: all 0
-  bool new_scope = true;                  // for the next dispatch
-
-  State(std::shared_ptr<CommandBuffer> b, DispatchType t)
-      : buffer(std::move(b)), type(t) {}
-
-  Commands& commands() { return buffer->state_->commands; }
-
-  void Fail(const char* call, const std::string& what) {
-    // After commit() the pipeline may be gone.
-    const std::string kernel = pipeline == nullptr || buffer->state_->closed
-                                   ? std::string()
-                                   : pipeline->name + ": ";
-    FailBuffer((kernel + call + ": " + what).c_str());
-  }
-  void FailBuffer(const char* error) noexcept {
-    buffer->state_->queue->Fail(*buffer->state_, error);
-  }
-
-  // Runs encode() if encoding is still possible.
-  template <class Encode>
-  void IfOpen(const char* call, const Encode& encode) noexcept {
-    if (buffer == nullptr) return;
-    try {
-      if (ended || buffer->state_->closed) {
-        Fail(call, buffer->state_->closed ? "called after commit"
-                                          : "called after endEncoding");
-      } else {
-        encode();
-      }
-    } catch (...) {
-      FailBuffer("encoder: out of memory");
+EncodedPlace CommandEncoder::State::CurrentPlace() const {
+  EncodedPlace current;
+  current.encoder = label;
+  const auto add = [&current](const std::vector<std::string>& all) {
+    for (const std::string& group : all) {
+      current.group += (current.group.empty() ? "" : "/") + group;
     }
-  }
-
-  // Keeps a buffer or pipeline until the command buffer has run, at the price
-  // of one copy of a shared_ptr per command buffer. Another encoder that
-  // retains it in between costs one more.
-  template <class T>
-  void Retain(const std::shared_ptr<T>& object) {
-    const uint64_t id = buffer->state_->id;
-    if (object->retained_by_.load(std::memory_order_relaxed) == id) return;
-    commands().retained.push_back(object);
-    object->retained_by_.store(id, std::memory_order_relaxed);
-  }
-
-  void Bind(size_t index, const Binding& binding, size_t offset) {
-    bindings[index] = binding;
-    offsets[index] = offset;
-    bindings_saved = false;
-    if (index >= num_bindings) num_bindings = index + 1;
-  }
-
-  bool CheckIndex(const char* call, size_t index, size_t limit) {
-    if (index < limit) return true;
-    Fail(call, Format("index %zu is not below %zu", index, limit));
-    return false;
-  }
-
-  bool CheckOffset(const char* call, size_t index, size_t offset,
-                   size_t length) {
-    if (offset < length) return true;
-    Fail(call, Format("index %zu: offset %zu is past the end of a buffer of %zu"
-                      " bytes",
-                      index, offset, length));
-    return false;
-  }
-
-  void SetBuffer(const char* call, const std::shared_ptr<Buffer>& b,
-                 size_t offset, size_t index) {
-    if (!CheckIndex(call, index, kMaxBufferBindings)) return;
-    if (b == nullptr) {
-      Bind(index, Binding(), 0);
-      return;
-    }
-    if (!CheckOffset(call, index, offset, b->length_)) return;
-    Retain(b);
-    Bind(index,
-         {static_cast<unsigned char*>(b->contents_) + offset,
-          b->length_ - offset, b->read_only_, b->fresh_},
-         offset);
-  }
-
-  bool CheckThreadgroup(const char* call, const Size& threads) {
-    if (pipeline == nullptr) {
-      Fail(call, "no pipeline is set: setComputePipelineState is missing");
-      return false;
-    }
-    size_t count = 0;
-    if (threads.width == 0 || threads.height == 0 || threads.depth == 0 ||
-        __builtin_mul_overflow(threads.width, threads.height, &count) ||
-        __builtin_mul_overflow(count, threads.depth, &count) ||
-        count > kMaxThreadsPerThreadgroup) {
-      Fail(call, Format("threadsPerThreadgroup: %zu x %zu x %zu is not 1 to %zu"
-                        " threads",
-                        threads.width, threads.height, threads.depth,
-                        kMaxThreadsPerThreadgroup));
-      return false;
-    }
-    size_t local = 0;
-    for (const size_t length : local_lengths) local += length;
-    if (local > kMaxThreadgroupMemoryLength) {
-      Fail(call, Format("setThreadgroupMemoryLength: %zu bytes, the most is "
-                        "%zu",
-                        local, kMaxThreadgroupMemoryLength));
-      return false;
-    }
-    return true;
-  }
-
-  // Records a dispatch with the state as it is; null after an error. The caller
-  // fills in the rest in place: copying a record just written stalls for 5 ns.
-  Dispatch* NewDispatch(const char* call, const Size& threads) {
-    if (!CheckThreadgroup(call, threads)) return nullptr;
-    Commands& to = commands();
-    if (!bindings_saved) {
-      first_binding = static_cast<uint32_t>(to.bindings.size());
-      to.bindings.insert(to.bindings.end(), bindings, bindings + num_bindings);
-      bindings_saved = true;
-    }
-    Dispatch& dispatch = to.dispatches.emplace_back();
-    dispatch.pipeline = pipeline;
-    dispatch.first_binding = first_binding;
-    dispatch.num_bindings = static_cast<uint8_t>(num_bindings);
-    dispatch.threads_per_threadgroup[0] = static_cast<uint16_t>(threads.width);
-    dispatch.threads_per_threadgroup[1] = static_cast<uint16_t>(threads.height);
-    dispatch.threads_per_threadgroup[2] = static_cast<uint16_t>(threads.depth);
-    dispatch.local_lengths = saved_lengths;
-    dispatch.new_scope = type == DispatchTypeSerial || new_scope;
-    new_scope = false;
-    return &dispatch;
-  }
-};
-
-std::shared_ptr<ComputeCommandEncoder> CommandBuffer::computeCommandEncoder(
-    DispatchType type) noexcept {
-  const auto fail = [this](const char* error) {
-    state_->queue->Fail(*state_, error);
   };
-  try {
-    const std::shared_ptr<Handle> handle = state_->handle.lock();
-    std::shared_ptr<CommandBuffer> self;
-    if (handle != nullptr) self = std::shared_ptr<CommandBuffer>(handle, this);
-    std::shared_ptr<ComputeCommandEncoder> encoder(
-        new ComputeCommandEncoder(std::move(self), type));
-    if (state_->closed) {
-      fail("computeCommandEncoder: the command buffer is committed");
-      encoder->state_->ended = true;
-    } else if (state_->encoder_open) {
-      fail("computeCommandEncoder: another encoder is open");
-      encoder->state_->ended = true;
-    } else {
-      state_->encoder_open = true;
+  add(buffer->state_->groups);
+  add(groups);
+  current.signpost = signpost;
+  return current;
+}
+
+uint32_t CommandEncoder::State::SavePlace() {
+  if (!place_saved) {
+    EncodedPlace current = CurrentPlace();
+    std::vector<EncodedPlace>& places = commands().places;
+    if (places.empty()) places.emplace_back();  // of those without any
+    place = 0;
+    if (!current.empty()) {
+      place = static_cast<uint32_t>(places.size());
+      places.push_back(std::move(current));
     }
-    return encoder;
-  } catch (...) {
-    fail("computeCommandEncoder: out of memory");
-    return nullptr;
+    place_saved = true;
   }
+  return place;
 }
 
-ComputeCommandEncoder::ComputeCommandEncoder(
-    std::shared_ptr<CommandBuffer> buffer, DispatchType type)
-    : state_(std::make_unique<State>(std::move(buffer), type)) {}
-ComputeCommandEncoder::~ComputeCommandEncoder() = default;
+void CommandEncoder::State::Push(const char* name) {
+  groups.emplace_back(name);
+  signpost.clear();
+  place_saved = false;
+}
 
-void ComputeCommandEncoder::setComputePipelineState(
-    const std::shared_ptr<ComputePipelineState>& pipeline) noexcept {
-  state_->IfOpen("setComputePipelineState", [&] {
-    if (pipeline == nullptr) {
-      state_->Fail("setComputePipelineState", "pipeline is null");
-      return;
-    }
-    state_->Retain(pipeline);
-    state_->pipeline = pipeline->pipeline_.get();
+void CommandEncoder::State::Pop() {
+  if (groups.empty()) {
+    Fail("popDebugGroup", "no group is open: pushDebugGroup is missing");
+    return;
+  }
+  groups.pop_back();
+  signpost.clear();
+  place_saved = false;
+}
+
+CommandEncoder::CommandEncoder(std::unique_ptr<State> state)
+    : base_(std::move(state)) {}
+CommandEncoder::~CommandEncoder() = default;
+
+void CommandEncoder::setLabel(const host_internal::Text& label) noexcept {
+  base_->IfOpen("setLabel", [&] {
+    base_->label = label.c_str();
+    base_->place_saved = false;
   });
 }
 
-void ComputeCommandEncoder::setBuffer(const std::shared_ptr<Buffer>& buffer,
-                                      size_t offset, size_t index) noexcept {
-  state_->IfOpen("setBuffer", [&] {
-    state_->SetBuffer("setBuffer", buffer, offset, index);
+std::string CommandEncoder::label() const { return base_->label; }
+
+void CommandEncoder::pushDebugGroup(const host_internal::Text& name) noexcept {
+  base_->IfOpen("pushDebugGroup", [&] { base_->Push(name.c_str()); });
+}
+
+void CommandEncoder::popDebugGroup() noexcept {
+  base_->IfOpen("popDebugGroup", [&] { base_->Pop(); });
+}
+
+void CommandEncoder::insertDebugSignpost(
+    const host_internal::Text& name) noexcept {
+  base_->IfOpen("insertDebugSignpost", [&] {
+    base_->signpost = name.c_str();
+    base_->place_saved = false;
   });
 }
 
-void ComputeCommandEncoder::setBufferOffset(size_t offset,
-                                            size_t index) noexcept {
-  state_->IfOpen("setBufferOffset", [&] {
-    if (!state_->CheckIndex("setBufferOffset", index, kMaxBufferBindings)) {
-      return;
-    }
-    const Binding& binding = state_->bindings[index];
-    const size_t before = state_->offsets[index];
-    const size_t length = binding.length + before;
-    if (binding.data == nullptr) {
-      state_->Fail("setBufferOffset",
-                   Format("index %zu: nothing is bound", index));
-    } else if (state_->CheckOffset("setBufferOffset", index, offset, length)) {
-      state_->Bind(index,
-                   {binding.data - before + offset, length - offset,
-                    binding.read_only, binding.fresh},
-                   offset);
-    }
-  });
-}
-
-void ComputeCommandEncoder::setBuffers(const std::shared_ptr<Buffer> buffers[],
-                                       const size_t offsets[],
-                                       Range range) noexcept {
-  state_->IfOpen("setBuffers", [&] {
-    if (range.length != 0 && (buffers == nullptr || offsets == nullptr)) {
-      state_->Fail("setBuffers", "buffers or offsets is null");
-      return;
-    }
-    for (size_t i = 0; i < range.length; ++i) {
-      const size_t index = range.location + i;
-      if (!state_->CheckIndex("setBuffers", index, kMaxBufferBindings)) return;
-      state_->SetBuffer("setBuffers", buffers[i], offsets[i], index);
+void CommandEncoder::endEncoding() noexcept {
+  base_->IfOpen("endEncoding", [&] {
+    base_->ended = true;
+    base_->buffer->state_->encoder_open = false;
+    if (!base_->groups.empty()) {
+      base_->Fail("endEncoding", "debug group \"" + base_->groups.back() +
+                                     "\" is open: popDebugGroup is missing");
     }
   });
 }
 
-void ComputeCommandEncoder::setBytes(const void* bytes, size_t length,
-                                     size_t index) noexcept {
-  state_->IfOpen("setBytes", [&] {
-    if (!state_->CheckIndex("setBytes", index, kMaxBufferBindings)) return;
-    if (bytes == nullptr || length == 0 || length > kMaxSetBytesLength) {
-      state_->Fail("setBytes",
-                   bytes == nullptr
-                       ? Format("index %zu: bytes is null", index)
-                       : Format("index %zu: length %zu is not 1 to %zu", index,
-                                length, kMaxSetBytesLength));
-      return;
-    }
-    unsigned char* const copy = state_->commands().arena.Allocate(length);
-    std::memcpy(copy, bytes, length);
-    state_->Bind(index, {copy, length, true, false}, 0);
-  });
-}
-
-void ComputeCommandEncoder::setThreadgroupMemoryLength(size_t length,
-                                                       size_t index) noexcept {
-  state_->IfOpen("setThreadgroupMemoryLength", [&] {
-    if (!state_->CheckIndex("setThreadgroupMemoryLength", index,
-                            kMaxThreadgroupMemoryBindings)) {
-      return;
-    }
-    if (length > kMaxThreadgroupMemoryLength) {
-      state_->Fail("setThreadgroupMemoryLength",
-                   Format("index %zu: %zu bytes, the most is %zu", index,
-                          length, kMaxThreadgroupMemoryLength));
-      return;
-    }
-    if (state_->local_lengths[index] == length) return;
-    state_->local_lengths[index] = length;
-    // A copy: earlier dispatches keep the lengths they were encoded with.
-    unsigned char* const copy =
-        state_->commands().arena.Allocate(sizeof(state_->local_lengths));
-    std::memcpy(copy, state_->local_lengths, sizeof(state_->local_lengths));
-    state_->saved_lengths = reinterpret_cast<const size_t*>(copy);
-  });
-}
-
-void ComputeCommandEncoder::dispatchThreadgroups(
-    Size threadgroups_per_grid, Size threads_per_threadgroup) noexcept {
-  state_->IfOpen("dispatchThreadgroups", [&] {
-    Dispatch* const dispatch =
-        state_->NewDispatch("dispatchThreadgroups", threads_per_threadgroup);
-    if (dispatch != nullptr) dispatch->grid = threadgroups_per_grid;
-  });
-}
-
-void ComputeCommandEncoder::dispatchThreadgroups(
-    const std::shared_ptr<Buffer>& indirect_buffer, size_t offset,
-    Size threads_per_threadgroup) noexcept {
-  state_->IfOpen("dispatchThreadgroups", [&] {
-    constexpr size_t kArgs = 3 * sizeof(uint32_t);
-    if (indirect_buffer == nullptr) {
-      state_->Fail("dispatchThreadgroups", "indirectBuffer is null");
-      return;
-    }
-    const size_t length = indirect_buffer->length_;
-    if (offset % sizeof(uint32_t) != 0) {
-      state_->Fail(
-          "dispatchThreadgroups",
-          Format("indirectBufferOffset: %zu is not a multiple of 4", offset));
-      return;
-    }
-    if (length < kArgs || offset > length - kArgs) {
-      state_->Fail("dispatchThreadgroups",
-                   Format("indirectBufferOffset: 12 bytes from %zu on are past "
-                          "the end of a buffer of %zu bytes",
-                          offset, length));
-      return;
-    }
-    state_->Retain(indirect_buffer);
-    Dispatch* const dispatch =
-        state_->NewDispatch("dispatchThreadgroups", threads_per_threadgroup);
-    if (dispatch == nullptr) return;
-    dispatch->indirect =
-        static_cast<const unsigned char*>(indirect_buffer->contents_) + offset;
-    dispatch->indirect_fresh = indirect_buffer->fresh_;
-  });
-}
-
-void ComputeCommandEncoder::dispatchThreads(
-    Size threads_per_grid, Size threads_per_threadgroup) noexcept {
-  state_->IfOpen("dispatchThreads", [&] {
-    Dispatch* const dispatch =
-        state_->NewDispatch("dispatchThreads", threads_per_threadgroup);
-    if (dispatch == nullptr) return;
-    dispatch->grid = threads_per_grid;
-    dispatch->in_threads = true;
-  });
-}
-
-// Dispatches run in order: barriers are for checked mode.
-void ComputeCommandEncoder::memoryBarrier(BarrierScope scope) noexcept {
-  state_->IfOpen("memoryBarrier", [&] {
-    if ((scope & BarrierScopeBuffers) != 0) state_->new_scope = true;
-  });
-}
-void ComputeCommandEncoder::memoryBarrier(
-    const std::shared_ptr<Buffer> resources[], size_t count) noexcept {
-  state_->IfOpen("memoryBarrier", [&] {
-    if (count != 0 && resources == nullptr) {
-      state_->Fail("memoryBarrier", "resources is null");
-      return;
-    }
-    if (state_->type != DispatchTypeConcurrent) return;
-    Commands& to = state_->commands();
-    for (size_t i = 0; i < count; ++i) {
-      if (resources[i] == nullptr) continue;
-      to.barriers.push_back({to.dispatches.size(), resources[i]->contents_,
-                             resources[i]->length_});
-    }
-  });
-}
-
-DispatchType ComputeCommandEncoder::dispatchType() const noexcept {
-  return state_->type;
-}
-
-void ComputeCommandEncoder::endEncoding() noexcept {
-  state_->IfOpen("endEncoding", [&] {
-    state_->ended = true;
-    state_->buffer->state_->encoder_open = false;
+void CommandEncoder::UseFence(const char* call,
+                              host_internal::Arg<Fence> fence) noexcept {
+  base_->IfOpen(call, [&] {
+    if (fence.get() == nullptr) base_->Fail(call, "fence is null");
   });
 }
 

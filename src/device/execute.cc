@@ -64,6 +64,8 @@ std::string ExecuteOne(RunningDispatch running) {
   if (threads.width == SIZE_MAX || threads.height == SIZE_MAX ||
       threads.depth == SIZE_MAX) {
     running.GridOverflows();
+  } else if (pipeline.blit != Blit::kNone) {
+    RunBlit(pipeline.blit, running);
   } else if (pipeline.built_in != nullptr) {
     RunBuiltIn(*pipeline.built_in, running);
   } else {
@@ -72,26 +74,31 @@ std::string ExecuteOne(RunningDispatch running) {
   return std::move(running.error);
 }
 
-}  // namespace
-
-std::string Execute(const Commands& commands, Executor& executor,
-                    std::vector<int32_t>& scratch,
-                    std::vector<DispatchTime>* times, CheckedMode* checked) {
-  // End() is called also when memory is out.
-  struct Checking {
-    CheckedMode* const checked;
-    ~Checking() {
-      if (checked != nullptr) checked->End();
+std::string ExecuteAll(const Commands& commands, const Execution& execution) {
+  CheckedMode* const checked = execution.checked;
+  std::vector<DispatchTime>* const times = execution.times;
+  auto event = commands.events.begin();
+  const auto run_events = [&](size_t before_dispatch) {
+    std::string error;
+    for (; event != commands.events.end() && error.empty() &&
+           event->before_dispatch <= before_dispatch;
+         ++event) {
+      error = event->Run(execution.event_timeout_ms);
     }
+    return error;
   };
-  const Checking checking = {checked};
-  if (checked != nullptr) checked->Begin(commands);
+  const EncodedPlace nowhere;
   for (const Dispatch& dispatch : commands.dispatches) {
+    const size_t index =
+        static_cast<size_t>(&dispatch - commands.dispatches.data());
+    std::string error = run_events(index);
+    if (!error.empty()) return error;
+    const EncodedPlace& place =
+        dispatch.place == 0 ? nowhere : commands.places[dispatch.place];
     if (checked != nullptr) {
-      checked->BeginDispatch(
-          static_cast<size_t>(&dispatch - commands.dispatches.data()));
-      const std::string error = ReadIndirect(dispatch, *checked);
-      if (!error.empty()) return error;
+      checked->BeginDispatch(index);
+      error = ReadIndirect(dispatch, *checked);
+      if (!error.empty()) return error + place.Text();
     }
     Size threads, threadgroups;
     GetGrid(dispatch, &threadgroups, &threads);
@@ -99,15 +106,60 @@ std::string Execute(const Commands& commands, Executor& executor,
     if (threads.width != 0 && threads.height != 0 && threads.depth != 0) {
       const Binding* const bindings =
           commands.bindings.data() + dispatch.first_binding;
-      std::string error = ExecuteOne({dispatch, threads, threadgroups, bindings,
-                                      executor, scratch, checked});
-      if (!error.empty()) return error;
+      error = ExecuteOne({dispatch, threads, threadgroups, bindings,
+                          execution.executor, execution.scratch, checked,
+                          execution.warnings, place});
+      if (!error.empty()) return error + place.Text();
+      if (checked != nullptr && checked->stopped()) return error;
     }
     if (times != nullptr) {
-      times->push_back({dispatch.pipeline->name, threadgroups, start, Now()});
+      times->push_back({dispatch.pipeline->name, threadgroups, start, Now(),
+                        place.encoder, place.group, place.signpost});
     }
   }
-  return std::string();
+  return run_events(SIZE_MAX);
+}
+
+}  // namespace
+
+std::string EncodedPlace::Text() const {
+  std::string text;
+  const auto add = [&text](const char* what, const std::string& name) {
+    if (name.empty()) return;
+    text += text.empty() ? " [" : ", ";
+    text += what + (" \"" + name + "\"");
+  };
+  add("encoder", encoder);
+  add("group", group);
+  add("after", signpost);
+  return text.empty() ? text : text + "]";
+}
+
+std::string EventCommand::Run(uint64_t timeout_ms) const {
+  Signal();
+  if (!wait || event->Wait(value, timeout_ms)) return std::string();
+  const std::string label = event->label();
+  return "encodeWait: the event" +
+         (label.empty() ? label : " \"" + label + "\"") + " is at " +
+         std::to_string(event->Value()) + " after " +
+         std::to_string(timeout_ms) + " ms, and " + std::to_string(value) +
+         " is waited for";
+}
+
+std::string Execute(const Commands& commands, const Execution& execution) {
+  if (execution.checked == nullptr) return ExecuteAll(commands, execution);
+  CheckedMode& checked = *execution.checked;
+  if (!checked.problem().empty()) return checked.problem();
+  // End() is called also when memory is out.
+  struct Checking {
+    CheckedMode& mode;
+    ~Checking() { mode.End(); }
+  };
+  const Checking checking = {checked};
+  checked.Begin(commands);
+  const std::string error = ExecuteAll(commands, execution);
+  checked.Finish();
+  return checked.findings().empty() ? error : checked.findings().front().text;
 }
 
 double Now() noexcept {

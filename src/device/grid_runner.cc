@@ -146,6 +146,8 @@ void GridRunner::RunOne(const Size& position, void* local,
     }
   } catch (const kernel_internal::AllReturned&) {
     // All its threads have returned: so has the threadgroup.
+  } catch (const kernel_internal::EndsThreadgroup&) {
+    // It has been noted.
   } catch (const std::exception& e) {
     Fail(e.what());
   } catch (...) {

@@ -6,7 +6,9 @@
 #ifndef SWITCHYARD_SRC_DEVICE_PIPELINE_H_
 #define SWITCHYARD_SRC_DEVICE_PIPELINE_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "switchyard/device/threadgroup.h"
 
@@ -15,16 +17,24 @@ namespace switchyard::device {
 struct BuiltIn;  // src/device/builtin
 struct RunningDispatch;
 
+enum class Blit : uint8_t { kNone, kFill, kCopy };
+
 struct Pipeline {
   std::string name;
-  // One of the two:
+  // One of the three:
+  Blit blit = Blit::kNone;
   const BuiltIn* built_in = nullptr;
   KernelFunction kernel;
 };
 
 // Defined in src/device/builtin. Null if there is none of that name.
 const BuiltIn* FindBuiltIn(const char* name);
+// The names of all, the nearest to `name` first.
+std::vector<std::string> BuiltInNames(const std::string& name);
 void RunBuiltIn(const BuiltIn& kernel, RunningDispatch& running);
+
+// Defined in blit_encoder.cc.
+void RunBlit(Blit blit, RunningDispatch& running);
 
 }  // namespace switchyard::device
 

@@ -39,8 +39,8 @@ bool SpinUntil(Condition condition, std::chrono::microseconds most) {
 Queue::Queue(const DeviceOptions& options)
     : executor_(options.executor),
       time_dispatches_(options.time_dispatches),
-      checked_(options.check_kernels ? MakeCheckedMode(options.schedule_seed)
-                                     : nullptr) {
+      event_timeout_ms_(options.event_timeout_ms),
+      checked_(options.check_kernels ? MakeCheckedMode(options) : nullptr) {
   spare_.reserve(kMaxSpare);
 }
 Queue::~Queue() = default;
@@ -156,25 +156,44 @@ void Queue::Commit(State& state) {
   Offer();
 }
 
-void Queue::Wait(State& state) {
+void Queue::SetLabel(const char* label) noexcept {
+  const Lock lock(mutex_);
+  try {
+    label_ = label;
+  } catch (...) {
+    label_.clear();
+  }
+}
+
+std::string Queue::GetLabel() {
+  const Lock lock(mutex_);
+  return label_;
+}
+
+void Queue::Wait(State& state, bool until_scheduled) {
+  const char* const call =
+      until_scheduled ? "waitUntilScheduled" : "waitUntilCompleted";
   if (state.done.load(std::memory_order_acquire)) return;
   // A handler may drop the last reference meanwhile. Declared before the lock,
   // so that it goes after it.
   const std::shared_ptr<CommandBuffer::Handle> keep = state.handle.lock();
   Lock lock(mutex_);
   if (InKernel::Here()) {
-    FailLocked(state, "waitUntilCompleted: called by a kernel");
+    FailLocked(state, call, ": called by a kernel");
     return;
   }
   if (!state.committed) {
-    FailLocked(state,
-               "waitUntilCompleted: the command buffer is not committed");
+    FailLocked(state, call, ": the command buffer is not committed");
     return;
   }
   const auto is_done = [&state] {
     return state.done.load(std::memory_order_acquire);
   };
-  while (!is_done()) {
+  // With the mutex.
+  const auto is_over = [&] {
+    return is_done() || (until_scheduled && state.scheduled);
+  };
+  while (!is_over()) {
     if (MayRun()) {
       RunFront(lock);
       continue;
@@ -183,7 +202,9 @@ void Queue::Wait(State& state) {
       // Waiting would never end: in a deallocator, or in the buffer's own
       // handler.
       if (!in_handler_) {
-        FailLocked(state, "waitUntilCompleted: called by a deallocator");
+        FailLocked(state, call,
+                   in_scheduled_handler_ ? ": called by a scheduled handler"
+                                         : ": called by a deallocator");
         return;
       }
       if (state.status != CommandBufferStatusCommitted) return;
@@ -192,22 +213,28 @@ void Queue::Wait(State& state) {
     SpinUntil(is_done, kSpin);
     lock.lock();
     ++waiters_asleep_;
-    done_.wait(lock, [&] { return is_done() || MayRun(); });
+    if (until_scheduled) ++scheduled_waiters_asleep_;
+    done_.wait(lock, [&] { return is_over() || MayRun(); });
+    if (until_scheduled) --scheduled_waiters_asleep_;
     --waiters_asleep_;
   }
 }
 
-void Queue::AddHandler(State& state, CommandBuffer::CompletedHandler handler) {
+void Queue::AddHandler(State& state, CommandBuffer::CompletedHandler handler,
+                       bool when_scheduled) {
+  const char* const call =
+      when_scheduled ? "addScheduledHandler" : "addCompletedHandler";
   const Lock lock(mutex_);
   if (state.committed) {
-    FailLocked(state, "addCompletedHandler: the command buffer is committed");
+    FailLocked(state, call, ": the command buffer is committed");
   } else if (handler == nullptr) {
-    FailLocked(state, "addCompletedHandler: the handler is empty");
+    FailLocked(state, call, ": the handler is empty");
   } else {
     try {
-      state.handlers.push_back(std::move(handler));
+      (when_scheduled ? state.scheduled_handlers : state.handlers)
+          .push_back(std::move(handler));
     } catch (...) {
-      FailLocked(state, "addCompletedHandler: out of memory");
+      FailLocked(state, call, ": out of memory");
     }
   }
 }
@@ -228,18 +255,30 @@ void Queue::Abandon(State& state) {
   Offer();
 }
 
-void Queue::Fail(State& state, const char* error, const char* what) noexcept {
+void Queue::Fail(State& state, const char* error, const char* what,
+                 const char* why) noexcept {
   const Lock lock(mutex_);
-  FailLocked(state, error, what);
+  FailLocked(state, error, what, why);
 }
 
-void Queue::FailLocked(State& state, const char* error,
-                       const char* what) noexcept {
+void Queue::FailLocked(State& state, const char* error, const char* what,
+                       const char* why) noexcept {
   if (state.failed) return;
   state.failed = true;
   try {
     state.error = error;
     state.error += what;
+    state.error += why;
+    const std::string& queue = state.queue->label_;
+    if (!state.label.empty() || !queue.empty()) {
+      state.error += " [";
+      if (!state.label.empty()) {
+        state.error += "command buffer \"" + state.label + "\"";
+        if (!queue.empty()) state.error += ", ";
+      }
+      if (!queue.empty()) state.error += "queue \"" + queue + "\"";
+      state.error += "]";
+    }
   } catch (...) {  // no memory: with less of a text
   }
   if (state.status == CommandBufferStatusCompleted) {
@@ -261,6 +300,9 @@ void Queue::RunFront(Lock& lock) {
   in_handler_ = false;
   runnable_.store(false, std::memory_order_relaxed);
   state.status = CommandBufferStatusScheduled;
+  if (!state.scheduled_handlers.empty()) CallScheduledHandlers(*buffer, lock);
+  state.scheduled = true;
+  if (scheduled_waiters_asleep_ != 0) done_.notify_all();
 
   lock.unlock();
   std::string error;
@@ -272,15 +314,22 @@ void Queue::RunFront(Lock& lock) {
     start = Now();
     try {
       if (!state.rejected) {
-        error =
-            Execute(state.commands, *executor_, scratch_,
-                    time_dispatches_ ? &state.times : nullptr, checked_.get());
+        error = Execute(
+            state.commands,
+            {*executor_, scratch_, time_dispatches_ ? &state.times : nullptr,
+             checked_.get(), state.warnings, event_timeout_ms_});
       }
     } catch (...) {
       out_of_memory = true;
     }
     end = Now();
   }
+  if (checked_ != nullptr) {
+    state.findings = checked_->TakeFindings();
+    state.never_written = checked_->TakeNeverWritten();
+  }
+  // Also of what has not run: others would wait for nothing.
+  for (const EventCommand& event : state.commands.events) event.Signal();
   state.commands.Clear();
   lock.lock();
   Recycle(state.commands);
@@ -306,17 +355,32 @@ void Queue::CallHandlers(CommandBuffer& buffer, Lock& lock) {
   handlers.swap(state.handlers);
   in_handler_ = true;
   lock.unlock();
+  Call("addCompletedHandler", buffer, handlers);
+  lock.lock();
+}
+
+void Queue::CallScheduledHandlers(CommandBuffer& buffer, Lock& lock) {
+  std::vector<CommandBuffer::ScheduledHandler> handlers;
+  handlers.swap(buffer.state_->scheduled_handlers);
+  in_scheduled_handler_ = true;
+  lock.unlock();
+  Call("addScheduledHandler", buffer, handlers);
+  lock.lock();
+  in_scheduled_handler_ = false;
+}
+
+void Queue::Call(const char* added_by, CommandBuffer& buffer,
+                 std::vector<CommandBuffer::CompletedHandler>& handlers) {
   for (CommandBuffer::CompletedHandler& handler : handlers) {
     try {
       handler(&buffer);
     } catch (const std::exception& e) {
-      Fail(state, "addCompletedHandler: a handler threw: ", e.what());
+      Fail(*buffer.state_, added_by, ": a handler threw: ", e.what());
     } catch (...) {
-      Fail(state, "addCompletedHandler: a handler threw");
+      Fail(*buffer.state_, added_by, ": a handler threw");
     }
     handler = nullptr;  // with what it captured
   }
-  lock.lock();
 }
 
 }  // namespace switchyard::device

@@ -28,6 +28,7 @@ struct CommandBuffer::State {
   // The encoding thread's until commit(), then the one's that runs it.
   Commands commands;
   bool encoder_open = false;
+  std::vector<std::string> groups;  // that are open around encoders
   bool closed = false;  // committed, as far as encoders are concerned
   const uint64_t id;    // for retaining once
   const std::shared_ptr<Queue> queue;
@@ -41,10 +42,16 @@ struct CommandBuffer::State {
   bool rejected = false;  // had failed when committed: is not to run
   std::string error;      // the first; empty if there was no memory for it
   std::list<std::shared_ptr<CommandBuffer>> place;  // in the queue, until then
+  std::string label;
+  std::vector<ScheduledHandler> scheduled_handlers;
+  bool scheduled = false;  // and these have returned
   std::vector<CompletedHandler> handlers;
   double start = 0.0;
   double end = 0.0;
   std::vector<DispatchTime> times;
+  std::vector<std::string> warnings;
+  std::vector<Finding> findings;
+  std::vector<NeverWritten> never_written;
 
   // Everything has happened, handlers included. Set under the mutex.
   std::atomic<bool> done{false};
@@ -89,20 +96,25 @@ class Queue {
 
   void Enqueue(State& state);
   void Commit(State& state);
-  void Wait(State& state);
-  void AddHandler(State& state, CommandBuffer::CompletedHandler handler);
+  // For the end of the work and of the handlers, or for its beginning.
+  void Wait(State& state, bool until_scheduled = false);
+  void AddHandler(State& state, CommandBuffer::CompletedHandler handler,
+                  bool when_scheduled = false);
+  void SetLabel(const char* label) noexcept;
+  std::string GetLabel();
   // Its last user is gone: if it was not committed, it never will be.
   void Abandon(State& state);
-  // Keeps the first error of a buffer, followed by `what`.
-  void Fail(State& state, const char* error, const char* what = "") noexcept;
+  // Keeps the first error of a buffer, followed by `what` and `why`.
+  void Fail(State& state, const char* error, const char* what = "",
+            const char* why = "") noexcept;
 
   std::mutex& mutex() { return mutex_; }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
 
-  static void FailLocked(State& state, const char* error,
-                         const char* what = "") noexcept;
+  static void FailLocked(State& state, const char* error, const char* what = "",
+                         const char* why = "") noexcept;
   // Returns when closed: whether as an orphan.
   bool RunUntilClosed();
   bool EnqueueLocked(State& state);
@@ -111,12 +123,16 @@ class Queue {
   // Whether the calling thread may run the first buffer of order_.
   bool MayRun() const;
   void RunFront(Lock& lock);
+  void CallScheduledHandlers(CommandBuffer& buffer, Lock& lock);
   void CallHandlers(CommandBuffer& buffer, Lock& lock);
+  void Call(const char* added_by, CommandBuffer& buffer,
+            std::vector<CommandBuffer::CompletedHandler>& handlers);
   // If the first buffer can run now, wakes those who could run it.
   void Offer();
 
   const std::shared_ptr<Executor> executor_;
   const bool time_dispatches_;
+  const uint64_t event_timeout_ms_;
   std::vector<int32_t> scratch_;  // the runner's
   // The runner's; null where nothing is checked.
   const std::unique_ptr<CheckedMode> checked_;
@@ -127,12 +143,15 @@ class Queue {
   // Guarded by mutex_.
   std::list<std::shared_ptr<CommandBuffer>> order_;  // enqueued, not started
   std::vector<Commands> spare_;
+  std::string label_;
   bool closed_ = false;
   bool orphan_ = false;
   bool thread_sleeps_ = false;
   size_t waiters_asleep_ = 0;
-  std::thread::id runner_;   // no thread: nobody runs
-  bool in_handler_ = false;  // the runner is
+  size_t scheduled_waiters_asleep_ = 0;  // of them
+  std::thread::id runner_;               // no thread: nobody runs
+  bool in_handler_ = false;              // the runner is
+  bool in_scheduled_handler_ = false;
 
   // Written under mutex_, read by the queue's thread before it goes to sleep.
   std::atomic<bool> runnable_{false};

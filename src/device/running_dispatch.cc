@@ -3,6 +3,9 @@
 
 #include "src/device/running_dispatch.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "src/device/pipeline.h"
 
 namespace switchyard::device {
@@ -11,9 +14,21 @@ void RunningDispatch::Fail(const std::string& what) {
   if (ok()) error = dispatch.pipeline->name + ": " + what;
 }
 
+void RunningDispatch::Warn(const std::string& what) {
+  std::string text = dispatch.pipeline->name + ": " + what + place.Text();
+  if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) {
+    warnings.push_back(std::move(text));
+  }
+}
+
 void RunningDispatch::GridOverflows() {
   Fail(Format("grid: %zu x %zu x %zu threadgroups overflow", threadgroups.width,
               threadgroups.height, threadgroups.depth));
+}
+
+std::string RunningDispatch::LabelOf(size_t index) const {
+  const Buffer* const buffer = bindings[index].buffer;
+  return buffer == nullptr ? std::string() : buffer->label();
 }
 
 std::string RunningDispatch::WhyNot(const BindingUse& use) const {
@@ -24,6 +39,8 @@ std::string RunningDispatch::WhyNot(const BindingUse& use) const {
     return what + " is not bound";
   }
   const Binding& binding = bindings[use.index];
+  const std::string label = LabelOf(use.index);
+  if (!label.empty()) what += " \"" + label + "\"";
   if (binding.length < use.bytes) {
     if (use.has_shape) what += Format(": [%zu, %zu]", use.rows, use.cols);
     return what + Format(" needs %zu bytes, %zu are bound: %zu too few",

@@ -35,13 +35,16 @@ struct RunningDispatch {
   const Size threadgroups;        // of the whole grid
   const Binding* const bindings;  // [dispatch.num_bindings]
   Executor& executor;
-  std::vector<int32_t>& scratch;  // the queue's
-  CheckedMode* const checked;     // null: not in checked mode
+  std::vector<int32_t>& scratch;       // the queue's
+  CheckedMode* const checked;          // null: not in checked mode
+  std::vector<std::string>& warnings;  // the command buffer's
+  const EncodedPlace& place;
   std::string error = {};
 
   bool ok() const { return error.empty(); }
   // Keeps the first text, after the kernel's name.
   void Fail(const std::string& what);
+  void Warn(const std::string& what);
   void GridOverflows();
   // The binding, or null and in *why what keeps it from serving.
   const Binding* Find(const BindingUse& use, std::string* why) const {
@@ -56,6 +59,8 @@ struct RunningDispatch {
     *why = WhyNot(use);
     return nullptr;
   }
+  // Of the buffer that is bound, if it has one.
+  std::string LabelOf(size_t index) const;
 
  private:
   std::string WhyNot(const BindingUse& use) const;

@@ -3,7 +3,7 @@
 
 // Built-in kernels dispatched in every way: direct, indirect and in threads,
 // parameters in bytes and in buffers, over grids larger and smaller than the
-// work, on memory that notices.
+// work.
 
 #ifndef SWITCHYARD_TESTS_DEVICE_BUILT_IN_TEST_H_
 #define SWITCHYARD_TESTS_DEVICE_BUILT_IN_TEST_H_
@@ -23,96 +23,12 @@
 #include "switchyard/activate.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/kernels.h"
-#include "testing/guarded_buffer.h"
+#include "tests/device/built_in_job.h"
 #include "tests/device/device_test.h"
+#include "tests/device/raw_bytes.h"
 #include "tests/target_test.h"
 
 namespace switchyard::testing_support {
-
-struct BoundBuffer {
-  size_t index;
-  BufferPtr buffer;
-  size_t offset;
-};
-
-// A vector in a device buffer that starts 5 elements in front of it, so that
-// its offset is a multiple of 4 and of nothing more, and ends 0 to 2 elements
-// behind it, at a guard page. Must outlive the work that uses it.
-template <class T>
-class DeviceArray {
- public:
-  // Canaries, for a kernel to write.
-  DeviceArray(Device& device, size_t size)
-      : memory_(1, size, 0, Behind(size)),
-        buffer_(device.newBufferWithBytesNoCopy(
-            static_cast<void*>(memory_.data() - kFront), Bytes(size))) {}
-  // Read-only: a kernel that could write it is an error.
-  DeviceArray(Device& device, const std::vector<T>& values)
-      : memory_(values, Behind(values.size())),
-        buffer_(device.newBufferWithBytesNoCopy(
-            static_cast<const void*>(memory_.data() - kFront),
-            Bytes(values.size()))) {}
-
-  BoundBuffer At(size_t index) const {
-    return {index, buffer_, kFront * sizeof(T)};
-  }
-  const BufferPtr& buffer() const { return buffer_; }
-  const Guarded<T>& memory() const { return memory_; }
-  std::vector<T> Values() const { return memory_.Values(); }
-
- private:
-  static constexpr size_t kFront = 5;
-  // An offset has to be inside the buffer.
-  static size_t Behind(size_t size) { return size == 0 ? 1 : size % 3; }
-  static size_t Bytes(size_t size) {
-    return (kFront + size + Behind(size)) * sizeof(T);
-  }
-
-  const Guarded<T> memory_;
-  const BufferPtr buffer_;
-};
-
-// What an argument of a kernel is bound to.
-struct Given {
-  enum Kind { kRead, kWritten, kSameAs, kUnbound };
-  Kind kind = kUnbound;
-  std::vector<uint32_t> before = {};
-  std::vector<uint32_t> whole = {};  // what the plain API writes
-  size_t same_as = 0;                // another argument
-};
-template <class T>
-Given In(const std::vector<T>& values) {
-  return {Given::kRead, Words(values)};
-}
-template <class T>
-Given InOut(const std::vector<T>& before, const std::vector<T>& whole) {
-  return {Given::kWritten, Words(before), Words(whole)};
-}
-template <class T>
-Given Out(const std::vector<T>& whole) {
-  return {Given::kWritten, std::vector<uint32_t>(whole.size(), kCanary),
-          Words(whole)};
-}
-inline Given SameAs(size_t argument) {
-  return {Given::kSameAs, {}, {}, argument};
-}
-
-// A built-in kernel, what it is called with, and what it has to write.
-struct Job {
-  const char* kernel;
-  std::vector<uint32_t> params;
-  std::vector<Given> arguments;  // in the order of the library's table
-  size_t rows = 1, cols = 0;     // that grids cover; no `cols`: whole rows
-  size_t threads = 256;          // per threadgroup
-  size_t local_memory = 0;
-  std::string error = {};  // instead of anything written
-
-  const BuiltIn& BuiltInKernel() const { return *FindBuiltIn(kernel); }
-  bool OverTiles() const { return BuiltInKernel().grid.kind == Grid::kTiles; }
-  Size WholeGrid() const {
-    return OverTiles() ? Size(cols, rows, 1) : Size(rows * threads, 1, 1);
-  }
-};
 
 // The part of its rows and columns that a grid covers.
 struct Covered {
@@ -189,10 +105,11 @@ class BuiltInTest : public IsaPoolTest {
     Memory(Device& device, const Job& job) {
       for (const Given& given : job.arguments) {
         if (given.kind == Given::kRead) {
-          arrays_.push_back(std::make_shared<Array>(device, given.before));
-        } else if (given.kind == Given::kWritten) {
           arrays_.push_back(
-              std::make_shared<Array>(device, given.before.size()));
+              std::make_shared<Array>(device, given.before, given.element));
+        } else if (given.kind == Given::kWritten) {
+          arrays_.push_back(std::make_shared<Array>(device, given.before.size(),
+                                                    given.element));
           arrays_.back()->memory().Fill(given.before);
         } else {
           arrays_.push_back(nullptr);
@@ -214,24 +131,30 @@ class BuiltInTest : public IsaPoolTest {
         if (given.kind != Given::kWritten) continue;
         const char* const name = job.BuiltInKernel().arguments[i].name;
         arrays_[i]->memory().ExpectIntact(name);
-        std::vector<uint32_t> expected = given.before;
+        RawBytes expected = given.before;
         ASSERT_EQ(given.whole.size(), expected.size()) << name;
-        const size_t cols = job.rows == 0 ? 0 : expected.size() / job.rows;
+        const size_t size = given.element;
+        const size_t cols =
+            job.rows == 0 ? 0 : expected.size() / size / job.rows;
+        const size_t written = std::min(covered.cols, cols);
         for (size_t r = 0; r < covered.rows; ++r) {
-          std::copy_n(given.whole.data() + r * cols,
-                      std::min(covered.cols, cols), expected.data() + r * cols);
+          std::copy_n(given.whole.data() + r * cols * size, written * size,
+                      expected.data() + r * cols * size);
         }
-        const std::vector<uint32_t> actual = arrays_[i]->Values();
+        const RawBytes actual = arrays_[i]->Values();
         if (actual == expected) continue;
-        for (size_t w = 0; w < actual.size(); ++w) {
-          ASSERT_EQ(actual[w], expected[w])
-              << name << "[" << w / cols << ", " << w % cols << "]";
+        for (size_t at = 0; at < actual.size(); at += size) {
+          uint32_t was = 0, wanted = 0;
+          std::memcpy(&was, &actual[at], size);
+          std::memcpy(&wanted, &expected[at], size);
+          ASSERT_EQ(was, wanted) << name << "[" << at / size / cols << ", "
+                                 << at / size % cols << "]";
         }
       }
     }
 
    private:
-    using Array = DeviceArray<uint32_t>;
+    using Array = DeviceArray<unsigned char>;
     std::vector<std::shared_ptr<Array>> arrays_;
   };
 
@@ -287,7 +210,8 @@ class BuiltInTest : public IsaPoolTest {
     const size_t params_length = 4 * job.params.size();
     const BuiltIn& kernel = job.BuiltInKernel();
     std::string error;
-    const auto pipeline = device_->newComputePipelineState(job.kernel, &error);
+    const auto pipeline =
+        device_->newComputePipelineState(job.kernel.c_str(), &error);
     ASSERT_NE(pipeline, nullptr) << error;
     const Size per(job.threads, 1, 1);
     const size_t width = CeilDiv(threads.width, per.width);

@@ -18,22 +18,24 @@ namespace {
 
 constexpr size_t kParams = SIZE_MAX;  // in the place of an arg
 
-// Its last word.
+// Its last element.
+template <class T>
 struct Touch {
   bool write;
   size_t at;
-  int32_t value;
+  T value;
   template <class Tg>
   void operator()(Tg& tg) const {
-    const auto x = buffer<int32_t>(tg, 0);
+    const auto x = buffer<T>(tg, 0);
     tg.for_each_thread([&](auto) {
-      const int32_t was = write ? value : int32_t{x[at]};
+      const T was = write ? value : T{x[at]};
       if (write) x[at] = was;
     });
   }
 };
 
-// The case with zeros for all that it reads.
+// The case with zeros for all that it reads. Each arg is bound one element into
+// its buffer, so that those of two bytes begin inside a word.
 struct Bound {
   const KernelCase& c;
   CheckedQueue& q;
@@ -43,11 +45,22 @@ struct Bound {
   Bound(const KernelCase& kernel_case, CheckedQueue& queue)
       : c(kernel_case), q(queue), params(q.Make(c.params)) {
     for (const Arg& arg : c.args) {
-      args.push_back(!arg.read ? q.device->newBuffer(arg.Bytes())
-                               : q.Make(std::vector<int32_t>(arg.Bytes() / 4)));
+      const size_t length = arg.Element() + arg.Bytes();
+      args.push_back(arg.read ? q.Make(RawBytes(length))
+                              : q.device->newBuffer(length));
     }
   }
   BufferPtr At(size_t arg) const { return arg == kParams ? params : args[arg]; }
+  size_t Element(size_t arg) const {
+    return arg == kParams ? 4 : c.args[arg].Element();
+  }
+  // As counted from where it is bound.
+  size_t IndexOf(size_t arg, size_t byte) const {
+    return byte / Element(arg) - (arg == kParams ? 0 : 1);
+  }
+  size_t Last(size_t arg) const {
+    return IndexOf(arg, At(arg)->length() - Element(arg));
+  }
   std::string Name(size_t arg) const {
     const size_t index =
         arg == kParams ? c.kernel->params.index : c.args[arg].index;
@@ -59,22 +72,29 @@ struct Bound {
     e.setComputePipelineState(q.device->newComputePipelineState(c.name()));
     e.setBuffer(params, 0, c.kernel->params.index);
     for (size_t i = 0; i < args.size(); ++i) {
-      e.setBuffer(args[i], 0, c.args[i].index);
+      e.setBuffer(args[i], Element(i), c.args[i].index);
     }
     e.dispatchThreadgroups(c.grid, Size(c.width, 1, 1));
   }
-  // After, or before, a kernel that touches the last word of an arg.
+  // After a kernel that touches the last element of an arg.
   std::string After(size_t arg, bool write, bool barrier) const {
     return q.Run(
         [&](Encoder& e) {
-          const size_t at = At(arg)->length() / 4 - 1;
-          q.Dispatch(e, "other",
-                     Touch{write, at, arg == kParams ? c.params.back() : 0},
-                     {At(arg)}, 1, 1);
+          if (Element(arg) == 2) {
+            EncodeTouch<uint16_t>(e, arg, write, 0);
+          } else {
+            EncodeTouch<int32_t>(e, arg, write,
+                                 arg == kParams ? c.params.back() : 0);
+          }
           if (barrier) e.memoryBarrier(BarrierScopeBuffers);
           Encode(e);
         },
         DispatchTypeConcurrent);
+  }
+  template <class T>
+  void EncodeTouch(Encoder& e, size_t arg, bool write, T value) const {
+    const size_t at = At(arg)->length() / sizeof(T) - 1;
+    q.Dispatch(e, "other", Touch<T>{write, at, value}, {At(arg)}, 1, 1);
   }
 };
 
@@ -93,7 +113,7 @@ TEST_P(DeviceCheckerBuiltIn, ReadsAfterWrites) {
     const size_t arg = i == c.args.size() ? kParams : i;
     if (arg != kParams && !c.args[arg].read) continue;
     const Bound bound(c, q);
-    const size_t last = bound.At(arg)->length() / 4 - 1;
+    const size_t last = bound.Last(arg);
     EXPECT_EQ(bound.After(arg, true, false),
               std::string(c.name()) + ": reads " + bound.Name(arg) + "[" +
                   std::to_string(last) +
@@ -109,8 +129,8 @@ TEST_P(DeviceCheckerBuiltIn, WritesAfterReads) {
   for (size_t arg = 0; arg < c.args.size(); ++arg) {
     const Bound bound(c, q);
     // What the other kernel reads has been written.
-    std::memset(bound.At(arg)->contents(), 0, c.args[arg].Bytes());
-    const size_t last = c.args[arg].Bytes() / 4 - 1;
+    std::memset(bound.At(arg)->contents(), 0, bound.At(arg)->length());
+    const size_t last = bound.Last(arg);
     EXPECT_EQ(bound.After(arg, false, false),
               c.args[arg].written
                   ? std::string(c.name()) + ": writes " + bound.Name(arg) +
@@ -130,8 +150,10 @@ TEST_P(DeviceCheckerBuiltIn, NeverWritten) {
     if (arg != kParams && !c.args[arg].read) continue;
     Bound bound(c, q);
     const BufferPtr fresh = q.device->newBuffer(bound.At(arg)->length());
-    const size_t last = arg == kParams ? 0 : fresh->length() / 4 - 1;
-    std::memset(fresh->contents(), 0, 4 * last);
+    // All but the last word, of which the first element is told.
+    const size_t words = arg == kParams ? 0 : (fresh->length() + 3) / 4 - 1;
+    const size_t last = bound.IndexOf(arg, 4 * words);
+    std::memset(fresh->contents(), 0, 4 * words);
     (arg == kParams ? bound.params : bound.args[arg]) = fresh;
     EXPECT_EQ(q.Run([&](Encoder& e) { bound.Encode(e); }),
               std::string(c.name()) + ": reads " + bound.Name(arg) + "[" +

@@ -4,6 +4,7 @@
 // Where checked mode ends: what is no mistake, though it looks like one.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -32,7 +33,8 @@ TEST(DeviceCheckerLimits, ThePatternAsAValue) {
   std::vector<uint32_t> host(32, kPattern);
   const BufferPtr out = q.Floats(32);
   for (const BufferPtr& x :
-       {q.Make(host), q.device->newBufferWithBytesNoCopy(host.data(), 128)}) {
+       {q.Make(host),
+        BufferPtr(q.device->newBufferWithBytesNoCopy(host.data(), 128))}) {
     EXPECT_EQ(q.Run(q.Copy(x, out, 1)), "");
     EXPECT_EQ(Contents<uint32_t>(out), host);
   }
@@ -110,6 +112,39 @@ TEST(DeviceCheckerLimits, RangesThatGrow) {
             "dispatch 3");
 }
 
+// And of their halves, of which the upper one was written.
+TEST(DeviceCheckerLimits, HalvesOfRangesThatGrow) {
+  const auto upper = [](auto& tg) {
+    const auto halves = buffer<uint16_t>(tg, 0);
+    tg.for_each_thread(
+        [&](auto t) { halves[2 * t.thread_index_in_threadgroup + 1] = 1; });
+  };
+  const auto read = [](size_t half) {
+    return [half](auto& tg) {
+      const auto halves = buffer<const uint16_t>(tg, 0);
+      const auto sum = buffer<uint32_t>(tg, 1);
+      tg.for_each_thread([&](auto) { sum[0] = halves[half]; });
+    };
+  };
+  const auto read_after_upper = [&](size_t half) {
+    CheckedQueue q;  // without cells
+    const BufferPtr x = q.Floats(96), out = q.Floats(96);
+    return q.Run(
+        [&](Encoder& e) {
+          q.SetKernel(e, MakeKernel("upper", upper));
+          e.setBuffer(x, 32 * 4, 0);
+          e.dispatchThreadgroups(Size(1, 1, 1), Size(8, 1, 1));
+          q.Dispatch(e, "read", read(half), {x, out}, 1, 1);
+        },
+        DispatchTypeConcurrent);
+  };
+  EXPECT_EQ(read_after_upper(2 * 35), "");
+  EXPECT_EQ(read_after_upper(2 * 35 + 1),
+            "read: threadgroup (0, 0, 0), thread 0: reads buffer 0[71], which "
+            "dispatch 0 (upper) wrote: memoryBarrier is missing between it and "
+            "dispatch 1");
+}
+
 TEST(DeviceCheckerLimits, AtomicsOfTwoDispatches) {
   CheckedQueue q;
   const BufferPtr count = q.Make(std::vector<int32_t>(1));
@@ -182,7 +217,8 @@ TEST(DeviceCheckerLimits, AnAtomicReadIsNotForgotten) {
   };
   EXPECT_EQ(q.Run("mixed", mixed, {q.Floats(1)}, 2, 1),
             "mixed: threadgroup (1, 0, 0), thread 0: writes buffer 0[0], which "
-            "another threadgroup or dispatch read at the same time");
+            "threadgroup (0, 0, 0), thread 0, atomically read in the same "
+            "dispatch");
 }
 
 // A lane masks what another one has read before a simd function: the value that
@@ -245,6 +281,33 @@ TEST(DeviceCheckerLimits, WideElements) {
   EXPECT_EQ(q.Run("odd", misaligned, {q.Floats(8)}, 1, 2),
             "odd: threadgroup (0, 0, 0), thread 0: pointer_cast: buffer 0, "
             "byte 4, is not a multiple of 8");
+}
+
+// An element of four bytes that may lie in two words, and does.
+TEST(DeviceCheckerLimits, ElementsAcrossWords) {
+  struct Pair {
+    uint16_t x, y;
+  };
+  CheckedQueue q;
+  const auto pairs = [](size_t word) {
+    return [word](auto& tg) {
+      const auto words = buffer<uint32_t>(tg, 0);
+      const auto pair = pointer_cast<Pair>(pointer_cast<uint16_t>(words) +
+                                           1);  // half of words 0 and 1
+      tg.for_each_thread([&](auto t) {
+        if (t.thread_index_in_threadgroup == 0) pair[0] = Pair{1, 2};
+        if (t.thread_index_in_threadgroup == 1) words[word] = 3;
+      });
+    };
+  };
+  EXPECT_EQ(q.Run("pairs", pairs(2), {q.Floats(8)}, 1, 2), "");
+  for (const size_t word : {0u, 1u}) {
+    EXPECT_EQ(q.Run("pairs", pairs(word), {q.Floats(8)}, 1, 2),
+              "pairs: threadgroup (0, 0, 0), thread 1: writes buffer 0[" +
+                  std::to_string(word) +
+                  "], which thread 0 wrote in the same phase: a "
+                  "threadgroup_barrier with mem_device is missing");
+  }
 }
 
 // Built-in kernels give what they do unchecked, from buffers that were fresh.

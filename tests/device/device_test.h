@@ -24,6 +24,7 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
+#include "tests/device/raw_bytes.h"
 #include "tests/target_test.h"
 
 // Slow, and with an allocator of its own.
@@ -41,16 +42,6 @@ using namespace device;
 using Encoder = ComputeCommandEncoder;
 using BufferPtr = std::shared_ptr<Buffer>;
 
-// The same bits as other elements.
-template <class To, class From>
-std::vector<To> Recast(const std::vector<From>& values) {
-  static_assert(sizeof(From) % sizeof(To) == 0);
-  std::vector<To> result(values.size() * sizeof(From) / sizeof(To));
-  if (!values.empty()) {
-    std::memcpy(result.data(), values.data(), values.size() * sizeof(From));
-  }
-  return result;
-}
 // Of all that kernels read and write, in 32 bits.
 template <class T>
 std::vector<uint32_t> Words(const std::vector<T>& values) {

@@ -77,10 +77,7 @@ TEST_P(DeviceFpTraps, BuiltInKernels) {
   for (const KernelCase& c : KernelCases()) {
     std::vector<BufferPtr> buffers;
     for (const Arg& arg : c.args) {
-      std::vector<int32_t> words(arg.Bytes() / 4, 1);
-      if (arg.type == Type::kF32)
-        words.assign(words.size(), 0x3F8CCCCD);  // 1.1
-      buffers.push_back(NewBuffer(*device_, words));
+      buffers.push_back(NewBuffer(*device_, arg.Numbers(1.1f, arg.Bytes())));
     }
     ExpectRuns(device_->newComputePipelineState(c.name()), [&](Encoder& e) {
       e.setBytes(c.params.data(), 4 * c.params.size(), c.kernel->params.index);

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "src/device/builtin/built_in.h"
 #include "switchyard/device/device.h"
+#include "tests/device/raw_bytes.h"
 
 namespace switchyard::testing_support {
 
@@ -27,7 +28,16 @@ struct Arg {
   bool read, written;
   Type type;
 
-  size_t Bytes() const { return 4 * rows * cols; }
+  size_t Element() const { return SizeOf(type); }
+  size_t Bytes() const { return Element() * rows * cols; }
+  // So many bytes of the number; an integer is 1.
+  RawBytes Numbers(float value, size_t bytes) const {
+    const size_t count = bytes / Element();
+    if (type == Type::kI32 || type == Type::kU32) {
+      return Recast<unsigned char>(std::vector<int32_t>(count, 1));
+    }
+    return ToBytes(type, std::vector<float>(count, value));
+  }
 };
 
 struct KernelCase {

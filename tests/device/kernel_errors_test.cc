@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -23,16 +26,20 @@ class DeviceKernelErrors : public DeviceTest,
  protected:
   DeviceKernelErrors() {
     for (const Arg& arg : c_.args) {
-      // Four bytes more, for offsets; with what nobody takes for a result.
-      buffers_.push_back(device_->newBuffer(arg.Bytes() + 4));
-      int32_t* const words = static_cast<int32_t*>(buffers_.back()->contents());
-      std::fill_n(words, arg.Bytes() / 4 + 1, static_cast<int32_t>(kCanary));
+      // An element more, for offsets; with what nobody takes for a result.
+      buffers_.push_back(device_->newBuffer(arg.Bytes() + arg.Element()));
+      Fill(buffers_.size() - 1, kCanary);
     }
   }
-  std::vector<std::vector<int32_t>> Contents() const {
-    std::vector<std::vector<int32_t>> all;
+  void Fill(size_t i, uint32_t word) {
+    const size_t length = buffers_[i]->length();
+    const std::vector<uint32_t> words(length / 4 + 1, word);
+    std::memcpy(buffers_[i]->contents(), words.data(), length);
+  }
+  std::vector<RawBytes> Contents() const {
+    std::vector<RawBytes> all;
     for (const BufferPtr& buffer : buffers_) {
-      all.push_back(testing_support::Contents<int32_t>(buffer));
+      all.push_back(testing_support::Contents<unsigned char>(buffer));
     }
     return all;
   }
@@ -45,7 +52,7 @@ class DeviceKernelErrors : public DeviceTest,
         device_->newComputePipelineState(c_.name()));
     SetParams(encoder, c_.params);
     for (size_t i = 0; i < buffers_.size(); ++i) {
-      encoder.setBuffer(buffers_[i], 4, c_.args[i].index);
+      encoder.setBuffer(buffers_[i], c_.args[i].Element(), c_.args[i].index);
     }
   }
   void Dispatch(Encoder& encoder) {
@@ -58,7 +65,7 @@ class DeviceKernelErrors : public DeviceTest,
     });
   }
   void ExpectFails(const std::string& error, const Encode& dispatch) {
-    const std::vector<std::vector<int32_t>> contents = Contents();
+    const std::vector<RawBytes> contents = Contents();
     ExpectBetweenOthers(std::string(c_.name()) + ": " + error, [&](Encoder& e) {
       Bind(e);
       dispatch(e);
@@ -92,14 +99,60 @@ class DeviceKernelErrors : public DeviceTest,
 INSTANTIATE_TEST_SUITE_P(Kernels, DeviceKernelErrors,
                          testing::ValuesIn(KernelCases()), KernelName);
 
+// The names, and the type of each argument in the order of the kernel's
+// comment: 'r' is that of rows.
+TEST(DeviceKernels, NamesAndTypes) {
+  const std::pair<const char*, const char*> kOverRows[] = {
+      {"moe_router_topk_softmax", "rif"},
+      {"moe_softmax_topk", "ruf"},
+      {"silu_mul_stacked", "rrr"},
+      {"silu_mul_batched", "rrr"},
+      {"weighted_sum_stacked", "rfr"},
+      {"weighted_sum_residual_stacked", "rfr"},
+      {"weighted_sum_batched", "rfr"},
+      {"weighted_sum_residual_norm_stacked", "rfrrr"},
+      {"weighted_sum_residual_norm_batched", "rfrrr"},
+      {"moe_weighted_reduce", "frrrrr"},
+  };
+  const std::pair<const char*, Type> kSuffixes[] = {
+      {"_f32", Type::kF32}, {"_f16", Type::kF16}, {"_bf16", Type::kBF16}};
+  std::map<std::string, std::vector<Type>> expected, actual;
+  expected["moe_compute_ids_tpe_f32"] = {Type::kI32, Type::kI32, Type::kI32,
+                                         Type::kU32, Type::kU32};
+  for (const auto& [stem, letters] : kOverRows) {
+    for (const auto& [suffix, rows] : kSuffixes) {
+      std::vector<Type>& types = expected[stem + std::string(suffix)];
+      for (const char letter : std::string(letters)) {
+        types.push_back(letter == 'r'   ? rows
+                        : letter == 'f' ? Type::kF32
+                        : letter == 'i' ? Type::kI32
+                                        : Type::kU32);
+      }
+    }
+  }
+  for (const KernelCase& c : KernelCases()) {
+    for (const Arg& arg : c.args) actual[c.name()].push_back(arg.type);
+    std::string error;
+    const auto pipeline =
+        NewDevice()->newComputePipelineState(c.name(), &error);
+    ASSERT_NE(pipeline, nullptr) << error;
+    EXPECT_EQ(pipeline->label(), c.name());
+  }
+  EXPECT_EQ(actual.size(), KernelCases().size());
+  EXPECT_TRUE(actual == expected);
+}
+
 // That the errors below are of what is spoilt.
 TEST_P(DeviceKernelErrors, NoneUnspoilt) {
-  const std::vector<std::vector<int32_t>> before = Contents();
+  const std::vector<RawBytes> before = Contents();
   ExpectRuns([&](Encoder& e) { Dispatch(e); });
-  const std::vector<std::vector<int32_t>> after = Contents();
+  const std::vector<RawBytes> after = Contents();
   for (size_t i = 0; i < c_.args.size(); ++i) {
     SCOPED_TRACE(c_.args[i].name);
-    EXPECT_EQ(after[i][0], before[i][0]);
+    EXPECT_TRUE(std::equal(
+        before[i].begin(),
+        before[i].begin() + static_cast<ptrdiff_t>(c_.args[i].Element()),
+        after[i].begin()));
     if (!c_.args[i].written) {
       EXPECT_EQ(after[i], before[i]);
     }
@@ -117,26 +170,26 @@ TEST_P(DeviceKernelErrors, NoneUnspoilt) {
   });
 }
 
-// What the table says is only written is not read: whatever it held, the words
+// What the table says is only written is not read: whatever it held, the bytes
 // that the kernel writes are the same.
 TEST_P(DeviceKernelErrors, OutputsAreNotRead) {
-  std::vector<std::vector<int32_t>> results[2];
-  const int32_t fills[2] = {0x40000000, 0x40490FDB};
+  std::vector<RawBytes> results[2];
+  const uint32_t fills[2] = {0x40404040, 0x41414141};
   for (size_t run = 0; run < 2; ++run) {
     for (size_t i = 0; i < c_.args.size(); ++i) {
-      const Arg& arg = c_.args[i];
-      const int32_t one = arg.type == Type::kF32 ? 0x3F800000 : 1;
-      std::fill_n(static_cast<int32_t*>(buffers_[i]->contents()),
-                  arg.Bytes() / 4 + 1, arg.read ? one : fills[run]);
+      Fill(i, fills[run]);
+      if (!c_.args[i].read) continue;
+      const RawBytes ones = c_.args[i].Numbers(1.0f, buffers_[i]->length());
+      std::memcpy(buffers_[i]->contents(), ones.data(), ones.size());
     }
     ExpectRuns([&](Encoder& e) { Dispatch(e); });
     results[run] = Contents();
   }
   for (size_t i = 0; i < c_.args.size(); ++i) {
-    for (size_t w = 0; w < results[0][i].size(); ++w) {
-      const int32_t a = results[0][i][w], b = results[1][i][w];
-      if (a == fills[0] && b == fills[1]) continue;  // not written
-      EXPECT_EQ(a, b) << c_.args[i].name << "[" << w << "]";
+    for (size_t at = 0; at < results[0][i].size(); ++at) {
+      const unsigned a = results[0][i][at], b = results[1][i][at];
+      if (a == 0x40 && b == 0x41) continue;  // not written
+      EXPECT_EQ(a, b) << c_.args[i].name << ", byte " << at;
     }
   }
 }
@@ -155,11 +208,11 @@ TEST_P(DeviceKernelErrors, Unbound) {
 TEST_P(DeviceKernelErrors, TooSmall) {
   for (size_t i = 0; i < c_.args.size(); ++i) {
     const Arg& arg = c_.args[i];
-    const size_t offset = 8;  // of arg.Bytes() + 4
-    if (arg.Bytes() <= 4) continue;
-    ExpectFailsWith(Name(i) + Needs(arg, arg.Bytes() - 4), [&](Encoder& e) {
-      e.setBufferOffset(offset, c_.args[i].index);
-    });
+    const size_t element = arg.Element();
+    if (arg.Bytes() <= element) continue;
+    ExpectFailsWith(
+        Name(i) + Needs(arg, arg.Bytes() - element),
+        [&](Encoder& e) { e.setBufferOffset(2 * element, arg.index); });
     const BufferPtr one_byte_short =
         device_->newBuffer(buffers_[i]->contents(), arg.Bytes() - 1);
     ExpectFailsWith(Name(i) + Needs(arg, arg.Bytes() - 1), [&](Encoder& e) {
@@ -178,9 +231,11 @@ TEST_P(DeviceKernelErrors, TooSmall) {
 
 TEST_P(DeviceKernelErrors, Misaligned) {
   for (size_t i = 0; i < c_.args.size(); ++i) {
-    for (const size_t offset : {1u, 2u, 3u}) {
+    const size_t element = c_.args[i].Element();
+    for (size_t offset = 1; offset < element; ++offset) {
       ExpectFailsWith(
-          Name(i) + ": its address is not a multiple of 4",
+          Name(i) + ": its address is not a multiple of " +
+              std::to_string(element),
           [&](Encoder& e) { e.setBufferOffset(offset, c_.args[i].index); });
     }
   }
@@ -264,7 +319,7 @@ TEST_P(DeviceKernelErrors, GridDimensionsThatHaveToBeOne) {
 
 // A grid without threadgroups does nothing, whatever is bound.
 TEST_P(DeviceKernelErrors, NoneInAnEmptyGrid) {
-  const std::vector<std::vector<int32_t>> contents = Contents();
+  const std::vector<RawBytes> contents = Contents();
   for (const Size empty : {Size(0, 1, 1), Size(1, 0, 1), Size(1, 1, 0)}) {
     ExpectRuns([&](Encoder& e) {
       e.setBuffer(nullptr, 0, c_.kernel->params.index);

@@ -26,12 +26,22 @@ void* Allocate(size_t size) {
 
 }  // namespace
 
-void* operator new(size_t size) { return Allocate(size); }
-void* operator new[](size_t size) { return Allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+// Not inlined: GCC warns where it sees the insides of one of a pair alone.
+#define SWITCHYARD_NOINLINE __attribute__((noinline))
+SWITCHYARD_NOINLINE void* operator new(size_t size) { return Allocate(size); }
+SWITCHYARD_NOINLINE void* operator new[](size_t size) { return Allocate(size); }
+SWITCHYARD_NOINLINE void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+SWITCHYARD_NOINLINE void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+SWITCHYARD_NOINLINE void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
+SWITCHYARD_NOINLINE void operator delete[](void* memory, size_t) noexcept {
+  std::free(memory);
+}
 
 namespace switchyard::testing_support {
 namespace {

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
+#include "tests/device/kernel_cases.h"
 
 namespace switchyard::testing_support {
 namespace {
@@ -275,13 +276,39 @@ TEST_F(DeviceMisuse, Buffers) {
   }
 }
 
+bool IsUnknown(const std::string& error, const std::string& name) {
+  const std::string begin =
+      "newComputePipelineState: no built-in kernel is named " + name +
+      "; there are ";
+  return error.substr(0, begin.size()) == begin;
+}
+
 TEST_F(DeviceMisuse, Pipelines) {
   std::string error;
   EXPECT_EQ(device_->newComputePipelineState("moe_router", &error), nullptr);
-  EXPECT_EQ(error,
-            "newComputePipelineState: no built-in kernel is named moe_router");
+  EXPECT_TRUE(IsUnknown(error, "moe_router")) << error;
   EXPECT_EQ(device_->newComputePipelineState("", &error), nullptr);
-  EXPECT_EQ(error, "newComputePipelineState: no built-in kernel is named ");
+  EXPECT_TRUE(IsUnknown(error, "")) << error;
+  // No suffix, another one, one of rows where there are none.
+  for (const char* name :
+       {"silu_mul_stacked", "silu_mul_stacked_f1", "silu_mul_stacked_f64",
+        "silu_mul_stacked_f16_", "moe_compute_ids_tpe_f16"}) {
+    EXPECT_EQ(device_->newComputePipelineState(name, &error), nullptr);
+    EXPECT_TRUE(IsUnknown(error, name)) << error;
+  }
+  // All that there are follow, each once, and the one that was meant first.
+  EXPECT_EQ(device_->newComputePipelineState("weighted_sum_stacked_f1", &error),
+            nullptr);
+  const std::string begin =
+      "newComputePipelineState: no built-in kernel is named "
+      "weighted_sum_stacked_f1; there are weighted_sum_stacked_f16, ";
+  EXPECT_EQ(error.substr(0, begin.size()), begin);
+  for (const KernelCase& c : KernelCases()) {
+    const std::string name = std::string(" ") + c.name();
+    const size_t at = (error + ",").find(name + ",");
+    ASSERT_NE(at, std::string::npos) << name;
+    EXPECT_EQ((error + ",").find(name + ",", at + 1), std::string::npos);
+  }
   const char* const null = nullptr;
   EXPECT_EQ(device_->newComputePipelineState(null, &error), nullptr);
   EXPECT_EQ(error, "newComputePipelineState: name is null");

@@ -15,6 +15,7 @@
 #include "tests/bucket_case.h"
 #include "tests/device/oracle_case.h"
 #include "tests/device/seed_bucket.h"
+#include "tests/device/seed_texts.h"
 #include "tests/target_test.h"
 
 namespace switchyard::testing_support {
@@ -170,6 +171,20 @@ TEST_P(DeviceOracleBucket, TooSmallAStride) {
   EXPECT_EQ(OracleDevice(true).Wrong(MakeWork(c), Who::kSeed),
             "moe_compute_ids_tpe_f32: threadgroup (0, 0, 0), thread 3: writes "
             "buffer 2[4], which has 4 elements");
+}
+
+// The same in the seed's own text, on the line that writes pairs.
+TEST(DeviceOracleBucketTexts, TooSmallAStride) {
+  SWITCHYARD_NEEDS_SEEDS();
+  const OracleWork work = MakeWork({{0, 1, 1, 1}, 2, 2, 64, 64});
+  const Ran ran = SeedTexts::NewOracleDevice(true).Run(work, Who::kText);
+  ASSERT_FALSE(ran.findings.empty());
+  const Finding& finding = ran.findings[0];
+  EXPECT_EQ(finding.kind, FindingKind::kBounds) << finding.text;
+  EXPECT_EQ(finding.thread, 3u);
+  const std::string line =
+      SeedTexts::Of(true).Line(work.seed.name, finding.where.line);
+  EXPECT_EQ(line.find("ids["), line.find_first_not_of(' ')) << line;
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ inline std::string Number(double value) {
 // What a dispatch left.
 struct Ran {
   std::string error;
+  std::vector<Finding> findings;  // of a checked run
   std::map<size_t, Words32> before, after;
 
   std::vector<float> Floats(size_t index) const {
@@ -119,7 +120,9 @@ struct OracleWork {
   }
 };
 
-enum class Who { kBuiltIn, kSeed };
+// The built-in kernel, the seed's in C++, or the seed's own text
+// (seed_texts.h).
+enum class Who { kBuiltIn, kSeed, kText };
 
 // A device, with a schedule if it is checked.
 class OracleDevice {
@@ -139,13 +142,14 @@ class OracleDevice {
     queue_ = device_->newCommandQueue();
   }
 
+  // What is kText, by its name.
+  using Texts = std::function<std::shared_ptr<Function>(const std::string&)>;
+  void SetTexts(Texts texts) { texts_ = std::move(texts); }
+
   Ran Run(const OracleWork& work, Who who) {
     Ran ran;
     const std::shared_ptr<ComputePipelineState> pipeline =
-        who == Who::kSeed
-            ? device_->newComputePipelineState(work.seed, &ran.error)
-            : device_->newComputePipelineState(work.seed.name.c_str(),
-                                               &ran.error);
+        Pipeline(work, who, &ran.error);
     if (pipeline == nullptr) return ran;
     const auto commands = queue_->commandBuffer();
     const auto encoder = commands->computeCommandEncoder();
@@ -164,6 +168,7 @@ class OracleDevice {
     commands->commit();
     commands->waitUntilCompleted();
     ran.error = commands->error();
+    ran.findings = commands->findings();
     for (const auto& [index, memory] : work.memory) {
       ran.after[index] = Contents<uint32_t>(buffers[index]);
       const ptrdiff_t from = memory.written ? SizeOf(memory) : 0;
@@ -205,7 +210,21 @@ class OracleDevice {
     return NewBuffer(*device_, words);
   }
 
+  std::shared_ptr<ComputePipelineState> Pipeline(const OracleWork& work,
+                                                 Who who, std::string* error) {
+    switch (who) {
+      case Who::kBuiltIn:
+        return device_->newComputePipelineState(work.seed.name.c_str(), error);
+      case Who::kSeed:
+        return device_->newComputePipelineState(work.seed, error);
+      case Who::kText:
+        return device_->newComputePipelineState(texts_(work.seed.name), error);
+    }
+    return nullptr;
+  }
+
   const bool checked_;
+  Texts texts_;
   std::shared_ptr<Device> device_;
   std::shared_ptr<CommandQueue> queue_;
 };

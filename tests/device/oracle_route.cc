@@ -16,6 +16,7 @@
 #include "testing/reference.h"
 #include "tests/device/oracle_case.h"
 #include "tests/device/seed_route.h"
+#include "tests/device/seed_texts.h"
 #include "tests/target_test.h"
 
 namespace switchyard::testing_support {
@@ -332,6 +333,50 @@ TEST(DeviceOracleRouteDefects, ThePickThatIsMinusOne) {
     OracleDevice device(checked);
     EXPECT_EQ(device.Wrong(MakeWork(nan), Who::kBuiltIn), "");
     EXPECT_EQ(device.Wrong(MakeWork(too_many), Who::kBuiltIn), "");
+  }
+}
+
+// The same defects in the seeds' own texts: the same wrong results, and in
+// checked mode the line that writes at -1.
+TEST(DeviceOracleRouteTexts, HaveTheDefects) {
+  SWITCHYARD_NEEDS_SEEDS();
+  Random random(9);
+  RouteCase c = {Kernel::kRouter, 3, 9, 2, true, {}};
+  c.logits = HealthyLogits(random, c.tokens, c.experts);
+  RouteCase nan = c, too_many = c;
+  nan.logits[2 * 9 + 4] = kNaN;
+  too_many.top_k = 10;
+  EXPECT_TRUE(SeedTexts::NewOracleDevice(true)
+                  .Run(MakeWork(c), Who::kText)
+                  .findings.empty());
+  for (const RouteCase* bad : {&nan, &too_many}) {
+    for (uint64_t schedule = 0; schedule < 20; ++schedule) {
+      const OracleWork work = MakeWork(*bad);
+      const Ran ran =
+          SeedTexts::NewOracleDevice(true, schedule).Run(work, Who::kText);
+      ASSERT_FALSE(ran.findings.empty()) << "schedule " << schedule;
+      const Finding& finding = ran.findings[0];
+      EXPECT_EQ(finding.kind, FindingKind::kBounds) << finding.text;
+      EXPECT_EQ(finding.thread, 0u);
+      const std::string line =
+          SeedTexts::Of(true).Line(work.seed.name, finding.where.line);
+      EXPECT_NE(line.find("] = -INFINITY"), std::string::npos) << line;
+    }
+  }
+
+  RouteCase tall = {Kernel::kSoftmaxTopk, 2, 60, 1, true, {}};
+  tall.logits = HealthyLogits(random, tall.tokens, tall.experts);
+  // Lane 14 is one of those that the trees drop.
+  tall.logits[60 + 14] =
+      100.0f + *std::max_element(tall.logits.begin(), tall.logits.end());
+  RouteCase wide = {Kernel::kRouter, 1, 60, 33, true, {}};
+  wide.logits = HealthyLogits(random, wide.tokens, wide.experts);
+  auto device = SeedTexts::NewOracleDevice(false);
+  for (const RouteCase* bad : {&tall, &wide}) {
+    const OracleWork work = MakeWork(*bad, 1);
+    const std::string wrong = device.Wrong(work, Who::kSeed);
+    EXPECT_NE(wrong, "");
+    EXPECT_EQ(device.Wrong(work, Who::kText), wrong);
   }
 }
 

@@ -28,13 +28,21 @@ class DevicePlainErrors : public DeviceTest {
     std::vector<size_t> offsets;
     Size grid;
   };
-  void ExpectFails(const char* kernel, const std::string& error,
+  // The same of every row type.
+  void ExpectAllFail(const std::string& stem, const std::string& error,
+                     const std::function<void(Spoilt&)>& spoil) {
+    for (const RowType& type : kRowTypes) {
+      ExpectFails(stem + type.suffix, error, spoil);
+    }
+  }
+  void ExpectFails(const std::string& kernel, const std::string& error,
                    const std::function<void(Spoilt&)>& spoil) {
     const std::vector<KernelCase>& cases = KernelCases();
-    const KernelCase& c =
-        *std::find_if(cases.begin(), cases.end(), [&](const KernelCase& one) {
-          return std::string(one.name()) == kernel;
-        });
+    const auto found = std::find_if(
+        cases.begin(), cases.end(),
+        [&](const KernelCase& one) { return one.name() == kernel; });
+    ASSERT_NE(found, cases.end()) << kernel;
+    const KernelCase& c = *found;
     Spoilt spoilt;
     spoilt.params = c.params;
     spoilt.grid = c.grid;
@@ -51,8 +59,8 @@ class DevicePlainErrors : public DeviceTest {
     for (const BufferPtr& b : spoilt.buffers) {
       contents.push_back(Contents<char>(b));
     }
-    ExpectBetweenOthers(std::string(kernel) + ": " + error, [&](Encoder& e) {
-      e.setComputePipelineState(device_->newComputePipelineState(kernel));
+    ExpectBetweenOthers(kernel + ": " + error, [&](Encoder& e) {
+      e.setComputePipelineState(device_->newComputePipelineState(c.name()));
       e.setBytes(spoilt.params.data(), 4 * spoilt.params.size(),
                  c.kernel->params.index);
       for (size_t i = 0; i < c.args.size(); ++i) {
@@ -97,23 +105,38 @@ TEST_F(DevicePlainErrors, ShapesBeyondTheAddressSpace) {
               [](Spoilt& s) {
                 s.params = {INT32_MAX, INT32_MAX};
               });
+  ExpectFails("silu_mul_stacked_f16",
+              "buffer 0 (gate): [2147483647, 2147483647] needs "
+              "9223372028264841218 bytes, 4096 are bound: "
+              "9223372028264837122 too few",
+              [](Spoilt& s) {
+                s.params = {INT32_MAX, INT32_MAX};
+              });
+  // 2^63 elements, of which two bytes each come to 0.
+  ExpectFails("moe_router_topk_softmax_bf16",
+              "buffer 0 (logits): [144115188075855872, 64] overflows the "
+              "address space",
+              [](Spoilt& s) {
+                s.params[0] = 64;
+                s.grid = Size(size_t{1} << 57, 1, 1);
+              });
 }
 
 TEST_F(DevicePlainErrors, Route) {
-  ExpectFails("moe_router_topk_softmax_f32",
-              "RouteTopK: topk_ids: top_k (cols) exceeds the experts",
-              [](Spoilt& s) { s.params[1] = 6; });
-  ExpectFails("moe_router_topk_softmax_f32",
-              "RouteTopK: topk_ids: top_k (cols) is 0",
-              [](Spoilt& s) { s.params[1] = 0; });
-  ExpectFails("moe_router_topk_softmax_f32",
-              "RouteTopK: topk_ids: overlaps logits",
-              [](Spoilt& s) { s.buffers[1] = s.buffers[0]; });
-  ExpectFails("moe_softmax_topk_f32", "params: n_experts is 0",
-              [](Spoilt& s) { s.params[1] = 0; });
-  ExpectFails("moe_softmax_topk_f32",
-              "RouteTopK: topk_weights: overlaps topk_ids",
-              [](Spoilt& s) { s.buffers[2] = s.buffers[1]; });
+  ExpectAllFail("moe_router_topk_softmax",
+                "RouteTopK: topk_ids: top_k (cols) exceeds the experts",
+                [](Spoilt& s) { s.params[1] = 6; });
+  ExpectAllFail("moe_router_topk_softmax",
+                "RouteTopK: topk_ids: top_k (cols) is 0",
+                [](Spoilt& s) { s.params[1] = 0; });
+  ExpectAllFail("moe_router_topk_softmax",
+                "RouteTopK: topk_ids: overlaps logits",
+                [](Spoilt& s) { s.buffers[1] = s.buffers[0]; });
+  ExpectAllFail("moe_softmax_topk", "params: n_experts is 0",
+                [](Spoilt& s) { s.params[1] = 0; });
+  ExpectAllFail("moe_softmax_topk",
+                "RouteTopK: topk_weights: overlaps topk_ids",
+                [](Spoilt& s) { s.buffers[2] = s.buffers[1]; });
 }
 
 TEST_F(DevicePlainErrors, Bucket) {
@@ -148,41 +171,40 @@ TEST_F(DevicePlainErrors, Bucket) {
 }
 
 TEST_F(DevicePlainErrors, SiluMul) {
-  ExpectFails("silu_mul_stacked_f32",
-              "Activate: out: overlaps gate without being the same view",
-              [](Spoilt& s) {
-                s.buffers[2] = s.buffers[0];
-                s.offsets[2] = 4;
-              });
-  ExpectFails("silu_mul_batched_f32",
-              "Activate: out: overlaps up without being the same view",
-              [](Spoilt& s) {
-                s.buffers[2] = s.buffers[1];
-                s.offsets[1] = 4;
-              });
+  ExpectAllFail("silu_mul_stacked",
+                "Activate: out: overlaps gate without being the same view",
+                [](Spoilt& s) {
+                  s.buffers[2] = s.buffers[0];
+                  s.offsets[2] = 4;
+                });
+  ExpectAllFail("silu_mul_batched",
+                "Activate: out: overlaps up without being the same view",
+                [](Spoilt& s) {
+                  s.buffers[2] = s.buffers[1];
+                  s.offsets[1] = 4;
+                });
 }
 
 TEST_F(DevicePlainErrors, Combine) {
-  ExpectFails("weighted_sum_stacked_f32",
-              "Combine: topk_weights: top_k (cols) is 0",
-              [](Spoilt& s) { s.params[1] = 0; });
-  ExpectFails("weighted_sum_residual_stacked_f32",
-              "Combine: out: overlaps rows",
-              [](Spoilt& s) { s.buffers[2] = s.buffers[0]; });
-  ExpectFails("weighted_sum_batched_f32", "Combine: out: overlaps topk_weights",
-              [](Spoilt& s) { s.buffers[2] = s.buffers[1]; });
-  ExpectFails("weighted_sum_residual_norm_stacked_f32",
-              "Combine: options: eps is negative or NaN",
-              [](Spoilt& s) { s.params[2] = static_cast<int32_t>(kCanary); });
-  ExpectFails("weighted_sum_residual_norm_batched_f32",
-              "Combine: normed: overlaps out",
-              [](Spoilt& s) { s.buffers[4] = s.buffers[2]; });
-  ExpectFails("moe_weighted_reduce_f32",
-              "Combine: out: overlaps residual without being the same view",
-              [](Spoilt& s) {
-                s.buffers[5] = s.buffers[4];
-                s.offsets[4] = 4;
-              });
+  ExpectAllFail("weighted_sum_stacked",
+                "Combine: topk_weights: top_k (cols) is 0",
+                [](Spoilt& s) { s.params[1] = 0; });
+  ExpectAllFail("weighted_sum_residual_stacked", "Combine: out: overlaps rows",
+                [](Spoilt& s) { s.buffers[2] = s.buffers[0]; });
+  ExpectAllFail("weighted_sum_batched", "Combine: out: overlaps topk_weights",
+                [](Spoilt& s) { s.buffers[2] = s.buffers[1]; });
+  ExpectAllFail("weighted_sum_residual_norm_stacked",
+                "Combine: options: eps is negative or NaN",
+                [](Spoilt& s) { s.params[2] = static_cast<int32_t>(kCanary); });
+  ExpectAllFail("weighted_sum_residual_norm_batched",
+                "Combine: normed: overlaps out",
+                [](Spoilt& s) { s.buffers[4] = s.buffers[2]; });
+  ExpectAllFail("moe_weighted_reduce",
+                "Combine: out: overlaps residual without being the same view",
+                [](Spoilt& s) {
+                  s.buffers[5] = s.buffers[4];
+                  s.offsets[4] = 4;
+                });
 }
 
 }  // namespace

@@ -44,6 +44,21 @@ Encode SiluMul(CheckedQueue& q, const BufferPtr& gate, const BufferPtr& up,
     e.dispatchThreadgroups(Size(1, rows, 1), Size(256, 1, 1));
   };
 }
+// One row of half elements, from `gate` and to `out` as many halves into the
+// buffers: 33 of them, or as many as are said.
+Encode HalfSiluMul(CheckedQueue& q, const BufferPtr& gate, size_t gate_at,
+                   const BufferPtr& out, size_t out_at, int32_t cols = 33) {
+  return [=, &q](Encoder& e) {
+    const SiluMulBatchedParams p = {1, cols};
+    e.setComputePipelineState(
+        q.device->newComputePipelineState("silu_mul_batched_f16"));
+    e.setBuffer(gate, 2 * gate_at, 0);
+    e.setBuffer(gate, 2 * gate_at, 1);
+    e.setBuffer(out, 2 * out_at, 2);
+    e.setBytes(&p, sizeof(p), 3);
+    e.dispatchThreadgroups(Size(1, 1, 1), Size(256, 1, 1));
+  };
+}
 // A kernel that the checker sees the bindings of only.
 Encode Opaque(CheckedQueue& q, const BufferPtr& written) {
   return [=, &q](Encoder& e) {
@@ -145,6 +160,43 @@ std::vector<Planted> PlantedBetweenDispatches() {
                          act = q.Floats(256);
          return Concurrent(q, false, SiluMul(q, gate, up, act, 2),
                            SiluMul(q, gate, up, act, 2, clean ? 2 : 1));
+       }},
+      {"write after write, half a word of two rows",
+       NoBarrier("silu_mul_batched_f16: writes buffer 2 (out)[0], which "
+                 "dispatch 0 (silu_mul_batched_f16) wrote"),
+       [](CheckedQueue& q, bool clean) {
+         // The first ends, and the second begins, inside a word.
+         const BufferPtr x = q.Floats(64), out = q.Floats(64);
+         return Concurrent(q, false, HalfSiluMul(q, x, 0, out, 0),
+                           HalfSiluMul(q, x, 0, out, clean ? 33 : 32));
+       }},
+      {"read after write, half a word of which the other is written since",
+       "silu_mul_batched_f16: reads buffer 0 (gate)[0], which dispatch 0 "
+       "(silu_mul_batched_f16) wrote: memoryBarrier is missing between it and "
+       "dispatch 2",
+       [](CheckedQueue& q, bool clean) {
+         const BufferPtr x = q.Floats(64), y = q.Floats(64), z = q.Floats(64);
+         return Concurrent(q, false, HalfSiluMul(q, x, 0, y, 0),
+                           [&](Encoder& e) {
+                             HalfSiluMul(q, x, 0, y, 33)(e);
+                             if (clean) e.memoryBarrier(&y, 1);
+                             HalfSiluMul(q, y, 32, z, 0, 1)(e);
+                           });
+       }},
+      {"write after read, half a word of a built-in's and a user's",
+       NoBarrier(
+           "halves: threadgroup (0, 0, 0), thread 0: writes buffer 0[32], "
+           "which dispatch 0 (silu_mul_batched_f16) read"),
+       [](CheckedQueue& q, bool clean) {
+         const BufferPtr x = q.Floats(64);
+         const auto halves = [clean](auto& tg) {
+           const auto out = buffer<uint16_t>(tg, 0) + (clean ? 33 : 32);
+           tg.for_each_thread(
+               [&](auto t) { out[t.thread_index_in_threadgroup] = 1; });
+         };
+         return Concurrent(
+             q, false, HalfSiluMul(q, x, 0, q.Floats(64), 0),
+             [&](Encoder& e) { q.Dispatch(e, "halves", halves, {x}, 1, 4); });
        }},
       {"indirect arguments that may not be written yet",
        "copy: reads the indirect arguments[0], which dispatch 0 (ones) wrote: "

@@ -158,6 +158,25 @@ std::vector<Planted> PlantedInMemory() {
               out[i] = scratch[31 - i];
             });
           })},
+      {"a half of a word of threadgroup memory that no thread has written",
+       "gather: threadgroup (0, 0, 0), thread 0: reads threadgroup memory "
+       "0[31], which no thread has written",
+       Of("gather", 32, 1.0f,
+          [](auto& tg, bool clean) {
+            // The same of elements of two bytes.
+            const auto out = buffer<float>(tg, 1);
+            const auto scratch =
+                pointer_cast<uint16_t>(threadgroup_memory<float>(tg, 0));
+            tg.for_each_thread([&](auto t) {
+              const size_t i = t.thread_index_in_threadgroup;
+              if (i < 31 || clean) scratch[i] = 1;
+            });
+            tg.threadgroup_barrier();
+            tg.for_each_thread([&](auto t) {
+              const size_t i = t.thread_index_in_threadgroup;
+              out[i] = scratch[31 - i];
+            });
+          })},
       {"a tree reduction over a group size that is not a power of two",
        "tree: threadgroup (0, 0, 0), thread 8: reads threadgroup array 0[24], "
        "which no thread has written",

@@ -84,6 +84,45 @@ void Bytes(Tg& tg, bool clean) {
   });
 }
 
+// Threads write values of two bytes, of which two share a word. The lower one
+// is then read, by another thread than wrote it.
+template <class Tg>
+void Halves(Tg& tg, bool clean) {
+  const auto out = pointer_cast<uint16_t>(buffer<float>(tg, 1)) + 1;
+  auto value = tg.per_thread(uint16_t{0});
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    out[i] = static_cast<uint16_t>(i);
+  });
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    if (i == 40) value[t] = out[clean ? 40 : 7];
+  });
+}
+
+// Halves of words are written, then whole words, and then an upper half is
+// read.
+template <class Tg>
+void HalvesThenWords(Tg& tg, bool clean) {
+  const auto words = buffer<float>(tg, 1);
+  const auto halves = pointer_cast<uint16_t>(words);
+  auto value = tg.per_thread(uint16_t{0});
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    halves[2 * i] = 1;
+  });
+  tg.threadgroup_barrier(mem_flags::mem_device);
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    words[i] = 1.0f;
+  });
+  if (clean) tg.threadgroup_barrier(mem_flags::mem_device);
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    if (i == 40) value[t] = halves[2 * 7 + 1];
+  });
+}
+
 // A count by atomics, that thread 0 reads.
 template <class Tg>
 void CountThenRead(Tg& tg, bool clean) {
@@ -149,7 +188,7 @@ std::vector<Planted> PlantedInThreadgroups() {
           })},
       {"no barrier between a reduction and its reuse of the scratch",
        "softmax: threadgroup (0, 0, 0), thread 0: writes threadgroup array "
-       "0[0], which thread 0 read, and others, in the same phase: a "
+       "0[0], which thread 32 read, and others, in the same phase: a "
        "threadgroup_barrier is missing",
        Of("softmax", 64, 2,
           [](auto& tg, bool clean) {
@@ -193,8 +232,8 @@ std::vector<Planted> PlantedInThreadgroups() {
           })},
       {"a barrier that is for threadgroup memory only",
        "mirror: threadgroup (0, 0, 0), thread 0: reads buffer 1[63], which "
-       "thread 63 wrote in the same phase: a threadgroup_barrier with "
-       "mem_device is missing",
+       "thread 63 wrote in the same phase: the threadgroup_barrier between "
+       "them has mem_threadgroup, this is device memory: it needs mem_device",
        Of("mirror", 64, 1,
           [](auto& tg, bool clean) {
             ThroughDeviceMemory(tg, true,
@@ -229,9 +268,20 @@ std::vector<Planted> PlantedInThreadgroups() {
        "thread 0 wrote in the same phase: a threadgroup_barrier with "
        "mem_device is missing",
        Of("bytes", 64, 1, [](auto& tg, bool clean) { Bytes(tg, clean); })},
+      {"half of a word is read, and the other one written since",
+       "halves: threadgroup (0, 0, 0), thread 40: reads buffer 1[8], which "
+       "thread 7 wrote in the same phase: a threadgroup_barrier with "
+       "mem_device is missing",
+       Of("halves", 64, 1, [](auto& tg, bool clean) { Halves(tg, clean); })},
+      {"no barrier between the write of a word and the read of its half",
+       "words: threadgroup (0, 0, 0), thread 40: reads buffer 1[15], which "
+       "thread 7 wrote in the same phase: a threadgroup_barrier with "
+       "mem_device is missing",
+       Of("words", 64, 1,
+          [](auto& tg, bool clean) { HalvesThenWords(tg, clean); })},
       {"no barrier between atomics and a plain read",
        "count: threadgroup (0, 0, 0), thread 0: reads threadgroup array 0[0], "
-       "which thread 0 atomically wrote, and others, in the same phase: a "
+       "which thread 32 atomically wrote, and others, in the same phase: a "
        "threadgroup_barrier is missing",
        Of("count", 64, 1,
           [](auto& tg, bool clean) { CountThenRead(tg, clean); })},

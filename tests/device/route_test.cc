@@ -26,7 +26,7 @@ constexpr RouteShape kShapes[] = {
     {4, 100, 3}, {6, 128, 128}, {9, 257, 100}, {2, 65536, 1},
 };
 
-std::vector<float> Logits(const RouteShape& s) {
+std::vector<float> Logits(const RouteShape& s, Type type = Type::kF32) {
   Random random(s.experts);
   std::vector<float> logits =
       random.Uniforms(s.tokens * s.experts, -9.0f, 9.0f);
@@ -37,6 +37,7 @@ std::vector<float> Logits(const RouteShape& s) {
     row[s.experts] = kInf;  // of the next row
     std::fill_n(&logits[s.experts], s.experts, -kInf);
   }
+  RoundEach(type, &logits);
   return logits;
 }
 
@@ -61,21 +62,23 @@ Routed Plain(const RouteShape& s, const std::vector<float>& logits,
 
 enum class Kernel { kRouter, kRouterAsIs, kSoftmaxTopk };
 
+// Of logits that are numbers of the type.
 Job RouteJob(Kernel kernel, const RouteShape& s,
-             const std::vector<float>& logits) {
+             const std::vector<float>& logits,
+             const RowType& type = kRowTypes[0]) {
   const Routed plain = Plain(s, logits, kernel != Kernel::kRouterAsIs);
   Job job = {
-      "moe_router_topk_softmax_f32",
+      std::string("moe_router_topk_softmax") + type.suffix,
       // Anything but 0 is true.
       Words<MoeRouterTopkSoftmaxParams>(
           {{static_cast<int32_t>(s.experts), static_cast<int32_t>(s.top_k),
             kernel == Kernel::kRouter ? 1 << s.tokens : 0}}),
-      {In(logits), Out(plain.ids), Out(plain.weights)}};
+      {In(logits).As(type.type), Out(plain.ids), Out(plain.weights)}};
   job.rows = s.tokens;
   job.threads = 32;
   job.local_memory = 580;  // what the seed asks for
   if (kernel == Kernel::kSoftmaxTopk) {
-    job.kernel = "moe_softmax_topk_f32";
+    job.kernel = std::string("moe_softmax_topk") + type.suffix;
     job.params = Words<MoeSoftmaxTopkParams>(
         {{static_cast<uint32_t>(s.tokens), static_cast<uint32_t>(s.experts),
           static_cast<uint32_t>(s.top_k), kNaN}});
@@ -89,17 +92,24 @@ using DeviceRouteTest = BuiltInTest;
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(DeviceRouteTest);
 
 TEST_P(DeviceRouteTest, RouterEqualsThePlainApi) {
-  for (const RouteShape& s : kShapes) {
-    ExpectPlain(RouteJob(Kernel::kRouter, s, Logits(s)));
-    ExpectPlain(RouteJob(Kernel::kRouterAsIs, s, Logits(s)));
+  for (const RowType& type : kRowTypes) {
+    for (const RouteShape& s : kShapes) {
+      const std::vector<float> logits = Logits(s, type.type);
+      ExpectPlain(RouteJob(Kernel::kRouter, s, logits, type));
+      ExpectPlain(RouteJob(Kernel::kRouterAsIs, s, logits, type));
+    }
   }
 }
 
 TEST_P(DeviceRouteTest, SoftmaxTopkEqualsThePlainApi) {
-  for (const RouteShape& s : kShapes) {
-    ExpectPlain(RouteJob(Kernel::kSoftmaxTopk, s, Logits(s)));
+  for (const RowType& type : kRowTypes) {
+    for (const RouteShape& s : kShapes) {
+      ExpectPlain(
+          RouteJob(Kernel::kSoftmaxTopk, s, Logits(s, type.type), type));
+    }
+    // No tokens.
+    ExpectPlain(RouteJob(Kernel::kSoftmaxTopk, {0, 60, 4}, {}, type));
   }
-  ExpectPlain(RouteJob(Kernel::kSoftmaxTopk, {0, 60, 4}, {}));  // no tokens
 }
 
 // Cases from the seed projects' public tests.

@@ -4,7 +4,8 @@
 // Metal's compute API over unified memory on Linux: the same calls in the same
 // order, so that an engine's Apple dispatch code ports line by line. The
 // spelling is metal-cpp's (`namespace MTL = switchyard::device;` compiles most
-// of it as it stands); ownership is std::shared_ptr, errors are text.
+// of it as it stands); ownership is std::shared_ptr or metal-cpp's (see
+// foundation.h), errors are text.
 //
 // Kernels run on the CPU, threadgroup by threadgroup over the device's
 // executor. The built-in ones (kernels.h) call the plain API, so their results
@@ -30,112 +31,24 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
+#include "switchyard/device/buffer.h"
+#include "switchyard/device/command_buffer.h"
+#include "switchyard/device/command_encoder.h"
+#include "switchyard/device/command_queue.h"
+#include "switchyard/device/event.h"
+#include "switchyard/device/foundation.h"
+#include "switchyard/device/heap.h"
+#include "switchyard/device/library.h"
+#include "switchyard/device/pipeline.h"
 #include "switchyard/device/threadgroup.h"
 #include "switchyard/executor.h"
 
 namespace switchyard::device {
-
-// `length` indices from `location` on.
-struct Range {
-  size_t location = 0;
-  size_t length = 0;
-
-  constexpr Range() noexcept = default;
-  constexpr Range(size_t loc, size_t len) noexcept
-      : location(loc), length(len) {}
-  static constexpr Range Make(size_t loc, size_t len) noexcept {
-    return Range(loc, len);
-  }
-};
-
-// The only storage mode: host and kernels see the same bytes.
-enum ResourceOptions : uint32_t { ResourceStorageModeShared = 0 };
-
-enum BarrierScope : uint32_t { BarrierScopeBuffers = 1 };
-
-// Dispatches run in the order they were encoded in either type, each spread
-// over the executor; a concurrent encoder only promises that they could
-// overlap between barriers.
-enum DispatchType : uint32_t { DispatchTypeSerial, DispatchTypeConcurrent };
-
-enum CommandBufferStatus : uint32_t {
-  CommandBufferStatusNotEnqueued = 0,
-  CommandBufferStatusEnqueued = 1,
-  CommandBufferStatusCommitted = 2,
-  CommandBufferStatusScheduled = 3,  // running
-  CommandBufferStatusCompleted = 4,
-  CommandBufferStatusError = 5,
-};
-
-// Apple GPUs' limits.
-constexpr size_t kMaxThreadsPerThreadgroup = 1024;
-constexpr size_t kMaxThreadgroupMemoryLength = 32768;
-constexpr size_t kThreadExecutionWidth = 32;
-constexpr size_t kMaxBufferBindings = 31;
-constexpr size_t kMaxThreadgroupMemoryBindings = 31;
-constexpr size_t kMaxSetBytesLength = 4096;
-
-class Device;
-class CommandQueue;
-class CommandBuffer;
-struct Pipeline;  // src/device
-class Queue;      // src/device
-
-// Memory that kernels and the host share. Kept alive by every command buffer it
-// is bound in until that has run (its handlers come later).
-class Buffer {
- public:
-  using Deallocator = std::function<void(void* pointer, size_t length)>;
-
-  ~Buffer();
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-
-  // Valid at once and for the buffer's life. As on Metal, the host leaves alone
-  // what committed work uses until that has completed.
-  void* contents() const noexcept { return contents_; }
-  size_t length() const noexcept { return length_; }
-
- private:
-  friend class Device;
-  friend class ComputeCommandEncoder;
-  Buffer(void* contents, size_t length, bool read_only) noexcept;
-
-  void* const contents_;
-  const size_t length_;
-  const bool read_only_;
-  bool fresh_ = false;  // what was never written can be told, in checked mode
-  Deallocator deallocator_;
-  // The command buffer that retained this one last: a copy of a shared_ptr per
-  // command buffer rather than per dispatch.
-  mutable std::atomic<uint64_t> retained_by_{0};
-};
-
-// A kernel, ready to be dispatched.
-class ComputePipelineState {
- public:
-  ~ComputePipelineState();
-
-  const std::string& label() const noexcept;  // the kernel's name
-  size_t maxTotalThreadsPerThreadgroup() const noexcept {
-    return kMaxThreadsPerThreadgroup;
-  }
-  size_t threadExecutionWidth() const noexcept { return kThreadExecutionWidth; }
-
- private:
-  friend class Device;
-  friend class ComputeCommandEncoder;
-  explicit ComputePipelineState(std::unique_ptr<const Pipeline> pipeline);
-
-  const std::unique_ptr<const Pipeline> pipeline_;
-  mutable std::atomic<uint64_t> retained_by_{0};
-};
 
 struct DeviceOptions {
   // Runs the threadgroups. Null: MakeTbbExecutor(), or SerialExecutor() in a
@@ -145,19 +58,61 @@ struct DeviceOptions {
   // CommandBuffer::dispatchTimes().
   bool time_dispatches = false;
   // Checked mode, for kernels made by MakeKernel() of kernel.h: every access to
-  // memory is looked at, and the first that is out of bounds, reads what was
-  // never written or races with another becomes the command buffer's error, as
-  // do dispatches of a concurrent encoder that conflict without a barrier,
-  // built-in ones included. Threadgroups run one after the other, up to 20
-  // times slower each. newBuffer(length) gives no zeros but a pattern by which
-  // reads of it are found. docs/kernels.md has what is found and what is not.
+  // memory is looked at, and those that are out of bounds, read what was never
+  // written or race with another are CommandBuffer::findings(), the first of
+  // them its error; as are dispatches of a concurrent encoder that conflict
+  // without a barrier, built-in ones included. Threadgroups run one after the
+  // other, up to 20 times slower each. newBuffer(length) gives no zeros but a
+  // pattern by which reads of it are found. docs/kernels.md has what is found
+  // and what is not.
   bool check_kernels = false;
   // Not 0, and with check_kernels: threadgroups and threads run in an order
   // drawn from this seed, and up to 8 threadgroups take turns at barriers.
   uint64_t schedule_seed = 0;
+  // In checked mode a command buffer stops with as many findings; 0: any
+  // number. With 1, the first mistake stops it before it happens.
+  size_t max_findings = 20;
+  // Findings that are none, for checked mode: docs/kernels.md has how they are
+  // written. One that is wrong is the error of all command buffers.
+  std::vector<std::string> suppressions = {};
+  // newBuffer(length) gives zeros in checked mode, too, as Metal does, and
+  // reads of them are no findings.
+  bool zeroed_buffers = false;
+  // Whether checked mode is to know CommandBuffer::neverWritten(): it takes a
+  // look at every word of every output.
+  bool track_never_written = false;
+  // The Clang that compiles .metal files: a program of PATH, or its file.
+  // Empty: clang++, or the newest clang++-N that there is.
+  std::string metal_compiler = {};
+  // The folder that keeps what it has compiled. Empty: switchyard/ in
+  // $XDG_CACHE_HOME or ~/.cache.
+  std::string metal_cache = {};
+  // How long a command buffer waits for an event before that is its error.
+  uint64_t event_timeout_ms = 60000;
 };
 
-class Device : public std::enable_shared_from_this<Device> {
+// Apple's GPUs up to the M2's, for engines that ask: simd functions, bfloat,
+// and no tensor operations.
+enum GPUFamily : Integer {
+  GPUFamilyApple1 = 1001,
+  GPUFamilyApple2 = 1002,
+  GPUFamilyApple3 = 1003,
+  GPUFamilyApple4 = 1004,
+  GPUFamilyApple5 = 1005,
+  GPUFamilyApple6 = 1006,
+  GPUFamilyApple7 = 1007,
+  GPUFamilyApple8 = 1008,
+  GPUFamilyApple9 = 1009,
+  GPUFamilyMac1 = 2001,
+  GPUFamilyMac2 = 2002,
+  GPUFamilyCommon1 = 3001,
+  GPUFamilyCommon2 = 3002,
+  GPUFamilyCommon3 = 3003,
+  GPUFamilyMetal3 = 5001,
+  GPUFamilyMetal4 = 5002,
+};
+
+class Device : public Referencing<Device> {
  public:
   ~Device();
 
@@ -171,15 +126,26 @@ class Device : public std::enable_shared_from_this<Device> {
     return kMaxThreadgroupMemoryLength;
   }
   size_t maxBufferLength() const noexcept { return PTRDIFF_MAX; }
+  // The machine's memory.
+  uint64_t recommendedMaxWorkingSetSize() const noexcept;
+  // Of buffers that are not the caller's memory.
+  size_t currentAllocatedSize() const noexcept;
+  bool supportsFamily(GPUFamily family) const noexcept {
+    return family <= GPUFamilyApple8 ||
+           (family >= GPUFamilyMac1 && family <= GPUFamilyMetal3);
+  }
+  uint64_t registryID() const noexcept { return 1; }
+  bool isLowPower() const noexcept { return false; }
+  bool isHeadless() const noexcept { return true; }
+  bool isRemovable() const noexcept { return false; }
 
   // `length` bytes of zeros (but see DeviceOptions::check_kernels),
   // page-aligned. nullptr if length is 0 or memory is out.
-  std::shared_ptr<Buffer> newBuffer(
-      size_t length,
-      ResourceOptions options = ResourceStorageModeShared) noexcept;
+  Ref<Buffer> newBuffer(size_t length, ResourceOptions options =
+                                           ResourceStorageModeShared) noexcept;
   // A copy of `length` bytes from `pointer`. nullptr as above, or if pointer
   // is.
-  std::shared_ptr<Buffer> newBuffer(
+  Ref<Buffer> newBuffer(
       const void* pointer, size_t length,
       ResourceOptions options = ResourceStorageModeShared) noexcept;
   // Memory that the caller owns and keeps until `deallocator` has been called,
@@ -187,30 +153,72 @@ class Device : public std::enable_shared_from_this<Device> {
   // may be); without one, until all work with the buffer has completed. No
   // alignment or padding is asked, unlike on Metal (page-aligned, whole pages).
   // nullptr, and no deallocator call, if pointer is null or length 0.
+  // newBuffer() with a deallocator is metal-cpp's name for it.
   // The const form, for a mapped checkpoint: binding it where a kernel writes
   // is an error.
-  std::shared_ptr<Buffer> newBufferWithBytesNoCopy(
+  Ref<Buffer> newBufferWithBytesNoCopy(
       void* pointer, size_t length,
       ResourceOptions options = ResourceStorageModeShared,
       Buffer::Deallocator deallocator = nullptr) noexcept;
-  std::shared_ptr<Buffer> newBufferWithBytesNoCopy(
+  Ref<Buffer> newBufferWithBytesNoCopy(
       const void* pointer, size_t length,
       ResourceOptions options = ResourceStorageModeShared,
       Buffer::Deallocator deallocator = nullptr) noexcept;
 
+  Ref<Buffer> newBuffer(void* pointer, size_t length, ResourceOptions options,
+                        Buffer::Deallocator deallocator) noexcept {
+    return newBufferWithBytesNoCopy(pointer, length, options,
+                                    std::move(deallocator));
+  }
+  Ref<Buffer> newBuffer(const void* pointer, size_t length,
+                        ResourceOptions options,
+                        Buffer::Deallocator deallocator) noexcept {
+    return newBufferWithBytesNoCopy(pointer, length, options,
+                                    std::move(deallocator));
+  }
+
+  // nullptr if the size is 0 or memory is out.
+  Ref<Heap> newHeap(host_internal::Arg<HeapDescriptor> descriptor) noexcept;
+  SizeAndAlign heapBufferSizeAndAlign(size_t length,
+                                      ResourceOptions options) const noexcept;
+  // nullptr if memory is out.
+  Ref<Event> newEvent() noexcept;
+  Ref<SharedEvent> newSharedEvent() noexcept;
+  Ref<Fence> newFence() noexcept;
+
   // The built-in kernel of that name (kernels.h). nullptr if there is none or
   // memory is out, and why in *error unless that is null.
-  std::shared_ptr<ComputePipelineState> newComputePipelineState(
+  Ref<ComputePipelineState> newComputePipelineState(
       const char* name, std::string* error = nullptr) noexcept;
   // A kernel of your own. nullptr if it has no name or no function.
-  std::shared_ptr<ComputePipelineState> newComputePipelineState(
+  Ref<ComputePipelineState> newComputePipelineState(
       KernelFunction kernel, std::string* error = nullptr) noexcept;
 
+  // The kernels of a .metal file: of its text, or of the file. Compiled by
+  // Clang for this device, checked or not; seconds, or milliseconds where the
+  // same was compiled before. nullptr if that fails, and Clang's messages with
+  // the file's own lines ("program_source" for a text), or why it could not be
+  // run, in *error unless that is null.
+  Ref<Library> newLibrary(const char* source,
+                          const CompileOptions& options = {},
+                          std::string* error = nullptr) noexcept;
+  Ref<Library> newLibraryFromFile(const char* path,
+                                  const CompileOptions& options = {},
+                                  std::string* error = nullptr) noexcept;
+  // A kernel of such a library, made by a device of the same check_kernels.
+  Ref<ComputePipelineState> newComputePipelineState(
+      host_internal::Arg<Function> function,
+      std::string* error = nullptr) noexcept;
+
   // nullptr if there is no memory or no thread left.
-  std::shared_ptr<CommandQueue> newCommandQueue() noexcept;
+  Ref<CommandQueue> newCommandQueue() noexcept;
+  // Any number of command buffers, whatever is given.
+  Ref<CommandQueue> newCommandQueue(UInteger) noexcept {
+    return newCommandQueue();
+  }
 
  private:
-  friend std::shared_ptr<Device> CreateDevice(const DeviceOptions&) noexcept;
+  friend Ref<Device> CreateDevice(const DeviceOptions&) noexcept;
   explicit Device(const DeviceOptions& options);
   std::shared_ptr<Buffer> Allocate(size_t length,
                                    ResourceOptions options) noexcept;
@@ -219,163 +227,14 @@ class Device : public std::enable_shared_from_this<Device> {
                                      Buffer::Deallocator deallocator) noexcept;
 
   const DeviceOptions options_;
+  // Shared with the buffers.
+  const std::shared_ptr<std::atomic<size_t>> allocated_;
 };
 
 // nullptr if memory is out.
-std::shared_ptr<Device> CreateDevice(const DeviceOptions& options) noexcept;
+Ref<Device> CreateDevice(const DeviceOptions& options) noexcept;
 // CreateDevice with default options: a device, and a pool, of its own.
-std::shared_ptr<Device> CreateSystemDefaultDevice() noexcept;
-
-// Runs command buffers one after the other, in the order in which they were
-// enqueued (or else committed), on a thread of its own or on a thread that
-// waits for them. Several queues run at the same time.
-//
-// Queue and device live on while one of their command buffers does. Dropping
-// the last reference to a queue and its command buffers waits for what was
-// committed, but never inside the work of this queue or another (kernels,
-// handlers, deallocators that it calls), where two queues could wait for each
-// other: there it returns at once, what was committed still runs, and the
-// queue's thread ends by itself. exit() waits for such threads, unless work
-// calls it.
-//
-// Work runs in the default floating-point environment (threadgroup.h), handlers
-// and deallocators in that of the thread they are called on: one that waits, or
-// the queue's, which has that of the thread which made the queue.
-class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
- public:
-  ~CommandQueue();
-
-  const std::shared_ptr<Device>& device() const noexcept { return device_; }
-  // nullptr if memory is out.
-  std::shared_ptr<CommandBuffer> commandBuffer() noexcept;
-
- private:
-  friend class Device;
-  CommandQueue(std::shared_ptr<Device> device, std::shared_ptr<Queue> queue);
-
-  const std::shared_ptr<Device> device_;
-  const std::shared_ptr<Queue> queue_;
-  std::thread thread_;
-};
-
-// When a dispatch ran, in seconds of std::chrono::steady_clock.
-struct DispatchTime {
-  std::string kernel;
-  Size threadgroups;  // an indirect dispatch's as it was read
-  double start;
-  double end;
-};
-
-class ComputeCommandEncoder;
-
-class CommandBuffer {
- public:
-  using CompletedHandler = std::function<void(CommandBuffer* buffer)>;
-
-  ~CommandBuffer();
-
-  // One encoder at a time: end it before the next, and before commit().
-  // nullptr if memory is out.
-  std::shared_ptr<ComputeCommandEncoder> computeCommandEncoder(
-      DispatchType type = DispatchTypeSerial) noexcept;
-
-  // Takes the next place in the queue, for work still being encoded. The queue
-  // waits for it to be committed, or dropped. Once only, and before commit().
-  void enqueue() noexcept;
-  // Hands the work to the queue and returns. Its encoders have to be ended:
-  // one that was dropped without endEncoding() makes this an error.
-  void commit() noexcept;
-  // Returns when the work is done and the handlers have returned. What the
-  // queue has not started yet, this buffer and earlier ones with their
-  // handlers, may run on this thread. Before commit() it returns at once, and
-  // that is an error which keeps the work from running. In a handler of this
-  // buffer it returns at once; later buffers may be waited for there, and those
-  // of other queues whose handlers do not wait for this one's.
-  void waitUntilCompleted() noexcept;
-  // Called after the work, in the order added, before waitUntilCompleted
-  // returns; must be added before commit(). A handler that throws makes the
-  // buffer an error.
-  void addCompletedHandler(CompletedHandler handler) noexcept;
-
-  // Completed turns into Error on misuse after the work, a second commit() say.
-  CommandBufferStatus status() const noexcept;
-  // "kernel: argument: what is wrong", empty without an error. Known before
-  // commit() for mistakes in the encoding.
-  std::string error() const;
-  // When the work started and ended, in seconds of std::chrono::steady_clock;
-  // both 0 until it has ended.
-  double GPUStartTime() const noexcept;
-  double GPUEndTime() const noexcept;
-  // One per dispatch that ran, in order, once the buffer has completed; empty
-  // without DeviceOptions::time_dispatches.
-  std::vector<DispatchTime> dispatchTimes() const;
-
- private:
-  friend class CommandQueue;
-  friend class ComputeCommandEncoder;
-  friend class Queue;
-  struct State;
-  // What a user's references share: this, and the queue kept alive.
-  struct Handle;
-  explicit CommandBuffer(std::unique_ptr<State> state);
-
-  const std::unique_ptr<State> state_;
-};
-
-// Encodes dispatches into a command buffer. Bindings stay from dispatch to
-// dispatch; setBytes copies at once; a buffer's contents are read when the
-// dispatch executes.
-class ComputeCommandEncoder {
- public:
-  ~ComputeCommandEncoder();
-  ComputeCommandEncoder(const ComputeCommandEncoder&) = delete;
-  ComputeCommandEncoder& operator=(const ComputeCommandEncoder&) = delete;
-
-  void setComputePipelineState(
-      const std::shared_ptr<ComputePipelineState>& pipeline) noexcept;
-  // A null buffer unbinds. offset in bytes, less than the buffer's length.
-  void setBuffer(const std::shared_ptr<Buffer>& buffer, size_t offset,
-                 size_t index) noexcept;
-  // Moves the binding of setBuffer.
-  void setBufferOffset(size_t offset, size_t index) noexcept;
-  // range.length buffers and offsets, for the indices of the range.
-  void setBuffers(const std::shared_ptr<Buffer> buffers[],
-                  const size_t offsets[], Range range) noexcept;
-  // At most 4096 bytes.
-  void setBytes(const void* bytes, size_t length, size_t index) noexcept;
-  // In bytes, any length; all of them together at most 32768. Built-in kernels
-  // need none and take what is set.
-  void setThreadgroupMemoryLength(size_t length, size_t index) noexcept;
-
-  // A grid of zero threadgroups does nothing.
-  void dispatchThreadgroups(Size threadgroups_per_grid,
-                            Size threads_per_threadgroup) noexcept;
-  // Three uint32 from `offset` (bytes, a multiple of 4), read when the dispatch
-  // executes: an earlier one may write them.
-  void dispatchThreadgroups(const std::shared_ptr<Buffer>& indirect_buffer,
-                            size_t offset,
-                            Size threads_per_threadgroup) noexcept;
-  // As many threadgroups as cover the threads; those at the edge may be short.
-  void dispatchThreads(Size threads_per_grid,
-                       Size threads_per_threadgroup) noexcept;
-
-  // Orders dispatches of a concurrent encoder. They run in order here; checked
-  // mode tells where one of these is missing.
-  void memoryBarrier(BarrierScope scope) noexcept;
-  void memoryBarrier(const std::shared_ptr<Buffer> resources[],
-                     size_t count) noexcept;
-
-  DispatchType dispatchType() const noexcept;
-  void endEncoding() noexcept;
-
- private:
-  friend class CommandBuffer;
-  struct State;
-  ComputeCommandEncoder(std::shared_ptr<CommandBuffer> buffer,
-                        DispatchType type);
-
-  const std::unique_ptr<State> state_;
-};
+Ref<Device> CreateSystemDefaultDevice() noexcept;
 
 }  // namespace switchyard::device
 

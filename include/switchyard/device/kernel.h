@@ -55,8 +55,13 @@
 #include <utility>
 
 #include "switchyard/device/kernel_atomics.h"
+#include "switchyard/device/kernel_floats.h"
+#include "switchyard/device/kernel_members.h"
 #include "switchyard/device/kernel_memory.h"
+#include "switchyard/device/kernel_pointers.h"
+#include "switchyard/device/kernel_simd.h"
 #include "switchyard/device/kernel_threads.h"
+#include "switchyard/device/kernel_vectors.h"
 #include "switchyard/device/threadgroup.h"
 
 namespace switchyard::device {
@@ -280,6 +285,8 @@ class Threadgroup {
 template <class T, class Access>
 typename Access::template Pointer<T> buffer(Threadgroup<Access>& tg,
                                             size_t index) {
+  static_assert(!std::is_reference_v<T> && std::is_trivially_copyable_v<T>,
+                "buffer<T>: a type that can be copied byte by byte");
   if constexpr (Access::kChecked) {
     return CheckedPointer<T>(
         &kernel_internal::BufferView(tg.context_, index, alignof(T),
@@ -300,7 +307,8 @@ auto atomic_buffer(Threadgroup<Access>& tg, size_t index) {
 template <class T, class Access>
 T params(Threadgroup<Access>& tg, size_t index) {
   if constexpr (Access::kChecked) {
-    static_assert(std::is_trivially_copyable_v<T>);
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "params<T>: a type that can be copied byte by byte");
     T value;
     kernel_internal::CheckedParams(tg.context_, index, sizeof(T), &value);
     return value;
@@ -314,7 +322,7 @@ T params(Threadgroup<Access>& tg, size_t index) {
 template <class T, class Access>
 typename Access::template Pointer<T> threadgroup_memory(Threadgroup<Access>& tg,
                                                         size_t index) {
-  static_assert(alignof(T) <= 64);
+  static_assert(alignof(T) <= 64, "threadgroup memory is aligned to 64 bytes");
   if constexpr (Access::kChecked) {
     return CheckedPointer<T>(&kernel_internal::MemoryView(tg.context_, index),
                              0);
@@ -329,7 +337,9 @@ typename Access::template Pointer<T> threadgroup_memory(Threadgroup<Access>& tg,
 template <class T, size_t N, class Access>
 typename Access::template Pointer<T> threadgroup_array(
     Threadgroup<Access>& tg) {
-  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);
+  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64,
+                "threadgroup_array<T, N>: a type that can be copied byte by "
+                "byte, aligned to at most 64 bytes");
   if constexpr (Access::kChecked) {
     return CheckedPointer<T>(
         &kernel_internal::ArrayView(tg.context_, N * sizeof(T), &tg.arrays_),

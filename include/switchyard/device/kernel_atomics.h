@@ -6,11 +6,14 @@
 #ifndef SWITCHYARD_DEVICE_KERNEL_ATOMICS_H_
 #define SWITCHYARD_DEVICE_KERNEL_ATOMICS_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "switchyard/device/kernel_memory.h"
+#include "switchyard/device/kernel_pointers.h"
 
 namespace switchyard::device {
 
@@ -40,9 +43,31 @@ template <class Pointer>
 class AtomicPointer {
  public:
   using T = typename kernel_internal::Element<Pointer>::Type;
-  static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+  static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
+                "atomics are of numbers of 4 or 8 bytes");
 
   explicit AtomicPointer(Pointer pointer) : pointer_(pointer) {}
+
+  // An element by MSL's names: &p[i], p + i.
+  class Element {
+   public:
+    AtomicPointer operator&() const { return at_; }  // NOLINT
+
+   private:
+    friend class AtomicPointer;
+    explicit Element(AtomicPointer at) : at_(at) {}
+    const AtomicPointer at_;
+  };
+  template <class Index>
+  Element operator[](Index&& i) const {
+    return Element(*this + std::forward<Index>(i));
+  }
+  Element operator*() const { return Element(*this); }
+  template <class Index>
+  AtomicPointer operator+(Index&& i) const {
+    return AtomicPointer(pointer_ +
+                         kernel_internal::ValueOf(std::forward<Index>(i)));
+  }
 
   template <class Index>
   T load(Index i) const {
@@ -140,6 +165,38 @@ class AtomicPointer {
 template <class Pointer>
 AtomicPointer<Pointer> atomic_pointer(Pointer pointer) {
   return AtomicPointer<Pointer>(pointer);
+}
+
+// MSL's spelling, of the element that the pointer points to. Relaxed is the
+// only order, and the weak exchange fails only where the values differ.
+using std::memory_order;
+using std::memory_order_relaxed;
+
+#define SWITCHYARD_ATOMIC(name, function)                           \
+  template <class P>                                                \
+  auto name(AtomicPointer<P> p, typename AtomicPointer<P>::T value, \
+            memory_order) {                                         \
+    return p.function(0, value);                                    \
+  }
+SWITCHYARD_ATOMIC(atomic_store_explicit, store)
+SWITCHYARD_ATOMIC(atomic_exchange_explicit, exchange)
+SWITCHYARD_ATOMIC(atomic_fetch_add_explicit, fetch_add)
+SWITCHYARD_ATOMIC(atomic_fetch_sub_explicit, fetch_sub)
+SWITCHYARD_ATOMIC(atomic_fetch_max_explicit, fetch_max)
+SWITCHYARD_ATOMIC(atomic_fetch_min_explicit, fetch_min)
+SWITCHYARD_ATOMIC(atomic_fetch_or_explicit, fetch_or)
+SWITCHYARD_ATOMIC(atomic_fetch_and_explicit, fetch_and)
+SWITCHYARD_ATOMIC(atomic_fetch_xor_explicit, fetch_xor)
+#undef SWITCHYARD_ATOMIC
+template <class P>
+auto atomic_load_explicit(AtomicPointer<P> p, memory_order) {
+  return p.load(0);
+}
+template <class P>
+bool atomic_compare_exchange_weak_explicit(
+    AtomicPointer<P> p, typename AtomicPointer<P>::T* expected,
+    typename AtomicPointer<P>::T desired, memory_order, memory_order) {
+  return p.compare_exchange(0, *expected, desired);
 }
 
 }  // namespace switchyard::device

@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory as a kernel sees it: plain pointers, or in checked mode a
-// CheckedPointer whose every access is looked at. Included by kernel.h, where
-// the whole is explained.
+// What checked mode looks at when a kernel touches memory. Included by
+// kernel.h, where the whole is explained.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_MEMORY_H_
 #define SWITCHYARD_DEVICE_KERNEL_MEMORY_H_
@@ -38,7 +37,7 @@ constexpr uint64_t kEpoch = uint64_t{0xFFF} << kEpochShift;
 constexpr uint64_t kThread = uint64_t{0x3FF} << kThreadShift;
 
 struct Cell {
-  uint64_t write;
+  uint64_t write;  // or kSplit of src/device/checked/races.h
   uint64_t read;
 };
 
@@ -54,6 +53,8 @@ struct RunningThread {
   Space device;
   Space local;
   bool inside = false;  // for_each_thread()
+  // The address of the code that makes the next access, where it is known.
+  const void* where = nullptr;
   void SetThread(size_t thread) {
     const uint64_t bits = uint64_t{thread} << kThreadShift;
     device.stamp = (device.stamp & ~kThread) | bits;
@@ -67,11 +68,17 @@ struct View {
   size_t length = 0;
   size_t words = 0;      // offsets below this hold 4 bytes
   uintptr_t shadow = 0;  // where the cell of address 0 would be
+  uintptr_t halves = 0;  // the same of those that every 2 bytes have
   const Space* space = nullptr;
   RunningThread* thread = nullptr;
   size_t index = 0;
   uint8_t kind = 0;    // ViewKind of src/device/checked
   bool fresh = false;  // may hold words that nothing has written
+  // In texts, in the place of kind and index, unless null; and the bytes of an
+  // element, unless 0.
+  const char* name = nullptr;
+  size_t element = 0;
+  size_t trails = 0;  // WordCells::trails of src/device/checked
 
   Cell& CellAt(uintptr_t address) const {
     return *reinterpret_cast<Cell*>(shadow + address / 4 * sizeof(Cell));
@@ -152,154 +159,6 @@ ptrdiff_t OffsetOf(const View& view, ptrdiff_t offset, Index index) {
 }
 
 }  // namespace kernel_internal
-
-// An element of a CheckedPointer: reads where it is converted, writes where it
-// is assigned. Only of use at once: `auto v = p[i]` does not compile further
-// down; write `float v = p[i]`.
-template <class T>
-class CheckedElement {
- public:
-  CheckedElement(const CheckedElement&) = delete;
-
-  operator T() const&& { return Load(); }  // NOLINT(runtime/explicit)
-  T operator=(T value) && { return Store(value); }
-  T operator=(CheckedElement&& other) && { return Store(other.Load()); }
-  T operator+=(T v) && { return Store(static_cast<T>(Load() + v)); }
-  T operator-=(T v) && { return Store(static_cast<T>(Load() - v)); }
-  T operator*=(T v) && { return Store(static_cast<T>(Load() * v)); }
-  T operator/=(T v) && { return Store(static_cast<T>(Load() / v)); }
-  T operator%=(T v) && { return Store(static_cast<T>(Load() % v)); }
-  T operator&=(T v) && { return Store(static_cast<T>(Load() & v)); }
-  T operator|=(T v) && { return Store(static_cast<T>(Load() | v)); }
-  T operator^=(T v) && { return Store(static_cast<T>(Load() ^ v)); }
-  T operator<<=(T v) && { return Store(static_cast<T>(Load() << v)); }
-  T operator>>=(T v) && { return Store(static_cast<T>(Load() >> v)); }
-  T operator++() && { return Store(static_cast<T>(Load() + T{1})); }
-  T operator--() && { return Store(static_cast<T>(Load() - T{1})); }
-  T operator++(int) && {
-    const T old = Load();
-    Store(static_cast<T>(old + T{1}));
-    return old;
-  }
-  T operator--(int) && {
-    const T old = Load();
-    Store(static_cast<T>(old - T{1}));
-    return old;
-  }
-
- private:
-  template <class U>
-  friend class CheckedPointer;
-  CheckedElement(const kernel_internal::View* view, ptrdiff_t offset)
-      : view_(view), offset_(offset) {}
-
-  T Load() const {
-    if constexpr (sizeof(T) == 4) {
-      kernel_internal::CheckRead(*view_, offset_);
-    } else {
-      kernel_internal::CheckAccess(*view_, offset_, sizeof(T),
-                                   kernel_internal::kReads);
-    }
-    std::remove_const_t<T> value;
-    std::memcpy(&value, view_->data + offset_, sizeof(T));
-    return value;
-  }
-  T Store(T value) const {
-    if constexpr (sizeof(T) == 4) {
-      kernel_internal::CheckWrite(*view_, offset_);
-    } else {
-      kernel_internal::CheckAccess(*view_, offset_, sizeof(T),
-                                   kernel_internal::kWrites);
-    }
-    std::memcpy(view_->data + offset_, &value, sizeof(T));
-    return value;
-  }
-
-  const kernel_internal::View* const view_;
-  const ptrdiff_t offset_;
-};
-
-// What T* is in checked mode: indexing and pointer arithmetic, anywhere; each
-// access is looked at when it happens. Not to be kept beyond the kernel's call.
-template <class T>
-class CheckedPointer {
- public:
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 4096);
-
-  CheckedPointer(const kernel_internal::View* view, ptrdiff_t offset)
-      : view_(view), offset_(offset) {}
-  operator CheckedPointer<const T>() const {  // NOLINT(runtime/explicit)
-    return CheckedPointer<const T>(view_, offset_);
-  }
-
-  // A CheckedElement<T>, or the value where T is const.
-  template <class Index>
-  decltype(auto) operator[](Index index) const {
-    const ptrdiff_t offset =
-        kernel_internal::OffsetOf<T>(*view_, offset_, index);
-    if constexpr (std::is_const_v<T>) {
-      return CheckedElement<T>(view_, offset).Load();
-    } else {
-      return CheckedElement<T>(view_, offset);
-    }
-  }
-  decltype(auto) operator*() const { return (*this)[0]; }
-
-  template <class Index>
-  CheckedPointer& operator+=(Index index) {
-    const ptrdiff_t moved =
-        kernel_internal::OffsetOf<T>(*view_, offset_, index);
-    constexpr ptrdiff_t kMost = kernel_internal::kMostElements * 4096;
-    if (moved < -kMost || moved > kMost) {
-      kernel_internal::IndexOverflows(*view_, sizeof(T));
-    }
-    offset_ = moved;
-    return *this;
-  }
-  template <class Index>
-  CheckedPointer& operator-=(Index index) {
-    const ptrdiff_t i = static_cast<ptrdiff_t>(index);
-    return *this += i < -kernel_internal::kMostElements
-                        ? kernel_internal::kMostElements
-                        : -i;
-  }
-  CheckedPointer& operator++() { return *this += 1; }
-  CheckedPointer& operator--() { return *this -= 1; }
-  template <class Index>
-  friend CheckedPointer operator+(CheckedPointer p, Index index) {
-    return p += index;
-  }
-  template <class Index>
-  friend CheckedPointer operator-(CheckedPointer p, Index index) {
-    return p -= index;
-  }
-
- private:
-  template <class U, class V>
-  friend CheckedPointer<U> pointer_cast(CheckedPointer<V> p);
-  template <class Pointer>
-  friend class AtomicPointer;
-
-  const kernel_internal::View* view_;
-  ptrdiff_t offset_;
-};
-
-// The same address as another type: MSL's `(threadgroup int*)p`. As in C++,
-// what was written as one type is not to be read as another.
-template <class U, class T>
-U* pointer_cast(T* p) {
-  return reinterpret_cast<U*>(p);
-}
-template <class U, class T>
-CheckedPointer<U> pointer_cast(CheckedPointer<T> p) {
-  static_assert(std::is_const_v<U> || !std::is_const_v<T>);
-  const uintptr_t address = reinterpret_cast<uintptr_t>(p.view_->data) +
-                            static_cast<uintptr_t>(p.offset_);
-  if (address % alignof(U) != 0) {
-    kernel_internal::NotAligned(*p.view_, p.offset_, alignof(U));
-  }
-  return CheckedPointer<U>(p.view_, p.offset_);
-}
 
 }  // namespace switchyard::device
 

@@ -1,14 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The threads of a threadgroup, their variables, and the simd functions.
-// Included by kernel.h, where the whole is explained.
+// The threads of a threadgroup and their variables. Included by kernel.h, where
+// the whole is explained.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_THREADS_H_
 #define SWITCHYARD_DEVICE_KERNEL_THREADS_H_
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -64,15 +63,6 @@ void NoteSimdFunction(RunningThread& thread);
 [[noreturn]] void LaneIsNotThere(RunningThread& thread, const char* function,
                                  size_t simdgroup, size_t lane);
 
-template <class T>
-bool IsNan(T value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return std::isnan(value);
-  } else {
-    return false;
-  }
-}
-
 }  // namespace kernel_internal
 
 template <class T>
@@ -122,7 +112,8 @@ class Thread {
 template <class T>
 class PerThread {
  public:
-  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(std::is_trivially_copyable_v<T>,
+                "per_thread: a type that can be copied byte by byte");
   static_assert(sizeof(T) <= 256, "1024 of them lie on the stack");
 
   PerThread(const PerThread& other) : threads_(other.threads_) {
@@ -170,138 +161,6 @@ class PerSimdgroup {
 
   T values_[kernel_internal::kMaxSimdgroups] = {};
 };
-
-namespace kernel_internal {
-
-// What sums are made of.
-template <class T, bool kIsInteger = std::is_integral_v<T>>
-struct Term {
-  using Type = std::make_unsigned_t<T>;
-};
-template <class T>
-struct Term<T, false> {
-  using Type = T;
-};
-
-struct Simd {
-  // of(result, values, lanes, simdgroup) for each simdgroup: `values` are its
-  // lanes', bit l of `lanes` tells whether lane l takes part.
-  template <class R, class T, class Function>
-  static PerSimdgroup<R> ForEach(const PerThread<T>& v, const Function& of) {
-    const Threads& threads = *v.threads_;
-    if (threads.checked != nullptr) NoteSimdFunction(*threads.checked);
-    PerSimdgroup<R> result;
-    for (size_t s = 0; s < threads.simdgroups; ++s) {
-      of(result.values_[s], v.values_ + s * kSimdWidth, threads.Lanes(s), s);
-    }
-    return result;
-  }
-  template <class T, class Better>
-  static PerSimdgroup<T> Best(const PerThread<T>& v, const Better& better) {
-    static_assert(std::is_arithmetic_v<T>);
-    return ForEach<T>(v, [&](T& best, const T* values, uint32_t lanes, size_t) {
-      bool first = true;
-      for (size_t i = 0; i < kSimdWidth; ++i) {
-        if ((lanes >> i & 1) == 0) continue;
-        if (first || IsNan(best) || better(values[i], best)) best = values[i];
-        first = false;
-      }
-    });
-  }
-  template <class T>
-  static PerThread<T> ShuffleXor(const PerThread<T>& v, size_t mask) {
-    const Threads& threads = *v.threads_;
-    if (threads.checked != nullptr) NoteSimdFunction(*threads.checked);
-    PerThread<T> result(threads, T());
-    for (size_t i = 0; i < threads.count; ++i) {
-      const size_t lane = (i % kSimdWidth) ^ mask;
-      const size_t from = i - i % kSimdWidth + lane;
-      if (lane < kSimdWidth && from < threads.count && threads.IsLeft(from)) {
-        result.values_[i] = v.values_[from];
-      }
-    }
-    return result;
-  }
-  template <class T>
-  static const Threads& Of(const PerThread<T>& v) {
-    return *v.threads_;
-  }
-};
-
-}  // namespace kernel_internal
-
-// The simd functions, for every simdgroup of the threadgroup; called outside
-// for_each_thread(), which checked mode makes sure of. Lanes that do not
-// exist or have returned take no part; a simdgroup without lanes gets T().
-
-// A number wins over NaN, as in Metal.
-template <class T>
-PerSimdgroup<T> simd_max(const PerThread<T>& v) {
-  return kernel_internal::Simd::Best(v, [](T a, T b) { return a > b; });
-}
-template <class T>
-PerSimdgroup<T> simd_min(const PerThread<T>& v) {
-  return kernel_internal::Simd::Best(v, [](T a, T b) { return a < b; });
-}
-
-// Lane l + 16 is added to lane l, then l + 8, 4, 2, 1; Metal leaves the order
-// open. What is not there counts as 0.
-template <class T>
-PerSimdgroup<T> simd_sum(const PerThread<T>& v) {
-  static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>);
-  return kernel_internal::Simd::ForEach<T>(v, [](T& sum, const T* values,
-                                                 uint32_t lanes, size_t) {
-    // Integers wrap around, as on a GPU.
-    using Term = typename kernel_internal::Term<T>::Type;
-    Term sums[kernel_internal::kSimdWidth];
-    for (size_t i = 0; i < kernel_internal::kSimdWidth; ++i) {
-      sums[i] = static_cast<Term>((lanes >> i & 1) != 0 ? values[i] : T());
-    }
-    for (size_t half = kernel_internal::kSimdWidth / 2; half != 0; half /= 2) {
-      for (size_t i = 0; i < half; ++i) {
-        sums[i] = static_cast<Term>(sums[i] + sums[i + half]);
-      }
-    }
-    sum = static_cast<T>(sums[0]);
-  });
-}
-
-// The value of lane `lane`. One that is not there gives T(), and is an error in
-// checked mode.
-template <class T>
-PerSimdgroup<T> simd_broadcast(const PerThread<T>& v, size_t lane) {
-  kernel_internal::RunningThread* const checked =
-      kernel_internal::Simd::Of(v).checked;
-  return kernel_internal::Simd::ForEach<T>(
-      v, [=](T& result, const T* values, uint32_t lanes, size_t simdgroup) {
-        if (lane < kernel_internal::kSimdWidth && (lanes >> lane & 1) != 0) {
-          result = values[lane];
-        } else if (checked != nullptr && lanes != 0) {
-          kernel_internal::LaneIsNotThere(*checked, "simd_broadcast", simdgroup,
-                                          lane);
-        }
-      });
-}
-
-// Each lane gets the value of lane `its own index ^ mask`, T() if that is not
-// there (undefined on Metal).
-template <class T>
-PerThread<T> simd_shuffle_xor(const PerThread<T>& v, size_t mask) {
-  return kernel_internal::Simd::ShuffleXor(v, mask);
-}
-
-// Bit l is set if lane l is there and its value is not 0.
-template <class T>
-PerSimdgroup<uint64_t> simd_ballot(const PerThread<T>& v) {
-  return kernel_internal::Simd::ForEach<uint64_t>(
-      v, [](uint64_t& bits, const T* values, uint32_t lanes, size_t) {
-        for (size_t i = 0; i < kernel_internal::kSimdWidth; ++i) {
-          if ((lanes >> i & 1) != 0 && values[i] != T()) {
-            bits |= uint64_t{1} << i;
-          }
-        }
-      });
-}
 
 }  // namespace switchyard::device
 

@@ -6,10 +6,27 @@
 // for (ferrum, mlx-native), so that an engine's own structs may be passed.
 //
 // Each calls the function of the plain API named with it: its header has the
-// formula, the order of sums, NaN and ties. Matrices are dense, float32 or
-// int32, at any address (buffer and offset) that is a multiple of 4; buffers
-// may be longer than needed. Scalars go to setBytes, or into a buffer that an
-// earlier dispatch wrote.
+// formula, the order of sums, NaN, ties and the rounding. Matrices are dense,
+// at any address (buffer and offset) that is a multiple of an element's size;
+// buffers may be longer than needed. Scalars go to setBytes, or into a buffer
+// that an earlier dispatch wrote.
+//
+// Rows may be float, half or bfloat: a name X_* below stands for X_f32, X_f16
+// and X_bf16, with the same indices, grid and struct. What is marked * is of
+// that type, what is not is f32 unless it says otherwise:
+//   activations, expert outputs, residuals and normed rows *: what GEMMs read
+//     and write.
+//   logits of the router and of the shared expert's gate *: a GEMV of the same
+//     type writes them.
+//   norm weights *: as the model's file has them.
+//   router weights f32: few, and each the factor of a whole row.
+// So are the half kernels of the same libraries made: ferrum's
+// moe_router_topk_softmax_f16 (half logits, float weights) and
+// weighted_sum_batched_f16 (half slots, float weights, half out), mlx-native's
+// moe_weighted_sum_seq_bf16_input (bfloat rows, float weights) and
+// fused_residual_norm_bf16 (all bfloat; but its rms_norm_f16 takes the norm's
+// weights in float). Sums are f32, rounded once: normed rows are made from the
+// sum that the residual is rounded from.
 //
 // Grids are in threadgroups. A larger one is cut off at the shapes in the
 // struct, a smaller one covers only its part: fewer rows, or fewer tiles of 256
@@ -26,8 +43,8 @@
 
 namespace switchyard::device {
 
-// moe_router_topk_softmax_f32: RouteTopK
-//   0 logits [T, num_experts], 1 ids i32 [T, top_k], 2 weights [T, top_k],
+// moe_router_topk_softmax_*: RouteTopK
+//   0 logits* [T, num_experts], 1 ids i32 [T, top_k], 2 weights [T, top_k],
 //   3 params; T is the grid's width
 //   grid (T), 32 threads
 struct MoeRouterTopkSoftmaxParams {
@@ -36,7 +53,8 @@ struct MoeRouterTopkSoftmaxParams {
   int32_t norm_topk_prob;  // not 0: RouteOptions::renormalize
 };
 
-// moe_compute_ids_tpe_f32: BucketStrided in ascending order, MakeDispatchArgs
+// moe_compute_ids_tpe_f32, by that name only, since it has no rows:
+// BucketStrided in ascending order, MakeDispatchArgs
 //   0 selected ids i32 [total_pairs], 1 tpe i32 [num_experts], 2 ids i32
 //   [num_experts, row_stride], 3 gate/up args u32 [3], 4 down args u32 [3],
 //   5 params
@@ -51,34 +69,34 @@ struct MoeComputeIdsTpeParams {
   int32_t m_down;       // features of the down GEMM
 };
 
-// silu_mul_stacked_f32: Activate
-//   0 gate, 1 up, 2 out, all [n_slots, ffn], 3 params
+// silu_mul_stacked_*: Activate
+//   0 gate*, 1 up*, 2 out*, all [n_slots, ffn], 3 params
 //   grid (ceil(ffn / 256), n_slots), 256 threads
 struct SiluMulStackedParams {
   int32_t ffn;
   int32_t n_slots;
 };
 
-// silu_mul_batched_f32: Activate
-//   0 gate, 1 up, 2 out, all [total_pairs, ffn], 3 params
+// silu_mul_batched_*: Activate
+//   0 gate*, 1 up*, 2 out*, all [total_pairs, ffn], 3 params
 //   grid (ceil(ffn / 256), total_pairs), 256 threads
 struct SiluMulBatchedParams {
   int32_t total_pairs;
   int32_t ffn;
 };
 
-// weighted_sum_stacked_f32: Combine, of one token
-//   0 slots [n_slots, hidden], 1 weights [n_slots], 2 out [hidden], 3 params
-// weighted_sum_residual_stacked_f32: the same, added to 2 residual [hidden]
+// weighted_sum_stacked_*: Combine, of one token
+//   0 slots* [n_slots, hidden], 1 weights [n_slots], 2 out* [hidden], 3 params
+// weighted_sum_residual_stacked_*: the same, added to 2 residual* [hidden]
 //   grid (ceil(hidden / 256)), 256 threads
 struct WeightedSumStackedParams {
   int32_t hidden;
   int32_t n_slots;
 };
 
-// weighted_sum_batched_f32: Combine
-//   0 slots [batch * top_k, hidden], 1 weights [batch, top_k],
-//   2 out [batch, hidden], 3 params
+// weighted_sum_batched_*: Combine
+//   0 slots* [batch * top_k, hidden], 1 weights [batch, top_k],
+//   2 out* [batch, hidden], 3 params
 //   grid (ceil(hidden / 256), batch), 256 threads
 struct WeightedSumBatchedParams {
   int32_t batch;
@@ -86,9 +104,9 @@ struct WeightedSumBatchedParams {
   int32_t hidden;
 };
 
-// weighted_sum_residual_norm_stacked_f32: Combine with `normed`, of one token
-//   0 slots [n_slots, hidden], 1 weights [n_slots], 2 residual [hidden], read
-//   and written, 3 next_norm_w [hidden], 4 normed [hidden], 5 params
+// weighted_sum_residual_norm_stacked_*: Combine with `normed`, of one token
+//   0 slots* [n_slots, hidden], 1 weights [n_slots], 2 residual* [hidden], read
+//   and written, 3 next_norm_w* [hidden], 4 normed* [hidden], 5 params
 //   grid (1), 256 threads
 struct WeightedSumResidualNormStackedParams {
   int32_t hidden;
@@ -96,9 +114,9 @@ struct WeightedSumResidualNormStackedParams {
   float eps;
 };
 
-// weighted_sum_residual_norm_batched_f32: Combine with `normed`
-//   0 slots [batch * top_k, hidden], 1 weights [batch, top_k], 2 residual
-//   [batch, hidden], read and written, 3 next_norm_w [hidden], 4 normed
+// weighted_sum_residual_norm_batched_*: Combine with `normed`
+//   0 slots* [batch * top_k, hidden], 1 weights [batch, top_k], 2 residual*
+//   [batch, hidden], read and written, 3 next_norm_w* [hidden], 4 normed*
 //   [batch, hidden], 5 params
 //   grid (batch), 256 threads
 struct WeightedSumResidualNormBatchedParams {
@@ -108,8 +126,8 @@ struct WeightedSumResidualNormBatchedParams {
   float eps;
 };
 
-// moe_softmax_topk_f32: RouteTopK, renormalised
-//   0 params, 1 logits [n_tokens, n_experts], 2 ids u32 [n_tokens, top_k],
+// moe_softmax_topk_*: RouteTopK, renormalised
+//   0 params, 1 logits* [n_tokens, n_experts], 2 ids u32 [n_tokens, top_k],
 //   3 weights [n_tokens, top_k]
 //   grid (n_tokens), min(n_experts, 128) threads
 struct MoeSoftmaxTopkParams {
@@ -119,10 +137,10 @@ struct MoeSoftmaxTopkParams {
   float padding;  // not read
 };
 
-// moe_weighted_reduce_f32: Combine with a shared expert, SharedGate::kLogit
-//   0 params, 1 expert_w [n_tokens, top_k], 2 y_expert [n_tokens * top_k, h],
-//   3 sh_gate, logits [n_tokens], 4 y_shared [n_tokens, h], 5 residual
-//   [n_tokens, h] (looked at only with add_residual), 6 output [n_tokens, h]
+// moe_weighted_reduce_*: Combine with a shared expert, SharedGate::kLogit
+//   0 params, 1 expert_w [n_tokens, top_k], 2 y_expert* [n_tokens * top_k, h],
+//   3 sh_gate*, logits [n_tokens], 4 y_shared* [n_tokens, h], 5 residual*
+//   [n_tokens, h] (looked at only with add_residual), 6 output* [n_tokens, h]
 //   grid (ceil(h / 256), n_tokens), 256 threads
 struct MoeWeightedReduceParams {
   uint32_t n_tokens;

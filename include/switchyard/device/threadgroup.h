@@ -18,6 +18,9 @@ namespace switchyard::device {
 struct BindingUse;       // src/device
 struct RunningDispatch;  // src/device
 class GridRunner;        // src/device
+namespace metal {
+class Crew;  // src/device/metal
+}
 template <class Access>
 class Threadgroup;  // kernel.h
 
@@ -37,9 +40,19 @@ struct DeclaredArrays {
 
 // A number of threads or threadgroups in each dimension.
 struct Size {
-  size_t width = 0;
-  size_t height = 0;
-  size_t depth = 0;
+  // A position's names in a kernel.
+  union {
+    size_t width = 0;
+    size_t x;
+  };
+  union {
+    size_t height = 0;
+    size_t y;
+  };
+  union {
+    size_t depth = 0;
+    size_t z;
+  };
 
   constexpr Size() noexcept = default;
   constexpr Size(size_t w, size_t h, size_t d) noexcept
@@ -91,6 +104,7 @@ class ThreadgroupContext {
  private:
   friend class GridRunner;
   friend class kernel_internal::CheckedThreadgroup;
+  friend class metal::Crew;
   template <class Access>
   friend class Threadgroup;
   template <class T, size_t N, class Access>

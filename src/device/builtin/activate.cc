@@ -3,6 +3,8 @@
 
 #include "switchyard/activate.h"
 
+#include <array>
+
 #include "src/device/builtin/built_in.h"
 #include "switchyard/device/kernels.h"
 
@@ -16,25 +18,26 @@ Status CallActivate(const Operands& o) {
 }
 
 template <class Params>
-constexpr BuiltIn SiluMulKernel(const char* name, Dimension rows) {
-  return {name,
+constexpr BuiltIn SiluMulKernel(const char* stem, Type type, Dimension rows) {
+  return {{stem, type},
           ParamsAt<Params>(3),
           {rows, SWITCHYARD_DIMENSION(Params, ffn)},
-          {{0, "gate", kRows, kFfn},
-           {1, "up", kRows, kFfn},
-           {2, "out", kRows, kFfn, Usage::kWrite}},
+          {{0, "gate", type, kRows, kFfn},
+           {1, "up", type, kRows, kFfn},
+           {2, "out", type, kRows, kFfn, Usage::kWrite}},
           {Grid::kTiles, kRows, kFfn},
           CallActivate};
 }
 
-constexpr BuiltIn kKernels[] = {
-    SiluMulKernel<SiluMulStackedParams>(
-        "silu_mul_stacked_f32",
-        SWITCHYARD_DIMENSION(SiluMulStackedParams, n_slots)),
-    SiluMulKernel<SiluMulBatchedParams>(
-        "silu_mul_batched_f32",
-        SWITCHYARD_DIMENSION(SiluMulBatchedParams, total_pairs)),
-};
+constexpr std::array<BuiltIn, 2> KernelsOver(Type type) {
+  return {SiluMulKernel<SiluMulStackedParams>(
+              "silu_mul_stacked", type,
+              SWITCHYARD_DIMENSION(SiluMulStackedParams, n_slots)),
+          SiluMulKernel<SiluMulBatchedParams>(
+              "silu_mul_batched", type,
+              SWITCHYARD_DIMENSION(SiluMulBatchedParams, total_pairs))};
+}
+constexpr auto kKernels = OverEveryRowType(KernelsOver);
 
 }  // namespace
 

@@ -75,17 +75,18 @@ Status ComputeIdsTpe(const Operands& o) {
 }
 
 constexpr BuiltIn kKernels[] = {
-    {"moe_compute_ids_tpe_f32",
+    // Of no rows: Metal has it under this name, whatever the rows are.
+    {{"moe_compute_ids_tpe", Type::kF32},
      ParamsAt<P>(5),
      {SWITCHYARD_DIMENSION(P, num_experts), SWITCHYARD_DIMENSION(P, row_stride),
       SWITCHYARD_DIMENSION(P, total_pairs), SWITCHYARD_DIMENSION(P, m_gate_up),
       SWITCHYARD_DIMENSION(P, m_down)},
      {// A token of one slot each: the pair index is the same.
-      {0, "selected_ids", kPairs, kOne, Usage::kRead, Type::kI32},
-      {1, "tpe", kOne, kExperts, Usage::kWrite, Type::kI32},
-      {2, "ids", kExperts, kRowStride, Usage::kWrite, Type::kI32},
-      {3, "gate_up_args", kOne, kThree, Usage::kWrite, Type::kU32},
-      {4, "down_args", kOne, kThree, Usage::kWrite, Type::kU32}},
+      {0, "selected_ids", Type::kI32, kPairs, kOne},
+      {1, "tpe", Type::kI32, kOne, kExperts, Usage::kWrite},
+      {2, "ids", Type::kI32, kExperts, kRowStride, Usage::kWrite},
+      {3, "gate_up_args", Type::kU32, kOne, kThree, Usage::kWrite},
+      {4, "down_args", Type::kU32, kOne, kThree, Usage::kWrite}},
      {Grid::kRows, kOne},
      ComputeIdsTpe},
 };

@@ -8,9 +8,11 @@
 #ifndef SWITCHYARD_SRC_DEVICE_BUILTIN_BUILT_IN_H_
 #define SWITCHYARD_SRC_DEVICE_BUILTIN_BUILT_IN_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 
 #include "src/device/running_dispatch.h"
@@ -18,6 +20,37 @@
 #include "switchyard/views.h"
 
 namespace switchyard::device {
+
+// What rows of data may be stored as, and how the names of kernels say so.
+struct RowType {
+  Type type;
+  const char* suffix;
+};
+constexpr RowType kRowTypes[] = {
+    {Type::kF32, "_f32"},
+    {Type::kF16, "_f16"},
+    {Type::kBF16, "_bf16"},
+};
+
+// A stem and the suffix of a row type, in one text.
+class KernelName {
+ public:
+  constexpr KernelName() = default;
+  constexpr KernelName(const char* stem, Type rows) {
+    size_t length = Append(0, stem);
+    for (const RowType& row : kRowTypes) {
+      if (row.type == rows) length = Append(length, row.suffix);
+    }
+  }
+  constexpr operator const char*() const { return text_; }  // NOLINT
+
+ private:
+  constexpr size_t Append(size_t length, const char* text) {
+    while (*text != '\0') text_[length++] = *text++;
+    return length;
+  }
+  char text_[48] = {};
+};
 
 // A field of the parameter struct that the driver reads.
 struct Dimension {
@@ -60,10 +93,10 @@ enum class Usage : uint8_t { kRead, kWrite, kReadWrite };
 struct Argument {
   uint8_t index = 0;
   const char* name = nullptr;  // null: there is none
+  Type type = Type::kF32;
   Extent rows = kOne;
   Extent cols = kOne;
   Usage usage = Usage::kRead;
-  Type type = Type::kF32;
   uint8_t only_with = kOne;  // left out if this is 0
 };
 constexpr size_t kMaxArguments = 6;
@@ -97,7 +130,7 @@ constexpr ParamsBinding ParamsAt(uint8_t index) {
 struct Operands;
 
 struct BuiltIn {
-  const char* name;
+  KernelName name;
   ParamsBinding params;
   Dimension dimensions[kMaxDimensions];
   Argument arguments[kMaxArguments];
@@ -106,6 +139,18 @@ struct BuiltIn {
   // operands.running.Fail(), is the dispatch's error.
   Status (*call)(const Operands& operands);
 };
+
+// kernels_over(type) for each of kRowTypes, one after the other.
+template <size_t N>
+constexpr auto OverEveryRowType(
+    std::array<BuiltIn, N> (*kernels_over)(Type type)) {
+  std::array<BuiltIn, N * std::size(kRowTypes)> all = {};
+  size_t count = 0;
+  for (const RowType& row : kRowTypes) {
+    for (const BuiltIn& kernel : kernels_over(row.type)) all[count++] = kernel;
+  }
+  return all;
+}
 
 // A dispatch of a built-in kernel when all has been checked: its arguments, of
 // which only the part that the grid covers is left.

@@ -3,6 +3,8 @@
 
 #include "switchyard/combine.h"
 
+#include <array>
+
 #include "src/device/builtin/built_in.h"
 #include "switchyard/device/kernels.h"
 
@@ -39,34 +41,34 @@ Status WeightedReduce(const Operands& o) {
   return Combine(inputs, {o[5]}, {}, o.running.executor);
 }
 
-constexpr BuiltIn SumKernel(const char* name, ParamsBinding params,
+constexpr BuiltIn SumKernel(const char* stem, Type type, ParamsBinding params,
                             Dimension top_k, Dimension hidden, Dimension tokens,
-                            Argument out, Status (*call)(const Operands&)) {
+                            const char* out, Usage usage,
+                            Status (*call)(const Operands&)) {
   const uint8_t token = tokens.name == nullptr ? kOne : kTokens;
-  out.rows = token;
-  return {name,
+  return {{stem, type},
           params,
           {top_k, hidden, tokens},
-          {{0, "slots", {token, kTopK}, kHidden},
-           {1, "weights", token, kTopK},
-           out},
+          {{0, "slots", type, {token, kTopK}, kHidden},
+           {1, "weights", Type::kF32, token, kTopK},
+           {2, out, type, token, kHidden, usage}},
           {Grid::kTiles, token, kHidden},
           call};
 }
 
-constexpr BuiltIn NormKernel(const char* name, ParamsBinding params,
+constexpr BuiltIn NormKernel(const char* stem, Type type, ParamsBinding params,
                              Dimension top_k, Dimension hidden,
                              Dimension tokens,
                              Status (*call)(const Operands&)) {
   const uint8_t token = tokens.name == nullptr ? kOne : kTokens;
-  return {name,
+  return {{stem, type},
           params,
           {top_k, hidden, tokens},
-          {{0, "slots", {token, kTopK}, kHidden},
-           {1, "weights", token, kTopK},
-           {2, "residual", token, kHidden, Usage::kReadWrite},
-           {3, "next_norm_w", kOne, kHidden},
-           {4, "normed", token, kHidden, Usage::kWrite}},
+          {{0, "slots", type, {token, kTopK}, kHidden},
+           {1, "weights", Type::kF32, token, kTopK},
+           {2, "residual", type, token, kHidden, Usage::kReadWrite},
+           {3, "next_norm_w", type, kOne, kHidden},
+           {4, "normed", type, token, kHidden, Usage::kWrite}},
           {Grid::kRows, token},
           call};
 }
@@ -77,44 +79,50 @@ using NormStacked = WeightedSumResidualNormStackedParams;
 using NormBatched = WeightedSumResidualNormBatchedParams;
 using Reduce = MoeWeightedReduceParams;
 
-constexpr BuiltIn kKernels[] = {
-    SumKernel("weighted_sum_stacked_f32", ParamsAt<Stacked>(3),
-              SWITCHYARD_DIMENSION(Stacked, n_slots),
-              SWITCHYARD_DIMENSION(Stacked, hidden), {},
-              {2, "out", kOne, kHidden, Usage::kWrite}, Sum),
-    SumKernel("weighted_sum_residual_stacked_f32", ParamsAt<Stacked>(3),
-              SWITCHYARD_DIMENSION(Stacked, n_slots),
-              SWITCHYARD_DIMENSION(Stacked, hidden), {},
-              {2, "residual", kOne, kHidden, Usage::kReadWrite}, SumResidual),
-    SumKernel("weighted_sum_batched_f32", ParamsAt<Batched>(3),
-              SWITCHYARD_DIMENSION(Batched, top_k),
-              SWITCHYARD_DIMENSION(Batched, hidden),
-              SWITCHYARD_DIMENSION(Batched, batch),
-              {2, "out", kTokens, kHidden, Usage::kWrite}, Sum),
-    NormKernel("weighted_sum_residual_norm_stacked_f32",
-               ParamsAt<NormStacked>(5),
-               SWITCHYARD_DIMENSION(NormStacked, n_slots),
-               SWITCHYARD_DIMENSION(NormStacked, hidden), {},
-               SumResidualNorm<NormStacked>),
-    NormKernel(
-        "weighted_sum_residual_norm_batched_f32", ParamsAt<NormBatched>(5),
-        SWITCHYARD_DIMENSION(NormBatched, top_k),
-        SWITCHYARD_DIMENSION(NormBatched, hidden),
-        SWITCHYARD_DIMENSION(NormBatched, batch), SumResidualNorm<NormBatched>),
-    {"moe_weighted_reduce_f32",
-     ParamsAt<Reduce>(0),
-     {SWITCHYARD_DIMENSION(Reduce, top_k), SWITCHYARD_DIMENSION(Reduce, h),
-      SWITCHYARD_DIMENSION(Reduce, n_tokens),
-      SWITCHYARD_DIMENSION_OF(Reduce, add_residual, Dimension::kFlag)},
-     {{1, "expert_w", kTokens, kTopK},
-      {2, "y_expert", {kTokens, kTopK}, kHidden},
-      {3, "sh_gate", kOne, kTokens},
-      {4, "y_shared", kTokens, kHidden},
-      {5, "residual", kTokens, kHidden, Usage::kRead, Type::kF32, kAddResidual},
-      {6, "output", kTokens, kHidden, Usage::kWrite}},
-     {Grid::kTiles, kTokens, kHidden},
-     WeightedReduce},
-};
+constexpr BuiltIn ReduceKernel(Type type) {
+  return {{"moe_weighted_reduce", type},
+          ParamsAt<Reduce>(0),
+          {SWITCHYARD_DIMENSION(Reduce, top_k), SWITCHYARD_DIMENSION(Reduce, h),
+           SWITCHYARD_DIMENSION(Reduce, n_tokens),
+           SWITCHYARD_DIMENSION_OF(Reduce, add_residual, Dimension::kFlag)},
+          {{1, "expert_w", Type::kF32, kTokens, kTopK},
+           {2, "y_expert", type, {kTokens, kTopK}, kHidden},
+           {3, "sh_gate", type, kOne, kTokens},
+           {4, "y_shared", type, kTokens, kHidden},
+           {5, "residual", type, kTokens, kHidden, Usage::kRead, kAddResidual},
+           {6, "output", type, kTokens, kHidden, Usage::kWrite}},
+          {Grid::kTiles, kTokens, kHidden},
+          WeightedReduce};
+}
+
+constexpr std::array<BuiltIn, 6> KernelsOver(Type type) {
+  return {SumKernel("weighted_sum_stacked", type, ParamsAt<Stacked>(3),
+                    SWITCHYARD_DIMENSION(Stacked, n_slots),
+                    SWITCHYARD_DIMENSION(Stacked, hidden), {}, "out",
+                    Usage::kWrite, Sum),
+          SumKernel("weighted_sum_residual_stacked", type, ParamsAt<Stacked>(3),
+                    SWITCHYARD_DIMENSION(Stacked, n_slots),
+                    SWITCHYARD_DIMENSION(Stacked, hidden), {}, "residual",
+                    Usage::kReadWrite, SumResidual),
+          SumKernel("weighted_sum_batched", type, ParamsAt<Batched>(3),
+                    SWITCHYARD_DIMENSION(Batched, top_k),
+                    SWITCHYARD_DIMENSION(Batched, hidden),
+                    SWITCHYARD_DIMENSION(Batched, batch), "out", Usage::kWrite,
+                    Sum),
+          NormKernel("weighted_sum_residual_norm_stacked", type,
+                     ParamsAt<NormStacked>(5),
+                     SWITCHYARD_DIMENSION(NormStacked, n_slots),
+                     SWITCHYARD_DIMENSION(NormStacked, hidden), {},
+                     SumResidualNorm<NormStacked>),
+          NormKernel("weighted_sum_residual_norm_batched", type,
+                     ParamsAt<NormBatched>(5),
+                     SWITCHYARD_DIMENSION(NormBatched, top_k),
+                     SWITCHYARD_DIMENSION(NormBatched, hidden),
+                     SWITCHYARD_DIMENSION(NormBatched, batch),
+                     SumResidualNorm<NormBatched>),
+          ReduceKernel(type)};
+}
+constexpr auto kKernels = OverEveryRowType(KernelsOver);
 
 }  // namespace
 

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "src/device/builtin/built_in.h"
 #include "src/device/pipeline.h"
@@ -50,9 +53,12 @@ void Touch(RunningDispatch& running, size_t index, const char* name,
            const Rows& rows, bool write, CheckedMode::Fresh if_fresh) {
   if (running.checked == nullptr || !running.ok()) return;
   const bool fresh = running.bindings[index].fresh && !write;
-  const std::string error = running.checked->Touch(
-      Format("buffer %zu (%s)", index, name).c_str(), rows, write,
-      fresh ? if_fresh : CheckedMode::Fresh::kIgnore);
+  const std::string label = running.LabelOf(index);
+  const std::string what = Format("buffer %zu (%s)", index, name) +
+                           (label.empty() ? label : " \"" + label + "\"");
+  const std::string error =
+      running.checked->Touch(what.c_str(), rows, write,
+                             fresh ? if_fresh : CheckedMode::Fresh::kIgnore);
   if (!error.empty()) running.Fail(error);
 }
 
@@ -148,6 +154,33 @@ void CheckGrid(const Grid& grid, const Operands& o) {
   if (grid.rows == kOne) ExpectOne(running, "width", groups.width);
 }
 
+// Rows or columns that the grid leaves out are not computed, which may be
+// meant; an indirect grid is what an earlier dispatch has found to be enough.
+void WarnOfGrid(const BuiltIn& kernel, const Operands& o) {
+  RunningDispatch& running = o.running;
+  if (running.checked == nullptr || running.dispatch.indirect != nullptr) {
+    return;
+  }
+  const bool tiles = kernel.grid.kind == Grid::kTiles;
+  const size_t rows = o.factors[kernel.grid.rows];
+  const size_t cols = tiles ? o.factors[kernel.grid.cols] : 0;
+  const Size& groups = running.threadgroups;
+  const size_t width = tiles ? running.threads.width : groups.width;
+  const size_t height = tiles ? groups.height : 1;
+  const size_t covered = tiles ? height : width;
+  if (covered >= rows && width >= cols) return;
+  std::string text =
+      covered < rows
+          ? Format("the grid covers %zu of %zu rows", covered, rows)
+          : Format("the grid covers %zu of %zu columns", width, cols);
+  // Threadgroups in x for rows, and in y for columns.
+  const size_t threads = kernel.grid.threads;
+  if (tiles && groups.width >= rows && height * threads >= cols) {
+    text += ": its width and height are swapped";
+  }
+  running.Warn(text);
+}
+
 void CutToGrid(const BuiltIn& kernel, Operands& o) {
   const auto cut = [&o](uint8_t factor, size_t covered) {
     if (factor == kOne) return;
@@ -171,10 +204,26 @@ void TouchAll(const BuiltIn& kernel, const Operands& o) {
       const AnyMatrix& v = o.views[i];
       const size_t size = SizeOf(a.type);
       Touch(o.running, a.index, a.name,
-            {v.data, v.rows, v.cols * size, v.stride * size}, write,
+            {v.data, v.rows, v.cols * size, v.stride * size, size}, write,
             CheckedMode::Fresh::kAnyWord);
     });
   }
+}
+
+// How many letters to insert, delete or replace.
+size_t Edits(const std::string& from, const std::string& to) {
+  std::vector<size_t> row(to.size() + 1);
+  for (size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= from.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j < row.size(); ++j) {
+      const size_t replaced = diagonal + (from[i - 1] != to[j - 1] ? 1 : 0);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
 }
 
 }  // namespace
@@ -195,12 +244,30 @@ const BuiltIn* FindBuiltIn(const char* name) {
   return nullptr;
 }
 
+std::vector<std::string> BuiltInNames(const std::string& name) {
+  std::vector<std::pair<size_t, std::string>> names;
+  for (const BuiltInTable& table : BuiltInTables()) {
+    for (const BuiltIn& kernel : table) {
+      std::string known = static_cast<const char*>(kernel.name);
+      const size_t edits = Edits(name, known);
+      names.emplace_back(edits, std::move(known));
+    }
+  }
+  std::stable_sort(
+      names.begin(), names.end(),
+      [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> sorted;
+  for (auto& name_at : names) sorted.push_back(std::move(name_at.second));
+  return sorted;
+}
+
 void RunBuiltIn(const BuiltIn& kernel, RunningDispatch& running) {
   Operands o = {running, {}, {}, {}};
   ReadParams(kernel, o);
   if (running.ok()) Bind(kernel, o);
   if (running.ok()) CheckGrid(kernel.grid, o);
   if (!running.ok()) return;
+  WarnOfGrid(kernel, o);
   CutToGrid(kernel, o);
   if (running.checked != nullptr) TouchAll(kernel, o);
   if (!running.ok()) return;

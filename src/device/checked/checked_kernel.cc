@@ -15,9 +15,10 @@ namespace switchyard::device::kernel_internal {
 
 void CalledInside(RunningThread& thread, const char* what) {
   CheckedThreadgroup::Of(thread).FailThread(
+      FindingKind::kMisuse,
       std::string(what) +
-      " is called inside for_each_thread: all threads meet there, so the "
-      "stretch has to end before it");
+          " is called inside for_each_thread: all threads meet there, so the "
+          "stretch has to end before it");
 }
 void NoteSimdFunction(RunningThread& thread) {
   if (thread.inside) CalledInside(thread, "a simd function");
@@ -26,8 +27,9 @@ void NoteSimdFunction(RunningThread& thread) {
 void LaneIsNotThere(RunningThread& thread, const char* function,
                     size_t simdgroup, size_t lane) {
   CheckedThreadgroup::Of(thread).Fail(
+      FindingKind::kDivergentSimd,
       std::string(function) + ": lane " + std::to_string(lane) +
-      " of simdgroup " + std::to_string(simdgroup) + " is not there");
+          " of simdgroup " + std::to_string(simdgroup) + " is not there");
 }
 void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
                  uint32_t kind) {
@@ -35,14 +37,17 @@ void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
 }
 void IndexOverflows(const View& view, size_t size) {
   CheckedThreadgroup::Of(*view.thread)
-      .FailThread("an index overflows: " + CheckedThreadgroup::NameOf(view) +
-                  " has " + std::to_string(view.length / size) + " elements");
+      .FailThread(FindingKind::kBounds,
+                  "an index overflows: " + CheckedThreadgroup::NameOf(view) +
+                      " has " + std::to_string(view.length / size) +
+                      " elements");
 }
 void NotAligned(const View& view, ptrdiff_t offset, size_t alignment) {
   CheckedThreadgroup::Of(*view.thread)
-      .FailThread("pointer_cast: " + CheckedThreadgroup::NameOf(view) +
-                  ", byte " + std::to_string(offset) +
-                  ", is not a multiple of " + std::to_string(alignment));
+      .FailThread(FindingKind::kMisuse,
+                  "pointer_cast: " + CheckedThreadgroup::NameOf(view) +
+                      ", byte " + std::to_string(offset) +
+                      ", is not a multiple of " + std::to_string(alignment));
 }
 const View& BufferView(const ThreadgroupContext& context, size_t index,
                        size_t alignment, bool only_reads) {
@@ -78,9 +83,10 @@ const uint16_t* OrderOfThreads(RunningThread& thread, size_t count) {
 void ThreadsDisagree(RunningThread& thread, size_t first, size_t second,
                      const std::string& values) {
   CheckedThreadgroup::Of(thread).Fail(
+      FindingKind::kDivergentBarrier,
       "threads disagree on a uniform() value: threads " +
-      std::to_string(first) + " and " + std::to_string(second) +
-      (values.empty() ? "" : " have " + values));
+          std::to_string(first) + " and " + std::to_string(second) +
+          (values.empty() ? "" : " have " + values));
 }
 
 }  // namespace switchyard::device::kernel_internal

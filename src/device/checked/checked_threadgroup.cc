@@ -5,34 +5,30 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
+#include <new>
 
 #include "src/device/pipeline.h"
 
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// Unwinds a threadgroup that is not to go on.
-struct Cancelled {};
+// As much as a thread has: a variable of every thread takes 4 KB and more.
+constexpr size_t kStackSize = size_t{8} << 20;
 
-std::string Position(const Size& p) {
-  return "threadgroup (" + std::to_string(p.width) + ", " +
-         std::to_string(p.height) + ", " + std::to_string(p.depth) + ")";
-}
-
-const char* Verb(uint32_t kind) {
-  if ((kind & kAtomically) == 0) {
-    return (kind & kWrites) != 0 ? "writes " : "reads ";
-  }
-  return (kind & kWrites) == 0  ? "atomically reads "
-         : (kind & kReads) == 0 ? "atomically writes "
-                                : "atomically updates ";
+WordCells CellsOf(const View& view, uintptr_t address) {
+  return {&view.CellAt(address),
+          reinterpret_cast<Cell*>(view.halves + address / 4 * 2 * sizeof(Cell)),
+          view.trails};
 }
 
 }  // namespace
 
 CheckedThreadgroup::CheckedThreadgroup(Checker& checker)
-    : checker_(checker), local_cells_(kLocalBytes / 4) {
+    : checker_(checker),
+      // From the system, page by page as they are touched.
+      local_cells_(
+          static_cast<Cell*>(std::calloc(4 * kLocalCells, sizeof(Cell)))) {
+  if (local_cells_ == nullptr) throw std::bad_alloc();
   device = local = Space();
 }
 
@@ -43,7 +39,7 @@ void CheckedThreadgroup::BeginDispatch(const RunningDispatch& running) {
   for (View& view : buffers_) view = View();
   std::memset(noted_, 0, sizeof(noted_));
   if (fiber_ == nullptr && checker_.seed() != 0) {
-    fiber_ = std::make_unique<Fiber>();
+    fiber_ = std::make_unique<Fiber>(kStackSize);
   }
 }
 
@@ -51,7 +47,9 @@ void CheckedThreadgroup::Begin(const Size& position, size_t index) {
   position_ = position;
   index_ = index;
   inside = false;
-  failure_.clear();
+  where = nullptr;
+  fibers_ = 0;
+  pending_.view = nullptr;
   device.stamp = local.stamp = 0;
   NewPhase(static_cast<uint32_t>(mem_flags::mem_device_and_threadgroup));
   first_phase_ = PhaseOf(device.stamp);
@@ -60,6 +58,8 @@ void CheckedThreadgroup::Begin(const Size& position, size_t index) {
   // others. Where threadgroups take turns, any phase may.
   device.others =
       checker_.seed() == 0 ? uint64_t{first_phase_} << kPhaseShift : UINT64_MAX;
+  if (parts_written_) std::memset(written_, 0, sizeof(written_));
+  parts_written_ = false;
   for (View& view : memory_) view = View();
   for (View& view : arrays_) view = View();
 }
@@ -74,286 +74,122 @@ void CheckedThreadgroup::Cancel() {
   while (fiber_ != nullptr && fiber_->running()) fiber_->Resume(nullptr);
 }
 
-void CheckedThreadgroup::Throw(const std::string& text) {
-  if (failure_.empty()) failure_ = text;
-  throw std::runtime_error(text);
-}
-void CheckedThreadgroup::Fail(const std::string& what) {
-  Throw(Position(position_) + ": " + what);
-}
-void CheckedThreadgroup::FailThread(const std::string& what) {
-  Throw(Position(position_) + ", thread " +
-        std::to_string(ThreadOf(device.stamp)) + ": " + what);
-}
-
-std::string CheckedThreadgroup::NameOf(const View& view) {
-  static const char* const kNames[] = {"buffer ", "threadgroup memory ",
-                                       "threadgroup array "};
-  return kNames[view.kind] + std::to_string(view.index);
-}
-
-std::string CheckedThreadgroup::ElementOf(const View& view, ptrdiff_t offset,
-                                          size_t size) {
-  const ptrdiff_t bytes = static_cast<ptrdiff_t>(size);
-  return offset % bytes == 0
-             ? NameOf(view) + "[" + std::to_string(offset / bytes) + "]"
-             : NameOf(view) + ", byte " + std::to_string(offset) + ",";
+// Checks the part of an access to `element` that falls into the word of byte
+// `at`, where it touches `bytes`, a bit each.
+inline void CheckedThreadgroup::CheckWord(const View& view, size_t at,
+                                          const Element& element,
+                                          uint32_t bytes,
+                                          bool must_be_written) {
+  const uint32_t kind = element.kind;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(view.data + at);
+  const Space& space = *view.space;
+  if (must_be_written && IsFresh(view, at, element.size, bytes)) {
+    NoteNeverWritten(view, element);
+  }
+  const bool write = (kind & kWrites) != 0;
+  if (write && bytes != 15 && view.kind != kBufferView) {
+    NotePartWritten(view, address, bytes);
+  }
+  const uint64_t atomic = (kind & kAtomically) != 0 ? kAtomic : 0;
+  const WordAccess access = {(space.stamp & ~(kAllBytes | kAtomic)) |
+                                 uint64_t{bytes} << kBytesShift | atomic,
+                             PhaseOf(space.first),
+                             &MeetingsOf(space, ThreadOf(space.stamp)),
+                             checker_.phases(),
+                             {checker_.dispatch(), index_},
+                             where,
+                             checker_.has_places()};
+  Conflict conflict;
+  if (access.Check(CellsOf(view, address), write, &conflict)) {
+    NoteConflict(view, element, conflict);
+  }
 }
 
 void CheckedThreadgroup::Check(const View& view, ptrdiff_t offset, size_t size,
                                uint32_t kind) {
+  if (pending_.view != nullptr || checker_.list_is_full()) SettleOrEnd();
+  const Element element = {offset, size, kind};
   if (size > view.length || offset < 0 ||
       static_cast<size_t>(offset) > view.length - size) {
-    FailThread(Verb(kind) + ElementOf(view, offset, size) + ", which has " +
-               std::to_string(view.length / size) + " elements");
+    FailBounds(view, element);
   }
-  // Word by word, each with those of its bytes that are touched. An element of
-  // several words is only fresh if all of them are: one may be padding, which
-  // nobody writes.
   const size_t begin = static_cast<size_t>(offset);
-  bool fresh = view.fresh && (kind & kReads) != 0;
-  if (size > 4 && fresh) {
-    for (size_t at = begin; at < begin + size && fresh; at += 4) {
-      fresh = IsFresh(view, at);
+  const size_t low = reinterpret_cast<uintptr_t>(view.data + begin) % 4;
+  if (low + size > 4) {
+    CheckWords(view, element);
+    return;
+  }
+  const uint32_t bytes = ((uint32_t{1} << size) - 1) << low;
+  CheckWord(view, begin, element, bytes, view.fresh && (kind & kReads) != 0);
+}
+
+// Word by word, each with those of its bytes that are touched. An element of
+// several words is only fresh if all of them are: one may be padding, which
+// nobody writes.
+void CheckedThreadgroup::CheckWords(const View& view, const Element& element) {
+  const size_t begin = static_cast<size_t>(element.offset);
+  const size_t end = begin + element.size;
+  bool fresh = view.fresh && (element.kind & kReads) != 0;
+  if (element.size > 4) {
+    for (size_t at = begin; at < end && fresh; at += 4) {
+      fresh = IsFresh(view, at, element.size, 15);
     }
   }
-  for (size_t at = begin; at < begin + size;) {
+  for (size_t at = begin; at < end;) {
     const size_t low = reinterpret_cast<uintptr_t>(view.data + at) % 4;
-    const size_t count = std::min(4 - low, begin + size - at);
-    const uint64_t bytes = ((uint64_t{1} << count) - 1) << low;
-    CheckWord(view, at, {offset, size, kind}, bytes << kBytesShift, fresh);
+    const size_t count = std::min(4 - low, end - at);
+    CheckWord(view, at, element, ((uint32_t{1} << count) - 1) << low, fresh);
     at += count;
   }
 }
 
-// Whether nothing has written the word that holds byte `at` of the view.
-bool CheckedThreadgroup::IsFresh(const View& view, size_t at) const {
+// Whether nothing has written some of the bytes (a bit each) of the word that
+// holds byte `at` of the view: of an element of one or two bytes any of them,
+// of a larger one both bytes of a half, since one may be padding; of more than
+// a word, all. Of buffers only the word's value tells: the host may have
+// written it, too.
+bool CheckedThreadgroup::IsFresh(const View& view, size_t at, size_t size,
+                                 uint32_t bytes) const {
   const unsigned char* const data = view.data + at;
   const uintptr_t address = reinterpret_cast<uintptr_t>(data);
-  uint32_t word;
-  std::memcpy(&word, data - address % 4, sizeof(word));
-  const uint32_t since =
-      view.kind == kBufferView ? checker_.first_phase() : first_phase_;
-  return word == kNeverWritten && PhaseOf(view.CellAt(address).write) < since;
+  if (view.kind == kBufferView) {
+    uint32_t word;
+    std::memcpy(&word, data - address % 4, sizeof(word));
+    return word == kNeverWritten &&
+           PhaseOf(CellsOf(view, address).LastWrite()) < checker_.first_phase();
+  }
+  const uint32_t written = WrittenBytes(view, address);
+  if (size > 4) return written == 0;
+  if (size > 2) {
+    return ((bytes & 3) != 0 && (written & 3) == 0) ||
+           ((bytes & 12) != 0 && (written & 12) == 0);
+  }
+  return (bytes & ~written) != 0;
 }
 
-// Checks the part of an access to `element` that falls into the word of byte
-// `at`, where it touches `bytes`.
-void CheckedThreadgroup::CheckWord(const View& view, size_t at,
-                                   const Element& element, uint64_t bytes,
-                                   bool must_be_written) {
-  const uint32_t kind = element.kind;
-  const unsigned char* const data = view.data + at;
-  const uintptr_t address = reinterpret_cast<uintptr_t>(data);
-  const Space& space = *view.space;
-  Cell& cell = view.CellAt(address);
-  if (must_be_written && IsFresh(view, at)) {
-    FailThread(Verb(kind) + ElementOf(view, element.offset, element.size) +
-               (view.kind == kBufferView
-                    ? ", which nothing has written since newBuffer()"
-                    : ", which no thread has written"));
-  }
-  const bool write = (kind & kWrites) != 0;
-  const bool atomic = (kind & kAtomically) != 0;
-  const WordAccess access = {
-      (space.stamp & ~(kAllBytes | kAtomic)) | bytes | (atomic ? kAtomic : 0),
-      PhaseOf(space.first),
-      BarrierEpoch(space),
-      checker_.phases(),
-      {checker_.dispatch(), index_}};
-  if (access.ConflictsWith(cell.write, false)) {
-    FailConflict(view, element, cell.write, false);
-  }
-  if (write && access.ConflictsWith(cell.read, true)) {
-    FailConflict(view, element, cell.read, true);
-  }
-  access.Note(write ? cell.write : cell.read, !write);
+// Which bytes of a word of threadgroup memory this threadgroup has written. A
+// cell tells of the last write only; what smaller ones before have written is
+// in written_.
+uint32_t CheckedThreadgroup::WrittenBytes(const View& view,
+                                          uintptr_t address) const {
+  const WordCells cells = CellsOf(view, address);
+  const auto of = [this](uint64_t write) {
+    return PhaseOf(write) < first_phase_
+               ? 0
+               : static_cast<uint32_t>((write & kAllBytes) >> kBytesShift);
+  };
+  const uint32_t last = cells.split() ? (of(cells.halves[0].write) & 3) |
+                                            (of(cells.halves[1].write) & 12)
+                                      : of(cells.word->write);
+  return last | written_[(address - reinterpret_cast<uintptr_t>(local_)) / 4];
 }
 
-void CheckedThreadgroup::FailConflict(const View& view, const Element& element,
-                                      uint64_t last, bool last_was_read) {
-  const char* const did = last_was_read ? " read" : " wrote";
-  std::string text = Verb(element.kind) +
-                     ElementOf(view, element.offset, element.size) + ", which ";
-  const std::string thread = "thread " + std::to_string(ThreadOf(last));
-  const std::string atomically = (last & kAtomic) != 0 ? " atomically" : "";
-  if (PhaseOf(last) == PhaseOf(view.space->stamp) &&
-      (last & kOtherGroups) == 0) {
-    const bool several = (last & (kOtherThreads | kOtherSimdgroups)) != 0;
-    FailThread(
-        text + thread + atomically + did + (several ? ", and others," : "") +
-        " in the same phase: a threadgroup_barrier" +
-        (view.kind == kBufferView ? " with mem_device" : "") + " is missing");
-  }
-  const Phases::Phase& other = checker_.phases()[PhaseOf(last)];
-  if (other.dispatch != checker_.dispatch()) {
-    FailThread(text + checker_.NameOf(other.dispatch) + atomically + did +
-               ": memoryBarrier is missing between it and dispatch " +
-               std::to_string(checker_.dispatch()));
-  }
-  const size_t i = other.threadgroup;
-  if (i == index_) {  // and others, of which only that there are some is known
-    FailThread(text + "another threadgroup or dispatch" + atomically + did +
-               " at the same time");
-  }
-  const Size& grid = running_->threadgroups;
-  const Size at(i % grid.width, i / grid.width % grid.height,
-                i / grid.width / grid.height);
-  FailThread(text + Position(at) + ", " + thread + "," + atomically + did +
-             " in the same dispatch" +
-             (atomically.empty() ? ", without atomics" : ""));
-}
-
-void CheckedThreadgroup::NewPhase(uint32_t flags) {
-  const uint64_t stamp =
-      uint64_t{checker_.phases().New(checker_.dispatch(), index_)}
-          << kPhaseShift |
-      kAllBytes;
-  if ((flags & static_cast<uint32_t>(mem_flags::mem_device)) != 0) {
-    device.stamp = stamp;
-    device_barrier_epoch_ = 0;
-  }
-  if ((flags & static_cast<uint32_t>(mem_flags::mem_threadgroup)) != 0) {
-    local.stamp = stamp;
-    local_barrier_epoch_ = 0;
-    // Nobody else touches this memory: all other phases are over.
-    local.first = local.others = uint64_t{PhaseOf(stamp)} << kPhaseShift;
-  }
-  SetThread(0);
-}
-
-void CheckedThreadgroup::SimdFunction() {
-  for (Space* const space : {&device, &local}) {
-    if (EpochOf(space->stamp) != kLastEpoch) {
-      space->stamp += uint64_t{1} << kEpochShift;
-    }
-  }
-}
-
-void CheckedThreadgroup::Barrier(const Threads& threads, bool simdgroup,
-                                 uint32_t flags) {
-  if (threads.some_gone) {
-    for (size_t begin = 0; begin < threads.count;) {
-      const size_t end = simdgroup ? std::min(threads.count, begin + kSimdWidth)
-                                   : threads.count;
-      size_t waits = end, gone = end;
-      for (size_t i = end; i-- > begin;) {
-        (threads.IsLeft(i) ? waits : gone) = i;
-      }
-      if (waits != end && gone != end) {
-        Fail("thread " + std::to_string(waits) + " waits at a " +
-             (simdgroup ? "simdgroup" : "threadgroup") + "_barrier, thread " +
-             std::to_string(gone) + " has returned");
-      }
-      begin = end;
-    }
-  }
-  if (simdgroup) {
-    SimdFunction();
-    if ((flags & static_cast<uint32_t>(mem_flags::mem_device)) != 0) {
-      device_barrier_epoch_ = EpochOf(device.stamp);
-    }
-    if ((flags & static_cast<uint32_t>(mem_flags::mem_threadgroup)) != 0) {
-      local_barrier_epoch_ = EpochOf(local.stamp);
-    }
-    return;
-  }
-  if (fiber_ != nullptr && fiber_->running()) {
-    fiber_->Suspend();
-    if (cancelled_) throw Cancelled();
-  }
-  NewPhase(flags);
-}
-
-const uint16_t* CheckedThreadgroup::OrderOfThreads(size_t count) {
-  if (checker_.seed() == 0) return nullptr;
-  order_.resize(count);
-  for (size_t i = 0; i < count; ++i) order_[i] = static_cast<uint16_t>(i);
-  checker_.random().Shuffle(order_.data(), count);
-  return order_.data();
-}
-
-const View& CheckedThreadgroup::Buffer(const ThreadgroupContext& context,
-                                       size_t index, size_t alignment,
-                                       bool only_reads) {
-  const ThreadgroupContext::Bytes bytes =
-      context.Find(index, alignment, only_reads);
-  View& view = buffers_[index];
-  if (view.data == nullptr) {
-    view.data = static_cast<unsigned char*>(bytes.data);
-    view.length = bytes.length;
-    view.words = bytes.length < 4 ? 0 : bytes.length - 3;
-    view.shadow = checker_.shadow().Base(bytes.data);
-    view.space = &device;
-    view.thread = this;
-    view.index = index;
-    view.kind = kBufferView;
-    view.fresh = running_->bindings[index].fresh;
-  }
-  return view;
-}
-
-const View& CheckedThreadgroup::LocalView(View& view, ViewKind kind,
-                                          size_t index, void* data,
-                                          size_t length) {
-  if (view.data != nullptr) return view;
-  view.data = static_cast<unsigned char*>(data);
-  view.length = length;
-  view.words = length < 4 ? 0 : length - 3;
-  view.shadow = reinterpret_cast<uintptr_t>(local_cells_.data()) -
-                reinterpret_cast<uintptr_t>(local_) / 4 * sizeof(Cell);
-  view.space = &local;
-  view.thread = this;
-  view.index = index;
-  view.kind = kind;
-  view.fresh = true;
-  FillNeverWritten(view.data, length);
-  return view;
-}
-
-const View& CheckedThreadgroup::Memory(const ThreadgroupContext& context,
-                                       size_t index) {
-  const ThreadgroupContext::Bytes bytes = context.Local(index);
-  return LocalView(memory_[index], kMemoryView, index, bytes.data,
-                   bytes.length);
-}
-
-const View& CheckedThreadgroup::Array(const ThreadgroupContext& context,
-                                      size_t length, DeclaredArrays* arrays) {
-  const size_t index = arrays->count;
-  void* const data = context.Array(length, arrays);
-  return LocalView(arrays_[index], kArrayView, index, data, length);
-}
-
-void CheckedThreadgroup::NoteBinding(size_t index, bool only_reads,
-                                     size_t length) {
-  bool& noted = noted_[index][only_reads ? 0 : 1];
-  if (!opaque_ || noted) return;
-  noted = true;
-  const std::string what = "buffer " + std::to_string(index) + " (as a whole)";
-  const std::string error = checker_.Touch(
-      what.c_str(), {running_->bindings[index].data, 1, length, length},
-      !only_reads, CheckedMode::Fresh::kIgnore);
-  if (!error.empty()) throw std::runtime_error(error);
-}
-
-void CheckedThreadgroup::Params(const ThreadgroupContext& context, size_t index,
-                                size_t length, void* to) {
-  context.Copy(index, length, to);
-  const View& view = Buffer(context, index, 1, true);
-  // Padding is never written: an error only if no word of the struct is.
-  bool fresh = view.fresh;
-  for (size_t i = 0; i + 4 <= length && fresh; i += 4) {
-    const uint32_t word = kNeverWritten;
-    fresh = std::memcmp(view.data + i, &word, sizeof(word)) == 0;
-  }
-  if (fresh && length >= 4) {
-    Fail("reads the parameters in " + NameOf(view) +
-         ", which nothing has written since newBuffer()");
-  }
-  View written = view;
-  written.fresh = false;
-  Check(written, 0, length, kReads);
+void CheckedThreadgroup::NotePartWritten(const View& view, uintptr_t address,
+                                         uint32_t bytes) {
+  const uint32_t written = bytes | WrittenBytes(view, address);
+  written_[(address - reinterpret_cast<uintptr_t>(local_)) / 4] =
+      static_cast<uint8_t>(written);
+  parts_written_ = true;
 }
 
 }  // namespace switchyard::device::kernel_internal

@@ -8,14 +8,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "src/device/checked/checker.h"
-#include "src/device/checked/fiber.h"
 #include "src/device/checked/races.h"
+#include "src/device/checked_fibers.h"
+#include "src/device/fiber.h"
 #include "src/device/grid_runner.h"
 #include "src/device/running_dispatch.h"
 #include "switchyard/device/kernel.h"
@@ -25,19 +27,23 @@ namespace switchyard::device::kernel_internal {
 // View::kind.
 enum ViewKind : uint8_t { kBufferView, kMemoryView, kArrayView };
 
-class CheckedThreadgroup : public RunningThread {
+class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
  public:
   explicit CheckedThreadgroup(Checker& checker);
+  ~CheckedThreadgroup() = default;
 
   // Threadgroups that Begin() from here on belong to this dispatch.
   void BeginDispatch(const RunningDispatch& running);
   void Begin(const Size& position, size_t index);
+  // It has returned.
+  void End() { Settle(); }
   // Starts `function` on a stack of its own, or goes on with it, up to the next
   // barrier. Returns whether it has returned.
   bool Resume(const std::function<void()>& function);
   // Ends a function that waits at a barrier: the barrier throws.
   void Cancel();
   void* local_memory() { return local_; }
+  bool list_is_full() const { return checker_.list_is_full(); }
 
   static CheckedThreadgroup& Of(RunningThread& thread) {
     return static_cast<CheckedThreadgroup&>(thread);
@@ -45,7 +51,8 @@ class CheckedThreadgroup : public RunningThread {
   static CheckedThreadgroup& Of(const ThreadgroupContext& context) {
     return Of(*context.thread_);
   }
-  // What the functions of kernel.h do.
+  // What the functions of kernel.h do; views.cc has those for memory,
+  // meetings.cc those for threads that meet.
   const View& Buffer(const ThreadgroupContext& context, size_t index,
                      size_t alignment, bool only_reads);
   const View& Memory(const ThreadgroupContext& context, size_t index);
@@ -58,13 +65,39 @@ class CheckedThreadgroup : public RunningThread {
   void Barrier(const Threads& threads, bool simdgroup, uint32_t flags);
   void SimdFunction();
   const uint16_t* OrderOfThreads(size_t count);
-  // Throws "threadgroup (..), thread ..: what".
-  [[noreturn]] void Fail(const std::string& what);
-  [[noreturn]] void FailThread(const std::string& what);
-  // The first text thrown since Begin(); the kernel may have caught it.
-  const std::string& failure() const { return failure_; }
+  // Notes a finding "threadgroup (..): what", of the thread that runs now or of
+  // several, and throws it.
+  [[noreturn]] void Fail(FindingKind kind, const std::string& what,
+                         const std::string& help = std::string());
+  [[noreturn]] void FailThread(FindingKind kind, const std::string& what,
+                               const std::string& help = std::string(),
+                               uint64_t piece = 0);
   static std::string NameOf(const View& view);
   static std::string ElementOf(const View& view, ptrdiff_t offset, size_t size);
+  static std::string LengthOf(const View& view, size_t size);
+
+  // What checked_fibers.h says, in fibers.cc.
+  void Begin(size_t threads, const Places* places) override;
+  const uint16_t* Order() override;
+  void SwitchTo(size_t thread) override;
+  void Access(const View& view, ptrdiff_t offset, size_t size, uint32_t kind,
+              const void* where) override;
+  bool IsResident(const void* address, size_t size) const override {
+    return checker_.IsResident(address, size);
+  }
+  void Describe(const View& view, const char* name,
+                size_t element_bytes) override;
+  void ThreadgroupBarrier(uint32_t flags) override;
+  void SimdgroupBarrier(size_t simdgroup, uint32_t lanes,
+                        uint32_t flags) override;
+  void SimdFunction(size_t simdgroup, uint32_t lanes) override;
+  void Report(FindingKind kind, size_t thread, const void* where,
+              const void* other, const std::string& text,
+              const std::string& help) override;
+  [[noreturn]] void EndThreadgroup(FindingKind kind, size_t thread,
+                                   const void* where, const void* other,
+                                   const std::string& text,
+                                   const std::string& help) override;
 
  private:
   struct Element {
@@ -72,31 +105,99 @@ class CheckedThreadgroup : public RunningThread {
     size_t size;
     uint32_t kind;  // AccessKind
   };
-  [[noreturn]] void Throw(const std::string& text);
-  bool IsFresh(const View& view, size_t at) const;
+  // A write that races with another one, until its value is known: until the
+  // checker is called next.
+  struct Pending {
+    const View* view = nullptr;  // null: none
+    Element element = {};
+    Conflict conflict;
+    uint64_t stamp = 0;
+    const void* where = nullptr;
+    unsigned char before[64];
+  };
+  // An access that conflicts with another one.
+  struct Clash {
+    const View& view;
+    Element element;
+    const Conflict& conflict;
+    uint64_t stamp;
+    const void* where;
+  };
+
   void CheckWord(const View& view, size_t at, const Element& element,
-                 uint64_t bytes, bool must_be_written);
-  [[noreturn]] void FailConflict(const View& view, const Element& element,
-                                 uint64_t last, bool last_was_read);
+                 uint32_t bytes, bool must_be_written);
+  void CheckWords(const View& view, const Element& element);
+  bool IsFresh(const View& view, size_t at, size_t size, uint32_t bytes) const;
+  uint32_t WrittenBytes(const View& view, uintptr_t address) const;
+  void NotePartWritten(const View& view, uintptr_t address, uint32_t bytes);
+  bool TakesShortWay(const View& view, ptrdiff_t offset, size_t size,
+                     uint32_t kind, const void* code);
+  bool TakesShortWayOfHalf(const View& view, uintptr_t address, uint32_t kind,
+                           const void* code);
+  bool NotesInShort(const View& view, Cell* cell, uint64_t bytes, uint32_t kind,
+                    const void* code);
+
+  // In report.cc. Notes a finding once; throws if no more are wanted.
+  void Note(const FindingList::Key& key, Finding finding, bool may_throw);
+  [[noreturn]] void ThrowEnd();
+  std::string Who(size_t thread) const;
+  static const char* Verb(uint32_t kind);
+  static std::string Access(const View& view, const Element& element,
+                            const Place& place);
+  static uint64_t PieceOf(const View& view) {
+    return uint64_t{view.kind} << 32 | view.index;
+  }
+  [[noreturn]] void FailBounds(const View& view, const Element& element);
+  void NoteNeverWritten(const View& view, const Element& element);
+  void NoteConflict(const View& view, const Element& element,
+                    const Conflict& conflict);
+  FindingKind KindOf(const Clash& clash, const Meetings::Skipped** skipped,
+                     bool* simdgroups) const;
+  void NoteClash(const Clash& clash, bool same_value, bool may_throw);
+  void Settle();
+  void SettleOrEnd();
+
   void NewPhase(uint32_t flags);
+  size_t Simdgroups() const { return (fibers_ + kSimdWidth - 1) / kSimdWidth; }
+  static void SetEpoch(Space& space, const Meetings& meetings) {
+    space.stamp = (space.stamp & ~kEpoch) | uint64_t{meetings.now}
+                                                << kEpochShift;
+  }
+  // `lanes` of the simdgroup have met, all if UINT32_MAX.
+  void Meet(size_t simdgroup, uint32_t lanes, bool barrier, uint32_t flags);
+  // Other threadgroups may take their turns.
+  void TakeTurns();
   const View& LocalView(View& view, ViewKind kind, size_t index, void* data,
                         size_t length);
-  uint32_t BarrierEpoch(const Space& space) const {
-    return &space == &device ? device_barrier_epoch_ : local_barrier_epoch_;
+  const Meetings& MeetingsOf(const Space& space, size_t thread) const {
+    const Meetings* const meetings =
+        &space == &device ? device_meetings_ : local_meetings_;
+    return meetings[fibers_ == 0 ? 0 : thread / kSimdWidth];
   }
 
   Checker& checker_;
-  std::string failure_;
   const RunningDispatch* running_ = nullptr;
   Size position_;
   size_t index_ = 0;
   uint32_t first_phase_ = 0;  // of this threadgroup
-  uint32_t device_barrier_epoch_ = 0;
-  uint32_t local_barrier_epoch_ = 0;
+  size_t fibers_ = 0;         // threads; 0: a kernel of kernel.h
+  // By simdgroup, or of all of them in the first.
+  Meetings device_meetings_[kMaxSimdgroups];
+  Meetings local_meetings_[kMaxSimdgroups];
+  Pending pending_;
   View buffers_[kMaxBufferBindings];
   View memory_[kMaxThreadgroupMemoryBindings];
   View arrays_[kMaxThreadgroupArrays];
-  std::vector<Cell> local_cells_;
+  // As Shadow has them for device memory.
+  struct Free {
+    void operator()(Cell* cells) const { std::free(cells); }
+  };
+  static constexpr size_t kLocalCells = kLocalBytes / 4 + kLocalBytes / 2;
+  std::unique_ptr<Cell[], Free> local_cells_;
+  // The bytes of each word of local_ that writes of less have written; valid if
+  // there were any.
+  bool parts_written_ = false;
+  uint8_t written_[kLocalBytes / 4] = {};
   std::vector<uint16_t> order_;
   // A kernel of which only the bindings are known, and those it has asked for
   // in this dispatch: to read [0] and to write [1].

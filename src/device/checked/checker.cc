@@ -3,7 +3,10 @@
 
 #include "src/device/checked/checker.h"
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include "src/device/checked/checked_threadgroup.h"
 #include "src/device/pipeline.h"
@@ -18,14 +21,33 @@ constexpr size_t kMaxKeptBytes = size_t{256} << 20;
 // When numbers get this far, the next command buffer counts from 1 again.
 constexpr uint32_t kManyPhases = uint32_t{1} << 30;
 
+// function(address of a row, its offset), while that returns true.
+template <class Function>
+void ForEachRow(const Rows& rows, const Function& function) {
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(rows.data);
+  for (size_t r = 0; r < rows.rows; ++r) {
+    const size_t at = r * rows.stride_bytes;
+    if (!function(begin + at, at)) return;
+  }
+}
+
 }  // namespace
 
-Checker::Checker(uint64_t schedule_seed)
-    : seed_(schedule_seed), random_(schedule_seed) {}
+Checker::Checker(const DeviceOptions& options)
+    : seed_(options.schedule_seed),
+      random_(options.schedule_seed),
+      list_(options.max_findings, options.suppressions),
+      track_never_written_(options.track_never_written) {}
 Checker::~Checker() = default;
 
 void Checker::Begin(const Commands& commands) {
   commands_ = &commands;
+  list_.Clear();
+  list_is_full_ = false;
+  ended_ = false;
+  places_.clear();
+  outputs_.clear();
+  never_written_.clear();
   next_barrier_ = 0;
   random_ = Random(seed_);
   phases_.NewScope();
@@ -34,6 +56,64 @@ void Checker::Begin(const Commands& commands) {
   // access conflicts with it.
   first_phase_ = phases_.New(0, SIZE_MAX);
   phases_.NewScope();
+}
+
+bool Checker::IsResident(const void* address, size_t size) const {
+  const uintptr_t at = reinterpret_cast<uintptr_t>(address);
+  for (const Resident& resident : commands_->residents) {
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(resident.data);
+    if (resident.first_dispatch <= dispatch_ && at >= begin &&
+        size <= resident.length && at - begin <= resident.length - size) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Checker::NoteOutput(size_t index, const Binding& binding) {
+  if (!track_never_written_) return;
+  for (const NeverWritten& output : outputs_) {
+    if (output.data == binding.data && output.length == binding.length) return;
+  }
+  NeverWritten output;
+  output.kernel = commands_->dispatches[dispatch_].pipeline->name;
+  output.dispatch = dispatch_;
+  output.index = index;
+  output.data = binding.data;
+  output.length = binding.length;
+  outputs_.push_back(std::move(output));
+}
+
+void Checker::Finish() {
+  for (NeverWritten& output : outputs_) {
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(output.data);
+    const uintptr_t end = begin + output.length;
+    // Two bytes from `address` on, or those of them that are bound.
+    const auto add = [&](uintptr_t address) {
+      const uintptr_t first = std::max(begin, address);
+      const uintptr_t last = std::min(end, address + 2);
+      if (first >= last) return;
+      if (!output.ranges.empty() &&
+          output.ranges.back().offset + output.ranges.back().length ==
+              first - begin) {
+        output.ranges.back().length += last - first;
+      } else {
+        output.ranges.push_back({first - begin, last - first});
+      }
+    };
+    shadow_.ForEachWord(output.data, output.length,
+                        [&](const WordCells& cells, uintptr_t word) {
+                          for (size_t half = 0; half < 2; ++half) {
+                            const uint64_t write =
+                                cells.split() ? cells.halves[half].write
+                                              : cells.word->write;
+                            if (PhaseOf(write) < first_phase_)
+                              add(word + 2 * half);
+                          }
+                        });
+    if (!output.ranges.empty()) never_written_.push_back(std::move(output));
+  }
+  outputs_.clear();
 }
 
 void Checker::End() {
@@ -60,10 +140,11 @@ void Checker::BeginDispatch(size_t index) {
        ++next_barrier_) {
     const MemoryBarrier& barrier = barriers[next_barrier_];
     const uint64_t written = uint64_t{first_phase_} << kPhaseShift;
-    shadow_.ForEachCell(barrier.data, barrier.length, [&](Cell& cell) {
-      cell.write = cell.write >> kPhaseShift < first_phase_ ? 0 : written;
-      cell.read = 0;
-    });
+    shadow_.ForEachWord(
+        barrier.data, barrier.length, [&](const WordCells& cells, uintptr_t) {
+          const uint64_t last = cells.LastWrite();
+          *cells.word = {PhaseOf(last) < first_phase_ ? 0 : written, 0};
+        });
   }
 }
 
@@ -74,32 +155,49 @@ std::string Checker::NameOf(uint32_t dispatch) const {
 
 bool Checker::FindFresh(const Rows& rows, bool all, size_t* offset) const {
   bool found = false;
-  for (size_t r = 0; r < rows.rows; ++r) {
-    const unsigned char* const row =
-        static_cast<const unsigned char*>(rows.data) + r * rows.stride_bytes;
-    for (size_t i = 0; i + sizeof(uint32_t) <= rows.row_bytes;
-         i += sizeof(uint32_t)) {
+  ForEachRow(rows, [&](uintptr_t row, size_t at) {
+    // Words from the first that holds a byte of the row.
+    const uintptr_t end = row + rows.row_bytes;
+    for (uintptr_t a = row - row % 4; a < end; a += 4) {
       uint32_t word;
-      std::memcpy(&word, row + i, sizeof(word));
+      std::memcpy(&word, reinterpret_cast<const void*>(a), sizeof(word));
       if ((word == kNeverWritten) != all) {
-        *offset = r * rows.stride_bytes + i;
-        return !all;
+        found = !all;
+        *offset = at + (std::max(a, row) - row);
+        return false;
       }
       found = found || all;
     }
-  }
-  *offset = 0;
+    return true;
+  });
   return found;
 }
 
-std::string Checker::Conflict(const char* what, size_t offset, bool write,
-                              uint64_t last, bool last_was_read) const {
-  const uint32_t other = phases_[PhaseOf(last)].dispatch;
-  return std::string(write ? "writes " : "reads ") + what + "[" +
-         std::to_string(offset / 4) + "], which " + NameOf(other) +
-         (last_was_read ? " read" : " wrote") +
-         ": memoryBarrier is missing between it and dispatch " +
-         std::to_string(dispatch_);
+std::string Checker::Element(const char* what, const Rows& rows,
+                             size_t offset) {
+  return what + ("[" + std::to_string(offset / rows.element) + "]");
+}
+
+bool Checker::AddConflict(const char* what, const Rows& rows, size_t offset,
+                          bool write, const Conflict& conflict) {
+  const FindingKind kind = FindingKind::kMissingMemoryBarrier;
+  const FindingList::Key key =
+      KeyOf(kind, nullptr, std::hash<std::string>()(what));
+  if (list_.Seen(key)) return list_is_full_;
+  const uint32_t other = phases_[PhaseOf(conflict.named)].dispatch;
+  const std::string between =
+      " between it and dispatch " + std::to_string(dispatch_);
+  Finding finding;
+  finding.kind = kind;
+  finding.other = PlaceOf(other, conflict.where);
+  finding.text = (write ? "writes " : "reads ") + Element(what, rows, offset) +
+                 ", which " + NameOf(other) +
+                 (conflict.was_read ? " read" : " wrote") +
+                 (finding.other.known() ? " at " + finding.other.text() : "") +
+                 ": memoryBarrier is missing" + between;
+  finding.help = "memoryBarrier(BarrierScopeBuffers)" + between;
+  Add(key, std::move(finding));
+  return list_is_full_;
 }
 
 std::string Checker::Touch(const char* what, const Rows& rows, bool write,
@@ -108,43 +206,90 @@ std::string Checker::Touch(const char* what, const Rows& rows, bool write,
   size_t offset = 0;
   if (fresh != Fresh::kIgnore &&
       FindFresh(rows, fresh == Fresh::kAllWords, &offset)) {
-    return std::string("reads ") + what + "[" + std::to_string(offset / 4) +
-           "], which nothing has written since newBuffer()";
+    Finding finding;
+    finding.kind = FindingKind::kNeverWritten;
+    finding.text = "reads " + Element(what, rows, offset) +
+                   ", which nothing has written since newBuffer()";
+    finding.help = "write it before this dispatch";
+    const std::string text = finding.text;
+    const FindingList::Key key =
+        KeyOf(finding.kind, nullptr, std::hash<std::string>()(what));
+    // Not if it was suppressed. What is found has no values to go on with.
+    if (Add(key, std::move(finding))) return text;
   }
-  if (!dispatches_overlap_) return std::string();
+  if (!dispatches_overlap_ && !(track_never_written_ && write)) {
+    return std::string();
+  }
   if (touch_phase_ == 0) touch_phase_ = phases_.New(dispatch(), SIZE_MAX);
-  const WordAccess access = {uint64_t{touch_phase_} << kPhaseShift | kAllBytes,
-                             phases_.first,
-                             0,
-                             phases_,
-                             {dispatch(), SIZE_MAX}};
+  const Meetings meetings;
+  WordAccess access = {0,           phases_.first,          &meetings,
+                       phases_,     {dispatch(), SIZE_MAX}, nullptr,
+                       has_places()};
   shadow_.Cover(rows.data,
                 (rows.rows - 1) * rows.stride_bytes + rows.row_bytes);
-  for (size_t r = 0; r < rows.rows; ++r) {
-    const unsigned char* const row =
-        static_cast<const unsigned char*>(rows.data) + r * rows.stride_bytes;
-    std::string error;
-    size_t word = 0;
-    shadow_.ForEachCell(row, rows.row_bytes, [&](Cell& cell) {
-      const size_t at = r * rows.stride_bytes + 4 * word++;
-      if (!error.empty()) return;
-      if (access.ConflictsWith(cell.write, false)) {
-        error = Conflict(what, at, write, cell.write, false);
-      } else if (write && access.ConflictsWith(cell.read, true)) {
-        error = Conflict(what, at, write, cell.read, true);
-      } else {
-        access.Note(write ? cell.write : cell.read, !write);
-      }
-    });
-    if (!error.empty()) return error;
+  std::string error;
+  Conflict conflict;
+  ForEachRow(rows, [&](uintptr_t row, size_t at) {
+    const uintptr_t end = row + rows.row_bytes;
+    shadow_.ForEachWord(
+        reinterpret_cast<const void*>(row), rows.row_bytes,
+        [&](const WordCells& cells, uintptr_t word) {
+          if (!error.empty()) return;
+          // Of the first and last word, only the row's bytes.
+          const uintptr_t first = std::max(word, row);
+          uint64_t bytes = kAllBytes << (first - word);
+          if (end - word < 4) bytes &= kAllBytes >> (4 - (end - word));
+          access.stamp =
+              uint64_t{touch_phase_} << kPhaseShift | (bytes & kAllBytes);
+          if (!access.Check(cells, write, &conflict)) return;
+          const uintptr_t byte = std::max(first, word + conflict.at);
+          if (AddConflict(what, rows, at + (byte - row), write, conflict)) {
+            error = list_.findings().back().text;
+          }
+        });
+    return error.empty();
+  });
+  return error;
+}
+
+FindingList::Key Checker::KeyOf(FindingKind kind, const void* where,
+                                uint64_t piece) const {
+  return {commands_->dispatches[dispatch_].pipeline, kind, where, piece};
+}
+
+bool Checker::Add(const FindingList::Key& key, Finding finding) {
+  const Dispatch& dispatch = commands_->dispatches[dispatch_];
+  finding.kernel = dispatch.pipeline->name;
+  finding.dispatch = dispatch_;
+  finding.text = finding.kernel + ": " + finding.text;
+  if (in_grid_ && seed_ != 0) {
+    finding.text += " (schedule_seed " + std::to_string(seed_) + ")";
   }
-  return std::string();
+  if (dispatch.place != 0) {
+    finding.text += commands_->places[dispatch.place].Text();
+  }
+  const bool added = list_.Add(key, std::move(finding));
+  list_is_full_ = list_.full();
+  return added;
+}
+
+void Checker::SetPlaces(const Places* places) {
+  if (places == nullptr) return;
+  places_.resize(commands_->dispatches.size());
+  places_[dispatch_] = places;
+}
+
+Place Checker::PlaceOf(uint32_t dispatch, const void* where) const {
+  const Places* const places =
+      dispatch < places_.size() ? places_[dispatch] : nullptr;
+  return places == nullptr || where == nullptr ? Place()
+                                               : places->PlaceOf(where);
 }
 
 }  // namespace kernel_internal
 
-std::unique_ptr<CheckedMode> MakeCheckedMode(uint64_t schedule_seed) {
-  return std::make_unique<kernel_internal::Checker>(schedule_seed);
+std::unique_ptr<CheckedMode> MakeCheckedMode(const DeviceOptions& options) {
+  return std::make_unique<kernel_internal::Checker>(options);
 }
 
 }  // namespace switchyard::device

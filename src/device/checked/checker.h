@@ -13,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "src/device/checked/finding_list.h"
 #include "src/device/checked/races.h"
 #include "src/device/checked/shadow.h"
+#include "src/device/checked_fibers.h"
 #include "src/device/checked_mode.h"
 #include "src/device/commands.h"
 
@@ -50,12 +52,22 @@ class CheckedThreadgroup;
 
 class Checker : public CheckedMode {
  public:
-  explicit Checker(uint64_t schedule_seed);
+  explicit Checker(const DeviceOptions& options);
   ~Checker() override;
 
   void Begin(const Commands& commands) override;
+  void Finish() override;
   void End() override;
   void BeginDispatch(size_t index) override;
+  const std::string& problem() const override { return list_.problem(); }
+  const std::vector<Finding>& findings() const override {
+    return list_.findings();
+  }
+  bool stopped() const override { return ended_ || list_is_full_; }
+  std::vector<Finding> TakeFindings() override { return list_.Take(); }
+  std::vector<NeverWritten> TakeNeverWritten() override {
+    return std::exchange(never_written_, {});
+  }
   std::string Touch(const char* what, const Rows& rows, bool write,
                     Fresh fresh) override;
   void RunThreadgroups(GridRunner& runner, size_t count) override;
@@ -72,6 +84,25 @@ class Checker : public CheckedMode {
   // Whether another dispatch may run at the same time.
   bool dispatches_overlap() const { return dispatches_overlap_; }
 
+  // Something is found by the dispatch that runs.
+  FindingList& list() { return list_; }
+  bool list_is_full() const { return list_is_full_; }
+  FindingList::Key KeyOf(FindingKind kind, const void* where,
+                         uint64_t piece) const;
+  // With kernel and dispatch filled in, and the kernel's name before the text.
+  // Returns whether it is a finding that nobody had suppressed.
+  bool Add(const FindingList::Key& key, Finding finding);
+  // See CheckedFibers.
+  bool IsResident(const void* address, size_t size) const;
+  // The dispatch that runs may write what it has bound at `index`.
+  void NoteOutput(size_t index, const Binding& binding);
+  // A threadgroup of the dispatch that runs could not go on.
+  void NoteEnd() { ended_ = true; }
+  // Of the code of a dispatch's kernel; null: it does not say.
+  void SetPlaces(const Places* places);
+  bool has_places() const { return !places_.empty(); }
+  Place PlaceOf(uint32_t dispatch, const void* where) const;
+
   uint64_t seed() const { return seed_; }
   Random& random() { return random_; }
 
@@ -82,8 +113,10 @@ class Checker : public CheckedMode {
   // For the i-th of those that run at the same time.
   CheckedThreadgroup& Threadgroup(size_t i);
   bool FindFresh(const Rows& rows, bool all, size_t* offset) const;
-  std::string Conflict(const char* what, size_t offset, bool write,
-                       uint64_t last, bool last_was_read) const;
+  static std::string Element(const char* what, const Rows& rows, size_t offset);
+  // Notes it; returns whether the dispatch cannot go on.
+  bool AddConflict(const char* what, const Rows& rows, size_t offset,
+                   bool write, const Conflict& conflict);
 
   const uint64_t seed_;
   Random random_;
@@ -95,6 +128,14 @@ class Checker : public CheckedMode {
   size_t next_barrier_ = 0;  // in commands_->barriers
   bool dispatches_overlap_ = false;
   uint32_t touch_phase_ = 0;  // of Touch() in this dispatch; 0: none yet
+  FindingList list_;
+  bool list_is_full_ = false;
+  const bool track_never_written_;
+  std::vector<NeverWritten> outputs_;
+  std::vector<NeverWritten> never_written_;
+  bool in_grid_ = false;  // a threadgroup runs
+  bool ended_ = false;
+  std::vector<const Places*> places_;  // by dispatch; empty: nobody's
   std::vector<std::unique_ptr<CheckedThreadgroup>> threadgroups_;
 };
 

@@ -6,7 +6,24 @@
 #include "switchyard/device/kernel_threads.h"
 
 namespace switchyard::device::kernel_internal {
+namespace {
 
+// What belongs to the stamp of a cell, `trails` bytes away each.
+uint64_t& Trail(uint64_t& last, size_t trails) {
+  return *reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(&last) +
+                                      trails);
+}
+const uint64_t& Trail(const uint64_t& last, size_t trails) {
+  return *reinterpret_cast<const uint64_t*>(reinterpret_cast<uintptr_t>(&last) +
+                                            trails);
+}
+uint64_t AsBits(const void* where) {
+  return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(where));
+}
+
+}  // namespace
+
+// The steps of every access; the rest is for few.
 WordAccess::Relation WordAccess::To(uint64_t last) const {
   const uint32_t phase = PhaseOf(last);
   if (phase < first) return Relation::kOver;
@@ -17,17 +34,18 @@ WordAccess::Relation WordAccess::To(uint64_t last) const {
              : Relation::kOthers;
 }
 
-bool WordAccess::Follows(uint64_t last, bool read) const {
+inline bool WordAccess::Follows(uint64_t last, bool read) const {
   if ((last & kOtherSimdgroups) != 0 ||
       ThreadOf(last) / kSimdWidth != ThreadOf(stamp) / kSimdWidth) {
     return false;
   }
   const uint32_t epoch = EpochOf(last);
-  return epoch < barrier_epoch ||
-         (read && (epoch < EpochOf(stamp) || epoch == kLastEpoch));
+  return epoch < meetings->barrier ||
+         (read && (epoch < meetings->reads || epoch == kLastEpoch)) ||
+         (!meetings->partial.empty() && FollowsInPart(last, read));
 }
 
-bool WordAccess::ConflictsWith(uint64_t last, bool read) const {
+inline bool WordAccess::ConflictsWith(uint64_t last, bool read) const {
   const Relation relation = To(last);
   if (relation == Relation::kOver || (last & stamp & kAllBytes) == 0 ||
       (last & stamp & kAtomic) != 0) {
@@ -39,24 +57,134 @@ bool WordAccess::ConflictsWith(uint64_t last, bool read) const {
          ThreadOf(last) != ThreadOf(stamp);
 }
 
-void WordAccess::Note(uint64_t& last, bool read) const {
+inline void WordAccess::Replace(uint64_t& last, size_t trails,
+                                uint64_t by_this) const {
+  last = by_this;
+  if (places) Trail(last, 2 * trails) = AsBits(where);
+}
+
+inline void WordAccess::Note(uint64_t& last, size_t trails, bool read) const {
   const Relation relation = To(last);
-  if (relation == Relation::kOver) {
-    last = stamp;
-    return;
+  // Of other bytes of the same half, only the later access is remembered.
+  if (relation == Relation::kOver || (last & stamp & kAllBytes) == 0) {
+    Replace(last, trails, stamp);
+  } else if (relation == Relation::kOwnPast ||
+             (relation == Relation::kSamePhase && Follows(last, read))) {
+    Replace(last, trails, stamp | (last & kOtherGroups));
+  } else {
+    Merge(last, trails, relation);
   }
-  if ((last & stamp & kAllBytes) == 0) {
-    // Other bytes of the same word: only the later access is remembered.
-    last = stamp;
-    return;
+}
+
+inline bool WordAccess::CheckCell(Cell& cell, size_t trails, bool write,
+                                  Conflict* conflict) const {
+  uint64_t& last = write ? cell.write : cell.read;
+  const bool with_write = ConflictsWith(cell.write, false);
+  if (with_write || (write && ConflictsWith(cell.read, true))) {
+    NoteConflict(with_write ? cell.write : cell.read, trails, !with_write,
+                 conflict);
+    Replace(last, trails, stamp);
+    return true;
   }
-  if (relation == Relation::kOwnPast ||
-      (relation == Relation::kSamePhase && Follows(last, read))) {
-    last = stamp | (last & kOtherGroups);
-    return;
+  Note(last, trails, !write);
+  return false;
+}
+
+bool WordAccess::Check(const WordCells& cells, bool write,
+                       Conflict* conflict) const {
+  constexpr uint64_t kHalf = uint64_t{3} << kBytesShift;
+  const bool both = (stamp & kHalf) != 0 && (stamp & kHalf << 2) != 0;
+  return both && !cells.split()
+             ? CheckCell(*cells.word, cells.trails, write, conflict)
+             : CheckHalves(cells, write, conflict);
+}
+
+bool WordAccess::CheckHalves(const WordCells& cells, bool write,
+                             Conflict* conflict) const {
+  constexpr uint64_t kHalves[] = {uint64_t{3} << kBytesShift,
+                                  uint64_t{12} << kBytesShift};
+  if (!cells.split()) {
+    Copy(*cells.word, &cells.halves[0], cells.trails);
+    Copy(*cells.word, &cells.halves[1], cells.trails);
+    cells.word->write = kSplit;
   }
+  if ((stamp & kHalves[1]) == 0) {
+    return CheckCell(cells.halves[0], cells.trails, write, conflict);
+  }
+  if ((stamp & kHalves[0]) == 0) {
+    const bool found =
+        CheckCell(cells.halves[1], cells.trails, write, conflict);
+    conflict->at = 2;
+    return found;
+  }
+  bool found = CheckCell(cells.halves[1], cells.trails, write, conflict);
+  conflict->at = 2;
+  if (CheckCell(cells.halves[0], cells.trails, write, conflict)) {
+    conflict->at = 0;
+    found = true;
+  }
+  // One cell will do again. The phase of the last write, and its bytes, are
+  // kept: they tell what was written.
+  const Cell &low = cells.halves[0], &high = cells.halves[1];
+  const auto over = [this](uint64_t a, uint64_t b) {
+    return To(a) == Relation::kOver && To(b) == Relation::kOver;
+  };
+  if ((low.write == high.write ||
+       (over(low.write, high.write) &&
+        PhaseOf(low.write) == PhaseOf(high.write))) &&
+      (low.read == high.read || over(low.read, high.read))) {
+    Copy(low, cells.word, cells.trails);
+    cells.word->write |= high.write & kAllBytes;
+  }
+  return found;
+}
+
+inline void WordAccess::Copy(const Cell& from, Cell* to, size_t trails) const {
+  *to = from;
+  const bool others = ((from.write | from.read) & kMarks) != 0;
+  for (size_t trail = 1; trail < 4; ++trail) {
+    if (((trail & 1) != 0 && !others) || (trail > 1 && !places)) continue;
+    Trail(to->write, trail * trails) = Trail(from.write, trail * trails);
+    Trail(to->read, trail * trails) = Trail(from.read, trail * trails);
+  }
+}
+
+void WordAccess::NoteConflict(const uint64_t& last, size_t trails, bool read,
+                              Conflict* conflict) const {
+  *conflict = Conflict();
+  conflict->last = conflict->named = last;
+  conflict->was_read = read;
+  size_t trail = 2 * trails;
+  if ((last & kMarks) != 0 && !ConflictsWith(last & ~kMarks, read)) {
+    const uint64_t other = Trail(last, trails);
+    if (ConflictsWith(other & ~kMarks, read)) {
+      conflict->named = other;
+      trail = 3 * trails;
+    }
+  }
+  if (places) {
+    conflict->where = reinterpret_cast<const void*>(
+        static_cast<uintptr_t>(Trail(last, trail)));
+  }
+}
+
+bool WordAccess::FollowsInPart(uint64_t last, bool read) const {
+  if ((last & kOtherThreads) != 0) return false;
+  const uint32_t lanes = uint32_t{1} << ThreadOf(last) % kSimdWidth |
+                         uint32_t{1} << ThreadOf(stamp) % kSimdWidth;
+  for (const Meetings::Partial& partial : meetings->partial) {
+    if (partial.epoch > EpochOf(last) && (partial.lanes & lanes) == lanes &&
+        (read || partial.barrier)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// With accesses that are not over, of others or of this thread.
+void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   const bool same_thread = ThreadOf(last) == ThreadOf(stamp);
-  uint64_t marks = last & (kOtherThreads | kOtherSimdgroups | kOtherGroups);
+  uint64_t marks = last & kMarks;
   if (relation == Relation::kOthers) {
     marks |= kOtherGroups;
   } else if (!same_thread) {
@@ -67,13 +195,22 @@ void WordAccess::Note(uint64_t& last, bool read) const {
   // A cell has room to name one access and keeps the first; unless that was
   // atomic and this is not, so that later atomics conflict with this one only.
   const bool rename = (last & kAtomic) != 0 && (stamp & kAtomic) == 0;
-  const uint64_t named =
-      rename || (same_thread && relation == Relation::kSamePhase) ? stamp
-                                                                  : last;
-  const uint64_t kNamed =
-      ~(kAtomic | kAllBytes | kOtherThreads | kOtherSimdgroups | kOtherGroups);
-  last = (named & kNamed) | marks | (last & stamp & kAtomic) |
-         ((last | stamp) & kAllBytes);
+  const bool is_named =
+      rename || (same_thread && relation == Relation::kSamePhase);
+  const uint64_t before = last;
+  constexpr uint64_t kNamed = ~(kAtomic | kAllBytes | kMarks);
+  last = ((is_named ? stamp : before) & kNamed) | marks |
+         (before & stamp & kAtomic) | ((before | stamp) & kAllBytes);
+  // The first that is further away than those before is the one that is named
+  // where the cell's own is the thread that finds it.
+  if ((marks & ~before) != 0) {
+    Trail(last, trails) = is_named ? before : stamp;
+    if (places) {
+      Trail(last, 3 * trails) =
+          is_named ? Trail(last, 2 * trails) : AsBits(where);
+    }
+  }
+  if (places && is_named) Trail(last, 2 * trails) = AsBits(where);
 }
 
 }  // namespace switchyard::device::kernel_internal

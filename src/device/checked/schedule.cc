@@ -5,6 +5,7 @@
 // thread, so that each run finds the same first mistake.
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -20,9 +21,13 @@ namespace {
 void RunOne(GridRunner& runner, CheckedThreadgroup& threadgroup,
             const Size& position) {
   runner.RunOne(position, threadgroup.local_memory(), &threadgroup);
-  // Also one that the kernel has caught.
-  const std::string& failure = threadgroup.failure();
-  if (!failure.empty()) runner.Fail(failure.c_str());
+  try {
+    threadgroup.End();
+  } catch (const std::exception& e) {  // no memory: this may be a fiber
+    runner.Fail(e.what());
+  }
+  // Nothing more is wanted: the text is that of the first finding.
+  if (threadgroup.list_is_full()) runner.Fail("");
 }
 
 }  // namespace
@@ -30,6 +35,12 @@ void RunOne(GridRunner& runner, CheckedThreadgroup& threadgroup,
 void Checker::RunThreadgroups(GridRunner& runner, size_t count) {
   const InKernel in_kernel;
   const internal::DefaultFpEnv fp_env;
+  // Also when memory is out.
+  struct InGrid {
+    bool& in_grid;
+    explicit InGrid(bool& b) : in_grid(b) { in_grid = true; }
+    ~InGrid() { in_grid = false; }
+  } in_grid(in_grid_);
   const RunningDispatch& running = runner.running();
   for (size_t i = 0; i < running.dispatch.num_bindings; ++i) {
     const Binding& binding = running.bindings[i];

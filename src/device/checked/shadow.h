@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/device/checked/races.h"
 #include "switchyard/device/kernel_memory.h"
 
 namespace switchyard::device::kernel_internal {
@@ -26,28 +27,40 @@ class Shadow {
   // Makes cells for `length` bytes. Those of other memory may move. Throws
   // std::bad_alloc.
   void Cover(const void* data, size_t length);
-  // Where the cell of address 0 would be, for memory that is covered.
+  // Where the cell of address 0 would be, for memory that is covered; of its
+  // word or of its half.
   uintptr_t Base(const void* data) const;
-  // The cells there are in the range, one after the other.
+  uintptr_t HalvesBase(const void* data) const;
+  size_t Trails(const void* data) const;  // as in WordCells
+  // function(cells, address) for the words there are in the range, one after
+  // the other.
   template <class Function>
-  void ForEachCell(const void* data, size_t length, const Function& function) {
+  void ForEachWord(const void* data, size_t length, const Function& function) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(data) / 4;
     const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + length + 3) / 4;
     for (const Region& r : regions_) {
       for (uintptr_t w = begin < r.begin ? r.begin : begin;
            w < end && w < r.end; ++w) {
-        function(r.cells[w - r.begin]);
+        const size_t i = w - r.begin;
+        function(WordCells{r.cells + i, r.halves() + 2 * i, r.trails()}, 4 * w);
       }
     }
   }
   void Clear();
-  size_t bytes() const { return bytes_; }  // if all were touched
+  // If all were touched; without those of halves and trails, of which few are.
+  size_t bytes() const { return bytes_; }
 
  private:
   struct Region {
     uintptr_t begin, end;  // in words
-    Cell* cells;
+    Cell* cells;           // of the words, then of their halves; their trails
+
+    size_t size() const { return (end - begin) * sizeof(Cell); }
+    size_t trails() const { return 3 * size(); }
+    size_t mapped_size() const { return 4 * trails(); }
+    Cell* halves() const { return cells + (end - begin); }
   };
+  const Region& Of(const void* data) const;
   std::vector<Region> regions_;  // in order of addresses, apart
   size_t bytes_ = 0;
 };

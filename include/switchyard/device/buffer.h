@@ -1,0 +1,118 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory that kernels and the host share.
+
+#ifndef SWITCHYARD_DEVICE_BUFFER_H_
+#define SWITCHYARD_DEVICE_BUFFER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "switchyard/device/foundation.h"
+
+namespace switchyard::device {
+
+// Host and kernels see the same bytes, whichever is asked for. Hazards between
+// encoders and dispatches are never left to the caller, untracked or not:
+// encoders run in order, dispatches too.
+using ResourceOptions = UInteger;
+enum : ResourceOptions {
+  ResourceCPUCacheModeDefaultCache = 0,
+  ResourceCPUCacheModeWriteCombined = 1,
+  ResourceStorageModeShared = 0,
+  ResourceStorageModeManaged = 1 << 4,
+  ResourceStorageModePrivate = 2 << 4,
+  ResourceStorageModeMemoryless = 3 << 4,
+  ResourceHazardTrackingModeDefault = 0,
+  ResourceHazardTrackingModeUntracked = 1 << 8,
+  ResourceHazardTrackingModeTracked = 2 << 8,
+};
+enum CPUCacheMode : UInteger {
+  CPUCacheModeDefaultCache = 0,
+  CPUCacheModeWriteCombined = 1,
+};
+enum StorageMode : UInteger {
+  StorageModeShared = 0,
+  StorageModeManaged = 1,
+  StorageModePrivate = 2,
+  StorageModeMemoryless = 3,
+};
+enum HazardTrackingMode : UInteger {
+  HazardTrackingModeDefault = 0,
+  HazardTrackingModeUntracked = 1,
+  HazardTrackingModeTracked = 2,
+};
+using ResourceUsage = UInteger;
+enum : ResourceUsage {
+  ResourceUsageRead = 1,
+  ResourceUsageWrite = 2,
+};
+
+// What useResource() takes; all of them are buffers.
+class Resource : public Referencing<Resource> {
+ public:
+  // Behind the buffer in errors.
+  void setLabel(const host_internal::Text& label) noexcept {
+    label_.Set(label);
+  }
+  std::string label() const { return label_.Get(); }
+  StorageMode storageMode() const noexcept { return StorageModeShared; }
+  CPUCacheMode cpuCacheMode() const noexcept {
+    return CPUCacheModeDefaultCache;
+  }
+
+ protected:
+  Resource() = default;
+  ~Resource() = default;
+
+ private:
+  host_internal::Label label_;
+};
+
+// Kept alive by every command buffer it is bound in until that has run (its
+// handlers come later).
+class Buffer : public Referencing<Buffer, Resource> {
+ public:
+  using Deallocator = std::function<void(void* pointer, size_t length)>;
+
+  ~Buffer();
+
+  // Valid at once and for the buffer's life. As on Metal, the host leaves alone
+  // what committed work uses until that has completed.
+  void* contents() const noexcept { return contents_; }
+  size_t length() const noexcept { return length_; }
+  size_t allocatedSize() const noexcept { return length_; }
+  // Where a kernel finds contents() through a pointer in a struct.
+  uint64_t gpuAddress() const noexcept {
+    return reinterpret_cast<uintptr_t>(contents_);
+  }
+  // Nothing to do: kernels see what the host writes.
+  void didModifyRange(Range) noexcept {}
+
+ private:
+  friend class BlitCommandEncoder;
+  friend class CommandEncoder;
+  friend class ComputeCommandEncoder;
+  friend class Device;
+  friend class Heap;
+  friend struct RunningDispatch;  // src/device
+  Buffer(void* contents, size_t length, bool read_only) noexcept;
+
+  void* const contents_;
+  const size_t length_;
+  const bool read_only_;
+  bool fresh_ = false;  // what was never written can be told, in checked mode
+  Deallocator deallocator_;
+  // The command buffer that retained this one last: a copy of a shared_ptr per
+  // command buffer rather than per dispatch.
+  mutable std::atomic<uint64_t> retained_by_{0};
+};
+
+}  // namespace switchyard::device
+
+#endif  // SWITCHYARD_DEVICE_BUFFER_H_

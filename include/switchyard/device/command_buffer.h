@@ -1,0 +1,139 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Work for a queue, and what became of it.
+
+#ifndef SWITCHYARD_DEVICE_COMMAND_BUFFER_H_
+#define SWITCHYARD_DEVICE_COMMAND_BUFFER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "switchyard/device/command_encoder.h"
+#include "switchyard/device/findings.h"
+#include "switchyard/device/threadgroup.h"
+
+namespace switchyard::device {
+
+enum CommandBufferStatus : uint32_t {
+  CommandBufferStatusNotEnqueued = 0,
+  CommandBufferStatusEnqueued = 1,
+  CommandBufferStatusCommitted = 2,
+  CommandBufferStatusScheduled = 3,  // running
+  CommandBufferStatusCompleted = 4,
+  CommandBufferStatusError = 5,
+};
+
+class CommandQueue;
+class Queue;  // src/device
+
+// When a dispatch ran, in seconds of std::chrono::steady_clock.
+struct DispatchTime {
+  std::string kernel;
+  Size threadgroups;  // an indirect dispatch's as it was read
+  double start;
+  double end;
+  std::string encoder;   // its label
+  std::string group;     // the debug groups that were open: "outer/inner"
+  std::string signpost;  // the last one in them
+};
+
+class CommandBuffer : public Referencing<CommandBuffer> {
+ public:
+  using CompletedHandler = std::function<void(CommandBuffer* buffer)>;
+  using ScheduledHandler = CompletedHandler;
+
+  ~CommandBuffer();
+  CommandBuffer* retain() noexcept;
+  CommandBuffer* autorelease() noexcept;
+
+  // Shown in errors.
+  void setLabel(const host_internal::Text& label) noexcept;
+  std::string label() const;
+  // Around the encoders that are made in between: CommandEncoder has the rest.
+  void pushDebugGroup(const host_internal::Text& name) noexcept;
+  void popDebugGroup() noexcept;
+
+  // One encoder at a time: end it before the next, and before commit().
+  // nullptr if memory is out.
+  Autoreleased<ComputeCommandEncoder> computeCommandEncoder(
+      DispatchType type = DispatchTypeSerial) noexcept;
+  Autoreleased<BlitCommandEncoder> blitCommandEncoder() noexcept;
+
+  // Between encoders: event.h tells what they do.
+  void encodeSignalEvent(host_internal::Arg<Event> event,
+                         uint64_t value) noexcept;
+  void encodeWait(host_internal::Arg<Event> event, uint64_t value) noexcept;
+
+  // Takes the next place in the queue, for work still being encoded. The queue
+  // waits for it to be committed, or dropped. Once only, and before commit().
+  void enqueue() noexcept;
+  // Hands the work to the queue and returns. Its encoders have to be ended:
+  // one that was dropped without endEncoding() makes this an error.
+  void commit() noexcept;
+  // Returns when the work is done and the handlers have returned. What the
+  // queue has not started yet, this buffer and earlier ones with their
+  // handlers, may run on this thread. Before commit() it returns at once, and
+  // that is an error which keeps the work from running. In a handler of this
+  // buffer it returns at once; later buffers may be waited for there, and those
+  // of other queues whose handlers do not wait for this one's.
+  void waitUntilCompleted() noexcept;
+  // Returns when the work has begun, and the scheduled handlers have returned;
+  // else as waitUntilCompleted().
+  void waitUntilScheduled() noexcept;
+  // Called before the work, on the thread that is to run it; must be added
+  // before commit(), and must not wait for command buffers. One that throws
+  // makes the buffer an error.
+  void addScheduledHandler(ScheduledHandler handler) noexcept;
+  // Called after the work, in the order added, before waitUntilCompleted
+  // returns; must be added before commit(). A handler that throws makes the
+  // buffer an error.
+  void addCompletedHandler(CompletedHandler handler) noexcept;
+
+  // Completed turns into Error on misuse after the work, a second commit() say.
+  CommandBufferStatus status() const noexcept;
+  // "kernel: argument: what is wrong", empty without an error. Known before
+  // commit() for mistakes in the encoding.
+  std::string error() const;
+  // When the work started and ended, in seconds of std::chrono::steady_clock;
+  // both 0 until it has ended.
+  double GPUStartTime() const noexcept;
+  double GPUEndTime() const noexcept;
+  // One per dispatch that ran, in order, once the buffer has completed; empty
+  // without DeviceOptions::time_dispatches.
+  std::vector<DispatchTime> dispatchTimes() const;
+  // What ran, and was probably not meant so; once the buffer has completed, and
+  // with DeviceOptions::check_kernels.
+  std::vector<std::string> warnings() const;
+  // What checked mode has found, in order, once the buffer has completed; the
+  // first one's text begins error(), unless that was known before.
+  std::vector<Finding> findings() const;
+  // The buffers that kernels had bound to write and that they have not written
+  // in full, once the buffer has completed; in checked mode and with
+  // DeviceOptions::track_never_written. Exact to two bytes.
+  std::vector<NeverWritten> neverWritten() const;
+
+ private:
+  friend class BlitCommandEncoder;
+  friend class CommandEncoder;
+  friend class CommandQueue;
+  friend class ComputeCommandEncoder;
+  friend class Queue;
+  struct State;
+  // What a user's references share: this, and the queue kept alive.
+  struct Handle;
+  explicit CommandBuffer(std::unique_ptr<State> state);
+  template <class E, class Make>
+  std::shared_ptr<E> NewEncoder(const char* call, const Make& make) noexcept;
+  void EncodeEvent(const char* call, const Event* event, uint64_t value,
+                   bool wait) noexcept;
+
+  const std::unique_ptr<State> state_;
+};
+
+}  // namespace switchyard::device
+
+#endif  // SWITCHYARD_DEVICE_COMMAND_BUFFER_H_

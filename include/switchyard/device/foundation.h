@@ -1,0 +1,239 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Who owns objects, in either of two spellings.
+//
+// A std::shared_ptr keeps what it points to, and so does a Ref, which is one.
+// Or as in metal-cpp (`namespace NS = switchyard::device;`): a raw pointer of a
+// call whose name begins with new or alloc is the caller's until release(), one
+// of any other call (commandBuffer(), ...) is the thread's AutoreleasePool's.
+//
+//   auto buffer = device->newBuffer(64);          // as long as the variable
+//   MTL::Buffer* buffer = device->newBuffer(64);  // until buffer->release()
+
+#ifndef SWITCHYARD_DEVICE_FOUNDATION_H_
+#define SWITCHYARD_DEVICE_FOUNDATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace switchyard::device {
+
+using UInteger = size_t;
+using Integer = ptrdiff_t;
+
+// `length` indices from `location` on.
+struct Range {
+  size_t location = 0;
+  size_t length = 0;
+
+  constexpr Range() noexcept = default;
+  constexpr Range(size_t loc, size_t len) noexcept
+      : location(loc), length(len) {}
+  static constexpr Range Make(size_t loc, size_t len) noexcept {
+    return Range(loc, len);
+  }
+};
+
+template <class T, bool kAutoreleased>
+class Ref;
+
+// What all objects are: counted as shared_ptr does, and by retain() and
+// release() besides.
+class Object : public std::enable_shared_from_this<Object> {
+ public:
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+
+  // Takes back a retain(), or what a raw pointer of new...() owns. Nothing if
+  // there is none left: the object is a shared_ptr's.
+  void release() noexcept;
+  // How often it could be released.
+  size_t retainCount() const noexcept;
+
+ protected:
+  Object() = default;
+  ~Object() = default;
+
+ private:
+  template <class T, class Base>
+  friend class Referencing;
+  template <class T, bool kAutoreleased>
+  friend class Ref;
+  friend class CommandBuffer;
+
+  // Counts one more, which `self` stands for.
+  void Keep(std::shared_ptr<const void> self) noexcept;
+  // The innermost AutoreleasePool of the thread keeps it.
+  static void Pool(std::shared_ptr<const void> object) noexcept;
+
+  mutable std::mutex references_mutex_;
+  size_t references_ = 0;
+  std::shared_ptr<const void> self_;  // while references_ is not 0
+};
+
+template <class T, class Base = Object>
+class Referencing : public Base {
+ public:
+  using Base::Base;
+  T* retain() noexcept {
+    this->Keep(this->shared_from_this());
+    return static_cast<T*>(this);
+  }
+  // Leaves a release() to the pool.
+  T* autorelease() noexcept {
+    Object::Pool(this->shared_from_this());
+    this->release();
+    return static_cast<T*>(this);
+  }
+};
+
+// A shared_ptr that is a raw pointer where one is asked for.
+template <class T, bool kAutoreleased = false>
+class Ref : public std::shared_ptr<T> {
+ public:
+  Ref() noexcept = default;
+  Ref(std::nullptr_t) noexcept {}          // NOLINT(runtime/explicit)
+  Ref(std::shared_ptr<T> object) noexcept  // NOLINT(runtime/explicit)
+      : std::shared_ptr<T>(std::move(object)) {}
+
+  // Of a variable: as long as that keeps it.
+  operator T*() const& noexcept { return this->get(); }  // NOLINT
+  // Of what a call has just returned: the caller's, or the pool's.
+  operator T*() && noexcept {  // NOLINT(runtime/explicit)
+    T* const object = this->get();
+    if (object == nullptr) return nullptr;
+    if constexpr (kAutoreleased) {
+      Object::Pool(*this);
+    } else {
+      object->Keep(*this);
+    }
+    return object;
+  }
+  explicit operator bool() const& noexcept { return this->get() != nullptr; }
+  explicit operator bool() && noexcept { return this->get() != nullptr; }
+};
+
+// Of calls whose raw pointers are the pool's.
+template <class T>
+using Autoreleased = Ref<T, true>;
+
+namespace host_internal {
+
+// An argument in any of the spellings, null included.
+template <class T>
+class Arg {
+ public:
+  Arg(const T* object) noexcept : object_(object) {}  // NOLINT
+  template <class U>
+  Arg(const std::shared_ptr<U>& object) noexcept  // NOLINT(runtime/explicit)
+      : object_(object.get()) {}
+
+  const T* get() const noexcept { return object_; }
+
+ private:
+  const T* object_;
+};
+
+}  // namespace host_internal
+
+// NS::SharedPtr is a shared_ptr, and a raw pointer that is the caller's one
+// becomes it.
+template <class T>
+using SharedPtr = std::shared_ptr<T>;
+template <class T>
+std::shared_ptr<T> TransferPtr(T* object) {
+  if (object == nullptr) return nullptr;
+  return std::shared_ptr<T>(object, [](T* owned) { owned->release(); });
+}
+template <class T, bool kAutoreleased>
+std::shared_ptr<T> TransferPtr(Ref<T, kAutoreleased> object) {
+  return std::shared_ptr<T>(std::move(object));
+}
+template <class T>
+std::shared_ptr<T> RetainPtr(T* object) {
+  return TransferPtr(object == nullptr ? nullptr : object->retain());
+}
+template <class T, bool kAutoreleased>
+std::shared_ptr<T> RetainPtr(const Ref<T, kAutoreleased>& object) {
+  return object;
+}
+
+// Lets go, when it is released or drained, of what the thread has got as raw
+// pointers since it was made. Without one they stay until the thread ends.
+// Released on the thread that made it, the innermost first.
+class AutoreleasePool {
+ public:
+  static AutoreleasePool* alloc();
+  AutoreleasePool* init() noexcept { return this; }
+  void drain() noexcept;
+  void release() noexcept;
+
+ private:
+  explicit AutoreleasePool(size_t begin) noexcept : begin_(begin) {}
+
+  const size_t begin_;  // in the thread's list
+};
+
+enum StringEncoding : uint32_t {
+  ASCIIStringEncoding = 1,
+  UTF8StringEncoding = 4,
+};
+
+// A text, for labels and names; bytes stay as they are in either encoding.
+class String : public Referencing<String> {
+ public:
+  static Autoreleased<String> string(const char* text,
+                                     StringEncoding encoding) noexcept;
+  const char* utf8String() const noexcept { return text_.c_str(); }
+  const char* cString(StringEncoding) const noexcept { return utf8String(); }
+  size_t length() const noexcept { return text_.size(); }
+
+ private:
+  explicit String(const char* text) : text_(text) {}
+  const std::string text_;
+};
+
+namespace host_internal {
+
+// A text argument in any spelling; null is empty.
+class Text {
+ public:
+  Text(const char* text)  // NOLINT(runtime/explicit)
+      : text_(text == nullptr ? "" : text) {}
+  Text(const std::string& text)  // NOLINT(runtime/explicit)
+      : text_(text.c_str()) {}
+  Text(const String* text)  // NOLINT(runtime/explicit)
+      : text_(text == nullptr ? "" : text->utf8String()) {}
+  // Of a variable, or of what a call has just returned.
+  template <bool kAutoreleased>
+  Text(const Ref<String, kAutoreleased>& text)  // NOLINT(runtime/explicit)
+      : Text(static_cast<const String*>(text.get())) {}
+  Text(std::nullptr_t) : text_("") {}  // NOLINT(runtime/explicit)
+
+  const char* c_str() const { return text_; }
+
+ private:
+  const char* text_;
+};
+
+// An object's label, which errors show. From any thread.
+class Label {
+ public:
+  void Set(const Text& text) noexcept;
+  std::string Get() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_;
+};
+
+}  // namespace host_internal
+}  // namespace switchyard::device
+
+#endif  // SWITCHYARD_DEVICE_FOUNDATION_H_

@@ -1,0 +1,98 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Heaps: buffers that share a budget, or memory.
+
+#ifndef SWITCHYARD_DEVICE_HEAP_H_
+#define SWITCHYARD_DEVICE_HEAP_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "switchyard/device/buffer.h"
+#include "switchyard/device/foundation.h"
+
+namespace switchyard::device {
+
+class Device;
+
+enum HeapType : UInteger {
+  HeapTypeAutomatic = 0,
+  HeapTypePlacement = 1,
+};
+
+struct SizeAndAlign {
+  UInteger size = 0;
+  UInteger align = 0;
+};
+
+class HeapDescriptor : public Referencing<HeapDescriptor> {
+ public:
+  static Ref<HeapDescriptor> alloc() noexcept;
+  Ref<HeapDescriptor> init() noexcept;
+
+  void setSize(UInteger size) noexcept { size_ = size; }
+  UInteger size() const noexcept { return size_; }
+  void setType(HeapType type) noexcept { type_ = type; }
+  HeapType type() const noexcept { return type_; }
+  // Taken and left aside: see ResourceOptions.
+  void setStorageMode(StorageMode) noexcept {}
+  void setCpuCacheMode(CPUCacheMode) noexcept {}
+  void setHazardTrackingMode(HazardTrackingMode) noexcept {}
+  void setResourceOptions(ResourceOptions) noexcept {}
+
+ private:
+  HeapDescriptor() = default;
+  UInteger size_ = 0;
+  HeapType type_ = HeapTypeAutomatic;
+};
+
+// Buffers live on without their heap.
+class Heap : public Referencing<Heap> {
+ public:
+  static constexpr size_t kAlignment = 256;
+
+  void setLabel(const host_internal::Text& label) noexcept {
+    label_.Set(label);
+  }
+  std::string label() const { return label_.Get(); }
+  HeapType type() const noexcept { return type_; }
+  UInteger size() const noexcept { return size_; }
+  // What its buffers take, rounded up to kAlignment; the whole of a placement
+  // heap, where they may overlap.
+  UInteger usedSize() const noexcept;
+  UInteger currentAllocatedSize() const noexcept { return size_; }
+  UInteger maxAvailableSize(UInteger alignment) const noexcept;
+
+  // A buffer like Device::newBuffer()'s. nullptr also if it does not fit, or in
+  // a placement heap.
+  Ref<Buffer> newBuffer(size_t length, ResourceOptions options) noexcept;
+  // `length` bytes from `offset` on, a multiple of kAlignment, of a placement
+  // heap; nullptr in an automatic one.
+  Ref<Buffer> newBuffer(size_t length, ResourceOptions options,
+                        size_t offset) noexcept;
+
+ private:
+  friend class Device;
+  friend class ComputeCommandEncoder;
+  Heap(std::shared_ptr<Device> device, HeapType type, size_t size,
+       std::shared_ptr<Buffer> memory);
+  static size_t Padded(size_t length) noexcept {
+    return (length + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  const std::shared_ptr<Device> device_;
+  const HeapType type_;
+  const size_t size_;
+  const std::shared_ptr<Buffer> memory_;  // of a placement heap
+  // Shared with the buffers, which give back what they took.
+  const std::shared_ptr<std::atomic<size_t>> used_;
+  host_internal::Label label_;
+};
+
+}  // namespace switchyard::device
+
+#endif  // SWITCHYARD_DEVICE_HEAP_H_

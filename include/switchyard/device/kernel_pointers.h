@@ -1,0 +1,361 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory as a kernel sees it: plain pointers, or in checked mode a
+// CheckedPointer whose every access is looked at. Included by kernel.h, where
+// the whole is explained.
+
+#ifndef SWITCHYARD_DEVICE_KERNEL_POINTERS_H_
+#define SWITCHYARD_DEVICE_KERNEL_POINTERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "switchyard/device/kernel_memory.h"
+#include "switchyard/device/kernel_vectors.h"
+
+namespace switchyard::device {
+
+template <class T>
+class CheckedElement;
+template <class T>
+class CheckedMember;
+template <class T>
+class CheckedPointer;
+
+namespace kernel_internal {
+
+// The members of a vector, and of a struct that SWITCHYARD_MEMBERS has named,
+// are told by an overload of this function beside the type. Never defined. C
+// is the type, const where its memory is.
+template <class C, class T, size_t N>
+struct VecMembers;
+template <class C, class T, size_t N>
+VecMembers<C, T, N> SwitchyardMembersOf(C*, const Vec<T, N>*);
+
+struct NoMembers {
+  NoMembers(const View*, ptrdiff_t) {}
+};
+template <class C, class = void>
+struct FindMembers {
+  static constexpr bool kFound = false;
+  using Type = NoMembers;
+};
+template <class C>
+struct FindMembers<C,
+                   std::void_t<decltype(SwitchyardMembersOf(
+                       static_cast<C*>(nullptr),
+                       static_cast<const std::remove_const_t<C>*>(nullptr)))>> {
+  static constexpr bool kFound = true;
+  using Type = decltype(SwitchyardMembersOf(
+      static_cast<C*>(nullptr),
+      static_cast<const std::remove_const_t<C>*>(nullptr)));
+};
+
+// What stands for a member of type M of a C: of an array, a pointer.
+template <class C, class M>
+struct MemberOf {
+  using Element = std::conditional_t<std::is_const_v<C>, const M, M>;
+  using Type = CheckedMember<Element>;
+};
+template <class C, class M, size_t N>
+struct MemberOf<C, M[N]> {
+  using Element = std::conditional_t<std::is_const_v<C>, const M, M>;
+  using Type = CheckedPointer<Element>;
+};
+
+// The value of an element, or what is given.
+template <class V>
+constexpr bool kIsElement = false;
+template <class T>
+constexpr bool kIsElement<CheckedElement<T>> = true;
+template <class T>
+constexpr bool kIsElement<CheckedMember<T>> = true;
+template <class V>
+constexpr bool kIsPointer = false;
+template <class T>
+constexpr bool kIsPointer<CheckedPointer<T>> = true;
+template <class V>
+auto ValueOf(V&& value) {
+  if constexpr (kIsElement<std::decay_t<V>>) {
+    const typename std::decay_t<V>::Value read = std::forward<V>(value);
+    return read;
+  } else {
+    return value;
+  }
+}
+
+// Where an element is: reads and writes it.
+template <class T>
+class ElementAccess {
+ public:
+  using Value = std::remove_const_t<T>;
+  ElementAccess(const ElementAccess&) = delete;
+
+ protected:
+  ElementAccess(const View* view, ptrdiff_t offset)
+      : view_(view), offset_(offset) {}
+
+  Value Load() const {
+    if constexpr (kIsWord) {
+      CheckRead(*view_, offset_);
+    } else {
+      CheckAccess(*view_, offset_, sizeof(T), kReads);
+    }
+    Value value;
+    std::memcpy(static_cast<void*>(&value), view_->data + offset_, sizeof(T));
+    return value;
+  }
+  T Store(T value) const {
+    static_assert(!std::is_const_v<T>, "what is const is not written");
+    if constexpr (kIsWord) {
+      CheckWrite(*view_, offset_);
+    } else {
+      CheckAccess(*view_, offset_, sizeof(T), kWrites);
+    }
+    std::memcpy(view_->data + offset_, static_cast<const void*>(&value),
+                sizeof(T));
+    return value;
+  }
+
+ private:
+  // Two halves may lie in two words.
+  static constexpr bool kIsWord = sizeof(T) == 4 && alignof(T) == 4;
+
+  const View* const view_;
+  const ptrdiff_t offset_;
+};
+
+}  // namespace kernel_internal
+
+// The right side is read first, then the left one.
+#define SWITCHYARD_COMPOUND(op, qualifier)                                   \
+  template <class V>                                                         \
+  T operator op##=(V&& swy_v) qualifier {                                    \
+    const auto swy_right = kernel_internal::ValueOf(std::forward<V>(swy_v)); \
+    return this->Store(static_cast<T>(this->Load() op swy_right));           \
+  }
+#define SWITCHYARD_ELEMENT_OPERATORS(qualifier)                            \
+  operator typename Base::Value() const qualifier { return this->Load(); } \
+  T operator=(T swy_value) qualifier { return this->Store(swy_value); }    \
+  SWITCHYARD_COMPOUND(+, qualifier)                                        \
+  SWITCHYARD_COMPOUND(-, qualifier)                                        \
+  SWITCHYARD_COMPOUND(*, qualifier)                                        \
+  SWITCHYARD_COMPOUND(/, qualifier)                                        \
+  SWITCHYARD_COMPOUND(%, qualifier)                                        \
+  SWITCHYARD_COMPOUND(&, qualifier)                                        \
+  SWITCHYARD_COMPOUND(|, qualifier)                                        \
+  SWITCHYARD_COMPOUND(^, qualifier)                                        \
+  SWITCHYARD_COMPOUND(<<, qualifier)                                       \
+  SWITCHYARD_COMPOUND(>>, qualifier)                                       \
+  T operator++() qualifier {                                               \
+    return this->Store(static_cast<T>(this->Load() + T{1}));               \
+  }                                                                        \
+  T operator--() qualifier {                                               \
+    return this->Store(static_cast<T>(this->Load() - T{1}));               \
+  }                                                                        \
+  T operator++(int) qualifier {                                            \
+    const T swy_old = this->Load();                                        \
+    this->Store(static_cast<T>(swy_old + T{1}));                           \
+    return swy_old;                                                        \
+  }                                                                        \
+  T operator--(int) qualifier {                                            \
+    const T swy_old = this->Load();                                        \
+    this->Store(static_cast<T>(swy_old - T{1}));                           \
+    return swy_old;                                                        \
+  }
+
+// An element of a CheckedPointer: reads where it is converted, writes where it
+// is assigned. Only of use at once: `auto v = p[i]` does not compile further
+// down; write `float v = p[i]`. One with members has them: p[i].x touches
+// nothing else.
+template <class T>
+class CheckedElement : public kernel_internal::ElementAccess<T>,
+                       public kernel_internal::FindMembers<T>::Type {
+  using Base = kernel_internal::ElementAccess<T>;
+  using Members = typename kernel_internal::FindMembers<T>::Type;
+
+ public:
+  SWITCHYARD_ELEMENT_OPERATORS(&&)
+  T operator=(CheckedElement&& swy_other) && {
+    return this->Store(swy_other.Load());
+  }
+
+ private:
+  template <class U>
+  friend class CheckedPointer;
+  CheckedElement(const kernel_internal::View* swy_view, ptrdiff_t swy_offset)
+      : Base(swy_view, swy_offset), Members(swy_view, swy_offset) {}
+};
+
+// A member of an element, reached through it or by p->member.
+template <class T>
+class CheckedMember : public kernel_internal::ElementAccess<T>,
+                      public kernel_internal::FindMembers<T>::Type {
+  using Base = kernel_internal::ElementAccess<T>;
+  using Members = typename kernel_internal::FindMembers<T>::Type;
+
+ public:
+  CheckedMember(const kernel_internal::View* swy_view, ptrdiff_t swy_offset)
+      : Base(swy_view, swy_offset), Members(swy_view, swy_offset) {}
+  SWITCHYARD_ELEMENT_OPERATORS()
+  T operator=(const CheckedMember& swy_other) {
+    return this->Store(swy_other.Load());
+  }
+};
+
+#undef SWITCHYARD_ELEMENT_OPERATORS
+#undef SWITCHYARD_COMPOUND
+
+// What T* is in checked mode: indexing and pointer arithmetic, anywhere; each
+// access is looked at when it happens. Not to be kept beyond the kernel's call.
+template <class T>
+class CheckedPointer {
+  static constexpr bool kHasMembers = kernel_internal::FindMembers<T>::kFound;
+  template <class Index>
+  using IfIndex =
+      std::enable_if_t<!kernel_internal::kIsPointer<std::decay_t<Index>>>;
+
+ public:
+  static_assert(std::is_trivially_copyable_v<T>,
+                "buffers hold types that can be copied byte by byte");
+  static_assert(sizeof(T) <= 4096, "an element has at most 4096 bytes");
+
+  CheckedPointer(const kernel_internal::View* view, ptrdiff_t offset)
+      : view_(view), offset_(offset) {}
+  operator CheckedPointer<const T>() const {  // NOLINT(runtime/explicit)
+    return CheckedPointer<const T>(view_, offset_);
+  }
+
+  // A CheckedElement<T>, or the value where T is const and has no members.
+  template <class Index>
+  decltype(auto) operator[](Index&& index) const {
+    const ptrdiff_t offset = kernel_internal::OffsetOf<T>(
+        *view_, offset_, kernel_internal::ValueOf(std::forward<Index>(index)));
+    if constexpr (std::is_const_v<T> && !kHasMembers) {
+      return static_cast<std::remove_const_t<T>>(
+          CheckedElement<T>(view_, offset));
+    } else {
+      return CheckedElement<T>(view_, offset);
+    }
+  }
+  decltype(auto) operator*() const { return (*this)[0]; }
+
+  // p->member.
+  class Arrow {
+   public:
+    Arrow(const kernel_internal::View* view, ptrdiff_t offset)
+        : members_(view, offset) {}
+    auto* operator->() { return &members_; }
+
+   private:
+    typename kernel_internal::FindMembers<T>::Type members_;
+  };
+  Arrow operator->() const {
+    static_assert(kHasMembers,
+                  "checked mode has to know the members of a struct: behind "
+                  "it, SWITCHYARD_MEMBERS(Struct, member, ...)");
+    return Arrow(view_, offset_);
+  }
+
+  template <class Index>
+  CheckedPointer& operator+=(Index&& index) {
+    const ptrdiff_t moved = kernel_internal::OffsetOf<T>(
+        *view_, offset_, kernel_internal::ValueOf(std::forward<Index>(index)));
+    constexpr ptrdiff_t kMost = kernel_internal::kMostElements * 4096;
+    if (moved < -kMost || moved > kMost) {
+      kernel_internal::IndexOverflows(*view_, sizeof(T));
+    }
+    offset_ = moved;
+    return *this;
+  }
+  template <class Index>
+  CheckedPointer& operator-=(Index&& index) {
+    const ptrdiff_t i = static_cast<ptrdiff_t>(
+        kernel_internal::ValueOf(std::forward<Index>(index)));
+    return *this += i < -kernel_internal::kMostElements
+                        ? kernel_internal::kMostElements
+                        : -i;
+  }
+  CheckedPointer& operator++() { return *this += 1; }
+  CheckedPointer& operator--() { return *this -= 1; }
+  CheckedPointer operator++(int) {
+    const CheckedPointer old = *this;
+    ++*this;
+    return old;
+  }
+  CheckedPointer operator--(int) {
+    const CheckedPointer old = *this;
+    --*this;
+    return old;
+  }
+  template <class Index, class = IfIndex<Index>>
+  friend CheckedPointer operator+(CheckedPointer p, Index&& index) {
+    return p += std::forward<Index>(index);
+  }
+  template <class Index, class = IfIndex<Index>>
+  friend CheckedPointer operator-(CheckedPointer p, Index&& index) {
+    return p -= std::forward<Index>(index);
+  }
+
+  // By address: of use within one buffer.
+  template <class U>
+  ptrdiff_t operator-(CheckedPointer<U> other) const {
+    static_assert(std::is_same_v<const T, const U>,
+                  "a difference of pointers to the same type");
+    return (Address() - other.Address()) / static_cast<ptrdiff_t>(sizeof(T));
+  }
+#define SWITCHYARD_COMPARISON(op)                   \
+  template <class U>                                \
+  bool operator op(CheckedPointer<U> other) const { \
+    return Address() op other.Address();            \
+  }
+  SWITCHYARD_COMPARISON(==)
+  SWITCHYARD_COMPARISON(!=)
+  SWITCHYARD_COMPARISON(<)
+  SWITCHYARD_COMPARISON(<=)
+  SWITCHYARD_COMPARISON(>)
+  SWITCHYARD_COMPARISON(>=)
+#undef SWITCHYARD_COMPARISON
+
+ private:
+  template <class U>
+  friend class CheckedPointer;
+  template <class U, class V>
+  friend CheckedPointer<U> pointer_cast(CheckedPointer<V> p);
+  template <class Pointer>
+  friend class AtomicPointer;
+
+  ptrdiff_t Address() const {
+    return static_cast<ptrdiff_t>(reinterpret_cast<intptr_t>(view_->data)) +
+           offset_;
+  }
+
+  const kernel_internal::View* view_;
+  ptrdiff_t offset_;
+};
+
+// The same address as another type: MSL's `(threadgroup int*)p`. As in C++,
+// what was written as one type is not to be read as another.
+template <class U, class T>
+U* pointer_cast(T* p) {
+  return reinterpret_cast<U*>(p);
+}
+template <class U, class T>
+CheckedPointer<U> pointer_cast(CheckedPointer<T> p) {
+  static_assert(std::is_const_v<U> || !std::is_const_v<T>,
+                "pointer_cast: what is const stays const");
+  const uintptr_t address = reinterpret_cast<uintptr_t>(p.view_->data) +
+                            static_cast<uintptr_t>(p.offset_);
+  if (address % alignof(U) != 0) {
+    kernel_internal::NotAligned(*p.view_, p.offset_, alignof(U));
+  }
+  return CheckedPointer<U>(p.view_, p.offset_);
+}
+
+}  // namespace switchyard::device
+
+#endif  // SWITCHYARD_DEVICE_KERNEL_POINTERS_H_

@@ -1,0 +1,64 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What checked mode has found in a command buffer.
+
+#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_FINDING_LIST_H_
+#define SWITCHYARD_SRC_DEVICE_CHECKED_FINDING_LIST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "src/device/checked/suppressions.h"
+#include "switchyard/device/findings.h"
+
+namespace switchyard::device {
+struct Pipeline;
+}  // namespace switchyard::device
+
+namespace switchyard::device::kernel_internal {
+
+class FindingList {
+ public:
+  // What makes two findings the same one: the kernel, the kind, the place of
+  // the code and the piece of memory.
+  using Key = std::tuple<const Pipeline*, FindingKind, const void*, uint64_t>;
+
+  FindingList(size_t most, const std::vector<std::string>& suppressions)
+      : most_(most), suppressions_(suppressions) {}
+
+  // What is wrong with the suppressions, or an empty text.
+  const std::string& problem() const { return suppressions_.problem(); }
+  void Clear() {
+    seen_.clear();
+    findings_.clear();
+  }
+  bool Seen(const Key& key) const { return seen_.count(key) != 0; }
+  // Unless it is suppressed; the same one is asked about once. Returns whether
+  // it was not.
+  bool Add(const Key& key, Finding finding);
+  // No more are wanted.
+  bool full() const { return most_ != 0 && findings_.size() >= most_; }
+  // Whether it makes a difference what a racing write writes: the only finding
+  // there may be is to come before the write.
+  bool WantsValues() const {
+    return most_ != 1 || suppressions_.NameSameValue();
+  }
+  const std::vector<Finding>& findings() const { return findings_; }
+  std::vector<Finding> Take() { return std::exchange(findings_, {}); }
+
+ private:
+  const size_t most_;  // 0: any number
+  const Suppressions suppressions_;
+  std::set<Key> seen_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace switchyard::device::kernel_internal
+
+#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_FINDING_LIST_H_

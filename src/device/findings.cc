@@ -1,0 +1,41 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/device/findings.h"
+
+namespace switchyard::device {
+
+const char* NameOf(FindingKind kind) noexcept {
+  switch (kind) {
+    case FindingKind::kBounds:
+      return "bounds";
+    case FindingKind::kNeverWritten:
+      return "never-written";
+    case FindingKind::kRace:
+      return "race";
+    case FindingKind::kMissingBarrier:
+      return "missing-barrier";
+    case FindingKind::kBarrierFlags:
+      return "barrier-flags";
+    case FindingKind::kMissingMemoryBarrier:
+      return "missing-memory-barrier";
+    case FindingKind::kSameValue:
+      return "same-value";
+    case FindingKind::kDivergentBarrier:
+      return "divergent-barrier";
+    case FindingKind::kDivergentSimd:
+      return "divergent-simd";
+    case FindingKind::kMisuse:
+      break;
+  }
+  return "misuse";
+}
+
+std::string Place::text() const {
+  if (!known()) return std::string();
+  std::string text = file + ":" + std::to_string(line);
+  if (column != 0) text += ":" + std::to_string(column);
+  return text;
+}
+
+}  // namespace switchyard::device

@@ -1,0 +1,251 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Events between queues and with the host, handlers when work is scheduled, and
+// that nobody waits for ever.
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/device/device.h"
+#include "tests/device/device_test.h"
+
+namespace switchyard::testing_support {
+namespace {
+
+class DeviceEvents : public LogTest {
+ protected:
+  // Waits, does something, and signals; 0: does not.
+  std::shared_ptr<CommandBuffer> Between(
+      const std::shared_ptr<CommandQueue>& queue,
+      const std::shared_ptr<Event>& wait, uint64_t wait_value,
+      const std::shared_ptr<Event>& signal, uint64_t signal_value,
+      std::function<void()> what) {
+    const auto commands = queue->commandBuffer();
+    if (wait_value != 0) commands->encodeWait(wait, wait_value);
+    const auto encoder = commands->computeCommandEncoder();
+    encoder->setComputePipelineState(Pipeline(
+        [what = std::move(what)](const ThreadgroupContext&) { what(); }));
+    DispatchOne(*encoder);
+    encoder->endEncoding();
+    if (signal_value != 0) commands->encodeSignalEvent(signal, signal_value);
+    return commands;
+  }
+
+  std::shared_ptr<CommandQueue> other_ = device_->newCommandQueue();
+  const Watchdog watchdog_;
+};
+
+// Work of two queues, one after the other by events alone, whichever thread is
+// the first to wait.
+TEST_F(DeviceEvents, OrderTwoQueues) {
+  for (const bool first_waits : {true, false}) {
+    const std::shared_ptr<Event> event = device_->newEvent();
+    log_.clear();
+    std::vector<std::shared_ptr<CommandBuffer>> all;
+    for (uint64_t i = 0; i < 40; ++i) {
+      all.push_back(
+          Between(i % 2 == 0 ? queue_ : other_, event, i, event, i + 1,
+                  [this, i] { log_ += static_cast<char>('a' + i % 26); }));
+    }
+    // The waiters first.
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (i % 2 == 1) all[i]->commit();
+    }
+    for (size_t i = 0; i < all.size(); i += 2) all[i]->commit();
+    (first_waits ? all.front() : all.back())->waitUntilCompleted();
+    all[38]->waitUntilCompleted();
+    all[39]->waitUntilCompleted();
+    EXPECT_EQ(log_, "abcdefghijklmnopqrstuvwxyzabcdefghijklmn");
+    for (const auto& commands : all) ExpectCompleted(*commands);
+  }
+}
+
+TEST_F(DeviceEvents, TheHostSignalsAndWaits) {
+  const auto event = device_->newSharedEvent();
+  EXPECT_EQ(event->signaledValue(), 0u);
+  EXPECT_FALSE(event->waitUntilSignaledValue(1, 0));
+  const auto commands =
+      Between(queue_, event, 5, event, 6, [this] { log_ += 'k'; });
+  commands->commit();
+  event->setSignaledValue(4);
+  EXPECT_FALSE(event->waitUntilSignaledValue(6, 1));
+  log_ += 'h';  // nobody else writes yet
+  event->setSignaledValue(5);
+  EXPECT_TRUE(event->waitUntilSignaledValue(6, 60000));
+  EXPECT_EQ(log_, "hk");
+  commands->waitUntilCompleted();
+  ExpectCompleted(*commands);
+  event->setSignaledValue(3);  // it only grows
+  EXPECT_EQ(event->signaledValue(), 6u);
+}
+
+TEST_F(DeviceEvents, Listeners) {
+  const auto event = device_->newSharedEvent();
+  SharedEventListener* listener = SharedEventListener::alloc()->init();
+  std::string called;
+  const auto listen = [&](uint64_t value) {
+    event->notifyListener(listener, value,
+                          [&called](SharedEvent* e, uint64_t reached) {
+                            called += std::to_string(reached) + "/" +
+                                      std::to_string(e->signaledValue()) + " ";
+                          });
+  };
+  listen(2);
+  listen(1);
+  listen(3);
+  event->notifyListener(listener, 2, [](SharedEvent*, uint64_t) {
+    throw std::runtime_error("lost");
+  });
+  event->notifyListener(listener, 2, nullptr);
+  EXPECT_EQ(called, "");
+  const auto commands = Between(queue_, nullptr, 0, event, 2, [] {});
+  CommitAndWait(*commands);
+  ExpectCompleted(*commands);
+  EXPECT_EQ(called, "2/2 2/2 ");
+  listen(1);  // at once
+  EXPECT_EQ(called, "2/2 2/2 2/2 ");
+  event->setSignaledValue(3);
+  EXPECT_EQ(called, "2/2 2/2 2/2 3/3 ");
+  listener->release();
+}
+
+TEST_F(DeviceEvents, AWaitThatTakesTooLongIsAnError) {
+  DeviceOptions options;
+  options.event_timeout_ms = 1;
+  device_ = CreateDevice(options);
+  queue_ = device_->newCommandQueue();
+  const auto event = device_->newEvent();
+  const std::shared_ptr<Event> next = device_->newEvent();
+  const auto never =
+      Between(queue_, event, 7, next, 1, [this] { log_ += 'x'; });
+  const auto after =
+      Between(queue_, next, 1, nullptr, 0, [this] { log_ += 'a'; });
+  never->commit();
+  CommitAndWait(*after);
+  ExpectError(*never,
+              "encodeWait: the event is at 0 after 1 ms, and 7 is waited for");
+  ExpectCompleted(*after);  // what failed has signalled all the same
+  EXPECT_EQ(log_, "a");
+  event->setLabel("weights");
+  const auto labelled = queue_->commandBuffer();
+  labelled->encodeWait(event, 1);
+  CommitAndWait(*labelled);
+  ExpectError(*labelled,
+              "encodeWait: the event \"weights\" is at 0 after 1 ms, and 1 is "
+              "waited for");
+}
+
+// A buffer that is an error before it runs signals, too.
+TEST_F(DeviceEvents, RejectedBuffersSignal) {
+  const auto event = device_->newSharedEvent();
+  const auto commands = queue_->commandBuffer();
+  commands->encodeSignalEvent(event, 3);
+  commands->encodeWait(nullptr, 1);
+  CommitAndWait(*commands);
+  ExpectError(*commands, "encodeWait: event is null");
+  EXPECT_EQ(event->signaledValue(), 3u);
+}
+
+TEST_F(DeviceEvents, Mistakes) {
+  const std::shared_ptr<Event> event = device_->newEvent();
+  auto commands = queue_->commandBuffer();
+  commands->encodeSignalEvent(nullptr, 1);
+  EXPECT_EQ(commands->error(), "encodeSignalEvent: event is null");
+  commands = queue_->commandBuffer();
+  const auto encoder = commands->computeCommandEncoder();
+  commands->encodeWait(event, 1);
+  EXPECT_EQ(commands->error(),
+            "encodeWait: an encoder is open: endEncoding is missing");
+  commands = Work([] {});
+  CommitAndWait(*commands);
+  commands->encodeSignalEvent(event, 1);
+  ExpectError(*commands, "encodeSignalEvent: the command buffer is committed");
+}
+
+// Dropping a queue waits for work that waits for another queue's.
+TEST_F(DeviceEvents, QueuesDroppedWhileTheyWait) {
+  const std::shared_ptr<Event> event = device_->newEvent();
+  Flag go;
+  Between(queue_, nullptr, 0, event, 1, [&go] { go.Wait(); })->commit();
+  Between(other_, event, 1, nullptr, 0, [this] { log_ += 'o'; })->commit();
+  std::thread opens([&go] { go.Set(); });
+  other_.reset();
+  EXPECT_EQ(log_, "o");
+  opens.join();
+}
+
+TEST_F(DeviceEvents, ScheduledHandlersComeBeforeTheWork) {
+  for (int round = 0; round < 200; ++round) {
+    log_.clear();
+    const auto commands = Log('k');
+    for (const char letter : {'1', '2'}) {
+      commands->addScheduledHandler([&, letter](CommandBuffer* scheduled) {
+        EXPECT_EQ(scheduled, commands.get());
+        EXPECT_EQ(scheduled->status(), CommandBufferStatusScheduled);
+        log_ += letter;
+      });
+    }
+    commands->addCompletedHandler([&](CommandBuffer*) { log_ += 'c'; });
+    commands->commit();
+    commands->waitUntilScheduled();
+    EXPECT_GE(commands->status(), CommandBufferStatusScheduled);
+    commands->waitUntilCompleted();
+    ASSERT_EQ(log_, "12kc");
+  }
+}
+
+// It returns while the work waits for the one who called it.
+TEST_F(DeviceEvents, WaitUntilScheduledDoesNotWaitForTheWork) {
+  const auto event = device_->newSharedEvent();
+  Flag scheduled;
+  const auto commands = Between(queue_, event, 1, nullptr, 0, [] {});
+  commands->addScheduledHandler([&](CommandBuffer*) { scheduled.Set(); });
+  commands->commit();
+  scheduled.Wait();  // by the queue's thread
+  commands->waitUntilScheduled();
+  EXPECT_EQ(commands->status(), CommandBufferStatusScheduled);
+  event->setSignaledValue(1);
+  commands->waitUntilCompleted();
+  ExpectCompleted(*commands);
+}
+
+TEST_F(DeviceEvents, ScheduledHandlersMustNotWait) {
+  const auto later = Log('l');
+  const auto commands = Log('k');
+  commands->addScheduledHandler([&](CommandBuffer* scheduled) {
+    scheduled->waitUntilScheduled();
+    later->waitUntilCompleted();
+  });
+  commands->enqueue();
+  later->commit();
+  CommitAndWait(*commands);
+  later->waitUntilCompleted();
+  EXPECT_EQ(log_, "kl");
+  ExpectError(*commands, "waitUntilScheduled: called by a scheduled handler");
+  ExpectError(*later, "waitUntilCompleted: called by a scheduled handler");
+}
+
+TEST_F(DeviceEvents, ScheduledHandlersThatAreMistakes) {
+  auto commands = Log('a');
+  commands->addScheduledHandler(nullptr);
+  EXPECT_EQ(commands->error(), "addScheduledHandler: the handler is empty");
+  commands = Log('b');
+  commands->addScheduledHandler(
+      [](CommandBuffer*) { throw std::runtime_error("no"); });
+  CommitAndWait(*commands);
+  ExpectError(*commands, "addScheduledHandler: a handler threw: no");
+  EXPECT_EQ(log_, "b");
+  commands = Log('c');
+  commands->waitUntilScheduled();
+  EXPECT_EQ(commands->error(),
+            "waitUntilScheduled: the command buffer is not committed");
+}
+
+}  // namespace
+}  // namespace switchyard::testing_support

@@ -1,0 +1,300 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a run has found: several findings, each once, and the kernel goes on
+// where it can.
+
+#include "switchyard/device/findings.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/device/finding_queue.h"
+
+namespace switchyard::testing_support {
+namespace {
+
+// Reads scratch that nothing has written, races over two arrays, and leaves the
+// bounds of a buffer; each in every threadgroup.
+const auto kBroken = [](auto& tg) {
+  const auto out = buffer<float>(tg, 0);
+  const auto a = threadgroup_array<float, 64>(tg);
+  const auto b = threadgroup_array<float, 64>(tg);
+  const auto c = threadgroup_array<float, 64>(tg);
+  const size_t group = tg.threadgroup_position_in_grid.width;
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    a[i] = static_cast<float>(i);
+    b[i] = 1.0f;
+    if (i == 9) out[group] = c[i];
+  });
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    const float x = a[i ^ 1], y = b[i ^ 1];
+    if (i == 63) out[4 + group] = x + y;
+  });
+  tg.for_each_thread([&](auto t) {
+    if (t.thread_index_in_threadgroup == 5 && group == 1) out[1000] = 1.0f;
+  });
+  tg.for_each_thread([&](auto t) {
+    if (t.thread_index_in_threadgroup == 5) out[8 + group] = 2.0f;
+  });
+};
+
+TEST(DeviceFindings, EachOnceAndInOrder) {
+  FindingQueue q;
+  const BufferPtr out = q.Floats(16, 0.0f);
+  const std::vector<Finding> found = q.Find("broken", kBroken, {out}, 3, 64);
+  ASSERT_EQ(Kinds(found), (Strings{"never-written", "missing-barrier",
+                                   "missing-barrier", "bounds"}));
+  EXPECT_EQ(found[0].text,
+            "broken: threadgroup (0, 0, 0), thread 9: reads threadgroup array "
+            "2[9], which no thread has written");
+  EXPECT_EQ(found[1].text,
+            "broken: threadgroup (0, 0, 0), thread 0: reads threadgroup array "
+            "0[1], which thread 1 wrote in the same phase: a "
+            "threadgroup_barrier is missing");
+  EXPECT_EQ(found[1].help,
+            "simdgroup_barrier(mem_flags::mem_threadgroup) between the two "
+            "accesses");
+  EXPECT_EQ(found[3].text,
+            "broken: threadgroup (1, 0, 0), thread 5: writes buffer 0[1000], "
+            "which has 16 elements");
+  EXPECT_EQ(found[3].kernel, "broken");
+  EXPECT_EQ(found[3].thread, 5u);
+  EXPECT_EQ(found[3].threadgroup.width, 1u);
+  EXPECT_FALSE(found[3].where.known());
+  // All went on but threadgroup 1, from there.
+  EXPECT_EQ(q.last->status(), CommandBufferStatusError);
+  const std::vector<float> values = Contents<float>(out);
+  EXPECT_EQ(values[4], 63.0f);
+  EXPECT_EQ(values[6], 63.0f);
+  EXPECT_EQ(values[8], 2.0f);
+  EXPECT_EQ(values[9], 0.0f);
+  EXPECT_EQ(values[10], 2.0f);
+  // The next command buffer starts anew.
+  EXPECT_EQ(Kinds(q.Find("broken", kBroken, {out}, 1, 64)),
+            (Strings{"never-written", "missing-barrier", "missing-barrier"}));
+}
+
+TEST(DeviceFindings, TheFirstN) {
+  CheckedOptions options;
+  options.max_findings = 2;
+  FindingQueue q(options);
+  const BufferPtr out = q.Floats(16, 0.0f);
+  EXPECT_EQ(Kinds(q.Find("broken", kBroken, {out}, 3, 64)),
+            (Strings{"never-written", "missing-barrier"}));
+  // Before the second one happens.
+  EXPECT_EQ(Contents<float>(out)[8], 0.0f);
+  options.max_findings = 0;
+  EXPECT_EQ(FindingQueue(options).Find("broken", kBroken, {out}, 3, 64).size(),
+            4u);
+}
+
+TEST(DeviceFindings, OneStopsBeforeItHappens) {
+  CheckedOptions options;
+  options.max_findings = 1;
+  FindingQueue q(options);
+  const BufferPtr x = q.Floats(64, 0.0f);
+  const auto races = [](auto& tg) {
+    const auto out = buffer<float>(tg, 0);
+    tg.for_each_thread([&](auto t) {
+      out[0] = static_cast<float>(t.thread_index_in_threadgroup + 1);
+    });
+  };
+  EXPECT_EQ(Kinds(q.Find("races", races, {x}, 1, 64)),
+            (Strings{"missing-barrier"}));
+  EXPECT_EQ(Contents<float>(x)[0], 1.0f);
+  EXPECT_EQ(Kinds(FindingQueue().Find("races", races, {x}, 1, 64)),
+            (Strings{"missing-barrier"}));
+  EXPECT_EQ(Contents<float>(x)[0], 64.0f);
+}
+
+// Behind a threadgroup that could not go on, dispatches do not run.
+TEST(DeviceFindings, OfSeveralDispatches) {
+  FindingQueue q;
+  const BufferPtr x = q.Floats(64, 0.0f), y = q.Floats(64, 0.0f);
+  const auto run = [&](size_t threadgroups) {
+    return q.Find(
+        [&](Encoder& e) {
+          q.Fill(x, threadgroups)(e);
+          q.Copy(x, y)(e);  // without a memoryBarrier
+          q.Dispatch(
+              e, "same",
+              [](auto& tg) {
+                const auto out = buffer<uint32_t>(tg, 0);
+                tg.for_each_thread([&](auto) { out[63] = 3; });
+              },
+              {y}, 2, 32);
+        },
+        DispatchTypeConcurrent);
+  };
+  const std::vector<Finding> found = run(2);
+  ASSERT_EQ(Kinds(found), (Strings{"missing-memory-barrier", "same-value"}));
+  EXPECT_EQ(found[0].text,
+            "copy: threadgroup (0, 0, 0), thread 0: reads buffer 0[0], which "
+            "dispatch 0 (fill) wrote: memoryBarrier is missing between it and "
+            "dispatch 1");
+  EXPECT_EQ(found[0].dispatch, 1u);
+  EXPECT_EQ(found[0].help,
+            "memoryBarrier(BarrierScopeBuffers) between it and dispatch 1");
+  EXPECT_EQ(found[1].kernel, "same");
+  EXPECT_EQ(found[1].dispatch, 2u);
+  EXPECT_EQ(Contents<uint32_t>(y)[0], 3u);
+  EXPECT_EQ(Kinds(run(3)), (Strings{"bounds"}));
+}
+
+// Whether threads write the same value, for words, halves and more.
+TEST(DeviceFindings, SameValue) {
+  FindingQueue q;
+  const BufferPtr x = q.Floats(64);
+  const auto write = [](auto of) {
+    return [of](auto& tg) {
+      using T = decltype(of(size_t{0}));
+      const auto out = buffer<T>(tg, 0);
+      tg.for_each_thread(
+          [&](auto t) { out[1] = of(t.thread_index_in_threadgroup); });
+    };
+  };
+  struct Four {
+    float values[4];
+  };
+  const Strings same = {"same-value"}, other = {"missing-barrier"};
+  EXPECT_EQ(Kinds(q.Find("k", write([](size_t) { return 5u; }), {x}, 1, 40)),
+            same);
+  EXPECT_EQ(Kinds(q.Find("k", write([](size_t i) { return i; }), {x}, 1, 40)),
+            other);
+  EXPECT_EQ(
+      Kinds(q.Find("k", write([](size_t) { return uint16_t{5}; }), {x}, 1, 40)),
+      same);
+  EXPECT_EQ(
+      Kinds(q.Find("k", write([](size_t i) { return static_cast<uint8_t>(i); }),
+                   {x}, 1, 40)),
+      other);
+  EXPECT_EQ(Kinds(q.Find("k", write([](size_t) {
+                           return Four{{1, 2, 3, 4}};
+                         }),
+                         {x}, 1, 40)),
+            same);
+  EXPECT_EQ(Kinds(q.Find("k", write([](size_t i) {
+                           return Four{{1, 2, 3, static_cast<float>(i)}};
+                         }),
+                         {x}, 1, 40)),
+            other);
+  // The last thread alone writes something else.
+  EXPECT_EQ(Kinds(q.Find("k", write([](size_t i) { return i == 39 ? 6u : 5u; }),
+                         {x}, 1, 40)),
+            (Strings{"same-value", "missing-barrier"}));
+  // Threadgroups, too.
+  EXPECT_EQ(Kinds(q.Find("k", write([](size_t) { return 5u; }), {x}, 2, 1)),
+            same);
+}
+
+TEST(DeviceFindings, TwoThreadsAreNamed) {
+  FindingQueue q;
+  // All read, then each of them writes: the other one of the two is named.
+  for (size_t writer = 0; writer < 64; writer += 21) {
+    const auto kernel = [writer](auto& tg) {
+      const auto scratch = threadgroup_array<float, 1>(tg);
+      auto v = tg.per_thread(0.0f);
+      tg.for_each_thread([&](auto t) {
+        if (t.thread_index_in_threadgroup == 0) scratch[0] = 1.0f;
+      });
+      tg.threadgroup_barrier();
+      tg.for_each_thread([&](auto t) { v[t] = scratch[0]; });
+      tg.for_each_thread([&](auto t) {
+        if (t.thread_index_in_threadgroup == writer) scratch[0] = 2.0f;
+      });
+    };
+    const std::vector<Finding> found = q.Find("k", kernel, {}, 1, 64);
+    ASSERT_EQ(found.size(), 1u);
+    const std::string other = writer == 0 ? "32" : "0";
+    EXPECT_EQ(found[0].text,
+              "k: threadgroup (0, 0, 0), thread " + std::to_string(writer) +
+                  ": writes threadgroup array 0[0], which thread " + other +
+                  " read, and others, in the same phase: a "
+                  "threadgroup_barrier is missing");
+  }
+}
+
+// The barrier between two accesses is for the other kind of memory.
+TEST(DeviceFindings, BarrierFlags) {
+  FindingQueue q;
+  const BufferPtr x = q.Floats(64);
+  const auto kernel = [](mem_flags flags, bool simdgroup, size_t distance,
+                         bool local) {
+    return [=](auto& tg) {
+      const auto device = buffer<float>(tg, 0);
+      const auto scratch = threadgroup_array<float, 64>(tg);
+      const auto memory = local ? scratch : device;
+      tg.for_each_thread(
+          [&](auto t) { memory[t.thread_index_in_threadgroup] = 1.0f; });
+      if (simdgroup) {
+        tg.simdgroup_barrier(flags);
+      } else {
+        tg.threadgroup_barrier(flags);
+      }
+      auto v = tg.per_thread(0.0f);
+      tg.for_each_thread([&](auto t) {
+        v[t] = memory[t.thread_index_in_threadgroup ^ distance];
+      });
+    };
+  };
+  const struct {
+    mem_flags flags;
+    bool simdgroup;
+    size_t distance;
+    bool local;
+    const char *kind, *end, *help;
+  } cases[] = {
+      {mem_flags::mem_threadgroup, false, 32, false, "barrier-flags",
+       "the threadgroup_barrier between them has mem_threadgroup, this is "
+       "device memory: it needs mem_device",
+       "threadgroup_barrier(mem_flags::mem_device | "
+       "mem_flags::mem_threadgroup) between the two accesses"},
+      {mem_flags::mem_device, false, 1, true, "barrier-flags",
+       "the threadgroup_barrier between them has mem_device, this is "
+       "threadgroup memory: it needs mem_threadgroup",
+       "threadgroup_barrier(mem_flags::mem_threadgroup | "
+       "mem_flags::mem_device) between the two accesses"},
+      {mem_flags::mem_none, false, 32, true, "barrier-flags",
+       "the threadgroup_barrier between them has mem_none, this is threadgroup "
+       "memory: it needs mem_threadgroup",
+       "threadgroup_barrier(mem_flags::mem_threadgroup) between the two "
+       "accesses"},
+      {mem_flags::mem_none, true, 1, true, "barrier-flags",
+       "the simdgroup_barrier between them has mem_none, this is threadgroup "
+       "memory: it needs mem_threadgroup",
+       "simdgroup_barrier(mem_flags::mem_threadgroup) between the two "
+       "accesses"},
+      {mem_flags::mem_none, true, 32, true, "missing-barrier",
+       "a threadgroup_barrier is missing",
+       "threadgroup_barrier(mem_flags::mem_threadgroup) between the two "
+       "accesses"},
+  };
+  for (const auto& c : cases) {
+    const std::vector<Finding> found = q.Find(
+        "k", kernel(c.flags, c.simdgroup, c.distance, c.local), {x}, 1, 64);
+    ASSERT_EQ(Kinds(found), (Strings{c.kind})) << c.end;
+    EXPECT_EQ(found[0].text.substr(found[0].text.rfind("phase: ") + 7), c.end);
+    EXPECT_EQ(found[0].help, c.help);
+  }
+  // Before the write, it is no barrier between them.
+  const auto before = [](auto& tg) {
+    const auto scratch = threadgroup_array<float, 64>(tg);
+    tg.threadgroup_barrier(mem_flags::mem_none);
+    auto v = tg.per_thread(0.0f);
+    tg.for_each_thread(
+        [&](auto t) { scratch[t.thread_index_in_threadgroup] = 1.0f; });
+    tg.for_each_thread(
+        [&](auto t) { v[t] = scratch[t.thread_index_in_threadgroup ^ 1]; });
+  };
+  EXPECT_EQ(Kinds(q.Find("k", before, {}, 1, 64)),
+            (Strings{"missing-barrier"}));
+}
+
+}  // namespace
+}  // namespace switchyard::testing_support

@@ -1,0 +1,295 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// metal-cpp's host code as it stands: raw pointers that new calls give and
+// release() takes back, pools for all others, and every spelling of arguments.
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "switchyard/device/device.h"
+#include "tests/device/device_test.h"
+
+namespace MTL = switchyard::device;
+namespace NS = switchyard::device;
+
+namespace switchyard::testing_support {
+namespace {
+
+// Nothing here knows of shared_ptr.
+class Doubler {
+ public:
+  Doubler(MTL::Device* device, const MTL::KernelFunction& kernel)
+      : device_(device->retain()) {
+    queue_ = device_->newCommandQueue();
+    std::string error;
+    pipeline_ = device_->newComputePipelineState(kernel, &error);
+    buffer_ =
+        device_->newBuffer(64, MTL::ResourceStorageModeShared |
+                                   MTL::ResourceHazardTrackingModeUntracked);
+    buffer_->setLabel(NS::String::string("values", NS::UTF8StringEncoding));
+  }
+  ~Doubler() {
+    buffer_->release();
+    pipeline_->release();
+    queue_->release();
+    device_->release();
+  }
+
+  float Run(float value) {
+    NS::AutoreleasePool* pool = NS::AutoreleasePool::alloc()->init();
+    float* values = static_cast<float*>(buffer_->contents());
+    values[0] = value;
+    buffer_->didModifyRange(NS::Range::Make(0, sizeof(float)));
+
+    MTL::CommandBuffer* commands =
+        queue_->commandBufferWithUnretainedReferences();
+    MTL::ComputeCommandEncoder* encoder = commands->computeCommandEncoder();
+    encoder->setComputePipelineState(pipeline_);
+    encoder->setBuffer(buffer_, 0, 0);
+    const MTL::Buffer* const buffers[] = {buffer_};
+    const NS::UInteger offsets[] = {0};
+    encoder->setBuffers(buffers, offsets, NS::Range::Make(0, 1));
+    MTL::Resource* resources[] = {buffer_};
+    encoder->useResource(buffer_, MTL::ResourceUsageRead);
+    encoder->useResources(resources, 1,
+                          MTL::ResourceUsageRead | MTL::ResourceUsageWrite);
+    encoder->memoryBarrier(resources, 1);
+    encoder->memoryBarrier(MTL::BarrierScopeBuffers);
+    MTL::Size grid = MTL::Size(1, 1, 1);
+    encoder->dispatchThreadgroups(grid, MTL::Size::Make(1, 1, 1));
+    encoder->endEncoding();
+    commands->commit();
+    commands->waitUntilScheduled();
+    commands->waitUntilCompleted();
+    const float result = values[0];
+    pool->release();
+    return result;
+  }
+
+  MTL::Buffer* buffer() const { return buffer_; }
+
+ private:
+  MTL::Device* device_;
+  MTL::CommandQueue* queue_;
+  MTL::ComputePipelineState* pipeline_;
+  MTL::Buffer* buffer_;
+};
+
+KernelFunction Double() {
+  KernelFunction kernel;
+  kernel.name = "double";
+  kernel.threadgroup = [](const ThreadgroupContext& tg) {
+    tg.buffer<float>(0).data[0] *= 2.0f;
+  };
+  return kernel;
+}
+
+using DeviceMetalCpp = DeviceTest;
+
+TEST_F(DeviceMetalCpp, RawPointersThroughout) {
+  const std::weak_ptr<Device> device = device_;
+  queue_.reset();
+  {
+    Doubler doubler(device_.get(), Double());
+    device_.reset();  // which the doubler has retained
+    EXPECT_EQ(doubler.Run(21.0f), 42.0f);
+    EXPECT_EQ(doubler.Run(-1.0f), -2.0f);
+    EXPECT_EQ(doubler.buffer()->label(), "values");
+  }
+  EXPECT_TRUE(device.expired());
+}
+
+TEST_F(DeviceMetalCpp, ReleaseTakesBackWhatNewGaveAndWhatRetainTook) {
+  MTL::Buffer* raw = device_->newBuffer(16);
+  const std::weak_ptr<const Object> weak = raw->weak_from_this();
+  EXPECT_EQ(raw->retainCount(), 1u);
+  EXPECT_EQ(raw->retain(), raw);
+  EXPECT_EQ(raw->retainCount(), 2u);
+  raw->release();
+  EXPECT_FALSE(weak.expired());
+  raw->release();
+  EXPECT_TRUE(weak.expired());
+
+  // With a variable to keep it there is nothing to take back.
+  auto kept = device_->newBuffer(16);
+  EXPECT_EQ(kept->retainCount(), 0u);
+  kept->release();
+  kept->release();
+  EXPECT_EQ(kept->length(), 16u);
+  kept->retain();
+  const std::weak_ptr<const Object> after = kept->weak_from_this();
+  MTL::Buffer* const same = kept;
+  kept.reset();
+  EXPECT_EQ(same->length(), 16u);
+  same->release();
+  EXPECT_TRUE(after.expired());
+
+  MTL::Buffer* const none = device_->newBuffer(size_t{0});
+  EXPECT_EQ(none, nullptr);
+}
+
+TEST_F(DeviceMetalCpp, SharedPtrOfNs) {
+  const auto transferred = NS::TransferPtr(device_->newBuffer(16));
+  EXPECT_EQ(transferred->retainCount(), 0u);
+  MTL::Buffer* raw = device_->newBuffer(16);
+  const std::weak_ptr<const Object> weak = raw->weak_from_this();
+  {
+    NS::SharedPtr<MTL::Buffer> owner = NS::TransferPtr(raw);
+    NS::SharedPtr<MTL::Buffer> other = NS::RetainPtr(raw);
+    owner.reset();
+    EXPECT_FALSE(weak.expired());
+  }
+  EXPECT_TRUE(weak.expired());
+  EXPECT_EQ(NS::RetainPtr(static_cast<MTL::Buffer*>(nullptr)), nullptr);
+}
+
+// The innermost pool, and those around it keep theirs.
+TEST_F(DeviceMetalCpp, Pools) {
+  NS::AutoreleasePool* outer = NS::AutoreleasePool::alloc()->init();
+  MTL::CommandBuffer* a = queue_->commandBuffer();
+  const std::weak_ptr<const Object> weak_a = a->weak_from_this();
+  NS::AutoreleasePool* inner = NS::AutoreleasePool::alloc()->init();
+  MTL::CommandBuffer* b = queue_->commandBuffer();
+  MTL::CommandBuffer* c = queue_->commandBuffer()->retain();
+  MTL::Buffer* d = device_->newBuffer(8);
+  d->autorelease();
+  const std::weak_ptr<const Object> weak_b = b->weak_from_this();
+  const std::weak_ptr<const Object> weak_c = c->weak_from_this();
+  const std::weak_ptr<const Object> weak_d = d->weak_from_this();
+  EXPECT_FALSE(weak_b.expired());
+  inner->drain();
+  EXPECT_TRUE(weak_b.expired());
+  EXPECT_TRUE(weak_d.expired());
+  MTL::CommandBuffer* e = queue_->commandBuffer();
+  const std::weak_ptr<const Object> weak_e = e->weak_from_this();
+  inner->release();
+  EXPECT_TRUE(weak_e.expired());
+  EXPECT_FALSE(weak_a.expired());
+  EXPECT_FALSE(weak_c.expired());
+  outer->release();
+  EXPECT_TRUE(weak_a.expired());
+  c->commit();  // retained: it can be committed still
+  c->waitUntilCompleted();
+  ExpectCompleted(*c);
+  c->release();
+  EXPECT_TRUE(weak_c.expired());
+
+  // Without a pool, the end of the thread.
+  std::weak_ptr<const Object> weak;
+  std::thread([&] {
+    MTL::CommandBuffer* f = queue_->commandBuffer();
+    weak = f->weak_from_this();
+    EXPECT_FALSE(weak.expired());
+  }).join();
+  EXPECT_TRUE(weak.expired());
+}
+
+// In a handler there may be no other reference left.
+TEST_F(DeviceMetalCpp, RetainedInAHandler) {
+  CommandBuffer* retained = nullptr;
+  Flag called;
+  auto work = Work([] {});
+  work->addCompletedHandler([&](CommandBuffer* completed) {
+    retained = completed->retain();
+    called.Set();
+  });
+  work->commit();
+  work.reset();
+  called.Wait();
+  retained->waitUntilCompleted();
+  ExpectCompleted(*retained);
+  const std::weak_ptr<const Object> weak = retained->weak_from_this();
+  retained->release();
+  ExpectQueueRuns();  // which has let go of it by now
+  EXPECT_TRUE(weak.expired());
+}
+
+TEST_F(DeviceMetalCpp, NullArrays) {
+  const auto expect = [&](const std::string& error, const Encode& encode) {
+    const auto buffer = Encoded(*queue_, encode);
+    EXPECT_EQ(buffer->error(), error);
+  };
+  expect("useResource: resource is null",
+         [](Encoder& e) { e.useResource(nullptr, ResourceUsageRead); });
+  expect("useResource: resource is null", [](Encoder& e) {
+    Buffer* const all[] = {nullptr};
+    e.useResources(all, 1, ResourceUsageRead);
+  });
+  expect("useHeap: heap is null", [](Encoder& e) { e.useHeap(nullptr); });
+  expect("updateFence: fence is null",
+         [](Encoder& e) { e.updateFence(nullptr); });
+  expect("waitForFence: fence is null",
+         [](Encoder& e) { e.waitForFence(nullptr); });
+  expect("", [&](Encoder& e) {
+    const auto fence = device_->newFence();
+    e.updateFence(fence);
+    e.waitForFence(fence.get());
+  });
+  expect("setBuffers: buffers or offsets is null", [](Encoder& e) {
+    Buffer** const none = nullptr;
+    e.setBuffers(none, nullptr, Range(0, 1));
+  });
+}
+
+// A buffer that a kernel reaches only by its address stays while it runs.
+TEST_F(DeviceMetalCpp, UsedResourcesStay) {
+  auto hidden = device_->newBuffer(4);
+  const std::weak_ptr<Buffer> weak = hidden;
+  const uint64_t address = hidden->gpuAddress();
+  EXPECT_EQ(address, reinterpret_cast<uintptr_t>(hidden->contents()));
+  const auto commands = Encoded(*queue_, [&](Encoder& e) {
+    e.setComputePipelineState(Pipeline([&](const ThreadgroupContext&) {
+      EXPECT_FALSE(weak.expired());
+      const int32_t seven = 7;
+      std::memcpy(reinterpret_cast<void*>(address), &seven, sizeof(seven));
+    }));
+    e.useResource(hidden, ResourceUsageWrite);
+    DispatchOne(e);
+  });
+  hidden.reset();
+  CommitAndWait(*commands);
+  ExpectCompleted(*commands);
+  EXPECT_TRUE(weak.expired());
+}
+
+TEST_F(DeviceMetalCpp, WhatEnginesAskOfADevice) {
+  EXPECT_TRUE(device_->supportsFamily(MTL::GPUFamilyApple7));
+  EXPECT_TRUE(device_->supportsFamily(MTL::GPUFamilyMetal3));
+  EXPECT_TRUE(device_->supportsFamily(MTL::GPUFamilyCommon1));
+  EXPECT_FALSE(device_->supportsFamily(MTL::GPUFamilyApple9));
+  EXPECT_FALSE(device_->supportsFamily(MTL::GPUFamilyMetal4));
+  EXPECT_GT(device_->recommendedMaxWorkingSetSize(), uint64_t{1} << 28);
+  EXPECT_EQ(device_->currentAllocatedSize(), 0u);
+  auto buffer = device_->newBuffer(1000, MTL::ResourceStorageModePrivate);
+  EXPECT_EQ(buffer->storageMode(), MTL::StorageModeShared);
+  EXPECT_EQ(buffer->allocatedSize(), 1000u);
+  char bytes[16];
+  int deallocated = 0;
+  auto borrowed =
+      device_->newBuffer(bytes, sizeof(bytes), MTL::ResourceStorageModeShared,
+                         [&](void* pointer, NS::UInteger length) {
+                           EXPECT_EQ(pointer, bytes);
+                           deallocated += static_cast<int>(length);
+                         });
+  EXPECT_EQ(borrowed->contents(), bytes);
+  EXPECT_EQ(device_->currentAllocatedSize(), 1000u);
+  buffer.reset();
+  borrowed.reset();
+  EXPECT_EQ(deallocated, 16);
+  EXPECT_EQ(device_->currentAllocatedSize(), 0u);
+  MTL::Size size(3, 4, 5);
+  EXPECT_EQ(size.x, 3u);
+  EXPECT_EQ(size.y, 4u);
+  EXPECT_EQ(size.z, 5u);
+  size.y = 7;
+  EXPECT_EQ(size.height, 7u);
+}
+
+}  // namespace
+}  // namespace switchyard::testing_support

@@ -1,0 +1,116 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The .metal files of tests/device/metal, compiled for a device, and the
+// markers in them (metal/corpus.h).
+
+#ifndef SWITCHYARD_TESTS_DEVICE_METAL_TEXT_H_
+#define SWITCHYARD_TESTS_DEVICE_METAL_TEXT_H_
+
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/device/device.h"
+#include "switchyard/device/library.h"
+#include "tests/device/device_test.h"
+
+namespace switchyard::testing_support {
+
+// Of tests/device/metal, without its ending.
+inline std::string MetalPath(const std::string& name) {
+  return std::string(SWITCHYARD_METAL_TEXTS) + "/" + name + ".metal";
+}
+inline std::string TextOfFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct MetalMarker {
+  size_t line;
+  std::string kernel;  // with its _yes
+  std::string kinds;   // "missing-barrier, never-written"
+};
+
+inline std::vector<MetalMarker> MarkersOf(const std::string& text) {
+  const std::string word = "// FINDS: ", declared = "kernel void ",
+                    elsewhere = " in ";
+  std::vector<MetalMarker> markers;
+  std::istringstream lines(text);
+  std::string line, kernel;
+  for (size_t number = 1; std::getline(lines, line); ++number) {
+    const size_t named = line.find(declared);
+    if (named != std::string::npos) {
+      const size_t from = named + declared.size();
+      kernel = line.substr(from, line.find('(', from) - from);
+    }
+    const size_t at = line.find(word);
+    if (at == std::string::npos) continue;
+    MetalMarker marker = {number, kernel, line.substr(at + word.size())};
+    const size_t in = marker.kinds.find(elsewhere);
+    if (in != std::string::npos) {
+      marker.kernel = marker.kinds.substr(in + elsewhere.size());
+      marker.kinds.resize(in);
+    }
+    markers.push_back(marker);
+  }
+  return markers;
+}
+
+// A device's libraries of that folder, compiled when first asked for.
+class MetalTexts {
+ public:
+  explicit MetalTexts(std::shared_ptr<Device> device)
+      : device_(std::move(device)) {}
+
+  // nullptr, and a failure of the test, if it does not compile.
+  std::shared_ptr<Library> Get(const std::string& name) {
+    const auto found = libraries_.find(name);
+    if (found != libraries_.end()) return found->second;
+    std::string error;
+    const auto library =
+        device_->newLibraryFromFile(MetalPath(name).c_str(), {}, &error);
+    EXPECT_NE(library, nullptr) << error;
+    return libraries_[name] = library;
+  }
+  std::shared_ptr<Function> Get(const std::string& name,
+                                const std::string& kernel) {
+    const auto library = Get(name);
+    if (library == nullptr) return nullptr;
+    std::string error;
+    const auto function = library->newFunction(kernel.c_str(), &error);
+    EXPECT_NE(function, nullptr)
+        << name << ".metal, " << kernel << ": " << error;
+    return function;
+  }
+
+ private:
+  const std::shared_ptr<Device> device_;
+  std::map<std::string, std::shared_ptr<Library>> libraries_;
+};
+
+// newLibrary() needs a Clang, which not every machine has.
+inline bool HasMetalCompiler() {
+  static const bool has = [] {
+    std::string error;
+    const auto library = NewDevice()->newLibrary(
+        "kernel void k(device int* p) { *p = 1; }", {}, &error);
+    if (library == nullptr) std::printf("%s\n", error.c_str());
+    return library != nullptr || error.find("no Clang") == std::string::npos;
+  }();
+  return has;
+}
+#define SWITCHYARD_NEEDS_METAL_COMPILER() \
+  if (!HasMetalCompiler()) GTEST_SKIP() << "no Clang to compile .metal files"
+
+}  // namespace switchyard::testing_support
+
+#endif  // SWITCHYARD_TESTS_DEVICE_METAL_TEXT_H_

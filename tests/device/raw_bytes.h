@@ -1,0 +1,54 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Numbers as buffers hold them.
+
+#ifndef SWITCHYARD_TESTS_DEVICE_RAW_BYTES_H_
+#define SWITCHYARD_TESTS_DEVICE_RAW_BYTES_H_
+
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include "testing/floats.h"
+
+namespace switchyard::testing_support {
+
+using RawBytes = std::vector<unsigned char>;
+
+// The same bits as other elements.
+template <class To, class From>
+std::vector<To> Recast(const std::vector<From>& values) {
+  std::vector<To> result(values.size() * sizeof(From) / sizeof(To));
+  if (!values.empty()) {
+    std::memcpy(result.data(), values.data(), result.size() * sizeof(To));
+  }
+  return result;
+}
+
+template <class T>
+RawBytes ToBytesOf(const std::vector<float>& values) {
+  std::vector<T> rounded;
+  for (const float f : values) rounded.push_back(Round<T>(f));
+  return Recast<unsigned char>(rounded);
+}
+// Rounded to the type, which is f32, bf16 or f16.
+inline RawBytes ToBytes(Type type, const std::vector<float>& values) {
+  return type == Type::kBF16  ? ToBytesOf<BFloat16>(values)
+         : type == Type::kF16 ? ToBytesOf<Float16>(values)
+                              : ToBytesOf<float>(values);
+}
+
+template <class T>
+void RoundEachTo(std::vector<float>* values) {
+  for (float& f : *values) f = Widen(Round<T>(f));
+}
+// Each number is replaced by what ToBytes() leaves of it.
+inline void RoundEach(Type type, std::vector<float>* values) {
+  if (type == Type::kBF16) RoundEachTo<BFloat16>(values);
+  if (type == Type::kF16) RoundEachTo<Float16>(values);
+}
+
+}  // namespace switchyard::testing_support
+
+#endif  // SWITCHYARD_TESTS_DEVICE_RAW_BYTES_H_
