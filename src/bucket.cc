@@ -15,8 +15,8 @@ namespace switchyard {
 namespace {
 
 using internal::BucketPlan;
+using internal::kMaxInt32;
 
-constexpr size_t kMaxInt32 = 0x7FFFFFFF;
 // Clearing one element of a table in memory.
 constexpr size_t kPadPs = 300;
 
@@ -108,34 +108,12 @@ struct Sort {
   }
 };
 
-// What both functions ask of their inputs. The outputs hold pairs as int32, and
-// the product does not wrap: the view fits the address space.
-#define SWITCHYARD_CHECK_BUCKET_INPUTS(fn)                                   \
-  do {                                                                       \
-    SWITCHYARD_CHECK_ISA();                                                  \
-    SWITCHYARD_CHECK_IDS(fn, topk_ids);                                      \
-    SWITCHYARD_CHECK_VIEW(fn, tokens_per_expert);                            \
-    SWITCHYARD_CHECK_VIEW(fn, scratch);                                      \
-    SWITCHYARD_CHECK(tokens_per_expert.size != 0,                            \
-                     #fn ": tokens_per_expert: no experts");                 \
-    SWITCHYARD_CHECK(tokens_per_expert.size <= kMaxInt32,                    \
-                     #fn ": tokens_per_expert: more than 2^31 - 1 experts"); \
-    SWITCHYARD_CHECK(topk_ids.rows* topk_ids.cols <= kMaxInt32,              \
-                     #fn ": topk_ids: more than 2^31 - 1 pairs");            \
-    SWITCHYARD_CHECK(options.order == BucketOrder::kAscending ||             \
-                         options.order == BucketOrder::kClaim,               \
-                     #fn ": options: order is not a known BucketOrder");     \
-  } while (false)
-#define SWITCHYARD_CHECK_DROPPED(fn, dropped, options)                 \
-  SWITCHYARD_CHECK_DATA((dropped) == 0 || (options).allow_dropped, #fn \
-                        ": topk_ids: outside [0, num_experts), and "   \
-                        "options.allow_dropped is not set")
-#define SWITCHYARD_CHECK_TEAM(fn, team)                                    \
-  do {                                                                     \
-    SWITCHYARD_CHECK((team).thread < (team).num_threads,                   \
-                     #fn ": team: thread is not below num_threads");       \
-    SWITCHYARD_CHECK((team).barrier != nullptr || (team).num_threads == 1, \
-                     #fn ": team: barrier is null");                       \
+#define SWITCHYARD_CHECK_BUCKET_INPUTS(fn)                               \
+  do {                                                                   \
+    SWITCHYARD_CHECK_SORT_INPUTS(fn, tokens_per_expert, "experts");      \
+    SWITCHYARD_CHECK(options.order == BucketOrder::kAscending ||         \
+                         options.order == BucketOrder::kClaim,           \
+                     #fn ": options: order is not a known BucketOrder"); \
   } while (false)
 
 // For an Executor or a Team.

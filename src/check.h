@@ -68,8 +68,12 @@
     SWITCHYARD_CHECK((m).type == (type_in), #fn ": " #m ": has to be " name); \
     SWITCHYARD_CHECK_VIEW(fn, m);                                             \
   } while (false)
-#define SWITCHYARD_CHECK_F32(fn, m) \
-  SWITCHYARD_CHECK_TYPED(fn, m, ::switchyard::Type::kF32, "f32")
+#define SWITCHYARD_CHECK_FLOATS(fn, m)                            \
+  do {                                                            \
+    SWITCHYARD_CHECK(::switchyard::internal::IsFloat((m).type),   \
+                     #fn ": " #m ": has to be f32, bf16 or f16"); \
+    SWITCHYARD_CHECK_VIEW(fn, m);                                 \
+  } while (false)
 #define SWITCHYARD_CHECK_IDS(fn, m)                                     \
   do {                                                                  \
     SWITCHYARD_CHECK(::switchyard::internal::IsIdType((m).type),        \
@@ -156,15 +160,31 @@ extern std::atomic<bool> g_isa_as_asked;
 
 namespace internal {
 
+// Bytes of that many elements of a view's.
 template <class T>
-constexpr size_t ElementSize(const Matrix<T>&) {
-  return sizeof(T);
+constexpr size_t Bytes(const Matrix<T>&, size_t elements) {
+  return elements * sizeof(T);
 }
 template <class V>
-constexpr size_t ElementSize(const BasicAnyMatrix<V>& m) {
-  return SizeOf(m.type);
+constexpr size_t Bytes(const BasicAnyMatrix<V>& m, size_t elements) {
+  return BytesOf(m.type, elements);
+}
+// How many elements have no more than PTRDIFF_MAX bytes.
+template <class T>
+constexpr size_t MostElements(const Matrix<T>&) {
+  return static_cast<size_t>(PTRDIFF_MAX) / sizeof(T);
+}
+template <class V>
+constexpr size_t MostElements(const BasicAnyMatrix<V>& m) {
+  const size_t size = SizeOf(m.type);
+  return size == 0
+             ? 0
+             : (static_cast<size_t>(PTRDIFF_MAX) / size) << BlockBits(m.type);
 }
 
+constexpr bool IsFloat(Type type) {
+  return type == Type::kF32 || type == Type::kBF16 || type == Type::kF16;
+}
 constexpr bool IsIdType(Type type) {
   return type == Type::kI32 || type == Type::kU32 || type == Type::kI64;
 }
@@ -224,14 +244,14 @@ bool RowsOverlap(const Span<T>&) {
 template <class M>
 bool Fits(const M& m) {
   if (m.rows == 0 || m.cols == 0) return true;
-  size_t bytes = 0;
-  if (m.rows > 1 && __builtin_mul_overflow(m.rows - 1, m.stride, &bytes)) {
+  size_t elements = 0;
+  if (m.rows > 1 && __builtin_mul_overflow(m.rows - 1, m.stride, &elements)) {
     return false;
   }
-  return !__builtin_add_overflow(bytes, m.cols, &bytes) &&
-         !__builtin_mul_overflow(bytes, ElementSize(m), &bytes) &&
-         bytes <= static_cast<size_t>(PTRDIFF_MAX) &&
-         reinterpret_cast<uintptr_t>(m.data) <= UINTPTR_MAX - bytes;
+  return !__builtin_add_overflow(elements, m.cols, &elements) &&
+         elements <= MostElements(m) &&
+         reinterpret_cast<uintptr_t>(m.data) <=
+             UINTPTR_MAX - Bytes(m, elements);
 }
 template <class T>
 bool Fits(const Span<T>& s) {
@@ -249,8 +269,8 @@ struct Region {
   explicit Region(const M& m)
       : begin(reinterpret_cast<uintptr_t>(m.data)),
         rows(m.rows),
-        row_bytes(m.cols * ElementSize(m)),
-        stride_bytes(m.rows <= 1 ? 0 : m.stride * ElementSize(m)) {}
+        row_bytes(Bytes(m, m.cols)),
+        stride_bytes(m.rows <= 1 ? 0 : Bytes(m, m.stride)) {}
   template <class T>
   explicit Region(const Span<T>& s)
       : begin(reinterpret_cast<uintptr_t>(s.data)),
@@ -272,8 +292,7 @@ struct Interval {
   explicit Interval(const M& m)
       : begin(reinterpret_cast<uintptr_t>(m.data)), end(begin) {
     if (m.rows != 0) {
-      end += (m.cols + (m.rows == 1 ? 0 : (m.rows - 1) * m.stride)) *
-             ElementSize(m);
+      end += Bytes(m, m.cols + (m.rows == 1 ? 0 : (m.rows - 1) * m.stride));
     }
   }
   template <class T>
@@ -334,11 +353,11 @@ bool MayOverlap(const A& a, const B& b) {
 }
 
 // The same elements: what "in place" means.
-template <class A, class B>
-bool SameView(const A& a, const B& b) {
+template <class V, class W>
+bool SameView(const BasicAnyMatrix<V>& a, const BasicAnyMatrix<W>& b) {
   return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) &&
-         ElementSize(a) == ElementSize(b) && a.rows == b.rows &&
-         a.cols == b.cols && (a.rows <= 1 || a.stride == b.stride);
+         a.type == b.type && a.rows == b.rows && a.cols == b.cols &&
+         (a.rows <= 1 || a.stride == b.stride);
 }
 
 }  // namespace internal

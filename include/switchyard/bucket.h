@@ -51,7 +51,8 @@ struct PackedBuckets {
                                          // offsets[num_experts] nothing is
                                          // written
   // Optional [tokens, top_k]: the packed position of each pair, -1 if it was
-  // dropped. The row_index that Combine takes.
+  // dropped. The inverse permutation of `pairs`, and the row_index that Combine
+  // takes. (BucketAligned has more: tokens of rows, active experts.)
   AnyMatrix row_index = {};
   Report* report = nullptr;  // sets max_rows and dropped
 };
@@ -139,6 +140,82 @@ Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
                     const BucketOptions& options, const Team& team) noexcept;
 Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
                      const BucketOptions& options, const Team& team) noexcept;
+
+struct AlignedInputs {
+  ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
+  // Optional [ids]: the expert of each id, in [0, num_experts), or -1: of
+  // another node. Without it an id is its own expert.
+  Span<const int32_t> expert_map = {};
+  Span<int32_t> scratch = {};  // as in BucketInputs
+};
+struct AlignedOptions {
+  size_t block_size = 1;  // of any size, no power of two is asked for
+  // Pairs of an expert beyond its first so many, in the order of pairs, are
+  // dropped: the Switch Transformer's capacity.
+  static constexpr size_t kNoCapacity = static_cast<size_t>(-1);
+  size_t capacity = kNoCapacity;
+  // Write the sentinel to what is left of `pairs` behind the last block, and -1
+  // to what is left of block_experts. Otherwise both are left alone.
+  bool fill_unused = false;
+  // As in BucketOptions. Pairs beyond the capacity are never an error.
+  bool allow_dropped = false;
+};
+
+// Packed buckets that begin at multiples of block_size: expert e owns
+// pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]), and behind them, up
+// to pairs[offsets[e + 1]), lies the sentinel tokens * top_k, which is no pair:
+// GatherRows makes zeros of it, with allow_invalid. An expert without pairs has
+// no block.
+struct AlignedBuckets {
+  Span<int32_t> tokens_per_expert = {};  // [num_experts]
+  Span<int32_t> offsets = {};            // [num_experts + 1]
+  Span<int32_t> pairs = {};              // at least [BucketAlignedSize]
+  // Optional [tokens, top_k]: the position of each pair, -1 if it was dropped.
+  // The inverse permutation of `pairs`, and the row_index that Combine takes.
+  AnyMatrix row_index = {};
+  // Optional, at least [BucketAlignedSize / block_size]: the expert of block b,
+  // of pairs[b * block_size .. (b + 1) * block_size).
+  Span<int32_t> block_experts = {};
+  // Optional, at least [BucketAlignedSize]: pairs[i] / top_k, the token of each
+  // packed row; `tokens` of a sentinel.
+  Span<int32_t> row_tokens = {};
+  // Optional [num_experts]: those that have pairs, ascending, -1 behind them.
+  Span<int32_t> active_experts = {};
+  // Sets max_rows, dropped, over_capacity and active_experts.
+  Report* report = nullptr;
+};
+
+// The largest offsets[num_experts] that so many pairs can lead to: a multiple
+// of block_size, at most num_pairs + min(num_pairs, num_experts) * (block_size
+// - 1). SIZE_MAX if block_size is 0 or this overflows.
+size_t BucketAlignedSize(size_t num_pairs, size_t num_experts,
+                         const AlignedOptions& options) noexcept;
+
+// BucketPacked in blocks, with what engines want beside it: the input of
+// grouped GEMMs that run block by block, each with one expert's weights.
+//
+// What vLLM and SGLang call moe_align_block_size: pairs are its
+// sorted_token_ids, block_experts its expert_ids, offsets[num_experts] its
+// num_tokens_post_pad; with fill_unused all of sorted_token_ids is written, as
+// there. Differences: the order inside an expert is that of pairs, always (its
+// CUDA kernels claim positions with atomics); ids outside [0, num_experts) and,
+// with a map, those that come to none are dropped and counted, as under vLLM's
+// ignore_invalid_experts (without it, it sorts other nodes' pairs, too, and
+// marks their blocks -1); blocks beyond the last are -1 or left alone (vLLM's
+// are 0, or -1 with LoRA). Any number of experts.
+//
+// Types: topk_ids int32, uint32 or int64; row_index int32.
+// Shapes: as above; num_experts is tokens_per_expert.size, at least 1. tokens *
+// top_k and the padded size are at most 2^31 - 1, checked.
+// With a capacity, tokens_per_expert, max_rows and active_experts are of what
+// is kept. Scratch, threads, teams, errors and bits are as in BucketPacked: the
+// same for every ISA, executor and scratch; BucketScratchSize(tokens * top_k,
+// num_experts, executor) elements of scratch let several threads work.
+Status BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
+                     const AlignedOptions& options = {},
+                     Executor& executor = SerialExecutor()) noexcept;
+Status BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
+                     const AlignedOptions& options, const Team& team) noexcept;
 
 struct DispatchInputs {
   size_t max_rows = 0;  // of Report: pairs of the busiest expert

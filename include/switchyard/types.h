@@ -20,9 +20,54 @@ struct Float16 {
   uint16_t bits;
 };
 
-enum class Type : uint8_t { kF32, kBF16, kF16, kI32, kU32, kI64 };
+struct Float8E4M3 {  // fn: no infinities, up to 448
+  uint8_t bits;
+};
+struct Float8E5M2 {
+  uint8_t bits;
+};
+struct Scale8E8M0 {  // 2^(bits - 127); 255 is NaN
+  uint8_t bits;
+};
 
-// TypeOf<float>::value is Type::kF32, and so on; other types have no value.
+// GGML's blocks, byte for byte.
+struct BlockQ8_0 {
+  Float16 d;
+  int8_t qs[32];  // value = d * qs
+};
+struct BlockQ8_1 {
+  Float16 d;
+  Float16 s;  // d * sum of qs
+  int8_t qs[32];
+};
+struct BlockQ8_K {
+  float d;
+  int8_t qs[256];
+  int16_t bsums[16];  // of 16 qs each
+};
+
+enum class Type : uint8_t {
+  kF32,
+  kBF16,
+  kF16,
+  kI32,
+  kU32,
+  kI64,
+  // Codes of quantised rows, see quantize.h.
+  kI8,
+  kU8,
+  kF8E4M3,
+  kF8E5M2,
+  kE8M0,  // scales only
+  // Blocks come last.
+  kQ8_0,
+  kQ8_1,
+  kQ8_K,
+};
+
+// TypeOf<float>::value is Type::kF32, and so on; other types have no value, nor
+// have blocks: sizes of views count values, and a pointer to blocks would count
+// blocks.
 template <class T>
 struct TypeOf {};
 template <class T>
@@ -39,10 +84,20 @@ template <>
 struct TypeOf<uint32_t> : std::integral_constant<Type, Type::kU32> {};
 template <>
 struct TypeOf<int64_t> : std::integral_constant<Type, Type::kI64> {};
+template <>
+struct TypeOf<int8_t> : std::integral_constant<Type, Type::kI8> {};
+template <>
+struct TypeOf<uint8_t> : std::integral_constant<Type, Type::kU8> {};
+template <>
+struct TypeOf<Float8E4M3> : std::integral_constant<Type, Type::kF8E4M3> {};
+template <>
+struct TypeOf<Float8E5M2> : std::integral_constant<Type, Type::kF8E5M2> {};
+template <>
+struct TypeOf<Scale8E8M0> : std::integral_constant<Type, Type::kE8M0> {};
 template <class T>
 inline constexpr Type kType = TypeOf<T>::value;
 
-// Bytes of an element; 0 for what is no Type.
+// Bytes of an element, or of a block; 0 for what is no Type.
 constexpr size_t SizeOf(Type type) noexcept {
   switch (type) {
     case Type::kF32:
@@ -54,8 +109,41 @@ constexpr size_t SizeOf(Type type) noexcept {
       return 2;
     case Type::kI64:
       return 8;
+    case Type::kI8:
+    case Type::kU8:
+    case Type::kF8E4M3:
+    case Type::kF8E5M2:
+    case Type::kE8M0:
+      return 1;
+    case Type::kQ8_0:
+      return sizeof(BlockQ8_0);
+    case Type::kQ8_1:
+      return sizeof(BlockQ8_1);
+    case Type::kQ8_K:
+      return sizeof(BlockQ8_K);
   }
   return 0;
+}
+
+// The binary logarithm of the values in a block; 0 where there are none.
+constexpr unsigned BlockBits(Type type) noexcept {
+  return type == Type::kQ8_K                          ? 8
+         : type == Type::kQ8_0 || type == Type::kQ8_1 ? 5
+                                                      : 0;
+}
+// Values in a block; 1 where there are none.
+constexpr size_t BlockOf(Type type) noexcept {
+  return size_t{1} << BlockBits(type);
+}
+// Bytes of that many values, a multiple of BlockOf(type).
+constexpr size_t BytesOf(Type type, size_t values) noexcept {
+  // The binary logarithms of SizeOf(), four bits each: a call looks at two
+  // dozen views.
+  if (type < Type::kQ8_0) {
+    return values << (uint64_t{0x322112} >> 4 * static_cast<unsigned>(type) &
+                      3);
+  }
+  return (values >> BlockBits(type)) * SizeOf(type);
 }
 
 }  // namespace switchyard

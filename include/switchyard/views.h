@@ -98,7 +98,7 @@ struct Matrix {
 //             {{ids, tokens, 8}, {weights, tokens, 8}})
 //
 // or, with one row, from a Span or anything that has data() and size(); from an
-// empty one as {}.
+// empty one as {}. Sizes count values in blocks, too (Type::kQ8_0, ...).
 template <class Void>  // void or const void
 struct BasicAnyMatrix {
   template <class T>
@@ -183,7 +183,7 @@ struct BasicAnyMatrix {
     using Byte = Element<unsigned char>;
     BasicAnyMatrix part = *this;
     if (data != nullptr) {
-      part.data = static_cast<Byte*>(data) + first * SizeOf(type);
+      part.data = static_cast<Byte*>(data) + BytesOf(type, first);
     }
     part.rows = rows_in;
     part.cols = cols_in;
@@ -192,6 +192,45 @@ struct BasicAnyMatrix {
 };
 using AnyMatrix = BasicAnyMatrix<void>;
 using ConstAnyMatrix = BasicAnyMatrix<const void>;
+
+// Rows of data that may be quantised: codes, and what goes with them.
+// quantize.h has the formats. Made from any matrix where there is nothing to go
+// with it:
+//
+//   GatherRows({tokens, pairs, ids}, {{codes, n, hidden}});  // or quantised:
+//   GatherRows({tokens, pairs, ids}, {{{codes, n, hidden}, {scales, n, 1}}});
+template <class Void>  // void or const void
+struct BasicAnyRows : BasicAnyMatrix<Void> {
+  using Base = BasicAnyMatrix<Void>;
+
+  Base scales;  // [rows, 1] or [rows, groups of columns]
+  Base sums;    // [rows, 1]
+
+  using Base::Base;
+  constexpr BasicAnyRows() noexcept = default;
+  template <class V, class = std::enable_if_t<std::is_convertible_v<V*, Void*>>>
+  constexpr BasicAnyRows(const BasicAnyMatrix<V>& values) noexcept  // NOLINT
+      : Base(values) {}
+  template <class V, class = std::enable_if_t<std::is_convertible_v<V*, Void*>>>
+  constexpr BasicAnyRows(const BasicAnyRows<V>& other) noexcept  // NOLINT
+      : Base(other), scales(other.scales), sums(other.sums) {}
+  constexpr BasicAnyRows(const Base& values, const Base& scales_in,
+                         const Base& sums_in = {}) noexcept
+      : Base(values), scales(scales_in), sums(sums_in) {}
+
+  // Rows [begin, end) with what goes with them.
+  BasicAnyRows RowRange(size_t begin, size_t end) const noexcept {
+    return BasicAnyRows(Base::RowRange(begin, end), Slice(scales, begin, end),
+                        Slice(sums, begin, end));
+  }
+
+ private:
+  static Base Slice(const Base& m, size_t begin, size_t end) noexcept {
+    return m.data == nullptr ? m : m.RowRange(begin, end);
+  }
+};
+using AnyRows = BasicAnyRows<void>;
+using ConstAnyRows = BasicAnyRows<const void>;
 
 }  // namespace switchyard
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "src/simd/targets.h"
 
@@ -16,14 +17,17 @@
 #include "hwy/highway.h"
 
 #include "src/simd/math-inl.h"
+#include "src/simd/rows-inl.h"
 #include "src/simd/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What becomes of a vector of gates and one of ups.
+// What becomes of a vector of gates and one of ups: what nearly every model
+// has, directly in its types. All else is activate_tiles.cc's.
 struct SiluTimesUp {
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V gate, V up) const {
@@ -31,10 +35,12 @@ struct SiluTimesUp {
   }
 };
 
-// The layouts: where a row's gates and ups come from, `ahead` being what is to
-// be fetched of either.
+// The layouts: where a row's gates and ups come from.
 template <class In>
 struct SplitRow {
+  using T = In;
+  static constexpr size_t kLine = 64 / sizeof(In);
+  static constexpr bool kShuffles = true;
   const In* gate;
   const In* up;
 
@@ -55,6 +61,9 @@ struct SplitRow {
 };
 template <class In>
 struct InterleavedRow {
+  using T = In;
+  static constexpr size_t kLine = 64 / sizeof(In);
+  static constexpr bool kShuffles = false;
   const In* pairs;
 
   template <class D, class V>
@@ -67,92 +76,134 @@ struct InterleavedRow {
   }
   HWY_INLINE void Prefetch(size_t i) const {
     hwy::Prefetch(pairs + 2 * i);
-    hwy::Prefetch(pairs + 2 * i + 64 / sizeof(In));
+    hwy::Prefetch(pairs + 2 * i + kLine);
   }
 };
 
-template <bool kStreaming, class Out, class D>
-HWY_INLINE void ActivateStore(hn::Vec<D> v, D d, Out* out) {
-  if (kStreaming) {
-    Storage<Out>::Stream(v, d, out);
-  } else {
-    Storage<Out>::Store(v, d, out);
-  }
-}
-
-// Elements [begin, end) of a row. out may be gate or up: no HWY_RESTRICT, and
-// each vector is loaded before it is stored. kStreaming: out + begin is aligned
-// to vectors.
-template <bool kStreaming, class Row, class Out, class Function>
-HWY_INLINE void ActivateRange(const Row& row, const Function& function,
-                              Out* out, size_t begin, size_t end) {
+// Elements [begin, end) of a row, to `to` and behind. That may be gate or up:
+// no HWY_RESTRICT, and each vector is loaded before it is stored. kFar: what is
+// read comes from memory. kStreaming: `to` is aligned to vectors, of float.
+template <bool kFar, bool kStreaming, class Row, class Function, class Out>
+HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
+                              size_t begin, size_t end) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const size_t N = hn::Lanes(d);
   // The loads of a few vectors fill the window of instructions, so that too few
   // lines are on their way: 0.73 of the time of cached stores with, 0.86
   // without (75 MB); 512 bytes are too few, 4 KiB no better.
-  constexpr size_t kLine = 64 / sizeof(Out);
+  constexpr size_t kLine = Row::kLine;
   constexpr size_t kAhead = 32 * kLine;
   size_t i = begin;
   // Four independent chains of ten dependent operations each.
-  for (; i + 4 * N <= end; i += 4 * N) {
-    if (kStreaming) {
+  for (; i + 4 * N <= end; i += 4 * N, to += 4 * N) {
+    if (kFar) {
       for (size_t line = 0; line < 4 * N; line += kLine) {
         row.Prefetch(i + line + kAhead);
       }
     }
     V g0, g1, g2, g3, u0, u1, u2, u3;
-    row.Load(d, i, g0, u0);
-    row.Load(d, i + N, g1, u1);
-    row.Load(d, i + 2 * N, g2, u2);
-    row.Load(d, i + 3 * N, g3, u3);
-    ActivateStore<kStreaming>(function(d, g0, u0), d, out + i);
-    ActivateStore<kStreaming>(function(d, g1, u1), d, out + i + N);
-    ActivateStore<kStreaming>(function(d, g2, u2), d, out + i + 2 * N);
-    ActivateStore<kStreaming>(function(d, g3, u3), d, out + i + 3 * N);
+    // What goes where it comes from may be in any order between.
+    constexpr bool kShuffled =
+        Row::kShuffles && std::is_same_v<Out, typename Row::T>;
+    if constexpr (kShuffled) {
+      Storage<Out>::LoadShuffled(d, row.gate + i, g0, g1);
+      Storage<Out>::LoadShuffled(d, row.up + i, u0, u1);
+      Storage<Out>::LoadShuffled(d, row.gate + i + 2 * N, g2, g3);
+      Storage<Out>::LoadShuffled(d, row.up + i + 2 * N, u2, u3);
+    } else {
+      row.Load(d, i, g0, u0);
+      row.Load(d, i + N, g1, u1);
+      row.Load(d, i + 2 * N, g2, u2);
+      row.Load(d, i + 3 * N, g3, u3);
+    }
+    if constexpr (kStreaming) {
+      Storage<Out>::Stream(function(d, g0, u0), d, to);
+      Storage<Out>::Stream(function(d, g1, u1), d, to + N);
+      Storage<Out>::Stream(function(d, g2, u2), d, to + 2 * N);
+      Storage<Out>::Stream(function(d, g3, u3), d, to + 3 * N);
+    } else {
+      const V v0 = function(d, g0, u0);
+      const V v1 = function(d, g1, u1);
+      const V v2 = function(d, g2, u2);
+      const V v3 = function(d, g3, u3);
+      if constexpr (kShuffled) {
+        Storage<Out>::StoreShuffled(v0, v1, d, to);
+        Storage<Out>::StoreShuffled(v2, v3, d, to + 2 * N);
+      } else {
+        Storage<Out>::StoreTwo(v0, v1, d, to);
+        Storage<Out>::StoreTwo(v2, v3, d, to + 2 * N);
+      }
+    }
   }
   V g, u;
-  for (; i + N <= end; i += N) {
+  for (; i + N <= end; i += N, to += N) {
     row.Load(d, i, g, u);
-    Storage<Out>::Store(function(d, g, u), d, out + i);
+    Storage<Out>::Store(function(d, g, u), d, to);
   }
   if (i < end) {
     const size_t n = end - i;
     row.LoadPartial(d, i, n, g, u);
-    Storage<Out>::StorePartial(function(d, g, u), d, out + i, n);
+    Storage<Out>::StorePartial(function(d, g, u), d, to, n);
   }
 }
 
-template <class Row, class Out, class Function>
-HWY_INLINE void ActivateRow(const Row& row, const Function& function, Out* out,
-                            size_t cols, bool streaming) {
+// A row of floats, for what becomes of it.
+template <class Row, class Function>
+struct ActivatedRow {
+  Row row;
+  Function function;
+
+  template <bool kFar>
+  static const float* Get(const void* context, size_t begin, size_t n,
+                          float* buffer) {
+    const auto& self = *static_cast<const ActivatedRow*>(context);
+    ActivateRange<kFar, false>(self.row, self.function, buffer, begin,
+                               begin + n);
+    return buffer;
+  }
+  RowSource Source(bool far) const {
+    return {far ? &Get<true> : &Get<false>, this};
+  }
+};
+
+// In the type that is read, without a detour; in any other, and where it goes
+// past the caches in whole vectors, by rows.cc.
+template <class In, class Row, class Function>
+HWY_INLINE void ActivateRow(const Row& row, const Function& function,
+                            const ActivateArgs& args, size_t r) {
+  constexpr bool kF32 = std::is_same_v<In, float>;
+  const bool streaming = args.streaming;
+  if (args.out.type != kType<In> || (streaming && !kF32)) {
+    const ActivatedRow<Row, Function> made = {row, function};
+    return PutRow(made.Source(streaming), args.out, r, streaming);
+  }
+  const size_t cols = args.out.cols;
+  In* const out = args.out.Row<In>(r);
   size_t i = 0;
-  if (streaming) {
-    // Up to the first whole cache line, which streaming stores must fill.
-    const size_t line = 64 / sizeof(Out);
-    const size_t past = reinterpret_cast<uintptr_t>(out) / sizeof(Out);
-    i = HWY_MIN((line - past % line) % line, cols);
-    ActivateRange<false>(row, function, out, 0, i);
-    ActivateRange<true>(row, function, out, i, cols);
-  } else {
-    ActivateRange<false>(row, function, out, 0, cols);
+  if constexpr (kF32) {
+    if (streaming) {
+      // Up to the first whole cache line, which streaming stores must fill.
+      const size_t line = 64 / sizeof(In);
+      const size_t past = reinterpret_cast<uintptr_t>(out) / sizeof(In);
+      i = HWY_MIN((line - past % line) % line, cols);
+      ActivateRange<false, false>(row, function, out, 0, i);
+      return ActivateRange<true, true>(row, function, out + i, i, cols);
+    }
   }
+  ActivateRange<false, false>(row, function, out, i, cols);
 }
 
-template <class In, class Out, class Function>
+template <class In, class Function>
 HWY_INLINE void ActivateWith(const Function& function, const ActivateArgs& args,
                              size_t begin, size_t end) {
-  const size_t cols = args.out.cols;
   for (size_t r = begin; r < end; ++r) {
     const In* const gate = args.gate.Row<In>(r);
-    Out* const out = args.out.Row<Out>(r);
     if (args.interleaved) {
-      ActivateRow(InterleavedRow<In>{gate}, function, out, cols,
-                  args.streaming);
+      ActivateRow<In>(InterleavedRow<In>{gate}, function, args, r);
     } else {
-      ActivateRow(SplitRow<In>{gate, args.up.Row<In>(r)}, function, out, cols,
-                  args.streaming);
+      ActivateRow<In>(SplitRow<In>{gate, args.up.Row<In>(r)}, function, args,
+                      r);
     }
   }
   if (args.streaming) hwy::FlushStream();
@@ -162,19 +213,14 @@ HWY_INLINE void ActivateWith(const Function& function, const ActivateArgs& args,
 // vector units: 18 instructions a vector and a division that keeps one of two
 // ports for 10 cycles (AVX-512, 14 cycles a vector, 10.6 with a multiply in
 // place of the division); beyond the caches by memory.
-template <class In, class Out>
+template <class In>
 void Activate(const ActivateArgs& args, size_t begin, size_t end) {
-  switch (args.activation) {
-#define SWITCHYARD_CASE(name, Function) \
-  case Activation::name:                \
-    return ActivateWith<In, Out>(Function(), args, begin, end);
-    SWITCHYARD_ACTIVATIONS(SWITCHYARD_CASE)
-#undef SWITCHYARD_CASE
-  }
+  ActivateWith<In>(SiluTimesUp(), args, begin, end);
 }
 
-SWITCHYARD_ROW_FUNCTIONS(Activate, ActivateArgs, SWITCHYARD_F32);
+SWITCHYARD_ROW_FUNCTIONS(Activate, ActivateArgs, SWITCHYARD_FLOATS);
 
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -182,7 +228,8 @@ HWY_AFTER_NAMESPACE();
 
 namespace switchyard::simd {
 
-SWITCHYARD_EXPORT_TYPES(ActivateRows, Activate, ActivateArgs, SWITCHYARD_F32);
+SWITCHYARD_EXPORT_TYPES(ActivateRows, Activate, ActivateArgs,
+                        SWITCHYARD_FLOATS);
 
 }  // namespace switchyard::simd
 

@@ -4,6 +4,8 @@
 #ifndef SWITCHYARD_SRC_SIMD_ACTIVATE_H_
 #define SWITCHYARD_SRC_SIMD_ACTIVATE_H_
 
+#include <cstddef>
+
 #include "src/simd/row_function.h"
 #include "switchyard/activate.h"
 #include "switchyard/types.h"
@@ -11,8 +13,17 @@
 
 namespace switchyard::simd {
 
-// Each Activation and its functor in activate.cc.
-#define SWITCHYARD_ACTIVATIONS(X) X(kSilu, SiluTimesUp)
+// Each Activation, its functor in activate_tiles.cc, and whether that is one of
+// the gate alone, which up is then multiplied by.
+#define SWITCHYARD_ACTIVATIONS(X)   \
+  X(kSilu, SiluOf, true)            \
+  X(kGelu, GeluOf, true)            \
+  X(kGeluTanh, GeluTanhOf, true)    \
+  X(kRelu, ReluOf, true)            \
+  X(kRelu2, Relu2Of, true)          \
+  X(kIdentity, IdentityOf, true)    \
+  X(kSwigluOai, SwigluOaiOf, false) \
+  X(kSitu, SituOf, false)
 
 // Checked: gate and up have out's shape, or, interleaved, gate has both. out is
 // gate, up or disjoint from them.
@@ -20,14 +31,25 @@ struct ActivateArgs {
   // By reference: loading a copy of views just stored would take a single row
   // as long as all of its checks.
   const ConstAnyMatrix& gate;
-  const ConstAnyMatrix& up;
-  const AnyMatrix& out;
-  Activation activation;
+  const ConstAnyMatrix& up;  // without data if ungated or interleaved
+  const AnyRows& out;
   bool interleaved;
   bool streaming;  // stores bypass the caches
 };
 
-RowFunction<ActivateArgs> ActivateRows(Type in, Type out) noexcept;
+// SiLU and a product, from gate and up of type `in`.
+RowFunction<ActivateArgs> ActivateRows(Type in) noexcept;
+
+// Everything else, of any types.
+struct ActivateTilesArgs {
+  const ActivateArgs& rows;
+  const ActivateInputs& inputs;
+  const ActivateOptions& options;
+  const ConstAnyMatrix& gate_bias;  // without data if there are none
+  const ConstAnyMatrix& up_bias;
+  bool gated;
+};
+RowFunction<ActivateTilesArgs> ActivateTiles() noexcept;
 
 }  // namespace switchyard::simd
 

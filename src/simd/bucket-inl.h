@@ -22,6 +22,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -144,8 +145,9 @@ HWY_INLINE bool AreFew(size_t num_experts, size_t pairs) {
 // buffer: for 16 experts on AVX2 this takes 0.1 ns a pair less, with Zipf's law
 // 0.3. With vectors of 16 bytes it pays up to 8 experts, and for 64 not at all
 // (1.0 to 1.5 of the time).
-HWY_NOINLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
-                           uint32_t num_experts, int32_t* HWY_RESTRICT counts) {
+inline HWY_NOINLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
+                                  uint32_t num_experts,
+                                  int32_t* HWY_RESTRICT counts) {
   const hn::ScalableTag<uint8_t> d8;
   const hn::ScalableTag<uint32_t> d32;
   const hn::RebindToSigned<decltype(d32)> di32;
@@ -201,6 +203,21 @@ HWY_INLINE void Count(const ConstAnyMatrix& topk_ids, size_t num_experts,
     }
   }
   CountRun(topk_ids.Row<Id>(0), n, limit, counts);
+}
+
+// Sums what `blocks` rows of counts have, and leaves in each what the blocks
+// before it have.
+HWY_INLINE void SumBlocks(int32_t* rows, size_t blocks, size_t num_experts,
+                          int32_t* HWY_RESTRICT counts) {
+  Clear(counts, num_experts);
+  for (size_t b = 0; b < blocks; ++b) {
+    int32_t* HWY_RESTRICT row = rows + b * num_experts;
+    for (size_t e = 0; e < num_experts; ++e) {
+      const int32_t count = row[e];
+      row[e] = counts[e];
+      counts[e] += count;
+    }
+  }
 }
 
 HWY_INLINE BucketTotals Total(const int32_t* HWY_RESTRICT counts,
@@ -343,6 +360,7 @@ HWY_INLINE void PlacePacked(const ConstAnyMatrix& topk_ids, size_t num_experts,
   }
 }
 
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -19,6 +19,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 // The pairs of a few tokens, with the totals noted on the way: reading all of
 // tokens_per_expert would wait for the last increments to leave the store
@@ -147,17 +148,7 @@ void CountInBlocks(const BucketArgs& args, size_t begin, size_t end) {
 void ScanBlocks(const BucketArgs& args, size_t /*begin*/, size_t end) {
   const size_t num_experts = args.num_experts;
   int32_t* HWY_RESTRICT counts = args.tokens_per_expert;
-  if (!args.claims) {
-    Clear(counts, num_experts);
-    for (size_t b = 0; b < end; ++b) {
-      int32_t* HWY_RESTRICT row = args.cursors + b * num_experts;
-      for (size_t e = 0; e < num_experts; ++e) {
-        const int32_t count = row[e];
-        row[e] = counts[e];
-        counts[e] += count;
-      }
-    }
-  }
+  if (!args.claims) SumBlocks(args.cursors, end, num_experts, counts);
   if (args.offsets == nullptr) {
     *args.totals = Total(counts, num_experts);
   } else if (args.claims) {
@@ -221,6 +212,7 @@ SWITCHYARD_ROW_FUNCTION(ScanBlocks, BucketArgs);
 SWITCHYARD_ROW_FUNCTION(PlaceInBlocks, BucketArgs);
 SWITCHYARD_ROW_FUNCTION(PadRows, BucketArgs);
 
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

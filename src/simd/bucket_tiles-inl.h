@@ -25,6 +25,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -130,6 +131,7 @@ HWY_INLINE void PlaceStrided(const ConstAnyMatrix& topk_ids, size_t num_experts,
   }
 }
 
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

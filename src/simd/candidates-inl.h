@@ -58,6 +58,7 @@ inline constexpr TopKTables kTopKTables;
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -240,6 +241,7 @@ SWITCHYARD_PIECE void Sort(size_t count, Candidates& list, TopK& to) {
   Place(list, list.ids, count, to);
 }
 
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

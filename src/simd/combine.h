@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "src/simd/row_function.h"
 #include "switchyard/combine.h"
@@ -13,18 +14,72 @@
 
 namespace switchyard::simd {
 
-// Checked: shapes agree with out, [tokens, hidden], hidden >= 1; outputs are
-// disjoint from inputs, but for out == residual and out == shared rows. What is
-// optional has data exactly if it is given.
+// The most terms of a token's sum that are listed, and the most columns of a
+// sum that are kept, on the stack, where it is not out.
+constexpr size_t kMaxTerms = 64;
+constexpr size_t kSumKept = 8192;
+
+// What happens to a token's sum of listed terms, one step after the other, a
+// tile of columns at a time: there are two tiles, the block's and another. A
+// factor of 1 changes nothing: products with it need no stages of their own.
+struct CombineStage {
+  enum Op : uint8_t {
+    kLoad,     // tile = x * operand
+    kAdd,      // tile = (v * tile + x * operand) * sum
+    kMul,      // tile = v * tile * operand
+    kMulPlus,  // tile = v * tile * (1 + operand)
+    kMulAdd,   // tile = fma(identity's weight, operand, tile)
+    kShared,   // tile = fma(gate i, shared row i, v * tile), for each i
+    kGated,    // the same, the first product stored
+    kScale,    // tile = v * tile
+    kRound,    // tile = M(tile)
+    kJoin,     // kAdd of the other tile to the block's
+  };
+  Op op;
+  bool other;      // than the block's tile
+  bool norm;       // v is the scale of the tile's norm
+  bool per_token;  // a row of the operand for each, or the same for all
+  const ConstAnyMatrix* operand;
+  float v, x, sum;
+};
+
+// Stages up to one that needs the norm of what those before it give.
+struct CombinePhase {
+  size_t end;          // of its stages
+  bool block_squares;  // for the block's next norm
+  bool other_squares;  // for the other's
+};
+
+struct CombineStages {
+  static constexpr size_t kMaxStages = 64;
+  static constexpr size_t kMaxPhases = 3;
+  CombineStage stages[kMaxStages];
+  CombinePhase phases[kMaxPhases];
+  size_t num_stages = 0;
+  size_t num_phases = 0;
+  Type rounded = Type::kF32;  // M
+};
+
+// Checked: shapes agree with out or normed, [tokens, hidden], hidden >= 1;
+// outputs are disjoint from inputs, but for those in place. What is optional
+// has data exactly if it is given.
 struct CombineArgs {
-  const CombineInputs& inputs;  // to copy 400 bytes would take one token 30 ns
+  const CombineInputs& inputs;  // to copy a kilobyte would take 60 ns
   const CombineOutputs& outputs;
   const CombineOptions& options;
+  // Null: all terms fit their list, what follows is the residual at most, and
+  // the sum is out or is kept.
+  const CombineStages* stages;
+  const CombineScales* scales;  // null: all 1, or among the stages
+  size_t cols;
+  Type rows_type;                // of the listed terms
+  bool shared_listed;            // the shared experts are among these,
+  bool identity_listed;          // the identity expert
   std::atomic<size_t>* skipped;  // row_index values outside [-1, rows)
 };
 
-// `in`: of rows, shared rows and residual; `out`: of out and normed.
-RowFunction<CombineArgs> CombineRows(Type in, Type out) noexcept;
+// `in`: of the listed terms.
+RowFunction<CombineArgs> CombineRows(Type in) noexcept;
 
 }  // namespace switchyard::simd
 

@@ -4,8 +4,8 @@
 #include "src/simd/gather.h"
 
 #include <cstring>
-#include <type_traits>
 
+#include "src/simd/row_format.h"
 #include "src/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,56 +14,133 @@
 
 #include "hwy/highway.h"
 
+#include "src/simd/rows-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
-// The row of a pair, or null.
-template <class In>
-HWY_INLINE const In* TokenRow(const GatherArgs& args, size_t r) {
-  const ConstAnyMatrix& tokens = args.inputs.tokens;
-  const int32_t pair = args.inputs.pairs.data[r];
-  if (pair < 0) return nullptr;
-  const size_t token = static_cast<size_t>(pair) / args.inputs.topk_ids.cols;
-  return token < tokens.rows ? tokens.Row<In>(token) : nullptr;
+constexpr size_t kNone = SIZE_MAX;
+
+// The token of a pair, or kNone.
+HWY_INLINE size_t TokenOf(const GatherInputs& in, int32_t pair) {
+  if (pair < 0) return kNone;
+  const size_t token = static_cast<size_t>(pair) / in.topk_ids.cols;
+  return token < in.tokens.rows ? token : kNone;
 }
 
 // The hardware follows a row only after its first lines: asking for those while
 // the row before is copied gains 10 to 25 % when tokens are not in the L2
 // cache.
-HWY_INLINE void PrefetchRow(const void* row, size_t bytes) {
-  const char* const p = static_cast<const char*>(row);
+HWY_INLINE void PrefetchRow(const ConstAnyMatrix& rows, size_t row) {
+  const auto* const p = RowAt(rows, row);
+  const size_t bytes = BytesOf(rows.type, rows.cols);
   for (size_t i = 0; i < HWY_MIN(bytes, 1024); i += 64) {
     __builtin_prefetch(p + i);
   }
 }
 
-// Row by row, in the order of `pairs`: bound by memory. Where nothing is
-// converted, memcpy is as fast as any loop of vectors, and keeps NaN payloads.
-template <class In, class Out>
-void Gather(const GatherArgs& args, size_t begin, size_t end) {
-  static_assert(std::is_same_v<In, Out>, "copies bytes");
-  const size_t bytes = args.rows.cols * sizeof(Out);
-  size_t invalid = 0;
-  const In* next = begin < end ? TokenRow<In>(args, begin) : nullptr;
+// Rows [begin, end) of `to`, in the order of a list: row_of(r) is the row of
+// `from`, or kNone for zeros. Bound by memory. Where nothing is converted,
+// memcpy is as fast as any loop of vectors, and keeps NaN payloads.
+template <class RowOf>
+HWY_INLINE void MoveRows(const ConstAnyRows& from, const AnyRows& to, bool copy,
+                         size_t begin, size_t end, const RowOf& row_of) {
+  size_t next = begin < end ? row_of(begin) : kNone;
   for (size_t r = begin; r < end; ++r) {
-    const In* const row = next;
-    next = r + 1 < end ? TokenRow<In>(args, r + 1) : nullptr;
+    const size_t row = next;
+    next = r + 1 < end ? row_of(r + 1) : kNone;
     // A single token's rows are all the same: 0.98 of the time without.
-    if (next != nullptr && next != row) PrefetchRow(next, bytes);
-    if (row != nullptr) {
-      std::memcpy(args.rows.Row<Out>(r), row, bytes);
+    if (next != kNone && next != row) PrefetchRow(from, next);
+    if (row == kNone) {
+      ZeroRow(to, r);
+    } else if (copy) {
+      CopyRow(from, row, to, r);
     } else {
-      std::memset(args.rows.Row<Out>(r), 0, bytes);
-      ++invalid;
+      PutRow(StoredRow{from, row}.Source(), to, r);
     }
   }
+}
+
+void Gather(const GatherArgs& args, size_t begin, size_t end) {
+  const GatherInputs& in = args.inputs;
+  size_t invalid = 0;
+  MoveRows(in.tokens, args.rows, args.copy, begin, end, [&](size_t r) {
+    const size_t token = TokenOf(in, in.pairs.data[r]);
+    invalid += token == kNone;
+    return token;
+  });
   if (invalid != 0) {
     args.invalid->fetch_add(invalid, std::memory_order_relaxed);
   }
 }
 
-SWITCHYARD_ROW_FUNCTIONS(Gather, GatherArgs, SWITCHYARD_F32);
+// The first of a token's rows, where row_index and pairs agree that it is one;
+// kNone if they do for none.
+HWY_INLINE size_t FirstRow(const GatherInputs& in, size_t token) {
+  const int32_t* const index = in.row_index.Row<int32_t>(token);
+  const size_t top_k = in.topk_ids.cols;
+  for (size_t slot = 0; slot < top_k; ++slot) {
+    const size_t r = static_cast<size_t>(index[slot]);
+    if (index[slot] < 0 || r >= in.pairs.size) continue;
+    if (static_cast<size_t>(in.pairs.data[r]) == token * top_k + slot) return r;
+  }
+  return kNone;
+}
 
+// The first row of each token,
+void GatherFirst(const GatherArgs& args, size_t begin, size_t end) {
+  const GatherInputs& in = args.inputs;
+  for (size_t token = begin; token < end; ++token) {
+    const size_t r = FirstRow(in, token);
+    if (r == kNone) continue;
+    if (args.copy) {
+      CopyRow(in.tokens, token, args.rows, r);
+    } else {
+      PutRow(StoredRow{in.tokens, token}.Source(), args.rows, r);
+    }
+  }
+}
+
+// and all others, as copies of it, in the order in which they lie. (To copy a
+// token's row to its others at once, while it is in L1, takes 1.2 times as
+// long: the hardware does not follow stores that jump.)
+void GatherOther(const GatherArgs& args, size_t begin, size_t end) {
+  const GatherInputs& in = args.inputs;
+  for (size_t r = begin; r < end; ++r) {
+    const size_t token = TokenOf(in, in.pairs.data[r]);
+    const size_t first = token == kNone ? kNone : FirstRow(in, token);
+    if (first == kNone) {
+      Gather(args, r, r + 1);
+    } else if (first != r) {
+      CopyRow(args.rows, first, args.rows, r);
+    }
+  }
+}
+
+void Scatter(const ScatterArgs& args, size_t begin, size_t end) {
+  const ConstAnyMatrix& index = args.inputs.row_index;
+  const size_t num_rows = args.inputs.packed.rows;
+  size_t skipped = 0;
+  MoveRows(args.inputs.packed, args.rows, args.copy, begin, end, [&](size_t r) {
+    const int32_t row = index.Row<int32_t>(r / index.cols)[r % index.cols];
+    if (row >= 0 && static_cast<size_t>(row) < num_rows) {
+      return static_cast<size_t>(row);
+    }
+    skipped += row != -1;
+    return kNone;
+  });
+  if (skipped != 0) {
+    args.skipped->fetch_add(skipped, std::memory_order_relaxed);
+  }
+}
+
+SWITCHYARD_ROW_FUNCTION(Gather, GatherArgs);
+SWITCHYARD_ROW_FUNCTION(GatherFirst, GatherArgs);
+SWITCHYARD_ROW_FUNCTION(GatherOther, GatherArgs);
+SWITCHYARD_ROW_FUNCTION(Scatter, ScatterArgs);
+
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -71,7 +148,10 @@ HWY_AFTER_NAMESPACE();
 
 namespace switchyard::simd {
 
-SWITCHYARD_EXPORT_TYPES(GatherRows, Gather, GatherArgs, SWITCHYARD_F32);
+SWITCHYARD_EXPORT(GatherRows, Gather, GatherArgs);
+SWITCHYARD_EXPORT(GatherTokens, GatherFirst, GatherArgs);
+SWITCHYARD_EXPORT(GatherOthers, GatherOther, GatherArgs);
+SWITCHYARD_EXPORT(ScatterRows, Scatter, ScatterArgs);
 
 }  // namespace switchyard::simd
 

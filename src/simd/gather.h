@@ -9,19 +9,35 @@
 
 #include "src/simd/row_function.h"
 #include "switchyard/gather.h"
-#include "switchyard/types.h"
 
 namespace switchyard::simd {
 
-// Checked: shapes match, rows overlap nothing. Pairs outside [0, tokens.rows *
-// top_k) make rows of zeros and are added to *invalid.
+// Checked: shapes and formats match, rows overlap nothing. Pairs outside [0,
+// tokens.rows * top_k) make rows of zeros and are added to *invalid.
 struct GatherArgs {
   const GatherInputs& inputs;
-  const AnyMatrix& rows;
+  const AnyRows& rows;
+  bool copy;  // tokens and rows are of the same format
   std::atomic<size_t>* invalid;
 };
 
-RowFunction<GatherArgs> GatherRows(Type in, Type out) noexcept;
+// Of rows.
+RowFunction<GatherArgs> GatherRows() noexcept;
+// With row_index, in two steps. Of tokens: a row of each; of rows: all others.
+RowFunction<GatherArgs> GatherTokens() noexcept;
+RowFunction<GatherArgs> GatherOthers() noexcept;
+
+// Checked, as above. Values of row_index outside [-1, rows) are added to
+// *skipped.
+struct ScatterArgs {
+  const ScatterInputs& inputs;
+  const AnyRows& rows;
+  bool copy;
+  std::atomic<size_t>* skipped;
+};
+
+// Of the rows written.
+RowFunction<ScatterArgs> ScatterRows() noexcept;
 
 }  // namespace switchyard::simd
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The one place that knows what differs between Highway 1.0.3 and later ones,
-// and between its targets: partial loads and stores, masked division.
+// and between its targets: partial loads and stores, masked division, packing
+// of 32-bit lanes.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_HWY_COMPAT_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -12,13 +13,17 @@
 #define SWITCHYARD_SRC_SIMD_HWY_COMPAT_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -33,28 +38,66 @@ namespace hn = hwy::HWY_NAMESPACE;
 #endif
 
 // The first n <= Lanes(d) elements from p, zeros behind. LoadN, before 1.0.6.
+// Where memory can be masked, 1- and 2-byte lanes can on all but AVX2.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* HWY_RESTRICT p, size_t n) {
-  static_assert(sizeof(T) == 4, "masked memory is safe for 32-bit lanes only");
 #if SWITCHYARD_MASKED_MEMORY
-  return hn::MaskedLoad(hn::FirstN(d, n), d, p);
-#else
+  if constexpr (sizeof(T) >= 4 || !HWY_MEM_OPS_MIGHT_FAULT) {
+    return hn::MaskedLoad(hn::FirstN(d, n), d, p);
+  }
+#endif
   HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)] = {};
   std::memcpy(buffer, p, n * sizeof(T));
   return hn::Load(d, buffer);
-#endif
 }
 
 // Stores the first n <= Lanes(d) elements to p. StoreN, before 1.0.6.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* HWY_RESTRICT p, size_t n) {
-  static_assert(sizeof(T) == 4, "masked memory is safe for 32-bit lanes only");
 #if SWITCHYARD_MASKED_MEMORY
-  hn::BlendedStore(v, hn::FirstN(d, n), d, p);
-#else
+  if constexpr (sizeof(T) >= 4 || !HWY_MEM_OPS_MIGHT_FAULT) {
+    hn::BlendedStore(v, hn::FirstN(d, n), d, p);
+    return;
+  }
+#endif
   HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];
   hn::Store(v, d, buffer);
   std::memcpy(p, buffer, n * sizeof(T));
+}
+
+// The lesser and the greater of a bound, which is a number, and x, which may be
+// NaN and then stays one: an instruction on x86 alone, for Highway's Min and
+// Max on AArch64 are minnm and maxnm, which give the bound.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V MinOrNaN(D /*d*/, V bound, V x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  return hn::Min(bound, x);  // x86: the second one if either is NaN
+#else
+  return hn::IfThenElse(hn::Lt(bound, x), bound, x);
+#endif
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V MaxOrNaN(D /*d*/, V bound, V x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  return hn::Max(bound, x);
+#else
+  // Clang 14 makes -0 of x = +0 where it sees that the bound is -0.
+  asm volatile("" : "+m"(bound));
+  return hn::IfThenElse(hn::Gt(bound, x), bound, x);
+#endif
+}
+
+// The largest lane, of numbers: Highway without vectors looks at infinities as
+// if they were the largest finite number.
+template <class D>
+HWY_INLINE hn::TFromD<D> LargestLane(D d, hn::Vec<D> v) {
+#if HWY_TARGET == HWY_EMU128
+  HWY_ALIGN hn::TFromD<D> lanes[HWY_MAX_BYTES / sizeof(hn::TFromD<D>)];
+  hn::Store(v, d, lanes);
+  return *std::max_element(lanes, lanes + hn::Lanes(d));
+#else
+  return hn::GetLane(hn::MaxOfLanes(d, v));
 #endif
 }
 
@@ -72,6 +115,143 @@ HWY_INLINE V DivUnless(D /*d*/, hn::Mask<D> m, V no, V a, V b) {
   return hn::IfThenElse(m, no, hn::Div(a, b));
 }
 
+// a[0], b[0], a[1], b[1], ...: the first Lanes(d) of them to a, the rest to b.
+#undef SWITCHYARD_INTERLEAVES
+#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
+#define SWITCHYARD_INTERLEAVES 0
+#else
+#define SWITCHYARD_INTERLEAVES 1
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void InterleaveWhole(D d, V& a, V& b) {
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  if constexpr (sizeof(V) == 64) {
+    const hn::Full512<int32_t> di;
+    const auto i = hn::Iota(di, 0);
+    const auto half = hn::ShiftRight<1>(i);
+    const auto low = hn::OddEven(hn::Add(half, hn::Set(di, 16)), half);
+    const auto high = hn::Add(low, hn::Set(di, 8));
+    const V both = a;
+    a.raw = _mm512_permutex2var_ps(both.raw, low.raw, b.raw);
+    b.raw = _mm512_permutex2var_ps(both.raw, high.raw, b.raw);
+    return;
+  }
+#endif
+  const V low = hn::InterleaveLower(d, a, b);
+  const V high = hn::InterleaveUpper(d, a, b);
+  if constexpr (sizeof(V) == 16) {
+    a = low;
+    b = high;
+  } else {
+    a = hn::ConcatLowerLower(d, high, low);
+    b = hn::ConcatUpperUpper(d, high, low);
+  }
+}
+#endif
+
+// For the next two: NaN is any integer, but for Highway without vectors a cast
+// that C++ leaves undefined.
+template <class D>
+HWY_INLINE hn::Vec<D> WithoutNaN(D /*d*/, hn::Vec<D> v) {
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+  return hn::IfThenElseZero(hn::Eq(v, v), v);
+#else
+  return v;
+#endif
+}
+// To integers, to nearest even and towards zero, of what fits: Highway's handle
+// what does not, by two more instructions.
+template <class D, class DI = hn::RebindToSigned<D>>
+HWY_INLINE hn::Vec<DI> NearestSmallInt(D d, hn::Vec<D> v) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (sizeof(v) == 64) return {_mm512_cvtps_epi32(v.raw)};
+#endif
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (sizeof(v) == 32) return {_mm256_cvtps_epi32(v.raw)};
+#endif
+#endif
+  return hn::NearestInt(WithoutNaN(d, v));
+}
+template <class D, class DI = hn::RebindToSigned<D>>
+HWY_INLINE hn::Vec<DI> TruncateSmallInt(D d, hn::Vec<D> v) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (sizeof(v) == 64) return {_mm512_cvttps_epi32(v.raw)};
+#endif
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (sizeof(v) == 32) return {_mm256_cvttps_epi32(v.raw)};
+#endif
+#endif
+  return hn::ConvertTo(DI(), WithoutNaN(d, v));
+}
+
+// The upper halves of the 32-bit lanes of a, then of b: 2 * Lanes(d) of 16
+// bits.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void StoreUpperHalves(V a, V b, D d, uint16_t* p) {
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  if constexpr (sizeof(V) == 64) {
+    const hn::Full512<uint16_t> d16;
+    const auto odd = hn::Add(hn::Iota(d16, 0), hn::Iota(d16, 1));
+    _mm512_storeu_si512(p, _mm512_permutex2var_epi16(a.raw, odd.raw, b.raw));
+    return;
+  }
+#elif HWY_TARGET == HWY_AVX2
+  if constexpr (sizeof(V) == 32) {
+    const __m256i both = _mm256_packus_epi32(_mm256_srli_epi32(a.raw, 16),
+                                             _mm256_srli_epi32(b.raw, 16));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm256_permute4x64_epi64(both, 0xD8));
+    return;
+  }
+#endif
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::RebindToSigned<D> di;
+  const auto upper = [&](V v) HWY_ATTR {
+    return hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(v)));
+  };
+  hn::StoreU(upper(a), d16, p);
+  hn::StoreU(upper(b), d16, p + hn::Lanes(d));
+}
+
+// The lowest bytes of four vectors of 32-bit lanes, which are in the range of
+// int8 (kSigned) or uint8, one vector after the other.
+template <bool kSigned, class D, class V = hn::Vec<D>>
+HWY_INLINE void StoreBytes(V a, V b, V c, V e, D di, uint8_t* p) {
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  if constexpr (sizeof(V) == 64) {
+    const __m512i ab = _mm512_packs_epi32(a.raw, b.raw);
+    const __m512i ce = _mm512_packs_epi32(c.raw, e.raw);
+    const __m512i all =
+        kSigned ? _mm512_packs_epi16(ab, ce) : _mm512_packus_epi16(ab, ce);
+    const __m512i order =
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, all));
+    return;
+  }
+#elif HWY_TARGET == HWY_AVX2
+  if constexpr (sizeof(V) == 32) {
+    const __m256i ab = _mm256_packs_epi32(a.raw, b.raw);
+    const __m256i ce = _mm256_packs_epi32(c.raw, e.raw);
+    const __m256i all =
+        kSigned ? _mm256_packs_epi16(ab, ce) : _mm256_packus_epi16(ab, ce);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm256_permutevar8x32_epi32(all, order));
+    return;
+  }
+#endif
+  using T = std::conditional_t<kSigned, int8_t, uint8_t>;
+  const hn::Rebind<T, D> d8;
+  const size_t N = hn::Lanes(di);
+  T* const to = reinterpret_cast<T*>(p);
+  hn::StoreU(hn::DemoteTo(d8, a), d8, to);
+  hn::StoreU(hn::DemoteTo(d8, b), d8, to + N);
+  hn::StoreU(hn::DemoteTo(d8, c), d8, to + 2 * N);
+  hn::StoreU(hn::DemoteTo(d8, e), d8, to + 3 * N);
+}
+
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

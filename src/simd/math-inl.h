@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// exp, sigmoid and SiLU: one polynomial, one operation order, so that every ISA
-// with FMA gives the same bits. Coefficients from tools/exp_poly.sollya;
-// largest errors over all 2^32 inputs are stated there and tested.
+// exp, sigmoid, SiLU and softplus: polynomials of our own with one operation
+// order, so that every ISA with FMA gives the same bits. Coefficients from
+// tools/exp_poly.sollya and tools/log1p_poly.sollya; largest errors over all
+// 2^32 inputs are stated there and tested.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -22,6 +23,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -30,37 +32,52 @@ namespace hn = hwy::HWY_NAMESPACE;
 // assist of 40-60 ns a vector, and ISAs would disagree about it.
 constexpr float kExpFlush = -87.33655f;
 
-// 2^n * P(r) for y = n ln2 + r, where y = x or -x: the sign is folded into the
-// constants, which saves SiLU a negation. Requires |y| < 88.72 or so: beyond,
-// the bits are garbage that the callers replace. A NaN may not survive.
-template <bool kNegate, class D, class V = hn::Vec<D>>
-HWY_INLINE V ExpReduced(D d, V x) {
+// 2^n * P(r) for y = n ln2 + r, where y = scale * (x + low): the scale, a power
+// of two of either sign, is folded into the constants, which saves SiLU a
+// negation. `low`, which may be left out, is far below x. Requires |y| < 88.72
+// or so: beyond, the bits are garbage that the callers replace. A NaN may not
+// survive.
+template <class Scale, class D, class V = hn::Vec<D>, class... Low>
+HWY_INLINE V ExpReduced(D d, V x, Low... low) {
   const hn::RebindToSigned<D> di;
-  constexpr float kSign = kNegate ? -1.0f : 1.0f;
+  constexpr float kScale = Scale::kValue;
   // Adding 1.5 * 2^23 rounds to an integer, which lands in the low bits.
   const V magic = hn::Set(d, 0x1.8p23f);
-  const V shifted = hn::MulAdd(x, hn::Set(d, kSign * 0x1.715476p0f), magic);
+  const V shifted = hn::MulAdd(x, hn::Set(d, kScale * 0x1.715476p0f), magic);
   const V n = hn::Sub(shifted, magic);
-  // r = x - kSign * n ln2 in two steps; with kNegate it is -(reduced y), so odd
-  // coefficients change sign. The first product is exact even without FMA.
-  V r = hn::MulAdd(n, hn::Set(d, kSign * -0x1.62e4p-1f), x);
-  r = hn::MulAdd(n, hn::Set(d, kSign * -0x1.7f7d1cp-20f), r);
-  V p = hn::MulAdd(hn::Set(d, 0x1.694c84p-10f), r,
-                   hn::Set(d, kSign * 0x1.12397cp-7f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0x1.555a26p-5f));
-  p = hn::MulAdd(p, r, hn::Set(d, kSign * 0x1.555492p-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0x1.fffffap-2f));
-  p = hn::MulAdd(p, r, hn::Set(d, kSign * 1.0f));
+  // r = x - n ln2 / scale in two steps, so r * scale is reduced and the
+  // coefficients take powers of the scale. The first product is exact even
+  // without FMA.
+  constexpr float kInverse = 1.0f / kScale;
+  V r = hn::MulAdd(n, hn::Set(d, kInverse * -0x1.62e4p-1f), x);
+  r = hn::MulAdd(n, hn::Set(d, kInverse * -0x1.7f7d1cp-20f), r);
+  if constexpr (sizeof...(low) != 0) r = hn::Add(r, low...);
+  constexpr float k2 = kScale * kScale, k3 = k2 * kScale;
+  V p = hn::MulAdd(hn::Set(d, k3 * k3 * 0x1.694c84p-10f), r,
+                   hn::Set(d, k2 * k3 * 0x1.12397cp-7f));
+  p = hn::MulAdd(p, r, hn::Set(d, k2 * k2 * 0x1.555a26p-5f));
+  p = hn::MulAdd(p, r, hn::Set(d, k3 * 0x1.555492p-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, k2 * 0x1.fffffap-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, kScale));
   p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
   // P(r) is in (0.7, 1.42): adding n to its exponent stays normal.
   return hn::BitCast(d, hn::Add(hn::BitCast(di, p),
                                 hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
 }
+struct Plain {
+  static constexpr float kValue = 1.0f;
+};
+struct Negated {
+  static constexpr float kValue = -1.0f;
+};
+struct NegatedHalf {
+  static constexpr float kValue = -0.5f;
+};
 
 // e^x: +0 for x <= kExpFlush, +inf on overflow, NaN for NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp(D d, V x) {
-  V e = ExpReduced<false>(d, x);
+  V e = ExpReduced<Plain>(d, x);
   // 0x42B17217 is the largest float whose exp is finite.
   e = hn::IfThenElse(hn::Gt(x, hn::Set(d, 0x1.62e42ep6f)),
                      hn::Set(d, HUGE_VALF), e);
@@ -72,7 +89,7 @@ HWY_INLINE V Exp(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpOfNonPositive(D d, V x) {
   return hn::IfThenZeroElse(hn::Le(x, hn::Set(d, kExpFlush)),
-                            ExpReduced<false>(d, x));
+                            ExpReduced<Plain>(d, x));
 }
 
 // The same as a term of a sum that has a 1 among its terms: 2^-126 in the place
@@ -81,14 +98,14 @@ template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpTerm(D d, V x) {
   constexpr float kAboveFlush = -87.33654f;  // the next float
   static_assert(kAboveFlush > kExpFlush, "exp of it would be garbage");
-  return ExpReduced<false>(d, hn::Max(x, hn::Set(d, kAboveFlush)));
+  return ExpReduced<Plain>(d, hn::Max(x, hn::Set(d, kAboveFlush)));
 }
 
 // exp(-x), good enough as a term of 1 + exp(-x): garbage for x <= kExpFlush.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpOfNegated(D d, V x) {
   // exp(-87) vanishes against 1. A NaN becomes 87 or stays, by ISA.
-  return ExpReduced<true>(d, hn::Min(x, hn::Set(d, 87.0f)));
+  return ExpReduced<Negated>(d, hn::Min(x, hn::Set(d, 87.0f)));
 }
 
 // 1 / (1 + e^-x): +0 for x <= kExpFlush, NaN for NaN.
@@ -108,6 +125,75 @@ HWY_INLINE V Silu(D d, V x) {
                    hn::Add(hn::Set(d, 1.0f), ExpOfNegated(d, x)));
 }
 
+// tanh(x) = numerator / denominator, for a division that has more to divide.
+// With t = |x| that is (1 - e^-2t) / (1 + e^-2t), and e^-2t = 2^n (1 - p), n <=
+// 0, leaves nothing to cancel: 1 - e^-2t = (1 - 2^n) + 2^n p, where the first
+// term is 0 for n = 0. The ratio is 1 at most; a NaN is one in the numerator.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void TanhParts(D d, V x, V& numerator, V& denominator) {
+  const hn::RebindToSigned<D> di;
+  const V one = hn::Set(d, 1.0f);
+  // From 9.02 on, tanh is 1.
+  const V t = MinOrNaN(d, hn::Set(d, 9.02f), hn::Abs(x));
+  const V magic = hn::Set(d, 0x1.8p23f);
+  const V shifted = hn::MulAdd(t, hn::Set(d, -0x1.715476p1f), magic);
+  const V n = hn::Sub(shifted, magic);
+  // A float of ln 2 is good for 28 bits by chance: one step is enough.
+  const V r = hn::MulAdd(n, hn::Set(d, 0x1.62e43p-2f), t);
+  V p = hn::MulAdd(hn::Set(d, -0x1.6b7158p-4f), r, hn::Set(d, 0x1.1227acp-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, -0x1.555718p-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1.5554bp0f));
+  p = hn::MulAdd(p, r, hn::Set(d, -0x1.fffffep0f));
+  // As in Log1p().
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1p-60f));
+  p = hn::MulAdd(p, r, hn::Add(r, r));
+  const V power =
+      hn::BitCast(d, hn::Add(hn::BitCast(di, one),
+                             hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+  const V difference = hn::MulAdd(power, p, hn::Sub(one, power));
+  numerator = hn::CopySignToAbs(difference, x);
+  denominator = hn::Sub(hn::Set(d, 2.0f), difference);
+}
+
+// -0 for -0, NaN for NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Tanh(D d, V x) {
+  V numerator, denominator;
+  TanhParts(d, x, numerator, denominator);
+  return hn::Div(numerator, denominator);
+}
+
+// log(1 + t) for 0 <= t <= 1.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Log1p(D d, V t) {
+  V p = hn::MulAdd(hn::Set(d, -0x1.b22adep-9f), t, hn::Set(d, 0x1.4a9226p-6f));
+  p = hn::MulAdd(p, t, hn::Set(d, -0x1.d7efa8p-5f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0x1.b53c48p-4f));
+  p = hn::MulAdd(p, t, hn::Set(d, -0x1.3a6736p-3f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0x1.935568p-3f));
+  p = hn::MulAdd(p, t, hn::Set(d, -0x1.ff2556p-3f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0x1.554ddap-2f));
+  p = hn::MulAdd(p, t, hn::Set(d, -0x1.ffffd2p-2f));
+  // Not 0, which would make denormals of the smallest t; far below rounding.
+  p = hn::MulAdd(p, t, hn::Set(d, 0x1p-60f));
+  return hn::MulAdd(p, t, t);
+}
+
+// log(1 + e^x): +0 for x <= kExpFlush, +inf for +inf, NaN for NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Softplus(D d, V x) {
+  const V e = ExpOfNonPositive(d, hn::Neg(hn::Abs(x)));
+  const V s = hn::Add(hn::Max(x, hn::Zero(d)), Log1p(d, e));
+  return hn::IfThenElse(hn::Eq(x, x), s, x);
+}
+
+// The square root of that, correctly rounded.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V SqrtSoftplus(D d, V x) {
+  return hn::Sqrt(Softplus(d, x));
+}
+
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What routing recipes are made of (SWITCHYARD_RECIPES in route.h): scores,
-// keys and weight rules.
+// What routing recipes are made of: scores, keys and weight rules. The first of
+// each are what Router is compiled for (route.cc): softmax, as fast as can be.
+// Other scores are those of SWITCHYARD_SCORES, for route_recipe.cc.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_RECIPES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -13,17 +14,21 @@
 #endif
 
 #include <cstddef>
+#include <cstdint>
 
 #include "switchyard/route.h"
+#include "switchyard/types.h"
 
 #include "hwy/highway.h"
 
 #include "src/simd/candidates-inl.h"
+#include "src/simd/floats-inl.h"
 #include "src/simd/math-inl.h"
 #include "src/simd/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -102,6 +107,62 @@ struct Recipe {
   using Weights = WeightsT;
 };
 
+// The nearest number of that type, as a float.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V RoundTo(Type type, D d, V v) {
+  const hn::RebindToUnsigned<D> du;
+  switch (type) {
+    case Type::kBF16:
+      return hn::BitCast(d, hn::And(ToBF16(d, v), hn::Set(du, 0xFFFF0000u)));
+    case Type::kF16:
+      return FromF16(d, hn::PromoteTo(du, ToF16(d, v)));
+    default:
+      return v;
+  }
+}
+
+// Other scores. Of<kEasy>(d, x, max, round), given the largest x of the row: on
+// kEasy rows max is finite for softmax, and |x| <= kEasyMost for the others;
+// that spares what only matters elsewhere, and gives the same bits. A NaN stays
+// one but on easy rows. Steps within are rounded to `round`, not the result.
+constexpr float kEasyMost = 87.0f;
+
+struct SoftmaxOf {  // not yet divided
+  template <bool kEasy, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V Of(D d, V x, V max, Type /*round*/) {
+    const V e = SoftmaxScore::Of<kEasy>(d, x, max);
+    return kEasy ? e : hn::IfThenElse(hn::IsNaN(x), x, e);
+  }
+};
+
+struct SigmoidOf {
+  template <bool kEasy, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V Of(D d, V x, V /*max*/, Type /*round*/) {
+    if (!kEasy) return Sigmoid(d, x);
+    const V one = hn::Set(d, 1.0f);
+    return hn::Div(one, hn::Add(one, ExpReduced<Negated>(d, x)));
+  }
+};
+
+struct SqrtSoftplusOf {
+  template <bool kEasy, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V Of(D d, V x, V /*max*/, Type round) {
+    if (!kEasy) return hn::Sqrt(RoundTo(round, d, Softplus(d, x)));
+    const V e = ExpReduced<Negated>(d, hn::Abs(x));
+    const V s = hn::Add(hn::Max(x, hn::Zero(d)), Log1p(d, e));
+    return hn::Sqrt(RoundTo(round, d, s));
+  }
+};
+
+// +0 for -0, so that it does not show which of them a selection came upon.
+struct RawOf {
+  template <bool kEasy, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V Of(D d, V x, V /*max*/, Type /*round*/) {
+    return hn::Add(x, hn::Zero(d));
+  }
+};
+
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -15,7 +15,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "src/simd/route.h"
 #include "src/simd/targets.h"
@@ -24,6 +23,7 @@
 
 #include "src/simd/hwy_compat-inl.h"
 #include "src/simd/recipes-inl.h"
+#include "src/simd/rows-inl.h"
 #include "src/simd/simdgroup-inl.h"
 #include "src/simd/storage-inl.h"
 #include "src/simd/topk-inl.h"
@@ -32,6 +32,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -65,7 +66,7 @@ struct RouteSumOfScores {
 };
 
 // A call's matrices and what is decided once for all of its rows.
-template <class Recipe, class In, class Out>
+template <class Recipe, class In>
 struct Router {
   using Score = typename Recipe::Score;
   using Keys = typename Recipe::Keys;
@@ -73,18 +74,20 @@ struct Router {
 
   const Matrix<const In> logits;
   const AnyMatrix& ids;
-  const Matrix<Out> weights;
+  const Matrix<float> weights;  // not looked at by Large()
   const RouteOptions& options;
   const size_t experts, k;
+  const bool raw;  // weights are the logits of the selected: route_recipe.cc
   const bool sum_all;
 
   explicit HWY_INLINE Router(const RouteArgs& args)
       : logits(args.inputs.logits.As<In>()),
         ids(args.outputs.topk_ids),
-        weights(args.outputs.topk_weights.As<Out>()),
+        weights(args.outputs.topk_weights.As<float>()),
         options(args.options),
         experts(logits.cols),
         k(weights.cols),
+        raw(options.score == ::switchyard::Score::kRaw),
         sum_all(Weights::kMayNeedAll && RouteNeedsAll(options, experts, k)) {
     if (k == 0) __builtin_unreachable();  // or GCC sees nothing initialised
   }
@@ -131,50 +134,66 @@ struct Router {
   }
 
   // Of the selected from the i-th on.
-  static HWY_INLINE TopKVec Scores(const TopK& best, size_t i, float max) {
+  HWY_INLINE TopKVec Scores(const TopK& best, size_t i, float max) const {
     const TopKTag d;
-    return Score::template Of<false>(d, Keys::Logits(d, best, i),
-                                     hn::Set(d, max));
+    const TopKVec logits_of = Keys::Logits(d, best, i);
+    if (raw) return logits_of;
+    return Score::template Of<false>(d, logits_of, hn::Set(d, max));
   }
 
-  // A row's weights from the selected scores, which may lie where the weights
-  // go.
-  template <class T>
-  SWITCHYARD_PIECE void PutWeights(size_t row, bool nan, float max,
-                                   const T* scores) const {
+  // What a row's scores are divided by, `selected` being the sum of those.
+  HWY_INLINE TopKVec DivisorOf(size_t row, float max, float selected) const {
     const TopKTag d;
-    const size_t N = hn::Lanes(d);
-    Out* const to = weights.Row(row);
-    if (HWY_UNLIKELY(nan || max == -HUGE_VALF)) {
-      // The same for all experts.
-      const TopKVec v =
-          hn::BitCast(d, hn::Set(TopKIntTag(), nan ? int32_t{0x7FC00000} : 0));
-      for (size_t i = 0; i < k; i += N) StoreUpTo<Out>(v, d, to + i, k - i);
-      return;
-    }
-    T selected = scores[0];
-    for (size_t i = 1; i < k; ++i) selected += scores[i];
-    TopKVec divisor = hn::Set(d, selected);
+    const TopKVec sum = hn::Set(d, selected);
     if constexpr (Weights::kMayNeedAll) {
       if (sum_all) {
         const TopKVec all = hn::Set(d, SumAll(row, max));
-        divisor = Weights::Divisor(d, options, divisor, all);
+        return Weights::Divisor(d, options, sum, all);
       }
     }
-    if (!sum_all) divisor = Weights::Divisor(d, options, divisor);
+    return Weights::Divisor(d, options, sum);
+  }
+
+  // Whether all weights of a row are Same().
+  HWY_INLINE bool AllSame(bool nan, float max) const {
+    return nan || (max == -HUGE_VALF && !raw);
+  }
+  // The weights of all experts of a row with a NaN, or of only -inf.
+  static HWY_INLINE TopKVec Same(bool nan) {
+    return hn::BitCast(TopKTag(),
+                       hn::Set(TopKIntTag(), nan ? int32_t{0x7FC00000} : 0));
+  }
+
+  // A row's weights from the selected scores.
+  // (Of which kind, One() knows at compile time: 64 ns a call instead of 72.)
+  SWITCHYARD_PIECE void PutWeights(size_t row, bool nan, float max, bool is_raw,
+                                   const float* HWY_RESTRICT scores) const {
+    const TopKTag d;
+    const size_t N = hn::Lanes(d);
+    float* const to = weights.Row(row);
+    if (HWY_UNLIKELY(nan || (max == -HUGE_VALF && !is_raw))) {
+      for (size_t i = 0; i < k; i += N) {
+        StoreUpTo<float>(Same(nan), d, to + i, k - i);
+      }
+      return;
+    }
+    float selected = scores[0];
+    for (size_t i = 1; i < k; ++i) selected += scores[i];
+    const TopKVec divisor =
+        is_raw ? hn::Set(d, 1.0f) : DivisorOf(row, max, selected);
     size_t i = 0;
     for (; i + N <= k; i += N) {
-      Storage<Out>::Store(hn::Div(Storage<T>::Load(d, scores + i), divisor), d,
-                          to + i);
+      hn::StoreU(hn::Div(hn::LoadU(d, scores + i), divisor), d, to + i);
     }
     if (i < k) {
-      const TopKVec e = Storage<T>::LoadPartial(d, scores + i, k - i);
-      Storage<Out>::StorePartial(hn::Div(e, divisor), d, to + i, k - i);
+      const TopKVec e = LoadPartial(d, scores + i, k - i);
+      StorePartial(hn::Div(e, divisor), d, to + i, k - i);
     }
   }
 
 #if SWITCHYARD_TOPK_ONE
   // Block for one row, k <= kTopKOneMax; false where it has to be Block's.
+  template <bool kRaw>
   HWY_INLINE bool One(size_t row) const {
     const TopKTag d;
     const TopKIntTag di;
@@ -187,12 +206,13 @@ struct Router {
     const float top = hn::GetLane(max);
     if (HWY_UNLIKELY(!(std::fabs(top) < HUGE_VALF))) return false;
     HWY_ALIGN float scores[kTopKLanes];
-    hn::Store(Sorted(Score::template Of<true>(d, best.logits, max), best), d,
-              scores);
+    const TopKVec of =
+        kRaw ? best.logits : Score::template Of<true>(d, best.logits, max);
+    hn::Store(Sorted(of, best), d, scores);
     PutIds(row, 0, k, [&](int32_t* to) HWY_ATTR {
       StorePartial(Sorted(best.ids, best), di, to, k);
     });
-    PutWeights(row, false, top, scores);
+    PutWeights(row, false, top, kRaw, scores);
     return true;
   }
 #endif
@@ -211,7 +231,7 @@ struct Router {
         hn::Store(Scores(b, i, max), d, scores + i);
       }
       PutIds(row, 0, b, k);
-      PutWeights(row, b.nan, max, scores);
+      PutWeights(row, b.nan, max, raw, scores);
     }
   }
 
@@ -262,17 +282,18 @@ struct Router {
     TopKVec divisor = hn::Zero(d);
     for (size_t i = 0; i < k; ++i) {
       const TopKVec logit = hn::Load(d, best.sorted.at + i * N);
-      const TopKVec e = Score::template Of<true>(d, logit, max);
+      const TopKVec e = raw ? logit : Score::template Of<true>(d, logit, max);
       hn::Store(e, d, scores.at + i * N);
       divisor = hn::Add(divisor, e);
     }
+    if (raw) divisor = hn::Set(d, 1.0f);
     if constexpr (Weights::kMayNeedAll) {
       if (sum_all) {
         divisor = Weights::Divisor(d, options, divisor,
                                    SumsOfLanes<kAll>(begin, end, best));
       }
     }
-    if (!sum_all) divisor = Weights::Divisor(d, options, divisor);
+    if (!sum_all && !raw) divisor = Weights::Divisor(d, options, divisor);
     for (size_t i = 0; i < k; ++i) {
       const TopKVec e = hn::Load(d, scores.at + i * N);
       hn::Store(hn::Div(e, divisor), d, scores.at + i * N);
@@ -295,30 +316,41 @@ struct Router {
   }
 #endif
 
-  // Any k, in O(experts * k / kTopKMax). The weights hold the scores until
-  // their sum is known.
-  HWY_NOINLINE void Large(size_t row) const {
-    static_assert(std::is_same_v<Out, float>, "the weights hold the scores");
+  // Any k, in O(experts * k / kTopKMax), to weights of any type: a pass over
+  // the selected for their sum, and one for what is divided by it.
+  HWY_NOINLINE void Large(size_t row, const AnyMatrix& to) const {
     const TopKTag d;
     const auto keys = KeysOf(row, row + 1).Row(0);
-    Out* const scores = weights.Row(row);
-    TopK best;
-    best.nan = false;
-    int32_t last_key = INT32_MAX;
-    int32_t last_id = -1;
-    float max = 0.0f;
-    for (size_t slot = 0; slot < k; slot += kTopKMax) {
-      const size_t count = HWY_MIN(kTopKMax, k - slot);
-      SelectNext(keys, experts, last_key, last_id, count, best);
-      if (slot == 0) max = LogitFromKey(best.keys[0]);
-      for (size_t i = 0; i < count; i += hn::Lanes(d)) {
-        StoreUpTo<Out>(Scores(best, i, max), d, scores + slot + i, count - i);
+    TopKVec divisor = hn::Set(d, 1.0f);
+    float selected = 0.0f;
+    for (const bool last_pass : {false, true}) {
+      TopK best;
+      best.nan = false;
+      int32_t last_key = INT32_MAX;
+      int32_t last_id = -1;
+      float max = 0.0f;
+      for (size_t slot = 0; slot < k; slot += kTopKMax) {
+        const size_t count = HWY_MIN(kTopKMax, k - slot);
+        SelectNext(keys, experts, last_key, last_id, count, best);
+        if (slot == 0) max = LogitFromKey(best.keys[0]);
+        const bool same = AllSame(best.nan, max);
+        HWY_ALIGN float values[kTopKMax];
+        for (size_t i = 0; i < count; i += hn::Lanes(d)) {
+          const TopKVec score = Scores(best, i, max);
+          hn::Store(same ? Same(best.nan) : hn::Div(score, divisor), d,
+                    values + i);
+        }
+        if (last_pass) {
+          PutIds(row, slot, best, count);
+          FloatsToRow(values, count, to, row, slot);
+        } else {
+          for (size_t i = 0; i < count; ++i) selected += values[i];
+        }
+        last_key = best.keys[count - 1];
+        last_id = best.ids[count - 1];
       }
-      PutIds(row, slot, best, count);
-      last_key = best.keys[count - 1];
-      last_id = best.ids[count - 1];
+      if (!last_pass && !raw) divisor = DivisorOf(row, max, selected);
     }
-    PutWeights(row, best.nan, max, scores);
   }
 
   template <bool kAll>
@@ -339,6 +371,7 @@ struct Router {
   }
 };
 
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -8,14 +8,8 @@
 
 #include "src/simd/row_function.h"
 #include "switchyard/route.h"
-#include "switchyard/types.h"
 
 namespace switchyard::simd {
-
-// How a row is routed, a line each: what RouteOptions asks for, and from
-// recipes-inl.h the score of a logit, what selection looks at, and how scores
-// become weights.
-#define SWITCHYARD_RECIPES(X) X(kSoftmax, SoftmaxScore, LogitKeys, ShareOfSum)
 
 // Whether a row's weights need the scores of all its experts: softmax's exp is
 // needed of the selected only, unless the weights are relative to all experts
@@ -38,8 +32,10 @@ struct RouteArgs {
   const RouteOptions& options;
 };
 
-// `in`: of logits; `out`: of topk_weights.
-RowFunction<RouteArgs> RouteRows(Type in, Type out) noexcept;
+// Softmax by `renormalize` and `clamp`, whatever else the options say; but with
+// Score::kRaw, which is route_recipe.cc's, the weights are the logits of the
+// selected themselves, all NaN in a row with a NaN.
+RowFunction<RouteArgs> RouteRows() noexcept;
 
 }  // namespace switchyard::simd
 

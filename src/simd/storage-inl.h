@@ -12,24 +12,56 @@
 #endif
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+
+#include "switchyard/types.h"
 
 #include "hwy/highway.h"
 
+#include "src/simd/floats-inl.h"
 #include "src/simd/hwy_compat-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Elements of type T at any address. The partial forms are for the first n <=
-// Lanes(d) and touch no others; behind them, a load gives zeros.
+// Lanes(d) and touch no others; behind them, a load gives zeros. Types that are
+// only ever converted row by row (rows.cc) have loads only.
 template <class T>
 struct Storage;
 
+// What types have in common whose vectors are best moved in the order of
+// memory; Self has Load() and Store().
+template <class T, class Self>
+struct StoredInOrder {
+  // 2 * Lanes(d) elements.
+  template <class D>
+  static HWY_INLINE void StoreTwo(hn::Vec<D> a, hn::Vec<D> b, D d, T* p) {
+    Self::Store(a, d, p);
+    Self::Store(b, d, p + hn::Lanes(d));
+  }
+  // The same from, and to, memory, in an order of its own: what is cheapest.
+  // Unshuffle() makes it the order in memory.
+  template <class D>
+  static HWY_INLINE void LoadShuffled(D d, const T* p, hn::Vec<D>& a,
+                                      hn::Vec<D>& b) {
+    a = Self::Load(d, p);
+    b = Self::Load(d, p + hn::Lanes(d));
+  }
+  template <class D>
+  static HWY_INLINE void StoreShuffled(hn::Vec<D> a, hn::Vec<D> b, D d, T* p) {
+    StoreTwo(a, b, d, p);
+  }
+  template <class D>
+  static HWY_INLINE void Unshuffle(D, hn::Vec<D>&, hn::Vec<D>&) {}
+};
+
 template <>
-struct Storage<float> {
+struct Storage<float> : StoredInOrder<float, Storage<float>> {
   template <class D>
   static HWY_INLINE hn::Vec<D> Load(D d, const float* p) {
     return hn::LoadU(d, p);
@@ -59,6 +91,211 @@ struct Storage<float> {
   }
 };
 
+// What types of fewer bits have in common: Bits is how they lie in memory,
+// Widen() makes floats of them, zero-extended to 32 bits.
+template <class T, class Bits, class Self>
+struct NarrowStorage {
+  static_assert(sizeof(T) == sizeof(Bits));
+
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Load(D d, const T* p) {
+    const hn::Rebind<Bits, D> narrow;
+    return Self::Widen(d, hn::PromoteTo(hn::RebindToUnsigned<D>(),
+                                        hn::LoadU(narrow, &p->bits)));
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* p, size_t n) {
+    const hn::Rebind<Bits, D> narrow;
+    return Self::Widen(d, hn::PromoteTo(hn::RebindToUnsigned<D>(),
+                                        simd::HWY_NAMESPACE::LoadPartial(
+                                            narrow, &p->bits, n)));
+  }
+  template <class D>
+  static HWY_INLINE void LoadPairs(D d, const T* p, hn::Vec<D>& even,
+                                   hn::Vec<D>& odd) {
+#if HWY_TARGET == HWY_SCALAR
+    even = Load(d, p);
+    odd = Load(d, p + 1);
+#else
+    const hn::Repartition<Bits, D> twice;
+    const hn::RebindToUnsigned<D> du;
+    const auto pairs = hn::BitCast(du, hn::LoadU(twice, &p->bits));
+    even = Self::Widen(d, hn::And(pairs, hn::Set(du, 0xFFFF)));
+    odd = Self::Widen(d, hn::ShiftRight<16>(pairs));
+#endif
+  }
+};
+
+template <>
+struct Storage<BFloat16>
+    : NarrowStorage<BFloat16, uint16_t, Storage<BFloat16>> {
+  template <class D, class VU>
+  static HWY_INLINE hn::Vec<D> Widen(D d, VU bits) {
+    return hn::BitCast(d, hn::ShiftLeft<16>(bits));
+  }
+  template <class D>
+  static HWY_INLINE auto Narrow(D d, hn::Vec<D> v) {
+    const hn::Rebind<uint16_t, D> narrow;
+    return hn::DemoteTo(narrow, hn::BitCast(hn::RebindToSigned<D>(),
+                                            hn::ShiftRight<16>(ToBF16(d, v))));
+  }
+  template <class D>
+  static HWY_INLINE void Store(hn::Vec<D> v, D d, BFloat16* p) {
+    hn::StoreU(Narrow(d, v), hn::Rebind<uint16_t, D>(), &p->bits);
+  }
+  template <class D>
+  static HWY_INLINE void StorePartial(hn::Vec<D> v, D d, BFloat16* p,
+                                      size_t n) {
+    simd::HWY_NAMESPACE::StorePartial(Narrow(d, v), hn::Rebind<uint16_t, D>(),
+                                      &p->bits, n);
+  }
+  template <class D>
+  static HWY_INLINE void StoreTwo(hn::Vec<D> a, hn::Vec<D> b, D d,
+                                  BFloat16* p) {
+#if SWITCHYARD_NATIVE_BF16
+    if constexpr (sizeof(a) == 64) {
+      hn::Vec512<uint16_t> both;
+      if (NativeToBF16(a, b, both)) {
+        return hn::StoreU(both, hn::Full512<uint16_t>(), &p->bits);
+      }
+    }
+#endif
+    StoreUpperHalves(ToBF16(d, a), ToBF16(d, b), hn::RebindToUnsigned<D>(),
+                     &p->bits);
+  }
+  // At even and at odd places: that is where halves of 32 bits are.
+  template <class D>
+  static HWY_INLINE void LoadShuffled(D d, const BFloat16* p, hn::Vec<D>& a,
+                                      hn::Vec<D>& b) {
+#if !SWITCHYARD_INTERLEAVES
+    a = NarrowStorage::Load(d, p);
+    b = NarrowStorage::Load(d, p + hn::Lanes(d));
+#else
+    const hn::Repartition<uint16_t, D> twice;
+    const hn::RebindToUnsigned<D> du;
+    const auto pairs = hn::BitCast(du, hn::LoadU(twice, &p->bits));
+    a = hn::BitCast(d, hn::ShiftLeft<16>(pairs));
+    b = hn::BitCast(d, hn::And(pairs, hn::Set(du, 0xFFFF0000)));
+#endif
+  }
+  template <class D>
+  static HWY_INLINE void StoreShuffled(hn::Vec<D> a, hn::Vec<D> b, D d,
+                                       BFloat16* p) {
+#if !SWITCHYARD_INTERLEAVES
+    StoreTwo(a, b, d, p);
+#else
+    const hn::Repartition<uint16_t, D> twice;
+#if SWITCHYARD_NATIVE_BF16
+    if constexpr (sizeof(a) == 64) {
+      hn::Vec512<uint16_t> both;
+      if (NativeToBF16(a, b, both)) {
+        const auto i = hn::Iota(twice, 0);
+        const auto half = hn::ShiftRight<1>(i);
+        const auto order = hn::OddEven(hn::Add(half, hn::Set(twice, 16)), half);
+        both.raw = _mm512_permutexvar_epi16(order.raw, both.raw);
+        return hn::StoreU(both, twice, &p->bits);
+      }
+    }
+#endif
+    const auto even = hn::BitCast(twice, hn::ShiftRight<16>(ToBF16(d, a)));
+    const auto odd = hn::BitCast(twice, ToBF16(d, b));
+    hn::StoreU(hn::OddEven(odd, even), twice, &p->bits);
+#endif
+  }
+  template <class D>
+  static HWY_INLINE void Unshuffle(D d, hn::Vec<D>& a, hn::Vec<D>& b) {
+#if SWITCHYARD_INTERLEAVES
+    InterleaveWhole(d, a, b);
+#else
+    (void)d, (void)a, (void)b;
+#endif
+  }
+};
+
+template <>
+struct Storage<Float16> : NarrowStorage<Float16, uint16_t, Storage<Float16>>,
+                          StoredInOrder<Float16, Storage<Float16>> {
+#if SWITCHYARD_NATIVE_F16
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Load(D d, const Float16* p) {
+    const hn::Rebind<uint16_t, D> narrow;
+    const hn::Rebind<hwy::float16_t, D> half;
+    return hn::PromoteTo(d, hn::BitCast(half, hn::LoadU(narrow, &p->bits)));
+  }
+#endif
+  template <class D, class VU>
+  static HWY_INLINE hn::Vec<D> Widen(D d, VU bits) {
+    return FromF16(d, bits);
+  }
+  template <class D>
+  static HWY_INLINE void Store(hn::Vec<D> v, D d, Float16* p) {
+    hn::StoreU(ToF16(d, v), hn::Rebind<uint16_t, D>(), &p->bits);
+  }
+  template <class D>
+  static HWY_INLINE void StorePartial(hn::Vec<D> v, D d, Float16* p, size_t n) {
+    simd::HWY_NAMESPACE::StorePartial(ToF16(d, v), hn::Rebind<uint16_t, D>(),
+                                      &p->bits, n);
+  }
+};
+
+// Codes as floats, to be multiplied by their scale.
+template <>
+struct Storage<int8_t> {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Load(D d, const int8_t* p) {
+    return Widen(d, hn::LoadU(hn::Rebind<int8_t, D>(), p));
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> LoadPartial(D d, const int8_t* p, size_t n) {
+    return Widen(
+        d, simd::HWY_NAMESPACE::LoadPartial(hn::Rebind<int8_t, D>(), p, n));
+  }
+
+ private:
+  template <class D, class V8>
+  static HWY_INLINE hn::Vec<D> Widen(D d, V8 codes) {
+    return hn::ConvertTo(d, hn::PromoteTo(hn::RebindToSigned<D>(), codes));
+  }
+};
+template <>
+struct Storage<uint8_t> {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Load(D d, const uint8_t* p) {
+    return Widen(d, hn::LoadU(hn::Rebind<uint8_t, D>(), p));
+  }
+  // Zeros behind n are codes for -128.
+  template <class D>
+  static HWY_INLINE hn::Vec<D> LoadPartial(D d, const uint8_t* p, size_t n) {
+    return hn::IfThenElseZero(hn::FirstN(d, n),
+                              Widen(d, simd::HWY_NAMESPACE::LoadPartial(
+                                           hn::Rebind<uint8_t, D>(), p, n)));
+  }
+
+ private:
+  template <class D, class V8>
+  static HWY_INLINE hn::Vec<D> Widen(D d, V8 codes) {
+    const hn::RebindToSigned<D> di;
+    return hn::ConvertTo(d,
+                         hn::Sub(hn::PromoteTo(di, codes), hn::Set(di, 128)));
+  }
+};
+template <>
+struct Storage<Float8E4M3>
+    : NarrowStorage<Float8E4M3, uint8_t, Storage<Float8E4M3>> {
+  template <class D, class VU>
+  static HWY_INLINE hn::Vec<D> Widen(D d, VU bits) {
+    return E4M3::From(d, bits);
+  }
+};
+template <>
+struct Storage<Float8E5M2>
+    : NarrowStorage<Float8E5M2, uint8_t, Storage<Float8E5M2>> {
+  template <class D, class VU>
+  static HWY_INLINE hn::Vec<D> Widen(D d, VU bits) {
+    return E5M2::From(d, bits);
+  }
+};
+
 // The first n elements of v, all of it if n is larger.
 template <class T, class D>
 HWY_INLINE void StoreUpTo(hn::Vec<D> v, D d, T* p, size_t n) {
@@ -78,6 +315,45 @@ HWY_INLINE void LoadPairsPartial(D d, const T* p, size_t n, hn::Vec<D>& even,
   Storage<T>::LoadPairs(d, pairs, even, odd);
 }
 
+// n elements to floats, codes times a scale.
+template <class T>
+HWY_INLINE void ToFloats(const T* HWY_RESTRICT from, size_t n, float scale,
+                         float* HWY_RESTRICT to) {
+  const hn::ScalableTag<float> d;
+  const size_t N = hn::Lanes(d);
+  constexpr bool kScaled = sizeof(T) == 1;
+  const auto scales = hn::Set(d, scale);
+  size_t i = 0;
+  for (; i + N <= n; i += N) {
+    auto v = Storage<T>::Load(d, from + i);
+    if (kScaled) v = hn::Mul(scales, v);
+    hn::StoreU(v, d, to + i);
+  }
+  if (i < n) {
+    auto v = Storage<T>::LoadPartial(d, from + i, n - i);
+    if (kScaled) v = hn::Mul(scales, v);
+    StoreUpTo<float>(v, d, to + i, n - i);
+  }
+}
+
+// Floats to fewer bits, to nearest even.
+template <class T>
+HWY_NOINLINE void FromFloats(const float* HWY_RESTRICT from, size_t n,
+                             T* HWY_RESTRICT to) {
+  const hn::ScalableTag<float> d;
+  const size_t N = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 2 * N <= n; i += 2 * N) {
+    Storage<T>::StoreTwo(hn::LoadU(d, from + i), hn::LoadU(d, from + i + N), d,
+                         to + i);
+  }
+  for (; i < n; i += N) {
+    const size_t count = HWY_MIN(N, n - i);
+    StoreUpTo<T>(LoadPartial(d, from + i, count), d, to + i, count);
+  }
+}
+
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

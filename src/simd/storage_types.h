@@ -4,10 +4,24 @@
 #ifndef SWITCHYARD_SRC_SIMD_STORAGE_TYPES_H_
 #define SWITCHYARD_SRC_SIMD_STORAGE_TYPES_H_
 
-// Pairs of types (of the rows read, of the rows written) that kernels are
-// compiled for; each kernel names its list. A type has a line for each pair
-// that engines use, its entry in types.h, and its loads and stores in
-// storage-inl.h.
-#define SWITCHYARD_F32(X, ...) X(float, float, __VA_ARGS__)
+// Types of the rows that kernels are compiled for; each kernel names its list.
+// What they write is not among what they are compiled for: rows.cc converts it,
+// a tile at a time in the L1 cache. A type has its entry in types.h, its loads
+// in storage-inl.h and a line here, or, to be written only, a case in rows.cc.
+
+// What is computed with as it stands.
+#define SWITCHYARD_FLOATS(X, ...) \
+  X(float, __VA_ARGS__) SWITCHYARD_HALVES(X, __VA_ARGS__)
+#define SWITCHYARD_HALVES(X, ...) \
+  X(BFloat16, __VA_ARGS__) X(Float16, __VA_ARGS__)
+// Codes that a scale turns into values.
+#define SWITCHYARD_CODES(X, ...) \
+  X(int8_t, __VA_ARGS__)         \
+  X(uint8_t, __VA_ARGS__)        \
+  X(Float8E4M3, __VA_ARGS__)     \
+  X(Float8E5M2, __VA_ARGS__)
+#define SWITCHYARD_FLOATS_AND_CODES(X, ...) \
+  SWITCHYARD_FLOATS(X, __VA_ARGS__)         \
+  SWITCHYARD_CODES(X, __VA_ARGS__)
 
 #endif  // SWITCHYARD_SRC_SIMD_STORAGE_TYPES_H_

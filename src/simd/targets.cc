@@ -12,6 +12,10 @@
 
 #include "switchyard/isa.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/simd/targets.cc"
 #include "hwy/foreach_target.h"
@@ -20,6 +24,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 bool HasFma() { return HWY_NATIVE_FMA != 0; }
 
@@ -33,6 +38,7 @@ size_t ComputePercent() {
 #endif
 }
 
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -40,6 +46,19 @@ HWY_AFTER_NAMESPACE();
 
 namespace switchyard {
 namespace simd {
+
+namespace {
+bool CpuHasBF16() noexcept {
+#if defined(__x86_64__)
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 &&
+         (eax >> 5 & 1) != 0;
+#else
+  return false;
+#endif
+}
+}  // namespace
+const bool g_cpu_has_bf16 = CpuHasBF16();
 
 std::atomic<int64_t> g_last_target{0};
 std::atomic<size_t> g_active_index{0};

@@ -7,11 +7,11 @@
 // A kernel file makes its functions known in two places. In the ISA's
 // namespace, behind a row function Scale(args, begin, end):
 //   SWITCHYARD_ROW_FUNCTION(Scale, ScaleArgs);
-// or, behind a template Scale<In, Out> over the types of its rows,
-//   SWITCHYARD_ROW_FUNCTIONS(Scale, ScaleArgs, SWITCHYARD_F32);
+// or, behind a template Scale<In> over the type of its rows,
+//   SWITCHYARD_ROW_FUNCTIONS(Scale, ScaleArgs, SWITCHYARD_FLOATS);
 // and once, outside of it, what its header declares:
 //   SWITCHYARD_EXPORT(ScaleRows, Scale, ScaleArgs);
-//   SWITCHYARD_EXPORT_TYPES(ScaleRows, Scale, ScaleArgs, SWITCHYARD_F32);
+//   SWITCHYARD_EXPORT_TYPES(ScaleRows, Scale, ScaleArgs, SWITCHYARD_FLOATS);
 // What is exported is the function that the former defines, which notes that
 // its ISA ran: how LastIsa() and the tests know.
 
@@ -39,6 +39,10 @@ inline size_t ActiveIndex() noexcept {
   const size_t index = g_active_index.load(std::memory_order_relaxed);
   return __builtin_expect(index != 0, 1) ? index : SetUpActiveIndex();
 }
+
+// Whether the CPU has AVX512_BF16. Before it is set up it says no, which is
+// right everywhere.
+extern const bool g_cpu_has_bf16;
 
 // What takes avx2_ps with AVX2 and is bound by arithmetic, on the ISA in use:
 // 0.5 to 1 of it with AVX-512 (SiLU, router), 2 to 3 with SSE4, 9 to 12 with
@@ -87,30 +91,29 @@ inline void RecordTarget(int64_t target) noexcept {
   }                                              \
   static_assert(true, "wants a semicolon")
 
-#define SWITCHYARD_ROW_FUNCTIONS(FUNC, ARGS, PAIRS) \
-  PAIRS(SWITCHYARD_ROW_FUNCTIONS_ONE, FUNC, ARGS)   \
+#define SWITCHYARD_ROW_FUNCTIONS(FUNC, ARGS, TYPES) \
+  TYPES(SWITCHYARD_ROW_FUNCTIONS_ONE, FUNC, ARGS)   \
   static_assert(true, "wants a semicolon")
-#define SWITCHYARD_ROW_FUNCTIONS_ONE(IN, OUT, FUNC, ARGS)             \
-  void FUNC##_##IN##_##OUT##_Recorded(const ARGS& args, size_t begin, \
-                                      size_t end) {                   \
-    RecordTarget(HWY_TARGET);                                         \
-    FUNC<IN, OUT>(args, begin, end);                                  \
+#define SWITCHYARD_ROW_FUNCTIONS_ONE(IN, FUNC, ARGS)                        \
+  void FUNC##_##IN##_Recorded(const ARGS& args, size_t begin, size_t end) { \
+    RecordTarget(HWY_TARGET);                                               \
+    FUNC<IN>(args, begin, end);                                             \
   }
 
-// RowFunction<ARGS> NAME(Type in, Type out) noexcept, of the ISA in use;
-// nullptr for types that are not among the pairs.
-#define SWITCHYARD_EXPORT_TYPES(NAME, FUNC, ARGS, PAIRS) \
-  PAIRS(SWITCHYARD_EXPORT_ONE, FUNC, ARGS)               \
-  RowFunction<ARGS> NAME(Type in, Type out) noexcept {   \
-    PAIRS(SWITCHYARD_FIND_ONE, FUNC, ARGS)               \
+// RowFunction<ARGS> NAME(Type in) noexcept, of the ISA in use; nullptr for a
+// type that is not in the list.
+#define SWITCHYARD_EXPORT_TYPES(NAME, FUNC, ARGS, TYPES) \
+  TYPES(SWITCHYARD_EXPORT_ONE, FUNC, ARGS)               \
+  RowFunction<ARGS> NAME(Type in) noexcept {             \
+    TYPES(SWITCHYARD_FIND_ONE, FUNC, ARGS)               \
     return nullptr;                                      \
   }                                                      \
   static_assert(true, "wants a semicolon")
-#define SWITCHYARD_EXPORT_ONE(IN, OUT, FUNC, ARGS) \
-  HWY_EXPORT(FUNC##_##IN##_##OUT##_Recorded);
-#define SWITCHYARD_FIND_ONE(IN, OUT, FUNC, ARGS)                \
-  if (in == kType<IN> && out == kType<OUT>) {                   \
-    return SWITCHYARD_DISPATCH(FUNC##_##IN##_##OUT##_Recorded); \
+#define SWITCHYARD_EXPORT_ONE(IN, FUNC, ARGS) \
+  HWY_EXPORT(FUNC##_##IN##_Recorded);
+#define SWITCHYARD_FIND_ONE(IN, FUNC, ARGS)             \
+  if (in == kType<IN>) {                                \
+    return SWITCHYARD_DISPATCH(FUNC##_##IN##_Recorded); \
   }
 
 #endif  // SWITCHYARD_SRC_SIMD_TARGETS_H_

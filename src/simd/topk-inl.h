@@ -31,6 +31,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -299,6 +300,7 @@ SWITCHYARD_PIECE void SelectTopK(const KeyRows<Keys, T>& keys, size_t k,
   }
 }
 
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

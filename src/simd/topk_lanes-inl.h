@@ -37,6 +37,7 @@
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -329,6 +330,7 @@ SWITCHYARD_PIECE void SelectTopKOfLanes(const KeyRows<Keys, T>& keys, size_t k,
   hn::Store(hn::VecFromMask(di, hn::RebindMask(di, hard)), di, best.hard);
 }
 
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

@@ -34,9 +34,10 @@
 #define SWITCHYARD_TOPK_ONE 0
 #endif
 
+#if SWITCHYARD_TOPK_ONE
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
-#if SWITCHYARD_TOPK_ONE
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -233,8 +234,9 @@ HWY_INLINE TopKIntVec Sorted(TopKIntVec v, const TopKOne& one) {
   return TopKIntVec{_mm512_permutexvar_epi32(one.order.raw, v.raw)};
 }
 
-#endif  // SWITCHYARD_TOPK_ONE
+}  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+#endif  // SWITCHYARD_TOPK_ONE
 
 #endif  // SWITCHYARD_SRC_SIMD_TOPK_ONE_INL_H_

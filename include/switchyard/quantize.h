@@ -1,0 +1,80 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Rows of data in another type: what rows may be, and a function that converts
+// them. GatherRows, Activate and Combine write the same formats in the pass
+// they make anyway.
+
+#ifndef SWITCHYARD_QUANTIZE_H_
+#define SWITCHYARD_QUANTIZE_H_
+
+#include "switchyard/executor.h"
+#include "switchyard/status.h"
+#include "switchyard/views.h"
+
+namespace switchyard {
+
+// What the rows of a [rows, cols] AnyRows may be. amax is the largest magnitude
+// of a group: of a row where `scales` is [rows, 1], or of 32, 64 or 128 columns
+// (of fewer at the end of a row) where it has a column for each group.
+//
+// | type          | scales                    | code of a value x             |
+// |---------------|---------------------------|-------------------------------|
+// | f32           | none                      | x                             |
+// | bf16, f16     | none                      | x rounded to nearest even;    |
+// |               |                           | beyond the type's range inf   |
+// | i8            | f32, amax / 127           | x * (127 / amax), to nearest  |
+// | u8            | f32, amax / 127           | the same plus 128             |
+// | f8e4m3        | f32, amax / 448           | x * (448 / amax), to nearest  |
+// | f8e5m2        | f32, amax / 57344         | x * (57344 / amax), the same  |
+// | f8e4m3        | e8m0 of 32 columns: mxfp8 | x / scale, to nearest, at     |
+// |               |                           | most 448 (OCP MX)             |
+// | f8e5m2        | e8m0 of 32 columns: mxfp8 | the same, at most 57344       |
+// | q8_0, q8_1    | in blocks of 32           | as GGML's reference does      |
+// | q8_k          | in blocks of 256          | the same                      |
+//
+// "To nearest" is to even on ties; GGML's q8_0 and q8_1 round halves away from
+// zero. cols is a multiple of 32 for q8_0 and q8_1, of 256 for q8_k. `sums`,
+// for i8 and u8 only, optional and of at most 2^24 columns, is int32 [rows, 1]:
+// the sum of a row's codes (u8: less 128 each), by which an integer GEMM
+// corrects for the weights' zero point.
+//
+// In f8 the sign of a zero is kept. vLLM's fp8 is x / scale, which may be the
+// neighbouring code where x is between two.
+//
+// A group of zeros has codes for 0 and scale 0 (e8m0: 2^-127). A group with a
+// NaN or an infinity has codes for 0 and scale NaN (q8_1: s too; q8_k: bsums
+// 0), so that the product it goes into is NaN. Where 127 / amax overflows (amax
+// below 4e-37, and so on), codes are for 0. Codes are the same bits on every
+// ISA.
+struct QuantizeInputs {
+  ConstAnyRows from;  // [rows, cols]
+};
+struct QuantizeOutputs {
+  AnyRows rows;  // [rows, cols]
+};
+struct QuantizeOptions {};
+
+// rows = from, in the type and format of rows.
+//
+// Types: from f32, bf16 or f16, or i8, u8, f8e4m3 or f8e5m2 with f32 scales:
+// value = scale * code, rounded to f32. rows any of the above. Equal formats
+// are copied byte for byte; where rows has sums and from has none, codes are
+// made again.
+// Shapes: as above, each with its own stride. Zero rows or columns do nothing.
+// Nothing may overlap an output.
+// Values: NaN stays NaN in f32, bf16 and f16 (its payload may not).
+// Errors: kInvalidArgument for null data, strides, shapes and types that do not
+// match, scales or sums that the type has none of, overlap, overflow; nothing
+// written.
+//
+// From the definitions of GGML (quantize_row_q8_0_ref and its like), of the OCP
+// Microscaling formats, and of dynamic per-token quantisation in vLLM and
+// SGLang (scaled_int8_quant; quantize_row_int8, which has the 128).
+Status Quantize(const QuantizeInputs& inputs, const QuantizeOutputs& outputs,
+                const QuantizeOptions& options = {},
+                Executor& executor = SerialExecutor()) noexcept;
+
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_QUANTIZE_H_

@@ -1,0 +1,154 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a token's sum is made of: listed once, before its columns are summed.
+
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_COMBINE_TERMS_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_COMBINE_TERMS_INL_H_
+#undef SWITCHYARD_SRC_SIMD_COMBINE_TERMS_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_COMBINE_TERMS_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/simd/combine.h"
+#include "src/simd/row_format.h"
+
+#include "hwy/highway.h"
+
+#include "src/simd/math-inl.h"
+#include "src/simd/rows-inl.h"
+#include "src/simd/simdgroup-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The terms of one token's sum that are of the type of rows, in order: active
+// slots, the identity expert, the shared experts. top_k is at most 22 in any
+// model known; more terms than fit take the slow path.
+struct Terms {
+  size_t count = 0;
+  const void* rows[kMaxTerms];
+  float weights[kMaxTerms];
+
+  void Add(float weight, const void* row) {
+    weights[count] = weight;
+    rows[count] = row;
+    ++count;
+  }
+  void Advance(size_t bytes) {
+    for (size_t s = 0; s < count; ++s) {
+      rows[s] = static_cast<const char*>(rows[s]) + bytes;
+    }
+  }
+};
+
+// What is added to their sum. Null: nothing.
+struct Tail {
+  const void* residual = nullptr;
+  Type residual_type = Type::kF32;
+  const CombineScales* scales = nullptr;
+  size_t unscaled = 0;  // terms that scales.routed is not for, the last ones
+};
+
+HWY_INLINE float Scalar(const ConstAnyMatrix& m, size_t row, size_t col) {
+  if (HWY_LIKELY(m.type == Type::kF32)) return m.Row<float>(row)[col];
+  return ScalarAt(m, row, col);
+}
+
+// One number a token, in a column or in a row.
+HWY_INLINE float OfToken(const ConstAnyMatrix& m, size_t token) {
+  return m.rows == 1 ? Scalar(m, 0, token) : Scalar(m, token, 0);
+}
+
+HWY_INLINE float GateOf(const SharedExpert& shared, size_t token, size_t i) {
+  if (shared.kind == SharedGate::kNone) return 1.0f;
+  const float gate = shared.num_shared == 1 ? OfToken(shared.gate, token)
+                                            : Scalar(shared.gate, token, i);
+  if (shared.kind != SharedGate::kLogit) return gate;
+  const SimdgroupTag d;
+  return hn::GetLane(Sigmoid(d, hn::Set(d, gate)));
+}
+
+HWY_INLINE Tail TailOf(const CombineArgs& args, size_t token) {
+  const ConstAnyMatrix& residual = args.inputs.residual;
+  const size_t unscaled =
+      args.shared_listed ? args.inputs.shared.num_shared : 0;
+  if (residual.data == nullptr) {
+    return {nullptr, Type::kF32, args.scales, unscaled};
+  }
+  return {RowAt(residual, token), residual.type, args.scales, unscaled};
+}
+
+// Where ListTerms is in a token's terms.
+struct TermCursor {
+  size_t next = 0;     // slots, then what else is listed
+  size_t skipped = 0;  // row indices out of range so far
+};
+
+// Appends terms from the cursor on until `terms` is full or there are no more;
+// returns whether that was all.
+HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
+                          TermCursor& cursor, Terms& terms) {
+  const CombineInputs& in = args.inputs;
+  const size_t top_k = in.topk_weights.cols;
+  const float* const scales = static_cast<const float*>(in.rows.scales.data);
+  const unsigned char* const rows = RowAt(in.rows, 0);
+  const size_t row_bytes = BytesOf(in.rows.type, in.rows.stride);
+  terms.count = 0;
+  for (; cursor.next < top_k; ++cursor.next) {
+    if (terms.count == kMaxTerms) return false;
+    size_t row = token * top_k + cursor.next;
+    if (!in.row_index.token_order) {
+      const int32_t index = in.row_index.Row<int32_t>(token)[cursor.next];
+      row = static_cast<size_t>(index);
+      if (index < 0 || row >= in.rows.rows) {
+        cursor.skipped += index != -1;
+        continue;
+      }
+    }
+    float weight = Scalar(in.topk_weights, token, cursor.next);
+    if (scales != nullptr) weight *= scales[row * in.rows.scales.stride];
+    terms.Add(weight, rows + row * row_bytes);
+  }
+  if (args.identity_listed && cursor.next == top_k) {
+    if (terms.count == kMaxTerms) return false;
+    terms.Add(OfToken(in.identity.weight, token),
+              RowAt(in.identity.rows, token));
+    ++cursor.next;
+  }
+  if (!args.shared_listed) return true;
+  const size_t first = top_k + args.identity_listed;
+  for (; cursor.next < first + in.shared.num_shared; ++cursor.next) {
+    if (terms.count == kMaxTerms) return false;
+    const size_t i = cursor.next - first;
+    terms.Add(GateOf(in.shared, token, i),
+              RowAt(in.shared.rows, token * in.shared.num_shared + i));
+  }
+  return true;
+}
+
+// All terms of a token, or those that fit.
+struct TokenTerms {
+  Terms terms;
+  TermCursor cursor;
+  bool all;
+
+  HWY_INLINE void List(const CombineArgs& args, size_t token) {
+    cursor = TermCursor();
+    all = ListTerms(args, token, cursor, terms);
+  }
+};
+
+}  // namespace
+}  // namespace switchyard::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_COMBINE_TERMS_INL_H_

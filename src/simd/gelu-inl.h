@@ -1,0 +1,75 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// GELU in both its forms, each with one division and without cancellation, in
+// the style of math-inl.h. Coefficients from tools/gelu_poly.sollya.
+
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_GELU_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_GELU_INL_H_
+#undef SWITCHYARD_SRC_SIMD_GELU_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_GELU_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+#include "src/simd/hwy_compat-inl.h"
+#include "src/simd/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// x Phi(x) = x / 2 (1 + erf(x / sqrt(2))): -0 for x <= kGeluFlush, where it
+// would be denormal, -inf included; NaN for NaN. As max(x, 0) - t Phi(-t), t =
+// |x|, and Phi(-t) = e^(-t^2 / 2) R(t), R a quotient of polynomials.
+constexpr float kGeluFlush = -13.146247f;
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Gelu(D d, V x) {
+  const V t = hn::Min(hn::Abs(x), hn::Set(d, -kGeluFlush));
+  // The square in two parts: rounded, it would be off by 2^-17, and its
+  // exponential by as much. The sum is there for squares that are denormal.
+  const V square = hn::MulAdd(t, t, hn::Set(d, 0x1p-100f));
+  const V e = ExpReduced<NegatedHalf>(d, square, hn::MulSub(t, t, square));
+  // Twice the numerator, of which t is the first term, over twice the
+  // denominator. As in Log1p(), 2^-60 is there for denormals.
+  V p = hn::MulAdd(hn::Set(d, 0x1.078188p-7f), t, hn::Set(d, 0x1.4794dep-4f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0x1.7356b4p-2f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0x1.be2852p-1f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0x1p-60f));
+  p = hn::MulAdd(p, t, t);
+  V q = hn::MulAdd(hn::Set(d, 0x1.4a4048p-6f), t, hn::Set(d, 0x1.9a97bcp-3f));
+  q = hn::MulAdd(q, t, hn::Set(d, 0x1.db8e24p-1f));
+  q = hn::MulAdd(q, t, hn::Set(d, 0x1.31cca8p+1f));
+  q = hn::MulAdd(q, t, hn::Set(d, 0x1.ab5658p+1f));
+  q = hn::MulAdd(q, t, hn::Set(d, 2.0f));
+  const V below = DivUnless(d, hn::Le(x, hn::Set(d, kGeluFlush)), hn::Zero(d),
+                            hn::Mul(p, e), q);
+  return hn::Sub(MaxOrNaN(d, hn::Set(d, -0.0f), x), below);
+}
+
+// x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x / (1 + e^-y), y = 2
+// sqrt(2 / pi) (x + 0.044715 x^3): -0 for x <= kGeluTanhFlush, -inf included;
+// NaN for NaN. An error of y, which is up to 87, is one of its exponential,
+// relatively: to have y in two parts would take 1.7 times the time.
+constexpr float kGeluTanhFlush = -10.00104f;
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V GeluTanh(D d, V x) {
+  // Beyond +-10.001, e^-y would not be a normal float. Down there it is -0.
+  const V t = hn::Min(x, hn::Set(d, 9.99f));
+  const V square = hn::MulAdd(t, t, hn::Set(d, 0x1p-100f));
+  const V y = hn::Mul(t, hn::MulAdd(hn::Set(d, 0x1.2444f2p-4f), square,
+                                    hn::Set(d, 0x1.988454p+0f)));
+  const V e = ExpReduced<Negated>(d, y);
+  return DivUnless(d, hn::Le(x, hn::Set(d, kGeluTanhFlush)), hn::Set(d, -0.0f),
+                   x, hn::Add(hn::Set(d, 1.0f), e));
+}
+
+}  // namespace
+}  // namespace switchyard::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_GELU_INL_H_

@@ -1,0 +1,26 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_SRC_SIMD_HYPER_H_
+#define SWITCHYARD_SRC_SIMD_HYPER_H_
+
+#include <cstddef>
+
+#include "src/simd/row_function.h"
+#include "switchyard/hyper.h"
+
+namespace switchyard::simd {
+
+// Checked: shapes agree with streams, [tokens * n, hidden], hidden >= 1; what
+// is optional has data exactly if it is given.
+struct HyperArgs {
+  const HyperInputs& inputs;
+  const HyperOutputs& outputs;
+  const HyperOptions& options;
+};
+
+RowFunction<HyperArgs> HyperRows() noexcept;
+
+}  // namespace switchyard::simd
+
+#endif  // SWITCHYARD_SRC_SIMD_HYPER_H_

@@ -1,0 +1,388 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// From a row's selected experts to what is written for them: a few slots at a
+// time, so that any number of them needs no memory.
+
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_
+#undef SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "src/simd/route_recipe.h"
+#include "src/simd/storage_types.h"
+#include "switchyard/types.h"
+#include "switchyard/views.h"
+
+#include "hwy/highway.h"
+
+#include "src/simd/candidates-inl.h"
+#include "src/simd/recipes-inl.h"
+#include "src/simd/route_keys-inl.h"
+#include "src/simd/route_slots-inl.h"
+#include "src/simd/rows-inl.h"
+#include "src/simd/storage-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// What rows have in common, and what was counted in them.
+struct RecipeWeights {
+  const RecipeArgs& args;
+  const RecipePlan& plan;
+  size_t invalid = 0, elsewhere = 0;
+
+  // Rows from `token` on, their ids in the rows of a matrix if they are not
+  // among what is known of their slots.
+  struct Rows {
+    size_t token, rows;
+    ConstAnyMatrix ids;
+    RowFacts* facts;
+    SlotsHave has;
+  };
+
+  // The row of correction_bias that is a token's; SIZE_MAX: none.
+  size_t BiasRow(size_t token) const {
+    const RouteInputs& in = args.inputs;
+    if (in.correction_bias.data == nullptr) return SIZE_MAX;
+    if (in.bias_index.data == nullptr) return 0;
+    const int64_t i = IndexAt(in.bias_index, token);
+    const bool valid = static_cast<uint64_t>(i) < in.correction_bias.rows;
+    return valid ? static_cast<size_t>(i) : SIZE_MAX;
+  }
+  bool HasNoBias(size_t token) const {
+    return args.inputs.bias_index.data != nullptr && BiasRow(token) == SIZE_MAX;
+  }
+  bool IsMasked(size_t token) const {
+    const ConstAnyMatrix& mask = args.inputs.token_mask;
+    return mask.data != nullptr && IndexAt(mask, token) == 0;
+  }
+  bool IsExpert(int32_t id) const {
+    return static_cast<size_t>(id) < plan.experts;
+  }
+
+  HWY_NOINLINE void AddBias(const Rows& rows, Slots& s) const {
+    HWY_ALIGN float bias[kSlots];
+    int32_t ids[kSlots];
+    ids[0] = 0;  // or GCC sees nothing initialised
+    for (size_t r = 0; r < s.rows; ++r) {
+      const size_t row = BiasRow(rows.token + r);
+      if (row == SIZE_MAX) continue;
+      float* const at = s.at + r * s.count;
+      for (size_t i = 0; i < s.count; ++i) {
+        const int32_t id = s.ids[r * s.count + i];
+        ids[i] = IsExpert(id) ? id : -1;
+      }
+      Gather(args.inputs.correction_bias, row, ids, s.count, bias);
+      for (size_t i = 0; i < s.count; ++i) {
+        if (ids[i] >= 0) at[i] += bias[i];
+      }
+    }
+  }
+
+  void LoadIds(const Rows& rows, Slots& s) const {
+    for (size_t r = 0; r < s.rows; ++r) {
+      int32_t* const ids = s.ids + r * s.count;
+      const size_t routed =
+          s.first >= plan.top_k ? 0 : HWY_MIN(s.count, plan.top_k - s.first);
+      LoadRowIds(rows.ids, r, s.first, routed, plan.experts, ids);
+      for (size_t i = routed; i < s.count; ++i) {
+        ids[i] = static_cast<int32_t>(plan.experts + s.first + i - plan.top_k);
+      }
+    }
+  }
+  // x, of slots whose ids there are.
+  void LoadX(const Rows& rows, Slots& s) const {
+    const RowTag d;
+    for (size_t r = 0; r < s.rows; ++r) {
+      Gather(args.inputs.logits, rows.token + r, s.ids + r * s.count, s.count,
+             s.at + r * s.count);
+    }
+    if (!plan.mapped) return;
+    hn::StoreU(hn::Zero(d), d, s.at + s.rows * s.count);
+    const RouteOptions& o = args.options;
+    ForSlots(s, [&o](RowTag tag, RowVec x, size_t)
+                    HWY_ATTR { return MapLogit(o, tag, x); });
+    if (plan.bias_in_x) AddBias(rows, s);
+  }
+
+  // From x to v.
+  void ToValues(const Rows& rows, Slots& s) const {
+    const Type round = plan.of_selected ? Type::kF32 : args.options.round_to;
+    const Score score = plan.of_selected ? Score::kSoftmax : plan.value_score;
+    if (score == Score::kSoftmax) {
+      HWY_ALIGN float of_slots[kSlotsRoom];
+      float of_rows[kRecipeBatch];
+      for (size_t r = 0; r < s.rows; ++r) of_rows[r] = rows.facts[r].max;
+      Expand(s, of_rows, of_slots);
+      ScoreSlots<SoftmaxOf>(s, of_slots, round);
+      if (plan.over_all) {
+        for (size_t r = 0; r < s.rows; ++r) {
+          of_rows[r] = rows.facts[r].sum_exp;
+        }
+        Expand(s, of_rows, of_slots);
+        Divide(of_slots, s);
+        RoundSlots(round, s);
+      }
+    } else {
+      if (score == Score::kSigmoid) {
+        ScoreSlots<SigmoidOf>(s, nullptr, round);
+      } else if (score == Score::kSqrtSoftplus) {
+        ScoreSlots<SqrtSoftplusOf>(s, nullptr, round);
+      } else {
+        ScoreSlots<RawOf>(s, nullptr, round);
+      }
+      RoundSlots(round, s);
+    }
+    if (plan.bias_in_value) {
+      AddBias(rows, s);
+      RoundSlots(round, s);
+    }
+    if (!plan.given) return;
+    for (size_t i = 0; i < s.rows * s.count; ++i) {
+      if (s.ids[i] < 0) s.at[i] = 0.0f;
+    }
+  }
+  static HWY_INLINE void Divide(const float* divisors, Slots& s) {
+    ForSlots(s, [divisors](RowTag d, RowVec v, size_t i)
+                    HWY_ATTR { return hn::Div(v, hn::Load(d, divisors + i)); });
+  }
+
+  // What a row's values are divided by.
+  float DivisorOf(const RowFacts& facts, float sum) const {
+    const RouteOptions& o = args.options;
+    if (plan.of_selected) return sum;
+    switch (o.divisor) {
+      case Divisor::kSum:
+        break;
+      case Divisor::kSumPlusEps:
+        sum = RoundOne(sum) + o.eps;
+        break;
+      case Divisor::kMaxOfSumAndEps:
+        sum = sum < o.eps ? o.eps : sum;
+        break;
+      case Divisor::kMaxOfSumAndShare:
+        if (plan.share) {
+          const float all = plan.value_score != Score::kSoftmax
+                                ? facts.sum_values
+                            : plan.over_all ? 1.0f
+                                            : facts.sum_exp;
+          const float share = o.clamp * all;
+          sum = sum < share ? share : sum;
+        }
+        break;
+    }
+    return RoundOne(sum);
+  }
+  float RoundOne(float f) const {
+    const Type type = args.options.round_to;
+    if (HWY_LIKELY(type == Type::kF32)) return f;
+    const hn::CappedTag<float, 1> d;
+    return hn::GetLane(RoundTo(type, d, hn::Set(d, f)));
+  }
+
+  // sums[r] += of the values of row r, in the order of slots.
+  static void AddUp(const Slots& s, bool first, float* sums) {
+    for (size_t r = 0; r < s.rows; ++r) {
+      const float* const at = s.at + r * s.count;
+      float sum = first ? at[0] : sums[r] + at[0];
+      for (size_t i = 1; i < s.count; ++i) sum += at[i];
+      sums[r] = sum;
+    }
+  }
+
+  // From v to weights.
+  void ToWeights(const float* divisors, Slots& s) const {
+    const RouteOptions& o = args.options;
+    if (divisors != nullptr) {
+      HWY_ALIGN float of_slots[kSlotsRoom];
+      Expand(s, divisors, of_slots);
+      Divide(of_slots, s);
+      RoundSlots(o.round_to, s);
+      if (o.zero_sum_is_zero) {
+        for (size_t r = 0; r < s.rows; ++r) {
+          if (divisors[r] == 0.0f) std::fill_n(s.at + r * s.count, s.count, 0);
+        }
+      }
+    }
+    if (o.routed_scaling_factor != 1.0f) {
+      const float scale = o.routed_scaling_factor;
+      ForSlots(s, [scale](RowTag d, RowVec w, size_t)
+                      HWY_ATTR { return hn::Mul(w, hn::Set(d, scale)); });
+      RoundSlots(o.round_to, s);
+    }
+    if (args.inputs.expert_scale.data != nullptr) ScaleExperts(s);
+  }
+  HWY_NOINLINE void ScaleExperts(Slots& s) const {
+    HWY_ALIGN float scales[kSlotsRoom];
+    int32_t ids[kSlots];
+    ids[0] = 0;
+    const size_t n = s.rows * s.count;
+    for (size_t i = 0; i < n; ++i) {
+      ids[i] = IsExpert(s.ids[i]) ? s.ids[i] : -1;
+    }
+    Gather(args.inputs.expert_scale, 0, ids, n, scales);
+    for (size_t i = 0; i < n; ++i) {
+      if (ids[i] >= 0) s.at[i] *= scales[i];
+    }
+    RoundSlots(args.options.round_to, s);
+  }
+
+  // The results of rows, some at a time whose slots fit, or one.
+  void Put(const Rows& rows, Slots& s) {
+    const RouteOptions& o = args.options;
+    const RouteOutputs& out = args.outputs;
+    SlotsHave has = rows.has;
+    const bool ready = has == SlotsHave::kValues;
+    // Values that fit are made once, others once for each pass over them.
+    const bool once = rows.rows * plan.slots <= kSlots;
+    s.rows = rows.rows;
+    s.first = 0;
+    s.count = plan.slots;
+    const auto for_slots = [&](SlotsHave wanted, const auto& f) HWY_ATTR {
+      for (size_t i = 0; i < plan.slots; i += s.count) {
+        if (!once) {
+          has = SlotsHave::kNothing;
+          s.first = i;
+          s.count = HWY_MIN(kSlots, plan.slots - i);
+        }
+        if (has == SlotsHave::kNothing) LoadIds(rows, s);
+        if (has < SlotsHave::kX) LoadX(rows, s);
+        has = HWY_MAX(has, SlotsHave::kX);
+        if (has < wanted) {
+          const RowTag d;
+          hn::StoreU(hn::Zero(d), d, s.at + s.rows * s.count);
+          ToValues(rows, s);
+          has = SlotsHave::kValues;
+        }
+        f();
+      }
+    };
+    if (plan.of_selected && !ready) {
+      float max[kRecipeBatch];
+      std::fill_n(max, s.rows, -HUGE_VALF);
+      for_slots(SlotsHave::kX, [&]() HWY_ATTR {
+        for (size_t i = 0; i < s.rows * s.count; ++i) {
+          float& most = max[i / s.count];
+          if (s.ids[i] >= 0 && s.at[i] > most) most = s.at[i];
+        }
+      });
+      for (size_t r = 0; r < s.rows; ++r) {
+        RowFacts& f = rows.facts[r];
+        f.max = max[r];
+        f.none |= !f.nan && max[r] == -HUGE_VALF;
+      }
+    }
+    const bool divide = !ready && (o.renormalize || plan.of_selected);
+    float divisors[kRecipeBatch];
+    if (divide) {
+      for_slots(SlotsHave::kValues,
+                [&]() HWY_ATTR { AddUp(s, s.first == 0, divisors); });
+      for (size_t r = 0; r < s.rows; ++r) {
+        divisors[r] = DivisorOf(rows.facts[r], divisors[r]);
+      }
+    }
+    float identity[kRecipeBatch] = {};
+    for_slots(SlotsHave::kValues, [&]() HWY_ATTR {
+      const RowTag d;
+      hn::StoreU(hn::Zero(d), d, s.at + s.rows * s.count);
+      if (ready) RoundSlots(o.round_to, s);
+      ToWeights(divide ? divisors : nullptr, s);
+      bool special = false;
+      for (size_t r = 0; r < s.rows; ++r) {
+        special |= rows.facts[r].nan | rows.facts[r].none;
+      }
+      for (size_t r = 0; r < s.rows && HWY_UNLIKELY(special); ++r) {
+        Finish(rows.facts[r], s, r);
+      }
+      if (HWY_LIKELY(plan.whole && once)) return StoreWhole(s, out, rows.token);
+      for (size_t r = 0; r < s.rows; ++r) {
+        const size_t token = rows.token + r;
+        if (IsMasked(token)) continue;
+        if (s.first == 0) invalid += HasNoBias(token);
+        if (plan.remaps) Remap(s, r, identity[r]);
+        StoreIds(s.ids + r * s.count, s.count, out.topk_ids, token, s.first);
+        StoreWeights(s.at + r * s.count, s.count, out.topk_weights, token,
+                     s.first);
+      }
+    });
+    const bool more = out.topk_ids.cols != plan.slots ||
+                      out.identity_weights.data != nullptr ||
+                      args.inputs.token_mask.data != nullptr;
+    for (size_t r = 0; more && r < rows.rows; ++r) {
+      PutRest(rows.token + r, identity[r]);
+    }
+  }
+
+  // The weights of rows that are special.
+  static HWY_INLINE void Finish(const RowFacts& facts, Slots& s, size_t r) {
+    if (HWY_LIKELY(!facts.nan && !facts.none)) return;
+    const hn::CappedTag<float, 1> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    const float same = hn::GetLane(
+        hn::BitCast(d, hn::Set(di, facts.nan ? int32_t{0x7FC00000} : 0)));
+    std::fill_n(s.at + r * s.count, s.count, same);
+  }
+  // Experts that are, and the ids.
+  void Remap(Slots& s, size_t r, float& identity) {
+    const ConstAnyMatrix& map = args.inputs.expert_map;
+    const size_t real = plan.experts - args.options.num_zero_experts;
+    for (size_t i = r * s.count; i < (r + 1) * s.count; ++i) {
+      const size_t id = static_cast<size_t>(s.ids[i]);
+      if (id >= plan.experts) {
+        if (s.ids[i] >= 0) continue;  // a shared one
+        s.at[i] = 0.0f;
+        ++invalid;
+      } else if (id >= real) {
+        identity += s.at[i];
+        s.at[i] = 0.0f;
+        s.ids[i] = -1;
+      } else if (map.data != nullptr) {
+        s.ids[i] = map.Row<int32_t>(0)[id];
+        elsewhere += s.ids[i] == -1;
+      }
+    }
+  }
+
+  // What a row has beside its slots: shared experts' and the identity's; and
+  // all of it if it is masked.
+  HWY_NOINLINE void PutRest(size_t token, float identity) const {
+    const RouteOptions& o = args.options;
+    const RouteOutputs& out = args.outputs;
+    const bool masked = IsMasked(token);
+    if (masked) identity = 0.0f;
+    if (out.identity_weights.data != nullptr) {
+      const AnyMatrix& to = out.identity_weights;
+      const bool column = to.cols == 1;
+      FloatsToRow(&identity, 1, to, column ? token : 0, column ? 0 : token);
+    }
+    for (size_t i = masked ? 0 : plan.slots; i < out.topk_ids.cols; ++i) {
+      const size_t id = plan.experts + i - plan.top_k;
+      HWY_ALIGN const int32_t ids[kTopKLanes] = {
+          masked ? -1 : static_cast<int32_t>(id)};
+      HWY_ALIGN const float weights[kTopKLanes] = {masked ? 0.0f
+                                                          : o.shared_weight};
+      StoreIds(ids, 1, out.topk_ids, token, i);
+      StoreWeights(weights, 1, out.topk_weights, token, i);
+    }
+  }
+};
+
+}  // namespace
+}  // namespace switchyard::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_

@@ -1,0 +1,293 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "src/simd/row_format.h"
+#include "src/simd/storage_types.h"
+#include "switchyard/types.h"
+#include "switchyard/views.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/simd/rows.cc"
+#include "hwy/foreach_target.h"
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+#include "src/simd/formats-inl.h"
+#include "src/simd/quantize-inl.h"
+#include "src/simd/rows-inl.h"
+#include "src/simd/storage-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard::simd::HWY_NAMESPACE {
+
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Floats that are converted in one go: a multiple of every group, and what they
+// become stay in L1 with them.
+constexpr size_t kRowTile = 1024;
+// Floats that are kept until the largest of a row is known, on the stack.
+// Longer rows are made twice.
+constexpr size_t kRowKept = 16384;
+
+// Columns [begin, begin + n) of a row of type T to floats.
+template <class T>
+HWY_NOINLINE void ReadRow(const ConstAnyRows& rows, size_t row, size_t begin,
+                          size_t n, float* to) {
+  const T* const from = rows.Row<T>(row) + begin;
+  if (sizeof(T) != 1) return ToFloats(from, n, 1.0f, to);
+  const size_t group = GroupOf(rows.cols, rows.scales.cols);
+  const float* const scales = rows.scales.Row<float>(row);
+  for (size_t i = 0; i < n;) {
+    const size_t at = begin + i;
+    const size_t count = HWY_MIN(group - at % group, n - i);
+    ToFloats(from + i, count, scales[at / group], to + i);
+    i += count;
+  }
+}
+
+}  // namespace
+
+const float* StoredRow::Get(const void* context, size_t begin, size_t n,
+                            float* buffer) {
+  const StoredRow& stored = *static_cast<const StoredRow*>(context);
+  const ConstAnyRows& rows = stored.rows;
+  switch (rows.type) {
+#define SWITCHYARD_CASE(T, ...)                     \
+  case kType<T>:                                    \
+    ReadRow<T>(rows, stored.row, begin, n, buffer); \
+    return buffer;
+    SWITCHYARD_HALVES(SWITCHYARD_CASE, )
+    SWITCHYARD_CODES(SWITCHYARD_CASE, )
+#undef SWITCHYARD_CASE
+    default:
+      return rows.Row<float>(stored.row) + begin;
+  }
+}
+
+void RowToFloats(const ConstAnyMatrix& m, size_t row, float* to) {
+  switch (m.type) {
+#define SWITCHYARD_CASE(T, ...) \
+  case kType<T>:                \
+    return ToFloats(m.Row<T>(row), m.cols, 1.0f, to);
+    SWITCHYARD_FLOATS(SWITCHYARD_CASE, )
+#undef SWITCHYARD_CASE
+    default:
+      return;
+  }
+}
+
+void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
+                 size_t col) {
+  switch (m.type) {
+#define SWITCHYARD_CASE(T, ...) \
+  case kType<T>:                \
+    return FromFloats(from, n, m.Row<T>(row) + col);
+    SWITCHYARD_FLOATS(SWITCHYARD_CASE, )
+#undef SWITCHYARD_CASE
+    default:
+      return;
+  }
+}
+
+float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col) {
+  // Not a partial load, whose mask is that of a longer vector.
+  const hn::CappedTag<float, 1> d;
+  switch (m.type) {
+#define SWITCHYARD_CASE(T, ...) \
+  case kType<T>:                \
+    return hn::GetLane(Storage<T>::Load(d, m.Row<T>(row) + col));
+    SWITCHYARD_FLOATS(SWITCHYARD_CASE, )
+#undef SWITCHYARD_CASE
+    default:
+      return 0.0f;
+  }
+}
+
+namespace {
+
+// FromFloats() past the caches: converted in the cache, a few lines at a time,
+// and streamed from there as whole vectors from where they are aligned.
+template <class T>
+HWY_NOINLINE void StreamFromFloats(const float* HWY_RESTRICT from, size_t n,
+                                   T* HWY_RESTRICT to) {
+  const hn::ScalableTag<uint8_t> d8;
+  const size_t bytes = hn::Lanes(d8);
+  if (bytes < sizeof(T)) return FromFloats(from, n, to);  // no vectors
+  HWY_ALIGN T buffer[kRowTile];
+  const size_t misaligned = reinterpret_cast<uintptr_t>(to) % bytes;
+  const size_t head =
+      HWY_MIN(n, misaligned == 0 ? 0 : (bytes - misaligned) / sizeof(T));
+  FromFloats(from, head, to);
+  const size_t whole = (n - head) / (bytes / sizeof(T)) * (bytes / sizeof(T));
+  FromFloats(from + head, whole, buffer);
+  const uint8_t* const in = reinterpret_cast<const uint8_t*>(buffer);
+  uint8_t* const out = reinterpret_cast<uint8_t*>(to + head);
+  for (size_t i = 0; i < whole * sizeof(T); i += bytes) {
+    hn::Stream(hn::Load(d8, in + i), d8, out + i);
+  }
+  FromFloats(from + head + whole, n - head - whole, to + head + whole);
+}
+
+template <class T>
+HWY_INLINE void PutFloats(const RowSource& from, const AnyRows& to, size_t row,
+                          bool stream) {
+  HWY_ALIGN float buffer[kRowTile];
+  T* const out = to.Row<T>(row);
+  for (size_t i = 0; i < to.cols; i += kRowTile) {
+    const size_t n = HWY_MIN(kRowTile, to.cols - i);
+    float* where = buffer;
+    if constexpr (std::is_same_v<T, float>) {
+      if (!stream) where = out + i;
+    }
+    const float* const tile = from.get(from.context, i, n, where);
+    if (stream) {
+      StreamFromFloats(tile, n, out + i);
+    } else if (static_cast<const void*>(tile) != out + i) {
+      FromFloats(tile, n, out + i);
+    }
+  }
+}
+
+// A tile's groups: of a power of two of columns or, without kGroups, one.
+template <class Code, bool kGroups>
+HWY_INLINE void PutGroups(const float* p, size_t n, size_t group,
+                          const Scales& s, bool bad, uint8_t* codes) {
+  const size_t shift = kGroups ? hwy::Num0BitsBelowLS1Bit_Nonzero64(group) : 0;
+  PutCodes<Code, kGroups>(p, n, s.inverse, shift, codes);
+  if (HWY_LIKELY(!bad)) return;
+  for (size_t i = 0; i < n; i += group) {
+    if (s.largest[i / group] < kInfinityBits) continue;
+    std::memset(codes + i, Code::kZero, HWY_MIN(group, n - i));
+  }
+}
+
+// Codes in one matrix, scales in another.
+template <class Code, class Rule>
+HWY_NOINLINE void PutCoded(const RowSource& from, const AnyRows& to,
+                           size_t row) {
+  const size_t cols = to.cols;
+  const size_t group = GroupOf(cols, to.scales.cols);
+  uint8_t* const codes = to.Row<uint8_t>(row);
+  typename Rule::T* const scales = to.scales.Row<typename Rule::T>(row);
+  HWY_ALIGN float buffer[kRowKept];
+  Scales s;
+  if (group < cols) {
+    for (size_t i = 0; i < cols; i += kRowTile) {
+      const size_t n = HWY_MIN(kRowTile, cols - i);
+      const float* const p = from.get(from.context, i, n, buffer);
+      LargestOfGroups(p, n, group, s.largest);
+      const size_t groups = (n + group - 1) / group;
+      const bool bad = Rule::Put(groups, s, scales + i / group);
+      PutGroups<Code, true>(p, n, group, s, bad, codes + i);
+    }
+  } else {
+    const float* p = nullptr;
+    s.largest[0] = 0;
+    for (size_t i = 0; i < cols; i += kRowKept) {
+      const size_t n = HWY_MIN(kRowKept, cols - i);
+      p = from.get(from.context, i, n, buffer);
+      s.largest[0] = HWY_MAX(s.largest[0], LargestOf(p, n));
+    }
+    const bool bad = Rule::Put(1, s, scales);
+    for (size_t i = 0; i < cols; i += kRowKept) {
+      const size_t n = HWY_MIN(kRowKept, cols - i);
+      if (cols > kRowKept) p = from.get(from.context, i, n, buffer);
+      PutGroups<Code, false>(p, n, n, s, bad, codes + i);
+    }
+  }
+  if (to.sums.data != nullptr) {
+    *to.sums.Row<int32_t>(row) = SumOf<Code>(codes, cols);
+  }
+}
+
+template <class Format>
+HWY_NOINLINE void PutBlocks(const RowSource& from, const AnyRows& to,
+                            size_t row) {
+  using Block = typename Format::Block;
+  constexpr size_t kGroup = sizeof(Block::qs);
+  static_assert(kRowTile / kGroup <= kMaxGroups);
+  Block* const out = reinterpret_cast<Block*>(RowAt(to, row));
+  HWY_ALIGN float buffer[kRowTile];
+  HWY_ALIGN uint8_t codes[kRowTile];
+  Scales s;
+  for (size_t i = 0; i < to.cols; i += kRowTile) {
+    const size_t n = HWY_MIN(kRowTile, to.cols - i);
+    const size_t groups = n / kGroup;
+    const float* const p = from.get(from.context, i, n, buffer);
+    LargestOfGroups(p, n, kGroup, s.largest);
+    const bool bad = Format::SetAll(p, groups, s);
+    PutGroups<typename Format::Code, true>(p, n, kGroup, s, bad, codes);
+    for (size_t g = 0; g < groups; ++g) {
+      std::memcpy(out[i / kGroup + g].qs, codes + g * kGroup, kGroup);
+    }
+    Format::Finish(groups, s, out + i / kGroup);
+  }
+}
+
+}  // namespace
+
+void PutRow(const RowSource& from, const AnyRows& to, size_t row, bool stream) {
+  const bool power = to.scales.type == Type::kE8M0;
+  switch (to.type) {
+#define SWITCHYARD_CASE(T, ...) \
+  case kType<T>:                \
+    return PutFloats<T>(from, to, row, stream);
+    SWITCHYARD_FLOATS(SWITCHYARD_CASE, )
+#undef SWITCHYARD_CASE
+    case Type::kI8:
+      return PutCoded<CodeI8, RatioScales<CodeI8>>(from, to, row);
+    case Type::kU8:
+      return PutCoded<CodeU8, RatioScales<CodeU8>>(from, to, row);
+    case Type::kF8E4M3:
+      return power ? PutCoded<CodeMx<E4M3>, PowerScales<CodeMx<E4M3>>>(from, to,
+                                                                       row)
+                   : PutCoded<CodeF8<E4M3>, RatioScales<CodeF8<E4M3>>>(from, to,
+                                                                       row);
+    case Type::kF8E5M2:
+      return power ? PutCoded<CodeMx<E5M2>, PowerScales<CodeMx<E5M2>>>(from, to,
+                                                                       row)
+                   : PutCoded<CodeF8<E5M2>, RatioScales<CodeF8<E5M2>>>(from, to,
+                                                                       row);
+    case Type::kQ8_0:
+      return PutBlocks<Q8_0>(from, to, row);
+    case Type::kQ8_1:
+      return PutBlocks<Q8_1>(from, to, row);
+    case Type::kQ8_K:
+      return PutBlocks<Q8_K>(from, to, row);
+    default:
+      return;
+  }
+}
+
+void ZeroRow(const AnyRows& to, size_t row) {
+  const int zero = to.type == Type::kU8 ? CodeU8::kZero : 0;
+  std::memset(RowAt(to, row), zero, BytesOf(to.type, to.cols));
+  for (const AnyMatrix* part : {&to.scales, &to.sums}) {
+    if (part->data == nullptr) continue;
+    std::memset(RowAt(*part, row), 0, BytesOf(part->type, part->cols));
+  }
+}
+
+void CopyRow(const ConstAnyRows& from, size_t from_row, const AnyRows& to,
+             size_t to_row) {
+  std::memcpy(RowAt(to, to_row), RowAt(from, from_row),
+              BytesOf(to.type, to.cols));
+  if (to.scales.data != nullptr) {
+    std::memcpy(RowAt(to.scales, to_row), RowAt(from.scales, from_row),
+                BytesOf(to.scales.type, to.scales.cols));
+  }
+  if (to.sums.data != nullptr) {
+    *to.sums.Row<int32_t>(to_row) = *from.sums.Row<int32_t>(from_row);
+  }
+}
+
+}  // namespace switchyard::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,65 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Operations on a tile of floats that stays in the L1 cache, with an operand
+// of any type that is a float: compiled once, in tiles.cc, for all kernels.
+// Products with a factor of 1 change nothing.
+
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_TILES_INL_H_
+#undef SWITCHYARD_SRC_SIMD_TILES_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_TILES_INL_H_
+#endif
+
+#include <cmath>
+#include <cstddef>
+
+#include "src/simd/row_format.h"
+#include "switchyard/types.h"
+#include "switchyard/views.h"
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard::simd::HWY_NAMESPACE {
+
+// Where an operand lies, of as many elements as the tile.
+struct TileOperand {
+  const void* data;
+  Type type;
+
+  explicit TileOperand(const float* floats) : data(floats), type(Type::kF32) {}
+  TileOperand(const ConstAnyMatrix& m, size_t row, size_t col)
+      : data(RowAt(m, row) + BytesOf(m.type, col)), type(m.type) {}
+};
+
+// tile = factor * x, which may be the tile itself
+void TakeTile(const TileOperand& x, size_t n, float factor, float* tile);
+// tile = (tile * tile_factor + x * x_factor) * factor
+void AddTile(const TileOperand& x, size_t n, float tile_factor, float x_factor,
+             float factor, float* tile);
+// tile = from * factor * x, or * (1 + x); `from` may be the tile
+void MulTile(const TileOperand& x, size_t n, float factor, bool plus_one,
+             const float* from, float* tile);
+// tile = fma(weight, x, tile * factor)
+void MulAddTile(const TileOperand& x, size_t n, float weight, float factor,
+                float* tile);
+// tile = fma(a, b, tile)
+void MulAddTiles(const float* a, const float* b, size_t n, float* tile);
+// To the nearest of that type.
+void RoundTile(Type type, size_t n, float* tile);
+// Adds the squares of n elements to the lanes of a simdgroup, which are
+// aligned, the first of them to lane 0.
+void AddSquares(const float* tile, size_t n, float* lanes);
+
+// An RMSNorm's factor, of the sum of squares of that many elements.
+HWY_INLINE float NormScale(float squares, size_t count, float eps) {
+  return 1.0f / std::sqrt(squares / static_cast<float>(count) + eps);
+}
+
+}  // namespace switchyard::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_TILES_INL_H_
