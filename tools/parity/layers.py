@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the MoE blocks of examples/moe_layer with those of transformers.
+
+Of each family of blocks.py a small model with random weights is saved as a checkpoint
+of the hub's names and keys, which moe_layer runs in f32, and checks against double
+precision; its output is compared with that of transformers' own layer. Rows where the
+keys of the router all but tie are skipped and counted.
+Exit codes: 0; 1 if a family differs; 2 for wrong input, in a line on stderr.
+"""
+
+import argparse
+import logging
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import zlib
+
+sys.dont_write_bytecode = True  # the sources' folder stays as it is
+
+import numpy as np
+import torch
+import transformers
+
+import blocks
+import routers
+
+ROWS = 300
+# Of an element, in units of the root mean square of what the block adds.
+BOUND = 2.0 ** -16
+# Keys nearer to each other are taken to tie.
+NEAR = 1e-5
+
+
+def clear_rows(watch):
+    """Those in which the first that was not taken is no tie of the last that was."""
+    clear = torch.ones(ROWS, dtype=torch.bool)
+    for keys, taken in watch.keys(ROWS):
+        if taken < keys.shape[1]:
+            best = keys.topk(taken + 1, dim=1).values
+            clear &= best[:, -2] - best[:, -1] > NEAR * best[:, -2].abs().clamp(min=1e-3)
+    return clear
+
+
+def line(program, block, seed):
+    """The family's line of the table, and whether the block is right."""
+    torch.manual_seed(zlib.crc32(f"{seed} {block.name}".encode()))
+    model = blocks.make(block)
+    hidden = torch.randn(ROWS, blocks.HIDDEN) * 2.0 ** torch.empty(ROWS, 1).uniform_(-1, 1)
+    with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+        model.save_pretrained(folder)
+        states, result = (pathlib.Path(folder) / name for name in ("in.f32", "out.f32"))
+        states.write_bytes(hidden.numpy().tobytes())
+        ran = subprocess.run(
+            [program, folder, "--layer", "1", "--dtype", "f32", "--input", str(states),
+             "--output", str(result), "--repeat", "1", "--threads", "1"],
+            capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            raise ValueError(f"{block.name}: {ran.stderr.splitlines()[-1]}")
+        ours = torch.from_numpy(np.fromfile(result, dtype=np.float32)).reshape(hidden.shape)
+        with routers.Watch() as watch:
+            theirs = blocks.run(block, model, 1, hidden)
+    clear = clear_rows(watch)
+    size = (theirs if block.norm else theirs - hidden)[clear].double().square().mean().sqrt()
+    error = ((ours - theirs)[clear].abs().max() / size).item()
+    cells = [block.name, block.model, int(clear.sum()), ROWS - int(clear.sum()), f"{error:.1e}"]
+    return f"| {' | '.join(map(str, cells))} |", error <= BOUND
+
+
+HEAD = "| family | model | rows | skipped | largest error |"
+
+
+def _arguments(argv):
+    parser = argparse.ArgumentParser(prog="layers.py", description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.error = lambda message: parser.exit(2, f"layers.py: {message}\n")
+    parser.add_argument("program", help="moe_layer")
+    parser.add_argument("--only", metavar="PATTERN", default="",
+                        help="families whose name has a match of this regular expression")
+    parser.add_argument("--seed", type=int, default=1, help="of all random numbers (1)")
+    return parser.parse_args(argv)
+
+
+def main(argv):
+    arguments = _arguments(argv)
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    logging.disable(logging.WARNING)
+    print(f"Seed {arguments.seed}; {ROWS} rows.\n\n{HEAD}\n" + "|" + " --- |" * (HEAD.count("|") - 1))
+    differ = []
+    for block in blocks.BLOCKS:
+        if not re.search(arguments.only, block.name):
+            continue
+        try:
+            text, right = line(arguments.program, block, arguments.seed)
+            print(text, flush=True)
+        except ValueError as error:
+            print(f"layers.py: {error}", file=sys.stderr)
+            right = False
+        if not right:
+            differ.append(block.name)
+    if differ:
+        print(f"layers.py: differ: {', '.join(differ)}", file=sys.stderr)
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

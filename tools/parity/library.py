@@ -1,0 +1,62 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Presets and RouteTopK through ctypes: parity.cc, on tensors of torch."""
+
+import ctypes
+
+import torch
+
+# types.h
+TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2, torch.int32: 3, torch.int64: 5}
+
+
+class _Array(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("rows", ctypes.c_size_t),
+                ("cols", ctypes.c_size_t), ("type", ctypes.c_int)]
+
+    @classmethod
+    def of(cls, tensor):
+        if tensor is None:
+            return cls()
+        assert tensor.dim() == 2 and tensor.is_contiguous()
+        return cls(tensor.data_ptr(), *tensor.shape, TYPES[tensor.dtype])
+
+
+class _Arrays(ctypes.Structure):
+    _fields_ = [(name, _Array) for name in (
+        "logits", "correction_bias", "expert_scale", "given_ids", "topk_ids", "topk_weights",
+        "identity_weights")]
+
+
+class Library:
+    def __init__(self, path):
+        self._library = ctypes.CDLL(path)
+        self._library.SwitchyardPreset.restype = ctypes.c_char_p
+        self._library.SwitchyardRoute.restype = ctypes.c_char_p
+
+    def preset(self, family):
+        """Its options, by name."""
+        text = self._library.SwitchyardPreset(family.encode()).decode()
+        if text.startswith("!"):
+            raise ValueError(f"{family}: {text[1:]}")
+        words = (word.split("=") for word in text.split())
+        return {name: float(value) for name, value in words}
+
+    def route(self, family, options, routed):
+        """The preset with `options` on what a router had: ids, weights [rows, slots] as
+        `routed` has, and identity weights [rows].
+        """
+        ids = torch.empty(routed.ids.shape, dtype=torch.int64)
+        weights = torch.empty(routed.ids.shape, dtype=routed.weights.dtype)
+        identity = torch.zeros(len(ids), 1, dtype=weights.dtype)
+        zero = options.get("num_zero_experts", self.preset(family)["num_zero_experts"])
+        # They outlive the call that reads their memory.
+        inputs = [t if t is None else t.contiguous()
+                  for t in (routed.logits, routed.bias, routed.scale, routed.given)]
+        arrays = _Arrays(*map(_Array.of, [*inputs, ids, weights, identity if zero else None]))
+        settings = " ".join(f"{name}={float(value)!r}" for name, value in options.items())
+        error = self._library.SwitchyardRoute(family.encode(), settings.encode(),
+                                              ctypes.byref(arrays))
+        if error is not None:
+            raise ValueError(f"{family} {settings}: {error.decode()}")
+        return ids, weights, identity[:, 0]

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compares presets with the routers of transformers, and prints a table.
+
+Each family's own router, with random weights, routes random rows, in its default
+configuration and in three odd ones, as f32 and as bf16. Its logits go to RouteTopK
+with the family's preset. Rows where keys tie at the boundary are skipped, since
+torch.topk says nothing of them, and counted.
+Exit codes: 0; 1 if a preset differs; 2 for wrong input, in a line on stderr.
+"""
+
+import argparse
+import dataclasses
+import re
+import sys
+import zlib
+
+sys.dont_write_bytecode = True  # the sources' folder stays as it is
+
+import torch
+
+import families
+import library
+import routers
+
+ROWS = 1000
+# The largest error of a weight, of its own size. f32: another order of sums, other
+# polynomials. bf16: one unit in the last place, where those change a rounding; three
+# where score, sum and quotient are rounded.
+BOUND = {torch.float32: 2.0 ** -20, torch.bfloat16: 2.0 ** -7}
+# Experts, top_k, groups, kept groups.
+ODD = [(21, 13, 3, 2), (45, 9, 5, 3), (259, 11, 7, 2)]
+
+
+class Differs(Exception):
+    """What the preset says of the family is wrong without a row being routed."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """One line instead of the usage and a line."""
+
+    def error(self, message):
+        self.exit(2, f"parity.py: {message}\n")
+
+
+def configuration(family, preset, odd):
+    """The family's, and its experts with those that compute nothing, and top_k."""
+    config = routers.Configuration(family)
+    if odd is None:
+        experts = family.experts or config.first_of(routers.EXPERTS)
+        top_k = family.top_k or config.first_of(routers.TOP_K)
+    else:
+        experts, top_k, groups, kept = ODD[odd]
+        for name in routers.FACTOR:
+            config.vary(name, 1.75 + odd)
+        config.vary("norm_topk_prob", odd % 2 == 0)
+        config.vary("output_multiplier", 0.25 + 0.05 * odd)
+        config.vary("zero_expert_num", 10 + odd)
+        config.vary("moe_norm_min", 10.0 ** -odd)
+        if getattr(config, "topk_method", "") != "greedy":
+            config.vary("n_group", groups)
+            config.vary("topk_group", kept)
+    if family.how == "rounds":
+        top_k = 2
+    config.say(routers.EXPERTS, experts)
+    config.say(routers.TOP_K, top_k)
+    if preset["num_zero_experts"]:
+        experts += getattr(config, "zero_expert_num", 1)
+    return config, experts, top_k
+
+
+def options_of(family, preset, config, module, top_k):
+    """What an engine reads from the configuration beside the preset."""
+    options = {}
+    if preset["norm_topk_prob"]:
+        options["renormalize"] = config.norm_topk_prob
+    for name in routers.FACTOR:
+        if hasattr(module, name):
+            options["routed_scaling_factor"] = getattr(module, name)
+    if hasattr(module, "global_scale"):
+        options["routed_scaling_factor"] *= module.global_scale.item()
+    if family.name == "openai_privacy_filter":
+        options["routed_scaling_factor"] = 1 / top_k
+    if getattr(module, "num_group", None) and getattr(config, "topk_method", "") != "greedy":
+        options["num_expert_group"] = module.num_group
+        options["topk_group"] = module.topk_group
+    for name, attribute in (("logit_scale", "output_multiplier"), ("eps", "norm_min"),
+                            ("logit_softcap", "router_logit_softcapping"),
+                            ("num_shared_experts", "n_shared_experts"),
+                            ("jitter_eps", "router_jitter_noise")):
+        if hasattr(module, attribute):
+            options[name] = getattr(module, attribute)
+    if hasattr(config, "zero_expert_num") and preset["num_zero_experts"]:
+        options["num_zero_experts"] = config.zero_expert_num
+    f32 = {name: torch.tensor(float(value)).item() for name, value in options.items()}
+    return {name: value for name, value in f32.items() if value != preset[name]}
+
+
+@dataclasses.dataclass
+class Figures:
+    rows: int = 0
+    skipped: int = 0
+    wrong_ids: int = 0
+    error: float = 0.0
+    wrong_weights: int = 0
+
+    def __add__(self, other):
+        return Figures(self.rows + other.rows, self.skipped + other.skipped,
+                       self.wrong_ids + other.wrong_ids, max(self.error, other.error),
+                       self.wrong_weights + other.wrong_weights)
+
+
+def by_id(ids, weights):
+    order = ids.argsort(dim=1, stable=True)
+    return ids.gather(1, order), weights.gather(1, order).double()
+
+
+def compare(theirs, ours, zero_experts, bound):
+    """`ours`: ids, weights and the sum of the weights of those in `zero_experts`, a range."""
+    tied = torch.zeros(len(theirs.ids), dtype=torch.bool)
+    for keys, taken in theirs.keys:
+        if taken < keys.shape[1]:
+            best = keys.topk(taken + 1, dim=1).values
+            tied |= best[:, -1] == best[:, -2]
+
+    zero = (theirs.ids >= zero_experts.start) & (theirs.ids < zero_experts.stop)
+    identity = torch.where(zero, theirs.weights.double(), 0).sum(1, keepdim=True)
+    want_ids, want = by_id(theirs.ids.masked_fill(zero, -1), theirs.weights.masked_fill(zero, 0))
+    got_ids, got = by_id(*ours[:2])
+    same = (want_ids == got_ids).all(1)
+    want = torch.cat([want, identity], 1)[same & ~tied]
+    got = torch.cat([got, ours[2][:, None].double()], 1)[same & ~tied]
+    # What is not normal, we make 0.
+    error = (got - want).abs() / want.abs().clamp(min=2.0 ** -126)
+    error[error.isnan()] = torch.inf
+    return Figures(int((~tied).sum()), int(tied.sum()), int((~same & ~tied).sum()),
+                   error.max().item() if error.numel() else 0.0, int((error > bound).sum()))
+
+
+def check_default(name, preset, said):
+    """Raises unless what the default configuration says is what the preset says."""
+    differ = {n: v for n, v in said.items() if v != preset[n]}
+    if differ:
+        raise Differs(f"{name}: the configuration says {differ}, the preset "
+                      f"{ {n: preset[n] for n in differ} }")
+
+
+def run(lib, family, odd, dtype, seed):
+    torch.manual_seed(seed)
+    name = family.preset or family.name
+    preset = lib.preset(name)
+    config, experts, top_k = configuration(family, preset, odd)
+    module = routers.make(family, config)
+    if odd and hasattr(module, "global_scale"):
+        module.global_scale.data.fill_(1.5)
+    options = options_of(family, preset, config, module, top_k)
+    if odd is None and not family.config_says:
+        # 0: a configuration has to say.
+        shape = {n: v for n, v in (("num_experts", experts), ("top_k", top_k)) if preset[n]}
+        check_default(name, preset, shape | options)
+
+    # Scores of softmax are about 1 / experts.
+    bias_std = 0.5 / experts if preset["score"] == 0 else 0.25
+    theirs = routers.run(family, module, dtype, ROWS, bias_std)
+    for what, there in (("correction_bias", theirs.bias), ("expert_scale", theirs.scale)):
+        # The hash layers have no bias, which would only select.
+        if theirs.given is None and bool(preset[what]) != (there is not None):
+            raise Differs(f"{name}: {what}")
+
+    bound = BOUND[theirs.weights.dtype]
+    if family.logarithms and theirs.weights.dtype == torch.float32:
+        bound *= 4
+    if dtype != torch.float32 and preset["in_model_type"]:
+        options["round_to"] = library.TYPES[dtype]
+        # On the CPU torch rounds the constant of `sum + 1e-6`, too.
+        options["eps"] = torch.tensor(preset["eps"], dtype=dtype).item()
+        bound *= 3
+    ours = lib.route(name, options, theirs)
+    if family.how == "skip":
+        ours[2].zero_()  # its weight, which the router has replaced by 0
+    zero = int(options.get("num_zero_experts", preset["num_zero_experts"]))
+    return f"{experts}/{top_k}", compare(theirs, ours, range(experts - zero, experts), bound)
+
+
+HEAD = ("| family | preset | E/k | f32: rows | skipped | id mismatches | largest weight error "
+        "| bf16: rows | skipped | id mismatches | largest weight error |")
+
+
+def _arguments(argv):
+    parser = _Parser(prog="parity.py", description=__doc__, allow_abbrev=False,
+                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library", help="the shared library made of parity.cc")
+    parser.add_argument("--only", metavar="PATTERN", default="",
+                        help="families whose name has a match of this regular expression")
+    parser.add_argument("--seed", type=int, default=1, help="of all random numbers (1)")
+    return parser.parse_args(argv)
+
+
+def line(lib, family, seed):
+    """The family's line of the table, and whether its preset is right."""
+    label = family.label or family.name
+    total, cells = Figures(), []
+    for dtype in (torch.float32, torch.bfloat16):
+        of_type, shapes = Figures(), []
+        for odd in (None, *range(len(ODD))):
+            # The same numbers whatever else is run.
+            shape, figures = run(lib, family, odd, dtype,
+                                 zlib.crc32(f"{seed} {label} {odd} {dtype}".encode()))
+            shapes.append(shape)
+            of_type += figures
+        cells += [of_type.rows, of_type.skipped, of_type.wrong_ids, f"{of_type.error:.1e}"]
+        total += of_type
+    cells = [label, family.preset or family.name, ", ".join(shapes), *cells]
+    right = total.rows and not total.wrong_ids and not total.wrong_weights
+    return f"| {' | '.join(map(str, cells))} |", right
+
+
+def main(argv):
+    arguments = _arguments(argv)
+    torch.set_num_threads(1)
+    try:
+        lib = library.Library(arguments.library)
+    except OSError as error:
+        print(f"parity.py: {error}", file=sys.stderr)
+        return 2
+    print(f"Seed {arguments.seed}; {ROWS} rows for each E/k and type.\n\n{HEAD}")
+    print("|" + " --- |" * (HEAD.count("|") - 1))
+    differ = []
+    for family in families.FAMILIES:
+        label = family.label or family.name
+        if not re.search(arguments.only, label):
+            continue
+        try:
+            text, right = line(lib, family, arguments.seed)
+            print(text, flush=True)
+        except (Differs, ValueError) as error:
+            print(f"parity.py: {error}", file=sys.stderr)
+            right = False
+        if not right:
+            differ.append(label)
+    if differ:
+        print(f"parity.py: differ: {', '.join(differ)}", file=sys.stderr)
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

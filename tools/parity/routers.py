@@ -1,0 +1,198 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a family's router, runs it on random rows, and sees what it routes by.
+
+Nothing of a router is restated here: its own forward() runs, and what it multiplies
+and what it takes the largest of is looked at on the way.
+"""
+
+import dataclasses
+import importlib
+import inspect
+
+import torch
+
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+TOP_K = ("num_experts_per_tok", "moe_topk", "top_k_experts", "moe_top_k")
+FACTOR = ("routed_scaling_factor", "route_scale", "router_scaling_factor")
+BIAS = ("e_score_correction_bias", "balancing_biases", "expert_bias")
+WIDTH = 64
+
+
+class Configuration:
+    """A family's default configuration, of which some is said otherwise."""
+
+    def __init__(self, family):
+        module = importlib.import_module(
+            f"transformers.models.{family.name}.configuration_{family.name}")
+        self._default = getattr(module, family.config)()
+        self._says = dict(family.config_says, hidden_size=WIDTH)
+
+    def __getattr__(self, name):
+        return self._says[name] if name in self._says else getattr(self._default, name)
+
+    def say(self, names, value):
+        self._says.update(dict.fromkeys(names, value))
+
+    def vary(self, name, value):
+        """The same, for a family that has it."""
+        if hasattr(self._default, name):
+            self._says[name] = value
+
+    def first_of(self, names):
+        return next((v for v in (getattr(self, n, None) for n in names) if v is not None), None)
+
+
+class Watch(torch.overrides.TorchFunctionMode):
+    """Keeps the results of linear(), and what topk() was called with and gave."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.topk = [], []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if func is torch.nn.functional.linear:
+            self.linear.append(out.clone())
+        elif func in (torch.topk, torch.Tensor.topk):
+            self.topk.append((args[0].clone(), out.indices.clone()))
+        return out
+
+    def keys(self, rows):
+        """(keys, how many were taken) of each topk over whole rows."""
+        # [rows, groups, experts of a group] is not: only values are taken there.
+        return [(k.reshape(rows, -1), i.shape[-1]) for k, i in self.topk
+                if k.dim() == 2 or k.shape[0] == 1]
+
+
+@dataclasses.dataclass
+class Routed:
+    logits: torch.Tensor
+    ids: torch.Tensor
+    weights: torch.Tensor
+    keys: list  # of (keys, how many were taken): rows where these tie are skipped
+    bias: torch.Tensor | None = None
+    scale: torch.Tensor | None = None
+    given: torch.Tensor | None = None
+
+
+def _as_tuple(module, hidden, watch, *more):
+    _, weights, ids, *_ = module(hidden, *more)
+    return ids, weights
+
+
+def _batch(module, hidden, watch, *more):
+    return _as_tuple(module, hidden[None], watch, *more)
+
+
+def _dbrx(module, hidden, watch):
+    weights, ids = module.route_tokens_to_experts(module.router(hidden))
+    return ids, weights
+
+
+def _hash(module, hidden, watch):
+    vocabulary, top_k = module.tid2eid.shape
+    module.tid2eid.copy_(torch.rand(vocabulary, module.num_experts).topk(top_k).indices)
+    watch.topk.clear()
+    return _as_tuple(module, hidden, watch, torch.randint(vocabulary, (len(hidden),)))
+
+
+def _shared(module, hidden, watch):
+    _, weights, ids, shared = module(hidden)
+    behind = module.num_experts + torch.arange(shared.shape[1]).expand(len(ids), -1)
+    return torch.cat([ids, behind], 1), torch.cat([weights, shared], 1)
+
+
+def _sorted_pairs(module, hidden, watch):
+    order, _, sorted_weights, _, _ = module(hidden)
+    weights = torch.empty_like(sorted_weights)
+    weights[order] = sorted_weights
+    ids = watch.topk[-1][1]
+    return ids, weights.reshape(ids.shape)
+
+
+def _all_experts(module, hidden, watch):
+    scores, _ = module(hidden)
+    ids = watch.topk[-1][1]
+    return ids, scores.gather(1, ids)
+
+
+def _rounds(module, hidden, watch):
+    ids, weights = _as_tuple(module, hidden, watch)
+    # It takes the maximum, and again without it: which is first matters, too.
+    logits = watch.linear[-1]
+    watch.topk += [(logits, ids[:, :n]) for n in range(1, ids.shape[1] + 1)]
+    return ids, weights
+
+
+def _skip(module, hidden, watch):
+    _, weights = _batch(module, hidden, watch)
+    return watch.topk[-1][1], weights  # it returns 0 for the skip expert
+
+
+_HOW = {"tuple": _as_tuple, "batch": _batch, "dbrx": _dbrx, "hash": _hash, "shared": _shared,
+        "sorted_pairs": _sorted_pairs, "all_experts": _all_experts, "rounds": _rounds,
+        "skip": _skip}
+
+
+def _construct(cls, how, config):
+    if how == "sorted_pairs":
+        return cls(config.hidden_size, config.first_of(EXPERTS), config.first_of(TOP_K))
+    if how == "skip":
+        return cls(config, layer_idx=0)
+    if how == "dbrx":
+        config.say(["ffn_config"], config)
+        config.say(["ffn_hidden_size"], 1)
+    if how == "hash":
+        config.say(["vocab_size"], 997)
+    return cls(config)
+
+
+def make(family, config):
+    """The router with random parameters, f32."""
+    code = importlib.import_module(f"transformers.models.{family.name}.modeling_{family.name}")
+    module = _construct(getattr(code, family.router), family.how, config).eval()
+    with torch.no_grad():
+        for name, p in module.named_parameters():
+            if p.dim() > 1:
+                p.normal_(std=family.gain / p.shape[-1] ** 0.5)
+                p[:, 0] = family.gain  # the first column moves all logits alike
+            elif name.endswith("bias"):
+                p.normal_(std=0.5)
+            elif name != "global_scale":
+                p.uniform_(0.5, 1.5)
+    return module
+
+
+def run(family, module, dtype, rows, bias_std):
+    """`rows` random rows through the router, in a model of that type."""
+    arguments = inspect.signature(module.forward).parameters
+    if not family.keeps_f32:
+        module.to(dtype)
+    named = dict(module.named_parameters()) | dict(module.named_buffers())
+    biases = [t for name, t in named.items() if name.rsplit(".", 1)[-1] in BIAS]
+    # Not all rows alike: from nearly uniform ones to saturated sigmoids.
+    hidden = torch.randn(rows, WIDTH) * 2.0 ** torch.empty(rows, 1).uniform_(-3, 3)
+    # And some where all sigmoids are as small as what is added to their sums, but
+    # none below 2^-126, where ours are 0.
+    hidden[:, 0] = 0
+    hidden[::8, 0] = torch.empty(len(hidden[::8])).uniform_(-45, 0)
+
+    bias, more = None, []
+    with torch.no_grad(), Watch() as watch:
+        if biases:
+            # A correction bias is f32 whatever the model is; its values are such
+            # that it may be bf16. Mostly negative: what a dropped key is counts.
+            (bias,) = biases
+            bias.data = ((torch.randn(bias.shape) - 2) * bias_std).bfloat16().float()
+        elif any(name in BIAS for name in arguments):
+            bias = ((torch.randn(module.num_experts) - 2) * bias_std).bfloat16().float()
+            more = [bias]
+        ids, weights = _HOW[family.how](module, hidden.to(dtype), watch, *more)
+    scale = getattr(module, "per_expert_scale", None)
+    return Routed(
+        logits=watch.linear[-1].reshape(rows, -1), ids=ids.reshape(rows, -1),
+        weights=weights.reshape(rows, -1), keys=watch.keys(rows),
+        bias=None if bias is None else bias.detach().reshape(1, -1),
+        scale=None if scale is None else scale.detach().float().reshape(1, -1),
+        given=ids if family.how == "hash" else None)
