@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Activate against the formula in double precision, in place and not, in every
-// layout, on every ISA; and refusals.
+// Activate against its formulas in double precision, in place and not, in every
+// layout, with limits, biases, row scales and padding, on every ISA; and
+// refusals.
 
 #include <cmath>
 
 #include "fuzz/call.h"
 #include "switchyard/activate.h"
-#include "testing/reference.h"
+#include "testing/reference_activate.h"
 
 using namespace switchyard;        // NOLINT(build/namespaces)
 using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
@@ -21,33 +22,15 @@ std::string Text(float f) {
   return text;
 }
 
-// The spacing of floats at |x|.
-double Ulp(double x) {
-  const double least = 0x1p-126;
-  const double size = std::max(least, std::fabs(x));
-  return std::ldexp(1.0, std::ilogb(size) - 23);
-}
-
-// silu is within 2.5 ulp with FMA, a few more without; then the product.
-bool IsClose(float gate, float up, float out, bool fma) {
-  const double silu = reference::Silu(static_cast<double>(gate));
-  const double exact = silu * static_cast<double>(up);
-  if (std::isnan(exact)) return std::isnan(out);
-  const double off = (fma ? 2.5 : 8.0) * Ulp(silu);
-  if (std::isinf(exact)) {
-    // silu(2^-149) is rounded to 0, and 0 * inf is NaN.
-    return static_cast<double>(out) == exact ||
-           (std::isnan(out) && std::isinf(up) && std::fabs(silu) <= off);
+// Which rows are computed, if not all: the first of each expert's.
+std::vector<int32_t> Counts(Bytes& bytes, size_t rows) {
+  std::vector<int32_t> counts;
+  const size_t experts = bytes.Below(4);
+  if (experts == 0 || rows % experts != 0) return counts;
+  for (size_t e = 0; e < experts; ++e) {
+    counts.push_back(static_cast<int32_t>(bytes.Below(rows / experts + 1)));
   }
-  const double bound =
-      off * std::fabs(static_cast<double>(up)) + 0.5 * Ulp(exact);
-  const double error = std::fabs(static_cast<double>(out) - exact);
-  // At the end of the range either neighbour may be infinity.
-  const double most = static_cast<double>(std::numeric_limits<float>::max());
-  if (std::isinf(out)) return std::fabs(exact) + 2 * bound >= most;
-  // At -87.33655 the last value before -0 may go either way.
-  return error <= bound || (std::fabs(gate + 87.33655f) < 1e-4f &&
-                            error <= 1e-36 * std::fabs(up));
+  return counts;
 }
 
 }  // namespace
@@ -56,7 +39,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
   Spoiler spoiler(bytes);
   ActivateOptions options;
-  options.layout = static_cast<GateUpLayout>(bytes.Below(3));
+  options.activation = static_cast<Activation>(bytes.Below(8));
+  const bool of_gate = options.activation < Activation::kSwigluOai;
+  options.layout = static_cast<GateUpLayout>(bytes.Below(of_gate ? 4 : 3));
+  const bool ungated = options.layout == GateUpLayout::kUngated;
+  constexpr float kLimits[] = {0.0f, 0.0f, 7.0f, 0.5f, HUGE_VALF};
+  options.limit = kLimits[bytes.Below(5)];
+  options.limit_place = static_cast<ActivatePlace>(of_gate && bytes.Flag());
+  options.row_scale_place = static_cast<ActivatePlace>(bytes.Flag());
+  constexpr float kFactors[] = {1.702f, 1.0f, 4.0f, 25.0f};
+  options.alpha = kFactors[bytes.Below(4)];
+  options.beta = kFactors[bytes.Below(4)];
+  options.linear_beta = kFactors[bytes.Below(4)];
   options.stores = static_cast<ActivateStores>(bytes.Below(3));
   const bool split = options.layout == GateUpLayout::kSplit;
   const size_t rows = bytes.Size({1, 2, 0}, 6);
@@ -65,28 +59,64 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t place = bytes.Below(3);
   const bool interleaved = options.layout == GateUpLayout::kInterleaved;
   PiecesExecutor executor(bytes);
-  const size_t gate_cols = split ? cols : 2 * cols;
-  const std::vector<float> gates = bytes.Floats(rows * gate_cols);
-  const std::vector<float> ups = split ? bytes.Floats(rows * cols) : gates;
-  Memory gate(bytes, rows, gate_cols, gates);
-  Memory up(bytes, rows, split ? cols : 0, split ? ups : std::vector<float>());
+  const size_t gate_cols = split || ungated ? cols : 2 * cols;
+  const std::vector<float> drawn = bytes.Floats(rows * gate_cols);
+  const std::vector<float> drawn_up =
+      split ? bytes.Floats(rows * cols) : std::vector<float>();
+  Memory gate(bytes, rows, gate_cols, drawn);
+  Memory up(bytes, rows, split ? cols : 0, drawn_up);
   Memory own(bytes, Type::kF32, rows, cols);
+  const Type type = FloatType(bytes);
+  gate.Become(type);
+  up.Become(type);
+  own.Become(FloatType(bytes));
+  const std::vector<float> gates = gate.Floats();
+  const std::vector<float> ups = up.Floats();
   ActivateInputs in = {gate.view(), split ? up.view() : AnyMatrix()};
   ActivateOutputs out = {own.view()};
   Memory* written = &own;
   if (place != 0 && !interleaved) {
     written = split && place == 2 ? &up : &gate;
     out.out = written->view();
-    if (!split) {
+    if (!split && !ungated) {
       const size_t first = place == 1 ? 0 : cols;
       out.out = out.out.ColRange(first, first + cols);
     }
   }
 
+  const std::vector<int32_t> counts = Counts(bytes, rows);
+  const size_t experts = counts.empty() ? 1 : counts.size();
+  const bool scaled = bytes.Flag();
+  const bool scaled_before =
+      scaled && options.row_scale_place == ActivatePlace::kBefore;
+  const bool biased = !scaled_before && bytes.Flag();
+  const std::vector<float> drawn_bias =
+      bytes.Floats(biased ? experts * gate_cols : 0);
+  const std::vector<float> drawn_scale = bytes.Floats(scaled ? rows : 0);
+  Memory bias(bytes, biased ? experts : 0, gate_cols, drawn_bias);
+  Memory scale(bytes, scaled ? rows : 0, 1, drawn_scale);
+  bias.Become(FloatType(bytes));
+  scale.Become(FloatType(bytes));
+  const std::vector<float> biases = bias.Floats(), scales = scale.Floats();
+  if (biased) in.gate_bias = bias.view();
+  if (scaled) in.row_scale = scale.view();
+  in.tokens_per_expert = counts;
+
   if (spoiler.wanted()) {
-    spoiler.View(in.gate, {Type::kF32});
-    if (split) spoiler.View(in.up, {Type::kF32});
-    spoiler.View(out.out, {Type::kF32});
+    spoiler.View(in.gate, kFloats);
+    if (biased) {
+      spoiler.View(in.gate_bias, kFloats);
+      spoiler.Add([&](Bytes&) { ++in.gate_bias.rows; });
+    }
+    if (scaled && rows != 0) spoiler.View(in.row_scale, kFloats);
+    if (split) spoiler.View(in.up, kFloats);
+    spoiler.View(out.out, kRows);
+    if (rows * cols != 0) {
+      spoiler.Add([&](Bytes& b) { out.out.type = WithoutScales(b); });
+    }
+    if (split && rows * cols != 0) {
+      spoiler.Add([&](Bytes& b) { in.up.type = OtherFloat(b, type); });
+    }
     spoiler.Add([&](Bytes&) { ++out.out.rows; });
     spoiler.Add([&](Bytes&) { out.out.cols = ++out.out.stride; });
     spoiler.Add([&](Bytes&) { ++in.gate.rows; });
@@ -97,7 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (cols > 1) {
         spoiler.Add([&](Bytes& b) {
           out.out = (b.Flag() ? gate : up).view();
-          out.out.data = out.out.Row<float>(0) + 1;
+          out.out.data = out.out.Row<unsigned char>(0) + SizeOf(out.out.type);
         });
       }
     }
@@ -107,16 +137,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (interleaved || cols > 1) {
         spoiler.Add([&](Bytes&) {
           out.out = gate.view().ColRange(0, cols);
-          if (!interleaved) out.out.data = out.out.Row<float>(0) + 1;
+          if (!interleaved)
+            out.out.data = out.out.Row<unsigned char>(0) + SizeOf(out.out.type);
         });
       }
     }
     spoiler.Add([&](Bytes& b) {
-      const auto wrong = static_cast<uint8_t>(3 + b.Below(253));
-      const size_t which = b.Below(3);
+      const auto wrong = static_cast<uint8_t>(8 + b.Below(248));
+      const size_t which = b.Below(6);
       if (which == 0) options.activation = static_cast<Activation>(wrong);
       if (which == 1) options.layout = static_cast<GateUpLayout>(wrong);
       if (which == 2) options.stores = static_cast<ActivateStores>(wrong);
+      if (which == 3) options.limit_place = static_cast<ActivatePlace>(wrong);
+      if (which == 4) options.limit = -1.0f;
+      if (which == 5) options.beta = 0.0f;
     });
     spoiler.Apply();
     CheckRefused(Activate(in, out, options, executor), "Activate", kUnwritten);
@@ -128,10 +162,54 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return gates[r * gate_cols + (interleaved ? 2 * i : i)];
   };
   const auto up_at = [&](size_t r, size_t i) {
+    if (ungated) return 0.0f;
     if (split) return ups[r * cols + i];
     return gates[r * gate_cols + (interleaved ? 2 * i + 1 : cols + i)];
   };
+  const size_t row_stride = rows / experts;
+  const auto computed = [&](size_t r) {
+    return counts.empty() ||
+           r % row_stride < static_cast<size_t>(counts[r / row_stride]);
+  };
+  // What the f32 kernel makes of them, apart.
+  std::vector<float> apart[3];
+  for (size_t i = 0; i < rows * cols; ++i) {
+    const size_t r = i / cols, c = i % cols;
+    float g = gate_at(r, c), u = up_at(r, c);
+    if (scaled_before) {
+      g *= scales[r];
+      u *= scales[r];
+    }
+    if (biased) {
+      const float* const row =
+          &biases[(counts.empty() ? 0 : r / row_stride) * gate_cols];
+      g += row[interleaved ? 2 * c : c];
+      // With kSplit there is none for up.
+      if (!split && !ungated) u += row[interleaved ? 2 * c + 1 : cols + c];
+    }
+    apart[0].push_back(g);
+    apart[1].push_back(u);
+  }
+  apart[2].resize(rows * cols);
+  const auto f32 = [&](size_t which) {
+    return AnyMatrix(apart[which].data(), rows, cols);
+  };
+  ActivateOptions plain = options;
+  if (!ungated) plain.layout = GateUpLayout::kSplit;
+  const ActivateInputs apart_in = {f32(0), ungated ? AnyMatrix() : f32(1)};
+  const std::vector<float> old = written->Floats();
   OnEveryIsa([&](const Isa& isa) {
+    FUZZ_CHECK(Activate(apart_in, {f32(2)}, plain).ok(), "f32");
+    for (size_t i = 0; i < rows * cols; ++i) {
+      const float x = apart[0][i], u = apart[1][i], actual = apart[2][i];
+      const reference::Activated exact(plain, x, u, isa.fma);
+      FUZZ_CHECK(exact.IsClose(u, actual),
+                 std::string(isa.name) + ": activation " +
+                     std::to_string(static_cast<int>(plain.activation)) +
+                     " of " + Text(x) + " and " + Text(u) + " = " +
+                     Text(actual));
+      if (scaled && !scaled_before) apart[2][i] *= scales[i / cols];
+    }
     for (Memory* m : {&gate, &up, &own}) m->Restore();
     const Status status = Activate(in, out, options, executor);
     FUZZ_CHECK(status.ok(), status.message());
@@ -139,28 +217,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (m != written) m->CheckUntouched("memory");
     }
     written->CheckOnlyViewWritten("out");
-    std::vector<float> values;
-    for (size_t r = 0; r < rows; ++r) {
-      for (size_t i = 0; i < cols; ++i) {
-        const float actual = out.out.Row<float>(r)[i];
-        FUZZ_CHECK(IsClose(gate_at(r, i), up_at(r, i), actual, isa.fma),
-                   std::string(isa.name) + ": silu(" + Text(gate_at(r, i)) +
-                       ") * " + Text(up_at(r, i)) + " = " + Text(actual));
-        values.push_back(actual);
-      }
+    // In the half of a fused gate and up that out is, the other being as it
+    // was.
+    const bool fused = written == &gate && gate_cols != cols;
+    std::vector<float> expected = fused ? gates : apart[2];
+    for (size_t i = 0; i < rows * cols; ++i) {
+      const size_t first = place == 1 ? 0 : cols;
+      const size_t at = fused ? i / cols * gate_cols + first + i % cols : i;
+      expected[at] = computed(i / cols) ? apart[2][i] : old[at];
     }
-    // The half of a fused gate and up that out is not.
-    if (written == &gate && !split) {
-      const size_t other = place == 1 ? cols : 0;
-      for (size_t r = 0; r < rows; ++r) {
-        FUZZ_CHECK(cols == 0 || std::memcmp(gate.view().Row<float>(r) + other,
-                                            &gates[r * gate_cols + other],
-                                            cols * sizeof(float)) == 0,
-                   "the other half was written");
-      }
-    }
+    CheckRounded(*written, expected, isa.name);
     std::vector<uint32_t> words;
-    Append(words, values);
+    Append(words, written->Floats());
     return words;
   });
   return 0;

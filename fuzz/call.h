@@ -22,9 +22,10 @@
 #include "fuzz/bytes.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
-#include "switchyard/report.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
+#include "testing/floats.h"
+#include "testing/unwritten.h"
 
 namespace switchyard::fuzz {
 
@@ -41,29 +42,47 @@ namespace switchyard::fuzz {
     }                                                                  \
   } while (false)
 
+// What rows may be of; zeros draw f32.
+constexpr std::initializer_list<Type> kFloats = {Type::kF32, Type::kBF16,
+                                                 Type::kF16};
+inline Type FloatType(Bytes& bytes) {
+  return kFloats.begin()[bytes.Below(kFloats.size())];
+}
+
+// What `from` is not, so that two arguments differ that may not.
+inline Type OtherFloat(Bytes& bytes, Type from) {
+  const Type type = FloatType(bytes);
+  if (type != from) return type;
+  return type == Type::kF16 ? Type::kBF16 : Type::kF16;
+}
+// What an output of rows may be, and what of that it may not without scales.
+constexpr std::initializer_list<Type> kRows = {
+    Type::kF32,    Type::kBF16,   Type::kF16,  Type::kI8,   Type::kU8,
+    Type::kF8E4M3, Type::kF8E5M2, Type::kQ8_0, Type::kQ8_1, Type::kQ8_K};
+inline Type WithoutScales(Bytes& bytes) {
+  constexpr Type kCodes[] = {Type::kI8, Type::kU8, Type::kF8E4M3,
+                             Type::kF8E5M2};
+  return kCodes[bytes.Below(4)];
+}
+
 // A view in memory of its own, with gaps between rows and elements in front as
 // the bytes say, that ends with the view: AddressSanitizer sees what lies
 // behind, and the gaps hold canaries.
 class Memory {
  public:
   Memory(Bytes& bytes, Type type, size_t rows, size_t cols)
-      : type_(type), rows_(rows), cols_(cols), element_(SizeOf(type)) {
+      : rows_(rows), cols_(cols / BlockOf(type)) {
     const uint8_t layout = bytes.Byte();
     front_ = layout % 8;
     constexpr size_t kGaps[] = {0, 0, 0, 1, 3, 16, 61, 0};
-    stride_ = cols + kGaps[layout / 8 % std::size(kGaps)];
-    const size_t used =
-        rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols;
-    size_ = (front_ + used) * element_;
-    data_.reset(new unsigned char[size_]);
-    constexpr unsigned char kCanary[] = {0xAD, 0xDE, 0xC0, 0x7F};  // a NaN
-    for (size_t i = 0; i < size_; ++i) data_[i] = kCanary[i % 4];
-    Keep();
+    stride_ = cols_ + kGaps[layout / 8 % std::size(kGaps)];
+    Allocate(type);
   }
   Memory(Bytes& bytes, size_t rows, size_t cols,
          const std::vector<float>& values)
       : Memory(bytes, Type::kF32, rows, cols) {
-    Fill<float>(values);
+    numbers_ = values;
+    Become(Type::kF32);
   }
   // Of one of the types that ids may have.
   Memory(Bytes& bytes, Type type, size_t rows, size_t cols,
@@ -76,9 +95,19 @@ class Memory {
     }
   }
 
+  // The same in another type, rounded to it.
+  void Become(Type type) {
+    Allocate(type);
+    for (size_t i = 0; i < numbers_.size(); ++i) {
+      testing_support::RoundAt(type, numbers_[i], view().Row<float>(0),
+                               Place(i));
+    }
+    Keep();
+  }
+
   AnyMatrix view() const {
     return {static_cast<void*>(data_.get() + front_ * element_), type_, rows_,
-            cols_, stride_};
+            cols_ * BlockOf(type_), stride_ * BlockOf(type_)};
   }
   template <class T>
   Span<T> span() const {
@@ -90,6 +119,15 @@ class Memory {
     for (size_t r = 0; r < rows_; ++r) {
       const T* const row = view().Row<T>(r);
       values.insert(values.end(), row, row + cols_);
+    }
+    return values;
+  }
+  // Of any type that is a float or a code.
+  std::vector<float> Floats() const {
+    std::vector<float> values;
+    for (size_t i = 0; i < rows_ * cols_; ++i) {
+      values.push_back(
+          testing_support::WidenAt(type_, view().Row<float>(0), Place(i)));
     }
     return values;
   }
@@ -111,6 +149,18 @@ class Memory {
   void CheckOnlyViewWritten(const char* name) const { Check(name, false); }
 
  private:
+  size_t Place(size_t i) const { return i / cols_ * stride_ + i % cols_; }
+  void Allocate(Type type) {
+    type_ = type;
+    element_ = SizeOf(type);
+    const size_t used =
+        rows_ == 0 || cols_ == 0 ? 0 : (rows_ - 1) * stride_ + cols_;
+    size_ = (front_ + used) * element_;
+    data_.reset(new unsigned char[size_]);
+    constexpr unsigned char kCanary[] = {0xAD, 0xDE, 0xC0, 0x7F};  // a NaN
+    for (size_t i = 0; i < size_; ++i) data_[i] = kCanary[i % 4];
+    Keep();
+  }
   template <class T, class From>
   void Fill(const std::vector<From>& values) {
     for (size_t i = 0; i < values.size(); ++i) {
@@ -131,19 +181,23 @@ class Memory {
   }
 
   Type type_;
-  size_t rows_, cols_, element_;
+  size_t rows_, cols_, element_;  // a block is one element
   size_t front_, stride_, size_;  // the first two in elements
+  std::vector<float> numbers_;    // what it was made of, if floats
   std::unique_ptr<unsigned char[]> data_;
   std::vector<unsigned char> kept_;
 };
 
-// A report in which every field shows whether it was written.
-constexpr Report kUnwritten = {71, 72, 73, 74, 75};
-inline bool Same(const Report& a, const Report& b) {
-  return a.max_rows == b.max_rows && a.row_stride == b.row_stride &&
-         a.dropped == b.dropped && a.invalid == b.invalid &&
-         a.skipped == b.skipped;
+// `m` holds `f32`, rounded to its type.
+inline void CheckRounded(const Memory& m, const std::vector<float>& f32,
+                         const char* name) {
+  using testing_support::CanonicalBits;
+  FUZZ_CHECK(CanonicalBits(m.Floats()) ==
+                 CanonicalBits(testing_support::Rounded(m.view().type, f32)),
+             std::string(name) + ": not that of f32, rounded");
 }
+
+using testing_support::kUnwritten;
 
 // Cuts the work to pieces of any size and runs them in any order, on the
 // calling thread.
@@ -229,7 +283,9 @@ class Spoiler {
     if (m.rows == 1) return;
     sure_.push_back([&m](Bytes& b) { m.stride = b.Below(m.cols); });
     sure_.push_back([&m](Bytes& b) {
-      constexpr size_t kStrides[] = {SIZE_MAX / 4, SIZE_MAX / 8, SIZE_MAX};
+      // Of elements of any size.
+      constexpr size_t kMost = SIZE_MAX / 2;
+      constexpr size_t kStrides[] = {kMost + 1, kMost + kMost / 2, SIZE_MAX};
       m.stride = kStrides[b.Below(3)];
     });
     sure_.push_back([&m](Bytes& b) { m.rows = SIZE_MAX / (1 + b.Below(4)); });
@@ -283,7 +339,7 @@ inline void CheckRefused(const Status& status, const char* function,
              prefix + "accepted, or: " + status.message());
   FUZZ_CHECK(std::strncmp(status.message(), prefix.c_str(), prefix.size()) == 0,
              status.message());
-  FUZZ_CHECK(Same(report, kUnwritten), "the report was written");
+  FUZZ_CHECK(report == kUnwritten, "the report was written");
 }
 
 }  // namespace switchyard::fuzz

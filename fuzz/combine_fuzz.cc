@@ -39,28 +39,42 @@ struct Case {
         norm_weight(b, 1, hidden, b.Floats(hidden)),
         own(b, kF32, tokens, hidden),
         normed(b, kF32, tokens, hidden),
-        in{rows.view(), weights.view(), RowIndex::kTokenOrder},
-        out{own.view()} {
+        in{{}, {}, RowIndex::kTokenOrder} {
     if (by_index()) in.row_index = index.view();
-    if (with_shared()) {
-      in.shared = {shared.view(), gate.view(), SharedGate(b.Below(3))};
-      if (in.shared.kind == SharedGate::kNone) in.shared.gate = {};
+    if (with_shared()) in.shared.kind = SharedGate(b.Below(3));
+    if (with_residual() && (parts & 32) != 0) {
+      written = &residual;
+    } else if (with_shared() && (parts & 64) != 0) {
+      written = &shared;
+    }
+    constexpr float kEps[] = {1e-6f, 0.0f,   -0.0f,
+                              1.0f,  1e-41f, testing_support::kInf};
+    options.eps = kEps[b.Below(std::size(kEps))];
+    options.allow_skipped = b.Flag();
+    const size_t row_type = b.Below(kFloats.size() + 4);
+    if (row_type < kFloats.size()) {
+      rows.Become(kFloats.begin()[row_type]);
+    } else {
+      rows.Become(WithoutScales(b));
+      scales.emplace(b, num_rows, 1, b.Floats(num_rows));
+    }
+    for (Memory* m : all) {
+      if (m != &rows && m != &index) m->Become(FloatType(b));
+    }
+    options.round_like_unfused = b.Below(4) == 1;
+
+    in.rows = {rows.view(), scales ? scales->view() : AnyMatrix()};
+    in.topk_weights = weights.view();
+    if (with_shared()) in.shared.rows = shared.view();
+    if (with_shared() && in.shared.kind != SharedGate::kNone) {
+      in.shared.gate = gate.view();
     }
     if (with_residual()) in.residual = residual.view();
     if (with_norm()) {
       in.norm_weight = norm_weight.view();
       out.normed = normed.view();
     }
-    if (with_residual() && (parts & 32) != 0) {
-      written = &residual;
-    } else if (with_shared() && (parts & 64) != 0) {
-      written = &shared;
-    }
     out.out = written->view();
-    constexpr float kEps[] = {1e-6f, 0.0f,   -0.0f,
-                              1.0f,  1e-41f, testing_support::kInf};
-    options.eps = kEps[b.Below(std::size(kEps))];
-    options.allow_skipped = b.Flag();
   }
   bool by_index() const { return (parts & 1) != 0; }
   bool with_shared() const { return (parts & 2) != 0; }
@@ -76,6 +90,7 @@ struct Case {
   Memory rows, weights;
   const std::vector<int32_t> list;
   Memory index, shared, gate, residual, norm_weight, own, normed;
+  std::optional<Memory> scales;  // of codes
   CombineInputs in;
   CombineOutputs out;
   CombineOptions options;
@@ -90,9 +105,15 @@ void RunSpoilt(Case& c) {
   Report report = kUnwritten;
   out.report = &report;
   Spoiler& s = c.spoiler;
-  s.View(in.rows, {kF32});
-  s.View(in.topk_weights, {kF32});
-  s.View(out.out, {kF32});
+  s.View(in.rows, kRows);
+  if (c.num_rows * c.hidden != 0) {
+    s.Add([&](Bytes& b) {
+      in.rows.type = WithoutScales(b);
+      in.rows.scales = {};
+    });
+  }
+  s.View(in.topk_weights, kFloats);
+  s.View(out.out, kFloats);
   s.Overlap(out.out, in.rows);
   s.Overlap(out.out, in.topk_weights);
   if (c.by_index()) {
@@ -104,7 +125,7 @@ void RunSpoilt(Case& c) {
   }
   // Without elements these are as good as not given.
   if (c.with_shared() && c.tokens * c.hidden != 0) {
-    s.View(in.shared.rows, {kF32});
+    s.View(in.shared.rows, kFloats);
     s.Add([&](Bytes&) { ++in.shared.rows.rows; });
     s.Add([&](Bytes& b) {
       in.shared.kind = static_cast<SharedGate>(3 + b.Byte());
@@ -113,20 +134,21 @@ void RunSpoilt(Case& c) {
     if (in.shared.kind == SharedGate::kNone) {
       s.Add([&](Bytes&) { in.shared.gate = c.gate.view(); });
     } else {
-      s.View(in.shared.gate, {kF32});
+      s.View(in.shared.gate, kFloats);
       s.Overlap(out.out, in.shared.gate);
       s.Add([&](Bytes&) { in.shared.gate = {}; });
       s.Add([&](Bytes&) { in.shared.kind = SharedGate::kNone; });
     }
   }
   if (c.with_residual() && c.tokens * c.hidden != 0) {
-    s.View(in.residual, {kF32});
+    s.View(in.residual, kFloats);
     s.Add([&](Bytes&) { ++in.residual.rows; });
     s.Overlap(out.out, in.residual, true);
   }
   if (c.with_norm() && c.tokens * c.hidden != 0) {
-    s.View(in.norm_weight, {kF32});
-    s.View(out.normed, {kF32});
+    s.View(in.norm_weight, kFloats);
+    s.View(out.normed, kRows);
+    s.Add([&](Bytes& b) { out.normed.type = WithoutScales(b); });
     s.Add([&](Bytes&) { ++out.normed.rows; });
     s.Add([&](Bytes&) { out.normed = {}; });
     s.Add([&](Bytes&) { in.norm_weight = {}; });
@@ -146,19 +168,62 @@ void RunSpoilt(Case& c) {
   for (const Memory* m : c.all) m->CheckUntouched("memory");
 }
 
-// What the reference says of the inputs as they were.
+// The same call for the f32 kernel, of the numbers that are stored; a row's
+// scale is in the weights.
+struct F32 {
+  explicit F32(const Case& c)
+      : rows(c.rows.Floats()),
+        weights(c.weights.Floats()),
+        shared(c.shared.Floats()),
+        gate(c.gate.Floats()),
+        residual(c.residual.Floats()),
+        norm_weight(c.norm_weight.Floats()),
+        out(c.tokens * c.hidden),
+        normed(out.size()),
+        in{{rows.data(), c.num_rows, c.hidden},
+           {weights.data(), c.tokens, c.top_k},
+           c.in.row_index} {
+    const std::vector<float> scales =
+        c.scales ? c.scales->Floats() : std::vector<float>();
+    for (size_t p = 0; p < weights.size(); ++p) {
+      const size_t row = c.by_index() ? static_cast<size_t>(c.list[p]) : p;
+      if (row < scales.size()) weights[p] *= scales[row];
+    }
+    const auto view = [&](std::vector<float>& values) {
+      return AnyMatrix(values.data(), c.tokens, c.hidden);
+    };
+    if (c.with_shared()) {
+      in.shared = {view(shared), {}, c.in.shared.kind};
+      if (in.shared.kind != SharedGate::kNone) in.shared.gate = gate;
+    }
+    if (c.with_residual()) in.residual = view(residual);
+    outputs.out = view(out);
+    if (c.with_norm()) {
+      in.norm_weight = norm_weight;
+      outputs.normed = view(normed);
+    }
+  }
+  F32(const F32&) = delete;
+
+  std::vector<float> rows, weights, shared, gate, residual, norm_weight, out,
+      normed;
+  CombineInputs in;
+  CombineOutputs outputs;
+};
+
+// What the reference says of that.
 struct Expected {
-  explicit Expected(const Case& c) : shared(c.shared.Values<float>()) {
+  Expected(const Case& c, const F32& f32) : shared(f32.shared) {
     for (size_t t = 0; t < c.tokens; ++t) {
-      sums.push_back(reference::Combine(c.in, t));
-      fixed.push_back(reference::CombineFixed(c.in, t));
+      sums.push_back(reference::Combine(f32.in, t));
+      fixed.push_back(reference::CombineFixed(f32.in, t));
     }
     for (const int32_t row : c.list) {
       if (row < -1 || row >= static_cast<int64_t>(c.num_rows)) ++skipped;
     }
     if (!c.by_index() || c.hidden == 0) skipped = 0;
   }
-  const std::vector<float> shared;  // may be overwritten in place
+  const std::vector<float> shared;
   std::vector<std::vector<reference::Sum>> sums;
   std::vector<std::vector<float>> fixed;
   size_t skipped = 0;
@@ -191,11 +256,11 @@ void CheckRow(const Case& c, const Expected& expected, size_t t,
   }
 }
 
-void CheckNormed(const Case& c, const std::vector<float>& row,
+void CheckNormed(const Case& c, const F32& f32, const std::vector<float>& row,
                  const std::vector<float>& normed, bool fma) {
   if (!fma) return;  // as good as its row, see the tests
-  const std::vector<float> fixed = reference::RmsNormFixed(
-      row, c.norm_weight.span<const float>(), c.options.eps);
+  const std::vector<float> fixed =
+      reference::RmsNormFixed(row, f32.norm_weight, c.options.eps);
   FUZZ_CHECK(CanonicalBits(normed) == CanonicalBits(fixed), "normed");
 }
 
@@ -208,8 +273,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     RunSpoilt(c);
     return 0;
   }
-  const Expected expected(c);
+  F32 f32(c);
+  const Expected expected(c, f32);
   OnEveryIsa([&](const Isa& isa) {
+    CombineOptions any_rows = c.options;
+    any_rows.allow_skipped = true;
+    any_rows.round_like_unfused = false;
+    FUZZ_CHECK(Combine(f32.in, f32.outputs, any_rows).ok(), "f32");
+    for (size_t t = 0; t < c.tokens; ++t) {
+      const auto row_of = [&](const std::vector<float>& values) {
+        const float* const row = values.data() + t * c.hidden;
+        return std::vector<float>(row, row + c.hidden);
+      };
+      CheckRow(c, expected, t, row_of(f32.out), isa.fma);
+      if (!c.with_norm()) continue;
+      CheckNormed(c, f32, row_of(f32.out), row_of(f32.normed), isa.fma);
+    }
     for (Memory* m : c.all) m->Restore();
     Report report = kUnwritten, right = kUnwritten;
     right.skipped = expected.skipped;
@@ -219,7 +298,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FUZZ_CHECK(status.code() ==
                    (fine ? StatusCode::kOk : StatusCode::kFailedPrecondition),
                status.message());
-    FUZZ_CHECK(Same(report, right), "report");
+    FUZZ_CHECK(report == right, "report");
     for (const Memory* m : c.all) {
       const bool output = m == c.written || (c.with_norm() && m == &c.normed);
       if (output) {
@@ -228,19 +307,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         m->CheckUntouched("input");
       }
     }
+    if (c.scales) c.scales->CheckUntouched("scales");
     std::vector<uint32_t> words;
-    for (size_t t = 0; t < c.tokens; ++t) {
-      const auto row_of = [&](const Memory& m) {
-        const float* const row = m.view().Row<float>(t);
-        return std::vector<float>(row, row + c.hidden);
-      };
-      const std::vector<float> row = row_of(*c.written);
-      CheckRow(c, expected, t, row, isa.fma);
-      Append(words, row);
-      if (!c.with_norm()) continue;
-      const std::vector<float> normed = row_of(c.normed);
-      CheckNormed(c, row, normed, isa.fma);
-      Append(words, normed);
+    Append(words, c.written->Floats());
+    if (c.with_norm()) Append(words, c.normed.Floats());
+    if (!c.options.round_like_unfused) {
+      CheckRounded(*c.written, f32.out, "out");
+      if (c.with_norm()) CheckRounded(c.normed, f32.normed, "normed");
     }
     return words;
   });

@@ -7,6 +7,7 @@
 #include "fuzz/files.h"
 #include "moe_layer/checkpoint.h"
 #include "moe_layer/model_config.h"
+#include "switchyard/route.h"
 
 using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
@@ -44,9 +45,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     FUZZ_CHECK(shape.top_k <= shape.num_experts, "top_k");
     FUZZ_CHECK(shape.norm_eps >= 0.0f && shape.norm_eps <= 1.0f, "eps");
+    FUZZ_CHECK(shape.shared_intermediate <= INT32_MAX, "shared");
+    FUZZ_CHECK(shape.activate.limit >= 0.0f, "limit");
+    // Options that the library takes, for no token.
+    float logit = 0;
+    int32_t id = 0;
+    const switchyard::Status routed = switchyard::RouteTopK(
+        {switchyard::Matrix<float>(&logit, 0, shape.NumLogits())},
+        {switchyard::Matrix<int32_t>(&id, 0, shape.top_k),
+         switchyard::Matrix<float>(&logit, 0, shape.top_k)},
+        shape.route);
+    FUZZ_CHECK(routed.ok(), routed.message());
     const size_t layer = config.SelectLayer({});
     FUZZ_CHECK(layer < config.num_layers(), std::to_string(layer));
-    FUZZ_CHECK(config.WhyDense(layer).empty(), config.WhyDense(layer));
+    FUZZ_CHECK(config.WhyNot(layer).empty(), config.WhyNot(layer));
   });
   return 0;
 }

@@ -1,0 +1,134 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// BucketAligned, on an executor and by a team, against the reference on every
+// ISA; and refusals.
+
+#include "fuzz/call.h"
+#include "fuzz/sort_case.h"
+#include "switchyard/bucket.h"
+#include "testing/reference_map.h"
+
+using namespace switchyard;        // NOLINT(build/namespaces)
+using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Bytes bytes(data, size);
+  SortCase c(bytes, {7, 127, 0, 1, 255}, 300);
+  const size_t experts = c.buckets, num_pairs = c.tokens * c.top_k;
+  AlignedOptions options;
+  options.block_size = 1 + bytes.Size({0, 15, 63, 2, 1}, 200);
+  if (bytes.Flag()) options.capacity = bytes.Below(50);
+  options.fill_unused = bytes.Flag();
+  options.allow_dropped = bytes.Flag();
+  const reference::Aligned exact =
+      reference::BucketAligned(c.mapped, std::max<size_t>(1, c.top_k), experts,
+                               options.block_size, options.capacity);
+  const size_t padded = BucketAlignedSize(num_pairs, experts, options);
+  const size_t blocks = padded / options.block_size;
+
+  Memory counts(bytes, Type::kI32, 1, experts);
+  Memory offsets(bytes, Type::kI32, 1, experts + 1);
+  Memory pairs(bytes, Type::kI32, 1, padded + bytes.Below(4));
+  Memory index(bytes, Type::kI32, c.tokens, c.top_k);
+  Memory block_experts(bytes, Type::kI32, 1, blocks + bytes.Below(4));
+  Memory row_tokens(bytes, Type::kI32, 1, padded + bytes.Below(4));
+  Memory active(bytes, Type::kI32, 1, experts);
+  Memory* const written[] = {&counts,        &offsets,    &pairs, &index,
+                             &block_experts, &row_tokens, &active};
+  const size_t with = bytes.Byte();  // which of the optional ones
+  AlignedInputs in = {c.ids.view(), c.Table(), c.scratch.span<int32_t>()};
+  Report report = kUnwritten;
+  AlignedBuckets out;
+  out.tokens_per_expert = counts.span<int32_t>();
+  out.offsets = offsets.span<int32_t>();
+  out.pairs = pairs.span<int32_t>();
+  if (with & 1) out.row_index = index.view();
+  if (with & 2) out.block_experts = block_experts.span<int32_t>();
+  if (with & 4) out.row_tokens = row_tokens.span<int32_t>();
+  if (with & 8) out.active_experts = active.span<int32_t>();
+  out.report = &report;
+  const auto run = [&] {
+    return c.Run(
+        [&](auto&& who) { return BucketAligned(in, out, options, who); });
+  };
+
+  if (c.spoiler.wanted()) {
+    Spoiler& s = c.spoiler;
+    s.View(in.topk_ids, {Type::kI32, Type::kU32, Type::kI64});
+    s.View(in.expert_map);
+    s.View(in.scratch);
+    s.View(out.tokens_per_expert);
+    s.View(out.offsets);
+    s.View(out.pairs);
+    s.View(out.block_experts);
+    s.View(out.row_tokens);
+    s.View(out.active_experts);
+    s.Add([&](Bytes&) { out.tokens_per_expert.size = 0; });
+    s.Add([&](Bytes&) { options.block_size = 0; });
+    if (num_pairs != 0 && options.capacity != 0) {
+      s.Add([&](Bytes& b) {
+        options.block_size = (size_t{1} << 31) << b.Below(33);
+      });
+      s.Add([&](Bytes& b) { out.pairs.size = b.Below(padded); });
+      s.Add([&](Bytes&) { out.pairs.data = out.offsets.data; });
+      s.Add([&](Bytes&) { in.topk_ids.data = out.tokens_per_expert.data; });
+      if (with & 1) s.View(out.row_index, {Type::kI32});
+      if (with & 1) s.Add([&](Bytes&) { ++out.row_index.rows; });
+      if (with & 2)
+        s.Add([&](Bytes&) { out.block_experts.data = out.pairs.data; });
+      if ((with & 2) && blocks > 1) {
+        s.Add([&](Bytes&) { out.block_experts.size = blocks - 1; });
+      }
+      if ((with & 4) && padded > 1) {
+        s.Add([&](Bytes&) { out.row_tokens.size = padded - 1; });
+      }
+    }
+    s.Add([&](Bytes& b) { out.offsets.size += b.Flag() ? 1u : size_t{0} - 1; });
+    if (with & 8) s.Add([&](Bytes&) { ++out.active_experts.size; });
+    s.Apply();
+    CheckRefused(run(), "BucketAligned", report);
+    for (const Memory* m : written) m->CheckUntouched("an output");
+    c.CheckInputs(true);
+    return 0;
+  }
+
+  OnEveryIsa([&](const Isa&) {
+    for (Memory* m : written) m->Restore();
+    report = kUnwritten;
+    const Status status = run();
+    FUZZ_CHECK(status.code() == (options.allow_dropped || exact.dropped == 0
+                                     ? StatusCode::kOk
+                                     : StatusCode::kFailedPrecondition),
+               status.message());
+    Report expected = kUnwritten;
+    expected.max_rows = exact.max_rows;
+    expected.dropped = exact.dropped;
+    expected.over_capacity = exact.over_capacity;
+    expected.active_experts = exact.active_experts.size();
+    FUZZ_CHECK(report == expected, "report");
+    // With what lies behind, or untouched.
+    const auto check = [&](const Memory& m, bool there,
+                           std::vector<int32_t> values, bool filled,
+                           int32_t fill, const char* name) {
+      if (!there) return m.CheckUntouched(name);
+      m.CheckOnlyViewWritten(name);
+      const std::vector<int32_t> found = m.Values<int32_t>();
+      values.resize(found.size(), filled ? fill : 0x7FC0DEAD);
+      FUZZ_CHECK(found == values, name);
+    };
+    const bool fill = options.fill_unused;
+    check(counts, true, exact.tokens_per_expert, false, 0, "counts");
+    check(offsets, true, exact.offsets, false, 0, "offsets");
+    check(pairs, true, exact.pairs, fill, static_cast<int32_t>(num_pairs),
+          "pairs");
+    check(index, with & 1, exact.row_index, false, 0, "row_index");
+    check(block_experts, with & 2, exact.block_experts, fill, -1,
+          "block_experts");
+    check(row_tokens, with & 4, exact.row_tokens, false, 0, "row_tokens");
+    check(active, with & 8, exact.active_experts, true, -1, "active_experts");
+    c.CheckInputs(false);
+    return std::vector<uint32_t>();
+  });
+  return 0;
+}

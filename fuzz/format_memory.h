@@ -1,0 +1,124 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Rows of the formats of quantize.h, as a fuzzer's bytes say.
+
+#ifndef SWITCHYARD_FUZZ_FORMAT_MEMORY_H_
+#define SWITCHYARD_FUZZ_FORMAT_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "fuzz/call.h"
+#include "testing/formats.h"
+#include "testing/reference_rows.h"
+
+namespace switchyard::fuzz {
+
+using testing_support::Format;
+using testing_support::FormatRows;
+using testing_support::kFormats;
+
+// Two formats of which the second can be made of the first.
+struct Conversion {
+  explicit Conversion(Bytes& bytes)
+      : from(kFormats[bytes.Below(std::size(kFormats))]),
+        to(bytes.Flag() ? from : kFormats[bytes.Below(std::size(kFormats))]) {
+    if (!from.IsSource() && !from.CopiesTo(to, 1)) from = kFormats[0];
+  }
+  size_t Cols(size_t cols) const { return to.Cols(cols); }
+
+  Format from, to;
+};
+
+// Any floats in the format, and perhaps any bytes in their place.
+inline FormatRows ReadRows(Bytes& bytes, const Format& format, size_t rows,
+                           size_t cols) {
+  FormatRows values =
+      reference::Quantize(bytes.Floats(rows * cols), rows, cols, format);
+  for (std::vector<uint8_t>* part :
+       {&values.codes, &values.scales, &values.sums}) {
+    for (size_t n = bytes.Below(8); n > 0 && !part->empty(); --n) {
+      const size_t at = bytes.Below(part->size());
+      (*part)[at] = bytes.Byte();
+    }
+  }
+  return values;
+}
+
+// Rows, scales and sums, each a Memory.
+class FormatMemory {
+ public:
+  FormatMemory(Bytes& bytes, const Format& format, size_t rows, size_t cols)
+      : format_(format) {
+    view_ = testing_support::MapRows(
+        format, rows, cols, [&](Type type, size_t n, size_t columns) {
+          return parts_.emplace_back(bytes, type, n, columns).view();
+        });
+  }
+  FormatMemory(Bytes& bytes, const FormatRows& values)
+      : FormatMemory(bytes, values.format, values.rows, values.cols) {
+    testing_support::Store(values, view_);
+    for (Memory& part : parts_) part.Keep();
+  }
+
+  const AnyRows& view() const { return view_; }
+  FormatRows Values() const { return FormatRows(format_, view_); }
+
+  void Restore() {
+    for (Memory& part : parts_) part.Restore();
+  }
+  void CheckUntouched(const char* name) const {
+    for (const Memory& part : parts_) part.CheckUntouched(name);
+  }
+  void CheckOnlyViewWritten(const char* name) const {
+    for (const Memory& part : parts_) part.CheckOnlyViewWritten(name);
+  }
+
+ private:
+  Format format_;
+  std::deque<Memory> parts_;
+  AnyRows view_;
+};
+
+// `actual` has to be the reference's; a copy byte for byte. Of no columns,
+// nothing is written, not even scales.
+inline void CheckRows(const FormatMemory& memory, const FormatRows& right,
+                      bool copied) {
+  memory.CheckOnlyViewWritten("rows");
+  if (right.cols == 0) return memory.CheckUntouched("rows");
+  const FormatRows actual = memory.Values();
+  FUZZ_CHECK(actual.Words() == right.Words(), "rows");
+  if (!copied) return;
+  FUZZ_CHECK(actual.codes == right.codes, "copied rows");
+  FUZZ_CHECK(actual.scales == right.scales, "copied scales");
+}
+
+// What may be wrong with rows of `format` that are an argument.
+template <class Rows>
+void SpoilRows(Spoiler& spoiler, Rows& rows, const Format& format) {
+  spoiler.View(rows, {Type::kF32, Type::kBF16, Type::kF16, Type::kI8, Type::kU8,
+                      Type::kF8E4M3, Type::kF8E5M2, Type::kQ8_0, Type::kQ8_1,
+                      Type::kQ8_K});
+  spoiler.Add([&](Bytes&) { ++rows.cols, ++rows.stride; });
+  if (rows.rows == 0 || rows.cols == 0) return;
+  if (format.group != 0) {
+    spoiler.View(rows.scales, {Type::kF32, Type::kE8M0});
+    spoiler.Add([&](Bytes&) { ++rows.scales.rows; });
+    spoiler.Add([&](Bytes&) { rows.scales = {}; });
+    spoiler.Add([&](Bytes& b) { rows.scales.cols += 1000 + b.Byte(); });
+  }
+  if (format.sums) {
+    spoiler.View(rows.sums, {Type::kI32});
+    spoiler.Add([&](Bytes&) { ++rows.sums.rows; });
+    spoiler.Add([&](Bytes&) { ++rows.sums.cols; });
+  }
+}
+
+}  // namespace switchyard::fuzz
+
+#endif  // SWITCHYARD_FUZZ_FORMAT_MEMORY_H_

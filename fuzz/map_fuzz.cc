@@ -1,0 +1,200 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// MapPairs, on an executor and by a team, against the reference on every ISA;
+// and refusals.
+
+#include "fuzz/call.h"
+#include "fuzz/sort_case.h"
+#include "switchyard/map.h"
+#include "testing/reference_map.h"
+
+using namespace switchyard;        // NOLINT(build/namespaces)
+using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
+
+namespace {
+
+// One of the lists that a call writes.
+struct List {
+  List(Bytes& b, size_t destinations, size_t most)
+      : counts(b, Type::kI32, 1, destinations),
+        offsets(b, Type::kI32, 1, destinations + 1),
+        rows(b, Type::kI32, 1, most + b.Below(4)),
+        element_counts(b, Type::kI64, 1, destinations),
+        element_offsets(b, Type::kI64, 1, destinations + 1) {}
+  MapRows Out() const {
+    return {counts.span<int32_t>(), offsets.span<int32_t>(),
+            rows.span<int32_t>(), element_counts.span<int64_t>(),
+            element_offsets.span<int64_t>()};
+  }
+  std::vector<Memory*> All() {
+    return {&counts, &offsets, &rows, &element_counts, &element_offsets};
+  }
+  void Check(const reference::Mapped& exact, size_t row_elements,
+             const char* name) {
+    for (const Memory* m : All()) m->CheckOnlyViewWritten(name);
+    FUZZ_CHECK(counts.Values<int32_t>() == exact.counts, name);
+    FUZZ_CHECK(offsets.Values<int32_t>() == exact.offsets, name);
+    std::vector<int32_t> all = exact.rows;
+    const std::vector<int32_t> found = rows.Values<int32_t>();
+    all.resize(found.size(), 0x7FC0DEAD);
+    FUZZ_CHECK(found == all, name);
+    const auto elements = [&](const std::vector<int32_t>& of) {
+      std::vector<int64_t> product;
+      for (const int32_t n : of) {
+        product.push_back(n * static_cast<int64_t>(row_elements));
+      }
+      return product;
+    };
+    FUZZ_CHECK(element_counts.Values<int64_t>() == elements(exact.counts),
+               name);
+    FUZZ_CHECK(element_offsets.Values<int64_t>() == elements(exact.offsets),
+               name);
+  }
+  Memory counts, offsets, rows, element_counts, element_offsets;
+};
+
+void SpoilList(Spoiler& s, MapRows& list, size_t most) {
+  s.View(list.counts);
+  s.View(list.offsets);
+  s.View(list.rows);
+  s.View(list.element_counts);
+  s.View(list.element_offsets);
+  s.Add([&list](Bytes& b) {
+    list.offsets.size += b.Flag() ? 1u : size_t{0} - 1;
+  });
+  s.Add([&list](Bytes&) { ++list.element_counts.size; });
+  s.Add([&list](Bytes&) { ++list.element_offsets.size; });
+  s.Add([&list](Bytes&) { list.counts.data = list.offsets.data; });
+  if (most != 0) {
+    s.Add([&list, most](Bytes& b) { list.rows.size = b.Below(most); });
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Bytes bytes(data, size);
+  SortCase c(bytes, {7, 1, 0, 63, 64}, 200);
+  const size_t destinations = c.buckets, num_pairs = c.tokens * c.top_k;
+  MapOptions options;
+  options.row_elements = bytes.Size({1, 7168, 0}, 100);
+  options.allow_dropped = bytes.Flag();
+  std::vector<int32_t> mapped = c.mapped;
+  if (!c.mapped_by_table) {
+    // Ids go to 1 or more in a row.
+    options.experts_per_destination = 1 + bytes.Size({0, 15}, 40);
+    mapped = reference::MapIds(
+        c.values,
+        reference::RangeTable(destinations, options.experts_per_destination));
+  }
+  const size_t top_k = std::max<size_t>(1, c.top_k);
+  const reference::Mapped exact =
+      reference::MapRows(mapped, top_k, destinations, false);
+  const reference::Mapped exact_tokens =
+      reference::MapRows(mapped, top_k, destinations, true);
+  const size_t most_tokens = c.tokens * std::min(c.top_k, destinations);
+
+  List pairs(bytes, destinations, num_pairs);
+  List tokens(bytes, destinations, most_tokens);
+  Memory pair_index(bytes, Type::kI32, c.tokens, c.top_k);
+  Memory copy_index(bytes, Type::kI32, c.tokens, c.top_k);
+  Memory return_index(bytes, Type::kI32, c.tokens, c.top_k);
+  std::vector<Memory*> written = pairs.All();
+  for (Memory* m : tokens.All()) written.push_back(m);
+  for (Memory* m : {&pair_index, &copy_index, &return_index}) {
+    written.push_back(m);
+  }
+  const size_t with = bytes.Byte();  // zeros: all
+  const bool with_pairs = !(with & 1), with_tokens = !(with & 2);
+  const bool with_copies = with_tokens && !(with & 4);
+  const bool with_returns = with_tokens && !(with & 8);
+  MapInputs in = {c.ids.view(), c.Table(), c.scratch.span<int32_t>()};
+  Report report = kUnwritten;
+  MapOutputs out;
+  out.pairs.counts = pairs.counts.span<int32_t>();
+  if (with_pairs) out.pairs = pairs.Out();
+  if (with_pairs) out.pair_index = pair_index.view();
+  if (with_tokens) out.tokens = tokens.Out();
+  if (with_copies) out.copy_index = copy_index.view();
+  if (with_returns) out.return_index = return_index.view();
+  out.report = &report;
+  const auto run = [&] {
+    return c.Run([&](auto&& who) { return MapPairs(in, out, options, who); });
+  };
+
+  if (c.spoiler.wanted()) {
+    Spoiler& s = c.spoiler;
+    s.View(in.topk_ids, {Type::kI32, Type::kU32, Type::kI64});
+    s.View(in.scratch);
+    s.View(in.destinations);
+    s.Add([&](Bytes&) { out.pairs.counts.size = 0; });
+    s.Add([&](Bytes&) {  // both or neither
+      options.experts_per_destination = c.mapped_by_table ? 3 : 0;
+    });
+    if (!c.mapped_by_table) {
+      s.Add([&](Bytes& b) {
+        options.experts_per_destination = (size_t{1} << 31) << b.Below(33);
+      });
+    }
+    if (num_pairs != 0) {
+      s.Add([&](Bytes&) { options.row_elements = SIZE_MAX; });
+      s.Add([&](Bytes&) { in.topk_ids.data = out.pairs.counts.data; });
+    }
+    if (with_pairs) SpoilList(s, out.pairs, num_pairs);
+    if (with_tokens) {
+      SpoilList(s, out.tokens, most_tokens);
+      s.Add([&](Bytes&) { ++out.tokens.counts.size; });
+      s.Add([&](Bytes&) { out.tokens.counts = {}; });
+    }
+    for (AnyMatrix* index :
+         {&out.pair_index, &out.copy_index, &out.return_index}) {
+      if (index->data == nullptr || num_pairs == 0) continue;
+      s.View(*index, {Type::kI32});
+      s.Add([index](Bytes&) { ++index->rows; });
+      s.Add([&, index](Bytes&) { index->data = out.pairs.counts.data; });
+    }
+    s.Apply();
+    CheckRefused(run(), "MapPairs", report);
+    for (const Memory* m : written) m->CheckUntouched("an output");
+    c.CheckInputs(true);
+    return 0;
+  }
+
+  OnEveryIsa([&](const Isa&) {
+    for (Memory* m : written) m->Restore();
+    report = kUnwritten;
+    const Status status = run();
+    Report expected = kUnwritten;
+    expected.max_rows = 0;
+    for (const int32_t n : exact.counts) {
+      expected.max_rows = std::max(expected.max_rows, static_cast<size_t>(n));
+    }
+    expected.dropped = num_pairs - exact.rows.size();
+    FUZZ_CHECK(status.code() == (options.allow_dropped || expected.dropped == 0
+                                     ? StatusCode::kOk
+                                     : StatusCode::kFailedPrecondition),
+               status.message());
+    FUZZ_CHECK(report == expected, "report");
+    FUZZ_CHECK(pairs.counts.Values<int32_t>() == exact.counts, "counts");
+    if (with_pairs) pairs.Check(exact, options.row_elements, "pairs");
+    if (with_tokens) {
+      tokens.Check(exact_tokens, options.row_elements, "tokens");
+    } else {
+      for (const Memory* m : tokens.All()) m->CheckUntouched("tokens");
+    }
+    const auto check = [](const Memory& m, bool there,
+                          const std::vector<int32_t>& values,
+                          const char* name) {
+      if (!there) return m.CheckUntouched(name);
+      m.CheckOnlyViewWritten(name);
+      FUZZ_CHECK(m.Values<int32_t>() == values, name);
+    };
+    check(pair_index, with_pairs, exact.index, "pair_index");
+    check(copy_index, with_copies, exact_tokens.index, "copy_index");
+    check(return_index, with_returns, exact_tokens.firsts, "return_index");
+    c.CheckInputs(false);
+    return std::vector<uint32_t>();
+  });
+  return 0;
+}

@@ -1,0 +1,49 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Quantize against the reference, bit for bit on every ISA; and refusals.
+
+#include "fuzz/format_memory.h"
+#include "switchyard/quantize.h"
+
+using namespace switchyard;        // NOLINT(build/namespaces)
+using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Bytes bytes(data, size);
+  Spoiler spoiler(bytes);
+  const Conversion formats(bytes);
+  const size_t num_rows = bytes.Size({1, 2, 0}, 9);
+  const size_t cols = formats.Cols(bytes.Size({0, 1, 16, 32, 64, 129}, 300));
+  PiecesExecutor executor(bytes);
+  const FormatRows values = ReadRows(bytes, formats.from, num_rows, cols);
+  FormatMemory from(bytes, values);
+  FormatMemory to(bytes, formats.to, num_rows, cols);
+  QuantizeInputs in = {from.view()};
+  QuantizeOutputs out = {to.view()};
+
+  if (spoiler.wanted()) {
+    SpoilRows(spoiler, in.from, formats.from);
+    SpoilRows(spoiler, out.rows, formats.to);
+    spoiler.Add([&](Bytes&) { ++out.rows.rows; });
+    spoiler.Overlap(out.rows, in.from);
+    spoiler.Overlap(out.rows.scales, in.from);
+    spoiler.Overlap(out.rows.sums, in.from);
+    spoiler.Apply();
+    CheckRefused(Quantize(in, out, {}, executor), "Quantize", kUnwritten);
+    from.CheckUntouched("from");
+    to.CheckUntouched("rows");
+    return 0;
+  }
+
+  const FormatRows right = reference::Quantize(values, formats.to);
+  OnEveryIsa([&](const Isa&) {
+    to.Restore();
+    const Status status = Quantize(in, out, {}, executor);
+    FUZZ_CHECK(status.ok(), status.message());
+    from.CheckUntouched("from");
+    CheckRows(to, right, formats.from.CopiesTo(formats.to, cols));
+    return std::vector<uint32_t>();
+  });
+  return 0;
+}

@@ -1,0 +1,77 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// ScatterRows against the reference, bit for bit on every ISA; and refusals.
+
+#include "fuzz/format_memory.h"
+#include "switchyard/gather.h"
+
+using namespace switchyard;        // NOLINT(build/namespaces)
+using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Bytes bytes(data, size);
+  Spoiler spoiler(bytes);
+  const Conversion formats(bytes);
+  const size_t num_rows = bytes.Size({1, 2, 0}, 9);
+  const size_t hidden = formats.Cols(bytes.Size({0, 1, 16, 32, 64}, 150));
+  const size_t num_tokens = bytes.Size({1, 2, 0}, 9);
+  const size_t top_k = bytes.Size({1, 8}, 12) + 1;
+  PiecesExecutor executor(bytes);
+  const FormatRows values = ReadRows(bytes, formats.from, num_rows, hidden);
+  const std::vector<int32_t> list =
+      bytes.Ids(num_tokens * top_k, std::max<size_t>(1, num_rows), true);
+  FormatMemory from(bytes, values);
+  Memory index(bytes, Type::kI32, num_tokens, top_k, list);
+  FormatMemory to(bytes, formats.to, num_tokens * top_k, hidden);
+  const ScatterOptions options = {bytes.Flag()};
+  Report report = kUnwritten;
+  ScatterInputs in = {from.view(), index.view()};
+  ScatterOutputs out = {to.view(), &report};
+
+  if (spoiler.wanted()) {
+    SpoilRows(spoiler, in.packed, formats.from);
+    SpoilRows(spoiler, out.rows, formats.to);
+    spoiler.View(in.row_index, {Type::kI32});
+    spoiler.Add([&](Bytes&) { ++in.row_index.rows; });
+    if (num_tokens != 0) {
+      spoiler.Add([&](Bytes&) { in.row_index.cols = 0; });
+    }
+    spoiler.Add([&](Bytes&) { ++out.rows.rows; });
+    spoiler.Overlap(out.rows, in.packed);
+    spoiler.Overlap(out.rows, in.row_index);
+    spoiler.Overlap(out.rows.scales, in.packed);
+    spoiler.Overlap(out.rows.sums, in.row_index);
+    spoiler.Apply();
+    CheckRefused(ScatterRows(in, out, options, executor), "ScatterRows",
+                 report);
+    from.CheckUntouched("packed");
+    to.CheckUntouched("rows");
+    return 0;
+  }
+
+  const std::vector<int64_t> rows(list.begin(), list.end());
+  const FormatRows right =
+      reference::Pick(reference::Quantize(values, formats.to), rows);
+  size_t skipped = 0;
+  for (const int64_t row : rows) {
+    skipped += row < -1 || row >= static_cast<int64_t>(num_rows);
+  }
+  OnEveryIsa([&](const Isa&) {
+    to.Restore();
+    report = kUnwritten;
+    const Status status = ScatterRows(in, out, options, executor);
+    from.CheckUntouched("packed");
+    index.CheckUntouched("row_index");
+    Report expected = kUnwritten;
+    expected.skipped = hidden == 0 ? 0 : skipped;
+    const bool fine = options.allow_skipped || expected.skipped == 0;
+    FUZZ_CHECK(status.code() ==
+                   (fine ? StatusCode::kOk : StatusCode::kFailedPrecondition),
+               status.message());
+    FUZZ_CHECK(report == expected, "report");
+    CheckRows(to, right, formats.from.CopiesTo(formats.to, hidden));
+    return std::vector<uint32_t>();
+  });
+  return 0;
+}

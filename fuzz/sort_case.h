@@ -1,0 +1,101 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Ids that a table takes to buckets, and who sorts them: what the targets of
+// BucketAligned and MapPairs are given.
+
+#ifndef SWITCHYARD_FUZZ_SORT_CASE_H_
+#define SWITCHYARD_FUZZ_SORT_CASE_H_
+
+#include <cstring>
+#include <initializer_list>
+#include <vector>
+
+#include "fuzz/call.h"
+#include "switchyard/bucket.h"
+#include "testing/crew.h"
+#include "testing/reference_map.h"
+
+namespace switchyard::fuzz {
+
+struct SortCase {
+  // Of one of `sizes`, or fewer than `most`, plus one buckets.
+  SortCase(Bytes& b, std::initializer_list<size_t> sizes, size_t most)
+      : spoiler(b),
+        // Enough for several threads is slow: seldom.
+        tokens(b.Below(32) == 31 ? 2500 + b.Below(2000)
+                                 : b.Size({1, 2, 0, 16}, 70)),
+        top_k(b.Size({1, 8, 4, 0}, 20)),
+        buckets(1 + b.Size(sizes, most)),
+        executor(b),
+        crew(1 + b.Below(3)),
+        by_team(b.Flag()),
+        mapped_by_table(b.Flag()),
+        num_ids(mapped_by_table ? 1 + b.Size({7, 127}, 300) : buckets),
+        values(b.Ids(tokens * top_k, num_ids, b.Flag())),
+        ids(b, kTypes[b.Below(3)], tokens, top_k, values),
+        table_values(b.Ids(num_ids, buckets, b.Flag())),
+        table(b, Type::kI32, 1, num_ids, table_values),
+        scratch(b, Type::kI32, 1,
+                b.Flag() ? ScratchSize() : b.Below(ScratchSize() + 1)),
+        mapped(mapped_by_table ? reference::MapIds(values, table_values)
+                               : values) {
+    // Strangers that are valid ids once they are cut to 32 bits.
+    const AnyMatrix view = ids.view();
+    for (size_t p = 0; view.type == Type::kI64 && p < values.size(); ++p) {
+      int64_t& id = view.Row<int64_t>(p / top_k)[p % top_k];
+      if (id == INT32_MIN) id = int64_t{1} << 32;
+    }
+    ids.Keep();
+  }
+  size_t ScratchSize() {
+    const size_t pairs = tokens * top_k;
+    return by_team ? BucketScratchSize(pairs, buckets, crew.Member(0))
+                   : BucketScratchSize(pairs, buckets, executor);
+  }
+  Span<const int32_t> Table() const {
+    return mapped_by_table ? table.span<const int32_t>()
+                           : Span<const int32_t>();
+  }
+
+  // call(executor), or call(team) on each thread of one.
+  template <class Call>
+  Status Run(const Call& call) {
+    if (!by_team) return call(executor);
+    const std::vector<Status> statuses =
+        crew.Run([&](const Team& team) { return call(team); });
+    for (const Status& s : statuses) {
+      FUZZ_CHECK(s.code() == statuses[0].code() &&
+                     std::strcmp(s.message(), statuses[0].message()) == 0,
+                 "members got different statuses");
+    }
+    return statuses[0];
+  }
+  void CheckInputs(bool refused) const {
+    ids.CheckUntouched("topk_ids");
+    table.CheckUntouched("table");
+    if (refused) {
+      scratch.CheckUntouched("scratch");
+    } else {
+      scratch.CheckOnlyViewWritten("scratch");
+    }
+  }
+
+  static constexpr Type kTypes[] = {Type::kI32, Type::kU32, Type::kI64};
+
+  Spoiler spoiler;
+  const size_t tokens, top_k, buckets;
+  PiecesExecutor executor;
+  testing_support::Crew crew;
+  const bool by_team, mapped_by_table;
+  const size_t num_ids;
+  const std::vector<int32_t> values;
+  Memory ids;
+  const std::vector<int32_t> table_values;
+  Memory table, scratch;
+  const std::vector<int32_t> mapped;  // the bucket of each pair, or none
+};
+
+}  // namespace switchyard::fuzz
+
+#endif  // SWITCHYARD_FUZZ_SORT_CASE_H_
