@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "tests/call_errors.h"
+#include "tests/row_types.h"
+#include "tests/rows_case.h"
 
 namespace switchyard::testing_support {
 namespace {
@@ -33,14 +35,32 @@ void ExpectClose(const std::vector<float>& gate, const std::vector<float>& up,
 constexpr GateUpLayout kFusedLayouts[] = {GateUpLayout::kConcatenated,
                                           GateUpLayout::kInterleaved};
 
-std::vector<float> SiluOf(const std::vector<float>& gate,
-                          const std::vector<float>& up, size_t rows = 1,
-                          Executor& executor = SerialExecutor()) {
+// Of rows stored in those types.
+std::vector<float> Silu(const InOut& types, const std::vector<float>& gate,
+                        const std::vector<float>& up, size_t rows,
+                        Executor& executor = SerialExecutor()) {
   const size_t cols = gate.size() / rows;
-  std::vector<float> out(gate.size());
-  EXPECT_OK(Activate({{gate.data(), rows, cols}, {up.data(), rows, cols}},
-                     {{out.data(), rows, cols}}, {}, executor));
-  return out;
+  Stored g(types.in, gate), u(types.in, up);
+  Stored out(types.out, std::vector<float>(gate.size(), 7.0f));
+  EXPECT_OK(Activate({g.View(rows, cols), u.View(rows, cols)},
+                     {out.View(rows, cols)}, {}, executor));
+  return out.Values();
+}
+// The same by the f32 kernel.
+std::vector<float> Expected(const InOut& types, const std::vector<float>& gate,
+                            const std::vector<float>& up, size_t rows = 1) {
+  return Rounded(types.out, Silu(kF32s, Rounded(types.in, gate),
+                                 Rounded(types.in, up), rows));
+}
+// By the f32 kernel, after a look at what every other type gives.
+std::vector<float> SiluOf(const std::vector<float>& gate,
+                          const std::vector<float>& up, size_t rows = 1) {
+  for (const InOut& types : EveryInOut()) {
+    EXPECT_EQ(CanonicalBits(Silu(types, gate, up, rows)),
+              CanonicalBits(Expected(types, gate, up, rows)))
+        << types;
+  }
+  return Silu(kF32s, gate, up, rows);
 }
 
 // Values where something special happens, all of them against up = 1.
@@ -108,15 +128,20 @@ TEST_P(ActivateTest, EveryLengthAndMisalignment) {
     for (size_t slack = 0; slack <= 3; ++slack) {
       const std::vector<float> gate = random.Uniforms(cols, -20.0f, 20.0f);
       const std::vector<float> up = random.Uniforms(cols, -2.0f, 2.0f);
-      const Guarded<float> g(gate, slack);
-      const Guarded<float> u(up, (slack + 1) % 4);
-      const Guarded<float> o(1, cols, 0, (slack + 2) % 4);
-      ASSERT_OK(Activate({g.view(), u.view()}, {o.view()}));
-      o.ExpectIntact("out");
-      g.ExpectIntact("gate");
-      ExpectClose(gate, up, o.Values());
-      ASSERT_EQ(CanonicalBits(o.Values()), CanonicalBits(SiluOf(gate, up)));
-      ASSERT_EQ(g.Values(), gate);
+      ExpectClose(gate, up, Silu(kF32s, gate, up, 1));
+      for (const InOut& types : EveryInOut()) {
+        SCOPED_TRACE(testing::Message()
+                     << types << ", " << cols << " cols, slack " << slack);
+        const GuardedValues g(types.in, 1, cols, 0, slack, gate);
+        const GuardedValues u(types.in, 1, cols, 0, (slack + 1) % 4, up);
+        const GuardedValues o(types.out, 1, cols, 0, (slack + 2) % 4);
+        ASSERT_OK(Activate({g.view(), u.view()}, {o.view()}));
+        o.ExpectIntact("out");
+        g.ExpectIntact("gate");
+        ASSERT_EQ(CanonicalBits(o.Values()),
+                  CanonicalBits(Expected(types, gate, up)));
+        ASSERT_EQ(g.Values(), Rounded(types.in, gate));
+      }
     }
   }
 }
@@ -128,21 +153,27 @@ TEST_P(ActivateTest, StreamingStoresGiveTheSameBits) {
                                      ActivateStores::kStreaming};
   Random random(9);
   for (size_t cols = 0; cols <= 2 * 64 + 17; ++cols) {
-    for (size_t slack = 0; slack <= 16; slack += 1 + cols % 3) {
-      const size_t rows = 1 + cols % 3;
-      const std::vector<float> gate = random.Uniforms(rows * cols, -90, 90);
-      const std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
-      const Guarded<float> g(rows, cols, 0, slack % 4, gate);
-      const Guarded<float> o(rows, cols, cols + cols % 5, slack);
-      const ActivateInputs in = {g.view(), {up.data(), rows, cols}};
-      ASSERT_OK(Activate(in, {o.view()}, streaming));
-      o.ExpectIntact("out");
-      ASSERT_EQ(CanonicalBits(o.Values()),
-                CanonicalBits(SiluOf(gate, up, rows)))
-          << cols << " " << slack;
-      ASSERT_OK(Activate(in, {g.view()}, streaming));
-      g.ExpectIntact("gate");
-      ASSERT_EQ(CanonicalBits(g.Values()), CanonicalBits(o.Values()));
+    for (const InOut& types : EveryInOut()) {
+      const size_t line = 64 / SizeOf(types.out);
+      for (size_t slack = cols % 2; slack <= line; slack += 1 + cols % 5) {
+        SCOPED_TRACE(testing::Message()
+                     << types << ", " << cols << " cols, slack " << slack);
+        const size_t rows = 1 + cols % 3;
+        const std::vector<float> gate = random.Uniforms(rows * cols, -90, 90);
+        const std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
+        const GuardedValues g(types.in, rows, cols, 0, slack % 4, gate);
+        const GuardedValues o(types.out, rows, cols, cols + cols % 5, slack);
+        Stored u(types.in, up);
+        const ActivateInputs in = {g.view(), u.View(rows, cols)};
+        ASSERT_OK(Activate(in, {o.view()}, streaming));
+        o.ExpectIntact("out");
+        ASSERT_EQ(CanonicalBits(o.Values()),
+                  CanonicalBits(Expected(types, gate, up, rows)));
+        if (types.in != types.out) continue;
+        ASSERT_OK(Activate(in, {g.view()}, streaming));
+        g.ExpectIntact("gate");
+        ASSERT_EQ(CanonicalBits(g.Values()), CanonicalBits(o.Values()));
+      }
     }
   }
 }
@@ -152,24 +183,29 @@ TEST_P(ActivateTest, StridedViewsLeaveTheGapsAlone) {
   const size_t rows = 5, cols = 37;
   const std::vector<float> gate = random.Uniforms(rows * cols, -9.0f, 9.0f);
   const std::vector<float> up = random.Uniforms(rows * cols, -9.0f, 9.0f);
-  const Guarded<float> g(rows, cols, 41, 0, gate), u(rows, cols, 53, 0, up);
-  const Guarded<float> o(rows, cols, 38);
-  ASSERT_OK(Activate({g.view(), u.view()}, {o.view()}));
-  o.ExpectIntact("out");
-  ExpectClose(gate, up, o.Values());
+  ExpectClose(gate, up, Silu(kF32s, gate, up, rows));
+  for (const InOut& types : EveryInOut()) {
+    SCOPED_TRACE(types);
+    const GuardedValues g(types.in, rows, cols, 41, 0, gate);
+    const GuardedValues u(types.in, rows, cols, 53, 0, up);
+    const GuardedValues o(types.out, rows, cols, 38);
+    ASSERT_OK(Activate({g.view(), u.view()}, {o.view()}));
+    o.ExpectIntact("out");
+    EXPECT_EQ(o.Values(), Expected(types, gate, up, rows));
+  }
 }
 
 TEST_P(ActivateTest, InPlaceOnGateAndOnUp) {
   Random random(3);
   const std::vector<float> gate = random.Uniforms(3 * 50, -9.0f, 9.0f);
   const std::vector<float> up = random.Uniforms(3 * 50, -9.0f, 9.0f);
-  const std::vector<float> expected = SiluOf(gate, up, 3);
-  for (const bool on_gate : {true, false}) {
-    std::vector<float> g = gate, u = up;
-    std::vector<float>& out = on_gate ? g : u;
-    ASSERT_OK(Activate({{g.data(), 3, 50}, {u.data(), 3, 50}},
-                       {{out.data(), 3, 50}}));
-    EXPECT_EQ(out, expected);
+  for (const Type type : kFloatTypes) {
+    for (const bool on_gate : {true, false}) {
+      Stored g(type, gate), u(type, up);
+      Stored& out = on_gate ? g : u;
+      ASSERT_OK(Activate({g.View(3, 50), u.View(3, 50)}, {out.View(3, 50)}));
+      EXPECT_EQ(out.Values(), Expected({type, type}, gate, up, 3)) << type;
+    }
   }
 }
 
@@ -193,30 +229,33 @@ TEST_P(ActivateTest, LayoutsGiveTheSameBitsAsSplit) {
   Random random(10);
   for (const GateUpLayout layout : kFusedLayouts) {
     for (size_t cols = 0; cols <= 2 * 64 + 1; ++cols) {
-      for (size_t slack = 0; slack <= 3; ++slack) {
-        const size_t rows = 1 + (cols + slack) % 3;
-        std::vector<float> gate = random.AnyBits(rows * cols);
-        std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
-        for (size_t i = 0; i < gate.size(); i += 2) {
-          gate[i] = random.Uniform(-90.0f, 20.0f);
-        }
-        const std::vector<float> expected = SiluOf(gate, up, rows);
-        const std::vector<float> both = FusedRows(layout, cols, gate, up);
-        const Guarded<float> fused(rows, 2 * cols, 2 * cols + slack, slack,
-                                   both);
+      const size_t rows = 1 + cols % 3;
+      std::vector<float> gate = random.AnyBits(rows * cols);
+      std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
+      for (size_t i = 0; i < gate.size(); i += 2) {
+        gate[i] = random.Uniform(-90.0f, 20.0f);
+      }
+      const std::vector<float> both = FusedRows(layout, cols, gate, up);
+      for (const InOut& types : EveryInOut()) {
+        const std::vector<float> expected = Expected(types, gate, up, rows);
+        const size_t slack = random.Below(4);
+        const GuardedValues fused(types.in, rows, 2 * cols, 2 * cols + slack,
+                                  slack, both);
         for (const ActivateStores stores :
              {ActivateStores::kAuto, ActivateStores::kStreaming}) {
           SCOPED_TRACE(testing::Message()
-                       << "layout " << static_cast<int>(layout) << " cols "
-                       << cols << " slack " << slack);
-          const Guarded<float> out(rows, cols, cols + cols % 5, 3 - slack);
+                       << types << ", layout " << static_cast<int>(layout)
+                       << " cols " << cols << " slack " << slack);
+          const GuardedValues out(types.out, rows, cols, cols + cols % 5,
+                                  3 - slack);
           ASSERT_OK(Activate({fused.view()}, {out.view()},
                              {Activation::kSilu, layout, stores}));
           out.ExpectIntact("out");
           fused.ExpectIntact("fused");
           ASSERT_EQ(CanonicalBits(out.Values()), CanonicalBits(expected));
           // Inputs are only read.
-          ASSERT_EQ(CanonicalBits(fused.Values()), CanonicalBits(both));
+          ASSERT_EQ(CanonicalBits(fused.Values()),
+                    CanonicalBits(Rounded(types.in, both)));
         }
       }
     }
@@ -225,30 +264,67 @@ TEST_P(ActivateTest, LayoutsGiveTheSameBitsAsSplit) {
 
 // Of concatenated rows, or of two views of their halves, which say the same.
 TEST_P(ActivateTest, InPlaceOnEitherHalf) {
+  constexpr GateUpLayout kLayouts[] = {GateUpLayout::kConcatenated,
+                                       GateUpLayout::kSplit};
   Random random(11);
   for (size_t cols = 1; cols <= 2 * 64 + 1; ++cols) {
     const size_t rows = 1 + cols % 4;
     const std::vector<float> gate = random.Uniforms(rows * cols, -20.0f, 20.0f);
     const std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
-    const std::vector<float> expected = SiluOf(gate, up, rows);
-    for (const bool on_gate : {true, false}) {
-      for (const GateUpLayout layout :
-           {GateUpLayout::kConcatenated, GateUpLayout::kSplit}) {
-        const Guarded<float> fused(
-            rows, 2 * cols, 2 * cols + cols % 4, cols % 4,
-            FusedRows(GateUpLayout::kConcatenated, cols, gate, up));
-        const Matrix<float> halves[] = {fused.view().ColRange(0, cols),
-                                        fused.view().ColRange(cols, 2 * cols)};
-        ActivateInputs in = {fused.view()};
-        if (layout == GateUpLayout::kSplit) in = {halves[0], halves[1]};
-        ASSERT_OK(Activate(in, {halves[on_gate ? 0 : 1]},
-                           {Activation::kSilu, layout}));
+    for (const Type type : kFloatTypes) {
+      const std::vector<float> expected =
+          Expected({type, type}, gate, up, rows);
+      for (const bool on_gate : {true, false}) {
+        for (const GateUpLayout layout : kLayouts) {
+          const GuardedValues fused(type, rows, 2 * cols, 2 * cols + cols % 4,
+                                    cols % 4,
+                                    FusedRows(kLayouts[0], cols, gate, up));
+          const AnyMatrix halves[] = {fused.view().ColRange(0, cols),
+                                      fused.view().ColRange(cols, 2 * cols)};
+          ActivateInputs in = {fused.view()};
+          if (layout == GateUpLayout::kSplit) in = {halves[0], halves[1]};
+          ASSERT_OK(Activate(in, {halves[on_gate ? 0 : 1]},
+                             {Activation::kSilu, layout}));
+          fused.ExpectIntact("fused");
+          ASSERT_EQ(fused.Values(),
+                    Rounded(type, FusedRows(kLayouts[0], cols,
+                                            on_gate ? expected : gate,
+                                            on_gate ? up : expected)))
+              << type << " " << cols;
+        }
+      }
+    }
+  }
+}
+
+// Around the tiles that rows are converted in, in every place and layout.
+TEST_P(ActivateTest, LongRows) {
+  Random random(13);
+  for (const size_t cols : {1023u, 1024u, 1025u, 2100u, 17001u}) {
+    const std::vector<float> gate = random.Uniforms(2 * cols, -20.0f, 20.0f);
+    const std::vector<float> up = random.Uniforms(2 * cols, -2.0f, 2.0f);
+    for (const InOut& types : EveryInOut()) {
+      SCOPED_TRACE(testing::Message() << types << ", " << cols << " cols");
+      const std::vector<float> expected = Expected(types, gate, up, 2);
+      for (const GateUpLayout layout : kFusedLayouts) {
+        const GuardedValues fused(types.in, 2, 2 * cols, 0, 1,
+                                  FusedRows(layout, cols, gate, up));
+        for (const ActivateStores stores :
+             {ActivateStores::kCached, ActivateStores::kStreaming}) {
+          const GuardedValues out(types.out, 2, cols, cols + 1, 2);
+          ASSERT_OK(Activate({fused.view()}, {out.view()},
+                             {Activation::kSilu, layout, stores}));
+          out.ExpectIntact("out");
+          ASSERT_EQ(out.Values(), expected);
+        }
+        if (layout == GateUpLayout::kInterleaved || types.in != types.out) {
+          continue;
+        }
+        const AnyMatrix out = fused.view().ColRange(cols, 2 * cols);
+        ASSERT_OK(Activate({fused.view()}, {out}, {Activation::kSilu, layout}));
         fused.ExpectIntact("fused");
-        ASSERT_EQ(CanonicalBits(fused.Values()),
-                  CanonicalBits(FusedRows(GateUpLayout::kConcatenated, cols,
-                                          on_gate ? expected : gate,
-                                          on_gate ? up : expected)))
-            << cols;
+        ASSERT_EQ(fused.Values(),
+                  FusedRows(layout, cols, Rounded(types.in, gate), expected));
       }
     }
   }
@@ -261,10 +337,15 @@ TEST_P(ActivateTest, SameBitsInFlushToZeroMode) {
   for (size_t i = 0; i < 100; ++i) gate[i] = kDenormal * random.Uniform(0, 9);
   const std::vector<float> expected = SiluOf(gate, up, 3);
   EXPECT_NE(expected[299], 0.0f);
-  const ScopedFlushToZero flush;
-  EXPECT_EQ(CanonicalBits(SiluOf(gate, up, 3)), CanonicalBits(expected));
+  for (const InOut& types : EveryInOut()) {
+    const std::vector<float> same = Silu(types, gate, up, 3);
+    const ScopedFlushToZero flush;
+    EXPECT_EQ(CanonicalBits(Silu(types, gate, up, 3)), CanonicalBits(same))
+        << types;
+  }
 }
 
+// Another mix of types for each kind of executor.
 TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(6);
   // Well over seven grains of 30 us.
@@ -272,19 +353,25 @@ TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   const std::vector<float> gate = random.Uniforms(rows * cols, -60.0f, 60.0f);
   const std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
   executor().Rendezvous();
-  const std::vector<float> out = SiluOf(gate, up, rows, executor());
+  const std::vector<float> out = Silu(kF32s, gate, up, rows, executor());
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
   ExpectClose(gate, up, out);
-  ASSERT_EQ(CanonicalBits(out), CanonicalBits(SiluOf(gate, up, rows)));
+  ASSERT_EQ(CanonicalBits(out), CanonicalBits(Silu(kF32s, gate, up, rows)));
+  const InOut types = EveryInOut()[1 + static_cast<size_t>(GetParam().pool)];
+  const std::vector<float> expected = Expected(types, gate, up, rows);
+  ASSERT_EQ(Silu(types, gate, up, rows, executor()), expected) << types;
   // Any batch split gives the same bits.
-  std::vector<float> slices(out.size());
+  Stored g(types.in, gate), u(types.in, up);
+  Stored slices(types.out, std::vector<float>(out.size()));
   for (size_t r = 0; r < rows;) {
-    const size_t n = std::min<size_t>(rows - r, 1 + random.Below(9));
-    ASSERT_OK(Activate({{&gate[r * cols], n, cols}, {&up[r * cols], n, cols}},
-                       {{&slices[r * cols], n, cols}}, {}, executor()));
-    r += n;
+    const size_t end = std::min<size_t>(rows, r + 1 + random.Below(9));
+    const auto part = [&](Stored& all) {
+      return all.View(rows, cols).RowRange(r, end);
+    };
+    ASSERT_OK(Activate({part(g), part(u)}, {part(slices)}, {}, executor()));
+    r = end;
   }
-  EXPECT_EQ(CanonicalBits(slices), CanonicalBits(out));
+  EXPECT_EQ(slices.Values(), expected);
 }
 
 // Any bit patterns at all, and the same bits on all ISAs with FMA.
@@ -299,101 +386,6 @@ TEST(ActivateAcrossIsas, FmaIsasAgree) {
     }
     ExpectFmaIsasAgree([&] { return CanonicalBits(SiluOf(gate, up)); });
   }
-}
-
-class ActivateErrors
-    : public CallErrors<ActivateInputs, ActivateOutputs, ActivateOptions> {
- protected:
-  ActivateErrors()
-      : CallErrors("Activate", Activate),
-        gate_(64, 1.0f),
-        up_(64, 1.0f),
-        out_(4, 8) {
-    call_ = {{{gate_.data(), 4, 8}, {up_.data(), 4, 8}}, {out_.view()}, {}};
-  }
-  void ExpectUntouched() const override { out_.ExpectUntouched("out"); }
-
-  // Both in `gate` instead.
-  void Fuse(GateUpLayout layout) {
-    call_.in = {{gate_.data(), 4, 16}};
-    call_.options.layout = layout;
-  }
-
-  std::vector<float> gate_, up_;
-  Guarded<float> out_;
-};
-
-TEST_F(ActivateErrors, Views) {
-  ExpectViewErrors("gate", [](Call& c) { return &c.in.gate; });
-  ExpectViewErrors("up", [](Call& c) { return &c.in.up; });
-  ExpectViewErrors("out", [](Call& c) { return &c.out.out; });
-}
-
-TEST_F(ActivateErrors, Shapes) {
-  EXPECT_SIZE_ERRORS("up: is not [rows, cols]", c.in.up, 3, 7);
-  EXPECT_ERROR("up: is not [rows, cols]", c.in.up = {});
-  EXPECT_SIZE_ERRORS("gate: is not [rows, cols]", c.in.gate, 3, 7);
-  EXPECT_SIZE_ERRORS("gate: is not [rows, cols]", c.out.out, 3, 7);
-  for (const GateUpLayout layout : kFusedLayouts) {
-    Fuse(layout);
-    EXPECT_OK(Run({call_.in, {{up_.data(), 4, 8}}, call_.options}));
-    EXPECT_ERROR("gate: is not [rows, 2 * cols]", c.in.gate.cols = 8);
-    EXPECT_ERROR("gate: is not [rows, 2 * cols]", c.in.gate.rows = 3);
-    EXPECT_ERROR("gate: is not [rows, 2 * cols]", c.out.out.cols = 7);
-    EXPECT_ERROR("up: given beside both in gate", c.in.up = {up_.data(), 4, 8});
-  }
-}
-
-TEST_F(ActivateErrors, Overlaps) {
-  const auto expect = [&](const std::string& message, const AnyMatrix& gate,
-                          const AnyMatrix& up, const AnyMatrix& out) {
-    EXPECT_ERROR("out: overlaps " + message, c.in = {gate, up}, c.out = {out});
-  };
-  const std::string other_gate = "gate without being the same view";
-  const std::string other_up = "up without being the same view";
-  float* const o = out_.data();
-  expect(other_gate, {o + 1, 3, 8}, {up_.data(), 3, 8}, {o, 3, 8});
-  expect(other_gate, {o, 2, 8, 16}, {up_.data(), 2, 8}, {o, 2, 8});
-  // Part of the columns of a wider matrix, by one.
-  expect(other_up, {gate_.data(), 2, 8, 16}, {o, 2, 8, 16}, {o + 7, 2, 8, 16});
-  Fuse(GateUpLayout::kConcatenated);
-  // Half of one half and half of the other.
-  expect(other_gate, {o, 2, 16}, {}, {o + 4, 2, 8, 16});
-  expect(other_up, {o, 1, 16}, {}, {o + 9, 1, 8});
-  // Interleaved, there is no part of gate that out could be.
-  Fuse(GateUpLayout::kInterleaved);
-  for (const size_t first : {0u, 1u, 8u}) {
-    expect("gate", {o, 2, 16}, {}, {o + first, 2, 8, 16});
-  }
-  expect("gate", {o, 1, 16}, {}, {o + 15, 1, 8});
-}
-
-TEST_F(ActivateErrors, Options) {
-  EXPECT_ERROR("options: activation is not a known Activation",
-               c.options.activation = static_cast<Activation>(99));
-  EXPECT_ERROR("options: layout is not a known GateUpLayout",
-               c.options.layout = static_cast<GateUpLayout>(3));
-  EXPECT_ERROR("options: stores is not a known ActivateStores",
-               c.options.stores = static_cast<ActivateStores>(3));
-}
-
-TEST_F(ActivateErrors, NothingToDoIsFine) {
-  EXPECT_OK(Activate({}, {}));
-  const float* const none = nullptr;
-  float* const nowhere = nullptr;
-  for (const size_t rows : {0u, 8u}) {
-    const size_t cols = 8 - rows;
-    EXPECT_OK(Activate({{none, rows, cols}, {none, rows, cols}},
-                       {{nowhere, rows, cols}}));
-    for (const GateUpLayout layout : kFusedLayouts) {
-      EXPECT_OK(Activate({{none, rows, 2 * cols}}, {{nowhere, rows, cols}},
-                         {Activation::kSilu, layout}));
-    }
-  }
-}
-
-TEST_F(ActivateErrors, AnExecutorThatFailsIsReported) {
-  ExpectExecutorErrorsAreReported();
 }
 
 }  // namespace

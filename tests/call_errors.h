@@ -20,25 +20,15 @@
 
 #include "gtest/gtest.h"  // IWYU pragma: export
 #include "switchyard/executor.h"
-#include "switchyard/report.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 #include "testing/guarded_buffer.h"  // IWYU pragma: export
 #include "testing/inputs.h"          // IWYU pragma: export
 #include "testing/reference.h"       // IWYU pragma: export
+#include "testing/unwritten.h"       // IWYU pragma: export
 #include "tests/target_test.h"       // IWYU pragma: export
 
 namespace switchyard {
-
-inline bool operator==(const Report& a, const Report& b) {
-  return a.max_rows == b.max_rows && a.row_stride == b.row_stride &&
-         a.dropped == b.dropped && a.invalid == b.invalid &&
-         a.skipped == b.skipped;
-}
-inline std::ostream& operator<<(std::ostream& os, const Report& r) {
-  return os << "{" << r.max_rows << ", " << r.row_stride << ", " << r.dropped
-            << ", " << r.invalid << ", " << r.skipped << "}";
-}
 
 namespace testing_support {
 
@@ -48,18 +38,30 @@ inline void ExpectError(const Status& status, const std::string& message,
   EXPECT_EQ(status.message(), message);
 }
 
-// A report in which every field shows whether it was written.
-constexpr Report kUnwritten = {71, 72, 73, 74, 75};
-
 // The types that an argument takes, in a message's words.
 struct Takes {
   std::vector<Type> types;
   const char* words;
 };
-inline const Takes kTakesF32 = {{Type::kF32}, "f32"};
+inline const Takes kTakesFloats = {{Type::kF32, Type::kBF16, Type::kF16},
+                                   "f32, bf16 or f16"};
+inline const Takes kTakesRows = {
+    {Type::kF32, Type::kBF16, Type::kF16, Type::kI8, Type::kU8, Type::kF8E4M3,
+     Type::kF8E5M2, Type::kQ8_0, Type::kQ8_1, Type::kQ8_K},
+    "f32, bf16, f16 or quantised"};
+inline const Takes kTakesScales = {{Type::kF32}, "f32, or e8m0 with f8"};
 inline const Takes kTakesI32 = {{Type::kI32}, "int32"};
 inline const Takes kTakesIds = {{Type::kI32, Type::kU32, Type::kI64},
                                 "int32, uint32 or int64"};
+
+template <class T>
+constexpr size_t ElementBytes(const Matrix<T>&) {
+  return sizeof(T);
+}
+template <class V>
+constexpr size_t ElementBytes(const BasicAnyMatrix<V>& m) {
+  return SizeOf(m.type);
+}
 
 // In a test of CallErrors: `message` for the valid call `c` after changes.
 #define EXPECT_ERROR(message, ...) \
@@ -104,30 +106,35 @@ class CallErrors : public testing::Test {
   // argument `name`.
   template <class View>
   void ExpectViewErrors(const std::string& name, const View& view,
-                        const Takes& takes = kTakesF32) const {
+                        const Takes& takes = kTakesFloats) const {
     Call valid = call_;
     using Argument = std::remove_pointer_t<decltype(view(valid))>;
     const size_t rows = view(valid)->rows;
     ASSERT_NE(view(valid)->data, nullptr);
     Expect(name + ": data is null", [&](Call& c) { view(c)->data = nullptr; });
+    // More than fit, of elements of four bytes or of any.
+    const bool wide = ElementBytes(*view(valid)) >= 4;
+    const size_t many = wide ? SIZE_MAX / 4 : SIZE_MAX / 2 + 1;
     if (rows > 1) {
       Expect(name + ": stride is smaller than cols",
              [&](Call& c) { view(c)->stride = view(c)->cols - 1; });
-      for (const size_t stride : {SIZE_MAX / 4, SIZE_MAX / 8, SIZE_MAX}) {
+      for (const size_t stride : {many, wide ? many / 2 : many, SIZE_MAX}) {
         Expect(name + ": size overflows the address space",
                [&](Call& c) { view(c)->stride = stride; });
       }
       Expect(name + ": size overflows the address space",
-             [&](Call& c) { view(c)->rows = SIZE_MAX / 4; });
+             [&](Call& c) { view(c)->rows = many; });
     }
     Expect(name + ": size overflows the address space", [&](Call& c) {
-      view(c)->cols = view(c)->stride = SIZE_MAX / 4;
+      view(c)->cols = view(c)->stride = many;
       view(c)->rows = 1;
     });
-    if constexpr (std::is_same_v<Argument, AnyMatrix> ||
+    if constexpr (std::is_base_of_v<AnyMatrix, Argument> ||
                   std::is_base_of_v<ConstAnyMatrix, Argument>) {
-      for (const Type type : {Type::kF32, Type::kBF16, Type::kF16, Type::kI32,
-                              Type::kU32, Type::kI64, Type(99)}) {
+      for (const Type type :
+           {Type::kF32, Type::kBF16, Type::kF16, Type::kI32, Type::kU32,
+            Type::kI64, Type::kI8, Type::kU8, Type::kF8E4M3, Type::kF8E5M2,
+            Type::kE8M0, Type::kQ8_0, Type::kQ8_1, Type::kQ8_K, Type(99)}) {
         const std::vector<Type>& fine = takes.types;
         if (std::find(fine.begin(), fine.end(), type) != fine.end()) continue;
         Expect(name + ": has to be " + takes.words,

@@ -8,6 +8,7 @@
 
 #include "switchyard/combine.h"
 #include "tests/call_errors.h"
+#include "tests/row_types.h"
 
 namespace switchyard::testing_support {
 
@@ -93,8 +94,8 @@ inline std::vector<uint32_t> CanonicalBits(const CombineResult& r) {
   return CanonicalBits(all);
 }
 
-inline CombineResult Combine(const CombineCase& c, bool norm,
-                             Executor& executor = SerialExecutor()) {
+inline CombineResult CombineF32(const CombineCase& c, bool norm,
+                                Executor& executor = SerialExecutor()) {
   const CombineShape& s = c.shape;
   CombineResult r;
   r.out.assign(s.tokens * s.hidden, kNaN);
@@ -112,6 +113,169 @@ inline CombineResult Combine(const CombineCase& c, bool norm,
   report.skipped = kUnwritten.skipped;
   EXPECT_EQ(report, kUnwritten);
   return r;
+}
+
+// The type of each argument.
+struct CombineTypes {
+  Type rows, weights, residual, norm_weight, shared, gate, out, normed;
+};
+inline std::ostream& operator<<(std::ostream& os, const CombineTypes& t) {
+  return os << "rows " << t.rows << ", weights " << t.weights << ", residual "
+            << t.residual << ", norm_weight " << t.norm_weight << ", shared "
+            << t.shared << ", gate " << t.gate << ", out " << t.out
+            << ", normed " << t.normed;
+}
+constexpr CombineTypes AllOf(Type type) {
+  return {type, type, type, type, type, type, type, type};
+}
+inline std::vector<CombineTypes> EveryMix() {
+  constexpr Type kF32 = Type::kF32, kBF16 = Type::kBF16, kF16 = Type::kF16;
+  return {
+      AllOf(kF32),
+      AllOf(kBF16),
+      AllOf(kF16),
+      // Small weights and the norm's in f32, the sum in f32.
+      {kBF16, kF32, kBF16, kF32, kBF16, kF32, kBF16, kBF16},
+      {kF16, kF32, kF16, kF32, kF16, kF32, kF16, kF16},
+      {kBF16, kF32, kF32, kF32, kBF16, kF32, kF32, kBF16},
+      {kF32, kF32, kF32, kF32, kF32, kF32, kBF16, kBF16},
+      // Each of another type than its neighbours.
+      {kF16, kBF16, kBF16, kF16, kF32, kF16, kF16, kBF16},
+      {kBF16, kF16, kF32, kBF16, kF16, kBF16, kBF16, kF16},
+      // Codes with scales.
+      {Type::kI8, kF32, kBF16, kF32, kBF16, kF32, kBF16, kBF16},
+      {Type::kU8, kBF16, kF16, kF16, kF16, kF16, kF32, kF16},
+      {Type::kF8E4M3, kF32, kF32, kF32, kF32, kF32, kF32, kF32},
+      {Type::kF8E5M2, kF16, kBF16, kBF16, kBF16, kBF16, kF16, kBF16},
+  };
+}
+
+// A case whose views are of those types, between guard pages, with `gap` more
+// elements in each row.
+class TypedCombine {
+ public:
+  TypedCombine(const CombineCase& c, const CombineTypes& t, bool norm,
+               size_t gap = 1)
+      : TypedCombine(AsStored(c, t), t, norm, gap, c.shape) {}
+
+  // Onto residual, or onto shared.rows, which have to be of out's type.
+  void RunInPlace(bool on_shared) {
+    in_place_ = on_shared ? &shared_ : &residual_;
+    out.out = in_place_->view();
+  }
+
+  CombineResult Run(Executor& executor = SerialExecutor(),
+                    const CombineOptions& options = {kEps, true}) {
+    EXPECT_OK(switchyard::Combine(in, out, options, executor));
+    const GuardedValues* const written = in_place_ ? in_place_ : &out_;
+    written->ExpectIntact("out");
+    normed_.ExpectIntact("normed");
+    for (const GuardedValues* read : {&residual_, &shared_}) {
+      read->ExpectIntact("input");
+      if (read == written) continue;
+      EXPECT_EQ(CanonicalBits(read->Values()),
+                CanonicalBits(read == &shared_ ? f32_.shared : f32_.residual));
+    }
+    return {written->Values(), normed_.Values(), report_.skipped};
+  }
+  // What the f32 kernel makes of it, rounded.
+  CombineResult Expected() const {
+    CombineResult r = CombineF32(f32_, out.normed.data != nullptr);
+    r.out = Rounded(types_.out, r.out);
+    r.normed = Rounded(types_.normed, r.normed);
+    return r;
+  }
+  // The same case for the f32 kernel: of the numbers that are stored, rows of
+  // codes with their scales in the weights.
+  const CombineCase& f32() const { return f32_; }
+
+  CombineInputs in;
+  CombineOutputs out;
+
+ private:
+  static bool IsCode(Type rows) { return SizeOf(rows) == 1; }
+  static float Scale(size_t row) { return Uniform(77, row, 0.125f); }
+  static std::vector<float> Scales(size_t n) {
+    std::vector<float> scales;
+    for (size_t row = 0; row < n; ++row) scales.push_back(Scale(row));
+    return scales;
+  }
+  static CombineCase AsStored(CombineCase c, const CombineTypes& t) {
+    if (IsCode(t.rows)) {
+      for (float& x : c.rows) x *= 40.0f;
+    }
+    c.rows = Rounded(t.rows, c.rows);
+    c.weights = Rounded(t.weights, c.weights);
+    c.residual = Rounded(t.residual, c.residual);
+    c.norm_weight = Rounded(t.norm_weight, c.norm_weight);
+    c.shared = Rounded(t.shared, c.shared);
+    c.gate = Rounded(t.gate, c.gate);
+    return c;
+  }
+  // `c` is what is stored. Parts that the shape has not have no rows.
+  TypedCombine(const CombineCase& c, const CombineTypes& t, bool norm,
+               size_t gap, const CombineShape& s)
+      : in(c.Inputs()),
+        f32_(c),
+        types_(t),
+        rows_(t.rows, s.tokens * s.top_k, s.hidden, s.hidden + gap, gap % 4,
+              c.rows),
+        scales_(Type::kF32, s.tokens * s.top_k, 1, 1 + gap, 0,
+                Scales(s.tokens * s.top_k)),
+        weights_(t.weights, s.tokens, s.top_k, s.top_k + gap, gap % 4,
+                 c.weights),
+        residual_(t.residual, s.residual ? s.tokens : 0, s.hidden,
+                  s.hidden + 2 * gap, gap % 4, c.residual),
+        norm_weight_(t.norm_weight, 1, s.hidden, 0, gap % 4, c.norm_weight),
+        shared_(t.shared, s.shared ? s.tokens : 0, s.hidden, s.hidden + 3 * gap,
+                gap % 4, c.shared),
+        gate_(t.gate, c.gate.size(), 1, 1 + gap, gap % 4, c.gate),
+        out_(t.out, s.tokens, s.hidden, s.hidden + 4 * gap, gap % 4),
+        normed_(t.normed, norm ? s.tokens : 0, s.hidden, s.hidden + 5 * gap,
+                gap % 4) {
+    in.rows = {rows_.view(), IsCode(t.rows) ? scales_.view() : AnyMatrix()};
+    in.topk_weights = weights_.view();
+    if (s.row_index) in.row_index = {f32_.index.data(), s.tokens, s.top_k};
+    if (s.residual) in.residual = residual_.view();
+    if (s.shared) in.shared.rows = shared_.view();
+    if (!c.gate.empty()) in.shared.gate = gate_.view();
+    out.out = out_.view();
+    out.report = &report_;
+    if (norm) {
+      in.norm_weight = norm_weight_.view();
+      out.normed = normed_.view();
+    }
+    const size_t num_rows = f32_.index.size();
+    for (size_t p = 0; p < num_rows && IsCode(t.rows); ++p) {
+      const auto row = static_cast<size_t>(f32_.index[p]);
+      if (row < num_rows) f32_.weights[p] *= Scale(row);
+    }
+  }
+
+  CombineCase f32_;
+  const CombineTypes types_;
+  const GuardedValues rows_, scales_, weights_, residual_, norm_weight_,
+      shared_, gate_, out_, normed_;
+  Report report_;
+  const GuardedValues* in_place_ = nullptr;
+};
+
+inline void ExpectSame(const CombineResult& actual,
+                       const CombineResult& expected) {
+  EXPECT_EQ(CanonicalBits(actual.out), CanonicalBits(expected.out));
+  EXPECT_EQ(CanonicalBits(actual.normed), CanonicalBits(expected.normed));
+  EXPECT_EQ(actual.skipped, expected.skipped);
+}
+
+// By the f32 kernel, after a look at what every other type gives.
+inline CombineResult Combine(const CombineCase& c, bool norm,
+                             Executor& executor = SerialExecutor()) {
+  for (const CombineTypes& types : EveryMix()) {
+    SCOPED_TRACE(types);
+    TypedCombine typed(c, types, norm);
+    ExpectSame(typed.Run(executor), typed.Expected());
+  }
+  return CombineF32(c, norm, executor);
 }
 
 }  // namespace switchyard::testing_support

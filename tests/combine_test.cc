@@ -140,49 +140,27 @@ TEST_P(CombineTest, InPlaceOnResidualAndOnShared) {
   CombineShape s = {5, 8, 101};
   s.shared = s.residual = true;
   const CombineCase c(s, 6);
-  const CombineResult expected = Combine(c, true);
-  for (const bool on_shared : {false, true}) {
-    CombineCase in_place = c;
-    std::vector<float>& read = on_shared ? in_place.shared : in_place.residual;
-    CombineInputs in = in_place.Inputs();
-    in.norm_weight = c.norm_weight;
-    std::vector<float> normed(s.tokens * s.hidden);
-    ASSERT_OK(Combine(in, {{read.data(), s.tokens, s.hidden},
-                           {normed.data(), s.tokens, s.hidden}}));
-    EXPECT_EQ(read, expected.out);
-    EXPECT_EQ(normed, expected.normed);
-    // And without `normed`.
-    in_place = c;
-    in.norm_weight = {};
-    ASSERT_OK(Combine(in, {{read.data(), s.tokens, s.hidden}}));
-    EXPECT_EQ(read, expected.out);
+  for (CombineTypes types : EveryMix()) {
+    for (const bool on_shared : {false, true}) {
+      types.out = on_shared ? types.shared : types.residual;
+      SCOPED_TRACE(types);
+      for (const bool norm : {true, false}) {
+        TypedCombine typed(c, types, norm);
+        typed.RunInPlace(on_shared);
+        ExpectSame(typed.Run(), typed.Expected());
+      }
+    }
   }
 }
 
 TEST_P(CombineTest, StridedMisalignedGuardedViews) {
-  for (size_t slack = 0; slack <= 3; ++slack) {
-    const CombineShape s = EveryPart(3, 4, 61 + slack);
-    const CombineCase c(s, 7);
-    const CombineResult expected = Combine(c, true);
-    const size_t n = s.hidden;
-    const Guarded<float> rows(12, n, n + 5, slack, c.rows);
-    const Guarded<float> weights(3, 4, 7, slack, c.weights);
-    const Guarded<int32_t> index(3, 4, 5, slack, c.index);
-    const Guarded<float> shared(3, n, n + 1, slack, c.shared);
-    const Guarded<float> gate(c.gate, slack);
-    const Guarded<float> residual(3, n, n + 2, slack, c.residual);
-    const Guarded<float> norm_weight(c.norm_weight, slack);
-    const Guarded<float> out(3, n, n + 3, slack), normed(3, n, n + 9, slack);
-    const CombineInputs in = {
-        rows.view(),        weights.view(),
-        index.view(),       residual.view(),
-        norm_weight.view(), {shared.view(), gate.span(), s.kind}};
-    ASSERT_OK(Combine(in, {out.view(), normed.view()}, {kEps}));
-    out.ExpectIntact("out");
-    normed.ExpectIntact("normed");
-    EXPECT_EQ(out.Values(), expected.out);
-    EXPECT_EQ(normed.Values(), expected.normed);
-    EXPECT_EQ(residual.Values(), c.residual);
+  for (size_t gap = 0; gap <= 7; ++gap) {
+    const CombineCase c(EveryPart(3, 4, 61 + gap), 7);
+    for (const CombineTypes& types : EveryMix()) {
+      SCOPED_TRACE(testing::Message() << types << ", gap " << gap);
+      TypedCombine typed(c, types, true, gap);
+      ExpectSame(typed.Run(), typed.Expected());
+    }
   }
 }
 
@@ -262,15 +240,17 @@ TEST_P(CombineTest, GateIsARowOrAColumn) {
   for (const SharedGate kind : {SharedGate::kScalar, SharedGate::kLogit}) {
     s.kind = kind;
     const CombineCase c(s, 12);
-    const CombineResult expected = Combine(c, false);
-    for (const size_t stride : {1u, 2u, 129u}) {
-      const Guarded<float> gate(s.tokens, 1, stride, stride % 2);
-      gate.Fill(c.gate);
-      CombineInputs in = c.Inputs();
-      in.shared.gate = gate.view();
-      std::vector<float> out(s.tokens * s.hidden);
-      ASSERT_OK(Combine(in, {{out.data(), s.tokens, s.hidden}}));
-      EXPECT_EQ(out, expected.out) << "stride " << stride;
+    for (const Type type : kFloatTypes) {
+      TypedCombine typed(c, AllOf(type), false);
+      const CombineResult expected = typed.Expected();
+      for (const size_t stride : {0u, 1u, 2u, 129u}) {
+        SCOPED_TRACE(testing::Message() << type << ", stride " << stride);
+        const bool row = stride == 0;
+        const GuardedValues gate(type, row ? 1 : 7, row ? 7 : 1, stride,
+                                 stride % 2, c.gate);
+        typed.in.shared.gate = gate.view();
+        ExpectSame(typed.Run(), expected);
+      }
     }
   }
 }
@@ -286,38 +266,42 @@ TEST_P(CombineTest, SameBitsInFlushToZeroMode) {
   EXPECT_EQ(CanonicalBits(Combine(c, true)), CanonicalBits(expected));
 }
 
+// Another mix of types for each kind of executor.
 TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
   const CombineShape s = EveryPart(301, 8, 2048, SharedGate::kLogit);
   CombineCase c(s, 11);
   for (size_t i = 0; i < c.index.size(); i += 100) c.index[i] = -9;
-  const CombineResult serial = Combine(c, true);
+  const CombineResult serial = CombineF32(c, true);
   executor().Rendezvous();
-  const CombineResult r = Combine(c, true, executor());
+  const CombineResult r = CombineF32(c, true, executor());
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
   EXPECT_EQ(r.skipped, 25u);
-  ASSERT_EQ(CanonicalBits(r), CanonicalBits(serial));
-  ASSERT_EQ(Combine(c, false, executor()).out, serial.out);
+  ExpectSame(r, serial);
+  ASSERT_EQ(CombineF32(c, false, executor()).out, serial.out);
+
+  const CombineTypes mix =
+      EveryMix()[2 * static_cast<size_t>(GetParam().pool) + 1];
+  SCOPED_TRACE(mix);
+  TypedCombine typed(c, mix, true);
+  const CombineResult expected = typed.Expected();
+  ExpectSame(typed.Run(executor()), expected);
   // Row slices, as an engine's own loop passes them.
-  CombineResult slices;
-  slices.out.resize(r.out.size());
-  slices.normed.resize(r.out.size());
-  const Matrix<float> out(slices.out.data(), s.tokens, s.hidden);
-  const Matrix<float> normed(slices.normed.data(), s.tokens, s.hidden);
+  const GuardedValues out(mix.out, s.tokens, s.hidden),
+      normed(mix.normed, s.tokens, s.hidden);
   for (size_t begin = 0; begin < s.tokens; begin += 43) {
     const size_t end = begin + 43 < s.tokens ? begin + 43 : s.tokens;
-    CombineInputs in = c.Inputs();
+    CombineInputs in = typed.in;
     in.topk_weights = in.topk_weights.RowRange(begin, end);
     in.row_index = in.row_index.RowRange(begin, end);
     in.shared.rows = in.shared.rows.RowRange(begin, end);
-    in.shared.gate = in.shared.gate.ColRange(begin, end);
+    in.shared.gate = in.shared.gate.RowRange(begin, end);
     in.residual = in.residual.RowRange(begin, end);
-    in.norm_weight = c.norm_weight;
-    ASSERT_OK(Combine(in,
-                      {out.RowRange(begin, end), normed.RowRange(begin, end)},
-                      {kEps, true}, executor()));
+    ASSERT_OK(Combine(
+        in,
+        {out.view().RowRange(begin, end), normed.view().RowRange(begin, end)},
+        {kEps, true}, executor()));
   }
-  EXPECT_EQ(slices.out, serial.out);
-  EXPECT_EQ(slices.normed, serial.normed);
+  ExpectSame({out.Values(), normed.Values(), 25}, expected);
 }
 
 TEST(CombineAcrossIsas, FmaIsasAgree) {

@@ -75,6 +75,26 @@ TEST(OneRow, OverlapsWhateverItsStride) {
   }
 }
 
+// Of two views of different types, too.
+TEST(Overlaps, AreCountedInBytes) {
+  std::vector<float> floats(128, 1.0f);
+  float* const f = floats.data();
+  BFloat16* const b = reinterpret_cast<BFloat16*>(f);
+  const std::string message =
+      "Activate: out: overlaps gate without being the same view";
+  const ConstAnyMatrix up(f + 96, 1, 6);
+  // The upper half of a float, and the one behind.
+  ExpectError(Activate({{f + 8, 1, 6}, up}, {{b + 27, 1, 6}}), message);
+  EXPECT_OK(Activate({{f + 8, 1, 6}, up}, {{b + 28, 1, 6}}));
+  ExpectError(Activate({{f + 8, 1, 6}, up}, {{b + 11, 1, 6}}), message);
+  EXPECT_OK(Activate({{f + 8, 1, 6}, up}, {{b + 10, 1, 6}}));
+  // Rows of f32 and of bf16, side by side in one buffer.
+  const ConstAnyMatrix wide(f, 4, 5, 8), other(f + 64, 4, 5);
+  EXPECT_OK(Activate({wide, other}, {{b + 10, 4, 5, 16}}));
+  ExpectError(Activate({wide, other}, {{b + 9, 4, 5, 16}}), message);
+  ExpectError(Activate({wide, other}, {{b + 12, 4, 5, 16}}), message);
+}
+
 class HalfThere : public testing::Test {
  protected:
   static constexpr size_t kTokens = 3, kTopK = 2, kHidden = 4;
@@ -101,6 +121,16 @@ TEST_F(HalfThere, IsAnErrorAndNotAbsent) {
   ExpectError(Run(in), residual + "is not [tokens, hidden]");
   in.residual = {nowhere_, kTokens, kHidden};
   ExpectError(Run(in), residual + "data is null");
+  in = in_;
+  const std::string scales = "Combine: rows.scales: ";
+  in.rows.scales = {nowhere_, 0, 1};
+  ExpectError(Run(in), scales + "given with a type without");
+  in.rows.type = Type::kI8;
+  ExpectError(Run(in), scales +
+                           "is not [rows, 1] or one for 32, 64 or 128 columns "
+                           "(e8m0: 32)");
+  in.rows.scales = {nowhere_, 6, 1};
+  ExpectError(Run(in), scales + "data is null");
   in = in_;
   in.shared.rows = {nowhere_, 9, 0};
   in.shared.kind = SharedGate::kNone;

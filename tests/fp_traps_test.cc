@@ -12,8 +12,11 @@
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
 #include "switchyard/gather.h"
+#include "switchyard/quantize.h"
 #include "switchyard/route.h"
 #include "tests/call_errors.h"
+#include "tests/row_types.h"
+#include "tests/rows_case.h"
 
 namespace switchyard::testing_support {
 namespace {
@@ -33,58 +36,81 @@ Status Trapping(const std::function<Status()>& call) {
 }
 
 // Sizes whose cost does not divide evenly, and values that raise everything:
-// NaN of both kinds, infinities, denormals, overflow.
+// NaN of both kinds, infinities, denormals, overflow. Of each type.
 TEST_P(FpTrapsTest, EveryFunctionOnAnyValues) {
   const size_t tokens = 301, experts = 97, top_k = 7, hidden = 333;
   const size_t pairs = tokens * top_k;
-  Random random(31);
-  const auto any = [&](size_t n) { return random.AnyBits(n); };
-  const std::vector<float> logits = any(tokens * experts),
-                           hiddens = any(tokens * hidden),
-                           residual = any(tokens * hidden),
-                           weight = any(hidden);
-  std::vector<float> weights(pairs), rows(pairs * hidden),
-      acted(pairs * hidden), out(tokens * hidden), normed(tokens * hidden);
   std::vector<int32_t> ids(pairs), counts(experts), offsets(experts + 1),
       order(pairs), index(pairs), table(experts * pairs);
   std::vector<int32_t> scratch(BucketScratchSize(pairs, experts, executor()));
   const ConstAnyMatrix topk_ids(ids.data(), tokens, top_k);
-  for (const bool renormalize : {true, false}) {
+  for (const Type type : kFloatTypes) {
+    SCOPED_TRACE(type);
+    Random random(31);
+    const auto any = [&](size_t n) { return Stored(type, random.AnyBits(n)); };
+    const auto none = [&](size_t n) {
+      return Stored(type, std::vector<float>(n));
+    };
+    Stored logits = any(tokens * experts), hiddens = any(tokens * hidden),
+           residual = any(tokens * hidden), weight = any(hidden),
+           up = any(pairs * hidden);
+    Stored weights = none(pairs), rows = none(pairs * hidden),
+           acted = none(pairs * hidden), out = none(tokens * hidden),
+           normed = none(tokens * hidden);
+    for (const bool renormalize : {true, false}) {
+      ASSERT_OK(Trapping([&] {
+        return RouteTopK(
+            {logits.View(tokens, experts)},
+            {{ids.data(), tokens, top_k}, weights.View(tokens, top_k)},
+            {renormalize, 0.3f}, executor());
+      }));
+    }
     ASSERT_OK(Trapping([&] {
-      return RouteTopK(
-          {{logits.data(), tokens, experts}},
-          {{ids.data(), tokens, top_k}, {weights.data(), tokens, top_k}},
-          {renormalize, 0.3f}, executor());
+      return BucketPacked(
+          {topk_ids, scratch},
+          {counts, offsets, order, {index.data(), tokens, top_k}}, {},
+          executor());
+    }));
+    ASSERT_OK(Trapping([&] {
+      return BucketStrided({topk_ids, scratch}, {counts, table, pairs, true},
+                           {}, executor());
+    }));
+    ASSERT_OK(Trapping([&] {
+      return GatherRows({hiddens.View(tokens, hidden), order, topk_ids},
+                        {rows.View(pairs, hidden)}, {}, executor());
+    }));
+    ASSERT_OK(Trapping([&] {
+      return Activate({rows.View(pairs, hidden), up.View(pairs, hidden)},
+                      {acted.View(pairs, hidden)}, {}, executor());
+    }));
+    ASSERT_OK(Trapping([&] {
+      return Combine({acted.View(pairs, hidden),
+                      weights.View(tokens, top_k),
+                      {index.data(), tokens, top_k},
+                      residual.View(tokens, hidden),
+                      weight.View(1, hidden)},
+                     {out.View(tokens, hidden), normed.View(tokens, hidden)},
+                     {}, executor());
+    }));
+    // From f32 to each: overflow, and underflow to denormals.
+    Stored wide(Type::kF32, random.AnyBits(pairs * hidden));
+    ASSERT_OK(Trapping([&] {
+      return Activate({wide.View(pairs, hidden), wide.View(pairs, hidden)},
+                      {acted.View(pairs, hidden)}, {}, executor());
     }));
   }
-  ASSERT_OK(Trapping([&] {
-    return BucketPacked({topk_ids, scratch},
-                        {counts, offsets, order, {index.data(), tokens, top_k}},
-                        {}, executor());
-  }));
-  ASSERT_OK(Trapping([&] {
-    return BucketStrided({topk_ids, scratch}, {counts, table, pairs, true}, {},
-                         executor());
-  }));
-  ASSERT_OK(Trapping([&] {
-    return GatherRows({{hiddens.data(), tokens, hidden}, order, topk_ids},
-                      {{rows.data(), pairs, hidden}}, {}, executor());
-  }));
-  const std::vector<float> up = any(pairs * hidden);
-  ASSERT_OK(Trapping([&] {
-    return Activate({{rows.data(), pairs, hidden}, {up.data(), pairs, hidden}},
-                    {{acted.data(), pairs, hidden}}, {}, executor());
-  }));
-  ASSERT_OK(Trapping([&] {
-    return Combine(
-        {{acted.data(), pairs, hidden},
-         {weights.data(), tokens, top_k},
-         {index.data(), tokens, top_k},
-         {residual.data(), tokens, hidden},
-         weight},
-        {{out.data(), tokens, hidden}, {normed.data(), tokens, hidden}}, {},
-        executor());
-  }));
+  Stored wide(Type::kF32, Random(32).AnyBits(tokens * 512));
+  for (const Format& format : kFormats) {
+    SCOPED_TRACE(format.name);
+    const GuardedRows rows(format, tokens, 512, 0, 0);
+    ASSERT_OK(Trapping([&] {
+      return Quantize({wide.View(tokens, 512)}, {rows.view()}, {}, executor());
+    }));
+    ASSERT_OK(Trapping([&] {
+      return Activate({wide.View(tokens, 512), wide.View(tokens, 512)},
+                      {rows.view()}, {}, executor());
+    }));
+  }
 }
 
 // What refuses a NaN must not compare it.

@@ -197,8 +197,10 @@ class GatherErrors
 };
 
 TEST_F(GatherErrors, Views) {
-  ExpectViewErrors("tokens", [](Call& c) { return &c.in.tokens; });
-  ExpectViewErrors("rows", [](Call& c) { return &c.out.rows; });
+  ExpectViewErrors(
+      "tokens", [](Call& c) { return &c.in.tokens; }, kTakesRows);
+  ExpectViewErrors(
+      "rows", [](Call& c) { return &c.out.rows; }, kTakesRows);
   ExpectViewErrors(
       "topk_ids", [](Call& c) { return &c.in.topk_ids; }, kTakesIds);
   EXPECT_ERROR("pairs: data is null", c.in.pairs.data = nullptr);

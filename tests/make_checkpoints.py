@@ -15,9 +15,13 @@ import json
 import pathlib
 import sys
 
+sys.dont_write_bytecode = True  # the sources' folder stays as it is
+
 import numpy as np
 import safetensors
 import safetensors.numpy
+
+import checkpoint_families
 
 TOKENS = 600  # so that one expert has more rows than the program takes at once
 HIDDEN = 72
@@ -113,15 +117,16 @@ def make_layer(shared):
 
 
 def make_hidden(layers):
-    """States whose selection is the same in float32 and float64, and whose
-    common direction makes some experts busy."""
-    hidden = rng.standard_normal((2 * TOKENS, HIDDEN)) + 1.2 * rng.standard_normal(HIDDEN)
-    hidden = hidden.astype(np.float32)
+    """States that bfloat16 has, whose selection is the same from bfloat16
+    logits and in float64, and whose common direction makes some experts busy."""
+    hidden = rng.standard_normal((4 * TOKENS, HIDDEN)) + 1.2 * rng.standard_normal(HIDDEN)
+    hidden = from_bf16_bits(to_bf16_bits(hidden.astype(np.float32)))
     clear = np.ones(len(hidden), dtype=bool)
     for layer in layers:
         x = rms_norm(hidden.astype(np.float64), layer["norm"].astype(np.float64))
         logits = -np.sort(-(x @ layer["router"].astype(np.float64).T), axis=-1)
-        clear &= logits[:, TOP_K - 1] - logits[:, TOP_K] > 1e-3
+        # A logit is rounded by up to 2^-8 of itself, what makes it by as much.
+        clear &= logits[:, TOP_K - 1] - logits[:, TOP_K] > 2.0**-6 * np.abs(logits).max(axis=-1)
     hidden = hidden[clear][:TOKENS]
     assert len(hidden) == TOKENS
     return hidden
@@ -237,8 +242,26 @@ def make_renamed(folder):
     write_expected(folder, {0: layer}, renormalize=True)
 
 
+def make_family(family, folder):
+    safetensors.numpy.save_file(
+        {k: np.ascontiguousarray(v) for k, v in family.tensors.items()},
+        folder / "model.safetensors", {"format": "pt"})
+    write_json(folder / "config.json", family.config)
+    hidden = rng.standard_normal((4 * checkpoint_families.TOKENS, checkpoint_families.HIDDEN))
+    hidden = from_bf16_bits(to_bf16_bits(hidden.astype(np.float32))).astype(np.float64)
+    hidden = hidden[checkpoint_families.clear(family, hidden)][:checkpoint_families.TOKENS]
+    assert len(hidden) == checkpoint_families.TOKENS
+    hidden.astype(np.float32).tofile(folder / "hidden.f32")
+    out = family.block(hidden, family.select(family.logits(hidden)))
+    expected = [out] if family.next_norm is None else [out, family.next_norm(out)]
+    np.concatenate(expected).tofile(folder / f"expected_{family.layer}.f64")
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
+    for make in checkpoint_families.FAMILIES:
+        (out / make.__name__).mkdir(parents=True)
+        make_family(make(), out / make.__name__)
     for name, make in (("qwen3_moe", make_qwen3), ("qwen2_moe", make_qwen2),
                        ("renamed", make_renamed)):
         (out / name).mkdir(parents=True)

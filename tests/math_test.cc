@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// exp, sigmoid and SiLU of math-inl.h by themselves, on every ISA, against a
-// double-precision reference that is computed once per input: one of 64 bit
-// patterns, and every float around each power of two and each threshold.
-// SWITCHYARD_MATH_STRIDE=1 in the environment takes all 2^32 (15 minutes).
+// The functions of math-inl.h and gelu-inl.h by themselves, on every ISA,
+// against a double-precision reference that is computed once per input: one of
+// 64 bit patterns, and every float around each power of two and each threshold.
+// SWITCHYARD_MATH_STRIDE=1 in the environment takes all 2^32 (40 minutes).
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -21,7 +20,23 @@
 #include "gtest/gtest.h"
 #include "src/simd/targets.h"
 #include "testing/inputs.h"
+#include "tests/float_sweep.h"
 #include "tests/target_test.h"
+
+// The functions: how many ulp each may be off, with FMA and without, and from
+// where on down it is a zero, with which sign. GeluTanh: those plus 3.5 |y|, of
+// y as in gelu-inl.h, below 0.
+#ifndef SWITCHYARD_MATH
+#define SWITCHYARD_MATH(X)                                   \
+  X(kExp, Exp, 1.5, 1.5, -87.33655f, 0.0f)                   \
+  X(kSigmoid, Sigmoid, 2.5, 2.5, -87.33655f, 0.0f)           \
+  X(kSilu, Silu, 2.5, 2.5, -87.33655f, -0.0f)                \
+  X(kSoftplus, Softplus, 2.5, 2.5, -87.33655f, 0.0f)         \
+  X(kSqrtSoftplus, SqrtSoftplus, 2.0, 2.0, -87.33655f, 0.0f) \
+  X(kTanh, Tanh, 2.5, 2.5, kNaN, 0.0f)                       \
+  X(kGelu, Gelu, 6.5, 80.0, -13.146247f, -0.0f)              \
+  X(kGeluTanh, GeluTanh, 2.5, 2.5, -10.00104f, -0.0f)
+#endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/math_test.cc"
@@ -29,6 +44,7 @@
 
 #include "hwy/highway.h"
 
+#include "src/simd/gelu-inl.h"
 #include "src/simd/hwy_compat-inl.h"
 #include "src/simd/math-inl.h"
 
@@ -37,16 +53,17 @@ namespace switchyard::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// f(x[i]) into three rows; n is a multiple of every vector length.
-void EvaluateMath(const float* x, size_t n, float* exp, float* sigmoid,
-                  float* silu) {
+// f(x[i]) into a row for each function; n is a multiple of every vector length.
+void EvaluateMath(const float* x, size_t n, float* const* to) {
   simd::RecordTarget(HWY_TARGET);
   const hn::ScalableTag<float> d;
   for (size_t i = 0; i < n; i += hn::Lanes(d)) {
     const auto v = hn::LoadU(d, x + i);
-    hn::StoreU(simd::HWY_NAMESPACE::Exp(d, v), d, exp + i);
-    hn::StoreU(simd::HWY_NAMESPACE::Sigmoid(d, v), d, sigmoid + i);
-    hn::StoreU(simd::HWY_NAMESPACE::Silu(d, v), d, silu + i);
+    size_t f = 0;
+#define SWITCHYARD_EVALUATE(name, Function, ...) \
+  hn::StoreU(simd::HWY_NAMESPACE::Function(d, v), d, to[f++] + i);
+    SWITCHYARD_MATH(SWITCHYARD_EVALUATE)
+#undef SWITCHYARD_EVALUATE
   }
 }
 
@@ -62,37 +79,37 @@ HWY_EXPORT(EvaluateMath);
 namespace testing_support {
 namespace {
 
-enum Function { kExp, kSigmoid, kSilu, kFunctions };
-constexpr const char* kNames[kFunctions] = {"exp", "sigmoid", "silu"};
-constexpr double kBounds[kFunctions] = {1.5, 2.5, 2.5};
+#define SWITCHYARD_ENUMERATOR(name, ...) name,
+enum Function { SWITCHYARD_MATH(SWITCHYARD_ENUMERATOR) kFunctions };
+struct Promise {
+  const char* name;
+  double ulps, ulps_without_fma;
+  float zero_up_to, zero;
+};
+#define SWITCHYARD_PROMISE(name, Function, ...) {#Function, __VA_ARGS__},
+constexpr Promise kPromises[kFunctions] = {SWITCHYARD_MATH(SWITCHYARD_PROMISE)};
 
 using Math = std::array<std::vector<float>, kFunctions>;
 
 Math Evaluate(const std::vector<float>& x) {
   Math m;
-  for (std::vector<float>& row : m) row.resize(x.size());
-  SWITCHYARD_DISPATCH(EvaluateMath)
-  (x.data(), x.size(), m[kExp].data(), m[kSigmoid].data(), m[kSilu].data());
+  float* rows[kFunctions];
+  for (size_t f = 0; f < kFunctions; ++f) {
+    m[f].resize(x.size());
+    rows[f] = m[f].data();
+  }
+  SWITCHYARD_DISPATCH(EvaluateMath)(x.data(), x.size(), rows);
   return m;
-}
-
-// 1: every bit pattern.
-uint64_t Stride() {
-#ifdef NDEBUG
-  constexpr uint64_t kDefault = 64;
-#else
-  constexpr uint64_t kDefault = 1024;
-#endif
-  const char* const text = std::getenv("SWITCHYARD_MATH_STRIDE");
-  const uint64_t stride =
-      text == nullptr ? kDefault : std::strtoull(text, nullptr, 10);
-  return stride == 0 ? kDefault : stride;
 }
 
 std::vector<float> Boundaries() {
   std::vector<float> x;
-  std::vector<uint32_t> centers = {0xC2AEAC50, 0x42B17217, 0xC2B17217,
-                                   Bits(87.0f), Bits(87.33655f)};
+  std::vector<uint32_t> centers = {
+      0xC2AEAC50,  0x42B17217,   0xC2B17217,  Bits(87.0f),     Bits(87.33655f),
+      Bits(9.02f), Bits(-9.02f), Bits(9.99f), Bits(13.146247f)};
+  for (const Promise& promise : kPromises) {
+    centers.push_back(Bits(promise.zero_up_to));
+  }
   for (uint32_t exponent = 0; exponent <= 256; ++exponent) {
     centers.push_back(exponent << 23);
     centers.push_back((exponent << 23) | 0x80000000u);
@@ -103,20 +120,31 @@ std::vector<float> Boundaries() {
   return x;
 }
 
-// The exact results (to 1e-15, of one exp for speed), their spacing as floats,
-// and where the definition gives zero.
+// |y|, by which e is taken.
+double GeluTanhExponent(float x) {
+  const double t = std::fabs(static_cast<double>(x));
+  return 2 * std::sqrt(2 / std::acos(-1.0)) * (t + 0.044715 * t * t * t);
+}
+
+// The exact results (to 1e-14) and their spacing as floats.
 struct Exact {
   double value[kFunctions];
   double ulps_per_unit[kFunctions];
-  bool zero[kFunctions];
 
   explicit Exact(float x) {
     const double e = std::exp(-std::fabs(static_cast<double>(x)));
     value[kExp] = x < 0 ? e : 1 / e;
     value[kSigmoid] = (x < 0 ? e : 1) / (1 + e);
     value[kSilu] = static_cast<double>(x) * value[kSigmoid];
-    zero[kExp] = value[kExp] < 0x1p-126;
-    zero[kSigmoid] = zero[kSilu] = x <= -87.33655f;
+    value[kSoftplus] = std::max(static_cast<double>(x), 0.0) + std::log1p(e);
+    value[kSqrtSoftplus] = std::sqrt(value[kSoftplus]);
+    const double d = static_cast<double>(x);
+    value[kTanh] = std::tanh(d);
+    value[kGelu] = std::isinf(x) ? d : d * std::erfc(-d / std::sqrt(2.0)) / 2;
+    value[kGeluTanh] =
+        std::isinf(x)
+            ? d
+            : d / (1 + std::exp(std::copysign(GeluTanhExponent(x), -d)));
     for (size_t f = 0; f < kFunctions; ++f) {
       const uint32_t rounded = Bits(static_cast<float>(value[f]));
       const uint32_t exponent = std::max(1u, rounded >> 23 & 255);
@@ -141,7 +169,9 @@ struct Worst {
 class MathSweep {
  public:
   explicit MathSweep(std::vector<std::string> isas)
-      : isas_(std::move(isas)), worst_(isas_.size() * kFunctions) {}
+      : isas_(std::move(isas)), worst_(isas_.size() * kFunctions) {
+    for (const Isa& isa : RunnableIsas()) fma_.push_back(isa.fma);
+  }
 
   // A multiple of every vector length of inputs.
   void Block(const std::vector<float>& x) {
@@ -169,7 +199,7 @@ class MathSweep {
           }
           // Not ASSERT_: even when it holds, that takes longer than the rest.
           if (wrong != nullptr) {
-            FAIL() << isas_[k] << ": " << kNames[f] << "(" << x[i]
+            FAIL() << isas_[k] << ": " << kPromises[f].name << "(" << x[i]
                    << ") = " << y << ": " << wrong;
           }
         }
@@ -183,7 +213,7 @@ class MathSweep {
       for (size_t f = 0; f < kFunctions; ++f) {
         // FMA ISAs have the first one's bits.
         const Worst& w = worst_[(IsFma(k) ? 0 : k) * kFunctions + f];
-        std::printf("  %s %.4f ulp at %a", kNames[f], w.ulps, w.x);
+        std::printf("  %s %.4f ulp at %a", kPromises[f].name, w.ulps, w.x);
       }
       std::printf("\n");
     }
@@ -191,45 +221,43 @@ class MathSweep {
 
  private:
   // Best first: those with FMA come before those without.
-  bool IsFma(size_t k) const { return RunnableIsas().data[k].fma; }
+  bool IsFma(size_t k) const { return fma_[k]; }
 
   // What is wrong with y, if anything.
   const char* Check(size_t k, size_t f, float x, float y, const Exact& exact) {
     if (std::isnan(x)) return std::isnan(y) ? nullptr : "not NaN";
-    if (exact.zero[f]) {
-      const uint32_t zero = f == kSilu ? 0x80000000u : 0u;
-      return Bits(y) == zero ? nullptr : "not the zero of the definition";
+    const Promise& promise = kPromises[f];
+    if (x <= promise.zero_up_to) {
+      return Bits(y) == Bits(promise.zero) ? nullptr
+                                           : "not the zero of the definition";
     }
-    if (f != kSilu && std::fpclassify(y) == FP_SUBNORMAL) return "denormal";
+    // Only close to a zero at 0.
+    if (std::fpclassify(y) == FP_SUBNORMAL && !(std::fabs(x) < 0x1p-124f)) {
+      return "denormal";
+    }
     const double ulps = exact.Ulps(f, y);
-    if (!(ulps <= kBounds[f])) return "too far from exact";
+    double bound = IsFma(k) ? promise.ulps : promise.ulps_without_fma;
+    if (f == kGeluTanh && x < 0) bound += 3.5 * GeluTanhExponent(x);
+    if (!(ulps <= bound)) return "too far from exact";
+    if (std::signbit(y) != std::signbit(exact.value[f])) return "sign";
+    if (f == kTanh && std::fabs(y) > 1.0f) return "above 1";
     Worst& worst = worst_[k * kFunctions + f];
     if (ulps > worst.ulps) worst = {ulps, x};
     return nullptr;
   }
 
   const std::vector<std::string> isas_;
+  std::vector<char> fma_;
   std::vector<Worst> worst_;
 };
 
 TEST(MathTest, WithinTheStatedUlpsAndTheSameBitsWithFma) {
   const ScopedIsa restores_the_cap(RunnableIsaNames().front());
   MathSweep sweep(RunnableIsaNames());
-  std::vector<float> x = Boundaries();
-  constexpr size_t kBlock = 1 << 16;
-  const uint64_t stride = Stride();
-  uint64_t offset = 0;
-  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += stride) {
-    // Another place in each run of `stride`, so that low bits vary.
-    x.push_back(FromBits(static_cast<uint32_t>(bits + offset)));
-    offset = (offset * 5 + 3) % stride;
-    if (x.size() < kBlock) continue;
+  SweepFloats(Boundaries(), [&](const std::vector<float>& x) {
     sweep.Block(x);
-    if (HasFatalFailure()) return;
-    x.clear();
-  }
-  while (x.size() % 64 != 0) x.push_back(0.0f);
-  sweep.Block(x);
+    return !HasFatalFailure();
+  });
   sweep.Print();
 }
 

@@ -89,7 +89,7 @@ TEST(MetalChain, EqualsThePlainApiForAnyNumberOfTokens) {
 // Each dispatch of both chains a line, in order.
 TEST(MetalChain, PrintsATimeline) {
   const Outcome outcome = RunProgram("--tokens 4096");
-  std::vector<std::string> kernels;
+  std::vector<std::string> kernels, groups;
   bool total = false;
   std::istringstream stream(outcome.out);
   for (std::string line; std::getline(stream, line);) {
@@ -100,11 +100,18 @@ TEST(MetalChain, PrintsATimeline) {
       kernels.push_back(first);
       EXPECT_EQ(line.back(), '#') << line;
     }
+    if (first == "route:" || first == "experts:" || first == "combine:") {
+      groups.push_back(first + std::to_string(kernels.size()));
+    }
     total = total || first == "total";
   }
   std::vector<std::string> want = kDecodeKernels;
   want.insert(want.end(), kPrefillKernels.begin(), kPrefillKernels.end());
   EXPECT_EQ(kernels, want);
+  // Each in front of its first kernel.
+  EXPECT_EQ(groups,
+            (std::vector<std::string>{"route:0", "experts:2", "combine:6",
+                                      "route:7", "experts:10", "combine:14"}));
   EXPECT_TRUE(total);
   EXPECT_TRUE(outcome.Printed("Decode, 1 token: one command buffer, 7 disp"));
   EXPECT_TRUE(
@@ -120,7 +127,7 @@ TEST(MetalChain, WritesATrace) {
   ASSERT_EQ(RunProgram("--trace '" + path + "'").exit_code, 0);
   const json trace = json::parse(ReadFile(path));
   EXPECT_EQ(trace.at("displayTimeUnit"), "ms");
-  std::vector<std::string> names, kernels[2];
+  std::vector<std::string> names, kernels[2], groups[2];
   double end_of_last[2] = {0, 0};
   for (const json& event : trace.at("traceEvents")) {
     EXPECT_EQ(event.at("pid"), 1);
@@ -143,12 +150,18 @@ TEST(MetalChain, WritesATrace) {
     EXPECT_GE(start, end_of_last[chain] - 1e-4) << event;
     end_of_last[chain] = start + duration;
     EXPECT_TRUE(event.at("args").at("grid").is_string());
+    groups[chain].push_back(event.at("args").at("group"));
   }
   EXPECT_EQ(names, (std::vector<std::string>{"process_name 0 metal_chain",
                                              "thread_name 1 decode",
                                              "thread_name 2 prefill"}));
   EXPECT_EQ(kernels[0], kDecodeKernels);
   EXPECT_EQ(kernels[1], kPrefillKernels);
+  EXPECT_EQ(groups[0],
+            (std::vector<std::string>{"route", "route", "experts", "experts",
+                                      "experts", "experts", "combine"}));
+  EXPECT_EQ(groups[1].front(), "route");
+  EXPECT_EQ(groups[1].back(), "combine");
   EXPECT_GT(end_of_last[1], end_of_last[0]);
 }
 
@@ -184,6 +197,10 @@ TEST(MetalChain, WritesJson) {
     for (const json& dispatch : chain.at("dispatches")) {
       kernels.push_back(dispatch.at("kernel"));
       EXPECT_EQ(dispatch.at("threadgroups").size(), 3u);
+      EXPECT_EQ(dispatch.at("group"),
+                kernels.size() <= (i == 0 ? 2 : 3)   ? "route"
+                : kernels.size() <= (i == 0 ? 6 : 7) ? "experts"
+                                                     : "combine");
       EXPECT_GE(dispatch.at("start_seconds").get<double>(), end_of_last - 1e-9);
       end_of_last = dispatch.at("start_seconds").get<double>() +
                     dispatch.at("seconds").get<double>();

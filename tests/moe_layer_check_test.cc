@@ -2,26 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The check against double precision accepts what the block computes and finds
-// whatever is wrong with it; its bounds are what they claim to be.
+// whatever is wrong with it; moe_layer_bounded.cc, beside it in this program,
+// that its bounds are what they claim to be.
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "bounded.h"
 #include "gtest/gtest.h"
 #include "moe_block.h"
 #include "reference_check.h"
+#include "states.h"
 #include "switchyard/executor.h"
+#include "switchyard/quantize.h"
 #include "switchyard/views.h"
+#include "tests/moe_layer_files.h"
 
 namespace moe_layer {
 namespace {
 
-using switchyard::Matrix;
+using switchyard::AnyMatrix;
 using switchyard::SerialExecutor;
 
 MoeShape SmallShape() {
@@ -37,23 +40,27 @@ MoeShape SmallShape() {
 
 constexpr size_t kTokens = 33;
 
-class CheckTest : public testing::TestWithParam<bool> {
+using Param = std::tuple<Dtype, bool>;
+
+class CheckTest : public testing::TestWithParam<Param> {
  protected:
   CheckTest()
       : weights_([] {
           MoeShape shape = SmallShape();
-          shape.renormalize = GetParam();
-          return GenerateLayer(shape, SerialExecutor());
+          shape.route.renormalize = std::get<1>(GetParam());
+          return LoadLayer(PlanGeneratedLayer(shape), dtype(),
+                           SerialExecutor());
         }()),
-        hidden_data_(GenerateHidden(kTokens, 72, SerialExecutor())),
-        normed_data_(kTokens * 72),
-        hidden_(hidden_data_.data(), kTokens, 72),
-        normed_(normed_data_.data(), kTokens, 72),
+        states_(GenerateHidden(kTokens, 72, dtype().rows, SerialExecutor())),
+        normed_states_(dtype().rows, kTokens, 72),
+        hidden_(states_.rows()),
+        normed_(normed_states_.rows()),
         block_(weights_, kTokens, SerialExecutor()) {
     InputNorm(weights_, hidden_, normed_, SerialExecutor());
     block_.Run(hidden_, normed_);
   }
 
+  static const Dtype& dtype() { return std::get<0>(GetParam()); }
   const BlockResults& results() const { return block_.results(); }
 
   CheckReport Check(size_t max_tokens = kTokens) {
@@ -62,14 +69,42 @@ class CheckTest : public testing::TestWithParam<bool> {
   }
 
   LayerWeights weights_;
-  FloatBuffer hidden_data_;
-  FloatBuffer normed_data_;
-  Matrix<float> hidden_;
-  Matrix<float> normed_;
+  RowBuffer states_;
+  RowBuffer normed_states_;
+  AnyMatrix hidden_;
+  AnyMatrix normed_;
   MoeBlock block_;
 };
 
-INSTANTIATE_TEST_SUITE_P(MoeLayerRenormalize, CheckTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(
+    MoeLayerDtypes, CheckTest,
+    testing::Combine(testing::ValuesIn(testing_support::RunnableDtypes()),
+                     testing::Bool()),
+    [](const auto& test) {
+      return std::string(std::get<0>(test.param).name) +
+             (std::get<1>(test.param) ? "_renormalize" : "");
+    });
+
+// One element of a matrix of floats.
+struct Element {
+  AnyMatrix m;
+  size_t row, column;
+
+  float Get() const {
+    float value = 0;
+    Move(At(), AnyMatrix(&value, 1, 1));
+    return value;
+  }
+  void Set(float value) const { Move(AnyMatrix(&value, 1, 1), At()); }
+
+ private:
+  AnyMatrix At() const {
+    return m.RowRange(row, row + 1).ColRange(column, column + 1);
+  }
+  static void Move(const AnyMatrix& from, const AnyMatrix& to) {
+    ASSERT_TRUE(switchyard::Quantize({from}, {to}).ok());
+  }
+};
 
 TEST_P(CheckTest, AcceptsTheBlock) {
   const CheckReport report = Check();
@@ -86,12 +121,14 @@ TEST_P(CheckTest, AcceptsTheBlock) {
 
 TEST_P(CheckTest, SamplesTheFirstAndTheLastToken) {
   EXPECT_EQ(Check(4).tokens, 4u);
-  const float last = results().out.Row(kTokens - 1)[0];
-  results().out.Row(kTokens - 1)[0] = last + 1;
+  const Element of_last{results().out, kTokens - 1, 0};
+  const float last = of_last.Get();
+  of_last.Set(last + 1);
   EXPECT_NE(Check(4).failure, "");
-  results().out.Row(kTokens - 1)[0] = last;
+  of_last.Set(last);
   EXPECT_EQ(Check(4).failure, "");
-  results().out.Row(0)[0] += 1;
+  const Element of_first{results().out, 0, 0};
+  of_first.Set(of_first.Get() + 1);
   EXPECT_NE(Check(1).failure, "");
 }
 
@@ -99,24 +136,32 @@ TEST_P(CheckTest, SamplesTheFirstAndTheLastToken) {
 TEST_P(CheckTest, FindsEveryKindOfWrongResult) {
   const size_t t = 7;
   const auto row = static_cast<size_t>(results().row_index.Row(t)[1]);
-  const std::vector<std::pair<std::string, std::pair<float*, float>>> spoils = {
-      {"input norm: token 7", {normed_.Row(t) + 5, 1e-4f}},
-      {"router GEMM: token 7", {results().logits.Row(t) + 11, 1e-3f}},
-      {"router GEMM: token 7", {results().shared_logits.Row(t), 1e-3f}},
-      {"routing weights: token 7", {results().weights.Row(t) + 2, 1e-5f}},
-      {"expert rows: token 7", {results().expert_rows.Row(row) + 71, 0.05f}},
-      {"expert rows: token 7", {results().shared_rows.Row(t), 0.05f}},
-      {"combine: token 7", {results().out.Row(t) + 70, 1e-4f}},
-      {"next norm: token 7", {results().next_normed.Row(t) + 1, 1e-4f}},
+  // By how much: in f32, and otherwise.
+  const bool is_f32 = dtype().rows == switchyard::Type::kF32;
+  const auto by = [&](float f32, float bf16) { return is_f32 ? f32 : bf16; };
+  const AnyMatrix weights = results().weights;
+  const float far = dtype().operands == switchyard::Type::kI8 ? 2 : 0.5f;
+  const std::vector<std::tuple<std::string, Element, float>> spoils = {
+      {"input norm: token 7", {normed_, t, 5}, by(1e-4f, 0.1f)},
+      {"router GEMM: token 7", {results().logits, t, 11}, by(1e-3f, 0.1f)},
+      {"router GEMM: token 7",
+       {results().shared_logits, t, 0},
+       by(1e-3f, 0.1f)},
+      {"routing weights: token 7", {weights, t, 2}, 1e-5f},
+      {"expert rows: token 7",
+       {results().expert_rows, row, 71},
+       by(0.05f, far)},
+      {"expert rows: token 7", {results().shared_rows, t, 0}, by(0.05f, far)},
+      {"combine: token 7", {results().out, t, 70}, by(1e-4f, 0.1f)},
+      {"next norm: token 7", {results().next_normed, t, 1}, by(1e-4f, 0.1f)},
   };
-  for (const auto& [where, spoil] : spoils) {
-    const auto [place, by] = spoil;
-    const float good = *place;
-    *place = good + by;
+  for (const auto& [where, place, amount] : spoils) {
+    const float good = place.Get();
+    place.Set(good + amount);
     EXPECT_EQ(Check().failure.substr(0, where.size()), where);
-    *place = std::numeric_limits<float>::quiet_NaN();
+    place.Set(std::numeric_limits<float>::quiet_NaN());
     EXPECT_NE(Check().failure, "") << where;
-    *place = good;
+    place.Set(good);
     EXPECT_EQ(Check().failure, "");
   }
 }
@@ -145,119 +190,15 @@ TEST_P(CheckTest, FindsWrongExpertsAndBuckets) {
 
 // Exact logits that contradict the float ones: both are looked at.
 TEST_P(CheckTest, FindsExpertsThatOnlyWrongLogitsExplain) {
-  float* logits = results().logits.Row(3);
   const int32_t* ids = results().ids.Row(3);
-  std::swap(logits[ids[0]], logits[ids[1]]);
+  const Element first{results().logits, 3, static_cast<size_t>(ids[0])};
+  const Element second{results().logits, 3, static_cast<size_t>(ids[1])};
+  const float larger = first.Get();
+  first.Set(second.Get());
+  second.Set(larger);
   std::swap(results().ids.Row(3)[0], results().ids.Row(3)[1]);
   EXPECT_EQ(Check().failure,
             "routing: token 3: not the experts with the largest exact logits");
-}
-
-Bounded Make(const std::vector<double>& value,
-             const std::vector<double>& error = {}) {
-  Bounded made(value.size());
-  made.value = value;
-  if (!error.empty()) made.error = error;
-  return made;
-}
-
-TEST(MoeLayerBounded, BoundOfASumIsTheContracts) {
-  const std::vector<float> w = {1.0f, -2.0f, 4.0f};
-  const std::vector<float> x = {3.0f, 5.0f, 0.25f};
-  const Bounded out = MatVec(w.data(), 1, Bounded(x.data(), 3));
-  EXPECT_EQ(out.value[0], 3 - 10 + 1);
-  EXPECT_NEAR(out.error[0], (3 + 2) * 0x1p-24 * (3 + 10 + 1), 1e-20);
-}
-
-TEST(MoeLayerBounded, ErrorsOfInputsArePassedOn) {
-  const Bounded x = Make({1, 1}, {0.5, 0.25});
-  const std::vector<float> w = {2.0f, -4.0f};
-  EXPECT_NEAR(MatVec(w.data(), 1, x).error[0], 2 * 0.5 + 4 * 0.25, 1e-5);
-
-  // silu at 0 has slope 1/2; the bound uses its largest slope, 1.1.
-  const Bounded gate = Make({0}, {0.1});
-  const Bounded up = Make({3});
-  EXPECT_NEAR(SiluMulOf(gate, up).error[0], 1.1 * 0.1 * 3, 1e-6);
-}
-
-// Both logits off, in opposite directions, is the worst for a small weight.
-TEST(MoeLayerBounded, WeightsAllowForTwoLogitErrors) {
-  Bounded logits = Make({0, 5}, {0.1, 0.1});
-  const int32_t id = 0;
-  MoeShape shape;
-  shape.num_experts = 2;
-  shape.top_k = 1;
-  const Bounded weight = RouteWeightsOf(logits, &id, shape);
-  const double moved = 1 / (1 + std::exp(5 - 0.2));
-  EXPECT_GE(weight.error[0], moved - weight.value[0]);
-  EXPECT_LE(weight.error[0], 1.1 * (moved - weight.value[0]));
-}
-
-TEST(MoeLayerBounded, CombineAllowsForTheErrorOfTheSharedGate) {
-  const Bounded logit = Make({0}, {0.4});
-  const Bounded one = Make({1});
-  const float residual = 0;
-  // The sigmoid's slope at 0 is 1/4.
-  EXPECT_NEAR(CombineOf(one, {Make({0})}, logit, one, &residual).error[0], 0.1,
-              1e-6);
-}
-
-// Moving each input by its error moves no output by more than its error.
-TEST(MoeLayerBounded, BoundsHoldAtTheEndsOfTheInputs) {
-  const std::vector<float> weight = {0.5f, 2.0f, -1.0f, 1.0f};
-  const Bounded x = Make({0.5, -2, 1, 0.125}, {0.01, 0.2, 0.05, 0.03});
-  const Bounded up = Make({1, -0.5, 2, -3}, {0.1, 0.02, 0.3, 0.1});
-  const std::vector<int32_t> ids = {2, 0};
-  MoeShape shape;
-  shape.num_experts = 4;
-  shape.top_k = 2;
-  const std::vector<float> residual = {1, 2, 3, 4};
-  const auto every = [&](const Bounded& a, const Bounded& b, bool renormalize) {
-    shape.renormalize = renormalize;
-    return std::vector<Bounded>{
-        SiluMulOf(a, b), RmsNormOf(a, weight.data(), 1e-6f),
-        RouteWeightsOf(a, ids.data(), shape),
-        CombineOf(b, {a, b, a, b}, {}, {}, residual.data()),
-        CombineOf(b, {b, b, b, b}, a, a, residual.data())};
-  };
-  for (const bool renormalize : {false, true}) {
-    const std::vector<Bounded> middle = every(x, up, renormalize);
-    for (int corner = 0; corner < 256; ++corner) {
-      Bounded moved_x(4);
-      Bounded moved_up(4);
-      for (size_t i = 0; i < 4; ++i) {
-        const auto side = [&](size_t bit) {
-          return ((corner >> bit) & 1) != 0 ? 1 : -1;
-        };
-        moved_x.value[i] = x.value[i] + side(i) * x.error[i];
-        moved_up.value[i] = up.value[i] + side(i + 4) * up.error[i];
-      }
-      const std::vector<Bounded> moved = every(moved_x, moved_up, renormalize);
-      for (size_t f = 0; f < middle.size(); ++f) {
-        for (size_t i = 0; i < middle[f].size(); ++i) {
-          EXPECT_LE(std::fabs(moved[f].value[i] - middle[f].value[i]),
-                    middle[f].error[i])
-              << "function " << f << ", corner " << corner;
-        }
-      }
-    }
-  }
-}
-
-TEST(MoeLayerBounded, TopKToleratesWhatErrorsHide) {
-  Bounded logits = Make({1.0, 1.1, 0.5, 1.1});
-  const auto is_top_2 = [&](std::vector<int32_t> ids) {
-    return IsTopK(logits, ids.data(), 2);
-  };
-  EXPECT_TRUE(is_top_2({1, 3}));
-  EXPECT_FALSE(is_top_2({3, 1}));  // the smaller index wins ties
-  EXPECT_FALSE(is_top_2({1, 0}));
-  EXPECT_FALSE(is_top_2({1, 1}));
-  logits.error = {0.06, 0.06, 0.06, 0.06};
-  EXPECT_TRUE(is_top_2({3, 1}));
-  EXPECT_TRUE(is_top_2({0, 1}));
-  EXPECT_FALSE(is_top_2({1, 2}));
-  EXPECT_FALSE(is_top_2({1, 1}));
 }
 
 }  // namespace

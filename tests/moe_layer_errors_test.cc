@@ -10,24 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "families.h"
 #include "gtest/gtest.h"
+#include "tests/moe_layer_config_cases.h"
 #include "tests/moe_layer_files.h"
 #include "tests/moe_layer_spoil.h"
 
 namespace moe_layer::testing_support {
 namespace {
-
-struct Case {
-  const char* name;
-  Spoil spoil;
-  // The line without "moe_layer: ", and short for what Expand() has.
-  std::string want;
-  std::string options = "";
-  const char* family = "qwen2_moe";
-};
-std::ostream& operator<<(std::ostream& os, const Case& c) {
-  return os << c.name;
-}
 
 // `text` with its short forms written out.
 std::string Expand(std::string text, const TempFolder& folder) {
@@ -41,6 +31,11 @@ std::string Expand(std::string text, const TempFolder& folder) {
   replace("ROUTER", "MODEL: tensor 'model.layers.0.mlp.gate.weight'");
   replace("MODEL", "$/model.safetensors");
   replace("SIZE", "expected an integer from 1 to 2147483647");
+  std::string known;
+  for (const Family& family : Families()) {
+    known += (known.empty() ? "" : ", ") + std::string(family.model_type);
+  }
+  replace("FAMILIES", known);
   replace("PARSE", "[json.exception.parse_error.101] parse error at");
   replace("DEEP", "nested more than 64 levels deep");
   replace("$", folder.path());
@@ -67,79 +62,6 @@ TEST_P(Errors, OneLineAndExitCode2) {
                 "moe_layer: " + want);
 }
 
-const Case kConfigCases[] = {
-    {"ConfigMissing", Remove(kConfig),
-     "CONFIG: cannot open: No such file or directory"},
-    {"ConfigIsAFolder", MakeFolder(kConfig),
-     "CONFIG: cannot open: not a regular file"},
-    {"ConfigIsAPipe", MakePipe(kConfig),
-     "CONFIG: cannot open: not a regular file"},
-    {"ConfigDeepUnused", SetText(kConfig, "unused", Nested(150000)),
-     "CONFIG: malformed JSON: DEEP"},
-    {"ConfigDeepSize", SetText(kConfig, "hidden_size", Nested(150000)),
-     "CONFIG: malformed JSON: DEEP"},
-    {"ConfigDeepModelType", SetText(kConfig, "model_type", Nested(150000)),
-     "CONFIG: malformed JSON: DEEP"},
-    {"ConfigDeepUnclosed", Write(kConfig, std::string(150000, '[')),
-     "CONFIG: malformed JSON: DEEP"},
-    // Brackets in text are no depth, and \" does not end it.
-    {"ConfigBracketsInText",
-     SetText(kConfig, "model_type", "\"\\\"" + std::string(70, '{') + "\""),
-     "CONFIG: model_type: \"\\\"" + std::string(70, '{') +
-         "\" is not supported; there are qwen2_moe, qwen3_moe"},
-    {"ConfigDeepEnough", SetText(kConfig, "hidden_size", Nested(63)),
-     "CONFIG: hidden_size: SIZE, found " + Nested(63)},
-    {"ConfigDeepByOne", SetText(kConfig, "hidden_size", Nested(64)),
-     "CONFIG: malformed JSON: DEEP"},
-    {"ConfigEmpty", Write(kConfig, ""),
-     "CONFIG: malformed JSON: PARSE line 1, column 1: syntax error while "
-     "parsing value - unexpected end of input; expected '[', '{', or a "
-     "literal"},
-    {"ConfigMalformed", Write(kConfig, "{\"a\":\n\n]"),
-     "CONFIG: malformed JSON: PARSE line 3, column 1: syntax error while "
-     "parsing value - unexpected ']'; expected '[', '{', or a literal"},
-    {"ConfigNoObject", Write(kConfig, "[1]"),
-     "CONFIG: malformed JSON: not an object"},
-    {"ModelTypeMissing", Erase("model_type"), "CONFIG: model_type: missing"},
-    {"ModelTypeUnknown", Set("model_type", "new\nmodel"),
-     "CONFIG: model_type: \"new\\nmodel\" is not supported; there are "
-     "qwen2_moe, qwen3_moe"},
-    {"ModelTypeNoText", Set("model_type", 3),
-     "CONFIG: model_type: 3 is not supported; there are qwen2_moe, qwen3_moe"},
-    {"SizeZero", Set("hidden_size", 0), "CONFIG: hidden_size: SIZE, found 0"},
-    {"SizeNegative", Set("num_experts", -4),
-     "CONFIG: num_experts: SIZE, found -4"},
-    {"SizeHuge", Set("moe_intermediate_size", 3000000000),
-     "CONFIG: moe_intermediate_size: SIZE, found 3000000000"},
-    {"SizeFraction", Set("num_experts_per_tok", 2.5),
-     "CONFIG: num_experts_per_tok: SIZE, found 2.5"},
-    {"SizeText", Set("shared_expert_intermediate_size", "56"),
-     "CONFIG: shared_expert_intermediate_size: SIZE, found \"56\""},
-    {"EpsilonNegative", Set("rms_norm_eps", -1e-6),
-     "CONFIG: rms_norm_eps: expected a number from 0 to 1, found -1e-06"},
-    {"EpsilonText", Set("rms_norm_eps", "x"),
-     "CONFIG: rms_norm_eps: expected a number from 0 to 1, found \"x\""},
-    {"RenormalizeNumber", Set("norm_topk_prob", 1),
-     "CONFIG: norm_topk_prob: expected true or false, found 1"},
-    {"Activation", Set("hidden_act", "gelu"),
-     "CONFIG: hidden_act: \"gelu\" is not supported; only \"silu\""},
-    {"TopKAboveExperts", Set("num_experts_per_tok", 13),
-     "CONFIG: num_experts_per_tok: 13, but num_experts is 12"},
-    {"DenseLayersNoList", Set("mlp_only_layers", 1),
-     "CONFIG: mlp_only_layers: expected a list of layers, found 1"},
-    {"EveryLayerDense", Set("mlp_only_layers", {0, 1}),
-     "CONFIG: every layer is dense, none has experts"},
-    {"LayerOutOfRange", Set("x", 0), "--layer 2: CONFIG has layers 0 to 1",
-     "--layer 2"},
-    {"LayerListedDense", Set("x", 0),
-     "--layer 0: CONFIG: layer 0 is dense (listed in mlp_only_layers)",
-     "--layer 0", "qwen3_moe"},
-    {"LayerStepDense", Set("decoder_sparse_step", 2),
-     "--layer 0: CONFIG: layer 0 is dense (decoder_sparse_step is 2)",
-     "--layer 0"},
-    {"TopKOption", Set("x", 0), "--top-k 13: the layer has 12 experts",
-     "--top-k 13"},
-};
 INSTANTIATE_TEST_SUITE_P(MoeLayerConfig, Errors,
                          testing::ValuesIn(kConfigCases),
                          testing::PrintToStringParamName());

@@ -14,6 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "dtype.h"
+#include "gemm.h"
+#include "programs/program.h"
 #include "tests/run_program.h"
 
 namespace moe_layer::testing_support {
@@ -32,6 +35,19 @@ inline Outcome RunProgram(const std::string& arguments,
                           const std::string& before = "") {
   return switchyard::testing_support::RunProgram(MOE_LAYER_PROGRAM, arguments,
                                                  before);
+}
+
+// All but what this CPU has no GEMMs for.
+inline std::vector<Dtype> RunnableDtypes() {
+  std::vector<Dtype> dtypes;
+  for (const Dtype& dtype : kDtypes) {
+    try {
+      OperandType(dtype.operands);
+      dtypes.push_back(dtype);
+    } catch (const program::InputError&) {
+    }
+  }
+  return dtypes;
 }
 
 inline void WriteFile(const std::string& path, const std::string& content) {

@@ -48,12 +48,19 @@ std::pair<double, double> Row(const std::string& out, const std::string& name) {
 }
 
 TEST(MoeLayerProgram, RunsEachFamily) {
+  std::vector<std::pair<std::string, std::string>> runs;
   for (const char* family : {"qwen3_moe", "qwen2_moe"}) {
-    const Outcome outcome = RunProgram(CheckpointPath(family));
+    runs.emplace_back(family, "");
+    for (const Dtype& dtype : RunnableDtypes()) {
+      runs.emplace_back(family, std::string(" --dtype ") + dtype.name);
+    }
+  }
+  for (const auto& [family, options] : runs) {
+    const Outcome outcome = RunProgram(CheckpointPath(family) + options);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_TRUE(outcome.Printed("Every result is within its bound."))
         << outcome.out;
-    EXPECT_TRUE(outcome.Printed(std::string(family) + ", layer"));
+    EXPECT_TRUE(outcome.Printed(family + ", layer"));
     EXPECT_TRUE(outcome.Printed("batch    512 tokens"));
     for (const std::string& line : Lines(outcome.out)) {
       EXPECT_LE(Width(line), 80u) << line;
@@ -63,6 +70,18 @@ TEST(MoeLayerProgram, RunsEachFamily) {
     EXPECT_EQ(outcome.err.find_first_of("\r\033"), std::string::npos);
     EXPECT_EQ(Lines(outcome.err).size(), 1u) << outcome.err;
   }
+}
+
+// As on a CPU without them.
+TEST(MoeLayerProgram, CopesWithoutKernels) {
+  const std::string avx2 = "DNNL_MAX_CPU_ISA=AVX2 ";
+  const Outcome bf16 = RunProgram(CheckpointPath("qwen2_moe"), avx2);
+  EXPECT_EQ(bf16.exit_code, 0) << bf16.err;
+  EXPECT_TRUE(bf16.Printed("of weights in f32: oneDNN has no bf16 here"));
+  EXPECT_TRUE(bf16.Printed("Every result is within its bound."));
+  ExpectRefused(RunProgram("--dtype int8", avx2),
+                "moe_layer: --dtype int8: oneDNN's int8 GEMMs are not exact on "
+                "this CPU, which has no VNNI");
 }
 
 TEST(MoeLayerProgram, RowsAddUpToTheTotal) {
@@ -135,7 +154,15 @@ TEST(MoeLayerProgram, WritesJson) {
   EXPECT_NEAR(file.at("between_gemms_seconds").get<double>() * 1e3,
               Row(outcome.out, "between the GEMMs").first, 6e-4);
 
+  EXPECT_GT(file.at("read_bandwidth").get<double>(), 0);
+  EXPECT_NEAR(file.at("weight_read_share").get<double>(),
+              file.at("weight_bytes_read").get<double>() /
+                  file.at("read_bandwidth").get<double>() * 1e3 / ms,
+              1e-9);
+
   const json& layer = file.at("layer");
+  EXPECT_EQ(layer.at("dtype"), "bf16");
+  EXPECT_LE(file.at("weight_bytes_read"), layer.at("weight_bytes"));
   EXPECT_TRUE(layer.at("title").get<std::string>().find("qwen2_moe") == 0);
   EXPECT_GT(layer.at("shared_intermediate"), 0);
   int pairs = 0;
@@ -177,6 +204,8 @@ TEST(MoeLayerProgram, EveryOptionMatters) {
   const std::string checkpoint = CheckpointPath("qwen3_moe") + " ";
   const std::pair<const char*, std::string> cases[] = {
       {"--layer 2", "layer 2 of 3"},
+      {"--dtype bf16", "dtype    bf16, "},
+      {"--dtype f32", "dtype    f32, "},
       {"--tokens 7", "batch    7 tokens"},
       {"--tokens 1 --threads 1", "batch    1 token on 1 thread\n"},
       {"--threads 3", "512 tokens on " + Threads(3)},
@@ -201,8 +230,8 @@ TEST(MoeLayerProgram, HelpListsTheOptions) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
   for (const char* option :
-       {"--checkpoint", "--layer", "--tokens", "--threads", "--isa", "--repeat",
-        "--top-k", "--json", "--help"}) {
+       {"--checkpoint", "--layer", "--dtype", "--tokens", "--threads", "--isa",
+        "--repeat", "--top-k", "--input", "--output", "--json", "--help"}) {
     EXPECT_TRUE(outcome.Printed(option)) << option;
   }
   for (const std::string& line : Lines(outcome.out)) {
@@ -216,9 +245,14 @@ TEST(MoeLayerOptions, OneLineAndExitCode2) {
       {"--tokens 1000001", "--tokens: Value 1000001 not in range 1 to 1000000"},
       {"--tokens -1", "--tokens: Value -1 not in range 1 to 1000000"},
       {"--tokens many", "--tokens: Value many not in range 1 to 1000000"},
+      {"--tokens 3 --input x", "--tokens excludes --input"},
+      {"--input ''", "--input: empty"},
+      {"--input /no/such", "/no/such: cannot open: No such file or directory"},
       {"--tokens", "--tokens: 1 required T:INT in [1 - 1000000] missing"},
       {"--threads 0", "--threads: Value 0 not in range 1 to 1024"},
       {"--threads 2000", "--threads: Value 2000 not in range 1 to 1024"},
+      {"--dtype fp8", "--dtype: fp8 not in {bf16,f32,int8}"},
+      {"--dtype ''", "--dtype:  not in {bf16,f32,int8}"},
       {"--repeat 0", "--repeat: Value 0 not in range 1 to 100000"},
       {"--layer -1", "--layer: Value -1 not in range 0 to 2147483647"},
       {"--layer 1", "--layer: needs --checkpoint"},
@@ -273,7 +307,7 @@ TEST(MoeLayerProgram, ACheckpointCutWhileItRunsIsOneLine) {
   const std::string model = folder.File("model.safetensors");
   const std::string err = folder.File("err");
   const Outcome outcome = switchyard::testing_support::RunProgram(
-      MOE_LAYER_PROGRAM, "'" + folder.path() + "' --repeat 100000",
+      MOE_LAYER_PROGRAM, "'" + folder.path() + "' --dtype f32 --repeat 100000",
       // Ends as well where there is nothing to wait for.
       "(n=0; until grep -qs ' in ' '" + err +
           "' || [ $((n+=1)) -gt 2000 ]; do sleep 0.05; done; : >'" + model +

@@ -20,7 +20,7 @@ struct Data {
   std::vector<float> floats = std::vector<float>(2);
   std::vector<Output> Wanted() {
     Output want_ints(ints), want_floats(floats);
-    want_ints.ints = {1, 2};
+    want_ints.AddExact<int32_t>({1, 2});
     want_floats.floats = {1.0, 2.0};
     return {want_ints, want_floats};
   }
@@ -29,6 +29,43 @@ struct Data {
     floats = {1.0f, second};
   }
 };
+
+// 1.0 and 2.0 as bf16, and two codes.
+struct TypedData {
+  std::vector<BFloat16> numbers = std::vector<BFloat16>(2);
+  std::vector<uint8_t> codes = std::vector<uint8_t>(2);
+  std::vector<Output> Wanted() {
+    Output want_numbers(numbers, 0x1p-7), want_codes(codes);
+    want_numbers.AddExact<uint16_t>({0x3F80, 0x4000});
+    want_numbers.floats = {1.0, 2.0};
+    want_codes.AddExact<uint8_t>({3, 4});
+    return {want_numbers, want_codes};
+  }
+  void Write(uint16_t second, uint8_t code) {
+    numbers = {{0x3F80}, {second}};
+    codes = {3, code};
+  }
+};
+
+void AddTyped() {
+  Case<TypedData> contest(
+      {"planted/shape", "Model", "row", 2.0, 8.0, 1, "bf16-u8"},
+      [] { return std::make_unique<TypedData>(); });
+  const auto add = [&](const Contender& contender, uint16_t second,
+                       uint8_t code) {
+    contest.Add(contender, [=](TypedData& d) {
+      return [&d, second, code](size_t) { d.Write(second, code); };
+    });
+  };
+  add({"right", {0, 1}, "", true}, 0x4000, 4);
+  add({"wrong_bit:2", {0, 1}, "", true}, 0x4001, 4);
+  add({"wrong_code", {0, 1}}, 0x4000, 5);
+  // Who promises no bits may round otherwise.
+  add({"close", {0, 1}}, 0x4001, 4);
+  add({"far", {0, 1}}, 0x4003, 4);
+  contest.Add({"writes_nothing", {1}},
+              [](TypedData&) { return [](size_t) {}; });
+}
 
 const Registration registration([] {
   Case<Data> contest({"planted/shape", "Model", "row", 2.0, 8.0},
@@ -48,6 +85,7 @@ const Registration registration([] {
   contest.Add({"throws"}, [](Data&) {
     return [](size_t) { throw std::runtime_error("thrown"); };
   });
+  AddTyped();
 });
 
 }  // namespace

@@ -24,7 +24,7 @@ class Figures(Case):
             document(bench("gather/T=1/AVX2", 10, 30, 20, units=2, size=60)),
             document(bench("gather/T=1/AVX2", 40, 44, 400, units=2, size=60)),
             document(bench("gather/T=1/AVX2", 24, 24, 25, units=2, size=60)))
-        figure = read.rows["gather", "T=1"].figures["AVX2"]
+        figure = read.row("gather", "T=1").figures["AVX2"]
         self.assertEqual(figure.ns, results.Value(12.0, 10.0, 22.0, 3))
         self.assertAlmostEqual(figure.ns.spread, 1.0)
         self.assertEqual(figure.gb_per_second.value, 2.5)
@@ -34,7 +34,7 @@ class Figures(Case):
         read = self.read(document(*(
             bench(f"gather/T={i}/AVX2", 1, family_index=9 - i,
                   per_family_instance_index=0) for i in (3, 1, 2))))
-        self.assertEqual([shape for _, shape in read.rows],
+        self.assertEqual([row.shape for row in read.rows.values()],
                          ["T=3", "T=2", "T=1"])
 
     def test_the_load_may_be_a_whole_number(self):
@@ -47,7 +47,7 @@ class Figures(Case):
         read = self.read(document(
             bench("gather/T=1/AVX2", 3, time_unit="us")))
         self.assertEqual(
-            read.rows["gather", "T=1"].figures["AVX2"].ns.value, 3000.0)
+            read.row("gather", "T=1").figures["AVX2"].ns.value, 3000.0)
 
     def test_a_ratio_is_taken_within_each_process(self):
         read = self.read(
@@ -55,7 +55,7 @@ class Figures(Case):
                        bench("gather/T=1/plain", plain))
               for ours, plain in ((10, 20), (40, 50), (90, 91))),
             document(bench("gather/T=1/AVX2", 900)))
-        row = read.rows["gather", "T=1"]
+        row = read.row("gather", "T=1")
         value = results.ratio(row.ours(), row.figures["plain"])
         self.assertEqual(value, results.Value(0.8, 0.5, 90 / 91, 3))
 
@@ -64,7 +64,7 @@ class Figures(Case):
                  "engine", "plain", "SCALAR", "AVX3_DL:2", "AVX2", "AVX3_DL",
                  "onednn", "ggml")
         read = self.read(document(*(bench(f"route/T=1/{n}", 1) for n in names)))
-        row = read.rows["route", "T=1"]
+        row = read.row("route", "T=1")
         self.assertEqual(list(row.figures), [
             "AVX3_DL", "AVX2", "SCALAR", "AVX3_DL:2", "plain", "engine",
             "onednn:softmax", "onednn", "ggml", "ggml:2", "probe:streaming",
@@ -265,7 +265,7 @@ class Outputs(Case):
                 ("AVX3_DL", 100), ("AVX2", 104), ("SCALAR", 400),
                 ("onednn:no_norm", 200), ("plain", 125), ("probe:a", 60),
                 ("probe:b", 50)))))
-        bars = charts.bars(read.rows["combine", "T=1"], read.isas)
+        bars = charts.bars(read.row("combine", "T=1"), read.isas)
         # ISAs share a bar; of the probes the faster one, which is off the scale.
         self.assertEqual(
             re.findall(r'<tr class="([^"]*)"><th>([^<]*)</th>.*?'

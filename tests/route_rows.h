@@ -10,6 +10,7 @@
 #include "switchyard/isa.h"
 #include "switchyard/route.h"
 #include "tests/call_errors.h"
+#include "tests/row_types.h"
 
 namespace switchyard::testing_support {
 
@@ -30,17 +31,46 @@ std::vector<int32_t> Narrow(const std::vector<Id>& ids) {
   return narrow;
 }
 
+// Of logits and into weights of those types.
+template <class Id = int32_t>
+Routed TypedRoute(const InOut& types, const std::vector<float>& logits,
+                  size_t rows, size_t top_k, const RouteOptions& options = {},
+                  Executor& executor = SerialExecutor()) {
+  std::vector<Id> ids(rows * top_k, Id(7));
+  Stored in(types.in, logits);
+  Stored weights(types.out, std::vector<float>(rows * top_k, -7.0f));
+  EXPECT_OK(RouteTopK({in.View(rows, logits.size() / rows)},
+                      {{ids.data(), rows, top_k}, weights.View(rows, top_k)},
+                      options, executor));
+  return {Narrow(ids), weights.Values()};
+}
+// The same by the f32 kernel.
+inline Routed ExpectedRoute(const InOut& types,
+                            const std::vector<float>& logits, size_t rows,
+                            size_t top_k, const RouteOptions& options = {}) {
+  Routed routed =
+      TypedRoute(kF32s, Rounded(types.in, logits), rows, top_k, options);
+  routed.weights = Rounded(types.out, routed.weights);
+  return routed;
+}
+// All of them for a few logits, one that differs from shape to shape for many.
+inline std::vector<InOut> SomeInOut(size_t logits, size_t top_k) {
+  const std::vector<InOut> all = EveryInOut();
+  if (logits <= 64) return all;
+  return {all[(logits + logits / 8 + top_k) % all.size()]};
+}
+
+// By the f32 kernel, after a look at what other types give.
 template <class Id = int32_t>
 Routed RouteOf(const std::vector<float>& logits, size_t rows, size_t top_k,
                const RouteOptions& options = {},
                Executor& executor = SerialExecutor()) {
-  std::vector<Id> ids(rows * top_k, Id(7));
-  std::vector<float> weights(rows * top_k, -7.0f);
-  EXPECT_OK(
-      RouteTopK({{logits.data(), rows, logits.size() / rows}},
-                {{ids.data(), rows, top_k}, {weights.data(), rows, top_k}},
-                options, executor));
-  return {Narrow(ids), weights};
+  for (const InOut& types : SomeInOut(logits.size(), top_k)) {
+    SCOPED_TRACE(types);
+    ExpectSame(TypedRoute<Id>(types, logits, rows, top_k, options, executor),
+               ExpectedRoute(types, logits, rows, top_k, options));
+  }
+  return TypedRoute<Id>(kF32s, logits, rows, top_k, options, executor);
 }
 
 // One row: ids exactly, weights within the bound.
@@ -79,18 +109,26 @@ template <class Id = int32_t>
 void CheckGuarded(const std::vector<float>& logits, size_t rows, size_t top_k,
                   const RouteOptions& options, size_t slack, const Gaps& gaps) {
   const size_t experts = logits.size() / rows;
-  const Guarded<float> in(rows, experts, experts + gaps.logits, slack, logits);
-  const Guarded<Id> ids(rows, top_k, top_k + gaps.ids, (slack + 1) % 4);
-  const Guarded<float> weights(rows, top_k, top_k + gaps.weights,
-                               (slack + 2) % 4);
-  ASSERT_OK(RouteTopK({in.view()}, {ids.view(), weights.view()}, options));
-  in.ExpectIntact("logits");
-  ids.ExpectIntact("topk_ids");
-  weights.ExpectIntact("topk_weights");
-  ASSERT_EQ(CanonicalBits(in.Values()), CanonicalBits(logits));
-  const Routed routed = {Narrow(ids.Values()), weights.Values()};
-  ExpectRows(logits, top_k, options, routed);
-  ExpectSame(routed, RouteOf(logits, rows, top_k, options));
+  ExpectRows(logits, top_k, options,
+             TypedRoute(kF32s, logits, rows, top_k, options));
+  std::vector<InOut> every = SomeInOut(logits.size(), top_k + slack);
+  every.push_back(kF32s);
+  for (const InOut& types : every) {
+    SCOPED_TRACE(types);
+    const GuardedValues in(types.in, rows, experts, experts + gaps.logits,
+                           slack, logits);
+    const Guarded<Id> ids(rows, top_k, top_k + gaps.ids, (slack + 1) % 4);
+    const GuardedValues weights(types.out, rows, top_k, top_k + gaps.weights,
+                                (slack + 2) % 4);
+    ASSERT_OK(RouteTopK({in.view()}, {ids.view(), weights.view()}, options));
+    in.ExpectIntact("logits");
+    ids.ExpectIntact("topk_ids");
+    weights.ExpectIntact("topk_weights");
+    ASSERT_EQ(CanonicalBits(in.Values()),
+              CanonicalBits(Rounded(types.in, logits)));
+    ExpectSame({Narrow(ids.Values()), weights.Values()},
+               ExpectedRoute(types, logits, rows, top_k, options));
+  }
 }
 
 inline void CheckRoute(const std::vector<float>& logits, size_t rows,

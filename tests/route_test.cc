@@ -161,37 +161,50 @@ TEST_P(RouteTest, SameBitsInFlushToZeroMode) {
   }
   for (const bool renormalize : {true, false}) {
     for (const size_t k : {5u, 40u}) {
-      const Routed expected = RouteOf(logits, 40, k, {renormalize});
-      ExpectRows(logits, k, {renormalize}, expected);
-      const ScopedFlushToZero flush;
-      ExpectSame(RouteOf(logits, 40, k, {renormalize}), expected);
+      CheckRoute(logits, 40, k, {renormalize});
+      for (const InOut& types : EveryInOut()) {
+        SCOPED_TRACE(types);
+        const auto route = [&] {
+          return TypedRoute(types, logits, 40, k, {renormalize});
+        };
+        const Routed expected = route();
+        const ScopedFlushToZero flush;
+        ExpectSame(route(), expected);
+      }
     }
   }
 }
 
+// Another mix of types for each kind of executor.
 TEST_P(RoutePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(5);
   // Well over seven grains of 30 us.
   const size_t rows = 8191, experts = 60, k = 4;
   const std::vector<float> logits = random.Uniforms(rows * experts, -9, 9);
   executor().Rendezvous();
-  const Routed routed = RouteOf(logits, rows, k, {false}, executor());
+  const Routed routed = TypedRoute(kF32s, logits, rows, k, {false}, executor());
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
   ExpectRows(logits, k, {false}, routed);
-  const Routed serial = RouteOf(logits, rows, k, {false});
-  ExpectSame(routed, serial);
+  ExpectSame(routed, TypedRoute(kF32s, logits, rows, k, {false}));
+
+  const InOut types = EveryInOut()[1 + static_cast<size_t>(GetParam().pool)];
+  SCOPED_TRACE(types);
+  const Routed expected = ExpectedRoute(types, logits, rows, k, {false});
+  ExpectSame(TypedRoute(types, logits, rows, k, {false}, executor()), expected);
   // Any batch split gives the same bits.
-  Routed slices = {std::vector<int32_t>(rows * k),
-                   std::vector<float>(rows * k)};
+  Stored in(types.in, logits);
+  Stored weights(types.out, std::vector<float>(rows * k));
+  std::vector<int32_t> ids(rows * k);
   for (size_t r = 0; r < rows;) {
-    const size_t n = std::min<size_t>(rows - r, 1 + random.Below(40));
-    ASSERT_OK(
-        RouteTopK({{&logits[r * experts], n, experts}},
-                  {{&slices.ids[r * k], n, k}, {&slices.weights[r * k], n, k}},
-                  {false}, executor()));
-    r += n;
+    const size_t end = std::min<size_t>(rows, r + 1 + random.Below(40));
+    const AnyMatrix all_ids(ids.data(), rows, k);
+    ASSERT_OK(RouteTopK(
+        {in.View(rows, experts).RowRange(r, end)},
+        {all_ids.RowRange(r, end), weights.View(rows, k).RowRange(r, end)},
+        {false}, executor()));
+    r = end;
   }
-  ExpectSame(slices, serial);
+  ExpectSame({ids, weights.Values()}, expected);
 }
 
 TEST_P(RoutePoolTest, LargeTopKOnEveryThread) {
@@ -298,8 +311,11 @@ class RouteErrors : public CallErrors<RouteInputs, RouteOutputs, RouteOptions> {
 };
 
 TEST_F(RouteErrors, Views) {
-  ExpectViewErrors("logits", [](Call& c) { return &c.in.logits; });
-  ExpectViewErrors("topk_weights", [](Call& c) { return &c.out.topk_weights; });
+  ExpectViewErrors(
+      "logits", [](Call& c) { return &c.in.logits; }, kTakesFloats);
+  ExpectViewErrors(
+      "topk_weights", [](Call& c) { return &c.out.topk_weights; },
+      kTakesFloats);
   ExpectViewErrors(
       "topk_ids", [](Call& c) { return &c.out.topk_ids; }, kTakesIds);
 }
@@ -348,8 +364,10 @@ TEST_F(RouteErrors, NothingToDoIsFine) {
   const void* const logits = nullptr;
   void* const out = nullptr;
   for (const Type ids : {Type::kI32, Type::kU32, Type::kI64}) {
-    EXPECT_OK(RouteTopK({{logits, Type::kF32, 0, 8, 8}},
-                        {{out, ids, 0, 2, 2}, {out, Type::kF32, 0, 2, 2}}));
+    for (const InOut& types : EveryInOut()) {
+      EXPECT_OK(RouteTopK({{logits, types.in, 0, 8, 8}},
+                          {{out, ids, 0, 2, 2}, {out, types.out, 0, 2, 2}}));
+    }
   }
 }
 

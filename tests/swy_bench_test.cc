@@ -73,6 +73,32 @@ TEST(SwyBench, TakesTheShapesOfAModel) {
   ExpectFitsATerminal(outcome.out);
 }
 
+// Of row data; buckets have none. Bytes are half of f32's.
+TEST(SwyBench, TakesATypeOfRowData) {
+  const TempFolder folder;
+  const std::string path = folder.File("out.json");
+  const std::string isa = RunnableIsaNames().front();
+  for (const char* type : {"bf16", "f16"}) {
+    SwyOk(Quick("--tokens 2 --json '" + path + "' --dtype " + type));
+    std::map<std::string, double> bytes;
+    const json file = json::parse(ReadFile(path));
+    for (const json& entry : file.at("benchmarks")) {
+      bytes[entry.at("name")] = entry.at("bytes");
+    }
+    const std::string typed = "/" + isa + "@" + type;
+    EXPECT_EQ(bytes,
+              (std::map<std::string, double>{
+                  {"route/E=128 k=8 T=2" + typed, 0.0},
+                  {"bucket/E=128 k=8 T=2/" + isa, 0.0},
+                  {"gather/H=2048 k=8 T=2" + typed, 4.0 * 16 * 2048},
+                  {"activate/16x768" + typed, 6.0 * 16 * 768},
+                  {"combine/H=2048 k=8 T=2" + typed, 2.0 * 2 * 2048 * 11}}));
+  }
+  const Outcome matrix = SwyOk(Quick("--dtype bf16"));
+  EXPECT_EQ(CountLines(matrix.out, "  " + isa + "@bf16 "), 9u) << matrix.out;
+  ExpectFitsATerminal(matrix.out);
+}
+
 // What is not said is Qwen3-30B-A3B's; never more experts of a token than there
 // are.
 TEST(SwyBench, CompletesAModel) {
@@ -199,6 +225,7 @@ TEST(SwyBench, WrongArgumentsAreErrors) {
       {"--intermediate x", "--intermediate: Value x not in range 1 to 1000000"},
       {"--threads 0", "--threads: Value 0 not in range 1 to 1024"},
       {"--threads 1025", "--threads: Value 1025 not in range 1 to 1024"},
+      {"--dtype f64", "--dtype: f64 not in {bf16,f16,f32}"},
       {"--seconds -1", "--seconds: Value -1 not in range 0 to 3600"},
       {"--seconds nan", "--seconds: Value nan not in range 0 to 3600"},
       {"--format xml", "--format: xml not in {text,md,csv}"},

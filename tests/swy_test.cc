@@ -154,7 +154,8 @@ TEST(Swy, HelpIsPrinted) {
 }
 
 TEST(Swy, HelpFitsATerminal) {
-  for (const char* const command : {"", "isa", "verify", "bench", "compare"}) {
+  for (const char* const command :
+       {"", "isa", "verify", "bench", "compare", "metal"}) {
     ExpectFitsATerminal(SwyOk(std::string("help ") + command).out);
   }
 }
@@ -164,7 +165,8 @@ TEST(Swy, VersionIsTheProjects) {
 }
 
 TEST(Swy, AnUnknownCommandIsNamed) {
-  const std::string choices = "there are isa, verify, bench, compare, help";
+  const std::string choices =
+      "there are isa, verify, bench, compare, metal, help";
   ExpectRefused(Swy("vrify"),
                 "swy: 'vrify' is no command: did you mean verify? " + choices);
   ExpectRefused(

@@ -2,8 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Sorts that a team of threads makes together: the results of one thread, on
-// every member, whatever they are given.
+// every member, whatever they are given. And such threads as an executor.
 
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+#include <utility>
+
+#include "switchyard/route.h"
+#include "switchyard/team_executor.h"
 #include "testing/crew.h"
 #include "tests/bucket_case.h"
 
@@ -145,6 +152,149 @@ TEST(Teams, MustBeWhole) {
   EXPECT_OK(BucketPacked({ids}, {counts, offsets, pairs}, {}, Team()));
   EXPECT_EQ(pairs, ids);
   EXPECT_EQ(BucketScratchSize(SIZE_MAX, 2, Team{0, 4, barrier}), 0u);
+}
+
+// How often each index ran, and on behalf of whom.
+struct Visited {
+  explicit Visited(size_t n) : counts(n) {}
+  std::vector<std::atomic<int>> counts;
+  std::atomic<uint32_t> workers{0};
+
+  static void Body(void* opaque, size_t worker, size_t begin, size_t end) {
+    Visited& self = *static_cast<Visited*>(opaque);
+    for (size_t i = begin; i < end; ++i) self.counts[i].fetch_add(1);
+    self.workers.fetch_or(1u << worker);
+  }
+};
+
+// A team's executor and its threads.
+struct Lent {
+  explicit Lent(size_t num_threads)
+      : crew(num_threads),
+        executor(num_threads, crew.Member(0).barrier, crew.Member(0).context) {}
+
+  template <class Work>
+  void Run(const Work& work) {
+    crew.Run([&](const Team& team) {
+      executor.Run(team.thread, work);
+      return Status();
+    });
+  }
+
+  Crew crew;
+  TeamExecutor executor;
+};
+
+TEST(TeamExecutorTest, EachIndexOnceOnAsManyAsAreWorthIt) {
+  for (const size_t num_threads : {1u, 2u, 3u, 5u}) {
+    Lent lent(num_threads);
+    EXPECT_EQ(lent.executor.Concurrency(), num_threads);
+    lent.Run([&] {
+      for (const size_t count : {0u, 1u, 2u, 7u, 100u, 1000u}) {
+        for (const size_t grain : {0u, 1u, 2u, 64u, 999u, 100000u}) {
+          SCOPED_TRACE(testing::Message()
+                       << count << " by " << grain << " on " << num_threads);
+          Visited visited(count);
+          ASSERT_OK(
+              lent.executor.ParallelFor(count, grain, Visited::Body, &visited));
+          for (const auto& n : visited.counts) ASSERT_EQ(n.load(), 1);
+          const size_t parts =
+              count <= grain ? 1 : count / std::max<size_t>(1, grain);
+          const size_t busy = std::min(num_threads, parts);
+          EXPECT_EQ(visited.workers.load(), count == 0 ? 0 : (1u << busy) - 1);
+        }
+      }
+    });
+  }
+}
+
+TEST(TeamExecutorTest, CoversCountsNearTheLargest) {
+  Lent lent(3);
+  std::vector<std::pair<size_t, size_t>> ranges(3);
+  lent.Run([&] {
+    ASSERT_OK(lent.executor.ParallelFor(
+        SIZE_MAX, 1,
+        [](void* to, size_t worker, size_t begin, size_t end) {
+          static_cast<std::pair<size_t, size_t>*>(to)[worker] = {begin, end};
+        },
+        ranges.data()));
+  });
+  EXPECT_EQ(ranges[0].first, 0u);
+  EXPECT_EQ(ranges[0].second, ranges[1].first);
+  EXPECT_EQ(ranges[1].second, ranges[2].first);
+  EXPECT_EQ(ranges[2].second, SIZE_MAX);
+}
+
+// Threads go on to the next region as soon as they are let go.
+TEST(TeamExecutorTest, RegionAfterRegion) {
+  constexpr size_t kRegions = 300;
+  Lent lent(4);
+  Visited visited(64);
+  size_t written = 0;
+  lent.crew.Run([&](const Team& team) {
+    for (size_t region = 0; region < kRegions; ++region) {
+      lent.executor.Run(team.thread, [&] {
+        if (region % 3 == 2) return;  // nothing to share out
+        EXPECT_OK(lent.executor.ParallelFor(64, 1, Visited::Body, &visited));
+        ++written;
+      });
+      if (region % 2 == 0) continue;
+      // What thread 0 wrote is there.
+      EXPECT_EQ(written, region + 1 - (region + 1) / 3);
+      team.barrier(team.context);
+    }
+    return Status();
+  });
+  for (const auto& n : visited.counts) EXPECT_EQ(n.load(), 200);
+}
+
+TEST(TeamExecutorTest, WhatIsThrownReachesItsCallerAndLetsTheOthersGo) {
+  Lent lent(3);
+  std::atomic<int> thrown{0};
+  lent.crew.Run([&](const Team& team) {
+    try {
+      lent.executor.Run(team.thread,
+                        [] { throw std::runtime_error("engine"); });
+    } catch (const std::runtime_error&) {
+      thrown.fetch_add(1);
+      EXPECT_EQ(team.thread, 0u);
+    }
+    return Status();
+  });
+  EXPECT_EQ(thrown.load(), 1);
+  // Outside of a region nobody would come.
+  Visited visited(9);
+  EXPECT_OK(lent.executor.ParallelFor(9, 1, Visited::Body, &visited));
+  EXPECT_EQ(visited.workers.load(), 1u);
+}
+
+// A router's rows, and a sort, which takes several steps, with its report.
+TEST_P(TeamTest, LentItGivesTheBitsOfOneThread) {
+  const Shape s = {4099, 8, 128};
+  std::vector<float> logits(s.tokens * s.experts);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = static_cast<float>(i * 2654435761u % 4096) / 512.0f;
+  }
+  const auto run = [&](Executor& executor, std::vector<int32_t>& ids,
+                       std::vector<float>& weights, Packed& b) {
+    ASSERT_OK(RouteTopK(
+        {{logits.data(), s.tokens, s.experts}},
+        {{ids.data(), s.tokens, s.top_k}, {weights.data(), s.tokens, s.top_k}},
+        {}, executor));
+    std::vector<int32_t> scratch(
+        BucketScratchSize(s.tokens * s.top_k, s.experts, executor));
+    ASSERT_OK(BucketPacked({View(ids, s), scratch}, b.Out(), {}, executor));
+  };
+  std::vector<int32_t> ids(s.tokens * s.top_k), lent_ids(ids);
+  std::vector<float> weights(ids.size()), lent_weights(ids.size());
+  Packed packed(s), lent_packed(s);
+  run(SerialExecutor(), ids, weights, packed);
+  Lent lent(3);
+  lent.Run([&] { run(lent.executor, lent_ids, lent_weights, lent_packed); });
+  EXPECT_EQ(lent_ids, ids);
+  EXPECT_EQ(lent_weights, weights);
+  EXPECT_EQ(lent_packed.report, packed.report);
+  ExpectPacked(ids, s, lent_packed);
 }
 
 }  // namespace

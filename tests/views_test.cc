@@ -44,7 +44,8 @@ static_assert(std::is_convertible_v<const std::vector<BFloat16>&,  //
                                     ConstAnyMatrix>);
 static_assert(!std::is_convertible_v<const std::vector<BFloat16>&, AnyMatrix>);
 static_assert(!std::is_convertible_v<std::vector<double>&, ConstAnyMatrix>);
-static_assert(!std::is_convertible_v<std::vector<uint8_t>&, ConstAnyMatrix>);
+static_assert(std::is_convertible_v<std::vector<uint8_t>&, AnyMatrix>);
+static_assert(!std::is_convertible_v<std::vector<uint16_t>&, ConstAnyMatrix>);
 static_assert(std::is_constructible_v<ConstAnyMatrix, const float*, int, int>);
 static_assert(!std::is_constructible_v<AnyMatrix, const float*, int, int>);
 static_assert(!std::is_constructible_v<AnyMatrix, double*, int, int>);
@@ -57,7 +58,21 @@ static_assert(sizeof(BFloat16) == 2 && sizeof(Float16) == 2);
 static_assert(kType<const float> == Type::kF32 &&
               kType<BFloat16> == Type::kBF16 && kType<Float16> == Type::kF16 &&
               kType<int32_t> == Type::kI32 && kType<uint32_t> == Type::kU32 &&
-              kType<int64_t> == Type::kI64);
+              kType<int64_t> == Type::kI64 && kType<int8_t> == Type::kI8 &&
+              kType<uint8_t> == Type::kU8 &&
+              kType<Float8E4M3> == Type::kF8E4M3 &&
+              kType<Float8E5M2> == Type::kF8E5M2 &&
+              kType<Scale8E8M0> == Type::kE8M0);
+static_assert(sizeof(BlockQ8_0) == 34 && sizeof(BlockQ8_1) == 36 &&
+              sizeof(BlockQ8_K) == 292);
+static_assert(BytesOf(Type::kQ8_0, 64) == 68 &&
+              BytesOf(Type::kQ8_K, 512) == 584 && BytesOf(Type::kI8, 5) == 5);
+// Rows are made as matrices are, or with scales and sums.
+static_assert(std::is_convertible_v<Matrix<float>, AnyRows>);
+static_assert(std::is_convertible_v<AnyMatrix, AnyRows>);
+static_assert(std::is_convertible_v<AnyRows, ConstAnyRows>);
+static_assert(!std::is_convertible_v<ConstAnyRows, AnyRows>);
+static_assert(!std::is_convertible_v<ConstAnyMatrix, AnyRows>);
 static_assert(SizeOf(Type::kF32) == 4 && SizeOf(Type::kBF16) == 2 &&
               SizeOf(Type::kF16) == 2 && SizeOf(Type::kI32) == 4 &&
               SizeOf(Type::kU32) == 4 && SizeOf(Type::kI64) == 8);
@@ -211,14 +226,41 @@ TEST(Views, OverlapOfOtherElements) {
   EXPECT_FALSE(MayOverlap(AnyMatrix(half, 1, 2), Span<float>(x + 1, 1)));
 }
 
+TEST(Views, RowRangesOfRowsTakeTheirScales) {
+  int8_t codes[12];
+  float scales[6];
+  int32_t sums[3];
+  const AnyRows rows = {{codes, 3, 4}, {scales, 3, 2}, {sums, 3, 1}};
+  const ConstAnyRows last = rows.RowRange(2, 3);
+  EXPECT_EQ(last.data, codes + 8);
+  EXPECT_EQ(last.rows, 1u);
+  EXPECT_EQ(last.scales.data, scales + 4);
+  EXPECT_EQ(last.scales.rows, 1u);
+  EXPECT_EQ(last.sums.data, sums + 2);
+  const AnyRows plain = AnyMatrix(scales, 3, 2);
+  EXPECT_EQ(plain.RowRange(1, 2).scales.data, nullptr);
+}
+
+TEST(Views, BlocksAreCountedInValues) {
+  BlockQ8_0 blocks[6];
+  const AnyMatrix m(blocks, Type::kQ8_0, 3, 64, 64);
+  EXPECT_EQ(m.RowRange(1, 3).data, blocks + 2);
+  EXPECT_EQ(m.ColRange(32, 64).data, blocks + 1);
+}
+
 TEST(Views, SameView) {
   float x[200];
-  EXPECT_TRUE(SameView(M(x, 5, 4, 8), M(x, 5, 4, 8)));
-  EXPECT_FALSE(SameView(M(x, 5, 4, 8), M(x, 5, 4, 9)));
-  EXPECT_FALSE(SameView(M(x, 5, 4), M(x, 5, 3)));
-  EXPECT_FALSE(SameView(M(x, 5, 4), M(x, 4, 4)));
-  EXPECT_FALSE(SameView(M(x, 5, 4), M(x + 1, 5, 4)));
-  EXPECT_TRUE(SameView(M(x, 1, 4, 8), M(x, 1, 4, 9)));
+  const auto Same = [](const AnyMatrix& a, const ConstAnyMatrix& b) {
+    return SameView(a, b);
+  };
+  EXPECT_TRUE(Same(M(x, 5, 4, 8), M(x, 5, 4, 8)));
+  EXPECT_FALSE(Same(M(x, 5, 4, 8), M(x, 5, 4, 9)));
+  EXPECT_FALSE(Same(M(x, 5, 4), M(x, 5, 3)));
+  EXPECT_FALSE(Same(M(x, 5, 4), M(x, 4, 4)));
+  EXPECT_FALSE(Same(M(x, 5, 4), M(x + 1, 5, 4)));
+  EXPECT_TRUE(Same(M(x, 1, 4, 8), M(x, 1, 4, 9)));
+  // Bytes are not all: the type is part of it.
+  EXPECT_FALSE(Same({x, Type::kBF16, 5, 4, 4}, {x, Type::kF16, 5, 4, 4}));
 }
 
 TEST(Views, SizesThatDoNotFit) {

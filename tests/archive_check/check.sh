@@ -1,7 +1,7 @@
 #!/bin/bash
 # check.sh NM ARCHIVE SRC_SIMD COMPILED_ISAS...
 # ARCHIVE defines each function that the files of SRC_SIMD export through
-# Highway, switchyard::simd::N_<ISA>::<Name>, exactly once for each ISA that the
+# Highway, <Name> in switchyard::simd::N_<ISA>, exactly once for each ISA that the
 # program COMPILED_ISAS prints and for no other. Every row function that a
 # header declares is among them, and what finds it is defined once.
 set -euo pipefail
@@ -24,13 +24,20 @@ isas=$("$@") || die "$* does not run"
 declared=$(sed -nE 's/^RowFunction<\w+> (\w+)\(.*/\1/p' "$src_simd"/*.h | sort)
 [[ -n $declared ]] || die "no row function declared in $src_simd"
 # exports MACRO: "Name Function [List]" of each use.
-exports() { sed -nE "s/^$1\\((\w+), (\w+), \w+(, (\w+))?\\);/\\1 \\2 \\4/p" "$src_simd"/*.cc; }
+exports() {
+  cat "$src_simd"/*.cc | tr -s '\n ' ' ' | grep -oE "\<$1\(\w+, \w+, \w+(, \w+)?\);" |
+    sed -E 's/^\w+\((\w+), (\w+), \w+(, (\w+))?\);/\1 \2 \4/'
+}
 plain=$(exports SWITCHYARD_EXPORT)
 typed=$(exports SWITCHYARD_EXPORT_TYPES)
-# pairs LIST: the types of each of its pairs, as "In_Out".
-pairs() {
-  sed -nE "/^#define $1\\(/,/[^\\\\]$/p" "$src_simd/storage_types.h" |
-    grep -oE 'X\(\w+, \w+' | sed -E 's/X\((\w+), (\w+)/\1_\2/'
+# types LIST: those it has, and those of the lists it names.
+types() {
+  local definition list
+  definition=$(sed -nE "/^#define $1\(/,/[^\\]$/p" "$src_simd/storage_types.h")
+  grep -oE '\<X\(\w+, __VA' <<<"$definition" | sed -E 's/X\((\w+),.*/\1/' || true
+  for list in $(grep -oE 'SWITCHYARD_\w+\(X, __VA' <<<"$definition" | sed 's/(.*//'); do
+    types "$list"
+  done
 }
 rows=$(printf '%s\n' "$plain" "$typed" | sed 's/ .*//' | sort)
 [[ $rows == "$declared" ]] || {
@@ -41,14 +48,14 @@ exported=$({
   echo HasFma
   while read -r _ function; do echo "${function}_Recorded"; done <<<"$plain"
   while read -r _ function list; do
-    [[ -n $(pairs "$list") ]] || die "no pairs in $list"
-    for pair in $(pairs "$list"); do echo "${function}_${pair}_Recorded"; done
+    [[ -n $(types "$list") ]] || die "no types in $list"
+    for type in $(types "$list"); do echo "${function}_${type}_Recorded"; done
   done <<<"$typed"
 } | sort -u)
 
-# External definitions, weak ones too, as "name ISA"; not the pieces that the
+# Definitions as "name ISA", which no other file sees; not the pieces that the
 # compiler splits off ("[clone .cold]").
-found=$(sed -nE 's/^[0-9a-f]+ [TW] switchyard::simd::N_(\w+)::(HasFma|\w+_Recorded)\([^[]*$/\2 \1/p' \
+found=$(sed -nE 's/^[0-9a-f]+ t switchyard::simd::N_(\w+)::\(anonymous namespace\)::(HasFma|\w+_Recorded)\([^[]*$/\2 \1/p' \
   <<<"$symbols" | sort)
 expected=$(for function in $exported; do
   for isa in $isas; do echo "$function $isa"; done

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The same bits for callers that are threads of somebody else: tasks of TBB,
-// an OpenMP region, 64 threads on one executor.
+// an OpenMP region, 64 threads on one executor. And OpenMP's own executor.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "switchyard/openmp_executor.h"
 #include "tests/faults/device_pass.h"
 #include "tests/faults/layer.h"
 #include "tests/target_test.h"
@@ -95,6 +97,97 @@ TEST_P(CallersTest, InsideAnOpenMpRegion) {
 #pragma omp parallel for num_threads(6) schedule(dynamic, 1)
   for (size_t i = 0; i < 24; ++i) callers[i]->Call(*executor);
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 1u);
+}
+
+// What a call of ParallelFor came to: how often each index ran, and the length
+// of each worker's ranges.
+struct Ranges {
+  Ranges(size_t count, size_t workers) : visits(count), of_worker(workers) {}
+  std::vector<std::atomic<int>> visits;
+  std::vector<std::vector<size_t>> of_worker;
+
+  static void Body(void* opaque, size_t worker, size_t begin, size_t end) {
+    Ranges& self = *static_cast<Ranges*>(opaque);
+    self.of_worker.at(worker).push_back(end - begin);
+    for (size_t i = begin; i < end; ++i) ++self.visits[i];
+  }
+  size_t Run(OpenMpExecutor& executor, size_t grain) {
+    EXPECT_OK(executor.ParallelFor(visits.size(), grain, Body, this));
+    for (const std::atomic<int>& n : visits) EXPECT_EQ(n.load(), 1);
+    size_t ranges = 0;
+    for (const auto& lengths : of_worker) ranges += lengths.size();
+    return ranges;
+  }
+};
+
+TEST(OpenMpExecutor, GivesEachWorkerARangeOfAGrainOrMore) {
+  OpenMpExecutor executor(4);
+  EXPECT_EQ(executor.Concurrency(), 4u);
+  EXPECT_EQ(OpenMpExecutor().Concurrency(),
+            static_cast<size_t>(omp_get_max_threads()));
+  struct {
+    size_t count, grain, ranges;
+  } const cases[] = {{0, 1, 0},   {1, 1, 1},    {7, 0, 4},    {103, 1, 4},
+                     {99, 50, 1}, {100, 50, 2}, {199, 50, 3}, {1000, 50, 4}};
+  for (const auto& c : cases) {
+    Ranges ranges(c.count, 4);
+    EXPECT_EQ(ranges.Run(executor, c.grain), c.ranges) << c.count;
+    for (const auto& lengths : ranges.of_worker) {
+      for (const size_t length : lengths) {
+        EXPECT_GE(length, std::min(c.count, c.grain));
+        EXPECT_LE(length, c.count / c.ranges + 1);
+      }
+    }
+  }
+}
+
+TEST(OpenMpExecutor, GoesOnWithFewerThreadsThanPieces) {
+  OpenMpExecutor executor(4);
+  omp_set_dynamic(1);  // a team may be smaller than asked for
+  for (int round = 0; round < 50; ++round) {
+    Ranges ranges(1000, 4);
+    EXPECT_EQ(ranges.Run(executor, 1), 4u);
+  }
+  omp_set_dynamic(0);
+}
+
+TEST(OpenMpExecutor, RunsInsideOfARegionOnTheCallingThread) {
+  OpenMpExecutor executor(3);
+  std::atomic<int> strangers{0}, several{0};
+#pragma omp parallel num_threads(3)
+  {
+    const int self = omp_get_thread_num(), level = omp_get_level();
+    struct Seen {
+      std::thread::id caller = std::this_thread::get_id();
+      bool elsewhere = false;
+    } seen;
+    Ranges ranges(100, 3);
+    if (ranges.Run(executor, 1) != 1) ++several;
+    const auto look = [](void* opaque, size_t, size_t, size_t) {
+      Seen& s = *static_cast<Seen*>(opaque);
+      s.elsewhere |= std::this_thread::get_id() != s.caller;
+    };
+    EXPECT_OK(executor.ParallelFor(100, 1, look, &seen));
+    if (seen.elsewhere || omp_get_thread_num() != self ||
+        omp_get_level() != level) {
+      ++strangers;
+    }
+  }
+  EXPECT_EQ(several.load(), 0);
+  EXPECT_EQ(strangers.load(), 0);
+}
+
+TEST(OpenMpExecutor, SeveralCallersGetTheSameBits) {
+  OpenMpExecutor executor(3);
+  const auto callers = Callers(4);
+  std::vector<std::thread> threads;
+  for (const auto& caller : callers) {
+    threads.emplace_back([&, c = caller.get()] {
+      for (int round = 0; round < 5; ++round) c->Call(executor);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& caller : callers) EXPECT_EQ(caller->right, 5u);
 }
 
 #endif  // _OPENMP

@@ -3,7 +3,9 @@
 # Each header under INCLUDE_DIR compiles alone, and twice in one file, as C++17
 # with nothing but INCLUDE_DIR on the include path; it includes only the
 # standard library and other headers of this library, and those of the device
-# layer only if it is one. The second check is what shows that neither Highway
+# layer only if it is one. Those of the C ABI include <stddef.h>, <stdint.h> and
+# each other, and compile as C99, too. OpenMP's is openmp_executor.h's alone, which
+# has nothing without -fopenmp. The second check is what shows that neither Highway
 # nor TBB is needed where both are installed.
 set -euo pipefail
 
@@ -26,8 +28,16 @@ while IFS= read -r header; do
   folder=
   [[ $name != */device/* ]] || folder='(device/)?'
   allowed='^#include (<[a-z_0-9]+>|"switchyard/'$folder'[a-z_0-9.]+\.h")'
-  if [[ $name == *.c.h ]]; then
-    allowed='^#include (<std(def|int|bool)\.h>|"switchyard/[a-z_0-9./]+\.h")'
+  in_c=
+  openmp=()
+  if [[ $name == */openmp_executor.h ]]; then
+    allowed+='|^#include <omp\.h>'
+    ! echo '#include <omp.h>' | "$compiler" -fopenmp -fsyntax-only -x c++ - 2>/dev/null ||
+      openmp=(-fopenmp)
+  fi
+  if [[ $name == */switchyard.h || $name == */c/* ]]; then
+    in_c=yes
+    allowed='^#include (<std(def|int)\.h>|"switchyard/c/[a-z_0-9]+\.h")'
   fi
   others=$(sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*/#include /p' \
     "$header" | grep -vE "$allowed" || true)
@@ -35,8 +45,12 @@ while IFS= read -r header; do
 
   printf '#include "%s"\n#include "%s"\n' "$name" "$name" |
     "$compiler" -std=c++17 -pedantic-errors -Wall -Wextra -Wshadow -Wconversion \
-      -Werror -fsyntax-only -I "$include" -x c++ - ||
+      "${openmp[@]}" -Werror -fsyntax-only -I "$include" -x c++ - ||
     fail "$name does not compile alone"
+  [[ -z $in_c ]] || printf '#include "%s"\n#include "%s"\nint nothing;\n' "$name" "$name" |
+    "$compiler" -std=c99 -pedantic-errors -Wall -Wextra -Wshadow -Wconversion \
+      -Wstrict-prototypes -Werror -fsyntax-only -I "$include" -x c - ||
+    fail "$name does not compile alone as C99"
 done < <(find "$include" -type f | LC_ALL=C sort)
 
 ((count > 0)) || fail "no header found in $include"

@@ -4,10 +4,11 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-: "${CMAKE:?}" "${CXX:?}" "${NM:?}" "${SOURCE:?}" "${BUILD:?}" "${PREFIX:?}" "${WORK:?}" "${TBB:?}"
+: "${CMAKE:?}" "${CXX:?}" "${NM:?}" "${SOURCE:?}" "${BUILD:?}" "${PREFIX:?}" "${PROJECT:?}" \
+  "${WORK:?}" "${TBB:?}" "${COMPONENTS:?}"
 export CMAKE_GENERATOR CXX CXXFLAGS
 # Only what this script names may be found.
-unset CMAKE_PREFIX_PATH switchyard_DIR PKG_CONFIG_PATH CPATH LIBRARY_PATH
+unset CMAKE_PREFIX_PATH switchyard_DIR PKG_CONFIG_PATH CPATH LIBRARY_PATH LD_LIBRARY_PATH
 
 die() {
   echo "FAILED: $*" >&2
@@ -21,6 +22,40 @@ build() {
   "$CMAKE" --build "$WORK/build"
 }
 
+# project CACHE_ARGS...: the same for the project that builds the library itself,
+# which is one for several tests. What a test does not set is as by default. (In
+# a Debug build TBB's package adds a definition to all that links it.)
+project() {
+  rm -f "$PROJECT/CMakeCache.txt"
+  "$CMAKE" -S "$here/subproject" -B "$PROJECT" -DCMAKE_BUILD_TYPE=None \
+    "-DSWITCHYARD_SOURCE=$SOURCE" ${HIGHWAY:+"-DSWITCHYARD_HIGHWAY_DIR=$HIGHWAY"} "$@"
+  "$CMAKE" --build "$PROJECT"
+}
+
+# packages FOLDER: pkg-config finds what is in that one.
+packages() {
+  PKG_CONFIG_PATH=$(dirname "$(find "$1" -name switchyard.pc)")
+  export PKG_CONFIG_PATH
+}
+
+# exports LIBRARY COMPONENT: what its list says, all of it and nothing else.
+exports() {
+  local found listed
+  found=$("$NM" -DC --defined-only "$1" | sed -E 's/^[0-9a-f]+ . //; s/\(.*//; s/@@.*//; s/\[abi:cxx11\]//' |
+    grep -v '^SWITCHYARD' | sort -u)
+  listed=$(sed -nE 's/^ +(global: )?((switchyard::|swy_)[^;]*);.*/\2/p' \
+    "$SOURCE/cmake/exports/$2.map.in")
+  [[ -n $found && -n $listed ]] || die "$1 exports nothing"
+  local name pattern
+  for name in $listed; do
+    pattern=${name//\*/.*}
+    [[ $name == *::\* || $name == swy_\* ]] || pattern=${name%\*}
+    grep -qE "^$pattern$" <<<"$found" || die "$1 does not export $name"
+    found=$(grep -vE "^$pattern$" <<<"$found" || true)
+  done
+  [[ -z $found ]] || die "$1 exports $found"
+}
+
 # runs PROGRAM with|without: it says whether it has TBB's executor. So does the
 # same program with device_ in front, which uses the device layer.
 runs() {
@@ -32,14 +67,15 @@ runs() {
   done
 }
 
-# compile PROGRAM PKG_CONFIG_ARGS...: and device_PROGRAM, by pkg-config alone.
+# program FILE SOURCE PACKAGE PKG_CONFIG_ARGS...: by pkg-config alone.
+program() {
+  # shellcheck disable=SC2086,SC2046
+  "$CXX" $CXXFLAGS -std=c++17 -o "$1" "$2" $("$PKG_CONFIG" "${@:4}" --cflags --libs "$3")
+}
+# compile PROGRAM PKG_CONFIG_ARGS...: and device_PROGRAM.
 compile() {
-  # shellcheck disable=SC2086,SC2046
-  "$CXX" $CXXFLAGS -std=c++17 -o "$WORK/$1" "$here/consumer/main.cc" \
-    $("$PKG_CONFIG" "${@:2}" --cflags --libs switchyard)
-  # shellcheck disable=SC2086,SC2046
-  "$CXX" $CXXFLAGS -std=c++17 -o "$WORK/device_$1" "$here/consumer/device.cc" \
-    $("$PKG_CONFIG" "${@:2}" --cflags --libs switchyard-device)
+  program "$WORK/$1" "$here/consumer/main.cc" switchyard "${@:2}"
+  program "$WORK/device_$1" "$here/consumer/device.cc" switchyard-device "${@:2}"
 }
 
 # needs PROGRAM LIBRARY: the dynamic linker looks for it.
@@ -55,6 +91,7 @@ case $1 in
   install)
     rm -rf "$PREFIX"
     "$CMAKE" --install "$BUILD" ${CONFIG:+--config "$CONFIG"} --prefix "$PREFIX"
+    # Includes all of every component.
     diff -r "$SOURCE/include" "$PREFIX/include"
     # An engine that wants kernels links no Metal.
     archive=$(find "$PREFIX" -name libswitchyard.a)
@@ -65,6 +102,47 @@ case $1 in
       die "installed files name the source or build tree"
     fi
     ;;
+  plain)
+    # All that the user of a fresh clone has: nothing but Highway and TBB is there.
+    absent=()
+    for package in $(cat "$SOURCE"/{tests,examples,programs,tools,bench,fuzz}{,/*}/CMakeLists.txt |
+      grep -oE 'find_package\(\w+' | sed 's/.*(//' | sort -u); do
+      absent+=("-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON")
+    done
+    ((${#absent[@]} >= 3)) || die "packages to hide: ${absent[*]}"
+    "$CMAKE" -S "$SOURCE" -B "$WORK/build" ${HIGHWAY:+"-DSWITCHYARD_HIGHWAY_DIR=$HIGHWAY"} \
+      -DSWITCHYARD_TBB="$([[ $TBB == with ]] && echo ON || echo OFF)" "${absent[@]}"
+    grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release$' "$WORK/build/CMakeCache.txt" || die "not Release"
+    ;;
+  components)
+    # Together all there is, none of it twice, and the first one works alone.
+    for component in ${COMPONENTS//;/ }; do
+      "$CMAKE" --install "$BUILD" ${CONFIG:+--config "$CONFIG"} --component "$component" \
+        --prefix "$WORK/$component"
+    done
+    diff <(cd "$WORK" && for component in ${COMPONENTS//;/ }; do
+      (cd "$component" && find . -type f); done | sort) \
+      <(cd "$PREFIX" && find . -type f ! -path './bin/*' | sort)
+    [[ -z $(find "$WORK/core" -path '*device*') ]] || die "the core has files of a device"
+    if [[ -x $PKG_CONFIG ]]; then
+      packages "$WORK/core"
+      program "$WORK/core_consumer" "$here/consumer/main.cc" switchyard
+      "$WORK/core_consumer"
+    fi
+    cat >"$WORK/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.22)
+project(parts LANGUAGES CXX)
+find_package(switchyard 0.1 REQUIRED COMPONENTS core OPTIONAL_COMPONENTS device)
+if(switchyard_device_FOUND OR NOT TARGET switchyard::switchyard)
+  message(FATAL_ERROR "not what is installed")
+endif()
+find_package(switchyard 0.1 QUIET COMPONENTS device)
+if(switchyard_FOUND)
+  message(FATAL_ERROR "found without the component that is asked for")
+endif()
+END
+    "$CMAKE" -S "$WORK" -B "$WORK/build" "-DCMAKE_PREFIX_PATH=$WORK/core"
+    ;;
   find_package)
     build "$here/consumer" "-DCMAKE_PREFIX_PATH=$PREFIX"
     runs "$WORK/build/consumer" "$TBB"
@@ -74,8 +152,7 @@ case $1 in
     ;;
   pkg_config)
     [[ -x $PKG_CONFIG ]] || die "pkg-config is not installed"
-    PKG_CONFIG_PATH=$(dirname "$(find "$PREFIX" -name switchyard.pc)")
-    export PKG_CONFIG_PATH
+    packages "$PREFIX"
     # An installed tree may be moved: the files find themselves.
     [[ $("$PKG_CONFIG" --variable=prefix switchyard | xargs realpath) == "$(realpath "$PREFIX")" ]] ||
       die "switchyard.pc has a wrong prefix"
@@ -85,26 +162,29 @@ case $1 in
     done
     ;;
   add_subdirectory)
-    build "$here/subproject" "-DSWITCHYARD_SOURCE=$SOURCE"
-    runs "$WORK/build/consumer" with
+    project
+    runs "$PROJECT/consumer" with
     # A part of another project, it installs nothing and brings no tests.
-    "$CMAKE" --install "$WORK/build" --prefix "$WORK/prefix"
+    "$CMAKE" --install "$PROJECT" --prefix "$WORK/prefix"
     [[ -z $(find "$WORK/prefix" -type f 2>/dev/null) ]] || die "a sub-project installs files"
     ;;
+  fetch_content)
+    project -DFETCH_CONTENT=ON
+    runs "$PROJECT/consumer" with
+    ;;
   parent_dependencies)
-    build "$here/subproject" "-DSWITCHYARD_SOURCE=$SOURCE" -DPARENT_DEPENDENCIES=ON
-    runs "$WORK/build/consumer" with
-    if "$CMAKE" "$WORK/build" -DSWITCHYARD_INSTALL=ON >"$WORK/log" 2>&1; then
+    project -DPARENT_DEPENDENCIES=ON
+    runs "$PROJECT/consumer" with
+    if "$CMAKE" "$PROJECT" -DSWITCHYARD_INSTALL=ON >"$WORK/log" 2>&1; then
       die "installing with a parent's Highway should not configure"
     fi
     grep -q "SWITCHYARD_INSTALL" "$WORK/log" || die "$(cat "$WORK/log")"
     ;;
   without_tbb)
     # With folders of its own, as distributions have them.
-    build "$SOURCE" -DSWITCHYARD_TBB=OFF -DCMAKE_DISABLE_FIND_PACKAGE_TBB=ON \
-      -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF \
+    project -DSWITCHYARD_TBB=OFF -DCMAKE_DISABLE_FIND_PACKAGE_TBB=ON -DSWITCHYARD_INSTALL=ON \
       -DCMAKE_INSTALL_LIBDIR=lib/triple -DCMAKE_INSTALL_INCLUDEDIR=headers
-    "$CMAKE" --install "$WORK/build" --prefix "$WORK/prefix"
+    "$CMAKE" --install "$PROJECT" --prefix "$WORK/prefix"
     archive=$WORK/prefix/lib/triple/libswitchyard.a
     symbols=$("$NM" -C "$archive") || die "$NM cannot read $archive"
     grep -q MakeTbbExecutor <<<"$symbols" || die "MakeTbbExecutor is missing"
@@ -118,13 +198,64 @@ case $1 in
     runs "$WORK/consumer/consumer" without
     if needs "$WORK/consumer/consumer" tbb; then die "the consumer links TBB"; fi
     if [[ -x $PKG_CONFIG ]]; then
-      PKG_CONFIG_PATH=$WORK/prefix/lib/triple/pkgconfig
-      export PKG_CONFIG_PATH
+      packages "$WORK/prefix"
       libs=$("$PKG_CONFIG" --static --cflags --libs switchyard)
       [[ $libs != *-ltbb* ]] || die "switchyard.pc needs TBB: $libs"
       compile with_pc --static
       runs "$WORK/with_pc" without
     fi
+    ;;
+  shared)
+    # As distributions ask for it.
+    project -DBUILD_SHARED_LIBS=ON -DSWITCHYARD_INSTALL=ON "-DSWITCHYARD_TBB=$([[ $TBB == with ]] && echo ON || echo OFF)"
+    runs "$PROJECT/consumer" "$TBB"
+    needs "$PROJECT/consumer" switchyard || die "the consumer links an archive"
+    "$CMAKE" --install "$PROJECT" --prefix "$WORK/prefix"
+    for component in ${COMPONENTS//;/ }; do
+      library=libswitchyard_$component.so
+      [[ $component != core ]] || library=libswitchyard.so
+      library=$(find "$WORK/prefix" -name "$library")
+      [[ -n $library ]] || die "no shared library of $component"
+      [[ $(readelf -d "$library") == *"soname: [${library##*/}.0.1]"* ]] ||
+        die "$library has another SONAME"
+      exports "$library" "$component"
+      [[ $component != c ]] ||
+        bash "$SOURCE/tests/c/check_symbols.sh" "$NM" "$SOURCE/tests/c/symbols.txt" "$library"
+    done
+    # No kernel is forgotten in the list: what the archive has for other files.
+    public() { sed -nE 's/^[0-9a-f]+ T (switchyard::\w+)\(.*/\1/p' | sort -u; }
+    diff <("$NM" -C "$BUILD/libswitchyard.a" | public) \
+      <("$NM" -DC "$(find "$WORK/prefix" -name libswitchyard.so)" | sed 's/@@SWITCHYARD.*//' | public) ||
+      die "functions: < of the archive, > that libswitchyard.so exports"
+    # Its dependencies are its own.
+    if [[ -x $PKG_CONFIG ]]; then
+      packages "$WORK/prefix"
+      [[ $("$PKG_CONFIG" --libs switchyard) != *-lhwy* ]] || die "switchyard.pc names Highway"
+      LD_LIBRARY_PATH=$(dirname "$library")
+      export LD_LIBRARY_PATH
+      compile with_pc
+      runs "$WORK/with_pc" "$TBB"
+    fi
+    ;;
+  deb)
+    # The package as it is built for users, unpacked: its files are where it says.
+    (cd "$WORK" && cpack --config "$BUILD/CPackConfig.cmake" ${CONFIG:+-C "$CONFIG"} -B "$WORK")
+    package=$(find "$WORK" -maxdepth 1 -name 'libswitchyard-dev_*.deb')
+    [[ -n $package ]] || die "no package"
+    dpkg-deb -f "$package" Depends | grep -qE 'libhwy-dev' || die "it does not depend on Highway"
+    [[ $TBB == without || $(dpkg-deb -f "$package" Depends) == *libtbb-dev* ]] ||
+      die "it does not depend on TBB"
+    dpkg-deb -x "$package" "$WORK/root"
+    [[ -f $WORK/root/usr/share/doc/libswitchyard-dev/copyright ]] || die "no copyright file"
+    packages "$WORK/root"
+    compile consumer
+    runs "$WORK/consumer" "$TBB"
+    ;;
+  static)
+    packages "$PREFIX"
+    CXXFLAGS+=" -static" program "$WORK/consumer" "$here/consumer/main.cc" switchyard --static
+    file=$(ldd "$WORK/consumer" 2>&1) && die "not static: $file"
+    "$WORK/consumer"
     ;;
   *) die "unknown check '$1'" ;;
 esac

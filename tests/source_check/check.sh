@@ -81,5 +81,15 @@ rule "kernels do not know the device layer" \
 rule "the device layer's core does not know checked mode" \
   "${include}src/device/checked/" "${unchecked[@]}"
 
+# Whoever links the library finds every option, and none that is gone.
+options=$(sed -nE 's/^(option|set)\((SWITCHYARD_\w+) .*/\2 &/p' CMakeLists.txt |
+  grep -E ' option\(| CACHE ' | sed 's/ .*//' | LC_ALL=C sort)
+documented=$(sed -nE 's/^\| `(SWITCHYARD_\w+)` \|.*/\1/p' docs/linking.md | LC_ALL=C sort)
+[[ -n $options && $options == "$documented" ]] || {
+  printf 'FAILED: options: < in CMakeLists.txt, > in docs/linking.md\n' >&2
+  diff <(echo "$options") <(echo "$documented") >&2 || true
+  failures=$((failures + 1))
+}
+
 echo "${#build_files[@]} build files, ${#sources[@]} sources, $failures rules broken"
 ((failures == 0))

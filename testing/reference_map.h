@@ -1,0 +1,46 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Aligned buckets and maps once more, naively.
+
+#ifndef SWITCHYARD_TESTING_REFERENCE_MAP_H_
+#define SWITCHYARD_TESTING_REFERENCE_MAP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "switchyard/bucket.h"
+
+namespace switchyard::reference {
+
+// What the ids `topk_ids`, by pair, come to: map[id], or -1 outside of it.
+std::vector<int32_t> MapIds(const std::vector<int32_t>& topk_ids,
+                            const std::vector<int32_t>& map);
+// The table that MapOptions::experts_per_destination stands for.
+std::vector<int32_t> RangeTable(size_t num_destinations,
+                                size_t experts_per_destination);
+
+struct Aligned {
+  std::vector<int32_t> tokens_per_expert, offsets;
+  std::vector<int32_t> pairs;  // with sentinels, up to the last offset
+  std::vector<int32_t> row_index;
+  std::vector<int32_t> block_experts, row_tokens;
+  std::vector<int32_t> active_experts;
+  size_t max_rows = 0, dropped = 0, over_capacity = 0;
+};
+Aligned BucketAligned(const std::vector<int32_t>& experts, size_t top_k,
+                      size_t num_experts, size_t block_size, size_t capacity);
+
+struct Mapped {
+  std::vector<int32_t> counts, offsets, rows;
+  std::vector<int32_t> index;   // by pair: the position of its row, or -1
+  std::vector<int32_t> firsts;  // the same for the first pair of a row only
+};
+// Pairs by destination or, if `once`, tokens, each once per destination.
+Mapped MapRows(const std::vector<int32_t>& destinations, size_t top_k,
+               size_t num_destinations, bool once);
+
+}  // namespace switchyard::reference
+
+#endif  // SWITCHYARD_TESTING_REFERENCE_MAP_H_

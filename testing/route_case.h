@@ -1,0 +1,218 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Calls of RouteTopK by any options, drawn at random, and what is wrong with
+// what they give: for tests and fuzzers.
+
+#ifndef SWITCHYARD_TESTING_ROUTE_CASE_H_
+#define SWITCHYARD_TESTING_ROUTE_CASE_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "switchyard/executor.h"
+#include "switchyard/route.h"
+#include "testing/inputs.h"
+
+namespace switchyard::testing_support {
+
+// A call as plain data; an empty vector is an argument that is not given.
+struct RouteCase {
+  RouteOptions options;
+  size_t tokens = 1, experts = 1, top_k = 1;
+  size_t columns = 1;  // of logits
+  Type logit_type = Type::kF32, bias_type = Type::kF32,
+       weight_type = Type::kF32, id_type = Type::kI32;
+  bool in_place = false;  // given_ids are topk_ids
+  bool identity = false;  // identity_weights are wanted
+  std::vector<float> logits, bias, expert_scale;
+  std::vector<int32_t> bias_index, expert_map;
+  std::vector<uint8_t> token_mask;
+  std::vector<int64_t> given_ids;
+};
+
+// What it gives, of any types.
+struct RouteResult {
+  std::vector<int32_t> ids;
+  std::vector<float> weights, identity;
+  Report report;
+};
+Status RunRouteCase(const RouteCase& c, Executor& executor,
+                    RouteResult* result);
+
+// What is wrong with that on this ISA, by a restatement of the options that
+// takes nothing of the library but its values of the score itself, of which it
+// makes sure that they are close: ids to the expert, weights to the bit where
+// they are made of scores alone. Empty: nothing.
+std::string WrongRouteCase(const RouteCase& c, const RouteResult& result);
+
+// `source` has size_t Below(size_t n).
+template <class Source>
+float DrawLogit(Source& source, size_t kind) {
+  const auto uniform = [&](float range) {
+    return (static_cast<float>(source.Below(1 << 20)) * 0x1p-19f - 1.0f) *
+           range;
+  };
+  constexpr float kSpecial[] = {
+      kNaN,  kInf,   -kInf,  0.0f,  -0.0f,  kDenormal, -kDenormal, 17.0f,
+      18.0f, -88.0f, -87.0f, 88.0f, 300.0f, -300.0f,   1e38f,      -1e38f};
+  switch (kind) {
+    case 0:
+      return static_cast<float>(source.Below(5)) - 2.0f;  // many ties
+    case 1:
+      return source.Below(2) != 0 ? 1.5f : -0.25f;
+    case 2:  // saturated
+      return 17.0f + uniform(1.0f);
+    case 3:
+      return kSpecial[source.Below(std::size(kSpecial))];
+    case 4:
+      return source.Below(40) == 0 ? kSpecial[source.Below(3)] : uniform(4.0f);
+    case 5:
+      return source.Below(2) != 0 ? -0.0f : 0.0f;
+    case 6:
+      return -kInf;
+    case 7:
+      return source.Below(3) == 0 ? uniform(100.0f) : -90.0f;
+    default:
+      return uniform(5.0f);
+  }
+}
+
+template <class Source>
+RouteCase DrawRouteCase(Source& source, size_t num_experts = 0) {
+  RouteCase c;
+  RouteOptions& o = c.options;
+  const auto one_in = [&](size_t n) { return source.Below(n) == 0; };
+  const auto of = [&](auto... values) {
+    const std::common_type_t<decltype(values)...> all[] = {values...};
+    return all[source.Below(sizeof...(values))];
+  };
+  constexpr size_t kExperts[] = {8, 16, 32, 60, 64, 128, 160, 256, 384};
+  c.experts = one_in(2) ? kExperts[source.Below(std::size(kExperts))]
+                        : 1 + source.Below(70);
+  if (num_experts != 0) c.experts = num_experts;
+  c.tokens = 1 + source.Below(one_in(4) ? 40 : 3);
+  if (c.experts > 1000) c.tokens = 1 + source.Below(2);
+  const size_t few = std::min<size_t>(c.experts, 12);
+  c.top_k =
+      1 + source.Below(one_in(6) ? std::min<size_t>(c.experts, 300) : few);
+  if (one_in(12) && c.experts >= 2) {
+    o.score = Score::kSparsemixer;
+    c.top_k = 2;
+  } else {
+    o.score =
+        of(Score::kSoftmax, Score::kSigmoid, Score::kSqrtSoftplus, Score::kRaw);
+  }
+  const bool sparse = o.score == Score::kSparsemixer;
+  o.renormalize = !sparse && !one_in(3);
+  o.divisor = of(Divisor::kMaxOfSumAndShare, Divisor::kSum,
+                 Divisor::kSumPlusEps, Divisor::kMaxOfSumAndEps);
+  if (o.divisor >= Divisor::kSumPlusEps) o.eps = of(0.0f, 1e-20f, 1e-6f, 0.5f);
+  o.clamp = of(0.0f, 0x1p-14f, 0.3f, 1.0f);
+  o.zero_sum_is_zero = one_in(3);
+  if (!sparse && one_in(2)) {
+    o.weight_of =
+        of(WeightOf::kSoftmaxOfSelected, WeightOf::kSigmoidOfSelected);
+  }
+  const bool given = !sparse && one_in(6);
+  const bool bias = !sparse && one_in(2);
+  if (bias) {
+    o.bias_place = of(BiasPlace::kScore, BiasPlace::kScore, BiasPlace::kLogit);
+    o.bias_in_weight = one_in(4) && (o.bias_place == BiasPlace::kLogit ||
+                                     o.weight_of == WeightOf::kScore);
+  }
+  const bool bias_on_logit =
+      bias && o.bias_place == BiasPlace::kLogit && !o.bias_in_weight;
+  o.select_on_rounded_score = !sparse && !given && !bias_on_logit && one_in(4);
+  if (one_in(3)) o.routed_scaling_factor = of(2.5f, 0.0f, -1.0f, 1e-3f);
+  if (one_in(5)) o.logit_scale = of(0.17678f, -2.0f, 1e-3f);
+  if (one_in(5)) o.logit_softcap = of(30.0f, 2.0f);
+  if (one_in(5)) o.logit_clip = of(3.0f, 0.5f);
+  if (!sparse && !given && one_in(2)) {
+    std::vector<size_t> divisors;
+    for (size_t g = 2; g <= c.experts; ++g) {
+      if (c.experts % g == 0) divisors.push_back(g);
+    }
+    if (!divisors.empty()) {
+      o.num_expert_group = divisors[source.Below(divisors.size())];
+      const size_t size = c.experts / o.num_expert_group;
+      o.topk_group = 1 + source.Below(o.num_expert_group);
+      o.group_score_of = 1 + source.Below(std::min<size_t>(size, 40));
+      if (one_in(2)) o.group_score_of = std::min<size_t>(size, 2);
+      o.dropped_key_is_zero = one_in(3);
+    }
+  }
+  if (c.experts > 1 && one_in(4)) {
+    o.num_zero_experts = 1 + source.Below(c.experts - 1);
+    c.identity = one_in(2);
+  }
+  if (one_in(4)) {
+    o.num_shared_experts = 1 + source.Below(3);
+    o.shared_logits = !sparse && one_in(2);
+    if (!o.shared_logits) o.shared_weight = of(1.0f, 0.5f);
+  }
+  if (one_in(4)) o.round_to = of(Type::kBF16, Type::kF16);
+  o.jitter_eps = of(0.01f, 0.0f, 0.2f);
+  c.columns = c.experts + (o.shared_logits ? o.num_shared_experts : 0);
+  c.logit_type = of(Type::kF32, Type::kF32, Type::kBF16, Type::kF16);
+  c.bias_type = of(Type::kF32, Type::kF32, Type::kBF16, Type::kF16);
+  c.weight_type = of(Type::kF32, Type::kF32, Type::kBF16, Type::kF16);
+  c.id_type = of(Type::kI32, Type::kU32, Type::kI64);
+
+  const size_t main = source.Below(12);
+  for (size_t t = 0; t < c.tokens; ++t) {
+    const size_t kind = one_in(4) ? source.Below(12) : main;
+    for (size_t e = 0; e < c.columns; ++e) {
+      c.logits.push_back(DrawLogit(source, kind));
+    }
+  }
+  if (bias) {
+    const size_t kind = one_in(3) ? source.Below(12) : 11;
+    const size_t biases = one_in(3) ? 1 + source.Below(3) : 1;
+    for (size_t i = 0; i < biases * c.experts; ++i) {
+      c.bias.push_back(DrawLogit(source, kind) * (kind == 11 ? 0.05f : 1.0f));
+    }
+    if (biases > 1 || (one_in(3) && (!given || o.bias_in_weight))) {
+      if (!given || o.bias_in_weight) {
+        for (size_t t = 0; t < c.tokens; ++t) {
+          // One that is none, sometimes.
+          c.bias_index.push_back(
+              static_cast<int32_t>(source.Below(biases + (one_in(9) ? 1 : 0))));
+        }
+      } else {
+        c.bias.resize(c.experts);
+      }
+    }
+  }
+  if (one_in(5)) {
+    for (size_t e = 0; e < c.experts; ++e) {
+      c.expert_scale.push_back(DrawLogit(source, 11));
+    }
+  }
+  if (one_in(5)) {
+    for (size_t t = 0; t < c.tokens; ++t) c.token_mask.push_back(!one_in(3));
+  }
+  if (one_in(5)) {
+    for (size_t e = 0; e < c.experts; ++e) {
+      c.expert_map.push_back(static_cast<int32_t>(source.Below(9)) - 1);
+    }
+  }
+  if (given) {
+    for (size_t i = 0; i < c.tokens * c.top_k; ++i) {
+      const int64_t id = static_cast<int64_t>(source.Below(c.experts));
+      c.given_ids.push_back(one_in(20) ? of(int64_t{-1}, int64_t{1} << 32,
+                                            static_cast<int64_t>(c.experts))
+                                       : id);
+    }
+    c.in_place = one_in(2);
+  }
+  return c;
+}
+
+}  // namespace switchyard::testing_support
+
+#endif  // SWITCHYARD_TESTING_ROUTE_CASE_H_

@@ -1,0 +1,140 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the restatement of RouteTopK is made of: the order of keys, sums, and
+// the library's own scores beside what they should be.
+
+#ifndef SWITCHYARD_TESTING_ROUTE_SCORES_H_
+#define SWITCHYARD_TESTING_ROUTE_SCORES_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "switchyard/route.h"
+#include "testing/floats.h"
+#include "testing/inputs.h"
+
+namespace switchyard::testing_support {
+
+template <class T>
+std::vector<T> RowOf(const std::vector<T>& all, size_t row, size_t cols) {
+  if (all.empty()) return {};
+  const auto begin = all.begin() + static_cast<ptrdiff_t>(row * cols);
+  return {begin, begin + static_cast<ptrdiff_t>(cols)};
+}
+
+// A larger than b, NaN last.
+inline bool Before(float a, float b) {
+  if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
+  return a > b;
+}
+inline std::vector<size_t> Order(const std::vector<float>& keys) {
+  std::vector<size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return Before(keys[a], keys[b]);
+  });
+  return order;
+}
+
+// Element i in lane i mod 32, lanes folded 16, 8, 4, 2, 1, without NaNs.
+inline float SumOfLanes(const std::vector<float>& values) {
+  float lanes[32] = {};
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isnan(values[i])) lanes[i % 32] += values[i];
+  }
+  for (size_t half = 16; half != 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) lanes[i] = lanes[i] + lanes[i + half];
+  }
+  return lanes[0];
+}
+
+// The library's own values of a score, for every x of a row: its weights if all
+// experts are given and nothing is done to them. Without NaNs: one would make
+// all of them NaN.
+inline std::vector<float> Scores(std::vector<float> x, Score score, Type round,
+                                 const RouteOptions& map = {}) {
+  const size_t n = x.size();
+  for (float& f : x) {
+    if (std::isnan(f)) f = score == Score::kSoftmax ? -kInf : 0.0f;
+  }
+  RouteOptions o = map;
+  o.renormalize = false;
+  o.score = score;
+  o.round_to = round;
+  std::vector<int32_t> all(n), ids(n);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<float> values(n);
+  RouteInputs in = {{x.data(), 1, n}};
+  in.given_ids = all;
+  const Status status =
+      RouteTopK(in, {{ids.data(), 1, n}, {values.data(), 1, n}}, o);
+  if (!status.ok()) values.assign(n, kNaN);
+  return values;
+}
+
+inline double ExactScore(Score score, double x, double max, double sum) {
+  switch (score) {
+    case Score::kSoftmax:
+      return (std::isinf(max) ? (x == max ? 1.0 : 0.0) : std::exp(x - max)) /
+             sum;
+    case Score::kSigmoid:
+      return 1.0 / (1.0 + std::exp(-x));
+    case Score::kSqrtSoftplus:
+      return std::sqrt(std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))));
+    default:
+      return x;
+  }
+}
+
+// The weights of kSparsemixer's two selected experts.
+inline std::vector<double> SparsemixerWeights(const std::vector<float>& x,
+                                              const RouteOptions& o,
+                                              const std::vector<int32_t>& ids) {
+  const auto round = [&](float f) { return Rounded(o.round_to, f); };
+  const float most = round(2.0f * o.jitter_eps);
+  std::vector<double> weights;
+  for (size_t i = 0; i < 2; ++i) {
+    const float top = x[static_cast<size_t>(ids[i])];
+    double sum = 0.0;
+    for (size_t e = 0; e < x.size(); ++e) {
+      if (i == 1 && static_cast<int32_t>(e) == ids[0]) continue;
+      const float size = std::fabs(x[e]);
+      const float factor = size < top ? top : size;
+      if (round(round(top - x[e]) / factor) > most) continue;
+      sum += ExactScore(Score::kSoftmax, static_cast<double>(x[e]),
+                        static_cast<double>(top), 1.0);
+    }
+    weights.push_back(top == -kInf ? 0.0 : 1.0 / sum);
+  }
+  return weights;
+}
+
+// Whether a value is the exact one but for an error, and rounding to a type.
+inline bool IsNear(float value, double exact, double relative, double absolute,
+                   Type round) {
+  if (std::isnan(exact)) return std::isnan(value);
+  if (std::isinf(exact)) return static_cast<double>(value) == exact;
+  if (round == Type::kF16) {
+    absolute += 0x1p-24;
+    if (std::fabs(exact) > 65000.0) return std::fabs(value) > 64000.0f;
+  }
+  relative += round == Type::kBF16 ? 0x1p-8 : round == Type::kF16 ? 0x1p-10 : 0;
+  return std::fabs(static_cast<double>(value) - exact) <=
+         std::fabs(exact) * relative + absolute;
+}
+
+inline std::string Wrong(const char* what, size_t i, double is,
+                         double expected) {
+  return std::string(what) + " " + std::to_string(i) + " is " +
+         std::to_string(is) + ", expected " + std::to_string(expected);
+}
+
+}  // namespace switchyard::testing_support
+
+#endif  // SWITCHYARD_TESTING_ROUTE_SCORES_H_

@@ -1,0 +1,48 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the tests of activations share.
+
+#ifndef SWITCHYARD_TESTS_ACTIVATE_CASE_H_
+#define SWITCHYARD_TESTS_ACTIVATE_CASE_H_
+
+#include <vector>
+
+#include "switchyard/activate.h"
+#include "tests/call_errors.h"
+
+namespace switchyard::testing_support {
+
+constexpr Activation kActivations[] = {
+    Activation::kSilu,      Activation::kGelu,  Activation::kGeluTanh,
+    Activation::kRelu,      Activation::kRelu2, Activation::kIdentity,
+    Activation::kSwigluOai, Activation::kSitu};
+constexpr size_t kOfGate = 6;  // so many of them
+
+inline ActivateOptions Plain(Activation activation) {
+  ActivateOptions options;
+  options.activation = activation;
+  return options;
+}
+
+// Of f32 rows: the function of the gate, and with up.
+inline std::vector<float> OfGate(ActivateOptions options,
+                                 const std::vector<float>& gate) {
+  options.layout = GateUpLayout::kUngated;
+  std::vector<float> out(gate.size(), 7.0f);
+  EXPECT_OK(Activate({{gate.data(), 1, gate.size()}},
+                     {{out.data(), 1, out.size()}}, options));
+  return out;
+}
+inline std::vector<float> OfBoth(const ActivateOptions& options,
+                                 const std::vector<float>& gate,
+                                 const std::vector<float>& up) {
+  std::vector<float> out(gate.size(), 7.0f);
+  EXPECT_OK(Activate({{gate.data(), 1, gate.size()}, {up.data(), 1, up.size()}},
+                     {{out.data(), 1, out.size()}}, options));
+  return out;
+}
+
+}  // namespace switchyard::testing_support
+
+#endif  // SWITCHYARD_TESTS_ACTIVATE_CASE_H_

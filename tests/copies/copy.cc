@@ -1,0 +1,42 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A plug-in: the libraries are linked into it, and these are its functions.
+
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "switchyard/activate.h"
+#include "switchyard/device/device.h"
+#include "switchyard/executor.h"
+#include "switchyard/isa.h"
+
+#define PLUGIN extern "C" __attribute__((visibility("default")))
+
+// The name of the i-th ISA from the best one on, or null.
+PLUGIN const char* CopyIsa(size_t i) {
+  const auto isas = switchyard::RunnableIsas();
+  return i < isas.size ? isas.data[i].name : nullptr;
+}
+PLUGIN bool CopyCap(const char* name) { return switchyard::CapIsa(name).ok(); }
+
+// The ISA that runs a kernel, null if it gives something else than silu(0) * 3.
+PLUGIN const char* CopyRun() {
+  constexpr size_t kRows = 4, kCols = 100;
+  const std::vector<float> gate(kRows * kCols, 0.0f), up(kRows * kCols, 3.0f);
+  std::vector<float> out(kRows * kCols, -1.0f);
+  const switchyard::Status status = switchyard::Activate(
+      {{gate.data(), kRows, kCols}, {up.data(), kRows, kCols}},
+      {{out.data(), kRows, kCols}}, {}, switchyard::SerialExecutor());
+  if (!status.ok()) {
+    std::fprintf(stderr, "%s\n", status.message());
+    return nullptr;
+  }
+  for (const float x : out) {
+    if (x != 0.0f) return nullptr;
+  }
+  if (switchyard::device::CreateSystemDefaultDevice() == nullptr)
+    return nullptr;
+  return switchyard::LastIsa()->name;
+}

@@ -1,0 +1,389 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/map.h"
+
+#include "switchyard/combine.h"
+#include "switchyard/gather.h"
+#include "testing/crew.h"
+#include "testing/reference_map.h"
+#include "tests/bucket_case.h"
+
+namespace switchyard::testing_support {
+namespace {
+
+class MapTest : public IsaTest {};
+SWITCHYARD_FOR_EVERY_ISA(MapTest);
+class MapPoolTest : public IsaPoolTest {};
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(MapPoolTest);
+
+// One of the two lists, in guarded memory.
+struct Rows {
+  Rows(size_t destinations, size_t most, size_t slack)
+      : counts(1, destinations, 0, slack),
+        offsets(1, destinations + 1, 0, slack),
+        rows(1, most + slack),
+        element_counts(1, destinations),
+        element_offsets(1, destinations + 1) {}
+  MapRows Out() const {
+    return {counts.span(), offsets.span(), rows.span(), element_counts.span(),
+            element_offsets.span()};
+  }
+  void Expect(const reference::Mapped& r, int64_t row_elements) const {
+    EXPECT_EQ(counts.Values(), r.counts);
+    EXPECT_EQ(offsets.Values(), r.offsets);
+    std::vector<int32_t> wanted = r.rows;
+    int32_t canary;
+    std::memcpy(&canary, &kCanary, sizeof(canary));
+    wanted.resize(rows.span().size, canary);
+    EXPECT_EQ(rows.Values(), wanted);
+    std::vector<int64_t> elements(r.counts.begin(), r.counts.end());
+    for (int64_t& n : elements) n *= row_elements;
+    EXPECT_EQ(element_counts.Values(), elements);
+    elements.assign(r.offsets.begin(), r.offsets.end());
+    for (int64_t& n : elements) n *= row_elements;
+    EXPECT_EQ(element_offsets.Values(), elements);
+    for (const Guarded<int32_t>* m : {&counts, &offsets, &rows}) {
+      m->ExpectIntact("int32");
+    }
+    for (const Guarded<int64_t>* m : {&element_counts, &element_offsets}) {
+      m->ExpectIntact("int64");
+    }
+  }
+  Guarded<int32_t> counts, offsets, rows;
+  Guarded<int64_t> element_counts, element_offsets;
+};
+
+// Everything that a call writes, and what that should be. s.experts are those
+// of the table.
+struct Map {
+  Map(const Shape& shape, std::vector<int32_t> values,
+      std::vector<int32_t> destinations, size_t num_destinations,
+      size_t slack = 0)
+      : s(shape),
+        ids(std::move(values)),
+        table(std::move(destinations)),
+        mapped(reference::MapIds(ids, table)),
+        exact_pairs(
+            reference::MapRows(mapped, s.top_k, num_destinations, false)),
+        exact_tokens(
+            reference::MapRows(mapped, s.top_k, num_destinations, true)),
+        topk_ids(s.tokens, s.top_k, s.top_k + slack, slack, ids),
+        pairs(num_destinations, ids.size(), slack),
+        tokens(num_destinations, s.tokens * std::min(s.top_k, num_destinations),
+               slack),
+        pair_index(s.tokens, s.top_k, s.top_k + slack, slack),
+        copy_index(s.tokens, s.top_k, s.top_k + slack, slack),
+        return_index(s.tokens, s.top_k, s.top_k + slack, slack) {
+    dropped = ids.size() - exact_pairs.rows.size();
+    options.allow_dropped = dropped % 2 != 0;
+    options.row_elements = 7168;
+    for (const int32_t count : exact_pairs.counts) {
+      max_rows = std::max(max_rows, static_cast<size_t>(count));
+    }
+  }
+  MapInputs In() const { return {topk_ids.view(), table}; }
+  MapOutputs Out() {
+    return {pairs.Out(),       pair_index.view(),   tokens.Out(),
+            copy_index.view(), return_index.view(), &report};
+  }
+  void Expect(const Status& status) const {
+    if (dropped == 0 || options.allow_dropped) {
+      ASSERT_OK(status);
+    } else {
+      ExpectError(status,
+                  "MapPairs: topk_ids: without a destination, and "
+                  "options.allow_dropped is not set",
+                  StatusCode::kFailedPrecondition);
+    }
+    const auto elements = static_cast<int64_t>(options.row_elements);
+    pairs.Expect(exact_pairs, elements);
+    tokens.Expect(exact_tokens, elements);
+    EXPECT_EQ(pair_index.Values(), exact_pairs.index);
+    EXPECT_EQ(copy_index.Values(), exact_tokens.index);
+    EXPECT_EQ(return_index.Values(), exact_tokens.firsts);
+    for (const Guarded<int32_t>* m :
+         {&pair_index, &copy_index, &return_index}) {
+      m->ExpectIntact("index");
+    }
+    Report expected = kUnwritten;
+    expected.max_rows = max_rows;
+    expected.dropped = dropped;
+    EXPECT_EQ(report, expected);
+  }
+
+  const Shape s;
+  const std::vector<int32_t> ids, table, mapped;
+  const reference::Mapped exact_pairs, exact_tokens;
+  size_t dropped = 0, max_rows = 0;
+  MapOptions options;
+  const Guarded<int32_t> topk_ids;
+  Rows pairs, tokens;
+  const Guarded<int32_t> pair_index, copy_index, return_index;
+  Report report = kUnwritten;
+};
+
+// Some experts live nowhere, or at no destination that there is.
+std::vector<int32_t> MakeTable(size_t experts, size_t destinations,
+                               uint64_t seed) {
+  Random random(seed);
+  std::vector<int32_t> table;
+  for (size_t e = 0; e < experts; ++e) {
+    const int32_t strangers[] = {-1, INT32_MIN, INT32_MAX,
+                                 static_cast<int32_t>(destinations)};
+    table.push_back(random.Below(8) == 0
+                        ? strangers[random.Below(4)]
+                        : static_cast<int32_t>(random.Below(destinations)));
+  }
+  return table;
+}
+
+Map MakeCase(uint64_t seed, const Shape& s, size_t destinations) {
+  return {s, MakeIds(s, static_cast<Load>(seed % 4), seed),
+          MakeTable(s.experts, destinations, seed), destinations, seed % 3};
+}
+
+TEST_P(MapTest, AnyShapeLikeTheReference) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(2000 + seed);
+    // Around a word of the bits that say where a token has been.
+    const size_t some[] = {1, 2, 8, 63, 64, 65, 128, 1 + random.Below(300)};
+    const size_t destinations = some[random.Below(8)];
+    const Shape s = {1 + random.Below(random.Below(8) ? 60 : 500),
+                     1 + random.Below(12), 1 + random.Below(300)};
+    SCOPED_TRACE(testing::Message()
+                 << "seed " << seed << ": " << s << " to " << destinations);
+    Map c = MakeCase(seed, s, destinations);
+    c.Expect(MapPairs(c.In(), c.Out(), c.options));
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+// A token of more pairs than are looked at together, with gaps behind and
+// without.
+TEST_P(MapTest, LongTokens) {
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    Map c = MakeCase(4 * seed + seed % 3, {3, 5001, 400}, 70);
+    c.Expect(MapPairs(c.In(), c.Out(), c.options));
+  }
+}
+
+TEST_P(MapTest, RangesLikeTheirTable) {
+  for (const size_t per_destination : {1u, 3u, 16u, 100u}) {
+    const Shape s = {100, 8, 7 * per_destination};
+    const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 4);
+    const std::vector<int32_t> table =
+        reference::RangeTable(7, per_destination);
+    Map c(s, ids, table, 7);
+    MapInputs in = c.In();
+    in.destinations = {};
+    c.options.experts_per_destination = per_destination;
+    c.Expect(MapPairs(in, c.Out(), c.options));
+    const std::vector<uint32_t> unsigned_ids(ids.begin(), ids.end());
+    in.topk_ids = {unsigned_ids.data(), s.tokens, s.top_k};
+    c.Expect(MapPairs(in, c.Out(), c.options));
+  }
+}
+
+// int64 ids whose low halves are valid ids.
+TEST_P(MapTest, WideIds) {
+  const Shape s = {100, 8, 60};
+  std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 5);
+  std::vector<int64_t> wide(ids.begin(), ids.end());
+  for (size_t i = 0; i < ids.size(); i += 7) {
+    wide[i] = ids[i] + (int64_t{1} << 32);
+    ids[i] = -1;
+  }
+  for (const bool ranges : {false, true}) {
+    Map c(s, ids, reference::RangeTable(6, 10), 6);
+    MapInputs in = c.In();
+    in.topk_ids = {wide.data(), s.tokens, s.top_k};
+    if (ranges) in.destinations = {};
+    c.options.experts_per_destination = ranges ? 10 : 0;
+    c.Expect(MapPairs(in, c.Out(), c.options));
+  }
+}
+
+TEST_P(MapTest, LeavesOutWhatIsNotThere) {
+  Map c = MakeCase(8, {50, 6, 40}, 9);
+  c.options.allow_dropped = true;
+  // Counts of pairs are enough, and bring no rows.
+  MapOutputs out;
+  out.pairs.counts = c.pairs.counts.span();
+  ASSERT_OK(MapPairs(c.In(), out, c.options));
+  EXPECT_EQ(c.pairs.counts.Values(), c.exact_pairs.counts);
+  // Tokens without rows of pairs.
+  out.tokens = {c.tokens.counts.span(), c.tokens.offsets.span(),
+                c.tokens.rows.span()};
+  ASSERT_OK(MapPairs(c.In(), out, c.options));
+  EXPECT_EQ(c.tokens.offsets.Values(), c.exact_tokens.offsets);
+  c.pairs.rows.ExpectUntouched("pairs.rows");
+  c.pair_index.ExpectUntouched("pair_index");
+  c.copy_index.ExpectUntouched("copy_index");
+  c.return_index.ExpectUntouched("return_index");
+  c.tokens.element_counts.ExpectUntouched("tokens.element_counts");
+  EXPECT_EQ(c.report, kUnwritten);
+}
+
+TEST_P(MapTest, KnownAnswers) {
+  // Experts 0 and 1 at rank 0, 2 and 3 at rank 1.
+  const std::vector<int32_t> ids = {0, 1, 2, 2, 3, -1, 3, 0, 1};
+  std::vector<int32_t> counts(2), offsets(3), rows(9), token_counts(2),
+      token_offsets(3), tokens(6), copies(9), back(9);
+  MapOutputs out;
+  out.pairs = {counts, offsets, rows};
+  out.tokens = {token_counts, token_offsets, tokens};
+  out.copy_index = {copies.data(), 3, 3};
+  out.return_index = {back.data(), 3, 3};
+  ASSERT_OK(MapPairs({{ids.data(), 3, 3}}, out, {2, 1, true}));
+  rows.resize(8);
+  EXPECT_EQ(rows, (std::vector<int32_t>{0, 1, 7, 8, 2, 3, 4, 6}));
+  EXPECT_EQ(token_counts, (std::vector<int32_t>{2, 3}));
+  tokens.resize(5);
+  EXPECT_EQ(tokens, (std::vector<int32_t>{0, 2, 0, 1, 2}));
+  EXPECT_EQ(copies, (std::vector<int32_t>{0, 0, 2, 3, 3, -1, 4, 1, 1}));
+  EXPECT_EQ(back, (std::vector<int32_t>{0, -1, 2, 3, -1, -1, 4, 1, -1}));
+}
+
+TEST_P(MapTest, NoTokens) {
+  Map c({0, 4, 5}, {}, {1, 0, 2, 1, 1}, 3, 1);
+  c.Expect(MapPairs(c.In(), c.Out(), c.options));
+  Map d = MakeCase(1, {2, 2, 2}, 2);  // so that a kernel of this ISA ran
+  d.Expect(MapPairs(d.In(), d.Out(), d.options));
+}
+
+// The way there and back that the header describes, over ranks that are
+// vectors here, comes to what one rank does alone.
+TEST_P(MapTest, ThereAndBack) {
+  constexpr size_t kTokens = 60, kTopK = 4, kExperts = 12, kRanks = 3, kH = 32;
+  const std::vector<int32_t> ids =
+      MakeIds({kTokens, kTopK, kExperts}, Load::kZipf, 3);
+  // An expert multiplies by its index + 1; all is exact.
+  std::vector<float> x(kTokens * kH), wanted(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<float>(Hash(5, i) % 64);
+    for (size_t s = 0; s < kTopK; ++s) {
+      wanted[i] += x[i] * static_cast<float>(ids[i / kH * kTopK + s] + 1);
+    }
+  }
+  std::vector<int32_t> pair_counts(kRanks), counts(kRanks), offsets(kRanks + 1),
+      tokens(kTokens * kRanks), back(ids.size());
+  MapOutputs out;
+  out.pairs.counts = pair_counts;
+  out.tokens = {counts, offsets, tokens};
+  out.return_index = {back.data(), kTokens, kTopK};
+  MapOptions options;
+  options.experts_per_destination = kExperts / kRanks;
+  ASSERT_OK(MapPairs({{ids.data(), kTokens, kTopK}}, out, options));
+  const auto sent = static_cast<size_t>(offsets[kRanks]);
+  ASSERT_LT(sent, ids.size());  // some experts share a rank
+  const std::vector<int32_t> one_each(kTokens);
+  std::vector<float> there(sent * kH), returned(sent * kH), result(x.size());
+  ASSERT_OK(GatherRows({{x.data(), kTokens, kH},
+                        {tokens.data(), sent},
+                        {one_each.data(), kTokens, 1}},
+                       {{there.data(), sent, kH}}));
+  for (size_t r = 0; r < kRanks; ++r) {
+    // What this rank got: rows, and the ids of each.
+    const auto first = static_cast<size_t>(offsets[r]);
+    const auto n = static_cast<size_t>(counts[r]);
+    std::vector<int32_t> got_ids, map(kExperts, -1);
+    for (size_t i = 0; i < n; ++i) {
+      const auto t = static_cast<size_t>(tokens[first + i]);
+      got_ids.insert(got_ids.end(), &ids[t * kTopK], &ids[t * kTopK] + kTopK);
+    }
+    for (int32_t e = 0; e < 4; ++e) map[4 * r + static_cast<size_t>(e)] = e;
+    AlignedOptions local;
+    local.block_size = 5;
+    local.allow_dropped = true;
+    const size_t size = BucketAlignedSize(n * kTopK, 4, local);
+    std::vector<int32_t> local_counts(4), local_offsets(5), pairs(size),
+        index(n * kTopK);
+    ASSERT_OK(BucketAligned(
+        {{got_ids.data(), n, kTopK}, map},
+        {local_counts, local_offsets, pairs, {index.data(), n, kTopK}}, local));
+    std::vector<float> rows(size * kH);
+    for (size_t e = 0; e < 4; ++e) {
+      for (int32_t i = 0; i < local_counts[e]; ++i) {
+        const auto at = static_cast<size_t>(local_offsets[e] + i);
+        const size_t copy = static_cast<size_t>(pairs[at]) / kTopK;
+        for (size_t h = 0; h < kH; ++h) {
+          rows[at * kH + h] = there[(first + copy) * kH + h] *
+                              static_cast<float>(4 * r + e + 1);
+        }
+      }
+    }
+    const std::vector<float> ones(n * kTopK, 1.0f);
+    ASSERT_OK(Combine({{rows.data(), size, kH},
+                       {ones.data(), n, kTopK},
+                       {index.data(), n, kTopK}},
+                      {{returned.data() + first * kH, n, kH}}));
+  }
+  const std::vector<float> ones(ids.size(), 1.0f);
+  ASSERT_OK(Combine({{returned.data(), sent, kH},
+                     {ones.data(), kTokens, kTopK},
+                     {back.data(), kTokens, kTopK}},
+                    {{result.data(), kTokens, kH}}));
+  EXPECT_EQ(result, wanted);
+}
+
+TEST_P(MapPoolTest, SameBitsOnEveryThread) {
+  executor().Rendezvous();
+  const Shape s = {30011, 8, 128};
+  for (const size_t destinations : {8u, 100u}) {
+    const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 6);
+    const Guarded<int32_t> scratch(
+        1, BucketScratchSize(ids.size(), destinations, executor()));
+    for (const bool with_scratch : {true, false}) {
+      Map c(s, ids, MakeTable(s.experts, destinations, 4), destinations);
+      MapInputs in = c.In();
+      if (with_scratch) in.scratch = scratch.span();
+      c.Expect(MapPairs(in, c.Out(), c.options, executor()));
+      ASSERT_FALSE(HasFailure());
+      scratch.ExpectIntact("scratch");
+    }
+  }
+  EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
+            executor().ExpectedThreads());
+}
+
+TEST_P(MapTest, TeamsLikeOneThread) {
+  for (const size_t num_threads : {1u, 2u, 3u}) {
+    Crew crew(num_threads);
+    for (uint64_t seed = 0; seed < 6; ++seed) {
+      const size_t tokens = seed == 0 ? 0 : seed < 3 ? 37 : 4099;
+      Map c = MakeCase(seed, {tokens, 8, 128}, 16);
+      const Guarded<int32_t> scratch(
+          1, BucketScratchSize(8 * tokens, 16, crew.Member(0)));
+      MapInputs in = c.In();
+      in.scratch = scratch.span();
+      const std::vector<Status> statuses = crew.Run([&](const Team& team) {
+        return MapPairs(in, c.Out(), c.options, team);
+      });
+      for (const Status& status : statuses) c.Expect(status);
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+  Map d = MakeCase(1, {2, 2, 2}, 2);
+  ExpectError(MapPairs(d.In(), d.Out(), d.options, Team{1, 2, nullptr}),
+              "MapPairs: team: barrier is null");
+}
+
+TEST(MapFailures, OfAnyLoopAreReported) {
+  const Shape s = {10007, 4, 60};
+  // Counting and placing, of pairs and of tokens.
+  for (size_t fail_at = 0; fail_at <= 4; ++fail_at) {
+    BackwardsExecutor executor(fail_at);
+    std::vector<int32_t> scratch(BucketScratchSize(40028, 8, executor));
+    Map c = MakeCase(0, s, 8);
+    c.options.allow_dropped = true;
+    MapInputs in = c.In();
+    in.scratch = scratch;
+    EXPECT_EQ(MapPairs(in, c.Out(), c.options, executor).code(),
+              fail_at < 4 ? StatusCode::kOutOfMemory : StatusCode::kOk);
+    EXPECT_EQ(c.report == kUnwritten, fail_at < 4);
+  }
+}
+
+}  // namespace
+}  // namespace switchyard::testing_support

@@ -1,0 +1,292 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What Quantize, GatherRows and ScatterRows refuse of rows that may be
+// quantised. (gather_test.cc has the other arguments of GatherRows.)
+
+#include "switchyard/gather.h"
+#include "switchyard/quantize.h"
+#include "tests/rows_case.h"
+
+namespace switchyard::testing_support {
+namespace {
+
+constexpr size_t kRows = 3, kCols = 40;
+
+// Rows of i8 of 32 columns, with sums: every part there is.
+const Format kParts = {"", Type::kI8, 32, Type::kF32, true};
+
+class QuantizeErrors
+    : public CallErrors<QuantizeInputs, QuantizeOutputs, QuantizeOptions> {
+ protected:
+  QuantizeErrors() : CallErrors("Quantize", Quantize) {
+    call_ = {{from_.view()}, {rows_.view()}, {}};
+  }
+  void ExpectUntouched() const override { rows_.ExpectUntouched("rows"); }
+
+  const GuardedRows from_{RowsOf(kF32Rows, {0, 1, 2}, kCols, 1), 0, 1};
+  const GuardedRows rows_{kParts, kRows, kCols, 0, 1};
+  // Of any format, large enough for its rows.
+  const GuardedRows other_{kF32Rows, kRows, 512, 0, 0};
+
+  AnyRows Other(Type type, size_t cols) const {
+    return AnyMatrix(other_.view().data, type, kRows, cols, cols);
+  }
+};
+
+TEST_F(QuantizeErrors, Views) {
+  ExpectViewErrors(
+      "from", [](Call& c) { return &c.in.from; }, kTakesRows);
+  ExpectViewErrors(
+      "rows", [](Call& c) { return &c.out.rows; }, kTakesRows);
+  ExpectViewErrors(
+      "rows.scales", [](Call& c) { return &c.out.rows.scales; }, kTakesScales);
+  ExpectViewErrors(
+      "rows.sums", [](Call& c) { return &c.out.rows.sums; }, kTakesI32);
+}
+
+TEST_F(QuantizeErrors, Shapes) {
+  EXPECT_SIZE_ERRORS("rows: is not [from.rows, from.cols]", c.in.from, 2, 39);
+  const std::string scales =
+      "rows.scales: is not [rows, 1] or one for 32, 64 or 128 columns (e8m0: "
+      "32)";
+  EXPECT_SIZE_ERRORS(scales, c.out.rows.scales, 2, 3);
+  EXPECT_ERROR(scales, c.out.rows.scales.cols = 0);
+  EXPECT_ERROR(scales, c.out.rows.scales = {});
+  EXPECT_ERROR(scales, c.out.rows.rows = 2);
+  EXPECT_ERROR(scales, c.out.rows.cols = 32; c.in.from.cols = 32);
+  EXPECT_ERROR(scales, c.out.rows.type = Type::kF8E4M3; c.out.rows.sums = {};
+               c.out.rows.scales.type = Type::kE8M0;
+               c.out.rows.scales.cols = 1);
+  EXPECT_SIZE_ERRORS("rows.sums: is not [rows, 1]", c.out.rows.sums, 2, 0);
+}
+
+TEST_F(QuantizeErrors, PartsThatTheTypeHasNot) {
+  for (const Type type : {Type::kF32, Type::kBF16, Type::kQ8_0, Type::kQ8_K}) {
+    const AnyRows other = Other(type, 256);
+    const auto set = [&](Call& c) {
+      c.in.from = Other(Type::kF32, 256);
+      c.in.from.data = from_.view().data;
+      const AnyRows parts = c.out.rows;
+      c.out.rows = other;
+      return parts;
+    };
+    EXPECT_ERROR("rows.scales: given with a type without",
+                 c.out.rows.scales = set(c).scales);
+    EXPECT_ERROR("rows.sums: given with a type without",
+                 c.out.rows.sums = set(c).sums);
+  }
+  for (const Type type : {Type::kF8E4M3, Type::kF8E5M2}) {
+    EXPECT_ERROR("rows.sums: given with a type without",
+                 c.out.rows.type = type);
+  }
+  for (const Type type : {Type::kI8, Type::kU8}) {
+    EXPECT_ERROR("rows.scales: has to be f32, or e8m0 with f8",
+                 c.out.rows.type = type;
+                 c.out.rows.scales.type = Type::kE8M0);
+  }
+  EXPECT_ERROR("rows: has to be f32, bf16, f16 or quantised",
+               c.out.rows.type = Type::kE8M0);
+}
+
+TEST_F(QuantizeErrors, PartsOfBlocks) {
+  const std::string message =
+      "rows: cols or stride is not a multiple of its block";
+  EXPECT_ERROR(message, c.out.rows = Other(Type::kQ8_0, kCols));
+  EXPECT_ERROR(message, c.out.rows = Other(Type::kQ8_1, 32 + 16));
+  EXPECT_ERROR(message, c.out.rows = Other(Type::kQ8_K, 32));
+  EXPECT_ERROR(message, c.out.rows = Other(Type::kQ8_0, 64);
+               c.out.rows.stride = 65);
+}
+
+TEST_F(QuantizeErrors, FormatsThatNothingConverts) {
+  const std::string message = "from: nothing converts from its format";
+  for (const Type type : {Type::kQ8_0, Type::kQ8_1, Type::kQ8_K}) {
+    EXPECT_ERROR(
+        message, c.in.from = Other(type, 256);
+        c.out.rows = AnyMatrix(rows_.view().data, Type::kF32, kRows, 256, 256));
+  }
+  const GuardedRows mx({"", Type::kF8E4M3, 32, Type::kE8M0}, kRows, kCols, 0,
+                       0);
+  EXPECT_ERROR(message, c.in.from = mx.view());
+}
+
+TEST_F(QuantizeErrors, Overlaps) {
+  // By the last element.
+  EXPECT_ERROR("rows: overlaps from",
+               c.in.from.data = static_cast<uint8_t*>(c.out.rows.data) +
+                                2 * (kCols + 1) + kCols - 4);
+  EXPECT_ERROR("rows.scales: overlaps from",
+               c.out.rows.scales.data = const_cast<void*>(c.in.from.data));
+  EXPECT_ERROR("rows.sums: overlaps from",
+               c.out.rows.sums.data = const_cast<void*>(c.in.from.data));
+  EXPECT_ERROR("rows.scales: overlaps rows",
+               c.out.rows.scales.data = c.out.rows.data);
+  EXPECT_ERROR("rows.sums: overlaps rows",
+               c.out.rows.sums.data = c.out.rows.data);
+  EXPECT_ERROR("rows.sums: overlaps rows.scales",
+               c.out.rows.sums.data = c.out.rows.scales.data);
+  // Parts of a quantised input.
+  const auto quantised = [&](Call& c) {
+    c.in.from =
+        AnyRows(Other(Type::kI8, kCols), c.out.rows.scales, c.out.rows.sums);
+    c.in.from.scales.data = static_cast<float*>(other_.view().data) + 100;
+    c.in.from.sums.data = static_cast<float*>(other_.view().data) + 200;
+  };
+  EXPECT_ERROR("rows: overlaps from.scales", quantised(c);
+               c.in.from.scales.data = c.out.rows.data);
+  EXPECT_ERROR("rows: overlaps from.sums", quantised(c);
+               c.in.from.sums.data = c.out.rows.data);
+  EXPECT_ERROR("rows.scales: overlaps from.scales", quantised(c);
+               c.in.from.scales.data = c.out.rows.scales.data);
+  EXPECT_ERROR("rows.sums: overlaps from.sums", quantised(c);
+               c.in.from.sums.data = c.out.rows.sums.data);
+}
+
+TEST_F(QuantizeErrors, NothingToDoIsFine) {
+  for (const Format& to : kFormats) {
+    for (const size_t rows : {0u, 3u}) {
+      const size_t cols = rows == 0 ? to.Cols(5) : 0;
+      const GuardedRows from(kF32Rows, rows, cols, 0, 0);
+      const GuardedRows out(to, rows, cols, 0, 0);
+      EXPECT_OK(Quantize({from.view()}, {out.view()})) << to.name;
+      out.ExpectUntouched(to.name);
+    }
+  }
+}
+
+TEST_F(QuantizeErrors, AnExecutorThatFailsIsReported) {
+  ExpectExecutorErrorsAreReported();
+}
+
+class ScatterErrors
+    : public CallErrors<ScatterInputs, ScatterOutputs, ScatterOptions> {
+ protected:
+  ScatterErrors() : CallErrors("ScatterRows", ScatterRows) {
+    call_ = {
+        {packed_.view(), {index_.data(), 2, 2}}, {rows_.view(), &report_}, {}};
+  }
+  void ExpectUntouched() const override { rows_.ExpectUntouched("rows"); }
+
+  const std::vector<int32_t> index_ = {0, 1, 2, -1};
+  const GuardedRows packed_{RowsOf(kParts, {0, 1, 2}, kCols, 1), 0, 1};
+  const GuardedRows rows_{kParts, 4, kCols, 0, 1};
+};
+
+TEST_F(ScatterErrors, Views) {
+  ExpectViewErrors(
+      "packed", [](Call& c) { return &c.in.packed; }, kTakesRows);
+  ExpectViewErrors(
+      "packed.scales", [](Call& c) { return &c.in.packed.scales; },
+      kTakesScales);
+  ExpectViewErrors(
+      "packed.sums", [](Call& c) { return &c.in.packed.sums; }, kTakesI32);
+  ExpectViewErrors(
+      "row_index", [](Call& c) { return &c.in.row_index; }, kTakesI32);
+  ExpectViewErrors(
+      "rows", [](Call& c) { return &c.out.rows; }, kTakesRows);
+}
+
+TEST_F(ScatterErrors, ShapesAndOverlaps) {
+  const std::string shape = "rows: is not [tokens * top_k, hidden]";
+  EXPECT_SIZE_ERRORS(shape, c.in.row_index, 1, 1);
+  EXPECT_ERROR(shape, c.in.packed.cols = 33);
+  EXPECT_ERROR("packed: nothing converts from its format",
+               c.in.packed = AnyRows(
+                   AnyMatrix(packed_.view().data, Type::kQ8_0, 1, 32, 32));
+               c.out.rows.cols = 32; c.out.rows.scales.cols = 1);
+  EXPECT_ERROR("rows: overlaps packed", c.in.packed.data = c.out.rows.data);
+  EXPECT_ERROR("rows: overlaps row_index",
+               c.in.row_index.data = c.out.rows.data);
+  EXPECT_ERROR("rows: overlaps packed.scales",
+               c.in.packed.scales.data = c.out.rows.data);
+  EXPECT_ERROR("rows: overlaps packed.sums",
+               c.in.packed.sums.data = c.out.rows.data);
+  EXPECT_ERROR("rows.scales: overlaps row_index",
+               c.in.row_index.data = c.out.rows.scales.data);
+  EXPECT_ERROR("rows.sums: overlaps packed",
+               c.in.packed.data = c.out.rows.sums.data);
+  EXPECT_ERROR("rows.sums: overlaps rows.scales",
+               c.out.rows.sums.data = c.out.rows.scales.data);
+}
+
+TEST_F(ScatterErrors, NothingToDoIsFine) {
+  float* const nowhere = nullptr;
+  const float* const none = nullptr;
+  Report report = kUnwritten;
+  EXPECT_OK(ScatterRows({{none, 2, 0}, {index_.data(), 2, 2}},
+                        {{nowhere, 4, 0}, &report}));
+  EXPECT_EQ(report.skipped, 0u);
+  EXPECT_OK(ScatterRows({{none, 0, 4}, {index_.data(), 0, 2}},
+                        {{nowhere, 0, 4}, &report}));
+  // No packed rows at all: -1 is fine, all else is not.
+  std::vector<float> out(16, 1.0f);
+  ExpectError(ScatterRows({{none, 0, 4}, {index_.data(), 2, 2}},
+                          {{out.data(), 4, 4}, &report}),
+              "ScatterRows: row_index: outside [-1, num_rows), and "
+              "options.allow_skipped is not set",
+              StatusCode::kFailedPrecondition);
+  EXPECT_EQ(report.skipped, 3u);
+  EXPECT_EQ(out, std::vector<float>(16));
+}
+
+TEST_F(ScatterErrors, AnExecutorThatFailsIsReported) {
+  ExpectExecutorErrorsAreReported();
+}
+
+// Of GatherRows, what gather_test.cc has not.
+class GatherPartsErrors
+    : public CallErrors<GatherInputs, GatherOutputs, GatherOptions> {
+ protected:
+  GatherPartsErrors() : CallErrors("GatherRows", GatherRows) {
+    call_ = {{tokens_.view(), pairs_, {ids_.data(), 3, 2}, {ids_.data(), 3, 2}},
+             {rows_.view(), &report_},
+             {}};
+  }
+  void ExpectUntouched() const override { rows_.ExpectUntouched("rows"); }
+
+  const std::vector<int32_t> pairs_ = {0, 1, 2, 5}, ids_ = {0, 1, 2, 3, 4, 5};
+  const GuardedRows tokens_{RowsOf(kParts, {0, 1, 2}, kCols, 1), 0, 1};
+  const GuardedRows rows_{kParts, 4, kCols, 0, 1};
+};
+
+TEST_F(GatherPartsErrors, Views) {
+  ExpectViewErrors(
+      "tokens.scales", [](Call& c) { return &c.in.tokens.scales; },
+      kTakesScales);
+  ExpectViewErrors(
+      "tokens.sums", [](Call& c) { return &c.in.tokens.sums; }, kTakesI32);
+  ExpectViewErrors(
+      "row_index", [](Call& c) { return &c.in.row_index; }, kTakesI32);
+  ExpectViewErrors(
+      "rows.scales", [](Call& c) { return &c.out.rows.scales; }, kTakesScales);
+  ExpectViewErrors(
+      "rows.sums", [](Call& c) { return &c.out.rows.sums; }, kTakesI32);
+}
+
+TEST_F(GatherPartsErrors, ShapesAndOverlaps) {
+  EXPECT_SIZE_ERRORS("row_index: is not [num_tokens, top_k]", c.in.row_index, 2,
+                     1);
+  EXPECT_ERROR("tokens: nothing converts from its format",
+               c.in.tokens = AnyRows(
+                   AnyMatrix(tokens_.view().data, Type::kQ8_0, 3, 32, 32));
+               c.out.rows.cols = 32; c.out.rows.scales.cols = 1);
+  EXPECT_ERROR("rows: overlaps row_index",
+               c.in.row_index.data = c.out.rows.data);
+  EXPECT_ERROR("rows: overlaps tokens.scales",
+               c.in.tokens.scales.data = c.out.rows.data);
+  EXPECT_ERROR("rows: overlaps tokens.sums",
+               c.in.tokens.sums.data = c.out.rows.data);
+  EXPECT_ERROR("rows.scales: overlaps row_index",
+               c.in.row_index.data = c.out.rows.scales.data);
+  EXPECT_ERROR(
+      "rows.scales: overlaps pairs",
+      c.in.pairs.data = static_cast<const int32_t*>(c.out.rows.scales.data));
+  EXPECT_ERROR("rows.sums: overlaps tokens",
+               c.in.tokens.data = c.out.rows.sums.data);
+  EXPECT_ERROR("rows.sums: overlaps rows.scales",
+               c.out.rows.sums.data = c.out.rows.scales.data);
+}
+
+}  // namespace
+}  // namespace switchyard::testing_support

@@ -1,0 +1,356 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/work_list.h"
+
+#include <queue>
+
+#include "tests/call_errors.h"
+
+namespace switchyard {
+
+static bool operator==(const WorkTile& a, const WorkTile& b) {
+  return a.first_row == b.first_row && a.rows == b.rows && a.expert == b.expert;
+}
+static std::ostream& operator<<(std::ostream& os, const WorkTile& t) {
+  return os << "{" << t.first_row << ", " << t.rows << ", " << t.expert << "}";
+}
+
+namespace testing_support {
+namespace {
+
+uint64_t Cost(const WorkListOptions& options, int32_t rows) {
+  return options.tile_cost +
+         options.row_cost *
+             std::max(static_cast<uint64_t>(rows), uint64_t{options.min_rows});
+}
+
+// The counts of so many tokens with `top_k` different experts each, all equally
+// likely or with shares of 1 / n. In integers: the same everywhere.
+std::vector<int32_t> Counts(size_t tokens, size_t top_k, size_t experts,
+                            bool zipf) {
+  std::vector<uint64_t> below;
+  uint64_t sum = 0;
+  for (size_t e = 0; e < experts; ++e) {
+    below.push_back(sum += zipf ? 1000000 / (e + 1) : 1);
+  }
+  Random random(9);
+  std::vector<int32_t> counts(experts);
+  for (size_t t = 0; t < tokens; ++t) {
+    std::vector<size_t> chosen;
+    while (chosen.size() < top_k) {
+      const auto at =
+          std::upper_bound(below.begin(), below.end(), random.Below(sum));
+      const auto e = static_cast<size_t>(at - below.begin());
+      if (std::find(chosen.begin(), chosen.end(), e) == chosen.end()) {
+        chosen.push_back(e);
+        ++counts[e];
+      }
+    }
+  }
+  return counts;
+}
+
+std::vector<WorkTile> Make(const std::vector<int32_t>& counts,
+                           const WorkListOptions& options) {
+  size_t rows = 0;
+  for (const int32_t count : counts) rows += static_cast<size_t>(count);
+  const Guarded<WorkTile> tiles(1, WorkListSize(rows, counts.size(), options));
+  Report report = kUnwritten, expected = kUnwritten;
+  EXPECT_OK(MakeWorkList({counts}, {tiles.span(), &report}, options));
+  tiles.ExpectIntact("tiles");
+  std::vector<WorkTile> list = tiles.Values();
+  EXPECT_LE(report.tiles, list.size());
+  list.resize(std::min(report.tiles, list.size()));
+  expected.tiles = report.tiles;
+  EXPECT_EQ(report, expected);
+  return list;
+}
+
+// Each row once, cut at multiples of tile_rows, the largest first.
+void ExpectWhole(const std::vector<int32_t>& counts,
+                 const WorkListOptions& options,
+                 const std::vector<WorkTile>& list) {
+  std::vector<WorkTile> sorted = list;
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.first_row < b.first_row;
+  });
+  size_t i = 0;
+  int64_t first = 0;
+  for (size_t e = 0; e < counts.size(); ++e) {
+    for (int32_t row = 0; row < counts[e]; ++i) {
+      ASSERT_LT(i, sorted.size());
+      ASSERT_EQ(sorted[i].first_row, first + row);
+      ASSERT_EQ(sorted[i].expert, static_cast<int32_t>(e));
+      ASSERT_GT(sorted[i].rows, 0);
+      ASSERT_EQ(static_cast<size_t>(row) % options.tile_rows, 0u);
+      row += sorted[i].rows;
+      ASSERT_LE(row, counts[e]);
+    }
+    first += counts[e];
+  }
+  EXPECT_EQ(i, sorted.size());
+  for (size_t t = 1; t < list.size(); ++t) {
+    const auto key = [&](const WorkTile& tile) {
+      return std::make_tuple(-static_cast<int64_t>(Cost(options, tile.rows)),
+                             tile.expert, tile.first_row);
+    };
+    ASSERT_LT(key(list[t - 1]), key(list[t]));
+  }
+}
+
+TEST(WorkList, HasEachRowOnce) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Random random(seed);
+    std::vector<int32_t> counts(random.Below(40));
+    for (int32_t& count : counts) {
+      const size_t most[] = {1, 5, 100, 3000};
+      count = static_cast<int32_t>(random.Below(most[random.Below(4)]));
+    }
+    const size_t workers[] = {1, 2, 7, 64, 1000, SIZE_MAX};
+    const WorkListOptions options = {workers[random.Below(6)],
+                                     1 + random.Below(40), random.Below(70),
+                                     random.Below(200), random.Below(4)};
+    ExpectWhole(counts, options, Make(counts, options));
+    ASSERT_FALSE(HasFatalFailure());
+  }
+}
+
+TEST(WorkList, KnownAnswers) {
+  WorkListOptions options;
+  options.workers = 2;
+  options.tile_rows = 4;
+  // Of 26 rows a worker's share is 13, half of it 6, which is one block; the
+  // rest of an expert is a tile of its own.
+  const std::vector<int32_t> counts = {3, 0, 22, 1};
+  EXPECT_EQ(Make(counts, options), (std::vector<WorkTile>{{3, 4, 2},
+                                                          {7, 4, 2},
+                                                          {11, 4, 2},
+                                                          {15, 4, 2},
+                                                          {19, 4, 2},
+                                                          {0, 3, 0},
+                                                          {23, 2, 2},
+                                                          {25, 1, 3}}));
+  // Not below min_rows; 4 rows or fewer cost the same.
+  options.min_rows = 5;
+  EXPECT_EQ(Make(counts, options),
+            (std::vector<WorkTile>{
+                {3, 8, 2}, {11, 8, 2}, {19, 6, 2}, {0, 3, 0}, {25, 1, 3}}));
+  // Nor where a tile costs more than its rows.
+  options.min_rows = 0;
+  options.tile_cost = 22;
+  EXPECT_EQ(Make(counts, options),
+            (std::vector<WorkTile>{{3, 22, 2}, {0, 3, 0}, {25, 1, 3}}));
+  options.tile_cost = 24;
+  options.row_cost = 2;
+  EXPECT_EQ(Make(counts, options),
+            (std::vector<WorkTile>{{3, 22, 2}, {0, 3, 0}, {25, 1, 3}}));
+  EXPECT_EQ(
+      Make({3, 0, 60, 1}, options),
+      (std::vector<WorkTile>{{3, 48, 2}, {51, 12, 2}, {0, 3, 0}, {63, 1, 3}}));
+  options.row_cost = 0;
+  EXPECT_EQ(Make(counts, options),
+            (std::vector<WorkTile>{{0, 3, 0}, {3, 22, 2}, {25, 1, 3}}));
+  // One worker needs no cuts but at halves.
+  EXPECT_EQ(Make({64}, {1, 4}),
+            (std::vector<WorkTile>{
+                {0, 32, 0}, {32, 16, 0}, {48, 8, 0}, {56, 4, 0}, {60, 4, 0}}));
+  EXPECT_EQ(Make({}, {}), std::vector<WorkTile>());
+  EXPECT_EQ(Make({0, 0}, {}), std::vector<WorkTile>());
+}
+
+TEST(WorkList, FirstRowsAreTheOffsets) {
+  const std::vector<int32_t> counts = {3, 0, 5}, offsets = {0, 8, 8, 16};
+  std::vector<WorkTile> tiles(8);
+  Report report;
+  ASSERT_OK(MakeWorkList({counts, offsets}, {tiles, &report}));
+  ASSERT_EQ(report.tiles, 2u);
+  EXPECT_EQ(tiles[0], (WorkTile{8, 5, 2}));
+  EXPECT_EQ(tiles[1], (WorkTile{0, 3, 0}));
+}
+
+// Beyond 2^31, and costs up to 2^63.
+TEST(WorkList, LargeNumbers) {
+  const std::vector<int32_t> counts(4, INT32_MAX);
+  WorkListOptions options;
+  options.workers = 3;
+  options.tile_rows = 1 << 20;
+  options.row_cost = size_t{1} << 30;
+  ExpectWhole(counts, options, Make(counts, options));
+  EXPECT_EQ(WorkListSize(SIZE_MAX, 2, {1, 1}), SIZE_MAX);
+  EXPECT_EQ(WorkListSize(10, 2, {1, 0}), SIZE_MAX);
+  EXPECT_EQ(WorkListSize(10, 20, {1, 4}), 12u);
+  EXPECT_EQ(WorkListSize(100, 8, {1, 16}), 14u);
+}
+
+// When the last of the workers is ready, each claiming a tile when it is.
+uint64_t LastFinish(const std::vector<WorkTile>& list,
+                    const WorkListOptions& options) {
+  std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<uint64_t>>
+      ready;
+  for (size_t w = 0; w < options.workers; ++w) ready.push(0);
+  uint64_t last = 0;
+  for (const WorkTile& tile : list) {
+    const uint64_t end = ready.top() + Cost(options, tile.rows);
+    ready.pop();
+    ready.push(end);
+    last = std::max(last, end);
+  }
+  return last;
+}
+
+// Over the mean of all workers, if experts are not cut: of whole experts, and
+// of the list.
+struct Finish {
+  double whole, list;
+};
+Finish Simulate(const std::vector<int32_t>& counts, WorkListOptions options) {
+  uint64_t sum = 0;
+  for (const int32_t count : counts) {
+    if (count != 0) sum += Cost(options, count);
+  }
+  const double mean =
+      static_cast<double>(sum) / static_cast<double>(options.workers);
+  const uint64_t list = LastFinish(Make(counts, options), options);
+  options.tile_rows = INT32_MAX;
+  const uint64_t whole = LastFinish(Make(counts, options), options);
+  return {static_cast<double>(whole) / mean, static_cast<double>(list) / mean};
+}
+
+// The table of docs/speed.md.
+constexpr size_t kWorkers[] = {2, 8, 64, 256};
+struct Row {
+  size_t tokens, tile_rows, tile_cost;
+  bool zipf;
+  Finish on[4];
+};
+const Row kTable[] = {
+    {512, 16, 0, false, {{1, 1}, {1, 1}, {1.05, 1.02}, {2.88, 1.06}}},
+    {512, 16, 0, true, {{1, 1}, {1, 1}, {6.70, 1.02}, {26.81, 1.06}}},
+    {4096, 16, 0, false, {{1, 1}, {1, 1}, {1.01, 1}, {2.30, 1.02}}},
+    {4096, 16, 0, true, {{1, 1}, {1, 1}, {6.65, 1}, {26.61, 1.01}}},
+    {4096, 64, 0, false, {{1, 1}, {1, 1}, {1.01, 1.01}, {2.30, 1.02}}},
+    {4096, 64, 0, true, {{1, 1}, {1, 1}, {6.65, 1.01}, {26.61, 1.02}}},
+    {4096, 16, 32, false, {{1, 1}, {1, 1}, {1.01, 1.01}, {2.27, 1.35}}},
+    {4096, 16, 32, true, {{1, 1}, {1.01, 1.01}, {5.97, 1.09}, {23.88, 1.43}}},
+};
+
+TEST(WorkList, WorkersFinishTogether) {
+  for (const Row& row : kTable) {
+    const std::vector<int32_t> counts = Counts(row.tokens, 8, 128, row.zipf);
+    for (size_t i = 0; i < 4; ++i) {
+      SCOPED_TRACE(testing::Message()
+                   << row.tokens << " tokens, tiles of " << row.tile_rows
+                   << " rows, zipf " << row.zipf << ", " << kWorkers[i]
+                   << " workers");
+      WorkListOptions options;
+      options.workers = kWorkers[i];
+      options.tile_rows = row.tile_rows;
+      options.tile_cost = row.tile_cost;
+      const Finish found = Simulate(counts, options);
+      EXPECT_NEAR(found.whole, row.on[i].whole, 0.0051);
+      EXPECT_NEAR(found.list, row.on[i].list, 0.0051);
+    }
+  }
+}
+
+// What the header says, at other sizes.
+TEST(WorkList, AsGoodAsItSays) {
+  for (const size_t experts : {8u, 60u, 256u}) {
+    for (const size_t tokens : {200u, 1000u, 5000u}) {
+      for (const bool zipf : {false, true}) {
+        const std::vector<int32_t> counts = Counts(tokens, 4, experts, zipf);
+        for (const size_t workers : {2u, 3u, 8u, 48u, 64u, 100u, 256u}) {
+          for (const size_t tile_rows : {1u, 6u, 16u, 32u}) {
+            SCOPED_TRACE(testing::Message()
+                         << experts << " experts, " << tokens << " tokens, "
+                         << workers << " workers, tiles of " << tile_rows
+                         << " rows, zipf " << zipf);
+            WorkListOptions options;
+            options.workers = workers;
+            options.tile_rows = tile_rows;
+            const double mean =
+                static_cast<double>(4 * tokens) / static_cast<double>(workers);
+            EXPECT_LT(Simulate(counts, options).list * mean,
+                      mean + static_cast<double>(tile_rows));
+            // Cuts that cost something are made only where they help.
+            options.tile_cost = 3 * tile_rows;
+            const Finish found = Simulate(counts, options);
+            EXPECT_LE(found.list, found.whole);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(WorkListErrors, NameTheArgumentAndWriteNothing) {
+  const std::vector<int32_t> counts = {5, 0, 40}, offsets = {0, 16, 16, 64};
+  const Guarded<WorkTile> tiles(1, 8);
+  Report report = kUnwritten;
+  struct Call {
+    WorkListInputs in;
+    WorkListOutputs out;
+    WorkListOptions options;
+  };
+  const Call valid = {{counts, offsets}, {tiles.span(), &report}, {}};
+  const auto Expect = [&](const std::string& message, const auto& spoil,
+                          StatusCode code = StatusCode::kInvalidArgument,
+                          size_t needed = kUnwritten.tiles) {
+    Call c = valid;
+    spoil(c);
+    report = kUnwritten;
+    ExpectError(MakeWorkList(c.in, c.out, c.options),
+                "MakeWorkList: " + message, code);
+    tiles.ExpectUntouched("tiles");
+    Report expected = kUnwritten;
+    expected.tiles = needed;
+    EXPECT_EQ(report, expected);
+  };
+  EXPECT_ERROR("tokens_per_expert: data is null",
+               c.in.tokens_per_expert.data = nullptr);
+  EXPECT_ERROR("tokens_per_expert: size overflows the address space",
+               c.in.tokens_per_expert.size = SIZE_MAX / 2);
+  EXPECT_ERROR("tokens_per_expert: more than 2^31 - 1 experts",
+               c.in.tokens_per_expert.size = size_t{1} << 31);
+  EXPECT_ERROR("offsets: data is null", c.in.offsets.data = nullptr);
+  EXPECT_ERROR("offsets: size is not num_experts + 1", c.in.offsets.size = 3);
+  EXPECT_ERROR("tiles: data is null", c.out.tiles.data = nullptr);
+  EXPECT_ERROR("options: workers is 0", c.options.workers = 0);
+  EXPECT_ERROR("options: tile_rows is 0", c.options.tile_rows = 0);
+  EXPECT_ERROR("tiles: overlaps tokens_per_expert",
+               c.in.tokens_per_expert.data =
+                   reinterpret_cast<const int32_t*>(tiles.data() + 7) + 3);
+  EXPECT_ERROR(
+      "tiles: overlaps offsets",
+      c.in.offsets.data = reinterpret_cast<const int32_t*>(tiles.data()) - 3);
+  // What the data shows.
+  const std::vector<int32_t> negative = {5, -1, 3};
+  Expect(
+      "tokens_per_expert: a count is negative",
+      [&](Call& c) { c.in.tokens_per_expert = negative; },
+      StatusCode::kFailedPrecondition);
+  // At most 3 experts' ends and 45 / 16 tiles.
+  Expect(
+      "tiles: fewer than WorkListSize elements",
+      [&](Call& c) { c.out.tiles.size = 4; }, StatusCode::kFailedPrecondition,
+      5);
+  for (const auto& spoil : std::vector<void (*)(Call&)>{
+           [](Call& c) { c.options.row_cost = SIZE_MAX / 40; },
+           [](Call& c) { c.options.row_cost = INT64_MAX / 40; },
+           [](Call& c) { c.options.tile_cost = SIZE_MAX; },
+           [](Call& c) { c.options.tile_cost = SIZE_MAX / 4; },
+           [](Call& c) { c.options.min_rows = SIZE_MAX / 3; }}) {
+    Expect("options: the rows' cost exceeds 63 bits", spoil,
+           StatusCode::kFailedPrecondition);
+  }
+  // Without a report, and with the largest cost that there may be.
+  WorkListOptions options;
+  options.row_cost = INT64_MAX / 45;
+  EXPECT_OK(MakeWorkList(valid.in, {tiles.span()}, options));
+}
+
+}  // namespace
+}  // namespace testing_support
+}  // namespace switchyard
