@@ -1,12 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An engine that has its own threads can run Switchyard on them in two ways:
+// An engine that has its own threads can run Switchyard on them in three ways:
 //   1. call the kernels from its own thread loop, each thread on its own rows,
 //      and sort pairs to experts as a team;
 //   2. lend its threads: derive from switchyard::Executor, once, and call each
-//      kernel once for all rows.
-// Both give the bits of a single thread. Usage: engine_loop [threads]
+//      kernel once for all rows;
+//   3. in a region that all its threads run, with their numbers and a barrier:
+//      share a TeamExecutor, and thread 0 makes the calls of way 2.
+// All give the bits of a single thread. Usage: engine_loop [threads]
 
 #include <algorithm>
 #include <atomic>
@@ -30,6 +32,7 @@
 #include "switchyard/isa.h"
 #include "switchyard/route.h"
 #include "switchyard/status.h"
+#include "switchyard/team_executor.h"
 #include "switchyard/views.h"
 
 namespace {
@@ -72,7 +75,7 @@ class Barrier {
   size_t waiting_ = 0, round_ = 0;
 };
 
-// Way 1 needs the barrier only; way 2 needs this class.
+// Ways 1 and 3 need the barrier only; way 2 needs this class.
 class EngineExecutor final : public Executor {
  public:
   explicit EngineExecutor(size_t num_threads) : num_threads_(num_threads) {}
@@ -204,7 +207,7 @@ bool Report(const char* way, const Status& status, const Layer& layer,
                     SameBits(layer.gathered, expected.gathered) &&
                     SameBits(layer.activated, expected.activated) &&
                     SameBits(layer.out, expected.out);
-  std::printf("%-18s %s\n", way,
+  std::printf("%-20s %s\n", way,
               !status.ok() ? status.message()
               : same       ? "same bits as one thread"
                            : "OTHER BITS than one thread");
@@ -233,7 +236,7 @@ int Run(int argc, char** argv) {
 
   Layer expected;
   const Status serial = expected.Run({}, switchyard::SerialExecutor());
-  std::printf("%-18s %s\n", "one thread",
+  std::printf("%-20s %s\n", "one thread",
               serial.ok() ? switchyard::ActiveIsa().name : serial.message());
   bool good = serial.ok();
 
@@ -261,6 +264,16 @@ int Run(int argc, char** argv) {
       switchyard::BucketScratchSize(Layer::kRows, Layer::kExperts, executor));
   const Status status = lent.Run({}, executor);
   good = Report("lent threads", status, lent, expected) && good;
+
+  Layer region;  // way 3: the same calls, within a region
+  switchyard::TeamExecutor team(num_threads, member(0).barrier, &barrier);
+  region.scratch.resize(
+      switchyard::BucketScratchSize(Layer::kRows, Layer::kExperts, team));
+  Status region_status;
+  RunOnAll(num_threads, [&](size_t i) {
+    team.Run(i, [&] { region_status = region.Run({}, team); });
+  });
+  good = Report("threads of a region", region_status, region, expected) && good;
   return good ? 0 : 1;
 }
 

@@ -5,6 +5,7 @@
 
 #include "engine.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
@@ -54,7 +55,8 @@ void Engine::Set(Encoder& encoder, const std::string& kernel,
 }
 
 Engine::Engine(const Layer& layer,
-               std::shared_ptr<switchyard::Executor> executor)
+               std::shared_ptr<switchyard::Executor> executor,
+               const std::vector<std::string>& shaders)
     : layer_(layer) {
   MTL::DeviceOptions options;
   options.executor = std::move(executor);
@@ -64,6 +66,17 @@ Engine::Engine(const Layer& layer,
   // Weights stay where they are and cannot be written to.
   checkpoint_ = NotNull(device_->newBufferWithBytesNoCopy(
       layer.checkpoint.get(), layer.num_floats * sizeof(float)));
+
+  std::map<std::string, std::shared_ptr<MTL::Function>> functions;
+  for (const std::string& file : shaders) {
+    std::string error;
+    const auto library = device_->newLibraryFromFile(file.c_str(), {}, &error);
+    if (library == nullptr) throw std::runtime_error(error);
+    for (const std::string& name : library->functionNames()) {
+      functions[name] = library->newFunction(name.c_str(), &error);
+      if (functions[name] == nullptr) throw std::runtime_error(error);
+    }
+  }
 
   // Of a built-in kernel's name or of a KernelFunction.
   const auto add = [&](const std::string& name, const auto& kernel) {
@@ -76,7 +89,12 @@ Engine::Engine(const Layer& layer,
         "silu_mul_stacked_f32", "silu_mul_batched_f32",
         "weighted_sum_residual_norm_stacked_f32",
         "weighted_sum_residual_norm_batched_f32"}) {
-    add(name, name);
+    if (functions.count(name) == 0) {
+      add(name, name);
+    } else {
+      add(name, functions[name]);
+      shader_kernels_.push_back(name);
+    }
   }
   for (const Tensor* tensor :
        {&layer.router, &layer.gate, &layer.up, &layer.down}) {
@@ -135,12 +153,21 @@ ChainRun Engine::RunPrefill(const HiddenStates& hidden,
   });
 }
 
+// What the GEMMs stage, or a shader's router: probabilities, the selected and
+// their sum. The built-in one needs none.
+void Engine::SetThreadgroupMemory(Encoder& encoder) const {
+  const size_t routed = layer_.shape.experts + 2 * layer_.shape.top_k + 1;
+  encoder.setThreadgroupMemoryLength(
+      std::max(kStagedFloats, routed) * sizeof(float), 0);
+}
+
 void Engine::EncodeRoute(Encoder& encoder, const Activations& at,
                          size_t tokens) const {
   Set(encoder, "moe_router_topk_softmax_f32",
       {{at.logits}, {at.ids}, {at.weights}},
       MTL::MoeRouterTopkSoftmaxParams{Int(layer_.shape.experts),
                                       Int(layer_.shape.top_k), 1});
+  SetThreadgroupMemory(encoder);
   Dispatch(encoder, MTL::Size::Make(tokens, 1, 1), 32);
 }
 
@@ -148,8 +175,11 @@ void Engine::EncodeDecode(Encoder& encoder, const Activations& at) const {
   const Shape& shape = layer_.shape;
   const size_t slots = shape.top_k;
 
+  encoder.pushDebugGroup("route");
   EncodeGemv(encoder, layer_.router, nullptr, at.input, true, at.logits);
   EncodeRoute(encoder, at, 1);
+  encoder.popDebugGroup();
+  encoder.pushDebugGroup("experts");
   EncodeGemv(encoder, layer_.gate, at.ids, at.input, true, at.gate);
   EncodeGemv(encoder, layer_.up, at.ids, at.input, true, at.up);
 
@@ -159,7 +189,9 @@ void Engine::EncodeDecode(Encoder& encoder, const Activations& at) const {
            256);
 
   EncodeGemv(encoder, layer_.down, at.ids, at.activated, false, at.down);
+  encoder.popDebugGroup();
 
+  encoder.pushDebugGroup("combine");
   Set(encoder, "weighted_sum_residual_norm_stacked_f32",
       {{at.down},
        {at.weights},
@@ -169,6 +201,7 @@ void Engine::EncodeDecode(Encoder& encoder, const Activations& at) const {
       MTL::WeightedSumResidualNormStackedParams{Int(shape.hidden), Int(slots),
                                                 kNormEps});
   Dispatch(encoder, MTL::Size::Make(1, 1, 1), 256);
+  encoder.popDebugGroup();
 }
 
 void Engine::EncodeGemv(Encoder& encoder, const Tensor& tensor,
@@ -189,9 +222,9 @@ void Engine::EncodePrefill(Encoder& encoder, const Activations& at,
   const Shape& shape = layer_.shape;
   const size_t pairs = tokens * shape.top_k;
   const size_t row_stride = RowStride(pairs);
-  // All the GEMMs', until the end of the encoder.
-  encoder.setThreadgroupMemoryLength(kStagedFloats * sizeof(float), 0);
+  SetThreadgroupMemory(encoder);
 
+  encoder.pushDebugGroup("route");
   Set(encoder, "router_gemm_f32",
       {{checkpoint_, layer_.router.offset * sizeof(float)},
        {at.input},
@@ -214,6 +247,8 @@ void Engine::EncodePrefill(Encoder& encoder, const Activations& at,
                                   Int(shape.hidden)});
   Dispatch(encoder, MTL::Size::Make(1, 1, 1), 256);
 
+  encoder.popDebugGroup();
+  encoder.pushDebugGroup("experts");
   EncodeExpertGemm(encoder, layer_.gate, at.input, shape.top_k, at, row_stride,
                    at.gate, at.gate_up_args);
   EncodeExpertGemm(encoder, layer_.up, at.input, shape.top_k, at, row_stride,
@@ -226,7 +261,9 @@ void Engine::EncodePrefill(Encoder& encoder, const Activations& at,
 
   EncodeExpertGemm(encoder, layer_.down, at.activated, 1, at, row_stride,
                    at.down, at.down_args);
+  encoder.popDebugGroup();
 
+  encoder.pushDebugGroup("combine");
   Set(encoder, "weighted_sum_residual_norm_batched_f32",
       {{at.down},
        {at.weights},
@@ -236,6 +273,7 @@ void Engine::EncodePrefill(Encoder& encoder, const Activations& at,
       MTL::WeightedSumResidualNormBatchedParams{Int(tokens), Int(shape.top_k),
                                                 Int(shape.hidden), kNormEps});
   Dispatch(encoder, MTL::Size::Make(tokens, 1, 1), 256);
+  encoder.popDebugGroup();
 }
 
 void Engine::EncodeExpertGemm(Encoder& encoder, const Tensor& tensor,

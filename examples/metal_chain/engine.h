@@ -36,7 +36,15 @@ struct ChainRun {
 // device's text if something goes wrong there.
 class Engine {
  public:
-  Engine(const Layer& layer, std::shared_ptr<switchyard::Executor> executor);
+  // Kernels that a .metal file of `shaders` has under the names used here are
+  // taken from there, the others are the device's own.
+  Engine(const Layer& layer, std::shared_ptr<switchyard::Executor> executor,
+         const std::vector<std::string>& shaders = {});
+
+  // Those that come from a file.
+  const std::vector<std::string>& shader_kernels() const {
+    return shader_kernels_;
+  }
 
   Activations NewActivations(const HiddenStates& hidden) const;
 
@@ -57,6 +65,7 @@ class Engine {
   void Set(Encoder& encoder, const std::string& kernel,
            std::initializer_list<Binding> buffers, const Params& params) const;
 
+  void SetThreadgroupMemory(Encoder& encoder) const;
   void EncodeDecode(Encoder& encoder, const Activations& at) const;
   void EncodePrefill(Encoder& encoder, const Activations& at,
                      size_t tokens) const;
@@ -76,6 +85,7 @@ class Engine {
   std::shared_ptr<MTL::CommandQueue> queue_;
   BufferPtr checkpoint_;
   std::map<std::string, std::shared_ptr<MTL::ComputePipelineState>> pipelines_;
+  std::vector<std::string> shader_kernels_;
 };
 
 }  // namespace metal_chain

@@ -3,6 +3,8 @@
 
 #include "host_chain.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <sstream>
@@ -111,12 +113,41 @@ void ExpertGemm(const Layer& layer, const Tensor& tensor,
   });
 }
 
-// Rows of `cols`, or of row r its first lengths[r] unless `lengths` is null.
+bool SameRow(const float* a, const float* b, size_t length, float bound) {
+  if (bound == 0) return std::memcmp(a, b, length * sizeof(float)) == 0;
+  float largest = 0;
+  for (size_t i = 0; i < length; ++i) {
+    largest = std::max(largest, std::fabs(b[i]));
+  }
+  for (size_t i = 0; i < length; ++i) {
+    // Not a NaN either.
+    if (!(std::fabs(a[i] - b[i]) <= bound * largest)) return false;
+  }
+  return true;
+}
+template <class T>
+bool SameRow(const T* a, const T* b, size_t length, float /*bound*/) {
+  return std::memcmp(a, b, length * sizeof(T)) == 0;
+}
+
+// Rows of `cols`, or of row r its first lengths[r] unless `lengths` is null:
+// buckets.
 template <class T>
 void Compare(const char* name, const BufferPtr& device,
              const std::vector<T>& host, size_t cols,
-             const std::vector<int32_t>* lengths, Comparison* result) {
-  const T* const found = static_cast<const T*>(device->contents());
+             const std::vector<int32_t>* lengths, float bound,
+             Comparison* result) {
+  const T* found = static_cast<const T*>(device->contents());
+  std::vector<T> sorted;
+  if (bound != 0 && lengths != nullptr) {
+    sorted.assign(found, found + host.size());
+    for (size_t r = 0; r < host.size() / cols; ++r) {
+      std::sort(
+          sorted.begin() + static_cast<ptrdiff_t>(r * cols),
+          sorted.begin() + static_cast<ptrdiff_t>(r * cols) + (*lengths)[r]);
+    }
+    found = sorted.data();
+  }
   const size_t rows = host.size() / cols;
   size_t wrong_rows = 0;
   std::ostringstream text;
@@ -127,9 +158,7 @@ void Compare(const char* name, const BufferPtr& device,
     const T* const a = found + r * cols;
     const T* const b = host.data() + r * cols;
     result->bytes += length * sizeof(T);
-    if (std::memcmp(a, b, length * sizeof(T)) == 0 || ++wrong_rows > 1) {
-      continue;
-    }
+    if (SameRow(a, b, length, bound) || ++wrong_rows > 1) continue;
     size_t c = 0;
     while (std::memcmp(a + c, b + c, sizeof(T)) == 0) ++c;
     text << name << ": row " << r << ", column " << c << ": " << a[c]
@@ -188,7 +217,7 @@ HostActivations PrefillOnHost(const Layer& layer, const HiddenStates& hidden,
 }
 
 Comparison CompareActivations(const Shape& shape, const Activations& device,
-                              const HostActivations& host) {
+                              const HostActivations& host, float bound) {
   Comparison result;
   ForEachActivation(
       shape, host.ids.size() / shape.top_k, !host.buckets.empty(),
@@ -197,7 +226,7 @@ Comparison CompareActivations(const Shape& shape, const Activations& device,
         // Of an expert's bucket only what it has: the rest is nobody's.
         const bool ragged = &on_device == &device.buckets;
         Compare(name, on_device, on_host, cols,
-                ragged ? &host.tokens_per_expert : nullptr, &result);
+                ragged ? &host.tokens_per_expert : nullptr, bound, &result);
       },
       device, host);
   return result;

@@ -31,9 +31,11 @@ struct Comparison {
   // "gate: ..." of each buffer that differs, and where it does so first.
   std::vector<std::string> differences;
 };
-// Byte by byte, everything the kernels wrote.
+// Everything the kernels wrote: byte by byte, or with a `bound`, where others'
+// kernels wrote it, floats to that part of the largest in their row and buckets
+// in any order.
 Comparison CompareActivations(const Shape& shape, const Activations& device,
-                              const HostActivations& host);
+                              const HostActivations& host, float bound = 0);
 
 }  // namespace metal_chain
 

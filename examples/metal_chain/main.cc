@@ -34,7 +34,11 @@ struct Options : program::ThreadOptions {
   size_t tokens = 512;  // of the prefill
   std::string trace;    // empty: none
   std::string json;     // empty: none
+  std::vector<std::string> shaders;
 };
+
+// What sums in another order come to, of the largest in the row.
+constexpr float kShaderBound = 1e-5f;
 
 // Nullopt if only help was asked for, which is then printed.
 std::optional<Options> ParseOptions(int argc, const char* const* argv) {
@@ -55,6 +59,10 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
                  "Write the timelines for ui.perfetto.dev")
       ->type_name("FILE");
   app.add_option("--json", options.json, "Write all of it as JSON")
+      ->type_name("FILE");
+  app.add_option("--shaders", options.shaders,
+                 "Kernels of .metal files for those built in")
+      ->check(CLI::ExistingFile)
       ->type_name("FILE");
   app.footer(
       "The JSON has context (machine, versions), isa, threads, "
@@ -80,11 +88,12 @@ void PrintRun(const char* title, const Chain& chain) {
               chain.run.dispatches.size(), TimelineText(chain.run).c_str());
 }
 
-bool PrintComparison(const Comparison& comparison) {
+bool PrintComparison(const Comparison& comparison, float bound) {
   if (comparison.differences.empty()) {
-    std::printf("equal: %zu buffers, %.1f KiB, have the plain API's bits\n",
+    std::printf("equal: %zu buffers, %.1f KiB, have the plain API's %s\n",
                 comparison.buffers,
-                static_cast<double>(comparison.bytes) / 1024);
+                static_cast<double>(comparison.bytes) / 1024,
+                bound == 0 ? "bits" : "values to 1e-5");
     return true;
   }
   for (const std::string& difference : comparison.differences) {
@@ -106,7 +115,11 @@ int Run(const Options& options) {
   PrintLayer(layer);
   program::FlushOutput();
 
-  const Engine engine(layer, executor);
+  const Engine engine(layer, executor, options.shaders);
+  for (const std::string& kernel : engine.shader_kernels()) {
+    std::printf("%s is a shader's\n", kernel.c_str());
+  }
+  const float bound = engine.shader_kernels().empty() ? 0 : kShaderBound;
   const Activations decode = engine.NewActivations(token);
   const Activations prefill = engine.NewActivations(prompt);
   // Warm pages, caches and threads first.
@@ -118,13 +131,13 @@ int Run(const Options& options) {
 
   PrintRun("Decode", decoded);
   decoded.comparison = CompareActivations(
-      layer.shape, decode, DecodeOnHost(layer, token, *executor));
-  const bool decode_equal = PrintComparison(decoded.comparison);
+      layer.shape, decode, DecodeOnHost(layer, token, *executor), bound);
+  const bool decode_equal = PrintComparison(decoded.comparison, bound);
   PrintRun("Prefill", prefilled);
   program::FlushOutput();
   prefilled.comparison = CompareActivations(
-      layer.shape, prefill, PrefillOnHost(layer, prompt, *executor));
-  const bool prefill_equal = PrintComparison(prefilled.comparison);
+      layer.shape, prefill, PrefillOnHost(layer, prompt, *executor), bound);
+  const bool prefill_equal = PrintComparison(prefilled.comparison, bound);
 
   const size_t threads = executor->Concurrency();
   std::printf("\nRan on %s with %zu thread%s. At most %s of memory.\n",

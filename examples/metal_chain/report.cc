@@ -74,6 +74,7 @@ ordered_json ChainJson(const Chain& chain) {
     const MTL::Size& grid = dispatch.threadgroups;
     dispatches.push_back(
         {{"kernel", dispatch.kernel},
+         {"group", dispatch.group},
          {"threadgroups", {grid.width, grid.height, grid.depth}},
          {"start_seconds", dispatch.start - chain.run.start},
          {"seconds", dispatch.end - dispatch.start}});
@@ -91,7 +92,10 @@ ordered_json ChainJson(const Chain& chain) {
 
 std::string TimelineText(const ChainRun& run) {
   std::string text = Line("kernel", "grid", "us", "");
+  std::string group;
   for (const MTL::DispatchTime& dispatch : run.dispatches) {
+    if (dispatch.group != group) text += Line(dispatch.group + ":", "", "", "");
+    group = dispatch.group;
     text +=
         Line(dispatch.kernel, GridText(dispatch.threadgroups),
              Microseconds(dispatch.end - dispatch.start), Bar(run, dispatch));
@@ -115,7 +119,9 @@ std::string TraceJson(const std::vector<Chain>& chains) {
                         {"dur", (end - start) / 1e3},
                         {"pid", 1},
                         {"tid", tid},
-                        {"args", {{"grid", GridText(dispatch.threadgroups)}}}});
+                        {"args",
+                         {{"grid", GridText(dispatch.threadgroups)},
+                          {"group", dispatch.group}}}});
     }
   }
   return ordered_json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump(

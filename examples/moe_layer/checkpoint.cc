@@ -254,6 +254,15 @@ const SafetensorsFile& Checkpoint::Open(const std::string& file_name) {
   return *file;
 }
 
+bool Checkpoint::HasShape(const std::string& name,
+                          const std::vector<uint64_t>& shape) {
+  const auto place = file_of_tensor_.find(name);
+  if (place == file_of_tensor_.end()) return false;
+  const auto& tensors = Open(place->second).tensors();
+  const auto found = tensors.find(name);
+  return found != tensors.end() && found->second.shape == shape;
+}
+
 Checkpoint::Found Checkpoint::Find(const std::string& name,
                                    const std::vector<uint64_t>& shape) {
   const auto place = file_of_tensor_.find(name);

@@ -67,6 +67,11 @@ class Checkpoint {
     const StoredTensor* tensor;
     std::string file;
   };
+  bool Has(const std::string& name) const {
+    return file_of_tensor_.count(name) != 0;
+  }
+  // Whether that tensor is there and has that shape.
+  bool HasShape(const std::string& name, const std::vector<uint64_t>& shape);
   // The tensor of that name, which must have that shape.
   Found Find(const std::string& name, const std::vector<uint64_t>& shape);
 

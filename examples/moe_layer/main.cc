@@ -4,8 +4,10 @@
 // Runs one Mixture-of-Experts block end to end. Exit codes: 0; 1 if a result is
 // further from double precision than rounding explains; 2 for wrong input.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,8 +19,10 @@
 #include "programs/arguments.h"
 #include "programs/machine.h"
 #include "programs/program.h"
+#include "read_bandwidth.h"
 #include "reference_check.h"
 #include "report.h"
+#include "states.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 #include "switchyard/views.h"
@@ -31,8 +35,8 @@ using program::InputError;
 using program::PeakMemory;
 using program::RequireMemory;
 
+using switchyard::AnyMatrix;
 using switchyard::Executor;
-using switchyard::Matrix;
 
 constexpr size_t kCheckedTokens = 16;
 constexpr int kCheckFailed = 1;
@@ -40,10 +44,12 @@ constexpr int kCheckFailed = 1;
 struct Options : program::ThreadOptions {
   std::string checkpoint;  // empty: a generated layer
   std::optional<size_t> layer;
+  std::string dtype = kDtypes[0].name;
   size_t tokens = 512;
   size_t repeat = 5;
   std::optional<size_t> top_k;  // the model's
   std::string json;             // empty: none
+  std::string input, output;    // of hidden states; empty: generated, none
 };
 
 // Nullopt if only help was asked for, which is then printed.
@@ -61,8 +67,16 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
                  "Layer of it (default: the first with experts)")
       ->check(CLI::Range(0, INT32_MAX).description(""))
       ->type_name("N");
-  app.add_option("--tokens", options.tokens, "Tokens in the batch")
+  std::vector<std::string> dtypes;
+  for (const Dtype& dtype : kDtypes) dtypes.emplace_back(dtype.name);
+  app.add_option("--dtype", options.dtype,
+                 "Of rows and weights; int8: of experts' GEMMs")
       ->capture_default_str()
+      ->check(CLI::IsMember(dtypes))
+      ->type_name("TYPE");
+  CLI::Option* tokens =
+      app.add_option("--tokens", options.tokens, "Tokens in the batch");
+  tokens->capture_default_str()
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("T");
   program::AddThreadOptions(app, options);
@@ -75,16 +89,23 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
                  "Experts per token (default: the model's)")
       ->check(CLI::Range(1, INT32_MAX).description(""))
       ->type_name("K");
+  app.add_option("--input", options.input,
+                 "Hidden states, rows of f32 (default: generated)")
+      ->excludes(tokens)
+      ->type_name("FILE");
+  app.add_option("--output", options.output, "Write those behind the block")
+      ->type_name("FILE");
   app.add_option("--json", options.json, "Write all of it as JSON")
       ->type_name("FILE");
   app.footer(
       "The JSON has context (machine, versions), isa, threads, "
-      "peak_memory_bytes,\nlayer, tokens, runs, seconds (of the median run), "
-      "fastest_seconds,\nslowest_seconds, between_gemms_seconds, "
-      "stages (stage, seconds, bytes, flops),\ntokens_per_expert and check "
-      "(tokens, steps, "
-      "block: what, largest_error,\nbound_there, error_over_bound, holds; "
-      "failure: empty if all is well).");
+      "peak_memory_bytes,\nlayer (dtype, weight_bytes and the sizes), tokens, "
+      "runs, seconds (of the median\nrun), fastest_seconds, slowest_seconds, "
+      "between_gemms_seconds,\nweight_bytes_read, read_bandwidth, "
+      "weight_read_share, stages (stage, seconds,\nbytes, flops, GEMMs' "
+      "kernel), tokens_per_expert and check (tokens, steps,\nblock: what, "
+      "largest_error, bound_there, error_over_bound, holds; failure:\nempty "
+      "if all is well).");
   if (!program::Parse(app, argc, argv)) return std::nullopt;
   if (options.layer.has_value() && options.checkpoint.empty()) {
     throw InputError("--layer: needs --checkpoint");
@@ -92,67 +113,81 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
   return options;
 }
 
-// Nullptr without a checkpoint: the layer is to be generated.
-std::unique_ptr<LayerLoader> OpenLayer(const Options& options) {
-  if (options.checkpoint.empty()) return nullptr;
+LayerPlan OpenLayer(const Options& options) {
+  if (options.checkpoint.empty()) return PlanGeneratedLayer(DefaultShape());
   auto checkpoint = std::make_shared<Checkpoint>(options.checkpoint);
   const ModelConfig config(checkpoint->ConfigPath(), checkpoint->config());
-  return std::make_unique<LayerLoader>(checkpoint, config,
-                                       config.SelectLayer(options.layer));
+  return PlanLayer(checkpoint, config, config.SelectLayer(options.layer));
 }
 
 // Everything that can be judged before a long step begins.
-void CheckBatch(const MoeShape& shape, size_t tokens, size_t threads) {
-  const std::string option = "--tokens " + std::to_string(tokens);
+void CheckBatch(const MoeShape& shape, const Dtype& dtype, size_t tokens,
+                size_t threads, const std::string& input) {
+  const std::string option =
+      input.empty() ? "--tokens " + std::to_string(tokens) : "--input " + input;
   if (tokens > size_t{INT32_MAX} / shape.top_k) {
     throw InputError(option + ": times " + std::to_string(shape.top_k) +
                      " experts is more than 2^31 - 1 pairs");
   }
-  // The block's buffers, the hidden states, their norm and a copy.
-  RequireMemory(MoeBlock::MemoryNeeded(shape, tokens, threads) +
-                    12.0 * static_cast<double>(tokens) *
-                        static_cast<double>(shape.hidden),
+  // The block's buffers, the hidden states as floats, those, their norm and a
+  // copy.
+  const auto values =
+      static_cast<double>(tokens) * static_cast<double>(shape.hidden);
+  RequireMemory(MoeBlock::MemoryNeeded(shape, dtype, tokens, threads) +
+                    values * static_cast<double>(4 + 3 * SizeOf(dtype.rows)),
                 option);
 }
 
 int Run(const Options& options) {
   const std::shared_ptr<Executor> pool = program::MakeExecutor(options);
   if (!options.json.empty()) program::RequireWritable("--json", options.json);
+  if (!options.output.empty()) {
+    program::RequireWritable("--output", options.output);
+  }
   Executor& executor = *pool;
   const size_t threads = executor.Concurrency();
 
-  const std::unique_ptr<LayerLoader> loader = OpenLayer(options);
-  MoeShape shape = loader != nullptr ? loader->shape() : DefaultShape();
-  const size_t tokens = options.tokens;
+  const Dtype& dtype =
+      *std::find_if(std::begin(kDtypes), std::end(kDtypes),
+                    [&](const Dtype& d) { return d.name == options.dtype; });
+  LayerPlan plan = OpenLayer(options);
+  MoeShape& shape = plan.shape;
+  const size_t tokens = options.input.empty()
+                            ? options.tokens
+                            : CountStates(options.input, shape.hidden);
   shape.top_k = options.top_k.value_or(shape.top_k);
   if (shape.top_k > shape.num_experts) {
     throw InputError("--top-k " + std::to_string(shape.top_k) +
                      ": the layer has " + std::to_string(shape.num_experts) +
                      " experts");
   }
-  CheckBatch(shape, tokens, threads);
-  LayerWeights layer = loader != nullptr ? loader->Load(executor)
-                                         : GenerateLayer(shape, executor);
-  layer.shape.top_k = shape.top_k;
+  CheckBatch(shape, dtype, tokens, threads, options.input);
+  const LayerWeights layer = LoadLayer(plan, dtype, executor);
   PrintLayer(layer, tokens, threads);
   program::FlushOutput();
 
-  const FloatBuffer hidden_states =
-      GenerateHidden(tokens, shape.hidden, executor);
-  const FloatBuffer normed_states(tokens * shape.hidden);
-  const Matrix<const float> hidden(hidden_states.data(), tokens, shape.hidden);
-  const Matrix<float> normed(normed_states.data(), tokens, shape.hidden);
+  const RowBuffer states =
+      options.input.empty()
+          ? GenerateHidden(tokens, shape.hidden, dtype.rows, executor)
+          : ReadStates(options.input, shape.hidden, dtype.rows, executor);
+  const RowBuffer normed_states(dtype.rows, tokens, shape.hidden);
+  const AnyMatrix& hidden = states.rows();
+  const AnyMatrix& normed = normed_states.rows();
   InputNorm(layer, hidden, normed, executor);
 
   MoeBlock block(layer, tokens, executor);
   block.Run(hidden, normed);  // warms up caches, pages and threads
   std::vector<StageProfile> runs;
+  std::vector<double> bandwidths;
   for (size_t i = 0; i < options.repeat; ++i) {
+    // Leaves no expert's weights of the last run in the caches, which a model's
+    // other layers would not, either.
+    bandwidths.push_back(ReadBandwidth(layer.matrices, executor));
     block.Run(hidden, normed);
     runs.push_back(block.profile());
   }
-  const Timing timing = TimingOf(runs);
-  PrintTimes(timing, tokens);
+  const Timing timing = TimingOf(runs, bandwidths);
+  PrintTimes(timing, KernelsOf(layer), tokens);
 
   std::printf("Ran on %s. At most %s of memory.\n", switchyard::LastIsa()->name,
               BytesText(PeakMemory()).c_str());
@@ -164,6 +199,10 @@ int Run(const Options& options) {
   const CheckReport check = CheckAgainstDouble(
       layer, hidden, normed, block.results(), kCheckedTokens, executor);
   PrintCheck(check);
+  if (!options.output.empty()) {
+    program::WriteFile("--output", options.output,
+                       StatesBytes(block.results().out, executor));
+  }
   if (!options.json.empty()) {
     program::FlushOutput();
     program::WriteFile(

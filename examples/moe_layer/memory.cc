@@ -20,6 +20,8 @@ namespace moe_layer {
 namespace {
 
 using program::InputError;
+using switchyard::AnyMatrix;
+using switchyard::Type;
 
 // Closes on every way out; a mapping outlives its descriptor.
 struct Descriptor {
@@ -93,18 +95,35 @@ GuardedMapping* Guard(const uint8_t* data, size_t size,
 
 }  // namespace
 
-FloatBuffer::FloatBuffer(size_t size) : size_(size) {
-  if (size == 0) return;
+Buffer::Buffer(size_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
   constexpr size_t kHugePage = size_t{2} << 20;
-  if (size > (SIZE_MAX - kHugePage) / sizeof(float)) throw std::bad_alloc();
-  const size_t bytes = size * sizeof(float);
+  if (bytes > SIZE_MAX - kHugePage) throw std::bad_alloc();
   const size_t alignment = bytes >= kHugePage ? kHugePage : 64;
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  data_.reset(static_cast<float*>(std::aligned_alloc(alignment, rounded)));
+  data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
   if (data_ == nullptr) throw std::bad_alloc();
   // Saves page faults while the weights are written and TLB misses while the
   // GEMMs read them. Advice only: a refusal changes nothing.
   if (alignment == kHugePage) madvise(data_.get(), rounded, MADV_HUGEPAGE);
+}
+
+RowBuffer::RowBuffer(Type type, size_t rows, size_t cols)
+    : buffer_(static_cast<size_t>(
+          Bytes(type, static_cast<double>(rows), static_cast<double>(cols)))) {
+  // Scales first: they need the alignment.
+  std::byte* values = buffer_.data();
+  AnyMatrix scales;
+  if (type == Type::kI8) {
+    scales = {reinterpret_cast<float*>(values), rows, 1};
+    values += sizeof(float) * rows;
+  }
+  rows_ = {AnyMatrix(values, type, rows, cols, cols), scales};
+}
+
+double RowBuffer::Bytes(Type type, double rows, double cols) {
+  const double scale = type == Type::kI8 ? sizeof(float) : 0;
+  return rows * (static_cast<double>(SizeOf(type)) * cols + scale);
 }
 
 MappedFile::MappedFile(const std::string& path) {

@@ -10,24 +10,59 @@
 #include <memory>
 #include <string>
 
+#include "switchyard/views.h"
+
 namespace moe_layer {
 
-// Uninitialised floats on a 64-byte boundary: a std::vector would write
+// Uninitialised memory on a 64-byte boundary: a std::vector would write
 // gigabytes of zeros from one thread first. Throws std::bad_alloc.
-class FloatBuffer {
+class Buffer {
  public:
-  FloatBuffer() = default;
-  explicit FloatBuffer(size_t size);
+  Buffer() = default;
+  explicit Buffer(size_t bytes);
 
-  float* data() const { return data_.get(); }
+  std::byte* data() const { return data_.get(); }
   size_t size() const { return size_; }
+
+  // Room for that many, in new memory if there is not enough.
+  template <class T>
+  T* AtLeast(size_t count) {
+    if (size_ < count * sizeof(T)) *this = Buffer(count * sizeof(T));
+    return reinterpret_cast<T*>(data());
+  }
 
  private:
   struct Free {
-    void operator()(float* data) const noexcept { std::free(data); }
+    void operator()(std::byte* data) const noexcept { std::free(data); }
   };
-  std::unique_ptr<float[], Free> data_;
+  std::unique_ptr<std::byte[], Free> data_;
   size_t size_ = 0;
+};
+
+// Rows of data of any type, with their scales where the type has such (i8).
+class RowBuffer {
+ public:
+  RowBuffer() = default;
+  RowBuffer(switchyard::Type type, size_t rows, size_t cols);
+
+  // The memory of one; a double, since a product of sizes may not fit 64 bits.
+  static double Bytes(switchyard::Type type, double rows, double cols);
+
+  const switchyard::AnyRows& rows() const { return rows_; }
+  // The first `count` of them.
+  switchyard::AnyRows First(size_t count) const {
+    return rows_.RowRange(0, count);
+  }
+  // As many in its memory, of fewer columns, dense.
+  switchyard::AnyRows First(size_t count, size_t cols) const {
+    switchyard::AnyRows rows = First(count);
+    rows.cols = rows.stride = cols;
+    return rows;
+  }
+
+ private:
+  Buffer buffer_;
+  switchyard::AnyRows rows_;
 };
 
 struct GuardedMapping;

@@ -5,41 +5,48 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "programs/program.h"
+#include "switchyard/presets.h"
 
 namespace moe_layer {
 namespace {
 
 using nlohmann::json;
 using program::InputError;
+using switchyard::RouteOptions;
 
 // Sizes are multiplied by each other: below this, two of them and the size of a
 // float stay within 64 bits.
 constexpr uint64_t kMaxSize = INT32_MAX;
 
-Family Qwen2Moe() {
-  Family family;
-  family.model_type = "qwen2_moe";
-  family.keys.shared_intermediate = "shared_expert_intermediate_size";
-  family.names.shared_gate =
-      "model.layers.{layer}.mlp.shared_expert.gate_proj.weight";
-  family.names.shared_up =
-      "model.layers.{layer}.mlp.shared_expert.up_proj.weight";
-  family.names.shared_down =
-      "model.layers.{layer}.mlp.shared_expert.down_proj.weight";
-  family.names.shared_logit =
-      "model.layers.{layer}.mlp.shared_expert_gate.weight";
-  return family;
+constexpr const char* kTextConfig = "text_config";
+
+const Family* FindFamily(const json& config) {
+  const auto type = config.find("model_type");
+  if (type == config.end()) return nullptr;
+  for (const Family& family : Families()) {
+    if (*type == family.model_type) return &family;
+  }
+  return nullptr;
+}
+
+// The part of a configuration that is about the text model.
+const json& TextOf(const json& config) {
+  const auto text = config.find(kTextConfig);
+  const bool nested = FindFamily(config) == nullptr && text != config.end() &&
+                      text->is_object() && FindFamily(*text) != nullptr;
+  return nested ? *text : config;
 }
 
 const Family& FamilyOf(const std::string& path, const json& config) {
-  static const Family families[] = {Qwen2Moe(), Family()};
+  const Family* found = FindFamily(TextOf(config));
+  if (found != nullptr) return *found;
   const auto type = config.find("model_type");
   if (type == config.end()) throw InputError(path + ": model_type: missing");
   std::string known;
-  for (const Family& family : families) {
-    if (*type == family.model_type) return family;
+  for (const Family& family : Families()) {
     known += (known.empty() ? "" : ", ") + std::string(family.model_type);
   }
   throw InputError(path + ": model_type: " + type->dump() +
@@ -53,65 +60,239 @@ ModelConfig::ModelConfig(const std::string& path, const json& config)
 
 ModelConfig::ModelConfig(const std::string& path, const json& config,
                          const Family& family)
-    : path_(path), config_(config), family_(&family) {
-  const Family::Keys& keys = family.keys;
+    : path_(path), config_(TextOf(config)), family_(&family) {
+  ReadSizes();
+  ReadRoute();
+  ReadRecipe();
+  for (const LayerRule& rule : family.layers) AddRule(rule);
+}
+
+const char* ModelConfig::ExpertsKey() const {
+  const Family::Keys& keys = family_->keys;
+  const bool too = !Has(keys.num_experts) && Has(keys.num_experts_too);
+  return too ? keys.num_experts_too : keys.num_experts;
+}
+
+void ModelConfig::ReadSizes() {
+  const Family::Keys& keys = family_->keys;
   num_layers_ = Size(keys.num_layers);
   shape_.hidden = Size(keys.hidden);
   shape_.intermediate = Size(keys.intermediate);
-  shape_.num_experts = Size(keys.num_experts);
+  shape_.num_experts = Size(ExpertsKey());
   shape_.top_k = Size(keys.top_k);
   if (keys.shared_intermediate != nullptr) {
     shape_.shared_intermediate = Size(keys.shared_intermediate);
+  } else if (Has(keys.shared_width)) {
+    shape_.shared_intermediate = Size(keys.shared_width, 0);
+  } else if (Has(keys.shared_count)) {
+    const size_t count = Size(keys.shared_count, 0);
+    if (count > kMaxSize / shape_.intermediate) {
+      Fail(keys.shared_count, std::to_string(count) + " times " +
+                                  keys.intermediate + " is more than " +
+                                  std::to_string(kMaxSize));
+    }
+    shape_.shared_intermediate = count * shape_.intermediate;
   }
-  shape_.renormalize = family.renormalize;
-  if (Has(keys.renormalize)) {
+  shape_.norm_eps = Number(keys.norm_eps, 1);
+  if (shape_.top_k > shape_.num_experts) {
+    Fail(keys.top_k, std::to_string(shape_.top_k) + ", but " + ExpertsKey() +
+                         " is " + std::to_string(shape_.num_experts));
+  }
+}
+
+void ModelConfig::ReadRoute() {
+  const Family::Keys& keys = family_->keys;
+  switchyard::Preset preset;
+  const char* name =
+      family_->preset == nullptr ? family_->model_type : family_->preset;
+  if (!switchyard::FindPreset(name, &preset).ok()) {
+    throw InputError(path_ + ": no preset " + name);
+  }
+  RouteOptions& route = shape_.route = preset.route;
+  if (preset.norm_topk_prob && Has(keys.renormalize)) {
     const json& value = config_[keys.renormalize];
     if (!value.is_boolean()) {
       Fail(keys.renormalize, "expected true or false, found " + value.dump());
     }
-    shape_.renormalize = value.get<bool>();
+    route.renormalize = value.get<bool>();
   }
-  shape_.norm_eps = Epsilon(keys.norm_eps);
-  if (shape_.top_k > shape_.num_experts) {
-    Fail(keys.top_k, std::to_string(shape_.top_k) + ", but " +
-                         keys.num_experts + " is " +
-                         std::to_string(shape_.num_experts));
+  if (Has(keys.scale)) {
+    (family_->scales_sum ? shape_.scales.routed : route.routed_scaling_factor) =
+        Number(keys.scale, 1e6);
   }
-  if (Has(keys.activation) && config_[keys.activation] != "silu") {
-    Fail(keys.activation,
-         config_[keys.activation].dump() + " is not supported; only \"silu\"");
+  if (family_->bias_in_logits) {
+    route.bias_place = switchyard::BiasPlace::kLogit;
+    route.bias_in_weight = true;
   }
-  if (Has(keys.sparse_step)) sparse_step_ = Size(keys.sparse_step);
-  if (!Has(keys.dense_layers) || config_[keys.dense_layers].is_null()) return;
-  const json& list = config_[keys.dense_layers];
-  const auto is_layer = [](const json& v) { return v.is_number_unsigned(); };
-  if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_layer)) {
-    Fail(keys.dense_layers, "expected a list of layers, found " + list.dump());
+  if (route.num_zero_experts != 0) {
+    route.num_zero_experts =
+        Has(keys.zero_experts) ? Size(keys.zero_experts, 0) : 0;
+    if (shape_.NumLogits() > kMaxSize) {
+      Fail(keys.zero_experts, "with " + std::string(ExpertsKey()) +
+                                  " more than " + std::to_string(kMaxSize));
+    }
   }
-  dense_layers_ = list.get<std::vector<size_t>>();
+  // Of families without groups the key would be another thing.
+  if (route.num_expert_group != 0 && Has(keys.groups)) {
+    route.num_expert_group = Size(keys.groups);
+    route.topk_group = Size(keys.kept_groups);
+  }
+  const size_t groups = route.num_expert_group;
+  if (groups > 1 && shape_.num_experts % groups != 0) {
+    Fail(keys.groups, std::to_string(groups) + " does not divide " +
+                          ExpertsKey() + ", " +
+                          std::to_string(shape_.num_experts));
+  }
+  if (groups > 1 && route.topk_group > groups) {
+    Fail(keys.kept_groups, std::to_string(route.topk_group) + ", but " +
+                               keys.groups + " is " + std::to_string(groups));
+  }
+  if (groups > 1 && shape_.num_experts / groups < route.group_score_of) {
+    Fail(keys.groups, std::to_string(groups) + " leaves fewer than " +
+                          std::to_string(route.group_score_of) +
+                          " experts to a group");
+  }
 }
 
-std::string ModelConfig::WhyDense(size_t layer) const {
+void ModelConfig::ReadRecipe() {
   const Family::Keys& keys = family_->keys;
-  if (std::find(dense_layers_.begin(), dense_layers_.end(), layer) !=
-      dense_layers_.end()) {
-    return std::string("listed in ") + keys.dense_layers;
+  if (Has(keys.activation) && config_[keys.activation] != family_->hidden_act) {
+    Fail(keys.activation, config_[keys.activation].dump() +
+                              " is not supported; only \"" +
+                              family_->hidden_act + "\"");
   }
-  if ((layer + 1) % sparse_step_ != 0) {
-    return std::string(keys.sparse_step) + " is " +
-           std::to_string(sparse_step_);
+  if (family_->enabled_by != nullptr &&
+      (!Has(family_->enabled_by) || config_[family_->enabled_by] != true)) {
+    Fail(family_->enabled_by, "not true: no layer has experts");
+  }
+  shape_.activate.activation = family_->activation;
+  shape_.activate.limit =
+      Has(keys.limit) ? Number(keys.limit, 1e6) : family_->limit;
+  shape_.shared_gate = family_->shared_gate;
+  if (family_->norm_plus_one) shape_.norm = switchyard::NormKind::kPlusOne;
+  if (Has(keys.residual_multiplier)) {
+    shape_.scales.block = Number(keys.residual_multiplier, 1e6);
+  }
+  shape_.weighs_input = family_->weighs_input;
+  shape_.residual = family_->residual;
+}
+
+void ModelConfig::AddRule(const LayerRule& rule) {
+  if (!Has(rule.key)) return;
+  Rule added{rule};
+  const json& value = config_[rule.key];
+  switch (rule.kind) {
+    case LayerRule::kStep:
+      added.number = Size(rule.key);
+      break;
+    case LayerRule::kFirst:
+    case LayerRule::kFirstByHash:
+      added.number = Size(rule.key, 0);
+      break;
+    case LayerRule::kLast:
+      if (value == -1) return;  // the last
+      added.number = Size(rule.key, 0);
+      break;
+    case LayerRule::kTypes: {
+      const auto is_text = [](const json& v) { return v.is_string(); };
+      if (!value.is_array() ||
+          !std::all_of(value.begin(), value.end(), is_text)) {
+        Fail(rule.key, "expected a list of words, found " + value.dump());
+      }
+      for (size_t i = 0; i < value.size(); ++i) {
+        if (value[i] == rule.type) added.list.push_back(i);
+      }
+      break;
+    }
+    case LayerRule::kDense:
+    case LayerRule::kListed: {
+      const auto is_layer = [](const json& v) {
+        return v.is_number_unsigned();
+      };
+      if (!value.is_array() ||
+          !std::all_of(value.begin(), value.end(), is_layer)) {
+        Fail(rule.key, "expected a list of layers, found " + value.dump());
+      }
+      added.list = value.get<std::vector<size_t>>();
+      std::sort(added.list.begin(), added.list.end());
+      break;
+    }
+  }
+  rules_.push_back(std::move(added));
+}
+
+size_t ModelConfig::Rule::First(size_t layer) const {
+  const auto from = std::lower_bound(list.begin(), list.end(), layer);
+  switch (rule.kind) {
+    case LayerRule::kDense:
+      for (auto dense = from; dense != list.end() && *dense <= layer; ++dense) {
+        if (*dense == layer) ++layer;
+      }
+      return layer;
+    case LayerRule::kStep:
+      return layer + (number - (layer + 1) % number) % number;
+    case LayerRule::kFirst:
+    case LayerRule::kFirstByHash:
+      return std::max(layer, number);
+    case LayerRule::kLast:
+      return layer <= number ? layer : SIZE_MAX;
+    case LayerRule::kListed:
+    case LayerRule::kTypes:
+      return from == list.end() ? SIZE_MAX : *from;
+  }
+  return layer;
+}
+
+size_t ModelConfig::FirstFrom(size_t layer) const {
+  for (size_t agreed = 0; agreed < rules_.size() && layer < num_layers_;) {
+    agreed = 0;
+    for (const Rule& rule : rules_) {
+      const size_t first = rule.First(layer);
+      if (first == layer) {
+        ++agreed;
+        continue;
+      }
+      layer = first;
+      break;
+    }
+  }
+  return layer < num_layers_ ? layer : SIZE_MAX;
+}
+
+std::string ModelConfig::WhyNot(size_t layer) const {
+  for (const Rule& broken : rules_) {
+    if (broken.First(layer) == layer) continue;
+    const LayerRule& rule = broken.rule;
+    const std::string is =
+        std::string(rule.key) + " is " + std::to_string(broken.number) + ")";
+    switch (rule.kind) {
+      case LayerRule::kDense:
+        return std::string("is dense (listed in ") + rule.key + ")";
+      case LayerRule::kListed:
+        return std::string("is dense (not listed in ") + rule.key + ")";
+      case LayerRule::kTypes: {
+        const json& types = config_[rule.key];
+        const std::string type =
+            layer < types.size() ? types[layer].dump() : "nothing";
+        return std::string(type == "\"hash_moe\"" ? "routes by token id ("
+                                                  : "is dense (") +
+               rule.key + " has " + type + " for it)";
+      }
+      case LayerRule::kFirstByHash:
+        return "routes by token id (" + is;
+      case LayerRule::kStep:
+      case LayerRule::kFirst:
+      case LayerRule::kLast:
+        return "is dense (" + is;
+    }
   }
   return "";
 }
 
 size_t ModelConfig::SelectLayer(std::optional<size_t> layer) const {
   if (!layer.has_value()) {
-    // No more of these are dense than are listed: the search ends soon even
-    // where config.json claims 2^31 layers.
-    for (size_t candidate = sparse_step_ - 1; candidate < num_layers_;
-         candidate += sparse_step_) {
-      if (WhyDense(candidate).empty()) return candidate;
-    }
+    const size_t first = FirstFrom(0);
+    if (first != SIZE_MAX) return first;
     throw InputError(path_ + ": every layer is dense, none has experts");
   }
   const std::string number = std::to_string(*layer);
@@ -120,16 +301,17 @@ size_t ModelConfig::SelectLayer(std::optional<size_t> layer) const {
     throw InputError(option + " has layers 0 to " +
                      std::to_string(num_layers_ - 1));
   }
-  const std::string why_dense = WhyDense(*layer);
-  if (!why_dense.empty()) {
-    throw InputError(option + ": layer " + number + " is dense (" + why_dense +
-                     ")");
+  const std::string why_not = WhyNot(*layer);
+  if (!why_not.empty()) {
+    throw InputError(option + ": layer " + number + " " + why_not);
   }
   return *layer;
 }
 
 bool ModelConfig::Has(const char* key) const {
-  return key != nullptr && config_.contains(key);
+  if (key == nullptr) return false;
+  const auto found = config_.find(key);
+  return found != config_.end() && !found->is_null();
 }
 
 void ModelConfig::Fail(const char* key, const std::string& what) const {
@@ -141,22 +323,24 @@ const json& ModelConfig::Require(const char* key) const {
   return config_[key];
 }
 
-size_t ModelConfig::Size(const char* key) const {
+size_t ModelConfig::Size(const char* key, size_t least) const {
   const json& value = Require(key);
-  if (!value.is_number_unsigned() || value.get<uint64_t>() < 1 ||
+  if (!value.is_number_unsigned() || value.get<uint64_t>() < least ||
       value.get<uint64_t>() > kMaxSize) {
-    Fail(key, "expected an integer from 1 to " + std::to_string(kMaxSize) +
-                  ", found " + value.dump());
+    Fail(key, "expected an integer from " + std::to_string(least) + " to " +
+                  std::to_string(kMaxSize) + ", found " + value.dump());
   }
   return value.get<size_t>();
 }
 
-float ModelConfig::Epsilon(const char* key) const {
+float ModelConfig::Number(const char* key, double most) const {
   const json& value = Require(key);
-  // Not above 1: larger ones are a mistake, and might not fit a float.
+  // Larger ones are a mistake, and might not fit a float.
   if (!value.is_number() || !(value.get<double>() >= 0) ||
-      value.get<double>() > 1) {
-    Fail(key, "expected a number from 0 to 1, found " + value.dump());
+      value.get<double>() > most) {
+    Fail(key, "expected a number from 0 to " +
+                  std::to_string(static_cast<int>(most)) + ", found " +
+                  value.dump());
   }
   return value.get<float>();
 }

@@ -10,68 +10,45 @@
 #include <string>
 #include <vector>
 
+#include "families.h"
+#include "switchyard/activate.h"
+#include "switchyard/combine.h"
+#include "switchyard/route.h"
+
 namespace moe_layer {
-
-// What a model family calls things. A new family of softmax-routed, SiLU-gated
-// experts is one more entry of the table in model_config.cc and nothing else.
-struct Family {
-  const char* model_type = "qwen3_moe";  // config.json's
-
-  // Keys of config.json.
-  struct Keys {
-    const char* num_layers = "num_hidden_layers";
-    const char* hidden = "hidden_size";
-    const char* intermediate = "moe_intermediate_size";  // of one expert
-    const char* num_experts = "num_experts";
-    const char* top_k = "num_experts_per_tok";
-    const char* norm_eps = "rms_norm_eps";
-    const char* activation = "hidden_act";  // has to be "silu"; may be absent
-    // Whether the selected weights are divided by their sum; null or absent
-    // from config.json: `renormalize` below.
-    const char* renormalize = "norm_topk_prob";
-    const char* shared_intermediate = nullptr;  // null: no shared expert
-    // A layer is dense if listed under the first, or if its number + 1 is no
-    // multiple of the second. Null or absent: no layer is.
-    const char* dense_layers = "mlp_only_layers";
-    const char* sparse_step = "decoder_sparse_step";
-  } keys;
-  bool renormalize = false;
-
-  // Tensor names; {layer} and {expert} stand for numbers.
-  struct Names {
-    const char* norm = "model.layers.{layer}.post_attention_layernorm.weight";
-    const char* next_norm = "model.layers.{layer}.input_layernorm.weight";
-    const char* last_norm = "model.norm.weight";  // after the last layer
-    const char* router = "model.layers.{layer}.mlp.gate.weight";
-    const char* gate =
-        "model.layers.{layer}.mlp.experts.{expert}.gate_proj.weight";
-    const char* up = "model.layers.{layer}.mlp.experts.{expert}.up_proj.weight";
-    const char* down =
-        "model.layers.{layer}.mlp.experts.{expert}.down_proj.weight";
-    // Of the shared expert, where there is one. `shared_logit` is [1, hidden]:
-    // the sigmoid of its product with a token weights that expert.
-    const char* shared_gate = nullptr;
-    const char* shared_up = nullptr;
-    const char* shared_down = nullptr;
-    const char* shared_logit = nullptr;
-  } names;
-};
 
 // The sizes and recipe of one MoE block.
 struct MoeShape {
   size_t hidden = 0;
   size_t intermediate = 0;
-  size_t num_experts = 0;
+  size_t num_experts = 0;  // without those that compute nothing
   size_t top_k = 0;
   size_t shared_intermediate = 0;  // 0: no shared expert
-  bool renormalize = false;
   float norm_eps = 0;
+
+  switchyard::RouteOptions route;
+  // Of the shared expert as well, but for the layout.
+  switchyard::ActivateOptions activate = {
+      switchyard::Activation::kSilu, switchyard::GateUpLayout::kConcatenated};
+  switchyard::SharedGate shared_gate = switchyard::SharedGate::kLogit;
+  switchyard::NormKind norm = switchyard::NormKind::kWeight;
+  switchyard::CombineScales scales;
+  bool weighs_input = false;  // the router's weight, of the expert's input
+  bool residual = true;
+
+  // Logits of a token.
+  size_t NumLogits() const { return num_experts + route.num_zero_experts; }
+  bool HasSharedLogit() const {
+    return shared_intermediate != 0 &&
+           shared_gate == switchyard::SharedGate::kLogit;
+  }
 };
 
 // What config.json says of a model. Throws InputError, with `path` in front.
 class ModelConfig {
  public:
-  // The family comes from the file's model_type, or is given.
+  // The family comes from the file's model_type, or from that of its
+  // text_config, of which then all is read; or it is given.
   ModelConfig(const std::string& path, const nlohmann::json& config);
   ModelConfig(const std::string& path, const nlohmann::json& config,
               const Family& family);
@@ -80,15 +57,35 @@ class ModelConfig {
   const MoeShape& shape() const { return shape_; }
   size_t num_layers() const { return num_layers_; }
 
-  // Why the layer has a dense MLP instead of experts; empty if it has experts.
-  std::string WhyDense(size_t layer) const;
+  // Why the layer cannot be run, as "is dense (...)"; empty if it can.
+  std::string WhyNot(size_t layer) const;
   // Checks the layer asked for; without one, picks the first with experts.
   size_t SelectLayer(std::optional<size_t> layer) const;
 
  private:
+  // A rule, and the number or the sorted list that config.json gives it.
+  struct Rule {
+    LayerRule rule;
+    size_t number = 0;
+    std::vector<size_t> list = {};
+
+    // The first layer from `layer` on that it lets pass; SIZE_MAX: none.
+    size_t First(size_t layer) const;
+  };
+
+  // By which of its names config.json calls the number of experts.
+  const char* ExpertsKey() const;
+  void ReadSizes();
+  void ReadRoute();
+  void ReadRecipe();
+  void AddRule(const LayerRule& rule);
+  // The first layer from `layer` on that can be run; SIZE_MAX: none.
+  size_t FirstFrom(size_t layer) const;
+
   const nlohmann::json& Require(const char* key) const;
-  size_t Size(const char* key) const;
-  float Epsilon(const char* key) const;
+  size_t Size(const char* key, size_t least = 1) const;
+  // A number of at least 0 and at most `most`.
+  float Number(const char* key, double most) const;
   // Whether the family has the key and config.json a value for it.
   bool Has(const char* key) const;
   [[noreturn]] void Fail(const char* key, const std::string& what) const;
@@ -98,8 +95,7 @@ class ModelConfig {
   const Family* family_;
   MoeShape shape_;
   size_t num_layers_ = 0;
-  std::vector<size_t> dense_layers_;
-  size_t sparse_step_ = 1;
+  std::vector<Rule> rules_;
 };
 
 }  // namespace moe_layer

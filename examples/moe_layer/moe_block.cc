@@ -3,34 +3,31 @@
 
 #include "moe_block.h"
 
-#include <omp.h>
-#include <oneapi/dnnl/dnnl.h>
-
 #include <algorithm>
 #include <chrono>
-#include <stdexcept>
 #include <utility>
 
 #include "common/for_each.h"
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
 #include "switchyard/gather.h"
+#include "switchyard/quantize.h"
 #include "switchyard/route.h"
 
 namespace moe_layer {
 namespace {
 
 using example::Check;
+using switchyard::AnyMatrix;
+using switchyard::AnyRows;
+using switchyard::ConstAnyMatrix;
+using switchyard::ConstAnyRows;
 using switchyard::Matrix;
-
-constexpr size_t kSharedExpert = SIZE_MAX;
+using switchyard::Type;
 
 // How work is cut must not depend on the number of threads: a GEMM's bits may
 // depend on how many rows it is given.
 constexpr size_t kRouterRows = 64;
-// A GEMM of 64 rows takes 86 us a row, of 128 rows 70, of 256 rows 61
-// (2048 x 768, one AVX-512 core); of 512 tokens, no expert gets more than 149.
-constexpr size_t kTileRows = 256;
 
 size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
 
@@ -48,164 +45,51 @@ class Lap {
       std::chrono::steady_clock::now();
 };
 
-// Number is size_t, or double where products might not fit.
-template <class Number>
-Number GateUpFloats(const MoeShape& shape) {
-  return Number{kTileRows} * 2 *
-         static_cast<Number>(
-             std::max(shape.intermediate, shape.shared_intermediate));
-}
-
-template <class Number>
-Number ResultFloats(const MoeShape& shape, size_t tokens) {
-  const auto hidden = static_cast<Number>(shape.hidden);
-  const auto top_k = static_cast<Number>(shape.top_k);
-  const Number shared = shape.shared_intermediate != 0 ? hidden + 1 : 0;
-  return static_cast<Number>(tokens) *
-         (static_cast<Number>(shape.num_experts) + top_k + top_k * hidden +
-          2 * hidden + shared);
-}
-
-size_t ResultInts(const MoeShape& shape, size_t tokens) {
-  return 3 * tokens * shape.top_k + 2 * shape.num_experts + 1;
-}
-
-// y[r, o] = sum over i of x[r, i] * w[o, i], by oneDNN on the calling thread
-// alone: the executor's threads already keep every core busy, and a second pool
-// would fight them for the cores. `w` is [y.cols, x.cols], dense.
-void Gemm(Matrix<const float> x, const float* w, Matrix<float> y) {
-  // Of the calling thread only, so it has to be said on each; a few ns.
-  omp_set_num_threads(1);
-  const auto dim = [](size_t size) { return static_cast<dnnl_dim_t>(size); };
-  const dnnl_status_t status =
-      dnnl_sgemm('N', 'T', dim(x.rows), dim(y.cols), dim(x.cols), 1.0f, x.data,
-                 dim(x.stride), w, dim(x.cols), 0.0f, y.data, dim(y.stride));
-  if (status != dnnl_success) {
-    throw std::runtime_error("oneDNN: GEMM failed");
-  }
-}
-
-// Fills in bytes and flops. `tiles` and `shared_tiles` count how often the
-// weights of an expert, and of the shared one, are read.
-void AddWork(const MoeShape& shape, size_t tokens, size_t tiles,
-             size_t shared_tiles, StageProfile* profile) {
-  constexpr double kWord = 4;  // every float and every index
-  const auto t = static_cast<double>(tokens);
-  const auto pairs = t * static_cast<double>(shape.top_k);
-  const auto h = static_cast<double>(shape.hidden);
-  const auto f = static_cast<double>(shape.intermediate);
-  const auto s = static_cast<double>(shape.shared_intermediate);
-  const auto e = static_cast<double>(shape.num_experts);
-  const double shared = s > 0 ? 1 : 0;
-  const auto set = [&](Stage stage, double words, double flops) {
-    (*profile)[stage].bytes = words * kWord;
-    (*profile)[stage].flops = flops;
-  };
-  const auto weights = static_cast<double>(tiles) * f * h +
-                       static_cast<double>(shared_tiles) * s * h;
-  const double inner = pairs * f + shared * t * s;  // activations
-  set(Stage::kRouterGemm, (e + shared) * h + t * h + t * (e + shared),
-      2 * t * h * (e + shared));
-  set(Stage::kRoute, t * e + 2 * pairs, 0);
-  set(Stage::kBucket, 3 * pairs + 2 * e, 0);
-  set(Stage::kGather, 2 * pairs * h, 0);
-  set(Stage::kGateUpGemm, 2 * weights + (pairs + shared * t) * h + 2 * inner,
-      4 * h * inner);
-  set(Stage::kActivate, 3 * inner, 0);
-  set(Stage::kDownGemm, weights + inner + (pairs + shared * t) * h,
-      2 * h * inner);
-  // Rows, weights, row_index and residual in; the sum and its norm out.
-  set(Stage::kCombine, pairs * (h + 2) + t * h * (3 + shared) + shared * t + h,
-      0);
+// An RMSNorm of each row: a residual without experts.
+void Norm(const LayerWeights& layer, Vector which, const ConstAnyMatrix& hidden,
+          const AnyMatrix& normed, switchyard::Executor& executor) {
+  switchyard::CombineInputs inputs = {
+      {}, {}, switchyard::RowIndex::kTokenOrder, hidden, layer.vectors[which]};
+  switchyard::CombineOptions options;
+  options.eps = layer.shape.norm_eps;
+  options.norm = layer.shape.norm;
+  Check(switchyard::Combine(inputs, {{}, normed}, options, executor));
 }
 
 }  // namespace
 
-double StageProfile::TotalSeconds() const {
-  double total = 0;
-  for (const StageCost& cost : stages) total += cost.seconds;
-  return total;
+ConstAnyRows MoeBlock::OperandsOf(const ConstAnyMatrix& normed,
+                                  const RowBuffer& buffer) {
+  if (buffer.rows().data == nullptr) return normed;
+  Check(switchyard::Quantize({normed}, {buffer.rows()}, {}, executor_));
+  return buffer.rows();
 }
 
-double StageProfile::BetweenGemmsSeconds() const {
-  double total = 0;
-  for (const Stage stage : {Stage::kRoute, Stage::kBucket, Stage::kGather,
-                            Stage::kActivate, Stage::kCombine}) {
-    total += (*this)[stage].seconds;
-  }
-  return total;
-}
-
-double MoeBlock::MemoryNeeded(const MoeShape& shape, size_t tokens,
-                              size_t threads) {
-  const double words =
-      ResultFloats<double>(shape, tokens) +
-      static_cast<double>(ResultInts(shape, tokens)) +
-      static_cast<double>(threads) *
-          (static_cast<double>(kTileRows) * static_cast<double>(shape.hidden) +
-           GateUpFloats<double>(shape));
-  return words * sizeof(float);
-}
-
-MoeBlock::MoeBlock(const LayerWeights& weights, size_t tokens,
-                   switchyard::Executor& executor)
-    : layer_(weights),
-      executor_(executor),
-      tokens_(tokens),
-      floats_(ResultFloats<size_t>(weights.shape, tokens)),
-      ints_(ResultInts(weights.shape, tokens)),
-      bucket_scratch_(switchyard::BucketScratchSize(
-          tokens * weights.shape.top_k, weights.shape.num_experts, executor)),
-      workers_(executor.Concurrency()) {
-  const MoeShape& shape = weights.shape;
-  for (Worker& worker : workers_) {
-    worker.gathered = FloatBuffer(kTileRows * shape.hidden);
-    worker.gate_up = FloatBuffer(GateUpFloats<size_t>(shape));
-  }
-  const size_t pairs = tokens * shape.top_k;
-  tiles_.reserve(shape.num_experts + pairs / kTileRows +
-                 CeilDiv(tokens, kTileRows));
-
-  float* next = floats_.data();
-  const auto matrix = [&](size_t rows, size_t cols) {
-    return Matrix<float>(std::exchange(next, next + rows * cols), rows, cols);
-  };
-  int32_t* next_int = ints_.data();
-  const auto ints = [&](size_t count) {
-    return std::exchange(next_int, next_int + count);
-  };
-  results_.logits = matrix(tokens, shape.num_experts);
-  results_.ids = {ints(pairs), tokens, shape.top_k};
-  results_.weights = matrix(tokens, shape.top_k);
-  results_.row_index = {ints(pairs), tokens, shape.top_k};
-  results_.buckets = {{ints(shape.num_experts), shape.num_experts},
-                      {ints(shape.num_experts + 1), shape.num_experts + 1},
-                      {ints(pairs), pairs},
-                      results_.row_index};
-  results_.expert_rows = matrix(pairs, shape.hidden);
-  results_.out = matrix(tokens, shape.hidden);
-  results_.next_normed = matrix(tokens, shape.hidden);
-  if (shape.shared_intermediate != 0) {
-    results_.shared_rows = matrix(tokens, shape.hidden);
-    results_.shared_logits = matrix(tokens, 1);
-  }
-}
-
-void MoeBlock::Run(Matrix<const float> hidden, Matrix<const float> normed) {
-  normed_ = normed;
+void MoeBlock::Run(const ConstAnyMatrix& hidden, const ConstAnyMatrix& normed) {
   Lap lap;
+  router_rows_ =
+      OperandsOf(NormOf(kRouterNorm, hidden, normed, results_.router_normed),
+                 router_operands_);
   RouterGemm();
   profile_[Stage::kRouterGemm].seconds = lap.Seconds();
 
-  Check(switchyard::RouteTopK({results_.logits},
-                              {results_.ids, results_.weights},
-                              {layer_.shape.renormalize}, executor_));
+  Route();
   profile_[Stage::kRoute].seconds = lap.Seconds();
 
+  switchyard::BucketOptions buckets;
+  buckets.allow_dropped = layer_.shape.route.num_zero_experts != 0;
   Check(switchyard::BucketPacked({results_.ids, bucket_scratch_},
-                                 results_.buckets, {}, executor_));
+                                 results_.buckets, buckets, executor_));
   CutTiles();
   profile_[Stage::kBucket].seconds = lap.Seconds();
+
+  shared_input_ = rows_ = OperandsOf(normed, expert_operands_);
+  if (results_.shared_normed.data != nullptr) {
+    shared_input_ =
+        OperandsOf(NormOf(kSharedNorm, hidden, normed, results_.shared_normed),
+                   shared_operands_);
+  }
+  const double conversion = lap.Seconds();
 
   for (Worker& worker : workers_) worker.seconds.fill(0);
   example::ForEach(executor_, tiles_.size(), 1,
@@ -224,27 +108,44 @@ void MoeBlock::Run(Matrix<const float> hidden, Matrix<const float> normed) {
     busy += profile_[stage].seconds;
   }
   profile_[Stage::kWaiting].seconds = section - busy;
+  profile_[Stage::kGather].seconds += conversion;
 
-  Combine(hidden);
+  Combine(hidden, normed);
   profile_[Stage::kCombine].seconds = lap.Seconds();
-  const auto shared_tiles = static_cast<size_t>(std::count_if(
-      tiles_.begin(), tiles_.end(),
-      [](const Tile& tile) { return tile.expert == kSharedExpert; }));
-  AddWork(layer_.shape, tokens_, tiles_.size() - shared_tiles, shared_tiles,
-          &profile_);
+  WeightReads reads;
+  for (const Tile& tile : tiles_) {
+    if (tile.expert == kSharedExpert) {
+      ++reads.shared_tiles;
+    } else {
+      ++reads.tiles;
+    }
+  }
+  for (const int32_t load : results_.buckets.tokens_per_expert) {
+    if (load != 0) ++reads.experts;
+  }
+  AddWork(layer_, tokens_, reads, &profile_);
 }
 
 void MoeBlock::RouterGemm() {
-  example::ForEach(
-      executor_, CeilDiv(tokens_, kRouterRows), 1, [this](size_t i) {
-        const size_t first = i * kRouterRows;
-        const size_t last = std::min(tokens_, first + kRouterRows);
-        const Matrix<const float> x = normed_.RowRange(first, last);
-        Gemm(x, layer_.router, results_.logits.RowRange(first, last));
-        if (results_.shared_logits.data == nullptr) return;
-        Gemm(x, layer_.shared_logit,
-             results_.shared_logits.RowRange(first, last));
-      });
+  example::ForEach(executor_, CeilDiv(tokens_, kRouterRows), 1,
+                   [this](size_t worker, size_t i) {
+                     const size_t first = i * kRouterRows;
+                     const size_t last = std::min(tokens_, first + kRouterRows);
+                     layer_.router_gemm->Run(
+                         router_rows_.RowRange(first, last), layer_.router,
+                         logits_.rows().RowRange(first, last),
+                         workers_[worker].scratch);
+                   });
+}
+
+void MoeBlock::Route() {
+  const auto& vectors = layer_.vectors;
+  switchyard::RouteInputs inputs = {results_.logits};
+  inputs.correction_bias = vectors[kCorrectionBias];
+  inputs.expert_scale = vectors[kExpertScale];
+  switchyard::RouteOutputs outputs = {results_.ids, results_.weights};
+  outputs.identity_weights = results_.identity;
+  Check(switchyard::RouteTopK(inputs, outputs, layer_.shape.route, executor_));
 }
 
 // Splits busy experts, so that no thread is left alone with one at the end, and
@@ -272,66 +173,114 @@ void MoeBlock::RunTile(const Tile& tile, Worker& worker) {
   const bool is_shared = tile.expert == kSharedExpert;
   const ExpertWeights& expert =
       is_shared ? layer_.shared : layer_.experts[tile.expert];
-  const size_t inter =
-      is_shared ? layer_.shape.shared_intermediate : layer_.shape.intermediate;
+  const ExpertGemms& gemms =
+      is_shared ? layer_.shared_gemms : layer_.expert_gemms;
+  const size_t inter = gemms.down->in();
   const size_t end = tile.begin + tile.rows;
   Lap lap;
   const auto add_time = [&](Stage stage) {
     worker.seconds[static_cast<size_t>(stage)] += lap.Seconds();
   };
-  Matrix<const float> x;
+  ConstAnyRows x;
   if (is_shared) {
-    x = normed_.RowRange(tile.begin, end);
+    x = shared_input_.RowRange(tile.begin, end);
   } else {
-    x = {worker.gathered.data(), tile.rows, layer_.shape.hidden};
+    x = worker.gathered.First(tile.rows);
     Check(switchyard::GatherRows(
-        {normed_,
+        {rows_,
          {results_.buckets.pairs.data + tile.begin, tile.rows},
          results_.ids},
-        {{worker.gathered.data(), x.rows, x.cols}}));
+        {worker.gathered.First(tile.rows)}));
   }
   add_time(Stage::kGather);
 
-  const Matrix<float> gate_up(worker.gate_up.data(), tile.rows, 2 * inter);
-  const Matrix<float> gate = gate_up.ColRange(0, inter);
-  Gemm(x, expert.gate, gate);
-  Gemm(x, expert.up, gate_up.ColRange(inter, 2 * inter));
+  const AnyMatrix gate_up(worker.gate_up.rows().data, gemms.gate_up->out_type(),
+                          tile.rows, 2 * inter, 2 * inter);
+  gemms.gate_up->Run(x, expert.gate_up, gate_up, worker.scratch);
   add_time(Stage::kGateUpGemm);
 
-  Check(switchyard::Activate({gate_up}, {/*out=*/gate},
-                             {switchyard::Activation::kSilu,
-                              switchyard::GateUpLayout::kConcatenated}));
+  // In place where the next GEMM takes rows with a stride.
+  AnyRows activated = gate_up.ColRange(0, inter);
+  if (worker.activated.rows().data != nullptr) {
+    activated = worker.activated.First(tile.rows, inter);
+  }
+  ActivateTile(tile, gate_up, activated, worker);
   add_time(Stage::kActivate);
 
-  const Matrix<float>& rows =
-      is_shared ? results_.shared_rows : results_.expert_rows;
-  Gemm(gate, expert.down, rows.RowRange(tile.begin, end));
+  const AnyMatrix rows =
+      (is_shared ? results_.shared_rows : results_.expert_rows)
+          .RowRange(tile.begin, end);
+  gemms.down->Run(activated, expert.down, rows, worker.scratch);
+  if (!is_shared && layer_.vectors[kDownBias].data != nullptr) {
+    switchyard::CombineInputs inputs = {
+        {}, {}, switchyard::RowIndex::kTokenOrder, rows};
+    inputs.vectors.residual_bias =
+        layer_.vectors[kDownBias].RowRange(tile.expert, tile.expert + 1);
+    Check(switchyard::Combine(inputs, {rows}));
+  }
   add_time(Stage::kDownGemm);
 }
 
-void MoeBlock::Combine(Matrix<const float> hidden) {
-  // Without a shared expert, its rows and logits are empty.
-  Check(switchyard::Combine({results_.expert_rows,
-                             results_.weights,
-                             results_.row_index,
-                             hidden,
-                             {layer_.next_norm, 1, layer_.shape.hidden},
-                             {results_.shared_rows, results_.shared_logits}},
-                            {results_.out, results_.next_normed},
-                            {layer_.shape.norm_eps}, executor_));
+void MoeBlock::ActivateTile(const Tile& tile, const AnyMatrix& gate_up,
+                            const AnyRows& activated, Worker& worker) {
+  switchyard::ActivateInputs inputs = {gate_up};
+  switchyard::ActivateOptions options = layer_.shape.activate;
+  if (tile.expert == kSharedExpert) {
+    options.layout = switchyard::GateUpLayout::kConcatenated;
+  } else {
+    if (layer_.vectors[kGateUpBias].data != nullptr) {
+      inputs.gate_bias =
+          layer_.vectors[kGateUpBias].RowRange(tile.expert, tile.expert + 1);
+    }
+    if (layer_.shape.weighs_input) {
+      for (size_t r = 0; r < tile.rows; ++r) {
+        const int32_t pair = results_.buckets.pairs.data[tile.begin + r];
+        worker.row_scale[r] = topk_weights_[static_cast<size_t>(pair)];
+      }
+      inputs.row_scale = {worker.row_scale.data(), tile.rows, 1};
+      options.row_scale_place = switchyard::ActivatePlace::kBefore;
+    }
+  }
+  Check(switchyard::Activate(inputs, {activated}, options));
 }
 
-void InputNorm(const LayerWeights& layer, Matrix<const float> hidden,
-               Matrix<float> normed, switchyard::Executor& executor) {
-  const std::vector<float> ones(hidden.rows, 1.0f);
-  FloatBuffer copy(hidden.rows * hidden.cols);
-  Check(switchyard::Combine({hidden,
-                             {ones.data(), hidden.rows, 1},
-                             switchyard::RowIndex::kTokenOrder,
-                             {},
-                             {layer.norm, 1, hidden.cols}},
-                            {{copy.data(), hidden.rows, hidden.cols}, normed},
-                            {layer.shape.norm_eps}, executor));
+void MoeBlock::Combine(const ConstAnyMatrix& hidden,
+                       const ConstAnyMatrix& normed) {
+  const MoeShape& shape = layer_.shape;
+  const auto& vectors = layer_.vectors;
+  ConstAnyMatrix weights = results_.weights;
+  if (shape.weighs_input) weights = {ones_.data(), tokens_, shape.top_k};
+  switchyard::CombineInputs inputs = {results_.expert_rows, weights,
+                                      results_.row_index};
+  if (shape.residual) inputs.residual = hidden;
+  inputs.norm_weight = vectors[kNextNorm];
+  // Without a shared expert, its rows and logits are empty.
+  inputs.shared = {results_.shared_rows, results_.shared_logits,
+                   shape.shared_gate};
+  if (results_.identity.data != nullptr) {
+    inputs.identity = {normed, results_.identity};
+  }
+  inputs.norms = {vectors[kRoutedOutNorm], vectors[kSharedOutNorm],
+                  vectors[kBlockOutNorm]};
+  switchyard::CombineOptions options;
+  options.eps = options.block_eps = shape.norm_eps;
+  options.norm = options.block_norm = shape.norm;
+  options.scales = shape.scales;
+  Check(switchyard::Combine(inputs, {results_.out, results_.next_normed},
+                            options, executor_));
+}
+
+ConstAnyMatrix MoeBlock::NormOf(Vector which, const ConstAnyMatrix& hidden,
+                                const ConstAnyMatrix& normed,
+                                const AnyMatrix& out) {
+  if (layer_.vectors[which].data == nullptr) return normed;
+  Norm(layer_, which, hidden, out, executor_);
+  return out;
+}
+
+void InputNorm(const LayerWeights& layer, const ConstAnyMatrix& hidden,
+               const AnyMatrix& normed, switchyard::Executor& executor) {
+  Norm(layer, kNorm, hidden, normed, executor);
 }
 
 }  // namespace moe_layer

@@ -32,7 +32,7 @@ struct Difference {
 
 struct CheckReport {
   size_t tokens = 0;  // that were sampled
-  // Each step, judged on the floats it was given: the sharp test.
+  // Each step, judged on the values it was given: the sharp test.
   std::vector<Difference> steps;
   // The block's results against the block done in double precision.
   std::vector<Difference> block;
@@ -40,11 +40,12 @@ struct CheckReport {
   std::string failure;
 };
 
-// Repeats the block in double precision, from the same weights and the same
-// `normed` states, for up to `max_tokens` tokens spread over the batch.
+// Repeats the block in double precision, from the weights as its GEMMs have
+// them and the same `normed` states, for up to `max_tokens` tokens spread over
+// the batch.
 CheckReport CheckAgainstDouble(const LayerWeights& weights,
-                               switchyard::Matrix<const float> hidden,
-                               switchyard::Matrix<const float> normed,
+                               const switchyard::ConstAnyMatrix& hidden,
+                               const switchyard::ConstAnyMatrix& normed,
                                const BlockResults& results, size_t max_tokens,
                                switchyard::Executor& executor);
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <set>
 
 #include "programs/machine.h"
 #include "programs/program.h"
@@ -41,6 +42,26 @@ void PrintCost(const char* name, const StageCost& cost, double total) {
   std::printf("\n");
 }
 
+// How the GEMMs have the weights.
+std::string FormText(const LayerWeights& weights) {
+  const Gemm& gemm = *weights.expert_gemms.down;
+  if (!gemm.TakesPlain()) return "packed for the GEMMs";
+  if (weights.dtype.operands == gemm.operands()) return "as stored";
+  return std::string("in f32: oneDNN has no ") + weights.dtype.name + " here";
+}
+
+std::string Joined(const std::vector<const Gemm*>& gemms) {
+  std::set<std::string> names;
+  for (const Gemm* gemm : gemms) {
+    if (gemm == nullptr) continue;
+    for (const std::string& name : gemm->Kernels()) names.insert(name);
+  }
+  std::string text;
+  for (const std::string& name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 }  // namespace
 
 bool TerminalTakesUtf8() {
@@ -56,30 +77,46 @@ bool TerminalTakesUtf8() {
 
 void PrintLayer(const LayerWeights& weights, size_t tokens, size_t threads) {
   const MoeShape& shape = weights.shape;
-  std::printf("layer    %s, %s of weights in f32\n", weights.title.c_str(),
-              BytesText(weights.Bytes()).c_str());
+  std::printf("layer    %s\n", weights.title.c_str());
+  std::printf("dtype    %s, %s of weights %s\n", weights.dtype.name,
+              BytesText(weights.Bytes()).c_str(), FormText(weights).c_str());
   std::printf("experts  %zu, top %zu%s, hidden %zu, intermediate %zu\n",
               shape.num_experts, shape.top_k,
-              shape.renormalize ? " renormalised" : "", shape.hidden,
+              shape.route.renormalize ? " renormalised" : "", shape.hidden,
               shape.intermediate);
   if (shape.shared_intermediate != 0) {
-    std::printf("shared   one, intermediate %zu, sigmoid gate\n",
-                shape.shared_intermediate);
+    std::printf("shared   one, intermediate %zu%s\n", shape.shared_intermediate,
+                shape.HasSharedLogit() ? ", sigmoid gate" : "");
   }
   std::printf("batch    %zu token%s on %zu thread%s\n", tokens, Plural(tokens),
               threads, Plural(threads));
 }
 
-Timing TimingOf(std::vector<StageProfile> runs) {
+double Timing::WeightReadShare() const {
+  return median.weight_bytes / read_bandwidth / median.TotalSeconds();
+}
+
+GemmKernels KernelsOf(const LayerWeights& layer) {
+  return {
+      Joined({layer.router_gemm.get()}),
+      Joined(
+          {layer.expert_gemms.gate_up.get(), layer.shared_gemms.gate_up.get()}),
+      Joined({layer.expert_gemms.down.get(), layer.shared_gemms.down.get()})};
+}
+
+Timing TimingOf(std::vector<StageProfile> runs,
+                const std::vector<double>& read_bandwidths) {
   std::sort(runs.begin(), runs.end(),
             [](const StageProfile& a, const StageProfile& b) {
               return a.TotalSeconds() < b.TotalSeconds();
             });
   return {runs[(runs.size() - 1) / 2], runs.front().TotalSeconds(),
-          runs.back().TotalSeconds(), runs.size()};
+          runs.back().TotalSeconds(), runs.size(),
+          *std::max_element(read_bandwidths.begin(), read_bandwidths.end())};
 }
 
-void PrintTimes(const Timing& timing, size_t tokens) {
+void PrintTimes(const Timing& timing, const GemmKernels& kernels,
+                size_t tokens) {
   const StageProfile& median = timing.median;
   const double total = median.TotalSeconds();
   const std::string rule = Rule();
@@ -97,6 +134,15 @@ void PrintTimes(const Timing& timing, size_t tokens) {
       "Between the GEMMs: route, bucket, gather, activate, combine + norm.\n",
       static_cast<double>(tokens) / total, timing.runs, timing.fastest * 1e3,
       timing.slowest * 1e3);
+  std::printf("GEMMs by oneDNN: router %s,\n  gate and up %s, down %s.\n",
+              kernels.router.c_str(), kernels.gate_up.c_str(),
+              kernels.down.c_str());
+  std::printf(
+      "They read %s of weights: %.3f ms at the %.1f GB/s of a plain read,\n"
+      "%.1f %% of the run.\n",
+      BytesText(median.weight_bytes).c_str(),
+      median.weight_bytes / timing.read_bandwidth * 1e3,
+      timing.read_bandwidth * 1e-9, timing.WeightReadShare() * 100);
 }
 
 std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks) {
@@ -153,10 +199,10 @@ void PrintCheck(const CheckReport& report) {
   std::printf("%-32s %13s %12s %12s\n%s\n", "", "largest error", "bound there",
               "error/bound", Rule().c_str());
   const auto print = [](const Difference& difference) {
-    std::printf("  %-30s %13.1e %12.1e %10.2g %%\n", difference.what.c_str(),
+    std::printf("  %-30s %13.1e %12.1e %10.3g %%\n", difference.what.c_str(),
                 difference.largest, difference.bound, difference.closest * 100);
   };
-  std::printf("each step, from the floats given\n");
+  std::printf("each step, from what it was given\n");
   for (const Difference& difference : report.steps) print(difference);
   std::printf("the whole block\n");
   for (const Difference& difference : report.block) print(difference);

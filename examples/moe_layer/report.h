@@ -26,11 +26,25 @@ struct Timing {
   StageProfile median;
   double fastest, slowest;  // seconds
   size_t runs;
+  double read_bandwidth;  // the best, in bytes per second
+
+  // What the weights' bytes allow: the share of the median run that reading
+  // them would take.
+  double WeightReadShare() const;
 };
-Timing TimingOf(std::vector<StageProfile> runs);
+// `read_bandwidths`: measured beside each run.
+Timing TimingOf(std::vector<StageProfile> runs,
+                const std::vector<double>& read_bandwidths);
+
+// oneDNN's kernels, "router: what runs, experts: what runs".
+struct GemmKernels {
+  std::string router, gate_up, down;
+};
+GemmKernels KernelsOf(const LayerWeights& layer);
 
 // Row by row.
-void PrintTimes(const Timing& timing, size_t tokens);
+void PrintTimes(const Timing& timing, const GemmKernels& kernels,
+                size_t tokens);
 
 // Pairs per expert as a bar chart, busiest first. `blocks`: with Unicode's.
 std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks);

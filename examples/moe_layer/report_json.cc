@@ -4,6 +4,7 @@
 #include <dnnl_version.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "programs/machine.h"
 #include "report.h"
@@ -21,16 +22,21 @@ constexpr const char* kStageKeys[kNumStages] = {
 Json LayerJson(const LayerWeights& weights) {
   const MoeShape& shape = weights.shape;
   return {{"title", weights.title},
+          {"dtype", weights.dtype.name},
           {"experts", shape.num_experts},
           {"top_k", shape.top_k},
-          {"renormalize", shape.renormalize},
+          {"renormalize", shape.route.renormalize},
           {"hidden", shape.hidden},
           {"intermediate", shape.intermediate},
           {"shared_intermediate", shape.shared_intermediate},
           {"weight_bytes", weights.Bytes()}};
 }
 
-Json StagesJson(const StageProfile& profile) {
+Json StagesJson(const StageProfile& profile, const GemmKernels& kernels) {
+  const std::pair<Stage, const std::string&> gemms[] = {
+      {Stage::kRouterGemm, kernels.router},
+      {Stage::kGateUpGemm, kernels.gate_up},
+      {Stage::kDownGemm, kernels.down}};
   Json stages = Json::array();
   for (size_t i = 0; i < kNumStages; ++i) {
     const StageCost& cost = profile.stages[i];
@@ -38,6 +44,9 @@ Json StagesJson(const StageProfile& profile) {
                       {"seconds", cost.seconds},
                       {"bytes", cost.bytes},
                       {"flops", cost.flops}});
+  }
+  for (const auto& [stage, kernel] : gemms) {
+    stages[static_cast<size_t>(stage)]["kernel"] = kernel;
   }
   return stages;
 }
@@ -76,7 +85,10 @@ std::string ReportJson(const Report& report) {
   json["fastest_seconds"] = timing.fastest;
   json["slowest_seconds"] = timing.slowest;
   json["between_gemms_seconds"] = timing.median.BetweenGemmsSeconds();
-  json["stages"] = StagesJson(timing.median);
+  json["weight_bytes_read"] = timing.median.weight_bytes;
+  json["read_bandwidth"] = timing.read_bandwidth;
+  json["weight_read_share"] = timing.WeightReadShare();
+  json["stages"] = StagesJson(timing.median, KernelsOf(report.weights));
   json["tokens_per_expert"] =
       std::vector<int32_t>(load.data, load.data + load.size);
   json["check"] = {{"tokens", report.check.tokens},

@@ -1,0 +1,211 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "layer_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "programs/program.h"
+
+namespace moe_layer {
+namespace {
+
+using program::InputError;
+using switchyard::Type;
+using Shape = std::vector<uint64_t>;
+using Names = Family::Names;
+
+void Replace(std::string* text, const std::string& what,
+             const std::string& with) {
+  const size_t at = text->find(what);
+  if (at != std::string::npos) text->replace(at, what.size(), with);
+}
+
+WeightTensor FindTensor(Checkpoint& checkpoint, const std::string& name,
+                        const Shape& shape) {
+  static constexpr std::pair<const char*, Type> kTypes[] = {
+      {"BF16", Type::kBF16}, {"F16", Type::kF16}, {"F32", Type::kF32}};
+  const auto [tensor, file] = checkpoint.Find(name, shape);
+  const std::string where = file + ": tensor '" + name + "'";
+  for (const auto& [dtype, type] : kTypes) {
+    if (tensor->dtype == dtype) return {shape, tensor->data, type, where};
+  }
+  throw InputError(where + ": dtype " + tensor->dtype +
+                   " is not supported; there are BF16, F16, F32");
+}
+
+// Finds the tensors of a layer by the names of its family.
+class Finder {
+ public:
+  Finder(Checkpoint& checkpoint, const Names& names, size_t layer)
+      : checkpoint_(checkpoint), names_(names), layer_(layer) {
+    for (const std::string& root : names.roots) {
+      root_ = root;
+      if (checkpoint.Has(Name(names.vectors[kNorm]))) return;
+    }
+    root_ = names.roots.front();  // which messages name
+  }
+
+  std::string Name(std::string pattern, size_t expert = 0,
+                   size_t layers_on = 0) const {
+    Replace(&pattern, "{root}", root_);
+    Replace(&pattern, "{layer}", std::to_string(layer_ + layers_on));
+    Replace(&pattern, "{expert}", std::to_string(expert));
+    return pattern;
+  }
+  WeightTensor Find(const std::string& pattern, const Shape& shape,
+                    size_t expert = 0) {
+    return FindTensor(checkpoint_, Name(pattern, expert), shape);
+  }
+
+  WeightTensor FindVector(Vector which, const Shape& shape, bool last_layer) {
+    const std::string& pattern = names_.vectors[which];
+    if (pattern.empty()) return {};
+    std::string name = Name(pattern);
+    if (which == kNextNorm) {
+      name = last_layer ? Name(names_.last_norm) : Name(pattern, 0, 1);
+    }
+    // A vector may be a matrix of one row.
+    Shape row = shape;
+    if (shape.size() == 1) row.insert(row.begin(), 1);
+    const bool is_row = checkpoint_.HasShape(name, row);
+    return FindTensor(checkpoint_, name, is_row ? row : shape);
+  }
+
+  std::vector<LayerPlan::Expert> FindExperts(const MoeShape& shape,
+                                             bool* interleaved);
+  LayerPlan::Expert FindShared(const MoeShape& shape) {
+    const uint64_t hidden = shape.hidden;
+    const uint64_t inter = shape.shared_intermediate;
+    if (names_.shared.gate_up.empty()) {
+      return Separate(names_.shared, 0, hidden, inter);
+    }
+    const WeightTensor both = Find(names_.shared.gate_up, {2 * inter, hidden});
+    return {both.Part("gate", 0, inter, hidden, hidden),
+            both.Part("up", inter * hidden, inter, hidden, hidden),
+            Find(names_.shared.down, {hidden, inter})};
+  }
+
+ private:
+  // From three tensors of its own.
+  LayerPlan::Expert Separate(const Names::Experts& names, size_t expert,
+                             uint64_t hidden, uint64_t intermediate) {
+    return {Find(names.gate, {intermediate, hidden}, expert),
+            Find(names.up, {intermediate, hidden}, expert),
+            Find(names.down, {hidden, intermediate}, expert)};
+  }
+
+  Checkpoint& checkpoint_;
+  const Names& names_;
+  const size_t layer_;
+  std::string root_;
+};
+
+std::vector<LayerPlan::Expert> Finder::FindExperts(const MoeShape& shape,
+                                                   bool* interleaved) {
+  const uint64_t count = shape.num_experts;
+  const uint64_t hidden = shape.hidden;
+  const uint64_t inter = shape.intermediate;
+  // The first way of which there is a tensor; messages name those of the first.
+  const Names::Experts* way = &names_.experts.front();
+  for (const Names::Experts& names : names_.experts) {
+    const std::string& name =
+        names.gate_up.empty() ? names.gate : names.gate_up;
+    if (!checkpoint_.Has(Name(name))) continue;
+    way = &names;
+    break;
+  }
+  *interleaved = way->interleaved;
+  std::vector<LayerPlan::Expert> experts;
+  if (way->gate_up.empty()) {
+    for (size_t e = 0; e < count; ++e) {
+      experts.push_back(Separate(*way, e, hidden, inter));
+    }
+    return experts;
+  }
+  const bool turned = way->transposed;
+  const WeightTensor gate_up =
+      Find(way->gate_up, turned ? Shape{count, hidden, 2 * inter}
+                                : Shape{count, 2 * inter, hidden});
+  const WeightTensor down =
+      Find(way->down,
+           turned ? Shape{count, inter, hidden} : Shape{count, hidden, inter});
+  // Matrices [out, in] in what is stored as [out, in] or [in, out].
+  const auto part = [&](const WeightTensor& of, const std::string& what,
+                        size_t e, size_t skipped, size_t rows, size_t out,
+                        size_t in) {
+    return of.Part(what + " of expert " + std::to_string(e),
+                   e * out * in + skipped * (turned ? 1 : in), rows, in,
+                   turned ? 1 : in, turned ? out : 1);
+  };
+  for (size_t e = 0; e < count; ++e) {
+    LayerPlan::Expert expert;
+    if (way->interleaved) {
+      expert.gate =
+          part(gate_up, "gate and up", e, 0, 2 * inter, 2 * inter, hidden);
+    } else {
+      expert.gate = part(gate_up, "gate", e, 0, inter, 2 * inter, hidden);
+      expert.up = part(gate_up, "up", e, inter, inter, 2 * inter, hidden);
+    }
+    expert.down = part(down, "down", e, 0, hidden, hidden, inter);
+    experts.push_back(std::move(expert));
+  }
+  return experts;
+}
+
+}  // namespace
+
+LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
+                    const ModelConfig& config, size_t layer) {
+  const Family& family = config.family();
+  LayerPlan plan;
+  plan.action = "loading layer " + std::to_string(layer);
+  plan.title = std::string(family.model_type) + ", layer " +
+               std::to_string(layer) + " of " +
+               std::to_string(config.num_layers());
+  plan.source = checkpoint->ConfigPath();
+  plan.shape = config.shape();
+  plan.checkpoint = std::move(checkpoint);
+  MoeShape& shape = plan.shape;
+  const uint64_t hidden = shape.hidden;
+  const uint64_t num_experts = shape.num_experts;
+  const uint64_t num_logits = shape.NumLogits();
+  const bool last = layer + 1 == config.num_layers();
+
+  Finder finder(*plan.checkpoint, family.names, layer);
+  // Before the experts: the files have to have that many rows.
+  const auto find_vector = [&](Vector which, const Shape& dims) {
+    plan.vectors[which] = finder.FindVector(which, dims, last);
+  };
+  for (const Vector norm : {kNorm, kNextNorm, kRouterNorm, kSharedNorm,
+                            kRoutedOutNorm, kSharedOutNorm, kBlockOutNorm}) {
+    find_vector(norm, {hidden});
+  }
+  plan.router = finder.Find(family.names.router, {num_logits, hidden});
+  find_vector(kCorrectionBias, {num_logits});
+  find_vector(kExpertScale, {num_experts});
+  find_vector(kGateUpBias, {num_experts, 2 * uint64_t{shape.intermediate}});
+  find_vector(kDownBias, {num_experts, hidden});
+  find_vector(kLayerScalar, {1});
+  if (family.router_norm_by_root) {
+    plan.vectors[kRouterNorm].factor =
+        1 / std::sqrt(static_cast<float>(shape.hidden));
+  }
+
+  bool interleaved = false;
+  plan.experts = finder.FindExperts(shape, &interleaved);
+  if (interleaved) {
+    shape.activate.layout = switchyard::GateUpLayout::kInterleaved;
+  }
+  if (shape.shared_intermediate != 0) {
+    plan.shared = finder.FindShared(shape);
+    if (shape.HasSharedLogit()) {
+      plan.shared_logit = finder.Find(family.names.shared_logit, {1, hidden});
+    }
+  }
+  return plan;
+}
+
+}  // namespace moe_layer
