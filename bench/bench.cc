@@ -5,40 +5,77 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 
 #include "testing/digest.h"
+#include "testing/floats.h"
 
 namespace switchyard::bench {
 namespace {
 
-void Poison(const Output& output) {
-  std::memset(output.data, 0xFF, output.size * sizeof(int32_t));
+template <class T>
+T At(const void* data, size_t i) {
+  T value;
+  std::memcpy(&value, static_cast<const unsigned char*>(data) + i * sizeof(T),
+              sizeof(T));
+  return value;
 }
 
-// Compares one slot's output.
-std::string Compare(const Output& output, size_t slot) {
-  const auto wrong = [](size_t i, auto got, auto want) {
-    return "[" + std::to_string(i) + "] is " + std::to_string(got) +
-           " instead of " + std::to_string(want);
-  };
-  const size_t first = slot * output.size;
+std::string Wrong(size_t i, const std::string& got, const std::string& want) {
+  return "[" + std::to_string(i) + "] is " + got + " instead of " + want;
+}
+
+double NumberAt(const Output& output, size_t i) {
+  switch (output.type) {
+    case Type::kBF16:
+      return double{testing_support::Widen(At<BFloat16>(output.data, i))};
+    case Type::kF16:
+      return double{testing_support::Widen(At<Float16>(output.data, i))};
+    default:
+      return double{At<float>(output.data, i)};
+  }
+}
+
+// An integer as such, all else by its bits.
+std::string Text(Type type, const void* data, size_t i) {
+  if (type == Type::kI32) return std::to_string(At<int32_t>(data, i));
+  char text[16];
+  std::snprintf(text, sizeof(text), "0x%x",
+                SizeOf(type) == 4   ? At<uint32_t>(data, i)
+                : SizeOf(type) == 2 ? At<uint16_t>(data, i)
+                                    : At<uint8_t>(data, i));
+  return text;
+}
+
+std::string CompareBytes(const Output& output, size_t slot) {
+  const unsigned char* const want = &output.exact[slot * output.Bytes()];
+  if (std::memcmp(output.data, want, output.Bytes()) == 0) return "";
+  for (size_t i = 0;; ++i) {
+    const std::string got_text = Text(output.type, output.data, i);
+    const std::string want_text = Text(output.type, want, i);
+    if (got_text != want_text) return Wrong(i, got_text, want_text);
+  }
+}
+
+std::string CompareNumbers(const Output& output, size_t slot) {
   for (size_t i = 0; i < output.size; ++i) {
-    if (!output.ints.empty()) {
-      const int32_t got = output.As<int32_t>().data[i];
-      const int32_t want = output.ints[first + i];
-      if (got != want) return wrong(i, got, want);
-      continue;
-    }
-    const double got = output.As<float>().data[i];
-    const double want = output.floats[first + i];
+    const double got = NumberAt(output, i);
+    const double want = output.floats[slot * output.size + i];
     // A NaN is within nothing.
     if (!(std::fabs(got - want) <=
           output.tolerance * std::max(1.0, std::fabs(want)))) {
-      return wrong(i, got, want);
+      return Wrong(i, std::to_string(got), std::to_string(want));
     }
   }
-  return std::string();
+  return "";
+}
+
+// Of one slot.
+std::string Compare(const Output& output, size_t slot, bool same_bits) {
+  const bool bytes =
+      output.floats.empty() || (same_bits && !output.exact.empty());
+  return bytes ? CompareBytes(output, slot) : CompareNumbers(output, slot);
 }
 
 std::vector<void (*)()>& Registrations() {
@@ -55,18 +92,18 @@ void Verifier::Verify(const Contender& contender,
   if (!contender.writes.empty() && outputs_.empty()) outputs_ = wanted();
   testing_support::Digest digest;
   for (size_t slot = 0; slot < slots_ && !contender.writes.empty(); ++slot) {
-    for (const size_t o : contender.writes) Poison(outputs_[o]);
+    for (const size_t o : contender.writes) {
+      std::memset(outputs_[o].data, kPoison, outputs_[o].Bytes());
+    }
     call(slot);
     for (const size_t o : contender.writes) {
       const Output& output = outputs_[o];
-      const std::string error = Compare(output, slot);
+      const std::string error = Compare(output, slot, contender.same_bits);
       if (!error.empty()) {
         throw std::runtime_error("output " + std::to_string(o) + error);
       }
-      if (output.ints.empty()) {
-        digest.Add(output.As<float>());
-      } else {
-        digest.Add(output.As<int32_t>());
+      if (output.exact.empty()) {
+        digest.Add({static_cast<const float*>(output.data), output.size});
       }
     }
   }

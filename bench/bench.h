@@ -20,34 +20,44 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 #include "switchyard/status.h"
-#include "switchyard/views.h"
+#include "switchyard/types.h"
 
 namespace switchyard::bench {
 
-// 4-byte elements that a call writes, and what they should be: `ints` exactly,
-// or `floats` to within tolerance * max(1, |x|). For all slots, one after the
-// other; elements that a call leaves alone hold kPoison.
+// What a call writes, and what that should be: `exact`, byte by byte, or for
+// those who promise no bits `floats`, to within tolerance * max(1, |x|). For
+// all slots, one after the other; bytes that a call leaves alone are kPoison.
 struct Output {
   template <class Memory>
   explicit Output(Memory& memory, double within = 1e-5)
-      : data(memory.data()), size(memory.size()), tolerance(within) {}
+      : Output(memory.data(),
+               kType<std::remove_pointer_t<decltype(memory.data())>>,
+               memory.size(), within) {}
+  // f32, bf16 or f16, or integers.
+  Output(void* data_in, Type type_in, size_t size_in, double within = 0.0)
+      : data(data_in), type(type_in), size(size_in), tolerance(within) {}
+  size_t Bytes() const { return BytesOf(type, size); }
   template <class T>
-  Span<const T> As() const {
-    return {static_cast<const T*>(data), size};
+  void AddExact(const std::vector<T>& more) {
+    const auto* const bytes =
+        reinterpret_cast<const unsigned char*>(more.data());
+    exact.insert(exact.end(), bytes, bytes + more.size() * sizeof(T));
   }
   void* data;
-  size_t size;
+  Type type;
+  size_t size;  // in elements
   double tolerance;
-  std::vector<int32_t> ints = {};
+  std::vector<unsigned char> exact = {};
   std::vector<double> floats = {};
 };
-constexpr int32_t kPoison = -1;  // as a float, a NaN
+constexpr int kPoison = 0xFF;  // a byte; in floats, a NaN
 
 template <class T, class U>
 void Append(const std::vector<U>& more, std::vector<T>* to) {
@@ -62,17 +72,25 @@ struct Facts {
   std::string name;        // kernel/shape
   std::string model = {};  // that has this shape
   const char* unit = "row";
-  double units = 0.0;  // per call
-  double bytes = 0.0;  // that a call has to move
-  size_t slots = 1;    // inputs over which calls rotate
+  double units = 0.0;      // per call
+  double bytes = 0.0;      // that a call has to move
+  size_t slots = 1;        // inputs over which calls rotate
+  std::string types = {};  // of row data: "bf16", "bf16-i8"; empty: f32
 };
+
+// "AVX2:2" of "bf16" rows is "AVX2@bf16:2".
+inline std::string WithTypes(std::string contender, const std::string& types) {
+  if (types.empty()) return contender;
+  return contender.insert(std::min(contender.find(':'), contender.size()),
+                          "@" + types);
+}
 
 struct Contender {
   std::string name;                 // the ISA, for ours
   std::vector<size_t> writes = {};  // indices of the outputs, which are checked
   std::string isa = {};             // to use; empty: the best
-  bool same_bits = false;           // as all others of which this is said
-  bool idle = false;                // single calls, after a pause
+  bool same_bits = false;    // as is wanted, and as all others that say so
+  bool idle = false;         // single calls, after a pause
   void (*rest)() = nullptr;  // after a sample: sends its threads to sleep
 };
 
@@ -186,7 +204,8 @@ class Case {
   template <class Setup>
   benchmark::internal::Benchmark* Add(const Contender& contender, Setup setup) {
     using Call = decltype(setup(std::declval<Data&>()));
-    const std::string name = shared_->facts.name + "/" + contender.name;
+    const std::string name = shared_->facts.name + "/" +
+                             WithTypes(contender.name, shared_->facts.types);
     shared_->verifier.Announce();
     Names().push_back(name);
     benchmark::internal::Benchmark* const benchmark =

@@ -103,7 +103,7 @@ struct Bucket {
       const int32_t* const slot = ids.data() + at;
       const reference::Buckets want =
           reference::Bucket({slot, slot + pairs_per_call}, experts);
-      std::vector<int32_t> rows(table.size(), kPoison);
+      std::vector<int32_t> rows(table.size(), -1);  // kPoison
       for (size_t e = 0; e < experts && !IsPacked(layout); ++e) {
         std::copy(want.pairs.begin() + want.offsets[e],
                   want.pairs.begin() + want.offsets[e + 1],
@@ -113,7 +113,7 @@ struct Bucket {
           &want.tokens_per_expert, IsPacked(layout) ? &want.offsets : &rows,
           &want.pairs, &want.row_index};
       for (size_t o = 0; o < outputs.size(); ++o) {
-        Append(*wanted[o], &outputs[o].ints);
+        outputs[o].AddExact(*wanted[o]);
       }
     }
     return outputs;

@@ -7,31 +7,48 @@
 #include "bench/ggml.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
+#include "bench/rows.h"
 #include "switchyard/combine.h"
+#include "testing/floats.h"
 #include "testing/reference.h"
+#include "testing/reference_rows.h"
 
 namespace switchyard::bench {
 namespace {
 
 constexpr size_t kSlots = 4;  // of single tokens: together they fit a 2 MiB L2
 
+// Also of bf16, in which oneDNN takes them; exact.
+Aligned<float> WeightsOf(const Types& types, size_t size) {
+  Aligned<float> weights = Floats(size, 6, 1.0f);
+  for (size_t i = 0; i < size && !IsF32(types); ++i) {
+    weights[i] =
+        testing_support::Widen(testing_support::Round<BFloat16>(weights[i]));
+  }
+  return weights;
+}
+
 struct Data {
-  size_t tokens, hidden, pairs;
+  Types types;
+  size_t tokens, hidden, pairs, slots;
   bool indexed;
-  Aligned<float> rows, weights, residual, norm_weight, out, normed;
+  Rows rows, residual, out, normed;
+  Aligned<float> weights, norm_weight;
   std::vector<int32_t> row_index;  // within the slot
 
-  Data(size_t t, size_t h, bool through_index, size_t slots)
-      : tokens(t),
+  Data(const Types& ty, size_t t, size_t h, bool through_index, size_t n)
+      : types(ty),
+        tokens(t),
         hidden(h),
         pairs(t * kCombineTopK),
+        slots(n),
         indexed(through_index),
-        rows(Floats(slots * pairs * h, 5)),
-        weights(Floats(slots * pairs, 6, 1.0f)),
-        residual(Floats(slots * t * h, 7)),
-        norm_weight(Floats(h, 8)),
-        out(t * h),
-        normed(t * h) {
+        rows(Rows::Of(types.in, slots * pairs, h, 5)),
+        residual(Rows::Of(types.in, slots * t, h, 7)),
+        out(types.in, t, h),
+        normed(types.out, t, h),
+        weights(WeightsOf(types, slots * pairs)),
+        norm_weight(Floats(h, 8)) {
     // As tokens of 128 experts are packed.
     const Aligned<int32_t> ids =
         TopKIds(slots * t, 128, kCombineTopK, Spread::kUniform);
@@ -43,72 +60,94 @@ struct Data {
   }
 
   CombineInputs In(size_t slot) const {
-    return {{rows.data() + slot * pairs * hidden, pairs, hidden},
+    return In(slot, rows.In(slot * pairs, pairs),
+              residual.In(slot * tokens, tokens));
+  }
+  CombineInputs In(size_t slot, const ConstAnyRows& experts_rows,
+                   const ConstAnyRows& residual_rows) const {
+    return {experts_rows,
             {weights.data() + slot * pairs, tokens, kCombineTopK},
             indexed ? RowIndex(Index(slot), tokens, kCombineTopK)
                     : RowIndex(RowIndex::kTokenOrder),
-            {Residual(slot), tokens, hidden},
+            residual_rows,
             norm_weight};
   }
-  CombineOutputs Out() {
-    return {{out.data(), tokens, hidden}, {normed.data(), tokens, hidden}};
-  }
+  CombineOutputs Out() { return {out.Out(), normed.Out()}; }
   const int32_t* Index(size_t slot) const {
     return row_index.data() + slot * pairs;
-  }
-  const float* Residual(size_t slot) const {
-    return residual.data() + slot * tokens * hidden;
   }
 
   Status Call(size_t slot, Executor& executor) {
     return Combine(In(slot), Out(), {}, executor);
   }
-  // Tokens [begin, end).
+  // Tokens [begin, end); of two bf16 as of one f32.
   CombineMove Move(size_t slot, size_t begin, size_t end) {
-    const size_t pair = begin * kCombineTopK, at = begin * hidden;
-    const float* const from = rows.data() + slot * pairs * hidden;
-    return {indexed ? from : from + pair * hidden,
+    const size_t pair = begin * kCombineTopK;
+    const size_t from = slot * pairs + (indexed ? 0 : pair);
+    return {rows.Data<float>(from),
             indexed ? Index(slot) + pair : nullptr,
-            Residual(slot) + at,
+            residual.Data<float>(slot * tokens + begin),
             norm_weight.data(),
-            out.data() + at,
-            normed.data() + at,
+            out.Data<float>(begin),
+            normed.Data<float>(begin),
             end - begin,
-            hidden};
+            rows.RowBytes() / sizeof(float)};
   }
 
   std::vector<Output> Wanted() {
-    Output want_out(out), want_normed(normed);
-    const size_t slots = weights.size() / pairs;
+    std::vector<float> sums, norms;
+    std::vector<double> close_sums, close_norms;
     for (size_t slot = 0; slot < slots; ++slot) {
+      const std::vector<float> values = rows.Values(slot * pairs, pairs);
+      const std::vector<float> residuals =
+          residual.Values(slot * tokens, tokens);
+      const CombineInputs in =
+          In(slot, ConstAnyMatrix(values.data(), pairs, hidden),
+             ConstAnyMatrix(residuals.data(), tokens, hidden));
       for (size_t t = 0; t < tokens; ++t) {
-        std::vector<double> sums;
-        for (const reference::Sum& sum : reference::Combine(In(slot), t)) {
-          sums.push_back(sum.value);
+        std::vector<double> row;
+        for (const reference::Sum& sum : reference::Combine(in, t)) {
+          row.push_back(sum.value);
         }
-        Append(sums, &want_out.floats);
-        Append(reference::RmsNorm(sums, norm_weight,
+        Append(row, &close_sums);
+        Append(reference::RmsNorm(row, norm_weight,
                                   static_cast<double>(CombineOptions().eps)),
-               &want_normed.floats);
+               &close_norms);
       }
+      if (IsF32(types)) continue;
+      sums.resize((slot + 1) * tokens * hidden);
+      norms.resize(sums.size());
+      const size_t at = slot * tokens * hidden;
+      Check(Combine(in, {AnyMatrix(&sums[at], tokens, hidden),
+                         AnyMatrix(&norms[at], tokens, hidden)}));
     }
-    return {want_out, want_normed};
+    std::vector<Output> outputs;
+    const size_t count = sums.size() / hidden;
+    out.AddWanted(reference::Quantize(sums, count, hidden, out.format()),
+                  close_sums, &outputs);
+    normed.AddWanted(reference::Quantize(norms, count, hidden, normed.format()),
+                     close_norms, &outputs);
+    return outputs;
   }
 };
 
-Facts FactsOf(const std::string& name, const char* model, size_t tokens,
-              size_t hidden) {
+Facts FactsOf(const std::string& name, const char* model, const Types& types,
+              size_t tokens, size_t hidden) {
   // The rows, the residual, both outputs; the norm's weights stay close.
+  const Rows row(types.in, 1, hidden), normed(types.out, 1, hidden);
   return {name,
           model,
           "row",
           static_cast<double>(tokens),
-          4.0 * static_cast<double>(tokens * hidden * (kCombineTopK + 3)),
-          tokens == 1 ? kSlots : 1};
+          static_cast<double>(tokens * ((kCombineTopK + 2) * row.RowBytes() +
+                                        normed.RowBytes())),
+          tokens == 1 ? kSlots : 1,
+          Text(types)};
 }
-Case<Data>::Make Make(size_t tokens, size_t hidden, bool indexed) {
+Case<Data>::Make Make(const Types& types, size_t tokens, size_t hidden,
+                      bool indexed) {
   return [=] {
-    return std::make_unique<Data>(tokens, hidden, indexed,
+    return std::make_unique<Data>(types, tokens, hidden, indexed,
                                   tokens == 1 ? kSlots : 1);
   };
 }
@@ -121,12 +160,11 @@ auto Probe(void (*move)(const CombineMove&)) {
 
 // The rows in token order, in which ggml's products write them.
 Aligned<float> InTokenOrder(const Data& d) {
-  Aligned<float> rows(d.rows.size());
+  Aligned<float> rows(d.slots * d.pairs * d.hidden);
   for (size_t i = 0; i < d.row_index.size(); ++i) {
     const size_t from =
         i / d.pairs * d.pairs + static_cast<size_t>(d.row_index[i]);
-    std::copy_n(d.rows.data() + from * d.hidden, d.hidden,
-                rows.data() + i * d.hidden);
+    std::copy_n(d.rows.Data<float>(from), d.hidden, rows.data() + i * d.hidden);
   }
   return rows;
 }
@@ -134,38 +172,58 @@ Aligned<float> InTokenOrder(const Data& d) {
 void AddGgml(Case<Data>& contest, size_t threads) {
   if (!ggml::Available()) return;
   contest.Add(ggml::Named(threads, {0, 1}), [threads](Data& d) {
-    return
-        [&d, own = d.indexed ? InTokenOrder(d) : Aligned<float>(),
-         combine = ggml::Combine(d.tokens, kCombineTopK, d.hidden,
-                                 CombineOptions().eps, threads)](size_t slot) {
-          const float* const rows = d.indexed ? own.data() : d.rows.data();
-          combine({rows + slot * d.pairs * d.hidden,
-                   d.weights.data() + slot * d.pairs, d.Residual(slot),
-                   d.norm_weight.data(), d.out.data(), d.normed.data()});
-        };
+    return [&d, own = d.indexed ? InTokenOrder(d) : Aligned<float>(),
+            combine =
+                ggml::Combine(d.tokens, kCombineTopK, d.hidden,
+                              CombineOptions().eps, threads)](size_t slot) {
+      const float* const rows = d.indexed ? own.data() : d.rows.Data<float>();
+      combine({rows + slot * d.pairs * d.hidden,
+               d.weights.data() + slot * d.pairs,
+               d.residual.Data<float>(slot * d.tokens), d.norm_weight.data(),
+               d.out.Data<float>(), d.normed.Data<float>()});
+    };
   });
 }
 
-void Add(const HiddenShape& shape, size_t tokens, bool indexed) {
-  const std::string kernel = indexed ? "combine_indexed/" : "combine/";
-  Case<Data> contest(FactsOf(kernel + HiddenText(tokens, shape.hidden),
-                             shape.model, tokens, shape.hidden),
-                     Make(tokens, shape.hidden, indexed));
-  contest.AddOurs(RunnableIsas(), {0, 1});
-  contest.Add({"plain", {0, 1}}, [](Data& d) {
-    return [&d](size_t slot) {
-      plain::Combine(d.In(slot), d.Out(), CombineOptions().eps);
+// Product and residual, no norm. It takes the weights in the rows' type.
+void AddOneDnn(Case<Data>& contest) {
+  contest.Add({"onednn:no_norm", {0}}, [](Data& d) {
+    const auto weights =
+        std::make_shared<Rows>(d.types.in, d.slots * d.tokens, kCombineTopK);
+    Store(reference::Quantize(
+              {d.weights.data(), d.weights.data() + d.weights.size()},
+              weights->rows(), kCombineTopK, weights->format()),
+          weights->Out());
+    return [weights, weighted_sum = onednn::WeightedSum(
+                         d.rows.format().type, d.tokens, kCombineTopK, d.hidden,
+                         d.slots, d.rows.Data(), weights->Data(),
+                         d.residual.Data(), d.out.Data())](size_t slot) {
+      weighted_sum(slot);
     };
   });
-  if (!indexed) {
-    // Product and residual, no norm.
-    contest.Add({"onednn:no_norm", {0}}, [](Data& d) {
-      return onednn::WeightedSum(
-          d.tokens, kCombineTopK, d.hidden, d.weights.size() / d.pairs,
-          d.rows.data(), d.weights.data(), d.residual.data(), d.out.data());
+}
+
+void Add(const HiddenShape& shape, size_t tokens, bool indexed,
+         const Types& types) {
+  const std::string kernel = indexed ? "combine_indexed/" : "combine/";
+  Case<Data> contest(FactsOf(kernel + HiddenText(tokens, shape.hidden),
+                             shape.model, types, tokens, shape.hidden),
+                     Make(types, tokens, shape.hidden, indexed));
+  contest.AddOurs(IsasFor(types), AllOutputs(types.out, 1));
+  const std::string text = Text(types);
+  const bool bf16 = text == "bf16";
+  if (text.empty() || bf16) {
+    contest.Add({"plain", {0, 1}}, [](Data& d) {
+      return [&d](size_t slot) {
+        plain::Combine(d.In(slot), d.Out(), CombineOptions().eps);
+      };
     });
-    AddGgml(contest, 1);
   }
+  if (!indexed && (text.empty() || (bf16 && onednn::SupportsBf16()))) {
+    AddOneDnn(contest);
+  }
+  if (!indexed && text.empty()) AddGgml(contest, 1);
+  if (Converts(types)) return;
   const Probes& probes = BestProbes();
   contest.AddProbe("probe:sequential", tokens, Probe(probes.sequential));
   contest.AddProbe("probe:sequential_prefetch", tokens,
@@ -176,16 +234,22 @@ void Add(const HiddenShape& shape, size_t tokens, bool indexed) {
 }
 
 void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
-  Facts facts = FactsOf("combine/H=2048/k=8/" + text, "", tokens, 2048);
+  Facts facts = FactsOf("combine/H=2048/k=8/" + text, "", kF32, tokens, 2048);
   facts.model = "T=" + std::to_string(tokens);
-  AddThreads<Data>(facts, Make(tokens, 2048, true), {0, 1}, tokens,
+  AddThreads<Data>(facts, Make(kF32, tokens, 2048, true), {0, 1}, tokens,
                    Probe(BestProbes().interleaved), idle, AddGgml);
 }
 
 const Registration registration([] {
   for (const bool indexed : {false, true}) {
     for (const HiddenShape& shape : kHiddens) {
-      for (const size_t tokens : kCombineTokens) Add(shape, tokens, indexed);
+      for (const size_t tokens : kCombineTokens) {
+        for (const Types& types : kCombineTypes) {
+          // Where rows come from changes nothing of how sums are written.
+          if (indexed && Converts(types)) continue;
+          Add(shape, tokens, indexed, types);
+        }
+      }
     }
   }
   AddOnThreads("30us", 35, true);

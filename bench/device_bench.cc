@@ -4,7 +4,8 @@
 // What the device layer costs above the plain API's calls: dispatches that do
 // nothing, and the chain of one decode token (route, activate, combine with
 // residual and norm) of Qwen3-30B-A3B. Then a user's own kernels, thread by
-// thread: what checked mode costs, one thread against one thread.
+// thread, ported to kernel.h and as .metal text: what checked mode costs, and
+// what a text costs above its port, one thread against one thread.
 
 #include <chrono>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "bench/bench.h"
+#include "bench/device_kernels.h"
 #include "bench/inputs.h"
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
@@ -219,84 +221,6 @@ void AddChains(size_t chains, bool idle) {
   if (!idle) queued->UseRealTime();
 }
 
-using device::buffer;
-using device::params;
-using device::threadgroup_array;
-
-// out[i] = 2.5 x[i] + out[i], an element per thread.
-struct Streaming {
-  static constexpr const char* kName = "streaming";
-  static constexpr uint32_t kColumns = 1 << 18;
-  static constexpr size_t kIn = kColumns, kOut = kColumns,
-                          kThreadgroups = kColumns / 256;
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto n = params<uint32_t>(tg, 3);
-    const auto x = buffer<const float>(tg, 0);
-    const auto out = buffer<float>(tg, 2);
-    tg.for_each_thread([&](auto t) {
-      const size_t i = t.thread_position_in_grid().width;
-      if (i >= n) return;
-      out[i] = 2.5f * x[i] + out[i];
-    });
-  }
-};
-
-// A weighted sum of 8 rows, a column per thread.
-struct Weighted {
-  static constexpr const char* kName = "weighted_sum";
-  static constexpr uint32_t kColumns = 2048;
-  static constexpr size_t kIn = 8 * kColumns, kOut = kColumns,
-                          kThreadgroups = kColumns / 256;
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto n = params<uint32_t>(tg, 3);
-    const auto x = buffer<const float>(tg, 0);
-    const auto weights = buffer<const float>(tg, 1);
-    const auto out = buffer<float>(tg, 2);
-    tg.for_each_thread([&](auto t) {
-      const size_t i = t.thread_position_in_grid().width;
-      if (i >= n) return;
-      float sum = 0.0f;
-      for (size_t s = 0; s < 8; ++s) sum += weights[s] * x[s * n + i];
-      out[i] = sum;
-    });
-  }
-};
-
-// Sums of squares of 64 rows, a threadgroup each.
-struct Reduction {
-  static constexpr const char* kName = "row_reduction";
-  static constexpr uint32_t kColumns = 2048;
-  static constexpr size_t kIn = 64 * kColumns, kOut = 64, kThreadgroups = 64;
-  template <class Tg>
-  void operator()(Tg& tg) const {
-    const auto n = params<uint32_t>(tg, 3);
-    const size_t row = tg.threadgroup_position_in_grid.width;
-    const auto x = buffer<const float>(tg, 0) + row * n;
-    const auto out = buffer<float>(tg, 2);
-    const auto part = threadgroup_array<float, 8>(tg);
-    auto sum = tg.per_thread(0.0f);
-    tg.for_each_thread([&](auto t) {
-      for (size_t i = t.thread_index_in_threadgroup; i < n; i += 256) {
-        sum[t] += x[i] * x[i];
-      }
-    });
-    const auto total = simd_sum(sum);
-    tg.for_each_thread([&](auto t) {
-      if (t.thread_index_in_simdgroup != 0) return;
-      part[t.simdgroup_index_in_threadgroup] = total[t];
-    });
-    tg.threadgroup_barrier();
-    tg.for_each_thread([&](auto t) {
-      if (t.thread_index_in_threadgroup != 0) return;
-      float all = 0.0f;
-      for (size_t s = 0; s < 8; ++s) all += part[s];
-      out[row] = all;
-    });
-  }
-};
-
 template <class Kernel>
 struct Custom : Unchecked {
   // One thread against one thread.
@@ -307,7 +231,23 @@ struct Custom : Unchecked {
     options.check_kernels = checked;
     return {MTL::CreateDevice(options)};
   }
-  explicit Custom(bool checked) : serial(Make(checked)) {}
+  Custom(bool checked, bool text) : serial(Make(checked)) {
+    if (!text) {
+      pipeline = serial.device->newComputePipelineState(
+          MTL::MakeKernel(Kernel::kName, Kernel{}));
+      return;
+    }
+    std::string error;
+    const auto library = serial.device->newLibrary(
+        (std::string("#include <metal_stdlib>\nusing namespace metal;\n") +
+         Kernel::kText)
+            .c_str(),
+        {}, &error);
+    if (library == nullptr) throw std::runtime_error(error);
+    pipeline = serial.device->newComputePipelineState(
+        library->newFunction(Kernel::kName, &error), &error);
+    if (pipeline == nullptr) throw std::runtime_error(error);
+  }
 
   void Run() const {
     serial.Run([&](Encoder& encoder) {
@@ -319,19 +259,32 @@ struct Custom : Unchecked {
   Metal serial;
   Buffer x = serial.Floats(Kernel::kIn, 13), weights = serial.Floats(8, 13),
          out = serial.Floats(Kernel::kOut, 13);
-  Pipeline pipeline = serial.device->newComputePipelineState(
-      MTL::MakeKernel(Kernel::kName, Kernel{}));
+  Pipeline pipeline;
 };
 
+// Whether this machine has a Clang that compiles texts.
+bool CompilesTexts() {
+  return MTL::CreateSystemDefaultDevice()->newLibrary("") != nullptr;
+}
+
 template <class Kernel>
-void AddKernel() {
-  for (const bool checked : {false, true}) {
-    Case<Custom<Kernel>> contest(
-        {std::string("kernel/") + Kernel::kName, "", "element",
-         static_cast<double>(Kernel::kIn)},
-        [checked] { return std::make_unique<Custom<Kernel>>(checked); });
+void AddKernel(bool texts) {
+  struct Named {
+    const char* name;
+    bool checked, text;
+  };
+  for (const Named& named :
+       {Named{"unchecked", false, false}, Named{"checked", true, false},
+        Named{"metal", false, true}, Named{"metal_checked", true, true}}) {
+    if (named.text && !texts) continue;
+    Case<Custom<Kernel>> contest({std::string("kernel/") + Kernel::kName, "",
+                                  "element", static_cast<double>(Kernel::kIn)},
+                                 [named] {
+                                   return std::make_unique<Custom<Kernel>>(
+                                       named.checked, named.text);
+                                 });
     contest
-        .Add({checked ? "checked" : "unchecked"},
+        .Add({named.name},
              [](Custom<Kernel>& d) { return [&d](size_t) { d.Run(); }; })
         ->UseRealTime();
   }
@@ -342,9 +295,10 @@ const Registration registration([] {
   AddChains(1, false);
   AddChains(100, false);
   AddChains(1, true);
-  AddKernel<Streaming>();
-  AddKernel<Weighted>();
-  AddKernel<Reduction>();
+  const bool texts = CompilesTexts();
+  AddKernel<Streaming>(texts);
+  AddKernel<Weighted>(texts);
+  AddKernel<Reduction>(texts);
 });
 
 }  // namespace

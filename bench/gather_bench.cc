@@ -7,8 +7,11 @@
 #include "bench/ggml.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
+#include "bench/rows.h"
 #include "switchyard/gather.h"
+#include "switchyard/quantize.h"
 #include "testing/reference.h"
+#include "testing/reference_rows.h"
 
 namespace switchyard::bench {
 namespace {
@@ -16,88 +19,193 @@ namespace {
 constexpr size_t kExperts = 128, kTopK = 8;
 
 struct Gather {
+  Types types;
   size_t hidden, tokens;
-  Aligned<float> rows = Floats(tokens * hidden, 9);
+  Rows rows = Rows::Of(types.in, tokens, hidden, 9);
   Aligned<int32_t> ids;
-  std::vector<int32_t> pairs;
-  Aligned<float> out = Aligned<float>(tokens * kTopK * hidden);
+  std::vector<int32_t> pairs, row_index;
+  Rows out = Rows(types.out, tokens* kTopK, hidden);
+  Aligned<unsigned char> once =  // the probes'
+      Aligned<unsigned char>(tokens * out.CodeBytes());
 
-  Gather(size_t h, size_t t)
-      : hidden(h),
+  Gather(const Types& ty, size_t h, size_t t)
+      : types(ty),
+        hidden(h),
         tokens(t),
         ids(TopKIds(t, kExperts, kTopK, Spread::kUniform)) {
-    pairs = reference::Bucket({ids.data(), ids.data() + ids.size()}, kExperts)
-                .pairs;
+    const reference::Buckets buckets =
+        reference::Bucket({ids.data(), ids.data() + ids.size()}, kExperts);
+    pairs = buckets.pairs;
+    row_index = buckets.row_index;
   }
+  // With row_index where a token is converted, so that it is once.
   GatherInputs In() const {
-    return {{rows.data(), tokens, hidden}, pairs, {ids.data(), tokens, kTopK}};
+    GatherInputs in = InWithoutIndex();
+    if (Converts(types)) in.row_index = {row_index.data(), tokens, kTopK};
+    return in;
   }
-  GatherOutputs Out() { return {{out.data(), pairs.size(), hidden}}; }
+  GatherInputs InWithoutIndex() const {
+    return {rows.In(), pairs, {ids.data(), tokens, kTopK}};
+  }
+  GatherOutputs Out() { return {out.Out()}; }
   Status Call(size_t, Executor& executor) {
     return GatherRows(In(), Out(), {}, executor);
   }
+  // All of a token, and fills one of the rows of `once`.
+  void ReadToken(size_t token, size_t row) {
+    BestProbes().move(rows.Data(token), rows.CodeBytes() / sizeof(float),
+                      once.data() + row * out.CodeBytes(),
+                      out.CodeBytes() / sizeof(float));
+  }
   std::vector<Output> Wanted() {
-    Output want(out);
-    want.ints.resize(out.size());  // the floats' bits
-    for (size_t r = 0; r < pairs.size(); ++r) {
-      std::memcpy(want.ints.data() + r * hidden,
-                  rows.data() + static_cast<size_t>(pairs[r]) / kTopK * hidden,
-                  hidden * sizeof(float));
+    std::vector<int64_t> from;
+    for (const int32_t pair : pairs) {
+      from.push_back(pair / static_cast<int32_t>(kTopK));
     }
-    return {want};
+    std::vector<Output> outputs;
+    out.AddWanted(
+        reference::Pick(reference::Quantize(rows.Bytes(), out.format()), from),
+        {}, &outputs);
+    return outputs;
   }
 };
 
-Facts FactsOf(const std::string& name, const char* model, size_t hidden,
-              size_t tokens) {
-  const double pairs = static_cast<double>(tokens * kTopK);
-  return {name, model, "row", pairs, 8.0 * pairs * static_cast<double>(hidden)};
+// Tokens are read as often as they are copied, or once.
+Facts FactsOf(const std::string& name, const char* model, const Types& types,
+              size_t hidden, size_t tokens) {
+  const size_t pairs = tokens * kTopK;
+  const Rows in(types.in, 1, hidden), out(types.out, 1, hidden);
+  const size_t reads = Converts(types) ? tokens : pairs;
+  return {name,
+          model,
+          "row",
+          static_cast<double>(pairs),
+          static_cast<double>(reads * in.RowBytes() + pairs * out.RowBytes()),
+          1,
+          Text(types)};
 }
-Case<Gather>::Make Make(size_t hidden, size_t tokens) {
-  return [=] { return std::make_unique<Gather>(hidden, tokens); };
+Case<Gather>::Make Make(const Types& types, size_t hidden, size_t tokens) {
+  return [=] { return std::make_unique<Gather>(types, hidden, tokens); };
 }
 
 // Reads the tokens in their order.
 void Probe(Gather& d, size_t, size_t begin, size_t end) {
+  const size_t bytes = d.out.RowBytes();
   for (size_t r = begin; r < end; ++r) {
-    std::memcpy(d.out.data() + r * d.hidden,
-                d.rows.data() + r / kTopK * d.hidden, d.hidden * sizeof(float));
+    std::memcpy(d.out.Data(r), d.rows.Data(r / kTopK), bytes);
   }
 }
 
-void Add(const HiddenShape& shape, size_t tokens) {
+// Read each token once and copy a row for each of its pairs. To the next rows,
+// as if tokens followed each other in packed order:
+void ProbeInOrder(Gather& d, size_t, size_t begin, size_t end) {
+  for (size_t t = begin; t < end; ++t) {
+    d.ReadToken(t, 0);
+    for (size_t pair = t * kTopK; pair < (t + 1) * kTopK; ++pair) {
+      std::memcpy(d.out.Data(pair), d.once.data(), d.out.CodeBytes());
+    }
+  }
+}
+// to where they go:
+void ProbeScattered(Gather& d, size_t, size_t begin, size_t end) {
+  for (size_t t = begin; t < end; ++t) {
+    d.ReadToken(t, 0);
+    for (size_t pair = t * kTopK; pair < (t + 1) * kTopK; ++pair) {
+      std::memcpy(d.out.Data(static_cast<size_t>(d.row_index[pair])),
+                  d.once.data(), d.out.CodeBytes());
+    }
+  }
+}
+// in their order, when all tokens are read; not in parts.
+void ProbeGathered(Gather& d, size_t, size_t, size_t) {
+  const size_t bytes = d.out.CodeBytes();
+  for (size_t t = 0; t < d.tokens; ++t) d.ReadToken(t, t);
+  for (size_t r = 0; r < d.pairs.size(); ++r) {
+    const size_t token = static_cast<size_t>(d.pairs[r]) / kTopK;
+    std::memcpy(d.out.Data(r), d.once.data() + token * bytes, bytes);
+  }
+}
+
+void AddGgml(Case<Gather>& contest) {
+  // On one thread however many it has.
+  if (!ggml::Available()) return;
+  contest.Add(ggml::Named(1, {0}), [](Gather& d) {
+    std::vector<int32_t> index;
+    for (const int32_t pair : d.pairs) {
+      index.push_back(pair / static_cast<int32_t>(kTopK));
+    }
+    return
+        [&d, index,
+         gather = ggml::GatherRows(d.tokens, index.size(), d.hidden)](size_t) {
+          gather(d.rows.Data<float>(), index.data(), d.out.Data<float>());
+        };
+  });
+}
+
+// Other ways to converted rows: each packed row by itself, by us without the
+// index or as engines do, or the tokens first.
+void AddOtherWays(Case<Gather>& contest, const Types& types) {
+  const std::vector<size_t> all = AllOutputs(types.out);
+  for (const Isa& isa : MainIsas()) {
+    const std::string name = isa.name;
+    contest.Add({name + ":each_row", all, name, isa.fma}, [](Gather& d) {
+      return [&d](size_t) { Check(GatherRows(d.InWithoutIndex(), d.Out())); };
+    });
+    contest.Add({name + ":two_calls", all, name, isa.fma}, [](Gather& d) {
+      const auto once = std::make_shared<Rows>(d.types.out, d.tokens, d.hidden);
+      return [&d, once](size_t) {
+        Check(Quantize({d.rows.In()}, {once->Out()}));
+        GatherInputs in = d.InWithoutIndex();
+        in.tokens = once->In();
+        Check(GatherRows(in, d.Out()));
+      };
+    });
+  }
+  contest.Add({"engine", all}, [](Gather& d) {
+    const auto packed =
+        std::make_shared<Rows>(d.types.in, d.pairs.size(), d.hidden);
+    return [&d, packed](size_t) {
+      plain::GatherRows(d.InWithoutIndex(), {packed->Out()});
+      plain::Quantize({packed->In()}, {d.out.Out()});
+    };
+  });
+}
+
+void Add(const HiddenShape& shape, size_t tokens, const Types& types) {
   Case<Gather> contest(FactsOf("gather/" + HiddenText(tokens, shape.hidden),
-                               shape.model, shape.hidden, tokens),
-                       Make(shape.hidden, tokens));
-  contest.AddOurs(RunnableIsas(), {0});
+                               shape.model, types, shape.hidden, tokens),
+                       Make(types, shape.hidden, tokens));
+  contest.AddOurs(IsasFor(types), AllOutputs(types.out));
+  if (Converts(types)) {
+    AddOtherWays(contest, types);
+    contest.AddProbe("probe:in_order", tokens, ProbeInOrder);
+    contest.AddProbe("probe:scattered", tokens, ProbeScattered);
+    contest.AddProbe("probe:gathered", tokens, ProbeGathered);
+    return;
+  }
   contest.Add({"plain", {0}}, [](Gather& d) {
     return [&d](size_t) { plain::GatherRows(d.In(), d.Out()); };
   });
-  // On one thread however many it has.
-  if (ggml::Available()) {
-    contest.Add(ggml::Named(1, {0}), [](Gather& d) {
-      std::vector<int32_t> index;
-      for (const int32_t pair : d.pairs) {
-        index.push_back(pair / static_cast<int32_t>(kTopK));
-      }
-      return [&d, index,
-              gather = ggml::GatherRows(d.tokens, index.size(), d.hidden)](
-                 size_t) { gather(d.rows.data(), index.data(), d.out.data()); };
-    });
-  }
+  if (IsF32(types)) AddGgml(contest);
   contest.AddProbe("probe", tokens * kTopK, Probe);
 }
 
 void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
-  Facts facts = FactsOf("gather/H=2048/k=8/" + text, "", 2048, tokens);
+  Facts facts = FactsOf("gather/H=2048/k=8/" + text, "", kF32, 2048, tokens);
   facts.model = "T=" + std::to_string(tokens);
-  AddThreads<Gather>(facts, Make(2048, tokens), {0}, tokens * kTopK, Probe,
-                     idle);
+  AddThreads<Gather>(facts, Make(kF32, 2048, tokens), {0}, tokens * kTopK,
+                     Probe, idle);
 }
 
 const Registration registration([] {
   for (const HiddenShape& shape : kHiddens) {
-    for (const size_t tokens : kCombineTokens) Add(shape, tokens);
+    for (const size_t tokens : kCombineTokens) {
+      for (const Types& types : kGatherTypes) {
+        // One width says what conversions cost.
+        const bool first = shape.hidden == kHiddens[0].hidden;
+        if (first || !Converts(types)) Add(shape, tokens, types);
+      }
+    }
   }
   AddOnThreads("30us", 40, true);
   AddOnThreads("100us", 110, true);

@@ -186,15 +186,18 @@ std::function<void(const float*, const int32_t*, float*)> GatherRows(
   };
 }
 
-std::function<void(const float*, const float*, float*)> SiluMul(
-    size_t rows, size_t cols, size_t threads) {
+std::function<void(const void*, const void*, void*)> SiluMul(Type type,
+                                                             size_t rows,
+                                                             size_t cols,
+                                                             size_t threads) {
   const auto graph = std::make_shared<Graph>(threads);
-  ggml_tensor* const gate = graph->Input(GGML_TYPE_F32, {cols, rows});
-  ggml_tensor* const up = graph->Input(GGML_TYPE_F32, {cols, rows});
+  const ggml_type t = type == Type::kF16 ? GGML_TYPE_F16 : GGML_TYPE_F32;
+  ggml_tensor* const gate = graph->Input(t, {cols, rows});
+  ggml_tensor* const up = graph->Input(t, {cols, rows});
   ggml_tensor* const out =
       graph->AddOutput(ggml_swiglu_split(graph->context(), gate, up));
   graph->Plan();
-  return [=](const float* g, const float* u, float* o) {
+  return [=](const void* g, const void* u, void* o) {
     Set(gate, g);
     Set(up, u);
     Set(out, o);

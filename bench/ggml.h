@@ -57,8 +57,9 @@ Router Route(size_t tokens, size_t experts, size_t top_k, bool renormalize,
 std::function<void(const float* tokens, const int32_t* index, float* out)>
 GatherRows(size_t tokens, size_t rows, size_t hidden, size_t threads = 1);
 
-std::function<void(const float* gate, const float* up, float* out)> SiluMul(
-    size_t rows, size_t cols, size_t threads = 1);
+// Of f32 or f16.
+std::function<void(const void* gate, const void* up, void* out)> SiluMul(
+    Type type, size_t rows, size_t cols, size_t threads = 1);
 
 // One token's rows are neighbours: the products by weight, top_k - 1 additions,
 // the residual, the norm and its weights. llama.cpp multiplies in place; here

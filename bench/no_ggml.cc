@@ -22,8 +22,8 @@ std::function<void(const float*, const int32_t*, float*)> GatherRows(size_t,
   return {};
 }
 
-std::function<void(const float*, const float*, float*)> SiluMul(size_t, size_t,
-                                                                size_t) {
+std::function<void(const void*, const void*, void*)> SiluMul(Type, size_t,
+                                                             size_t, size_t) {
   return {};
 }
 

@@ -28,7 +28,8 @@ const dnnl::stream& Stream() {
   return stream;
 }
 
-memory::desc Dense(const std::vector<size_t>& sizes) {
+// Of f32 or bf16.
+memory::desc Dense(Type type, const std::vector<size_t>& sizes) {
   memory::dims dims, strides(sizes.size());
   for (const size_t size : sizes) {
     dims.push_back(static_cast<memory::dim>(size));
@@ -37,7 +38,10 @@ memory::desc Dense(const std::vector<size_t>& sizes) {
   for (size_t d = sizes.size(); d-- > 0; stride *= dims[d]) {
     strides[d] = stride;
   }
-  return memory::desc(dims, memory::data_type::f32, strides);
+  return memory::desc(
+      dims,
+      type == Type::kBF16 ? memory::data_type::bf16 : memory::data_type::f32,
+      strides);
 }
 
 void Check(dnnl_status_t status) {
@@ -49,8 +53,8 @@ void Check(dnnl_status_t status) {
 struct Argument {
   int kind;
   memory::desc desc;
-  const float* data;
-  size_t step = 0;
+  const void* data;
+  size_t step = 0;  // in bytes
 };
 
 }  // namespace
@@ -59,6 +63,22 @@ std::string Version() {
   const dnnl_version_t* const v = dnnl_version();
   return std::to_string(v->major) + "." + std::to_string(v->minor) + "." +
          std::to_string(v->patch);
+}
+
+bool SupportsBf16() {
+  static const bool supports = [] {
+    try {
+      const memory::desc desc = Dense(Type::kBF16, {1, 16});
+      dnnl::eltwise_forward::primitive_desc(
+          {dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_swish,
+           desc, 1.0f},
+          Engine());
+      return true;
+    } catch (const dnnl::error&) {
+      return false;
+    }
+  }();
+  return supports;
 }
 
 struct Operations::Step {
@@ -72,8 +92,9 @@ struct Operations::Step {
       : primitive(made), slots(num_slots) {
     for (size_t slot = 0; slot < num_slots; ++slot) {
       for (const Argument& a : arguments) {
-        memories.emplace_back(a.desc, Engine(),
-                              const_cast<float*>(a.data + slot * a.step));
+        memories.emplace_back(
+            a.desc, Engine(),
+            static_cast<char*>(const_cast<void*>(a.data)) + slot * a.step);
         slots[slot].push_back({a.kind, memories.back().get()});
       }
     }
@@ -92,19 +113,20 @@ void Operations::operator()(size_t slot) const {
   }
 }
 
-Operations Softmax(size_t rows, size_t cols, size_t slots, const float* in,
-                   float* out) {
-  const memory::desc desc = Dense({rows, cols});
+Operations Softmax(Type type, size_t rows, size_t cols, size_t slots,
+                   const void* in, void* out) {
+  const memory::desc desc = Dense(type, {rows, cols});
   return Operations(
       {{dnnl::softmax_forward(dnnl::softmax_forward::primitive_desc(
             {dnnl::prop_kind::forward_inference, desc, 1}, Engine())),
         slots,
-        {{DNNL_ARG_SRC, desc, in, rows * cols}, {DNNL_ARG_DST, desc, out}}}});
+        {{DNNL_ARG_SRC, desc, in, desc.get_size()},
+         {DNNL_ARG_DST, desc, out}}}});
 }
 
-Operations SiluMul(size_t rows, size_t cols, const float* gate, const float* up,
-                   float* out) {
-  const memory::desc desc = Dense({rows, cols});
+Operations SiluMul(Type type, size_t rows, size_t cols, const void* gate,
+                   const void* up, void* out) {
+  const memory::desc desc = Dense(type, {rows, cols});
   return Operations(
       {{dnnl::eltwise_forward(dnnl::eltwise_forward::primitive_desc(
             {dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_swish,
@@ -120,12 +142,12 @@ Operations SiluMul(size_t rows, size_t cols, const float* gate, const float* up,
          {DNNL_ARG_DST, desc, out}}}});
 }
 
-Operations WeightedSum(size_t tokens, size_t top_k, size_t hidden, size_t slots,
-                       const float* rows, const float* weights,
-                       const float* residual, float* out) {
-  const memory::desc left = Dense({tokens, 1, top_k});
-  const memory::desc right = Dense({tokens, top_k, hidden});
-  const memory::desc result = Dense({tokens, 1, hidden});
+Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
+                       size_t slots, const void* rows, const void* weights,
+                       const void* residual, void* out) {
+  const memory::desc left = Dense(type, {tokens, 1, top_k});
+  const memory::desc right = Dense(type, {tokens, top_k, hidden});
+  const memory::desc result = Dense(type, {tokens, 1, hidden});
   dnnl::post_ops add;
   add.append_binary(dnnl::algorithm::binary_add, result);
   dnnl::primitive_attr attributes;
@@ -133,10 +155,10 @@ Operations WeightedSum(size_t tokens, size_t top_k, size_t hidden, size_t slots,
   return Operations({{dnnl::matmul(dnnl::matmul::primitive_desc(
                           {left, right, result}, attributes, Engine())),
                       slots,
-                      {{DNNL_ARG_SRC, left, weights, tokens * top_k},
-                       {DNNL_ARG_WEIGHTS, right, rows, tokens * top_k * hidden},
+                      {{DNNL_ARG_SRC, left, weights, left.get_size()},
+                       {DNNL_ARG_WEIGHTS, right, rows, right.get_size()},
                        {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                        result, residual, tokens * hidden},
+                        result, residual, result.get_size()},
                        {DNNL_ARG_DST, result, out}}}});
 }
 

@@ -1,50 +1,16 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The one file that is compiled for the CPU at hand, -O3 -march=native, as
-// engines compile theirs: loops that the compiler vectorises, no intrinsics, no
-// fast-math. Few headers, since inline functions of theirs that are compiled
-// here may be the ones that the whole program gets.
+// The router and the buckets: see plain-inl.h.
 
 #include <cmath>
 #include <cstring>
 
+#include "bench/plain-inl.h"
 #include "bench/rivals.h"
 
 namespace switchyard::bench::plain {
 namespace {
-
-// Partial sums that a reduction keeps, for without fast-math the compiler may
-// not make them.
-constexpr size_t kLanes = 32;
-
-float Sum(const float (&sums)[kLanes]) {
-  float sum = 0.0f;
-  for (const float s : sums) sum += s;
-  return sum;
-}
-
-// 2^n e^r, to 2 ulp: std::exp would keep loops scalar.
-inline float Exp(float x) {
-  constexpr float kMagic = 0x1.8p23f;  // its last bits are those of n
-  x = x > -87.0f ? x : -87.0f;         // the forms that are single instructions
-  x = x < 88.0f ? x : 88.0f;
-  const float shifted = x * 0x1.715476p0f + kMagic;
-  const float n = shifted - kMagic;
-  const float r = (x - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f;
-  float p = 0x1.6850e4p-10f;
-  p = p * r + 0x1.123bccp-7f;
-  p = p * r + 0x1.555b98p-5f;
-  p = p * r + 0x1.55548ep-3f;
-  p = p * r + 0x1.fffff8p-2f;
-  p = p * (r * r) + r;
-  int32_t bits;
-  std::memcpy(&bits, &shifted, sizeof(bits));
-  bits = static_cast<int32_t>(static_cast<uint32_t>(bits) << 23) + 0x3F800000;
-  float scale;
-  std::memcpy(&scale, &bits, sizeof(scale));
-  return p * scale + scale;
-}
 
 // Inserts each logit that belongs there into the sorted top_k; of equal ones
 // the first stays in front.
@@ -121,15 +87,20 @@ void Select(const float* row, size_t experts, size_t top_k, int32_t* ids) {
   }
 }
 
-}  // namespace
+const float* Widened(const float* row, size_t, float*) { return row; }
+const float* Widened(const BFloat16* row, size_t size, float* buffer) {
+  for (size_t i = 0; i < size; ++i) buffer[i] = Load(row[i]);
+  return buffer;
+}
 
-void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
+template <class T>
+void RouteTopK(const Matrix<const T>& logits, const RouteOutputs& outputs,
                bool renormalize) {
-  const auto logits = inputs.logits.As<float>();
   const auto ids = outputs.topk_ids.As<int32_t>();
   const auto weights = outputs.topk_weights.As<float>();
   for (size_t t = 0; t < logits.rows; ++t) {
-    const float* const row = logits.Row(t);
+    float buffer[kMaxExperts];
+    const float* const row = Widened(logits.Row(t), logits.cols, buffer);
     int32_t* const row_ids = ids.Row(t);
     float* const row_weights = weights.Row(t);
     Select(row, logits.cols, ids.cols, row_ids);
@@ -154,6 +125,91 @@ void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
     const float scale = 1.0f / sum;
     for (size_t s = 0; s < ids.cols; ++s) row_weights[s] *= scale;
   }
+}
+
+void Scores(Score score, const float* row, size_t experts, float* scores) {
+  if (score == Score::kSigmoid) {
+    for (size_t e = 0; e < experts; ++e) {
+      scores[e] = 1.0f / (1.0f + Exp(-row[e]));
+    }
+  } else if (score == Score::kSqrtSoftplus) {
+    for (size_t e = 0; e < experts; ++e) {
+      scores[e] = std::sqrt(std::log1p(Exp(row[e])));
+    }
+  } else if (score == Score::kRaw) {
+    std::memcpy(scores, row, experts * sizeof(float));
+  } else {
+    float max = row[0];
+    for (size_t e = 1; e < experts; ++e) max = row[e] > max ? row[e] : max;
+    for (size_t e = 0; e < experts; ++e) scores[e] = Exp(row[e] - max);
+    float sums[kLanes] = {};
+    for (size_t e = 0; e < experts; ++e) sums[e % kLanes] += scores[e];
+    const float scale = 1.0f / Sum(sums);
+    for (size_t e = 0; e < experts; ++e) scores[e] *= scale;
+  }
+}
+
+// The keys of all groups but those with the largest sums of their two largest.
+void DropGroups(const RouteOptions& options, size_t experts, float* keys) {
+  const size_t groups = options.num_expert_group, size = experts / groups;
+  float sums[kMaxExperts];
+  int32_t kept[kMaxExperts];
+  for (size_t g = 0; g < groups; ++g) {
+    float first = -INFINITY, second = -INFINITY;
+    for (const float* key = keys + g * size; key != keys + (g + 1) * size;
+         ++key) {
+      const float less = *key < first ? *key : first;
+      second = less > second ? less : second;
+      first = *key > first ? *key : first;
+    }
+    sums[g] = first + second;
+  }
+  SelectByInsertion(sums, groups, options.topk_group, kept);
+  for (size_t i = 0; i < options.topk_group; ++i) sums[kept[i]] = INFINITY;
+  for (size_t e = 0; e < experts; ++e) {
+    if (sums[e / size] != INFINITY) keys[e] = -INFINITY;
+  }
+}
+
+}  // namespace
+
+void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
+               const RouteOptions& options) {
+  const auto logits = inputs.logits.As<float>();
+  const auto ids = outputs.topk_ids.As<int32_t>();
+  const auto weights = outputs.topk_weights.As<float>();
+  const auto bias = inputs.correction_bias.As<float>();
+  const bool exp = options.weight_of == WeightOf::kSoftmaxOfSelected;
+  for (size_t t = 0; t < logits.rows; ++t) {
+    float scores[kMaxExperts], keys[kMaxExperts];
+    const float* selected_by = scores;
+    Scores(options.score, logits.Row(t), logits.cols, scores);
+    if (bias.data != nullptr) {
+      for (size_t e = 0; e < logits.cols; ++e) {
+        keys[e] = scores[e] + bias.data[e];
+      }
+      selected_by = keys;
+    }
+    if (options.num_expert_group > 1) DropGroups(options, logits.cols, keys);
+    Select(selected_by, logits.cols, ids.cols, ids.Row(t));
+    float* const row_weights = weights.Row(t);
+    const float max = exp ? scores[ids.Row(t)[0]] : 0.0f;
+    float sum = 0.0f;
+    for (size_t s = 0; s < ids.cols; ++s) {
+      const float score = scores[ids.Row(t)[s]];
+      row_weights[s] = exp ? Exp(score - max) : score;
+      sum += row_weights[s];
+    }
+    const float scale = options.routed_scaling_factor / sum;
+    for (size_t s = 0; s < ids.cols; ++s) row_weights[s] *= scale;
+  }
+}
+
+void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
+               bool renormalize) {
+  WithElement(inputs.logits.type, [&](auto element) {
+    RouteTopK(inputs.logits.As<decltype(element)>(), outputs, renormalize);
+  });
 }
 
 size_t BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs) {
@@ -214,77 +270,6 @@ void AppendPairs(const BucketInputs& inputs, Span<int32_t> tokens_per_expert,
       const size_t at = static_cast<size_t>(counts[expert]++);
       rows[expert * stride + at] = {static_cast<int32_t>(t),
                                     static_cast<int32_t>(s)};
-    }
-  }
-}
-
-void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs) {
-  const auto tokens = inputs.tokens.As<float>();
-  const auto rows = outputs.rows.As<float>();
-  for (size_t r = 0; r < rows.rows; ++r) {
-    const size_t pair = static_cast<size_t>(inputs.pairs.data[r]);
-    std::memcpy(rows.Row(r), tokens.Row(pair / inputs.topk_ids.cols),
-                rows.cols * sizeof(float));
-  }
-}
-
-void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs) {
-  const auto gates = inputs.gate.As<float>(), ups = inputs.up.As<float>();
-  const auto out = outputs.out.As<float>();
-  for (size_t r = 0; r < out.rows; ++r) {
-    const float* __restrict const gate = gates.Row(r);
-    const float* __restrict const up = ups.Row(r);
-    float* __restrict const o = out.Row(r);
-    const auto silu_mul = [=](size_t c) {
-      o[c] = gate[c] * up[c] / (1.0f + Exp(-gate[c]));
-    };
-    size_t c = 0;
-    for (; c + kLanes <= out.cols; c += kLanes) {  // GCC 12: unrolled, 1.1 x
-      for (size_t l = 0; l < kLanes; ++l) silu_mul(c + l);
-    }
-    for (; c < out.cols; ++c) silu_mul(c);
-  }
-}
-
-void Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
-             float eps) {
-  const auto rows = inputs.rows.As<float>();
-  const auto weights = inputs.topk_weights.As<float>();
-  const auto row_index = inputs.row_index.As<int32_t>();
-  const auto residuals = inputs.residual.As<float>();
-  const float* __restrict const norm_weight =
-      inputs.norm_weight.As<float>().data;
-  const auto outs = outputs.out.As<float>(),
-             normeds = outputs.normed.As<float>();
-  for (size_t t = 0; t < outs.rows; ++t) {
-    float w[kTopK];
-    const float* from[kTopK];
-    for (size_t s = 0; s < kTopK; ++s) {
-      w[s] = weights.Row(t)[s];
-      from[s] = rows.Row(row_index.data == nullptr
-                             ? t * kTopK + s
-                             : static_cast<size_t>(row_index.Row(t)[s]));
-    }
-    const float* __restrict const residual = residuals.Row(t);
-    float* __restrict const out = outs.Row(t);
-    float* __restrict const normed = normeds.Row(t);
-    float squares[kLanes] = {};
-    for (size_t h = 0; h < outs.cols; h += kLanes) {
-      for (size_t l = 0; l < kLanes; ++l) {
-        const size_t at = h + l;
-        const float sum = ((w[0] * from[0][at] + w[1] * from[1][at]) +
-                           (w[2] * from[2][at] + w[3] * from[3][at])) +
-                          ((w[4] * from[4][at] + w[5] * from[5][at]) +
-                           (w[6] * from[6][at] + w[7] * from[7][at])) +
-                          residual[at];
-        out[at] = sum;
-        squares[l] += sum * sum;
-      }
-    }
-    const float mean = Sum(squares) / static_cast<float>(outs.cols);
-    const float scale = 1.0f / std::sqrt(mean + eps);
-    for (size_t h = 0; h < outs.cols; ++h) {
-      normed[h] = out[h] * scale * norm_weight[h];
     }
   }
 }

@@ -16,20 +16,29 @@
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
 #include "switchyard/gather.h"
+#include "switchyard/hyper.h"
+#include "switchyard/quantize.h"
 #include "switchyard/route.h"
 
 namespace switchyard::bench {
 
 // The kernels as one writes them for an engine of one's own in plain C++,
-// single precision, compiled for the CPU at hand: see plain.cc. Of the options,
-// those that the benchmarks use; matrices are contiguous.
+// single precision, compiled for the CPU at hand: see plain-inl.h. Of the
+// options, those that the benchmarks use; matrices are contiguous, of f32 or
+// bf16.
 namespace plain {
 
-constexpr size_t kMaxExperts = 1024;
+constexpr size_t kMaxExperts = 16384;
+constexpr size_t kMaxHidden = 8192;
 constexpr size_t kTopK = 8;  // of Combine, whose rows are whole cache lines
 
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                bool renormalize);
+// By any score but kSparsemixer, with a bias on it that all tokens share, and
+// groups (with a bias) of two experts or more; divided by the sum of the
+// selected.
+void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
+               const RouteOptions& options);
 // Returns the busiest expert's count.
 size_t BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs);
 void BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs);
@@ -40,10 +49,19 @@ struct TokenSlot {
 void AppendPairs(const BucketInputs& inputs, Span<int32_t> tokens_per_expert,
                  TokenSlot* rows);
 void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs);
+constexpr const char* kQuantized[] = {"bf16", "i8", "f8e4m3", "q8_0"};
+void Quantize(const QuantizeInputs& inputs, const QuantizeOutputs& outputs);
 void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs);
+// Other functions than SiLU, and a limit before: as the C library has them.
+void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
+              const ActivateOptions& options);
 // With residual and norm, without a shared expert.
 void Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
              float eps);
+// With all that mixes the streams, or all that collapses them, or both; rows
+// are whole cache lines.
+void HyperConnect(const HyperInputs& inputs, const HyperOutputs& outputs,
+                  const HyperOptions& options);
 
 }  // namespace plain
 
@@ -65,17 +83,21 @@ class Operations {
   std::shared_ptr<const std::vector<Step>> steps_;
 };
 
+// Whether this CPU's vectors are among those that it computes bf16 with.
+bool SupportsBf16();
+
 // Inputs of the slots lie one after the other; outputs are the same for all.
+// All are of one type, f32 or bf16.
 // Softmax over each of `rows`.
-Operations Softmax(size_t rows, size_t cols, size_t slots, const float* in,
-                   float* out);
+Operations Softmax(Type type, size_t rows, size_t cols, size_t slots,
+                   const void* in, void* out);
 // Swish, then a product; one slot.
-Operations SiluMul(size_t rows, size_t cols, const float* gate, const float* up,
-                   float* out);
+Operations SiluMul(Type type, size_t rows, size_t cols, const void* gate,
+                   const void* up, void* out);
 // out[t] = weights[t] rows[t] + residual[t], by a batched product; no norm.
-Operations WeightedSum(size_t tokens, size_t top_k, size_t hidden, size_t slots,
-                       const float* rows, const float* weights,
-                       const float* residual, float* out);
+Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
+                       size_t slots, const void* rows, const void* weights,
+                       const void* residual, void* out);
 
 }  // namespace onednn
 

@@ -9,6 +9,7 @@
 #include "bench/ggml.h"
 #include "bench/inputs.h"
 #include "bench/rivals.h"
+#include "bench/rows.h"
 #include "switchyard/route.h"
 #include "testing/reference.h"
 
@@ -24,30 +25,30 @@ constexpr size_t kManyTokens = 512;
 using Change = std::function<void(float* row)>;
 
 struct Route {
+  Types types;
   size_t tokens, experts, top_k;
   RouteOptions options;
-  Aligned<float> logits;  // [slots * tokens, experts]
+  Rows logits;  // [slots * tokens, experts]
   Aligned<int32_t> ids = Aligned<int32_t>(tokens * top_k);
   Aligned<float> weights = Aligned<float>(tokens * top_k);
-  Aligned<float> probabilities = Aligned<float>(tokens * experts);  // oneDNN's
+  Rows probabilities = Rows(types.in, tokens, experts);  // oneDNN's
 
-  Route(const RouterShape& shape, size_t t, bool renormalize,
+  Route(const RouterShape& shape, const Types& ty, size_t t, bool renormalize,
         const Change& change)
-      : tokens(t),
+      : types(ty),
+        tokens(t),
         experts(shape.experts),
         top_k(shape.top_k),
         options{renormalize},
-        logits(Floats((t == 1 ? kSlots : 1) * t * experts, 1)) {
-    for (size_t r = 0; r < logits.size() / experts && change; ++r) {
-      change(logits.data() + r * experts);
+        logits(Rows::Of(types.in, (t == 1 ? kSlots : 1) * t, experts, 1)) {
+    for (size_t r = 0; r < logits.rows() && change; ++r) {
+      change(logits.Data<float>(r));
     }
   }
 
-  const float* Logits(size_t slot) const {
-    return logits.data() + slot * tokens * experts;
-  }
+  size_t slots() const { return logits.rows() / tokens; }
   RouteInputs In(size_t slot) const {
-    return {{Logits(slot), tokens, experts}};
+    return {logits.In(slot * tokens, tokens)};
   }
   RouteOutputs Out() {
     return {{ids.data(), tokens, top_k}, {weights.data(), tokens, top_k}};
@@ -59,45 +60,63 @@ struct Route {
   // ids and weights, and all probabilities.
   std::vector<Output> Wanted() {
     Output want_ids(ids), want_weights(weights, 1e-6);
-    Output want_probabilities(probabilities, 1e-6);
-    for (size_t r = 0; r < logits.size() / experts; ++r) {
-      const float* const row = logits.data() + r * experts;
+    const std::vector<float> values = logits.Values();
+    std::vector<double> close;
+    for (size_t at = 0; at < values.size(); at += experts) {
+      const float* const row = values.data() + at;
       const reference::Route want = reference::RouteRow(
           std::vector<float>(row, row + experts), top_k, options.renormalize,
           static_cast<double>(options.clamp));
-      Append(want.ids, &want_ids.ints);
+      want_ids.AddExact(want.ids);
       Append(want.weights, &want_weights.floats);
       double sum = 0.0;
       for (size_t e = 0; e < experts; ++e) sum += std::exp(double{row[e]});
       for (size_t e = 0; e < experts; ++e) {
-        want_probabilities.floats.push_back(std::exp(double{row[e]}) / sum);
+        close.push_back(std::exp(double{row[e]}) / sum);
       }
     }
+    // The weights are those of the same logits in f32, bit by bit.
+    if (!IsF32(types)) {
+      std::vector<int32_t> same_ids(logits.rows() * top_k);
+      std::vector<float> same(same_ids.size());
+      Check(RouteTopK({{values.data(), logits.rows(), experts}},
+                      {{same_ids.data(), logits.rows(), top_k},
+                       {same.data(), logits.rows(), top_k}},
+                      options));
+      want_weights.AddExact(same);
+    }
+    Output want_probabilities(probabilities.Data(), probabilities.format().type,
+                              tokens * experts, IsF32(types) ? 1e-6 : 0x1p-8);
+    want_probabilities.floats = std::move(close);
     return {want_ids, want_weights, want_probabilities};
   }
 };
 
 Facts FactsOf(const std::string& name, const RouterShape& shape,
-              size_t tokens) {
+              const Types& types, size_t tokens) {
   const double units = static_cast<double>(tokens);
+  const Rows row(types.in, 1, shape.experts);
   return {name,
           shape.model,
           "row",
           units,
-          units * static_cast<double>(4 * shape.experts + 8 * shape.top_k),
-          tokens == 1 ? kSlots : 1};
+          units * static_cast<double>(row.RowBytes() + 8 * shape.top_k),
+          tokens == 1 ? kSlots : 1,
+          Text(types)};
 }
-Case<Route>::Make Make(const RouterShape& shape, size_t tokens,
-                       bool renormalize = true, const Change& change = {}) {
+Case<Route>::Make Make(const RouterShape& shape, const Types& types,
+                       size_t tokens, bool renormalize = true,
+                       const Change& change = {}) {
   return [=] {
-    return std::make_unique<Route>(shape, tokens, renormalize, change);
+    return std::make_unique<Route>(shape, types, tokens, renormalize, change);
   };
 }
 
 void Probe(Route& d, size_t slot, size_t begin, size_t end) {
   const Probes& probes = BestProbes();
   const size_t rows = end - begin;
-  probes.move(d.Logits(slot) + begin * d.experts, rows * d.experts,
+  probes.move(d.logits.Data(slot * d.tokens + begin),
+              rows * d.logits.RowBytes() / sizeof(float),
               d.ids.data() + begin * d.top_k, rows * d.top_k);
   probes.move(nullptr, 0, d.weights.data() + begin * d.top_k, rows * d.top_k);
 }
@@ -106,7 +125,7 @@ void Probe(Route& d, size_t slot, size_t begin, size_t end) {
 // be in any order.
 void CheckIds(const Route& d, size_t slot, const std::vector<int32_t>& ids) {
   for (size_t t = 0; t < d.tokens; ++t) {
-    const float* const row = d.Logits(slot) + t * d.experts;
+    const float* const row = d.logits.Data<float>(slot * d.tokens + t);
     const int32_t* const got = ids.data() + t * d.top_k;
     const std::vector<int32_t> want =
         reference::RouteRow({row, row + d.experts}, d.top_k, true, 0.0).ids;
@@ -129,35 +148,42 @@ void AddGgml(Case<Route>& contest, size_t threads) {
     const ggml::Router router = ggml::Route(d.tokens, d.experts, d.top_k,
                                             d.options.renormalize, threads);
     std::vector<int32_t> ids(d.ids.size());
-    for (size_t slot = 0; slot < d.logits.size() / (d.tokens * d.experts);
-         ++slot) {
-      router.run(d.Logits(slot), d.weights.data());
+    for (size_t slot = 0; slot < d.slots(); ++slot) {
+      router.run(d.logits.Data<float>(slot * d.tokens), d.weights.data());
       router.ids(ids.data());
       CheckIds(d, slot, ids);
     }
     return [&d, run = router.run](size_t slot) {
-      run(d.Logits(slot), d.weights.data());
+      run(d.logits.Data<float>(slot * d.tokens), d.weights.data());
     };
   });
 }
 
-void Add(const RouterShape& shape, size_t tokens, bool renormalize) {
+void Add(const RouterShape& shape, size_t tokens, bool renormalize,
+         const Types& types) {
   const std::string kernel = renormalize ? "route/" : "route_unnormalised/";
   Case<Route> contest(
       FactsOf(kernel + RouterText(shape.experts, shape.top_k, tokens), shape,
-              tokens),
-      Make(shape, tokens, renormalize));
-  contest.AddOurs(RunnableIsas(), {0, 1});
-  contest.Add({"plain", {0, 1}}, [](Route& d) {
-    return [&d](size_t slot) {
-      plain::RouteTopK(d.In(slot), d.Out(), d.options.renormalize);
-    };
-  });
-  contest.Add({"onednn:softmax", {2}}, [](Route& d) {
-    return onednn::Softmax(d.tokens, d.experts, d.tokens == 1 ? kSlots : 1,
-                           d.logits.data(), d.probabilities.data());
-  });
-  AddGgml(contest, 1);
+              types, tokens),
+      Make(shape, types, tokens, renormalize));
+  contest.AddOurs(IsasFor(types), {0, 1});
+  const std::string text = Text(types);
+  const bool bf16 = text == "bf16";
+  if (text.empty() || bf16) {
+    contest.Add({"plain", {0, 1}}, [](Route& d) {
+      return [&d](size_t slot) {
+        plain::RouteTopK(d.In(slot), d.Out(), d.options.renormalize);
+      };
+    });
+  }
+  if (text.empty() || (bf16 && onednn::SupportsBf16())) {
+    contest.Add({"onednn:softmax", {2}}, [](Route& d) {
+      return onednn::Softmax(d.logits.format().type, d.tokens, d.experts,
+                             d.slots(), d.logits.Data(),
+                             d.probabilities.Data());
+    });
+  }
+  if (text.empty()) AddGgml(contest, 1);
   contest.AddProbe("probe", tokens, Probe);
 }
 
@@ -171,10 +197,11 @@ void AddAnyExperts(size_t top_k) {
     const RouterShape shape = {"", experts, top_k};
     Facts facts = FactsOf("route_experts/k=" + std::to_string(top_k) +
                               "/E=" + std::to_string(experts),
-                          shape, kManyTokens);
+                          shape, kF32, kManyTokens);
     facts.unit = "expert of a row";
     facts.units *= static_cast<double>(experts);
-    Case<Route>(facts, Make(shape, kManyTokens)).AddOurs(MainIsas(), {0, 1});
+    Case<Route>(facts, Make(shape, kF32, kManyTokens))
+        .AddOurs(MainIsas(), {0, 1});
   }
 }
 
@@ -203,26 +230,28 @@ void AddHardRows(const RouterShape& shape) {
   for (const auto& [name, change] : rows) {
     Case<Route>(FactsOf("route_rows/E=" + std::to_string(experts) +
                             "/k=" + std::to_string(shape.top_k) + "/" + name,
-                        shape, kManyTokens),
-                Make(shape, kManyTokens, true, change))
+                        shape, kF32, kManyTokens),
+                Make(shape, kF32, kManyTokens, true, change))
         .AddOurs(MainIsas(), {0, 1});
   }
 }
 
 void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
   const RouterShape shape = {"", 128, 8};
-  Facts facts = FactsOf("route/E=128/k=8/" + text, shape, tokens);
+  Facts facts = FactsOf("route/E=128/k=8/" + text, shape, kF32, tokens);
   facts.model = "T=" + std::to_string(tokens);
-  AddThreads<Route>(facts, Make(shape, tokens), {0, 1}, tokens, Probe, idle,
-                    AddGgml);
+  AddThreads<Route>(facts, Make(shape, kF32, tokens), {0, 1}, tokens, Probe,
+                    idle, AddGgml);
 }
 
 const Registration registration([] {
   for (const RouterShape& shape : kRouters) {
-    for (const size_t tokens : kRouteTokens) Add(shape, tokens, true);
+    for (const size_t tokens : kRouteTokens) {
+      for (const Types& types : kRouteTypes) Add(shape, tokens, true, types);
+    }
   }
   for (const RouterShape& shape : kUnnormalisedRouters) {
-    Add(shape, kManyTokens, false);
+    Add(shape, kManyTokens, false, kF32);
   }
   for (const size_t top_k : kTopKs) AddAnyExperts(top_k);
   for (const RouterShape& shape : kRouters) AddHardRows(shape);

@@ -10,6 +10,7 @@ Contenders are the benchmark's, or
     "best"           the best ISA of the machine
     "AVX-512"        the best of its AVX-512 ISAs; without one, not run
     "fastest probe"  of all contenders called probe or probe:...
+with the types of the rows, unless they are f32, behind an "@": "AVX2@bf16".
 """
 
 import dataclasses
@@ -80,9 +81,10 @@ class Target:
 # A token's pairs stored by a loop that writes no offsets and checks nothing.
 EXCEPTIONS = (("bucket_*", "*/T=1/*", "engine"),)
 
-F32_KERNELS = ("route", "route_unnormalised", "bucket_packed",
-               "bucket_packed_row_index", "bucket_strided",
-               "bucket_strided_natural", "gather", "activate", "combine", "combine_indexed")
+KERNELS = ("route", "route_unnormalised", "bucket_packed",
+           "bucket_packed_row_index", "bucket_strided",
+           "bucket_strided_natural", "gather", "activate", "combine",
+           "combine_indexed", "quantize")
 
 # Its rows on two threads count among theirs.
 ON_THREADS = "threads"
@@ -94,14 +96,21 @@ _ODD_EXPERTS = tuple((f"E={odd}", f"E={power}") for odd, power in (
 _HARD_ROWS = tuple((hard, "random") for hard in (
     "all_equal", "sorted_up", "sorted_down", "two_values", "spread_over_200"))
 _ROUTERS = "{E=8/k=2,E=16/k=2,E=64/k=8,E=128/k=8,E=256/k=8}/"
+_RECIPES = "E={128/k=8,256/k=8,384/k=8,512/k=10,896/k=16}/"
 _BUCKETS = "T={512,4096}/{uniform,zipf}"
 _COMBINES = "T={1,64,512}/H={2048,4096,7168}"
+_FORMS = ("{residual_multiplier,alpha_beta,plus_one,block_norm,vectors}/"
+          "T={64,512}/H=4096")
+
+_ISAS = ("AVX-512", "AVX2")
+# What engines feed their experts' GEMMs.
+_QUANTISED = ("i8", "q8_0", "f8e4m3")
 
 TARGETS = (
     # First in every row.
     *(Target(kernel, "", WorstRow(), 1.03,
              "every row first or within 3 %: {isa} / the fastest peer, worst")
-      for kernel in (*F32_KERNELS, ON_THREADS)),
+      for kernel in (*KERNELS, ON_THREADS)),
 
     # The router.
     Target("route", "E={8/k=2,64/k=8}/T={512,4096}", _SOFTMAX, 1.0,
@@ -131,6 +140,23 @@ TARGETS = (
       for shape in ("E=8/k=2", "E=64/k=8", "E=128/k=4", "E=128/k=8",
                     "E=160/k=8", "E=256/k=8", "E=384/k=8", "E=512/k=10")),
 
+    # Its other recipes, by softmax of the same rows.
+    *(Target("route_" + recipe, shape, Ratio(isa, isa + ":softmax"), bound,
+             f"{text}, {isa} / plain softmax")
+      for recipe, shape, bound, text in (
+          ("sigmoid", _RECIPES + "T=512", 1.3, "sigmoid"),
+          ("sigmoid_bias", _RECIPES + "T=512", 1.3, "sigmoid with a bias"),
+          ("softmax_bias", _RECIPES + "T=512", 1.3, "softmax with a bias"),
+          ("grouped", "E=256/k=8/T=512", 1.6, "sigmoid, bias, 4 of 8 groups"),
+          ("sqrt_softplus", _RECIPES + "T=512", 2.5,
+           "sqrt(softplus) with a bias"),
+          ("selected", _RECIPES + "T=512", 1.0, "softmax of the selected"),
+          ("sigmoid_bias", "E={128,256,384}/k=8/T=1", 2.0,
+           "one token, sigmoid with a bias"),
+          ("grouped", "E=256/k=8/T=1", 2.0,
+           "one token, sigmoid, bias, 4 of 8 groups"))
+      for isa in _ISAS),
+
     # Buckets.
     Target("bucket_{packed,strided}", "E={8,16}/k=2/" + _BUCKETS, Ns("best"),
            1.0, "ns a pair"),
@@ -146,6 +172,17 @@ TARGETS = (
            "stride T*k, ns a pair"),
     Target("bucket_strided_natural", _ROUTERS + _BUCKETS,
            Ratio("best", "plain"), 1.0, "stride T*k, {isa} / an append loop"),
+    Target("bucket_aligned", "E={64,128,256}/k=8/" + _BUCKETS,
+           Ratio("best", "plain"), 1.0,
+           "blocks of 64, {isa} / a textbook counting sort"),
+    Target("map_pairs", "E={64,128,256}/k=8/" + _BUCKETS,
+           Ratio("best", "plain"), 1.1, "to 8 ranks, {isa} / plain loops"),
+    # Plain loops branch on what a token's first pair is, which a predictor
+    # learns of 512 tokens that it sees again and again.
+    Target("map_tokens", "E={64,128,256}/k=8/" + _BUCKETS,
+           Ratio("best", "plain"), 1.5, "to 8 ranks, {isa} / plain loops"),
+    Target("work_list", "E={64,128,256}/k=8/" + _BUCKETS, Ns("best"), 40.0,
+           "64 workers, ns a tile"),
 
     # SiLU(gate) * up.
     Target("activate", "{8x768,64x2048}", Ratio("AVX-512", "fastest probe"),
@@ -157,9 +194,59 @@ TARGETS = (
     Target("activate", "4096x{768,1536}", Ratio("best", "fastest probe"), 1.05,
            "beyond the caches, {isa} / the better probe"),
 
+    # Other activations, by SiLU on the same rows.
+    *(Target("activate_{limited,gelu,gelu_tanh,relu2,swiglu_oai,situ}",
+             "{8x768,64x2048}", Ratio(f"{isa}{types}", f"{isa}:silu{types}"),
+             1.5, f"in cache, {isa}{types} / SiLU")
+      for types in ("", "@bf16") for isa in _ISAS),
+
     # The weighted sum.
     Target("combine{,_indexed}", _COMBINES, Ratio("best", "fastest probe"),
            1.05, "{isa} / the fastest probe"),
+    Target("combine_form", _FORMS, Ratio("best", "fastest probe"), 1.05,
+           "{isa} / the fastest probe"),
+    Target("hyper", "{behind_a_block,before_a_block,both}/T={64,512}/H=4096",
+           Ratio("best", "fastest probe"), 1.05, "{isa} / the fastest probe"),
+
+    # Types: half the bytes, and quantised in the pass that is made anyway.
+    *(Target(kernel, shapes, Ratio(f"{isa}@{types}", isa), bound,
+             f"{where}, {isa}, {types} / f32")
+      for kernel, where, shapes, bound in (
+          ("activate", "beyond the caches", "4096x1536", 0.55),
+          ("combine{,_indexed}", "beyond the caches", "T=512/H={4096,7168}",
+           0.55),
+          ("activate", "in cache", "{8x768,64x2048}", 1.1),
+          ("combine{,_indexed}", "in cache", "T=1/H={2048,7168}", 1.1))
+      for types in ("bf16", "f16") for isa in _ISAS),
+    # A copy, whatever 16 bits are.
+    *(Target("gather", shapes, Ratio(f"{isa}@bf16", isa), bound,
+             f"{where}, {isa}, bf16 / f32")
+      for where, shapes, bound in (
+          ("beyond the caches", "T=512/H={2048,4096,7168}", 0.55),
+          ("in cache", "T=1/H={2048,7168}", 1.1))
+      for isa in _ISAS),
+    *(Target("route", "E={64/k=8,128/k=8,256/k=8,512/k=10}/T=512",
+             Ratio(f"{isa}@bf16", isa), 1.0, f"{isa}, bf16 logits / f32")
+      for isa in _ISAS),
+    *(Target("gather", "T=512/H=2048",
+             Ratio(f"{isa}@{source}-{types}",
+                   f"fastest probe@{source}-{types}"), 1.1,
+             f"{source} to {types} once, {isa} / tokens read once, packed rows "
+             "copied")
+      for types in _QUANTISED for source in ("bf16", "f32") for isa in _ISAS),
+    *(Target("gather", "T=512/H=2048",
+             Ratio(f"engine@{source}-{types}", f"{isa}@{source}-{types}"), 4.0,
+             f"{source} to {types}, rows packed, then each converted / {isa}",
+             at_least=True)
+      for types in _QUANTISED for source in ("bf16", "f32") for isa in _ISAS),
+    *(Target("activate", "{8x768,64x2048}",
+             Ratio(f"{isa}@{source}-{types}", isa), 1.25,
+             f"in cache, {isa}, {source} to {types} / f32")
+      for types in _QUANTISED for source in ("bf16", "f32") for isa in _ISAS),
+    *(Target("combine", "T={1,64,512}/H=4096",
+             Ratio(f"{isa}@{source}-i8", f"{isa}@{source}".replace("@f32", "")),
+             1.1, f"{isa}, {source}, normed rows to i8 / not quantised")
+      for source in ("bf16", "f32") for isa in _ISAS),
 
     # Two threads.
     Target("threads", "*", Slowdown("best"), 1.05,

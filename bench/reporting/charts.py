@@ -146,7 +146,8 @@ def roof(measured, kernels):
     points, bounds = [], []
     for row in measured.rows.values():
         ours, probe = row.ours(), results.fastest(row.of_kind("probe"))
-        if row.kernel not in kernels or not (ours and ours.gb_per_second):
+        if row.kernel not in kernels or row.types or not (
+                ours and ours.gb_per_second):
             continue
         points.append((row, ours.bytes, ours.gb_per_second.value))
         if probe and probe.gb_per_second:

@@ -89,12 +89,12 @@ def _excepted(row, peer):
 
 
 def standings(measured):
-    """Each row of the f32 kernels that has peers, once per number of threads;
+    """Each row of KERNELS that has peers, once per number of threads;
     exceptions a second time, marked."""
     found = []
     for row in measured.rows.values():
         on_threads = row.kernel == targets.ON_THREADS
-        if not on_threads and row.kernel not in targets.F32_KERNELS:
+        if not on_threads and row.kernel not in targets.KERNELS:
             continue
         for threads in sorted({f.threads for f in row.figures.values()}):
             ours = row.ours(threads)
@@ -114,18 +114,21 @@ class _Missing(Exception):
     """What a target needs and was not run."""
 
 
-def _isa(measured, name):
+def _isa(measured, contender):
+    name, colon, way = results.split_types(contender)[0].partition(":")
     if name == "best":
-        return measured.isas[0]
+        name = measured.isas[0]
     if name == "AVX-512":
-        return next((i for i in measured.isas if i.startswith("AVX3")), name)
-    return name
+        name = next((i for i in measured.isas if i.startswith("AVX3")), name)
+    return name + colon + way
 
 
 def _figure(measured, kernel, shape, contender):
-    row = measured.rows.get((kernel, shape))
+    contender, types = results.split_types(contender)
+    row = measured.row(kernel, shape, types)
     if row is None:
-        raise _Missing(f"no {kernel}/{shape}")
+        of = f" of {types}" if types else ""
+        raise _Missing(f"no {kernel}/{shape}{of}")
     if contender.startswith("fastest "):
         figure = results.fastest(row.of_kind(contender.split()[1]))
     else:
@@ -205,7 +208,7 @@ def _evaluate(measured, spec, kernel, shape):
         raise _Missing("no peer ran")
     worst = max(rows, key=lambda s: s.ratio.value)
     return worst.ours.ns, worst.ratio, (
-        f"{worst.row.shape}, {worst.peer.contender}")
+        f"{worst.row.where}, {worst.peer.contender}")
 
 
 def _takes(measured, target, row):
@@ -224,7 +227,7 @@ def _shapes(measured, kernel, target):
             yield shape
             continue
         rows = [row for row in measured.rows.values()
-                if row.kernel == kernel and
+                if row.kernel == kernel and not row.types and
                 fnmatch.fnmatchcase(row.shape, shape)]
         if target.serial_us:
             rows = [row for row in rows if _takes(measured, target, row)]

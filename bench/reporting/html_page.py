@@ -7,7 +7,7 @@ import html
 import os
 
 import targets
-from reporting import charts, checks, summary
+from reporting import charts, checks, results, summary
 
 # Its shapes are shown first; a kernel without them shows its first ones.
 HEADLINE_MODEL = "Qwen3-30B-A3B"
@@ -24,7 +24,13 @@ _ABOUT = {
                      "dispatch's arguments.",
     "bucket_packed_row_index": "The same, and where each pair's row went.",
     "bucket_strided": "Pairs appended to their expert's row of a table.",
+    "bucket_aligned": "Pairs sorted to experts in blocks of 64, with sentinels "
+                      "and the expert of each block.",
+    "map_pairs": "Pairs sorted to 8 ranks by a table of their experts.",
+    "map_tokens": "Tokens once per rank, and the copy that each pair reads.",
+    "work_list": "Experts' rows cut to tiles for 64 workers.",
     "gather": "Token rows in packed order.",
+    "quantize": "Rows converted to other types and quantised.",
     "activate": "silu(gate) * up.",
     "combine": "Weighted sum of 8 rows, residual and RMSNorm, in one pass.",
     "combine_indexed": "The same, rows found through row_index.",
@@ -94,13 +100,13 @@ def _table(rows, head, css="list"):
             "".join(rows) + "</tbody></table>")
 
 
-def _lines(rows, head, what=""):
+def _lines(rows, head, what="", css="list"):
     """The first of a table's rows, the others folded away."""
-    text = _table(rows[:OPEN_LINES], head)
+    text = _table(rows[:OPEN_LINES], head, css)
     if len(rows) > OPEN_LINES:
         text += (f"<details><summary>{len(rows) - OPEN_LINES} more{what}"
                  "</summary>"
-                 f"{_table(rows[OPEN_LINES:], head)}</details>")
+                 f"{_table(rows[OPEN_LINES:], head, css)}</details>")
     return text
 
 
@@ -113,7 +119,7 @@ def _not_first(report):
         peer = summary.contender(s.peer.contender)
         threads = f", {s.ours.threads} threads" if s.ours.threads > 1 else ""
         rows.append(
-            f'<tr><th scope="row">{_name(s.row.kernel)} {_name(s.row.shape)}'
+            f'<tr><th scope="row">{_name(s.row.kernel)} {_name(s.row.where)}'
             f"{threads}</th><td>{_text(peer)}</td>"
             f'<td class="n">{_ratio(s.ratio)}</td><td><{tag}>{s.words}</{tag}>'
             "</td></tr>")
@@ -178,19 +184,39 @@ def _shapes(rows, isas):
             "".join(_shape(row, isas) for row in rows) + "</div>")
 
 
+def _heads(names):
+    return '<th scope="col">ns</th>' + "".join(
+        f'<th scope="col" class="n">{_text(name)}</th>' for name in names)
+
+
+def _line(row, values):
+    return f'<tr><th scope="row">{_name(row.where)}</th>' + "".join(
+        f'<td class="n">{summary.number(v.value) if v else "–"}</td>'
+        for v in values) + "</tr>"
+
+
 def _figures(rows):
     """A table of figures only, for sweeps."""
     names = list(dict.fromkeys(n for row in rows for n in row.figures))
-    head = "".join(f'<th scope="col" class="n">{_text(name)}</th>'
-                   for name in names)
+    lines = [_line(row, (f and f.ns for f in map(row.figures.get, names)))
+             for row in rows]
+    return _table(lines, _heads(names), "list sweep")
+
+
+def _typed(report, rows):
+    """A table of what is not f32: the ISAs, beside f32 and the fastest peer."""
+    isas = [isa for isa in report.measured.isas
+            if any(isa in row.figures for row in rows)]
     lines = []
     for row in rows:
-        cells = (row.figures.get(name) for name in names)
-        lines.append(
-            f'<tr><th scope="row">{_name(row.shape)}</th>' + "".join(
-                f'<td class="n">{summary.number(f.ns.value) if f else "–"}'
-                "</td>" for f in cells) + "</tr>")
-    return _table(lines, f'<th scope="col">ns</th>{head}', "list sweep")
+        ours = row.ours()
+        same = report.measured.row(row.kernel, row.shape)
+        others = (same and same.ours(), results.fastest(row.peers()))
+        lines.append(_line(row, (
+            *(f and f.ns for f in map(row.figures.get, isas)),
+            *(ours and f and results.ratio(ours, f) for f in others))))
+    return _lines(lines, _heads([*isas, "/ f32", "/ peer"]),
+                  " shapes and types", "list sweep")
 
 
 def _kernel(report, kernel, rows):
@@ -205,6 +231,11 @@ def _kernel(report, kernel, rows):
                   (f", {places['tie']} within 3 %." if places["tie"] else "."))
     text = (f'<section id="{_text(kernel)}"><h3>{_name(kernel)}</h3>'
             f'<p class="soft">{about} ns per {_text(units)}.</p>')
+    typed = [row for row in rows if row.types]
+    types = _typed(report, typed) if typed else ""
+    rows = [row for row in rows if not row.types]
+    if not rows:
+        return f"{text}{types}</section>"
     sweep = not any(row.of_kind("plain") or row.of_kind("probe")
                     for row in rows)
     if sweep and len(rows) > SWEEP:
@@ -219,7 +250,7 @@ def _kernel(report, kernel, rows):
             rest[0].shape)
         text += (f"<details><summary>{len(rest)} more: {_text(names)}</summary>"
                  f"{_shapes(rest, isas)}</details>")
-    return text + "</section>"
+    return f"{text}{types}</section>"
 
 
 _KEY = (("b", "Switchyard, the best ISA"), ("o", "Switchyard, other ISAs"),
@@ -235,7 +266,7 @@ def _key():
 
 
 def _roof(report):
-    drawing = charts.roof(report.measured, targets.F32_KERNELS)
+    drawing = charts.roof(report.measured, targets.KERNELS)
     if not drawing:
         return ""
     marks = "".join(f"<li>{charts.key_mark(symbol)}{family}</li>"
@@ -293,7 +324,9 @@ def render(report):
         "longer is faster. At the right the time, ns per unit, and how many "
         "times the best ISA’s that is; a line across a bar’s end is the "
         "spread of the processes where it is above 5 %. ISAs within 5 % of "
-        "each other share a bar. A dashed probe is off the scale.</p>",
+        "each other share a bar. A dashed probe is off the scale. Rows of other "
+        "types than f32 are a table, with the best ISA’s time over that of f32 "
+        "and over the fastest peer’s.</p>",
         _key(), "</section>",
         "".join(_kernel(report, kernel, rows)
                 for kernel, rows in kernels.items()),

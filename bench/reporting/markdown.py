@@ -61,19 +61,22 @@ def _columns(rows):
 def _kernel(rows):
     """A row a shape: a column per contender, then the best ISA's ratios."""
     names = _columns(rows)
-    f32 = rows[0].kernel in targets.F32_KERNELS
+    matrix = rows[0].kernel in targets.KERNELS
     kinds = [kind for kind in results.RIVALS
              if any(row.of_kind(kind) for row in rows) or
-             (f32 and kind == "ggml")]
-    if f32 and not any(n.split(":")[0] == "ggml" for n in names):
+             (matrix and kind == "ggml")]
+    if matrix and not any(n.split(":")[0] == "ggml" for n in names):
         probes = [n for n in names if n.split(":")[0] == "probe"]
         at = names.index(probes[0]) if probes else len(names)
         names.insert(at, "ggml")
     moves = any(row.ours() and row.ours().gb_per_second for row in rows)
     threads = any(row.ours(2) for row in rows)
+    f32 = {row.shape: row.ours() for row in rows if not row.types}
+    typed = len(rows) > len(f32) > 0
     columns = ["shape", *map(summary.contender, names)]
     columns += ["GB/s"] if moves else []
     columns += ["1 thread / 2"] if threads else []
+    columns += ["/ f32"] if typed else []
     for kind in kinds:
         forms = {f.contender for row in rows for f in row.of_kind(kind)}
         only = forms.pop() if len(forms) == 1 else kind
@@ -92,6 +95,10 @@ def _kernel(rows):
         if threads:
             both = ours and row.ours(2)
             line.append(summary.ratio(both and results.ratio(ours, both)))
+        if typed:
+            same = f32.get(row.shape) if row.types else None
+            line.append(summary.ratio(
+                results.ratio(ours, same) if ours and same else None))
         for kind in kinds:
             other = results.fastest(row.of_kind(kind))
             line.append(summary.ratio(

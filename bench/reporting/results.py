@@ -66,7 +66,8 @@ class Value:
 
 @dataclasses.dataclass
 class Figure:
-    """A contender at a shape. `samples` has ns per unit, by process."""
+    """A contender at a shape, without its types. `samples` has ns per unit, by
+    process."""
     contender: str
     samples: dict = dataclasses.field(default_factory=dict)
     per_second: dict = dataclasses.field(default_factory=dict)  # GB, by process
@@ -119,12 +120,19 @@ def fastest(figures):
 
 @dataclasses.dataclass
 class Row:
-    """A kernel at a shape: its contenders, in the order of the report."""
+    """A kernel at a shape on rows of some types, "" for f32: its contenders, in
+    the order of the report."""
     kernel: str
     shape: str
+    types: str
     unit: str
     model: str
     figures: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def where(self):
+        """The shape and, unless they are f32, the types."""
+        return self.shape + (f" {self.types}" if self.types else "")
 
     def ours(self, threads=1):
         """The best ISA's; contenders are sorted."""
@@ -148,7 +156,10 @@ class Results:
     repetitions: int
     processes: int  # that timed the same
     isas: list
-    rows: dict  # (kernel, shape): Row
+    rows: dict  # (kernel, shape, types): Row
+
+    def row(self, kernel, shape, types=""):
+        return self.rows.get((kernel, shape, types))
 
     def kernels(self):
         """Each kernel's rows, in the order they ran in."""
@@ -166,6 +177,15 @@ def split_name(name):
     if len(parts) < 3 or "" in parts:
         raise InputError(f"{name}: not kernel/shape/contender")
     return parts[0], "/".join(parts[1:-1]), parts[-1]
+
+
+def split_types(contender):
+    """"AVX2:2" and "bf16" of "AVX2@bf16:2"."""
+    head, colon, rest = contender.partition(":")
+    name, at, types = head.partition("@")
+    if at and not (name and types):
+        raise InputError(f"{contender}: not contender@types")
+    return name + colon + rest, types
 
 
 def _number(entry, key, name, above_zero):
@@ -238,6 +258,7 @@ def _add_file(rows, data, process):
     times = {}
     for name, entry in _entries(data):
         kernel, shape, contender = split_name(name)
+        contender, types = split_types(contender)
         time_unit = entry.get("time_unit", "ns")
         if not isinstance(time_unit, str) or time_unit not in _NS:
             raise InputError(f"{name}: time_unit is none of {', '.join(_NS)}")
@@ -247,10 +268,10 @@ def _add_file(rows, data, process):
         label = entry.get("label", "")
         if not isinstance(label, str) or not label.split(";")[0].strip():
             raise InputError(f"{name}: its label names no unit")
-        key = (kernel, shape)
+        key = (kernel, shape, types)
         if key not in rows:
             unit, _, model = label.partition(";")
-            rows[key] = Row(kernel, shape, unit.strip(), model.strip())
+            rows[key] = Row(kernel, shape, types, unit.strip(), model.strip())
         figure = rows[key].figures.setdefault(contender, Figure(contender))
         if figure.units == 0.0:
             figure.units, figure.bytes = units, bytes_moved

@@ -67,11 +67,11 @@ def contender(name):
 
 
 def shape(row):
-    return row.shape + (f", {row.model}" if row.model else "")
+    return row.where + (f", {row.model}" if row.model else "")
 
 
 def where(row):
-    return f"{row.kernel} {row.shape}"
+    return f"{row.kernel} {row.where}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,9 +108,9 @@ class Report:
                       checks.standings(measured))
 
     def kernels(self):
-        """Each kernel's rows: the f32 kernels, then what else was run."""
+        """Each kernel's rows: KERNELS, then what else was run."""
         found = self.measured.kernels()
-        first = [k for k in targets.F32_KERNELS if k in found]
+        first = [k for k in targets.KERNELS if k in found]
         return {k: found[k] for k in [*first, *found]}
 
     @property
@@ -143,7 +143,8 @@ class Report:
     def against_probes(self, kernels):
         pairs = []
         for row in self._rows():
-            if row.kernel not in kernels:
+            # What is converted is not moved only.
+            if row.kernel not in kernels or "-" in row.types:
                 continue
             probe = results.fastest(row.of_kind("probe"))
             value = probe and results.ratio(row.ours(), probe)
@@ -155,7 +156,7 @@ class Report:
         rows = {}
         for standing in self.standings:
             if standing.row.ours() and standing.ours.threads == 1:
-                rows[(standing.row.kernel, standing.row.shape)] = standing.row
+                rows[where(standing.row)] = standing.row
         return rows.values()
 
     def onednn_parts(self):

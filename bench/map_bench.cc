@@ -1,0 +1,181 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+
+#include "bench/bench.h"
+#include "bench/inputs.h"
+#include "bench/plain_map.h"
+#include "switchyard/map.h"
+#include "switchyard/work_list.h"
+#include "testing/reference_map.h"
+
+namespace switchyard::bench {
+namespace {
+
+constexpr size_t kTokens[] = {512, 4096};
+constexpr size_t kBlockSize = 64;
+
+struct Shape {
+  RouterShape router;
+  size_t tokens;
+  Spread spread;
+  std::string Text() const {
+    return RouterText(router.experts, router.top_k, tokens) +
+           (spread == Spread::kUniform ? "/uniform" : "/zipf");
+  }
+  size_t Pairs() const { return tokens * router.top_k; }
+  Facts MakeFacts(const std::string& kernel, const char* unit,
+                  size_t elements) const {
+    return {kernel + "/" + Text(), router.model, unit,
+            static_cast<double>(Pairs()), 4.0 * static_cast<double>(elements)};
+  }
+};
+
+std::vector<int32_t> Values(const Aligned<int32_t>& ids) {
+  return {ids.data(), ids.data() + ids.size()};
+}
+// What a call writes of an output, and poison behind it.
+Output Wanted(Aligned<int32_t>& memory, std::vector<int32_t> values) {
+  Output output(memory);
+  values.resize(memory.size(), -1);
+  output.AddExact(values);
+  return output;
+}
+
+struct AlignedCase {
+  explicit AlignedCase(const Shape& shape)
+      : s(shape),
+        ids(TopKIds(s.tokens, s.router.experts, s.router.top_k, s.spread)),
+        counts(s.router.experts),
+        offsets(s.router.experts + 1),
+        pairs(BucketAlignedSize(s.Pairs(), s.router.experts, {kBlockSize})),
+        blocks(pairs.size() / kBlockSize) {}
+  AlignedInputs In() const { return {{ids.data(), s.tokens, s.router.top_k}}; }
+  AlignedBuckets Out() { return {counts, offsets, pairs, {}, blocks}; }
+  Status Call(size_t /*slot*/, Executor& executor) {
+    return BucketAligned(In(), Out(), {kBlockSize}, executor);
+  }
+  std::vector<Output> Wanted() {
+    const reference::Aligned r =
+        reference::BucketAligned(Values(ids), s.router.top_k, s.router.experts,
+                                 kBlockSize, AlignedOptions::kNoCapacity);
+    return {bench::Wanted(counts, r.tokens_per_expert),
+            bench::Wanted(offsets, r.offsets), bench::Wanted(pairs, r.pairs),
+            bench::Wanted(blocks, r.block_experts)};
+  }
+  const Shape s;
+  Aligned<int32_t> ids, counts, offsets, pairs, blocks;
+};
+
+// To 8 ranks, of which each has experts next to each other.
+struct MapCase {
+  static constexpr size_t kRanks = 8;
+  MapCase(const Shape& shape, bool of_tokens)
+      : s(shape),
+        tokens(of_tokens),
+        ids(TopKIds(s.tokens, s.router.experts, s.router.top_k, s.spread)),
+        table(reference::RangeTable(kRanks, s.router.experts / kRanks)),
+        pair_counts(kRanks),
+        counts(kRanks),
+        offsets(kRanks + 1),
+        rows(s.Pairs()),
+        index(s.Pairs()) {}
+  MapInputs In() const {
+    return {{ids.data(), s.tokens, s.router.top_k}, table};
+  }
+  MapOutputs Out() {
+    MapOutputs out;
+    const AnyMatrix view(index.data(), s.tokens, s.router.top_k);
+    out.pairs.counts = pair_counts;
+    if (tokens) {
+      out.tokens = {counts, offsets, rows};
+      out.copy_index = view;
+    } else {
+      out.pairs.offsets = offsets;
+      out.pairs.rows = rows;
+      out.pair_index = view;
+    }
+    return out;
+  }
+  Status Call(size_t /*slot*/, Executor& executor) {
+    return MapPairs(In(), Out(), {}, executor);
+  }
+  std::vector<Output> Wanted() {
+    const std::vector<int32_t> mapped = reference::MapIds(Values(ids), table);
+    const auto by = [&](bool once) {
+      return reference::MapRows(mapped, s.router.top_k, kRanks, once);
+    };
+    const reference::Mapped r = by(tokens);
+    return {bench::Wanted(pair_counts, by(false).counts),
+            bench::Wanted(offsets, r.offsets), bench::Wanted(rows, r.rows),
+            bench::Wanted(index, r.index)};
+  }
+  const Shape s;
+  const bool tokens;
+  Aligned<int32_t> ids;
+  const std::vector<int32_t> table;
+  Aligned<int32_t> pair_counts, counts, offsets, rows, index;
+};
+
+// 64 workers, tiles of 16 rows.
+struct WorkCase {
+  explicit WorkCase(const Shape& s) : counts(s.router.experts) {
+    const Aligned<int32_t> ids =
+        TopKIds(s.tokens, s.router.experts, s.router.top_k, s.spread);
+    for (size_t p = 0; p < ids.size(); ++p) {
+      ++counts[static_cast<size_t>(ids[p])];
+    }
+    options.workers = 64;
+    tiles.resize(WorkListSize(s.Pairs(), counts.size(), options));
+    Check(MakeWorkList({counts}, {tiles, &report}, options));
+  }
+  Status Call(size_t /*slot*/, Executor& /*executor*/) {
+    return MakeWorkList({counts}, {tiles, &report}, options);
+  }
+  std::vector<Output> Wanted() { return {}; }
+  std::vector<int32_t> counts;
+  WorkListOptions options;
+  std::vector<WorkTile> tiles;
+  Report report;
+};
+
+void Add(const Shape& s) {
+  const size_t pairs = s.Pairs(), experts = s.router.experts;
+  const std::vector<size_t> all = {0, 1, 2, 3};
+  Case<AlignedCase> aligned(
+      s.MakeFacts("bucket_aligned", "pair", 2 * pairs + 2 * experts),
+      [s] { return std::make_unique<AlignedCase>(s); });
+  aligned.AddOurs(RunnableIsas(), all);
+  aligned.Add({"plain", all}, [](AlignedCase& d) {
+    return [&d](size_t) { plain::BucketAligned(d.In(), d.Out(), kBlockSize); };
+  });
+  for (const bool tokens : {false, true}) {
+    Case<MapCase> map(
+        s.MakeFacts(tokens ? "map_tokens" : "map_pairs", "pair", 3 * pairs),
+        [=] { return std::make_unique<MapCase>(s, tokens); });
+    map.AddOurs(RunnableIsas(), all);
+    map.Add({"plain", all}, [](MapCase& d) {
+      return [&d](size_t) { plain::MapPairs(d.In(), d.Out()); };
+    });
+  }
+  Facts facts = s.MakeFacts("work_list", "tile", experts);
+  facts.units = static_cast<double>(WorkCase(s).report.tiles);
+  Case<WorkCase>(facts, [s] {
+    return std::make_unique<WorkCase>(s);
+  }).AddOurs(std::vector<Isa>{MainIsas().front()}, {});
+}
+
+const Registration registration([] {
+  for (const RouterShape& router : kBuckets) {
+    if (router.top_k != 8) continue;
+    for (const size_t tokens : kTokens) {
+      for (const Spread spread : {Spread::kUniform, Spread::kZipf}) {
+        Add({router, tokens, spread});
+      }
+    }
+  }
+});
+
+}  // namespace
+}  // namespace switchyard::bench

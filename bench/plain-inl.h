@@ -1,0 +1,82 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the plain*.cc share, the files that are compiled for the CPU at hand,
+// -O3 -march=native, as engines compile theirs: loops that the compiler
+// vectorises, no intrinsics, no fast-math. Few headers, since inline functions
+// of theirs that are compiled here may be the ones that the whole program gets.
+
+#ifndef SWITCHYARD_BENCH_PLAIN_INL_H_
+#define SWITCHYARD_BENCH_PLAIN_INL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "switchyard/types.h"
+
+namespace switchyard::bench::plain {
+namespace {  // another one in each file, compiled as that is
+
+// Partial sums that a reduction keeps, for without fast-math the compiler may
+// not make them.
+constexpr size_t kLanes = 32;
+
+inline float Sum(const float (&sums)[kLanes]) {
+  float sum = 0.0f;
+  for (const float s : sums) sum += s;
+  return sum;
+}
+
+inline uint32_t Bits(float f) {
+  uint32_t bits;
+  std::memcpy(&bits, &f, sizeof(bits));
+  return bits;
+}
+inline float FromBits(uint32_t bits) {
+  float f;
+  std::memcpy(&f, &bits, sizeof(f));
+  return f;
+}
+
+// Numbers, of which none is a NaN.
+inline float Load(float f) { return f; }
+inline float Load(BFloat16 f) { return FromBits(uint32_t{f.bits} << 16); }
+inline void Store(float f, float* to) { *to = f; }
+inline void Store(float f, BFloat16* to) {
+  const uint32_t bits = Bits(f);
+  to->bits = static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
+// function(float()) or function(BFloat16()).
+template <class Function>
+void WithElement(Type type, Function function) {
+  if (type == Type::kBF16) {
+    function(BFloat16());
+  } else {
+    function(float());
+  }
+}
+
+// 2^n e^r, to 2 ulp: std::exp would keep loops scalar.
+inline float Exp(float x) {
+  constexpr float kMagic = 0x1.8p23f;  // its last bits are those of n
+  x = x > -87.0f ? x : -87.0f;         // the forms that are single instructions
+  x = x < 88.0f ? x : 88.0f;
+  const float shifted = x * 0x1.715476p0f + kMagic;
+  const float n = shifted - kMagic;
+  const float r = (x - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f;
+  float p = 0x1.6850e4p-10f;
+  p = p * r + 0x1.123bccp-7f;
+  p = p * r + 0x1.555b98p-5f;
+  p = p * r + 0x1.55548ep-3f;
+  p = p * r + 0x1.fffff8p-2f;
+  p = p * (r * r) + r;
+  const float scale = FromBits((Bits(shifted) << 23) + 0x3F800000);
+  return p * scale + scale;
+}
+
+}  // namespace
+}  // namespace switchyard::bench::plain
+
+#endif  // SWITCHYARD_BENCH_PLAIN_INL_H_

@@ -1,0 +1,118 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Rows of data of any type, and the types that engines run each kernel on.
+
+#ifndef SWITCHYARD_BENCH_ROWS_H_
+#define SWITCHYARD_BENCH_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/bench.h"
+#include "bench/inputs.h"
+#include "switchyard/views.h"
+#include "testing/formats.h"
+
+namespace switchyard::bench {
+
+using testing_support::Format;
+
+// Of the rows that a kernel reads and of those that it writes, by the names of
+// testing/formats.h.
+struct Types {
+  const char* in;
+  const char* out;
+};
+
+// All else, weights and the norm's weights, is f32. First comes f32, by which
+// the others are measured. Of the router, the logits:
+constexpr Types kRouteTypes[] = {
+    {"f32", "f32"}, {"bf16", "bf16"}, {"f16", "f16"}};
+constexpr Types kGatherTypes[] = {
+    {"f32", "f32"}, {"bf16", "bf16"}, {"f32", "bf16"},
+    {"bf16", "i8"}, {"bf16", "q8_0"}, {"bf16", "f8e4m3"},
+    {"f32", "i8"},  {"f32", "q8_0"},  {"f32", "f8e4m3"},
+};
+constexpr Types kActivateTypes[] = {
+    {"f32", "f32"},         {"bf16", "bf16"},
+    {"f16", "f16"},         {"bf16", "i8"},
+    {"bf16", "i8 of 128"},  {"bf16", "q8_0"},
+    {"bf16", "q8_1"},       {"bf16", "q8_k"},
+    {"bf16", "f8e4m3"},     {"bf16", "f8e4m3 of 128"},
+    {"bf16", "mxfp8 e4m3"}, {"f32", "i8"},
+    {"f32", "q8_0"},        {"f32", "f8e4m3"},
+};
+// Of the rows, the residual and their sum, and of the normed rows.
+constexpr Types kCombineTypes[] = {
+    {"f32", "f32"}, {"bf16", "bf16"}, {"f16", "f16"},
+    {"f32", "i8"},  {"bf16", "i8"},   {"bf16", "f8e4m3"},
+};
+
+constexpr Types kF32 = {"f32", "f32"};
+bool IsF32(const Types& types);
+// As contenders' names have it: "bf16", "f32-bf16", "bf16-i8_128"; "" for f32.
+std::string Text(const Types& types);
+
+// Whether what comes out is not what went in.
+bool Converts(const Types& types);
+// Ours to time on these rows: every ISA on f32, the main ones on others.
+std::vector<Isa> IsasFor(const Types& types);
+
+// In a format of quantize.h, each part from a cache line on.
+class Rows {
+ public:
+  Rows(const char* format, size_t rows, size_t cols);
+  // Of a format that holds numbers: those of Floats(), rounded.
+  static Rows Of(const char* format, size_t rows, size_t cols, uint32_t stream);
+
+  const Format& format() const { return format_; }
+  size_t rows() const { return rows_; }
+  size_t cols() const { return cols_; }
+  // Of a row, with scales and sums and without.
+  size_t RowBytes() const;
+  size_t CodeBytes() const { return BytesOf(format_.type, cols_); }
+
+  ConstAnyRows In(size_t first, size_t count) const;
+  ConstAnyRows In() const { return In(0, rows_); }
+  AnyRows Out(size_t first, size_t count);
+  AnyRows Out() { return Out(0, rows_); }
+  // From a row on.
+  template <class T = void>
+  T* Data(size_t row = 0) {
+    return static_cast<T*>(Out(row, 0).data);
+  }
+  template <class T = void>
+  const T* Data(size_t row = 0) const {
+    return static_cast<const T*>(In(row, 0).data);
+  }
+  testing_support::FormatRows Bytes() const { return {format_, In()}; }
+  // As f32, which is exact.
+  std::vector<float> Values(size_t first, size_t count) const;
+  std::vector<float> Values() const { return Values(0, rows_); }
+
+  // Outputs that these rows are: codes, then scales, then sums. They should
+  // hold `want` or, if they are numbers and `close` is not empty, be close to
+  // that. Of all slots.
+  void AddWanted(const testing_support::FormatRows& want,
+                 const std::vector<double>& close,
+                 std::vector<Output>* outputs);
+
+ private:
+  template <class Any, class Byte>
+  Any View(Byte* codes, Byte* scales, Byte* sums, size_t first,
+           size_t count) const;
+
+  Format format_;
+  size_t rows_, cols_;
+  Aligned<uint8_t> codes_, scales_, sums_;
+};
+
+// What a contender writes that writes all: so many outputs, and rows.
+std::vector<size_t> AllOutputs(const char* format, size_t before = 0);
+
+}  // namespace switchyard::bench
+
+#endif  // SWITCHYARD_BENCH_ROWS_H_
