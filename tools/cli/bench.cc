@@ -61,6 +61,7 @@ bool AsksForModel(const BenchOptions& options) {
 
 Model ModelOf(const BenchOptions& options) {
   Model model;
+  model.type = DataTypes().at(options.dtype);
   model.experts = options.experts.value_or(model.experts);
   model.top_k = options.top_k.value_or(std::min(model.top_k, model.experts));
   model.hidden = options.hidden.value_or(model.hidden);
@@ -83,7 +84,7 @@ std::vector<Shape> ShapesOf(const BenchOptions& options) {
       options.kernels.empty() ? Kernels() : Unique(options.kernels);
   std::vector<Shape> shapes;
   if (!AsksForModel(options)) {
-    for (const Shape& shape : DefaultShapes()) {
+    for (const Shape& shape : DefaultShapes(DataTypes().at(options.dtype))) {
       if (std::count(kernels.begin(), kernels.end(), shape.kernel) != 0) {
         shapes.push_back(shape);
       }
@@ -168,10 +169,10 @@ Measured Measure(const Shape& shape, const std::vector<std::string>& isas,
       call(*crew.executor);
       RequireLastIsa(isa);
       timed.push_back({Repeat([&call, &crew] { call(*crew.executor); }), cap});
-      measured.measurements.push_back(
-          {crew.threads == 1 ? isa : isa + ":" + std::to_string(crew.threads),
-           crew.threads,
-           {}});
+      std::string contender = isa;  // as switchyard_bench calls it
+      if (!shape.types.empty()) contender += "@" + shape.types;
+      if (crew.threads != 1) contender += ":" + std::to_string(crew.threads);
+      measured.measurements.push_back({contender, crew.threads, {}});
     }
   }
   const std::vector<Rounds> all = TimeRounds(timed, seconds);
@@ -231,6 +232,14 @@ CLI::App* AddBench(CLI::App& app, BenchOptions& options) {
   size("--top-k", options.top_k, "Experts of a token");
   size("--hidden", options.hidden, "Width of the hidden states");
   size("--intermediate", options.intermediate, "Width of an expert");
+  std::vector<std::string> dtypes;
+  for (const auto& [name, type] : DataTypes()) dtypes.push_back(name);
+  bench
+      ->add_option("--dtype", options.dtype,
+                   "Type of rows and logits: " + Joined(dtypes))
+      ->capture_default_str()
+      ->check(CLI::IsMember(dtypes).description(""))
+      ->type_name("NAME");
   counts("--threads", options.threads, 1024, "On so many threads (default: 1)");
   bench->add_option("--isa", options.isas, "Only these (default: all)")
       ->type_name("NAME");

@@ -20,6 +20,7 @@ struct BenchOptions {
   // taken from Qwen3-30B-A3B.
   std::vector<size_t> tokens;
   std::optional<size_t> experts, top_k, hidden, intermediate;
+  std::string dtype = "f32";  // of row data
   std::vector<size_t> threads = {1};
   std::vector<std::string> isas;  // empty: all that run here
   double seconds = 0.5;           // per shape

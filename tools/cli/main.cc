@@ -19,6 +19,7 @@
 #include "tools/cli/bench.h"
 #include "tools/cli/compare.h"
 #include "tools/cli/isas.h"
+#include "tools/cli/metal.h"
 #include "tools/cli/verify.h"
 
 namespace swy {
@@ -132,6 +133,8 @@ int Main(int argc, char** argv) {
   CLI::App* const bench = AddBench(app, bench_options);
   CompareOptions compare_options;
   CLI::App* const compare = AddCompare(app, compare_options);
+  MetalOptions metal_options;
+  CLI::App* const metal = AddMetal(app, metal_options);
   app.add_subcommand("help", "Explain swy, or the command that follows");
 
   // "help verify" is "verify --help". CLI11 says of a wrong command only that
@@ -151,6 +154,7 @@ int Main(int argc, char** argv) {
 
   if (isa->parsed()) return PrintIsas();
   if (compare->parsed()) return Compare(compare_options);
+  if (metal->parsed()) return Metal(metal_options);
   RequireIsas(verify->parsed() ? verify_options.isas : bench_options.isas);
   return bench->parsed() ? Bench(bench_options) : RunVerify(verify_options);
 }

@@ -6,10 +6,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "switchyard/executor.h"
+#include "switchyard/types.h"
 
 namespace swy {
 
@@ -23,8 +25,9 @@ struct Shape {
   std::string model;  // empty: nobody's in particular
   const char* unit;
   double units;
-  double bytes;   // that a call has to move; 0: that is not what bounds it
-  double memory;  // that its data take, about
+  double bytes;       // that a call has to move; 0: that is not what bounds it
+  double memory;      // that its data take, about
+  std::string types;  // of its rows; empty: f32, or it has none
   // Makes the data, and a call on them.
   std::function<std::function<void(switchyard::Executor&)>()> make;
 };
@@ -34,6 +37,8 @@ struct Model {
   size_t top_k = 8;
   size_t hidden = 2048;
   size_t intermediate = 768;
+  // Of row data: logits, rows, residual; weights are f32.
+  switchyard::Type type = switchyard::Type::kF32;
   std::string name = "Qwen3-30B-A3B";
 };
 
@@ -41,7 +46,10 @@ struct Model {
 Shape ShapeOf(const std::string& kernel, const Model& model, size_t tokens);
 
 // A short matrix of all kernels.
-std::vector<Shape> DefaultShapes();
+std::vector<Shape> DefaultShapes(switchyard::Type type);
+
+// "f32", "bf16", "f16": what row data may be.
+const std::map<std::string, switchyard::Type>& DataTypes();
 
 }  // namespace swy
 

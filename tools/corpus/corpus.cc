@@ -43,4 +43,15 @@ const Expected* Find(const std::string& name) {
   return place == std::end(kExpected) ? nullptr : place;
 }
 
+void AddFloats(Digest& digest, const ConstAnyMatrix& m) {
+  digest.Add(static_cast<uint32_t>(m.rows));
+  digest.Add(static_cast<uint32_t>(m.cols));
+  for (size_t r = 0; r < m.rows; ++r) {
+    const void* const row = m.RowRange(r, r + 1).data;
+    for (size_t c = 0; c < m.cols; ++c) {
+      digest.Add(testing_support::WidenAt(m.type, row, c));
+    }
+  }
+}
+
 }  // namespace switchyard::corpus

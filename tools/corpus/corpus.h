@@ -19,6 +19,7 @@
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 #include "testing/digest.h"
+#include "testing/floats.h"
 #include "testing/inputs.h"
 
 namespace switchyard::corpus {
@@ -85,6 +86,40 @@ class Rows {
   std::vector<T> data_;
   size_t rows_, cols_, gap_;
 };
+
+// The same of a type known at run time.
+class TypedRows {
+ public:
+  TypedRows(Type type, size_t rows, size_t cols, size_t gap = 0)
+      : bytes_(BytesOf(type, rows * (cols + gap)) + SizeOf(type)),
+        type_(type),
+        rows_(rows),
+        cols_(cols),
+        stride_(cols + gap) {}
+  // Of numbers, rounded to the type.
+  template <class Element>
+  TypedRows(Type type, size_t rows, size_t cols, size_t gap,
+            const Element& element)
+      : TypedRows(type, rows, cols, gap) {
+    for (size_t i = 0; i < rows * cols; ++i) {
+      testing_support::RoundAt(type, element(i), view().data,
+                               i / cols * stride_ + i % cols);
+    }
+  }
+
+  AnyMatrix view() {
+    return {static_cast<void*>(bytes_.data() + SizeOf(type_)), type_, rows_,
+            cols_, stride_};
+  }
+
+ private:
+  std::vector<unsigned char> bytes_;
+  Type type_;
+  size_t rows_, cols_, stride_;
+};
+
+// Shape and elements of floats of any size, as an f32 matrix of their values.
+void AddFloats(Digest& digest, const ConstAnyMatrix& m);
 
 }  // namespace switchyard::corpus
 

@@ -41,16 +41,169 @@ float MinusInfinity(size_t) { return -std::numeric_limits<float>::infinity(); }
 // NaN in some rows, infinities, denormals, everything.
 float Any(size_t i) { return AnyFloat(7, i); }
 
-void Run(Executor& executor, Digests& digests, Logit logit,
+struct Types {
+  const char* name;
+  Type logits, weights;
+};
+constexpr Types kF32 = {"", Type::kF32, Type::kF32};
+
+void Run(Executor& executor, Digests& digests, const Types& types, Logit logit,
          const RouteOptions& options, size_t experts, size_t top_k) {
-  Rows<float> logits(kTokens, experts, 3, logit);
+  TypedRows logits(types.logits, kTokens, experts, 3, logit);
   Rows<int32_t> ids(kTokens, top_k, 1);
-  Rows<float> weights(kTokens, top_k, 2);
+  TypedRows weights(types.weights, kTokens, top_k, 2);
   digests.Check(RouteTopK({logits.view()}, {ids.view(), weights.view()},
                           options, executor));
   digests.exact.Add(ids.view());
-  digests.floats.Add(weights.view());
+  AddFloats(digests.floats, weights.view());
 }
+
+// A recipe: options and the inputs that go with them.
+struct Recipe {
+  const char* name;
+  RouteOptions options;
+  bool bias, scale, given;
+  size_t top_k;  // 0: several
+};
+
+// Ids are those of other ISAs where keys are: all that have FMA.
+void RunRecipe(Executor& executor, Digests& digests, const Types& types,
+               Logit logit, const Recipe& recipe, size_t experts,
+               size_t top_k) {
+  const size_t shared = recipe.options.num_shared_experts,
+               columns = experts + (recipe.options.shared_logits ? shared : 0);
+  TypedRows logits(types.logits, kTokens, columns, 3, logit);
+  TypedRows bias(Type::kF32, 1, experts, 0,
+                 [](size_t i) { return Uniform(8, i, 0.0625f); });
+  TypedRows scale(Type::kF32, 1, experts, 0,
+                  [](size_t i) { return Uniform(9, i, 2.0f); });
+  Rows<int32_t> given(kTokens, top_k, 0);
+  for (size_t t = 0; t < kTokens; ++t) {
+    for (size_t i = 0; i < top_k; ++i) {
+      given.view().Row(t)[i] =
+          static_cast<int32_t>(Hash(10, t * top_k + i) % experts);
+    }
+  }
+  Rows<int32_t> ids(kTokens, top_k + shared, 1);
+  TypedRows weights(types.weights, kTokens, top_k + shared, 2);
+  TypedRows identity(types.weights, kTokens, 1, 0);
+  RouteInputs in = {logits.view()};
+  if (recipe.bias) in.correction_bias = bias.view();
+  if (recipe.scale) in.expert_scale = scale.view();
+  if (recipe.given) in.given_ids = given.view();
+  RouteOutputs out = {ids.view(), weights.view()};
+  if (recipe.options.num_zero_experts != 0) {
+    out.identity_weights = identity.view();
+  }
+  digests.Check(RouteTopK(in, out, recipe.options, executor));
+  digests.floats.Add(ids.view());
+  AddFloats(digests.floats, weights.view());
+  AddFloats(digests.floats, identity.view());
+}
+
+std::vector<Recipe> Recipes() {
+  std::vector<Recipe> recipes;
+  const auto add = [&](const char* name, Score score, const auto& change,
+                       bool bias = false, bool scale = false,
+                       bool given = false, size_t top_k = 0) {
+    RouteOptions options;
+    options.score = score;
+    options.divisor = Divisor::kSum;
+    change(options);
+    recipes.push_back({name, options, bias, scale, given, top_k});
+  };
+  using O = RouteOptions;
+  const auto none = [](O&) {};
+  add("sigmoid", Score::kSigmoid, none);
+  add("sigmoid, bias", Score::kSigmoid, none, true);
+  add("sqrt softplus, bias", Score::kSqrtSoftplus, none, true);
+  add("softmax, bias", Score::kSoftmax, none, true);
+  add(
+      "softmax, bias on logits", Score::kSoftmax,
+      [](O& o) { o.bias_place = BiasPlace::kLogit; }, true);
+  add(
+      "softmax, bias in logits", Score::kSoftmax,
+      [](O& o) {
+        o.bias_place = BiasPlace::kLogit;
+        o.bias_in_weight = true;
+      },
+      true);
+  add(
+      "groups", Score::kSigmoid,
+      [](O& o) {
+        o.num_expert_group = 8;
+        o.topk_group = 4;
+        o.group_score_of = 1;
+        o.divisor = Divisor::kSumPlusEps;
+        o.eps = 1e-20f;
+        o.routed_scaling_factor = 2.5f;
+      },
+      true);
+  add("groups of two, 0", Score::kSoftmax, [](O& o) {
+    o.num_expert_group = 4;
+    o.topk_group = 1;
+    o.dropped_key_is_zero = true;
+    o.renormalize = false;
+  });
+  add("softmax of selected", Score::kRaw,
+      [](O& o) { o.weight_of = WeightOf::kSoftmaxOfSelected; });
+  add("sigmoid of selected", Score::kRaw, [](O& o) {
+    o.weight_of = WeightOf::kSigmoidOfSelected;
+    o.divisor = Divisor::kMaxOfSumAndEps;
+    o.eps = 0.5f;
+  });
+  add("rounded", Score::kSigmoid, [](O& o) {
+    o.round_to = Type::kBF16;
+    o.select_on_rounded_score = true;
+  });
+  add("mapped", Score::kSoftmax, [](O& o) {
+    o.logit_scale = 0.5f;
+    o.logit_clip = 2.0f;
+  });
+  add("shared", Score::kSigmoid, [](O& o) { o.num_shared_experts = 1; });
+  add(
+      "shared logits", Score::kSigmoid,
+      [](O& o) {
+        o.num_shared_experts = 2;
+        o.shared_logits = true;
+      },
+      true);
+  add(
+      "zero experts, scales", Score::kSoftmax,
+      [](O& o) { o.num_zero_experts = 4; }, false, true);
+  add("given", Score::kSqrtSoftplus, none, false, false, true);
+  add(
+      "sparsemixer", Score::kSparsemixer, [](O& o) { o.renormalize = false; },
+      false, false, false, 2);
+  return recipes;
+}
+
+const Registration recipes([](std::vector<Case>& cases) {
+  const std::pair<const char*, Logit> logits[] = {
+      {"random", Random}, {"ties", Ties}, {"infinite", Infinite}, {"any", Any}};
+  constexpr Types kTypes[] = {kF32, {"bf16, ", Type::kBF16, Type::kBF16}};
+  for (const Types& types : kTypes) {
+    for (const Recipe& recipe : Recipes()) {
+      for (const auto& [logit_name, logit] : logits) {
+        if (types.logits != Type::kF32 && logit != Random) continue;
+        cases.push_back(
+            {std::string("route by ") + types.name + recipe.name + ", " +
+                 logit_name,
+             [types, recipe, logit = logit](Executor& executor,
+                                            Digests& digests) {
+               for (const size_t experts : {8u, 64u, 160u, 256u, 384u, 896u}) {
+                 for (const size_t top_k : {1u, 2u, 6u, 8u, 33u}) {
+                   if (top_k > experts) break;
+                   if (recipe.top_k != 0 && recipe.top_k != top_k) continue;
+                   RunRecipe(executor, digests, types, logit, recipe, experts,
+                             top_k);
+                 }
+               }
+             }});
+      }
+    }
+  }
+});
 
 const Registration registration([](std::vector<Case>& cases) {
   const std::pair<const char*, Logit> logits[] = {
@@ -60,28 +213,46 @@ const Registration registration([](std::vector<Case>& cases) {
   const std::pair<const char*, RouteOptions> options[] = {
       {"plain", {false, 0x1p-14f}},
       {"renormalized", {true, 0x1p-14f}},
+      // The others in f32 only: what types change comes before and after.
       {"clamp 0", {true, 0.0f}},
       {"clamp 1/2", {true, 0.5f}},
       {"clamp 1", {true, 1.0f}}};
-  for (const auto& [option_name, option] : options) {
-    for (const auto& [logit_name, logit] : logits) {
-      cases.push_back({std::string("route ") + option_name + ", " + logit_name,
-                       [option = option, logit = logit](Executor& executor,
-                                                        Digests& digests) {
-                         for (const size_t experts : kExperts) {
-                           for (const size_t top_k : kTopK) {
-                             if (top_k > experts) break;
-                             Run(executor, digests, logit, option, experts,
-                                 top_k);
+  // As engines' routers have them.
+  constexpr Types kTypes[] = {
+      kF32,
+      {"bf16 to f32, ", Type::kBF16, Type::kF32},
+      {"bf16, ", Type::kBF16, Type::kBF16},
+      {"f16 to f32, ", Type::kF16, Type::kF32},
+      {"f16, ", Type::kF16, Type::kF16},
+      {"f32 to bf16, ", Type::kF32, Type::kBF16},
+  };
+  for (const Types& types : kTypes) {
+    const bool f32 = types.name[0] == 0;
+    for (const auto& [option_name, option] : options) {
+      if (!f32 && option_name[0] == 'c') break;
+      for (const auto& [logit_name, logit] : logits) {
+        cases.push_back({std::string("route ") + types.name + option_name +
+                             ", " + logit_name,
+                         [f32, types, option = option, logit = logit](
+                             Executor& executor, Digests& digests) {
+                           for (const size_t experts : kExperts) {
+                             // Some of each kind.
+                             if (!f32 && experts % 3 != 2) continue;
+                             for (const size_t top_k : kTopK) {
+                               if (top_k > experts) break;
+                               if (!f32 && top_k % 8 > 1) continue;
+                               Run(executor, digests, types, logit, option,
+                                   experts, top_k);
+                             }
                            }
-                         }
-                       }});
+                         }});
+      }
     }
   }
   // top_k / E below the default clamp.
   cases.push_back(
       {"route many experts", [](Executor& executor, Digests& digests) {
-         Run(executor, digests, Ties, RouteOptions(), 65536, 1);
+         Run(executor, digests, kF32, Ties, RouteOptions(), 65536, 1);
        }});
 });
 
