@@ -1,12 +1,39 @@
-# Highway and TBB: Debian's packages through their CMake configs, or a parent
-# project's sub-projects, which only have the plain target names.
+# Highway: its sources in a folder, a parent project's sub-project, which only has
+# the plain target name, or an installed package. TBB: either of the latter two.
 find_package(Threads REQUIRED)
 
-if(TARGET hwy AND NOT TARGET hwy::hwy)
+if(SWITCHYARD_HIGHWAY_DIR)
+  if(TARGET hwy OR TARGET hwy::hwy)
+    message(FATAL_ERROR "SWITCHYARD_HIGHWAY_DIR is given, and a parent project has "
+      "a Highway of its own: leave it empty")
+  endif()
+  if(NOT EXISTS ${SWITCHYARD_HIGHWAY_DIR}/hwy/highway.h)
+    message(FATAL_ERROR "SWITCHYARD_HIGHWAY_DIR: no hwy/highway.h in "
+      "'${SWITCHYARD_HIGHWAY_DIR}'")
+  endif()
+  foreach(part IN ITEMS CONTRIB EXAMPLES INSTALL TESTS)
+    set(HWY_ENABLE_${part} OFF CACHE INTERNAL "")
+  endforeach()
+  set(HWY_FORCE_STATIC_LIBS ON CACHE INTERNAL "")
+  add_subdirectory(${SWITCHYARD_HIGHWAY_DIR} highway EXCLUDE_FROM_ALL)
+  set_target_properties(hwy PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  # Its headers, and its objects within the library: nothing to be installed.
+  set(SWITCHYARD_HIGHWAY $<BUILD_INTERFACE:hwy>)
+elseif(TARGET hwy AND NOT TARGET hwy::hwy)
   add_library(hwy::hwy ALIAS hwy)
 endif()
-if(NOT TARGET hwy::hwy)
-  find_package(hwy 1.0.3 REQUIRED)
+if(TARGET hwy)
+  # Somebody else's headers, with somebody else's warnings.
+  get_target_property(hwy_include hwy INTERFACE_INCLUDE_DIRECTORIES)
+  if(hwy_include)
+    set_property(TARGET hwy PROPERTY INTERFACE_SYSTEM_INCLUDE_DIRECTORIES ${hwy_include})
+  endif()
+endif()
+if(NOT SWITCHYARD_HIGHWAY)
+  if(NOT TARGET hwy::hwy)
+    find_package(hwy 1.0.3 REQUIRED)
+  endif()
+  set(SWITCHYARD_HIGHWAY hwy::hwy)
 endif()
 
 if(SWITCHYARD_TBB)

@@ -1,12 +1,16 @@
 # What `cmake --install` puts in place: headers, the libraries, a CMake package
-# and pkg-config files. Every destination is relative to the prefix given at
-# install time, and nothing in the files names the build tree.
+# and pkg-config files, a component of each library. Every destination is
+# relative to the prefix given at install time, and nothing in the files names
+# the build tree.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 # The installed files ask for Highway and TBB by package: they have to be
 # packages, not targets that a parent project builds next to this one.
-set(_dependencies hwy::hwy)
+set(_dependencies "")
+if(NOT SWITCHYARD_HIGHWAY_DIR)
+  list(APPEND _dependencies hwy::hwy)
+endif()
 if(SWITCHYARD_TBB)
   list(APPEND _dependencies TBB::tbb)
 endif()
@@ -17,29 +21,6 @@ foreach(_dependency IN LISTS _dependencies)
       "but a parent project builds it: set SWITCHYARD_INSTALL to OFF")
   endif()
 endforeach()
-
-install(TARGETS switchyard switchyard_device EXPORT switchyardTargets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/switchyard
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-
-# CMake: find_package(switchyard) -> switchyard::switchyard, switchyard::device
-set(_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/switchyard)
-install(EXPORT switchyardTargets NAMESPACE switchyard:: DESTINATION ${_cmake_dir})
-configure_package_config_file(
-  ${CMAKE_CURRENT_LIST_DIR}/switchyardConfig.cmake.in
-  ${PROJECT_BINARY_DIR}/switchyardConfig.cmake
-  INSTALL_DESTINATION ${_cmake_dir})
-# 0.x: a minor version may change the API.
-write_basic_package_version_file(
-  ${PROJECT_BINARY_DIR}/switchyardConfigVersion.cmake
-  COMPATIBILITY SameMinorVersion)
-install(FILES
-  ${PROJECT_BINARY_DIR}/switchyardConfig.cmake
-  ${PROJECT_BINARY_DIR}/switchyardConfigVersion.cmake
-  DESTINATION ${_cmake_dir})
 
 # pkg-config: the prefix is found from where the file lies, since `cmake
 # --install --prefix` may move it; GNUInstallDirs may also be absolute.
@@ -57,13 +38,76 @@ if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
 else()
   set(_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
-set(_pc_requires "libhwy >= 1.0.3")
-if(SWITCHYARD_TBB)
-  string(APPEND _pc_requires ", tbb >= 2021")
+# Whoever links a static library also links what it uses, so that a plain
+# `pkg-config --libs` has to name that, too.
+set(_pc_requires "")
+if(NOT SWITCHYARD_SHARED)
+  if(NOT SWITCHYARD_HIGHWAY_DIR)
+    list(APPEND _pc_requires "libhwy >= 1.0.3")
+  endif()
+  if(SWITCHYARD_TBB)
+    list(APPEND _pc_requires "tbb >= 2021")
+  endif()
 endif()
-foreach(_pc IN ITEMS switchyard switchyard-device)
+list(JOIN _pc_requires ", " _pc_requires)
+
+# A C compiler links switchyard-c; its shared library brings what it needs.
+set(_pc_stdcxx "")
+if(NOT SWITCHYARD_SHARED)
+  set(_pc_stdcxx " -lstdc++ -lm")
+endif()
+
+set(_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/switchyard)
+foreach(_component IN LISTS SWITCHYARD_COMPONENTS)
+  set(_target switchyard_${_component})
+  set(_pc switchyard-${_component})
+  if(_component STREQUAL core)
+    set(_target switchyard)
+    set(_pc switchyard)
+  endif()
+  # The file by which the CMake package knows that the component is there.
+  install(TARGETS ${_target} EXPORT switchyard-${_component}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${_component}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${_component}
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT switchyard-${_component} NAMESPACE switchyard::
+    DESTINATION ${_cmake_dir} COMPONENT ${_component})
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${_pc}.pc.in
     ${PROJECT_BINARY_DIR}/${_pc}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${_pc}.pc
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${_component})
 endforeach()
+
+set(_include ${PROJECT_SOURCE_DIR}/include/switchyard)
+install(DIRECTORY ${_include} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT core
+  FILES_MATCHING PATTERN "*.h"
+  PATTERN device EXCLUDE PATTERN c EXCLUDE PATTERN switchyard.h EXCLUDE)
+install(DIRECTORY ${_include}/device
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/switchyard COMPONENT device
+  FILES_MATCHING PATTERN "*.h")
+if(TARGET switchyard_c)
+  install(DIRECTORY ${_include}/c
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/switchyard COMPONENT c
+    FILES_MATCHING PATTERN "*.h")
+  install(FILES ${_include}/switchyard.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/switchyard COMPONENT c)
+endif()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
+  DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
+
+# CMake: find_package(switchyard) -> switchyard::switchyard and, where they are
+# installed or asked for as COMPONENTS, switchyard::device and switchyard::c.
+configure_package_config_file(
+  ${CMAKE_CURRENT_LIST_DIR}/switchyardConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/switchyardConfig.cmake
+  INSTALL_DESTINATION ${_cmake_dir})
+# 0.x: a minor version may change the API.
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/switchyardConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/switchyardConfig.cmake
+  ${PROJECT_BINARY_DIR}/switchyardConfigVersion.cmake
+  DESTINATION ${_cmake_dir} COMPONENT core)
+
+include(${CMAKE_CURRENT_LIST_DIR}/package.cmake)

@@ -10,6 +10,14 @@
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
 #   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run each target of fuzz/ that long (30), or those named
+#   scripts/setup.sh parity [parity.py's arguments] compare the presets with transformers' own routers,
+#                                                   moe_layer with its layers;
+#                                                   installs PyTorch in build/, gigabytes
+#   scripts/setup.sh rust [cargo test's arguments]  install the library in build/rust, test the Rust crate with it
+#   scripts/setup.sh engines [pytest's arguments]   build the Python package, run its tests with transformers;
+#                                                   installs PyTorch in build/, gigabytes
+#   scripts/setup.sh engines-ggml                   build the llama.cpp plug-in of integrations/ggml, run its
+#                                                   tests; builds llama.cpp once, ten minutes
 #   scripts/setup.sh packages [more packages]       only install what is missing
 #
 # Works from any folder. Missing packages are installed with apt, which needs
@@ -24,10 +32,18 @@ readonly aarch64_packages=(g++-aarch64-linux-gnu libhwy-dev:arm64 libtbb-dev:arm
 # libomp: what Clang's -fopenmp links.
 readonly fuzz_packages=(clang libclang-rt-dev libomp-dev)
 readonly test_packages=(libgtest-dev pkg-config python3-venv)
+readonly rust_packages=(rustc cargo pkg-config)
 # Write the small checkpoints that the tests of moe_layer read.
 readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
+# What presets are compared with, and cite by line.
+readonly parity_packages=('transformers==5.23.*' 'torch>=2.10,<3' 'numpy>=1.24,<3')
+# What builds the Python package and tests it, beside those: accelerate is what
+# transformers loads the parts of a model by.
+readonly engines_packages=('scikit-build-core>=0.10,<2' 'pytest>=8,<10' 'accelerate>=1.10,<2')
 # Its source package builds ggml for this machine, with headers and a CMake package.
 readonly ggml_package='llama-cpp-python>=0.3.36,<0.4'
+# Write the models that the plug-in is tested on, and run them.
+readonly plugin_packages=('gguf>=0.17,<1' 'numpy>=1.24,<3' typing_extensions diskcache jinja2)
 
 root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build/release
@@ -118,6 +134,46 @@ make_ggml() {
   find_ggml >/dev/null || die "$ggml_package installed no CMake package of ggml"
 }
 
+# A Python with llama.cpp and what models are written with, and llama.cpp's
+# sources: ggml's internal headers are in no package.
+make_plugin_venv() {
+  make_ggml
+  local venv=$root/build/ggml-test-venv packages version
+  packages=$(dirname "$(dirname "$(dirname "$(find_ggml)")")")
+  version=$(basename "$packages"/llama_cpp_python-*.dist-info .dist-info)
+  ggml_source=$root/build/ggml-source/$version
+  "$venv/bin/python3" -c 'import gguf, llama_cpp' 2>/dev/null || {
+    install_python ggml-test-venv "${plugin_packages[*]}" "${plugin_packages[@]}"
+    echo "$packages" >"$("$venv/bin/python3" -c 'import sysconfig as s; print(s.get_path("purelib"))')/ggml.pth"
+  }
+  [[ -d $ggml_source ]] || {
+    mkdir -p "$root/build/ggml-source"
+    step "Fetching the sources of $version" "$venv/bin/python3" -m pip download --no-deps \
+      --no-binary llama-cpp-python --dest "$root/build/ggml-source" \
+      "llama-cpp-python==${version#llama_cpp_python-}"
+    step "Unpacking them" tar -xf "$ggml_source.tar.gz" -C "$root/build/ggml-source"
+  }
+}
+
+make_parity() {
+  "$root/build/parity-venv/bin/python3" -c 'import torch, transformers as t
+assert t.__version__.startswith("5.23.")' 2>/dev/null ||
+    install_python parity-venv "${parity_packages[*]}" "${parity_packages[@]}"
+}
+
+# The packages of parity, and those of the tests beside them.
+make_engines() {
+  make_parity
+  local venv=$root/build/engines-venv python=/usr/bin/python3 shared
+  [[ -x $python ]] || python=python3
+  shared=$("$root/build/parity-venv/bin/python3" -c 'import sysconfig as s; print(s.get_path("purelib"))')
+  "$venv/bin/python3" -c 'import accelerate, pytest, scikit_build_core, torch, transformers' 2>/dev/null && return
+  step "Making a Python environment in build/engines-venv" "$python" -m venv --clear "$venv"
+  echo "$shared" >"$("$venv/bin/python3" -c 'import sysconfig as s; print(s.get_path("purelib"))')/parity.pth"
+  step "Installing ${engines_packages[*]}" \
+    "$venv/bin/python3" -m pip install --disable-pip-version-check "${engines_packages[@]}"
+}
+
 configure() {
   step "Configuring build/release" cmake -S "$root" --preset release "$@"
 }
@@ -127,13 +183,15 @@ compile() {
   cmake --build "$build" --parallel "$jobs" "$@"
 }
 
-# swy verify under QEMU: each ISA at vector lengths it has. One thread, since
-# threads have nothing to do with the ISA, and several ISAs at a time.
+# swy verify under QEMU: each ISA at vector lengths it has, or one for each of
+# these if SWITCHYARD_SAMPLE is set. One thread, since threads have nothing to do
+# with the ISA, and several ISAs at a time.
 verify_aarch64() {
   local -A isas=([sve=off]=NEON [sve-max-vq=1]='SVE SVE2 SVE2_128'
     [sve-max-vq=2]='SVE SVE_256' [sve-max-vq=4]='SVE SVE2')
   local cpu isa
   for cpu in "${!isas[@]}"; do
+    [[ -z ${SWITCHYARD_SAMPLE:-} ]] || isas[$cpu]=${isas[$cpu]##* }
     for isa in ${isas[$cpu]}; do printf '%s\0%s\0' "$cpu" "$isa"; done
   done | xargs -0 -n 2 -P "$jobs" bash -c '
     result=$(qemu-aarch64 -cpu "max,$1" "$0" verify --threads 1 --isa "$2") || exit
@@ -276,6 +334,60 @@ case $command in
     step "Configuring build/fuzz" cmake -S "$root" --preset fuzz
     compile --target "${targets[@]/%/_fuzz}"
     for target in "${targets[@]}"; do fuzz_target "$target" "$seconds"; done
+    ;;
+  parity)
+    install_packages "${library_packages[@]}" "${example_packages[@]}" python3-venv
+    make_parity
+    configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
+    compile --target switchyard_parity moe_layer
+    # Routers and layers are made, none is downloaded.
+    export HF_HUB_OFFLINE=1
+    status=0
+    for compared in "parity.py $build/tools/libswitchyard_parity.so" \
+      "layers.py $build/examples/moe_layer/moe_layer"; do
+      "$root/build/parity-venv/bin/python3" "$root/tools/parity/${compared%% *}" "${compared#* }" "$@" || status=$?
+    done
+    exit "$status"
+    ;;
+  rust)
+    install_packages "${library_packages[@]}" libcli11-dev nlohmann-json3-dev "${rust_packages[@]}"
+    configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF
+    compile
+    export SWITCHYARD_PREFIX=$root/build/rust/prefix CARGO_TARGET_DIR=$root/build/rust/target
+    step "Installing the library in build/rust/prefix" \
+      cmake --install "$build" --prefix "$SWITCHYARD_PREFIX"
+    # Debian's, whatever else is on the path.
+    [[ ! -x /usr/bin/cargo ]] ||
+      export PATH=/usr/bin:$PATH RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc
+    cd "$root/bindings/rust"
+    cargo test --offline "$@"
+    cargo run --offline --example engine_step -- 8
+    ;;
+  engines)
+    install_packages "${library_packages[@]}" libcli11-dev nlohmann-json3-dev python3-venv
+    make_engines
+    configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF
+    compile
+    step "Installing the library in build/engines" \
+      cmake --install "$build" --prefix "$root/build/engines"
+    python=$root/build/engines-venv/bin/python3
+    # Not from an index: all that it needs is there.
+    step "Building the Python package" env CMAKE_PREFIX_PATH="$root/build/engines" \
+      "$python" -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
+      --force-reinstall "$root/bindings/python"
+    PYTHONDONTWRITEBYTECODE=1 exec "$python" -m pytest -q -p no:cacheprovider \
+      "$root/bindings/python/tests" "$@"
+    ;;
+  engines-ggml)
+    install_packages "${library_packages[@]}" "${example_packages[@]}" python3-venv
+    make_plugin_venv
+    build=$root/build/ggml
+    step "Configuring build/ggml" cmake -S "$root/integrations/ggml" -B "$build" -G Ninja \
+      "-DCMAKE_PREFIX_PATH=$(find_ggml)" "-DGGML_SOURCE_DIR=$ggml_source/vendor/llama.cpp" \
+      -DSWITCHYARD_GGML_TESTS=ON "$@"
+    compile
+    SWITCHYARD_GGML_BUILD=$build "$root/build/ggml-test-venv/bin/python3" -m unittest \
+      discover --start-directory "$root/integrations/ggml/tests" --verbose
     ;;
   packages)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}" "$@"
