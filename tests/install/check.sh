@@ -23,11 +23,13 @@ build() {
 }
 
 # project CACHE_ARGS...: the same for the project that builds the library itself,
-# which is one for several tests. What a test does not set is as by default. (In
-# a Debug build TBB's package adds a definition to all that links it.)
+# which is one for several tests, with the kernels for one ISA. What a test does
+# not set is as by default. (In a Debug build TBB's package adds a definition to
+# all that links it.)
 project() {
   rm -f "$PROJECT/CMakeCache.txt"
   "$CMAKE" -S "$here/subproject" -B "$PROJECT" -DCMAKE_BUILD_TYPE=None \
+    "-DCMAKE_CXX_FLAGS=$CXXFLAGS -DHWY_COMPILE_ONLY_STATIC" \
     "-DSWITCHYARD_SOURCE=$SOURCE" ${HIGHWAY:+"-DSWITCHYARD_HIGHWAY_DIR=$HIGHWAY"} "$@"
   "$CMAKE" --build "$PROJECT"
 }
