@@ -16,14 +16,16 @@
 #include <utility>
 #include <vector>
 
+#include "switchyard/device/findings.h"
 #include "switchyard/device/foundation.h"
 
 namespace switchyard::device {
 
 class Device;
 namespace metal {
-class Module;     // src/device/metal
-struct Compiled;  // src/device/metal
+class AllowComments;  // src/device/metal
+class Module;         // src/device/metal
+struct Compiled;      // src/device/metal
 }  // namespace metal
 
 enum DataType : uint32_t {
@@ -116,6 +118,14 @@ struct UnsupportedFeature {
   std::string kernel;  // that is left out; empty: none is
 };
 
+// `// switchyard: allow(KIND, ...)` in a shader, for checked mode:
+// docs/shaders.md.
+struct AllowComment {
+  std::string kinds;  // as written
+  Place where;
+  size_t suppressed = 0;  // so many findings, by kernels of the library
+};
+
 // A compiled .metal file. From any thread.
 class Library : public Referencing<Library> {
  public:
@@ -137,6 +147,9 @@ class Library : public Referencing<Library> {
   const std::vector<UnsupportedFeature>& unsupported() const noexcept {
     return unsupported_;
   }
+  // Of all its files. What has suppressed nothing, after all kernels have run
+  // checked, is of no use any more.
+  std::vector<AllowComment> allowComments() const;
   // Whether it was compiled before and came out of the cache.
   bool cached() const noexcept { return cached_; }
 
@@ -146,6 +159,7 @@ class Library : public Referencing<Library> {
 
   const std::string path_;
   const bool cached_;
+  const std::shared_ptr<const metal::AllowComments> comments_;
   std::shared_ptr<metal::Module> module_;
   std::vector<UnsupportedFeature> unsupported_;
   host_internal::Label label_;

@@ -23,6 +23,9 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
+// As Metal calls a text.
+constexpr char kSourceName[] = "program_source";
+
 bool IsProgram(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
@@ -136,6 +139,24 @@ std::string ShimFolder(const std::string& cache) {
   return folder;
 }
 
+// Of the shader's files: of its text, or what there is on disk.
+std::shared_ptr<const AllowComments> CommentsOf(
+    const std::vector<std::string>& files, const CompileRequest& request) {
+  auto comments = std::make_shared<AllowComments>();
+  for (const std::string& file : files) {
+    if (request.path.empty() && file == kSourceName) {
+      comments->Read(request.source, file);
+      continue;
+    }
+    // What a #line names need not be there.
+    std::ifstream there(file, std::ios::binary);
+    std::ostringstream text;
+    if (there) text << there.rdbuf();
+    comments->Read(text.str(), file);
+  }
+  return comments;
+}
+
 void Run(const Arguments& arguments, const std::string& output) {
   const Finished finished = RunProcess(arguments, output);
   if (finished.status == 0) return;
@@ -195,7 +216,7 @@ Compiled Compile(const CompileRequest& request) {
 
   std::string input = request.path;
   if (input.empty()) {
-    input = work.File("program_source");
+    input = work.File(kSourceName);
     WriteFile(input, request.source);
   } else if (access(input.c_str(), R_OK) != 0) {
     throw std::runtime_error(input + ": " + std::strerror(errno));
@@ -225,16 +246,17 @@ Compiled Compile(const CompileRequest& request) {
   Compiled result;
   std::string metal = ReadFile(preprocessed);
   if (request.path.empty()) {
-    // As Metal calls it, and the same whatever folder it was in.
+    // The same whatever folder it was in.
     const std::string quoted = '"' + input + '"';
     for (size_t at = 0; (at = metal.find(quoted, at)) != std::string::npos;) {
-      metal.replace(at, quoted.size(), "\"program_source\"");
+      metal.replace(at, quoted.size(), '"' + std::string(kSourceName) + '"');
     }
   }
   result.translation = Translate(metal);
   if (!result.translation.error.empty()) {
     throw std::runtime_error(result.translation.error);
   }
+  result.comments = CommentsOf(result.translation.files, request);
   Arguments compile = {compiler};
   for (const std::string& argument : CodeArguments(request.checked)) {
     compile.push_back(argument);

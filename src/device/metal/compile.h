@@ -6,9 +6,11 @@
 #ifndef SWITCHYARD_SRC_DEVICE_METAL_COMPILE_H_
 #define SWITCHYARD_SRC_DEVICE_METAL_COMPILE_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "src/device/metal/allow_comments.h"
 #include "src/device/metal/translate.h"
 
 namespace switchyard::device::metal {
@@ -34,6 +36,7 @@ struct Compiled {
   std::string path;     // of the shared object
   bool cached = false;  // was there before
   Translation translation;
+  std::shared_ptr<const AllowComments> comments;
 };
 
 // Throws std::runtime_error: Clang's own messages, or why it could not be run.

@@ -103,7 +103,9 @@ Function::~Function() = default;
 Library::Library(const metal::Compiled& compiled)
     : path_(compiled.path),
       cached_(compiled.cached),
-      module_(std::make_shared<metal::Module>(compiled.path, false)) {
+      comments_(compiled.comments),
+      module_(
+          std::make_shared<metal::Module>(compiled.path, comments_, false)) {
   for (const metal::Unsupported& u : compiled.translation.unsupported) {
     unsupported_.push_back({u.what, u.file, u.line, u.column, u.kernel});
   }
@@ -117,6 +119,16 @@ std::vector<std::string> Library::functionNames() const {
     names.push_back(table.kernels[i].name);
   }
   return names;
+}
+
+std::vector<AllowComment> Library::allowComments() const {
+  std::vector<AllowComment> all;
+  for (const metal::AllowComment& comment : comments_->list()) {
+    all.push_back({comment.kinds,
+                   {comment.file, comment.line, comment.column},
+                   comment.suppressed});
+  }
+  return all;
 }
 
 Ref<Function> Library::newFunction(const char* name,
@@ -147,7 +159,7 @@ Ref<Function> Library::newFunction(const char* name,
     }
     std::shared_ptr<metal::Module> module = module_;
     if (module_->table().num_constants != 0) {
-      module = std::make_shared<metal::Module>(path_, true);
+      module = std::make_shared<metal::Module>(path_, comments_, true);
       std::vector<metal::ConstantValue> values;
       for (const FunctionConstantValues::Value& value : constants.values_) {
         values.push_back(

@@ -28,9 +28,11 @@ struct ConstantValue {
 
 class Module {
  public:
-  // Throws std::runtime_error. With a `private_copy` its variables, function
-  // constants that is, are nobody else's.
-  Module(const std::string& path, bool private_copy);
+  // Throws std::runtime_error. `comments` are its source's. With a
+  // `private_copy` its variables, function constants that is, are nobody
+  // else's.
+  Module(const std::string& path, std::shared_ptr<const AllowComments> comments,
+         bool private_copy);
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;

@@ -126,6 +126,7 @@ Translation Translate(std::string_view preprocessed) {
     return result;
   }
   const Tokens tokens = Lex(preprocessed);
+  result.files.assign(tokens.user_files.begin(), tokens.user_files.end());
   Edits edits(tokens);
   EraseWords(tokens, edits);
   EraseUnrollCounts(tokens, edits);
