@@ -50,6 +50,12 @@ std::string ReadFile(const std::string& path) {
   if (!file) throw std::runtime_error("can't read " + path);
   return text.str();
 }
+bool IsMetallib(const std::string& path) {
+  char magic[4] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof(magic));
+  return std::memcmp(magic, "MTLB", sizeof(magic)) == 0;
+}
+
 void WriteFile(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
@@ -220,22 +226,27 @@ Compiled Compile(const CompileRequest& request) {
     WriteFile(input, request.source);
   } else if (access(input.c_str(), R_OK) != 0) {
     throw std::runtime_error(input + ": " + std::strerror(errno));
+  } else if (IsMetallib(input)) {
+    throw std::runtime_error(input +
+                             ": is compiled for Apple's GPUs; give the .metal "
+                             "file that it was made of");
   }
-  Arguments preprocess = {compiler,
-                          "-E",
-                          "-x",
-                          "c++",
-                          "-std=c++17",
-                          "-nostdinc",
-                          "-nostdinc++",
-                          "-isystem",
-                          ShimFolder(cache),
-                          "-include",
-                          "switchyard_module.h",
-                          "-D__METAL__=1",
-                          "-D__METAL_MACOS__=1",
-                          "-D__METAL_VERSION__=320",
-                          "-fno-color-diagnostics"};
+  Arguments preprocess = {
+      compiler,
+      "-E",
+      "-x",
+      "c++",
+      "-std=c++17",
+      "-nostdinc",
+      "-nostdinc++",
+      "-isystem",
+      ShimFolder(cache),
+      "-include",
+      "switchyard_module.h",
+      "-D__METAL__=1",
+      "-D__METAL_MACOS__=1",
+      "-D__METAL_VERSION__=" + std::to_string(request.language_version),
+      "-fno-color-diagnostics"};
   if (request.checked) preprocess.push_back("-DSWITCHYARD_METAL_CHECKED=1");
   preprocess.insert(preprocess.end(), request.arguments.begin(),
                     request.arguments.end());

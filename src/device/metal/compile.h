@@ -28,6 +28,7 @@ struct CompileRequest {
   std::string path;
   std::vector<std::string> arguments;  // -D and -I of the user's
   bool checked = false;
+  int language_version = 320;  // __METAL_VERSION__
   std::string compiler;  // empty: the first of PATH
   std::string cache;     // the folder; empty: the user's
 };
