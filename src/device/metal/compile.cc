@@ -243,6 +243,9 @@ Compiled Compile(const CompileRequest& request) {
       ShimFolder(cache),
       "-include",
       "switchyard_module.h",
+      // Metal's compiler includes it, too: texts without any #include compile.
+      "-include",
+      "metal_stdlib",
       "-D__METAL__=1",
       "-D__METAL_MACOS__=1",
       "-D__METAL_VERSION__=" + std::to_string(request.language_version),

@@ -51,6 +51,19 @@ void EraseCoherent(const Tokens& tokens, Edits& edits, uint32_t i) {
   }
 }
 
+// __asm("air.wait_simdgroup_events"): by their C++ names, the shim has them
+// (switchyard_async_copy.h), and each for all address spaces.
+void EraseLabel(const Tokens& tokens, Edits& edits, uint32_t i) {
+  if (!tokens.Is(i + 1, "(") || !tokens.Opens(i + 1)) return;
+  const std::string_view label = tokens.Text(i + 2);
+  for (const std::string_view known :
+       {"\"air.simdgroup_async_copy_1d.", "\"air.simdgroup_async_copy_2d.",
+        "\"air.wait_simdgroup_events\""}) {
+    if (label.substr(0, known.size()) != known) continue;
+    edits.Blank(i, tokens.Match(i + 1) + 1);
+  }
+}
+
 // is_function_constant_defined(ns::x) is ns::swy_defined_x.
 void ReplaceIsDefined(const Tokens& tokens, Edits& edits, uint32_t i) {
   if (!tokens.Is(i + 1, "(") || !tokens.Opens(i + 1)) return;
@@ -86,6 +99,8 @@ void EraseWords(const Tokens& tokens, Edits& edits) {
       }
     } else if (tokens.Is(i, "coherent")) {
       EraseCoherent(tokens, edits, i);
+    } else if (tokens.Is(i, "__asm") || tokens.Is(i, "__asm__")) {
+      EraseLabel(tokens, edits, i);
     } else if (tokens.Is(i, "is_function_constant_defined")) {
       ReplaceIsDefined(tokens, edits, i);
     }
