@@ -9,6 +9,7 @@
 #include "src/device/metal/edits.h"
 #include "src/device/metal/lexer.h"
 #include "src/device/metal/signatures.h"
+#include "src/device/metal/swizzles.h"
 #include "src/device/metal/table.h"
 #include "src/device/metal/walker.h"
 
@@ -152,6 +153,7 @@ Translation Translate(std::string_view preprocessed) {
     return result;
   }
   MarkConditionals(tokens, edits);
+  ResolveSwizzles(tokens, edits);
   Walker walker(tokens, edits, result);
   walker.Run();
   result.code = edits.Finish() + Write(walker.table());
