@@ -87,6 +87,9 @@ struct DeviceOptions {
   // The folder that keeps what it has compiled. Empty: switchyard/ in
   // $XDG_CACHE_HOME or ~/.cache.
   std::string metal_cache = {};
+  // When something is added, what has not been used for longest goes until the
+  // folder has no more bytes than that; what a process uses stays. 0: all stay.
+  uint64_t metal_cache_bytes = uint64_t{512} << 20;
   // How long a command buffer waits for an event before that is its error.
   uint64_t event_timeout_ms = 60000;
 };

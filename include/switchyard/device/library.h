@@ -24,6 +24,7 @@ namespace switchyard::device {
 class Device;
 namespace metal {
 class AllowComments;  // src/device/metal
+class CachedModule;   // src/device/metal
 class Module;         // src/device/metal
 struct Compiled;      // src/device/metal
 }  // namespace metal
@@ -209,7 +210,7 @@ class Library : public Referencing<Library> {
   friend class Device;
   explicit Library(const metal::Compiled& compiled);
 
-  const std::string path_;
+  const std::shared_ptr<const metal::CachedModule> compiled_;
   const bool cached_;
   const std::shared_ptr<const metal::AllowComments> comments_;
   std::shared_ptr<metal::Module> module_;

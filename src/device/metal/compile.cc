@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cinttypes>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +14,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "src/device/metal/cache.h"
 #include "src/device/metal/process.h"
 
 namespace switchyard::device::metal {
@@ -63,41 +62,6 @@ void WriteFile(const std::string& path, const std::string& text) {
   if (!file) throw std::runtime_error("can't write " + path);
 }
 
-void MakeFolder(const std::string& path) {
-  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    const std::string part = path.substr(0, end);
-    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
-      throw std::runtime_error("can't make the folder " + part + ": " +
-                               std::strerror(errno));
-    }
-    if (end == std::string::npos) return;
-  }
-}
-
-std::string CacheFolder(const std::string& asked) {
-  if (!asked.empty()) return asked;
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') {
-    return std::string(cache) + "/switchyard";
-  }
-  const char* const home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') {
-    return std::string(home) + "/.cache/switchyard";
-  }
-  return "/tmp/switchyard-" + std::to_string(getuid());
-}
-
-// FNV-1a. What has the same hash is told apart by its text.
-std::string HashOf(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  char name[17];
-  std::snprintf(name, sizeof(name), "%016" PRIx64, hash);
-  return name;
-}
-
 // A folder that goes with what is in it.
 class WorkFolder {
  public:
@@ -131,6 +95,7 @@ std::string ShimFolder(const std::string& cache) {
   }
   const std::string folder = cache + "/shim-" + HashOf(all);
   MakeFolder(folder);
+  Touch(folder);
   for (const EmbeddedFile* file = kShim; file->name != nullptr; ++file) {
     const std::string path = folder + "/" + file->name;
     std::ifstream there(path, std::ios::binary);
@@ -216,9 +181,8 @@ std::string FindCompiler(const std::string& asked) {
 
 Compiled Compile(const CompileRequest& request) {
   const std::string compiler = FindCompiler(request.compiler);
-  const std::string cache = CacheFolder(request.cache);
-  MakeFolder(cache);
-  WorkFolder work(cache);
+  const Cache cache(request.cache, request.cache_bytes);
+  WorkFolder work(cache.folder());
 
   std::string input = request.path;
   if (input.empty()) {
@@ -232,22 +196,10 @@ Compiled Compile(const CompileRequest& request) {
                              "file that it was made of");
   }
   Arguments preprocess = {
-      compiler,
-      "-E",
-      "-x",
-      "c++",
-      "-std=c++17",
-      "-nostdinc",
-      "-nostdinc++",
-      "-isystem",
-      ShimFolder(cache),
-      "-include",
-      "switchyard_module.h",
+      compiler, "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++",
+      "-isystem", ShimFolder(cache.folder()), "-include", "switchyard_module.h",
       // Metal's compiler includes it, too: texts without any #include compile.
-      "-include",
-      "metal_stdlib",
-      "-D__METAL__=1",
-      "-D__METAL_MACOS__=1",
+      "-include", "metal_stdlib", "-D__METAL__=1", "-D__METAL_MACOS__=1",
       "-D__METAL_VERSION__=" + std::to_string(request.language_version),
       "-fno-color-diagnostics"};
   if (request.checked) preprocess.push_back("-DSWITCHYARD_METAL_CHECKED=1");
@@ -284,14 +236,8 @@ Compiled Compile(const CompileRequest& request) {
            std::to_string(status.st_mtime) + '\n';
   }
   key += result.translation.code;
-  const std::string base = cache + "/" + HashOf(key);
-  result.path = base + ".so";
-  std::ifstream there(base + ".cc", std::ios::binary);
-  if (there && access(result.path.c_str(), R_OK) == 0) {
-    std::ostringstream text;
-    text << there.rdbuf();
-    result.cached = text.str() == key;
-  }
+  result.module = cache.Find(key);
+  result.cached = result.module != nullptr;
   if (result.cached) return result;
 
   const std::string code = work.File("code");
@@ -302,13 +248,9 @@ Compiled Compile(const CompileRequest& request) {
   compile.insert(compile.end(), {"-c", code, "-o", object});
   Run(compile, nothing);
   Run({compiler, "-shared", object, "-o", module, "-lm"}, nothing);
-  // The object first: who finds the text finds its object.
   const std::string key_file = work.File("key");
   WriteFile(key_file, key);
-  if (std::rename(module.c_str(), result.path.c_str()) != 0 ||
-      std::rename(key_file.c_str(), (base + ".cc").c_str()) != 0) {
-    throw std::runtime_error("can't write " + result.path);
-  }
+  result.module = cache.Add(key, module, key_file);
   return result;
 }
 

@@ -67,6 +67,7 @@ metal::CompileRequest RequestOf(const DeviceOptions& device,
   request.checked = device.check_kernels;
   request.compiler = device.metal_compiler;
   request.cache = device.metal_cache;
+  request.cache_bytes = device.metal_cache_bytes;
   for (const auto& [name, value] : options.preprocessor_macros) {
     request.arguments.push_back("-D" + name + "=" + value);
   }
@@ -133,11 +134,10 @@ Function::Function(std::shared_ptr<metal::Module> module, const char* name)
 Function::~Function() = default;
 
 Library::Library(const metal::Compiled& compiled)
-    : path_(compiled.path),
+    : compiled_(compiled.module),
       cached_(compiled.cached),
       comments_(compiled.comments),
-      module_(
-          std::make_shared<metal::Module>(compiled.path, comments_, false)) {
+      module_(std::make_shared<metal::Module>(compiled_, comments_, false)) {
   for (const metal::Unsupported& u : compiled.translation.unsupported) {
     unsupported_.push_back({u.what, u.file, u.line, u.column, u.kernel});
   }
@@ -191,7 +191,7 @@ Ref<Function> Library::newFunction(Text text,
     }
     std::shared_ptr<metal::Module> module = module_;
     if (module_->table().num_constants != 0) {
-      module = std::make_shared<metal::Module>(path_, comments_, true);
+      module = std::make_shared<metal::Module>(compiled_, comments_, true);
       std::vector<metal::ConstantValue> values;
       const FunctionConstantValues none;
       for (const FunctionConstantValues::Value& value :
