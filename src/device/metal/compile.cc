@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "src/device/metal/cache.h"
+#include "src/device/metal/messages.h"
 #include "src/device/metal/process.h"
 
 namespace switchyard::device::metal {
@@ -110,30 +111,25 @@ std::string ShimFolder(const std::string& cache) {
   return folder;
 }
 
-// Of the shader's files: of its text, or what there is on disk.
-std::shared_ptr<const AllowComments> CommentsOf(
-    const std::vector<std::string>& files, const CompileRequest& request) {
-  auto comments = std::make_shared<AllowComments>();
-  for (const std::string& file : files) {
-    if (request.path.empty() && file == kSourceName) {
-      comments->Read(request.source, file);
-      continue;
-    }
-    // What a #line names need not be there.
-    std::ifstream there(file, std::ios::binary);
-    std::ostringstream text;
-    if (there) text << there.rdbuf();
-    comments->Read(text.str(), file);
-  }
-  return comments;
+// One of the shader's files: its text, or what there is on disk. What a #line
+// names need not be there.
+std::string TextOfFile(const std::string& file, const CompileRequest& request) {
+  if (request.path.empty() && file == kSourceName) return request.source;
+  std::ifstream there(file, std::ios::binary);
+  std::ostringstream text;
+  if (there) text << there.rdbuf();
+  return text.str();
+}
+
+std::string StatusOf(const std::string& program, const Finished& finished) {
+  return program + ": ended with status " + std::to_string(finished.status);
 }
 
 void Run(const Arguments& arguments, const std::string& output) {
   const Finished finished = RunProcess(arguments, output);
   if (finished.status == 0) return;
   throw std::runtime_error(finished.errors.empty()
-                               ? arguments[0] + ": ended with status " +
-                                     std::to_string(finished.status)
+                               ? StatusOf(arguments[0], finished)
                                : finished.errors);
 }
 
@@ -195,9 +191,10 @@ Compiled Compile(const CompileRequest& request) {
                              ": is compiled for Apple's GPUs; give the .metal "
                              "file that it was made of");
   }
+  const std::string shim = ShimFolder(cache.folder());
   Arguments preprocess = {
       compiler, "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++",
-      "-isystem", ShimFolder(cache.folder()), "-include", "switchyard_module.h",
+      "-isystem", shim, "-include", "switchyard_module.h",
       // Metal's compiler includes it, too: texts without any #include compile.
       "-include", "metal_stdlib", "-D__METAL__=1", "-D__METAL_MACOS__=1",
       "-D__METAL_VERSION__=" + std::to_string(request.language_version),
@@ -222,7 +219,11 @@ Compiled Compile(const CompileRequest& request) {
   if (!result.translation.error.empty()) {
     throw std::runtime_error(result.translation.error);
   }
-  result.comments = CommentsOf(result.translation.files, request);
+  auto comments = std::make_shared<AllowComments>();
+  for (const std::string& file : result.translation.files) {
+    comments->Read(TextOfFile(file, request), file);
+  }
+  result.comments = std::move(comments);
   Arguments compile = {compiler};
   for (const std::string& argument : CodeArguments(request.checked)) {
     compile.push_back(argument);
@@ -246,7 +247,15 @@ Compiled Compile(const CompileRequest& request) {
   const std::string nothing = work.File("output");
   WriteFile(code, result.translation.code);
   compile.insert(compile.end(), {"-c", code, "-o", object});
-  Run(compile, nothing);
+  const TextOf text_of = [&](const std::string& file) {
+    return TextOfFile(file, request);
+  };
+  const Finished compiled = RunProcess(compile, nothing);
+  if (compiled.status != 0) {
+    throw std::runtime_error(compiled.errors.empty()
+                                 ? StatusOf(compiler, compiled)
+                                 : Readable(compiled.errors, shim, text_of));
+  }
   Run({compiler, "-shared", object, "-o", module, "-lm"}, nothing);
   const std::string key_file = work.File("key");
   WriteFile(key_file, key);
