@@ -36,9 +36,9 @@ Feature SwizzlesOfSwizzles() {
   std::vector<float> right;
   for (size_t i = 0; i < 10; ++i) {
     const float* const v = in.data() + 4 * i;
-    right.insert(right.end(), {2.0f * (v[2] + v[0]) + 2.0f * v[3],
-                               2.0f * v[2] + 2.0f * v[2], 4.0f + 2.0f * v[1],
-                               2.0f * v[1] + 2.0f * v[0]});
+    right.insert(right.end(),
+                 {2.0f * (v[2] + v[0]) + 2.0f * v[3], 2.0f * v[2] + 2.0f * v[2],
+                  4.0f + 2.0f * v[1], 2.0f * v[1] + 2.0f * v[0]});
   }
   return Feature("vectors", "swizzles_of_swizzles")
       .Threads(10, 4)
