@@ -23,6 +23,10 @@ class Places {
   virtual ~Places() = default;
   // Called for findings only. A Place without a file where it is not known.
   virtual Place PlaceOf(const void* where) const = 0;
+  // Whether the source itself says that such a finding there is none.
+  virtual bool Allows(FindingKind, const Place&) const { return false; }
+  // Whether it says so of races of the same value alone.
+  virtual bool AllowSameValue() const { return false; }
 };
 
 // A threadgroup in checked mode, run by fibers: get it with Of(), call Begin(),

@@ -25,11 +25,10 @@ DeviceOptions WithExecutor(DeviceOptions options) {
 }
 
 // Without a message if there is no memory for one.
-std::nullptr_t NoPipeline(std::string* error, const char* what,
-                          const char* name) noexcept {
-  if (error == nullptr) return nullptr;
+std::nullptr_t NoPipeline(const host_internal::ErrorOut& error,
+                          const char* what, const char* name) noexcept {
   try {
-    *error = std::string("newComputePipelineState: ") + what + name;
+    error.Set((std::string("newComputePipelineState: ") + what + name).c_str());
   } catch (...) {
   }
   return nullptr;
@@ -113,7 +112,7 @@ const std::string& ComputePipelineState::label() const noexcept {
 }
 
 Ref<ComputePipelineState> Device::newComputePipelineState(
-    const char* name, std::string* error) noexcept {
+    const char* name, host_internal::ErrorOut error) noexcept {
   if (name == nullptr) return NoPipeline(error, "name is null", "");
   const BuiltIn* const built_in = FindBuiltIn(name);
   if (built_in == nullptr) {
@@ -132,7 +131,7 @@ Ref<ComputePipelineState> Device::newComputePipelineState(
 }
 
 Ref<ComputePipelineState> Device::newComputePipelineState(
-    KernelFunction kernel, std::string* error) noexcept {
+    KernelFunction kernel, host_internal::ErrorOut error) noexcept {
   if (kernel.name.empty()) return NoPipeline(error, "kernel: no name", "");
   if (kernel.threadgroup == nullptr) {
     return NoPipeline(error, "no function in kernel ", kernel.name.c_str());

@@ -67,7 +67,24 @@ Autoreleased<String> String::string(const char* text, StringEncoding) noexcept {
   }
 }
 
+Autoreleased<Error> MakeError(const char* text) noexcept {
+  try {
+    return std::shared_ptr<Error>(new Error(text));
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 namespace host_internal {
+
+void ErrorOut::Set(const char* what) const noexcept {
+  if (object_ != nullptr) *object_ = MakeError(what);
+  if (text_ == nullptr) return;
+  try {
+    *text_ = what;
+  } catch (...) {
+  }
+}
 
 void Label::Set(const Text& text) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);

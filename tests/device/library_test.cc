@@ -186,6 +186,37 @@ TEST_F(LibraryTest, UnknownAndUnsupportedKernelsAreErrors) {
   EXPECT_EQ(error_, "newFunction: name is null");
 }
 
+// Threadgroup memory holds nothing before threads write it, whatever a shader
+// says: that is listed, and reads of it are findings.
+TEST_F(LibraryTest, InitializersOfThreadgroupVariablesAreListed) {
+  SWITCHYARD_NEEDS_METAL_COMPILER();
+  options_.check_kernels = true;
+  const auto library = Compile(
+      "kernel void k(device int* x [[buffer(0)]]) {\n"
+      "  threadgroup int sums[2] = {0, 0};\n"
+      "  x[0] = sums[1];\n"
+      "}\n");
+  ASSERT_NE(library, nullptr) << error_;
+  ASSERT_EQ(library->unsupported().size(), 1u);
+  EXPECT_EQ(library->unsupported()[0].what,
+            "the initializer of a threadgroup variable: it has no effect, "
+            "threads have to write what they are to read");
+  EXPECT_EQ(library->unsupported()[0].line, 2u);
+  EXPECT_EQ(library->unsupported()[0].kernel, "");
+  const auto queue = device_->newCommandQueue();
+  const auto commands = Encoded(*queue, [&](Encoder& e) {
+    e.setComputePipelineState(
+        device_->newComputePipelineState(library->newFunction("k"), &error_));
+    e.setBuffer(NewBuffer<int32_t>(*device_, {1}), 0, 0);
+    DispatchOne(e);
+  });
+  commands->commit();
+  commands->waitUntilCompleted();
+  EXPECT_EQ(commands->error(),
+            "k: threadgroup (0, 0, 0), thread 0: reads sums[1] at "
+            "program_source:3:10, which no thread has written");
+}
+
 TEST_F(LibraryTest, TheSameIsCompiledOnce) {
   SWITCHYARD_NEEDS_METAL_COMPILER();
   const auto first = Compile(kTwoKernels);

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace switchyard::testing_support {
 namespace {
 
 using device::Place;
+using device::metal::AllowComments;
 using device::metal::LineTable;
 using device::metal::ModulePlaces;
 
@@ -83,7 +85,8 @@ std::string PlaceIn(const Object& object, const char* function) {
   const Function f = reinterpret_cast<Function>(dlsym(module, function));
   Dl_info info = {};
   dladdr(reinterpret_cast<const void*>(f), &info);
-  const ModulePlaces places(object.path, info.dli_fbase);
+  const ModulePlaces places(object.path, info.dli_fbase,
+                            std::make_shared<AllowComments>());
   const std::string place = places.PlaceOf(f()).text();
   EXPECT_EQ(places.PlaceOf(nullptr).text(), "");
   dlclose(module);

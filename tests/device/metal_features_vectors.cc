@@ -31,6 +31,20 @@ Feature Swizzle() {
   }
   return Feature("vectors", "swizzle").Threads(10, 4).In(in).Out(right);
 }
+Feature SwizzlesOfSwizzles() {
+  const auto in = Values(40, [](size_t i) { return Float(i * i % 37); });
+  std::vector<float> right;
+  for (size_t i = 0; i < 10; ++i) {
+    const float* const v = in.data() + 4 * i;
+    right.insert(right.end(),
+                 {2.0f * (v[2] + v[0]) + 2.0f * v[3], 2.0f * v[2] + 2.0f * v[2],
+                  4.0f + 2.0f * v[1], 2.0f * v[1] + 2.0f * v[0]});
+  }
+  return Feature("vectors", "swizzles_of_swizzles")
+      .Threads(10, 4)
+      .In(in)
+      .Out(right);
+}
 Feature Arithmetic() {
   std::vector<int32_t> in, right;
   for (size_t i = 0; i < 80; ++i) {
@@ -217,6 +231,7 @@ Feature HalfVectors() {
 const bool kAdded = AddFeatures({
     Construct(),
     Swizzle(),
+    SwizzlesOfSwizzles(),
     Arithmetic(),
     Conversions(),
     PackedTypes(),

@@ -190,6 +190,26 @@ std::string Marked(std::string_view text) {
   return code;
 }
 
+TEST(Translate, ResolvesSwizzles) {
+  EXPECT_EQ(Translated("void f() { v.xyz.xy = p->wzyx.yz.yx; v.zw.yyxx = b; }"),
+            "void f() { v.xy = p->yz ; v. wwzz = b; }");
+  EXPECT_EQ(Translated("void f() { s = v.rgb.x + a[v.xy.y].zyx .z; }"),
+            "void f() { s = v.r + a[v.y ].x ; }");
+  EXPECT_EQ(Translated("template <class T> T g(T a, T b) thread { return a; }\n"
+                       "auto h = g(p->v[i].xy, (q).wz.xx) + g<U>(u(1).xy, 1);"),
+            "template <class T> T g(T a, T b) { return a; }\n"
+            "auto h = g(+p->v[i].xy, +(q).ww ) + g<U>(+u(1).xy, 1);");
+  EXPECT_EQ(Translated("void f() { const auto a = v.xy; auto b = v.xy.y; }"),
+            "void f() { const auto a = +v.xy; auto b = v.y ; }");
+  for (const char* text :
+       {"void f() { a = v.xy.z; b = v.xyz.length(); c = s.xr.x; }",
+        "void f() { float4 a = v.xyzw; auto b = u + v.xy; auto& c = v.xy; }",
+        "struct S { P xy; }; void f(S s) { s.xy.x = s.xy.xx; f(s.xy); }",
+        "void f(int a) { if (v.xy) g(v.xy, float2(v.xy)); f(-v.xy); }"}) {
+    EXPECT_EQ(Translated(text), text);
+  }
+}
+
 TEST(Translate, MarksConditionalsForTheirType) {
   const char* const kCases[][2] = {
       {"x = a < b ? c : d + 1;", "x = E(a < b ? (c, A) : (d + 1, A));"},

@@ -87,6 +87,9 @@ struct DeviceOptions {
   // The folder that keeps what it has compiled. Empty: switchyard/ in
   // $XDG_CACHE_HOME or ~/.cache.
   std::string metal_cache = {};
+  // When something is added, what has not been used for longest goes until the
+  // folder has no more bytes than that; what a process uses stays. 0: all stay.
+  uint64_t metal_cache_bytes = uint64_t{512} << 20;
   // How long a command buffer waits for an event before that is its error.
   uint64_t event_timeout_ms = 60000;
 };
@@ -189,26 +192,32 @@ class Device : public Referencing<Device> {
   // The built-in kernel of that name (kernels.h). nullptr if there is none or
   // memory is out, and why in *error unless that is null.
   Ref<ComputePipelineState> newComputePipelineState(
-      const char* name, std::string* error = nullptr) noexcept;
+      const char* name, host_internal::ErrorOut error = nullptr) noexcept;
   // A kernel of your own. nullptr if it has no name or no function.
   Ref<ComputePipelineState> newComputePipelineState(
-      KernelFunction kernel, std::string* error = nullptr) noexcept;
+      KernelFunction kernel, host_internal::ErrorOut error = nullptr) noexcept;
 
   // The kernels of a .metal file: of its text, or of the file. Compiled by
   // Clang for this device, checked or not; seconds, or milliseconds where the
   // same was compiled before. nullptr if that fails, and Clang's messages with
   // the file's own lines ("program_source" for a text), or why it could not be
   // run, in *error unless that is null.
-  Ref<Library> newLibrary(const char* source,
-                          const CompileOptions& options = {},
-                          std::string* error = nullptr) noexcept;
-  Ref<Library> newLibraryFromFile(const char* path,
-                                  const CompileOptions& options = {},
-                                  std::string* error = nullptr) noexcept;
+  Ref<Library> newLibrary(host_internal::Text source,
+                          host_internal::Settings<CompileOptions> options = {},
+                          host_internal::ErrorOut error = nullptr) noexcept;
+  Ref<Library> newLibraryFromFile(
+      host_internal::Text path,
+      host_internal::Settings<CompileOptions> options = {},
+      host_internal::ErrorOut error = nullptr) noexcept;
+  // metal-cpp's spelling of the latter: error is an Error**, and no null.
+  template <class T, class = std::enable_if_t<std::is_same_v<T, Error>>>
+  Ref<Library> newLibrary(host_internal::Text path, T** error) noexcept {
+    return newLibraryFromFile(path, {}, error);
+  }
   // A kernel of such a library, made by a device of the same check_kernels.
   Ref<ComputePipelineState> newComputePipelineState(
       host_internal::Arg<Function> function,
-      std::string* error = nullptr) noexcept;
+      host_internal::ErrorOut error = nullptr) noexcept;
 
   // nullptr if there is no memory or no thread left.
   Ref<CommandQueue> newCommandQueue() noexcept;

@@ -142,6 +142,27 @@ class Arg {
 
 }  // namespace host_internal
 
+namespace host_internal {
+
+// Settings in any of the spellings; {} and null are the default ones.
+template <class T>
+class Settings {
+ public:
+  Settings() noexcept = default;
+  Settings(const T* object) noexcept : object_(object) {}   // NOLINT
+  Settings(const T& object) noexcept : object_(&object) {}  // NOLINT
+  template <class U>
+  Settings(const std::shared_ptr<U>& object) noexcept  // NOLINT
+      : object_(object.get()) {}
+
+  const T* get() const noexcept { return object_; }
+
+ private:
+  const T* object_ = nullptr;
+};
+
+}  // namespace host_internal
+
 // NS::SharedPtr is a shared_ptr, and a raw pointer that is the caller's one
 // becomes it.
 template <class T>
@@ -195,9 +216,26 @@ class String : public Referencing<String> {
   size_t length() const noexcept { return text_.size(); }
 
  private:
+  friend class Error;
   explicit String(const char* text) : text_(text) {}
   const std::string text_;
 };
+
+// Why a call has given nothing, for those that ask with an Error*.
+class Error : public Referencing<Error> {
+ public:
+  // The error's own: gone with it.
+  String* localizedDescription() const noexcept { return text_.get(); }
+  String* description() const noexcept { return text_.get(); }
+  Integer code() const noexcept { return 1; }  // whatever is wrong
+
+ private:
+  friend Autoreleased<Error> MakeError(const char* text) noexcept;
+  explicit Error(const char* text) : text_(new String(text)) {}
+  const std::shared_ptr<String> text_;
+};
+// nullptr if memory is out.
+Autoreleased<Error> MakeError(const char* text) noexcept;
 
 namespace host_internal {
 
@@ -205,21 +243,36 @@ namespace host_internal {
 class Text {
  public:
   Text(const char* text)  // NOLINT(runtime/explicit)
-      : text_(text == nullptr ? "" : text) {}
+      : text_(text) {}
   Text(const std::string& text)  // NOLINT(runtime/explicit)
       : text_(text.c_str()) {}
   Text(const String* text)  // NOLINT(runtime/explicit)
-      : text_(text == nullptr ? "" : text->utf8String()) {}
+      : text_(text == nullptr ? nullptr : text->utf8String()) {}
   // Of a variable, or of what a call has just returned.
   template <bool kAutoreleased>
   Text(const Ref<String, kAutoreleased>& text)  // NOLINT(runtime/explicit)
       : Text(static_cast<const String*>(text.get())) {}
-  Text(std::nullptr_t) : text_("") {}  // NOLINT(runtime/explicit)
+  Text(std::nullptr_t) : text_(nullptr) {}  // NOLINT(runtime/explicit)
 
-  const char* c_str() const { return text_; }
+  bool is_null() const { return text_ == nullptr; }
+  const char* c_str() const { return text_ == nullptr ? "" : text_; }
 
  private:
   const char* text_;
+};
+
+// Where a call says why it gives nothing: a std::string* or metal-cpp's
+// NS::Error**, either may be null.
+class ErrorOut {
+ public:
+  ErrorOut(std::nullptr_t) noexcept {}                    // NOLINT
+  ErrorOut(std::string* text) noexcept : text_(text) {}   // NOLINT
+  ErrorOut(Error** object) noexcept : object_(object) {}  // NOLINT
+  void Set(const char* what) const noexcept;
+
+ private:
+  std::string* text_ = nullptr;
+  Error** object_ = nullptr;
 };
 
 // An object's label, which errors show. From any thread.

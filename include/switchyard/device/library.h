@@ -16,14 +16,17 @@
 #include <utility>
 #include <vector>
 
+#include "switchyard/device/findings.h"
 #include "switchyard/device/foundation.h"
 
 namespace switchyard::device {
 
 class Device;
 namespace metal {
-class Module;     // src/device/metal
-struct Compiled;  // src/device/metal
+class AllowComments;  // src/device/metal
+class CachedModule;   // src/device/metal
+class Module;         // src/device/metal
+struct Compiled;      // src/device/metal
 }  // namespace metal
 
 enum DataType : uint32_t {
@@ -41,21 +44,72 @@ enum DataType : uint32_t {
   DataTypeFloat,
 };
 
-// How a .metal file is compiled.
-struct CompileOptions {
+enum LanguageVersion : UInteger {
+  LanguageVersion1_1 = 0x10001,
+  LanguageVersion1_2 = 0x10002,
+  LanguageVersion2_0 = 0x20000,
+  LanguageVersion2_1 = 0x20001,
+  LanguageVersion2_2 = 0x20002,
+  LanguageVersion2_3 = 0x20003,
+  LanguageVersion2_4 = 0x20004,
+  LanguageVersion3_0 = 0x30000,
+  LanguageVersion3_1 = 0x30001,
+  LanguageVersion3_2 = 0x30002,
+};
+enum MathMode : Integer { MathModeSafe, MathModeRelaxed, MathModeFast };
+enum MathFloatingPointFunctions : Integer {
+  MathFloatingPointFunctionsFast,
+  MathFloatingPointFunctionsPrecise,
+};
+
+// How a .metal file is compiled: a variable, or by alloc() as in metal-cpp.
+class CompileOptions : public Referencing<CompileOptions> {
+ public:
+  CompileOptions() = default;
+  CompileOptions(const CompileOptions& other)
+      : preprocessor_macros(other.preprocessor_macros),
+        include_folders(other.include_folders),
+        version_(other.version_) {}
+  static Ref<CompileOptions> alloc() noexcept;
+  Ref<CompileOptions> init() noexcept;
+
   // NAME and value, as -DNAME=value.
   std::vector<std::pair<std::string, std::string>> preprocessor_macros;
   // Where #include "..." and <...> look, after the file's own folder.
   std::vector<std::string> include_folders;
+
+  // What __METAL_VERSION__ says; the language is 3.2 nevertheless.
+  void setLanguageVersion(LanguageVersion version) noexcept {
+    version_ = version;
+  }
+  LanguageVersion languageVersion() const noexcept { return version_; }
+  // Taken and left aside: it is computed in the order that is written.
+  void setFastMathEnabled(bool) noexcept {}
+  void setMathMode(MathMode) noexcept {}
+  void setMathFloatingPointFunctions(MathFloatingPointFunctions) noexcept {}
+  void setPreserveInvariance(bool) noexcept {}
+
+ private:
+  LanguageVersion version_ = LanguageVersion3_2;
 };
 
 // Values of what a shader declares as `constant T x [[function_constant(i)]];`.
 // What is not set is not defined, as is_function_constant_defined() tells.
-class FunctionConstantValues {
+// A variable, or by alloc() as in metal-cpp.
+class FunctionConstantValues : public Referencing<FunctionConstantValues> {
  public:
+  FunctionConstantValues() = default;
+  FunctionConstantValues(const FunctionConstantValues& other)
+      : values_(other.values_) {}
+  static Ref<FunctionConstantValues> alloc() noexcept;
+  Ref<FunctionConstantValues> init() noexcept;
+
   // Copies the value. `value` must not be null.
   void setConstantValue(const void* value, DataType type, size_t index);
-  void setConstantValue(const void* value, DataType type, const char* name);
+  void setConstantValue(const void* value, DataType type,
+                        const host_internal::Text& name);
+  // Of the indices of the range, one behind the other.
+  void setConstantValues(const void* values, DataType type, Range range);
   void reset() { values_.clear(); }
 
  private:
@@ -116,6 +170,14 @@ struct UnsupportedFeature {
   std::string kernel;  // that is left out; empty: none is
 };
 
+// `// switchyard: allow(KIND, ...)` in a shader, for checked mode:
+// docs/shaders.md.
+struct AllowComment {
+  std::string kinds;  // as written
+  Place where;
+  size_t suppressed = 0;  // so many findings, by kernels of the library
+};
+
 // A compiled .metal file. From any thread.
 class Library : public Referencing<Library> {
  public:
@@ -129,14 +191,18 @@ class Library : public Referencing<Library> {
   std::vector<std::string> functionNames() const;
   // nullptr if there is no such kernel, if it is not supported, or if a value
   // is not of the constant's type; and why in *error unless that is null.
-  Ref<Function> newFunction(const char* name,
-                            std::string* error = nullptr) noexcept;
-  Ref<Function> newFunction(const char* name,
-                            const FunctionConstantValues& constants,
-                            std::string* error = nullptr) noexcept;
+  Ref<Function> newFunction(host_internal::Text name,
+                            host_internal::ErrorOut error = nullptr) noexcept;
+  Ref<Function> newFunction(
+      host_internal::Text name,
+      host_internal::Settings<FunctionConstantValues> constants,
+      host_internal::ErrorOut error = nullptr) noexcept;
   const std::vector<UnsupportedFeature>& unsupported() const noexcept {
     return unsupported_;
   }
+  // Of all its files. What has suppressed nothing, after all kernels have run
+  // checked, is of no use any more.
+  std::vector<AllowComment> allowComments() const;
   // Whether it was compiled before and came out of the cache.
   bool cached() const noexcept { return cached_; }
 
@@ -144,8 +210,9 @@ class Library : public Referencing<Library> {
   friend class Device;
   explicit Library(const metal::Compiled& compiled);
 
-  const std::string path_;
+  const std::shared_ptr<const metal::CachedModule> compiled_;
   const bool cached_;
+  const std::shared_ptr<const metal::AllowComments> comments_;
   std::shared_ptr<metal::Module> module_;
   std::vector<UnsupportedFeature> unsupported_;
   host_internal::Label label_;

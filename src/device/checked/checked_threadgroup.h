@@ -138,7 +138,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
                     const void* code);
 
   // In report.cc. Notes a finding once; throws if no more are wanted.
-  void Note(const FindingList::Key& key, Finding finding, bool may_throw);
+  void Note(const FindingList::Key& key, const Checker::Other& other,
+            Finding finding, bool may_throw);
   [[noreturn]] void ThrowEnd();
   std::string Who(size_t thread) const;
   static const char* Verb(uint32_t kind);

@@ -46,6 +46,7 @@ void Checker::Begin(const Commands& commands) {
   list_is_full_ = false;
   ended_ = false;
   places_.clear();
+  allows_same_value_ = false;
   outputs_.clear();
   never_written_.clear();
   next_barrier_ = 0;
@@ -183,20 +184,21 @@ bool Checker::AddConflict(const char* what, const Rows& rows, size_t offset,
   const FindingKind kind = FindingKind::kMissingMemoryBarrier;
   const FindingList::Key key =
       KeyOf(kind, nullptr, std::hash<std::string>()(what));
-  if (list_.Seen(key)) return list_is_full_;
-  const uint32_t other = phases_[PhaseOf(conflict.named)].dispatch;
+  const Other other = {phases_[PhaseOf(conflict.named)].dispatch,
+                       conflict.where};
+  if (list_.Seen(key, other.where)) return list_is_full_;
   const std::string between =
       " between it and dispatch " + std::to_string(dispatch_);
   Finding finding;
   finding.kind = kind;
-  finding.other = PlaceOf(other, conflict.where);
+  finding.other = PlaceOf(other);
   finding.text = (write ? "writes " : "reads ") + Element(what, rows, offset) +
-                 ", which " + NameOf(other) +
+                 ", which " + NameOf(other.dispatch) +
                  (conflict.was_read ? " read" : " wrote") +
                  (finding.other.known() ? " at " + finding.other.text() : "") +
                  ": memoryBarrier is missing" + between;
   finding.help = "memoryBarrier(BarrierScopeBuffers)" + between;
-  Add(key, std::move(finding));
+  Add(key, other, std::move(finding));
   return list_is_full_;
 }
 
@@ -215,7 +217,9 @@ std::string Checker::Touch(const char* what, const Rows& rows, bool write,
     const FindingList::Key key =
         KeyOf(finding.kind, nullptr, std::hash<std::string>()(what));
     // Not if it was suppressed. What is found has no values to go on with.
-    if (Add(key, std::move(finding))) return text;
+    if (!list_.Seen(key, nullptr) && Add(key, Other(), std::move(finding))) {
+      return text;
+    }
   }
   if (!dispatches_overlap_ && !(track_never_written_ && write)) {
     return std::string();
@@ -257,7 +261,18 @@ FindingList::Key Checker::KeyOf(FindingKind kind, const void* where,
   return {commands_->dispatches[dispatch_].pipeline, kind, where, piece};
 }
 
-bool Checker::Add(const FindingList::Key& key, Finding finding) {
+bool Checker::IsAllowed(const Finding& finding, uint32_t other_dispatch) const {
+  const auto allows = [&](uint32_t dispatch, const Place& place) {
+    const Places* const places = PlacesOf(dispatch);
+    return places != nullptr && place.known() &&
+           places->Allows(finding.kind, place);
+  };
+  return allows(dispatch(), finding.where) ||
+         allows(other_dispatch, finding.other);
+}
+
+bool Checker::Add(const FindingList::Key& key, const Other& other,
+                  Finding finding) {
   const Dispatch& dispatch = commands_->dispatches[dispatch_];
   finding.kernel = dispatch.pipeline->name;
   finding.dispatch = dispatch_;
@@ -268,7 +283,8 @@ bool Checker::Add(const FindingList::Key& key, Finding finding) {
   if (dispatch.place != 0) {
     finding.text += commands_->places[dispatch.place].Text();
   }
-  const bool added = list_.Add(key, std::move(finding));
+  const bool allowed = IsAllowed(finding, other.dispatch);
+  const bool added = list_.Add(key, other.where, allowed, std::move(finding));
   list_is_full_ = list_.full();
   return added;
 }
@@ -277,11 +293,11 @@ void Checker::SetPlaces(const Places* places) {
   if (places == nullptr) return;
   places_.resize(commands_->dispatches.size());
   places_[dispatch_] = places;
+  allows_same_value_ = allows_same_value_ || places->AllowSameValue();
 }
 
 Place Checker::PlaceOf(uint32_t dispatch, const void* where) const {
-  const Places* const places =
-      dispatch < places_.size() ? places_[dispatch] : nullptr;
+  const Places* const places = PlacesOf(dispatch);
   return places == nullptr || where == nullptr ? Place()
                                                : places->PlaceOf(where);
 }

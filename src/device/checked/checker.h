@@ -89,9 +89,17 @@ class Checker : public CheckedMode {
   bool list_is_full() const { return list_is_full_; }
   FindingList::Key KeyOf(FindingKind kind, const void* where,
                          uint64_t piece) const;
-  // With kernel and dispatch filled in, and the kernel's name before the text.
-  // Returns whether it is a finding that nobody had suppressed.
-  bool Add(const FindingList::Key& key, Finding finding);
+  // Whether it makes a difference what a racing write writes.
+  bool WantsValues() const { return list_.WantsValues() || allows_same_value_; }
+  // The code that an access races with.
+  struct Other {
+    uint32_t dispatch = 0;
+    const void* where = nullptr;
+  };
+  // What has not been seen, with kernel and dispatch filled in, and the
+  // kernel's name before the text. Returns whether it is a finding that nobody
+  // had suppressed.
+  bool Add(const FindingList::Key& key, const Other& other, Finding finding);
   // See CheckedFibers.
   bool IsResident(const void* address, size_t size) const;
   // The dispatch that runs may write what it has bound at `index`.
@@ -102,6 +110,9 @@ class Checker : public CheckedMode {
   void SetPlaces(const Places* places);
   bool has_places() const { return !places_.empty(); }
   Place PlaceOf(uint32_t dispatch, const void* where) const;
+  Place PlaceOf(const Other& other) const {
+    return PlaceOf(other.dispatch, other.where);
+  }
 
   uint64_t seed() const { return seed_; }
   Random& random() { return random_; }
@@ -113,6 +124,11 @@ class Checker : public CheckedMode {
   // For the i-th of those that run at the same time.
   CheckedThreadgroup& Threadgroup(size_t i);
   bool FindFresh(const Rows& rows, bool all, size_t* offset) const;
+  const Places* PlacesOf(uint32_t dispatch) const {
+    return dispatch < places_.size() ? places_[dispatch] : nullptr;
+  }
+  // By the shader, at either of its places.
+  bool IsAllowed(const Finding& finding, uint32_t other_dispatch) const;
   static std::string Element(const char* what, const Rows& rows, size_t offset);
   // Notes it; returns whether the dispatch cannot go on.
   bool AddConflict(const char* what, const Rows& rows, size_t offset,
@@ -136,6 +152,7 @@ class Checker : public CheckedMode {
   bool in_grid_ = false;  // a threadgroup runs
   bool ended_ = false;
   std::vector<const Places*> places_;  // by dispatch; empty: nobody's
+  bool allows_same_value_ = false;     // one of them
   std::vector<std::unique_ptr<CheckedThreadgroup>> threadgroups_;
 };
 

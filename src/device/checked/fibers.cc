@@ -155,11 +155,17 @@ void CheckedThreadgroup::Report(FindingKind kind, size_t thread,
   Finding finding;
   finding.kind = kind;
   finding.thread = thread;
+  const FindingList::Key key = checker_.KeyOf(kind, code, 0);
+  if (checker_.list().Seen(key, other)) {
+    if (checker_.list_is_full()) ThrowEnd();
+    return;
+  }
+  const Checker::Other there = {checker_.dispatch(), other};
   finding.where = checker_.PlaceOf(checker_.dispatch(), code);
-  finding.other = checker_.PlaceOf(checker_.dispatch(), other);
+  finding.other = checker_.PlaceOf(there);
   finding.text = Who(thread) + ": " + text;
   finding.help = help;
-  Note(checker_.KeyOf(kind, code, 0), std::move(finding), true);
+  Note(key, there, std::move(finding), true);
 }
 
 void CheckedThreadgroup::EndThreadgroup(FindingKind kind, size_t thread,

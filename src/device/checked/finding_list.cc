@@ -5,8 +5,13 @@
 
 namespace switchyard::device::kernel_internal {
 
-bool FindingList::Add(const Key& key, Finding finding) {
-  if (!seen_.insert(key).second || suppressions_.Match(finding)) return false;
+bool FindingList::Add(const Key& key, const void* other, bool allowed,
+                      Finding finding) {
+  if (allowed || suppressions_.Match(finding)) {
+    passed_.insert({key, other});
+    return false;
+  }
+  seen_.insert(key);
   findings_.push_back(std::move(finding));
   return true;
 }

@@ -36,12 +36,18 @@ class FindingList {
   const std::string& problem() const { return suppressions_.problem(); }
   void Clear() {
     seen_.clear();
+    passed_.clear();
     findings_.clear();
   }
-  bool Seen(const Key& key) const { return seen_.count(key) != 0; }
-  // Unless it is suppressed; the same one is asked about once. Returns whether
-  // it was not.
-  bool Add(const Key& key, Finding finding);
+  // Or suppressed, with code at `other` to race with: the next one, with other
+  // code, may be no benign one.
+  bool Seen(const Key& key, const void* other) const {
+    return seen_.count(key) != 0 ||
+           (!passed_.empty() && passed_.count({key, other}) != 0);
+  }
+  // What has not been seen. Unless it is allowed, or suppressed by an option.
+  // Returns whether it was not.
+  bool Add(const Key& key, const void* other, bool allowed, Finding finding);
   // No more are wanted.
   bool full() const { return most_ != 0 && findings_.size() >= most_; }
   // Whether it makes a difference what a racing write writes: the only finding
@@ -56,6 +62,7 @@ class FindingList {
   const size_t most_;  // 0: any number
   const Suppressions suppressions_;
   std::set<Key> seen_;
+  std::set<std::pair<Key, const void*>> passed_;
   std::vector<Finding> findings_;
 };
 

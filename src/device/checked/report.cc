@@ -85,10 +85,11 @@ std::string CheckedThreadgroup::Access(const View& view, const Element& element,
          At(place);
 }
 
-void CheckedThreadgroup::Note(const FindingList::Key& key, Finding finding,
+void CheckedThreadgroup::Note(const FindingList::Key& key,
+                              const Checker::Other& other, Finding finding,
                               bool may_throw) {
   finding.threadgroup = position_;
-  checker_.Add(key, std::move(finding));
+  checker_.Add(key, other, std::move(finding));
   if (may_throw && checker_.list_is_full()) ThrowEnd();
 }
 
@@ -109,14 +110,14 @@ void CheckedThreadgroup::FailThread(FindingKind kind, const std::string& what,
   if (pending_.view != nullptr) Settle();
   checker_.NoteEnd();
   const FindingList::Key key = checker_.KeyOf(kind, where, piece);
-  if (!checker_.list().Seen(key)) {
+  if (!checker_.list().Seen(key, nullptr)) {
     Finding finding;
     finding.kind = kind;
     finding.thread = ThreadOf(device.stamp);
     finding.where = checker_.PlaceOf(checker_.dispatch(), where);
     finding.text = Who(finding.thread) + ": " + what;
     finding.help = help;
-    Note(key, std::move(finding), true);
+    Note(key, Checker::Other(), std::move(finding), true);
   }
   ThrowEnd();
 }
@@ -134,7 +135,7 @@ void CheckedThreadgroup::NoteNeverWritten(const View& view,
                                           const Element& element) {
   const FindingList::Key key =
       checker_.KeyOf(FindingKind::kNeverWritten, where, PieceOf(view));
-  if (checker_.list().Seen(key)) return;
+  if (checker_.list().Seen(key, nullptr)) return;
   const bool buffer = view.kind == kBufferView;
   Finding finding;
   finding.kind = FindingKind::kNeverWritten;
@@ -147,7 +148,7 @@ void CheckedThreadgroup::NoteNeverWritten(const View& view,
   finding.help = buffer ? "write it before this dispatch"
                         : "write it, and have a threadgroup_barrier(mem_flags::"
                           "mem_threadgroup) before this read";
-  Note(key, std::move(finding), true);
+  Note(key, Checker::Other(), std::move(finding), true);
 }
 
 FindingKind CheckedThreadgroup::KindOf(const Clash& clash,
@@ -179,7 +180,7 @@ void CheckedThreadgroup::NoteConflict(const View& view, const Element& element,
                           (conflict.named & kAtomic) == 0 &&
                           element.size <= sizeof(Pending::before);
   const uint64_t stamp = view.space->stamp;
-  if (!both_write || !checker_.list().WantsValues()) {
+  if (!both_write || !checker_.WantsValues()) {
     NoteClash({view, element, conflict, stamp, where}, false, true);
     return;
   }
@@ -216,14 +217,15 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
   finding.kind = same_value ? FindingKind::kSameValue : kind;
   const FindingList::Key key =
       checker_.KeyOf(finding.kind, clash.where, PieceOf(clash.view));
-  if (checker_.list().Seen(key)) return;
   const View& view = clash.view;
   const Conflict& conflict = clash.conflict;
   const uint64_t named = conflict.named;
-  const Phases::Phase& other = checker_.phases()[PhaseOf(named)];
+  const Phases::Phase& phase = checker_.phases()[PhaseOf(named)];
+  const Checker::Other other = {phase.dispatch, conflict.where};
+  if (checker_.list().Seen(key, other.where)) return;
   finding.thread = ThreadOf(clash.stamp);
   finding.where = checker_.PlaceOf(checker_.dispatch(), clash.where);
-  finding.other = checker_.PlaceOf(other.dispatch, conflict.where);
+  finding.other = checker_.PlaceOf(other);
   const std::string at = At(finding.other);
   const std::string atomically = (named & kAtomic) != 0 ? " atomically" : "";
   const std::string did = atomically + (conflict.was_read ? " read" : " wrote");
@@ -268,7 +270,7 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
             ": memoryBarrier is missing" + between;
     finding.help = "memoryBarrier(BarrierScopeBuffers)" + between;
   } else {
-    const size_t i = other.threadgroup;
+    const size_t i = phase.threadgroup;
     if (i ==
         index_) {  // and others, of which only that there are some is known
       text +=
@@ -286,7 +288,7 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
         "threadgroups of one";
   }
   finding.text = text;
-  Note(key, std::move(finding), may_throw);
+  Note(key, other, std::move(finding), may_throw);
 }
 
 }  // namespace switchyard::device::kernel_internal

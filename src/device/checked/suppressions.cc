@@ -9,16 +9,6 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-constexpr uint32_t Bit(FindingKind kind) {
-  return uint32_t{1} << static_cast<uint32_t>(kind);
-}
-constexpr uint32_t kRaces =
-    Bit(FindingKind::kRace) | Bit(FindingKind::kMissingBarrier) |
-    Bit(FindingKind::kBarrierFlags) | Bit(FindingKind::kMissingMemoryBarrier) |
-    Bit(FindingKind::kSameValue);
-// The others end a threadgroup: without a finding, nothing would say so.
-constexpr uint32_t kAllowed = kRaces | Bit(FindingKind::kNeverWritten);
-
 // Whether text is what the pattern says, in which a * is any text.
 bool Matches(const std::string& pattern, const std::string& text) {
   size_t p = 0, t = 0, star = std::string::npos, after = 0;
@@ -63,20 +53,12 @@ std::string Suppressions::Parse(const std::string& line) {
   Rule rule;
   const size_t colon = line.find(':');
   const std::string kind = line.substr(0, colon);
-  if (kind == "race") {
-    rule.kinds = kRaces;
-  } else if (kind == "text") {
-    rule.kinds = kAllowed;
+  if (kind == "text") {
+    rule.kinds = kMayPass;
     rule.is_text = true;
   } else {
-    for (uint32_t k = 0; k <= static_cast<uint32_t>(FindingKind::kMisuse);
-         ++k) {
-      if (kind == NameOf(static_cast<FindingKind>(k))) rule.kinds = 1u << k;
-    }
-    if (rule.kinds == 0) return "there is no kind \"" + kind + "\"";
-    if ((rule.kinds & kAllowed) == 0) {
-      return kind + " ends a threadgroup and cannot be suppressed";
-    }
+    const std::string why = KindsNamed(kind, &rule.kinds);
+    if (!why.empty()) return why;
   }
   const std::string rest =
       colon == std::string::npos ? std::string() : line.substr(colon + 1);
@@ -96,7 +78,7 @@ std::string Suppressions::Parse(const std::string& line) {
     }
     if (rule.file.empty()) return "the file's name is missing";
   }
-  same_value_ = same_value_ || rule.kinds == Bit(FindingKind::kSameValue);
+  same_value_ = same_value_ || rule.kinds == BitOf(FindingKind::kSameValue);
   rules_.push_back(rule);
   return std::string();
 }
@@ -114,7 +96,7 @@ bool Suppressions::Rule::IsAt(const Place& place) const {
 
 bool Suppressions::Match(const Finding& finding) const {
   return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
-    if ((rule.kinds & Bit(finding.kind)) == 0) return false;
+    if ((rule.kinds & BitOf(finding.kind)) == 0) return false;
     if (rule.is_text) {
       return finding.text.find(rule.kernel) != std::string::npos;
     }

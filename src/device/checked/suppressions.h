@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "switchyard/device/findings.h"
+#include "src/device/finding_kinds.h"
 
 namespace switchyard::device::kernel_internal {
 
@@ -26,7 +26,7 @@ class Suppressions {
 
  private:
   struct Rule {
-    uint32_t kinds = 0;  // a bit for each FindingKind
+    FindingKinds kinds = 0;
     std::string kernel;  // a pattern; the text of "text:"
     std::string file;    // a pattern; empty: any
     uint32_t line = 0;   // 0: any

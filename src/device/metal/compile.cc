@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cinttypes>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,12 +14,17 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "src/device/metal/cache.h"
+#include "src/device/metal/messages.h"
 #include "src/device/metal/process.h"
 
 namespace switchyard::device::metal {
 namespace {
 
 using Arguments = std::vector<std::string>;
+
+// As Metal calls a text.
+constexpr char kSourceName[] = "program_source";
 
 bool IsProgram(const std::string& path) {
   struct stat status;
@@ -47,46 +50,17 @@ std::string ReadFile(const std::string& path) {
   if (!file) throw std::runtime_error("can't read " + path);
   return text.str();
 }
+bool IsMetallib(const std::string& path) {
+  char magic[4] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof(magic));
+  return std::memcmp(magic, "MTLB", sizeof(magic)) == 0;
+}
+
 void WriteFile(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
   if (!file) throw std::runtime_error("can't write " + path);
-}
-
-void MakeFolder(const std::string& path) {
-  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    const std::string part = path.substr(0, end);
-    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
-      throw std::runtime_error("can't make the folder " + part + ": " +
-                               std::strerror(errno));
-    }
-    if (end == std::string::npos) return;
-  }
-}
-
-std::string CacheFolder(const std::string& asked) {
-  if (!asked.empty()) return asked;
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') {
-    return std::string(cache) + "/switchyard";
-  }
-  const char* const home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') {
-    return std::string(home) + "/.cache/switchyard";
-  }
-  return "/tmp/switchyard-" + std::to_string(getuid());
-}
-
-// FNV-1a. What has the same hash is told apart by its text.
-std::string HashOf(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  char name[17];
-  std::snprintf(name, sizeof(name), "%016" PRIx64, hash);
-  return name;
 }
 
 // A folder that goes with what is in it.
@@ -122,6 +96,7 @@ std::string ShimFolder(const std::string& cache) {
   }
   const std::string folder = cache + "/shim-" + HashOf(all);
   MakeFolder(folder);
+  Touch(folder);
   for (const EmbeddedFile* file = kShim; file->name != nullptr; ++file) {
     const std::string path = folder + "/" + file->name;
     std::ifstream there(path, std::ios::binary);
@@ -136,12 +111,25 @@ std::string ShimFolder(const std::string& cache) {
   return folder;
 }
 
+// One of the shader's files: its text, or what there is on disk. What a #line
+// names need not be there.
+std::string TextOfFile(const std::string& file, const CompileRequest& request) {
+  if (request.path.empty() && file == kSourceName) return request.source;
+  std::ifstream there(file, std::ios::binary);
+  std::ostringstream text;
+  if (there) text << there.rdbuf();
+  return text.str();
+}
+
+std::string StatusOf(const std::string& program, const Finished& finished) {
+  return program + ": ended with status " + std::to_string(finished.status);
+}
+
 void Run(const Arguments& arguments, const std::string& output) {
   const Finished finished = RunProcess(arguments, output);
   if (finished.status == 0) return;
   throw std::runtime_error(finished.errors.empty()
-                               ? arguments[0] + ": ended with status " +
-                                     std::to_string(finished.status)
+                               ? StatusOf(arguments[0], finished)
                                : finished.errors);
 }
 
@@ -189,32 +177,28 @@ std::string FindCompiler(const std::string& asked) {
 
 Compiled Compile(const CompileRequest& request) {
   const std::string compiler = FindCompiler(request.compiler);
-  const std::string cache = CacheFolder(request.cache);
-  MakeFolder(cache);
-  WorkFolder work(cache);
+  const Cache cache(request.cache, request.cache_bytes);
+  WorkFolder work(cache.folder());
 
   std::string input = request.path;
   if (input.empty()) {
-    input = work.File("program_source");
+    input = work.File(kSourceName);
     WriteFile(input, request.source);
   } else if (access(input.c_str(), R_OK) != 0) {
     throw std::runtime_error(input + ": " + std::strerror(errno));
+  } else if (IsMetallib(input)) {
+    throw std::runtime_error(input +
+                             ": is compiled for Apple's GPUs; give the .metal "
+                             "file that it was made of");
   }
-  Arguments preprocess = {compiler,
-                          "-E",
-                          "-x",
-                          "c++",
-                          "-std=c++17",
-                          "-nostdinc",
-                          "-nostdinc++",
-                          "-isystem",
-                          ShimFolder(cache),
-                          "-include",
-                          "switchyard_module.h",
-                          "-D__METAL__=1",
-                          "-D__METAL_MACOS__=1",
-                          "-D__METAL_VERSION__=320",
-                          "-fno-color-diagnostics"};
+  const std::string shim = ShimFolder(cache.folder());
+  Arguments preprocess = {
+      compiler, "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++",
+      "-isystem", shim, "-include", "switchyard_module.h",
+      // Metal's compiler includes it, too: texts without any #include compile.
+      "-include", "metal_stdlib", "-D__METAL__=1", "-D__METAL_MACOS__=1",
+      "-D__METAL_VERSION__=" + std::to_string(request.language_version),
+      "-fno-color-diagnostics"};
   if (request.checked) preprocess.push_back("-DSWITCHYARD_METAL_CHECKED=1");
   preprocess.insert(preprocess.end(), request.arguments.begin(),
                     request.arguments.end());
@@ -225,16 +209,21 @@ Compiled Compile(const CompileRequest& request) {
   Compiled result;
   std::string metal = ReadFile(preprocessed);
   if (request.path.empty()) {
-    // As Metal calls it, and the same whatever folder it was in.
+    // The same whatever folder it was in.
     const std::string quoted = '"' + input + '"';
     for (size_t at = 0; (at = metal.find(quoted, at)) != std::string::npos;) {
-      metal.replace(at, quoted.size(), "\"program_source\"");
+      metal.replace(at, quoted.size(), '"' + std::string(kSourceName) + '"');
     }
   }
   result.translation = Translate(metal);
   if (!result.translation.error.empty()) {
     throw std::runtime_error(result.translation.error);
   }
+  auto comments = std::make_shared<AllowComments>();
+  for (const std::string& file : result.translation.files) {
+    comments->Read(TextOfFile(file, request), file);
+  }
+  result.comments = std::move(comments);
   Arguments compile = {compiler};
   for (const std::string& argument : CodeArguments(request.checked)) {
     compile.push_back(argument);
@@ -248,14 +237,8 @@ Compiled Compile(const CompileRequest& request) {
            std::to_string(status.st_mtime) + '\n';
   }
   key += result.translation.code;
-  const std::string base = cache + "/" + HashOf(key);
-  result.path = base + ".so";
-  std::ifstream there(base + ".cc", std::ios::binary);
-  if (there && access(result.path.c_str(), R_OK) == 0) {
-    std::ostringstream text;
-    text << there.rdbuf();
-    result.cached = text.str() == key;
-  }
+  result.module = cache.Find(key);
+  result.cached = result.module != nullptr;
   if (result.cached) return result;
 
   const std::string code = work.File("code");
@@ -264,15 +247,19 @@ Compiled Compile(const CompileRequest& request) {
   const std::string nothing = work.File("output");
   WriteFile(code, result.translation.code);
   compile.insert(compile.end(), {"-c", code, "-o", object});
-  Run(compile, nothing);
+  const TextOf text_of = [&](const std::string& file) {
+    return TextOfFile(file, request);
+  };
+  const Finished compiled = RunProcess(compile, nothing);
+  if (compiled.status != 0) {
+    throw std::runtime_error(compiled.errors.empty()
+                                 ? StatusOf(compiler, compiled)
+                                 : Readable(compiled.errors, shim, text_of));
+  }
   Run({compiler, "-shared", object, "-o", module, "-lm"}, nothing);
-  // The object first: who finds the text finds its object.
   const std::string key_file = work.File("key");
   WriteFile(key_file, key);
-  if (std::rename(module.c_str(), result.path.c_str()) != 0 ||
-      std::rename(key_file.c_str(), (base + ".cc").c_str()) != 0) {
-    throw std::runtime_error("can't write " + result.path);
-  }
+  result.module = cache.Add(key, module, key_file);
   return result;
 }
 

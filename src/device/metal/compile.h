@@ -6,9 +6,13 @@
 #ifndef SWITCHYARD_SRC_DEVICE_METAL_COMPILE_H_
 #define SWITCHYARD_SRC_DEVICE_METAL_COMPILE_H_
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "src/device/metal/allow_comments.h"
+#include "src/device/metal/cache.h"
 #include "src/device/metal/translate.h"
 
 namespace switchyard::device::metal {
@@ -26,14 +30,17 @@ struct CompileRequest {
   std::string path;
   std::vector<std::string> arguments;  // -D and -I of the user's
   bool checked = false;
-  std::string compiler;  // empty: the first of PATH
-  std::string cache;     // the folder; empty: the user's
+  int language_version = 320;  // __METAL_VERSION__
+  std::string compiler;        // empty: the first of PATH
+  std::string cache;           // the folder; empty: the user's
+  uint64_t cache_bytes = 0;    // to keep it to; 0: any number
 };
 
 struct Compiled {
-  std::string path;     // of the shared object
+  std::shared_ptr<const CachedModule> module;
   bool cached = false;  // was there before
   Translation translation;
+  std::shared_ptr<const AllowComments> comments;
 };
 
 // Throws std::runtime_error: Clang's own messages, or why it could not be run.

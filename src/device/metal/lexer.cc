@@ -56,10 +56,10 @@ class Lexer {
     if (c == '#' && fresh_) return Directive();
     fresh_ = false;
     if (c == '/' && At(at_ + 1) == '/') {
-      while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+      AddComment(text_.find('\n', at_));
     } else if (c == '/' && At(at_ + 1) == '*') {
       const size_t end = text_.find("*/", at_ + 2);
-      Through(end == text_.npos ? text_.size() : end + 2);
+      AddComment(end == text_.npos ? end : end + 2);
     } else if (c == '"' || c == '\'') {
       Quoted(at_);
     } else if (IsDigit(c) || (c == '.' && IsDigit(At(at_ + 1)))) {
@@ -90,6 +90,17 @@ class Lexer {
       tokens_.list.push_back({static_cast<uint32_t>(begin),
                               static_cast<uint32_t>(end - begin), line_begin_,
                               line_, file_, kNone, kind});
+    }
+    Through(end);
+  }
+
+  // To `end`, or to the text's.
+  void AddComment(size_t end) {
+    if (end > text_.size()) end = text_.size();
+    if (!system_) {
+      tokens_.comments.push_back({static_cast<uint32_t>(at_),
+                                  static_cast<uint32_t>(end), line_begin_,
+                                  line_, file_, tokens_.size()});
     }
     Through(end);
   }
@@ -170,7 +181,8 @@ class Lexer {
     if (!is_marker) {
       if (!system_) {
         tokens_.pragmas.push_back({static_cast<uint32_t>(begin),
-                                   static_cast<uint32_t>(end), tokens_.size()});
+                                   static_cast<uint32_t>(end), tokens_.size(),
+                                   line_, file_});
       }
       return Through(end);
     }
@@ -194,6 +206,8 @@ class Lexer {
     }
     system_ = false;
     for (++i; i < end; ++i) system_ = system_ || text_[i] == '3';
+    // "<built-in>" and the like are none.
+    if (!system_ && file[0] != '<') tokens_.user_files.insert(file);
     if (tokens_.files.back() != file) tokens_.files.push_back(file);
     file_ = static_cast<uint32_t>(tokens_.files.size() - 1);
   }

@@ -7,6 +7,7 @@
 #define SWITCHYARD_SRC_DEVICE_METAL_LEXER_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,14 @@ struct Token {
 struct Pragma {
   uint32_t begin, end;
   uint32_t token;
+  uint32_t line, file;  // as Token's
+};
+
+struct Comment {
+  uint32_t begin, end;
+  uint32_t line_begin, line;  // as Token's, of its begin
+  uint32_t file;
+  uint32_t token;  // the first behind it
 };
 
 // What is not a system header's: to the preprocessor the shim is one.
@@ -38,9 +47,11 @@ struct Tokens {
   std::string_view text;
   std::vector<Token> list;
   std::vector<Pragma> pragmas;
-  std::vector<std::string> files;  // as in line markers, unescaped
-  bool balanced = true;            // each of (), [] and {} has a match
-  mutable uint64_t looks = 0;      // at a token's text: what all this costs
+  std::vector<Comment> comments;     // of texts that are not preprocessed
+  std::vector<std::string> files;    // as in line markers, unescaped
+  std::set<std::string> user_files;  // those of them that are no system's
+  bool balanced = true;              // each of (), [] and {} has a match
+  mutable uint64_t looks = 0;        // at a token's text: what all this costs
 
   uint32_t size() const { return static_cast<uint32_t>(list.size()); }
   std::string_view Text(uint32_t i) const {

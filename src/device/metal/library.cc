@@ -16,6 +16,10 @@
 namespace switchyard::device {
 namespace {
 
+using host_internal::ErrorOut;
+using host_internal::Settings;
+using host_internal::Text;
+
 struct TypeName {
   const char* name;
   size_t bytes;
@@ -27,34 +31,43 @@ constexpr TypeName kTypes[] = {
     {"ulong", 8},  {"half", 2}, {"bfloat", 2}, {"float", 4},
 };
 
-void Tell(std::string* error, const char* what) noexcept {
-  if (error == nullptr) return;
-  try {
-    *error = what;
-  } catch (...) {
-  }
-}
-
-// make() or nullptr, and in *error why.
+// make() or nullptr, and in `error` why.
 template <class Make>
-auto OrError(std::string* error, const Make& make) noexcept
+auto OrError(const ErrorOut& error, const Make& make) noexcept
     -> decltype(make()) {
   try {
     return make();
   } catch (const std::bad_alloc&) {
-    Tell(error, "out of memory");
+    error.Set("out of memory");
   } catch (const std::exception& e) {
-    Tell(error, e.what());
+    error.Set(e.what());
   }
   return nullptr;
 }
 
+// nullptr if memory is out.
+template <class T>
+std::shared_ptr<T> Made() noexcept {
+  try {
+    return std::make_shared<T>();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 metal::CompileRequest RequestOf(const DeviceOptions& device,
-                                const CompileOptions& options) {
+                                const Settings<CompileOptions>& settings) {
+  const CompileOptions none;
+  const CompileOptions& options =
+      settings.get() == nullptr ? none : *settings.get();
   metal::CompileRequest request;
+  const UInteger version = options.languageVersion();
+  request.language_version =
+      static_cast<int>((version >> 16) * 100 + (version & 0xFFFF) * 10);
   request.checked = device.check_kernels;
   request.compiler = device.metal_compiler;
   request.cache = device.metal_cache;
+  request.cache_bytes = device.metal_cache_bytes;
   for (const auto& [name, value] : options.preprocessor_macros) {
     request.arguments.push_back("-D" + name + "=" + value);
   }
@@ -75,9 +88,29 @@ void FunctionConstantValues::setConstantValue(const void* value, DataType type,
   values_.push_back(std::move(added));
 }
 void FunctionConstantValues::setConstantValue(const void* value, DataType type,
-                                              const char* name) {
+                                              const Text& name) {
   setConstantValue(value, type, size_t{0});
-  values_.back().name = name;
+  values_.back().name = name.c_str();
+}
+void FunctionConstantValues::setConstantValues(const void* values,
+                                               DataType type, Range range) {
+  const unsigned char* const bytes = static_cast<const unsigned char*>(values);
+  for (size_t i = 0; i < range.length; ++i) {
+    setConstantValue(bytes + i * kTypes[type].bytes, type, range.location + i);
+  }
+}
+
+Ref<CompileOptions> CompileOptions::alloc() noexcept {
+  return Made<CompileOptions>();
+}
+Ref<CompileOptions> CompileOptions::init() noexcept {
+  return std::static_pointer_cast<CompileOptions>(shared_from_this());
+}
+Ref<FunctionConstantValues> FunctionConstantValues::alloc() noexcept {
+  return Made<FunctionConstantValues>();
+}
+Ref<FunctionConstantValues> FunctionConstantValues::init() noexcept {
+  return std::static_pointer_cast<FunctionConstantValues>(shared_from_this());
 }
 
 Function::Function(std::shared_ptr<metal::Module> module, const char* name)
@@ -101,9 +134,10 @@ Function::Function(std::shared_ptr<metal::Module> module, const char* name)
 Function::~Function() = default;
 
 Library::Library(const metal::Compiled& compiled)
-    : path_(compiled.path),
+    : compiled_(compiled.module),
       cached_(compiled.cached),
-      module_(std::make_shared<metal::Module>(compiled.path, false)) {
+      comments_(compiled.comments),
+      module_(std::make_shared<metal::Module>(compiled_, comments_, false)) {
   for (const metal::Unsupported& u : compiled.translation.unsupported) {
     unsupported_.push_back({u.what, u.file, u.line, u.column, u.kernel});
   }
@@ -119,18 +153,28 @@ std::vector<std::string> Library::functionNames() const {
   return names;
 }
 
-Ref<Function> Library::newFunction(const char* name,
-                                   std::string* error) noexcept {
-  return newFunction(name, FunctionConstantValues(), error);
+std::vector<AllowComment> Library::allowComments() const {
+  std::vector<AllowComment> all;
+  for (const metal::AllowComment& comment : comments_->list()) {
+    all.push_back({comment.kinds,
+                   {comment.file, comment.line, comment.column},
+                   comment.suppressed});
+  }
+  return all;
 }
 
-Ref<Function> Library::newFunction(const char* name,
-                                   const FunctionConstantValues& constants,
-                                   std::string* error) noexcept {
-  if (name == nullptr) {
-    Tell(error, "newFunction: name is null");
+Ref<Function> Library::newFunction(Text name, ErrorOut error) noexcept {
+  return newFunction(name, Settings<FunctionConstantValues>(), error);
+}
+
+Ref<Function> Library::newFunction(Text text,
+                                   Settings<FunctionConstantValues> constants,
+                                   ErrorOut error) noexcept {
+  if (text.is_null()) {
+    error.Set("newFunction: name is null");
     return nullptr;
   }
+  const char* const name = text.c_str();
   return OrError(error, [&]() -> std::shared_ptr<Function> {
     const std::string label = label_.Get();
     const std::string in =
@@ -147,9 +191,11 @@ Ref<Function> Library::newFunction(const char* name,
     }
     std::shared_ptr<metal::Module> module = module_;
     if (module_->table().num_constants != 0) {
-      module = std::make_shared<metal::Module>(path_, true);
+      module = std::make_shared<metal::Module>(compiled_, comments_, true);
       std::vector<metal::ConstantValue> values;
-      for (const FunctionConstantValues::Value& value : constants.values_) {
+      const FunctionConstantValues none;
+      for (const FunctionConstantValues::Value& value :
+           (constants.get() == nullptr ? none : *constants.get()).values_) {
         values.push_back(
             {!value.name.empty(),
              static_cast<uint32_t>(value.index),
@@ -164,39 +210,38 @@ Ref<Function> Library::newFunction(const char* name,
   });
 }
 
-Ref<Library> Device::newLibrary(const char* source,
-                                const CompileOptions& options,
-                                std::string* error) noexcept {
-  if (source == nullptr) {
-    Tell(error, "newLibrary: source is null");
+Ref<Library> Device::newLibrary(Text source, Settings<CompileOptions> options,
+                                ErrorOut error) noexcept {
+  if (source.is_null()) {
+    error.Set("newLibrary: source is null");
     return nullptr;
   }
   return OrError(error, [&] {
     metal::CompileRequest request = RequestOf(options_, options);
-    request.source = source;
+    request.source = source.c_str();
     return std::shared_ptr<Library>(new Library(metal::Compile(request)));
   });
 }
 
-Ref<Library> Device::newLibraryFromFile(const char* path,
-                                        const CompileOptions& options,
-                                        std::string* error) noexcept {
-  if (path == nullptr) {
-    Tell(error, "newLibraryFromFile: path is null");
+Ref<Library> Device::newLibraryFromFile(Text path,
+                                        Settings<CompileOptions> options,
+                                        ErrorOut error) noexcept {
+  if (path.is_null()) {
+    error.Set("newLibraryFromFile: path is null");
     return nullptr;
   }
   return OrError(error, [&] {
     metal::CompileRequest request = RequestOf(options_, options);
-    request.path = path;
+    request.path = path.c_str();
     return std::shared_ptr<Library>(new Library(metal::Compile(request)));
   });
 }
 
 Ref<ComputePipelineState> Device::newComputePipelineState(
-    host_internal::Arg<Function> argument, std::string* error) noexcept {
+    host_internal::Arg<Function> argument, ErrorOut error) noexcept {
   const Function* const function = argument.get();
   if (function == nullptr) {
-    Tell(error, "newComputePipelineState: function is null");
+    error.Set("newComputePipelineState: function is null");
     return nullptr;
   }
   return OrError(error, [&]() -> std::shared_ptr<ComputePipelineState> {

@@ -327,8 +327,11 @@ Place LineTable::Find(uint64_t address) const {
   return Place();
 }
 
-ModulePlaces::ModulePlaces(std::string path, const void* base)
-    : path_(std::move(path)), base_(reinterpret_cast<uintptr_t>(base)) {}
+ModulePlaces::ModulePlaces(std::string path, const void* base,
+                           std::shared_ptr<const AllowComments> comments)
+    : path_(std::move(path)),
+      base_(reinterpret_cast<uintptr_t>(base)),
+      comments_(std::move(comments)) {}
 
 Place ModulePlaces::PlaceOf(const void* where) const {
   std::call_once(read_, [this] { table_.ReadFile(path_); });

@@ -9,11 +9,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "src/device/checked_fibers.h"
+#include "src/device/metal/allow_comments.h"
 
 namespace switchyard::device::metal {
 
@@ -46,13 +48,19 @@ class LineTable {
 // first of them is asked for.
 class ModulePlaces : public Places {
  public:
-  ModulePlaces(std::string path, const void* base);
+  ModulePlaces(std::string path, const void* base,
+               std::shared_ptr<const AllowComments> comments);
   // `where` is where the code returns to from a call: the place of the call.
   Place PlaceOf(const void* where) const override;
+  bool Allows(FindingKind kind, const Place& place) const override {
+    return comments_->Allows(kind, place);
+  }
+  bool AllowSameValue() const override { return comments_->NameSameValue(); }
 
  private:
   const std::string path_;
   const uintptr_t base_;
+  const std::shared_ptr<const AllowComments> comments_;
   mutable std::once_flag read_;
   mutable LineTable table_;
 };

@@ -80,7 +80,10 @@ Crew::Surroundings Loaded(void* handle) {
 
 }  // namespace
 
-Module::Module(const std::string& path, bool private_copy) {
+Module::Module(std::shared_ptr<const CachedModule> compiled,
+               std::shared_ptr<const AllowComments> comments, bool private_copy)
+    : compiled_(std::move(compiled)) {
+  const std::string& path = compiled_->path();
   std::unique_ptr<const FileCopy> copy;
   if (private_copy) copy = std::make_unique<FileCopy>(path);
   handle_ = dlopen(private_copy ? copy->path().c_str() : path.c_str(),
@@ -98,7 +101,8 @@ Module::Module(const std::string& path, bool private_copy) {
   *table_->runtime = &kRuntime;
   around_ = Loaded(handle_);
   places_ = std::make_unique<ModulePlaces>(
-      path, reinterpret_cast<const void*>(BaseOf(handle_)));
+      path, reinterpret_cast<const void*>(BaseOf(handle_)),
+      std::move(comments));
   around_.places = places_.get();
 }
 

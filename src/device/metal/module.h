@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/device/metal/cache.h"
 #include "src/device/metal/crew.h"
 #include "src/device/metal/line_table.h"
 #include "src/device/metal/shim/switchyard_abi.h"
@@ -28,9 +29,11 @@ struct ConstantValue {
 
 class Module {
  public:
-  // Throws std::runtime_error. With a `private_copy` its variables, function
-  // constants that is, are nobody else's.
-  Module(const std::string& path, bool private_copy);
+  // Throws std::runtime_error. `comments` are its source's. With a
+  // `private_copy` its variables, function constants that is, are nobody
+  // else's.
+  Module(std::shared_ptr<const CachedModule> compiled,
+         std::shared_ptr<const AllowComments> comments, bool private_copy);
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -45,6 +48,7 @@ class Module {
   const Crew::Surroundings& surroundings() const { return around_; }
 
  private:
+  const std::shared_ptr<const CachedModule> compiled_;
   void* handle_ = nullptr;
   const switchyard_metal::Module* table_ = nullptr;
   std::unique_ptr<const ModulePlaces> places_;

@@ -9,6 +9,7 @@
 #include "src/device/metal/edits.h"
 #include "src/device/metal/lexer.h"
 #include "src/device/metal/signatures.h"
+#include "src/device/metal/swizzles.h"
 #include "src/device/metal/table.h"
 #include "src/device/metal/walker.h"
 
@@ -51,6 +52,19 @@ void EraseCoherent(const Tokens& tokens, Edits& edits, uint32_t i) {
   }
 }
 
+// __asm("air.wait_simdgroup_events"): by their C++ names, the shim has them
+// (switchyard_async_copy.h), and each for all address spaces.
+void EraseLabel(const Tokens& tokens, Edits& edits, uint32_t i) {
+  if (!tokens.Is(i + 1, "(") || !tokens.Opens(i + 1)) return;
+  const std::string_view label = tokens.Text(i + 2);
+  for (const std::string_view known :
+       {"\"air.simdgroup_async_copy_1d.", "\"air.simdgroup_async_copy_2d.",
+        "\"air.wait_simdgroup_events\""}) {
+    if (label.substr(0, known.size()) != known) continue;
+    edits.Blank(i, tokens.Match(i + 1) + 1);
+  }
+}
+
 // is_function_constant_defined(ns::x) is ns::swy_defined_x.
 void ReplaceIsDefined(const Tokens& tokens, Edits& edits, uint32_t i) {
   if (!tokens.Is(i + 1, "(") || !tokens.Opens(i + 1)) return;
@@ -86,6 +100,8 @@ void EraseWords(const Tokens& tokens, Edits& edits) {
       }
     } else if (tokens.Is(i, "coherent")) {
       EraseCoherent(tokens, edits, i);
+    } else if (tokens.Is(i, "__asm") || tokens.Is(i, "__asm__")) {
+      EraseLabel(tokens, edits, i);
     } else if (tokens.Is(i, "is_function_constant_defined")) {
       ReplaceIsDefined(tokens, edits, i);
     }
@@ -126,6 +142,7 @@ Translation Translate(std::string_view preprocessed) {
     return result;
   }
   const Tokens tokens = Lex(preprocessed);
+  result.files.assign(tokens.user_files.begin(), tokens.user_files.end());
   Edits edits(tokens);
   EraseWords(tokens, edits);
   EraseUnrollCounts(tokens, edits);
@@ -136,6 +153,7 @@ Translation Translate(std::string_view preprocessed) {
     return result;
   }
   MarkConditionals(tokens, edits);
+  ResolveSwizzles(tokens, edits);
   Walker walker(tokens, edits, result);
   walker.Run();
   result.code = edits.Finish() + Write(walker.table());

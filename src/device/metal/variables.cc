@@ -227,8 +227,9 @@ uint32_t Walker::ThreadgroupVariables(uint32_t first, uint32_t last) {
     }
     if (i < piece.last) {
       AddUnsupported(
-          "the initializer of a threadgroup variable, which is left "
-          "as it is before a kernel writes it",
+          "the initializer of a threadgroup variable: it has no effect, "
+          "threads "
+          "have to write what they are to read",
           name, "");
       edits_.Blank(i, piece.last);
     }

@@ -41,6 +41,38 @@ kernel void swizzle(device const float4* in [[buffer(0)]],
   to.w = to.x + v.a + v.g;
 }
 
+// What C++ has to be told: swizzles of swizzles, in both directions, and types
+// that are deduced from them.
+template <typename T, int N>
+T last_of(vec<T, N> v) {
+  return v[N - 1];
+}
+template <typename V>
+V twice(V v) {
+  return v + v;
+}
+struct Box {
+  struct Corner {
+    float x, y;
+  };
+  Corner xx;
+  float4 v;
+};
+kernel void swizzles_of_swizzles(device const float4* in [[buffer(0)]],
+                                 device float4* out [[buffer(1)]],
+                                 uint i [[thread_position_in_grid]]) {
+  const float4 v = in[i];
+  float4 w = v;
+  w.zyx.xy = v.wzyx.yz.yx;
+  w.xy.y += v.wzy.z;
+  auto pair = v.zw;
+  pair.y = last_of(v.xyz) + last_of(w.xy.xyxx);
+  Box box = {{1.0f, 2.0f}, v};
+  box.v.xyz.z = box.xx.y;
+  device const float4* p = in + i;
+  out[i] = float4(twice(pair.yx), twice(box.v.xyz.zy)) + twice<float4>(p->wzyx.xyzw);
+}
+
 kernel void arithmetic(device const int4* in [[buffer(0)]],
                        device int4* out [[buffer(1)]],
                        uint i [[thread_position_in_grid]]) {

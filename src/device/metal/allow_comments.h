@@ -1,0 +1,50 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// `// switchyard: allow(race)` in a shader: what checked mode is not to report
+// of a line. The preprocessor drops comments, so they are read from the files.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_ALLOW_COMMENTS_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_ALLOW_COMMENTS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "src/device/finding_kinds.h"
+
+namespace switchyard::device::metal {
+
+struct AllowComment {
+  std::string kinds;  // as written: "race, never-written"
+  FindingKinds bits = 0;
+  std::string file;
+  uint32_t line = 0, column = 0;
+  uint32_t code_line = 0;  // that it is about
+  mutable std::atomic<size_t> suppressed{0};
+};
+
+class AllowComments {
+ public:
+  // Those of a file. Throws std::runtime_error: what is wrong with one, as a
+  // compiler words it.
+  void Read(std::string_view text, const std::string& file);
+
+  // Whether one is about this line and kind, which it then counts. From any
+  // thread.
+  bool Allows(FindingKind kind, const Place& place) const;
+  // Whether any is for races of the same value alone.
+  bool NameSameValue() const { return same_value_; }
+  const std::deque<AllowComment>& list() const { return list_; }
+
+ private:
+  std::deque<AllowComment> list_;  // their counters do not move
+  bool same_value_ = false;
+};
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_ALLOW_COMMENTS_H_

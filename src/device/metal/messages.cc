@@ -1,0 +1,191 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/metal/messages.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <vector>
+
+namespace switchyard::device::metal {
+namespace {
+
+// "file:line:column: error: text"
+struct Head {
+  std::string file, text;  // " error: text"
+  size_t line = 0, column = 0;
+};
+
+bool IsNumber(const std::string& text) {
+  return !text.empty() && text.size() < 10 &&
+         text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+bool Parse(const std::string& line, Head* head) {
+  for (const char* const kind :
+       {": error: ", ": fatal error: ", ": note: ", ": warning: "}) {
+    const size_t end = line.find(kind);
+    const size_t column = line.rfind(':', end - 1);
+    if (end == std::string::npos || column == std::string::npos) continue;
+    const size_t number = column == 0 ? column : line.rfind(':', column - 1);
+    if (number == std::string::npos) continue;
+    const std::string at = line.substr(number + 1, column - number - 1);
+    const std::string in = line.substr(column + 1, end - column - 1);
+    if (!IsNumber(at) || !IsNumber(in)) continue;
+    *head = {line.substr(0, number), line.substr(end + 1), std::stoul(at),
+             std::stoul(in)};
+    return true;
+  }
+  return false;
+}
+
+void Replace(std::string& text, const std::string& from,
+             const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+// name<A, ...> is A.
+void ReplaceByFirst(std::string& text, const std::string& name) {
+  for (size_t at = 0; (at = text.find(name + "<", at)) != std::string::npos;) {
+    const size_t first = at + name.size() + 1;
+    size_t end = first, comma = std::string::npos;
+    for (int depth = 1; end < text.size(); ++end) {
+      depth += text[end] == '<' ? 1 : text[end] == '>' ? -1 : 0;
+      if (depth == 0) break;
+      if (depth == 1 && text[end] == ',') comma = std::min(comma, end);
+    }
+    if (end == text.size()) return;
+    const std::string of = text.substr(first, std::min(comma, end) - first);
+    text.replace(at, end + 1 - at, of);
+  }
+}
+
+std::string OfMetal(std::string text) {
+  Replace(text, "switchyard_metal::", "");
+  for (const char* const name : {"Small", "SmallArm", "SmallFloat"}) {
+    Replace(text, std::string(name) + "<HalfFormat>", "half");
+    Replace(text, std::string(name) + "<BfloatFormat>", "bfloat");
+  }
+  Replace(text, " (aka 'half')", "");
+  Replace(text, " (aka 'bfloat')", "");
+  ReplaceByFirst(text, "Swizzle");
+  return text;
+}
+
+// Which byte of `line` each of `shown`'s is, as far as what has been put in,
+// blanked and squeezed allows to tell.
+std::vector<size_t> Aligned(const std::string& shown, const std::string& line) {
+  std::vector<size_t> at;
+  size_t j = 0;
+  while (at.size() < shown.size()) {
+    const size_t i = at.size();
+    const auto skip = [&](const char* what) {
+      const std::string text = what;
+      if (shown.compare(i, text.size(), text) != 0) return false;
+      at.insert(at.end(), text.size(), j);
+      return true;
+    };
+    if (skip("switchyard_metal::Either(") ||
+        skip(", switchyard_metal::Arm())")) {
+      continue;
+    }
+    // Blanks that were squeezed.
+    while (j < line.size() && line[j] == ' ' && shown[i] != ' ') ++j;
+    at.push_back(std::min(j, line.empty() ? 0 : line.size() - 1));
+    const bool same = j < line.size() && line[j] == shown[i];
+    j += same || (shown[i] == ' ' && j < line.size()) ? 1 : 0;
+  }
+  return at;
+}
+
+class Reader {
+ public:
+  Reader(const std::string& shim, const TextOf& text_of)
+      : shim_(shim), text_of_(text_of) {}
+
+  std::string Run(const std::string& messages) {
+    std::istringstream lines(messages);
+    std::string line;
+    Head head;
+    bool skipped = false, fresh = false;
+    while (std::getline(lines, line)) {
+      if (Parse(line, &head)) {
+        Flush();
+        skipped = head.text.compare(0, 7, " note: ") == 0 &&
+                  head.file.compare(0, shim_.size(), shim_) == 0;
+        fresh = true;
+        if (skipped) continue;
+        head_ = head;
+        has_head_ = true;
+      } else if (line.compare(0, 17, "In file included ") == 0 ||
+                 line.find(" generated.") != std::string::npos) {
+        Flush();
+        skipped = fresh = false;
+        result_ += line + "\n";
+      } else if (!skipped) {
+        if (fresh) shown_ = line;
+        if (!fresh) marks_.push_back(line);
+        fresh = false;
+      }
+    }
+    Flush();
+    return result_;
+  }
+
+ private:
+  std::string LineOf(const std::string& file, size_t number) {
+    auto found = files_.find(file);
+    if (found == files_.end()) {
+      std::istringstream text(text_of_(file));
+      std::vector<std::string> lines;
+      for (std::string line; std::getline(text, line);) lines.push_back(line);
+      found = files_.emplace(file, std::move(lines)).first;
+    }
+    const std::vector<std::string>& lines = found->second;
+    return number == 0 || number > lines.size() ? "" : lines[number - 1];
+  }
+
+  // One message and its lines.
+  void Flush() {
+    if (has_head_) {
+      const std::string line = LineOf(head_.file, head_.line);
+      if (!shown_.empty() && !line.empty() && line != shown_ &&
+          head_.column <= shown_.size()) {
+        const std::vector<size_t> at = Aligned(shown_, line);
+        head_.column = at[head_.column - 1] + 1;
+        shown_ = line;
+        marks_ = {std::string(head_.column - 1, ' ') + '^'};
+      }
+      result_ += head_.file + ":" + std::to_string(head_.line) + ":" +
+                 std::to_string(head_.column) + ":" + OfMetal(head_.text) +
+                 "\n";
+    }
+    if (!shown_.empty()) result_ += shown_ + "\n";
+    for (const std::string& mark : marks_) result_ += mark + "\n";
+    has_head_ = false;
+    shown_.clear();
+    marks_.clear();
+  }
+
+  const std::string& shim_;
+  const TextOf& text_of_;
+  std::string result_;
+  std::map<std::string, std::vector<std::string>> files_;
+  Head head_;
+  bool has_head_ = false;
+  std::string shown_;               // the line that a message is about
+  std::vector<std::string> marks_;  // carets and the like below it
+};
+
+}  // namespace
+
+std::string Readable(const std::string& messages, const std::string& shim,
+                     const TextOf& text_of) {
+  return Reader(shim, text_of).Run(messages);
+}
+
+}  // namespace switchyard::device::metal

@@ -1,0 +1,26 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Clang's messages as a shader's author is to read them.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_MESSAGES_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_MESSAGES_H_
+
+#include <functional>
+#include <string>
+
+namespace switchyard::device::metal {
+
+// The text of a file that a message names; empty if there is none.
+using TextOf = std::function<std::string(const std::string& file)>;
+
+// Clang has read the translated text: lines are shown as they are in the file,
+// columns and carets moved to where they belong there. Types of the shim's own
+// become those of Metal that they stand for, and its notes (those of files in
+// `shim`), which tell of its functions one by one, go.
+std::string Readable(const std::string& messages, const std::string& shim,
+                     const TextOf& text_of);
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_MESSAGES_H_
