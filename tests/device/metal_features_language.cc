@@ -101,6 +101,16 @@ Feature TwoArguments() {
       .ThreadgroupMemory(128)
       .ThreadgroupMemory(64);
 }
+Feature RowSum(size_t threads, size_t bytes) {
+  const auto in = Values(threads, [](size_t i) { return Float(i * i % 13); });
+  float sum = 0.0f;
+  for (const float x : in) sum += x;
+  return Feature("threadgroup_memory", "row_sum")
+      .Threads(threads, threads)
+      .In(in)
+      .Out(std::vector<float>(threads, sum))
+      .ThreadgroupMemory(bytes);
+}
 Feature Everywhere() {
   const auto in = Values(64, [](size_t i) { return Float(i); });
   std::vector<float> row = in, work;
@@ -289,6 +299,8 @@ const bool kAdded = AddFeatures({
     ReverseRows(),
     ArgMax(),
     TwoArguments(),
+    RowSum(96, 12),
+    RowSum(32, 0),
     Everywhere(),
     Neighbours<float>("neighbours_float"),
     Neighbours<int32_t>("neighbours_int"),
