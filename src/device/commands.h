@@ -55,12 +55,19 @@ struct EventCommand {
   std::string Run(uint64_t timeout_ms) const;
 };
 
+// What setThreadgroupMemoryLength has set.
+struct ThreadgroupLengths {
+  size_t bytes[kMaxThreadgroupMemoryBindings] = {};
+  uint32_t set = 0;  // by index: to 0 bytes it may be
+};
+static_assert(kMaxThreadgroupMemoryBindings <= 32);
+
 struct Dispatch {
   const Pipeline* pipeline = nullptr;
   Size grid;  // threadgroups, or threads if in_threads
   const unsigned char* indirect = nullptr;  // where the grid is read instead
-  const size_t* local_lengths = nullptr;    // [kMaxThreadgroupMemoryBindings]
-  uint32_t first_binding = 0;               // in Commands::bindings
+  const ThreadgroupLengths* local_lengths = nullptr;  // null: none is set
+  uint32_t first_binding = 0;                         // in Commands::bindings
   uint8_t num_bindings = 0;
   bool in_threads = false;
   bool new_scope = true;        // after all dispatches before

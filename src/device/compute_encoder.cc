@@ -17,13 +17,13 @@ struct ComputeCommandEncoder::State : CommandEncoder::State {
   // Where each binding starts in its buffer: setBufferOffset moves it.
   size_t offsets[kMaxBufferBindings] = {};
   size_t num_bindings = 0;  // up to the last one bound
-  size_t local_lengths[kMaxThreadgroupMemoryBindings] = {};
+  ThreadgroupLengths local_lengths;
   // What the last dispatch recorded in the commands, where the next one can use
   // it again.
   bool bindings_saved = false;
   uint32_t first_binding = 0;
-  const size_t* saved_lengths = nullptr;  // null: all 0
-  bool new_scope = true;                  // for the next dispatch
+  const ThreadgroupLengths* saved_lengths = nullptr;  // null: none is set
+  bool new_scope = true;                              // for the next dispatch
 
   State(std::shared_ptr<CommandBuffer> b, DispatchType t)
       : CommandEncoder::State(std::move(b)), type(t) {}
@@ -89,7 +89,7 @@ struct ComputeCommandEncoder::State : CommandEncoder::State {
       return false;
     }
     size_t local = 0;
-    for (const size_t length : local_lengths) local += length;
+    for (const size_t length : local_lengths.bytes) local += length;
     if (local > kMaxThreadgroupMemoryLength) {
       Fail(call, Format("setThreadgroupMemoryLength: %zu bytes, the most is "
                         "%zu",
@@ -228,13 +228,16 @@ void ComputeCommandEncoder::setThreadgroupMemoryLength(size_t length,
                           length, kMaxThreadgroupMemoryLength));
       return;
     }
-    if (state_->local_lengths[index] == length) return;
-    state_->local_lengths[index] = length;
+    ThreadgroupLengths& lengths = state_->local_lengths;
+    const uint32_t set = lengths.set | uint32_t{1} << index;
+    if (lengths.set == set && lengths.bytes[index] == length) return;
+    lengths.set = set;
+    lengths.bytes[index] = length;
     // A copy: earlier dispatches keep the lengths they were encoded with.
     unsigned char* const copy =
-        state_->commands().arena.Allocate(sizeof(state_->local_lengths));
-    std::memcpy(copy, state_->local_lengths, sizeof(state_->local_lengths));
-    state_->saved_lengths = reinterpret_cast<const size_t*>(copy);
+        state_->commands().arena.Allocate(sizeof(lengths));
+    std::memcpy(copy, &lengths, sizeof(lengths));
+    state_->saved_lengths = reinterpret_cast<const ThreadgroupLengths*>(copy);
   });
 }
 

@@ -225,25 +225,25 @@ void ThreadgroupContext::Copy(size_t index, size_t length, void* to) const {
 }
 
 ThreadgroupContext::Bytes ThreadgroupContext::Local(size_t index) const {
-  const size_t* const lengths = running_.dispatch.local_lengths;
+  const ThreadgroupLengths* const lengths = running_.dispatch.local_lengths;
   if (lengths == nullptr || index >= kMaxThreadgroupMemoryBindings ||
-      lengths[index] == 0) {
+      (lengths->set >> index & 1) == 0) {
     throw std::invalid_argument(
         Format("threadgroup memory %zu has no length set", index));
   }
   unsigned char* data = static_cast<unsigned char*>(local_);
-  for (size_t i = 0; i < index; ++i) data += Padded(lengths[i]);
-  return {data, lengths[index]};
+  for (size_t i = 0; i < index; ++i) data += Padded(lengths->bytes[i]);
+  return {data, lengths->bytes[index]};
 }
 
 void* ThreadgroupContext::Array(size_t length,
                                 kernel_internal::DeclaredArrays* arrays) const {
   size_t set = 0, padded = arrays->padded_bytes;
-  const size_t* const lengths = running_.dispatch.local_lengths;
+  const ThreadgroupLengths* const lengths = running_.dispatch.local_lengths;
   if (lengths != nullptr) {
-    for (size_t i = 0; i < kMaxThreadgroupMemoryBindings; ++i) {
-      set += lengths[i];
-      padded += Padded(lengths[i]);
+    for (const size_t bytes : lengths->bytes) {
+      set += bytes;
+      padded += Padded(bytes);
     }
   }
   if (arrays->count == kMaxThreadgroupArrays) {

@@ -34,8 +34,7 @@ std::string RunningDispatch::LabelOf(size_t index) const {
 std::string RunningDispatch::WhyNot(const BindingUse& use) const {
   std::string what = Format("buffer %zu", use.index);
   if (use.name != nullptr) what += Format(" (%s)", use.name);
-  if (use.index >= dispatch.num_bindings ||
-      bindings[use.index].data == nullptr) {
+  if (!IsBound(use.index)) {
     return what + " is not bound";
   }
   const Binding& binding = bindings[use.index];

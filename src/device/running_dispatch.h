@@ -46,6 +46,9 @@ struct RunningDispatch {
   void Fail(const std::string& what);
   void Warn(const std::string& what);
   void GridOverflows();
+  bool IsBound(size_t index) const {
+    return index < dispatch.num_bindings && bindings[index].data != nullptr;
+  }
   // The binding, or null and in *why what keeps it from serving.
   const Binding* Find(const BindingUse& use, std::string* why) const {
     if (use.index < dispatch.num_bindings) {

@@ -328,6 +328,51 @@ TEST_F(LibraryTest, RawPointersAreTheCallers) {
   pipeline->release();
 }
 
+// Of what a kernel does with its arguments.
+TEST_F(LibraryTest, WhatIsNotThere) {
+  SWITCHYARD_NEEDS_METAL_COMPILER();
+  const char source[] = R"(#include <metal_stdlib>
+using namespace metal;
+kernel void sum(device const int* x [[buffer(0)]],
+                device int* out [[buffer(1)]],
+                threadgroup int* part [[threadgroup(0)]],
+                uint i [[thread_position_in_grid]]) {
+  if (x[i] > 9) part[i] = x[i];
+  out[i] = x[i];
+}
+)";
+  for (const bool checked : {false, true}) {
+    options_.check_kernels = checked;
+    const auto library = Compile(source);
+    ASSERT_NE(library, nullptr) << error_;
+    const auto pipeline =
+        device_->newComputePipelineState(library->newFunction("sum"), &error_);
+    const auto error = [&](int32_t last, size_t buffers) {
+      const auto queue = device_->newCommandQueue();
+      const auto commands = queue->commandBuffer();
+      const auto encoder = commands->computeCommandEncoder();
+      encoder->setComputePipelineState(pipeline);
+      for (size_t i = 0; i < buffers; ++i) {
+        encoder->setBuffer(NewBuffer<int32_t>(*device_, {1, 2, 3, last}), 0, i);
+      }
+      encoder->setThreadgroupMemoryLength(0, 0);
+      encoder->dispatchThreads(Size(4, 1, 1), Size(4, 1, 1));
+      encoder->endEncoding();
+      commands->commit();
+      commands->waitUntilCompleted();
+      return commands->error();
+    };
+    EXPECT_EQ(error(9, 2), "");
+    EXPECT_EQ(error(9, 0), "sum: buffer 0 (x) is not bound");
+    EXPECT_EQ(error(9, 1), "sum: buffer 1 (out) is not bound");
+    if (checked) {
+      EXPECT_EQ(error(10, 2),
+                "sum: threadgroup (0, 0, 0), thread 3: writes part[3] at "
+                "program_source:7:25, which has 0 elements");
+    }
+  }
+}
+
 TEST_F(LibraryTest, Labels) {
   SWITCHYARD_NEEDS_METAL_COMPILER();
   options_.check_kernels = true;

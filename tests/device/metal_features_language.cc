@@ -101,6 +101,16 @@ Feature TwoArguments() {
       .ThreadgroupMemory(128)
       .ThreadgroupMemory(64);
 }
+Feature RowSum(size_t threads, size_t bytes) {
+  const auto in = Values(threads, [](size_t i) { return Float(i * i % 13); });
+  float sum = 0.0f;
+  for (const float x : in) sum += x;
+  return Feature("threadgroup_memory", "row_sum")
+      .Threads(threads, threads)
+      .In(in)
+      .Out(std::vector<float>(threads, sum))
+      .ThreadgroupMemory(bytes);
+}
 Feature Everywhere() {
   const auto in = Values(64, [](size_t i) { return Float(i); });
   std::vector<float> row = in, work;
@@ -205,10 +215,21 @@ Feature Apply(bool add, uint32_t times, bool by) {
 Feature Optional(bool has) {
   const auto in = Values(8, Float);
   Feature feature("function_constants", "optional");
-  feature.Threads(8, 8).In(in).Out(Values(
-      8, [&](size_t i) { return in[i] + (has ? 10.0f * in[i] : 0.0f); }));
+  feature.Threads(8, 8).In(in).Out(Values(8, [&](size_t i) {
+    return in[i] + (has ? 10.0f * in[i % 2 == 0 ? i : 7 - i] : 0.0f);
+  }));
   if (has) feature.In(Values(8, [&](size_t i) { return 10.0f * in[i]; }));
   return feature.Set(7, DataTypeBool, has);
+}
+
+Feature Scaled(bool bias) {
+  const auto in = Values(40, Float);
+  Feature feature("templates", bias ? "scaled_bias" : "scaled");
+  feature.Threads(40, 40).In(in).Out(Values(40, [&](size_t i) {
+    return 2.0f * in[i] + (bias ? 4.0f * in[i] : 0.0f);
+  }));
+  if (bias) feature.In(in).In(std::vector<float>{4.0f});
+  return feature;
 }
 
 uint32_t U(size_t n) { return static_cast<uint32_t>(n); }
@@ -289,6 +310,8 @@ const bool kAdded = AddFeatures({
     ReverseRows(),
     ArgMax(),
     TwoArguments(),
+    RowSum(96, 12),
+    RowSum(32, 0),
     Everywhere(),
     Neighbours<float>("neighbours_float"),
     Neighbours<int32_t>("neighbours_int"),
@@ -308,6 +331,8 @@ const bool kAdded = AddFeatures({
     Apply(true, 3, false),
     Apply(false, 0, true),
     Optional(true),
+    Scaled(true),
+    Scaled(false),
     Optional(false),
     Wide(),
     Narrow(),

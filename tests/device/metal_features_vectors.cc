@@ -227,6 +227,17 @@ Feature HalfVectors() {
   }
   return Feature("vectors", "half_vectors").Threads(10, 10).In(in).Out(right);
 }
+Feature Unaligned() {
+  const auto in = Values(21 * 10, [](size_t i) { return Float(i * i % 37); });
+  std::vector<float> right = in;
+  for (size_t row = 0; row < 10; ++row) {
+    float* const last = right.data() + 21 * row + 17;
+    for (size_t c = 0; c < 4; ++c) {
+      last[c] = (last[c] + last[c - 16]) * last[c - 4];
+    }
+  }
+  return Feature("vectors", "unaligned").Threads(10, 10).In(in).Out(right);
+}
 
 const bool kAdded = AddFeatures({
     Construct(),
@@ -240,6 +251,7 @@ const bool kAdded = AddFeatures({
     SmallFloats<Float16>("small_half"),
     SmallFloats<BFloat16>("small_bfloat"),
     HalfVectors(),
+    Unaligned(),
 });
 
 }  // namespace

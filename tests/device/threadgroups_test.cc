@@ -175,6 +175,7 @@ TEST_F(DeviceThreadgroups, MemoryOfItsOwn) {
         EXPECT_EQ(reinterpret_cast<uintptr_t>(piece.data) % 64, 0u);
         std::memset(piece.data, mark + static_cast<int>(i), piece.size);
       }
+      EXPECT_EQ(c.threadgroup<char>(2).size, 0u);
       EXPECT_EQ(c.threadgroup<int64_t>(3).size, 2u);  // whole elements
       for (size_t i = 0; i < 5; ++i) {
         if (lengths[i] == 0) continue;

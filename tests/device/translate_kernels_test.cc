@@ -274,7 +274,7 @@ TEST(Translate, LeavesOutWhatIsNotSupported) {
         Squeeze(Shader(translation)),
         "# 1 \"a.metal\"\nint a;\n" +
             std::string(static_cast<size_t>(newlines) + 1, '\n') +
-            "void g() {} static constexpr auto swy_kernel_" +
+            "inline void g() {} static constexpr auto swy_kernel_" +
             (Contains(c.what, "functions") || Contains(c.what, "mesh") ? "0"
                                                                        : "1") +
             " = &::g;");

@@ -157,9 +157,7 @@ TEST_F(DeviceUserKernelErrors, ThreadgroupMemory) {
     };
   };
   const auto with_one = [](Encoder& e) {
-    e.setThreadgroupMemoryLength(16, 0);
     e.setThreadgroupMemoryLength(16, 1);
-    e.setThreadgroupMemoryLength(0, 0);
     DispatchOne(e);
   };
   ExpectFails("faulty: threadgroup memory 0 has no length set", take(0));

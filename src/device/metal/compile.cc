@@ -145,8 +145,9 @@ Arguments CodeArguments(bool checked) {
       "-cl-single-precision-constant", "-fsigned-char",
       // A call where threads meet is one place: it must not be doubled, as
       // Clang otherwise does between two ifs.
-      "-Xclang", "-fconvergent-functions", "-fno-color-diagnostics",
-      "-ferror-limit=20"};
+      "-Xclang", "-fconvergent-functions",
+      // No instruction here faults at eight, and GPUs don't at an element's.
+      "-fmax-type-align=8", "-fno-color-diagnostics", "-ferror-limit=20"};
   if (checked) {
     // Only what it inserts: its functions are the shim's.
     // A read is told even where a write to the same place follows.

@@ -23,13 +23,6 @@ constexpr size_t kNobody = SIZE_MAX;
 // Of the thread that calls. Its fibers never move to another one.
 thread_local Crew* t_crew = nullptr;
 
-uint32_t Narrow(size_t value) { return static_cast<uint32_t>(value); }
-void Copy(const Size& from, uint32_t* to) {
-  to[0] = Narrow(from.width);
-  to[1] = Narrow(from.height);
-  to[2] = Narrow(from.depth);
-}
-
 }  // namespace
 
 Crew& Crew::Here() { return *t_crew; }
@@ -55,59 +48,6 @@ void Crew::Run(const abi::Kernel& kernel, const ThreadgroupContext& context) {
     AbandonAll();
     std::rethrow_exception(failure_);
   }
-}
-
-void* Crew::BufferAt(const abi::Parameter& parameter) {
-  BindingUse use;
-  use.index = parameter.index;
-  use.name = parameter.name;
-  use.bytes = parameter.reference ? parameter.bytes : 0;
-  use.alignment = parameter.alignment;
-  use.writes = !parameter.only_reads;
-  std::string why;
-  const Binding* const binding = context_->running_.Find(use, &why);
-  if (binding == nullptr) throw std::invalid_argument(why);
-  if (checked_ != nullptr) {
-    AddRange(kernel_internal::BufferView(*context_, use.index, use.alignment,
-                                         parameter.only_reads),
-             parameter.name, parameter.bytes);
-  }
-  return binding->data;
-}
-
-void* Crew::MemoryAt(const abi::Parameter& parameter) {
-  const ThreadgroupContext::Bytes bytes = context_->Local(parameter.index);
-  if (bytes.length < (parameter.reference ? parameter.bytes : 0)) {
-    throw std::invalid_argument(
-        "threadgroup memory " + std::to_string(parameter.index) + " (" +
-        parameter.name + ") has " + std::to_string(bytes.length) +
-        " bytes, it needs " + std::to_string(parameter.bytes));
-  }
-  if (checked_ != nullptr) {
-    AddRange(kernel_internal::MemoryView(*context_, parameter.index),
-             parameter.name, parameter.bytes);
-  }
-  return bytes.data;
-}
-
-void Crew::Bind(const ThreadgroupContext& context) {
-  group_ = {};
-  for (uint32_t i = 0; i < kernel_->num_parameters; ++i) {
-    const abi::Parameter& parameter = kernel_->parameters[i];
-    if (parameter.when != nullptr && !*parameter.when) continue;
-    if (parameter.input == abi::Input::kBuffer) {
-      group_.buffers[parameter.index] = BufferAt(parameter);
-    } else if (parameter.input == abi::Input::kThreadgroup) {
-      group_.threadgroup_memory[parameter.index] = MemoryAt(parameter);
-    }
-  }
-  Copy(context.threadgroup_position_in_grid,
-       group_.threadgroup_position_in_grid);
-  Copy(context.threadgroups_per_grid, group_.threadgroups_per_grid);
-  Copy(context.threads_per_grid, group_.threads_per_grid);
-  Copy(context.threads_per_threadgroup, group_.threads_per_threadgroup);
-  Copy(context.dispatch_threads_per_threadgroup,
-       group_.dispatch_threads_per_threadgroup);
 }
 
 void Crew::SetThreads(const ThreadgroupContext& context) {
@@ -377,6 +317,7 @@ void CallFail(const char* what) {
   Crew::Here().Fail(what, __builtin_return_address(0));
 }
 uint32_t CallLane() { return Crew::Here().lane(); }
+void* CallNotBound(uint32_t index) { Crew::Here().NotBound(index); }
 
 }  // namespace
 
@@ -388,6 +329,7 @@ const abi::Runtime kRuntime = {
     CallAccess,
     CallFail,
     CallLane,
+    CallNotBound,
 };
 
 }  // namespace switchyard::device::metal

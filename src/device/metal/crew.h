@@ -59,6 +59,8 @@ class Crew {
   uint32_t lane() const {
     return static_cast<uint32_t>(running_) % switchyard_metal::kSimdWidth;
   }
+  // Ends the thread, which needs that buffer.
+  [[noreturn]] void NotBound(uint32_t index);
   // Ends the thread, or where lanes have met what they do.
   void Fail(const char* what, const void* where);
 
@@ -86,6 +88,8 @@ class Crew {
     const void* id;
     void* memory;
   };
+  // Where arguments are that a function constant leaves out: zeros.
+  static unsigned char absent_[4096];
   // Memory that the kernel may touch, in checked mode.
   struct Range {
     const kernel_internal::View* view;

@@ -54,6 +54,7 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
   // What the shim reads; where lanes meet that is what they gave.
   if (ranges_.empty() || meeting_ != nullptr ||
       in(&kRuntime, sizeof(kRuntime)) || in(&group_, sizeof(group_)) ||
+      ((kind & abi::kWrites) == 0 && in(absent_, sizeof(absent_))) ||
       in(threads_.data(), threads_.size() * sizeof(threads_[0]))) {
     return;
   }

@@ -80,6 +80,10 @@ bool Walker::Kernel(const Declaration& d, const std::string& scope) {
       return true;
     }
     const std::string pointer = "swy_kernel_" + number;
+    // Of no use by itself where it is inlined (switchyard_module.h).
+    uint32_t type = d.head;
+    while (type < d.name && edits_.IsBlank(type)) ++type;
+    edits_.PutBefore(type, "inline ");
     // In the program's own scope metal's functions of that name are visible.
     std::string code = " static constexpr auto " + pointer + " = &" +
                        (scope.empty() ? "::" : "") + id + ";";

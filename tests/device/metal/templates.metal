@@ -91,3 +91,19 @@ kernel void areas(device const float* in, device const uint* kinds,
       shapes::AreaOf(kind, in[i]);
   out[i] = shapes::Half(area);
 }
+
+// Without a bias, hosts bind none.
+template <bool kBias>
+kernel void scaled(device const float* in [[buffer(0)]],
+                   device float* out [[buffer(1)]],
+                   device const float* bias [[buffer(2)]],
+                   constant float& scale [[buffer(3)]],
+                   uint i [[thread_position_in_grid]]) {
+  float value = 2.0f * in[i];
+  if (kBias) value += scale * bias[i];
+  out[i] = value;
+}
+template [[host_name("scaled")]] [[kernel]]
+decltype(scaled<false>) scaled<false>;
+template [[host_name("scaled_bias")]] [[kernel]]
+decltype(scaled<true>) scaled<true>;

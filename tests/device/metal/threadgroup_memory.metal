@@ -63,6 +63,23 @@ kernel void two_arguments(device const float* in [[buffer(0)]],
   out[i] = a[b[i ^ 3]];
 }
 
+// An allocation that one simdgroup has no need of, and hosts set to no bytes.
+kernel void row_sum(device const float* in [[buffer(0)]],
+                    device float* out [[buffer(1)]],
+                    threadgroup float* part [[threadgroup(0)]],
+                    uint i [[thread_index_in_threadgroup]],
+                    uint sg [[simdgroup_index_in_threadgroup]],
+                    uint simdgroups [[simdgroups_per_threadgroup]]) {
+  float sum = simd_sum(in[i]);
+  if (simdgroups > 1) {
+    if (simd_is_first()) part[sg] = sum;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    sum = 0.0f;
+    for (uint s = 0; s < simdgroups; ++s) sum += part[s];
+  }
+  out[i] = sum;
+}
+
 // Barriers in a loop, a branch that all take, a helper and a helper's helper.
 static void Wait(uint rounds) {
   if (rounds > 1) {

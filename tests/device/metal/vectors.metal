@@ -199,3 +199,16 @@ kernel void half_vectors(device const half4* in [[buffer(0)]],
   w.w = dot(v.xy, v.zw) + half(1) + 0.5h;
   out[i] = fma(v, half4(2.0h), w).wzyx;
 }
+
+// Rows of 21: vectors there are only aligned as their elements are.
+kernel void unaligned(device const float* in [[buffer(0)]],
+                      device float* out [[buffer(1)]],
+                      uint i [[thread_position_in_grid]]) {
+  device const float* from = in + 21 * i + 1;
+  device float* to = out + 21 * i + 1;
+  to[-1] = from[-1];
+  *(device float4x4*)to = *(device const float4x4*)from;
+  device float4& last = *(device float4*)(to + 16);
+  last = *(device const float4*)(from + 16) + *(device const float4*)from;
+  last *= ((device const float4*)from)[3];
+}

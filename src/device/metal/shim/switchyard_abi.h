@@ -101,6 +101,8 @@ struct Runtime {
   void (*fail)(const char* what);
   // The running thread's index in its simdgroup.
   u32 (*lane)();
+  // The thread needs the buffer at that index, and there is none: ends it.
+  void* (*not_bound)(u32 index);
 };
 
 struct Parameter {

@@ -151,6 +151,14 @@ struct BitsOf<8> {
 template <class U, int N>
 using Raw __attribute__((may_alias)) = U __attribute__((ext_vector_type(N)));
 
+// Aligns what it is a member of. Vectors themselves ask for no alignment, so
+// that -fmax-type-align holds for them: a shader may cast a pointer to vectors
+// that is only aligned as their elements are, which GPUs read and write.
+template <int kBytes>
+struct alignas(kBytes) Aligned {
+  unsigned char bytes[kBytes];
+};
+
 // The storage of vectors.
 template <class T, int N>
 struct Elements {
@@ -161,9 +169,10 @@ struct Elements {
 };
 
 template <class T>
-struct alignas(2 * sizeof(T)) Elements<T, 2> {
+struct Elements<T, 2> {
   static constexpr int kStored = 2;
   union {
+    Aligned<2 * sizeof(T)> aligned;
     struct {
       T x, y;
     };
@@ -189,9 +198,10 @@ struct alignas(2 * sizeof(T)) Elements<T, 2> {
 };
 
 template <class T>
-struct alignas(4 * sizeof(T)) Elements<T, 3> {
+struct Elements<T, 3> {
   static constexpr int kStored = 4;
   union {
+    Aligned<4 * sizeof(T)> aligned;
     struct {
       T x, y, z;
     };
@@ -217,9 +227,10 @@ struct alignas(4 * sizeof(T)) Elements<T, 3> {
 };
 
 template <class T>
-struct alignas(4 * sizeof(T)) Elements<T, 4> {
+struct Elements<T, 4> {
   static constexpr int kStored = 4;
   union {
+    Aligned<4 * sizeof(T)> aligned;
     struct {
       T x, y, z, w;
     };

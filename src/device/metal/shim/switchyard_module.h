@@ -192,13 +192,22 @@ constexpr Parameter When(const bool* constant, Parameter parameter) {
   return parameter;
 }
 
+// As if it were a function of the index, so that there is no call where the
+// kernel makes nothing of that argument: engines leave out what a template's
+// parameter makes a kernel ignore.
+__attribute__((const, noinline)) SWITCHYARD_NOT_CHECKED static void* NotBound(
+    u32 index) {
+  return runtime->not_bound(index);
+}
+
 template <class P, Input kInput, u32 kIndex>
 SWITCHYARD_NOT_CHECKED P Get(const Thread& t, In<kInput, kIndex>) {
   using A = Argument<P>;
   const Group& group = *t.group;
   const u32 index = t.thread_index_in_threadgroup;
   if constexpr (kInput == Input::kBuffer) {
-    return A::FromMemory(group.buffers[kIndex]);
+    void* const memory = group.buffers[kIndex];
+    return A::FromMemory(memory != nullptr ? memory : NotBound(kIndex));
   } else if constexpr (kInput == Input::kThreadgroup) {
     return A::FromMemory(group.threadgroup_memory[kIndex]);
   } else if constexpr (kInput == Input::kThreadPositionInGrid) {
@@ -244,9 +253,10 @@ SWITCHYARD_NOT_CHECKED P Get(const Thread& t, In<kInput, kIndex>) {
   }
 }
 
-// Runs the kernel for one thread.
+// Runs the kernel for one thread: inlined, to see what arguments it needs.
 template <class... Inputs, class... P>
-SWITCHYARD_NOT_CHECKED void Call(void (*function)(P...), const Thread& t) {
+__attribute__((always_inline, flatten)) SWITCHYARD_NOT_CHECKED inline void Call(
+    void (*function)(P...), const Thread& t) {
   function(Get<P>(t, Inputs())...);
 }
 
