@@ -201,8 +201,11 @@ TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
   const BlockResults& want = serial.block.results();
   for (const Pool pool : {Pool::kTbb2, Pool::kShuffle}) {
     const auto executor = MakeExecutor(pool);
-    // The first section has to have work for all: a norm of few rows has not.
-    const bool meet = weights.vectors[kRouterNorm].data == nullptr;
+    // The first section has to have work for all: a norm of few rows has not,
+    // nor, on some machines, has a conversion.
+    const bool meet = weights.vectors[kRouterNorm].data == nullptr &&
+                      dtype().rows == switchyard::Type::kF32 &&
+                      dtype().operands == switchyard::Type::kF32;
     if (meet) executor->Rendezvous();
     Ran ran(weights, states, *executor);
     if (meet) {

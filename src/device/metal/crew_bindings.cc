@@ -99,18 +99,20 @@ void Crew::Bind(const ThreadgroupContext& context) {
 }
 
 void Crew::NotBound(uint32_t index) {
-  BindingUse use;
-  use.index = index;
-  for (uint32_t i = 0; i < kernel_->num_parameters; ++i) {
-    const abi::Parameter& parameter = kernel_->parameters[i];
-    if (parameter.input == abi::Input::kBuffer && parameter.index == index &&
-        IsArgument(parameter)) {
-      use.name = parameter.name;
+  {  // End() leaves this stack as it is: nothing may be left to destroy
+    BindingUse use;
+    use.index = index;
+    for (uint32_t i = 0; i < kernel_->num_parameters; ++i) {
+      const abi::Parameter& parameter = kernel_->parameters[i];
+      if (parameter.input == abi::Input::kBuffer && parameter.index == index &&
+          IsArgument(parameter)) {
+        use.name = parameter.name;
+      }
     }
+    std::string why;
+    context_->running_.Find(use, &why);
+    failure_ = std::make_exception_ptr(std::invalid_argument(why));
   }
-  std::string why;
-  context_->running_.Find(use, &why);
-  failure_ = std::make_exception_ptr(std::invalid_argument(why));
   End();
 }
 
