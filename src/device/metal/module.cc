@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
 
 namespace switchyard::device::metal {
@@ -86,6 +87,9 @@ Module::Module(std::shared_ptr<const CachedModule> compiled,
   const std::string& path = compiled_->path();
   std::unique_ptr<const FileCopy> copy;
   if (private_copy) copy = std::make_unique<FileCopy>(path);
+  // Two that load the same file have one module, and both set its runtime.
+  static std::mutex loading;
+  const std::lock_guard<std::mutex> lock(loading);
   handle_ = dlopen(private_copy ? copy->path().c_str() : path.c_str(),
                    RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
