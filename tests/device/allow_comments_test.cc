@@ -178,7 +178,7 @@ class AllowCommentsRunTest : public testing::Test {
 };
 
 TEST_F(AllowCommentsRunTest, AllowsItsLineAndNoOther) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   const Texts all = {"missing-barrier 6 6", "same-value 7 7",
                      "missing-barrier 8 8", "missing-barrier 9 10",
                      "missing-barrier 9 9", "missing-barrier 10 10"};
@@ -221,7 +221,7 @@ TEST_F(AllowCommentsRunTest, AllowsItsLineAndNoOther) {
 // Where only the first finding is wanted, it stops what it is about before it
 // happens, unless it matters which value that writes.
 TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   options_.max_findings = 1;
   const std::string quiet = With(6, " // switchyard: allow(race)");
   EXPECT_EQ(Findings(quiet), Texts{"missing-barrier 7 7"});
@@ -231,7 +231,7 @@ TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
 
 // That a write was allowed to race with one access says nothing of another.
 TEST_F(AllowCommentsRunTest, WhatElseThatLineRacesWithIsFound) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   const std::string text =
       "#include <metal_stdlib>\n"
       "kernel void k(device uint* x [[buffer(0)]], uint i "
@@ -247,7 +247,7 @@ TEST_F(AllowCommentsRunTest, WhatElseThatLineRacesWithIsFound) {
 }
 
 TEST_F(AllowCommentsRunTest, InIncludedFilesAndFunctionConstants) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   const std::string path = folder_.File("k.metal");
   std::ofstream(folder_.File("put.h"))
       << "#include <metal_stdlib>\ninline void put(device uint* x, uint i) {\n"
@@ -269,7 +269,7 @@ TEST_F(AllowCommentsRunTest, InIncludedFilesAndFunctionConstants) {
 // Of a source that differs in comments alone: one compiled module does for
 // both.
 TEST_F(AllowCommentsRunTest, ComeFromTheSourceAndNotFromTheCache) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   const size_t all = Findings(kRaces).size();
   const auto first = library_;
   EXPECT_EQ(Findings(With(6, "  // switchyard: allow(race)")).size(), all - 1);
@@ -279,7 +279,7 @@ TEST_F(AllowCommentsRunTest, ComeFromTheSourceAndNotFromTheCache) {
 }
 
 TEST_F(AllowCommentsRunTest, WhatIsWrongIsAnErrorOfTheShader) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   for (const bool checked : {false, true}) {
     options_.check_kernels = checked;
     device_ = CreateDevice(options_);

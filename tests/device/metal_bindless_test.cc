@@ -76,14 +76,14 @@ std::string MetalBindless::Run(bool checked, bool uses_out) {
 }
 
 TEST_F(MetalBindless, FollowsPointers) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   EXPECT_EQ(Run(false, true), "");
   EXPECT_EQ(Run(true, true), "");
 }
 
 // Metal does not promise that it is there.
 TEST_F(MetalBindless, MemoryThatNobodyUsesIsOutOfBounds) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   const std::string error = Run(true, false);
   EXPECT_NE(error.find("sum_rows: threadgroup (0, 0, 0), thread 0: writes "),
             std::string::npos)

@@ -183,7 +183,7 @@ TEST_F(MetalCache, OldWorkGoes) {
 
 // By way of a device, whose libraries live on.
 TEST_F(MetalCache, LibrariesKeepTheirModules) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   DeviceOptions options;
   options.metal_cache = folder_.path();
   options.metal_cache_bytes = 1;

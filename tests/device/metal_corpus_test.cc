@@ -42,7 +42,7 @@ std::vector<float> OneToSeven(size_t n) {
 // The functions of all pairs, compiled once; and a device per schedule.
 class MetalCorpus : public testing::Test {
  protected:
-  void SetUp() override { SWITCHYARD_NEEDS_METAL_COMPILER(); }
+  void SetUp() override { SWITCHYARD_NEEDS_CLANG(); }
 
   static std::shared_ptr<Device> DeviceOf(uint64_t schedule) {
     return NewDevice(false, {true, schedule});

@@ -71,7 +71,7 @@ class MetalCppLibraryTest : public testing::Test {
 };
 
 TEST_F(MetalCppLibraryTest, RawPointersThroughout) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   NS::AutoreleasePool* pool = NS::AutoreleasePool::alloc()->init();
   NS::Error* error = nullptr;
   MTL::CompileOptions* options = MTL::CompileOptions::alloc()->init();
@@ -116,7 +116,7 @@ TEST_F(MetalCppLibraryTest, RawPointersThroughout) {
 }
 
 TEST_F(MetalCppLibraryTest, SharedPointersThroughout) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   NS::Error* error = nullptr;
   auto options = NS::TransferPtr(MTL::CompileOptions::alloc()->init());
   auto library =
@@ -141,7 +141,7 @@ TEST_F(MetalCppLibraryTest, SharedPointersThroughout) {
 }
 
 TEST_F(MetalCppLibraryTest, ErrorsAreObjectsOfThePool) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   NS::AutoreleasePool* pool = NS::AutoreleasePool::alloc()->init();
   const auto text = [](const NS::Error* error) {
     return std::string(error->localizedDescription()->utf8String());
@@ -184,7 +184,7 @@ TEST_F(MetalCppLibraryTest, ErrorsAreObjectsOfThePool) {
 }
 
 TEST_F(MetalCppLibraryTest, Files) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   const std::string path = folder_.File("k.metal");
   std::ofstream(path) << kScale;
   NS::Error* error = nullptr;

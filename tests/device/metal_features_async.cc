@@ -78,7 +78,7 @@ std::vector<Finding> FindingsOf(Device& device, Library& library,
 }
 
 TEST(MetalAsyncCopy, WhatIsNotWaitedForIsARace) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   const auto device = NewDevice(false, {true, 0});
   MetalTexts texts(device);
   const auto library = texts.Get("async_copy");
@@ -98,7 +98,7 @@ TEST(MetalAsyncCopy, WhatIsNotWaitedForIsARace) {
 
 // Xcode 14.2's own header.
 TEST(MetalAsyncCopy, Futures) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   const auto device = NewDevice(false, {true, 0});
   std::string error;
   const auto library = device->newLibrary(

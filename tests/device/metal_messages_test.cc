@@ -109,7 +109,7 @@ TEST(MetalMessages, LeaveTheShimsNotesOut) {
 }
 
 TEST(MetalMessages, OfAShader) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   std::string error;
   EXPECT_EQ(CreateSystemDefaultDevice()->newLibrary(
                 "kernel void k(device half3* x, constant float4& v) {\n"

@@ -264,7 +264,7 @@ std::vector<Between> PlantedBetween() {
 
 class MetalPlanted : public testing::Test {
  protected:
-  void SetUp() override { SWITCHYARD_NEEDS_METAL_COMPILER(); }
+  void SetUp() override { SWITCHYARD_NEEDS_CLANG(); }
 
   static bool Marked(const std::vector<Finding>& findings,
                      const std::vector<MetalMarker>& markers,

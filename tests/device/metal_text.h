@@ -21,6 +21,7 @@
 #include "switchyard/device/device.h"
 #include "switchyard/device/library.h"
 #include "tests/device/device_test.h"
+#include "tests/device/needs_clang.h"
 
 namespace switchyard::testing_support {
 
@@ -96,20 +97,6 @@ class MetalTexts {
   const std::shared_ptr<Device> device_;
   std::map<std::string, std::shared_ptr<Library>> libraries_;
 };
-
-// newLibrary() needs a Clang, which not every machine has.
-inline bool HasMetalCompiler() {
-  static const bool has = [] {
-    std::string error;
-    const auto library = NewDevice()->newLibrary(
-        "kernel void k(device int* p) { *p = 1; }", {}, &error);
-    if (library == nullptr) std::printf("%s\n", error.c_str());
-    return library != nullptr || error.find("no Clang") == std::string::npos;
-  }();
-  return has;
-}
-#define SWITCHYARD_NEEDS_METAL_COMPILER() \
-  if (!HasMetalCompiler()) GTEST_SKIP() << "no Clang to compile .metal files"
 
 }  // namespace switchyard::testing_support
 

@@ -56,7 +56,7 @@ std::vector<MTL::Finding> Check(const char* path, std::string* printed) {
 }
 
 TEST(DeviceShadersGuide, PrintsWhatItSays) {
-  SWITCHYARD_NEEDS_METAL_COMPILER();
+  SWITCHYARD_NEEDS_CLANG();
   std::string printed;
   const auto findings = Check(MetalPath("guide").c_str(), &printed);
   std::printf("%s", printed.c_str());

@@ -7,7 +7,6 @@
 
 #include <condition_variable>
 #include <cstdlib>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -110,17 +109,6 @@ Runtime MakeRuntime() {
 Runtime runtime = MakeRuntime();
 
 }  // namespace
-
-std::string FindClang() {
-  static const std::string found = [] {
-    try {
-      return device::metal::FindCompiler("");
-    } catch (const std::exception&) {
-      return std::string();
-    }
-  }();
-  return found;
-}
 
 ShimModule::ShimModule(const std::string& name, bool checked) {
   const TempFolder folder;

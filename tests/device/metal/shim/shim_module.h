@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/device/metal/shim/switchyard_abi.h"
+#include "tests/device/needs_clang.h"
 
 namespace switchyard::testing_support {
 
@@ -51,14 +52,6 @@ class ShimModule {
   void* handle_ = nullptr;
 };
 
-// Clang's name; empty if there is none.
-std::string FindClang();
-
 }  // namespace switchyard::testing_support
-
-// The rest of the test is about a module, which needs Clang.
-#define SWITCHYARD_NEEDS_CLANG()                          \
-  if (::switchyard::testing_support::FindClang().empty()) \
-  GTEST_SKIP() << "no clang++ in PATH: shaders can't be compiled"
 
 #endif  // SWITCHYARD_TESTS_DEVICE_METAL_SHIM_SHIM_MODULE_H_
