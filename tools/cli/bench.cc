@@ -79,9 +79,12 @@ Model ModelOf(const BenchOptions& options) {
   return model;
 }
 
+std::vector<std::string> KernelsOf(const BenchOptions& options) {
+  return options.kernels.empty() ? Kernels() : Unique(options.kernels);
+}
+
 std::vector<Shape> ShapesOf(const BenchOptions& options) {
-  const std::vector<std::string> kernels =
-      options.kernels.empty() ? Kernels() : Unique(options.kernels);
+  const std::vector<std::string> kernels = KernelsOf(options);
   std::vector<Shape> shapes;
   if (!AsksForModel(options)) {
     for (const Shape& shape : DefaultShapes(DataTypes().at(options.dtype))) {
@@ -266,7 +269,7 @@ int Bench(const BenchOptions& options) {
   const std::vector<Crew> crews = CrewsOf(options);
   const std::vector<std::string> isas =
       options.isas.empty() ? RunnableIsaNames() : Unique(options.isas);
-  const size_t cases = RequireReleasedBits(isas, crews);
+  const size_t cases = RequireReleasedBits(KernelsOf(options), isas, crews);
 
   const bool text = options.format == Format::kText;
   if (text) PrintIntroduction(options, shapes.size(), isas, cases);

@@ -21,6 +21,7 @@
 #include "tools/cli/isas.h"
 #include "tools/cli/metal.h"
 #include "tools/cli/verify.h"
+#include "tools/corpus/corpus.h"
 
 namespace swy {
 namespace {
@@ -83,7 +84,7 @@ void RequireIsas(const std::vector<std::string>& isas) {
 }
 
 struct VerifyOptions {
-  std::vector<std::string> isas;
+  std::vector<std::string> kernels, isas;
   size_t threads = 0;
   bool print = false;
 };
@@ -91,6 +92,15 @@ struct VerifyOptions {
 CLI::App* AddVerify(CLI::App& app, VerifyOptions& options) {
   CLI::App* const verify = app.add_subcommand(
       "verify", "Check that this machine computes the released bits");
+  const std::vector<std::string> kernels = switchyard::corpus::Kernels();
+  std::string choices;
+  for (const std::string& kernel : kernels) {
+    choices += (choices.empty() ? "" : ", ") + kernel;
+  }
+  verify->footer("Kernels: " + choices);
+  verify->add_option("--kernel", options.kernels, "Only these (default: all)")
+      ->check(CLI::IsMember(kernels).description(""))
+      ->type_name("NAME");
   verify->add_option("--isa", options.isas, "Only these (default: all)")
       ->type_name("NAME");
   CLI::Option* const print =
@@ -107,14 +117,15 @@ CLI::App* AddVerify(CLI::App& app, VerifyOptions& options) {
 
 int RunVerify(const VerifyOptions& options) {
   if (!options.print) {
-    return Verify(options.isas.empty() ? RunnableIsaNames() : options.isas,
+    return Verify(options.kernels,
+                  options.isas.empty() ? RunnableIsaNames() : options.isas,
                   options.threads);
   }
   if (!switchyard::ActiveIsa().fma) {
     throw InputError(
         "--print: the active ISA has no FMA, its bits are its own");
   }
-  return PrintDigests();
+  return PrintDigests(options.kernels);
 }
 
 int Main(int argc, char** argv) {

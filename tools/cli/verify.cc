@@ -66,8 +66,9 @@ size_t CountDifferent(const std::vector<Case>& cases,
 
 }  // namespace
 
-int Verify(const std::vector<std::string>& isas, size_t threads) {
-  const std::vector<Case> cases = switchyard::corpus::Cases();
+int Verify(const std::vector<std::string>& kernels,
+           const std::vector<std::string>& isas, size_t threads) {
+  const std::vector<Case> cases = switchyard::corpus::Cases(kernels);
   std::shared_ptr<switchyard::Executor> pool;
   if (threads != 1) {
     pool = program::MakePool(threads == 0 ? std::nullopt
@@ -93,9 +94,10 @@ int Verify(const std::vector<std::string>& isas, size_t threads) {
   return different == 0 ? 0 : 1;
 }
 
-size_t RequireReleasedBits(const std::vector<std::string>& isas,
+size_t RequireReleasedBits(const std::vector<std::string>& kernels,
+                           const std::vector<std::string>& isas,
                            const std::vector<Crew>& crews) {
-  const std::vector<Case> cases = switchyard::corpus::Cases();
+  const std::vector<Case> cases = switchyard::corpus::Cases(kernels);
   size_t different = 0;
   for (const std::string& isa : isas) {
     Check(switchyard::CapIsa(isa.c_str()));
@@ -115,8 +117,8 @@ size_t RequireReleasedBits(const std::vector<std::string>& isas,
   return cases.size();
 }
 
-int PrintDigests() {
-  for (const Case& c : switchyard::corpus::Cases()) {
+int PrintDigests(const std::vector<std::string>& kernels) {
+  for (const Case& c : switchyard::corpus::Cases(kernels)) {
     const Digests digests = Compute(c, switchyard::SerialExecutor());
     std::printf("{\"%s\", 0x%016" PRIx64 "u, 0x%016" PRIx64 "u},\n",
                 c.name.c_str(), digests.exact.value(), digests.floats.value());

@@ -13,10 +13,12 @@
 
 namespace swy {
 
-// `swy verify`: computes the corpus on each of `isas`, on one thread and,
-// unless `threads` is 1, on a pool of as many (0: one per core), and compares
-// it with the digests that the library was released with. 1 if any differs.
-int Verify(const std::vector<std::string>& isas, size_t threads);
+// `swy verify`: computes the corpus of `kernels` (none: of all) on each of
+// `isas`, on one thread and, unless `threads` is 1, on a pool of as many (0:
+// one per core), and compares it with the digests that the library was released
+// with. 1 if any differs.
+int Verify(const std::vector<std::string>& kernels,
+           const std::vector<std::string>& isas, size_t threads);
 
 struct Crew {
   size_t threads;
@@ -24,11 +26,12 @@ struct Crew {
 };
 // The same before a benchmark, on each of `crews`: the number of cases. If any
 // differs, says which on stderr, and throws.
-size_t RequireReleasedBits(const std::vector<std::string>& isas,
+size_t RequireReleasedBits(const std::vector<std::string>& kernels,
+                           const std::vector<std::string>& isas,
                            const std::vector<Crew>& crews);
 
 // `swy verify --print`: the lines of digests.inc, from the active ISA.
-int PrintDigests();
+int PrintDigests(const std::vector<std::string>& kernels);
 
 }  // namespace swy
 

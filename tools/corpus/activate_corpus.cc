@@ -101,7 +101,7 @@ void Optional(Executor& executor, Digests& digests, Activation activation,
   }
 }
 
-const Registration registration([](std::vector<Case>& cases) {
+const Registration registration("activate", [](std::vector<Case>& cases) {
   const std::pair<const char*, Layout> layouts[] = {
       {"apart", Layout::kApart},
       {"onto gate", Layout::kOnGate},

@@ -67,7 +67,7 @@ void Run(Executor& executor, Digests& digests, Layout layout, size_t tokens,
   }
 }
 
-const Registration registration([](std::vector<Case>& cases) {
+const Registration registration("bucket", [](std::vector<Case>& cases) {
   const std::pair<const char*, Layout> layouts[] = {
       {"packed", Layout::kPacked},
       {"strided", Layout::kWorstCase},

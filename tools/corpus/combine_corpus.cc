@@ -140,7 +140,7 @@ void RunSome(Executor& executor, Digests& digests, const Options& options) {
   }
 }
 
-const Registration registration([](std::vector<Case>& cases) {
+const Registration registration("combine", [](std::vector<Case>& cases) {
   const auto add = [&cases](const std::string& name, const Options& options) {
     for (const bool norm : {false, true}) {
       Options with_norm = options;

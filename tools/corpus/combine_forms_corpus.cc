@@ -144,7 +144,7 @@ void RunAll(Executor& executor, Digests& digests, const Form& form, Type type,
   Run(executor, digests, form, type, unfused, 2, 9001);
 }
 
-const Registration registration([](std::vector<Case>& cases) {
+const Registration registration("combine", [](std::vector<Case>& cases) {
   struct Kind {
     const char* name;
     Type type;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 namespace switchyard::corpus {
 namespace {
@@ -14,8 +15,8 @@ constexpr Expected kExpected[] = {
 };
 
 using Add = void (*)(std::vector<Case>& cases);
-std::vector<Add>& Registered() {
-  static std::vector<Add> registered;
+std::multimap<std::string, Add>& Registered() {
+  static std::multimap<std::string, Add> registered;
   return registered;
 }
 
@@ -26,11 +27,26 @@ const Expected* Place(const std::string& name) {
 
 }  // namespace
 
-Registration::Registration(Add add) { Registered().push_back(add); }
+Registration::Registration(const char* kernel, Add add) {
+  Registered().emplace(kernel, add);
+}
 
-std::vector<Case> Cases() {
+std::vector<std::string> Kernels() {
+  std::vector<std::string> kernels;
+  for (const auto& [kernel, add] : Registered()) {
+    if (kernels.empty() || kernels.back() != kernel) kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+std::vector<Case> Cases(const std::vector<std::string>& kernels) {
   std::vector<Case> cases;
-  for (const Add add : Registered()) add(cases);
+  for (const auto& [kernel, add] : Registered()) {
+    if (kernels.empty() ||
+        std::find(kernels.begin(), kernels.end(), kernel) != kernels.end()) {
+      add(cases);
+    }
+  }
   std::stable_sort(cases.begin(), cases.end(),
                    [](const Case& a, const Case& b) {
                      return Place(a.name) < Place(b.name);
@@ -46,12 +62,15 @@ const Expected* Find(const std::string& name) {
 void AddFloats(Digest& digest, const ConstAnyMatrix& m) {
   digest.Add(static_cast<uint32_t>(m.rows));
   digest.Add(static_cast<uint32_t>(m.cols));
-  for (size_t r = 0; r < m.rows; ++r) {
-    const void* const row = m.RowRange(r, r + 1).data;
-    for (size_t c = 0; c < m.cols; ++c) {
-      digest.Add(testing_support::WidenAt(m.type, row, c));
+  testing_support::WithElement(m.type, [&](auto of_type) {
+    for (size_t r = 0; r < m.rows; ++r) {
+      const auto* const row =
+          static_cast<const decltype(of_type)*>(m.RowRange(r, r + 1).data);
+      for (size_t c = 0; c < m.cols; ++c) {
+        digest.Add(testing_support::Widen(row[c]));
+      }
     }
-  }
+  });
 }
 
 }  // namespace switchyard::corpus

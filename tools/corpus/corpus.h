@@ -44,13 +44,15 @@ struct Case {
   std::function<void(Executor&, Digests&)> run;
 };
 
-// Those of all registered kernels: in the order of digests.inc, then those that
-// are not in it.
-std::vector<Case> Cases();
+// Of all registered kernels, each once, in alphabetical order.
+std::vector<std::string> Kernels();
+// Those of `kernels`, or of all if there are none: in the order of digests.inc,
+// then those that are not in it.
+std::vector<Case> Cases(const std::vector<std::string>& kernels = {});
 
-// One per <stem>_corpus.cc: add(cases) appends its cases.
+// One per <stem>_corpus.cc: add(cases) appends its cases, of one kernel.
 struct Registration {
-  explicit Registration(void (*add)(std::vector<Case>& cases));
+  Registration(const char* kernel, void (*add)(std::vector<Case>& cases));
 };
 
 struct Expected {
@@ -72,8 +74,9 @@ class Rows {
   Rows(size_t rows, size_t cols, size_t gap, const Element& element)
       : Rows(rows, cols, gap) {
     const Matrix<T> m = view();
+    size_t i = 0;
     for (size_t r = 0; r < rows; ++r) {
-      for (size_t c = 0; c < cols; ++c) m.Row(r)[c] = element(r * cols + c);
+      for (size_t c = 0; c < cols; ++c) m.Row(r)[c] = element(i++);
     }
   }
 
@@ -101,10 +104,16 @@ class TypedRows {
   TypedRows(Type type, size_t rows, size_t cols, size_t gap,
             const Element& element)
       : TypedRows(type, rows, cols, gap) {
-    for (size_t i = 0; i < rows * cols; ++i) {
-      testing_support::RoundAt(type, element(i), view().data,
-                               i / cols * stride_ + i % cols);
-    }
+    testing_support::WithElement(type, [&](auto of_type) {
+      using T = decltype(of_type);
+      T* row = static_cast<T*>(view().data);
+      size_t i = 0;
+      for (size_t r = 0; r < rows; ++r, row += stride_) {
+        for (size_t c = 0; c < cols; ++c) {
+          row[c] = testing_support::Round<T>(element(i++));
+        }
+      }
+    });
   }
 
   AnyMatrix view() {

@@ -61,7 +61,7 @@ void Convert(Executor& executor, Digests& digests, const Format& from,
   for (const size_t hidden : {64u, 100u, 256u, 512u}) run(hidden);
 }
 
-const Registration registration([](std::vector<Case>& cases) {
+const Registration registration("gather", [](std::vector<Case>& cases) {
   for (const bool stale : {false, true}) {
     cases.push_back({stale ? "gather stale pairs" : "gather pairs",
                      [stale](Executor& executor, Digests& digests) {

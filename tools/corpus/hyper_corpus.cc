@@ -72,7 +72,7 @@ void Run(Executor& executor, Digests& digests, const Form& form, size_t n,
   }
 }
 
-const Registration registration([](std::vector<Case>& cases) {
+const Registration registration("hyper", [](std::vector<Case>& cases) {
   for (const Form& form : kForms) {
     cases.push_back(
         {std::string("hyper ") + form.name,

@@ -137,7 +137,7 @@ void RunMap(Executor& executor, Digests& digests, bool by_table, size_t tokens,
   digests.exact.Add(static_cast<uint32_t>(report.dropped));
 }
 
-const Registration registration([](std::vector<Case>& cases) {
+const Registration registration("map", [](std::vector<Case>& cases) {
   const struct {
     const char* name;
     void (*run)(Executor&, Digests&, bool, size_t, size_t, size_t, size_t);

@@ -25,7 +25,7 @@ void Run(Executor& executor, Digests& digests, const Format& from,
 
 // A case for each format that rows become, from every float type, and one for
 // each that they are read from and copied in.
-const Registration registration([](std::vector<Case>& cases) {
+const Registration registration("quantize", [](std::vector<Case>& cases) {
   for (const Format& to : kFormats) {
     cases.push_back({std::string("quantize to ") + to.name,
                      [&to](Executor& executor, Digests& digests) {

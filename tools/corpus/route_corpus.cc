@@ -178,7 +178,7 @@ std::vector<Recipe> Recipes() {
   return recipes;
 }
 
-const Registration recipes([](std::vector<Case>& cases) {
+const Registration recipes("route", [](std::vector<Case>& cases) {
   const std::pair<const char*, Logit> logits[] = {
       {"random", Random}, {"ties", Ties}, {"infinite", Infinite}, {"any", Any}};
   constexpr Types kTypes[] = {kF32, {"bf16, ", Type::kBF16, Type::kBF16}};
@@ -205,7 +205,7 @@ const Registration recipes([](std::vector<Case>& cases) {
   }
 });
 
-const Registration registration([](std::vector<Case>& cases) {
+const Registration registration("route", [](std::vector<Case>& cases) {
   const std::pair<const char*, Logit> logits[] = {
       {"random", Random}, {"spread", Spread},         {"ties", Ties},
       {"close", Close},   {"denormal", Denormal},     {"infinite", Infinite},
