@@ -82,32 +82,42 @@ class Guarded {
   }
 
   // Nothing outside the view was written.
-  void ExpectIntact(const char* name) const { Check(name, false); }
+  void ExpectIntact(const char* name) const {
+    size_t end = 0;  // of what is checked
+    for (size_t r = 0; r < rows_ && cols_ != 0; ++r) {
+      const size_t row = first_ + r * stride_;
+      CheckElements(name, end, row);
+      end = row + cols_;
+    }
+    CheckElements(name, end, bytes_ / sizeof(T));
+  }
   // Nothing at all was written since construction.
-  void ExpectUntouched(const char* name) const { Check(name, true); }
+  void ExpectUntouched(const char* name) const {
+    CheckElements(name, 0, bytes_ / sizeof(T));
+  }
 
  private:
-  void Check(const char* name, bool inside_too) const {
-    const uint32_t* const words = static_cast<const uint32_t*>(map_);
-    for (size_t w = 0; w < bytes_ / 4; ++w) {
-      if (words[w] == kCanary) continue;
-      unsigned char canary[4];
-      std::memcpy(canary, &kCanary, 4);
-      const unsigned char* const bytes =
-          static_cast<const unsigned char*>(map_);
-      for (size_t b = w * 4; b < w * 4 + 4; ++b) {
-        const size_t i = b / sizeof(T);
-        if (bytes[b] == canary[b % 4] || (!inside_too && Inside(i))) continue;
+  // Counted in the mapping.
+  void CheckElements(const char* name, size_t begin, size_t end) const {
+    const auto* const bytes = static_cast<const unsigned char*>(map_);
+    unsigned char canary[4];
+    std::memcpy(canary, &kCanary, 4);
+    size_t b = begin * sizeof(T);
+    const size_t end_byte = end * sizeof(T);
+    while (b < end_byte) {
+      if (b % 4 == 0 && end_byte - b >= 4 &&
+          std::memcmp(bytes + b, canary, 4) == 0) {
+        b += 4;
+        continue;
+      }
+      if (bytes[b] != canary[b % 4]) {
         FAIL() << name << ": element "
-               << static_cast<ptrdiff_t>(i) - static_cast<ptrdiff_t>(first_)
+               << static_cast<ptrdiff_t>(b / sizeof(T)) -
+                      static_cast<ptrdiff_t>(first_)
                << " counted from the view's start was overwritten";
       }
+      ++b;
     }
-  }
-  // Whether the view has the i-th element of the mapping.
-  bool Inside(size_t i) const {
-    return i >= first_ && stride_ != 0 && (i - first_) / stride_ < rows_ &&
-           (i - first_) % stride_ < cols_;
   }
 
   size_t rows_, cols_, stride_;

@@ -16,7 +16,7 @@ namespace switchyard::testing_support {
 // 1: every bit pattern.
 inline uint64_t SweepStride() {
 #ifdef NDEBUG
-  constexpr uint64_t kDefault = 64;
+  constexpr uint64_t kDefault = 256;
 #else
   constexpr uint64_t kDefault = 1024;
 #endif

@@ -3,8 +3,9 @@
 
 // The functions of math-inl.h and gelu-inl.h by themselves, on every ISA,
 // against a double-precision reference that is computed once per input: one of
-// 64 bit patterns, and every float around each power of two and each threshold.
-// SWITCHYARD_MATH_STRIDE=1 in the environment takes all 2^32 (40 minutes).
+// 256 bit patterns, and every float around each power of two and each
+// threshold. SWITCHYARD_MATH_STRIDE=1 in the environment takes all 2^32 (40
+// minutes).
 
 #include <algorithm>
 #include <array>

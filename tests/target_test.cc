@@ -256,7 +256,12 @@ std::vector<Pool> EveryPool() {
 std::vector<IsaAndPool> EveryIsaAndPool() {
   std::vector<IsaAndPool> params;
   for (const std::string& isa : RunnableIsaNames()) {
-    for (const Pool pool : EveryPool()) params.push_back({isa, pool});
+    for (const Pool pool : EveryPool()) {
+      if (params.empty() || params.front().isa == isa ||
+          pool == Pool::kShuffle) {
+        params.push_back({isa, pool});
+      }
+    }
   }
   return params;
 }

@@ -116,7 +116,8 @@ struct IsaAndPool {
 };
 std::ostream& operator<<(std::ostream& os, const IsaAndPool& param);
 
-// A test per runnable ISA and kind of executor.
+// A test per runnable ISA, each with the executor that does its worst, and the
+// best ISA with every kind: how rows are shared out is the same on all.
 class IsaPoolTest : public testing::TestWithParam<IsaAndPool> {
  protected:
   void SetUp() override;
