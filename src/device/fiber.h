@@ -46,10 +46,11 @@ class Fiber {
   const size_t size_;
   unsigned char* memory_ = nullptr;  // a guard page, then the stack
   ucontext_t inner_;
-  [[maybe_unused]] ucontext_t outer_;  // where switching is by contexts
-  jmp_buf inner_jump_;
-  jmp_buf outer_jump_;
-  jmp_buf* back_ = nullptr;  // whose outer_jump_
+  // Where switching is by contexts, or by jumps.
+  [[maybe_unused]] ucontext_t outer_;
+  [[maybe_unused]] jmp_buf inner_jump_;
+  [[maybe_unused]] jmp_buf outer_jump_;
+  [[maybe_unused]] jmp_buf* back_ = nullptr;  // whose outer_jump_
   std::function<void()> function_;
   bool running_ = false;
   bool entered_ = false;  // on its stack, if only to wait for a function

@@ -27,15 +27,6 @@
 #include "tests/device/raw_bytes.h"
 #include "tests/target_test.h"
 
-// Slow, and with an allocator of its own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SWITCHYARD_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SWITCHYARD_SANITIZED 1
-#endif
-#endif
-
 namespace switchyard::testing_support {
 
 using namespace device;

@@ -40,8 +40,8 @@ constexpr size_t kThreads = 6;
 // out is exact, but for what TBB and the C library keep: 10 bytes left behind
 // by each operation show after 3 minutes. RSS has memory that malloc keeps in
 // pieces, and TBB's own allocator.
-constexpr size_t kHeapNoiseKib = 1024;
-constexpr size_t kRssNoiseKib = 8192;
+[[maybe_unused]] constexpr size_t kHeapNoiseKib = 1024;
+[[maybe_unused]] constexpr size_t kRssNoiseKib = 8192;
 
 // Threads of its own for each call.
 class ThreadsExecutor final : public Executor {
