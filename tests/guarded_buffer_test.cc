@@ -1,0 +1,74 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Guarded memory sees each byte that changes outside its view.
+
+#include "testing/guarded_buffer.h"
+
+#include <gtest/gtest-spi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace switchyard::testing_support {
+namespace {
+
+// What it says; empty if nothing.
+template <class Check>
+std::string Said(const Check& check) {
+  testing::TestPartResultArray results;
+  {
+    const testing::ScopedFakeTestPartResultReporter reporter(
+        testing::ScopedFakeTestPartResultReporter::
+            INTERCEPT_ONLY_CURRENT_THREAD,
+        &results);
+    check();
+  }
+  return results.size() == 0 ? "" : results.GetTestPartResult(0).message();
+}
+
+template <class T>
+class GuardedTest : public testing::Test {};
+using Elements = testing::Types<uint8_t, uint16_t, float, int64_t>;
+TYPED_TEST_SUITE(GuardedTest, Elements);
+
+TYPED_TEST(GuardedTest, SeesEachByte) {
+  using T = TypeParam;
+  constexpr size_t kRows = 3, kCols = 5, kStride = 7, kSlack = 3;
+  const Guarded<T> memory(kRows, kCols, kStride, kSlack);
+  auto* const view = reinterpret_cast<unsigned char*>(memory.data());
+  const auto intact = [&] { return Said([&] { memory.ExpectIntact("m"); }); };
+  const auto untouched = [&] {
+    return Said([&] { memory.ExpectUntouched("m"); });
+  };
+  ASSERT_EQ(intact() + untouched(), "");
+  // Canaries in front of it, its rows and their gaps, the slack.
+  constexpr ptrdiff_t kSize = sizeof(T);
+  constexpr ptrdiff_t kLast = (kRows - 1) * kStride + kCols;
+  for (ptrdiff_t b = -64 * kSize;
+       b < (kLast + static_cast<ptrdiff_t>(kSlack)) * kSize; ++b) {
+    const ptrdiff_t i = b < 0 ? (b + 1) / kSize - 1 : b / kSize;
+    const bool inside =
+        i >= 0 && i < kLast && i % ptrdiff_t{kStride} < ptrdiff_t{kCols};
+    const std::string said = "m: element " + std::to_string(i) +
+                             " counted from the view's start was overwritten";
+    view[b] ^= 0x10;
+    EXPECT_NE(untouched().find(said), std::string::npos) << b;
+    EXPECT_EQ(intact().find(said) != std::string::npos, !inside) << b;
+    view[b] ^= 0x10;
+  }
+  EXPECT_EQ(intact() + untouched(), "");
+}
+
+TYPED_TEST(GuardedTest, WithoutAnElementAllOfItIsOutside) {
+  const Guarded<TypeParam> memory(0, 4);
+  memory.data()[-1] = TypeParam();
+  EXPECT_NE(Said([&] { memory.ExpectIntact("none"); }), "");
+}
+
+}  // namespace
+}  // namespace switchyard::testing_support
