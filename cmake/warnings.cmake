@@ -28,8 +28,8 @@ if(SWITCHYARD_SANITIZE)
   target_link_options(switchyard_warnings INTERFACE -fsanitize=${SWITCHYARD_SANITIZE})
 endif()
 
-# Of programs: what they time is the library. Half the time of -O3, and of -O1
-# with sanitizers.
+# Of programs/ and tools/: what they time is the library. Half the time of -O3,
+# and of -O1 with sanitizers.
 set(SWITCHYARD_PROGRAM_OPTIONS $<$<CONFIG:Release>:-O1>)
 if(SWITCHYARD_SANITIZE)
   set(SWITCHYARD_PROGRAM_OPTIONS -O0)
