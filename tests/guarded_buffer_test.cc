@@ -34,7 +34,7 @@ std::string Said(const Check& check) {
 template <class T>
 class GuardedTest : public testing::Test {};
 using Elements = testing::Types<uint8_t, uint16_t, float, int64_t>;
-TYPED_TEST_SUITE(GuardedTest, Elements);
+TYPED_TEST_SUITE(GuardedTest, Elements, );
 
 TYPED_TEST(GuardedTest, SeesEachByte) {
   using T = TypeParam;
