@@ -92,9 +92,7 @@ HWY_NOINLINE void RouteTiles(const RouteArgs& args, size_t begin, size_t end) {
     const size_t n = HWY_MIN(batch, end - row);
     const bool widen = logits.type != Type::kF32;
     const bool narrow = weights.type != Type::kF32;
-    for (size_t i = 0; i < n && widen; ++i) {
-      RowToFloats(logits, row + i, logit_tile + i * experts);
-    }
+    if (widen) RowsToFloats(logits, row, n, logit_tile);
     const RouteInputs inputs = {widen ? ConstAnyMatrix(logit_tile, n, experts)
                                       : logits.RowRange(row, row + n)};
     const RouteOutputs outputs = {ids.RowRange(row, row + n),
@@ -102,10 +100,7 @@ HWY_NOINLINE void RouteTiles(const RouteArgs& args, size_t begin, size_t end) {
                                       ? AnyMatrix(weight_tile, n, weights.cols)
                                       : weights.RowRange(row, row + n)};
     RouteFloats<Recipe>({inputs, outputs, args.options}, 0, n);
-    for (size_t i = 0; i < n && narrow; ++i) {
-      FloatsToRow(weight_tile + i * weights.cols, weights.cols, weights,
-                  row + i, 0);
-    }
+    if (narrow) FloatsToRows(weight_tile, weights, row, n);
   }
 }
 

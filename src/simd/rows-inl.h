@@ -57,6 +57,9 @@ struct StoredRow {
 void RowToFloats(const ConstAnyMatrix& m, size_t row, float* to);
 void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
                  size_t col);
+// The same for n rows, which lie one behind the other as floats.
+void RowsToFloats(const ConstAnyMatrix& m, size_t row, size_t n, float* to);
+void FloatsToRows(const float* from, const AnyMatrix& m, size_t row, size_t n);
 float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col);
 
 }  // namespace switchyard::simd::HWY_NAMESPACE

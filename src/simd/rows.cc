@@ -97,6 +97,29 @@ void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
   }
 }
 
+// Few long rows in the place of many short ones: of 8 floats, 1.07 of the time
+// that the router takes for f32, not 1.27.
+void RowsToFloats(const ConstAnyMatrix& m, size_t row, size_t n, float* to) {
+  if (n > 1 && m.stride == m.cols) {
+    const ConstAnyMatrix all = m.RowRange(row, row + n);
+    RowToFloats({all.data, all.type, 1, n * all.cols, n * all.cols}, 0, to);
+    return;
+  }
+  for (size_t i = 0; i < n; ++i) RowToFloats(m, row + i, to + i * m.cols);
+}
+
+void FloatsToRows(const float* from, const AnyMatrix& m, size_t row, size_t n) {
+  if (n > 1 && m.stride == m.cols) {
+    const AnyMatrix all = m.RowRange(row, row + n);
+    FloatsToRow(from, n * m.cols,
+                {all.data, all.type, 1, n * all.cols, n * all.cols}, 0, 0);
+    return;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    FloatsToRow(from + i * m.cols, m.cols, m, row + i, 0);
+  }
+}
+
 float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col) {
   // Not a partial load, whose mask is that of a longer vector.
   const hn::CappedTag<float, 1> d;
