@@ -115,8 +115,9 @@ class Crew {
   // What checked mode adds; crew_checked.cc.
   void AddRange(const kernel_internal::View& view, const char* name,
                 size_t element_bytes);
-  // The one that the address is in, or next to.
-  const Range& RangeOf(uintptr_t address) const;
+  // The one next to an address that is in none.
+  const Range& NearestRange(uintptr_t address) const;
+  bool IsOthers(const void* address, size_t bytes, uint32_t kind) const;
   void TakeOrder();
   void MeetAtBarrier();
   void NoteMeeting(const Strand& call, size_t begin, size_t end,
@@ -134,7 +135,6 @@ class Crew {
   CheckedFibers* checked_ = nullptr;  // null: nothing is checked
   Surroundings around_;
   std::vector<Range> ranges_;
-  size_t last_range_ = 0;  // that an access was in
   // In which simdgroups, and the threads of each, run up to the next barrier;
   // empty: as they are numbered.
   std::vector<size_t> simdgroups_;

@@ -27,7 +27,7 @@ void Crew::AddRange(const kernel_internal::View& view, const char* name,
   checked_->Describe(view, name, element_bytes);
 }
 
-const Crew::Range& Crew::RangeOf(uintptr_t address) const {
+const Crew::Range& Crew::NearestRange(uintptr_t address) const {
   const Range* nearest = &ranges_.front();
   uintptr_t least = UINTPTR_MAX;
   for (const Range& range : ranges_) {
@@ -36,8 +36,7 @@ const Crew::Range& Crew::RangeOf(uintptr_t address) const {
     const uintptr_t distance =
         address < range.begin
             ? std::min(range.begin - address, UINTPTR_MAX / 2) * 2
-        : address < range.end ? 0
-                              : address - range.end + 1;
+            : address - range.end + 1;
     if (distance >= least) continue;
     nearest = &range;
     least = distance;
@@ -45,29 +44,38 @@ const Crew::Range& Crew::RangeOf(uintptr_t address) const {
   return *nearest;
 }
 
-void Crew::Access(const void* address, size_t bytes, uint32_t kind,
-                  const void* where) {
+// Whether an access that is in no range needs none.
+bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   const auto in = [at](const void* data, size_t size) {
     return at - reinterpret_cast<uintptr_t>(data) < size;
   };
-  // What the shim reads; where lanes meet that is what they gave.
-  if (ranges_.empty() || meeting_ != nullptr ||
-      in(&kRuntime, sizeof(kRuntime)) || in(&group_, sizeof(group_)) ||
-      ((kind & abi::kWrites) == 0 && in(absent_, sizeof(absent_))) ||
+  // What the shim reads.
+  if (ranges_.empty() || in(&kRuntime, sizeof(kRuntime)) ||
+      in(&group_, sizeof(group_)) ||
       in(threads_.data(), threads_.size() * sizeof(threads_[0]))) {
-    return;
+    return true;
   }
-  const Range* range = &ranges_[std::min(last_range_, ranges_.size() - 1)];
-  if (at < range->begin || at >= range->end) {
-    range = &RangeOf(at);
-    last_range_ = static_cast<size_t>(range - ranges_.data());
-    const bool outside = at < range->begin || at >= range->end;
-    if (outside && checked_->IsResident(address, bytes)) return;
-    // A constant of the program's, which nobody writes.
-    if (at >= around_.begin && at < around_.end && (kind & abi::kWrites) == 0) {
-      return;
-    }
+  // A constant of the program's, which nobody writes, or zeros.
+  const bool constant =
+      in(absent_, sizeof(absent_)) || (at >= around_.begin && at < around_.end);
+  return (constant && (kind & abi::kWrites) == 0) ||
+         checked_->IsResident(address, bytes);
+}
+
+void Crew::Access(const void* address, size_t bytes, uint32_t kind,
+                  const void* where) {
+  // Where lanes meet that is what they gave.
+  if (meeting_ != nullptr) return;
+  const uintptr_t at = reinterpret_cast<uintptr_t>(address);
+  const Range* range = ranges_.data();
+  const Range* const end = range + ranges_.size();
+  while (range != end && at - range->begin >= range->end - range->begin) {
+    ++range;
+  }
+  if (range == end) {
+    if (IsOthers(address, bytes, kind)) return;
+    range = &NearestRange(at);
   }
   try {
     checked_->Access(*range->view, static_cast<ptrdiff_t>(at - range->begin),
