@@ -270,4 +270,9 @@ TARGETS = (
            "one chain with commit and wait, ns above direct calls"),
     Target("kernel", "{streaming,weighted_sum,row_reduction}",
            Ratio("checked", "unchecked"), 20.0, "checked / unchecked"),
+    Target("kernel", "{streaming,weighted_sum,row_reduction}",
+           Ratio("metal", "unchecked"), 30.0, "as .metal text / in kernel.h"),
+    Target("kernel", "{streaming,weighted_sum,row_reduction}",
+           Ratio("metal_checked", "metal"), 20.0,
+           "as .metal text, checked / unchecked"),
 )
