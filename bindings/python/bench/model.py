@@ -52,13 +52,15 @@ def main(argv):
     parser.add_argument("--prefill", type=int, nargs="+", default=[32, 512, 2048])
     parser.add_argument("--steps", type=int, default=8, help="of decoding, timed together (8)")
     parser.add_argument("--dtype", choices=("bfloat16", "float32"), default="bfloat16")
+    parser.add_argument("--pack-weights", action="store_true",
+                        help="for oneDNN, whenever Switchyard runs the experts")
     parser.add_argument("--seconds", type=float, default=8, help="for each line (8)")
     arguments = parser.parse_args(argv)
     torch.manual_seed(1)
     model = make(arguments.layers, getattr(torch, arguments.dtype))
     routers = [layer.mlp.gate for layer in model.model.layers]
     before = [router.forward for router in routers]
-    switchyard.transformers.patch(model)
+    switchyard.transformers.patch(model, pack_weights=arguments.pack_weights)
     after = [router.forward for router in routers]
 
     def choose(name):

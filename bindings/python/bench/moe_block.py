@@ -19,6 +19,7 @@ import time
 import torch
 
 import switchyard.transformers  # noqa: F401
+from switchyard._experts import Packed
 
 SHAPES = {
     # experts, top_k, hidden, intermediate
@@ -60,7 +61,9 @@ def make(shape, dtype):
 
 
 def run(module, name, *inputs):
-    module.config._experts_implementation = name
+    packed = name == "packed"
+    module.__dict__["_switchyard_packed"] = module.__dict__.get("packed") if packed else None
+    module.config._experts_implementation = "switchyard" if packed else name
     return module(*inputs)
 
 
@@ -73,10 +76,12 @@ def main(argv):
     parser.add_argument("--layers", type=int, default=2, help="whose weights take turns (2)")
     parser.add_argument("--seconds", type=float, default=3, help="for each number of tokens (3)")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--pack-weights", action="store_true",
+                        help="also as patch(model, pack_weights=True) has them")
     parser.add_argument("--rivals", nargs="+", default=["eager", "grouped_mm"])
     arguments = parser.parse_args(argv)
     torch.set_num_threads(arguments.threads)
-    names = ["switchyard", *arguments.rivals]
+    names = ["switchyard", *["packed"] * arguments.pack_weights, *arguments.rivals]
     dtype = getattr(torch, arguments.dtype)
     print(f"torch {torch.__version__}, {arguments.threads} threads, {arguments.dtype}\n")
     print("| shape | tokens | " + " | ".join(f"{n}, ms" for n in names) + " | best rival / ours |")
@@ -84,6 +89,8 @@ def main(argv):
     for shape in arguments.shape:
         torch.manual_seed(1)
         modules = [make(shape, dtype) for _ in range(arguments.layers)]
+        for m in modules if arguments.pack_weights else ():
+            m.__dict__["packed"] = Packed(m.gate_up_proj, m.down_proj, m.is_transposed)
         _, experts, top_k, hidden, _ = SHAPES[shape]
         for tokens in arguments.tokens:
             inputs = []

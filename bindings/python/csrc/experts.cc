@@ -7,9 +7,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "gemm.h"
+#include "packed.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
@@ -276,10 +278,16 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
                const OptionalTensor& up_bias, const OptionalTensor& down_bias,
                const std::string& activation, const std::string& layout,
                bool transposed, double alpha, double beta, double linear_beta,
-               double limit, bool limit_after, bool allow_dropped) {
+               double limit, bool limit_after, bool allow_dropped,
+               int64_t packed) {
   Tensor hidden_keeper = hidden, ids_keeper = hidden, weights_keeper = hidden;
-  const Projection ups(kOp, "up", up, up_bias, "up_bias", transposed);
-  const Projection downs(kOp, "down", down, down_bias, "down_bias", transposed);
+  Projection ups(kOp, "up", up, up_bias, "up_bias", transposed);
+  Projection downs(kOp, "down", down, down_bias, "down_bias", transposed);
+  const std::shared_ptr<const Packed> kept = FindPacked(kOp, packed);
+  if (kept != nullptr) {
+    ups.UsePacked(kOp, &kept->up);
+    downs.UsePacked(kOp, &kept->down);
+  }
   Layer layer = {MatrixOf(kOp, "hidden", hidden, &hidden_keeper),
                  MatrixOf(kOp, "topk_ids", topk_ids, &ids_keeper),
                  MatrixOf(kOp, "topk_weights", topk_weights, &weights_keeper),

@@ -20,7 +20,8 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
                const OptionalTensor& up_bias, const OptionalTensor& down_bias,
                const std::string& activation, const std::string& layout,
                bool transposed, double alpha, double beta, double linear_beta,
-               double limit, bool limit_after, bool allow_dropped);
+               double limit, bool limit_after, bool allow_dropped,
+               int64_t packed);
 
 // What is between the experts' two products, alone.
 Tensor ActivateRows(const Tensor& up, const std::string& activation,

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "switchyard/views.h"
 #include "tensors.h"
@@ -24,6 +25,10 @@ class Projection {
              const OptionalTensor& bias, const char* bias_argument,
              bool transposed);
 
+  // The same weights as oneDNN has packed them, a tensor for each expert; null:
+  // as they lie. To be kept while this is used.
+  void UsePacked(const char* op, const std::vector<Tensor>* packed);
+
   int64_t experts() const { return experts_; }
   int64_t in() const { return in_; }
   int64_t out() const { return out_; }
@@ -36,12 +41,16 @@ class Projection {
                 const AnyMatrix& out, bool add_bias) const;
 
  private:
+  void MultiplyPacked(int64_t expert, const ConstAnyMatrix& rows,
+                      const AnyMatrix& out, bool add_bias) const;
+
   Type type_;
   const char* data_;
   int64_t experts_, in_, out_;
   int64_t expert_stride_, in_stride_, out_stride_;
   Tensor bias_keeper_;
   ConstAnyMatrix bias_;
+  const std::vector<Tensor>* packed_ = nullptr;
 };
 
 }  // namespace python

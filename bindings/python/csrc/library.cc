@@ -6,6 +6,7 @@
 #include <torch/csrc/stable/library.h>
 
 #include "experts.h"
+#include "packed.h"
 #include "route.h"
 #include "workspace.h"
 
@@ -32,7 +33,7 @@ STABLE_TORCH_LIBRARY(switchyard, m) {
       "str activation='silu', str layout='concatenated', "
       "bool transposed=False, float alpha=1.702, float beta=4.0, "
       "float linear_beta=25.0, float limit=0.0, bool limit_after=False, "
-      "bool allow_dropped=False) -> Tensor");
+      "bool allow_dropped=False, int packed=0) -> Tensor");
   m.def(
       "route(Tensor logits, str preset, int top_k, "
       "Tensor? correction_bias=None, Tensor? expert_scale=None, *, "
@@ -43,6 +44,8 @@ STABLE_TORCH_LIBRARY(switchyard, m) {
       "float linear_beta=25.0, float limit=0.0, bool limit_after=False) "
       "-> Tensor");
   m.def("presets() -> str");
+  m.def("keep_packed(Tensor[] up, Tensor[] down) -> int");
+  m.def("drop_packed(int packed) -> ()");
   m.def("workspace_limit(int? bytes=None) -> int");
 }
 STABLE_TORCH_LIBRARY_IMPL(switchyard, CPU, m) {
@@ -51,6 +54,8 @@ STABLE_TORCH_LIBRARY_IMPL(switchyard, CPU, m) {
   m.impl("route", TORCH_BOX(&switchyard::python::Route));
 }
 STABLE_TORCH_LIBRARY_IMPL(switchyard, CompositeExplicitAutograd, m) {
+  m.impl("keep_packed", TORCH_BOX(&switchyard::python::KeepPacked));
+  m.impl("drop_packed", TORCH_BOX(&switchyard::python::DropPacked));
   m.impl("presets", TORCH_BOX(&switchyard::python::PresetsAsText));
   m.impl("workspace_limit", TORCH_BOX(&switchyard::python::WorkspaceLimit));
 }

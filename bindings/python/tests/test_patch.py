@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which routers patch() takes over, and that they stay what they were."""
 
+import copy
 import pathlib
 import sys
 
@@ -83,3 +84,17 @@ def test_a_gradient_is_what_it_was():
     router.weight.grad = None
     router(rows)[1].sum().backward()
     assert torch.equal(router.weight.grad, want)
+
+
+def test_a_copy_has_its_own_weights():
+    router = _router(next(f for f in families.FAMILIES if f.name == "qwen3_moe"))
+    rows = torch.randn(5, 64)
+    _patch_router(router)
+    other = copy.deepcopy(router)
+    with torch.no_grad():
+        other.weight.neg_()
+        want = router(-rows)
+        torch.testing.assert_close(other(rows), want)
+    rows.requires_grad_()
+    other(rows)[1].sum().backward()
+    assert other.weight.grad is not None and router.weight.grad is None

@@ -6,6 +6,8 @@ No family is named: a module's own gate is run on a grid of values, and it is wh
 activation of the library gives the same.
 """
 
+import weakref
+
 import torch
 
 import switchyard  # noqa: F401  (registers the operators)
@@ -111,6 +113,44 @@ def options_of(module):
         raise Unsupported(f"its gate cannot be tried out: {error}") from error
     options["transposed"] = bool(module.is_transposed)
     return tuple((_DEFAULTS | options).values())
+
+
+def _pack(weights, transposed):
+    with torch.no_grad():
+        return [torch.ops.mkldnn._reorder_linear_weight(
+            (w.t() if transposed else w).contiguous(), None) for w in weights.detach()]
+
+
+class Packed:
+    """A copy of a layer's weights in oneDNN's own layout, as long as this lives.
+
+    `number` is what switchyard::experts knows it by. Raises Unsupported where oneDNN does
+    not multiply such weights on this CPU.
+    """
+
+    def __init__(self, up, down, transposed):
+        if up.device.type != "cpu" or down.device.type != "cpu":
+            raise Unsupported("its weights are not on the CPU")
+        try:
+            self.number = torch.ops.switchyard.keep_packed(_pack(up, transposed),
+                                                           _pack(down, transposed))
+        except (RuntimeError, AttributeError) as error:
+            reason = str(error).splitlines()[0]
+            raise Unsupported(f"oneDNN does not pack its weights: {reason}") from error
+        weakref.finalize(self, torch.ops.switchyard.drop_packed, self.number)
+        self._of = self._state(up, down)
+
+    @staticmethod
+    def _state(*weights):
+        # Tensors made in inference mode count no versions; nor are they parameters.
+        return [(w.data_ptr(), -1 if w.is_inference() else w._version) for w in weights]
+
+    def __reduce__(self):
+        return type(None), ()  # copies of a module have weights of their own
+
+    def is_of(self, up, down):
+        """Whether the weights are still those, and not written to since."""
+        return self._of == self._state(up, down)
 
 
 def obstacle(module, hidden, ids, weights, up, down):

@@ -1,0 +1,163 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Weights that oneDNN has packed: the same results, and never those of other weights."""
+
+import copy
+import gc
+import logging
+import pickle
+import threading
+
+import pytest
+import torch
+from test_models import make
+from test_ops import E, H, I, arguments, check, expected
+
+import switchyard
+import switchyard.transformers
+from switchyard._experts import Packed, Unsupported
+
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+
+
+def packed_of(named, transposed=False):
+    try:
+        return Packed(named["up"], named["down"], transposed)
+    except Unsupported as why:
+        # Every CPU has f32; bf16 and f16 only some.
+        assert named["up"].dtype != torch.float32, why
+        pytest.skip(str(why))
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 9, 300])
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+@pytest.mark.parametrize("biased", [False, True])
+def test_the_same_products(tokens, dtype, biased):
+    torch.set_num_threads(2)
+    named = arguments(dtype, tokens)
+    if biased:
+        named["up_bias"] = torch.randn(E, 2 * I, dtype=dtype)
+        named["down_bias"] = torch.randn(E, H, dtype=dtype)
+    packed = packed_of(named)
+    got = switchyard.experts(**named, packed=packed.number)
+    check(got, expected(**named), max(2e-6, torch.finfo(dtype).eps))
+
+
+def test_transposed_weights():
+    named = arguments()
+    want = expected(**named)
+    named["up"] = named["up"].transpose(1, 2).contiguous()
+    named["down"] = named["down"].transpose(1, 2).contiguous()
+    packed = packed_of(named, transposed=True)
+    check(switchyard.experts(**named, transposed=True, packed=packed.number), want)
+
+
+def test_several_threads():
+    torch.set_num_threads(2)
+    named = arguments(tokens=64)
+    packed, want = packed_of(named), expected(**named)
+    results = [None] * 4
+
+    def run(i):
+        for _ in range(20):
+            results[i] = switchyard.experts(**named, packed=packed.number)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for got in results:
+        check(got, want)
+
+
+def test_memory_goes_with_its_owner():
+    named = arguments()
+    packed = packed_of(named)
+    number = packed.number
+    del packed
+    gc.collect()
+    with pytest.raises(RuntimeError, match="experts: packed: no such number"):
+        switchyard.experts(**named, packed=number)
+
+
+def test_wrong_numbers():
+    few, named = arguments(), arguments()
+    few["up"], few["down"] = few["up"][:2], few["down"][:2]
+    packed = packed_of(few)
+    with pytest.raises(RuntimeError, match="experts: packed: not of as many experts"):
+        switchyard.experts(**named, packed=packed.number)
+    with pytest.raises(RuntimeError, match="experts: packed: no such number"):
+        switchyard.experts(**named, packed=-1)
+    with pytest.raises(RuntimeError, match="keep_packed: down: not a tensor for each of up"):
+        torch.ops.switchyard.keep_packed([torch.zeros(1, 1)], [])
+
+
+@pytest.fixture
+def heard(caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
+    caplog.set_level(logging.WARNING)
+    return lambda: [r.getMessage() for r in caplog.records
+                    if "have changed since" in r.getMessage()]
+
+
+def logits_of(model, tokens):
+    with torch.inference_mode():
+        return model(tokens).logits.clone()
+
+
+@pytest.mark.parametrize("family", ["qwen3_moe", "gpt_oss"])
+def test_patch(family, heard):
+    model = make(family)
+    tokens = torch.randint(2, 97, (2, 9))
+    done = switchyard.transformers.patch(model)
+    want = logits_of(model, tokens)
+    assert not done.packed and "packed" not in str(done)
+    done = switchyard.transformers.patch(model, pack_weights=True)
+    assert done.packed == done.experts and not done.unpacked
+    assert f"beside their own memory: {len(done.experts)}" in str(done)
+    torch.testing.assert_close(logits_of(model, tokens), want)
+    # Another model's copies are its own, and it has none.
+    experts = model.model.layers[0].mlp.experts
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(experts))):
+        assert not [m for m in other.modules() if m.__dict__.get("_switchyard_packed")]
+    experts = [m for m in model.modules() if hasattr(m, "_is_expert_parallel")]
+    assert len([m for m in experts if m.__dict__.get("_switchyard_packed")]) == len(done.packed)
+    switchyard.transformers.patch(model)
+    assert not [m for m in experts if m.__dict__.get("_switchyard_packed")]
+    torch.testing.assert_close(logits_of(model, tokens), want)
+    assert not heard()
+
+
+def test_changed_weights_are_read_as_they_lie(heard):
+    model = make("qwen3_moe")
+    tokens = torch.randint(2, 97, (2, 9))
+    switchyard.transformers.patch(model, pack_weights=True)
+    before = logits_of(model, tokens)
+    with torch.no_grad():
+        model.model.layers[0].mlp.experts.down_proj.mul_(-3)
+    after = logits_of(model, tokens)
+    assert len(heard()) == 1
+    model.set_experts_implementation("eager")
+    torch.testing.assert_close(after, logits_of(model, tokens))
+    assert not torch.allclose(before, after)
+
+
+def test_compiles_in_one_piece():
+    model = make("qwen3_moe")
+    tokens = torch.randint(2, 97, (2, 9))
+    switchyard.transformers.patch(model, pack_weights=True)
+    with torch.no_grad():
+        want = model(tokens).logits
+        torch._dynamo.reset()
+        got = torch.compile(model, fullgraph=True, backend="aot_eager")(tokens).logits
+    torch.testing.assert_close(got, want)
+
+
+def test_what_cannot_be_packed_is_said():
+    with torch.device("meta"):
+        named = {"up": torch.empty(E, 2 * I, H), "down": torch.empty(E, H, I)}
+    with pytest.raises(Unsupported, match="not on the CPU"):
+        Packed(**named, transposed=False)
+    with pytest.raises(Unsupported, match="oneDNN does not pack its weights"):
+        Packed(torch.zeros(E, 2 * I, H, dtype=torch.float64), torch.zeros(E, H, I), False)
