@@ -34,7 +34,7 @@
   X(kSilu, Silu, 2.5, 2.5, -87.33655f, -0.0f)                \
   X(kSoftplus, Softplus, 2.5, 2.5, -87.33655f, 0.0f)         \
   X(kSqrtSoftplus, SqrtSoftplus, 2.0, 2.0, -87.33655f, 0.0f) \
-  X(kTanh, Tanh, 2.5, 2.5, kNaN, 0.0f)                       \
+  X(kTanh, Tanh, 2.5, 2.51, kNaN, 0.0f)                      \
   X(kGelu, Gelu, 6.5, 80.0, -13.146247f, -0.0f)              \
   X(kGeluTanh, GeluTanh, 2.5, 2.5, -10.00104f, -0.0f)
 #endif
