@@ -14,7 +14,10 @@
 namespace switchyard {
 
 struct Isa {
-  const char* name;  // Highway's: "AVX3_DL", "AVX2", "SSE4", "NEON", "SCALAR"
+  // Highway's: "AVX3_DL", "AVX2", "SSE4", "NEON", "SCALAR". AVX3_DL, AVX-512
+  // from Ice Lake on, means AVX3's code in kernels with no use for what it
+  // adds.
+  const char* name;
   // Has a fused multiply-add. All ISAs that do give the same bits for the same
   // input; the others agree in expert ids and, within the bounds each function
   // states, in values.

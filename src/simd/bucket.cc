@@ -16,6 +16,7 @@
 
 #include "src/simd/bucket-inl.h"
 #include "src/simd/bucket_tiles-inl.h"
+#include "src/simd/hwy_compat-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {

@@ -53,11 +53,12 @@ HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
                         hn::Set(du, 0x7FC00000), rounded);
 }
 
-// AVX512_BF16, which Highway 1.0.3 has no target for, so that AVX3_DL asks the
-// CPU: an instruction for two vectors instead of 11. It flushes denormals, and
-// only those; where there are any, it has not been.
+// AVX512_BF16, which Highway 1.0.3 has no target for, so that the best AVX-512
+// code of a file asks the CPU: an instruction for two vectors instead of 11. It
+// flushes denormals, and only those; where there are any, it has not been.
 #undef SWITCHYARD_NATIVE_BF16
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+#if HWY_ARCH_X86 && (HWY_TARGET <= HWY_AVX3_DL || \
+                     (HWY_TARGET == HWY_AVX3 && !(HWY_TARGETS & HWY_AVX3_DL)))
 #define SWITCHYARD_NATIVE_BF16 1
 #else
 #define SWITCHYARD_NATIVE_BF16 0

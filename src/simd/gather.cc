@@ -14,6 +14,7 @@
 
 #include "hwy/highway.h"
 
+#include "src/simd/hwy_compat-inl.h"
 #include "src/simd/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();

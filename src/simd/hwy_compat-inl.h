@@ -5,6 +5,22 @@
 // and between its targets: partial loads and stores, masked division, packing
 // of 32-bit lanes.
 
+// Once, not per target.
+#ifndef SWITCHYARD_SRC_SIMD_HWY_COMPAT_EXPORT_
+#define SWITCHYARD_SRC_SIMD_HWY_COMPAT_EXPORT_
+
+#include "hwy/highway.h"
+
+// HWY_EXPORT, of functions that SWITCHYARD_RECORDED made: in a file that has no
+// code for AVX3_DL, AVX3's has its place. See targets.h.
+#define SWITCHYARD_HWY_EXPORT HWY_EXPORT
+#if (HWY_TARGETS & HWY_AVX3) && !(HWY_TARGETS & HWY_AVX3_DL)
+#undef HWY_CHOOSE_AVX3_DL
+#define HWY_CHOOSE_AVX3_DL(FUNC) &N_AVX3::FUNC##_AsAvx3Dl
+#endif
+
+#endif  // SWITCHYARD_SRC_SIMD_HWY_COMPAT_EXPORT_
+
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_HWY_COMPAT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_HWY_COMPAT_INL_H_

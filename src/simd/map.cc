@@ -15,6 +15,7 @@
 #include "hwy/highway.h"
 
 #include "src/simd/bucket-inl.h"
+#include "src/simd/hwy_compat-inl.h"
 #include "src/simd/map_tokens-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,6 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// For topk_one-inl.h. (See targets.h.)
+#define HWY_WANT_AVX3_DL
+
 #include "src/simd/route.h"
 
 #include <cstddef>

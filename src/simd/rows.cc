@@ -1,6 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// For route.cc, which calls what is here. (See targets.h.)
+#define HWY_WANT_AVX3_DL
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // isa.h is implemented here: the lists come from what this file was compiled
-// for, and every kernel file is compiled with the same flags.
+// for, and every kernel file is compiled with the same flags, or has something
+// in AVX3_DL's place.
+
+// Every ISA that some kernel file is compiled for.
+#define HWY_WANT_AVX3_DL
 
 #include "src/simd/targets.h"
 
@@ -21,6 +25,11 @@
 #include "hwy/foreach_target.h"
 
 #include "hwy/highway.h"
+
+#if (HWY_TARGETS & HWY_AVX3_DL) && !(HWY_TARGETS & HWY_AVX3) && \
+    HWY_STATIC_TARGET != HWY_AVX3_DL
+#error "HWY_DISABLED_TARGETS leaves AVX3_DL, but not AVX3, whose code it calls"
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {

@@ -1,0 +1,14 @@
+#!/bin/bash
+# size.sh STRIP ARCHIVE BYTES
+# ARCHIVE is smaller than BYTES once STRIP has taken out what no link needs.
+set -euo pipefail
+
+stripped=$(mktemp)
+trap 'rm -f "$stripped"' EXIT
+"$1" --strip-unneeded -o "$stripped" "$2"
+size=$(stat -c %s "$stripped")
+echo "$2, stripped: $size bytes"
+((size < $3)) || {
+  echo "FAILED: not below $3 (docs/speed.md, Size)" >&2
+  exit 1
+}
