@@ -223,13 +223,35 @@ void RunTile(const Layer& layer, const Plan& plan, const WorkTile& tile,
                       rows.RowRange(first, first + count), true);
 }
 
+bool CpuHasBF16() {
+#if defined(__x86_64__)
+  static const bool has = __builtin_cpu_supports("avx512bf16") != 0;
+  return has;
+#else
+  return true;
+#endif
+}
+
+// How many products run at a time, a thread each; or one, with all threads.
+size_t ProductsAtATime(const Layer& layer, const Plan& plan, size_t threads) {
+  // Half a product's time may pass at the end with a thread idle.
+  if (plan.num_tiles < 2 * threads) return 1;
+  // A CPU that has to make floats of them waits for memory while rows are few:
+  // two at a time take 1.0 to 1.4 of the time of one after the other.
+  // (bench/moe_block.py --shape gpt_oss deepseek --tokens 2 4 8 16.)
+  const size_t pairs = layer.ids.rows * layer.top_k();
+  if (layer.up.type() == Type::kBF16 && !CpuHasBF16() &&
+      pairs < 3 * plan.num_tiles) {
+    return 1;
+  }
+  return threads;
+}
+
 Tensor Run(const Layer& layer, bool allow_dropped) {
   TorchExecutor pool(TorchThreads());
   Plan plan;
   MakePlan(layer, allow_dropped, pool, &plan);
-  // Half a product's time may pass at the end with a thread idle.
-  const size_t workers =
-      plan.num_tiles >= 2 * pool.Concurrency() ? pool.Concurrency() : 1;
+  const size_t workers = ProductsAtATime(layer, plan, pool.Concurrency());
   Workspace space{Workspace::kRows};
   AnyMatrix rows;
   const Type type = layer.up.type();
