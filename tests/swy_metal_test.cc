@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/device/needs_clang.h"
 #include "tests/run_program.h"
 #include "tests/swy_program.h"
 
@@ -26,11 +27,6 @@ Outcome Metal(const TempFolder& folder, const std::string& text,
   return Swy("metal " + arguments + " " + folder.File("k.metal"));
 }
 
-bool HasClang() {
-  return Metal(TempFolder(), "").err.find("no Clang in PATH") ==
-         std::string::npos;
-}
-
 constexpr char kScale[] =
     "#include <metal_stdlib>\n"
     "using namespace metal;\n"
@@ -45,7 +41,7 @@ constexpr char kScale[] =
     "}\n";
 
 TEST(SwyMetal, ListsKernelsAndTheirArguments) {
-  if (!HasClang()) GTEST_SKIP() << "no Clang to compile .metal files";
+  SWITCHYARD_NEEDS_CLANG();
   const TempFolder folder;
   const Outcome plain = Metal(folder, kScale);
   EXPECT_EQ(plain.exit_code, 0) << plain.err;
@@ -64,7 +60,7 @@ TEST(SwyMetal, ListsKernelsAndTheirArguments) {
 }
 
 TEST(SwyMetal, SaysWhatIsNotSupportedAndWhere) {
-  if (!HasClang()) GTEST_SKIP() << "no Clang to compile .metal files";
+  SWITCHYARD_NEEDS_CLANG();
   const TempFolder folder;
   const Outcome outcome =
       Metal(folder, std::string(kScale) +
@@ -77,7 +73,7 @@ TEST(SwyMetal, SaysWhatIsNotSupportedAndWhere) {
 }
 
 TEST(SwyMetal, TellsClangsErrors) {
-  if (!HasClang()) GTEST_SKIP() << "no Clang to compile .metal files";
+  SWITCHYARD_NEEDS_CLANG();
   const TempFolder folder;
   const Outcome outcome = Metal(folder, "kernel void k() {\n  unknown();\n}\n");
   EXPECT_EQ(outcome.exit_code, 1);
@@ -96,7 +92,7 @@ TEST(SwyMetal, WrongInputIsOneLine) {
                 "swy: metal_compiler: no such program: /nowhere/clang");
   ExpectRefused(Metal(folder, kScale, "--nothing"),
                 "swy: The following argument was not expected: --nothing");
-  if (!HasClang()) GTEST_SKIP() << "no Clang to compile .metal files";
+  SWITCHYARD_NEEDS_CLANG();
   ExpectRefused(
       Swy("metal " + folder.File("missing.metal")),
       "swy: " + folder.File("missing.metal") + ": No such file or directory");
