@@ -191,6 +191,8 @@ void Add(const Recipe& recipe, const RouterShape& shape, size_t tokens) {
 Recipe Of(const char* name, const char* family) {
   Preset preset;
   Check(FindPreset(family, &preset));
+  preset.route.needs_config = false;  // the defaults are what is timed
+  preset.route.needs_correction_bias = false;
   return {name, preset.route, preset.correction_bias};
 }
 

@@ -9,16 +9,32 @@
 #include <iterator>
 #include <type_traits>
 
+#include "src/preset_fields.h"
+
 namespace switchyard {
 namespace {
 
-// Options said one after the other: what a family computes, in its order.
+using internal::ConfigField;
+using internal::ConfigFields;
+using internal::FamilyFields;
+
+// A family's options, built one call at a time in the order in which its code
+// computes: `Score(..).Bias().Groups(8, 4)`. A value that config.json has is
+// followed by the field that it comes from.
 struct Recipe {
   Preset preset;
+  FamilyFields fields;
 
-  constexpr explicit Recipe(Score score) {
+  constexpr explicit Recipe(Score score)
+      : fields{
+            ConfigFields(ConfigField::num_experts,
+                         ConfigField::num_experts_per_tok,
+                         ConfigField::rms_norm_eps),
+            ConfigFields(ConfigField::scoring_func, ConfigField::hidden_act)} {
     preset.route.score = score;
     preset.route.renormalize = false;
+    preset.route.needs_config = true;
+    preset.activate.layout = GateUpLayout::kConcatenated;
   }
   template <class T>
   constexpr Recipe With(T RouteOptions::*option,
@@ -27,22 +43,77 @@ struct Recipe {
     recipe.preset.route.*option = value;
     return recipe;
   }
+  template <class T>
+  constexpr Recipe With(T ActivateOptions::*option,
+                        std::common_type_t<T> value) const {
+    Recipe recipe = *this;
+    recipe.preset.activate.*option = value;
+    return recipe;
+  }
+  template <class T>
+  constexpr Recipe With(T CombineOptions::*option,
+                        std::common_type_t<T> value) const {
+    Recipe recipe = *this;
+    recipe.preset.combine.*option = value;
+    return recipe;
+  }
+  template <class T>
+  constexpr Recipe With(T CombineForm::*field,
+                        std::common_type_t<T> value) const {
+    Recipe recipe = *this;
+    recipe.preset.form.*field = value;
+    return recipe;
+  }
   constexpr Recipe That(bool Preset::*is) const {
     Recipe recipe = *this;
     recipe.preset.*is = true;
     return recipe;
   }
+  template <class... Fields>
+  constexpr Recipe Needs(Fields... named) const {
+    Recipe recipe = *this;
+    recipe.fields.needs = fields.needs.With(ConfigFields(named...));
+    return recipe;
+  }
+  template <class... Fields>
+  constexpr Recipe Reads(Fields... named) const {
+    Recipe recipe = *this;
+    recipe.fields.needs = fields.needs.Without(ConfigFields(named...));
+    recipe.fields.reads = fields.reads.With(ConfigFields(named...));
+    return recipe;
+  }
+  template <class... Fields>
+  constexpr Recipe Ignores(Fields... named) const {
+    Recipe recipe = *this;
+    recipe.fields.needs = fields.needs.Without(ConfigFields(named...));
+    recipe.fields.reads = fields.reads.Without(ConfigFields(named...));
+    return recipe;
+  }
 
+  // Routing.
   constexpr Recipe Bias(BiasPlace place = BiasPlace::kScore) const {
     return That(&Preset::correction_bias)
+        .With(&RouteOptions::needs_correction_bias, true)
         .With(&RouteOptions::bias_place, place);
+  }
+  constexpr Recipe ExpertScale() const {
+    return That(&Preset::expert_scale)
+        .With(&RouteOptions::needs_expert_scale, true);
   }
   constexpr Recipe Groups(size_t groups, size_t kept) const {
     return With(&RouteOptions::num_expert_group, groups)
-        .With(&RouteOptions::topk_group, kept);
+        .With(&RouteOptions::topk_group, kept)
+        .With(&RouteOptions::needs_groups, true)
+        .Needs(ConfigField::n_group, ConfigField::topk_group);
   }
-  // Of a group, if there are any: how many make its score; and that the keys of
-  // the others become 0.
+  // Without groups unless a configuration has them.
+  constexpr Recipe GroupsIfSaid() const {
+    return With(&RouteOptions::num_expert_group, 0)
+        .With(&RouteOptions::topk_group, 0)
+        .With(&RouteOptions::needs_groups, false)
+        .Reads(ConfigField::n_group, ConfigField::topk_group);
+  }
+  // `of` keys of a group make its score; keys of dropped groups become 0.
   constexpr Recipe GroupScore(size_t of) const {
     return With(&RouteOptions::group_score_of, of)
         .With(&RouteOptions::dropped_key_is_zero, true);
@@ -59,32 +130,93 @@ struct Recipe {
   constexpr Recipe OverSumPlus(float eps) const {
     return Over(Divisor::kSumPlusEps, eps);
   }
-  // It does so if norm_topk_prob, which is this by default.
   constexpr Recipe IfNormTopkProb(bool by_default) const {
     return That(&Preset::norm_topk_prob)
-        .With(&RouteOptions::renormalize, by_default);
+        .With(&RouteOptions::renormalize, by_default)
+        .Needs(ConfigField::norm_topk_prob);
   }
   constexpr Recipe Scale(float factor) const {
-    return With(&RouteOptions::routed_scaling_factor, factor);
+    return With(&RouteOptions::routed_scaling_factor, factor)
+        .Needs(ConfigField::routed_scaling_factor);
   }
   constexpr Recipe InModelType() const { return That(&Preset::in_model_type); }
+
+  // Activation.
+  constexpr Recipe Act(Activation activation) const {
+    return With(&ActivateOptions::activation, activation);
+  }
+  // One that hidden_act does not name.
+  constexpr Recipe FixedAct(Activation activation) const {
+    return Act(activation).Ignores(ConfigField::hidden_act);
+  }
+  constexpr Recipe Limit(float limit) const {
+    return With(&ActivateOptions::limit, limit)
+        .Needs(ConfigField::swiglu_limit);
+  }
+  constexpr Recipe Oai(GateUpLayout layout) const {
+    return FixedAct(Activation::kSwigluOai)
+        .With(&ActivateOptions::layout, layout)
+        .Limit(7.0f)
+        .Reads(ConfigField::swiglu_alpha);
+  }
+
+  // Combine.
+  constexpr Recipe Eps(float eps) const {
+    return With(&CombineOptions::eps, eps)
+        .With(&CombineOptions::block_eps, eps);
+  }
+  constexpr Recipe Norm(NormKind norm) const {
+    return With(&CombineOptions::norm, norm)
+        .With(&CombineOptions::block_norm, norm);
+  }
+  constexpr Recipe Shared(size_t num_shared) const {
+    return With(&CombineForm::num_shared_experts, num_shared)
+        .Reads(ConfigField::n_shared_experts);
+  }
+  constexpr Recipe GatedShared() const {
+    return With(&CombineForm::num_shared_experts, 1)
+        .With(&CombineForm::shared_gate, SharedGate::kLogit);
+  }
+  constexpr Recipe BlockNorm() const {
+    return With(&CombineForm::has_block_norm, true);
+  }
+  constexpr Recipe WithoutResidual() const {
+    return With(&CombineForm::has_residual, false);
+  }
+  // The factor multiplies the sum of the routed experts, not their weights.
+  constexpr Recipe ScaleOfSum(float factor) const {
+    Recipe recipe = With(&RouteOptions::routed_scaling_factor, 1.0f)
+                        .Needs(ConfigField::routed_scaling_factor);
+    recipe.preset.combine.scales.routed = factor;
+    recipe.fields.scales_sum = true;
+    return recipe;
+  }
+  // OpenAI's privacy filter, of 4 experts by default.
+  constexpr Recipe DividedByTopK() const {
+    Recipe recipe = With(&RouteOptions::routed_scaling_factor, 0.25f);
+    recipe.preset.combine.scales.routed = 4.0f;
+    recipe.fields.divides_by_top_k = true;
+    return recipe;
+  }
 };
 
-struct Line : Preset {
-  constexpr Line(const char* family_in, const Recipe& recipe,
-                 size_t num_experts_in, size_t top_k_in, const char* source_in)
-      : Preset(recipe.preset) {
-    family = family_in;
-    num_experts = num_experts_in;
-    top_k = top_k_in;
-    source = source_in;
+// A family with its shape, or an exact copy of another.
+struct Line : Recipe {
+  constexpr Line(const char* family, const Recipe& recipe, size_t num_experts,
+                 size_t top_k, const char* source)
+      : Recipe(recipe) {
+    preset.family = family;
+    preset.num_experts = num_experts;
+    preset.top_k = top_k;
+    preset.source = source;
   }
-  // An exact copy. Without a source it is another name of the same code.
-  constexpr Line(const char* family_in, const char* same_as_in,
-                 const char* source_in = nullptr) {
-    family = family_in;
-    same_as = same_as_in;
-    source = source_in;
+  // Without a source it is another name of the same code.
+  constexpr Line(const char* family, const char* same_as,
+                 const char* source = nullptr)
+      : Recipe(Score::kSoftmax) {
+    preset.family = family;
+    preset.same_as = same_as;
+    preset.source = source;
   }
 };
 
@@ -96,173 +228,326 @@ constexpr Recipe kOlmoe = kSoftmax.OverSum().IfNormTopkProb(false);
 constexpr Recipe kQwen3Next = kOlmoe.IfNormTopkProb(true);
 constexpr Recipe kGranite =
     Recipe(Score::kRaw).Weight(WeightOf::kSoftmaxOfSelected);
+constexpr Recipe kGraniteMoe =
+    kGranite.Needs(ConfigField::residual_multiplier)
+        .Reads(ConfigField::shared_intermediate_size);
 constexpr Recipe kSigmoidOfSelected =
     Recipe(Score::kRaw).Weight(WeightOf::kSigmoidOfSelected);
-constexpr Recipe kDeepseekV2 = kSoftmax.GroupScore(1);
+constexpr Recipe kDeepseekV2 =
+    kSoftmax.GroupsIfSaid().GroupScore(1).Scale(1.0f).Shared(2).Needs(
+        ConfigField::topk_method);
 constexpr Recipe kDeepseekV3 =
     kSigmoid.Bias().Groups(8, 4).OverSumPlus(1e-20f).IfNormTopkProb(true).Scale(
         2.5f);
 constexpr Recipe kGlm4 = kDeepseekV3.Groups(1, 1).Scale(1.0f);
-constexpr Recipe kHy3 = kSigmoid.Bias().OverSumPlus(1e-20f);
+constexpr Recipe kHy3 = kSigmoid.Bias().OverSumPlus(1e-20f).Scale(1.0f);
 constexpr Recipe kMinimaxM2 = kSigmoid.Bias().OverSum();
-constexpr Recipe kErnie =
-    kSoftmax.Bias().Over(Divisor::kMaxOfSumAndEps, 1e-12f);
-constexpr Recipe kDeepseekV4 =
-    Recipe(Score::kSqrtSoftplus).Bias().OverSumPlus(1e-20f).InModelType();
+constexpr Recipe kErnie = kSoftmax.Bias()
+                              .Over(Divisor::kMaxOfSumAndEps, 1e-12f)
+                              .Reads(ConfigField::moe_norm_min)
+                              .Shared(2)
+                              .Eps(1e-5f);
+constexpr Recipe kDeepseekV4 = Recipe(Score::kSqrtSoftplus)
+                                   .Bias()
+                                   .OverSumPlus(1e-20f)
+                                   .Scale(1.5f)
+                                   .InModelType()
+                                   .Limit(10.0f)
+                                   .Norm(NormKind::kWeightInF32)
+                                   .Shared(1)
+                                   .WithoutResidual();
 constexpr Recipe kMistralLarge4 =
-    kSoftmax.Groups(1, 1).GroupScore(2).OverSumPlus(1e-20f);
+    kSoftmax.Groups(1, 1).GroupScore(2).OverSumPlus(1e-20f).Scale(1.0f).Shared(
+        1);
+constexpr Recipe kGrok1 = kMixtral.With(&RouteOptions::logit_softcap, 30.0f)
+                              .Reads(ConfigField::moe_router_logit_softcapping)
+                              .Act(Activation::kGelu)
+                              .Eps(1e-5f);
 
-// A line each, in alphabetical order. Where a family multiplies the sum of the
-// routed experts by its factor, and not their weights, there is none here.
+// One line a family, in alphabetical order.
 constexpr Line kLines[] = {
-    {"afmoe", kHy3, 64, 6, "modeling_afmoe.py:127"},
-    {"aria", kGranite, 8, 2, "modeling_aria.py:250"},
+    {"afmoe", kHy3.Shared(2).BlockNorm().Eps(1e-5f), 64, 6,
+     "modeling_afmoe.py:127"},
+    {"aria", kGranite.Shared(2), 8, 2, "modeling_aria.py:250"},
     {"aria_text", "aria"},
-    {"axk1", kDeepseekV3, 192, 8, "modeling_axk1.py:134"},
-    {"axk2", kGlm4.Groups(0, 0).GroupScore(2).Scale(2.5f), 128, 8,
+    {"axk1", kDeepseekV3.Shared(1).BlockNorm(), 192, 8, "modeling_axk1.py:134"},
+    {"axk2", kGlm4.GroupsIfSaid().GroupScore(2).Scale(2.5f).Shared(1), 128, 8,
      "modeling_axk2.py:280"},
-    {"bailing_hybrid", kDeepseekV3, 512, 8, "modeling_bailing_hybrid.py:767"},
-    {"bailing_moe_v2", kDeepseekV3, 256, 8, "commonly published, not checked"},
-    {"beam", kDeepseekV3.Scale(1.0f), 256, 8, "modeling_beam.py:337"},
-    {"cohere2_moe", kGranite, 8, 2, "modeling_cohere2_moe.py:140"},
+    {"bailing_hybrid", kDeepseekV3.Shared(1), 512, 8,
+     "modeling_bailing_hybrid.py:767"},
+    {"bailing_moe_v2", kDeepseekV3.Shared(1), 256, 8,
+     "commonly published, not checked"},
+    {"beam", kDeepseekV3.ScaleOfSum(2.5f).BlockNorm(), 256, 8,
+     "modeling_beam.py:337"},
+    {"cohere2_moe",
+     kGranite.IfNormTopkProb(true)
+         .Shared(0)
+         .Reads(ConfigField::norm_topk_prob, ConfigField::expert_selection_fn,
+                ConfigField::shared_expert_combination_strategy)
+         .Ignores(ConfigField::rms_norm_eps),
+     8, 2, "modeling_cohere2_moe.py:140"},
     // With expert_selection_fn "sigmoid".
     {"cohere2_moe_sigmoid",
-     kSigmoidOfSelected.OverSum().IfNormTopkProb(true).InModelType(), 8, 2,
-     "modeling_cohere2_moe.py:154"},
-    {"dbrx", kMixtral.InModelType(), 4, 1, "modeling_dbrx.py:338"},
+     kSigmoidOfSelected.OverSum()
+         .IfNormTopkProb(true)
+         .InModelType()
+         .Shared(0)
+         .Reads(ConfigField::expert_selection_fn,
+                ConfigField::shared_expert_combination_strategy)
+         .Ignores(ConfigField::rms_norm_eps),
+     8, 2, "modeling_cohere2_moe.py:154"},
+    {"dbrx",
+     kMixtral.InModelType()
+         .With(&ActivateOptions::layout, GateUpLayout::kSplit)
+         .Reads(ConfigField::moe_normalize_expert_weights)
+         .Ignores(ConfigField::rms_norm_eps),
+     4, 1, "modeling_dbrx.py:338"},
     {"deepseek_ocr2", kDeepseekV2, 64, 0, "modeling_deepseek_ocr2.py:1167"},
     {"deepseek_ocr2_text", "deepseek_ocr2"},
     // topk_method "group_limited_greedy" is the same with groups.
     {"deepseek_v2", kDeepseekV2, 64, 0, "modeling_deepseek_v2.py:85"},
-    {"deepseek_v3", kDeepseekV3, 256, 8, "modeling_deepseek_v3.py:120"},
+    {"deepseek_v3", kDeepseekV3.Shared(1), 256, 8,
+     "modeling_deepseek_v3.py:120"},
     {"deepseek_v32", "deepseek_v3", "modeling_deepseek_v32.py:496"},
     // The hash layers are the same with given_ids.
-    {"deepseek_v4", kDeepseekV4.Scale(1.5f), 256, 6,
-     "modeling_deepseek_v4.py:1079"},
+    {"deepseek_v4", kDeepseekV4, 256, 6, "modeling_deepseek_v4.py:1079"},
     // With a second row of correction_bias for images.
-    {"deepseek_v41", kDeepseekV4.Scale(1.5f), 384, 6,
+    {"deepseek_v41", kDeepseekV4, 384, 6,
      "its config.json; routing as deepseek_v4"},
     {"diffusion_gemma", "gemma4", "modeling_diffusion_gemma.py:506"},
     {"diffusion_gemma_text", "gemma4", "modeling_diffusion_gemma.py:506"},
-    {"dots1", kGlm4.IfNormTopkProb(false), 0, 0, "modeling_dots1.py:271"},
-    {"dots3_note", kGlm4, 256, 8, "modeling_dots3_note.py:294"},
+    {"dots1", kGlm4.IfNormTopkProb(false).Shared(1), 0, 0,
+     "modeling_dots1.py:271"},
+    {"dots3_note", kGlm4.Shared(1).Eps(1e-5f), 256, 8,
+     "modeling_dots3_note.py:294"},
     {"dots3_note_text", "dots3_note"},
-    {"dots3_note_vision_encoder", kHy3, 0, 2, "modeling_dots3_note.py:1285"},
+    {"dots3_note_vision_encoder", kHy3.Eps(1e-5f), 0, 2,
+     "modeling_dots3_note.py:1285"},
     {"ernie4_5_moe", kErnie, 64, 6, "modeling_ernie4_5_moe.py:335"},
     {"ernie4_5_vl_moe", "ernie4_5_moe", "modeling_ernie4_5_vl_moe.py:327"},
     {"ernie4_5_vl_moe_text", "ernie4_5_moe", "modeling_ernie4_5_vl_moe.py:327"},
-    {"exaone_moe", kGlm4.Scale(2.5f), 64, 8, "modeling_exaone_moe.py:226"},
-    {"flex_olmo", kOlmoe, 7, 5, "modeling_flex_olmo.py:273"},
-    {"flint", kSigmoid.OverSum().IfNormTopkProb(true), 256, 6,
+    {"exaone_moe", kGlm4.Scale(2.5f).Shared(1).Eps(1e-5f), 64, 8,
+     "modeling_exaone_moe.py:226"},
+    {"flex_olmo", kOlmoe.BlockNorm(), 7, 5, "modeling_flex_olmo.py:273"},
+    {"flint", kSigmoid.OverSum().IfNormTopkProb(true).Shared(1), 256, 6,
      "modeling_flint.py:81"},
-    {"gemma4", kMixtral.That(&Preset::expert_scale), 0, 0,
-     "modeling_gemma4.py:1302"},
+    {"gemma4",
+     kMixtral.ExpertScale()
+         .Act(Activation::kGeluTanh)
+         .Norm(NormKind::kWeightInF32)
+         .With(&CombineForm::num_shared_experts, 1)
+         .With(&CombineForm::has_routed_norm, true)
+         .With(&CombineForm::has_shared_norm, true)
+         .BlockNorm(),
+     0, 0, "modeling_gemma4.py:1302"},
     {"gemma4_text", "gemma4"},
-    {"glm4_moe", kGlm4, 128, 8, "modeling_glm4_moe.py:268"},
-    {"glm4_moe_lite", kGlm4.Scale(1.8f), 64, 4,
+    {"glm4_moe", kGlm4.Shared(1).Eps(1e-5f), 128, 8,
+     "modeling_glm4_moe.py:268"},
+    {"glm4_moe_lite", kGlm4.Scale(1.8f).Shared(1).Eps(1e-5f), 64, 4,
      "modeling_glm4_moe_lite.py:374"},
     {"glm4v_moe", "glm4_moe", "modeling_glm4v_moe.py:270"},
     {"glm4v_moe_text", "glm4_moe", "modeling_glm4v_moe.py:270"},
-    {"glm5_next", kGlm4.Scale(2.5f), 288, 8, "modeling_glm5_next.py:144"},
+    {"glm5_next",
+     kGlm4.Scale(2.5f).Limit(10.0f).Shared(1).WithoutResidual().Eps(1e-5f), 288,
+     8, "modeling_glm5_next.py:144"},
     {"glm5_next_text", "glm5_next"},
-    {"glm_moe_dsa", kGlm4.Scale(2.5f), 256, 8, "modeling_glm_moe_dsa.py:469"},
-    {"gpt_oss", kGranite, 128, 4, "modeling_gpt_oss.py:116"},
-    {"granitemoe", kGranite, 8, 2, "modeling_granitemoe.py:113"},
-    {"granitemoe_swa", "granitemoe", "modeling_granitemoe_swa.py:46"},
-    {"granitemoehybrid", "granitemoe", "modeling_granitemoehybrid.py:817"},
-    {"granitemoeshared", "granitemoe", "modeling_granitemoeshared.py:116"},
-    {"grok_1", kMixtral.With(&RouteOptions::logit_softcap, 30.0f), 8, 2,
+    {"glm_moe_dsa", kGlm4.Scale(2.5f).Shared(1).Eps(1e-5f), 256, 8,
+     "modeling_glm_moe_dsa.py:469"},
+    {"gpt_oss",
+     kGranite.Oai(GateUpLayout::kInterleaved)
+         .With(&CombineForm::has_expert_biases, true)
+         .Eps(1e-5f),
+     128, 4, "modeling_gpt_oss.py:116"},
+    {"granitemoe", kGraniteMoe, 8, 2, "modeling_granitemoe.py:113"},
+    {"granitemoe_swa", kGraniteMoe.With(&CombineForm::num_shared_experts, 0), 8,
+     2, "modeling_granitemoe_swa.py:46"},
+    {"granitemoehybrid", kGraniteMoe.With(&CombineForm::num_shared_experts, 1),
+     8, 2, "modeling_granitemoehybrid.py:817"},
+    {"granitemoeshared", kGraniteMoe.With(&CombineForm::num_shared_experts, 0),
+     8, 2, "modeling_granitemoeshared.py:116"},
+    {"grok_1", kGrok1, 8, 2,
      "commonly published, not checked; renormalised as in llama.cpp"},
-    {"grok_2", "grok_1"},
-    {"hunyuan_large", kSoftmax, 16, 1, "commonly published, not checked"},
-    {"hunyuan_v1_moe", kMixtral, 1, 1, "modeling_hunyuan_v1_moe.py:223"},
-    {"hy_v3", kHy3.Scale(2.826f), 192, 8, "modeling_hy_v3.py:270"},
-    {"hy_v4", kGlm4.Scale(2.827f), 256, 8, "modeling_hy_v4.py:499"},
-    // Times its learned global_scale.
+    {"grok_2", kGrok1.Shared(1), 8, 2,
+     "as grok_1, and a dense MLP beside the experts"},
+    {"hunyuan_large", kSoftmax.Shared(1).Eps(1e-5f), 16, 1,
+     "commonly published, not checked"},
+    {"hunyuan_v1_moe", kMixtral.Shared(1).Eps(1e-5f), 1, 1,
+     "modeling_hunyuan_v1_moe.py:223"},
+    {"hy_v3", kHy3.Scale(2.826f).Shared(1).Eps(1e-5f), 192, 8,
+     "modeling_hy_v3.py:270"},
+    {"hy_v4",
+     kGlm4.Scale(2.827f).Limit(10.0f).Shared(1).WithoutResidual().Eps(1e-5f),
+     256, 8, "modeling_hy_v4.py:499"},
+    // Its learned global_scale multiplies the factor.
     {"inkling",
      kSigmoid.Bias()
          .OverSum()
          .Scale(8.0f)
          .With(&RouteOptions::num_shared_experts, 2)
-         .With(&RouteOptions::shared_logits, true),
+         .With(&RouteOptions::shared_logits, true)
+         .Shared(2)
+         .WithoutResidual(),
      256, 6, "modeling_inkling.py:344"},
-    {"inkling2", kHy3.Scale(8.0f), 384, 8, "modeling_inkling2.py:696"},
+    {"inkling2",
+     kHy3.Scale(8.0f)
+         .FixedAct(Activation::kSitu)
+         .Reads(ConfigField::mlp_gate_softcap, ConfigField::mlp_up_softcap)
+         .WithoutResidual(),
+     384, 8, "modeling_inkling2.py:696"},
     {"inkling2_text", "inkling2"},
     {"inkling_mm_model", "inkling"},
     {"inkling_text", "inkling"},
     {"jamba", kSoftmax, 16, 2, "modeling_jamba.py:680"},
-    {"jetmoe", kGranite, 8, 2, "modeling_jetmoe.py:160"},
-    {"kimi_k2", kGlm4.Scale(2.827f), 384, 8,
+    {"jetmoe", kGranite.With(&CombineForm::has_vectors, true), 8, 2,
+     "modeling_jetmoe.py:160"},
+    {"kimi_k2", kGlm4.Scale(2.827f).Shared(1).Eps(1e-5f), 384, 8,
      "its config.json; routing as deepseek_v3"},
     {"kimi_k25", "kimi_k2"},
     // 1.0 in one fixture: what the checkpoint says goes.
-    {"kimi_k3", kGlm4.Scale(2.827f), 896, 16,
-     "its config.json; factor of a kernel's test"},
-    {"kimi_linear", kGlm4.Scale(2.446f), 256, 8, "modeling_kimi_linear.py:718"},
+    {"kimi_k3",
+     kGlm4.Scale(2.827f)
+         .FixedAct(Activation::kSitu)
+         .Shared(2)
+         .WithoutResidual()
+         .Eps(1e-5f),
+     896, 16, "its config.json; factor of a kernel's test"},
+    {"kimi_linear", kGlm4.Scale(2.446f).Shared(1).Eps(1e-5f), 256, 8,
+     "modeling_kimi_linear.py:718"},
     {"kolibri1",
-     kSigmoidOfSelected.Bias(BiasPlace::kLogit).OverSum().IfNormTopkProb(false),
+     kSigmoidOfSelected.Bias(BiasPlace::kLogit)
+         .OverSum()
+         .IfNormTopkProb(false)
+         .Shared(1)
+         .BlockNorm(),
      384, 6, "modeling_kolibri1.py:265"},
     // Has an optional logit_softcap.
-    {"laguna", kMinimaxM2, 256, 8, "modeling_laguna.py:147"},
+    {"laguna",
+     kMinimaxM2.ScaleOfSum(1.0f)
+         .Reads(ConfigField::moe_router_logit_softcapping,
+                ConfigField::moe_apply_router_weight_on_input)
+         .Shared(1),
+     256, 8, "modeling_laguna.py:147"},
     {"lfm2_moe",
-     kSigmoid.Bias().OverSumPlus(1e-6f).IfNormTopkProb(true).InModelType(), 32,
-     4, "modeling_lfm2_moe.py:171"},
+     kSigmoid.Bias()
+         .OverSumPlus(1e-6f)
+         .IfNormTopkProb(true)
+         .Scale(1.0f)
+         .InModelType()
+         .Needs(ConfigField::use_expert_bias)
+         .Eps(1e-5f),
+     32, 4, "modeling_lfm2_moe.py:171"},
     // The weight multiplies the expert's input.
-    {"llama4", kSigmoidOfSelected, 16, 1, "modeling_llama4.py:140"},
+    {"llama4",
+     kSigmoidOfSelected.With(&CombineForm::has_weights_on_input, true)
+         .With(&ActivateOptions::row_scale_place, ActivatePlace::kBefore)
+         .Shared(1)
+         .Eps(1e-5f),
+     16, 1, "modeling_llama4.py:140"},
     {"llama4_text", "llama4"},
     {"longcat_flash",
-     kSoftmax.Bias().Scale(6.0f).With(&RouteOptions::num_zero_experts, 256),
+     kSoftmax.Bias()
+         .Scale(6.0f)
+         .With(&RouteOptions::num_zero_experts, 256)
+         .Needs(ConfigField::zero_expert_num)
+         .With(&CombineForm::has_identity_experts, true)
+         .WithoutResidual()
+         .Eps(1e-5f),
      768, 12, "modeling_longcat_flash.py:130"},
     {"mellum", kQwen3Next, 64, 8, "modeling_mellum.py:312"},
-    {"mimo_v2", kGlm4, 384, 8, "its config.json; sigmoid noaux_tc"},
-    {"mimo_v2_flash", kGlm4, 256, 8, "modeling_mimo_v2_flash.py:129"},
-    {"minicpm5_moe", kGlm4.Scale(3.66f), 160, 16,
+    {"mimo_v2", kGlm4.Eps(1e-5f), 384, 8, "its config.json; sigmoid noaux_tc"},
+    {"mimo_v2_flash", kGlm4.Eps(1e-5f), 256, 8,
+     "modeling_mimo_v2_flash.py:129"},
+    {"minicpm5_moe", kGlm4.Scale(3.66f).Shared(1), 160, 16,
      "its config.json; sigmoid taken as deepseek_v3's, not checked"},
-    {"minimax", "mixtral", "modeling_minimax.py:451"},
+    {"minimax",
+     kMixtral.Needs(ConfigField::mlp_alpha_factor, ConfigField::mlp_beta_factor)
+         .Eps(1e-5f),
+     8, 2, "modeling_minimax.py:451"},
     {"minimax_m2", kMinimaxM2, 256, 8, "modeling_minimax_m2.py:45"},
-    {"minimax_m3_vl", kMinimaxM2, 128, 4, "modeling_minimax_m3_vl.py:221"},
+    {"minimax_m3_vl",
+     kMinimaxM2.Oai(GateUpLayout::kConcatenated)
+         .ScaleOfSum(2.0f)
+         .Norm(NormKind::kPlusOne)
+         .Shared(1),
+     128, 4, "modeling_minimax_m3_vl.py:221"},
     {"minimax_m3_vl_text", "minimax_m3_vl"},
     {"mistral4", kMistralLarge4.IfNormTopkProb(true).InModelType(), 128, 4,
      "modeling_mistral4.py:133"},
-    {"mistral_large4", kMistralLarge4, 128, 4,
+    {"mistral_large4", kMistralLarge4.Eps(1e-5f), 128, 4,
      "modeling_mistral_large4.py:512"},
     {"mistral_large4_text", "mistral_large4"},
-    {"mixtral", kMixtral, 8, 2, "modeling_mixtral.py:95"},
+    {"mixtral", kMixtral.Eps(1e-5f), 8, 2, "modeling_mixtral.py:95"},
     {"muse_spark",
      kSigmoid.With(&RouteOptions::logit_scale, 0.1767766952966369f)
          .Bias()
-         .OverSumPlus(1e-15f),
+         .OverSumPlus(1e-15f)
+         .Scale(1.0f)
+         .Needs(ConfigField::output_multiplier)
+         .Reads(ConfigField::post_norm_eps)
+         .BlockNorm()
+         .With(&CombineOptions::eps, 1e-5f)
+         .With(&CombineOptions::block_eps, 1e-8f)
+         .With(&CombineOptions::block_norm, NormKind::kPlusOneFirst)
+         .With(&CombineForm::has_vectors, true)
+         .WithoutResidual(),
      256, 8, "modeling_muse_spark.py:181"},
     {"muse_spark_text", "muse_spark"},
-    {"nemotron_h", kGlm4, 8, 2, "modeling_nemotron_h.py:757"},
-    {"olmoe", kOlmoe, 64, 8, "modeling_olmoe.py:317"},
-    // 1 / top_k, by which its block multiplies the sum again.
-    {"openai_privacy_filter", kGranite.Scale(0.25f), 128, 4,
-     "modeling_openai_privacy_filter.py:301"},
-    {"phimoe", Recipe(Score::kSparsemixer).InModelType(), 16, 2,
-     "modeling_phimoe.py:339"},
-    {"qwen2_moe", kOlmoe, 60, 4, "modeling_qwen2_moe.py:310"},
-    {"qwen3_5_moe", kMixtral, 256, 8, "modeling_qwen3_5_moe.py:872"},
+    {"nemotron_h",
+     kGlm4.Act(Activation::kRelu2)
+         .With(&ActivateOptions::layout, GateUpLayout::kUngated)
+         .Shared(1)
+         .Eps(1e-5f),
+     8, 2, "modeling_nemotron_h.py:757"},
+    {"olmoe", kOlmoe.Eps(1e-5f), 64, 8, "modeling_olmoe.py:317"},
+    {"openai_privacy_filter",
+     kGranite.DividedByTopK()
+         .Oai(GateUpLayout::kConcatenated)
+         .With(&CombineForm::has_expert_biases, true)
+         .Eps(1e-5f),
+     128, 4, "modeling_openai_privacy_filter.py:301"},
+    {"phimoe",
+     Recipe(Score::kSparsemixer)
+         .InModelType()
+         .Needs(ConfigField::router_jitter_noise)
+         .Eps(1e-5f),
+     16, 2, "modeling_phimoe.py:339"},
+    {"qwen2_moe", kOlmoe.GatedShared(), 60, 4, "modeling_qwen2_moe.py:310"},
+    {"qwen3_5_moe", kMixtral.GatedShared().Norm(NormKind::kPlusOne), 256, 8,
+     "modeling_qwen3_5_moe.py:872"},
     {"qwen3_5_moe_text", "qwen3_5_moe"},
     {"qwen3_moe", kOlmoe, 128, 8, "modeling_qwen3_moe.py:248"},
-    {"qwen3_next", kQwen3Next, 512, 10, "modeling_qwen3_next.py:828"},
+    {"qwen3_next", kQwen3Next.GatedShared().Norm(NormKind::kPlusOne), 512, 10,
+     "modeling_qwen3_next.py:828"},
     {"qwen3_omni_moe", kQwen3Next, 128, 8, "modeling_qwen3_omni_moe.py:1346"},
-    {"qwen3_omni_moe_talker_text", "qwen3_moe",
+    {"qwen3_omni_moe_talker_text", kOlmoe.GatedShared(), 128, 8,
      "modeling_qwen3_omni_moe.py:2820"},
     {"qwen3_omni_moe_text", "qwen3_omni_moe"},
     {"qwen3_vl_moe", kMixtral, 60, 4, "modeling_qwen3_vl_moe.py:124"},
     {"qwen3_vl_moe_text", "qwen3_vl_moe"},
-    {"qwen4_exp", "qwen3_next", "modeling_qwen4_exp.py:954"},
-    {"qwen4_exp_text", "qwen3_next", "modeling_qwen4_exp.py:954"},
+    {"qwen4_exp",
+     kQwen3Next.GatedShared().Norm(NormKind::kPlusOne).WithoutResidual(), 512,
+     10, "modeling_qwen4_exp.py:954"},
+    {"qwen4_exp_text",
+     kQwen3Next.GatedShared().Norm(NormKind::kPlusOne).WithoutResidual(), 512,
+     10, "modeling_qwen4_exp.py:954"},
     {"solar_open", "glm4_moe", "modeling_solar_open.py:101"},
     {"step3p5", "step3p7"},
-    {"step3p7", kMinimaxM2, 288, 8, "modeling_step3p7.py:582"},
+    {"step3p7",
+     kMinimaxM2.ScaleOfSum(1.0f)
+         .With(&ActivateOptions::limit_place, ActivatePlace::kAfter)
+         .Shared(1)
+         .Eps(1e-5f),
+     288, 8, "modeling_step3p7.py:582"},
     {"unlimited_ocr", kDeepseekV2, 64, 6, "modeling_unlimited_ocr.py:1147"},
     {"unlimited_ocr_text", "unlimited_ocr"},
     // Its skip expert is the last.
     {"zaya",
-     kSoftmax.Bias().InModelType().With(&RouteOptions::num_zero_experts, 1), 17,
-     1, "modeling_zaya.py:506"},
+     kSoftmax.Bias()
+         .InModelType()
+         .With(&RouteOptions::num_zero_experts, 1)
+         .With(&CombineForm::has_vectors, true)
+         .Eps(1e-5f),
+     17, 1, "modeling_zaya.py:506"},
 };
 
 constexpr int Compare(const char* a, const char* b) {
@@ -270,34 +555,61 @@ constexpr int Compare(const char* a, const char* b) {
   return static_cast<unsigned char>(*a) - static_cast<unsigned char>(*b);
 }
 
-// A copy's options are those of the line that it names; not to have that line,
-// or not to be in order, does not compile.
-constexpr auto Resolved() {
-  std::array<Preset, std::size(kLines)> presets = {};
-  for (size_t i = 0; i < presets.size(); ++i) {
-    const Preset& line = kLines[i];
-    const Preset* original = &line;
+struct Table {
+  std::array<Preset, std::size(kLines)> presets;
+  std::array<FamilyFields, std::size(kLines)> fields;
+};
+
+// A copy's options are those of the line that it names. A copy of no line, or
+// lines out of order, do not compile.
+constexpr Table Resolved() {
+  Table table = {};
+  for (size_t i = 0; i < std::size(kLines); ++i) {
+    const Preset& named = kLines[i].preset;
+    const Line* original = &kLines[i];
     for (const Line& other : kLines) {
-      if (line.same_as == nullptr) break;
-      if (other.same_as == nullptr &&
-          Compare(other.family, line.same_as) == 0) {
+      if (named.same_as == nullptr) break;
+      if (other.preset.same_as == nullptr &&
+          Compare(other.preset.family, named.same_as) == 0) {
         original = &other;
       }
     }
-    if (original->same_as != nullptr) throw "a copy of what is not there";
-    if (i > 0 && Compare(kLines[i - 1].family, line.family) >= 0) {
+    if (original->preset.same_as != nullptr)
+      throw "a copy of what is not there";
+    if (i > 0 && Compare(kLines[i - 1].preset.family, named.family) >= 0) {
       throw "not in alphabetical order";
     }
-    presets[i] = *original;
-    presets[i].family = line.family;
-    presets[i].same_as = line.same_as;
-    if (line.source != nullptr) presets[i].source = line.source;
+    table.fields[i] = original->fields;
+    table.fields[i].has_identity_experts =
+        original->preset.form.has_identity_experts;
+    table.presets[i] = original->preset;
+    table.presets[i].family = named.family;
+    table.presets[i].same_as = named.same_as;
+    if (named.source != nullptr) table.presets[i].source = named.source;
   }
-  return presets;
+  return table;
 }
-constexpr auto kPresets = Resolved();
+constexpr auto kPresets = Resolved().presets;
+constexpr auto kFields = Resolved().fields;
+
+const Preset* Find(const char* family) {
+  const auto found = std::lower_bound(kPresets.begin(), kPresets.end(), family,
+                                      [](const Preset& p, const char* name) {
+                                        return Compare(p.family, name) < 0;
+                                      });
+  return found == kPresets.end() || Compare(found->family, family) != 0
+             ? nullptr
+             : &*found;
+}
 
 }  // namespace
+
+const FamilyFields* internal::FieldsOfFamily(const char* family) {
+  const Preset* found = Find(family);
+  return found == nullptr
+             ? nullptr
+             : &kFields[static_cast<size_t>(found - kPresets.data())];
+}
 
 Span<const Preset> Presets() noexcept { return kPresets; }
 
@@ -308,11 +620,8 @@ Status FindPreset(const char* family, Preset* preset) noexcept {
   if (preset == nullptr) {
     return {StatusCode::kInvalidArgument, "FindPreset: preset: is null"};
   }
-  const auto found = std::lower_bound(kPresets.begin(), kPresets.end(), family,
-                                      [](const Preset& p, const char* name) {
-                                        return Compare(p.family, name) < 0;
-                                      });
-  if (found == kPresets.end() || Compare(found->family, family) != 0) {
+  const Preset* found = Find(family);
+  if (found == nullptr) {
     return {StatusCode::kInvalidArgument,
             "FindPreset: family: is none of Presets()"};
   }

@@ -61,7 +61,9 @@ bool IsPlain(const RouteInputs& in, const RouteOutputs& out,
       static_cast<uint32_t>(o.score) | static_cast<uint32_t>(o.divisor) |
       static_cast<uint32_t>(o.weight_of) | static_cast<uint32_t>(o.bias_place) |
       static_cast<uint32_t>(o.round_to) | o.zero_sum_is_zero |
-      o.bias_in_weight | o.select_on_rounded_score | o.shared_logits;
+      o.bias_in_weight | o.select_on_rounded_score | o.shared_logits |
+      o.needs_correction_bias | o.needs_expert_scale | o.needs_groups |
+      o.needs_config;
   const uint32_t numbers = Bits(o.eps) | Bits(o.logit_softcap) |
                            Bits(o.logit_clip) | (Bits(o.logit_scale) ^ kOne) |
                            (Bits(o.routed_scaling_factor) ^ kOne) |
@@ -207,6 +209,18 @@ Status CheckRecipe(const RouteInputs& inputs, const RouteOutputs& outputs,
   const bool bias = Given(inputs.correction_bias),
              given = Given(inputs.given_ids),
              on_score = options.bias_place == BiasPlace::kScore;
+  CHECK_OPTION(!options.needs_config,
+               "needs_config: a preset before ApplyConfig has put config.json "
+               "in the place of its defaults");
+  SWITCHYARD_CHECK(!options.needs_correction_bias || bias ||
+                       (given && !options.bias_in_weight),
+                   "RouteTopK: correction_bias: is missing, and the options "
+                   "need one");
+  SWITCHYARD_CHECK(
+      !options.needs_expert_scale || Given(inputs.expert_scale),
+      "RouteTopK: expert_scale: is missing, and the options need one");
+  CHECK_OPTION(!options.needs_groups || groups != 0,
+               "num_expert_group is 0, and the options need groups (1: none)");
   if (groups <= 1) {
     CHECK_OPTION(options.topk_group <= 1,
                  "topk_group exceeds num_expert_group");

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "testing/inputs.h"
@@ -29,13 +31,66 @@ struct Routed {
   }
 };
 
-// kTokens random rows of what the preset takes, in its default configuration
-// or, where it has none, in one.
+// The configuration that says what the preset has by default.
+ModelConfig ConfigOf(const Preset& preset) {
+  const RouteOptions& route = preset.route;
+  const CombineOptions& combine = preset.combine;
+  ModelConfig config;
+  config.num_experts = (preset.num_experts == 0 ? 64 : preset.num_experts) -
+                       route.num_zero_experts;
+  config.num_experts_per_tok = preset.top_k == 0 ? 6 : preset.top_k;
+  config.norm_topk_prob = route.renormalize;
+  // One of the two is 1.
+  config.routed_scaling_factor =
+      route.routed_scaling_factor * combine.scales.routed;
+  if (route.num_expert_group != 0) {
+    config.n_group = route.num_expert_group;
+    config.topk_group = route.topk_group;
+  }
+  config.topk_method = "greedy";
+  config.use_expert_bias = preset.correction_bias;
+  config.moe_normalize_expert_weights = 1.0f;
+  config.moe_norm_min = route.eps;
+  config.output_multiplier = route.logit_scale;
+  config.moe_router_logit_softcapping = route.logit_softcap;
+  config.router_jitter_noise = route.jitter_eps;
+  config.zero_expert_num = route.num_zero_experts;
+  config.n_shared_experts = preset.form.num_shared_experts;
+  config.shared_intermediate_size = preset.form.num_shared_experts;
+  config.shared_expert_combination_strategy = "sum";
+  config.moe_apply_router_weight_on_input = false;
+  const Activation activation = preset.activate.activation;
+  config.hidden_act = activation == Activation::kGelu ? "gelu"
+                      : activation == Activation::kGeluTanh
+                          ? "gelu_pytorch_tanh"
+                      : activation == Activation::kRelu2 ? "relu2"
+                                                         : "silu";
+  config.swiglu_limit = preset.activate.limit;
+  config.swiglu_alpha = preset.activate.alpha;
+  config.mlp_gate_softcap = preset.activate.beta;
+  config.mlp_up_softcap = preset.activate.linear_beta;
+  config.rms_norm_eps = combine.eps;
+  config.post_norm_eps = combine.block_eps;
+  config.residual_multiplier = combine.scales.block;
+  config.mlp_alpha_factor = combine.scales.residual;
+  config.mlp_beta_factor = combine.scales.block;
+  return config;
+}
+
+Preset Configured(Preset preset) {
+  EXPECT_OK(ApplyConfig(ConfigOf(preset), &preset)) << preset.family;
+  return preset;
+}
+
+// kTokens random rows of logits, and the biases or scales that the preset has,
+// in its default configuration.
 class PresetCall {
  public:
   explicit PresetCall(const Preset& preset)
-      : experts(preset.num_experts == 0 ? 64 : preset.num_experts),
-        top_k(preset.top_k == 0 ? 6 : preset.top_k),
+      : PresetCall(Configured(preset), 0) {}
+  PresetCall(const Preset& preset, int)
+      : experts(preset.num_experts),
+        top_k(preset.top_k),
         columns(experts + (preset.route.shared_logits
                                ? preset.route.num_shared_experts
                                : 0)),
@@ -111,6 +166,432 @@ TEST(Presets, UnknownNamesAreRefused) {
   EXPECT_STREQ(preset.family, "untouched");
 }
 
+// All that a configuration may change, but for route.needs_config.
+auto Changeable(const Preset& p) {
+  const RouteOptions& r = p.route;
+  const ActivateOptions& a = p.activate;
+  const CombineOptions& c = p.combine;
+  return std::make_tuple(
+      p.num_experts, p.top_k, p.correction_bias, p.expert_scale,
+      std::make_tuple(r.renormalize, r.score, r.divisor, r.eps, r.weight_of,
+                      r.bias_place, r.routed_scaling_factor, r.logit_scale,
+                      r.logit_softcap, r.num_expert_group, r.topk_group,
+                      r.num_zero_experts, r.num_shared_experts, r.shared_logits,
+                      r.jitter_eps, r.needs_correction_bias,
+                      r.needs_expert_scale),
+      std::make_tuple(a.activation, a.layout, a.alpha, a.beta, a.linear_beta,
+                      a.limit, a.limit_place, a.row_scale_place),
+      std::make_tuple(c.eps, c.block_eps, c.norm, c.block_norm, c.scales.routed,
+                      c.scales.block, c.scales.residual),
+      std::make_tuple(p.form.has_residual, p.form.num_shared_experts,
+                      p.form.shared_gate, p.form.has_identity_experts,
+                      p.form.has_weights_on_input));
+}
+
+TEST(Presets, TheirOwnConfigurationChangesNothing) {
+  for (Preset preset : Presets()) {
+    SCOPED_TRACE(preset.family);
+    EXPECT_TRUE(preset.route.needs_config);
+    const Preset configured = Configured(preset);
+    EXPECT_FALSE(configured.route.needs_config);
+    if (preset.num_experts == 0) preset.num_experts = configured.num_experts;
+    if (preset.top_k == 0) preset.top_k = configured.top_k;
+    EXPECT_TRUE(Changeable(configured) == Changeable(preset));
+    // The same again, now that it has been applied.
+    EXPECT_TRUE(Changeable(Configured(configured)) == Changeable(preset));
+  }
+}
+
+// Qwen3-30B-A3B: the class's default is not what its checkpoints say.
+TEST(Presets, WeightsOfQwen3AddUpToOne) {
+  Preset preset = Find("qwen3_moe");
+  EXPECT_FALSE(preset.route.renormalize);
+  ModelConfig config;
+  config.num_experts = 128;
+  config.num_experts_per_tok = 8;
+  config.norm_topk_prob = true;
+  config.rms_norm_eps = 1e-6f;
+  ASSERT_OK(ApplyConfig(config, &preset));
+  const PresetCall call(preset, 0);
+  const Routed routed = call.Run();
+  for (size_t t = 0; t < kTokens; ++t) {
+    float sum = 0;
+    for (size_t j = 0; j < 8; ++j) sum += routed.weights[t * 8 + j];
+    EXPECT_NEAR(sum, 1.0f, 1e-6f);
+  }
+}
+
+// What each key of a config.json does to a preset.
+struct Said {
+  const char* family;
+  const char* key;
+  double value;
+  double (*is)(const Preset&);
+};
+TEST(Presets, EveryFieldIsApplied) {
+  const Said said[] = {
+      {"deepseek_v3", "n_routed_experts", 32,
+       [](const Preset& p) { return double(p.num_experts); }},
+      {"longcat_flash", "zero_expert_num", 3,
+       [](const Preset& p) {
+         return double(p.num_experts) - 512 + double(p.route.num_zero_experts) -
+                3;
+       }},
+      {"ernie4_5_moe", "moe_k", 3,
+       [](const Preset& p) { return double(p.top_k); }},
+      {"bailing_hybrid", "moe_renormalize", 0,
+       [](const Preset& p) { return double(p.route.renormalize); }},
+      {"afmoe", "route_scale", 1.5,
+       [](const Preset& p) { return double(p.route.routed_scaling_factor); }},
+      {"step3p7", "moe_router_scaling_factor", 1.5,
+       [](const Preset& p) { return double(p.combine.scales.routed); }},
+      {"openai_privacy_filter", "num_experts_per_tok", 8,
+       [](const Preset& p) {
+         return double(p.combine.scales.routed *
+                       p.route.routed_scaling_factor) *
+                8;
+       }},
+      {"bailing_hybrid", "num_expert_group", 4,
+       [](const Preset& p) { return double(p.route.num_expert_group); }},
+      {"glm4_moe", "topk_group", 0,
+       [](const Preset& p) { return double(p.route.topk_group); }},
+      {"lfm2_moe", "use_expert_bias", 0,
+       [](const Preset& p) {
+         return double(p.route.needs_correction_bias + p.correction_bias);
+       }},
+      {"dbrx", "moe_normalize_expert_weights", 0,
+       [](const Preset& p) { return double(p.route.renormalize); }},
+      {"ernie4_5_moe", "moe_norm_min", 0.5,
+       [](const Preset& p) { return double(p.route.eps); }},
+      {"muse_spark", "output_multiplier", 0.5,
+       [](const Preset& p) { return double(p.route.logit_scale); }},
+      {"laguna", "moe_router_logit_softcapping", 4,
+       [](const Preset& p) { return double(p.route.logit_softcap); }},
+      {"laguna", "moe_apply_router_weight_on_input", 1,
+       [](const Preset& p) {
+         return double(p.form.has_weights_on_input &&
+                       p.activate.row_scale_place == ActivatePlace::kBefore);
+       }},
+      {"phimoe", "router_jitter_noise", 0.25,
+       [](const Preset& p) { return double(p.route.jitter_eps); }},
+      {"inkling", "n_shared_experts", 3,
+       [](const Preset& p) { return double(p.route.num_shared_experts); }},
+      {"deepseek_v3", "n_shared_experts", 0,
+       [](const Preset& p) { return double(p.form.num_shared_experts); }},
+      {"granitemoeshared", "shared_intermediate_size", 512,
+       [](const Preset& p) { return double(p.form.num_shared_experts) * 512; }},
+      {"gpt_oss", "swiglu_limit", 3,
+       [](const Preset& p) { return double(p.activate.limit); }},
+      {"gpt_oss", "swiglu_alpha", 1.5,
+       [](const Preset& p) { return double(p.activate.alpha); }},
+      {"inkling2", "mlp_gate_softcap", 3,
+       [](const Preset& p) { return double(p.activate.beta); }},
+      {"inkling2", "mlp_up_softcap", 3,
+       [](const Preset& p) { return double(p.activate.linear_beta); }},
+      {"mixtral", "rms_norm_eps", 0.5,
+       [](const Preset& p) { return double(p.combine.eps); }},
+      {"lfm2_moe", "norm_eps", 0.5,
+       [](const Preset& p) { return double(p.combine.block_eps); }},
+      {"muse_spark", "post_norm_eps", 0.5,
+       [](const Preset& p) { return double(p.combine.block_eps); }},
+      {"granitemoe", "residual_multiplier", 0.5,
+       [](const Preset& p) { return double(p.combine.scales.block); }},
+      {"minimax", "mlp_alpha_factor", 3.5,
+       [](const Preset& p) { return double(p.combine.scales.residual); }},
+      {"minimax", "layernorm_mlp_beta", 3.5,
+       [](const Preset& p) { return double(p.combine.scales.block); }},
+  };
+  for (const Said& s : said) {
+    SCOPED_TRACE(s.key);
+    Preset preset = Find(s.family);
+    const Preset before = preset;
+    ModelConfig config = ConfigOf(preset);
+    ASSERT_OK(SetField(s.key, s.value, &config));
+    ASSERT_OK(ApplyConfig(config, &preset));
+    if (std::strcmp(s.key, "zero_expert_num") == 0) {
+      EXPECT_EQ(s.is(preset), 3.0);
+    } else {
+      EXPECT_EQ(s.is(preset), s.value);
+    }
+    if (std::strcmp(s.family, "openai_privacy_filter") != 0) {
+      EXPECT_NE(s.is(before), s.is(preset));
+    }
+  }
+}
+
+TEST(Presets, TextsOfAConfigurationAreApplied) {
+  Preset preset = Find("cohere2_moe");
+  ModelConfig config = ConfigOf(preset);
+  ASSERT_OK(SetField("expert_selection_fn", "sigmoid", &config));
+  ASSERT_OK(SetField("shared_expert_combination_strategy", "average", &config));
+  ASSERT_OK(SetField("num_shared_experts", 1, &config));
+  ASSERT_OK(SetField("hidden_activation", "gelu_pytorch_tanh", &config));
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_EQ(preset.route.weight_of, WeightOf::kSigmoidOfSelected);
+  EXPECT_EQ(preset.combine.scales.block, 0.5f);
+  EXPECT_EQ(preset.activate.activation, Activation::kGeluTanh);
+
+  preset = Find("deepseek_v2");
+  config = ConfigOf(preset);
+  config.num_experts = 160;
+  config.n_group = 8;
+  config.topk_group = 3;
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_EQ(preset.route.num_expert_group, 0u) << "greedy";
+  config.topk_method = "group_limited_greedy";
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_EQ(preset.route.num_expert_group, 8u);
+  EXPECT_EQ(preset.route.topk_group, 3u);
+}
+
+// The fields without which a family's configuration is not one, by name.
+std::string FieldsNeeded(const char* family) {
+  std::string needed;
+  Preset preset = Find(family);
+  ModelConfig config;
+  for (;;) {
+    const Status status = ApplyConfig(config, &preset);
+    if (status.ok()) return needed;
+    const std::string message = status.message();
+    const std::string front = "ApplyConfig: config: ";
+    const size_t end = message.find(" is missing");
+    if (message.compare(0, front.size(), front) != 0 || end == message.npos) {
+      return message;
+    }
+    const std::string field = message.substr(front.size(), end - front.size());
+    needed += (needed.empty() ? "" : " ") + field;
+    // Whichever of these it is.
+    const ModelConfig all = ConfigOf(preset);
+#define FILL(name) \
+  if (field == #name) config.name = all.name
+    FILL(num_experts);
+    FILL(num_experts_per_tok);
+    FILL(norm_topk_prob);
+    FILL(routed_scaling_factor);
+    FILL(n_group);
+    FILL(topk_group);
+    FILL(topk_method);
+    FILL(use_expert_bias);
+    FILL(output_multiplier);
+    FILL(router_jitter_noise);
+    FILL(zero_expert_num);
+    FILL(swiglu_limit);
+    FILL(rms_norm_eps);
+    FILL(residual_multiplier);
+    FILL(mlp_alpha_factor);
+    FILL(mlp_beta_factor);
+#undef FILL
+  }
+}
+TEST(Presets, MissingFieldsAreNamed) {
+  const struct {
+    const char *family, *needed;
+  } families[] = {
+      {"mixtral", "num_experts num_experts_per_tok rms_norm_eps"},
+      {"qwen3_moe",
+       "num_experts num_experts_per_tok norm_topk_prob rms_norm_eps"},
+      {"deepseek_v3",
+       "num_experts num_experts_per_tok norm_topk_prob routed_scaling_factor "
+       "n_group topk_group rms_norm_eps"},
+      {"deepseek_v2",
+       "num_experts num_experts_per_tok routed_scaling_factor topk_method "
+       "rms_norm_eps"},
+      {"deepseek_v4",
+       "num_experts num_experts_per_tok routed_scaling_factor swiglu_limit "
+       "rms_norm_eps"},
+      {"gpt_oss", "num_experts num_experts_per_tok swiglu_limit rms_norm_eps"},
+      {"lfm2_moe",
+       "num_experts num_experts_per_tok norm_topk_prob routed_scaling_factor "
+       "use_expert_bias rms_norm_eps"},
+      {"longcat_flash",
+       "num_experts num_experts_per_tok routed_scaling_factor zero_expert_num "
+       "rms_norm_eps"},
+      {"granitemoe",
+       "num_experts num_experts_per_tok rms_norm_eps residual_multiplier"},
+      {"minimax",
+       "num_experts num_experts_per_tok rms_norm_eps mlp_alpha_factor "
+       "mlp_beta_factor"},
+      {"phimoe",
+       "num_experts num_experts_per_tok router_jitter_noise rms_norm_eps"},
+      {"cohere2_moe", "num_experts num_experts_per_tok"},
+  };
+  for (const auto& family : families) {
+    EXPECT_EQ(FieldsNeeded(family.family), family.needed) << family.family;
+  }
+  for (const Preset& preset : Presets()) {
+    EXPECT_EQ(FieldsNeeded(preset.family).find("ApplyConfig"),
+              std::string::npos)
+        << preset.family;
+  }
+}
+
+TEST(Presets, WrongConfigurationsAreRefused) {
+  static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const struct {
+    const char* family;
+    void (*spoil)(ModelConfig*);
+    const char* want;
+  } spoilt[] = {
+      {"mixtral", [](ModelConfig* c) { c->num_experts = 0; },
+       "num_experts is 0"},
+      {"mixtral", [](ModelConfig* c) { c->num_experts_per_tok = 0; },
+       "num_experts_per_tok is 0"},
+      {"mixtral", [](ModelConfig* c) { c->num_experts_per_tok = 9; },
+       "num_experts_per_tok is above num_experts"},
+      {"phimoe", [](ModelConfig* c) { c->num_experts_per_tok = 3; },
+       "num_experts_per_tok is not 2"},
+      {"deepseek_v3", [](ModelConfig* c) { c->n_group = 0; }, "n_group is 0"},
+      {"deepseek_v3", [](ModelConfig* c) { c->n_group = 7; },
+       "n_group does not divide num_experts"},
+      {"deepseek_v3", [](ModelConfig* c) { c->n_group = 256; },
+       "n_group leaves too few experts to a group"},
+      {"deepseek_v3", [](ModelConfig* c) { c->topk_group = 0; },
+       "topk_group is 0 or above n_group"},
+      {"deepseek_v3", [](ModelConfig* c) { c->topk_group = 9; },
+       "topk_group is 0 or above n_group"},
+      {"glm4_moe", [](ModelConfig* c) { c->topk_group = 2; },
+       "topk_group is above n_group"},
+      {"deepseek_v2", [](ModelConfig* c) { c->topk_method = "noaux_tc"; },
+       "topk_method is neither greedy nor group_limited_greedy"},
+      {"deepseek_v3", [](ModelConfig* c) { c->scoring_func = "softmax"; },
+       "scoring_func is not the score of this family"},
+      {"cohere2_moe", [](ModelConfig* c) { c->expert_selection_fn = "tanh"; },
+       "expert_selection_fn is neither softmax nor sigmoid"},
+      {"cohere2_moe",
+       [](ModelConfig* c) { c->shared_expert_combination_strategy = "max"; },
+       "shared_expert_combination_strategy is neither average nor sum"},
+      {"dbrx", [](ModelConfig* c) { c->moe_normalize_expert_weights = 2; },
+       "moe_normalize_expert_weights is another norm than the sum"},
+      {"ernie4_5_moe", [](ModelConfig* c) { c->moe_norm_min = -1; },
+       "moe_norm_min is negative"},
+      {"muse_spark", [](ModelConfig* c) { c->output_multiplier = 0; },
+       "output_multiplier is 0"},
+      {"laguna", [](ModelConfig* c) { c->moe_router_logit_softcapping = -1; },
+       "moe_router_logit_softcapping is negative"},
+      {"phimoe", [](ModelConfig* c) { c->router_jitter_noise = -1; },
+       "router_jitter_noise is negative"},
+      {"longcat_flash", [](ModelConfig* c) { c->zero_expert_num = INT32_MAX; },
+       "zero_expert_num and num_experts are more than 2^31 - 1"},
+      {"mixtral", [](ModelConfig* c) { c->hidden_act = "tanh"; },
+       "hidden_act is none of silu, gelu, gelu_pytorch_tanh, relu, relu2"},
+      {"gpt_oss", [](ModelConfig* c) { c->swiglu_limit = -1; },
+       "swiglu_limit is negative"},
+      {"mixtral", [](ModelConfig* c) { c->rms_norm_eps = -1; },
+       "rms_norm_eps is negative"},
+      {"muse_spark", [](ModelConfig* c) { c->post_norm_eps = -1; },
+       "post_norm_eps is negative"},
+      {"deepseek_v3", [](ModelConfig* c) { c->routed_scaling_factor = -1; },
+       "routed_scaling_factor is negative"},
+  };
+  for (const auto& s : spoilt) {
+    Preset preset = Find(s.family);
+    ModelConfig config = ConfigOf(preset);
+    s.spoil(&config);
+    ExpectError(ApplyConfig(config, &preset),
+                (std::string("ApplyConfig: config: ") + s.want).c_str());
+    EXPECT_TRUE(preset.route.needs_config);
+    EXPECT_TRUE(Changeable(preset) == Changeable(Find(s.family)));
+  }
+  const std::pair<void (*)(ModelConfig*), const char*> unsound[] = {
+      {[](ModelConfig* c) { c->rms_norm_eps = kNan; },
+       "ModelConfig: rms_norm_eps has no such value"},
+      {[](ModelConfig* c) { c->num_experts = size_t{1} << 31; },
+       "ModelConfig: num_experts has no such value"},
+      {[](ModelConfig* c) { c->hidden_act = nullptr; },
+       "ModelConfig: hidden_act has no such value"},
+  };
+  for (const auto& [spoil, want] : unsound) {
+    Preset preset = Find("mixtral");
+    ModelConfig config = ConfigOf(preset);
+    spoil(&config);
+    ExpectError(ApplyConfig(config, &preset), want);
+  }
+  // A field that the family does not have may be anything.
+  Preset preset = Find("mixtral");
+  ModelConfig config = ConfigOf(preset);
+  config.n_group = 77;
+  config.swiglu_limit = kNan;
+  EXPECT_OK(ApplyConfig(config, &preset));
+  ExpectError(ApplyConfig(config, nullptr), "ApplyConfig: preset: is null");
+  preset.family = nullptr;
+  ExpectError(ApplyConfig(config, &preset),
+              "ApplyConfig: preset: has no family of Presets()");
+  preset.family = "llama";
+  ExpectError(ApplyConfig(config, &preset),
+              "ApplyConfig: preset: has no family of Presets()");
+}
+
+TEST(Presets, FieldsAreSetByTheirNames) {
+  ModelConfig config;
+  EXPECT_OK(SetField("moe_num_experts", 8, &config));
+  EXPECT_EQ(config.num_experts, 8u);
+  EXPECT_OK(SetField("num_local_experts", 9, &config));
+  EXPECT_EQ(config.num_experts, 9u);
+  EXPECT_OK(SetField("moe_renormalize", 1, &config));
+  EXPECT_EQ(config.norm_topk_prob, true);
+  EXPECT_OK(SetField("layer_norm_epsilon", 1e-5, &config));
+  EXPECT_EQ(config.rms_norm_eps, 1e-5f);
+  EXPECT_OK(SetField("architectures", "x", &config));
+  EXPECT_OK(SetField("hidden_size", 1e300, &config));
+  const std::tuple<const char*, double, const char*> wrong[] = {
+      {"num_experts", -1, "ModelConfig: num_experts has no such value"},
+      {"num_experts", 2.5, "ModelConfig: num_experts has no such value"},
+      {"n_routed_experts", 2147483648.0,
+       "ModelConfig: num_experts has no such value"},
+      {"norm_topk_prob", 2, "ModelConfig: norm_topk_prob has no such value"},
+      {"rms_norm_eps", 1e300, "ModelConfig: rms_norm_eps has no such value"},
+      {"hidden_act", 1, "ModelConfig: hidden_act has no such value"}};
+  for (const auto& [key, value, want] : wrong) {
+    ExpectError(SetField(key, value, &config), want);
+  }
+  ExpectError(SetField("num_experts", "8", &config),
+              "ModelConfig: num_experts has no such value");
+  EXPECT_EQ(config.num_experts, 9u);
+  EXPECT_FALSE(config.hidden_act.has_value());
+  ExpectError(SetField(nullptr, 1, &config), "SetField: key: is null");
+  ExpectError(SetField("num_experts", 1, nullptr), "SetField: config: is null");
+  ExpectError(SetField("hidden_act", nullptr, &config),
+              "SetField: text: is null");
+}
+
+TEST(Presets, RoutingWithoutWhatBelongsToThemIsRefused) {
+  const auto route = [](const Preset& preset, bool with_bias, bool given) {
+    std::vector<float> logits(512), bias(512), weights(16, -7.0f);
+    std::vector<int32_t> ids(16, -7), given_ids(16);
+    for (size_t i = 0; i < 16; ++i) given_ids[i] = static_cast<int32_t>(i);
+    RouteInputs in = {{logits.data(), 1, preset.num_experts}};
+    if (with_bias) in.correction_bias = {bias.data(), 1, preset.num_experts};
+    if (given) in.given_ids = {given_ids.data(), 1, preset.top_k};
+    const Status status = RouteTopK(
+        in, {{ids.data(), 1, preset.top_k}, {weights.data(), 1, preset.top_k}},
+        preset.route);
+    if (!status.ok()) {
+      EXPECT_EQ(ids, std::vector<int32_t>(16, -7));
+    }
+    return status;
+  };
+  const char* const kUnconfigured =
+      "RouteTopK: options: needs_config: a preset before ApplyConfig has put "
+      "config.json in the place of its defaults";
+  ExpectError(route(Find("mixtral"), false, false), kUnconfigured);
+  EXPECT_OK(route(Configured(Find("mixtral")), false, false));
+  ExpectError(route(Find("kimi_k2"), true, false), kUnconfigured);
+  const Preset biased = Configured(Find("kimi_k2"));
+  ExpectError(route(biased, false, false),
+              "RouteTopK: correction_bias: is missing, and the options need "
+              "one");
+  EXPECT_OK(route(biased, true, false));
+  EXPECT_OK(route(Configured(Find("deepseek_v4")), false, true))
+      << "the bias would only select";
+  Preset grouped = Configured(Find("deepseek_v3"));
+  grouped.route.num_expert_group = grouped.route.topk_group = 0;
+  ExpectError(route(grouped, true, false),
+              "RouteTopK: options: num_expert_group is 0, and the options need "
+              "groups (1: none)");
+  ExpectError(route(Configured(Find("gemma4")), false, false),
+              "RouteTopK: expert_scale: is missing, and the options need one");
+}
+
 class PresetsTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(PresetsTest);
 
@@ -150,6 +631,7 @@ TEST_P(PresetsTest, CopiesRouteAsWhatTheyName) {
     EXPECT_EQ(original.same_as, nullptr);
     EXPECT_EQ(preset.num_experts, original.num_experts);
     EXPECT_EQ(preset.top_k, original.top_k);
+    EXPECT_TRUE(Changeable(preset) == Changeable(original));
     EXPECT_EQ(PresetCall(preset).Run(), PresetCall(original).Run());
   }
   EXPECT_GT(copies, 20u);

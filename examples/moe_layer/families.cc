@@ -11,8 +11,6 @@
 namespace moe_layer {
 namespace {
 
-using switchyard::Activation;
-using switchyard::SharedGate;
 using Experts = Family::Names::Experts;
 
 std::string Layer(const std::string& name) {
@@ -60,15 +58,8 @@ Family Qwen3Moe(const char* model_type) {
 Family Qwen2Moe(const char* model_type) {
   Family family = Qwen3Moe(model_type);
   family.keys.shared_intermediate = "shared_expert_intermediate_size";
-  family.shared_gate = SharedGate::kLogit;
   family.names.shared = Mlp("mlp.shared_expert");
   family.names.shared_logit = Layer("mlp.shared_expert_gate.weight");
-  return family;
-}
-
-Family Qwen3Next(const char* model_type) {
-  Family family = Qwen2Moe(model_type);
-  family.norm_plus_one = true;
   return family;
 }
 
@@ -102,7 +93,6 @@ Family ExaoneMoe(const char* model_type) {
 
 Family Afmoe(const char* model_type) {
   Family family = ExaoneMoe(model_type);
-  family.keys.scale = "route_scale";
   family.layers = {{LayerRule::kFirst, "num_dense_layers"}};
   auto& vectors = family.names.vectors;
   vectors[kNorm] = Layer("pre_mlp_layernorm.weight");
@@ -136,8 +126,6 @@ Family HunyuanV1(const char* model_type) {
 Family BailingHybrid(const char* model_type) {
   Family family = ExaoneMoe(model_type);
   family.keys.top_k = "num_experts_per_token";
-  family.keys.groups = "num_expert_group";
-  family.keys.renormalize = "moe_renormalize";
   family.names.vectors[kCorrectionBias] = Layer("mlp.gate.expert_bias");
   return family;
 }
@@ -176,9 +164,6 @@ Family MinimaxM2(const char* model_type) {
 Family GptOss(const char* model_type) {
   Family family = Olmoe(model_type);
   family.keys.num_experts = "num_local_experts";
-  family.keys.limit = "swiglu_limit";
-  family.activation = Activation::kSwigluOai;
-  family.limit = 7;
   family.bias_in_logits = true;
   auto& names = family.names;
   names.router = Layer("mlp.router.weight");
@@ -192,7 +177,6 @@ Family GptOss(const char* model_type) {
 Family Granite(const char* model_type) {
   Family family = Olmoe(model_type);
   family.keys.num_experts = "num_local_experts";
-  family.keys.residual_multiplier = "residual_multiplier";
   family.names.router = Layer("block_sparse_moe.router.layer.weight");
   family.names.experts = {Fused("block_sparse_moe.input_linear.weight",
                                 "block_sparse_moe.output_linear.weight")};
@@ -212,7 +196,6 @@ Family Llama4(const char* model_type) {
   Family family = Olmoe(model_type);
   family.keys.num_experts = "num_local_experts";
   family.keys.shared_intermediate = "intermediate_size";
-  family.weighs_input = true;
   family.layers = {{LayerRule::kListed, "moe_layers"},
                    {LayerRule::kStep, "interleave_moe_layer_step"}};
   family.names.router = Layer("feed_forward.router.weight");
@@ -228,7 +211,6 @@ Family Gemma4(const char* model_type) {
   family.keys.shared_intermediate = "intermediate_size";
   family.keys.activation = "hidden_activation";
   family.hidden_act = "gelu_pytorch_tanh";
-  family.activation = Activation::kGeluTanh;
   family.enabled_by = "enable_moe_block";
   family.router_norm_by_root = true;
   family.layers.clear();
@@ -250,7 +232,6 @@ Family Gemma4(const char* model_type) {
 Family HyV3(const char* model_type) {
   Family family = Qwen3Moe(model_type);
   family.keys.shared_count = "num_shared_experts";
-  family.keys.scale = "router_scaling_factor";
   family.layers = {{LayerRule::kTypes, "mlp_layer_types"},
                    {LayerRule::kFirst, "first_k_dense_replace"}};
   family.names.router = Layer("mlp.router.gate.weight");
@@ -280,8 +261,6 @@ Family Longcat(const char* model_type) {
   family.keys.intermediate = "expert_ffn_hidden_size";
   family.keys.num_experts = "n_routed_experts";
   family.keys.top_k = "moe_topk";
-  family.keys.zero_experts = "zero_expert_num";
-  family.residual = false;
   family.layers.clear();
   auto& vectors = family.names.vectors;
   vectors[kNorm] = Layer("post_attention_layernorm.0.weight");
@@ -294,9 +273,6 @@ Family Longcat(const char* model_type) {
 // Its output goes to the streams of hyper-connections.
 Family DeepseekV4(const char* model_type) {
   Family family = DeepseekV3(model_type);
-  family.keys.limit = "swiglu_limit";
-  family.limit = 10;
-  family.residual = false;
   family.layers = {{LayerRule::kTypes, "mlp_layer_types", "moe"},
                    {LayerRule::kFirstByHash, "num_hash_layers"}};
   auto& names = family.names;
@@ -342,9 +318,9 @@ const std::vector<Family>& Families() {
       Mixtral("mixtral"),
       Olmoe("olmoe"),
       Qwen2Moe("qwen2_moe"),
-      Qwen3Next("qwen3_5_moe_text"),
+      Qwen2Moe("qwen3_5_moe_text"),
       Qwen3Moe("qwen3_moe"),
-      Qwen3Next("qwen3_next"),
+      Qwen2Moe("qwen3_next"),
       DeepseekV3("solar_open"),
   };
   return families;

@@ -9,9 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "switchyard/activate.h"
-#include "switchyard/combine.h"
-
 namespace moe_layer {
 
 // The tensors of a layer that no GEMM multiplies.
@@ -51,7 +48,7 @@ struct LayerRule {
 // kinds is one more entry of the table in families.cc and nothing else.
 struct Family {
   const char* model_type = "qwen3_moe";  // config.json's, or its text_config's
-  // Whose RouteOptions it has; null: of model_type.
+  // The preset with its options; null: that of model_type.
   const char* preset = nullptr;
 
   // Keys of config.json; null: there is no such thing.
@@ -71,34 +68,14 @@ struct Family {
     const char* shared_intermediate = nullptr;
     const char* shared_width = nullptr;
     const char* shared_count = nullptr;
-    // These may be absent or null: then the preset's, and those of Family.
-    const char* renormalize = "norm_topk_prob";  // where the preset reads it
-    const char* scale = "routed_scaling_factor";
-    const char* groups = "n_group";
-    const char* kept_groups = "topk_group";
-    const char* zero_experts = nullptr;
-    const char* limit = nullptr;
-    const char* residual_multiplier = nullptr;
   } keys;
   std::vector<LayerRule> layers;
   // What has to be true in config.json, a switch that adds the experts.
   const char* enabled_by = nullptr;
 
   const char* hidden_act = "silu";
-  switchyard::Activation activation = switchyard::Activation::kSilu;
-  float limit = 0;  // ActivateOptions::limit
-  switchyard::SharedGate shared_gate = switchyard::SharedGate::kNone;
-  // Whether all RMSNorms multiply by 1 + weight.
-  bool norm_plus_one = false;
   // The router's norm is divided by sqrt(hidden), too: Gemma 4.
   bool router_norm_by_root = false;
-  // The weight multiplies the expert's input: Llama 4.
-  bool weighs_input = false;
-  // `scale` multiplies the routed experts' sum, not their weights.
-  bool scales_sum = false;
-  // Without one, the block's output is all: what becomes of it (streams of
-  // hyper-connections, a shortcut) is another part of the model.
-  bool residual = true;
   // The bias is one of the router's matmul, for weights as well: gpt-oss.
   bool bias_in_logits = false;
 

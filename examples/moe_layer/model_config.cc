@@ -15,7 +15,6 @@ namespace {
 
 using nlohmann::json;
 using program::InputError;
-using switchyard::RouteOptions;
 
 // Sizes are multiplied by each other: below this, two of them and the size of a
 // float stay within 64 bits.
@@ -62,7 +61,6 @@ ModelConfig::ModelConfig(const std::string& path, const json& config,
                          const Family& family)
     : path_(path), config_(TextOf(config)), family_(&family) {
   ReadSizes();
-  ReadRoute();
   ReadRecipe();
   for (const LayerRule& rule : family.layers) AddRule(rule);
 }
@@ -100,60 +98,6 @@ void ModelConfig::ReadSizes() {
   }
 }
 
-void ModelConfig::ReadRoute() {
-  const Family::Keys& keys = family_->keys;
-  switchyard::Preset preset;
-  const char* name =
-      family_->preset == nullptr ? family_->model_type : family_->preset;
-  if (!switchyard::FindPreset(name, &preset).ok()) {
-    throw InputError(path_ + ": no preset " + name);
-  }
-  RouteOptions& route = shape_.route = preset.route;
-  if (preset.norm_topk_prob && Has(keys.renormalize)) {
-    const json& value = config_[keys.renormalize];
-    if (!value.is_boolean()) {
-      Fail(keys.renormalize, "expected true or false, found " + value.dump());
-    }
-    route.renormalize = value.get<bool>();
-  }
-  if (Has(keys.scale)) {
-    (family_->scales_sum ? shape_.scales.routed : route.routed_scaling_factor) =
-        Number(keys.scale, 1e6);
-  }
-  if (family_->bias_in_logits) {
-    route.bias_place = switchyard::BiasPlace::kLogit;
-    route.bias_in_weight = true;
-  }
-  if (route.num_zero_experts != 0) {
-    route.num_zero_experts =
-        Has(keys.zero_experts) ? Size(keys.zero_experts, 0) : 0;
-    if (shape_.NumLogits() > kMaxSize) {
-      Fail(keys.zero_experts, "with " + std::string(ExpertsKey()) +
-                                  " more than " + std::to_string(kMaxSize));
-    }
-  }
-  // Of families without groups the key would be another thing.
-  if (route.num_expert_group != 0 && Has(keys.groups)) {
-    route.num_expert_group = Size(keys.groups);
-    route.topk_group = Size(keys.kept_groups);
-  }
-  const size_t groups = route.num_expert_group;
-  if (groups > 1 && shape_.num_experts % groups != 0) {
-    Fail(keys.groups, std::to_string(groups) + " does not divide " +
-                          ExpertsKey() + ", " +
-                          std::to_string(shape_.num_experts));
-  }
-  if (groups > 1 && route.topk_group > groups) {
-    Fail(keys.kept_groups, std::to_string(route.topk_group) + ", but " +
-                               keys.groups + " is " + std::to_string(groups));
-  }
-  if (groups > 1 && shape_.num_experts / groups < route.group_score_of) {
-    Fail(keys.groups, std::to_string(groups) + " leaves fewer than " +
-                          std::to_string(route.group_score_of) +
-                          " experts to a group");
-  }
-}
-
 void ModelConfig::ReadRecipe() {
   const Family::Keys& keys = family_->keys;
   if (Has(keys.activation) && config_[keys.activation] != family_->hidden_act) {
@@ -165,16 +109,54 @@ void ModelConfig::ReadRecipe() {
       (!Has(family_->enabled_by) || config_[family_->enabled_by] != true)) {
     Fail(family_->enabled_by, "not true: no layer has experts");
   }
-  shape_.activate.activation = family_->activation;
-  shape_.activate.limit =
-      Has(keys.limit) ? Number(keys.limit, 1e6) : family_->limit;
-  shape_.shared_gate = family_->shared_gate;
-  if (family_->norm_plus_one) shape_.norm = switchyard::NormKind::kPlusOne;
-  if (Has(keys.residual_multiplier)) {
-    shape_.scales.block = Number(keys.residual_multiplier, 1e6);
+  switchyard::Preset preset;
+  const char* name =
+      family_->preset == nullptr ? family_->model_type : family_->preset;
+  if (!switchyard::FindPreset(name, &preset).ok()) {
+    throw InputError(path_ + ": no preset " + name);
   }
-  shape_.weighs_input = family_->weighs_input;
-  shape_.residual = family_->residual;
+  Apply(&preset);
+  shape_.route = preset.route;
+  if (family_->bias_in_logits) {
+    shape_.route.bias_place = switchyard::BiasPlace::kLogit;
+    shape_.route.bias_in_weight = true;
+  }
+  shape_.activate = preset.activate;
+  shape_.activate.layout = switchyard::GateUpLayout::kConcatenated;
+  shape_.shared_gate = preset.form.shared_gate;
+  shape_.norm = preset.combine.norm;
+  shape_.scales = preset.combine.scales;
+  shape_.weighs_input = preset.form.has_weights_on_input;
+  shape_.residual = preset.form.has_residual;
+}
+
+void ModelConfig::Apply(switchyard::Preset* preset) const {
+  switchyard::ModelConfig fields;
+  for (const auto& [key, value] : config_.items()) {
+    switchyard::Status status;
+    if (value.is_number() || value.is_boolean()) {
+      const double number =
+          value.is_boolean() ? value.get<bool>() : value.get<double>();
+      status = switchyard::SetField(key.c_str(), number, &fields);
+    } else if (value.is_string()) {
+      status = switchyard::SetField(
+          key.c_str(), value.get_ref<const std::string&>().c_str(), &fields);
+    }
+    if (!status.ok()) Fail(key.c_str(), "cannot be " + value.dump());
+  }
+  // These have been read, under whatever names the family has for them.
+  fields.num_experts = shape_.num_experts;
+  fields.num_experts_per_tok = shape_.top_k;
+  fields.rms_norm_eps = shape_.norm_eps;
+  const switchyard::Status status = switchyard::ApplyConfig(fields, preset);
+  if (status.ok()) return;
+  // "ApplyConfig: config: FIELD is wrong", here with the value.
+  std::string message = status.message();
+  message.erase(0, message.rfind(": ") + 2);
+  const std::string field = message.substr(0, message.find(' '));
+  const std::string rest = message.substr(field.size() + 1);
+  Fail(field.c_str(),
+       Has(field.c_str()) ? config_[field.c_str()].dump() + " " + rest : rest);
 }
 
 void ModelConfig::AddRule(const LayerRule& rule) {

@@ -13,6 +13,7 @@
 #include "families.h"
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
+#include "switchyard/presets.h"
 #include "switchyard/route.h"
 
 namespace moe_layer {
@@ -76,8 +77,9 @@ class ModelConfig {
   // By which of its names config.json calls the number of experts.
   const char* ExpertsKey() const;
   void ReadSizes();
-  void ReadRoute();
   void ReadRecipe();
+  // What the file says, into the preset.
+  void Apply(switchyard::Preset* preset) const;
   void AddRule(const LayerRule& rule);
   // The first layer from `layer` on that can be run; SIZE_MAX: none.
   size_t FirstFrom(size_t layer) const;

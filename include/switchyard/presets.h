@@ -1,23 +1,59 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How model families route, by name. docs/models.md lists them, with what else
-// their layers compute and how far each was compared with transformers.
+// Model families by name: what the calls of their MoE layers take as options.
+// docs/models.md lists the families, with how far each was compared with
+// transformers.
+//
+//   Preset preset;
+//   ModelConfig config;  // the fields of the checkpoint's config.json
+//   config.num_experts = 128;
+//   config.num_experts_per_tok = 8;
+//   config.norm_topk_prob = true;
+//   config.rms_norm_eps = 1e-6f;
+//   Status s = FindPreset("qwen3_moe", &preset);
+//   if (s.ok()) s = ApplyConfig(config, &preset);
+//
+// Then preset.route, preset.activate and preset.combine are the options of
+// RouteTopK, Activate and Combine.
 
 #ifndef SWITCHYARD_PRESETS_H_
 #define SWITCHYARD_PRESETS_H_
 
 #include <cstddef>
+#include <optional>
 
+#include "switchyard/activate.h"
+#include "switchyard/combine.h"
 #include "switchyard/route.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 
 namespace switchyard {
 
-// A family in its default configuration. A checkpoint's own config.json goes
-// before it: num_experts, top_k, routed_scaling_factor, groups, and where it is
-// said below renormalize and round_to.
+// Which inputs of Combine a family's layer has, and where its weights go.
+struct CombineForm {
+  // False: the residual is added elsewhere, after a convolution, two sublayers
+  // later, or into the streams of hyper-connections (HyperConnect).
+  bool has_residual = true;
+  // Shared experts, 0 for none, and how their output is weighted. A model that
+  // keeps them as one expert of several times the width has one row a token.
+  size_t num_shared_experts = 0;
+  SharedGate shared_gate = SharedGate::kNone;
+  bool has_identity_experts = false;
+  bool has_routed_norm = false;  // BlockNorms::routed
+  bool has_shared_norm = false;  // BlockNorms::shared
+  bool has_block_norm = false;   // BlockNorms::block
+  bool has_vectors = false;      // some of CombineVectors
+  // The experts' products have biases: ActivateInputs::gate_bias, and one of
+  // the down product, which the engine adds.
+  bool has_expert_biases = false;
+  // topk_weights are ActivateInputs::row_scale, and Combine's weights are 1.
+  bool has_weights_on_input = false;
+};
+
+// A family's layer: in its class's default configuration until ApplyConfig()
+// has put a checkpoint's config.json in its place.
 struct Preset {
   // model_type of config.json, or of its text_config, as transformers has it.
   const char* family = nullptr;
@@ -40,16 +76,85 @@ struct Preset {
   size_t num_experts = 0;
   size_t top_k = 0;
 
+  // The layout is that of transformers' fused gate_up product; an engine that
+  // keeps gate and up in another way says so here.
+  ActivateOptions activate;
+  CombineOptions combine;
+  CombineForm form;
+
   // What it follows: file and line in transformers 5.23, or in words.
   const char* source = nullptr;
+};
+
+// The fields of a config.json (or of its text_config) that a layer's options
+// depend on, by the names that most families have; other names are behind each.
+// Unset: the file does not have it, or has null. Texts have to live until
+// ApplyConfig() returns.
+struct ModelConfig {
+  std::optional<size_t> num_experts;  // n_routed_experts, num_local_experts,
+                                      // moe_num_experts
+  std::optional<size_t>
+      num_experts_per_tok;             // num_experts_per_token, moe_topk,
+                                       // moe_top_k, moe_k, top_k_experts
+  std::optional<bool> norm_topk_prob;  // moe_renormalize
+  // moe_routed_scaling_factor, moe_router_scaling_factor, route_scale,
+  // router_scaling_factor
+  std::optional<float> routed_scaling_factor;
+  std::optional<size_t> n_group;  // num_expert_group
+  std::optional<size_t> topk_group;
+  std::optional<const char*> topk_method;
+  std::optional<const char*> scoring_func;
+  std::optional<const char*> expert_selection_fn;     // Cohere2
+  std::optional<bool> use_expert_bias;                // LFM2
+  std::optional<float> moe_normalize_expert_weights;  // DBRX; null is 0
+  std::optional<float> moe_norm_min;                  // ERNIE
+  std::optional<float> output_multiplier;             // Muse Spark
+  // router_logit_softcapping: Laguna
+  std::optional<float> moe_router_logit_softcapping;
+  std::optional<float> router_jitter_noise;  // Phi-3.5-MoE
+  std::optional<size_t> zero_expert_num;     // LongCat-Flash
+  // num_shared_experts, moe_num_shared_experts
+  std::optional<size_t> n_shared_experts;
+  std::optional<size_t> shared_intermediate_size;  // Granite: 0 is none
+  std::optional<const char*> shared_expert_combination_strategy;  // Cohere2
+  std::optional<bool> moe_apply_router_weight_on_input;           // Laguna
+  // mlp_hidden_act, hidden_activation, activation_function
+  std::optional<const char*> hidden_act;
+  std::optional<float> swiglu_limit;
+  std::optional<float> swiglu_alpha;
+  std::optional<float> mlp_gate_softcap;     // Inkling-2
+  std::optional<float> mlp_up_softcap;       // Inkling-2
+  std::optional<float> rms_norm_eps;         // norm_eps, layer_norm_epsilon
+  std::optional<float> post_norm_eps;        // Muse Spark
+  std::optional<float> residual_multiplier;  // Granite
+  std::optional<float> mlp_alpha_factor;     // layernorm_mlp_alpha: MiniMax
+  std::optional<float> mlp_beta_factor;      // layernorm_mlp_beta: MiniMax
 };
 
 // All of them, in alphabetical order of bytes.
 Span<const Preset> Presets() noexcept;
 
-// The preset of a family, into `preset`. kInvalidArgument, and nothing written,
-// where a pointer is null or the name is unknown.
+// The preset of a family, into `preset`. RouteTopK refuses its options until
+// ApplyConfig() has seen the configuration. kInvalidArgument, and nothing
+// written, where a pointer is null or the name is unknown.
 Status FindPreset(const char* family, Preset* preset) noexcept;
+
+// Puts what `config` says in the place of the preset's defaults, and clears
+// route.needs_config. Fields that the family does not have are not looked at.
+// kInvalidArgument, and nothing written, where preset is null or of no known
+// family, where a field that decides what the family computes is missing (the
+// message names it), or where its value is not one the family can have.
+Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept;
+
+// Sets the field of `config` that a config.json calls `key`, under any of its
+// names: for programs that walk the pairs of a JSON object. true is 1; null is
+// not to be set. Sets nothing and returns OK where no field has that name.
+// kInvalidArgument, and nothing written, where a pointer is null or the value
+// is not of the field's kind: counts are whole numbers from 0 to 2^31 - 1,
+// flags 0 or 1, and numbers finite.
+Status SetField(const char* key, double value, ModelConfig* config) noexcept;
+Status SetField(const char* key, const char* text,
+                ModelConfig* config) noexcept;
 
 }  // namespace switchyard
 

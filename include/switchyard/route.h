@@ -138,6 +138,16 @@ struct RouteOptions {
   Type round_to = Type::kF32;
 
   float jitter_eps = 0.01f;  // of Score::kSparsemixer
+
+  // Presets set these, so that a recipe is not run without what belongs to it:
+  // RouteTopK refuses a call without correction_bias (unless the experts are
+  // given and no weight has a bias), without expert_scale, with a
+  // num_expert_group of 0 (1 says that there are none), or with a preset whose
+  // config.json ApplyConfig() has not seen.
+  bool needs_correction_bias = false;
+  bool needs_expert_scale = false;
+  bool needs_groups = false;
+  bool needs_config = false;
 };
 
 // For each token the top_k experts with the largest keys, best first, and their
@@ -212,7 +222,9 @@ struct RouteOptions {
 // score, select_on_rounded_score with a bias on the logit alone, given_ids with
 // groups, select_on_rounded_score or a bias_index that no weight needs,
 // kSparsemixer with top_k other than 2, renormalize, weight_of or any of bias,
-// groups, given_ids, shared_logits, select_on_rounded_score. Nothing written.
+// groups, given_ids, shared_logits, select_on_rounded_score; and for options
+// that need a correction_bias, an expert_scale, groups or a configuration that
+// they have not got. Nothing written.
 //
 // From moe_router_topk_softmax_f32 (ferrum) and moe_softmax_topk_f32
 // (mlx-native), without their limits on top_k and their output on rows with

@@ -50,8 +50,10 @@ namespace switchyard::c {
                     X(topk_group) X(group_score_of) X(dropped_key_is_zero)     \
                         X(num_zero_experts) X(num_shared_experts)              \
                             X(shared_weight) X(shared_logits) X(round_to)      \
-                                X(jitter_eps))                                 \
-  S(swy_preset, Preset, 1, 1,                                                  \
+                                X(jitter_eps) X(needs_correction_bias)         \
+                                    X(needs_expert_scale) X(needs_groups)      \
+                                        X(needs_config))                       \
+  S(swy_preset, Preset, 1, 4,                                                  \
     X(correction_bias) X(expert_scale) X(norm_topk_prob) X(in_model_type)      \
         X(family) X(same_as) X(source) X(num_experts) X(top_k))                \
   S(swy_bucket_inputs, BucketInputs, 1, 0, X(topk_ids) X(scratch))             \

@@ -41,7 +41,7 @@ FAMILIES = [
     Family("beam", "BeamTopKRouter", "BeamConfig"),
     Family("cohere2_moe", "Cohere2MoeTopKRouter", "Cohere2MoeConfig"),
     Family("cohere2_moe", "Cohere2MoeTopKRouter", "Cohere2MoeConfig", label="cohere2_moe, sigmoid",
-           preset="cohere2_moe_sigmoid", config_says={"expert_selection_fn": "sigmoid"}),
+           config_says={"expert_selection_fn": "sigmoid"}),
     Family("dbrx", "DbrxFFN", "DbrxFFNConfig", how="dbrx"),
     Family("deepseek_ocr2", "DeepseekOcr2TextTopkRouter", "DeepseekOcr2TextConfig", top_k=6),
     Family("deepseek_v2", "DeepseekV2TopkRouter", "DeepseekV2Config", top_k=6),

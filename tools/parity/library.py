@@ -28,34 +28,41 @@ class _Arrays(ctypes.Structure):
         "identity_weights")]
 
 
+def _lines(config):
+    """The scalars of a configuration, a line each."""
+    return "".join(f"{key}={value}\n" if isinstance(value, str) else f"{key}={float(value)!r}\n"
+                   for key, value in (config or {}).items()
+                   if isinstance(value, (int, float, str))).encode()
+
+
 class Library:
     def __init__(self, path):
         self._library = ctypes.CDLL(path)
         self._library.SwitchyardPreset.restype = ctypes.c_char_p
         self._library.SwitchyardRoute.restype = ctypes.c_char_p
 
-    def preset(self, family):
-        """Its options, by name."""
-        text = self._library.SwitchyardPreset(family.encode()).decode()
+    def preset(self, family, config=None):
+        """Its options, by name; with `config`, a dict of a config.json, applied."""
+        text = self._library.SwitchyardPreset(family.encode(), _lines(config)).decode()
         if text.startswith("!"):
             raise ValueError(f"{family}: {text[1:]}")
         words = (word.split("=") for word in text.split())
         return {name: float(value) for name, value in words}
 
-    def route(self, family, options, routed):
-        """The preset with `options` on what a router had: ids, weights [rows, slots] as
-        `routed` has, and identity weights [rows].
+    def route(self, family, config, options, routed):
+        """The preset with `config` applied, and `options` over that, on what a router had:
+        ids, weights [rows, slots] as `routed` has, and identity weights [rows].
         """
         ids = torch.empty(routed.ids.shape, dtype=torch.int64)
         weights = torch.empty(routed.ids.shape, dtype=routed.weights.dtype)
         identity = torch.zeros(len(ids), 1, dtype=weights.dtype)
-        zero = options.get("num_zero_experts", self.preset(family)["num_zero_experts"])
+        zero = self.preset(family, config)["num_zero_experts"]
         # They outlive the call that reads their memory.
         inputs = [t if t is None else t.contiguous()
                   for t in (routed.logits, routed.bias, routed.scale, routed.given)]
         arrays = _Arrays(*map(_Array.of, [*inputs, ids, weights, identity if zero else None]))
         settings = " ".join(f"{name}={float(value)!r}" for name, value in options.items())
-        error = self._library.SwitchyardRoute(family.encode(), settings.encode(),
+        error = self._library.SwitchyardRoute(family.encode(), _lines(config), settings.encode(),
                                               ctypes.byref(arrays))
         if error is not None:
             raise ValueError(f"{family} {settings}: {error.decode()}")

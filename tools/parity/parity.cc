@@ -1,14 +1,18 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What parity.py calls through ctypes: presets by name, and RouteTopK with a
-// preset's options, of which some are overwritten. Options are text in both
-// directions, "renormalize=1 num_expert_group=8", in the names of route.h.
+// The functions that parity.py calls through ctypes: presets by name, with a
+// configuration applied, and RouteTopK with their options, some of them
+// overwritten. Options are text in both directions,
+// "renormalize=1 num_expert_group=8", in the names of route.h; a configuration
+// is lines of text, "norm_topk_prob=1", in the names of config.json.
 
 #include <cstddef>
+#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "switchyard/presets.h"
 #include "switchyard/route.h"
@@ -33,6 +37,8 @@ void ForEachOption(P& preset, Visit visit) {
   SWITCHYARD_VISIT(num_shared_experts);
   SWITCHYARD_VISIT(jitter_eps);
   SWITCHYARD_VISIT(round_to);
+  SWITCHYARD_VISIT(weight_of);
+  SWITCHYARD_VISIT(divisor);
 #undef SWITCHYARD_VISIT
   visit("correction_bias", preset.correction_bias);
   visit("expert_scale", preset.expert_scale);
@@ -40,6 +46,18 @@ void ForEachOption(P& preset, Visit visit) {
   visit("in_model_type", preset.in_model_type);
   visit("num_experts", preset.num_experts);
   visit("top_k", preset.top_k);
+  visit("activation", preset.activate.activation);
+  visit("limit", preset.activate.limit);
+  visit("alpha", preset.activate.alpha);
+  visit("beta", preset.activate.beta);
+  visit("linear_beta", preset.activate.linear_beta);
+  visit("combine_eps", preset.combine.eps);
+  visit("block_eps", preset.combine.block_eps);
+  visit("scales.routed", preset.combine.scales.routed);
+  visit("scales.block", preset.combine.scales.block);
+  visit("scales.residual", preset.combine.scales.residual);
+  visit("form.num_shared_experts", preset.form.num_shared_experts);
+  visit("form.has_weights_on_input", preset.form.has_weights_on_input);
 }
 
 // As in library.py. No data: there is none.
@@ -62,12 +80,43 @@ struct Arrays {
 }  // namespace
 }  // namespace switchyard
 
+namespace switchyard {
+namespace {
+
+// The family's preset, with a configuration applied unless that is empty.
+Status FindConfigured(const char* family, const std::string& config,
+                      Preset* preset) {
+  Status status = FindPreset(family, preset);
+  if (!status.ok() || config.empty()) return status;
+  ModelConfig fields;
+  std::vector<std::string> texts;  // ModelConfig points into them
+  std::istringstream lines(config);
+  for (std::string line; std::getline(lines, line);) texts.push_back(line);
+  for (std::string& text : texts) {
+    const size_t equal = text.find('=');
+    const std::string key = text.substr(0, equal);
+    const char* value = text.c_str() + equal + 1;
+    char* end = nullptr;
+    const double number = std::strtod(value, &end);
+    status = *value != '\0' && *end == '\0'
+                 ? SetField(key.c_str(), number, &fields)
+                 : SetField(key.c_str(), value, &fields);
+    if (!status.ok()) return status;
+  }
+  return ApplyConfig(fields, preset);
+}
+
+}  // namespace
+}  // namespace switchyard
+
 // The preset's options, or what was wrong behind a "!". Valid until the next
 // call.
-extern "C" const char* SwitchyardPreset(const char* family) {
+extern "C" const char* SwitchyardPreset(const char* family,
+                                        const char* config) {
   static std::string text;
   switchyard::Preset preset;
-  const switchyard::Status status = switchyard::FindPreset(family, &preset);
+  const switchyard::Status status =
+      switchyard::FindConfigured(family, config, &preset);
   std::ostringstream out;
   out.precision(17);
   if (!status.ok()) out << "!" << status.message();
@@ -81,12 +130,14 @@ extern "C" const char* SwitchyardPreset(const char* family) {
 }
 
 // Routes; null, or what was wrong.
-extern "C" const char* SwitchyardRoute(const char* family, const char* settings,
+extern "C" const char* SwitchyardRoute(const char* family, const char* config,
+                                       const char* settings,
                                        const switchyard::Arrays* arrays) {
   using switchyard::AnyMatrix;
   using switchyard::ConstAnyMatrix;
   switchyard::Preset preset;
-  switchyard::Status status = switchyard::FindPreset(family, &preset);
+  switchyard::Status status =
+      switchyard::FindConfigured(family, config, &preset);
   if (!status.ok()) return status.message();
 
   std::istringstream words(settings);

@@ -70,33 +70,6 @@ def configuration(family, preset, odd):
     return config, experts, top_k
 
 
-def options_of(family, preset, config, module, top_k):
-    """What an engine reads from the configuration beside the preset."""
-    options = {}
-    if preset["norm_topk_prob"]:
-        options["renormalize"] = config.norm_topk_prob
-    for name in routers.FACTOR:
-        if hasattr(module, name):
-            options["routed_scaling_factor"] = getattr(module, name)
-    if hasattr(module, "global_scale"):
-        options["routed_scaling_factor"] *= module.global_scale.item()
-    if family.name == "openai_privacy_filter":
-        options["routed_scaling_factor"] = 1 / top_k
-    if getattr(module, "num_group", None) and getattr(config, "topk_method", "") != "greedy":
-        options["num_expert_group"] = module.num_group
-        options["topk_group"] = module.topk_group
-    for name, attribute in (("logit_scale", "output_multiplier"), ("eps", "norm_min"),
-                            ("logit_softcap", "router_logit_softcapping"),
-                            ("num_shared_experts", "n_shared_experts"),
-                            ("jitter_eps", "router_jitter_noise")):
-        if hasattr(module, attribute):
-            options[name] = getattr(module, attribute)
-    if hasattr(config, "zero_expert_num") and preset["num_zero_experts"]:
-        options["num_zero_experts"] = config.zero_expert_num
-    f32 = {name: torch.tensor(float(value)).item() for name, value in options.items()}
-    return {name: value for name, value in f32.items() if value != preset[name]}
-
-
 @dataclasses.dataclass
 class Figures:
     rows: int = 0
@@ -138,9 +111,11 @@ def compare(theirs, ours, zero_experts, bound):
                    error.max().item() if error.numel() else 0.0, int((error > bound).sum()))
 
 
-def check_default(name, preset, said):
-    """Raises unless what the default configuration says is what the preset says."""
-    differ = {n: v for n, v in said.items() if v != preset[n]}
+def check_default(name, preset, applied):
+    """Raises unless the default configuration leaves the preset as it is."""
+    # 0: a configuration has to say.
+    differ = {n: v for n, v in applied.items()
+              if v != preset[n] and not (n in ("num_experts", "top_k") and preset[n] == 0)}
     if differ:
         raise Differs(f"{name}: the configuration says {differ}, the preset "
                       f"{ {n: preset[n] for n in differ} }")
@@ -154,11 +129,14 @@ def run(lib, family, odd, dtype, seed):
     module = routers.make(family, config)
     if odd and hasattr(module, "global_scale"):
         module.global_scale.data.fill_(1.5)
-    options = options_of(family, preset, config, module, top_k)
+    fields = config.fields()
+    default, preset = preset, lib.preset(name, fields)
     if odd is None and not family.config_says:
-        # 0: a configuration has to say.
-        shape = {n: v for n, v in (("num_experts", experts), ("top_k", top_k)) if preset[n]}
-        check_default(name, preset, shape | options)
+        check_default(name, default, preset)
+    options = {}
+    if hasattr(module, "global_scale"):  # a parameter, not the configuration's
+        options["routed_scaling_factor"] = (preset["routed_scaling_factor"]
+                                            * module.global_scale.item())
 
     # Scores of softmax are about 1 / experts.
     bias_std = 0.5 / experts if preset["score"] == 0 else 0.25
@@ -176,10 +154,10 @@ def run(lib, family, odd, dtype, seed):
         # On the CPU torch rounds the constant of `sum + 1e-6`, too.
         options["eps"] = torch.tensor(preset["eps"], dtype=dtype).item()
         bound *= 3
-    ours = lib.route(name, options, theirs)
+    ours = lib.route(name, fields, options, theirs)
     if family.how == "skip":
         ours[2].zero_()  # its weight, which the router has replaced by 0
-    zero = int(options.get("num_zero_experts", preset["num_zero_experts"]))
+    zero = int(preset["num_zero_experts"])
     return f"{experts}/{top_k}", compare(theirs, ours, range(experts - zero, experts), bound)
 
 

@@ -31,6 +31,10 @@ class Configuration:
     def __getattr__(self, name):
         return self._says[name] if name in self._says else getattr(self._default, name)
 
+    def fields(self):
+        """What config.json would have."""
+        return {**self._default.to_dict(), **self._says}
+
     def say(self, names, value):
         self._says.update(dict.fromkeys(names, value))
 

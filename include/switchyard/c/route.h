@@ -103,6 +103,12 @@ typedef struct swy_route_options {
   int32_t shared_logits;  // logits has columns for them
   int32_t round_to;       // enum swy_type, to which each step is rounded
   float jitter_eps;       // of SWY_SCORE_SPARSEMIXER
+  // Presets set these: a call without correction_bias, without expert_scale,
+  // with a num_expert_group of 0, or before swy_apply_config is refused.
+  int32_t needs_correction_bias;
+  int32_t needs_expert_scale;
+  int32_t needs_groups;
+  int32_t needs_config;
 } swy_route_options;
 #define SWY_ROUTE_OPTIONS_INIT                                        \
   {                                                                   \
@@ -114,7 +120,8 @@ typedef struct swy_route_options {
         1.0f,                /* logit_scale */                        \
         0.0f, 0.0f, 0, 0, 2, /* group_score_of */                     \
         0, 0, 0, 1.0f,       /* shared_weight */                      \
-        0, SWY_F32, 0.01f    /* jitter_eps */                         \
+        0, SWY_F32, 0.01f,   /* jitter_eps */                         \
+        0, 0, 0, 0                                                    \
   }
 
 // For each token the top_k experts with the largest keys, best first, and their

@@ -1,0 +1,388 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <variant>
+
+#include "src/fp_env.h"
+#include "src/preset_fields.h"
+#include "switchyard/presets.h"
+
+namespace switchyard {
+namespace {
+
+using internal::ConfigField;
+using internal::ConfigFields;
+
+constexpr Status Invalid(const char* message) {
+  return {StatusCode::kInvalidArgument, message};
+}
+#define SAYS(field) "ApplyConfig: config: " #field
+
+bool IsText(const char* text, const char* other) {
+  return text != nullptr && std::strcmp(text, other) == 0;
+}
+
+// One field of ModelConfig: its names in config.json and its messages.
+using Member = std::variant<std::optional<size_t> ModelConfig::*,
+                            std::optional<bool> ModelConfig::*,
+                            std::optional<float> ModelConfig::*,
+                            std::optional<const char*> ModelConfig::*>;
+struct Field {
+  ConfigField field;
+  Member member;
+  const char* missing;
+  const char* wrong;
+  const char* names;  // each ends with a zero, the last with two
+};
+#define SWITCHYARD_FIELD(field, others)                                \
+  {ConfigField::field, &ModelConfig::field, SAYS(field) " is missing", \
+   "ModelConfig: " #field " has no such value", #field "\0" others},
+constexpr Field kFields[] = {SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_FIELD)};
+#undef SWITCHYARD_FIELD
+
+// std::visit could throw.
+template <class Visitor>
+auto Visit(const Member& member, const Visitor& visitor) {
+  if (const auto* count = std::get_if<0>(&member)) return visitor(*count);
+  if (const auto* flag = std::get_if<1>(&member)) return visitor(*flag);
+  if (const auto* number = std::get_if<2>(&member)) return visitor(*number);
+  return visitor(*std::get_if<3>(&member));
+}
+
+bool IsSound(size_t count) { return count <= INT32_MAX; }
+bool IsSound(bool) { return true; }
+bool IsSound(float number) { return std::isfinite(number); }
+bool IsSound(const char* text) { return text != nullptr; }
+
+// A configuration as one family reads it.
+class Reader {
+ public:
+  Reader(const ModelConfig& config, const internal::FamilyFields& fields)
+      : config_(config), fields_(fields) {}
+
+  // The first field that is missing, or has no sound value.
+  Status Check() const {
+    for (const Field& field : kFields) {
+      if (!Reads(field.field)) continue;
+      const char* wrong = Visit(field.member, [&](auto member) {
+        const auto& value = config_.*member;
+        if (value.has_value()) {
+          return IsSound(*value) ? nullptr : field.wrong;
+        }
+        return fields_.needs.Has(field.field) ? field.missing : nullptr;
+      });
+      if (wrong != nullptr) return Invalid(wrong);
+    }
+    return Status();
+  }
+
+  // The value, where the family reads the field and the configuration has it.
+  template <class T>
+  std::optional<T> Get(std::optional<T> ModelConfig::*field,
+                       ConfigField which) const {
+    return Reads(which) ? config_.*field : std::nullopt;
+  }
+  template <class T, class Option>
+  void Put(std::optional<T> ModelConfig::*field, ConfigField which,
+           Option* option) const {
+    const std::optional<T> value = Get(field, which);
+    if (value.has_value()) *option = *value;
+  }
+
+ private:
+  bool Reads(ConfigField field) const {
+    return fields_.needs.Has(field) || fields_.reads.Has(field);
+  }
+
+  const ModelConfig& config_;
+  const internal::FamilyFields& fields_;
+};
+// The two arguments of Get() and Put() that name a field.
+#define FIELD(field) &ModelConfig::field, ConfigField::field
+
+Status ReadActivation(const Reader& read, Preset* preset) {
+  ActivateOptions& activate = preset->activate;
+  if (const auto name = read.Get(FIELD(hidden_act))) {
+    constexpr struct {
+      const char* name;
+      Activation activation;
+    } kNames[] = {{"silu", Activation::kSilu},
+                  {"swish", Activation::kSilu},
+                  {"gelu", Activation::kGelu},
+                  {"gelu_pytorch_tanh", Activation::kGeluTanh},
+                  {"gelu_new", Activation::kGeluTanh},
+                  {"relu", Activation::kRelu},
+                  {"relu2", Activation::kRelu2}};
+    bool found = false;
+    for (const auto& known : kNames) {
+      if (!IsText(*name, known.name)) continue;
+      activate.activation = known.activation;
+      found = true;
+    }
+    if (!found) {
+      return Invalid(SAYS(
+          hidden_act) " is none of silu, gelu, "
+                      "gelu_pytorch_tanh, relu, relu2");
+    }
+  }
+  read.Put(FIELD(swiglu_limit), &activate.limit);
+  if (activate.limit < 0) return Invalid(SAYS(swiglu_limit) " is negative");
+  read.Put(FIELD(swiglu_alpha), &activate.alpha);
+  read.Put(FIELD(mlp_gate_softcap), &activate.beta);
+  read.Put(FIELD(mlp_up_softcap), &activate.linear_beta);
+  return Status();
+}
+
+Status ReadGroups(const Reader& read, const Preset& preset,
+                  RouteOptions* route) {
+  if (const auto method = read.Get(FIELD(topk_method))) {
+    if (IsText(*method, "greedy")) return Status();
+    if (!IsText(*method, "group_limited_greedy")) {
+      return Invalid(SAYS(
+          topk_method) " is neither greedy nor "
+                       "group_limited_greedy");
+    }
+  }
+  read.Put(FIELD(n_group), &route->num_expert_group);
+  read.Put(FIELD(topk_group), &route->topk_group);
+  const size_t groups = route->num_expert_group;
+  if (groups == 0 && route->needs_groups) return Invalid(SAYS(n_group) " is 0");
+  if (groups <= 1) {
+    return route->topk_group > 1 ? Invalid(SAYS(topk_group) " is above n_group")
+                                 : Status();
+  }
+  if (preset.num_experts % groups != 0) {
+    return Invalid(SAYS(n_group) " does not divide num_experts");
+  }
+  if (preset.num_experts / groups < route->group_score_of) {
+    return Invalid(SAYS(n_group) " leaves too few experts to a group");
+  }
+  if (route->topk_group == 0 || route->topk_group > groups) {
+    return Invalid(SAYS(topk_group) " is 0 or above n_group");
+  }
+  return Status();
+}
+
+Status ReadScore(const Reader& read, Preset* preset) {
+  // Cohere2's other selection is a recipe of its own.
+  if (const auto selection = read.Get(FIELD(expert_selection_fn))) {
+    const bool is_sigmoid = IsText(*selection, "sigmoid");
+    if (!is_sigmoid && !IsText(*selection, "softmax")) {
+      return Invalid(SAYS(expert_selection_fn) " is neither softmax nor "
+                                               "sigmoid");
+    }
+    Preset selected;
+    (void)FindPreset(is_sigmoid ? "cohere2_moe_sigmoid" : "cohere2_moe",
+                     &selected);
+    preset->route = selected.route;
+    preset->in_model_type = selected.in_model_type;
+  }
+  if (const auto score = read.Get(FIELD(scoring_func))) {
+    // Other names, such as dots.llm1's "noaux_tc", do not say a score.
+    constexpr struct {
+      const char* name;
+      Score score;
+    } kNames[] = {{"softmax", Score::kSoftmax},
+                  {"sigmoid", Score::kSigmoid},
+                  {"sqrtsoftplus", Score::kSqrtSoftplus}};
+    for (const auto& known : kNames) {
+      if (IsText(*score, known.name) && preset->route.score != known.score) {
+        return Invalid(SAYS(scoring_func) " is not the score of this family");
+      }
+    }
+  }
+  return Status();
+}
+
+Status ReadRoute(const Reader& read, const internal::FamilyFields& fields,
+                 Preset* preset) {
+  RouteOptions& route = preset->route;
+  Status status = ReadScore(read, preset);
+  if (!status.ok()) return status;
+  read.Put(FIELD(num_experts), &preset->num_experts);
+  read.Put(FIELD(num_experts_per_tok), &preset->top_k);
+  if (preset->num_experts == 0) return Invalid(SAYS(num_experts) " is 0");
+  if (preset->top_k == 0) return Invalid(SAYS(num_experts_per_tok) " is 0");
+  if (route.score == Score::kSparsemixer && preset->top_k != 2) {
+    return Invalid(SAYS(num_experts_per_tok) " is not 2");
+  }
+  status = ReadGroups(read, *preset, &route);
+  if (!status.ok()) return status;
+  read.Put(FIELD(zero_expert_num), &route.num_zero_experts);
+  preset->num_experts += route.num_zero_experts;
+  if (preset->num_experts > INT32_MAX) {
+    return Invalid(SAYS(zero_expert_num) " and num_experts are more than "
+                                         "2^31 - 1");
+  }
+  if (preset->top_k > preset->num_experts) {
+    return Invalid(SAYS(num_experts_per_tok) " is above num_experts");
+  }
+  preset->form.has_identity_experts =
+      fields.has_identity_experts && route.num_zero_experts != 0;
+
+  read.Put(FIELD(norm_topk_prob), &route.renormalize);
+  if (const auto uses_bias = read.Get(FIELD(use_expert_bias))) {
+    preset->correction_bias = route.needs_correction_bias = *uses_bias;
+  }
+  if (const auto norm = read.Get(FIELD(moe_normalize_expert_weights))) {
+    route.renormalize = *norm != 0;
+    if (*norm != 0 && *norm != 1) {
+      return Invalid(SAYS(moe_normalize_expert_weights) " is another norm "
+                                                        "than the sum");
+    }
+  }
+  read.Put(FIELD(moe_norm_min), &route.eps);
+  if (route.eps < 0) return Invalid(SAYS(moe_norm_min) " is negative");
+  read.Put(FIELD(output_multiplier), &route.logit_scale);
+  if (route.logit_scale == 0) return Invalid(SAYS(output_multiplier) " is 0");
+  read.Put(FIELD(moe_router_logit_softcapping), &route.logit_softcap);
+  if (route.logit_softcap < 0) {
+    return Invalid(SAYS(moe_router_logit_softcapping) " is negative");
+  }
+  read.Put(FIELD(router_jitter_noise), &route.jitter_eps);
+  if (route.jitter_eps < 0) {
+    return Invalid(SAYS(router_jitter_noise) " is negative");
+  }
+  return Status();
+}
+
+Status ReadCombine(const Reader& read, const internal::FamilyFields& fields,
+                   Preset* preset) {
+  CombineOptions& combine = preset->combine;
+  CombineForm& form = preset->form;
+  read.Put(FIELD(rms_norm_eps), &combine.eps);
+  read.Put(FIELD(rms_norm_eps), &combine.block_eps);
+  read.Put(FIELD(post_norm_eps), &combine.block_eps);
+  if (combine.eps < 0) return Invalid(SAYS(rms_norm_eps) " is negative");
+  if (combine.block_eps < 0) return Invalid(SAYS(post_norm_eps) " is negative");
+  read.Put(FIELD(routed_scaling_factor),
+           fields.scales_sum ? &combine.scales.routed
+                             : &preset->route.routed_scaling_factor);
+  if (preset->route.routed_scaling_factor < 0 || combine.scales.routed < 0) {
+    return Invalid(SAYS(routed_scaling_factor) " is negative");
+  }
+  if (fields.divides_by_top_k) {
+    combine.scales.routed = static_cast<float>(preset->top_k);
+    preset->route.routed_scaling_factor = 1.0f / combine.scales.routed;
+  }
+  read.Put(FIELD(residual_multiplier), &combine.scales.block);
+  read.Put(FIELD(mlp_alpha_factor), &combine.scales.residual);
+  read.Put(FIELD(mlp_beta_factor), &combine.scales.block);
+
+  // Inkling's shared experts have columns among the logits.
+  read.Put(FIELD(n_shared_experts), preset->route.shared_logits
+                                        ? &preset->route.num_shared_experts
+                                        : &form.num_shared_experts);
+  if (preset->route.shared_logits) {
+    form.num_shared_experts = preset->route.num_shared_experts;
+    preset->route.shared_logits = form.num_shared_experts != 0;
+  }
+  if (const auto width = read.Get(FIELD(shared_intermediate_size))) {
+    form.num_shared_experts = *width != 0;
+  }
+  if (const auto way = read.Get(FIELD(shared_expert_combination_strategy))) {
+    const bool averages = IsText(*way, "average");
+    if (!averages && !IsText(*way, "sum")) {
+      return Invalid(SAYS(shared_expert_combination_strategy) " is neither "
+                                                              "average nor sum");
+    }
+    if (averages && form.num_shared_experts != 0) combine.scales.block = 0.5f;
+  }
+  read.Put(FIELD(moe_apply_router_weight_on_input), &form.has_weights_on_input);
+  if (form.has_weights_on_input) {
+    preset->activate.row_scale_place = ActivatePlace::kBefore;
+  }
+  return Status();
+}
+
+// A number or a text as a field's value; false where it is not of its kind.
+bool Convert(double value, std::optional<size_t>* field) {
+  if (!(value >= 0 && value <= INT32_MAX) || value != std::floor(value)) {
+    return false;
+  }
+  *field = static_cast<size_t>(value);
+  return true;
+}
+bool Convert(double value, std::optional<bool>* field) {
+  if (value != 0 && value != 1) return false;
+  *field = value == 1;
+  return true;
+}
+bool Convert(double value, std::optional<float>* field) {
+  const float number = static_cast<float>(value);
+  if (!std::isfinite(number)) return false;
+  *field = number;
+  return true;
+}
+bool Convert(const char* value, std::optional<const char*>* field) {
+  *field = value;
+  return true;
+}
+bool Convert(double, std::optional<const char*>*) { return false; }
+template <class T>
+bool Convert(const char*, std::optional<T>*) {
+  return false;
+}
+
+// The field that config.json calls `key`, or null.
+const Field* FindField(const char* key) {
+  for (const Field& field : kFields) {
+    for (const char* name = field.names; *name != '\0';
+         name += std::strlen(name) + 1) {
+      if (IsText(key, name)) return &field;
+    }
+  }
+  return nullptr;
+}
+
+template <class Value>
+Status SetAny(const char* key, Value value, ModelConfig* config) {
+  const internal::DefaultFpEnv fp_env;  // the caller's may trap
+  if (key == nullptr) return Invalid("SetField: key: is null");
+  if (config == nullptr) return Invalid("SetField: config: is null");
+  const Field* field = FindField(key);
+  if (field == nullptr) return Status();
+  const bool is_set = Visit(field->member, [&](auto member) {
+    return Convert(value, &(config->*member));
+  });
+  return is_set ? Status() : Invalid(field->wrong);
+}
+
+}  // namespace
+
+Status SetField(const char* key, double value, ModelConfig* config) noexcept {
+  return SetAny(key, value, config);
+}
+Status SetField(const char* key, const char* text,
+                ModelConfig* config) noexcept {
+  if (text == nullptr) return Invalid("SetField: text: is null");
+  return SetAny(key, text, config);
+}
+
+Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept {
+  const internal::DefaultFpEnv fp_env;  // the caller's may trap
+  if (preset == nullptr) return Invalid("ApplyConfig: preset: is null");
+  const internal::FamilyFields* fields =
+      preset->family == nullptr ? nullptr
+                                : internal::FieldsOfFamily(preset->family);
+  if (fields == nullptr) {
+    return Invalid("ApplyConfig: preset: has no family of Presets()");
+  }
+  const Reader read(config, *fields);
+  Preset applied = *preset;
+  Status status = read.Check();
+  if (status.ok()) status = ReadRoute(read, *fields, &applied);
+  if (status.ok()) status = ReadActivation(read, &applied);
+  if (status.ok()) status = ReadCombine(read, *fields, &applied);
+  if (!status.ok()) return status;
+  applied.route.needs_config = false;
+  *preset = applied;
+  return status;
+}
+
+}  // namespace switchyard

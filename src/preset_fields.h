@@ -1,0 +1,118 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The fields of ModelConfig as a list, and those that each family reads.
+
+#ifndef SWITCHYARD_SRC_PRESET_FIELDS_H_
+#define SWITCHYARD_SRC_PRESET_FIELDS_H_
+
+#include <cstdint>
+
+#include "switchyard/presets.h"
+
+// X(field of ModelConfig, its other names in config.json, each with a zero).
+#define SWITCHYARD_CONFIG_FIELDS(X)                             \
+  X(num_experts,                                                \
+    "n_routed_experts\0"                                        \
+    "num_local_experts\0"                                       \
+    "moe_num_experts\0")                                        \
+  X(num_experts_per_tok,                                        \
+    "num_experts_per_token\0"                                   \
+    "moe_topk\0"                                                \
+    "moe_top_k\0"                                               \
+    "moe_k\0"                                                   \
+    "top_k_experts\0")                                          \
+  X(norm_topk_prob, "moe_renormalize\0")                        \
+  X(routed_scaling_factor,                                      \
+    "moe_routed_scaling_factor\0"                               \
+    "moe_router_scaling_factor\0"                               \
+    "route_scale\0"                                             \
+    "router_scaling_factor\0")                                  \
+  X(n_group, "num_expert_group\0")                              \
+  X(topk_group, "")                                             \
+  X(topk_method, "")                                            \
+  X(scoring_func, "")                                           \
+  X(expert_selection_fn, "")                                    \
+  X(use_expert_bias, "")                                        \
+  X(moe_normalize_expert_weights, "")                           \
+  X(moe_norm_min, "")                                           \
+  X(output_multiplier, "")                                      \
+  X(moe_router_logit_softcapping, "router_logit_softcapping\0") \
+  X(router_jitter_noise, "")                                    \
+  X(zero_expert_num, "")                                        \
+  X(n_shared_experts,                                           \
+    "num_shared_experts\0"                                      \
+    "moe_num_shared_experts\0")                                 \
+  X(shared_intermediate_size, "")                               \
+  X(shared_expert_combination_strategy, "")                     \
+  X(moe_apply_router_weight_on_input, "")                       \
+  X(hidden_act,                                                 \
+    "mlp_hidden_act\0"                                          \
+    "hidden_activation\0"                                       \
+    "activation_function\0")                                    \
+  X(swiglu_limit, "")                                           \
+  X(swiglu_alpha, "")                                           \
+  X(mlp_gate_softcap, "")                                       \
+  X(mlp_up_softcap, "")                                         \
+  X(rms_norm_eps,                                               \
+    "norm_eps\0"                                                \
+    "layer_norm_epsilon\0")                                     \
+  X(post_norm_eps, "")                                          \
+  X(residual_multiplier, "")                                    \
+  X(mlp_alpha_factor, "layernorm_mlp_alpha\0")                  \
+  X(mlp_beta_factor, "layernorm_mlp_beta\0")
+
+namespace switchyard::internal {
+
+// Enumerators have the names of the fields.
+#define SWITCHYARD_CONFIG_FIELD(field, ...) field,
+enum class ConfigField : uint32_t {
+  SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_CONFIG_FIELD)
+};
+#undef SWITCHYARD_CONFIG_FIELD
+
+class ConfigFields {
+ public:
+  constexpr ConfigFields() = default;
+  template <class... Fields>
+  constexpr explicit ConfigFields(Fields... fields)
+      : bits_((0u | ... | Bit(fields))) {}
+
+  constexpr bool Has(ConfigField field) const {
+    return (bits_ & Bit(field)) != 0;
+  }
+  constexpr ConfigFields With(ConfigFields others) const {
+    ConfigFields all;
+    all.bits_ = bits_ | others.bits_;
+    return all;
+  }
+  constexpr ConfigFields Without(ConfigFields others) const {
+    ConfigFields rest;
+    rest.bits_ = bits_ & ~others.bits_;
+    return rest;
+  }
+
+ private:
+  static constexpr uint32_t Bit(ConfigField field) {
+    return uint32_t{1} << static_cast<uint32_t>(field);
+  }
+  uint32_t bits_ = 0;
+};
+
+// Which fields a family's configuration has, and what becomes of some of them.
+struct FamilyFields {
+  ConfigFields needs;  // missing ones are errors
+  ConfigFields reads;  // missing ones leave the default
+  // routed_scaling_factor is CombineScales::routed, not RouteOptions' own.
+  bool scales_sum = false;
+  // The weights are divided by top_k, and the sum is multiplied by it.
+  bool divides_by_top_k = false;
+  bool has_identity_experts = false;  // unless there are 0 of them
+};
+
+// The fields of a family of Presets(), or null.
+const FamilyFields* FieldsOfFamily(const char* family);
+
+}  // namespace switchyard::internal
+
+#endif  // SWITCHYARD_SRC_PRESET_FIELDS_H_
