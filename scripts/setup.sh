@@ -5,7 +5,7 @@
 #   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
 #   scripts/setup.sh bench [--with-ggml] [--rounds N] [benchmark's arguments]
 #                                                   build the benchmarks, run them N (7) times,
-#                                                   report in build/bench.md and build/bench.html;
+#                                                   report in build/bench.md;
 #                                                   with ggml beside them, which takes minutes to build once
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
@@ -252,10 +252,9 @@ run_benchmarks() {
       step "Round $round of $rounds, $kernel" run_kernel "$kernel" "$round" "$@"
     done
   done
-  python3 "$root/bench/report.py" "$out"/*.json --markdown "$root/build/bench.md" \
-    --html "$root/build/bench.html"
-  python3 "$root/bench/report.py" "$out"/*.json
-  echo "All of it: build/bench.md, build/bench.html; in build/bench/ what each process timed"
+  python3 "$root/bench/report.py" "$out"/*.json >"$root/build/bench.md"
+  sed -n '/^## Targets/,$p' "$root/build/bench.md"
+  echo "The matrix: build/bench.md; in build/bench/ what each process timed"
 }
 run_kernel() {
   local kernel shape names number=0
