@@ -75,8 +75,7 @@ size_t swy_bucket_aligned_size(size_t num_pairs, size_t num_experts,
 swy_status swy_make_dispatch_args(
     const swy_dispatch_inputs* inputs, const swy_dispatch_outputs* outputs,
     const swy_dispatch_options* options) noexcept {
-  return Call(SWITCHYARD_C_TEXTS("MakeDispatchArgs", ""), inputs, outputs,
-              options, switchyard::MakeDispatchArgs);
+  return SWITCHYARD_C_LONE_CALL(MakeDispatchArgs, inputs, outputs, options);
 }
 
 swy_status swy_map_pairs(const swy_map_inputs* inputs,
@@ -95,8 +94,7 @@ swy_status swy_map_pairs_team(const swy_map_inputs* inputs,
 swy_status swy_make_work_list(const swy_work_list_inputs* inputs,
                               const swy_work_list_outputs* outputs,
                               const swy_work_list_options* options) noexcept {
-  return Call(SWITCHYARD_C_TEXTS("MakeWorkList", ""), inputs, outputs, options,
-              switchyard::MakeWorkList);
+  return SWITCHYARD_C_LONE_CALL(MakeWorkList, inputs, outputs, options);
 }
 size_t swy_work_list_size(size_t num_rows, size_t num_experts,
                           const swy_work_list_options* options) noexcept {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "src/c/convert.h"
 #include "switchyard/executor.h"
@@ -97,12 +98,14 @@ class Reporting {
   }
   Reporting(const Reporting&) = delete;
   Report* report() { return given_ == nullptr ? nullptr : &report_; }
-  // A field that is not set may be another thread's: it is not touched.
-  void Tell() const {
+  // Gives the caller what was set since the last time. Other fields may be
+  // another thread's, or be read by one that has returned: they are not
+  // touched.
+  void Tell() {
     if (given_ == nullptr) return;
     Fields<swy_report>::ForEach(
         [&](const char*, size_t end, auto in_c, auto in_cpp) {
-          const size_t value = report_.*in_cpp;
+          const size_t value = std::exchange(report_.*in_cpp, kUnset);
           if (value != kUnset && end <= given_->size) given_->*in_c = value;
         });
   }
@@ -133,7 +136,7 @@ auto SetReport(Report* report, Cpp* outputs, int)
 template <class Cpp>
 void SetReport(Report*, Cpp*, long) {}
 
-// run(inputs, outputs, options) of the C++ API.
+// run(inputs, outputs, options, reporting) of the C++ API.
 template <class In, class Out, class Options, class Run>
 swy_status Call(const Texts& texts, const In* inputs, const Out* outputs,
                 const Options* options, const Run& run) noexcept {
@@ -146,7 +149,7 @@ swy_status Call(const Texts& texts, const In* inputs, const Out* outputs,
   Reporting reporting(GivenReport(outputs, 0), texts.report);
   if (!reporting.status.ok()) return ToC(reporting.status);
   SetReport(reporting.report(), &out.value, 0);
-  const Status status = run(in.value, out.value, opt.value);
+  const Status status = run(in.value, out.value, opt.value, reporting);
   reporting.Tell();
   return ToC(status);
 }
@@ -183,11 +186,44 @@ Status WithExecutor(const Texts& texts, const swy_executor* given,
   return run(executor);
 }
 
+// The caller's threads as a team. Thread 0 sets the report before the last
+// barrier, so before each barrier it passes on what it has set: told after the
+// call, it would come too late for threads that have returned already.
+class ReportingTeam {
+ public:
+  ReportingTeam(const Team& given, Reporting& reporting)
+      : given_(given), reporting_(reporting) {}
+  ReportingTeam(const ReportingTeam&) = delete;
+  Team team() {
+    return {given_.thread, given_.num_threads,
+            given_.barrier == nullptr ? nullptr : Wait, this};
+  }
+
+ private:
+  static void Wait(void* context) {
+    const auto& self = *static_cast<ReportingTeam*>(context);
+    self.reporting_.Tell();
+    self.given_.barrier(self.given_.context);
+  }
+  const Team& given_;
+  Reporting& reporting_;
+};
+
+// run(team).
+template <class Run>
+Status WithTeam(const Texts& texts, const swy_team* given, Reporting& reporting,
+                const Run& run) {
+  const Argument<swy_team> who(given, texts.who);
+  if (!who.status.ok()) return who.status;
+  ReportingTeam team(who.value, reporting);
+  return run(team.team());
+}
+
 // A function whose last argument is an executor, and one whose is a team.
 #define SWITCHYARD_C_CALL(Function, inputs, outputs, options, executor)    \
   ::switchyard::c::Call(                                                   \
       SWITCHYARD_C_TEXTS(#Function, "executor"), inputs, outputs, options, \
-      [&](const auto& in, const auto& out, const auto& opt) {              \
+      [&](const auto& in, const auto& out, const auto& opt, const auto&) { \
         return ::switchyard::c::WithExecutor(                              \
             SWITCHYARD_C_TEXTS(#Function, "executor"), executor,           \
             [&](::switchyard::Executor& who) {                             \
@@ -197,12 +233,20 @@ Status WithExecutor(const Texts& texts, const swy_executor* given,
 #define SWITCHYARD_C_TEAM_CALL(Function, inputs, outputs, options, team) \
   ::switchyard::c::Call(                                                 \
       SWITCHYARD_C_TEXTS(#Function, "team"), inputs, outputs, options,   \
-      [&](const auto& in, const auto& out, const auto& opt) {            \
-        const ::switchyard::c::Argument<swy_team> who(                   \
-            team, SWITCHYARD_C_TEXTS(#Function, "team").who);            \
-        return who.status.ok()                                           \
-                   ? ::switchyard::Function(in, out, opt, who.value)     \
-                   : who.status;                                         \
+      [&](const auto& in, const auto& out, const auto& opt,              \
+          ::switchyard::c::Reporting& reporting) {                       \
+        return ::switchyard::c::WithTeam(                                \
+            SWITCHYARD_C_TEXTS(#Function, "team"), team, reporting,      \
+            [&](const ::switchyard::Team& who) {                         \
+              return ::switchyard::Function(in, out, opt, who);          \
+            });                                                          \
+      })
+// One that has neither.
+#define SWITCHYARD_C_LONE_CALL(Function, inputs, outputs, options)        \
+  ::switchyard::c::Call(                                                  \
+      SWITCHYARD_C_TEXTS(#Function, ""), inputs, outputs, options,        \
+      [](const auto& in, const auto& out, const auto& opt, const auto&) { \
+        return ::switchyard::Function(in, out, opt);                      \
       })
 
 }  // namespace switchyard::c

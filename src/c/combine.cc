@@ -15,7 +15,7 @@ swy_status swy_combine(const swy_combine_inputs* inputs,
   constexpr Texts texts = SWITCHYARD_C_TEXTS("Combine", "executor");
   return Call(
       texts, inputs, outputs, options,
-      [&](auto& in, const auto& out, const auto& opt) {
+      [&](auto& in, const auto& out, const auto& opt, const auto&) {
         // Lies in front of everything that a shorter struct may lack, but size.
         constexpr size_t kEnd = offsetof(swy_combine_inputs, token_order) +
                                 sizeof(inputs->token_order);

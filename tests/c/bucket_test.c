@@ -1,7 +1,6 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <pthread.h>
 #include <string.h>
 
 #include "tests/c/check.h"
@@ -13,7 +12,7 @@ static const int32_t kOffsets[4] = {0, 4, 5, 7};
 static const int32_t kPairs[7] = {1, 2, 5, 6, 3, 0, 4};
 static const int32_t kRowIndex[8] = {5, 0, 1, 4, 6, 2, 3, -1};
 
-// What all of a team's threads pass; those of one are the calling thread's.
+// What a call is given, and what it leaves.
 struct Packed {
   swy_bucket_inputs in;
   swy_packed_buckets out;
@@ -175,142 +174,11 @@ void TestBucket(void) {
   TestAligned();
 }
 
-// A team of two threads.
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t all_here = PTHREAD_COND_INITIALIZER;
-static int waiting = 0, rounds = 0;
-static void Barrier(void* context) {
-  CHECK(context == &waiting);
-  pthread_mutex_lock(&mutex);
-  if (++waiting == 2) {
-    waiting = 0;
-    ++rounds;
-    pthread_cond_broadcast(&all_here);
-  } else {
-    const int round = rounds;
-    while (round == rounds) pthread_cond_wait(&all_here, &mutex);
-  }
-  pthread_mutex_unlock(&mutex);
-}
-
-// Enough pairs for two threads: 1024 experts' are those of both halves.
-#define TEAM_TOKENS 16384
-#define TEAM_EXPERTS 16
-static int32_t team_ids[TEAM_TOKENS], team_tpe[TEAM_EXPERTS];
-static int32_t team_offsets[TEAM_EXPERTS + 1], team_pairs[2 * TEAM_TOKENS];
-static int32_t team_table[TEAM_TOKENS], team_scratch[1 << 16];
-static int32_t team_counts[2], team_rows[TEAM_TOKENS];
-static swy_report team_report = SWY_REPORT_INIT;
-
-struct Member {
-  size_t thread;
-  void (*call)(const swy_team* team);
-};
-static void* RunMember(void* context) {
-  const struct Member* member = (const struct Member*)context;
-  swy_team team = SWY_TEAM_INIT;
-  team.thread = member->thread;
-  team.num_threads = 2;
-  team.barrier = Barrier;
-  team.context = &waiting;
-  member->call(&team);
-  return NULL;
-}
-static void RunTeam(void (*call)(const swy_team* team)) {
-  struct Member first, second;
-  pthread_t thread;
-  const int before = rounds;
-  first.thread = 0;
-  second.thread = 1;
-  first.call = second.call = call;
-  memset(team_tpe, 0, sizeof team_tpe);
-  memset(team_pairs, 0, sizeof team_pairs);
-  team_report.max_rows = 0;
-  CHECK(pthread_create(&thread, NULL, RunMember, &second) == 0);
-  RunMember(&first);
-  pthread_join(thread, NULL);
-  CHECK(rounds > before);
-}
 static swy_i32_span Ints(int32_t* data, size_t size) {
   swy_i32_span span;
   span.data = data;
   span.size = size;
   return span;
-}
-
-static void CallPacked(const swy_team* team) {
-  swy_bucket_inputs in = SWY_BUCKET_INPUTS_INIT;
-  swy_packed_buckets out = SWY_PACKED_BUCKETS_INIT;
-  in.topk_ids = swy_dense(team_ids, SWY_I32, TEAM_TOKENS, 1);
-  in.scratch = Ints(team_scratch, swy_bucket_scratch_size_team(
-                                      TEAM_TOKENS, TEAM_EXPERTS, team));
-  CHECK(in.scratch.size > 0 && in.scratch.size <= 1 << 16);
-  out.tokens_per_expert = Ints(team_tpe, TEAM_EXPERTS);
-  out.offsets = Ints(team_offsets, TEAM_EXPERTS + 1);
-  out.pairs = Ints(team_pairs, TEAM_TOKENS);
-  out.report = &team_report;
-  CHECK_OK(swy_bucket_packed_team(&in, &out, NULL, team));
-}
-static void CallStrided(const swy_team* team) {
-  swy_bucket_inputs in = SWY_BUCKET_INPUTS_INIT;
-  swy_strided_buckets out = SWY_STRIDED_BUCKETS_INIT;
-  in.topk_ids = swy_dense(team_ids, SWY_I32, TEAM_TOKENS, 1);
-  in.scratch = Ints(team_scratch, 1 << 16);
-  out.tokens_per_expert = Ints(team_tpe, TEAM_EXPERTS);
-  out.ids = Ints(team_table, TEAM_TOKENS);
-  out.report = &team_report;
-  CHECK_OK(swy_bucket_strided_team(&in, &out, NULL, team));
-}
-static void CallAligned(const swy_team* team) {
-  swy_aligned_inputs in = SWY_ALIGNED_INPUTS_INIT;
-  swy_aligned_buckets out = SWY_ALIGNED_BUCKETS_INIT;
-  in.topk_ids = swy_dense(team_ids, SWY_I32, TEAM_TOKENS, 1);
-  in.scratch = Ints(team_scratch, 1 << 16);
-  out.tokens_per_expert = Ints(team_tpe, TEAM_EXPERTS);
-  out.offsets = Ints(team_offsets, TEAM_EXPERTS + 1);
-  out.pairs = Ints(team_pairs, 2 * TEAM_TOKENS);
-  out.report = &team_report;
-  CHECK_OK(swy_bucket_aligned_team(&in, &out, NULL, team));
-}
-static void CallMap(const swy_team* team) {
-  swy_map_inputs in = SWY_MAP_INPUTS_INIT;
-  swy_map_outputs out = SWY_MAP_OUTPUTS_INIT;
-  swy_map_options options = SWY_MAP_OPTIONS_INIT;
-  in.topk_ids = swy_dense(team_ids, SWY_I32, TEAM_TOKENS, 1);
-  in.scratch = Ints(team_scratch, 1 << 16);
-  out.pairs.counts = Ints(team_counts, 2);
-  out.pairs.offsets = Ints(team_offsets, 3);
-  out.pairs.rows = Ints(team_rows, TEAM_TOKENS);
-  out.report = &team_report;
-  options.experts_per_destination = TEAM_EXPERTS / 2;
-  CHECK_OK(swy_map_pairs_team(&in, &out, &options, team));
-}
-
-static void CheckTeamsBuckets(const int32_t* pairs, size_t stride) {
-  const size_t each = TEAM_TOKENS / TEAM_EXPERTS;
-  size_t e, i, wrong = 0;
-  CHECK(team_report.max_rows == each);
-  for (e = 0; e < TEAM_EXPERTS; ++e) {
-    CHECK(team_tpe[e] == (int32_t)each);
-    for (i = 0; i < each; ++i) {
-      wrong += pairs[e * stride + i] != (int32_t)(i * TEAM_EXPERTS + e);
-    }
-  }
-  CHECK(wrong == 0);
-}
-void TestTeams(void) {
-  const size_t each = TEAM_TOKENS / TEAM_EXPERTS;
-  size_t i;
-  for (i = 0; i < TEAM_TOKENS; ++i) team_ids[i] = (int32_t)(i % TEAM_EXPERTS);
-  RunTeam(CallPacked);
-  CheckTeamsBuckets(team_pairs, each);
-  RunTeam(CallStrided);
-  CheckTeamsBuckets(team_table, each);
-  RunTeam(CallAligned);
-  CheckTeamsBuckets(team_pairs, each);
-  RunTeam(CallMap);
-  CHECK(team_counts[0] == TEAM_TOKENS / 2 && team_counts[1] == TEAM_TOKENS / 2);
-  CHECK(team_rows[0] == 0 && team_rows[TEAM_TOKENS / 2] == TEAM_EXPERTS / 2);
 }
 
 void TestMap(void) {

@@ -245,6 +245,10 @@ TEST(Reporting, TellsWhatWasSet) {
               EXPECT_EQ(given.*other_c, is_it ? 0 : before.*other_c) << other;
             });
         EXPECT_EQ(given.*in_c, 0u);
+        // Once: another thread may have read it, and set it anew.
+        given.*in_c = 81;
+        reporting.Tell();
+        EXPECT_EQ(given.*in_c, 81u);
       });
   EXPECT_EQ(Reporting(nullptr, ArgumentTexts()).report(), nullptr);
 }

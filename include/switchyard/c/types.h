@@ -209,7 +209,7 @@ SWY_API void swy_tbb_executor_destroy(const swy_executor* executor)
 
 // Threads that are running already (ggml's ith/nth, an OpenMP region) and make
 // a call together: each passes the same arguments, but its own `thread`, and
-// gets the same status when all is written.
+// gets the same status when all is written, the report included.
 typedef struct swy_team {
   uint32_t size;
   size_t thread;  // < num_threads
