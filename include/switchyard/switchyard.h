@@ -21,8 +21,9 @@
 // Structs whose first field is `size` grow at their end in later versions. Make
 // them from their ..._INIT macro, which sets the size and the defaults. Of a
 // shorter struct, of an older caller, what is missing has its default; a longer
-// one, of a newer caller, is refused unless all that is not known here is zero.
-// Structs without a size never change, nor do enumerators.
+// one, of a newer caller, is refused unless all that is not known here is zero,
+// and above SWY_MAX_STRUCT_SIZE, 4096 bytes, in any case. Structs without a size
+// never change, nor do enumerators.
 //
 // Nothing is thrown, printed or allocated, and a call that fails says why.
 // Functions may be called by any thread.

@@ -19,6 +19,7 @@ namespace switchyard::c {
 struct ArgumentTexts {
   const char* null;
   const char* no_size;
+  const char* too_long;
   const char* unknown;
 };
 struct Texts {
@@ -28,8 +29,10 @@ struct Texts {
 #define SWITCHYARD_C_ARGUMENT_TEXTS(Function, name)                         \
   {                                                                         \
     Function ": " name ": is null", Function ": " name ": size is not set", \
+        Function ": " name ": size is above SWY_MAX_STRUCT_SIZE, 4096",     \
         Function ": " name ": has fields that this version does not know"   \
   }
+static_assert(SWY_MAX_STRUCT_SIZE == 4096, "The text above names it.");
 // `who` is who works: "executor" or "team".
 #define SWITCHYARD_C_TEXTS(Function, who)                               \
   ::switchyard::c::Texts {                                              \
@@ -52,6 +55,7 @@ template <class C>
 Status Check(const C* given, const ArgumentTexts& texts) {
   if (given == nullptr) return Invalid(texts.null);
   if (!HasSize(given)) return Invalid(texts.no_size);
+  if (IsTooLong(given)) return Invalid(texts.too_long);
   if (!IsKnown(given)) return Invalid(texts.unknown);
   return Status();
 }
@@ -178,7 +182,10 @@ Status WithExecutor(const Texts& texts, const swy_executor* given,
   if (given == nullptr) return run(SerialExecutor());
   Status status = Check(given, texts.who);
   if (!status.ok()) return status;
-  if (given->size < sizeof(swy_executor) || given->parallel_for == nullptr ||
+  // The struct's end when it was new: a later one may be longer.
+  constexpr size_t kEnd =
+      offsetof(swy_executor, parallel_for) + sizeof(given->parallel_for);
+  if (given->size < kEnd || given->parallel_for == nullptr ||
       given->concurrency == 0) {
     return Invalid(texts.no_threads);
   }

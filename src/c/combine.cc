@@ -4,6 +4,7 @@
 #include "switchyard/combine.h"
 
 #include "src/c/call.h"
+#include "src/check.h"
 #include "switchyard/hyper.h"
 
 using namespace switchyard::c;
@@ -20,7 +21,7 @@ swy_status swy_combine(const swy_combine_inputs* inputs,
         constexpr size_t kEnd = offsetof(swy_combine_inputs, token_order) +
                                 sizeof(inputs->token_order);
         if (inputs->size >= kEnd && inputs->token_order != 0) {
-          if (in.row_index.data != nullptr) {
+          if (switchyard::internal::Given(in.row_index)) {
             return Invalid("Combine: row_index: given with token_order");
           }
           in.row_index = switchyard::RowIndex::kTokenOrder;

@@ -85,17 +85,19 @@ void Convert(const BasicAnyMatrix<Void>* from, swy_matrix* to) {
 // A struct that may be shorter or longer than the C that this library knows.
 // Shorter ones may end where the caller's memory ends: only pointers, which
 // promise no more than what is read, and no references.
-constexpr size_t kMostBytes = 4096;  // else its size was never set
-
 template <class C>
 bool HasSize(const C* given) {
   return given->size >= sizeof(given->size);
 }
 template <class C>
+bool IsTooLong(const C* given) {
+  return given->size > SWY_MAX_STRUCT_SIZE;
+}
+// Asked where it is not too long: bytes up to its size are read.
+template <class C>
 bool IsKnown(const C* given) {
   static_assert(offsetof(C, size) == 0, "");
-  if (given->size <= sizeof(C)) return true;
-  if (given->size > kMostBytes) return false;
+  static_assert(sizeof(C) <= SWY_MAX_STRUCT_SIZE, "");
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
   for (size_t i = sizeof(C); i < given->size; ++i) {
     if (bytes[i] != 0) return false;
@@ -109,6 +111,18 @@ void ReadFields(const C* given, CppOf<C>* to) {
   Fields<C>::ForEach([&](const char*, size_t end, auto in_c, auto in_cpp) {
     if (end <= size) Convert(&(given->*in_c), &(to->*in_cpp));
   });
+}
+// Whether the caller's struct has room for all of `from` that is not its
+// default.
+template <class C>
+bool HasRoomFor(const CppOf<C>& from, const C* given) {
+  const size_t size = given->size;
+  const CppOf<C> defaults = {};
+  bool has_room = true;
+  Fields<C>::ForEach([&](const char*, size_t end, auto, auto in_cpp) {
+    has_room &= end <= size || from.*in_cpp == defaults.*in_cpp;
+  });
+  return has_room;
 }
 template <class C>
 void WriteFields(const CppOf<C>& from, C* given) {

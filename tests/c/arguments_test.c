@@ -15,6 +15,7 @@
     unsigned char b[16]; \
   }
 
+#define TOO_LONG ": size is above SWY_MAX_STRUCT_SIZE, 4096"
 // All that may be wrong with one struct of a call that is else as it was.
 #define ARGUMENT(argument, call, prefix)                                  \
   do {                                                                    \
@@ -29,9 +30,10 @@
     CHECK_INVALID(call,                                                   \
                   prefix ": has fields that this version does not know"); \
     argument.b[15] = 0;                                                   \
+    argument.known.size = SWY_MAX_STRUCT_SIZE + 1;                        \
+    CHECK_INVALID(call, prefix TOO_LONG);                                 \
     argument.known.size = 0x80000000u;                                    \
-    CHECK_INVALID(call,                                                   \
-                  prefix ": has fields that this version does not know"); \
+    CHECK_INVALID(call, prefix TOO_LONG);                                 \
     argument.known.size = size;                                           \
   } while (0)
 // Who calls: alone, by an executor, in a team of one.
@@ -166,6 +168,34 @@ void TestArguments(void) {
   EACH(TEST_LAST, EXECUTOR)
   EACH_WITHOUT_REPORT(TEST_LAST, EXECUTOR)
   EACH_TEAM(TEST_LAST, TEAM)
+}
+
+// The longest struct that is looked at, and one byte more.
+void TestLongest(void) {
+  union {
+    swy_dispatch_options known;
+    unsigned char bytes[SWY_MAX_STRUCT_SIZE + 1];
+  } options;
+  const swy_dispatch_options initial = SWY_DISPATCH_OPTIONS_INIT;
+  uint32_t args[3] = {0, 0, 0};
+  swy_dispatch_inputs in = SWY_DISPATCH_INPUTS_INIT;
+  swy_dispatch_outputs out = SWY_DISPATCH_OUTPUTS_INIT;
+  in.max_rows = in.num_experts = in.features = 64;
+  out.args.data = args;
+  out.args.size = 3;
+  memset(&options, 0, sizeof options);
+  options.known = initial;
+  options.known.size = SWY_MAX_STRUCT_SIZE;
+  CHECK_OK(swy_make_dispatch_args(&in, &out, &options.known));
+  CHECK(args[0] == 2 && args[1] == 1 && args[2] == 64);
+  options.bytes[SWY_MAX_STRUCT_SIZE - 1] = 1;
+  CHECK_INVALID(swy_make_dispatch_args(&in, &out, &options.known),
+                "MakeDispatchArgs: options: has fields that this version does "
+                "not know");
+  options.bytes[SWY_MAX_STRUCT_SIZE - 1] = 0;
+  options.known.size = SWY_MAX_STRUCT_SIZE + 1;
+  CHECK_INVALID(swy_make_dispatch_args(&in, &out, &options.known),
+                "MakeDispatchArgs: options" TOO_LONG);
 }
 
 // Functions that return a size have no other way to say so.

@@ -44,6 +44,7 @@ void TestActivate(void);
 void TestCombine(void);
 void TestHyper(void);
 void TestArguments(void);
+void TestLongest(void);
 void TestSizes(void);
 void TestTypes(void);
 void TestPresets(void);

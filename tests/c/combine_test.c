@@ -76,6 +76,8 @@ void TestCombine(void) {
     CHECK_INVALID(swy_combine(&in, &out, NULL, NULL),
                   "Combine: row_index: given with token_order");
     in.row_index.data = NULL;
+    CHECK_INVALID(swy_combine(&in, &out, NULL, NULL),
+                  "Combine: row_index: given with token_order");
     in.token_order = 0;
     CHECK_INVALID(swy_combine(&in, &out, NULL, NULL),
                   "Combine: row_index: data is null");

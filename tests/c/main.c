@@ -126,6 +126,7 @@ int main(void) {
   TestExecutors();
   TestWorkList();
   TestArguments();
+  TestLongest();
   printf("%d failures\n", failures);
   return failures != 0;
 }

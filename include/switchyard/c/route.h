@@ -152,7 +152,8 @@ typedef struct swy_preset {
 
 // The preset of a family, into what is not NULL of `preset` and `options`, both
 // made by their macros. SWY_INVALID_ARGUMENT, and nothing written, where the
-// name is unknown.
+// name is unknown, or where `options` is an older caller's, which ends before
+// an option that the family does not leave at its default.
 SWY_API swy_status swy_find_preset(const char* family, swy_preset* preset,
                                    swy_route_options* options) SWY_NOEXCEPT;
 // The names, in alphabetical order; NULL beyond the last.

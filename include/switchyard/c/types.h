@@ -21,6 +21,10 @@ extern "C" {
 #define SWY_NOEXCEPT
 #endif
 
+// The most that the `size` of a struct may be: more was never set, and is
+// refused. switchyard.h says what becomes of a size that is not this version's.
+#define SWY_MAX_STRUCT_SIZE 4096
+
 enum swy_status_code {
   SWY_OK = 0,
   // An argument is wrong by itself: shape, stride, null, overlap, overflow.
