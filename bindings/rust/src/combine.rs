@@ -76,7 +76,8 @@ pub struct CombineInputs<'a> {
     pub topk_weights: Matrix<'a>,
     /// Where rows are.
     pub row_index: RowIndex<'a>,
-    /// Optional `[tokens, hidden]`; in place: what out holds.
+    /// Optional `[tokens, hidden]`; in place: what out holds or, where only normed
+    /// is written, what normed does.
     pub residual: Source<'a>,
     /// `[1, hidden]`, for normed.
     pub norm_weight: Matrix<'a>,
@@ -126,6 +127,11 @@ pub fn combine(
         RowIndex::TokenOrder => (1, NONE),
         RowIndex::Rows(matrix) => (0, matrix.raw),
     };
+    // Without out it is normed that may lie where the residual does.
+    let written =
+        if outputs.out.raw.data.is_null() { outputs.normed.values.raw } else { outputs.out.raw };
+    let residual =
+        inputs.residual.raw(written, "Combine: residual: in place, without out or normed")?;
     let mut report = Report::raw();
     let raw_in = sys::swy_combine_inputs {
         size: sys::size_of::<sys::swy_combine_inputs>(),
@@ -133,7 +139,7 @@ pub fn combine(
         rows: inputs.rows.raw(),
         topk_weights: inputs.topk_weights.raw,
         row_index,
-        residual: inputs.residual.raw(outputs.out.raw),
+        residual,
         norm_weight: inputs.norm_weight.raw,
         shared: sys::swy_shared_expert {
             rows: inputs.shared.rows.raw,
@@ -206,9 +212,11 @@ pub fn hyper_connect(
     options: &HyperOptions,
     pool: Pool<'_>,
 ) -> Result<(), Error> {
+    let missing = "HyperConnect: streams: in place, without outputs.streams";
+    let streams = inputs.streams.raw(outputs.streams.raw, missing)?;
     let raw_in = sys::swy_hyper_inputs {
         size: sys::size_of::<sys::swy_hyper_inputs>(),
-        streams: inputs.streams.raw(outputs.streams.raw),
+        streams,
         block: inputs.block.raw,
         post: inputs.post.raw,
         comb: inputs.comb.raw,

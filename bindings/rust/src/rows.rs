@@ -116,7 +116,7 @@ pub fn activate(
 ) -> Result<(), Error> {
     let raw_in = sys::swy_activate_inputs {
         size: sys::size_of::<sys::swy_activate_inputs>(),
-        gate: inputs.gate.raw(out.values.raw),
+        gate: inputs.gate.raw(out.values.raw, "Activate: gate: in place, without out")?,
         up: inputs.up.raw,
         gate_bias: inputs.gate_bias.raw,
         up_bias: inputs.up_bias.raw,

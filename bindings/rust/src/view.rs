@@ -205,14 +205,21 @@ impl RowsMut<'_> {
 pub enum Source<'a> {
     /// A matrix of its own.
     From(Matrix<'a>),
-    /// The output is read, and then written.
+    /// The output is read, and then written. An error where there is none.
     InPlace,
 }
 impl Source<'_> {
-    pub(crate) fn raw(&self, output: sys::swy_matrix) -> sys::swy_matrix {
+    /// In place of no output it would be no matrix, which the library takes for an
+    /// argument that is left out: that is the error `missing`.
+    pub(crate) fn raw(
+        &self,
+        output: sys::swy_matrix,
+        missing: &'static str,
+    ) -> Result<sys::swy_matrix, Error> {
         match self {
-            Source::From(matrix) => matrix.raw,
-            Source::InPlace => output,
+            Source::From(matrix) => Ok(matrix.raw),
+            Source::InPlace if output.data.is_null() => Err(Error::invalid(missing)),
+            Source::InPlace => Ok(output),
         }
     }
 }

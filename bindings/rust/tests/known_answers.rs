@@ -249,6 +249,35 @@ fn sums_with_shared_expert_residual_and_norm() {
 }
 
 #[test]
+fn residuals_in_place_of_the_only_output() {
+    let rows = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+    let (weights, residual) = ([1.0f32, 0.5, 2.0, -1.0], [9.0f32, -8.0, 7.0, 6.0]);
+    let norm_weight = [1.0f32, 2.0];
+    let inputs = |residual| CombineInputs {
+        residual,
+        norm_weight: Matrix::new(&norm_weight, 1, 2).unwrap(),
+        ..CombineInputs::new(
+            Matrix::new(&rows, 4, 2).unwrap().into(),
+            Matrix::new(&weights, 2, 2).unwrap(),
+            RowIndex::TokenOrder,
+        )
+    };
+    let options = CombineOptions::default();
+    on_every_isa(|| {
+        let (mut apart, mut in_place) = ([0.0f32; 4], residual);
+        let from = Matrix::new(&residual, 2, 2).unwrap().into();
+        let normed = MatrixMut::new(&mut apart, 2, 2).unwrap().into();
+        let outputs = CombineOutputs { normed, ..Default::default() };
+        combine(&inputs(from), outputs, &options, Pool::Serial).unwrap();
+        // The residual is what normed held.
+        let normed = MatrixMut::new(&mut in_place, 2, 2).unwrap().into();
+        let outputs = CombineOutputs { normed, ..Default::default() };
+        combine(&inputs(Source::InPlace), outputs, &options, Pool::Serial).unwrap();
+        assert_eq!(in_place, apart);
+    });
+}
+
+#[test]
 fn rows_quantised_and_scattered() {
     let from = [0.0f32, 1.0, -2.0, 4.0];
     on_every_isa(|| {

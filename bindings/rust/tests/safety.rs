@@ -97,6 +97,48 @@ fn rows_that_do_not_exist_are_not_followed() {
     assert_eq!(rows, [2.0, 0.0, 0.0]);
 }
 
+#[test]
+fn nothing_is_in_place_of_no_output() {
+    let ones = [1.0f32; 4];
+    let matrix = Matrix::new(&ones, 2, 2).unwrap();
+    let inputs = CombineInputs {
+        residual: Source::InPlace,
+        norm_weight: Matrix::new(&ones[..2], 1, 2).unwrap(),
+        ..CombineInputs::new(Rows::default(), Matrix::default(), RowIndex::TokenOrder)
+    };
+    let run = |outputs| combine(&inputs, outputs, &CombineOptions::default(), Pool::Serial);
+    assert_eq!(
+        message(run(CombineOutputs::default())),
+        "Combine: residual: in place, without out or normed"
+    );
+    // A residual is no codes.
+    let (mut codes, mut scales) = ([3i8; 4], [3.0f32; 2]);
+    let normed = RowsMut {
+        values: MatrixMut::new(&mut codes, 2, 2).unwrap(),
+        scales: MatrixMut::new(&mut scales, 2, 1).unwrap(),
+        ..Default::default()
+    };
+    assert_eq!(
+        message(run(CombineOutputs { normed, ..Default::default() })),
+        "Combine: residual: has to be f32, bf16 or f16"
+    );
+    assert_eq!((codes, scales), ([3; 4], [3.0; 2]));
+
+    let inputs = ActivateInputs { gate: Source::InPlace, up: matrix, ..Default::default() };
+    let result = activate(&inputs, RowsMut::default(), &ActivateOptions::default(), Pool::Serial);
+    assert_eq!(message(result), "Activate: gate: in place, without out");
+
+    // Streams that are only read have to be given.
+    let mut scales = [3.0f32; 2];
+    let inputs = HyperInputs { streams: Source::InPlace, ..Default::default() };
+    let outputs =
+        HyperOutputs { scales: MatrixMut::new(&mut scales, 2, 1).unwrap(), ..Default::default() };
+    let options = HyperOptions { num_streams: 1, ..Default::default() };
+    let result = hyper_connect(&inputs, outputs, &options, Pool::Serial);
+    assert_eq!(message(result), "HyperConnect: streams: in place, without outputs.streams");
+    assert_eq!(scales, [3.0; 2]);
+}
+
 /// Panics in the middle of its work.
 struct Panics;
 // SAFETY: no body runs any more when it unwinds.
