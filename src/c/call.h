@@ -15,7 +15,7 @@
 
 namespace switchyard::c {
 
-// What may be wrong with an argument that C++ does not have.
+// Errors of an argument that C++ does not have.
 struct ArgumentTexts {
   const char* null;
   const char* no_size;

@@ -104,7 +104,7 @@ bool IsKnown(const C* given) {
   }
   return true;
 }
-// What the caller's struct has; the rest of `to` stays as it is.
+// Converts the fields that the caller's struct has; the rest of `to` stays.
 template <class C>
 void ReadFields(const C* given, CppOf<C>* to) {
   const size_t size = given->size;

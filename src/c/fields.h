@@ -147,8 +147,8 @@ constexpr size_t NumFields() {
   }
 }
 
-// Of a C struct: its name, its C++ struct, and visit(name, where the field
-// ends, the member of C, the member of C++) for each field of both.
+// A C struct's name, its C++ struct, and visit(name, where the field ends, the
+// member of C, the member of C++) for each field of both.
 template <class CStruct>
 struct Fields;
 template <class CStruct>

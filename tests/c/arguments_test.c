@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What only C can have wrong, and what belongs to no kernel.
+// Mistakes that only C can make, and functions that belong to no kernel.
 
 #include <stdlib.h>
 #include <string.h>

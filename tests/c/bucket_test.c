@@ -12,7 +12,7 @@ static const int32_t kOffsets[4] = {0, 4, 5, 7};
 static const int32_t kPairs[7] = {1, 2, 5, 6, 3, 0, 4};
 static const int32_t kRowIndex[8] = {5, 0, 1, 4, 6, 2, 3, -1};
 
-// What a call is given, and what it leaves.
+// Arguments of a call, and memory for its results.
 struct Packed {
   swy_bucket_inputs in;
   swy_packed_buckets out;
@@ -72,7 +72,7 @@ static void TestStrided(void) {
       swy_bucket_strided(&in, &out, &options, NULL),
       "BucketStrided: row_stride: smaller than the busiest expert's pairs");
   CHECK(report.row_stride == 4 && report.max_rows == 4 && table[0] == 77);
-  // Without the fourth token it fits.
+  // It fits when the fourth token is left out.
   in.topk_ids.rows = 3;
   CHECK_OK(swy_bucket_strided(&in, &out, &options, NULL));
   CHECK_INTS(table, wanted, 9);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the tests in C share. Each CHECK that does not hold is a line on stderr,
+// Shared by the tests in C. Each CHECK that does not hold is a line on stderr,
 // and main() fails.
 
 #ifndef SWITCHYARD_TESTS_C_CHECK_H_

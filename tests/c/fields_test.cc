@@ -183,7 +183,7 @@ TEST(Fields, ThatAreMissingHaveTheirDefaults) {
   });
 }
 
-// Or an older caller's padding would be taken for a later field.
+// An older caller's padding would be taken for a later field.
 TEST(Fields, LeaveNoPaddingBehindThem) {
   ForEachStruct([](const auto& initial) {
     using C = std::decay_t<decltype(initial)>;
@@ -197,7 +197,7 @@ TEST(Fields, LeaveNoPaddingBehindThem) {
   });
 }
 
-// What C++ gives, in C.
+// A value of C++, written to structs of C of every size.
 template <class C>
 void ExpectWritten(const CppOf<C>& cpp) {
   for (size_t size = sizeof(uint32_t); size <= sizeof(C); ++size) {

@@ -8,7 +8,7 @@
 
 namespace switchyard::c {
 
-// What the macro of each struct makes.
+// The value that the macro of each struct makes.
 template <class C>
 C Initial();
 #define SWITCHYARD_INITIAL(Struct, macro) \

@@ -53,7 +53,7 @@ void CheckFloats(const float* found, const float* wanted, size_t count,
   }
 }
 
-// What a thread runs: every other index, the last first.
+// The work of a thread: every other index, the last first.
 struct Half {
   swy_body body;
   void* body_context;

@@ -7,7 +7,7 @@
 
 #include "tests/c/check.h"
 
-// Of 1 : 2 : 3 : 4 by softmax, in any order.
+// Logits whose softmax is 1 : 2 : 3 : 4, in any order.
 #define LN2 0.693147181f
 #define LN3 1.09861229f
 #define LN4 1.38629436f
@@ -62,7 +62,7 @@ void TestRoute(void) {
     options.score = SWY_SCORE_SIGMOID;
     options.num_zero_experts = 1;
     CHECK_OK(swy_route_top_k(&in, &out, &options, NULL));
-    // Of row 0 the second is the zero expert: id -1, and its weight apart.
+    // Row 0 selects the zero expert second: id -1, and its weight apart.
     CHECK(ids[0][0] == -1 && ids[0][1] == -1);
     CHECK(ids[1][0] == -1 && ids[1][1] == 10);
     CHECK(ids[2][0] == -1 && ids[2][1] == 10);
@@ -79,7 +79,7 @@ void TestRoute(void) {
   CHECK_OK(swy_route_top_k(&in, &out, NULL, NULL));
   CHECK_INTS(ids[0], kBest[0], 6);
   CHECK(isnan(weights[1][0]) && isnan(weights[1][1]) && !isnan(weights[0][0]));
-  // What C++ finds wrong.
+  // Errors that C++ finds.
   options.num_zero_experts = 0;
   for (options.score = -1; options.score < 300; options.score += 7) {
     if (options.score >= 0 && options.score <= SWY_SCORE_SPARSEMIXER) continue;
@@ -123,7 +123,7 @@ static void TestOlderPresets(void) {
       CHECK(options.size == size && options.topk_group == 4);
     }
   }
-  // What mixtral has beside the defaults fits.
+  // The options of mixtral that are not defaults fit.
   options = defaults;
   options.size = END(swy_route_options, divisor);
   CHECK_OK(swy_find_preset("mixtral", &preset, &options));

@@ -147,7 +147,7 @@ void TestActivate(void) {
   out_rows[1][0] = 77.0f;
   CHECK_OK(swy_activate(&in, &out, &options, NULL));
   CHECK(out_rows[1][0] == 77.0f);
-  // What C++ finds wrong, of an argument and of an option.
+  // Errors that C++ finds, in an argument and in an option.
   in.up = swy_dense(ones, SWY_F32, 2, 2);
   CHECK_INVALID(swy_activate(&in, &out, &options, NULL),
                 "Activate: up: given with kUngated");

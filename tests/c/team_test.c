@@ -62,7 +62,7 @@ static void* RunMember(void* context) {
   return NULL;
 }
 
-// What both threads pass.
+// Memory of both threads.
 static int32_t ids[TOKENS], tpe[EXPERTS], offsets[EXPERTS + 1];
 static int32_t pairs[2 * TOKENS], table[TOKENS], scratch[1 << 16];
 static int32_t counts[2], rows[TOKENS];

@@ -7,7 +7,7 @@ use crate::view::{ints, ints_mut, longs_mut, tiles_mut, uints_mut};
 use crate::{sys, Error, Matrix, MatrixMut, Pool, Report};
 use crate::{AlignedOptions, BucketOptions, DispatchOptions, MapOptions, WorkListOptions};
 
-/// What the bucket functions read. Pair p is token * top_k + slot.
+/// Inputs of the bucket functions. Pair p is token * top_k + slot.
 #[derive(Default)]
 pub struct BucketInputs<'a> {
     /// `[tokens, top_k]`; i32, u32, i64.
@@ -34,7 +34,8 @@ pub struct StridedBuckets<'a> {
     pub tokens_per_expert: &'a mut [i32],
     /// The table.
     pub ids: &'a mut [i32],
-    /// Or 0: the busiest expert's count, which the report says.
+    /// Elements from one row to the next; 0 takes the busiest expert's count, which
+    /// the report says.
     pub row_stride: usize,
     /// Write 0 behind each row's pairs.
     pub zero_padding: bool,
@@ -100,14 +101,14 @@ pub fn bucket_strided(
     check(status, Report::from_raw(&report))
 }
 
-/// What `bucket_aligned` reads.
+/// Inputs of `bucket_aligned`.
 #[derive(Default)]
 pub struct AlignedInputs<'a> {
     /// `[tokens, top_k]`; i32, u32, i64.
     pub topk_ids: Matrix<'a>,
     /// Optional: the expert of each id, or -1.
     pub expert_map: &'a [i32],
-    /// As of `BucketInputs`.
+    /// Optional: the same as in `BucketInputs`.
     pub scratch: &'a mut [i32],
 }
 /// Packed buckets that begin at multiples of block_size; between them lies the
@@ -130,7 +131,8 @@ pub struct AlignedBuckets<'a> {
     pub active_experts: &'a mut [i32],
 }
 
-/// The largest `offsets[num_experts]` that so many pairs can lead to.
+/// The largest `offsets[num_experts]` that so many pairs can lead to; `usize::MAX`
+/// where block_size is 0 or this overflows.
 pub fn bucket_aligned_size(
     num_pairs: usize,
     num_experts: usize,
@@ -194,14 +196,14 @@ pub fn make_dispatch_args(
     check(status, Report::default()).map(|_| args)
 }
 
-/// What `map_pairs` reads.
+/// Inputs of `map_pairs`.
 #[derive(Default)]
 pub struct MapInputs<'a> {
     /// `[tokens, top_k]`; i32, u32, i64.
     pub topk_ids: Matrix<'a>,
-    /// Where each expert lives, or -1; empty with experts_per_destination.
+    /// Each expert's destination, or -1; empty with experts_per_destination.
     pub destinations: &'a [i32],
-    /// As of `BucketInputs`, with destinations for experts.
+    /// Optional: the same as in `BucketInputs`, with destinations for experts.
     pub scratch: &'a mut [i32],
 }
 /// Rows in the order of their destinations: d gets
@@ -219,7 +221,7 @@ pub struct MapRows<'a> {
     /// Optional: offsets times row_elements.
     pub element_offsets: &'a mut [i64],
 }
-/// What it writes.
+/// Outputs of `map_pairs`.
 #[derive(Default)]
 pub struct MapOutputs<'a> {
     /// Each pair once; counts is always there.
@@ -276,7 +278,8 @@ pub fn map_pairs(
 /// Rows `[first_row, first_row + rows)` of packed ones, all of one `expert`.
 pub type WorkTile = sys::swy_work_tile;
 
-/// How many tiles there may be for so many rows.
+/// How many tiles there may be for so many rows; `usize::MAX` where tile_rows is 0
+/// or this overflows.
 pub fn work_list_size(num_rows: usize, num_experts: usize, options: &WorkListOptions) -> usize {
     // SAFETY: numbers.
     unsafe { sys::swy_work_list_size(num_rows, num_experts, &options.to_c()) }

@@ -7,7 +7,7 @@ use crate::view::NONE;
 use crate::{sys, CombineOptions, Error, HyperOptions, Matrix, MatrixMut, Pool, Report};
 use crate::{Rows, RowsMut, SharedGate, Source};
 
-/// Where the row of each (token, slot) is.
+/// Says which row belongs to each (token, slot).
 #[derive(Clone, Copy)]
 pub enum RowIndex<'a> {
     /// Row token * top_k + slot.
@@ -48,11 +48,11 @@ pub struct IdentityExperts<'a> {
 /// Weights of RMSNorms before the residual, `[1, hidden]`, each optional.
 #[derive(Clone, Copy, Default)]
 pub struct BlockNorms<'a> {
-    /// Of the routed sum.
+    /// Weight of the norm of the routed sum.
     pub routed: Matrix<'a>,
-    /// Of the shared experts'.
+    /// Weight of the norm of the shared experts' sum.
     pub shared: Matrix<'a>,
-    /// Of both together.
+    /// Weight of the norm of both together.
     pub block: Matrix<'a>,
 }
 /// Learned vectors, `[1, hidden]`, each optional.
@@ -60,21 +60,21 @@ pub struct BlockNorms<'a> {
 pub struct CombineVectors<'a> {
     /// Added to all experts' sum.
     pub block_bias: Matrix<'a>,
-    /// By which it is multiplied.
+    /// Multiplies that sum.
     pub block_scale: Matrix<'a>,
     /// Added to the residual.
     pub residual_bias: Matrix<'a>,
-    /// By which it is multiplied.
+    /// Multiplies the residual.
     pub residual_scale: Matrix<'a>,
 }
-/// What `combine` reads.
+/// Inputs of `combine`.
 #[derive(Clone, Copy)]
 pub struct CombineInputs<'a> {
     /// `[num_rows, hidden]`: down-projection outputs.
     pub rows: Rows<'a>,
     /// `[tokens, top_k]`.
     pub topk_weights: Matrix<'a>,
-    /// Where rows are.
+    /// Says which row belongs to each (token, slot).
     pub row_index: RowIndex<'a>,
     /// Optional `[tokens, hidden]`; in place: what out holds or, where only normed
     /// is written, what normed does.
@@ -106,7 +106,7 @@ impl<'a> CombineInputs<'a> {
         }
     }
 }
-/// What it writes, at least one of the two.
+/// Outputs of `combine`: at least one of the two.
 #[derive(Default)]
 pub struct CombineOutputs<'a> {
     /// `[tokens, hidden]`; f32, bf16, f16.
@@ -127,7 +127,7 @@ pub fn combine(
         RowIndex::TokenOrder => (1, NONE),
         RowIndex::Rows(matrix) => (0, matrix.raw),
     };
-    // Without out it is normed that may lie where the residual does.
+    // The library lets normed lie where the residual does if there is no out.
     let written =
         if outputs.out.raw.data.is_null() { outputs.normed.values.raw } else { outputs.out.raw };
     let residual =
@@ -175,7 +175,7 @@ pub fn combine(
     check(status, Report::from_raw(&report))
 }
 
-/// What `hyper_connect` reads: n residual streams of each token, one after the
+/// Inputs of `hyper_connect`: n residual streams of each token, one after the
 /// other.
 #[derive(Clone, Copy, Default)]
 pub struct HyperInputs<'a> {
@@ -192,7 +192,7 @@ pub struct HyperInputs<'a> {
     /// `[1, hidden]`, for normed.
     pub norm_weight: Matrix<'a>,
 }
-/// What it writes, at least one.
+/// Outputs of `hyper_connect`: at least one of them.
 #[derive(Default)]
 pub struct HyperOutputs<'a> {
     /// `[tokens * n, hidden]`.
@@ -205,7 +205,7 @@ pub struct HyperOutputs<'a> {
     pub normed: RowsMut<'a>,
 }
 
-/// Several residual streams: mixed, collapsed, RMSNorm.
+/// Mixes a token's residual streams, collapses them and takes an RMSNorm of that.
 pub fn hyper_connect(
     inputs: &HyperInputs<'_>,
     outputs: HyperOutputs<'_>,

@@ -5,7 +5,7 @@ use crate::sys;
 use std::ffi::CStr;
 use std::fmt;
 
-/// What kind of error it is.
+/// Kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// An argument is wrong by itself. Nothing has been written.
@@ -21,11 +21,11 @@ pub enum Code {
 /// Why a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What kind of error it is.
+    /// The kind of error.
     pub code: Code,
     /// "Function: argument: what is wrong".
     pub message: &'static str,
-    /// What the call had found by then: the stride that it needs, for instance.
+    /// Counts that the call had found by then: the stride that it needs, for instance.
     pub report: Report,
 }
 
@@ -43,7 +43,8 @@ impl std::error::Error for Error {}
 
 macro_rules! report {
     ($($(#[$doc:meta])* $field:ident),*) => {
-        /// What a call found in its data. Each sets the fields that are its own.
+        /// Counts that a call found in its data. Each function sets its own fields; the
+        /// others are 0.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Report { $($(#[$doc])* pub $field: usize),* }
         impl Report {
@@ -57,7 +58,7 @@ macro_rules! report {
     };
 }
 report! {
-    /// Routing: of given_ids outside `[0, num_experts)`.
+    /// Routing: ids of given_ids outside `[0, num_experts)`.
     invalid_ids,
     /// Routing: selected experts that expert_map has as -1.
     elsewhere,

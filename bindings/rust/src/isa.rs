@@ -10,7 +10,7 @@ use std::ffi::{CStr, CString};
 pub struct Isa {
     /// "AVX3_DL", "AVX2", "NEON", ...
     pub name: &'static str,
-    /// Those with a fused multiply-add give the same bits.
+    /// It has a fused multiply-add: all such ISAs give the same bits.
     pub fma: bool,
 }
 
@@ -23,27 +23,27 @@ fn isa(raw: sys::swy_isa) -> Option<Isa> {
     Some(Isa { name: name.to_str().unwrap_or(""), fma: raw.fma != 0 })
 }
 
-/// What the library was compiled for, best first.
+/// ISAs that the library was compiled for, best first.
 pub fn compiled_isas() -> Vec<Isa> {
     // SAFETY: any index will do.
     (0..).map_while(|i| isa(unsafe { sys::swy_compiled_isa(i) })).collect()
 }
-/// Those of them that this CPU has.
+/// The compiled ISAs that this CPU has, best first.
 pub fn runnable_isas() -> Vec<Isa> {
     // SAFETY: any index will do.
     (0..).map_while(|i| isa(unsafe { sys::swy_runnable_isa(i) })).collect()
 }
-/// What the next call uses.
+/// The ISA that the next call uses.
 pub fn active_isa() -> Option<Isa> {
     // SAFETY: no arguments.
     isa(unsafe { sys::swy_active_isa() })
 }
-/// What the last call of the process ran on.
+/// The ISA that the last call of the process ran on.
 pub fn last_isa() -> Option<Isa> {
     // SAFETY: no arguments.
     isa(unsafe { sys::swy_last_isa() })
 }
-/// Uses none better than the one named; `None` lifts the cap.
+/// Caps the ISA: calls use none better than the one named; `None` lifts the cap.
 pub fn cap_isa(name: Option<&str>) -> Result<(), Error> {
     let name = name
         .map(CString::new)
@@ -53,7 +53,8 @@ pub fn cap_isa(name: Option<&str>) -> Result<(), Error> {
     // SAFETY: null or a string that outlives the call.
     check(unsafe { sys::swy_cap_isa(name) }, Report::default()).map(drop)
 }
-/// What became of the environment variable SWITCHYARD_ISA.
+/// An error if the environment variable SWITCHYARD_ISA names an ISA that cannot run
+/// here; every kernel returns it then.
 pub fn environment_isa() -> Result<(), Error> {
     // SAFETY: no arguments.
     check(unsafe { sys::swy_environment_isa() }, Report::default()).map(drop)

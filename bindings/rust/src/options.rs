@@ -30,7 +30,7 @@ macro_rules! options {
         }
         #[cfg(test)]
         impl $name {
-            /// What the defaults are in C: names, and bits.
+            /// Names and bits of the defaults in C.
             fn bits() -> (&'static str, Vec<(&'static str, u64)>) {
                 let c = $name::default().to_c();
                 (stringify!($raw), vec![$((stringify!($field), tests::Bits::bits(&c.$field))),*])
@@ -39,7 +39,7 @@ macro_rules! options {
     };
 }
 options! {
-    /// What `route_top_k` computes.
+    /// Options of `route_top_k`.
     RouteOptions = swy_route_options {
         /// Divide the selected weights by their sum.
         renormalize: bool = true,
@@ -47,27 +47,27 @@ options! {
         clamp: f32 = 1.0 / 16384.0,
         /// How a logit becomes a score.
         score: Score = Score::Softmax,
-        /// By what weights are divided.
+        /// The divisor of `renormalize`.
         divisor: Divisor = Divisor::MaxOfSumAndShare,
-        /// Of the divisors that have one.
+        /// The eps of the divisors that have one.
         eps: f32 = 0.0,
-        /// Where the divisor is 0: weights 0, not NaN.
+        /// Weights are 0, not NaN, if the divisor is 0.
         zero_sum_is_zero: bool = false,
-        /// What a weight is made of.
+        /// The value that a weight is made of.
         weight_of: WeightOf = WeightOf::Score,
-        /// What the correction bias is added to.
+        /// The value that the correction bias is added to.
         bias_place: BiasPlace = BiasPlace::Score,
-        /// It is part of the weight, too.
+        /// The correction bias is part of the weight, too.
         bias_in_weight: bool = false,
-        /// As PyTorch code does.
+        /// Select by the score as rounded, which PyTorch code does.
         select_on_rounded_score: bool = false,
-        /// Of weights, after the division.
+        /// Multiplies weights after the division.
         routed_scaling_factor: f32 = 1.0,
-        /// Of logits.
+        /// Multiplies logits.
         logit_scale: f32 = 1.0,
-        /// Of logits; 0: none.
+        /// Soft cap of logits; 0: none.
         logit_softcap: f32 = 0.0,
-        /// Of logits; 0: none.
+        /// Largest magnitude of a logit; 0: none.
         logit_clip: f32 = 0.0,
         /// Groups of experts; 0 or 1: none.
         num_expert_group: usize = 0,
@@ -77,22 +77,22 @@ options! {
         group_score_of: usize = 2,
         /// The key of a dropped group's experts is 0, not -inf.
         dropped_key_is_zero: bool = false,
-        /// The last of the experts, that compute nothing.
+        /// How many of the last experts compute nothing.
         num_zero_experts: usize = 0,
-        /// Experts of every token, in the last slots.
+        /// How many experts every token has, in the last slots.
         num_shared_experts: usize = 0,
-        /// Their weight.
+        /// The weight of those.
         shared_weight: f32 = 1.0,
-        /// Or they have logits.
+        /// The shared experts have logits, instead of that weight.
         shared_logits: bool = false,
-        /// What each step is rounded to.
+        /// The type that each step is rounded to.
         round_to: Type = Type::F32,
-        /// Of the sparsemixer.
+        /// The jitter of the sparsemixer.
         jitter_eps: f32 = 0.01,
     }
 }
 options! {
-    /// What buckets are like.
+    /// Options of `bucket_packed` and `bucket_strided`.
     BucketOptions = swy_bucket_options {
         /// The order inside a bucket.
         order: BucketOrder = BucketOrder::Ascending,
@@ -101,7 +101,7 @@ options! {
     }
 }
 options! {
-    /// What aligned buckets are like.
+    /// Options of `bucket_aligned`.
     AlignedOptions = swy_aligned_options {
         /// Buckets begin at multiples of it.
         block_size: usize = 1,
@@ -123,18 +123,19 @@ options! {
     }
 }
 options! {
-    /// Where pairs are sent.
+    /// Options of `map_pairs`.
     MapOptions = swy_map_options {
         /// Pairs without a destination are expected.
         allow_dropped: bool = false,
-        /// Without a table: ids in `[d * n, (d + 1) * n)` live at destination d.
+        /// In place of a table: ids in `[d * n, (d + 1) * n)` live at destination d.
         experts_per_destination: usize = 0,
-        /// Of what is sent for a row.
+        /// Elements that are sent for a row.
         row_elements: usize = 1,
     }
 }
 options! {
-    /// What tiles cost: tile_cost + row_cost * max(rows, min_rows).
+    /// Options of `make_work_list`. A tile costs tile_cost + row_cost * max(rows,
+    /// min_rows).
     WorkListOptions = swy_work_list_options {
         /// Threads that claim.
         workers: usize = 1,
@@ -142,9 +143,9 @@ options! {
         tile_rows: usize = 16,
         /// Fewer take as long.
         min_rows: usize = 0,
-        /// Of a tile, whatever its rows.
+        /// The cost of a tile, whatever its rows.
         tile_cost: usize = 0,
-        /// Of a row.
+        /// The cost of a row.
         row_cost: usize = 1,
     }
 }
@@ -163,59 +164,59 @@ options! {
     }
 }
 options! {
-    /// What `activate` computes.
+    /// Options of `activate`.
     ActivateOptions = swy_activate_options {
         /// The function.
         activation: Activation = Activation::Silu,
-        /// Where gate and up lie.
+        /// The layout of gate and up.
         layout: GateUpLayout = GateUpLayout::Split,
         /// How it is stored.
         stores: ActivateStores = ActivateStores::Auto,
-        /// Of SwigluOai.
+        /// A parameter of SwigluOai.
         alpha: f32 = 1.702,
-        /// Of Situ.
+        /// A parameter of Situ.
         beta: f32 = 4.0,
-        /// Of Situ.
+        /// A parameter of Situ.
         linear_beta: f32 = 25.0,
         /// Clamps gate and up; 0: none.
         limit: f32 = 0.0,
-        /// Where that is done.
+        /// Whether gate and up are clamped, or the result.
         limit_place: ActivatePlace = ActivatePlace::Before,
-        /// What row_scale multiplies.
+        /// Whether row_scale multiplies gate and up, or the result.
         row_scale_place: ActivatePlace = ActivatePlace::After,
         /// Round where separate operations do.
         round_like_unfused: bool = false,
     }
 }
 options! {
-    /// What `combine` computes.
+    /// Options of `combine`.
     CombineOptions = swy_combine_options {
-        /// Of normed.
+        /// The eps of normed.
         eps: f32 = 1e-6,
         /// Rows that do not exist are expected, and skipped.
         allow_skipped: bool = false,
         /// Round where separate operations do.
         round_like_unfused: bool = false,
-        /// Of normed.
+        /// How normed uses its weight.
         norm: NormKind = NormKind::Weight,
-        /// Of the norms before the residual.
+        /// How the norms before the residual use their weights.
         block_norm: NormKind = NormKind::Weight,
-        /// Of the same.
+        /// The eps of the norms before the residual.
         block_eps: f32 = 1e-6,
         /// Factors.
         scales: CombineScales = CombineScales { routed: 1.0, block: 1.0, residual: 1.0, out: 1.0 },
     }
 }
 options! {
-    /// What `hyper_connect` computes.
+    /// Options of `hyper_connect`.
     HyperOptions = swy_hyper_options {
         /// Residual streams of a token; has to be set.
         num_streams: usize = 0,
-        /// Of the norms.
+        /// The eps of the norms.
         eps: f32 = 1e-6,
-        /// From j to i by `comb[t, i * n + j]`.
+        /// The factor from stream j to i is `comb[t, i * n + j]`, else `comb[t, j * n + i]`.
         comb_by_row: bool = false,
-        /// 1 + norm_weight.
+        /// The norm multiplies by 1 + norm_weight.
         norm_plus_one: bool = false,
         /// Round where separate operations do.
         round_like_unfused: bool = false,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::raw::{c_char, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// What a thread is given to do: indices, on behalf of a worker.
+/// The work that a thread is given: indices, on behalf of a worker.
 pub type Body<'a> = &'a (dyn Fn(usize, Range<usize>) + Sync);
 
 /// Your engine's own threads. Results do not depend on them.
@@ -43,7 +43,7 @@ unsafe impl Send for Tbb {}
 // SAFETY: the same.
 unsafe impl Sync for Tbb {}
 impl Tbb {
-    /// Of so many threads, the caller counted, or as many as TBB has. None if the
+    /// A pool of so many threads, the caller counted, or as many as TBB has. None if the
     /// library was built without TBB, for 0 threads, or if memory is out.
     pub fn new(threads: Option<u16>) -> Option<Tbb> {
         // SAFETY: any number will do.

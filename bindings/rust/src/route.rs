@@ -6,7 +6,7 @@ use crate::values::Raw;
 use crate::{sys, Error, Matrix, MatrixMut, Pool, Report, RouteOptions};
 use std::ffi::{CStr, CString};
 
-/// What `route_top_k` reads.
+/// Inputs of `route_top_k`.
 #[derive(Clone, Copy, Default)]
 pub struct RouteInputs<'a> {
     /// `[tokens, num_experts]`; f32, bf16, f16.
@@ -15,7 +15,7 @@ pub struct RouteInputs<'a> {
     pub correction_bias: Matrix<'a>,
     /// Optional `[tokens, 1]`: each token's row of it.
     pub bias_index: Matrix<'a>,
-    /// Optional `[1, num_experts]`, by which weights are multiplied last.
+    /// Optional `[1, num_experts]`: multiplies weights last.
     pub expert_scale: Matrix<'a>,
     /// Optional `[tokens, 1]` of u8: 0 is padding.
     pub token_mask: Matrix<'a>,
@@ -24,7 +24,7 @@ pub struct RouteInputs<'a> {
     /// Optional i32 `[1, num_experts]`: what the ids become; -1: elsewhere.
     pub expert_map: Matrix<'a>,
 }
-/// What it writes.
+/// Outputs of `route_top_k`.
 #[derive(Default)]
 pub struct RouteOutputs<'a> {
     /// `[tokens, top_k + num_shared_experts]`; i32, u32, i64.
@@ -75,7 +75,7 @@ pub struct Preset {
     pub family: &'static str,
     /// The family that this is an exact copy of.
     pub same_as: Option<&'static str>,
-    /// What it follows, in transformers or in words.
+    /// The code that it follows, in transformers or in words.
     pub source: &'static str,
     /// For `route_top_k`.
     pub route: RouteOptions,

@@ -7,12 +7,12 @@ use crate::view::ints;
 use crate::{sys, Error, Matrix, Pool, Report, Rows, RowsMut, Source};
 use crate::{ActivateOptions, GatherOptions, ScatterOptions};
 
-/// What `gather_rows` reads.
+/// Inputs of `gather_rows`.
 #[derive(Clone, Copy, Default)]
 pub struct GatherInputs<'a> {
     /// `[num_tokens, hidden]`.
     pub tokens: Rows<'a>,
-    /// As `bucket_packed` writes them.
+    /// Pairs in the order that `bucket_packed` writes.
     pub pairs: &'a [i32],
     /// `[num_tokens, top_k]`, of which only the shape is looked at.
     pub topk_ids: Matrix<'a>,
@@ -87,7 +87,7 @@ pub fn quantize(from: &Rows<'_>, rows: RowsMut<'_>, pool: Pool<'_>) -> Result<()
     check(status, Report::default()).map(drop)
 }
 
-/// What `activate` reads.
+/// Inputs of `activate`.
 #[derive(Clone, Copy, Default)]
 pub struct ActivateInputs<'a> {
     /// `[rows, cols]`, or both `[rows, 2 * cols]`; f32, bf16, f16. In place: what

@@ -96,7 +96,7 @@ enumeration! {
     }
 }
 enumeration! {
-    /// What the correction bias is added to.
+    /// The value that the correction bias is added to.
     BiasPlace {
         /// The score: most.
         Score = SWY_BIAS_ON_SCORE,
@@ -105,7 +105,7 @@ enumeration! {
     }
 }
 enumeration! {
-    /// What a selected expert's weight is made of.
+    /// The value that a selected expert's weight is made of.
     WeightOf {
         /// Its score.
         Score = SWY_WEIGHT_OF_SCORE,
@@ -116,7 +116,7 @@ enumeration! {
     }
 }
 enumeration! {
-    /// By what weights are divided.
+    /// The divisor of weights.
     Divisor {
         /// max(sum, clamp * sum over all).
         MaxOfSumAndShare = SWY_DIVISOR_MAX_OF_SUM_AND_SHARE,
@@ -131,14 +131,14 @@ enumeration! {
 enumeration! {
     /// The order of pairs inside an expert's bucket.
     BucketOrder {
-        /// By pair.
+        /// Ascending pairs.
         Ascending = SWY_ORDER_ASCENDING,
-        /// As threads come: bits may differ between runs.
+        /// The order in which threads come: bits may differ between runs.
         Claim = SWY_ORDER_CLAIM,
     }
 }
 enumeration! {
-    /// What becomes of a gate g and an up u.
+    /// Functions of a gate g and an up u.
     Activation {
         /// silu(g) * u.
         Silu = SWY_SILU,
@@ -159,7 +159,7 @@ enumeration! {
     }
 }
 enumeration! {
-    /// Where gate and up values lie.
+    /// Layouts of gate and up values.
     GateUpLayout {
         /// In two matrices.
         Split = SWY_SPLIT,
@@ -183,7 +183,7 @@ enumeration! {
 enumeration! {
     /// Whether out goes through the caches.
     ActivateStores {
-        /// By the size.
+        /// Decided by the size.
         Auto = SWY_STORES_AUTO,
         /// Through them.
         Cached = SWY_STORES_CACHED,
@@ -194,11 +194,11 @@ enumeration! {
 enumeration! {
     /// How the shared expert's output is weighted.
     SharedGate {
-        /// By sigmoid(gate).
+        /// Weighted by sigmoid(gate).
         Logit = SWY_GATE_LOGIT,
-        /// By gate.
+        /// Weighted by gate.
         Scalar = SWY_GATE_SCALAR,
-        /// By 1.
+        /// Weighted by 1.
         None = SWY_GATE_NONE,
     }
 }
@@ -219,13 +219,13 @@ enumeration! {
 /// Factors of `combine`; 1 is none at all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CombineScales {
-    /// Of the routed sum.
+    /// Multiplies the routed sum.
     pub routed: f32,
-    /// Of all experts' sum.
+    /// Multiplies all experts' sum.
     pub block: f32,
-    /// Of the residual.
+    /// Multiplies the residual.
     pub residual: f32,
-    /// Of everything.
+    /// Multiplies the result.
     pub out: f32,
 }
 impl Raw for CombineScales {

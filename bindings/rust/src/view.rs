@@ -14,7 +14,7 @@ use std::ptr::null_mut;
 /// `TYPE` has the size and alignment of `Self`, and every bit pattern of it is a
 /// `Self`.
 pub unsafe trait Element: Copy {
-    /// What it is called at run time.
+    /// Its name at run time.
     const TYPE: Type;
     /// Values in it: more than 1 in GGML's blocks.
     const VALUES: usize = 1;

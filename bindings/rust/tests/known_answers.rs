@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the library's Metal ancestors were tested with, and answers worked out by
-//! hand, on every ISA of this machine.
+//! Cases of the library's Metal ancestors, and answers worked out by hand, on every
+//! ISA of this machine.
 
 use std::sync::Mutex;
 use switchyard::*;

@@ -10,7 +10,7 @@ use switchyard::sys;
 const LAYOUT: &str = include_str!("../../../tests/c/layout.txt");
 const SYMBOLS: &str = include_str!("../../../tests/c/symbols.txt");
 
-/// Of C: sizes of structs, and offset and size of each field.
+/// Sizes of C's structs, and offset and size of each field.
 type Structs<'a> = BTreeMap<&'a str, (usize, BTreeMap<&'a str, (usize, usize)>)>;
 
 fn of_c() -> Structs<'static> {

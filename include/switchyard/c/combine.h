@@ -62,8 +62,8 @@ typedef struct swy_combine_scales {
   float out;
 } swy_combine_scales;
 
-// Where the row of each (token, slot) is has to be said: by row_index, or by
-// token_order.
+// Either row_index or token_order has to say which row belongs to each (token,
+// slot).
 typedef struct swy_combine_inputs {
   uint32_t size;
   int32_t token_order;       // 1: row token * top_k + slot, without row_index

@@ -21,15 +21,15 @@ enum swy_score {
   SWY_SCORE_RAW = 3,            // Granite, gpt-oss, Llama 4
   SWY_SCORE_SPARSEMIXER = 4     // Phi-3.5-MoE
 };
-// What correction_bias is added to.
+// The value that correction_bias is added to.
 enum swy_bias_place { SWY_BIAS_ON_SCORE = 0, SWY_BIAS_ON_LOGIT = 1 };
-// What a selected expert's weight is made of.
+// The value that a selected expert's weight is made of.
 enum swy_weight_of {
   SWY_WEIGHT_OF_SCORE = 0,
   SWY_WEIGHT_OF_SOFTMAX_OF_SELECTED = 1,  // Granite, gpt-oss
   SWY_WEIGHT_OF_SIGMOID_OF_SELECTED = 2   // Llama 4
 };
-// By what weights are divided with `renormalize`.
+// The divisor of weights with `renormalize`.
 enum swy_divisor {
   SWY_DIVISOR_MAX_OF_SUM_AND_SHARE = 0,  // max(sum, clamp * sum over all)
   SWY_DIVISOR_SUM = 1,

@@ -100,7 +100,7 @@ SWY_API swy_status swy_quantize(const swy_quantize_inputs* inputs,
                                 const swy_quantize_options* options,
                                 const swy_executor* executor) SWY_NOEXCEPT;
 
-// What becomes of a gate g and an up u.
+// Functions of a gate g and an up u.
 enum swy_activation {
   SWY_SILU = 0,        // silu(g) * u
   SWY_GELU = 1,        // gelu(g) * u
@@ -111,7 +111,7 @@ enum swy_activation {
   SWY_SWIGLU_OAI = 6,  // (u + 1) * g * sigmoid(alpha * g)
   SWY_SITU = 7  // beta tanh(g / beta) sigmoid(g) * linear_beta tanh(u / ...)
 };
-// Where an expert's gate and up values lie.
+// Layouts of an expert's gate and up values.
 enum swy_gate_up_layout {
   SWY_SPLIT = 0,         // in `gate` and `up`
   SWY_CONCATENATED = 1,  // both in `gate`: [gate | up]
@@ -138,8 +138,8 @@ typedef struct swy_activate_inputs {
   swy_matrix gate_bias;  // [num_experts, gate.cols], laid out like it
   swy_matrix up_bias;    // [num_experts, cols] with SWY_SPLIT
   swy_matrix row_scale;  // [rows, 1]
-  // Whose row is whose, as swy_bucket_packed or swy_bucket_strided writes it;
-  // rows of none are not computed.
+  // At most one of the two: each expert's rows, as swy_bucket_packed or
+  // swy_bucket_strided writes them. Rows of no expert are not computed.
   swy_i32_span offsets;            // [num_experts + 1]
   swy_i32_span tokens_per_expert;  // [num_experts]
 } swy_activate_inputs;

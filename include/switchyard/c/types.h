@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What goes into functions and comes out of them, threads and ISAs. Included by
-// switchyard.h, which says how structs grow.
+// Views, reports, threads and ISAs. Included by switchyard.h, which says how
+// structs grow.
 
 #ifndef SWITCHYARD_C_TYPES_H_
 #define SWITCHYARD_C_TYPES_H_
@@ -39,7 +39,7 @@ enum swy_status_code {
   SWY_INTERNAL = 4
 };
 
-// What a call came to. The message is "Function: argument: what is wrong" with
+// The result of a call. The message is "Function: argument: what is wrong" with
 // the C++ function's name, or "" with SWY_OK; it lives as long as the library
 // is loaded, and is not to be freed.
 typedef struct swy_status {
@@ -154,8 +154,8 @@ typedef struct swy_i64_span {
 #define SWY_NO_SPAN \
   { NULL, 0 }
 
-// What calls found in their data. A function sets the fields that it is named
-// for and leaves the others alone.
+// Counts that calls found in their data. A function sets the fields below its
+// name and leaves the others alone.
 typedef struct swy_report {
   uint32_t size;
   // swy_route_top_k:
@@ -232,18 +232,18 @@ typedef struct swy_isa {
   int32_t fma;       // those with FMA give the same bits; 0 or 1
 } swy_isa;
 
-// Those that the library was compiled for, and those of them that this CPU has,
-// best first; beyond the last the name is NULL.
+// The ISAs that the library was compiled for, and those of them that this CPU
+// has, best first; beyond the last the name is NULL.
 SWY_API swy_isa swy_compiled_isa(size_t index) SWY_NOEXCEPT;
 SWY_API swy_isa swy_runnable_isa(size_t index) SWY_NOEXCEPT;
-// What the next call uses, and what the last one ran on.
+// The ISA that the next call uses, and the one that the last call ran on.
 SWY_API swy_isa swy_active_isa(void) SWY_NOEXCEPT;
 SWY_API swy_isa swy_last_isa(void) SWY_NOEXCEPT;
 // Uses none better than the one named; NULL lifts the cap. Meant to be called
 // once, before the first kernel.
 SWY_API swy_status swy_cap_isa(const char* name) SWY_NOEXCEPT;
-// What became of the environment variable SWITCHYARD_ISA. With a name that
-// swy_cap_isa refuses every kernel returns this error.
+// SWY_OK, or the error that every kernel returns: the environment variable
+// SWITCHYARD_ISA has a name that swy_cap_isa refuses.
 SWY_API swy_status swy_environment_isa(void) SWY_NOEXCEPT;
 
 #ifdef __cplusplus

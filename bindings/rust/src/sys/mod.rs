@@ -7,7 +7,7 @@
 
 use std::os::raw::c_void;
 
-/// Of a struct: name, size, and name, offset and size of each field.
+/// A struct's name and size, and the name, offset and size of each field.
 pub type Layout = (&'static str, usize, Vec<(&'static str, usize, usize)>);
 
 macro_rules! structs {
@@ -43,7 +43,7 @@ pub type ParallelFor =
     unsafe extern "C" fn(*mut c_void, usize, usize, Body, *mut c_void) -> swy_status;
 pub type Barrier = unsafe extern "C" fn(*mut c_void);
 
-/// As structs say their own size.
+/// The size of a struct in the type of its `size` field.
 pub(crate) const fn size_of<T>() -> u32 {
     std::mem::size_of::<T>() as u32
 }
