@@ -3,7 +3,7 @@
 
 use crate::error::check;
 use crate::values::Raw;
-use crate::view::{ints, ints_mut, longs_mut, tiles_mut, uints_mut};
+use crate::view::{ints, ints_mut, longs_mut, optional_ints, tiles_mut, uints_mut};
 use crate::{sys, Error, Matrix, MatrixMut, Pool, Report};
 use crate::{AlignedOptions, BucketOptions, DispatchOptions, MapOptions, WorkListOptions};
 
@@ -107,7 +107,7 @@ pub struct AlignedInputs<'a> {
     /// `[tokens, top_k]`; i32, u32, i64.
     pub topk_ids: Matrix<'a>,
     /// Optional: the expert of each id, or -1.
-    pub expert_map: &'a [i32],
+    pub expert_map: Option<&'a [i32]>,
     /// Optional: the same as in `BucketInputs`.
     pub scratch: &'a mut [i32],
 }
@@ -153,7 +153,7 @@ pub fn bucket_aligned(
     let raw_in = sys::swy_aligned_inputs {
         size: sys::size_of::<sys::swy_aligned_inputs>(),
         topk_ids: inputs.topk_ids.raw,
-        expert_map: ints(inputs.expert_map),
+        expert_map: optional_ints(inputs.expert_map, "BucketAligned: expert_map: is empty")?,
         scratch: ints_mut(inputs.scratch),
     };
     let raw_out = sys::swy_aligned_buckets {
@@ -286,10 +286,11 @@ pub fn work_list_size(num_rows: usize, num_experts: usize, options: &WorkListOpt
 }
 
 /// Each expert's rows cut to tiles, the largest first, for threads that claim them
-/// in order. The report says how many; `tiles` has at least `work_list_size`.
+/// in order. The report says how many; `tiles` has at least `work_list_size`. Without
+/// `offsets` each expert's rows begin where the last one's end.
 pub fn make_work_list(
     tokens_per_expert: &[i32],
-    offsets: &[i32],
+    offsets: Option<&[i32]>,
     tiles: &mut [WorkTile],
     options: &WorkListOptions,
 ) -> Result<Report, Error> {
@@ -297,7 +298,7 @@ pub fn make_work_list(
     let raw_in = sys::swy_work_list_inputs {
         size: sys::size_of::<sys::swy_work_list_inputs>(),
         tokens_per_expert: ints(tokens_per_expert),
-        offsets: ints(offsets),
+        offsets: optional_ints(offsets, "MakeWorkList: offsets: is empty")?,
     };
     let raw_out = sys::swy_work_list_outputs {
         size: sys::size_of::<sys::swy_work_list_outputs>(),

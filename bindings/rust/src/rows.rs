@@ -3,7 +3,7 @@
 
 use crate::error::check;
 use crate::values::Raw;
-use crate::view::ints;
+use crate::view::{ints, optional_ints};
 use crate::{sys, Error, Matrix, Pool, Report, Rows, RowsMut, Source};
 use crate::{ActivateOptions, GatherOptions, ScatterOptions};
 
@@ -102,9 +102,9 @@ pub struct ActivateInputs<'a> {
     /// Optional `[rows, 1]`.
     pub row_scale: Matrix<'a>,
     /// Optional `[num_experts + 1]`, as `bucket_packed` writes it.
-    pub offsets: &'a [i32],
+    pub offsets: Option<&'a [i32]>,
     /// Optional `[num_experts]`, as `bucket_strided` writes it.
-    pub tokens_per_expert: &'a [i32],
+    pub tokens_per_expert: Option<&'a [i32]>,
 }
 
 /// `out[r, i] = activation(gate[r, i], up[r, i])`.
@@ -121,8 +121,11 @@ pub fn activate(
         gate_bias: inputs.gate_bias.raw,
         up_bias: inputs.up_bias.raw,
         row_scale: inputs.row_scale.raw,
-        offsets: ints(inputs.offsets),
-        tokens_per_expert: ints(inputs.tokens_per_expert),
+        offsets: optional_ints(inputs.offsets, "Activate: offsets: is empty")?,
+        tokens_per_expert: optional_ints(
+            inputs.tokens_per_expert,
+            "Activate: tokens_per_expert: is empty",
+        )?,
     };
     let raw_out = sys::swy_activate_outputs {
         size: sys::size_of::<sys::swy_activate_outputs>(),

@@ -234,6 +234,18 @@ impl Default for Source<'_> {
     }
 }
 
+/// A list that may be left out. An empty one would be left out, too, and that is the
+/// error `empty`.
+pub(crate) fn optional_ints(
+    slice: Option<&[i32]>,
+    empty: &'static str,
+) -> Result<sys::swy_i32_span, Error> {
+    match slice {
+        Some(slice) if slice.is_empty() => Err(Error::invalid(empty)),
+        slice => Ok(ints(slice.unwrap_or(&[]))),
+    }
+}
+
 // A span's data is null where it is not given.
 macro_rules! spans {
     ($($read:ident, $write:ident = $raw:ident of $element:ty;)*) => {$(

@@ -166,7 +166,7 @@ fn buckets_and_dispatch_arguments() {
         let options = WorkListOptions { workers: 2, tile_rows: 2, ..Default::default() };
         let none = WorkTile { first_row: 0, rows: 0, expert: 0 };
         let mut tiles = vec![none; work_list_size(PAIRS, EXPERTS, &options)];
-        let report = make_work_list(&tpe, &[], &mut tiles, &options).unwrap();
+        let report = make_work_list(&tpe, None, &mut tiles, &options).unwrap();
         let rows: i32 = tiles[..report.tiles].iter().map(|tile| tile.rows).sum();
         assert_eq!(rows as usize, PAIRS);
     });
@@ -194,6 +194,53 @@ fn activations_also_in_place() {
         let rows = MatrixMut::new(&mut gate, 2, 2).unwrap().into();
         activate(&inputs, rows, &ActivateOptions::default(), Pool::Serial).unwrap();
         assert_eq!(gate, out);
+    });
+}
+
+#[test]
+fn lists_say_which_rows_are_computed() {
+    let (ones, ids) = ([1.0f32; 4], [0i32, 1, 2, 1]);
+    let matrix = Matrix::new(&ones, 4, 1).unwrap();
+    on_every_isa(|| {
+        let run = |offsets, tokens_per_expert| {
+            let mut out = [9.0f32; 4];
+            let inputs = ActivateInputs {
+                gate: matrix.into(),
+                up: matrix,
+                offsets,
+                tokens_per_expert,
+                ..Default::default()
+            };
+            let options = ActivateOptions { activation: Activation::Relu, ..Default::default() };
+            let rows = MatrixMut::new(&mut out, 4, 1).unwrap().into();
+            activate(&inputs, rows, &options, Pool::Serial).unwrap();
+            out
+        };
+        assert_eq!(run(None, None), [1.0; 4]);
+        assert_eq!(run(Some(&[0, 2, 3]), None), [1.0, 1.0, 1.0, 9.0]);
+        assert_eq!(run(None, Some(&[1, 0])), [1.0, 9.0, 9.0, 9.0]);
+
+        // Expert 0 is elsewhere, 1 and 2 are the first and second here.
+        let (mut tpe, mut offsets, mut pairs) = ([0; 2], [0; 3], [0; 4]);
+        let inputs = AlignedInputs {
+            topk_ids: Matrix::new(&ids, 4, 1).unwrap(),
+            expert_map: Some(&[-1, 0, 1]),
+            ..Default::default()
+        };
+        let buckets = AlignedBuckets {
+            tokens_per_expert: &mut tpe,
+            offsets: &mut offsets,
+            pairs: &mut pairs,
+            ..Default::default()
+        };
+        let options = AlignedOptions { allow_dropped: true, ..Default::default() };
+        bucket_aligned(inputs, buckets, &options, Pool::Serial).unwrap();
+        assert_eq!((tpe, offsets, &pairs[..3]), ([2, 1], [0, 2, 3], &[1, 3, 2][..]));
+
+        let mut tiles = [WorkTile { first_row: 0, rows: 0, expert: 0 }; 2];
+        make_work_list(&tpe, Some(&[5, 8, 9]), &mut tiles, &Default::default()).unwrap();
+        assert_eq!((tiles[0].first_row, tiles[0].rows, tiles[0].expert), (5, 2, 0));
+        assert_eq!((tiles[1].first_row, tiles[1].rows, tiles[1].expert), (8, 1, 1));
     });
 }
 

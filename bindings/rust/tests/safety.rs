@@ -139,6 +139,48 @@ fn nothing_is_in_place_of_no_output() {
     assert_eq!(scales, [3.0; 2]);
 }
 
+#[test]
+fn empty_lists_are_not_left_out() {
+    let none: Option<&[i32]> = Some(&[]);
+    let matrix = Matrix::new(&[1.0f32; 4], 2, 2).unwrap();
+    let mut out = [3.0f32; 4];
+    let mut run = |offsets, tokens_per_expert| {
+        let inputs = ActivateInputs {
+            gate: matrix.into(),
+            up: matrix,
+            offsets,
+            tokens_per_expert,
+            ..Default::default()
+        };
+        let out = MatrixMut::new(&mut out, 2, 2).unwrap().into();
+        message(activate(&inputs, out, &ActivateOptions::default(), Pool::Serial))
+    };
+    assert_eq!(run(none, None), "Activate: offsets: is empty");
+    assert_eq!(run(None, none), "Activate: tokens_per_expert: is empty");
+    assert_eq!(out, [3.0; 4]);
+
+    let (mut tpe, mut offsets, mut pairs) = ([7; 2], [7; 3], [7; 4]);
+    let inputs = AlignedInputs {
+        topk_ids: Matrix::new(&[0i32, 1, 1, 0], 2, 2).unwrap(),
+        expert_map: none,
+        ..Default::default()
+    };
+    let buckets = AlignedBuckets {
+        tokens_per_expert: &mut tpe,
+        offsets: &mut offsets,
+        pairs: &mut pairs,
+        ..Default::default()
+    };
+    let result = bucket_aligned(inputs, buckets, &AlignedOptions::default(), Pool::Serial);
+    assert_eq!(message(result), "BucketAligned: expert_map: is empty");
+    assert_eq!((tpe, offsets, pairs), ([7; 2], [7; 3], [7; 4]));
+
+    let mut tiles = [WorkTile { first_row: 7, rows: 7, expert: 7 }; 4];
+    let result = make_work_list(&[2, 1], none, &mut tiles, &WorkListOptions::default());
+    assert_eq!(message(result), "MakeWorkList: offsets: is empty");
+    assert_eq!(tiles[0].rows, 7);
+}
+
 /// Panics in the middle of its work.
 struct Panics;
 // SAFETY: no body runs any more when it unwinds.
