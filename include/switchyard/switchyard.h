@@ -22,8 +22,8 @@
 // them from their ..._INIT macro, which sets the size and the defaults. Of a
 // shorter struct, of an older caller, what is missing has its default; a longer
 // one, of a newer caller, is refused unless all that is not known here is zero,
-// and above SWY_MAX_STRUCT_SIZE, 4096 bytes, in any case. Structs without a size
-// never change, nor do enumerators.
+// and above SWY_MAX_STRUCT_SIZE, 4096 bytes, in any case. Structs without a
+// size never change, nor do enumerators.
 //
 // Nothing is thrown, printed or allocated, and a call that fails says why.
 // Functions may be called by any thread.
@@ -33,6 +33,7 @@
 
 #include "switchyard/c/bucket.h"
 #include "switchyard/c/combine.h"
+#include "switchyard/c/presets.h"
 #include "switchyard/c/route.h"
 #include "switchyard/c/rows.h"
 #include "switchyard/c/types.h"

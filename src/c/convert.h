@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "src/c/fields.h"
@@ -59,6 +60,19 @@ static_assert(sizeof(swy_work_tile) == sizeof(WorkTile) &&
 inline void Convert(const swy_work_tile_span* from, Span<WorkTile>* to) {
   *to = {reinterpret_cast<WorkTile*>(from->data), from->size};
 }
+inline void Convert(const swy_optional_count* from, std::optional<size_t>* to) {
+  *to = from->is_set != 0 ? std::optional<size_t>(from->value) : std::nullopt;
+}
+inline void Convert(const swy_optional_flag* from, std::optional<bool>* to) {
+  *to =
+      from->is_set != 0 ? std::optional<bool>(from->value != 0) : std::nullopt;
+}
+inline void Convert(const swy_optional_number* from, std::optional<float>* to) {
+  *to = from->is_set != 0 ? std::optional<float>(from->value) : std::nullopt;
+}
+inline void Convert(const char* const* from, std::optional<const char*>* to) {
+  *to = *from != nullptr ? std::optional<const char*>(*from) : std::nullopt;
+}
 // A struct in a struct.
 template <class C, class = std::enable_if_t<(Fields<C>::kExtra == 0)>>
 void Convert(const C* from, CppOf<C>* to) {
@@ -73,6 +87,19 @@ template <class E, class = std::enable_if_t<std::is_enum_v<E>>>
 void Convert(const E* from, int32_t* to) {
   *to = static_cast<int32_t>(*from);
 }
+// Counts are those of swy_optional_count, or up to 2^31 - 1: see SetField().
+inline void Convert(const std::optional<size_t>* from, swy_optional_count* to) {
+  *to = {from->has_value(), static_cast<uint32_t>(from->value_or(0))};
+}
+inline void Convert(const std::optional<bool>* from, swy_optional_flag* to) {
+  *to = {from->has_value(), from->value_or(false)};
+}
+inline void Convert(const std::optional<float>* from, swy_optional_number* to) {
+  *to = {from->has_value(), from->value_or(0.0f)};
+}
+inline void Convert(const std::optional<const char*>* from, const char** to) {
+  *to = from->value_or(nullptr);
+}
 template <class Void>
 void Convert(const BasicAnyMatrix<Void>* from, swy_matrix* to) {
   to->data = const_cast<void*>(from->data);
@@ -80,6 +107,13 @@ void Convert(const BasicAnyMatrix<Void>* from, swy_matrix* to) {
   to->cols = from->cols;
   to->stride = from->stride;
   Convert(&from->type, &to->type);
+}
+
+template <class C, class = std::enable_if_t<(Fields<C>::kExtra == 0)>>
+void Convert(const CppOf<C>* from, C* to) {
+  Fields<C>::ForEach([&](const char*, size_t, auto in_c, auto in_cpp) {
+    Convert(&(from->*in_cpp), &(to->*in_c));
+  });
 }
 
 // A struct that may be shorter or longer than the C that this library knows.
@@ -114,13 +148,21 @@ void ReadFields(const C* given, CppOf<C>* to) {
 }
 // Whether the caller's struct has room for all of `from` that is not its
 // default.
+inline bool IsSame(const CombineScales& a, const CombineScales& b) {
+  return a.routed == b.routed && a.block == b.block &&
+         a.residual == b.residual && a.out == b.out;
+}
+template <class T>
+bool IsSame(const T& a, const T& b) {
+  return a == b;
+}
 template <class C>
 bool HasRoomFor(const CppOf<C>& from, const C* given) {
   const size_t size = given->size;
   const CppOf<C> defaults = {};
   bool has_room = true;
   Fields<C>::ForEach([&](const char*, size_t end, auto, auto in_cpp) {
-    has_room &= end <= size || from.*in_cpp == defaults.*in_cpp;
+    has_room &= end <= size || IsSame(from.*in_cpp, defaults.*in_cpp);
   });
   return has_room;
 }

@@ -10,6 +10,7 @@
 #define SWITCHYARD_SRC_C_FIELDS_H_
 
 #include <cstddef>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -31,7 +32,7 @@
 namespace switchyard::c {
 
 // S(C struct, C++ struct, fields of C's alone, of C++'s alone, fields of both).
-// `size` and `report` are of C's alone, the latter being another's struct.
+// `size` and pointers to other structs, such as `report`, are of C's alone.
 #define SWITCHYARD_C_STRUCTS(S, X)                                             \
   S(swy_report, Report, 1, 0,                                                  \
     X(invalid_ids) X(elsewhere) X(max_rows) X(row_stride) X(dropped)           \
@@ -53,9 +54,30 @@ namespace switchyard::c {
                                 X(jitter_eps) X(needs_correction_bias)         \
                                     X(needs_expert_scale) X(needs_groups)      \
                                         X(needs_config))                       \
-  S(swy_preset, Preset, 1, 4,                                                  \
+  S(swy_preset, Preset, 4, 4,                                                  \
     X(correction_bias) X(expert_scale) X(norm_topk_prob) X(in_model_type)      \
         X(family) X(same_as) X(source) X(num_experts) X(top_k))                \
+  S(swy_combine_form, CombineForm, 1, 0,                                       \
+    X(has_residual) X(num_shared_experts) X(shared_gate)                       \
+        X(has_identity_experts) X(has_routed_norm) X(has_shared_norm)          \
+            X(has_block_norm) X(has_vectors) X(has_expert_biases)              \
+                X(has_weights_on_input))                                       \
+  S(swy_model_config, ModelConfig, 1, 0,                                       \
+    X(num_experts) X(num_experts_per_tok) X(norm_topk_prob)                    \
+        X(routed_scaling_factor) X(n_group) X(topk_group) X(topk_method)       \
+            X(scoring_func) X(expert_selection_fn) X(use_expert_bias)          \
+                X(moe_normalize_expert_weights) X(moe_norm_min)                \
+                    X(output_multiplier) X(moe_router_logit_softcapping) X(    \
+                        router_jitter_noise) X(zero_expert_num)                \
+                        X(n_shared_experts) X(shared_intermediate_size) X(     \
+                            shared_expert_combination_strategy)                \
+                            X(moe_apply_router_weight_on_input) X(hidden_act)  \
+                                X(swiglu_limit) X(swiglu_alpha)                \
+                                    X(mlp_gate_softcap) X(mlp_up_softcap)      \
+                                        X(rms_norm_eps) X(post_norm_eps)       \
+                                            X(residual_multiplier)             \
+                                                X(mlp_alpha_factor)            \
+                                                    X(mlp_beta_factor))        \
   S(swy_bucket_inputs, BucketInputs, 1, 0, X(topk_ids) X(scratch))             \
   S(swy_bucket_options, BucketOptions, 1, 0, X(order) X(allow_dropped))        \
   S(swy_packed_buckets, PackedBuckets, 2, 1,                                   \
@@ -132,12 +154,20 @@ struct AnyField {
   template <class T>
   operator T() const;
 };
+// ModelConfig's are all optional, which AnyField would be in two ways.
+struct AnyOptional {
+  template <class T>
+  operator std::optional<T>() const;
+};
+template <class T>
+using FieldOf =
+    std::conditional_t<std::is_same_v<T, ModelConfig>, AnyOptional, AnyField>;
 template <class T, size_t... kI>
 auto MadeOf(std::index_sequence<kI...>)
-    -> decltype(T{(static_cast<void>(kI), AnyField{})...}, std::true_type{});
+    -> decltype(T{(static_cast<void>(kI), FieldOf<T>{})...}, std::true_type{});
 template <class T>
 std::false_type MadeOf(...);
-template <class T, size_t kMost = 32>
+template <class T, size_t kMost = 48>
 constexpr size_t NumFields() {
   if constexpr (kMost == 0 ||
                 decltype(MadeOf<T>(std::make_index_sequence<kMost>{}))::value) {

@@ -15,7 +15,6 @@
     unsigned char b[16]; \
   }
 
-#define TOO_LONG ": size is above SWY_MAX_STRUCT_SIZE, 4096"
 // All that may be wrong with one struct of a call that is else as it was.
 #define ARGUMENT(argument, call, prefix)                                  \
   do {                                                                    \

@@ -9,6 +9,7 @@
 
 #include "switchyard/switchyard.h"
 
+#define TOO_LONG ": size is above SWY_MAX_STRUCT_SIZE, 4096"
 #define CHECK(condition) Check((condition) != 0, #condition, __FILE__, __LINE__)
 #define CHECK_OK(status) CheckStatus((status), SWY_OK, "", __FILE__, __LINE__)
 #define CHECK_INVALID(status, message) \
@@ -48,6 +49,7 @@ void TestLongest(void);
 void TestSizes(void);
 void TestTypes(void);
 void TestPresets(void);
+void TestConfig(void);
 void TestExecutors(void);
 
 #endif  // SWITCHYARD_TESTS_C_CHECK_H_

@@ -43,6 +43,16 @@ bool Same(const swy_rows& c, const BasicAnyRows<Void>& cpp) {
   return Same(c.values, static_cast<const BasicAnyMatrix<Void>&>(cpp)) &&
          Same(c.scales, cpp.scales) && Same(c.sums, cpp.sums);
 }
+bool Same(uint32_t c, size_t cpp) { return c == cpp; }
+template <class Field, class T>
+auto Same(const Field& c, const std::optional<T>& cpp)
+    -> decltype(c.is_set, true) {
+  return cpp.has_value() == (c.is_set != 0) &&
+         (c.is_set == 0 || Same(c.value, *cpp));
+}
+bool Same(const char* c, const std::optional<const char*>& cpp) {
+  return cpp.value_or(nullptr) == c;
+}
 template <class CSpan, class T>
 bool Same(const CSpan& c, const Span<T>& cpp) {
   return static_cast<const void*>(c.data) == cpp.data && c.size == cpp.size;
@@ -59,6 +69,9 @@ bool Same(const C& c, const CppOf<C>& cpp) {
 template <class C>
 auto EndOfReport(const C* c, size_t) -> decltype(sizeof(c->report)) {
   return offsetof(C, report) + sizeof(c->report);
+}
+size_t EndOfReport(const swy_preset*, size_t) {
+  return offsetof(swy_preset, form) + sizeof(swy_preset::form);
 }
 template <class... None>
 size_t EndOfReport(const void*, size_t last, None...) {
@@ -92,6 +105,11 @@ void Change(swy_rows* rows) {
   Change(&rows->values);
   Change(&rows->scales);
   Change(&rows->sums);
+}
+template <class Field>
+auto Change(Field* field) -> decltype(static_cast<void>(field->is_set)) {
+  Change(&field->is_set);
+  Change(&field->value);
 }
 template <class CSpan>
 auto Change(CSpan* span) -> decltype(static_cast<void>(span->size)) {
@@ -216,15 +234,21 @@ void ExpectWritten(const CppOf<C>& cpp) {
     });
   }
 }
+template <class C>
+void ExpectEachWritten() {
+  C changed = Initial<C>();
+  Fields<C>::ForEach([&](const char*, size_t, auto field, auto) {
+    Change(&(changed.*field));
+  });
+  ExpectWritten<C>(Read(changed));
+}
 TEST(Written, EachFieldOfPresets) {
-  swy_route_options options = Initial<swy_route_options>();
-  swy_preset preset = Initial<swy_preset>();
-  Fields<swy_route_options>::ForEach([&](const char*, size_t, auto field,
-                                         auto) { Change(&(options.*field)); });
-  Fields<swy_preset>::ForEach(
-      [&](const char*, size_t, auto field, auto) { Change(&(preset.*field)); });
-  ExpectWritten<swy_route_options>(Read(options));
-  ExpectWritten<swy_preset>(Read(preset));
+  ExpectEachWritten<swy_preset>();
+  ExpectEachWritten<swy_route_options>();
+  ExpectEachWritten<swy_activate_options>();
+  ExpectEachWritten<swy_combine_options>();
+  ExpectEachWritten<swy_combine_form>();
+  ExpectEachWritten<swy_model_config>();
 }
 
 // The others stay as they are, and are not even read: they may be another

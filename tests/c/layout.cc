@@ -51,6 +51,12 @@ void PrintExtra() {
     std::printf("  token_order %zu %zu 0\n", offsetof(C, token_order),
                 sizeof(C::token_order));
   }
+  if constexpr (std::is_same_v<C, swy_preset>) {
+    std::printf("  activate %zu %zu\n  combine %zu %zu\n  form %zu %zu\n",
+                offsetof(C, activate), sizeof(C::activate),
+                offsetof(C, combine), sizeof(C::combine), offsetof(C, form),
+                sizeof(C::form));
+  }
 }
 
 #define SWITCHYARD_PRINT_FIELD(field)                                        \
@@ -79,6 +85,9 @@ void PrintExtra() {
   S(swy_rows, X(values) X(scales) X(sums))                           \
   S(swy_executor, X(size) X(context) X(concurrency) X(parallel_for)) \
   S(swy_isa, X(name) X(fma))                                         \
+  S(swy_optional_count, X(is_set) X(value))                          \
+  S(swy_optional_flag, X(is_set) X(value))                           \
+  S(swy_optional_number, X(is_set) X(value))                         \
   S(swy_i32_span, X(data) X(size))                                   \
   S(swy_u32_span, X(data) X(size))                                   \
   S(swy_i64_span, X(data) X(size))                                   \

@@ -123,6 +123,7 @@ int main(void) {
   TestSizes();
   TestTypes();
   TestPresets();
+  TestConfig();
   TestExecutors();
   TestWorkList();
   TestArguments();

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "tests/c/check.h"
@@ -92,91 +91,4 @@ void TestRoute(void) {
   in.logits.data = NULL;
   CHECK_INVALID(swy_route_top_k(&in, &out, NULL, NULL),
                 "RouteTopK: logits: data is null");
-}
-
-// An older caller's options have room for some families and not for others,
-// where these would be without what they need: nothing is written then.
-#define END(Struct, field) \
-  (uint32_t)(offsetof(Struct, field) + sizeof(((Struct*)NULL)->field))
-static void TestOlderPresets(void) {
-  const swy_preset no_preset = SWY_PRESET_INIT;
-  const swy_route_options defaults = SWY_ROUTE_OPTIONS_INIT;
-  const char* const too_short =
-      "FindPreset: options: too short, of a version that lacks an option of "
-      "this family";
-  swy_preset preset = no_preset;
-  swy_route_options options = defaults;
-  uint32_t size;
-  // deepseek_v3 has groups, of whose options topk_group is the last.
-  for (size = sizeof(uint32_t); size <= sizeof options; ++size) {
-    options = defaults;
-    preset = no_preset;
-    options.size = size;
-    if (size < END(swy_route_options, topk_group)) {
-      CHECK_INVALID(swy_find_preset("deepseek_v3", &preset, &options),
-                    too_short);
-      options.size = defaults.size;
-      CHECK(memcmp(&options, &defaults, sizeof options) == 0);
-      CHECK(memcmp(&preset, &no_preset, sizeof preset) == 0);
-    } else {
-      CHECK_OK(swy_find_preset("deepseek_v3", &preset, &options));
-      CHECK(options.size == size && options.topk_group == 4);
-    }
-  }
-  // The options of mixtral that are not defaults fit.
-  options = defaults;
-  options.size = END(swy_route_options, divisor);
-  CHECK_OK(swy_find_preset("mixtral", &preset, &options));
-  // No version's preset was ever shorter.
-  for (size = sizeof(uint32_t); size <= sizeof preset; ++size) {
-    preset = no_preset;
-    options = defaults;
-    preset.size = size;
-    if (size < END(swy_preset, top_k)) {
-      CHECK_INVALID(swy_find_preset("deepseek_v3", &preset, &options),
-                    "FindPreset: preset: size is below that of any version");
-      preset.size = no_preset.size;
-      CHECK(memcmp(&options, &defaults, sizeof options) == 0);
-      CHECK(memcmp(&preset, &no_preset, sizeof preset) == 0);
-    } else {
-      CHECK_OK(swy_find_preset("deepseek_v3", &preset, &options));
-      CHECK(preset.correction_bias == 1 && preset.top_k == 8);
-    }
-  }
-}
-
-void TestPresets(void) {
-  swy_preset preset = SWY_PRESET_INIT;
-  swy_route_options options = SWY_ROUTE_OPTIONS_INIT;
-  const char *name, *last = "";
-  size_t i;
-  CHECK_OK(swy_find_preset("deepseek_v3", &preset, &options));
-  CHECK(strcmp(preset.family, "deepseek_v3") == 0);
-  CHECK(preset.same_as == NULL);
-  CHECK(preset.source != NULL);
-  CHECK(preset.correction_bias == 1 && preset.expert_scale == 0);
-  CHECK(preset.num_experts == 256 && preset.top_k == 8);
-  CHECK(options.score == SWY_SCORE_SIGMOID);
-  CHECK(options.divisor == SWY_DIVISOR_SUM_PLUS_EPS);
-  CHECK(options.eps == 1e-20f && options.routed_scaling_factor == 2.5f);
-  CHECK(options.num_expert_group == 8 && options.topk_group == 4);
-  CHECK(options.size == sizeof options && preset.size == sizeof preset);
-  for (i = 0; (name = swy_preset_family(i)) != NULL; ++i) {
-    CHECK(strcmp(last, name) < 0);
-    CHECK_OK(swy_find_preset(name, NULL, &options));
-    CHECK_OK(swy_find_preset(name, &preset, NULL));
-    CHECK(strcmp(preset.family, name) == 0);
-    last = name;
-  }
-  CHECK(i > 70);
-  TestOlderPresets();
-  preset.top_k = 71;
-  CHECK_INVALID(swy_find_preset("llama", &preset, &options),
-                "FindPreset: family: is none of Presets()");
-  CHECK_INVALID(swy_find_preset(NULL, &preset, &options),
-                "FindPreset: family: is null");
-  preset.size = 0;
-  CHECK_INVALID(swy_find_preset("mixtral", &preset, &options),
-                "FindPreset: preset: size is not set");
-  CHECK(preset.top_k == 71);
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Logits to expert ids and weights. Included by switchyard.h; route.h and
-// presets.h of the C++ API have the formulas, order, special rows and errors.
+// Logits to expert ids and weights. Included by switchyard.h; route.h of the
+// C++ API has the formulas, order, special rows and errors.
 
 #ifndef SWITCHYARD_C_ROUTE_H_
 #define SWITCHYARD_C_ROUTE_H_
@@ -131,33 +131,6 @@ SWY_API swy_status swy_route_top_k(const swy_route_inputs* inputs,
                                    const swy_route_outputs* outputs,
                                    const swy_route_options* options,
                                    const swy_executor* executor) SWY_NOEXCEPT;
-
-// How a model family routes, in its default configuration: what goes beside its
-// swy_route_options. A checkpoint's config.json goes before it.
-typedef struct swy_preset {
-  uint32_t size;
-  // Which of swy_route_inputs it has beside the logits.
-  int32_t correction_bias;
-  int32_t expert_scale;
-  int32_t norm_topk_prob;  // its configurations have it: options.renormalize
-  int32_t in_model_type;   // options.round_to may be the model's type
-  const char* family;      // model_type of config.json
-  const char* same_as;     // the family that this is an exact copy of, or NULL
-  const char* source;      // what it follows, in transformers or in words
-  size_t num_experts;      // 0 where a configuration has to say
-  size_t top_k;
-} swy_preset;
-#define SWY_PRESET_INIT \
-  { (uint32_t)sizeof(swy_preset), 0, 0, 0, 0, NULL, NULL, NULL, 0, 0 }
-
-// The preset of a family, into what is not NULL of `preset` and `options`, both
-// made by their macros. SWY_INVALID_ARGUMENT, and nothing written, where the
-// name is unknown, or where `options` is an older caller's, which ends before
-// an option that the family does not leave at its default.
-SWY_API swy_status swy_find_preset(const char* family, swy_preset* preset,
-                                   swy_route_options* options) SWY_NOEXCEPT;
-// The names, in alphabetical order; NULL beyond the last.
-SWY_API const char* swy_preset_family(size_t index) SWY_NOEXCEPT;
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,0 +1,189 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Model families by name, and the config.json of a checkpoint. Included by
+// switchyard.h; presets.h of the C++ API has the whole contract.
+//
+//   swy_model_config config = SWY_MODEL_CONFIG_INIT;
+//   swy_preset preset = SWY_PRESET_INIT;
+//   swy_route_options route = SWY_ROUTE_OPTIONS_INIT;
+//   preset.family = "qwen3_moe";
+//   config.num_experts = swy_count(128);
+//   config.num_experts_per_tok = swy_count(8);
+//   config.norm_topk_prob = swy_flag(1);
+//   config.rms_norm_eps = swy_number(1e-6f);
+//   swy_status s = swy_apply_config(&config, &preset, &route);
+
+#ifndef SWITCHYARD_C_PRESETS_H_
+#define SWITCHYARD_C_PRESETS_H_
+
+#include "switchyard/c/combine.h"
+#include "switchyard/c/route.h"
+#include "switchyard/c/rows.h"
+#include "switchyard/c/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Inputs of swy_combine that a family's layer has, and the place of its
+// weights.
+typedef struct swy_combine_form {
+  uint32_t size;
+  int32_t has_residual;  // 0: the residual is added elsewhere
+  size_t num_shared_experts;
+  int32_t shared_gate;  // enum swy_shared_gate
+  int32_t has_identity_experts;
+  int32_t has_routed_norm;
+  int32_t has_shared_norm;
+  int32_t has_block_norm;
+  int32_t has_vectors;           // some of swy_combine_vectors
+  int32_t has_expert_biases;     // gate_bias, and one of the down product
+  int32_t has_weights_on_input;  // topk_weights are row_scale of swy_activate
+} swy_combine_form;
+#define SWY_COMBINE_FORM_INIT                                                  \
+  {                                                                            \
+    (uint32_t)sizeof(swy_combine_form), 1, 0, SWY_GATE_NONE, 0, 0, 0, 0, 0, 0, \
+        0                                                                      \
+  }
+
+// A family's layer, beside its swy_route_options.
+typedef struct swy_preset {
+  uint32_t size;
+  // Inputs of swy_route_top_k that it has beside the logits.
+  int32_t correction_bias;
+  int32_t expert_scale;
+  int32_t norm_topk_prob;  // its configurations have it: options.renormalize
+  int32_t in_model_type;   // options.round_to may be the model's type
+  const char* family;      // model_type of config.json
+  const char* same_as;     // the family that this is an exact copy of, or NULL
+  const char* source;      // the code that it follows, or words
+  size_t num_experts;      // 0 where a configuration has to say
+  size_t top_k;
+  // Optional: the functions below write here, too.
+  swy_activate_options* activate;
+  swy_combine_options* combine;
+  swy_combine_form* form;
+} swy_preset;
+#define SWY_PRESET_INIT                                                     \
+  {                                                                         \
+    (uint32_t)sizeof(swy_preset), 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, NULL, \
+        NULL, NULL                                                          \
+  }
+
+// Fields of a config.json: all zeros, or NULL, where the file does not have
+// one, or has null.
+typedef struct swy_optional_count {
+  int32_t is_set;
+  uint32_t value;
+} swy_optional_count;
+typedef struct swy_optional_flag {
+  int32_t is_set;
+  int32_t value;
+} swy_optional_flag;
+typedef struct swy_optional_number {
+  int32_t is_set;
+  float value;
+} swy_optional_number;
+#define SWY_UNSET \
+  { 0, 0 }
+
+static inline swy_optional_count swy_count(uint32_t value) {
+  swy_optional_count field = SWY_UNSET;
+  field.is_set = 1;
+  field.value = value;
+  return field;
+}
+static inline swy_optional_flag swy_flag(int32_t value) {
+  swy_optional_flag field = SWY_UNSET;
+  field.is_set = 1;
+  field.value = value;
+  return field;
+}
+static inline swy_optional_number swy_number(float value) {
+  swy_optional_number field = SWY_UNSET;
+  field.is_set = 1;
+  field.value = value;
+  return field;
+}
+
+// The fields of a config.json (or of its text_config) that options depend on.
+// presets.h of the C++ API has the families and other names of each.
+typedef struct swy_model_config {
+  uint32_t size;
+  swy_optional_count num_experts;
+  swy_optional_count num_experts_per_tok;
+  swy_optional_flag norm_topk_prob;
+  swy_optional_number routed_scaling_factor;
+  swy_optional_count n_group;
+  swy_optional_count topk_group;
+  const char* topk_method;
+  const char* scoring_func;
+  const char* expert_selection_fn;
+  swy_optional_flag use_expert_bias;
+  swy_optional_number moe_normalize_expert_weights;
+  swy_optional_number moe_norm_min;
+  swy_optional_number output_multiplier;
+  swy_optional_number moe_router_logit_softcapping;
+  swy_optional_number router_jitter_noise;
+  swy_optional_count zero_expert_num;
+  swy_optional_count n_shared_experts;
+  swy_optional_count shared_intermediate_size;
+  const char* shared_expert_combination_strategy;
+  swy_optional_flag moe_apply_router_weight_on_input;
+  const char* hidden_act;
+  swy_optional_number swiglu_limit;
+  swy_optional_number swiglu_alpha;
+  swy_optional_number mlp_gate_softcap;
+  swy_optional_number mlp_up_softcap;
+  swy_optional_number rms_norm_eps;
+  swy_optional_number post_norm_eps;
+  swy_optional_number residual_multiplier;
+  swy_optional_number mlp_alpha_factor;
+  swy_optional_number mlp_beta_factor;
+} swy_model_config;
+#define SWY_MODEL_CONFIG_INIT                                              \
+  {                                                                        \
+    (uint32_t)sizeof(swy_model_config), SWY_UNSET, SWY_UNSET, SWY_UNSET,   \
+        SWY_UNSET, SWY_UNSET, SWY_UNSET, NULL, NULL, NULL, SWY_UNSET,      \
+        SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET,  \
+        SWY_UNSET, SWY_UNSET, NULL, SWY_UNSET, NULL, SWY_UNSET, SWY_UNSET, \
+        SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET,  \
+        SWY_UNSET                                                          \
+  }
+
+// Sets the field that a config.json calls `key`, under any of its names: for
+// programs that walk the pairs of a JSON object. true is 1. Sets nothing and
+// returns SWY_OK where no field has that name. A text has to live until
+// swy_apply_config returns. SWY_INVALID_ARGUMENT, and nothing written, where a
+// pointer is NULL, where the value is not of the field's kind, or where
+// `config` is an older caller's without that field.
+SWY_API swy_status swy_set_number(const char* key, double value,
+                                  swy_model_config* config) SWY_NOEXCEPT;
+SWY_API swy_status swy_set_text(const char* key, const char* text,
+                                swy_model_config* config) SWY_NOEXCEPT;
+
+// A family in its class's default configuration, into what is not NULL of
+// `preset`, the structs that it points to, and `options`, all made by their
+// macros. swy_route_top_k refuses the options: swy_apply_config has those that
+// a checkpoint needs. SWY_INVALID_ARGUMENT, and nothing written, where the name
+// is unknown, or where a struct is an older caller's, which ends before a field
+// that the family does not leave at its default.
+SWY_API swy_status swy_find_preset(const char* family, swy_preset* preset,
+                                   swy_route_options* options) SWY_NOEXCEPT;
+// The same for preset->family as a checkpoint's config.json has it. Everything
+// is written whole: options that are to be otherwise are set behind the call.
+// SWY_INVALID_ARGUMENT, and nothing written, as above, too where a field that
+// decides what the family computes is missing (the message names it), or where
+// its value is not one that the family can have.
+SWY_API swy_status swy_apply_config(const swy_model_config* config,
+                                    swy_preset* preset,
+                                    swy_route_options* options) SWY_NOEXCEPT;
+// The names, in alphabetical order; NULL beyond the last.
+SWY_API const char* swy_preset_family(size_t index) SWY_NOEXCEPT;
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // SWITCHYARD_C_PRESETS_H_
