@@ -52,9 +52,16 @@ struct MoeBlock {
 impl MoeBlock {
     fn new(tokens: usize) -> Result<MoeBlock, Error> {
         let pairs = tokens * TOP_K;
+        // An engine that has a checkpoint passes its config.json to Preset::from_json.
+        let config = ModelConfig {
+            num_experts: Some(EXPERTS as u32),
+            num_experts_per_tok: Some(TOP_K as u32),
+            norm_topk_prob: Some(true),
+            rms_norm_eps: Some(1e-6),
+            ..Default::default()
+        };
         Ok(MoeBlock {
-            // How the family routes, and what the checkpoint's config.json says.
-            route: RouteOptions { renormalize: true, ..Preset::find("qwen3_moe")?.route },
+            route: Preset::configured("qwen3_moe", &config)?.route,
             logits: vec![0.0; tokens * EXPERTS],
             topk_ids: vec![0; pairs],
             topk_weights: vec![0.0; pairs],

@@ -15,10 +15,13 @@
 
 mod bucket;
 mod combine;
+mod config;
 mod error;
 mod isa;
+mod json;
 mod options;
 mod pool;
+mod presets;
 mod route;
 mod rows;
 pub mod sys;
@@ -27,10 +30,12 @@ mod view;
 
 pub use bucket::*;
 pub use combine::*;
+pub use config::ModelConfig;
 pub use error::{Code, Error, Report};
 pub use isa::*;
 pub use options::*;
 pub use pool::*;
+pub use presets::Preset;
 pub use route::*;
 pub use rows::*;
 pub use values::{

@@ -89,6 +89,14 @@ options! {
         round_to: Type = Type::F32,
         /// The jitter of the sparsemixer.
         jitter_eps: f32 = 0.01,
+        /// Presets set these: a call without correction_bias is refused.
+        needs_correction_bias: bool = false,
+        /// A call without expert_scale is refused.
+        needs_expert_scale: bool = false,
+        /// A num_expert_group of 0 is refused.
+        needs_groups: bool = false,
+        /// The preset has not seen its config.json: all calls are refused.
+        needs_config: bool = false,
     }
 }
 options! {
@@ -223,6 +231,32 @@ options! {
     }
 }
 
+options! {
+    /// Inputs of `combine` that a family's layer has, and the place of its weights.
+    CombineForm = swy_combine_form {
+        /// If not, the residual is added elsewhere.
+        has_residual: bool = true,
+        /// 0: none.
+        num_shared_experts: usize = 0,
+        /// How their output is weighted.
+        shared_gate: SharedGate = SharedGate::None,
+        /// `CombineInputs::identity`.
+        has_identity_experts: bool = false,
+        /// `BlockNorms::routed`.
+        has_routed_norm: bool = false,
+        /// `BlockNorms::shared`.
+        has_shared_norm: bool = false,
+        /// `BlockNorms::block`.
+        has_block_norm: bool = false,
+        /// Some of `CombineVectors`.
+        has_vectors: bool = false,
+        /// `ActivateInputs::gate_bias`, and a bias of the down product.
+        has_expert_biases: bool = false,
+        /// topk_weights are `ActivateInputs::row_scale`, and those of `combine` are 1.
+        has_weights_on_input: bool = false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,6 +305,7 @@ mod tests {
             ActivateOptions::bits(),
             CombineOptions::bits(),
             HyperOptions::bits(),
+            CombineForm::bits(),
         ];
         for (name, fields) in &all {
             let start = layout.find(&format!("\n{} ", name)).expect(name) + 1;

@@ -4,7 +4,6 @@
 use crate::error::check;
 use crate::values::Raw;
 use crate::{sys, Error, Matrix, MatrixMut, Pool, Report, RouteOptions};
-use std::ffi::{CStr, CString};
 
 /// Inputs of `route_top_k`.
 #[derive(Clone, Copy, Default)]
@@ -66,80 +65,4 @@ pub fn route_top_k(
     let status =
         pool.with(|pool| unsafe { sys::swy_route_top_k(&raw_in, &raw_out, &options.to_c(), pool) });
     check(status, Report::from_raw(&report))
-}
-
-/// How a model family routes, in its default configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Preset {
-    /// model_type of config.json.
-    pub family: &'static str,
-    /// The family that this is an exact copy of.
-    pub same_as: Option<&'static str>,
-    /// The code that it follows, in transformers or in words.
-    pub source: &'static str,
-    /// For `route_top_k`.
-    pub route: RouteOptions,
-    /// It has a correction bias.
-    pub correction_bias: bool,
-    /// It has expert scales.
-    pub expert_scale: bool,
-    /// Its configurations have norm_topk_prob, which is `route.renormalize`.
-    pub norm_topk_prob: bool,
-    /// `route.round_to` may be the model's type.
-    pub in_model_type: bool,
-    /// 0 where a configuration has to say.
-    pub num_experts: usize,
-    /// 0 where a configuration has to say.
-    pub top_k: usize,
-}
-
-fn text(raw: *const std::os::raw::c_char) -> Option<&'static str> {
-    if raw.is_null() {
-        return None;
-    }
-    // SAFETY: a literal of the library's.
-    let text: &'static CStr = unsafe { CStr::from_ptr(raw) };
-    text.to_str().ok()
-}
-
-impl Preset {
-    /// The preset of a family.
-    pub fn find(family: &str) -> Result<Preset, Error> {
-        let unknown = Error::invalid("FindPreset: family: has a zero byte");
-        let name = CString::new(family).map_err(|_| unknown)?;
-        let mut preset = sys::swy_preset {
-            size: sys::size_of::<sys::swy_preset>(),
-            correction_bias: 0,
-            expert_scale: 0,
-            norm_topk_prob: 0,
-            in_model_type: 0,
-            family: std::ptr::null(),
-            same_as: std::ptr::null(),
-            source: std::ptr::null(),
-            num_experts: 0,
-            top_k: 0,
-        };
-        let mut options = RouteOptions::default().to_c();
-        // SAFETY: a string and two structs that say their size.
-        let status = unsafe { sys::swy_find_preset(name.as_ptr(), &mut preset, &mut options) };
-        check(status, Report::default())?;
-        let newer = Error::invalid("FindPreset: options: this crate does not know them");
-        Ok(Preset {
-            family: text(preset.family).unwrap_or(""),
-            same_as: text(preset.same_as),
-            source: text(preset.source).unwrap_or(""),
-            route: RouteOptions::from_c(options).ok_or(newer)?,
-            correction_bias: preset.correction_bias != 0,
-            expert_scale: preset.expert_scale != 0,
-            norm_topk_prob: preset.norm_topk_prob != 0,
-            in_model_type: preset.in_model_type != 0,
-            num_experts: preset.num_experts,
-            top_k: preset.top_k,
-        })
-    }
-    /// The names of all families, in alphabetical order.
-    pub fn families() -> impl Iterator<Item = &'static str> {
-        // SAFETY: any index will do.
-        (0..).map_while(|i| text(unsafe { sys::swy_preset_family(i) }))
-    }
 }

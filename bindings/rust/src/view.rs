@@ -241,7 +241,7 @@ pub(crate) fn optional_ints(
     empty: &'static str,
 ) -> Result<sys::swy_i32_span, Error> {
     match slice {
-        Some(slice) if slice.is_empty() => Err(Error::invalid(empty)),
+        Some([]) => Err(Error::invalid(empty)),
         slice => Ok(ints(slice.unwrap_or(&[]))),
     }
 }

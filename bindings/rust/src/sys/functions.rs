@@ -29,6 +29,21 @@ extern "C" {
         preset: *mut swy_preset,
         options: *mut swy_route_options,
     ) -> swy_status;
+    pub fn swy_set_number(
+        key: *const c_char,
+        value: f64,
+        config: *mut swy_model_config,
+    ) -> swy_status;
+    pub fn swy_set_text(
+        key: *const c_char,
+        text: *const c_char,
+        config: *mut swy_model_config,
+    ) -> swy_status;
+    pub fn swy_apply_config(
+        config: *const swy_model_config,
+        preset: *mut swy_preset,
+        options: *mut swy_route_options,
+    ) -> swy_status;
     pub fn swy_preset_family(index: usize) -> *const c_char;
     pub fn swy_bucket_packed(
         inputs: *const swy_bucket_inputs,
