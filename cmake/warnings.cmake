@@ -1,8 +1,13 @@
 # Warnings and sanitizers, on our own targets only (PRIVATE, never exported).
 add_library(switchyard_warnings INTERFACE)
-target_compile_options(switchyard_warnings INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-  $<$<BOOL:${SWITCHYARD_WERROR}>:-Werror>)
+if(SWITCHYARD_TOP_LEVEL OR SWITCHYARD_WERROR)
+  target_compile_options(switchyard_warnings INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+    $<$<BOOL:${SWITCHYARD_WERROR}>:-Werror>)
+else()
+  # A parent's own warnings, or its -Werror, are for its own sources.
+  target_compile_options(switchyard_warnings INTERFACE -w)
+endif()
 if(SWITCHYARD_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "SWITCHYARD_FUZZ needs Clang, whose libFuzzer it uses, not "

@@ -29,9 +29,40 @@ build() {
 project() {
   rm -f "$PROJECT/CMakeCache.txt"
   "$CMAKE" -S "$here/subproject" -B "$PROJECT" -DCMAKE_BUILD_TYPE=None \
+    -DSWITCHYARD_OPTIMIZE_KERNELS=OFF \
     "-DCMAKE_CXX_FLAGS=$CXXFLAGS -DHWY_COMPILE_ONLY_STATIC" \
     "-DSWITCHYARD_SOURCE=$SOURCE" ${HIGHWAY:+"-DSWITCHYARD_HIGHWAY_DIR=$HIGHWAY"} "$@"
   "$CMAKE" --build "$PROJECT"
+}
+
+# configured SOURCE_DIR CACHE_ARGS...: configures only, and sets `command` to how
+# the kernel src/simd/gather.cc is compiled, in each configuration there is.
+configured() {
+  rm -rf "$WORK/build"
+  "$CMAKE" -S "$1" -B "$WORK/build" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+    "-DSWITCHYARD_SOURCE=$SOURCE" ${HIGHWAY:+"-DSWITCHYARD_HIGHWAY_DIR=$HIGHWAY"} \
+    -DSWITCHYARD_TBB="$([[ $TBB == with ]] && echo ON || echo OFF)" "${@:2}" >"$WORK/log" 2>&1 ||
+    die "$* does not configure: $(cat "$WORK/log")"
+  command=$(sed -nE 's/^ *"command": "(.*src\/simd\/gather\.cc)",$/\1/p' "$WORK/build/compile_commands.json" |
+    sed 's/\\"/"/g')
+  [[ -n $command ]] || die "no command that compiles gather.cc"
+}
+# last_is FLAG WHAT: the -O that counts, the last of each command, is FLAG.
+last_is() {
+  local line last
+  while read -r line; do
+    last=$(grep -oE -- ' -O[^ ]*' <<<"$line" | tail -n 1 || true)
+    [[ ${last# } == "$1" ]] || die "$2: not $1 but '${last# }': $line"
+  done <<<"$command"
+}
+# inlines: whether the one command's code is that of an optimising compiler, which
+# leaves no copy of a small inline function.
+inlines() {
+  (cd "$WORK/build" && mkdir -p "$(sed -E 's/.* -o ([^ ]+)\/[^ ]+ .*/\1/' <<<"$command")" && bash -c "$command")
+  local symbols
+  symbols=$("$NM" -C "$(find "$WORK/build" -name 'gather.cc.o')") || die "no object"
+  [[ $symbols == *GatherRows* ]] || die "no kernel in the object: $symbols"
+  [[ $symbols != *RecordTarget\(* ]]
 }
 
 # packages FOLDER: pkg-config finds what is in that one.
@@ -115,6 +146,56 @@ case $1 in
     "$CMAKE" -S "$SOURCE" -B "$WORK/build" ${HIGHWAY:+"-DSWITCHYARD_HIGHWAY_DIR=$HIGHWAY"} \
       -DSWITCHYARD_TBB="$([[ $TBB == with ]] && echo ON || echo OFF)" "${absent[@]}"
     grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release$' "$WORK/build/CMakeCache.txt" || die "not Release"
+    ;;
+  optimized)
+    # Kernels are, wherever the build has no -O of its own. One of them is compiled.
+    CXXFLAGS=$(sed -E 's/(^| )-O[^ ]*//g' <<<"$CXXFLAGS")
+    one_isa="-DCMAKE_CXX_FLAGS=$CXXFLAGS -DHWY_COMPILE_ONLY_STATIC"
+    project=$here/subproject
+    for way in FETCH_CONTENT=OFF FETCH_CONTENT=ON; do
+      configured "$project" "-D$way" "$one_isa"
+      last_is -O3 "$way, no build type"
+    done
+    inlines || die "without a build type the code is not optimised"
+    configured "$project" "$one_isa" -DSWITCHYARD_OPTIMIZE_KERNELS=OFF
+    last_is "" "switched off"
+    ! inlines || die "switched off, the code is optimised: the test finds nothing"
+    configured "$project" "$one_isa" -DCMAKE_BUILD_TYPE=Debug
+    last_is -O3 Debug
+    inlines || die "in Debug the code is not optimised"
+    configured "$project" "$one_isa" -DCMAKE_BUILD_TYPE=Debug -DSWITCHYARD_OPTIMIZE_KERNELS=OFF
+    last_is "" "Debug, switched off"
+    ! inlines || die "in Debug, switched off, the code is optimised"
+    configured "$project" -DCMAKE_BUILD_TYPE=Debug '-DCMAKE_CXX_FLAGS_DEBUG=-g -O0'
+    last_is -O3 "Debug as -g -O0"
+    configured "$SOURCE" -DCMAKE_BUILD_TYPE=Debug
+    last_is -O3 "Debug, not a sub-project"
+    [[ $command == *" -Wall "* ]] || die "no warnings: $command"
+    # Somebody's choice is kept.
+    configured "$project" "-DCMAKE_CXX_FLAGS=$CXXFLAGS -O0"
+    last_is -O0 "CMAKE_CXX_FLAGS"
+    configured "$project" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-Og
+    last_is -Og "CMAKE_CXX_FLAGS_DEBUG"
+    configured "$project" "-DPARENT_OPTIONS=-O1"
+    last_is -O1 "the parent's add_compile_options"
+    configured "$project" -DCMAKE_BUILD_TYPE=RelWithDebInfo
+    last_is -O2 RelWithDebInfo
+    if command -v ninja >/dev/null; then
+      configured "$project" -G "Ninja Multi-Config" "-DCMAKE_CONFIGURATION_TYPES=Debug;RelWithDebInfo;MinSizeRel"
+      all=$command
+      for pair in Debug:-O3 RelWithDebInfo:-O2 MinSizeRel:-Os; do
+        command=$(grep -F "CMAKE_INTDIR=\"${pair%:*}\"" <<<"${all//\\\"/\"}" || grep -F "/${pair%:*}/" <<<"$all") ||
+          die "no ${pair%:*} in $all"
+        last_is "${pair#*:}" "Ninja Multi-Config, ${pair%:*}"
+      done
+    fi
+    # The log of a project's build shows the project's warnings.
+    configured "$project"
+    [[ $command == *" -w "* && $command != *" -Wall "* ]] || die "warnings: $command"
+    grep -q -- "-isystem $SOURCE/include .*consumer/main.cc" "$WORK/build/compile_commands.json" ||
+      die "headers' warnings: $(grep consumer/main.cc "$WORK/build/compile_commands.json")"
+    configured "$project" -DSWITCHYARD_WERROR=ON
+    [[ $command == *" -Wall "*" -Werror "* && $command != *" -w "* ]] || die "no warnings: $command"
     ;;
   components)
     # Together all there is, none of it twice, and the first one works alone.
