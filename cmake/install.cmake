@@ -51,10 +51,17 @@ if(NOT SWITCHYARD_SHARED)
 endif()
 list(JOIN _pc_requires ", " _pc_requires)
 
-# A C compiler links switchyard-c; its shared library brings what it needs.
-set(_pc_stdcxx "")
-if(NOT SWITCHYARD_SHARED)
-  set(_pc_stdcxx " -lstdc++ -lm")
+# A C compiler links switchyard-c; its shared library brings what it needs. The
+# run time of C++ is a package of its own, required last: what a package itself
+# lists stands before all that it requires, so that a linker which looks at
+# libraries as they come would drop -lm before the archive that calls sqrtf.
+set(_pc_runtime "")
+if(TARGET switchyard_c AND NOT SWITCHYARD_SHARED)
+  set(_pc_runtime ", switchyard-c-runtime = ${PROJECT_VERSION}")
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/switchyard-c-runtime.pc.in
+    ${PROJECT_BINARY_DIR}/switchyard-c-runtime.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/switchyard-c-runtime.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT c)
 endif()
 
 set(_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/switchyard)

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-: "${CMAKE:?}" "${CXX:?}" "${NM:?}" "${SOURCE:?}" "${BUILD:?}" "${PREFIX:?}" "${PROJECT:?}" \
+: "${CMAKE:?}" "${CC:?}" "${CXX:?}" "${NM:?}" "${SOURCE:?}" "${BUILD:?}" "${PREFIX:?}" "${PROJECT:?}" \
   "${WORK:?}" "${TBB:?}" "${COMPONENTS:?}"
 export CMAKE_GENERATOR CXX CXXFLAGS
 # Only what this script names may be found.
@@ -109,6 +109,36 @@ program() {
 compile() {
   program "$WORK/$1" "$here/consumer/main.cc" switchyard "${@:2}"
   program "$WORK/device_$1" "$here/consumer/device.cc" switchyard-device "${@:2}"
+}
+
+# runs_readme PKG_CONFIG_ARGS...: the README's example of C++, in a main().
+runs_readme() {
+  local code
+  code=$(sed -n '/^```cpp$/,/^```$/{/^```/!p}' "$SOURCE/README.md")
+  [[ $code == *"RouteTopK("* ]] || die "no example in the README: $code"
+  {
+    grep -E '^(#include|using)' <<<"$code"
+    printf 'int main() {\n'
+    grep -vE '^(#include|using)' <<<"$code"
+    printf '  return s.ok() && ids[7] == 7 && weights[0] == 0.125f ? 0 : 1;\n}\n'
+  } >"$WORK/readme.cc"
+  program "$WORK/readme" "$WORK/readme.cc" switchyard "$@"
+  "$WORK/readme" || die "the README's example fails with exit code $?"
+}
+
+# compile_c PKG_CONFIG_ARGS...: the program of C as the C compiler links it, and as
+# linkers do that drop, or keep, libraries which nobody before them needs. (With
+# sanitizers Clang links the run time of C++ by its C++ compiler only.)
+compile_c() {
+  [[ $CXXFLAGS != *-fsanitize* ]] || return 0
+  local link output
+  for link in -g -Wl,--as-needed -Wl,--no-as-needed; do
+    # shellcheck disable=SC2046
+    "$CC" -std=c99 -pedantic-errors -Wall -Werror -o "$WORK/consumer_c" "$here/consumer/main.c" \
+      "$link" $("$PKG_CONFIG" --cflags --libs "$@" switchyard-c) || die "$CC $link does not link"
+    output=$("$WORK/consumer_c") || die "the program of C fails: $output"
+    [[ $output == *", in C" ]] || die "the program of C prints $output"
+  done
 }
 
 # needs PROGRAM LIBRARY: the dynamic linker looks for it.
@@ -242,7 +272,9 @@ END
     for static in --print-errors --static; do
       compile consumer $static
       runs "$WORK/consumer" "$TBB"
+      compile_c $static
     done
+    runs_readme
     ;;
   add_subdirectory)
     project
@@ -286,6 +318,8 @@ END
       [[ $libs != *-ltbb* ]] || die "switchyard.pc needs TBB: $libs"
       compile with_pc --static
       runs "$WORK/with_pc" without
+      compile_c
+      runs_readme
     fi
     ;;
   shared)
@@ -318,6 +352,7 @@ END
       export LD_LIBRARY_PATH
       compile with_pc
       runs "$WORK/with_pc" "$TBB"
+      compile_c
     fi
     ;;
   deb)
