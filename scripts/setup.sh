@@ -1,7 +1,7 @@
 #!/bin/bash
 # From a fresh Debian 12 machine to a running example or a finished test run.
 #
-#   scripts/setup.sh run  [moe_layer's arguments]   build Release, run moe_layer
+#   scripts/setup.sh run  [moe_layer's arguments]   build Release, moe_layer and swy, and run moe_layer
 #   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
 #   scripts/setup.sh bench [--with-ggml] [--rounds N] [benchmark's arguments]
 #                                                   build the benchmarks, run them N (7) times,
@@ -18,13 +18,20 @@
 #                                                   installs PyTorch in build/, gigabytes
 #   scripts/setup.sh engines-ggml                   build the llama.cpp plug-in of integrations/ggml, run its
 #                                                   tests; builds llama.cpp once, ten minutes
-#   scripts/setup.sh packages [more packages]       only install what is missing
+#   scripts/setup.sh packages [more packages]       only install what is missing, and Python's in build/venv:
+#                                                   then `cmake --preset release` finds all that it needs
+#   scripts/setup.sh help [command]                 this, or a command's lines of it
 #
-# Works from any folder. Missing packages are installed with apt, which needs
-# root; with all of them there, nothing does. Everything made is in build/.
+# Works from any folder, one at a time. Missing packages are installed with apt,
+# which needs root; with all of them there, nothing does. Everything made is in
+# build/, and what the steps print in build/setup.log. Highway from 1.0.3 on is
+# needed, which Ubuntu has since 24.04: SWITCHYARD_HIGHWAY_DIR=FOLDER takes its
+# sources instead of the package.
 set -euo pipefail
 
-readonly library_packages=(g++ cmake ninja-build libhwy-dev libtbb-dev)
+library_packages=(g++ cmake ninja-build libtbb-dev)
+[[ -n ${SWITCHYARD_HIGHWAY_DIR:-} ]] || library_packages+=(libhwy-dev)
+readonly library_packages
 # OpenCL: what Debian's CMake package of oneDNN insists on finding.
 readonly example_packages=(libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev)
 readonly bench_packages=(libbenchmark-dev python3)
@@ -55,6 +62,51 @@ die() {
   exit 1
 }
 
+# refuse WHY: the command line is wrong, and nothing has been touched.
+refuse() {
+  echo "setup.sh: $*" >&2
+  exit 2
+}
+
+# begin: takes build/ and its log for this run. The lock is file descriptor 9, which
+# the commands that are started do not get: one of them may outlive this script.
+begin() {
+  mkdir -p "$root/build" 2>/dev/null || die "cannot make $root/build"
+  [[ -w $root/build ]] || die "cannot write to $root/build"
+  if command -v flock >/dev/null; then
+    exec 9>"$root/build/setup.lock"
+    flock --nonblock 9 ||
+      die "another one is at work in $root/build; what it does is in ${log#"$root"/}"
+  fi
+  { : >"$log"; } 2>/dev/null || die "cannot write to $log"
+}
+# The build is done, and what it made is run: the next setup.sh may begin.
+finish() { exec 9>&-; }
+
+# What apt-get and pip say if they reach nobody.
+readonly no_network='Temporary failure|Could not resolve|Name or service not known|Network is unreachable'\
+'|Could not connect|Connection (refused|timed out)|Failed to establish a new connection|No route to host'
+# The line of the log since which that counts; empty while nothing is downloaded.
+online_since=
+
+# failed WHAT LINE: ends with what the log says from that line on.
+failed() {
+  local what=$1 line=$2 output first
+  printf ' failed\n'
+  if [[ -n $online_since ]] && tail -n "+$online_since" "$log" | grep -qE "$no_network"; then
+    die "no network: $what (see $log)"
+  fi
+  output=$(tail -n "+$line" "$log")
+  # The first of many errors, else the end.
+  first=$(grep -nm 1 '^FAILED: ' <<<"$output" | cut -d: -f1 || true)
+  if [[ -n $first ]]; then
+    tail -n "+$first" <<<"$output" | head -n 25 >&2 || true
+  else
+    tail -n 25 <<<"$output" >&2
+  fi
+  die "failed: $what (see $log)"
+}
+
 # step WHAT COMMAND...: a line with a dot every three seconds and the time it
 # took. The output goes to the log, and to the terminal only if it fails.
 ticker=
@@ -64,18 +116,14 @@ step() {
   shift
   lines=$(wc -l <"$log")
   printf '%s ' "$what"
-  while sleep 3; do printf '.'; done &
+  while sleep 3; do printf '.'; done 9>&- &
   ticker=$!
   printf '\n== %s\n' "$what" >>"$log"
-  "$@" >>"$log" 2>&1 </dev/null || status=$?
+  "$@" >>"$log" 2>&1 </dev/null 9>&- || status=$?
   kill "$ticker"
   wait "$ticker" 2>/dev/null || true
   ticker=
-  if ((status != 0)); then
-    printf ' failed\n'
-    tail -n "+$((lines + 1))" "$log" | tail -n 25 >&2
-    die "failed: $what (see $log)"
-  fi
+  ((status == 0)) || failed "$what" $((lines + 1))
   printf ' %d s\n' $((SECONDS - started))
 }
 
@@ -89,6 +137,7 @@ missing_packages() {
 }
 
 install_packages() {
+  [[ " $* " != *' libhwy-dev '* ]] || check_highway "$(dpkg-query -W -f '${Version}' libhwy-dev 2>/dev/null || true)"
   if ! command -v apt-get >/dev/null; then
     echo "No apt here: taking for granted what these Debian packages hold: $*"
     return
@@ -99,10 +148,22 @@ install_packages() {
   ((EUID == 0)) ||
     die "missing packages; as root: apt-get install --no-install-recommends ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
+  online_since=$(($(wc -l <"$log") + 1))
   # A third party's broken list is no reason to stop: the next step tells.
-  step "Reading Debian's package lists" bash -c 'apt-get update || true'
+  step "Reading the package lists" bash -c 'apt-get update || true'
+  [[ " ${missing[*]} " != *' libhwy-dev '* ]] ||
+    check_highway "$(apt-cache policy libhwy-dev | sed -n 's/^ *Candidate: //p')"
   step "Installing ${missing[*]}" \
     apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120 "${missing[@]}"
+  online_since=
+}
+
+# check_highway VERSION: before all else is installed, and again where it was there.
+check_highway() {
+  [[ $1 == [0-9]* ]] && dpkg --compare-versions "$1" lt 1.0.3 || return 0
+  die "Highway here is $1 and has to be 1.0.3 or later: take its sources, by
+  git clone --depth 1 --branch 1.4.0 https://github.com/google/highway
+  SWITCHYARD_HIGHWAY_DIR=\$PWD/highway $0 $command"
 }
 
 # install_python WHERE WHAT PIP_ARGUMENT...: a new Python environment in build/.
@@ -110,8 +171,10 @@ install_python() {
   local venv=$root/build/$1 python=/usr/bin/python3
   [[ -x $python ]] || python=python3
   step "Making a Python environment in build/$1" "$python" -m venv --clear "$venv"
+  online_since=$(($(wc -l <"$log") + 1))
   step "Installing $2 in it" \
     "$venv/bin/python3" -m pip install --disable-pip-version-check "${@:3}"
+  online_since=
 }
 
 # A Python with safetensors and numpy, reused once it is complete.
@@ -148,9 +211,11 @@ make_plugin_venv() {
   }
   [[ -d $ggml_source ]] || {
     mkdir -p "$root/build/ggml-source"
+    online_since=$(($(wc -l <"$log") + 1))
     step "Fetching the sources of $version" "$venv/bin/python3" -m pip download --no-deps \
       --no-binary llama-cpp-python --dest "$root/build/ggml-source" \
       "llama-cpp-python==${version#llama_cpp_python-}"
+    online_since=
     step "Unpacking them" tar -xf "$ggml_source.tar.gz" -C "$root/build/ggml-source"
   }
 }
@@ -170,17 +235,67 @@ make_engines() {
   "$venv/bin/python3" -c 'import accelerate, pytest, scikit_build_core, torch, transformers' 2>/dev/null && return
   step "Making a Python environment in build/engines-venv" "$python" -m venv --clear "$venv"
   echo "$shared" >"$("$venv/bin/python3" -c 'import sysconfig as s; print(s.get_path("purelib"))')/parity.pth"
+  online_since=$(($(wc -l <"$log") + 1))
   step "Installing ${engines_packages[*]}" \
     "$venv/bin/python3" -m pip install --disable-pip-version-check "${engines_packages[@]}"
+  online_since=
 }
 
+# configure CMAKE_ARGUMENT...: of build/release, or of $build by other arguments.
 configure() {
-  step "Configuring build/release" cmake -S "$root" --preset release "$@"
+  step "Configuring ${build#"$root"/}" cmake -S "$root" --preset release -B "$build" \
+    "-DSWITCHYARD_HIGHWAY_DIR=${SWITCHYARD_HIGHWAY_DIR:-}" "$@"
 }
 
+# compile CMAKE_ARGUMENT...: a line with how many files of how many are done, and
+# about how long the others take. The output goes to the log.
 compile() {
-  echo "Compiling with $jobs jobs"
-  cmake --build "$build" --parallel "$jobs" "$@"
+  local status=0 started=$SECONDS lines
+  lines=$(wc -l <"$log")
+  printf '\n== Compiling\n' >>"$log"
+  NINJA_STATUS='[%f/%t] ' cmake --build "$build" --parallel "$jobs" "$@" 2>&1 </dev/null 9>&- |
+    show_progress 9>&- || status=${PIPESTATUS[0]}
+  ((status == 0)) || failed "Compiling" $((lines + 1))
+  printf ' %d s\n' $((SECONDS - started))
+}
+# Reads what ninja prints. A terminal's line is written anew at each file and every
+# three seconds; elsewhere it grows by four counts.
+show_progress() {
+  local line partial='' status made=0 total=0 quarter=0 started=$SECONDS
+  printf 'Compiling'
+  while true; do
+    status=0
+    IFS= read -r -t 3 line || status=$?
+    partial+=$line
+    if ((status == 0)); then
+      printf '%s\n' "$partial" >>"$log"
+      if [[ $partial =~ ^\[([0-9]+)/([0-9]+)\]\  ]]; then
+        made=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+      fi
+      partial=''
+    elif ((status <= 128)); then
+      break # the end; above, nothing came for three seconds
+    fi
+    ((made > 0)) || continue
+    if [[ -t 1 ]]; then
+      printf '\rCompiling: %d of %d files%s\033[K' "$made" "$total" "$(remaining)"
+    elif ((4 * made / total > quarter)); then
+      quarter=$((4 * made / total))
+      printf '%s %d of %d files%s' "$( ((quarter > 1)) && printf ';' || printf ':')" "$made" "$total" "$(remaining)"
+    fi
+  done
+  [[ -z $partial ]] || printf '%s\n' "$partial" >>"$log"
+  ((made > 0)) || printf ': nothing to do'
+  printf ','
+}
+# As if each file took as long as those that are done.
+remaining() {
+  local seconds=$(((SECONDS - started) * (total - made) / made))
+  if ((seconds >= 90)); then
+    printf ', about %d min left' $(((seconds + 30) / 60))
+  elif ((made < total)); then
+    printf ', about %d s left' "$seconds"
+  fi
 }
 
 # swy verify under QEMU: each ISA at vector lengths it has, or one for each of
@@ -226,15 +341,13 @@ fuzz_target() {
 run_benchmarks() {
   local program=$build/bench/switchyard_bench out=$root/build/bench rounds=7 list round kernel
   if [[ ${1:-} == --rounds ]]; then
-    [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "bench: --rounds: not a number above 0: ${2:-}"
     rounds=$2
     shift 2
   fi
-  case " $*" in *' --help'* | *' -h'* | *' --benchmark_list_tests'*) exec "$program" "$@" ;; esac
-  case " $*" in
-    *' --benchmark_out'* | *aggregates_only*)
-      die "bench: the report reads build/bench/*.json, with all repetitions: no other files here" ;;
-  esac
+  if [[ " $*" == *' --benchmark_list_tests'* ]]; then
+    finish
+    exec "$program" "$@"
+  fi
   list=$("$program" "$@" --benchmark_list_tests) || exit
   rm -rf "$out"
   mkdir -p "$out"
@@ -266,18 +379,155 @@ run_kernel() {
   done <"$root/build/bench/shapes"
 }
 
+# usage [COMMAND]: the head of this file, or a command's lines of it.
 usage() {
-  sed -nE '2,/^[^#]/s/^# ?//p' "${BASH_SOURCE[0]}"
+  local head
+  head=$(sed -nE '2,/^[^#]/s/^# ?//p' "${BASH_SOURCE[0]}")
+  if (($# == 0)); then
+    printf '%s\n' "$head"
+  else
+    awk -v command="$1" '/^  scripts\/setup\.sh/ { ours = $2 == command }
+      /^$/ { ours = 0 } ours { sub(/^  /, ""); print }' <<<"$head"
+  fi
+}
+commands() { usage | sed -nE 's/^  scripts\/setup\.sh ([a-z0-9-]+).*/\1/p'; }
+
+# options PATTERN FILE...: the names of options that those sources define.
+options() { grep -ohE "$1\(\"--[a-z-]+" "${@:2}" | grep -oE -- '--[a-z-]+$'; }
+
+run_options() { options add_option "$root"/{examples/moe_layer/main,programs/arguments}.cc; }
+
+# known COMMAND OPTION NAMES: refuses an option that is not one of the names.
+known() {
+  grep -qxF -- "${2%%=*}" <<<"$3" ||
+    refuse "$1: no option ${2%%=*}; there are ${3//$'\n'/ }"
+}
+
+# number COMMAND NAME VALUE: refuses what is no whole number above 0.
+number() {
+  [[ $3 =~ ^[1-9][0-9]{0,8}$ ]] || refuse "$1: $2: not a whole number above 0: '$3'"
+}
+
+# Before anything is installed or compiled: what will be told the programs in minutes
+# is looked at here as far as names and numbers go. Ends where only help is asked for.
+check_arguments() {
+  local argument names
+  for argument in "$@"; do
+    if [[ $argument == --help || $argument == -h ]]; then
+      usage "$command"
+      if [[ $command == run && -x $build/examples/moe_layer/moe_layer ]]; then
+        "$build/examples/moe_layer/moe_layer" --help
+      elif [[ $command == run ]]; then
+        echo "moe_layer has $(run_options | xargs)"
+      fi
+      exit 0
+    fi
+  done
+  case $command in
+    run)
+      names=$(run_options)
+      while (($# > 0)); do
+        case $1 in
+          --tokens=* | --repeat=* | --top-k=* | --threads=*) number run "${1%%=*}" "${1#*=}" ;;
+          --*=*) known run "$1" "$names" ;;
+          --tokens | --repeat | --top-k | --threads) number run "$1" "${2:-}" && shift ;;
+          -*)
+            known run "$1" "$names"
+            (($# >= 2)) || refuse "run: $1: no value"
+            shift
+            ;;
+          *) [[ -d $1 ]] || refuse "run: no folder of a checkpoint: $1" ;;
+        esac
+        shift
+      done
+      ;;
+    test | aarch64 | engines-ggml)
+      for argument in "$@"; do
+        [[ $argument == -* ]] || refuse "$command: no argument of cmake's: $argument"
+      done
+      ;;
+    bench)
+      [[ ${1:-} != --with-ggml ]] || shift
+      if [[ ${1:-} == --rounds ]]; then
+        number bench --rounds "${2:-}"
+        shift 2
+      fi
+      for argument in "$@"; do
+        case $argument in
+          --benchmark_out* | *aggregates_only*)
+            refuse "bench: $argument: the report reads build/bench/*.json, with all repetitions: no other files here" ;;
+          --benchmark_* | --v=*) ;;
+          *) refuse "bench: $argument: not --with-ggml and then --rounds N, nor an option --benchmark_..." ;;
+        esac
+      done
+      ;;
+    soak)
+      (($# > 0)) || refuse "soak: for how many minutes?"
+      number soak MINUTES "$1"
+      [[ ${2:-0} =~ ^[0-9]{1,18}$ ]] || refuse "soak: seed: not a whole number: '$2'"
+      (($# <= 2)) || refuse "soak: unexpected argument: $3"
+      ;;
+    fuzz)
+      (($# == 0)) || number fuzz SECONDS "$1"
+      for argument in "${@:2}"; do
+        [[ -f $root/fuzz/${argument}_fuzz.cc ]] ||
+          refuse "fuzz: no target $argument; there are" \
+            "$(cd "$root/fuzz" && printf '%s\n' *_fuzz.cc | sed 's/_fuzz\.cc$//' | xargs)"
+      done
+      ;;
+    parity)
+      names=$(options add_argument "$root/tools/parity/parity.py")
+      while (($# > 0)); do
+        [[ $1 == --* ]] || refuse "parity: unexpected argument: $1"
+        known parity "$1" "$names"
+        if [[ $1 != *=* ]]; then
+          (($# >= 2)) || refuse "parity: $1: no value"
+          [[ $1 != --seed ]] || number parity --seed "$2"
+          shift
+        fi
+        shift
+      done
+      ;;
+    packages)
+      for argument in "$@"; do
+        [[ $argument =~ ^[a-z0-9][a-z0-9+.-]+(:[a-z0-9]+)?$ ]] ||
+          refuse "packages: not a package's name: $argument"
+      done
+      ;;
+    rust | engines) ;; # cargo's and pytest's
+  esac
 }
 
 command=${1:-}
 (($# == 0)) || shift
-{ mkdir -p "$root/build" && : >"$log"; } 2>/dev/null || die "cannot write to $root/build"
+case $command in
+  '')
+    usage >&2
+    exit 2
+    ;;
+  help | -h | --help)
+    [[ ${1:-} != -h && ${1:-} != --help ]] || set -- help
+    [[ -z ${1:-} ]] || commands | grep -qxF -- "$1" ||
+      refuse "help: no command '$1'; there are" "$(commands | xargs)"
+    usage ${1:+"$1"}
+    exit 0
+    ;;
+esac
+commands | grep -qxF -- "$command" || refuse "no command '$command'; there are" "$(commands | xargs)"
+check_arguments "$@"
+if [[ -n ${SWITCHYARD_HIGHWAY_DIR:-} ]]; then
+  [[ -f $SWITCHYARD_HIGHWAY_DIR/hwy/highway.h ]] ||
+    refuse "SWITCHYARD_HIGHWAY_DIR: no hwy/highway.h in '$SWITCHYARD_HIGHWAY_DIR'"
+  SWITCHYARD_HIGHWAY_DIR=$(realpath "$SWITCHYARD_HIGHWAY_DIR")
+fi
+begin
 case $command in
   run)
     install_packages "${library_packages[@]}" "${example_packages[@]}"
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
-    compile --target moe_layer
+    compile --target moe_layer swy
+    echo "Beside it there is ${build#"$root"/}/tools/swy: verify, bench, compare, metal"
+    finish
     exec "$build/examples/moe_layer/moe_layer" "$@"
     ;;
   test)
@@ -303,10 +553,10 @@ case $command in
     run_benchmarks "$@"
     ;;
   soak)
-    [[ ${1:-} =~ ^[0-9]+$ && $1 -gt 0 ]] || die "soak: for how many minutes?"
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}"
     configure -DSWITCHYARD_BUILD_TESTS=ON -DSWITCHYARD_BUILD_EXAMPLES=OFF
     compile --target switchyard_soak
+    finish
     exec "$build/tests/faults/switchyard_soak" $(($1 * 60)) "${@:2}"
     ;;
   aarch64)
@@ -315,22 +565,21 @@ case $command in
     fi
     install_packages "${library_packages[@]}" libcli11-dev nlohmann-json3-dev "${aarch64_packages[@]}"
     build=$root/build/aarch64
-    step "Configuring build/aarch64" cmake -S "$root" --preset release -B "$build" \
-      "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" \
+    configure "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" \
       -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF "$@"
     compile
     verify_aarch64
     ;;
   fuzz)
     seconds=${1:-30}
-    [[ $seconds =~ ^[1-9][0-9]*$ ]] || die "fuzz: not a number of seconds: $seconds"
     targets=("${@:2}")
     if ((${#targets[@]} == 0)); then
       for source in "$root"/fuzz/*_fuzz.cc; do targets+=("$(basename "$source" _fuzz.cc)"); done
     fi
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${fuzz_packages[@]}"
     build=$root/build/fuzz
-    step "Configuring build/fuzz" cmake -S "$root" --preset fuzz
+    step "Configuring build/fuzz" cmake -S "$root" --preset fuzz \
+      "-DSWITCHYARD_HIGHWAY_DIR=${SWITCHYARD_HIGHWAY_DIR:-}"
     compile --target "${targets[@]/%/_fuzz}"
     for target in "${targets[@]}"; do fuzz_target "$target" "$seconds"; done
     ;;
@@ -383,6 +632,7 @@ case $command in
     build=$root/build/ggml
     step "Configuring build/ggml" cmake -S "$root/integrations/ggml" -B "$build" -G Ninja \
       "-DCMAKE_PREFIX_PATH=$(find_ggml)" "-DGGML_SOURCE_DIR=$ggml_source/vendor/llama.cpp" \
+      ${SWITCHYARD_HIGHWAY_DIR:+"-DSWITCHYARD_HIGHWAY_DIR=$SWITCHYARD_HIGHWAY_DIR"} \
       -DSWITCHYARD_GGML_TESTS=ON "$@"
     compile
     SWITCHYARD_GGML_BUILD=$build "$root/build/ggml-test-venv/bin/python3" -m unittest \
@@ -390,10 +640,6 @@ case $command in
     ;;
   packages)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}" "$@"
-    ;;
-  help | -h | --help) usage ;;
-  *)
-    usage >&2
-    exit 2
+    make_venv
     ;;
 esac

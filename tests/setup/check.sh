@@ -1,0 +1,176 @@
+#!/bin/bash
+# check.sh SOURCE_DIR WORK [MOE_LAYER]
+# Runs scripts/setup.sh in a tree of its own, WORK, with stand-ins for the programs
+# that install and compile.
+set -euo pipefail
+
+source=$1
+tree=$2
+moe_layer=${3:-}
+rm -rf "$tree"
+mkdir -p "$tree/bin" "$tree/fuzz"
+(cd "$source" && cp --parents scripts/setup.sh examples/moe_layer/main.cc programs/arguments.cc \
+  tools/parity/parity.py fuzz/*_fuzz.cc "$tree")
+setup=$tree/scripts/setup.sh
+unset SWITCHYARD_HIGHWAY_DIR
+export STUB_PACKAGES STUB_APT STUB_BUILD
+failures=0
+
+stub() {
+  printf '#!/bin/bash\necho "%s $*" >>"%s/calls"\n%s\n' "$1" "$tree" "$2" >"$tree/bin/$1"
+  chmod +x "$tree/bin/$1"
+}
+# Packages: those of this list are installed, in these versions.
+# shellcheck disable=SC2016
+stub dpkg-query '
+format=$3 name=$4 found=$(sed -n "s/^$4=//p" <<<"$STUB_PACKAGES")
+[[ $format == *Status* ]] || { [[ -n $found ]] && echo "$found"; exit; }
+[[ -n $found || $STUB_PACKAGES == all ]] && printf "installed "'
+stub apt-get "$(printf 'echo "$STUB_APT"; [[ -z $STUB_APT || $1 == update ]]')"
+# shellcheck disable=SC2016
+stub apt-cache 'sed -n "s/^candidate=/  Candidate: /p" <<<"$STUB_PACKAGES"'
+# shellcheck disable=SC2016
+stub cmake '
+[[ $1 == --build ]] || exit 0
+echo "[0/1] Re-running CMake"
+for ((i = 1; i <= 8; ++i)); do echo "[$i/8] Building CXX object $i.cc.o"; done
+[[ $STUB_BUILD != broken ]] || { printf "FAILED: 8.cc.o\n8.cc:1:1: error: no\nninja: build stopped\n"; exit 1; }'
+
+# run ARGUMENT...: sets status, out and err.
+run() {
+  status=0
+  out=$(PATH=$tree/bin:$PATH bash "$setup" "$@" 2>"$tree/err") || status=$?
+  err=$(cat "$tree/err")
+}
+expect() {
+  local what=$1
+  shift
+  "$@" && return
+  printf 'FAILED: %s\nexit code %s\n--- stdout\n%s\n--- stderr\n%s\n' "$what" "$status" "$out" "$err" >&2
+  failures=$((failures + 1))
+}
+has() { [[ $1 == *"$2"* ]]; }
+
+# Each wrong argument is one line and exit code 2, and nothing has been touched.
+refused() {
+  local line=$1
+  shift
+  run "$@"
+  expect "setup.sh $*" test "$status $err" == "2 setup.sh: $line"
+  expect "setup.sh $* prints" test -z "$out"
+}
+commands="run test bench soak aarch64 fuzz parity rust engines engines-ggml packages help"
+targets=$(cd "$source/fuzz" && printf '%s\n' *_fuzz.cc | sed 's/_fuzz\.cc$//' | xargs)
+options="--checkpoint --layer --dtype --tokens --repeat --top-k --input --output --json --threads --isa"
+above="not a whole number above 0:"
+refused "no command 'rnu'; there are $commands" rnu
+refused "help: no command 'rnu'; there are $commands" help rnu
+refused "run: no option --token; there are $options" run --token 5
+refused "run: no option -t; there are $options" run -t 5
+refused "run: --tokens: $above '0'" run --tokens 0
+refused "run: --threads: $above '2x'" run --threads=2x
+refused "run: --top-k: $above ''" run --top-k
+refused "run: --json: no value" run --json
+refused "run: no folder of a checkpoint: /nowhere" run /nowhere
+refused "test: no argument of cmake's: Route" test Route
+refused "aarch64: no argument of cmake's: 1" aarch64 1
+refused "engines-ggml: no argument of cmake's: 1" engines-ggml 1
+refused "bench: --rounds: $above '0'" bench --rounds 0
+refused "bench: --rounds: $above ''" bench --with-ggml --rounds
+refused "bench: route: not --with-ggml and then --rounds N, nor an option --benchmark_..." bench route
+refused "bench: --benchmark_out=x: the report reads build/bench/*.json, with all repetitions: no other files here" \
+  bench --benchmark_out=x
+refused "soak: for how many minutes?" soak
+refused "soak: MINUTES: $above '0'" soak 0
+refused "soak: seed: not a whole number: 'x'" soak 1 x
+refused "soak: unexpected argument: 3" soak 1 2 3
+refused "fuzz: SECONDS: $above 'route'" fuzz route
+refused "fuzz: no target rote; there are $targets" fuzz 3 rote
+refused "parity: no option --olny; there are --only --seed" parity --olny glm
+refused "parity: --seed: $above 'x'" parity --seed x
+refused "parity: --only: no value" parity --only
+refused "parity: unexpected argument: glm" parity glm
+refused "packages: not a package's name: A" packages A
+SWITCHYARD_HIGHWAY_DIR=/nowhere refused "SWITCHYARD_HIGHWAY_DIR: no hwy/highway.h in '/nowhere'" run
+run
+expect "no command" test "$status" -eq 2
+expect "no command" has "$err" "scripts/setup.sh run"
+
+# Help, of all and of each, by three names.
+for command in $commands; do
+  for way in "help $command" "$command --help" "$command -h"; do
+    # shellcheck disable=SC2086
+    run $way
+    expect "$way" test "$status $err" == "0 "
+    expect "$way" has "$out" "scripts/setup.sh $command"
+  done
+done
+run help
+expect "help" has "$out" "scripts/setup.sh soak MINUTES [seed]"
+[[ ! -e $tree/build && ! -e $tree/calls ]] ||
+  { echo "FAILED: help or a refusal touched build/: $(ls "$tree/build" "$tree/calls")" >&2; failures=$((failures + 1)); }
+# The names of options are those that the program has.
+if [[ -n $moe_layer ]]; then
+  listed=$("$moe_layer" --help | grep -oE -- '^ +(-h,)?--[a-z-]+|, ?--[a-z-]+' | grep -oE -- '--[a-z-]+' | grep -vxF -- --help | sort -u)
+  [[ $listed == "$(tr ' ' '\n' <<<"$options" | sort -u)" ]] ||
+    { echo "FAILED: moe_layer has $listed" >&2; failures=$((failures + 1)); }
+fi
+
+# A run: a line for each step, the compiler's with counts; swy is built as well.
+mkdir -p "$tree/build/release/examples/moe_layer"
+printf '#!/bin/bash\necho "moe_layer: $*"\n' >"$tree/build/release/examples/moe_layer/moe_layer"
+chmod +x "$tree/build/release/examples/moe_layer/moe_layer"
+STUB_PACKAGES=all
+run run --tokens 5
+expect "run" test "$status $err" == "0 "
+expect "run configures" has "$out" "Configuring build/release"
+expect "run counts" grep -qxE 'Compiling: 2 of 8 files(, about [0-9]+ s left)?; 4 of 8 .*; 6 of 8 .*; 8 of 8 files, [0-9]+ s' <<<"$out"
+expect "run runs" has "$out" "moe_layer: --tokens 5"
+expect "run builds swy" grep -q -- '--build .* --target moe_layer swy' "$tree/calls"
+expect "the log" grep -qF '[8/8] Building CXX object 8.cc.o' "$tree/build/setup.log"
+if command -v script >/dev/null; then
+  terminal=$(PATH=$tree/bin:$PATH script -qec "bash '$setup' run" /dev/null </dev/null)
+  expect "a terminal's line" has "$terminal" $'\rCompiling: 8 of 8 files\e[K, '
+fi
+STUB_BUILD=broken run run
+expect "a broken build" test "$status" -eq 1
+expect "a broken build" has "$err" $'8.cc:1:1: error: no\n'
+expect "a broken build" has "$err" "failed: Compiling (see $tree/build/setup.log)"
+
+# Two at once.
+if command -v flock >/dev/null; then
+  before=$(cat "$tree/build/setup.log")
+  exec 8>"$tree/build/setup.lock"
+  flock 8
+  run run
+  expect "a second one" test "$status $err" == \
+    "1 setup.sh: another one is at work in $tree/build; what it does is in build/setup.log"
+  expect "a second one's log" test "$before" == "$(cat "$tree/build/setup.log")"
+  exec 8>&-
+  run run
+  expect "after the first one" test "$status" -eq 0
+fi
+
+# No network, and a Highway that is too old.
+if ((EUID == 0)); then
+  STUB_PACKAGES=none STUB_APT="W: Temporary failure resolving the mirror" run run
+  expect "no network" test "$status $err" == \
+    "1 setup.sh: no network: Installing $(sed -nE 's/^apt-get install .*Timeout=120 //p' "$tree/calls" | tail -n 1) (see $tree/build/setup.log)"
+  if command -v dpkg >/dev/null; then
+    STUB_PACKAGES=candidate=0.15.0-8 STUB_APT="" run run
+    expect "an old Highway to be installed" has "$err" "SWITCHYARD_HIGHWAY_DIR=\$PWD/highway $setup run"
+  fi
+fi
+if command -v dpkg >/dev/null; then
+  STUB_PACKAGES=libhwy-dev=0.15.0-8 run run
+  expect "an old Highway" has "$err" "Highway here is 0.15.0-8 and has to be 1.0.3 or later"
+  STUB_PACKAGES=all
+  mkdir -p "$tree/highway/hwy"
+  : >"$tree/highway/hwy/highway.h"
+  (cd "$tree" && SWITCHYARD_HIGHWAY_DIR=highway && export SWITCHYARD_HIGHWAY_DIR && run run &&
+    expect "Highway's sources" grep -qF -- "-DSWITCHYARD_HIGHWAY_DIR=$tree/highway" "$tree/calls" &&
+    ((failures == 0))) || failures=$((failures + 1))
+fi
+
+echo "$failures failures"
+((failures == 0))
