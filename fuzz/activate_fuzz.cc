@@ -6,9 +6,11 @@
 // refusals.
 
 #include <cmath>
+#include <iterator>
 
 #include "fuzz/call.h"
 #include "switchyard/activate.h"
+#include "testing/activations.h"
 #include "testing/reference_activate.h"
 
 using namespace switchyard;        // NOLINT(build/namespaces)
@@ -39,8 +41,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
   Spoiler spoiler(bytes);
   ActivateOptions options;
-  options.activation = static_cast<Activation>(bytes.Below(8));
-  const bool of_gate = options.activation < Activation::kSwigluOai;
+  using testing_support::kActivations;
+  options.activation = kActivations[bytes.Below(std::size(kActivations))];
+  const bool of_gate = testing_support::IsOfGate(options.activation);
   options.layout = static_cast<GateUpLayout>(bytes.Below(of_gate ? 4 : 3));
   const bool ungated = options.layout == GateUpLayout::kUngated;
   constexpr float kLimits[] = {0.0f, 0.0f, 7.0f, 0.5f, HUGE_VALF};

@@ -9,15 +9,10 @@
 #include <vector>
 
 #include "switchyard/activate.h"
+#include "testing/activations.h"
 #include "tests/call_errors.h"
 
 namespace switchyard::testing_support {
-
-constexpr Activation kActivations[] = {
-    Activation::kSilu,      Activation::kGelu,  Activation::kGeluTanh,
-    Activation::kRelu,      Activation::kRelu2, Activation::kIdentity,
-    Activation::kSwigluOai, Activation::kSitu};
-constexpr size_t kOfGate = 6;  // so many of them
 
 inline ActivateOptions Plain(Activation activation) {
   ActivateOptions options;

@@ -3,8 +3,7 @@
 
 // Every invalid argument of activate.h and its message; nothing is written.
 
-#include "switchyard/activate.h"
-#include "tests/call_errors.h"
+#include "tests/activate_case.h"
 
 namespace switchyard::testing_support {
 namespace {
@@ -155,11 +154,21 @@ TEST_F(ActivateErrors, ParametersOutOfRange) {
                c.options.row_scale_place = kNowhere);
 }
 
-// What does more with up than to multiply by it.
+// What does more with up than to multiply by it, wherever it is in the list.
 TEST_F(ActivateErrors, ActivationsOfBoth) {
-  for (const Activation activation :
-       {Activation::kSwigluOai, Activation::kSitu}) {
+  EXPECT_TRUE(IsOfGate(Activation::kIdentity));
+  EXPECT_FALSE(IsOfGate(Activation::kSwigluOai));
+  for (const Activation activation : kActivations) {
     call_.options.activation = activation;
+    if (IsOfGate(activation)) {
+      auto c = call_;
+      c.in.up = {};
+      c.options.layout = GateUpLayout::kUngated;
+      c.options.limit_place = ActivatePlace::kAfter;
+      EXPECT_OK(Activate(c.in, c.out, c.options));
+      out_.Fill(std::vector<float>(32, FromBits(kCanary)));
+      continue;
+    }
     const std::string why =
         ", but activation does more with up than to multiply by it";
     EXPECT_ERROR("options: limit_place: kAfter" + why,

@@ -56,7 +56,7 @@ TEST_P(ActivateFunctionsTest, FunctionsAreCloseToExact) {
           options.beta = 3.0f;
           options.linear_beta = 5.5f;
         }
-        const bool of_gate = static_cast<size_t>(activation) < kOfGate;
+        const bool of_gate = IsOfGate(activation);
         if (of_gate || place == ActivatePlace::kBefore) all.push_back(options);
         options.layout = GateUpLayout::kUngated;
         if (of_gate) all.push_back(options);
@@ -83,22 +83,30 @@ TEST_P(ActivateFunctionsTest, FunctionsAreCloseToExact) {
 TEST_P(ActivateFunctionsTest, SpecialValues) {
   for (const Activation activation : kActivations) {
     const ActivateOptions options = Plain(activation);
-    const float up = activation == Activation::kSwigluOai ? 0.0f : 1.0f;
-    const auto of = [&](float x) { return OfBoth(options, {x}, {up})[0]; };
-    EXPECT_TRUE(std::isnan(of(kNaN)));
+    EXPECT_TRUE(std::isnan(OfBoth(options, {kNaN}, {1.0f})[0]));
     EXPECT_TRUE(std::isnan(OfBoth(options, {1.0f}, {kNaN})[0]));
-    if (activation == Activation::kIdentity) continue;
-    EXPECT_EQ(of(-kInf), 0.0f) << static_cast<int>(activation);
-    if (activation == Activation::kSitu) continue;  // nor does it grow
-    EXPECT_EQ(of(kInf), kInf) << static_cast<int>(activation);
-    if (activation == Activation::kRelu || activation == Activation::kRelu2) {
-      continue;
-    }
-    EXPECT_EQ(Bits(of(-kInf)), Bits(-0.0f)) << static_cast<int>(activation);
-    EXPECT_EQ(Bits(of(-0.0f)), Bits(-0.0f)) << static_cast<int>(activation);
+  }
+  const auto of = [&](Activation activation, float x) {
+    const float up = activation == Activation::kSwigluOai ? 0.0f : 1.0f;
+    return OfBoth(Plain(activation), {x}, {up})[0];
+  };
+  // The sign of zero, which being close does not show.
+  for (const Activation activation :
+       {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
+        Activation::kSwigluOai}) {
+    EXPECT_EQ(of(activation, kInf), kInf) << static_cast<int>(activation);
+    EXPECT_EQ(Bits(of(activation, -kInf)), Bits(-0.0f))
+        << static_cast<int>(activation);
+    EXPECT_EQ(Bits(of(activation, -0.0f)), Bits(-0.0f))
+        << static_cast<int>(activation);
+  }
+  for (const Activation activation : {Activation::kRelu, Activation::kRelu2}) {
+    EXPECT_EQ(of(activation, kInf), kInf) << static_cast<int>(activation);
+    EXPECT_EQ(of(activation, -kInf), 0.0f) << static_cast<int>(activation);
   }
   // Caps: 4 and 25.
   const ActivateOptions situ = Plain(Activation::kSitu);
+  EXPECT_EQ(OfBoth(situ, {-kInf}, {1.0f})[0], 0.0f);
   EXPECT_EQ(OfBoth(situ, {kInf}, {kInf})[0], 100.0f);
   EXPECT_EQ(OfBoth(situ, {kInf}, {-kInf})[0], -100.0f);
   EXPECT_EQ(OfBoth(situ, {-kInf}, {-kInf})[0], 0.0f);

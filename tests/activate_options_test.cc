@@ -46,7 +46,7 @@ Drawn DrawCall(Random& random, size_t max_cols) {
   Drawn d;
   ActivateOptions& o = d.options;
   o.activation = kActivations[random.Below(std::size(kActivations))];
-  const bool of_gate = static_cast<size_t>(o.activation) < kOfGate;
+  const bool of_gate = IsOfGate(o.activation);
   o.layout = static_cast<GateUpLayout>(random.Below(of_gate ? 4 : 3));
   o.stores = static_cast<ActivateStores>(random.Below(3));
   if (random.Below(2) == 0) o.limit = 2.5f;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "switchyard/activate.h"
+#include "testing/activations.h"
 #include "tools/corpus/format_rows.h"
 
 namespace switchyard::corpus {
@@ -58,8 +59,7 @@ void Quantize(Executor& executor, Digests& digests, Type in,
 // rows of experts' own, some of them nobody's.
 void Optional(Executor& executor, Digests& digests, Activation activation,
               bool any) {
-  const bool of_gate =
-      activation != Activation::kSwigluOai && activation != Activation::kSitu;
+  const bool of_gate = testing_support::IsOfGate(activation);
   constexpr Type kTypes[] = {Type::kF32, Type::kBF16, Type::kF16};
   const std::vector<int32_t> offsets = {1, 3, 3, 6}, counts = {1, 0, 2};
   for (uint32_t i = 0; i < 144; ++i) {
