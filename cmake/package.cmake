@@ -1,5 +1,6 @@
 # `cpack` in the build folder makes libswitchyard-dev, a Debian package of all
-# components. -DCMAKE_INSTALL_PREFIX=/usr has the libraries in Debian's folder.
+# components, and of swy if it is built. -DCMAKE_INSTALL_PREFIX=/usr has the
+# libraries in Debian's folder.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME libswitchyard-dev)
 set(CPACK_PACKAGE_CONTACT "The Switchyard Authors <switchyard@localhost>")
@@ -8,6 +9,14 @@ set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
 set(CPACK_COMPONENTS_ALL ${SWITCHYARD_COMPONENTS} debian)
+if(SWITCHYARD_BUILD_TOOLS)
+  list(APPEND CPACK_COMPONENTS_ALL tools)
+  # swy needs shared libraries in the versions that it was linked with.
+  find_program(SWITCHYARD_SHLIBDEPS dpkg-shlibdeps)
+  if(SWITCHYARD_SHLIBDEPS)
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  endif()
+endif()
 set(CPACK_DEBIAN_PACKAGE_NAME libswitchyard-dev)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)

@@ -13,19 +13,34 @@ namespace switchyard::testing_support {
 namespace {
 
 TEST(EngineLoop, WrongArgumentsAreOneLineAndExitCode2) {
-  const std::string range = "threads: expected a number from 1 to 1024, not ";
+  const auto outside = [](const std::string& value) {
+    return "threads: Value " + value + " not in range 1 to 1024";
+  };
   const std::pair<const char*, std::string> cases[] = {
-      {"0", range + "'0'"},
-      {"1025", range + "'1025'"},
-      {"-1", range + "'-1'"},
-      {"99999999999999999999", range + "'99999999999999999999'"},
-      {"2x", range + "'2x'"},
-      {"''", range + "''"},
-      {"2 3", "unexpected argument: 3"},
+      {"0", outside("0")},
+      {"1025", outside("1025")},
+      {"-1", outside("-1")},
+      {"99999999999999999999", outside("99999999999999999999")},
+      {"2x", outside("2x")},
+      {"''", outside("")},
+      {"2 3", "The following argument was not expected: 3"},
+      {"--thread 3", "The following argument was not expected: --thread"},
   };
   for (const auto& [arguments, want] : cases) {
     ExpectRefused(RunProgram(ENGINE_LOOP_PROGRAM, arguments),
                   "engine_loop: " + want);
+  }
+}
+
+TEST(EngineLoop, HelpNamesItsArgument) {
+  for (const char* help : {"--help", "-h"}) {
+    const Outcome outcome = RunProgram(ENGINE_LOOP_PROGRAM, help);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(outcome.Printed("engine_loop [OPTIONS] [threads]"))
+        << outcome.out;
+    EXPECT_TRUE(outcome.Printed("The engine's threads")) << outcome.out;
+    EXPECT_FALSE(outcome.Printed("one thread  ")) << "it ran";
   }
 }
 

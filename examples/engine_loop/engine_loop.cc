@@ -8,21 +8,20 @@
 //      kernel once for all rows;
 //   3. in a region that all its threads run, with their numbers and a barrier:
 //      share a TeamExecutor, and thread 0 makes the calls of way 2.
-// All give the bits of a single thread. Usage: engine_loop [threads]
+// All give the bits of a single thread.
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <mutex>
 #include <random>
-#include <string>
 #include <thread>
 #include <vector>
 
+#include "programs/arguments.h"
 #include "programs/program.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
@@ -214,25 +213,17 @@ bool Report(const char* way, const Status& status, const Layer& layer,
   return status.ok() && same;
 }
 
-// The program's one argument. Throws InputError.
-size_t ThreadsOf(int argc, char** argv) {
-  if (argc < 2) return 4;
-  if (argc > 2) {
-    throw program::InputError(std::string("unexpected argument: ") + argv[2]);
-  }
-  char* end = nullptr;
-  const long threads = std::strtol(argv[1], &end, 10);
-  if (end == argv[1] || *end != '\0' || threads < 1 || threads > 1024) {
-    throw program::InputError(
-        "threads: expected a number from 1 to 1024, not '" +
-        std::string(argv[1]) + "'");
-  }
-  return static_cast<size_t>(threads);
-}
-
 int Run(int argc, char** argv) {
-  const size_t num_threads = ThreadsOf(argc, argv);
-  program::RequireEnvironmentIsa();
+  size_t num_threads = 4;
+  CLI::App app(
+      "Runs what surrounds the GEMMs of one MoE layer on an engine's own "
+      "threads, in\nthree ways, and compares each with one thread, bit by bit.",
+      "engine_loop");
+  app.add_option("threads", num_threads, "The engine's threads")
+      ->capture_default_str()
+      ->check(program::Within(1, 1024))
+      ->type_name("N");
+  if (!program::Parse(app, argc, argv)) return 0;
 
   Layer expected;
   const Status serial = expected.Run({}, switchyard::SerialExecutor());

@@ -176,6 +176,17 @@ case $1 in
     "$CMAKE" -S "$SOURCE" -B "$WORK/build" ${HIGHWAY:+"-DSWITCHYARD_HIGHWAY_DIR=$HIGHWAY"} \
       -DSWITCHYARD_TBB="$([[ $TBB == with ]] && echo ON || echo OFF)" "${absent[@]}"
     grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release$' "$WORK/build/CMakeCache.txt" || die "not Release"
+    # What is missing is said, all of it, and what to do.
+    says() {
+      local log
+      log=$("$CMAKE" -S "$SOURCE" -B "$WORK/missing" "${@:2}" 2>&1) && die "configures with ${*:2}"
+      [[ $(tr -s ' \n' ' ' <<<"$log") == *"$1"* ]] || die "not '$1' but: $log"
+      rm -rf "$WORK/missing"
+    }
+    says "Missing, by Debian's names: libgtest-dev nlohmann-json3-dev libcli11-dev. scripts/setup.sh packages" \
+      ${HIGHWAY:+"-DSWITCHYARD_HIGHWAY_DIR=$HIGHWAY"} -DSWITCHYARD_TBB=OFF \
+      -DSWITCHYARD_BUILD_TESTS=ON -DSWITCHYARD_BUILD_TOOLS=ON "${absent[@]}"
+    says "configure with -DSWITCHYARD_HIGHWAY_DIR=" -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON
     ;;
   optimized)
     # Kernels are, wherever the build has no -O of its own. One of them is compiled.
@@ -365,9 +376,18 @@ END
       die "it does not depend on TBB"
     dpkg-deb -x "$package" "$WORK/root"
     [[ -f $WORK/root/usr/share/doc/libswitchyard-dev/copyright ]] || die "no copyright file"
+    if [[ -x $BUILD/tools/swy ]]; then
+      version=$("$WORK/root/usr/bin/swy" --version) || die "the package's swy does not run"
+      [[ $version == *0.1.0* ]] || die "swy --version prints $version"
+      if command -v dpkg-shlibdeps >/dev/null; then
+        [[ $(dpkg-deb -f "$package" Depends) == *libstdc++6* ]] ||
+          die "it does not depend on what swy is linked with"
+      fi
+    fi
     packages "$WORK/root"
     compile consumer
     runs "$WORK/consumer" "$TBB"
+    compile_c
     ;;
   static)
     packages "$PREFIX"
