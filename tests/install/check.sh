@@ -111,17 +111,22 @@ compile() {
   program "$WORK/device_$1" "$here/consumer/device.cc" switchyard-device "${@:2}"
 }
 
-# runs_readme PKG_CONFIG_ARGS...: the README's example of C++, in a main().
+# runs_readme PKG_CONFIG_ARGS...: the README's examples of C++, each a function that
+# has to end with a good `s`. Later ones build on the first one's headers.
 runs_readme() {
-  local code
-  code=$(sed -n '/^```cpp$/,/^```$/{/^```/!p}' "$SOURCE/README.md")
-  [[ $code == *"RouteTopK("* ]] || die "no example in the README: $code"
-  {
-    grep -E '^(#include|using)' <<<"$code"
-    printf 'int main() {\n'
-    grep -vE '^(#include|using)' <<<"$code"
-    printf '  return s.ok() && ids[7] == 7 && weights[0] == 0.125f ? 0 : 1;\n}\n'
-  } >"$WORK/readme.cc"
+  sed -n '/^```cpp$/,/^```$/p' "$SOURCE/README.md" | awk '
+    /^```cpp$/ { ++n; next }
+    /^```$/ { body[n] = body[n] "  return s.ok() ? 0 : 1;\n"; next }
+    /^(#include|using)/ { head = head $0 "\n"; next }
+    { body[n] = body[n] "  " $0 "\n" }
+    END {
+      printf "#include \"switchyard/presets.h\"\n%s", head
+      for (i = 1; i <= n; ++i) printf "int Example%d() {\n%s}\n", i, body[i]
+      printf "int main() {\n  int failed = 0;\n"
+      for (i = 1; i <= n; ++i) printf "  failed += Example%d();\n", i
+      printf "  return failed;\n}\n"
+    }' >"$WORK/readme.cc"
+  grep -q 'RouteTopK(' "$WORK/readme.cc" || die "no example in the README"
   program "$WORK/readme" "$WORK/readme.cc" switchyard "$@"
   "$WORK/readme" || die "the README's example fails with exit code $?"
 }
