@@ -195,7 +195,7 @@ case $1 in
     ;;
   optimized)
     # Kernels are, wherever the build has no -O of its own. One of them is compiled.
-    CXXFLAGS=$(sed -E 's/(^| )-O[^ ]*//g' <<<"$CXXFLAGS")
+    CXXFLAGS=$(sed -E 's/(^| )-(O|fsanitize)[^ ]*//g' <<<"$CXXFLAGS")
     one_isa="-DCMAKE_CXX_FLAGS=$CXXFLAGS -DHWY_COMPILE_ONLY_STATIC"
     project=$here/subproject
     for way in FETCH_CONTENT=OFF FETCH_CONTENT=ON; do
@@ -214,6 +214,8 @@ case $1 in
     ! inlines || die "in Debug, switched off, the code is optimised"
     configured "$project" -DCMAKE_BUILD_TYPE=Debug '-DCMAKE_CXX_FLAGS_DEBUG=-g -O0'
     last_is -O3 "Debug as -g -O0"
+    configured "$project" "-DCMAKE_CXX_FLAGS=-fsanitize=address"
+    last_is -O1 "with a sanitizer"
     configured "$SOURCE" -DCMAKE_BUILD_TYPE=Debug
     last_is -O3 "Debug, not a sub-project"
     [[ $command == *" -Wall "* ]] || die "no warnings: $command"
