@@ -137,7 +137,7 @@ missing_packages() {
 }
 
 install_packages() {
-  [[ " $* " != *' libhwy-dev '* ]] || check_highway "$(dpkg-query -W -f '${Version}' libhwy-dev 2>/dev/null || true)"
+  [[ " $* " != *' libhwy-dev '* ]] || check_highway "$(dpkg-query -W -f '${Version}\n' libhwy-dev 2>/dev/null | head -n 1 || true)"
   if ! command -v apt-get >/dev/null; then
     echo "No apt here: taking for granted what these Debian packages hold: $*"
     return
@@ -150,10 +150,10 @@ install_packages() {
   export DEBIAN_FRONTEND=noninteractive
   online_since=$(($(wc -l <"$log") + 1))
   # A third party's broken list is no reason to stop: the next step tells.
-  step "Reading the package lists" bash -c 'apt-get update || true'
+  step "Reading the package lists" env LC_ALL=C.UTF-8 bash -c 'apt-get update || true'
   [[ " ${missing[*]} " != *' libhwy-dev '* ]] ||
-    check_highway "$(apt-cache policy libhwy-dev | sed -n 's/^ *Candidate: //p')"
-  step "Installing ${missing[*]}" \
+    check_highway "$(LC_ALL=C.UTF-8 apt-cache policy libhwy-dev | sed -n 's/^ *Candidate: //p')"
+  step "Installing ${missing[*]}" env LC_ALL=C.UTF-8 \
     apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120 "${missing[@]}"
   online_since=
 }
