@@ -51,7 +51,7 @@ if(SWITCHYARD_TBB)
   endif()
 endif()
 
-# What is more than the library needs more: all that is missing is said at once.
+# Tests and programs need more than the library: all that is missing is said at once.
 set(_missing "")
 # _needs(OPTION PACKAGE DEBIAN_PACKAGE)
 macro(_needs option package debian)

@@ -83,7 +83,7 @@ begin() {
 # The build is done, and what it made is run: the next setup.sh may begin.
 finish() { exec 9>&-; }
 
-# What apt-get and pip say if they reach nobody.
+# apt-get and pip say one of these if they reach nobody.
 readonly no_network='Temporary failure|Could not resolve|Name or service not known|Network is unreachable'\
 '|Could not connect|Connection (refused|timed out)|Failed to establish a new connection|No route to host'
 # The line of the log since which that counts; empty while nothing is downloaded.
@@ -288,7 +288,7 @@ show_progress() {
   ((made > 0)) || printf ': nothing to do'
   printf ','
 }
-# As if each file took as long as those that are done.
+# Estimates the rest: each file takes as long as those that are done did.
 remaining() {
   local seconds=$(((SECONDS - started) * (total - made) / made))
   if ((seconds >= 90)); then

@@ -181,7 +181,7 @@ case $1 in
     "$CMAKE" -S "$SOURCE" -B "$WORK/build" ${HIGHWAY:+"-DSWITCHYARD_HIGHWAY_DIR=$HIGHWAY"} \
       -DSWITCHYARD_TBB="$([[ $TBB == with ]] && echo ON || echo OFF)" "${absent[@]}"
     grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release$' "$WORK/build/CMakeCache.txt" || die "not Release"
-    # What is missing is said, all of it, and what to do.
+    # All that is missing is said, and what to do.
     says() {
       local log
       log=$("$CMAKE" -S "$SOURCE" -B "$WORK/missing" "${@:2}" 2>&1) && die "configures with ${*:2}"
