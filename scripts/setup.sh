@@ -93,7 +93,7 @@ online_since=
 failed() {
   local what=$1 line=$2 output first
   printf ' failed\n'
-  if [[ -n $online_since ]] && tail -n "+$online_since" "$log" | grep -qE "$no_network"; then
+  if [[ -n $online_since ]] && grep -qE "$no_network" <<<"$(tail -n "+$online_since" "$log")"; then
     die "no network: $what (see $log)"
   fi
   output=$(tail -n "+$line" "$log")
@@ -507,13 +507,13 @@ case $command in
     ;;
   help | -h | --help)
     [[ ${1:-} != -h && ${1:-} != --help ]] || set -- help
-    [[ -z ${1:-} ]] || commands | grep -qxF -- "$1" ||
+    [[ -z ${1:-} ]] || grep -qxF -- "$1" <<<"$(commands)" ||
       refuse "help: no command '$1'; there are" "$(commands | xargs)"
     usage ${1:+"$1"}
     exit 0
     ;;
 esac
-commands | grep -qxF -- "$command" || refuse "no command '$command'; there are" "$(commands | xargs)"
+grep -qxF -- "$command" <<<"$(commands)" || refuse "no command '$command'; there are" "$(commands | xargs)"
 check_arguments "$@"
 if [[ -n ${SWITCHYARD_HIGHWAY_DIR:-} ]]; then
   [[ -f $SWITCHYARD_HIGHWAY_DIR/hwy/highway.h ]] ||
