@@ -154,7 +154,7 @@ TEST_F(ActivateErrors, ParametersOutOfRange) {
                c.options.row_scale_place = kNowhere);
 }
 
-// What does more with up than to multiply by it, wherever it is in the list.
+// An activation may do more with up than multiply by it, wherever it is listed.
 TEST_F(ActivateErrors, ActivationsOfBoth) {
   EXPECT_TRUE(IsOfGate(Activation::kIdentity));
   EXPECT_FALSE(IsOfGate(Activation::kSwigluOai));
