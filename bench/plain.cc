@@ -128,24 +128,31 @@ void RouteTopK(const Matrix<const T>& logits, const RouteOutputs& outputs,
 }
 
 void Scores(Score score, const float* row, size_t experts, float* scores) {
-  if (score == Score::kSigmoid) {
-    for (size_t e = 0; e < experts; ++e) {
-      scores[e] = 1.0f / (1.0f + Exp(-row[e]));
+  switch (score) {
+    case Score::kSigmoid:
+      for (size_t e = 0; e < experts; ++e) {
+        scores[e] = 1.0f / (1.0f + Exp(-row[e]));
+      }
+      break;
+    case Score::kSqrtSoftplus:
+      for (size_t e = 0; e < experts; ++e) {
+        scores[e] = std::sqrt(std::log1p(Exp(row[e])));
+      }
+      break;
+    case Score::kRaw:
+    case Score::kSparsemixer:
+      std::memcpy(scores, row, experts * sizeof(float));
+      break;
+    case Score::kSoftmax: {
+      float max = row[0];
+      for (size_t e = 1; e < experts; ++e) max = row[e] > max ? row[e] : max;
+      for (size_t e = 0; e < experts; ++e) scores[e] = Exp(row[e] - max);
+      float sums[kLanes] = {};
+      for (size_t e = 0; e < experts; ++e) sums[e % kLanes] += scores[e];
+      const float scale = 1.0f / Sum(sums);
+      for (size_t e = 0; e < experts; ++e) scores[e] *= scale;
+      break;
     }
-  } else if (score == Score::kSqrtSoftplus) {
-    for (size_t e = 0; e < experts; ++e) {
-      scores[e] = std::sqrt(std::log1p(Exp(row[e])));
-    }
-  } else if (score == Score::kRaw) {
-    std::memcpy(scores, row, experts * sizeof(float));
-  } else {
-    float max = row[0];
-    for (size_t e = 1; e < experts; ++e) max = row[e] > max ? row[e] : max;
-    for (size_t e = 0; e < experts; ++e) scores[e] = Exp(row[e] - max);
-    float sums[kLanes] = {};
-    for (size_t e = 0; e < experts; ++e) sums[e % kLanes] += scores[e];
-    const float scale = 1.0f / Sum(sums);
-    for (size_t e = 0; e < experts; ++e) scores[e] *= scale;
   }
 }
 

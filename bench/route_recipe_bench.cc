@@ -39,10 +39,20 @@ struct Exact {
     const double max = *std::max_element(scores.begin(), scores.end());
     double sum = 0.0;
     for (double& s : scores) {
-      if (o.score == Score::kSigmoid) s = 1.0 / (1.0 + std::exp(-s));
-      if (o.score == Score::kSqrtSoftplus)
-        s = std::sqrt(std::log1p(std::exp(s)));
-      if (o.score == Score::kSoftmax) sum += s = std::exp(s - max);
+      switch (o.score) {
+        case Score::kSigmoid:
+          s = 1.0 / (1.0 + std::exp(-s));
+          break;
+        case Score::kSqrtSoftplus:
+          s = std::sqrt(std::log1p(std::exp(s)));
+          break;
+        case Score::kSoftmax:
+          sum += s = std::exp(s - max);
+          break;
+        case Score::kRaw:
+        case Score::kSparsemixer:
+          break;
+      }
     }
     for (double& s : scores) {
       if (o.score == Score::kSoftmax) s /= sum;

@@ -2,7 +2,7 @@
 add_library(switchyard_warnings INTERFACE)
 if(SWITCHYARD_TOP_LEVEL OR SWITCHYARD_WERROR)
   target_compile_options(switchyard_warnings INTERFACE
-    -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror=switch
     $<$<BOOL:${SWITCHYARD_WERROR}>:-Werror>)
 else()
   # A parent's own warnings, or its -Werror, are for its own sources.

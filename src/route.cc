@@ -46,31 +46,61 @@ constexpr uint32_t kOne = 0x3F800000;
 bool IsFinite(float f) { return (~Bits(f) & 0x7F800000) != 0; }
 bool IsZero(float f) { return (Bits(f) & 0x7FFFFFFF) == 0; }
 
+// Every member of RouteOptions, or IsPlain() does not compile. ANY(option):
+// plain softmax takes any value, or looks at it itself (clamp);
+// DEFAULT(option): any other value is for RouteRecipe() to look at, and to
+// refuse.
+#define SWITCHYARD_ROUTE_OPTIONS(ANY, DEFAULT)                             \
+  ANY(renormalize), ANY(clamp), DEFAULT(score), DEFAULT(divisor),          \
+      DEFAULT(eps), DEFAULT(zero_sum_is_zero), DEFAULT(weight_of),         \
+      DEFAULT(bias_place), DEFAULT(bias_in_weight),                        \
+      DEFAULT(select_on_rounded_score), DEFAULT(routed_scaling_factor),    \
+      DEFAULT(logit_scale), DEFAULT(logit_softcap), DEFAULT(logit_clip),   \
+      DEFAULT(num_expert_group), DEFAULT(topk_group), ANY(group_score_of), \
+      ANY(dropped_key_is_zero), DEFAULT(num_zero_experts),                 \
+      DEFAULT(num_shared_experts), DEFAULT(shared_weight),                 \
+      DEFAULT(shared_logits), DEFAULT(round_to), DEFAULT(jitter_eps),      \
+      DEFAULT(needs_correction_bias), DEFAULT(needs_expert_scale),         \
+      DEFAULT(needs_groups), DEFAULT(needs_config)
+
+// Not 0 if the two differ.
+template <class T>
+uint64_t Difference(T a, T b) {
+  return static_cast<uint64_t>(a) ^ static_cast<uint64_t>(b);
+}
+uint64_t Difference(float a, float b) { return Bits(a) ^ Bits(b); }
+template <class... T>
+uint64_t AnyOf(T... t) {
+  return (t | ...);
+}
+
 // Softmax as it is by default, but for `renormalize` and `clamp`: no recipe.
 // Branches would take longer than to look at everything.
 bool IsPlain(const RouteInputs& in, const RouteOutputs& out,
-             const RouteOptions& o) {
-  const auto any = [](const ConstAnyMatrix& m) {
+             const RouteOptions& options) {
+  const auto given = [](const ConstAnyMatrix& m) -> uint64_t {
     return reinterpret_cast<uintptr_t>(m.data) | m.cols | m.rows >> 1;
   };
-  const size_t views =
-      any(in.correction_bias) | any(in.bias_index) | any(in.expert_scale) |
-      any(in.token_mask) | any(in.given_ids) | any(in.expert_map) |
-      any(out.identity_weights) | reinterpret_cast<uintptr_t>(out.report);
-  const uint32_t kinds =
-      static_cast<uint32_t>(o.score) | static_cast<uint32_t>(o.divisor) |
-      static_cast<uint32_t>(o.weight_of) | static_cast<uint32_t>(o.bias_place) |
-      static_cast<uint32_t>(o.round_to) | o.zero_sum_is_zero |
-      o.bias_in_weight | o.select_on_rounded_score | o.shared_logits |
-      o.needs_correction_bias | o.needs_expert_scale | o.needs_groups |
-      o.needs_config;
-  const uint32_t numbers = Bits(o.eps) | Bits(o.logit_softcap) |
-                           Bits(o.logit_clip) | (Bits(o.logit_scale) ^ kOne) |
-                           (Bits(o.routed_scaling_factor) ^ kOne) |
-                           (Bits(o.shared_weight) ^ kOne);
-  const size_t counts = o.num_expert_group | o.topk_group | o.num_zero_experts |
-                        o.num_shared_experts;
-  return (views | counts | kinds | numbers) == 0;
+  const auto& [logits, correction_bias, bias_index, expert_scale, token_mask,
+               given_ids, expert_map] = in;
+  const auto& [topk_ids, topk_weights, identity_weights, report] = out;
+  const uint64_t views =
+      given(correction_bias) | given(bias_index) | given(expert_scale) |
+      given(token_mask) | given(given_ids) | given(expert_map) |
+      given(identity_weights) | reinterpret_cast<uintptr_t>(report);
+  constexpr RouteOptions kDefaults;
+#define SWITCHYARD_NAME(option) option
+#define SWITCHYARD_ANY(option) \
+  uint64_t { 0 }
+#define SWITCHYARD_DEFAULT(option) Difference(option, kDefaults.option)
+  const auto& [SWITCHYARD_ROUTE_OPTIONS(SWITCHYARD_NAME, SWITCHYARD_NAME)] =
+      options;
+  const uint64_t others =
+      AnyOf(SWITCHYARD_ROUTE_OPTIONS(SWITCHYARD_ANY, SWITCHYARD_DEFAULT));
+#undef SWITCHYARD_NAME
+#undef SWITCHYARD_ANY
+#undef SWITCHYARD_DEFAULT
+  return (views | others) == 0;
 }
 
 // ps a row, fitted to one AVX2 core: within 2x for E = 8 to 1024, k to 32.

@@ -111,10 +111,10 @@ class Restatement {
     for (size_t i = 0; i < s.size(); ++i) {
       const double x = static_cast<double>(x_[i]);
       if (max_ == -kInf) {  // all weights are 0, but not all scores
-        s[i] = score == Score::kRaw ? -kInf
-               : score == Score::kSoftmax
-                   ? Round(1.0f / static_cast<float>(numbers))
-                   : 0.0f;
+        s[i] =
+            Round(score == Score::kSoftmax
+                      ? 1.0f / static_cast<float>(numbers)
+                      : static_cast<float>(ExactScore(score, max, max, 1.0)));
       }
       if (std::isnan(x)) {
         s[i] = kNaN;
@@ -282,7 +282,8 @@ class Restatement {
 
   void Sparsemixer() {
     exact_ = false;
-    bound_ = 0x1p-18;
+    // A sum of as many as all experts, in 32 lanes.
+    bound_ = 0x1p-18 + static_cast<double>(c_.experts / 32) * 0x1p-24;
     const std::vector<float> x(x_.begin(),
                                x_.begin() + static_cast<ptrdiff_t>(c_.experts));
     weights_ = SparsemixerWeights(x, o_, ids_);

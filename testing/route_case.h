@@ -17,6 +17,7 @@
 #include "switchyard/executor.h"
 #include "switchyard/route.h"
 #include "testing/inputs.h"
+#include "testing/route_scores.h"
 
 namespace switchyard::testing_support {
 
@@ -104,8 +105,10 @@ RouteCase DrawRouteCase(Source& source, size_t num_experts = 0) {
     o.score = Score::kSparsemixer;
     c.top_k = 2;
   } else {
-    o.score =
-        of(Score::kSoftmax, Score::kSigmoid, Score::kSqrtSoftplus, Score::kRaw);
+    o.score = static_cast<Score>(source.Below(NumScores() - 1));
+    if (o.score >= Score::kSparsemixer) {  // all but that one
+      o.score = static_cast<Score>(static_cast<size_t>(o.score) + 1);
+    }
   }
   const bool sparse = o.score == Score::kSparsemixer;
   o.renormalize = !sparse && !one_in(3);

@@ -78,6 +78,25 @@ inline std::vector<float> Scores(std::vector<float> x, Score score, Type round,
   return values;
 }
 
+// Whether it is an enumerator. One that is added does not compile until it is
+// here, and is drawn (route_case.h) from then on.
+constexpr bool IsScore(Score score) {
+  switch (score) {
+    case Score::kSoftmax:
+    case Score::kSigmoid:
+    case Score::kSqrtSoftplus:
+    case Score::kRaw:
+    case Score::kSparsemixer:
+      return true;
+  }
+  return false;
+}
+constexpr size_t NumScores() {
+  size_t n = 0;
+  while (IsScore(static_cast<Score>(n))) ++n;
+  return n;
+}
+
 inline double ExactScore(Score score, double x, double max, double sum) {
   switch (score) {
     case Score::kSoftmax:
@@ -87,9 +106,11 @@ inline double ExactScore(Score score, double x, double max, double sum) {
       return 1.0 / (1.0 + std::exp(-x));
     case Score::kSqrtSoftplus:
       return std::sqrt(std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))));
-    default:
+    case Score::kRaw:
+    case Score::kSparsemixer:
       return x;
   }
+  return HUGE_VAL - HUGE_VAL;
 }
 
 // The weights of kSparsemixer's two selected experts.

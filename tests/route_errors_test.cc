@@ -226,6 +226,104 @@ TEST_F(RouteRecipeErrors, Numbers) {
   }
 }
 
+// Every option by itself, on a call that is plain softmax and on one by recipe,
+// which look at options in different ways.
+TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
+  const Call full = call_;
+  for (const bool plain : {true, false}) {
+    SCOPED_TRACE(plain ? "plain" : "by recipe");
+    call_ = {{full.in.logits}, {full.out.topk_ids, full.out.topk_weights}, {}};
+    if (!plain) {
+      call_.in.token_mask = full.in.token_mask;
+      call_.out.report = full.out.report;
+    }
+    const auto refuse = [&](const std::string& message, auto& option,
+                            std::initializer_list<float> values) {
+      using T = std::remove_reference_t<decltype(option)>;
+      const T valid = option;
+      for (const float value : values) {
+        option = static_cast<T>(value);
+        EXPECT_ERROR("options: " + message, (void)c);
+      }
+      option = valid;
+    };
+    const auto accept = [&](auto& option) {
+      using T = std::remove_reference_t<decltype(option)>;
+      const T valid = option;
+      for (const size_t value : {0u, 1u}) {
+        option = static_cast<T>(value);
+        int32_t ids[kTokens * kTopK];
+        float weights[kTokens * kTopK];
+        Call c = call_;
+        c.out.topk_ids = {ids, kTokens, kTopK};
+        c.out.topk_weights = {weights, kTokens, kTopK};
+        if (!plain) c.out.report = &report_;
+        EXPECT_OK(Run(c));
+      }
+      report_ = kUnwritten;
+      option = valid;
+    };
+    // All there are: one that is added does not compile until it is here.
+    auto& [renormalize, clamp, score, divisor, eps, zero_sum_is_zero, weight_of,
+           bias_place, bias_in_weight, select_on_rounded_score,
+           routed_scaling_factor, logit_scale, logit_softcap, logit_clip,
+           num_expert_group, topk_group, group_score_of, dropped_key_is_zero,
+           num_zero_experts, num_shared_experts, shared_weight, shared_logits,
+           round_to, jitter_eps, needs_correction_bias, needs_expert_scale,
+           needs_groups, needs_config] = call_.options;
+    accept(renormalize);
+    refuse("clamp is not in [0, 1]", clamp, {-1.0f, 1.5f, kInf, kNaN});
+    refuse("score is not a known Score", score, {5, 255});
+    refuse("divisor is not a known Divisor", divisor, {4, 255});
+    refuse("eps is negative or not a finite number", eps, {-1.0f, kInf, kNaN});
+    refuse("eps: the divisor has none", eps, {1e-20f});
+    accept(zero_sum_is_zero);
+    refuse("weight_of is not a known WeightOf", weight_of, {3, 255});
+    refuse("bias_place is not a known BiasPlace", bias_place, {2, 255});
+    accept(bias_in_weight);
+    accept(select_on_rounded_score);
+    refuse("routed_scaling_factor is not a finite number",
+           routed_scaling_factor, {kInf, -kInf, kNaN});
+    refuse("logit_scale is 0 or not a finite number", logit_scale,
+           {0.0f, -0.0f, kInf, kNaN});
+    refuse("logit_softcap is negative or not a finite number", logit_softcap,
+           {-1.0f, kInf, kNaN});
+    refuse("logit_clip is negative or not a finite number", logit_clip,
+           {-1.0f, kInf, kNaN});
+    refuse("num_expert_group does not divide the experts", num_expert_group,
+           {3, 16});
+    refuse("topk_group exceeds num_expert_group", topk_group, {2});
+    accept(group_score_of);  // of groups that there are not
+    accept(dropped_key_is_zero);
+    refuse("num_zero_experts leaves no other expert", num_zero_experts, {8});
+    num_shared_experts = 2;
+    EXPECT_ERROR("topk_ids: top_k (cols) is 0", (void)c);
+    num_shared_experts = 0;
+    refuse("shared_weight is not a finite number", shared_weight,
+           {kInf, -kInf, kNaN});
+    refuse("shared_weight without shared experts whose weight it is",
+           shared_weight, {0.5f});
+    refuse("shared_logits without num_shared_experts", shared_logits, {1});
+    refuse("round_to is not f32, bf16 or f16", round_to,
+           {static_cast<float>(Type::kI32), 99});
+    refuse("jitter_eps is negative or not a finite number", jitter_eps,
+           {-1.0f, -1e-20f, kInf, kNaN});
+    refuse("num_expert_group is 0, and the options need groups (1: none)",
+           needs_groups, {1});
+    refuse(
+        "needs_config: a preset before ApplyConfig has put config.json in the "
+        "place of its defaults",
+        needs_config, {1});
+    needs_correction_bias = true;
+    EXPECT_ERROR("correction_bias: is missing, and the options need one",
+                 (void)c);
+    needs_correction_bias = false;
+    needs_expert_scale = true;
+    EXPECT_ERROR("expert_scale: is missing, and the options need one", (void)c);
+    needs_expert_scale = false;
+  }
+}
+
 TEST_F(RouteRecipeErrors, Groups) {
   EXPECT_ERROR("options: num_expert_group does not divide the experts",
                c.options.num_expert_group = 3);

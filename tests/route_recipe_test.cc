@@ -3,6 +3,8 @@
 
 // RouteTopK by any options, on rows of every kind, against their restatement.
 
+#include <cmath>
+
 #include "switchyard/route.h"
 #include "testing/route_case.h"
 #include "tests/route_rows.h"
@@ -96,6 +98,189 @@ TEST_P(RouteRecipeTest, LongRows) {
       ASSERT_EQ(wrong, "") << experts << " experts, seed " << seed;
     }
   }
+}
+
+// A call of all experts' logits, its other inputs as drawn.
+RouteCase OneRow(const std::vector<float>& logits, const RouteOptions& options,
+                 size_t top_k) {
+  RouteCase c;
+  c.options = options;
+  c.logits = logits;
+  c.experts = c.columns = logits.size();
+  c.top_k = top_k;
+  return c;
+}
+RouteResult RunRow(const RouteCase& c) {
+  RouteResult result;
+  EXPECT_OK(RunRouteCase(c, SerialExecutor(), &result));
+  EXPECT_EQ(WrongRouteCase(c, result), "");
+  return result;
+}
+
+// What makes x of a logit makes rows of more than 16,384 experts in pieces.
+TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
+  RouteOptions options;
+  options.score = Score::kSparsemixer;
+  options.renormalize = false;
+  RouteOptions scaled = options, capped = options, clipped = options;
+  scaled.logit_scale = 0.5f;
+  capped.logit_softcap = 30.0f;
+  clipped.logit_clip = 100.0f;
+  for (const RouteOptions& o : {options, scaled, capped, clipped}) {
+    for (const size_t experts : {16384u, 16385u, 40000u}) {
+      std::vector<float> logits(experts, 0.0f);
+      logits[1] = 10.0f;
+      logits[experts - 1] = 9.0f;
+      const RouteResult far = RunRow(OneRow(logits, o, 2));
+      EXPECT_EQ(far.ids,
+                (std::vector<int32_t>{1, static_cast<int32_t>(experts - 1)}));
+      EXPECT_EQ(far.weights, (std::vector<float>{1.0f, 1.0f}));
+      // Others that are near count for both, the first not for the second.
+      RouteOptions near = o;
+      near.jitter_eps = 0.2f;
+      logits[500] = 8.0f;
+      const std::vector<float> weights =
+          RunRow(OneRow(logits, near, 2)).weights;
+      EXPECT_LT(weights[0], weights[1]);
+      // Ties, negative ones, none, a NaN.
+      for (const float most : {-3.0f, -kInf, kNaN}) {
+        logits.assign(experts, -4.0f);
+        if (most == -kInf) logits.assign(experts, -kInf);
+        logits[7] = logits[experts - 2] = most;
+        RunRow(OneRow(logits, near, 2));
+      }
+    }
+  }
+}
+// All options that rows in pieces go by, one at a time.
+TEST_P(RouteRecipeTest, EveryRecipeOfLongRows) {
+  Random random(5);
+  constexpr size_t kExperts = 16400;
+  const std::vector<float> logits = random.Uniforms(kExperts, -5.0f, 5.0f);
+  const std::vector<float> bias = random.Uniforms(kExperts, -0.1f, 0.1f);
+  for (const Score score :
+       {Score::kSoftmax, Score::kSigmoid, Score::kSqrtSoftplus, Score::kRaw}) {
+    for (size_t kind = 0; kind < 9; ++kind) {
+      for (const bool biased : {true, false}) {
+        for (const bool renormalize : {true, false}) {
+          SCOPED_TRACE(testing::Message()
+                       << "score " << static_cast<int>(score) << " kind "
+                       << kind << " bias " << biased << " renormalize "
+                       << renormalize);
+          RouteOptions o;
+          o.score = score;
+          o.renormalize = renormalize;
+          if (kind == 1) o.logit_scale = 0.25f;
+          if (kind == 2) o.logit_softcap = 20.0f;
+          if (kind == 3) o.logit_clip = 4.5f;  // many ties
+          if (kind == 4) o.weight_of = WeightOf::kSoftmaxOfSelected;
+          if (kind == 5) o.weight_of = WeightOf::kSigmoidOfSelected;
+          if (kind == 6) o.round_to = Type::kBF16;
+          if (kind == 7) o.num_expert_group = 8, o.topk_group = 3;
+          if (kind == 8) o.divisor = Divisor::kSumPlusEps, o.eps = 1e-6f;
+          RouteCase c = OneRow(logits, o, 9);
+          if (biased) c.bias = bias;
+          RunRow(c);
+        }
+      }
+    }
+  }
+}
+
+// What route.h says of sums that are not above 0: a clamp of 0 is no bound, and
+// a division by 0 gives what divisions by 0 do.
+TEST_P(RouteRecipeTest, SumsOfZeroAndBelow) {
+  RouteOptions options;
+  options.score = Score::kRaw;
+  const auto weights = [&](const std::vector<float>& logits) {
+    return RunRow(OneRow(logits, options, 2)).weights;
+  };
+  using Two = std::vector<float>;
+  options.clamp = 0.0f;
+  EXPECT_EQ(weights({-3, -1, -1, -4}), (Two{0.5f, 0.5f}));
+  EXPECT_EQ(weights({-6, -1, -3, -4}), (Two{0.25f, 0.75f}));
+  options.clamp = 0x1p-3f;  // of a sum of -16: larger than -4
+  EXPECT_EQ(weights({-6, -1, -3, -6}), (Two{0.5f, 1.5f}));
+  for (const Divisor divisor :
+       {Divisor::kMaxOfSumAndShare, Divisor::kSum, Divisor::kSumPlusEps,
+        Divisor::kMaxOfSumAndEps}) {
+    options.divisor = divisor;
+    options.zero_sum_is_zero = false;
+    EXPECT_EQ(weights({2, -2, -3, -4}), (Two{kInf, -kInf}));
+    const Two nan = weights({0, -0.0f, -3, -4});
+    EXPECT_TRUE(std::isnan(nan[0]) && std::isnan(nan[1]));
+    options.zero_sum_is_zero = true;
+    EXPECT_EQ(weights({2, -2, -3, -4}), (Two{0.0f, 0.0f}));
+    EXPECT_EQ(weights({0, -0.0f, -3, -4}), (Two{0.0f, 0.0f}));
+  }
+  options.zero_sum_is_zero = false;
+  options.divisor = Divisor::kSumPlusEps;
+  options.eps = 1.0f;
+  EXPECT_EQ(weights({-0.25f, -0.75f, -3, -4}), (Two{-kInf, -kInf}));
+}
+
+// The keys of a row of only -inf, where they are scores: 1 / num_experts, 0 or
+// -inf, to which a bias is added. Weights are 0 all the same.
+TEST_P(RouteRecipeTest, RowsOfMinusInfinityWhereKeysAreScores) {
+  const std::vector<float> logits(4, -kInf);
+  const auto ids = [&](const RouteOptions& options,
+                       const std::vector<float>& bias) {
+    RouteCase c = OneRow(logits, options, 2);
+    c.bias = bias;
+    const RouteResult result = RunRow(c);
+    EXPECT_EQ(CanonicalBits(result.weights), (std::vector<uint32_t>{0, 0}));
+    return result.ids;
+  };
+  using Ids = std::vector<int32_t>;
+  for (const Score score :
+       {Score::kSoftmax, Score::kSigmoid, Score::kSqrtSoftplus, Score::kRaw}) {
+    SCOPED_TRACE(static_cast<int>(score));
+    RouteOptions options;
+    options.score = score;
+    const bool raw = score == Score::kRaw, softmax = score == Score::kSoftmax;
+    EXPECT_EQ(ids(options, {}), (Ids{0, 1}));
+    EXPECT_EQ(ids(options, {0, 0.5f, 0.25f, 0}),
+              raw ? (Ids{0, 1}) : (Ids{1, 2}));
+    options.select_on_rounded_score = true;
+    EXPECT_EQ(ids(options, {}), (Ids{0, 1}));
+    options.select_on_rounded_score = false;
+    options.bias_place = BiasPlace::kLogit;
+    EXPECT_EQ(ids(options, {0, 0.5f, 0.25f, 0}), (Ids{0, 1}));
+    options.bias_place = BiasPlace::kScore;
+    options.num_expert_group = 2;
+    options.topk_group = 1;
+    // All experts of the first group have a key of `key`, the others one of 0.
+    options.dropped_key_is_zero = true;
+    const auto kept = [&](float bias) {
+      return ids(options, {bias, bias, bias - 1, bias - 1}) == Ids{0, 1};
+    };
+    EXPECT_EQ(kept(-0.125f), softmax);
+    EXPECT_EQ(kept(-0.25f), softmax);  // 0, and ties with the others
+    EXPECT_EQ(kept(-0.26f), false);
+    EXPECT_EQ(kept(0.0f), !raw);
+  }
+}
+
+// A bias_index without a row of biases is a bias of 0: keys are the scores,
+// which tie where logits do not.
+TEST_P(RouteRecipeTest, BiasIndexWithoutARow) {
+  RouteOptions options;
+  options.score = Score::kSigmoid;
+  RouteCase c = OneRow({17.0f, 20.0f, 18.0f, 30.0f}, options, 2);
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(RunRow(c).ids, (Ids{3, 1}));
+  c.bias = {0, 0, 0, 0};
+  EXPECT_EQ(RunRow(c).ids, (Ids{0, 1}));
+  c.bias = {0, 0, 5, 5};
+  for (const int32_t index : {1, -1}) {
+    c.bias_index = {index};
+    const RouteResult result = RunRow(c);
+    EXPECT_EQ(result.ids, (Ids{0, 1}));
+    EXPECT_EQ(result.weights, (std::vector<float>{0.5f, 0.5f}));
+    EXPECT_EQ(result.report.invalid_ids, 1u);
+  }
+  c.options.bias_place = BiasPlace::kLogit;
+  EXPECT_EQ(RunRow(c).ids, (Ids{3, 1}));
 }
 
 }  // namespace

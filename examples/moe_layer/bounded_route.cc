@@ -57,19 +57,26 @@ struct Exponentials {
 // Of a logit alone.
 void ScoreOne(double x, double x_error, Score score, double* value,
               double* error) {
-  if (score == Score::kSqrtSoftplus) {
-    const double softplus =
-        x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
-    *value = std::sqrt(softplus);
-    // Its logarithm's slope is at most 1/2, its own below 1/2 as well.
-    *error = *value * std::expm1(x_error / 2) + 16 * kUnit * *value + kTiny;
-  } else if (score == Score::kSigmoid) {
-    *value = Sigmoid(x);
-    *error = std::min(x_error / 4, *value * std::expm1(x_error)) +
-             10 * kUnit * *value + kTiny;
-  } else {
-    *value = x;
-    *error = x_error;
+  switch (score) {
+    case Score::kSqrtSoftplus: {
+      const double softplus =
+          x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+      *value = std::sqrt(softplus);
+      // Its logarithm's slope is at most 1/2, its own below 1/2 as well.
+      *error = *value * std::expm1(x_error / 2) + 16 * kUnit * *value + kTiny;
+      break;
+    }
+    case Score::kSigmoid:
+      *value = Sigmoid(x);
+      *error = std::min(x_error / 4, *value * std::expm1(x_error)) +
+               10 * kUnit * *value + kTiny;
+      break;
+    case Score::kSoftmax:  // of exponentials, not of a logit alone
+    case Score::kRaw:
+    case Score::kSparsemixer:
+      *value = x;
+      *error = x_error;
+      break;
   }
 }
 

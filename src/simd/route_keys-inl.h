@@ -159,8 +159,8 @@ HWY_NOINLINE bool ScoreRow(const float* x, size_t n, float max, bool easy,
 inline bool ScoreRowBy(Score score, const float* x, size_t n, float max,
                        bool easy, Type round, const float* bias, float* to) {
   switch (score) {
-#define SWITCHYARD_CASE(name, F) \
-  case Score::name:              \
+#define SWITCHYARD_CASE(name, F, ...) \
+  case Score::name:                   \
     return ScoreRow<F>(x, n, max, easy, round, bias, to);
     SWITCHYARD_SCORES(SWITCHYARD_CASE)
 #undef SWITCHYARD_CASE

@@ -256,10 +256,24 @@ class RecipeRouter : RecipeRow {
       KeyPieces some = {*this, row, facts, &kept};
       SelectFrom({KeyPieces::Make, &some, plan_.experts, tile_ + kHalf, kHalf},
                  row);
+    } else if (plan_.sparsemixer) {
+      return PutSparsemixer(all_keys, row, facts);
     } else {
       SelectFrom(all_keys, row);
     }
     PutRows(row, 1, out_.topk_ids, &facts);
+  }
+  // Its two weights are sums over the row, and so made where keys are at hand.
+  void PutSparsemixer(const Pieces& keys, size_t row, RowFacts& facts) {
+    TopK best;
+    SelectNext(keys, plan_.experts, INT32_MAX, -1, 2, best);
+    Slots slots;
+    for (size_t i = 0; i < 2; ++i) {
+      slots.ids[i] = best.ids[i];
+      slots.at[i] = LogitFromKey(best.keys[i]);
+    }
+    Sparsemixer(row, facts, slots.ids, slots.at);
+    weights_.Put({row, 1, {}, &facts, SlotsHave::kValues}, slots);
   }
   void SelectFrom(const Pieces& keys, size_t row) const {
     TopK best;

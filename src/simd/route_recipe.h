@@ -13,13 +13,28 @@
 
 namespace switchyard::simd {
 
-// Scores, a line each, and their functors in recipes-inl.h.
-#define SWITCHYARD_SCORES(X)       \
-  X(kSoftmax, SoftmaxOf)           \
-  X(kSigmoid, SigmoidOf)           \
-  X(kSqrtSoftplus, SqrtSoftplusOf) \
-  X(kRaw, RawOf)                   \
-  X(kSparsemixer, RawOf)
+// Scores, a line each: their functors in recipes-inl.h, and whether they grow
+// with x from 0 or more on, so that those of the top_k largest x have at least
+// the share top_k / experts of the sum of all. All else that follows from the
+// list is a switch over it, which does not compile without a line
+// (-Werror=switch).
+#define SWITCHYARD_SCORES(X)             \
+  X(kSoftmax, SoftmaxOf, true)           \
+  X(kSigmoid, SigmoidOf, true)           \
+  X(kSqrtSoftplus, SqrtSoftplusOf, true) \
+  X(kRaw, RawOf, false)                  \
+  X(kSparsemixer, RawOf, false)
+
+constexpr bool GrowsFromZero(Score score) {
+  switch (score) {
+#define SWITCHYARD_CASE(name, F, grows_from_zero) \
+  case Score::name:                               \
+    return grows_from_zero;
+    SWITCHYARD_SCORES(SWITCHYARD_CASE)
+#undef SWITCHYARD_CASE
+  }
+  return false;
+}
 
 // Checked, as route.h says.
 struct RecipeArgs {
@@ -82,9 +97,18 @@ struct RecipePlan {
     key_round = x_and_bias ? Type::kF32 : o.round_to;
 
     sparsemixer = o.score == Score::kSparsemixer;
-    of_selected = o.weight_of == WeightOf::kSoftmaxOfSelected;
-    value_score =
-        o.weight_of == WeightOf::kSigmoidOfSelected ? Score::kSigmoid : o.score;
+    of_selected = false;
+    value_score = o.score;
+    switch (o.weight_of) {
+      case WeightOf::kScore:
+        break;
+      case WeightOf::kSoftmaxOfSelected:
+        of_selected = true;
+        break;
+      case WeightOf::kSigmoidOfSelected:
+        value_score = Score::kSigmoid;
+        break;
+    }
     bias_in_value = bias && on_score && o.bias_in_weight;
     const bool softmax = !of_selected && value_score == Score::kSoftmax;
     const bool by_sum =
@@ -94,7 +118,7 @@ struct RecipePlan {
         softmax && (!by_sum || bias_in_value || o.round_to != Type::kF32);
     // The selected have their share where they have the largest scores.
     const bool largest =
-        !own_keys && !given && columns == experts && value_score != Score::kRaw;
+        !own_keys && !given && columns == experts && GrowsFromZero(value_score);
     share = !of_selected && o.renormalize &&
             o.divisor == Divisor::kMaxOfSumAndShare && o.clamp > 0.0f &&
             !(largest && !RouteNeedsAll(o, experts, top_k));

@@ -180,12 +180,24 @@ inline HWY_NOINLINE void RoundSlots(Type type, Slots& slots) {
   ForSlots(slots, [type](RowTag d, RowVec v, size_t)
                       HWY_ATTR { return RoundTo(type, d, v); });
 }
+// Scores in the place of x; `max` is the largest x of each slot's row, or null
+// for scores that do not look at it.
 template <class F>
 HWY_INLINE void ScoreSlots(Slots& slots, const float* max, Type round) {
   ForSlots(slots, [max, round](RowTag d, RowVec v, size_t i) HWY_ATTR {
     const RowVec top = max == nullptr ? hn::Zero(d) : hn::Load(d, max + i);
     return F::template Of<false>(d, v, top, round);
   });
+}
+HWY_INLINE void ScoreSlotsBy(Score score, Slots& slots, const float* max,
+                             Type round) {
+  switch (score) {
+#define SWITCHYARD_CASE(name, F, ...) \
+  case Score::name:                   \
+    return ScoreSlots<F>(slots, max, round);
+    SWITCHYARD_SCORES(SWITCHYARD_CASE)
+#undef SWITCHYARD_CASE
+  }
 }
 
 }  // namespace

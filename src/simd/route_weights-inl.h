@@ -128,7 +128,7 @@ struct RecipeWeights {
       float of_rows[kRecipeBatch];
       for (size_t r = 0; r < s.rows; ++r) of_rows[r] = rows.facts[r].max;
       Expand(s, of_rows, of_slots);
-      ScoreSlots<SoftmaxOf>(s, of_slots, round);
+      ScoreSlotsBy(score, s, of_slots, round);
       if (plan.over_all) {
         for (size_t r = 0; r < s.rows; ++r) {
           of_rows[r] = rows.facts[r].sum_exp;
@@ -138,13 +138,7 @@ struct RecipeWeights {
         RoundSlots(round, s);
       }
     } else {
-      if (score == Score::kSigmoid) {
-        ScoreSlots<SigmoidOf>(s, nullptr, round);
-      } else if (score == Score::kSqrtSoftplus) {
-        ScoreSlots<SqrtSoftplusOf>(s, nullptr, round);
-      } else {
-        ScoreSlots<RawOf>(s, nullptr, round);
-      }
+      ScoreSlotsBy(score, s, nullptr, round);
       RoundSlots(round, s);
     }
     if (plan.bias_in_value) {
