@@ -82,10 +82,12 @@ struct InterleavedRow {
 
 // Elements [begin, end) of a row, to `to` and behind. That may be gate or up:
 // no HWY_RESTRICT, and each vector is loaded before it is stored. kFar: what is
-// read comes from memory. kStreaming: `to` is aligned to vectors, of float.
+// read comes from memory. kStreaming: `to` is aligned to vectors, of float, and
+// `streaming` stores it.
 template <bool kFar, bool kStreaming, class Row, class Function, class Out>
 HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
-                              size_t begin, size_t end) {
+                              size_t begin, size_t end,
+                              const StreamingStores* streaming = nullptr) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const size_t N = hn::Lanes(d);
@@ -118,10 +120,10 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
       row.Load(d, i + 3 * N, g3, u3);
     }
     if constexpr (kStreaming) {
-      Storage<Out>::Stream(function(d, g0, u0), d, to);
-      Storage<Out>::Stream(function(d, g1, u1), d, to + N);
-      Storage<Out>::Stream(function(d, g2, u2), d, to + 2 * N);
-      Storage<Out>::Stream(function(d, g3, u3), d, to + 3 * N);
+      streaming->Store(function(d, g0, u0), d, to);
+      streaming->Store(function(d, g1, u1), d, to + N);
+      streaming->Store(function(d, g2, u2), d, to + 2 * N);
+      streaming->Store(function(d, g3, u3), d, to + 3 * N);
     } else {
       const V v0 = function(d, g0, u0);
       const V v1 = function(d, g1, u1);
@@ -171,24 +173,26 @@ struct ActivatedRow {
 // past the caches in whole vectors, by rows.cc.
 template <class In, class Row, class Function>
 HWY_INLINE void ActivateRow(const Row& row, const Function& function,
-                            const ActivateArgs& args, size_t r) {
+                            const ActivateArgs& args, size_t r,
+                            const StreamingStores& streaming) {
   constexpr bool kF32 = std::is_same_v<In, float>;
-  const bool streaming = args.streaming;
-  if (args.out.type != kType<In> || (streaming && !kF32)) {
+  const bool far = streaming.wanted();
+  if (args.out.type != kType<In> || (far && !kF32)) {
     const ActivatedRow<Row, Function> made = {row, function};
-    return PutRow(made.Source(streaming), args.out, r, streaming);
+    return PutRow(made.Source(far), args.out, r, &streaming);
   }
   const size_t cols = args.out.cols;
   In* const out = args.out.Row<In>(r);
   size_t i = 0;
   if constexpr (kF32) {
-    if (streaming) {
+    if (far) {
       // Up to the first whole cache line, which streaming stores must fill.
       const size_t line = 64 / sizeof(In);
       const size_t past = reinterpret_cast<uintptr_t>(out) / sizeof(In);
       i = HWY_MIN((line - past % line) % line, cols);
       ActivateRange<false, false>(row, function, out, 0, i);
-      return ActivateRange<true, true>(row, function, out + i, i, cols);
+      return ActivateRange<true, true>(row, function, out + i, i, cols,
+                                       &streaming);
     }
   }
   ActivateRange<false, false>(row, function, out, i, cols);
@@ -197,16 +201,16 @@ HWY_INLINE void ActivateRow(const Row& row, const Function& function,
 template <class In, class Function>
 HWY_INLINE void ActivateWith(const Function& function, const ActivateArgs& args,
                              size_t begin, size_t end) {
+  const StreamingStores streaming(args.streaming);
   for (size_t r = begin; r < end; ++r) {
     const In* const gate = args.gate.Row<In>(r);
     if (args.interleaved) {
-      ActivateRow<In>(InterleavedRow<In>{gate}, function, args, r);
+      ActivateRow<In>(InterleavedRow<In>{gate}, function, args, r, streaming);
     } else {
-      ActivateRow<In>(SplitRow<In>{gate, args.up.Row<In>(r)}, function, args,
-                      r);
+      ActivateRow<In>(SplitRow<In>{gate, args.up.Row<In>(r)}, function, args, r,
+                      streaming);
     }
   }
-  if (args.streaming) hwy::FlushStream();
 }
 
 // Each element once, in any order. SiLU is bound in cache by the ports of the

@@ -283,31 +283,47 @@ struct TiledRow {
         to, n, to);
   }
 
+  // gpt-oss in five operations: g * sigmoid(alpha * g), and u + 1 in the second
+  // buffer.
+  void SwigluOaiInSteps(GateUpTile& tile, size_t n, float* acted) const {
+    const float* const gate = tile.gate;
+    const float alpha = args.options.alpha;
+    HWY_ALIGN float sigmoid[kTile];
+    Map([=](auto d, auto g, auto) { return hn::Mul(g, hn::Set(d, alpha)); },
+        gate, gate, n, sigmoid);
+    Round(Unfused(), n, sigmoid);
+    Map([](auto d, auto x, auto) { return Sigmoid(d, x); }, sigmoid, sigmoid, n,
+        sigmoid);
+    Round(Unfused(), n, sigmoid);
+    Map([](auto, auto g, auto s) { return hn::Mul(g, s); }, gate, sigmoid, n,
+        acted);
+    Round(Unfused(), n, acted);
+    Map([](auto d, auto u, auto) { return hn::Add(u, hn::Set(d, 1.0f)); },
+        tile.up, tile.up, n, tile.buffers[1]);
+    Round(Unfused(), n, tile.buffers[1]);
+  }
+
   // The function of the gate, rounded and below the limit; then up.
   void InSteps(GateUpTile& tile, float limit, size_t n, float* to) const {
     const ActivateOptions& options = args.options;
     float* const acted = tile.buffers[0];
     const float* up = tile.up;
-    if (const TileFunction of_gate = OfGateFor(options.activation)) {
-      of_gate(options, tile.gate, nullptr, n, acted);
-      Round(Unfused(), n, acted);
-    } else {  // gpt-oss in five operations
-      const float* const gate = tile.gate;
-      HWY_ALIGN float sigmoid[kTile];
-      Map([&](auto d, auto g,
-              auto) { return hn::Mul(g, hn::Set(d, options.alpha)); },
-          gate, gate, n, sigmoid);
-      Round(Unfused(), n, sigmoid);
-      Map([](auto d, auto x, auto) { return Sigmoid(d, x); }, sigmoid, sigmoid,
-          n, sigmoid);
-      Round(Unfused(), n, sigmoid);
-      Map([](auto, auto g, auto s) { return hn::Mul(g, s); }, gate, sigmoid, n,
-          acted);
-      Round(Unfused(), n, acted);
-      Map([](auto d, auto u, auto) { return hn::Add(u, hn::Set(d, 1.0f)); }, up,
-          up, n, tile.buffers[1]);
-      Round(Unfused(), n, tile.buffers[1]);
-      up = tile.buffers[1];
+    switch (options.activation) {
+      case Activation::kSilu:
+      case Activation::kGelu:
+      case Activation::kGeluTanh:
+      case Activation::kRelu:
+      case Activation::kRelu2:
+      case Activation::kIdentity:
+        OfGateFor(options.activation)(options, tile.gate, nullptr, n, acted);
+        Round(Unfused(), n, acted);
+        break;
+      case Activation::kSwigluOai:
+        SwigluOaiInSteps(tile, n, acted);
+        up = tile.buffers[1];
+        break;
+      case Activation::kSitu:  // never is: see Unfused()
+        break;
     }
     const bool gated = args.gated;
     Map(
@@ -364,6 +380,7 @@ void Tiles(const ActivateTilesArgs& args, size_t begin, size_t end) {
   const Span<const int32_t> offsets = args.inputs.offsets;
   const Span<const int32_t> counts = args.inputs.tokens_per_expert;
   const size_t row_stride = counts.size == 0 ? 0 : rows.out.rows / counts.size;
+  const StreamingStores streaming(rows.streaming);
   for (size_t r = begin; r < end; ++r) {
     size_t expert = 0;
     if (offsets.size != 0) {
@@ -379,7 +396,7 @@ void Tiles(const ActivateTilesArgs& args, size_t begin, size_t end) {
       continue;
     }
     const TiledRow made = {args, r, expert};
-    PutRow({TiledRow::Get, &made}, rows.out, r, rows.streaming);
+    PutRow({TiledRow::Get, &made}, rows.out, r, &streaming);
   }
 }
 

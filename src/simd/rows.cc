@@ -18,7 +18,6 @@
 #define HWY_TARGET_INCLUDE "src/simd/rows.cc"
 #include "hwy/foreach_target.h"
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #include "src/simd/formats-inl.h"
@@ -143,7 +142,8 @@ namespace {
 // and streamed from there as whole vectors from where they are aligned.
 template <class T>
 HWY_NOINLINE void StreamFromFloats(const float* HWY_RESTRICT from, size_t n,
-                                   T* HWY_RESTRICT to) {
+                                   T* HWY_RESTRICT to,
+                                   const StreamingStores& streaming) {
   const hn::ScalableTag<uint8_t> d8;
   const size_t bytes = hn::Lanes(d8);
   if (bytes < sizeof(T)) return FromFloats(from, n, to);  // no vectors
@@ -157,14 +157,15 @@ HWY_NOINLINE void StreamFromFloats(const float* HWY_RESTRICT from, size_t n,
   const uint8_t* const in = reinterpret_cast<const uint8_t*>(buffer);
   uint8_t* const out = reinterpret_cast<uint8_t*>(to + head);
   for (size_t i = 0; i < whole * sizeof(T); i += bytes) {
-    hn::Stream(hn::Load(d8, in + i), d8, out + i);
+    streaming.Store(hn::Load(d8, in + i), d8, out + i);
   }
   FromFloats(from + head + whole, n - head - whole, to + head + whole);
 }
 
 template <class T>
 HWY_INLINE void PutFloats(const RowSource& from, const AnyRows& to, size_t row,
-                          bool stream) {
+                          const StreamingStores* streaming) {
+  const bool stream = streaming != nullptr && streaming->wanted();
   HWY_ALIGN float buffer[kRowTile];
   T* const out = to.Row<T>(row);
   for (size_t i = 0; i < to.cols; i += kRowTile) {
@@ -175,7 +176,7 @@ HWY_INLINE void PutFloats(const RowSource& from, const AnyRows& to, size_t row,
     }
     const float* const tile = from.get(from.context, i, n, where);
     if (stream) {
-      StreamFromFloats(tile, n, out + i);
+      StreamFromFloats(tile, n, out + i, *streaming);
     } else if (static_cast<const void*>(tile) != out + i) {
       FromFloats(tile, n, out + i);
     }
@@ -260,12 +261,13 @@ HWY_NOINLINE void PutBlocks(const RowSource& from, const AnyRows& to,
 
 }  // namespace
 
-void PutRow(const RowSource& from, const AnyRows& to, size_t row, bool stream) {
+void PutRow(const RowSource& from, const AnyRows& to, size_t row,
+            const StreamingStores* streaming) {
   const bool power = to.scales.type == Type::kE8M0;
   switch (to.type) {
 #define SWITCHYARD_CASE(T, ...) \
   case kType<T>:                \
-    return PutFloats<T>(from, to, row, stream);
+    return PutFloats<T>(from, to, row, streaming);
     SWITCHYARD_FLOATS(SWITCHYARD_CASE, )
 #undef SWITCHYARD_CASE
     case Type::kI8:

@@ -78,11 +78,6 @@ struct Storage<float> : StoredInOrder<float, Storage<float>> {
   static HWY_INLINE void StorePartial(hn::Vec<D> v, D d, float* p, size_t n) {
     simd::HWY_NAMESPACE::StorePartial(v, d, p, n);
   }
-  // Past the caches; p is aligned to vectors.
-  template <class D>
-  static HWY_INLINE void Stream(hn::Vec<D> v, D d, float* p) {
-    hn::Stream(v, d, p);
-  }
   // Of 2 * Lanes(d) elements, those at even and those at odd places.
   template <class D>
   static HWY_INLINE void LoadPairs(D d, const float* p, hn::Vec<D>& even,

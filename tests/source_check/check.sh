@@ -67,6 +67,14 @@ except=$fp_mode
 rule "no intrinsics in tests but the floating-point mode's" "$intrinsics" "${tests[@]}"
 except=
 
+# StreamingStores fences what it stores, so nothing else may store so.
+except='^src/simd/rows-inl\.h:'
+streams='\b(hn|HWY_NAMESPACE)::Stream\(|FlushStream|_mm[0-9]*_stream_|_mm_sfence|nontemporal_store'
+rule "stores past the caches are those of StreamingStores" "$streams" "${simd[@]}"
+except=
+(($(grep -cE "$streams" src/simd/rows-inl.h) == 2)) ||
+  { echo "FAILED: the pattern does not find StreamingStores" >&2; exit 1; }
+
 rule "src/simd knows neither executors nor devices" \
   "$include(src/|switchyard/)(executor|schedule|device)" "${simd[@]}"
 
