@@ -26,12 +26,12 @@ inline uint64_t SweepStride() {
   return stride == 0 ? kDefault : stride;
 }
 
-// block(x) on vectors that have `x` and one of every SweepStride() floats, of
-// sizes that are multiples of every vector length, until it returns false.
+// block(x) on vectors that have `x` and one of every `stride` floats, of sizes
+// that are multiples of every vector length, until it returns false.
 template <class Block>
-void SweepFloats(std::vector<float> x, const Block& block) {
+void SweepFloats(std::vector<float> x, const Block& block,
+                 uint64_t stride = SweepStride()) {
   constexpr size_t kBlock = 1 << 16;
-  const uint64_t stride = SweepStride();
   uint64_t offset = 0;
   for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += stride) {
     // Another place in each run of `stride`, so that low bits vary.

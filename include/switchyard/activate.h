@@ -127,11 +127,18 @@ struct ActivateOptions {
 // below that, -inf included; silu(+inf) = +inf. So is gelu, within 6.5 ulp (3.5
 // above 0), with its end at -13.146247; its form with tanh, within 2.5 ulp
 // above 0 and 2.5 + 3.5 |y| below, where it is x / (1 + e^|y|), with its end at
-// -10.00104; tanh within 2.5 ulp everywhere. NaN gives NaN. No denormal is
-// produced by a function itself but next to its zero. Same bits on every ISA
-// with FMA and in every layout, but for a NaN's sign and payload: of two NaNs,
-// AVX2 and AVX-512 hand on different ones. ISAs without FMA differ by a few
-// ulp, in gelu below 0 by up to 80.
+// -10.00104; tanh within 2.5 ulp everywhere. kSwigluOai is within 4 ulp, and
+// |alpha g| more where alpha g is below 0, for its product is rounded before
+// the exponential; where it is then -87.33655 or less, g * sigmoid(alpha * g)
+// is -0, and so out a zero of the sign of -(u + 1), or NaN where u is infinite.
+// kSitu is within 10 ulp, and for g <= -87.33655, -inf included, a zero of the
+// sign of -u. Both bounds hold where neither out nor anything on the way to it
+// is denormal or infinite: g * sigmoid(alpha * g), g / beta, u / linear_beta,
+// beta * linear_beta. NaN gives NaN. No denormal is produced by a function
+// itself but next to its zero. Same bits on every ISA with FMA and in every
+// layout, but for a NaN's sign and payload: of two NaNs, AVX2 and AVX-512 hand
+// on different ones. ISAs without FMA differ by a few ulp, in gelu below 0 by
+// up to 80.
 // Errors: kInvalidArgument for null data, stride < cols, shapes and types that
 // do not match, up beside both in gate, a view larger than the address space,
 // an overlap as above, an option outside its enumeration or range, limits after

@@ -43,7 +43,9 @@ enum class WeightOf : uint8_t {
 // By what weights are divided with RouteOptions::renormalize; sum is that of
 // the selected, in slot order, and of shared experts' with shared_logits.
 enum class Divisor : uint8_t {
-  kMaxOfSumAndShare,  // max(sum, clamp * sum over all experts)
+  // max(sum, clamp * sum over all experts); with a clamp of 0 the sum itself,
+  // which raw scores may make negative.
+  kMaxOfSumAndShare,
   kSum,
   kSumPlusEps,
   kMaxOfSumAndEps,
@@ -87,12 +89,12 @@ struct RouteOptions {
   // 2^-14 in llama.cpp and the Metal kernels that follow it. Only matters with
   // `renormalize` and Divisor::kMaxOfSumAndShare; with softmax only where
   // clamp > top_k / num_experts: the sum of the top_k largest is never below
-  // that. 0 <= clamp <= 1.
+  // that. 0 <= clamp <= 1; 0 is no bound.
   float clamp = 0x1p-14f;
   Score score = Score::kSoftmax;
   Divisor divisor = Divisor::kMaxOfSumAndShare;
   float eps = 0.0f;  // of kSumPlusEps and kMaxOfSumAndEps, >= 0
-  // Weights are 0, not NaN, where the divisor is 0.
+  // Weights are 0, not infinite or NaN, where the divisor is 0.
   bool zero_sum_is_zero = false;
   WeightOf weight_of = WeightOf::kScore;
   BiasPlace bias_place = BiasPlace::kScore;
@@ -199,13 +201,19 @@ struct RouteOptions {
 // Special rows: one with an x that is NaN gets NaN (0x7FC00000) for the weights
 // of all its slots that have a logit. Experts with x = +inf share softmax
 // equally, one of -inf gets 0. A row of only -inf (masked, padded) gets weights
-// 0, and so does softmax of the selected where these are all -inf. A NaN in a
-// bias that is for selection makes the key NaN, no weight. A divisor of 0 gives
-// NaN as the models do, or 0 with zero_sum_is_zero. A bias_index without a row
-// of correction_bias is counted as invalid, and its token has no bias.
+// 0, and so does softmax of the selected where these are all -inf. Its keys,
+// where they are scores, are made of softmax's 1 / num_experts for each expert,
+// 0 of sigmoid and sqrt-softplus, -inf of raw: a bias and groups select as
+// elsewhere, and among equal keys the index. A NaN in a bias that is for
+// selection makes the key NaN, no weight. A divisor of 0 gives what a division
+// by 0 does, as in the models: an infinity, or NaN where v is 0; or 0 with
+// zero_sum_is_zero. A bias_index without a row of correction_bias is counted as
+// invalid, and its token has a bias of 0: its keys are what a bias is added to,
+// s with BiasPlace::kScore even where s ties and x does not.
 // report: invalid_ids is the number of given ids outside [0, num_experts) and
 // of such bias_index; elsewhere that of selected experts that expert_map has as
-// -1. Neither counts masked tokens. Accuracy: exp within 1.5 ulp, sigmoid 2.5;
+// -1. Neither counts masked tokens. Accuracy: exp within 1.5 ulp, sigmoid 2.5,
+// sqrt-softplus 2, each of them 0 for x <= -87.33655 (of softmax, for x - max);
 // the bits do not depend on batch size, threads or, where it has FMA, the ISA.
 // ids are the same on every ISA where keys are x, and on those with FMA where
 // they are scores. Errors: kInvalidArgument for null data, strides, shapes and

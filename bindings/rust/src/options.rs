@@ -51,7 +51,7 @@ options! {
         divisor: Divisor = Divisor::MaxOfSumAndShare,
         /// The eps of the divisors that have one.
         eps: f32 = 0.0,
-        /// Weights are 0, not NaN, if the divisor is 0.
+        /// Weights are 0, not infinite or NaN, if the divisor is 0.
         zero_sum_is_zero: bool = false,
         /// The value that a weight is made of.
         weight_of: WeightOf = WeightOf::Score,

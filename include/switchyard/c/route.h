@@ -80,7 +80,7 @@ typedef struct swy_route_options {
   int32_t score;             // enum swy_score
   int32_t divisor;           // enum swy_divisor
   float eps;                 // of the divisors that have one, >= 0
-  int32_t zero_sum_is_zero;  // where the divisor is 0: weights 0, not NaN
+  int32_t zero_sum_is_zero;  // where the divisor is 0: weights 0, not NaN, inf
   int32_t weight_of;         // enum swy_weight_of
   int32_t bias_place;        // enum swy_bias_place
   int32_t bias_in_weight;
