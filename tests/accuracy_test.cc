@@ -141,7 +141,7 @@ TEST(AccuracyTest, SwigluOai) {
         "SwiGLU-OAI of alpha " + std::to_string(alpha),
         {-87.33655f / alpha, 87.0f / alpha},
         [&](const std::vector<float>& x) {
-          return OfBoth(options, x, {ups.begin(), ups.begin() + x.size()});
+          return OfBoth(options, x, {ups.data(), ups.data() + x.size()});
         },
         [&](const std::vector<float>& all, size_t i) -> Promised {
           const double g = static_cast<double>(all[i]),
@@ -169,7 +169,7 @@ TEST(AccuracyTest, Situ) {
         "SiTU of " + std::to_string(beta) + ", " + std::to_string(linear_beta),
         {-87.33655f, 87.0f, 9.02f * beta, -9.02f * beta},
         [&](const std::vector<float>& x) {
-          return OfBoth(options, x, {ups.begin(), ups.begin() + x.size()});
+          return OfBoth(options, x, {ups.data(), ups.data() + x.size()});
         },
         [&, b = static_cast<double>(beta),
          l = static_cast<double>(linear_beta)](const std::vector<float>& all,
