@@ -119,7 +119,7 @@ std::vector<Form> Forms() {
     options.layout = GateUpLayout::kInterleaved;
     forms.push_back({"interleaved", options});
     options.layout = GateUpLayout::kUngated;
-    if (forms.size() / 3 <= kOfGate) forms.push_back({"ungated", options});
+    if (IsOfGate(activation)) forms.push_back({"ungated", options});
   }
   ActivateOptions options;
   forms.push_back({"scaled", options, true});
