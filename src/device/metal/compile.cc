@@ -13,10 +13,12 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "src/device/metal/cache.h"
 #include "src/device/metal/messages.h"
 #include "src/device/metal/process.h"
+#include "src/device/metal/source_files.h"
 
 namespace switchyard::device::metal {
 namespace {
@@ -43,6 +45,7 @@ std::string InPath(const std::string& name) {
   return "";
 }
 
+// A file of our own.
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -50,10 +53,24 @@ std::string ReadFile(const std::string& path) {
   if (!file) throw std::runtime_error("can't read " + path);
   return text.str();
 }
-bool IsMetallib(const std::string& path) {
-  char magic[4] = {};
-  std::ifstream(path, std::ios::binary).read(magic, sizeof(magic));
-  return std::memcmp(magic, "MTLB", sizeof(magic)) == 0;
+
+// The shader as it was given.
+std::string ShaderText(const CompileRequest& request) {
+  if (request.path.empty()) {
+    if (request.source.size() <= kMaxSourceBytes) return request.source;
+    throw std::runtime_error("source: has more than " +
+                             std::to_string(kMaxSourceBytes >> 20) + " MiB");
+  }
+  SourceFile file = ReadSource(request.path);
+  if (file.state != SourceFile::State::kRead) {
+    throw std::runtime_error(request.path + ": " + file.wrong);
+  }
+  if (file.text.compare(0, 4, "MTLB") == 0) {
+    throw std::runtime_error(request.path +
+                             ": is compiled for Apple's GPUs; give the .metal "
+                             "file that it was made of");
+  }
+  return std::move(file.text);
 }
 
 void WriteFile(const std::string& path, const std::string& text) {
@@ -88,6 +105,16 @@ class WorkFolder {
   Arguments files_;
 };
 
+// Those that -I names.
+Arguments FoldersOf(const Arguments& arguments) {
+  Arguments folders;
+  for (const std::string& argument : arguments) {
+    if (argument.compare(0, 2, "-I") == 0)
+      folders.push_back(argument.substr(2));
+  }
+  return folders;
+}
+
 // The shim's headers in a folder of their contents' name.
 std::string ShimFolder(const std::string& cache) {
   std::string all;
@@ -111,14 +138,11 @@ std::string ShimFolder(const std::string& cache) {
   return folder;
 }
 
-// One of the shader's files: its text, or what there is on disk. What a #line
-// names need not be there.
+// One of the shader's files: its text, or what there is on disk. A #line may
+// name what is not there, and "/dev/stdin" where the text came from a pipe.
 std::string TextOfFile(const std::string& file, const CompileRequest& request) {
   if (request.path.empty() && file == kSourceName) return request.source;
-  std::ifstream there(file, std::ios::binary);
-  std::ostringstream text;
-  if (there) text << there.rdbuf();
-  return text.str();
+  return ReadSource(file).text;
 }
 
 std::string StatusOf(const std::string& program, const Finished& finished) {
@@ -131,6 +155,33 @@ void Run(const Arguments& arguments, const std::string& output) {
   throw std::runtime_error(finished.errors.empty()
                                ? StatusOf(arguments[0], finished)
                                : finished.errors);
+}
+
+// Includes have been looked at, but for those that only the preprocessor finds:
+// a macro's. So it may take no more time and memory than a text can need.
+void Preprocess(const Arguments& arguments, const std::string& output,
+                const std::string& name, unsigned seconds) {
+  constexpr uint64_t kMaxBytes = uint64_t{2} << 30;  // what is translated, too
+  const Finished finished = RunProcess(arguments, output, {seconds, kMaxBytes});
+  if (finished.timed_out) {
+    throw std::runtime_error(
+        name + ": is not preprocessed within " + std::to_string(seconds) +
+        " s: does a macro's #include name a device or a FIFO?");
+  }
+  // Clang's own failure is 1, and it says why.
+  if (finished.status == 1 && !finished.errors.empty()) {
+    throw std::runtime_error(finished.errors);
+  }
+  if (finished.status > 128) {  // ended by a signal, out of memory for one
+    throw std::runtime_error(
+        name + ": is not preprocessed with " + std::to_string(kMaxBytes >> 30) +
+        " GiB of memory: " + StatusOf(arguments[0], finished));
+  }
+  if (finished.status != 0) {
+    throw std::runtime_error(
+        "metal_compiler: " + StatusOf(arguments[0], finished) +
+        ": is it a Clang?");
+  }
 }
 
 }  // namespace
@@ -147,7 +198,11 @@ Arguments CodeArguments(bool checked) {
       // Clang otherwise does between two ifs.
       "-Xclang", "-fconvergent-functions",
       // No instruction here faults at eight, and GPUs don't at an element's.
-      "-fmax-type-align=8", "-fno-color-diagnostics", "-ferror-limit=20"};
+      "-fmax-type-align=8", "-fno-color-diagnostics", "-ferror-limit=20",
+      // Metal has none; an assembler's .incbin reads any file.
+      "-fno-gnu-inline-asm",
+      // No second way to write a #, which the translation looks for.
+      "-fno-digraphs"};
   if (checked) {
     // Only what it inserts: its functions are the shim's.
     // A read is told even where a write to the same place follows.
@@ -181,17 +236,14 @@ Compiled Compile(const CompileRequest& request) {
   const Cache cache(request.cache, request.cache_bytes);
   WorkFolder work(cache.folder());
 
+  const std::string text = ShaderText(request);
   std::string input = request.path;
   if (input.empty()) {
     input = work.File(kSourceName);
-    WriteFile(input, request.source);
-  } else if (access(input.c_str(), R_OK) != 0) {
-    throw std::runtime_error(input + ": " + std::strerror(errno));
-  } else if (IsMetallib(input)) {
-    throw std::runtime_error(input +
-                             ": is compiled for Apple's GPUs; give the .metal "
-                             "file that it was made of");
+    WriteFile(input, text);
   }
+  const std::string name = request.path.empty() ? kSourceName : input;
+  RequireReadableIncludes(text, input, name, FoldersOf(request.arguments));
   const std::string shim = ShimFolder(cache.folder());
   Arguments preprocess = {
       compiler, "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++",
@@ -199,16 +251,22 @@ Compiled Compile(const CompileRequest& request) {
       // Metal's compiler includes it, too: texts without any #include compile.
       "-include", "metal_stdlib", "-D__METAL__=1", "-D__METAL_MACOS__=1",
       "-D__METAL_VERSION__=" + std::to_string(request.language_version),
-      "-fno-color-diagnostics"};
+      // A line for each of many bytes that are no text would take minutes.
+      "-w", "-fno-color-diagnostics", "-fno-crash-diagnostics",
+      "-fno-digraphs"};
   if (request.checked) preprocess.push_back("-DSWITCHYARD_METAL_CHECKED=1");
   preprocess.insert(preprocess.end(), request.arguments.begin(),
                     request.arguments.end());
   preprocess.push_back(input);
   const std::string preprocessed = work.File("preprocessed");
-  Run(preprocess, preprocessed);
+  Preprocess(preprocess, preprocessed, name, request.preprocess_seconds);
 
   Compiled result;
   std::string metal = ReadFile(preprocessed);
+  // The shim at least is in it.
+  if (metal.empty()) {
+    throw std::runtime_error("metal_compiler: " + compiler + " is no Clang");
+  }
   if (request.path.empty()) {
     // The same whatever folder it was in.
     const std::string quoted = '"' + input + '"';

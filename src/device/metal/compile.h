@@ -34,6 +34,9 @@ struct CompileRequest {
   std::string compiler;        // empty: the first of PATH
   std::string cache;           // the folder; empty: the user's
   uint64_t cache_bytes = 0;    // to keep it to; 0: any number
+  // The preprocessor takes some 50 ms: one that takes so long waits for a file
+  // that a macro's #include names. 0: it may take any time.
+  unsigned preprocess_seconds = 60;
 };
 
 struct Compiled {

@@ -4,20 +4,67 @@
 #include "src/device/metal/process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csignal>
 #include <cstring>
 #include <stdexcept>
 
 extern char** environ;
 
 namespace switchyard::device::metal {
+namespace {
+
+// A lower limit that is there already stays. The process may have run for some
+// instructions: what counts is what it allocates or writes next.
+void LimitBytes(pid_t process, uint64_t bytes) {
+  for (const auto resource : {RLIMIT_AS, RLIMIT_FSIZE}) {
+    rlimit limit;
+    if (prlimit(process, resource, nullptr, &limit) != 0) continue;
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, bytes);
+    prlimit(process, resource, &limit, nullptr);
+  }
+}
+
+class Deadline {
+ public:
+  explicit Deadline(unsigned seconds)
+      : is_set_(seconds != 0),
+        at_(std::chrono::steady_clock::now() + std::chrono::seconds(seconds)) {}
+
+  // Whether the file can be read before it, or has ended.
+  bool Await(int file) const {
+    for (;;) {
+      int timeout = -1;
+      if (is_set_) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+                              at_ - std::chrono::steady_clock::now())
+                              .count();
+        if (left <= 0) return false;
+        timeout = static_cast<int>(std::min<decltype(left)>(left, INT_MAX));
+      }
+      pollfd ready = {file, POLLIN, 0};
+      if (poll(&ready, 1, timeout) > 0) return true;
+    }
+  }
+
+ private:
+  const bool is_set_;
+  const std::chrono::steady_clock::time_point at_;
+};
+
+}  // namespace
 
 Finished RunProcess(const std::vector<std::string>& arguments,
-                    const std::string& output) {
+                    const std::string& output, const Limits& limits) {
   std::vector<char*> argv;
   for (const std::string& argument : arguments) {
     argv.push_back(const_cast<char*>(argument.c_str()));
@@ -42,9 +89,16 @@ Finished RunProcess(const std::vector<std::string>& arguments,
     close(pipe_ends[0]);
     throw std::runtime_error(arguments[0] + ": " + std::strerror(error));
   }
-  Finished finished;
+  if (limits.bytes != 0) LimitBytes(child, limits.bytes);
+  const Deadline deadline(limits.seconds);
+  Finished finished = {0, std::string(), false};
   char buffer[4096];
   for (;;) {
+    if (!deadline.Await(pipe_ends[0])) {
+      finished.timed_out = true;
+      kill(child, SIGKILL);
+      break;
+    }
     const ssize_t got = read(pipe_ends[0], buffer, sizeof(buffer));
     if (got > 0) {
       finished.errors.append(buffer, static_cast<size_t>(got));

@@ -4,6 +4,7 @@
 #ifndef SWITCHYARD_SRC_DEVICE_METAL_PROCESS_H_
 #define SWITCHYARD_SRC_DEVICE_METAL_PROCESS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,19 @@ namespace switchyard::device::metal {
 struct Finished {
   int status;          // of exit(), 128 + the signal that ended it
   std::string errors;  // what it wrote to stderr
+  bool timed_out;      // and was ended
+};
+
+// 0: none.
+struct Limits {
+  unsigned seconds = 0;
+  uint64_t bytes = 0;  // of its memory, and of what it writes
 };
 
 // Runs a program to its end; no shell is in between. Its stdin is empty, its
 // stdout goes to the file. Throws std::runtime_error if it can't be started.
 Finished RunProcess(const std::vector<std::string>& arguments,
-                    const std::string& output);
+                    const std::string& output, const Limits& limits = {});
 
 }  // namespace switchyard::device::metal
 

@@ -3,6 +3,7 @@
 
 #include "src/device/metal/translate.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "src/device/metal/conditionals.h"
@@ -133,6 +134,22 @@ void EraseUnrollCounts(const Tokens& tokens, Edits& edits) {
   }
 }
 
+// The preprocessor leaves pragmas. Any other directive is a macro's: `H
+// include` where H stands for #. That is none, but Clang would take it for one
+// when it reads the text again, and look for the file.
+std::string MadeDirective(const Tokens& tokens) {
+  for (const Pragma& pragma : tokens.pragmas) {
+    std::string_view word =
+        tokens.text.substr(pragma.begin + 1, pragma.end - pragma.begin - 1);
+    word.remove_prefix(std::min(word.find_first_not_of(" \t"), word.size()));
+    if (word.substr(0, 6) == "pragma" || word.substr(0, 5) == "ident") continue;
+    return tokens.files[pragma.file] + ":" + std::to_string(pragma.line) +
+           ":1: error: a directive can't be a macro's: #" +
+           std::string(word.substr(0, word.find_first_of(" \t\n")));
+  }
+  return std::string();
+}
+
 }  // namespace
 
 Translation Translate(std::string_view preprocessed) {
@@ -143,6 +160,8 @@ Translation Translate(std::string_view preprocessed) {
   }
   const Tokens tokens = Lex(preprocessed);
   result.files.assign(tokens.user_files.begin(), tokens.user_files.end());
+  result.error = MadeDirective(tokens);
+  if (!result.error.empty()) return result;
   Edits edits(tokens);
   EraseWords(tokens, edits);
   EraseUnrollCounts(tokens, edits);
