@@ -18,6 +18,16 @@ void RequireNoneEmpty(const CLI::App& app) {
   }
 }
 
+// CLI11 takes any number or yes and no, and to --help all.
+void RefuseValuesOfFlags(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_expected_max() == 0) option->disable_flag_override();
+  }
+  for (CLI::App* command : app.get_subcommands({})) {
+    RefuseValuesOfFlags(*command);
+  }
+}
+
 }  // namespace
 
 void AddThreadOptions(CLI::App& app, ThreadOptions& options) {
@@ -43,13 +53,17 @@ CLI::Validator Within(int low, int high) {
 }
 
 bool Parse(CLI::App& app, int argc, const char* const* argv) {
+  RefuseValuesOfFlags(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {
     app.exit(asked);
     return false;
   } catch (const CLI::ParseError& error) {
-    throw InputError(error.what());
+    const std::string what = error.what();
+    const size_t flag = what.find(" was given a disallowed flag override");
+    if (flag == std::string::npos) throw InputError(what);
+    throw InputError("--" + what.substr(0, flag) + ": takes no value");
   }
   RequireNoneEmpty(app);
   RequireEnvironmentIsa();

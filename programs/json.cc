@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 
@@ -127,6 +128,10 @@ json ParseJson(const uint8_t* begin, const uint8_t* end,
   } catch (const json::exception& error) {
     throw InputError(malformed + ": " + error.what());
   }
+}
+
+uint64_t Count(double count) {
+  return static_cast<uint64_t>(std::llround(count));
 }
 
 json ReadJsonFile(const std::string& path) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// JSON from files that anybody may have written.
+// JSON from files that anybody may have written, and counts for our own.
 
 #ifndef SWITCHYARD_PROGRAMS_JSON_H_
 #define SWITCHYARD_PROGRAMS_JSON_H_
@@ -21,6 +21,9 @@ nlohmann::json ParseJson(const uint8_t* begin, const uint8_t* end,
 // Benchmark and Python write though JSON has none, are read as null. Throws
 // InputError, which names the file.
 nlohmann::json ReadJsonFile(const std::string& path);
+
+// A count that was computed as a double, which JSON would have as 8.0.
+uint64_t Count(double count);
 
 }  // namespace program
 

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <thread>
 
+#include "programs/json.h"
 #include "programs/program.h"
 #include "switchyard/isa.h"
 
@@ -133,7 +134,7 @@ nlohmann::ordered_json Context(const std::string& executable) {
       {"host_name", HostName()},
       {"executable", executable},
       {"num_cpus", std::thread::hardware_concurrency()},
-      {"mhz_per_cpu", CpuMegahertz()},
+      {"mhz_per_cpu", Count(CpuMegahertz())},
       {"cpu_scaling_enabled", !governor.empty() && governor != "performance"},
       {"caches", caches},
       {"load_avg", LoadAverage()},
@@ -147,10 +148,10 @@ nlohmann::ordered_json Context(const std::string& executable) {
       {"tbb", PROGRAM_TBB}};
 }
 
-double PeakMemory() {
+uint64_t PeakMemory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024;
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
 void RequireMemory(double bytes, const std::string& what) {

@@ -7,6 +7,7 @@
 #define SWITCHYARD_PROGRAMS_MACHINE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -39,7 +40,7 @@ std::vector<double> LoadAverage();
 nlohmann::ordered_json Context(const std::string& executable);
 
 // The most this process has held at once, in bytes.
-double PeakMemory();
+uint64_t PeakMemory();
 // Throws InputError if `bytes` are more than the machine's memory. Asked before
 // large allocations: Linux grants them anyway and kills the program later. A
 // double, since a product of sizes may not fit 64 bits.

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -60,6 +62,49 @@ void PrintError(const char* program, const std::string& what) {
   std::fputs(ErrorLine(program, what).c_str(), stderr);
 }
 
+struct Character {
+  uint32_t code;
+  size_t bytes;  // 0: no UTF-8
+};
+
+Character CharacterAt(const std::string& text, size_t at) {
+  const auto byte = [&](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const uint32_t first = byte(at);
+  if (first < 0x80) return {first, 1};
+  const size_t bytes = first < 0xC0   ? 0
+                       : first < 0xE0 ? 2
+                       : first < 0xF0 ? 3
+                       : first < 0xF8 ? 4
+                                      : 0;
+  if (bytes == 0) return {0, 0};
+  uint32_t code = first & (0x7Fu >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(at + i) & 0xC0u) != 0x80u) return {0, 0};
+    code = code << 6 | (byte(at + i) & 0x3Fu);
+  }
+  // One that fewer bytes can say is none: it might hide a control character.
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool is_character = code >= kLeast[bytes] && code <= 0x10FFFF &&
+                            (code < 0xD800 || code > 0xDFFF);
+  return {code, is_character ? bytes : 0};
+}
+
+bool IsControl(uint32_t code) {
+  const auto within = [code](uint32_t first, uint32_t last) {
+    return code >= first && code <= last;
+  };
+  return code < 0x20 || within(0x7F, 0x9F) || within(0x200E, 0x200F) ||
+         within(0x2028, 0x202E) || within(0x2066, 0x2069);
+}
+
+std::string Escape(const char* format, uint32_t value) {
+  char text[16];
+  std::snprintf(text, sizeof(text), format, value);
+  return text;
+}
+
 [[noreturn]] void ThrowNoIsa(const std::string& asked) {
   throw InputError(asked + ": not available here; there are " + IsaChoices());
 }
@@ -95,13 +140,59 @@ void FlushOutput() {
   ThrowNoOutput(writes ? 0 : errno);
 }
 
+std::string Printable(const std::string& text, const std::string& as_is) {
+  std::string printable;
+  for (size_t at = 0; at < text.size();) {
+    const char byte = text[at];
+    const Character character = CharacterAt(text, at);
+    const size_t bytes = std::max<size_t>(character.bytes, 1);
+    if (character.bytes == 0) {
+      printable += Escape("\\x%02x", static_cast<unsigned char>(byte));
+    } else if (as_is.find(byte) != std::string::npos ||
+               !IsControl(character.code)) {
+      printable.append(text, at, bytes);
+    } else if (byte == '\n' || byte == '\t' || byte == '\r') {
+      printable += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : "\\r";
+    } else {
+      printable += Escape(bytes == 1 ? "\\x%02x" : "\\u%04x", character.code);
+    }
+    at += bytes;
+  }
+  return printable;
+}
+
 std::string ErrorLine(const std::string& program, std::string what) {
   constexpr size_t kLongest = 600;
   if (what.size() > kLongest) what = what.substr(0, kLongest) + " ...";
-  for (char& c : what) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  return program + ": " + Printable(what) + "\n";
+}
+
+std::string FirstError(const std::string& messages) {
+  const size_t error = messages.find("error: ");
+  const size_t before = messages.rfind('\n', error);
+  const size_t begin = error == std::string::npos || before == std::string::npos
+                           ? 0
+                           : before + 1;
+  return messages.substr(begin, messages.find('\n', begin) - begin);
+}
+
+void RequireTwoFiles(const std::string& option, const std::string& path,
+                     const std::string& other_option,
+                     const std::string& other_path) {
+  if (path.empty() || other_path.empty()) return;
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const fs::path file = fs::weakly_canonical(fs::absolute(path, none), none);
+  const fs::path other =
+      fs::weakly_canonical(fs::absolute(other_path, none), none);
+  const fs::file_status status = fs::status(path, none);
+  const bool can_be_replaced =
+      !fs::exists(status) || fs::is_regular_file(status);
+  if (!can_be_replaced ||
+      (file != other && !fs::equivalent(path, other_path, none))) {
+    return;
   }
-  return program + ": " + what + "\n";
+  throw InputError(option + " " + path + ": is " + other_option + "'s file");
 }
 
 void RequireWritable(const std::string& option, const std::string& path) {

@@ -30,10 +30,23 @@ int RunMain(const char* program, int failed, const std::function<int()>& run);
 // the end; ask before a long step, which nobody would see the results of.
 void FlushOutput();
 
+// Text that may come from a file for a terminal, which would obey its control
+// characters: these, what is no UTF-8, and what turns the direction of a line
+// around are written as \x1b or \u202e. Characters of `as_is` stay.
+std::string Printable(const std::string& text, const std::string& as_is = "");
+
 // "program: what" and a newline: one line that fits a terminal, whatever is in
 // a name that the user gave.
 std::string ErrorLine(const std::string& program, std::string what);
 
+// The line of a compiler's messages that tells the first error.
+std::string FirstError(const std::string& messages);
+
+// Throws InputError if both paths name one file, of which the second to be
+// written would be all that is left. "" and /dev/stdout name none.
+void RequireTwoFiles(const std::string& option, const std::string& path,
+                     const std::string& other_option,
+                     const std::string& other_path);
 // Throws InputError if the file `path`, which `option` names, could not be
 // written now. Leaves no file.
 void RequireWritable(const std::string& option, const std::string& path);

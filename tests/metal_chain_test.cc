@@ -180,6 +180,7 @@ TEST(MetalChain, WritesJson) {
   EXPECT_EQ(file.at("isa"), isa);
   EXPECT_EQ(file.at("threads"), 1);
   EXPECT_GT(file.at("peak_memory_bytes").get<double>(), 0x1p20);
+  EXPECT_TRUE(file.at("peak_memory_bytes").is_number_integer());
   EXPECT_EQ(file.at("layer").at("experts"), 16);
   EXPECT_EQ(file.at("layer").at("weight_bytes").get<size_t>() % 4, 0u);
   const std::pair<const char*, size_t> chains[] = {{"decode", 1},
@@ -222,7 +223,11 @@ TEST(MetalChain, WrongArgumentsAreOneLineAndExitCode2) {
       {"--isa MMX", "--isa MMX: not available here; there are " +
                         switchyard::testing_support::IsaChoices()},
       {"--isa ''", "--isa: empty"},
-      {"--full=maybe", "Could not convert: --full = maybe"},
+      {"--full=maybe", "--full: takes no value"},
+      {"--full=1", "--full: takes no value"},
+      {"--shaders /dev/zero", "--shaders: /dev/zero: is not a regular file"},
+      {"--shaders", "--shaders: 1 required FILE missing"},
+      {"--json a --trace ./a", "--json a: is --trace's file"},
       {"--frobnicate", "The following argument was not expected: --frobnicate"},
       {"8", "The following argument was not expected: 8"},
       {"--trace ''", "--trace: empty"},

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "moe_block.h"
 #include "reference_check.h"
+#include "report.h"
 #include "states.h"
 #include "switchyard/executor.h"
 #include "switchyard/quantize.h"
@@ -199,6 +200,31 @@ TEST_P(CheckTest, FindsExpertsThatOnlyWrongLogitsExplain) {
   std::swap(results().ids.Row(3)[0], results().ids.Row(3)[1]);
   EXPECT_EQ(Check().failure,
             "routing: token 3: not the experts with the largest exact logits");
+}
+
+// A share of the run would be 150 % for weights that a cache holds, and a wrong
+// result's of its bound 250 %.
+TEST(MoeLayerReport, SaysNoPercentageOver100) {
+  Timing timing = {};
+  timing.runs = 1;
+  timing.read_bandwidth = 1e9;
+  timing.median.weight_bytes = 3e9;
+  for (StageCost& cost : timing.median.stages) cost.seconds = 2.0 / kNumStages;
+  Difference difference;
+  difference.what = "wrong";
+  difference.closest = 2.5;
+  CheckReport check;
+  check.steps = check.block = {difference};
+  testing::internal::CaptureStdout();
+  PrintTimes(timing, {"a", "b", "c"}, 1);
+  PrintCheck(check);
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_NE(text.find("The run takes 0.667 times as long.\n"),
+            std::string::npos)
+      << text;
+  for (size_t at = 0; (at = text.find(" %", at)) != std::string::npos; ++at) {
+    EXPECT_LE(std::stod(text.substr(text.rfind(' ', at - 1))), 100) << text;
+  }
 }
 
 }  // namespace

@@ -247,6 +247,28 @@ std::vector<Case> IndexCases() {
 INSTANTIATE_TEST_SUITE_P(MoeLayerIndex, Errors, testing::ValuesIn(IndexCases()),
                          testing::PrintToStringParamName());
 
+// On a terminal they would be obeyed: U+009B begins a command, as ESC [ does.
+TEST(MoeLayerErrors, RawBytesAreEscaped) {
+  const TempFolder folder;
+  folder.CopyFrom("qwen2_moe");
+  const auto refused = [&](const std::string& part) {
+    const Outcome outcome = RunProgram("'" + folder.path() + "'");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+    for (const char c : outcome.err.substr(0, outcome.err.size() - 1)) {
+      EXPECT_TRUE(c >= ' ' && c < 0x7F) << outcome.err;
+    }
+  };
+  EditHeader([](json& header) { header["\u009b31m\x1b\u202e"] = 3; })(folder);
+  refused("tensor '\\u009b31m\\x1b\\u202e': malformed header entry");
+  Set("model_type", "\u009b31m\n")(folder);
+  refused("model_type: \"\\u009b31m\\n\" is not supported");
+  Write(kConfig,
+        "\x9b"
+        "31m\x1b[31m")(folder);
+  refused("last read: '\\x9b'");
+}
+
 TEST(MoeLayerErrors, LongTextIsCut) {
   const TempFolder folder;
   folder.CopyFrom("qwen2_moe");

@@ -124,6 +124,10 @@ TEST(MoeLayerProgram, WritesJson) {
   EXPECT_EQ(file.at("isa"), switchyard::RunnableIsas().data[0].name);
   EXPECT_EQ(file.at("threads"), 1);
   EXPECT_GT(file.at("peak_memory_bytes").get<double>(), 0x1p20);
+  for (const char* key : {"peak_memory_bytes", "weight_bytes_read"}) {
+    EXPECT_TRUE(file.at(key).is_number_integer()) << file.at(key);
+  }
+  EXPECT_TRUE(file.at("layer").at("weight_bytes").is_number_integer());
   EXPECT_EQ(file.at("tokens"), 40);
   EXPECT_EQ(file.at("runs"), 3);
   EXPECT_LE(file.at("fastest_seconds"), file.at("seconds"));
@@ -148,6 +152,8 @@ TEST(MoeLayerProgram, WritesJson) {
     EXPECT_NEAR(stage.at("seconds").get<double>() * 1e3,
                 Row(outcome.out, stages[i].second).first, 6e-4);
     EXPECT_GE(stage.at("bytes").get<double>(), 0);
+    EXPECT_TRUE(stage.at("bytes").is_number_integer()) << stage;
+    EXPECT_TRUE(stage.at("flops").is_number_integer()) << stage;
     EXPECT_EQ(stage.at("flops") > 0,
               std::strstr(stages[i].second, "GEMM") != nullptr);
   }
@@ -264,6 +270,7 @@ TEST(MoeLayerOptions, OneLineAndExitCode2) {
       {"--json /", "--json /: Is a directory"},
       {"--json /no/such/folder/a.json",
        "--json /no/such/folder/a.json: No such file or directory"},
+      {"--json a --output ./a", "--json a: is --output's file"},
       {"--frobnicate", "The following argument was not expected: --frobnicate"},
       {"a b", "The following argument was not expected: b"},
       {"--checkpoint ''", "--checkpoint: empty"},

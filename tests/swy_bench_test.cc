@@ -170,6 +170,10 @@ TEST(SwyBench, WritesGoogleBenchmarksJson) {
         {"gather", {16, 8.0 * 16 * 2048}},
         {"activate", {16, 12.0 * 16 * 768}},
         {"combine", {2, 4.0 * 2 * 2048 * 11}}};
+    for (const char* const count :
+         {"units", "bytes", "iterations", "threads"}) {
+      EXPECT_TRUE(entry.at(count).is_number_integer()) << entry;
+    }
     EXPECT_EQ(entry.at("units"), units_and_bytes.at(kernel)[0]) << name;
     EXPECT_EQ(entry.at("bytes"), units_and_bytes.at(kernel)[1]) << name;
     EXPECT_EQ(

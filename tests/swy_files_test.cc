@@ -112,6 +112,32 @@ TEST_F(SwyFiles, WrongFilesAreNamed) {
                     folder_.File("other.json") + ": no benchmark is in both");
 }
 
+// On a terminal they would be obeyed: U+009B begins a command, as ESC [ does.
+TEST_F(SwyFiles, RawBytesAreEscaped) {
+  const std::string good = Write("good.json", {Entries("x", kTight)});
+  const std::pair<std::string, std::string> texts[] = {
+      {"\x9b"
+       "31m",
+       "last read: '\\x9b'"},
+      {"{\"benchmarks\": [{\"name\": "
+       "\"\\u001b[31m\\u009b\\u202e\u009b\\n\"}]}",
+       "benchmarks[0] (\\x1b[31m\\u009b\\u202e\\u009b\\n): no real_time"}};
+  for (const auto& [text, want] : texts) {
+    const std::string bad = WriteText("bad.json", text);
+    const Outcome outcome = Swy("compare " + good + " " + bad);
+    ExpectError(outcome, want);
+    for (const char c : outcome.err.substr(0, outcome.err.size() - 1)) {
+      EXPECT_TRUE(c >= ' ' && c < 0x7F) << outcome.err;
+    }
+  }
+  // Characters of other languages stay.
+  const std::string name = "caf\u00e9/\u03bc \u4e2d \U0001F600";
+  ExpectError(Swy("compare " + good + " " +
+                  WriteText("bad.json", "{\"benchmarks\": [{\"name\": \"" +
+                                            name + "\"}]}")),
+              "(" + name + ")");
+}
+
 TEST_F(SwyFiles, OnlyRegularFilesAreRead) {
   const std::string good = Write("good.json", {Entries("x", kTight)});
   const std::string pipe = folder_.File("pipe"), huge = folder_.File("huge");
@@ -149,6 +175,8 @@ TEST_F(SwyFiles, WrongArgumentsAreErrors) {
       {a + " " + a + " --fail-above", "--fail-above"},
       {a + " " + a + " --format json", "--format: json not in {text,md,csv}"},
       {a + " " + a + " --changed=maybe", "--changed"},
+      {a + " " + a + " --changed=1", "--changed"},
+      {a + " " + a + " --cpu-time=1", "--cpu-time"},
       {a + " " + a + " --isa AVX2", "--isa"},
   };
   for (const auto& [arguments, text] : cases) {

@@ -203,7 +203,13 @@ TEST(Swy, WrongArgumentsAreErrors) {
   ExpectError(Swy("verify bench"), "bench");
   ExpectError(Swy("verify --isa ''"), "--isa");
   ExpectError(Swy("verify --kernel rout"), "--kernel: rout not in {activate,");
-  ExpectError(Swy("verify --print=maybe"), "--print");
+  ExpectError(Swy("verify --print=maybe"), "--print: takes no value");
+  // CLI11 would take a number, and anything of --help.
+  ExpectError(Swy("verify --print=3"), "--print: takes no value");
+  ExpectError(Swy("--help=3"), "--help: takes no value");
+  ExpectError(Swy("isa --help=no"), "--help: takes no value");
+  ExpectError(Swy("help verify bench"), "help: takes one command");
+  ExpectError(Swy("help --print"), "'--print' is no command");
   ExpectError(Swy("verify --print --isa AVX2"), "--print");
   ExpectError(Swy("verify --threads 1025"), "--threads");
   ExpectError(Swy("verify --threads 1 --threads 2"), "--threads");

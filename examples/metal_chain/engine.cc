@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "gemm.h"
+#include "programs/program.h"
 #include "switchyard/device/kernels.h"
 
 namespace metal_chain {
@@ -71,7 +72,9 @@ Engine::Engine(const Layer& layer,
   for (const std::string& file : shaders) {
     std::string error;
     const auto library = device_->newLibraryFromFile(file.c_str(), {}, &error);
-    if (library == nullptr) throw std::runtime_error(error);
+    if (library == nullptr) {
+      throw program::InputError("--shaders: " + program::FirstError(error));
+    }
     for (const std::string& name : library->functionNames()) {
       functions[name] = library->newFunction(name.c_str(), &error);
       if (functions[name] == nullptr) throw std::runtime_error(error);

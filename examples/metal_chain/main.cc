@@ -62,7 +62,7 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
       ->type_name("FILE");
   app.add_option("--shaders", options.shaders,
                  "Kernels of .metal files for those built in")
-      ->check(CLI::ExistingFile)
+      ->check(CLI::ExistingFile.description(""))
       ->type_name("FILE");
   app.footer(
       "The JSON has context (machine, versions), isa, threads, "
@@ -107,15 +107,16 @@ int Run(const Options& options) {
   if (!options.trace.empty())
     program::RequireWritable("--trace", options.trace);
   if (!options.json.empty()) program::RequireWritable("--json", options.json);
+  program::RequireTwoFiles("--json", options.json, "--trace", options.trace);
   const Layer layer =
       GenerateLayer(options.full ? kFullShape : kSmallShape, *executor);
   const HiddenStates token = GenerateHidden(1, layer.shape, *executor);
   const HiddenStates prompt =
       GenerateHidden(options.tokens, layer.shape, *executor);
+  const Engine engine(layer, executor, options.shaders);
   PrintLayer(layer);
   program::FlushOutput();
 
-  const Engine engine(layer, executor, options.shaders);
   for (const std::string& kernel : engine.shader_kernels()) {
     std::printf("%s is a shader's\n", kernel.c_str());
   }
@@ -140,9 +141,10 @@ int Run(const Options& options) {
   const bool prefill_equal = PrintComparison(prefilled.comparison, bound);
 
   const size_t threads = executor->Concurrency();
-  std::printf("\nRan on %s with %zu thread%s. At most %s of memory.\n",
-              switchyard::LastIsa()->name, threads, Plural(threads),
-              program::BytesText(program::PeakMemory()).c_str());
+  std::printf(
+      "\nRan on %s with %zu thread%s. At most %s of memory.\n",
+      switchyard::LastIsa()->name, threads, Plural(threads),
+      program::BytesText(static_cast<double>(program::PeakMemory())).c_str());
   if (!options.json.empty()) {
     program::FlushOutput();
     program::WriteFile("--json", options.json,

@@ -144,6 +144,7 @@ int Run(const Options& options) {
   if (!options.output.empty()) {
     program::RequireWritable("--output", options.output);
   }
+  program::RequireTwoFiles("--json", options.json, "--output", options.output);
   Executor& executor = *pool;
   const size_t threads = executor.Concurrency();
 
@@ -190,7 +191,7 @@ int Run(const Options& options) {
   PrintTimes(timing, KernelsOf(layer), tokens);
 
   std::printf("Ran on %s. At most %s of memory.\n", switchyard::LastIsa()->name,
-              BytesText(PeakMemory()).c_str());
+              BytesText(static_cast<double>(PeakMemory())).c_str());
   const switchyard::Span<const int32_t> load =
       block.results().buckets.tokens_per_expert;
   std::printf("\nPairs of each expert, busiest first\n%s",

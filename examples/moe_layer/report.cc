@@ -137,12 +137,13 @@ void PrintTimes(const Timing& timing, const GemmKernels& kernels,
   std::printf("GEMMs by oneDNN: router %s,\n  gate and up %s, down %s.\n",
               kernels.router.c_str(), kernels.gate_up.c_str(),
               kernels.down.c_str());
+  // A ratio, not a share: of weights that fit a cache the run may take less.
   std::printf(
-      "They read %s of weights: %.3f ms at the %.1f GB/s of a plain read,\n"
-      "%.1f %% of the run.\n",
+      "They read %s of weights: %.3f ms at the %.1f GB/s of a plain read.\n"
+      "The run takes %.3g times as long.\n",
       BytesText(median.weight_bytes).c_str(),
       median.weight_bytes / timing.read_bandwidth * 1e3,
-      timing.read_bandwidth * 1e-9, timing.WeightReadShare() * 100);
+      timing.read_bandwidth * 1e-9, 1 / timing.WeightReadShare());
 }
 
 std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks) {
@@ -199,8 +200,8 @@ void PrintCheck(const CheckReport& report) {
   std::printf("%-32s %13s %12s %12s\n%s\n", "", "largest error", "bound there",
               "error/bound", Rule().c_str());
   const auto print = [](const Difference& difference) {
-    std::printf("  %-30s %13.1e %12.1e %10.3g %%\n", difference.what.c_str(),
-                difference.largest, difference.bound, difference.closest * 100);
+    std::printf("  %-30s %13.1e %12.1e %12.3g\n", difference.what.c_str(),
+                difference.largest, difference.bound, difference.closest);
   };
   std::printf("each step, from what it was given\n");
   for (const Difference& difference : report.steps) print(difference);

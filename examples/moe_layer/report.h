@@ -28,8 +28,8 @@ struct Timing {
   size_t runs;
   double read_bandwidth;  // the best, in bytes per second
 
-  // What the weights' bytes allow: the share of the median run that reading
-  // them would take.
+  // The time of a plain read of the weights' bytes, over the median run's:
+  // above 1 where the run finds them in a cache.
   double WeightReadShare() const;
 };
 // `read_bandwidths`: measured beside each run.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "programs/json.h"
 #include "programs/machine.h"
 #include "report.h"
 #include "switchyard/isa.h"
@@ -14,6 +15,7 @@ namespace moe_layer {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using program::Count;
 
 constexpr const char* kStageKeys[kNumStages] = {
     "router_gemm", "route",     "bucket",  "gather", "gate_up_gemm",
@@ -29,7 +31,7 @@ Json LayerJson(const LayerWeights& weights) {
           {"hidden", shape.hidden},
           {"intermediate", shape.intermediate},
           {"shared_intermediate", shape.shared_intermediate},
-          {"weight_bytes", weights.Bytes()}};
+          {"weight_bytes", Count(weights.Bytes())}};
 }
 
 Json StagesJson(const StageProfile& profile, const GemmKernels& kernels) {
@@ -42,8 +44,8 @@ Json StagesJson(const StageProfile& profile, const GemmKernels& kernels) {
     const StageCost& cost = profile.stages[i];
     stages.push_back({{"stage", kStageKeys[i]},
                       {"seconds", cost.seconds},
-                      {"bytes", cost.bytes},
-                      {"flops", cost.flops}});
+                      {"bytes", Count(cost.bytes)},
+                      {"flops", Count(cost.flops)}});
   }
   for (const auto& [stage, kernel] : gemms) {
     stages[static_cast<size_t>(stage)]["kernel"] = kernel;
@@ -85,7 +87,7 @@ std::string ReportJson(const Report& report) {
   json["fastest_seconds"] = timing.fastest;
   json["slowest_seconds"] = timing.slowest;
   json["between_gemms_seconds"] = timing.median.BetweenGemmsSeconds();
-  json["weight_bytes_read"] = timing.median.weight_bytes;
+  json["weight_bytes_read"] = Count(timing.median.weight_bytes);
   json["read_bandwidth"] = timing.read_bandwidth;
   json["weight_read_share"] = timing.WeightReadShare();
   json["stages"] = StagesJson(timing.median, KernelsOf(report.weights));

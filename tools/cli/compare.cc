@@ -16,6 +16,7 @@ namespace swy {
 namespace {
 
 using program::InputError;
+using program::Printable;
 
 constexpr int kTooSlow = 1;
 constexpr size_t kNameColumns = 42;
@@ -173,7 +174,7 @@ std::string Fault(const Matched& matched, double percent) {
       [](const Pair* a, const Pair* b) { return a->Ratio() < b->Ratio(); });
   return std::to_string(slower.size()) + " more than " + Number("%g", percent) +
          " % slower; the most: " + worst.name +
-         Number(", %.1f %%", 100.0 * (worst.Ratio() - 1.0));
+         Number(", ratio %.3f", worst.Ratio());
 }
 
 // Where code and data happen to lie in a process is worth up to 5 %; of three

@@ -153,6 +153,8 @@ int Main(int argc, char** argv) {
   std::vector<const char*> arguments(argv, argv + argc);
   if (argc == 1) arguments.push_back("--help");
   if (std::string("help") == arguments[1]) {
+    if (argc > 3) throw InputError("help: takes one command");
+    if (argc == 3) RequireCommand(app, arguments[2]);
     arguments.erase(arguments.begin() + 1);
     arguments.insert(arguments.begin() + std::min(argc - 1, 2), "--help");
   }

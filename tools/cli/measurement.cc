@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "programs/json.h"
 #include "programs/machine.h"
 #include "programs/statistics.h"
 
@@ -119,8 +120,8 @@ std::string Json(const std::vector<Measured>& all) {
              {"real_time", repetition.nanoseconds},
              {"cpu_time", repetition.cpu_nanoseconds},
              {"time_unit", "ns"},
-             {"units", shape.units},
-             {"bytes", shape.bytes},
+             {"units", program::Count(shape.units)},
+             {"bytes", program::Count(shape.bytes)},
              {"label", std::string(shape.unit) + "; " + shape.model}});
       }
     }

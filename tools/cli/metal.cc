@@ -3,9 +3,13 @@
 
 #include "tools/cli/metal.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
+#include <system_error>
 
 #include "programs/program.h"
 #include "switchyard/device/device.h"
@@ -13,18 +17,163 @@
 namespace swy {
 namespace {
 
+namespace fs = std::filesystem;
 namespace MTL = switchyard::device;
 
+using program::FirstError;
+using program::InputError;
+using program::Plural;
+using program::Printable;
+
+std::string Counted(size_t count, const char* what) {
+  return std::to_string(count) + " " + what + Plural(count);
+}
+
 void Print(const MTL::Function& function) {
-  std::printf("%s  %s\n", function.name().c_str(), function.place().c_str());
+  std::printf("%s  %s\n", Printable(function.name()).c_str(),
+              Printable(function.place()).c_str());
   for (const MTL::FunctionArgument& argument : function.arguments()) {
     const std::string what =
         argument.is_buffer ? "buffer " + std::to_string(argument.index)
         : argument.is_threadgroup_memory
             ? "threadgroup " + std::to_string(argument.index)
             : "input";
-    std::printf("  %-14s %s\n", what.c_str(), argument.declared.c_str());
+    std::printf("  %-14s %s\n", what.c_str(),
+                Printable(argument.declared).c_str());
   }
+}
+
+std::string Text(const MTL::UnsupportedFeature& u) {
+  return Printable(u.file + ":" + std::to_string(u.line) + ":" +
+                   std::to_string(u.column) + ": not supported: " + u.what +
+                   (u.kernel.empty() ? "" : ", in " + u.kernel));
+}
+
+// NAME, or NAME(x, y): Clang's complaint about another would be of a file that
+// the user has never seen.
+bool IsMacroName(const std::string& text) {
+  const std::string name = text.substr(0, text.find('('));
+  const auto is_letter = [](unsigned char c) {
+    return std::isalpha(c) != 0 || c == '_';
+  };
+  return !name.empty() && is_letter(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](unsigned char c) {
+                       return is_letter(c) || std::isdigit(c) != 0;
+                     }) &&
+         (name.size() == text.size() || text.back() == ')');
+}
+
+MTL::CompileOptions CompileOptionsOf(const MetalOptions& options) {
+  MTL::CompileOptions compile;
+  for (const std::string& folder : options.include_folders) {
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) {
+      throw InputError("-I " + folder + ": " +
+                       (error ? error.message() : "not a folder"));
+    }
+  }
+  compile.include_folders = options.include_folders;
+  for (const std::string& macro : options.macros) {
+    const size_t equals = macro.find('=');
+    const std::string name = macro.substr(0, equals);
+    if (name.empty()) throw InputError("-D: no name in '" + macro + "'");
+    if (!IsMacroName(name)) {
+      throw InputError("-D: '" + name + "' is no name of a macro");
+    }
+    if (macro.find('\n') != std::string::npos) {
+      throw InputError("-D " + name + ": more than one line");
+    }
+    compile.preprocessor_macros.emplace_back(
+        name, equals == std::string::npos ? "1" : macro.substr(equals + 1));
+  }
+  return compile;
+}
+
+int CompileFile(MTL::Device& device, const MTL::CompileOptions& compile,
+                const std::string& path) {
+  std::string error;
+  const std::shared_ptr<MTL::Library> library =
+      device.newLibraryFromFile(path.c_str(), compile, &error);
+  if (library == nullptr) {
+    // Clang's messages are several lines, each with its place.
+    if (error.find('\n') == std::string::npos) throw InputError(error);
+    std::fputs(Printable(error, "\n\t").c_str(), stderr);
+    return 1;
+  }
+  size_t kernels = 0;
+  for (const std::string& name : library->functionNames()) {
+    const std::shared_ptr<MTL::Function> function =
+        library->newFunction(name.c_str(), &error);
+    if (function == nullptr) throw std::runtime_error(error);
+    Print(*function);
+    ++kernels;
+  }
+  for (const MTL::UnsupportedFeature& u : library->unsupported()) {
+    std::printf("%s\n", Text(u).c_str());
+  }
+  std::printf("%s, %zu not supported\n", Counted(kernels, "kernel").c_str(),
+              library->unsupported().size());
+  return library->unsupported().empty() ? 0 : 1;
+}
+
+// All below the folder, by name. Links to folders are not followed: they may
+// lead back.
+std::vector<std::string> MetalFilesIn(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  fs::recursive_directory_iterator at(folder, error);
+  std::string place = folder;
+  for (; !error && at != fs::recursive_directory_iterator();
+       at.increment(error)) {
+    place = at->path().string();
+    std::error_code ignored;
+    if (at->path().extension() == ".metal" &&
+        !fs::is_directory(at->status(ignored))) {
+      files.push_back(place);
+    }
+  }
+  if (error) throw InputError(place + ": " + error.message());
+  if (files.empty()) throw InputError(folder + ": no .metal file in it");
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+int CompileFolder(MTL::Device& device, const MTL::CompileOptions& compile,
+                  const std::string& folder) {
+  const std::vector<std::string> files = MetalFilesIn(folder);
+  std::string error;
+  // Says once what would go wrong with each file: that there is no Clang.
+  if (device.newLibrary("", compile, &error) == nullptr) {
+    throw InputError(FirstError(error));
+  }
+  size_t whole = 0, in_part = 0, kernels = 0;
+  for (const std::string& file : files) {
+    const std::shared_ptr<MTL::Library> library =
+        device.newLibraryFromFile(file.c_str(), compile, &error);
+    std::string line;
+    if (library == nullptr) {
+      const std::string first = FirstError(error);
+      // What is about the file begins with its name.
+      const bool names_it = first.compare(0, file.size() + 1, file + ":") == 0;
+      line = names_it ? first : file + ": " + first;
+    } else {
+      const size_t here = library->functionNames().size();
+      const size_t missing = library->unsupported().size();
+      kernels += here;
+      ++(missing == 0 ? whole : in_part);
+      line = file + ": " + Counted(here, "kernel");
+      if (missing != 0) line += ", " + std::to_string(missing);
+      if (missing != 0) line += " not supported";
+    }
+    std::printf("%s\n", Printable(line).c_str());
+    program::FlushOutput();  // the next may take minutes
+  }
+  std::printf("%s: %zu compiled, %zu in part, %zu not; %s\n",
+              Counted(files.size(), "file").c_str(), whole, in_part,
+              files.size() - whole - in_part,
+              Counted(kernels, "kernel").c_str());
+  return whole == files.size() ? 0 : 1;
 }
 
 }  // namespace
@@ -32,9 +181,9 @@ void Print(const MTL::Function& function) {
 CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
   CLI::App* const metal =
       app.add_subcommand("metal", "Compile a .metal file and list its kernels");
-  metal->add_option("file", options.file, "The shader's file")
+  metal->add_option("file", options.path, "A shader, or a folder: all below it")
       ->required()
-      ->type_name("FILE");
+      ->type_name("FILE|FOLDER");
   metal->add_option("-D", options.macros, "Define a macro, for the file")
       ->type_name("NAME=VALUE");
   metal
@@ -48,54 +197,25 @@ CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
   metal->add_flag("--checked", options.checked,
                   "As a device with check_kernels compiles it");
   metal->footer(
-      "Exit codes: 0; 1 if it does not compile, or for what is not supported, "
-      "which\nis listed with its place; 2 for wrong input.\n"
-      "Example: swy metal -I include kernels.metal");
+      "Of a folder, each file is a line: its kernels, or the first error.\n"
+      "Exit codes: 0; 1 if one does not compile, or for what is not supported, "
+      "which\nis listed with its place for a file; 2 for wrong input. A file, "
+      "and what it\nincludes, has at most 16 MiB.\n"
+      "Examples: swy metal -I include kernels.metal; swy metal shaders");
   return metal;
 }
 
 int Metal(const MetalOptions& options) {
+  const MTL::CompileOptions compile = CompileOptionsOf(options);
   MTL::DeviceOptions device_options;
   device_options.check_kernels = options.checked;
   device_options.metal_compiler = options.compiler;
-  MTL::CompileOptions compile;
-  compile.include_folders = options.include_folders;
-  for (const std::string& macro : options.macros) {
-    const size_t equals = macro.find('=');
-    if (equals == 0 || macro.empty()) {
-      throw program::InputError("-D: no name in '" + macro + "'");
-    }
-    compile.preprocessor_macros.emplace_back(
-        macro.substr(0, equals),
-        equals == std::string::npos ? "1" : macro.substr(equals + 1));
-  }
   const std::shared_ptr<MTL::Device> device = MTL::CreateDevice(device_options);
-  if (device == nullptr) throw program::InputError("out of memory");
-  std::string error;
-  const std::shared_ptr<MTL::Library> library =
-      device->newLibraryFromFile(options.file.c_str(), compile, &error);
-  if (library == nullptr) {
-    // Clang's messages are several lines, each with its place.
-    if (error.find('\n') == std::string::npos) throw program::InputError(error);
-    std::fputs(error.c_str(), stderr);
-    return 1;
-  }
-  size_t kernels = 0;
-  for (const std::string& name : library->functionNames()) {
-    const std::shared_ptr<MTL::Function> function =
-        library->newFunction(name.c_str(), &error);
-    if (function == nullptr) throw std::runtime_error(error);
-    Print(*function);
-    ++kernels;
-  }
-  for (const MTL::UnsupportedFeature& u : library->unsupported()) {
-    std::printf("%s:%zu:%zu: not supported: %s%s%s\n", u.file.c_str(), u.line,
-                u.column, u.what.c_str(), u.kernel.empty() ? "" : ", in ",
-                u.kernel.c_str());
-  }
-  std::printf("%zu kernel%s, %zu not supported\n", kernels,
-              program::Plural(kernels), library->unsupported().size());
-  return library->unsupported().empty() ? 0 : 1;
+  if (device == nullptr) throw InputError("out of memory");
+  std::error_code ignored;
+  return fs::is_directory(options.path, ignored)
+             ? CompileFolder(*device, compile, options.path)
+             : CompileFile(*device, compile, options.path);
 }
 
 }  // namespace swy

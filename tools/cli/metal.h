@@ -11,7 +11,7 @@
 namespace swy {
 
 struct MetalOptions {
-  std::string file;
+  std::string path;
   std::vector<std::string> macros, include_folders;
   std::string compiler;
   bool checked = false;
@@ -19,8 +19,8 @@ struct MetalOptions {
 CLI::App* AddMetal(CLI::App& app, MetalOptions& options);
 
 // `swy metal`: compiles a .metal file, lists its kernels with their arguments,
-// and what is not supported and where. 1 if there is such, or if it does not
-// compile.
+// and what is not supported and where; or all files below a folder, with a line
+// each. 1 if there is such, or if one does not compile.
 int Metal(const MetalOptions& options);
 
 }  // namespace swy

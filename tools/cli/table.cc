@@ -107,13 +107,6 @@ std::string Shortened(const std::string& text, size_t width) {
   return First(text, kept / 2) + "..." + Last(text, kept - kept / 2);
 }
 
-std::string Printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  }
-  return text;
-}
-
 std::string Number(const char* format, double value) {
   char text[64];
   std::snprintf(text, sizeof(text), format, value);

@@ -32,8 +32,6 @@ std::string PadRight(const std::string& text, size_t width);
 std::string PadLeft(const std::string& text, size_t width);
 // At most `width` wide: "..." in place of the middle.
 std::string Shortened(const std::string& text, size_t width);
-// Without control characters: what a file says is a name may be anything.
-std::string Printable(std::string text);
 
 // "%.2f" and the like.
 std::string Number(const char* format, double value);
