@@ -225,7 +225,7 @@ TEST(MetalChain, WrongArgumentsAreOneLineAndExitCode2) {
       {"--isa ''", "--isa: empty"},
       {"--full=maybe", "--full: takes no value"},
       {"--full=1", "--full: takes no value"},
-      {"--shaders /dev/zero", "--shaders: /dev/zero: is not a regular file"},
+      {"--shaders /dev/null", "--shaders: /dev/null: is not a regular file"},
       {"--shaders", "--shaders: 1 required FILE missing"},
       {"--json a --trace ./a", "--json a: is --trace's file"},
       {"--frobnicate", "The following argument was not expected: --frobnicate"},

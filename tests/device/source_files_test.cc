@@ -128,7 +128,7 @@ TEST_F(SourceFiles, AreNotNamedByWhatIsNoDirective) {
   EXPECT_NE(ErrorOf(std::string("%:include \"") + fifo_ + "\"\n" + kKernel)
                 .find("program_source:1:2: error: "),
             std::string::npos);
-  EXPECT_NE(ErrorOf("asm(\".incbin \\\"" + fifo_ + "\\\"\");\n" + kKernel)
+  EXPECT_NE(ErrorOf("asm (\".incbin \\\"" + fifo_ + "\\\"\");\n" + kKernel)
                 .find("program_source:1:1: error: "),
             std::string::npos);
 }

@@ -161,7 +161,6 @@ Translation Translate(std::string_view preprocessed) {
   const Tokens tokens = Lex(preprocessed);
   result.files.assign(tokens.user_files.begin(), tokens.user_files.end());
   result.error = MadeDirective(tokens);
-  if (!result.error.empty()) return result;
   Edits edits(tokens);
   EraseWords(tokens, edits);
   EraseUnrollCounts(tokens, edits);
