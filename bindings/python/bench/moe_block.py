@@ -19,7 +19,8 @@ import time
 import torch
 
 import switchyard.transformers  # noqa: F401
-from switchyard._experts import Packed
+from switchyard._experts import Packed, Weights
+from switchyard.transformers import _packed
 
 SHAPES = {
     # experts, top_k, hidden, intermediate
@@ -61,9 +62,10 @@ def make(shape, dtype):
 
 
 def run(module, name, *inputs):
-    packed = name == "packed"
-    module.__dict__["_switchyard_packed"] = module.__dict__.get("packed") if packed else None
-    module.config._experts_implementation = "switchyard" if packed else name
+    _packed.pop(module, None)
+    if name == "packed":
+        _packed[module], name = module.__dict__["packed"], "switchyard"
+    module.config._experts_implementation = name
     return module(*inputs)
 
 
@@ -90,7 +92,7 @@ def main(argv):
         torch.manual_seed(1)
         modules = [make(shape, dtype) for _ in range(arguments.layers)]
         for m in modules if arguments.pack_weights else ():
-            m.__dict__["packed"] = Packed(m.gate_up_proj, m.down_proj, m.is_transposed)
+            m.__dict__["packed"] = Packed(Weights(m.gate_up_proj, m.down_proj), m.is_transposed)
         _, experts, top_k, hidden, _ = SHAPES[shape]
         for tokens in arguments.tokens:
             inputs = []

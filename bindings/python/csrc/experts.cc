@@ -44,6 +44,7 @@ constexpr Name<Activation> kActivations[] = {
 constexpr Name<GateUpLayout> kLayouts[] = {
     {"concatenated", GateUpLayout::kConcatenated},
     {"interleaved", GateUpLayout::kInterleaved},
+    {"split", GateUpLayout::kSplit},
     {"ungated", GateUpLayout::kUngated},
 };
 template <class E, size_t kCount>
@@ -81,6 +82,7 @@ constexpr WorkListOptions kWork = {/*workers=*/1, /*tile_rows=*/32,
 // A layer's arguments.
 struct Layer {
   ConstAnyMatrix hidden, ids, weights;
+  const Projection* gate;  // with a split layout, else null
   const Projection& up;
   const Projection& down;
   ActivateOptions activate;
@@ -91,7 +93,10 @@ struct Layer {
 void CheckLayer(const Layer& layer) {
   const Projection& up = layer.up;
   const Projection& down = layer.down;
-  const int64_t gates = layer.activate.layout == GateUpLayout::kUngated ? 1 : 2;
+  const bool both_in_up =
+      layer.activate.layout == GateUpLayout::kConcatenated ||
+      layer.activate.layout == GateUpLayout::kInterleaved;
+  const int64_t halves = both_in_up ? 2 : 1;
   Check(IsFloat(layer.hidden.type), kOp, "hidden",
         "not float32, bfloat16 or float16");
   Check(layer.ids.type == Type::kI64 || layer.ids.type == Type::kI32, kOp,
@@ -110,10 +115,18 @@ void CheckLayer(const Layer& layer) {
   Check(down.experts() == up.experts(), kOp, "down",
         "not as many experts as up");
   Check(down.type() == up.type(), kOp, "down", "not of the dtype of up");
-  Check(down.in() * gates == up.out(), kOp, "down",
-        gates == 1 ? "not of the columns of up, as an ungated layout has them"
-                   : "not of half of the columns of up");
+  Check(down.in() * halves == up.out(), kOp, "down",
+        both_in_up ? "not of half of the columns of up"
+                   : "not of the columns of up, as this layout has them");
   Check(down.out() == up.in(), kOp, "down", "not of the columns of hidden");
+  const bool is_split = layer.activate.layout == GateUpLayout::kSplit;
+  Check((layer.gate != nullptr) == is_split, kOp, "gate",
+        is_split ? "missing, and the layout is 'split'"
+                 : "given, and the layout is not 'split'");
+  if (!is_split) return;
+  Check(layer.gate->experts() == up.experts() && layer.gate->in() == up.in() &&
+            layer.gate->out() == up.out() && layer.gate->type() == up.type(),
+        kOp, "gate", "not of the shape and dtype of up");
 }
 
 // What has to be done, as integers: which expert has which of the packed rows.
@@ -193,7 +206,7 @@ void MakePlan(const Layer& layer, bool allow_dropped, TorchExecutor& pool,
 
 // What a worker has between its products.
 struct Buffers {
-  AnyMatrix gathered, up, activated;
+  AnyMatrix gathered, gate, up, activated;
 };
 
 // From token rows to the rows of one expert that are to be summed up.
@@ -217,7 +230,14 @@ void RunTile(const Layer& layer, const Plan& plan, const WorkTile& tile,
   const AnyMatrix activated = buffers.activated.RowRange(0, count);
   layer.up.Multiply(tile.expert, in, up, false);
   ActivateInputs activate = {up};
-  activate.gate_bias = layer.up.BiasOf(tile.expert);
+  if (layer.gate == nullptr) {
+    activate.gate_bias = layer.up.BiasOf(tile.expert);
+  } else {
+    const AnyMatrix gate = buffers.gate.RowRange(0, count);
+    layer.gate->Multiply(tile.expert, in, gate, false);
+    activate = {gate, up};
+    activate.up_bias = layer.up.BiasOf(tile.expert);
+  }
   Check(kOp, Activate(activate, {activated}, layer.activate, executor));
   layer.down.Multiply(tile.expert, activated,
                       rows.RowRange(first, first + count), true);
@@ -258,6 +278,8 @@ Tensor Run(const Layer& layer, bool allow_dropped) {
   const auto take = [&](size_t count) {
     return Buffers{
         space.Rows(type, count, layer.hidden.cols),
+        space.Rows(type, layer.gate == nullptr ? 0 : count,
+                   static_cast<size_t>(layer.up.out())),
         space.Rows(type, count, static_cast<size_t>(layer.up.out())),
         space.Rows(type, count, static_cast<size_t>(layer.down.in()))};
   };
@@ -301,18 +323,23 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
                const std::string& activation, const std::string& layout,
                bool transposed, double alpha, double beta, double linear_beta,
                double limit, bool limit_after, bool allow_dropped,
-               int64_t packed) {
+               int64_t packed, const OptionalTensor& gate) {
   Tensor hidden_keeper = hidden, ids_keeper = hidden, weights_keeper = hidden;
   Projection ups(kOp, "up", up, up_bias, "up_bias", transposed);
   Projection downs(kOp, "down", down, down_bias, "down_bias", transposed);
   const std::shared_ptr<const Packed> kept = FindPacked(kOp, packed);
   if (kept != nullptr) {
-    ups.UsePacked(kOp, &kept->up);
-    downs.UsePacked(kOp, &kept->down);
+    ups.UsePacked(kOp, kept->up);
+    downs.UsePacked(kOp, kept->down);
+  }
+  std::optional<Projection> gates;
+  if (gate.has_value()) {
+    gates.emplace(kOp, "gate", *gate, OptionalTensor(), "", transposed);
   }
   Layer layer = {MatrixOf(kOp, "hidden", hidden, &hidden_keeper),
                  MatrixOf(kOp, "topk_ids", topk_ids, &ids_keeper),
                  MatrixOf(kOp, "topk_weights", topk_weights, &weights_keeper),
+                 gates.has_value() ? &*gates : nullptr,
                  ups,
                  downs,
                  {}};
@@ -337,9 +364,11 @@ Tensor ActivateRows(const Tensor& up, const std::string& activation,
   Tensor keeper = up;
   const ConstAnyMatrix in = MatrixOf(kActivate, "up", up, &keeper);
   Check(IsFloat(in.type), kActivate, "up", "not float32, bfloat16 or float16");
-  const size_t gates = options.layout == GateUpLayout::kUngated ? 1 : 2;
-  Check(in.cols % gates == 0, kActivate, "up", "an odd number of columns");
-  const size_t cols = in.cols / gates;
+  Check(options.layout != GateUpLayout::kSplit, kActivate, "layout",
+        "'split', and there is no second matrix here");
+  const size_t halves = options.layout == GateUpLayout::kUngated ? 1 : 2;
+  Check(in.cols % halves == 0, kActivate, "up", "an odd number of columns");
+  const size_t cols = in.cols / halves;
   const Tensor out =
       Empty(in.type, static_cast<int64_t>(in.rows), static_cast<int64_t>(cols));
   TorchExecutor pool(TorchThreads());

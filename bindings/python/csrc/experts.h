@@ -21,7 +21,7 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
                const std::string& activation, const std::string& layout,
                bool transposed, double alpha, double beta, double linear_beta,
                double limit, bool limit_after, bool allow_dropped,
-               int64_t packed);
+               int64_t packed, const OptionalTensor& gate);
 
 // What is between the experts' two products, alone.
 Tensor ActivateRows(const Tensor& up, const std::string& activation,

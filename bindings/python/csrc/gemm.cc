@@ -27,7 +27,7 @@ using Handle = std::unique_ptr<AtenTensorOpaque, DeleteHandle>;
 Handle Over(const void* data, Type type, int64_t dim, const int64_t* sizes,
             const int64_t* strides) {
   AtenTensorHandle made = nullptr;
-  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_create_tensor_from_blob_v2(
+  SWITCHYARD_CHECK_TORCH(aoti_torch_create_tensor_from_blob_v2(
       const_cast<void*>(data), dim, sizes, strides, 0, DtypeOf(type),
       aoti_torch_device_type_cpu(), 0, &made, aoti_torch_layout_strided(),
       nullptr, 0));
@@ -72,10 +72,12 @@ ConstAnyMatrix Projection::BiasOf(int64_t expert) const {
   return bias_.RowRange(row, row + 1);
 }
 
-void Projection::UsePacked(const char* op, const std::vector<Tensor>* packed) {
-  Check(packed == nullptr || packed->size() == static_cast<size_t>(experts_),
-        op, "packed", "not of as many experts");
-  packed_ = packed;
+void Projection::UsePacked(const char* op, const PackedProduct& packed) {
+  Check(packed.experts.size() == static_cast<size_t>(experts_), op, "packed",
+        "not of as many experts");
+  Check(packed.type == type_ && packed.out == out_ && packed.in == in_, op,
+        "packed", "not of the shape and dtype of up and down");
+  packed_ = &packed.experts;
 }
 
 // Into memory of torch's own, and from there: of 32 rows a hundredth of the
@@ -96,7 +98,7 @@ void Projection::MultiplyPacked(int64_t expert, const ConstAnyMatrix& rows,
       from(std::string("none")),
       from(std::vector<int64_t>()),
       from(std::optional<std::string>(""))};
-  STABLE_TORCH_ERROR_CODE_CHECK(torch_call_dispatcher(
+  SWITCHYARD_CHECK_TORCH(torch_call_dispatcher(
       "mkldnn::_linear_pointwise", "", stack.data(), TORCH_ABI_VERSION));
   const Tensor product = torch::stable::detail::to<Tensor>(stack[0]);
   const auto* from_row = static_cast<const char*>(product.data_ptr());
@@ -122,10 +124,10 @@ void Projection::Multiply(int64_t expert, const ConstAnyMatrix& rows,
   if (add_bias && bias_.data != nullptr) {
     const int64_t size = out_, stride = 1;
     const Handle bias = Over(BiasOf(expert).data, type_, 1, &size, &stride);
-    STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_cpu_addmm_out(
+    SWITCHYARD_CHECK_TORCH(aoti_torch_cpu_addmm_out(
         product.get(), bias.get(), left.get(), weights.get(), 1.0, 1.0));
   } else {
-    STABLE_TORCH_ERROR_CODE_CHECK(
+    SWITCHYARD_CHECK_TORCH(
         aoti_torch_cpu_mm_out(product.get(), left.get(), weights.get()));
   }
 }

@@ -8,8 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "packed.h"
 #include "switchyard/views.h"
 #include "tensors.h"
 
@@ -25,9 +25,8 @@ class Projection {
              const OptionalTensor& bias, const char* bias_argument,
              bool transposed);
 
-  // The same weights as oneDNN has packed them, a tensor for each expert; null:
-  // as they lie. To be kept while this is used.
-  void UsePacked(const char* op, const std::vector<Tensor>* packed);
+  // The same weights as oneDNN has packed them. To be kept while this is used.
+  void UsePacked(const char* op, const PackedProduct& packed);
 
   int64_t experts() const { return experts_; }
   int64_t in() const { return in_; }

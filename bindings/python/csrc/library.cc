@@ -33,7 +33,7 @@ STABLE_TORCH_LIBRARY(switchyard, m) {
       "str activation='silu', str layout='concatenated', "
       "bool transposed=False, float alpha=1.702, float beta=4.0, "
       "float linear_beta=25.0, float limit=0.0, bool limit_after=False, "
-      "bool allow_dropped=False, int packed=0) -> Tensor");
+      "bool allow_dropped=False, int packed=0, Tensor? gate=None) -> Tensor");
   m.def(
       "route(Tensor logits, str preset, int top_k, "
       "Tensor? correction_bias=None, Tensor? expert_scale=None, *, "

@@ -22,13 +22,35 @@ All& all() {
   return instance;
 }
 
+constexpr char kKeep[] = "keep_packed";
+
+PackedProduct ProductOf(const char* argument, std::vector<Tensor> experts) {
+  Check(!experts.empty(), kKeep, argument, "no experts");
+  PackedProduct product = {{}, Type::kF32, 0, 0};
+  for (const Tensor& expert : experts) {
+    int32_t layout = 0;
+    SWITCHYARD_CHECK_TORCH(aoti_torch_get_layout(expert.get(), &layout));
+    Check(layout == aoti_torch_layout__mkldnn(), kKeep, argument,
+          "not packed by oneDNN on the CPU");
+    const Type type = TypeOfTensor(kKeep, argument, expert);
+    Check(IsFloat(type), kKeep, argument, "not float32, bfloat16 or float16");
+    Check(expert.dim() == 2, kKeep, argument, "not of two dimensions");
+    const int64_t out = expert.size(0), in = expert.size(1);
+    Check(out > 0 && in > 0, kKeep, argument, "empty");
+    if (&expert == &experts.front()) product = {{}, type, out, in};
+    Check(type == product.type && out == product.out && in == product.in, kKeep,
+          argument, "not of one shape and dtype for all experts");
+  }
+  product.experts = std::move(experts);
+  return product;
+}
+
 }  // namespace
 
 int64_t KeepPacked(std::vector<Tensor> up, std::vector<Tensor> down) {
-  Check(!up.empty() && up.size() == down.size(), "keep_packed", "down",
-        "not a tensor for each of up");
-  auto packed =
-      std::make_shared<const Packed>(Packed{std::move(up), std::move(down)});
+  Check(up.size() == down.size(), kKeep, "down", "not a tensor for each of up");
+  auto packed = std::make_shared<const Packed>(Packed{
+      ProductOf("up", std::move(up)), ProductOf("down", std::move(down))});
   const std::lock_guard<std::mutex> lock(all().mutex);
   all().by_number.emplace(++all().last, std::move(packed));
   return all().last;

@@ -16,12 +16,20 @@
 namespace switchyard {
 namespace python {
 
-// Of a layer's two products, a tensor for each expert.
+// The weights of one product, a tensor [out, in] for each expert.
+struct PackedProduct {
+  std::vector<Tensor> experts;
+  Type type;
+  int64_t out, in;
+};
+// A layer's two products.
 struct Packed {
-  std::vector<Tensor> up, down;
+  PackedProduct up, down;
 };
 
-// Its number, which is not 0. For any thread.
+// Returns its number, which is not 0. For any thread. Fails unless all tensors
+// are oneDNN's, of one shape and dtype in each product: what oneDNN is given is
+// read by the shape that it has, not by the one that a layer expects.
 int64_t KeepPacked(std::vector<Tensor> up, std::vector<Tensor> down);
 // The memory goes when no call uses it any more.
 void DropPacked(int64_t number);

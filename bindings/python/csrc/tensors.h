@@ -18,6 +18,14 @@
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 
+// Throws if a call of torch's C interface failed. The macro of 2.12 and later
+// also says why; 2.10 and 2.11 have only the other.
+#ifdef STABLE_TORCH_ERROR_CODE_CHECK
+#define SWITCHYARD_CHECK_TORCH(call) STABLE_TORCH_ERROR_CODE_CHECK(call)
+#else
+#define SWITCHYARD_CHECK_TORCH(call) TORCH_ERROR_CODE_CHECK(call)
+#endif
+
 namespace switchyard {
 namespace python {
 
@@ -106,7 +114,7 @@ inline Tensor Empty(Type type, int64_t rows, int64_t cols) {
   const int32_t dtype =
       type == Type::kI64 ? aoti_torch_dtype_int64() : DtypeOf(type);
   AtenTensorHandle made = nullptr;
-  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(
+  SWITCHYARD_CHECK_TORCH(aoti_torch_empty_strided(
       2, sizes, strides, dtype, aoti_torch_device_type_cpu(), 0, &made));
   return Tensor(made);
 }

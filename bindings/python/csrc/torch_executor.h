@@ -7,20 +7,19 @@
 #ifndef SWITCHYARD_PYTHON_TORCH_EXECUTOR_H_
 #define SWITCHYARD_PYTHON_TORCH_EXECUTOR_H_
 
-#include <torch/csrc/stable/ops.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "switchyard/executor.h"
+#include "tensors.h"
 
 namespace switchyard {
 namespace python {
 
 inline size_t TorchThreads() {
   uint32_t threads = 1;
-  STABLE_TORCH_ERROR_CODE_CHECK(torch_get_num_threads(&threads));
+  SWITCHYARD_CHECK_TORCH(torch_get_num_threads(&threads));
   return std::max<uint32_t>(1, threads);
 }
 
@@ -28,7 +27,7 @@ inline size_t TorchThreads() {
 // time. What it throws is thrown here.
 template <class Work>
 void OnWorkers(size_t workers, Work work) {
-  STABLE_TORCH_ERROR_CODE_CHECK(torch_parallel_for(
+  SWITCHYARD_CHECK_TORCH(torch_parallel_for(
       0, static_cast<int64_t>(workers), 1,
       [](int64_t begin, int64_t end, void* context) {
         for (int64_t i = begin; i < end; ++i) {

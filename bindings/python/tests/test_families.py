@@ -8,7 +8,7 @@ import pytest
 import small_experts
 import torch
 
-from switchyard import _experts
+from switchyard import _experts, _families
 
 LEFT_ALONE = {"MuseSparkExperts": "it normalises each expert's output"}
 
@@ -30,9 +30,9 @@ def test_meets_the_bound_of_eager(family, name):
     module = small_experts.make(family, name)
     if name in LEFT_ALONE:
         with pytest.raises(_experts.Unsupported, match=LEFT_ALONE[name]):
-            _experts.options_of(module)
+            _experts.options_of(module, _families.DECORATED)
         return
-    _experts.options_of(module)
+    _experts.options_of(module, _families.DECORATED)
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         module.to(dtype)
         exact = copy.deepcopy(module).double()

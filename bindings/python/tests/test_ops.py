@@ -184,7 +184,9 @@ WRONG = [
     ("up_bias", torch.randn(E, 2 * I).half(), "up_bias: not of the dtype"),
     ("down_bias", torch.randn(E + 1, H), "down_bias: not .experts, columns"),
     ("activation", "swish", "activation: unknown: 'swish'"),
-    ("layout", "split", "layout: unknown: 'split'"),
+    ("layout", "halves", "layout: unknown: 'halves'"),
+    ("layout", "split", "down: not of the columns of up"),
+    ("gate", torch.randn(E, I, H), "gate: given, and the layout is not 'split'"),
     ("layout", "ungated", "down: not of the columns of up"),
     ("limit", -1.0, "limit"),
     ("alpha", float("nan"), "alpha"),
@@ -223,7 +225,8 @@ def test_a_wrong_argument_of_route_is_named(change, message):
     ({"up": torch.randn(8)}, "up: not a tensor of two"),
     ({"up": torch.zeros(3, 8, dtype=torch.int32)}, "up: not float32"),
     ({"activation": "tanh"}, "activation: unknown"),
-    ({"layout": "split"}, "layout: unknown"),
+    ({"layout": "halves"}, "layout: unknown"),
+    ({"layout": "split"}, "layout: 'split', and there is no second matrix"),
 ])
 def test_a_wrong_argument_of_activate_is_named(change, message):
     with pytest.raises(RuntimeError, match=f"switchyard::activate: {message}"):

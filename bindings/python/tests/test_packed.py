@@ -15,14 +15,15 @@ from test_ops import E, H, I, arguments, check, expected
 
 import switchyard
 import switchyard.transformers
-from switchyard._experts import Packed, Unsupported
+from switchyard._experts import Packed, Unsupported, Weights
+from switchyard.transformers import _packed
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
 
 def packed_of(named, transposed=False):
     try:
-        return Packed(named["up"], named["down"], transposed)
+        return Packed(Weights(named["up"], named["down"]), transposed)
     except Unsupported as why:
         # Every CPU has f32; bf16 and f16 only some.
         assert named["up"].dtype != torch.float32, why
@@ -106,6 +107,10 @@ def logits_of(model, tokens):
         return model(tokens).logits.clone()
 
 
+def experts_of(model):
+    return model.model.layers[0].mlp.experts
+
+
 @pytest.mark.parametrize("family", ["qwen3_moe", "gpt_oss"])
 def test_patch(family, heard):
     model = make(family)
@@ -115,16 +120,16 @@ def test_patch(family, heard):
     assert not done.packed and "packed" not in str(done)
     done = switchyard.transformers.patch(model, pack_weights=True)
     assert done.packed == done.experts and not done.unpacked
-    assert f"beside their own memory: {len(done.experts)}" in str(done)
+    assert f"{len(done.experts)} x {type(experts_of(model)).__name__}: by switchyard, " \
+        "its weights packed for oneDNN, beside their own memory" in str(done)
     torch.testing.assert_close(logits_of(model, tokens), want)
     # Another model's copies are its own, and it has none.
-    experts = model.model.layers[0].mlp.experts
+    experts = experts_of(model)
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(experts))):
-        assert not [m for m in other.modules() if m.__dict__.get("_switchyard_packed")]
-    experts = [m for m in model.modules() if hasattr(m, "_is_expert_parallel")]
-    assert len([m for m in experts if m.__dict__.get("_switchyard_packed")]) == len(done.packed)
+        assert not [m for m in other.modules() if m in _packed]
+    assert len([m for m in model.modules() if m in _packed]) == len(done.packed)
     switchyard.transformers.patch(model)
-    assert not [m for m in experts if m.__dict__.get("_switchyard_packed")]
+    assert not [m for m in model.modules() if m in _packed]
     torch.testing.assert_close(logits_of(model, tokens), want)
     assert not heard()
 
@@ -158,6 +163,6 @@ def test_what_cannot_be_packed_is_said():
     with torch.device("meta"):
         named = {"up": torch.empty(E, 2 * I, H), "down": torch.empty(E, H, I)}
     with pytest.raises(Unsupported, match="not on the CPU"):
-        Packed(**named, transposed=False)
+        Packed(Weights(**named), transposed=False)
     with pytest.raises(Unsupported, match="oneDNN does not pack its weights"):
-        Packed(torch.zeros(E, 2 * I, H, dtype=torch.float64), torch.zeros(E, H, I), False)
+        Packed(Weights(torch.zeros(E, 2 * I, H, dtype=torch.float64), torch.zeros(E, H, I)), False)

@@ -51,7 +51,7 @@ def test_router(family, dtype):
         router.to(dtype)
     if _label(family) in LEFT_ALONE:
         with pytest.raises(Unsupported, match=LEFT_ALONE[_label(family)]):
-            _routers.plan_of(router)
+            _routers.plan_of(router, dtype)
         return
     # Other rows than those that were tried.
     rows = torch.randn(100, router.weight.shape[1] if hasattr(router, "weight") else 64).to(dtype)

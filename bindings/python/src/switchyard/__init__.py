@@ -10,6 +10,7 @@ import functools
 import pathlib
 
 import torch
+from torch.autograd import forward_ad
 
 torch.ops.load_library(str(pathlib.Path(__file__).with_name("switchyard_torch.so")))
 
@@ -33,8 +34,20 @@ def workspace_limit(bytes=None):
     return torch.ops.switchyard.workspace_limit(bytes)
 
 
+def _check_devices(op, first, **others):
+    """The implementation that runs is that of one device: others' memory is none to it."""
+    for name, tensor in others.items():
+        if tensor is not None and tensor.device != first.device:
+            raise RuntimeError(f"switchyard::{op}: {name}: on {tensor.device}, where the first "
+                               f"argument is on {first.device}")
+
+
 @torch.library.register_fake("switchyard::experts")
-def _(hidden, topk_ids, topk_weights, up, down, *more, **options):
+def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, *options,
+      gate=None, **more):
+    _check_devices("experts", hidden, topk_ids=topk_ids, topk_weights=topk_weights, up=up,
+                   down=down, up_bias=up_bias, down_bias=down_bias,
+                   gate=next((o for o in options if isinstance(o, torch.Tensor)), gate))
     torch._check(hidden.dim() == 2 and topk_ids.dim() == 2 and down.dim() == 3,
                  lambda: "switchyard::experts: hidden, topk_ids, down: not of 2, 2 and 3 dimensions")
     return torch.empty_like(hidden, memory_format=torch.contiguous_format)
@@ -48,6 +61,7 @@ def _(up, activation="silu", layout="concatenated", *options, **more):
 
 @torch.library.register_fake("switchyard::route")
 def _(logits, preset, top_k, correction_bias=None, expert_scale=None, *, options="", dtype=None):
+    _check_devices("route", logits, correction_bias=correction_bias, expert_scale=expert_scale)
     torch._check(logits.dim() == 2,
                  lambda: "switchyard::route: logits: not a tensor of two dimensions")
     zero = presets().get(preset, {}).get("num_zero_experts", 0)
@@ -60,17 +74,28 @@ def _(logits, preset, top_k, correction_bias=None, expert_scale=None, *, options
             weights.new_empty((logits.shape[0] if zero else 0, 1)))
 
 
-def _refuse_gradients(op):
-    def setup_context(ctx, inputs, output, keyword_only_inputs=None):
-        raise RuntimeError(
-            f"switchyard::{op}: autograd: has no derivative, and an input requires one: call it "
-            "under torch.no_grad() or torch.inference_mode()")
-
-    def backward(ctx, *gradients):
-        raise AssertionError("setup_context() has refused")
-
-    torch.library.register_autograd(f"switchyard::{op}", backward, setup_context=setup_context)
+_library = torch.library.Library("switchyard", "FRAGMENT")
 
 
-for _op in ("experts", "route", "activate"):
-    _refuse_gradients(_op)
+def _refuse_derivatives(op):
+    """Lets the operator fail where a derivative is asked for.
+
+    torch.library.register_autograd knows of gradients only: torch.func.jvp got zeros.
+    """
+    def below_autograd(keyset, *arguments, **named):
+        tensors = [t for t in (*arguments, *named.values()) if isinstance(t, torch.Tensor)]
+        if (torch.is_grad_enabled() and any(t.requires_grad for t in tensors)) or (
+                forward_ad._current_level >= 0
+                and any(forward_ad.unpack_dual(t).tangent is not None for t in tensors)):
+            raise RuntimeError(
+                f"switchyard::{op.__name__}: autograd: has no derivative, and an input requires one: "
+                "call it under torch.no_grad() or torch.inference_mode()")
+        with torch._C._AutoDispatchBelowAutograd():
+            return op.default.redispatch(keyset & torch._C._after_autograd_keyset,
+                                         *arguments, **named)
+
+    _library.impl(op.__name__, below_autograd, "Autograd", with_keyset=True)
+
+
+for _op in (experts, route, torch.ops.switchyard.activate):
+    _refuse_derivatives(_op)

@@ -7,14 +7,16 @@ rows and with random parameters, have given the same logits, ids and weights.
 """
 
 import copy
-import dataclasses
+import functools
 import re
+import typing
 
 import torch
 import torch.nn.functional as F
 
 import switchyard
-from switchyard._experts import Unsupported
+from switchyard import _families
+from switchyard._experts import DTYPES, Unsupported
 
 _CLASS = re.compile(r"(Router|Gate|Gating)$")
 _MODULE = re.compile(r"transformers\.models\.(\w+)\.modeling_")
@@ -32,9 +34,19 @@ _ATTRIBUTES = {
 }
 
 
-def is_router(module):
+def is_router(module, parent):
+    """Whether it chooses experts: attention has gates, too, but no experts beside them."""
     return (_MODULE.match(type(module).__module__) is not None
-            and _CLASS.search(type(module).__name__) is not None)
+            and _CLASS.search(type(module).__name__) is not None
+            and parent is not None
+            and (_families.kind_of(parent) is not None
+                 or any(_families.kind_of(_unwrapped(m)) for m in parent.children())))
+
+
+def _unwrapped(module):
+    while isinstance(getattr(module, "base_layer", None), torch.nn.Module):  # peft's
+        module = module.base_layer
+    return module
 
 
 def _attribute(module, names):
@@ -66,8 +78,7 @@ def _bias(module, given):
     return given if given is not None else _attribute(module, _BIAS)
 
 
-@dataclasses.dataclass(frozen=True)
-class Plan:
+class Plan(typing.NamedTuple):
     """How to do what a router does."""
 
     owner: str  # of the matrix: the module itself, "", or a part
@@ -102,23 +113,30 @@ def _owner(module):
     return matrices[0][:-len("weight")].rstrip(".")
 
 
-def _example(module, hidden_size, dtype):
-    """A copy with random parameters, and random rows with what it makes of them."""
+def _twin(module):
+    """A copy of the module, without what may have been made its forward()."""
     memo = {id(c): c for c in (getattr(module, "config", None),)}  # a reference is enough
-    twin = copy.deepcopy(module, memo).to(dtype).eval()
+    twin = copy.deepcopy(module, memo)
+    twin.__dict__.pop("forward", None)
+    return twin
+
+
+def _example(twin, hidden_size, dtype):
+    """The twin with random parameters, and random rows with what it makes of them."""
     generator = torch.Generator().manual_seed(1)
     for name, t in [*twin.named_parameters(), *twin.named_buffers()]:
         if t.dim() == 2 and t.is_floating_point():
             t.data.normal_(std=hidden_size ** -0.5, generator=generator)
         elif t.is_floating_point():
             t.data.normal_(std=0.05, generator=generator)
-    rows = torch.randn(_ROWS, hidden_size, generator=generator).mul_(2).to(dtype)
+    random = functools.partial(torch.randn, generator=generator, dtype=torch.float32)
+    rows = random(_ROWS, hidden_size).mul_(2).to(dtype)
     more = ()
     try:
         out = twin(rows)
     except TypeError:  # a bias is its second argument
         experts = next(p.shape[0] for p in twin.parameters() if p.dim() == 2)
-        more = (torch.randn(experts, generator=generator).mul_(0.05),)
+        more = (random(experts).mul_(0.05),)
         out = twin(rows, *more)
     if not (isinstance(out, tuple) and len(out) == 3 and all(t.dim() == 2 for t in out)
             and not out[2].is_floating_point()):
@@ -144,8 +162,8 @@ def _agrees(plan, twin, rows, more, out):
     return same.float().mean() >= needed and bool(close[same].all())
 
 
-def plan_of(module):
-    """The Plan for a router; raises Unsupported."""
+def plan_of(module, dtype):
+    """The Plan for a router and hidden states of a dtype; raises Unsupported."""
     family = _MODULE.match(type(module).__module__).group(1)
     names = [name for name in switchyard.presets()
              if name == family or name.startswith(family + "_")]
@@ -153,23 +171,26 @@ def plan_of(module):
         raise Unsupported(f"there is no preset for {family}")
     owner = _owner(module)
     matrix = module.get_submodule(owner).weight
-    examples = []
+    if dtype not in DTYPES or matrix.dtype not in DTYPES:
+        raise Unsupported(f"no products of {dtype} and {matrix.dtype}")
+    # As it is; and in f32, where next to no keys tie.
+    examples = [(matrix.dtype, _twin(module), dtype)]
+    if {dtype, matrix.dtype} != {torch.float32}:
+        examples.append((torch.float32, _twin(module).to(torch.float32), torch.float32))
     with torch.no_grad(), torch.device("cpu"):
-        for dtype in {torch.float32, matrix.dtype}:
-            try:
-                examples.append((dtype, _example(module, matrix.shape[1], dtype)))
-            except Unsupported:
-                raise
-            except Exception as error:  # noqa: BLE001  (it may want anything)
-                raise Unsupported(f"it cannot be tried out: {error}") from error
+        try:
+            examples = [(of, _example(twin, matrix.shape[1], rows)) for of, twin, rows in examples]
+        except Unsupported:
+            raise
+        except Exception as error:  # noqa: BLE001  (it may want anything)
+            raise Unsupported(f"it cannot be tried out: {error}") from error
         for name in names:
             preset = switchyard.presets()[name]
             for f32 in ("", "product", "result"):
                 plans = [(Plan(owner, f32, name,
-                               _options(module, preset, e[3][2].shape[1], dtype),
+                               _options(module, preset, e[3][2].shape[1], of),
                                e[3][2].shape[1], e[3][1].dtype, bool(preset["correction_bias"])), e)
-                         for dtype, e in examples]
+                         for of, e in examples]
                 if all(_agrees(plan, *e) for plan, e in plans):
-                    return next(plan for (plan, _), (dtype, _) in zip(plans, examples)
-                                if dtype == matrix.dtype)
+                    return plans[0][0]
     raise Unsupported(f"its own results are not those of the preset {names[0]}")

@@ -1,0 +1,145 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where classes of transformers have their experts' weights, and how they call them.
+
+Most have them as @use_experts_implementation wants it, and are called through
+ALL_EXPERTS_FUNCTIONS: that is DECORATED. The others of transformers 5.23 are in ADOPTED.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import torch
+
+from switchyard._experts import Weights
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    weights: Callable  # of a module: Weights
+    # Does what forward() does, but for the experts: forward(module, experts, *arguments),
+    # where experts(hidden, ids, weights, allow_dropped=False) is switchyard::experts.
+    forward: Callable
+    is_transposed: Callable = lambda module: False
+    has_gate: Callable = lambda module: True
+    is_split: bool = False
+    act_fn: Callable = lambda module: getattr(module, "act_fn", None)
+    # What is between the two products, of rows [gate | up].
+    apply_gate: Callable = None
+
+
+def _silently_gated(act_fn):
+    """act_fn(gate) * up, for classes without a method that says so."""
+    def apply_gate(module, rows):
+        gate, up = rows.chunk(2, dim=-1)
+        return act_fn(module)(gate) * up
+    return {"act_fn": act_fn, "apply_gate": apply_gate}
+
+
+def _decorated_weights(module):
+    if module.has_gate:
+        names = "gate_up_proj", "down_proj", "gate_up_proj_bias", "down_proj_bias"
+    else:
+        names = "up_proj", "down_proj", "up_proj_bias", "down_proj_bias"
+    return Weights(*(getattr(module, name) for name in names[:4 if module.has_bias else 2]))
+
+
+def _as_it_is(module, experts, hidden, ids, weights):
+    return experts(hidden, ids, weights)
+
+
+DECORATED = Kind(
+    weights=_decorated_weights, has_gate=lambda module: module.has_gate,
+    is_transposed=lambda module: bool(module.is_transposed),
+    apply_gate=lambda module, rows: module._apply_gate(rows),
+    forward=lambda module, experts, hidden, ids, weights: experts(
+        hidden, ids, weights, module._is_expert_parallel))
+
+
+def _dbrx_weights(module):
+    shape = module.num_experts, module.ffn_hidden_size, module.hidden_size
+    mlp = module.mlp
+    return Weights(up=mlp.v1.view(shape), down=mlp.w2.view(shape).transpose(1, 2),
+                   gate=mlp.w1.view(shape))
+
+
+def _dbrx(module, experts, hidden, ids, weights):
+    out = experts(hidden.reshape(-1, module.hidden_size), ids, weights)
+    return out.view(hidden.shape[0], -1, module.hidden_size)
+
+
+def _jetmoe(module, experts, hidden):
+    rows = hidden.reshape(-1, module.input_size)
+    order, _, sorted_weights, sizes, _ = module.router(rows)
+    # The router returns pairs in the order of their experts.
+    sizes = torch.as_tensor(sizes, device=rows.device)
+    ids = torch.empty_like(order)
+    ids[order] = torch.repeat_interleave(sizes, output_size=order.numel())
+    weights = torch.empty_like(sorted_weights)
+    weights[order] = sorted_weights
+    shape = rows.shape[0], module.router.top_k
+    return experts(rows, ids.view(shape), weights.view(shape)).view(hidden.shape) + module.bias
+
+
+def _llama4(module, experts, hidden):
+    rows = hidden.reshape(-1, module.hidden_dim)
+    scores, logits = module.router(rows)
+    # A score is a factor of what its expert reads, so that each pair is a row.
+    weights, ids = scores.topk(module.top_k, dim=1)
+    pairs = (rows[:, None] * weights[..., None]).view(-1, module.hidden_dim)
+    out = experts(pairs, ids.reshape(-1, 1), torch.ones_like(weights).view(-1, 1))
+    shared = module.shared_expert(rows)
+    return shared.add_(out.view(*ids.shape, -1).sum(1)), logits
+
+
+def _longcat_weights(module):
+    # The rows of identity experts in gate_up_proj are never read.
+    return Weights(module.gate_up_proj[:module.num_routed_experts], module.down_proj)
+
+
+def _longcat(module, experts, hidden, ids, weights):
+    is_identity = ids >= module.num_routed_experts
+    factor = (weights * is_identity).sum(1, keepdim=True)
+    out = experts(hidden, ids, weights, True)
+    return torch.addcmul(out.float(), hidden.float(), factor.float()).to(hidden.dtype)
+
+
+ADOPTED = {
+    "DbrxExperts": Kind(_dbrx_weights, _dbrx, is_split=True,
+                        **_silently_gated(lambda module: module.mlp.activation_fn)),
+    "JetMoeMoE": Kind(
+        lambda module: Weights(module.input_linear.weight, module.output_linear.weight), _jetmoe,
+        **_silently_gated(lambda module: module.activation)),
+    "Llama4TextMoe": Kind(
+        lambda module: Weights(module.experts.gate_up_proj, module.experts.down_proj), _llama4,
+        is_transposed=lambda module: True,
+        **_silently_gated(lambda module: module.experts.act_fn)),
+    "LongcatFlashExperts": Kind(_longcat_weights, _longcat,
+                                **_silently_gated(lambda module: module.act_fn)),
+    "Step3p7Experts": Kind(
+        lambda module: Weights(module.gate_up_proj, module.down_proj), _as_it_is,
+        apply_gate=lambda module, rows: module._apply_gate(rows)),
+}
+
+_OTHERS = {
+    "JetMoeMoA": "its experts are projections of attention",
+    "DogeCDMoE": "its experts are rows of embeddings",
+    "NllbMoeSparseMLP": "its experts are modules of their own, with a capacity",
+    "SwitchTransformersSparseMLP": "its experts are modules of their own, with a capacity",
+}
+
+
+def _of_class(module, table):
+    # A class made by parametrisation has a name of its own.
+    return next((table[cls.__name__] for cls in type(module).__mro__
+                 if cls.__name__ in table and cls.__module__.startswith("transformers.")), None)
+
+
+def kind_of(module):
+    """The Kind of an experts module, or None for other modules."""
+    return DECORATED if hasattr(module, "_is_expert_parallel") else _of_class(module, ADOPTED)
+
+
+def why_not(module):
+    """Why a module with experts is no such Kind, or None for modules without."""
+    return _of_class(module, _OTHERS)
