@@ -37,14 +37,18 @@ FAMILIES = {
 }
 
 
-def make(family, dtype=torch.float32):
-    config = CONFIG_MAPPING[family](**(_COMMON | FAMILIES[family]))
-    model = AutoModelForCausalLM.from_config(config).eval()
+def fill(model):
+    """Random parameters, of which routing depends on each token."""
     with torch.no_grad():
         for p in model.parameters():
             if p.dim() > 1:
                 p.normal_(std=2 / p.shape[-1] ** 0.5)
-    return model.to(dtype)
+    return model.eval()
+
+
+def make(family, dtype=torch.float32):
+    config = CONFIG_MAPPING[family](**(_COMMON | FAMILIES[family]))
+    return fill(AutoModelForCausalLM.from_config(config)).to(dtype)
 
 
 def greedy(model, implementation, prompt):

@@ -1,0 +1,25 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How often operators of Switchyard ran."""
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class _Count(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.counts = {torch.ops.switchyard.experts.default: 0,
+                       torch.ops.switchyard.route.default: 0}
+
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        if op in self.counts:
+            self.counts[op] += 1
+        return op(*args, **(kwargs or {}))
+
+
+def what_ran(call):
+    """(experts, routers) that ran by Switchyard, and what call() returned."""
+    with torch.no_grad(), _Count() as count:
+        result = call()
+    return tuple(count.counts.values()), result
