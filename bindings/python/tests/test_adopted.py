@@ -47,6 +47,11 @@ FAMILIES = {
 TOKENS = torch.randint(2, 97, (2, 9), generator=torch.Generator().manual_seed(1))
 
 
+@pytest.fixture(autouse=True)
+def _one_thread(_alike):
+    torch.set_num_threads(1)
+
+
 def _classes(family):
     name, model, config = family.split()[0], *FAMILIES[family][:2]
     code = importlib.import_module(f"transformers.models.{name}.modeling_{name}")

@@ -20,6 +20,7 @@ import types
 import weakref
 
 import torch
+from torch.autograd import forward_ad
 from transformers import PreTrainedModel
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 from transformers.utils import logging
@@ -95,7 +96,8 @@ def _run(module, kind, instead, hidden, *more):
 
 def experts_forward(self, hidden_states, top_k_index, top_k_weights):
     instead = ALL_EXPERTS_FUNCTIONS["grouped_mm"]
-    if hidden_states.dtype not in _experts.DTYPES or hidden_states.dim() != 2:  # nor does that
+    # Nor does that have other types, nor derivatives in forward mode.
+    if hidden_states.dtype not in _experts.DTYPES or forward_ad._current_level >= 0:
         instead = type(self).forward.__wrapped__
     return _run(self, _families.DECORATED, instead, hidden_states, top_k_index, top_k_weights)
 
