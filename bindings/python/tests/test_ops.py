@@ -163,6 +163,68 @@ def test_gradients_are_refused():
         torch.ops.switchyard.activate(torch.randn(3, 8).requires_grad_())
 
 
+def test_derivatives_in_forward_mode_are_refused():
+    named = arguments()
+    for name in ("hidden", "topk_weights", "up", "down"):
+        with pytest.raises(RuntimeError, match=r"experts: autograd: has no derivative"):
+            torch.func.jvp(lambda x: switchyard.experts(**(named | {name: x})), (named[name],),
+                           (torch.ones_like(named[name]),))
+    logits = torch.randn(3, 8)
+    for op, call in (("route", lambda x: switchyard.route(x, "qwen3_moe", 2)[1]),
+                     ("activate", torch.ops.switchyard.activate)):
+        with pytest.raises(RuntimeError, match=f"{op}: autograd: has no derivative"):
+            torch.func.jvp(call, (logits,), (logits,))
+    # Constants are none of its inputs.
+    torch.func.jvp(lambda x: x * torch.ops.switchyard.activate(logits).sum(), (logits,), (logits,))
+
+
+@pytest.mark.parametrize("name", ["topk_ids", "topk_weights", "up", "down", "up_bias", "down_bias",
+                                  "gate"])
+def test_an_argument_without_memory_is_named(name):
+    named = arguments(up_bias=torch.randn(E, 2 * I), down_bias=torch.randn(E, H))
+    if name == "gate":
+        named |= {"up": torch.randn(E, I, H), "gate": torch.randn(E, I, H), "layout": "split"}
+        del named["up_bias"]
+    with pytest.raises(RuntimeError, match=f"switchyard::experts: {name}: on meta, where the "
+                                           "first argument is on cpu"):
+        switchyard.experts(**(named | {name: named[name].to("meta")}))
+    assert switchyard.experts(**{n: t.to("meta") if isinstance(t, torch.Tensor) else t
+                                 for n, t in named.items()}).device.type == "meta"
+
+
+def test_an_argument_of_route_without_memory_is_named():
+    bias = torch.zeros(8, device="meta")
+    for name in ("correction_bias", "expert_scale"):
+        with pytest.raises(RuntimeError, match=f"switchyard::route: {name}: on meta"):
+            switchyard.route(torch.randn(3, 8), "qwen3_moe", 2, **{name: bias})
+    with pytest.raises(RuntimeError, match="switchyard::experts: topk_ids: on cpu, where the first"):
+        switchyard.experts(**(arguments() | {"hidden": torch.randn(T, H, device="meta")}))
+
+
+@pytest.mark.parametrize("tokens", [1, 9])
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_gate_of_its_own(tokens, biased):
+    named = arguments(tokens=tokens)
+    if biased:
+        named["down_bias"] = torch.randn(E, H)
+    want = expected(**named)
+    gate, up = named["up"].chunk(2, dim=1)
+    check(switchyard.experts(**(named | {"up": up, "gate": gate, "layout": "split"})), want)
+    for wrong in (gate[:, 1:], gate[1:], gate[:, :, 1:], gate.bfloat16()):
+        with pytest.raises(RuntimeError, match="experts: gate: not of the shape and dtype of up"):
+            switchyard.experts(**(named | {"up": up, "gate": wrong, "layout": "split"}))
+    with pytest.raises(RuntimeError, match="experts: gate: missing"):
+        switchyard.experts(**(named | {"up": up, "layout": "split"}))
+
+
+def test_activations_of_minus_infinity_are_limits():
+    """README says so: torch gives NaN, its -inf * 0."""
+    rows = torch.tensor([[float("-inf"), 1.0]])
+    for activation, torchs in (("silu", torch.nn.functional.silu), ("gelu", torch.nn.functional.gelu)):
+        assert torch.ops.switchyard.activate(rows, activation)[0, 0] == 0
+        assert torchs(rows[:, :1]).isnan()
+
+
 WRONG = [
     ("hidden", torch.randn(T, H, 1), "hidden: not a tensor of two dimensions"),
     ("hidden", torch.zeros(T, H, dtype=torch.int32), "hidden: not float32"),

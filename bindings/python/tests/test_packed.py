@@ -94,6 +94,39 @@ def test_wrong_numbers():
         torch.ops.switchyard.keep_packed([torch.zeros(1, 1)], [])
 
 
+def _one_packed(out, cols, dtype=torch.float32):
+    return torch.ops.mkldnn._reorder_linear_weight(torch.randn(out, cols, dtype=dtype), None)
+
+
+@pytest.mark.parametrize("up, down, message", [
+    ([], [], "up: no experts"),
+    ([torch.zeros(2, 3)], [torch.zeros(3, 2)], "up: not packed by oneDNN"),
+    ([torch.zeros(0)], [torch.zeros(0)], "up: not packed by oneDNN"),
+    ([torch.zeros(2, 3, device="meta")], [torch.zeros(3, 2)], "up: not packed by oneDNN"),
+    ([_one_packed(4, 3)], [torch.zeros(3, 2)], "down: not packed by oneDNN"),
+    ([torch.randn(0, 4).to_mkldnn()], [_one_packed(4, 3)], "up: empty"),
+    ([torch.randn(2, 4, 3).to_mkldnn()], [_one_packed(4, 3)], "up: not of two dimensions"),
+    ([_one_packed(4, 3), _one_packed(4, 5)], [_one_packed(3, 2)] * 2, "up: not of one shape and dtype"),
+])
+def test_what_oneDNN_did_not_pack_is_refused(up, down, message):
+    with pytest.raises(RuntimeError, match=f"switchyard::keep_packed: {message}"):
+        torch.ops.switchyard.keep_packed(up, down)
+
+
+@pytest.mark.parametrize("name, shape", [
+    ("up", (2 * I, H - 16)), ("up", (2 * I + 2, H)), ("up", (16, 16)), ("down", (H, I // 2)),
+    ("down", (H // 2, I))])
+def test_packed_weights_of_another_shape_are_refused(name, shape):
+    named = arguments()
+    shapes = {"up": (2 * I, H), "down": (H, I)} | {name: shape}
+    number = torch.ops.switchyard.keep_packed(
+        *[[_one_packed(*shapes[n]) for _ in range(E)] for n in ("up", "down")])
+    with pytest.raises(RuntimeError,
+                       match="experts: packed: not of the shape and dtype of up and down"):
+        switchyard.experts(**named, packed=number)
+    torch.ops.switchyard.drop_packed(number)
+
+
 @pytest.fixture
 def heard(caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
@@ -146,6 +179,31 @@ def test_changed_weights_are_read_as_they_lie(heard):
     model.set_experts_implementation("eager")
     torch.testing.assert_close(after, logits_of(model, tokens))
     assert not torch.allclose(before, after)
+
+
+def test_writes_through_data_are_seen_where_they_change_experts(heard):
+    """torch counts none of them: peft's merge() is one."""
+    model = make("qwen3_moe")
+    tokens = torch.randint(2, 97, (2, 9))
+    switchyard.transformers.patch(model, pack_weights=True)
+    before = logits_of(model, tokens)
+    model.model.layers[0].mlp.experts.down_proj.data.mul_(-3)
+    after = logits_of(model, tokens)
+    assert len(heard()) == 1 and not torch.allclose(before, after)
+    model.set_experts_implementation("eager")
+    torch.testing.assert_close(after, logits_of(model, tokens))
+
+
+def test_a_call_packs_anew():
+    model = make("qwen3_moe")
+    tokens = torch.randint(2, 97, (2, 9))
+    switchyard.transformers.patch(model, pack_weights=True)
+    model.model.layers[0].mlp.experts.down_proj.data[:, 0].mul_(-30)  # one row: nobody sees it
+    done = switchyard.transformers.patch(model, pack_weights=True)
+    assert len(done.packed) == 2
+    after = logits_of(model, tokens)
+    model.set_experts_implementation("eager")
+    torch.testing.assert_close(after, logits_of(model, tokens), rtol=1e-4, atol=1e-4)
 
 
 def test_compiles_in_one_piece():

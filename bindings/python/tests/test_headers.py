@@ -1,0 +1,31 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""It compiles with the headers of each torch that pyproject.toml promises.
+
+The installed torch has those of the newest; SWITCHYARD_TORCH_HEADERS is a folder with those
+of others, torch/include in a folder of the version's name each (scripts/setup.sh engines).
+"""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+PYTHON = pathlib.Path(__file__).parents[1]
+VERSIONS = ("2.10.0", "2.11.0")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_compiles(version):
+    folder = os.environ.get("SWITCHYARD_TORCH_HEADERS")
+    if not folder:
+        pytest.skip("SWITCHYARD_TORCH_HEADERS is not set")
+    headers = pathlib.Path(folder, version, "torch", "include")
+    assert (headers / "torch/csrc/stable/ops.h").exists(), headers
+    for source in sorted((PYTHON / "csrc").glob("*.cc")):
+        done = subprocess.run(
+            ["c++", "-std=c++17", "-fsyntax-only", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror",
+             "-DTORCH_TARGET_VERSION=0x020a000000000000", "-I", PYTHON.parents[1] / "include",
+             "-isystem", headers, source], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[:2000]
