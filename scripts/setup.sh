@@ -46,7 +46,10 @@ readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
 readonly parity_packages=('transformers==5.23.*' 'torch>=2.10,<3' 'numpy>=1.24,<3')
 # What builds the Python package and tests it, beside those: accelerate is what
 # transformers loads the parts of a model by.
-readonly engines_packages=('scikit-build-core>=0.10,<2' 'pytest>=8,<10' 'accelerate>=1.10,<2')
+readonly engines_packages=('scikit-build-core>=0.10,<2' 'pytest>=8,<10' 'accelerate>=1.10,<2'
+  'peft>=0.18,<1')
+# The oldest torch that the package is compiled for, and another one: headers only.
+readonly header_versions=(2.10.0 2.11.0)
 # Its source package builds ggml for this machine, with headers and a CMake package.
 readonly ggml_package='llama-cpp-python>=0.3.36,<0.4'
 # Write the models that the plug-in is tested on, and run them.
@@ -232,13 +235,36 @@ make_engines() {
   local venv=$root/build/engines-venv python=/usr/bin/python3 shared
   [[ -x $python ]] || python=python3
   shared=$("$root/build/parity-venv/bin/python3" -c 'import sysconfig as s; print(s.get_path("purelib"))')
-  "$venv/bin/python3" -c 'import accelerate, pytest, scikit_build_core, torch, transformers' 2>/dev/null && return
+  "$venv/bin/python3" -c 'import accelerate, peft, pytest, scikit_build_core, torch, transformers' 2>/dev/null && return
   step "Making a Python environment in build/engines-venv" "$python" -m venv --clear "$venv"
   echo "$shared" >"$("$venv/bin/python3" -c 'import sysconfig as s; print(s.get_path("purelib"))')/parity.pth"
   online_since=$(($(wc -l <"$log") + 1))
   step "Installing ${engines_packages[*]}" \
     "$venv/bin/python3" -m pip install --disable-pip-version-check "${engines_packages[@]}"
   online_since=
+}
+
+# The headers of older versions of torch, in build/torch-headers. Of each version's
+# wheels those for macOS are the smallest, 80 MB beside 900.
+make_torch_headers() {
+  local version folder=$root/build/torch-headers python=$root/build/engines-venv/bin/python3
+  for version in "${header_versions[@]}"; do
+    [[ -e $folder/$version/torch ]] && continue
+    mkdir -p "$folder/$version"
+    online_since=$(($(wc -l <"$log") + 1))
+    step "Fetching torch $version for its headers" "$python" -m pip download --no-deps \
+      --disable-pip-version-check --only-binary :all: --python-version 3.12 \
+      --platform macosx_11_0_arm64 --dest "$folder/$version" "torch==$version"
+    online_since=
+    step "Unpacking them" "$python" -c '
+import pathlib, sys, zipfile
+folder = pathlib.Path(sys.argv[1])
+(wheel,) = folder.glob("*.whl")
+with zipfile.ZipFile(wheel) as file:
+    file.extractall(folder / "part", [n for n in file.namelist() if n.startswith("torch/include/")])
+(folder / "part" / "torch").rename(folder / "torch")
+wheel.unlink()' "$folder/$version"
+  done
 }
 
 # configure CMAKE_ARGUMENT...: of build/release, or of $build by other arguments.
@@ -614,6 +640,7 @@ case $command in
   engines)
     install_packages "${library_packages[@]}" libcli11-dev nlohmann-json3-dev python3-venv
     make_engines
+    make_torch_headers
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF
     compile
     step "Installing the library in build/engines" \
@@ -623,7 +650,8 @@ case $command in
     step "Building the Python package" env CMAKE_PREFIX_PATH="$root/build/engines" \
       "$python" -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
       --force-reinstall "$root/bindings/python"
-    PYTHONDONTWRITEBYTECODE=1 exec "$python" -m pytest -q -p no:cacheprovider \
+    SWITCHYARD_TORCH_HEADERS=$root/build/torch-headers PYTHONDONTWRITEBYTECODE=1 \
+      exec "$python" -m pytest -q -p no:cacheprovider \
       "$root/bindings/python/tests" "$@"
     ;;
   engines-ggml)

@@ -44,6 +44,7 @@ STABLE_TORCH_LIBRARY(switchyard, m) {
       "float linear_beta=25.0, float limit=0.0, bool limit_after=False) "
       "-> Tensor");
   m.def("presets() -> str");
+  m.def("preset(str family, str config) -> str");
   m.def("keep_packed(Tensor[] up, Tensor[] down) -> int");
   m.def("drop_packed(int packed) -> ()");
   m.def("workspace_limit(int? bytes=None) -> int");
@@ -57,5 +58,6 @@ STABLE_TORCH_LIBRARY_IMPL(switchyard, CompositeExplicitAutograd, m) {
   m.impl("keep_packed", TORCH_BOX(&switchyard::python::KeepPacked));
   m.impl("drop_packed", TORCH_BOX(&switchyard::python::DropPacked));
   m.impl("presets", TORCH_BOX(&switchyard::python::PresetsAsText));
+  m.impl("preset", TORCH_BOX(&switchyard::python::ConfiguredPreset));
   m.impl("workspace_limit", TORCH_BOX(&switchyard::python::WorkspaceLimit));
 }

@@ -4,8 +4,10 @@
 #include "route.h"
 
 #include <cstddef>
+#include <cstdlib>
 #include <sstream>
 #include <type_traits>
+#include <vector>
 
 #include "switchyard/presets.h"
 #include "switchyard/route.h"
@@ -16,22 +18,40 @@ namespace python {
 namespace {
 
 constexpr char kOp[] = "route";
+constexpr char kPreset[] = "preset";
 
 // Calls visit(name, field) for each option that text may say.
 template <class Options, class Visit>
 void ForEachOption(Options& route, Visit visit) {
 #define SWITCHYARD_VISIT(field) visit(#field, route.field)
   SWITCHYARD_VISIT(renormalize);
+  SWITCHYARD_VISIT(clamp);
   SWITCHYARD_VISIT(score);
+  SWITCHYARD_VISIT(divisor);
   SWITCHYARD_VISIT(eps);
+  SWITCHYARD_VISIT(zero_sum_is_zero);
+  SWITCHYARD_VISIT(weight_of);
+  SWITCHYARD_VISIT(bias_place);
+  SWITCHYARD_VISIT(bias_in_weight);
+  SWITCHYARD_VISIT(select_on_rounded_score);
   SWITCHYARD_VISIT(routed_scaling_factor);
   SWITCHYARD_VISIT(logit_scale);
   SWITCHYARD_VISIT(logit_softcap);
+  SWITCHYARD_VISIT(logit_clip);
   SWITCHYARD_VISIT(num_expert_group);
   SWITCHYARD_VISIT(topk_group);
+  SWITCHYARD_VISIT(group_score_of);
+  SWITCHYARD_VISIT(dropped_key_is_zero);
   SWITCHYARD_VISIT(num_zero_experts);
-  SWITCHYARD_VISIT(jitter_eps);
+  SWITCHYARD_VISIT(num_shared_experts);
+  SWITCHYARD_VISIT(shared_weight);
+  SWITCHYARD_VISIT(shared_logits);
   SWITCHYARD_VISIT(round_to);
+  SWITCHYARD_VISIT(jitter_eps);
+  SWITCHYARD_VISIT(needs_correction_bias);
+  SWITCHYARD_VISIT(needs_expert_scale);
+  SWITCHYARD_VISIT(needs_groups);
+  SWITCHYARD_VISIT(needs_config);
 #undef SWITCHYARD_VISIT
 }
 
@@ -127,9 +147,42 @@ std::string PresetsAsText() {
     text << " correction_bias=" << preset.correction_bias
          << " expert_scale=" << preset.expert_scale
          << " norm_topk_prob=" << preset.norm_topk_prob
-         << " in_model_type=" << preset.in_model_type
-         << " num_shared_experts=" << preset.route.num_shared_experts << '\n';
+         << " in_model_type=" << preset.in_model_type << '\n';
   }
+  return text.str();
+}
+
+std::string ConfiguredPreset(const std::string& family,
+                             const std::string& config) {
+  Preset preset;
+  if (!FindPreset(family.c_str(), &preset).ok()) {
+    Fail(kPreset, "family", "unknown: '" + family + "'");
+  }
+  ModelConfig fields;
+  std::vector<std::string> texts;  // ModelConfig points into them
+  std::istringstream lines(config);
+  for (std::string line; std::getline(lines, line);) texts.push_back(line);
+  for (const std::string& text : texts) {
+    const size_t equal = text.find('=');
+    Check(equal != std::string::npos, kPreset, "config",
+          "a line that is not key=value");
+    const std::string key = text.substr(0, equal);
+    const char* const value = text.c_str() + equal + 1;
+    char* end = nullptr;
+    const double number = std::strtod(value, &end);
+    const Status status = *value != '\0' && *end == '\0'
+                              ? SetField(key.c_str(), number, &fields)
+                              : SetField(key.c_str(), value, &fields);
+    if (!status.ok()) Fail(kPreset, "config", status.message());
+  }
+  const Status status = ApplyConfig(fields, &preset);
+  if (!status.ok()) Fail(kPreset, "config", status.message());
+  std::ostringstream text;
+  text.precision(9);
+  text << preset.num_experts << ' ' << preset.top_k;
+  ForEachOption(preset.route, [&](const char* name, const auto& field) {
+    text << ' ' << name << '=' << static_cast<double>(field);
+  });
   return text.str();
 }
 

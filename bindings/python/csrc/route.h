@@ -27,6 +27,11 @@ std::tuple<Tensor, Tensor, Tensor> Route(
 // A line for each preset: its name, then its options as above.
 std::string PresetsAsText();
 
+// A preset with its config.json applied: num_experts, top_k and all options.
+// `config` has a line for each scalar of that file, "norm_topk_prob=1".
+std::string ConfiguredPreset(const std::string& family,
+                             const std::string& config);
+
 }  // namespace python
 }  // namespace switchyard
 

@@ -297,27 +297,57 @@ def test_a_wrong_argument_of_activate_is_named(change, message):
 
 def test_route_is_the_softmax_of_the_best():
     logits = torch.randn(20, 16)
-    ids, weights, rest = switchyard.route(logits, "qwen3_moe", 4)
     want, order = logits.softmax(-1).topk(4)
-    assert torch.equal(ids, order) and rest.shape == (0, 1)
-    torch.testing.assert_close(weights, want)  # as its default configuration says
-    weights = switchyard.route(logits, "qwen3_moe", 4, options="renormalize=1")[1]
-    torch.testing.assert_close(weights, want / want.sum(1, keepdim=True))
-    assert switchyard.route(logits, "qwen3_moe", 4, dtype=torch.bfloat16)[1].dtype == torch.bfloat16
+    config = {"num_experts": 16, "num_experts_per_tok": 4, "rms_norm_eps": 1e-6}
+    for renormalize in (False, True):
+        preset = switchyard.preset("qwen3_moe", config | {"norm_topk_prob": renormalize})
+        assert (preset.num_experts, preset.top_k) == (16, 4)
+        ids, weights, rest = preset.route(logits)
+        assert torch.equal(ids, order) and rest.shape == (0, 1)
+        torch.testing.assert_close(weights,
+                                   want / want.sum(1, keepdim=True) if renormalize else want)
+    assert preset.route(logits, dtype=torch.bfloat16)[1].dtype == torch.bfloat16
     bias = torch.zeros(16)
     bias[5] = 9
-    assert (switchyard.route(logits, "deepseek_v3", 4, bias,
-                             options="num_expert_group=1 topk_group=1")[0] == 5).any(1).all()
+    ids = switchyard.route(logits, "deepseek_v3", 4, bias,
+                           options="num_expert_group=1 topk_group=1 needs_config=0")[0]
+    assert (ids == 5).any(1).all()
     assert len(switchyard.presets()) > 60
+
+
+def test_a_preset_needs_its_configuration(tmp_path):
+    from transformers import DeepseekV3Config, LlavaConfig, Qwen3MoeConfig
+    logits = torch.randn(20, 16)
+    with pytest.raises(RuntimeError, match="route: library: RouteTopK: options: needs_config"):
+        switchyard.route(logits, "qwen3_moe", 4)
+    with pytest.raises(RuntimeError, match="switchyard::preset: config: .*norm_topk_prob"):
+        switchyard.preset("qwen3_moe", {"num_experts": 16, "num_experts_per_tok": 4})
+    with pytest.raises(RuntimeError, match="preset: family: unknown: 'qwen'"):
+        switchyard.preset("qwen", {})
+    with pytest.raises(RuntimeError, match="preset: config: .*num_experts"):
+        switchyard.preset("qwen3_moe", {"num_experts": 1.5})
+    said = Qwen3MoeConfig(num_experts=16, num_experts_per_tok=4, norm_topk_prob=True)
+    said.save_pretrained(tmp_path)
+    presets = [switchyard.preset("qwen3_moe", config) for config in (
+        said, tmp_path / "config.json", str(tmp_path / "config.json"), said.to_dict(),
+        LlavaConfig(text_config=said))]
+    assert len(set(presets)) == 1 and "renormalize=1" in presets[0].options
+    assert torch.allclose(presets[0].route(logits)[1].sum(1), torch.ones(20))
+    deepseek = switchyard.preset("deepseek_v3", DeepseekV3Config(
+        n_routed_experts=16, num_experts_per_tok=4, n_group=4, topk_group=2))
+    with pytest.raises(RuntimeError, match="correction_bias: is missing"):
+        deepseek.route(logits)
+    assert deepseek.route(logits, torch.zeros(16))[0].shape == (20, 4)
 
 
 def test_what_the_compiler_is_told():
     named = arguments()
     tests = ("test_schema", "test_faketensor")
     torch.library.opcheck(switchyard.experts, tuple(named.values()), test_utils=tests)
-    torch.library.opcheck(switchyard.route, (torch.randn(3, 8), "qwen3_moe", 2), test_utils=tests)
+    torch.library.opcheck(switchyard.route, (torch.randn(3, 8), "qwen3_moe", 2),
+                          {"options": "needs_config=0"}, test_utils=tests)
     torch.library.opcheck(switchyard.route, (torch.randn(3, 8), "longcat_flash", 2),
-                          {"options": "num_zero_experts=2"}, test_utils=tests)
+                          {"options": "num_zero_experts=2 needs_config=0 needs_correction_bias=0"}, test_utils=tests)
     torch.library.opcheck(torch.ops.switchyard.activate, (torch.randn(3, 8),), test_utils=tests)
 
 

@@ -25,7 +25,7 @@ LEFT_ALONE = {
     "ernie4_5_moe": "not one matrix product", "ernie4_5_vl_moe": "not one matrix product",
     "inkling": "does not return", "jetmoe": "does not return",
     "laguna, soft-cap": "own results", "llama4": "does not return",
-    "longcat_flash": "own results", "muse_spark": "own results",
+    "muse_spark": "own results",
     "zaya": "not one matrix product",
 }
 

@@ -7,7 +7,10 @@ operators themselves, torch.ops.switchyard.experts and .route, and what goes wit
 """
 
 import functools
+import json
+import os
 import pathlib
+import typing
 
 import torch
 from torch.autograd import forward_ad
@@ -24,6 +27,39 @@ def presets():
     lines = (line.split() for line in torch.ops.switchyard.presets().splitlines())
     return {name: {key: float(value) for key, value in (word.split("=") for word in words)}
             for name, *words in lines}
+
+
+class Preset(typing.NamedTuple):
+    """How a checkpoint routes."""
+
+    family: str
+    num_experts: int
+    top_k: int
+    options: str  # all of RouteTopK's, as switchyard.route takes them
+
+    def route(self, logits, correction_bias=None, expert_scale=None, dtype=None):
+        """ids, weights and the weights of identity experts for [tokens, num_experts] logits."""
+        return route(logits, self.family, self.top_k, correction_bias, expert_scale,
+                     options=self.options, dtype=dtype)
+
+
+def preset(family, config):
+    """The Preset of a family with its configuration applied: a configuration of
+    transformers, the path of a config.json, or a dict of what is in one.
+
+    RuntimeError names a field that is missing, or one that the family cannot have so.
+    """
+    if isinstance(config, (str, os.PathLike)):
+        config = json.loads(pathlib.Path(config).read_text())
+    elif not isinstance(config, dict):
+        config = config.to_dict()
+    fields = {**config, **(config.get("text_config") or {})}
+    lines = [f"{key}={value if isinstance(value, str) else repr(float(value))}"
+             for key, value in fields.items()
+             if isinstance(value, (bool, int, float)) or
+             isinstance(value, str) and value and value.isprintable()]
+    num_experts, top_k, options = torch.ops.switchyard.preset(family, "\n".join(lines)).split(" ", 2)
+    return Preset(family, int(num_experts), int(top_k), options)
 
 
 def workspace_limit(bytes=None):

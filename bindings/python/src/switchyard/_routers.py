@@ -55,7 +55,8 @@ def _attribute(module, names):
 
 def _options(module, preset, top_k, dtype):
     """What the module says beside its preset, as text for switchyard::route."""
-    options = {}
+    # What config.json would say is seen in the module, and then in its own results.
+    options = {"needs_config": 0.0, "needs_groups": 0.0}
     grouped = getattr(module, "topk_method", "") != "greedy"
     for option, names in _ATTRIBUTES.items():
         value = _attribute(module, names)
