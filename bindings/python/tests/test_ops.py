@@ -351,6 +351,22 @@ def test_what_the_compiler_is_told():
     torch.library.opcheck(torch.ops.switchyard.activate, (torch.randn(3, 8),), test_utils=tests)
 
 
+def test_operations_are_counted():
+    from torch.utils.flop_counter import FlopCounterMode
+    named = arguments()
+    split = named | {"up": named["up"][:, :I], "gate": named["up"][:, I:], "layout": "split"}
+    for given in (named, split):
+        with FlopCounterMode(display=False) as counter:
+            switchyard.experts(**given)
+            torch.ops.switchyard.activate(torch.randn(3, 8))
+        assert counter.get_total_flops() == 6 * T * K * H * I
+    with FlopCounterMode(display=False) as counter:
+        positional = list(named.values()) + [None, None, "silu", "concatenated", False, 1.0, 1.0,
+                                             1.0, 0.0, False, True, 0, None]
+        switchyard.experts(*positional)
+    assert counter.get_total_flops() == 6 * T * K * H * I
+
+
 def test_several_threads_at_once():
     cases = [arguments(tokens=tokens) for tokens in (1, 3, 40, 100)]
     wants = [switchyard.experts(**named) for named in cases]

@@ -14,6 +14,7 @@ import typing
 
 import torch
 from torch.autograd import forward_ad
+from torch.utils.flop_counter import register_flop_formula
 
 torch.ops.load_library(str(pathlib.Path(__file__).with_name("switchyard_torch.so")))
 
@@ -108,6 +109,19 @@ def _(logits, preset, top_k, correction_bias=None, expert_scale=None, *, options
     weights = logits.new_empty(shape, dtype=dtype or logits.dtype)
     return (logits.new_empty(shape, dtype=torch.int64), weights,
             weights.new_empty((logits.shape[0] if zero else 0, 1)))
+
+
+@register_flop_formula(experts)
+def _(hidden, topk_ids, topk_weights, up, down, *options, gate=None, **more):
+    """2 for each multiplication of the products; hidden, ... are shapes."""
+    gate = next((o for o in options[10:] if isinstance(o, torch.Size)), gate)
+    pairs = topk_ids[0] * topk_ids[1]
+    return 2 * pairs * sum(shape[1] * shape[2] for shape in (up, down, gate) if shape is not None)
+
+
+@register_flop_formula([route, torch.ops.switchyard.activate])
+def _(*arguments, **named):
+    return 0
 
 
 _library = torch.library.Library("switchyard", "FRAGMENT")
