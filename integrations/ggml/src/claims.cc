@@ -73,24 +73,29 @@ bool IsArgsort(const ggml_tensor* t) {
 }
 
 bool IsTopK(const ggml_tensor* t) {
-  return t->op == GGML_OP_VIEW && IsArgsort(t->view_src) && t->view_offs == 0 &&
-         t->ne[1] == t->view_src->ne[1] && t->nb[1] == t->view_src->nb[1] &&
-         t->ne[2] == 1 && t->ne[3] == 1;
+  const ggml_tensor* sorted = t->view_src;
+  // Not a view of a view: the one between may be read, too, and has more
+  // columns.
+  return t->op == GGML_OP_VIEW && t->src[0] == sorted && IsArgsort(sorted) &&
+         t->view_offs == 0 && t->type == sorted->type &&
+         t->ne[0] <= sorted->ne[0] && t->ne[1] == sorted->ne[1] &&
+         t->ne[2] == 1 && t->ne[3] == 1 && t->nb[0] == sorted->nb[0] &&
+         t->nb[1] == sorted->nb[1];
 }
 
 bool IsWeights(const ggml_tensor* t) {
   switch (t->op) {
     case GGML_OP_GET_ROWS: {
-      const ggml_tensor* of = Root(t->src[0]);
+      const ggml_tensor* of = Whole(t->src[0]);
       return IsTopK(t->src[1]) && (IsProbs(of) || IsLogits(of));
     }
     case GGML_OP_SOFT_MAX:
-      return IsPlainSoftmax(t) && IsWeights(Root(t->src[0]));
+      return IsPlainSoftmax(t) && IsWeights(Whole(t->src[0]));
     case GGML_OP_SUM_ROWS:
     case GGML_OP_CLAMP:
     case GGML_OP_DIV:
     case GGML_OP_SCALE:
-      return IsWeights(Root(t->src[0]));
+      return IsWeights(Whole(t->src[0]));
     default:
       return false;
   }

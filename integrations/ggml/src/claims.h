@@ -33,6 +33,16 @@ inline const ggml_tensor* Root(const ggml_tensor* t) {
   return IsViewOp(t) && t->view_src != nullptr ? t->view_src : t;
 }
 
+// The tensor that `t` is all elements of, in their order; else `t`, for one, a
+// view with an offset, gaps or transposed.
+inline const ggml_tensor* Whole(const ggml_tensor* t) {
+  const ggml_tensor* root = Root(t);
+  const bool is_whole = t->type == root->type && t->view_offs == 0 &&
+                        ggml_is_contiguous(t) &&
+                        ggml_nelements(t) == ggml_nelements(root);
+  return is_whole ? root : t;
+}
+
 // [columns, rows] of f32, rows without gaps.
 inline bool IsMatrix(const ggml_tensor* t) {
   return t->type == GGML_TYPE_F32 && ggml_is_contiguous(t) && t->ne[2] == 1 &&

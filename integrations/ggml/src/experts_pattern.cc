@@ -96,7 +96,7 @@ bool TakeSum(Cursor& cursor, CombineChain& chain) {
   const auto is_slot = [&](const ggml_tensor* t, int64_t slot) {
     return t->op == GGML_OP_VIEW && t->view_src == weighted &&
            t->ne[0] == weighted->ne[0] && t->ne[1] == weighted->ne[2] &&
-           t->ne[2] == 1 && t->nb[0] == sizeof(float) &&
+           t->ne[2] == 1 && t->ne[3] == 1 && t->nb[0] == sizeof(float) &&
            t->nb[1] == weighted->nb[2] &&
            t->view_offs == static_cast<size_t>(slot) * weighted->nb[1];
   };
@@ -129,6 +129,8 @@ std::optional<CombineChain> MatchCombine(const ggml_cgraph& graph, int begin) {
   CombineChain longer = chain;
   longer.residual = t->src[1];
   longer.out = t;
+  // A part of the sum itself is never written.
+  if (IsComputedIn(graph, chain, longer.residual)) return chain;
   cursor.Next();
   longer.end = cursor.end();
   if (!IsClosed(graph, longer, {longer.out})) return chain;
@@ -186,6 +188,7 @@ std::optional<ExpertsChain> MatchExperts(const ggml_cgraph& graph, int begin) {
   chain.combine = *combine;
   chain.end = combine->end;
   if (!IsClosed(graph, chain, {combine->out, combine->normed})) return {};
+  if (IsComputedIn(graph, chain, combine->weights)) return {};
   chain.kept = {Root(combine->weights)};
   if (combine->residual != nullptr) {
     chain.kept.push_back(Root(combine->residual));

@@ -14,7 +14,7 @@ using switchyard::Score;
 using switchyard::WeightOf;
 
 bool IsLastOf(const ggml_tensor* t, const ggml_tensor* weights) {
-  return t != nullptr && Root(t->src[0]) == weights;
+  return t != nullptr && Whole(t->src[0]) == weights;
 }
 
 // sum, [clamp,] divide: renormalised weights.
@@ -36,7 +36,9 @@ bool TakeDivision(Cursor& cursor, RouterChain& chain) {
     t = cursor.Get();
   }
   if (t == nullptr || t->op != GGML_OP_DIV || !IsLastOf(t, chain.weights) ||
-      t->src[1] != divisor) {
+      t->src[1] != divisor ||
+      // Broadcast to other rows if there are as many slots as tokens.
+      !ggml_are_same_shape(t->src[0], sum->src[0])) {
     return false;
   }
   cursor.Next();
@@ -59,7 +61,7 @@ bool TakeWeights(Cursor& cursor, const ggml_tensor* probs, RouterChain& chain) {
       t->src[1]->view_src != chain.ids || t->type != GGML_TYPE_F32) {
     return false;
   }
-  const ggml_tensor* of = Root(t->src[0]);
+  const ggml_tensor* of = Whole(t->src[0]);
   if (of != (probs != nullptr ? probs : chain.logits)) return false;
   const ggml_tensor* table = t->src[0];
   if (table->ne[0] != 1 || table->ne[1] != chain.logits->ne[0] ||
@@ -133,7 +135,7 @@ std::optional<RouterChain> MatchRouter(const ggml_cgraph& graph, int begin) {
   if (!TakeWeights(cursor, probs, chain)) return {};
   chain.end = cursor.end();
   // Of the argsort only the view of its first columns is written.
-  if (Readers(graph, chain, chain.ids) != 1 ||
+  if (Readers(graph, chain, chain.ids) != 1 || ViewsOf(graph, chain.ids) != 1 ||
       !IsClosed(graph, chain, {chain.ids, chain.weights})) {
     return {};
   }

@@ -22,9 +22,7 @@ bool IsClosed(const ggml_cgraph& graph, const Chain& chain,
   for (int i = chain.begin; i < chain.end; ++i) {
     const ggml_tensor* node = graph.nodes[i];
     const ggml_tensor* root = Root(node);
-    const auto first = graph.nodes + chain.begin;
-    const auto last = graph.nodes + chain.end;
-    if (is_output(root) || std::find(first, last, root) == last) continue;
+    if (is_output(root) || !IsComputedIn(graph, chain, root)) continue;
     if ((node->flags & GGML_TENSOR_FLAG_OUTPUT) != 0) return false;
     int readers = 0;
     for (int j = chain.begin; j < chain.end; ++j) {
@@ -35,6 +33,18 @@ bool IsClosed(const ggml_cgraph& graph, const Chain& chain,
     if (readers != ggml_node_get_use_count(&graph, i)) return false;
   }
   return true;
+}
+
+bool IsComputedIn(const ggml_cgraph& graph, const Chain& chain,
+                  const ggml_tensor* t) {
+  const auto last = graph.nodes + chain.end;
+  return std::find(graph.nodes + chain.begin, last, Root(t)) != last;
+}
+
+int ViewsOf(const ggml_cgraph& graph, const ggml_tensor* t) {
+  return static_cast<int>(std::count_if(
+      graph.nodes, graph.nodes + graph.n_nodes,
+      [t](const ggml_tensor* node) { return node->view_src == t; }));
 }
 
 int Readers(const ggml_cgraph& graph, const Chain& chain,

@@ -22,11 +22,14 @@ class Cursor {
   Cursor(const ggml_cgraph& graph, int begin) : graph_(&graph), at_(begin) {
     SkipViews();
   }
-  // Nullptr behind the last node, and for one that is not to be computed.
+  // Nullptr behind the last node, for one that is not to be computed, and for
+  // one that is computed in another's memory, whose readers would be told apart
+  // by their place in the graph.
   const ggml_tensor* Get() const {
     if (at_ >= graph_->n_nodes) return nullptr;
     const ggml_tensor* node = graph_->nodes[at_];
-    return (node->flags & GGML_TENSOR_FLAG_COMPUTE) != 0 ? node : nullptr;
+    const bool is_computed = (node->flags & GGML_TENSOR_FLAG_COMPUTE) != 0;
+    return is_computed && node->view_src == nullptr ? node : nullptr;
   }
   void Next() {
     end_ = ++at_;
@@ -53,6 +56,13 @@ class Cursor {
 // Whether all readers of the chain's nodes, but for its outputs, are in it.
 bool IsClosed(const ggml_cgraph& graph, const Chain& chain,
               std::initializer_list<const ggml_tensor*> outputs);
+
+// Whether a node of the chain computes it, or what it is a view of.
+bool IsComputedIn(const ggml_cgraph& graph, const Chain& chain,
+                  const ggml_tensor* t);
+
+// How many of the graph's nodes are views of it, or of such a view.
+int ViewsOf(const ggml_cgraph& graph, const ggml_tensor* t);
 
 // How many nodes read it; 0 if it is not in the chain.
 int Readers(const ggml_cgraph& graph, const Chain& chain,

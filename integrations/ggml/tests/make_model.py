@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes GGUF models of random weights: make_model.py FAMILY TYPE OUT.gguf
 
-FAMILY is one of FAMILIES, TYPE the experts' type: bf16, f16, q8_0 or q4_0.
+FAMILY is one of FAMILIES, TYPE the experts' type: bf16, f16, q8_0 or q4_0, or
+one of these " as f32": the same values, stored so that they are not rounded to.
 """
 
 import sys
@@ -17,6 +18,7 @@ TYPES = {
     "q8_0": gguf.GGMLQuantizationType.Q8_0,
     "q4_0": gguf.GGMLQuantizationType.Q4_0,
 }
+AS_F32 = " as f32"
 # Sizes of the small models; the measured one has its own.
 SMALL = dict(vocab=256, hidden=128, layers=3, heads=4, kv_heads=2, head=32,
              experts=16, used=4, intermediate=96)
@@ -49,6 +51,10 @@ class Model:
         self.vector("output_norm", s["hidden"], around=1.0)
 
     def add(self, name, values, kind, copies=None):
+        if kind.endswith(AS_F32):
+            rounded = TYPES[kind.removesuffix(AS_F32)]
+            values = gguf.quants.dequantize(gguf.quants.quantize(values, rounded), rounded)
+            kind = "f32"
         kind = TYPES[kind]
         raw = gguf.quants.quantize(values, kind)
         if copies is not None:
@@ -216,6 +222,7 @@ FAMILIES = {f.__name__: f for f in (qwen3moe, gpt_oss, deepseek2, deepseek2_merg
                                    deepseek2_groups, llama, many_experts, qwen3_30b)}
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4 or sys.argv[1] not in FAMILIES or sys.argv[2] not in TYPES:
+    if len(sys.argv) != 4 or sys.argv[1] not in FAMILIES or (
+            sys.argv[2].removesuffix(AS_F32) not in TYPES):
         sys.exit(__doc__)
     FAMILIES[sys.argv[1]](sys.argv[3], sys.argv[2])

@@ -1,12 +1,13 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""llama.cpp with and without the plug-in, in turns.
+"""llama.cpp with and without the plug-in, by turns in one process.
 
-measure.py LIBGGML_SWITCHYARD.SO MODEL.gguf [PROMPT [GENERATE [TURNS [ROUNDS]]]]
+measure.py LIBGGML_SWITCHYARD.SO MODEL.gguf [TOKENS,TOKENS.. [SECONDS [TURNS]]]
 
-A table of ms, each the median over TURNS processes' medians of ROUNDS rounds:
-the prompt of so many tokens in one batch, and each token generated behind it;
-with the least and the largest ratio of a turn.
+A table of ms for batches of so many tokens: medians of what TURNS processes time
+in SECONDS each, the median ratio, and the least and the largest of a process.
+Wall time; with CPU_TIME in the environment the process's own, which says on a
+busy machine how much work it is. THREADS in the environment is their number.
 """
 
 import json
@@ -17,34 +18,35 @@ import subprocess
 import sys
 
 
-def run(plugin, arguments):
+def run(plugin, model, sizes, seconds):
     variables = dict(os.environ)
     variables.pop("GGML_BACKEND_PATH", None)
-    if plugin:
-        variables["GGML_BACKEND_PATH"] = os.path.abspath(plugin)
     script = pathlib.Path(__file__).with_name("run_model.py")
-    done = subprocess.run([sys.executable, script, arguments[0], "bench", *arguments[1:]],
-                          env=variables, stdout=subprocess.PIPE, check=True)
-    return {what: statistics.median(times)
-            for what, times in json.loads(done.stdout).items() if times}
+    done = subprocess.run(
+        [sys.executable, script, model, "bench", plugin, seconds, *sizes],
+        env=variables, stdout=subprocess.PIPE, check=True)
+    clock = 1 if os.environ.get("CPU_TIME") else 0
+    return {int(size): [(stock[clock], ours[clock]) for stock, ours in pairs]
+            for size, pairs in json.loads(done.stdout).items()}
+
+
+def ratio(pairs):
+    return statistics.median(stock / ours for stock, ours in pairs)
 
 
 def main():
-    if not 3 <= len(sys.argv) <= 7:
+    if not 3 <= len(sys.argv) <= 6:
         sys.exit(__doc__)
     plugin, model = sys.argv[1:3]
-    prompt, generate, turns, rounds = sys.argv[3:] + ["512", "16", "3", "3"][len(sys.argv) - 3:]
-    arguments = [model, prompt, generate, rounds]
-    stock, ours = [], []
-    for _ in range(int(turns)):
-        stock.append(run(None, arguments))
-        ours.append(run(plugin, arguments))
-    print("| | stock ms | plug-in ms | ratio | least | largest |\n|---|---|---|---|---|---|")
-    for what in stock[0]:
-        ratios = sorted(a[what] / b[what] for a, b in zip(stock, ours))
-        a, b = (statistics.median(r[what] for r in runs) for runs in (stock, ours))
-        print(f"| {what}{prompt if what == 'pp' else ''} | {a:.1f} | {b:.1f} | {a / b:.2f}x | "
-              f"{ratios[0]:.2f} | {ratios[-1]:.2f} |")
+    sizes, seconds, turns = sys.argv[3:] + ["1,32,64,128,512", "5", "3"][len(sys.argv) - 3:]
+    runs = [run(plugin, model, sizes.split(","), seconds) for _ in range(int(turns))]
+    print("| tokens | stock ms | plug-in ms | ratio | least | largest |\n|---|---|---|---|---|---|")
+    for size in runs[0]:
+        pairs = [pair for turn in runs for pair in turn[size]]
+        stock, ours = (statistics.median(pair[i] for pair in pairs) for i in (0, 1))
+        each = [ratio(turn[size]) for turn in runs]
+        print(f"| {size} | {stock:.1f} | {ours:.1f} | {ratio(pairs):.2f} | "
+              f"{min(each):.2f} | {max(each):.2f} |")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 """Runs a model through llama.cpp in a process of its own.
 
 run_model.py MODEL logits OUT.npy [BATCH...]   logits of all tokens of each batch
-run_model.py MODEL bench PROMPT GENERATE ROUNDS   ms of each round, as JSON
+run_model.py MODEL bench PLUGIN SECONDS TOKENS...   stock's and PLUGIN's ms, as JSON
 
 THREADS in the environment is their number; with EVERY_NODE a callback asks for
 the result of each node of the graph.
@@ -19,7 +19,7 @@ import llama_cpp
 import numpy as np
 
 
-def load(path, batch, threads):
+def load(path):
     quiet = llama_cpp.llama_log_callback(lambda level, text, data: (
         sys.stderr.write(text.decode()) if level == 4 else None))
     load.keep = quiet  # the library keeps the pointer
@@ -27,11 +27,15 @@ def load(path, batch, threads):
     # As llama.cpp's own programs do; it looks at GGML_BACKEND_PATH.
     llama_cpp.llama_cpp._lib.ggml_backend_load_all()
     llama_cpp.llama_backend_init()
-    model = llama_cpp.llama_model_load_from_file(
+    return llama_cpp.llama_model_load_from_file(
         path.encode(), llama_cpp.llama_model_default_params())
+
+
+def new_context(model, batch):
+    """It asks all backends that are loaded by then."""
     params = llama_cpp.llama_context_default_params()
     params.n_ctx = params.n_batch = params.n_ubatch = batch
-    params.n_threads = params.n_threads_batch = threads
+    params.n_threads = params.n_threads_batch = int(os.environ.get("THREADS", "2"))
     params.no_perf = True
     if os.environ.get("EVERY_NODE"):
         load.callback = llama_cpp.ggml_backend_sched_eval_callback(lambda *_: True)
@@ -39,8 +43,11 @@ def load(path, batch, threads):
     context = llama_cpp.llama_init_from_model(model, params)
     if not context:
         sys.exit("run_model.py: no context")
-    vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
-    return context, vocab
+    return context
+
+
+def vocabulary(model):
+    return llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
 
 
 def decode(context, tokens, first, all_logits):
@@ -59,7 +66,8 @@ def decode(context, tokens, first, all_logits):
 
 
 def logits(path, out, sizes):
-    context, vocab = load(path, 1024, int(os.environ.get("THREADS", "2")))
+    model = load(path)
+    context, vocab = new_context(model, 1024), vocabulary(model)
     random = np.random.default_rng(3)
     rows, at = [], 0
     for size in sizes:
@@ -70,28 +78,47 @@ def logits(path, out, sizes):
     np.save(out, np.concatenate(rows))
 
 
-def bench(path, prompt, generate, rounds):
-    context, vocab = load(path, max(1024, prompt + generate), 2)
-    memory = llama_cpp.llama_get_memory(context)
+def bench(path, plugin, seconds, sizes):
+    """For each number of tokens, pairs of (wall, CPU) ms without the plug-in
+    and with it, by turns: a context keeps to the backends that it began with."""
+    model = load(path)
+    vocab = vocabulary(model)
+    largest = max(512, *sizes)
+    stock = new_context(model, largest)
+    if not llama_cpp.llama_cpp._lib.ggml_backend_load(os.path.abspath(plugin).encode()):
+        sys.exit(f"run_model.py: cannot load {plugin}")
+    ours = new_context(model, largest)
     random = np.random.default_rng(3)
-    times = {"pp": [], "tg": []}
-    for i in range(rounds + 1):  # the first warms up
-        llama_cpp.llama_memory_clear(memory, True)
-        start = time.perf_counter()
-        decode(context, random.integers(0, vocab, prompt), 0, False)
-        middle = time.perf_counter()
-        for j in range(generate):
-            decode(context, random.integers(0, vocab, 1), prompt + j, False)
-        if i > 0:
-            times["pp"].append((middle - start) * 1e3)
-            if generate:
-                times["tg"].append((time.perf_counter() - middle) * 1e3 / generate)
-    print(json.dumps(times))
+
+    def one(context, tokens):
+        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(context), True)
+        wall, cpu = time.perf_counter(), time.process_time()
+        decode(context, tokens, 0, False)
+        return (time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3
+
+    # So many tokens that pages of all experts are there.
+    for context in (stock, ours):
+        one(context, random.integers(0, vocab, largest))
+    pairs = {size: [] for size in sizes}
+    for size in sizes:
+        for context in (stock, ours):
+            one(context, random.integers(0, vocab, size))
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end or len(pairs[size]) < 4:
+            tokens = random.integers(0, vocab, size)
+            order = [(0, stock), (1, ours)]
+            if len(pairs[size]) % 2 == 1:
+                order.reverse()
+            pair = [None, None]
+            for i, context in order:
+                pair[i] = one(context, tokens)
+            pairs[size].append(pair)
+    print(json.dumps(pairs))
 
 
 if __name__ == "__main__":
     if sys.argv[2] == "logits":
         logits(sys.argv[1], sys.argv[3], [int(n) for n in sys.argv[4:]])
     else:
-        bench(sys.argv[1], *(int(n) for n in sys.argv[3:6]))
+        bench(sys.argv[1], sys.argv[3], float(sys.argv[4]), [int(n) for n in sys.argv[5:]])
     sys.stdout.flush()
