@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "choice.h"
 #include "ggml-backend.h"
 
 namespace switchyard_ggml {
@@ -124,8 +125,9 @@ const char* WhyNot(const ggml_tensor* t) {
       ids->nb[0] != sizeof(int32_t)) {
     return t->ne[2] < kMinTokens ? "few tokens" : "rows with gaps";
   }
-  if (ids->ne[0] * ids->ne[1] < kMinPairsPerExpert * weights->ne[2]) {
-    return "few tokens";
+  const int64_t min_pairs = MinPairsPerExpert(weights->type, ThisCpu());
+  if (ids->ne[0] * ids->ne[1] < min_pairs * weights->ne[2]) {
+    return "few tokens for each expert on this CPU";
   }
   return nullptr;
 }

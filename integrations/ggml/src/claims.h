@@ -14,13 +14,6 @@
 
 namespace switchyard_ggml {
 
-// Batches of fewer tokens are left alone: there, what is saved is less than
-// what another split of the graph costs.
-constexpr int64_t kMinTokens = 32;
-// (token, slot) pairs for each expert from which on one GEMM per expert beats
-// ggml's dot products, row by row.
-constexpr int64_t kMinPairsPerExpert = 4;
-
 // ggml_is_view_op of ggml's internal headers: nothing is computed.
 inline bool IsViewOp(const ggml_tensor* t) {
   return t->op == GGML_OP_NONE || t->op == GGML_OP_RESHAPE ||

@@ -13,6 +13,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "choice.h"
+
 namespace switchyard_ggml {
 namespace {
 
@@ -125,10 +127,8 @@ void RunGemm(const GemmShape& shape, const void* x, const void* weights,
 }
 
 Type OperandType(Type type) {
-  if (type != Type::kBF16) return Type::kF32;
-  const auto has = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  return (has & wanted) == wanted ? Type::kBF16 : Type::kF32;
+  const bool is_bf16 = type == Type::kBF16 && ThisCpu() == Cpu::kAvx512Bf16;
+  return is_bf16 ? Type::kBF16 : Type::kF32;
 }
 
 }  // namespace switchyard_ggml

@@ -47,8 +47,8 @@ struct GemmShape {
 void RunGemm(const GemmShape& shape, const void* x, const void* weights,
              const float* bias, float* y, Scratch& scratch);
 
-// The type that weights stored as `type` are multiplied in: bf16 if oneDNN has
-// kernels for it on this CPU, f32 otherwise.
+// The type that weights stored as `type` are multiplied in: bf16 if this CPU
+// multiplies that, f32 otherwise.
 switchyard::Type OperandType(switchyard::Type type);
 
 }  // namespace switchyard_ggml
