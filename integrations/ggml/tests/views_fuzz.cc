@@ -34,6 +34,11 @@ namespace {
 constexpr double kBound = 0.1;
 constexpr size_t kMaxNodes = 512;
 
+// The size of so many floats or ids.
+size_t Bytes(int64_t count) {
+  return static_cast<size_t>(count) * sizeof(float);
+}
+
 class Graph {
  public:
   explicit Graph(uint64_t seed)
@@ -89,6 +94,11 @@ class Graph {
     return std::bernoulli_distribution(share)(random_);
   }
   bool IsOdd() { return Chance(0.06); }
+  // Not in a view's place: its rows may overlap, or have gaps that operations
+  // on the result refuse.
+  bool IsInPlace(const ggml_tensor* t) {
+    return Chance(0.03) && t->op != GGML_OP_VIEW;
+  }
 
   ggml_tensor* Leaf(ggml_type type, int64_t a, int64_t b = 1, int64_t c = 1) {
     leaves_.push_back(ggml_new_tensor_3d(context_, type, a, b, c));
@@ -133,11 +143,10 @@ class Graph {
           size - std::max(a * b * c, a + (b - 1) * row + (c - 1) * plane);
       if (row < 1 || plane < 1 || spare < 0) continue;
       const int64_t offset = Chance(0.5) ? 0 : Number(0, spare);
-      return ggml_view_3d(context_, t, a, b, c, sizeof(float) * row,
-                          sizeof(float) * plane, sizeof(float) * offset);
+      return ggml_view_3d(context_, t, a, b, c, Bytes(row), Bytes(plane),
+                          Bytes(offset));
     }
-    return ggml_view_3d(context_, t, a, b, c, sizeof(float) * a,
-                        sizeof(float) * a * b, 0);
+    return ggml_view_3d(context_, t, a, b, c, Bytes(a), Bytes(a * b), 0);
   }
   // All of the tensor, or now and then something else of this shape.
   ggml_tensor* Read(ggml_tensor* t, int64_t a, int64_t b, int64_t c) {
@@ -147,6 +156,7 @@ class Graph {
   }
 
   void Compare(ggml_tensor* t) {
+    if (!ggml_is_contiguous(t)) t = ggml_cont(context_, t);
     ggml_build_forward_expand(graph_, t);
     compared_.push_back(t);
   }
@@ -183,7 +193,7 @@ class Graph {
   }
 
   ggml_tensor* Router(ggml_tensor* logits, ggml_tensor** ids) {
-    const bool in_place = Chance(0.03);
+    const bool in_place = IsInPlace(logits);
     const int64_t score = Number(0, 2);
     ggml_tensor* probs = logits;
     if (score == 0) {
@@ -209,30 +219,30 @@ class Graph {
       ggml_tensor* rows = ggml_reshape_2d(context_, weights, top_k_, tokens);
       if (IsOdd()) {  // the operation takes no gaps
         tokens -= Number(1, 2);
-        rows = ggml_view_2d(context_, weights, top_k_, tokens,
-                            sizeof(float) * top_k_, sizeof(float) * top_k_);
+        rows = ggml_view_2d(context_, weights, top_k_, tokens, Bytes(top_k_),
+                            Bytes(top_k_));
       }
-      weights = Chance(0.03) ? ggml_soft_max_inplace(context_, rows)
-                             : ggml_soft_max(context_, rows);
+      weights = IsInPlace(rows) ? ggml_soft_max_inplace(context_, rows)
+                                : ggml_soft_max(context_, rows);
       Watched(weights);
     }
     if (Chance(0.6)) weights = Normalised(weights, tokens);
     if (Chance(0.4)) {
       if (IsOdd()) {
         --tokens;
-        weights = ggml_view_2d(context_, weights, top_k_, tokens,
-                               sizeof(float) * top_k_, sizeof(float) * top_k_);
+        weights = ggml_view_2d(context_, weights, top_k_, tokens, Bytes(top_k_),
+                               Bytes(top_k_));
       }
-      weights = Chance(0.05) ? ggml_scale_inplace(context_, weights, 2.5f)
-                             : ggml_scale(context_, weights, 2.5f);
+      weights = IsInPlace(weights) ? ggml_scale_inplace(context_, weights, 2.5f)
+                                   : ggml_scale(context_, weights, 2.5f);
     }
     return weights;
   }
 
   ggml_tensor* TopK(ggml_tensor* sorted) {
     const auto first = [&](ggml_tensor* t, int64_t columns, int64_t offset) {
-      return Watched(ggml_view_2d(context_, t, columns, tokens_, t->nb[1],
-                                  sizeof(int32_t) * offset));
+      return Watched(
+          ggml_view_2d(context_, t, columns, tokens_, t->nb[1], Bytes(offset)));
     };
     if (IsOdd()) return OddView(sorted, top_k_, tokens_, 1);
     if (IsOdd()) return first(sorted, top_k_, Number(0, num_experts_ - top_k_));
@@ -254,16 +264,16 @@ class Graph {
     ggml_tensor* sum =
         ggml_sum_rows(context_, Read(weights, top_k_, tokens, 1));
     if (Chance(0.7)) {
-      sum = Chance(0.05) ? ggml_clamp_inplace(context_, sum, 0.25f, INFINITY)
-                         : ggml_clamp(context_, sum, 0.25f, INFINITY);
+      sum = IsInPlace(sum) ? ggml_clamp_inplace(context_, sum, 0.25f, INFINITY)
+                           : ggml_clamp(context_, sum, 0.25f, INFINITY);
     }
     Watched(sum);
     ggml_tensor* rows = Read(weights, top_k_, tokens, 1);
     if (tokens == top_k_ && Chance(0.5)) {
       rows = ggml_reshape_3d(context_, weights, 1, top_k_, tokens);
     }
-    return Watched(Chance(0.03) ? ggml_div_inplace(context_, rows, sum)
-                                : ggml_div(context_, rows, sum));
+    return Watched(IsInPlace(rows) ? ggml_div_inplace(context_, rows, sum)
+                                   : ggml_div(context_, rows, sum));
   }
 
   // One MUL_MAT_ID and its optional bias.
@@ -295,7 +305,7 @@ class Graph {
         if (IsOdd()) return OddHalf(both);
         if (IsOdd()) first = kIntermediate - first;
         return ggml_view_3d(context_, both, kIntermediate, top_k_, tokens_,
-                            both->nb[1], both->nb[2], sizeof(float) * first);
+                            both->nb[1], both->nb[2], Bytes(first));
       };
       gate = half(0);
       up = half(kIntermediate);
@@ -309,7 +319,7 @@ class Graph {
         Chance(0.3) ? ggml_swiglu_oai(context_, gate, up, 1.7f, 7.0f)
                     : ggml_swiglu_split(context_, gate, up);
     ggml_tensor* rows = Linear(Watched(activated), ids, kHidden);
-    ggml_tensor* weighted = Chance(0.03)
+    ggml_tensor* weighted = IsInPlace(rows)
                                 ? ggml_mul_inplace(context_, rows, weights)
                                 : ggml_mul(context_, rows, weights);
     ggml_build_forward_expand(graph_, weighted);
@@ -320,16 +330,18 @@ class Graph {
     std::vector<ggml_tensor*> slots, sums;
     for (int64_t slot = 0; slot < top_k_; ++slot) {
       const int64_t read = IsOdd() ? Number(0, top_k_ - 1) : slot;
-      slots.push_back(IsOdd() ? OddView(weighted, kHidden, tokens_, 1)
-                              : ggml_view_2d(context_, weighted, kHidden,
-                                             tokens_, weighted->nb[2],
-                                             read * weighted->nb[1]));
+      slots.push_back(
+          IsOdd() ? OddView(weighted, kHidden, tokens_, 1)
+                  : ggml_view_2d(context_, weighted, kHidden, tokens_,
+                                 weighted->nb[2],
+                                 static_cast<size_t>(read) * weighted->nb[1]));
     }
     sums.push_back(slots[0]);
     for (size_t slot = 1; slot < slots.size(); ++slot) {
-      sums.push_back(Watched(
-          Chance(0.01) ? ggml_add_inplace(context_, sums.back(), slots[slot])
-                       : ggml_add(context_, sums.back(), slots[slot])));
+      sums.push_back(
+          Watched(IsInPlace(sums.back())
+                      ? ggml_add_inplace(context_, sums.back(), slots[slot])
+                      : ggml_add(context_, sums.back(), slots[slot])));
     }
     ggml_tensor* out = sums.back();
     ggml_build_forward_expand(graph_, out);
@@ -341,8 +353,8 @@ class Graph {
       out = Watched(ggml_add(context_, out, residual));
       if (Chance(0.7)) {
         ggml_tensor* of = IsOdd() ? OddView(out, kHidden, tokens_, 1) : out;
-        out = Watched(Chance(0.03) ? ggml_rms_norm_inplace(context_, of, 1e-5f)
-                                   : ggml_rms_norm(context_, of, 1e-5f));
+        out = Watched(IsInPlace(of) ? ggml_rms_norm_inplace(context_, of, 1e-5f)
+                                    : ggml_rms_norm(context_, of, 1e-5f));
         out = ggml_mul(context_, out, Floats(kHidden));
       }
     }
@@ -410,11 +422,15 @@ int Main(uint64_t seed, uint64_t graphs) {
       ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr);
   ggml_backend_t plugin = ggml_backend_dev_init(
       ggml_backend_reg_dev_get(ggml_backend_init(), 0), nullptr);
-  const auto set_threads = reinterpret_cast<ggml_backend_set_n_threads_t>(
-      ggml_backend_reg_get_proc_address(
-          ggml_backend_dev_backend_reg(ggml_backend_get_device(cpu)),
-          "ggml_backend_set_n_threads"));
-  set_threads(cpu, 1);
+  // Artificial nodes in place may overlap what they read: one thread has one
+  // order.
+  for (ggml_backend_t backend : {cpu, plugin}) {
+    ggml_backend_reg_t reg =
+        ggml_backend_dev_backend_reg(ggml_backend_get_device(backend));
+    reinterpret_cast<ggml_backend_set_n_threads_t>(
+        ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads"))(
+        backend, 1);
+  }
   Taken taken;
   std::vector<uint64_t> differing;
   for (uint64_t i = 0; i < graphs; ++i) {
