@@ -105,8 +105,12 @@ std::string Escape(const char* format, uint32_t value) {
   return text;
 }
 
-[[noreturn]] void ThrowNoIsa(const std::string& asked) {
-  throw InputError(asked + ": not available here; there are " + IsaChoices());
+[[noreturn]] void ThrowNoIsa(const std::string& asked,
+                             const switchyard::Status& why) {
+  const std::string message = why.message();
+  const size_t nearest = message.find("; did you mean");
+  throw InputError(asked + ": not available here; there are " + IsaChoices() +
+                   (nearest != message.npos ? message.substr(nearest) : ""));
 }
 
 }  // namespace
@@ -236,13 +240,16 @@ std::string IsaChoices(const std::string& separator) {
 }
 
 void RequireEnvironmentIsa() {
-  if (switchyard::EnvironmentIsa().ok()) return;
+  const switchyard::Status status = switchyard::EnvironmentIsa();
+  if (status.ok()) return;
   const char* const name = std::getenv("SWITCHYARD_ISA");
-  ThrowNoIsa(std::string("SWITCHYARD_ISA ") + (name != nullptr ? name : ""));
+  ThrowNoIsa(std::string("SWITCHYARD_ISA ") + (name != nullptr ? name : ""),
+             status);
 }
 
 void UseIsa(const std::string& name) {
-  if (!switchyard::CapIsa(name.c_str()).ok()) ThrowNoIsa("--isa " + name);
+  const switchyard::Status status = switchyard::CapIsa(name.c_str());
+  if (!status.ok()) ThrowNoIsa("--isa " + name, status);
 }
 
 const char* Plural(size_t count) { return count == 1 ? "" : "s"; }

@@ -11,6 +11,7 @@
 #include "src/check.h"
 #include "src/check_rows.h"
 #include "src/schedule.h"
+#include "src/shapes.h"
 #include "src/simd/activate.h"
 #include "src/simd/targets.h"
 
@@ -42,15 +43,13 @@ constexpr bool IsOfGate(Activation activation) {
   return false;
 }
 
-bool Given(const Span<const int32_t>& list) {
-  return list.data != nullptr || list.size != 0;
-}
+using internal::Given;
+using internal::Role;
 
 // Whether there is anything but gate and up.
 bool HasMore(const ActivateInputs& in) {
-  return internal::Given(in.gate_bias) || internal::Given(in.up_bias) ||
-         internal::Given(in.row_scale) || Given(in.offsets) ||
-         Given(in.tokens_per_expert);
+  return Given(in.gate_bias) || Given(in.up_bias) || Given(in.row_scale) ||
+         Given(in.offsets) || Given(in.tokens_per_expert);
 }
 
 // Of normal size: so is 1 / x, or as good as. By the bits, see IsUpTo().
@@ -73,6 +72,54 @@ bool AreUpTo(size_t most, Span<const int32_t> counts) {
     if (count < 0 || static_cast<size_t>(count) > most) return false;
   }
   return true;
+}
+
+// Gate, up and out do not fit each other.
+[[gnu::cold, gnu::noinline]] const char* ShapeError(
+    const ActivateInputs& inputs, const ActivateOutputs& outputs,
+    GateUpLayout layout) {
+  const auto& [out] = outputs;
+  const auto& gate = inputs.gate;
+  const auto& up = inputs.up;
+  if (layout == GateUpLayout::kSplit) {
+    const internal::Shaped arguments[] = {
+        SWITCHYARD_SHAPED(Activate, Role::kInput, gate, rows, cols),
+        SWITCHYARD_SHAPED(Activate, Role::kInput, up, rows, cols),
+        SWITCHYARD_SHAPED(Activate, Role::kOutput, out, rows, cols)};
+    return internal::OddOneOut(arguments,
+                               "Activate: gate: is not [rows, cols]");
+  }
+  if (!Given(gate)) return "Activate: gate: not given";
+  if (!Given(out)) return "Activate: out: not given";
+  // Two views, of which either may be wrong.
+  if (layout == GateUpLayout::kUngated) {
+    return "Activate: out: is not [rows, cols] of gate";
+  }
+  if (gate.cols == out.cols || gate.cols % 2 != 0) {
+    return "Activate: gate: is not [rows, 2 * cols]";
+  }
+  return "Activate: out: is not [rows, cols] of both in gate";
+}
+
+[[gnu::cold, gnu::noinline]] const char* UpTypeError(const ConstAnyMatrix& gate,
+                                                     const ConstAnyMatrix& up) {
+  if (!Given(gate)) return "Activate: gate: not given";
+  return Given(up) ? "Activate: up: is not of the type of gate"
+                   : "Activate: up: not given";
+}
+
+// A bias that has not as many rows as there are experts.
+[[gnu::cold, gnu::noinline]] const char* BiasError(const ActivateInputs& inputs,
+                                                   const ConstAnyMatrix& bias,
+                                                   const char* otherwise) {
+  if (bias.rows > 1 && !Given(inputs.offsets) &&
+      !Given(inputs.tokens_per_expert)) {
+    return "Activate: offsets: not given, nor tokens_per_expert, with biases "
+           "of several experts";
+  }
+  return inputs.offsets.size == bias.rows
+             ? "Activate: offsets: size is not num_experts + 1"
+             : otherwise;
 }
 
 // What is given beside gate and up.
@@ -98,17 +145,23 @@ Status CheckMore(const ActivateInputs& inputs, const AnyRows& out,
   const size_t num_experts = packed   ? offsets.size - 1
                              : padded ? tokens_per_expert.size
                                       : 1;
-  if (internal::Given(gate_bias)) {
+  if (Given(gate_bias)) {
     SWITCHYARD_CHECK_FLOATS(Activate, gate_bias);
-    SWITCHYARD_CHECK_SHAPE(Activate, gate_bias, num_experts, gate.cols);
+    SWITCHYARD_CHECK(
+        gate_bias.rows == num_experts && gate_bias.cols == gate.cols,
+        BiasError(inputs, gate_bias,
+                  "Activate: gate_bias: is not [num_experts, gate.cols]"));
   }
-  if (internal::Given(up_bias)) {
+  if (Given(up_bias)) {
     SWITCHYARD_CHECK(options.layout == GateUpLayout::kSplit,
                      "Activate: up_bias: given without up");
     SWITCHYARD_CHECK_FLOATS(Activate, up_bias);
-    SWITCHYARD_CHECK_SHAPE(Activate, up_bias, num_experts, cols);
+    SWITCHYARD_CHECK(
+        up_bias.rows == num_experts && up_bias.cols == cols,
+        BiasError(inputs, up_bias,
+                  "Activate: up_bias: is not [num_experts, cols]"));
   }
-  if (internal::Given(row_scale)) {
+  if (Given(row_scale)) {
     SWITCHYARD_CHECK_FLOATS(Activate, row_scale);
     SWITCHYARD_CHECK_SHAPE(Activate, row_scale, rows, 1);
   }
@@ -201,17 +254,18 @@ Status Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
   SWITCHYARD_CHECK_FLOATS(Activate, up);
   SWITCHYARD_CHECK_ROWS(Activate, out);
   if (layout == GateUpLayout::kSplit) {
-    SWITCHYARD_CHECK(up.type == gate.type,
-                     "Activate: up: is not of the type of gate");
-    SWITCHYARD_CHECK_SHAPE(Activate, gate, rows, cols);
-    SWITCHYARD_CHECK_SHAPE(Activate, up, rows, cols);
+    SWITCHYARD_CHECK(up.type == gate.type, UpTypeError(gate, up));
+    SWITCHYARD_CHECK(gate.rows == rows && gate.cols == cols &&
+                         up.rows == rows && up.cols == cols,
+                     ShapeError(inputs, outputs, layout));
   } else if (layout == GateUpLayout::kUngated) {
-    SWITCHYARD_CHECK_SHAPE(Activate, gate, rows, cols);
-    SWITCHYARD_CHECK(!internal::Given(up), "Activate: up: given with kUngated");
+    SWITCHYARD_CHECK(gate.rows == rows && gate.cols == cols,
+                     ShapeError(inputs, outputs, layout));
+    SWITCHYARD_CHECK(!Given(up), "Activate: up: given with kUngated");
   } else {
-    SWITCHYARD_CHECK_SHAPE(Activate, gate, rows, 2 * cols);
-    SWITCHYARD_CHECK(!internal::Given(up),
-                     "Activate: up: given beside both in gate");
+    SWITCHYARD_CHECK(gate.rows == rows && gate.cols == 2 * cols,
+                     ShapeError(inputs, outputs, layout));
+    SWITCHYARD_CHECK(!Given(up), "Activate: up: given beside both in gate");
   }
   const ConstAnyMatrix& bias = inputs.gate_bias;
   if (layout != GateUpLayout::kConcatenated) {

@@ -135,10 +135,11 @@ Status Packed(const BucketInputs& inputs, const PackedBuckets& outputs,
   SWITCHYARD_CHECK_VIEW(BucketPacked, pairs);
   const size_t num_experts = tokens_per_expert.size;
   const size_t tokens = topk_ids.rows, top_k = topk_ids.cols;
-  SWITCHYARD_CHECK(offsets.size == num_experts + 1,
-                   "BucketPacked: offsets: size is not num_experts + 1");
-  SWITCHYARD_CHECK(pairs.size >= tokens * top_k,
-                   "BucketPacked: pairs: fewer than tokens * top_k elements");
+  SWITCHYARD_CHECK_NEEDED(BucketPacked, offsets,
+                          offsets.size == num_experts + 1,
+                          "size is not num_experts + 1");
+  SWITCHYARD_CHECK_NEEDED(BucketPacked, pairs, pairs.size >= tokens * top_k,
+                          "fewer than tokens * top_k elements");
   if (internal::Given(row_index)) {
     SWITCHYARD_CHECK_TYPED(BucketPacked, row_index, Type::kI32, "int32");
     SWITCHYARD_CHECK_SHAPE(BucketPacked, row_index, tokens, top_k);
@@ -287,7 +288,8 @@ Status MakeDispatchArgs(const DispatchInputs& inputs,
   const auto& [args] = outputs;
   const auto& [tile_pairs, tile_features] = options;
   SWITCHYARD_CHECK_VIEW(MakeDispatchArgs, args);
-  SWITCHYARD_CHECK(args.size == 3, "MakeDispatchArgs: args: size is not 3");
+  SWITCHYARD_CHECK_NEEDED(MakeDispatchArgs, args, args.size == 3,
+                          "size is not 3");
   SWITCHYARD_CHECK(tile_pairs != 0,
                    "MakeDispatchArgs: options: tile_pairs is 0");
   SWITCHYARD_CHECK(tile_features != 0,

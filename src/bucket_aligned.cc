@@ -49,11 +49,11 @@ Status CheckAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
   SWITCHYARD_CHECK(block_size <= kMaxInt32 && padded <= kMaxInt32,
                    "BucketAligned: options: block_size: more than 2^31 - 1 "
                    "padded pairs");
-  SWITCHYARD_CHECK(offsets.size == num_experts + 1,
-                   "BucketAligned: offsets: size is not num_experts + 1");
-  SWITCHYARD_CHECK(pairs.size >= padded,
-                   "BucketAligned: pairs: fewer than BucketAlignedSize "
-                   "elements");
+  SWITCHYARD_CHECK_NEEDED(BucketAligned, offsets,
+                          offsets.size == num_experts + 1,
+                          "size is not num_experts + 1");
+  SWITCHYARD_CHECK_NEEDED(BucketAligned, pairs, pairs.size >= padded,
+                          "fewer than BucketAlignedSize elements");
   SWITCHYARD_CHECK(
       !Given(block_experts) || block_experts.size >= padded / block_size,
       "BucketAligned: block_experts: fewer than BucketAlignedSize / block_size "

@@ -39,11 +39,10 @@
                                       (m).type == Type::kF8E5M2)),             \
                        #fn ": " #m ".scales: has to be f32, or e8m0 with f8"); \
       SWITCHYARD_CHECK_VIEW(fn, m.scales);                                     \
-      SWITCHYARD_CHECK(                                                        \
+      SWITCHYARD_CHECK_NEEDED(                                                 \
+          fn, m.scales,                                                        \
           (m).scales.rows == (m).rows && ::switchyard::internal::ScalesFit(m), \
-          #fn ": " #m                                                          \
-              ".scales: is not [rows, 1] or one for 32, 64 or "                \
-              "128 columns (e8m0: 32)");                                       \
+          "is not [rows, 1] or one for 32, 64 or 128 columns (e8m0: 32)");     \
     }                                                                          \
     if (::switchyard::internal::Given((m).sums)) {                             \
       SWITCHYARD_CHECK((m).type == Type::kI8 || (m).type == Type::kU8,         \

@@ -7,22 +7,91 @@
 #include <cfloat>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "src/check.h"
 #include "src/check_rows.h"
 #include "src/combine_plan.h"
 #include "src/schedule.h"
+#include "src/shapes.h"
 #include "src/simd/combine.h"
 
 namespace switchyard {
 namespace {
 
 using internal::Given;
+using internal::Role;
 
 // Or nothing, of no tokens.
 bool IsPerToken(const ConstAnyMatrix& m, size_t tokens) {
   return (m.rows == tokens && m.cols == 1) ||
          (m.rows == 1 && m.cols == tokens) || (tokens == 0 && !Given(m));
+}
+
+// One of `tokens` numbers in a row or in a column, as a column.
+ConstAnyMatrix Column(const ConstAnyMatrix& m) {
+  ConstAnyMatrix column = m;
+  if (m.rows == 1) std::swap(column.rows, column.cols);
+  return column;
+}
+
+// The message of a call whose views do not fit each other, or, if they do,
+// `otherwise`.
+[[gnu::cold, gnu::noinline]] const char* ShapeError(
+    const CombineInputs& inputs, const CombineOutputs& outputs,
+    const char* otherwise) {
+  const auto& [rows, topk_weights, row_index, residual, norm_weight, shared] =
+      std::tie(inputs.rows, inputs.topk_weights, inputs.row_index,
+               inputs.residual, inputs.norm_weight, inputs.shared);
+  const auto& [out, normed, report] = outputs;
+  const IdentityExperts& identity = inputs.identity;
+  if (!Given(out) && !Given(normed) && !Given(norm_weight)) {
+    return "Combine: out: not given, nor normed";
+  }
+  if (!row_index.token_order && !Given(row_index)) {
+    return "Combine: row_index: not given, nor RowIndex::kTokenOrder";
+  }
+  const auto needed_if = [](bool needed) {
+    return needed ? Role::kInput : Role::kOptional;
+  };
+  const bool routed = Given(rows) || Given(topk_weights) || Given(row_index);
+  const bool has_shared = Given(shared.rows) || Given(shared.gate);
+  const bool has_identity = Given(identity.rows) || Given(identity.weight);
+  const bool has_norm = Given(normed) || Given(norm_weight);
+  const bool one_shared = shared.num_shared == 1;
+  const internal::Shaped in_order = SWITCHYARD_SHAPED(
+      Combine, needed_if(routed), rows, tokens * top_k, hidden);
+  const internal::Shaped listed =
+      SWITCHYARD_SHAPED(Combine, needed_if(routed), rows, num_rows, hidden);
+  const internal::Shaped of_one = SWITCHYARD_SHAPED(
+      Combine, needed_if(has_shared), shared.rows, tokens, hidden);
+  const internal::Shaped of_several = SWITCHYARD_SHAPED(
+      Combine, needed_if(has_shared), shared.rows, tokens * num_shared, hidden);
+  const internal::Shaped arguments[] = {
+      SWITCHYARD_SHAPED(Combine, needed_if(routed), topk_weights, tokens,
+                        top_k),
+      row_index.token_order ? in_order : listed,
+      SWITCHYARD_SHAPED(Combine, needed_if(routed && !row_index.token_order),
+                        row_index, tokens, top_k),
+      one_shared ? of_one : of_several,
+      {needed_if(has_shared && shared.kind != SharedGate::kNone),
+       one_shared ? Column(shared.gate) : shared.gate, "tokens",
+       one_shared ? "1" : "num_shared",
+       one_shared ? "Combine: shared.gate: is not [tokens, 1] or [1, tokens]"
+                  : "Combine: shared.gate: is not [tokens, num_shared]",
+       "Combine: shared.gate: not given"},
+      SWITCHYARD_SHAPED(Combine, needed_if(has_identity), identity.rows, tokens,
+                        hidden),
+      {needed_if(has_identity), Column(identity.weight), "tokens", "1",
+       "Combine: identity.weight: is not [tokens, 1] or [1, tokens]",
+       "Combine: identity.weight: not given"},
+      SWITCHYARD_SHAPED(Combine, Role::kOptional, residual, tokens, hidden),
+      SWITCHYARD_SHAPED(Combine, needed_if(has_norm), norm_weight, 1, hidden),
+      SWITCHYARD_SHAPED(Combine, Role::kOptionalOutput, out, tokens, hidden),
+      SWITCHYARD_SHAPED(Combine,
+                        has_norm ? Role::kOutput : Role::kOptionalOutput,
+                        normed, tokens, hidden)};
+  return internal::OddOneOut(arguments, otherwise);
 }
 
 Status CheckShapes(const CombineInputs& inputs, const CombineOutputs& outputs) {
@@ -113,9 +182,9 @@ Status CheckShapes(const CombineInputs& inputs, const CombineOutputs& outputs) {
     SWITCHYARD_CHECK_FLOATS(Combine, identity.rows);
     SWITCHYARD_CHECK_FLOATS(Combine, identity.weight);
     SWITCHYARD_CHECK_SHAPE(Combine, identity.rows, tokens, hidden);
-    SWITCHYARD_CHECK(IsPerToken(identity.weight, tokens),
-                     "Combine: identity.weight: is not [tokens, 1] or "
-                     "[1, tokens]");
+    SWITCHYARD_CHECK_NEEDED(Combine, identity.weight,
+                            IsPerToken(identity.weight, tokens),
+                            "is not [tokens, 1] or [1, tokens]");
   }
 #define SWITCHYARD_CHECK_VECTOR(m)                 \
   if (Given(m)) {                                  \
@@ -251,7 +320,8 @@ Status Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
     status = AreF32(inputs, outputs) ? CheckOverlaps<true>(inputs, outputs)
                                      : CheckOverlaps<false>(inputs, outputs);
   }
-  if (!status.ok()) return status;
+  if (!status.ok())
+    return Status(status.code(), ShapeError(inputs, outputs, status.message()));
   const bool extras = internal::HasExtras(inputs);
   const bool has_out = Given(outputs.out);
   const size_t tokens = has_out ? outputs.out.rows : outputs.normed.rows,

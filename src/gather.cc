@@ -8,11 +8,43 @@
 #include "src/check.h"
 #include "src/check_rows.h"
 #include "src/schedule.h"
+#include "src/shapes.h"
 #include "src/simd/gather.h"
 
 namespace switchyard {
 
 using internal::Given;
+using internal::Role;
+
+namespace {
+
+[[gnu::cold, gnu::noinline]] const char* ShapeError(
+    const GatherInputs& inputs, const GatherOutputs& outputs) {
+  const AnyRows& rows = outputs.rows;
+  const auto& [tokens, pairs, topk_ids, row_index] = inputs;
+  const internal::Shaped arguments[] = {
+      SWITCHYARD_SHAPED(GatherRows, Role::kInput, tokens, num_tokens, hidden),
+      SWITCHYARD_SHAPED(GatherRows, Role::kInput, pairs, n, 1),
+      SWITCHYARD_SHAPED(GatherRows, Role::kInput, topk_ids, num_tokens, top_k),
+      SWITCHYARD_SHAPED(GatherRows, Role::kOptional, row_index, num_tokens,
+                        top_k),
+      SWITCHYARD_SHAPED(GatherRows, Role::kOutput, rows, n, hidden)};
+  return internal::OddOneOut(arguments, "GatherRows: rows: is not [n, hidden]");
+}
+
+[[gnu::cold, gnu::noinline]] const char* ShapeError(
+    const ScatterInputs& inputs, const ScatterOutputs& outputs) {
+  const AnyRows& rows = outputs.rows;
+  const auto& [packed, row_index] = inputs;
+  const internal::Shaped arguments[] = {
+      SWITCHYARD_SHAPED(ScatterRows, Role::kInput, packed, num_rows, hidden),
+      SWITCHYARD_SHAPED(ScatterRows, Role::kInput, row_index, tokens, top_k),
+      SWITCHYARD_SHAPED(ScatterRows, Role::kOutput, rows, tokens * top_k,
+                        hidden)};
+  return internal::OddOneOut(arguments, arguments[2].misshaped);
+}
+
+}  // namespace
 
 Status GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
                   const GatherOptions& options, Executor& executor) noexcept {
@@ -25,12 +57,14 @@ Status GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
   SWITCHYARD_CHECK_VIEW(GatherRows, pairs);
   SWITCHYARD_CHECK_ROWS(GatherRows, rows);
   SWITCHYARD_CHECK_IDS(GatherRows, topk_ids);
-  SWITCHYARD_CHECK_SHAPE(GatherRows, topk_ids, num_tokens, top_k);
+  SWITCHYARD_CHECK(topk_ids.rows == num_tokens, ShapeError(inputs, outputs));
   SWITCHYARD_CHECK(top_k != 0, "GatherRows: topk_ids: top_k (cols) is 0");
-  SWITCHYARD_CHECK_SHAPE(GatherRows, rows, n, hidden);
+  SWITCHYARD_CHECK(rows.rows == n && rows.cols == hidden,
+                   ShapeError(inputs, outputs));
   if (Given(row_index)) {
     SWITCHYARD_CHECK_TYPED(GatherRows, row_index, Type::kI32, "int32");
-    SWITCHYARD_CHECK_SHAPE(GatherRows, row_index, num_tokens, top_k);
+    SWITCHYARD_CHECK(row_index.rows == num_tokens && row_index.cols == top_k,
+                     ShapeError(inputs, outputs));
   }
   SWITCHYARD_CHECK_APART(GatherRows, rows, tokens, pairs, row_index,
                          tokens.scales, tokens.sums);
@@ -73,10 +107,13 @@ Status ScatterRows(const ScatterInputs& inputs, const ScatterOutputs& outputs,
   const size_t tokens = row_index.rows, top_k = row_index.cols;
   SWITCHYARD_CHECK_ISA();
   SWITCHYARD_CHECK_ROWS(ScatterRows, packed);
-  SWITCHYARD_CHECK_TYPED(ScatterRows, row_index, Type::kI32, "int32");
+  SWITCHYARD_CHECK_NEEDED(ScatterRows, row_index, row_index.type == Type::kI32,
+                          "has to be int32");
+  SWITCHYARD_CHECK_VIEW(ScatterRows, row_index);
   SWITCHYARD_CHECK_ROWS(ScatterRows, rows);
   // The product does not wrap: row_index fits the address space.
-  SWITCHYARD_CHECK_SHAPE(ScatterRows, rows, tokens * top_k, hidden);
+  SWITCHYARD_CHECK(rows.rows == tokens * top_k && rows.cols == hidden,
+                   ShapeError(inputs, outputs));
   SWITCHYARD_CHECK_APART(ScatterRows, rows, packed, row_index, packed.scales,
                          packed.sums);
   SWITCHYARD_CHECK_PARTS_APART(ScatterRows, rows, packed, row_index,

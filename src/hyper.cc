@@ -8,12 +8,60 @@
 #include "src/check.h"
 #include "src/check_rows.h"
 #include "src/schedule.h"
+#include "src/shapes.h"
 #include "src/simd/hyper.h"
 
 namespace switchyard {
 namespace {
 
 using internal::Given;
+using internal::Role;
+
+// The message of a call whose views do not fit each other, or, if they do,
+// `otherwise`.
+[[gnu::cold, gnu::noinline]] const char* ShapeError(const HyperInputs& inputs,
+                                                    const HyperOutputs& outputs,
+                                                    size_t n,
+                                                    const char* otherwise) {
+  const auto& [streams, block, post, comb, pre, norm_weight] = inputs;
+  const auto& [streams_out, scales, out, normed] = outputs;
+  const auto needed_if = [](bool needed) {
+    return needed ? Role::kInput : Role::kOptional;
+  };
+  const bool has_block = Given(block) || Given(post) || Given(comb);
+  const bool has_norm = Given(normed) || Given(norm_weight);
+  const Span<const char> num_streams("", n);
+  const internal::Shaped arguments[] = {
+      {Role::kInput, num_streams, "num_streams", "1",
+       "HyperConnect: options: num_streams: is not that of the other arguments",
+       ""},
+      SWITCHYARD_SHAPED(HyperConnect, Role::kInput, streams,
+                        tokens * num_streams, hidden),
+      SWITCHYARD_SHAPED(HyperConnect, needed_if(has_block), block, tokens,
+                        hidden),
+      SWITCHYARD_SHAPED(HyperConnect, needed_if(has_block), post, tokens,
+                        num_streams),
+      {Role::kOptional, comb, "tokens", "squared",
+       "HyperConnect: comb: is not [tokens, num_streams * num_streams]", ""},
+      {Role::kOptional, pre,
+       pre.rows == streams.rows ? "tokens * num_streams" : "tokens",
+       pre.rows == streams.rows ? "hidden" : "num_streams",
+       "HyperConnect: pre: is not [tokens, num_streams] or [tokens * "
+       "num_streams, hidden]",
+       ""},
+      SWITCHYARD_SHAPED(HyperConnect, needed_if(has_norm), norm_weight, 1,
+                        hidden),
+      {Role::kOptionalOutput, streams_out, "tokens * num_streams", "hidden",
+       "HyperConnect: outputs.streams: is not [tokens * num_streams, hidden]",
+       ""},
+      SWITCHYARD_SHAPED(HyperConnect, Role::kOptionalOutput, scales, tokens, 1),
+      SWITCHYARD_SHAPED(HyperConnect, Role::kOptionalOutput, out, tokens,
+                        hidden),
+      SWITCHYARD_SHAPED(HyperConnect,
+                        has_norm ? Role::kOutput : Role::kOptionalOutput,
+                        normed, tokens, hidden)};
+  return internal::OddOneOut(arguments, otherwise);
+}
 
 Status CheckShapes(const HyperInputs& inputs, const HyperOutputs& outputs,
                    size_t n) {
@@ -77,6 +125,10 @@ Status CheckShapes(const HyperInputs& inputs, const HyperOutputs& outputs,
                      "HyperConnect: pre: not given, with out or normed");
     SWITCHYARD_CHECK(collapsed || !Given(pre),
                      "HyperConnect: pre: given without out and normed");
+    SWITCHYARD_CHECK(collapsed || Given(streams_out) || Given(scales) ||
+                         streams.rows == 0 || hidden == 0,
+                     "HyperConnect: out: not given, nor streams, scales or "
+                     "normed");
   }
   return Status();
 }
@@ -112,7 +164,11 @@ Status HyperConnect(const HyperInputs& inputs, const HyperOutputs& outputs,
   SWITCHYARD_CHECK_ISA();
   Status status = CheckShapes(inputs, outputs, options.num_streams);
   if (status.ok()) status = CheckOverlaps(inputs, outputs);
-  if (!status.ok()) return status;
+  if (!status.ok()) {
+    return Status(
+        status.code(),
+        ShapeError(inputs, outputs, options.num_streams, status.message()));
+  }
   SWITCHYARD_CHECK(internal::IsUpTo(INFINITY, options.eps),
                    "HyperConnect: options: eps is negative or NaN");
   const size_t hidden = inputs.streams.cols;

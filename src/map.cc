@@ -12,34 +12,33 @@
 #include "src/simd/map.h"
 
 // One of the two lists of rows, of at most `most`.
-#define SWITCHYARD_CHECK_MAP_ROWS(list, most, text)                         \
-  do {                                                                      \
-    SWITCHYARD_CHECK_VIEW(MapPairs, list.offsets);                          \
-    SWITCHYARD_CHECK_VIEW(MapPairs, list.rows);                             \
-    SWITCHYARD_CHECK_VIEW(MapPairs, list.element_counts);                   \
-    SWITCHYARD_CHECK_VIEW(MapPairs, list.element_offsets);                  \
-    if (list.offsets.size != 0) {                                           \
-      SWITCHYARD_CHECK(list.offsets.size == num_destinations + 1,           \
-                       "MapPairs: " #list                                   \
-                       ".offsets: size is not num_destinations + 1");       \
-      SWITCHYARD_CHECK(list.rows.size >= (most),                            \
-                       "MapPairs: " #list ".rows: fewer than " text         \
-                       " elements");                                        \
-    } else {                                                                \
-      SWITCHYARD_CHECK(list.rows.size == 0,                                 \
-                       "MapPairs: " #list ".rows: given without offsets");  \
-      SWITCHYARD_CHECK(list.element_offsets.size == 0,                      \
-                       "MapPairs: " #list                                   \
-                       ".element_offsets: given without offsets");          \
-    }                                                                       \
-    SWITCHYARD_CHECK(list.element_counts.size == 0 ||                       \
-                         list.element_counts.size == num_destinations,      \
-                     "MapPairs: " #list                                     \
-                     ".element_counts: size is not num_destinations");      \
-    SWITCHYARD_CHECK(list.element_offsets.size == 0 ||                      \
-                         list.element_offsets.size == num_destinations + 1, \
-                     "MapPairs: " #list                                     \
-                     ".element_offsets: size is not num_destinations + 1"); \
+#define SWITCHYARD_CHECK_MAP_ROWS(list, most, text)                          \
+  do {                                                                       \
+    SWITCHYARD_CHECK_VIEW(MapPairs, list.offsets);                           \
+    SWITCHYARD_CHECK_VIEW(MapPairs, list.rows);                              \
+    SWITCHYARD_CHECK_VIEW(MapPairs, list.element_counts);                    \
+    SWITCHYARD_CHECK_VIEW(MapPairs, list.element_offsets);                   \
+    if (list.offsets.size != 0) {                                            \
+      SWITCHYARD_CHECK(list.offsets.size == num_destinations + 1,            \
+                       "MapPairs: " #list                                    \
+                       ".offsets: size is not num_destinations + 1");        \
+      SWITCHYARD_CHECK_NEEDED(MapPairs, list.rows, list.rows.size >= (most), \
+                              "fewer than " text " elements");               \
+    } else {                                                                 \
+      SWITCHYARD_CHECK(list.rows.size == 0,                                  \
+                       "MapPairs: " #list ".rows: given without offsets");   \
+      SWITCHYARD_CHECK(list.element_offsets.size == 0,                       \
+                       "MapPairs: " #list                                    \
+                       ".element_offsets: given without offsets");           \
+    }                                                                        \
+    SWITCHYARD_CHECK(list.element_counts.size == 0 ||                        \
+                         list.element_counts.size == num_destinations,       \
+                     "MapPairs: " #list                                      \
+                     ".element_counts: size is not num_destinations");       \
+    SWITCHYARD_CHECK(list.element_offsets.size == 0 ||                       \
+                         list.element_offsets.size == num_destinations + 1,  \
+                     "MapPairs: " #list                                      \
+                     ".element_offsets: size is not num_destinations + 1");  \
   } while (false)
 // An index that goes with the rows of `list`.
 #define SWITCHYARD_CHECK_MAP_INDEX(index, list)                             \
@@ -111,8 +110,10 @@ Status CheckMap(const MapInputs& inputs, const MapOutputs& outputs,
   const bool with_tokens = tokens.counts.size != 0;
   SWITCHYARD_CHECK(!with_tokens || tokens.counts.size == num_destinations,
                    "MapPairs: tokens.counts: size is not num_destinations");
-  SWITCHYARD_CHECK(with_tokens == (tokens.offsets.size != 0),
-                   "MapPairs: tokens: counts and offsets go together");
+  SWITCHYARD_CHECK(!with_tokens || tokens.offsets.size != 0,
+                   "MapPairs: tokens.offsets: not given, with tokens.counts");
+  SWITCHYARD_CHECK(with_tokens || tokens.offsets.size == 0,
+                   "MapPairs: tokens.counts: not given, with tokens.offsets");
   SWITCHYARD_CHECK_MAP_ROWS(tokens,
                             num_tokens * std::min(top_k, num_destinations),
                             "tokens * min(top_k, num_destinations)");

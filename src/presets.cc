@@ -7,8 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <iterator>
+#include <string_view>
 #include <type_traits>
 
+#include "src/nearest.h"
 #include "src/preset_fields.h"
 
 namespace switchyard {
@@ -602,6 +604,28 @@ const Preset* Find(const char* family) {
              : &*found;
 }
 
+// What FindPreset() says of a name that is nearly that of a preset: messages
+// are literals, so each is made by the compiler.
+struct DidYouMean {
+  char text[96] = {};
+
+  constexpr void Append(const char* more) {
+    size_t end = 0;
+    while (text[end] != '\0') ++end;
+    while (*more != '\0') text[end++] = *more++;
+  }
+};
+constexpr auto MakeDidYouMean() {
+  std::array<DidYouMean, kPresets.size()> messages = {};
+  for (size_t i = 0; i < messages.size(); ++i) {
+    messages[i].Append(
+        "FindPreset: family: is none of Presets(); did you mean ");
+    messages[i].Append(kPresets[i].family);
+  }
+  return messages;
+}
+constexpr auto kDidYouMean = MakeDidYouMean();
+
 }  // namespace
 
 const FamilyFields* internal::FieldsOfFamily(const char* family) {
@@ -622,8 +646,13 @@ Status FindPreset(const char* family, Preset* preset) noexcept {
   }
   const Preset* found = Find(family);
   if (found == nullptr) {
+    const size_t nearest = internal::NearestName(
+        family, kPresets.size(),
+        [](size_t i) { return std::string_view(kPresets[i].family); });
     return {StatusCode::kInvalidArgument,
-            "FindPreset: family: is none of Presets()"};
+            nearest < kPresets.size()
+                ? kDidYouMean[nearest].text
+                : "FindPreset: family: is none of Presets()"};
   }
   *preset = *found;
   return {};

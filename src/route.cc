@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <tuple>
 
 #include "src/check.h"
 #include "src/schedule.h"
+#include "src/shapes.h"
 #include "src/simd/route.h"
 #include "src/simd/route_recipe.h"
 #include "src/simd/targets.h"
@@ -28,6 +30,7 @@ namespace {
 
 using internal::Given;
 using internal::IsUpTo;
+using internal::Role;
 
 #define SWITCHYARD_DIVISORS(X) \
   X(kMaxOfSumAndShare, ) X(kSum, ) X(kSumPlusEps, ) X(kMaxOfSumAndEps, )
@@ -114,6 +117,18 @@ size_t PlainRowPs(const RouteOptions& options, size_t experts, size_t top_k) {
   return (300000 + 3000 * experts) / 32 * top_k + sum_all;
 }
 
+// Logits and outputs that do not fit each other; if they do, `otherwise`.
+[[gnu::cold, gnu::noinline]] const char* ShapeError(const RouteInputs& inputs,
+                                                    const RouteOutputs& outputs,
+                                                    const char* otherwise) {
+  const auto& [logits, topk_ids, topk_weights] =
+      std::tie(inputs.logits, outputs.topk_ids, outputs.topk_weights);
+  const internal::Shaped arguments[] = {
+      SWITCHYARD_SHAPED(RouteTopK, Role::kInput, logits, tokens, num_experts),
+      SWITCHYARD_SHAPED(RouteTopK, Role::kOutput, topk_ids, tokens, top_k),
+      SWITCHYARD_SHAPED(RouteTopK, Role::kOutput, topk_weights, tokens, top_k)};
+  return internal::OddOneOut(arguments, otherwise);
+}
 // The views and what they have to do with each other.
 Status CheckViews(const RouteInputs& inputs, const RouteOutputs& outputs,
                   const RouteOptions& options) {
@@ -322,7 +337,8 @@ size_t RecipeRowPs(const simd::RecipeArgs& args) {
   Status status = CheckViews(inputs, outputs, options);
   if (status.ok()) status = CheckNumbers(options);
   if (status.ok()) status = CheckRecipe(inputs, outputs, options);
-  if (!status.ok()) return status;
+  if (!status.ok())
+    return Status(status.code(), ShapeError(inputs, outputs, status.message()));
   std::atomic<size_t> invalid_ids{0}, elsewhere{0};
   const simd::RecipeArgs args = {inputs, outputs, options, &invalid_ids,
                                  &elsewhere};
@@ -338,6 +354,10 @@ size_t RecipeRowPs(const simd::RecipeArgs& args) {
 }
 
 }  // namespace
+
+#define CHECK_FITS(condition, message) \
+  SWITCHYARD_CHECK(condition,          \
+                   ShapeError(inputs, outputs, "RouteTopK: " message))
 
 Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                  const RouteOptions& options, Executor& executor) noexcept {
@@ -355,11 +375,12 @@ Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
   SWITCHYARD_CHECK_FLOATS(RouteTopK, topk_weights);
   SWITCHYARD_CHECK(num_experts <= INT32_MAX,
                    "RouteTopK: logits: more than 2^31 - 1 experts");
-  SWITCHYARD_CHECK_SHAPE(RouteTopK, topk_ids, tokens, top_k);
-  SWITCHYARD_CHECK(top_k >= 1, "RouteTopK: topk_ids: top_k (cols) is 0");
-  SWITCHYARD_CHECK(top_k <= num_experts,
-                   "RouteTopK: topk_ids: top_k (cols) exceeds the experts");
-  SWITCHYARD_CHECK_SHAPE(RouteTopK, topk_weights, tokens, top_k);
+  CHECK_FITS(topk_ids.rows == tokens, "topk_ids: is not [tokens, top_k]");
+  CHECK_FITS(top_k >= 1, "topk_ids: top_k (cols) is 0");
+  CHECK_FITS(top_k <= num_experts,
+             "topk_ids: top_k (cols) exceeds the experts");
+  CHECK_FITS(topk_weights.rows == tokens && topk_weights.cols == top_k,
+             "topk_weights: is not [tokens, top_k]");
   CHECK_OPTION(IsUpTo(1.0f, options.clamp), "clamp is not in [0, 1]");
   SWITCHYARD_CHECK_APART(RouteTopK, topk_ids, logits);
   SWITCHYARD_CHECK_APART(RouteTopK, topk_weights, logits, topk_ids);

@@ -149,7 +149,10 @@ Status MakeWorkList(const WorkListInputs& inputs,
                    "MakeWorkList: tokens_per_expert: more than 2^31 - 1 "
                    "experts");
   SWITCHYARD_CHECK(offsets.size == 0 || offsets.size == num_experts + 1,
-                   "MakeWorkList: offsets: size is not num_experts + 1");
+                   internal::Given(tokens_per_expert)
+                       ? "MakeWorkList: offsets: size is not num_experts + 1"
+                       : "MakeWorkList: tokens_per_expert: not given, with "
+                         "offsets");
   SWITCHYARD_CHECK(options.workers != 0, "MakeWorkList: options: workers is 0");
   SWITCHYARD_CHECK(options.tile_rows != 0,
                    "MakeWorkList: options: tile_rows is 0");
@@ -175,7 +178,9 @@ Status MakeWorkList(const WorkListInputs& inputs,
   if (tiles.size < needed) {
     if (report != nullptr) report->tiles = needed;
     return Status(StatusCode::kFailedPrecondition,
-                  "MakeWorkList: tiles: fewer than WorkListSize elements");
+                  internal::Given(tiles)
+                      ? "MakeWorkList: tiles: fewer than WorkListSize elements"
+                      : "MakeWorkList: tiles: not given");
   }
 
   size_t size = 0;

@@ -139,7 +139,11 @@ TEST_F(HalfThere, IsAnErrorAndNotAbsent) {
   in.row_index = {no_ints_, 0, 7};
   ExpectError(Run(in), "Combine: row_index: is not [tokens, top_k]");
   in.row_index = std::vector<int32_t>();
-  ExpectError(Run(in), "Combine: row_index: is not [tokens, top_k]");
+  const std::string neither =
+      "Combine: row_index: not given, nor RowIndex::kTokenOrder";
+  ExpectError(Run(in), neither);
+  in.row_index = {};
+  ExpectError(Run(in), neither);
   // A pointer without sizes.
   in.row_index = {no_ints_ + 64, 0, 0};
   ExpectError(Run(in), "Combine: row_index: is not [tokens, top_k]");
@@ -175,10 +179,9 @@ TEST_F(HalfThere, NoTokensAreFine) {
   EXPECT_OK(Combine(in, {{nowhere_, kTokens, 0}}));
 }
 
-// Rows in the order of experts, taken to be in that of tokens, would be a wrong
-// answer that nothing shows: which of the two has to be said.
-static_assert(!std::is_default_constructible_v<RowIndex>);
-static_assert(!std::is_default_constructible_v<CombineInputs>);
+// Which of the two has to be said (above), but in C++17 field by field as well.
+static_assert(std::is_default_constructible_v<RowIndex>);
+static_assert(!RowIndex().token_order);
 static_assert(std::is_constructible_v<RowIndex, AnyMatrix>);
 static_assert(std::is_constructible_v<RowIndex, ConstAnyMatrix>);
 static_assert(std::is_constructible_v<RowIndex, Matrix<int32_t>>);

@@ -76,11 +76,23 @@ TEST(Isa, ACapSelectsEachRunnableOneAndIsLifted) {
 TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
   const std::string last = RunnableIsaNames().back();
   ASSERT_OK(CapIsa(last.c_str()));
-  for (const char* name : {"", "avx2", "AVX9", "MMX"}) {
-    const Status status = CapIsa(name);
+  const std::string unknown =
+      "CapIsa: name: the library is not compiled for that ISA";
+  std::vector<std::pair<std::string, std::string>> names = {
+      {"", unknown}, {"MMX", unknown}, {"no such thing", unknown}};
+  for (const std::string& isa : RunnableIsaNames()) {
+    std::string lower = isa;
+    for (char& c : lower) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    const std::string nearest = unknown + "; did you mean " + isa;
+    names.emplace_back(lower, nearest);
+    if (isa.size() > 4) names.emplace_back(isa + "x", nearest);
+  }
+  for (const auto& [name, message] : names) {
+    const Status status = CapIsa(name.c_str());
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << name;
-    EXPECT_STREQ(status.message(),
-                 "CapIsa: name: the library is not compiled for that ISA");
+    EXPECT_EQ(status.message(), message) << name;
     EXPECT_EQ(ActiveIsa().name, last);
   }
   ASSERT_OK(CapIsa(nullptr));

@@ -156,10 +156,23 @@ TEST(Presets, AreInOrderAndFoundByName) {
 TEST(Presets, UnknownNamesAreRefused) {
   Preset preset;
   preset.family = "untouched";
-  for (const char* name :
-       {"", "aaa", "deepseek", "deepseek_v3 ", "DEEPSEEK_V3", "zzz", "doge"}) {
-    ExpectError(FindPreset(name, &preset),
-                "FindPreset: family: is none of Presets()");
+  const std::string unknown = "FindPreset: family: is none of Presets()";
+  for (const char* name : {"", "aaa", "deepseek", "zzz", "doge"}) {
+    ExpectError(FindPreset(name, &preset), unknown);
+  }
+  // Near to one, written another way, or of any length.
+  for (const auto& [name, meant] : {std::pair("deepseek_v3 ", "deepseek_v3"),
+                                    {"DEEPSEEK_V3", "deepseek_v3"},
+                                    {"qwen3-moe", "qwen3_moe"},
+                                    {"Qwen3MoE", "qwen3_moe"},
+                                    {"gptoss", "gpt_oss"},
+                                    {"mixtal", "mixtral"}}) {
+    ExpectError(FindPreset(name, &preset), unknown + "; did you mean " + meant);
+  }
+  ExpectError(FindPreset(std::string(5000, 'q').c_str(), &preset), unknown);
+  for (const Preset& known : Presets()) {
+    ExpectError(FindPreset((known.family + std::string("?")).c_str(), &preset),
+                unknown + "; did you mean " + known.family);
   }
   ExpectError(FindPreset(nullptr, &preset), "FindPreset: family: is null");
   ExpectError(FindPreset("mixtral", nullptr), "FindPreset: preset: is null");

@@ -51,9 +51,9 @@ struct CombineVectors {
   ConstAnyMatrix residual_scale = {};  // [1, hidden]
 };
 
-// Where the row of each (token, slot) is. One of the two has to be said: rows
-// in the order of experts, taken to be in that of tokens, would be a wrong
-// answer that nothing shows.
+// Where the row of each (token, slot) is. Combine refuses a call that says
+// neither of the two: rows in the order of experts, taken to be in that of
+// tokens, would be a wrong answer that nothing shows.
 struct RowIndex : ConstAnyMatrix {
   // [tokens, top_k], as BucketPacked writes it; -1 skips the slot. Values
   // outside [-1, num_rows) are skipped and counted: a stale row is never read.
@@ -63,7 +63,7 @@ struct RowIndex : ConstAnyMatrix {
   // Row token * top_k + slot; num_rows is tokens * top_k.
   enum TokenOrder { kTokenOrder };
   constexpr RowIndex(TokenOrder) noexcept : token_order(true) {}  // NOLINT
-  RowIndex() = delete;
+  constexpr RowIndex() noexcept = default;  // says neither
 
   bool token_order = false;
 };

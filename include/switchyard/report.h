@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include "switchyard/language.h"
+
 namespace switchyard {
 
 // What calls found in their data, beside the results. A function sets the

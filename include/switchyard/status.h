@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "switchyard/language.h"
+
 namespace switchyard {
 
 enum class StatusCode : int32_t {

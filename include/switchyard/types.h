@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "switchyard/language.h"
+
 namespace switchyard {
 
 // Floats as they are stored: the bits, to be converted by who computes.

@@ -5,6 +5,14 @@
 // asks for no alignment beyond that of the element type. Sizes may be of any
 // integer type (ggml's are int64_t); a negative one is far too large, and
 // refused as such.
+//
+// All structs of inputs, outputs and options are aggregates: made in braces in
+// the order of their fields, filled field by field, or, from C++20 on, made
+// with designated initialisers:
+//
+//   CombineInputs in;
+//   in.rows = {down, num_rows, hidden};
+//   Combine({.rows = {down, num_rows, hidden}, ...}, {.out = {...}});  // C++20
 
 #ifndef SWITCHYARD_VIEWS_H_
 #define SWITCHYARD_VIEWS_H_
@@ -18,8 +26,64 @@
 namespace switchyard {
 
 template <class... I>
-using IfSizes =
-    std::enable_if_t<((std::is_integral_v<I> || std::is_enum_v<I>)&&...)>;
+inline constexpr bool kAreSizes = ((std::is_integral_v<I> ||
+                                    std::is_enum_v<I>)&&...);
+template <class... I>
+using IfSizes = std::enable_if_t<kAreSizes<I...>>;
+
+// Views have private constructors that take what belongs into no braces of
+// theirs, to say in a static_assert what does: all that GCC 12 says otherwise
+// is "could not convert ... from <brace-enclosed initializer list>". They are
+// private so that std::is_convertible and its like keep saying no.
+namespace refused {
+
+template <class T, class = void>
+inline constexpr bool kHasType = false;
+template <class T>
+inline constexpr bool kHasType<T, std::void_t<decltype(TypeOf<T>::value)>> =
+    true;
+
+// Whether a view of View, which may be void, can be one of T's elements.
+template <class View, class T>
+inline constexpr bool kTakes = std::is_convertible_v<T (*)[], View (*)[]>;
+template <class T>
+inline constexpr bool kTakes<void, T> = kHasType<T> && !std::is_const_v<T>;
+template <class T>
+inline constexpr bool kTakes<const void, T> = kHasType<T>;
+
+template <class View, class T>
+constexpr void Const() noexcept {
+  static_assert(std::is_const_v<View> || !std::is_const_v<T>,
+                "switchyard: data of an output, or scratch, is not const");
+}
+template <class View, class T>
+constexpr void Elements() noexcept {
+  constexpr bool kSame =
+      std::is_same_v<std::remove_const_t<View>, std::remove_const_t<T>>;
+  Const<View, T>();
+  static_assert(!std::is_void_v<View> || kHasType<T>,
+                "switchyard: elements are float, BFloat16, Float16, int32_t, "
+                "uint32_t, int64_t, int8_t, uint8_t, Float8E4M3, Float8E5M2 or "
+                "Scale8E8M0; any other matrix is {pointer to void, Type, rows, "
+                "cols, stride}");
+  static_assert(std::is_void_v<View> || kSame,
+                "switchyard: a Span's elements are of exactly its own type");
+}
+template <class View, class T, class... Sizes>
+constexpr void Matrix() noexcept {
+  if constexpr (sizeof...(Sizes) == 4) {  // the first of them is the Type
+    Const<View, T>();
+  } else {
+    Elements<View, T>();
+    static_assert(sizeof...(Sizes) == 2 || sizeof...(Sizes) == 3,
+                  "switchyard: a matrix is {data, rows, cols} or {data, rows, "
+                  "cols, stride}, in braces of its own");
+    static_assert(kAreSizes<Sizes...>,
+                  "switchyard: rows, cols and stride are integers");
+  }
+}
+
+}  // namespace refused
 
 // `size` elements from `data` on. Made from a vector, an array, a std::span or
 // anything else that has data() and size().
@@ -49,6 +113,29 @@ struct Span {
 
   constexpr T* begin() const noexcept { return data; }
   constexpr T* end() const noexcept { return data + size; }
+
+ private:
+  template <class P, class... N, class U = std::remove_pointer_t<P>,
+            class = std::enable_if_t<std::is_pointer_v<P> &&
+                                     !(refused::kTakes<T, U> &&
+                                       sizeof...(N) == 1 && kAreSizes<N...>)>>
+  constexpr Span(const P&, const N&...) noexcept {
+    refused::Elements<T, U>();
+    static_assert(sizeof...(N) == 1 && kAreSizes<N...>,
+                  "switchyard: a Span is {data, size}, in braces of its own");
+  }
+  template <
+      class C,
+      class U = std::remove_pointer_t<decltype(std::declval<C&>().data())>,
+      class = std::enable_if_t<!refused::kTakes<T, U>>,
+      class = decltype(std::declval<C&>().size())>
+  constexpr Span(C&&, U* = nullptr) noexcept {  // NOLINT(runtime/explicit)
+    refused::Elements<T, U>();
+  }
+  template <class U, class = std::enable_if_t<!refused::kTakes<T, U>>>
+  constexpr Span(const Span<U>&) noexcept {  // NOLINT(runtime/explicit)
+    refused::Elements<T, U>();
+  }
 };
 
 // `rows` rows of `cols` elements; row r starts at data + r * stride. All in
@@ -105,9 +192,7 @@ struct BasicAnyMatrix {
   using Element = std::conditional_t<std::is_const_v<Void>, const T,
                                      std::remove_const_t<T>>;
   template <class T>
-  using IfElement =
-      std::enable_if_t<std::is_const_v<Void> || !std::is_const_v<T>,
-                       decltype(TypeOf<T>::value)>;
+  using IfElement = std::enable_if_t<refused::kTakes<Void, T>>;
 
   Void* data = nullptr;
   size_t rows = 0;
@@ -178,6 +263,43 @@ struct BasicAnyMatrix {
   }
 
  private:
+  template <class T, class... Sizes,
+            class = std::enable_if_t<
+                sizeof...(Sizes) == 4
+                    ? !std::is_convertible_v<T*, Void*>
+                    : !(refused::kTakes<Void, T> && sizeof...(Sizes) >= 2 &&
+                        sizeof...(Sizes) <= 3 && kAreSizes<Sizes...>)>>
+  constexpr BasicAnyMatrix(T*, const Sizes&...) noexcept {
+    refused::Matrix<Void, T, Sizes...>();
+  }
+  // A size in a matrix's place: the braces around its pointer are missing.
+  template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
+  constexpr BasicAnyMatrix(N) noexcept {  // NOLINT(runtime/explicit)
+    refused::Matrix<Void, float>();
+  }
+  template <class V>
+  using IfRefused = std::enable_if_t<!refused::kTakes<Void, V>>;
+  template <class T, class = IfRefused<T>>
+  constexpr BasicAnyMatrix(const Matrix<T>&, T* = nullptr) noexcept {  // NOLINT
+    refused::Elements<Void, T>();
+  }
+  template <class T, class = IfRefused<T>>
+  constexpr BasicAnyMatrix(const Span<T>&) noexcept {  // NOLINT
+    refused::Elements<Void, T>();
+  }
+  template <
+      class C,
+      class T = std::remove_pointer_t<decltype(std::declval<C&>().data())>,
+      class = IfRefused<T>, class = decltype(std::declval<C&>().size())>
+  constexpr BasicAnyMatrix(C&&, T* = nullptr) noexcept {  // NOLINT
+    refused::Elements<Void, T>();
+  }
+  template <class V,
+            class = std::enable_if_t<!std::is_convertible_v<V*, Void*>>>
+  constexpr BasicAnyMatrix(const BasicAnyMatrix<V>&, V* = nullptr) noexcept {
+    refused::Const<Void, V>();
+  }
+
   BasicAnyMatrix Part(size_t first, size_t rows_in,
                       size_t cols_in) const noexcept {
     using Byte = Element<unsigned char>;

@@ -11,9 +11,11 @@
 #include "src/simd/targets.h"
 
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "src/nearest.h"
 #include "switchyard/isa.h"
 
 #if defined(__x86_64__)
@@ -132,6 +134,29 @@ size_t FindRunnable(const char* name) {
   return i;
 }
 
+// What is said of a name that is nearly that of a runnable ISA: `wrong`, and
+// which one. Messages have to live as long as the program, and Highway knows
+// its targets' names at run time only.
+class DidYouMean {
+ public:
+  explicit DidYouMean(const char* wrong) : wrong_(wrong) {
+    for (size_t i = 0; i < Runnable().size; ++i) {
+      std::snprintf(texts_[i], sizeof(texts_[i]), "%s; did you mean %s", wrong,
+                    Runnable().isas[i].name);
+    }
+  }
+  const char* Message(const char* name) const {
+    const size_t nearest = internal::NearestName(
+        name, Runnable().size,
+        [](size_t i) { return std::string_view(Runnable().isas[i].name); });
+    return nearest < Runnable().size ? texts_[nearest] : wrong_;
+  }
+
+ private:
+  const char* const wrong_;
+  char texts_[kMaxTargets][112] = {};
+};
+
 struct Chosen {
   bool environment_ok = true;
 
@@ -200,14 +225,18 @@ Status CapIsa(const char* name) noexcept {
                     "CapIsa: name: this CPU cannot run that ISA");
     }
   }
-  return Status(StatusCode::kInvalidArgument,
-                "CapIsa: name: the library is not compiled for that ISA");
+  static const simd::DidYouMean did_you_mean(
+      "CapIsa: name: the library is not compiled for that ISA");
+  return Status(StatusCode::kInvalidArgument, did_you_mean.Message(name));
 }
 
 Status EnvironmentIsa() noexcept {
   if (simd::GetChosen().environment_ok) return Status();
+  static const simd::DidYouMean did_you_mean(
+      "SWITCHYARD_ISA: not an ISA that this CPU and library can run");
+  const char* const name = std::getenv("SWITCHYARD_ISA");
   return Status(StatusCode::kInvalidArgument,
-                "SWITCHYARD_ISA: not an ISA that this CPU and library can run");
+                did_you_mean.Message(name != nullptr ? name : ""));
 }
 
 namespace simd {

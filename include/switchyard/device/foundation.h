@@ -22,6 +22,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "switchyard/language.h"
+
 namespace switchyard::device {
 
 using UInteger = size_t;

@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "switchyard/language.h"
+
 namespace switchyard::device {
 
 // The bits of a value as another type of the same size.

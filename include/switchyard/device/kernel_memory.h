@@ -12,6 +12,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "switchyard/language.h"
+
 namespace switchyard::device {
 
 namespace kernel_internal {

@@ -41,6 +41,8 @@
 
 #include <cstdint>
 
+#include "switchyard/language.h"
+
 namespace switchyard::device {
 
 // moe_router_topk_softmax_*: RouteTopK

@@ -1,0 +1,59 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The name that somebody meant who wrote another one.
+
+#ifndef SWITCHYARD_SRC_NEAREST_H_
+#define SWITCHYARD_SRC_NEAREST_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+namespace switchyard::internal {
+
+// How many letters have to be changed, added or left out to make a of b, upper
+// and lower case being the same, and '-' being '_'.
+inline size_t EditDistance(std::string_view a, std::string_view b) {
+  constexpr size_t kLongest = 63;
+  const auto plain = [](char c) {
+    return c == '-'               ? '_'
+           : c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32)
+                                  : c;
+  };
+  a = a.substr(0, kLongest);
+  b = b.substr(0, kLongest);
+  // Of b's first i letters and those of a that were looked at.
+  size_t distances[kLongest + 1];
+  for (size_t i = 0; i <= b.size(); ++i) distances[i] = i;
+  for (size_t j = 0; j < a.size(); ++j) {
+    size_t diagonal = distances[0]++;
+    for (size_t i = 0; i < b.size(); ++i) {
+      const size_t changed = diagonal + (plain(a[j]) != plain(b[i]));
+      diagonal = distances[i + 1];
+      distances[i + 1] =
+          std::min(changed, std::min(distances[i], distances[i + 1]) + 1);
+    }
+  }
+  return distances[b.size()];
+}
+
+// The index of the nearest of `size` names, name_of(i) each, the first of
+// equally near ones; `size` if none is within a third of what was written:
+// "MMX" is not meant to be "AVX2".
+template <class NameOf>
+size_t NearestName(std::string_view name, size_t size, const NameOf& name_of) {
+  size_t nearest = size, least = name.size() / 3 + 1;
+  for (size_t i = 0; i < size; ++i) {
+    const size_t distance = EditDistance(name, name_of(i));
+    if (distance < least) {
+      least = distance;
+      nearest = i;
+    }
+  }
+  return nearest;
+}
+
+}  // namespace switchyard::internal
+
+#endif  // SWITCHYARD_SRC_NEAREST_H_
