@@ -51,6 +51,7 @@ ConstAnyMatrix Column(const ConstAnyMatrix& m) {
   if (!row_index.token_order && !Given(row_index)) {
     return "Combine: row_index: not given, nor RowIndex::kTokenOrder";
   }
+  if (Given(topk_weights) && topk_weights.cols == 0) return otherwise;
   const auto needed_if = [](bool needed) {
     return needed ? Role::kInput : Role::kOptional;
   };
@@ -112,7 +113,7 @@ Status CheckShapes(const CombineInputs& inputs, const CombineOutputs& outputs) {
                    "Combine: rows: has to be f32, bf16 or f16, or codes with "
                    "f32 scales [num_rows, 1]");
   const bool routed = top_k != 0;
-  SWITCHYARD_CHECK(
+  SWITCHYARD_CHECK_FITS(
       routed || (!Given(topk_weights) && !Given(rows) && row_index.token_order),
       "Combine: topk_weights: top_k (cols) is 0");
   SWITCHYARD_CHECK(routed || Given(shared.rows) || Given(residual) ||
@@ -120,14 +121,16 @@ Status CheckShapes(const CombineInputs& inputs, const CombineOutputs& outputs) {
                    "Combine: rows: not given, nor shared.rows, identity.rows "
                    "or residual");
   if (routed) {
-    SWITCHYARD_CHECK_SHAPE(Combine, topk_weights, tokens, top_k);
+    SWITCHYARD_CHECK_SHAPE_FITS(Combine, topk_weights, tokens, top_k);
     if (!row_index.token_order) {
-      SWITCHYARD_CHECK_TYPED(Combine, row_index, Type::kI32, "int32");
-      SWITCHYARD_CHECK_SHAPE(Combine, row_index, tokens, top_k);
-      SWITCHYARD_CHECK_SHAPE(Combine, rows, num_rows, hidden);
+      SWITCHYARD_CHECK_FITS(row_index.type == Type::kI32,
+                            "Combine: row_index: has to be int32");
+      SWITCHYARD_CHECK_VIEW(Combine, row_index);
+      SWITCHYARD_CHECK_SHAPE_FITS(Combine, row_index, tokens, top_k);
+      SWITCHYARD_CHECK_SHAPE_FITS(Combine, rows, num_rows, hidden);
     } else {
       // The product does not wrap: topk_weights fits the address space.
-      SWITCHYARD_CHECK_SHAPE(Combine, rows, tokens * top_k, hidden);
+      SWITCHYARD_CHECK_SHAPE_FITS(Combine, rows, tokens * top_k, hidden);
     }
   }
   if (Given(shared.rows) || Given(shared.gate)) {
@@ -139,9 +142,9 @@ Status CheckShapes(const CombineInputs& inputs, const CombineOutputs& outputs) {
                                             tokens, num_shared, &shared_rows),
                      "Combine: shared.num_shared: is 0 or too large");
     if (num_shared == 1) {
-      SWITCHYARD_CHECK_SHAPE(Combine, shared.rows, tokens, hidden);
+      SWITCHYARD_CHECK_SHAPE_FITS(Combine, shared.rows, tokens, hidden);
     } else {
-      SWITCHYARD_CHECK(
+      SWITCHYARD_CHECK_FITS(
           shared.rows.rows == shared_rows && shared.rows.cols == hidden,
           "Combine: shared.rows: is not [tokens * num_shared, hidden]");
     }
@@ -153,22 +156,22 @@ Status CheckShapes(const CombineInputs& inputs, const CombineOutputs& outputs) {
       SWITCHYARD_CHECK(!Given(shared.gate),
                        "Combine: shared.gate: given with SharedGate::kNone");
     } else if (num_shared == 1) {
-      SWITCHYARD_CHECK(IsPerToken(shared.gate, tokens),
-                       "Combine: shared.gate: is not [tokens, 1] or "
-                       "[1, tokens]");
+      SWITCHYARD_CHECK_FITS(IsPerToken(shared.gate, tokens),
+                            "Combine: shared.gate: is not [tokens, 1] or "
+                            "[1, tokens]");
     } else {
-      SWITCHYARD_CHECK_SHAPE(Combine, shared.gate, tokens, num_shared);
+      SWITCHYARD_CHECK_SHAPE_FITS(Combine, shared.gate, tokens, num_shared);
     }
   }
   if (Given(residual)) {
     SWITCHYARD_CHECK_FLOATS(Combine, residual);
-    SWITCHYARD_CHECK_SHAPE(Combine, residual, tokens, hidden);
+    SWITCHYARD_CHECK_SHAPE_FITS(Combine, residual, tokens, hidden);
   }
   if (Given(normed) || Given(norm_weight)) {
     SWITCHYARD_CHECK_ROWS(Combine, normed);
     SWITCHYARD_CHECK_FLOATS(Combine, norm_weight);
-    SWITCHYARD_CHECK_SHAPE(Combine, normed, tokens, hidden);
-    SWITCHYARD_CHECK_SHAPE(Combine, norm_weight, 1, hidden);
+    SWITCHYARD_CHECK_SHAPE_FITS(Combine, normed, tokens, hidden);
+    SWITCHYARD_CHECK_SHAPE_FITS(Combine, norm_weight, 1, hidden);
   }
   return Status();
 }
@@ -320,8 +323,11 @@ Status Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
     status = AreF32(inputs, outputs) ? CheckOverlaps<true>(inputs, outputs)
                                      : CheckOverlaps<false>(inputs, outputs);
   }
-  if (!status.ok())
-    return Status(status.code(), ShapeError(inputs, outputs, status.message()));
+  if (!status.ok()) {
+    if (status.code() != internal::kMisfit) return status;
+    return Status(StatusCode::kInvalidArgument,
+                  ShapeError(inputs, outputs, status.message()));
+  }
   const bool extras = internal::HasExtras(inputs);
   const bool has_out = Given(outputs.out);
   const size_t tokens = has_out ? outputs.out.rows : outputs.normed.rows,

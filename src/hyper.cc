@@ -77,20 +77,20 @@ Status CheckShapes(const HyperInputs& inputs, const HyperOutputs& outputs,
   if (Given(block) || Given(post) || Given(comb)) {
     SWITCHYARD_CHECK_FLOATS(HyperConnect, block);
     SWITCHYARD_CHECK_FLOATS(HyperConnect, post);
-    SWITCHYARD_CHECK_SHAPE(HyperConnect, block, tokens, hidden);
-    SWITCHYARD_CHECK_SHAPE(HyperConnect, post, tokens, num_streams);
+    SWITCHYARD_CHECK_SHAPE_FITS(HyperConnect, block, tokens, hidden);
+    SWITCHYARD_CHECK_SHAPE_FITS(HyperConnect, post, tokens, num_streams);
   }
   if (Given(comb)) {
     SWITCHYARD_CHECK_FLOATS(HyperConnect, comb);
-    SWITCHYARD_CHECK_SHAPE(HyperConnect, comb, tokens,
-                           num_streams * num_streams);
+    SWITCHYARD_CHECK_SHAPE_FITS(HyperConnect, comb, tokens,
+                                num_streams * num_streams);
   }
   if (Given(pre)) {
     SWITCHYARD_CHECK_FLOATS(HyperConnect, pre);
-    SWITCHYARD_CHECK((pre.rows == tokens && pre.cols == n) ||
-                         (pre.rows == streams.rows && pre.cols == hidden),
-                     "HyperConnect: pre: is not [tokens, num_streams] or "
-                     "[tokens * num_streams, hidden]");
+    SWITCHYARD_CHECK_FITS((pre.rows == tokens && pre.cols == n) ||
+                              (pre.rows == streams.rows && pre.cols == hidden),
+                          "HyperConnect: pre: is not [tokens, num_streams] or "
+                          "[tokens * num_streams, hidden]");
   }
   {
     const auto& streams_out = outputs.streams;
@@ -101,24 +101,24 @@ Status CheckShapes(const HyperInputs& inputs, const HyperOutputs& outputs,
                        "HyperConnect: outputs.streams: has to be f32, bf16 or "
                        "f16");
       SWITCHYARD_CHECK_VIEW(HyperConnect, outputs.streams);
-      SWITCHYARD_CHECK(
+      SWITCHYARD_CHECK_FITS(
           streams_out.rows == streams.rows && streams_out.cols == hidden,
           "HyperConnect: outputs.streams: is not [tokens * num_streams, "
           "hidden]");
     }
     if (Given(scales)) {
       SWITCHYARD_CHECK_FLOATS(HyperConnect, scales);
-      SWITCHYARD_CHECK_SHAPE(HyperConnect, scales, tokens, 1);
+      SWITCHYARD_CHECK_SHAPE_FITS(HyperConnect, scales, tokens, 1);
     }
     if (Given(out)) {
       SWITCHYARD_CHECK_FLOATS(HyperConnect, out);
-      SWITCHYARD_CHECK_SHAPE(HyperConnect, out, tokens, hidden);
+      SWITCHYARD_CHECK_SHAPE_FITS(HyperConnect, out, tokens, hidden);
     }
     if (Given(normed) || Given(norm_weight)) {
       SWITCHYARD_CHECK_ROWS(HyperConnect, normed);
       SWITCHYARD_CHECK_FLOATS(HyperConnect, norm_weight);
-      SWITCHYARD_CHECK_SHAPE(HyperConnect, normed, tokens, hidden);
-      SWITCHYARD_CHECK_SHAPE(HyperConnect, norm_weight, 1, hidden);
+      SWITCHYARD_CHECK_SHAPE_FITS(HyperConnect, normed, tokens, hidden);
+      SWITCHYARD_CHECK_SHAPE_FITS(HyperConnect, norm_weight, 1, hidden);
     }
     const bool collapsed = Given(out) || Given(normed);
     SWITCHYARD_CHECK(Given(pre) || !collapsed,
@@ -165,8 +165,9 @@ Status HyperConnect(const HyperInputs& inputs, const HyperOutputs& outputs,
   Status status = CheckShapes(inputs, outputs, options.num_streams);
   if (status.ok()) status = CheckOverlaps(inputs, outputs);
   if (!status.ok()) {
+    if (status.code() != internal::kMisfit) return status;
     return Status(
-        status.code(),
+        StatusCode::kInvalidArgument,
         ShapeError(inputs, outputs, options.num_streams, status.message()));
   }
   SWITCHYARD_CHECK(internal::IsUpTo(INFINITY, options.eps),

@@ -12,19 +12,19 @@
 
 namespace switchyard::internal {
 
+constexpr size_t kLongestName = 63;
+
 // How many letters have to be changed, added or left out to make a of b, upper
 // and lower case being the same, and '-' being '_'.
 inline size_t EditDistance(std::string_view a, std::string_view b) {
-  constexpr size_t kLongest = 63;
   const auto plain = [](char c) {
     return c == '-'               ? '_'
            : c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32)
                                   : c;
   };
-  a = a.substr(0, kLongest);
-  b = b.substr(0, kLongest);
+  b = b.substr(0, kLongestName);
   // Of b's first i letters and those of a that were looked at.
-  size_t distances[kLongest + 1];
+  size_t distances[kLongestName + 1];
   for (size_t i = 0; i <= b.size(); ++i) distances[i] = i;
   for (size_t j = 0; j < a.size(); ++j) {
     size_t diagonal = distances[0]++;
@@ -44,6 +44,7 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
 template <class NameOf>
 size_t NearestName(std::string_view name, size_t size, const NameOf& name_of) {
   size_t nearest = size, least = name.size() / 3 + 1;
+  if (name.size() > kLongestName) return size;
   for (size_t i = 0; i < size; ++i) {
     const size_t distance = EditDistance(name, name_of(i));
     if (distance < least) {

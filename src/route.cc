@@ -129,6 +129,7 @@ size_t PlainRowPs(const RouteOptions& options, size_t experts, size_t top_k) {
       SWITCHYARD_SHAPED(RouteTopK, Role::kOutput, topk_weights, tokens, top_k)};
   return internal::OddOneOut(arguments, otherwise);
 }
+
 // The views and what they have to do with each other.
 Status CheckViews(const RouteInputs& inputs, const RouteOutputs& outputs,
                   const RouteOptions& options) {
@@ -149,11 +150,11 @@ Status CheckViews(const RouteInputs& inputs, const RouteOutputs& outputs,
   SWITCHYARD_CHECK(topk_ids.cols > shared,
                    "RouteTopK: topk_ids: top_k (cols) is 0");
   const size_t top_k = topk_ids.cols - shared;
-  SWITCHYARD_CHECK(topk_ids.rows == tokens,
-                   "RouteTopK: topk_ids: is not [tokens, top_k]");
+  SWITCHYARD_CHECK_FITS(topk_ids.rows == tokens,
+                        "RouteTopK: topk_ids: is not [tokens, top_k]");
   SWITCHYARD_CHECK(top_k <= num_experts,
                    "RouteTopK: topk_ids: top_k (cols) exceeds the experts");
-  SWITCHYARD_CHECK(
+  SWITCHYARD_CHECK_FITS(
       topk_weights.rows == tokens && topk_weights.cols == topk_ids.cols,
       "RouteTopK: topk_weights: is not [tokens, top_k]");
   if (Given(correction_bias)) {
@@ -337,8 +338,11 @@ size_t RecipeRowPs(const simd::RecipeArgs& args) {
   Status status = CheckViews(inputs, outputs, options);
   if (status.ok()) status = CheckNumbers(options);
   if (status.ok()) status = CheckRecipe(inputs, outputs, options);
-  if (!status.ok())
-    return Status(status.code(), ShapeError(inputs, outputs, status.message()));
+  if (!status.ok()) {
+    if (status.code() != internal::kMisfit) return status;
+    return Status(StatusCode::kInvalidArgument,
+                  ShapeError(inputs, outputs, status.message()));
+  }
   std::atomic<size_t> invalid_ids{0}, elsewhere{0};
   const simd::RecipeArgs args = {inputs, outputs, options, &invalid_ids,
                                  &elsewhere};
@@ -354,10 +358,6 @@ size_t RecipeRowPs(const simd::RecipeArgs& args) {
 }
 
 }  // namespace
-
-#define CHECK_FITS(condition, message) \
-  SWITCHYARD_CHECK(condition,          \
-                   ShapeError(inputs, outputs, "RouteTopK: " message))
 
 Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                  const RouteOptions& options, Executor& executor) noexcept {
@@ -375,12 +375,16 @@ Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
   SWITCHYARD_CHECK_FLOATS(RouteTopK, topk_weights);
   SWITCHYARD_CHECK(num_experts <= INT32_MAX,
                    "RouteTopK: logits: more than 2^31 - 1 experts");
-  CHECK_FITS(topk_ids.rows == tokens, "topk_ids: is not [tokens, top_k]");
-  CHECK_FITS(top_k >= 1, "topk_ids: top_k (cols) is 0");
-  CHECK_FITS(top_k <= num_experts,
-             "topk_ids: top_k (cols) exceeds the experts");
-  CHECK_FITS(topk_weights.rows == tokens && topk_weights.cols == top_k,
-             "topk_weights: is not [tokens, top_k]");
+  SWITCHYARD_CHECK(topk_ids.rows == tokens,
+                   ShapeError(inputs, outputs,
+                              "RouteTopK: topk_ids: is not [tokens, top_k]"));
+  SWITCHYARD_CHECK(top_k >= 1, "RouteTopK: topk_ids: top_k (cols) is 0");
+  SWITCHYARD_CHECK(top_k <= num_experts,
+                   "RouteTopK: topk_ids: top_k (cols) exceeds the experts");
+  SWITCHYARD_CHECK(
+      topk_weights.rows == tokens && topk_weights.cols == top_k,
+      ShapeError(inputs, outputs,
+                 "RouteTopK: topk_weights: is not [tokens, top_k]"));
   CHECK_OPTION(IsUpTo(1.0f, options.clamp), "clamp is not in [0, 1]");
   SWITCHYARD_CHECK_APART(RouteTopK, topk_ids, logits);
   SWITCHYARD_CHECK_APART(RouteTopK, topk_weights, logits, topk_ids);

@@ -20,6 +20,7 @@
 #include <cstddef>
 
 #include "src/check.h"
+#include "switchyard/status.h"
 #include "switchyard/views.h"
 
 // An argument, its role and its shape. A size is a dimension or a number, or
@@ -29,7 +30,23 @@
       role, m, #rows, #cols, #fn ": " #m ": is not [" #rows ", " #cols "]", \
       #fn ": " #m ": not given")
 
+// In a function that returns a Status to a front end, which asks OddOneOut() if
+// its code is kMisfit: what does not fit is known by then, but not whose fault
+// it is.
+#define SWITCHYARD_CHECK_FITS(condition, message)                              \
+  do {                                                                         \
+    if (__builtin_expect(!(condition), 0)) {                                   \
+      return ::switchyard::Status(::switchyard::internal::kMisfit, (message)); \
+    }                                                                          \
+  } while (false)
+#define SWITCHYARD_CHECK_SHAPE_FITS(fn, m, num_rows, num_cols)            \
+  SWITCHYARD_CHECK_FITS((m).rows == (num_rows) && (m).cols == (num_cols), \
+                        #fn ": " #m ": is not [" #num_rows ", " #num_cols "]")
+
 namespace switchyard::internal {
+
+// Reaches no caller of the library.
+inline constexpr StatusCode kMisfit = static_cast<StatusCode>(-1);
 
 enum class Role : unsigned char {
   kInput,

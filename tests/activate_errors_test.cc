@@ -63,7 +63,7 @@ TEST_F(ActivateErrors, QuantizedOut) {
   const std::string shape =
       ".scales: is not [rows, 1] or one for 32, 64 or "
       "128 columns (e8m0: 32)";
-  spoil(shape, i8);
+  spoil(".scales: not given", i8);
   spoil(shape, {i8, scales.RowRange(0, 3)});
   spoil(shape, {i8, AnyMatrix(o + 16, 4, 2)});
   spoil(".scales: data is null",
@@ -85,15 +85,23 @@ TEST_F(ActivateErrors, QuantizedOut) {
 
 TEST_F(ActivateErrors, Shapes) {
   EXPECT_SIZE_ERRORS("up: is not [rows, cols]", c.in.up, 3, 7);
-  EXPECT_ERROR("up: is not [rows, cols]", c.in.up = {});
+  EXPECT_ERROR("up: not given", c.in.up = {});
+  EXPECT_ERROR("up: not given", c.in.up = {}, c.in.gate.type = Type::kBF16);
+  EXPECT_ERROR("gate: not given", c.in.gate = {});
+  EXPECT_ERROR("gate: not given", c.in.gate = {}, c.in.up.type = Type::kBF16);
+  EXPECT_ERROR("out: not given", c.out.out = {});
   EXPECT_SIZE_ERRORS("gate: is not [rows, cols]", c.in.gate, 3, 7);
-  EXPECT_SIZE_ERRORS("gate: is not [rows, cols]", c.out.out, 3, 7);
+  EXPECT_SIZE_ERRORS("out: is not [rows, cols]", c.out.out, 3, 7);
   for (const GateUpLayout layout : kFusedLayouts) {
     Fuse(layout);
     EXPECT_OK(Run({call_.in, {{up_.data(), 4, 8}}, call_.options}));
     EXPECT_ERROR("gate: is not [rows, 2 * cols]", c.in.gate.cols = 8);
-    EXPECT_ERROR("gate: is not [rows, 2 * cols]", c.in.gate.rows = 3);
-    EXPECT_ERROR("gate: is not [rows, 2 * cols]", c.out.out.cols = 7);
+    EXPECT_ERROR("gate: is not [rows, 2 * cols]", c.in.gate.cols = 15);
+    const std::string either = "out: is not [rows, cols] of both in gate";
+    EXPECT_ERROR(either, c.in.gate.rows = 3);
+    EXPECT_SIZE_ERRORS(either, c.out.out, 3, 7);
+    EXPECT_ERROR("gate: not given", c.in.gate = {});
+    EXPECT_ERROR("out: not given", c.out.out = {});
     EXPECT_ERROR("up: given beside both in gate", c.in.up = {up_.data(), 4, 8});
   }
 }
@@ -182,7 +190,8 @@ TEST_F(ActivateErrors, Ungated) {
   call_.in.up = {};
   call_.options.layout = GateUpLayout::kUngated;
   EXPECT_ERROR("up: given with kUngated", c.in.up = {up_.data(), 4, 8});
-  EXPECT_SIZE_ERRORS("gate: is not [rows, cols]", c.in.gate, 3, 7);
+  EXPECT_SIZE_ERRORS("out: is not [rows, cols] of gate", c.in.gate, 3, 7);
+  EXPECT_SIZE_ERRORS("out: is not [rows, cols] of gate", c.out.out, 3, 7);
   EXPECT_ERROR("up_bias: given without up", c.in.up_bias = {up_.data(), 1, 8});
 }
 
@@ -209,7 +218,11 @@ TEST_F(ActivateErrors, WhatIsGivenBesides) {
                c.in.tokens_per_expert = counts);
   EXPECT_ERROR("offsets: size is not num_experts + 1", c.in.offsets.size = 1);
   EXPECT_ERROR("offsets: data is null", c.in.offsets.data = nullptr);
-  EXPECT_ERROR("gate_bias: is not [num_experts, gate.cols]", c.in.offsets = {});
+  EXPECT_ERROR(
+      "offsets: not given, nor tokens_per_expert, with biases of several "
+      "experts",
+      c.in.offsets = {});
+  EXPECT_ERROR("offsets: size is not num_experts + 1", c.in.offsets.size = 2);
   float* const o = out_.data();
   EXPECT_ERROR("out: overlaps gate_bias", c.in.gate_bias = {o + 31, 2, 8});
   EXPECT_ERROR("out: overlaps up_bias", c.in.up_bias = {o + 31, 2, 8});

@@ -71,8 +71,7 @@ TEST_F(CombineErrors, QuantizedRows) {
   const std::vector<float> scales(12);
   const void* const data = case_.rows.data();
   const ConstAnyMatrix i8(data, Type::kI8, 6, 5, 5), one(scales.data(), 6, 1);
-  spoil(".scales: is not [rows, 1] or one for 32, 64 or 128 columns (e8m0: 32)",
-        i8);
+  spoil(".scales: not given", i8);
   spoil(".scales: given with a type without",
         {ConstAnyMatrix(case_.rows.data(), 6, 5), one});
   // As quantize.h has them, but not here.
@@ -104,8 +103,7 @@ TEST_F(CombineErrors, QuantizedNormed) {
   normed_.Fill(std::vector<float>(15, FromBits(kCanary)));
   out_.Fill(std::vector<float>(15, FromBits(kCanary)));
   report_ = kUnwritten;
-  spoil(".scales: is not [rows, 1] or one for 32, 64 or 128 columns (e8m0: 32)",
-        i8);
+  spoil(".scales: not given", i8);
   spoil(".scales: overlaps normed", {i8, AnyMatrix(n + 3, 3, 1)});
   const auto over = [&](const std::string& name, const ConstAnyMatrix& other) {
     void* const data = const_cast<void*>(other.data);
@@ -141,19 +139,18 @@ TEST_F(CombineErrors, Shapes) {
                c.in.shared.kind = static_cast<SharedGate>(9));
   EXPECT_ERROR("shared.gate: is not [tokens, 1] or [1, tokens]",
                c.in.shared.gate.cols = 2);
-  EXPECT_ERROR("shared.gate: is not [tokens, 1] or [1, tokens]",
-               c.in.shared.gate = {});
+  EXPECT_ERROR("shared.gate: not given", c.in.shared.gate = {});
   EXPECT_ERROR("shared.gate: is not [tokens, 1] or [1, tokens]",
                c.in.shared.gate = {c.in.shared.gate.As<float>().data, 2, 1});
   EXPECT_ERROR("shared.gate: given with SharedGate::kNone",
                c.in.shared.kind = SharedGate::kNone);
   // A gate without rows.
-  EXPECT_ERROR("shared.rows: is not [tokens, hidden]", c.in.shared.rows = {});
+  EXPECT_ERROR("shared.rows: not given", c.in.shared.rows = {});
   EXPECT_SIZE_ERRORS("residual: is not [tokens, hidden]", c.in.residual, 2, 4);
   EXPECT_ERROR("norm_weight: is not [1, hidden]", c.in.norm_weight.cols = 4);
-  EXPECT_ERROR("norm_weight: is not [1, hidden]", c.in.norm_weight = {});
+  EXPECT_ERROR("norm_weight: not given", c.in.norm_weight = {});
   EXPECT_SIZE_ERRORS("normed: is not [tokens, hidden]", c.out.normed, 2, 4);
-  EXPECT_ERROR("normed: is not [tokens, hidden]", c.out.normed = {});
+  EXPECT_ERROR("normed: not given", c.out.normed = {});
   for (const float eps : {-1e-9f, -kInf, kNaN}) {
     EXPECT_ERROR("options: eps is negative or NaN", c.options.eps = eps);
   }

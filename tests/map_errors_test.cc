@@ -218,9 +218,9 @@ TEST_F(MapErrors, Views) {
                c.out.pairs.rows = {});
   EXPECT_ERROR("tokens.counts: size is not num_destinations",
                c.out.tokens.counts.size = 1);
-  EXPECT_ERROR("tokens: counts and offsets go together",
+  EXPECT_ERROR("tokens.counts: not given, with tokens.offsets",
                c.out.tokens.counts = {});
-  EXPECT_ERROR("tokens: counts and offsets go together",
+  EXPECT_ERROR("tokens.offsets: not given, with tokens.counts",
                c.out.tokens.offsets = {});
   EXPECT_ERROR("tokens.element_counts: given without counts",
                c.out.tokens.counts = c.out.tokens.offsets = {};

@@ -83,9 +83,12 @@ struct Layer {
     HyperInputs in;
     HyperOutputs out;
     HyperOptions options;
-  } hyper = {{M(streams, kT * kN, kH), M(tokens, kT, kH), M(post, kT, kN), {},
+  } hyper = {{M(streams, kT* kN, kH),
+              M(tokens, kT, kH),
+              M(post, kT, kN),
+              {},
               M(post, kT, kN)},
-             {M(out, kT * kN, kH), {}, M(normed, kT, kH)},
+             {M(out, kT* kN, kH), {}, M(normed, kT, kH)},
              {kN}};
   struct {
     BucketInputs in;
@@ -141,9 +144,7 @@ struct Layer {
     return MakeDispatchArgs(dispatch.in, dispatch.out, dispatch.options);
   }
 
-  void Shared() {
-    comb.in.shared = {M(tokens, kT, kH), M(weights, kT, 1)};
-  }
+  void Shared() { comb.in.shared = {M(tokens, kT, kH), M(weights, kT, 1)}; }
   void Norm() {
     comb.in.norm_weight = vector;
     comb.out.normed = M(normed, kT, kH);
@@ -163,7 +164,12 @@ struct Mistake {
   Status (*call)(Layer& l);
 };
 #define MISTAKE(made, expected, call, ...) \
-  { made, expected, [](Layer& l) { __VA_ARGS__; return l.call(); } }
+  {                                        \
+    made, expected, [](Layer& l) {         \
+      __VA_ARGS__;                         \
+      return l.call();                     \
+    }                                      \
+  }
 // An argument left out.
 #define FORGOTTEN(field, expected, call) \
   MISTAKE(#field " left out", expected ": not given", call, l.field = {})

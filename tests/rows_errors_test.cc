@@ -52,7 +52,7 @@ TEST_F(QuantizeErrors, Shapes) {
       "32)";
   EXPECT_SIZE_ERRORS(scales, c.out.rows.scales, 2, 3);
   EXPECT_ERROR(scales, c.out.rows.scales.cols = 0);
-  EXPECT_ERROR(scales, c.out.rows.scales = {});
+  EXPECT_ERROR("rows.scales: not given", c.out.rows.scales = {});
   EXPECT_ERROR(scales, c.out.rows.rows = 2);
   EXPECT_ERROR(scales, c.out.rows.cols = 32; c.in.from.cols = 32);
   EXPECT_ERROR(scales, c.out.rows.type = Type::kF8E4M3; c.out.rows.sums = {};

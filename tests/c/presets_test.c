@@ -83,7 +83,7 @@ void TestPresets(void) {
   TestOlderPresets();
   preset.top_k = 71;
   CHECK_INVALID(swy_find_preset("llama", &preset, &options),
-                "FindPreset: family: is none of Presets()");
+                "FindPreset: family: is none of Presets(); did you mean llama4");
   CHECK_INVALID(swy_find_preset(NULL, &preset, &options),
                 "FindPreset: family: is null");
   preset.size = 0;

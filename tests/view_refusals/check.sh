@@ -1,0 +1,55 @@
+#!/bin/bash
+# check.sh INCLUDE_DIR COMPILER...
+# refused.cc compiles as C++17 and C++20; each of its refusals does not, and says
+# why. Every C++ header says that C++14 is too old, before anything else.
+set -euo pipefail
+
+include=$1
+shift
+compiler=("$@" -fsyntax-only -I "$include")
+failures=0
+
+compile() {
+  "${compiler[@]}" -std="$1" -DREFUSED="$2" "$(dirname "$0")/refused.cc" 2>&1
+}
+for standard in c++17 c++20; do
+  compile $standard 0 || { echo "FAILED: refused.cc as $standard" >&2; exit 1; }
+done
+elements="elements are float, BFloat16, Float16, int32_t, uint32_t, int64_t"
+const="data of an output, or scratch, is not const"
+matrix="a matrix is {data, rows, cols}"
+texts=(
+  "$elements" "$elements" "$elements" "$elements" "$elements"
+  "$const" "$const" "$const" "$const" "$const"
+  "$matrix" "$matrix" "$matrix"
+  "rows, cols and stride are integers"
+  "a Span's elements are of exactly its own type"
+  "a Span's elements are of exactly its own type"
+  "a Span is {data, size}"
+)
+for i in "${!texts[@]}"; do
+  if output=$(compile c++17 $((i + 1))); then
+    echo "FAILED: $((i + 1)) compiles: ${texts[i]}" >&2
+    failures=$((failures + 1))
+  elif ! grep -E 'static(_assert| assertion) failed' <<<"$output" | grep -qF "${texts[i]}"; then
+    printf 'FAILED: %d is not refused with "%s":\n%s\n' $((i + 1)) "${texts[i]}" "$output" >&2
+    failures=$((failures + 1))
+  fi
+done
+
+headers=0
+while IFS= read -r header; do
+  [[ $header != */switchyard.h && $header != */c/* ]] || continue
+  headers=$((headers + 1))
+  # OpenMP's has nothing for other compilations, and needs nothing then.
+  first=$(echo "#include \"${header#"$include"/}\"" |
+    "${compiler[@]}" -std=c++14 -x c++ - 2>&1 | grep -m1 -E '(^|[ :])error:' || true)
+  if [[ $first != *"headers need C++17 or later"* && $header != */openmp_executor.h ]]; then
+    echo "FAILED: $header as C++14 begins with: $first" >&2
+    failures=$((failures + 1))
+  fi
+done < <(find "$include" -type f -name '*.h' | LC_ALL=C sort)
+((headers > 30)) || { echo "FAILED: $headers headers" >&2; exit 1; }
+
+echo "${#texts[@]} refusals, $headers headers, $failures failures"
+((failures == 0))

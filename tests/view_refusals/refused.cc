@@ -1,0 +1,108 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Calls that compile, and with REFUSED one that does not, by a line each.
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "switchyard/activate.h"
+#include "switchyard/bucket.h"
+#include "switchyard/combine.h"
+#include "switchyard/gather.h"
+#include "switchyard/hyper.h"
+#include "switchyard/map.h"
+#include "switchyard/quantize.h"
+#include "switchyard/route.h"
+#include "switchyard/work_list.h"
+
+namespace {
+
+using namespace switchyard;
+
+// Filled field by field in C++17, in braces, or by C++20's designators.
+template <class... Structs>
+constexpr bool kAreAggregates = (std::is_aggregate_v<Structs> && ...) &&
+                                (std::is_default_constructible_v<Structs> &&
+                                 ...);
+static_assert(
+    kAreAggregates<RouteInputs, RouteOutputs, RouteOptions, ActivateInputs,
+                   ActivateOutputs, ActivateOptions, CombineInputs,
+                   CombineOutputs, CombineOptions, GatherInputs, GatherOutputs,
+                   GatherOptions, ScatterInputs, ScatterOutputs, ScatterOptions,
+                   QuantizeInputs, QuantizeOutputs, QuantizeOptions,
+                   HyperInputs, HyperOutputs, HyperOptions, BucketInputs,
+                   PackedBuckets, StridedBuckets, BucketOptions, AlignedInputs,
+                   AlignedBuckets, AlignedOptions, MapInputs, MapOutputs,
+                   MapOptions, WorkListInputs, WorkListOutputs, WorkListOptions,
+                   DispatchInputs, DispatchOutputs, DispatchOptions>);
+// What the compiler refuses below is no conversion to a trait either.
+static_assert(!std::is_constructible_v<ConstAnyMatrix, double*, int, int>);
+static_assert(!std::is_constructible_v<AnyRows, const float*, int, int>);
+static_assert(!std::is_convertible_v<int, AnyMatrix>);
+static_assert(!std::is_convertible_v<float*, ConstAnyMatrix>);
+static_assert(!std::is_convertible_v<float*, Span<float>>);
+static_assert(!std::is_convertible_v<ConstAnyMatrix, AnyRows>);
+static_assert(!std::is_convertible_v<Span<int>, Span<const float>>);
+
+}  // namespace
+
+Status Call(float* f, const float* constant, double* d, int32_t* ids,
+            int64_t* longs, uint16_t* halves, void* bytes, const void* read,
+            int n, std::vector<double>& doubles, std::vector<int64_t>& counts,
+            const std::vector<float>& constants) {
+  CombineInputs in;
+  in.rows = {f, n, 8};
+  in.topk_weights = {f, n, 1};
+  in.row_index = RowIndex::kTokenOrder;
+  Status status = Combine(in, {{f, n, 8}});
+  status =
+      Quantize({{read, Type::kI8, n, 8, 8}}, {{bytes, Type::kF32, n, 8, 8}});
+#if __cplusplus >= 202002L
+  status = Combine({.rows = {f, n, 8},
+                    .topk_weights = {f, n, 1},
+                    .row_index = RowIndex::kTokenOrder},
+                   {.out = {f, n, 8}}, {.eps = 1e-5f});
+  status = RouteTopK({.logits = {f, n, 8}},
+                     {.topk_ids = {ids, n, 2}, .topk_weights = {f, n, 2}});
+#endif
+#if REFUSED == 1
+  status = RouteTopK({{d, n, 8}}, {{ids, n, 2}, {f, n, 2}});
+#elif REFUSED == 2
+  status = RouteTopK({{halves, n, 8}}, {{ids, n, 2}, {f, n, 2}});
+#elif REFUSED == 3
+  status = RouteTopK({doubles}, {{ids, n, 2}, {f, n, 2}});
+#elif REFUSED == 4
+  status = RouteTopK({{bytes, n, 8}}, {{ids, n, 2}, {f, n, 2}});
+#elif REFUSED == 5
+  in.residual = {d, n, 8};
+#elif REFUSED == 6
+  status = RouteTopK({{f, n, 8}}, {{ids, n, 2}, {constant, n, 2}});
+#elif REFUSED == 7
+  status = Quantize({{f, n, 8}}, {{constant, n, 8}});
+#elif REFUSED == 8
+  status = Activate({{f, n, 8}, {f, n, 8}}, {constants});
+#elif REFUSED == 9
+  status = Activate({{f, n, 8}, {f, n, 8}}, {ConstAnyMatrix(f, n, 8)});
+#elif REFUSED == 10
+  status = Quantize({{f, n, 8}}, {{read, Type::kF32, n, 8, 8}});
+#elif REFUSED == 11
+  status = RouteTopK({f, n, 8}, {{ids, n, 2}, {f, n, 2}});
+#elif REFUSED == 12
+  status = Activate({f, f}, {{f, n, 8}});
+#elif REFUSED == 13
+  status = Combine({{f, n, 8}, {f, n}, RowIndex::kTokenOrder}, {{f, n, 8}});
+#elif REFUSED == 14
+  status = Activate({{f, n / 2.0, 8}, {f, n, 8}}, {{f, n, 8}});
+#elif REFUSED == 15
+  status = GatherRows({{f, n, 8}, counts, {ids, n, 2}}, {{f, n, 8}});
+#elif REFUSED == 16
+  status = GatherRows({{f, n, 8}, {longs, n}, {ids, n, 2}}, {{f, n, 8}});
+#elif REFUSED == 17
+  status = GatherRows({{f, n, 8}, ids, {ids, n, 2}}, {{f, n, 8}});
+#endif
+  (void)d, (void)constant, (void)longs, (void)halves, (void)doubles;
+  (void)counts, (void)constants;
+  return status;
+}
