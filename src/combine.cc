@@ -74,6 +74,8 @@ ConstAnyMatrix Column(const ConstAnyMatrix& m) {
       row_index.token_order ? in_order : listed,
       SWITCHYARD_SHAPED(Combine, needed_if(routed && !row_index.token_order),
                         row_index, tokens, top_k),
+      {Role::kOptional, Span<const char>("", shared.num_shared), "num_shared",
+       "1", "Combine: shared.num_shared: is not that of shared.rows", ""},
       one_shared ? of_one : of_several,
       {needed_if(has_shared && shared.kind != SharedGate::kNone),
        one_shared ? Column(shared.gate) : shared.gate, "tokens",
@@ -184,7 +186,10 @@ Status CheckShapes(const CombineInputs& inputs, const CombineOutputs& outputs) {
   if (Given(identity.rows) || Given(identity.weight)) {
     SWITCHYARD_CHECK_FLOATS(Combine, identity.rows);
     SWITCHYARD_CHECK_FLOATS(Combine, identity.weight);
-    SWITCHYARD_CHECK_SHAPE(Combine, identity.rows, tokens, hidden);
+    SWITCHYARD_CHECK_NEEDED(
+        Combine, identity.rows,
+        identity.rows.rows == tokens && identity.rows.cols == hidden,
+        "is not [tokens, hidden]");
     SWITCHYARD_CHECK_NEEDED(Combine, identity.weight,
                             IsPerToken(identity.weight, tokens),
                             "is not [tokens, 1] or [1, tokens]");
