@@ -31,10 +31,12 @@ inline constexpr bool kAreSizes = ((std::is_integral_v<I> ||
 template <class... I>
 using IfSizes = std::enable_if_t<kAreSizes<I...>>;
 
-// Views have private constructors that take what belongs into no braces of
-// theirs, to say in a static_assert what does: all that GCC 12 says otherwise
-// is "could not convert ... from <brace-enclosed initializer list>". They are
-// private so that std::is_convertible and its like keep saying no.
+// Matrices of any type have private constructors that take what belongs into no
+// braces of theirs, to say in a static_assert what does: all that GCC 12 says
+// otherwise is "could not convert ... from <brace-enclosed initializer list>".
+// They are private so that std::is_convertible and its like keep saying no. A
+// Span has none: functions overloaded for Spans of several types would become
+// ambiguous.
 namespace refused {
 
 template <class T, class = void>
@@ -43,38 +45,31 @@ template <class T>
 inline constexpr bool kHasType<T, std::void_t<decltype(TypeOf<T>::value)>> =
     true;
 
-// Whether a view of View, which may be void, can be one of T's elements.
-template <class View, class T>
-inline constexpr bool kTakes = std::is_convertible_v<T (*)[], View (*)[]>;
-template <class T>
-inline constexpr bool kTakes<void, T> = kHasType<T> && !std::is_const_v<T>;
-template <class T>
-inline constexpr bool kTakes<const void, T> = kHasType<T>;
+// Whether a matrix of Void may have elements of T.
+template <class Void, class T>
+inline constexpr bool kTakes = kHasType<T> &&
+                               (std::is_const_v<Void> || !std::is_const_v<T>);
 
-template <class View, class T>
+template <class Void, class T>
 constexpr void Const() noexcept {
-  static_assert(std::is_const_v<View> || !std::is_const_v<T>,
-                "switchyard: data of an output, or scratch, is not const");
+  static_assert(std::is_const_v<Void> || !std::is_const_v<T>,
+                "switchyard: data of an output is not const");
 }
-template <class View, class T>
+template <class Void, class T>
 constexpr void Elements() noexcept {
-  constexpr bool kSame =
-      std::is_same_v<std::remove_const_t<View>, std::remove_const_t<T>>;
-  Const<View, T>();
-  static_assert(!std::is_void_v<View> || kHasType<T>,
+  Const<Void, T>();
+  static_assert(kHasType<T>,
                 "switchyard: elements are float, BFloat16, Float16, int32_t, "
                 "uint32_t, int64_t, int8_t, uint8_t, Float8E4M3, Float8E5M2 or "
                 "Scale8E8M0; any other matrix is {pointer to void, Type, rows, "
                 "cols, stride}");
-  static_assert(std::is_void_v<View> || kSame,
-                "switchyard: a Span's elements are of exactly its own type");
 }
-template <class View, class T, class... Sizes>
+template <class Void, class T, class... Sizes>
 constexpr void Matrix() noexcept {
   if constexpr (sizeof...(Sizes) == 4) {  // the first of them is the Type
-    Const<View, T>();
+    Const<Void, T>();
   } else {
-    Elements<View, T>();
+    Elements<Void, T>();
     static_assert(sizeof...(Sizes) == 2 || sizeof...(Sizes) == 3,
                   "switchyard: a matrix is {data, rows, cols} or {data, rows, "
                   "cols, stride}, in braces of its own");
@@ -113,29 +108,6 @@ struct Span {
 
   constexpr T* begin() const noexcept { return data; }
   constexpr T* end() const noexcept { return data + size; }
-
- private:
-  template <class P, class... N, class U = std::remove_pointer_t<P>,
-            class = std::enable_if_t<std::is_pointer_v<P> &&
-                                     !(refused::kTakes<T, U> &&
-                                       sizeof...(N) == 1 && kAreSizes<N...>)>>
-  constexpr Span(const P&, const N&...) noexcept {
-    refused::Elements<T, U>();
-    static_assert(sizeof...(N) == 1 && kAreSizes<N...>,
-                  "switchyard: a Span is {data, size}, in braces of its own");
-  }
-  template <
-      class C,
-      class U = std::remove_pointer_t<decltype(std::declval<C&>().data())>,
-      class = std::enable_if_t<!refused::kTakes<T, U>>,
-      class = decltype(std::declval<C&>().size())>
-  constexpr Span(C&&, U* = nullptr) noexcept {  // NOLINT(runtime/explicit)
-    refused::Elements<T, U>();
-  }
-  template <class U, class = std::enable_if_t<!refused::kTakes<T, U>>>
-  constexpr Span(const Span<U>&) noexcept {  // NOLINT(runtime/explicit)
-    refused::Elements<T, U>();
-  }
 };
 
 // `rows` rows of `cols` elements; row r starts at data + r * stride. All in

@@ -16,16 +16,13 @@ for standard in c++17 c++20; do
   compile $standard 0 || { echo "FAILED: refused.cc as $standard" >&2; exit 1; }
 done
 elements="elements are float, BFloat16, Float16, int32_t, uint32_t, int64_t"
-const="data of an output, or scratch, is not const"
+const="data of an output is not const"
 matrix="a matrix is {data, rows, cols}"
 texts=(
   "$elements" "$elements" "$elements" "$elements" "$elements"
   "$const" "$const" "$const" "$const" "$const"
   "$matrix" "$matrix" "$matrix"
   "rows, cols and stride are integers"
-  "a Span's elements are of exactly its own type"
-  "a Span's elements are of exactly its own type"
-  "a Span is {data, size}"
 )
 for i in "${!texts[@]}"; do
   if output=$(compile c++17 $((i + 1))); then
