@@ -23,7 +23,7 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
                                   : c;
   };
   b = b.substr(0, kLongestName);
-  // Of b's first i letters and those of a that were looked at.
+  // Element i: from b's first i letters to those of a that were looked at.
   size_t distances[kLongestName + 1];
   for (size_t i = 0; i <= b.size(); ++i) distances[i] = i;
   for (size_t j = 0; j < a.size(); ++j) {

@@ -604,8 +604,8 @@ const Preset* Find(const char* family) {
              : &*found;
 }
 
-// What FindPreset() says of a name that is nearly that of a preset: messages
-// are literals, so each is made by the compiler.
+// FindPreset()'s messages for names that are nearly those of presets. Messages
+// are literals, so the compiler makes one for each preset.
 struct DidYouMean {
   char text[96] = {};
 

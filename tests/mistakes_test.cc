@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What somebody gets wrong who calls the C++ API for the first time: a table of
-// deliberate mistakes, each with the argument that the message has to begin
-// with. (tests/*_errors_test.cc have the rest of each message, and that nothing
-// is written.)
+// Mistakes of somebody who calls the C++ API for the first time: a table of
+// deliberate ones, each with the argument that the message has to begin with.
+// (tests/*_errors_test.cc have the rest of each message, and that nothing is
+// written.)
 
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"

@@ -134,8 +134,8 @@ size_t FindRunnable(const char* name) {
   return i;
 }
 
-// What is said of a name that is nearly that of a runnable ISA: `wrong`, and
-// which one. Messages have to live as long as the program, and Highway knows
+// Messages for names that are nearly those of runnable ISAs: `wrong`, and which
+// one was meant. They have to live as long as the program, and Highway knows
 // its targets' names at run time only.
 class DidYouMean {
  public:
