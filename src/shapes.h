@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whose fault it is that the shapes of a call's arguments do not go together.
+// Finds the argument at fault where the shapes of a call's do not go together.
 //
 // A check compares an argument with sizes that it takes from another, and so
 // names the wrong one where that other is missing or misshaped: without its

@@ -51,7 +51,7 @@ struct CombineVectors {
   ConstAnyMatrix residual_scale = {};  // [1, hidden]
 };
 
-// Where the row of each (token, slot) is. Combine refuses a call that says
+// Place of the row of each (token, slot). Combine refuses a call that says
 // neither of the two: rows in the order of experts, taken to be in that of
 // tokens, would be a wrong answer that nothing shows.
 struct RowIndex : ConstAnyMatrix {

@@ -37,7 +37,7 @@ static_assert(
                    AlignedBuckets, AlignedOptions, MapInputs, MapOutputs,
                    MapOptions, WorkListInputs, WorkListOutputs, WorkListOptions,
                    DispatchInputs, DispatchOutputs, DispatchOptions>);
-// What the compiler refuses below is no conversion to a trait either.
+// Traits find no conversion either in what the compiler refuses below.
 static_assert(!std::is_constructible_v<ConstAnyMatrix, double*, int, int>);
 static_assert(!std::is_constructible_v<AnyRows, const float*, int, int>);
 static_assert(!std::is_convertible_v<int, AnyMatrix>);
