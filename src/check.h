@@ -257,23 +257,15 @@ bool RowsOverlap(const Span<T>&) {
   return false;
 }
 
-// The last byte's offset fits ptrdiff_t and the address does not wrap. (No
-// division: it would take as long as all the rest.)
-template <class M>
-bool Fits(const M& m) {
-  if (m.rows == 0 || m.cols == 0) return true;
-  size_t elements = 0;
-  if (m.rows > 1 && __builtin_mul_overflow(m.rows - 1, m.stride, &elements)) {
-    return false;
-  }
-  return !__builtin_add_overflow(elements, m.cols, &elements) &&
-         elements <= MostElements(m) &&
-         reinterpret_cast<uintptr_t>(m.data) <=
-             UINTPTR_MAX - Bytes(m, elements);
-}
+// The last byte's offset fits ptrdiff_t and the address does not wrap. Like all
+// that only odd views come to, this is in check.cc, once: in each front end's
+// object it was 50 KB of the archive.
+bool Fits(const AnyMatrix& m);
+bool Fits(const ConstAnyMatrix& m);
+bool Fits(const void* data, size_t elements, size_t element_bytes);
 template <class T>
 bool Fits(const Span<T>& s) {
-  return Fits(Matrix<T>(s.data, 1, s.size));
+  return Fits(s.data, s.size, sizeof(T));
 }
 
 // What a view occupies: `rows` pieces of `row_bytes`, `stride_bytes` apart.
@@ -283,12 +275,7 @@ struct Region {
   size_t row_bytes = 0;
   size_t stride_bytes = 0;  // 0 for a single row, whatever the view says
 
-  template <class M>
-  explicit Region(const M& m)
-      : begin(reinterpret_cast<uintptr_t>(m.data)),
-        rows(m.rows),
-        row_bytes(Bytes(m, m.cols)),
-        stride_bytes(m.rows <= 1 ? 0 : Bytes(m, m.stride)) {}
+  explicit Region(const ConstAnyMatrix& m);
   template <class T>
   explicit Region(const Span<T>& s)
       : begin(reinterpret_cast<uintptr_t>(s.data)),
@@ -322,22 +309,7 @@ struct Interval {
 // Whether two views whose intervals meet may share a byte. Views of equal
 // stride (a single row takes the other's) are disjoint if their columns modulo
 // the stride are, as in a fused gate|up matrix; for others the intervals stand.
-[[gnu::noinline, gnu::cold]] inline bool MayOverlap(Region a, Region b) {
-  if (a.Empty() || b.Empty()) return false;
-  if (a.rows == 1) a.stride_bytes = b.stride_bytes;
-  if (b.rows == 1) b.stride_bytes = a.stride_bytes;
-  if (a.End() <= b.begin || b.End() <= a.begin) return false;
-  const size_t stride = a.stride_bytes;
-  if (a.stride_bytes != b.stride_bytes || a.row_bytes > stride ||
-      b.row_bytes > stride) {
-    return true;
-  }
-  // Where b's columns start, counted from a's, modulo the stride.
-  const size_t offset = b.begin >= a.begin
-                            ? (b.begin - a.begin) % stride
-                            : (stride - (a.begin - b.begin) % stride) % stride;
-  return offset < a.row_bytes || offset + b.row_bytes > stride;
-}
+bool MayOverlap(Region a, Region b);
 
 // Whether the byte interval of `view` meets none of the others'. Almost always
 // so, and then MayOverlap() is not needed, which for all pairs of a call takes
@@ -365,8 +337,15 @@ template <class... Views>
   return apart;
 }
 
-template <class A, class B>
-bool MayOverlap(const A& a, const B& b) {
+// Whether two views may share a byte, by all that is known of them.
+bool MayOverlap(const AnyMatrix& a, const AnyMatrix& b);
+bool MayOverlap(const AnyMatrix& a, const ConstAnyMatrix& b);
+template <class T>
+bool MayOverlap(const AnyMatrix& a, const Span<T>& b) {
+  return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
+}
+template <class T, class M>
+bool MayOverlap(const Span<T>& a, const M& b) {
   return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
 }
 
