@@ -20,8 +20,9 @@ constexpr uint8_t kExperts = 0, kRowStride = 1, kPairs = 2, kGateUp = 3;
 
 bool OverlapsAny(const AnyMatrix& args,
                  std::initializer_list<AnyMatrix> others) {
+  // Arrays, so that intervals tell all.
   return std::any_of(others.begin(), others.end(), [&](const AnyMatrix& m) {
-    return internal::MayOverlap(args, m);
+    return m.rows != 0 && m.cols != 0 && !internal::ApartFrom(args, m);
   });
 }
 
