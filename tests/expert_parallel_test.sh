@@ -1,0 +1,62 @@
+#!/bin/bash
+# expert_parallel_test.sh MPIEXEC PROGRAM
+# The program on 1, 2 and 4 processes: close to a plain loop, and the same bits.
+set -euo pipefail
+mpiexec=$1 program=$2
+command -v "$mpiexec" >/dev/null || { echo "skipped: no mpiexec: $mpiexec"; exit 77; }
+
+# Open MPI wants to be asked for more processes than cores, and by root. Bound
+# to cores, the processes of several tests would share the first ones. Its
+# copies between processes need a right that containers do not give.
+flags=()
+if "$mpiexec" --version 2>&1 | grep -qE 'Open ?(MPI|RTE)'; then
+  flags=(--oversubscribe --bind-to none)
+  ((EUID != 0)) || flags+=(--allow-run-as-root)
+  export OMPI_MCA_btl_vader_single_copy_mechanism=none
+fi
+
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+
+# same ARGUMENTS...: the digest does not depend on the number of processes.
+same() {
+  local processes output digest first=
+  for processes in 1 2 4; do
+    output=$("$mpiexec" "${flags[@]}" -n "$processes" "$program" --rounds 1 --check "$@") ||
+      fail "$processes processes, $*: $output"
+    digest=$(sed -n 's/^digest //p' <<<"$output")
+    echo "$processes processes, $*: $digest"
+    [[ $digest =~ ^[0-9a-f]{16}$ ]] || fail "no digest: $output"
+    [[ ${first:=$digest} == "$digest" ]] || fail "one process has $first"
+  done
+}
+same --tokens 33 --hidden 256 --intermediate 96
+same --tokens 32 --hidden 256 --intermediate 96 --dispatch f8e4m3
+same --tokens 32 --hidden 256 --intermediate 96 --dispatch bf16
+same --tokens 32 --hidden 256 --intermediate 96 --dispatch f32 --combine f32
+# A rank without tokens, and one without experts.
+same --tokens 3 --experts 5 --top-k 2 --hidden 68 --intermediate 7
+
+# refused MESSAGE ARGUMENTS...: one line and exit code 2. Without mpiexec, which
+# adds lines of its own.
+refused() {
+  local wanted="expert_parallel: $1" output status=0
+  shift
+  output=$("$program" "$@" 2>&1) || status=$?
+  [[ $status == 2 && $output == "$wanted" ]] || fail "$*: exit code $status, $output"
+}
+refused "unknown argument: --token" --token 3
+refused "--tokens: a value is missing" --tokens
+for wrong in 0 -1 1x 65537 99999999999999999999 ''; do
+  refused "--tokens: expected a number from 1 to 65536, not '$wrong'" --tokens "$wrong"
+done
+refused "--hidden: not a multiple of 4: 6" --hidden 6
+refused "--top-k: more than --experts: 5" --top-k 5 --experts 4
+refused "--dispatch: unknown type 'i4'" --dispatch i4
+refused "--combine: unknown type 'i8'" --combine i8
+SWITCHYARD_ISA=AVX99 refused \
+  "SWITCHYARD_ISA: not an ISA that this CPU and library can run"
+"$program" --help | grep -q '^Usage: mpiexec' || fail "no help"
+status=0
+output=$("$program" --help 2>&1 >/dev/full) || status=$?
+[[ $status == 2 && $output == *"cannot write to standard output: No space left on device" ]] ||
+  fail "a full disk: exit code $status, $output"
