@@ -5,6 +5,7 @@
 
 #include <torch/csrc/stable/library.h>
 
+#include "exchange.h"
 #include "experts.h"
 #include "packed.h"
 #include "route.h"
@@ -43,6 +44,16 @@ STABLE_TORCH_LIBRARY(switchyard, m) {
       "str layout='concatenated', float alpha=1.702, float beta=4.0, "
       "float linear_beta=25.0, float limit=0.0, bool limit_after=False) "
       "-> Tensor");
+  m.def(
+      "map_pairs(Tensor topk_ids, int num_destinations, "
+      "int experts_per_destination) -> (Tensor, Tensor, Tensor, Tensor)");
+  m.def(
+      "gather_rows(Tensor tokens, Tensor pairs, Tensor(a!) rows, int top_k=1, "
+      "Tensor? token_scales=None, Tensor(b!)? row_scales=None, "
+      "Tensor? row_index=None) -> ()");
+  m.def(
+      "combine(Tensor rows, Tensor topk_weights, Tensor row_index, "
+      "Tensor? row_scales=None, ScalarType? dtype=None) -> Tensor");
   m.def("presets() -> str");
   m.def("preset(str family, str config) -> str");
   m.def("keep_packed(Tensor[] up, Tensor[] down) -> int");
@@ -53,6 +64,9 @@ STABLE_TORCH_LIBRARY_IMPL(switchyard, CPU, m) {
   m.impl("experts", TORCH_BOX(&switchyard::python::Experts));
   m.impl("activate", TORCH_BOX(&switchyard::python::ActivateRows));
   m.impl("route", TORCH_BOX(&switchyard::python::Route));
+  m.impl("map_pairs", TORCH_BOX(&switchyard::python::MapToDestinations));
+  m.impl("gather_rows", TORCH_BOX(&switchyard::python::GatherInto));
+  m.impl("combine", TORCH_BOX(&switchyard::python::CombineRows));
 }
 STABLE_TORCH_LIBRARY_IMPL(switchyard, CompositeExplicitAutograd, m) {
   m.impl("keep_packed", TORCH_BOX(&switchyard::python::KeepPacked));

@@ -1,0 +1,75 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rows to the processes that have their experts, and back.
+
+What stands around torch.distributed.all_to_all_single in an expert-parallel layer;
+examples/expert_parallel.py is one.
+"""
+
+from typing import NamedTuple
+
+import torch
+
+import switchyard  # loads the operators
+
+_ops = torch.ops.switchyard
+QUANTISED = (torch.int8, torch.float8_e4m3fn, torch.float8_e5m2)
+
+
+class Map(NamedTuple):
+    """Pairs (token * top_k + slot) in the order of their destinations; all int32."""
+    counts: torch.Tensor  # [destinations]: rows to each, all_to_all_single's input_split_sizes
+    offsets: torch.Tensor  # [destinations + 1]
+    rows: torch.Tensor  # [tokens * top_k]: the pairs, ascending in each destination
+    pair_index: torch.Tensor  # [tokens, top_k]: where each pair is in rows
+
+
+def map_pairs(topk_ids, num_destinations, experts_per_destination):
+    """Where pairs go, expert e living at destination e // experts_per_destination.
+
+    With one expert at each destination it sorts rows to experts.
+    """
+    return Map(*_ops.map_pairs(topk_ids, num_destinations, experts_per_destination))
+
+
+def gather_rows(tokens, pairs, rows, *, top_k=1, token_scales=None, row_scales=None,
+                row_index=None):
+    """Writes rows[r] = tokens[pairs[r] // top_k], in the dtype of `rows`.
+
+    Rows of int8 and float8 have scales, float32 of one column; both may be columns of one
+    message. With row_index, Map.pair_index of the same pairs, each token is converted once.
+    """
+    _refuse_gradients("gather_rows", tokens, token_scales)
+    _ops.gather_rows(tokens, pairs, rows, top_k, token_scales, row_scales, row_index)
+    return rows
+
+
+def combine(rows, topk_weights, row_index, *, row_scales=None, dtype=None):
+    """The sum over each token's slots, in their order, of weight * rows[row_index[token, slot]]."""
+    _refuse_gradients("combine", rows, topk_weights)
+    return _ops.combine(rows, topk_weights, row_index, row_scales, dtype)
+
+
+def _refuse_gradients(op, *tensors):
+    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
+        raise RuntimeError(
+            f"switchyard::{op}: autograd: has no derivative, and an input requires one: call it "
+            "under torch.no_grad() or torch.inference_mode()")
+
+
+@torch.library.register_fake("switchyard::map_pairs")
+def _(topk_ids, num_destinations, experts_per_destination):
+    def ints(*shape):
+        return topk_ids.new_empty(shape, dtype=torch.int32)
+    return (ints(num_destinations), ints(num_destinations + 1), ints(topk_ids.numel()),
+            ints(*topk_ids.shape))
+
+
+@torch.library.register_fake("switchyard::gather_rows")
+def _(tokens, pairs, rows, top_k=1, token_scales=None, row_scales=None, row_index=None):
+    pass
+
+
+@torch.library.register_fake("switchyard::combine")
+def _(rows, topk_weights, row_index, row_scales=None, dtype=None):
+    return rows.new_empty((topk_weights.shape[0], rows.shape[1]), dtype=dtype or rows.dtype)
