@@ -192,9 +192,13 @@ def run(args, dispatch, say):
         layer.step(hidden, ids, topk_weights, watch)
         watches.append(watch.seconds | {"step": watch.last - watch.start})
     # Of the process where it is the longest.
-    medians = of_all([statistics.median(w[part] for w in watches) for part in watches[0]])
-    for part, seconds in zip(watches[0], medians):
-        say(f"{part:11}{1e3 * seconds:10.3f} ms {100 * seconds / medians[-1]:6.1f} %")
+    of_part = {part: [w[part] for w in watches] for part in watches[0]}
+    medians = of_all([statistics.median(seconds) for seconds in of_part.values()])
+    fastest = of_all([min(seconds) for seconds in of_part.values()])
+    say(f"{'':11} {'median':>12}  {'fastest':>14}")
+    for part, median, least in zip(of_part, medians, fastest):
+        say(f"{part:11} {1e3 * median:9.3f} ms {100 * median / medians[-1]:5.1f} %  "
+            f"{1e3 * least:9.3f} ms")
     return good
 
 
