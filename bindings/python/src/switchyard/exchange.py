@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-import switchyard  # loads the operators
+import switchyard
 
 _ops = torch.ops.switchyard
 QUANTISED = (torch.int8, torch.float8_e4m3fn, torch.float8_e5m2)
@@ -39,22 +39,13 @@ def gather_rows(tokens, pairs, rows, *, top_k=1, token_scales=None, row_scales=N
     Rows of int8 and float8 have scales, float32 of one column; both may be columns of one
     message. With row_index, Map.pair_index of the same pairs, each token is converted once.
     """
-    _refuse_gradients("gather_rows", tokens, token_scales)
     _ops.gather_rows(tokens, pairs, rows, top_k, token_scales, row_scales, row_index)
     return rows
 
 
 def combine(rows, topk_weights, row_index, *, row_scales=None, dtype=None):
     """The sum over each token's slots, in their order, of weight * rows[row_index[token, slot]]."""
-    _refuse_gradients("combine", rows, topk_weights)
     return _ops.combine(rows, topk_weights, row_index, row_scales, dtype)
-
-
-def _refuse_gradients(op, *tensors):
-    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
-        raise RuntimeError(
-            f"switchyard::{op}: autograd: has no derivative, and an input requires one: call it "
-            "under torch.no_grad() or torch.inference_mode()")
 
 
 @torch.library.register_fake("switchyard::map_pairs")
@@ -73,3 +64,7 @@ def _(tokens, pairs, rows, top_k=1, token_scales=None, row_scales=None, row_inde
 @torch.library.register_fake("switchyard::combine")
 def _(rows, topk_weights, row_index, row_scales=None, dtype=None):
     return rows.new_empty((topk_weights.shape[0], rows.shape[1]), dtype=dtype or rows.dtype)
+
+
+for _op in (_ops.gather_rows, _ops.combine):
+    switchyard._refuse_derivatives(_op)
