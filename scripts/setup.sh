@@ -38,7 +38,8 @@ readonly bench_packages=(libbenchmark-dev python3)
 readonly aarch64_packages=(g++-aarch64-linux-gnu libhwy-dev:arm64 libtbb-dev:arm64 qemu-user)
 # libomp: what Clang's -fopenmp links. lld: 270 programs, each in a third of the time.
 readonly fuzz_packages=(clang libclang-rt-dev libomp-dev lld)
-readonly test_packages=(libgtest-dev pkg-config python3-venv)
+# Open MPI: what examples/expert_parallel needs; without it its test is skipped.
+readonly test_packages=(libgtest-dev pkg-config python3-venv libopenmpi-dev openmpi-bin)
 readonly rust_packages=(rustc cargo pkg-config)
 # Write the small checkpoints that the tests of moe_layer read.
 readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
