@@ -21,6 +21,13 @@ using internal::MayOverlap;
 using internal::SameView;
 using M = Matrix<float>;
 
+AnyMatrix F32(float* data, size_t rows, size_t cols) {
+  return M(data, rows, cols);
+}
+AnyMatrix F32(float* data, size_t rows, size_t cols, size_t stride) {
+  return M(data, rows, cols, stride);
+}
+
 static_assert(!std::is_convertible_v<Status, bool>);
 static_assert(!std::is_constructible_v<bool, Status>);
 static_assert(!std::is_convertible_v<Span<const float>, Span<float>>);
@@ -183,29 +190,29 @@ TYPED_TEST(AnyMatricesOf, PartsAreWhereAMatrixHasThem) {
 
 TEST(Views, OverlapOfEqualStridesIsByColumn) {
   float x[200];
-  const M left(x, 10, 8, 20), right(x + 8, 10, 12, 20);
+  const AnyMatrix left(x, 10, 8, 20), right(x + 8, 10, 12, 20);
   EXPECT_FALSE(MayOverlap(left, right));
   EXPECT_FALSE(MayOverlap(right, left));
-  EXPECT_TRUE(MayOverlap(left, M(x + 7, 10, 12, 20)));
+  EXPECT_TRUE(MayOverlap(left, F32(x + 7, 10, 12, 20)));
   // Starting rows later does not matter, wrapping around the stride does.
-  EXPECT_FALSE(MayOverlap(left, M(x + 68, 5, 12, 20)));
-  EXPECT_TRUE(MayOverlap(left, M(x + 68, 5, 13, 20)));
-  EXPECT_FALSE(MayOverlap(M(x + 68, 5, 12, 20), left));
-  EXPECT_TRUE(MayOverlap(M(x + 68, 5, 13, 20), left));
+  EXPECT_FALSE(MayOverlap(left, F32(x + 68, 5, 12, 20)));
+  EXPECT_TRUE(MayOverlap(left, F32(x + 68, 5, 13, 20)));
+  EXPECT_FALSE(MayOverlap(F32(x + 68, 5, 12, 20), left));
+  EXPECT_TRUE(MayOverlap(F32(x + 68, 5, 13, 20), left));
   // A single row is judged against the other's columns.
-  EXPECT_FALSE(MayOverlap(left, M(x + 28, 1, 12)));
-  EXPECT_TRUE(MayOverlap(left, M(x + 28, 1, 13)));
+  EXPECT_FALSE(MayOverlap(left, F32(x + 28, 1, 12)));
+  EXPECT_TRUE(MayOverlap(left, F32(x + 28, 1, 13)));
 }
 
 TEST(Views, OverlapOfOtherStridesIsByInterval) {
   float x[200];
-  EXPECT_TRUE(MayOverlap(M(x, 10, 4, 20), M(x + 4, 10, 4, 19)));
-  EXPECT_FALSE(MayOverlap(M(x, 5, 4, 20), M(x + 84, 5, 4, 19)));
-  EXPECT_TRUE(MayOverlap(M(x, 5, 4, 20), M(x + 83, 5, 4, 19)));
-  EXPECT_FALSE(MayOverlap(M(x, 0, 4), M(x, 5, 4)));
-  EXPECT_FALSE(MayOverlap(M(x, 5, 0), M(x, 5, 4)));
-  EXPECT_TRUE(MayOverlap(M(x, 5, 4), Span<float>(x + 19, 1)));
-  EXPECT_FALSE(MayOverlap(M(x, 5, 4), Span<float>(x + 20, 1)));
+  EXPECT_TRUE(MayOverlap(F32(x, 10, 4, 20), F32(x + 4, 10, 4, 19)));
+  EXPECT_FALSE(MayOverlap(F32(x, 5, 4, 20), F32(x + 84, 5, 4, 19)));
+  EXPECT_TRUE(MayOverlap(F32(x, 5, 4, 20), F32(x + 83, 5, 4, 19)));
+  EXPECT_FALSE(MayOverlap(F32(x, 0, 4), F32(x, 5, 4)));
+  EXPECT_FALSE(MayOverlap(F32(x, 5, 0), F32(x, 5, 4)));
+  EXPECT_TRUE(MayOverlap(F32(x, 5, 4), Span<float>(x + 19, 1)));
+  EXPECT_FALSE(MayOverlap(F32(x, 5, 4), Span<float>(x + 20, 1)));
 }
 
 // By bytes, whatever the elements are.
@@ -266,11 +273,11 @@ TEST(Views, SameView) {
 TEST(Views, SizesThatDoNotFit) {
   float x[1];
   const size_t max = PTRDIFF_MAX / sizeof(float);
-  EXPECT_TRUE(Fits(M(nullptr, SIZE_MAX, 0, SIZE_MAX)));
-  EXPECT_FALSE(Fits(M(nullptr, 1, max + 1)));
-  EXPECT_FALSE(Fits(M(nullptr, SIZE_MAX, 1, SIZE_MAX)));
-  EXPECT_TRUE(Fits(M(nullptr, 2, 1, max - 1)));
-  EXPECT_FALSE(Fits(M(nullptr, 2, 2, max - 1)));
+  EXPECT_TRUE(Fits(F32(nullptr, SIZE_MAX, 0, SIZE_MAX)));
+  EXPECT_FALSE(Fits(F32(nullptr, 1, max + 1)));
+  EXPECT_FALSE(Fits(F32(nullptr, SIZE_MAX, 1, SIZE_MAX)));
+  EXPECT_TRUE(Fits(F32(nullptr, 2, 1, max - 1)));
+  EXPECT_FALSE(Fits(F32(nullptr, 2, 2, max - 1)));
   // Wider elements fill the address space sooner.
   int64_t wide[1];
   BFloat16 half[1];
