@@ -38,32 +38,21 @@ struct Recipe {
     preset.route.needs_config = true;
     preset.activate.layout = GateUpLayout::kConcatenated;
   }
-  template <class T>
-  constexpr Recipe With(T RouteOptions::*option,
-                        std::common_type_t<T> value) const {
-    Recipe recipe = *this;
-    recipe.preset.route.*option = value;
-    return recipe;
+  // The structs whose members With() sets.
+  static constexpr RouteOptions& Part(Preset& p, RouteOptions*) {
+    return p.route;
   }
-  template <class T>
-  constexpr Recipe With(T ActivateOptions::*option,
-                        std::common_type_t<T> value) const {
-    Recipe recipe = *this;
-    recipe.preset.activate.*option = value;
-    return recipe;
+  static constexpr ActivateOptions& Part(Preset& p, ActivateOptions*) {
+    return p.activate;
   }
-  template <class T>
-  constexpr Recipe With(T CombineOptions::*option,
-                        std::common_type_t<T> value) const {
-    Recipe recipe = *this;
-    recipe.preset.combine.*option = value;
-    return recipe;
+  static constexpr CombineOptions& Part(Preset& p, CombineOptions*) {
+    return p.combine;
   }
-  template <class T>
-  constexpr Recipe With(T CombineForm::*field,
-                        std::common_type_t<T> value) const {
+  static constexpr CombineForm& Part(Preset& p, CombineForm*) { return p.form; }
+  template <class Struct, class T>
+  constexpr Recipe With(T Struct::*member, std::common_type_t<T> value) const {
     Recipe recipe = *this;
-    recipe.preset.form.*field = value;
+    Part(recipe.preset, static_cast<Struct*>(nullptr)).*member = value;
     return recipe;
   }
   constexpr Recipe That(bool Preset::*is) const {

@@ -258,7 +258,7 @@ TEST_P(BucketTest, NoTokens) {
   Report report = kUnwritten;
   // Views have a type even where they have no data.
   ExpectError(BucketPacked({}, {counts, offsets, none, {}, &report}),
-              "BucketPacked: topk_ids: has to be int32, uint32 or int64");
+              "BucketPacked: topk_ids: not given");
   EXPECT_EQ(report, kUnwritten);
   const ConstAnyMatrix no_ids = Matrix<const int32_t>();
   ASSERT_OK(BucketPacked({no_ids}, {counts, offsets, none, {}, &report}));

@@ -65,6 +65,11 @@ struct Form {
         out.normed = output(tokens, hidden);
       }
     }
+    // A call without any output is refused.
+    if (out.streams.data == nullptr && out.scales.data == nullptr &&
+        out.out.data == nullptr && out.normed.data == nullptr) {
+      out.scales = output(tokens, 1);
+    }
     options.num_streams = n;
     options.eps = maybe(2) ? 1e-6f : 0.5f;
     options.comb_by_row = maybe(3);
