@@ -50,8 +50,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     // Options that the library takes, for no token.
     float logit = 0;
     int32_t id = 0;
+    const switchyard::Matrix<float> of_experts(&logit, 1, shape.NumLogits());
+    switchyard::RouteInputs in = {
+        switchyard::Matrix<float>(&logit, 0, shape.NumLogits())};
+    if (shape.route.needs_correction_bias) in.correction_bias = of_experts;
+    if (shape.route.needs_expert_scale) in.expert_scale = of_experts;
     const switchyard::Status routed = switchyard::RouteTopK(
-        {switchyard::Matrix<float>(&logit, 0, shape.NumLogits())},
+        in,
         {switchyard::Matrix<int32_t>(&id, 0, shape.top_k),
          switchyard::Matrix<float>(&logit, 0, shape.top_k)},
         shape.route);
