@@ -1,12 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// config.json and model.safetensors.index.json of examples/moe_layer, on any
+// config.json and model.safetensors.index.json of moe_layer, on any
 // bytes: a usable shape, or an error.
 
 #include "fuzz/files.h"
-#include "moe_layer/checkpoint.h"
-#include "moe_layer/model_config.h"
+#include "programs/moe/checkpoint.h"
+#include "programs/moe/model_config.h"
 #include "switchyard/route.h"
 
 using namespace switchyard::fuzz;  // NOLINT(build/namespaces)

@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The safetensors reader of examples/moe_layer, on any bytes: tensors that
+// The safetensors reader of moe_layer, on any bytes: tensors that
 // tile the file's data, or an error.
 
 #include "fuzz/files.h"
-#include "moe_layer/checkpoint.h"
+#include "programs/moe/checkpoint.h"
 
 using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 

@@ -422,7 +422,7 @@ commands() { usage | sed -nE 's/^  scripts\/setup\.sh ([a-z0-9-]+).*/\1/p'; }
 # options PATTERN FILE...: the names of options that those sources define.
 options() { grep -ohE "$1\(\"--[a-z-]+" "${@:2}" | grep -oE -- '--[a-z-]+$'; }
 
-run_options() { options add_option "$root"/{examples/moe_layer/main,programs/arguments}.cc; }
+run_options() { options add_option "$root"/programs/{moe/main,arguments}.cc; }
 
 # known COMMAND OPTION NAMES: refuses an option that is not one of the names.
 known() {
@@ -442,8 +442,8 @@ check_arguments() {
   for argument in "$@"; do
     if [[ $argument == --help || $argument == -h ]]; then
       usage "$command"
-      if [[ $command == run && -x $build/examples/moe_layer/moe_layer ]]; then
-        "$build/examples/moe_layer/moe_layer" --help
+      if [[ $command == run && -x $build/programs/moe/moe_layer ]]; then
+        "$build/programs/moe/moe_layer" --help
       elif [[ $command == run ]]; then
         echo "moe_layer has $(run_options | xargs)"
       fi
@@ -555,7 +555,7 @@ case $command in
     compile --target moe_layer swy
     echo "Beside it there is ${build#"$root"/}/tools/swy: verify, bench, compare, metal"
     finish
-    exec "$build/examples/moe_layer/moe_layer" "$@"
+    exec "$build/programs/moe/moe_layer" "$@"
     ;;
   test)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}"
@@ -619,7 +619,7 @@ case $command in
     export HF_HUB_OFFLINE=1
     status=0
     for compared in "parity.py $build/tools/libswitchyard_parity.so" \
-      "layers.py $build/examples/moe_layer/moe_layer"; do
+      "layers.py $build/programs/moe/moe_layer"; do
       "$root/build/parity-venv/bin/python3" "$root/tools/parity/${compared%% *}" "${compared#* }" "$@" || status=$?
     done
     exit "$status"

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <sstream>
 
-#include "common/for_each.h"
 #include "gemm.h"
+#include "programs/for_each.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
@@ -20,7 +20,7 @@
 namespace metal_chain {
 namespace {
 
-using example::Check;
+using program::Check;
 using switchyard::Executor;
 using switchyard::Span;
 
@@ -72,7 +72,7 @@ void ExpertGemv(const Layer& layer, const Tensor& tensor,
                 const std::vector<float>& input, std::vector<float>& out,
                 Executor& executor) {
   const size_t stride = input.size() == tensor.cols ? 0 : tensor.cols;
-  example::ForEach(executor, ids.size(), 1, [&](size_t s) {
+  program::ForEach(executor, ids.size(), 1, [&](size_t s) {
     const auto expert = static_cast<size_t>(ids[s]);
     RunGemv(layer.data(tensor) + expert * tensor.rows * tensor.cols,
             tensor.rows, tensor.cols, input.data() + s * stride,
@@ -105,7 +105,7 @@ void ExpertGemm(const Layer& layer, const Tensor& tensor,
                 const HostActivations& a, const std::vector<float>& input,
                 size_t pairs_per_input, std::vector<float>& out,
                 Executor& executor) {
-  example::ForEach(executor, a.tokens_per_expert.size(), 1, [&](size_t e) {
+  program::ForEach(executor, a.tokens_per_expert.size(), 1, [&](size_t e) {
     Gemm(layer, tensor, e,
          {a.buckets.data() + e * RowStride(a.ids.size()),
           static_cast<size_t>(a.tokens_per_expert[e])},

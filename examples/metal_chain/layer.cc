@@ -6,22 +6,22 @@
 #include <cstdint>
 #include <utility>
 
-#include "common/for_each.h"
-#include "common/hash_uniform.h"
+#include "programs/for_each.h"
+#include "programs/hash_uniform.h"
 
 namespace metal_chain {
 namespace {
 
-using example::UniformScale;
+using program::UniformScale;
 
 // `size` values from stream number `stream`, uniform in
 // [center - spread, center + spread).
 void Fill(float* out, size_t size, uint32_t stream, float center, float spread,
           switchyard::Executor& executor) {
-  const uint32_t key = example::HashKey(stream);
-  example::ForEach(executor, size, size_t{1} << 14, [=](size_t i) {
+  const uint32_t key = program::HashKey(stream);
+  program::ForEach(executor, size, size_t{1} << 14, [=](size_t i) {
     out[i] =
-        center + spread * example::HashUniform(key, static_cast<uint32_t>(i));
+        center + spread * program::HashUniform(key, static_cast<uint32_t>(i));
   });
 }
 

@@ -9,7 +9,7 @@ tree=$2
 moe_layer=${3:-}
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/fuzz"
-(cd "$source" && cp --parents scripts/setup.sh examples/moe_layer/main.cc programs/arguments.cc \
+(cd "$source" && cp --parents scripts/setup.sh programs/moe/main.cc programs/arguments.cc \
   tools/parity/parity.py fuzz/*_fuzz.cc "$tree")
 setup=$tree/scripts/setup.sh
 unset SWITCHYARD_HIGHWAY_DIR
@@ -117,9 +117,9 @@ if [[ -n $moe_layer ]]; then
 fi
 
 # A run: a line for each step, the compiler's with counts; swy is built as well.
-mkdir -p "$tree/build/release/examples/moe_layer"
-printf '#!/bin/bash\necho "moe_layer: $*"\n' >"$tree/build/release/examples/moe_layer/moe_layer"
-chmod +x "$tree/build/release/examples/moe_layer/moe_layer"
+mkdir -p "$tree/build/release/programs/moe"
+printf '#!/bin/bash\necho "moe_layer: $*"\n' >"$tree/build/release/programs/moe/moe_layer"
+chmod +x "$tree/build/release/programs/moe/moe_layer"
 STUB_PACKAGES=all
 run run --tokens 5
 expect "run" test "$status $err" == "0 "

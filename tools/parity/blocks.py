@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The MoE block of each family that examples/moe_layer runs, as data: a line of BLOCKS each.
+"""The MoE block of each family that moe_layer runs, as data: a line of BLOCKS each.
 
 What a line makes is a model of transformers' own class and of two small layers, with
 random weights; what it writes is a checkpoint under the names that the hub has.

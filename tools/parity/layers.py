@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the MoE blocks of examples/moe_layer with those of transformers.
+"""Compares the MoE blocks of moe_layer with those of transformers.
 
 Of each family of blocks.py a small model with random weights is saved as a checkpoint
 of the hub's names and keys, which moe_layer runs in f32, and checks against double

@@ -1,0 +1,160 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One Mixture-of-Experts layer, from logits to its output, and how far that is
+// from a plain loop over tokens and experts in double precision.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <random>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "switchyard/activate.h"
+#include "switchyard/bucket.h"
+#include "switchyard/combine.h"
+#include "switchyard/gather.h"
+#include "switchyard/presets.h"
+#include "switchyard/route.h"
+
+using namespace switchyard;  // NOLINT(build/namespaces)
+
+constexpr size_t kTokens = 64, kHidden = 128, kInner = 48;  // Qwen3's: 768
+constexpr size_t kExperts = 128, kTopK = 8, kPairs = kTokens * kTopK;
+
+void Check(const Status& status) {
+  if (!status.ok()) throw std::runtime_error(status.message());
+}
+
+std::vector<float> Random(size_t size, float range) {
+  static std::mt19937 rng;
+  std::uniform_real_distribution<float> uniform(-range, range);
+  std::vector<float> values(size);
+  for (float& value : values) value = uniform(rng);
+  return values;
+}
+
+double Dot(const float* a, const float* b, size_t size) {
+  double sum = 0;
+  for (size_t i = 0; i < size; ++i) sum += double{a[i]} * double{b[i]};
+  return sum;
+}
+
+// y[r, o] = sum over i of x[r, i] * w[o, i]: your GEMM stands here.
+void Gemm(const float* x, size_t rows, size_t in, const float* w, size_t out,
+          float* y) {
+  for (size_t i = 0; i < rows * out; ++i) {
+    y[i] = static_cast<float>(Dot(x + i / out * in, w + i % out * in, in));
+  }
+}
+
+// Hidden states, and weights as a checkpoint has them.
+struct Layer {
+  std::vector<float> hidden = Random(kTokens * kHidden, 1);
+  std::vector<float> router = Random(kExperts * kHidden, 0.3f);
+  std::vector<float> gate_up = Random(kExperts * 2 * kInner * kHidden, 0.15f);
+  std::vector<float> down = Random(kExperts * kHidden * kInner, 0.25f);
+};
+
+std::vector<float> Run(const Layer& layer, const Preset& preset) {
+  // Each token's experts and their weights.
+  std::vector<float> logits(kTokens * kExperts), weights(kPairs);
+  std::vector<int32_t> ids(kPairs);
+  Gemm(layer.hidden.data(), kTokens, kHidden, layer.router.data(), kExperts,
+       logits.data());
+  const AnyMatrix topk_ids(ids.data(), kTokens, kTopK);
+  const AnyMatrix topk_weights(weights.data(), kTokens, kTopK);
+  Check(RouteTopK({{logits.data(), kTokens, kExperts}},
+                  {topk_ids, topk_weights}, preset.route));
+
+  // Pairs of a token and an expert, sorted by expert, and their tokens' rows.
+  std::vector<int32_t> counts(kExperts), offsets(kExperts + 1), pairs(kPairs),
+      row_index(kPairs);
+  const AnyMatrix index(row_index.data(), kTokens, kTopK);
+  Check(BucketPacked({topk_ids}, {counts, offsets, pairs, index}));
+  std::vector<float> rows(kPairs * kHidden);
+  Check(GatherRows({{layer.hidden.data(), kTokens, kHidden}, pairs, topk_ids},
+                   {{rows.data(), kPairs, kHidden}}));
+
+  // Each expert on its own rows, which lie one behind the other.
+  std::vector<float> gate_up(kPairs * 2 * kInner), active(kPairs * kInner);
+  for (size_t e = 0; e < kExperts; ++e) {
+    const auto first = static_cast<size_t>(offsets[e]);
+    const auto count = static_cast<size_t>(counts[e]);
+    if (count == 0) continue;
+    float* const inner = &active[first * kInner];
+    Gemm(&rows[first * kHidden], count, kHidden,
+         &layer.gate_up[e * 2 * kInner * kHidden], 2 * kInner,
+         &gate_up[first * 2 * kInner]);
+    Check(Activate({{&gate_up[first * 2 * kInner], count, 2 * kInner}},
+                   {{inner, count, kInner}}, preset.activate));
+    Gemm(inner, count, kInner, &layer.down[e * kHidden * kInner], kHidden,
+         &rows[first * kHidden]);
+  }
+
+  // The weighted sum of a token's experts, and the residual.
+  std::vector<float> out(kTokens * kHidden);
+  Check(Combine({{rows.data(), kPairs, kHidden},
+                 topk_weights,
+                 index,
+                 {layer.hidden.data(), kTokens, kHidden}},
+                {{out.data(), kTokens, kHidden}}, preset.combine));
+  return out;
+}
+
+// A token's row by the definition: softmax over the experts, the largest kTopK
+// probabilities divided by their sum, and SiLU(gate) * up between the products.
+std::vector<double> Naive(const Layer& layer, const float* x) {
+  std::vector<std::pair<double, size_t>> best;  // logit, expert
+  for (size_t e = 0; e < kExperts; ++e) {
+    best.emplace_back(Dot(x, &layer.router[e * kHidden], kHidden), e);
+  }
+  std::sort(best.rbegin(), best.rend());
+  double sum = 0;
+  for (size_t s = 0; s < kTopK; ++s) sum += std::exp(best[s].first);
+  std::vector<double> out(x, x + kHidden);
+  for (size_t s = 0; s < kTopK; ++s) {
+    const auto [logit, e] = best[s];
+    std::vector<float> inner(kInner);
+    for (size_t i = 0; i < kInner; ++i) {
+      const float* const w = &layer.gate_up[(e * 2 * kInner + i) * kHidden];
+      const double gate = Dot(x, w, kHidden);
+      const double up = Dot(x, w + kInner * kHidden, kHidden);
+      inner[i] = static_cast<float>(gate / (1 + std::exp(-gate)) * up);
+    }
+    for (size_t h = 0; h < kHidden; ++h) {
+      const float* const w = &layer.down[(e * kHidden + h) * kInner];
+      out[h] += std::exp(logit) / sum * Dot(inner.data(), w, kInner);
+    }
+  }
+  return out;
+}
+
+int main() try {
+  Preset preset;
+  ModelConfig config;  // what config.json says; SetField() takes its lines
+  config.num_experts = kExperts;
+  config.num_experts_per_tok = kTopK;
+  config.norm_topk_prob = true;
+  config.rms_norm_eps = 1e-6f;
+  Check(FindPreset("qwen3_moe", &preset));
+  Check(ApplyConfig(config, &preset));
+
+  const Layer layer;
+  const std::vector<float> out = Run(layer, preset);
+  double worst = 0, largest = 0;
+  for (size_t t = 0; t < kTokens; ++t) {
+    const std::vector<double> row = Naive(layer, &layer.hidden[t * kHidden]);
+    for (size_t h = 0; h < kHidden; ++h) {
+      worst = std::max(worst, std::fabs(double{out[t * kHidden + h]} - row[h]));
+      largest = std::max(largest, std::fabs(row[h]));
+    }
+  }
+  std::printf("largest difference %.2g of values up to %.2g\n", worst, largest);
+  return worst < 1e-5 ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "one_layer: %s\n", error.what());
+  return 1;
+}

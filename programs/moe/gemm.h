@@ -1,0 +1,106 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_PROGRAMS_MOE_GEMM_H_
+#define SWITCHYARD_PROGRAMS_MOE_GEMM_H_
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "memory.h"
+#include "switchyard/views.h"
+
+namespace moe_layer {
+
+// Rounded up to a cache line.
+constexpr size_t CacheLines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// What oneDNN multiplies on this CPU where `wanted` is asked for: f32 in place
+// of bf16 where it has no bf16 kernel but an emulation, which is slower. Throws
+// InputError for i8 where it has no kernel that is exact.
+switchyard::Type OperandType(switchyard::Type wanted);
+
+// What a GEMM of such operands writes.
+constexpr switchyard::Type GemmOutType(switchyard::Type operands) {
+  return operands == switchyard::Type::kF32 ? switchyard::Type::kF32
+                                            : switchyard::Type::kBF16;
+}
+
+// The weights of one GEMM in the form that it reads, in memory of others.
+struct GemmWeights {
+  // f32: the stacked matrices. Otherwise the first is all of them, packed.
+  std::array<const void*, 2> parts = {};
+  const float* scales = nullptr;  // [out], of i8
+};
+
+// What a thread runs GEMMs in.
+struct GemmScratch {
+  Buffer sums;  // f32, of i8 before its scales are applied
+  Buffer pad;   // oneDNN's
+};
+
+// y[r, o] = sum over i of x[r, i] * w[o, i], by oneDNN on the calling thread
+// alone: the executor's threads already keep every core busy, and a second pool
+// would fight them for the cores. Rows of packed GEMMs are dense. One object
+// serves all weights of one shape, from any number of threads.
+//
+// | operands | x            | weights                  | y    | by |
+// |----------|--------------|--------------------------|------|----------------|
+// | f32      | f32          | f32, [out, in] as stored | f32  | sgemm | | bf16
+// | bf16         | bf16, packed             | bf16 | matmul         | | i8 | i8
+// by rows   | i8 by rows, packed       | bf16 | matmul, then   | |          |
+// |                          |      | both scales    |
+class Gemm {
+ public:
+  // `parts`: the rows of each of up to two matrices [rows, in] that are
+  // stacked to w. `operands` as OperandType() returns it.
+  Gemm(switchyard::Type operands, size_t in, std::vector<size_t> parts);
+  ~Gemm();
+  Gemm(const Gemm&) = delete;
+  Gemm& operator=(const Gemm&) = delete;
+
+  switchyard::Type operands() const { return operands_; }
+  switchyard::Type out_type() const { return GemmOutType(operands_); }
+  size_t in() const { return in_; }
+  size_t out() const { return out_; }
+  const std::vector<size_t>& parts() const { return parts_; }
+
+  // Whether f32 matrices are used where they are.
+  bool TakesPlain() const { return operands_ == switchyard::Type::kF32; }
+  // What the weights take in memory, packed or as they are.
+  size_t WeightBytes() const;
+  // Of one of the parts as it is, rounded up to a cache line.
+  size_t PartBytes(size_t part) const {
+    return CacheLines(sizeof(float) * parts_[part] * in_);
+  }
+  // Writes WeightBytes() bytes, whole cache lines, at `storage`, on a cache
+  // line. `plain` [out, in] holds the operands' type. Not with TakesPlain().
+  GemmWeights Pack(const switchyard::ConstAnyRows& plain, void* storage) const;
+  // The weights as the GEMM understands them: [out, in], in f32.
+  void Unpack(const GemmWeights& weights, float* plain) const;
+
+  // Throws std::runtime_error on failure.
+  void Run(const switchyard::ConstAnyRows& x, const GemmWeights& weights,
+           const switchyard::AnyMatrix& y, GemmScratch& scratch) const;
+
+  // oneDNN's names of the kernels that have run.
+  std::vector<std::string> Kernels() const;
+
+ private:
+  struct Packed;  // what is oneDNN's
+
+  const switchyard::Type operands_;
+  const size_t in_;
+  const size_t out_;
+  const std::vector<size_t> parts_;
+  std::unique_ptr<Packed> packed_;  // null: f32
+};
+
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_PROGRAMS_MOE_GEMM_H_

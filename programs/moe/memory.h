@@ -1,0 +1,91 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_PROGRAMS_MOE_MEMORY_H_
+#define SWITCHYARD_PROGRAMS_MOE_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "switchyard/views.h"
+
+namespace moe_layer {
+
+// Uninitialised memory on a 64-byte boundary: a std::vector would write
+// gigabytes of zeros from one thread first. Throws std::bad_alloc.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(size_t bytes);
+
+  std::byte* data() const { return data_.get(); }
+  size_t size() const { return size_; }
+
+  // Room for that many, in new memory if there is not enough.
+  template <class T>
+  T* AtLeast(size_t count) {
+    if (size_ < count * sizeof(T)) *this = Buffer(count * sizeof(T));
+    return reinterpret_cast<T*>(data());
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const noexcept { std::free(data); }
+  };
+  std::unique_ptr<std::byte[], Free> data_;
+  size_t size_ = 0;
+};
+
+// Rows of data of any type, with their scales where the type has such (i8).
+class RowBuffer {
+ public:
+  RowBuffer() = default;
+  RowBuffer(switchyard::Type type, size_t rows, size_t cols);
+
+  // The memory of one; a double, since a product of sizes may not fit 64 bits.
+  static double Bytes(switchyard::Type type, double rows, double cols);
+
+  const switchyard::AnyRows& rows() const { return rows_; }
+  // The first `count` of them.
+  switchyard::AnyRows First(size_t count) const {
+    return rows_.RowRange(0, count);
+  }
+  // As many in its memory, of fewer columns, dense.
+  switchyard::AnyRows First(size_t count, size_t cols) const {
+    switchyard::AnyRows rows = First(count);
+    rows.cols = rows.stride = cols;
+    return rows;
+  }
+
+ private:
+  Buffer buffer_;
+  switchyard::AnyRows rows_;
+};
+
+struct GuardedMapping;
+
+// A regular file mapped read-only for as long as this lives. Throws InputError.
+// If the file is cut short meanwhile, reading what is gone prints the one line
+// that says so and ends the program with exit code 2.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const uint8_t* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  const uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+  GuardedMapping* guard_ = nullptr;
+};
+
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_PROGRAMS_MOE_MEMORY_H_

@@ -1,0 +1,105 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_PROGRAMS_MOE_MODEL_CONFIG_H_
+#define SWITCHYARD_PROGRAMS_MOE_MODEL_CONFIG_H_
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "families.h"
+#include "switchyard/activate.h"
+#include "switchyard/combine.h"
+#include "switchyard/presets.h"
+#include "switchyard/route.h"
+
+namespace moe_layer {
+
+// The sizes and recipe of one MoE block.
+struct MoeShape {
+  size_t hidden = 0;
+  size_t intermediate = 0;
+  size_t num_experts = 0;  // without those that compute nothing
+  size_t top_k = 0;
+  size_t shared_intermediate = 0;  // 0: no shared expert
+  float norm_eps = 0;
+
+  switchyard::RouteOptions route;
+  // Of the shared expert as well, but for the layout.
+  switchyard::ActivateOptions activate = {
+      switchyard::Activation::kSilu, switchyard::GateUpLayout::kConcatenated};
+  switchyard::SharedGate shared_gate = switchyard::SharedGate::kLogit;
+  switchyard::NormKind norm = switchyard::NormKind::kWeight;
+  switchyard::CombineScales scales;
+  bool weighs_input = false;  // the router's weight, of the expert's input
+  bool residual = true;
+
+  // Logits of a token.
+  size_t NumLogits() const { return num_experts + route.num_zero_experts; }
+  bool HasSharedLogit() const {
+    return shared_intermediate != 0 &&
+           shared_gate == switchyard::SharedGate::kLogit;
+  }
+};
+
+// What config.json says of a model. Throws InputError, with `path` in front.
+class ModelConfig {
+ public:
+  // The family comes from the file's model_type, or from that of its
+  // text_config, of which then all is read; or it is given.
+  ModelConfig(const std::string& path, const nlohmann::json& config);
+  ModelConfig(const std::string& path, const nlohmann::json& config,
+              const Family& family);
+
+  const Family& family() const { return *family_; }
+  const MoeShape& shape() const { return shape_; }
+  size_t num_layers() const { return num_layers_; }
+
+  // Why the layer cannot be run, as "is dense (...)"; empty if it can.
+  std::string WhyNot(size_t layer) const;
+  // Checks the layer asked for; without one, picks the first with experts.
+  size_t SelectLayer(std::optional<size_t> layer) const;
+
+ private:
+  // A rule, and the number or the sorted list that config.json gives it.
+  struct Rule {
+    LayerRule rule;
+    size_t number = 0;
+    std::vector<size_t> list = {};
+
+    // The first layer from `layer` on that it lets pass; SIZE_MAX: none.
+    size_t First(size_t layer) const;
+  };
+
+  // By which of its names config.json calls the number of experts.
+  const char* ExpertsKey() const;
+  void ReadSizes();
+  void ReadRecipe();
+  // What the file says, into the preset.
+  void Apply(switchyard::Preset* preset) const;
+  void AddRule(const LayerRule& rule);
+  // The first layer from `layer` on that can be run; SIZE_MAX: none.
+  size_t FirstFrom(size_t layer) const;
+
+  const nlohmann::json& Require(const char* key) const;
+  size_t Size(const char* key, size_t least = 1) const;
+  // A number of at least 0 and at most `most`.
+  float Number(const char* key, double most) const;
+  // Whether the family has the key and config.json a value for it.
+  bool Has(const char* key) const;
+  [[noreturn]] void Fail(const char* key, const std::string& what) const;
+
+  std::string path_;
+  nlohmann::json config_;
+  const Family* family_;
+  MoeShape shape_;
+  size_t num_layers_ = 0;
+  std::vector<Rule> rules_;
+};
+
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_PROGRAMS_MOE_MODEL_CONFIG_H_

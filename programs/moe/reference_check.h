@@ -1,0 +1,54 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_PROGRAMS_MOE_REFERENCE_CHECK_H_
+#define SWITCHYARD_PROGRAMS_MOE_REFERENCE_CHECK_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "layer_weights.h"
+#include "moe_block.h"
+#include "switchyard/executor.h"
+#include "switchyard/views.h"
+
+namespace moe_layer {
+
+// How far one kind of result is from its double-precision value.
+struct Difference {
+  std::string what;
+  double largest = 0;  // |result - exact|
+  double bound = 0;    // what is allowed there
+  double closest = 0;  // the largest share of its bound that any element uses
+  // The element that uses most of its bound.
+  size_t token = 0;
+  size_t column = 0;
+  double result = 0;
+  double exact = 0;
+
+  bool Holds() const { return closest <= 1; }
+};
+
+struct CheckReport {
+  size_t tokens = 0;  // that were sampled
+  // Each step, judged on the values it was given: the sharp test.
+  std::vector<Difference> steps;
+  // The block's results against the block done in double precision.
+  std::vector<Difference> block;
+  // The first thing that is wrong, one line; empty if everything holds.
+  std::string failure;
+};
+
+// Repeats the block in double precision, from the weights as its GEMMs have
+// them and the same `normed` states, for up to `max_tokens` tokens spread over
+// the batch.
+CheckReport CheckAgainstDouble(const LayerWeights& weights,
+                               const switchyard::ConstAnyMatrix& hidden,
+                               const switchyard::ConstAnyMatrix& normed,
+                               const BlockResults& results, size_t max_tokens,
+                               switchyard::Executor& executor);
+
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_PROGRAMS_MOE_REFERENCE_CHECK_H_

@@ -1,0 +1,70 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_PROGRAMS_MOE_REPORT_H_
+#define SWITCHYARD_PROGRAMS_MOE_REPORT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layer_weights.h"
+#include "moe_block.h"
+#include "reference_check.h"
+#include "switchyard/views.h"
+
+namespace moe_layer {
+
+// What is printed to stdout, all of which fits 80 columns, and what --json
+// writes of it.
+
+void PrintLayer(const LayerWeights& weights, size_t tokens, size_t threads);
+
+// The run with the median time, and what the others took.
+struct Timing {
+  StageProfile median;
+  double fastest, slowest;  // seconds
+  size_t runs;
+  double read_bandwidth;  // the best, in bytes per second
+
+  // The time of a plain read of the weights' bytes, over the median run's:
+  // above 1 where the run finds them in a cache.
+  double WeightReadShare() const;
+};
+// `read_bandwidths`: measured beside each run.
+Timing TimingOf(std::vector<StageProfile> runs,
+                const std::vector<double>& read_bandwidths);
+
+// oneDNN's kernels, "router: what runs, experts: what runs".
+struct GemmKernels {
+  std::string router, gate_up, down;
+};
+GemmKernels KernelsOf(const LayerWeights& layer);
+
+// Row by row.
+void PrintTimes(const Timing& timing, const GemmKernels& kernels,
+                size_t tokens);
+
+// Pairs per expert as a bar chart, busiest first. `blocks`: with Unicode's.
+std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks);
+
+void PrintCheck(const CheckReport& report);
+
+// What ReportJson() tells of, besides the machine.
+struct Report {
+  const LayerWeights& weights;
+  size_t tokens, threads;
+  const Timing& timing;
+  switchyard::Span<const int32_t> tokens_per_expert;
+  const CheckReport& check;
+};
+// The names in it are those that --help lists.
+std::string ReportJson(const Report& report);
+
+// False if the environment names a locale that is not UTF-8.
+bool TerminalTakesUtf8();
+
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_PROGRAMS_MOE_REPORT_H_

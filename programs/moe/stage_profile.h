@@ -1,0 +1,64 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_PROGRAMS_MOE_STAGE_PROFILE_H_
+#define SWITCHYARD_PROGRAMS_MOE_STAGE_PROFILE_H_
+
+#include <array>
+#include <cstddef>
+
+#include "layer_weights.h"
+
+namespace moe_layer {
+
+enum class Stage {
+  kRouterGemm,
+  kRoute,
+  kBucket,
+  kGather,
+  kGateUpGemm,
+  kActivate,
+  kDownGemm,
+  kWaiting,  // threads of the expert section that have run out of tiles
+  kCombine,
+};
+constexpr size_t kNumStages = static_cast<size_t>(Stage::kCombine) + 1;
+
+struct StageCost {
+  double seconds = 0;
+  double bytes = 0;  // that the stage has to read and write at least
+  double flops = 0;  // of GEMMs only
+};
+
+// Where one run of the block spent its time. The stages inside the expert
+// section are averages over the threads, so that all of them add up to the time
+// that passed.
+struct StageProfile {
+  std::array<StageCost, kNumStages> stages;
+  double weight_bytes = 0;  // that the GEMMs have to read, each matrix once
+
+  StageCost& operator[](Stage stage) {
+    return stages[static_cast<size_t>(stage)];
+  }
+  const StageCost& operator[](Stage stage) const {
+    return stages[static_cast<size_t>(stage)];
+  }
+  double TotalSeconds() const;
+  // Route, bucket, gather, activate and combine: what Switchyard does.
+  double BetweenGemmsSeconds() const;
+};
+
+// How often the weights of experts are read.
+struct WeightReads {
+  size_t tiles = 0;         // of experts
+  size_t shared_tiles = 0;  // of the shared one
+  size_t experts = 0;       // with any tile
+};
+
+// Fills in bytes and flops.
+void AddWork(const LayerWeights& layer, size_t tokens, const WeightReads& reads,
+             StageProfile* profile);
+
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_PROGRAMS_MOE_STAGE_PROFILE_H_

@@ -1,0 +1,39 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_PROGRAMS_MOE_STATES_H_
+#define SWITCHYARD_PROGRAMS_MOE_STATES_H_
+
+#include <cstddef>
+#include <string>
+
+#include "memory.h"
+#include "switchyard/executor.h"
+#include "switchyard/types.h"
+#include "switchyard/views.h"
+
+namespace moe_layer {
+
+// The rows [rows, cols], in a type. Throws std::bad_alloc.
+RowBuffer ConvertRows(const switchyard::ConstAnyRows& rows,
+                      switchyard::Type type, switchyard::Executor& executor);
+
+// Hidden states [tokens, hidden] from an integer hash: the same everywhere.
+// They share a direction, as those of real models do: that is what makes some
+// experts busier than others.
+RowBuffer GenerateHidden(size_t tokens, size_t hidden, switchyard::Type type,
+                         switchyard::Executor& executor);
+
+// How many rows of that width the file has: f32, little-endian, nothing else.
+// Throws InputError.
+size_t CountStates(const std::string& path, size_t hidden);
+// Those, in a type. Throws InputError, also if one is not finite.
+RowBuffer ReadStates(const std::string& path, size_t hidden,
+                     switchyard::Type type, switchyard::Executor& executor);
+// What such a file has in it.
+std::string StatesBytes(const switchyard::ConstAnyMatrix& states,
+                        switchyard::Executor& executor);
+
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_PROGRAMS_MOE_STATES_H_
