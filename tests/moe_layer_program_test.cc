@@ -179,7 +179,7 @@ TEST(MoeLayerProgram, WritesJson) {
   const json& check = file.at("check");
   EXPECT_EQ(check.at("tokens"), 16);
   EXPECT_EQ(check.at("failure"), "");
-  EXPECT_EQ(check.at("steps").size(), 6u);
+  EXPECT_EQ(check.at("steps").size(), 5u);
   EXPECT_EQ(check.at("block").size(), 2u);
   for (const char* part : {"steps", "block"}) {
     for (const json& difference : check.at(part)) {

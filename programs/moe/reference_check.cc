@@ -8,38 +8,66 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <utility>
 
-#include "bounded.h"
-#include "bounded_route.h"
 #include "programs/for_each.h"
+#include "switchyard/quantize.h"
+#include "testing/floats.h"
+#include "testing/reference_activate.h"
+#include "testing/reference_combine.h"
+#include "testing/route_case.h"
 
 namespace moe_layer {
 namespace {
 
-using switchyard::AnyMatrix;
 using switchyard::ConstAnyMatrix;
+using switchyard::GateUpLayout;
 using switchyard::Type;
+using Row = std::vector<double>;
+using Floats = std::vector<float>;
 
-enum Step {
-  kNormStep,
-  kLogits,
-  kWeights,
-  kExperts,
-  kCombine,
-  kNextNormStep,
-  kSteps
-};
-constexpr const char* kStepNames[kSteps] = {"input norm",      "router GEMM",
-                                            "routing weights", "expert rows",
-                                            "combine",         "next norm"};
+enum Step { kNormStep, kLogits, kExperts, kCombine, kNextNormStep, kSteps };
+constexpr const char* kStepNames[kSteps] = {
+    "input norm", "router GEMM", "expert rows", "combine", "next norm"};
 
 enum Result { kOut, kNextNormed, kResults };
 constexpr const char* kResultNames[kResults] = {"hidden states out",
                                                 "their next norm"};
 
-Bounded Row(const ConstAnyMatrix& m, size_t row) {
-  return Bounded(m.RowRange(row, row + 1));
+constexpr double kArithmetic = 0x1p-16;
+double ShareOf(Type operands) {
+  return operands == Type::kI8     ? 0x1p-4
+         : operands == Type::kBF16 ? 0x1p-6
+                                   : kArithmetic;
+}
+
+// A row of floats of any type, or what is in one of int8.
+Floats RowOf(const ConstAnyMatrix& m, size_t row) {
+  Floats floats(m.cols);
+  program::Check(switchyard::Quantize({m.RowRange(row, row + 1)}, {floats}));
+  return floats;
+}
+
+// Rounded to a type; to int8 as a row, its codes times its scale. bf16 values
+// often lie between two codes, so this is quantize.h's formula to the bit.
+Floats As(Type type, const Row& row) {
+  Floats rounded(row.begin(), row.end());
+  float most = 0;
+  for (const float x : rounded) most = std::max(most, std::fabs(x));
+  const float scale = most / 127;
+  for (float& x : rounded) {
+    if (type != Type::kI8) {
+      x = switchyard::testing_support::Rounded(type, x);
+    } else if (most > 0) {
+      x = scale * std::nearbyint(x * (127 / most));
+    }
+  }
+  return rounded;
+}
+
+double RmsOf(const Row& row) {
+  double squares = 0;
+  for (const double x : row) squares += x * x;
+  return std::sqrt(squares / static_cast<double>(row.size()));
 }
 
 void Merge(const Difference& from, Difference* to) {
@@ -56,36 +84,80 @@ void Merge(const Difference& from, Difference* to) {
   }
 }
 
-// Row `row` of `results` against `exact`, before that is rounded to its type.
-void AddRow(const ConstAnyMatrix& results, size_t row, const Bounded& exact,
-            size_t token, Difference* difference) {
-  const Bounded found = Row(results, row);
-  const Bounded allowed = exact.As(results.type);
-  for (size_t i = 0; i < exact.size(); ++i) {
-    const double bound = allowed.error[i];
-    double off = std::fabs(found.value[i] - exact.value[i]);
-    // NaN and infinities, on either side, exceed any bound.
-    if (!std::isfinite(off) || !std::isfinite(bound)) off = INFINITY;
-    const double used = off == 0 ? 0 : off < INFINITY ? off / bound : INFINITY;
-    Merge({{}, off, bound, used, token, i, found.value[i], exact.value[i]},
-          difference);
-  }
-}
-
-// w * x, x as the GEMM takes it.
-Bounded Product(const Gemm& gemm, const GemmWeights& weights,
-                const Bounded& x) {
-  std::vector<float> plain(gemm.out() * gemm.in());
+// w * x, w as the GEMM has it.
+Row Product(const Gemm& gemm, const GemmWeights& weights, const Floats& x) {
+  Floats plain(gemm.out() * gemm.in());
   gemm.Unpack(weights, plain.data());
-  return MatVec(plain.data(), gemm.out(), x);
+  Row out(gemm.out());
+  const float* w = plain.data();
+  for (double& sum : out) {
+    for (const float factor : x) {
+      sum += static_cast<double>(*w++) * static_cast<double>(factor);
+    }
+  }
+  return out;
 }
 
-struct TokenReport {
+// One token's check.
+class TokenCheck {
+ public:
   size_t token = 0;
   std::array<Difference, kSteps> steps;
   std::array<Difference, kResults> results;
-  const char* problem = nullptr;  // that makes the rest pointless
+  std::string problem;  // that makes the rest pointless
+
+  void Run(const LayerWeights& layer, const ConstAnyMatrix& hidden_states,
+           const ConstAnyMatrix& normed, const BlockResults& given);
+
+ private:
+  // Row `row` of `results` against `exact`, of which `share` of `size` may be
+  // missing; without a size, of its root mean square.
+  void Compare(const ConstAnyMatrix& results_of, size_t row, const Row& exact,
+               double share, Difference* difference, double size = -1) const {
+    const Floats found = RowOf(results_of, row);
+    if (size < 0) size = RmsOf(exact);
+    const double unit = results_of.type == Type::kBF16 ? 0x1p-8 : 0;
+    for (size_t i = 0; i < exact.size(); ++i) {
+      const auto result = static_cast<double>(found[i]);
+      const double bound = share * size + unit * std::fabs(exact[i]) + 0x1p-126;
+      double off = std::fabs(result - exact[i]);
+      // NaN and infinities, on either side, exceed any bound.
+      if (!std::isfinite(off) || !std::isfinite(bound)) off = INFINITY;
+      const double used = off < INFINITY ? off / bound : INFINITY;
+      Merge({{}, off, bound, used, token, i, result, exact[i]}, difference);
+    }
+  }
 };
+
+ConstAnyMatrix OneRow(const Floats& row) {
+  return {row.data(), row.empty() ? 0u : 1u, row.size()};
+}
+
+// What is wrong with a token's experts and weights for the logits it has.
+std::string WrongRoute(const LayerWeights& layer, const BlockResults& given,
+                       size_t t) {
+  const MoeShape& shape = layer.shape;
+  switchyard::testing_support::RouteCase route;
+  route.options = shape.route;
+  route.experts = route.columns = shape.NumLogits();
+  route.top_k = shape.top_k;
+  route.logits = RowOf(given.logits, t);
+  if (layer.vectors[kCorrectionBias].data != nullptr) {
+    route.bias = RowOf(layer.vectors[kCorrectionBias], 0);
+  }
+  if (layer.vectors[kExpertScale].data != nullptr) {
+    route.expert_scale = RowOf(layer.vectors[kExpertScale], 0);
+    route.expert_scale.resize(route.experts, 1.0f);
+  }
+  const int32_t* const ids = given.ids.Row(t);
+  switchyard::testing_support::RouteResult result;
+  result.ids.assign(ids, ids + shape.top_k);
+  result.weights = RowOf(given.weights, t);
+  route.identity = given.identity.data != nullptr;
+  if (route.identity) result.identity = RowOf(given.identity, t);
+  const std::string wrong = WrongRouteCase(route, result);
+  return wrong.substr(std::min(wrong.size(), std::string("token 0: ").size()));
+}
 
 // Whether each pair of token t is where row_index says, and that is among the
 // rows of its expert.
@@ -108,186 +180,146 @@ bool BucketsHold(const BlockResults& results, size_t t) {
   return true;
 }
 
-Bounded RunGemms(const ExpertGemms& gemms, const ExpertWeights& expert,
-                 const Bounded& x, switchyard::ActivateOptions activate,
-                 const float* gate_up_bias, const Bounded* input_weight) {
+// An expert's row, from its input as the first GEMM takes it. The router's
+// weight multiplies the products of an input that is weighted. Biases are
+// empty where there are none.
+Row ExpertRow(const ExpertGemms& gemms, const ExpertWeights& expert,
+              const switchyard::ActivateOptions& activate, const Floats& x,
+              float input_weight = 1, const Floats& gate_up_bias = {},
+              const Floats& down_bias = {}) {
   const size_t inter = gemms.down->in();
-  Bounded gate_up =
-      Product(*gemms.gate_up, expert.gate_up, x).As(gemms.gate_up->out_type());
-  if (input_weight != nullptr) gate_up = ProductOf(gate_up, *input_weight);
-  if (gate_up_bias != nullptr) {
-    gate_up = SumOf(gate_up,
-                    Bounded(ConstAnyMatrix(gate_up_bias, 1, gate_up.size())));
+  const Floats gate_up =
+      As(gemms.gate_up->out_type(), Product(*gemms.gate_up, expert.gate_up, x));
+  Row active(inter);
+  for (size_t i = 0; i < inter; ++i) {
+    const auto at = [&](size_t column) {
+      const float bias = gate_up_bias.empty() ? 0 : gate_up_bias[column];
+      return gate_up[column] * input_weight + bias;
+    };
+    const bool in_turns = activate.layout == GateUpLayout::kInterleaved;
+    active[i] = switchyard::reference::Activated(
+                    activate, at(in_turns ? 2 * i : i),
+                    at(in_turns ? 2 * i + 1 : inter + i), true)
+                    .value;
   }
-  Bounded gate = gate_up.Part(0, inter);
-  Bounded up = gate_up.Part(inter, 2 * inter);
-  if (activate.layout == switchyard::GateUpLayout::kInterleaved) {
-    for (size_t i = 0; i < inter; ++i) {
-      gate.value[i] = gate_up.value[2 * i];
-      gate.error[i] = gate_up.error[2 * i];
-      up.value[i] = gate_up.value[2 * i + 1];
-      up.error[i] = gate_up.error[2 * i + 1];
-    }
+  Row row =
+      Product(*gemms.down, expert.down, As(gemms.down->operands(), active));
+  if (down_bias.empty()) return row;
+  const Floats stored = As(gemms.down->out_type(), row);
+  for (size_t i = 0; i < row.size(); ++i) {
+    row[i] = static_cast<double>(stored[i]) + static_cast<double>(down_bias[i]);
   }
-  return Product(*gemms.down, expert.down,
-                 ActivatedOf(gate, up, activate).As(gemms.down->operands()));
+  return row;
 }
 
-Bounded SharedRowOf(const LayerWeights& layer, const Bounded& x) {
-  switchyard::ActivateOptions activate = layer.shape.activate;
-  activate.layout = switchyard::GateUpLayout::kConcatenated;
-  return RunGemms(layer.shared_gemms, layer.shared, x, activate, nullptr,
-                  nullptr);
-}
-
-Bounded ExpertRowOf(const LayerWeights& layer, size_t id, const Bounded& x,
-                    const Bounded& weight) {
-  const auto bias = [&](Vector v) {
-    return layer.vectors[v].data == nullptr ? nullptr
-                                            : layer.vectors[v].Row<float>(id);
-  };
-  const Bounded row =
-      RunGemms(layer.expert_gemms, layer.experts[id], x, layer.shape.activate,
-               bias(kGateUpBias), layer.shape.weighs_input ? &weight : nullptr);
-  if (bias(kDownBias) == nullptr) return row;
-  return SumOf(row.As(layer.expert_gemms.down->out_type()),
-               Bounded(ConstAnyMatrix(bias(kDownBias), 1, row.size())));
-}
-
-void CheckToken(const LayerWeights& layer, const ConstAnyMatrix& hidden_states,
-                const ConstAnyMatrix& normed, const BlockResults& results,
-                TokenReport* report) {
-  const size_t t = report->token;
+void TokenCheck::Run(const LayerWeights& layer,
+                     const ConstAnyMatrix& hidden_states,
+                     const ConstAnyMatrix& normed, const BlockResults& given) {
+  const size_t t = token;
   const MoeShape& shape = layer.shape;
-  const bool shared = shape.shared_intermediate != 0;
-  const auto vector = [&](Vector v) {
-    return layer.vectors[v].data == nullptr ? nullptr
-                                            : layer.vectors[v].Row<float>(0);
-  };
-  const RouteVectors route = {vector(kCorrectionBias), vector(kExpertScale)};
-  auto& steps = report->steps;
-  const auto norm_of = [&](const Bounded& x, Vector v) {
-    return RmsNormOf(x, vector(v), shape.norm_eps, shape.norm);
-  };
-  // The row that a part of the block reads, which may have a norm of its own.
-  const auto input_of = [&](Vector v, const AnyMatrix& own) {
-    if (own.data == nullptr) return Row(normed, t);
-    AddRow(own, t, norm_of(Row(hidden_states, t), v), t, &steps[kNormStep]);
-    return Row(own, t);
-  };
-
-  const Bounded states = Row(hidden_states, t);
-  AddRow(normed, t, norm_of(states, kNorm), t, &steps[kNormStep]);
-
-  const Bounded x = Row(normed, t);
-  const Bounded router = Product(*layer.router_gemm, layer.router,
-                                 input_of(kRouterNorm, results.router_normed));
-  // Not rounded again where they are of that type already.
+  const auto& vectors = layer.vectors;
   const Type operands = layer.expert_gemms.gate_up->operands();
-  const auto operands_of = [&](const Bounded& row) {
-    return operands == normed.type ? row : row.As(operands);
+  const double share = ShareOf(operands);
+  const Floats states = RowOf(hidden_states, t);
+  const auto row_of = [](const ConstAnyMatrix& m, size_t row) {
+    return m.data == nullptr ? Floats() : RowOf(m, row);
   };
-  const Bounded expert_x = operands_of(x);
-  const Bounded sums = router.Part(0, shape.NumLogits());
-  AddRow(results.logits, t, sums, t, &steps[kLogits]);
-
-  const Bounded logits = sums.As(results.logits.type);
-  const Bounded given_logits = Row(results.logits, t);
-  const RouteKeys given_keys = RouteKeysOf(given_logits, shape, route);
-  const std::vector<int32_t> all_ids =
-      WithZeroExperts(given_keys, results.ids.Row(t), shape);
-  const int32_t* ids = all_ids.data();
-  if (all_ids.empty() || !IsTopK(given_keys, ids, shape.top_k)) {
-    report->problem = "not the experts with the largest logits";
-  } else if (!IsTopK(RouteKeysOf(logits, shape, route), ids, shape.top_k)) {
-    report->problem = "not the experts with the largest exact logits";
-  } else if (!BucketsHold(results, t)) {
-    report->problem = "not in its experts' buckets";
-  }
-  if (report->problem != nullptr) return;
-
-  // Weights, and of zero experts, whose slots have none, the sum.
-  const auto split = [&](Bounded weights, Bounded* identity) {
-    *identity = Bounded(1);
-    for (size_t s = 0; s < shape.top_k; ++s) {
-      if (static_cast<size_t>(ids[s]) < shape.num_experts) continue;
-      identity->value[0] += std::exchange(weights.value[s], 0.0);
-      identity->error[0] += std::exchange(weights.error[s], 0.0);
+  switchyard::CombineOptions options;
+  options.eps = options.block_eps = shape.norm_eps;
+  options.norm = options.block_norm = shape.norm;
+  // A part's input, which may have a norm of its own.
+  const auto input_of = [&](Vector v, const ConstAnyMatrix& rows) {
+    const ConstAnyMatrix& from = rows.data == nullptr ? normed : rows;
+    if (vectors[v].data != nullptr) {
+      switchyard::CombineInputs norm = {
+          {}, {}, switchyard::RowIndex::kTokenOrder, OneRow(states)};
+      norm.norm_weight = vectors[v];
+      Compare(from, t,
+              switchyard::reference::CombineForm(norm, options, 0).normed,
+              kArithmetic, &steps[kNormStep]);
     }
-    identity->error[0] += SumError(shape.top_k, identity->value[0]);
-    return weights;
+    return RowOf(from, t);
   };
-  Bounded given_identity;
-  const Bounded weights_of_given =
-      split(RouteWeightsOf(given_logits, ids, shape, route), &given_identity);
-  AddRow(results.weights, t, weights_of_given, t, &steps[kWeights]);
-  if (results.identity.data != nullptr) {
-    AddRow(results.identity, t, given_identity, t, &steps[kWeights]);
-  }
-  const Bounded given_weights = Row(results.weights, t);
-  Bounded identity;
-  const Bounded weights =
-      split(RouteWeightsOf(logits, ids, shape, route), &identity);
+  // Not rounded again where it is of that type already.
+  const auto operands_of = [&](const Floats& x) {
+    return operands == normed.type ? x : As(operands, {x.begin(), x.end()});
+  };
 
-  CombineTerms terms, given;
-  const Type type = results.expert_rows.type;
+  const Floats x = input_of(kNorm, normed);
+  const Row router = Product(*layer.router_gemm, layer.router,
+                             input_of(kRouterNorm, given.router_normed));
+  const auto logits_end =
+      router.begin() + static_cast<std::ptrdiff_t>(shape.NumLogits());
+  Compare(given.logits, t, {router.begin(), logits_end}, kArithmetic,
+          &steps[kLogits], RmsOf(router));
+  if (shape.HasSharedLogit()) {
+    Compare(given.shared_logits, t, {logits_end, router.end()}, kArithmetic,
+            &steps[kLogits], RmsOf(router));
+  }
+  problem = WrongRoute(layer, given, t);
+  if (problem.empty() && !BucketsHold(given, t)) {
+    problem = "not in its experts' buckets";
+  }
+  if (!problem.empty()) return;
+
+  // The rows that Combine was given, and what they should be.
+  Floats given_rows, exact_rows, given_shared, exact_shared;
+  Floats weights = RowOf(given.weights, t);
+  const auto add = [&](const ConstAnyMatrix& rows, size_t row, const Row& exact,
+                       Floats* of_given, Floats* of_exact) {
+    Compare(rows, row, exact, share, &steps[kExperts]);
+    for (const float value : RowOf(rows, row)) of_given->push_back(value);
+    for (const float value : As(rows.type, exact)) of_exact->push_back(value);
+  };
   for (size_t s = 0; s < shape.top_k; ++s) {
-    if (results.row_index.Row(t)[s] < 0) {  // a zero expert's
-      terms.rows.emplace_back(shape.hidden);
-      given.rows.emplace_back(shape.hidden);
+    if (given.row_index.Row(t)[s] < 0) {  // a zero expert's
+      given_rows.resize(given_rows.size() + shape.hidden);
+      exact_rows.resize(given_rows.size());
       continue;
     }
-    const auto id = static_cast<size_t>(ids[s]);
-    const auto packed = static_cast<size_t>(results.row_index.Row(t)[s]);
-    const Bounded input_weight = given_weights.Part(s, s + 1);
-    AddRow(results.expert_rows, packed,
-           ExpertRowOf(layer, id, expert_x, input_weight), t, &steps[kExperts]);
-    given.rows.push_back(Row(results.expert_rows, packed));
-    terms.rows.push_back(
-        ExpertRowOf(layer, id, expert_x, weights.Part(s, s + 1)).As(type));
+    const auto id = static_cast<size_t>(given.ids.Row(t)[s]);
+    add(given.expert_rows, static_cast<size_t>(given.row_index.Row(t)[s]),
+        ExpertRow(layer.expert_gemms, layer.experts[id], shape.activate,
+                  operands_of(x), shape.weighs_input ? weights[s] : 1,
+                  row_of(vectors[kGateUpBias], id),
+                  row_of(vectors[kDownBias], id)),
+        &given_rows, &exact_rows);
   }
-  if (shared) {
-    const Bounded row = SharedRowOf(
-        layer, operands_of(input_of(kSharedNorm, results.shared_normed)));
-    AddRow(results.shared_rows, t, row, t, &steps[kExperts]);
-    given.shared_row = Row(results.shared_rows, t);
-    terms.shared_row = row.As(type);
+  if (shape.shared_intermediate != 0) {
+    switchyard::ActivateOptions activate = shape.activate;
+    activate.layout = GateUpLayout::kConcatenated;
+    add(given.shared_rows, t,
+        ExpertRow(layer.shared_gemms, layer.shared, activate,
+                  operands_of(input_of(kSharedNorm, given.shared_normed))),
+        &given_shared, &exact_shared);
   }
-  if (shape.HasSharedLogit()) {
-    const Bounded logit = router.Part(shape.NumLogits(), router.size());
-    AddRow(results.shared_logits, t, logit, t, &steps[kLogits]);
-    given.shared_logit = Row(results.shared_logits, t);
-    terms.shared_logit = logit.As(results.shared_logits.type);
-  }
-  given.weights = given_weights;
-  terms.weights = weights;
-  if (shape.weighs_input) {
-    given.weights.value.assign(shape.top_k, 1);
-    given.weights.error.assign(shape.top_k, 0);
-    terms.weights = given.weights;
-  }
-  if (results.identity.data != nullptr) {
-    given.identity_weight = Row(results.identity, t);
-    terms.identity_weight = identity;
-    given.identity_row = terms.identity_row = x;
-  }
-  for (CombineTerms* both : {&given, &terms}) {
-    if (shape.residual) both->residual = states;
-    both->routed_norm = vector(kRoutedOutNorm);
-    both->shared_norm = vector(kSharedOutNorm);
-    both->block_norm = vector(kBlockOutNorm);
-  }
+  if (shape.weighs_input) weights.assign(shape.top_k, 1);
 
-  AddRow(results.out, t, CombineOf(given, shape), t, &steps[kCombine]);
-  const Bounded out = CombineOf(terms, shape);
-  AddRow(results.out, t, out, t, &report->results[kOut]);
-  if (results.next_normed.data == nullptr) return;
-  // The norm is that of the sum, of which `out` is what rounding left.
-  AddRow(results.next_normed, t,
-         norm_of(Row(results.out, t).As(results.out.type), kNextNorm), t,
-         &steps[kNextNormStep]);
-  AddRow(results.next_normed, t, norm_of(out, kNextNorm), t,
-         &report->results[kNextNormed]);
+  options.scales = shape.scales;
+  const Floats shared_logit = row_of(given.shared_logits, t);
+  const Floats identity = row_of(given.identity, t);
+  const auto combine = [&](const Floats& rows, const Floats& shared) {
+    switchyard::CombineInputs inputs = {
+        ConstAnyMatrix(rows.data(), shape.top_k, shape.hidden), OneRow(weights),
+        switchyard::RowIndex::kTokenOrder};
+    if (shape.residual) inputs.residual = OneRow(states);
+    inputs.norm_weight = vectors[kNextNorm];
+    if (!shared.empty()) {
+      inputs.shared = {OneRow(shared), OneRow(shared_logit), shape.shared_gate};
+    }
+    if (!identity.empty()) inputs.identity = {OneRow(x), OneRow(identity)};
+    inputs.norms = {vectors[kRoutedOutNorm], vectors[kSharedOutNorm],
+                    vectors[kBlockOutNorm]};
+    return switchyard::reference::CombineForm(inputs, options, 0);
+  };
+  const auto step = combine(given_rows, given_shared);
+  const auto block = combine(exact_rows, exact_shared);
+  Compare(given.out, t, step.out, kArithmetic, &steps[kCombine]);
+  Compare(given.out, t, block.out, share, &results[kOut]);
+  if (given.next_normed.data == nullptr) return;
+  Compare(given.next_normed, t, step.normed, kArithmetic,
+          &steps[kNextNormStep]);
+  Compare(given.next_normed, t, block.normed, share, &results[kNextNormed]);
 }
 
 std::string DifferenceText(const Difference& difference) {
@@ -312,33 +344,35 @@ CheckReport CheckAgainstDouble(const LayerWeights& weights,
   for (const char* name : kStepNames) report.steps.push_back({name});
   for (const char* name : kResultNames) report.block.push_back({name});
 
-  std::vector<TokenReport> tokens(report.tokens);
+  std::vector<TokenCheck> tokens(report.tokens);
   for (size_t i = 0; i < report.tokens; ++i) {
     // The first, the last and some between.
     tokens[i].token =
         report.tokens == 1 ? 0 : i * (hidden.rows - 1) / (report.tokens - 1);
   }
   program::ForEach(executor, report.tokens, 1, [&](size_t i) {
-    CheckToken(weights, hidden, normed, results, &tokens[i]);
+    tokens[i].Run(weights, hidden, normed, results);
   });
 
-  for (const TokenReport& token : tokens) {
+  for (const TokenCheck& token : tokens) {
     for (size_t i = 0; i < kSteps; ++i) Merge(token.steps[i], &report.steps[i]);
     for (size_t i = 0; i < kResults; ++i) {
       Merge(token.results[i], &report.block[i]);
     }
-    if (report.failure.empty() && token.problem != nullptr) {
-      report.failure = "routing: token " + std::to_string(token.token) + ": " +
-                       token.problem;
-    }
   }
-  for (const auto* differences : {&report.steps, &report.block}) {
-    for (const Difference& difference : *differences) {
-      if (report.failure.empty() && !difference.Holds()) {
-        report.failure = DifferenceText(difference);
-      }
-    }
+  // In the order of the block: wrong logits explain other experts.
+  const auto keep = [&report](const Difference& difference) {
+    if (!report.failure.empty() || difference.Holds()) return;
+    report.failure = DifferenceText(difference);
+  };
+  for (size_t i = 0; i <= kLogits; ++i) keep(report.steps[i]);
+  for (const TokenCheck& token : tokens) {
+    if (!report.failure.empty() || token.problem.empty()) continue;
+    report.failure =
+        "routing: token " + std::to_string(token.token) + ": " + token.problem;
   }
+  for (const Difference& difference : report.steps) keep(difference);
+  for (const Difference& difference : report.block) keep(difference);
   return report;
 }
 

@@ -15,7 +15,11 @@
 
 namespace moe_layer {
 
-// How far one kind of result is from its double-precision value.
+// How far one kind of result is from its double-precision value. A result may
+// be off by a share of the root mean square of its row, and by one rounding to
+// its type. The share is 2^-16, or 2^-6 in bf16 and 2^-4 in int8 where operands
+// are rounded between products, at times to the other side. The largest shares
+// found, on ten families and a generated layer, are 2^-18, 2^-7.6 and 2^-6.1.
 struct Difference {
   std::string what;
   double largest = 0;  // |result - exact|
@@ -32,9 +36,10 @@ struct Difference {
 
 struct CheckReport {
   size_t tokens = 0;  // that were sampled
-  // Each step, judged on the values it was given: the sharp test.
+  // Each step, judged on the values it was given: the sharp test. Routing has
+  // none here, it is as defined or a failure.
   std::vector<Difference> steps;
-  // The block's results against the block done in double precision.
+  // The block's results against double precision behind the router.
   std::vector<Difference> block;
   // The first thing that is wrong, one line; empty if everything holds.
   std::string failure;
