@@ -169,5 +169,12 @@ const Registration registration([] {
   }
 });
 
+const Registration asked([](const LayerShape& shape) {
+  for (const Types& types : kActivateTypes) {
+    if (!Fit(types, shape.intermediate)) continue;
+    Add({"", shape.tokens * shape.top_k, shape.intermediate}, types);
+  }
+});
+
 }  // namespace
 }  // namespace switchyard::bench

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "bench/inputs.h"
 #include "testing/digest.h"
 #include "testing/floats.h"
 
@@ -78,8 +79,12 @@ std::string Compare(const Output& output, size_t slot, bool same_bits) {
   return bytes ? CompareBytes(output, slot) : CompareNumbers(output, slot);
 }
 
-std::vector<void (*)()>& Registrations() {
-  static std::vector<void (*)()> registrations;
+struct All {
+  std::vector<void (*)()> add;
+  std::vector<void (*)(const LayerShape&)> add_at;
+};
+All& Registrations() {
+  static All registrations;
   return registrations;
 }
 
@@ -147,10 +152,19 @@ void UseIsa(const std::string& isa) {
   Check(CapIsa(isa.empty() ? RunnableIsas().data[0].name : isa.c_str()));
 }
 
-Registration::Registration(void (*add)()) { Registrations().push_back(add); }
+Registration::Registration(void (*add)()) {
+  Registrations().add.push_back(add);
+}
+Registration::Registration(void (*add_at)(const LayerShape&)) {
+  Registrations().add_at.push_back(add_at);
+}
 
-void RegisterAll() {
-  for (void (*const add)() : Registrations()) add();
+void RegisterAll(const std::vector<LayerShape>& shapes) {
+  for (const LayerShape& shape : shapes) {
+    for (const auto add_at : Registrations().add_at) add_at(shape);
+  }
+  if (!shapes.empty()) return;
+  for (const auto add : Registrations().add) add();
 }
 
 }  // namespace switchyard::bench

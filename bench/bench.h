@@ -318,11 +318,15 @@ void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
   }
 }
 
-// One per *_bench.cc: add() makes its cases.
+// One per *_bench.cc: add() makes its cases. Another, add_at(), makes those of
+// a shape that was asked for.
+struct LayerShape;
 struct Registration {
   explicit Registration(void (*add)());
+  explicit Registration(void (*add_at)(const LayerShape&));
 };
-void RegisterAll();
+// All cases or, unless it is empty, those of `shapes` alone.
+void RegisterAll(const std::vector<LayerShape>& shapes);
 
 }  // namespace switchyard::bench
 

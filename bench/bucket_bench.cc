@@ -238,5 +238,10 @@ const Registration registration([] {
   }
 });
 
+const Registration asked([](const LayerShape& shape) {
+  Add(kKernels[1], {"", shape.experts, shape.top_k}, shape.tokens,
+      Spread::kUniform);
+});
+
 }  // namespace
 }  // namespace switchyard::bench

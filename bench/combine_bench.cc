@@ -30,18 +30,19 @@ Aligned<float> WeightsOf(const Types& types, size_t size) {
 
 struct Data {
   Types types;
-  size_t tokens, hidden, pairs, slots;
+  size_t tokens, hidden, top_k, pairs, slots;
   bool indexed;
   Rows rows, residual, out, normed;
   Aligned<float> weights, norm_weight;
   std::vector<int32_t> row_index;  // within the slot
 
-  Data(const Types& ty, size_t t, size_t h, bool through_index, size_t n)
+  Data(const Types& ty, size_t t, size_t h, size_t k, bool through_index)
       : types(ty),
         tokens(t),
         hidden(h),
-        pairs(t * kCombineTopK),
-        slots(n),
+        top_k(k),
+        pairs(t * k),
+        slots(t == 1 ? kSlots : 1),
         indexed(through_index),
         rows(Rows::Of(types.in, slots * pairs, h, 5)),
         residual(Rows::Of(types.in, slots * t, h, 7)),
@@ -50,11 +51,12 @@ struct Data {
         weights(WeightsOf(types, slots * pairs)),
         norm_weight(Floats(h, 8)) {
     // As tokens of 128 experts are packed.
+    const size_t experts = std::max<size_t>(k, 128);
     const Aligned<int32_t> ids =
-        TopKIds(slots * t, 128, kCombineTopK, Spread::kUniform);
+        TopKIds(slots * t, experts, k, Spread::kUniform);
     for (size_t first = 0; first < ids.size(); first += pairs) {
       const int32_t* const slot = ids.data() + first;
-      Append(reference::Bucket({slot, slot + pairs}, 128).row_index,
+      Append(reference::Bucket({slot, slot + pairs}, experts).row_index,
              &row_index);
     }
   }
@@ -66,8 +68,8 @@ struct Data {
   CombineInputs In(size_t slot, const ConstAnyRows& experts_rows,
                    const ConstAnyRows& residual_rows) const {
     return {experts_rows,
-            {weights.data() + slot * pairs, tokens, kCombineTopK},
-            indexed ? RowIndex(Index(slot), tokens, kCombineTopK)
+            {weights.data() + slot * pairs, tokens, top_k},
+            indexed ? RowIndex(Index(slot), tokens, top_k)
                     : RowIndex(RowIndex::kTokenOrder),
             residual_rows,
             norm_weight};
@@ -82,7 +84,7 @@ struct Data {
   }
   // Tokens [begin, end); of two bf16 as of one f32.
   CombineMove Move(size_t slot, size_t begin, size_t end) {
-    const size_t pair = begin * kCombineTopK;
+    const size_t pair = begin * top_k;
     const size_t from = slot * pairs + (indexed ? 0 : pair);
     return {rows.Data<float>(from),
             indexed ? Index(slot) + pair : nullptr,
@@ -132,23 +134,22 @@ struct Data {
 };
 
 Facts FactsOf(const std::string& name, const char* model, const Types& types,
-              size_t tokens, size_t hidden) {
+              size_t tokens, size_t hidden, size_t top_k) {
   // The rows, the residual, both outputs; the norm's weights stay close.
   const Rows row(types.in, 1, hidden), normed(types.out, 1, hidden);
   return {name,
           model,
           "row",
           static_cast<double>(tokens),
-          static_cast<double>(tokens * ((kCombineTopK + 2) * row.RowBytes() +
-                                        normed.RowBytes())),
+          static_cast<double>(
+              tokens * ((top_k + 2) * row.RowBytes() + normed.RowBytes())),
           tokens == 1 ? kSlots : 1,
           Text(types)};
 }
 Case<Data>::Make Make(const Types& types, size_t tokens, size_t hidden,
-                      bool indexed) {
+                      size_t top_k, bool indexed) {
   return [=] {
-    return std::make_unique<Data>(types, tokens, hidden, indexed,
-                                  tokens == 1 ? kSlots : 1);
+    return std::make_unique<Data>(types, tokens, hidden, top_k, indexed);
   };
 }
 
@@ -174,8 +175,8 @@ void AddGgml(Case<Data>& contest, size_t threads) {
   contest.Add(ggml::Named(threads, {0, 1}), [threads](Data& d) {
     return [&d, own = d.indexed ? InTokenOrder(d) : Aligned<float>(),
             combine =
-                ggml::Combine(d.tokens, kCombineTopK, d.hidden,
-                              CombineOptions().eps, threads)](size_t slot) {
+                ggml::Combine(d.tokens, d.top_k, d.hidden, CombineOptions().eps,
+                              threads)](size_t slot) {
       const float* const rows = d.indexed ? own.data() : d.rows.Data<float>();
       combine({rows + slot * d.pairs * d.hidden,
                d.weights.data() + slot * d.pairs,
@@ -189,13 +190,13 @@ void AddGgml(Case<Data>& contest, size_t threads) {
 void AddOneDnn(Case<Data>& contest) {
   contest.Add({"onednn:no_norm", {0}}, [](Data& d) {
     const auto weights =
-        std::make_shared<Rows>(d.types.in, d.slots * d.tokens, kCombineTopK);
+        std::make_shared<Rows>(d.types.in, d.slots * d.tokens, d.top_k);
     Store(reference::Quantize(
               {d.weights.data(), d.weights.data() + d.weights.size()},
-              weights->rows(), kCombineTopK, weights->format()),
+              weights->rows(), d.top_k, weights->format()),
           weights->Out());
     return [weights, weighted_sum = onednn::WeightedSum(
-                         d.rows.format().type, d.tokens, kCombineTopK, d.hidden,
+                         d.rows.format().type, d.tokens, d.top_k, d.hidden,
                          d.slots, d.rows.Data(), weights->Data(),
                          d.residual.Data(), d.out.Data())](size_t slot) {
       weighted_sum(slot);
@@ -204,15 +205,16 @@ void AddOneDnn(Case<Data>& contest) {
 }
 
 void Add(const HiddenShape& shape, size_t tokens, bool indexed,
-         const Types& types) {
+         const Types& types, size_t top_k = kCombineTopK) {
   const std::string kernel = indexed ? "combine_indexed/" : "combine/";
-  Case<Data> contest(FactsOf(kernel + HiddenText(tokens, shape.hidden),
-                             shape.model, types, tokens, shape.hidden),
-                     Make(types, tokens, shape.hidden, indexed));
+  Case<Data> contest(FactsOf(kernel + HiddenText(tokens, shape.hidden, top_k),
+                             shape.model, types, tokens, shape.hidden, top_k),
+                     Make(types, tokens, shape.hidden, top_k, indexed));
   contest.AddOurs(IsasFor(types), AllOutputs(types.out, 1));
   const std::string text = Text(types);
   const bool bf16 = text == "bf16";
-  if (text.empty() || bf16) {
+  const bool usual = top_k == kCombineTopK;  // that of plain loops and probes
+  if (usual && (text.empty() || bf16)) {
     contest.Add({"plain", {0, 1}}, [](Data& d) {
       return [&d](size_t slot) {
         plain::Combine(d.In(slot), d.Out(), CombineOptions().eps);
@@ -223,7 +225,7 @@ void Add(const HiddenShape& shape, size_t tokens, bool indexed,
     AddOneDnn(contest);
   }
   if (!indexed && text.empty()) AddGgml(contest, 1);
-  if (Converts(types)) return;
+  if (Converts(types) || !usual) return;
   const Probes& probes = BestProbes();
   contest.AddProbe("probe:sequential", tokens, Probe(probes.sequential));
   contest.AddProbe("probe:sequential_prefetch", tokens,
@@ -234,10 +236,11 @@ void Add(const HiddenShape& shape, size_t tokens, bool indexed,
 }
 
 void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
-  Facts facts = FactsOf("combine/H=2048/k=8/" + text, "", kF32, tokens, 2048);
+  Facts facts = FactsOf("combine/H=2048/k=8/" + text, "", kF32, tokens, 2048,
+                        kCombineTopK);
   facts.model = "T=" + std::to_string(tokens);
-  AddThreads<Data>(facts, Make(kF32, tokens, 2048, true), {0, 1}, tokens,
-                   Probe(BestProbes().interleaved), idle, AddGgml);
+  AddThreads<Data>(facts, Make(kF32, tokens, 2048, kCombineTopK, true), {0, 1},
+                   tokens, Probe(BestProbes().interleaved), idle, AddGgml);
 }
 
 const Registration registration([] {
@@ -256,6 +259,12 @@ const Registration registration([] {
   AddOnThreads("100us", 105, true);
   AddOnThreads("T=64", 64, false);
   AddOnThreads("T=512", 512, false);
+});
+
+const Registration asked([](const LayerShape& shape) {
+  for (const Types& types : kCombineTypes) {
+    Add({"", shape.hidden}, shape.tokens, !Converts(types), types, shape.top_k);
+  }
 });
 
 }  // namespace

@@ -16,36 +16,35 @@
 namespace switchyard::bench {
 namespace {
 
-constexpr size_t kExperts = 128, kTopK = 8;
-
 struct Gather {
   Types types;
-  size_t hidden, tokens;
+  size_t hidden, tokens, top_k;
   Rows rows = Rows::Of(types.in, tokens, hidden, 9);
   Aligned<int32_t> ids;
   std::vector<int32_t> pairs, row_index;
-  Rows out = Rows(types.out, tokens* kTopK, hidden);
+  Rows out = Rows(types.out, tokens* top_k, hidden);
   Aligned<unsigned char> once =  // the probes'
       Aligned<unsigned char>(tokens * out.CodeBytes());
 
-  Gather(const Types& ty, size_t h, size_t t)
+  Gather(const Types& ty, const LayerShape& shape)
       : types(ty),
-        hidden(h),
-        tokens(t),
-        ids(TopKIds(t, kExperts, kTopK, Spread::kUniform)) {
+        hidden(shape.hidden),
+        tokens(shape.tokens),
+        top_k(shape.top_k),
+        ids(TopKIds(tokens, shape.experts, top_k, Spread::kUniform)) {
     const reference::Buckets buckets =
-        reference::Bucket({ids.data(), ids.data() + ids.size()}, kExperts);
+        reference::Bucket({ids.data(), ids.data() + ids.size()}, shape.experts);
     pairs = buckets.pairs;
     row_index = buckets.row_index;
   }
   // With row_index where a token is converted, so that it is once.
   GatherInputs In() const {
     GatherInputs in = InWithoutIndex();
-    if (Converts(types)) in.row_index = {row_index.data(), tokens, kTopK};
+    if (Converts(types)) in.row_index = {row_index.data(), tokens, top_k};
     return in;
   }
   GatherInputs InWithoutIndex() const {
-    return {rows.In(), pairs, {ids.data(), tokens, kTopK}};
+    return {rows.In(), pairs, {ids.data(), tokens, top_k}};
   }
   GatherOutputs Out() { return {out.Out()}; }
   Status Call(size_t, Executor& executor) {
@@ -60,7 +59,7 @@ struct Gather {
   std::vector<Output> Wanted() {
     std::vector<int64_t> from;
     for (const int32_t pair : pairs) {
-      from.push_back(pair / static_cast<int32_t>(kTopK));
+      from.push_back(pair / static_cast<int32_t>(top_k));
     }
     std::vector<Output> outputs;
     out.AddWanted(
@@ -72,10 +71,10 @@ struct Gather {
 
 // Tokens are read as often as they are copied, or once.
 Facts FactsOf(const std::string& name, const char* model, const Types& types,
-              size_t hidden, size_t tokens) {
-  const size_t pairs = tokens * kTopK;
-  const Rows in(types.in, 1, hidden), out(types.out, 1, hidden);
-  const size_t reads = Converts(types) ? tokens : pairs;
+              const LayerShape& shape) {
+  const size_t pairs = shape.tokens * shape.top_k;
+  const Rows in(types.in, 1, shape.hidden), out(types.out, 1, shape.hidden);
+  const size_t reads = Converts(types) ? shape.tokens : pairs;
   return {name,
           model,
           "row",
@@ -84,15 +83,15 @@ Facts FactsOf(const std::string& name, const char* model, const Types& types,
           1,
           Text(types)};
 }
-Case<Gather>::Make Make(const Types& types, size_t hidden, size_t tokens) {
-  return [=] { return std::make_unique<Gather>(types, hidden, tokens); };
+Case<Gather>::Make Make(const Types& types, const LayerShape& shape) {
+  return [=] { return std::make_unique<Gather>(types, shape); };
 }
 
 // Reads the tokens in their order.
 void Probe(Gather& d, size_t, size_t begin, size_t end) {
   const size_t bytes = d.out.RowBytes();
   for (size_t r = begin; r < end; ++r) {
-    std::memcpy(d.out.Data(r), d.rows.Data(r / kTopK), bytes);
+    std::memcpy(d.out.Data(r), d.rows.Data(r / d.top_k), bytes);
   }
 }
 
@@ -101,7 +100,7 @@ void Probe(Gather& d, size_t, size_t begin, size_t end) {
 void ProbeInOrder(Gather& d, size_t, size_t begin, size_t end) {
   for (size_t t = begin; t < end; ++t) {
     d.ReadToken(t, 0);
-    for (size_t pair = t * kTopK; pair < (t + 1) * kTopK; ++pair) {
+    for (size_t pair = t * d.top_k; pair < (t + 1) * d.top_k; ++pair) {
       std::memcpy(d.out.Data(pair), d.once.data(), d.out.CodeBytes());
     }
   }
@@ -110,7 +109,7 @@ void ProbeInOrder(Gather& d, size_t, size_t begin, size_t end) {
 void ProbeScattered(Gather& d, size_t, size_t begin, size_t end) {
   for (size_t t = begin; t < end; ++t) {
     d.ReadToken(t, 0);
-    for (size_t pair = t * kTopK; pair < (t + 1) * kTopK; ++pair) {
+    for (size_t pair = t * d.top_k; pair < (t + 1) * d.top_k; ++pair) {
       std::memcpy(d.out.Data(static_cast<size_t>(d.row_index[pair])),
                   d.once.data(), d.out.CodeBytes());
     }
@@ -121,7 +120,7 @@ void ProbeGathered(Gather& d, size_t, size_t, size_t) {
   const size_t bytes = d.out.CodeBytes();
   for (size_t t = 0; t < d.tokens; ++t) d.ReadToken(t, t);
   for (size_t r = 0; r < d.pairs.size(); ++r) {
-    const size_t token = static_cast<size_t>(d.pairs[r]) / kTopK;
+    const size_t token = static_cast<size_t>(d.pairs[r]) / d.top_k;
     std::memcpy(d.out.Data(r), d.once.data() + token * bytes, bytes);
   }
 }
@@ -132,7 +131,7 @@ void AddGgml(Case<Gather>& contest) {
   contest.Add(ggml::Named(1, {0}), [](Gather& d) {
     std::vector<int32_t> index;
     for (const int32_t pair : d.pairs) {
-      index.push_back(pair / static_cast<int32_t>(kTopK));
+      index.push_back(pair / static_cast<int32_t>(d.top_k));
     }
     return
         [&d, index,
@@ -171,10 +170,12 @@ void AddOtherWays(Case<Gather>& contest, const Types& types) {
   });
 }
 
-void Add(const HiddenShape& shape, size_t tokens, const Types& types) {
-  Case<Gather> contest(FactsOf("gather/" + HiddenText(tokens, shape.hidden),
-                               shape.model, types, shape.hidden, tokens),
-                       Make(types, shape.hidden, tokens));
+void Add(const char* model, const LayerShape& shape, const Types& types) {
+  const size_t tokens = shape.tokens;
+  Case<Gather> contest(
+      FactsOf("gather/" + HiddenText(tokens, shape.hidden, shape.top_k), model,
+              types, shape),
+      Make(types, shape));
   contest.AddOurs(IsasFor(types), AllOutputs(types.out));
   if (Converts(types)) {
     AddOtherWays(contest, types);
@@ -187,14 +188,22 @@ void Add(const HiddenShape& shape, size_t tokens, const Types& types) {
     return [&d](size_t) { plain::GatherRows(d.In(), d.Out()); };
   });
   if (IsF32(types)) AddGgml(contest);
-  contest.AddProbe("probe", tokens * kTopK, Probe);
+  contest.AddProbe("probe", tokens * shape.top_k, Probe);
+}
+
+LayerShape ShapeOf(size_t hidden, size_t tokens) {
+  LayerShape shape;
+  shape.hidden = hidden;
+  shape.tokens = tokens;
+  return shape;
 }
 
 void AddOnThreads(const std::string& text, size_t tokens, bool idle) {
-  Facts facts = FactsOf("gather/H=2048/k=8/" + text, "", kF32, 2048, tokens);
+  const LayerShape shape = ShapeOf(2048, tokens);
+  Facts facts = FactsOf("gather/H=2048/k=8/" + text, "", kF32, shape);
   facts.model = "T=" + std::to_string(tokens);
-  AddThreads<Gather>(facts, Make(kF32, 2048, tokens), {0}, tokens * kTopK,
-                     Probe, idle);
+  AddThreads<Gather>(facts, Make(kF32, shape), {0}, tokens * shape.top_k, Probe,
+                     idle);
 }
 
 const Registration registration([] {
@@ -203,7 +212,8 @@ const Registration registration([] {
       for (const Types& types : kGatherTypes) {
         // One width says what conversions cost.
         const bool first = shape.hidden == kHiddens[0].hidden;
-        if (first || !Converts(types)) Add(shape, tokens, types);
+        if (!first && Converts(types)) continue;
+        Add(shape.model, ShapeOf(shape.hidden, tokens), types);
       }
     }
   }
@@ -211,6 +221,12 @@ const Registration registration([] {
   AddOnThreads("100us", 110, true);
   AddOnThreads("T=64", 64, false);
   AddOnThreads("T=512", 512, false);
+});
+
+const Registration asked([](const LayerShape& shape) {
+  for (const Types& types : kGatherTypes) {
+    if (Fit(types, shape.hidden)) Add("", shape, types);
+  }
 });
 
 }  // namespace

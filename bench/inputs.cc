@@ -4,10 +4,65 @@
 #include "bench/inputs.h"
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
+#include <sstream>
 #include <utility>
 
+#include "programs/machine.h"
+#include "programs/program.h"
+
 namespace switchyard::bench {
+
+LayerShape ParseShape(const std::string& text) {
+  LayerShape shape;
+  const std::pair<const char*, size_t*> sizes[] = {
+      {"experts", &shape.experts},
+      {"top_k", &shape.top_k},
+      {"hidden", &shape.hidden},
+      {"intermediate", &shape.intermediate},
+      {"tokens", &shape.tokens}};
+  std::istringstream parts(text + ",");  // with none, one empty part
+  for (std::string part; std::getline(parts, part, ',');) {
+    const size_t equals = std::min(part.find('='), part.size());
+    const auto found =
+        std::find_if(std::begin(sizes), std::end(sizes), [&](const auto& size) {
+          return part.compare(0, equals, size.first) == 0;
+        });
+    if (found == std::end(sizes)) {
+      throw program::InputError("--shape " + part +
+                                ": not experts=N, top_k=N, hidden=N, "
+                                "intermediate=N or tokens=N");
+    }
+    const char* const end = part.data() + part.size();
+    const char* const digits = part.data() + equals + (equals < part.size());
+    const auto [stop, error] = std::from_chars(digits, end, *found->second);
+    if (error != std::errc() || stop != end || *found->second == 0 ||
+        *found->second > 1'000'000) {
+      throw program::InputError("--shape " + part +
+                                ": not a number from 1 to 1000000");
+    }
+  }
+  if (shape.hidden % 64 != 0 || shape.intermediate % 64 != 0) {
+    throw program::InputError("--shape " + text +
+                              ": hidden and intermediate are multiples of 64");
+  }
+  if (shape.top_k > shape.experts) {
+    throw program::InputError("--shape " + text + ": top_k is " +
+                              std::to_string(shape.top_k) + " of " +
+                              std::to_string(shape.experts) + " experts");
+  }
+  // Rows of all types, and what they should become in double precision.
+  const auto pairs = static_cast<double>(shape.tokens * shape.top_k);
+  if (pairs > INT32_MAX) {
+    throw program::InputError("--shape " + text + ": more than 2^31 - 1 pairs");
+  }
+  const auto values =
+      static_cast<double>(shape.hidden + shape.intermediate) +
+      static_cast<double>(shape.experts) / static_cast<double>(shape.top_k);
+  program::RequireMemory(64 * pairs * values, "--shape " + text);
+  return shape;
+}
 
 Aligned<int32_t> TopKIds(size_t tokens, size_t experts, size_t top_k,
                          Spread spread) {

@@ -52,19 +52,29 @@ enum class Spread { kUniform, kZipf };
 Aligned<int32_t> TopKIds(size_t tokens, size_t experts, size_t top_k,
                          Spread spread);
 
+// A layer that --shape asks for; Qwen3-30B-A3B's unless it says otherwise.
+struct LayerShape {
+  size_t experts = 128, top_k = 8, hidden = 2048, intermediate = 768;
+  size_t tokens = 512;
+};
+// Of "experts=160,top_k=6,tokens=64"; rows are whole cache lines in all types.
+// Throws InputError.
+LayerShape ParseShape(const std::string& text);
+
 struct RouterShape {
   const char* model;
   size_t experts;
   size_t top_k;
 };
 
-// "E=128/k=8/T=512" and "T=64/H=2048".
+// "E=128/k=8/T=512" and "T=64/H=2048", or "T=64/H=2048/k=6" where k is not 8.
 inline std::string RouterText(size_t experts, size_t top_k, size_t tokens) {
   return "E=" + std::to_string(experts) + "/k=" + std::to_string(top_k) +
          "/T=" + std::to_string(tokens);
 }
-inline std::string HiddenText(size_t tokens, size_t hidden) {
-  return "T=" + std::to_string(tokens) + "/H=" + std::to_string(hidden);
+inline std::string HiddenText(size_t tokens, size_t hidden, size_t top_k = 8) {
+  return "T=" + std::to_string(tokens) + "/H=" + std::to_string(hidden) +
+         (top_k == 8 ? "" : "/k=" + std::to_string(top_k));
 }
 
 // Tokens of a call: decoding, a few sequences, prompts.

@@ -13,12 +13,14 @@
 #include <iostream>
 #include <optional>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "bench/bench.h"
 #include "bench/ggml.h"
+#include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "programs/machine.h"
 #include "programs/program.h"
@@ -175,10 +177,17 @@ class JsonFile : public benchmark::JSONReporter {
 constexpr char kHelp[] =
     "switchyard_bench: every kernel, ISA and shape beside its rivals, each a\n"
     "benchmark kernel/shape/contender. A program of Google Benchmark's, whose\n"
-    "options follow. Unless they say otherwise:";
+    "options follow, beside\n"
+    "  --shape=experts=N,top_k=N,hidden=N,intermediate=N,tokens=N\n"
+    "which times the kernels of that layer alone (what is not said is\n"
+    "Qwen3-30B-A3B's, and 512 tokens; may be given several times). Unless "
+    "they\n"
+    "say otherwise:";
 
 int Run(const std::vector<std::string>& arguments) {
   std::string out, filter;
+  std::vector<LayerShape> shapes;
+  std::vector<std::string> google;  // arguments
   bool lines = true, json = true, list = false;
   for (const std::string& argument : arguments) {
     if (argument == "--help" || argument == "-h") {
@@ -187,6 +196,11 @@ int Run(const std::vector<std::string>& arguments) {
       benchmark::PrintDefaultHelp();
       return 0;
     }
+    if (const auto shape = ValueOf("--shape", argument)) {
+      shapes.push_back(ParseShape(*shape));
+      continue;
+    }
+    google.push_back(argument);
     RequireValid(argument);
     out = ValueOf("--benchmark_out", argument).value_or(out);
     filter = ValueOf("--benchmark_filter", argument).value_or(filter);
@@ -196,10 +210,14 @@ int Run(const std::vector<std::string>& arguments) {
     const auto format = ValueOf("--benchmark_out_format", argument);
     if (format) json = *format == "json";
   }
-  Initialize(arguments);
+  Initialize(google);
   program::RequireEnvironmentIsa();
   AddContext();
-  RegisterAll();
+  RegisterAll(shapes);
+  std::set<std::string> names;
+  for (const std::string& name : Names()) {
+    if (!names.insert(name).second) throw InputError("--shape: twice " + name);
+  }
   if (!out.empty()) {
     if (list) throw InputError("--benchmark_list_tests: no --benchmark_out");
     if (filter != "all") RequireMatch(filter);

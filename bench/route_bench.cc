@@ -262,5 +262,11 @@ const Registration registration([] {
   }
 });
 
+const Registration asked([](const LayerShape& shape) {
+  for (const Types& types : kRouteTypes) {
+    Add({"", shape.experts, shape.top_k}, shape.tokens, true, types);
+  }
+});
+
 }  // namespace
 }  // namespace switchyard::bench

@@ -47,6 +47,10 @@ std::string Text(const Types& types) {
   return in + "-" + out;
 }
 
+bool Fit(const Types& types, size_t cols) {
+  return cols % BlockOf(FormatOf(types.out).type) == 0;
+}
+
 bool Converts(const Types& types) {
   return std::strcmp(types.in, types.out) != 0;
 }

@@ -56,6 +56,8 @@ bool IsF32(const Types& types);
 // As contenders' names have it: "bf16", "f32-bf16", "bf16-i8_128"; "" for f32.
 std::string Text(const Types& types);
 
+// Whether so many columns are whole blocks of what is written.
+bool Fit(const Types& types, size_t cols);
 // Whether what comes out is not what went in.
 bool Converts(const Types& types);
 // Ours to time on these rows: every ISA on f32, the main ones on others.

@@ -17,11 +17,6 @@ namespace program {
 nlohmann::json ParseJson(const uint8_t* begin, const uint8_t* end,
                          const std::string& malformed);
 
-// A regular file of at most 256 MiB. NaN, Infinity and -Infinity, which Google
-// Benchmark and Python write though JSON has none, are read as null. Throws
-// InputError, which names the file.
-nlohmann::json ReadJsonFile(const std::string& path);
-
 // A count that was computed as a double, which JSON would have as 8.0.
 uint64_t Count(double count);
 

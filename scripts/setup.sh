@@ -483,8 +483,8 @@ check_arguments() {
         case $argument in
           --benchmark_out* | *aggregates_only*)
             refuse "bench: $argument: the report reads build/bench/*.json, with all repetitions: no other files here" ;;
-          --benchmark_* | --v=*) ;;
-          *) refuse "bench: $argument: not --with-ggml and then --rounds N, nor an option --benchmark_..." ;;
+          --benchmark_* | --shape=* | --v=*) ;;
+          *) refuse "bench: $argument: not --with-ggml and then --rounds N, nor --shape=..., nor --benchmark_..." ;;
         esac
       done
       ;;
@@ -553,7 +553,7 @@ case $command in
     install_packages "${library_packages[@]}" "${example_packages[@]}"
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
     compile --target moe_layer swy
-    echo "Beside it there is ${build#"$root"/}/tools/swy: verify, bench, compare, metal"
+    echo "Beside it there is ${build#"$root"/}/tools/swy: isa, verify, metal"
     finish
     exec "$build/programs/moe/moe_layer" "$@"
     ;;

@@ -139,7 +139,7 @@ TEST(Swy, TheEnvironmentCapsTheIsa) {
 }
 
 TEST(Swy, AWrongEnvironmentIsAnErrorThatListsTheChoices) {
-  for (const char* const command : {"isa", "verify", "bench"}) {
+  for (const char* const command : {"isa", "verify"}) {
     const Outcome outcome = Swy(command, "SWITCHYARD_ISA=AVX99 ");
     ExpectError(outcome, "SWITCHYARD_ISA");
     EXPECT_EQ(outcome.err,
@@ -150,8 +150,8 @@ TEST(Swy, AWrongEnvironmentIsAnErrorThatListsTheChoices) {
 
 TEST(Swy, HelpIsPrinted) {
   const Outcome help = SwyOk("--help");
-  for (const char* const word : {"isa", "verify", "bench", "compare", "help",
-                                 "--version", "SWITCHYARD_ISA"}) {
+  for (const char* const word :
+       {"isa", "verify", "metal", "help", "--version", "SWITCHYARD_ISA"}) {
     EXPECT_TRUE(help.Printed(word)) << help.out;
   }
   EXPECT_EQ(SwyOk("").out, help.out);
@@ -162,8 +162,7 @@ TEST(Swy, HelpIsPrinted) {
 }
 
 TEST(Swy, HelpFitsATerminal) {
-  for (const char* const command :
-       {"", "isa", "verify", "bench", "compare", "metal"}) {
+  for (const char* const command : {"", "isa", "verify", "metal"}) {
     ExpectFitsATerminal(SwyOk(std::string("help ") + command).out);
   }
 }
@@ -173,18 +172,11 @@ TEST(Swy, VersionIsTheProjects) {
 }
 
 TEST(Swy, AnUnknownCommandIsNamed) {
-  const std::string choices =
-      "there are isa, verify, bench, compare, metal, help";
-  ExpectRefused(Swy("vrify"),
-                "swy: 'vrify' is no command: did you mean verify? " + choices);
-  ExpectRefused(
-      Swy("verify2 --isa AVX2"),
-      "swy: 'verify2' is no command: did you mean verify? " + choices);
-  ExpectRefused(Swy("frobnicate"),
-                "swy: 'frobnicate' is no command: " + choices);
-  ExpectRefused(Swy("a"), "swy: 'a' is no command: " + choices);
-  ExpectRefused(Swy("help bensh"),
-                "swy: 'bensh' is no command: did you mean bench? " + choices);
+  const std::string choices = "there are isa, verify, metal, help";
+  for (const char* const arguments :
+       {"vrify", "vrify --isa AVX2", "help vrify"}) {
+    ExpectRefused(Swy(arguments), "swy: 'vrify' is no command; " + choices);
+  }
 }
 
 TEST(Swy, LostOutputIsAnError) {
@@ -200,7 +192,7 @@ TEST(Swy, WrongArgumentsAreErrors) {
   ExpectError(Swy("--"), "'--'");
   ExpectError(Swy("--frobnicate"), "--frobnicate");
   ExpectError(Swy("isa --isa AVX2"), "--isa");
-  ExpectError(Swy("verify bench"), "bench");
+  ExpectError(Swy("verify isa"), "isa");
   ExpectError(Swy("verify --isa ''"), "--isa");
   ExpectError(Swy("verify --kernel rout"), "--kernel: rout not in {activate,");
   ExpectError(Swy("verify --print=maybe"), "--print: takes no value");
@@ -208,7 +200,7 @@ TEST(Swy, WrongArgumentsAreErrors) {
   ExpectError(Swy("verify --print=3"), "--print: takes no value");
   ExpectError(Swy("--help=3"), "--help: takes no value");
   ExpectError(Swy("isa --help=no"), "--help: takes no value");
-  ExpectError(Swy("help verify bench"), "help: takes one command");
+  ExpectError(Swy("help verify isa"), "help: takes one command");
   ExpectError(Swy("help --print"), "'--print' is no command");
   ExpectError(Swy("verify --print --isa AVX2"), "--print");
   ExpectError(Swy("verify --threads 1025"), "--threads");

@@ -77,7 +77,7 @@ refused "aarch64: no argument of cmake's: 1" aarch64 1
 refused "engines-ggml: no argument of cmake's: 1" engines-ggml 1
 refused "bench: --rounds: $above '0'" bench --rounds 0
 refused "bench: --rounds: $above ''" bench --with-ggml --rounds
-refused "bench: route: not --with-ggml and then --rounds N, nor an option --benchmark_..." bench route
+refused "bench: route: not --with-ggml and then --rounds N, nor --shape=..., nor --benchmark_..." bench route
 refused "bench: --benchmark_out=x: the report reads build/bench/*.json, with all repetitions: no other files here" \
   bench --benchmark_out=x
 refused "soak: for how many minutes?" soak

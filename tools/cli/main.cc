@@ -1,23 +1,18 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// swy: what this machine runs, whether it computes the released bits, how fast,
-// and whether it has become slower. Each command prints to stdout and returns
-// the exit code.
+// swy: what this machine runs, whether it computes the released bits, and what
+// is in .metal files. Each command prints to stdout and returns the exit code.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <numeric>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "programs/arguments.h"
 #include "programs/program.h"
 #include "switchyard/isa.h"
-#include "tools/cli/bench.h"
-#include "tools/cli/compare.h"
 #include "tools/cli/isas.h"
 #include "tools/cli/metal.h"
 #include "tools/cli/verify.h"
@@ -42,37 +37,15 @@ int PrintIsas() {
   return 0;
 }
 
-// How many letters to change, add or take away to get from one to the other.
-size_t Distance(const std::string& from, const std::string& to) {
-  std::vector<size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < from.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < to.size(); ++j) {
-      const size_t replaced = diagonal + (from[i] != to[j] ? 1 : 0);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 // Throws InputError if there is no such command.
 void RequireCommand(const CLI::App& app, const std::string& name) {
-  std::string choices, guess;
-  size_t nearest = std::min<size_t>(3, name.size());  // beyond, no help
+  std::string choices;
   for (const CLI::App* command : app.get_subcommands({})) {
     const std::string& known = command->get_name();
-    const size_t distance = Distance(name, known);
-    if (distance == 0) return;
-    if (distance < nearest) {
-      nearest = distance;
-      guess = "did you mean " + known + "? ";
-    }
+    if (name == known) return;
     choices += (choices.empty() ? "" : ", ") + known;
   }
-  throw InputError("'" + name + "' is no command: " + guess + "there are " +
-                   choices);
+  throw InputError("'" + name + "' is no command; there are " + choices);
 }
 
 // Leaves the active ISA as it is where none is given: SWITCHYARD_ISA's.
@@ -89,7 +62,7 @@ struct VerifyOptions {
   bool print = false;
 };
 
-CLI::App* AddVerify(CLI::App& app, VerifyOptions& options) {
+void AddVerify(CLI::App& app, VerifyOptions& options) {
   CLI::App* const verify = app.add_subcommand(
       "verify", "Check that this machine computes the released bits");
   const std::vector<std::string> kernels = switchyard::corpus::Kernels();
@@ -112,7 +85,6 @@ CLI::App* AddVerify(CLI::App& app, VerifyOptions& options) {
       ->check(CLI::Range(0, 1024))
       ->type_name("N");
   print->excludes("--isa")->excludes("--threads");
-  return verify;
 }
 
 int RunVerify(const VerifyOptions& options) {
@@ -139,11 +111,7 @@ int Main(int argc, char** argv) {
   CLI::App* const isa =
       app.add_subcommand("isa", "List the ISAs: compiled in, runnable, active");
   VerifyOptions verify_options;
-  CLI::App* const verify = AddVerify(app, verify_options);
-  BenchOptions bench_options;
-  CLI::App* const bench = AddBench(app, bench_options);
-  CompareOptions compare_options;
-  CLI::App* const compare = AddCompare(app, compare_options);
+  AddVerify(app, verify_options);
   MetalOptions metal_options;
   CLI::App* const metal = AddMetal(app, metal_options);
   app.add_subcommand("help", "Explain swy, or the command that follows");
@@ -166,10 +134,9 @@ int Main(int argc, char** argv) {
   if (app.get_subcommands().empty()) RequireCommand(app, arguments[1]);
 
   if (isa->parsed()) return PrintIsas();
-  if (compare->parsed()) return Compare(compare_options);
   if (metal->parsed()) return Metal(metal_options);
-  RequireIsas(verify->parsed() ? verify_options.isas : bench_options.isas);
-  return bench->parsed() ? Bench(bench_options) : RunVerify(verify_options);
+  RequireIsas(verify_options.isas);
+  return RunVerify(verify_options);
 }
 
 }  // namespace

@@ -42,10 +42,9 @@ const char* CompareWithKept(const Case& c, const Digests& digests, bool fma) {
   return "equal";
 }
 
-// Prints what differs to `out`.
+// Prints what differs.
 size_t CountDifferent(const std::vector<Case>& cases,
-                      switchyard::Executor& executor,
-                      const std::string& threads, std::FILE* out) {
+                      switchyard::Executor& executor, const char* threads) {
   const switchyard::Isa& isa = switchyard::ActiveIsa();
   size_t different = 0;
   for (const Case& c : cases) {
@@ -58,8 +57,8 @@ size_t CountDifferent(const std::vector<Case>& cases,
     }
     if (result == "equal") continue;
     ++different;
-    std::fprintf(out, "%s, %s: \"%s\" %s\n", isa.name, threads.c_str(),
-                 c.name.c_str(), result.c_str());
+    std::printf("%s, %s: \"%s\" %s\n", isa.name, threads, c.name.c_str(),
+                result.c_str());
   }
   return different;
 }
@@ -78,10 +77,10 @@ int Verify(const std::vector<std::string>& kernels,
   for (const std::string& name : isas) {
     Check(switchyard::CapIsa(name.c_str()));
     const switchyard::Isa& isa = switchyard::ActiveIsa();
-    size_t here = CountDifferent(cases, switchyard::SerialExecutor(),
-                                 "one thread", stdout);
+    size_t here =
+        CountDifferent(cases, switchyard::SerialExecutor(), "one thread");
     if (pool != nullptr) {
-      here += CountDifferent(cases, *pool, "a pool", stdout);
+      here += CountDifferent(cases, *pool, "a pool");
     }
     std::printf("%-8s %zu cases, %s%s: %s\n", isa.name, cases.size(),
                 isa.fma ? "every bit" : "integers (no FMA)",
@@ -92,29 +91,6 @@ int Verify(const std::vector<std::string>& kernels,
   }
   Check(switchyard::CapIsa(nullptr));
   return different == 0 ? 0 : 1;
-}
-
-size_t RequireReleasedBits(const std::vector<std::string>& kernels,
-                           const std::vector<std::string>& isas,
-                           const std::vector<Crew>& crews) {
-  const std::vector<Case> cases = switchyard::corpus::Cases(kernels);
-  size_t different = 0;
-  for (const std::string& isa : isas) {
-    Check(switchyard::CapIsa(isa.c_str()));
-    for (const Crew& crew : crews) {
-      different += CountDifferent(cases, *crew.executor,
-                                  std::to_string(crew.threads) + " thread" +
-                                      program::Plural(crew.threads),
-                                  stderr);
-    }
-  }
-  Check(switchyard::CapIsa(nullptr));
-  if (different != 0) {
-    throw std::runtime_error(std::to_string(different) + " case" +
-                             program::Plural(different) +
-                             " without the released bits: nothing timed");
-  }
-  return cases.size();
 }
 
 int PrintDigests(const std::vector<std::string>& kernels) {

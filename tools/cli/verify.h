@@ -5,11 +5,8 @@
 #define SWITCHYARD_TOOLS_CLI_VERIFY_H_
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <vector>
-
-#include "switchyard/executor.h"
 
 namespace swy {
 
@@ -19,16 +16,6 @@ namespace swy {
 // with. 1 if any differs.
 int Verify(const std::vector<std::string>& kernels,
            const std::vector<std::string>& isas, size_t threads);
-
-struct Crew {
-  size_t threads;
-  std::shared_ptr<switchyard::Executor> executor;
-};
-// The same before a benchmark, on each of `crews`: the number of cases. If any
-// differs, says which on stderr, and throws.
-size_t RequireReleasedBits(const std::vector<std::string>& kernels,
-                           const std::vector<std::string>& isas,
-                           const std::vector<Crew>& crews);
 
 // `swy verify --print`: the lines of digests.inc, from the active ISA.
 int PrintDigests(const std::vector<std::string>& kernels);
