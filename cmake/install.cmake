@@ -89,9 +89,11 @@ set(_include ${PROJECT_SOURCE_DIR}/include/switchyard)
 install(DIRECTORY ${_include} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT core
   FILES_MATCHING PATTERN "*.h"
   PATTERN device EXCLUDE PATTERN c EXCLUDE PATTERN switchyard.h EXCLUDE)
-install(DIRECTORY ${_include}/device
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/switchyard COMPONENT device
-  FILES_MATCHING PATTERN "*.h")
+if(SWITCHYARD_DEVICE)
+  install(DIRECTORY ${_include}/device
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/switchyard COMPONENT device
+    FILES_MATCHING PATTERN "*.h")
+endif()
 if(TARGET switchyard_c)
   install(DIRECTORY ${_include}/c
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/switchyard COMPONENT c

@@ -43,12 +43,16 @@
 #include "switchyard/device/event.h"
 #include "switchyard/device/foundation.h"
 #include "switchyard/device/heap.h"
-#include "switchyard/device/library.h"
 #include "switchyard/device/pipeline.h"
 #include "switchyard/device/threadgroup.h"
 #include "switchyard/executor.h"
 
 namespace switchyard::device {
+
+// library.h, which newLibrary() needs:
+class CompileOptions;
+class Function;
+class Library;
 
 struct DeviceOptions {
   // Runs the threadgroups. Null: MakeTbbExecutor(), or SerialExecutor() in a
@@ -197,11 +201,11 @@ class Device : public Referencing<Device> {
   Ref<ComputePipelineState> newComputePipelineState(
       KernelFunction kernel, host_internal::ErrorOut error = nullptr) noexcept;
 
-  // The kernels of a .metal file: of its text, or of the file. Compiled by
-  // Clang for this device, checked or not; seconds, or milliseconds where the
-  // same was compiled before. nullptr if that fails, and Clang's messages with
-  // the file's own lines ("program_source" for a text), or why it could not be
-  // run, in *error unless that is null.
+  // The kernels of a .metal file (library.h): of its text, or of the file.
+  // Compiled by Clang for this device, checked or not; seconds, or milliseconds
+  // where the same was compiled before. nullptr if that fails, and Clang's
+  // messages with the file's own lines ("program_source" for a text), or why it
+  // could not be run, in *error unless that is null.
   Ref<Library> newLibrary(host_internal::Text source,
                           host_internal::Settings<CompileOptions> options = {},
                           host_internal::ErrorOut error = nullptr) noexcept;

@@ -22,6 +22,8 @@
 namespace switchyard::device {
 
 class Device;
+struct DeviceOptions;   // device.h
+struct KernelFunction;  // threadgroup.h
 namespace metal {
 class AllowComments;  // src/device/metal
 class CachedModule;   // src/device/metal
@@ -153,6 +155,7 @@ class Function : public Referencing<Function> {
   friend class Device;
   friend class Library;
   Function(std::shared_ptr<metal::Module> module, const char* name);
+  KernelFunction AsKernel() const;
 
   const std::shared_ptr<metal::Module> module_;
   const std::string name_;
@@ -209,6 +212,12 @@ class Library : public Referencing<Library> {
  private:
   friend class Device;
   explicit Library(const metal::Compiled& compiled);
+  // Of a text, or of the file at `path`; the other one is null.
+  static Ref<Library> Compile(
+      const DeviceOptions& device,
+      const host_internal::Settings<CompileOptions>& options,
+      const char* source, const char* path,
+      const host_internal::ErrorOut& error) noexcept;
 
   const std::shared_ptr<const metal::CachedModule> compiled_;
   const bool cached_;
