@@ -95,7 +95,7 @@ exports() {
 # no_device: the project has compiled no file of the device, and cannot link it.
 no_device() {
   grep -q 'src/simd/gather\.cc' "$PROJECT/compile_commands.json" || die "no list of what is compiled"
-  if grep 'device' "$PROJECT/compile_commands.json"; then die "a sub-project compiles the device"; fi
+  if grep -E '"file": .*/src/device/' "$PROJECT/compile_commands.json"; then die "a sub-project compiles the device"; fi
   [[ ! -e $PROJECT/device_consumer ]] || die "a sub-project has switchyard::device"
 }
 
@@ -172,7 +172,7 @@ case $1 in
     "$CMAKE" --install "$BUILD" ${CONFIG:+--config "$CONFIG"} --prefix "$PREFIX"
     # Includes all of every component.
     diff -r $([[ $DEVICE == ON ]] || echo --exclude=device) "$SOURCE/include" "$PREFIX/include"
-    [[ $DEVICE == ON || -z $(find "$PREFIX" -path '*device*') ]] || die "a device is installed without one"
+    [[ $DEVICE == ON || -z $(cd "$PREFIX" && find . -path '*device*') ]] || die "a device is installed without one"
     # An engine that wants kernels links no Metal.
     archive=$(find "$PREFIX" -name libswitchyard.a)
     symbols=$("$NM" -C "$archive") || die "$NM cannot read $archive"
@@ -266,7 +266,7 @@ case $1 in
     diff <(cd "$WORK" && for component in ${COMPONENTS//;/ }; do
       (cd "$component" && find . -type f); done | sort) \
       <(cd "$PREFIX" && find . -type f ! -path './bin/*' | sort)
-    [[ -z $(find "$WORK/core" -path '*device*') ]] || die "the core has files of a device"
+    [[ -z $(cd "$WORK/core" && find . -path '*device*') ]] || die "the core has files of a device"
     if [[ -x $PKG_CONFIG ]]; then
       packages "$WORK/core"
       program "$WORK/core_consumer" "$here/consumer/main.cc" switchyard
