@@ -29,7 +29,7 @@ build() {
 # not set is as by default. (In a Debug build TBB's package adds a definition to
 # all that links it.)
 project() {
-  rm -f "$PROJECT/CMakeCache.txt"
+  rm -f "$PROJECT/CMakeCache.txt" "$PROJECT/device_consumer"
   "$CMAKE" -S "$here/subproject" -B "$PROJECT" -DCMAKE_BUILD_TYPE=None \
     -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
     -DSWITCHYARD_OPTIMIZE_KERNELS=OFF \

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // .metal files as they stand: Device::newLibrary() compiles one with Clang (14
-// or later) at run time, and its kernels run thread by thread as on a GPU. In
-// checked mode every access is looked at. docs/shaders.md has what is
-// supported, and how to check shaders in CI.
+// or later) at run time, or switchyard_add_shaders() of CMake has done so at
+// build time, and its kernels run thread by thread as on a GPU. In checked mode
+// every access is looked at. docs/shaders.md has what is supported, and how to
+// check shaders in CI.
 
 #ifndef SWITCHYARD_DEVICE_LIBRARY_H_
 #define SWITCHYARD_DEVICE_LIBRARY_H_
@@ -226,6 +227,16 @@ class Library : public Referencing<Library> {
   std::vector<UnsupportedFeature> unsupported_;
   host_internal::Label label_;
 };
+
+// Compiles a .metal file into `output`, a .metallib, which newLibraryFromFile()
+// takes in its place on a machine that has no Clang. switchyard_add_shaders()
+// of the CMake package calls it at build time. *files gets what the shader is
+// made of, for build systems, unless that is null. False, and why in *error.
+bool CompileMetallib(const DeviceOptions& device, host_internal::Text path,
+                     host_internal::Settings<CompileOptions> options,
+                     host_internal::Text output,
+                     std::vector<std::string>* files,
+                     host_internal::ErrorOut error = nullptr) noexcept;
 
 }  // namespace switchyard::device
 

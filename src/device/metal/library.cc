@@ -170,6 +170,24 @@ Ref<Library> Library::Compile(const DeviceOptions& device,
   });
 }
 
+bool CompileMetallib(const DeviceOptions& device, Text path,
+                     Settings<CompileOptions> options, Text output,
+                     std::vector<std::string>* files, ErrorOut error) noexcept {
+  try {
+    metal::CompileRequest request = RequestOf(device, options);
+    request.path = path.c_str();
+    std::vector<std::string> made_of =
+        metal::CompileArchive(std::move(request), output.c_str());
+    if (files != nullptr) *files = std::move(made_of);
+    return true;
+  } catch (const std::bad_alloc&) {
+    error.Set("out of memory");
+  } catch (const std::exception& e) {
+    error.Set(e.what());
+  }
+  return false;
+}
+
 std::vector<std::string> Library::functionNames() const {
   std::vector<std::string> names;
   const switchyard_metal::Module& table = module_->table();
