@@ -23,6 +23,7 @@
 #include "switchyard/device/device.h"
 #include "switchyard/device/kernel.h"
 #include "switchyard/device/kernels.h"
+#include "switchyard/device/library.h"
 #include "switchyard/route.h"
 
 namespace switchyard::bench {

@@ -89,9 +89,20 @@ set(_include ${PROJECT_SOURCE_DIR}/include/switchyard)
 install(DIRECTORY ${_include} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT core
   FILES_MATCHING PATTERN "*.h"
   PATTERN device EXCLUDE PATTERN c EXCLUDE PATTERN switchyard.h EXCLUDE)
-install(DIRECTORY ${_include}/device
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/switchyard COMPONENT device
-  FILES_MATCHING PATTERN "*.h")
+if(SWITCHYARD_DEVICE)
+  set(_libexec ${CMAKE_INSTALL_LIBEXECDIR}/switchyard)
+  if(SWITCHYARD_SHARED AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" AND NOT IS_ABSOLUTE "${_libexec}")
+    file(RELATIVE_PATH _up /${_libexec} /${CMAKE_INSTALL_LIBDIR})
+    set_target_properties(switchyard_metal_compiler PROPERTIES INSTALL_RPATH "$ORIGIN/${_up}")
+  endif()
+  install(TARGETS switchyard_metal_compiler EXPORT switchyard-device
+    RUNTIME DESTINATION ${_libexec} COMPONENT device)
+  install(FILES ${CMAKE_CURRENT_LIST_DIR}/shaders.cmake
+    DESTINATION ${_cmake_dir} COMPONENT device)
+  install(DIRECTORY ${_include}/device
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/switchyard COMPONENT device
+    FILES_MATCHING PATTERN "*.h")
+endif()
 if(TARGET switchyard_c)
   install(DIRECTORY ${_include}/c
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/switchyard COMPONENT c

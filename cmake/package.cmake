@@ -11,7 +11,9 @@ set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
 set(CPACK_COMPONENTS_ALL ${SWITCHYARD_COMPONENTS} debian)
 if(SWITCHYARD_BUILD_TOOLS)
   list(APPEND CPACK_COMPONENTS_ALL tools)
-  # swy needs shared libraries in the versions that it was linked with.
+endif()
+if(SWITCHYARD_BUILD_TOOLS OR SWITCHYARD_DEVICE)
+  # Programs need shared libraries in the versions that they were linked with.
   find_program(SWITCHYARD_SHLIBDEPS dpkg-shlibdeps)
   if(SWITCHYARD_SHLIBDEPS)
     set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)

@@ -2,7 +2,9 @@
 # From a fresh Debian 12 machine to a running example or a finished test run.
 #
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, moe_layer and swy, and run moe_layer
-#   scripts/setup.sh test [cmake's arguments]       build everything, run all tests
+#   scripts/setup.sh test [--kernels] [cmake's arguments]
+#                                                   build everything, run all tests; or only those of the
+#                                                   kernels, their C ABI and swy: no device, no examples
 #   scripts/setup.sh bench [--with-ggml] [--rounds N] [benchmark's arguments]
 #                                                   build the benchmarks, run them N (7) times,
 #                                                   report in build/bench.md;
@@ -560,10 +562,18 @@ case $command in
   test)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}"
     make_venv
-    configure -DSWITCHYARD_BUILD_TESTS=ON -DSWITCHYARD_BUILD_EXAMPLES=ON \
+    parts=(-DSWITCHYARD_BUILD_EXAMPLES=ON)
+    only=()
+    if [[ ${1:-} == --kernels ]]; then
+      shift
+      parts=(-DSWITCHYARD_BUILD_EXAMPLES=OFF -DSWITCHYARD_DEVICE=OFF)
+      # Those compile the library again, in other projects.
+      only=(--exclude-regex '^install\.')
+    fi
+    configure -DSWITCHYARD_BUILD_TESTS=ON "${parts[@]}" \
       "-DPython3_EXECUTABLE=$root/build/venv/bin/python3" "$@"
     compile
-    ctest --test-dir "$build" --parallel "$jobs" --output-on-failure --progress --no-tests=error
+    ctest --test-dir "$build" --parallel "$jobs" --output-on-failure --progress --no-tests=error "${only[@]}"
     ;;
   bench)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${bench_packages[@]}"

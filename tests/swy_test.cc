@@ -211,6 +211,13 @@ TEST(Swy, WrongArgumentsAreErrors) {
   ExpectError(Swy("verify --threads two"), "--threads");
 }
 
+#ifndef SWITCHYARD_WITH_DEVICE
+TEST(Swy, MetalIsRefusedWithoutTheDevice) {
+  ExpectRefused(Swy("metal kernels.metal"),
+                "swy: metal: this swy was built with SWITCHYARD_DEVICE=OFF");
+}
+#endif
+
 // Every kernel refuses to run on another ISA than the one asked for. In a
 // process of its own: the variable is read once.
 TEST(EnvironmentIsaDeathTest, EveryKernelRefusesAWrongOne) {

@@ -16,6 +16,7 @@
 #include "gemm.h"
 #include "programs/program.h"
 #include "switchyard/device/kernels.h"
+#include "switchyard/device/library.h"
 
 namespace metal_chain {
 namespace {

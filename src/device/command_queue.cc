@@ -12,16 +12,6 @@
 
 namespace switchyard::device {
 
-Ref<CommandQueue> Device::newCommandQueue() noexcept {
-  try {
-    return std::shared_ptr<CommandQueue>(
-        new CommandQueue(std::static_pointer_cast<Device>(shared_from_this()),
-                         std::make_shared<Queue>(options_)));
-  } catch (...) {
-    return nullptr;
-  }
-}
-
 CommandQueue::CommandQueue(std::shared_ptr<Device> device,
                            std::shared_ptr<Queue> queue)
     : device_(std::move(device)),

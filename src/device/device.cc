@@ -3,12 +3,17 @@
 
 #include "switchyard/device/device.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <utility>
 
+#include "src/device/checked_mode.h"
 #include "src/device/pipeline.h"
+#include "src/device/queue.h"
+#include "switchyard/device/library.h"
 
 namespace switchyard::device {
 namespace {
@@ -91,6 +96,106 @@ Ref<Fence> Device::newFence() noexcept {
   return OrNull<Fence>([] { return new Fence(); });
 }
 
+Ref<Buffer> Device::newBuffer(size_t length, ResourceOptions options) noexcept {
+  const std::shared_ptr<Buffer> buffer = Allocate(length, options);
+  if (buffer != nullptr && options_.check_kernels && !options_.zeroed_buffers) {
+    // In whole words, for which pages have room.
+    FillNeverWritten(buffer->contents(), (length + 3) / 4 * 4);
+    buffer->fresh_ = true;
+  }
+  return buffer;
+}
+
+std::shared_ptr<Buffer> Device::Allocate(size_t length,
+                                         ResourceOptions options) noexcept {
+  if (length == 0 || length > maxBufferLength()) return nullptr;
+  void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  const auto unmap = [allocated = allocated_](void* pointer, size_t size) {
+    munmap(pointer, size);
+    allocated->fetch_sub(size, std::memory_order_relaxed);
+  };
+  allocated_->fetch_add(length, std::memory_order_relaxed);
+  std::shared_ptr<Buffer> buffer;
+  try {
+    buffer = newBufferWithBytesNoCopy(memory, length, options, unmap);
+  } catch (...) {
+  }
+  if (buffer == nullptr) unmap(memory, length);
+  return buffer;
+}
+
+Ref<Buffer> Device::newBuffer(const void* pointer, size_t length,
+                              ResourceOptions options) noexcept {
+  if (pointer == nullptr) return nullptr;
+  const std::shared_ptr<Buffer> buffer = Allocate(length, options);
+  if (buffer != nullptr) std::memcpy(buffer->contents(), pointer, length);
+  return buffer;
+}
+
+Ref<Buffer> Device::newBufferWithBytesNoCopy(
+    void* pointer, size_t length, ResourceOptions,
+    Buffer::Deallocator deallocator) noexcept {
+  return WrapBuffer(pointer, length, false, std::move(deallocator));
+}
+Ref<Buffer> Device::newBufferWithBytesNoCopy(
+    const void* pointer, size_t length, ResourceOptions,
+    Buffer::Deallocator deallocator) noexcept {
+  return WrapBuffer(const_cast<void*>(pointer), length, true,
+                    std::move(deallocator));
+}
+
+std::shared_ptr<Buffer> Device::WrapBuffer(
+    void* pointer, size_t length, bool read_only,
+    Buffer::Deallocator deallocator) noexcept {
+  if (pointer == nullptr || length == 0 || length > maxBufferLength()) {
+    return nullptr;
+  }
+  try {
+    // Given its deallocator last: what throws before must not call it.
+    std::unique_ptr<Buffer> buffer(new Buffer(pointer, length, read_only));
+    Buffer& wrapped = *buffer;
+    std::shared_ptr<Buffer> shared(std::move(buffer));
+    wrapped.deallocator_ = std::move(deallocator);
+    return shared;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+SizeAndAlign Device::heapBufferSizeAndAlign(size_t length,
+                                            ResourceOptions) const noexcept {
+  return {Heap::Padded(length), Heap::kAlignment};
+}
+
+Ref<Heap> Device::newHeap(
+    host_internal::Arg<HeapDescriptor> descriptor) noexcept {
+  const HeapDescriptor* const d = descriptor.get();
+  if (d == nullptr || d->size() == 0) return nullptr;
+  const bool placement = d->type() == HeapTypePlacement;
+  std::shared_ptr<Buffer> memory;
+  if (placement) memory = newBuffer(d->size());
+  if (placement && memory == nullptr) return nullptr;
+  try {
+    return std::shared_ptr<Heap>(
+        new Heap(std::static_pointer_cast<Device>(shared_from_this()),
+                 d->type(), d->size(), std::move(memory)));
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+Ref<CommandQueue> Device::newCommandQueue() noexcept {
+  try {
+    return std::shared_ptr<CommandQueue>(
+        new CommandQueue(std::static_pointer_cast<Device>(shared_from_this()),
+                         std::make_shared<Queue>(options_)));
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 Ref<Device> CreateDevice(const DeviceOptions& options) noexcept {
   try {
     return std::shared_ptr<Device>(new Device(options));
@@ -100,15 +205,6 @@ Ref<Device> CreateDevice(const DeviceOptions& options) noexcept {
 }
 Ref<Device> CreateSystemDefaultDevice() noexcept {
   return CreateDevice(DeviceOptions());
-}
-
-ComputePipelineState::ComputePipelineState(
-    std::unique_ptr<const Pipeline> pipeline)
-    : pipeline_(std::move(pipeline)) {}
-ComputePipelineState::~ComputePipelineState() = default;
-
-const std::string& ComputePipelineState::label() const noexcept {
-  return pipeline_->name;
 }
 
 Ref<ComputePipelineState> Device::newComputePipelineState(
@@ -142,6 +238,41 @@ Ref<ComputePipelineState> Device::newComputePipelineState(
     pipeline->kernel = std::move(kernel);
     return std::shared_ptr<ComputePipelineState>(
         new ComputePipelineState(std::move(pipeline)));
+  } catch (...) {
+    return NoPipeline(error, "out of memory", "");
+  }
+}
+
+Ref<Library> Device::newLibrary(host_internal::Text source,
+                                host_internal::Settings<CompileOptions> options,
+                                host_internal::ErrorOut error) noexcept {
+  if (source.is_null()) {
+    error.Set("newLibrary: source is null");
+    return nullptr;
+  }
+  return Library::Compile(options_, options, source.c_str(), nullptr, error);
+}
+
+Ref<Library> Device::newLibraryFromFile(
+    host_internal::Text path, host_internal::Settings<CompileOptions> options,
+    host_internal::ErrorOut error) noexcept {
+  if (path.is_null()) {
+    error.Set("newLibraryFromFile: path is null");
+    return nullptr;
+  }
+  return Library::Compile(options_, options, nullptr, path.c_str(), error);
+}
+
+Ref<ComputePipelineState> Device::newComputePipelineState(
+    host_internal::Arg<Function> argument,
+    host_internal::ErrorOut error) noexcept {
+  const Function* const function = argument.get();
+  if (function == nullptr) {
+    error.Set("newComputePipelineState: function is null");
+    return nullptr;
+  }
+  try {
+    return newComputePipelineState(function->AsKernel(), error);
   } catch (...) {
     return NoPipeline(error, "out of memory", "");
   }

@@ -33,7 +33,7 @@ const BuiltIn* FindBuiltIn(const char* name);
 std::vector<std::string> BuiltInNames(const std::string& name);
 void RunBuiltIn(const BuiltIn& kernel, RunningDispatch& running);
 
-// Defined in blit_encoder.cc.
+// Defined in blit_command_encoder.cc.
 void RunBlit(Blit blit, RunningDispatch& running);
 
 }  // namespace switchyard::device

@@ -150,7 +150,8 @@ TEST(DeviceCheckerLimits, AtomicsOfTwoDispatches) {
   const BufferPtr count = q.Make(std::vector<int32_t>(1));
   const auto add = [](auto& tg) {
     const auto n = atomic_buffer<int32_t>(tg, 0);
-    tg.for_each_thread([&](auto) { n.fetch_add(0, 1); });
+    tg.for_each_thread(
+        [&](auto) { atomic_fetch_add_explicit(n, 1, memory_order_relaxed); });
   };
   EXPECT_EQ(q.Run(
                 [&](Encoder& e) {
@@ -171,8 +172,10 @@ TEST(DeviceCheckerLimits, ThePlainReadIsNamed) {
     const size_t group = tg.threadgroup_position_in_grid.width;
     tg.for_each_thread([&](auto) {
       uint32_t v = 0;
-      if (group < 3) v = group == 2 ? uint32_t{x[0]} : n.load(0);
-      if (group == 3) n.store(0, v);
+      if (group < 3)
+        v = group == 2 ? uint32_t{x[0]}
+                       : atomic_load_explicit(n, memory_order_relaxed);
+      if (group == 3) atomic_store_explicit(n, v, memory_order_relaxed);
     });
   };
   EXPECT_EQ(q.Run("mixed", mixed, {q.Floats(1)}, 4, 1),
@@ -189,9 +192,9 @@ TEST(DeviceCheckerLimits, ThePlainReadIsNamedWithinAThreadgroup) {
     tg.for_each_thread([&](auto t) {
       const size_t i = t.thread_index_in_threadgroup;
       uint32_t v = 0;
-      if (i % 32 == 0) v = n.load(0);
+      if (i % 32 == 0) v = atomic_load_explicit(n, memory_order_relaxed);
       if (i == 33) v = x[0];
-      if (i == 34) n.store(0, v);
+      if (i == 34) atomic_store_explicit(n, v, memory_order_relaxed);
     });
   };
   EXPECT_EQ(q.Run("mixed", mixed, {q.Floats(1)}, 1, 64),
@@ -208,8 +211,10 @@ TEST(DeviceCheckerLimits, AnAtomicReadIsNotForgotten) {
     const auto n = atomic_buffer<uint32_t>(tg, 0);
     const bool last = tg.threadgroup_position_in_grid.width == 1;
     auto v = tg.per_thread(0u);
-    tg.for_each_thread(
-        [&](auto t) { v[t] = last ? uint32_t{x[0]} : n.load(0); });
+    tg.for_each_thread([&](auto t) {
+      v[t] =
+          last ? uint32_t{x[0]} : atomic_load_explicit(n, memory_order_relaxed);
+    });
     tg.threadgroup_barrier();
     tg.for_each_thread([&](auto t) {
       if (last) x[0] = v[t];

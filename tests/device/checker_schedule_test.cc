@@ -58,16 +58,20 @@ std::vector<int32_t> OrderOfTickets(CheckedQueue& q, int32_t* most_at_once) {
     const auto top = atomic_buffer<int32_t>(tg, 2);
     tg.for_each_thread([&](auto t) {
       if (t.thread_index_in_threadgroup == 0) {
-        top.fetch_max(0, n.fetch_add(1, 1) + 1);
+        const int32_t before =
+            atomic_fetch_add_explicit(&n[1], 1, memory_order_relaxed);
+        atomic_fetch_max_explicit(top, before + 1, memory_order_relaxed);
       }
     });
     tg.threadgroup_barrier();
     tg.for_each_thread([&](auto t) {
-      out[t.thread_position_in_grid().width] = n.fetch_add(0, 1);
+      out[t.thread_position_in_grid().width] =
+          atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
     });
     tg.threadgroup_barrier();
     tg.for_each_thread([&](auto t) {
-      if (t.thread_index_in_threadgroup == 0) n.fetch_sub(1, 1);
+      if (t.thread_index_in_threadgroup != 0) return;
+      atomic_fetch_sub_explicit(&n[1], 1, memory_order_relaxed);
     });
   };
   EXPECT_EQ(q.Run("tickets", kernel, {next, tickets, most}, 20, 4), "");

@@ -106,18 +106,22 @@ const auto kAtomics = [](auto& tg) {
   const auto taken = atomic_buffer<uint32_t>(tg, 1);
   tg.for_each_thread([&](auto t) {
     const T i = static_cast<T>(t.thread_position_in_grid().width);
-    a.fetch_add(0, T(1));
-    a.fetch_sub(1, T(2));
-    a.fetch_max(2, i);
-    a.fetch_min(3, i);
-    T expected = a.load(4);
-    while (!a.compare_exchange(4, expected, expected + T(3))) {
+    atomic_fetch_add_explicit(&a[0], T(1), memory_order_relaxed);
+    atomic_fetch_sub_explicit(&a[1], T(2), memory_order_relaxed);
+    atomic_fetch_max_explicit(&a[2], i, memory_order_relaxed);
+    atomic_fetch_min_explicit(&a[3], i, memory_order_relaxed);
+    T expected = atomic_load_explicit(&a[4], memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(
+        &a[4], &expected, expected + T(3), memory_order_relaxed,
+        memory_order_relaxed)) {
     }
-    if (a.exchange(5, i) == i) a.store(6, T(1));
+    if (atomic_exchange_explicit(&a[5], i, memory_order_relaxed) == i) {
+      atomic_store_explicit(&a[6], T(1), memory_order_relaxed);
+    }
     const uint32_t bit = uint32_t{1} << t.thread_index_in_simdgroup;
-    taken.fetch_or(0, bit);
-    taken.fetch_and(1, ~bit);
-    taken.fetch_xor(2, bit);
+    atomic_fetch_or_explicit(&taken[0], bit, memory_order_relaxed);
+    atomic_fetch_and_explicit(&taken[1], ~bit, memory_order_relaxed);
+    atomic_fetch_xor_explicit(&taken[2], bit, memory_order_relaxed);
   });
 };
 
@@ -159,16 +163,19 @@ const auto kThreadgroupAtomics = [](auto& tg) {
   const auto out = buffer<int32_t>(tg, 1);
   tg.for_each_thread([&](auto t) {
     if (t.thread_index_in_threadgroup < 2) {
-      counts.store(t.thread_index_in_threadgroup, 10);
+      atomic_store_explicit(&counts[t.thread_index_in_threadgroup], 10,
+                            memory_order_relaxed);
     }
   });
   tg.threadgroup_barrier();
-  tg.for_each_thread(
-      [&](auto t) { counts.fetch_add(t.thread_index_in_threadgroup % 2, 1); });
+  tg.for_each_thread([&](auto t) {
+    atomic_fetch_add_explicit(&counts[t.thread_index_in_threadgroup % 2], 1,
+                              memory_order_relaxed);
+  });
   tg.threadgroup_barrier();
   tg.for_each_thread([&](auto t) {
     const size_t i = t.thread_index_in_threadgroup;
-    if (i < 2) out[i] = counts.load(i);
+    if (i < 2) out[i] = atomic_load_explicit(&counts[i], memory_order_relaxed);
   });
 };
 

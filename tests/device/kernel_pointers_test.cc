@@ -170,51 +170,6 @@ TEST(DeviceKernelMembersChecked, ErrorsNameWhatWasTouched) {
             "has 3 elements");
 }
 
-const auto kAtomics = [](auto& tg) {
-  const auto a = atomic_buffer<int32_t>(tg, 1);
-  const auto shared = atomic_pointer(threadgroup_array<uint32_t, 4>(tg));
-  const auto in = buffer<const int32_t>(tg, 0);
-  tg.for_each_thread([&](auto t) {
-    if (t.thread_index_in_threadgroup != 0) return;
-    for (size_t i = 0; i < 4; ++i) {
-      atomic_store_explicit(&shared[i], 0u, memory_order_relaxed);
-    }
-  });
-  tg.threadgroup_barrier(mem_flags::mem_threadgroup);
-  tg.for_each_thread([&](auto t) {
-    const int32_t i = static_cast<int32_t>(t.thread_index_in_threadgroup);
-    atomic_fetch_add_explicit(&a[0], i, memory_order_relaxed);
-    atomic_fetch_sub_explicit(a + 1, 1, memory_order_relaxed);
-    atomic_fetch_max_explicit(&a[2], i, memory_order_relaxed);
-    atomic_fetch_min_explicit(&a[3], -i, memory_order_relaxed);
-    atomic_fetch_or_explicit(&a[4], i, memory_order_relaxed);
-    atomic_fetch_and_explicit(&a[5], ~i, memory_order_relaxed);
-    atomic_fetch_xor_explicit(&a[6], i, memory_order_relaxed);
-    atomic_fetch_add_explicit(&shared[in[i % 4]], 1u, memory_order_relaxed);
-    if (i == 5) atomic_exchange_explicit(&a[7], i, memory_order_relaxed);
-    int32_t expected = 77;
-    while (!atomic_compare_exchange_weak_explicit(
-        &a[8], &expected, expected + 2, memory_order_relaxed,
-        memory_order_relaxed)) {
-    }
-  });
-  tg.threadgroup_barrier(mem_flags::mem_device_and_threadgroup);
-  tg.for_each_thread([&](auto t) {
-    if (t.thread_index_in_threadgroup != 0) return;
-    atomic_store_explicit(&a[9],
-                          static_cast<int32_t>(atomic_load_explicit(
-                              &shared[2], memory_order_relaxed)),
-                          memory_order_relaxed);
-  });
-};
-
-TEST_P(DeviceKernelPointers, AtomicsAsInMsl) {
-  const auto out =
-      Threadgroup<int32_t, int32_t>({3, 2, 1, 0}, 11, 64, kAtomics);
-  EXPECT_EQ(out, (std::vector<int32_t>{77 + 2016, 77 - 64, 77, -63, 127, 64, 77,
-                                       5, 77 + 128, 16, 77}));
-}
-
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelPointers, testing::ValuesIn(kModes),
                          ModeName);
 

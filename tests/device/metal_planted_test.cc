@@ -1,12 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The defects of planted_*.cc, as shaders: each is found on its line, and
-// nothing of the clean twins, in any order of threads and threadgroups.
-//
-// Two of them are not there: an index that overflows to one in bounds, where by
-// its address nothing is wrong; and dispatches of built-in kernels alone, which
-// have no text.
+// The defects of metal/planted*.metal: each is found on its line, and nothing
+// of the clean twins, in any order of threads and threadgroups. checker_test.cc
+// has those that cannot be written as a shader.
 
 #include <cmath>
 #include <cstdint>

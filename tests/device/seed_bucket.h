@@ -42,7 +42,9 @@ struct ComputeIdsTpe {
 
     tg.for_each_thread([&](auto t) {
       const size_t i = t.thread_index_in_threadgroup;
-      for (size_t e = i; e < experts; e += kThreads) tpe.store(e, 0);
+      for (size_t e = i; e < experts; e += kThreads) {
+        atomic_store_explicit(&tpe[e], 0, memory_order_relaxed);
+      }
     });
     tg.threadgroup_barrier(mem_flags::mem_device);
     tg.for_each_thread([&](auto t) {
@@ -50,7 +52,8 @@ struct ComputeIdsTpe {
       for (size_t pair = i; pair < pairs; pair += kThreads) {
         const int32_t e = selected[pair];
         if (e < 0 || e >= p.num_experts) continue;
-        const int32_t place = tpe.fetch_add(e, 1);
+        const int32_t place =
+            atomic_fetch_add_explicit(&tpe[e], 1, memory_order_relaxed);
         ids[e * p.row_stride + place] = static_cast<int32_t>(pair);
       }
     });
@@ -60,7 +63,8 @@ struct ComputeIdsTpe {
     tg.for_each_thread([&](auto t) {
       const size_t i = t.thread_index_in_threadgroup;
       for (size_t e = i; e < experts; e += kThreads) {
-        most[t] = std::max(most[t], tpe.load(e));
+        most[t] = std::max(most[t],
+                           atomic_load_explicit(&tpe[e], memory_order_relaxed));
       }
     });
     const auto most_of_simdgroup = simd_max(most);

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "src/device/metal/compile.h"
 #include "switchyard/device/device.h"
+#include "switchyard/device/library.h"
 #include "tests/device/needs_clang.h"
 #include "tests/run_program.h"
 

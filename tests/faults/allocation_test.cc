@@ -12,20 +12,18 @@
 
 #include "gtest/gtest.h"
 #include "tests/faults/child.h"
-#include "tests/faults/device_pass.h"
 #include "tests/faults/failing_allocations.h"
 #include "tests/faults/layer.h"
+
+#ifdef SWITCHYARD_WITH_DEVICE
+#include "tests/faults/device_pass.h"
+#endif
 
 namespace switchyard::testing_support {
 namespace {
 
-using device::CreateDevice;
-using device::DeviceOptions;
-using Outcome = DevicePass::Outcome;
-
 // Several grains of 30 us for each kernel, so that TBB has something to do.
 constexpr Shape kShape = {512, 64, 4, 160};
-constexpr Shape kSmall = {24, 32, 2, 8};  // for checked mode
 
 // The child's: what is refused, and how much was asked for in the end.
 struct Refusal {
@@ -149,6 +147,14 @@ TEST(AllocationFailure, MakeAnotherTbbExecutor) {
 
 #endif  // SWITCHYARD_WITH_TBB
 
+#ifdef SWITCHYARD_WITH_DEVICE
+
+using device::CreateDevice;
+using device::DeviceOptions;
+using Outcome = DevicePass::Outcome;
+
+constexpr Shape kSmall = {24, 32, 2, 8};  // for checked mode
+
 // A device and all with it, made and used while memory is refused; then the
 // same once more, on what was made before, too.
 const char* UseDevice(Refusal& refusal, const Shape& shape,
@@ -217,6 +223,8 @@ TEST(AllocationFailure, CheckedModeShuffled) {
     return UseDevice(refusal, kSmall, options);
   });
 }
+
+#endif  // SWITCHYARD_WITH_DEVICE
 
 }  // namespace
 }  // namespace switchyard::testing_support

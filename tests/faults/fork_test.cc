@@ -15,32 +15,38 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/device/device_test.h"
 #include "tests/faults/child.h"
-#include "tests/faults/device_pass.h"
 #include "tests/faults/layer.h"
 #include "tests/target_test.h"
+
+#ifdef SWITCHYARD_WITH_DEVICE
+#include "tests/faults/device_pass.h"
+#endif
 
 namespace switchyard::testing_support {
 namespace {
 
 constexpr Shape kShape = {128, 64, 4, 64};
 
-[[maybe_unused]] DeviceOptions OnSerial(bool checked) {
-  DeviceOptions options;
+#ifdef SWITCHYARD_WITH_DEVICE
+[[maybe_unused]] device::DeviceOptions OnSerial(bool checked) {
+  device::DeviceOptions options;
   options.executor =
       std::shared_ptr<Executor>(&SerialExecutor(), [](Executor*) {});
   options.check_kernels = checked;
   return options;
 }
+#endif  // SWITCHYARD_WITH_DEVICE
 
 TEST(Fork, ChildUsesKernelsAndDevicesOfItsOwn) {
   Layer layer(kShape, 1);
   const uint64_t expected = layer.Expected();
-  const DevicePass pass(kShape, 2);
   const auto executor = MakeExecutor(Pool::kShuffle);
-  const auto device = CreateDevice(DeviceOptions());
+#ifdef SWITCHYARD_WITH_DEVICE
+  const DevicePass pass(kShape, 2);
+  const auto device = device::CreateDevice(device::DeviceOptions());
   const auto queue = device->newCommandQueue();
+#endif  // SWITCHYARD_WITH_DEVICE
 #ifdef SWITCHYARD_WITH_TBB
   const auto tbb = MakeTbbExecutor();
 #endif
@@ -49,8 +55,10 @@ TEST(Fork, ChildUsesKernelsAndDevicesOfItsOwn) {
 #ifdef SWITCHYARD_WITH_TBB
     ASSERT_TRUE(layer.IsRight(*tbb, expected));
 #endif
+#ifdef SWITCHYARD_WITH_DEVICE
     ASSERT_EQ(pass.Run(*device, *queue, DevicePass::Reverse()),
               DevicePass::Outcome::kRight);
+#endif  // SWITCHYARD_WITH_DEVICE
     const auto in_child = [&] {
       if (!layer.IsRight(SerialExecutor(), expected)) {
         return Tell("kernels give other bits");
@@ -59,11 +67,13 @@ TEST(Fork, ChildUsesKernelsAndDevicesOfItsOwn) {
       if (!layer.IsRight(*MakeExecutor(Pool::kShuffle), expected)) {
         return Tell("kernels on its own threads give other bits");
       }
+#ifdef SWITCHYARD_WITH_DEVICE
       for (const bool checked : {false, true}) {
         if (pass.Run(OnSerial(checked)) != DevicePass::Outcome::kRight) {
           return Tell("a device of its own fails");
         }
       }
+#endif  // SWITCHYARD_WITH_DEVICE
 #endif
       return 0;
     };

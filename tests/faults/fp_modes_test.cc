@@ -14,9 +14,12 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/faults/device_pass.h"
 #include "tests/faults/layer.h"
 #include "tests/target_test.h"
+
+#ifdef SWITCHYARD_WITH_DEVICE
+#include "tests/faults/device_pass.h"
+#endif
 
 namespace switchyard::testing_support {
 namespace {
@@ -134,6 +137,7 @@ TEST_P(FpModesTest, TbbExecutorsMadeAndUsedInTheMode) {
 
 #endif  // SWITCHYARD_WITH_TBB
 
+#ifdef SWITCHYARD_WITH_DEVICE
 TEST_P(FpModesTest, DevicesGiveTheSameBits) {
   const DevicePass pass({64, 32, 4, 8}, 1);
   for (const bool checked : {false, true}) {
@@ -149,6 +153,7 @@ TEST_P(FpModesTest, DevicesGiveTheSameBits) {
     EXPECT_EQ(threads->changed, 0u);
   }
 }
+#endif  // SWITCHYARD_WITH_DEVICE
 
 }  // namespace
 }  // namespace switchyard::testing_support

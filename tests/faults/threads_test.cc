@@ -13,9 +13,12 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/openmp_executor.h"
-#include "tests/faults/device_pass.h"
 #include "tests/faults/layer.h"
 #include "tests/target_test.h"
+
+#ifdef SWITCHYARD_WITH_DEVICE
+#include "tests/faults/device_pass.h"
+#endif
 #ifdef SWITCHYARD_WITH_TBB
 #include <oneapi/tbb/parallel_for.h>
 #endif
@@ -78,6 +81,7 @@ TEST_P(CallersTest, InsideTbbTasks) {
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 1u);
 }
 
+#ifdef SWITCHYARD_WITH_DEVICE
 TEST(Callers, DeviceInsideTbbTasks) {
   const DevicePass pass(kShape, 4);
   std::atomic<int> right{0};
@@ -86,6 +90,7 @@ TEST(Callers, DeviceInsideTbbTasks) {
   });
   EXPECT_EQ(right, 8);
 }
+#endif  // SWITCHYARD_WITH_DEVICE
 
 #endif  // SWITCHYARD_WITH_TBB
 

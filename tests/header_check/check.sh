@@ -1,9 +1,10 @@
 #!/bin/bash
-# check.sh COMPILER INCLUDE_DIR
+# check.sh COMPILER INCLUDE_DIR FOLDER_TO_LEAVE_OUT
 # Each header under INCLUDE_DIR compiles alone, and twice in one file, as C++17
 # with nothing but INCLUDE_DIR on the include path; it includes only the
 # standard library and other headers of this library, and those of the device
-# layer only if it is one. Those of the C ABI include <stddef.h>, <stdint.h> and
+# layer only if it is one. Those of device/metal/, which shaders read from one
+# folder, name each other without it. Those of the C ABI include <stddef.h>, <stdint.h> and
 # each other, and compile as C99, too. OpenMP's is openmp_executor.h's alone, which
 # has nothing without -fopenmp. The second check is what shows that neither Highway
 # nor TBB is needed where both are installed.
@@ -26,8 +27,9 @@ while IFS= read -r header; do
   # <name> without folder or extension is the standard library's; C headers
   # only in the C door.
   folder=
-  [[ $name != */device/* ]] || folder='(device/)?'
+  [[ $name != */device/* ]] || folder='(device/(metal/)?)?'
   allowed='^#include (<[a-z_0-9]+>|"switchyard/'$folder'[a-z_0-9.]+\.h")'
+  [[ $name != */device/metal/* ]] || allowed+='|^#include "switchyard_[a-z]+\.h"'
   in_c=
   openmp=()
   if [[ $name == */openmp_executor.h ]]; then
@@ -51,7 +53,7 @@ while IFS= read -r header; do
     "$compiler" -std=c99 -pedantic-errors -Wall -Wextra -Wshadow -Wconversion \
       -Wstrict-prototypes -Werror -fsyntax-only -I "$include" -x c - ||
     fail "$name does not compile alone as C99"
-done < <(find "$include" -type f | LC_ALL=C sort)
+done < <(find "$include" -type f ! -path "*/$3/*" | LC_ALL=C sort)
 
 ((count > 0)) || fail "no header found in $include"
 echo "$count headers, $failures failures ($compiler)"

@@ -7,6 +7,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 : "${CMAKE:?}" "${CC:?}" "${CXX:?}" "${NM:?}" "${SOURCE:?}" "${BUILD:?}" "${PREFIX:?}" "${PROJECT:?}" \
   "${WORK:?}" "${TBB:?}" "${COMPONENTS:?}"
 export CMAKE_GENERATOR CXX CXXFLAGS
+DEVICE=OFF  # whether the build has the component
+[[ " ${COMPONENTS//;/ } " != *" device "* ]] || DEVICE=ON
 # Only what this script names may be found.
 unset CMAKE_PREFIX_PATH switchyard_DIR PKG_CONFIG_PATH CPATH LIBRARY_PATH LD_LIBRARY_PATH
 
@@ -27,8 +29,9 @@ build() {
 # not set is as by default. (In a Debug build TBB's package adds a definition to
 # all that links it.)
 project() {
-  rm -f "$PROJECT/CMakeCache.txt"
+  rm -f "$PROJECT/CMakeCache.txt" "$PROJECT/device_consumer"
   "$CMAKE" -S "$here/subproject" -B "$PROJECT" -DCMAKE_BUILD_TYPE=None \
+    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
     -DSWITCHYARD_OPTIMIZE_KERNELS=OFF \
     "-DCMAKE_CXX_FLAGS=$CXXFLAGS -DHWY_COMPILE_ONLY_STATIC" \
     "-DSWITCHYARD_SOURCE=$SOURCE" ${HIGHWAY:+"-DSWITCHYARD_HIGHWAY_DIR=$HIGHWAY"} "$@"
@@ -89,11 +92,19 @@ exports() {
   [[ -z $found ]] || die "$1 exports $found"
 }
 
+# no_device: the project has compiled no file of the device, and cannot link it.
+no_device() {
+  grep -q 'src/simd/gather\.cc' "$PROJECT/compile_commands.json" || die "no list of what is compiled"
+  if grep -E '"file": .*/src/device/' "$PROJECT/compile_commands.json"; then die "a sub-project compiles the device"; fi
+  [[ ! -e $PROJECT/device_consumer ]] || die "a sub-project has switchyard::device"
+}
+
 # runs PROGRAM with|without: it says whether it has TBB's executor. So does the
-# same program with device_ in front, which uses the device layer.
+# same program with device_ in front, which uses the device layer, if there is one.
 runs() {
   local output program
   for program in "$1" "${1%/*}/device_${1##*/}"; do
+    [[ $program == "$1" || $DEVICE == ON ]] || continue
     output=$("$program") || die "$program fails: $output"
     [[ $output == *", $2 TBB" ]] || die "$program prints '$output', not '$2 TBB'"
     echo "$output"
@@ -108,7 +119,7 @@ program() {
 # compile PROGRAM PKG_CONFIG_ARGS...: and device_PROGRAM.
 compile() {
   program "$WORK/$1" "$here/consumer/main.cc" switchyard "${@:2}"
-  program "$WORK/device_$1" "$here/consumer/device.cc" switchyard-device "${@:2}"
+  [[ $DEVICE == OFF ]] || program "$WORK/device_$1" "$here/consumer/device.cc" switchyard-device "${@:2}"
 }
 
 # runs_readme PKG_CONFIG_ARGS...: the README's examples of C++, each a function that
@@ -160,7 +171,8 @@ case $1 in
     rm -rf "$PREFIX"
     "$CMAKE" --install "$BUILD" ${CONFIG:+--config "$CONFIG"} --prefix "$PREFIX"
     # Includes all of every component.
-    diff -r "$SOURCE/include" "$PREFIX/include"
+    diff -r $([[ $DEVICE == ON ]] || echo --exclude=device) "$SOURCE/include" "$PREFIX/include"
+    [[ $DEVICE == ON || -z $(cd "$PREFIX" && find . -path '*device*') ]] || die "a device is installed without one"
     # An engine that wants kernels links no Metal.
     archive=$(find "$PREFIX" -name libswitchyard.a)
     symbols=$("$NM" -C "$archive") || die "$NM cannot read $archive"
@@ -254,7 +266,7 @@ case $1 in
     diff <(cd "$WORK" && for component in ${COMPONENTS//;/ }; do
       (cd "$component" && find . -type f); done | sort) \
       <(cd "$PREFIX" && find . -type f ! -path './bin/*' | sort)
-    [[ -z $(find "$WORK/core" -path '*device*') ]] || die "the core has files of a device"
+    [[ -z $(cd "$WORK/core" && find . -path '*device*') ]] || die "the core has files of a device"
     if [[ -x $PKG_CONFIG ]]; then
       packages "$WORK/core"
       program "$WORK/core_consumer" "$here/consumer/main.cc" switchyard
@@ -264,7 +276,7 @@ case $1 in
 cmake_minimum_required(VERSION 3.22)
 project(parts LANGUAGES CXX)
 find_package(switchyard 0.1 REQUIRED COMPONENTS core OPTIONAL_COMPONENTS device)
-if(switchyard_device_FOUND OR NOT TARGET switchyard::switchyard)
+if(switchyard_device_FOUND OR TARGET switchyard::device OR NOT TARGET switchyard::switchyard)
   message(FATAL_ERROR "not what is installed")
 endif()
 find_package(switchyard 0.1 QUIET COMPONENTS device)
@@ -295,18 +307,22 @@ END
     runs_readme
     ;;
   add_subdirectory)
+    DEVICE=OFF
     project
     runs "$PROJECT/consumer" with
+    no_device
     # A part of another project, it installs nothing and brings no tests.
     "$CMAKE" --install "$PROJECT" --prefix "$WORK/prefix"
     [[ -z $(find "$WORK/prefix" -type f 2>/dev/null) ]] || die "a sub-project installs files"
     ;;
   fetch_content)
+    DEVICE=OFF
     project -DFETCH_CONTENT=ON
     runs "$PROJECT/consumer" with
+    no_device
     ;;
   parent_dependencies)
-    project -DPARENT_DEPENDENCIES=ON
+    project -DPARENT_DEPENDENCIES=ON "-DSWITCHYARD_DEVICE=$DEVICE"
     runs "$PROJECT/consumer" with
     if "$CMAKE" "$PROJECT" -DSWITCHYARD_INSTALL=ON >"$WORK/log" 2>&1; then
       die "installing with a parent's Highway should not configure"
@@ -316,7 +332,7 @@ END
   without_tbb)
     # With folders of its own, as distributions have them.
     project -DSWITCHYARD_TBB=OFF -DCMAKE_DISABLE_FIND_PACKAGE_TBB=ON -DSWITCHYARD_INSTALL=ON \
-      -DCMAKE_INSTALL_LIBDIR=lib/triple -DCMAKE_INSTALL_INCLUDEDIR=headers
+      "-DSWITCHYARD_DEVICE=$DEVICE" -DCMAKE_INSTALL_LIBDIR=lib/triple -DCMAKE_INSTALL_INCLUDEDIR=headers
     "$CMAKE" --install "$PROJECT" --prefix "$WORK/prefix"
     archive=$WORK/prefix/lib/triple/libswitchyard.a
     symbols=$("$NM" -C "$archive") || die "$NM cannot read $archive"
@@ -342,7 +358,7 @@ END
     ;;
   shared)
     # As distributions ask for it.
-    project -DBUILD_SHARED_LIBS=ON -DSWITCHYARD_INSTALL=ON "-DSWITCHYARD_TBB=$([[ $TBB == with ]] && echo ON || echo OFF)"
+    project -DBUILD_SHARED_LIBS=ON -DSWITCHYARD_INSTALL=ON "-DSWITCHYARD_DEVICE=$DEVICE" "-DSWITCHYARD_TBB=$([[ $TBB == with ]] && echo ON || echo OFF)"
     runs "$PROJECT/consumer" "$TBB"
     needs "$PROJECT/consumer" switchyard || die "the consumer links an archive"
     "$CMAKE" --install "$PROJECT" --prefix "$WORK/prefix"

@@ -137,6 +137,17 @@ expect "a broken build" test "$status" -eq 1
 expect "a broken build" has "$err" $'8.cc:1:1: error: no\n'
 expect "a broken build" has "$err" "failed: Compiling (see $tree/build/setup.log)"
 
+# The tests of the kernels alone; the next command has all again, by its preset.
+stub ctest ''
+mkdir -p "$tree/build/venv/bin"
+printf '#!/bin/bash\n' >"$tree/build/venv/bin/python3"
+chmod +x "$tree/build/venv/bin/python3"
+run test --kernels -DX=1
+expect "test --kernels" test "$status $err" == "0 "
+expect "test --kernels" grep -q -- '--preset release .*EXAMPLES=OFF -DSWITCHYARD_DEVICE=OFF .*-DX=1$' "$tree/calls"
+run test
+expect "test" grep -q -- '--preset release .*EXAMPLES=ON [^ ]*$' "$tree/calls"
+
 # Two at once.
 if command -v flock >/dev/null; then
   before=$(cat "$tree/build/setup.log")

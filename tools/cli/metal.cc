@@ -12,9 +12,13 @@
 #include <system_error>
 
 #include "programs/program.h"
+#ifdef SWITCHYARD_WITH_DEVICE
 #include "switchyard/device/device.h"
+#include "switchyard/device/library.h"
+#endif
 
 namespace swy {
+#ifdef SWITCHYARD_WITH_DEVICE
 namespace {
 
 namespace fs = std::filesystem;
@@ -177,6 +181,7 @@ int CompileFolder(MTL::Device& device, const MTL::CompileOptions& compile,
 }
 
 }  // namespace
+#endif  // SWITCHYARD_WITH_DEVICE
 
 CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
   CLI::App* const metal =
@@ -205,6 +210,7 @@ CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
   return metal;
 }
 
+#ifdef SWITCHYARD_WITH_DEVICE
 int Metal(const MetalOptions& options) {
   const MTL::CompileOptions compile = CompileOptionsOf(options);
   MTL::DeviceOptions device_options;
@@ -217,5 +223,11 @@ int Metal(const MetalOptions& options) {
              ? CompileFolder(*device, compile, options.path)
              : CompileFile(*device, compile, options.path);
 }
+#else
+int Metal(const MetalOptions&) {
+  throw program::InputError(
+      "metal: this swy was built with SWITCHYARD_DEVICE=OFF");
+}
+#endif  // SWITCHYARD_WITH_DEVICE
 
 }  // namespace swy

@@ -43,12 +43,16 @@
 #include "switchyard/device/event.h"
 #include "switchyard/device/foundation.h"
 #include "switchyard/device/heap.h"
-#include "switchyard/device/library.h"
 #include "switchyard/device/pipeline.h"
 #include "switchyard/device/threadgroup.h"
 #include "switchyard/executor.h"
 
 namespace switchyard::device {
+
+// library.h, which newLibrary() needs:
+class CompileOptions;
+class Function;
+class Library;
 
 struct DeviceOptions {
   // Runs the threadgroups. Null: MakeTbbExecutor(), or SerialExecutor() in a
@@ -138,9 +142,6 @@ class Device : public Referencing<Device> {
            (family >= GPUFamilyMac1 && family <= GPUFamilyMetal3);
   }
   uint64_t registryID() const noexcept { return 1; }
-  bool isLowPower() const noexcept { return false; }
-  bool isHeadless() const noexcept { return true; }
-  bool isRemovable() const noexcept { return false; }
 
   // `length` bytes of zeros (but see DeviceOptions::check_kernels),
   // page-aligned. nullptr if length is 0 or memory is out.
@@ -197,11 +198,11 @@ class Device : public Referencing<Device> {
   Ref<ComputePipelineState> newComputePipelineState(
       KernelFunction kernel, host_internal::ErrorOut error = nullptr) noexcept;
 
-  // The kernels of a .metal file: of its text, or of the file. Compiled by
-  // Clang for this device, checked or not; seconds, or milliseconds where the
-  // same was compiled before. nullptr if that fails, and Clang's messages with
-  // the file's own lines ("program_source" for a text), or why it could not be
-  // run, in *error unless that is null.
+  // The kernels of a .metal file (library.h): of its text, or of the file.
+  // Compiled by Clang for this device, checked or not; seconds, or milliseconds
+  // where the same was compiled before. nullptr if that fails, and Clang's
+  // messages with the file's own lines ("program_source" for a text), or why it
+  // could not be run, in *error unless that is null.
   Ref<Library> newLibrary(host_internal::Text source,
                           host_internal::Settings<CompileOptions> options = {},
                           host_internal::ErrorOut error = nullptr) noexcept;

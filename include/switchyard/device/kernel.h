@@ -55,13 +55,12 @@
 #include <utility>
 
 #include "switchyard/device/kernel_atomics.h"
-#include "switchyard/device/kernel_floats.h"
 #include "switchyard/device/kernel_members.h"
 #include "switchyard/device/kernel_memory.h"
 #include "switchyard/device/kernel_pointers.h"
 #include "switchyard/device/kernel_simd.h"
 #include "switchyard/device/kernel_threads.h"
-#include "switchyard/device/kernel_vectors.h"
+#include "switchyard/device/kernel_types.h"
 #include "switchyard/device/threadgroup.h"
 
 namespace switchyard::device {
@@ -285,7 +284,7 @@ class Threadgroup {
 template <class T, class Access>
 typename Access::template Pointer<T> buffer(Threadgroup<Access>& tg,
                                             size_t index) {
-  static_assert(!std::is_reference_v<T> && std::is_trivially_copyable_v<T>,
+  static_assert(!std::is_reference_v<T> && kernel_internal::kIsBytes<T>,
                 "buffer<T>: a type that can be copied byte by byte");
   if constexpr (Access::kChecked) {
     return CheckedPointer<T>(
@@ -307,7 +306,7 @@ auto atomic_buffer(Threadgroup<Access>& tg, size_t index) {
 template <class T, class Access>
 T params(Threadgroup<Access>& tg, size_t index) {
   if constexpr (Access::kChecked) {
-    static_assert(std::is_trivially_copyable_v<T>,
+    static_assert(kernel_internal::kIsBytes<T>,
                   "params<T>: a type that can be copied byte by byte");
     T value;
     kernel_internal::CheckedParams(tg.context_, index, sizeof(T), &value);
@@ -337,7 +336,7 @@ typename Access::template Pointer<T> threadgroup_memory(Threadgroup<Access>& tg,
 template <class T, size_t N, class Access>
 typename Access::template Pointer<T> threadgroup_array(
     Threadgroup<Access>& tg) {
-  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64,
+  static_assert(kernel_internal::kIsBytes<T> && alignof(T) <= 64,
                 "threadgroup_array<T, N>: a type that can be copied byte by "
                 "byte, aligned to at most 64 bytes");
   if constexpr (Access::kChecked) {

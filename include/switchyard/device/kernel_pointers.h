@@ -15,7 +15,8 @@
 #include <utility>
 
 #include "switchyard/device/kernel_memory.h"
-#include "switchyard/device/kernel_vectors.h"
+#include "switchyard/device/kernel_types.h"
+#include "switchyard/device/threadgroup.h"
 
 namespace switchyard::device {
 
@@ -31,10 +32,10 @@ namespace kernel_internal {
 // The members of a vector, and of a struct that SWITCHYARD_MEMBERS has named,
 // are told by an overload of this function beside the type. Never defined. C
 // is the type, const where its memory is.
-template <class C, class T, size_t N>
+template <class C, class T, int N>
 struct VecMembers;
-template <class C, class T, size_t N>
-VecMembers<C, T, N> SwitchyardMembersOf(C*, const Vec<T, N>*);
+template <class C, class T, int N>
+VecMembers<C, T, N> SwitchyardMembersOf(C*, const ::metal::vec<T, N>*);
 
 struct NoMembers {
   NoMembers(const View*, ptrdiff_t) {}
@@ -81,8 +82,8 @@ constexpr bool kIsPointer<CheckedPointer<T>> = true;
 template <class V>
 auto ValueOf(V&& value) {
   if constexpr (kIsElement<std::decay_t<V>>) {
-    const typename std::decay_t<V>::Value read = std::forward<V>(value);
-    return read;
+    return static_cast<typename std::decay_t<V>::Value>(
+        static_cast<const std::decay_t<V>&&>(value));
   } else {
     return value;
   }
@@ -152,19 +153,19 @@ class ElementAccess {
   SWITCHYARD_COMPOUND(<<, qualifier)                                       \
   SWITCHYARD_COMPOUND(>>, qualifier)                                       \
   T operator++() qualifier {                                               \
-    return this->Store(static_cast<T>(this->Load() + T{1}));               \
+    return this->Store(static_cast<T>(this->Load() + T(1)));               \
   }                                                                        \
   T operator--() qualifier {                                               \
-    return this->Store(static_cast<T>(this->Load() - T{1}));               \
+    return this->Store(static_cast<T>(this->Load() - T(1)));               \
   }                                                                        \
   T operator++(int) qualifier {                                            \
     const T swy_old = this->Load();                                        \
-    this->Store(static_cast<T>(swy_old + T{1}));                           \
+    this->Store(static_cast<T>(swy_old + T(1)));                           \
     return swy_old;                                                        \
   }                                                                        \
   T operator--(int) qualifier {                                            \
     const T swy_old = this->Load();                                        \
-    this->Store(static_cast<T>(swy_old - T{1}));                           \
+    this->Store(static_cast<T>(swy_old - T(1)));                           \
     return swy_old;                                                        \
   }
 
@@ -210,6 +211,40 @@ class CheckedMember : public kernel_internal::ElementAccess<T>,
 #undef SWITCHYARD_ELEMENT_OPERATORS
 #undef SWITCHYARD_COMPOUND
 
+namespace kernel_internal {
+
+// An element that is a half or a vector, whose operators are templates: they
+// would not see what the element converts to.
+template <class V>
+constexpr bool kIsClassElement = false;
+template <class T>
+constexpr bool kIsClassElement<CheckedElement<T>> = std::is_class_v<T>;
+template <class T>
+constexpr bool kIsClassElement<CheckedMember<T>> = std::is_class_v<T>;
+
+}  // namespace kernel_internal
+
+#define SWITCHYARD_BINARY(op)                                        \
+  template <class A, class B,                                        \
+            class = std::enable_if_t<                                \
+                kernel_internal::kIsClassElement<std::decay_t<A>> || \
+                kernel_internal::kIsClassElement<std::decay_t<B>>>>  \
+  auto operator op(A&& a, B&& b) {                                   \
+    return kernel_internal::ValueOf(std::forward<A>(a))              \
+        op kernel_internal::ValueOf(std::forward<B>(b));             \
+  }
+SWITCHYARD_BINARY(+)
+SWITCHYARD_BINARY(-)
+SWITCHYARD_BINARY(*)
+SWITCHYARD_BINARY(/)
+SWITCHYARD_BINARY(==)
+SWITCHYARD_BINARY(!=)
+SWITCHYARD_BINARY(<)
+SWITCHYARD_BINARY(<=)
+SWITCHYARD_BINARY(>)
+SWITCHYARD_BINARY(>=)
+#undef SWITCHYARD_BINARY
+
 // What T* is in checked mode: indexing and pointer arithmetic, anywhere; each
 // access is looked at when it happens. Not to be kept beyond the kernel's call.
 template <class T>
@@ -220,7 +255,7 @@ class CheckedPointer {
       std::enable_if_t<!kernel_internal::kIsPointer<std::decay_t<Index>>>;
 
  public:
-  static_assert(std::is_trivially_copyable_v<T>,
+  static_assert(kernel_internal::kIsBytes<T>,
                 "buffers hold types that can be copied byte by byte");
   static_assert(sizeof(T) <= 4096, "an element has at most 4096 bytes");
 

@@ -112,7 +112,7 @@ class Thread {
 template <class T>
 class PerThread {
  public:
-  static_assert(std::is_trivially_copyable_v<T>,
+  static_assert(kernel_internal::kIsBytes<T>,
                 "per_thread: a type that can be copied byte by byte");
   static_assert(sizeof(T) <= 256, "1024 of them lie on the stack");
 

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // .metal files as they stand: Device::newLibrary() compiles one with Clang (14
-// or later) at run time, and its kernels run thread by thread as on a GPU. In
-// checked mode every access is looked at. docs/shaders.md has what is
-// supported, and how to check shaders in CI.
+// or later) at run time, or switchyard_add_shaders() of CMake has done so at
+// build time, and its kernels run thread by thread as on a GPU. In checked mode
+// every access is looked at. docs/shaders.md has what is supported, and how to
+// check shaders in CI.
 
 #ifndef SWITCHYARD_DEVICE_LIBRARY_H_
 #define SWITCHYARD_DEVICE_LIBRARY_H_
@@ -22,6 +23,8 @@
 namespace switchyard::device {
 
 class Device;
+struct DeviceOptions;   // device.h
+struct KernelFunction;  // threadgroup.h
 namespace metal {
 class AllowComments;  // src/device/metal
 class CachedModule;   // src/device/metal
@@ -57,10 +60,6 @@ enum LanguageVersion : UInteger {
   LanguageVersion3_2 = 0x30002,
 };
 enum MathMode : Integer { MathModeSafe, MathModeRelaxed, MathModeFast };
-enum MathFloatingPointFunctions : Integer {
-  MathFloatingPointFunctionsFast,
-  MathFloatingPointFunctionsPrecise,
-};
 
 // How a .metal file is compiled: a variable, or by alloc() as in metal-cpp.
 class CompileOptions : public Referencing<CompileOptions> {
@@ -86,8 +85,6 @@ class CompileOptions : public Referencing<CompileOptions> {
   // Taken and left aside: it is computed in the order that is written.
   void setFastMathEnabled(bool) noexcept {}
   void setMathMode(MathMode) noexcept {}
-  void setMathFloatingPointFunctions(MathFloatingPointFunctions) noexcept {}
-  void setPreserveInvariance(bool) noexcept {}
 
  private:
   LanguageVersion version_ = LanguageVersion3_2;
@@ -153,6 +150,7 @@ class Function : public Referencing<Function> {
   friend class Device;
   friend class Library;
   Function(std::shared_ptr<metal::Module> module, const char* name);
+  KernelFunction AsKernel() const;
 
   const std::shared_ptr<metal::Module> module_;
   const std::string name_;
@@ -209,6 +207,12 @@ class Library : public Referencing<Library> {
  private:
   friend class Device;
   explicit Library(const metal::Compiled& compiled);
+  // Of a text, or of the file at `path`; the other one is null.
+  static Ref<Library> Compile(
+      const DeviceOptions& device,
+      const host_internal::Settings<CompileOptions>& options,
+      const char* source, const char* path,
+      const host_internal::ErrorOut& error) noexcept;
 
   const std::shared_ptr<const metal::CachedModule> compiled_;
   const bool cached_;
@@ -217,6 +221,16 @@ class Library : public Referencing<Library> {
   std::vector<UnsupportedFeature> unsupported_;
   host_internal::Label label_;
 };
+
+// Compiles a .metal file into `output`, a .metallib, which newLibraryFromFile()
+// takes in its place on a machine that has no Clang. switchyard_add_shaders()
+// of the CMake package calls it at build time. *files gets what the shader is
+// made of, for build systems, unless that is null. False, and why in *error.
+bool CompileMetallib(const DeviceOptions& device, host_internal::Text path,
+                     host_internal::Settings<CompileOptions> options,
+                     host_internal::Text output,
+                     std::vector<std::string>* files,
+                     host_internal::ErrorOut error = nullptr) noexcept;
 
 }  // namespace switchyard::device
 

@@ -26,6 +26,12 @@ class Threadgroup;  // kernel.h
 
 namespace kernel_internal {
 
+// Whether a copy of its bytes is a T. Vectors are assigned by functions of
+// their own, and so not trivially copyable.
+template <class T>
+constexpr bool kIsBytes = std::is_trivially_copy_constructible_v<T>&&
+    std::is_trivially_destructible_v<T>;
+
 struct RunningThread;      // kernel_memory.h
 class CheckedThreadgroup;  // src/device/checked
 
@@ -88,7 +94,7 @@ class ThreadgroupContext {
   // bound.
   template <class T>
   T params(size_t index) const {
-    static_assert(std::is_trivially_copyable_v<T>);
+    static_assert(kernel_internal::kIsBytes<T>);
     T value;
     CopyParams(index, sizeof(T), &value);
     return value;

@@ -42,8 +42,8 @@ std::string ParseKinds(std::string_view list, FindingKinds* all) {
 class Reader {
  public:
   Reader(std::string_view text, const std::string& file,
-         std::deque<AllowComment>& list)
-      : tokens_(Lex(text)), name_(file), list_(list) {}
+         AllowComments* comments)
+      : tokens_(Lex(text)), name_(file), comments_(comments) {}
 
   void Run() {
     for (const Comment& comment : tokens_.comments) ReadComment(comment);
@@ -102,7 +102,7 @@ class Reader {
       if (!why.empty()) Fail(comment, why);
       comment.kinds = kinds;
       SetCode(c, comment);
-      Add(comment);
+      comments_->Add(comment);
     }
   }
 
@@ -136,20 +136,9 @@ class Reader {
          "it is used");
   }
 
-  void Add(const AllowComment& comment) const {
-    list_.emplace_back();
-    AllowComment& added = list_.back();
-    added.kinds = comment.kinds;
-    added.bits = comment.bits;
-    added.file = comment.file;
-    added.line = comment.line;
-    added.column = comment.column;
-    added.code_line = comment.code_line;
-  }
-
   const Tokens tokens_;
   const std::string& name_;
-  std::deque<AllowComment>& list_;
+  AllowComments* const comments_;
 };
 
 }  // namespace
@@ -157,10 +146,19 @@ class Reader {
 void AllowComments::Read(std::string_view text, const std::string& file) {
   // Most files have none, and need no look at their tokens.
   if (text.find(kName) == text.npos) return;
-  Reader(text, file, list_).Run();
-  for (const AllowComment& comment : list_) {
-    same_value_ = same_value_ || comment.bits == BitOf(FindingKind::kSameValue);
-  }
+  Reader(text, file, this).Run();
+}
+
+void AllowComments::Add(const AllowComment& comment) {
+  list_.emplace_back();
+  AllowComment& added = list_.back();
+  added.kinds = comment.kinds;
+  added.bits = comment.bits;
+  added.file = comment.file;
+  added.line = comment.line;
+  added.column = comment.column;
+  added.code_line = comment.code_line;
+  same_value_ = same_value_ || comment.bits == BitOf(FindingKind::kSameValue);
 }
 
 bool AllowComments::Allows(FindingKind kind, const Place& place) const {

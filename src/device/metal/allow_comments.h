@@ -32,6 +32,8 @@ class AllowComments {
   // Those of a file. Throws std::runtime_error: what is wrong with one, as a
   // compiler words it.
   void Read(std::string_view text, const std::string& file);
+  // One that was read before; its counter begins anew.
+  void Add(const AllowComment& comment);
 
   // Whether one is about this line and kind, which it then counts. From any
   // thread.

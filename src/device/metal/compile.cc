@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "src/device/metal/archive.h"
 #include "src/device/metal/cache.h"
 #include "src/device/metal/messages.h"
 #include "src/device/metal/process.h"
@@ -115,13 +116,17 @@ Arguments FoldersOf(const Arguments& arguments) {
   return folders;
 }
 
-// The shim's headers in a folder of their contents' name.
-std::string ShimFolder(const std::string& cache) {
+std::string ShimVersion() {
   std::string all;
   for (const EmbeddedFile* file = kShim; file->name != nullptr; ++file) {
     all += std::string(file->name) + '\n' + file->text;
   }
-  const std::string folder = cache + "/shim-" + HashOf(all);
+  return HashOf(all);
+}
+
+// The shim's headers in a folder of their contents' name.
+std::string ShimFolder(const std::string& cache) {
+  const std::string folder = cache + "/shim-" + ShimVersion();
   MakeFolder(folder);
   Touch(folder);
   for (const EmbeddedFile* file = kShim; file->name != nullptr; ++file) {
@@ -184,7 +189,66 @@ void Preprocess(const Arguments& arguments, const std::string& output,
   }
 }
 
+// The part of a .metallib that is for this device, by way of the cache: the
+// loader wants a file.
+Compiled FromArchive(const std::string& bytes, const CompileRequest& request,
+                     const Cache& cache) {
+  Archive archive;
+  try {
+    FromBytes(bytes, &archive);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(request.path + ": " + error.what());
+  }
+  if (archive.made_by != ShimVersion()) {
+    throw std::runtime_error(request.path +
+                             ": was compiled by another version of Switchyard");
+  }
+  Archive::Part& part = request.checked ? archive.checked : archive.unchecked;
+  Compiled result;
+  result.translation.unsupported = std::move(archive.unsupported);
+  auto comments = std::make_shared<AllowComments>();
+  for (const AllowComment& each : archive.comments.list()) comments->Add(each);
+  result.comments = std::move(comments);
+  result.cached = true;
+  result.module = cache.Find(part.key);
+  if (result.module == nullptr) {
+    WorkFolder work(cache.folder());
+    const std::string module = work.File("module"), key = work.File("key");
+    WriteFile(module, part.module);
+    WriteFile(key, part.key);
+    result.module = cache.Add(part.key, module, key);
+  }
+  return result;
+}
+
 }  // namespace
+
+std::vector<std::string> CompileArchive(CompileRequest request,
+                                        const std::string& output) {
+  Archive archive;
+  archive.made_by = ShimVersion();
+  std::vector<std::string> files;
+  for (const bool checked : {false, true}) {
+    request.checked = checked;
+    const Compiled compiled = Compile(request);
+    Archive::Part& part = checked ? archive.checked : archive.unchecked;
+    part.key = compiled.key;
+    part.module = ReadFile(compiled.module->path());
+    if (checked) continue;
+    archive.unsupported = compiled.translation.unsupported;
+    for (const AllowComment& each : compiled.comments->list()) {
+      archive.comments.Add(each);
+    }
+    files = compiled.translation.files;
+  }
+  // Nobody finds half a file.
+  const std::string temporary = output + "." + std::to_string(getpid());
+  WriteFile(temporary, ToBytes(archive));
+  if (std::rename(temporary.c_str(), output.c_str()) != 0) {
+    throw std::runtime_error("can't write " + output);
+  }
+  return files;
+}
 
 Arguments CodeArguments(bool checked) {
   Arguments arguments = {
@@ -232,11 +296,14 @@ std::string FindCompiler(const std::string& asked) {
 }
 
 Compiled Compile(const CompileRequest& request) {
-  const std::string compiler = FindCompiler(request.compiler);
+  const std::string text = ShaderText(request);
   const Cache cache(request.cache, request.cache_bytes);
+  if (!request.path.empty() && IsArchive(text)) {
+    return FromArchive(text, request, cache);
+  }
+  const std::string compiler = FindCompiler(request.compiler);
   WorkFolder work(cache.folder());
 
-  const std::string text = ShaderText(request);
   std::string input = request.path;
   if (input.empty()) {
     input = work.File(kSourceName);
@@ -296,6 +363,7 @@ Compiled Compile(const CompileRequest& request) {
            std::to_string(status.st_mtime) + '\n';
   }
   key += result.translation.code;
+  result.key = key;
   result.module = cache.Find(key);
   result.cached = result.module != nullptr;
   if (result.cached) return result;

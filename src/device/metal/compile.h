@@ -41,6 +41,7 @@ struct CompileRequest {
 
 struct Compiled {
   std::shared_ptr<const CachedModule> module;
+  std::string key;      // in the cache
   bool cached = false;  // was there before
   Translation translation;
   std::shared_ptr<const AllowComments> comments;
@@ -48,6 +49,12 @@ struct Compiled {
 
 // Throws std::runtime_error: Clang's own messages, or why it could not be run.
 Compiled Compile(const CompileRequest& request);
+
+// Compiles the file at request.path for both kinds of devices, into `output`, a
+// .metallib, which Compile() then takes in the file's place, without a Clang.
+// Gives the files that it is made of. Throws as Compile().
+std::vector<std::string> CompileArchive(CompileRequest request,
+                                        const std::string& output);
 
 // What Clang is told for the translated text, whatever it is to make of it.
 std::vector<std::string> CodeArguments(bool checked);

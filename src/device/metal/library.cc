@@ -10,7 +10,6 @@
 
 #include "src/device/metal/compile.h"
 #include "src/device/metal/module.h"
-#include "src/device/pipeline.h"
 #include "switchyard/device/device.h"
 
 namespace switchyard::device {
@@ -133,6 +132,21 @@ Function::Function(std::shared_ptr<metal::Module> module, const char* name)
 }
 Function::~Function() = default;
 
+KernelFunction Function::AsKernel() const {
+  KernelFunction kernel;
+  kernel.name = name_;
+  const switchyard_metal::Kernel* const run = module_->Find(name_);
+  // The module stays for as long as the pipeline does.
+  kernel.threadgroup = [module = module_,
+                        run](const ThreadgroupContext& context) {
+    metal::Crews::Borrowed crew(module->crews());
+    crew->SetSurroundings(module->surroundings());
+    crew->Run(*run, context);
+  };
+  kernel.checked = kernel.threadgroup;
+  return kernel;
+}
+
 Library::Library(const metal::Compiled& compiled)
     : compiled_(compiled.module),
       cached_(compiled.cached),
@@ -143,6 +157,36 @@ Library::Library(const metal::Compiled& compiled)
   }
 }
 Library::~Library() = default;
+
+Ref<Library> Library::Compile(const DeviceOptions& device,
+                              const Settings<CompileOptions>& options,
+                              const char* source, const char* path,
+                              const ErrorOut& error) noexcept {
+  return OrError(error, [&] {
+    metal::CompileRequest request = RequestOf(device, options);
+    if (source != nullptr) request.source = source;
+    if (path != nullptr) request.path = path;
+    return std::shared_ptr<Library>(new Library(metal::Compile(request)));
+  });
+}
+
+bool CompileMetallib(const DeviceOptions& device, Text path,
+                     Settings<CompileOptions> options, Text output,
+                     std::vector<std::string>* files, ErrorOut error) noexcept {
+  try {
+    metal::CompileRequest request = RequestOf(device, options);
+    request.path = path.c_str();
+    std::vector<std::string> made_of =
+        metal::CompileArchive(std::move(request), output.c_str());
+    if (files != nullptr) *files = std::move(made_of);
+    return true;
+  } catch (const std::bad_alloc&) {
+    error.Set("out of memory");
+  } catch (const std::exception& e) {
+    error.Set(e.what());
+  }
+  return false;
+}
 
 std::vector<std::string> Library::functionNames() const {
   std::vector<std::string> names;
@@ -207,58 +251,6 @@ Ref<Function> Library::newFunction(Text text,
       if (!wrong.empty()) throw std::runtime_error("newFunction: " + wrong);
     }
     return std::shared_ptr<Function>(new Function(std::move(module), name));
-  });
-}
-
-Ref<Library> Device::newLibrary(Text source, Settings<CompileOptions> options,
-                                ErrorOut error) noexcept {
-  if (source.is_null()) {
-    error.Set("newLibrary: source is null");
-    return nullptr;
-  }
-  return OrError(error, [&] {
-    metal::CompileRequest request = RequestOf(options_, options);
-    request.source = source.c_str();
-    return std::shared_ptr<Library>(new Library(metal::Compile(request)));
-  });
-}
-
-Ref<Library> Device::newLibraryFromFile(Text path,
-                                        Settings<CompileOptions> options,
-                                        ErrorOut error) noexcept {
-  if (path.is_null()) {
-    error.Set("newLibraryFromFile: path is null");
-    return nullptr;
-  }
-  return OrError(error, [&] {
-    metal::CompileRequest request = RequestOf(options_, options);
-    request.path = path.c_str();
-    return std::shared_ptr<Library>(new Library(metal::Compile(request)));
-  });
-}
-
-Ref<ComputePipelineState> Device::newComputePipelineState(
-    host_internal::Arg<Function> argument, ErrorOut error) noexcept {
-  const Function* const function = argument.get();
-  if (function == nullptr) {
-    error.Set("newComputePipelineState: function is null");
-    return nullptr;
-  }
-  return OrError(error, [&]() -> std::shared_ptr<ComputePipelineState> {
-    KernelFunction kernel;
-    kernel.name = function->name();
-    const switchyard_metal::Kernel* const run =
-        function->module_->Find(function->name());
-    // The module stays for as long as the pipeline does.
-    const auto threadgroup = [module = function->module_,
-                              run](const ThreadgroupContext& context) {
-      metal::Crews::Borrowed crew(module->crews());
-      crew->SetSurroundings(module->surroundings());
-      crew->Run(*run, context);
-    };
-    kernel.threadgroup = threadgroup;
-    kernel.checked = threadgroup;
-    return newComputePipelineState(std::move(kernel), error);
   });
 }
 

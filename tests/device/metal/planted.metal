@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The defects of planted_memory.cc, planted_threadgroups.cc and
-// planted_grids.cc as shaders; with `clean` they are right.
+// Defects for checked mode to find; with `clean` the kernels are right.
 
 #include <metal_stdlib>
 using namespace metal;

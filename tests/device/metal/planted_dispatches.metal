@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the dispatches of planted_dispatches.cc run: their kernels are right, and
-// what is between them is not.
+// Kernels of concurrent dispatches: they are right, and what is between them is
+// not.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -27,10 +27,4 @@ kernel void ones(device uint* out [[buffer(0)]],
 kernel void reader(constant uint& p [[buffer(0)]],
                    device uint* out [[buffer(1)]]) {
   out[0] = p;  // FINDS: missing-memory-barrier
-}
-
-kernel void halves(device ushort* out [[buffer(0)]],
-                   constant uint& first [[buffer(1)]],
-                   uint i [[thread_index_in_threadgroup]]) {
-  out[first + i] = 1;  // FINDS: missing-memory-barrier
 }

@@ -12,6 +12,7 @@
 
 #include "switchyard/device/kernel.h"
 #include "switchyard/device/kernels.h"
+#include "switchyard/device/library.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 
@@ -64,6 +65,14 @@ bool Run(const std::shared_ptr<MTL::Device>& device) {
 int main() {
   MTL::DeviceOptions checked;
   checked.check_kernels = true;
+#ifdef SWITCHYARD_SHADERS
+  MTL::DeviceOptions no_clang;
+  no_clang.metal_compiler = "/nowhere";
+  if (MTL::CreateDevice(no_clang)->newLibraryFromFile(
+          SWITCHYARD_SHADERS "/fill.metallib") == nullptr) {
+    return 1;
+  }
+#endif
   if (!Run(MTL::CreateSystemDefaultDevice())) return 1;
   if (!Run(MTL::CreateDevice(checked))) return 1;
   std::printf(

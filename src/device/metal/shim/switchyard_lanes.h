@@ -7,6 +7,7 @@
 #define SWITCHYARD_METAL_LANES_H_
 
 #include "metal_integer"
+#include "switchyard_lane_operations.h"
 #include "switchyard_module.h"
 
 // Without lines of their own: what is inlined has those of the shader.
@@ -31,159 +32,49 @@ SWITCHYARD_NOT_CHECKED Lane<T>* LaneAt(void* const* slots, u32 i) {
   return static_cast<Lane<T>*>(slots[i]);
 }
 
-struct LaneSum {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    if constexpr (__is_integral(T)) {
-      return WrapAdd(a, b);
-    } else {
-      return a + b;
-    }
-  }
-  static constexpr int kStart = 0;
-};
-struct LaneProduct {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    if constexpr (__is_integral(T)) {
-      return WrapMul(a, b);
-    } else {
-      return a * b;
-    }
-  }
-  static constexpr int kStart = 1;
-};
-// A number wins over NaN, the lower lane where both are alike.
-struct LaneMax {
-  struct Function {
-    template <class T>
-    SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-      return a != a || b > a ? b : a;
-    }
-  };
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    return EachAs<T, ElementOf<T>, Function>(a, b);
+// The values of lanes that have met.
+template <class T>
+struct ValueAt {
+  void* const* slots;
+  SWITCHYARD_NOT_CHECKED const T* operator()(u32 i) const {
+    return slots[i] == nullptr ? nullptr : &LaneAt<T>(slots, i)->value;
   }
 };
-struct LaneMin {
-  struct Function {
-    template <class T>
-    SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-      return a != a || b < a ? b : a;
-    }
-  };
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    return EachAs<T, ElementOf<T>, Function>(a, b);
-  }
-};
-struct LaneAnd {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    if constexpr (kIsScalar<T> && !__is_integral(T)) {  // their bits
-      using B = typename BitsOf<sizeof(T)>::Type;
-      return as_type<T>(static_cast<B>(as_type<B>(a) & as_type<B>(b)));
-    } else {
-      return a & b;
-    }
-  }
-};
-struct LaneOr {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    if constexpr (kIsScalar<T> && !__is_integral(T)) {  // their bits
-      using B = typename BitsOf<sizeof(T)>::Type;
-      return as_type<T>(static_cast<B>(as_type<B>(a) | as_type<B>(b)));
-    } else {
-      return a | b;
-    }
-  }
-};
-struct LaneXor {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    if constexpr (kIsScalar<T> && !__is_integral(T)) {  // their bits
-      using B = typename BitsOf<sizeof(T)>::Type;
-      return as_type<T>(static_cast<B>(as_type<B>(a) ^ as_type<B>(b)));
-    } else {
-      return a ^ b;
-    }
+template <class T>
+struct ResultAt {
+  void* const* slots;
+  SWITCHYARD_NOT_CHECKED void operator()(u32 i, const T& result) const {
+    LaneAt<T>(slots, i)->result = result;
   }
 };
 
-// Sums and products: lane l + 16 to lane l, then 8, 4, 2, 1, as kernel.h does.
-template <class F>
-struct Halve {
+// All lanes get what a reduction gives.
+template <class Reduction>
+struct ToAll {
   template <class T>
   SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
                                          const void*) {
-    T all[kSimdWidth];
-    for (u32 i = 0; i < lanes; ++i) {
-      if (slots[i] != nullptr) {
-        all[i] = LaneAt<T>(slots, i)->value;
-      } else {
-        all[i] = T(F::kStart);
-      }
-    }
-    for (u32 half = lanes / 2; half != 0; half /= 2) {
-      for (u32 i = 0; i < half; ++i) all[i] = F::Of(all[i], all[i + half]);
-    }
-    for (u32 i = 0; i < lanes; ++i) {
-      if (slots[i] != nullptr) LaneAt<T>(slots, i)->result = all[0];
-    }
-  }
-};
-
-// One lane after the other.
-template <class F>
-struct Fold {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
-                                         const void*) {
-    T all;
-    bool first = true;
-    for (u32 i = 0; i < lanes; ++i) {
-      if (slots[i] == nullptr) continue;
-      if (first) {
-        all = LaneAt<T>(slots, i)->value;
-      } else {
-        all = F::Of(all, LaneAt<T>(slots, i)->value);
-      }
-      first = false;
-    }
+    const T all = Reduction::template Of<T>(ValueAt<T>{slots}, lanes);
     for (u32 i = 0; i < lanes; ++i) {
       if (slots[i] != nullptr) LaneAt<T>(slots, i)->result = all;
     }
   }
 };
-
-template <class F, bool kInclusive>
-struct Prefix {
+template <class Operation>
+struct ToEach {
   template <class T>
   SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
                                          const void*) {
-    T all = T(F::kStart);
-    for (u32 i = 0; i < lanes; ++i) {
-      if (slots[i] == nullptr) continue;
-      Lane<T>* const lane = LaneAt<T>(slots, i);
-      const T next = F::Of(all, lane->value);
-      if (kInclusive) {
-        lane->result = next;
-      } else {
-        lane->result = all;
-      }
-      all = next;
-    }
+    Operation::template Run<T>(ValueAt<T>{slots}, lanes, ResultAt<T>{slots});
   }
 };
 
-using InclusiveSum = Prefix<LaneSum, true>;
-using ExclusiveSum = Prefix<LaneSum, false>;
-using InclusiveProduct = Prefix<LaneProduct, true>;
-using ExclusiveProduct = Prefix<LaneProduct, false>;
+using InclusiveSum = ToEach<Prefix<LaneSum, true>>;
+using ExclusiveSum = ToEach<Prefix<LaneSum, false>>;
+using InclusiveProduct = ToEach<Prefix<LaneProduct, true>>;
+using ExclusiveProduct = ToEach<Prefix<LaneProduct, false>>;
 
-// Shuffles: From::Of(i, lane, lanes) is the lane that lane i reads, or itself.
+// From says which lane each one reads, or itself.
 template <class From>
 struct Move {
   template <class T>
@@ -202,48 +93,6 @@ struct Move {
     }
   }
 };
-struct FromLane {
-  SWITCHYARD_NOT_CHECKED static u32 Of(u32, u32 number, u32) { return number; }
-};
-struct FromXor {
-  SWITCHYARD_NOT_CHECKED static u32 Of(u32 i, u32 mask, u32) {
-    return i ^ mask;
-  }
-};
-// What would come from outside stays as it is.
-struct FromBelow {
-  SWITCHYARD_NOT_CHECKED static u32 Of(u32 i, u32 delta, u32) {
-    return i < delta ? i : i - delta;
-  }
-};
-struct FromAbove {
-  SWITCHYARD_NOT_CHECKED static u32 Of(u32 i, u32 delta, u32 lanes) {
-    return delta >= lanes - i ? i : i + delta;
-  }
-};
-struct FromBelowAround {
-  SWITCHYARD_NOT_CHECKED static u32 Of(u32 i, u32 delta, u32 lanes) {
-    return (i - delta) % lanes;
-  }
-};
-struct FromAboveAround {
-  SWITCHYARD_NOT_CHECKED static u32 Of(u32 i, u32 delta, u32 lanes) {
-    return (i + delta) % lanes;
-  }
-};
-struct FromFirst {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
-                                         const void*) {
-    u32 first = 0;
-    while (slots[first] == nullptr) ++first;
-    const T value = LaneAt<T>(slots, first)->value;
-    for (u32 i = 0; i < lanes; ++i) {
-      if (slots[i] != nullptr) LaneAt<T>(slots, i)->result = value;
-    }
-  }
-};
-
 // Shuffles by a distance in blocks of `modulo` lanes, where the other value of
 // the block's far end comes in at this one.
 template <bool kUp>
@@ -344,51 +193,66 @@ inline u32 ThisLane() { return runtime->lane(); }
         value, other, delta, modulo, #prefix "_" #name,                       \
         #prefix "_" #name " reads from a lane that is not there", kQuad);     \
   }
-#define SWITCHYARD_LANE_FUNCTIONS(prefix, kQuad)                              \
-  SWITCHYARD_REDUCTION(prefix, sum, Halve<switchyard_metal::LaneSum>, kQuad)  \
-  SWITCHYARD_REDUCTION(prefix, product, Halve<switchyard_metal::LaneProduct>, \
-                       kQuad)                                                 \
-  SWITCHYARD_REDUCTION(prefix, max, Fold<switchyard_metal::LaneMax>, kQuad)   \
-  SWITCHYARD_REDUCTION(prefix, min, Fold<switchyard_metal::LaneMin>, kQuad)   \
-  SWITCHYARD_REDUCTION(prefix, and, Fold<switchyard_metal::LaneAnd>, kQuad)   \
-  SWITCHYARD_REDUCTION(prefix, or, Fold<switchyard_metal::LaneOr>, kQuad)     \
-  SWITCHYARD_REDUCTION(prefix, xor, Fold<switchyard_metal::LaneXor>, kQuad)   \
-  SWITCHYARD_REDUCTION(prefix, prefix_inclusive_sum, InclusiveSum, kQuad)     \
-  SWITCHYARD_REDUCTION(prefix, prefix_exclusive_sum, ExclusiveSum, kQuad)     \
-  SWITCHYARD_REDUCTION(prefix, prefix_inclusive_product, InclusiveProduct,    \
-                       kQuad)                                                 \
-  SWITCHYARD_REDUCTION(prefix, prefix_exclusive_product, ExclusiveProduct,    \
-                       kQuad)                                                 \
-  SWITCHYARD_REDUCTION(prefix, broadcast_first, FromFirst, kQuad)             \
-  SWITCHYARD_SHUFFLE(prefix, broadcast, FromLane, kQuad)                      \
-  SWITCHYARD_SHUFFLE(prefix, shuffle, FromLane, kQuad)                        \
-  SWITCHYARD_SHUFFLE(prefix, shuffle_xor, FromXor, kQuad)                     \
-  SWITCHYARD_SHUFFLE(prefix, shuffle_up, FromBelow, kQuad)                    \
-  SWITCHYARD_SHUFFLE(prefix, shuffle_down, FromAbove, kQuad)                  \
-  SWITCHYARD_SHUFFLE(prefix, shuffle_rotate_up, FromBelowAround, kQuad)       \
-  SWITCHYARD_SHUFFLE(prefix, shuffle_rotate_down, FromAboveAround, kQuad)     \
-  SWITCHYARD_FILL(prefix, shuffle_and_fill_up, true, kQuad)                   \
-  SWITCHYARD_FILL(prefix, shuffle_and_fill_down, false, kQuad)                \
-  SWITCHYARD_MEETS inline bool prefix##_all(bool value) {                     \
-    const auto vote = switchyard_metal::Vote(value, #prefix "_all", kQuad);   \
-    return vote.result == vote.other;                                         \
-  }                                                                           \
-  SWITCHYARD_MEETS inline bool prefix##_any(bool value) {                     \
-    return switchyard_metal::Vote(value, #prefix "_any", kQuad).result != 0;  \
-  }                                                                           \
-  SWITCHYARD_MEETS inline bool prefix##_is_first() {                          \
-    const auto vote =                                                         \
-        switchyard_metal::Vote(true, #prefix "_is_first", kQuad);             \
-    return ctz(vote.other) == vote.number;                                    \
-  }                                                                           \
-  SWITCHYARD_MEETS inline prefix##_vote prefix##_ballot(bool value) {         \
-    return prefix##_vote(static_cast<prefix##_vote::vote_t>(                  \
-        switchyard_metal::Vote(value, #prefix "_ballot", kQuad).result));     \
-  }                                                                           \
-  SWITCHYARD_MEETS inline prefix##_vote prefix##_active_threads_mask() {      \
-    return prefix##_vote(static_cast<prefix##_vote::vote_t>(                  \
-        switchyard_metal::Vote(true, #prefix "_active_threads_mask", kQuad)   \
-            .result));                                                        \
+#define SWITCHYARD_LANE_FUNCTIONS(prefix, kQuad)                               \
+  SWITCHYARD_REDUCTION(                                                        \
+      prefix, sum, ToAll<switchyard_metal::Halve<switchyard_metal::LaneSum>>,  \
+      kQuad)                                                                   \
+  SWITCHYARD_REDUCTION(                                                        \
+      prefix, product,                                                         \
+      ToAll<switchyard_metal::Halve<switchyard_metal::LaneProduct>>, kQuad)    \
+  SWITCHYARD_REDUCTION(                                                        \
+      prefix, max, ToAll<switchyard_metal::Fold<switchyard_metal::LaneMax>>,   \
+      kQuad)                                                                   \
+  SWITCHYARD_REDUCTION(                                                        \
+      prefix, min, ToAll<switchyard_metal::Fold<switchyard_metal::LaneMin>>,   \
+      kQuad)                                                                   \
+  SWITCHYARD_REDUCTION(                                                        \
+      prefix, and, ToAll<switchyard_metal::Fold<switchyard_metal::LaneAnd>>,   \
+      kQuad)                                                                   \
+  SWITCHYARD_REDUCTION(                                                        \
+      prefix, or, ToAll<switchyard_metal::Fold<switchyard_metal::LaneOr>>,     \
+      kQuad)                                                                   \
+  SWITCHYARD_REDUCTION(                                                        \
+      prefix, xor, ToAll<switchyard_metal::Fold<switchyard_metal::LaneXor>>,   \
+      kQuad)                                                                   \
+  SWITCHYARD_REDUCTION(prefix, prefix_inclusive_sum, InclusiveSum, kQuad)      \
+  SWITCHYARD_REDUCTION(prefix, prefix_exclusive_sum, ExclusiveSum, kQuad)      \
+  SWITCHYARD_REDUCTION(prefix, prefix_inclusive_product, InclusiveProduct,     \
+                       kQuad)                                                  \
+  SWITCHYARD_REDUCTION(prefix, prefix_exclusive_product, ExclusiveProduct,     \
+                       kQuad)                                                  \
+  SWITCHYARD_REDUCTION(prefix, broadcast_first,                                \
+                       ToAll<switchyard_metal::Fold<switchyard_metal::First>>, \
+                       kQuad)                                                  \
+  SWITCHYARD_SHUFFLE(prefix, broadcast, FromLane, kQuad)                       \
+  SWITCHYARD_SHUFFLE(prefix, shuffle, FromLane, kQuad)                         \
+  SWITCHYARD_SHUFFLE(prefix, shuffle_xor, FromXor, kQuad)                      \
+  SWITCHYARD_SHUFFLE(prefix, shuffle_up, FromBelow, kQuad)                     \
+  SWITCHYARD_SHUFFLE(prefix, shuffle_down, FromAbove, kQuad)                   \
+  SWITCHYARD_SHUFFLE(prefix, shuffle_rotate_up, FromBelowAround, kQuad)        \
+  SWITCHYARD_SHUFFLE(prefix, shuffle_rotate_down, FromAboveAround, kQuad)      \
+  SWITCHYARD_FILL(prefix, shuffle_and_fill_up, true, kQuad)                    \
+  SWITCHYARD_FILL(prefix, shuffle_and_fill_down, false, kQuad)                 \
+  SWITCHYARD_MEETS inline bool prefix##_all(bool value) {                      \
+    const auto vote = switchyard_metal::Vote(value, #prefix "_all", kQuad);    \
+    return vote.result == vote.other;                                          \
+  }                                                                            \
+  SWITCHYARD_MEETS inline bool prefix##_any(bool value) {                      \
+    return switchyard_metal::Vote(value, #prefix "_any", kQuad).result != 0;   \
+  }                                                                            \
+  SWITCHYARD_MEETS inline bool prefix##_is_first() {                           \
+    const auto vote =                                                          \
+        switchyard_metal::Vote(true, #prefix "_is_first", kQuad);              \
+    return ctz(vote.other) == vote.number;                                     \
+  }                                                                            \
+  SWITCHYARD_MEETS inline prefix##_vote prefix##_ballot(bool value) {          \
+    return prefix##_vote(static_cast<prefix##_vote::vote_t>(                   \
+        switchyard_metal::Vote(value, #prefix "_ballot", kQuad).result));      \
+  }                                                                            \
+  SWITCHYARD_MEETS inline prefix##_vote prefix##_active_threads_mask() {       \
+    return prefix##_vote(static_cast<prefix##_vote::vote_t>(                   \
+        switchyard_metal::Vote(true, #prefix "_active_threads_mask", kQuad)    \
+            .result));                                                         \
   }
 
 #pragma clang attribute pop

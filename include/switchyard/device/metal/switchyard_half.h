@@ -4,14 +4,28 @@
 // The scalar types of Metal that C++ has not: half and bfloat, and the short
 // names of integers. Arithmetic of halves is that of floats, rounded once to
 // nearest even, which is what correct rounding gives.
+//
+// The headers of this folder are compiled in two ways: as a part of Metal's
+// standard library for shaders (__METAL__), which finds no other header, and
+// for kernels in C++ (kernel.h), by any compiler.
 
-#ifndef SWITCHYARD_METAL_HALF_H_
-#define SWITCHYARD_METAL_HALF_H_
+#ifndef SWITCHYARD_DEVICE_METAL_SWITCHYARD_HALF_H_
+#define SWITCHYARD_DEVICE_METAL_SWITCHYARD_HALF_H_
+
+#ifndef __METAL__
+#pragma GCC system_header  // Anonymous structs, and pragmas of Clang's.
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+#define SWITCHYARD_NOT_CHECKED
+#endif
 
 // Without lines of their own: what is inlined has those of the shader.
 #pragma clang attribute push(__attribute__((nodebug)), \
                              apply_to = hasType(functionType))
 
+#ifdef __METAL__
 using int8_t = __INT8_TYPE__;
 using int16_t = __INT16_TYPE__;
 using int32_t = __INT32_TYPE__;
@@ -28,8 +42,29 @@ using uchar = unsigned char;
 using ushort = unsigned short;
 using uint = unsigned int;
 using ulong = unsigned long;
+#endif
 
 namespace switchyard_metal {
+
+#ifdef __METAL__
+template <class T>
+constexpr bool kIsArithmetic = __is_arithmetic(T);
+template <class T>
+constexpr bool kIsIntegral = __is_integral(T);
+template <class T>
+constexpr bool kBecomesFloat = __is_convertible_to(T, float);
+#else
+using uchar = unsigned char;
+using ushort = unsigned short;
+using uint = unsigned int;
+using ulong = unsigned long;
+template <class T>
+constexpr bool kIsArithmetic = std::is_arithmetic_v<T>;
+template <class T>
+constexpr bool kIsIntegral = std::is_integral_v<T>;
+template <class T>
+constexpr bool kBecomesFloat = std::is_convertible_v<T, float>;
+#endif
 
 struct HalfFormat {
   // Every half is a float: shifted into place, and the exponent's bias mended
@@ -112,7 +147,7 @@ constexpr bool kIsSmallFloat = false;
 template <class Format>
 constexpr bool kIsSmallFloat<SmallFloat<Format>> = true;
 template <class T>
-constexpr bool kIsScalar = __is_arithmetic(T) || kIsSmallFloat<T>;
+constexpr bool kIsScalar = kIsArithmetic<T> || kIsSmallFloat<T>;
 
 template <bool kIf, class T = void>
 struct EnableIf {};
@@ -126,17 +161,17 @@ using IfScalar = typename EnableIf<kIsScalar<T>>::Type;
 // What a half becomes without a cast: no double, or there would be two ways
 // into what is made of both.
 template <class T>
-constexpr bool kIsImplicit = __is_same(T, float) || __is_integral(T);
+constexpr bool kIsImplicit = __is_same(T, float) || kIsIntegral<T>;
 
 template <class Format>
 struct SmallFloat {
   SmallFloat() = default;
-  template <class T, class = typename EnableIf<__is_arithmetic(T)>::Type>
+  template <class T, class = typename EnableIf<kIsArithmetic<T>>::Type>
   constexpr SmallFloat(T value) : bits_(FromAny(value)) {}
   // Of what a shader has made a number.
   template <class T,
             class = typename EnableIf<__is_class(T) && !kIsSmallFloat<T> &&
-                                      __is_convertible_to(T, float)>::Type,
+                                      kBecomesFloat<T>>::Type,
             class = void>
   constexpr SmallFloat(T value)  // whose conversion may not be const
       : bits_(FromAny(static_cast<float>(value))) {}
@@ -153,7 +188,7 @@ struct SmallFloat {
   }
   template <
       class T,
-      class = typename EnableIf<__is_arithmetic(T) && !kIsImplicit<T>>::Type,
+      class = typename EnableIf<kIsArithmetic<T> && !kIsImplicit<T>>::Type,
       class = void>
   explicit constexpr operator T() const {
     return static_cast<T>(Format::ToFloat(bits_));
@@ -203,7 +238,7 @@ struct SmallFloat {
     // Doubles and integers that are no floats must not be rounded twice.
     if constexpr (__is_same(T, double) || __is_same(T, long double)) {
       return Format::FromFloat(RoundToOdd(static_cast<double>(value)));
-    } else if constexpr (__is_integral(T) && sizeof(T) > 2) {
+    } else if constexpr (kIsIntegral<T> && sizeof(T) > 2) {
       return Format::FromFloat(IntegerToOdd(value));
     } else {
       return Format::FromFloat(static_cast<float>(value));
@@ -212,12 +247,8 @@ struct SmallFloat {
   uint16_t bits_;
 };
 
-}  // namespace switchyard_metal
-
-using half = switchyard_metal::SmallFloat<switchyard_metal::HalfFormat>;
-using bfloat = switchyard_metal::SmallFloat<switchyard_metal::BfloatFormat>;
-
-namespace switchyard_metal {
+using half = SmallFloat<HalfFormat>;
+using bfloat = SmallFloat<BfloatFormat>;
 
 // What an operation of two scalars, one of them small, gives: small with itself
 // and with integers, float with anything else.
@@ -237,7 +268,7 @@ struct SmallResult<bfloat, half> {
 };
 template <class F, class B>
 struct SmallResult<SmallFloat<F>, B>
-    : EnableIf<__is_arithmetic(B) || __is_enum(B),
+    : EnableIf<kIsArithmetic<B> || __is_enum(B),
                typename SmallResult<SmallFloat<F>, SmallFloat<F>>::Type> {};
 template <class F>
 struct SmallResult<SmallFloat<F>, float> {
@@ -262,11 +293,11 @@ SWITCHYARD_SMALL_OPERATOR(/)
 #undef SWITCHYARD_SMALL_OPERATOR
 
 // With a number on the left that stays what it is.
-#define SWITCHYARD_SMALL_ASSIGNMENT(op)                          \
-  template <class A, class Format,                               \
-            class = typename EnableIf<__is_arithmetic(A)>::Type> \
-  constexpr A& operator op##=(A& a, SmallFloat<Format> b) {      \
-    return a = static_cast<A>(a op b);                           \
+#define SWITCHYARD_SMALL_ASSIGNMENT(op)                        \
+  template <class A, class Format,                             \
+            class = typename EnableIf<kIsArithmetic<A>>::Type> \
+  constexpr A& operator op##=(A& a, SmallFloat<Format> b) {    \
+    return a = static_cast<A>(a op b);                         \
   }
 SWITCHYARD_SMALL_ASSIGNMENT(+)
 SWITCHYARD_SMALL_ASSIGNMENT(-)
@@ -288,6 +319,10 @@ SWITCHYARD_SMALL_COMPARISON(>=)
 #undef SWITCHYARD_SMALL_COMPARISON
 
 }  // namespace switchyard_metal
+
+#ifdef __METAL__
+using switchyard_metal::bfloat;
+using switchyard_metal::half;
 
 #pragma clang diagnostic ignored "-Wuser-defined-literals"
 #pragma clang diagnostic ignored "-Wreserved-user-defined-literal"
@@ -323,7 +358,8 @@ using ::uint8_t;
 using ::ulong;
 using ::ushort;
 }  // namespace metal
+#endif  // __METAL__
 
 #pragma clang attribute pop
 
-#endif  // SWITCHYARD_METAL_HALF_H_
+#endif  // SWITCHYARD_DEVICE_METAL_SWITCHYARD_HALF_H_

@@ -4,6 +4,8 @@
 // Included in the union of Elements<T, SWITCHYARD_N> of switchyard_elements.h,
 // once for each N: declares xx, xy, ... wwww and their twins in rgba. No guard.
 
+#ifdef SWITCHYARD_N
+
 #if SWITCHYARD_N > 2
 #define SWY_Z(M, n, c, ...) M(n##z, c##b, __VA_ARGS__, 2)
 #define SWY_FIRST_Z(M) M(z, b, 2)
@@ -86,3 +88,5 @@ SWY_FIRST_W(SWY_FROM_1)
 #undef SWY_FIRST_Z
 #undef SWY_W
 #undef SWY_Z
+
+#endif  // SWITCHYARD_N

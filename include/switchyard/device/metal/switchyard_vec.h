@@ -8,6 +8,10 @@
 
 #include "switchyard_elements.h"
 
+#ifndef __METAL__
+#pragma GCC system_header
+#endif
+
 // Without lines of their own: what is inlined has those of the shader.
 #pragma clang attribute push(__attribute__((nodebug)), \
                              apply_to = hasType(functionType))
@@ -38,9 +42,11 @@ struct vec : switchyard_metal::Elements<T, N> {
  private:
   using Base = switchyard_metal::Elements<T, N>;
   using Base::At;
+#ifdef __METAL__
   using Copied =
       switchyard_metal::Raw<typename switchyard_metal::BitsOf<sizeof(T)>::Type,
                             Base::kStored>;
+#endif
   template <class U>
   static constexpr int kSizeOf = switchyard_metal::Shape<U>::kSize;
 
@@ -75,12 +81,14 @@ struct vec : switchyard_metal::Elements<T, N> {
     }
   }
   constexpr vec& operator=(const vec& other) {
-    if (__builtin_is_constant_evaluated() || (N & (N - 1)) != 0 && N != 3) {
-      for (int i = 0; i < N; ++i) At(i) = other.At(i);
-    } else {
+#ifdef __METAL__
+    if (!__builtin_is_constant_evaluated() && ((N & (N - 1)) == 0 || N == 3)) {
       *reinterpret_cast<Copied*>(this) =
           *reinterpret_cast<const Copied*>(&other);
+      return *this;
     }
+#endif
+    for (int i = 0; i < N; ++i) At(i) = other.At(i);
     return *this;
   }
 
@@ -214,6 +222,21 @@ SWITCHYARD_SWIZZLE_OPERATOR(^)
 SWITCHYARD_SWIZZLE_OPERATOR(<<)
 SWITCHYARD_SWIZZLE_OPERATOR(>>)
 #undef SWITCHYARD_SWIZZLE_OPERATOR
+
+// The bits as those of another type of the same size.
+template <class To, class From>
+constexpr To as_type(const From& from) {
+  using Plain = Plain<From>;
+  static_assert(sizeof(To) == sizeof(Plain), "as_type: sizes differ");
+  if constexpr (__is_trivially_copyable(To) && __is_trivially_copyable(Plain)) {
+    return __builtin_bit_cast(To, static_cast<const Plain&>(from));
+  } else {
+    const Plain& plain = from;
+    To to;
+    __builtin_memcpy(static_cast<void*>(&to), &plain, sizeof(to));
+    return to;
+  }
+}
 
 }  // namespace switchyard_metal
 

@@ -9,10 +9,15 @@
 
 #include "switchyard_half.h"
 
+#ifndef __METAL__
+#pragma GCC system_header
+#endif
+
 // Without lines of their own: what is inlined has those of the shader.
 #pragma clang attribute push(__attribute__((nodebug)), \
                              apply_to = hasType(functionType))
 
+#ifdef __METAL__
 // What the compiler makes of braces.
 namespace std {
 template <class E>
@@ -28,6 +33,7 @@ class initializer_list {
   size_t size_ = 0;
 };
 }  // namespace std
+#endif
 
 namespace metal {
 template <class T, int N>
@@ -148,8 +154,10 @@ struct BitsOf<8> {
 };
 
 // What is copied by one instruction.
+#ifdef __METAL__
 template <class U, int N>
 using Raw __attribute__((may_alias)) = U __attribute__((ext_vector_type(N)));
+#endif
 
 // Aligns what it is a member of. Vectors themselves ask for no alignment, so
 // that -fmax-type-align holds for them: a shader may cast a pointer to vectors

@@ -1,0 +1,116 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What atomic functions do to a value in memory.
+
+#ifndef SWITCHYARD_DEVICE_METAL_SWITCHYARD_ATOMIC_OPERATIONS_H_
+#define SWITCHYARD_DEVICE_METAL_SWITCHYARD_ATOMIC_OPERATIONS_H_
+
+#include "switchyard_elements.h"
+
+#ifndef __METAL__
+#pragma GCC system_header
+#endif
+
+// Without lines of their own: what is inlined has those of the shader.
+#pragma clang attribute push(__attribute__((nodebug)), \
+                             apply_to = hasType(functionType))
+
+namespace switchyard_metal {
+
+template <class T>
+using AtomicBits = typename BitsOf<sizeof(T)>::Type;
+
+// What an operation does to the value.
+struct FetchAdd {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    if constexpr (kIsIntegral<T>) {
+      return static_cast<T>(static_cast<AtomicBits<T>>(a) +
+                            static_cast<AtomicBits<T>>(b));
+    } else {
+      return a + b;
+    }
+  }
+};
+struct FetchSub {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    if constexpr (kIsIntegral<T>) {
+      return static_cast<T>(static_cast<AtomicBits<T>>(a) -
+                            static_cast<AtomicBits<T>>(b));
+    } else {
+      return a - b;
+    }
+  }
+};
+struct FetchMin {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    return b < a ? b : a;
+  }
+};
+struct FetchMax {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    return a < b ? b : a;
+  }
+};
+struct FetchAnd {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    return a & b;
+  }
+};
+struct FetchOr {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    return a | b;
+  }
+};
+struct FetchXor {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    return a ^ b;
+  }
+};
+
+// Returns the value before.
+template <class Operation, class T>
+SWITCHYARD_NOT_CHECKED T Fetch(volatile AtomicBits<T>* bits, T operand) {
+  using B = AtomicBits<T>;
+  B before = __atomic_load_n(bits, __ATOMIC_RELAXED);
+  for (;;) {
+    const T value = __builtin_bit_cast(T, before);
+    const T after = Operation::Of(value, operand);
+    if (__atomic_compare_exchange_n(bits, &before, __builtin_bit_cast(B, after),
+                                    true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+      return value;
+    }
+  }
+}
+template <class T>
+SWITCHYARD_NOT_CHECKED T Exchange(volatile AtomicBits<T>* bits, T desired) {
+  return __builtin_bit_cast(
+      T, __atomic_exchange_n(bits, __builtin_bit_cast(AtomicBits<T>, desired),
+                             __ATOMIC_SEQ_CST));
+}
+// Whether the value was `expected`, and is `desired` now; else `expected` is
+// what it was. Never fails otherwise, unlike Metal's weak form.
+template <class T>
+SWITCHYARD_NOT_CHECKED bool CompareExchange(volatile AtomicBits<T>* bits,
+                                            T* expected, T desired) {
+  using B = AtomicBits<T>;
+  B before = __builtin_bit_cast(B, *expected);
+  const bool done =
+      __atomic_compare_exchange_n(bits, &before, __builtin_bit_cast(B, desired),
+                                  false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+  if (!done) *expected = __builtin_bit_cast(T, before);
+  return done;
+}
+
+}  // namespace switchyard_metal
+
+#pragma clang attribute pop
+
+#endif  // SWITCHYARD_DEVICE_METAL_SWITCHYARD_ATOMIC_OPERATIONS_H_

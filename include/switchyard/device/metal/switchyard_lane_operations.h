@@ -1,0 +1,185 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Sums, products and the like of the lanes of a simdgroup, and which lane a
+// shuffle reads. at(i) points to the value of lane i, and is null where the
+// lane is not there.
+
+#ifndef SWITCHYARD_DEVICE_METAL_SWITCHYARD_LANE_OPERATIONS_H_
+#define SWITCHYARD_DEVICE_METAL_SWITCHYARD_LANE_OPERATIONS_H_
+
+#include "switchyard_vec.h"
+
+#ifndef __METAL__
+#pragma GCC system_header
+#endif
+
+// Without lines of their own: what is inlined has those of the shader.
+#pragma clang attribute push(__attribute__((nodebug)), \
+                             apply_to = hasType(functionType))
+
+namespace switchyard_metal {
+
+// Sums and products wrap around, as on a GPU: those of narrow integers are not
+// promoted to int.
+struct LaneSum {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    if constexpr (kIsIntegral<T>) {
+      using U = typename BitsOf<sizeof(T)>::Type;
+      return static_cast<T>(static_cast<U>(a) + 0u + static_cast<U>(b));
+    } else {
+      return a + b;
+    }
+  }
+  static constexpr int kStart = 0;
+};
+struct LaneProduct {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    if constexpr (kIsIntegral<T>) {
+      using U = typename BitsOf<sizeof(T)>::Type;
+      return static_cast<T>(1u * static_cast<U>(a) * static_cast<U>(b));
+    } else {
+      return a * b;
+    }
+  }
+  static constexpr int kStart = 1;
+};
+// A number wins over NaN, the lower lane where both are alike.
+template <bool kMost>
+struct LaneBest {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+    if constexpr (kIsVector<T>) {
+      for (int i = 0; i < Shape<T>::kSize; ++i) a[i] = Of(a[i], b[i]);
+      return a;
+    } else {
+      return a != a || (kMost ? b > a : b < a) ? b : a;
+    }
+  }
+};
+using LaneMax = LaneBest<true>;
+using LaneMin = LaneBest<false>;
+// Of floats, their bits.
+#define SWITCHYARD_LANE_BITS(name, op)                                        \
+  struct name {                                                               \
+    template <class T>                                                        \
+    SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {                            \
+      if constexpr (kIsScalar<T> && !kIsIntegral<T>) {                        \
+        using U = typename BitsOf<sizeof(T)>::Type;                           \
+        return __builtin_bit_cast(T, static_cast<U>(__builtin_bit_cast(       \
+                                         U, a) op __builtin_bit_cast(U, b))); \
+      } else {                                                                \
+        return static_cast<T>(a op b);                                        \
+      }                                                                       \
+    }                                                                         \
+  };
+SWITCHYARD_LANE_BITS(LaneAnd, &)
+SWITCHYARD_LANE_BITS(LaneOr, |)
+SWITCHYARD_LANE_BITS(LaneXor, ^)
+#undef SWITCHYARD_LANE_BITS
+
+// Lane l + 16 to lane l, then 8, 4, 2, 1; Metal leaves the order open.
+template <class F>
+struct Halve {
+  template <class T, class At>
+  SWITCHYARD_NOT_CHECKED static T Of(const At& at, uint32_t lanes) {
+    T all[32];
+    for (uint32_t i = 0; i < lanes; ++i) {
+      const T* const value = at(i);
+      if (value != nullptr) {
+        all[i] = *value;
+      } else {
+        all[i] = T(F::kStart);
+      }
+    }
+    for (uint32_t width = lanes / 2; width != 0; width /= 2) {
+      for (uint32_t i = 0; i < width; ++i)
+        all[i] = F::Of(all[i], all[i + width]);
+    }
+    return all[0];
+  }
+};
+// One lane after the other, of which one at least is there.
+template <class F>
+struct Fold {
+  template <class T, class At>
+  SWITCHYARD_NOT_CHECKED static T Of(const At& at, uint32_t lanes) {
+    uint32_t i = 0;
+    while (at(i) == nullptr) ++i;
+    T all = *at(i);
+    for (++i; i < lanes; ++i) {
+      const T* const value = at(i);
+      if (value != nullptr) all = F::Of(all, *value);
+    }
+    return all;
+  }
+};
+struct First {
+  template <class T>
+  SWITCHYARD_NOT_CHECKED static T Of(T a, T) {
+    return a;
+  }
+};
+// put(i, value): the lanes up to i, or those below it, one after the other.
+template <class F, bool kInclusive>
+struct Prefix {
+  template <class T, class At, class Put>
+  SWITCHYARD_NOT_CHECKED static void Run(const At& at, uint32_t lanes,
+                                         const Put& put) {
+    T all = T(F::kStart);
+    for (uint32_t i = 0; i < lanes; ++i) {
+      const T* const value = at(i);
+      if (value == nullptr) continue;
+      const T next = F::Of(all, *value);
+      put(i, kInclusive ? next : all);
+      all = next;
+    }
+  }
+};
+
+// Shuffles: From::Of(i, number, lanes) is the lane that lane i reads.
+struct FromLane {
+  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t, uint32_t number,
+                                            uint32_t) {
+    return number;
+  }
+};
+struct FromXor {
+  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t i, uint32_t mask,
+                                            uint32_t) {
+    return i ^ mask;
+  }
+};
+// What would come from outside stays as it is.
+struct FromBelow {
+  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t i, uint32_t delta,
+                                            uint32_t) {
+    return i < delta ? i : i - delta;
+  }
+};
+struct FromAbove {
+  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t i, uint32_t delta,
+                                            uint32_t lanes) {
+    return delta >= lanes - i ? i : i + delta;
+  }
+};
+struct FromBelowAround {
+  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t i, uint32_t delta,
+                                            uint32_t lanes) {
+    return (i - delta) % lanes;
+  }
+};
+struct FromAboveAround {
+  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t i, uint32_t delta,
+                                            uint32_t lanes) {
+    return (i + delta) % lanes;
+  }
+};
+
+}  // namespace switchyard_metal
+
+#pragma clang attribute pop
+
+#endif  // SWITCHYARD_DEVICE_METAL_SWITCHYARD_LANE_OPERATIONS_H_

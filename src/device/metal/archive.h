@@ -1,0 +1,39 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A .metallib: what a .metal file was compiled to, for devices that check
+// kernels and for those that do not, in one file.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_ARCHIVE_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_ARCHIVE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/device/metal/allow_comments.h"
+#include "src/device/metal/translate.h"
+
+namespace switchyard::device::metal {
+
+struct Archive {
+  struct Part {
+    std::string key;     // in the cache
+    std::string module;  // the bytes of its shared object
+  };
+  std::string
+      made_by;  // the version of the shim: modules of another do not run
+  Part unchecked, checked;
+  std::vector<Unsupported> unsupported;
+  AllowComments comments;
+};
+
+bool IsArchive(std::string_view bytes);
+std::string ToBytes(const Archive& archive);
+// Throws std::runtime_error where bytes are missing or too many.
+void FromBytes(std::string_view bytes, Archive* archive);
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_ARCHIVE_H_

@@ -1,0 +1,103 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A shader that switchyard_add_shaders() has compiled at build time: devices
+// that find no Clang run it, and check it as they do the text.
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "switchyard/device/device.h"
+#include "switchyard/device/library.h"
+#include "tests/device/device_test.h"
+#include "tests/device/needs_clang.h"
+#include "tests/run_program.h"
+
+namespace switchyard::testing_support {
+namespace {
+
+#ifdef SWITCHYARD_SHADERS
+
+constexpr char kGuide[] = SWITCHYARD_SHADERS "/guide.metallib";
+
+class Metallib : public testing::TestWithParam<bool> {
+ protected:
+  Metallib() {
+    DeviceOptions options;
+    options.metal_compiler = "/nowhere/clang++";
+    options.metal_cache = folder_.File("cache");
+    options.check_kernels = GetParam();
+    device_ = CreateDevice(options);
+  }
+  // Empty if the file is a library.
+  std::string ErrorOf(const std::string& bytes) {
+    const std::string path = folder_.File("k.metallib");
+    std::ofstream(path, std::ios::binary) << bytes;
+    std::string error;
+    const auto library = device_->newLibraryFromFile(path, {}, &error);
+    EXPECT_EQ(library == nullptr, !error.empty());
+    return error.substr(error.empty() ? 0 : path.size());
+  }
+  const TempFolder folder_;
+  std::shared_ptr<Device> device_;
+};
+
+TEST_P(Metallib, RunsWithoutAClang) {
+  std::string error;
+  ASSERT_EQ(device_->newLibrary("", {}, &error), nullptr);
+  EXPECT_EQ(error, "metal_compiler: no such program: /nowhere/clang++");
+  for (int times = 0; times < 2; ++times) {  // then out of the cache
+    const auto library = device_->newLibraryFromFile(kGuide, {}, &error);
+    ASSERT_NE(library, nullptr) << error;
+    EXPECT_EQ(library->functionNames(), std::vector<std::string>{"row_max"});
+    const auto function = library->newFunction("row_max", &error);
+    ASSERT_NE(function, nullptr) << error;
+    EXPECT_EQ(function->arguments().size(), 6u);
+    const auto commands = Encoded(
+        *device_->newCommandQueue(),
+        [&](Encoder& e) {
+          e.setComputePipelineState(device_->newComputePipelineState(function));
+          e.setBuffer(NewBuffer(*device_, std::vector<float>(64, 3.0f)), 0, 0);
+          e.setBuffer(NewBuffer(*device_, std::vector<float>(64)), 0, 1);
+          e.dispatchThreadgroups(Size(1, 1, 1), Size(64, 1, 1));
+        },
+        DispatchTypeSerial);
+    commands->commit();
+    commands->waitUntilCompleted();
+    // The guide's defect, on its line.
+    const std::string found = commands->error();
+    EXPECT_EQ(GetParam(), found.find("guide.metal:15:43") != found.npos)
+        << found;
+  }
+}
+
+TEST_P(Metallib, DamageIsAnError) {
+  const std::string bytes = ReadFile(kGuide);
+  EXPECT_EQ(ErrorOf(bytes), "");
+  for (const size_t size :
+       {size_t{8}, size_t{20}, bytes.size() / 2, bytes.size() - 1}) {
+    EXPECT_EQ(ErrorOf(bytes.substr(0, size)), ": is cut off") << size;
+  }
+  EXPECT_EQ(ErrorOf(bytes + "x"), ": has bytes behind its end");
+  std::string other = bytes;
+  other[16] = other[16] == 'a' ? 'b' : 'a';  // of its version
+  EXPECT_EQ(ErrorOf(other), ": was compiled by another version of Switchyard");
+}
+
+INSTANTIATE_TEST_SUITE_P(, Metallib, testing::Bool(),
+                         testing::PrintToStringParamName());
+
+#else
+
+TEST(Metallib, RunsWithoutAClang) {
+  if (std::getenv("SWITCHYARD_NEED_CLANG") != nullptr) FAIL() << "no Clang";
+  GTEST_SKIP() << "no Clang where this was built";
+}
+
+#endif
+
+}  // namespace
+}  // namespace switchyard::testing_support
