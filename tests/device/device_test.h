@@ -45,7 +45,8 @@ BufferPtr NewBuffer(Device& device, const std::vector<T>& values) {
 template <class T>
 std::vector<T> Contents(const BufferPtr& buffer) {
   std::vector<T> values(buffer->length() / sizeof(T));
-  std::memcpy(values.data(), buffer->contents(), values.size() * sizeof(T));
+  std::memcpy(static_cast<void*>(values.data()), buffer->contents(),
+              values.size() * sizeof(T));
   return values;
 }
 
