@@ -32,11 +32,20 @@ enum : ResourceOptions {
   ResourceHazardTrackingModeUntracked = 1 << 8,
   ResourceHazardTrackingModeTracked = 2 << 8,
 };
+enum CPUCacheMode : UInteger {
+  CPUCacheModeDefaultCache = 0,
+  CPUCacheModeWriteCombined = 1,
+};
 enum StorageMode : UInteger {
   StorageModeShared = 0,
   StorageModeManaged = 1,
   StorageModePrivate = 2,
   StorageModeMemoryless = 3,
+};
+enum HazardTrackingMode : UInteger {
+  HazardTrackingModeDefault = 0,
+  HazardTrackingModeUntracked = 1,
+  HazardTrackingModeTracked = 2,
 };
 using ResourceUsage = UInteger;
 enum : ResourceUsage {
@@ -53,6 +62,9 @@ class Resource : public Referencing<Resource> {
   }
   std::string label() const { return label_.Get(); }
   StorageMode storageMode() const noexcept { return StorageModeShared; }
+  CPUCacheMode cpuCacheMode() const noexcept {
+    return CPUCacheModeDefaultCache;
+  }
 
  protected:
   Resource() = default;

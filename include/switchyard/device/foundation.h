@@ -204,15 +204,17 @@ class AutoreleasePool {
 };
 
 enum StringEncoding : uint32_t {
+  ASCIIStringEncoding = 1,
   UTF8StringEncoding = 4,
 };
 
-// A text, for labels and names; bytes stay as they are.
+// A text, for labels and names; bytes stay as they are in either encoding.
 class String : public Referencing<String> {
  public:
   static Autoreleased<String> string(const char* text,
                                      StringEncoding encoding) noexcept;
   const char* utf8String() const noexcept { return text_.c_str(); }
+  const char* cString(StringEncoding) const noexcept { return utf8String(); }
   size_t length() const noexcept { return text_.size(); }
 
  private:
