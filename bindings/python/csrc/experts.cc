@@ -352,7 +352,8 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
   CheckLayer(layer);
   if (layer.ids.rows == 0 || layer.ids.cols == 0) {
     const Tensor out = Empty(layer.hidden.type, hidden.size(0), downs.out());
-    std::memset(out.data_ptr(), 0, out.numel() * SizeOf(layer.hidden.type));
+    std::memset(out.data_ptr(), 0,
+                static_cast<size_t>(out.numel()) * SizeOf(layer.hidden.type));
     return out;
   }
   return Run(layer, allow_dropped);
