@@ -15,61 +15,24 @@ namespace switchyard {
 namespace python {
 namespace {
 
-using torch::headeronly::ScalarType;
-
-Type RowTypeOf(const char* op, const char* argument, const Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case ScalarType::Float:
-      return Type::kF32;
-    case ScalarType::BFloat16:
-      return Type::kBF16;
-    case ScalarType::Half:
-      return Type::kF16;
-    case ScalarType::Char:
-      return Type::kI8;
-    case ScalarType::Float8_e4m3fn:
-      return Type::kF8E4M3;
-    case ScalarType::Float8_e5m2:
-      return Type::kF8E5M2;
-    default:
-      Fail(op, argument,
-           "a dtype that is none of float32, bfloat16, float16, int8, "
-           "float8_e4m3fn, float8_e5m2");
-  }
-}
-
-// Rows as they lie in a message: where they are written no copy would do.
-AnyMatrix ValuesOf(const char* op, const char* argument, const Tensor& tensor,
-                   Type type) {
-  const Shape shape(tensor);
-  Check(shape.dim == 2, op, argument, "not a tensor of two dimensions");
-  const int64_t rows = shape.sizes[0], cols = shape.sizes[1];
-  Check((cols <= 1 || shape.strides[1] == 1) &&
-            (rows <= 1 || shape.strides[0] >= cols),
-        op, argument, "the elements of its rows do not follow each other");
-  return AnyMatrix(tensor.data_ptr(), type, rows, cols,
-                   rows <= 1 ? cols : shape.strides[0]);
-}
-
+// Rows as they lie in a message, or columns of one.
 AnyRows RowsOf(const char* op, const char* argument, const Tensor& tensor,
                const char* scales_argument, const OptionalTensor& scales) {
-  AnyRows rows =
-      ValuesOf(op, argument, tensor, RowTypeOf(op, argument, tensor));
+  AnyRows rows = MatrixOf(op, argument, tensor);
+  Check(rows.type != Type::kU8, op, argument, "uint8 or bool");
   if (scales.has_value()) {
-    Check(scales->scalar_type() == ScalarType::Float, op, scales_argument,
-          "not float32");
-    rows.scales = ValuesOf(op, scales_argument, *scales, Type::kF32);
+    rows.scales = MatrixOf(op, scales_argument, *scales);
+    Check(rows.scales.type == Type::kF32, op, scales_argument, "not float32");
   }
   return rows;
 }
 
 Span<int32_t> IntsOf(const char* op, const char* argument,
                      const Tensor& tensor) {
-  const Shape shape(tensor);
   Check(tensor.scalar_type() == ScalarType::Int, op, argument, "not int32");
-  Check(shape.dim == 1 && (shape.sizes[0] <= 1 || shape.strides[0] == 1), op,
-        argument, "not one dimension whose elements follow each other");
-  return {static_cast<int32_t*>(tensor.data_ptr()), shape.sizes[0]};
+  Check(tensor.is_contiguous(), op, argument,
+        "its elements do not follow each other");
+  return {static_cast<int32_t*>(tensor.data_ptr()), tensor.numel()};
 }
 
 ConstAnyMatrix IndexOf(const char* op, const char* argument,
@@ -79,15 +42,11 @@ ConstAnyMatrix IndexOf(const char* op, const char* argument,
   return index;
 }
 
-Tensor NewInts(const Tensor& like, std::vector<int64_t> sizes) {
-  return torch::stable::new_empty(like, sizes, ScalarType::Int);
-}
-
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
     const Tensor& topk_ids, int64_t num_destinations,
-    int64_t experts_per_destination) {
+    int64_t experts_per_destination, const OptionalTensor& experts) {
   constexpr char kOp[] = "map_pairs";
   Tensor keeper = topk_ids;
   const MapInputs in = {MatrixOf(kOp, "topk_ids", topk_ids, &keeper)};
@@ -97,16 +56,21 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
         "num_destinations", "not in [1, 2^31)");
   Check(experts_per_destination >= 1, kOp, "experts_per_destination",
         "below 1");
-  const int64_t tokens = static_cast<int64_t>(in.topk_ids.rows);
-  const int64_t top_k = static_cast<int64_t>(in.topk_ids.cols);
-  const Tensor counts = NewInts(topk_ids, {num_destinations});
-  const Tensor offsets = NewInts(topk_ids, {num_destinations + 1});
-  const Tensor rows = NewInts(topk_ids, {tokens * top_k});
-  const Tensor pair_index = NewInts(topk_ids, {tokens, top_k});
+  const size_t tokens = in.topk_ids.rows, top_k = in.topk_ids.cols;
+  const size_t pairs = tokens * top_k;
+  AnyMatrix column;
+  if (experts.has_value()) {
+    column = MatrixOf(kOp, "experts", *experts);
+    Check(column.type == Type::kI32 && column.rows == pairs && column.cols == 1,
+          kOp, "experts", "not int32 of [tokens * top_k, 1]");
+  }
+  const Tensor counts = Empty(Type::kI32, num_destinations);
+  const Tensor offsets = Empty(Type::kI32, num_destinations + 1);
+  const Tensor rows = Empty(Type::kI32, pairs);
+  const Tensor pair_index = Empty(Type::kI32, tokens, top_k);
   TorchExecutor pool(TorchThreads());
   std::vector<int32_t> scratch(
-      BucketScratchSize(in.topk_ids.rows * in.topk_ids.cols,
-                        static_cast<size_t>(num_destinations), pool));
+      BucketScratchSize(pairs, static_cast<size_t>(num_destinations), pool));
   MapOutputs out;
   out.pairs = {IntsOf(kOp, "counts", counts), IntsOf(kOp, "offsets", offsets),
                IntsOf(kOp, "rows", rows)};
@@ -116,6 +80,12 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
   options.experts_per_destination =
       static_cast<size_t>(experts_per_destination);
   Check(kOp, MapPairs({in.topk_ids, {}, scratch}, out, options, pool));
+  for (size_t r = 0; r < column.rows; ++r) {
+    const size_t pair = static_cast<size_t>(out.pairs.rows.data[r]);
+    *column.Row<int32_t>(r) =
+        static_cast<int32_t>(IdAt(in.topk_ids, pair / top_k, pair % top_k) %
+                             experts_per_destination);
+  }
   return {counts, offsets, rows, pair_index};
 }
 
@@ -149,20 +119,14 @@ Tensor CombineRows(const Tensor& rows, const Tensor& topk_weights,
   const ConstAnyRows in = RowsOf(kOp, "rows", rows, "row_scales", row_scales);
   const ConstAnyMatrix weights =
       MatrixOf(kOp, "topk_weights", topk_weights, &weights_keeper);
-  Check(IsFloat(weights.type), kOp, "topk_weights",
-        "not float32, bfloat16 or float16");
+  CheckFloat(kOp, "topk_weights", weights.type);
   const ConstAnyMatrix index =
       IndexOf(kOp, "row_index", row_index, &index_keeper);
-  const Tensor out = torch::stable::new_empty(
-      rows,
-      std::vector<int64_t>{static_cast<int64_t>(weights.rows),
-                           static_cast<int64_t>(in.cols)},
-      dtype.value_or(rows.scalar_type()));
-  const Type type = RowTypeOf(kOp, "dtype", out);
-  Check(IsFloat(type), kOp, "dtype", "not float32, bfloat16 or float16");
+  const Type type = FloatOf(kOp, dtype.value_or(rows.scalar_type()));
+  const Tensor out = Empty(type, weights.rows, in.cols);
   TorchExecutor pool(TorchThreads());
-  Check(kOp, Combine({in, weights, index}, {ValuesOf(kOp, "out", out, type)},
-                     {}, pool));
+  Check(kOp,
+        Combine({in, weights, index}, {MatrixOf(kOp, "out", out)}, {}, pool));
   return out;
 }
 

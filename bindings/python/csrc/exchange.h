@@ -16,10 +16,11 @@ namespace switchyard {
 namespace python {
 
 // MapPairs: counts, offsets, rows and pair_index of pairs, all int32. Expert e
-// lives at destination e / experts_per_destination.
+// lives at destination e / experts_per_destination; in `experts`, int32 of
+// [pairs, 1], each row gets the remainder.
 std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
     const Tensor& topk_ids, int64_t num_destinations,
-    int64_t experts_per_destination);
+    int64_t experts_per_destination, const OptionalTensor& experts);
 
 // GatherRows, into memory that is there: rows[r] = tokens[pairs[r] / top_k], in
 // the dtype of rows. float8 and int8 have scales, [rows, 1] of float32.
@@ -31,7 +32,7 @@ void GatherInto(const Tensor& tokens, const Tensor& pairs, const Tensor& rows,
 // Combine: the weighted sum of each token's rows, in `dtype` or that of rows.
 Tensor CombineRows(const Tensor& rows, const Tensor& topk_weights,
                    const Tensor& row_index, const OptionalTensor& row_scales,
-                   std::optional<torch::headeronly::ScalarType> dtype);
+                   std::optional<ScalarType> dtype);
 
 }  // namespace python
 }  // namespace switchyard

@@ -97,14 +97,12 @@ void CheckLayer(const Layer& layer) {
       layer.activate.layout == GateUpLayout::kConcatenated ||
       layer.activate.layout == GateUpLayout::kInterleaved;
   const int64_t halves = both_in_up ? 2 : 1;
-  Check(IsFloat(layer.hidden.type), kOp, "hidden",
-        "not float32, bfloat16 or float16");
+  CheckFloat(kOp, "hidden", layer.hidden.type);
   Check(layer.ids.type == Type::kI64 || layer.ids.type == Type::kI32, kOp,
         "topk_ids", "not int64 or int32");
   Check(layer.ids.rows == layer.hidden.rows, kOp, "topk_ids",
         "not a row for each of hidden");
-  Check(IsFloat(layer.weights.type), kOp, "topk_weights",
-        "not float32, bfloat16 or float16");
+  CheckFloat(kOp, "topk_weights", layer.weights.type);
   Check(layer.weights.rows == layer.ids.rows &&
             layer.weights.cols == layer.ids.cols,
         kOp, "topk_weights", "not of the shape of topk_ids");
@@ -143,9 +141,7 @@ struct Plan {
 void PlanToken(const Layer& layer, bool allow_dropped, Plan* plan) {
   int32_t* const row_index = plan->row_index.Row<int32_t>(0);
   for (size_t slot = 0; slot < layer.top_k(); ++slot) {
-    const int64_t id = layer.ids.type == Type::kI64
-                           ? layer.ids.Row<int64_t>(0)[slot]
-                           : layer.ids.Row<int32_t>(0)[slot];
+    const int64_t id = IdAt(layer.ids, 0, slot);
     const bool there = 0 <= id && id < layer.up.experts();
     Check(there || allow_dropped, kOp, "topk_ids", kNoSuchExpert);
     row_index[slot] = there ? static_cast<int32_t>(slot) : -1;
@@ -316,9 +312,7 @@ Tensor Run(const Layer& layer, bool allow_dropped) {
       }
     });
   }
-  const Tensor out =
-      Empty(layer.hidden.type, static_cast<int64_t>(layer.ids.rows),
-            layer.down.out());
+  const Tensor out = Empty(layer.hidden.type, layer.ids.rows, layer.down.out());
   const AnyMatrix sums(out.data_ptr(), layer.hidden.type, layer.ids.rows,
                        rows.cols, rows.cols);
   Check(kOp, Combine({rows, layer.weights, plan.row_index}, {sums}, {}, pool));
@@ -358,7 +352,8 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
   CheckLayer(layer);
   if (layer.ids.rows == 0 || layer.ids.cols == 0) {
     const Tensor out = Empty(layer.hidden.type, hidden.size(0), downs.out());
-    std::memset(out.data_ptr(), 0, out.numel() * SizeOf(layer.hidden.type));
+    std::memset(out.data_ptr(), 0,
+                static_cast<size_t>(out.numel()) * SizeOf(layer.hidden.type));
     return out;
   }
   return Run(layer, allow_dropped);
@@ -373,19 +368,16 @@ Tensor ActivateRows(const Tensor& up, const std::string& activation,
                 limit_after);
   Tensor keeper = up;
   const ConstAnyMatrix in = MatrixOf(kActivate, "up", up, &keeper);
-  Check(IsFloat(in.type), kActivate, "up", "not float32, bfloat16 or float16");
+  CheckFloat(kActivate, "up", in.type);
   Check(options.layout != GateUpLayout::kSplit, kActivate, "layout",
         "'split', and there is no second matrix here");
   const size_t halves = options.layout == GateUpLayout::kUngated ? 1 : 2;
   Check(in.cols % halves == 0, kActivate, "up", "an odd number of columns");
   const size_t cols = in.cols / halves;
-  const Tensor out =
-      Empty(in.type, static_cast<int64_t>(in.rows), static_cast<int64_t>(cols));
+  const Tensor out = Empty(in.type, in.rows, cols);
   TorchExecutor pool(TorchThreads());
-  Check(
-      kActivate,
-      Activate({in}, {AnyMatrix(out.data_ptr(), in.type, in.rows, cols, cols)},
-               options, pool));
+  Check(kActivate,
+        Activate({in}, {MatrixOf(kActivate, "out", out)}, options, pool));
   return out;
 }
 

@@ -45,9 +45,9 @@ Handle Over(const ConstAnyMatrix& m) {
 Projection::Projection(const char* op, const char* argument,
                        const Tensor& weights, const OptionalTensor& bias,
                        const char* bias_argument, bool transposed)
-    : type_(TypeOfTensor(op, argument, weights)),
+    : type_(TypeOfDtype(op, argument, weights.scalar_type())),
       data_(static_cast<const char*>(weights.data_ptr())) {
-  Check(IsFloat(type_), op, argument, "not float32, bfloat16 or float16");
+  CheckFloat(op, argument, type_);
   const Shape shape(weights);
   Check(shape.dim == 3, op, argument, "not a tensor of three dimensions");
   const int in = transposed ? 1 : 2, out = 3 - in;

@@ -46,7 +46,8 @@ STABLE_TORCH_LIBRARY(switchyard, m) {
       "-> Tensor");
   m.def(
       "map_pairs(Tensor topk_ids, int num_destinations, "
-      "int experts_per_destination) -> (Tensor, Tensor, Tensor, Tensor)");
+      "int experts_per_destination, Tensor(a!)? experts=None) "
+      "-> (Tensor, Tensor, Tensor, Tensor)");
   m.def(
       "gather_rows(Tensor tokens, Tensor pairs, Tensor(a!) rows, int top_k=1, "
       "Tensor? token_scales=None, Tensor(b!)? row_scales=None, "

@@ -32,8 +32,8 @@ PackedProduct ProductOf(const char* argument, std::vector<Tensor> experts) {
     SWITCHYARD_CHECK_TORCH(aoti_torch_get_layout(expert.get(), &layout));
     Check(layout == aoti_torch_layout__mkldnn(), kKeep, argument,
           "not packed by oneDNN on the CPU");
-    const Type type = TypeOfTensor(kKeep, argument, expert);
-    Check(IsFloat(type), kKeep, argument, "not float32, bfloat16 or float16");
+    const Type type = TypeOfDtype(kKeep, argument, expert.scalar_type());
+    CheckFloat(kKeep, argument, type);
     Check(expert.dim() == 2, kKeep, argument, "not of two dimensions");
     const int64_t out = expert.size(0), in = expert.size(1);
     Check(out > 0 && in > 0, kKeep, argument, "empty");

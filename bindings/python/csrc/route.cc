@@ -95,8 +95,7 @@ ConstAnyMatrix RowOf(const char* argument, const OptionalTensor& tensor,
 std::tuple<Tensor, Tensor, Tensor> Route(
     const Tensor& logits, const std::string& preset_name, int64_t top_k,
     const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,
-    const std::string& options,
-    std::optional<torch::headeronly::ScalarType> dtype) {
+    const std::string& options, std::optional<ScalarType> dtype) {
   Preset preset;
   if (!FindPreset(preset_name.c_str(), &preset).ok()) {
     Fail(kOp, "preset", "unknown: '" + preset_name + "'");
@@ -104,23 +103,13 @@ std::tuple<Tensor, Tensor, Tensor> Route(
   Overwrite(options, &preset.route);
   Tensor logits_keeper = logits, bias_keeper = logits, scale_keeper = logits;
   RouteInputs in = {MatrixOf(kOp, "logits", logits, &logits_keeper)};
-  Check(IsFloat(in.logits.type), kOp, "logits",
-        "not float32, bfloat16 or float16");
+  CheckFloat(kOp, "logits", in.logits.type);
   in.correction_bias = RowOf("correction_bias", correction_bias, &bias_keeper);
   in.expert_scale = RowOf("expert_scale", expert_scale, &scale_keeper);
   Check(top_k > 0 && top_k <= static_cast<int64_t>(in.logits.cols), kOp,
         "top_k", "not in [1, experts]");
-  Type type = in.logits.type;
-  if (dtype.has_value()) {
-    using torch::headeronly::ScalarType;
-    Check(*dtype == ScalarType::Float || *dtype == ScalarType::BFloat16 ||
-              *dtype == ScalarType::Half,
-          kOp, "dtype", "not float32, bfloat16 or float16");
-    type = *dtype == ScalarType::Float      ? Type::kF32
-           : *dtype == ScalarType::BFloat16 ? Type::kBF16
-                                            : Type::kF16;
-  }
-  const int64_t tokens = static_cast<int64_t>(in.logits.rows);
+  const Type type = FloatOf(kOp, dtype.value_or(logits.scalar_type()));
+  const size_t tokens = in.logits.rows;
   const bool identity = preset.route.num_zero_experts > 0;
   const Tensor ids = Empty(Type::kI64, tokens, top_k);
   const Tensor weights = Empty(type, tokens, top_k);

@@ -21,8 +21,7 @@ namespace python {
 std::tuple<Tensor, Tensor, Tensor> Route(
     const Tensor& logits, const std::string& preset, int64_t top_k,
     const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,
-    const std::string& options,
-    std::optional<torch::headeronly::ScalarType> dtype);
+    const std::string& options, std::optional<ScalarType> dtype);
 
 // A line for each preset: its name, then its options as above.
 std::string PresetsAsText();

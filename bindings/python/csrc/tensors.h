@@ -29,6 +29,7 @@
 namespace switchyard {
 namespace python {
 
+using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
@@ -45,11 +46,10 @@ inline void Check(const char* op, const Status& status) {
   if (!status.ok()) Fail(op, "library", status.message());
 }
 
-// The library's type of a tensor's elements.
-inline Type TypeOfTensor(const char* op, const char* argument,
-                         const Tensor& tensor) {
-  using torch::headeronly::ScalarType;
-  switch (tensor.scalar_type()) {
+// The library's type of elements.
+inline Type TypeOfDtype(const char* op, const char* argument,
+                        ScalarType dtype) {
+  switch (dtype) {
     case ScalarType::Float:
       return Type::kF32;
     case ScalarType::BFloat16:
@@ -63,19 +63,36 @@ inline Type TypeOfTensor(const char* op, const char* argument,
     case ScalarType::Byte:
     case ScalarType::Bool:
       return Type::kU8;
+    case ScalarType::Char:
+      return Type::kI8;
+    case ScalarType::Float8_e4m3fn:
+      return Type::kF8E4M3;
+    case ScalarType::Float8_e5m2:
+      return Type::kF8E5M2;
     default:
       Fail(op, argument,
-           "a dtype that is none of float32, bfloat16, float16, "
-           "int32, int64, uint8, bool");
+           "a dtype that is none of float32, bfloat16, float16, int32, int64, "
+           "uint8, bool, int8, float8_e4m3fn, float8_e5m2");
   }
 }
-inline bool IsFloat(Type type) {
-  return type == Type::kF32 || type == Type::kBF16 || type == Type::kF16;
+inline void CheckFloat(const char* op, const char* argument, Type type) {
+  Check(type == Type::kF32 || type == Type::kBF16 || type == Type::kF16, op,
+        argument, "not float32, bfloat16 or float16");
 }
+// The type of a result, whose dtype the caller may choose.
+inline Type FloatOf(const char* op, ScalarType dtype) {
+  Check(dtype == ScalarType::Float || dtype == ScalarType::BFloat16 ||
+            dtype == ScalarType::Half,
+        op, "dtype", "not float32, bfloat16 or float16");
+  return TypeOfDtype(op, "dtype", dtype);
+}
+// torch's number of a type: a float's or an integer's.
 inline int32_t DtypeOf(Type type) {
   return type == Type::kF32    ? aoti_torch_dtype_float32()
          : type == Type::kBF16 ? aoti_torch_dtype_bfloat16()
-                               : aoti_torch_dtype_float16();
+         : type == Type::kF16  ? aoti_torch_dtype_float16()
+         : type == Type::kI64  ? aoti_torch_dtype_int64()
+                               : aoti_torch_dtype_int32();
 }
 
 // A tensor's shape, read once: each look is a call into torch.
@@ -90,32 +107,45 @@ struct Shape {
         strides(tensor.strides().data()) {}
 };
 
-// A tensor with rows of elements that follow each other, itself or a copy.
-// `keeper` keeps what the view looks at.
-inline ConstAnyMatrix MatrixOf(const char* op, const char* argument,
-                               const Tensor& tensor, Tensor* keeper) {
-  const Type type = TypeOfTensor(op, argument, tensor);
-  *keeper = tensor;
-  Shape shape(tensor);
+// A tensor with rows of elements that follow each other. With a `keeper` a copy
+// does for one whose elements do not, and that keeps it; without, it is
+// written.
+inline AnyMatrix MatrixOf(const char* op, const char* argument,
+                          const Tensor& tensor, Tensor* keeper = nullptr) {
+  const Type type = TypeOfDtype(op, argument, tensor.scalar_type());
+  const Shape shape(tensor);
   Check(shape.dim == 2, op, argument, "not a tensor of two dimensions");
   const int64_t rows = shape.sizes[0], cols = shape.sizes[1];
-  const bool as_it_is = (cols <= 1 || shape.strides[1] == 1) &&
-                        (rows <= 1 || shape.strides[0] >= cols);
-  if (!as_it_is) {
+  if ((cols > 1 && shape.strides[1] != 1) ||
+      (rows > 1 && shape.strides[0] < cols)) {
+    Check(keeper != nullptr, op, argument,
+          "the elements of its rows do not follow each other");
     *keeper = torch::stable::contiguous(tensor);
+    return MatrixOf(op, argument, *keeper);
   }
-  return ConstAnyMatrix(keeper->data_ptr(), type, rows, cols,
-                        rows <= 1 ? cols : Shape(*keeper).strides[0]);
+  return AnyMatrix(tensor.data_ptr(), type, rows, cols,
+                   rows <= 1 ? cols : shape.strides[0]);
 }
 
-// [rows, cols] of torch's memory that has not been written.
-inline Tensor Empty(Type type, int64_t rows, int64_t cols) {
-  const int64_t sizes[] = {rows, cols}, strides[] = {cols, 1};
-  const int32_t dtype =
-      type == Type::kI64 ? aoti_torch_dtype_int64() : DtypeOf(type);
+// The id of a pair, int64 or int32.
+inline int64_t IdAt(const ConstAnyMatrix& ids, size_t row, size_t slot) {
+  return ids.type == Type::kI64 ? ids.Row<int64_t>(row)[slot]
+                                : ids.Row<int32_t>(row)[slot];
+}
+
+// Memory of torch's that has not been written: a float's or an integer's.
+template <class... Sizes>
+Tensor Empty(Type type, Sizes... of_dimensions) {
+  constexpr int64_t kDims = sizeof...(Sizes);
+  const int64_t sizes[] = {static_cast<int64_t>(of_dimensions)...};
+  int64_t strides[kDims];
+  for (int64_t dim = kDims, stride = 1; dim-- > 0; stride *= sizes[dim]) {
+    strides[dim] = stride;
+  }
   AtenTensorHandle made = nullptr;
-  SWITCHYARD_CHECK_TORCH(aoti_torch_empty_strided(
-      2, sizes, strides, dtype, aoti_torch_device_type_cpu(), 0, &made));
+  SWITCHYARD_CHECK_TORCH(
+      aoti_torch_empty_strided(kDims, sizes, strides, DtypeOf(type),
+                               aoti_torch_device_type_cpu(), 0, &made));
   return Tensor(made);
 }
 

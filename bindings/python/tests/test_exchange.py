@@ -57,10 +57,35 @@ def test_wrong_arguments_are_one_line(arguments, message, monkeypatch, capsys):
     assert capsys.readouterr() == ("", f"expert_parallel.py: {message}\n")
 
 
+def test_steps_of_other_sizes_find_their_rows(monkeypatch):
+    """A layer keeps its buffers from step to step."""
+    example = runpy.run_path(str(EXAMPLE))
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), *"--hidden 64 --intermediate 16".split()])
+    args = example["parse"]()
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0,
+                                         world_size=1)
+    try:
+        def new_layer():
+            return example["Layer"](args, torch.int8, torch.bfloat16)
+        kept, places = new_layer(), set()
+        hidden, logits = example["make_tokens"](args)
+        ids, weights = example["route"](logits, args.top_k)
+        for tokens in (99, 5, 99, 0, 17):
+            step = hidden[:tokens], ids[:tokens], weights[:tokens], example["Stopwatch"]()
+            assert torch.equal(kept.step(*step), new_layer().step(*step))
+            places.add((kept.rows.all.data_ptr(), kept.sent.buffer.all.data_ptr()))
+        assert len(places) == 1
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 @pytest.mark.parametrize("dtype", (torch.int32, torch.int64))
 def test_map_pairs(dtype):
     ids = torch.stack([torch.randperm(12)[:3] for _ in range(50)]).to(dtype)
-    where = exchange.map_pairs(ids.T.contiguous().T, 4, 3)  # any strides
+    message = torch.full((150, 3), 99, dtype=torch.int32)
+    where = exchange.map_pairs(ids.T.contiguous().T, 4, 3, experts=message[:, 1:2])  # any strides
+    assert torch.equal(message[:, 1], (ids.flatten() % 3)[where.rows].int())
+    assert (message[:, ::2] == 99).all()
     destinations = ids.flatten() // 3
     order = destinations.argsort(stable=True)
     assert torch.equal(where.rows, order.int())
@@ -102,9 +127,9 @@ def test_rows_through_a_message(dtype, threads):
         codes = rows * (LARGEST[dtype] / rows.abs().amax(1, keepdim=True))
         codes = codes.round() if dtype == torch.int8 else codes.to(dtype)
         torch.testing.assert_close(values.float(), codes.float())
+    order = torch.arange(len(values), dtype=torch.int32).view(-1, top_k)
     floats = torch.empty(len(values), hidden)
-    exchange.gather_rows(values, torch.arange(len(values), dtype=torch.int32), floats,
-                         token_scales=scales)
+    exchange.gather_rows(values, order, floats, token_scales=scales)
     assert torch.equal(floats, values.float() if scales is None else values.float() * scales)
 
     weights = torch.rand(tokens, top_k)
@@ -129,7 +154,11 @@ def test_wrong_calls_say_what_is_wrong():
     refused("map_pairs: num_destinations: not in [1, 2^31)", exchange.map_pairs, ids, 0, 2)
     refused("map_pairs: experts_per_destination: below 1", exchange.map_pairs, ids, 2, 0)
     refused("map_pairs: library: MapPairs: topk_ids", exchange.map_pairs, ids, 1, 2)
+    for experts in (ids.flatten(), ids.view(4, 1).long(), ids, ids.view(4, 1)[:3]):
+        refused("map_pairs: experts: not", exchange.map_pairs, ids, 2, 2, experts=experts)
     gather = exchange.gather_rows
+    refused("gather_rows: pairs: its elements do not follow", gather, x, ids.T, x.clone())
+    refused("gather_rows: rows: uint8 or bool", gather, x, pairs, x.byte())
     refused("gather_rows: pairs: not int32", gather, x, pairs.long(), x.clone())
     refused("gather_rows: top_k: below 1", gather, x, pairs, x.clone(), top_k=0)
     refused("gather_rows: rows: the elements of its rows do not follow", gather, x, pairs,
@@ -142,6 +171,8 @@ def test_wrong_calls_say_what_is_wrong():
     refused("gather_rows: autograd", gather, x.clone().requires_grad_(), pairs, x.clone())
     refused("combine: row_index: not int32", exchange.combine, x, weights, ids.long())
     refused("combine: dtype: not float32, bfloat16 or float16", exchange.combine, codes, weights, ids)
+    refused("combine: dtype: not float32, bfloat16 or float16", exchange.combine, x, weights, ids,
+            dtype=torch.float64)
     refused("Combine: row_index", exchange.combine, x, weights, ids + 1)
     refused("combine: autograd", exchange.combine, x, weights.clone().requires_grad_(), ids)
 
@@ -151,7 +182,8 @@ def test_operators_can_be_traced():
     where = exchange.map_pairs(ids, 2, 4)
     checks = ("test_schema", "test_faketensor")
     ops = torch.ops.switchyard
-    torch.library.opcheck(ops.map_pairs, (ids, 2, 4), test_utils=checks)
+    torch.library.opcheck(ops.map_pairs, (ids, 2, 4, torch.empty(8, 1, dtype=torch.int32)),
+                          test_utils=checks)
     torch.library.opcheck(ops.gather_rows, (x, where.rows, torch.empty(8, 8, dtype=torch.int8), 2),
                           {"row_scales": torch.empty(8, 1)}, test_utils=checks)
     torch.library.opcheck(ops.combine, (torch.randn(8, 8), torch.rand(4, 2), where.pair_index),
