@@ -5,6 +5,7 @@
 // others: route_test.cc.)
 
 #include "switchyard/route.h"
+#include "testing/route_scores.h"
 #include "tests/call_errors.h"
 
 namespace switchyard::testing_support {
@@ -200,7 +201,8 @@ TEST_F(RouteRecipeErrors, Numbers) {
   }
   EXPECT_ERROR("options: eps is negative or not a finite number",
                c.options.eps = -1e-20f);
-  for (const Divisor d : {Divisor::kSum, Divisor::kMaxOfSumAndShare}) {
+  for (const Divisor d : kDivisors) {
+    if (simd::TakesEps(d)) continue;
     EXPECT_ERROR("options: eps: the divisor has none", c.options.eps = 1e-20f,
                  c.options.divisor = d);
   }
@@ -213,13 +215,15 @@ TEST_F(RouteRecipeErrors, Numbers) {
   EXPECT_ERROR("options: jitter_eps is negative or not a finite number",
                c.options.jitter_eps = -1.0f);
   EXPECT_ERROR("options: score is not a known Score",
-               c.options.score = static_cast<Score>(5));
+               c.options.score = static_cast<Score>(std::size(kScores)));
   EXPECT_ERROR("options: divisor is not a known Divisor",
-               c.options.divisor = static_cast<Divisor>(4));
-  EXPECT_ERROR("options: weight_of is not a known WeightOf",
-               c.options.weight_of = static_cast<WeightOf>(3));
-  EXPECT_ERROR("options: bias_place is not a known BiasPlace",
-               c.options.bias_place = static_cast<BiasPlace>(2));
+               c.options.divisor = static_cast<Divisor>(std::size(kDivisors)));
+  EXPECT_ERROR(
+      "options: weight_of is not a known WeightOf",
+      c.options.weight_of = static_cast<WeightOf>(std::size(kWeightsOf)));
+  EXPECT_ERROR(
+      "options: bias_place is not a known BiasPlace",
+      c.options.bias_place = static_cast<BiasPlace>(std::size(kBiasPlaces)));
   for (const Type type : {Type::kI32, Type::kF8E4M3, Type(99)}) {
     EXPECT_ERROR("options: round_to is not f32, bf16 or f16",
                  c.options.round_to = type);

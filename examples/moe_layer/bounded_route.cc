@@ -54,29 +54,41 @@ struct Exponentials {
   }
 };
 
-// Of a logit alone.
+// Scores of a logit alone that families have, and their errors.
+struct Scored {
+  double value, error;
+};
+constexpr struct {
+  Score score;
+  Scored (*of)(double x, double x_error);
+} kScores[] = {
+    {Score::kSqrtSoftplus,
+     [](double x, double x_error) -> Scored {
+       const double value = std::sqrt(x > 0 ? x + std::log1p(std::exp(-x))
+                                            : std::log1p(std::exp(x)));
+       // Its logarithm's slope is at most 1/2, its own below 1/2 as well.
+       return {value,
+               value * std::expm1(x_error / 2) + 16 * kUnit * value + kTiny};
+     }},
+    {Score::kSigmoid,
+     [](double x, double x_error) -> Scored {
+       const double value = Sigmoid(x);
+       return {value, std::min(x_error / 4, value * std::expm1(x_error)) +
+                          10 * kUnit * value + kTiny};
+     }},
+    {Score::kRaw, [](double x, double x_error) -> Scored {
+       return {x, x_error};
+     }}};
+
+// NaN, which nothing is close to, for a score that no family has.
 void ScoreOne(double x, double x_error, Score score, double* value,
               double* error) {
-  switch (score) {
-    case Score::kSqrtSoftplus: {
-      const double softplus =
-          x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
-      *value = std::sqrt(softplus);
-      // Its logarithm's slope is at most 1/2, its own below 1/2 as well.
-      *error = *value * std::expm1(x_error / 2) + 16 * kUnit * *value + kTiny;
-      break;
-    }
-    case Score::kSigmoid:
-      *value = Sigmoid(x);
-      *error = std::min(x_error / 4, *value * std::expm1(x_error)) +
-               10 * kUnit * *value + kTiny;
-      break;
-    case Score::kSoftmax:  // of exponentials, not of a logit alone
-    case Score::kRaw:
-    case Score::kSparsemixer:
-      *value = x;
-      *error = x_error;
-      break;
+  *value = *error = NAN;
+  for (const auto& known : kScores) {
+    if (known.score != score) continue;
+    const Scored scored = known.of(x, x_error);
+    *value = scored.value;
+    *error = scored.error;
   }
 }
 
