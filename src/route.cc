@@ -387,10 +387,9 @@ Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
   const size_t row_ps =
       tokens <= 1 ? 0
                   : simd::ComputePs(PlainRowPs(options, num_experts, top_k));
-  return internal::RunRows(
-      executor, tokens, row_ps, simd::SelectRows(),
-      {logits, topk_ids, topk_weights,
-       simd::SoftmaxMode(options.renormalize, options.clamp)});
+  const auto mode = simd::SoftmaxMode(options.renormalize, options.clamp);
+  return internal::RunRows(executor, tokens, row_ps, simd::SelectRows(),
+                           {logits, topk_ids, topk_weights, mode});
 }
 
 }  // namespace switchyard

@@ -83,6 +83,7 @@ class Router {
         if (known != nullptr) {
           facts[r] = known[i + r];
         } else {
+          facts[r] = kNoFacts;
           maker_.LookForWeights(first + i + r, facts[r], tile_);
         }
       }
@@ -95,7 +96,8 @@ class Router {
 
   // Selects from n rows of keys into slots, k of each.
   static HWY_INLINE void SelectSlots(const ConstAnyMatrix& keys, size_t n,
-                                     size_t k, SelectMode mode, Slots& slots) {
+                                     size_t k, const SelectMode& mode,
+                                     Slots& slots) {
     const AnyMatrix ids(slots.ids, n, k), values(slots.at, n, k);
     SelectRows()({keys, ids, values, mode}, 0, n);
   }
@@ -105,7 +107,7 @@ class Router {
     const bool looks = !plan_.selects_by_x && maker_.WeightsNeedMore();
     for (size_t i = 0; i < n; ++i) {
       float* const to = tile_ + i * plan_.columns;
-      RowFacts for_weights;
+      RowFacts for_weights = kNoFacts;
       if (looks) maker_.LookForWeights(first + i, for_weights, to);
       maker_.RowKeys(first + i, to, facts[i]);
       if (looks) facts[i] = for_weights;
@@ -115,6 +117,7 @@ class Router {
   // Selects from n rows of logits as they lie, or of keys made of them.
   void Batch(size_t first, size_t n, bool makes_keys) {
     RowFacts facts[kSelectBatch];
+    std::fill_n(facts, n, kNoFacts);
     const size_t k = plan_.top_k, experts = plan_.experts;
     const bool slots_fit = plan_.slots == k && k <= kTopKMax;
     if (plan_.drops_groups && slots_fit && n > 1 &&
@@ -197,7 +200,7 @@ class Router {
   // together: its keys are made where they are looked at.
   HWY_NOINLINE void RowInPieces(size_t row) {
     constexpr size_t kHalf = kKeyTile / 2;
-    RowFacts facts;
+    RowFacts facts = kNoFacts;
     maker_.LookForWeights(row, facts, tile_);
     if (plan_.keys_need_sum) {
       facts.sum_exp = maker_.SumOfExps(row, facts.max, tile_);

@@ -41,14 +41,16 @@ constexpr size_t kKeyTile = 16384;
 using RowTag = hn::ScalableTag<float>;
 using RowVec = hn::Vec<RowTag>;
 
-// Facts of a whole row that its weights need.
+// Facts of a whole row that its weights need. (Without initialisers: those of a
+// batch took a lone row 130 stores.)
 struct RowFacts {
-  float max = 0.0f;         // of x, the NaNs aside; any number if not asked for
-  bool has_nan = false;     // among x
-  bool is_empty = false;    // all x are -inf
-  float sum_exp = 1.0f;     // over all of exp(x - max), for keys or weights
-  float sum_values = 1.0f;  // over all of v, for a share of it
+  float max;         // of x, the NaNs aside; any number if not asked for
+  float sum_exp;     // over all of exp(x - max), for keys or weights
+  float sum_values;  // over all of v, for a share of it
+  bool has_nan;      // among x
+  bool is_empty;     // all x are -inf
 };
+constexpr RowFacts kNoFacts = {0.0f, 1.0f, 1.0f, false, false};
 
 // to[i] = f(d, x[i]) for whole vectors, then for the rest; x may be `to`.
 template <class F>

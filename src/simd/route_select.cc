@@ -74,31 +74,46 @@ struct SumOfExps {
   }
 };
 
-// A call's matrices, and its mode as branches around loops.
+// A call's matrices, and its mode as branches around loops. (Number by number:
+// a lone row's views have just been made, and a copy of two numbers at once
+// would wait for both to reach the cache, 20 ns a call on SSE4.)
 template <class In>
 struct Selector {
-  const Matrix<const In> keys;
-  const AnyMatrix& ids;
-  const Matrix<float> values;  // not looked at by Large()
-  const SelectMode& mode;  // a copy would wait for its two stores
+  const In* const HWY_RESTRICT keys;
+  float* const values;  // not looked at by Large()
   const size_t experts, k;
+  const size_t key_stride, value_stride;
+  const AnyMatrix& ids;
+  const SelectMode& mode;
   const bool gives_keys;
   const bool needs_all;
 
   explicit HWY_INLINE Selector(const SelectArgs& args)
-      : keys(args.keys.As<In>()),
+      : keys(static_cast<const In*>(args.keys.data)),
+        values(static_cast<float*>(args.values.data)),
+        experts(args.keys.cols),
+        k(args.values.cols),
+        key_stride(args.keys.stride),
+        value_stride(args.values.stride),
         ids(args.ids),
-        values(args.values.As<float>()),
         mode(args.mode),
-        experts(keys.cols),
-        k(values.cols),
         gives_keys(mode.values == SelectMode::kKeys),
         needs_all(NeedsAll(mode, experts, k)) {
     if (k == 0) __builtin_unreachable();  // or GCC sees nothing initialised
   }
 
+  HWY_INLINE KeyRow<In> Keys(size_t row) const {
+    return {keys + row * key_stride};
+  }
+  HWY_INLINE Matrix<const In> KeysOf(size_t begin, size_t end) const {
+    return {Keys(begin).keys, end - begin, experts, key_stride};
+  }
+  HWY_INLINE float* Values(size_t row) const {
+    return values + row * value_stride;
+  }
+
   SWITCHYARD_PIECE float SumAll(size_t row, float max) const {
-    const In* HWY_RESTRICT from = keys.Row(row);
+    const In* HWY_RESTRICT from = Keys(row).keys;
     if (HWY_UNLIKELY(max == HUGE_VALF)) {
       return SimdgroupSum(experts, SumOfExps<false, In>{from, max});
     }
@@ -170,7 +185,7 @@ struct Selector {
                                   const float* HWY_RESTRICT terms) const {
     const TopKTag d;
     const size_t N = hn::Lanes(d);
-    float* const to = values.Row(row);
+    float* const to = Values(row);
     if (HWY_UNLIKELY(nan || (max == -HUGE_VALF && !are_keys))) {
       for (size_t i = 0; i < k; i += N) {
         StoreUpTo<float>(Same(nan), d, to + i, k - i);
@@ -199,7 +214,7 @@ struct Selector {
     const TopKIntTag di;
     TopKOne best;
     TopKVec maxima;
-    const KeyRow<In> from{keys.Row(row)};
+    const KeyRow<In> from = Keys(row);
     if (!SelectTopKOne(from, experts, k, maxima, best)) return false;
     const TopKVec max = hn::MaxOfLanes(d, maxima);
     const float top = hn::GetLane(max);
@@ -222,7 +237,7 @@ struct Selector {
   SWITCHYARD_PIECE void Block(size_t begin, size_t end) const {
     const TopKTag d;
     TopK best[kTopKRows];
-    SelectTopK<kAll>(keys.RowRange(begin, end), k, best);
+    SelectTopK<kAll>(KeysOf(begin, end), k, best);
     for (size_t row = begin; row < end; ++row) {
       const TopK& b = best[row - begin];
       const float max = LogitFromKey(b.keys[0]);
@@ -275,7 +290,7 @@ struct Selector {
     const TopKIntTag di;
     const size_t N = hn::Lanes(d);
     TopKOfLanes best;
-    SelectTopKOfLanes<kAll>(keys.RowRange(begin, end), k, best);
+    SelectTopKOfLanes<kAll>(KeysOf(begin, end), k, best);
     const TopKVec max = hn::Load(d, best.sorted.at);
     Columns<float, kTopKMax> terms;
     TopKVec divisor = hn::Zero(d);
@@ -303,7 +318,7 @@ struct Selector {
       if (HWY_UNLIKELY(best.hard[r] != 0)) {
         Block<kAll>(row, row + 1);
       } else {
-        TakeRow(N, r, terms.at, values.Row(row), k);
+        TakeRow(N, r, terms.at, Values(row), k);
         PutIds(row, 0, k, [&](int32_t* to) HWY_ATTR {
           TakeRow(N, r, best.ids.at, to, k);
         });
@@ -316,7 +331,7 @@ struct Selector {
   // over the selected for their sum, and one that divides by it.
   HWY_NOINLINE void Large(size_t row, const AnyMatrix& to) const {
     const TopKTag d;
-    const KeyRow<In> from{keys.Row(row)};
+    const KeyRow<In> from = Keys(row);
     TopKVec divisor = hn::Set(d, 1.0f);
     float selected = 0.0f;
     for (const bool last_pass : {false, true}) {
