@@ -277,13 +277,17 @@ TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
            needs_groups, needs_config] = call_.options;
     accept(renormalize);
     refuse("clamp is not in [0, 1]", clamp, {-1.0f, 1.5f, kInf, kNaN});
-    refuse("score is not a known Score", score, {5, 255});
-    refuse("divisor is not a known Divisor", divisor, {4, 255});
+    refuse("score is not a known Score", score,
+           {float{std::size(kScores)}, 255});
+    refuse("divisor is not a known Divisor", divisor,
+           {float{std::size(kDivisors)}, 255});
     refuse("eps is negative or not a finite number", eps, {-1.0f, kInf, kNaN});
     refuse("eps: the divisor has none", eps, {1e-20f});
     accept(zero_sum_is_zero);
-    refuse("weight_of is not a known WeightOf", weight_of, {3, 255});
-    refuse("bias_place is not a known BiasPlace", bias_place, {2, 255});
+    refuse("weight_of is not a known WeightOf", weight_of,
+           {float{std::size(kWeightsOf)}, 255});
+    refuse("bias_place is not a known BiasPlace", bias_place,
+           {float{std::size(kBiasPlaces)}, 255});
     accept(bias_in_weight);
     accept(select_on_rounded_score);
     refuse("routed_scaling_factor is not a finite number",
