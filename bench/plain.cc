@@ -8,6 +8,7 @@
 
 #include "bench/plain-inl.h"
 #include "bench/rivals.h"
+#include "testing/route_scores.h"
 
 namespace switchyard::bench::plain {
 namespace {
@@ -128,32 +129,26 @@ void RouteTopK(const Matrix<const T>& logits, const RouteOutputs& outputs,
 }
 
 void Scores(Score score, const float* row, size_t experts, float* scores) {
-  switch (score) {
-    case Score::kSigmoid:
-      for (size_t e = 0; e < experts; ++e) {
-        scores[e] = 1.0f / (1.0f + Exp(-row[e]));
-      }
-      break;
-    case Score::kSqrtSoftplus:
-      for (size_t e = 0; e < experts; ++e) {
-        scores[e] = std::sqrt(std::log1p(Exp(row[e])));
-      }
-      break;
-    case Score::kRaw:
-    case Score::kSparsemixer:
-      std::memcpy(scores, row, experts * sizeof(float));
-      break;
-    case Score::kSoftmax: {
-      float max = row[0];
-      for (size_t e = 1; e < experts; ++e) max = row[e] > max ? row[e] : max;
-      for (size_t e = 0; e < experts; ++e) scores[e] = Exp(row[e] - max);
-      float sums[kLanes] = {};
-      for (size_t e = 0; e < experts; ++e) sums[e % kLanes] += scores[e];
-      const float scale = 1.0f / Sum(sums);
-      for (size_t e = 0; e < experts; ++e) scores[e] *= scale;
-      break;
-    }
+  if (score == Score::kSoftmax) {
+    float max = row[0];
+    for (size_t e = 1; e < experts; ++e) max = row[e] > max ? row[e] : max;
+    for (size_t e = 0; e < experts; ++e) scores[e] = Exp(row[e] - max);
+    float sums[kLanes] = {};
+    for (size_t e = 0; e < experts; ++e) sums[e % kLanes] += scores[e];
+    const float scale = 1.0f / Sum(sums);
+    for (size_t e = 0; e < experts; ++e) scores[e] *= scale;
+    return;
   }
+  // A loop for each score, which the compiler turns into vectors.
+  const auto exp = [](float x) { return Exp(x); };
+#define SWITCHYARD_CASE(name, ...)                                         \
+  case Score::name:                                                        \
+    for (size_t e = 0; e < experts; ++e) {                                 \
+      scores[e] = testing_support::ScoreOfLogit(Score::name, row[e], exp); \
+    }                                                                      \
+    return;
+  switch (score) { SWITCHYARD_SCORES(SWITCHYARD_CASE) }
+#undef SWITCHYARD_CASE
 }
 
 // The keys of all groups but those with the largest sums of their two largest.

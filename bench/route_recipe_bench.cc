@@ -14,6 +14,7 @@
 #include "bench/rivals.h"
 #include "switchyard/presets.h"
 #include "switchyard/route.h"
+#include "testing/route_scores.h"
 
 namespace switchyard::bench {
 namespace {
@@ -38,24 +39,9 @@ struct Exact {
     const RouteOptions& o = recipe.options;
     const double max = *std::max_element(scores.begin(), scores.end());
     double sum = 0.0;
+    for (const double x : scores) sum += std::exp(x - max);
     for (double& s : scores) {
-      switch (o.score) {
-        case Score::kSigmoid:
-          s = 1.0 / (1.0 + std::exp(-s));
-          break;
-        case Score::kSqrtSoftplus:
-          s = std::sqrt(std::log1p(std::exp(s)));
-          break;
-        case Score::kSoftmax:
-          sum += s = std::exp(s - max);
-          break;
-        case Score::kRaw:
-        case Score::kSparsemixer:
-          break;
-      }
-    }
-    for (double& s : scores) {
-      if (o.score == Score::kSoftmax) s /= sum;
+      s = testing_support::ExactScore(o.score, s, max, sum);
     }
     keys = scores;
     for (size_t e = 0; e < n && recipe.bias; ++e) keys[e] += double{bias[e]};

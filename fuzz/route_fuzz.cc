@@ -12,6 +12,7 @@
 using namespace switchyard;        // NOLINT(build/namespaces)
 using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 using switchyard::testing_support::DrawRouteCase;
+using switchyard::testing_support::kScores;
 using switchyard::testing_support::RouteCase;
 using switchyard::testing_support::RouteResult;
 using switchyard::testing_support::RunRouteCase;
@@ -82,7 +83,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       options.clamp = clamp >= 0.0f && clamp <= 1.0f ? 1.5f : clamp;
     });
     spoiler.Add([&](Bytes& b) {
-      options.score = static_cast<Score>(5 + b.Below(251));
+      options.score = static_cast<Score>(std::size(kScores) +
+                                         b.Below(256 - std::size(kScores)));
     });
     spoiler.Overlap(out.topk_ids, in.logits);
     spoiler.Overlap(out.topk_weights, in.logits);

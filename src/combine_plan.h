@@ -54,21 +54,22 @@ class CombinePlan {
         Given(outputs.out) && outputs.out.type == Type::kF32;
     const size_t cols =
         Given(outputs.out) ? outputs.out.cols : outputs.normed.cols;
-    plain_ = !unfused && shared_listed_ == shared &&
-             identity_listed_ == identity && terms <= simd::kMaxTerms &&
-             (out_is_sum || cols <= simd::kSumKept) && !(extras && HasStages());
+    is_unstaged_ = !unfused && shared_listed_ == shared &&
+                   identity_listed_ == identity && terms <= simd::kMaxTerms &&
+                   (out_is_sum || cols <= simd::kSumKept) &&
+                   !(extras && HasStages());
     scaled_ = Scales(options.scales);
-    if (!plain_ && options.scales.routed != 1.0f) shared_listed_ = false;
-    if (!plain_) Build(outputs);
+    if (!is_unstaged_ && options.scales.routed != 1.0f) shared_listed_ = false;
+    if (!is_unstaged_) Build(outputs);
   }
 
   const simd::CombineStages* stages() const {
-    return plain_ ? nullptr : &plan_;
+    return is_unstaged_ ? nullptr : &plan_;
   }
   const CombineScales* scales() const {
-    return plain_ && scaled_ ? &options_.scales : nullptr;
+    return is_unstaged_ && scaled_ ? &options_.scales : nullptr;
   }
-  size_t num_stages() const { return plain_ ? 0 : plan_.num_stages; }
+  size_t num_stages() const { return is_unstaged_ ? 0 : plan_.num_stages; }
   Type rows_type() const { return rows_type_; }
   bool shared_listed() const { return shared_listed_; }
   bool identity_listed() const { return identity_listed_; }
@@ -94,7 +95,8 @@ class CombinePlan {
     Round(false);
     Scale(false, scales.routed);
     const bool shared = Given(in_.shared.rows) && !shared_listed_;
-    const bool apart = Given(norms.shared) || options_.round_like_unfused;
+    const bool is_joined =  // made in the other tile, and then added
+        Given(norms.shared) || options_.round_like_unfused;
     if (Given(norms.routed)) NormFirst(false, norms.routed);
     if (Given(norms.shared)) {
       LoadShared();
@@ -104,7 +106,7 @@ class CombinePlan {
       EndPhase(Given(norms.routed), Given(norms.shared));
     }
     if (Given(norms.routed)) NormSecond(false, norms.routed);
-    if (shared && apart) {
+    if (shared && is_joined) {
       LoadShared();
       if (Given(norms.shared)) {
         if (options_.block_norm == NormKind::kPlusOneFirst) {
@@ -235,7 +237,7 @@ class CombinePlan {
   simd::CombineStages plan_;
   float factor_[2] = {1.0f, 1.0f};
   Type rows_type_;
-  bool shared_listed_, identity_listed_, plain_, scaled_;
+  bool shared_listed_, identity_listed_, is_unstaged_, scaled_;
 };
 
 }  // namespace switchyard::internal

@@ -14,7 +14,7 @@
 #include "src/schedule.h"
 #include "src/shapes.h"
 #include "src/simd/route.h"
-#include "src/simd/route_recipe.h"
+#include "src/simd/route_select.h"
 #include "src/simd/targets.h"
 
 #define CHECK_OPTION(condition, message) \
@@ -31,12 +31,6 @@ namespace {
 using internal::Given;
 using internal::IsUpTo;
 using internal::Role;
-
-#define SWITCHYARD_DIVISORS(X) \
-  X(kMaxOfSumAndShare, ) X(kSum, ) X(kSumPlusEps, ) X(kMaxOfSumAndEps, )
-#define SWITCHYARD_BIAS_PLACES(X) X(kScore, ) X(kLogit, )
-#define SWITCHYARD_WEIGHTS_OF(X) \
-  X(kScore, ) X(kSoftmaxOfSelected, ) X(kSigmoidOfSelected, )
 
 // By the bits: comparing a NaN would trap where the caller has unmasked
 // floating-point exceptions.
@@ -109,8 +103,9 @@ bool IsPlain(const RouteInputs& in, const RouteOutputs& out,
 // ps a row, fitted to one AVX2 core: within 2x for E = 8 to 1024, k to 32.
 size_t PlainRowPs(const RouteOptions& options, size_t experts, size_t top_k) {
   const internal::DefaultFpEnv fp_env;  // the caller's may trap
+  const auto mode = simd::SoftmaxMode(options.renormalize, options.clamp);
   const size_t sum_all =
-      simd::RouteNeedsAll(options, experts, top_k) ? 450 * experts : 0;
+      simd::NeedsAll(mode, experts, top_k) ? 450 * experts : 0;
   if (top_k <= 32) {
     return 20000 + 300 * experts + 250 * top_k * top_k + sum_all;
   }
@@ -225,8 +220,7 @@ Status CheckNumbers(const RouteOptions& options) {
                           SWITCHYARD_BIAS_PLACES);
   CHECK_OPTION(IsUpTo(FLT_MAX, options.eps),
                "eps is negative or not a finite number");
-  CHECK_OPTION(IsZero(options.eps) || options.divisor == Divisor::kSumPlusEps ||
-                   options.divisor == Divisor::kMaxOfSumAndEps,
+  CHECK_OPTION(IsZero(options.eps) || simd::TakesEps(options.divisor),
                "eps: the divisor has none");
   CHECK_OPTION(IsFinite(options.logit_scale) && !IsZero(options.logit_scale),
                "logit_scale is 0 or not a finite number");
@@ -254,7 +248,7 @@ Status CheckRecipe(const RouteInputs& inputs, const RouteOutputs& outputs,
                groups = options.num_expert_group;
   const bool bias = Given(inputs.correction_bias),
              given = Given(inputs.given_ids),
-             on_score = options.bias_place == BiasPlace::kScore;
+             on_score = simd::IsOnScore(options.bias_place);
   CHECK_OPTION(!options.needs_config,
                "needs_config: a preset before ApplyConfig has put config.json "
                "in the place of its defaults");
@@ -318,15 +312,17 @@ Status CheckRecipe(const RouteInputs& inputs, const RouteOutputs& outputs,
 }
 
 // ps a row of anything else: as above.
-size_t RecipeRowPs(const simd::RecipeArgs& args) {
+size_t RecipeRowPs(const simd::RouteArgs& args) {
   const internal::DefaultFpEnv fp_env;
-  const simd::RecipePlan plan(args);
+  const simd::RoutePlan plan(args);
   RouteOptions plain;
   plain.clamp = 0.0f;
   size_t ps = 20000 + PlainRowPs(plain, plan.columns, plan.top_k);
-  const size_t scores =
-      plan.own_keys + (plan.over_all || plan.share) + 2 * plan.sparsemixer;
-  ps += plan.columns * (plan.mapped ? 1000 : 0) + plan.columns * 700 * scores;
+  const size_t scores = !plan.selects_by_x +
+                        (plan.is_share || plan.bounded_by_all) +
+                        2 * plan.in_rounds;
+  ps += plan.columns * (plan.maps_logits ? 1000 : 0) +
+        plan.columns * 700 * scores;
   if (args.options.num_expert_group > 1) ps += 100 * plan.columns;
   return ps + 1500 * plan.slots;
 }
@@ -344,12 +340,11 @@ size_t RecipeRowPs(const simd::RecipeArgs& args) {
                   ShapeError(inputs, outputs, status.message()));
   }
   std::atomic<size_t> invalid_ids{0}, elsewhere{0};
-  const simd::RecipeArgs args = {inputs, outputs, options, &invalid_ids,
-                                 &elsewhere};
+  const simd::RouteArgs args = {inputs, outputs, options, &invalid_ids,
+                                &elsewhere};
   const size_t tokens = inputs.logits.rows;
   const size_t row_ps = tokens <= 1 ? 0 : simd::ComputePs(RecipeRowPs(args));
-  status =
-      internal::RunRows(executor, tokens, row_ps, simd::RecipeRows(), args);
+  status = internal::RunRows(executor, tokens, row_ps, simd::RouteRows(), args);
   if (status.ok() && outputs.report != nullptr) {
     outputs.report->invalid_ids = invalid_ids.load(std::memory_order_relaxed);
     outputs.report->elsewhere = elsewhere.load(std::memory_order_relaxed);
@@ -392,8 +387,9 @@ Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
   const size_t row_ps =
       tokens <= 1 ? 0
                   : simd::ComputePs(PlainRowPs(options, num_experts, top_k));
-  return internal::RunRows(executor, tokens, row_ps, simd::RouteRows(),
-                           {inputs, outputs, options});
+  const auto mode = simd::SoftmaxMode(options.renormalize, options.clamp);
+  return internal::RunRows(executor, tokens, row_ps, simd::SelectRows(),
+                           {logits, topk_ids, topk_weights, mode});
 }
 
 }  // namespace switchyard

@@ -27,9 +27,17 @@ class Restatement {
     }
     on_score_ = o_.bias_place == BiasPlace::kScore;
     of_selected_ = o_.weight_of == WeightOf::kSoftmaxOfSelected;
-    value_score_ = o_.weight_of == WeightOf::kSigmoidOfSelected
-                       ? Score::kSigmoid
-                       : o_.score;
+    switch (o_.weight_of) {
+      case WeightOf::kScore:
+        value_score_ = o_.score;
+        break;
+      case WeightOf::kSoftmaxOfSelected:
+        value_score_ = Score::kSoftmax;
+        break;
+      case WeightOf::kSigmoidOfSelected:
+        value_score_ = Score::kSigmoid;
+        break;
+    }
   }
 
   std::string Check(const RouteResult& result, size_t& invalid,
@@ -56,7 +64,9 @@ class Restatement {
 
  private:
   float Round(float f) const { return Rounded(o_.round_to, f); }
-  bool Softmax() const { return value_score_ == Score::kSoftmax; }
+  bool Softmax() const {
+    return !of_selected_ && value_score_ == Score::kSoftmax;
+  }
 
   // x of route.h, and what it says of the row.
   std::string Map() {
@@ -127,9 +137,8 @@ class Restatement {
               : 0.0;
       if (!IsNear(s[i], exact,
                   0x1p-18 + slack + (o_.round_to == Type::kF32 ? 0.0 : 0x1p-9),
-                  score == Score::kSqrtSoftplus
-                      ? (o_.round_to == Type::kF16 ? 0x1p-12 : 0x1p-62)
-                      : 0x1p-125,
+                  o_.round_to == Type::kF16 ? AccuracyOf(score).tiny_f16
+                                            : AccuracyOf(score).tiny,
                   o_.round_to)) {
         return Wrong("score", i, static_cast<double>(s[i]), exact);
       }
@@ -223,17 +232,24 @@ class Restatement {
       values.push_back(v);
     }
     float divisor = Round(sum);
-    if (o_.divisor == Divisor::kSumPlusEps) divisor = Round(divisor + o_.eps);
-    if (o_.divisor == Divisor::kMaxOfSumAndEps) {
-      divisor = Round(sum < o_.eps ? o_.eps : sum);
-    }
-    if (share) {
-      const float all = Softmax() ? 1.0f : SumOfLanes(s);
-      divisor = Round(sum < o_.clamp * all ? o_.clamp * all : sum);
-      // Where the selected are the largest, they have their share, but for
-      // rounding.
-      exact_ = false;
-      bound_ = 0x1p-16;
+    switch (o_.divisor) {
+      case Divisor::kSum:
+        break;
+      case Divisor::kSumPlusEps:
+        divisor = Round(divisor + o_.eps);
+        break;
+      case Divisor::kMaxOfSumAndEps:
+        divisor = Round(sum < o_.eps ? o_.eps : sum);
+        break;
+      case Divisor::kMaxOfSumAndShare:
+        if (!share) break;
+        const float all = Softmax() ? 1.0f : SumOfLanes(s);
+        divisor = Round(sum < o_.clamp * all ? o_.clamp * all : sum);
+        // Where the selected are the largest, they have their share, but for
+        // rounding.
+        exact_ = false;
+        bound_ = 0x1p-16;
+        break;
     }
     for (float v : values) {
       if (o_.renormalize) v = Round(v / divisor);
@@ -373,7 +389,7 @@ class Restatement {
   std::vector<float> x_, bias_;
   std::vector<int64_t> given_;
   bool on_score_, of_selected_;
-  Score value_score_;
+  Score value_score_ = Score::kSoftmax;
   float max_ = -kInf;
   bool nan_ = false, none_ = false;
   // Of the slots that have a logit: before what is done to ids.

@@ -105,26 +105,24 @@ RouteCase DrawRouteCase(Source& source, size_t num_experts = 0) {
     o.score = Score::kSparsemixer;
     c.top_k = 2;
   } else {
-    o.score = static_cast<Score>(source.Below(NumScores() - 1));
-    if (o.score >= Score::kSparsemixer) {  // all but that one
-      o.score = static_cast<Score>(static_cast<size_t>(o.score) + 1);
-    }
+    const size_t i = source.Below(std::size(kScores) - 1);
+    o.score = kScores[i < static_cast<size_t>(Score::kSparsemixer) ? i : i + 1];
   }
   const bool sparse = o.score == Score::kSparsemixer;
   o.renormalize = !sparse && !one_in(3);
-  o.divisor = of(Divisor::kMaxOfSumAndShare, Divisor::kSum,
-                 Divisor::kSumPlusEps, Divisor::kMaxOfSumAndEps);
-  if (o.divisor >= Divisor::kSumPlusEps) o.eps = of(0.0f, 1e-20f, 1e-6f, 0.5f);
+  o.divisor = kDivisors[source.Below(std::size(kDivisors))];
+  if (simd::TakesEps(o.divisor)) o.eps = of(0.0f, 1e-20f, 1e-6f, 0.5f);
   o.clamp = of(0.0f, 0x1p-14f, 0.3f, 1.0f);
   o.zero_sum_is_zero = one_in(3);
   if (!sparse && one_in(2)) {
-    o.weight_of =
-        of(WeightOf::kSoftmaxOfSelected, WeightOf::kSigmoidOfSelected);
+    o.weight_of = kWeightsOf[1 + source.Below(std::size(kWeightsOf) - 1)];
   }
   const bool given = !sparse && one_in(6);
   const bool bias = !sparse && one_in(2);
   if (bias) {
-    o.bias_place = of(BiasPlace::kScore, BiasPlace::kScore, BiasPlace::kLogit);
+    // The first, which most models have, twice as often.
+    const size_t place = source.Below(1 + std::size(kBiasPlaces));
+    o.bias_place = kBiasPlaces[place == 0 ? 0 : place - 1];
     o.bias_in_weight = one_in(4) && (o.bias_place == BiasPlace::kLogit ||
                                      o.weight_of == WeightOf::kScore);
   }

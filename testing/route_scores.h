@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the restatement of RouteTopK is made of: the order of keys, sums, and
-// the library's own scores beside what they should be.
+// Parts of the restatement of RouteTopK: the order of keys, sums, and the
+// library's own scores beside their formulas.
 
 #ifndef SWITCHYARD_TESTING_ROUTE_SCORES_H_
 #define SWITCHYARD_TESTING_ROUTE_SCORES_H_
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "src/simd/route.h"
 #include "switchyard/route.h"
 #include "testing/floats.h"
 #include "testing/inputs.h"
@@ -78,39 +79,73 @@ inline std::vector<float> Scores(std::vector<float> x, Score score, Type round,
   return values;
 }
 
-// Whether it is an enumerator. One that is added does not compile until it is
-// here, and is drawn (route_case.h) from then on.
-constexpr bool IsScore(Score score) {
-  switch (score) {
-    case Score::kSoftmax:
-    case Score::kSigmoid:
-    case Score::kSqrtSoftplus:
-    case Score::kRaw:
-    case Score::kSparsemixer:
-      return true;
-  }
-  return false;
-}
-constexpr size_t NumScores() {
-  size_t n = 0;
-  while (IsScore(static_cast<Score>(n))) ++n;
-  return n;
+// The enumerators of RouteOptions, from the lists that kernels are compiled
+// from: tests, benchmarks, fuzzers and corpus have a new one without being
+// told.
+#define SWITCHYARD_ENUMERATOR(name, ...) Score::name,
+constexpr Score kScores[] = {SWITCHYARD_SCORES(SWITCHYARD_ENUMERATOR)};
+#undef SWITCHYARD_ENUMERATOR
+#define SWITCHYARD_ENUMERATOR(name, ...) WeightOf::name,
+constexpr WeightOf kWeightsOf[] = {
+    SWITCHYARD_WEIGHTS_OF(SWITCHYARD_ENUMERATOR)};
+#undef SWITCHYARD_ENUMERATOR
+#define SWITCHYARD_ENUMERATOR(name, ...) Divisor::name,
+constexpr Divisor kDivisors[] = {SWITCHYARD_DIVISORS(SWITCHYARD_ENUMERATOR)};
+#undef SWITCHYARD_ENUMERATOR
+#define SWITCHYARD_ENUMERATOR(name, ...) BiasPlace::name,
+constexpr BiasPlace kBiasPlaces[] = {
+    SWITCHYARD_BIAS_PLACES(SWITCHYARD_ENUMERATOR)};
+#undef SWITCHYARD_ENUMERATOR
+
+inline const char* NameOf(Score score) {
+#define SWITCHYARD_CASE(name, text, ...) \
+  case Score::name:                      \
+    return text;
+  switch (score) { SWITCHYARD_SCORES(SWITCHYARD_CASE) }
+#undef SWITCHYARD_CASE
+  return "";
 }
 
-inline double ExactScore(Score score, double x, double max, double sum) {
+// The formula of each score of a logit alone, in the arithmetic of T and exp().
+template <class T, class Exp>
+T ScoreOfLogit(Score score, T x, const Exp& exp) {
   switch (score) {
-    case Score::kSoftmax:
-      return (std::isinf(max) ? (x == max ? 1.0 : 0.0) : std::exp(x - max)) /
-             sum;
     case Score::kSigmoid:
-      return 1.0 / (1.0 + std::exp(-x));
+      return T{1} / (T{1} + exp(-x));
     case Score::kSqrtSoftplus:
-      return std::sqrt(std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))));
+      return std::sqrt(std::max(x, T{0}) + std::log1p(exp(-std::fabs(x))));
+    case Score::kSoftmax:  // of all logits: ExactScore()
     case Score::kRaw:
     case Score::kSparsemixer:
       return x;
   }
-  return HUGE_VAL - HUGE_VAL;
+  return x;
+}
+
+// How far a score may be off.
+struct ScoreAccuracy {
+  double
+      ulps;  // as route.h promises; 0: it is exact, or no function of a logit
+  double tiny, tiny_f16;  // and absolutely, in f32 and rounded to f16
+};
+inline ScoreAccuracy AccuracyOf(Score score) {
+  switch (score) {
+    case Score::kSigmoid:
+      return {2.5, 0x1p-125, 0x1p-125};
+    case Score::kSqrtSoftplus:  // the root of a softplus that may be 0
+      return {2.0, 0x1p-62, 0x1p-12};
+    case Score::kSoftmax:
+    case Score::kRaw:
+    case Score::kSparsemixer:
+      return {0.0, 0x1p-125, 0x1p-125};
+  }
+  return {};
+}
+
+inline double ExactScore(Score score, double x, double max, double sum) {
+  const auto exp = [](double y) { return std::exp(y); };
+  if (score != Score::kSoftmax) return ScoreOfLogit(score, x, exp);
+  return (std::isinf(max) ? (x == max ? 1.0 : 0.0) : exp(x - max)) / sum;
 }
 
 // The weights of kSparsemixer's two selected experts.

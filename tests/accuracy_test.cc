@@ -13,6 +13,7 @@
 
 #include "switchyard/activate.h"
 #include "switchyard/route.h"
+#include "testing/route_scores.h"
 #include "tests/activate_case.h"
 #include "tests/float_sweep.h"
 
@@ -95,18 +96,17 @@ std::vector<float> ScoresOf(Score score, const std::vector<float>& x) {
 }
 
 TEST(AccuracyTest, Scores) {
-  for (const Score score : {Score::kSigmoid, Score::kSqrtSoftplus}) {
-    const bool sigmoid = score == Score::kSigmoid;
+  for (const Score score : kScores) {
+    const double ulps = AccuracyOf(score).ulps;
+    if (ulps == 0.0) continue;
     Sweep(
-        sigmoid ? "sigmoid" : "sqrt softplus", {-87.33655f, -87.0f, 87.0f},
+        NameOf(score), {-87.33655f, -87.0f, 87.0f},
         [&](const std::vector<float>& x) { return ScoresOf(score, x); },
         [&](const std::vector<float>& all, size_t i) -> Promised {
           const double x = static_cast<double>(all[i]);
           if (std::isnan(x)) return {};
           if (x <= kFlush) return {0.0, 0.0, true};
-          const double e = std::exp(-std::fabs(x));
-          if (sigmoid) return {(x < 0 ? e : 1) / (1 + e), 2.5};
-          return {std::sqrt(std::max(x, 0.0) + std::log1p(e)), 2.0};
+          return {ExactScore(score, x, x, 1.0), ulps};
         });
   }
 }

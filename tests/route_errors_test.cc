@@ -5,6 +5,7 @@
 // others: route_test.cc.)
 
 #include "switchyard/route.h"
+#include "testing/route_scores.h"
 #include "tests/call_errors.h"
 
 namespace switchyard::testing_support {
@@ -200,7 +201,8 @@ TEST_F(RouteRecipeErrors, Numbers) {
   }
   EXPECT_ERROR("options: eps is negative or not a finite number",
                c.options.eps = -1e-20f);
-  for (const Divisor d : {Divisor::kSum, Divisor::kMaxOfSumAndShare}) {
+  for (const Divisor d : kDivisors) {
+    if (simd::TakesEps(d)) continue;
     EXPECT_ERROR("options: eps: the divisor has none", c.options.eps = 1e-20f,
                  c.options.divisor = d);
   }
@@ -213,13 +215,15 @@ TEST_F(RouteRecipeErrors, Numbers) {
   EXPECT_ERROR("options: jitter_eps is negative or not a finite number",
                c.options.jitter_eps = -1.0f);
   EXPECT_ERROR("options: score is not a known Score",
-               c.options.score = static_cast<Score>(5));
+               c.options.score = static_cast<Score>(std::size(kScores)));
   EXPECT_ERROR("options: divisor is not a known Divisor",
-               c.options.divisor = static_cast<Divisor>(4));
-  EXPECT_ERROR("options: weight_of is not a known WeightOf",
-               c.options.weight_of = static_cast<WeightOf>(3));
-  EXPECT_ERROR("options: bias_place is not a known BiasPlace",
-               c.options.bias_place = static_cast<BiasPlace>(2));
+               c.options.divisor = static_cast<Divisor>(std::size(kDivisors)));
+  EXPECT_ERROR(
+      "options: weight_of is not a known WeightOf",
+      c.options.weight_of = static_cast<WeightOf>(std::size(kWeightsOf)));
+  EXPECT_ERROR(
+      "options: bias_place is not a known BiasPlace",
+      c.options.bias_place = static_cast<BiasPlace>(std::size(kBiasPlaces)));
   for (const Type type : {Type::kI32, Type::kF8E4M3, Type(99)}) {
     EXPECT_ERROR("options: round_to is not f32, bf16 or f16",
                  c.options.round_to = type);
@@ -273,13 +277,17 @@ TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
            needs_groups, needs_config] = call_.options;
     accept(renormalize);
     refuse("clamp is not in [0, 1]", clamp, {-1.0f, 1.5f, kInf, kNaN});
-    refuse("score is not a known Score", score, {5, 255});
-    refuse("divisor is not a known Divisor", divisor, {4, 255});
+    refuse("score is not a known Score", score,
+           {float{std::size(kScores)}, 255});
+    refuse("divisor is not a known Divisor", divisor,
+           {float{std::size(kDivisors)}, 255});
     refuse("eps is negative or not a finite number", eps, {-1.0f, kInf, kNaN});
     refuse("eps: the divisor has none", eps, {1e-20f});
     accept(zero_sum_is_zero);
-    refuse("weight_of is not a known WeightOf", weight_of, {3, 255});
-    refuse("bias_place is not a known BiasPlace", bias_place, {2, 255});
+    refuse("weight_of is not a known WeightOf", weight_of,
+           {float{std::size(kWeightsOf)}, 255});
+    refuse("bias_place is not a known BiasPlace", bias_place,
+           {float{std::size(kBiasPlaces)}, 255});
     accept(bias_in_weight);
     accept(select_on_rounded_score);
     refuse("routed_scaling_factor is not a finite number",

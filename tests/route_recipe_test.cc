@@ -158,15 +158,14 @@ TEST_P(RouteRecipeTest, EveryRecipeOfLongRows) {
   constexpr size_t kExperts = 16400;
   const std::vector<float> logits = random.Uniforms(kExperts, -5.0f, 5.0f);
   const std::vector<float> bias = random.Uniforms(kExperts, -0.1f, 0.1f);
-  for (const Score score :
-       {Score::kSoftmax, Score::kSigmoid, Score::kSqrtSoftplus, Score::kRaw}) {
+  for (const Score score : kScores) {
+    if (score == Score::kSparsemixer) continue;  // SparsemixerOfLongRows
     for (size_t kind = 0; kind < 9; ++kind) {
       for (const bool biased : {true, false}) {
         for (const bool renormalize : {true, false}) {
           SCOPED_TRACE(testing::Message()
-                       << "score " << static_cast<int>(score) << " kind "
-                       << kind << " bias " << biased << " renormalize "
-                       << renormalize);
+                       << NameOf(score) << " kind " << kind << " bias "
+                       << biased << " renormalize " << renormalize);
           RouteOptions o;
           o.score = score;
           o.renormalize = renormalize;
@@ -201,9 +200,7 @@ TEST_P(RouteRecipeTest, SumsOfZeroAndBelow) {
   EXPECT_EQ(weights({-6, -1, -3, -4}), (Two{0.25f, 0.75f}));
   options.clamp = 0x1p-3f;  // of a sum of -16: larger than -4
   EXPECT_EQ(weights({-6, -1, -3, -6}), (Two{0.5f, 1.5f}));
-  for (const Divisor divisor :
-       {Divisor::kMaxOfSumAndShare, Divisor::kSum, Divisor::kSumPlusEps,
-        Divisor::kMaxOfSumAndEps}) {
+  for (const Divisor divisor : kDivisors) {
     options.divisor = divisor;
     options.zero_sum_is_zero = false;
     EXPECT_EQ(weights({2, -2, -3, -4}), (Two{kInf, -kInf}));
@@ -232,15 +229,15 @@ TEST_P(RouteRecipeTest, RowsOfMinusInfinityWhereKeysAreScores) {
     return result.ids;
   };
   using Ids = std::vector<int32_t>;
-  for (const Score score :
-       {Score::kSoftmax, Score::kSigmoid, Score::kSqrtSoftplus, Score::kRaw}) {
-    SCOPED_TRACE(static_cast<int>(score));
+  for (const Score score : kScores) {
+    if (score == Score::kSparsemixer) continue;  // goes with no bias
+    SCOPED_TRACE(NameOf(score));
     RouteOptions options;
     options.score = score;
-    const bool raw = score == Score::kRaw, softmax = score == Score::kSoftmax;
+    const double lowest = ExactScore(score, -HUGE_VAL, -HUGE_VAL, 4.0);
     EXPECT_EQ(ids(options, {}), (Ids{0, 1}));
     EXPECT_EQ(ids(options, {0, 0.5f, 0.25f, 0}),
-              raw ? (Ids{0, 1}) : (Ids{1, 2}));
+              std::isinf(lowest) ? (Ids{0, 1}) : (Ids{1, 2}));
     options.select_on_rounded_score = true;
     EXPECT_EQ(ids(options, {}), (Ids{0, 1}));
     options.select_on_rounded_score = false;
@@ -251,13 +248,11 @@ TEST_P(RouteRecipeTest, RowsOfMinusInfinityWhereKeysAreScores) {
     options.topk_group = 1;
     // All experts of the first group have a key of `key`, the others one of 0.
     options.dropped_key_is_zero = true;
-    const auto kept = [&](float bias) {
-      return ids(options, {bias, bias, bias - 1, bias - 1}) == Ids{0, 1};
-    };
-    EXPECT_EQ(kept(-0.125f), softmax);
-    EXPECT_EQ(kept(-0.25f), softmax);  // 0, and ties with the others
-    EXPECT_EQ(kept(-0.26f), false);
-    EXPECT_EQ(kept(0.0f), !raw);
+    for (const float bias : {-0.125f, -0.25f, -0.26f, 0.0f}) {
+      const bool is_kept =  // 0 ties with the others, which come behind
+          ids(options, {bias, bias, bias - 1, bias - 1}) == Ids{0, 1};
+      EXPECT_EQ(is_kept, lowest + double{bias} >= 0.0) << bias;
+    }
   }
 }
 

@@ -33,7 +33,8 @@ const float* KeptSum(const void* context, size_t begin, size_t, float*) {
 }
 
 // normed = sum * scale * norm_weight, and the first lines of the next token's
-// rows on their way: a line per vector, which the loop has time for.
+// rows on their way: a line per vector, which the loop has time for. (The
+// stages' MulTile() in its place took 1.03 to 1.10 of the time of 64 tokens.)
 struct NormedRow {
   const CombineArgs& args;
   const RowSource& sum;
@@ -167,8 +168,9 @@ HWY_NOINLINE void CombineTokens(const CombineArgs& args, SumFunction sum_listed,
 }
 
 template <bool kNorm>
-HWY_NOINLINE void CombineKept(const CombineArgs& args, SumFunction sum_listed,
-                              size_t begin, size_t end) {
+HWY_NOINLINE void CombineOnStack(const CombineArgs& args,
+                                 SumFunction sum_listed, size_t begin,
+                                 size_t end) {
   HWY_ALIGN float kept[kSumKept];
   CombineTokens<kNorm>(args, sum_listed, begin, end, kept);
 }
@@ -299,13 +301,13 @@ HWY_NOINLINE void CombineStaged(const CombineArgs& args, SumFunction sum_listed,
 }
 
 template <bool kNorm>
-HWY_INLINE void CombinePlain(const CombineArgs& args, SumFunction sum_listed,
-                             size_t begin, size_t end) {
+HWY_INLINE void CombineUnstaged(const CombineArgs& args, SumFunction sum_listed,
+                                size_t begin, size_t end) {
   const AnyMatrix& out = args.outputs.out;
   if (HWY_LIKELY(out.type == Type::kF32 && out.data != nullptr)) {
     CombineTokens<kNorm>(args, sum_listed, begin, end, nullptr);
   } else {
-    CombineKept<kNorm>(args, sum_listed, begin, end);
+    CombineOnStack<kNorm>(args, sum_listed, begin, end);
   }
 }
 
@@ -314,9 +316,9 @@ void Combine(const CombineArgs& args, size_t begin, size_t end) {
   if (HWY_UNLIKELY(args.stages != nullptr)) {
     CombineStaged(args, SumListed<In, false>, SumListed<In, true>, begin, end);
   } else if (args.outputs.normed.data != nullptr) {
-    CombinePlain<true>(args, SumListed<In, true>, begin, end);
+    CombineUnstaged<true>(args, SumListed<In, true>, begin, end);
   } else {
-    CombinePlain<false>(args, SumListed<In, false>, begin, end);
+    CombineUnstaged<false>(args, SumListed<In, false>, begin, end);
   }
 }
 

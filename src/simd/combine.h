@@ -1,6 +1,31 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Combine: a token's terms (weighted rows of slots, identity, shared experts)
+// -> their sum -> stages -> out -> final norm -> normed. CombinePlan
+// (src/combine_plan.h) and the number of columns choose one of these paths:
+//
+//   no stages, out is f32            CombineTokens(): the sum in registers, 4
+//                                      vectors of columns at a time, to out
+//   no stages, another out or none   CombineOnStack(): the same to the stack,
+//                                      then PutRow() to out
+//   stages, up to kSumKept columns   CombineStaged(): the sum to a row, a tile
+//                                      at a time, and each tile through the
+//                                      stages up to the next norm
+//   stages, wider rows               CombineStaged() by StagedToken::Make(): no
+//                                      row; tiles are made again for each phase
+//
+// Without stages there are terms of one type, at most kMaxTerms of them, the
+// four scales, a residual and the final norm. A norm of a part, a vector, a
+// rounding between steps or a term of another type is a stage. A token of more
+// than kMaxTerms terms is summed by SumSlowly(), a tile at a time. The final
+// norm is a pass of its own, NormedRow, on all paths.
+//
+//   combine_terms-inl.h     a token's terms, listed, and their numbers
+//   combine-inl.h           their sum: SumListed() in registers, SumSlowly()
+//   combine_stages-inl.h    stages, each a loop of tiles-inl.h over a tile
+//   combine.cc              the paths above, and the final norm
+
 #ifndef SWITCHYARD_SRC_SIMD_COMBINE_H_
 #define SWITCHYARD_SRC_SIMD_COMBINE_H_
 

@@ -1,14 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For topk_one-inl.h. (See targets.h.)
-#define HWY_WANT_AVX3_DL
-
 #include "src/simd/route.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 
-#include "src/simd/storage_types.h"
+#include "src/simd/row_format.h"
 #include "src/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,125 +17,259 @@
 
 #include "hwy/highway.h"
 
-#include "src/simd/recipes-inl.h"
-#include "src/simd/route-inl.h"
+#include "src/simd/route_groups-inl.h"
+#include "src/simd/route_keys-inl.h"
+#include "src/simd/route_weights-inl.h"
 #include "src/simd/rows-inl.h"
+#include "src/simd/topk-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// Rows are taken a vector of them at a time, a row per lane (topk_lanes-inl.h):
-// lower bounds of the k-th largest, a filter, insertion of what passes; then
-// exp, sum and division of the selected. Hard rows and the rest of a batch go
-// one by one, or a few at a time (topk-inl.h). Bound by the two ports of the
-// vector units: of 40 ns a row (E = 128, k = 8, 512 rows, AVX-512; 56 on AVX2)
-// the filter, with a comparison and two compressions a vector on one of them,
-// takes 35 %, the bounds 18 %, the insertion 16 %. An E-wide sum of exps adds 3
-// ns a vector. A row alone is a chain of latencies: topk_one-inl.h.
-// (Not inlined: its frame is forty times that of one row's, and rows that are
-// converted come here, too.)
-template <class Recipe>
-HWY_NOINLINE void RouteMany(const RouteArgs& args, size_t begin, size_t end) {
-  const Router<Recipe, float> router(args);
-  if (router.k > kTopKMax) {
-    for (size_t row = begin; row < end; ++row) {
-      router.Large(row, args.outputs.topk_weights);
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A call's rows, by the paths of route.h.
+class Router {
+ public:
+  Router(const RouteArgs& args, float* tile)
+      : args_(args),
+        options_(args.options),
+        out_(args.outputs),
+        plan_(args),
+        maker_(args, plan_),
+        weights_{args, plan_},
+        tile_(tile) {}
+  ~Router() {
+    if (weights_.invalid != 0) *args_.invalid_ids += weights_.invalid;
+    if (weights_.elsewhere != 0) *args_.elsewhere += weights_.elsewhere;
+  }
+
+  void Rows(size_t begin, size_t end) {
+    const ConstAnyMatrix& logits = args_.inputs.logits;
+    if (plan_.ids_given) {
+      return PutRows(begin, end - begin, args_.inputs.given_ids, nullptr);
     }
-  } else if (router.experts <= kTopKAll) {
-    router.template Rows<true>(begin, end);
-  } else {
-    router.template Rows<false>(begin, end);
-  }
-}
-
-#if SWITCHYARD_TOPK_ONE
-template <class Recipe, bool kRaw>
-HWY_NOINLINE void RouteOne(const RouteArgs& args, size_t row) {
-  const Router<Recipe, float> router(args);
-  if (router.k <= kTopKOneMax && router.template One<kRaw>(row)) return;
-  RouteMany<Recipe>(args, row, row + 1);
-}
-#endif
-
-template <class Recipe>
-SWITCHYARD_PIECE void RouteFloats(const RouteArgs& args, size_t begin,
-                                  size_t end) {
-#if SWITCHYARD_TOPK_ONE
-  if (end - begin == 1) {
-    return args.options.score == Score::kRaw
-               ? RouteOne<Recipe, true>(args, begin)
-               : RouteOne<Recipe, false>(args, begin);
-  }
-#endif
-  RouteMany<Recipe>(args, begin, end);
-}
-
-// Rows that are not all f32 are routed in batches that are converted on the
-// stack: a row of more experts than kRouteTile, or of more slots than kTopKMax,
-// is read as it lies, by what is slow and takes anything. A batch is wanted to
-// be a vector of rows, and to stay in the L1 cache.
-constexpr size_t kRouteTile = 16384;
-constexpr size_t kRouteCached = 8192;
-constexpr size_t kRouteBatch = 32;
-constexpr size_t kRouteWanted = 16;
-
-template <class Recipe, size_t kTile>
-HWY_NOINLINE void RouteTiles(const RouteArgs& args, size_t begin, size_t end) {
-  const ConstAnyMatrix& logits = args.inputs.logits;
-  const AnyMatrix& ids = args.outputs.topk_ids;
-  const AnyMatrix& weights = args.outputs.topk_weights;
-  const size_t experts = logits.cols;
-  HWY_ALIGN float logit_tile[kTile];
-  HWY_ALIGN float weight_tile[kRouteBatch * kTopKMax];
-  const size_t cached = HWY_MIN(kRouteBatch, kRouteCached / experts);
-  const size_t most = HWY_MAX(size_t{1}, kTile / experts);
-  const size_t batch = HWY_MIN(most, HWY_MAX(kRouteWanted, cached));
-  for (size_t row = begin; row < end; row += batch) {
-    const size_t n = HWY_MIN(batch, end - row);
-    const bool widen = logits.type != Type::kF32;
-    const bool narrow = weights.type != Type::kF32;
-    if (widen) RowsToFloats(logits, row, n, logit_tile);
-    const RouteInputs inputs = {widen ? ConstAnyMatrix(logit_tile, n, experts)
-                                      : logits.RowRange(row, row + n)};
-    const RouteOutputs outputs = {ids.RowRange(row, row + n),
-                                  narrow
-                                      ? AnyMatrix(weight_tile, n, weights.cols)
-                                      : weights.RowRange(row, row + n)};
-    RouteFloats<Recipe>({inputs, outputs, args.options}, 0, n);
-    if (narrow) FloatsToRows(weight_tile, weights, row, n);
-  }
-}
-
-template <class Recipe>
-void RouteBy(const RouteArgs& args, size_t begin, size_t end) {
-  const ConstAnyMatrix& logits = args.inputs.logits;
-  const AnyMatrix& weights = args.outputs.topk_weights;
-  const bool floats = logits.type == Type::kF32;
-  if (HWY_LIKELY(floats && weights.type == Type::kF32)) {
-    return RouteFloats<Recipe>(args, begin, end);
-  }
-  if (weights.cols <= kTopKMax && (floats || logits.cols <= kRouteTile)) {
-    return logits.cols * kRouteWanted <= kRouteCached
-               ? RouteTiles<Recipe, kRouteCached>(args, begin, end)
-               : RouteTiles<Recipe, kRouteTile>(args, begin, end);
-  }
-  switch (logits.type) {
-#define SWITCHYARD_CASE(T, ...)                    \
-  case kType<T>:                                   \
-    for (size_t row = begin; row < end; ++row) {   \
-      Router<Recipe, T>(args).Large(row, weights); \
-    }                                              \
-    return;
-    SWITCHYARD_FLOATS(SWITCHYARD_CASE, )
-#undef SWITCHYARD_CASE
-    default:
+    if (plan_.weights_by_select) {
+      return SelectRows()(
+          {logits, out_.topk_ids, out_.topk_weights, plan_.select_mode}, begin,
+          end);
+    }
+    const bool makes_keys = plan_.maps_logits || !plan_.selects_by_x;
+    if (makes_keys &&
+        (plan_.columns > kKeyTile ||
+         (!plan_.selects_by_x && options_.num_expert_group > kGroupsKept))) {
+      for (size_t row = begin; row < end; ++row) RowInPieces(row);
       return;
+    }
+    const size_t batch =
+        makes_keys ? SelectBatch<kKeyTile>(plan_.columns) : kSelectBatch;
+    for (size_t row = begin; row < end; row += batch) {
+      Batch(row, HWY_MIN(batch, end - row), makes_keys);
+    }
   }
-}
+
+ private:
+  // Stores the results of n rows whose ids are in the rows of that matrix.
+  // Without their facts, these are found first.
+  void PutRows(size_t first, size_t n, const ConstAnyMatrix& ids,
+               const RowFacts* known) {
+    const size_t most = HWY_MAX(size_t{1}, kSlots / plan_.slots);
+    RowFacts facts[kSelectBatch];
+    Slots slots;
+    for (size_t i = 0; i < n;) {
+      const size_t rows = HWY_MIN(HWY_MIN(most, kSelectBatch), n - i);
+      for (size_t r = 0; r < rows; ++r) {
+        if (known != nullptr) {
+          facts[r] = known[i + r];
+        } else {
+          facts[r] = kNoFacts;
+          maker_.LookForWeights(first + i + r, facts[r], tile_);
+        }
+      }
+      weights_.Put({first + i, rows, ids.RowRange(first + i, first + i + rows),
+                    facts, SlotsHave::kNothing},
+                   slots);
+      i += rows;
+    }
+  }
+
+  // Selects from n rows of keys into slots, k of each.
+  static HWY_INLINE void SelectSlots(const ConstAnyMatrix& keys, size_t n,
+                                     size_t k, const SelectMode& mode,
+                                     Slots& slots) {
+    const AnyMatrix ids(slots.ids, n, k), values(slots.at, n, k);
+    SelectRows()({keys, ids, values, mode}, 0, n);
+  }
+
+  // Makes the keys of n rows in the tile, groups aside, and finds their facts.
+  void MakeKeys(size_t first, size_t n, RowFacts* facts) const {
+    const bool looks = !plan_.selects_by_x && maker_.WeightsNeedMore();
+    for (size_t i = 0; i < n; ++i) {
+      float* const to = tile_ + i * plan_.columns;
+      RowFacts for_weights = kNoFacts;
+      if (looks) maker_.LookForWeights(first + i, for_weights, to);
+      maker_.RowKeys(first + i, to, facts[i]);
+      if (looks) facts[i] = for_weights;
+    }
+  }
+
+  // Selects from n rows of logits as they lie, or of keys made of them.
+  void Batch(size_t first, size_t n, bool makes_keys) {
+    RowFacts facts[kSelectBatch];
+    std::fill_n(facts, n, kNoFacts);
+    const size_t k = plan_.top_k, experts = plan_.experts;
+    const bool slots_fit = plan_.slots == k && k <= kTopKMax;
+    if (plan_.drops_groups && slots_fit && n > 1 &&
+        BatchOfKeptGroups(first, n, facts)) {
+      return;
+    }
+    if (makes_keys) MakeKeys(first, n, facts);
+    for (size_t i = 0; i < n && plan_.drops_groups; ++i) {
+      DropGroups(options_, experts, tile_ + i * plan_.columns);
+    }
+    // (Made where it stays: to copy a view that was just made waits for its
+    // type to reach the cache, 15 ns of a lone row.)
+    const ConstAnyMatrix& logits = args_.inputs.logits;
+    const ConstAnyMatrix keys = {
+        makes_keys ? static_cast<const void*>(tile_) : RowAt(logits, first),
+        makes_keys ? Type::kF32 : logits.type, n, experts,
+        makes_keys ? plan_.columns : logits.stride};
+    if (!slots_fit) {
+      // Ids go where they are to be, and keys, of no use, to the weights'
+      // place.
+      const AnyMatrix ids =
+          out_.topk_ids.RowRange(first, first + n).ColRange(0, k);
+      const AnyMatrix unused =
+          out_.topk_weights.RowRange(first, first + n).ColRange(0, k);
+      SelectRows()({keys, ids, unused, kKeys}, 0, n);
+      PutRows(first, n, out_.topk_ids, plan_.selects_by_x ? nullptr : facts);
+      return;
+    }
+    Slots slots;
+    SelectSlots(keys, n, k, plan_.values_by_select ? plan_.select_mode : kKeys,
+                slots);
+    SlotsHave has = plan_.values_by_select ? SlotsHave::kValues : SlotsHave::kX;
+    for (size_t i = 0; i < n; ++i) {
+      RowFacts& f = facts[i];
+      const float best = slots.at[i * k];
+      if (plan_.values_by_select) {
+        f.has_nan = std::isnan(best);
+        f.is_empty = best == 0.0f;
+      } else if (!plan_.selects_by_x) {
+        has = SlotsHave::kIds;
+      } else if (maker_.WeightsNeedSums()) {
+        maker_.LookForWeights(first + i, f, tile_);
+      } else {
+        f.max = best;
+        f.has_nan = std::isnan(best);
+        f.is_empty = best == -HUGE_VALF;
+        if (plan_.in_rounds) {
+          has = SlotsHave::kValues;
+          maker_.WeighRounds(first + i, f, slots.ids + 2 * i, slots.at + 2 * i,
+                             tile_);
+        }
+      }
+    }
+    weights_.Put({first, n, {}, facts, has}, slots);
+  }
+
+  // The same from the keys of kept groups alone; false, with nothing stored, if
+  // a row selects from dropped ones.
+  bool BatchOfKeptGroups(size_t first, size_t n, RowFacts* facts) {
+    const size_t k = plan_.top_k;
+    if (plan_.experts / options_.num_expert_group * options_.topk_group < k) {
+      return false;
+    }
+    MakeKeys(first, n, facts);
+    Compacted compacted;
+    compacted.Make(options_, plan_.experts, n, plan_.columns, tile_);
+    const ConstAnyMatrix keys(tile_, n, options_.topk_group * compacted.size,
+                              plan_.columns);
+    Slots slots;
+    SelectSlots(keys, n, k, kKeys, slots);
+    for (size_t i = 0; i < n; ++i) {
+      if (!(slots.at[i * k + k - 1] > DroppedKey(options_))) return false;
+    }
+    compacted.ToExperts(n, k, slots.ids);
+    weights_.Put({first, n, {}, facts, SlotsHave::kIds}, slots);
+    return true;
+  }
+
+  // A row that does not fit the tile, or has more groups than are ranked
+  // together: its keys are made where they are looked at.
+  HWY_NOINLINE void RowInPieces(size_t row) {
+    constexpr size_t kHalf = kKeyTile / 2;
+    RowFacts facts = kNoFacts;
+    maker_.LookForWeights(row, facts, tile_);
+    if (plan_.keys_need_sum) {
+      facts.sum_exp = maker_.SumOfExps(row, facts.max, tile_);
+    }
+    KeyPieces all = {maker_, row, facts, nullptr};
+    const Pieces all_keys = {KeyPieces::Make, &all, plan_.experts, tile_,
+                             kHalf};
+    if (plan_.drops_groups) {
+      KeptGroups kept(options_, plan_.experts, all_keys);
+      KeyPieces some = {maker_, row, facts, &kept};
+      SelectFrom({KeyPieces::Make, &some, plan_.experts, tile_ + kHalf, kHalf},
+                 row);
+    } else if (plan_.in_rounds) {
+      return PutRounds(all_keys, row, facts);
+    } else {
+      SelectFrom(all_keys, row);
+    }
+    PutRows(row, 1, out_.topk_ids, &facts);
+  }
+  struct KeyPieces {
+    const RowMaker& maker;
+    size_t row;
+    const RowFacts& facts;
+    KeptGroups* kept;
+
+    static void Make(const void* context, size_t begin, size_t n, float* to) {
+      const KeyPieces& p = *static_cast<const KeyPieces*>(context);
+      p.maker.Keys(p.row, p.facts, begin, n, to);
+      if (p.kept != nullptr) p.kept->Drop(begin, n, to);
+    }
+  };
+  // kSparsemixer's weights are sums over the row, made while its keys are at
+  // hand.
+  void PutRounds(const Pieces& keys, size_t row, RowFacts& facts) {
+    TopK best;
+    SelectNext(keys, plan_.experts, INT32_MAX, -1, 2, best);
+    Slots slots;
+    for (size_t i = 0; i < 2; ++i) {
+      slots.ids[i] = best.ids[i];
+      slots.at[i] = LogitFromKey(best.keys[i]);
+    }
+    maker_.WeighRounds(row, facts, slots.ids, slots.at, tile_);
+    weights_.Put({row, 1, {}, &facts, SlotsHave::kValues}, slots);
+  }
+  void SelectFrom(const Pieces& keys, size_t row) const {
+    TopK best;
+    int32_t last_key = INT32_MAX, last_id = -1;
+    for (size_t slot = 0; slot < plan_.top_k; slot += kTopKMax) {
+      const size_t count = HWY_MIN(kTopKMax, plan_.top_k - slot);
+      SelectNext(keys, plan_.experts, last_key, last_id, count, best);
+      StoreIds(best.ids, count, out_.topk_ids, row, slot);
+      last_key = best.keys[count - 1];
+      last_id = best.ids[count - 1];
+    }
+  }
+
+  static constexpr SelectMode kKeys = {SelectMode::kKeys, 0.0f};
+  const RouteArgs& args_;
+  const RouteOptions& options_;
+  const RouteOutputs& out_;
+  const RoutePlan plan_;
+  const RowMaker maker_;
+  WeightMaker weights_;
+  float* const tile_;
+};
 
 void Route(const RouteArgs& args, size_t begin, size_t end) {
-  RouteBy<Recipe<SoftmaxScore, LogitKeys, ShareOfSum>>(args, begin, end);
+  HWY_ALIGN float tile[kKeyTile];
+  Router(args, tile).Rows(begin, end);
 }
 
 SWITCHYARD_ROW_FUNCTION(Route, RouteArgs);

@@ -1,40 +1,189 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Routing: logit -> x -> key -> the top_k largest keys -> v -> weight, with the
+// x, key, s and v of switchyard/route.h. A call takes one of these paths:
+//
+//   plain softmax (src/route.cc)        SelectRows(logits) -> ids, weights
+//   weights_by_select: softmax of the   the same, called by RouteRows()
+//     selected, and nothing after it
+//   values_by_select: the same, then    SelectRows(logits or x) -> ids, v
+//     masks, maps, scales, rounding       -> weights
+//   selection by x (most scores)        SelectRows(logits or x) -> ids, x
+//                                         -> v -> weights
+//   selection by keys (bias, groups)    SelectRows(keys) -> ids -> x -> v
+//                                         -> weights
+//   ids_given                           ids -> x -> v -> weights
+//   rows of more than kKeyTile          the same steps; keys are made again,
+//     columns                             piece by piece, where they are read
+//
+// Keys are made for a batch of rows on the stack, and selected from as if they
+// were logits. Options are branches around loops; only scores are templates.
+//
+//   route.cc                the batches of a call, and which path they take
+//   route_keys-inl.h        logits to x, x to keys, sums over a row
+//   route_groups-inl.h      groups' scores, and keys of those dropped
+//   route_select.{h,cc}     selection: plain softmax is nothing else
+//   route_weights-inl.h     ids and x to v, v to weights, and what is stored
+//   route_scores-inl.h      the list of scores, and their functors
+//   topk*-inl.h, candidates-inl.h    what selection is made of
+
 #ifndef SWITCHYARD_SRC_SIMD_ROUTE_H_
 #define SWITCHYARD_SRC_SIMD_ROUTE_H_
 
+#include <atomic>
 #include <cstddef>
 
+#include "src/simd/route_select.h"
 #include "src/simd/row_function.h"
 #include "switchyard/route.h"
 
+#include "src/simd/route_scores-inl.h"
+
 namespace switchyard::simd {
 
-// Whether a row's weights need the scores of all its experts: softmax's exp is
-// needed of the selected only, unless the weights are relative to all experts
-// or the clamp can matter. It cannot where clamp <= top_k / experts, as the
-// selected have at least that share of the sum. The choice must not depend on
-// values: not on how they round, either.
-inline bool RouteNeedsAll(const RouteOptions& options, size_t experts,
-                          size_t top_k) {
-  return !options.renormalize ||
-         static_cast<double>(options.clamp) * static_cast<double>(experts) >
-             static_cast<double>(top_k);
-}
+// The other enumerations of RouteOptions, walked as SWITCHYARD_SCORES is.
+// Each WeightOf: its text, and what v is a score by.
+#define SWITCHYARD_WEIGHTS_OF(X)                                \
+  X(kScore, "score", options.score)                             \
+  X(kSoftmaxOfSelected, "softmax_of_selected", Score::kSoftmax) \
+  X(kSigmoidOfSelected, "sigmoid_of_selected", Score::kSigmoid)
+// Each Divisor: its text, and whether it takes an eps. (Softmax's v need no sum
+// over all experts where it takes none: quotients of exp(x - max) do.)
+#define SWITCHYARD_DIVISORS(X)                        \
+  X(kMaxOfSumAndShare, "max_of_sum_and_share", false) \
+  X(kSum, "sum", false)                               \
+  X(kSumPlusEps, "sum_plus_eps", true)                \
+  X(kMaxOfSumAndEps, "max_of_sum_and_eps", true)
+// Each BiasPlace: its text, and whether the bias is on the score.
+#define SWITCHYARD_BIAS_PLACES(X) \
+  X(kScore, "score", true)        \
+  X(kLogit, "logit", false)
 
-// Checked: equal rows, topk_ids.cols == topk_weights.cols in [1, logits.cols],
-// logits.cols < 2^31, options as route.h says; outputs disjoint from each other
-// and from logits.
+#define SWITCHYARD_CASE(name, text, value) \
+  case Listed::name:                       \
+    return value;
+constexpr Score ValueScore(const RouteOptions& options) {
+  using Listed = WeightOf;
+  switch (options.weight_of) { SWITCHYARD_WEIGHTS_OF(SWITCHYARD_CASE) }
+  return options.score;
+}
+constexpr bool TakesEps(Divisor divisor) {
+  using Listed = Divisor;
+  switch (divisor) { SWITCHYARD_DIVISORS(SWITCHYARD_CASE) }
+  return false;
+}
+constexpr bool IsOnScore(BiasPlace place) {
+  using Listed = BiasPlace;
+  switch (place) { SWITCHYARD_BIAS_PLACES(SWITCHYARD_CASE) }
+  return true;
+}
+#undef SWITCHYARD_CASE
+
+// Checked, as switchyard/route.h says.
 struct RouteArgs {
   const RouteInputs& inputs;
   const RouteOutputs& outputs;
   const RouteOptions& options;
+  std::atomic<size_t>* invalid_ids;
+  std::atomic<size_t>* elsewhere;
 };
 
-// Softmax by `renormalize` and `clamp`, whatever else the options say; but with
-// Score::kRaw, which is route_recipe.cc's, the weights are the logits of the
-// selected themselves, all NaN in a row with a NaN.
+// What follows from a call's options, for all of its rows.
+struct RoutePlan {
+  size_t columns;  // of logits: the experts', and shared ones'
+  size_t experts;
+  size_t top_k;
+  size_t slots;  // that have a logit: top_k, and shared ones
+
+  bool ids_given;
+  bool maps_logits;   // x is not the logit as it lies
+  bool bias_in_x;     // so that the weight has it, too
+  bool selects_by_x;  // a key is x, or is not needed
+  bool bias_in_key;   // that x or s do not have
+  bool drops_groups;
+  Score key_score;  // of keys that are not x, and how these are rounded
+  Type key_round;
+  bool keys_need_sum;  // over all of exp(x - max)
+
+  bool of_selected;   // v = exp(x - the largest of the selected)
+  Score value_score;  // of v, where that is not so
+  bool is_softmax;    // v = exp(x - max), or
+  bool is_share;      // v = exp(x - max) / sum over all of it
+  bool in_rounds;     // each of the two slots has a sum of its own
+  bool bias_in_value;
+  bool bounded_by_all;  // the divisor may be a share of a sum over all
+
+  bool values_by_select;
+  SelectMode select_mode;  // of these
+  bool weights_by_select;
+  bool remaps_ids;       // ids are not the experts selected
+  bool stores_as_slots;  // rows of both outputs follow each other as slots do
+
+  explicit RoutePlan(const RouteArgs& args) {
+    const RouteInputs& in = args.inputs;
+    const RouteOptions& o = args.options;
+    columns = in.logits.cols;
+    experts = columns - (o.shared_logits ? o.num_shared_experts : 0);
+    top_k = args.outputs.topk_ids.cols - o.num_shared_experts;
+    slots = top_k + (columns - experts);
+
+    const bool bias = in.correction_bias.data != nullptr;
+    const bool on_score = IsOnScore(o.bias_place);
+    const bool rounds = o.round_to != Type::kF32;
+    ids_given = in.given_ids.data != nullptr;
+    bias_in_x = bias && !on_score && o.bias_in_weight;
+    bias_in_key = bias && !bias_in_x;
+    maps_logits = bias_in_x || o.logit_scale != 1.0f ||
+                  o.logit_softcap != 0.0f || o.logit_clip != 0.0f;
+    selects_by_x = ids_given || !(bias_in_key || o.num_expert_group > 1 ||
+                                  o.select_on_rounded_score);
+    drops_groups = o.num_expert_group > 1 && o.topk_group < o.num_expert_group;
+    const bool x_and_bias = bias_in_key && !on_score;
+    key_score = x_and_bias ? Score::kRaw : o.score;
+    key_round = x_and_bias ? Type::kF32 : o.round_to;
+    keys_need_sum =
+        !selects_by_x && KindOf(key_score) == ScoreKind::kShareOfAll;
+
+    of_selected = o.weight_of == WeightOf::kSoftmaxOfSelected;
+    value_score = ValueScore(o);
+    is_softmax = !of_selected && KindOf(value_score) == ScoreKind::kShareOfAll;
+    in_rounds = KindOf(o.score) == ScoreKind::kInRounds;
+    bias_in_value = bias && on_score && o.bias_in_weight;
+    const bool by_sum = o.renormalize && !TakesEps(o.divisor);
+    is_share = is_softmax && (!by_sum || bias_in_value || rounds);
+    // A bound that is a share of all cannot matter where the selected have that
+    // share: where they have the largest scores.
+    const SelectMode softmax =
+        SoftmaxMode(o.renormalize,
+                    o.divisor == Divisor::kMaxOfSumAndShare ? o.clamp : 0.0f);
+    const bool selects_largest =
+        selects_by_x && !ids_given && columns == experts;
+    bounded_by_all = !of_selected && o.renormalize && softmax.clamp > 0.0f &&
+                     !(selects_largest && GrowsFromZero(value_score) &&
+                       !NeedsAll(softmax, experts, top_k));
+
+    values_by_select =
+        selects_largest && !in_rounds &&
+        (of_selected || (is_softmax && !rounds && (!o.renormalize || by_sum)));
+    remaps_ids =
+        ids_given || o.num_zero_experts != 0 || in.expert_map.data != nullptr;
+    const AnyMatrix &ids = args.outputs.topk_ids,
+                    &weights = args.outputs.topk_weights;
+    stores_as_slots = !remaps_ids && o.num_shared_experts == 0 &&
+                      in.bias_index.data == nullptr &&
+                      in.token_mask.data == nullptr && ids.type != Type::kI64 &&
+                      weights.type == Type::kF32 && ids.stride == ids.cols &&
+                      weights.stride == weights.cols;
+    weights_by_select = values_by_select && !maps_logits && !remaps_ids &&
+                        o.num_shared_experts == 0 && !rounds &&
+                        o.routed_scaling_factor == 1.0f &&
+                        in.expert_scale.data == nullptr &&
+                        in.token_mask.data == nullptr;
+    select_mode = of_selected ? SoftmaxMode(true, 0.0f) : softmax;
+  }
+};
+
 RowFunction<RouteArgs> RouteRows() noexcept;
 
 }  // namespace switchyard::simd

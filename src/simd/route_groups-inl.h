@@ -18,12 +18,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "src/simd/route_select.h"
 #include "switchyard/route.h"
 
 #include "hwy/highway.h"
 
 #include "src/simd/candidates-inl.h"
-#include "src/simd/recipes-inl.h"
 #include "src/simd/route_keys-inl.h"
 #include "src/simd/storage-inl.h"
 #include "src/simd/topk-inl.h"
@@ -121,7 +121,7 @@ HWY_INLINE void GroupScores(const RouteOptions& options, size_t size,
       continue;
     }
 #endif
-    scores[g] = SumOfBest(LogitKeys::Row<float>{keys + g * size}, size, of);
+    scores[g] = SumOfBest(KeyRow<float>{keys + g * size}, size, of);
     ++g;
   }
 }
@@ -152,7 +152,7 @@ HWY_NOINLINE void DropGroups(const RouteOptions& options, size_t experts,
 // group is selected, half the columns are not looked at.
 struct Compacted {
   size_t size;  // of a group
-  uint8_t kept[kRecipeBatch][kGroupsKept];
+  uint8_t kept[kSelectBatch][kGroupsKept];
 
   // Of n rows, a stride of floats apart. In phases, as in topk-inl.h.
   HWY_NOINLINE void Make(const RouteOptions& options, size_t experts, size_t n,
@@ -160,7 +160,7 @@ struct Compacted {
     const TopKTag d;
     const size_t N = hn::Lanes(d), groups = options.num_expert_group;
     size = experts / groups;
-    HWY_ALIGN float scores[kRecipeBatch * kGroupsKept];
+    HWY_ALIGN float scores[kSelectBatch * kGroupsKept];
     for (size_t r = 0; r < n; ++r) {
       GroupScores(options, size, keys + r * stride, scores + r * groups);
     }
@@ -203,7 +203,7 @@ struct Compacted {
     const TopKTag d;
     const TopKIntTag di;
     const size_t N = hn::Lanes(d), groups = options.num_expert_group;
-    constexpr size_t kRows = kRecipeBatch + kTopKLanes;
+    constexpr size_t kRows = kSelectBatch + kTopKLanes;
     HWY_ALIGN float columns[kFewGroups * kRows];
     HWY_ALIGN int32_t places[kFewGroups * kRows];
     for (size_t g = 0; g < groups; ++g) {

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From a row's logits to what selection compares, and what is known of the row
-// then: a pass each, over a piece of the row that stays in the L1 cache, with
-// all choices outside of the loops.
+// Keys: a row's logits to x, x to what selection compares, and the facts of the
+// row that its weights need. Each step is a pass over a piece of the row that
+// stays in the L1 cache; all choices are outside of the loops.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -13,18 +13,18 @@
 #define SWITCHYARD_SRC_SIMD_ROUTE_KEYS_INL_H_
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
-#include "src/simd/route_recipe.h"
+#include "src/simd/route.h"
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 
 #include "hwy/highway.h"
 
-#include "src/simd/recipes-inl.h"
+#include "src/simd/route_scores-inl.h"
 #include "src/simd/rows-inl.h"
 #include "src/simd/simdgroup-inl.h"
 #include "src/simd/storage-inl.h"
@@ -35,20 +35,22 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows that are made, selected among and weighed together, at most.
-constexpr size_t kRecipeBatch = 32;
+// Rows with more columns are made in pieces, each time they are needed.
+constexpr size_t kKeyTile = 16384;
 
 using RowTag = hn::ScalableTag<float>;
 using RowVec = hn::Vec<RowTag>;
 
-// What the weights of a row need to know of all of it.
+// Facts of a whole row that its weights need. (Without initialisers: those of a
+// batch took a lone row 130 stores.)
 struct RowFacts {
-  float max = 0.0f;         // of x, the NaNs aside; any number if no one asks
-  bool nan = false;         // one x is
-  bool none = false;        // all are -inf
-  float sum_exp = 1.0f;     // over all of exp(x - max), for keys or weights
-  float sum_values = 1.0f;  // over all of v, for a share of it
+  float max;         // of x, the NaNs aside; any number if not asked for
+  float sum_exp;     // over all of exp(x - max), for keys or weights
+  float sum_values;  // over all of v, for a share of it
+  bool has_nan;      // among x
+  bool is_empty;     // all x are -inf
 };
+constexpr RowFacts kNoFacts = {0.0f, 1.0f, 1.0f, false, false};
 
 // to[i] = f(d, x[i]) for whole vectors, then for the rest; x may be `to`.
 template <class F>
@@ -112,9 +114,9 @@ inline HWY_NOINLINE void AddColumns(const ConstAnyMatrix& m, size_t row,
   }
 }
 
-// Scores of x, rounded, and with a bias of floats added if there is one. For
-// kEasy (see recipes-inl.h) of scores that look at no maximum, whether all of
-// the row was so; if not, `to` is garbage.
+// Scores of x, rounded, and with a bias of floats added if there is one. With
+// kEasy (see route_scores-inl.h), for scores that look at no maximum, it
+// returns whether all of the row was easy; if not, `to` is garbage.
 template <class F, bool kEasy, bool kBias>
 HWY_INLINE bool ScoreLoop(const float* x, size_t n, float max, Type round,
                           const float* HWY_RESTRICT bias, float* to) {
@@ -159,8 +161,8 @@ HWY_NOINLINE bool ScoreRow(const float* x, size_t n, float max, bool easy,
 inline bool ScoreRowBy(Score score, const float* x, size_t n, float max,
                        bool easy, Type round, const float* bias, float* to) {
   switch (score) {
-#define SWITCHYARD_CASE(name, F, ...) \
-  case Score::name:                   \
+#define SWITCHYARD_CASE(name, text, F, ...) \
+  case Score::name:                         \
     return ScoreRow<F>(x, n, max, easy, round, bias, to);
     SWITCHYARD_SCORES(SWITCHYARD_CASE)
 #undef SWITCHYARD_CASE
@@ -194,7 +196,7 @@ inline HWY_NOINLINE void ShareRow(const float* e, size_t n, float sum,
   }
 }
 
-// exp(x - max) of what is not below max by more than 2 eps, relatively.
+// exp(x - max) of x that are not below max by more than 2 eps, relatively.
 struct NearTo {
   float max, eps;
   Type round;
@@ -208,8 +210,8 @@ struct NearTo {
   }
 };
 
-// The largest of a piece of a row, into what is known already. (Two at a time:
-// each maximum waits for the one before.)
+// Adds a piece of a row to its facts: the largest, and whether there is a NaN.
+// (Two vectors at a time: each maximum waits for the one before.)
 inline HWY_NOINLINE void LookAt(const float* x, size_t n, RowFacts& facts) {
   const RowTag d;
   const size_t N = hn::Lanes(d);
@@ -237,7 +239,7 @@ inline HWY_NOINLINE void LookAt(const float* x, size_t n, RowFacts& facts) {
     max = hn::IfThenElse(hn::Gt(v, max), v, max);
   }
   facts.max = LargestLane(d, max);
-  facts.nan |= !hn::AllFalse(d, nan);
+  facts.has_nan |= !hn::AllFalse(d, nan);
 }
 
 // A row of floats that is made as it is read, from left to right, in pieces:
@@ -269,7 +271,7 @@ struct Pieces {
   }
 };
 
-// Body of SimdgroupSum: of what is no NaN.
+// Body of SimdgroupSum: the sum of elements that are no NaN.
 struct SumOfNumbers {
   const Pieces& row;
 
@@ -296,9 +298,9 @@ inline HWY_NOINLINE float SumOf(const Pieces& row) {
   return SimdgroupSum(row.size, SumOfNumbers{row});
 }
 
-// Body of SimdgroupSum: of exp(x - max), which is stored as well. For rows that
-// are easy for SoftmaxOf.
-struct SumOfExps {
+// Body of SimdgroupSum: the sum of exp(x - max), which is stored as well, of
+// rows that are easy for SoftmaxOf.
+struct StoredExps {
   const float* x;
   float max;
   float* to;
@@ -330,8 +332,208 @@ struct SumOfExps {
 };
 inline HWY_NOINLINE float ExpRow(const float* x, size_t n, float max,
                                  float* to) {
-  return SimdgroupSum(n, SumOfExps{x, max, to});
+  return SimdgroupSum(n, StoredExps{x, max, to});
 }
+
+// Element i of [n, 1] or [1, n].
+inline int64_t IndexAt(const ConstAnyMatrix& m, size_t i) {
+  const size_t at = m.cols == 1 ? i * m.stride : i;
+  switch (m.type) {
+    case Type::kU8:
+      return static_cast<const uint8_t*>(m.data)[at];
+    case Type::kI64:
+      return static_cast<const int64_t*>(m.data)[at];
+    case Type::kU32:
+      return static_cast<const uint32_t*>(m.data)[at];
+    default:
+      return static_cast<const int32_t*>(m.data)[at];
+  }
+}
+// The row of correction_bias that is a token's; SIZE_MAX: none.
+inline size_t BiasRow(const RouteInputs& in, size_t token) {
+  if (in.correction_bias.data == nullptr) return SIZE_MAX;
+  if (in.bias_index.data == nullptr) return 0;
+  const int64_t i = IndexAt(in.bias_index, token);
+  const bool is_valid = static_cast<uint64_t>(i) < in.correction_bias.rows;
+  return is_valid ? static_cast<size_t>(i) : SIZE_MAX;
+}
+
+// The keys and facts of a call's rows.
+class RowMaker {
+ public:
+  RowMaker(const RouteArgs& args, const RoutePlan& plan)
+      : in_(args.inputs), options_(args.options), plan_(plan) {}
+
+  // Columns [begin, begin + n) of what selection compares, groups aside.
+  void Keys(size_t row, const RowFacts& facts, size_t begin, size_t n,
+            float* to) const {
+    const float* const x = X(row, begin, n, to);
+    if (plan_.selects_by_x) {
+      if (x != to) std::copy_n(x, n, to);
+      return;
+    }
+    const Type round = plan_.keys_need_sum ? Type::kF32 : plan_.key_round;
+    ScoreRowBy(plan_.key_score, x, n, facts.max, false, round, nullptr, to);
+    if (plan_.keys_need_sum) {
+      ForRow(to, n, to, ShareOf{facts.sum_exp, plan_.key_round});
+    }
+    if (plan_.bias_in_key) AddBias(row, begin, n, to);
+  }
+
+  // The same of a whole row of at most kKeyTile columns, and those facts that
+  // are found on the way.
+  void RowKeys(size_t row, float* to, RowFacts& facts) const {
+    const size_t n = plan_.columns;
+    if (plan_.selects_by_x) {
+      X(row, 0, n, to);
+    } else if (plan_.keys_need_sum) {
+      const float* const x = X(row, 0, n, to);
+      facts.max = -HUGE_VALF;
+      LookAt(x, n, facts);
+      facts.is_empty = !facts.has_nan && facts.max == -HUGE_VALF;
+      if (HWY_LIKELY(!facts.has_nan && std::fabs(facts.max) < HUGE_VALF)) {
+        facts.sum_exp = ExpRow(x, n, facts.max, to);
+      } else {
+        ScoreRowBy(plan_.key_score, x, n, facts.max, false, Type::kF32, nullptr,
+                   to);
+        facts.sum_exp = SumOf({nullptr, nullptr, n, to, n, 0, n});
+      }
+      const float* const bias = FloatBias(row);
+      if (HWY_LIKELY(bias != nullptr && plan_.key_round == Type::kF32)) {
+        ShareRow(to, n, facts.sum_exp, bias, to);
+      } else {
+        ForRow(to, n, to, ShareOf{facts.sum_exp, plan_.key_round});
+        if (plan_.bias_in_key) AddBias(row, 0, n, to);
+      }
+    } else if (!EasyKeys(row, to)) {
+      Look(row, facts, to);
+      Keys(row, facts, 0, n, to);
+    }
+  }
+  // Whether weights need facts that RowKeys() does not find.
+  bool WeightsNeedMore() const {
+    return plan_.keys_need_sum ? plan_.bounded_by_all && !plan_.is_softmax
+                               : WeightsNeedSums() || plan_.is_softmax;
+  }
+  bool WeightsNeedSums() const {
+    return plan_.is_share || plan_.bounded_by_all;
+  }
+
+  // All facts that a row's weights need. The buffer may be where x lies, and is
+  // garbage then.
+  void LookForWeights(size_t row, RowFacts& facts, float* buffer) const {
+    Look(row, facts, buffer);
+    if (plan_.is_share || (plan_.bounded_by_all && plan_.is_softmax)) {
+      facts.sum_exp = SumOfExps(row, facts.max, buffer);
+    }
+    if (plan_.bounded_by_all && !plan_.is_softmax) {
+      facts.sum_values =
+          SumOver({*this, row, plan_.value_score, options_.round_to, facts.max},
+                  buffer);
+    }
+  }
+  float SumOfExps(size_t row, float max, float* buffer) const {
+    return SumOver({*this, row, Score::kSoftmax, Type::kF32, max}, buffer);
+  }
+  // A row's largest x, and whether there are NaNs.
+  void Look(size_t row, RowFacts& facts, float* buffer) const {
+    facts.max = -HUGE_VALF;
+    facts.has_nan = false;
+    for (size_t i = 0; i < plan_.columns; i += kKeyTile) {
+      const size_t n = HWY_MIN(kKeyTile, plan_.columns - i);
+      LookAt(X(row, i, n, buffer), n, facts);
+    }
+    facts.is_empty = !facts.has_nan && facts.max == -HUGE_VALF;
+  }
+
+  // The weights of kSparsemixer's two: x is the largest in each round, and
+  // becomes its weight.
+  void WeighRounds(size_t row, const RowFacts& facts, const int32_t* ids,
+                   float* x, float* buffer) const {
+    size_t without = SIZE_MAX;
+    for (size_t i = 0; i < 2 && !facts.has_nan; ++i) {
+      if (x[i] == -HUGE_VALF) {
+        x[i] = 0.0f;
+        continue;
+      }
+      x[i] = 1.0f / SumOver({*this, row, Score::kSparsemixer, options_.round_to,
+                             x[i], without},
+                            buffer);
+      without = static_cast<size_t>(ids[0]);
+    }
+  }
+
+ private:
+  // x of columns [begin, begin + n) of a row: where it lies, or in `to`.
+  const float* X(size_t row, size_t begin, size_t n, float* to) const {
+    const ConstAnyMatrix& logits = in_.logits;
+    if (logits.type == Type::kF32 && !plan_.maps_logits) {
+      return logits.Row<float>(row) + begin;
+    }
+    RowToFloats(logits.ColRange(begin, begin + n), row, to);
+    if (plan_.maps_logits) ForRow(to, n, to, MapRow{options_});
+    if (plan_.bias_in_x) AddBias(row, begin, n, to);
+    return to;
+  }
+  void AddBias(size_t row, size_t begin, size_t n, float* to) const {
+    const size_t bias = BiasRow(in_, row);
+    if (bias == SIZE_MAX || begin >= plan_.experts) return;
+    AddColumns(in_.correction_bias, bias, begin,
+               HWY_MIN(n, plan_.experts - begin), to);
+  }
+  // The bias that keys get, if it is floats for all columns.
+  const float* FloatBias(size_t row) const {
+    const ConstAnyMatrix& all = in_.correction_bias;
+    if (!plan_.bias_in_key || all.type != Type::kF32 ||
+        plan_.columns != plan_.experts) {
+      return nullptr;
+    }
+    const size_t bias = BiasRow(in_, row);
+    return bias == SIZE_MAX ? nullptr : all.Row<float>(bias);
+  }
+  // The keys of a row in which no logit is special; false for other rows.
+  bool EasyKeys(size_t row, float* to) const {
+    if (plan_.key_round != Type::kF32) return false;
+    const float* const x = X(row, 0, plan_.columns, to);
+    const float* const bias = FloatBias(row);
+    if (!ScoreRowBy(plan_.key_score, x, plan_.columns, 0.0f, true, Type::kF32,
+                    bias, to)) {
+      return false;
+    }
+    if (plan_.bias_in_key && bias == nullptr) {
+      AddBias(row, 0, plan_.columns, to);
+    }
+    return true;
+  }
+
+  // The sum over a row of a score, or of exp near a maximum (kInRounds).
+  struct Terms {
+    const RowMaker& maker;
+    size_t row;
+    Score score;
+    Type round;
+    float max;
+    size_t without = SIZE_MAX;  // kInRounds: this one
+
+    static void Make(const void* context, size_t begin, size_t n, float* to) {
+      const Terms& t = *static_cast<const Terms*>(context);
+      const float* const x = t.maker.X(t.row, begin, n, to);
+      if (KindOf(t.score) == ScoreKind::kInRounds) {
+        ForRow(x, n, to, NearTo{t.max, t.maker.options_.jitter_eps, t.round});
+        if (t.without - begin < n) to[t.without - begin] = 0.0f;
+      } else {
+        ScoreRowBy(t.score, x, n, t.max, false, t.round, nullptr, to);
+      }
+    }
+  };
+  float SumOver(const Terms& terms, float* buffer) const {
+    return SumOf({Terms::Make, &terms, plan_.columns, buffer, kKeyTile});
+  }
+
+  const RouteInputs& in_;
+  const RouteOptions& options_;
+  const RoutePlan& plan_;
+};
 
 }  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE

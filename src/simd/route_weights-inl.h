@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From a row's selected experts to what is written for them: a few slots at a
-// time, so that any number of them needs no memory.
+// Weights: the slots of some rows on the stack, from the ids of the selected to
+// x, to v, to weights, and to the outputs. A few slots at a time, so that any
+// number of them needs no memory.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_) == \
@@ -19,7 +20,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "src/simd/route_recipe.h"
+#include "src/simd/route.h"
 #include "src/simd/storage_types.h"
 #include "switchyard/types.h"
 #include "switchyard/views.h"
@@ -27,9 +28,8 @@
 #include "hwy/highway.h"
 
 #include "src/simd/candidates-inl.h"
-#include "src/simd/recipes-inl.h"
 #include "src/simd/route_keys-inl.h"
-#include "src/simd/route_slots-inl.h"
+#include "src/simd/route_scores-inl.h"
 #include "src/simd/rows-inl.h"
 #include "src/simd/storage-inl.h"
 
@@ -39,14 +39,162 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What rows have in common, and what was counted in them.
-struct RecipeWeights {
-  const RecipeArgs& args;
-  const RecipePlan& plan;
+// Slots of some rows, `count` of each from its `first` on, one row behind the
+// other: their experts (-1: none), and the x of each, then v, then its weight.
+// They are defined up to a vector behind the last.
+constexpr size_t kSlots = kSelectBatch * kTopKMax;
+constexpr size_t kSlotsRoom = kSlots + HWY_MAX_BYTES / sizeof(float);
+struct Slots {
+  HWY_ALIGN float at[kSlotsRoom];
+  HWY_ALIGN int32_t ids[kSlotsRoom];
+  size_t rows, first, count;
+};
+enum class SlotsHave : uint8_t { kNothing, kIds, kX, kValues };
+
+// Columns ids[0], ids[1], ... of a row; of the first where an id is -1.
+template <class T>
+HWY_INLINE void GatherColumns(const T* HWY_RESTRICT row,
+                              const int32_t* HWY_RESTRICT ids, size_t n,
+                              float* HWY_RESTRICT to) {
+  const auto take = [&](auto* HWY_RESTRICT values) {
+    for (size_t i = 0; i < n; ++i) {
+      values[i] = row[static_cast<size_t>(std::max(ids[i], 0))];
+    }
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    take(to);
+  } else {
+    HWY_ALIGN T values[kSlots];
+    take(values);
+    ToFloats(values, n, 1.0f, to);
+  }
+}
+inline HWY_NOINLINE void Gather(const ConstAnyMatrix& m, size_t row,
+                                const int32_t* ids, size_t n, float* to) {
+  switch (m.type) {
+#define SWITCHYARD_CASE(T, ...) \
+  case kType<T>:                \
+    return GatherColumns(m.Row<T>(row), ids, n, to);
+    SWITCHYARD_FLOATS(SWITCHYARD_CASE, )
+#undef SWITCHYARD_CASE
+    default:
+      return;
+  }
+}
+
+// Ids of a row's slots [first, first + n) as int32, -1 for those outside [0,
+// experts).
+inline void LoadRowIds(const ConstAnyMatrix& m, size_t row, size_t first,
+                       size_t n, size_t experts, int32_t* to) {
+  const auto load = [&](const auto* from) {
+    for (size_t i = 0; i < n; ++i) {
+      const auto id = from[first + i];
+      const bool valid = static_cast<uint64_t>(id) < experts;
+      to[i] = valid ? static_cast<int32_t>(id) : -1;
+    }
+  };
+  if (m.type == Type::kI64) {
+    load(m.Row<int64_t>(row));
+  } else if (m.type == Type::kU32) {
+    load(m.Row<uint32_t>(row));
+  } else {
+    load(m.Row<int32_t>(row));
+  }
+}
+inline void StoreIds(const int32_t* from, size_t n, const AnyMatrix& m,
+                     size_t row, size_t first) {
+  if (m.type == Type::kI64) {
+    std::copy_n(from, n, m.Row<int64_t>(row) + first);
+    return;
+  }
+  const TopKIntTag di;
+  const size_t N = hn::Lanes(di);
+  int32_t* const to = m.Row<int32_t>(row) + first;
+  for (size_t i = 0; i < n; i += N) {
+    StorePartial(hn::LoadU(di, from + i), di, to + i, HWY_MIN(N, n - i));
+  }
+}
+inline void StoreWeights(const float* from, size_t n, const AnyMatrix& m,
+                         size_t row, size_t first) {
+  if (m.type != Type::kF32) return FloatsToRow(from, n, m, row, first);
+  const TopKTag d;
+  const size_t N = hn::Lanes(d);
+  float* const to = m.Row<float>(row) + first;
+  for (size_t i = 0; i < n; i += N) {
+    StorePartial(hn::LoadU(d, from + i), d, to + i, HWY_MIN(N, n - i));
+  }
+}
+
+// All rows' slots at once, for outputs that lie as these do.
+HWY_INLINE void StoreWhole(const Slots& slots, const RouteOutputs& outputs,
+                           size_t token) {
+  const TopKTag d;
+  const TopKIntTag di;
+  const size_t N = hn::Lanes(d), n = slots.rows * slots.count;
+  int32_t* const ids = outputs.topk_ids.Row<int32_t>(token);
+  float* const weights = outputs.topk_weights.Row<float>(token);
+  size_t i = 0;
+  for (; i + N <= n; i += N) {
+    hn::StoreU(hn::LoadU(di, slots.ids + i), di, ids + i);
+    hn::StoreU(hn::LoadU(d, slots.at + i), d, weights + i);
+  }
+  if (i == n) return;
+  StorePartial(hn::LoadU(di, slots.ids + i), di, ids + i, n - i);
+  StorePartial(hn::LoadU(d, slots.at + i), d, weights + i, n - i);
+}
+
+// f() of every value of `slots`, in its place.
+template <class F>
+HWY_INLINE void ForSlots(Slots& slots, const F& f) {
+  const RowTag d;
+  const size_t n = slots.rows * slots.count;
+  for (size_t i = 0; i < n; i += hn::Lanes(d)) {
+    hn::Store(f(d, hn::Load(d, slots.at + i), i), d, slots.at + i);
+  }
+}
+// A row's number for each of its slots.
+HWY_INLINE void Expand(const Slots& slots, const float* of_rows, float* to) {
+  const RowTag d;
+  for (size_t r = 0; r < slots.rows; ++r) {
+    const RowVec v = hn::Set(d, of_rows[r]);
+    for (size_t i = 0; i < slots.count; i += hn::Lanes(d)) {
+      hn::StoreU(v, d, to + r * slots.count + i);
+    }
+  }
+}
+inline HWY_NOINLINE void RoundSlots(Type type, Slots& slots) {
+  if (type == Type::kF32) return;
+  ForSlots(slots, [type](RowTag d, RowVec v, size_t)
+                      HWY_ATTR { return RoundTo(type, d, v); });
+}
+// Scores in the place of x; `max` is that of each slot's row, or null for
+// scores that do not look at it.
+template <class F>
+HWY_INLINE void ScoreSlots(Slots& slots, const float* max, Type round) {
+  ForSlots(slots, [max, round](RowTag d, RowVec v, size_t i) HWY_ATTR {
+    const RowVec top = max == nullptr ? hn::Zero(d) : hn::Load(d, max + i);
+    return F::template Of<false>(d, v, top, round);
+  });
+}
+HWY_INLINE void ScoreSlotsBy(Score score, Slots& slots, const float* max,
+                             Type round) {
+  switch (score) {
+#define SWITCHYARD_CASE(name, text, F, ...) \
+  case Score::name:                         \
+    return ScoreSlots<F>(slots, max, round);
+    SWITCHYARD_SCORES(SWITCHYARD_CASE)
+#undef SWITCHYARD_CASE
+  }
+}
+
+// The weights of a call's rows, and what was counted in these.
+struct WeightMaker {
+  const RouteArgs& args;
+  const RoutePlan& plan;
   size_t invalid = 0, elsewhere = 0;
 
-  // Rows from `token` on, their ids in the rows of a matrix if they are not
-  // among what is known of their slots.
+  // Rows from `token` on; their ids are in the rows of a matrix where the slots
+  // have none yet.
   struct Rows {
     size_t token, rows;
     ConstAnyMatrix ids;
@@ -54,17 +202,9 @@ struct RecipeWeights {
     SlotsHave has;
   };
 
-  // The row of correction_bias that is a token's; SIZE_MAX: none.
-  size_t BiasRow(size_t token) const {
-    const RouteInputs& in = args.inputs;
-    if (in.correction_bias.data == nullptr) return SIZE_MAX;
-    if (in.bias_index.data == nullptr) return 0;
-    const int64_t i = IndexAt(in.bias_index, token);
-    const bool valid = static_cast<uint64_t>(i) < in.correction_bias.rows;
-    return valid ? static_cast<size_t>(i) : SIZE_MAX;
-  }
   bool HasNoBias(size_t token) const {
-    return args.inputs.bias_index.data != nullptr && BiasRow(token) == SIZE_MAX;
+    return args.inputs.bias_index.data != nullptr &&
+           BiasRow(args.inputs, token) == SIZE_MAX;
   }
   bool IsMasked(size_t token) const {
     const ConstAnyMatrix& mask = args.inputs.token_mask;
@@ -79,7 +219,7 @@ struct RecipeWeights {
     int32_t ids[kSlots];
     ids[0] = 0;  // or GCC sees nothing initialised
     for (size_t r = 0; r < s.rows; ++r) {
-      const size_t row = BiasRow(rows.token + r);
+      const size_t row = BiasRow(args.inputs, rows.token + r);
       if (row == SIZE_MAX) continue;
       float* const at = s.at + r * s.count;
       for (size_t i = 0; i < s.count; ++i) {
@@ -104,14 +244,14 @@ struct RecipeWeights {
       }
     }
   }
-  // x, of slots whose ids there are.
+  // Loads x for all slots whose ids are known.
   void LoadX(const Rows& rows, Slots& s) const {
     const RowTag d;
     for (size_t r = 0; r < s.rows; ++r) {
       Gather(args.inputs.logits, rows.token + r, s.ids + r * s.count, s.count,
              s.at + r * s.count);
     }
-    if (!plan.mapped) return;
+    if (!plan.maps_logits) return;
     hn::StoreU(hn::Zero(d), d, s.at + s.rows * s.count);
     const RouteOptions& o = args.options;
     ForSlots(s, [&o](RowTag tag, RowVec x, size_t)
@@ -122,14 +262,14 @@ struct RecipeWeights {
   // From x to v.
   void ToValues(const Rows& rows, Slots& s) const {
     const Type round = plan.of_selected ? Type::kF32 : args.options.round_to;
-    const Score score = plan.of_selected ? Score::kSoftmax : plan.value_score;
-    if (score == Score::kSoftmax) {
+    const Score score = plan.value_score;
+    if (KindOf(score) == ScoreKind::kShareOfAll) {
       HWY_ALIGN float of_slots[kSlotsRoom];
-      float of_rows[kRecipeBatch];
+      float of_rows[kSelectBatch];
       for (size_t r = 0; r < s.rows; ++r) of_rows[r] = rows.facts[r].max;
       Expand(s, of_rows, of_slots);
       ScoreSlotsBy(score, s, of_slots, round);
-      if (plan.over_all) {
+      if (plan.is_share) {
         for (size_t r = 0; r < s.rows; ++r) {
           of_rows[r] = rows.facts[r].sum_exp;
         }
@@ -145,7 +285,7 @@ struct RecipeWeights {
       AddBias(rows, s);
       RoundSlots(round, s);
     }
-    if (!plan.given) return;
+    if (!plan.ids_given) return;
     for (size_t i = 0; i < s.rows * s.count; ++i) {
       if (s.ids[i] < 0) s.at[i] = 0.0f;
     }
@@ -155,7 +295,7 @@ struct RecipeWeights {
                     HWY_ATTR { return hn::Div(v, hn::Load(d, divisors + i)); });
   }
 
-  // What a row's values are divided by.
+  // A row's divisor, from the sum of its v.
   float DivisorOf(const RowFacts& facts, float sum) const {
     const RouteOptions& o = args.options;
     if (plan.of_selected) return sum;
@@ -169,11 +309,10 @@ struct RecipeWeights {
         sum = sum < o.eps ? o.eps : sum;
         break;
       case Divisor::kMaxOfSumAndShare:
-        if (plan.share) {
-          const float all = plan.value_score != Score::kSoftmax
-                                ? facts.sum_values
-                            : plan.over_all ? 1.0f
-                                            : facts.sum_exp;
+        if (plan.bounded_by_all) {
+          const float all = !plan.is_softmax ? facts.sum_values
+                            : plan.is_share  ? 1.0f
+                                             : facts.sum_exp;
           const float share = o.clamp * all;
           sum = sum < share ? share : sum;
         }
@@ -235,20 +374,20 @@ struct RecipeWeights {
     RoundSlots(args.options.round_to, s);
   }
 
-  // The results of rows, some at a time whose slots fit, or one.
+  // Stores the results of rows whose slots fit together, or of one row.
   void Put(const Rows& rows, Slots& s) {
     const RouteOptions& o = args.options;
     const RouteOutputs& out = args.outputs;
     SlotsHave has = rows.has;
-    const bool ready = has == SlotsHave::kValues;
-    // Values that fit are made once, others once for each pass over them.
-    const bool once = rows.rows * plan.slots <= kSlots;
+    const bool has_values = has == SlotsHave::kValues;
+    // Slots that fit are filled once, others once for each pass over them.
+    const bool fits = rows.rows * plan.slots <= kSlots;
     s.rows = rows.rows;
     s.first = 0;
     s.count = plan.slots;
     const auto for_slots = [&](SlotsHave wanted, const auto& f) HWY_ATTR {
       for (size_t i = 0; i < plan.slots; i += s.count) {
-        if (!once) {
+        if (!fits) {
           has = SlotsHave::kNothing;
           s.first = i;
           s.count = HWY_MIN(kSlots, plan.slots - i);
@@ -265,8 +404,8 @@ struct RecipeWeights {
         f();
       }
     };
-    if (plan.of_selected && !ready) {
-      float max[kRecipeBatch];
+    if (plan.of_selected && !has_values) {
+      float max[kSelectBatch];
       std::fill_n(max, s.rows, -HUGE_VALF);
       for_slots(SlotsHave::kX, [&]() HWY_ATTR {
         for (size_t i = 0; i < s.rows * s.count; ++i) {
@@ -277,11 +416,11 @@ struct RecipeWeights {
       for (size_t r = 0; r < s.rows; ++r) {
         RowFacts& f = rows.facts[r];
         f.max = max[r];
-        f.none |= !f.nan && max[r] == -HUGE_VALF;
+        f.is_empty |= !f.has_nan && max[r] == -HUGE_VALF;
       }
     }
-    const bool divide = !ready && (o.renormalize || plan.of_selected);
-    float divisors[kRecipeBatch];
+    const bool divide = !has_values && (o.renormalize || plan.of_selected);
+    float divisors[kSelectBatch];
     if (divide) {
       for_slots(SlotsHave::kValues,
                 [&]() HWY_ATTR { AddUp(s, s.first == 0, divisors); });
@@ -289,48 +428,49 @@ struct RecipeWeights {
         divisors[r] = DivisorOf(rows.facts[r], divisors[r]);
       }
     }
-    float identity[kRecipeBatch] = {};
+    float identity[kSelectBatch] = {};
     for_slots(SlotsHave::kValues, [&]() HWY_ATTR {
       const RowTag d;
       hn::StoreU(hn::Zero(d), d, s.at + s.rows * s.count);
-      if (ready) RoundSlots(o.round_to, s);
+      if (has_values) RoundSlots(o.round_to, s);
       ToWeights(divide ? divisors : nullptr, s);
       bool special = false;
       for (size_t r = 0; r < s.rows; ++r) {
-        special |= rows.facts[r].nan | rows.facts[r].none;
+        special |= rows.facts[r].has_nan | rows.facts[r].is_empty;
       }
       for (size_t r = 0; r < s.rows && HWY_UNLIKELY(special); ++r) {
         Finish(rows.facts[r], s, r);
       }
-      if (HWY_LIKELY(plan.whole && once)) return StoreWhole(s, out, rows.token);
+      if (HWY_LIKELY(plan.stores_as_slots && fits))
+        return StoreWhole(s, out, rows.token);
       for (size_t r = 0; r < s.rows; ++r) {
         const size_t token = rows.token + r;
         if (IsMasked(token)) continue;
         if (s.first == 0) invalid += HasNoBias(token);
-        if (plan.remaps) Remap(s, r, identity[r]);
+        if (plan.remaps_ids) Remap(s, r, identity[r]);
         StoreIds(s.ids + r * s.count, s.count, out.topk_ids, token, s.first);
         StoreWeights(s.at + r * s.count, s.count, out.topk_weights, token,
                      s.first);
       }
     });
-    const bool more = out.topk_ids.cols != plan.slots ||
-                      out.identity_weights.data != nullptr ||
-                      args.inputs.token_mask.data != nullptr;
-    for (size_t r = 0; more && r < rows.rows; ++r) {
+    const bool has_rest = out.topk_ids.cols != plan.slots ||
+                          out.identity_weights.data != nullptr ||
+                          args.inputs.token_mask.data != nullptr;
+    for (size_t r = 0; has_rest && r < rows.rows; ++r) {
       PutRest(rows.token + r, identity[r]);
     }
   }
 
-  // The weights of rows that are special.
+  // Equal weights for rows that have a NaN, or only -inf.
   static HWY_INLINE void Finish(const RowFacts& facts, Slots& s, size_t r) {
-    if (HWY_LIKELY(!facts.nan && !facts.none)) return;
+    if (HWY_LIKELY(!facts.has_nan && !facts.is_empty)) return;
     const hn::CappedTag<float, 1> d;
     const hn::RebindToSigned<decltype(d)> di;
     const float same = hn::GetLane(
-        hn::BitCast(d, hn::Set(di, facts.nan ? int32_t{0x7FC00000} : 0)));
+        hn::BitCast(d, hn::Set(di, facts.has_nan ? int32_t{0x7FC00000} : 0)));
     std::fill_n(s.at + r * s.count, s.count, same);
   }
-  // Experts that are, and the ids.
+  // Zero experts, those of expert_map, and ids that are none.
   void Remap(Slots& s, size_t r, float& identity) {
     const ConstAnyMatrix& map = args.inputs.expert_map;
     const size_t real = plan.experts - args.options.num_zero_experts;
@@ -351,8 +491,8 @@ struct RecipeWeights {
     }
   }
 
-  // What a row has beside its slots: shared experts' and the identity's; and
-  // all of it if it is masked.
+  // Stores what a row has beside its slots, shared experts' and the identity's,
+  // or all of the row if it is masked.
   HWY_NOINLINE void PutRest(size_t token, float identity) const {
     const RouteOptions& o = args.options;
     const RouteOutputs& out = args.outputs;

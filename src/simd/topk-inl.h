@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The k best of a row of keys, in the order of candidates-inl.h. A row is what
-// recipes-inl.h says of LogitKeys::Row.
+// The k best of a row of keys, in the order of candidates-inl.h. A row has
+// Load() and LoadPartial() of the keys from the i-th on, as KeyRow has.
 //
 // Most rows: the row falls into groups; the k-th largest of their maxima is a
 // lower bound of the k-th largest element, since k elements reach it. A filter
@@ -28,6 +28,7 @@
 #include "hwy/highway.h"
 
 #include "src/simd/candidates-inl.h"
+#include "src/simd/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
@@ -243,24 +244,29 @@ HWY_NOINLINE void SelectNext(const Row& row, size_t n, int32_t last_key,
   to.nan = nan;
 }
 
-// Rows of a recipe's keys.
-template <class Keys, class T>
-struct KeyRows {
-  Matrix<const T> logits;
+// Keys as they lie.
+template <class T>
+struct KeyRow {
+  const T* HWY_RESTRICT keys;
 
-  HWY_INLINE typename Keys::template Row<T> Row(size_t r) const {
-    return {logits.Row(r)};
+  template <class D>
+  HWY_INLINE hn::Vec<D> Load(D d, size_t i) const {
+    return Storage<T>::Load(d, keys + i);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> LoadPartial(D d, size_t i, size_t n) const {
+    return Storage<T>::LoadPartial(d, keys + i, n);
   }
 };
 
 // The k <= kTopKMax best of each of `rows` <= kTopKRows rows of n, n <=
 // kTopKAll if kAll.
-template <bool kAll, class Keys, class T>
-SWITCHYARD_PIECE void SelectTopK(const KeyRows<Keys, T>& keys, size_t k,
+template <bool kAll, class T>
+SWITCHYARD_PIECE void SelectTopK(const Matrix<const T>& keys, size_t k,
                                  TopK* HWY_RESTRICT to) {
   const TopKTag d;
-  const size_t rows = keys.logits.rows;
-  const size_t n = keys.logits.cols;
+  const size_t rows = keys.rows;
+  const size_t n = keys.cols;
   const size_t groups = NumGroups(k);
   Candidates lists[kTopKRows];
   size_t counts[kTopKRows];  // of candidates; 0: SelectNext has to do it
@@ -268,21 +274,22 @@ SWITCHYARD_PIECE void SelectTopK(const KeyRows<Keys, T>& keys, size_t k,
     for (size_t r = 0; r < rows; ++r) {
       counts[r] = n;
       for (size_t i = 0; i < n; i += hn::Lanes(d)) {
-        hn::Store(LoadOrLowest(d, keys.Row(r), i, n), d, lists[r].logits + i);
+        hn::Store(LoadOrLowest(d, KeyRow<T>{keys.Row(r)}, i, n), d,
+                  lists[r].logits + i);
       }
     }
   } else {
     float bounds[kTopKRows];
     for (size_t r = 0; r < rows; ++r) {
       HWY_ALIGN float maxima[NumGroups(kTopKMax)];
-      GroupMaxima(keys.Row(r), n, groups,
+      GroupMaxima(KeyRow<T>{keys.Row(r)}, n, groups,
                   [d, &maxima](size_t g, TopKVec v)
                       HWY_ATTR { hn::Store(v, d, maxima + g); });
       bounds[r] = KthLargest(maxima, groups, k);
     }
     for (size_t r = 0; r < rows; ++r) {
-      counts[r] =
-          Collect(keys.Row(r), n, k, bounds[r], lists[r].ids, lists[r].logits);
+      counts[r] = Collect(KeyRow<T>{keys.Row(r)}, n, k, bounds[r], lists[r].ids,
+                          lists[r].logits);
     }
   }
   for (size_t r = 0; r < rows; ++r) {
@@ -295,7 +302,7 @@ SWITCHYARD_PIECE void SelectTopK(const KeyRows<Keys, T>& keys, size_t k,
     if (HWY_LIKELY(counts[r] != 0)) {
       Place(lists[r], kAll ? kTopKTables.iota : lists[r].ids, counts[r], to[r]);
     } else {
-      SelectNext(keys.Row(r), n, INT32_MAX, -1, k, to[r]);
+      SelectNext(KeyRow<T>{keys.Row(r)}, n, INT32_MAX, -1, k, to[r]);
     }
   }
 }

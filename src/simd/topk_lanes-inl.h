@@ -197,14 +197,14 @@ SWITCHYARD_PIECE TopKVec KthOfRuns(const float* HWY_RESTRICT columns,
 }
 
 // For each row, what at least k of its elements reach.
-template <size_t kGroups, class Keys, class T>
-SWITCHYARD_PIECE void Bounds(const KeyRows<Keys, T>& keys, size_t k,
+template <size_t kGroups, class T>
+SWITCHYARD_PIECE void Bounds(const Matrix<const T>& keys, size_t k,
                              float* HWY_RESTRICT bounds) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
   Columns<float, kGroups> maxima;
   for (size_t r = 0; r < N; ++r) {
-    GroupMaxima(keys.Row(HWY_MIN(r, keys.logits.rows - 1)), keys.logits.cols,
+    GroupMaxima(KeyRow<T>{keys.Row(HWY_MIN(r, keys.rows - 1))}, keys.cols,
                 kGroups, [d, N, r, &maxima](size_t g, TopKVec v) HWY_ATTR {
                   PutVector(d, v, N, r, g, maxima.at);
                 });
@@ -264,20 +264,20 @@ SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
 
 // The k <= kTopKMax best of each of at most a vector of rows, n <= kTopKAll
 // columns if kAll.
-template <bool kAll, class Keys, class T>
-SWITCHYARD_PIECE void SelectTopKOfLanes(const KeyRows<Keys, T>& keys, size_t k,
+template <bool kAll, class T>
+SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
                                         TopKOfLanes& best) {
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
-  const size_t rows = keys.logits.rows;
-  const size_t n = keys.logits.cols;
+  const size_t rows = keys.rows;
+  const size_t n = keys.cols;
   Columns<int32_t, kLanesRoom> ids;
   float* HWY_RESTRICT logits = best.columns.at;
   size_t columns = n;
   if (kAll) {
     for (size_t r = 0; r < N; ++r) {
-      const auto row = keys.Row(HWY_MIN(r, rows - 1));
+      const auto row = KeyRow<T>{keys.Row(HWY_MIN(r, rows - 1))};
       for (size_t i = 0; i < n; i += N) {
         PutVector(d, LoadOrLowest(d, row, i, n), N, r, i, logits);
       }
@@ -295,8 +295,8 @@ SWITCHYARD_PIECE void SelectTopKOfLanes(const KeyRows<Keys, T>& keys, size_t k,
     size_t counts[kTopKLanes];
     columns = k;
     for (size_t r = 0; r < rows; ++r) {
-      counts[r] =
-          Collect(keys.Row(r), n, k, bounds[r], lists[r].ids, lists[r].logits);
+      counts[r] = Collect(KeyRow<T>{keys.Row(r)}, n, k, bounds[r], lists[r].ids,
+                          lists[r].logits);
       columns = HWY_MAX(columns, counts[r]);
     }
     // As many of each row: branches on a row's own count would be guessed

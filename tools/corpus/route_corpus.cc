@@ -1,10 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "switchyard/route.h"
+#include "testing/route_scores.h"
 #include "tools/corpus/corpus.h"
 
 namespace switchyard::corpus {
@@ -175,6 +177,13 @@ std::vector<Recipe> Recipes() {
   add(
       "sparsemixer", Score::kSparsemixer, [](O& o) { o.renormalize = false; },
       false, false, false, 2);
+  // A score that is in none of them has one of its own.
+  for (const Score score : testing_support::kScores) {
+    const bool is_there =
+        std::any_of(recipes.begin(), recipes.end(),
+                    [&](const Recipe& r) { return r.options.score == score; });
+    if (!is_there) add(testing_support::NameOf(score), score, none);
+  }
   return recipes;
 }
 

@@ -1,0 +1,155 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The scores of routing: the list that kernels, checks, references, tests and
+// benchmarks walk, and the functors that it names, for kernel files only.
+
+// Once, and for files without Highway, too.
+#ifndef SWITCHYARD_SCORES
+#include <cstdint>
+
+#include "switchyard/route.h"
+
+// A line for each Score: its text, its functor below, what it is made of, and
+// whether it grows with x from 0 or more on, so that the scores of the top_k
+// largest x have at least the share top_k / experts of the sum of all. Whatever
+// else depends on a score is a switch without a default, which does not compile
+// without a case for it (-Werror=switch).
+#define SWITCHYARD_SCORES(X)                                        \
+  X(kSoftmax, "softmax", SoftmaxOf, kShareOfAll, true)              \
+  X(kSigmoid, "sigmoid", SigmoidOf, kOfLogit, true)                 \
+  X(kSqrtSoftplus, "sqrt_softplus", SqrtSoftplusOf, kOfLogit, true) \
+  X(kRaw, "raw", RawOf, kOfLogit, false)                            \
+  X(kSparsemixer, "sparsemixer", RawOf, kInRounds, false)
+
+namespace switchyard::simd {
+
+enum class ScoreKind : uint8_t {
+  kShareOfAll,  // the functor's value over the sum of all experts' values
+  kOfLogit,     // the functor's value
+  kInRounds,    // of what each of two rounds of selection leaves
+};
+
+#define SWITCHYARD_CASE(name, text, F, kind, grows) \
+  case Score::name:                                 \
+    return ScoreKind::kind;
+constexpr ScoreKind KindOf(Score score) {
+  switch (score) { SWITCHYARD_SCORES(SWITCHYARD_CASE) }
+  return ScoreKind::kOfLogit;
+}
+#undef SWITCHYARD_CASE
+#define SWITCHYARD_CASE(name, text, F, kind, grows) \
+  case Score::name:                                 \
+    return grows;
+constexpr bool GrowsFromZero(Score score) {
+  switch (score) { SWITCHYARD_SCORES(SWITCHYARD_CASE) }
+  return false;
+}
+#undef SWITCHYARD_CASE
+
+}  // namespace switchyard::simd
+#endif  // SWITCHYARD_SCORES
+
+#ifdef HWY_NAMESPACE
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_ROUTE_SCORES_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_ROUTE_SCORES_INL_H_
+#undef SWITCHYARD_SRC_SIMD_ROUTE_SCORES_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_ROUTE_SCORES_INL_H_
+#endif
+
+#include "switchyard/types.h"
+
+#include "hwy/highway.h"
+
+#include "src/simd/floats-inl.h"
+#include "src/simd/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The nearest number of that type, as a float.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V RoundTo(Type type, D d, V v) {
+  const hn::RebindToUnsigned<D> du;
+  switch (type) {
+    case Type::kBF16:
+      return hn::BitCast(d, hn::And(ToBF16(d, v), hn::Set(du, 0xFFFF0000u)));
+    case Type::kF16:
+      return FromF16(d, hn::PromoteTo(du, ToF16(d, v)));
+    default:
+      return v;
+  }
+}
+
+// A functor's Of<kEasy>(d, x, max, round) is the score of a vector of x, given
+// the largest x of the row. On kEasy rows max is finite (kShareOfAll), or |x|
+// <= kEasyMost (kOfLogit): that spares what only matters elsewhere, and gives
+// the same bits. A NaN stays one but on easy rows. Steps within a score are
+// rounded to `round`, the result is not.
+constexpr float kEasyMost = 87.0f;
+
+// exp(x - max), 1 for x = max even if that is infinite; not yet divided by its
+// sum.
+struct SoftmaxOf {
+  template <bool kFinite, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V BelowMax(D, V x, V max) {
+    const V below = hn::Sub(x, max);
+    return kFinite ? below : hn::IfThenZeroElse(hn::Eq(x, max), below);
+  }
+  // The same of numbers only. kFinite: max is.
+  template <bool kFinite, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V OfNumber(D d, V x, V max) {
+    return ExpOfNonPositive(d, BelowMax<kFinite>(d, x, max));
+  }
+  // As a term of the sum over all experts, where one below 2^-126 may be raised
+  // to that: it vanishes against the largest, which is 1.
+  template <bool kFinite, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V Term(D d, V x, V max) {
+    return ExpTerm(d, BelowMax<kFinite>(d, x, max));
+  }
+  template <bool kEasy, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V Of(D d, V x, V max, Type /*round*/) {
+    const V e = OfNumber<kEasy>(d, x, max);
+    return kEasy ? e : hn::IfThenElse(hn::IsNaN(x), x, e);
+  }
+};
+
+struct SigmoidOf {
+  template <bool kEasy, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V Of(D d, V x, V /*max*/, Type /*round*/) {
+    if (!kEasy) return Sigmoid(d, x);
+    const V one = hn::Set(d, 1.0f);
+    return hn::Div(one, hn::Add(one, ExpReduced<Negated>(d, x)));
+  }
+};
+
+struct SqrtSoftplusOf {
+  template <bool kEasy, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V Of(D d, V x, V /*max*/, Type round) {
+    if (!kEasy) return hn::Sqrt(RoundTo(round, d, Softplus(d, x)));
+    const V e = ExpReduced<Negated>(d, hn::Abs(x));
+    const V s = hn::Add(hn::Max(x, hn::Zero(d)), Log1p(d, e));
+    return hn::Sqrt(RoundTo(round, d, s));
+  }
+};
+
+// +0 for -0, so that it does not show which of them a selection came upon.
+struct RawOf {
+  template <bool kEasy, class D, class V = hn::Vec<D>>
+  static HWY_INLINE V Of(D d, V x, V /*max*/, Type /*round*/) {
+    return hn::Add(x, hn::Zero(d));
+  }
+};
+
+}  // namespace
+}  // namespace switchyard::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_ROUTE_SCORES_INL_H_
+#endif  // HWY_NAMESPACE
