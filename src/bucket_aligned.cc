@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "src/bucket_plan.h"
-#include "src/check.h"
+#include "src/check_macros.h"
 #include "src/map_sort.h"
 #include "src/simd/map.h"
 #include "switchyard/bucket.h"

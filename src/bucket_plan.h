@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "src/check.h"
+#include "src/check_macros.h"
 #include "src/schedule.h"
 #include "src/simd/bucket.h"
 #include "switchyard/bucket.h"

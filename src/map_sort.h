@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "src/bucket_plan.h"
-#include "src/check.h"
+#include "src/check_macros.h"
 #include "src/simd/map.h"
 #include "switchyard/bucket.h"
 #include "switchyard/status.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "src/check.h"
+#include "src/check_macros.h"
 
 namespace switchyard {
 namespace {
