@@ -361,8 +361,23 @@ template <class C, size_t kView>
     return Interval(m.scales);
   } else if constexpr (of.part == 2) {
     return Interval(m.sums);
-  } else {
+  } else if constexpr (calls::IsSpan(
+                           calls::ArgumentAt<C>(of.argument).field.kind) ||
+                       calls::IsRows(
+                           calls::ArgumentAt<C>(of.argument).field.kind)) {
     return Interval(m);
+  } else {
+    // No blocks: their type is refused.
+    Interval interval(Span<const char>(static_cast<const char*>(m.data), 0));
+    if (m.rows != 0) {
+      const size_t elements =
+          m.cols + (m.rows == 1 ? 0 : (m.rows - 1) * m.stride);
+      interval.end += elements
+                      << (uint64_t{0x322112} >>
+                              (4 * static_cast<unsigned>(m.type) & 63) &
+                          3);
+    }
+    return interval;
   }
 }
 
@@ -432,11 +447,6 @@ template <class C, ViewSet kSet>
   return ArePairsFine<C, kSet>(c, std::make_index_sequence<kSize>(),
                                std::make_index_sequence<kSize * kSize>());
 }
-template <class C, ViewSet kSet>
-[[gnu::noinline]] bool AreApartToo(const typename C::Args& c) {
-  return AreApart<C, kSet>(c);
-}
-
 // Not 0 if an argument is given, without a branch.
 template <class M>
 [[gnu::always_inline]] inline uint64_t GivenBits(const M& m) {
@@ -478,26 +488,28 @@ class Checked {
                                  const typename C::Outputs& out,
                                  const typename C::Options& options)
       : sizes(C::Measure(in, out, options)) {
-    const Args c = {in, out, options, sizes};
     if constexpr (C::kRunsKernel) {
       status = CheckIsa();
       if (!status.ok()) return;
     }
+    // Nothing of `c` is given away by address, so that it stays in registers:
+    // functions that are not inlined measure again.
+    const typename C::Sizes measured = sizes;
+    const Args c = {in, out, options, measured};
     is_ordinary = !HasRareViews(c, kAll) && !HasRareOptions(c, kAllOptions);
     bool is_fine = AreOrdinaryViewsFine(c, kAll) &
                    AreApart<C, kOrdinaryViews>(c) &
-                   AreOptionsFine(c, kAllOptions);
-    if (__builtin_expect(is_fine && !is_ordinary, 0)) {
-      is_fine = AreRareViewsFine(c, kAll) && AreApartToo<C, kRareViews>(c);
+                   AreOptionsFine<true>(c, kAllOptions) &
+                   AreRulesKept<false>(c, kAllRules);
+    if (__builtin_expect(!is_ordinary, 0)) {
+      is_fine = is_fine && IsSpecialFine(in, out, options);
     }
     if constexpr (kHasParts) {
-      if (__builtin_expect(is_fine && AnyHasParts(c, kAll), 0)) {
-        is_fine = AreApartToo<C, kParts>(c);
+      if (__builtin_expect(AnyHasParts(c, kAll), 0)) {
+        is_fine = is_fine && ArePartsApart(in, out, options);
       }
     }
-    if (__builtin_expect(!is_fine || !AreRulesKept(c, kAllRules), 0)) {
-      status = Explain(c);
-    }
+    if (__builtin_expect(!is_fine, 0)) status = Explain(in, out, options);
   }
 
   const typename C::Sizes sizes;
@@ -568,29 +580,53 @@ class Checked {
     return (HasPartsAt<kI>(c) || ...);
   }
 
-  template <size_t kI>
-  [[gnu::always_inline]] bool IsOptionFine(const Args& c) const {
+  // A call that is not ordinary is looked at once more, for what only that may
+  // have.
+  [[gnu::noinline]] static bool IsSpecialFine(
+      const typename C::Inputs& in, const typename C::Outputs& out,
+      const typename C::Options& options) {
+    const typename C::Sizes measured = C::Measure(in, out, options);
+    const Args c = {in, out, options, measured};
+    return AreRareViewsFine(c, kAll) && AreApart<C, kRareViews>(c) &&
+           AreOptionsFine<false>(c, kAllOptions) &&
+           AreRulesKept<true>(c, kAllRules);
+  }
+  [[gnu::noinline]] static bool ArePartsApart(
+      const typename C::Inputs& in, const typename C::Outputs& out,
+      const typename C::Options& options) {
+    const typename C::Sizes measured = C::Measure(in, out, options);
+    return AreApart<C, kParts>(Args{in, out, options, measured});
+  }
+
+  template <bool kOrdinary, size_t kI>
+  [[gnu::always_inline]] static bool IsOptionFine(const Args& c) {
     constexpr const calls::Option& option = C::kOptions[kI];
-    if constexpr (option.range.of == calls::Range::kAny) {
+    if constexpr (option.range.of == calls::Range::kAny ||
+                  option.is_ordinary != kOrdinary) {
       return true;
     } else {
-      return (!option.is_ordinary && is_ordinary) ||
-             IsInRange(option.range.of, option.range,
+      return IsInRange(option.range.of, option.range,
                        At(&c.options, option.field.offset), option.field.kind);
     }
   }
-  template <size_t... kI>
-  [[gnu::always_inline]] bool AreOptionsFine(const Args& c,
-                                             std::index_sequence<kI...>) const {
-    return (IsOptionFine<kI>(c) & ... & true);
+  template <bool kOrdinary, size_t... kI>
+  [[gnu::always_inline]] static bool AreOptionsFine(
+      const Args& c, std::index_sequence<kI...>) {
+    return (IsOptionFine<kOrdinary, kI>(c) & ... & true);
   }
-  template <size_t... kI>
-  [[gnu::always_inline]] bool AreRulesKept(const Args& c,
-                                           std::index_sequence<kI...>) const {
-    return (
-        ((C::kRules[kI].time == calls::Rule<Args>::kSpecial && is_ordinary) ||
-         C::kRules[kI].holds(c)) &&
-        ... && true);
+  template <bool kSpecial, size_t kI>
+  [[gnu::always_inline]] static bool IsRuleKept(const Args& c) {
+    constexpr calls::Rule<Args> rule = C::kRules[kI];
+    if constexpr ((rule.time == calls::Rule<Args>::kSpecial) != kSpecial) {
+      return true;
+    } else {
+      return rule.holds(c);
+    }
+  }
+  template <bool kSpecial, size_t... kI>
+  [[gnu::always_inline]] static bool AreRulesKept(const Args& c,
+                                                  std::index_sequence<kI...>) {
+    return (IsRuleKept<kSpecial, kI>(c) && ... && true);
   }
 
   static Status Say(size_t message) {
@@ -660,7 +696,11 @@ class Checked {
   }
 
   // The status of a call that is not seen to be right at once.
-  [[gnu::cold, gnu::noinline]] static Status Explain(const Args& c) {
+  [[gnu::cold, gnu::noinline]] static Status Explain(
+      const typename C::Inputs& in, const typename C::Outputs& out,
+      const typename C::Options& options) {
+    const typename C::Sizes measured = C::Measure(in, out, options);
+    const Args c = {in, out, options, measured};
     for (size_t i = 0; i < std::size(C::kOptions); ++i) {
       const calls::Option& option = C::kOptions[i];
       if (!IsInRange(option.range.of, option.range,
