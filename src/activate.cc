@@ -29,14 +29,6 @@ bool Streams(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
              kActivateStreamingBytes / (size + 2 * SizeOf(gate.type));
 }
 
-using internal::Given;
-
-// Whether there is anything but gate and up.
-bool HasMore(const ActivateInputs& in) {
-  return Given(in.gate_bias) || Given(in.up_bias) || Given(in.row_scale) ||
-         Given(in.offsets) || Given(in.tokens_per_expert);
-}
-
 bool Ascends(Span<const int32_t> offsets, size_t rows) {
   int32_t last = 0;
   for (const int32_t offset : offsets) {
@@ -52,18 +44,32 @@ bool AreUpTo(size_t most, Span<const int32_t> counts) {
   return true;
 }
 
+// Where the rows of each expert are.
+Status CheckCounts(const ActivateInputs& inputs, size_t rows) {
+  if (!Ascends(inputs.offsets, rows)) {
+    return internal::DoesNotFit(
+        "Activate: offsets: not ascending from 0 or more to rows or less");
+  }
+  const Span<const int32_t>& counts = inputs.tokens_per_expert;
+  if (internal::Given(counts) && !AreUpTo(rows / counts.size, counts)) {
+    return internal::DoesNotFit(
+        "Activate: tokens_per_expert: not from 0 to rows / num_experts");
+  }
+  return Status();
+}
+
 // Of views that are known to be right.
 Status Run(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
            const ConstAnyMatrix& gate_bias, const ConstAnyMatrix& up_bias,
            const ActivateInputs& inputs, const AnyRows& out,
-           const ActivateOptions& options, Executor& executor) {
+           const ActivateOptions& options, bool is_ordinary,
+           Executor& executor) {
   const bool interleaved = options.layout == GateUpLayout::kInterleaved;
   const simd::ActivateArgs args = {gate, up, out, interleaved,
                                    Streams(gate, up, out, options.stores)};
   const size_t row_ps = out.rows <= 1 ? 0 : simd::ComputePs(300 * out.cols);
   const bool gated = options.layout != GateUpLayout::kUngated;
-  if (options.activation == Activation::kSilu && gated && !HasMore(inputs) &&
-      options.limit == 0.0f && !options.round_like_unfused) {
+  if (is_ordinary && gated) {
     if (const auto kernel = simd::ActivateRows(gate.type)) {
       return internal::RunRows(executor, out.rows, row_ps, kernel, args);
     }
@@ -85,25 +91,20 @@ Status Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
                        &bias = inputs.gate_bias;
   const auto& [out] = outputs;
   const auto& [rows, cols, gate_cols, num_experts] = call.sizes;
-  const Span<const int32_t>&offsets = inputs.offsets,
-                   &counts = inputs.tokens_per_expert;
-  if (!Ascends(offsets, rows)) {
-    return internal::DoesNotFit(
-        "Activate: offsets: not ascending from 0 or more to rows or less");
-  }
-  if (Given(counts) && !AreUpTo(rows / counts.size, counts)) {
-    return internal::DoesNotFit(
-        "Activate: tokens_per_expert: not from 0 to rows / num_experts");
+  if (!call.is_ordinary) {
+    const Status status = CheckCounts(inputs, rows);
+    if (!status.ok()) return status;
   }
   if (cols == 0) return Status();
   if (options.layout != GateUpLayout::kConcatenated) {
-    return Run(gate, up, bias, inputs.up_bias, inputs, out, options, executor);
+    return Run(gate, up, bias, inputs.up_bias, inputs, out, options,
+               call.is_ordinary, executor);
   }
   const auto half = [cols = cols](const ConstAnyMatrix& both, size_t begin) {
     return both.data != nullptr ? both.ColRange(begin, begin + cols) : both;
   };
   return Run(half(gate, 0), half(gate, cols), half(bias, 0), half(bias, cols),
-             inputs, out, options, executor);
+             inputs, out, options, call.is_ordinary, executor);
 }
 
 }  // namespace switchyard

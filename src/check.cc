@@ -373,7 +373,8 @@ size_t FindFaultOfViews(const WalkedCall& call) {
       const size_t bytes = a.row->field.kind == calls::Kind::kTileSpan
                                ? sizeof(WorkTile)
                                : SizeOf(a.view.type);
-      fault = a.view.data == nullptr && a.view.cols != 0 ? Fault::kIsNull
+      fault = a.view.data == nullptr && a.view.cols != 0
+                  ? static_cast<size_t>(Fault::kIsNull)
               : !Fits(a.view.data, a.view.cols, bytes)
                   ? static_cast<size_t>(Fault::kIsTooLarge)
                   : kNone;

@@ -148,6 +148,13 @@ inline uint32_t BitsAt(const unsigned char* at) {
 // Whether codes, blocks, scales and sums go together.
 bool AreSound(const ConstAnyRows& rows);
 bool AreSound(const AnyRows& rows);
+// They do in codes with an f32 scale a row.
+template <class V>
+bool HasOrdinaryScales(const BasicAnyRows<V>& rows) {
+  return IsCode(rows.type) && IsPlain(rows.scales) &&
+         rows.scales.type == Type::kF32 && rows.scales.rows == rows.rows &&
+         rows.scales.cols == 1 && !Given(rows.sums);
+}
 
 // ---- Of the table, by the compiler.
 
@@ -224,7 +231,9 @@ template <class Args>
                                ? static_cast<const void*>(&c.in)
                                : static_cast<const void*>(&c.options);
   const uint64_t value = SmallValue(At(from, when.offset), when.kind);
-  return (uint64_t{when.set} >> value & 1) != 0;
+  return (when.set & (when.set - 1)) == 0
+             ? value == static_cast<unsigned>(__builtin_ctz(when.set))
+             : (uint64_t{when.set} >> value & 1) != 0;
 }
 
 // A set of neighbouring types is compared with two bounds.
@@ -274,8 +283,8 @@ template <class C, size_t kI, size_t kShape, class M>
     const size_t size = ValueOf<C>(shape.cols[0], sizes);
     return shape.is_least ? ColsOf(m) >= size : ColsOf(m) == size;
   } else {
-    const bool fits = (m.rows == ValueOf<C>(shape.rows[0], sizes)) &
-                      (m.cols == ValueOf<C>(shape.cols[0], sizes));
+    const bool fits = m.rows == ValueOf<C>(shape.rows[0], sizes) &&
+                      m.cols == ValueOf<C>(shape.cols[0], sizes);
     if constexpr (shape.alternatives == 1) return fits;
     return fits || (m.rows == ValueOf<C>(shape.rows[1], sizes) &&
                     m.cols == ValueOf<C>(shape.cols[1], sizes));
@@ -296,20 +305,22 @@ template <class C, size_t kI>
 [[gnu::always_inline]] inline bool IsFine(const typename C::Args& c) {
   constexpr const calls::Argument& a = calls::ArgumentAt<C>(kI);
   const auto& m = Get<C, kI>(c);
-  bool is_fine = IsPlain(m);
+  if (!IsPlain(m)) return false;
   if constexpr (calls::IsRows(a.field.kind)) {
-    is_fine &= (IsFloat(m.type) && !HasParts(m)) || AreSound(m);
+    if (IsFloat(m.type) ? HasParts(m) : !HasOrdinaryScales(m)) {
+      if (!AreSound(m)) return false;
+    }
   } else if constexpr (!calls::IsSpan(a.field.kind)) {
-    is_fine &= IsOneOf<a.types.set>(m.type);
+    if (!IsOneOf<a.types.set>(m.type)) return false;
   }
-  return is_fine & FitsItsShape<C, kI>(m, c);
+  return FitsItsShape<C, kI>(m, c);
 }
 
 template <class C, size_t... kI>
 [[gnu::always_inline]] inline bool IsGroupGiven(const typename C::Args& c,
                                                 uint8_t group,
                                                 std::index_sequence<kI...>) {
-  const auto is_given = [&](auto at) {
+  const auto is_given = [&](auto at) __attribute__((always_inline)) {
     constexpr const calls::Argument& a = calls::ArgumentAt<C>(at);
     if constexpr (calls::IsView(a.field.kind)) {
       return a.group == group && Given(Get<C, at>(c));
@@ -343,41 +354,55 @@ template <class C, size_t kI>
 constexpr bool IsRare(const calls::Argument& a) {
   return (a.flags & calls::kRareGroup) != 0;
 }
-// The views of ordinary calls, those of rare ones, and scales and sums.
-enum ViewSet { kOrdinaryViews, kRareViews, kParts };
+// The views of ordinary calls, the scales of their codes, views of rare calls,
+// and sums of codes, which are rarer still. A pair belongs to the later set.
+enum ViewSet { kOrdinaryViews, kScales, kRareViews, kSums };
 template <class C>
 constexpr ViewSet SetOf(size_t view) {
   const calls::ViewOf& of = calls::kViews<C>[view];
-  return of.part != 0                                ? kParts
+  return of.part == 2                                ? kSums
          : IsRare(calls::ArgumentAt<C>(of.argument)) ? kRareViews
+         : of.part == 1                              ? kScales
                                                      : kOrdinaryViews;
 }
 
+constexpr std::array<uint8_t, 16> MakeElementBytes() {
+  std::array<uint8_t, 16> bytes = {};
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const Type type = static_cast<Type>(i);
+    if (BlockBits(type) == 0) bytes[i] = static_cast<uint8_t>(SizeOf(type));
+  }
+  return bytes;
+}
+inline constexpr std::array<uint8_t, 16> kElementBytes = MakeElementBytes();
+
+// Of a matrix without blocks. The end of one without rows may be before its
+// begin: then it meets no more than other views do.
+template <bool kIsNeeded, class V>
+[[gnu::always_inline]] inline Interval IntervalOf(const BasicAnyMatrix<V>& m) {
+  Interval interval(Span<const char>(static_cast<const char*>(m.data), 0));
+  if (!kIsNeeded && m.data == nullptr) return interval;
+  interval.end += (m.cols + (m.rows - 1) * m.stride) *
+                  kElementBytes[static_cast<unsigned char>(m.type) & 15];
+  return interval;
+}
 template <class C, size_t kView>
 [[gnu::always_inline]] inline Interval IntervalOf(const typename C::Args& c) {
   constexpr calls::ViewOf of = calls::kViews<C>[kView];
+  constexpr calls::Kind kKind = calls::ArgumentAt<C>(of.argument).field.kind;
   const auto& m = Get<C, of.argument>(c);
   if constexpr (of.part == 1) {
-    return Interval(m.scales);
+    return IntervalOf<false>(m.scales);
   } else if constexpr (of.part == 2) {
-    return Interval(m.sums);
-  } else if constexpr (calls::IsSpan(
-                           calls::ArgumentAt<C>(of.argument).field.kind) ||
-                       calls::IsRows(
-                           calls::ArgumentAt<C>(of.argument).field.kind)) {
+    return IntervalOf<false>(m.sums);
+  } else if constexpr (calls::IsSpan(kKind) || calls::IsRows(kKind)) {
     return Interval(m);
   } else {
-    // No blocks: their type is refused.
-    Interval interval(Span<const char>(static_cast<const char*>(m.data), 0));
-    if (m.rows != 0) {
-      const size_t elements =
-          m.cols + (m.rows == 1 ? 0 : (m.rows - 1) * m.stride);
-      interval.end += elements
-                      << (uint64_t{0x322112} >>
-                              (4 * static_cast<unsigned>(m.type) & 63) &
-                          3);
-    }
-    return interval;
+    constexpr const calls::Argument& a = calls::ArgumentAt<C>(of.argument);
+    constexpr bool kIsNeeded = (a.flags & calls::kOptional) == 0 &&
+                               a.group == 0 &&
+                               a.when.from == calls::When::kAlways;
+    return IntervalOf<kIsNeeded>(m);
   }
 }
 
@@ -386,7 +411,7 @@ template <class C, size_t kView>
 template <class C, size_t kOut, size_t kIn, size_t... kI>
 [[gnu::always_inline]] inline bool IsFirstGiven(const typename C::Args& c,
                                                 std::index_sequence<kI...>) {
-  const auto is_given = [&](auto at) {
+  const auto is_given = [&](auto at) __attribute__((always_inline)) {
     if constexpr (at < kOut && calls::MayBeInPlace<C>(kIn, at)) {
       return Given(Get<C, at>(c));
     } else {
@@ -429,7 +454,7 @@ template <class C, ViewSet kSet, size_t... kV, size_t... kPair>
                                                 std::index_sequence<kPair...>) {
   constexpr size_t kSize = sizeof...(kV);
   const Interval at[] = {IntervalOf<C, kV>(c)...};
-  const auto is_fine = [&](auto pair) {
+  const auto is_fine = [&](auto pair) __attribute__((always_inline)) {
     constexpr size_t kWritten = pair / kSize, kOther = pair % kSize;
     constexpr ViewSet kOfWritten = SetOf<C>(kWritten),
                       kOfOther = SetOf<C>(kOther);
@@ -439,7 +464,7 @@ template <class C, ViewSet kSet, size_t... kV, size_t... kPair>
       return true;
     }
   };
-  return (is_fine(std::integral_constant<size_t, kPair>()) & ...);
+  return (is_fine(std::integral_constant<size_t, kPair>()) && ...);
 }
 template <class C, ViewSet kSet>
 [[gnu::always_inline]] inline bool AreApart(const typename C::Args& c) {
@@ -461,22 +486,51 @@ template <class T>
 }
 [[gnu::always_inline]] inline uint64_t GivenBits(const size_t&) { return 0; }
 
-// Not 0 where an option has another value than by default. Floats by their
-// bits: comparing a NaN would trap where the caller has unmasked exceptions.
-template <class C, size_t kI>
-[[gnu::always_inline]] inline uint64_t IsChanged(
+// The bytes of options that are the default ones in an ordinary call.
+template <class C>
+struct RareOptions {
+  static constexpr size_t kBytes = sizeof(typename C::Options);
+  alignas(16) unsigned char mask[(kBytes + 15) / 16 * 16] = {};
+  constexpr RareOptions() {
+    for (const calls::Option& option : C::kOptions) {
+      if (option.is_ordinary) continue;
+      for (size_t i = 0; i < BytesOfKind(option.field.kind); ++i) {
+        mask[option.field.offset + i] = 0xFF;
+      }
+    }
+  }
+  static constexpr size_t BytesOfKind(calls::Kind kind) {
+    return kind == calls::Kind::kCount ? 8
+           : kind == calls::Kind::kFlag || kind == calls::Kind::kEnum8 ||
+                   kind == calls::Kind::kType
+               ? 1
+               : 4;
+  }
+};
+template <class C>
+inline constexpr RareOptions<C> kRareOptions;
+template <class C>
+inline constexpr typename C::Options kDefaultOptions;
+
+// Whether all of them are, compared sixteen bytes at once: floats by their
+// bits, because comparing a NaN would trap where the caller has unmasked
+// exceptions.
+template <class C>
+[[gnu::always_inline]] inline bool AreRareOptionsDefaults(
     const typename C::Options& options) {
-  constexpr const calls::Field& field = C::kOptions[kI].field;
-  constexpr typename C::Options kDefaults;
-  constexpr size_t kBytes = field.kind == calls::Kind::kCount   ? 8
-                            : field.kind == calls::Kind::kFlag  ? 1
-                            : field.kind == calls::Kind::kEnum8 ? 1
-                            : field.kind == calls::Kind::kType  ? sizeof(Type)
-                                                                : 4;
-  uint64_t a = 0, b = 0;
-  std::memcpy(&a, At(&options, field.offset), kBytes);
-  std::memcpy(&b, At(&kDefaults, field.offset), kBytes);
-  return a ^ b;
+  using Words = uint64_t __attribute__((vector_size(16)));
+  constexpr size_t kBytes = sizeof(options), kStep = kBytes < 16 ? kBytes : 16;
+  Words differing = {};
+#pragma GCC unroll 16
+  for (size_t at = 0; at < kBytes; at += kStep) {
+    const size_t begin = at + kStep <= kBytes ? at : kBytes - kStep;
+    Words x = {}, y = {}, mask = {};
+    std::memcpy(&x, At(&options, begin), kStep);
+    std::memcpy(&y, At(&kDefaultOptions<C>, begin), kStep);
+    std::memcpy(&mask, kRareOptions<C>.mask + begin, kStep);
+    differing |= (x ^ y) & mask;
+  }
+  return (differing[0] | differing[1]) == 0;
 }
 
 template <class C>
@@ -489,27 +543,25 @@ class Checked {
                                  const typename C::Options& options)
       : sizes(C::Measure(in, out, options)) {
     if constexpr (C::kRunsKernel) {
-      status = CheckIsa();
-      if (!status.ok()) return;
+      if (!simd::g_isa_as_asked.load(std::memory_order_relaxed)) {
+        status = EnvironmentIsa();
+        if (!status.ok()) return;
+      }
     }
     // Nothing of `c` is given away by address, so that it stays in registers:
     // functions that are not inlined measure again.
     const typename C::Sizes measured = sizes;
     const Args c = {in, out, options, measured};
-    is_ordinary = !HasRareViews(c, kAll) && !HasRareOptions(c, kAllOptions);
-    bool is_fine = AreOrdinaryViewsFine(c, kAll) &
-                   AreApart<C, kOrdinaryViews>(c) &
-                   AreOptionsFine<true>(c, kAllOptions) &
-                   AreRulesKept<false>(c, kAllRules);
-    if (__builtin_expect(!is_ordinary, 0)) {
-      is_fine = is_fine && IsSpecialFine(in, out, options);
+    is_ordinary = !HasRareViews(c, kAll) && HasDefaults(c);
+    if (AreOrdinaryViewsFine(c, kAll) && AreApart<C, kOrdinaryViews>(c) &&
+        AreOptionsFine<true>(c, kAllOptions) &&
+        AreRulesKept<false>(c, kAllRules) &&
+        (!HasPart<1>(c, kAll) || AreApart<C, kScales>(c)) &&
+        (__builtin_expect(is_ordinary & !HasPart<2>(c, kAll), 1) ||
+         IsSpecialFine(in, out, options))) {
+      return;
     }
-    if constexpr (kHasParts) {
-      if (__builtin_expect(AnyHasParts(c, kAll), 0)) {
-        is_fine = is_fine && ArePartsApart(in, out, options);
-      }
-    }
-    if (__builtin_expect(!is_fine, 0)) status = Explain(in, out, options);
+    status = Explain(in, out, options);
   }
 
   const typename C::Sizes sizes;
@@ -526,12 +578,6 @@ class Checked {
   static constexpr auto kAllRules =
       std::make_index_sequence<std::size(C::kRules)>();
 
-  template <size_t... kI>
-  static constexpr bool ArgumentsHaveParts(std::index_sequence<kI...>) {
-    return (calls::IsRows(calls::ArgumentAt<C>(kI).field.kind) || ...);
-  }
-  static constexpr bool kHasParts = ArgumentsHaveParts(kAll);
-
   template <size_t kI>
   [[gnu::always_inline]] static uint64_t RareBits(const Args& c) {
     if constexpr (IsRare(calls::ArgumentAt<C>(kI))) {
@@ -546,10 +592,15 @@ class Checked {
     return (RareBits<kI>(c) | ...) != 0;
   }
   template <size_t... kI>
-  [[gnu::always_inline]] static bool HasRareOptions(
-      const Args& c, std::index_sequence<kI...>) {
-    return ((C::kOptions[kI].is_ordinary ? 0 : IsChanged<C, kI>(c.options)) |
-            ... | 0) != 0;
+  static constexpr bool HasRareOption(std::index_sequence<kI...>) {
+    return (!C::kOptions[kI].is_ordinary || ... || false);
+  }
+  [[gnu::always_inline]] static bool HasDefaults(const Args& c) {
+    if constexpr (HasRareOption(kAllOptions)) {
+      return AreRareOptionsDefaults<C>(c.options);
+    } else {
+      return true;
+    }
   }
   template <size_t kI>
   [[gnu::always_inline]] static bool IsOrdinaryFine(const Args& c) {
@@ -559,25 +610,27 @@ class Checked {
   template <size_t... kI>
   [[gnu::always_inline]] static bool AreOrdinaryViewsFine(
       const Args& c, std::index_sequence<kI...>) {
-    return (IsOrdinaryFine<kI>(c) & ...);
+    return (IsOrdinaryFine<kI>(c) && ...);
   }
   template <size_t... kI>
   static bool AreRareViewsFine(const Args& c, std::index_sequence<kI...>) {
     return ((!IsRare(calls::ArgumentAt<C>(kI)) || IsFineIfGiven<C, kI>(c)) &&
             ...);
   }
-  template <size_t kI>
-  [[gnu::always_inline]] static bool HasPartsAt(const Args& c) {
+  template <int kPart, size_t kI>
+  [[gnu::always_inline]] static uint64_t PartBits(const Args& c) {
     if constexpr (calls::IsRows(calls::ArgumentAt<C>(kI).field.kind)) {
-      return HasParts(Get<C, kI>(c));
+      const auto& rows = Get<C, kI>(c);
+      return GivenBits(kPart == 1 ? rows.scales : rows.sums);
     } else {
-      return false;
+      return 0;
     }
   }
-  template <size_t... kI>
-  [[gnu::always_inline]] static bool AnyHasParts(const Args& c,
-                                                 std::index_sequence<kI...>) {
-    return (HasPartsAt<kI>(c) || ...);
+  // Whether rows among the arguments have scales (1) or sums (2).
+  template <int kPart, size_t... kI>
+  [[gnu::always_inline]] static bool HasPart(const Args& c,
+                                             std::index_sequence<kI...>) {
+    return (PartBits<kPart, kI>(c) | ...) != 0;
   }
 
   // A call that is not ordinary is looked at once more, for what only that may
@@ -588,14 +641,8 @@ class Checked {
     const typename C::Sizes measured = C::Measure(in, out, options);
     const Args c = {in, out, options, measured};
     return AreRareViewsFine(c, kAll) && AreApart<C, kRareViews>(c) &&
-           AreOptionsFine<false>(c, kAllOptions) &&
+           AreApart<C, kSums>(c) && AreOptionsFine<false>(c, kAllOptions) &&
            AreRulesKept<true>(c, kAllRules);
-  }
-  [[gnu::noinline]] static bool ArePartsApart(
-      const typename C::Inputs& in, const typename C::Outputs& out,
-      const typename C::Options& options) {
-    const typename C::Sizes measured = C::Measure(in, out, options);
-    return AreApart<C, kParts>(Args{in, out, options, measured});
   }
 
   template <bool kOrdinary, size_t kI>
@@ -612,12 +659,13 @@ class Checked {
   template <bool kOrdinary, size_t... kI>
   [[gnu::always_inline]] static bool AreOptionsFine(
       const Args& c, std::index_sequence<kI...>) {
-    return (IsOptionFine<kOrdinary, kI>(c) & ... & true);
+    return (IsOptionFine<kOrdinary, kI>(c) && ... && true);
   }
   template <bool kSpecial, size_t kI>
   [[gnu::always_inline]] static bool IsRuleKept(const Args& c) {
     constexpr calls::Rule<Args> rule = C::kRules[kI];
-    if constexpr ((rule.time == calls::Rule<Args>::kSpecial) != kSpecial) {
+    if constexpr (((rule.flags & calls::Rule<Args>::kSpecial) != 0) !=
+                  kSpecial) {
       return true;
     } else {
       return rule.holds(c);
@@ -743,7 +791,7 @@ class Checked {
       for (size_t i = 0; i < std::size(C::kRules); ++i) {
         const auto& rule = C::kRules[i];
         const bool is_of_these =
-            (rule.time == calls::Rule<Args>::kBeforeShapes) == is_before;
+            ((rule.flags & calls::Rule<Args>::kBeforeShapes) != 0) == is_before;
         if (is_of_these && !rule.holds(c)) return calls::kFirstRule<C> + i;
       }
       return kNoFault;

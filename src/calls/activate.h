@@ -126,7 +126,7 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
            bias.rows == c.in.offsets.size;
   }
   static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
-  static constexpr auto kSpecial = Rule<Args>::kSpecial;
+  static constexpr auto kSpecial = Rule<Args>::kSpecialBeforeShapes;
   static bool HasBothInGate(const Args& c) {
     return IsLaidOut(c, GateUpLayout::kConcatenated) ||
            IsLaidOut(c, GateUpLayout::kInterleaved);
@@ -144,13 +144,13 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
        },
        "options: layout: kUngated, but activation does more with up than to "
        "multiply by it",
-       kFirst},
+       kSpecial},
       {[](const Args& c) {
          return IsOfGate(c) || c.options.limit_place == ActivatePlace::kBefore;
        },
        "options: limit_place: kAfter, but activation does more with up than to "
        "multiply by it",
-       kFirst},
+       kSpecial},
       {[](const Args& c) {
          return !IsLaidOut(c, GateUpLayout::kUngated) ||
                 !internal::Given(c.in.up);
@@ -167,29 +167,29 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
        },
        "up: is not of the type of gate", kFirst},
       {[](const Args& c) { return !IsPacked(c) || !IsPadded(c); },
-       "offsets: given beside tokens_per_expert", kFirst},
+       "offsets: given beside tokens_per_expert", kSpecial},
       {[](const Args& c) {
          return (!IsPacked(c) || c.in.offsets.size >= 2) &&
                 !IsCount(c, c.in.gate_bias) && !IsCount(c, c.in.up_bias);
        },
-       "offsets: size is not num_experts + 1", kFirst},
+       "offsets: size is not num_experts + 1", kSpecial},
       {[](const Args& c) {
          const size_t counts = c.in.tokens_per_expert.size;
          return !IsPadded(c) || (counts != 0 && c.sizes.rows % counts == 0);
        },
-       "tokens_per_expert: size does not divide the rows", kFirst},
+       "tokens_per_expert: size does not divide the rows", kSpecial},
       {[](const Args& c) {
          return !LacksOffsets(c, c.in.gate_bias) &&
                 !LacksOffsets(c, c.in.up_bias);
        },
        "offsets: not given, nor tokens_per_expert, with biases of several "
        "experts",
-       kFirst},
+       kSpecial},
       {[](const Args& c) {
          return !internal::Given(c.in.up_bias) ||
                 IsLaidOut(c, GateUpLayout::kSplit);
        },
-       "up_bias: given without up", kFirst}};
+       "up_bias: given without up", kSpecial}};
 };
 
 }  // namespace switchyard::calls

@@ -287,8 +287,13 @@ struct Rule {
   bool (*holds)(const Args&);
   const char* words;  // "argument: what is wrong"
   // kBeforeShapes: the sizes mean nothing without. kSpecial: it cannot be
-  // broken by an ordinary call.
-  enum Time : uint8_t { kAlways, kBeforeShapes, kSpecial } time = kAlways;
+  // broken by an ordinary call, whose views have fewer than 2^30 columns.
+  enum Flags : uint8_t {
+    kAlways = 0,
+    kBeforeShapes = 1,
+    kSpecial = 2,
+    kSpecialBeforeShapes = 3
+  } flags = kAlways;
 };
 
 // Defaults of what few tables have.

@@ -120,17 +120,18 @@ struct RouteCall
   }
   static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
   static constexpr auto kSpecial = Rule<Args>::kSpecial;
+  static constexpr auto kFirstSpecial = Rule<Args>::kSpecialBeforeShapes;
   static constexpr Rule<Args> kRules[] = {
       {[](const Args& c) {
          return c.sizes.shared_columns == 0 ||
                 c.sizes.shared_columns < c.in.logits.cols;
        },
-       "options: shared_logits: logits has no columns but theirs", kFirst},
+       "options: shared_logits: logits has no columns but theirs", kFirstSpecial},
       {[](const Args& c) {
          return c.sizes.num_experts <= INT32_MAX &&
                 c.sizes.num_shared <= INT32_MAX - c.sizes.num_experts;
        },
-       "logits: more than 2^31 - 1 experts", kFirst},
+       "logits: more than 2^31 - 1 experts", kFirstSpecial},
       {[](const Args& c) { return c.out.topk_ids.cols > c.sizes.num_shared; },
        "topk_ids: top_k (cols) is 0", kFirst},
       {[](const Args& c) {
@@ -155,7 +156,7 @@ struct RouteCall
       {[](const Args& c) {
          return !internal::Given(c.in.bias_index) || HasBias(c);
        },
-       "bias_index: given without correction_bias", kFirst},
+       "bias_index: given without correction_bias", kFirstSpecial},
       {[](const Args& c) {
          return !internal::Given(c.out.identity_weights) ||
                 c.options.num_zero_experts != 0;
