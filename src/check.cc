@@ -409,6 +409,12 @@ size_t FindFaultOfShapes(const WalkedCall& call) {
          a.shape_number;
 }
 
+namespace {
+size_t Index(const WalkedCall& call, const View& view) {
+  return static_cast<size_t>(view.argument - call.arguments);
+}
+}  // namespace
+
 size_t FindOverlap(const WalkedCall& call) {
   constexpr size_t kMaxViews = 48;
   View views[kMaxViews];
@@ -432,7 +438,13 @@ size_t FindOverlap(const WalkedCall& call) {
     for (size_t j = 0; j < size; ++j) {
       const View &w = views[i], &o = views[j];
       if (i == j || !w.is_written) continue;
-      if (o.is_written && (call.names_earlier ? i > j : i < j)) continue;
+      if (o.is_written) {
+        const bool is_input = Index(call, w) < call.num_inputs;
+        const bool is_named = is_input != (Index(call, o) < call.num_inputs)
+                                  ? !is_input
+                                  : call.names_earlier == (i < j);
+        if (!is_named) continue;
+      }
       if (!MayOverlap(RegionOf(w), RegionOf(o))) continue;
       const size_t number = first_pair + i * call.num_views;
       if (call.names_one) return number;

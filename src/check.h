@@ -138,6 +138,7 @@ inline uint32_t BitsAt(const unsigned char* at) {
     case calls::Range::kSet:
       return (uint64_t{range.set} >> SmallValue(at, kind) & 1) != 0;
     case calls::Range::kFrom1: {
+      if (kind == calls::Kind::kCount32) return BitsAt(at) != 0;
       size_t count;
       std::memcpy(&count, at, sizeof(count));
       return count - 1 < range.most_count;
@@ -203,6 +204,10 @@ struct TypeOfKind<calls::Kind::kTileSpan> {
 template <>
 struct TypeOfKind<calls::Kind::kCount> {
   using T = size_t;
+};
+template <>
+struct TypeOfKind<calls::Kind::kFlag> {
+  using T = bool;
 };
 template <>
 struct TypeOfKind<calls::Kind::kReport> {
@@ -454,17 +459,34 @@ template <class C, ViewSet kSet, size_t... kV, size_t... kPair>
                                                 std::index_sequence<kPair...>) {
   constexpr size_t kSize = sizeof...(kV);
   const Interval at[] = {IntervalOf<C, kV>(c)...};
-  const auto is_fine = [&](auto pair) __attribute__((always_inline)) {
-    constexpr size_t kWritten = pair / kSize, kOther = pair % kSize;
-    constexpr ViewSet kOfWritten = SetOf<C>(kWritten),
-                      kOfOther = SetOf<C>(kOther);
-    if constexpr ((kOfWritten > kOfOther ? kOfWritten : kOfOther) == kSet) {
-      return IsPairFine<C, kWritten, kOther>(at, c);
-    } else {
-      return true;
+  if constexpr (C::kNamesOne && kSet != kOrdinaryViews) {
+    static_assert(((SetOf<C>(kV) == kOrdinaryViews) && ...));
+    return true;
+  } else if constexpr (C::kNamesOne) {
+    // Unrolled, the 120 pairs of MapPairs took 14 KB of the archive.
+    constexpr bool kIsWritten[] = {
+        calls::IsWritten<C>(calls::kViews<C>[kV].argument)...};
+    bool is_apart = true;
+    for (size_t i = 0; i < kSize; ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        is_apart &= !(kIsWritten[i] | kIsWritten[j]) |
+                    (at[i].end <= at[j].begin) | (at[j].end <= at[i].begin);
+      }
     }
-  };
-  return (is_fine(std::integral_constant<size_t, kPair>()) && ...);
+    return is_apart;
+  } else {
+    const auto is_fine = [&](auto pair) __attribute__((always_inline)) {
+      constexpr size_t kWritten = pair / kSize, kOther = pair % kSize;
+      constexpr ViewSet kOfWritten = SetOf<C>(kWritten),
+                        kOfOther = SetOf<C>(kOther);
+      if constexpr ((kOfWritten > kOfOther ? kOfWritten : kOfOther) == kSet) {
+        return IsPairFine<C, kWritten, kOther>(at, c);
+      } else {
+        return true;
+      }
+    };
+    return (is_fine(std::integral_constant<size_t, kPair>()) && ...);
+  }
 }
 template <class C, ViewSet kSet>
 [[gnu::always_inline]] inline bool AreApart(const typename C::Args& c) {
@@ -699,7 +721,8 @@ class Checked {
     *to = {{}, &a, nullptr, 0, first_view, false, false, 0, 0};
     const auto& m = Get<C, kI>(c);
     const bool is_optional = (a.flags & calls::kOptional) != 0;
-    if constexpr (a.field.kind == calls::Kind::kReport) {
+    if constexpr (a.field.kind == calls::Kind::kReport ||
+                  a.field.kind == calls::Kind::kFlag) {
       return;
     } else if constexpr (a.field.kind == calls::Kind::kCount) {
       to->view.rows = m;

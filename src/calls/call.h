@@ -58,7 +58,8 @@ enum class Kind : uint8_t {
   kI64Span,
   kU32Span,
   kTileSpan,
-  kCount,   // size_t
+  kCount,  // size_t
+  kCount32,
   kFlag,    // bool
   kNumber,  // float
   kType,
@@ -87,6 +88,7 @@ constexpr Kind KindOf() {
   if constexpr (std::is_same_v<T, Span<uint32_t>>) return Kind::kU32Span;
   if constexpr (std::is_same_v<T, Span<WorkTile>>) return Kind::kTileSpan;
   if constexpr (std::is_same_v<T, size_t>) return Kind::kCount;
+  if constexpr (std::is_same_v<T, uint32_t>) return Kind::kCount32;
   if constexpr (std::is_same_v<T, bool>) return Kind::kFlag;
   if constexpr (std::is_same_v<T, float>) return Kind::kNumber;
   if constexpr (std::is_same_v<T, Type>) return Kind::kType;

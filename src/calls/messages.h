@@ -65,13 +65,17 @@ template <class C>
 inline constexpr auto kViews = MakeViews<C>();
 
 // Two views of which one is written, of two written ones the one that the
-// message names. An argument's parts are as any other views.
+// message names: an output rather than scratch. An argument's parts are as any
+// other views.
 template <class C>
 constexpr bool IsPair(size_t written, size_t other) {
   if (written == other || !IsWritten<C>(kViews<C>[written].argument)) {
     return false;
   }
-  if (!IsWritten<C>(kViews<C>[other].argument)) return true;
+  const size_t other_argument = kViews<C>[other].argument;
+  if (!IsWritten<C>(other_argument)) return true;
+  const bool is_input = kViews<C>[written].argument < kNumInputs<C>;
+  if (is_input != (other_argument < kNumInputs<C>)) return !is_input;
   return C::kNamesEarlier ? written < other : written > other;
 }
 

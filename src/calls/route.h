@@ -126,7 +126,8 @@ struct RouteCall
          return c.sizes.shared_columns == 0 ||
                 c.sizes.shared_columns < c.in.logits.cols;
        },
-       "options: shared_logits: logits has no columns but theirs", kFirstSpecial},
+       "options: shared_logits: logits has no columns but theirs",
+       kFirstSpecial},
       {[](const Args& c) {
          return c.sizes.num_experts <= INT32_MAX &&
                 c.sizes.num_shared <= INT32_MAX - c.sizes.num_experts;
