@@ -60,6 +60,13 @@ bool Parse(CLI::App& app, int argc, const char* const* argv) {
     app.exit(asked);
     return false;
   } catch (const CLI::ParseError& error) {
+    // CLI11 complains first of a positional that is missing or no number: of
+    // what an unknown option was followed by, or stood in place of.
+    for (const std::string& extra : app.remaining(true)) {
+      if (extra.rfind('-', 0) == 0) {
+        throw InputError("The following argument was not expected: " + extra);
+      }
+    }
     const std::string what = error.what();
     const size_t flag = what.find(" was given a disallowed flag override");
     if (flag == std::string::npos) throw InputError(what);

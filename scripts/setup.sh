@@ -457,7 +457,10 @@ check_arguments() {
         case $1 in
           --tokens=* | --repeat=* | --top-k=* | --threads=*) number run "${1%%=*}" "${1#*=}" ;;
           --*=*) known run "$1" "$names" ;;
-          --tokens | --repeat | --top-k | --threads) number run "$1" "${2:-}" && shift ;;
+          --tokens | --repeat | --top-k | --threads)
+            (($# >= 2)) || refuse "run: $1: no value"
+            number run "$1" "$2" && shift
+            ;;
           -*)
             known run "$1" "$names"
             (($# >= 2)) || refuse "run: $1: no value"

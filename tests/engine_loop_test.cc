@@ -24,6 +24,7 @@ TEST(EngineLoop, WrongArgumentsAreOneLineAndExitCode2) {
       {"2x", outside("2x")},
       {"''", outside("")},
       {"2 3", "The following argument was not expected: 3"},
+      {"--tokens 0", "The following argument was not expected: --tokens"},
       {"--thread 3", "The following argument was not expected: --thread"},
   };
   for (const auto& [arguments, want] : cases) {

@@ -90,6 +90,8 @@ TEST(SwyMetal, TellsClangsErrors) {
 TEST(SwyMetal, WrongInputIsOneLine) {
   const TempFolder folder;
   ExpectRefused(Swy("metal"), "swy: file is required");
+  ExpectRefused(Swy("metal --nope"),
+                "swy: The following argument was not expected: --nope");
   ExpectRefused(Metal(folder, kScale, "-D 2X"),
                 "swy: -D: '2X' is no name of a macro");
   ExpectRefused(Metal(folder, kScale, "-D 'A B=1'"),

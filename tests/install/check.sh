@@ -271,6 +271,9 @@ find_package(switchyard 0.1 QUIET COMPONENTS device)
 if(switchyard_FOUND)
   message(FATAL_ERROR "found without the component that is asked for")
 endif()
+if(NOT switchyard_NOT_FOUND_MESSAGE MATCHES "No component 'device' .* there are core[.]")
+  message(FATAL_ERROR "does not say why: ${switchyard_NOT_FOUND_MESSAGE}")
+endif()
 END
     "$CMAKE" -S "$WORK" -B "$WORK/build" "-DCMAKE_PREFIX_PATH=$WORK/core"
     ;;

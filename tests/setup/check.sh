@@ -69,7 +69,7 @@ refused "run: no option --token; there are $options" run --token 5
 refused "run: no option -t; there are $options" run -t 5
 refused "run: --tokens: $above '0'" run --tokens 0
 refused "run: --threads: $above '2x'" run --threads=2x
-refused "run: --top-k: $above ''" run --top-k
+refused "run: --top-k: no value" run --top-k
 refused "run: --json: no value" run --json
 refused "run: no folder of a checkpoint: /nowhere" run /nowhere
 refused "test: no argument of cmake's: Route" test Route

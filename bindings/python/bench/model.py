@@ -7,15 +7,16 @@ Four layers of Qwen3-30B-A3B's shape with random weights. What is compared runs 
 each time in another order; medians, and above 1 Switchyard is faster. Attention and
 norms are transformers' in all of them. Without the product with the vocabulary, which
 48 layers' time would hide, and four do not.
+Exit codes: 0; 2 for wrong input, in a line on stderr.
 """
 
-import argparse
 import random
 import statistics
 import sys
 import time
 
 import torch
+from arguments import Parser, count, seconds
 from moe_block import fill
 from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
@@ -46,15 +47,15 @@ def make(layers, dtype):
 
 
 def main(argv):
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--prefill", type=int, nargs="+", default=[32, 512, 2048])
-    parser.add_argument("--steps", type=int, default=8, help="of decoding, timed together (8)")
+    parser = Parser(__doc__)
+    parser.add_argument("--layers", type=count, default=4)
+    parser.add_argument("--prefill", type=count, nargs="+", default=[32, 512, 2048])
+    parser.add_argument("--steps", type=lambda text: 0 if text == "0" else count(text),
+                        default=8, help="of decoding, timed together; 0: none (8)")
     parser.add_argument("--dtype", choices=("bfloat16", "float32"), default="bfloat16")
     parser.add_argument("--pack-weights", action="store_true",
                         help="for oneDNN, whenever Switchyard runs the experts")
-    parser.add_argument("--seconds", type=float, default=8, help="for each line (8)")
+    parser.add_argument("--seconds", type=seconds, default=8, help="for each line (8)")
     arguments = parser.parse_args(argv)
     torch.manual_seed(1)
     model = make(arguments.layers, getattr(torch, arguments.dtype))
@@ -88,8 +89,8 @@ def main(argv):
     if arguments.steps:
         lines.append(("decode", decode, CONTEXT + arguments.steps))
     with torch.inference_mode():
-        for label, run, count in lines:
-            tokens = torch.randint(0, VOCABULARY, (1, count))
+        for label, run, length in lines:
+            tokens = torch.randint(0, VOCABULARY, (1, length))
             times = {name: [] for name in names}
             for name in names:
                 choose(name)

@@ -9,7 +9,6 @@ several layers take turns, so that they come from memory, as in a model.
 Exit codes: 0; 2 for wrong input, in a line on stderr.
 """
 
-import argparse
 import importlib
 import random
 import statistics
@@ -17,6 +16,7 @@ import sys
 import time
 
 import torch
+from arguments import Parser, count, seconds
 
 import switchyard.transformers  # noqa: F401
 from switchyard._experts import Packed, Weights
@@ -70,17 +70,17 @@ def run(module, name, *inputs):
 
 
 def main(argv):
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--shape", choices=SHAPES, nargs="+", default=["qwen3"])
-    parser.add_argument("--tokens", type=int, nargs="+", default=[1, 32, 512, 2048])
+    parser.add_argument("--tokens", type=count, nargs="+", default=[1, 32, 512, 2048])
     parser.add_argument("--dtype", choices=("bfloat16", "float32", "float16"), default="bfloat16")
-    parser.add_argument("--layers", type=int, default=2, help="whose weights take turns (2)")
-    parser.add_argument("--seconds", type=float, default=3, help="for each number of tokens (3)")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--layers", type=count, default=2, help="whose weights take turns (2)")
+    parser.add_argument("--seconds", type=seconds, default=3, help="for each number of tokens (3)")
+    parser.add_argument("--threads", type=count, default=torch.get_num_threads())
     parser.add_argument("--pack-weights", action="store_true",
                         help="also as patch(model, pack_weights=True) has them")
-    parser.add_argument("--rivals", nargs="+", default=["eager", "grouped_mm"])
+    parser.add_argument("--rivals", choices=("eager", "grouped_mm", "batched_mm"),
+                        nargs="+", default=["eager", "grouped_mm"])
     arguments = parser.parse_args(argv)
     torch.set_num_threads(arguments.threads)
     names = ["switchyard", *["packed"] * arguments.pack_weights, *arguments.rivals]

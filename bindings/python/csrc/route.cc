@@ -82,6 +82,17 @@ void Overwrite(const std::string& text, RouteOptions* route) {
   }
 }
 
+// The preset of that name; an unknown one fails with the nearest name there is.
+Preset FindNamed(const char* op, const char* argument,
+                 const std::string& name) {
+  Preset preset;
+  const Status status = FindPreset(name.c_str(), &preset);
+  if (!status.ok()) {
+    Fail(op, argument, "unknown: '" + name + "' (" + status.message() + ")");
+  }
+  return preset;
+}
+
 ConstAnyMatrix RowOf(const char* argument, const OptionalTensor& tensor,
                      Tensor* keeper) {
   if (!tensor.has_value()) return {};
@@ -96,10 +107,7 @@ std::tuple<Tensor, Tensor, Tensor> Route(
     const Tensor& logits, const std::string& preset_name, int64_t top_k,
     const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,
     const std::string& options, std::optional<ScalarType> dtype) {
-  Preset preset;
-  if (!FindPreset(preset_name.c_str(), &preset).ok()) {
-    Fail(kOp, "preset", "unknown: '" + preset_name + "'");
-  }
+  Preset preset = FindNamed(kOp, "preset", preset_name);
   Overwrite(options, &preset.route);
   Tensor logits_keeper = logits, bias_keeper = logits, scale_keeper = logits;
   RouteInputs in = {MatrixOf(kOp, "logits", logits, &logits_keeper)};
@@ -143,10 +151,7 @@ std::string PresetsAsText() {
 
 std::string ConfiguredPreset(const std::string& family,
                              const std::string& config) {
-  Preset preset;
-  if (!FindPreset(family.c_str(), &preset).ok()) {
-    Fail(kPreset, "family", "unknown: '" + family + "'");
-  }
+  Preset preset = FindNamed(kPreset, "family", family);
   ModelConfig fields;
   std::vector<std::string> texts;  // ModelConfig points into them
   std::istringstream lines(config);

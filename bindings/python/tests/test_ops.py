@@ -324,6 +324,14 @@ def test_a_preset_needs_its_configuration(tmp_path):
         switchyard.preset("qwen3_moe", {"num_experts": 16, "num_experts_per_tok": 4})
     with pytest.raises(RuntimeError, match="preset: family: unknown: 'qwen'"):
         switchyard.preset("qwen", {})
+    with pytest.raises(RuntimeError, match="preset: family: .*did you mean qwen3_moe"):
+        switchyard.preset("qwen3moe", {})
+    with pytest.raises(RuntimeError, match="route: preset: .*did you mean qwen3_moe"):
+        switchyard.route(logits, "qwen3moe", 4)
+    with pytest.raises(TypeError, match="preset: family: not a name: 3"):
+        switchyard.preset(3, {})
+    with pytest.raises(TypeError, match="preset: config: not a configuration .*: int"):
+        switchyard.preset("qwen3_moe", 7)
     with pytest.raises(RuntimeError, match="preset: config: .*num_experts"):
         switchyard.preset("qwen3_moe", {"num_experts": 1.5})
     said = Qwen3MoeConfig(num_experts=16, num_experts_per_tok=4, norm_topk_prob=True)

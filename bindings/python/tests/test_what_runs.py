@@ -129,6 +129,12 @@ def test_another_devices_model_is_not_counted():
     assert set(done.untouched.values()) >= {"its weights are on meta, not on the CPU"}
 
 
+@pytest.mark.parametrize("function", ("patch", "unpatch"))
+def test_no_model_is_named(function):
+    with pytest.raises(TypeError, match=f"{function}: model: not a torch.nn.Module: NoneType"):
+        getattr(switchyard.transformers, function)(None)
+
+
 def test_report():
     model = make("deepseek_v3")
     lines = str(switchyard.transformers.patch(model)).splitlines()

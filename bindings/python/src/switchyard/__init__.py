@@ -50,10 +50,15 @@ def preset(family, config):
 
     RuntimeError names a field that is missing, or one that the family cannot have so.
     """
+    if not isinstance(family, str):
+        raise TypeError(f"switchyard.preset: family: not a name: {family!r}")
     if isinstance(config, (str, os.PathLike)):
         config = json.loads(pathlib.Path(config).read_text())
-    elif not isinstance(config, dict):
+    elif hasattr(config, "to_dict"):
         config = config.to_dict()
+    if not isinstance(config, dict):
+        raise TypeError("switchyard.preset: config: not a configuration of transformers, "
+                        f"the path of a config.json or a dict of one: {type(config).__name__}")
     fields = {**config, **(config.get("text_config") or {})}
     lines = [f"{key}={value if isinstance(value, str) else repr(float(value))}"
              for key, value in fields.items()

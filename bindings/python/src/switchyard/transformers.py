@@ -312,6 +312,12 @@ def _patch_router(router):
     _replace(router, _routed)
 
 
+def _require_module(function, model):
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"switchyard.transformers.{function}: model: not a torch.nn.Module: "
+                        f"{type(model).__name__}")
+
+
 def patch(model, pack_weights=False):
     """Lets Switchyard run the experts of a model, or of any part of one, and its routers
     where their recipe is a preset.
@@ -325,6 +331,7 @@ def patch(model, pack_weights=False):
     Returns what was done, as Patched; print() it. Where derivatives may be asked for,
     transformers' own code runs.
     """
+    _require_module("patch", model)
     done = Patched()
     _adopt(model)
     for m in _models_in(model).values():
@@ -353,6 +360,7 @@ def unpatch(model):
 
     Its experts' implementation is what it was before patch(), or else transformers' default.
     """
+    _require_module("unpatch", model)
     for m in _models_in(model).values():
         _set_implementation(m, _before.pop(m, None))
     for module in model.modules():

@@ -1,0 +1,29 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks refuse a wrong command line in one line, with exit code 2."""
+
+import importlib
+import pathlib
+
+import pytest
+
+BENCH = pathlib.Path(__file__).parents[1] / "bench"
+
+
+@pytest.mark.parametrize("program, line, message", (
+    ("moe_block", "--nope", "unrecognized arguments: --nope"),
+    ("moe_block", "--shape qwen", "argument --shape: invalid choice: 'qwen'"),
+    ("moe_block", "--layers 0", "argument --layers: expected a number from 1 to 1048576, not '0'"),
+    ("moe_block", "--tokens 1 0", "argument --tokens: expected a number from 1 to 1048576, not '0'"),
+    ("moe_block", "--seconds -1", "argument --seconds: expected a time above 0, not '-1'"),
+    ("moe_block", "--rivals eagre", "argument --rivals: invalid choice: 'eagre'"),
+    ("model", "--prefill x", "argument --prefill: expected a number from 1 to 1048576, not 'x'"),
+    ("model", "--seconds nan", "argument --seconds: expected a time above 0, not 'nan'"),
+    ("model", "--threads 2", "unrecognized arguments: --threads 2")))
+def test_a_wrong_argument_is_one_line(program, line, message, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(BENCH))
+    with pytest.raises(SystemExit) as end:
+        importlib.import_module(program).main(line.split())
+    said = capsys.readouterr()
+    assert end.value.code == 2 and said.out == ""
+    assert message in said.err and said.err.count("\n") == 1
