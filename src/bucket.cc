@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "src/bucket_plan.h"
+#include "src/calls/bucket.h"
 #include "src/check.h"
 #include "src/schedule.h"
 #include "src/simd/bucket.h"
@@ -108,14 +109,6 @@ struct Sort {
   }
 };
 
-#define SWITCHYARD_CHECK_BUCKET_INPUTS(fn)                               \
-  do {                                                                   \
-    SWITCHYARD_CHECK_SORT_INPUTS(fn, tokens_per_expert, "experts");      \
-    SWITCHYARD_CHECK(options.order == BucketOrder::kAscending ||         \
-                         options.order == BucketOrder::kClaim,           \
-                     #fn ": options: order is not a known BucketOrder"); \
-  } while (false)
-
 // For an Executor or a Team.
 template <class Who>
 size_t ScratchSize(size_t num_pairs, size_t num_experts, const Who& who) {
@@ -128,38 +121,16 @@ size_t ScratchSize(size_t num_pairs, size_t num_experts, const Who& who) {
 template <class Crew>
 Status Packed(const BucketInputs& inputs, const PackedBuckets& outputs,
               const BucketOptions& options, const Crew& crew) {
-  const auto& [topk_ids, scratch] = inputs;
+  const auto call =
+      internal::CheckSort<calls::PackedCall>(inputs, outputs, options);
+  if (!call.status.ok()) return call.status;
   const auto& [tokens_per_expert, offsets, pairs, row_index, report] = outputs;
-  SWITCHYARD_CHECK_BUCKET_INPUTS(BucketPacked);
-  SWITCHYARD_CHECK_VIEW(BucketPacked, offsets);
-  SWITCHYARD_CHECK_VIEW(BucketPacked, pairs);
-  const size_t num_experts = tokens_per_expert.size;
-  const size_t tokens = topk_ids.rows, top_k = topk_ids.cols;
-  SWITCHYARD_CHECK_NEEDED(BucketPacked, offsets,
-                          offsets.size == num_experts + 1,
-                          "size is not num_experts + 1");
-  SWITCHYARD_CHECK_NEEDED(BucketPacked, pairs, pairs.size >= tokens * top_k,
-                          "fewer than tokens * top_k elements");
-  if (internal::Given(row_index)) {
-    SWITCHYARD_CHECK_TYPED(BucketPacked, row_index, Type::kI32, "int32");
-    SWITCHYARD_CHECK_SHAPE(BucketPacked, row_index, tokens, top_k);
-  }
-  if (!internal::AllApart(topk_ids, tokens_per_expert, offsets, pairs,
-                          row_index, scratch)) {
-    SWITCHYARD_CHECK_APART(BucketPacked, tokens_per_expert, topk_ids, offsets,
-                           pairs, row_index, scratch);
-    SWITCHYARD_CHECK_APART(BucketPacked, offsets, topk_ids, pairs, row_index,
-                           scratch);
-    SWITCHYARD_CHECK_APART(BucketPacked, pairs, topk_ids, row_index, scratch);
-    SWITCHYARD_CHECK_APART(BucketPacked, row_index, topk_ids, scratch);
-    SWITCHYARD_CHECK_APART(BucketPacked, scratch, topk_ids);
-  }
 
   Sort<Crew> sort(inputs, tokens_per_expert, row_index, options.order, crew);
   sort.args.offsets = offsets.data;
   sort.args.out = pairs.data;
   Status status;
-  if (tokens * top_k == 0) {
+  if (sort.num_pairs() == 0) {
     crew.Once([&, zeros = offsets] {
       std::memset(zeros.data, 0, zeros.size * sizeof(int32_t));
     });
@@ -172,31 +143,21 @@ Status Packed(const BucketInputs& inputs, const PackedBuckets& outputs,
   }
   if (!status.ok()) return status;
   sort.Tell(report);
-  SWITCHYARD_CHECK_DROPPED(BucketPacked, sort.dropped(), options);
-  return Status();
+  return sort.dropped() == 0 || options.allow_dropped
+             ? Status()
+             : internal::DoesNotFit(SWITCHYARD_DROPPED_TEXT("BucketPacked"));
 }
 
 template <class Crew>
 Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
                const BucketOptions& options, const Crew& crew) {
-  const auto& [topk_ids, scratch] = inputs;
+  const auto call =
+      internal::CheckSort<calls::StridedCall>(inputs, outputs, options);
+  if (!call.status.ok()) return call.status;
   const auto& [tokens_per_expert, ids, given_stride, zero_padding, report] =
       outputs;
-  SWITCHYARD_CHECK_BUCKET_INPUTS(BucketStrided);
-  SWITCHYARD_CHECK_VIEW(BucketStrided, ids);
-  const size_t num_experts = tokens_per_expert.size;
+  const size_t num_experts = call.sizes.buckets;
   size_t row_stride = given_stride;
-  size_t table_size = 0;
-  SWITCHYARD_CHECK(
-      !__builtin_mul_overflow(row_stride, num_experts, &table_size) &&
-          table_size <= PTRDIFF_MAX / sizeof(int32_t),
-      "BucketStrided: row_stride: the table overflows the address space");
-  if (!internal::AllApart(topk_ids, tokens_per_expert, ids, scratch)) {
-    SWITCHYARD_CHECK_APART(BucketStrided, tokens_per_expert, topk_ids, ids,
-                           scratch);
-    SWITCHYARD_CHECK_APART(BucketStrided, ids, topk_ids, scratch);
-    SWITCHYARD_CHECK_APART(BucketStrided, scratch, topk_ids);
-  }
 
   const AnyMatrix no_row_index;
   Sort<Crew> sort(inputs, tokens_per_expert, no_row_index, options.order, crew);
@@ -223,11 +184,10 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
     const bool rows_fit = row_stride >= max_rows;
     if (!rows_fit || ids.size < needed_ids(max_rows)) {
       sort.Tell(report, tight);
-      return Status(StatusCode::kFailedPrecondition,
-                    rows_fit ? "BucketStrided: ids: too small for num_experts "
-                               "rows"
-                             : "BucketStrided: row_stride: smaller than the "
-                               "busiest expert's pairs");
+      return internal::DoesNotFit(
+          rows_fit ? "BucketStrided: ids: too small for num_experts rows"
+                   : "BucketStrided: row_stride: smaller than the busiest "
+                     "expert's pairs");
     }
   }
   sort.args.out = ids.data;
@@ -245,8 +205,9 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
   }
   if (!status.ok()) return status;
   sort.Tell(report, row_stride);
-  SWITCHYARD_CHECK_DROPPED(BucketStrided, sort.dropped(), options);
-  return Status();
+  return sort.dropped() == 0 || options.allow_dropped
+             ? Status()
+             : internal::DoesNotFit(SWITCHYARD_DROPPED_TEXT("BucketStrided"));
 }
 
 }  // namespace
@@ -266,7 +227,9 @@ Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
 }
 Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
                     const BucketOptions& options, const Team& team) noexcept {
-  SWITCHYARD_CHECK_TEAM(BucketPacked, team);
+  const Status status =
+      internal::CheckTeam(team, SWITCHYARD_TEAM_TEXTS("BucketPacked"));
+  if (!status.ok()) return status;
   return Packed(inputs, outputs, options, internal::TeamCrew(team));
 }
 
@@ -277,37 +240,21 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
 }
 Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
                      const BucketOptions& options, const Team& team) noexcept {
-  SWITCHYARD_CHECK_TEAM(BucketStrided, team);
+  const Status status =
+      internal::CheckTeam(team, SWITCHYARD_TEAM_TEXTS("BucketStrided"));
+  if (!status.ok()) return status;
   return Strided(inputs, outputs, options, internal::TeamCrew(team));
 }
 
 Status MakeDispatchArgs(const DispatchInputs& inputs,
                         const DispatchOutputs& outputs,
                         const DispatchOptions& options) noexcept {
-  const auto& [max_rows, num_experts, features] = inputs;
-  const auto& [args] = outputs;
-  const auto& [tile_pairs, tile_features] = options;
-  SWITCHYARD_CHECK_VIEW(MakeDispatchArgs, args);
-  SWITCHYARD_CHECK_NEEDED(MakeDispatchArgs, args, args.size == 3,
-                          "size is not 3");
-  SWITCHYARD_CHECK(tile_pairs != 0,
-                   "MakeDispatchArgs: options: tile_pairs is 0");
-  SWITCHYARD_CHECK(tile_features != 0,
-                   "MakeDispatchArgs: options: tile_features is 0");
-  const auto tiles = [](size_t n, size_t tile) {
-    return n / tile + (n % tile != 0 ? 1 : 0);
-  };
-  const size_t pair_tiles = std::max<size_t>(1, tiles(max_rows, tile_pairs));
-  const size_t feature_tiles = tiles(features, tile_features);
-  SWITCHYARD_CHECK(pair_tiles <= UINT32_MAX,
-                   "MakeDispatchArgs: max_rows: more than 2^32 - 1 tiles");
-  SWITCHYARD_CHECK(feature_tiles <= UINT32_MAX,
-                   "MakeDispatchArgs: features: more than 2^32 - 1 tiles");
-  SWITCHYARD_CHECK(num_experts <= UINT32_MAX,
-                   "MakeDispatchArgs: num_experts: more than 2^32 - 1");
-  args.data[0] = static_cast<uint32_t>(pair_tiles);
-  args.data[1] = static_cast<uint32_t>(feature_tiles);
-  args.data[2] = static_cast<uint32_t>(num_experts);
+  const Checked<calls::DispatchCall> call(inputs, outputs, options);
+  if (!call.status.ok()) return call.status;
+  uint32_t* const args = outputs.args.data;
+  args[0] = static_cast<uint32_t>(call.sizes.pair_tiles);
+  args[1] = static_cast<uint32_t>(call.sizes.feature_tiles);
+  args[2] = static_cast<uint32_t>(inputs.num_experts);
   return Status();
 }
 

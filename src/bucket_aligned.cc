@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "src/bucket_plan.h"
+#include "src/calls/bucket.h"
 #include "src/check.h"
 #include "src/map_sort.h"
 #include "src/simd/map.h"
@@ -12,8 +13,6 @@
 
 namespace switchyard {
 namespace {
-
-using internal::kMaxInt32;
 
 // An expert's blocks and sentinels, which few are long; an element of
 // row_tokens.
@@ -25,68 +24,12 @@ bool Given(const Span<T>& span) {
   return span.size != 0;
 }
 
-// Apart from what runs, which is compiled for each crew.
-Status CheckAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
-                    const AlignedOptions& options) {
-  const auto& [topk_ids, expert_map, scratch] = inputs;
-  const auto& [tokens_per_expert, offsets, pairs, row_index, block_experts,
-               row_tokens, active_experts, report] = outputs;
-  const size_t block_size = options.block_size;
-  SWITCHYARD_CHECK_SORT_INPUTS(BucketAligned, tokens_per_expert, "experts");
-  SWITCHYARD_CHECK_VIEW(BucketAligned, expert_map);
-  SWITCHYARD_CHECK_VIEW(BucketAligned, offsets);
-  SWITCHYARD_CHECK_VIEW(BucketAligned, pairs);
-  SWITCHYARD_CHECK_VIEW(BucketAligned, block_experts);
-  SWITCHYARD_CHECK_VIEW(BucketAligned, row_tokens);
-  SWITCHYARD_CHECK_VIEW(BucketAligned, active_experts);
-  SWITCHYARD_CHECK(expert_map.size <= kMaxInt32,
-                   "BucketAligned: expert_map: more than 2^31 - 1 ids");
-  SWITCHYARD_CHECK(block_size != 0, "BucketAligned: options: block_size is 0");
-  const size_t num_experts = tokens_per_expert.size;
-  const size_t tokens = topk_ids.rows, top_k = topk_ids.cols;
-  const size_t num_pairs = tokens * top_k;
-  const size_t padded = BucketAlignedSize(num_pairs, num_experts, options);
-  SWITCHYARD_CHECK(block_size <= kMaxInt32 && padded <= kMaxInt32,
-                   "BucketAligned: options: block_size: more than 2^31 - 1 "
-                   "padded pairs");
-  SWITCHYARD_CHECK_NEEDED(BucketAligned, offsets,
-                          offsets.size == num_experts + 1,
-                          "size is not num_experts + 1");
-  SWITCHYARD_CHECK_NEEDED(BucketAligned, pairs, pairs.size >= padded,
-                          "fewer than BucketAlignedSize elements");
-  SWITCHYARD_CHECK(
-      !Given(block_experts) || block_experts.size >= padded / block_size,
-      "BucketAligned: block_experts: fewer than BucketAlignedSize / block_size "
-      "elements");
-  SWITCHYARD_CHECK(!Given(row_tokens) || row_tokens.size >= padded,
-                   "BucketAligned: row_tokens: fewer than BucketAlignedSize "
-                   "elements");
-  SWITCHYARD_CHECK(!Given(active_experts) || active_experts.size == num_experts,
-                   "BucketAligned: active_experts: size is not num_experts");
-  if (internal::Given(row_index)) {
-    SWITCHYARD_CHECK_TYPED(BucketAligned, row_index, Type::kI32, "int32");
-    SWITCHYARD_CHECK_SHAPE(BucketAligned, row_index, tokens, top_k);
-  }
-#define SWITCHYARD_APART_VIEW(m, name) \
-  { m, "BucketAligned: " name ": overlaps another argument" }
-  const internal::ApartView views[] = {
-      topk_ids,
-      expert_map,
-      SWITCHYARD_APART_VIEW(scratch, "scratch"),
-      SWITCHYARD_APART_VIEW(tokens_per_expert, "tokens_per_expert"),
-      SWITCHYARD_APART_VIEW(offsets, "offsets"),
-      SWITCHYARD_APART_VIEW(pairs, "pairs"),
-      SWITCHYARD_APART_VIEW(row_index, "row_index"),
-      SWITCHYARD_APART_VIEW(block_experts, "block_experts"),
-      SWITCHYARD_APART_VIEW(row_tokens, "row_tokens"),
-      SWITCHYARD_APART_VIEW(active_experts, "active_experts")};
-  return internal::CheckApart(views);
-}
-
 template <class Crew>
 Status Aligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
                const AlignedOptions& options, const Crew& crew) {
-  Status status = CheckAligned(inputs, outputs, options);
+  const auto call =
+      internal::CheckSort<calls::AlignedCall>(inputs, outputs, options);
+  Status status = call.status;
   if (!status.ok()) return status;
   const auto& [topk_ids, expert_map, scratch] = inputs;
   const auto& [tokens_per_expert, offsets, pairs, row_index, block_experts,
@@ -159,9 +102,9 @@ Status Aligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
     told->over_capacity = static_cast<size_t>(found - totals.kept);
     told->active_experts = active;
   });
-  SWITCHYARD_CHECK_DROPPED(BucketAligned,
-                           num_pairs - static_cast<size_t>(found), options);
-  return Status();
+  return static_cast<size_t>(found) == num_pairs || options.allow_dropped
+             ? Status()
+             : internal::DoesNotFit(SWITCHYARD_DROPPED_TEXT("BucketAligned"));
 }
 
 }  // namespace
@@ -189,7 +132,9 @@ Status BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
 }
 Status BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
                      const AlignedOptions& options, const Team& team) noexcept {
-  SWITCHYARD_CHECK_TEAM(BucketAligned, team);
+  const Status status =
+      internal::CheckTeam(team, SWITCHYARD_TEAM_TEXTS("BucketAligned"));
+  if (!status.ok()) return status;
   return Aligned(inputs, outputs, options, internal::TeamCrew(team));
 }
 

@@ -16,36 +16,31 @@
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 
-// What all ask of their inputs. The outputs hold pairs as int32, and the
-// product does not wrap: the view fits the address space.
-#define SWITCHYARD_CHECK_SORT_INPUTS(fn, counts, buckets)                   \
-  do {                                                                      \
-    SWITCHYARD_CHECK_ISA();                                                 \
-    SWITCHYARD_CHECK_IDS(fn, topk_ids);                                     \
-    SWITCHYARD_CHECK_VIEW(fn, counts);                                      \
-    SWITCHYARD_CHECK_VIEW(fn, scratch);                                     \
-    SWITCHYARD_CHECK((counts).size != 0, #fn ": " #counts ": no " buckets); \
-    SWITCHYARD_CHECK((counts).size <= ::switchyard::internal::kMaxInt32,    \
-                     #fn ": " #counts ": more than 2^31 - 1 " buckets);     \
-    SWITCHYARD_CHECK(                                                       \
-        topk_ids.rows* topk_ids.cols <= ::switchyard::internal::kMaxInt32,  \
-        #fn ": topk_ids: more than 2^31 - 1 pairs");                        \
-  } while (false)
-#define SWITCHYARD_CHECK_DROPPED(fn, dropped, options)                 \
-  SWITCHYARD_CHECK_DATA((dropped) == 0 || (options).allow_dropped, #fn \
-                        ": topk_ids: outside [0, num_experts), and "   \
-                        "options.allow_dropped is not set")
-#define SWITCHYARD_CHECK_TEAM(fn, team)                                    \
-  do {                                                                     \
-    SWITCHYARD_CHECK((team).thread < (team).num_threads,                   \
-                     #fn ": team: thread is not below num_threads");       \
-    SWITCHYARD_CHECK((team).barrier != nullptr || (team).num_threads == 1, \
-                     #fn ": team: barrier is null");                       \
-  } while (false)
+// Messages are literals, with the function's name in front.
+#define SWITCHYARD_DROPPED_TEXT(fn)               \
+  fn ": topk_ids: outside [0, num_experts), and " \
+     "options.allow_dropped is not set"
+#define SWITCHYARD_TEAM_TEXTS(fn) \
+  fn ": team: thread is not below num_threads", fn ": team: barrier is null"
 
 namespace switchyard::internal {
 
 constexpr size_t kMaxInt32 = 0x7FFFFFFF;
+
+// In a function of its own: what runs behind is compiled for each crew.
+template <class C>
+[[gnu::noinline]] Checked<C> CheckSort(const typename C::Inputs& inputs,
+                                       const typename C::Outputs& outputs,
+                                       const typename C::Options& options) {
+  return Checked<C>(inputs, outputs, options);
+}
+
+inline Status CheckTeam(const Team& team, const char* wrong_thread,
+                        const char* no_barrier) {
+  if (team.thread >= team.num_threads) return Invalid(wrong_thread);
+  const bool is_fine = team.barrier != nullptr || team.num_threads == 1;
+  return is_fine ? Status() : Invalid(no_barrier);
+}
 
 // Counting and placing one pair.
 constexpr size_t kPairPs = 1000;

@@ -9,6 +9,15 @@
 namespace switchyard::internal {
 namespace {
 
+using calls::Argument;
+using calls::Fault;
+using calls::IsRows;
+using calls::IsSpan;
+using calls::IsView;
+using calls::ShapeWords;
+using calls::SizeWords;
+using calls::Term;
+
 bool EndsInTheAddressSpace(const void* data, size_t bytes) {
   return reinterpret_cast<uintptr_t>(data) <= UINTPTR_MAX - bytes;
 }
@@ -28,6 +37,281 @@ bool MatrixFits(const M& m) {
 template <class M>
 bool MatricesMayOverlap(const AnyMatrix& a, const M& b) {
   return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
+}
+
+// ---- Views by themselves.
+
+constexpr size_t kNone = calls::kNumFaults;
+
+// Null data, a stride, a size.
+size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
+  if (IsPlain(m)) return kNone;
+  if (IsNull(m)) return Fault::kIsNull;
+  if (RowsOverlap(m)) return Fault::kHasStride;
+  return Fits(m) ? kNone : static_cast<size_t>(Fault::kIsTooLarge);
+}
+
+// A fault, and the part that has it: 0, 1 for scales, 2 for sums.
+struct PartFault {
+  size_t part;
+  size_t fault;
+};
+PartFault FindFaultOfParts(const ConstAnyRows& m) {
+  if (!InWholeBlocks(m)) return {0, Fault::kCutsBlocks};
+  if (!IsCode(m.type)) {
+    if (Given(m.scales)) return {1, Fault::kIsOfAnotherType};
+  } else {
+    const bool is_power = m.scales.type == Type::kE8M0;
+    const bool is_f8 = m.type == Type::kF8E4M3 || m.type == Type::kF8E5M2;
+    if (m.scales.type != Type::kF32 && !(is_power && is_f8)) {
+      return {1, Fault::kHasType};
+    }
+    const size_t fault = FindFaultOfMemory(m.scales);
+    if (fault != kNone) return {1, fault};
+    if (m.scales.rows != m.rows || !ScalesFit(m)) {
+      return {1, Given(m.scales) ? Fault::kHasShape : Fault::kIsMissing};
+    }
+  }
+  if (!Given(m.sums)) return {0, kNone};
+  if (m.type != Type::kI8 && m.type != Type::kU8) {
+    return {2, Fault::kIsOfAnotherType};
+  }
+  if (m.sums.type != Type::kI32) return {2, Fault::kHasType};
+  const size_t fault = FindFaultOfMemory(m.sums);
+  if (fault != kNone) return {2, fault};
+  if (m.sums.rows != m.rows || m.sums.cols != 1) return {2, Fault::kHasShape};
+  if (m.cols > size_t{1} << 24) return {2, Fault::kHasTooManyCols};
+  return {0, kNone};
+}
+
+bool TakesType(const Argument& a, Type type) {
+  return IsSpan(a.field.kind) ||
+         (static_cast<unsigned>(type) < 16 &&
+          (a.types.set >> static_cast<unsigned>(type) & 1) != 0);
+}
+
+// ---- Shapes: the argument at fault where sizes do not go together.
+//
+// A check compares an argument with sizes that come from another, and so names
+// the wrong one where that other is missing or misshaped. At fault is the first
+// of
+//   1. one that is needed and not given,
+//   2. one that fits the others with rows and columns exchanged,
+//   3. the last one, but for the first of the list, without which the others
+//      agree: outputs stand behind inputs, and are made to fit them,
+//   4. the first output that differs from inputs that agree,
+//   5. the first of the list, if the others agree.
+
+constexpr size_t kMaxSizes = 16;
+
+// Sizes as the arguments have them.
+class Sizes {
+ public:
+  explicit Sizes(const WalkedCall& call) {
+    for (size_t i = 0; i < call.num_sizes; ++i) {
+      is_known_[i] = (call.sizes_of_options >> i & 1) != 0;
+      value_[i] = call.sizes[i];
+    }
+  }
+  // False where an argument before had another value.
+  bool Add(const Term& term, size_t value) {
+    const size_t i = static_cast<size_t>(term.size);
+    if (is_known_[i]) return value_[i] == value;
+    is_known_[i] = true;
+    value_[i] = value;
+    return true;
+  }
+  bool IsKnown(const SizeWords& size) const {
+    return size.first.size >= 0 &&
+           is_known_[static_cast<size_t>(size.first.size)];
+  }
+  // Whether a size is `value`, or may be, because no argument has a part of it.
+  bool MayBe(const SizeWords& size, size_t value) const {
+    size_t first, second = 0, result;
+    if (!Get(size.first, &first)) return true;
+    if (size.op == 0) return first == value;
+    if (!Get(size.second, &second)) return true;
+    return !(size.op == '*' ? __builtin_mul_overflow(first, second, &result)
+                            : __builtin_add_overflow(first, second, &result)) &&
+           result == value;
+  }
+
+ private:
+  bool Get(const Term& term, size_t* value) const {
+    if (term.size < 0) {
+      *value = term.number;
+      return true;
+    }
+    const size_t i = static_cast<size_t>(term.size);
+    *value = value_[i];
+    return is_known_[i];
+  }
+
+  bool is_known_[kMaxSizes] = {};
+  size_t value_[kMaxSizes] = {};
+};
+
+bool IsName(const SizeWords& size) {
+  return size.op == 0 && size.first.size >= 0;
+}
+
+// A given argument's shape, of two alternatives the one that its rows choose.
+struct Shaped {
+  bool has_shape;
+  const SizeWords* words[2];
+  size_t sizes[2];
+};
+
+size_t ValueOf(const WalkedCall& call, const Term& term) {
+  return term.size < 0 ? term.number
+                       : call.sizes[static_cast<size_t>(term.size)];
+}
+bool IsValue(const WalkedCall& call, const SizeWords& size, size_t value) {
+  size_t result = ValueOf(call, size.first);
+  if (size.op == '*') {
+    if (__builtin_mul_overflow(result, ValueOf(call, size.second), &result)) {
+      return false;
+    }
+  } else if (size.op == '+') {
+    if (__builtin_add_overflow(result, ValueOf(call, size.second), &result)) {
+      return false;
+    }
+  }
+  return result == value;
+}
+
+Shaped ShapeOf(const WalkedCall& call, const WalkedArgument& a) {
+  static constexpr SizeWords kOne = {{-1, 1}, {}, 0};
+  if (!a.is_given || a.shape == nullptr || a.shape->is_least) return {};
+  const ShapeWords& shape = *a.shape;
+  if (a.row != nullptr && IsSpan(a.row->field.kind)) {
+    return {true, {&kOne, &shape.cols[0]}, {1, a.view.cols}};
+  }
+  const bool is_second = shape.alternatives == 2 &&
+                         !IsValue(call, shape.rows[0], a.view.rows) &&
+                         IsValue(call, shape.rows[1], a.view.rows);
+  return {true,
+          {&shape.rows[is_second], &shape.cols[is_second]},
+          {a.view.rows, a.view.cols}};
+}
+
+// Whether the shapes of all arguments that `takes` wants go together.
+template <class Takes>
+bool Agree(const WalkedCall& call, const Takes& takes) {
+  Sizes sizes(call);
+  for (const bool is_name : {true, false}) {
+    for (size_t i = 0; i < call.num_arguments + call.has_size_option; ++i) {
+      const Shaped a = ShapeOf(call, call.arguments[i]);
+      if (!a.has_shape || !takes(i)) continue;
+      for (const int axis : {0, 1}) {
+        const SizeWords& words = *a.words[axis];
+        if (IsName(words) != is_name) continue;
+        if (is_name ? !sizes.Add(words.first, a.sizes[axis])
+                    : !sizes.MayBe(words, a.sizes[axis])) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+bool AgreeWithout(const WalkedCall& call, size_t other) {
+  return Agree(call, [other](size_t i) { return i != other; });
+}
+
+bool IsTransposed(const WalkedCall& call, size_t at) {
+  const Shaped a = ShapeOf(call, call.arguments[at]);
+  if (!a.has_shape || !AgreeWithout(call, at)) return false;
+  Sizes sizes(call);
+  for (size_t i = 0; i < call.num_arguments + call.has_size_option; ++i) {
+    const Shaped other = ShapeOf(call, call.arguments[i]);
+    if (i == at || !other.has_shape) continue;
+    for (const int axis : {0, 1}) {
+      if (IsName(*other.words[axis])) {
+        sizes.Add(other.words[axis]->first, other.sizes[axis]);
+      }
+    }
+  }
+  return (sizes.IsKnown(*a.words[0]) || sizes.IsKnown(*a.words[1])) &&
+         sizes.MayBe(*a.words[0], a.sizes[1]) &&
+         sizes.MayBe(*a.words[1], a.sizes[0]);
+}
+
+// The index of the argument at fault, or kNoFault where no single one explains
+// it.
+size_t FindOddOne(const WalkedCall& call) {
+  const size_t size = call.num_arguments;
+  if (Agree(call, [](size_t) { return true; })) return kNoFault;
+  for (size_t i = 0; i < size; ++i) {
+    if (IsTransposed(call, i)) return i;
+  }
+  const auto has_shape = [&](size_t i) {
+    return ShapeOf(call, call.arguments[i]).has_shape;
+  };
+  const size_t first = call.has_size_option ? size : 0;
+  for (size_t i = size; i-- > 0;) {
+    if (i != first && has_shape(i) && AgreeWithout(call, i)) return i;
+  }
+  for (size_t out = call.num_inputs; out < size; ++out) {
+    if (!has_shape(out)) continue;
+    const auto is_input = [&](size_t i) {
+      return i < call.num_inputs || i == size;
+    };
+    if (!Agree(call, [&](size_t i) { return is_input(i) || i == out; })) {
+      if (!Agree(call, is_input)) break;
+      return out;
+    }
+  }
+  return AgreeWithout(call, first) ? first : kNoFault;
+}
+
+// Whether an argument has the shape that its row says.
+bool HasItsShape(const WalkedCall& call, const WalkedArgument& a) {
+  if (a.shape == nullptr || a.shape->alternatives == 0) return true;
+  if (!a.is_given && !a.is_needed) return true;
+  const ShapeWords& shape = *a.shape;
+  if (shape.is_least) {
+    size_t least = ValueOf(call, shape.cols[0].first);
+    if (shape.cols[0].op == '*' &&
+        __builtin_mul_overflow(least, ValueOf(call, shape.cols[0].second),
+                               &least)) {
+      return false;
+    }
+    return a.view.cols >= least;
+  }
+  if (IsSpan(a.row->field.kind)) {
+    return IsValue(call, shape.cols[0], a.view.cols);
+  }
+  for (int i = 0; i < shape.alternatives; ++i) {
+    if (IsValue(call, shape.rows[i], a.view.rows) &&
+        IsValue(call, shape.cols[i], a.view.cols)) {
+      return true;
+    }
+    // A column of no tokens may be no view at all.
+    if (shape.alternatives == 2 && !a.is_given &&
+        IsValue(call, shape.rows[i], 0)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// ---- Overlaps.
+
+struct View {
+  ConstAnyMatrix m;
+  const WalkedArgument* argument;
+  size_t index;
+  uint32_t bit;  // of its argument
+  bool is_written;
+  bool is_whole;  // no scales, no sums
+};
+Region RegionOf(const View& view) {
+  const calls::Kind kind = view.argument->row->field.kind;
+  if (kind != calls::Kind::kTileSpan) return Region(view.m);
+  Region region(Span<const char>(static_cast<const char*>(view.m.data),
+                                 view.m.cols * sizeof(WorkTile)));
+  return region;
 }
 
 }  // namespace
@@ -55,7 +339,7 @@ bool MayOverlap(Region a, Region b) {
       b.row_bytes > stride) {
     return true;
   }
-  // Where b's columns start, counted from a's, modulo the stride.
+  // The place where b's columns start, counted from a's, modulo the stride.
   const size_t offset = b.begin >= a.begin
                             ? (b.begin - a.begin) % stride
                             : (stride - (a.begin - b.begin) % stride) % stride;
@@ -67,6 +351,112 @@ bool MayOverlap(const AnyMatrix& a, const AnyMatrix& b) {
 }
 bool MayOverlap(const AnyMatrix& a, const ConstAnyMatrix& b) {
   return MatricesMayOverlap(a, b);
+}
+
+bool AreSound(const ConstAnyRows& rows) {
+  return IsRowType(rows.type) && FindFaultOfParts(rows).fault == kNone;
+}
+bool AreSound(const AnyRows& rows) { return AreSound(ConstAnyRows(rows)); }
+
+size_t FindFaultOfViews(const WalkedCall& call) {
+  for (size_t i = 0; i < call.num_arguments; ++i) {
+    const WalkedArgument& a = call.arguments[i];
+    if (!IsView(a.row->field.kind)) continue;
+    if (!a.is_given && !a.is_needed) continue;
+    const size_t first = a.first_view * size_t{calls::kNumFaults};
+    if (!TakesType(*a.row, a.view.type)) {
+      return first + static_cast<size_t>(a.is_given ? Fault::kHasType
+                                                    : Fault::kIsMissing);
+    }
+    size_t fault;
+    if (IsSpan(a.row->field.kind)) {
+      const size_t bytes = a.row->field.kind == calls::Kind::kTileSpan
+                               ? sizeof(WorkTile)
+                               : SizeOf(a.view.type);
+      fault = a.view.data == nullptr && a.view.cols != 0
+                  ? static_cast<size_t>(Fault::kIsNull)
+              : !Fits(a.view.data, a.view.cols, bytes)
+                  ? static_cast<size_t>(Fault::kIsTooLarge)
+                  : kNone;
+    } else {
+      fault = FindFaultOfMemory(a.view);
+    }
+    if (fault != kNone) return first + fault;
+    if (!IsRows(a.row->field.kind)) continue;
+    const PartFault part = FindFaultOfParts(a.view);
+    if (part.fault != kNone) {
+      return first + part.part * calls::kNumFaults + part.fault;
+    }
+  }
+  return kNoFault;
+}
+
+size_t FindFaultOfShapes(const WalkedCall& call) {
+  size_t misfit = kNoFault;
+  for (size_t i = 0; i < call.num_arguments && misfit == kNoFault; ++i) {
+    if (!HasItsShape(call, call.arguments[i])) misfit = i;
+  }
+  if (misfit == kNoFault) return kNoFault;
+  for (size_t i = 0; i < call.num_arguments; ++i) {
+    const WalkedArgument& a = call.arguments[i];
+    if (!a.is_needed || a.is_given) continue;
+    return a.first_view * size_t{calls::kNumFaults} + Fault::kIsMissing;
+  }
+  const size_t odd = FindOddOne(call);
+  if (odd == call.num_arguments) return kSizeOptionIsAtFault;
+  const WalkedArgument& a = call.arguments[odd == kNoFault ? misfit : odd];
+  return a.first_view * size_t{calls::kNumFaults} + Fault::kHasShape +
+         a.shape_number;
+}
+
+namespace {
+size_t Index(const WalkedCall& call, const View& view) {
+  return static_cast<size_t>(view.argument - call.arguments);
+}
+}  // namespace
+
+size_t FindOverlap(const WalkedCall& call) {
+  constexpr size_t kMaxViews = 48;
+  View views[kMaxViews];
+  size_t size = 0;
+  for (size_t i = 0; i < call.num_arguments; ++i) {
+    const WalkedArgument& a = call.arguments[i];
+    if (!IsView(a.row->field.kind)) continue;
+    const bool is_written =
+        i >= call.num_inputs || (a.row->flags & calls::kScratch) != 0;
+    const auto add = [&](const ConstAnyMatrix& m, bool is_whole) {
+      views[size] = {m, &a, size, uint32_t{1} << i, is_written, is_whole};
+      ++size;
+    };
+    add(a.view, true);
+    if (!IsRows(a.row->field.kind)) continue;
+    add(a.view.scales, false);
+    add(a.view.sums, false);
+  }
+  const size_t first_pair = call.num_views * calls::kNumFaults;
+  for (size_t i = 0; i < size; ++i) {
+    for (size_t j = 0; j < size; ++j) {
+      const View &w = views[i], &o = views[j];
+      if (i == j || !w.is_written) continue;
+      if (o.is_written) {
+        const bool is_input = Index(call, w) < call.num_inputs;
+        const bool is_named = is_input != (Index(call, o) < call.num_inputs)
+                                  ? !is_input
+                                  : call.names_earlier == (i < j);
+        if (!is_named) continue;
+      }
+      if (!MayOverlap(RegionOf(w), RegionOf(o))) continue;
+      const size_t number = first_pair + i * call.num_views;
+      if (call.names_one) return number;
+      if (w.is_whole && o.is_whole &&
+          (o.argument->may_be_in_place & w.bit) != 0) {
+        if ((o.argument->is_in_place & w.bit) != 0) continue;
+        return number + call.num_views * call.num_views + j;
+      }
+      return number + j;
+    }
+  }
+  return kNoFault;
 }
 
 }  // namespace switchyard::internal

@@ -1,159 +1,36 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Argument checks of the plain API: O(1), before anything is written, with a
-// literal message "Function: argument: what is wrong".
+// Checks a call against its table in src/calls: O(1), before anything is
+// written. A front end says
 //
-// A front end binds its arguments to the names that the header gives them,
-//   const auto& [rows, topk_weights, ...] = inputs;
-// and the macros make function and argument part of the message:
-//   SWITCHYARD_CHECK_F32(Combine, rows);
-// Use only inside functions that return Status.
+//   const Checked<calls::QuantizeCall> call(inputs, outputs, options);
+//   if (!call.status.ok()) return call.status;
+//
+// and finds the call's sizes in call.sizes.
+//
+// What almost every call is, with ordinary views, is seen by a few
+// comparisons that the compiler makes of the table. Any other call, right or
+// wrong, goes to one walk over the table, in check.cc, which words the message:
+// "Function: argument: what is wrong".
 
 #ifndef SWITCHYARD_SRC_CHECK_H_
 #define SWITCHYARD_SRC_CHECK_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
+#include "src/calls/call.h"
+#include "src/calls/messages.h"
+#include "src/view_checks.h"
 #include "switchyard/isa.h"
 #include "switchyard/status.h"
 #include "switchyard/types.h"
 #include "switchyard/views.h"
-
-#define SWITCHYARD_CHECK(condition, message)                                  \
-  do {                                                                        \
-    if (__builtin_expect(!(condition), 0)) {                                  \
-      return ::switchyard::Status(::switchyard::StatusCode::kInvalidArgument, \
-                                  (message));                                 \
-    }                                                                         \
-  } while (false)
-// The same of a needed argument, which may be wrong because it is missing.
-#define SWITCHYARD_CHECK_NEEDED(fn, m, condition, text)    \
-  SWITCHYARD_CHECK(condition,                              \
-                   ::switchyard::internal::WrongOrMissing( \
-                       m, #fn ": " #m ": " text, #fn ": " #m ": not given"))
-
-// What the data itself shows, when all is written: an answer that the caller
-// has to have allowed.
-#define SWITCHYARD_CHECK_DATA(condition, message)                    \
-  do {                                                               \
-    if (__builtin_expect(!(condition), 0)) {                         \
-      return ::switchyard::Status(                                   \
-          ::switchyard::StatusCode::kFailedPrecondition, (message)); \
-    }                                                                \
-  } while (false)
-
-// Not the ISA that was asked for: do nothing.
-#define SWITCHYARD_CHECK_ISA()                                                \
-  do {                                                                        \
-    if (::switchyard::simd::g_isa_as_asked.load(std::memory_order_relaxed)) { \
-      break;                                                                  \
-    }                                                                         \
-    const ::switchyard::Status isa = ::switchyard::EnvironmentIsa();          \
-    if (!isa.ok()) return isa;                                                \
-  } while (false)
-
-// A view by itself: data, stride, size in bytes.
-#define SWITCHYARD_CHECK_VIEW(fn, m)                                    \
-  do {                                                                  \
-    if (__builtin_expect(::switchyard::internal::IsPlain(m), 1)) break; \
-    SWITCHYARD_CHECK(!::switchyard::internal::IsNull(m),                \
-                     #fn ": " #m ": data is null");                     \
-    SWITCHYARD_CHECK(!::switchyard::internal::RowsOverlap(m),           \
-                     #fn ": " #m ": stride is smaller than cols");      \
-    SWITCHYARD_CHECK(::switchyard::internal::Fits(m),                   \
-                     #fn ": " #m ": size overflows the address space"); \
-  } while (false)
-// The same for an AnyMatrix that has to be of one type, `name`d in the message.
-#define SWITCHYARD_CHECK_TYPED(fn, m, type_in, name)                          \
-  do {                                                                        \
-    SWITCHYARD_CHECK((m).type == (type_in), #fn ": " #m ": has to be " name); \
-    SWITCHYARD_CHECK_VIEW(fn, m);                                             \
-  } while (false)
-#define SWITCHYARD_CHECK_FLOATS(fn, m)                            \
-  do {                                                            \
-    SWITCHYARD_CHECK(::switchyard::internal::IsFloat((m).type),   \
-                     #fn ": " #m ": has to be f32, bf16 or f16"); \
-    SWITCHYARD_CHECK_VIEW(fn, m);                                 \
-  } while (false)
-#define SWITCHYARD_CHECK_IDS(fn, m)                                            \
-  do {                                                                         \
-    SWITCHYARD_CHECK_NEEDED(fn, m, ::switchyard::internal::IsIdType((m).type), \
-                            "has to be int32, uint32 or int64");               \
-    SWITCHYARD_CHECK_VIEW(fn, m);                                              \
-  } while (false)
-
-#define SWITCHYARD_CHECK_SHAPE(fn, m, num_rows, num_cols)            \
-  SWITCHYARD_CHECK((m).rows == (num_rows) && (m).cols == (num_cols), \
-                   #fn ": " #m ": is not [" #num_rows ", " #num_cols "]")
-
-// The row function for the types that the arguments before it have.
-#define SWITCHYARD_CHECK_KERNEL(fn, rows_function) \
-  SWITCHYARD_CHECK((rows_function) != nullptr,     \
-                   #fn ": no kernel for the types of its arguments")
-
-// An option is one of an enumeration whose members `list` has, each once.
-#define SWITCHYARD_CHECK_LISTED(fn, option, Enum, list)                   \
-  do {                                                                    \
-    bool listed = false;                                                  \
-    using Listed = ::switchyard::Enum;                                    \
-    const Listed value = options.option;                                  \
-    list(SWITCHYARD_IS_LISTED);                                           \
-    SWITCHYARD_CHECK(listed,                                              \
-                     #fn ": options: " #option " is not a known " #Enum); \
-  } while (false)
-#define SWITCHYARD_IS_LISTED(name, ...) listed |= value == Listed::name;
-
-// An output shares no byte with any of the others, up to nine.
-#define SWITCHYARD_CHECK_APART(fn, out, ...)                                   \
-  do {                                                                         \
-    if (::switchyard::internal::ApartFrom(out, __VA_ARGS__)) break;            \
-    SWITCHYARD_APART_PICK(__VA_ARGS__, SWITCHYARD_APART_9, SWITCHYARD_APART_8, \
-                          SWITCHYARD_APART_7, SWITCHYARD_APART_6,              \
-                          SWITCHYARD_APART_5, SWITCHYARD_APART_4,              \
-                          SWITCHYARD_APART_3, SWITCHYARD_APART_2,              \
-                          SWITCHYARD_APART_1, )                                \
-    (fn, out, __VA_ARGS__);                                                    \
-  } while (false)
-#define SWITCHYARD_APART_PICK(a, b, c, d, e, f, g, h, i, macro, ...) macro
-#define SWITCHYARD_APART_1(fn, out, m)                          \
-  SWITCHYARD_CHECK(!::switchyard::internal::MayOverlap(out, m), \
-                   #fn ": " #out ": overlaps " #m)
-#define SWITCHYARD_APART_2(fn, out, m, ...) \
-  SWITCHYARD_APART_1(fn, out, m);           \
-  SWITCHYARD_APART_1(fn, out, __VA_ARGS__)
-#define SWITCHYARD_APART_3(fn, out, m, ...) \
-  SWITCHYARD_APART_1(fn, out, m);           \
-  SWITCHYARD_APART_2(fn, out, __VA_ARGS__)
-#define SWITCHYARD_APART_4(fn, out, m, ...) \
-  SWITCHYARD_APART_1(fn, out, m);           \
-  SWITCHYARD_APART_3(fn, out, __VA_ARGS__)
-#define SWITCHYARD_APART_5(fn, out, m, ...) \
-  SWITCHYARD_APART_1(fn, out, m);           \
-  SWITCHYARD_APART_4(fn, out, __VA_ARGS__)
-#define SWITCHYARD_APART_6(fn, out, m, ...) \
-  SWITCHYARD_APART_1(fn, out, m);           \
-  SWITCHYARD_APART_5(fn, out, __VA_ARGS__)
-#define SWITCHYARD_APART_7(fn, out, m, ...) \
-  SWITCHYARD_APART_1(fn, out, m);           \
-  SWITCHYARD_APART_6(fn, out, __VA_ARGS__)
-#define SWITCHYARD_APART_8(fn, out, m, ...) \
-  SWITCHYARD_APART_1(fn, out, m);           \
-  SWITCHYARD_APART_7(fn, out, __VA_ARGS__)
-#define SWITCHYARD_APART_9(fn, out, m, ...) \
-  SWITCHYARD_APART_1(fn, out, m);           \
-  SWITCHYARD_APART_8(fn, out, __VA_ARGS__)
-
-// Where in-place is allowed: disjoint, or exactly the same view.
-#define SWITCHYARD_CHECK_APART_OR_SAME(fn, out, m)                  \
-  SWITCHYARD_CHECK(::switchyard::internal::ApartFrom(out, m) ||     \
-                       ::switchyard::internal::SameView(out, m) ||  \
-                       !::switchyard::internal::MayOverlap(out, m), \
-                   #fn ": " #out ": overlaps " #m                   \
-                       " without being the same view")
 
 namespace switchyard {
 
@@ -165,199 +42,798 @@ extern std::atomic<bool> g_isa_as_asked;
 
 namespace internal {
 
-// Bytes of that many elements of a view's.
-template <class T>
-constexpr size_t Bytes(const Matrix<T>&, size_t elements) {
-  return elements * sizeof(T);
+inline Status Invalid(const char* message) {
+  return Status(StatusCode::kInvalidArgument, message);
 }
-template <class V>
-constexpr size_t Bytes(const BasicAnyMatrix<V>& m, size_t elements) {
-  return BytesOf(m.type, elements);
+// An answer that the data gives when all is written, which the caller has to
+// have allowed.
+inline Status DoesNotFit(const char* message) {
+  return Status(StatusCode::kFailedPrecondition, message);
 }
-// How many elements have no more than PTRDIFF_MAX bytes.
-template <class T>
-constexpr size_t MostElements(const Matrix<T>&) {
-  return static_cast<size_t>(PTRDIFF_MAX) / sizeof(T);
-}
-template <class V>
-constexpr size_t MostElements(const BasicAnyMatrix<V>& m) {
-  const size_t size = SizeOf(m.type);
-  return size == 0
-             ? 0
-             : (static_cast<size_t>(PTRDIFF_MAX) / size) << BlockBits(m.type);
+// An error if the environment asks for an ISA that cannot run.
+inline Status CheckIsa() {
+  if (simd::g_isa_as_asked.load(std::memory_order_relaxed)) return Status();
+  return EnvironmentIsa();
 }
 
-constexpr bool IsFloat(Type type) {
-  return type == Type::kF32 || type == Type::kBF16 || type == Type::kF16;
-}
-constexpr bool IsIdType(Type type) {
-  return type == Type::kI32 || type == Type::kU32 || type == Type::kI64;
-}
+// ---- The general walk: check.cc.
 
-// Whether 0 <= x <= most. By the bits: comparing a NaN would trap where the
+// An argument of a call, whatever its type.
+struct WalkedArgument {
+  ConstAnyRows view;  // of a span one row
+  const calls::Argument* row;
+  const calls::ShapeWords* shape;  // null: it has none in this call
+  uint16_t shape_number;
+  uint16_t first_view;
+  bool is_given;
+  bool is_needed;
+  // Bit sets of outputs: those that it may be in place of in this call, and
+  // those that it is in place of as it should be.
+  uint32_t may_be_in_place;
+  uint32_t is_in_place;
+};
+struct WalkedCall {
+  const WalkedArgument* arguments;
+  size_t num_arguments;
+  size_t num_inputs;
+  size_t num_views;
+  const size_t* sizes;
+  size_t num_sizes;
+  uint32_t sizes_of_options;  // a bit set
+  // An option that is one of the sizes stands behind the arguments.
+  bool has_size_option;
+  bool names_earlier;
+  bool names_one;
+};
+// The number of a message, or kNoFault.
+inline constexpr size_t kNoFault = SIZE_MAX;
+inline constexpr size_t kSizeOptionIsAtFault = SIZE_MAX - 1;
+size_t FindFaultOfViews(const WalkedCall& call);
+size_t FindFaultOfShapes(const WalkedCall& call);
+size_t FindOverlap(const WalkedCall& call);
+
+static_assert(sizeof(Type) == 1, "SmallValue() reads a byte");
+// The value of an enumeration, a flag or a count, from 0 to 31; 32: any other.
+inline uint32_t SmallValue(const unsigned char* at, calls::Kind kind) {
+  if (kind == calls::Kind::kCount) {
+    size_t value;
+    std::memcpy(&value, at, sizeof(value));
+    return value < 32 ? static_cast<uint32_t>(value) : 32;
+  }
+  if (kind == calls::Kind::kEnum32) {
+    uint32_t value;
+    std::memcpy(&value, at, sizeof(value));
+    return value < 32 ? value : 32;
+  }
+  return *at < 32 ? *at : 32;
+}
+// Numbers are compared by their bits: comparing a NaN would trap where the
 // caller has unmasked floating-point exceptions.
-inline bool IsUpTo(float most, float x) {
-  uint32_t bits, most_bits;
-  std::memcpy(&bits, &x, sizeof(x));
-  std::memcpy(&most_bits, &most, sizeof(most));
-  return bits <= most_bits || bits == 0x80000000;  // -0
+inline uint32_t BitsAt(const unsigned char* at) {
+  uint32_t bits;
+  std::memcpy(&bits, at, sizeof(bits));
+  return bits;
 }
-
-// An optional argument that is there. One made from an empty vector is not.
-template <class M>
-bool Given(const M& m) {
-  return m.data != nullptr || m.cols != 0 || m.rows > 1;
-}
-template <class T>
-bool Given(const Span<T>& s) {
-  return s.data != nullptr || s.size != 0;
-}
-
-// In a function of its own: as an expression in the check, it took a call of
-// Combine 12 of 1632 instructions, because of what it kept in registers.
-template <class M>
-[[gnu::cold, gnu::noinline]] const char* WrongOrMissing(const M& m,
-                                                        const char* wrong,
-                                                        const char* missing) {
-  return Given(m) ? wrong : missing;
-}
-
-// Lets ordinary views through by a look at a few bits: not null, fewer than
-// 2^30 rows and elements of stride (so below 2^63 bytes), in the lower half of
-// the address space. The exact checks take six times as long: for all views of
-// a call, as long as a small kernel.
-static_assert(sizeof(size_t) == 8, "IsPlain counts on 64 bits");
-template <class M>
-bool IsPlain(const M& m) {
-  return m.data != nullptr && m.stride >= m.cols &&
-         ((m.rows | m.stride) >> 30 |
-          reinterpret_cast<uintptr_t>(m.data) >> 63) == 0;
-}
-template <class T>
-bool IsPlain(const Span<T>& s) {
-  return s.data != nullptr &&
-         (s.size >> 30 | reinterpret_cast<uintptr_t>(s.data) >> 63) == 0;
-}
-
-template <class M>
-bool IsNull(const M& m) {
-  return m.data == nullptr && m.rows != 0 && m.cols != 0;
-}
-template <class T>
-bool IsNull(const Span<T>& s) {
-  return s.data == nullptr && s.size != 0;
-}
-
-template <class M>
-bool RowsOverlap(const M& m) {
-  return m.rows > 1 && m.stride < m.cols;
-}
-template <class T>
-bool RowsOverlap(const Span<T>&) {
+// `of` is range.of, as a constant where there is one.
+[[gnu::always_inline]] inline bool IsInRange(calls::Range::Of of,
+                                             const calls::Range& range,
+                                             const unsigned char* at,
+                                             calls::Kind kind) {
+  constexpr uint32_t kInfinity = 0x7F800000, kSmallestNormal = 0x00800000,
+                     kMinusZero = 0x80000000;
+  switch (of) {
+    case calls::Range::kAny:
+      return true;
+    case calls::Range::kUpTo: {
+      uint32_t most;
+      std::memcpy(&most, &range.most, sizeof(most));
+      return BitsAt(at) <= most || BitsAt(at) == kMinusZero;
+    }
+    case calls::Range::kFinite:
+      return (~BitsAt(at) & kInfinity) != 0;
+    case calls::Range::kFiniteNotZero:
+      return (~BitsAt(at) & kInfinity) != 0 && (BitsAt(at) & ~kMinusZero) != 0;
+    case calls::Range::kPositive:
+      return BitsAt(at) - kSmallestNormal < kInfinity - kSmallestNormal;
+    case calls::Range::kSet:
+      return (uint64_t{range.set} >> SmallValue(at, kind) & 1) != 0;
+    case calls::Range::kFrom1: {
+      if (kind == calls::Kind::kCount32) return BitsAt(at) != 0;
+      size_t count;
+      std::memcpy(&count, at, sizeof(count));
+      return count - 1 < range.most_count;
+    }
+  }
   return false;
 }
-
-// The last byte's offset fits ptrdiff_t and the address does not wrap. Like all
-// that only odd views come to, this is in check.cc, once: in each front end's
-// object it was 50 KB of the archive.
-bool Fits(const AnyMatrix& m);
-bool Fits(const ConstAnyMatrix& m);
-bool Fits(const void* data, size_t elements, size_t element_bytes);
-template <class T>
-bool Fits(const Span<T>& s) {
-  return Fits(s.data, s.size, sizeof(T));
+// Whether codes, blocks, scales and sums go together.
+bool AreSound(const ConstAnyRows& rows);
+bool AreSound(const AnyRows& rows);
+// They do in codes with an f32 scale a row.
+template <class V>
+bool HasOrdinaryScales(const BasicAnyRows<V>& rows) {
+  return IsCode(rows.type) && IsPlain(rows.scales) &&
+         rows.scales.type == Type::kF32 && rows.scales.rows == rows.rows &&
+         rows.scales.cols == 1 && !Given(rows.sums);
 }
 
-// What a view occupies: `rows` pieces of `row_bytes`, `stride_bytes` apart.
-struct Region {
-  uintptr_t begin = 0;
-  size_t rows = 0;
-  size_t row_bytes = 0;
-  size_t stride_bytes = 0;  // 0 for a single row, whatever the view says
+// ---- Of the table, by the compiler.
 
-  explicit Region(const ConstAnyMatrix& m);
-  template <class T>
-  explicit Region(const Span<T>& s)
-      : begin(reinterpret_cast<uintptr_t>(s.data)),
-        rows(1),
-        row_bytes(s.size * sizeof(T)) {}
-
-  bool Empty() const { return rows == 0 || row_bytes == 0; }
-  uintptr_t End() const {
-    return begin + (rows - 1) * stride_bytes + row_bytes;
-  }
+template <calls::Kind>
+struct TypeOfKind;
+template <>
+struct TypeOfKind<calls::Kind::kConstMatrix> {
+  using T = ConstAnyMatrix;
+};
+template <>
+struct TypeOfKind<calls::Kind::kMatrix> {
+  using T = AnyMatrix;
+};
+template <>
+struct TypeOfKind<calls::Kind::kRowIndex> {
+  using T = RowIndex;
+};
+template <>
+struct TypeOfKind<calls::Kind::kConstRows> {
+  using T = ConstAnyRows;
+};
+template <>
+struct TypeOfKind<calls::Kind::kRows> {
+  using T = AnyRows;
+};
+template <>
+struct TypeOfKind<calls::Kind::kConstI32Span> {
+  using T = Span<const int32_t>;
+};
+template <>
+struct TypeOfKind<calls::Kind::kI32Span> {
+  using T = Span<int32_t>;
+};
+template <>
+struct TypeOfKind<calls::Kind::kI64Span> {
+  using T = Span<int64_t>;
+};
+template <>
+struct TypeOfKind<calls::Kind::kU32Span> {
+  using T = Span<uint32_t>;
+};
+template <>
+struct TypeOfKind<calls::Kind::kTileSpan> {
+  using T = Span<WorkTile>;
+};
+template <>
+struct TypeOfKind<calls::Kind::kCount> {
+  using T = size_t;
+};
+template <>
+struct TypeOfKind<calls::Kind::kFlag> {
+  using T = bool;
+};
+template <>
+struct TypeOfKind<calls::Kind::kReport> {
+  using T = Report*;
 };
 
-// From a view's first byte to behind its last.
-struct Interval {
-  uintptr_t begin;
-  uintptr_t end;
+inline const unsigned char* At(const void* data, size_t offset) {
+  return static_cast<const unsigned char*>(data) + offset;
+}
 
-  template <class M>
-  explicit Interval(const M& m)
-      : begin(reinterpret_cast<uintptr_t>(m.data)), end(begin) {
-    if (m.rows != 0) {
-      end += Bytes(m, m.cols + (m.rows == 1 ? 0 : (m.rows - 1) * m.stride));
+template <class C, size_t kI>
+const auto& Get(const typename C::Args& c) {
+  constexpr const calls::Field& field = calls::ArgumentAt<C>(kI).field;
+  const void* const from = kI < calls::kNumInputs<C>
+                               ? static_cast<const void*>(&c.in)
+                               : static_cast<const void*>(&c.out);
+  return *reinterpret_cast<const typename TypeOfKind<field.kind>::T*>(
+      At(from, field.offset));
+}
+
+template <class Args>
+[[gnu::always_inline]] inline bool Holds(const calls::When& when,
+                                         const Args& c) {
+  if (when.from == calls::When::kAlways) return true;
+  const void* const from = when.from == calls::When::kInputs
+                               ? static_cast<const void*>(&c.in)
+                               : static_cast<const void*>(&c.options);
+  const uint64_t value = SmallValue(At(from, when.offset), when.kind);
+  return (when.set & (when.set - 1)) == 0
+             ? value == static_cast<unsigned>(__builtin_ctz(when.set))
+             : (uint64_t{when.set} >> value & 1) != 0;
+}
+
+// A set of neighbouring types is compared with two bounds.
+template <uint16_t kSet>
+constexpr bool IsOneOf(Type type) {
+  constexpr unsigned kFirst = __builtin_ctz(kSet);
+  const unsigned at = static_cast<unsigned>(type) - kFirst;
+  constexpr unsigned kShifted = kSet >> kFirst;
+  if constexpr ((kShifted & (kShifted + 1)) == 0) {
+    return at < 32 - __builtin_clz(kShifted);
+  } else {
+    return at < 16 && (kShifted >> at & 1) != 0;
+  }
+}
+
+template <class C>
+[[gnu::always_inline]] inline size_t ValueOf(const calls::Term& term,
+                                             const typename C::Sizes& sizes) {
+  return term.size < 0
+             ? term.number
+             : sizes.*(C::kSizes[static_cast<size_t>(term.size)].member);
+}
+template <class C>
+[[gnu::always_inline]] inline size_t ValueOf(const calls::SizeWords& size,
+                                             const typename C::Sizes& sizes) {
+  const size_t first = ValueOf<C>(size.first, sizes);
+  return size.op == 0     ? first
+         : size.op == '*' ? first * ValueOf<C>(size.second, sizes)
+                          : first + ValueOf<C>(size.second, sizes);
+}
+template <class T>
+[[gnu::always_inline]] inline size_t ColsOf(const Span<T>& s) {
+  return s.size;
+}
+template <class M>
+[[gnu::always_inline]] inline size_t ColsOf(const M& m) {
+  return m.cols;
+}
+
+template <class C, size_t kI, size_t kShape, class M>
+[[gnu::always_inline]] inline bool FitsShape(const M& m,
+                                             const typename C::Sizes& sizes) {
+  constexpr const calls::ShapeWords& shape = calls::kShapes<C>[kI][kShape];
+  if constexpr (shape.alternatives == 0) {
+    return true;
+  } else if constexpr (calls::IsSpan(calls::ArgumentAt<C>(kI).field.kind)) {
+    const size_t size = ValueOf<C>(shape.cols[0], sizes);
+    return shape.is_least ? ColsOf(m) >= size : ColsOf(m) == size;
+  } else {
+    const bool fits = m.rows == ValueOf<C>(shape.rows[0], sizes) &&
+                      m.cols == ValueOf<C>(shape.cols[0], sizes);
+    if constexpr (shape.alternatives == 1) return fits;
+    return fits || (m.rows == ValueOf<C>(shape.rows[1], sizes) &&
+                    m.cols == ValueOf<C>(shape.cols[1], sizes));
+  }
+}
+template <class C, size_t kI, class M>
+[[gnu::always_inline]] inline bool FitsItsShape(const M& m,
+                                                const typename C::Args& c) {
+  constexpr const calls::Argument& a = calls::ArgumentAt<C>(kI);
+  if (Holds(a.shapes[0].when, c)) return FitsShape<C, kI, 0>(m, c.sizes);
+  if (Holds(a.shapes[1].when, c)) return FitsShape<C, kI, 1>(m, c.sizes);
+  if (Holds(a.shapes[2].when, c)) return FitsShape<C, kI, 2>(m, c.sizes);
+  return true;
+}
+
+// An argument that is given, by itself.
+template <class C, size_t kI>
+[[gnu::always_inline]] inline bool IsFine(const typename C::Args& c) {
+  constexpr const calls::Argument& a = calls::ArgumentAt<C>(kI);
+  const auto& m = Get<C, kI>(c);
+  if (!IsPlain(m)) return false;
+  if constexpr (calls::IsRows(a.field.kind)) {
+    if (IsFloat(m.type) ? HasParts(m) : !HasOrdinaryScales(m)) {
+      if (!AreSound(m)) return false;
     }
+  } else if constexpr (!calls::IsSpan(a.field.kind)) {
+    if (!IsOneOf<a.types.set>(m.type)) return false;
   }
-  template <class T>
-  explicit Interval(const Span<T>& s)
-      : begin(reinterpret_cast<uintptr_t>(s.data)),
-        end(begin + s.size * sizeof(T)) {}
-};
+  return FitsItsShape<C, kI>(m, c);
+}
 
-// Whether two views whose intervals meet may share a byte. Views of equal
-// stride (a single row takes the other's) are disjoint if their columns modulo
-// the stride are, as in a fused gate|up matrix; for others the intervals stand.
-bool MayOverlap(Region a, Region b);
-
-// Whether the byte interval of `view` meets none of the others'. Almost always
-// so, and then MayOverlap() is not needed, which for all pairs of a call takes
-// as long as a small kernel.
-template <class View, class... Others>
-[[gnu::always_inline]] inline bool ApartFrom(const View& view,
-                                             const Others&... others) {
-  const Interval x(view);
-  const auto apart = [x](const Interval& y) {
-    return (x.end <= y.begin) | (y.end <= x.begin);
+template <class C, size_t... kI>
+[[gnu::always_inline]] inline bool IsGroupGiven(const typename C::Args& c,
+                                                uint8_t group,
+                                                std::index_sequence<kI...>) {
+  const auto is_given = [&](auto at) __attribute__((always_inline)) {
+    constexpr const calls::Argument& a = calls::ArgumentAt<C>(at);
+    if constexpr (calls::IsView(a.field.kind)) {
+      return a.group == group && Given(Get<C, at>(c));
+    } else {
+      return false;
+    }
   };
-  return (apart(Interval(others)) & ...);
+  return (is_given(std::integral_constant<size_t, kI>()) || ...);
 }
 
-// The same for each pair of them.
-template <class... Views>
-[[gnu::always_inline]] inline bool AllApart(const Views&... views) {
-  const Interval at[] = {Interval(views)...};
-  bool apart = true;
-  for (size_t i = 0; i < sizeof...(views); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      apart &= (at[i].end <= at[j].begin) | (at[j].end <= at[i].begin);
+// The same, whether it is given or not.
+template <class C, size_t kI>
+[[gnu::always_inline]] inline bool IsFineIfGiven(const typename C::Args& c) {
+  constexpr const calls::Argument& a = calls::ArgumentAt<C>(kI);
+  if constexpr (!calls::IsView(a.field.kind)) {
+    return true;
+  } else if constexpr ((a.flags & calls::kOptional) != 0) {
+    return !Given(Get<C, kI>(c)) || IsFine<C, kI>(c);
+  } else {
+    if constexpr (a.when.from != calls::When::kAlways) {
+      if (!Holds(a.when, c)) return !Given(Get<C, kI>(c));
+    }
+    if constexpr (a.group != 0) {
+      constexpr auto kAll = std::make_index_sequence<calls::kNumArguments<C>>();
+      if (!IsGroupGiven<C>(c, a.group, kAll)) return true;
+    }
+    return IsFine<C, kI>(c);
+  }
+}
+
+constexpr bool IsRare(const calls::Argument& a) {
+  return (a.flags & calls::kRareGroup) != 0;
+}
+// The views of ordinary calls, the scales of their codes, views of rare calls,
+// and sums of codes, which are rarer still. A pair belongs to the later set.
+enum ViewSet { kOrdinaryViews, kScales, kRareViews, kSums };
+template <class C>
+constexpr ViewSet SetOf(size_t view) {
+  const calls::ViewOf& of = calls::kViews<C>[view];
+  return of.part == 2                                ? kSums
+         : IsRare(calls::ArgumentAt<C>(of.argument)) ? kRareViews
+         : of.part == 1                              ? kScales
+                                                     : kOrdinaryViews;
+}
+
+constexpr std::array<uint8_t, 16> MakeElementBytes() {
+  std::array<uint8_t, 16> bytes = {};
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const Type type = static_cast<Type>(i);
+    if (BlockBits(type) == 0) bytes[i] = static_cast<uint8_t>(SizeOf(type));
+  }
+  return bytes;
+}
+inline constexpr std::array<uint8_t, 16> kElementBytes = MakeElementBytes();
+
+// Of a matrix without blocks. The end of one without rows may be before its
+// begin: then it meets no more than other views do.
+template <bool kIsNeeded, class V>
+[[gnu::always_inline]] inline Interval IntervalOf(const BasicAnyMatrix<V>& m) {
+  Interval interval(Span<const char>(static_cast<const char*>(m.data), 0));
+  if (!kIsNeeded && m.data == nullptr) return interval;
+  interval.end += (m.cols + (m.rows - 1) * m.stride) *
+                  kElementBytes[static_cast<unsigned char>(m.type) & 15];
+  return interval;
+}
+template <class C, size_t kView>
+[[gnu::always_inline]] inline Interval IntervalOf(const typename C::Args& c) {
+  constexpr calls::ViewOf of = calls::kViews<C>[kView];
+  constexpr calls::Kind kKind = calls::ArgumentAt<C>(of.argument).field.kind;
+  const auto& m = Get<C, of.argument>(c);
+  if constexpr (of.part == 1) {
+    return IntervalOf<false>(m.scales);
+  } else if constexpr (of.part == 2) {
+    return IntervalOf<false>(m.sums);
+  } else if constexpr (calls::IsSpan(kKind) || calls::IsRows(kKind)) {
+    return Interval(m);
+  } else {
+    constexpr const calls::Argument& a = calls::ArgumentAt<C>(of.argument);
+    constexpr bool kIsNeeded = (a.flags & calls::kOptional) == 0 &&
+                               a.group == 0 &&
+                               a.when.from == calls::When::kAlways;
+    return IntervalOf<kIsNeeded>(m);
+  }
+}
+
+// Of a pair that may be in place: whether no output before it in the list is
+// given, which would be the one.
+template <class C, size_t kOut, size_t kIn, size_t... kI>
+[[gnu::always_inline]] inline bool IsFirstGiven(const typename C::Args& c,
+                                                std::index_sequence<kI...>) {
+  const auto is_given = [&](auto at) __attribute__((always_inline)) {
+    if constexpr (at < kOut && calls::MayBeInPlace<C>(kIn, at)) {
+      return Given(Get<C, at>(c));
+    } else {
+      return false;
+    }
+  };
+  return !(is_given(std::integral_constant<size_t, kI>()) || ...);
+}
+template <class C, size_t kOut, size_t kIn>
+[[gnu::always_inline]] inline bool MayBeInPlaceHere(const typename C::Args& c) {
+  return C::MayBeInPlace(c) &&
+         IsFirstGiven<C, kOut, kIn>(
+             c, std::make_index_sequence<calls::kNumArguments<C>>());
+}
+
+template <class C, size_t kWritten, size_t kOther>
+[[gnu::always_inline]] inline bool IsPairFine(const Interval* at,
+                                              const typename C::Args& c) {
+  constexpr calls::ViewOf w = calls::kViews<C>[kWritten],
+                          o = calls::kViews<C>[kOther];
+  if constexpr (!calls::IsPair<C>(kWritten, kOther)) {
+    return true;
+  } else {
+    const bool is_apart = (at[kWritten].end <= at[kOther].begin) |
+                          (at[kOther].end <= at[kWritten].begin);
+    if constexpr (w.part == 0 && o.part == 0 &&
+                  calls::MayBeInPlace<C>(o.argument, w.argument)) {
+      return is_apart ||
+             (MayBeInPlaceHere<C, w.argument, o.argument>(c) &&
+              C::IsInPlace(Get<C, w.argument>(c), Get<C, o.argument>(c), c));
+    } else {
+      return is_apart;
     }
   }
-  return apart;
 }
-
-// Whether two views may share a byte, by all that is known of them.
-bool MayOverlap(const AnyMatrix& a, const AnyMatrix& b);
-bool MayOverlap(const AnyMatrix& a, const ConstAnyMatrix& b);
+// Whether all pairs of `kSet`, with those of the sets before it, are apart.
+template <class C, ViewSet kSet, size_t... kV, size_t... kPair>
+[[gnu::always_inline]] inline bool ArePairsFine(const typename C::Args& c,
+                                                std::index_sequence<kV...>,
+                                                std::index_sequence<kPair...>) {
+  constexpr size_t kSize = sizeof...(kV);
+  const Interval at[] = {IntervalOf<C, kV>(c)...};
+  if constexpr (C::kNamesOne && kSet != kOrdinaryViews) {
+    static_assert(((SetOf<C>(kV) == kOrdinaryViews) && ...));
+    return true;
+  } else if constexpr (C::kNamesOne) {
+    // Unrolled, the 120 pairs of MapPairs took 14 KB of the archive.
+    constexpr bool kIsWritten[] = {
+        calls::IsWritten<C>(calls::kViews<C>[kV].argument)...};
+    bool is_apart = true;
+    for (size_t i = 0; i < kSize; ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        is_apart &= !(kIsWritten[i] | kIsWritten[j]) |
+                    (at[i].end <= at[j].begin) | (at[j].end <= at[i].begin);
+      }
+    }
+    return is_apart;
+  } else {
+    const auto is_fine = [&](auto pair) __attribute__((always_inline)) {
+      constexpr size_t kWritten = pair / kSize, kOther = pair % kSize;
+      constexpr ViewSet kOfWritten = SetOf<C>(kWritten),
+                        kOfOther = SetOf<C>(kOther);
+      if constexpr ((kOfWritten > kOfOther ? kOfWritten : kOfOther) == kSet) {
+        return IsPairFine<C, kWritten, kOther>(at, c);
+      } else {
+        return true;
+      }
+    };
+    return (is_fine(std::integral_constant<size_t, kPair>()) && ...);
+  }
+}
+template <class C, ViewSet kSet>
+[[gnu::always_inline]] inline bool AreApart(const typename C::Args& c) {
+  constexpr size_t kSize = calls::kViews<C>.size();
+  return ArePairsFine<C, kSet>(c, std::make_index_sequence<kSize>(),
+                               std::make_index_sequence<kSize * kSize>());
+}
+// Not 0 if an argument is given, without a branch.
+template <class M>
+[[gnu::always_inline]] inline uint64_t GivenBits(const M& m) {
+  return reinterpret_cast<uintptr_t>(m.data) | m.cols | m.rows >> 1;
+}
 template <class T>
-bool MayOverlap(const AnyMatrix& a, const Span<T>& b) {
-  return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
+[[gnu::always_inline]] inline uint64_t GivenBits(const Span<T>& s) {
+  return reinterpret_cast<uintptr_t>(s.data) | s.size;
 }
-template <class T, class M>
-bool MayOverlap(const Span<T>& a, const M& b) {
-  return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
+[[gnu::always_inline]] inline uint64_t GivenBits(Report* const& report) {
+  return reinterpret_cast<uintptr_t>(report);
+}
+[[gnu::always_inline]] inline uint64_t GivenBits(const size_t&) { return 0; }
+
+// The bytes of options that are the default ones in an ordinary call.
+template <class C>
+struct RareOptions {
+  static constexpr size_t kBytes = sizeof(typename C::Options);
+  alignas(16) unsigned char mask[(kBytes + 15) / 16 * 16] = {};
+  constexpr RareOptions() {
+    for (const calls::Option& option : C::kOptions) {
+      if (option.is_ordinary) continue;
+      for (size_t i = 0; i < BytesOfKind(option.field.kind); ++i) {
+        mask[option.field.offset + i] = 0xFF;
+      }
+    }
+  }
+  static constexpr size_t BytesOfKind(calls::Kind kind) {
+    return kind == calls::Kind::kCount ? 8
+           : kind == calls::Kind::kFlag || kind == calls::Kind::kEnum8 ||
+                   kind == calls::Kind::kType
+               ? 1
+               : 4;
+  }
+};
+template <class C>
+inline constexpr RareOptions<C> kRareOptions;
+template <class C>
+inline constexpr typename C::Options kDefaultOptions;
+
+// Whether all of them are, compared sixteen bytes at once: floats by their
+// bits, because comparing a NaN would trap where the caller has unmasked
+// exceptions.
+template <class C>
+[[gnu::always_inline]] inline bool AreRareOptionsDefaults(
+    const typename C::Options& options) {
+  using Words = uint64_t __attribute__((vector_size(16)));
+  constexpr size_t kBytes = sizeof(options), kStep = kBytes < 16 ? kBytes : 16;
+  Words differing = {};
+#pragma GCC unroll 16
+  for (size_t at = 0; at < kBytes; at += kStep) {
+    const size_t begin = at + kStep <= kBytes ? at : kBytes - kStep;
+    Words x = {}, y = {}, mask = {};
+    std::memcpy(&x, At(&options, begin), kStep);
+    std::memcpy(&y, At(&kDefaultOptions<C>, begin), kStep);
+    std::memcpy(&mask, kRareOptions<C>.mask + begin, kStep);
+    differing |= (x ^ y) & mask;
+  }
+  return (differing[0] | differing[1]) == 0;
 }
 
-// The same elements: what "in place" means.
-template <class V, class W>
-bool SameView(const BasicAnyMatrix<V>& a, const BasicAnyMatrix<W>& b) {
-  return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) &&
-         a.type == b.type && a.rows == b.rows && a.cols == b.cols &&
-         (a.rows <= 1 || a.stride == b.stride);
-}
+template <class C>
+class Checked {
+ public:
+  using Args = typename C::Args;
+
+  [[gnu::always_inline]] Checked(const typename C::Inputs& in,
+                                 const typename C::Outputs& out,
+                                 const typename C::Options& options)
+      : sizes(C::Measure(in, out, options)) {
+    if constexpr (C::kRunsKernel) {
+      if (!simd::g_isa_as_asked.load(std::memory_order_relaxed)) {
+        status = EnvironmentIsa();
+        if (!status.ok()) return;
+      }
+    }
+    // Nothing of `c` is given away by address, so that it stays in registers:
+    // functions that are not inlined measure again.
+    const typename C::Sizes measured = sizes;
+    const Args c = {in, out, options, measured};
+    is_ordinary = !HasRareViews(c, kAll) && HasDefaults(c);
+    if (AreOrdinaryViewsFine(c, kAll) && AreApart<C, kOrdinaryViews>(c) &&
+        AreOptionsFine<true>(c, kAllOptions) &&
+        AreRulesKept<false>(c, kAllRules) &&
+        (!HasPart<1>(c, kAll) || AreApart<C, kScales>(c)) &&
+        (__builtin_expect(is_ordinary & !HasPart<2>(c, kAll), 1) ||
+         IsSpecialFine(in, out, options))) {
+      return;
+    }
+    status = Explain(in, out, options);
+  }
+
+  const typename C::Sizes sizes;
+  Status status;
+  // No rare argument is given, and all options but the ordinary ones have their
+  // defaults.
+  bool is_ordinary = false;
+
+ private:
+  static constexpr auto kAll =
+      std::make_index_sequence<calls::kNumArguments<C>>();
+  static constexpr auto kAllOptions =
+      std::make_index_sequence<std::size(C::kOptions)>();
+  static constexpr auto kAllRules =
+      std::make_index_sequence<std::size(C::kRules)>();
+
+  template <size_t kI>
+  [[gnu::always_inline]] static uint64_t RareBits(const Args& c) {
+    if constexpr (IsRare(calls::ArgumentAt<C>(kI))) {
+      return GivenBits(Get<C, kI>(c));
+    } else {
+      return 0;
+    }
+  }
+  template <size_t... kI>
+  [[gnu::always_inline]] static bool HasRareViews(const Args& c,
+                                                  std::index_sequence<kI...>) {
+    return (RareBits<kI>(c) | ...) != 0;
+  }
+  template <size_t... kI>
+  static constexpr bool HasRareOption(std::index_sequence<kI...>) {
+    return (!C::kOptions[kI].is_ordinary || ... || false);
+  }
+  [[gnu::always_inline]] static bool HasDefaults(const Args& c) {
+    if constexpr (HasRareOption(kAllOptions)) {
+      return AreRareOptionsDefaults<C>(c.options);
+    } else {
+      return true;
+    }
+  }
+  template <size_t kI>
+  [[gnu::always_inline]] static bool IsOrdinaryFine(const Args& c) {
+    if constexpr (IsRare(calls::ArgumentAt<C>(kI))) return true;
+    return IsFineIfGiven<C, kI>(c);
+  }
+  template <size_t... kI>
+  [[gnu::always_inline]] static bool AreOrdinaryViewsFine(
+      const Args& c, std::index_sequence<kI...>) {
+    return (IsOrdinaryFine<kI>(c) && ...);
+  }
+  template <size_t... kI>
+  static bool AreRareViewsFine(const Args& c, std::index_sequence<kI...>) {
+    return ((!IsRare(calls::ArgumentAt<C>(kI)) || IsFineIfGiven<C, kI>(c)) &&
+            ...);
+  }
+  template <int kPart, size_t kI>
+  [[gnu::always_inline]] static uint64_t PartBits(const Args& c) {
+    if constexpr (calls::IsRows(calls::ArgumentAt<C>(kI).field.kind)) {
+      const auto& rows = Get<C, kI>(c);
+      return GivenBits(kPart == 1 ? rows.scales : rows.sums);
+    } else {
+      return 0;
+    }
+  }
+  // Whether rows among the arguments have scales (1) or sums (2).
+  template <int kPart, size_t... kI>
+  [[gnu::always_inline]] static bool HasPart(const Args& c,
+                                             std::index_sequence<kI...>) {
+    return (PartBits<kPart, kI>(c) | ...) != 0;
+  }
+
+  // A call that is not ordinary is looked at once more, for what only that may
+  // have.
+  [[gnu::noinline]] static bool IsSpecialFine(
+      const typename C::Inputs& in, const typename C::Outputs& out,
+      const typename C::Options& options) {
+    const typename C::Sizes measured = C::Measure(in, out, options);
+    const Args c = {in, out, options, measured};
+    return AreRareViewsFine(c, kAll) && AreApart<C, kRareViews>(c) &&
+           AreApart<C, kSums>(c) && AreOptionsFine<false>(c, kAllOptions) &&
+           AreRulesKept<true>(c, kAllRules);
+  }
+
+  template <bool kOrdinary, size_t kI>
+  [[gnu::always_inline]] static bool IsOptionFine(const Args& c) {
+    constexpr const calls::Option& option = C::kOptions[kI];
+    if constexpr (option.range.of == calls::Range::kAny ||
+                  option.is_ordinary != kOrdinary) {
+      return true;
+    } else {
+      return IsInRange(option.range.of, option.range,
+                       At(&c.options, option.field.offset), option.field.kind);
+    }
+  }
+  template <bool kOrdinary, size_t... kI>
+  [[gnu::always_inline]] static bool AreOptionsFine(
+      const Args& c, std::index_sequence<kI...>) {
+    return (IsOptionFine<kOrdinary, kI>(c) && ... && true);
+  }
+  template <bool kSpecial, size_t kI>
+  [[gnu::always_inline]] static bool IsRuleKept(const Args& c) {
+    constexpr calls::Rule<Args> rule = C::kRules[kI];
+    if constexpr (((rule.flags & calls::Rule<Args>::kSpecial) != 0) !=
+                  kSpecial) {
+      return true;
+    } else {
+      return rule.holds(c);
+    }
+  }
+  template <bool kSpecial, size_t... kI>
+  [[gnu::always_inline]] static bool AreRulesKept(const Args& c,
+                                                  std::index_sequence<kI...>) {
+    return (IsRuleKept<kSpecial, kI>(c) && ... && true);
+  }
+
+  static Status Say(size_t message) {
+    return Invalid(calls::FindText(calls::kTexts<C>.data(), message));
+  }
+  template <size_t kI, size_t... kAt>
+  static void PutInPlace(const Args& c, WalkedArgument* to,
+                         std::index_sequence<kAt...>) {
+    const auto put = [&](auto at) {
+      if constexpr (calls::MayBeInPlace<C>(kI, at)) {
+        if (!MayBeInPlaceHere<C, at, kI>(c)) return;
+        to->may_be_in_place |= uint32_t{1} << at;
+        const bool is = C::IsInPlace(Get<C, at>(c), Get<C, kI>(c), c);
+        to->is_in_place |= uint32_t{is} << at;
+      }
+    };
+    (put(std::integral_constant<size_t, kAt>()), ...);
+  }
+  template <size_t kI>
+  static void Walk(const Args& c, uint16_t first_view, WalkedArgument* to) {
+    constexpr const calls::Argument& a = calls::ArgumentAt<C>(kI);
+    *to = {{}, &a, nullptr, 0, first_view, false, false, 0, 0};
+    const auto& m = Get<C, kI>(c);
+    const bool is_optional = (a.flags & calls::kOptional) != 0;
+    if constexpr (a.field.kind == calls::Kind::kReport ||
+                  a.field.kind == calls::Kind::kFlag) {
+      return;
+    } else if constexpr (a.field.kind == calls::Kind::kCount) {
+      to->view.rows = m;
+      to->view.cols = 1;
+      to->is_given = true;
+    } else if constexpr (calls::IsSpan(a.field.kind)) {
+      constexpr size_t kBytes = sizeof(*m.data);
+      to->view.data = m.data;
+      to->view.type = kBytes == 4   ? Type::kI32
+                      : kBytes == 8 ? Type::kI64
+                                    : Type::kQ8_0;
+      to->view.rows = 1;
+      to->view.cols = m.size;
+      to->is_given = m.size != 0 || (!is_optional && m.data != nullptr);
+    } else {
+      to->view = m;
+      to->is_given = Given(m);
+    }
+    if (!Holds(a.when, c)) return;
+    to->is_needed = calls::IsView(a.field.kind) && !is_optional &&
+                    (a.group == 0 || IsGroupGiven<C>(c, a.group, kAll));
+    for (size_t i = 0; i < std::size(a.shapes); ++i) {
+      if (a.shapes[i].words == nullptr || !Holds(a.shapes[i].when, c)) continue;
+      to->shape = &calls::kShapes<C>[kI][i];
+      to->shape_number = static_cast<uint16_t>(i);
+      break;
+    }
+    PutInPlace<kI>(c, to, kAll);
+  }
+  template <size_t... kI>
+  static void WalkAll(const Args& c, WalkedArgument* to,
+                      std::index_sequence<kI...>) {
+    uint16_t view = 0;
+    const auto walk = [&](auto at) {
+      constexpr calls::Kind kKind = calls::ArgumentAt<C>(at).field.kind;
+      Walk<at>(c, view, to + at);
+      view = static_cast<uint16_t>(view + (calls::IsRows(kKind)   ? 3
+                                           : calls::IsView(kKind) ? 1
+                                                                  : 0));
+    };
+    (walk(std::integral_constant<size_t, kI>()), ...);
+  }
+
+  // The status of a call that is not seen to be right at once.
+  [[gnu::cold, gnu::noinline]] static Status Explain(
+      const typename C::Inputs& in, const typename C::Outputs& out,
+      const typename C::Options& options) {
+    const typename C::Sizes measured = C::Measure(in, out, options);
+    const Args c = {in, out, options, measured};
+    for (size_t i = 0; i < std::size(C::kOptions); ++i) {
+      const calls::Option& option = C::kOptions[i];
+      if (!IsInRange(option.range.of, option.range,
+                     At(&c.options, option.field.offset), option.field.kind)) {
+        return Say(calls::kFirstOption<C> + i);
+      }
+    }
+    WalkedArgument arguments[calls::kNumArguments<C> + 1];
+    WalkAll(c, arguments, kAll);
+    static constexpr calls::ShapeWords kSizeOption = {
+        1,
+        false,
+        {{{static_cast<int8_t>(C::kSizeOfOption), 0}, {}, 0}},
+        {{{-1, 1}, {}, 0}}};
+    if constexpr (C::kSizeOfOption >= 0) {
+      auto& option = arguments[calls::kNumArguments<C>];
+      option = {{}, nullptr, &kSizeOption, 0, 0, true, false, 0, 0};
+      option.view.rows = c.sizes.*(C::kSizes[C::kSizeOfOption].member);
+      option.view.cols = 1;
+    }
+    size_t sizes_in_order[std::size(C::kSizes)];
+    uint32_t of_options = 0;
+    for (size_t i = 0; i < std::size(C::kSizes); ++i) {
+      sizes_in_order[i] = c.sizes.*(C::kSizes[i].member);
+      of_options |= uint32_t{C::kSizes[i].is_of_options} << i;
+    }
+    const WalkedCall call = {arguments,
+                             calls::kNumArguments<C>,
+                             calls::kNumInputs<C>,
+                             calls::kViews<C>.size(),
+                             sizes_in_order,
+                             std::size(C::kSizes),
+                             of_options,
+                             C::kSizeOfOption >= 0,
+                             C::kNamesEarlier,
+                             C::kNamesOne};
+    size_t fault = FindFaultOfViews(call);
+    if (fault != kNoFault) return Say(fault);
+    const auto find_rule = [&](bool is_before) -> size_t {
+      for (size_t i = 0; i < std::size(C::kRules); ++i) {
+        const auto& rule = C::kRules[i];
+        const bool is_of_these =
+            ((rule.flags & calls::Rule<Args>::kBeforeShapes) != 0) == is_before;
+        if (is_of_these && !rule.holds(c)) return calls::kFirstRule<C> + i;
+      }
+      return kNoFault;
+    };
+    fault = find_rule(true);
+    if (fault == kNoFault) fault = FindFaultOfShapes(call);
+    if (fault == kSizeOptionIsAtFault) {
+      fault = calls::kFirstRule<C> + std::size(C::kRules);
+    }
+    if (fault == kNoFault) fault = FindOverlap(call);
+    if (fault == kNoFault) fault = find_rule(false);
+    return fault == kNoFault ? Status() : Say(fault);
+  }
+};
 
 }  // namespace internal
+
+using internal::Checked;
+
 }  // namespace switchyard
 
 #endif  // SWITCHYARD_SRC_CHECK_H_

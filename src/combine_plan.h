@@ -6,20 +6,11 @@
 #ifndef SWITCHYARD_SRC_COMBINE_PLAN_H_
 #define SWITCHYARD_SRC_COMBINE_PLAN_H_
 
-#include "src/check.h"
 #include "src/simd/combine.h"
+#include "src/view_checks.h"
 
 namespace switchyard::internal {
 
-// Whether there is anything beside the slots, one shared expert, the residual
-// and the norm of what they sum to.
-inline bool HasExtras(const CombineInputs& in) {
-  return Given(in.identity.rows) || Given(in.identity.weight) ||
-         Given(in.norms.routed) || Given(in.norms.shared) ||
-         Given(in.norms.block) || Given(in.vectors.block_bias) ||
-         Given(in.vectors.block_scale) || Given(in.vectors.residual_bias) ||
-         Given(in.vectors.residual_scale) || in.shared.num_shared != 1;
-}
 inline bool Scales(const CombineScales& scales) {
   return scales.routed != 1.0f || scales.block != 1.0f ||
          scales.residual != 1.0f || scales.out != 1.0f;

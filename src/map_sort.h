@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What BucketAligned and MapPairs share: the passes of a sort, and checks of
-// many views.
+// BucketAligned and MapPairs share the passes of a sort.
 
 #ifndef SWITCHYARD_SRC_MAP_SORT_H_
 #define SWITCHYARD_SRC_MAP_SORT_H_
@@ -12,7 +11,6 @@
 #include <cstdint>
 
 #include "src/bucket_plan.h"
-#include "src/check.h"
 #include "src/simd/map.h"
 #include "switchyard/bucket.h"
 #include "switchyard/status.h"
@@ -21,30 +19,6 @@ namespace switchyard::internal {
 
 // Counting and placing a pair by way of a table.
 constexpr size_t kMappedPairPs = 1500;
-
-// An argument, and what to say if it is an output that meets another one.
-struct ApartView {
-  template <class M>
-  ApartView(const M& m, const char* error_in = nullptr)
-      : region(m), error(error_in) {}
-  Region region;
-  const char* error;  // null for inputs, which may share what they hold
-};
-
-// For functions with too many views for SWITCHYARD_CHECK_APART.
-template <size_t N>
-Status CheckApart(const ApartView (&views)[N]) {
-  for (size_t i = 0; i < N; ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      const ApartView& out = views[i].error != nullptr ? views[i] : views[j];
-      if (out.error != nullptr &&
-          MayOverlap(views[i].region, views[j].region)) {
-        return Status(StatusCode::kInvalidArgument, out.error);
-      }
-    }
-  }
-  return Status();
-}
 
 // Runs a sort's passes, as far as args.out asks for, and sets args.totals of
 // the thread that reports. `found`, on every thread, is the number of pairs

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "src/calls/work_list.h"
 #include "src/check.h"
 
 namespace switchyard {
@@ -139,48 +140,35 @@ size_t WorkListSize(size_t num_rows, size_t num_experts,
 Status MakeWorkList(const WorkListInputs& inputs,
                     const WorkListOutputs& outputs,
                     const WorkListOptions& options) noexcept {
-  const auto& [tokens_per_expert, offsets] = inputs;
+  const Checked<calls::WorkListCall> call(inputs, outputs, options);
+  if (!call.status.ok()) return call.status;
   const auto& [tiles, report] = outputs;
-  const size_t num_experts = tokens_per_expert.size;
-  SWITCHYARD_CHECK_VIEW(MakeWorkList, tokens_per_expert);
-  SWITCHYARD_CHECK_VIEW(MakeWorkList, offsets);
-  SWITCHYARD_CHECK_VIEW(MakeWorkList, tiles);
-  SWITCHYARD_CHECK(num_experts <= kMaxInt32,
-                   "MakeWorkList: tokens_per_expert: more than 2^31 - 1 "
-                   "experts");
-  SWITCHYARD_CHECK(offsets.size == 0 || offsets.size == num_experts + 1,
-                   internal::Given(tokens_per_expert)
-                       ? "MakeWorkList: offsets: size is not num_experts + 1"
-                       : "MakeWorkList: tokens_per_expert: not given, with "
-                         "offsets");
-  SWITCHYARD_CHECK(options.workers != 0, "MakeWorkList: options: workers is 0");
-  SWITCHYARD_CHECK(options.tile_rows != 0,
-                   "MakeWorkList: options: tile_rows is 0");
-  SWITCHYARD_CHECK_APART(MakeWorkList, tiles, tokens_per_expert, offsets);
 
   size_t num_rows = 0, left = 0;  // cost of what is left
-  for (const int32_t count : tokens_per_expert) {
-    SWITCHYARD_CHECK_DATA(count >= 0,
-                          "MakeWorkList: tokens_per_expert: a count is "
-                          "negative");
+  for (const int32_t count : inputs.tokens_per_expert) {
+    if (count < 0) {
+      return internal::DoesNotFit(
+          "MakeWorkList: tokens_per_expert: a count is negative");
+    }
     if (count == 0) continue;
     const size_t rows = static_cast<size_t>(count);
     size_t cost = 0;
     num_rows += rows;
-    SWITCHYARD_CHECK_DATA(
-        !__builtin_mul_overflow(options.row_cost,
-                                std::max(rows, options.min_rows), &cost) &&
-            !__builtin_add_overflow(cost, options.tile_cost, &cost) &&
-            !__builtin_add_overflow(cost, left, &left) && left <= INT64_MAX,
-        "MakeWorkList: options: the rows' cost exceeds 63 bits");
+    if (__builtin_mul_overflow(options.row_cost,
+                               std::max(rows, options.min_rows), &cost) ||
+        __builtin_add_overflow(cost, options.tile_cost, &cost) ||
+        __builtin_add_overflow(cost, left, &left) || left > INT64_MAX) {
+      return internal::DoesNotFit(
+          "MakeWorkList: options: the rows' cost exceeds 63 bits");
+    }
   }
-  const size_t needed = WorkListSize(num_rows, num_experts, options);
+  const size_t needed = WorkListSize(num_rows, call.sizes.num_experts, options);
   if (tiles.size < needed) {
     if (report != nullptr) report->tiles = needed;
-    return Status(StatusCode::kFailedPrecondition,
-                  internal::Given(tiles)
-                      ? "MakeWorkList: tiles: fewer than WorkListSize elements"
-                      : "MakeWorkList: tiles: not given");
+    return internal::DoesNotFit(
+        internal::Given(tiles)
+            ? "MakeWorkList: tiles: fewer than WorkListSize elements"
+            : "MakeWorkList: tiles: not given");
   }
 
   size_t size = 0;

@@ -124,7 +124,7 @@ TEST_F(ActivateErrors, Overlaps) {
   Fuse(GateUpLayout::kConcatenated);
   // Half of one half and half of the other.
   expect(other_gate, {o, 2, 16}, {}, {o + 4, 2, 8, 16});
-  expect(other_up, {o, 1, 16}, {}, {o + 9, 1, 8});
+  expect(other_gate, {o, 1, 16}, {}, {o + 9, 1, 8});
   // Interleaved, there is no part of gate that out could be.
   Fuse(GateUpLayout::kInterleaved);
   for (const size_t first : {0u, 1u, 8u}) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/check.h"
+#include "src/view_checks.h"
 #include "switchyard/status.h"
 #include "switchyard/types.h"
 

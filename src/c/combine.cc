@@ -4,7 +4,7 @@
 #include "switchyard/combine.h"
 
 #include "src/c/call.h"
-#include "src/check.h"
+#include "src/view_checks.h"
 #include "switchyard/hyper.h"
 
 using namespace switchyard::c;

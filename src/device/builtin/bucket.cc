@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "src/check.h"
+#include "src/view_checks.h"
 #include "src/device/builtin/built_in.h"
 #include "switchyard/device/kernels.h"
 

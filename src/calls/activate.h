@@ -1,0 +1,197 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The call of Activate: see call.h.
+
+#ifndef SWITCHYARD_SRC_CALLS_ACTIVATE_H_
+#define SWITCHYARD_SRC_CALLS_ACTIVATE_H_
+
+#include <cmath>
+
+#include "src/calls/call.h"
+#include "src/simd/activate.h"
+#include "src/view_checks.h"
+#include "switchyard/activate.h"
+
+namespace switchyard::calls {
+
+struct ActivateSizes {
+  size_t rows, cols, gate_cols, num_experts;
+};
+struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
+                               ActivateSizes> {
+  static constexpr const char* kName = "Activate";
+  static constexpr Size<Sizes> kSizes[] = {
+      {"rows", &Sizes::rows},
+      {"cols", &Sizes::cols},
+      {"gate.cols", &Sizes::gate_cols},
+      {"num_experts", &Sizes::num_experts}};
+  static Sizes Measure(const Inputs& in, const Outputs& out, const Options&) {
+    return {out.out.rows, out.out.cols, in.gate.cols,
+            in.offsets.size != 0             ? in.offsets.size - 1
+            : in.tokens_per_expert.size != 0 ? in.tokens_per_expert.size
+                                             : 1};
+  }
+  static bool IsLaidOut(const Args& c, GateUpLayout layout) {
+    return c.options.layout == layout;
+  }
+  static bool MayBeInPlace(const Args& c) {
+    return !IsLaidOut(c, GateUpLayout::kInterleaved);
+  }
+  // Of one matrix that holds both, `out` may be either half.
+  static bool IsInPlace(const AnyRows& out, const ConstAnyMatrix& in,
+                        const Args& c) {
+    if (!IsLaidOut(c, GateUpLayout::kConcatenated)) {
+      return internal::SameView(out, in);
+    }
+    const AnyMatrix& to = out;
+    for (const size_t begin : {size_t{0}, c.sizes.cols}) {
+      const ConstAnyMatrix half = in.ColRange(begin, begin + c.sizes.cols);
+      if (!internal::SameView(to, half) && internal::MayOverlap(to, half)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  static constexpr When kIsSplit =
+      SWITCHYARD_WHEN(kOptions, ActivateOptions, layout, GateUpLayout::kSplit);
+  static constexpr When kIsUngated = SWITCHYARD_WHEN(
+      kOptions, ActivateOptions, layout, GateUpLayout::kUngated);
+#define FIELD(f) SWITCHYARD_FIELD_OF(ActivateInputs, swy_activate_inputs, f)
+  static constexpr Argument kInputs[] = {
+      {FIELD(gate),
+       kFloats,
+       {{"[rows, cols]", kIsSplit},
+        {"[rows, cols]", kIsUngated},
+        {"[rows, 2 * cols]"}},
+       kNeeded,
+       0,
+       {},
+       "out"},
+      {FIELD(up), kFloats, {{"[rows, cols]"}}, kNeeded, 0, kIsSplit, "out"},
+      {FIELD(gate_bias), kFloats, {{"[num_experts, gate.cols]"}}, kRare},
+      {FIELD(up_bias), kFloats, {{"[num_experts, cols]"}}, kRare},
+      {FIELD(row_scale), kFloats, {{"[rows, 1]"}}, kRare},
+      {FIELD(offsets), kSpan, {{"num_experts + 1"}}, kRare},
+      {FIELD(tokens_per_expert), kSpan, {{"num_experts"}}, kRare}};
+#undef FIELD
+#define FIELD(f) SWITCHYARD_FIELD_OF(ActivateOutputs, swy_activate_outputs, f)
+  static constexpr Argument kOutputs[] = {
+      {FIELD(out),
+       kAnyRows,
+       {{"[rows, cols]", kIsSplit},
+        {"[rows, cols]", kIsUngated, "is not [rows, cols] of gate"},
+        {"[rows, cols]", {}, "is not [rows, cols] of both in gate"}}}};
+#undef FIELD
+#define FIELD(f) SWITCHYARD_FIELD_OF(ActivateOptions, swy_activate_options, f)
+  static constexpr Option kOptions[] = {
+      {FIELD(activation), OneOf<Activation>(" is not a known Activation")},
+      {FIELD(layout), OneOf<GateUpLayout>(" is not a known GateUpLayout"),
+       true},
+      {FIELD(stores), OneOf<ActivateStores>(" is not a known ActivateStores"),
+       true},
+      {FIELD(alpha), kPositive, true},
+      {FIELD(beta), kPositive, true},
+      {FIELD(linear_beta), kPositive, true},
+      {FIELD(limit), UpTo(HUGE_VALF, " is negative or NaN")},
+      {FIELD(limit_place),
+       OneOf<ActivatePlace>(" is not a known ActivatePlace"), true},
+      {FIELD(row_scale_place),
+       OneOf<ActivatePlace>(" is not a known ActivatePlace"), true},
+      {FIELD(round_like_unfused)}};
+#undef FIELD
+
+  static bool IsOfGate(const Args& c) {
+    switch (c.options.activation) {
+#define SWITCHYARD_CASE(name, Function, of_gate) \
+  case Activation::name:                         \
+    return of_gate;
+      SWITCHYARD_ACTIVATIONS(SWITCHYARD_CASE)
+#undef SWITCHYARD_CASE
+    }
+    return false;
+  }
+  static bool IsPacked(const Args& c) { return internal::Given(c.in.offsets); }
+  static bool IsPadded(const Args& c) {
+    return internal::Given(c.in.tokens_per_expert);
+  }
+  // Biases of several experts whose rows nothing tells apart.
+  static bool LacksOffsets(const Args& c, const ConstAnyMatrix& bias) {
+    return internal::Given(bias) && bias.rows > 1 && !IsPacked(c) &&
+           !IsPadded(c);
+  }
+  static bool IsCount(const Args& c, const ConstAnyMatrix& bias) {
+    return internal::Given(bias) && IsPacked(c) &&
+           bias.rows == c.in.offsets.size;
+  }
+  static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
+  static constexpr auto kSpecial = Rule<Args>::kSpecialBeforeShapes;
+  static bool HasBothInGate(const Args& c) {
+    return IsLaidOut(c, GateUpLayout::kConcatenated) ||
+           IsLaidOut(c, GateUpLayout::kInterleaved);
+  }
+  static constexpr Rule<Args> kRules[] = {
+      {[](const Args& c) {
+         const bool is_one = c.sizes.gate_cols == c.sizes.cols;
+         return !HasBothInGate(c) || !internal::Given(c.in.gate) ||
+                !internal::Given(c.out.out) ||
+                (c.sizes.gate_cols % 2 == 0 && (!is_one || c.sizes.cols == 0));
+       },
+       "gate: is not [rows, 2 * cols]", kFirst},
+      {[](const Args& c) {
+         return IsOfGate(c) || !IsLaidOut(c, GateUpLayout::kUngated);
+       },
+       "options: layout: kUngated, but activation does more with up than to "
+       "multiply by it",
+       kSpecial},
+      {[](const Args& c) {
+         return IsOfGate(c) || c.options.limit_place == ActivatePlace::kBefore;
+       },
+       "options: limit_place: kAfter, but activation does more with up than to "
+       "multiply by it",
+       kSpecial},
+      {[](const Args& c) {
+         return !IsLaidOut(c, GateUpLayout::kUngated) ||
+                !internal::Given(c.in.up);
+       },
+       "up: given with kUngated"},
+      {[](const Args& c) {
+         return !HasBothInGate(c) || !internal::Given(c.in.up);
+       },
+       "up: given beside both in gate"},
+      {[](const Args& c) {
+         return !IsLaidOut(c, GateUpLayout::kSplit) ||
+                c.in.up.type == c.in.gate.type || !internal::Given(c.in.gate) ||
+                !internal::Given(c.in.up);
+       },
+       "up: is not of the type of gate", kFirst},
+      {[](const Args& c) { return !IsPacked(c) || !IsPadded(c); },
+       "offsets: given beside tokens_per_expert", kSpecial},
+      {[](const Args& c) {
+         return (!IsPacked(c) || c.in.offsets.size >= 2) &&
+                !IsCount(c, c.in.gate_bias) && !IsCount(c, c.in.up_bias);
+       },
+       "offsets: size is not num_experts + 1", kSpecial},
+      {[](const Args& c) {
+         const size_t counts = c.in.tokens_per_expert.size;
+         return !IsPadded(c) || (counts != 0 && c.sizes.rows % counts == 0);
+       },
+       "tokens_per_expert: size does not divide the rows", kSpecial},
+      {[](const Args& c) {
+         return !LacksOffsets(c, c.in.gate_bias) &&
+                !LacksOffsets(c, c.in.up_bias);
+       },
+       "offsets: not given, nor tokens_per_expert, with biases of several "
+       "experts",
+       kSpecial},
+      {[](const Args& c) {
+         return !internal::Given(c.in.up_bias) ||
+                IsLaidOut(c, GateUpLayout::kSplit);
+       },
+       "up_bias: given without up", kSpecial}};
+};
+
+}  // namespace switchyard::calls
+
+#endif  // SWITCHYARD_SRC_CALLS_ACTIVATE_H_

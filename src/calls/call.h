@@ -1,0 +1,330 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The words in which a call is said once: a table per public function, data
+// only, in src/calls/<function>.h. The checks and their messages (src/check.h),
+// the C ABI, the generated parts of the bindings, the error tests and the
+// fuzzers read the same tables.
+//
+// A table is a struct:
+//
+//   struct QuantizeCall {
+//     static constexpr const char* kName = "Quantize";
+//     using Inputs = QuantizeInputs;    // and Outputs, Options
+//     struct Sizes { size_t rows, cols; };            // the call's dimensions
+//     static constexpr Size<Sizes> kSizes[] = {{"rows", &Sizes::rows}, ...};
+//     static Sizes Measure(const Inputs&, const Outputs&, const Options&);
+//     static constexpr Argument kInputs[] = {...};    // a row a field
+//     static constexpr Argument kOutputs[] = {...};
+//     static constexpr Option kOptions[] = {...};
+//     static constexpr Rule<CallArgs<...>> kRules[] = {...};
+//   };
+
+#ifndef SWITCHYARD_SRC_CALLS_CALL_H_
+#define SWITCHYARD_SRC_CALLS_CALL_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "src/calls/names.h"
+#include "src/view_checks.h"
+#include "switchyard/combine.h"
+#include "switchyard/report.h"
+#include "switchyard/switchyard.h"
+#include "switchyard/types.h"
+#include "switchyard/views.h"
+#include "switchyard/work_list.h"
+
+// offsetof of structs that have a base is supported by GCC and Clang, which
+// warn of it.
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+
+namespace switchyard::calls {
+
+// The type that a field has in the C++ API. Views come first.
+enum class Kind : uint8_t {
+  kConstMatrix,
+  kMatrix,
+  kRowIndex,
+  kConstRows,
+  kRows,
+  kConstI32Span,
+  kI32Span,
+  kI64Span,
+  kU32Span,
+  kTileSpan,
+  kCount,  // size_t
+  kCount32,
+  kFlag,    // bool
+  kNumber,  // float
+  kType,
+  kEnum8,  // an enumeration of one byte, and of four
+  kEnum32,
+  kText,    // const char*
+  kReport,  // Report*
+  kOptionalCount,
+  kOptionalFlag,
+  kOptionalNumber,
+  kOptionalText,
+};
+
+template <class T>
+constexpr Kind KindOf() {
+  if constexpr (std::is_same_v<T, ConstAnyMatrix>) return Kind::kConstMatrix;
+  if constexpr (std::is_same_v<T, AnyMatrix>) return Kind::kMatrix;
+  if constexpr (std::is_same_v<T, RowIndex>) return Kind::kRowIndex;
+  if constexpr (std::is_same_v<T, ConstAnyRows>) return Kind::kConstRows;
+  if constexpr (std::is_same_v<T, AnyRows>) return Kind::kRows;
+  if constexpr (std::is_same_v<T, Span<const int32_t>>) {
+    return Kind::kConstI32Span;
+  }
+  if constexpr (std::is_same_v<T, Span<int32_t>>) return Kind::kI32Span;
+  if constexpr (std::is_same_v<T, Span<int64_t>>) return Kind::kI64Span;
+  if constexpr (std::is_same_v<T, Span<uint32_t>>) return Kind::kU32Span;
+  if constexpr (std::is_same_v<T, Span<WorkTile>>) return Kind::kTileSpan;
+  if constexpr (std::is_same_v<T, size_t>) return Kind::kCount;
+  if constexpr (std::is_same_v<T, uint32_t>) return Kind::kCount32;
+  if constexpr (std::is_same_v<T, bool>) return Kind::kFlag;
+  if constexpr (std::is_same_v<T, float>) return Kind::kNumber;
+  if constexpr (std::is_same_v<T, Type>) return Kind::kType;
+  if constexpr (std::is_enum_v<T> && !std::is_same_v<T, Type>) {
+    static_assert(sizeof(T) == 1 || sizeof(T) == 4, "an enumeration's size");
+    return sizeof(T) == 1 ? Kind::kEnum8 : Kind::kEnum32;
+  }
+  if constexpr (std::is_same_v<T, const char*>) return Kind::kText;
+  if constexpr (std::is_same_v<T, Report*>) return Kind::kReport;
+  if constexpr (std::is_same_v<T, std::optional<size_t>>) {
+    return Kind::kOptionalCount;
+  }
+  if constexpr (std::is_same_v<T, std::optional<bool>>) {
+    return Kind::kOptionalFlag;
+  }
+  if constexpr (std::is_same_v<T, std::optional<float>>) {
+    return Kind::kOptionalNumber;
+  }
+  if constexpr (std::is_same_v<T, std::optional<const char*>>) {
+    return Kind::kOptionalText;
+  }
+}
+constexpr bool IsSpan(Kind kind) {
+  return kind >= Kind::kConstI32Span && kind <= Kind::kTileSpan;
+}
+constexpr bool IsRows(Kind kind) {
+  return kind == Kind::kConstRows || kind == Kind::kRows;
+}
+constexpr bool IsView(Kind kind) { return kind <= Kind::kTileSpan; }
+
+// A field of a C++ struct, and where the C struct has it. Fields of structs in
+// a struct are written with a dot: "shared.rows".
+struct Field {
+  const char* name;
+  Kind kind;
+  uint16_t offset;
+  uint16_t c_offset;
+  uint16_t c_end;  // a shorter C struct, of an older version, ends before
+};
+#define SWITCHYARD_FIELD_OF(Cpp, C, member)                     \
+  ::switchyard::calls::Field {                                  \
+#member,                                                    \
+        ::switchyard::calls::KindOf < std::remove_reference_t < \
+            decltype((std::declval <Cpp&>().member))>>(),       \
+        offsetof(Cpp, member), offsetof(C, member),             \
+        offsetof(C, member) + sizeof(C::member)                 \
+  }
+
+constexpr Field Named(Field field, const char* name) {
+  field.name = name;
+  return field;
+}
+
+// The element types that an argument takes, as a set, with the words of the
+// message. Spans have one type only and none here.
+struct Types {
+  uint16_t set = 0;
+  const char* words = "";
+};
+constexpr uint16_t SetOf(std::initializer_list<Type> types) {
+  unsigned set = 0;
+  for (const Type type : types) set |= 1u << static_cast<unsigned>(type);
+  return static_cast<uint16_t>(set);
+}
+inline constexpr Types kSpan = {};
+inline constexpr Types kFloats = {SetOf({Type::kF32, Type::kBF16, Type::kF16}),
+                                  "f32, bf16 or f16"};
+inline constexpr Types kIds = {SetOf({Type::kI32, Type::kU32, Type::kI64}),
+                               "int32, uint32 or int64"};
+inline constexpr Types kIdsOrU8 = {
+    SetOf({Type::kI32, Type::kU32, Type::kI64, Type::kU8}),
+    "int32, uint32, int64 or uint8"};
+inline constexpr Types kI32 = {SetOf({Type::kI32}), "int32"};
+inline constexpr Types kU8 = {SetOf({Type::kU8}), "uint8"};
+// Rows with scales and sums where their type has them.
+inline constexpr Types kAnyRows = {
+    SetOf({Type::kF32, Type::kBF16, Type::kF16, Type::kI8, Type::kU8,
+           Type::kF8E4M3, Type::kF8E5M2, Type::kQ8_0, Type::kQ8_1,
+           Type::kQ8_K}),
+    "f32, bf16, f16 or quantised"};
+
+// True of a call if a field of its inputs or options has one of the values in
+// the set. The default is true of every call.
+struct When {
+  enum From : uint8_t { kAlways, kInputs, kOptions } from = kAlways;
+  Kind kind = Kind::kFlag;
+  uint16_t offset = 0;
+  uint32_t set = 0;
+};
+template <class... E>
+constexpr uint32_t Values(E... values) {
+  return ((uint32_t{1} << static_cast<unsigned>(values)) | ...);
+}
+#define SWITCHYARD_WHEN(from, Struct, member, ...)                         \
+  ::switchyard::calls::When {                                              \
+    ::switchyard::calls::When::from,                                       \
+        ::switchyard::calls::KindOf<std::remove_reference_t<decltype((     \
+            std::declval<Struct&>().member))>>(),                          \
+        offsetof(Struct, member), ::switchyard::calls::Values(__VA_ARGS__) \
+  }
+
+// A shape and the calls that have it. A matrix: "[tokens, top_k]", or two of
+// these with " or " between; a span: "num_experts + 1", or ">= " and the least
+// size. A size is a number, one of the call's sizes, or two of these with * or
+// + between.
+struct Shape {
+  const char* words = nullptr;
+  When when = {};
+  const char* says =
+      nullptr;  // the message, if "is not " and the words won't do
+};
+
+// How an argument takes part. An argument that is not kOptional is needed; with
+// a `group` it is needed if any other of that group is given.
+enum Flags : uint8_t {
+  kNeeded = 0,
+  kOptional = 1,
+  // Not what an ordinary call has: looked at only if any of these is given.
+  kRare = 2 | kOptional,
+  kRareGroup = 2,
+  // Written, though it is an input.
+  kScratch = 4,
+};
+
+inline constexpr size_t kMaxShapes = 3;
+struct Argument {
+  Field field;
+  Types types = {};
+  // The first one whose condition holds; no shape: a rule says what it is.
+  Shape shapes[kMaxShapes] = {};
+  uint8_t flags = kNeeded;
+  uint8_t group = 0;
+  // Otherwise it is not needed.
+  When when = {};
+  // Of an input: the outputs, separated by spaces, of which the first that is
+  // given may be the same view.
+  const char* in_place = "";
+};
+
+// The values that an option may have, and what is said of others.
+struct Range {
+  enum Of : uint8_t {
+    kAny,
+    kUpTo,  // 0 <= x <= most
+    kFinite,
+    kFiniteNotZero,
+    kPositive,  // normal, finite, above 0
+    kSet,       // an enumerator of `set`
+    kFrom1,     // 1 <= count <= most_count
+  } of = kAny;
+  float most = 0.0f;
+  uint32_t set = 0;
+  size_t most_count = SIZE_MAX;
+  const char* words = "";
+};
+inline constexpr Range kAnyValue = {};
+inline constexpr Range kFinite = {Range::kFinite, 0, 0, 0, " is not finite"};
+inline constexpr Range kNotZero = {Range::kFrom1, 0, 0, SIZE_MAX, " is 0"};
+inline constexpr Range kPositive = {Range::kPositive, 0, 0, 0,
+                                    " is not positive and finite"};
+constexpr Range UpTo(float most, const char* words) {
+  return {Range::kUpTo, most, 0, 0, words};
+}
+
+// An enumerator of E: names.h.
+template <class E>
+constexpr Range OneOf(const char* words) {
+  return {Range::kSet, 0, EnumeratorsOf<E>(), 0, words};
+}
+
+struct Option {
+  Field field;
+  Range range = {};
+  // An ordinary call may have any value of it; any other value than the default
+  // of other options makes a call special: see IsOrdinary() in check.h.
+  bool is_ordinary = false;
+};
+
+template <class S>
+struct Size {
+  const char* name;
+  size_t S::*member;
+  bool is_of_options = false;  // no argument has it
+};
+
+// A call's arguments, as rules see them.
+template <class In, class Out, class Opt, class S>
+struct CallArgs {
+  const In& in;
+  const Out& out;
+  const Opt& options;
+  const S& sizes;
+};
+
+// What arguments have to do with each other beyond types and shapes.
+template <class Args>
+struct Rule {
+  bool (*holds)(const Args&);
+  const char* words;  // "argument: what is wrong"
+  // kBeforeShapes: the sizes mean nothing without. kSpecial: it cannot be
+  // broken by an ordinary call, whose views have fewer than 2^30 columns.
+  enum Flags : uint8_t {
+    kAlways = 0,
+    kBeforeShapes = 1,
+    kSpecial = 2,
+    kSpecialBeforeShapes = 3
+  } flags = kAlways;
+};
+
+// Defaults of what few tables have.
+template <class In, class Out, class Opt, class S>
+struct CallBase {
+  using Inputs = In;
+  using Outputs = Out;
+  using Options = Opt;
+  using Args = CallArgs<In, Out, Opt, S>;
+  using Sizes = S;
+
+  static constexpr bool kRunsKernel = true;  // checks the environment's ISA
+  // The message of two written views that overlap names the later of them.
+  static constexpr bool kNamesEarlier = false;
+  // It does not say which other argument an output overlaps.
+  static constexpr bool kNamesOne = false;
+  // The index in kSizes of one that is an option, and that option's name.
+  static constexpr int kSizeOfOption = -1;
+  static constexpr const char* kNameOfSizeOption = "";
+
+  // Of arguments that may be in place: whether they are so in this call, and
+  // whether an output lies where that input does, as it then may.
+  static bool MayBeInPlace(const Args&) { return true; }
+  template <class O, class I>
+  static bool IsInPlace(const O& out, const I& in, const Args&) {
+    return internal::SameView(out, in);
+  }
+};
+
+}  // namespace switchyard::calls
+
+#endif  // SWITCHYARD_SRC_CALLS_CALL_H_

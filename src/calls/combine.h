@@ -1,0 +1,203 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The call of Combine: see call.h.
+
+#ifndef SWITCHYARD_SRC_CALLS_COMBINE_H_
+#define SWITCHYARD_SRC_CALLS_COMBINE_H_
+
+#include <cmath>
+
+#include "src/calls/call.h"
+#include "src/view_checks.h"
+#include "switchyard/combine.h"
+
+namespace switchyard::calls {
+
+struct CombineSizes {
+  size_t tokens, hidden, top_k, num_rows, num_shared;
+};
+struct CombineCall
+    : CallBase<CombineInputs, CombineOutputs, CombineOptions, CombineSizes> {
+  static constexpr const char* kName = "Combine";
+  static constexpr Size<Sizes> kSizes[] = {{"tokens", &Sizes::tokens},
+                                           {"hidden", &Sizes::hidden},
+                                           {"top_k", &Sizes::top_k},
+                                           {"num_rows", &Sizes::num_rows},
+                                           {"num_shared", &Sizes::num_shared}};
+  static Sizes Measure(const Inputs& in, const Outputs& out, const Options&) {
+    const bool has_out =
+        internal::Given(out.out) || !internal::Given(out.normed);
+    return {has_out ? out.out.rows : out.normed.rows,
+            has_out ? out.out.cols : out.normed.cols, in.topk_weights.cols,
+            in.rows.rows, in.shared.num_shared};
+  }
+
+  enum Group : uint8_t { kNoGroup, kRouted, kShared, kIdentity, kNorm };
+  static constexpr When kIsInTokenOrder =
+      SWITCHYARD_WHEN(kInputs, CombineInputs, row_index.token_order, true);
+  static constexpr When kHasRowIndex =
+      SWITCHYARD_WHEN(kInputs, CombineInputs, row_index.token_order, false);
+  static constexpr When kIsOneShared =
+      SWITCHYARD_WHEN(kInputs, CombineInputs, shared.num_shared, 1);
+  static constexpr When kIsGated =
+      SWITCHYARD_WHEN(kInputs, CombineInputs, shared.kind, SharedGate::kLogit,
+                      SharedGate::kScalar);
+  static constexpr Shape kPerToken = {"[tokens, 1] or [1, tokens]"};
+  static constexpr Shape kVector = {"[1, hidden]"};
+#define FIELD(f) SWITCHYARD_FIELD_OF(CombineInputs, swy_combine_inputs, f)
+  static constexpr Argument kInputs[] = {
+      {FIELD(topk_weights), kFloats, {{"[tokens, top_k]"}}, kNeeded, kRouted},
+      {FIELD(rows),
+       kAnyRows,
+       {{"[tokens * top_k, hidden]", kIsInTokenOrder}, {"[num_rows, hidden]"}},
+       kNeeded,
+       kRouted},
+      {FIELD(row_index),
+       kI32,
+       {{"[tokens, top_k]"}},
+       kNeeded,
+       kRouted,
+       kHasRowIndex},
+      {FIELD(shared.num_shared),
+       {},
+       {{"[num_shared, 1]", {}, "is not that of shared.rows"}},
+       kOptional},
+      {FIELD(shared.rows),
+       kFloats,
+       {{"[tokens, hidden]", kIsOneShared}, {"[tokens * num_shared, hidden]"}},
+       kNeeded,
+       kShared,
+       {},
+       "out normed"},
+      {FIELD(shared.gate),
+       kFloats,
+       {{kPerToken.words, kIsOneShared}, {"[tokens, num_shared]"}},
+       kNeeded,
+       kShared,
+       kIsGated},
+      {FIELD(identity.rows),
+       kFloats,
+       {{"[tokens, hidden]"}},
+       kRareGroup,
+       kIdentity},
+      {FIELD(identity.weight), kFloats, {kPerToken}, kRareGroup, kIdentity},
+      {FIELD(residual),
+       kFloats,
+       {{"[tokens, hidden]"}},
+       kOptional,
+       0,
+       {},
+       "out normed"},
+      {FIELD(norm_weight), kFloats, {kVector}, kNeeded, kNorm},
+      {FIELD(norms.routed), kFloats, {kVector}, kRare},
+      {FIELD(norms.shared), kFloats, {kVector}, kRare},
+      {FIELD(norms.block), kFloats, {kVector}, kRare},
+      {FIELD(vectors.block_bias), kFloats, {kVector}, kRare},
+      {FIELD(vectors.block_scale), kFloats, {kVector}, kRare},
+      {FIELD(vectors.residual_bias), kFloats, {kVector}, kRare},
+      {FIELD(vectors.residual_scale), kFloats, {kVector}, kRare}};
+#undef FIELD
+#define FIELD(f) SWITCHYARD_FIELD_OF(CombineOutputs, swy_combine_outputs, f)
+  static constexpr Argument kOutputs[] = {
+      {FIELD(out), kFloats, {{"[tokens, hidden]"}}, kOptional},
+      {FIELD(normed), kAnyRows, {{"[tokens, hidden]"}}, kNeeded, kNorm},
+      {FIELD(report), {}, {}, kOptional}};
+#undef FIELD
+
+  static constexpr Range kEps = UpTo(HUGE_VALF, " is negative or NaN");
+#define FIELD(f) SWITCHYARD_FIELD_OF(CombineOptions, swy_combine_options, f)
+  static constexpr Option kOptions[] = {
+      {FIELD(eps), kEps, true},
+      {FIELD(allow_skipped), kAnyValue, true},
+      {FIELD(round_like_unfused), kAnyValue, true},
+      {FIELD(norm),
+       {Range::kSet, 0,
+        Values(NormKind::kWeight, NormKind::kWeightInF32, NormKind::kPlusOne),
+        0, " is not a NormKind for normed"},
+       true},
+      {FIELD(block_norm), OneOf<NormKind>(" is not a known NormKind"), true},
+      {FIELD(block_eps), kEps, true},
+      {FIELD(scales.routed), kFinite, true},
+      {FIELD(scales.block), kFinite, true},
+      {FIELD(scales.residual), kFinite, true},
+      {FIELD(scales.out), kFinite, true}};
+#undef FIELD
+
+  static bool IsRouted(const Args& c) { return c.sizes.top_k != 0; }
+  static bool HasShared(const Args& c) {
+    return internal::Given(c.in.shared.rows) ||
+           internal::Given(c.in.shared.gate);
+  }
+  static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
+  static constexpr auto kSpecial = Rule<Args>::kSpecial;
+  static constexpr Rule<Args> kRules[] = {
+      {[](const Args& c) {
+         return internal::IsFloat(c.in.rows.type) ||
+                (internal::IsReadable(c.in.rows) && c.in.rows.scales.cols == 1);
+       },
+       "rows: has to be f32, bf16 or f16, or codes with f32 scales [num_rows, "
+       "1]",
+       kFirst},
+      {[](const Args& c) {
+         return (c.sizes.hidden | c.sizes.tokens) != 0 ||
+                internal::Given(c.in.norm_weight) || c.in.rows.cols == 0;
+       },
+       "out: not given, nor normed", kFirst},
+      {[](const Args& c) {
+         return c.in.row_index.token_order || internal::Given(c.in.row_index) ||
+                c.sizes.tokens == 0;
+       },
+       "row_index: not given, nor RowIndex::kTokenOrder", kFirst},
+      {[](const Args& c) {
+         return IsRouted(c) || !internal::Given(c.in.topk_weights);
+       },
+       "topk_weights: top_k (cols) is 0", kFirst},
+      {[](const Args& c) {
+         return IsRouted(c) || internal::Given(c.in.rows) || HasShared(c) ||
+                internal::Given(c.in.residual) ||
+                internal::Given(c.in.identity.rows);
+       },
+       "rows: not given, nor shared.rows, identity.rows or residual", kFirst},
+      {[](const Args& c) {
+         size_t rows;
+         return !HasShared(c) ||
+                (c.sizes.num_shared != 0 &&
+                 !__builtin_mul_overflow(c.sizes.tokens, c.sizes.num_shared,
+                                         &rows));
+       },
+       "shared.num_shared: is 0 or too large", kFirst},
+      {[](const Args& c) {
+         return !HasShared(c) || NameOf(c.in.shared.kind) != nullptr;
+       },
+       "shared.kind: is not a known SharedGate", kFirst},
+      {[](const Args& c) {
+         return c.in.shared.kind != SharedGate::kNone ||
+                !internal::Given(c.in.shared.gate);
+       },
+       "shared.gate: given with SharedGate::kNone"},
+      {[](const Args& c) {
+         return !internal::Given(c.in.norms.routed) || IsRouted(c) ||
+                internal::Given(c.in.identity.rows);
+       },
+       "norms.routed: given without rows", kSpecial},
+      {[](const Args& c) {
+         return !internal::Given(c.in.norms.shared) ||
+                internal::Given(c.in.shared.rows);
+       },
+       "norms.shared: given without shared.rows", kSpecial},
+      {[](const Args& c) {
+         return !internal::Given(c.in.vectors.residual_bias) ||
+                internal::Given(c.in.residual);
+       },
+       "vectors.residual_bias: given without residual", kSpecial},
+      {[](const Args& c) {
+         return !internal::Given(c.in.vectors.residual_scale) ||
+                internal::Given(c.in.residual);
+       },
+       "vectors.residual_scale: given without residual", kSpecial}};
+};
+
+}  // namespace switchyard::calls
+
+#endif  // SWITCHYARD_SRC_CALLS_COMBINE_H_

@@ -1,0 +1,96 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The call of HyperConnect: see call.h.
+
+#ifndef SWITCHYARD_SRC_CALLS_HYPER_H_
+#define SWITCHYARD_SRC_CALLS_HYPER_H_
+
+#include <cmath>
+
+#include "src/calls/call.h"
+#include "src/view_checks.h"
+#include "switchyard/hyper.h"
+
+namespace switchyard::calls {
+
+struct HyperSizes {
+  size_t num_streams, tokens, hidden;
+};
+struct HyperCall
+    : CallBase<HyperInputs, HyperOutputs, HyperOptions, HyperSizes> {
+  static constexpr const char* kName = "HyperConnect";
+  static constexpr Size<Sizes> kSizes[] = {{"num_streams", &Sizes::num_streams},
+                                           {"tokens", &Sizes::tokens},
+                                           {"hidden", &Sizes::hidden}};
+  static constexpr int kSizeOfOption = 0;
+  static constexpr const char* kNameOfSizeOption = "num_streams";
+  static Sizes Measure(const Inputs& in, const Outputs&,
+                       const Options& options) {
+    const size_t n = options.num_streams;
+    return {n, n == 0 ? 0 : in.streams.rows / n, in.streams.cols};
+  }
+
+  enum Group : uint8_t { kNoGroup, kBlock, kNorm };
+  static constexpr Shape kStreams = {"[tokens * num_streams, hidden]"};
+#define FIELD(f) SWITCHYARD_FIELD_OF(HyperInputs, swy_hyper_inputs, f)
+  static constexpr Argument kInputs[] = {
+      {FIELD(streams), kFloats, {kStreams}, kNeeded, 0, {}, "outputs.streams"},
+      {FIELD(block), kFloats, {{"[tokens, hidden]"}}, kNeeded, kBlock},
+      {FIELD(post), kFloats, {{"[tokens, num_streams]"}}, kNeeded, kBlock},
+      {FIELD(comb),
+       kFloats,
+       {{"[tokens, num_streams * num_streams]"}},
+       kOptional,
+       kBlock},
+      {FIELD(pre),
+       kFloats,
+       {{"[tokens, num_streams] or [tokens * num_streams, hidden]"}},
+       kOptional},
+      {FIELD(norm_weight), kFloats, {{"[1, hidden]"}}, kNeeded, kNorm}};
+#undef FIELD
+#define FIELD(f) SWITCHYARD_FIELD_OF(HyperOutputs, swy_hyper_outputs, f)
+  static constexpr Argument kOutputs[] = {
+      {Named(FIELD(streams), "outputs.streams"),
+       kFloats,
+       {kStreams},
+       kOptional},
+      {FIELD(scales), kFloats, {{"[tokens, 1]"}}, kOptional},
+      {FIELD(out), kFloats, {{"[tokens, hidden]"}}, kOptional},
+      {FIELD(normed), kAnyRows, {{"[tokens, hidden]"}}, kNeeded, kNorm}};
+#undef FIELD
+#define FIELD(f) SWITCHYARD_FIELD_OF(HyperOptions, swy_hyper_options, f)
+  static constexpr Option kOptions[] = {
+      {FIELD(num_streams),
+       {Range::kFrom1, 0, 0, kMaxStreams, " is 0 or more than kMaxStreams"},
+       true},
+      {FIELD(eps), UpTo(HUGE_VALF, " is negative or NaN"), true},
+      {FIELD(comb_by_row), kAnyValue, true},
+      {FIELD(norm_plus_one), kAnyValue, true},
+      {FIELD(round_like_unfused), kAnyValue, true}};
+#undef FIELD
+
+  static bool Collapses(const Args& c) {
+    return internal::Given(c.out.out) || internal::Given(c.out.normed);
+  }
+  static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
+  static constexpr Rule<Args> kRules[] = {
+      {[](const Args& c) {
+         return c.in.streams.rows == c.sizes.tokens * c.sizes.num_streams;
+       },
+       "streams: rows is not tokens * num_streams", kFirst},
+      {[](const Args& c) { return internal::Given(c.in.pre) || !Collapses(c); },
+       "pre: not given, with out or normed"},
+      {[](const Args& c) { return Collapses(c) || !internal::Given(c.in.pre); },
+       "pre: given without out and normed"},
+      {[](const Args& c) {
+         return Collapses(c) || internal::Given(c.out.streams) ||
+                internal::Given(c.out.scales) || c.in.streams.rows == 0 ||
+                c.in.streams.cols == 0;
+       },
+       "out: not given, nor streams, scales or normed"}};
+};
+
+}  // namespace switchyard::calls
+
+#endif  // SWITCHYARD_SRC_CALLS_HYPER_H_

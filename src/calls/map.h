@@ -1,0 +1,161 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The call of MapPairs: see call.h.
+
+#ifndef SWITCHYARD_SRC_CALLS_MAP_H_
+#define SWITCHYARD_SRC_CALLS_MAP_H_
+
+#include "src/calls/bucket.h"
+#include "src/calls/call.h"
+#include "src/simd/map.h"
+#include "switchyard/map.h"
+
+namespace switchyard::calls {
+
+struct MapSizes : SortSizes {
+  size_t kept_top_k;  // copies of a token: one a destination
+  size_t num_ids;
+};
+struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes> {
+  static constexpr const char* kName = "MapPairs";
+  static constexpr bool kNamesOne = true;
+  static constexpr Size<Sizes> kSizes[] = {
+      {"tokens", &Sizes::tokens},
+      {"top_k", &Sizes::top_k},
+      {"num_destinations", &Sizes::buckets},
+      {"min(top_k, num_destinations)", &Sizes::kept_top_k}};
+  static Sizes Measure(const Inputs& in, const Outputs& out,
+                       const Options& options) {
+    const size_t top_k = in.topk_ids.cols, buckets = out.pairs.counts.size;
+    return {{in.topk_ids.rows, top_k, buckets},
+            top_k < buckets ? top_k : buckets,
+            in.destinations.size != 0
+                ? in.destinations.size
+                : buckets * options.experts_per_destination};
+  }
+  enum Group : uint8_t { kNoGroup, kPairs, kTokens };
+  static constexpr Shape kIndex = {
+      "[tokens, top_k]", {}, "is not [num_tokens, top_k]"};
+#define FIELD(f) SWITCHYARD_FIELD_OF(MapInputs, swy_map_inputs, f)
+  static constexpr Argument kInputs[] = {
+      {FIELD(topk_ids), kIds, {kIndex}},
+      {FIELD(destinations), kSpan, {}, kOptional},
+      {FIELD(scratch), kSpan, {}, kOptional | kScratch}};
+#undef FIELD
+#define FIELD(f) SWITCHYARD_FIELD_OF(MapOutputs, swy_map_outputs, f)
+#define ROWS(list, group, most)                                               \
+  {FIELD(list.offsets), kSpan, {{"num_destinations + 1"}}, kOptional, group}, \
+      {FIELD(list.rows), kSpan, {{most}}, kNeeded, group},                    \
+      {FIELD(list.element_counts), kSpan, {{"num_destinations"}}, kOptional}, \
+  {                                                                           \
+    FIELD(list.element_offsets), kSpan, {{"num_destinations + 1"}}, kOptional \
+  }
+  static constexpr Argument kOutputs[] = {
+      {FIELD(pairs.counts), kSpan, {{"num_destinations"}}},
+      ROWS(pairs, kPairs, ">= tokens * top_k"),
+      {FIELD(pair_index), kI32, {kIndex}, kOptional},
+      {FIELD(tokens.counts), kSpan, {{"num_destinations"}}, kOptional},
+      ROWS(tokens, kTokens, ">= tokens * min(top_k, num_destinations)"),
+      {FIELD(copy_index), kI32, {kIndex}, kOptional},
+      {FIELD(return_index), kI32, {kIndex}, kOptional},
+      {FIELD(report), {}, {}, kOptional}};
+#undef ROWS
+#undef FIELD
+#define FIELD(f) SWITCHYARD_FIELD_OF(MapOptions, swy_map_options, f)
+  static constexpr Option kOptions[] = {
+      {FIELD(experts_per_destination), kAnyValue, true},
+      {FIELD(row_elements), kAnyValue, true},
+      {FIELD(allow_dropped), kAnyValue, true}};
+#undef FIELD
+
+  static bool HasTable(const Args& c) { return c.in.destinations.size != 0; }
+  template <class T>
+  static bool Has(const Span<T>& span) {
+    return span.size != 0;
+  }
+  static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
+  static constexpr Rule<Args> kRules[] = {
+      {HasBuckets<Args>, "pairs.counts: no destinations", kFirst},
+      {HasFewBuckets<Args>, "pairs.counts: more than 2^31 - 1 destinations",
+       kFirst},
+      kHasFewPairs<Args>,
+      {[](const Args& c) {
+         return HasTable(c) || c.options.experts_per_destination != 0;
+       },
+       "destinations: neither a table nor options.experts_per_destination",
+       kFirst},
+      {[](const Args& c) {
+         size_t ids = 0;
+         return HasTable(c) || (!__builtin_mul_overflow(
+                                    c.sizes.buckets,
+                                    c.options.experts_per_destination, &ids) &&
+                                ids <= kMaxInt32);
+       },
+       "options: experts_per_destination: more than 2^31 - 1 experts", kFirst},
+      {[](const Args& c) {
+         return !HasTable(c) || c.options.experts_per_destination == 0;
+       },
+       "options: experts_per_destination: given with destinations", kFirst},
+      {[](const Args& c) {
+         return !HasTable(c) || c.sizes.num_ids <= kMaxInt32;
+       },
+       "destinations: more than 2^31 - 1 experts", kFirst},
+      {[](const Args& c) {
+         size_t elements = 0;
+         return !__builtin_mul_overflow(c.sizes.tokens * c.sizes.top_k,
+                                        c.options.row_elements, &elements) &&
+                elements <= INT64_MAX;
+       },
+       "options: row_elements: elements overflow 64 bits", kFirst},
+      {[](const Args& c) {
+         return Has(c.out.pairs.offsets) || !Has(c.out.pairs.rows);
+       },
+       "pairs.rows: given without offsets", kFirst},
+      {[](const Args& c) {
+         return Has(c.out.pairs.offsets) || !Has(c.out.pairs.element_offsets);
+       },
+       "pairs.element_offsets: given without offsets", kFirst},
+      {[](const Args& c) {
+         return Has(c.out.tokens.offsets) || !Has(c.out.tokens.counts);
+       },
+       "tokens.offsets: not given, with tokens.counts", kFirst},
+      {[](const Args& c) {
+         return Has(c.out.tokens.counts) || !Has(c.out.tokens.offsets);
+       },
+       "tokens.counts: not given, with tokens.offsets", kFirst},
+      {[](const Args& c) {
+         return Has(c.out.tokens.offsets) || !Has(c.out.tokens.rows);
+       },
+       "tokens.rows: given without offsets", kFirst},
+      {[](const Args& c) {
+         return Has(c.out.tokens.offsets) || !Has(c.out.tokens.element_offsets);
+       },
+       "tokens.element_offsets: given without offsets", kFirst},
+      {[](const Args& c) {
+         return Has(c.out.tokens.counts) || !Has(c.out.tokens.element_counts);
+       },
+       "tokens.element_counts: given without counts", kFirst},
+      {[](const Args& c) {
+         return !Has(c.out.tokens.counts) ||
+                c.sizes.buckets <= simd::kMaxTokenBuckets;
+       },
+       "tokens: more than 65536 destinations", kFirst},
+      {[](const Args& c) {
+         return Has(c.out.pairs.offsets) || !internal::Given(c.out.pair_index);
+       },
+       "pair_index: given without pairs.rows"},
+      {[](const Args& c) {
+         return Has(c.out.tokens.offsets) || !internal::Given(c.out.copy_index);
+       },
+       "copy_index: given without tokens.rows"},
+      {[](const Args& c) {
+         return Has(c.out.tokens.offsets) ||
+                !internal::Given(c.out.return_index);
+       },
+       "return_index: given without tokens.rows"}};
+};
+
+}  // namespace switchyard::calls
+
+#endif  // SWITCHYARD_SRC_CALLS_MAP_H_

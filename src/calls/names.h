@@ -1,0 +1,180 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The enumerators of every enumeration that a call takes, each with its name as
+// text: "sqrt_softplus" is Score::kSqrtSoftplus and SWY_SCORE_SQRT_SOFTPLUS.
+// -Werror=switch refuses one that has no name, and a value without a name is no
+// enumerator: checks refuse it.
+
+#ifndef SWITCHYARD_SRC_CALLS_NAMES_H_
+#define SWITCHYARD_SRC_CALLS_NAMES_H_
+
+#include <cstdint>
+
+#include "src/simd/route.h"
+#include "switchyard/activate.h"
+#include "switchyard/bucket.h"
+#include "switchyard/combine.h"
+#include "switchyard/route.h"
+#include "switchyard/types.h"
+
+namespace switchyard::calls {
+
+#define SWITCHYARD_TEXT(name, text, ...) \
+  case Listed::name:                     \
+    return text;
+constexpr const char* NameOf(Score score) {
+  using Listed = Score;
+  switch (score) { SWITCHYARD_SCORES(SWITCHYARD_TEXT) }
+  return nullptr;
+}
+constexpr const char* NameOf(Divisor divisor) {
+  using Listed = Divisor;
+  switch (divisor) { SWITCHYARD_DIVISORS(SWITCHYARD_TEXT) }
+  return nullptr;
+}
+constexpr const char* NameOf(WeightOf weight_of) {
+  using Listed = WeightOf;
+  switch (weight_of) { SWITCHYARD_WEIGHTS_OF(SWITCHYARD_TEXT) }
+  return nullptr;
+}
+constexpr const char* NameOf(BiasPlace place) {
+  using Listed = BiasPlace;
+  switch (place) { SWITCHYARD_BIAS_PLACES(SWITCHYARD_TEXT) }
+  return nullptr;
+}
+#undef SWITCHYARD_TEXT
+constexpr const char* NameOf(BucketOrder order) {
+  switch (order) {
+    case BucketOrder::kAscending:
+      return "ascending";
+    case BucketOrder::kClaim:
+      return "claim";
+  }
+  return nullptr;
+}
+constexpr const char* NameOf(Activation activation) {
+  switch (activation) {
+    case Activation::kSilu:
+      return "silu";
+    case Activation::kGelu:
+      return "gelu";
+    case Activation::kGeluTanh:
+      return "gelu_tanh";
+    case Activation::kRelu:
+      return "relu";
+    case Activation::kRelu2:
+      return "relu2";
+    case Activation::kIdentity:
+      return "identity";
+    case Activation::kSwigluOai:
+      return "swiglu_oai";
+    case Activation::kSitu:
+      return "situ";
+  }
+  return nullptr;
+}
+constexpr const char* NameOf(GateUpLayout layout) {
+  switch (layout) {
+    case GateUpLayout::kSplit:
+      return "split";
+    case GateUpLayout::kConcatenated:
+      return "concatenated";
+    case GateUpLayout::kInterleaved:
+      return "interleaved";
+    case GateUpLayout::kUngated:
+      return "ungated";
+  }
+  return nullptr;
+}
+constexpr const char* NameOf(ActivateStores stores) {
+  switch (stores) {
+    case ActivateStores::kAuto:
+      return "auto";
+    case ActivateStores::kCached:
+      return "cached";
+    case ActivateStores::kStreaming:
+      return "streaming";
+  }
+  return nullptr;
+}
+constexpr const char* NameOf(ActivatePlace place) {
+  switch (place) {
+    case ActivatePlace::kBefore:
+      return "before";
+    case ActivatePlace::kAfter:
+      return "after";
+  }
+  return nullptr;
+}
+constexpr const char* NameOf(SharedGate kind) {
+  switch (kind) {
+    case SharedGate::kLogit:
+      return "logit";
+    case SharedGate::kScalar:
+      return "scalar";
+    case SharedGate::kNone:
+      return "none";
+  }
+  return nullptr;
+}
+constexpr const char* NameOf(NormKind norm) {
+  switch (norm) {
+    case NormKind::kWeight:
+      return "weight";
+    case NormKind::kWeightInF32:
+      return "weight_in_f32";
+    case NormKind::kPlusOne:
+      return "plus_one";
+    case NormKind::kPlusOneFirst:
+      return "plus_one_first";
+  }
+  return nullptr;
+}
+constexpr const char* NameOf(Type type) {
+  switch (type) {
+    case Type::kF32:
+      return "f32";
+    case Type::kBF16:
+      return "bf16";
+    case Type::kF16:
+      return "f16";
+    case Type::kI32:
+      return "i32";
+    case Type::kU32:
+      return "u32";
+    case Type::kI64:
+      return "i64";
+    case Type::kI8:
+      return "i8";
+    case Type::kU8:
+      return "u8";
+    case Type::kF8E4M3:
+      return "f8e4m3";
+    case Type::kF8E5M2:
+      return "f8e5m2";
+    case Type::kE8M0:
+      return "e8m0";
+    case Type::kQ8_0:
+      return "q8_0";
+    case Type::kQ8_1:
+      return "q8_1";
+    case Type::kQ8_K:
+      return "q8_k";
+  }
+  return nullptr;
+}
+
+// The enumerators as a bit set; all have values from 0 to 31.
+template <class E>
+constexpr uint32_t EnumeratorsOf() {
+  uint32_t set = 0;
+  for (uint32_t value = 0; value < 32; ++value) {
+    if (NameOf(static_cast<E>(value)) != nullptr) set |= uint32_t{1} << value;
+  }
+  return set;
+}
+
+}  // namespace switchyard::calls
+
+#endif  // SWITCHYARD_SRC_CALLS_NAMES_H_

@@ -1,0 +1,272 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The call of RouteTopK: see call.h.
+
+#ifndef SWITCHYARD_SRC_CALLS_ROUTE_H_
+#define SWITCHYARD_SRC_CALLS_ROUTE_H_
+
+#include <cfloat>
+
+#include "src/calls/call.h"
+#include "src/calls/names.h"
+#include "src/view_checks.h"
+#include "switchyard/route.h"
+
+namespace switchyard::calls {
+
+struct RouteSizes {
+  size_t tokens, num_experts, top_k;
+  size_t num_shared, shared_columns;  // of topk_ids, and of logits
+};
+struct RouteCall
+    : CallBase<RouteInputs, RouteOutputs, RouteOptions, RouteSizes> {
+  static constexpr const char* kName = "RouteTopK";
+  static constexpr Size<Sizes> kSizes[] = {
+      {"tokens", &Sizes::tokens},
+      {"num_experts", &Sizes::num_experts},
+      {"top_k", &Sizes::top_k},
+      {"num_shared", &Sizes::num_shared, true},
+      {"shared_columns", &Sizes::shared_columns, true}};
+  static Sizes Measure(const Inputs& in, const Outputs& out,
+                       const Options& options) {
+    const size_t shared = options.num_shared_experts,
+                 columns = options.shared_logits ? shared : 0;
+    return {in.logits.rows, in.logits.cols - columns,
+            out.topk_ids.cols - shared, shared, columns};
+  }
+  // The experts given may lie in the first top_k columns of topk_ids.
+  static bool IsInPlace(const AnyMatrix& ids, const ConstAnyMatrix& given,
+                        const Args& c) {
+    return internal::SameView(ids.ColRange(0, c.sizes.top_k), given);
+  }
+  static constexpr Shape kSlots = {
+      "[tokens, top_k + num_shared]", {}, "is not [tokens, top_k]"};
+  static constexpr Shape kPerToken = {"[tokens, 1] or [1, tokens]"};
+
+#define FIELD(f) SWITCHYARD_FIELD_OF(RouteInputs, swy_route_inputs, f)
+  static constexpr Argument kInputs[] = {
+      {FIELD(logits),
+       kFloats,
+       {{"[tokens, num_experts + shared_columns]",
+         {},
+         "is not [tokens, num_experts]"}}},
+      {FIELD(correction_bias), kFloats, {}, kRare},
+      {FIELD(bias_index), kIdsOrU8, {kPerToken}, kRare},
+      {FIELD(expert_scale), kFloats, {{"[1, num_experts]"}}, kRare},
+      {FIELD(token_mask), kU8, {kPerToken}, kRare},
+      {FIELD(given_ids), kIds, {{"[tokens, top_k]"}}, kRare, 0, {}, "topk_ids"},
+      {FIELD(expert_map), kI32, {{"[1, num_experts]"}}, kRare}};
+#undef FIELD
+#define FIELD(f) SWITCHYARD_FIELD_OF(RouteOutputs, swy_route_outputs, f)
+  static constexpr Argument kOutputs[] = {
+      {FIELD(topk_ids), kIds, {kSlots}},
+      {FIELD(topk_weights), kFloats, {kSlots}},
+      {FIELD(identity_weights), kFloats, {kPerToken}, kRare},
+      {FIELD(report), {}, {}, kRare}};
+#undef FIELD
+
+  static constexpr Range kNotNegative =
+      UpTo(FLT_MAX, " is negative or not a finite number");
+  static constexpr Range kNumber = {Range::kFinite, 0, 0, 0,
+                                    " is not a finite number"};
+#define FIELD(f) SWITCHYARD_FIELD_OF(RouteOptions, swy_route_options, f)
+  static constexpr Option kOptions[] = {
+      {FIELD(renormalize), kAnyValue, true},
+      {FIELD(clamp), UpTo(1.0f, " is not in [0, 1]"), true},
+      {FIELD(score), OneOf<Score>(" is not a known Score")},
+      {FIELD(divisor), OneOf<Divisor>(" is not a known Divisor")},
+      {FIELD(eps), kNotNegative},
+      {FIELD(zero_sum_is_zero)},
+      {FIELD(weight_of), OneOf<WeightOf>(" is not a known WeightOf")},
+      {FIELD(bias_place), OneOf<BiasPlace>(" is not a known BiasPlace")},
+      {FIELD(bias_in_weight)},
+      {FIELD(select_on_rounded_score)},
+      {FIELD(routed_scaling_factor), kNumber},
+      {FIELD(logit_scale),
+       {Range::kFiniteNotZero, 0, 0, 0, " is 0 or not a finite number"}},
+      {FIELD(logit_softcap), kNotNegative},
+      {FIELD(logit_clip), kNotNegative},
+      {FIELD(num_expert_group)},
+      {FIELD(topk_group)},
+      {FIELD(group_score_of), kAnyValue, true},
+      {FIELD(dropped_key_is_zero), kAnyValue, true},
+      {FIELD(num_zero_experts)},
+      {FIELD(num_shared_experts)},
+      {FIELD(shared_weight), kNumber},
+      {FIELD(shared_logits)},
+      {FIELD(round_to),
+       {Range::kSet, 0, Values(Type::kF32, Type::kBF16, Type::kF16), 0,
+        " is not f32, bf16 or f16"}},
+      {FIELD(jitter_eps), kNotNegative},
+      {FIELD(needs_correction_bias)},
+      {FIELD(needs_expert_scale)},
+      {FIELD(needs_groups)},
+      {FIELD(needs_config)}};
+#undef FIELD
+
+  static bool HasBias(const Args& c) {
+    return internal::Given(c.in.correction_bias);
+  }
+  static bool HasIds(const Args& c) { return internal::Given(c.in.given_ids); }
+  static bool HasGroups(const Args& c) {
+    return c.options.num_expert_group > 1;
+  }
+  static bool IsOnScore(const Args& c) {
+    return simd::IsOnScore(c.options.bias_place);
+  }
+  static bool IsSparsemixer(const Args& c) {
+    return c.options.score == Score::kSparsemixer;
+  }
+  static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
+  static constexpr auto kSpecial = Rule<Args>::kSpecial;
+  static constexpr auto kFirstSpecial = Rule<Args>::kSpecialBeforeShapes;
+  static constexpr Rule<Args> kRules[] = {
+      {[](const Args& c) {
+         return c.sizes.shared_columns == 0 ||
+                c.sizes.shared_columns < c.in.logits.cols;
+       },
+       "options: shared_logits: logits has no columns but theirs",
+       kFirstSpecial},
+      {[](const Args& c) {
+         return c.sizes.num_experts <= INT32_MAX &&
+                c.sizes.num_shared <= INT32_MAX - c.sizes.num_experts;
+       },
+       "logits: more than 2^31 - 1 experts", kFirstSpecial},
+      {[](const Args& c) { return c.out.topk_ids.cols > c.sizes.num_shared; },
+       "topk_ids: top_k (cols) is 0", kFirst},
+      {[](const Args& c) {
+         return c.sizes.top_k <= c.sizes.num_experts ||
+                !internal::Given(c.in.logits);
+       },
+       "topk_ids: top_k (cols) exceeds the experts", kFirst},
+      {[](const Args& c) {
+         const ConstAnyMatrix& bias = c.in.correction_bias;
+         return !HasBias(c) ||
+                (bias.cols == c.sizes.num_experts &&
+                 (bias.rows == 1 || internal::Given(c.in.bias_index)));
+       },
+       "correction_bias: is not [1, num_experts], nor [num_biases, "
+       "num_experts] "
+       "with bias_index",
+       kSpecial},
+      {[](const Args& c) {
+         return !HasBias(c) || c.in.correction_bias.rows != 0;
+       },
+       "correction_bias: has no rows", kSpecial},
+      {[](const Args& c) {
+         return !internal::Given(c.in.bias_index) || HasBias(c);
+       },
+       "bias_index: given without correction_bias", kFirstSpecial},
+      {[](const Args& c) {
+         return !internal::Given(c.out.identity_weights) ||
+                c.options.num_zero_experts != 0;
+       },
+       "identity_weights: given without num_zero_experts", kSpecial},
+      {[](const Args& c) {
+         return internal::IsUpTo(0.0f, c.options.eps) ||
+                simd::TakesEps(c.options.divisor);
+       },
+       "options: eps: the divisor has none", kSpecial},
+      {[](const Args& c) { return !c.options.needs_config; },
+       "options: needs_config: a preset before ApplyConfig has put config.json "
+       "in the place of its defaults",
+       kSpecial},
+      {[](const Args& c) {
+         return !c.options.needs_correction_bias || HasBias(c) ||
+                (HasIds(c) && !c.options.bias_in_weight);
+       },
+       "correction_bias: is missing, and the options need one", kSpecial},
+      {[](const Args& c) {
+         return !c.options.needs_expert_scale ||
+                internal::Given(c.in.expert_scale);
+       },
+       "expert_scale: is missing, and the options need one", kSpecial},
+      {[](const Args& c) {
+         return !c.options.needs_groups || c.options.num_expert_group != 0;
+       },
+       "options: num_expert_group is 0, and the options need groups (1: none)",
+       kSpecial},
+      {[](const Args& c) {
+         return !HasGroups(c) ||
+                (c.options.num_expert_group <= c.sizes.num_experts &&
+                 c.sizes.num_experts % c.options.num_expert_group == 0);
+       },
+       "options: num_expert_group does not divide the experts", kSpecial},
+      {[](const Args& c) { return !HasGroups(c) || c.options.topk_group != 0; },
+       "options: topk_group is 0", kSpecial},
+      {[](const Args& c) {
+         return c.options.topk_group <=
+                (HasGroups(c) ? c.options.num_expert_group : 1);
+       },
+       "options: topk_group exceeds num_expert_group", kSpecial},
+      {[](const Args& c) {
+         return !HasGroups(c) || c.options.group_score_of != 0;
+       },
+       "options: group_score_of is 0", kSpecial},
+      {[](const Args& c) {
+         return !HasGroups(c) ||
+                c.options.group_score_of <=
+                    c.sizes.num_experts / c.options.num_expert_group;
+       },
+       "options: group_score_of exceeds the experts of a group", kSpecial},
+      {[](const Args& c) {
+         return c.options.num_zero_experts == 0 ||
+                c.options.num_zero_experts < c.sizes.num_experts;
+       },
+       "options: num_zero_experts leaves no other expert", kSpecial},
+      {[](const Args& c) {
+         return !c.options.shared_logits || c.options.num_shared_experts != 0;
+       },
+       "options: shared_logits without num_shared_experts", kSpecial},
+      {[](const Args& c) {
+         return internal::SameBits(c.options.shared_weight, 1.0f) ||
+                (c.options.num_shared_experts != 0 && !c.options.shared_logits);
+       },
+       "options: shared_weight without shared experts whose weight it is",
+       kSpecial},
+      {[](const Args& c) {
+         return !(HasBias(c) && c.options.bias_in_weight && IsOnScore(c)) ||
+                c.options.weight_of == WeightOf::kScore;
+       },
+       "options: bias_in_weight: the score that has the bias is not the weight",
+       kSpecial},
+      {[](const Args& c) {
+         return !c.options.select_on_rounded_score || !HasBias(c) ||
+                IsOnScore(c) || c.options.bias_in_weight;
+       },
+       "options: select_on_rounded_score: the bias is on the logit", kSpecial},
+      {[](const Args& c) { return !HasIds(c) || !HasGroups(c); },
+       "options: num_expert_group: with given_ids", kSpecial},
+      {[](const Args& c) {
+         return !HasIds(c) || !c.options.select_on_rounded_score;
+       },
+       "options: select_on_rounded_score: with given_ids", kSpecial},
+      {[](const Args& c) {
+         return !HasIds(c) || !internal::Given(c.in.bias_index) ||
+                c.options.bias_in_weight;
+       },
+       "bias_index: with given_ids, of which no weight has a bias", kSpecial},
+      {[](const Args& c) { return !IsSparsemixer(c) || c.sizes.top_k == 2; },
+       "options: score: kSparsemixer selects two", kSpecial},
+      {[](const Args& c) {
+         return !IsSparsemixer(c) || !c.options.renormalize;
+       },
+       "options: renormalize: kSparsemixer's weights are no shares", kSpecial},
+      {[](const Args& c) {
+         return !IsSparsemixer(c) || c.options.weight_of == WeightOf::kScore;
+       },
+       "options: weight_of: kSparsemixer has weights of its own", kSpecial},
+      {[](const Args& c) {
+         return !IsSparsemixer(c) ||
+                !(HasGroups(c) || c.options.select_on_rounded_score ||
+                  c.options.shared_logits || HasBias(c) || HasIds(c));
+       },
+       "options: score: kSparsemixer goes with no bias, groups, given_ids, "
+       "shared_logits or select_on_rounded_score",
+       kSpecial}};
+};
+
+}  // namespace switchyard::calls
+
+#endif  // SWITCHYARD_SRC_CALLS_ROUTE_H_

@@ -1,0 +1,239 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Facts about views that checks need: whether one is given, sound by itself,
+// and free of another's bytes.
+
+#ifndef SWITCHYARD_SRC_VIEW_CHECKS_H_
+#define SWITCHYARD_SRC_VIEW_CHECKS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "src/simd/row_format.h"
+#include "switchyard/types.h"
+#include "switchyard/views.h"
+
+namespace switchyard::internal {
+
+// Bytes of that many elements of a view's.
+template <class T>
+constexpr size_t Bytes(const Matrix<T>&, size_t elements) {
+  return elements * sizeof(T);
+}
+template <class V>
+constexpr size_t Bytes(const BasicAnyMatrix<V>& m, size_t elements) {
+  return BytesOf(m.type, elements);
+}
+// How many elements have no more than PTRDIFF_MAX bytes.
+template <class T>
+constexpr size_t MostElements(const Matrix<T>&) {
+  return static_cast<size_t>(PTRDIFF_MAX) / sizeof(T);
+}
+template <class V>
+constexpr size_t MostElements(const BasicAnyMatrix<V>& m) {
+  const size_t size = SizeOf(m.type);
+  return size == 0
+             ? 0
+             : (static_cast<size_t>(PTRDIFF_MAX) / size) << BlockBits(m.type);
+}
+
+constexpr bool IsFloat(Type type) {
+  return type == Type::kF32 || type == Type::kBF16 || type == Type::kF16;
+}
+constexpr bool IsIdType(Type type) {
+  return type == Type::kI32 || type == Type::kU32 || type == Type::kI64;
+}
+
+// Whether 0 <= x <= most. By the bits: comparing a NaN would trap where the
+// caller has unmasked floating-point exceptions.
+inline bool IsUpTo(float most, float x) {
+  uint32_t bits, most_bits;
+  std::memcpy(&bits, &x, sizeof(x));
+  std::memcpy(&most_bits, &most, sizeof(most));
+  return bits <= most_bits || bits == 0x80000000;  // -0
+}
+
+inline bool SameBits(float a, float b) {
+  return std::memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+// An optional argument that is there. One made from an empty vector is not.
+template <class M>
+bool Given(const M& m) {
+  return m.data != nullptr || m.cols != 0 || m.rows > 1;
+}
+template <class T>
+bool Given(const Span<T>& s) {
+  return s.data != nullptr || s.size != 0;
+}
+
+// Lets ordinary views through by a look at a few bits: not null, fewer than
+// 2^30 rows and elements of stride (so below 2^63 bytes), in the lower half of
+// the address space. The exact checks take six times as long: for all views of
+// a call, as long as a small kernel.
+static_assert(sizeof(size_t) == 8, "IsPlain counts on 64 bits");
+template <class M>
+bool IsPlain(const M& m) {
+  return m.data != nullptr && m.stride >= m.cols &&
+         ((m.rows | m.stride) >> 30 |
+          reinterpret_cast<uintptr_t>(m.data) >> 63) == 0;
+}
+template <class T>
+bool IsPlain(const Span<T>& s) {
+  return s.data != nullptr &&
+         (s.size >> 30 | reinterpret_cast<uintptr_t>(s.data) >> 63) == 0;
+}
+
+template <class M>
+bool IsNull(const M& m) {
+  return m.data == nullptr && m.rows != 0 && m.cols != 0;
+}
+template <class T>
+bool IsNull(const Span<T>& s) {
+  return s.data == nullptr && s.size != 0;
+}
+
+template <class M>
+bool RowsOverlap(const M& m) {
+  return m.rows > 1 && m.stride < m.cols;
+}
+template <class T>
+bool RowsOverlap(const Span<T>&) {
+  return false;
+}
+
+// The last byte's offset fits ptrdiff_t and the address does not wrap. Like all
+// that only odd views come to, this is in check.cc, once: in each front end's
+// object it was 50 KB of the archive.
+bool Fits(const AnyMatrix& m);
+bool Fits(const ConstAnyMatrix& m);
+bool Fits(const void* data, size_t elements, size_t element_bytes);
+template <class T>
+bool Fits(const Span<T>& s) {
+  return Fits(s.data, s.size, sizeof(T));
+}
+
+// What a view occupies: `rows` pieces of `row_bytes`, `stride_bytes` apart.
+struct Region {
+  uintptr_t begin = 0;
+  size_t rows = 0;
+  size_t row_bytes = 0;
+  size_t stride_bytes = 0;  // 0 for a single row, whatever the view says
+
+  explicit Region(const ConstAnyMatrix& m);
+  template <class T>
+  explicit Region(const Span<T>& s)
+      : begin(reinterpret_cast<uintptr_t>(s.data)),
+        rows(1),
+        row_bytes(s.size * sizeof(T)) {}
+
+  bool Empty() const { return rows == 0 || row_bytes == 0; }
+  uintptr_t End() const {
+    return begin + (rows - 1) * stride_bytes + row_bytes;
+  }
+};
+
+// From a view's first byte to behind its last.
+struct Interval {
+  uintptr_t begin;
+  uintptr_t end;
+
+  template <class M>
+  explicit Interval(const M& m)
+      : begin(reinterpret_cast<uintptr_t>(m.data)), end(begin) {
+    if (m.rows != 0) {
+      end += Bytes(m, m.cols + (m.rows == 1 ? 0 : (m.rows - 1) * m.stride));
+    }
+  }
+  template <class T>
+  explicit Interval(const Span<T>& s)
+      : begin(reinterpret_cast<uintptr_t>(s.data)),
+        end(begin + s.size * sizeof(T)) {}
+};
+
+// Whether two views whose intervals meet may share a byte. Views of equal
+// stride (a single row takes the other's) are disjoint if their columns modulo
+// the stride are, as in a fused gate|up matrix; for others the intervals stand.
+bool MayOverlap(Region a, Region b);
+
+// Whether the byte interval of `view` meets none of the others'. Almost always
+// so, and then MayOverlap() is not needed, which for all pairs of a call takes
+// as long as a small kernel.
+template <class View, class... Others>
+[[gnu::always_inline]] inline bool ApartFrom(const View& view,
+                                             const Others&... others) {
+  const Interval x(view);
+  const auto apart = [x](const Interval& y) {
+    return (x.end <= y.begin) | (y.end <= x.begin);
+  };
+  return (apart(Interval(others)) & ...);
+}
+
+// Whether two views may share a byte, by all that is known of them.
+bool MayOverlap(const AnyMatrix& a, const AnyMatrix& b);
+bool MayOverlap(const AnyMatrix& a, const ConstAnyMatrix& b);
+template <class T>
+bool MayOverlap(const AnyMatrix& a, const Span<T>& b) {
+  return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
+}
+template <class T, class M>
+bool MayOverlap(const Span<T>& a, const M& b) {
+  return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
+}
+
+// The same elements: what "in place" means.
+template <class V, class W>
+bool SameView(const BasicAnyMatrix<V>& a, const BasicAnyMatrix<W>& b) {
+  return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) &&
+         a.type == b.type && a.rows == b.rows && a.cols == b.cols &&
+         (a.rows <= 1 || a.stride == b.stride);
+}
+
+constexpr bool IsCode(Type type) {
+  return type == Type::kI8 || type == Type::kU8 || type == Type::kF8E4M3 ||
+         type == Type::kF8E5M2;
+}
+constexpr bool IsRowType(Type type) {
+  return IsFloat(type) || IsCode(type) || BlockBits(type) != 0;
+}
+
+template <class V>
+bool HasParts(const BasicAnyRows<V>& rows) {
+  return Given(rows.scales) || Given(rows.sums);
+}
+
+template <class V>
+bool InWholeBlocks(const BasicAnyRows<V>& rows) {
+  const size_t block = BlockOf(rows.type);
+  return rows.cols % block == 0 && (rows.rows <= 1 || rows.stride % block == 0);
+}
+
+template <class V>
+bool ScalesFit(const BasicAnyRows<V>& rows) {
+  if (rows.cols == 0) return true;
+  const size_t group = simd::GroupOf(rows.cols, rows.scales.cols);
+  // Where a row has no more columns than a group, one scale is both.
+  return rows.scales.type == Type::kE8M0
+             ? rows.scales.cols == (rows.cols + 31) / 32
+             : group != 0;
+}
+
+// Whether a row can be copied byte for byte.
+inline bool SameFormat(const ConstAnyRows& from, const AnyRows& to) {
+  return from.type == to.type &&
+         (!IsCode(to.type) || (from.scales.type == to.scales.type &&
+                               from.scales.cols == to.scales.cols)) &&
+         (!Given(to.sums) || Given(from.sums));
+}
+
+// Whether rows can be read as floats.
+inline bool IsReadable(const ConstAnyRows& rows) {
+  return IsFloat(rows.type) ||
+         (IsCode(rows.type) && rows.scales.type == Type::kF32);
+}
+
+}  // namespace switchyard::internal
+
+#endif  // SWITCHYARD_SRC_VIEW_CHECKS_H_
