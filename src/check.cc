@@ -434,10 +434,13 @@ size_t FindOverlap(const WalkedCall& call) {
     add(a.view.sums, false);
   }
   const size_t first_pair = call.num_views * calls::kNumFaults;
+  // Other outputs come first: an input that one of them lies in is not what is
+  // at fault.
   for (size_t i = 0; i < size; ++i) {
-    for (size_t j = 0; j < size; ++j) {
+    for (size_t at = 0; at < 2 * size; ++at) {
+      const size_t j = at % size;
       const View &w = views[i], &o = views[j];
-      if (i == j || !w.is_written) continue;
+      if (i == j || !w.is_written || o.is_written != (at < size)) continue;
       if (o.is_written) {
         const bool is_input = Index(call, w) < call.num_inputs;
         const bool is_named = is_input != (Index(call, o) < call.num_inputs)

@@ -26,6 +26,7 @@
 
 #include "src/calls/call.h"
 #include "src/calls/messages.h"
+#include "src/simd/equal_where.h"
 #include "src/view_checks.h"
 #include "switchyard/isa.h"
 #include "switchyard/status.h"
@@ -452,12 +453,25 @@ template <class C, size_t kWritten, size_t kOther>
     }
   }
 }
+template <class C, ViewSet kSet, size_t kWritten, size_t... kOther>
+[[gnu::always_inline]] inline bool IsApartFromAll(
+    const Interval* at, const typename C::Args& c,
+    std::index_sequence<kOther...>) {
+  const auto is_fine = [&](auto other) __attribute__((always_inline)) {
+    constexpr ViewSet kOfWritten = SetOf<C>(kWritten),
+                      kOfOther = SetOf<C>(other);
+    if constexpr ((kOfWritten > kOfOther ? kOfWritten : kOfOther) == kSet) {
+      return IsPairFine<C, kWritten, other>(at, c);
+    } else {
+      return true;
+    }
+  };
+  return (is_fine(std::integral_constant<size_t, kOther>()) && ...);
+}
 // Whether all pairs of `kSet`, with those of the sets before it, are apart.
-template <class C, ViewSet kSet, size_t... kV, size_t... kPair>
-[[gnu::always_inline]] inline bool ArePairsFine(const typename C::Args& c,
-                                                std::index_sequence<kV...>,
-                                                std::index_sequence<kPair...>) {
-  constexpr size_t kSize = sizeof...(kV);
+template <class C, ViewSet kSet, size_t... kV>
+[[gnu::always_inline]] inline bool AreApart(const typename C::Args& c,
+                                            std::index_sequence<kV...> views) {
   const Interval at[] = {IntervalOf<C, kV>(c)...};
   if constexpr (C::kNamesOne && kSet != kOrdinaryViews) {
     static_assert(((SetOf<C>(kV) == kOrdinaryViews) && ...));
@@ -467,7 +481,7 @@ template <class C, ViewSet kSet, size_t... kV, size_t... kPair>
     constexpr bool kIsWritten[] = {
         calls::IsWritten<C>(calls::kViews<C>[kV].argument)...};
     bool is_apart = true;
-    for (size_t i = 0; i < kSize; ++i) {
+    for (size_t i = 0; i < sizeof...(kV); ++i) {
       for (size_t j = 0; j < i; ++j) {
         is_apart &= !(kIsWritten[i] | kIsWritten[j]) |
                     (at[i].end <= at[j].begin) | (at[j].end <= at[i].begin);
@@ -475,24 +489,13 @@ template <class C, ViewSet kSet, size_t... kV, size_t... kPair>
     }
     return is_apart;
   } else {
-    const auto is_fine = [&](auto pair) __attribute__((always_inline)) {
-      constexpr size_t kWritten = pair / kSize, kOther = pair % kSize;
-      constexpr ViewSet kOfWritten = SetOf<C>(kWritten),
-                        kOfOther = SetOf<C>(kOther);
-      if constexpr ((kOfWritten > kOfOther ? kOfWritten : kOfOther) == kSet) {
-        return IsPairFine<C, kWritten, kOther>(at, c);
-      } else {
-        return true;
-      }
-    };
-    return (is_fine(std::integral_constant<size_t, kPair>()) && ...);
+    return (IsApartFromAll<C, kSet, kV>(at, c, views) && ...);
   }
 }
 template <class C, ViewSet kSet>
 [[gnu::always_inline]] inline bool AreApart(const typename C::Args& c) {
-  constexpr size_t kSize = calls::kViews<C>.size();
-  return ArePairsFine<C, kSet>(c, std::make_index_sequence<kSize>(),
-                               std::make_index_sequence<kSize * kSize>());
+  return AreApart<C, kSet>(c,
+                           std::make_index_sequence<calls::kViews<C>.size()>());
 }
 // Not 0 if an argument is given, without a branch.
 template <class M>
@@ -534,25 +537,13 @@ inline constexpr RareOptions<C> kRareOptions;
 template <class C>
 inline constexpr typename C::Options kDefaultOptions;
 
-// Whether all of them are, compared sixteen bytes at once: floats by their
-// bits, because comparing a NaN would trap where the caller has unmasked
-// exceptions.
+// Whether all of them are. Floats are compared by their bits, because comparing
+// a NaN would trap where the caller has unmasked exceptions.
 template <class C>
 [[gnu::always_inline]] inline bool AreRareOptionsDefaults(
     const typename C::Options& options) {
-  using Words = uint64_t __attribute__((vector_size(16)));
-  constexpr size_t kBytes = sizeof(options), kStep = kBytes < 16 ? kBytes : 16;
-  Words differing = {};
-#pragma GCC unroll 16
-  for (size_t at = 0; at < kBytes; at += kStep) {
-    const size_t begin = at + kStep <= kBytes ? at : kBytes - kStep;
-    Words x = {}, y = {}, mask = {};
-    std::memcpy(&x, At(&options, begin), kStep);
-    std::memcpy(&y, At(&kDefaultOptions<C>, begin), kStep);
-    std::memcpy(&mask, kRareOptions<C>.mask + begin, kStep);
-    differing |= (x ^ y) & mask;
-  }
-  return (differing[0] | differing[1]) == 0;
+  return simd::AreEqualWhere<sizeof(options)>(kRareOptions<C>.mask, &options,
+                                              &kDefaultOptions<C>);
 }
 
 template <class C>

@@ -56,7 +56,7 @@ struct CombineCall
       {FIELD(row_index),
        kI32,
        {{"[tokens, top_k]"}},
-       kNeeded,
+       kOptional,
        kRouted,
        kHasRowIndex},
       {FIELD(shared.num_shared),
@@ -146,7 +146,7 @@ struct CombineCall
        "out: not given, nor normed", kFirst},
       {[](const Args& c) {
          return c.in.row_index.token_order || internal::Given(c.in.row_index) ||
-                c.sizes.tokens == 0;
+                c.sizes.tokens == 0 || !IsRouted(c);
        },
        "row_index: not given, nor RowIndex::kTokenOrder", kFirst},
       {[](const Args& c) {
