@@ -9,6 +9,7 @@
 #ifndef SWITCHYARD_SRC_CALLS_NAMES_H_
 #define SWITCHYARD_SRC_CALLS_NAMES_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "src/simd/route.h"
@@ -174,6 +175,24 @@ constexpr uint32_t EnumeratorsOf() {
   }
   return set;
 }
+
+// The enumerators in order, for what walks them.
+template <class E>
+struct Enumerators {
+  E values[32] = {};
+  size_t size = 0;
+  constexpr Enumerators() {
+    for (uint32_t value = 0; value < 32; ++value) {
+      const E enumerator = static_cast<E>(value);
+      if (NameOf(enumerator) != nullptr) values[size++] = enumerator;
+    }
+  }
+  constexpr const E* begin() const { return values; }
+  constexpr const E* end() const { return values + size; }
+  constexpr E operator[](size_t i) const { return values[i]; }
+};
+template <class E>
+inline constexpr Enumerators<E> kEnumerators;
 
 }  // namespace switchyard::calls
 
