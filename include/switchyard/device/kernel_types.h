@@ -7,6 +7,8 @@
 #ifndef SWITCHYARD_DEVICE_KERNEL_TYPES_H_
 #define SWITCHYARD_DEVICE_KERNEL_TYPES_H_
 
+#include "switchyard/language.h"
+// The line above refuses older standards before anything else fails in them.
 #include <cstdint>
 
 #include "switchyard/device/metal/switchyard_vec.h"
