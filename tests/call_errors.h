@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -26,7 +27,8 @@
 #include "testing/inputs.h"          // IWYU pragma: export
 #include "testing/reference.h"       // IWYU pragma: export
 #include "testing/unwritten.h"       // IWYU pragma: export
-#include "tests/target_test.h"       // IWYU pragma: export
+#include "tests/spoilt_calls.h"
+#include "tests/target_test.h"  // IWYU pragma: export
 
 namespace switchyard {
 
@@ -36,31 +38,6 @@ inline void ExpectError(const Status& status, const std::string& message,
                         StatusCode code = StatusCode::kInvalidArgument) {
   EXPECT_EQ(status.code(), code) << message;
   EXPECT_EQ(status.message(), message);
-}
-
-// The types that an argument takes, in a message's words.
-struct Takes {
-  std::vector<Type> types;
-  const char* words;
-};
-inline const Takes kTakesFloats = {{Type::kF32, Type::kBF16, Type::kF16},
-                                   "f32, bf16 or f16"};
-inline const Takes kTakesRows = {
-    {Type::kF32, Type::kBF16, Type::kF16, Type::kI8, Type::kU8, Type::kF8E4M3,
-     Type::kF8E5M2, Type::kQ8_0, Type::kQ8_1, Type::kQ8_K},
-    "f32, bf16, f16 or quantised"};
-inline const Takes kTakesScales = {{Type::kF32}, "f32, or e8m0 with f8"};
-inline const Takes kTakesI32 = {{Type::kI32}, "int32"};
-inline const Takes kTakesIds = {{Type::kI32, Type::kU32, Type::kI64},
-                                "int32, uint32 or int64"};
-
-template <class T>
-constexpr size_t ElementBytes(const Matrix<T>&) {
-  return sizeof(T);
-}
-template <class V>
-constexpr size_t ElementBytes(const BasicAnyMatrix<V>& m) {
-  return SizeOf(m.type);
 }
 
 // In a test of CallErrors: `message` for the valid call `c` after changes.
@@ -97,50 +74,34 @@ class CallErrors : public testing::Test {
                       const std::function<void(Call&)>& spoil) const {
     Call call = call_;
     spoil(call);
-    ExpectError(Run(call), name_ + ": " + message);
+    ExpectRefused(Run(call), {message});
+  }
+  void ExpectRefused(const Status& status,
+                     const std::set<std::string>& messages) const {
+    const std::string prefix = name_ + ": ", message = status.message();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << *messages.begin();
+    const bool is_of_function = message.rfind(prefix, 0) == 0;
+    EXPECT_TRUE(is_of_function) << message;
+    EXPECT_TRUE(is_of_function &&
+                messages.count(message.substr(prefix.size())) != 0)
+        << message << "\nexpected: " << *messages.begin();
     ExpectUntouched();
     EXPECT_EQ(report_, kUnwritten) << message;
   }
 
-  // What every view may have wrong by itself: `view(call)` points to the
-  // argument `name`.
-  template <class View>
-  void ExpectViewErrors(const std::string& name, const View& view,
-                        const Takes& takes = kTakesFloats) const {
-    Call valid = call_;
-    using Argument = std::remove_pointer_t<decltype(view(valid))>;
-    const size_t rows = view(valid)->rows;
-    ASSERT_NE(view(valid)->data, nullptr);
-    Expect(name + ": data is null", [&](Call& c) { view(c)->data = nullptr; });
-    // More than fit, of elements of four bytes or of any.
-    const bool wide = ElementBytes(*view(valid)) >= 4;
-    const size_t many = wide ? SIZE_MAX / 4 : SIZE_MAX / 2 + 1;
-    if (rows > 1) {
-      Expect(name + ": stride is smaller than cols",
-             [&](Call& c) { view(c)->stride = view(c)->cols - 1; });
-      for (const size_t stride : {many, wide ? many / 2 : many, SIZE_MAX}) {
-        Expect(name + ": size overflows the address space",
-               [&](Call& c) { view(c)->stride = stride; });
-      }
-      Expect(name + ": size overflows the address space",
-             [&](Call& c) { view(c)->rows = many; });
-    }
-    Expect(name + ": size overflows the address space", [&](Call& c) {
-      view(c)->cols = view(c)->stride = many;
-      view(c)->rows = 1;
-    });
-    if constexpr (std::is_base_of_v<AnyMatrix, Argument> ||
-                  std::is_base_of_v<ConstAnyMatrix, Argument>) {
-      for (const Type type :
-           {Type::kF32, Type::kBF16, Type::kF16, Type::kI32, Type::kU32,
-            Type::kI64, Type::kI8, Type::kU8, Type::kF8E4M3, Type::kF8E5M2,
-            Type::kE8M0, Type::kQ8_0, Type::kQ8_1, Type::kQ8_K, Type(99)}) {
-        const std::vector<Type>& fine = takes.types;
-        if (std::find(fine.begin(), fine.end(), type) != fine.end()) continue;
-        Expect(name + ": has to be " + takes.words,
-               [&](Call& c) { view(c)->type = type; });
-      }
-    }
+  // Everything that the table of the call says is refused, of what call_ has.
+  template <class C>
+  void ExpectSpoiltCallsAreRefused() const {
+    SpoiltCalls<
+        C>({call_.in, call_.out, call_.options}, [this](
+                                                     const std::set<
+                                                         std::string>& texts,
+                                                     const typename SpoiltCalls<
+                                                         C>::Spoil& spoil) {
+      typename SpoiltCalls<C>::Call c = {call_.in, call_.out, call_.options};
+      spoil(c);
+      ExpectRefused(Run({c.in, c.out, c.options}), texts);
+    }).All();
   }
 
   // The executor's own error is handed through, and no report is made.

@@ -1,10 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "switchyard/gather.h"
+#include "src/calls/gather.h"
 
 #include <cstring>
 
+#include "switchyard/gather.h"
 #include "tests/call_errors.h"
 
 namespace switchyard::testing_support {
@@ -196,16 +197,8 @@ class GatherErrors
   const Guarded<float> rows_;
 };
 
-TEST_F(GatherErrors, Views) {
-  ExpectViewErrors(
-      "tokens", [](Call& c) { return &c.in.tokens; }, kTakesRows);
-  ExpectViewErrors(
-      "rows", [](Call& c) { return &c.out.rows; }, kTakesRows);
-  ExpectViewErrors(
-      "topk_ids", [](Call& c) { return &c.in.topk_ids; }, kTakesIds);
-  EXPECT_ERROR("pairs: data is null", c.in.pairs.data = nullptr);
-  EXPECT_ERROR("pairs: size overflows the address space",
-               c.in.pairs.size = SIZE_MAX / 4);
+TEST_F(GatherErrors, EveryLineOfItsTable) {
+  ExpectSpoiltCallsAreRefused<calls::GatherCall>();
 }
 
 TEST_F(GatherErrors, ShapesAndTopK) {
