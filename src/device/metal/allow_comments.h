@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <string>
 #include <string_view>
 
@@ -40,10 +40,10 @@ class AllowComments {
   bool Allows(FindingKind kind, const Place& place) const;
   // Whether any is for races of the same value alone.
   bool NameSameValue() const { return same_value_; }
-  const std::deque<AllowComment>& list() const { return list_; }
+  const std::list<AllowComment>& list() const { return list_; }
 
  private:
-  std::deque<AllowComment> list_;  // their counters do not move
+  std::list<AllowComment> list_;  // their counters do not move
   bool same_value_ = false;
 };
 
