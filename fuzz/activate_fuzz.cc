@@ -9,8 +9,8 @@
 #include <iterator>
 
 #include "fuzz/call.h"
+#include "src/calls/activate.h"
 #include "switchyard/activate.h"
-#include "testing/activations.h"
 #include "testing/reference_activate.h"
 
 using namespace switchyard;        // NOLINT(build/namespaces)
@@ -41,9 +41,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
   Spoiler spoiler(bytes);
   ActivateOptions options;
-  using testing_support::kActivations;
-  options.activation = kActivations[bytes.Below(std::size(kActivations))];
-  const bool of_gate = testing_support::IsOfGate(options.activation);
+  constexpr auto& kActivations = calls::kEnumerators<Activation>;
+  options.activation = kActivations[bytes.Below(kActivations.size())];
+  const bool of_gate = simd::IsOfGate(options.activation);
   options.layout = static_cast<GateUpLayout>(bytes.Below(of_gate ? 4 : 3));
   const bool ungated = options.layout == GateUpLayout::kUngated;
   constexpr float kLimits[] = {0.0f, 0.0f, 7.0f, 0.5f, HUGE_VALF};
@@ -105,57 +105,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (scaled) in.row_scale = scale.view();
   in.tokens_per_expert = counts;
 
-  if (spoiler.wanted()) {
-    spoiler.View(in.gate, kFloats);
-    if (biased) {
-      spoiler.View(in.gate_bias, kFloats);
-      spoiler.Add([&](Bytes&) { ++in.gate_bias.rows; });
-    }
-    if (scaled && rows != 0) spoiler.View(in.row_scale, kFloats);
-    if (split) spoiler.View(in.up, kFloats);
-    spoiler.View(out.out, kRows);
-    if (rows * cols != 0) {
-      spoiler.Add([&](Bytes& b) { out.out.type = WithoutScales(b); });
-    }
-    if (split && rows * cols != 0) {
-      spoiler.Add([&](Bytes& b) { in.up.type = OtherFloat(b, type); });
-    }
-    spoiler.Add([&](Bytes&) { ++out.out.rows; });
-    spoiler.Add([&](Bytes&) { out.out.cols = ++out.out.stride; });
-    spoiler.Add([&](Bytes&) { ++in.gate.rows; });
-    spoiler.Add([&](Bytes&) { in.gate.cols = ++in.gate.stride; });
-    if (split && rows * cols != 0) {
-      spoiler.Add([&](Bytes&) { in.up = {}; });
-      // One element on in the same rows: neither apart nor the same.
-      if (cols > 1) {
-        spoiler.Add([&](Bytes& b) {
-          out.out = (b.Flag() ? gate : up).view();
-          out.out.data = out.out.Row<unsigned char>(0) + SizeOf(out.out.type);
-        });
-      }
-    }
-    if (!split && rows * cols != 0) {
-      spoiler.Add([&](Bytes&) { in.up = own.view(); });
-      // A single column further on is the other half, which is fine.
-      if (interleaved || cols > 1) {
-        spoiler.Add([&](Bytes&) {
-          out.out = gate.view().ColRange(0, cols);
-          if (!interleaved)
-            out.out.data = out.out.Row<unsigned char>(0) + SizeOf(out.out.type);
-        });
-      }
-    }
-    spoiler.Add([&](Bytes& b) {
-      const auto wrong = static_cast<uint8_t>(8 + b.Below(248));
-      const size_t which = b.Below(6);
-      if (which == 0) options.activation = static_cast<Activation>(wrong);
-      if (which == 1) options.layout = static_cast<GateUpLayout>(wrong);
-      if (which == 2) options.stores = static_cast<ActivateStores>(wrong);
-      if (which == 3) options.limit_place = static_cast<ActivatePlace>(wrong);
-      if (which == 4) options.limit = -1.0f;
-      if (which == 5) options.beta = 0.0f;
-    });
-    spoiler.Apply();
+  if (spoiler.Spoil<calls::ActivateCall>(&in, &out, &options)) {
     CheckRefused(Activate(in, out, options, executor), "Activate", kUnwritten);
     for (const Memory* m : {&gate, &up, &own}) m->CheckUntouched("memory");
     return 0;

@@ -6,6 +6,7 @@
 
 #include "fuzz/call.h"
 #include "fuzz/sort_case.h"
+#include "src/calls/bucket.h"
 #include "switchyard/bucket.h"
 #include "testing/reference_map.h"
 
@@ -53,40 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         [&](auto&& who) { return BucketAligned(in, out, options, who); });
   };
 
-  if (c.spoiler.wanted()) {
-    Spoiler& s = c.spoiler;
-    s.View(in.topk_ids, {Type::kI32, Type::kU32, Type::kI64});
-    s.View(in.expert_map);
-    s.View(in.scratch);
-    s.View(out.tokens_per_expert);
-    s.View(out.offsets);
-    s.View(out.pairs);
-    s.View(out.block_experts);
-    s.View(out.row_tokens);
-    s.View(out.active_experts);
-    s.Add([&](Bytes&) { out.tokens_per_expert.size = 0; });
-    s.Add([&](Bytes&) { options.block_size = 0; });
-    if (num_pairs != 0 && options.capacity != 0) {
-      s.Add([&](Bytes& b) {
-        options.block_size = (size_t{1} << 31) << b.Below(33);
-      });
-      s.Add([&](Bytes& b) { out.pairs.size = b.Below(padded); });
-      s.Add([&](Bytes&) { out.pairs.data = out.offsets.data; });
-      s.Add([&](Bytes&) { in.topk_ids.data = out.tokens_per_expert.data; });
-      if (with & 1) s.View(out.row_index, {Type::kI32});
-      if (with & 1) s.Add([&](Bytes&) { ++out.row_index.rows; });
-      if (with & 2)
-        s.Add([&](Bytes&) { out.block_experts.data = out.pairs.data; });
-      if ((with & 2) && blocks > 1) {
-        s.Add([&](Bytes&) { out.block_experts.size = blocks - 1; });
-      }
-      if ((with & 4) && padded > 1) {
-        s.Add([&](Bytes&) { out.row_tokens.size = padded - 1; });
-      }
-    }
-    s.Add([&](Bytes& b) { out.offsets.size += b.Flag() ? 1u : size_t{0} - 1; });
-    if (with & 8) s.Add([&](Bytes&) { ++out.active_experts.size; });
-    s.Apply();
+  if (c.spoiler.Spoil<calls::AlignedCall>(&in, &out, &options)) {
     CheckRefused(run(), "BucketAligned", report);
     for (const Memory* m : written) m->CheckUntouched("an output");
     c.CheckInputs(true);

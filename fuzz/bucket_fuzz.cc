@@ -5,6 +5,7 @@
 // reference on every ISA; and refusals.
 
 #include "fuzz/call.h"
+#include "src/calls/bucket.h"
 #include "switchyard/bucket.h"
 #include "testing/crew.h"
 #include "testing/reference.h"
@@ -93,31 +94,12 @@ struct Case {
                           exact.pairs.begin() + exact.offsets[e]),
                "bucket of expert " + std::to_string(e));
   }
-  template <class Out>
-  void SpoilAndRun(Out& out, const char* function) {
-    Spoiler& s = spoiler;
+  template <class Call>
+  void SpoilAndRun(typename Call::Outputs& out) {
     Report report = kUnwritten;
     out.report = &report;
-    s.View(in.topk_ids, {Type::kI32, Type::kU32, Type::kI64});
-    s.View(in.scratch);
-    s.View(out.tokens_per_expert);
-    s.Add([&](Bytes&) { out.tokens_per_expert.size = 0; });
-    s.Add([&](Bytes& w) {
-      options.order = static_cast<BucketOrder>(2 + w.Byte());
-    });
-    s.Add([&](Bytes&) {  // more pairs than an int32 can count, in one view
-      in.topk_ids.cols = in.topk_ids.stride = size_t{1} << 29;
-      in.topk_ids.rows = 9;
-    });
-    s.Add([&, this](Bytes&) {
-      if (tokens * top_k == 0) {
-        out.tokens_per_expert.data = nullptr;
-      } else {
-        in.topk_ids.data = out.tokens_per_expert.data;
-      }
-    });
-    s.Apply();
-    CheckRefused(Run(out), function, report);
+    if (!spoiler.Spoil<Call>(&in, &out, &options)) return;
+    CheckRefused(Run(out), Call::kName, report);
     ids.CheckUntouched("topk_ids");
     scratch.CheckUntouched("scratch");
     counts.CheckUntouched("tokens_per_expert");
@@ -146,21 +128,7 @@ void RunPacked(Case& c, Bytes& bytes) {
                        pairs.span<int32_t>()};
   if (with_index) out.row_index = index.view();
   if (c.spoiler.wanted()) {
-    Spoiler& s = c.spoiler;
-    s.View(out.offsets);
-    s.View(out.pairs);
-    if (with_index && num_pairs != 0) {
-      s.View(out.row_index, {Type::kI32});
-      s.Add([&](Bytes&) { ++out.row_index.rows; });
-      s.Add([&](Bytes&) { out.row_index.data = pairs.view().data; });
-    }
-    if (num_pairs != 0) {
-      s.Add([&](Bytes&) { out.pairs.size = num_pairs - 1; });
-      s.Add([&](Bytes&) { out.pairs.data = out.offsets.data; });
-    }
-    s.Add([&](Bytes& b) { out.offsets.size += b.Flag() ? 1u : size_t{0} - 1; });
-    s.Add([&](Bytes&) { out.offsets.data = out.tokens_per_expert.data; });
-    c.SpoilAndRun(out, "BucketPacked");
+    c.SpoilAndRun<calls::PackedCall>(out);
     offsets.CheckUntouched("offsets");
     pairs.CheckUntouched("pairs");
     index.CheckUntouched("row_index");
@@ -226,16 +194,7 @@ void RunStrided(Case& c, Bytes& bytes) {
   StridedBuckets out = {c.counts.span<int32_t>(), table.span<int32_t>(), given,
                         padded};
   if (c.spoiler.wanted()) {
-    Spoiler& s = c.spoiler;
-    s.View(out.ids);
-    s.Add([&](Bytes& b) {
-      const size_t too_long = SIZE_MAX / 4 / c.experts + 1;
-      out.row_stride = b.Flag() ? SIZE_MAX : std::max(too_long, SIZE_MAX / 4);
-    });
-    if (table_size != 0) {
-      s.Add([&](Bytes&) { out.ids.data = out.tokens_per_expert.data; });
-    }
-    c.SpoilAndRun(out, "BucketStrided");
+    c.SpoilAndRun<calls::StridedCall>(out);
     table.CheckUntouched("ids");
     return;
   }

@@ -20,11 +20,14 @@
 #include <vector>
 
 #include "fuzz/bytes.h"
+#include "src/calls/names.h"
+#include "src/type_list.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 #include "testing/floats.h"
+#include "testing/spoilt_calls.h"
 #include "testing/unwritten.h"
 
 namespace switchyard::fuzz {
@@ -49,20 +52,10 @@ inline Type FloatType(Bytes& bytes) {
   return kFloats.begin()[bytes.Below(kFloats.size())];
 }
 
-// What `from` is not, so that two arguments differ that may not.
-inline Type OtherFloat(Bytes& bytes, Type from) {
-  const Type type = FloatType(bytes);
-  if (type != from) return type;
-  return type == Type::kF16 ? Type::kBF16 : Type::kF16;
-}
-// What an output of rows may be, and what of that it may not without scales.
-constexpr std::initializer_list<Type> kRows = {
-    Type::kF32,    Type::kBF16,   Type::kF16,  Type::kI8,   Type::kU8,
-    Type::kF8E4M3, Type::kF8E5M2, Type::kQ8_0, Type::kQ8_1, Type::kQ8_K};
+// A type of rows that needs scales.
 inline Type WithoutScales(Bytes& bytes) {
-  constexpr Type kCodes[] = {Type::kI8, Type::kU8, Type::kF8E4M3,
-                             Type::kF8E5M2};
-  return kCodes[bytes.Below(4)];
+  constexpr calls::Enumerators<Type> kCodes(internal::kCodeSet);
+  return kCodes[bytes.Below(kCodes.size())];
 }
 
 // A view in memory of its own, with gaps between rows and elements in front as
@@ -256,8 +249,8 @@ inline void Append(std::vector<uint32_t>& words,
   }
 }
 
-// Makes a valid call wrong in one way, or in several of which each by itself is
-// wrong whatever the others are.
+// Makes a valid call wrong in a way that its table in src/calls says, or in
+// several of which each by itself is wrong whatever the others are.
 class Spoiler {
  public:
   // Takes what it needs from the bytes at once: behind the data of a call,
@@ -267,68 +260,34 @@ class Spoiler {
   }
   bool wanted() const { return wanted_; }
 
-  // A view by itself; `takes` are the types it may have, if it has one.
-  template <class M>
-  void View(M& m, std::initializer_list<Type> takes) {
-    const std::vector<Type> types(takes);
-    sure_.push_back([&m, types](Bytes& bytes) {
-      const Type type = static_cast<Type>(bytes.Byte());
-      const bool fine =
-          std::find(types.begin(), types.end(), type) != types.end();
-      m.type = fine ? static_cast<Type>(99) : type;
-    });
-    if (m.rows == 0 || m.cols == 0) return;
-    sure_.push_back([&m](Bytes&) { m.data = nullptr; });
-    sure_.push_back([&m](Bytes&) { m.cols = m.stride = SIZE_MAX / 4; });
-    if (m.rows == 1) return;
-    sure_.push_back([&m](Bytes& b) { m.stride = b.Below(m.cols); });
-    sure_.push_back([&m](Bytes& b) {
-      // Of elements of any size.
-      constexpr size_t kMost = SIZE_MAX / 2;
-      constexpr size_t kStrides[] = {kMost + 1, kMost + kMost / 2, SIZE_MAX};
-      m.stride = kStrides[b.Below(3)];
-    });
-    sure_.push_back([&m](Bytes& b) { m.rows = SIZE_MAX / (1 + b.Below(4)); });
-  }
-  template <class T>
-  void View(Span<T>& s) {
-    if (s.size == 0) return;
-    sure_.push_back([&s](Bytes&) { s.data = nullptr; });
-    sure_.push_back([&s](Bytes& b) { s.size = SIZE_MAX / (1 + b.Below(4)); });
-  }
-  // What is wrong unless something else is changed as well.
-  void Add(std::function<void(Bytes&)> change) {
-    alone_.push_back(std::move(change));
-  }
-  // `out` starts inside `other`, one element from its start if they may be the
-  // same view.
-  template <class A, class B>
-  void Overlap(A& out, const B& other, bool may_be_same = false) {
-    if (out.rows == 0 || out.cols == 0 || other.rows == 0 ||
-        other.cols <= (may_be_same ? 1 : 0)) {
-      return;
-    }
-    const auto& in = other;
-    Add([&out, &in, may_be_same](Bytes&) {
-      using Byte = unsigned char;
-      out.data = const_cast<Byte*>(static_cast<const Byte*>(in.data)) +
-                 (may_be_same ? SizeOf(in.type) : 0);
-    });
-  }
-
-  void Apply() const {
+  // False if the call is to stay valid, or has nothing that can be spoilt.
+  template <class C>
+  bool Spoil(typename C::Inputs* in, typename C::Outputs* out,
+             typename C::Options* options) const {
+    if (!wanted_) return false;
+    using Calls = testing_support::SpoiltCalls<C>;
+    typename Calls::Call call = {*in, *out, *options};
+    std::vector<typename Calls::Spoil> all;
+    Calls spoilt(
+        call, [&all](const auto&, const auto& spoil) { all.push_back(spoil); });
+    spoilt.All();
+    const size_t size = all.size();
+    if (size == 0) return false;
+    spoilt.Certain();
     Bytes bytes(choices_, sizeof(choices_));
-    size_t which = bytes.Below(sure_.size() + alone_.size());
-    if (which < alone_.size()) return alone_[which](bytes);
-    which -= alone_.size();
-    sure_[which](bytes);
-    while (bytes.Byte() % 4 == 1) sure_[bytes.Below(sure_.size())](bytes);
+    all[bytes.Below(size)](call);
+    while (bytes.Byte() % 4 == 1) {
+      all[size + bytes.Below(all.size() - size)](call);
+    }
+    *in = call.in;
+    *out = call.out;
+    *options = call.options;
+    return true;
   }
 
  private:
   const bool wanted_;
   uint8_t choices_[8];
-  std::vector<std::function<void(Bytes&)>> sure_, alone_;
 };
 
 // A spoilt call has to be refused so, with the function's name in front.

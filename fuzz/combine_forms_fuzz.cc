@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "fuzz/call.h"
+#include "src/calls/combine.h"
 #include "switchyard/combine.h"
 #include "testing/reference_combine.h"
 
@@ -86,7 +87,8 @@ struct Case {
     scale(options.scales.residual);
     scale(options.scales.out);
     options.norm = NormKind(b.Below(3));
-    options.block_norm = NormKind(b.Below(4));
+    options.block_norm =
+        NormKind(b.Below(calls::kEnumerators<NormKind>.size()));
     options.block_eps = b.Flag() ? 1e-6f : 0.25f;
     options.round_like_unfused = b.Flag();
     own.emplace(b, FloatType(b), tokens, hidden);
@@ -131,36 +133,9 @@ struct Case {
 
 void RunSpoilt(Case& c) {
   CombineInputs& in = c.in;
-  Spoiler& s = c.spoiler;
-  for (ConstAnyMatrix* m :
-       {&in.identity.rows, &in.identity.weight, &in.norms.routed,
-        &in.norms.shared, &in.norms.block, &in.vectors.block_bias,
-        &in.vectors.block_scale, &in.vectors.residual_bias,
-        &in.vectors.residual_scale}) {
-    if (m->data == nullptr) continue;
-    s.View(*m, kFloats);
-    s.Add([m](Bytes&) { ++m->rows; });
-    if (c.out_at != nullptr) s.Overlap(c.out.out, *m);
-    if (c.normed_at != nullptr) s.Overlap(c.out.normed, *m);
-  }
-  if (in.shared.rows.data != nullptr) {
-    s.Add([&](Bytes&) { ++in.shared.num_shared; });
-    s.Add([&](Bytes&) { in.shared.num_shared = 0; });
-  }
-  s.Add([&](Bytes& b) {
-    c.options.block_norm = static_cast<NormKind>(4 + b.Byte());
-  });
-  s.Add([&](Bytes&) { c.options.norm = NormKind::kPlusOneFirst; });
-  s.Add([&](Bytes&) { c.options.block_eps = -1.0f; });
-  for (float* scale : {&c.options.scales.routed, &c.options.scales.block,
-                       &c.options.scales.residual, &c.options.scales.out}) {
-    s.Add([scale](Bytes& b) {
-      *scale = b.Flag() ? testing_support::kNaN : -testing_support::kInf;
-    });
-  }
   Report report = kUnwritten;
   c.out.report = &report;
-  s.Apply();
+  if (!c.spoiler.Spoil<calls::CombineCall>(&in, &c.out, &c.options)) return;
   CheckRefused(Combine(in, c.out, c.options, c.executor), "Combine", report);
   for (const Memory& m : c.inputs) m.CheckUntouched("input");
   c.own->CheckUntouched("out");

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "fuzz/call.h"
+#include "src/calls/combine.h"
 #include "switchyard/combine.h"
 #include "testing/reference.h"
 
@@ -104,66 +105,7 @@ void RunSpoilt(Case& c) {
   CombineOutputs& out = c.out;
   Report report = kUnwritten;
   out.report = &report;
-  Spoiler& s = c.spoiler;
-  s.View(in.rows, kRows);
-  if (c.num_rows * c.hidden != 0) {
-    s.Add([&](Bytes& b) {
-      in.rows.type = WithoutScales(b);
-      in.rows.scales = {};
-    });
-  }
-  s.View(in.topk_weights, kFloats);
-  s.View(out.out, kFloats);
-  s.Overlap(out.out, in.rows);
-  s.Overlap(out.out, in.topk_weights);
-  if (c.by_index()) {
-    s.View(in.row_index, {Type::kI32});
-    s.Overlap(out.out, in.row_index);
-    s.Add([&](Bytes&) { ++in.row_index.rows; });
-  } else {
-    s.Add([&](Bytes&) { ++in.rows.rows; });
-  }
-  // Without elements these are as good as not given.
-  if (c.with_shared() && c.tokens * c.hidden != 0) {
-    s.View(in.shared.rows, kFloats);
-    s.Add([&](Bytes&) { ++in.shared.rows.rows; });
-    s.Add([&](Bytes& b) {
-      in.shared.kind = static_cast<SharedGate>(3 + b.Byte());
-    });
-    s.Overlap(out.out, in.shared.rows, true);
-    if (in.shared.kind == SharedGate::kNone) {
-      s.Add([&](Bytes&) { in.shared.gate = c.gate.view(); });
-    } else {
-      s.View(in.shared.gate, kFloats);
-      s.Overlap(out.out, in.shared.gate);
-      s.Add([&](Bytes&) { in.shared.gate = {}; });
-      s.Add([&](Bytes&) { in.shared.kind = SharedGate::kNone; });
-    }
-  }
-  if (c.with_residual() && c.tokens * c.hidden != 0) {
-    s.View(in.residual, kFloats);
-    s.Add([&](Bytes&) { ++in.residual.rows; });
-    s.Overlap(out.out, in.residual, true);
-  }
-  if (c.with_norm() && c.tokens * c.hidden != 0) {
-    s.View(in.norm_weight, kFloats);
-    s.View(out.normed, kRows);
-    s.Add([&](Bytes& b) { out.normed.type = WithoutScales(b); });
-    s.Add([&](Bytes&) { ++out.normed.rows; });
-    s.Add([&](Bytes&) { out.normed = {}; });
-    s.Add([&](Bytes&) { in.norm_weight = {}; });
-    s.Overlap(out.normed, out.out);
-    s.Overlap(out.normed, in.rows);
-    s.Overlap(out.normed, in.norm_weight);
-    s.Overlap(out.out, in.norm_weight);
-  }
-  s.Add([&](Bytes&) { ++in.topk_weights.rows; });
-  s.Add([&](Bytes&) { in.topk_weights.cols = 0; });
-  s.Add([&](Bytes& b) {
-    const float eps = b.Float();
-    c.options.eps = eps >= 0.0f ? -1.0f : eps;
-  });
-  s.Apply();
+  if (!c.spoiler.Spoil<calls::CombineCall>(&in, &out, &c.options)) return;
   CheckRefused(Combine(in, out, c.options, c.executor), "Combine", report);
   for (const Memory* m : c.all) m->CheckUntouched("memory");
 }

@@ -98,27 +98,6 @@ inline void CheckRows(const FormatMemory& memory, const FormatRows& right,
   FUZZ_CHECK(actual.scales == right.scales, "copied scales");
 }
 
-// What may be wrong with rows of `format` that are an argument.
-template <class Rows>
-void SpoilRows(Spoiler& spoiler, Rows& rows, const Format& format) {
-  spoiler.View(rows, {Type::kF32, Type::kBF16, Type::kF16, Type::kI8, Type::kU8,
-                      Type::kF8E4M3, Type::kF8E5M2, Type::kQ8_0, Type::kQ8_1,
-                      Type::kQ8_K});
-  spoiler.Add([&](Bytes&) { ++rows.cols, ++rows.stride; });
-  if (rows.rows == 0 || rows.cols == 0) return;
-  if (format.group != 0) {
-    spoiler.View(rows.scales, {Type::kF32, Type::kE8M0});
-    spoiler.Add([&](Bytes&) { ++rows.scales.rows; });
-    spoiler.Add([&](Bytes&) { rows.scales = {}; });
-    spoiler.Add([&](Bytes& b) { rows.scales.cols += 1000 + b.Byte(); });
-  }
-  if (format.sums) {
-    spoiler.View(rows.sums, {Type::kI32});
-    spoiler.Add([&](Bytes&) { ++rows.sums.rows; });
-    spoiler.Add([&](Bytes&) { ++rows.sums.cols; });
-  }
-}
-
 }  // namespace switchyard::fuzz
 
 #endif  // SWITCHYARD_FUZZ_FORMAT_MEMORY_H_

@@ -5,6 +5,7 @@
 // row_index; and refusals.
 
 #include "fuzz/format_memory.h"
+#include "src/calls/gather.h"
 #include "switchyard/gather.h"
 
 using namespace switchyard;        // NOLINT(build/namespaces)
@@ -36,33 +37,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Memory ids(bytes, kIds[bytes.Below(3)], num_tokens, top_k);
   Memory row_index(bytes, Type::kI32, num_tokens, top_k, index);
   FormatMemory rows(bytes, formats.to, num_pairs, hidden);
-  const GatherOptions options = {bytes.Flag()};
+  GatherOptions options = {bytes.Flag()};
   Report report = kUnwritten;
   GatherInputs in = {tokens.view(), pairs.span<int32_t>(), ids.view()};
   const bool indexed = bytes.Flag();
   if (indexed) in.row_index = row_index.view();
   GatherOutputs out = {rows.view(), &report};
 
-  if (spoiler.wanted()) {
-    SpoilRows(spoiler, in.tokens, formats.from);
-    spoiler.View(in.pairs);
-    spoiler.View(in.topk_ids, {Type::kI32, Type::kU32, Type::kI64});
-    if (indexed) {
-      spoiler.View(in.row_index, {Type::kI32});
-      spoiler.Add([&](Bytes&) { ++in.row_index.rows; });
-      spoiler.Add([&](Bytes&) { ++in.row_index.cols, ++in.row_index.stride; });
-    }
-    SpoilRows(spoiler, out.rows, formats.to);
-    spoiler.Add([&](Bytes&) { ++in.topk_ids.rows; });
-    spoiler.Add([&](Bytes&) { in.topk_ids.cols = 0; });
-    spoiler.Add([&](Bytes&) { ++out.rows.rows; });
-    spoiler.Overlap(out.rows, in.tokens);
-    spoiler.Overlap(out.rows.scales, in.tokens);
-    spoiler.Overlap(out.rows.sums, in.tokens);
-    if (num_pairs * hidden != 0) {
-      spoiler.Add([&](Bytes&) { in.pairs.data = out.rows.Row<int32_t>(0); });
-    }
-    spoiler.Apply();
+  if (spoiler.Spoil<calls::GatherCall>(&in, &out, &options)) {
     CheckRefused(GatherRows(in, out, options, executor), "GatherRows", report);
     tokens.CheckUntouched("tokens");
     rows.CheckUntouched("rows");

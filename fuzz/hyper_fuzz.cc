@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "fuzz/call.h"
+#include "src/calls/hyper.h"
 #include "switchyard/hyper.h"
 #include "testing/reference_hyper.h"
 
@@ -75,30 +76,7 @@ struct Case {
 };
 
 void RunSpoilt(Case& c) {
-  Spoiler& s = c.spoiler;
-  for (ConstAnyMatrix* m : {&c.in.streams, &c.in.block, &c.in.post, &c.in.comb,
-                            &c.in.pre, &c.in.norm_weight}) {
-    if (m->data == nullptr) continue;
-    s.View(*m, kFloats);
-    if (m == &c.in.streams) continue;
-    s.Overlap(c.out.streams, *m);
-    s.Overlap(c.out.scales, *m);
-    s.Overlap(c.out.out, *m);
-    s.Overlap(c.out.normed, *m);
-  }
-  for (AnyMatrix* m : {&c.out.streams, &c.out.scales, &c.out.out}) {
-    if (m->data == nullptr) continue;
-    s.View(*m, kFloats);
-    s.Add([m](Bytes&) { ++m->rows; });
-  }
-  s.Overlap(c.out.streams, c.in.streams, true);
-  s.Overlap(c.out.scales, c.in.streams);
-  s.Add([&](Bytes& b) {
-    c.options.num_streams = b.Flag() ? 0 : kMaxStreams + 1 + b.Byte();
-  });
-  s.Add([&](Bytes&) { c.options.eps = -1.0f; });
-  s.Add([&](Bytes&) { c.options.eps = testing_support::kNaN; });
-  s.Apply();
+  if (!c.spoiler.Spoil<calls::HyperCall>(&c.in, &c.out, &c.options)) return;
   CheckRefused(HyperConnect(c.in, c.out, c.options, c.executor), "HyperConnect",
                kUnwritten);
   for (const Memory& m : c.inputs) m.CheckUntouched("input");

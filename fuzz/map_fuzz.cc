@@ -6,6 +6,7 @@
 
 #include "fuzz/call.h"
 #include "fuzz/sort_case.h"
+#include "src/calls/map.h"
 #include "switchyard/map.h"
 #include "testing/reference_map.h"
 
@@ -53,23 +54,6 @@ struct List {
   }
   Memory counts, offsets, rows, element_counts, element_offsets;
 };
-
-void SpoilList(Spoiler& s, MapRows& list, size_t most) {
-  s.View(list.counts);
-  s.View(list.offsets);
-  s.View(list.rows);
-  s.View(list.element_counts);
-  s.View(list.element_offsets);
-  s.Add([&list](Bytes& b) {
-    list.offsets.size += b.Flag() ? 1u : size_t{0} - 1;
-  });
-  s.Add([&list](Bytes&) { ++list.element_counts.size; });
-  s.Add([&list](Bytes&) { ++list.element_offsets.size; });
-  s.Add([&list](Bytes&) { list.counts.data = list.offsets.data; });
-  if (most != 0) {
-    s.Add([&list, most](Bytes& b) { list.rows.size = b.Below(most); });
-  }
-}
 
 }  // namespace
 
@@ -123,38 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return c.Run([&](auto&& who) { return MapPairs(in, out, options, who); });
   };
 
-  if (c.spoiler.wanted()) {
-    Spoiler& s = c.spoiler;
-    s.View(in.topk_ids, {Type::kI32, Type::kU32, Type::kI64});
-    s.View(in.scratch);
-    s.View(in.destinations);
-    s.Add([&](Bytes&) { out.pairs.counts.size = 0; });
-    s.Add([&](Bytes&) {  // both or neither
-      options.experts_per_destination = c.mapped_by_table ? 3 : 0;
-    });
-    if (!c.mapped_by_table) {
-      s.Add([&](Bytes& b) {
-        options.experts_per_destination = (size_t{1} << 31) << b.Below(33);
-      });
-    }
-    if (num_pairs != 0) {
-      s.Add([&](Bytes&) { options.row_elements = SIZE_MAX; });
-      s.Add([&](Bytes&) { in.topk_ids.data = out.pairs.counts.data; });
-    }
-    if (with_pairs) SpoilList(s, out.pairs, num_pairs);
-    if (with_tokens) {
-      SpoilList(s, out.tokens, most_tokens);
-      s.Add([&](Bytes&) { ++out.tokens.counts.size; });
-      s.Add([&](Bytes&) { out.tokens.counts = {}; });
-    }
-    for (AnyMatrix* index :
-         {&out.pair_index, &out.copy_index, &out.return_index}) {
-      if (index->data == nullptr || num_pairs == 0) continue;
-      s.View(*index, {Type::kI32});
-      s.Add([index](Bytes&) { ++index->rows; });
-      s.Add([&, index](Bytes&) { index->data = out.pairs.counts.data; });
-    }
-    s.Apply();
+  if (c.spoiler.Spoil<calls::MapCall>(&in, &out, &options)) {
     CheckRefused(run(), "MapPairs", report);
     for (const Memory* m : written) m->CheckUntouched("an output");
     c.CheckInputs(true);

@@ -4,6 +4,7 @@
 // Quantize against the reference, bit for bit on every ISA; and refusals.
 
 #include "fuzz/format_memory.h"
+#include "src/calls/quantize.h"
 #include "switchyard/quantize.h"
 
 using namespace switchyard;        // NOLINT(build/namespaces)
@@ -22,14 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   QuantizeInputs in = {from.view()};
   QuantizeOutputs out = {to.view()};
 
-  if (spoiler.wanted()) {
-    SpoilRows(spoiler, in.from, formats.from);
-    SpoilRows(spoiler, out.rows, formats.to);
-    spoiler.Add([&](Bytes&) { ++out.rows.rows; });
-    spoiler.Overlap(out.rows, in.from);
-    spoiler.Overlap(out.rows.scales, in.from);
-    spoiler.Overlap(out.rows.sums, in.from);
-    spoiler.Apply();
+  QuantizeOptions options;
+  if (spoiler.Spoil<calls::QuantizeCall>(&in, &out, &options)) {
     CheckRefused(Quantize(in, out, {}, executor), "Quantize", kUnwritten);
     from.CheckUntouched("from");
     to.CheckUntouched("rows");

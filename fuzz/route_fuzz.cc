@@ -5,6 +5,7 @@
 // options against their restatement.
 
 #include "fuzz/call.h"
+#include "src/calls/route.h"
 #include "switchyard/route.h"
 #include "testing/reference.h"
 #include "testing/route_case.h"
@@ -66,30 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   RouteInputs in = {logits.view()};
   RouteOutputs out = {ids.view(), weights.view()};
 
-  if (spoiler.wanted()) {
-    spoiler.View(in.logits, kFloats);
-    spoiler.View(out.topk_ids, {Type::kI32, Type::kU32, Type::kI64});
-    spoiler.View(out.topk_weights, kFloats);
-    spoiler.Add([&](Bytes&) { ++in.logits.rows; });
-    spoiler.Add([&](Bytes&) { ++out.topk_ids.rows; });
-    spoiler.Add([&](Bytes&) { ++out.topk_weights.rows; });
-    spoiler.Add([&](Bytes&) { ++out.topk_weights.cols; });
-    spoiler.Add([&](Bytes& b) {
-      const size_t cols = b.Flag() ? 0 : in.logits.cols + 1 + b.Byte();
-      out.topk_ids.cols = out.topk_weights.cols = cols;
-    });
-    spoiler.Add([&](Bytes& b) {
-      const float clamp = b.Float();
-      options.clamp = clamp >= 0.0f && clamp <= 1.0f ? 1.5f : clamp;
-    });
-    spoiler.Add([&](Bytes& b) {
-      options.score = static_cast<Score>(std::size(kScores) +
-                                         b.Below(256 - std::size(kScores)));
-    });
-    spoiler.Overlap(out.topk_ids, in.logits);
-    spoiler.Overlap(out.topk_weights, in.logits);
-    spoiler.Overlap(out.topk_weights, out.topk_ids);
-    spoiler.Apply();
+  if (spoiler.Spoil<calls::RouteCall>(&in, &out, &options)) {
     const Status status = RouteTopK(in, out, options, executor);
     CheckRefused(status, "RouteTopK", kUnwritten);
     logits.CheckUntouched("logits");

@@ -4,6 +4,7 @@
 // ScatterRows against the reference, bit for bit on every ISA; and refusals.
 
 #include "fuzz/format_memory.h"
+#include "src/calls/gather.h"
 #include "switchyard/gather.h"
 
 using namespace switchyard;        // NOLINT(build/namespaces)
@@ -24,25 +25,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FormatMemory from(bytes, values);
   Memory index(bytes, Type::kI32, num_tokens, top_k, list);
   FormatMemory to(bytes, formats.to, num_tokens * top_k, hidden);
-  const ScatterOptions options = {bytes.Flag()};
+  ScatterOptions options = {bytes.Flag()};
   Report report = kUnwritten;
   ScatterInputs in = {from.view(), index.view()};
   ScatterOutputs out = {to.view(), &report};
 
-  if (spoiler.wanted()) {
-    SpoilRows(spoiler, in.packed, formats.from);
-    SpoilRows(spoiler, out.rows, formats.to);
-    spoiler.View(in.row_index, {Type::kI32});
-    spoiler.Add([&](Bytes&) { ++in.row_index.rows; });
-    if (num_tokens != 0) {
-      spoiler.Add([&](Bytes&) { in.row_index.cols = 0; });
-    }
-    spoiler.Add([&](Bytes&) { ++out.rows.rows; });
-    spoiler.Overlap(out.rows, in.packed);
-    spoiler.Overlap(out.rows, in.row_index);
-    spoiler.Overlap(out.rows.scales, in.packed);
-    spoiler.Overlap(out.rows.sums, in.row_index);
-    spoiler.Apply();
+  if (spoiler.Spoil<calls::ScatterCall>(&in, &out, &options)) {
     CheckRefused(ScatterRows(in, out, options, executor), "ScatterRows",
                  report);
     from.CheckUntouched("packed");

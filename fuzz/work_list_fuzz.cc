@@ -4,6 +4,7 @@
 // MakeWorkList: each row once, in order of cost; and refusals.
 
 #include "fuzz/call.h"
+#include "src/calls/work_list.h"
 #include "switchyard/work_list.h"
 
 using namespace switchyard;        // NOLINT(build/namespaces)
@@ -47,14 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
            a.expert == b.expert;
   };
 
-  if (spoiler.wanted()) {
-    spoiler.View(in.tokens_per_expert);
-    spoiler.View(in.offsets);
-    spoiler.View(out.tiles);
-    spoiler.Add([&](Bytes&) { options.workers = 0; });
-    spoiler.Add([&](Bytes&) { options.tile_rows = 0; });
-    if (with_offsets) spoiler.Add([&](Bytes&) { ++in.offsets.size; });
-    spoiler.Apply();
+  if (spoiler.Spoil<calls::WorkListCall>(&in, &out, &options)) {
     CheckRefused(MakeWorkList(in, out, options), "MakeWorkList", report);
     for (size_t i = 0; i < needed; ++i) {
       FUZZ_CHECK(same(memory[i], canary), "tiles: written");

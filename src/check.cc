@@ -62,8 +62,8 @@ PartFault FindFaultOfParts(const ConstAnyRows& m) {
     if (Given(m.scales)) return {1, Fault::kIsOfAnotherType};
   } else {
     const bool is_power = m.scales.type == Type::kE8M0;
-    const bool is_f8 = m.type == Type::kF8E4M3 || m.type == Type::kF8E5M2;
-    if (m.scales.type != Type::kF32 && !(is_power && is_f8)) {
+    if (m.scales.type != Type::kF32 &&
+        !(is_power && KindOf(m.type) == TypeKind::kFloatCode)) {
       return {1, Fault::kHasType};
     }
     const size_t fault = FindFaultOfMemory(m.scales);
@@ -73,7 +73,7 @@ PartFault FindFaultOfParts(const ConstAnyRows& m) {
     }
   }
   if (!Given(m.sums)) return {0, kNone};
-  if (m.type != Type::kI8 && m.type != Type::kU8) {
+  if (KindOf(m.type) != TypeKind::kIntegerCode) {
     return {2, Fault::kIsOfAnotherType};
   }
   if (m.sums.type != Type::kI32) return {2, Fault::kHasType};
@@ -85,9 +85,7 @@ PartFault FindFaultOfParts(const ConstAnyRows& m) {
 }
 
 bool TakesType(const Argument& a, Type type) {
-  return IsSpan(a.field.kind) ||
-         (static_cast<unsigned>(type) < 16 &&
-          (a.types.set >> static_cast<unsigned>(type) & 1) != 0);
+  return IsSpan(a.field.kind) || IsIn(a.types.set, type);
 }
 
 // ---- Shapes: the argument at fault where sizes do not go together.

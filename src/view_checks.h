@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "src/simd/row_format.h"
+#include "src/type_list.h"
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 
@@ -37,13 +38,6 @@ constexpr size_t MostElements(const BasicAnyMatrix<V>& m) {
   return size == 0
              ? 0
              : (static_cast<size_t>(PTRDIFF_MAX) / size) << BlockBits(m.type);
-}
-
-constexpr bool IsFloat(Type type) {
-  return type == Type::kF32 || type == Type::kBF16 || type == Type::kF16;
-}
-constexpr bool IsIdType(Type type) {
-  return type == Type::kI32 || type == Type::kU32 || type == Type::kI64;
 }
 
 // Whether 0 <= x <= most. By the bits: comparing a NaN would trap where the
@@ -189,14 +183,6 @@ bool SameView(const BasicAnyMatrix<V>& a, const BasicAnyMatrix<W>& b) {
   return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) &&
          a.type == b.type && a.rows == b.rows && a.cols == b.cols &&
          (a.rows <= 1 || a.stride == b.stride);
-}
-
-constexpr bool IsCode(Type type) {
-  return type == Type::kI8 || type == Type::kU8 || type == Type::kF8E4M3 ||
-         type == Type::kF8E5M2;
-}
-constexpr bool IsRowType(Type type) {
-  return IsFloat(type) || IsCode(type) || BlockBits(type) != 0;
 }
 
 template <class V>

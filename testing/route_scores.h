@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "src/calls/names.h"
 #include "src/simd/route.h"
 #include "switchyard/route.h"
 #include "testing/floats.h"
@@ -79,32 +80,13 @@ inline std::vector<float> Scores(std::vector<float> x, Score score, Type round,
   return values;
 }
 
-// The enumerators of RouteOptions, from the lists that kernels are compiled
-// from: tests, benchmarks, fuzzers and corpus have a new one without being
-// told.
-#define SWITCHYARD_ENUMERATOR(name, ...) Score::name,
-constexpr Score kScores[] = {SWITCHYARD_SCORES(SWITCHYARD_ENUMERATOR)};
-#undef SWITCHYARD_ENUMERATOR
-#define SWITCHYARD_ENUMERATOR(name, ...) WeightOf::name,
-constexpr WeightOf kWeightsOf[] = {
-    SWITCHYARD_WEIGHTS_OF(SWITCHYARD_ENUMERATOR)};
-#undef SWITCHYARD_ENUMERATOR
-#define SWITCHYARD_ENUMERATOR(name, ...) Divisor::name,
-constexpr Divisor kDivisors[] = {SWITCHYARD_DIVISORS(SWITCHYARD_ENUMERATOR)};
-#undef SWITCHYARD_ENUMERATOR
-#define SWITCHYARD_ENUMERATOR(name, ...) BiasPlace::name,
-constexpr BiasPlace kBiasPlaces[] = {
-    SWITCHYARD_BIAS_PLACES(SWITCHYARD_ENUMERATOR)};
-#undef SWITCHYARD_ENUMERATOR
-
-inline const char* NameOf(Score score) {
-#define SWITCHYARD_CASE(name, text, ...) \
-  case Score::name:                      \
-    return text;
-  switch (score) { SWITCHYARD_SCORES(SWITCHYARD_CASE) }
-#undef SWITCHYARD_CASE
-  return "";
-}
+// The enumerators of RouteOptions, of which tests, benchmarks, fuzzers and
+// corpus have a new one without being told.
+inline constexpr auto& kScores = calls::kEnumerators<Score>;
+inline constexpr auto& kWeightsOf = calls::kEnumerators<WeightOf>;
+inline constexpr auto& kDivisors = calls::kEnumerators<Divisor>;
+inline constexpr auto& kBiasPlaces = calls::kEnumerators<BiasPlace>;
+using calls::NameOf;
 
 // The formula of each score of a logit alone, in the arithmetic of T and exp().
 template <class T, class Exp>

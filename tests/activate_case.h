@@ -8,11 +8,15 @@
 
 #include <vector>
 
+#include "src/calls/names.h"
+#include "src/simd/activate.h"
 #include "switchyard/activate.h"
-#include "testing/activations.h"
 #include "tests/call_errors.h"
 
 namespace switchyard::testing_support {
+
+inline constexpr auto& kActivations = calls::kEnumerators<Activation>;
+using simd::IsOfGate;
 
 inline ActivateOptions Plain(Activation activation) {
   ActivateOptions options;

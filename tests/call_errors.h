@@ -26,8 +26,8 @@
 #include "testing/guarded_buffer.h"  // IWYU pragma: export
 #include "testing/inputs.h"          // IWYU pragma: export
 #include "testing/reference.h"       // IWYU pragma: export
-#include "testing/unwritten.h"       // IWYU pragma: export
-#include "tests/spoilt_calls.h"
+#include "testing/spoilt_calls.h"
+#include "testing/unwritten.h"  // IWYU pragma: export
 #include "tests/target_test.h"  // IWYU pragma: export
 
 namespace switchyard {

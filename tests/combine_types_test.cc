@@ -20,9 +20,8 @@ SWITCHYARD_FOR_EVERY_ISA(CombineTypesTest);
 CombineTypes AnyTypes(Random& random) {
   const auto any = [&] { return kFloatTypes[random.Below(3)]; };
   CombineTypes types = {any(), any(), any(), any(), any(), any(), any(), any()};
-  constexpr Type kCodes[] = {Type::kI8, Type::kU8, Type::kF8E4M3,
-                             Type::kF8E5M2};
-  if (random.Below(4) == 0) types.rows = kCodes[random.Below(4)];
+  constexpr calls::Enumerators<Type> kCodes(internal::kCodeSet);
+  if (random.Below(4) == 0) types.rows = kCodes[random.Below(kCodes.size())];
   return types;
 }
 CombineShape AnyShape(Random& random) {

@@ -14,6 +14,7 @@
 #include <ostream>
 #include <vector>
 
+#include "src/calls/names.h"
 #include "switchyard/views.h"
 #include "testing/floats.h"
 #include "testing/guarded_buffer.h"
@@ -21,10 +22,7 @@
 namespace switchyard {
 
 inline std::ostream& operator<<(std::ostream& os, Type type) {
-  constexpr const char* kNames[] = {"f32",  "bf16", "f16",  "i32",  "u32",
-                                    "i64",  "i8",   "u8",   "e4m3", "e5m2",
-                                    "e8m0", "q8_0", "q8_1", "q8_k"};
-  return os << kNames[static_cast<size_t>(type)];
+  return os << calls::NameOf(type);
 }
 
 namespace testing_support {

@@ -103,14 +103,7 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
 #undef FIELD
 
   static bool IsOfGate(const Args& c) {
-    switch (c.options.activation) {
-#define SWITCHYARD_CASE(name, Function, of_gate) \
-  case Activation::name:                         \
-    return of_gate;
-      SWITCHYARD_ACTIVATIONS(SWITCHYARD_CASE)
-#undef SWITCHYARD_CASE
-    }
-    return false;
+    return simd::IsOfGate(c.options.activation);
   }
   static bool IsPacked(const Args& c) { return internal::Given(c.in.offsets); }
   static bool IsPadded(const Args& c) {

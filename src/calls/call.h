@@ -32,6 +32,7 @@
 #include <utility>
 
 #include "src/calls/names.h"
+#include "src/type_list.h"
 #include "src/view_checks.h"
 #include "switchyard/combine.h"
 #include "switchyard/report.h"
@@ -145,30 +146,22 @@ constexpr Field Named(Field field, const char* name) {
 // The element types that an argument takes, as a set, with the words of the
 // message. Spans have one type only and none here.
 struct Types {
-  uint16_t set = 0;
+  uint32_t set = 0;
   const char* words = "";
 };
-constexpr uint16_t SetOf(std::initializer_list<Type> types) {
-  unsigned set = 0;
-  for (const Type type : types) set |= 1u << static_cast<unsigned>(type);
-  return static_cast<uint16_t>(set);
+constexpr uint32_t SetOf(Type type) {
+  return uint32_t{1} << static_cast<unsigned>(type);
 }
 inline constexpr Types kSpan = {};
-inline constexpr Types kFloats = {SetOf({Type::kF32, Type::kBF16, Type::kF16}),
-                                  "f32, bf16 or f16"};
-inline constexpr Types kIds = {SetOf({Type::kI32, Type::kU32, Type::kI64}),
-                               "int32, uint32 or int64"};
-inline constexpr Types kIdsOrU8 = {
-    SetOf({Type::kI32, Type::kU32, Type::kI64, Type::kU8}),
-    "int32, uint32, int64 or uint8"};
-inline constexpr Types kI32 = {SetOf({Type::kI32}), "int32"};
-inline constexpr Types kU8 = {SetOf({Type::kU8}), "uint8"};
+inline constexpr Types kFloats = {internal::kFloatSet, "f32, bf16 or f16"};
+inline constexpr Types kIds = {internal::kIdSet, "int32, uint32 or int64"};
+inline constexpr Types kIdsOrU8 = {internal::kIdSet | SetOf(Type::kU8),
+                                   "int32, uint32, int64 or uint8"};
+inline constexpr Types kI32 = {SetOf(Type::kI32), "int32"};
+inline constexpr Types kU8 = {SetOf(Type::kU8), "uint8"};
 // Rows with scales and sums where their type has them.
-inline constexpr Types kAnyRows = {
-    SetOf({Type::kF32, Type::kBF16, Type::kF16, Type::kI8, Type::kU8,
-           Type::kF8E4M3, Type::kF8E5M2, Type::kQ8_0, Type::kQ8_1,
-           Type::kQ8_K}),
-    "f32, bf16, f16 or quantised"};
+inline constexpr Types kAnyRows = {internal::kRowSet,
+                                   "f32, bf16, f16 or quantised"};
 
 // True of a call if a field of its inputs or options has one of the values in
 // the set. The default is true of every call.

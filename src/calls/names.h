@@ -12,7 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/simd/activate.h"
 #include "src/simd/route.h"
+#include "src/type_list.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
@@ -44,6 +46,16 @@ constexpr const char* NameOf(BiasPlace place) {
   switch (place) { SWITCHYARD_BIAS_PLACES(SWITCHYARD_TEXT) }
   return nullptr;
 }
+constexpr const char* NameOf(Activation activation) {
+  using Listed = Activation;
+  switch (activation) { SWITCHYARD_ACTIVATIONS(SWITCHYARD_TEXT) }
+  return nullptr;
+}
+constexpr const char* NameOf(Type type) {
+  using Listed = Type;
+  switch (type) { SWITCHYARD_TYPES(SWITCHYARD_TEXT) }
+  return nullptr;
+}
 #undef SWITCHYARD_TEXT
 constexpr const char* NameOf(BucketOrder order) {
   switch (order) {
@@ -51,27 +63,6 @@ constexpr const char* NameOf(BucketOrder order) {
       return "ascending";
     case BucketOrder::kClaim:
       return "claim";
-  }
-  return nullptr;
-}
-constexpr const char* NameOf(Activation activation) {
-  switch (activation) {
-    case Activation::kSilu:
-      return "silu";
-    case Activation::kGelu:
-      return "gelu";
-    case Activation::kGeluTanh:
-      return "gelu_tanh";
-    case Activation::kRelu:
-      return "relu";
-    case Activation::kRelu2:
-      return "relu2";
-    case Activation::kIdentity:
-      return "identity";
-    case Activation::kSwigluOai:
-      return "swiglu_oai";
-    case Activation::kSitu:
-      return "situ";
   }
   return nullptr;
 }
@@ -132,40 +123,6 @@ constexpr const char* NameOf(NormKind norm) {
   }
   return nullptr;
 }
-constexpr const char* NameOf(Type type) {
-  switch (type) {
-    case Type::kF32:
-      return "f32";
-    case Type::kBF16:
-      return "bf16";
-    case Type::kF16:
-      return "f16";
-    case Type::kI32:
-      return "i32";
-    case Type::kU32:
-      return "u32";
-    case Type::kI64:
-      return "i64";
-    case Type::kI8:
-      return "i8";
-    case Type::kU8:
-      return "u8";
-    case Type::kF8E4M3:
-      return "f8e4m3";
-    case Type::kF8E5M2:
-      return "f8e5m2";
-    case Type::kE8M0:
-      return "e8m0";
-    case Type::kQ8_0:
-      return "q8_0";
-    case Type::kQ8_1:
-      return "q8_1";
-    case Type::kQ8_K:
-      return "q8_k";
-  }
-  return nullptr;
-}
-
 // The enumerators as a bit set; all have values from 0 to 31.
 template <class E>
 constexpr uint32_t EnumeratorsOf() {
@@ -176,23 +133,26 @@ constexpr uint32_t EnumeratorsOf() {
   return set;
 }
 
-// The enumerators in order, for what walks them.
+// Those of a bit set in order, for what walks them.
 template <class E>
-struct Enumerators {
-  E values[32] = {};
-  size_t size = 0;
-  constexpr Enumerators() {
+class Enumerators {
+ public:
+  explicit constexpr Enumerators(uint32_t set) {
     for (uint32_t value = 0; value < 32; ++value) {
-      const E enumerator = static_cast<E>(value);
-      if (NameOf(enumerator) != nullptr) values[size++] = enumerator;
+      if ((set >> value & 1) != 0) values_[size_++] = static_cast<E>(value);
     }
   }
-  constexpr const E* begin() const { return values; }
-  constexpr const E* end() const { return values + size; }
-  constexpr E operator[](size_t i) const { return values[i]; }
+  constexpr size_t size() const { return size_; }
+  constexpr const E* begin() const { return values_; }
+  constexpr const E* end() const { return values_ + size_; }
+  constexpr E operator[](size_t i) const { return values_[i]; }
+
+ private:
+  E values_[32] = {};
+  size_t size_ = 0;
 };
 template <class E>
-inline constexpr Enumerators<E> kEnumerators;
+inline constexpr Enumerators<E> kEnumerators{EnumeratorsOf<E>()};
 
 }  // namespace switchyard::calls
 

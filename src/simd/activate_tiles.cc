@@ -121,8 +121,8 @@ TileFunction OfBothFor(Activation activation, bool limited, Type type) {
   switch (activation) {
 #define SWITCHYARD_BOTH_true(F) TimesUp<F>
 #define SWITCHYARD_BOTH_false(F) F
-#define SWITCHYARD_CASE(name, F, of_gate) \
-  case Activation::name:                  \
+#define SWITCHYARD_CASE(name, text, F, of_gate) \
+  case Activation::name:                        \
     return OfBothAs<SWITCHYARD_BOTH_##of_gate(F)>(type);
     SWITCHYARD_ACTIVATIONS(SWITCHYARD_CASE)
 #undef SWITCHYARD_CASE
@@ -133,8 +133,8 @@ TileFunction OfGateFor(Activation activation) {
   switch (activation) {
 #define SWITCHYARD_GATE_true(F) OfGate<F>
 #define SWITCHYARD_GATE_false(F) nullptr
-#define SWITCHYARD_CASE(name, F, of_gate) \
-  case Activation::name:                  \
+#define SWITCHYARD_CASE(name, text, F, of_gate) \
+  case Activation::name:                        \
     return SWITCHYARD_GATE_##of_gate(F);
     SWITCHYARD_ACTIVATIONS(SWITCHYARD_CASE)
 #undef SWITCHYARD_CASE

@@ -3,8 +3,9 @@
 
 #include <utility>
 
+#include "src/calls/names.h"
+#include "src/simd/activate.h"
 #include "switchyard/activate.h"
-#include "testing/activations.h"
 #include "tools/corpus/format_rows.h"
 
 namespace switchyard::corpus {
@@ -59,7 +60,7 @@ void Quantize(Executor& executor, Digests& digests, Type in,
 // rows of experts' own, some of them nobody's.
 void Optional(Executor& executor, Digests& digests, Activation activation,
               bool any) {
-  const bool of_gate = testing_support::IsOfGate(activation);
+  const bool of_gate = simd::IsOfGate(activation);
   constexpr Type kTypes[] = {Type::kF32, Type::kBF16, Type::kF16};
   const std::vector<int32_t> offsets = {1, 3, 3, 6}, counts = {1, 0, 2};
   for (uint32_t i = 0; i < 144; ++i) {
@@ -136,21 +137,11 @@ const Registration registration("activate", [](std::vector<Case>& cases) {
       }
     }
   }
-  const std::pair<const char*, Activation> activations[] = {
-      {"silu", Activation::kSilu},
-      {"gelu", Activation::kGelu},
-      {"gelu_tanh", Activation::kGeluTanh},
-      {"relu", Activation::kRelu},
-      {"relu2", Activation::kRelu2},
-      {"identity", Activation::kIdentity},
-      {"swiglu_oai", Activation::kSwigluOai},
-      {"situ", Activation::kSitu}};
-  for (const auto& [name, activation] : activations) {
+  for (const Activation activation : calls::kEnumerators<Activation>) {
     for (const bool any : {false, true}) {
-      cases.push_back({std::string("activate ") + name +
+      cases.push_back({std::string("activate ") + calls::NameOf(activation) +
                            (any ? ", options, any" : ", options, random"),
-                       [activation = activation, any](Executor& executor,
-                                                      Digests& digests) {
+                       [activation, any](Executor& executor, Digests& digests) {
                          Optional(executor, digests, activation, any);
                        }});
     }

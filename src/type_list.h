@@ -1,0 +1,83 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The element types as one list, walked by checks, names, tests and fuzzers:
+// each Type with its name and its part in rows.
+
+#ifndef SWITCHYARD_SRC_TYPE_LIST_H_
+#define SWITCHYARD_SRC_TYPE_LIST_H_
+
+#include <cstdint>
+
+#include "switchyard/types.h"
+
+namespace switchyard::internal {
+
+#define SWITCHYARD_TYPES(X)        \
+  X(kF32, "f32", kFloat)           \
+  X(kBF16, "bf16", kFloat)         \
+  X(kF16, "f16", kFloat)           \
+  X(kI32, "i32", kId)              \
+  X(kU32, "u32", kId)              \
+  X(kI64, "i64", kId)              \
+  X(kI8, "i8", kIntegerCode)       \
+  X(kU8, "u8", kIntegerCode)       \
+  X(kF8E4M3, "f8e4m3", kFloatCode) \
+  X(kF8E5M2, "f8e5m2", kFloatCode) \
+  X(kE8M0, "e8m0", kScale)         \
+  X(kQ8_0, "q8_0", kBlock)         \
+  X(kQ8_1, "q8_1", kBlock)         \
+  X(kQ8_K, "q8_k", kBlock)
+
+// Codes have scales beside the rows: those of integers are f32 and may have
+// sums, those of floats are f32 or e8m0. Blocks hold their scales.
+enum class TypeKind : uint8_t {
+  kFloat,
+  kId,
+  kIntegerCode,
+  kFloatCode,
+  kScale,
+  kBlock
+};
+
+constexpr TypeKind KindOf(Type type) {
+#define SWITCHYARD_CASE(name, text, kind) \
+  case Type::name:                        \
+    return TypeKind::kind;
+  switch (type) { SWITCHYARD_TYPES(SWITCHYARD_CASE) }
+#undef SWITCHYARD_CASE
+  return TypeKind::kScale;
+}
+
+// The types of those kinds, as a bit set.
+template <class... Kind>
+constexpr uint32_t TypesOf(Kind... kinds) {
+  uint32_t set = 0;
+#define SWITCHYARD_ADD(name, text, kind)                     \
+  if (((TypeKind::kind == kinds) || ... || false)) {         \
+    set |= uint32_t{1} << static_cast<unsigned>(Type::name); \
+  }
+  SWITCHYARD_TYPES(SWITCHYARD_ADD)
+#undef SWITCHYARD_ADD
+  return set;
+}
+constexpr bool IsIn(uint32_t set, Type type) {
+  return static_cast<unsigned>(type) < 32 &&
+         (set >> static_cast<unsigned>(type) & 1) != 0;
+}
+
+inline constexpr uint32_t kFloatSet = TypesOf(TypeKind::kFloat);
+inline constexpr uint32_t kIdSet = TypesOf(TypeKind::kId);
+inline constexpr uint32_t kCodeSet =
+    TypesOf(TypeKind::kIntegerCode, TypeKind::kFloatCode);
+inline constexpr uint32_t kRowSet =
+    kFloatSet | kCodeSet | TypesOf(TypeKind::kBlock);
+
+constexpr bool IsFloat(Type type) { return IsIn(kFloatSet, type); }
+constexpr bool IsIdType(Type type) { return IsIn(kIdSet, type); }
+constexpr bool IsCode(Type type) { return IsIn(kCodeSet, type); }
+constexpr bool IsRowType(Type type) { return IsIn(kRowSet, type); }
+
+}  // namespace switchyard::internal
+
+#endif  // SWITCHYARD_SRC_TYPE_LIST_H_
