@@ -44,7 +44,7 @@ bool AreUpTo(size_t most, Span<const int32_t> counts) {
   return true;
 }
 
-// Where the rows of each expert are.
+// Checks the lists that say where the rows of each expert are.
 Status CheckCounts(const ActivateInputs& inputs, size_t rows) {
   if (!Ascends(inputs.offsets, rows)) {
     return internal::DoesNotFit(
@@ -58,7 +58,7 @@ Status CheckCounts(const ActivateInputs& inputs, size_t rows) {
   return Status();
 }
 
-// Of views that are known to be right.
+// Runs the kernel that the options need, on views that are known to be right.
 Status Run(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
            const ConstAnyMatrix& gate_bias, const ConstAnyMatrix& up_bias,
            const ActivateInputs& inputs, const AnyRows& out,

@@ -85,7 +85,7 @@ class ExecutorCrew {
   size_t Blocks(size_t pairs, size_t min_block_pairs) const {
     return BucketBlocks(pairs, min_block_pairs, executor_);
   }
-  // What one thread does, and the others wait for.
+  // Work that one thread does while the others wait for it.
   template <class Work>
   void Once(const Work& work) const {
     work();

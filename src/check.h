@@ -382,8 +382,8 @@ constexpr std::array<uint8_t, 16> MakeElementBytes() {
 }
 inline constexpr std::array<uint8_t, 16> kElementBytes = MakeElementBytes();
 
-// Of a matrix without blocks. The end of one without rows may be before its
-// begin: then it meets no more than other views do.
+// The bytes of a matrix without blocks. The end of one without rows may lie
+// before its begin, which overlaps nothing that other views do not.
 template <bool kIsNeeded, class V>
 [[gnu::always_inline]] inline Interval IntervalOf(const BasicAnyMatrix<V>& m) {
   Interval interval(Span<const char>(static_cast<const char*>(m.data), 0));
@@ -412,8 +412,8 @@ template <class C, size_t kView>
   }
 }
 
-// Of a pair that may be in place: whether no output before it in the list is
-// given, which would be the one.
+// Whether `kOut` is the first given output of those that the input may be in
+// place of: only that one may be.
 template <class C, size_t kOut, size_t kIn, size_t... kI>
 [[gnu::always_inline]] inline bool IsFirstGiven(const typename C::Args& c,
                                                 std::index_sequence<kI...>) {

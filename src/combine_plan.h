@@ -152,7 +152,7 @@ class CombinePlan {
     Add(Stage::kGated, true);
     Round(true);
   }
-  // What a norm does before its squares are known, and then.
+  // The stage of a norm before its squares are known.
   void NormFirst(bool other, const ConstAnyMatrix& weight) {
     if (options_.block_norm != NormKind::kPlusOneFirst) return;
     Vector(Stage::kMulPlus, other, weight);
@@ -181,7 +181,7 @@ class CombinePlan {
     }
   }
 
-  // With what its tile was to be multiplied by before.
+  // Adds a stage with the factor that its tile waits to be multiplied by.
   Stage& Add(Stage::Op op, bool other, const ConstAnyMatrix* operand = nullptr,
              bool per_token = false) {
     const float v = TakeFactor(other);
@@ -200,7 +200,7 @@ class CombinePlan {
   void Round(bool other) {
     if (plan_.rounded != Type::kF32) Add(Stage::kRound, other);
   }
-  // By the next stage of that tile, where nothing rounds in between.
+  // Multiplies a tile in its next stage, if nothing rounds in between.
   void Scale(bool other, float factor) {
     if (factor == 1.0f) return;
     Flush(other);

@@ -19,7 +19,7 @@ void Clear(const Span<int32_t>& span) {
   if (span.size != 0) std::memset(span.data, 0, span.size * sizeof(int32_t));
 }
 
-// What of `list` is in elements.
+// Writes the counts and offsets of `list` that are in elements.
 void PutElements(const MapRows& list, size_t row_elements) {
   const auto put = [row_elements](const Span<int32_t>& rows,
                                   const Span<int64_t>& elements) {

@@ -97,7 +97,7 @@ struct Recipe {
         .With(&RouteOptions::needs_groups, true)
         .Needs(ConfigField::n_group, ConfigField::topk_group);
   }
-  // Without groups unless a configuration has them.
+  // There are no groups unless a configuration has them.
   constexpr Recipe GroupsIfSaid() const {
     return With(&RouteOptions::num_expert_group, 0)
         .With(&RouteOptions::topk_group, 0)
@@ -201,7 +201,7 @@ struct Line : Recipe {
     preset.top_k = top_k;
     preset.source = source;
   }
-  // Without a source it is another name of the same code.
+  // A line that has no source is another name of the same code.
   constexpr Line(const char* family, const char* same_as,
                  const char* source = nullptr)
       : Recipe(Score::kSoftmax) {
@@ -277,7 +277,7 @@ constexpr Line kLines[] = {
                 ConfigField::shared_expert_combination_strategy)
          .Ignores(ConfigField::rms_norm_eps),
      8, 2, "modeling_cohere2_moe.py:140"},
-    // With expert_selection_fn "sigmoid".
+    // Its expert_selection_fn is "sigmoid".
     {"cohere2_moe_sigmoid",
      kSigmoidOfSelected.OverSum()
          .IfNormTopkProb(true)
@@ -302,7 +302,7 @@ constexpr Line kLines[] = {
     {"deepseek_v32", "deepseek_v3", "modeling_deepseek_v32.py:496"},
     // The hash layers are the same with given_ids.
     {"deepseek_v4", kDeepseekV4, 256, 6, "modeling_deepseek_v4.py:1079"},
-    // With a second row of correction_bias for images.
+    // It has a second row of correction_bias for images.
     {"deepseek_v41", kDeepseekV4, 384, 6,
      "its config.json; routing as deepseek_v4"},
     {"diffusion_gemma", "gemma4", "modeling_diffusion_gemma.py:506"},

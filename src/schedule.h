@@ -23,13 +23,13 @@ namespace switchyard::internal {
 // caller's floating-point environment traps or rounds is not our business.
 constexpr size_t kGrainPs = 30'000'000;
 
-// What a row takes that is moved: copied, which memory bounds, or converted.
+// Picoseconds to move a row: to copy it, which memory bounds, or to convert it.
 inline size_t MoveRowPs(const AnyMatrix& to, bool copy) {
   return copy ? 40 * BytesOf(to.type, to.cols) : simd::ComputePs(400 * to.cols);
 }
 
-// What an executor runs. Not a lambda: GCC 12 gives the function that one turns
-// into no hidden visibility.
+// The body that an executor runs. It is not a lambda because GCC 12 gives the
+// function that a lambda turns into no hidden visibility.
 template <class Args>
 struct RowsOfArgs {
   simd::RowFunction<Args> rows;

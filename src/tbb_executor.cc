@@ -115,7 +115,7 @@ class Tbb final : public Executor {
   }
 
   tbb::task_arena arena_;
-  // Of the last call of that size or larger.
+  // The end of the last call of that size or larger.
   std::atomic<Clock::rep> last_end_{Clock::duration::min().count() / 2};
 };
 

@@ -109,7 +109,7 @@ bool Fits(const Span<T>& s) {
   return Fits(s.data, s.size, sizeof(T));
 }
 
-// What a view occupies: `rows` pieces of `row_bytes`, `stride_bytes` apart.
+// The memory of a view: `rows` pieces of `row_bytes`, `stride_bytes` apart.
 struct Region {
   uintptr_t begin = 0;
   size_t rows = 0;
@@ -200,7 +200,7 @@ template <class V>
 bool ScalesFit(const BasicAnyRows<V>& rows) {
   if (rows.cols == 0) return true;
   const size_t group = simd::GroupOf(rows.cols, rows.scales.cols);
-  // Where a row has no more columns than a group, one scale is both.
+  // In a row with no more columns than a group, one scale is both.
   return rows.scales.type == Type::kE8M0
              ? rows.scales.cols == (rows.cols + 31) / 32
              : group != 0;

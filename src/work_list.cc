@@ -28,13 +28,13 @@ size_t Cost(const WorkListOptions& options, size_t rows) {
 struct Plan {
   size_t halves, smallest;
 };
-// Where a tile costs nothing but its rows, cuts are free. Otherwise each has
-// its price, and what is best, from no cuts to many, is known when it has been
-// tried: one of these is within 0.04 of the best of 20 such plans.
+// Cuts are free if a tile costs nothing but its rows. Otherwise each has its
+// price, and only a try tells the best number of cuts: one of these plans is
+// within 0.04 of the best of 20.
 constexpr Plan kFreeCuts = {1, 1};
 constexpr Plan kPlans[] = {{0, 0}, {2, 4}, {2, 2}, {2, 1}};
 constexpr Plan kUntried = {2, 2};
-// Whose times of finishing lie on the stack.
+// The finishing times of so many workers fit on the stack.
 constexpr size_t kMaxTriedWorkers = 1024;
 
 // In rows.
@@ -47,7 +47,7 @@ size_t SmallestTile(const WorkListOptions& options, const Plan& plan) {
          options.tile_rows;
 }
 
-// Of rows that cost `left` in all. Returns how many tiles there are.
+// Cuts rows that cost `left` in all. Returns the number of tiles.
 size_t Cut(const WorkListInputs& inputs, const WorkListOptions& options,
            const Plan& plan, size_t left, WorkTile* tiles) {
   const size_t smallest = SmallestTile(options, plan);

@@ -157,7 +157,7 @@ struct AlignedOptions {
   // Write the sentinel to what is left of `pairs` behind the last block, and -1
   // to what is left of block_experts. Otherwise both are left alone.
   bool fill_unused = false;
-  // As in BucketOptions. Pairs beyond the capacity are never an error.
+  // See BucketOptions. Pairs beyond the capacity are never an error.
   bool allow_dropped = false;
 };
 

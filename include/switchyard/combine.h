@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Bringing the experts' outputs of each token back together.
+// Weighted sum of the experts' outputs, with shared expert, residual and norm.
 
 #ifndef SWITCHYARD_COMBINE_H_
 #define SWITCHYARD_COMBINE_H_
@@ -13,23 +13,24 @@
 
 namespace switchyard {
 
-// How the shared expert's output is weighted.
+// The weight of the shared experts' output.
 enum class SharedGate {
-  kLogit,   // by sigmoid(gate[t]): Qwen2-MoE, Qwen3-Next
-  kScalar,  // by gate[t] as it stands
-  kNone,    // by 1, gate is empty: DeepSeek, Granite
+  kLogit,   // sigmoid(gate[t]): Qwen2-MoE, Qwen3-Next
+  kScalar,  // gate[t] itself
+  kNone,    // 1; gate is empty: DeepSeek, Granite
 };
 
-// Experts that every token passes through. Default-made: there is none.
+// Experts that every token passes through. By default there are none.
 struct SharedExpert {
   ConstAnyMatrix rows = {};  // [tokens * num_shared, hidden], by token
-  ConstAnyMatrix gate = {};  // [tokens, num_shared], of one also [1, tokens]
+  // [tokens, num_shared], or [1, tokens] for one shared expert.
+  ConstAnyMatrix gate = {};
   SharedGate kind = SharedGate::kLogit;
   size_t num_shared = 1;  // several: Inkling, weighted by its router
 };
 
-// Zero experts, whose output is their input: it and the sum of the weights that
-// a token gave to them (LongCat-Flash). Default-made: there are none.
+// Zero experts, whose output is their input (LongCat-Flash): the input, and the
+// sum of the weights that a token gave to them. By default there are none.
 struct IdentityExperts {
   ConstAnyMatrix rows = {};    // [tokens, hidden]
   ConstAnyMatrix weight = {};  // [tokens, 1] or [1, tokens]
@@ -37,9 +38,9 @@ struct IdentityExperts {
 
 // Weights of RMSNorms before the residual, each optional.
 struct BlockNorms {
-  ConstAnyMatrix routed = {};  // [1, hidden], of the routed sum: Gemma 4
-  ConstAnyMatrix shared = {};  // [1, hidden], of the shared experts': Gemma 4
-  ConstAnyMatrix block = {};   // [1, hidden], of both together: AFMoE, Beam
+  ConstAnyMatrix routed = {};  // [1, hidden], for the routed sum: Gemma 4
+  ConstAnyMatrix shared = {};  // [1, hidden], for the shared experts': Gemma 4
+  ConstAnyMatrix block = {};   // [1, hidden], for both together: AFMoE, Beam
 };
 
 // Learned vectors, each optional: ZAYA has all, Doge residual_scale, JetMoE
@@ -51,24 +52,25 @@ struct CombineVectors {
   ConstAnyMatrix residual_scale = {};  // [1, hidden]
 };
 
-// Place of the row of each (token, slot). Combine refuses a call that says
-// neither of the two: rows in the order of experts, taken to be in that of
-// tokens, would be a wrong answer that nothing shows.
+// The row of each (token, slot). Combine refuses a call that says nothing here:
+// rows in the order of experts, taken for rows in that of tokens, would be a
+// wrong answer that nothing shows.
 struct RowIndex : ConstAnyMatrix {
-  // [tokens, top_k], as BucketPacked writes it; -1 skips the slot. Values
-  // outside [-1, num_rows) are skipped and counted: a stale row is never read.
+  // [tokens, top_k] of int32, as BucketPacked writes it; -1 skips the slot.
+  // Values outside [-1, num_rows) are skipped and counted: a stale row is never
+  // read.
   using ConstAnyMatrix::ConstAnyMatrix;
   constexpr RowIndex(const ConstAnyMatrix& m) noexcept  // NOLINT
       : ConstAnyMatrix(m) {}
   // Row token * top_k + slot; num_rows is tokens * top_k.
   enum TokenOrder { kTokenOrder };
   constexpr RowIndex(TokenOrder) noexcept : token_order(true) {}  // NOLINT
-  constexpr RowIndex() noexcept = default;  // says neither
+  constexpr RowIndex() noexcept = default;  // neither is said
 
   bool token_order = false;
 };
 
-// How a norm uses its weight.
+// How a norm uses its weight w.
 enum class NormKind {
   kWeight,        // (x * scale) * w
   kWeightInF32,   // the same, see round_like_unfused: Gemma 4, DeepSeek-V4
@@ -76,7 +78,7 @@ enum class NormKind {
   kPlusOneFirst,  // y * scale, the norm of y = x * (1 + w): Muse Spark's post
 };                // norms. Not for `normed`.
 
-// Factors; 1 is none at all.
+// Factors; 1 leaves the step out.
 struct CombineScales {
   float routed = 1.0f;    // of the routed sum: Beam, Laguna, MiniMax-M3, Step
   float block = 1.0f;     // 0.5 averages (Cohere2), residual_multiplier
@@ -85,48 +87,60 @@ struct CombineScales {
   float out = 1.0f;       // layer_scalar (Gemma 4)
 };
 
+// Every matrix is f32, bf16 or f16 with a type and stride of its own, unless
+// its comment says more. Inputs that are left out are {}; a null pointer with
+// sizes is an error.
 struct CombineInputs {
-  // No rows, no topk_weights and kTokenOrder: there are no routed experts.
-  ConstAnyRows rows;             // [num_rows, hidden]: down-projection outputs
-  ConstAnyMatrix topk_weights;   // [tokens, top_k], as RouteTopK writes them
-  RowIndex row_index;            // [tokens, top_k] or RowIndex::kTokenOrder
-  ConstAnyMatrix residual = {};  // optional [tokens, hidden]
-  ConstAnyMatrix norm_weight = {};  // [1, hidden], for `normed`
+  // [num_rows, hidden]: down-projection outputs. They may also be i8, u8,
+  // f8e4m3 or f8e5m2 with f32 scales [num_rows, 1]; a weight is then
+  // topk_weights[t, s] * scale, rounded to f32. Without routed experts rows and
+  // topk_weights are {}, row_index is kTokenOrder, and there has to be a shared
+  // expert, an identity expert or a residual.
+  ConstAnyRows rows;
+  ConstAnyMatrix topk_weights;      // [tokens, top_k], as RouteTopK writes them
+  RowIndex row_index;               // [tokens, top_k] or RowIndex::kTokenOrder
+  ConstAnyMatrix residual = {};     // optional [tokens, hidden]
+  ConstAnyMatrix norm_weight = {};  // [1, hidden], if and only if `normed` is
   SharedExpert shared = {};         // optional
   IdentityExperts identity = {};    // optional
   BlockNorms norms = {};            // optional
   CombineVectors vectors = {};      // optional
 };
-struct CombineOutputs {      // at least one of the two:
-  AnyMatrix out;             // [tokens, hidden]
-  AnyRows normed = {};       // [tokens, hidden]
-  Report* report = nullptr;  // sets skipped
+// At least one of out and normed.
+struct CombineOutputs {
+  // [tokens, hidden]. May be exactly residual (residual += sum) or the
+  // shared.rows of one shared expert: the same data, stride and type.
+  AnyMatrix out;
+  // [tokens, hidden] in any format of quantize.h. Without `out` it may lie in
+  // place as `out` may.
+  AnyRows normed = {};
+  Report* report = nullptr;  // optional: sets skipped
 };
 struct CombineOptions {
-  float eps = 1e-6f;  // of `normed`
+  float eps = 1e-6f;  // of `normed`, >= 0
   // Values of row_index outside [-1, num_rows) are expected. Otherwise the call
-  // returns kFailedPrecondition when it has met any.
+  // returns kFailedPrecondition if it has met any.
   bool allow_skipped = false;
   // Round to out's type wherever an engine that runs one operation after the
   // other does: see below.
   bool round_like_unfused = false;
   NormKind norm = NormKind::kWeight;        // of `normed`
   NormKind block_norm = NormKind::kWeight;  // of inputs.norms
-  float block_eps = 1e-6f;                  // of inputs.norms
-  CombineScales scales = {};
+  float block_eps = 1e-6f;                  // of inputs.norms, >= 0
+  CombineScales scales = {};                // finite
 };
 
-// Per token t and column h:
+// Brings the experts' outputs of each token back together. Per token t and
+// column h:
 //   sum = 0, then sum = fma(topk_weights[t, s], row(t, s)[h], sum) in slot
 //   order, sum = fma(gate, shared[t, h], sum)     with a shared expert,
 //   out[t, h] = residual[t, h] + sum              with a residual, else sum;
-// and with `normed`, in the same pass over memory,
+// and with `normed`, in the same pass over memory, the RMSNorm that opens the
+// next layer:
 //   normed[t, h] = (out[t, h] * scale) * norm_weight[h],
-//   scale = 1 / sqrt(mean over h of out[t, h]^2 + eps):
-// the RMSNorm that opens the next layer.
+//   scale = 1 / sqrt(mean over h of out[t, h]^2 + eps).
 //
-// With everything that there is, each step left out whose input is not given or
-// whose factor is 1, and each operation rounded to f32:
+// With every input given, and each operation rounded to f32:
 //   routed = 0, then routed = fma(topk_weights[t, s], row(t, s)[h], routed),
 //   routed = fma(identity.weight[t], identity.rows[t, h], routed),
 //   routed = routed * scales.routed, routed = Norm(routed, norms.routed),
@@ -139,47 +153,39 @@ struct CombineOptions {
 //   residual = residual + residual_bias[h],
 //   residual = residual * residual_scale[h],
 //   residual = residual * scales.residual;
-//   out = residual + block, out = out * scales.out;
-// Norm() as above, with block_eps; NormKind says how the weight comes in.
+//   out = residual + block, out = out * scales.out.
+// Norm() is the norm above with block_eps and block_norm. A step is left out if
+// its input is not given or its factor is 1.
 //
-// Types: each of f32, bf16 or f16, but for row_index, which is int32. rows may
-// also be i8, u8, f8e4m3 or f8e5m2 with f32 scales [num_rows, 1]: a weight is
-// then topk_weights[t, s] * scale, rounded to f32. normed may have any format
-// of quantize.h. Computed in f32, from f32: `normed` sees the sum that out is
+// Rounding: the computation is in f32, and `normed` sees the sum that out is
 // rounded from. With round_like_unfused, M being the rounding to the type of
 // out (without out, of residual; without both, of normed, f32 if it is
-// quantised), instead
+// quantised), it is instead
 //   routed = M(sum over the slots),
 //   sum = M(routed + M(gate * shared[t, h]))       with a shared expert,
 //   out[t, h] = M(residual[t, h] + sum), and normed from that:
 //   normed[t, h] = M(out[t, h] * scale) * norm_weight[h];
-// that is, M of every step above, the sum over the slots (and identity), the
-// sum over several shared experts and a norm being one each; but a norm of
-// kWeight, as Llama's, rounds before its weight, too, and one of kPlusOneFirst
-// behind it. kWeightInF32 and kPlusOne round once.
-// Shapes: as above; each matrix has its own stride. Zero tokens or columns do
-// nothing. What is optional is left out as {}: a null pointer with sizes is an
-// error. Without routed experts there has to be a shared expert, an identity
-// expert or a residual.
-// In place: out may be exactly residual (residual += sum) or exactly
-// shared.rows of one shared expert (same data, stride and type); without out,
-// normed may. Any other overlap of an output with another view is an error.
-// Values: NaN and infinities propagate, but not those of a skipped slot.
-// Same bits for every batch split, thread count and alignment, and on every ISA
-// with FMA, but for a NaN's sign and payload: the mean of squares runs in 32
+// that is, M after every step above. The sum over the slots (with identity),
+// the sum over several shared experts and a norm are one step each; but a norm
+// of kWeight, as Llama's, rounds before its weight too, and one of
+// kPlusOneFirst behind it. kWeightInF32 and kPlusOne round once.
+//
+// Bits: results do not depend on the batch, threads, alignment or, with FMA,
+// the ISA, but for a NaN's sign and payload. The mean of squares runs in 32
 // lanes (column h in lane h mod 32), folded 16, 8, 4, 2, 1. ISAs without FMA
 // stay within (top_k + 2) * 2^-24 * sum |w * x| of the exact sum, the shared
-// and the residual counting as terms.
-// Errors: kInvalidArgument for null data, strides, shapes and types that do not
-// match, normed without norm_weight or the reverse, an
-// eps that is negative or NaN, a scale that is not finite, norms.routed without
-// rows, norms.shared without shared, vectors of the residual without one,
-// overlap, overflow; nothing written. kFailedPrecondition for row_index values
-// that allow_skipped would allow, after everything is written.
+// and the residual counting as terms. NaN and infinities propagate, but not
+// those of a skipped slot. Zero tokens or columns do nothing.
+//
+// Errors: kInvalidArgument names the argument, and nothing is written: null
+// data, strides, types and shapes that do not match, an input without the one
+// it belongs to, an option out of range, an overlap that is not in place as
+// above, a view beyond the address space. kFailedPrecondition for row_index
+// values that allow_skipped would allow, after everything is written.
 //
 // docs/combine.md has the models' forms: which are one call and which are two.
 //
-// From ferrum's weighted_sum_stacked_f32, weighted_sum_batched_f32,
+// It follows ferrum's weighted_sum_stacked_f32, weighted_sum_batched_f32,
 // weighted_sum_residual_stacked_f32 and weighted_sum_residual_norm_stacked_f32,
 // and mlx-native's moe_weighted_reduce_f32 (whose shader applies the sigmoid,
 // SharedGate::kLogit, while its documentation expects a ready gate, kScalar).

@@ -22,7 +22,8 @@ class Executor {
   // it.
   virtual size_t Concurrency() const noexcept = 0;
 
-  // What it calls: indices [begin, end), on behalf of `worker`.
+  // The function that it calls, for indices [begin, end) and on behalf of
+  // `worker`.
   using Body = void (*)(void* context, size_t worker, size_t begin, size_t end);
 
   // Calls body(context, worker, begin, end) for ranges that together cover

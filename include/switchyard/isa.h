@@ -28,11 +28,11 @@ struct Isa {
 Span<const Isa> CompiledIsas() noexcept;
 Span<const Isa> RunnableIsas() noexcept;  // compiled, and this CPU has it
 
-// What the next call uses: the first runnable ISA that the cap allows.
+// The ISA that the next call uses: the first runnable one that the cap allows.
 const Isa& ActiveIsa() noexcept;
 
-// What the most recent kernel call of the process really ran, recorded by the
-// code compiled for that ISA itself; nullptr before the first one.
+// The ISA that the most recent kernel call of the process ran, recorded by the
+// code compiled for it; nullptr before the first call.
 const Isa* LastIsa() noexcept;
 
 // Uses no ISA better than the one named (case-sensitive); nullptr lifts the

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where pairs and tokens are sent: to ranks, nodes, devices.
+// Lists of the pairs and tokens that go to each rank, node or device.
 
 #ifndef SWITCHYARD_MAP_H_
 #define SWITCHYARD_MAP_H_
@@ -67,7 +67,7 @@ struct MapOutputs {
 };
 
 struct MapOptions {
-  // Without a table: ids in [d * n, (d + 1) * n) live at destination d.
+  // Replaces the table: ids in [d * n, (d + 1) * n) live at destination d.
   size_t experts_per_destination = 0;
   size_t row_elements = 1;  // of what is sent for a row, e.g. the hidden size
   // Pairs without a destination are expected. Otherwise the call returns

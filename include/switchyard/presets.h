@@ -82,7 +82,7 @@ struct Preset {
   CombineOptions combine;
   CombineForm form;
 
-  // What it follows: file and line in transformers 5.23, or in words.
+  // The code that it follows: file and line in transformers 5.23, or in words.
   const char* source = nullptr;
 };
 

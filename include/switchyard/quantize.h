@@ -14,9 +14,9 @@
 
 namespace switchyard {
 
-// What the rows of a [rows, cols] AnyRows may be. amax is the largest magnitude
-// of a group: of a row where `scales` is [rows, 1], or of 32, 64 or 128 columns
-// (of fewer at the end of a row) where it has a column for each group.
+// The formats of a [rows, cols] AnyRows. amax is the largest magnitude of a
+// group: of a row if `scales` is [rows, 1], or of 32, 64 or 128 columns (fewer
+// at the end of a row) if it has a column for each group.
 //
 // | type          | scales                    | code of a value x             |
 // |---------------|---------------------------|-------------------------------|

@@ -10,9 +10,9 @@
 
 namespace switchyard {
 
-// What calls found in their data, beside the results. A function sets the
-// fields named after it, when it succeeds or as it says, and leaves the others
-// alone: one Report may serve a whole layer.
+// Counts that calls find in their data, beside the results. A function sets the
+// fields listed below its name, when it succeeds or as it says, and leaves the
+// others alone: one Report may serve a whole layer.
 struct Report {
   // RouteTopK:
   size_t invalid_ids = 0;  // of given_ids outside [0, num_experts)

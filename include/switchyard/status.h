@@ -25,7 +25,7 @@ enum class StatusCode : int32_t {
   kInternal = 4,
 };
 
-// What a call came to. Nothing in this library throws, prints or aborts.
+// The outcome of a call. Nothing in this library throws, prints or aborts.
 //
 // The message is a string literal "Function: argument: what is wrong"; it lives
 // as long as the program. There is no conversion to bool: write `s.ok()`.

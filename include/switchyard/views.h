@@ -196,7 +196,7 @@ struct BasicAnyMatrix {
         cols(other.cols),
         stride(other.stride),
         type(other.type) {}
-  // Where the type itself is known at run time only (torch, ggml).
+  // For types that are known at run time only (torch, ggml).
   template <class R, class C, class S, class = IfSizes<R, C, S>>
   constexpr BasicAnyMatrix(Void* data_in, Type type_in, R rows_in, C cols_in,
                            S stride_in) noexcept
@@ -226,7 +226,7 @@ struct BasicAnyMatrix {
   Element<T>* Row(size_t row) const noexcept {
     return static_cast<Element<T>*>(data) + row * stride;
   }
-  // As Matrix's.
+  // The same as Matrix's.
   BasicAnyMatrix RowRange(size_t begin, size_t end) const noexcept {
     return Part(begin * stride, end - begin, cols);
   }

@@ -38,9 +38,9 @@ struct WorkListOptions {
   size_t workers = 1;  // that claim; may be fewer or more when it comes to it
   // Tiles begin at multiples of so many rows of their expert: the GEMM's block.
   size_t tile_rows = 16;
-  // What a tile costs: tile_cost + row_cost * max(rows, min_rows), in any unit.
-  // With tile_cost the time of reading the expert's weights counts, with
-  // min_rows that fewer rows take as long.
+  // A tile costs tile_cost + row_cost * max(rows, min_rows), in any unit:
+  // tile_cost stands for reading the expert's weights, and min_rows says that
+  // fewer rows take as long.
   size_t min_rows = 0;
   size_t tile_cost = 0;
   size_t row_cost = 1;

@@ -38,7 +38,7 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
   static bool MayBeInPlace(const Args& c) {
     return !IsLaidOut(c, GateUpLayout::kInterleaved);
   }
-  // Of one matrix that holds both, `out` may be either half.
+  // `out` may be either half of a concatenated gate.
   static bool IsInPlace(const AnyRows& out, const ConstAnyMatrix& in,
                         const Args& c) {
     if (!IsLaidOut(c, GateUpLayout::kConcatenated)) {

@@ -216,8 +216,8 @@ struct Argument {
   uint8_t group = 0;
   // Otherwise it is not needed.
   When when = {};
-  // Of an input: the outputs, separated by spaces, of which the first that is
-  // given may be the same view.
+  // The outputs, separated by spaces, of which the first that is given may be
+  // the same view as this input.
   const char* in_place = "";
 };
 
@@ -276,7 +276,7 @@ struct CallArgs {
   const S& sizes;
 };
 
-// What arguments have to do with each other beyond types and shapes.
+// A condition on arguments that types and shapes do not express.
 template <class Args>
 struct Rule {
   bool (*holds)(const Args&);
@@ -309,8 +309,8 @@ struct CallBase {
   static constexpr int kSizeOfOption = -1;
   static constexpr const char* kNameOfSizeOption = "";
 
-  // Of arguments that may be in place: whether they are so in this call, and
-  // whether an output lies where that input does, as it then may.
+  // Whether arguments that may be in place may be so in this call, and whether
+  // an output lies in the place of an input then.
   static bool MayBeInPlace(const Args&) { return true; }
   template <class O, class I>
   static bool IsInPlace(const O& out, const I& in, const Args&) {

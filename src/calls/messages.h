@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a table of call.h says, taken apart at compile time: its arguments as
-// one list, its shapes as numbers, and the text of every message that its
-// checks can give. Status keeps a pointer to a literal, so the texts are made
-// before there is a fault: some 2 KB a call.
+// A table of call.h taken apart at compile time: its arguments as one list, its
+// shapes as numbers, and the text of every message that its checks can give.
+// Status keeps a pointer to a literal, so the texts are made before there is a
+// fault: some 2 KB a call.
 
 #ifndef SWITCHYARD_SRC_CALLS_MESSAGES_H_
 #define SWITCHYARD_SRC_CALLS_MESSAGES_H_
@@ -161,7 +161,7 @@ constexpr auto ParseShapes() {
 template <class C>
 inline constexpr auto kShapes = ParseShapes<C>();
 
-// What may be wrong with a view by itself.
+// Faults of a view by itself.
 enum Fault : uint8_t {
   kIsMissing,
   kHasType,

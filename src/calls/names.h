@@ -133,7 +133,7 @@ constexpr uint32_t EnumeratorsOf() {
   return set;
 }
 
-// Those of a bit set in order, for what walks them.
+// The enumerators of a bit set in ascending order.
 template <class E>
 class Enumerators {
  public:

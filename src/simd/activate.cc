@@ -26,8 +26,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What becomes of a vector of gates and one of ups: what nearly every model
-// has, directly in its types. All else is activate_tiles.cc's.
+// silu(gate) * up of a vector each: the activation of nearly every model, read
+// and written in its own types. activate_tiles.cc has all others.
 struct SiluTimesUp {
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V gate, V up) const {
@@ -105,7 +105,7 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
       }
     }
     V g0, g1, g2, g3, u0, u1, u2, u3;
-    // What goes where it comes from may be in any order between.
+    // Loads may stay shuffled if the result is stored the way it was loaded.
     constexpr bool kShuffled =
         Row::kShuffles && std::is_same_v<Out, typename Row::T>;
     if constexpr (kShuffled) {

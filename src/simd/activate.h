@@ -39,8 +39,8 @@ constexpr bool IsOfGate(Activation activation) {
 // Checked: gate and up have out's shape, or, interleaved, gate has both. out is
 // gate, up or disjoint from them.
 struct ActivateArgs {
-  // By reference: loading a copy of views just stored would take a single row
-  // as long as all of its checks.
+  // References, because loading a copy of views that were just stored takes a
+  // single row as long as all of its checks.
   const ConstAnyMatrix& gate;
   const ConstAnyMatrix& up;  // without data if ungated or interleaved
   const AnyRows& out;

@@ -105,9 +105,9 @@ TileFunction OfBothAs(Type type) {
   return nullptr;
 }
 
-// Of gates and ups as they lie in memory or in a tile, if there is one.
-// limited: the function sees to the limits before it, for those that models
-// have them with.
+// The function of gates and ups in memory or in a tile, if there is one. A
+// `limited` one applies the limits before it as well, for the activations that
+// models have limits with.
 TileFunction OfBothFor(Activation activation, bool limited, Type type) {
   if (limited) {
     if (activation == Activation::kSilu) {
@@ -214,7 +214,7 @@ struct TiledRow {
     return limit != 0.0f && args.options.limit_place == place ? limit
                                                               : HUGE_VALF;
   }
-  // Where an engine that runs one operation after the other rounds.
+  // The type that an engine which runs one operation after the other rounds to.
   Type Unfused() const {
     return args.options.round_like_unfused &&
                    args.options.activation != Activation::kSitu
@@ -359,7 +359,8 @@ size_t ExpertOf(Span<const int32_t> offsets, size_t row) {
   return low - 1;
 }
 
-// What needs no tile: rows of one type, with no more than a limit before.
+// The function for calls that need no tile: rows of one type, with no more than
+// a limit before the activation.
 TileFunction DirectFor(const ActivateTilesArgs& args) {
   const ActivateArgs& rows = args.rows;
   const ActivateOptions& options = args.options;

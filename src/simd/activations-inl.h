@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What SWITCHYARD_ACTIVATIONS lists: functors made from the options, of a
-// vector of gates or of one of gates and one of ups. kHalves: rows of 16 bits,
-// too, are read and written without tiles between, which are 1.2 to 1.4 of the
+// The functors that SWITCHYARD_ACTIVATIONS lists: made from the options, they
+// take a vector of gates, or one of gates and one of ups. With kHalves rows of
+// 16 bits are read and written without tiles too, which took 1.2 to 1.4 of the
 // time.
 
 // Per-target include guard
@@ -112,7 +112,7 @@ struct SituOf {
     TanhParts(d, hn::Mul(gate, hn::Set(d, inverse_beta)), gates, below_gates);
     TanhParts(d, hn::Mul(up, hn::Set(d, inverse_linear_beta)), ups, below_ups);
     const V sigmoid = hn::Add(hn::Set(d, 1.0f), ExpOfNegated(d, gate));
-    // Where the sigmoid is 0, a zero of the sign that it then has.
+    // A sigmoid of 0 gives a zero of the sign that the product then has.
     return DivUnless(d, hn::Le(gate, hn::Set(d, kExpFlush)),
                      hn::Mul(hn::Set(d, -0.0f), ups),
                      hn::Mul(hn::Mul(gates, hn::Set(d, product)), ups),

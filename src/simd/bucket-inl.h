@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the bucket kernels are made of: counting, scanning, placing.
+// The parts of the bucket kernels: counting, scanning, placing.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_BUCKET_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -81,8 +81,8 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
   for (; ids != end; ++ids) CountOne(*ids, num_experts, counts);
 }
 
-// Where masks have registers of their own, counting their bits is fastest.
-// Elsewhere summing them in bytes is, but the sums of those take time.
+// Counting the bits of masks is fastest on ISAs with registers for masks.
+// Elsewhere summing masks in bytes is, although adding those sums takes time.
 #undef SWITCHYARD_COUNT_MASKS
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_SCALAR
 #define SWITCHYARD_COUNT_MASKS 1

@@ -68,7 +68,8 @@ HWY_NOINLINE BucketTotals CountAll(const BucketArgs& args) {
 template <class Id>
 HWY_NOINLINE void Pack(const BucketArgs& args) {
   Count<Id>(args.topk_ids, args.num_experts, args.tokens_per_expert);
-  // As cursors, the starts in offsets[1..] end where the next expert starts.
+  // The starts in offsets[1..] serve as cursors, which end where the next
+  // expert starts.
   args.offsets[0] = 0;
   *args.totals =
       Scan(args.tokens_per_expert, args.num_experts, args.offsets + 1);

@@ -16,7 +16,7 @@ namespace switchyard::simd {
 // experts.
 constexpr size_t kMaxClaimExperts = 1024;
 
-// What the pairs come to.
+// Counts of the pairs.
 struct BucketTotals {
   int32_t max = 0;    // of the busiest expert
   int32_t pairs = 0;  // not dropped
@@ -25,8 +25,8 @@ struct BucketTotals {
 // Pairs p of topk_ids, in token order, to out[e * row_stride + position]. All
 // checked; 1 <= num_experts < 2^31.
 struct BucketArgs {
-  // By reference: loading a copy of views just stored would stall for longer
-  // than one token's pairs take.
+  // References, because loading a copy of views that were just stored stalls
+  // for longer than one token's pairs take.
   const ConstAnyMatrix& topk_ids;
   const AnyMatrix& row_index;  // optional; the position, or -1 if dropped
   size_t num_experts;

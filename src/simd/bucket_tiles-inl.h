@@ -73,9 +73,9 @@ HWY_NOINLINE bool AmongMore(size_t few, const ConstAnyMatrix& topk_ids,
   return 2 * few * same + sample < sample * sample;
 }
 
-// As PlaceRows without row_index, for rows that collide: in tiles of pairs that
-// are packed first and then copied to their rows. So a row's line is written
-// once or twice, and not once for each of its pairs, after each of which it may
+// Does PlaceRows' work without row_index for rows that collide: tiles of pairs
+// are packed first and then copied to their rows. A row's line is then written
+// once or twice, not once for each of its pairs, after each of which it may
 // have left the cache: 0.8 to 1.2 ns a pair against up to 10. (Writing each
 // line once, when it is full, is as fast while the branch predictor knows the
 // ids, but 1.1 to 1.4 for those it sees first.)

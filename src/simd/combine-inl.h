@@ -186,7 +186,7 @@ struct SumTerms {
                     static_cast<const In*>(terms.rows[s]) + i, v0, v1, v2, v3);
       }
     }
-    // With terms behind, unrolled sums are for a factor of 1.
+    // Unrolled sums that have terms behind them are for a factor of 1.
     if (scaled && (kTerms != 0 || tail.unscaled == 0)) {
       ScaleFour(d, tail.scales->routed, v0, v1, v2, v3);
     }
@@ -232,8 +232,8 @@ struct SumTerms {
   }
 };
 
-// What is compiled for a type of rows: the sum of listed terms and a residual,
-// to `sum`, and, with kSquares, of its squares, which it returns.
+// The function compiled for a type of rows: it writes the sum of listed terms
+// and a residual to `sum`, and with kSquares returns the sum of its squares.
 using SumFunction = float (*)(const Terms& terms, const Tail& tail, float* sum,
                               size_t cols);
 
@@ -268,8 +268,8 @@ HWY_NOINLINE float SumListed(const Terms& terms, const Tail& tail, float* sum,
   return SimdgroupSum(cols, SumTerms<In, kSquares, 0>(terms, tail, sum));
 }
 
-// What takes any number of terms, a tile of columns at a time: the same sums in
-// the same order.
+// The way for any number of terms, a tile of columns at a time: the same sums
+// in the same order.
 constexpr size_t kSumTile = 512;
 using SumTile = float[kSumTile];
 

@@ -183,7 +183,7 @@ struct StagedToken {
   float* kept;  // the sum of its terms, or null
   float* other;
   PhaseScales* scales;
-  // Where the sum is kept and its terms are listed, the first phase makes it.
+  // The first phase makes the sum if it is kept and its terms are listed.
   SumFunction sum_listed, sum_squares;
   Terms* terms;
 
@@ -216,7 +216,7 @@ struct StagedToken {
     float squares_of_sum = 0.0f;
     for (size_t phase = 0; phase < args.stages->num_phases; ++phase) {
       const CombinePhase& what = args.stages->phases[phase];
-      // What is not kept is not needed either.
+      // A sum that is not kept is not needed either.
       const bool any = what.block_squares || what.other_squares;
       if (kept == nullptr && !any) continue;
       PhaseSquares squares;
@@ -251,8 +251,8 @@ struct StagedToken {
   }
 };
 
-// What is not plain: the sum of the terms, then its stages. In out, if that is
-// f32 and nothing that a stage reads, or kept.
+// Combine with stages: the sum of the terms, then its stages. The sum lies in
+// out, if that is f32 and no stage reads it, or is kept.
 HWY_NOINLINE void CombineStaged(const CombineArgs& args, SumFunction sum_listed,
                                 SumFunction sum_squares, size_t begin,
                                 size_t end) {

@@ -44,9 +44,9 @@ namespace switchyard::simd {
 constexpr size_t kMaxTerms = 64;
 constexpr size_t kSumKept = 8192;
 
-// What happens to a token's sum of listed terms, one step after the other, a
-// tile of columns at a time: there are two tiles, the block's and another. A
-// factor of 1 changes nothing: products with it need no stages of their own.
+// The steps that a token's sum of listed terms goes through, a tile of columns
+// at a time: there are two tiles, the block's and another. A factor of 1
+// changes nothing: products with it need no stages of their own.
 struct CombineStage {
   enum Op : uint8_t {
     kLoad,     // tile = x * operand

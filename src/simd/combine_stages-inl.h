@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What happens to a token's sum between its terms and its outputs: the stages
-// of combine.h, each a loop over a tile of f32 that stays in the L1 cache.
+// The stages of combine.h, which a token's sum goes through between its terms
+// and its outputs: each is a loop over a tile of f32 that stays in the L1
+// cache.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_COMBINE_STAGES_INL_H_) == \

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a token's sum is made of: listed once, before its columns are summed.
+// The terms of a token's sum, listed once before its columns are summed.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_COMBINE_TERMS_INL_H_) == \
@@ -50,7 +50,7 @@ struct Terms {
   }
 };
 
-// What is added to their sum. Null: nothing.
+// The residual that is added to their sum; null is none.
 struct Tail {
   const void* residual = nullptr;
   Type residual_type = Type::kF32;
@@ -87,7 +87,7 @@ HWY_INLINE Tail TailOf(const CombineArgs& args, size_t token) {
   return {RowAt(residual, token), residual.type, args.scales, unscaled};
 }
 
-// Where ListTerms is in a token's terms.
+// The position of ListTerms in a token's terms.
 struct TermCursor {
   size_t next = 0;     // slots, then what else is listed
   size_t skipped = 0;  // row indices out of range so far

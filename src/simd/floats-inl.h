@@ -64,7 +64,7 @@ HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
 #define SWITCHYARD_NATIVE_BF16 0
 #endif
 #if SWITCHYARD_NATIVE_BF16
-// Those of a, then those of b; false if ToBF16() has to do it.
+// Converts the floats of a, then those of b; false if ToBF16() has to do it.
 HWY_INLINE bool NativeToBF16(hn::Vec512<float> a, hn::Vec512<float> b,
                              hn::Vec512<uint16_t>& to) {
   if (!g_cpu_has_bf16) return false;

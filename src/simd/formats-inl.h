@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What formats of codes differ in: how the scales of groups come from what is
-// the largest in each, and where they go.
+// Traits of a quantised format: how a group's scale follows from its largest
+// value, and where the scale is stored.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)

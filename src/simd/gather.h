@@ -21,9 +21,9 @@ struct GatherArgs {
   std::atomic<size_t>* invalid;
 };
 
-// Of rows.
+// Gathers rows.
 RowFunction<GatherArgs> GatherRows() noexcept;
-// With row_index, in two steps. Of tokens: a row of each; of rows: all others.
+// The two steps with row_index: a row of each token, then all other rows.
 RowFunction<GatherArgs> GatherTokens() noexcept;
 RowFunction<GatherArgs> GatherOthers() noexcept;
 
@@ -36,7 +36,7 @@ struct ScatterArgs {
   std::atomic<size_t>* skipped;
 };
 
-// Of the rows written.
+// Runs over the rows that are written.
 RowFunction<ScatterArgs> ScatterRows() noexcept;
 
 }  // namespace switchyard::simd

@@ -81,7 +81,7 @@ HWY_INLINE void Collapse(const HyperToken& t, size_t begin, size_t n,
   if (t.rounded != Type::kF32) RoundTile(t.rounded, n, x);
 }
 
-// What a token collapses to: kept, or, wider, made again.
+// The row that a token collapses to: kept, or made again if it is too wide.
 struct Collapsed {
   const HyperToken& token;
   HyperTile& tile;

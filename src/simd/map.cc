@@ -67,8 +67,9 @@ HWY_INLINE const int32_t* BucketsOf(const MapArgs& args,
   return tile;
 }
 
-// Of n pairs of a token from slot i on, or of more tokens. A branch for each
-// tile: compiled for each type, the passes would be twice as large.
+// The buckets of n pairs of a token from slot i on, or of more tokens. There is
+// a branch for each tile, because passes compiled for each type would be twice
+// as large.
 HWY_NOINLINE const int32_t* Buckets(const MapArgs& args, size_t token, size_t i,
                                     size_t n, int32_t* HWY_RESTRICT tile) {
   const ConstAnyMatrix& ids = args.topk_ids;
@@ -144,7 +145,7 @@ struct PlacePairs {
   }
 
  private:
-  // Those before counts[e] only.
+  // Places only the pairs before counts[e].
   HWY_INLINE void PlaceLimited(const int32_t* HWY_RESTRICT buckets, size_t n,
                                size_t first_pair, int32_t* HWY_RESTRICT index) {
     const int32_t* HWY_RESTRICT ends = args.counts;

@@ -92,8 +92,8 @@ constexpr size_t kMaxTokenBuckets = 65536;
 
 // Blocks [begin, end): count.
 RowFunction<MapArgs> MapCount() noexcept;
-// Of blocks [0, end): totals, and where each block's pairs of each bucket
-// start.
+// Sums blocks [0, end): totals, and the start of each block's pairs of each
+// bucket.
 RowFunction<MapArgs> MapScan() noexcept;
 // Blocks [begin, end): place.
 RowFunction<MapArgs> MapPlace() noexcept;

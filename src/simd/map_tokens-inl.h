@@ -58,8 +58,8 @@ class Token {
         num_buckets_(args.num_buckets),
         index_(static_cast<int32_t>(block * args.block_tokens) - 1) {}
 
-  // Of the next n pairs, at least one, as many as are of one token, which is
-  // then the one at hand.
+  // The number of the next n pairs, at least one, that belong to one token,
+  // which becomes the current one.
   HWY_INLINE size_t Next(size_t n) {
     if (slots_left_ == 0) {
       seen_.Clear(num_buckets_);

@@ -144,7 +144,7 @@ HWY_INLINE void TanhParts(D d, V x, V& numerator, V& denominator) {
   p = hn::MulAdd(p, r, hn::Set(d, -0x1.555718p-1f));
   p = hn::MulAdd(p, r, hn::Set(d, 0x1.5554bp0f));
   p = hn::MulAdd(p, r, hn::Set(d, -0x1.fffffep0f));
-  // As in Log1p().
+  // See Log1p().
   p = hn::MulAdd(p, r, hn::Set(d, 0x1p-60f));
   p = hn::MulAdd(p, r, hn::Add(r, r));
   const V power =

@@ -115,7 +115,7 @@ HWY_INLINE void LargestOfGroups(const float* HWY_RESTRICT p, size_t n,
   for (; i < n; i += group) *to++ = LargestOf(p + i, HWY_MIN(group, n - i));
 }
 
-// What the groups of a tile are scaled by.
+// The scales of the groups of a tile.
 struct Scales {
   HWY_ALIGN int32_t largest[kMaxGroups + hn::MaxLanes(QuantizeTag())];
   HWY_ALIGN float scale[kMaxGroups + hn::MaxLanes(QuantizeTag())];
@@ -199,7 +199,7 @@ struct CodeF8 {
     return hn::BitCast(QuantizeIntTag(), Float8::To(QuantizeTag(), v));
   }
 };
-// Of values that may be above the largest.
+// The code for values that may be above the largest.
 template <class Float8>
 struct CodeMx : CodeF8<Float8> {
   static constexpr int kMaxExponent = Float8::kMaxExponent;

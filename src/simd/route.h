@@ -89,7 +89,7 @@ struct RouteArgs {
   std::atomic<size_t>* elsewhere;
 };
 
-// What follows from a call's options, for all of its rows.
+// Facts that follow from a call's options, for all of its rows.
 struct RoutePlan {
   size_t columns;  // of logits: the experts', and shared ones'
   size_t experts;

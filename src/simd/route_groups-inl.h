@@ -147,14 +147,14 @@ HWY_NOINLINE void DropGroups(const RouteOptions& options, size_t experts,
   }
 }
 
-// What rows have in common that hold the keys of their kept groups alone, one
-// behind the other, and which groups these are: where nothing of a dropped
-// group is selected, half the columns are not looked at.
+// Rows that hold only the keys of their kept groups, one behind the other, and
+// the ids of these groups: half the columns are not looked at if nothing of a
+// dropped group is selected.
 struct Compacted {
   size_t size;  // of a group
   uint8_t kept[kSelectBatch][kGroupsKept];
 
-  // Of n rows, a stride of floats apart. In phases, as in topk-inl.h.
+  // Makes n rows, a stride of floats apart, in phases like those of topk-inl.h.
   HWY_NOINLINE void Make(const RouteOptions& options, size_t experts, size_t n,
                          size_t stride, float* keys) {
     const TopKTag d;
@@ -183,7 +183,7 @@ struct Compacted {
     }
   }
 
-  // By ranks, whose groups are kept of a row.
+  // Ranks the groups of a row, and keeps the best.
   HWY_INLINE void Keep(const RouteOptions& options, const float* scores,
                        size_t r) {
     const size_t groups = options.num_expert_group;

@@ -107,8 +107,8 @@ struct SoftmaxOf {
   static HWY_INLINE V OfNumber(D d, V x, V max) {
     return ExpOfNonPositive(d, BelowMax<kFinite>(d, x, max));
   }
-  // As a term of the sum over all experts, where one below 2^-126 may be raised
-  // to that: it vanishes against the largest, which is 1.
+  // A term of the sum over all experts. One below 2^-126 may be raised to that,
+  // because it vanishes against the largest, which is 1.
   template <bool kFinite, class D, class V = hn::Vec<D>>
   static HWY_INLINE V Term(D d, V x, V max) {
     return ExpTerm(d, BelowMax<kFinite>(d, x, max));

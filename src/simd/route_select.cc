@@ -157,7 +157,7 @@ struct Selector {
     return SoftmaxOf::OfNumber<false>(d, key, hn::Set(d, max));
   }
 
-  // What a row's exps are divided by: `selected` is the sum of those.
+  // The divisor of a row's exps: `selected` is the sum of the selected.
   HWY_INLINE TopKVec Divisor(TopKVec selected, TopKVec all) const {
     if (mode.values == SelectMode::kShareOfAll) return all;
     return hn::Max(selected, hn::Mul(hn::Set(TopKTag(), mode.clamp), all));

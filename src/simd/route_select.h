@@ -51,8 +51,8 @@ constexpr bool NeedsAll(SelectMode mode, size_t experts, size_t k) {
 // uint32 or int64, 1 <= k <= experts; values [rows, k], floats; outputs
 // disjoint from each other and from keys.
 struct SelectArgs {
-  // By reference: to copy a view or a mode that was just made waits for its
-  // parts to reach the cache, 4 ns of a lone row's 58 for the mode.
+  // References, because copying a view or a mode that was just made waits for
+  // its parts to reach the cache: 4 ns of a lone row's 58 for the mode.
   const ConstAnyMatrix& keys;
   const AnyMatrix& ids;
   const AnyMatrix& values;

@@ -8,7 +8,7 @@
 
 namespace switchyard::simd {
 
-// What a kernel is: rows [begin, end) of checked arguments, on the calling
+// A kernel: it computes rows [begin, end) of checked arguments on the calling
 // thread, in the default floating-point environment.
 template <class Args>
 using RowFunction = void (*)(const Args& args, size_t begin, size_t end);

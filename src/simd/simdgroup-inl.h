@@ -35,7 +35,7 @@ HWY_INLINE float FoldLanes(float* HWY_RESTRICT lanes) {
   return lanes[0];
 }
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-// What is left of the fold in one vector.
+// The rest of the fold, within one vector.
 template <class D>
 HWY_INLINE float FoldVector(D /* tag */, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) > 4) {

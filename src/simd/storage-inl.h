@@ -34,8 +34,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 struct Storage;
 
-// What types have in common whose vectors are best moved in the order of
-// memory; Self has Load() and Store().
+// The base of types whose vectors are best moved in the order of memory; Self
+// has Load() and Store().
 template <class T, class Self>
 struct StoredInOrder {
   // 2 * Lanes(d) elements.
@@ -78,7 +78,7 @@ struct Storage<float> : StoredInOrder<float, Storage<float>> {
   static HWY_INLINE void StorePartial(hn::Vec<D> v, D d, float* p, size_t n) {
     simd::HWY_NAMESPACE::StorePartial(v, d, p, n);
   }
-  // Of 2 * Lanes(d) elements, those at even and those at odd places.
+  // Loads 2 * Lanes(d) elements: those at even places, and those at odd ones.
   template <class D>
   static HWY_INLINE void LoadPairs(D d, const float* p, hn::Vec<D>& even,
                                    hn::Vec<D>& odd) {
@@ -86,8 +86,8 @@ struct Storage<float> : StoredInOrder<float, Storage<float>> {
   }
 };
 
-// What types of fewer bits have in common: Bits is how they lie in memory,
-// Widen() makes floats of them, zero-extended to 32 bits.
+// The base of types of fewer bits: they lie in memory as Bits, and Widen()
+// makes floats of them, zero-extended to 32 bits.
 template <class T, class Bits, class Self>
 struct NarrowStorage {
   static_assert(sizeof(T) == sizeof(Bits));

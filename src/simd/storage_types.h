@@ -9,7 +9,7 @@
 // a tile at a time in the L1 cache. A type has its entry in types.h, its loads
 // in storage-inl.h and a line here, or, to be written only, a case in rows.cc.
 
-// What is computed with as it stands.
+// The types that are computed with without scales.
 #define SWITCHYARD_FLOATS(X, ...) \
   X(float, __VA_ARGS__) SWITCHYARD_HALVES(X, __VA_ARGS__)
 #define SWITCHYARD_HALVES(X, ...) \

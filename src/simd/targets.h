@@ -49,9 +49,9 @@ inline size_t ActiveIndex() noexcept {
 // right everywhere.
 extern const bool g_cpu_has_bf16;
 
-// What takes avx2_ps with AVX2 and is bound by arithmetic, on the ISA in use:
-// 0.5 to 1 of it with AVX-512 (SiLU, router), 2 to 3 with SSE4, 9 to 12 with
-// none.
+// The picoseconds, on the ISA in use, of work that is bound by arithmetic and
+// takes avx2_ps with AVX2: 0.5 to 1 of it with AVX-512 (SiLU, router), 2 to 3
+// with SSE4, 9 to 12 with none.
 size_t ComputePs(size_t avx2_ps) noexcept;
 
 extern std::atomic<int64_t> g_last_target;

@@ -25,7 +25,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 
-// Where an operand lies, of as many elements as the tile.
+// An operand of as many elements as the tile.
 struct TileOperand {
   const void* data;
   Type type;

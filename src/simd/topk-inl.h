@@ -138,7 +138,7 @@ SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
   const TopKVec b = hn::Set(d, bound);
-  // As a constant, GCC would broadcast i instead: one more shuffle a vector.
+  // GCC would broadcast i if this were a constant: one more shuffle a vector.
   const auto step = hn::Set(di, static_cast<int32_t>(HWY_MIN(N, n)));
   TopKIntVec ids = FirstIds();
   size_t count = 0;
@@ -294,7 +294,7 @@ SWITCHYARD_PIECE void SelectTopK(const Matrix<const T>& keys, size_t k,
   }
   for (size_t r = 0; r < rows; ++r) {
     to[r].nan = MakeKeys(counts[r], lists[r]);
-    // With a NaN in the row, the bound may be too high.
+    // The bound may be too high if the row has a NaN.
     if (!kAll && HWY_UNLIKELY(to[r].nan)) counts[r] = 0;
   }
   for (size_t r = 0; r < rows; ++r) Rank(counts[r], lists[r]);

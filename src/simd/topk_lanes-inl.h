@@ -53,7 +53,7 @@ struct Columns {
 struct TopKOfLanes {
   Columns<float, kTopKMax> sorted;
   Columns<int32_t, kTopKMax> ids;
-  // What they are the best of, in ascending order of ids.
+  // The candidates that they are the best of, in ascending order of ids.
   Columns<float, kLanesRoom> columns;
   // Not 0: the row is left to topk-inl.h, and its lane is garbage.
   HWY_ALIGN int32_t hard[kTopKLanes];
@@ -65,8 +65,8 @@ struct LanesCandidates {
   HWY_ALIGN int32_t ids[2 * kLanesRoom];
 };
 
-// Where elements [4 * block, 4 * block + 4) of row r have to be for
-// TransposeBlocks: vector 4 * block + r % 4, block r / 4.
+// The place of elements [4 * block, 4 * block + 4) of row r that
+// TransposeBlocks needs: vector 4 * block + r % 4, block r / 4.
 HWY_INLINE size_t BlockPlace(size_t N, size_t r, size_t block) {
   return (4 * block + r % 4) * N + r / 4 * 4;
 }
@@ -299,8 +299,8 @@ SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
                           lists[r].logits);
       columns = HWY_MAX(columns, counts[r]);
     }
-    // As many of each row: branches on a row's own count would be guessed
-    // wrongly half the time.
+    // Every row gets as many, because branches on a row's own count would be
+    // mispredicted half the time.
     for (size_t r = 0; r < rows; ++r) {
       float* const end = lists[r].logits + counts[r];
       for (size_t i = 0; i < columns; i += N) {

@@ -41,8 +41,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// With more, too many rows have more candidates than a vector holds: of 512
-// experts' 0.4 % with 10 in 32 groups, 14 % with 12.
+// Above this too many rows have more candidates than a vector holds: 0.4 % of
+// rows of 512 experts with 10 in 32 groups, 14 % with 12.
 constexpr size_t kTopKOneMax = 10;
 
 // The candidates of a row, in ascending order of their ids, and where they go.
@@ -184,7 +184,7 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
       count += hwy::PopCount(bits);
     }
     if (HWY_UNLIKELY(count > kTopKLanes)) return false;
-    // By permutations, for a gather takes longer.
+    // Permutations are faster than a gather here.
     to.logits = hn::Zero(d);
     for (size_t i = 0; i < n; i += 2 * kTopKLanes) {
       const TopKVec some{
