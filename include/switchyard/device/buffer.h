@@ -53,7 +53,7 @@ enum : ResourceUsage {
   ResourceUsageWrite = 2,
 };
 
-// What useResource() takes; all of them are buffers.
+// The argument of useResource(); all resources are buffers.
 class Resource : public Referencing<Resource> {
  public:
   // Behind the buffer in errors.
@@ -87,7 +87,8 @@ class Buffer : public Referencing<Buffer, Resource> {
   void* contents() const noexcept { return contents_; }
   size_t length() const noexcept { return length_; }
   size_t allocatedSize() const noexcept { return length_; }
-  // Where a kernel finds contents() through a pointer in a struct.
+  // The address by which a kernel finds contents() through a pointer in a
+  // struct.
   uint64_t gpuAddress() const noexcept {
     return reinterpret_cast<uintptr_t>(contents_);
   }

@@ -105,11 +105,11 @@ class CommandBuffer : public Referencing<CommandBuffer> {
   // One per dispatch that ran, in order, once the buffer has completed; empty
   // without DeviceOptions::time_dispatches.
   std::vector<DispatchTime> dispatchTimes() const;
-  // What ran, and was probably not meant so; once the buffer has completed, and
-  // with DeviceOptions::check_kernels.
+  // Things that ran and were probably not meant so: known once the buffer has
+  // completed, with DeviceOptions::check_kernels.
   std::vector<std::string> warnings() const;
-  // What checked mode has found, in order, once the buffer has completed; the
-  // first one's text begins error(), unless that was known before.
+  // The findings of checked mode in order, once the buffer has completed. The
+  // text of the first one begins error(), unless that was known before.
   std::vector<Finding> findings() const;
   // The buffers that kernels had bound to write and that they have not written
   // in full, once the buffer has completed; in checked mode and with
@@ -123,7 +123,7 @@ class CommandBuffer : public Referencing<CommandBuffer> {
   friend class ComputeCommandEncoder;
   friend class Queue;
   struct State;
-  // What a user's references share: this, and the queue kept alive.
+  // The user's references share this, which keeps the queue alive.
   struct Handle;
   explicit CommandBuffer(std::unique_ptr<State> state);
   template <class E, class Make>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What command buffers are filled with.
+// Encoders, which fill command buffers.
 
 #ifndef SWITCHYARD_DEVICE_COMMAND_ENCODER_H_
 #define SWITCHYARD_DEVICE_COMMAND_ENCODER_H_
@@ -34,7 +34,7 @@ enum DispatchType : uint32_t { DispatchTypeSerial, DispatchTypeConcurrent };
 
 class CommandBuffer;
 
-// What encoders have in common.
+// The base of all encoders.
 class CommandEncoder : public Referencing<CommandEncoder> {
  public:
   ~CommandEncoder();
@@ -102,7 +102,8 @@ class ComputeCommandEncoder
   void dispatchThreadgroups(host_internal::Arg<Buffer> indirect_buffer,
                             size_t offset,
                             Size threads_per_threadgroup) noexcept;
-  // As many threadgroups as cover the threads; those at the edge may be short.
+  // Dispatches as many threadgroups as cover the threads; those at the edge may
+  // be short.
   void dispatchThreads(Size threads_per_grid,
                        Size threads_per_threadgroup) noexcept;
 

@@ -135,7 +135,7 @@ class Device : public Referencing<Device> {
   size_t maxBufferLength() const noexcept { return PTRDIFF_MAX; }
   // The machine's memory.
   uint64_t recommendedMaxWorkingSetSize() const noexcept;
-  // Of buffers that are not the caller's memory.
+  // Counts buffers that are not the caller's memory.
   size_t currentAllocatedSize() const noexcept;
   bool supportsFamily(GPUFamily family) const noexcept {
     return family <= GPUFamilyApple8 ||

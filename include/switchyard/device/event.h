@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What orders the work of different queues, and queues and host.
+// Events, which order the work of different queues, and of queues and host.
 
 #ifndef SWITCHYARD_DEVICE_EVENT_H_
 #define SWITCHYARD_DEVICE_EVENT_H_

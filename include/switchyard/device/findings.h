@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What checked mode (DeviceOptions::check_kernels) finds in a run, and how to
-// hand it on. docs/kernels.md says what is found.
+// Findings of checked mode (DeviceOptions::check_kernels) in a run, and how to
+// hand them on. docs/kernels.md lists their kinds.
 
 #ifndef SWITCHYARD_DEVICE_FINDINGS_H_
 #define SWITCHYARD_DEVICE_FINDINGS_H_
@@ -72,8 +72,8 @@ std::string FindingsToJson(const std::vector<Finding>& findings);
 std::string FindingsToSarif(const std::vector<Finding>& findings,
                             const std::string& source_root = std::string());
 
-// What no dispatch of a command buffer has written of a buffer that a kernel
-// has bound to write (DeviceOptions::track_never_written).
+// The part of a buffer bound to write that no dispatch of a command buffer has
+// written (DeviceOptions::track_never_written).
 struct NeverWritten {
   struct Bytes {
     size_t offset;  // from the binding's on

@@ -45,7 +45,7 @@ struct Range {
 template <class T, bool kAutoreleased>
 class Ref;
 
-// What all objects are: counted as shared_ptr does, and by retain() and
+// The base of all objects, which are counted by shared_ptr, and by retain() and
 // release() besides.
 class Object : public std::enable_shared_from_this<Object> {
  public:
@@ -104,9 +104,9 @@ class Ref : public std::shared_ptr<T> {
   Ref(std::shared_ptr<T> object) noexcept  // NOLINT(runtime/explicit)
       : std::shared_ptr<T>(std::move(object)) {}
 
-  // Of a variable: as long as that keeps it.
+  // The pointer lives as long as the variable keeps it.
   operator T*() const& noexcept { return this->get(); }  // NOLINT
-  // Of what a call has just returned: the caller's, or the pool's.
+  // The result of a call becomes the caller's, or the pool's.
   operator T*() && noexcept {  // NOLINT(runtime/explicit)
     T* const object = this->get();
     if (object == nullptr) return nullptr;
@@ -121,7 +121,7 @@ class Ref : public std::shared_ptr<T> {
   explicit operator bool() && noexcept { return this->get() != nullptr; }
 };
 
-// Of calls whose raw pointers are the pool's.
+// The result of calls whose raw pointers belong to the pool.
 template <class T>
 using Autoreleased = Ref<T, true>;
 
@@ -250,7 +250,7 @@ class Text {
       : text_(text.c_str()) {}
   Text(const String* text)  // NOLINT(runtime/explicit)
       : text_(text == nullptr ? nullptr : text->utf8String()) {}
-  // Of a variable, or of what a call has just returned.
+  // Takes a variable, or the result of a call.
   template <bool kAutoreleased>
   Text(const Ref<String, kAutoreleased>& text)  // NOLINT(runtime/explicit)
       : Text(static_cast<const String*>(text.get())) {}
@@ -263,8 +263,8 @@ class Text {
   const char* text_;
 };
 
-// Where a call says why it gives nothing: a std::string* or metal-cpp's
-// NS::Error**, either may be null.
+// The place for a call's reason to give nothing: a std::string* or metal-cpp's
+// NS::Error**, either of which may be null.
 class ErrorOut {
  public:
   ErrorOut(std::nullptr_t) noexcept {}                    // NOLINT

@@ -61,8 +61,8 @@ class Heap : public Referencing<Heap> {
   std::string label() const { return label_.Get(); }
   HeapType type() const noexcept { return type_; }
   UInteger size() const noexcept { return size_; }
-  // What its buffers take, rounded up to kAlignment; the whole of a placement
-  // heap, where they may overlap.
+  // The bytes that its buffers take, rounded up to kAlignment; in a placement
+  // heap, where they may overlap, all of it.
   UInteger usedSize() const noexcept;
   UInteger currentAllocatedSize() const noexcept { return size_; }
   UInteger maxAvailableSize(UInteger alignment) const noexcept;

@@ -91,8 +91,8 @@ constexpr mem_flags operator|(mem_flags a, mem_flags b) {
 
 namespace kernel_internal {
 
-// What checked mode does in the place of plain pointers; defined in the
-// library.
+// Checked mode calls these instead of using plain pointers; they are defined in
+// the library.
 const View& BufferView(const ThreadgroupContext& context, size_t index,
                        size_t alignment, bool only_reads);
 const View& MemoryView(const ThreadgroupContext& context, size_t index);
@@ -191,7 +191,7 @@ class Threadgroup {
     }
   }
 
-  // Where threads wait for each other. Memory that other threads wrote is to be
+  // Threads wait for each other here. Memory that other threads wrote is to be
   // read only behind a barrier with its flag. In checked mode threads that have
   // returned before others wait here are an error.
   void threadgroup_barrier(
@@ -279,8 +279,8 @@ class Threadgroup {
   const ThreadgroupContext& context_;
 };
 
-// What is bound at `index`, from its offset on: `device T*`, or `constant T*`
-// with a const T.
+// The buffer bound at `index`, from its offset on: `device T*`, or `constant
+// T*` with a const T.
 template <class T, class Access>
 typename Access::template Pointer<T> buffer(Threadgroup<Access>& tg,
                                             size_t index) {
@@ -316,7 +316,7 @@ T params(Threadgroup<Access>& tg, size_t index) {
   }
 }
 
-// What setThreadgroupMemoryLength() set at `index`: `threadgroup T*
+// The memory that setThreadgroupMemoryLength() set at `index`: `threadgroup T*
 // [[threadgroup(index)]]`.
 template <class T, class Access>
 typename Access::template Pointer<T> threadgroup_memory(Threadgroup<Access>& tg,

@@ -68,7 +68,7 @@ class AtomicPointer {
                          kernel_internal::ValueOf(std::forward<Index>(i)));
   }
 
-  // Where the value is, for an access of that kind.
+  // The address of the value, for an access of that kind.
   Bits* At(uint32_t kind = kernel_internal::kReads |
                            kernel_internal::kWrites) const {
     if constexpr (std::is_pointer_v<Pointer>) {

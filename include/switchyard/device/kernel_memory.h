@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What checked mode looks at when a kernel touches memory. Included by
-// kernel.h, where the whole is explained.
+// The checks of checked mode when a kernel touches memory. kernel.h includes
+// this, and explains the whole.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_MEMORY_H_
 #define SWITCHYARD_DEVICE_KERNEL_MEMORY_H_

@@ -56,7 +56,7 @@ struct FindMembers<C,
       static_cast<const std::remove_const_t<C>*>(nullptr)));
 };
 
-// What stands for a member of type M of a C: of an array, a pointer.
+// The type that stands for a member of type M of a C: for an array, a pointer.
 template <class C, class M>
 struct MemberOf {
   using Element = std::conditional_t<std::is_const_v<C>, const M, M>;
@@ -89,7 +89,7 @@ auto ValueOf(V&& value) {
   }
 }
 
-// Where an element is: reads and writes it.
+// The place of an element, which reads and writes it.
 template <class T>
 class ElementAccess {
  public:
@@ -245,8 +245,9 @@ SWITCHYARD_BINARY(>)
 SWITCHYARD_BINARY(>=)
 #undef SWITCHYARD_BINARY
 
-// What T* is in checked mode: indexing and pointer arithmetic, anywhere; each
-// access is looked at when it happens. Not to be kept beyond the kernel's call.
+// T* in checked mode: indexing and pointer arithmetic may go anywhere, and each
+// access is checked when it happens. It is not to be kept beyond the kernel's
+// call.
 template <class T>
 class CheckedPointer {
   static constexpr bool kHasMembers = kernel_internal::FindMembers<T>::kFound;
@@ -336,7 +337,7 @@ class CheckedPointer {
     return p -= std::forward<Index>(index);
   }
 
-  // By address: of use within one buffer.
+  // The difference of addresses, of use within one buffer.
   template <class U>
   ptrdiff_t operator-(CheckedPointer<U> other) const {
     static_assert(std::is_same_v<const T, const U>,

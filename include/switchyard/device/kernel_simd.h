@@ -23,12 +23,12 @@ namespace kernel_internal {
 
 template <class T>
 constexpr bool kIsNumber = switchyard_metal::kIsScalar<T>;
-// What can be added up: not bool.
+// Types that can be added up: not bool.
 template <class T>
 constexpr bool kHasSum = kIsNumber<switchyard_metal::ElementOf<T>> &&
                          !std::is_same_v<switchyard_metal::ElementOf<T>, bool>;
 
-// Where a lane's value is, null for a lane that takes no part.
+// The address of each lane's value, null for a lane that takes no part.
 template <class T>
 struct PresentLanes {
   const T* values;
@@ -123,7 +123,7 @@ SWITCHYARD_REDUCTION(simd_max, Fold<LaneMax>, kernel_internal::kIsNumber<T>,
                      "numbers")
 SWITCHYARD_REDUCTION(simd_min, Fold<LaneMin>, kernel_internal::kIsNumber<T>,
                      "numbers")
-// What is not there counts as 0, or 1 in a product.
+// Absent lanes count as 0, or as 1 in a product.
 SWITCHYARD_REDUCTION(simd_sum, Halve<LaneSum>, kernel_internal::kHasSum<T>,
                      "numbers and vectors of them")
 SWITCHYARD_REDUCTION(simd_product, Halve<LaneProduct>,

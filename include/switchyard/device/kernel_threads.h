@@ -58,7 +58,7 @@ struct Threads {
   }
 };
 
-// What checked mode does; defined in the library.
+// Checked mode calls these; they are defined in the library.
 void NoteSimdFunction(RunningThread& thread);
 [[noreturn]] void LaneIsNotThere(RunningThread& thread, const char* function,
                                  size_t simdgroup, size_t lane);
@@ -144,7 +144,7 @@ class PerThread {
   T values_[kernel_internal::kMaxThreads];
 };
 
-// What a simd function gives: one value for all lanes of a simdgroup.
+// The result of a simd function: one value for all lanes of a simdgroup.
 template <class T>
 class PerSimdgroup {
  public:

@@ -78,10 +78,10 @@ class CompileOptions : public Referencing<CompileOptions> {
 
   // NAME and value, as -DNAME=value.
   std::vector<std::pair<std::string, std::string>> preprocessor_macros;
-  // Where #include "..." and <...> look, after the file's own folder.
+  // Folders that #include "..." and <...> search after the file's own.
   std::vector<std::string> include_folders;
 
-  // What __METAL_VERSION__ says; the language is 3.2 nevertheless.
+  // The value of __METAL_VERSION__; the language is 3.2 nevertheless.
   void setLanguageVersion(LanguageVersion version) noexcept {
     version_ = version;
   }
@@ -111,7 +111,7 @@ class FunctionConstantValues : public Referencing<FunctionConstantValues> {
   void setConstantValue(const void* value, DataType type, size_t index);
   void setConstantValue(const void* value, DataType type,
                         const host_internal::Text& name);
-  // Of the indices of the range, one behind the other.
+  // Sets the values of the range's indices, one behind the other.
   void setConstantValues(const void* values, DataType type, Range range);
   void reset() { values_.clear(); }
 
@@ -146,7 +146,7 @@ class Function : public Referencing<Function> {
   }
   std::string label() const { return label_.Get(); }
   const std::string& name() const noexcept { return name_; }
-  // Where it is defined: "file:line".
+  // The place of its definition: "file:line".
   const std::string& place() const noexcept { return place_; }
   const std::vector<FunctionArgument>& arguments() const noexcept {
     return arguments_;
@@ -165,7 +165,7 @@ class Function : public Referencing<Function> {
   host_internal::Label label_;
 };
 
-// What a shader has that can't be run here.
+// A feature of a shader that can't be run here.
 struct UnsupportedFeature {
   std::string what;
   std::string file;
@@ -204,8 +204,8 @@ class Library : public Referencing<Library> {
   const std::vector<UnsupportedFeature>& unsupported() const noexcept {
     return unsupported_;
   }
-  // Of all its files. What has suppressed nothing, after all kernels have run
-  // checked, is of no use any more.
+  // The comments of all its files. One that has suppressed nothing after all
+  // kernels have run checked is of no use any more.
   std::vector<AllowComment> allowComments() const;
   // Whether it was compiled before and came out of the cache.
   bool cached() const noexcept { return cached_; }
@@ -213,7 +213,7 @@ class Library : public Referencing<Library> {
  private:
   friend class Device;
   explicit Library(const metal::Compiled& compiled);
-  // Of a text, or of the file at `path`; the other one is null.
+  // Compiles a text, or the file at `path`; the other one is null.
   static Ref<Library> Compile(
       const DeviceOptions& device,
       const host_internal::Settings<CompileOptions>& options,

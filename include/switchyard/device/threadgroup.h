@@ -35,7 +35,7 @@ constexpr bool kIsBytes = std::is_trivially_copy_constructible_v<T>&&
 struct RunningThread;      // kernel_memory.h
 class CheckedThreadgroup;  // src/device/checked
 
-// What a threadgroup has declared of threadgroup memory, in its kernel.
+// The threadgroup memory that a kernel has declared.
 struct DeclaredArrays {
   size_t count = 0;
   size_t bytes = 0;
@@ -82,9 +82,9 @@ class ThreadgroupContext {
   const Size& threads_per_threadgroup;
   const Size& dispatch_threads_per_threadgroup;
 
-  // What is bound at `index`, from its offset to the end of the buffer, in
-  // whole elements. Throws if nothing is bound, if the address is not aligned
-  // for T, or if a T that is not const meets a read-only buffer.
+  // The buffer bound at `index`, from its offset to its end, in whole elements.
+  // Throws if nothing is bound, if the address is not aligned for T, or if a T
+  // that is not const meets a read-only buffer.
   template <class T>
   Span<T> buffer(size_t index) const {
     const Bytes bytes = Bound(index, alignof(T), std::is_const_v<T>);
@@ -150,12 +150,12 @@ class ThreadgroupContext {
 struct KernelFunction {
   std::string name;
   std::function<void(const ThreadgroupContext&)> threadgroup;
-  // What one threadgroup takes, roughly and more than 0: less than 30 us of
-  // them run on one thread.
+  // The rough time of one threadgroup, more than 0: less than 30 us of them run
+  // on one thread.
   double threadgroup_ns = 30000.0;
-  // What runs instead where DeviceOptions::check_kernels is set; MakeKernel()
-  // in kernel.h gives both. Empty: `threadgroup`, of which only the bindings
-  // are checked.
+  // Runs instead if DeviceOptions::check_kernels is set; MakeKernel() in
+  // kernel.h gives both. If it is empty, `threadgroup` runs, and only its
+  // bindings are checked.
   std::function<void(const ThreadgroupContext&)> checked = nullptr;
 };
 

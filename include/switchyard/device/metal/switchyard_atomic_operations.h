@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What atomic functions do to a value in memory.
+// The operations of atomic functions on a value in memory.
 
 #ifndef SWITCHYARD_DEVICE_METAL_SWITCHYARD_ATOMIC_OPERATIONS_H_
 #define SWITCHYARD_DEVICE_METAL_SWITCHYARD_ATOMIC_OPERATIONS_H_
@@ -12,7 +12,7 @@
 #pragma GCC system_header
 #endif
 
-// Without lines of their own: what is inlined has those of the shader.
+// Inlined code has the lines of the shader that calls it.
 #pragma clang attribute push(__attribute__((nodebug)), \
                              apply_to = hasType(functionType))
 
@@ -21,7 +21,7 @@ namespace switchyard_metal {
 template <class T>
 using AtomicBits = typename BitsOf<sizeof(T)>::Type;
 
-// What an operation does to the value.
+// Each operation gives the new value.
 struct FetchAdd {
   template <class T>
   SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {

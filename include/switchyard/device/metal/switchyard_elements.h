@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What vectors are made of: elements by name, index and swizzle, with Metal's
-// sizes and alignments (of three elements as of four).
+// The storage of vectors: elements by name, index and swizzle, with Metal's
+// sizes and alignments (those of four elements for three).
 
 #ifndef SWITCHYARD_METAL_ELEMENTS_H_
 #define SWITCHYARD_METAL_ELEMENTS_H_
@@ -13,12 +13,12 @@
 #pragma GCC system_header
 #endif
 
-// Without lines of their own: what is inlined has those of the shader.
+// Inlined code has the lines of the shader that calls it.
 #pragma clang attribute push(__attribute__((nodebug)), \
                              apply_to = hasType(functionType))
 
 #ifdef __METAL__
-// What the compiler makes of braces.
+// The type that the compiler makes of braces.
 namespace std {
 template <class E>
 class initializer_list {
@@ -52,8 +52,8 @@ class Swizzle;
 template <class V>
 struct Packed;
 
-// What a function makes of its argument's type: V the vector or scalar that it
-// stands for, T its elements, of which there are kSize.
+// The shape of a function's argument: V is the vector or scalar that it stands
+// for, T the type of its elements, of which there are kSize.
 template <class A>
 struct Shape {
   using V = A;
@@ -153,7 +153,7 @@ struct BitsOf<8> {
   using Type = ulong;
 };
 
-// What is copied by one instruction.
+// A type that is copied by one instruction.
 #ifdef __METAL__
 template <class U, int N>
 using Raw __attribute__((may_alias)) = U __attribute__((ext_vector_type(N)));

@@ -21,7 +21,7 @@
 #define SWITCHYARD_NOT_CHECKED
 #endif
 
-// Without lines of their own: what is inlined has those of the shader.
+// Inlined code has the lines of the shader that calls it.
 #pragma clang attribute push(__attribute__((nodebug)), \
                              apply_to = hasType(functionType))
 
@@ -158,8 +158,8 @@ struct EnableIf<true, T> {
 template <class T>
 using IfScalar = typename EnableIf<kIsScalar<T>>::Type;
 
-// What a half becomes without a cast: no double, or there would be two ways
-// into what is made of both.
+// half converts implicitly to float and integers, not to double: with both,
+// expressions would be ambiguous.
 template <class T>
 constexpr bool kIsImplicit = __is_same(T, float) || kIsIntegral<T>;
 
@@ -168,7 +168,7 @@ struct SmallFloat {
   SmallFloat() = default;
   template <class T, class = typename EnableIf<kIsArithmetic<T>>::Type>
   constexpr SmallFloat(T value) : bits_(FromAny(value)) {}
-  // Of what a shader has made a number.
+  // Converts a class that a shader has made a number.
   template <class T,
             class = typename EnableIf<__is_class(T) && !kIsSmallFloat<T> &&
                                       kBecomesFloat<T>>::Type,
@@ -250,8 +250,8 @@ struct SmallFloat {
 using half = SmallFloat<HalfFormat>;
 using bfloat = SmallFloat<BfloatFormat>;
 
-// What an operation of two scalars, one of them small, gives: small with itself
-// and with integers, float with anything else.
+// The result of an operation on two scalars, one of them small: small with
+// itself and with integers, float with anything else.
 template <class A, class B>
 struct SmallResult {};
 template <class F>
@@ -292,7 +292,7 @@ SWITCHYARD_SMALL_OPERATOR(*)
 SWITCHYARD_SMALL_OPERATOR(/)
 #undef SWITCHYARD_SMALL_OPERATOR
 
-// With a number on the left that stays what it is.
+// Assignments whose left side is a number and keeps its type.
 #define SWITCHYARD_SMALL_ASSIGNMENT(op)                        \
   template <class A, class Format,                             \
             class = typename EnableIf<kIsArithmetic<A>>::Type> \

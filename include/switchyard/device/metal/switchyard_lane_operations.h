@@ -14,7 +14,7 @@
 #pragma GCC system_header
 #endif
 
-// Without lines of their own: what is inlined has those of the shader.
+// Inlined code has the lines of the shader that calls it.
 #pragma clang attribute push(__attribute__((nodebug)), \
                              apply_to = hasType(functionType))
 
@@ -61,7 +61,7 @@ struct LaneBest {
 };
 using LaneMax = LaneBest<true>;
 using LaneMin = LaneBest<false>;
-// Of floats, their bits.
+// Bit operations take the bits of floats.
 #define SWITCHYARD_LANE_BITS(name, op)                                        \
   struct name {                                                               \
     template <class T>                                                        \
@@ -152,7 +152,7 @@ struct FromXor {
     return i ^ mask;
   }
 };
-// What would come from outside stays as it is.
+// A lane whose source would lie outside keeps its own value.
 struct FromBelow {
   SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t i, uint32_t delta,
                                             uint32_t) {

@@ -8,7 +8,7 @@
 
 #include "switchyard_vec.h"
 
-// Without lines of their own: what is inlined has those of the shader.
+// Inlined code has the lines of the shader that calls it.
 #pragma clang attribute push(__attribute__((nodebug)), \
                              apply_to = hasType(functionType))
 
