@@ -249,6 +249,12 @@ inline void Append(std::vector<uint32_t>& words,
   }
 }
 
+// The error of the last call that was spoilt, for CheckRefused().
+inline std::string& ExpectedText() {
+  static std::string text;
+  return text;
+}
+
 // Makes a valid call wrong in a way that its table in src/calls says, or in
 // several of which each by itself is wrong whatever the others are.
 class Spoiler {
@@ -267,17 +273,22 @@ class Spoiler {
     if (!wanted_) return false;
     using Calls = testing_support::SpoiltCalls<C>;
     typename Calls::Call call = {*in, *out, *options};
-    std::vector<typename Calls::Spoil> all;
-    Calls spoilt(
-        call, [&all](const auto&, const auto& spoil) { all.push_back(spoil); });
+    std::vector<std::pair<std::string, typename Calls::Spoil>> all;
+    Calls spoilt(call, [&all](const auto& texts, const auto& spoil) {
+      all.emplace_back(*texts.begin(), spoil);
+    });
     spoilt.All();
     const size_t size = all.size();
     if (size == 0) return false;
     spoilt.Certain();
     Bytes bytes(choices_, sizeof(choices_));
-    all[bytes.Below(size)](call);
+    const auto apply = [&](size_t i) {
+      all[i].second(call);
+      ExpectedText() = all[i].first;
+    };
+    apply(bytes.Below(size));
     while (bytes.Byte() % 4 == 1) {
-      all[size + bytes.Below(all.size() - size)](call);
+      apply(size + bytes.Below(all.size() - size));
     }
     *in = call.in;
     *out = call.out;
@@ -295,7 +306,7 @@ inline void CheckRefused(const Status& status, const char* function,
                          const Report& report) {
   const std::string prefix = std::string(function) + ": ";
   FUZZ_CHECK(status.code() == StatusCode::kInvalidArgument,
-             prefix + "accepted, or: " + status.message());
+             prefix + status.message() + " instead of " + ExpectedText());
   FUZZ_CHECK(std::strncmp(status.message(), prefix.c_str(), prefix.size()) == 0,
              status.message());
   FUZZ_CHECK(report == kUnwritten, "the report was written");

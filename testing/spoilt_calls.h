@@ -160,7 +160,11 @@ class SpoiltCalls {
   }
   static bool IsGiven(Call& call, size_t view) {
     const ViewOfCall v = At(call, view);
-    return v.Data() != nullptr && *v.cols != 0 && (v.IsSpan() || *v.rows != 0);
+    const size_t part = kViews[view].part;
+    return v.Data() != nullptr && *v.cols != 0 &&
+           (v.IsSpan() || *v.rows != 0) &&
+           // Scales and sums of rows without columns are not looked at.
+           (part == 0 || IsGiven(call, view - part));
   }
 
   void SpoilMemory(size_t view) {
@@ -227,8 +231,8 @@ class SpoiltCalls {
       texts->insert(std::string(a.field.name) + ": " + text);
     }
   }
-  // The sizes of the call that a given argument has.
-  uint32_t SizesOf(size_t argument) {
+  // The sizes of the call that an argument's shapes are made of.
+  uint32_t SizesOf(size_t argument, bool without_least = false) {
     uint32_t sizes = 0;
     const auto add = [&](const calls::SizeWords& words) {
       for (const calls::Term& term : {words.first, words.second}) {
@@ -236,6 +240,7 @@ class SpoiltCalls {
       }
     };
     for (const calls::ShapeWords& shape : calls::kShapes<C>[argument]) {
+      if (shape.is_least && without_least) continue;
       for (int i = 0; i < shape.alternatives; ++i) {
         add(shape.rows[i]);
         add(shape.cols[i]);
@@ -244,12 +249,13 @@ class SpoiltCalls {
     return sizes;
   }
   // Whether no other given argument has a size that this axis is made of, so
-  // that it may be any.
+  // that it may be any. (One that has at least that size may have room.)
   bool IsFree(size_t argument, const calls::ShapeWords& shape, bool is_rows) {
     uint32_t others = 0;
     for (size_t view = 0; view < kViews.size(); ++view) {
       const size_t other = kViews[view].argument;
-      if (other != argument && IsGiven(valid_, view)) others |= SizesOf(other);
+      if (other != argument && IsGiven(valid_, view))
+        others |= SizesOf(other, true);
     }
     for (size_t i = 0; i < std::size(C::kSizes); ++i) {
       if (C::kSizes[i].is_of_options) others |= uint32_t{1} << i;
@@ -319,7 +325,9 @@ class SpoiltCalls {
         const size_t size = shape.is_least ? ValueOf(shape.cols[0])
                             : is_rows      ? *At(valid_, view).rows
                                            : *At(valid_, view).cols;
-        const size_t other = by < 0 ? size - 1 : size + 1;
+        // More scales may be those of smaller groups, but not so many.
+        const size_t more = is_part && !is_rows ? 1000 : 1;
+        const size_t other = by < 0 ? size - 1 : size + more;
         if (shape.alternatives == 2 &&
             FitsEither(view, shape, is_rows, other)) {
           continue;

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a runner that has one fiber per thread tells checked mode, besides the
-// views and CheckAccess() that kernel.h uses. Defined in src/device/checked.
+// The interface by which a runner with one fiber per thread talks to checked
+// mode, besides the views and CheckAccess() that kernel.h uses. It is defined
+// in src/device/checked.
 
 #ifndef SWITCHYARD_SRC_DEVICE_CHECKED_FIBERS_H_
 #define SWITCHYARD_SRC_DEVICE_CHECKED_FIBERS_H_

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What checked mode is to the rest of the device layer, which knows no more of
-// it than this: src/device/checked stands on the core, and not the reverse.
+// The interface of checked mode, which is all that the rest of the device layer
+// knows of it: src/device/checked stands on the core, and not the reverse.
 
 #ifndef SWITCHYARD_SRC_DEVICE_CHECKED_MODE_H_
 #define SWITCHYARD_SRC_DEVICE_CHECKED_MODE_H_
@@ -53,10 +53,10 @@ class CheckedMode {
   virtual void End() = 0;
   // Before dispatch `index` looks at anything.
   virtual void BeginDispatch(size_t index) = 0;
-  // What keeps command buffers from being checked, or an empty text.
+  // The reason why command buffers cannot be checked, or an empty text.
   virtual const std::string& problem() const = 0;
-  // What has been found since Begin(), and whether the dispatch that has run is
-  // the last one to run.
+  // The findings since Begin(), and whether the dispatch that has run is the
+  // last one to run.
   virtual const std::vector<Finding>& findings() const = 0;
   virtual bool stopped() const = 0;
   virtual std::vector<Finding> TakeFindings() = 0;
@@ -82,7 +82,7 @@ class CheckedMode {
 // Defined in src/device/checked.
 std::unique_ptr<CheckedMode> MakeCheckedMode(const DeviceOptions& options);
 
-// What memory holds that nothing has written.
+// Fills memory with the pattern of memory that nothing has written.
 inline void FillNeverWritten(void* data, size_t length) {
   const uint32_t word = kernel_internal::kNeverWritten;
   for (size_t i = 0; i < length; i += sizeof(word)) {

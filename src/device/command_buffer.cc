@@ -11,8 +11,8 @@ CommandBuffer::CommandBuffer(std::unique_ptr<State> state)
     : state_(std::move(state)) {}
 CommandBuffer::~CommandBuffer() = default;
 
-// What the user's references share keeps the queue, too; in a handler there may
-// be none of them.
+// The handle that the user's references share keeps the queue, too; in a
+// handler there may be no such reference.
 CommandBuffer* CommandBuffer::retain() noexcept {
   if (auto handle = state_->handle.lock()) {
     Keep(std::move(handle));

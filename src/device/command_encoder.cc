@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What encoders have in common: how they begin and end, labels and groups.
+// The base of encoders: how they begin and end, labels and groups.
 
 #include <utility>
 

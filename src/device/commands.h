@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What an encoder leaves behind for the queue: plain records, so that a
+// The records that an encoder leaves for the queue: plain ones, so that a
 // dispatch costs a few tens of nanoseconds to encode and nothing to free.
 
 #ifndef SWITCHYARD_SRC_DEVICE_COMMANDS_H_
@@ -19,7 +19,7 @@ namespace switchyard::device {
 
 class CheckedMode;
 
-// What is bound at an index: `length` bytes from the binding's offset on.
+// A binding: `length` bytes from its offset on.
 struct Binding {
   unsigned char* data = nullptr;  // null: nothing is bound
   size_t length = 0;
@@ -28,7 +28,7 @@ struct Binding {
   const Buffer* buffer = nullptr;  // null: of setBytes
 };
 
-// Where a dispatch was encoded, as labels and debug groups tell.
+// The labels and debug groups around a dispatch.
 struct EncodedPlace {
   std::string encoder;
   std::string group;  // "outer/inner"
@@ -55,7 +55,7 @@ struct EventCommand {
   std::string Run(uint64_t timeout_ms) const;
 };
 
-// What setThreadgroupMemoryLength has set.
+// The lengths that setThreadgroupMemoryLength has set.
 struct ThreadgroupLengths {
   size_t bytes[kMaxThreadgroupMemoryBindings] = {};
   uint32_t set = 0;  // by index: to 0 bytes it may be
@@ -160,7 +160,7 @@ struct Commands {
   }
 };
 
-// What a command buffer is run with, and what is told of it.
+// The means to run a command buffer, and the places for its results.
 struct Execution {
   Executor& executor;
   std::vector<int32_t>& scratch;     // the queue's, reused

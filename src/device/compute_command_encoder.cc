@@ -14,12 +14,12 @@ struct ComputeCommandEncoder::State : CommandEncoder::State {
   const DispatchType type;
   const Pipeline* pipeline = nullptr;
   Binding bindings[kMaxBufferBindings];
-  // Where each binding starts in its buffer: setBufferOffset moves it.
+  // The start of each binding in its buffer, which setBufferOffset moves.
   size_t offsets[kMaxBufferBindings] = {};
   size_t num_bindings = 0;  // up to the last one bound
   ThreadgroupLengths local_lengths;
-  // What the last dispatch recorded in the commands, where the next one can use
-  // it again.
+  // Whether the last dispatch has recorded these in the commands, so that the
+  // next one can use them again.
   bool bindings_saved = false;
   uint32_t first_binding = 0;
   const ThreadgroupLengths* saved_lengths = nullptr;  // null: none is set

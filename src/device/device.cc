@@ -29,7 +29,7 @@ DeviceOptions WithExecutor(DeviceOptions options) {
   return options;
 }
 
-// Without a message if there is no memory for one.
+// There is no message if there is no memory for one.
 std::nullptr_t NoPipeline(const host_internal::ErrorOut& error,
                           const char* what, const char* name) noexcept {
   try {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What all encoders know.
+// The state that all encoders have.
 
 #ifndef SWITCHYARD_SRC_DEVICE_ENCODER_STATE_H_
 #define SWITCHYARD_SRC_DEVICE_ENCODER_STATE_H_

@@ -19,7 +19,7 @@ void Event::Signal(uint64_t value) noexcept {
     if (value <= value_) return;
     value_ = value;
     changed_.notify_all();
-    // Those that wait for more stay, in the order they were added.
+    // Listeners that wait for more stay, in the order they were added.
     const auto later = [value](const Listener& l) { return l.value > value; };
     const auto first =
         std::stable_partition(listeners_.begin(), listeners_.end(), later);

@@ -46,7 +46,7 @@ class Fiber {
   const size_t size_;
   unsigned char* memory_ = nullptr;  // a guard page, then the stack
   ucontext_t inner_;
-  // Where switching is by contexts, or by jumps.
+  // For switching by contexts, or by jumps.
   [[maybe_unused]] ucontext_t outer_;
   [[maybe_unused]] jmp_buf inner_jump_;
   [[maybe_unused]] jmp_buf outer_jump_;

@@ -8,7 +8,7 @@
 namespace switchyard::device {
 namespace {
 
-// What the pools of the thread keep, the innermost's last.
+// The objects that the pools of the thread keep, the innermost's last.
 std::vector<std::shared_ptr<const void>>& Pooled() {
   thread_local std::vector<std::shared_ptr<const void>> pooled;
   return pooled;
@@ -36,7 +36,7 @@ void Object::Pool(std::shared_ptr<const void> object) noexcept {
   try {
     Pooled().push_back(std::move(object));
   } catch (...) {
-    // Without memory nothing would keep the object but this.
+    // If there is no memory, nothing keeps the object but this.
     new (std::nothrow) std::shared_ptr<const void>(std::move(object));
   }
 }

@@ -16,7 +16,7 @@
 
 namespace switchyard::device {
 
-// Of each piece of threadgroup memory.
+// The alignment of each piece of threadgroup memory.
 constexpr size_t kLocalAlignment = 64;
 // How many of them a kernel may declare.
 constexpr size_t kMaxThreadgroupArrays = 32;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a ComputePipelineState runs.
+// The kernel that a ComputePipelineState runs.
 
 #ifndef SWITCHYARD_SRC_DEVICE_PIPELINE_H_
 #define SWITCHYARD_SRC_DEVICE_PIPELINE_H_

@@ -189,7 +189,7 @@ void Queue::Wait(State& state, bool until_scheduled) {
   const auto is_done = [&state] {
     return state.done.load(std::memory_order_acquire);
   };
-  // With the mutex.
+  // Callers hold the mutex.
   const auto is_over = [&] {
     return is_done() || (until_scheduled && state.scheduled);
   };

@@ -60,7 +60,7 @@ struct CommandBuffer::State {
       : commands(std::move(empty)), id(buffer_id), queue(std::move(q)) {}
 };
 
-// What the references of a command buffer's user share.
+// The handle that the references of a command buffer's user share.
 struct CommandBuffer::Handle {
   // In this order: the queue, which may wait for its thread, goes last.
   std::shared_ptr<CommandQueue> queue;

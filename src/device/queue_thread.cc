@@ -44,7 +44,7 @@ bool& AtWork::Here() {
 }
 
 void Orphans::Add() {
-  // Where there is no room to register it, exit() does not wait.
+  // If there is no room to register it, exit() does not wait.
   [[maybe_unused]] static const int registered = std::atexit(WaitAtExit);
   const std::lock_guard<std::mutex> lock(Count().mutex);
   ++Count().orphans;

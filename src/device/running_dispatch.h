@@ -17,7 +17,7 @@
 
 namespace switchyard::device {
 
-// What a kernel asks of the binding at an index.
+// A kernel's demands on the binding at an index.
 struct BindingUse {
   size_t index = 0;
   size_t bytes = 0;  // at least
@@ -62,7 +62,7 @@ struct RunningDispatch {
     *why = WhyNot(use);
     return nullptr;
   }
-  // Of the buffer that is bound, if it has one.
+  // The label of the buffer that is bound, if it has one.
   std::string LabelOf(size_t index) const;
 
  private:

@@ -7,8 +7,8 @@
 #include <initializer_list>
 #include <vector>
 
-#include "src/view_checks.h"
 #include "src/device/builtin/built_in.h"
+#include "src/view_checks.h"
 #include "switchyard/device/kernels.h"
 
 namespace switchyard::device {
@@ -76,7 +76,7 @@ Status ComputeIdsTpe(const Operands& o) {
 }
 
 constexpr BuiltIn kKernels[] = {
-    // Of no rows: Metal has it under this name, whatever the rows are.
+    // It has no rows of data: Metal has one name for it, whatever the rows are.
     {{"moe_compute_ids_tpe", Type::kF32},
      ParamsAt<P>(5),
      {SWITCHYARD_DIMENSION(P, num_experts), SWITCHYARD_DIMENSION(P, row_stride),

@@ -21,7 +21,7 @@
 
 namespace switchyard::device {
 
-// What rows of data may be stored as, and how the names of kernels say so.
+// A type of stored rows, and how the names of kernels say it.
 struct RowType {
   Type type;
   const char* suffix;
@@ -72,8 +72,8 @@ constexpr Dimension::Kind kKindOf =
 #define SWITCHYARD_DIMENSION_OF(Params, field, kind) \
   Dimension { #field, offsetof(Params, field), kind }
 
-// What shapes are made of: the place of a dimension in BuiltIn::dimensions, or
-// one of these.
+// A size in a shape is the place of a dimension in BuiltIn::dimensions, or one
+// of these.
 constexpr size_t kMaxDimensions = 5;
 constexpr uint8_t kOne = kMaxDimensions;
 constexpr uint8_t kThree = kOne + 1;  // of an indirect dispatch's arguments
@@ -115,7 +115,7 @@ struct Grid {
   uint8_t threads_at_most = kUnlimited;  // fewer of them if this is smaller
 };
 
-// Where the parameter struct is bound.
+// The binding of the parameter struct.
 struct ParamsBinding {
   uint8_t index;
   uint8_t bytes;

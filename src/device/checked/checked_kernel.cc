@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What kernels in checked mode call: the functions that kernel.h and the
+// The functions that kernels in checked mode call, which kernel.h and the
 // headers under it declare.
 
 #include <cstddef>

@@ -12,7 +12,8 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// As much as a thread has: a variable of every thread takes 4 KB and more.
+// A fiber gets as much as a thread: a variable of every thread takes 4 KB and
+// more.
 constexpr size_t kStackSize = size_t{8} << 20;
 
 WordCells CellsOf(const View& view, uintptr_t address) {

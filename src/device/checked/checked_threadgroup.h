@@ -51,7 +51,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static CheckedThreadgroup& Of(const ThreadgroupContext& context) {
     return Of(*context.thread_);
   }
-  // What the functions of kernel.h do; views.cc has those for memory,
+  // The work of the functions of kernel.h; views.cc has those for memory,
   // meetings.cc those for threads that meet.
   const View& Buffer(const ThreadgroupContext& context, size_t index,
                      size_t alignment, bool only_reads);
@@ -76,7 +76,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static std::string ElementOf(const View& view, ptrdiff_t offset, size_t size);
   static std::string LengthOf(const View& view, size_t size);
 
-  // What checked_fibers.h says, in fibers.cc.
+  // fibers.cc defines these, and checked_fibers.h explains them.
   void Begin(size_t threads, const Places* places) override;
   const uint16_t* Order() override;
   void SwitchTo(size_t thread) override;
@@ -189,7 +189,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   View buffers_[kMaxBufferBindings];
   View memory_[kMaxThreadgroupMemoryBindings];
   View arrays_[kMaxThreadgroupArrays];
-  // As Shadow has them for device memory.
+  // The cells of threadgroup memory, like Shadow's for device memory.
   struct Free {
     void operator()(Cell* cells) const { std::free(cells); }
   };

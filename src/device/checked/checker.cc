@@ -239,7 +239,7 @@ std::string Checker::Touch(const char* what, const Rows& rows, bool write,
         reinterpret_cast<const void*>(row), rows.row_bytes,
         [&](const WordCells& cells, uintptr_t word) {
           if (!error.empty()) return;
-          // Of the first and last word, only the row's bytes.
+          // Only the row's bytes count in the first and last word.
           const uintptr_t first = std::max(word, row);
           uint64_t bytes = kAllBytes << (first - word);
           if (end - word < 4) bytes &= kAllBytes >> (4 - (end - word));

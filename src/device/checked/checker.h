@@ -96,9 +96,9 @@ class Checker : public CheckedMode {
     uint32_t dispatch = 0;
     const void* where = nullptr;
   };
-  // What has not been seen, with kernel and dispatch filled in, and the
-  // kernel's name before the text. Returns whether it is a finding that nobody
-  // had suppressed.
+  // Adds a finding that has not been seen, with kernel and dispatch filled in
+  // and the kernel's name before the text. Returns whether nobody had
+  // suppressed it.
   bool Add(const FindingList::Key& key, const Other& other, Finding finding);
   // See CheckedFibers.
   bool IsResident(const void* address, size_t size) const;
@@ -106,7 +106,7 @@ class Checker : public CheckedMode {
   void NoteOutput(size_t index, const Binding& binding);
   // A threadgroup of the dispatch that runs could not go on.
   void NoteEnd() { ended_ = true; }
-  // Of the code of a dispatch's kernel; null: it does not say.
+  // Sets the places in the code of a dispatch's kernel; null if it has none.
   void SetPlaces(const Places* places);
   bool has_places() const { return !places_.empty(); }
   Place PlaceOf(uint32_t dispatch, const void* where) const;
@@ -127,7 +127,7 @@ class Checker : public CheckedMode {
   const Places* PlacesOf(uint32_t dispatch) const {
     return dispatch < places_.size() ? places_[dispatch] : nullptr;
   }
-  // By the shader, at either of its places.
+  // Whether the shader allows it, at either of its places.
   bool IsAllowed(const Finding& finding, uint32_t other_dispatch) const;
   static std::string Element(const char* what, const Rows& rows, size_t offset);
   // Notes it; returns whether the dispatch cannot go on.

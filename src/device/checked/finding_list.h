@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What checked mode has found in a command buffer.
+// The findings of checked mode in a command buffer.
 
 #ifndef SWITCHYARD_SRC_DEVICE_CHECKED_FINDING_LIST_H_
 #define SWITCHYARD_SRC_DEVICE_CHECKED_FINDING_LIST_H_
@@ -25,28 +25,28 @@ namespace switchyard::device::kernel_internal {
 
 class FindingList {
  public:
-  // What makes two findings the same one: the kernel, the kind, the place of
-  // the code and the piece of memory.
+  // Two findings are the same if these are equal: the kernel, the kind, the
+  // place of the code and the piece of memory.
   using Key = std::tuple<const Pipeline*, FindingKind, const void*, uint64_t>;
 
   FindingList(size_t most, const std::vector<std::string>& suppressions)
       : most_(most), suppressions_(suppressions) {}
 
-  // What is wrong with the suppressions, or an empty text.
+  // The error in the suppressions, or an empty text.
   const std::string& problem() const { return suppressions_.problem(); }
   void Clear() {
     seen_.clear();
     passed_.clear();
     findings_.clear();
   }
-  // Or suppressed, with code at `other` to race with: the next one, with other
-  // code, may be no benign one.
+  // Whether it was seen, or suppressed with code at `other` to race with: the
+  // next one, with other code, may not be benign.
   bool Seen(const Key& key, const void* other) const {
     return seen_.count(key) != 0 ||
            (!passed_.empty() && passed_.count({key, other}) != 0);
   }
-  // What has not been seen. Unless it is allowed, or suppressed by an option.
-  // Returns whether it was not.
+  // Adds a finding that has not been seen, unless it is allowed, or suppressed
+  // by an option. Returns whether it was added.
   bool Add(const Key& key, const void* other, bool allowed, Finding finding);
   // No more are wanted.
   bool full() const { return most_ != 0 && findings_.size() >= most_; }

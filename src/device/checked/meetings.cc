@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where threads of a threadgroup meet.
+// Meetings of a threadgroup's threads.
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// What belongs to the stamp of a cell, `trails` bytes away each.
+// The trail of a cell's stamp: each lies `trails` bytes away.
 uint64_t& Trail(uint64_t& last, size_t trails) {
   return *reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(&last) +
                                       trails);
@@ -65,7 +65,7 @@ inline void WordAccess::Replace(uint64_t& last, size_t trails,
 
 inline void WordAccess::Note(uint64_t& last, size_t trails, bool read) const {
   const Relation relation = To(last);
-  // Of other bytes of the same half, only the later access is remembered.
+  // Accesses to other bytes of the same half: only the later is remembered.
   if (relation == Relation::kOver || (last & stamp & kAllBytes) == 0) {
     Replace(last, trails, stamp);
   } else if (relation == Relation::kOwnPast ||
@@ -181,7 +181,7 @@ bool WordAccess::FollowsInPart(uint64_t last, bool read) const {
   return false;
 }
 
-// With accesses that are not over, of others or of this thread.
+// Merges with accesses that are not over, of others or of this thread.
 void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   const bool same_thread = ThreadOf(last) == ThreadOf(stamp);
   uint64_t marks = last & kMarks;

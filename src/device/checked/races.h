@@ -51,10 +51,10 @@ inline uint32_t EpochOf(uint64_t stamp) {
 constexpr uint32_t kLastEpoch = 0xFFF;  // the counter stays there
 constexpr uint64_t kMarks = kOtherThreads | kOtherSimdgroups | kOtherGroups;
 
-// Where the lanes of a simdgroup have met in a phase. Each meeting begins an
-// epoch. kernel.h, whose simdgroups all meet at once, has one for all of them.
+// The meetings of a simdgroup's lanes in a phase. Each meeting begins an epoch.
+// kernel.h, whose simdgroups all meet at once, has one for all of them.
 struct Meetings {
-  // Of some lanes only: those are ordered, the others are not.
+  // A meeting of some lanes only: those are ordered, the others are not.
   struct Partial {
     uint32_t epoch;
     uint32_t lanes;
@@ -97,7 +97,7 @@ struct WordCells {
   }
 };
 
-// What an access conflicts with; `last` is 0 if nothing.
+// The access that another conflicts with; `last` is 0 if there is none.
 struct Conflict {
   uint64_t last = 0;  // as the cell has it
   bool was_read = false;
@@ -128,7 +128,7 @@ struct WordAccess {
                  Conflict* conflict) const;
   void NoteConflict(const uint64_t& last, size_t trails, bool read,
                     Conflict* conflict) const;
-  // With the last access in a cell, which was a read or a write.
+  // Whether it conflicts with the last access in a cell, a read or a write.
   bool ConflictsWith(uint64_t last, bool read) const;
   void Replace(uint64_t& last, size_t trails, uint64_t by_this) const;
   void Note(uint64_t& last, size_t trails, bool read) const;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a threadgroup finds, in words.
+// The words for a threadgroup's findings.
 
 #include <cstring>
 
@@ -235,7 +235,7 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
                      Access(view, clash.element, finding.where) + ", which ";
   if (kind == FindingKind::kMissingBarrier ||
       kind == FindingKind::kBarrierFlags) {
-    // Of the others, only that there are some may be known.
+    // It may be known only that there are others.
     const bool known = other_thread != finding.thread;
     const bool several = known && (conflict.last & kMarks) != 0;
     const bool same_simdgroup =

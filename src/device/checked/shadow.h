@@ -15,8 +15,8 @@
 
 namespace switchyard::device::kernel_internal {
 
-// By address, so that all buffers over the same memory share cells. Memory for
-// them comes from the system when they are touched.
+// Cells by address, so that all buffers over the same memory share them. Their
+// memory comes from the system when they are touched.
 class Shadow {
  public:
   Shadow() = default;
@@ -27,8 +27,8 @@ class Shadow {
   // Makes cells for `length` bytes. Those of other memory may move. Throws
   // std::bad_alloc.
   void Cover(const void* data, size_t length);
-  // Where the cell of address 0 would be, for memory that is covered; of its
-  // word or of its half.
+  // The place that the cell of address 0 would have, for memory that is
+  // covered: the cell of its word or of its half.
   uintptr_t Base(const void* data) const;
   uintptr_t HalvesBase(const void* data) const;
   size_t Trails(const void* data) const;  // as in WordCells

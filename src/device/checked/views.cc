@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a threadgroup sees of memory.
+// A threadgroup's views of memory.
 
 #include <cstring>
 #include <stdexcept>

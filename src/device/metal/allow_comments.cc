@@ -19,7 +19,7 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// What is wrong, or an empty text. `list` is what stands between parentheses.
+// Returns the error, or an empty text. `list` stands between parentheses.
 std::string ParseKinds(std::string_view list, FindingKinds* all) {
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(',', begin), list.size());

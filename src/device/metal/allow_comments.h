@@ -29,8 +29,8 @@ struct AllowComment {
 
 class AllowComments {
  public:
-  // Those of a file. Throws std::runtime_error: what is wrong with one, as a
-  // compiler words it.
+  // Reads those of a file. Throws std::runtime_error, worded like a compiler's,
+  // if one is wrong.
   void Read(std::string_view text, const std::string& file);
   // One that was read before; its counter begins anew.
   void Add(const AllowComment& comment);

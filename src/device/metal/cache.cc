@@ -41,7 +41,8 @@ std::string FolderOf(const std::string& asked) {
   return "/tmp/switchyard-" + std::to_string(getuid());
 }
 
-// Of the whole folder: shared to find something in it, not so to change it.
+// A lock of the whole folder: shared to find something in it, exclusive to
+// change it.
 class Lock {
  public:
   Lock(const std::string& folder, int operation)
@@ -64,7 +65,7 @@ class Lock {
   bool held_ = false;
 };
 
-// Of a module: not while somebody has it.
+// Removes a module unless somebody has it.
 bool RemoveUnused(const std::string& base) {
   const std::string module = base + ".so";
   const int file = open(module.c_str(), O_RDONLY | O_CLOEXEC);
@@ -210,7 +211,7 @@ void Cache::Tidy() const {
     const std::string hash = name.substr(0, name.find('.'));
     const std::string ending = name.substr(hash.size());
     if (S_ISDIR(status.st_mode)) {
-      // What processes that were killed have left, and other versions' headers.
+      // Leftovers of processes that were killed, and other versions' headers.
       const bool is_old = (starts("work-") && age > kDay) ||
                           (starts("shim-") && age > 30 * kDay);
       if (is_old) RemoveFolder(path);

@@ -26,7 +26,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-// As Metal calls a text.
+// Metal's name for a text.
 constexpr char kSourceName[] = "program_source";
 
 bool IsProgram(const std::string& path) {
@@ -106,7 +106,7 @@ class WorkFolder {
   Arguments files_;
 };
 
-// Those that -I names.
+// The folders that -I names.
 Arguments FoldersOf(const Arguments& arguments) {
   Arguments folders;
   for (const std::string& argument : arguments) {
@@ -256,7 +256,7 @@ Arguments CodeArguments(bool checked) {
       // The kernel's own order of operations, as in the library.
       "-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno",
       "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-w",
-      // As Metal takes them: 2.0 is a float, and char has a sign.
+      // Metal's rules: 2.0 is a float, and char has a sign.
       "-cl-single-precision-constant", "-fsigned-char",
       // A call where threads meet is one place: it must not be doubled, as
       // Clang otherwise does between two ifs.
@@ -354,7 +354,7 @@ Compiled Compile(const CompileRequest& request) {
   for (const std::string& argument : CodeArguments(request.checked)) {
     compile.push_back(argument);
   }
-  // What the object is made of; a new compiler makes a new one.
+  // Everything that the object depends on; a new compiler makes a new object.
   std::string key;
   for (const std::string& argument : compile) key += "// " + argument + '\n';
   struct stat status;

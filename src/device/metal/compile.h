@@ -56,7 +56,7 @@ Compiled Compile(const CompileRequest& request);
 std::vector<std::string> CompileArchive(CompileRequest request,
                                         const std::string& output);
 
-// What Clang is told for the translated text, whatever it is to make of it.
+// Clang's arguments for the translated text, whatever it is to make of it.
 std::vector<std::string> CodeArguments(bool checked);
 
 // The Clang to be used. Throws std::runtime_error if there is none.

@@ -21,7 +21,7 @@ bool NamesSmallFloats(const Tokens& tokens) {
   return false;
 }
 
-// Of one bracket, statement or argument: where the expression begins, and its
+// The expression of one bracket, statement or argument: its begin and its
 // conditionals.
 struct Expression {
   struct Conditional {
@@ -50,7 +50,7 @@ class Marker {
       Push(text == "[");
       Begin(i + 1);
     } else if (text == "{") {
-      // Of a list, or of statements.
+      // A bracket of a list, or of statements.
       const bool is_list = tokens_.Is(i - 1, "=") || tokens_.Is(i - 1, "(") ||
                            tokens_.Is(i - 1, ",");
       Reset();
@@ -67,7 +67,7 @@ class Marker {
       End(i);
       if (Top().begin != kNone) Begin(i + 1);
     } else if (text == "return" || IsAssignment(i)) {
-      // What is on the left of it is no part of a conditional on the right.
+      // Its left side is no part of a conditional on the right.
       if (Top().conditionals.empty()) Begin(i + 1);
     } else if (text == "?") {
       Top().conditionals.push_back({Begin(), i, kNone});
@@ -96,7 +96,8 @@ class Marker {
     Top().begin = Top().is_left_alone ? kNone : i;
     Top().conditionals.clear();
   }
-  // Of a conditional that is next: a part of another one, or the expression.
+  // The begin of the next conditional: a part of another one, or the
+  // expression.
   uint32_t Begin() {
     if (Top().begin == kNone || Top().conditionals.empty()) return Top().begin;
     const Expression::Conditional& outer = Top().conditionals.back();
@@ -115,7 +116,8 @@ class Marker {
     return before != '=' && before != '!';
   }
 
-  // Of the innermost that has none; those within its second part are done.
+  // Sets the colon of the innermost that has none; those within its second part
+  // are done.
   void Colon(uint32_t i) {
     std::vector<Expression::Conditional>& all = Top().conditionals;
     while (!all.empty() && all.back().colon != kNone) {
@@ -137,7 +139,8 @@ class Marker {
     Top().conditionals.clear();
   }
 
-  // Whose type is none of those; it stays, for 0 may be a null pointer.
+  // Whether it is a literal: it has none of those types and stays, because 0
+  // may be a null pointer.
   bool IsLiteral(uint32_t first, uint32_t last) const {
     if (first + 1 != last) return false;
     const std::string_view text = tokens_.Text(first);

@@ -105,7 +105,7 @@ class Evaluator {
 
 void Constants::Add(std::string_view name, std::optional<uint32_t> value) {
   const auto [found, is_new] = values_.emplace(name, value);
-  // Of two scopes: which is meant is not looked for.
+  // The name is in two scopes, and nobody finds out which one is meant.
   if (!is_new && found->second != value) found->second.reset();
 }
 

@@ -22,8 +22,8 @@ class Constants {
   // The enumerators between { and its match.
   void AddEnumerators(const Tokens& tokens, uint32_t open);
 
-  // Of literals and names in tokens first to last - 1; nothing if anything else
-  // is in it, or it is negative or above 65535.
+  // The value of literals and names in tokens first to last - 1; nothing if
+  // there is anything else, or it is negative or above 65535.
   std::optional<uint32_t> Evaluate(const Tokens& tokens, uint32_t first,
                                    uint32_t last) const;
 

@@ -20,7 +20,7 @@ namespace abi = switchyard_metal;
 constexpr size_t kStackSize = size_t{128} << 10;
 constexpr size_t kNobody = SIZE_MAX;
 
-// Of the thread that calls. Its fibers never move to another one.
+// The crew of the calling thread, whose fibers never move to another one.
 thread_local Crew* t_crew = nullptr;
 
 }  // namespace
@@ -106,9 +106,9 @@ void Crew::RunSimdgroup(size_t begin, size_t end) {
   } while (Meet(begin, end) && failure_ == nullptr);
 }
 
-// Where lanes wait in several places, those go on that are furthest behind:
-// what is earlier in the code is inside of a branch or loop that the others
-// have left, and where these wait all meet again.
+// If lanes wait in several places, those that are furthest behind go on:
+// earlier code is inside of a branch or loop that the others have left, and all
+// meet again at the place where these wait.
 bool Crew::Meet(size_t begin, size_t end) {
   const auto waits = [&](size_t i) {
     return strands_[i].state == State::kInSimd ||
@@ -291,8 +291,8 @@ void Crews::Give(std::unique_ptr<Crew> crew) {
 
 namespace {
 
-// Where they were called is what tells meeting points apart: functions, since a
-// lambda's pointer may be a call of its own.
+// Meeting points are told apart by the place of the call. These are functions,
+// because a lambda's pointer may be a call of its own.
 void CallThreadgroupBarrier(uint32_t flags) {
   Crew::Here().ThreadgroupBarrier(flags, __builtin_return_address(0));
 }

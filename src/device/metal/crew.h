@@ -24,7 +24,7 @@
 
 namespace switchyard::device::metal {
 
-// What modules call; of the crew that runs on this thread.
+// The functions that modules call, of the crew that runs on this thread.
 extern const switchyard_metal::Runtime kRuntime;
 
 class Crew {
@@ -38,7 +38,7 @@ class Crew {
   void Run(const switchyard_metal::Kernel& kernel,
            const ThreadgroupContext& context);
 
-  // Of the module whose kernels it runs, in checked mode. Its places stay until
+  // The module whose kernels it runs, in checked mode. Its places stay until
   // the command buffer has completed.
   struct Surroundings {
     const Places* places = nullptr;
@@ -46,7 +46,7 @@ class Crew {
   };
   void SetSurroundings(const Surroundings& around) { around_ = around; }
 
-  // What Runtime's functions are, on the thread that runs.
+  // The work of Runtime's functions, on the thread that runs.
   static Crew& Here();
   void ThreadgroupBarrier(uint32_t flags, const void* where);
   void SimdgroupBarrier(uint32_t flags, const void* where);
@@ -88,7 +88,7 @@ class Crew {
     const void* id;
     void* memory;
   };
-  // Where arguments are that a function constant leaves out: zeros.
+  // The place of arguments that a function constant leaves out: zeros.
   static unsigned char absent_[4096];
   // Memory that the kernel may touch, in checked mode.
   struct Range {
@@ -112,7 +112,7 @@ class Crew {
   // Goes back to the host's stack, where failure_ ends all, for good.
   [[noreturn]] void End();
 
-  // What checked mode adds; crew_checked.cc.
+  // Additions of checked mode, in crew_checked.cc.
   void AddRange(const kernel_internal::View& view, const char* name,
                 size_t element_bytes);
   // The one next to an address that is in none.

@@ -73,8 +73,8 @@ void Crew::Bind(const ThreadgroupContext& context) {
   group_ = {};
   for (uint32_t i = 0; i < kernel_->num_parameters; ++i) {
     const abi::Parameter& parameter = kernel_->parameters[i];
-    // Where the GPU's compiler has removed what reads it all the same, it is
-    // read here, to no effect.
+    // It is read here, to no effect, if the GPU's compiler has removed the code
+    // that reads it.
     if (!IsArgument(parameter) && parameter.input == abi::Input::kBuffer) {
       group_.buffers[parameter.index] = absent_;
     }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a crew tells checked mode, and what it finds itself.
+// Reports of a crew to checked mode, and its own findings.
 
 #include <algorithm>
 #include <stdexcept>
@@ -31,8 +31,7 @@ const Crew::Range& Crew::NearestRange(uintptr_t address) const {
   const Range* nearest = &ranges_.front();
   uintptr_t least = UINTPTR_MAX;
   for (const Range& range : ranges_) {
-    // What runs over an end is more often meant than what stops short of a
-    // beginning.
+    // An access is more often one over an end than one before a beginning.
     const uintptr_t distance =
         address < range.begin
             ? std::min(range.begin - address, UINTPTR_MAX / 2) * 2
@@ -50,7 +49,7 @@ bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
   const auto in = [at](const void* data, size_t size) {
     return at - reinterpret_cast<uintptr_t>(data) < size;
   };
-  // What the shim reads.
+  // Memory that the shim reads.
   if (ranges_.empty() || in(&kRuntime, sizeof(kRuntime)) ||
       in(&group_, sizeof(group_)) ||
       in(threads_.data(), threads_.size() * sizeof(threads_[0]))) {
@@ -65,7 +64,7 @@ bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
 
 void Crew::Access(const void* address, size_t bytes, uint32_t kind,
                   const void* where) {
-  // Where lanes meet that is what they gave.
+  // If lanes meet, this is the memory that they gave.
   if (meeting_ != nullptr) return;
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   const Range* range = ranges_.data();

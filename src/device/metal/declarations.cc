@@ -35,7 +35,7 @@ bool IsArithmetic(std::string_view word) {
 uint32_t SkipInitializers(const Tokens& tokens, uint32_t i, uint32_t limit) {
   for (++i; i < limit && !tokens.Is(i, ";"); i = tokens.Skip(i)) {
     if (!tokens.Is(i, "{")) continue;
-    // Of a member, or the body?
+    // It initialises a member, or is the body.
     const bool of_member = tokens.IsIdentifier(i - 1) || tokens.Is(i - 1, ">");
     if (!of_member) break;
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where declarations of namespaces and classes begin and end, and which
-// functions are the same once address spaces are gone.
+// The ranges of namespaces' and classes' declarations, and the functions that
+// are the same once address spaces are gone.
 
 #ifndef SWITCHYARD_SRC_DEVICE_METAL_DECLARATIONS_H_
 #define SWITCHYARD_SRC_DEVICE_METAL_DECLARATIONS_H_

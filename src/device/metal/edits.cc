@@ -83,7 +83,7 @@ std::string Edits::Text(uint32_t first, uint32_t last) const {
     result += Text(i);
     end = tokens_.list[i].begin + tokens_.list[i].size;
   }
-  // Of a raw string: there is no other token of several lines.
+  // A raw string: there is no other token of several lines.
   std::replace(result.begin(), result.end(), '\n', ' ');
   return result;
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What becomes of the text: tokens are blanked, so that nothing else moves, and
-// a few words are put in on the line where they belong.
+// Edits of the text: tokens are blanked, so that nothing else moves, and a few
+// words are inserted on the line where they belong.
 
 #ifndef SWITCHYARD_SRC_DEVICE_METAL_EDITS_H_
 #define SWITCHYARD_SRC_DEVICE_METAL_EDITS_H_
@@ -34,14 +34,14 @@ class Edits {
   void BlankBytes(uint32_t begin, uint32_t end);
   // `word` is no longer than the token.
   void Become(uint32_t token, std::string_view word);
-  // Of one line. What is inserted later is further from the token.
+  // The text has one line. Later insertions are further from the token.
   void InsertBefore(uint32_t token, std::string text);
   void InsertBehind(uint32_t token, std::string text);
   // Over the blanks before the token, as far as there are enough of them.
   void PutBefore(uint32_t token, std::string_view text);
-  // As the token is written now.
+  // The token as it is written now.
   std::string_view Text(uint32_t token) const;
-  // Those of first to last - 1 that are not blank, on one line.
+  // The tokens from first to last - 1 that are not blank, on one line.
   std::string Text(uint32_t first, uint32_t last) const;
 
   std::string Finish();

@@ -80,7 +80,7 @@ bool Walker::Kernel(const Declaration& d, const std::string& scope) {
       return true;
     }
     const std::string pointer = "swy_kernel_" + number;
-    // Of no use by itself where it is inlined (switchyard_module.h).
+    // It is of no use by itself if it is inlined (switchyard_module.h).
     uint32_t type = d.head;
     while (type < d.name && edits_.IsBlank(type)) ++type;
     edits_.PutBefore(type, "inline ");

@@ -42,7 +42,7 @@ struct Comment {
   uint32_t token;  // the first behind it
 };
 
-// What is not a system header's: to the preprocessor the shim is one.
+// The tokens outside of system headers: to the preprocessor the shim is one.
 struct Tokens {
   std::string_view text;
   std::vector<Token> list;

@@ -23,7 +23,7 @@ struct TypeName {
   const char* name;
   size_t bytes;
 };
-// By DataType.
+// The types in the order of DataType.
 constexpr TypeName kTypes[] = {
     {"bool", 1},   {"char", 1}, {"uchar", 1},  {"short", 2},
     {"ushort", 2}, {"int", 4},  {"uint", 4},   {"long", 8},

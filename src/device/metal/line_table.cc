@@ -298,7 +298,7 @@ std::string LineTable::Read(const unsigned char* bytes, size_t size) {
     files_.clear();
     return error;
   }
-  // Where one piece ends and the next begins, the end comes first.
+  // If one piece ends at the begin of the next, the end comes first.
   std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
     return a.address != b.address ? a.address < b.address : a.end && !b.end;
   });

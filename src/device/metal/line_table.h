@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where in the source the code of a shared object is: its .debug_line, DWARF 2
-// to 4.
+// The source lines of a shared object's code, from its .debug_line (DWARF 2 to
+// 4).
 
 #ifndef SWITCHYARD_SRC_DEVICE_METAL_LINE_TABLE_H_
 #define SWITCHYARD_SRC_DEVICE_METAL_LINE_TABLE_H_
@@ -21,9 +21,9 @@ namespace switchyard::device::metal {
 
 class LineTable {
  public:
-  // Of a 64-bit little-endian ELF file, as it is on disk. An empty text, or
-  // what is wrong with the file; then the table is empty. Throws std::bad_alloc
-  // only.
+  // Reads a 64-bit little-endian ELF file as it is on disk. Returns an empty
+  // text, or the error in the file; then the table is empty. Throws
+  // std::bad_alloc only.
   std::string Read(const unsigned char* bytes, size_t size);
   std::string ReadFile(const std::string& path);
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What kernels take: their parameters and [[attributes]].
+// Signatures of kernels: their parameters and [[attributes]].
 
 #ifndef SWITCHYARD_SRC_DEVICE_METAL_SIGNATURES_H_
 #define SWITCHYARD_SRC_DEVICE_METAL_SIGNATURES_H_
@@ -25,7 +25,7 @@ struct Attribute {
 
 // Whether token i is the first [ of an attribute list.
 bool IsAttributeList(const Tokens& tokens, uint32_t i);
-// Those of all lists within tokens first to last - 1.
+// The attributes of all lists within tokens first to last - 1.
 std::vector<Attribute> Attributes(const Tokens& tokens, uint32_t first,
                                   uint32_t last);
 // Whether it is C++'s or Clang's.
@@ -38,21 +38,21 @@ struct Piece {
 std::vector<Piece> SplitAtCommas(const Tokens& tokens, uint32_t first,
                                  uint32_t last);
 
-// What a declarator declares: the last name before its [], = or attributes.
-// kNone if there is none.
+// The name that a declarator declares: the last one before its [], = or
+// attributes; kNone if there is none.
 uint32_t DeclaredName(const Tokens& tokens, uint32_t first, uint32_t last);
 
 bool IsAddressSpace(std::string_view word);
 
 // The text of a string literal or several in a row, quotes and escapes apart.
 std::string StringValue(const Tokens& tokens, uint32_t first, uint32_t last);
-// As a literal.
+// The text as a literal.
 std::string Quote(std::string_view text);
 
-// What Metal has and Switchyard has not. Nothing if `word`, token i, is no such
-// type.
+// The name of a type that Metal has and Switchyard has not; null if token i is
+// no such type.
 const char* UnsupportedType(const Tokens& tokens, uint32_t i);
-// Of a function that is no kernel: "vertex function" and the like.
+// The name of a function that is no kernel: "vertex function" and the like.
 const char* UnsupportedFunction(std::string_view attribute);
 
 struct KernelParameters {
@@ -61,7 +61,7 @@ struct KernelParameters {
   std::string unsupported;
   uint32_t token = kNone;
 };
-// Of tokens first to last - 1.
+// Reads tokens first to last - 1.
 KernelParameters ReadParameters(const Tokens& tokens,
                                 const Constants& constants, uint32_t first,
                                 uint32_t last);

@@ -163,7 +163,7 @@ class Resolver {
       }
     }
     if (!tokens_.Is(i, end)) return;
-    // That of a swizzle is as long as its last name.
+    // A swizzle's size is the length of its last name.
     const bool composed = IsSwizzle(tokens_.Text(last)) &&
                           tokens_.Text(last).size() > 1 && IsMember(last) &&
                           IsVectors(last - 2);

@@ -44,7 +44,7 @@ void WriteKernel(const TableKernel& entry, const std::string& number,
 
 std::string Write(const Table& table) {
   const std::string ns = kNamespace;
-  // What is wrong here is no line of the shader's.
+  // An error here belongs to no line of the shader.
   std::string code = "\n# 1 \"<switchyard>\"\n";
   for (size_t i = 0; i < table.kernels.size(); ++i) {
     WriteKernel(table.kernels[i], std::to_string(i), code);

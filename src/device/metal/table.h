@@ -36,7 +36,7 @@ struct Table {
 
 std::string Write(const Table& table);
 
-// As Metal names it: "uint" for uint32_t.
+// Metal's name of a type: "uint" for uint32_t.
 std::string TypeName(std::string type);
 
 }  // namespace switchyard::device::metal

@@ -81,7 +81,7 @@ void ReplaceIsDefined(const Tokens& tokens, Edits& edits, uint32_t i) {
   edits.InsertBefore(close - 1, "swy_defined_");
 }
 
-// What no knowledge of declarations is needed for.
+// The edits that need no knowledge of declarations.
 void EraseWords(const Tokens& tokens, Edits& edits) {
   for (uint32_t i = 0; i < tokens.size(); ++i) {
     if (IsAttributeList(tokens, i)) {
@@ -164,7 +164,7 @@ Translation Translate(std::string_view preprocessed) {
   Edits edits(tokens);
   EraseWords(tokens, edits);
   EraseUnrollCounts(tokens, edits);
-  // Of what is not even balanced, Clang says where.
+  // Clang says where a text is not even balanced.
   if (!tokens.balanced) {
     result.code = edits.Finish();
     result.looks = tokens.looks;

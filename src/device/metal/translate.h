@@ -47,7 +47,7 @@ struct Translation {
   std::vector<Unsupported> unsupported;
   // "file:line:column: error: ..." if there is no C++ that does the same.
   std::string error;
-  // What the shader is made of, as line markers name it.
+  // The files of the shader, as line markers name them.
   std::vector<std::string> files;
   // How often a token was looked at: what it took, by count.
   uint64_t looks = 0;

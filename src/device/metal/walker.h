@@ -65,7 +65,7 @@ class Walker {
   void FunctionConstants(const Declaration& d, const std::string& scope);
   bool NeedsFunctionConstants(uint32_t first, uint32_t last) const;
   void SetUp(const Declaration& d, const std::string& scope);
-  // Of a function: its variables in threadgroup memory.
+  // Walks a function's body for its variables in threadgroup memory.
   void Body(uint32_t first, uint32_t last);
   uint32_t StatementBegin(uint32_t i, uint32_t first) const;
   // Returns behind it, or i if there is no such variable.

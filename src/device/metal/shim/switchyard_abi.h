@@ -20,7 +20,7 @@ constexpr u32 kSimdWidth = 32;
 constexpr u32 kMaxBuffers = 31;
 constexpr u32 kMaxThreadgroupMemory = 31;
 
-// What a parameter of a kernel is: the name of its [[...]].
+// The kind of a kernel's parameter: the name of its [[...]].
 enum class Input : u32 {
   kBuffer,                // [[buffer(index)]]
   kThreadgroup,           // [[threadgroup(index)]]
@@ -46,14 +46,14 @@ enum class Input : u32 {
   kUnsupported,  // the kernel can't be run
 };
 
-// What the threads of a threadgroup share.
+// Values that the threads of a threadgroup share.
 struct Group {
   u32 threadgroup_position_in_grid[3];
   u32 threadgroups_per_grid[3];
   u32 threads_per_grid[3];
   u32 threads_per_threadgroup[3];
   u32 dispatch_threads_per_threadgroup[3];
-  // What is bound, null where nothing is; buffers from their offset on.
+  // The bindings, null for none; buffers begin at their offset.
   void* buffers[kMaxBuffers];
   void* threadgroup_memory[kMaxThreadgroupMemory];
 };
@@ -75,13 +75,14 @@ enum : u32 {
 
 enum : u32 { kReads = 1, kWrites = 2, kAtomically = 4 };
 
-// What the lanes of a simdgroup or quad that meet in one call do: once, on the
-// host's stack. slots[i], of `lanes`, is what lane i gave, null where it is not
-// in the call.
+// The work of the lanes of a simdgroup or quad that meet in one call, done once
+// on the host's stack. slots[i], of `lanes`, is lane i's argument, null if it
+// is not in the call.
 using SimdOperation = void (*)(void* const* slots, u32 lanes, const void* arg);
 
-// What the library does for a running thread. Null where the module was
-// compiled to be checked and the entry is of no use unchecked: `access`.
+// The library's services for a running thread. An entry is null if the module
+// was compiled unchecked and the entry is of use only in checked mode:
+// `access`.
 struct Runtime {
   void (*threadgroup_barrier)(u32 flags);
   void (*simdgroup_barrier)(u32 flags);
@@ -115,8 +116,8 @@ struct Parameter {
   u32 alignment;
   bool reference;  // so all of its bytes are needed
   bool only_reads;
-  // Of [[function_constant(..)]]: whether there is such an argument; null:
-  // there always is.
+  // The value of [[function_constant(..)]]: whether the argument exists; null
+  // if it always does.
   const bool* when;
 };
 
@@ -140,7 +141,7 @@ struct FunctionConstant {
   bool* defined;
 };
 
-// What a module exports, under the name switchyard_metal_module.
+// The struct that a module exports under the name switchyard_metal_module.
 struct Module {
   const Runtime** runtime;  // to be set before anything runs
   const Kernel* kernels;

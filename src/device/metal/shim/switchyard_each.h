@@ -75,7 +75,7 @@ struct Reshaped<vec<E, N>, T> {
 template <class A, class T>
 using Like = typename Reshaped<Plain<A>, T>::Type;
 
-// Of integers: float.
+// Integers become float.
 template <class R>
 struct FloatOf {
   using Type = R;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What Metal's own headers call, by its compiler's names. Public shaders call
-// some of it, to add functions of their own types.
+// Functions that Metal's own headers call, by its compiler's names. Public
+// shaders call some of it, to add functions of their own types.
 
 #ifndef SWITCHYARD_METAL_INTERNALS_H_
 #define SWITCHYARD_METAL_INTERNALS_H_

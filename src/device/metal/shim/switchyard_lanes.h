@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What simd and quad functions do once all their lanes have met.
+// The work of simd and quad functions once all their lanes have met.
 
 #ifndef SWITCHYARD_METAL_LANES_H_
 #define SWITCHYARD_METAL_LANES_H_
@@ -16,7 +16,7 @@
 
 namespace switchyard_metal {
 
-// What a lane brings, and takes away.
+// A lane's argument and result.
 template <class T>
 struct Lane {
   T value;

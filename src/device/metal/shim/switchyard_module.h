@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What every compiled .metal file begins with: included before its first line.
-// Has what the translated source calls: the module's runtime, and how a kernel
-// is described and called.
+// The beginning of every compiled .metal file, included before its first line.
+// It has the code that the translated source calls: the module's runtime, and
+// the description and call of a kernel.
 
 #ifndef SWITCHYARD_METAL_MODULE_H_
 #define SWITCHYARD_METAL_MODULE_H_
@@ -170,7 +170,7 @@ struct Argument<T&> {
   }
 };
 
-// Where the argument comes from: the `input`, with an index for memory.
+// The source of an argument: the `input`, with an index for memory.
 template <Input kInput, u32 kIndex = 0>
 struct In {};
 
@@ -192,9 +192,9 @@ constexpr Parameter When(const bool* constant, Parameter parameter) {
   return parameter;
 }
 
-// As if it were a function of the index, so that there is no call where the
-// kernel makes nothing of that argument: engines leave out what a template's
-// parameter makes a kernel ignore.
+// It is declared a function of the index, so that there is no call if the
+// kernel makes nothing of that argument: engines leave out arguments that a
+// template's parameter makes a kernel ignore.
 __attribute__((const, noinline)) SWITCHYARD_NOT_CHECKED static void* NotBound(
     u32 index) {
   return runtime->not_bound(index);
@@ -277,7 +277,7 @@ SWITCHYARD_NOT_CHECKED T& ThreadgroupVariable(Id, const char* name) {
 
 #ifdef SWITCHYARD_METAL_CHECKED
 #include "switchyard_accesses.h"
-// Of a function that is SWITCHYARD_CALLED: it accesses memory for its caller.
+// Notes an access of a SWITCHYARD_CALLED function, which is its caller's.
 #define SWITCHYARD_NOTE(address, bytes, kind)                                  \
   ::switchyard_metal::Access(address, bytes, kind, __builtin_frame_address(0), \
                              __builtin_return_address(0))
