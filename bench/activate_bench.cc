@@ -75,7 +75,7 @@ auto Probe(Loop loop) {
   };
 }
 
-// Of f32 or f16.
+// ggml's SiLU of f32 or f16.
 void AddGgml(Case<Data>& contest, size_t threads) {
   if (!ggml::Available()) return;
   contest.Add(ggml::Named(threads, {0}), [threads](Data& d) {

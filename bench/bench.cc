@@ -72,7 +72,7 @@ std::string CompareNumbers(const Output& output, size_t slot) {
   return "";
 }
 
-// Of one slot.
+// Compares one slot.
 std::string Compare(const Output& output, size_t slot, bool same_bits) {
   const bool bytes =
       output.floats.empty() || (same_bits && !output.exact.empty());

@@ -31,7 +31,8 @@
 
 namespace switchyard::bench {
 
-// What a call writes, and what that should be: `exact`, byte by byte, or for
+// The bytes that a call writes, and the right ones: `exact`, byte by byte, or
+// for
 // those who promise no bits `floats`, to within tolerance * max(1, |x|). For
 // all slots, one after the other; bytes that a call leaves alone are kPoison.
 struct Output {
@@ -94,7 +95,7 @@ struct Contender {
   void (*rest)() = nullptr;  // after a sample: sends its threads to sleep
 };
 
-// What the contenders of a shape should put out.
+// The right output of a shape's contenders.
 class Verifier {
  public:
   explicit Verifier(const Facts& facts) : slots_(facts.slots) {}

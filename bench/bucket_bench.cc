@@ -85,7 +85,7 @@ struct Bucket {
       Check(DispatchArgs(plain::BucketPacked(In(slot), Packed())));
     }
   }
-  // Of the dispatch that comes next.
+  // The arguments of the dispatch that comes next.
   Status DispatchArgs(size_t max_rows) {
     return MakeDispatchArgs({max_rows, experts, 768}, {args});
   }
@@ -120,7 +120,7 @@ struct Bucket {
   }
 };
 
-// Of one ISA's as of all others'.
+// The outputs that are written, the same on every ISA.
 const std::vector<size_t>& Writes(Layout layout) {
   static const std::vector<size_t> strided = {0, 1}, packed = {0, 1, 2},
                                    row_index = {0, 1, 2, 3};
@@ -152,7 +152,8 @@ Case<Bucket>::Make Make(const RouterShape& shape, size_t tokens, Spread spread,
   };
 }
 
-// Of the pairs [begin, end); the first ones bring all that is there per expert.
+// Moves the bytes of pairs [begin, end); the first ones bring everything that
+// there is per expert.
 void Probe(Bucket& d, size_t slot, size_t begin, size_t end) {
   const Probes& probes = BestProbes();
   probes.move(d.Ids(slot) + begin, end - begin, d.pairs.data() + begin,
@@ -168,8 +169,8 @@ void Probe(Bucket& d, size_t slot, size_t begin, size_t end) {
   probes.move(nullptr, 0, d.row_index.data() + begin, end - begin);
 }
 
-// What engines keep: for each expert a row with room for all pairs, and how
-// many it has, but no offsets.
+// The way of engines: for each expert a row with room for all pairs, and its
+// count, but no offsets.
 auto Engine(Bucket& d) {
   auto rows =
       std::make_shared<Aligned<plain::TokenSlot>>(d.experts * d.pairs_per_call);

@@ -50,7 +50,7 @@ struct Data {
         normed(types.out, t, h),
         weights(WeightsOf(types, slots * pairs)),
         norm_weight(Floats(h, 8)) {
-    // As tokens of 128 experts are packed.
+    // Tokens of 128 experts are packed like this.
     const size_t experts = std::max<size_t>(k, 128);
     const Aligned<int32_t> ids =
         TopKIds(slots * t, experts, k, Spread::kUniform);
@@ -248,7 +248,7 @@ const Registration registration([] {
     for (const HiddenShape& shape : kHiddens) {
       for (const size_t tokens : kCombineTokens) {
         for (const Types& types : kCombineTypes) {
-          // Where rows come from changes nothing of how sums are written.
+          // The place of rows changes nothing in how sums are written.
           if (indexed && Converts(types)) continue;
           Add(shape, tokens, indexed, types);
         }

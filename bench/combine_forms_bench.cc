@@ -105,7 +105,7 @@ struct Data {
     return outputs;
   }
 
-  // As one writes it.
+  // The straightforward loop.
   void Plain() {
     const CombineScales& s = form.scales;
     std::vector<float> block(hidden);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the device layer costs above the plain API's calls: dispatches that do
+// The cost of the device layer above the plain API's calls: dispatches that do
 // nothing, and the chain of one decode token (route, activate, combine with
 // residual and norm) of Qwen3-30B-A3B. Then a user's own kernels, thread by
 // thread, ported to kernel.h and as .metal text: what checked mode costs, and

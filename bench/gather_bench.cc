@@ -37,7 +37,8 @@ struct Gather {
     pairs = buckets.pairs;
     row_index = buckets.row_index;
   }
-  // With row_index where a token is converted, so that it is once.
+  // Inputs with row_index if a token is converted, so that it is converted
+  // once.
   GatherInputs In() const {
     GatherInputs in = InWithoutIndex();
     if (Converts(types)) in.row_index = {row_index.data(), tokens, top_k};

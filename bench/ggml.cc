@@ -127,7 +127,7 @@ int64_t Int(size_t size) { return static_cast<int64_t>(size); }
 bool Available() { return true; }
 
 void Rest() {
-  // Of these, the one that the package was built with.
+  // This one is ggml's if the package was built with OpenMP.
   omp_pause_resource_all(omp_pause_soft);
   for (const auto& pool : Pools()) ggml_threadpool_pause(pool.second.get());
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What llama.cpp computes between an MoE layer's matrix products, by ggml's
+// llama.cpp's operations between an MoE layer's matrix products, run by ggml's
 // CPU backend: the same operations in the same order, sharing memory in the
 // same way. Graphs are built, allocated and planned beforehand; a call moves
 // the pointers of inputs and outputs and computes. What every computation
@@ -57,7 +57,7 @@ Router Route(size_t tokens, size_t experts, size_t top_k, bool renormalize,
 std::function<void(const float* tokens, const int32_t* index, float* out)>
 GatherRows(size_t tokens, size_t rows, size_t hidden, size_t threads = 1);
 
-// Of f32 or f16.
+// SiLU and product of f32 or f16.
 std::function<void(const void* gate, const void* up, void* out)> SiluMul(
     Type type, size_t rows, size_t cols, size_t threads = 1);
 

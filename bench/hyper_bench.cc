@@ -86,7 +86,7 @@ struct Data {
     return HyperConnect(In(), Out(), Options(), executor);
   }
 
-  // Of matrices read and written, [tokens, hidden] each.
+  // The number of matrices read and written, [tokens, hidden] each.
   size_t Reads() const { return kStreams + (Mixes() ? 1 : 0); }
   size_t Writes() const {
     return (Mixes() ? kStreams : 0) + (Collapses() ? 2 : 0);

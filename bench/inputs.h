@@ -57,8 +57,8 @@ struct LayerShape {
   size_t experts = 128, top_k = 8, hidden = 2048, intermediate = 768;
   size_t tokens = 512;
 };
-// Of "experts=160,top_k=6,tokens=64"; rows are whole cache lines in all types.
-// Throws InputError.
+// Parses "experts=160,top_k=6,tokens=64"; rows are whole cache lines in all
+// types. Throws InputError.
 LayerShape ParseShape(const std::string& text);
 
 struct RouterShape {

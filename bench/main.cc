@@ -30,7 +30,7 @@ namespace {
 
 using program::InputError;
 
-// What a run takes unless told otherwise, in a new random order each round.
+// The options of a run that gives none: a new random order in each round.
 // Samples are long beside the clock's half a microsecond, and so short that
 // most are over before the system lets someone else on this core: medians then
 // leave out the rest.
@@ -57,7 +57,8 @@ std::optional<std::string> ValueOf(const char* option,
   return argument.substr(start.size());
 }
 
-// What Google Benchmark would pass over, or end with a code of its own.
+// Refuses arguments that Google Benchmark passes over, or ends with a code of
+// its own for.
 void RequireValid(const std::string& argument) {
   for (const char* option : {"--benchmark_format", "--benchmark_out_format"}) {
     const auto format = ValueOf(option, argument);
@@ -123,7 +124,7 @@ void RequireMatch(std::string filter) {
   try {
     const std::regex regex(filter, std::regex::extended);
     for (const std::string& name : Names()) {
-      // With what Google Benchmark appends to some.
+      // Names with the suffixes that Google Benchmark appends to some.
       for (const char* suffix :
            {"", "/real_time", "/iterations:1/manual_time"}) {
         if (std::regex_search(name + suffix, regex) != negated) return;
@@ -135,7 +136,7 @@ void RequireMatch(std::string filter) {
   throw InputError(why);
 }
 
-// As Google Benchmark lists it, without how often it runs and by which clock.
+// The name as Google Benchmark lists it, without its counts and clock.
 std::string WithoutSuffix(const std::string& name) {
   return name.substr(0, name.find("/iterations:"));
 }

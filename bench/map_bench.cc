@@ -35,7 +35,7 @@ struct Shape {
 std::vector<int32_t> Values(const Aligned<int32_t>& ids) {
   return {ids.data(), ids.data() + ids.size()};
 }
-// What a call writes of an output, and poison behind it.
+// The output of a call, and poison behind it.
 Output Wanted(Aligned<int32_t>& memory, std::vector<int32_t> values) {
   Output output(memory);
   values.resize(memory.size(), -1);

@@ -28,7 +28,7 @@ const dnnl::stream& Stream() {
   return stream;
 }
 
-// Of f32 or bf16.
+// A dense matrix of f32 or bf16.
 memory::desc Dense(Type type, const std::vector<size_t>& sizes) {
   memory::dims dims, strides(sizes.size());
   for (const size_t size : sizes) {
@@ -48,8 +48,8 @@ void Check(dnnl_status_t status) {
   if (status != dnnl_success) throw std::runtime_error("oneDNN failed");
 }
 
-// Where an argument's data is: in the first slot, and how much further in each
-// of the next.
+// The place of an argument's data: in the first slot, and how much further in
+// each of the next.
 struct Argument {
   int kind;
   memory::desc desc;

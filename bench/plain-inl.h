@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the plain*.cc share, the files that are compiled for the CPU at hand,
+// Code shared by the plain*.cc, the files that are compiled for the CPU at
+// hand,
 // -O3 -march=native, as engines compile theirs: loops that the compiler
 // vectorises, no intrinsics, no fast-math. Few headers, since inline functions
 // of theirs that are compiled here may be the ones that the whole program gets.

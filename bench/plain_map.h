@@ -10,7 +10,7 @@
 
 namespace switchyard::bench::plain {
 
-// As one writes them: see rivals.h. Ids are int32, contiguous and valid, at
+// Straightforward loops: see rivals.h. Ids are int32, contiguous and valid, at
 // most 1024 buckets.
 //
 // With offsets, pairs and block_experts: sentinels everywhere, then pairs.

@@ -110,7 +110,7 @@ void Activate(const ActivateInputs& inputs, const Matrix<T>& out) {
   }
 }
 
-// What is made of a gate and an up.
+// The activation of a gate and an up.
 inline float Activated(const ActivateOptions& options, float g, float u) {
   switch (options.activation) {
     case Activation::kGelu:
@@ -146,7 +146,7 @@ void Activate(const ActivateInputs& inputs, const Matrix<T>& out,
   }
 }
 
-// Where a row's sums stay in f32.
+// The place in which a row's sums stay f32.
 inline float* Sums(float* out, float*) { return out; }
 inline float* Sums(BFloat16*, float* buffer) { return buffer; }
 
@@ -196,7 +196,7 @@ void Combine(const CombineInputs& inputs, const Matrix<T>& outs,
   }
 }
 
-// Of whole kLanes.
+// Adds the squares of whole kLanes.
 void AddSquares(const float* row, size_t size, float (&squares)[kLanes]) {
   for (size_t i = 0; i < size; i += kLanes) {
     for (size_t l = 0; l < kLanes; ++l) squares[l] += row[i + l] * row[i + l];

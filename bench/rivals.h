@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What our kernels are timed against.
+// The rivals that our kernels are timed against.
 
 #ifndef SWITCHYARD_BENCH_RIVALS_H_
 #define SWITCHYARD_BENCH_RIVALS_H_
@@ -34,7 +34,8 @@ constexpr size_t kTopK = 8;  // of Combine, whose rows are whole cache lines
 
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                bool renormalize);
-// By any score but kSparsemixer, with a bias on it that all tokens share, and
+// Routes by any score but kSparsemixer, with a bias on it that all tokens
+// share, and
 // groups (with a bias) of two experts or more; divided by the sum of the
 // selected.
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
@@ -55,11 +56,11 @@ void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs);
 // Other functions than SiLU, and a limit before: as the C library has them.
 void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
               const ActivateOptions& options);
-// With residual and norm, without a shared expert.
+// Combines with residual and norm, without a shared expert.
 void Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
              float eps);
-// With all that mixes the streams, or all that collapses them, or both; rows
-// are whole cache lines.
+// Runs everything that mixes the streams, or everything that collapses them, or
+// both; rows are whole cache lines.
 void HyperConnect(const HyperInputs& inputs, const HyperOutputs& outputs,
                   const HyperOptions& options);
 

@@ -20,8 +20,8 @@ namespace switchyard::bench {
 
 using testing_support::Format;
 
-// Of the rows that a kernel reads and of those that it writes, by the names of
-// testing/formats.h.
+// The types of the rows that a kernel reads and of those that it writes, by the
+// names of testing/formats.h.
 struct Types {
   const char* in;
   const char* out;
@@ -45,7 +45,7 @@ constexpr Types kActivateTypes[] = {
     {"bf16", "mxfp8 e4m3"}, {"f32", "i8"},
     {"f32", "q8_0"},        {"f32", "f8e4m3"},
 };
-// Of the rows, the residual and their sum, and of the normed rows.
+// Types of the rows, the residual and their sum, and of the normed rows.
 constexpr Types kCombineTypes[] = {
     {"f32", "f32"}, {"bf16", "bf16"}, {"f16", "f16"},
     {"f32", "i8"},  {"bf16", "i8"},   {"bf16", "f8e4m3"},
@@ -53,7 +53,8 @@ constexpr Types kCombineTypes[] = {
 
 constexpr Types kF32 = {"f32", "f32"};
 bool IsF32(const Types& types);
-// As contenders' names have it: "bf16", "f32-bf16", "bf16-i8_128"; "" for f32.
+// The types in contenders' names: "bf16", "f32-bf16", "bf16-i8_128"; "" for
+// f32.
 std::string Text(const Types& types);
 
 // Whether so many columns are whole blocks of what is written.
@@ -67,13 +68,13 @@ std::vector<Isa> IsasFor(const Types& types);
 class Rows {
  public:
   Rows(const char* format, size_t rows, size_t cols);
-  // Of a format that holds numbers: those of Floats(), rounded.
+  // Rows of a format that holds numbers: those of Floats(), rounded.
   static Rows Of(const char* format, size_t rows, size_t cols, uint32_t stream);
 
   const Format& format() const { return format_; }
   size_t rows() const { return rows_; }
   size_t cols() const { return cols_; }
-  // Of a row, with scales and sums and without.
+  // The bytes of a row, with scales and sums and without.
   size_t RowBytes() const;
   size_t CodeBytes() const { return BytesOf(format_.type, cols_); }
 
@@ -91,7 +92,7 @@ class Rows {
     return static_cast<const T*>(In(row, 0).data);
   }
   testing_support::FormatRows Bytes() const { return {format_, In()}; }
-  // As f32, which is exact.
+  // The values as f32, which is exact.
   std::vector<float> Values(size_t first, size_t count) const;
   std::vector<float> Values() const { return Values(0, rows_); }
 
@@ -112,7 +113,7 @@ class Rows {
   Aligned<uint8_t> codes_, scales_, sums_;
 };
 
-// What a contender writes that writes all: so many outputs, and rows.
+// The outputs of a contender that writes all: so many outputs, and rows.
 std::vector<size_t> AllOutputs(const char* format, size_t before = 0);
 
 }  // namespace switchyard::bench

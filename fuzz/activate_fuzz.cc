@@ -124,7 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return counts.empty() ||
            r % row_stride < static_cast<size_t>(counts[r / row_stride]);
   };
-  // What the f32 kernel makes of them, apart.
+  // The f32 kernel's gates, ups and results, one element after the other.
   std::vector<float> apart[3];
   for (size_t i = 0; i < rows * cols; ++i) {
     const size_t r = i / cols, c = i % cols;
@@ -137,7 +137,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const float* const row =
           &biases[(counts.empty() ? 0 : r / row_stride) * gate_cols];
       g += row[interleaved ? 2 * c : c];
-      // With kSplit there is none for up.
+      // kSplit has no bias for up.
       if (!split && !ungated) u += row[interleaved ? 2 * c + 1 : cols + c];
     }
     apart[0].push_back(g);

@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     expected.over_capacity = exact.over_capacity;
     expected.active_experts = exact.active_experts.size();
     FUZZ_CHECK(report == expected, "report");
-    // With what lies behind, or untouched.
+    // Checks a list and the memory behind it, or that it is untouched.
     const auto check = [&](const Memory& m, bool there,
                            std::vector<int32_t> values, bool filled,
                            int32_t fill, const char* name) {

@@ -176,7 +176,7 @@ void RunStrided(Case& c, Bytes& bytes) {
   const size_t tight = std::max<size_t>(1, c.exact.max_rows);
   // None given, short ones, just right, roomy, room for all (not too much).
   const size_t roomy = num_pairs < 300 ? num_pairs : tight;
-  // Or one with which rows collide in the cache.
+  // One of the strides makes rows collide in the cache.
   const size_t more = bytes.Below(40), unit = size_t{256} << more % 3;
   const size_t some = more < 32 ? tight + more : (tight / unit + 1) * unit;
   const size_t strides[] = {StridedBuckets::kTightStride, tight - 1, tight,

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the targets of the plain API share: memory that notices, calls on every
+// Tools of the plain API's targets: memory that notices, calls on every
 // ISA, and calls with something wrong.
 
 #ifndef SWITCHYARD_FUZZ_CALL_H_
@@ -45,7 +45,7 @@ namespace switchyard::fuzz {
     }                                                                  \
   } while (false)
 
-// What rows may be of; zeros draw f32.
+// The types of rows; zeros draw f32.
 constexpr std::initializer_list<Type> kFloats = {Type::kF32, Type::kBF16,
                                                  Type::kF16};
 inline Type FloatType(Bytes& bytes) {
@@ -77,7 +77,7 @@ class Memory {
     numbers_ = values;
     Become(Type::kF32);
   }
-  // Of one of the types that ids may have.
+  // Memory of one of the types that ids may have.
   Memory(Bytes& bytes, Type type, size_t rows, size_t cols,
          const std::vector<int32_t>& values)
       : Memory(bytes, type, rows, cols) {
@@ -115,7 +115,7 @@ class Memory {
     }
     return values;
   }
-  // Of any type that is a float or a code.
+  // The values of any type that is a float or a code.
   std::vector<float> Floats() const {
     std::vector<float> values;
     for (size_t i = 0; i < rows_ * cols_; ++i) {
@@ -124,7 +124,8 @@ class Memory {
     }
     return values;
   }
-  // Of any type as int32; one that does not fit is no answer to anything.
+  // The values of any type as int32; one that does not fit is no answer to
+  // anything.
   std::vector<int32_t> Ids() const {
     if (type_ != Type::kI64) return Values<int32_t>();
     std::vector<int32_t> ids;
@@ -135,7 +136,7 @@ class Memory {
     return ids;
   }
 
-  // What it holds now is what it held before the call.
+  // Takes the present content as that before the call.
   void Keep() { kept_.assign(data_.get(), data_.get() + size_); }
   void Restore() { std::copy(kept_.begin(), kept_.end(), data_.get()); }
   void CheckUntouched(const char* name) const { Check(name, true); }

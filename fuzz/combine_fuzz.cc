@@ -153,7 +153,7 @@ struct F32 {
   CombineOutputs outputs;
 };
 
-// What the reference says of that.
+// The reference's results for that.
 struct Expected {
   Expected(const Case& c, const F32& f32) : shared(f32.shared) {
     for (size_t t = 0; t < c.tokens; ++t) {

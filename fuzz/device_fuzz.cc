@@ -70,7 +70,7 @@ struct Shared {
       pipelines.push_back(device->newComputePipelineState(name));
       FUZZ_CHECK(pipelines.back() != nullptr, name);
     }
-    // Of the user's own: one that stays inside, and one that fails.
+    // The user's own kernels: one that stays inside, and one that fails.
     KernelFunction add;
     add.name = "add";
     add.threadgroup = [](const ThreadgroupContext& context) {
@@ -107,7 +107,7 @@ struct Shared {
   std::atomic<int> live{0};
 };
 
-// What a thread has in its hands.
+// The objects that a thread holds.
 struct Work {
   std::shared_ptr<CommandBuffer> commands;
   std::shared_ptr<ComputeCommandEncoder> encoder;
@@ -255,7 +255,7 @@ class Script {
         return e.dispatchThreadgroups(grid, PerGroup());
       }
       case 4: {
-        // What a buffer holds may be a grid that takes years, unless it is
+        // The words in a buffer may make a grid that takes years, unless it is
         // cut off at the shapes of a built-in kernel.
         if (work.own_kernel) return;
         const auto buffer = AnyBuffer(work);

@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
 
-  // By the f32 kernel, whose results those of other types are, rounded.
+  // The results of other types are those of the f32 kernel, rounded.
   const std::vector<float> all = logits.Floats();
   std::vector<int32_t> f32_ids(tokens * top_k);
   std::vector<float> f32_weights(tokens * top_k);

@@ -19,7 +19,7 @@
 namespace switchyard::fuzz {
 
 struct SortCase {
-  // Of one of `sizes`, or fewer than `most`, plus one buckets.
+  // A case with one of `sizes`, or fewer than `most`, plus one buckets.
   SortCase(Bytes& b, std::initializer_list<size_t> sizes, size_t most)
       : spoiler(b),
         // Enough for several threads is slow: seldom.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the command lines of the programs have in common.
+// Command lines of the programs.
 
 #ifndef SWITCHYARD_PROGRAMS_ARGUMENTS_H_
 #define SWITCHYARD_PROGRAMS_ARGUMENTS_H_

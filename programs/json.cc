@@ -23,7 +23,7 @@ bool IsTooDeep(const uint8_t* begin, const uint8_t* end) {
   for (const uint8_t* at = begin; at < end; ++at) {
     if (in_string) {
       in_string = *at != '"';
-      // What is escaped ends no string.
+      // An escaped character ends no string.
       if (*at == '\\' && at + 1 < end) ++at;
     } else if (*at == '"') {
       in_string = true;

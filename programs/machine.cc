@@ -26,7 +26,7 @@ std::string FirstLine(const std::string& path) {
   return line;
 }
 
-// What follows "key : " in /proc/cpuinfo, for the first core.
+// The text that follows "key : " in /proc/cpuinfo, for the first core.
 std::string CpuInfo(const std::string& key) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -49,7 +49,8 @@ size_t CountBits(const std::string& hex) {
   return count;
 }
 
-// With the offset from UTC as RFC 3339 has it, which Google's readers expect.
+// The date with the offset from UTC in RFC 3339's form, which Google's readers
+// expect.
 std::string Date() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a program says of the machine it runs on, and asks of it.
+// Facts about the machine that a program runs on.
 
 #ifndef SWITCHYARD_PROGRAMS_MACHINE_H_
 #define SWITCHYARD_PROGRAMS_MACHINE_H_
@@ -16,7 +16,7 @@ namespace program {
 
 // "AMD EPYC 9354", or "unknown".
 std::string CpuModel();
-// Of the first core; 0 if the system does not say.
+// The clock of the first core; 0 if the system does not say.
 double CpuMegahertz();
 
 struct Cache {
@@ -25,7 +25,7 @@ struct Cache {
   size_t kib;
   size_t sharing;  // cores
 };
-// Of the first core.
+// The caches of the first core.
 std::vector<Cache> Caches();
 // "L1 48K, L2 2048K, L3 32768K": those that hold data; empty if unknown.
 std::string DataCaches();
@@ -33,7 +33,7 @@ std::string DataCaches();
 // Over 1, 5 and 15 minutes; empty if unknown.
 std::vector<double> LoadAverage();
 
-// What the JSON of every program has as "context": the keys of Google Benchmark
+// The "context" in the JSON of every program: the keys of Google Benchmark
 // (date, host_name, executable, num_cpus, mhz_per_cpu, cpu_scaling_enabled,
 // caches, load_avg, library_build_type), and cpu_model, data_caches, isas,
 // compiler, switchyard, highway and tbb (versions, or "none").

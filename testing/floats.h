@@ -28,7 +28,7 @@ struct FloatFormat {
   // The smallest number above zero is 2^kLeast.
   static constexpr int kLeast = 2 - (1 << (kExponent - 1)) - kMantissa;
 
-  // Without infinities and NaNs: every exponent is a number's.
+  // There are no infinities and NaNs: every exponent is a number's.
   static float WidenFinite(uint32_t bits) {
     const uint32_t magnitude = bits & (kSign - 1);
     const auto exponent = static_cast<int>(magnitude >> kMantissa);
@@ -78,12 +78,12 @@ struct FloatFormat {
 using BFloat16Format = FloatFormat<8, 7>;
 using Float16Format = FloatFormat<5, 10>;
 
-// What is stored, as a float: exact.
+// The stored value as a float: exact.
 inline float Widen(float f) { return f; }
 inline float Widen(BFloat16 f) { return FromBits(uint32_t{f.bits} << 16); }
 inline float Widen(Float16 f) { return Float16Format::Widen(f.bits); }
 inline float Widen(int8_t code) { return static_cast<float>(code); }
-// With its zero point.
+// uint8 codes have a zero point.
 inline float Widen(uint8_t code) { return static_cast<float>(code) - 128.0f; }
 inline float Widen(Float8E4M3 f) {
   return (f.bits & 0x7F) == 0x7F ? kNaN
@@ -167,7 +167,7 @@ inline void RoundAt(Type type, float f, void* data, size_t i) {
     static_cast<T*>(data)[i] = Round<T>(f);
   });
 }
-// What is left of a number that is stored in `type`.
+// The value of a number after it is stored in `type`.
 inline float Rounded(Type type, float f) {
   return WithElement(
       type, [f](auto element) { return Widen(Round<decltype(element)>(f)); });

@@ -78,7 +78,7 @@ constexpr Format kFormats[] = {
 };
 constexpr Format kF32Rows = kFormats[0];
 
-// What a word of `bits` is in a digest and to a comparison: every NaN of
+// The form of a word of `bits` in digests and comparisons: every NaN of
 // `type` is one.
 inline uint32_t CanonicalBits(Type type, uint32_t bits) {
   switch (type) {

@@ -39,7 +39,7 @@ constexpr uint64_t Mix(uint64_t state) {
   return (state ^ (state >> 27)) * 0x94D049BB133111EBu;
 }
 
-// What the i-th element of stream `seed` is made of.
+// The hash that the i-th element of stream `seed` is made from.
 constexpr uint32_t Hash(uint32_t seed, size_t i) {
   const uint64_t n = (static_cast<uint64_t>(seed) << 40) + i + 1;
   return static_cast<uint32_t>(Mix(n * kStep) >> 32);

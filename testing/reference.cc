@@ -113,7 +113,7 @@ std::string WrongRoute(const std::vector<float>& logits,
     } else {
       const double bound =
           0x1p-24 * WeightBound(x, logits.size(), top_k, all, fma);
-      // Where exp may have been flushed, and where the quotient is denormal.
+      // exp may have been flushed to zero, and the quotient may be denormal.
       const double flush = x < -87.3 ? 0x1p-126 : 0x1p-149;
       const double weight = static_cast<double>(weights[j]);
       if (!(std::fabs(weight - exact.weights[j]) <=

@@ -30,7 +30,7 @@ struct Route {
 Route RouteRow(const std::vector<float>& logits, size_t top_k, bool renormalize,
                double clamp);
 
-// What is wrong with the library's answer for that row, empty if nothing is:
+// The error in the library's answer for that row, empty if there is none:
 // ids are to be exact, weights within a bound that depends on the ISA.
 std::string WrongRoute(const std::vector<float>& logits,
                        const RouteOptions& options,

@@ -97,7 +97,7 @@ Activated::Activated(const ActivateOptions& options, float gate, float up,
   if (options.activation == Activation::kSitu) {
     const double beta = static_cast<double>(options.linear_beta);
     factor = beta * std::tanh(u / beta);
-    // And where the quotient is denormal.
+    // The second term is for denormal quotients.
     factor_error = 4 * Ulp(factor) + beta * 0x1p-148;
   }
   value = of_gate * factor;
@@ -109,7 +109,7 @@ bool Activated::IsClose(float up, float actual) const {
   const double a = static_cast<double>(actual);
   if (std::isnan(value)) return std::isnan(actual);
   if (std::isinf(value)) {
-    // What is rounded to 0 is NaN times infinity.
+    // A value that is rounded to 0 gives NaN times infinity.
     return a == value ||
            (std::isnan(a) && std::isinf(up) && std::fabs(of_gate) < 1e-35);
   }

@@ -10,7 +10,7 @@
 
 namespace switchyard::reference {
 
-// What an activation makes of a gate and an up, the options' limits on its
+// An activation of a gate and an up, the options' limits on its
 // either side included, and how far off the library may be. Ungated, up is not
 // looked at.
 struct Activated {

@@ -14,7 +14,8 @@
 
 namespace switchyard::reference {
 
-// What the ids `topk_ids`, by pair, come to: map[id], or -1 outside of it.
+// The destinations of the ids `topk_ids`, by pair: map[id], or -1 outside of
+// it.
 std::vector<int32_t> MapIds(const std::vector<int32_t>& topk_ids,
                             const std::vector<int32_t>& map);
 // The table that MapOptions::experts_per_destination stands for.

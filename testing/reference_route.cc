@@ -245,7 +245,7 @@ class Restatement {
         if (!share) break;
         const float all = Softmax() ? 1.0f : SumOfLanes(s);
         divisor = Round(sum < o_.clamp * all ? o_.clamp * all : sum);
-        // Where the selected are the largest, they have their share, but for
+        // If the selected are the largest, they have their share, but for
         // rounding.
         exact_ = false;
         bound_ = 0x1p-16;
@@ -392,7 +392,7 @@ class Restatement {
   Score value_score_ = Score::kSoftmax;
   float max_ = -kInf;
   bool nan_ = false, none_ = false;
-  // Of the slots that have a logit: before what is done to ids.
+  // The slots that have a logit, before ids are changed:
   std::vector<int32_t> ids_;
   std::vector<double> weights_;
   bool exact_ = true;  // or within, relatively and absolutely:

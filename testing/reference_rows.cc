@@ -51,7 +51,7 @@ float Amax(const float* x, size_t n) {
   return amax;
 }
 
-// What x is multiplied with: 0, which keeps its sign, unless that is a number.
+// The factor of x: 0, which keeps its sign, unless `inverse` is a number.
 float Factor(float inverse) { return std::isfinite(inverse) ? inverse : 0.0f; }
 
 uint8_t Byte(int code) { return static_cast<uint8_t>(code); }

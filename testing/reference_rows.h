@@ -41,10 +41,10 @@ constexpr SmallFloat kF8E5M2 = {2, -14, 0x80, 0x7B, true, true, 0x7F};
 
 // `rows`, of a format that is a source, as f32.
 std::vector<float> Dequantize(const FormatRows& rows);
-// Of f32 values [rows, cols].
+// Quantises f32 values [rows, cols].
 FormatRows Quantize(const std::vector<float>& values, size_t rows, size_t cols,
                     const Format& to);
-// Of rows of any source, or of the same format, which are copied.
+// Quantises rows of any source, or copies those of the same format.
 FormatRows Quantize(const FormatRows& rows, const Format& to);
 
 // rows[i] for each i, and for one that is no row of `rows` zeros.

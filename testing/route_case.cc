@@ -18,7 +18,7 @@ struct Ids {
   }
   void Set(size_t i, int64_t id) {
     wide[i] = id;
-    // What does not fit is no expert's, either.
+    // An id that does not fit is no expert's, either.
     const bool fits = id >= INT32_MIN && id <= INT32_MAX;
     narrow[i] = fits ? static_cast<int32_t>(id) : -5;
   }

@@ -36,7 +36,7 @@ struct RouteCase {
   std::vector<int64_t> given_ids;
 };
 
-// What it gives, of any types.
+// The results of a case, of any types.
 struct RouteResult {
   std::vector<int32_t> ids;
   std::vector<float> weights, identity;
@@ -45,7 +45,7 @@ struct RouteResult {
 Status RunRouteCase(const RouteCase& c, Executor& executor,
                     RouteResult* result);
 
-// What is wrong with that on this ISA, by a restatement of the options that
+// The error in them on this ISA, by a restatement of the options that
 // takes nothing of the library but its values of the score itself, of which it
 // makes sure that they are close: ids to the expert, weights to the bit where
 // they are made of scores alone. Empty: nothing.

@@ -99,7 +99,7 @@ class SpoiltCalls {
     });
     Certain();
   }
-  // Those that no other change of the call makes right.
+  // Spoils the call in the ways that no other change of it makes right.
   void Certain() {
     ForEachGiven([this](size_t view) {
       SpoilMemory(view);
@@ -108,7 +108,7 @@ class SpoiltCalls {
     for (const calls::Option& option : C::kOptions) SpoilOption(option);
   }
 
-  // What is wrong is said of this view by this name.
+  // The name by which messages call this view.
   static std::string NameOf(size_t view) {
     constexpr const char* kParts[] = {"", ".scales", ".sums"};
     return RowOf(view).field.name + std::string(kParts[kViews[view].part]);

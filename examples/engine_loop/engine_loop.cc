@@ -50,7 +50,7 @@ void RunOnAll(size_t num_threads, const std::function<void(size_t)>& work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// And a barrier for those threads.
+// A barrier for those threads.
 class Barrier {
  public:
   explicit Barrier(size_t num_threads) : num_threads_(num_threads) {}
@@ -103,19 +103,19 @@ class EngineExecutor final : public Executor {
   const size_t num_threads_;
 };
 
-// What is computed between the GEMMs of one MoE layer: the router of
+// The work between the GEMMs of one MoE layer: the router of
 // Qwen3-30B-A3B, an eighth of its width, and tokens enough to share a sort.
 struct Layer {
   static constexpr size_t kTokens = 2100, kExperts = 128, kTopK = 8;
   static constexpr size_t kHidden = 256, kIntermediate = 96;
   static constexpr size_t kRows = kTokens * kTopK;  // one per (token, expert)
 
-  // What other kernels and the GEMMs would have written: random numbers.
+  // The results of other kernels and the GEMMs: random numbers.
   std::vector<float> hidden = Random(kTokens * kHidden);
   std::vector<float> logits = Random(kTokens * kExperts);
   std::vector<float> gate_up = Random(kRows * 2 * kIntermediate);
   std::vector<float> down = Random(kRows * kHidden);
-  // What Switchyard writes.
+  // The outputs of Switchyard.
   std::vector<int32_t> ids = Ints(kRows);
   std::vector<float> weights = std::vector<float>(kRows);
   std::vector<int32_t> tokens_per_expert = Ints(kExperts);

@@ -17,7 +17,7 @@
 #include <mpi.h>
 #include <switchyard/switchyard.h>
 
-// What a step's time goes to. kWaiting is for ranks that have more to do.
+// The parts of a step's time. kWaiting is for ranks that have more to do.
 enum Part { kSwitchyard, kWaiting, kExchange, kProducts, kNumParts };
 typedef struct Stopwatch {
   double last;
@@ -57,8 +57,8 @@ typedef struct Exchange {
   int32_t combine_type;  // of a row on its way back: f32, bf16 or f16
   MPI_Datatype combine_row;
 
-  // As swy_map_pairs writes them: the rows that go to each rank, and where in
-  // this order each pair is.
+  // swy_map_pairs writes these: the rows that go to each rank, and the place of
+  // each pair in this order.
   int32_t *counts, *offsets;
   Buffer rows, pair_index;
   // The rows that come from each rank.
@@ -85,7 +85,7 @@ void Sum(Exchange* exchange, swy_matrix topk_weights, swy_matrix out,
 size_t ReceivedRows(const Exchange* exchange);
 swy_rows ReceivedTokens(const Exchange* exchange);
 swy_matrix ReceivedIds(const Exchange* exchange);
-// What is to become of them: rows of combine_type, in the same order.
+// The results of these rows, of combine_type, in the same order.
 swy_matrix ResultRows(Exchange* exchange);
 
 // This rank's experts, f32: up [experts, 2 * intermediate, hidden], gate before
@@ -104,7 +104,7 @@ void RunExperts(Experts* experts, Exchange* exchange, Stopwatch* watch);
 // Made-up numbers, the same on every machine: element `index` of a stream,
 // uniform in [-1, 1). Expert e's weights are streams 2 * e and 2 * e + 1.
 float Uniform(uint32_t stream, uint32_t index);
-// By which weights are multiplied, for products of the size of their inputs.
+// The factor of weights, for products of the size of their inputs.
 float WeightScale(size_t inputs);
 
 #endif  // SWITCHYARD_EXAMPLES_EXPERT_PARALLEL_LAYER_H_

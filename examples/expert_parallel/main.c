@@ -117,8 +117,8 @@ static double DifferenceOfToken(const Shape* shape, const Tokens* t,
   return difference / largest;
 }
 
-// Of some tokens of all ranks. The bounds are three times what these types'
-// roundings come to at the default sizes.
+// Compares some tokens of all ranks. The bounds are three times the roundings
+// of these types at the default sizes.
 static int Check(const Arguments* a, const Shape* shape, const Tokens* t,
                  int rank) {
   const double bound = a->dispatch == SWY_F8E4M3 ? 0.2
@@ -193,7 +193,7 @@ static void Time(const Arguments* a, Tokens* t, Exchange* exchange,
   static const char* const names[] = {"switchyard", "waiting", "exchange",
                                       "products", "step"};
   static double seconds[kNumParts + 1][kMaxRounds];
-  // Of each part the median, then the fastest round.
+  // The median of each part, then the fastest round.
   double mine[kNumParts + 1][2], slowest[kNumParts + 1][2];
   size_t round, part;
   for (round = 0; round < a->rounds; ++round) {

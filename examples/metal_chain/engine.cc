@@ -82,7 +82,7 @@ Engine::Engine(const Layer& layer,
     }
   }
 
-  // Of a built-in kernel's name or of a KernelFunction.
+  // Adds a built-in kernel by its name, or a KernelFunction.
   const auto add = [&](const std::string& name, const auto& kernel) {
     std::string error;
     pipelines_[name] = device_->newComputePipelineState(kernel, &error);
@@ -157,7 +157,8 @@ ChainRun Engine::RunPrefill(const HiddenStates& hidden,
   });
 }
 
-// What the GEMMs stage, or a shader's router: probabilities, the selected and
+// The memory that the GEMMs stage in, or a shader's router: probabilities, the
+// selected and
 // their sum. The built-in one needs none.
 void Engine::SetThreadgroupMemory(Encoder& encoder) const {
   const size_t routed = layer_.shape.experts + 2 * layer_.shape.top_k + 1;

@@ -41,7 +41,7 @@ class Engine {
   Engine(const Layer& layer, std::shared_ptr<switchyard::Executor> executor,
          const std::vector<std::string>& shaders = {});
 
-  // Those that come from a file.
+  // The kernels that come from a file.
   const std::vector<std::string>& shader_kernels() const {
     return shader_kernels_;
   }

@@ -223,7 +223,8 @@ Comparison CompareActivations(const Shape& shape, const Activations& device,
       shape, host.ids.size() / shape.top_k, !host.buckets.empty(),
       [&](const char* name, size_t, size_t cols, const BufferPtr& on_device,
           const auto& on_host) {
-        // Of an expert's bucket only what it has: the rest is nobody's.
+        // Only the filled part of an expert's bucket is compared: the rest is
+        // nobody's.
         const bool ragged = &on_device == &device.buckets;
         Compare(name, on_device, on_host, cols,
                 ragged ? &host.tokens_per_expert : nullptr, bound, &result);

@@ -50,7 +50,7 @@ struct Layer {
   }
 };
 
-// What enters the layer, [tokens, hidden] each.
+// The states that enter the layer, [tokens, hidden] each.
 struct HiddenStates {
   size_t tokens;
   std::vector<float> normed;
@@ -63,7 +63,8 @@ Layer GenerateLayer(const Shape& shape, switchyard::Executor& executor);
 HiddenStates GenerateHidden(size_t tokens, const Shape& shape,
                             switchyard::Executor& executor);
 
-// What a chain writes: vectors of the host, or buffers of a device. Pair p is
+// The outputs of a chain: vectors of the host, or buffers of a device. Pair p
+// is
 // token p / top_k's.
 template <class Floats, class Ints, class Words>
 struct ActivationsOf {

@@ -37,7 +37,7 @@ struct Options : program::ThreadOptions {
   std::vector<std::string> shaders;
 };
 
-// What sums in another order come to, of the largest in the row.
+// The bound of sums in another order, relative to the largest in the row.
 constexpr float kShaderBound = 1e-5f;
 
 // Nullopt if only help was asked for, which is then printed.

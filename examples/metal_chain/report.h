@@ -28,7 +28,7 @@ std::string TimelineText(const ChainRun& run);
 // chain. Microseconds since the start of the first.
 std::string TraceJson(const std::vector<Chain>& chains);
 
-// What --json writes; the names in it are those that --help lists.
+// The text of --json; the names in it are those that --help lists.
 std::string ReportJson(const Layer& layer, size_t threads,
                        const std::vector<Chain>& chains);
 

@@ -8,13 +8,13 @@
 
 namespace moe_layer {
 
-// What --dtype selects.
+// The types that --dtype selects.
 struct Dtype {
   const char* name;
   // Hidden states, their norms and the experts' rows. The router's GEMM
   // multiplies them as they are.
   switchyard::Type rows;
-  // What the experts' GEMMs multiply.
+  // The type that the experts' GEMMs multiply.
   switchyard::Type operands;
 };
 

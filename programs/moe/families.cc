@@ -82,7 +82,7 @@ Family DeepseekV3(const char* model_type) {
   return family;
 }
 
-// Of a config that counts num_experts and num_shared_experts.
+// The family whose config counts num_experts and num_shared_experts.
 Family ExaoneMoe(const char* model_type) {
   Family family = DeepseekV3(model_type);
   family.keys.num_experts = "num_experts";
@@ -183,7 +183,7 @@ Family Granite(const char* model_type) {
   return family;
 }
 
-// Of Granite 4 and its like. The shared expert may be missing.
+// Granite 4 and its like. The shared expert may be missing.
 Family GraniteShared(const char* model_type) {
   Family family = Granite(model_type);
   family.keys.shared_width = "shared_intermediate_size";

@@ -44,7 +44,7 @@ struct LayerRule {
   const char* type = "sparse";  // of kTypes
 };
 
-// What a model family calls things, and what it computes. A family of known
+// The names that a model family uses, and the computation. A family of known
 // kinds is one more entry of the table in families.cc and nothing else.
 struct Family {
   const char* model_type = "qwen3_moe";  // config.json's, or its text_config's
@@ -57,7 +57,7 @@ struct Family {
     const char* hidden = "hidden_size";
     const char* intermediate = "moe_intermediate_size";  // of one expert
     const char* num_experts = "num_experts";
-    // Where that is missing: transformers 5 writes this for many families.
+    // The second name: transformers 5 writes this for many families.
     const char* num_experts_too = "num_local_experts";
     const char* top_k = "num_experts_per_tok";
     const char* norm_eps = "rms_norm_eps";
@@ -70,7 +70,7 @@ struct Family {
     const char* shared_count = nullptr;
   } keys;
   std::vector<LayerRule> layers;
-  // What has to be true in config.json, a switch that adds the experts.
+  // A switch in config.json that adds the experts; it has to be true.
   const char* enabled_by = nullptr;
 
   const char* hidden_act = "silu";
@@ -99,7 +99,7 @@ struct Family {
       bool transposed = false;  // [hidden, ..] and [intermediate, hidden]
       bool interleaved = false;
     };
-    // Of which the first is taken that is there.
+    // The first of these that is there is taken.
     std::vector<Experts> experts;
     Experts shared;
     // [1, hidden]: the sigmoid of its product with a token weights the shared

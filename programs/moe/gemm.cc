@@ -43,7 +43,8 @@ dnnl::stream& Stream() {
   return stream;
 }
 
-// Of the calling thread only, so it has to be said on each, before a primitive
+// OpenMP counts for the calling thread only, so it has to be said on each,
+// before a primitive
 // is made and before it is run; a few ns.
 void UseOneThread() { omp_set_num_threads(1); }
 
@@ -64,8 +65,8 @@ auto Told(const F& f) {
   }
 }
 
-// Without VNNI, oneDNN's kernels add products up in 16 bits, which saturate:
-// 256 products of 127 and 127 come out as 32640.
+// oneDNN's kernels without VNNI add products up in 16 bits, which saturate: 256
+// products of 127 and 127 come out as 32640.
 bool Int8IsExact() {
   constexpr size_t kIn = 256;
   UseOneThread();
@@ -132,7 +133,7 @@ struct Gemm::Packed {
     // The library's own belongs to the thread that made the primitive.
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     if (type == DataType::s8) {
-      // As an operation after the product, scales are an argument; as output
+      // Scales are an argument of an operation after the product; as output
       // scales they would be part of the primitive.
       dnnl::post_ops after;
       after.append_binary(dnnl::algorithm::binary_mul, scales);

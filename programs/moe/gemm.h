@@ -20,12 +20,13 @@ namespace moe_layer {
 // Rounded up to a cache line.
 constexpr size_t CacheLines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// What oneDNN multiplies on this CPU where `wanted` is asked for: f32 in place
+// The type that oneDNN multiplies on this CPU if `wanted` is asked for: f32 in
+// place
 // of bf16 where it has no bf16 kernel but an emulation, which is slower. Throws
 // InputError for i8 where it has no kernel that is exact.
 switchyard::Type OperandType(switchyard::Type wanted);
 
-// What a GEMM of such operands writes.
+// The output type of a GEMM of such operands.
 constexpr switchyard::Type GemmOutType(switchyard::Type operands) {
   return operands == switchyard::Type::kF32 ? switchyard::Type::kF32
                                             : switchyard::Type::kBF16;
@@ -38,7 +39,7 @@ struct GemmWeights {
   const float* scales = nullptr;  // [out], of i8
 };
 
-// What a thread runs GEMMs in.
+// A thread's memory for GEMMs.
 struct GemmScratch {
   Buffer sums;  // f32, of i8 before its scales are applied
   Buffer pad;   // oneDNN's
@@ -72,9 +73,9 @@ class Gemm {
 
   // Whether f32 matrices are used where they are.
   bool TakesPlain() const { return operands_ == switchyard::Type::kF32; }
-  // What the weights take in memory, packed or as they are.
+  // The bytes of the weights in memory, packed or as they are.
   size_t WeightBytes() const;
-  // Of one of the parts as it is, rounded up to a cache line.
+  // The bytes of one of the parts as it is, rounded up to a cache line.
   size_t PartBytes(size_t part) const {
     return CacheLines(sizeof(float) * parts_[part] * in_);
   }

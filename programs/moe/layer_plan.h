@@ -33,7 +33,7 @@ struct LayerPlan {
     WeightTensor down;  // [hidden, intermediate]
   };
   std::vector<Expert> experts;
-  // Where shape.shared_intermediate > 0.
+  // The shared expert, if shape.shared_intermediate > 0.
   Expert shared;
   WeightTensor shared_logit;  // [1, hidden], where shape.HasSharedLogit()
 };
@@ -43,7 +43,7 @@ struct LayerPlan {
 LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
                     const ModelConfig& config, size_t layer);
 
-// What the program runs when it is given no checkpoint: the shape of one layer
+// The shape that the program runs without a checkpoint: that of one layer
 // of Qwen3-30B-A3B.
 MoeShape DefaultShape();
 

@@ -31,7 +31,7 @@ struct Job {
   bool IsUsedInPlace(size_t part) const {
     return gemm->TakesPlain() && tensors[part]->IsPlainF32();
   }
-  // Of memory for the layer to own.
+  // The bytes of memory that the layer owns.
   size_t OwnedBytes() const {
     if (!gemm->TakesPlain()) return gemm->WeightBytes();
     size_t bytes = 0;
@@ -49,7 +49,8 @@ void Job::Run() const {
     std::byte* next = storage;
     for (size_t p = 0; p < parts; ++p) {
       const WeightTensor& tensor = *tensors[p];
-      // What is used in place is read as well: from the disk, where progress is
+      // Weights that are used in place are read as well: from the disk, where
+      // progress is
       // shown, rather than during the first run.
       void* out = const_cast<uint8_t*>(tensor.stored);
       if (!IsUsedInPlace(p))

@@ -35,7 +35,8 @@ struct LayerWeights {
   std::string title;  // one line for people
   MoeShape shape;
   Dtype dtype;
-  // Of floats, each one row or, of biases, one for each expert. Empty: there is
+  // Vectors of floats, each one row or, for biases, one for each expert. Empty:
+  // there is
   // none. The layer's scalar is in the shape.
   std::array<switchyard::ConstAnyMatrix, kVectors> vectors;
 

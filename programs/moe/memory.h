@@ -53,7 +53,7 @@ class RowBuffer {
   switchyard::AnyRows First(size_t count) const {
     return rows_.RowRange(0, count);
   }
-  // As many in its memory, of fewer columns, dense.
+  // The first `count` rows with fewer columns, dense, in the same memory.
   switchyard::AnyRows First(size_t count, size_t cols) const {
     switchyard::AnyRows rows = First(count);
     rows.cols = rows.stride = cols;

@@ -28,7 +28,7 @@ struct MoeShape {
   float norm_eps = 0;
 
   switchyard::RouteOptions route;
-  // Of the shared expert as well, but for the layout.
+  // The options of the shared expert as well, but for the layout.
   switchyard::ActivateOptions activate = {
       switchyard::Activation::kSilu, switchyard::GateUpLayout::kConcatenated};
   switchyard::SharedGate shared_gate = switchyard::SharedGate::kLogit;
@@ -45,7 +45,7 @@ struct MoeShape {
   }
 };
 
-// What config.json says of a model. Throws InputError, with `path` in front.
+// The facts of a config.json. Throws InputError, with `path` in front.
 class ModelConfig {
  public:
   // The family comes from the file's model_type, or from that of its
@@ -74,11 +74,11 @@ class ModelConfig {
     size_t First(size_t layer) const;
   };
 
-  // By which of its names config.json calls the number of experts.
+  // The name by which config.json calls the number of experts.
   const char* ExpertsKey() const;
   void ReadSizes();
   void ReadRecipe();
-  // What the file says, into the preset.
+  // Puts the file's fields into the preset.
   void Apply(switchyard::Preset* preset) const;
   void AddRule(const LayerRule& rule);
   // The first layer from `layer` on that can be run; SIZE_MAX: none.

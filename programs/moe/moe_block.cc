@@ -254,7 +254,7 @@ void MoeBlock::Combine(const ConstAnyMatrix& hidden,
                                       results_.row_index};
   if (shape.residual) inputs.residual = hidden;
   inputs.norm_weight = vectors[kNextNorm];
-  // Without a shared expert, its rows and logits are empty.
+  // The rows and logits of a missing shared expert are empty.
   inputs.shared = {results_.shared_rows, results_.shared_logits,
                    shape.shared_gate};
   if (results_.identity.data != nullptr) {

@@ -19,9 +19,9 @@
 
 namespace moe_layer {
 
-// What a run of the block computes, in this order.
+// The results of a run of the block, in the order of computation.
 struct BlockResults {
-  // What the router and the shared expert read, where these have a norm of
+  // The inputs of the router and the shared expert, if these have a norm of
   // their own; else empty.
   switchyard::AnyMatrix router_normed, shared_normed;  // [tokens, hidden]
   switchyard::AnyMatrix logits;                        // [tokens, logits]
@@ -54,7 +54,7 @@ class MoeBlock {
   MoeBlock(const LayerWeights& weights, size_t tokens,
            switchyard::Executor& executor);
 
-  // What a block holds besides the weights, in bytes.
+  // The bytes that a block holds besides the weights.
   static double MemoryNeeded(const MoeShape& shape, const Dtype& dtype,
                              size_t tokens, size_t threads);
 
@@ -80,7 +80,8 @@ class MoeBlock {
     size_t rows;
   };
 
-  // What one of the executor's workers runs tiles in; on cache lines of its
+  // The memory of one of the executor's workers for its tiles, on cache lines
+  // of its
   // own.
   struct alignas(64) Worker {
     RowBuffer gathered;            // [tile rows, hidden]

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a MoeBlock holds: all of it is made before the first run.
+// The memory of a MoeBlock: all of it is made before the first run.
 
 #include <algorithm>
 #include <utility>
@@ -23,7 +23,7 @@ size_t ResultInts(const MoeShape& shape, size_t tokens) {
 
 double MoeBlock::MemoryNeeded(const MoeShape& shape, const Dtype& dtype,
                               size_t tokens, size_t threads) {
-  // As the constructor has them.
+  // The same types as the constructor's.
   const Type operands = OperandType(dtype.operands);
   const Type router = OperandType(dtype.rows);
   const auto t = static_cast<double>(tokens);

@@ -133,7 +133,7 @@ ConstAnyMatrix OneRow(const Floats& row) {
   return {row.data(), row.empty() ? 0u : 1u, row.size()};
 }
 
-// What is wrong with a token's experts and weights for the logits it has.
+// The error in a token's experts and weights for its logits.
 std::string WrongRoute(const LayerWeights& layer, const BlockResults& given,
                        size_t t) {
   const MoeShape& shape = layer.shape;

@@ -26,7 +26,7 @@ constexpr const char* kStageNames[kNumStages] = {
 constexpr size_t kChartWidth = 64;
 constexpr size_t kChartHeight = 5;
 
-// As wide as the tables.
+// A line as wide as the tables.
 std::string Rule() {
   const bool unicode = TerminalTakesUtf8();
   std::string rule;

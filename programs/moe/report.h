@@ -16,8 +16,7 @@
 
 namespace moe_layer {
 
-// What is printed to stdout, all of which fits 80 columns, and what --json
-// writes of it.
+// The report on stdout, which fits 80 columns, and the text of --json.
 
 void PrintLayer(const LayerWeights& weights, size_t tokens, size_t threads);
 
@@ -51,7 +50,7 @@ std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks);
 
 void PrintCheck(const CheckReport& report);
 
-// What ReportJson() tells of, besides the machine.
+// The facts of ReportJson(), besides the machine.
 struct Report {
   const LayerWeights& weights;
   size_t tokens, threads;

@@ -6,12 +6,13 @@
 namespace moe_layer {
 namespace {
 
-// Of that many values or rows.
+// The bytes of that many values or rows.
 double Bytes(switchyard::Type type, double rows, double cols = 1) {
   return RowBuffer::Bytes(type, rows, cols);
 }
 
-// What GEMMs over `rows` rows read and write, their weights `reads` times.
+// The bytes that GEMMs over `rows` rows read and write, their weights `reads`
+// times.
 StageCost GemmCost(const Gemm& gemm, double rows, double reads) {
   const auto in = static_cast<double>(gemm.in());
   const auto out = static_cast<double>(gemm.out());

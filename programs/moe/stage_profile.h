@@ -30,7 +30,7 @@ struct StageCost {
   double flops = 0;  // of GEMMs only
 };
 
-// Where one run of the block spent its time. The stages inside the expert
+// The times of one run of the block by stage. The stages inside the expert
 // section are averages over the threads, so that all of them add up to the time
 // that passed.
 struct StageProfile {

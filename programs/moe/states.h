@@ -30,7 +30,7 @@ size_t CountStates(const std::string& path, size_t hidden);
 // Those, in a type. Throws InputError, also if one is not finite.
 RowBuffer ReadStates(const std::string& path, size_t hidden,
                      switchyard::Type type, switchyard::Executor& executor);
-// What such a file has in it.
+// The bytes of such a file.
 std::string StatesBytes(const switchyard::ConstAnyMatrix& states,
                         switchyard::Executor& executor);
 

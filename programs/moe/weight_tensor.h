@@ -14,12 +14,12 @@
 
 namespace moe_layer {
 
-// Where one tensor comes from: a mapped file, or an integer hash. A matrix is
+// The source of one tensor: a mapped file, or an integer hash. A matrix is
 // [out, in], as most are stored, row-major and dense; a vector is one row.
 struct WeightTensor {
   std::vector<uint64_t> shape;  // empty: there is no such tensor
 
-  // As it is stored, on any byte boundary; null: generated.
+  // The stored bytes, on any byte boundary; null: generated.
   const uint8_t* stored = nullptr;
   switchyard::Type type = switchyard::Type::kF32;
   std::string name;              // file and tensor
@@ -30,7 +30,7 @@ struct WeightTensor {
   size_t col_stride = 0;
   float factor = 1;  // of a vector's values, in the model
 
-  // Of a generated one: uniform in offset +- scale.
+  // A generated one is uniform in offset +- scale.
   uint32_t key = 0;
   float scale = 0;
   float offset = 0;

@@ -158,7 +158,7 @@ int CompileFolder(MTL::Device& device, const MTL::CompileOptions& compile,
     std::string line;
     if (library == nullptr) {
       const std::string first = FirstError(error);
-      // What is about the file begins with its name.
+      // A message about the file begins with its name.
       const bool names_it = first.compare(0, file.size() + 1, file + ":") == 0;
       line = names_it ? first : file + ": " + first;
     } else {

@@ -35,7 +35,7 @@ const char* CompareWithKept(const Case& c, const Digests& digests, bool fma) {
   const Expected* const expected = switchyard::corpus::Find(c.name);
   if (expected == nullptr) return "has no digest";
   if (digests.exact.value() != expected->exact) return "differs in integers";
-  // Without FMA only the integers are promised.
+  // Only the integers are promised on ISAs that have no FMA.
   if (fma && digests.floats.value() != expected->floats) {
     return "differs in floats";
   }

@@ -16,7 +16,7 @@ struct Types {
 };
 constexpr Type kF32 = Type::kF32, kBF16 = Type::kBF16, kF16 = Type::kF16;
 constexpr Types kF32s = {"", kF32, kF32, kF32, kF32, kF32, kF32};
-// As engines have them.
+// The types of engines.
 constexpr Types kTypes[] = {
     {"bf16, ", kBF16, kBF16, kBF16, kBF16, kBF16, kBF16},
     {"f16, ", kF16, kF16, kF16, kF16, kF16, kF16},
@@ -124,7 +124,7 @@ void RunAll(Executor& executor, Digests& digests, const Options& options) {
   }
 }
 
-// Where kernels change their ways, for types and formats.
+// The sizes at which kernels change their ways, for types and formats.
 void RunSome(Executor& executor, Digests& digests, const Options& options) {
   const auto cols = [&options](size_t hidden) {
     return options.format ? options.format->Cols(hidden) : hidden;

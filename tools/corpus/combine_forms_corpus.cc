@@ -15,7 +15,7 @@ struct Call {
   CombineInputs in = {{}, {}, RowIndex::kTokenOrder};
   CombineOptions options;
 };
-// What a form may use beside rows, weights and residual.
+// The parts that a form may use beside rows, weights and residual.
 struct Parts {
   ConstAnyMatrix shared, gate, identity, identity_weight, vectors[7];
 };

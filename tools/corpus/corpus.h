@@ -29,7 +29,7 @@ using testing_support::Digest;
 using testing_support::Hash;
 using testing_support::Uniform;
 
-// What a case computed.
+// The results of a case.
 struct Digests {
   Digest exact;   // the same on every ISA: ids, counts, positions, copies
   Digest floats;  // the same on every ISA with FMA
@@ -44,9 +44,10 @@ struct Case {
   std::function<void(Executor&, Digests&)> run;
 };
 
-// Of all registered kernels, each once, in alphabetical order.
+// The names of all registered kernels, each once, in alphabetical order.
 std::vector<std::string> Kernels();
-// Those of `kernels`, or of all if there are none: in the order of digests.inc,
+// The cases of `kernels`, or of all if there are none: in the order of
+// digests.inc,
 // then those that are not in it.
 std::vector<Case> Cases(const std::vector<std::string>& kernels = {});
 
@@ -60,7 +61,7 @@ struct Expected {
   uint64_t exact;
   uint64_t floats;
 };
-// What digests.inc holds; nullptr if the case is not in it.
+// The line of digests.inc; nullptr if the case is not in it.
 const Expected* Find(const std::string& name);
 
 // A matrix in memory of its own, with a gap after each row.
@@ -99,7 +100,7 @@ class TypedRows {
         rows_(rows),
         cols_(cols),
         stride_(cols + gap) {}
-  // Of numbers, rounded to the type.
+  // Adds numbers, rounded to the type.
   template <class Element>
   TypedRows(Type type, size_t rows, size_t cols, size_t gap,
             const Element& element)

@@ -7,7 +7,7 @@
 namespace switchyard::corpus {
 namespace {
 
-// With invalid pairs of every kind if `stale`.
+// There are invalid pairs of every kind if `stale`.
 void Run(Executor& executor, Digests& digests, bool stale, size_t hidden) {
   constexpr size_t kTokens = 19, kTopK = 3, kPairs = 41;
   Rows<float> tokens(kTokens, hidden, 5,

@@ -24,7 +24,7 @@ Rows<int32_t> TopKIds(size_t tokens, size_t top_k, size_t experts, size_t gap) {
           }};
 }
 
-// Where experts live; some nowhere.
+// The destinations of experts; some have none.
 std::vector<int32_t> Table(size_t experts, size_t destinations) {
   std::vector<int32_t> table(experts);
   for (size_t e = 0; e < experts; ++e) {

@@ -226,7 +226,7 @@ const Registration registration("route", [](std::vector<Case>& cases) {
       {"clamp 0", {true, 0.0f}},
       {"clamp 1/2", {true, 0.5f}},
       {"clamp 1", {true, 1.0f}}};
-  // As engines' routers have them.
+  // The types of engines' routers.
   constexpr Types kTypes[] = {
       kF32,
       {"bf16 to f32, ", Type::kBF16, Type::kF32},

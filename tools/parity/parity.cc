@@ -60,7 +60,7 @@ void ForEachOption(P& preset, Visit visit) {
   visit("form.has_weights_on_input", preset.form.has_weights_on_input);
 }
 
-// As in library.py. No data: there is none.
+// The struct of library.py. It has no data if `data` is null.
 struct Array {
   void* data;
   size_t rows, cols;

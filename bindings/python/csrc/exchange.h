@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What an engine needs around its exchange of rows between processes.
+// The calls that an engine needs around its exchange of rows between processes.
 
 #ifndef SWITCHYARD_PYTHON_EXCHANGE_H_
 #define SWITCHYARD_PYTHON_EXCHANGE_H_

@@ -127,7 +127,7 @@ void CheckLayer(const Layer& layer) {
         kOp, "gate", "not of the shape and dtype of up");
 }
 
-// What has to be done, as integers: which expert has which of the packed rows.
+// The work as integers: which expert has which of the packed rows.
 struct Plan {
   Workspace space{Workspace::kIntegers};
   Span<int32_t> tokens_per_expert, offsets, pairs, scratch;
@@ -200,7 +200,7 @@ void MakePlan(const Layer& layer, bool allow_dropped, TorchExecutor& pool,
   }
 }
 
-// What a worker has between its products.
+// A worker's memory between its products.
 struct Buffers {
   AnyMatrix gathered, gate, up, activated;
 };

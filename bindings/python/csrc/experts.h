@@ -14,7 +14,7 @@
 namespace switchyard {
 namespace python {
 
-// As its schema in library.cc says.
+// The operator whose schema library.cc has.
 Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
                const Tensor& topk_weights, const Tensor& up, const Tensor& down,
                const OptionalTensor& up_bias, const OptionalTensor& down_bias,
@@ -23,7 +23,7 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
                double limit, bool limit_after, bool allow_dropped,
                int64_t packed, const OptionalTensor& gate);
 
-// What is between the experts' two products, alone.
+// The step between the experts' two products, alone.
 Tensor ActivateRows(const Tensor& up, const std::string& activation,
                     const std::string& layout, double alpha, double beta,
                     double linear_beta, double limit, bool limit_after);

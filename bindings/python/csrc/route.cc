@@ -67,7 +67,8 @@ void Overwrite(const std::string& text, RouteOptions* route) {
       std::istringstream value(word.substr(equal + 1));
       double number = 0;
       if (!(value >> number) || !value.eof()) return;
-      // What no count or enumerator can be would be undefined to convert.
+      // Converting a number that no count or enumerator can be would be
+      // undefined.
       if (!std::is_floating_point_v<Field> &&
           !(number >= 0 && number < 256e6)) {
         return;

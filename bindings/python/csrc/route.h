@@ -16,7 +16,8 @@
 namespace switchyard {
 namespace python {
 
-// As its schema in library.cc says: ids, weights, weights of identity experts.
+// The operator whose schema library.cc has: ids, weights, weights of identity
+// experts.
 // `options` replaces some of the preset's, "renormalize=1 num_expert_group=8".
 std::tuple<Tensor, Tensor, Tensor> Route(
     const Tensor& logits, const std::string& preset, int64_t top_k,

@@ -30,7 +30,7 @@ using Bytes = std::unique_ptr<void, FreeBytes>;
 // after Allocate(), it hands out.
 class Workspace {
  public:
-  // What a call has at the same time.
+  // The kinds of memory that a call has at the same time.
   enum Kind { kIntegers, kRows };
   explicit Workspace(Kind kind) : kind_(kind) {}
   Workspace(const Workspace&) = delete;

@@ -60,7 +60,7 @@ fn configurations_are_applied() {
     let other = ModelConfig { norm_topk_prob: Some(false), ..config.clone() };
     assert!(!Preset::configured("qwen3_moe", &other).unwrap().route.renormalize);
 
-    // Of a model with images the text's part counts.
+    // A model with images counts by its text's part.
     let nested =
         format!(r#"{{"model_type": "images", "num_experts": 3, "text_config": {}}}"#, QWEN3);
     assert_eq!(Preset::from_json(&nested).unwrap(), preset);

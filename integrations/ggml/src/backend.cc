@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What ggml loads: a backend of type ACCEL, on the CPU's memory.
+// The backend that ggml loads: of type ACCEL, on the CPU's memory.
 
 #include <algorithm>
 #include <chrono>
@@ -235,7 +235,7 @@ ggml_backend_reg_i RegCalls() {
 }  // namespace
 }  // namespace switchyard_ggml
 
-// What a graph looks like inside is no part of ggml's interface.
+// The inside of a graph is no part of ggml's interface.
 extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t
 ggml_backend_init(void) {
   if (std::strcmp(ggml_version(), SWITCHYARD_GGML_VERSION) != 0) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a node of a ggml graph is to a Mixture-of-Experts layer. ggml's
+// The part of a ggml graph's node in a Mixture-of-Experts layer. ggml's
 // scheduler asks about one node at a time, and a node knows what it reads, not
 // who reads it: a claim says that a node may be a part of such a layer.
 // patterns.h looks at the whole graph afterwards, and what does not fit is run

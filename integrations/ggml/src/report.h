@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// With SWITCHYARD_GGML_REPORT=1, a table on stderr when the program ends: what
+// A table on stderr when the program ends, with SWITCHYARD_GGML_REPORT=1: what
 // was computed, what was not and why.
 
 #ifndef SWITCHYARD_GGML_REPORT_H_

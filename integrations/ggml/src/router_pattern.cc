@@ -134,7 +134,7 @@ std::optional<RouterChain> MatchRouter(const ggml_cgraph& graph, int begin) {
   cursor.Next();
   if (!TakeWeights(cursor, probs, chain)) return {};
   chain.end = cursor.end();
-  // Of the argsort only the view of its first columns is written.
+  // Only the view of the argsort's first columns is written.
   if (Readers(graph, chain, chain.ids) != 1 || ViewsOf(graph, chain.ids) != 1 ||
       !IsClosed(graph, chain, {chain.ids, chain.weights})) {
     return {};

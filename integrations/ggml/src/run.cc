@@ -19,7 +19,7 @@
 
 namespace switchyard_ggml {
 
-// What one thread needs for one expert's rows.
+// The memory that one thread needs for one expert's rows.
 struct ThreadSpace {
   Scratch input, gate, up, activated, weights, pad;
 };
