@@ -741,7 +741,12 @@ class Checked {
       to->shape_number = static_cast<uint16_t>(i);
       break;
     }
-    PutInPlace<kI>(c, to, kAll);
+  }
+  // Only for views that are sound: their ends are computed.
+  template <size_t... kI>
+  static void PutAllInPlace(const Args& c, WalkedArgument* to,
+                            std::index_sequence<kI...>) {
+    (PutInPlace<kI>(c, to + kI, kAll), ...);
   }
   template <size_t... kI>
   static void WalkAll(const Args& c, WalkedArgument* to,
@@ -815,7 +820,10 @@ class Checked {
     if (fault == kSizeOptionIsAtFault) {
       fault = calls::kFirstRule<C> + std::size(C::kRules);
     }
-    if (fault == kNoFault) fault = FindOverlap(call);
+    if (fault == kNoFault) {
+      PutAllInPlace(c, arguments, kAll);
+      fault = FindOverlap(call);
+    }
     if (fault == kNoFault) fault = find_rule(false);
     return fault == kNoFault ? Status() : Say(fault);
   }
