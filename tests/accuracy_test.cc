@@ -20,8 +20,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// What is promised for an input: a value within so many ulp; or, without a
-// bound, nothing.
+// The promise for an input: a value within so many ulp; or nothing, if there is
+// no bound.
 struct Promised {
   double value = 0.0, ulps = 0.0;
   bool is_zero = false;  // of the sign of `value`, to the bit
@@ -76,7 +76,7 @@ void Sweep(const std::string& name, const std::vector<float>& thresholds,
 
 constexpr double kFlush = -87.33655f;
 
-// As weights of given experts, to which nothing is done.
+// The scores as weights of given experts, which nothing else changes.
 std::vector<float> ScoresOf(Score score, const std::vector<float>& x) {
   std::vector<float> numbers = x, weights(x.size());
   for (float& f : numbers) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the tests of activations share.
+// Tools of the activations' tests.
 
 #ifndef SWITCHYARD_TESTS_ACTIVATE_CASE_H_
 #define SWITCHYARD_TESTS_ACTIVATE_CASE_H_
@@ -24,7 +24,7 @@ inline ActivateOptions Plain(Activation activation) {
   return options;
 }
 
-// Of f32 rows: the function of the gate, and with up.
+// The function of the gate alone, for f32 rows, and with up.
 inline std::vector<float> OfGate(ActivateOptions options,
                                  const std::vector<float>& gate) {
   options.layout = GateUpLayout::kUngated;

@@ -50,7 +50,7 @@ TEST_F(ActivateErrors, TypesThatDoNotMatch) {
   EXPECT_ERROR("up: is not of the type of gate", c.in.gate.type = Type::kF16);
 }
 
-// What goes with a quantised output; of one that is not, it is an error.
+// Scales and sums go with a quantised output; with any other they are an error.
 TEST_F(ActivateErrors, QuantizedOut) {
   float* const o = out_.data();
   const auto spoil = [&](const std::string& message, const AnyRows& out) {
@@ -198,7 +198,7 @@ TEST_F(ActivateErrors, WhatIsGivenBesides) {
                c.in.tokens_per_expert.size = 0);
 }
 
-// What only the lists' values show: nothing is written either.
+// Only the values of the lists are wrong: nothing is written either.
 TEST_F(ActivateErrors, ListsThatAreNoRows) {
   const auto expect = [&](Span<const int32_t> ActivateInputs::*list,
                           std::vector<int32_t> wrong,

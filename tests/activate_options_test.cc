@@ -64,7 +64,7 @@ Drawn DrawCall(Random& random, size_t max_cols) {
   d.cols = random.Below(max_cols);
   d.expert_of.assign(d.rows, map == 2 ? 0 : -1);
   if (map == 0) {
-    // Of some experts of more, others' rows before and behind.
+    // Some of the experts take part; others' rows lie before and behind.
     d.offsets.push_back(static_cast<int32_t>(random.Below(d.rows / 2 + 1)));
     for (size_t e = 0; e < d.experts; ++e) {
       const auto first = static_cast<size_t>(d.offsets.back());
@@ -98,7 +98,7 @@ Drawn DrawCall(Random& random, size_t max_cols) {
   return d;
 }
 
-// What plain calls make of gates and ups that were prepared here.
+// The results of plain calls for gates and ups that were prepared here.
 std::vector<float> Expected(const Drawn& d) {
   const ActivateOptions& o = d.options;
   const auto limited = [&](float x) { return std::min(x, o.limit); };

@@ -35,7 +35,7 @@ void ExpectClose(const std::vector<float>& gate, const std::vector<float>& up,
 constexpr GateUpLayout kFusedLayouts[] = {GateUpLayout::kConcatenated,
                                           GateUpLayout::kInterleaved};
 
-// Of rows stored in those types.
+// SiLU of rows stored in those types.
 std::vector<float> Silu(const InOut& types, const std::vector<float>& gate,
                         const std::vector<float>& up, size_t rows,
                         Executor& executor = SerialExecutor()) {
@@ -52,7 +52,7 @@ std::vector<float> Expected(const InOut& types, const std::vector<float>& gate,
   return Rounded(types.out, Silu(kF32s, Rounded(types.in, gate),
                                  Rounded(types.in, up), rows));
 }
-// By the f32 kernel, after a look at what every other type gives.
+// SiLU by the f32 kernel, after a look at the results of every other type.
 std::vector<float> SiluOf(const std::vector<float>& gate,
                           const std::vector<float>& up, size_t rows = 1) {
   for (const InOut& types : EveryInOut()) {
@@ -262,7 +262,8 @@ TEST_P(ActivateTest, LayoutsGiveTheSameBitsAsSplit) {
   }
 }
 
-// Of concatenated rows, or of two views of their halves, which say the same.
+// Rows are concatenated, or given as two views of their halves, which says the
+// same.
 TEST_P(ActivateTest, InPlaceOnEitherHalf) {
   constexpr GateUpLayout kLayouts[] = {GateUpLayout::kConcatenated,
                                        GateUpLayout::kSplit};

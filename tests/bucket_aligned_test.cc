@@ -48,7 +48,7 @@ struct Aligned {
             active_experts.span(),
             &report};
   }
-  // What lies behind: the fill, or canaries.
+  // The memory behind the values holds the fill, or canaries.
   static void ExpectTail(const Guarded<int32_t>& memory,
                          std::vector<int32_t> wanted, bool filled, int32_t fill,
                          const char* name) {

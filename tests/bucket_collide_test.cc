@@ -21,7 +21,7 @@ SWITCHYARD_FOR_EVERY_ISA_AND_POOL(BucketCollidePoolTest);
 
 // A sort to rows of `stride`, and what it has to come to.
 struct Rows {
-  // With `last` elements for the last row, whose end is the page's.
+  // The last row has `last` elements, and its end is the page's.
   Rows(const Shape& shape, std::vector<int32_t> values, size_t stride,
        size_t last, bool pad)
       : s(shape),

@@ -209,7 +209,7 @@ TEST(BucketFailures, OfAnyLoopAreReported) {
       EXPECT_EQ(BucketPacked(in, b.Out(), {order}, for_packed).code(),
                 fail_at < 2 ? StatusCode::kOutOfMemory : StatusCode::kOk);
       EXPECT_EQ(b.report == kUnwritten, fail_at < 2);
-      // And padding.
+      // Padding is tested as well.
       std::vector<int32_t> counts(s.experts), table(s.experts * 1000);
       Report report = kUnwritten;
       EXPECT_EQ(BucketStrided(in, {counts, table, 1000, true, &report}, {order},

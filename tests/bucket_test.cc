@@ -37,7 +37,8 @@ TEST_P(BucketTest, PackedLikeTheReference) {
                                       ids);
       CheckPacked({topk_ids.view()}, ids, s, slack);
     }
-    // Without row_index and report; claims of one thread are in order too.
+    // There is no row_index and no report; claims of one thread are in order
+    // too.
     Packed b(s);
     PackedBuckets out = b.Out();
     out.row_index = {};
@@ -147,7 +148,7 @@ TEST_P(BucketTest, UnsignedIds) {
   ExpectSameFor<uint32_t>({0x80000000u, 0xFFFFFFFFu, 0x80000001u});
 }
 
-// Whose low 32 bits are valid ids, among others.
+// The low 32 bits of some ids are valid ids.
 TEST_P(BucketTest, WideIds) {
   ExpectSameFor<int64_t>({int64_t{1} << 32, (int64_t{1} << 32) + 1, INT64_MAX,
                           INT64_MIN, -(int64_t{1} << 32), int64_t{1} << 31,
@@ -222,7 +223,8 @@ TEST_P(BucketTest, ARowTooShortTellsTheStrideAndLeavesIdsAlone) {
   EXPECT_OK(BucketStrided({View(ids, s)}, {counts.span(), table.span(), 120}));
 }
 
-// With the same results; which ids are whose is not the function's to know.
+// Results are the same either way; the function cannot know whose ids are
+// whose.
 TEST_P(BucketTest, DroppedIdsAreAnErrorUnlessAllowed) {
   const std::vector<int32_t> ids = {0, 2, -1, 1, 2, 3};
   const std::string error =

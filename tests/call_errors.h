@@ -63,7 +63,7 @@ class CallErrors : public testing::Test {
         name_(std::move(name)),
         function_(function) {}
 
-  // That no output was written.
+  // Expects that no output was written.
   virtual void ExpectUntouched() const = 0;
 
   Status Run(const Call& call, Executor& executor = SerialExecutor()) const {

@@ -82,7 +82,7 @@ class CombineCase {
 
 constexpr float kEps = 1e-6f;
 
-// What a valid call gives, with `normed` or without.
+// The results of a valid call, with `normed` or without.
 struct CombineResult {
   std::vector<float> out, normed;
   size_t skipped = 0;
@@ -178,7 +178,7 @@ class TypedCombine {
     }
     return {written->Values(), normed_.Values(), report_.skipped};
   }
-  // What the f32 kernel makes of it, rounded.
+  // The f32 kernel's results, rounded.
   CombineResult Expected() const {
     CombineResult r = CombineF32(f32_, out.normed.data != nullptr);
     r.out = Rounded(types_.out, r.out);
@@ -267,7 +267,7 @@ inline void ExpectSame(const CombineResult& actual,
   EXPECT_EQ(actual.skipped, expected.skipped);
 }
 
-// By the f32 kernel, after a look at what every other type gives.
+// The f32 kernel's results, after a look at those of every other type.
 inline CombineResult Combine(const CombineCase& c, bool norm,
                              Executor& executor = SerialExecutor()) {
   for (const CombineTypes& types : EveryMix()) {

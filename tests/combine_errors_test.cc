@@ -32,7 +32,8 @@ class CombineErrors
     normed_sums_.ExpectUntouched("normed.sums");
   }
 
-  // With the norm and, unless the error is the norm's own, without.
+  // Spoils the call with the norm and, unless the error is the norm's own,
+  // without.
   void Expect(const std::string& message,
               const std::function<void(Call&)>& spoil) const override {
     CallErrors::Expect(message, spoil);
@@ -82,7 +83,7 @@ TEST_F(CombineErrors, QuantizedRows) {
   spoil(".scales: not given", i8);
   spoil(".scales: given with a type without",
         {ConstAnyMatrix(case_.rows.data(), 6, 5), one});
-  // As quantize.h has them, but not here.
+  // quantize.h has these formats, but they are not read here.
   const auto both = [&](const ConstAnyRows& rows, size_t cols) {
     EXPECT_ERROR("rows" + takes, c.in.rows = rows,
                  c.out.out.cols = c.out.out.stride = cols);
@@ -148,7 +149,7 @@ TEST_F(CombineErrors, Overlaps) {
   // The same place, in another type.
   EXPECT_ERROR("out: overlaps residual without being the same view",
                c.in.residual = {reinterpret_cast<BFloat16*>(o), 3, 5});
-  // With out, normed may be no other view.
+  // normed may be no other view if there is an out.
   EXPECT_ERROR("normed: overlaps shared.rows",
                c.in.shared.rows.data = normed_.data());
   EXPECT_ERROR("normed: overlaps residual",
@@ -214,7 +215,7 @@ TEST_F(CombineFormErrors, Shapes) {
                c.in.residual = {}, c.in.vectors.residual_bias = {});
 }
 
-// Without routed experts.
+// There are no routed experts.
 TEST_F(CombineErrors, NoRows) {
   Call bare = call_;
   bare.in.rows = {};
@@ -243,7 +244,7 @@ TEST_F(CombineErrors, NoRows) {
   });
 }
 
-// Without out, normed may be the residual, but only exactly.
+// normed alone may be the residual, but only exactly.
 TEST_F(CombineFormErrors, NormedAlone) {
   float* const n = normed_.data();
   EXPECT_ERROR("normed: overlaps residual without being the same view",

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What only other types than f32 bring to Combine: every argument of its own,
+// Cases of Combine that need other types than f32: every argument of its own,
 // rows longer than what is kept of one, quantised rows, and roundings where
 // engines round that run one operation after the other.
 
@@ -82,7 +82,7 @@ TEST_P(CombineTypesTest, LongRows) {
   }
 }
 
-// What converts the f32 kernel's normed rows.
+// The f32 kernel's normed rows, converted by Quantize.
 TEST_P(CombineTypesTest, EveryFormat) {
   for (const size_t hidden : {1u, 33u, 100u, 512u, 768u, 20480u}) {
     const size_t tokens = hidden < 1000 ? 3 : 2;

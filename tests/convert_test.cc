@@ -65,7 +65,7 @@ TEST(ReferenceTest, RoundsToTheNearestCode) {
     ASSERT_TRUE(std::isnan(f.Decode(f.Encode(kNaN))));
     ASSERT_EQ(std::isinf(f.Decode(f.largest + 1)), f.infinity);
   }
-  // What the formats are known by.
+  // Well-known values of the formats.
   EXPECT_EQ(reference::kBF16.Decode(reference::kBF16.largest), 0x1.FEp127f);
   EXPECT_EQ(reference::kBF16.Decode(1), 0x1p-133f);
   EXPECT_EQ(reference::kF16.Decode(reference::kF16.largest), 65504.0f);

@@ -19,7 +19,7 @@ struct Copy {
   bool (*cap)(const char*);
   const char* (*run)();
 
-  // As an engine: what is not found now is found missing now.
+  // Loads like an engine: a symbol that is missing is found missing now.
   bool Load(const char* path, int mode) {
     void* const library = dlopen(path, RTLD_NOW | mode);
     if (library == nullptr) {

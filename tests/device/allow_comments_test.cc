@@ -218,8 +218,8 @@ TEST_F(AllowCommentsRunTest, AllowsItsLineAndNoOther) {
                    "missing-barrier 11 11"}));
 }
 
-// Where only the first finding is wanted, it stops what it is about before it
-// happens, unless it matters which value that writes.
+// If only the first finding is wanted, it stops the access before it happens,
+// unless it matters which value that writes.
 TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
   SWITCHYARD_NEEDS_CLANG();
   options_.max_findings = 1;
@@ -229,7 +229,7 @@ TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
             Texts{"missing-barrier 8 8"});
 }
 
-// That a write was allowed to race with one access says nothing of another.
+// A write that may race with one access may not race with another.
 TEST_F(AllowCommentsRunTest, WhatElseThatLineRacesWithIsFound) {
   SWITCHYARD_NEEDS_CLANG();
   const std::string text =
@@ -266,8 +266,7 @@ TEST_F(AllowCommentsRunTest, InIncludedFilesAndFunctionConstants) {
   EXPECT_EQ(library->allowComments()[0].suppressed, 1u);
 }
 
-// Of a source that differs in comments alone: one compiled module does for
-// both.
+// Two sources that differ in comments alone share one compiled module.
 TEST_F(AllowCommentsRunTest, ComeFromTheSourceAndNotFromTheCache) {
   SWITCHYARD_NEEDS_CLANG();
   const size_t all = Findings(kRaces).size();

@@ -39,7 +39,7 @@ Job BucketJob(const std::vector<int32_t>& selected, size_t experts,
            Out(tables.gate_up_args), Out(tables.down_args)}};
 }
 
-// With what the plain API makes of `selected`, over tables that hold canaries.
+// The plain API's results for `selected`, over tables that hold canaries.
 Job BucketJob(const std::vector<int32_t>& selected, size_t experts,
               size_t row_stride, size_t m_gate_up = 768, size_t m_down = 2049) {
   Tables t = {std::vector<int32_t>(experts, kNothing),

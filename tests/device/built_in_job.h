@@ -69,7 +69,7 @@ class DeviceArray {
   const BufferPtr buffer_;
 };
 
-// What an argument of a kernel is bound to.
+// The binding of a kernel's argument.
 struct Given {
   enum Kind { kRead, kWritten, kSameAs, kUnbound };
   Kind kind = kUnbound;

@@ -124,7 +124,8 @@ class BuiltInTest : public IsaPoolTest {
     BoundBuffer At(size_t argument, size_t index) const {
       return arrays_[argument]->At(index);
     }
-    // What the plain API writes where the grid covers it, and nothing else.
+    // Expects the plain API's values where the grid covers them, and nothing
+    // else.
     void Expect(const Job& job, Covered covered) const {
       for (size_t i = 0; i < arrays_.size(); ++i) {
         const Given& given = job.arguments[i];

@@ -29,7 +29,7 @@ TEST(DeviceCheckedFibers, BothPlacesAreNamed) {
                      "the same phase: a threadgroup_barrier is missing"}));
   EXPECT_EQ(r.findings[1].where.text(), "k.metal:21:1");
   EXPECT_EQ(r.findings[1].other.text(), "k.metal:10:1");
-  // Of many reads, of another thread.
+  // There are many reads, all of another thread.
   const auto reads_then_write = [](const Script& s) {
     s.Write(9, 5, 1);
     s.fibers.ThreadgroupBarrier(kLocal);

@@ -39,7 +39,7 @@ struct CheckedQueue {
 
   explicit CheckedQueue(uint64_t schedule_seed = 0)
       : CheckedQueue(NewDevice(false, {true, schedule_seed})) {}
-  // Of any device.
+  // A queue of any device.
   explicit CheckedQueue(std::shared_ptr<Device> d)
       : device(std::move(d)), queue(device->newCommandQueue()) {}
 

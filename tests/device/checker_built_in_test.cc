@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What checked mode knows of built-in kernels: every buffer that each of them
+// Checked mode's knowledge of built-in kernels: every buffer that each of them
 // reads or writes, and its parameters.
 
 #include <cstdint>
@@ -54,7 +54,7 @@ struct Bound {
   size_t Element(size_t arg) const {
     return arg == kParams ? 4 : c.args[arg].Element();
   }
-  // As counted from where it is bound.
+  // The index counts from the binding's offset.
   size_t IndexOf(size_t arg, size_t byte) const {
     return byte / Element(arg) - (arg == kParams ? 0 : 1);
   }
@@ -128,7 +128,7 @@ TEST_P(DeviceCheckerBuiltIn, WritesAfterReads) {
   const KernelCase& c = GetParam();
   for (size_t arg = 0; arg < c.args.size(); ++arg) {
     const Bound bound(c, q);
-    // What the other kernel reads has been written.
+    // The other kernel reads memory that has been written.
     std::memset(bound.At(arg)->contents(), 0, bound.At(arg)->length());
     const size_t last = bound.Last(arg);
     EXPECT_EQ(bound.After(arg, false, false),

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where checked mode ends: what is no mistake, though it looks like one.
+// Limits of checked mode: code that is no mistake, though it looks like one.
 
 #include <cstdint>
 #include <string>
@@ -112,7 +112,7 @@ TEST(DeviceCheckerLimits, RangesThatGrow) {
             "dispatch 3");
 }
 
-// And of their halves, of which the upper one was written.
+// The same for their halves, of which the upper one was written.
 TEST(DeviceCheckerLimits, HalvesOfRangesThatGrow) {
   const auto upper = [](auto& tg) {
     const auto halves = buffer<uint16_t>(tg, 0);
@@ -163,7 +163,7 @@ TEST(DeviceCheckerLimits, AtomicsOfTwoDispatches) {
   EXPECT_EQ(Contents<int32_t>(count)[0], 300);
 }
 
-// Of atomics and a plain read, the one that conflicts with atomics is named.
+// The plain read, which conflicts with atomics, is the access that is named.
 TEST(DeviceCheckerLimits, ThePlainReadIsNamed) {
   CheckedQueue q;
   const auto mixed = [](auto& tg) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a port gets wrong before it races: what threads meet at is called by one
+// Mistakes that a port makes before it races: a meeting is called by one
 // thread, everybody has returned, errors are caught; and padding, which is not
 // wrong.
 

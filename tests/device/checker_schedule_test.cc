@@ -17,7 +17,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// What a threadgroup has on its stack goes when another one fails.
+// The objects on a threadgroup's stack are destroyed when another one fails.
 TEST(DeviceCheckerSchedule, SuspendedThreadgroupsAreUnwound) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     CheckedQueue q(seed);

@@ -32,7 +32,7 @@ struct Planted {
   bool is_dangerous = false;
 };
 
-// Of 2 tokens with 2 experts' rows of 32 columns.
+// A weighted sum of 2 tokens with 2 experts' rows of 32 columns.
 Encode WeightedSum(CheckedQueue& q, const BufferPtr& slots,
                    const BufferPtr& weights, const BufferPtr& out) {
   return [=, &q](Encoder& e) {
@@ -205,7 +205,7 @@ TEST(DeviceChecker, FindsWhatIsPlanted) {
     std::printf("* %s\n    %s\n", planted.name, error.c_str());
     EXPECT_EQ(error, planted.error) << planted.name;
     EXPECT_EQ(planted.run(queue, true), "") << planted.name;
-    // And again: the first mistake is the same one.
+    // A second run finds the same first mistake.
     EXPECT_EQ(planted.run(queue, false), planted.error) << planted.name;
   }
 }

@@ -32,7 +32,7 @@ std::vector<CombineShape> Batched() {
           MakeShape(3, 2, 0)};
 }
 
-// Those that a parameter struct is made of.
+// The sizes in a parameter struct.
 struct Sizes {
   int32_t tokens, top_k, hidden;
   explicit Sizes(const CombineShape& s)
@@ -50,7 +50,7 @@ CombineCase MakeCase(const CombineShape& s, uint64_t seed, Type type) {
   return c;
 }
 
-// What the plain API makes of it.
+// The plain API's results.
 std::vector<float> Sums(const CombineCase& c) {
   const CombineShape& s = c.shape;
   std::vector<float> sums(s.tokens * s.hidden);
@@ -59,7 +59,7 @@ std::vector<float> Sums(const CombineCase& c) {
   return sums;
 }
 
-// Of a kernel over tiles.
+// The job of a kernel over tiles.
 Job TileJob(const char* stem, const RowType& type, const CombineShape& s,
             std::vector<uint32_t> params, std::vector<Given> arguments) {
   return {stem + std::string(type.suffix), std::move(params),

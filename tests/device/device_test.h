@@ -33,7 +33,7 @@ using namespace device;
 using Encoder = ComputeCommandEncoder;
 using BufferPtr = std::shared_ptr<Buffer>;
 
-// Of all that kernels read and write, in 32 bits.
+// The words of everything that kernels read and write, in 32 bits.
 template <class T>
 std::vector<uint32_t> Words(const std::vector<T>& values) {
   return Recast<uint32_t>(values);
@@ -146,7 +146,7 @@ inline std::shared_ptr<Device> NewDevice(bool time_dispatches = false,
   return CreateDevice(options);
 }
 
-// And on what.
+// The pool, and the memory that it works on.
 struct Setup {
   Pool pool;
   Mode mode;
@@ -247,8 +247,8 @@ class DeviceTest : public testing::Test {
     ExpectCompleted(*buffer);
     EXPECT_TRUE(ran);
   }
-  // What is encoded between two dispatches that are good: if there is to be an
-  // error, the second of them does not run.
+  // Encodes between two dispatches that are good: if there is to be an error,
+  // the second of them does not run.
   void ExpectBetweenOthers(const std::string& error, const Encode& encode) {
     SCOPED_TRACE(error);
     int before = 0, after = 0, handlers = 0;

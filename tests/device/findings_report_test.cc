@@ -62,7 +62,7 @@ TEST(DeviceFindingsReport, Json) {
       "]}\n");
 }
 
-// What code scanning asks of a SARIF file, as Python reads it.
+// The demands of code scanning on a SARIF file, read by Python.
 constexpr char kCheck[] = R"(
 import json, sys
 log = json.load(open(sys.argv[1], encoding="utf-8"))

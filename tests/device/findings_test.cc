@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a run has found: several findings, each once, and the kernel goes on
+// Findings of a run: several of them, each once, and the kernel goes on
 // where it can.
 
 #include "switchyard/device/findings.h"

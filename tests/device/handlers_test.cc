@@ -50,8 +50,7 @@ TEST_F(DeviceHandlers, OfAFailedBuffer) {
   EXPECT_EQ(called, 1);
 }
 
-// What a handler captured is let go of, without anyone letting go of the
-// buffer.
+// A handler's captures are released while the buffer lives on.
 TEST_F(DeviceHandlers, CapturesAreReleased) {
   auto captured = std::make_shared<int>(7);
   const std::weak_ptr<int> weak = captured;

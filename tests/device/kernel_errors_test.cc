@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What fails a dispatch of each built-in kernel: its text, and that no buffer
+// Errors of a dispatch of each built-in kernel: the text, and that no buffer
 // has changed.
 
 #include <algorithm>
@@ -142,7 +142,7 @@ TEST(DeviceKernels, NamesAndTypes) {
   EXPECT_TRUE(actual == expected);
 }
 
-// That the errors below are of what is spoilt.
+// Checks that the errors below come from the spoiling.
 TEST_P(DeviceKernelErrors, NoneUnspoilt) {
   const std::vector<RawBytes> before = Contents();
   ExpectRuns([&](Encoder& e) { Dispatch(e); });
@@ -170,7 +170,7 @@ TEST_P(DeviceKernelErrors, NoneUnspoilt) {
   });
 }
 
-// What the table says is only written is not read: whatever it held, the bytes
+// Arguments that are only written are not read: whatever they held, the bytes
 // that the kernel writes are the same.
 TEST_P(DeviceKernelErrors, OutputsAreNotRead) {
   std::vector<RawBytes> results[2];

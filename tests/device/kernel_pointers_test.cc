@@ -119,7 +119,7 @@ const auto kOwnMember = [](auto& tg) {
     }
   });
 };
-// With all of it.
+// The kernel uses the whole element.
 const auto kWholeElement = [](auto& tg) {
   const auto out = buffer<Pair>(tg, 0);
   tg.for_each_thread([&](auto t) {

@@ -21,7 +21,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// What drops the reference.
+// The code that drops the reference.
 enum class By { kHandler, kKernel, kDeallocator };
 
 // The work of each queue drops the next queue, the last one's the first.

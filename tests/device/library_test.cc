@@ -35,7 +35,7 @@ kernel void first(device int* x [[buffer(0)]], uint i [[thread_position_in_grid]
 }
 )";
 
-// With a cache of its own.
+// A device that has a cache of its own.
 class LibraryTest : public testing::Test {
  protected:
   LibraryTest() { options_.metal_cache = folder_.path(); }
@@ -45,7 +45,7 @@ class LibraryTest : public testing::Test {
     device_ = CreateDevice(options_);
     return device_->newLibrary(source, options, &error_);
   }
-  // What the kernel makes of {1, 2, 3, 4}, a thread for each.
+  // The kernel's results for {1, 2, 3, 4}, a thread for each.
   std::vector<int32_t> Run(const std::shared_ptr<Function>& function) {
     const auto pipeline = device_->newComputePipelineState(function, &error_);
     EXPECT_NE(pipeline, nullptr) << error_;
@@ -124,7 +124,7 @@ TEST_F(LibraryTest, EachFunctionHasItsOwnConstants) {
     EXPECT_EQ(Run(negative), (Values{-3, -6, -9, -12}));
     EXPECT_EQ(Run(positive), (Values{5, 10, 15, 20}));
     EXPECT_EQ(Run(*library, "second"), (Values{7, 14, 21, 28}));
-    // What there is not is left alone.
+    // A constant that does not exist is ignored.
     values.setConstantValue(&yes, DataTypeBool, size_t{9});
     EXPECT_EQ(Run(*library, "second", values), (Values{5, 10, 15, 20}));
   }

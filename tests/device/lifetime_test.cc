@@ -53,7 +53,7 @@ TEST_F(DeviceLifetime, PartsKeepTheWhole) {
   CommitAndWait(*buffer);
   ExpectCompleted(*buffer);
   EXPECT_TRUE(ran);
-  // What has been done can be asked for as long as one likes.
+  // Results can be asked for as long as one likes.
   auto encoder = buffer->computeCommandEncoder();
   buffer.reset();
   EXPECT_FALSE(queue.expired());
@@ -178,7 +178,7 @@ TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
   EXPECT_TRUE(ran_here);
 }
 
-// By what a kernel or a handler captured, or a buffer's deallocator.
+// A kernel or a handler, or a buffer's deallocator, drops what it captured.
 TEST_F(DeviceLifetime, DroppedWithACapture) {
   for (const char* const where : {"kernel", "handler", "deallocator"}) {
     SCOPED_TRACE(where);

@@ -28,7 +28,7 @@ using device::metal::AllowComments;
 using device::metal::LineTable;
 using device::metal::ModulePlaces;
 
-// What follows a #line is at that line. Each function returns the address that
+// Code behind a #line is at that line. Each function returns the address that
 // its call of note() returns to.
 constexpr char kSource[] =
     "#define EXPORT extern \"C\" __attribute__((visibility(\"default\")))\n"
@@ -75,7 +75,7 @@ struct Object {
   }
 };
 
-// Of the code that calls note() in a function of the loaded module.
+// The place of the code that calls note() in a function of the loaded module.
 std::string PlaceIn(const Object& object, const char* function) {
   void* const module = dlopen(object.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) return dlerror();

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a dispatch has not bound: an error where the kernel uses it, nothing
+// Missing bindings of a dispatch: an error where the kernel uses them, nothing
 // where it does not.
 
 #include <cstdint>
@@ -27,7 +27,8 @@ kernel void sum(device const int* x [[buffer(0)]],
 }
 )";
 
-// Without threadgroup memory, and with so many of the two buffers; the fourth
+// Runs with no threadgroup memory, and with so many of the two buffers; the
+// fourth
 // thread uses that memory if `last` is above 9.
 std::string ErrorOf(bool checked, int32_t last, size_t buffers) {
   DeviceOptions options;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is kept of compiled .metal files: DeviceOptions::metal_cache_bytes.
+// The cache of compiled .metal files: DeviceOptions::metal_cache_bytes.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ class MetalCache : public testing::Test {
     std::ofstream(key) << Key(letter);
     return cache.Add(Key(letter), module, key);
   }
-  // Of a file's module.
+  // Sets the age of a file's module.
   void SetAgeOf(char letter, time_t seconds) {
     const std::string name = device::metal::HashOf(Key(letter));
     SetAge(folder_.File((name + ".so").c_str()), seconds);
@@ -115,7 +115,7 @@ TEST_F(MetalCache, WhatIsInUseStays) {
   EXPECT_EQ(again->path(), a->path());
   Add(cache, 'c');
   EXPECT_EQ(Those(cache), "ac");
-  // Of another process.
+  // This one stands for another process's.
   const Cache same(folder_.path(), 1);
   auto d = Add(same, 'd');
   int ready[2], done[2];
@@ -181,7 +181,7 @@ TEST_F(MetalCache, OldWorkGoes) {
   }
 }
 
-// By way of a device, whose libraries live on.
+// Libraries of a device live on.
 TEST_F(MetalCache, LibrariesKeepTheirModules) {
   SWITCHYARD_NEEDS_CLANG();
   DeviceOptions options;

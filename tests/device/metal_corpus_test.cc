@@ -58,7 +58,7 @@ class MetalCorpus : public testing::Test {
     return some;
   }
 
-  // What checked mode says of a run.
+  // The findings and errors of a run in checked mode.
   struct Said {
     std::vector<Finding> findings;
     std::string error;
@@ -121,7 +121,7 @@ class MetalCorpus : public testing::Test {
           [&](const MetalMarker& m) { return m.line == f.where.line; });
     });
   }
-  // Of paths below the working folder only the rest is said.
+  // Paths below the working folder are reported without it.
   static bool IsFile(const std::string& path, const std::string& file) {
     const std::string name = "/" + file + ".metal";
     return path.size() > name.size() &&
@@ -178,7 +178,7 @@ TEST_F(MetalCorpus, Score) {
                 static_cast<unsigned long long>(kSchedules + 1),
                 pair.missed != nullptr ? pair.missed
                                        : "only where the order leads to it");
-    // What is said not to be found is not, and what is said to be is.
+    // Defects listed as missed are not found, and all others are.
     EXPECT_EQ(n == 0, pair.missed != nullptr) << pair.name;
   }
   std::printf(
@@ -207,7 +207,7 @@ TEST_F(MetalCorpus, IsAll) {
   }
 }
 
-// What a concurrent encoder leaves unordered: a column sum reads what the next
+// A concurrent encoder leaves this unordered: a column sum reads what the next
 // dispatch changes in place.
 TEST_F(MetalCorpus, WriteAfterReadOfDispatches) {
   const auto device = DeviceOf(0);

@@ -40,7 +40,7 @@ class MetalCppLibraryTest : public testing::Test {
   NS::String* Text(const char* text) {
     return NS::String::string(text, NS::UTF8StringEncoding);
   }
-  // Of {1}.
+  // The result for {1}.
   uint32_t Run(MTL::Function* function) {
     NS::Error* error = nullptr;
     MTL::ComputePipelineState* pipeline =
@@ -130,7 +130,7 @@ TEST_F(MetalCppLibraryTest, SharedPointersThroughout) {
       library->newFunction(Text("scale"), constants.get(), &error));
   ASSERT_TRUE(function);
   EXPECT_EQ(Run(function.get()), 3329u);
-  // By value, too, and the defaults as null or {}.
+  // Options by value work too, and the defaults as null or {}.
   const MTL::CompileOptions copy = *options;
   EXPECT_TRUE(device_->newLibrary(kScale, copy)->cached());
   EXPECT_TRUE(device_->newLibrary(kScale, nullptr, &error)->cached());

@@ -116,7 +116,7 @@ TEST_F(DeviceMetalCpp, ReleaseTakesBackWhatNewGaveAndWhatRetainTook) {
   raw->release();
   EXPECT_TRUE(weak.expired());
 
-  // With a variable to keep it there is nothing to take back.
+  // A variable keeps it, so there is nothing to take back.
   auto kept = device_->newBuffer(16);
   EXPECT_EQ(kept->retainCount(), 0u);
   kept->release();
@@ -180,7 +180,7 @@ TEST_F(DeviceMetalCpp, Pools) {
   c->release();
   EXPECT_TRUE(weak_c.expired());
 
-  // Without a pool, the end of the thread.
+  // Objects of a thread that has no pool live until its end.
   std::weak_ptr<const Object> weak;
   std::thread([&] {
     MTL::CommandBuffer* f = queue_->commandBuffer();

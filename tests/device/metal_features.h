@@ -52,7 +52,7 @@ class Feature {
  public:
   struct Memory {
     Bytes before;
-    // What is wrong with what is left in it; "" without an opinion.
+    // The error in the bytes that are left; "" for none.
     std::function<std::string(const Bytes&)> wrong;
   };
   struct Constant {

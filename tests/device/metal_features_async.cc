@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What async_copy.metal is to leave.
+// The bytes that async_copy.metal is to leave.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,7 +17,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// By simdgroups that are whole, and that are not.
+// Tiles by simdgroups that are whole, and that are not.
 Feature Tile(bool edge, size_t threads) {
   const auto in =
       Values(9 * 3, [](size_t i) { return Round<Float16>(Float(i + 1)); });
@@ -52,7 +52,7 @@ const bool kAdded =
     AddFeatures({Tile(false, 32), Tile(true, 32), Tile(false, 20),
                  Tile(true, 1), Reversed(32), Reversed(11)});
 
-// Of 32 threads.
+// The findings of 32 threads.
 std::vector<Finding> FindingsOf(Device& device, Library& library,
                                 const char* kernel, uint32_t waits) {
   std::string error;

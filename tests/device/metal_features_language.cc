@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What address_spaces.metal, threadgroup_memory.metal, templates.metal,
+// The bytes that address_spaces.metal, threadgroup_memory.metal,
+// templates.metal,
 // function_constants.metal and inputs.metal are to leave.
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What math.metal is to leave: math functions within a few units in the last
+// The bytes that math.metal is to leave: math functions within a few units in
+// the last
 // place, all else exactly.
 
 #include <algorithm>

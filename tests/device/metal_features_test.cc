@@ -25,7 +25,7 @@ class Runner {
   std::shared_ptr<Library> Texts(const std::string& file) {
     return texts_.Get(file);
   }
-  // What is in the buffers then; empty if it could not be run.
+  // The contents of the buffers afterwards; empty if it could not be run.
   std::vector<Bytes> Run(const Feature& feature) {
     const auto library = texts_.Get(feature.file());
     if (library == nullptr) return {};
@@ -99,7 +99,7 @@ TEST_P(MetalFeatures, AreAll) {
   }
 }
 
-// Where results are within bounds only, they are the same in every mode.
+// Results that are within bounds only are the same in every mode.
 TEST(MetalFeaturesModes, LeaveWhatIsRightAndAgree) {
   SWITCHYARD_NEEDS_CLANG();
   std::vector<std::vector<Bytes>> first;

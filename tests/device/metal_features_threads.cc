@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What atomics.metal, simd_functions.metal and simdgroup_matrices.metal are to
+// The bytes that atomics.metal, simd_functions.metal and
+// simdgroup_matrices.metal are to
 // leave.
 
 #include <algorithm>
@@ -84,7 +85,7 @@ Feature ByExchange() {
   Feature feature("atomics", "by_exchange");
   feature.Threads(96, 32).Out<uint32_t>(
       3, [=](const std::vector<uint32_t>& out) -> std::string {
-        // What is in it before is the canary.
+        // The first content is the canary.
         const uint32_t canary = 0xA5A5A5A5;
         if (out[0] != Bits(most)) return "not the maximum";
         if (out[1] == 0 || out[1] > 96) return "no thread's";

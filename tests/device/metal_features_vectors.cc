@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What vectors.metal is to leave.
+// The bytes that vectors.metal is to leave.
 
 #include <cmath>
 #include <cstddef>

@@ -57,7 +57,7 @@ TEST(MetalMessages, ShowLinesAsTheyAreInTheFile) {
             "k.metal:1:11: error: types\n"
             "  a = i>2 ? p : h;\n"
             "          ^\n");
-  // What a macro stood for begins where that does.
+  // The text of a macro begins at the place of its name.
   EXPECT_EQ(Readable("k.metal:1:6: error: types\n"
                      "a = (1+q);\n"
                      "     ^\n",

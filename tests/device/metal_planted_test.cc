@@ -169,7 +169,7 @@ std::vector<PlantedText> Planted() {
   };
 }
 
-// Of two dispatches, with a memoryBarrier or without.
+// Encodes two dispatches, with a memoryBarrier or without.
 using EncodeTexts = std::function<void(Encoder&, CheckedQueue&, Functions&)>;
 EncodeTexts Text(const char* kernel, const std::vector<BufferPtr>& buffers,
                  size_t threadgroups, size_t threads) {
@@ -178,7 +178,7 @@ EncodeTexts Text(const char* kernel, const std::vector<BufferPtr>& buffers,
     e.dispatchThreadgroups(Size(threadgroups, 1, 1), Size(threads, 1, 1));
   };
 }
-// Of 2 tokens with 2 experts' rows of 32 columns.
+// A weighted sum of 2 tokens with 2 experts' rows of 32 columns.
 EncodeTexts WeightedSum(const BufferPtr& slots, const BufferPtr& weights,
                         const BufferPtr& out) {
   return [=](Encoder& e, CheckedQueue& q, Functions&) {
@@ -193,7 +193,7 @@ struct Between {
   const char* what;
   const char* kernel;  // "": a built-in one, which has no line
   std::function<EncodeTexts(const std::vector<BufferPtr>&)> first, second;
-  // What is between them if the run is clean, and if it is not: resources of a
+  // The barriers of the clean run, and of the broken one: resources of a
   // memoryBarrier, empty for none, {-1} for all.
   std::vector<int> clean, broken;
 };

@@ -25,7 +25,7 @@
 
 namespace switchyard::testing_support {
 
-// Of tests/device/metal, without its ending.
+// The path of a text in tests/device/metal, given without its ending.
 inline std::string MetalPath(const std::string& name) {
   return std::string(SWITCHYARD_METAL_TEXTS) + "/" + name + ".metal";
 }

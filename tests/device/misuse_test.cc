@@ -55,7 +55,7 @@ TEST_F(DeviceMisuse, CommitWithAnOpenEncoder) {
   DispatchOne(*encoder);
   CommitAndWait(*buffer);
   ExpectError(*buffer, error);
-  // Of no use any more, and harmless.
+  // The encoder is of no use any more, and harmless.
   encoder->setBytes("x", 1, 0);
   DispatchOne(*encoder);
   encoder->endEncoding();
@@ -154,7 +154,7 @@ TEST_F(DeviceMisuse, HandlerThatThrows) {
   }
 }
 
-// What the kernel did wrong came first.
+// The kernel's error came first.
 TEST_F(DeviceMisuse, HandlerThatThrowsAfterAnError) {
   const auto buffer = Work([] { throw std::runtime_error("first"); });
   buffer->addCompletedHandler(

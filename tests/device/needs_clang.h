@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is compiled at run time needs a Clang, which not every machine has.
+// Tests that compile at run time need a Clang, which not every machine has.
 
 #ifndef SWITCHYARD_TESTS_DEVICE_NEEDS_CLANG_H_
 #define SWITCHYARD_TESTS_DEVICE_NEEDS_CLANG_H_

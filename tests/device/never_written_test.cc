@@ -76,7 +76,7 @@ TEST(DeviceNeverWritten, Parts) {
         cases[i].found ? Strings{"never-written"} : Strings())
         << i;
   }
-  // What another threadgroup has written does not count.
+  // Bytes that another threadgroup has written do not count.
   const auto second = [](auto& tg) {
     const auto bytes =
         pointer_cast<uint8_t>(threadgroup_array<uint32_t, 4>(tg));

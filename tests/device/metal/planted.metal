@@ -41,7 +41,7 @@ kernel void sum(device const float* x [[buffer(0)]],
   to[sg] = total;  // FINDS: bounds
 }
 
-// Of a buffer that is three bytes short of the last word.
+// The buffer is three bytes short of the last word.
 kernel void words(device const ulong* x [[buffer(0)]],
                   device float* out [[buffer(1)]]) {
   out[0] = float(x[clean ? 46 : 47] & 1);  // FINDS: bounds

@@ -163,7 +163,7 @@ kernel void barrier_in_helper_no(device const float* in [[buffer(0)]],
   if (i != 17) out[i] = value;
 }
 
-// As many barriers on both ways, but not the same ones.
+// Both ways have as many barriers, but not the same ones.
 kernel void barrier_of_two_ways_yes(device const float* in [[buffer(0)]],
                                     device float* out [[buffer(1)]],
                                     uint i [[thread_position_in_threadgroup]]) {

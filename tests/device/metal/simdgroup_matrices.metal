@@ -28,7 +28,7 @@ decltype(multiply<half, float>) multiply<half, float>;
 template [[host_name("multiply_bfloat")]] [[kernel]]
 decltype(multiply<bfloat, float>) multiply<bfloat, float>;
 
-// By way of threadgroup memory, transposed, offset, and scaled by hand.
+// Goes through threadgroup memory: transposed, offset, and scaled by hand.
 kernel void transposed(device const float* in [[buffer(0)]],
                        device float* out [[buffer(1)]],
                        uint lane [[thread_index_in_simdgroup]]) {
@@ -47,7 +47,7 @@ kernel void transposed(device const float* in [[buffer(0)]],
   for (uint k = lane; k < 256; k += 32) out[k] = tile[k];
 }
 
-// Where a lane's two elements are, and matrices of one value.
+// The places of a lane's two elements, and matrices of one value.
 kernel void places(device float* out [[buffer(0)]],
                    uint lane [[thread_index_in_simdgroup]]) {
   simdgroup_float8x8 m = make_filled_simdgroup_matrix<float, 8, 8>(0.5f);

@@ -46,7 +46,7 @@ instantiate(float, float, 2)
 instantiate(float, float, 4)
 instantiate(uchar, uchar, 2)
 
-// By a type, and by the whole declaration.
+// Hosts name it by a type, and by the whole declaration.
 template <typename Op, bool kNegate = false, typename T = float>
 kernel void fold(device const T* in [[buffer(0)]],
                  device T* out [[buffer(1)]],
@@ -92,7 +92,7 @@ kernel void areas(device const float* in, device const uint* kinds,
   out[i] = shapes::Half(area);
 }
 
-// Without a bias, hosts bind none.
+// Hosts bind no bias if there is none.
 template <bool kBias>
 kernel void scaled(device const float* in [[buffer(0)]],
                    device float* out [[buffer(1)]],

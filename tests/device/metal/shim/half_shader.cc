@@ -57,7 +57,7 @@ static_assert(numeric_limits<half>::max() == 65504.0f);
 static_assert(numeric_limits<bfloat>::lowest() == -0x1.fep127f);
 static_assert(numeric_limits<half>::infinity() > HALF_MAX);
 
-// As translated: what one conditional expression makes of two types.
+// Translated source says this: one conditional expression of two types.
 using switchyard_metal::Arm;
 using switchyard_metal::Either;
 extern "C" float conditional(const half* h, float f, bool c) {

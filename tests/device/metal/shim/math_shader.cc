@@ -7,7 +7,7 @@
 
 using namespace metal;
 
-// Of up to three floats; a result of two adds up.
+// A function of up to three floats; a result of two adds up.
 struct FloatFunction {
   const char* name;
   float (*run)(float x, float y, float z);
@@ -111,7 +111,7 @@ static constexpr FloatFunction kFloats[] = {
      }},
     {"ldexp", [](float x, float, float) { return ldexp(x, 3); }},
     {"select", [](float x, float y, float z) { return select(x, y, z > 0); }},
-    // Of vectors, element by element.
+    // Vectors are computed element by element.
     {"exp", [](float x, float y, float z) { return exp(float3(y, z, x)).z; }},
     {"max", [](float x, float y, float) { return max(float2(0, x), y).y; }},
     {"mix",

@@ -188,7 +188,7 @@ TEST(ShimMath, OfFloats) {
   EXPECT_EQ(seen.size(), FloatReferences().size());
 }
 
-// With arithmetic of 128 bits, whose results all fit.
+// The expected value, by arithmetic of 128 bits, in which all results fit.
 template <class T>
 T Expected(const std::string& name, T x, T y, T z) {
   using Wide = __int128_t;
@@ -204,7 +204,8 @@ T Expected(const std::string& name, T x, T y, T z) {
     return static_cast<U>(value) >> i & 1;
   };
   const auto high = [&] {
-    // By halves: a product of two 64-bit numbers without a sign has 128 bits.
+    // Computes by halves: a product of two 64-bit numbers without a sign has
+    // 128 bits.
     return std::is_signed_v<T>
                ? (a * b) >> kBits
                : static_cast<Wide>((static_cast<__uint128_t>(x) *

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What translated source has: kernels described and called, threadgroup
+// The contents of translated source: kernels described and called, threadgroup
 // variables; and accesses and atomics for checked modules.
 
 #include <metal_stdlib>

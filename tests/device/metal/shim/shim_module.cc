@@ -22,7 +22,7 @@ using switchyard_metal::kSimdWidth;
 using switchyard_metal::Runtime;
 using switchyard_metal::SimdOperation;
 
-// Where lanes wait for each other.
+// A place where lanes wait for each other.
 struct Meeting {
   uint32_t expected = 0;
   uint32_t arrived = 0;
@@ -105,7 +105,7 @@ Runtime MakeRuntime() {
   return runtime;
 }
 
-// What modules look at.
+// The runtime that modules call.
 Runtime runtime = MakeRuntime();
 
 }  // namespace

@@ -18,7 +18,7 @@
 
 namespace switchyard::testing_support {
 
-// What a checked module has told of an access.
+// An access that a checked module has reported.
 struct Access {
   const void* address;
   size_t bytes;

@@ -112,7 +112,7 @@ TEST(ShimVec, Constructors) {
   EXPECT_EQ(out, expected);
 }
 
-// By the first row.
+// Develops by the first row.
 double Determinant(const std::vector<std::vector<double>>& m) {
   if (m.size() == 1) return m[0][0];
   double sum = 0;
