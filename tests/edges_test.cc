@@ -14,7 +14,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Whose pool divides by the grain, and is not to be woken for nothing.
+// A pool that divides by the grain, and is not to be woken for nothing.
 class DividingExecutor final : public Executor {
  public:
   size_t Concurrency() const noexcept override { return 2; }
@@ -75,7 +75,7 @@ TEST(OneRow, OverlapsWhateverItsStride) {
   }
 }
 
-// Of two views of different types, too.
+// Two views of different types are compared, too.
 TEST(Overlaps, AreCountedInBytes) {
   std::vector<float> floats(128, 1.0f);
   float* const f = floats.data();
@@ -159,7 +159,7 @@ TEST_F(HalfThere, IsAnErrorAndNotAbsent) {
   ExpectError(pack({no_ints_, 3, 2}), "BucketPacked: row_index: data is null");
 }
 
-// As engines pass a batch that came to nothing: vectors resized to 0.
+// Engines pass a batch that came to nothing like this: vectors resized to 0.
 TEST_F(HalfThere, NoTokensAreFine) {
   const CombineOutputs no_tokens = {{nowhere_, 0, kHidden}};
   CombineInputs in = {{rows_.data(), 6, kHidden},  // rows left over

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the program refuses; that it runs is a ctest for each number of threads.
+// Refusals of the program; that it runs is a ctest for each number of threads.
 
 #include <string>
 #include <utility>

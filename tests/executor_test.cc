@@ -78,7 +78,7 @@ TEST_P(ExecutorTest, SeveralCallersAtOnce) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// What is kept per worker needs no lock: each has a line of its own, which
+// Per-worker state needs no lock: each has a line of its own, which
 // ThreadSanitizer would see two threads at. (MakeExecutor's see to the numbers
 // themselves, here and in every other test.)
 TEST_P(ExecutorTest, ScratchPerWorkerNeedsNoLock) {
@@ -102,7 +102,8 @@ TEST_P(ExecutorTest, ScratchPerWorkerNeedsNoLock) {
     workers += s.calls != 0;
   }
   EXPECT_EQ(sum, 1000u * 999 / 2);
-  // As many numbers are in use as threads were inside at the same time.
+  // The numbers in use are as many as the threads that were inside at the same
+  // time.
   EXPECT_EQ(workers, executor->ExpectedThreads());
 }
 

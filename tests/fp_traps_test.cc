@@ -113,7 +113,7 @@ TEST_P(FpTrapsTest, EveryFunctionOnAnyValues) {
   }
 }
 
-// What refuses a NaN must not compare it.
+// A check that refuses a NaN must not compare it.
 TEST(FpTraps, NaNOptionsAreRefused) {
   const std::vector<float> logits(8), weight(8);
   std::vector<float> weights(2), out(8), normed(8);

@@ -22,7 +22,7 @@ SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ScatterPoolTest);
 
 using Ids = std::vector<int32_t>;
 
-// Where each pair of `pairs` is, as BucketPacked would write it.
+// The place of each pair of `pairs`, as BucketPacked would write it.
 Ids RowIndexOf(const Ids& pairs, size_t num_pairs) {
   Ids index(num_pairs, -1);
   for (size_t r = 0; r < pairs.size(); ++r) {

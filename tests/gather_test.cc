@@ -211,7 +211,7 @@ TEST_F(GatherErrors, ShapesAndTopK) {
 }
 
 TEST_F(GatherErrors, Overlaps) {
-  // By the last element.
+  // They overlap by the last element.
   EXPECT_ERROR("rows: overlaps tokens",
                c.in.tokens = {rows_.data() + 11, 2, 4});
   EXPECT_ERROR("rows: overlaps tokens", c.in.tokens = {rows_.data(), 2, 4});

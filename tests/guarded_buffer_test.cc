@@ -17,7 +17,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// What it says; empty if nothing.
+// The message of the check; empty if there is none.
 template <class Check>
 std::string Said(const Check& check) {
   testing::TestPartResultArray results;

@@ -284,7 +284,7 @@ TEST_P(MapTest, ThereAndBack) {
                         {one_each.data(), kTokens, 1}},
                        {{there.data(), sent, kH}}));
   for (size_t r = 0; r < kRanks; ++r) {
-    // What this rank got: rows, and the ids of each.
+    // The rows that this rank got, and the ids of each.
     const auto first = static_cast<size_t>(offsets[r]);
     const auto n = static_cast<size_t>(counts[r]);
     std::vector<int32_t> got_ids, map(kExperts, -1);

@@ -190,7 +190,7 @@ class MathSweep {
           const float& y = results[k][f][i];
           const char* wrong = nullptr;
           if (IsFma(k) && first_fma != nullptr) {
-            // As far from exact as the first one.
+            // The second ISA is as far from exact as the first one.
             if (CanonicalBits(y) != CanonicalBits(*first_fma)) {
               wrong = "other bits than the first ISA with FMA";
             }
@@ -224,7 +224,7 @@ class MathSweep {
   // Best first: those with FMA come before those without.
   bool IsFma(size_t k) const { return fma_[k]; }
 
-  // What is wrong with y, if anything.
+  // The error of y, if there is any.
   const char* Check(size_t k, size_t f, float x, float y, const Exact& exact) {
     if (std::isnan(x)) return std::isnan(y) ? nullptr : "not NaN";
     const Promise& promise = kPromises[f];

@@ -248,7 +248,7 @@ TEST_F(MetalChainComparison, SeesOneBitInEachBuffer) {
             "down_args: row 0, column 2: 17 instead of 16; 1 of 1 row");
 }
 
-// Of an expert's bucket only what it has: the rest is nobody's.
+// Only the filled part of an expert's bucket counts: the rest is nobody's.
 TEST_F(MetalChainComparison, BucketsCountUpToTheirLength) {
   const size_t row_stride = RowStride(host_.ids.size());
   auto* const pairs = static_cast<int32_t*>(device_.buckets->contents());

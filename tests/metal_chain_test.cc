@@ -258,7 +258,8 @@ TEST(MetalChain, LostOutputIsAnError) {
   }
 }
 
-// Without a reader a pipe is refused, not waited for; a reader gets all of it.
+// A pipe that has no reader is refused, not waited for; a reader gets all of
+// it.
 TEST(MetalChain, ATraceMayGoToAPipe) {
   const TempFolder folder;
   const std::string pipe = folder.File("pipe"), got = folder.File("got");
@@ -327,7 +328,7 @@ TEST(MetalChain, ARunThatFailsLeavesNoFile) {
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.err, "metal_chain: out of memory\n");
     EXPECT_FALSE(std::filesystem::exists(path));
-    // What was there stays.
+    // The old content stays.
     std::ofstream(path) << "before";
     RunProgram(arguments, "ulimit -v 1000000;");
     EXPECT_EQ(ReadFile(path), "before");

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What moe_layer_errors_test spoils in config.json, and what is said of it.
+// Spoilt fields of config.json in moe_layer_errors_test, and the messages.
 
 #ifndef SWITCHYARD_TESTS_MOE_LAYER_CONFIG_CASES_H_
 #define SWITCHYARD_TESTS_MOE_LAYER_CONFIG_CASES_H_

@@ -21,7 +21,8 @@
 
 namespace moe_layer::testing_support {
 
-// Where the ctest fixture has put what make_checkpoints.py makes.
+// The place in which the ctest fixture has put the output of
+// make_checkpoints.py.
 inline std::string CheckpointPath(const std::string& family) {
   return std::string(MOE_LAYER_CHECKPOINTS) + "/" + family;
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the program prints, that each option matters, and which are refused.
+// The program's output, the effect of each option, and refusals.
 
 #include <algorithm>
 #include <cmath>
@@ -72,7 +72,7 @@ TEST(MoeLayerProgram, RunsEachFamily) {
   }
 }
 
-// As on a CPU without them.
+// The environment is that of a CPU that has no such kernels.
 TEST(MoeLayerProgram, CopesWithoutKernels) {
   const std::string avx2 = "DNNL_MAX_CPU_ISA=AVX2 ";
   const Outcome bf16 = RunProgram(CheckpointPath("qwen2_moe"), avx2);
@@ -199,7 +199,7 @@ TEST(MoeLayerProgram, JsonThatCannotBeWrittenIsExitCode2) {
             "moe_layer: --json /dev/full: No space left on device");
 }
 
-// What the program says of so many threads: no more than TBB has.
+// The program's text for so many threads: no more than TBB has.
 std::string Threads(int wanted) {
   const auto executor = switchyard::MakeTbbExecutor(wanted);
   const size_t given = executor->Concurrency();

@@ -33,7 +33,7 @@ inline Spoil Write(const std::string& file, const std::string& content) {
   return
       [=](const TempFolder& folder) { WriteFile(folder.File(file), content); };
 }
-// That nobody writes to.
+// A pipe that nobody writes to.
 inline Spoil MakePipe(const std::string& file) {
   return [=](const TempFolder& folder) {
     std::filesystem::remove_all(folder.File(file));

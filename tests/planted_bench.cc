@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What switchyard_bench has to notice, in place of its kernels: see
+// Defects that switchyard_bench has to notice, in place of its kernels: see
 // switchyard_bench_test.cc.
 
 #include <cstddef>

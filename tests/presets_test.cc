@@ -235,7 +235,7 @@ TEST(Presets, WeightsOfQwen3AddUpToOne) {
   }
 }
 
-// What each key of a config.json does to a preset.
+// The effect of each key of a config.json on a preset.
 struct Said {
   const char* family;
   const char* key;

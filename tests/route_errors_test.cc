@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What RouteTopK refuses of its optional inputs and its options. (Errors of the
+// Refusals of RouteTopK's optional inputs and its options. (Errors of the
 // others: route_test.cc.)
 
 #include "src/calls/route.h"

@@ -15,7 +15,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// What a row is thought to take decides which batches wake a second thread.
+// The estimated time of a row decides which batches wake a second thread.
 class GrainExecutor final : public Executor {
  public:
   size_t grain = 0;

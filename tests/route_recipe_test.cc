@@ -117,7 +117,7 @@ RouteResult RunRow(const RouteCase& c) {
   return result;
 }
 
-// What makes x of a logit makes rows of more than 16,384 experts in pieces.
+// Rows of more than 16,384 experts are made in pieces when x is made of logits.
 TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
   RouteOptions options;
   options.score = Score::kSparsemixer;
@@ -186,7 +186,8 @@ TEST_P(RouteRecipeTest, EveryRecipeOfLongRows) {
   }
 }
 
-// What route.h says of sums that are not above 0: a clamp of 0 is no bound, and
+// The promises of route.h for sums that are not above 0: a clamp of 0 is no
+// bound, and
 // a division by 0 gives what divisions by 0 do.
 TEST_P(RouteRecipeTest, SumsOfZeroAndBelow) {
   RouteOptions options;

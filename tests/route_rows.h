@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the tests of RouteTopK share: a call on vectors, and the comparison of
+// Tools of RouteTopK's tests: a call on vectors, and the comparison of
 // its rows with the reference.
 
 #ifndef SWITCHYARD_TESTS_ROUTE_ROWS_H_
@@ -31,7 +31,7 @@ std::vector<int32_t> Narrow(const std::vector<Id>& ids) {
   return narrow;
 }
 
-// Of logits and into weights of those types.
+// Routes logits into weights of those types.
 template <class Id = int32_t>
 Routed TypedRoute(const InOut& types, const std::vector<float>& logits,
                   size_t rows, size_t top_k, const RouteOptions& options = {},
@@ -60,7 +60,7 @@ inline std::vector<InOut> SomeInOut(size_t logits, size_t top_k) {
   return {all[(logits + logits / 8 + top_k) % all.size()]};
 }
 
-// By the f32 kernel, after a look at what other types give.
+// Routes by the f32 kernel, after a look at the results of other types.
 template <class Id = int32_t>
 Routed RouteOf(const std::vector<float>& logits, size_t rows, size_t top_k,
                const RouteOptions& options = {},

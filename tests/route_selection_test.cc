@@ -26,7 +26,7 @@ std::vector<size_t> ExpertCounts() {
   }
   return counts;
 }
-// Those up to `experts`.
+// The sizes up to `experts`.
 std::vector<size_t> TopKs(size_t experts) {
   std::vector<size_t> top_ks = {experts};
   for (const size_t k :
@@ -81,7 +81,7 @@ TEST_P(RouteSelectionTest, InterleavedOutputs) {
   }
 }
 
-// Of element `e` of a row of `experts`, where kinds of rows make it.
+// Element `e` of a row of `experts`, from which kinds of rows make a logit.
 struct Place {
   size_t e, experts, top_k;
   Random& r;

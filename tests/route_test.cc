@@ -105,7 +105,7 @@ TEST_P(RouteTest, ClampMatters) {
   EXPECT_EQ(weight(false, 0.0f), 0x1p-16f);
 }
 
-// Where the selected have more than the clamp asks for, it changes nothing; and
+// The clamp changes nothing if the selected have more than it asks for; and
 // in between it scales.
 TEST_P(RouteTest, ClampOnOrdinaryRows) {
   Random random(2);

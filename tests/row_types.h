@@ -29,7 +29,7 @@ namespace testing_support {
 
 constexpr Type kFloatTypes[] = {Type::kF32, Type::kBF16, Type::kF16};
 
-// Of what is read and of what is written.
+// The types that are read and written.
 struct InOut {
   Type in, out;
 };

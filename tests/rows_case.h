@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the tests of Quantize, GatherRows and ScatterRows share: rows of every
+// Tools of the tests of Quantize, GatherRows and ScatterRows: rows of every
 // format, with what makes conversions stumble, between guard pages.
 
 #ifndef SWITCHYARD_TESTS_ROWS_CASE_H_

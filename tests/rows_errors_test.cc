@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What Quantize, GatherRows and ScatterRows refuse of rows that may be
+// Refusals of Quantize, GatherRows and ScatterRows for rows that may be
 // quantised. (gather_test.cc has the other arguments of GatherRows.)
 
 #include "src/calls/gather.h"
@@ -28,7 +28,7 @@ class QuantizeErrors
 
   const GuardedRows from_{RowsOf(kF32Rows, {0, 1, 2}, kCols, 1), 0, 1};
   const GuardedRows rows_{kParts, kRows, kCols, 0, 1};
-  // Of any format, large enough for its rows.
+  // Memory of any format, large enough for its rows.
   const GuardedRows other_{kF32Rows, kRows, 512, 0, 0};
 
   AnyRows Other(Type type, size_t cols) const {
@@ -174,7 +174,7 @@ TEST_F(ScatterErrors, AnExecutorThatFailsIsReported) {
   ExpectExecutorErrorsAreReported();
 }
 
-// Of GatherRows, what gather_test.cc has not.
+// The errors of GatherRows that gather_test.cc has not.
 class GatherPartsErrors
     : public CallErrors<GatherInputs, GatherOutputs, GatherOptions> {
  protected:

@@ -58,14 +58,14 @@ struct Outcome {
   }
 };
 
-// What the program refuses: one line on stderr, exit code 2, nothing printed.
+// Expects a refusal: one line on stderr, exit code 2, nothing printed.
 inline void ExpectRefused(const Outcome& outcome, const std::string& line) {
   EXPECT_EQ(outcome.exit_code, 2) << line;
   EXPECT_EQ(outcome.err, line + "\n");
   EXPECT_EQ(outcome.out, "") << line;
 }
 
-// What programs list where --isa is wrong.
+// The list that programs print if --isa is wrong.
 inline std::string IsaChoices() {
   std::string choices;
   for (const Isa& isa : RunnableIsas()) {
@@ -115,7 +115,7 @@ inline void ExpectToldThatOutputIsLost(const std::string& program,
     EXPECT_EQ(outcome.exit_code, 2) << arguments << " " << c.redirect;
     const std::string line =
         name + ": cannot write to standard output: " + c.why + "\n";
-    // What came before is progress.
+    // The text before it is progress.
     EXPECT_EQ(outcome.err.substr(
                   std::min(outcome.err.size(), outcome.err.find(name + ": "))),
               line)

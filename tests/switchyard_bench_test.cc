@@ -36,7 +36,7 @@ TEST(SwitchyardBench, HelpListsTheOptionsAndTheDefaults) {
   }
 }
 
-// Of f32; then of bf16 and f16, where ours are on fewer ISAs.
+// Contenders of f32; then of bf16 and f16, for which ours are on fewer ISAs.
 std::set<std::string> Contenders() {
   std::set<std::string> contenders = {"plain",      "onednn:softmax",
                                       "probe",      "plain@bf16",
@@ -93,7 +93,8 @@ TEST(SwitchyardBench, TimesTheShapesThatAreAskedFor) {
   const Outcome outcome = Bench(shape + kQuick);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  // What is not said is Qwen3-30B-A3B's; one token's benchmarks take turns.
+  // Sizes that are not given are Qwen3-30B-A3B's; one token's benchmarks take
+  // turns.
   EXPECT_TRUE(Bench("--shape=tokens=1 --shape=tokens=7 --benchmark_list_tests")
                   .Printed("combine_indexed/T=7/H=2048/AVX2"));
 }
@@ -135,7 +136,7 @@ TEST(SwitchyardBench, PrintsALinePerContender) {
   EXPECT_EQ(count, Contenders().size() + onednn_bf16 + 1) << outcome.out;
 }
 
-// What bench/report.py reads.
+// The JSON that bench/report.py reads.
 TEST(SwitchyardBench, WritesGooglesJson) {
   const TempFolder folder;
   for (const char* name : {"first", "second"}) {

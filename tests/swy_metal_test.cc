@@ -183,7 +183,7 @@ TEST(SwyMetalFiles, OnlyRegularOnesAreIncluded) {
   for (const auto& [text, why] : cases) {
     ExpectRefused(MetalWithin(files.Metal(text)), "swy: " + file + ":" + why);
   }
-  // By way of a header that -I leads to, which includes itself as well.
+  // The text includes a header that -I leads to, which includes itself as well.
   std::ofstream(files.File("folder/a.h"))
       << "#pragma once\n#include \"./a.h\"\n#include <fifo>\n";
   ExpectRefused(

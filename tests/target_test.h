@@ -21,7 +21,7 @@
 
 namespace switchyard::testing_support {
 
-// What failed says the status's message.
+// Success of a status; a failure shows its message.
 inline testing::AssertionResult IsOk(const Status& status) {
   if (status.ok()) return testing::AssertionSuccess();
   return testing::AssertionFailure() << status.message();
@@ -74,7 +74,7 @@ class ScopedIsa {
 
 std::vector<std::string> IsaNames(Span<const Isa> isas);
 std::vector<std::string> RunnableIsaNames();
-// Those with FMA, which have to agree bit for bit.
+// The ISAs that have FMA, which have to agree bit for bit.
 std::vector<std::string> FmaIsaNames();
 
 // `run` gives the same result on each of them, whatever it is.

@@ -239,7 +239,7 @@ TEST(TeamExecutorTest, RegionAfterRegion) {
         ++written;
       });
       if (region % 2 == 0) continue;
-      // What thread 0 wrote is there.
+      // The values that thread 0 wrote are there.
       EXPECT_EQ(written, region + 1 - (region + 1) / 3);
       team.barrier(team.context);
     }

@@ -34,7 +34,8 @@ static_assert(!std::is_convertible_v<Span<const float>, Span<float>>);
 static_assert(!std::is_convertible_v<Matrix<const float>, Matrix<float>>);
 static_assert(!std::is_convertible_v<std::vector<double>&, Span<float>>);
 
-// What an AnyMatrix is made from: element types that Type knows, and never
+// The arguments that make an AnyMatrix: element types that Type knows, and
+// never
 // something const for an output.
 static_assert(std::is_convertible_v<Matrix<float>, AnyMatrix>);
 static_assert(std::is_convertible_v<Matrix<float>, ConstAnyMatrix>);
@@ -132,7 +133,7 @@ TEST(AnyMatrices, FromPointersAndSizesOfAnyIntegerType) {
   // Too large for any check, not a small number.
   ExpectAny({x, -1, int64_t{-2}, -3}, x, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 2,
             Type::kF32);
-  // Of a type that is known at run time only.
+  // A matrix whose type is known at run time only.
   ExpectAny({static_cast<const void*>(x), Type::kBF16, 3, 5, int64_t{8}}, x, 3,
             5, 8, Type::kBF16);
   const AnyMatrix run_time(static_cast<void*>(x), Type::kI64, 3, 4, 4);
@@ -215,7 +216,7 @@ TEST(Views, OverlapOfOtherStridesIsByInterval) {
   EXPECT_FALSE(MayOverlap(F32(x, 5, 4), Span<float>(x + 20, 1)));
 }
 
-// By bytes, whatever the elements are.
+// Overlaps count by bytes, whatever the elements are.
 TEST(Views, OverlapOfOtherElements) {
   float x[200];
   int64_t* const wide = reinterpret_cast<int64_t*>(x);

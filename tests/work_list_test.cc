@@ -121,7 +121,7 @@ TEST(WorkList, KnownAnswers) {
   WorkListOptions options;
   options.workers = 2;
   options.tile_rows = 4;
-  // Of 26 rows a worker's share is 13, half of it 6, which is one block; the
+  // A worker's share of 26 rows is 13, half of it 6, which is one block; the
   // rest of an expert is a tile of its own.
   const std::vector<int32_t> counts = {3, 0, 22, 1};
   EXPECT_EQ(Make(counts, options), (std::vector<WorkTile>{{3, 4, 2},
@@ -255,7 +255,7 @@ TEST(WorkList, WorkersFinishTogether) {
   }
 }
 
-// What the header says, at other sizes.
+// The header's promise, at other sizes.
 TEST(WorkList, AsGoodAsItSays) {
   for (const size_t experts : {8u, 60u, 256u}) {
     for (const size_t tokens : {200u, 1000u, 5000u}) {
@@ -325,7 +325,7 @@ TEST(WorkListErrors, NameTheArgumentAndWriteNothing) {
   EXPECT_ERROR(
       "tiles: overlaps offsets",
       c.in.offsets.data = reinterpret_cast<const int32_t*>(tiles.data()) - 3);
-  // What the data shows.
+  // Errors that only the data shows.
   const std::vector<int32_t> negative = {5, -1, 3};
   Expect(
       "tokens_per_expert: a count is negative",
@@ -345,7 +345,7 @@ TEST(WorkListErrors, NameTheArgumentAndWriteNothing) {
     Expect("options: the rows' cost exceeds 63 bits", spoil,
            StatusCode::kFailedPrecondition);
   }
-  // Without a report, and with the largest cost that there may be.
+  // There is no report, and the largest cost that there may be.
   WorkListOptions options;
   options.row_cost = INT64_MAX / 45;
   EXPECT_OK(MakeWorkList(valid.in, {tiles.span()}, options));

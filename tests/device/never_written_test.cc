@@ -146,14 +146,14 @@ TEST(DeviceNeverWritten, Outputs) {
     EXPECT_EQ(RangesOf(outputs[1]),
               "some 0 buffer 1 of 36: 0+2 4+2 12+2 20+2 28+2 34+2");
   }
-  // What another dispatch writes counts.
+  // Bytes that another dispatch writes count.
   q.Find([&](Encoder& e) {
     q.Dispatch(e, "some", some, {words, halves}, 1, 16);
     q.Dispatch(e, "fill", kFill, {words}, 1, 16);
   });
   ASSERT_EQ(q.last->neverWritten().size(), 2u);
   EXPECT_EQ(RangesOf(q.last->neverWritten()[0]), "some 0 buffer 0 of 70: 64+6");
-  // What an earlier run has written does not.
+  // Bytes that an earlier run has written do not.
   q.Find("some", some, {words, halves}, 1, 16);
   ASSERT_EQ(q.last->neverWritten().size(), 2u);
   EXPECT_EQ(RangesOf(q.last->neverWritten()[0]),

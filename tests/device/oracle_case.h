@@ -45,7 +45,7 @@ inline std::string Number(double value) {
   return std::isnan(value) ? "NaN" : Text(value);
 }
 
-// What a dispatch left.
+// The results of a dispatch.
 struct Ran {
   std::string error;
   std::vector<Finding> findings;  // of a checked run
@@ -62,11 +62,12 @@ struct Ran {
   }
 };
 
-// What is wrong with a result, and what keeps two from being equally good.
+// The error in a result, and the reason why two are not equally good.
 using Judge = std::function<std::string(const Ran&)>;
 using Compare = std::function<std::string(const Ran&, const Ran&)>;
 
-// Where a kernel's order of operations does not depend on the schedule.
+// Compares bits, for kernels whose order of operations does not depend on the
+// schedule.
 inline std::string BitsDiffer(const Ran& a, const Ran& b) {
   for (const auto& [index, words] : a.after) {
     if (b.after.at(index) != words) return Text("buffer ", index, " differs");
@@ -75,7 +76,7 @@ inline std::string BitsDiffer(const Ran& a, const Ran& b) {
 }
 
 struct OracleWork {
-  // What is bound at an index. An output that is not read either starts as
+  // The binding at an index. An output that is not read either starts as
   // canaries, or as what a new buffer of a checked device holds.
   struct Memory {
     Words32 words;
@@ -95,11 +96,11 @@ struct OracleWork {
   size_t threadgroup_memory = 0;
   std::map<size_t, Memory> memory;
 
-  // Of one kernel in two schedules.
+  // Compares one kernel in two schedules.
   std::string DifferByOrder(const Ran& a, const Ran& b) const {
     return in_any_order ? differ(a, b) : BitsDiffer(a, b);
   }
-  // And the parameters of both.
+  // Adds the parameters of both.
   template <class Seed, class Params>
   void SetSeed(const char* name, const Seed& kernel, size_t params_at,
                const Params& p) {
@@ -142,7 +143,7 @@ class OracleDevice {
     queue_ = device_->newCommandQueue();
   }
 
-  // What is kText, by its name.
+  // The function of a kText, by its name.
   using Texts = std::function<std::shared_ptr<Function>(const std::string&)>;
   void SetTexts(Texts texts) { texts_ = std::move(texts); }
 

@@ -39,7 +39,7 @@ bool IsStacked(Kernel kernel) {
   return kernel == Kernel::kStacked || kernel == Kernel::kResidualStacked ||
          kernel == Kernel::kNormStacked;
 }
-// Of the sums.
+// The binding of the sums.
 size_t Out(Kernel kernel) { return kernel == Kernel::kReduce ? 6 : 2; }
 constexpr size_t kNormed = 4;
 
@@ -116,7 +116,7 @@ Row NormedRowOf(const CombineCase& c, const Row& row) {
     const double weight = c.norm_weight[h];
     const double x = row.sums[h];
     normed.sums.push_back(x * scale * weight);
-    // And a product with either.
+    // The third bound is for a product with either.
     normed.bounds.push_back(
         weight * scale *
         (row.bounds[h] + std::fabs(x) * (scale_error + 0x1p-24 * 4.0)));

@@ -28,7 +28,7 @@ class DeviceOracleText : public testing::Test {
  protected:
   void SetUp() override { SWITCHYARD_NEEDS_SEEDS(); }
 
-  // Of those that there is a text of.
+  // The kernels that there is a text of.
   static std::vector<OracleKernel> Kernels() {
     std::vector<OracleKernel> kernels;
     for (const OracleKernel& kernel : OracleKernels()) {
@@ -54,7 +54,7 @@ TEST_F(DeviceOracleText, RandomCasesAreTheSameBits) {
       ASSERT_EQ(work.wrong(text), "") << work.shape;
       ASSERT_EQ(work.DifferByOrder(text, device.Run(work, Who::kSeed)), "")
           << work.shape;
-      // And as near to the built-in one as that is.
+      // The text is as near to the built-in kernel as that one is.
       ASSERT_EQ(work.differ(device.Run(work, Who::kBuiltIn), text), "");
     }
   }

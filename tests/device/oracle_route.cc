@@ -31,7 +31,7 @@ struct RouteCase {
   bool renormalize;
   std::vector<float> logits;
 
-  // Of the ids; weights follow.
+  // The binding of the ids; weights follow.
   size_t Ids() const { return kernel == Kernel::kRouter ? 1 : 2; }
   size_t Weights() const { return Ids() + 1; }
 };
@@ -91,7 +91,7 @@ std::string WrongSlot(const RouteCase& c, const Ran& ran, size_t slot,
   return Apart("weight", slot, weight, right_weight, 1e-5);
 }
 
-// What the contract says of any logits and any top_k.
+// Checks the contract for any logits and any top_k.
 std::string Wrong(const RouteCase& c, const Ran& ran) {
   const std::vector<int32_t> ids = ran.Ints(c.Ids());
   const std::vector<float> weights = ran.Floats(c.Weights());

@@ -90,7 +90,7 @@ TEST_P(DeviceOracleChecked, SameInEverySchedule) {
     ASSERT_EQ(work.DifferByOrder(in_order, ran), "") << "schedule " << schedule;
     results.insert(ran.after);
   }
-  // What may come in any order does.
+  // Results that may come in any order do.
   EXPECT_EQ(results.size() > 1, work.in_any_order);
 }
 

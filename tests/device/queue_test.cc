@@ -35,7 +35,7 @@ TEST_F(DeviceQueue, CommitOrderWithoutEnqueue) {
   c->commit();
   CommitAndWait(*a);
   EXPECT_EQ(log_, "bca");
-  // And of those before, whoever ran them.
+  // The buffers before it are complete too, whoever ran them.
   ExpectCompleted(*b);
   ExpectCompleted(*c);
 }

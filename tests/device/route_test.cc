@@ -62,7 +62,7 @@ Routed Plain(const RouteShape& s, const std::vector<float>& logits,
 
 enum class Kernel { kRouter, kRouterAsIs, kSoftmaxTopk };
 
-// Of logits that are numbers of the type.
+// A job whose logits are numbers of the type.
 Job RouteJob(Kernel kernel, const RouteShape& s,
              const std::vector<float>& logits,
              const RowType& type = kRowTypes[0]) {

@@ -99,7 +99,7 @@ struct RouterTopkSoftmax {
         }
       });
       const auto winner = simd_max(best);
-      // Of those who hold the maximum the smallest index wins.
+      // The smallest index wins among those who hold the maximum.
       tg.for_each_thread([&](auto t) {
         if (best[t] != winner[t]) {
           best_id[t] = std::numeric_limits<int32_t>::max();

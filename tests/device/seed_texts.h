@@ -73,7 +73,7 @@ class SeedTexts {
     return found == functions_.end() ? nullptr : found->second;
   }
   size_t size() const { return functions_.size(); }
-  // Of the text that the kernel is in, from 1 on.
+  // The line of the text that the kernel is in, from 1 on.
   std::string Line(const std::string& kernel, size_t number) const {
     std::istringstream lines(texts_.at(kernel));
     std::string line;
@@ -81,7 +81,7 @@ class SeedTexts {
     return line;
   }
 
-  // That has their functions.
+  // A device that has their functions.
   static OracleDevice NewOracleDevice(bool checked, uint64_t schedule = 0) {
     OracleDevice device(checked, schedule);
     device.SetTexts(

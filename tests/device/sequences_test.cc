@@ -220,7 +220,8 @@ class DeviceSequences : public testing::Test {
           break;
         default:
           own.push_back(Work(AnyQueue(random), random, 0));
-          // What holds a place in a queue is not kept: others may wait for it.
+          // A buffer that holds a place in a queue is not kept: others may wait
+          // for it.
           if (own.back()->status() < CommandBufferStatusCommitted) {
             own.pop_back();
           }
@@ -250,7 +251,7 @@ TEST_F(DeviceSequences, EverythingRunsOnceAndGoes) {
   }
   for (std::thread& thread : threads) thread.join();
   for (Slot& slot : slots_) Swap(slot, Numbered());
-  // What was dropped where nobody waits ends by itself.
+  // Work that was dropped while nobody waits ends by itself.
   while (live_executors_ != 0) std::this_thread::yield();
   EXPECT_EQ(kernels_, expected_kernels_);
   EXPECT_EQ(handlers_, expected_handlers_);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What docs/shaders.md shows: its program on its shader, and what that prints.
+// The guide of docs/shaders.md: its program on its shader, and the output.
 
 #include <cstdio>
 #include <fstream>
@@ -64,7 +64,7 @@ TEST(DeviceShadersGuide, PrintsWhatItSays) {
   EXPECT_EQ(findings[0].kind, MTL::FindingKind::kBarrierFlags);
   EXPECT_EQ(findings[0].where.line, 15u);
   EXPECT_EQ(findings[0].other.line, 12u);
-  // As the page has it, but for where the file is.
+  // The page has these lines, but for the place of the file.
   for (const char* const said :
        {"row_max: threadgroup (0, 0, 0), thread 0: reads part[1] at ",
         "guide.metal:15:43, which thread 32 wrote at ", "guide.metal:12:27",
@@ -73,7 +73,7 @@ TEST(DeviceShadersGuide, PrintsWhatItSays) {
     EXPECT_NE(printed.find(said), std::string::npos) << said;
   }
 
-  // And the repaired one.
+  // The repaired one is tested too.
   std::string text = TextOfFile(MetalPath("guide"));
   text.replace(text.find("mem_none"), 8, "mem_threadgroup");
   const std::string path = testing::TempDir() + "guide_repaired.metal";

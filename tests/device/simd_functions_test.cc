@@ -22,7 +22,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// What `function` makes of the threads' values, for each of them.
+// The results of `function` for each of the threads' values.
 template <class T, class Function>
 auto Each(const Function& function) {
   return [function](auto& tg) {
@@ -237,7 +237,8 @@ TEST_P(DeviceSimdFunctions, FloatsAndHalves) {
             -INFINITY);
 }
 
-// As <cmath> has it: every bit pattern, and the two floats around each middle.
+// Compares with <cmath>: every bit pattern, and the two floats around each
+// middle.
 template <class F>
 void RoundsToNearestEven(int mantissa_bits, int bias) {
   const auto value = [=](uint32_t bits) {

@@ -133,7 +133,7 @@ class DeviceStress : public DeviceTest,
       });
     }
     for (std::thread& thread : threads) thread.join();
-    // What nobody waited for is done when this is.
+    // Buffers that nobody waited for are done when this one is.
     for (PerQueue& q : queues_) {
       const auto last = q.queue->commandBuffer();
       CommitAndWait(*last);

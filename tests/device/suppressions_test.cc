@@ -103,7 +103,7 @@ TEST(DeviceSuppressions, WhatIsWrong) {
             "suppressions: \"rays:k\": there is no kind \"rays\"");
 }
 
-// What is suppressed is not counted, and what comes behind it is found.
+// Suppressed findings are not counted, and those behind them are found.
 TEST(DeviceSuppressions, TheRestIsFound) {
   const auto kernel = [](auto& tg) {
     const auto out = buffer<uint32_t>(tg, 0);

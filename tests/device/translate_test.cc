@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What becomes of Metal's text before Clang sees it: words, attributes, methods
+// Translation of Metal's text before Clang sees it: words, attributes, methods
 // and conditional expressions. No Clang is needed for any of that.
 
 #include "src/device/metal/translate.h"
@@ -118,7 +118,7 @@ TEST(Translate, TakesMethodsOnceForAllAddressSpaces) {
             "int operator()(int y) { return y; }\n"
             "\n"
             "};");
-  // Where the object is constant, the method is const.
+  // The method is const if the object is constant.
   EXPECT_EQ(Translated("struct A { int Get() constant; };"),
             "struct A { int Get() const ; };");
 }
@@ -135,7 +135,7 @@ TEST(Translate, TakesFunctionsOnceForAllAddressSpaces) {
       "\n"
       "\n"
       "int f(int n) { return n; }");
-  // What constant makes const is another function.
+  // A method that constant makes const is another function.
   const char kOverloads[] =
       "int f(device int* x) { return 1; }\nint f(constant int* x) { return 2; "
       "}";
@@ -176,7 +176,7 @@ TEST(Translate, LeavesWrongRedefinitionsToClang) {
 
 // Conditional expressions -----------------------------------------------------
 
-// With E for Either and A for Arm().
+// The translated text, with E for Either and A for Arm().
 std::string Marked(std::string_view text) {
   std::string code = Translated("half h;\n" + std::string(text));
   code.erase(0, code.find('\n') + 1);
@@ -247,7 +247,7 @@ TEST(Translate, LeavesOtherConditionalsAlone) {
         "x = a < b, c > d ? e : f;", "x = a ? [&] { return b; }() : c;"}) {
     EXPECT_EQ(Marked(text), text);
   }
-  // Where there is no half, nothing has two meanings.
+  // Nothing has two meanings if there is no half.
   EXPECT_EQ(Translated("x = a ? b : c;"), "x = a ? b : c;");
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the tests of the translation compare.
+// Texts that the tests of the translation compare.
 
 #ifndef SWITCHYARD_TESTS_DEVICE_TRANSLATE_TEXT_H_
 #define SWITCHYARD_TESTS_DEVICE_TRANSLATE_TEXT_H_
@@ -13,7 +13,7 @@
 
 namespace switchyard::device::metal {
 
-// What stands for the shader, without the table behind it.
+// The part that stands for the shader, without the table behind it.
 inline std::string Shader(const Translation& translation) {
   const size_t table = translation.code.rfind("\n# 1 \"<switchyard>\"\n");
   return translation.code.substr(0, table);

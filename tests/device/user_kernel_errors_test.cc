@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What fails a dispatch of a user's kernel while it executes: dispatches before
+// Errors that fail a dispatch of a user's kernel while it executes: dispatches
+// before
 // it have run, those after it have not.
 
 #include <atomic>

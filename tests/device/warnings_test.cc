@@ -68,7 +68,7 @@ TEST_F(DeviceWarnings, OnlyInCheckedMode) {
   EXPECT_EQ(Silu(7, 512, Size(2, 5, 1), 1, false), Warnings());
 }
 
-// What an earlier dispatch has found to be enough.
+// An earlier dispatch has found the threads to be enough.
 TEST_F(DeviceWarnings, NotOfIndirectGrids) {
   CheckedQueue q;
   const SiluMulBatchedParams params = {7, 512};

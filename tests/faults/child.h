@@ -25,7 +25,7 @@ inline int Tell(const char* problem) {
   return kProblem;
 }
 
-// What became of a child that runs `body`, which gives its exit code and may
+// The end of a child that runs `body`, which gives its exit code and may
 // exit() itself: "" if it came to an exit code. The child ends without
 // destructors, and by SIGALRM if it takes this many seconds.
 template <class Body>

@@ -20,7 +20,7 @@ namespace switchyard::testing_support {
 
 class DevicePass {
  public:
-  // As for Layer.
+  // The same arguments as Layer's.
   DevicePass(const Shape& shape, uint64_t seed);
 
   enum class Outcome {

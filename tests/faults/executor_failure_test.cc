@@ -74,7 +74,7 @@ TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
         EXPECT_EQ(status.message(), FailingExecutor::kText);
         EXPECT_EQ(layer.report, kUnwritten)
             << "step " << step << ", after " << ranges << " ranges";
-        // And not called again once it has failed.
+        // The executor is not called again once it has failed.
         FailingExecutor at_once(0);
         EXPECT_FALSE((layer.*Layer::Steps()[step])(at_once).ok());
         EXPECT_EQ(at_once.calls, 1u) << "step " << step;
@@ -127,7 +127,7 @@ TEST(ExecutorFailure, NothingOutsideTheViews) {
       return BucketStrided({topk_ids, scratch.span()},
                            {counts.span(), table.span(), 0, true}, {}, e);
     });
-    // Of whatever order and index have come to be.
+    // Combines whatever order and index have come to be.
     call([&](Executor& e) {
       return GatherRows(
           {{values.data(), kTokens, kHidden}, pairs.span(), topk_ids},

@@ -6,7 +6,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// As many workers as any executor here has: scratch for one is enough for all.
+// It has as many workers as any executor here: scratch for one is enough for
+// all.
 class ManyWorkers final : public Executor {
  public:
   size_t Concurrency() const noexcept override { return 64; }

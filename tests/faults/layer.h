@@ -69,7 +69,7 @@ class Layer {
         {{ids_.data(), tokens_, top_k_}, {weights_.data(), tokens_, top_k_}},
         {renormalize_, clamp_}, executor);
   }
-  // With the options of moe_router_topk_softmax_f32.
+  // Routes with the options of moe_router_topk_softmax_f32.
   Status RouteAsMetal() {
     renormalize_ = true;
     clamp_ = RouteOptions().clamp;

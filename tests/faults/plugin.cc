@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What plugin_test.cc loads: a shared object with the library in it.
+// The plug-in that plugin_test.cc loads: a shared object with the library in
+// it.
 
 #include "tests/faults/layer.h"
 
@@ -11,7 +12,7 @@
 
 namespace switchyard::testing_support {
 
-// What is wrong, or null.
+// The error, or null.
 extern "C" const char* UseSwitchyard() {
   constexpr Shape kShape = {512, 64, 4, 96};
   Layer layer(kShape, 1);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a process holds, as Linux counts it.
+// The resources of a process, counted by Linux.
 
 #ifndef SWITCHYARD_TESTS_FAULTS_PROCESS_H_
 #define SWITCHYARD_TESTS_FAULTS_PROCESS_H_

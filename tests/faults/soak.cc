@@ -36,7 +36,7 @@ using namespace device;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kThreads = 6;
-// What may come on top of the most seen while warming up. What malloc has given
+// The growth allowed above the most seen while warming up. malloc's count is
 // out is exact, but for what TBB and the C library keep: 10 bytes left behind
 // by each operation show after 3 minutes. RSS has memory that malloc keeps in
 // pieces, and TBB's own allocator.
@@ -66,7 +66,7 @@ class ThreadsExecutor final : public Executor {
   const size_t threads_;
 };
 
-// What the threads of a round share.
+// State that the threads of a round share.
 struct Shared {
   std::shared_ptr<Executor> executor;
   std::shared_ptr<Device> device;
@@ -101,7 +101,8 @@ std::shared_ptr<Executor> RandomExecutor(Random& random, const Shared& shared) {
   return executor != nullptr ? executor : Serial();
 }
 
-// Those with FMA have one set of bits. Other threads' kernels may run already.
+// ISAs that have FMA have one set of bits. Other threads' kernels may run
+// already.
 void RandomIsa(Random& random) {
   std::vector<const char*> names = {nullptr};
   for (const Isa& isa : RunnableIsas()) {

@@ -104,7 +104,7 @@ TEST_P(CallersTest, InsideAnOpenMpRegion) {
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 1u);
 }
 
-// What a call of ParallelFor came to: how often each index ran, and the length
+// The record of a call of ParallelFor: how often each index ran, and the length
 // of each worker's ranges.
 struct Ranges {
   Ranges(size_t count, size_t workers) : visits(count), of_worker(workers) {}
