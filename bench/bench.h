@@ -32,9 +32,9 @@
 namespace switchyard::bench {
 
 // The bytes that a call writes, and the right ones: `exact`, byte by byte, or
-// for
-// those who promise no bits `floats`, to within tolerance * max(1, |x|). For
-// all slots, one after the other; bytes that a call leaves alone are kPoison.
+// for those who promise no bits `floats`, to within tolerance * max(1, |x|).
+// For all slots, one after the other; bytes that a call leaves alone are
+// kPoison.
 struct Output {
   template <class Memory>
   explicit Output(Memory& memory, double within = 1e-5)

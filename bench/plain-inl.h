@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Code shared by the plain*.cc, the files that are compiled for the CPU at
-// hand,
-// -O3 -march=native, as engines compile theirs: loops that the compiler
+// hand, -O3 -march=native, as engines compile theirs: loops that the compiler
 // vectorises, no intrinsics, no fast-math. Few headers, since inline functions
 // of theirs that are compiled here may be the ones that the whole program gets.
 

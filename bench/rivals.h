@@ -35,9 +35,8 @@ constexpr size_t kTopK = 8;  // of Combine, whose rows are whole cache lines
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                bool renormalize);
 // Routes by any score but kSparsemixer, with a bias on it that all tokens
-// share, and
-// groups (with a bias) of two experts or more; divided by the sum of the
-// selected.
+// share, and groups (with a bias) of two experts or more; divided by the sum of
+// the selected.
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                const RouteOptions& options);
 // Returns the busiest expert's count.

@@ -187,8 +187,7 @@ TEST_P(RouteRecipeTest, EveryRecipeOfLongRows) {
 }
 
 // The promises of route.h for sums that are not above 0: a clamp of 0 is no
-// bound, and
-// a division by 0 gives what divisions by 0 do.
+// bound, and a division by 0 gives what divisions by 0 do.
 TEST_P(RouteRecipeTest, SumsOfZeroAndBelow) {
   RouteOptions options;
   options.score = Score::kRaw;

@@ -35,8 +35,7 @@ static_assert(!std::is_convertible_v<Matrix<const float>, Matrix<float>>);
 static_assert(!std::is_convertible_v<std::vector<double>&, Span<float>>);
 
 // The arguments that make an AnyMatrix: element types that Type knows, and
-// never
-// something const for an output.
+// never something const for an output.
 static_assert(std::is_convertible_v<Matrix<float>, AnyMatrix>);
 static_assert(std::is_convertible_v<Matrix<float>, ConstAnyMatrix>);
 static_assert(std::is_convertible_v<Matrix<const float>, ConstAnyMatrix>);

@@ -158,8 +158,7 @@ ChainRun Engine::RunPrefill(const HiddenStates& hidden,
 }
 
 // The memory that the GEMMs stage in, or a shader's router: probabilities, the
-// selected and
-// their sum. The built-in one needs none.
+// selected and their sum. The built-in one needs none.
 void Engine::SetThreadgroupMemory(Encoder& encoder) const {
   const size_t routed = layer_.shape.experts + 2 * layer_.shape.top_k + 1;
   encoder.setThreadgroupMemoryLength(

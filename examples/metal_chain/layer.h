@@ -64,8 +64,7 @@ HiddenStates GenerateHidden(size_t tokens, const Shape& shape,
                             switchyard::Executor& executor);
 
 // The outputs of a chain: vectors of the host, or buffers of a device. Pair p
-// is
-// token p / top_k's.
+// is token p / top_k's.
 template <class Floats, class Ints, class Words>
 struct ActivationsOf {
   Floats logits, weights;

@@ -44,8 +44,7 @@ dnnl::stream& Stream() {
 }
 
 // OpenMP counts for the calling thread only, so it has to be said on each,
-// before a primitive
-// is made and before it is run; a few ns.
+// before a primitive is made and before it is run; a few ns.
 void UseOneThread() { omp_set_num_threads(1); }
 
 memory::desc Rows(size_t rows, size_t cols, DataType type) {

@@ -21,9 +21,8 @@ namespace moe_layer {
 constexpr size_t CacheLines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // The type that oneDNN multiplies on this CPU if `wanted` is asked for: f32 in
-// place
-// of bf16 where it has no bf16 kernel but an emulation, which is slower. Throws
-// InputError for i8 where it has no kernel that is exact.
+// place of bf16 where it has no bf16 kernel but an emulation, which is slower.
+// Throws InputError for i8 where it has no kernel that is exact.
 switchyard::Type OperandType(switchyard::Type wanted);
 
 // The output type of a GEMM of such operands.

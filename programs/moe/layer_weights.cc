@@ -50,8 +50,7 @@ void Job::Run() const {
     for (size_t p = 0; p < parts; ++p) {
       const WeightTensor& tensor = *tensors[p];
       // Weights that are used in place are read as well: from the disk, where
-      // progress is
-      // shown, rather than during the first run.
+      // progress is shown, rather than during the first run.
       void* out = const_cast<uint8_t*>(tensor.stored);
       if (!IsUsedInPlace(p))
         out = std::exchange(next, next + gemm->PartBytes(p));

@@ -36,8 +36,7 @@ struct LayerWeights {
   MoeShape shape;
   Dtype dtype;
   // Vectors of floats, each one row or, for biases, one for each expert. Empty:
-  // there is
-  // none. The layer's scalar is in the shape.
+  // there is none. The layer's scalar is in the shape.
   std::array<switchyard::ConstAnyMatrix, kVectors> vectors;
 
   // [logits, hidden]; with a shared logit a row more, for that.

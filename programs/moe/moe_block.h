@@ -81,8 +81,7 @@ class MoeBlock {
   };
 
   // The memory of one of the executor's workers for its tiles, on cache lines
-  // of its
-  // own.
+  // of its own.
   struct alignas(64) Worker {
     RowBuffer gathered;            // [tile rows, hidden]
     RowBuffer gate_up;             // [tile rows, 2 * intermediate], fused

@@ -28,8 +28,7 @@ kernel void sum(device const int* x [[buffer(0)]],
 )";
 
 // Runs with no threadgroup memory, and with so many of the two buffers; the
-// fourth
-// thread uses that memory if `last` is above 9.
+// fourth thread uses that memory if `last` is above 9.
 std::string ErrorOf(bool checked, int32_t last, size_t buffers) {
   DeviceOptions options;
   options.check_kernels = checked;

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The bytes that address_spaces.metal, threadgroup_memory.metal,
-// templates.metal,
-// function_constants.metal and inputs.metal are to leave.
+// templates.metal, function_constants.metal and inputs.metal are to leave.
 
 #include <algorithm>
 #include <cstddef>

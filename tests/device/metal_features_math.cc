@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The bytes that math.metal is to leave: math functions within a few units in
-// the last
-// place, all else exactly.
+// the last place, all else exactly.
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The bytes that atomics.metal, simd_functions.metal and
-// simdgroup_matrices.metal are to
-// leave.
+// simdgroup_matrices.metal are to leave.
 
 #include <algorithm>
 #include <cstddef>

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Errors that fail a dispatch of a user's kernel while it executes: dispatches
-// before
-// it have run, those after it have not.
+// before it have run, those after it have not.
 
 #include <atomic>
 #include <cstdint>

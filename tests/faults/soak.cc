@@ -36,8 +36,8 @@ using namespace device;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kThreads = 6;
-// The growth allowed above the most seen while warming up. malloc's count is
-// out is exact, but for what TBB and the C library keep: 10 bytes left behind
+// The growth allowed above the most seen while warming up. malloc's count
+// is exact, but for what TBB and the C library keep: 10 bytes left behind
 // by each operation show after 3 minutes. RSS has memory that malloc keeps in
 // pieces, and TBB's own allocator.
 [[maybe_unused]] constexpr size_t kHeapNoiseKib = 1024;

@@ -47,8 +47,7 @@ struct Case {
 // The names of all registered kernels, each once, in alphabetical order.
 std::vector<std::string> Kernels();
 // The cases of `kernels`, or of all if there are none: in the order of
-// digests.inc,
-// then those that are not in it.
+// digests.inc, then those that are not in it.
 std::vector<Case> Cases(const std::vector<std::string>& kernels = {});
 
 // One per <stem>_corpus.cc: add(cases) appends its cases, of one kernel.

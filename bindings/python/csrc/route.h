@@ -17,8 +17,8 @@ namespace switchyard {
 namespace python {
 
 // The operator whose schema library.cc has: ids, weights, weights of identity
-// experts.
-// `options` replaces some of the preset's, "renormalize=1 num_expert_group=8".
+// experts. `options` replaces some of the preset's, "renormalize=1
+// num_expert_group=8".
 std::tuple<Tensor, Tensor, Tensor> Route(
     const Tensor& logits, const std::string& preset, int64_t top_k,
     const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,

@@ -20,8 +20,7 @@ constexpr size_t kAlignment = 64;
 std::atomic<size_t> kept_bytes{size_t{256} << 20};
 
 // The memory that a thread keeps between two calls. A call takes it, so that
-// one that
-// runs inside of another (of a hook, say) has memory of its own.
+// one that runs inside of another (of a hook, say) has memory of its own.
 struct Kept {
   Bytes bytes;
   size_t size = 0;
