@@ -4,7 +4,10 @@
 //! Links the library installed below `SWITCHYARD_PREFIX`, or builds the one that
 //! this crate lies in, with CMake.
 
+mod abi;
+
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{exit, Command};
 
@@ -65,13 +68,35 @@ fn find_pc(folder: &Path, depth: usize) -> Option<PathBuf> {
         .find_map(|path| find_pc(&path, depth - 1))
 }
 
+/// Writes sys.rs from the headers of the library that is linked.
+fn write_sys(prefix: &Path) {
+    let folder = prefix.join("include/switchyard/c");
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let entries = fs::read_dir(&folder)
+        .unwrap_or_else(|error| fail(&format!("{}: {}", folder.display(), error)));
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    let read = |path: &PathBuf| {
+        fs::read_to_string(path).unwrap_or_else(|error| fail(&format!("{}: {}", path.display(), error)))
+    };
+    let headers: Vec<String> = paths.iter().map(read).collect();
+    let sys = abi::translate(&headers)
+        .unwrap_or_else(|error| fail(&format!("{}: {}", folder.display(), error)));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    if let Err(error) = fs::write(out.join("sys.rs"), sys) {
+        fail(&format!("sys.rs: {}", error));
+    }
+}
+
 fn main() {
+    println!("cargo:rerun-if-changed=abi.rs");
     println!("cargo:rerun-if-env-changed=SWITCHYARD_PREFIX");
     let prefix = env::var_os("SWITCHYARD_PREFIX").map_or_else(build, PathBuf::from);
     let folder = find_pc(&prefix, 3).unwrap_or_else(|| {
         fail(&format!("SWITCHYARD_PREFIX: no switchyard-c.pc below {}", prefix.display()))
     });
     println!("cargo:rerun-if-changed={}", folder.display());
+    write_sys(&prefix);
     let flags = run(Command::new("pkg-config").env("PKG_CONFIG_PATH", &folder).args([
         "--libs",
         "--static",

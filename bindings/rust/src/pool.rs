@@ -82,7 +82,7 @@ unsafe impl Executor for ScopedThreads {
     }
 }
 
-struct BodyContext(sys::Body, *mut c_void);
+struct BodyContext(sys::swy_body, *mut c_void);
 // SAFETY: the library's bodies are for any thread, several at once.
 unsafe impl Sync for BodyContext {}
 impl BodyContext {
@@ -96,7 +96,7 @@ unsafe extern "C" fn run_own(
     context: *mut c_void,
     count: usize,
     grain: usize,
-    body: sys::Body,
+    body: sys::swy_body,
     body_context: *mut c_void,
 ) -> sys::swy_status {
     // SAFETY: `with` made it, and waits for this call.

@@ -1,0 +1,48 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! `switchyard.h`, whose comments say what each is: the build script writes its
+//! structs, enumerators and functions from the headers of the linked library.
+#![allow(non_camel_case_types, missing_docs)]
+
+use std::os::raw::{c_char, c_void};
+
+/// A struct's name and size, and the name, offset and size of each field.
+pub type Layout = (&'static str, usize, Vec<(&'static str, usize, usize)>);
+
+macro_rules! structs {
+    ($(struct $name:ident { $($field:ident: $type:ty),* $(,)? })*) => {
+        $(
+            #[repr(C)]
+            #[derive(Clone, Copy)]
+            pub struct $name { $(pub $field: $type),* }
+        )*
+        /// All structs, as this compiler lays them out.
+        pub fn layouts() -> Vec<Layout> {
+            vec![$({
+                let value = std::mem::MaybeUninit::<$name>::uninit();
+                let start = value.as_ptr();
+                (stringify!($name), std::mem::size_of::<$name>(), vec![$(
+                    // SAFETY: addresses within a value, of which nothing is read.
+                    (stringify!($field),
+                     unsafe { std::ptr::addr_of!((*start).$field) as usize } - start as usize,
+                     std::mem::size_of::<$type>())
+                ),*])
+            }),*]
+        }
+    };
+}
+
+/// The size of a struct in the type of its `size` field.
+pub(crate) const fn size_of<T>() -> u32 {
+    std::mem::size_of::<T>() as u32
+}
+
+macro_rules! enumerators {
+    ($($name:ident = $value:expr),* $(,)?) => {
+        $(pub const $name: i32 = $value;)*
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/sys.rs"));
+pub const SWY_NO_CAPACITY: usize = usize::MAX;
