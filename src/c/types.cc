@@ -8,12 +8,15 @@
 #include <utility>
 
 #include "src/c/call.h"
-#include "src/c/enums.h"
 #include "switchyard/isa.h"
 
 namespace switchyard::c {
 namespace {
 
+static_assert(SWY_MAX_STREAMS == kMaxStreams, "");
+static_assert(SWY_ACTIVATE_STREAMING_BYTES == kActivateStreamingBytes, "");
+static_assert(SWY_NO_CAPACITY == AlignedOptions::kNoCapacity, "");
+static_assert(SWY_TIGHT_STRIDE == StridedBuckets::kTightStride, "");
 static_assert(sizeof(swy_block_q8_0) == sizeof(BlockQ8_0) &&
                   sizeof(swy_block_q8_1) == sizeof(BlockQ8_1) &&
                   sizeof(swy_block_q8_k) == sizeof(BlockQ8_K),

@@ -19,6 +19,7 @@
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
 #include "switchyard/route.h"
+#include "switchyard/status.h"
 #include "switchyard/types.h"
 
 namespace switchyard::calls {
@@ -57,6 +58,21 @@ constexpr const char* NameOf(Type type) {
   return nullptr;
 }
 #undef SWITCHYARD_TEXT
+constexpr const char* NameOf(StatusCode code) {
+  switch (code) {
+    case StatusCode::kOk:
+      return "ok";
+    case StatusCode::kInvalidArgument:
+      return "invalid_argument";
+    case StatusCode::kOutOfMemory:
+      return "out_of_memory";
+    case StatusCode::kFailedPrecondition:
+      return "failed_precondition";
+    case StatusCode::kInternal:
+      return "internal";
+  }
+  return nullptr;
+}
 constexpr const char* NameOf(BucketOrder order) {
   switch (order) {
     case BucketOrder::kAscending:

@@ -1,17 +1,25 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints what a program that was compiled against switchyard.h relies on: sizes
-// of structs, offsets, sizes and defaults of fields, and enumerators. The
-// bindings of other languages test theirs against it.
+// layout FOLDER: prints the facts that a program compiled against switchyard.h
+// relies on: sizes of structs, offsets, sizes and defaults of fields, and the
+// enumerators of the headers in FOLDER, which have to be those of C++ by value
+// and name. The bindings of other languages test theirs against it.
 
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <string>
 #include <type_traits>
 
-#include "src/c/enums.h"
+#include "src/c/fields.h"
+#include "src/calls/names.h"
 #include "tests/c/initial.h"
 
 namespace switchyard::c {
@@ -71,11 +79,6 @@ void PrintExtra() {
     PrintExtra<C>();                                                    \
     list                                                                \
   }
-#define SWITCHYARD_PRINT_ENUMERATOR(c_name, name) \
-  std::printf("  " #c_name " %d\n", static_cast<int>(c_name));
-#define SWITCHYARD_PRINT_ENUM(CEnum, Cpp, list) \
-  std::printf("enum " #CEnum "\n");             \
-  list
 // Structs that are on no list.
 #define SWITCHYARD_PRINT_OTHER(field) \
   std::printf("  " #field " %zu %zu\n", offsetof(C, field), sizeof(C::field));
@@ -102,14 +105,78 @@ void PrintExtra() {
     list                                                       \
   }
 
+// The enumerators of each enumeration of the headers, by value.
+using Enums = std::map<std::string, std::map<int, std::string>>;
+Enums ReadEnums(const char* folder) {
+  Enums enums;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path());
+    std::string line, name;
+    while (std::getline(file, line)) {
+      static const std::regex kBegin("enum (swy_\\w+) \\{.*"),
+          kEnumerator("(SWY_\\w+) = (\\d+)");
+      std::smatch found;
+      if (std::regex_match(line, found, kBegin)) name = found[1];
+      if (name.empty()) continue;
+      const std::string code = line.substr(0, line.find("//"));
+      for (std::sregex_iterator i(code.begin(), code.end(), kEnumerator), end;
+           i != end; ++i) {
+        enums[name][std::stoi((*i)[2])] = (*i)[1];
+      }
+      if (code.find('}') != code.npos) name.clear();
+    }
+  }
+  return enums;
+}
+
+// Prints them; false unless they are those of E.
+template <class E>
+bool PrintEnum(const Enums& enums, const char* name) {
+  std::printf("enum %s\n", name);
+  const auto found = enums.find(name);
+  if (found == enums.end()) return false;
+  bool is_same = found->second.size() == calls::kEnumerators<E>.size();
+  for (const auto& [value, c_name] : found->second) {
+    std::printf("  %s %d\n", c_name.c_str(), value);
+    std::string text;
+    const char* const cpp_name = calls::NameOf(static_cast<E>(value));
+    for (const char* c = cpp_name; c != nullptr && *c != '\0'; ++c) {
+      text += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
+    }
+    is_same &=
+        !text.empty() && c_name.size() > text.size() &&
+        c_name.compare(c_name.size() - text.size(), text.size(), text) == 0;
+  }
+  if (!is_same) {
+    std::fprintf(stderr, "%s: the enumerators are not those of C++\n", name);
+  }
+  return is_same;
+}
+
 }  // namespace
 
-void PrintLayout() {
+bool PrintLayout(const char* folder) {
   SWITCHYARD_C_STRUCTS(SWITCHYARD_PRINT_STRUCT, SWITCHYARD_PRINT_FIELD)
   SWITCHYARD_OTHERS(SWITCHYARD_PRINT_OTHER_STRUCT, SWITCHYARD_PRINT_OTHER)
-  SWITCHYARD_C_ENUMS(SWITCHYARD_PRINT_ENUM, SWITCHYARD_PRINT_ENUMERATOR)
+  const Enums enums = ReadEnums(folder);
+  bool is_fine = PrintEnum<StatusCode>(enums, "swy_status_code");
+  is_fine &= PrintEnum<Type>(enums, "swy_type");
+  is_fine &= PrintEnum<Score>(enums, "swy_score");
+  is_fine &= PrintEnum<BiasPlace>(enums, "swy_bias_place");
+  is_fine &= PrintEnum<WeightOf>(enums, "swy_weight_of");
+  is_fine &= PrintEnum<Divisor>(enums, "swy_divisor");
+  is_fine &= PrintEnum<BucketOrder>(enums, "swy_bucket_order");
+  is_fine &= PrintEnum<Activation>(enums, "swy_activation");
+  is_fine &= PrintEnum<GateUpLayout>(enums, "swy_gate_up_layout");
+  is_fine &= PrintEnum<ActivatePlace>(enums, "swy_activate_place");
+  is_fine &= PrintEnum<ActivateStores>(enums, "swy_activate_stores");
+  is_fine &= PrintEnum<SharedGate>(enums, "swy_shared_gate");
+  is_fine &= PrintEnum<NormKind>(enums, "swy_norm_kind");
+  return is_fine && enums.size() == 13;
 }
 
 }  // namespace switchyard::c
 
-int main() { switchyard::c::PrintLayout(); }
+int main(int argc, char** argv) {
+  return argc == 2 && switchyard::c::PrintLayout(argv[1]) ? 0 : 1;
+}
