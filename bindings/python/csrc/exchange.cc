@@ -3,7 +3,9 @@
 
 #include "exchange.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "switchyard/combine.h"
@@ -42,6 +44,39 @@ ConstAnyMatrix IndexOf(const char* op, const char* argument,
   return index;
 }
 
+// Whether `column` shares bytes with ids, each of `id_bytes` and of any
+// strides: other columns of the message that the ids lie in are not refused.
+bool Overlaps(const AnyMatrix& column, const Tensor& ids, int64_t id_bytes) {
+  const Shape shape(ids);
+  const int64_t last_row = shape.sizes[0] - 1, top_k = shape.sizes[1];
+  const int64_t row_bytes = shape.strides[0] * id_bytes;
+  const int64_t slot_bytes = shape.strides[1] * id_bytes;
+  const auto bytes_behind_ids = [&ids](const int32_t* element) {
+    return reinterpret_cast<intptr_t>(element) -
+           reinterpret_cast<intptr_t>(ids.data_ptr());
+  };
+  if (column.rows == 0 ||
+      bytes_behind_ids(column.Row<int32_t>(column.rows - 1) + 1) <= 0 ||
+      bytes_behind_ids(column.Row<int32_t>(0)) >=
+          last_row * row_bytes + (top_k - 1) * slot_bytes + id_bytes) {
+    return false;
+  }
+  for (size_t r = 0; r < column.rows; ++r) {
+    const int64_t element = bytes_behind_ids(column.Row<int32_t>(r));
+    for (int64_t slot = 0; slot < top_k; ++slot) {
+      // An id has 4 bytes or more, so one that meets the element has its first
+      // or its last.
+      for (const int64_t byte : {element, element + 3}) {
+        const int64_t at = byte - slot * slot_bytes;
+        const int64_t row =
+            row_bytes == 0 ? 0 : std::min(at / row_bytes, last_row);
+        if (at >= 0 && at - row * row_bytes < id_bytes) return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
@@ -63,6 +98,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
     column = MatrixOf(kOp, "experts", *experts);
     Check(column.type == Type::kI32 && column.rows == pairs && column.cols == 1,
           kOp, "experts", "not int32 of [tokens * top_k, 1]");
+    Check(!Overlaps(column, topk_ids, in.topk_ids.type == Type::kI64 ? 8 : 4),
+          kOp, "experts", "overlaps topk_ids");
   }
   const Tensor counts = Empty(Type::kI32, num_destinations);
   const Tensor offsets = Empty(Type::kI32, num_destinations + 1);

@@ -3,6 +3,7 @@
 """What stands around an exchange of rows between processes, and the example of one."""
 
 import pathlib
+import random
 import re
 import runpy
 import subprocess
@@ -94,6 +95,34 @@ def test_map_pairs(dtype):
     assert torch.equal(where.rows[where.pair_index.long()].flatten(), torch.arange(150).int())
     empty = exchange.map_pairs(ids[:0], 4, 3)
     assert empty.counts.tolist() == [0] * 4 and empty.pair_index.shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", (torch.int32, torch.int64))
+def test_experts_may_lie_between_ids_but_not_in_them(dtype):
+    """Both may be columns of one message, of any strides."""
+    generator, outcomes = random.Random(1), set()
+    width = dtype.itemsize // 4
+    cells = torch.arange(128)
+    for _ in range(1000):
+        memory = torch.full((128 // width,), 5, dtype=dtype).view(torch.int32)
+        before = memory.clone()
+        shape = generator.randint(1, 4), generator.randint(1, 3)
+        strides = generator.randint(0, 8), generator.randint(0, 4)
+        start, first = generator.randint(0, 31), generator.randint(0, 28)
+        pairs, step = shape[0] * shape[1], generator.randint(1, 9)
+        ids = memory.view(dtype).as_strided(shape, strides, start)
+        taken = cells.view(-1, width)[torch.arange(128 // width).as_strided(shape, strides, start)]
+        written = cells[first:][:pairs * step:step]
+        overlaps = bool(torch.isin(written, taken).any())
+        outcomes.add(overlaps)
+        try:
+            exchange.map_pairs(ids, 2, 3, experts=memory.as_strided((pairs, 1), (step, 1), first))
+            assert not overlaps
+            before[written] = 2
+        except RuntimeError as refusal:
+            assert overlaps and "map_pairs: experts: overlaps topk_ids" in str(refusal)
+        assert torch.equal(memory, before)
+    assert outcomes == {False, True}
 
 
 @pytest.mark.parametrize("threads", (1, 2))
