@@ -1,21 +1,45 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Writes `sys` from `switchyard.h`: its structs, enumerators and functions. Part
-//! of the build script, so that Rust says nothing of the C ABI a second time.
-//! The headers are a small, regular dialect of C; anything else is refused.
+//! Writes `sys` from `switchyard.h`, its structs, enumerators and functions, and
+//! the enumerations of `values`. Part of the build script, so that Rust says
+//! nothing of the C ABI a second time. The headers are a small, regular dialect of
+//! C; anything else is refused.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The Rust file for the texts of the headers, or what is not understood.
-pub fn translate(headers: &[String]) -> Result<String, String> {
+/// The texts of sys.rs and values.rs for those of the headers, or the error.
+pub fn translate(headers: &[String]) -> Result<(String, String), String> {
     let text: String = headers.iter().map(|header| plain(header)).collect();
-    let mut abi = Abi { tokens: tokens(&text), at: 0, ..Abi::default() };
+    let mut abi = Abi { tokens: tokens(&text), comments: comments(headers), ..Abi::default() };
     abi.read()?;
-    Ok(format!(
+    let sys = format!(
         "structs! {{\n{}}}\nenumerators! {{\n{}}}\nextern \"C\" {{\n{}}}\n{}",
         abi.structs, abi.enumerators, abi.functions, abi.types
-    ))
+    );
+    Ok((sys, abi.values))
+}
+
+/// The comments above each enumeration and beside each enumerator.
+fn comments(headers: &[String]) -> BTreeMap<String, String> {
+    let mut comments = BTreeMap::new();
+    let mut above = String::new();
+    for line in headers.iter().flat_map(|header| header.lines()) {
+        let (code, comment) = line.split_once("//").unwrap_or((line, ""));
+        let words: Vec<&str> = code.split_whitespace().collect();
+        match words[..] {
+            [] => {
+                above = if comment.is_empty() { String::new() } else { above + comment };
+                continue;
+            }
+            ["enum", name, ..] => comments.insert(name.to_string(), above.trim().to_string()),
+            [name, "=", ..] => comments.insert(name.to_string(), comment.trim().to_string()),
+            _ => None,
+        };
+        above = String::new();
+    }
+    comments
 }
 
 /// Without comments and the preprocessor's lines.
@@ -59,6 +83,8 @@ struct Abi {
     enumerators: String,
     functions: String,
     types: String,
+    values: String,
+    comments: BTreeMap<String, String>,
 }
 
 /// A name with its type, of a field or a parameter.
@@ -108,16 +134,43 @@ impl Abi {
         Ok(())
     }
     fn read_enum(&mut self) -> Result<(), String> {
-        self.next();
+        let name = self.next();
+        let mut names = Vec::new();
         self.expect("{")?;
         while !self.takes("}") {
-            let enumerator = self.next();
+            names.push(self.next());
             self.expect("=")?;
             let value = self.next();
-            writeln!(self.enumerators, "    {} = {},", enumerator, value).unwrap();
+            writeln!(self.enumerators, "    {} = {},", names[names.len() - 1], value).unwrap();
             self.takes(",");
         }
+        // The crate has an enumeration of its own for status codes.
+        if name != "swy_status_code" {
+            self.write_values(&name, &names);
+        }
         self.expect(";")
+    }
+    /// `Score::SqrtSoftplus` for SWY_SCORE_SQRT_SOFTPLUS: without the words that
+    /// all of the enumeration begin with.
+    fn write_values(&mut self, name: &str, names: &[String]) {
+        let words: Vec<Vec<&str>> = names.iter().map(|name| name.split('_').collect()).collect();
+        let is_shared = |i: usize| words.iter().all(|w| w.len() > i + 1 && w[i] == words[0][i]);
+        let shared = (0..).take_while(|&i| is_shared(i)).count();
+        let comment = |of: &str| match self.comments.get(of).map_or("", |comment| comment) {
+            "" => format!("`{}`.", of),
+            comment => comment.to_string(),
+        };
+        let mut text = format!(
+            "enumeration! {{\n    #[doc = {:?}]\n    {} {{\n",
+            comment(name),
+            camel(&name.split('_').skip(1).collect::<Vec<_>>())
+        );
+        for (name, words) in names.iter().zip(&words) {
+            let member = camel(&words[shared..]);
+            writeln!(text, "        #[doc = {:?}]\n        {} = {},", comment(name), member, name)
+                .unwrap();
+        }
+        self.values += &(text + "    }\n}\n");
     }
     fn read_struct(&mut self) -> Result<(), String> {
         let name = self.next();
@@ -243,4 +296,20 @@ fn returned(kind: &str) -> String {
         "c_void" => String::new(),
         kind => format!(" -> {}", kind),
     }
+}
+
+/// "Q8_0", "F8E4M3" and "SqrtSoftplus" of their words.
+fn camel(words: &[&str]) -> String {
+    let mut name = String::new();
+    for word in words {
+        if !name.is_empty() && word.starts_with(char::is_numeric) {
+            name.push('_');
+        }
+        let mut begins = true;
+        for c in word.chars() {
+            name.push(if begins { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() });
+            begins = c.is_numeric();
+        }
+    }
+    name
 }

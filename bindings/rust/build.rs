@@ -68,8 +68,8 @@ fn find_pc(folder: &Path, depth: usize) -> Option<PathBuf> {
         .find_map(|path| find_pc(&path, depth - 1))
 }
 
-/// Writes sys.rs from the headers of the library that is linked.
-fn write_sys(prefix: &Path) {
+/// Writes sys.rs and values.rs from the headers of the library that is linked.
+fn write_abi(prefix: &Path) {
     let folder = prefix.join("include/switchyard/c");
     println!("cargo:rerun-if-changed={}", folder.display());
     let entries = fs::read_dir(&folder)
@@ -80,11 +80,13 @@ fn write_sys(prefix: &Path) {
         fs::read_to_string(path).unwrap_or_else(|error| fail(&format!("{}: {}", path.display(), error)))
     };
     let headers: Vec<String> = paths.iter().map(read).collect();
-    let sys = abi::translate(&headers)
+    let (sys, values) = abi::translate(&headers)
         .unwrap_or_else(|error| fail(&format!("{}: {}", folder.display(), error)));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    if let Err(error) = fs::write(out.join("sys.rs"), sys) {
-        fail(&format!("sys.rs: {}", error));
+    for (name, text) in [("sys.rs", sys), ("values.rs", values)] {
+        if let Err(error) = fs::write(out.join(name), text) {
+            fail(&format!("{}: {}", name, error));
+        }
     }
 }
 
@@ -96,7 +98,7 @@ fn main() {
         fail(&format!("SWITCHYARD_PREFIX: no switchyard-c.pc below {}", prefix.display()))
     });
     println!("cargo:rerun-if-changed={}", folder.display());
-    write_sys(&prefix);
+    write_abi(&prefix);
     let flags = run(Command::new("pkg-config").env("PKG_CONFIG_PATH", &folder).args([
         "--libs",
         "--static",
