@@ -48,7 +48,8 @@ fn plain(header: &str) -> String {
     let mut text = String::new();
     for line in header.lines() {
         let was_directive = is_directive;
-        is_directive = (was_directive || line.trim_start().starts_with('#')) && line.ends_with('\\');
+        is_directive =
+            (was_directive || line.trim_start().starts_with('#')) && line.ends_with('\\');
         if !was_directive && !line.trim_start().starts_with('#') {
             text += line.split("//").next().unwrap();
             text.push('\n');
@@ -208,7 +209,8 @@ impl Abi {
             .map(|parameter| format!("{}: {}", parameter.name, parameter.kind))
             .collect();
         let result = returned(&result);
-        writeln!(self.functions, "    pub fn {}({}){};", name, parameters.join(", "), result).unwrap();
+        writeln!(self.functions, "    pub fn {}({}){};", name, parameters.join(", "), result)
+            .unwrap();
         self.expect("SWY_NOEXCEPT")?;
         self.expect(";")
     }

@@ -77,7 +77,8 @@ fn write_abi(prefix: &Path) {
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
     let read = |path: &PathBuf| {
-        fs::read_to_string(path).unwrap_or_else(|error| fail(&format!("{}: {}", path.display(), error)))
+        fs::read_to_string(path)
+            .unwrap_or_else(|error| fail(&format!("{}: {}", path.display(), error)))
     };
     let headers: Vec<String> = paths.iter().map(read).collect();
     let (sys, values) = abi::translate(&headers)
