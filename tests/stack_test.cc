@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The stack that docs/types.md promises, on a thread that has no more.
+// The stack that docs/models.md promises, on a thread that has no more.
 
 #include <pthread.h>
 

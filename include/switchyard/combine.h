@@ -183,7 +183,7 @@ struct CombineOptions {
 // above, a view beyond the address space. kFailedPrecondition for row_index
 // values that allow_skipped would allow, after everything is written.
 //
-// docs/combine.md has the models' forms: which are one call and which are two.
+// docs/models.md has the models' forms: which are one call and which are two.
 //
 // It follows ferrum's weighted_sum_stacked_f32, weighted_sum_batched_f32,
 // weighted_sum_residual_stacked_f32 and weighted_sum_residual_norm_stacked_f32,

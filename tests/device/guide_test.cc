@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// docs/kernels.md: its kernel, and what it says of the broken ones.
+// docs/metal.md: its kernel, and what it says of the broken ones.
 
 #include <cmath>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The guide of docs/shaders.md: its program on its shader, and the output.
+// The guide of docs/metal.md: its program on its shader, and the output.
 
 #include <cstdio>
 #include <fstream>

@@ -67,7 +67,7 @@ struct DeviceOptions {
   // them its error; as are dispatches of a concurrent encoder that conflict
   // without a barrier, built-in ones included. Threadgroups run one after the
   // other, up to 20 times slower each. newBuffer(length) gives no zeros but a
-  // pattern by which reads of it are found. docs/kernels.md has what is found
+  // pattern by which reads of it are found. docs/metal.md has what is found
   // and what is not.
   bool check_kernels = false;
   // Not 0, and with check_kernels: threadgroups and threads run in an order
@@ -76,7 +76,7 @@ struct DeviceOptions {
   // In checked mode a command buffer stops with as many findings; 0: any
   // number. With 1, the first mistake stops it before it happens.
   size_t max_findings = 20;
-  // Findings that are none, for checked mode: docs/kernels.md has how they are
+  // Findings that are none, for checked mode: docs/metal.md has how they are
   // written. One that is wrong is the error of all command buffers.
   std::vector<std::string> suppressions = {};
   // newBuffer(length) gives zeros in checked mode, too, as Metal does, and

@@ -4,7 +4,7 @@
 // .metal files as they stand: Device::newLibrary() compiles one with Clang (14
 // or later) at run time, or switchyard_add_shaders() of CMake has done so at
 // build time, and its kernels run thread by thread as on a GPU. In checked mode
-// every access is looked at. docs/shaders.md has what is supported, and how to
+// every access is looked at. docs/metal.md has what is supported, and how to
 // check shaders in CI.
 
 #ifndef SWITCHYARD_DEVICE_LIBRARY_H_
@@ -175,7 +175,7 @@ struct UnsupportedFeature {
 };
 
 // `// switchyard: allow(KIND, ...)` in a shader, for checked mode:
-// docs/shaders.md.
+// docs/metal.md.
 struct AllowComment {
   std::string kinds;  // as written
   Place where;
