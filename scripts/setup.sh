@@ -20,6 +20,7 @@
 #                                                   installs PyTorch in build/, gigabytes
 #   scripts/setup.sh engines-ggml                   build the llama.cpp plug-in of integrations/ggml, run its
 #                                                   tests; builds llama.cpp once, ten minutes
+#   scripts/setup.sh docs                           build the reference and guides as a site in build/docs
 #   scripts/setup.sh packages [more packages]       only install what is missing, and Python's in build/venv:
 #                                                   then `cmake --preset release` finds all that it needs
 #   scripts/setup.sh help [command]                 this, or a command's lines of it
@@ -520,6 +521,7 @@ check_arguments() {
         shift
       done
       ;;
+    docs) (($# == 0)) || refuse "docs: unexpected argument: $1" ;;
     packages)
       for argument in "$@"; do
         [[ $argument =~ ^[a-z0-9][a-z0-9+.-]+(:[a-z0-9]+)?$ ]] ||
@@ -679,6 +681,18 @@ case $command in
     compile
     SWITCHYARD_GGML_BUILD=$build "$root/build/ggml-test-venv/bin/python3" -m unittest \
       discover --start-directory "$root/integrations/ggml/tests" --verbose
+    ;;
+  docs)
+    install_packages doxygen doxygen-awesome-css
+    site=$root/build/docs
+    rm -rf "$site"
+    mkdir -p "$site"
+    cd "$root"
+    step "Building build/docs" doxygen docs/site/Doxyfile
+    missing=$(grep -hoE '(href|src)="[^"#?]+' "$site"/*.html | sed 's/^[^"]*"//' | grep -v : | sort -u |
+      while IFS= read -r target; do [[ -e $site/$target ]] || echo "$target"; done)
+    [[ -z $missing ]] || die "docs: links to what is not there: ${missing//$'\n'/, }"
+    echo "Open build/docs/index.html: no server is needed"
     ;;
   packages)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}" "$@"

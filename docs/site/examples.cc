@@ -1,0 +1,223 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The examples of the reference: setup.sh docs shows each on its function's
+// page, and a test runs them all.
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "switchyard/activate.h"
+#include "switchyard/bucket.h"
+#include "switchyard/combine.h"
+#include "switchyard/executor.h"
+#include "switchyard/gather.h"
+#include "switchyard/hyper.h"
+#include "switchyard/isa.h"
+#include "switchyard/map.h"
+#include "switchyard/presets.h"
+#include "switchyard/quantize.h"
+#include "switchyard/route.h"
+#include "switchyard/work_list.h"
+
+using namespace switchyard;  // NOLINT(build/namespaces)
+
+namespace {
+
+// A layer of 4 tokens, 8 experts of which each token takes 2, and 16 columns.
+constexpr size_t kTokens = 4, kExperts = 8, kTopK = 2, kHidden = 16;
+constexpr size_t kPairs = kTokens * kTopK;
+std::vector<float> logits(kTokens*kExperts), weights(kPairs);
+std::vector<int32_t> ids(kPairs), counts(kExperts), offsets(kExperts + 1);
+std::vector<int32_t> pairs(kPairs), row_index(kPairs);
+std::vector<float> hidden(kTokens*kHidden, 1.0f), rows(kPairs*kHidden);
+
+void Require(const Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.message());
+  std::exit(1);
+}
+
+void Route() {
+  //! [RouteTopK]
+  RouteOptions options;
+  options.renormalize = true;  // norm_topk_prob
+  Require(RouteTopK(
+      {{logits.data(), kTokens, kExperts}},
+      {{ids.data(), kTokens, kTopK}, {weights.data(), kTokens, kTopK}},
+      options));
+  //! [RouteTopK]
+}
+
+void Configure() {
+  //! [FindPreset]
+  Preset preset;
+  Require(FindPreset("qwen3_moe", &preset));
+  //! [FindPreset]
+  ModelConfig config;
+  //! [SetField]
+  // For each pair of the config.json, whatever its name:
+  Require(SetField("num_experts", 128, &config));
+  Require(SetField("hidden_act", "silu", &config));
+  //! [SetField]
+  //! [ApplyConfig]
+  config.num_experts = 128;
+  config.num_experts_per_tok = 8;
+  config.norm_topk_prob = true;
+  config.rms_norm_eps = 1e-6f;
+  Require(ApplyConfig(config, &preset));
+  const RouteOptions& options = preset.route;  // and preset.activate, .combine
+  //! [ApplyConfig]
+  if (!options.renormalize) std::exit(1);
+}
+
+void Buckets() {
+  const ConstAnyMatrix topk_ids(ids.data(), kTokens, kTopK);
+  //! [BucketPacked]
+  PackedBuckets packed = {counts, offsets, pairs};
+  packed.row_index = AnyMatrix(row_index.data(), kTokens, kTopK);
+  Require(BucketPacked({topk_ids}, packed));
+  // Expert e has the pairs [offsets[e], offsets[e + 1]).
+  //! [BucketPacked]
+  //! [BucketStrided]
+  std::vector<int32_t> table(kExperts * kPairs);
+  Report report;
+  StridedBuckets strided = {counts, table};
+  strided.row_stride = kPairs;  // room for all pairs in each row
+  strided.report = &report;
+  Require(BucketStrided({topk_ids}, strided));
+  //! [BucketStrided]
+  //! [MakeDispatchArgs]
+  std::vector<uint32_t> grid(3);
+  Require(MakeDispatchArgs({report.max_rows, kExperts, kHidden}, {grid}));
+  //! [MakeDispatchArgs]
+  //! [BucketAligned]
+  AlignedOptions options;
+  options.block_size = 4;
+  const size_t size = BucketAlignedSize(kPairs, kExperts, options);
+  std::vector<int32_t> aligned(size), block_experts(size / options.block_size);
+  AlignedBuckets blocks;
+  blocks.tokens_per_expert = counts;
+  blocks.offsets = offsets;
+  blocks.pairs = aligned;
+  blocks.block_experts = block_experts;  // the expert of each block of 4 rows
+  Require(BucketAligned({topk_ids}, blocks, options));
+  //! [BucketAligned]
+  Require(BucketPacked({topk_ids}, packed));
+}
+
+void Exchange() {
+  //! [MapPairs]
+  // Four experts live on each of two processes.
+  std::vector<int32_t> send_counts(2), send_offsets(3), order(kPairs);
+  MapOptions options;
+  options.experts_per_destination = kExperts / 2;
+  MapOutputs out;
+  out.pairs.counts = send_counts;  // arguments of MPI_Alltoallv
+  out.pairs.offsets = send_offsets;
+  out.pairs.rows = order;
+  Require(MapPairs({{ids.data(), kTokens, kTopK}}, out, options));
+  //! [MapPairs]
+  //! [MakeWorkList]
+  WorkListOptions work;
+  work.workers = 2;
+  std::vector<WorkTile> tiles(WorkListSize(kPairs, kExperts, work));
+  Report report;
+  Require(MakeWorkList({counts}, {tiles, &report}, work));
+  for (size_t i = 0; i < report.tiles; ++i) {
+    // Rows [first_row, first_row + rows) of expert tiles[i].expert.
+  }
+  //! [MakeWorkList]
+}
+
+void Rows() {
+  //! [GatherRows]
+  Require(GatherRows({ConstAnyMatrix(hidden.data(), kTokens, kHidden),
+                      pairs,
+                      {ids.data(), kTokens, kTopK}},
+                     {AnyMatrix(rows.data(), kPairs, kHidden)}));
+  //! [GatherRows]
+  //! [Quantize]
+  std::vector<int8_t> codes(kPairs * kHidden);
+  std::vector<float> scales(kPairs);  // one for each row
+  const AnyRows quantized = {AnyMatrix(codes.data(), kPairs, kHidden),
+                             AnyMatrix(scales.data(), kPairs, 1)};
+  Require(
+      Quantize({ConstAnyMatrix(rows.data(), kPairs, kHidden)}, {quantized}));
+  //! [Quantize]
+  //! [ScatterRows]
+  std::vector<float> by_pair(kPairs * kHidden);  // row token * top_k + slot
+  Require(ScatterRows({ConstAnyMatrix(rows.data(), kPairs, kHidden),
+                       {row_index.data(), kTokens, kTopK}},
+                      {AnyMatrix(by_pair.data(), kPairs, kHidden)}));
+  //! [ScatterRows]
+}
+
+void Layer() {
+  //! [Activate]
+  // Both halves of a fused gate and up product, one result in place of gate.
+  std::vector<float> gate_up(kPairs * 2 * kHidden, 0.5f);
+  const AnyMatrix both(gate_up.data(), kPairs, 2 * kHidden);
+  ActivateOptions options;
+  options.layout = GateUpLayout::kConcatenated;
+  Require(Activate({both}, {both.ColRange(0, kHidden)}, options));
+  //! [Activate]
+  //! [Combine]
+  std::vector<float> normed(kTokens * kHidden), norm_weight(kHidden, 1.0f);
+  CombineInputs in = {ConstAnyMatrix(rows.data(), kPairs, kHidden),
+                      {weights.data(), kTokens, kTopK},
+                      ConstAnyMatrix(row_index.data(), kTokens, kTopK)};
+  const AnyMatrix residual(hidden.data(), kTokens, kHidden);
+  in.residual = residual;
+  in.norm_weight = norm_weight;
+  // residual += weighted sum, and the norm that opens the next layer.
+  Require(Combine(in, {residual, AnyMatrix(normed.data(), kTokens, kHidden)}));
+  //! [Combine]
+  //! [HyperConnect]
+  constexpr size_t kStreams = 2;
+  std::vector<float> streams(kTokens * kStreams * kHidden, 1.0f);
+  std::vector<float> post(kTokens * kStreams, 0.5f);
+  HyperInputs hyper;
+  const AnyMatrix all(streams.data(), kTokens * kStreams, kHidden);
+  hyper.streams = all;
+  hyper.block = residual;
+  hyper.post = ConstAnyMatrix(post.data(), kTokens, kStreams);
+  HyperOptions hyper_options;
+  hyper_options.num_streams = kStreams;
+  HyperOutputs out;
+  out.streams = all;  // in place
+  Require(HyperConnect(hyper, out, hyper_options));
+  //! [HyperConnect]
+}
+
+void Machine() {
+  //! [MakeTbbExecutor]
+  // Null if the library was built without TBB.
+  const std::unique_ptr<Executor> pool = MakeTbbExecutor();
+  Executor& executor = pool ? *pool : SerialExecutor();
+  //! [MakeTbbExecutor]
+  if (executor.Concurrency() == 0) std::exit(1);
+  //! [EnvironmentIsa]
+  // The error that every kernel returns if SWITCHYARD_ISA names no ISA.
+  Require(EnvironmentIsa());
+  //! [EnvironmentIsa]
+  //! [CapIsa]
+  Require(CapIsa(RunnableIsas().data[0].name));  // none better than that
+  Require(CapIsa(nullptr));                      // whatever the CPU has
+  //! [CapIsa]
+}
+
+}  // namespace
+
+int main() {
+  Route();
+  Configure();
+  Buckets();
+  Exchange();
+  Rows();
+  Layer();
+  Machine();
+  return 0;
+}
