@@ -33,6 +33,17 @@ is_header && /^\/\// && !is_file { print "/// \\file"; is_file = 1 }
   print indent "///" (is_formula ? "    " text : escaped(text))
   next
 }
+# A page for each header: else everything would be on that of the namespace.
+/^namespace switchyard(::device)? \{$/ {
+  path = FILENAME
+  sub(/.*include\/switchyard\//, "", path)
+  group = path
+  gsub(/[^a-z_]/, "_", group)
+  print
+  print "/// \\addtogroup " group " " path "\n/// \\{\n"
+  next
+}
+/^\}  \/\/ namespace switchyard(::device)?$/ { print "/// \\}"; print; next }
 {
   was_formula = 0
   if (match($0, /^(inline )?(Status|const Preset|std::unique_ptr<Executor>) [A-Z][A-Za-z]+\(/)) {
