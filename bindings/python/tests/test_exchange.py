@@ -113,7 +113,7 @@ def test_experts_may_lie_between_ids_but_not_in_them(dtype):
         ids = memory.view(dtype).as_strided(shape, strides, start)
         taken = cells.view(-1, width)[torch.arange(128 // width).as_strided(shape, strides, start)]
         written = cells[first:][:pairs * step:step]
-        overlaps = bool(torch.isin(written, taken).any())
+        overlaps = bool(torch.isin(written, taken.reshape(-1)).any())
         outcomes.add(overlaps)
         try:
             exchange.map_pairs(ids, 2, 3, experts=memory.as_strided((pairs, 1), (step, 1), first))
