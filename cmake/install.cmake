@@ -1,7 +1,7 @@
-# What `cmake --install` puts in place: headers, the libraries, a CMake package
-# and pkg-config files, a component of each library. Every destination is
-# relative to the prefix given at install time, and nothing in the files names
-# the build tree.
+# `cmake --install` puts in place headers, the libraries, a CMake package and
+# pkg-config files, a component of each library. Every destination is relative
+# to the prefix given at install time, and nothing in the files names the build
+# tree.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 

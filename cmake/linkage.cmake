@@ -1,4 +1,4 @@
-# What the libraries show of themselves, of each component that there is.
+# The symbols that each component's library exports.
 set(SWITCHYARD_COMPONENTS "")
 foreach(component IN ITEMS core device c)
   set(target switchyard_${component})
@@ -17,9 +17,9 @@ foreach(component IN ITEMS core device c)
     continue()
   endif()
 
-  # What exports/ lists, as the one version of symbols: a 0.x minor version may
-  # change the API. Kernels are compiled as for an archive; the others have no
-  # attribute on each declaration, but that list.
+  # The list in exports/ is the one version of symbols: a 0.x minor version may
+  # change the API. Kernels are compiled as for an archive; the other sources
+  # have that list instead of an attribute on each declaration.
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)
   list(FILTER sources EXCLUDE REGEX "^src/simd/|TARGET_OBJECTS")

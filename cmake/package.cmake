@@ -30,7 +30,7 @@ if(SWITCHYARD_TBB)
   list(APPEND _depends "libtbb-dev (>= 2021)")
 endif()
 list(JOIN _depends ", " CPACK_DEBIAN_PACKAGE_DEPENDS)
-# Where Debian looks for it; no other installation has it.
+# Debian looks for the licence here; no other installation has it.
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright
   DESTINATION share/doc/libswitchyard-dev COMPONENT debian EXCLUDE_FROM_ALL)
 if(SWITCHYARD_TOP_LEVEL)

@@ -14,7 +14,7 @@ if(SWITCHYARD_FUZZ)
       "${CMAKE_CXX_COMPILER_ID}: -DCMAKE_CXX_COMPILER=clang++. Other compilers build "
       "the same targets, with SWITCHYARD_SANITIZE, as tests that replay fuzz/corpus.")
   endif()
-  # What the fuzzer steers by is counted in the library, too. Its main() is
+  # The library counts, too, what the fuzzer steers by. The fuzzer's main() is
   # linked into the targets of fuzz/ alone.
   target_compile_options(switchyard_warnings INTERFACE
     $<$<NOT:$<BOOL:$<TARGET_PROPERTY:SWITCHYARD_TEST>>>:-fsanitize=fuzzer-no-link>)
@@ -33,8 +33,8 @@ if(SWITCHYARD_SANITIZE)
   target_link_options(switchyard_warnings INTERFACE -fsanitize=${SWITCHYARD_SANITIZE})
 endif()
 
-# Of programs/ and tools/: what they time is the library. Half the time of -O3,
-# and of -O1 with sanitizers.
+# Options for programs/ and tools/, which time only the library: compiling takes
+# half as long as with -O3, and with sanitizers half as long as with -O1.
 set(SWITCHYARD_PROGRAM_OPTIONS $<$<CONFIG:Release>:-O1>)
 if(SWITCHYARD_SANITIZE)
   set(SWITCHYARD_PROGRAM_OPTIONS -O0)

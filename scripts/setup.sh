@@ -46,10 +46,10 @@ readonly test_packages=(libgtest-dev pkg-config python3-venv libopenmpi-dev open
 readonly rust_packages=(rustc cargo pkg-config)
 # Write the small checkpoints that the tests of moe_layer read.
 readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
-# What presets are compared with, and cite by line.
+# Presets are compared with these, and cite them by line.
 readonly parity_packages=('transformers==5.23.*' 'torch>=2.10,<3' 'numpy>=1.24,<3')
-# What builds the Python package and tests it, beside those: accelerate is what
-# transformers loads the parts of a model by.
+# These build the Python package and test it, besides those above: transformers loads the parts of a
+# model by accelerate.
 readonly engines_packages=('scikit-build-core>=0.10,<2' 'pytest>=8,<10' 'accelerate>=1.10,<2'
   'peft>=0.18,<1')
 # The oldest torch that the package is compiled for, and another one: headers only.
@@ -572,7 +572,7 @@ case $command in
     if [[ ${1:-} == --kernels ]]; then
       shift
       parts=(-DSWITCHYARD_BUILD_EXAMPLES=OFF -DSWITCHYARD_DEVICE=OFF)
-      # Those compile the library again, in other projects.
+      # The install tests compile the library again, in other projects.
       only=(--exclude-regex '^install\.')
     fi
     configure -DSWITCHYARD_BUILD_TESTS=ON "${parts[@]}" \

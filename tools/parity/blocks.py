@@ -35,8 +35,8 @@ class Block:
     model: str  # its class in modeling_<name>.py
     config: str  # its class in configuration_<name>.py
     says: dict[str, Any] = dataclasses.field(default_factory=dict)  # beside SIZES
-    # What is compared: the layer behind its attention, or, where what becomes of the
-    # block's output is another part of the model, mlp(norm) of these names.
+    # The layer behind its attention is compared; or, if another part of the model uses the block's
+    # output, mlp(norm) of these names.
     norm: str = ""
     attention: int = 2  # how many things that returns
     # RMSNorms multiply by 1 + weight.

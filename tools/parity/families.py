@@ -16,11 +16,11 @@ class Family:
     router: str  # its class in modeling_<name>.py
     config: str  # its class in configuration_<name>.py
     preset: str = ""  # if it is not the name
-    # What runs it: the method of routers.py, if its class is no router like most.
+    # The method of routers.py that runs it, if its class differs from most routers.
     how: str = "tuple"
-    # What is said to the configuration beside experts, top_k and width.
+    # Values that the configuration gets besides experts, top_k and width.
     config_says: dict[str, Any] = dataclasses.field(default_factory=dict)
-    # Where the configuration has none, or no shape of a checkpoint: those of one.
+    # A checkpoint's shape, if the configuration has none or not one of a checkpoint.
     experts: int = 0
     top_k: int = 0
     # The router's matrix is so much larger, where its input is normalised.

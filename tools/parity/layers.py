@@ -29,7 +29,7 @@ import blocks
 import routers
 
 ROWS = 300
-# Of an element, in units of the root mean square of what the block adds.
+# The largest error of an element, in units of the root mean square of what the block adds.
 BOUND = 2.0 ** -16
 # Keys nearer to each other are taken to tie.
 NEAR = 1e-5

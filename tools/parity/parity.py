@@ -104,7 +104,7 @@ def compare(theirs, ours, zero_experts, bound):
     same = (want_ids == got_ids).all(1)
     want = torch.cat([want, identity], 1)[same & ~tied]
     got = torch.cat([got, ours[2][:, None].double()], 1)[same & ~tied]
-    # What is not normal, we make 0.
+    # Ours makes denormal weights 0, hence the clamp.
     error = (got - want).abs() / want.abs().clamp(min=2.0 ** -126)
     error[error.isnan()] = torch.inf
     return Figures(int((~tied).sum()), int(tied.sum()), int((~same & ~tied).sum()),

@@ -177,8 +177,8 @@ def run(family, module, dtype, rows, bias_std):
     biases = [t for name, t in named.items() if name.rsplit(".", 1)[-1] in BIAS]
     # Not all rows alike: from nearly uniform ones to saturated sigmoids.
     hidden = torch.randn(rows, WIDTH) * 2.0 ** torch.empty(rows, 1).uniform_(-3, 3)
-    # And some where all sigmoids are as small as what is added to their sums, but
-    # none below 2^-126, where ours are 0.
+    # In some rows all sigmoids are as small as what is added to their sums, but none is below
+    # 2^-126, where ours are 0.
     hidden[:, 0] = 0
     hidden[::8, 0] = torch.empty(len(hidden[::8])).uniform_(-45, 0)
 

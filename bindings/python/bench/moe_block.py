@@ -30,7 +30,7 @@ SHAPES = {
 }
 
 
-# Where transformers has them: the classes' stem, and what it calls experts.
+# Names in transformers: the classes' stem, the options for the experts' number and width.
 _FAMILIES = {"qwen3_moe": ("Qwen3Moe", "num_experts", "moe_intermediate_size"),
              "deepseek_v3": ("DeepseekV3", "n_routed_experts", "moe_intermediate_size"),
              "gpt_oss": ("GptOss", "num_local_experts", "intermediate_size")}

@@ -213,7 +213,7 @@ def run(args, dispatch, say):
         watch = Stopwatch()
         layer.step(hidden, ids, topk_weights, watch)
         watches.append(watch.seconds | {"step": watch.last - watch.start})
-    # Of the process where it is the longest.
+    # Each part's time is that of the process that takes longest.
     of_part = {part: [w[part] for w in watches] for part in watches[0]}
     medians = of_all([statistics.median(seconds) for seconds in of_part.values()])
     fastest = of_all([min(seconds) for seconds in of_part.values()])

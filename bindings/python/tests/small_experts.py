@@ -13,7 +13,7 @@ import transformers
 MODELS = pathlib.Path(transformers.__file__).parent / "models"
 _DECORATED = re.compile(r"^@use_experts_implementation.*\nclass (\w+)", re.MULTILINE)
 EXPERTS, HIDDEN, INTERMEDIATE = 8, 64, 48
-# By which names configurations have these.
+# Names that configurations have for these sizes.
 _SAYS = (
     (("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), EXPERTS),
     (("hidden_size", "moe_hidden_size", "moe_latent_size"), HIDDEN),

@@ -26,10 +26,10 @@ def run_example(processes, *arguments):
 
 
 @pytest.mark.parametrize("processes, shape", [
-    # Of four processes the last has no experts.
+    # The last of four processes has no experts.
     ((1, 2, 4), "--tokens 33 --experts 9 --hidden 128 --intermediate 48 "
                 "--dispatch int8 float8_e4m3fn bfloat16 float32"),
-    # Nor has the first one tokens.
+    # The first of four has no tokens, either.
     ((1, 4), "--tokens 3 --experts 5 --top-k 2 --hidden 68 --intermediate 7 --combine float32")])
 def test_processes_give_the_bits_of_one(processes, shape):
     arguments = [*shape.split(), "--rounds", "1", "--check"]

@@ -79,8 +79,8 @@ def test_says_the_same(family, dtype):
         sequence = torch.cat([prompt[0], want])[None, :-1]
         right = exact(sequence).logits[0, prompt.shape[1] - 1:].float()
     assert same == STEPS or (dtype != torch.float32 and same > 4)
-    # Of most steps: where two experts' keys are equal but for their rounding, one step
-    # may be far off, of eager's as of ours.
+    # The bound is for most steps: if two experts' keys are equal but for their rounding, one step
+    # may be far off, in eager as in ours.
     error, eager_error = ((x[:same] - right[:same]).abs().amax(1).quantile(0.8)
                           for x in (ours, logits))
     assert error <= 1.5 * eager_error + 8 * torch.finfo(dtype).eps * right.abs().max()

@@ -62,7 +62,7 @@ class Model:
         self.writer.add_tensor(name, raw, raw_dtype=kind)
 
     def weight(self, name, *shape, kind="f32", scale=None):
-        # As a layer's initialisation: outputs as large as inputs.
+        # The scale is a layer's usual initialisation: outputs are as large as inputs.
         scale = scale or shape[-1] ** -0.5
         values = self.random.standard_normal(shape, dtype=np.float32)
         self.add(name + ".weight", values * np.float32(scale), kind)

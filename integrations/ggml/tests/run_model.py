@@ -24,7 +24,7 @@ def load(path):
         sys.stderr.write(text.decode()) if level == 4 else None))
     load.keep = quiet  # the library keeps the pointer
     llama_cpp.llama_log_set(quiet, ctypes.c_void_p(0))
-    # As llama.cpp's own programs do; it looks at GGML_BACKEND_PATH.
+    # llama.cpp's own programs load backends so; it looks at GGML_BACKEND_PATH.
     llama_cpp.llama_cpp._lib.ggml_backend_load_all()
     llama_cpp.llama_backend_init()
     return llama_cpp.llama_model_load_from_file(

@@ -127,7 +127,7 @@ class PluginTest(unittest.TestCase):
                                     f"experts {kind} 16 x 128 x 96, sum of 4": 4})
 
     def test_groups_of_experts_are_left_alone(self):
-        # What comes before them has been claimed by then.
+        # The nodes before the groups have been claimed by then.
         done, _ = self.compare("deepseek2_groups", "bf16")
         self.assertEqual(done, {"of no chain, by the CPU backend": 4,
                                 "experts bf16 16 x 128 x 96, sum of 4": 4})

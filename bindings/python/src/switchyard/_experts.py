@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 import switchyard  # noqa: F401  (registers the operators)
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
-# By which names modules have the parameters of their gates.
+# Names that modules have for the parameters of their gates.
 _LIMIT = ("limit", "swiglu_limit")
 _ALPHA = ("alpha", "swiglu_alpha")
 _SCALARS = (int, float, str, bool, type(None))
@@ -153,7 +153,7 @@ def _ungated_options(module):
     raise Unsupported("its activation is none of the library's")
 
 
-# As switchyard::experts has them behind its tensors.
+# The defaults of switchyard::experts for the arguments behind its tensors.
 _DEFAULTS = {"activation": "silu", "layout": "concatenated", "transposed": False, "alpha": 1.702,
              "beta": 4.0, "linear_beta": 25.0, "limit": 0.0, "limit_after": False}
 

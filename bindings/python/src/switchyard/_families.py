@@ -24,7 +24,7 @@ class Kind:
     has_gate: Callable = lambda module: True
     is_split: bool = False
     act_fn: Callable = lambda module: getattr(module, "act_fn", None)
-    # What is between the two products, of rows [gate | up].
+    # The step between the two products, on rows [gate | up].
     apply_gate: Callable = None
 
 

@@ -55,7 +55,7 @@ def _attribute(module, names):
 
 def _options(module, preset, top_k, dtype):
     """What the module says beside its preset, as text for switchyard::route."""
-    # What config.json would say is seen in the module, and then in its own results.
+    # The module shows the values of config.json, and its results confirm them.
     options = {"needs_config": 0.0, "needs_groups": 0.0}
     grouped = getattr(module, "topk_method", "") != "greedy"
     for option, names in _ATTRIBUTES.items():
@@ -163,7 +163,7 @@ def _agrees(plan, twin, rows, more, out):
     want, got = out[1].gather(1, order).double(), weights.gather(1, our_order).double()
     coarse = torch.finfo(out[0].dtype).eps > 1e-4
     close = ((got - want).abs() <= (2 ** -5 if coarse else 1e-5) * want.abs() + 1e-9).all(1)
-    # Where keys of few bits tie, torch.topk says nothing of which it takes.
+    # torch.topk does not specify which keys it takes if keys of few bits tie.
     needed = 0.8 if coarse else 0.99
     return same.float().mean() >= needed and bool(close[same].all())
 
@@ -179,7 +179,7 @@ def plan_of(module, dtype):
     matrix = module.get_submodule(owner).weight
     if dtype not in DTYPES or matrix.dtype not in DTYPES:
         raise Unsupported(f"no products of {dtype} and {matrix.dtype}")
-    # As it is; and in f32, where next to no keys tie.
+    # The module is tried as it is, and in f32, where next to no keys tie.
     examples = [(matrix.dtype, _twin(module), dtype)]
     if {dtype, matrix.dtype} != {torch.float32}:
         examples.append((torch.float32, _twin(module).to(torch.float32), torch.float32))

@@ -39,7 +39,7 @@ def _warn(module, why):
         _logger.warning("switchyard: %s is left to transformers' own implementation: %s", *key)
 
 
-# What is known of modules, by module: none of it is in their copies and pickles.
+# Knowledge about modules, by module: none of it is in their copies and pickles.
 _options = _experts.Remembered(
     lambda module: _experts.options_of(module, _families.kind_of(module)))
 _plan = _experts.Remembered(_routers.plan_of)
