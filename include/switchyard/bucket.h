@@ -27,47 +27,49 @@ enum class BucketOrder {
 };
 
 struct BucketInputs {
-  ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
-  // Optional, written: BucketScratchSize elements let several threads work;
-  // with fewer one thread does, and the results are the same.
+  // [tokens, top_k] of int32, uint32 or int64 with a stride, as RouteTopK
+  // writes them; tokens * top_k < 2^31. Pair p = token * top_k + slot.
+  ConstAnyMatrix topk_ids;
+  // Optional, written: BucketScratchSize elements let several threads work.
+  // With fewer one thread does, and the results are the same.
   Span<int32_t> scratch = {};
 };
 
 struct BucketOptions {
   BucketOrder order = BucketOrder::kAscending;
   // Ids outside [0, num_experts) are expected (-1 of padding, of experts on
-  // another node): their pairs are dropped. Otherwise the call returns
-  // kFailedPrecondition when it has dropped any.
+  // another node). Their pairs are dropped and counted either way; without this
+  // the call returns kFailedPrecondition if there are any, after everything is
+  // written.
   bool allow_dropped = false;
 };
 
-// Packed buckets: expert e owns pairs[offsets[e] .. offsets[e + 1]), and
-// tokens_per_expert[e] is its length. What a CPU engine wants: one dense block
-// of rows per expert.
+// Packed buckets, for CPU engines: one dense block of rows per expert. Expert e
+// owns pairs[offsets[e] .. offsets[e + 1]), and tokens_per_expert[e] is its
+// length. (BucketAligned has more: tokens of rows, active experts.)
 struct PackedBuckets {
-  Span<int32_t> tokens_per_expert = {};  // [num_experts]
+  Span<int32_t> tokens_per_expert = {};  // [num_experts], at least 1
   Span<int32_t> offsets = {};            // [num_experts + 1]
-  Span<int32_t> pairs = {};              // at least [tokens * top_k]; beyond
-                                         // offsets[num_experts] nothing is
-                                         // written
-  // Optional [tokens, top_k]: the packed position of each pair, -1 if it was
-  // dropped. The inverse permutation of `pairs`, and the row_index that Combine
-  // takes. (BucketAligned has more: tokens of rows, active experts.)
+  // At least [tokens * top_k]; nothing is written beyond offsets[num_experts].
+  Span<int32_t> pairs = {};
+  // Optional [tokens, top_k] of int32: the packed position of each pair, -1 if
+  // it was dropped. It is the inverse permutation of `pairs`, and the row_index
+  // that Combine takes.
   AnyMatrix row_index = {};
-  Report* report = nullptr;  // sets max_rows and dropped
+  Report* report = nullptr;  // optional: sets max_rows and dropped
 };
 
-// Strided buckets: expert e owns ids[e * row_stride + s] for
-// s < tokens_per_expert[e]. What the GEMMs of Metal kernels read.
+// Strided buckets, for the GEMMs of Metal kernels: expert e owns ids[e *
+// row_stride + s] for s < tokens_per_expert[e].
 //
-// Any stride will do, and none needs scratch for its speed: 0.6 ns a pair where
+// Any stride will do, and none needs scratch for its speed: 0.6 ns a pair if
 // rows spread over the cache. With a row_stride that is a multiple of 1024, or
-// of 256 when experts are many (ggml's tokens * top_k is), they collide in it,
-// where storing pair by pair takes up to 10 ns. Then up to 1024 experts are
-// sorted by way of 40 KB of stack: 0.8 to 1.2 ns. A row_stride 16 elements
-// longer is still the best.
+// of 256 if experts are many (ggml's tokens * top_k is), rows collide in the
+// cache, and storing pair by pair would take up to 10 ns. Up to 1024 experts
+// are then sorted by way of 40 KB of stack: 0.8 to 1.2 ns. A row_stride 16
+// elements longer is still the best.
 struct StridedBuckets {
-  Span<int32_t> tokens_per_expert = {};  // [num_experts]
+  Span<int32_t> tokens_per_expert = {};  // [num_experts], at least 1
   // At least (num_experts - 1) * row_stride + max_rows elements, or num_experts
   // * row_stride with zero_padding; may exceed 2^31.
   Span<int32_t> ids = {};
@@ -106,26 +108,22 @@ size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
 size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
                          const Team& team) noexcept;
 
-// Counts the pairs of each expert and sorts them to it. Pair p = token * top_k
-// + slot.
+// Count the pairs of each expert and sort them to it. Zero tokens write zeros
+// to tokens_per_expert (and offsets) and nothing else. Neither an output nor
+// scratch may overlap another view.
 //
-// Types: topk_ids int32, uint32 or int64; row_index int32.
-// Shapes: as above; topk_ids has a stride, and tokens * top_k <= 2^31 - 1 is
-// checked. num_experts is tokens_per_expert.size, at least 1. Zero tokens write
-// zeros to tokens_per_expert (and offsets) and nothing else. No output, nor
-// scratch, may overlap another view.
-// A pair whose id is outside [0, num_experts) is dropped and counted; unless
-// the options allow it, the call returns kFailedPrecondition, after everything
-// is written as if they did.
-// Same bits for every ISA, executor and scratch, but for BucketOrder::kClaim.
-// Errors: kInvalidArgument as everywhere (null, stride, size, type, overlap,
-// overflow), nothing written. BucketStrided returns kFailedPrecondition, too,
-// when a row would be too short (row_stride < max_rows, or ids too small): then
-// tokens_per_expert and the report are written, they tell the stride needed,
-// and ids is untouched.
+// Bits: the same for every ISA, executor and scratch, but for
+// BucketOrder::kClaim.
 //
-// From moe_compute_ids_tpe_f32 (ferrum: worst-case stride, claim order) and its
-// host reference compute_ids_tpe (kTightStride, zero_padding).
+// Errors: kInvalidArgument names the argument, and nothing is written (null,
+// stride, size, type, overlap, a table beyond the address space).
+// kFailedPrecondition for pairs that allow_dropped would allow. BucketStrided
+// returns it, too, if a row is too short (row_stride < max_rows, or ids too
+// small): tokens_per_expert and the report are then written, they tell the
+// stride that is needed, and ids is untouched.
+//
+// They follow moe_compute_ids_tpe_f32 (ferrum: worst-case stride, claim order)
+// and its host reference compute_ids_tpe (kTightStride, zero_padding).
 Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
                     const BucketOptions& options = {},
                     Executor& executor = SerialExecutor()) noexcept;
