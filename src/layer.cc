@@ -701,4 +701,11 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
       sums.is_ordinary, executor);
 }
 
+ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
+                          const ExpertsOptions& options) noexcept {
+  Taker taker(inputs.scratch);
+  const Memory memory = LayShared(*inputs.plan, options, &taker);
+  return {memory.rows, memory.shared_rows};
+}
+
 }  // namespace switchyard

@@ -274,6 +274,15 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
                   const ExpertsOptions& options, const ExpertGemm& gemm,
                   Executor& executor = SerialExecutor()) noexcept;
 
+// Where a call with these inputs and options put its down products' rows, for
+// checks of a GEMM: parts of inputs.scratch, valid while that is.
+struct ExpertsRows {
+  AnyMatrix routed;  // [plan->num_rows, hidden], sorted as plan->pairs is
+  AnyMatrix shared;  // [tokens, hidden] with a shared expert
+};
+ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
+                          const ExpertsOptions& options) noexcept;
+
 }  // namespace switchyard
 
 #endif  // SWITCHYARD_LAYER_H_
