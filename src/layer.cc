@@ -143,6 +143,17 @@ WorkerMemory LayWorker(const ExpertsPlan& plan, const ExpertsOptions& options,
   return memory;
 }
 
+// Products of gate and up. A matrix of each with GateUpLayout::kSplit, rows
+// without gaps, as GEMMs like them; else one, and `up` is empty.
+struct GateUp {
+  AnyMatrix gate, up;
+
+  GateUp RowRange(size_t begin, size_t end) const {
+    return {gate.RowRange(begin, end),
+            Given(up) ? up.RowRange(begin, end) : up};
+  }
+};
+
 // One call: all that workers share.
 class Region {
  public:
@@ -183,8 +194,7 @@ class Region {
       const WorkerMemory own = MemoryOf(0);
       if (own.gathered.rows == 0) continue;
       const Checked<calls::ActivateCall> call(
-          ActivateInputsOf(block,
-                           GateUpOf(block, own.gate_up, 0).RowRange(0, 1)),
+          ActivateInputsOf(block, GateUpOf(block, own.gate_up, 0, 1)),
           {ActivatedOf(block, own.activated, 0).RowRange(0, 1)},
           ActivateOf(block));
       if (!call.status.ok()) return call.status;
@@ -372,18 +382,18 @@ class Region {
 
   // Products of gate and up: columns [begin, end) of each matrix.
   bool MultiplyGateUp(const ExpertBlock& block, const ConstAnyRows& rows,
-                      const AnyMatrix& gate_up, size_t begin, size_t end,
+                      const GateUp& out, size_t begin, size_t end,
                       size_t worker) {
-    const GateUpLayout layout = ActivateOf(block).layout;
-    if (layout != GateUpLayout::kSplit) {
-      return Keep(gemm_({ExpertProduct::kGateUp, block.expert, begin, worker,
-                         rows, gate_up.ColRange(begin, end)}));
-    }
-    const size_t cols = IntermediateOf(block);
-    return Keep(gemm_({ExpertProduct::kGate, block.expert, begin, worker, rows,
-                       gate_up.ColRange(begin, end)})) &&
-           Keep(gemm_({ExpertProduct::kUp, block.expert, begin, worker, rows,
-                       gate_up.ColRange(cols + begin, cols + end)}));
+    const auto multiply = [&](ExpertProduct product, const AnyMatrix& m) {
+      return Keep(gemm_({product, block.expert, begin, worker, rows,
+                         m.ColRange(begin, end)}));
+    };
+    if (!IsSplit(block)) return multiply(ExpertProduct::kGateUp, out.gate);
+    return multiply(ExpertProduct::kGate, out.gate) &&
+           multiply(ExpertProduct::kUp, out.up);
+  }
+  bool IsSplit(const ExpertBlock& block) const {
+    return ActivateOf(block).layout == GateUpLayout::kSplit;
   }
   // Columns of a gate-and-up product, both if they are in one matrix.
   size_t GateUpCols(const ExpertBlock& block) const {
@@ -392,19 +402,19 @@ class Region {
         layout == GateUpLayout::kSplit || layout == GateUpLayout::kUngated;
     return IntermediateOf(block) * (is_one ? 1 : 2);
   }
-  // The columns that products of gate and up fill, both of a split layout.
-  size_t FilledCols(const ExpertBlock& block) const {
-    return GateUpCols(block) *
-           (ActivateOf(block).layout == GateUpLayout::kSplit ? 2 : 1);
-  }
-  // Rows of a block without gaps, in a place that is wide enough for any: its
-  // rows from `first` on are the block's.
-  AnyMatrix GateUpOf(const ExpertBlock& block, const AnyMatrix& place,
-                     size_t first) const {
-    AnyMatrix gate_up = place.RowRange(first, place.rows);
-    gate_up.cols = gate_up.stride = FilledCols(block);
+  // The products of a block's `count` rows, in a place that is wide enough for
+  // any, from its row `first` on.
+  GateUp GateUpOf(const ExpertBlock& block, const AnyMatrix& place,
+                  size_t first, size_t count) const {
+    const size_t cols = GateUpCols(block);
+    void* const data = place.RowRange(first, first).data;
+    const AnyMatrix both(data, place.type, 2 * count, cols, cols);
+    GateUp gate_up = {both.RowRange(0, count), {}};
+    if (IsSplit(block)) gate_up.up = both.RowRange(count, 2 * count);
     return gate_up;
   }
+  // Rows of a block without gaps, in such a place: its rows from `first` on are
+  // the block's.
   AnyRows ActivatedOf(const ExpertBlock& block, const AnyRows& place,
                       size_t first) const {
     AnyRows activated = place.RowRange(first, place.rows);
@@ -419,13 +429,9 @@ class Region {
 
   // The activation's arguments, but for the rows' weights.
   ActivateInputs ActivateInputsOf(const ExpertBlock& block,
-                                  const AnyMatrix& gate_up) const {
-    if (ActivateOf(block).layout != GateUpLayout::kSplit) {
-      return {gate_up, {}, BiasOf(block, inputs_.gate_bias)};
-    }
-    const size_t cols = IntermediateOf(block);
-    return {gate_up.ColRange(0, cols), gate_up.ColRange(cols, 2 * cols),
-            BiasOf(block, inputs_.gate_bias), BiasOf(block, inputs_.up_bias)};
+                                  const GateUp& gate_up) const {
+    return {gate_up.gate, gate_up.up, BiasOf(block, inputs_.gate_bias),
+            IsSplit(block) ? BiasOf(block, inputs_.up_bias) : ConstAnyMatrix()};
   }
   static ConstAnyMatrix BiasOf(const ExpertBlock& block,
                                const ConstAnyMatrix& biases) {
@@ -436,7 +442,7 @@ class Region {
 
   // Activates rows [begin, begin + out.rows) of the block.
   bool ActivateRows(const ExpertBlock& block, size_t begin,
-                    const AnyMatrix& gate_up, const AnyRows& out,
+                    const GateUp& gate_up, const AnyRows& out,
                     const WorkerMemory& own) {
     const ActivateInputs inputs = ActivateInputsOf(block, gate_up);
     ActivateOptions options = ActivateOf(block);
@@ -484,8 +490,7 @@ class Region {
     const auto num_rows = static_cast<size_t>(block.rows);
     for (size_t begin = 0; begin < num_rows; begin += plan_.step_rows) {
       const size_t count = std::min(plan_.step_rows, num_rows - begin);
-      const AnyMatrix gate_up =
-          GateUpOf(block, own.gate_up, 0).RowRange(0, count);
+      const GateUp gate_up = GateUpOf(block, own.gate_up, 0, count);
       const AnyRows activated =
           ActivatedOf(block, own.activated, 0).RowRange(0, count);
       ConstAnyRows rows;
@@ -521,8 +526,8 @@ class Region {
     const auto cut_row = static_cast<size_t>(block.cut_row);
     const Columns columns =
         PartOf(GateUpCols(block), part, block.gate_up_parts);
-    const AnyMatrix gate_up =
-        GateUpOf(block, memory_.cut_gate_up, cut_row).RowRange(0, num_rows);
+    const GateUp gate_up =
+        GateUpOf(block, memory_.cut_gate_up, cut_row, num_rows);
     for (size_t begin = 0; begin < num_rows; begin += plan_.step_rows) {
       const size_t count = std::min(plan_.step_rows, num_rows - begin);
       ConstAnyRows rows;

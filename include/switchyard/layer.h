@@ -63,7 +63,9 @@ struct ExpertTile {
   // executor's Concurrency(): for what an engine keeps for each thread.
   size_t worker;
   ConstAnyRows rows;  // [m, hidden], or [m, intermediate] for kDown
-  AnyMatrix out;      // [m, columns], with a stride
+  // [m, columns], with a stride; without gaps if it has all columns of the
+  // product.
+  AnyMatrix out;
 };
 
 // The engine's product of a tile, on the calling thread alone. Any object that
