@@ -108,8 +108,8 @@ size_t WidestOf(const ExpertsPlan& plan) {
   return std::max(plan.intermediate, plan.shared_intermediate);
 }
 
-Memory LayShared(const ExpertsPlan& plan, const ExpertsOptions& options,
-                 Taker* taker) {
+Memory LayShared(const ExpertsPlan& plan, size_t cut_blocks,
+                 const ExpertsOptions& options, Taker* taker) {
   Memory memory;
   const size_t tokens = plan.tokens, widest = WidestOf(plan);
   const bool has_shared = plan.shared_intermediate != 0;
@@ -127,7 +127,7 @@ Memory LayShared(const ExpertsPlan& plan, const ExpertsOptions& options,
   memory.cut_activated =
       TakeRows(taker, options.operands, plan.cut_rows, widest);
   memory.rows_to_come = taker->Take<std::atomic<int32_t>>(tokens);
-  memory.parts_to_come = taker->Take<std::atomic<int32_t>>(2 * CutBlocks(plan));
+  memory.parts_to_come = taker->Take<std::atomic<int32_t>>(2 * cut_blocks);
   memory.at_workers = *taker;
   return memory;
 }
@@ -637,14 +637,11 @@ bool OverlapsArguments(const Span<int32_t>& scratch,
   return (overlaps(std::integral_constant<size_t, kI>()) || ...);
 }
 
-}  // namespace
-
-size_t ExpertsScratchSize(const ExpertsPlan& plan,
-                          const ExpertsOptions& options,
-                          size_t workers) noexcept {
+size_t ScratchSize(const ExpertsPlan& plan, size_t cut_blocks,
+                   const ExpertsOptions& options, size_t workers) {
   if (plan.tokens == 0) return 0;
   Taker taker, worker;
-  LayShared(plan, options, &taker);
+  LayShared(plan, cut_blocks, options, &taker);
   LayWorker(plan, options, &worker);
   size_t bytes = 0;
   if (taker.overflows() || worker.overflows() ||
@@ -653,6 +650,33 @@ size_t ExpertsScratchSize(const ExpertsPlan& plan,
   }
   taker.TakeBytes(bytes);
   return taker.overflows() ? SIZE_MAX : taker.size();
+}
+
+}  // namespace
+
+size_t ExpertsScratchSize(const ExpertsPlan& plan,
+                          const ExpertsOptions& options,
+                          size_t workers) noexcept {
+  return ScratchSize(plan, CutBlocks(plan), options, workers);
+}
+size_t ExpertsScratchSize(size_t tokens, size_t top_k,
+                          const ExpertsPlanOptions& shape,
+                          const ExpertsOptions& options,
+                          size_t workers) noexcept {
+  if (ExpertsPlanSize(tokens, top_k, shape) == SIZE_MAX) return SIZE_MAX;
+  // All rows in blocks of one row, all of them cut, and in large ones.
+  ExpertsPlan plan;
+  plan.tokens = tokens;
+  plan.top_k = top_k;
+  plan.hidden = shape.hidden;
+  plan.intermediate = shape.intermediate;
+  plan.shared_intermediate = shape.shared_intermediate;
+  plan.num_rows = tokens * top_k;
+  const size_t rows =
+      plan.num_rows + (shape.shared_intermediate != 0 ? tokens : 0);
+  plan.step_rows = std::min(rows, shape.max_rows);
+  if (shape.workers != 1 && shape.tile_columns != 0) plan.cut_rows = rows;
+  return ScratchSize(plan, plan.cut_rows, options, workers);
 }
 
 Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
@@ -665,7 +689,7 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
   }
   const ExpertsPlan& plan = *inputs.plan;
   Taker taker(inputs.scratch);
-  Memory memory = LayShared(plan, options, &taker);
+  Memory memory = LayShared(plan, CutBlocks(plan), options, &taker);
   LayWorker(plan, options, &taker);
   // 0 where no expert has rows.
   memory.worker_bytes =
@@ -709,7 +733,8 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
 ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
                           const ExpertsOptions& options) noexcept {
   Taker taker(inputs.scratch);
-  const Memory memory = LayShared(*inputs.plan, options, &taker);
+  const Memory memory =
+      LayShared(*inputs.plan, CutBlocks(*inputs.plan), options, &taker);
   return {memory.rows, memory.shared_rows};
 }
 

@@ -252,6 +252,12 @@ struct ExpertsOptions {
 size_t ExpertsScratchSize(const ExpertsPlan& plan,
                           const ExpertsOptions& options,
                           size_t workers) noexcept;
+// Enough for every plan of so many tokens, for engines that take their memory
+// before there are ids.
+size_t ExpertsScratchSize(size_t tokens, size_t top_k,
+                          const ExpertsPlanOptions& shape,
+                          const ExpertsOptions& options,
+                          size_t workers) noexcept;
 
 // Per token t, slot s and its expert e:
 //   row(t, s) = down_e(activation(gate_e(hidden[t]), up_e(hidden[t])))
