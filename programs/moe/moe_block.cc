@@ -113,11 +113,10 @@ void MoeBlock::RunExperts(const ConstAnyMatrix& hidden,
                           const ConstAnyMatrix& normed) {
   const MoeShape& shape = layer_.shape;
   const auto& vectors = layer_.vectors;
-  const size_t scratch_size =
-      switchyard::ExpertsScratchSize(plan_, options_, executor_.Concurrency());
   switchyard::ExpertsInputs inputs;
   inputs.plan = &plan_;
-  inputs.scratch = {scratch_.AtLeast<int32_t>(scratch_size), scratch_size};
+  inputs.scratch = {reinterpret_cast<int32_t*>(scratch_.data()),
+                    scratch_.size() / sizeof(int32_t)};
   inputs.hidden = normed;
   if (vectors[kSharedNorm].data != nullptr) {
     inputs.shared_hidden =

@@ -45,8 +45,8 @@ struct BlockResults {
 //
 // What of this a family does otherwise is in MoeShape and LayerWeights; there
 // are no other families here.
-// The executor's threads are the only ones. Memory grows while the first runs
-// need more of it.
+// The executor's threads are the only ones. All memory is taken up front, but
+// for that of GEMMs.
 class MoeBlock {
  public:
   // `weights` and `executor` have to outlive the block. tokens * top_k has to

@@ -45,6 +45,14 @@ switchyard::ExpertsOptions OptionsOf(const MoeShape& shape, Type operands) {
   return options;
 }
 
+size_t ScratchBytes(const MoeShape& shape, Type operands, size_t tokens,
+                    size_t threads) {
+  const size_t ints = switchyard::ExpertsScratchSize(
+      tokens, shape.top_k, PlanOptionsOf(shape, operands),
+      OptionsOf(shape, operands), threads);
+  return ints == SIZE_MAX ? ints : sizeof(int32_t) * ints;
+}
+
 }  // namespace
 
 double MoeBlock::MemoryNeeded(const MoeShape& shape, const Dtype& dtype,
@@ -52,24 +60,14 @@ double MoeBlock::MemoryNeeded(const MoeShape& shape, const Dtype& dtype,
   const Type operands = OperandType(dtype.operands);
   const Type router = OperandType(dtype.rows);
   const auto plan_options = PlanOptionsOf(shape, operands);
-  // The plan that needs the most scratch.
-  switchyard::ExpertsPlan plan;
-  plan.tokens = tokens;
-  plan.top_k = shape.top_k;
-  plan.hidden = shape.hidden;
-  plan.intermediate = shape.intermediate;
-  plan.shared_intermediate = shape.shared_intermediate;
-  plan.num_rows = tokens * shape.top_k;
-  plan.step_rows = plan_options.max_rows;
-  if (plan_options.tile_columns != 0) plan.cut_rows = plan.num_rows + tokens;
   const auto t = static_cast<double>(tokens);
   const auto h = static_cast<double>(shape.hidden);
   const bool shared = shape.shared_intermediate != 0;
+  const size_t ints =
+      switchyard::ExpertsPlanSize(tokens, shape.top_k, plan_options);
   double bytes =
-      sizeof(int32_t) * (static_cast<double>(switchyard::ExpertsPlanSize(
-                             tokens, shape.top_k, plan_options)) +
-                         static_cast<double>(switchyard::ExpertsScratchSize(
-                             plan, OptionsOf(shape, operands), threads))) +
+      sizeof(int32_t) * static_cast<double>(ints) +
+      static_cast<double>(ScratchBytes(shape, operands, tokens, threads)) +
       RowBuffer::Bytes(GemmOutType(router), t,
                        static_cast<double>(shape.NumLogits() + shared)) +
       4 * RowBuffer::Bytes(dtype.rows, t, h) +
@@ -97,6 +95,8 @@ MoeBlock::MoeBlock(const LayerWeights& weights, size_t tokens,
           OptionsOf(weights.shape, weights.expert_gemms.gate_up->operands())),
       plan_memory_(switchyard::ExpertsPlanSize(tokens, weights.shape.top_k,
                                                plan_options_)),
+      scratch_(ScratchBytes(weights.shape, options_.operands.type, tokens,
+                            executor.Concurrency())),
       workers_(executor.Concurrency()) {
   MakeResults();
 }
