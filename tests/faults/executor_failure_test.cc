@@ -93,7 +93,7 @@ TEST(ExecutorFailure, ProductsThatFail) {
   size_t failures = 0;
   for (const Pool pool : EveryPool()) {
     const auto executor = MakeExecutor(pool);
-    for (const uint64_t seed : {1u, 2u, 3u, 4u, 5u}) {
+    for (const uint64_t seed : {1u, 2u, 3u}) {
       Layer layer({kTokens, 8, 3, 40}, seed);
       const uint64_t expected = layer.Expected();
       const size_t products = layer.products;

@@ -103,7 +103,7 @@ Status Layer::Multiply(const ExpertTile& tile) {
   if (products++ == failing_product) {
     return Status(StatusCode::kInternal, kProductFails);
   }
-  std::this_thread::yield();  // others overtake this one
+  if (yields) std::this_thread::yield();
   const size_t size = SizeOf(tile.out.type);
   const auto shift = static_cast<size_t>(tile.expert + 1) * 7;
   for (size_t r = 0; r < tile.out.rows; ++r) {

@@ -133,6 +133,7 @@ class Layer {
   // that it has called.
   size_t failing_product = SIZE_MAX;
   std::atomic<size_t> products{0};
+  bool yields = false;  // products let other workers overtake theirs
   static constexpr const char kProductFails[] = "Layer: a product fails";
 
   Report report;

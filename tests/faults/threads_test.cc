@@ -80,6 +80,7 @@ TEST(Callers, SixtyFourThreadsInOneCall) {
   };
   TeamExecutor team(kThreads, wait, &barrier);
   const auto callers = Callers(8);
+  for (const auto& caller : callers) caller->layer.yields = true;
   std::vector<std::thread> threads;
   for (size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
