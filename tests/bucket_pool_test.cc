@@ -125,7 +125,7 @@ TEST_P(BucketPoolTest, OddSizes) {
 TEST_P(BucketPoolTest, BlockBoundaries) {
   const size_t most = 8 * executor().Concurrency();
   for (const size_t pairs :
-       {size_t{29999}, size_t{30000}, size_t{30001}, size_t{8 * 4096 - 1},
+       {size_t{11999}, size_t{12000}, size_t{12001}, size_t{8 * 4096 - 1},
         size_t{8 * 4096}, size_t{8 * 4096 + 1}, most * 4096 - 1, most * 4096}) {
     for (const size_t experts : {3u, 600u}) {
       const Shape s = {pairs, 1, experts};
@@ -224,7 +224,7 @@ TEST(BucketFailures, OfAnyLoopAreReported) {
 TEST(BucketScratch, OnlyWhereThreadsPay) {
   BackwardsExecutor four;
   EXPECT_EQ(BucketScratchSize(1000000, 128, SerialExecutor()), 0u);
-  EXPECT_EQ(BucketScratchSize(20000, 128, four), 0u);
+  EXPECT_EQ(BucketScratchSize(12000, 128, four), 0u);
   EXPECT_EQ(BucketScratchSize(1000000, 1000000, four), 0u);
   EXPECT_EQ(BucketScratchSize(SIZE_MAX, 128, four), 0u);
   EXPECT_EQ(BucketScratchSize(1000000, SIZE_MAX, four), 0u);

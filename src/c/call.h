@@ -170,6 +170,12 @@ class CallbackExecutor final : public Executor {
     return Status(static_cast<StatusCode>(s.code),
                   s.message == nullptr ? "" : s.message);
   }
+  size_t ForkNs() const noexcept override {
+    constexpr size_t kEnd =
+        offsetof(swy_executor, fork_ns) + sizeof(given_.fork_ns);
+    const bool says = given_.size >= kEnd && given_.fork_ns != nullptr;
+    return says ? given_.fork_ns(given_.context) : kForkNs;
+  }
 
  private:
   const swy_executor& given_;
