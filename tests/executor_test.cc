@@ -176,17 +176,22 @@ TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
 
     // Calls of 5 us keep nobody awake, unless the 20 us are over between the
     // question and the call.
+    const auto work = [](void* calls, size_t, size_t, size_t) {
+      ++*static_cast<int*>(calls);
+      const Clock::time_point start = Clock::now();
+      while (Clock::now() - start < std::chrono::microseconds(2)) {
+      }
+    };
     int asleep = 0;
     for (int i = 0; i < 100; ++i) {
       Visits first(128);
       EXPECT_OK(executor->ParallelFor(128, 64, Visits::Body, &first));
       const Clock::time_point end = Clock::now();
       while (Clock::now() - end < std::chrono::microseconds(30)) {
-        const size_t cost = executor->ForkNs();
-        Visits visits(11);
-        EXPECT_OK(executor->ParallelFor(11, cost * 64 / 30000, Visits::Body,
-                                        &visits));
-        EXPECT_EQ(visits.ranges.load(), 1u);
+        int calls = 0;
+        const size_t grain = executor->ForkNs() * 64 / 30000;
+        EXPECT_OK(executor->ParallelFor(11, grain, work, &calls));
+        EXPECT_EQ(calls, 1);
       }
       if (executor->ForkNs() == 30000) ++asleep;
     }

@@ -20,9 +20,9 @@ namespace switchyard {
 //
 // `grain` indices take as long as a fork. Two threads gain on one from two
 // grains on. The fork is paid once: pieces go down to half a grain, until each
-// thread has one. From eight grains a thread on there are several, of four
-// grains or more and at most 16 a thread, which threads claim: with one each
-// they wait for the slowest, 1.3 of the time for a prompt on sixteen threads.
+// thread has one. From four grains a thread on it has four, or of four grains
+// as many as there are, and threads claim them: with one each they wait for the
+// slowest, 1.3 of the time for a prompt on sixteen threads.
 class Pieces {
  public:
   Pieces(size_t count, size_t grain, size_t threads) noexcept {
@@ -33,8 +33,8 @@ class Pieces {
     } else if (grains < threads) {
       number_ = std::min({threads, 2 * grains, count});
     } else {
-      number_ = threads *
-                std::min<size_t>(16, std::max<size_t>(1, grains / threads / 4));
+      const size_t each = grains / threads;
+      number_ = threads * (each < 4 ? 1 : std::max<size_t>(4, each / 4));
     }
     workers_ = std::min(threads, number_);
     length_ = count / std::max<size_t>(1, number_);

@@ -185,8 +185,8 @@ TEST(OpenMpExecutor, CutsLoopsIntoPiecesThatPay) {
   struct {
     size_t count, grain, ranges;
   } const cases[] = {{0, 1, 0},   {1, 1, 1},    {7, 0, 4},
-                     {63, 1, 12}, {99, 50, 1},  {100, 50, 4},
-                     {40, 20, 4}, {199, 50, 4}, {1600, 50, 8}};
+                     {63, 1, 16}, {99, 50, 1},  {100, 50, 4},
+                     {40, 20, 4}, {199, 50, 4}, {1600, 50, 16}};
   for (const auto& c : cases) {
     Ranges ranges(c.count, 4);
     EXPECT_EQ(ranges.Run(executor, c.grain), c.ranges) << c.count;
@@ -221,7 +221,7 @@ TEST(OpenMpExecutor, GoesOnWithFewerThreadsThanPieces) {
   omp_set_dynamic(1);  // a team may be smaller than asked for
   for (int round = 0; round < 50; ++round) {
     Ranges ranges(1000, 4);
-    EXPECT_EQ(ranges.Run(executor, 1), 64u);
+    EXPECT_EQ(ranges.Run(executor, 1), 248u);
   }
   omp_set_dynamic(0);
 }
