@@ -36,15 +36,16 @@ TEST(Pieces, AreAsManyAsPay) {
       {200, 100, 16, 4, 4},
       {799, 100, 16, 14, 14},
       {800, 100, 16, 16, 16},
-      {6399, 100, 16, 16, 16},
-      {6400, 100, 16, 64, 16},  // four grains a thread
-      {31999, 100, 16, 64, 16},
-      {32000, 100, 16, 80, 16},
-      {1 << 20, 1, 16, 1 << 18, 16},
+      {12799, 100, 16, 16, 16},
+      {12800, 100, 16, 32, 16},  // eight grains a thread
+      {25600, 100, 16, 64, 16},
+      {1 << 20, 1, 16, 1024, 16},
+      {1 << 20, 1, 600, 600, 600},
+      {1 << 20, 1, 2000, 2000, 2000},
       {1 << 20, 1, 1, 1, 1},
       {1 << 20, 0, 0, 1, 1},
       {7, 0, 4, 4, 4},
-      {SIZE_MAX, 1, 3, SIZE_MAX / 12 * 3, 3},
+      {SIZE_MAX, 1, 3, 1023, 3},
       {SIZE_MAX, 2, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 1},
   };
   for (const auto& c : cases) {
@@ -67,7 +68,7 @@ TEST(Pieces, AreAsLongAsEachOther) {
     const size_t number = pieces.number(), shortest = count / number;
     EXPECT_EQ(pieces.Begin(0), 0u);
     EXPECT_EQ(pieces.Begin(number), count);
-    for (size_t i = 0; i < std::min<size_t>(number, 100000); ++i) {
+    for (size_t i = 0; i < number; ++i) {
       const size_t length = pieces.Begin(i + 1) - pieces.Begin(i);
       EXPECT_GE(length, shortest);
       EXPECT_LE(length, shortest + 1);
@@ -75,18 +76,14 @@ TEST(Pieces, AreAsLongAsEachOther) {
   }
 }
 
-// How often each index ran, and which worker ran it.
+// How often each index ran.
 struct Runs {
-  explicit Runs(size_t count) : times(count), by(count) {}
+  explicit Runs(size_t count) : times(count) {}
   std::vector<std::atomic<int>> times;
-  std::vector<size_t> by;
 
-  static void Body(void* opaque, size_t worker, size_t begin, size_t end) {
+  static void Body(void* opaque, size_t, size_t begin, size_t end) {
     Runs& self = *static_cast<Runs*>(opaque);
-    for (size_t i = begin; i < end; ++i) {
-      ++self.times[i];
-      self.by[i] = worker;
-    }
+    for (size_t i = begin; i < end; ++i) ++self.times[i];
   }
   void ExpectOnceEach() const {
     for (const auto& n : times) ASSERT_EQ(n.load(), 1);
@@ -96,18 +93,18 @@ struct Runs {
 // One thread calls Run() for several workers, as TBB and nested regions do, and
 // a team may be smaller than it was asked to be.
 TEST(SharedLoop, RunsEachIndexOnceWhoeverComes) {
-  for (const size_t count : {0u, 1u, 5u, 64u, 1000u}) {
-    for (const size_t come : {1u, 2u, 7u}) {
-      Runs runs(count);
-      SharedLoop loop(count, 1, 7, Runs::Body, &runs);
-      for (size_t first = come; first-- > 0;) loop.Run(first, come, first);
-      runs.ExpectOnceEach();
+  for (const size_t count : {0u, 1u, 5u, 64u, 1000u, 100000u}) {
+    for (const size_t threads : {7u, 2000u}) {
+      for (const size_t come : {1u, 2u, 7u}) {
+        Runs runs(count);
+        SharedLoop loop(count, 1, threads, Runs::Body, &runs);
+        for (size_t first = come; first-- > 0;) loop.Run(first, come, first);
+        runs.ExpectOnceEach();
+      }
     }
   }
 }
 
-// Pieces are claimed from all threads at the same time, but for the first of
-// each, which is its own.
 TEST(SharedLoop, RunsEachIndexOnceOnManyThreads) {
   constexpr size_t kThreads = 64, kCount = 4 * 16 * kThreads;
   for (int round = 0; round < 20; ++round) {
@@ -120,10 +117,29 @@ TEST(SharedLoop, RunsEachIndexOnceOnManyThreads) {
     }
     for (std::thread& thread : threads) thread.join();
     runs.ExpectOnceEach();
-    for (size_t i = 0; i < kThreads; ++i) {
-      ASSERT_EQ(runs.by[loop.pieces().Begin(i)], i);
-    }
   }
+}
+
+// Each thread starts with its own pieces, and a thread that is through helps
+// the one that is not.
+TEST(SharedLoop, KeepsRowsOnTheirThreadsAndHelps) {
+  struct Order {
+    SharedLoop* loop = nullptr;
+    std::vector<size_t> of_worker[2];
+
+    static void Body(void* opaque, size_t worker, size_t begin, size_t) {
+      Order& self = *static_cast<Order*>(opaque);
+      self.of_worker[worker].push_back(begin);
+      // In its second piece worker 0 is late, and worker 1 does all the rest.
+      if (begin == 4) self.loop->Run(1, 2, 1);
+    }
+  } order;
+  SharedLoop loop(32, 1, 2, Order::Body, &order);
+  ASSERT_EQ(loop.pieces().number(), 8u);
+  order.loop = &loop;
+  loop.Run(0, 2, 0);
+  EXPECT_EQ(order.of_worker[0], (std::vector<size_t>{0, 4}));
+  EXPECT_EQ(order.of_worker[1], (std::vector<size_t>{16, 20, 24, 28, 8, 12}));
 }
 
 // Says what a fork costs, and nothing else.
@@ -174,9 +190,8 @@ TEST(BucketBlocks, DoNotDependOnTheCostOfAFork) {
                                   PricedExecutor(fork_ns, threads));
   };
   for (const size_t fork_ns : {0u, 3000u, 30000u}) {
-    EXPECT_EQ(blocks(12000, fork_ns, 16), 1u);
-    EXPECT_EQ(blocks(12289, fork_ns, 16), 3u);
-    EXPECT_EQ(blocks(4096 * 8, fork_ns, 16), 8u);
+    EXPECT_EQ(blocks(60000, fork_ns, 16), 1u);
+    EXPECT_EQ(blocks(61440, fork_ns, 16), 15u);
     EXPECT_EQ(blocks(16384 * 8, fork_ns, 16), 32u);
     EXPECT_EQ(blocks(16384 * 8, fork_ns, 2), 16u);
     EXPECT_EQ(blocks(16384 * 8, fork_ns, 1), 1u);

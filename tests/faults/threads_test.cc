@@ -184,9 +184,9 @@ TEST(OpenMpExecutor, CutsLoopsIntoPiecesThatPay) {
             static_cast<size_t>(omp_get_max_threads()));
   struct {
     size_t count, grain, ranges;
-  } const cases[] = {{0, 1, 0},   {1, 1, 1},    {7, 0, 4},
-                     {63, 1, 16}, {99, 50, 1},  {100, 50, 4},
-                     {40, 20, 4}, {199, 50, 4}, {1600, 50, 16}};
+  } const cases[] = {{0, 1, 0},    {1, 1, 1},    {7, 0, 4},    {31, 1, 4},
+                     {32, 1, 8},   {99, 50, 1},  {100, 50, 4}, {40, 20, 4},
+                     {199, 50, 4}, {1600, 50, 8}};
   for (const auto& c : cases) {
     Ranges ranges(c.count, 4);
     EXPECT_EQ(ranges.Run(executor, c.grain), c.ranges) << c.count;
