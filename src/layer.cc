@@ -108,8 +108,8 @@ size_t WidestOf(const ExpertsPlan& plan) {
   return std::max(plan.intermediate, plan.shared_intermediate);
 }
 
-Memory LayShared(const ExpertsPlan& plan, const ExpertsOptions& options,
-                 Taker* taker) {
+Memory LayShared(const ExpertsPlan& plan, size_t cut_blocks,
+                 const ExpertsOptions& options, Taker* taker) {
   Memory memory;
   const size_t tokens = plan.tokens, widest = WidestOf(plan);
   const bool has_shared = plan.shared_intermediate != 0;
@@ -127,7 +127,7 @@ Memory LayShared(const ExpertsPlan& plan, const ExpertsOptions& options,
   memory.cut_activated =
       TakeRows(taker, options.operands, plan.cut_rows, widest);
   memory.rows_to_come = taker->Take<std::atomic<int32_t>>(tokens);
-  memory.parts_to_come = taker->Take<std::atomic<int32_t>>(2 * CutBlocks(plan));
+  memory.parts_to_come = taker->Take<std::atomic<int32_t>>(2 * cut_blocks);
   memory.at_workers = *taker;
   return memory;
 }
@@ -142,6 +142,17 @@ WorkerMemory LayWorker(const ExpertsPlan& plan, const ExpertsOptions& options,
       TakeMatrix(taker, Type::kF32, options.weights_on_input ? rows : 0, 1);
   return memory;
 }
+
+// Products of gate and up. A matrix of each with GateUpLayout::kSplit, rows
+// without gaps, as GEMMs like them; else one, and `up` is empty.
+struct GateUp {
+  AnyMatrix gate, up;
+
+  GateUp RowRange(size_t begin, size_t end) const {
+    return {gate.RowRange(begin, end),
+            Given(up) ? up.RowRange(begin, end) : up};
+  }
+};
 
 // One call: all that workers share.
 class Region {
@@ -183,8 +194,7 @@ class Region {
       const WorkerMemory own = MemoryOf(0);
       if (own.gathered.rows == 0) continue;
       const Checked<calls::ActivateCall> call(
-          ActivateInputsOf(block,
-                           GateUpOf(block, own.gate_up, 0).RowRange(0, 1)),
+          ActivateInputsOf(block, GateUpOf(block, own.gate_up, 0, 1)),
           {ActivatedOf(block, own.activated, 0).RowRange(0, 1)},
           ActivateOf(block));
       if (!call.status.ok()) return call.status;
@@ -372,18 +382,18 @@ class Region {
 
   // Products of gate and up: columns [begin, end) of each matrix.
   bool MultiplyGateUp(const ExpertBlock& block, const ConstAnyRows& rows,
-                      const AnyMatrix& gate_up, size_t begin, size_t end,
+                      const GateUp& out, size_t begin, size_t end,
                       size_t worker) {
-    const GateUpLayout layout = ActivateOf(block).layout;
-    if (layout != GateUpLayout::kSplit) {
-      return Keep(gemm_({ExpertProduct::kGateUp, block.expert, begin, worker,
-                         rows, gate_up.ColRange(begin, end)}));
-    }
-    const size_t cols = IntermediateOf(block);
-    return Keep(gemm_({ExpertProduct::kGate, block.expert, begin, worker, rows,
-                       gate_up.ColRange(begin, end)})) &&
-           Keep(gemm_({ExpertProduct::kUp, block.expert, begin, worker, rows,
-                       gate_up.ColRange(cols + begin, cols + end)}));
+    const auto multiply = [&](ExpertProduct product, const AnyMatrix& m) {
+      return Keep(gemm_({product, block.expert, begin, worker, rows,
+                         m.ColRange(begin, end)}));
+    };
+    if (!IsSplit(block)) return multiply(ExpertProduct::kGateUp, out.gate);
+    return multiply(ExpertProduct::kGate, out.gate) &&
+           multiply(ExpertProduct::kUp, out.up);
+  }
+  bool IsSplit(const ExpertBlock& block) const {
+    return ActivateOf(block).layout == GateUpLayout::kSplit;
   }
   // Columns of a gate-and-up product, both if they are in one matrix.
   size_t GateUpCols(const ExpertBlock& block) const {
@@ -392,19 +402,19 @@ class Region {
         layout == GateUpLayout::kSplit || layout == GateUpLayout::kUngated;
     return IntermediateOf(block) * (is_one ? 1 : 2);
   }
-  // The columns that products of gate and up fill, both of a split layout.
-  size_t FilledCols(const ExpertBlock& block) const {
-    return GateUpCols(block) *
-           (ActivateOf(block).layout == GateUpLayout::kSplit ? 2 : 1);
-  }
-  // Rows of a block without gaps, in a place that is wide enough for any: its
-  // rows from `first` on are the block's.
-  AnyMatrix GateUpOf(const ExpertBlock& block, const AnyMatrix& place,
-                     size_t first) const {
-    AnyMatrix gate_up = place.RowRange(first, place.rows);
-    gate_up.cols = gate_up.stride = FilledCols(block);
+  // The products of a block's `count` rows, in a place that is wide enough for
+  // any, from its row `first` on.
+  GateUp GateUpOf(const ExpertBlock& block, const AnyMatrix& place,
+                  size_t first, size_t count) const {
+    const size_t cols = GateUpCols(block);
+    void* const data = place.RowRange(first, first).data;
+    const AnyMatrix both(data, place.type, 2 * count, cols, cols);
+    GateUp gate_up = {both.RowRange(0, count), {}};
+    if (IsSplit(block)) gate_up.up = both.RowRange(count, 2 * count);
     return gate_up;
   }
+  // Rows of a block without gaps, in such a place: its rows from `first` on are
+  // the block's.
   AnyRows ActivatedOf(const ExpertBlock& block, const AnyRows& place,
                       size_t first) const {
     AnyRows activated = place.RowRange(first, place.rows);
@@ -419,13 +429,9 @@ class Region {
 
   // The activation's arguments, but for the rows' weights.
   ActivateInputs ActivateInputsOf(const ExpertBlock& block,
-                                  const AnyMatrix& gate_up) const {
-    if (ActivateOf(block).layout != GateUpLayout::kSplit) {
-      return {gate_up, {}, BiasOf(block, inputs_.gate_bias)};
-    }
-    const size_t cols = IntermediateOf(block);
-    return {gate_up.ColRange(0, cols), gate_up.ColRange(cols, 2 * cols),
-            BiasOf(block, inputs_.gate_bias), BiasOf(block, inputs_.up_bias)};
+                                  const GateUp& gate_up) const {
+    return {gate_up.gate, gate_up.up, BiasOf(block, inputs_.gate_bias),
+            IsSplit(block) ? BiasOf(block, inputs_.up_bias) : ConstAnyMatrix()};
   }
   static ConstAnyMatrix BiasOf(const ExpertBlock& block,
                                const ConstAnyMatrix& biases) {
@@ -436,7 +442,7 @@ class Region {
 
   // Activates rows [begin, begin + out.rows) of the block.
   bool ActivateRows(const ExpertBlock& block, size_t begin,
-                    const AnyMatrix& gate_up, const AnyRows& out,
+                    const GateUp& gate_up, const AnyRows& out,
                     const WorkerMemory& own) {
     const ActivateInputs inputs = ActivateInputsOf(block, gate_up);
     ActivateOptions options = ActivateOf(block);
@@ -484,8 +490,7 @@ class Region {
     const auto num_rows = static_cast<size_t>(block.rows);
     for (size_t begin = 0; begin < num_rows; begin += plan_.step_rows) {
       const size_t count = std::min(plan_.step_rows, num_rows - begin);
-      const AnyMatrix gate_up =
-          GateUpOf(block, own.gate_up, 0).RowRange(0, count);
+      const GateUp gate_up = GateUpOf(block, own.gate_up, 0, count);
       const AnyRows activated =
           ActivatedOf(block, own.activated, 0).RowRange(0, count);
       ConstAnyRows rows;
@@ -521,8 +526,8 @@ class Region {
     const auto cut_row = static_cast<size_t>(block.cut_row);
     const Columns columns =
         PartOf(GateUpCols(block), part, block.gate_up_parts);
-    const AnyMatrix gate_up =
-        GateUpOf(block, memory_.cut_gate_up, cut_row).RowRange(0, num_rows);
+    const GateUp gate_up =
+        GateUpOf(block, memory_.cut_gate_up, cut_row, num_rows);
     for (size_t begin = 0; begin < num_rows; begin += plan_.step_rows) {
       const size_t count = std::min(plan_.step_rows, num_rows - begin);
       ConstAnyRows rows;
@@ -632,14 +637,11 @@ bool OverlapsArguments(const Span<int32_t>& scratch,
   return (overlaps(std::integral_constant<size_t, kI>()) || ...);
 }
 
-}  // namespace
-
-size_t ExpertsScratchSize(const ExpertsPlan& plan,
-                          const ExpertsOptions& options,
-                          size_t workers) noexcept {
+size_t ScratchSize(const ExpertsPlan& plan, size_t cut_blocks,
+                   const ExpertsOptions& options, size_t workers) {
   if (plan.tokens == 0) return 0;
   Taker taker, worker;
-  LayShared(plan, options, &taker);
+  LayShared(plan, cut_blocks, options, &taker);
   LayWorker(plan, options, &worker);
   size_t bytes = 0;
   if (taker.overflows() || worker.overflows() ||
@@ -648,6 +650,33 @@ size_t ExpertsScratchSize(const ExpertsPlan& plan,
   }
   taker.TakeBytes(bytes);
   return taker.overflows() ? SIZE_MAX : taker.size();
+}
+
+}  // namespace
+
+size_t ExpertsScratchSize(const ExpertsPlan& plan,
+                          const ExpertsOptions& options,
+                          size_t workers) noexcept {
+  return ScratchSize(plan, CutBlocks(plan), options, workers);
+}
+size_t ExpertsScratchSize(size_t tokens, size_t top_k,
+                          const ExpertsPlanOptions& shape,
+                          const ExpertsOptions& options,
+                          size_t workers) noexcept {
+  if (ExpertsPlanSize(tokens, top_k, shape) == SIZE_MAX) return SIZE_MAX;
+  // All rows in blocks of one row, all of them cut, and in large ones.
+  ExpertsPlan plan;
+  plan.tokens = tokens;
+  plan.top_k = top_k;
+  plan.hidden = shape.hidden;
+  plan.intermediate = shape.intermediate;
+  plan.shared_intermediate = shape.shared_intermediate;
+  plan.num_rows = tokens * top_k;
+  const size_t rows =
+      plan.num_rows + (shape.shared_intermediate != 0 ? tokens : 0);
+  plan.step_rows = std::min(rows, shape.max_rows);
+  if (shape.workers != 1 && shape.tile_columns != 0) plan.cut_rows = rows;
+  return ScratchSize(plan, plan.cut_rows, options, workers);
 }
 
 Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
@@ -660,7 +689,7 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
   }
   const ExpertsPlan& plan = *inputs.plan;
   Taker taker(inputs.scratch);
-  Memory memory = LayShared(plan, options, &taker);
+  Memory memory = LayShared(plan, CutBlocks(plan), options, &taker);
   LayWorker(plan, options, &taker);
   // 0 where no expert has rows.
   memory.worker_bytes =
@@ -699,6 +728,14 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
   return region.Run(
       std::min({region.MostWorkers(), most_workers, executor.Concurrency()}),
       sums.is_ordinary, executor);
+}
+
+ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
+                          const ExpertsOptions& options) noexcept {
+  Taker taker(inputs.scratch);
+  const Memory memory =
+      LayShared(*inputs.plan, CutBlocks(*inputs.plan), options, &taker);
+  return {memory.rows, memory.shared_rows};
 }
 
 }  // namespace switchyard

@@ -63,7 +63,9 @@ struct ExpertTile {
   // executor's Concurrency(): for what an engine keeps for each thread.
   size_t worker;
   ConstAnyRows rows;  // [m, hidden], or [m, intermediate] for kDown
-  AnyMatrix out;      // [m, columns], with a stride
+  // [m, columns], with a stride; without gaps if it has all columns of the
+  // product.
+  AnyMatrix out;
 };
 
 // The engine's product of a tile, on the calling thread alone. Any object that
@@ -171,7 +173,7 @@ struct ExpertsPlanOptions {
   // columns of their product: the GEMM's block. tile_columns 0: a tile has all
   // columns, for weights that are packed as a whole.
   size_t tile_rows = 16;
-  size_t tile_columns = 64;
+  size_t tile_columns = 32;
   // The most rows of a tile: what a worker keeps in its cache from one product
   // to the next. (2048 x 768 in f32 on an AVX-512 core: 86 us a row at 64 rows,
   // 70 at 128, 61 at 256.)
@@ -182,9 +184,9 @@ struct ExpertsPlanOptions {
   size_t weight_cost = 512;
   size_t row_cost = 16;
   size_t min_rows = 0;
-  // Less than this is not worth a tile or a worker of its own. By default a
-  // quarter of a row's time: 5 us for 2048 x 768.
-  size_t least_cost = 4;
+  // Less than this is not worth a tile or a worker of its own. By default half
+  // of a row's time: 10 us for 2048 x 768.
+  size_t least_cost = 8;
   // Ids outside [0, num_experts) are expected: see BucketOptions.
   bool allow_dropped = false;
 };
@@ -250,6 +252,12 @@ struct ExpertsOptions {
 size_t ExpertsScratchSize(const ExpertsPlan& plan,
                           const ExpertsOptions& options,
                           size_t workers) noexcept;
+// Enough for every plan of so many tokens, for engines that take their memory
+// before there are ids.
+size_t ExpertsScratchSize(size_t tokens, size_t top_k,
+                          const ExpertsPlanOptions& shape,
+                          const ExpertsOptions& options,
+                          size_t workers) noexcept;
 
 // Per token t, slot s and its expert e:
 //   row(t, s) = down_e(activation(gate_e(hidden[t]), up_e(hidden[t])))
@@ -273,6 +281,15 @@ size_t ExpertsScratchSize(const ExpertsPlan& plan,
 Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
                   const ExpertsOptions& options, const ExpertGemm& gemm,
                   Executor& executor = SerialExecutor()) noexcept;
+
+// Where a call with these inputs and options put its down products' rows, for
+// checks of a GEMM: parts of inputs.scratch, valid while that is.
+struct ExpertsRows {
+  AnyMatrix routed;  // [plan->num_rows, hidden], sorted as plan->pairs is
+  AnyMatrix shared;  // [tokens, hidden] with a shared expert
+};
+ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
+                          const ExpertsOptions& options) noexcept;
 
 }  // namespace switchyard
 
