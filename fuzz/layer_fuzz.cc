@@ -13,6 +13,7 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 namespace {
 
+using testing_support::DrawLayerCase;
 using testing_support::ExpertsLayer;
 using testing_support::LayerCase;
 using testing_support::LayerResult;
