@@ -21,7 +21,7 @@ using internal::Taker;
 
 // A worker's share of what is left, in this many pieces, is the largest piece
 // that is claimed: large ones while there is much to do, small ones at the end.
-constexpr size_t kPiecesOfShare = 2;
+constexpr size_t kPiecesOfShare = 3;
 // The least part of a worker's share of all, so that parts are at most so many
 // a worker.
 constexpr size_t kMostPieces = 16;
@@ -60,7 +60,7 @@ struct Memory {
   WorkTile* tiles;
   ExpertBlock* blocks;
   ExpertTask* tasks;
-  size_t num_tiles, num_shared, num_tasks, num_scratch;
+  size_t num_tiles, num_shared, num_blocks, num_tasks, num_scratch;
 };
 
 // Blocks of the shared expert, of which each is no more than a worker's share.
@@ -84,7 +84,9 @@ bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
   }
   memory->num_tiles = WorkListSize(pairs, experts, WorkOf(options));
   memory->num_shared = SharedBlocks(tokens, options);
-  const size_t blocks = memory->num_tiles + memory->num_shared;
+  memory->num_blocks =
+      memory->num_tiles + pairs / options.max_rows + memory->num_shared;
+  const size_t blocks = memory->num_blocks;
   memory->num_tasks = 3 * blocks + 2 * kMostPieces * options.workers;
   // A sort shares out as many blocks as BucketScratchSize() counts.
   memory->num_scratch =
@@ -128,41 +130,55 @@ class Planner {
                                          options_.shared_intermediate);
   }
 
-  bool MakeBlocks(size_t num_tiles) {
-    ExpertBlock* next = memory_.blocks;
-    for (size_t i = 0; i < num_tiles; ++i) {
-      const WorkTile& tile = memory_.tiles[i];
-      *next++ = {tile.first_row, tile.rows, tile.expert, 0, 0, 0};
-    }
-    const size_t tokens = plan_.tokens;
-    for (size_t i = 0; i < memory_.num_shared; ++i) {
-      const size_t begin = tokens / memory_.num_shared * i +
-                           std::min(i, tokens % memory_.num_shared);
-      const size_t end = tokens / memory_.num_shared * (i + 1) +
-                         std::min(i + 1, tokens % memory_.num_shared);
-      *next++ = {static_cast<int64_t>(begin),
-                 static_cast<int32_t>(end - begin),
-                 ExpertTile::kShared,
+  // Rows [first, first + rows) in so many blocks, as even as they may be.
+  ExpertBlock* Split(int32_t expert, int64_t first, size_t rows, size_t blocks,
+                     ExpertBlock* next) const {
+    for (size_t i = 0; i < blocks; ++i) {
+      const auto at = [&](size_t n) {
+        return rows / blocks * n + std::min(n, rows % blocks);
+      };
+      *next++ = {first + static_cast<int64_t>(at(i)),
+                 static_cast<int32_t>(at(i + 1) - at(i)),
+                 expert,
                  0,
                  0,
                  0};
     }
-    plan_.blocks = {memory_.blocks, static_cast<size_t>(next - memory_.blocks)};
-    if (memory_.num_shared != 0) {
-      std::sort(plan_.blocks.begin(), plan_.blocks.end(),
-                [this](const ExpertBlock& a, const ExpertBlock& b) {
-                  const size_t a_cost = Cost(a), b_cost = Cost(b);
-                  if (a_cost != b_cost) return a_cost > b_cost;
-                  if (a.expert != b.expert) return a.expert < b.expert;
-                  return a.first_row < b.first_row;
-                });
+    return next;
+  }
+
+  bool MakeBlocks(size_t num_tiles) {
+    ExpertBlock* next = memory_.blocks;
+    for (size_t i = 0; i < num_tiles; ++i) {
+      const WorkTile& tile = memory_.tiles[i];
+      const auto rows = static_cast<size_t>(tile.rows);
+      next = Split(tile.expert, tile.first_row, rows,
+                   CeilDiv(rows, options_.max_rows), next);
     }
+    next =
+        Split(ExpertTile::kShared, 0, plan_.tokens, memory_.num_shared, next);
+    plan_.blocks = {memory_.blocks, static_cast<size_t>(next - memory_.blocks)};
+    SortBlocks();
     size_t total = 0;
     for (const ExpertBlock& block : plan_.blocks) {
       if (__builtin_add_overflow(total, Cost(block), &total)) return false;
     }
     plan_.total_cost = total;
     return total <= INT64_MAX / kProducts;
+  }
+
+  // Whole ones first, and of either kind the largest first.
+  void SortBlocks() {
+    std::sort(plan_.blocks.begin(), plan_.blocks.end(),
+              [this](const ExpertBlock& a, const ExpertBlock& b) {
+                if (a.gate_up_parts != b.gate_up_parts) {
+                  return a.gate_up_parts < b.gate_up_parts;
+                }
+                const size_t a_cost = Cost(a), b_cost = Cost(b);
+                if (a_cost != b_cost) return a_cost > b_cost;
+                if (a.expert != b.expert) return a.expert < b.expert;
+                return a.first_row < b.first_row;
+              });
   }
 
   // The largest piece to be claimed where so much is left.
@@ -172,27 +188,30 @@ class Planner {
   }
   static int32_t PartsOf(size_t cost, size_t limit, size_t cols,
                          size_t tile_columns) {
-    return static_cast<int32_t>(std::min(std::max<size_t>(1, cost / limit),
-                                         CeilDiv(cols, tile_columns)));
+    return static_cast<int32_t>(
+        std::min(CeilDiv(cost, limit), CeilDiv(cols, tile_columns)));
   }
 
   void MakeTasks() {
     least_ = std::max(options_.least_cost,
                       plan_.total_cost / (kMostPieces * options_.workers));
+    // Whole blocks come first, in their order, and then the others.
+    const bool may_cut = options_.workers > 1 && options_.tile_columns != 0;
     size_t left = plan_.total_cost;
-    size_t num_whole = 0;
-    // Blocks are sorted: behind the first that is cut, all are.
-    if (options_.workers == 1 || options_.tile_columns == 0) {
-      num_whole = plan_.blocks.size;
-      left = 0;
-    }
-    for (; num_whole < plan_.blocks.size; ++num_whole) {
-      const size_t cost = Cost(plan_.blocks.data[num_whole]);
-      if (cost > Limit(left)) break;
+    for (ExpertBlock& block : plan_.blocks) {
+      const size_t cost = Cost(block);
+      block.gate_up_parts = may_cut && cost > Limit(left) ? 1 : 0;
       left -= cost;
     }
-    const Span<ExpertBlock> cut(plan_.blocks.data + num_whole,
-                                plan_.blocks.size - num_whole);
+    SortBlocks();
+    ExpertBlock* const cut_begin =
+        std::find_if(plan_.blocks.begin(), plan_.blocks.end(),
+                     [](const ExpertBlock& b) { return b.gate_up_parts != 0; });
+    const auto num_whole =
+        static_cast<size_t>(cut_begin - plan_.blocks.begin());
+    const Span<ExpertBlock> cut(cut_begin, plan_.blocks.size - num_whole);
+    left = 0;
+    for (const ExpertBlock& block : cut) left += Cost(block);
     size_t cut_rows = 0;
     for (ExpertBlock& block : cut) {
       block.cut_row = static_cast<int32_t>(cut_rows);

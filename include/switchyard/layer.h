@@ -173,7 +173,7 @@ struct ExpertsPlanOptions {
   // columns of their product: the GEMM's block. tile_columns 0: a tile has all
   // columns, for weights that are packed as a whole.
   size_t tile_rows = 16;
-  size_t tile_columns = 64;
+  size_t tile_columns = 32;
   // The most rows of a tile: what a worker keeps in its cache from one product
   // to the next. (2048 x 768 in f32 on an AVX-512 core: 86 us a row at 64 rows,
   // 70 at 128, 61 at 256.)
@@ -184,9 +184,9 @@ struct ExpertsPlanOptions {
   size_t weight_cost = 512;
   size_t row_cost = 16;
   size_t min_rows = 0;
-  // Less than this is not worth a tile or a worker of its own. By default a
-  // quarter of a row's time: 5 us for 2048 x 768.
-  size_t least_cost = 4;
+  // Less than this is not worth a tile or a worker of its own. By default half
+  // of a row's time: 10 us for 2048 x 768.
+  size_t least_cost = 8;
   // Ids outside [0, num_experts) are expected: see BucketOptions.
   bool allow_dropped = false;
 };

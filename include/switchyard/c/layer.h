@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The experts of a layer in one call: see layer.h. Included by switchyard.h.
+// The experts of a layer in one call, all but the products: layer.h of the C++
+// API has the contract. Included by switchyard.h.
 
 #ifndef SWITCHYARD_C_LAYER_H_
 #define SWITCHYARD_C_LAYER_H_
@@ -14,26 +15,33 @@
 extern "C" {
 #endif
 
+// Which product of an expert.
 enum swy_expert_product {
   SWY_PRODUCT_GATE_UP = 0,  // in one matrix, as swy_gate_up_layout says
-  SWY_PRODUCT_GATE = 1,     // these two with SWY_LAYOUT_SPLIT
+  SWY_PRODUCT_GATE = 1,     // these two with SWY_SPLIT
   SWY_PRODUCT_UP = 2,
   SWY_PRODUCT_DOWN = 3
 };
 // The `expert` of the shared expert's tiles.
 #define SWY_SHARED_EXPERT (-1)
 
-// out[r, c] = sum over i of rows[r, i] * weights[i, first_column + c]
+// A part of a product:
+//   out[r, c] = sum over i of rows[r, i] * weights[i, first_column + c]
 typedef struct swy_expert_tile {
   int32_t product;  // enum swy_expert_product
   int32_t expert;   // or SWY_SHARED_EXPERT
   size_t first_column;
-  size_t worker;  // below the executor's concurrency
+  // Below the executor's concurrency; no two tiles at the same time have the
+  // same.
+  size_t worker;
   swy_rows rows;
   swy_matrix out;
 } swy_expert_tile;
-// The engine's product of a tile, on the calling thread alone. The message, if
-// it fails, has to live as long as the caller reads it.
+// The engine's product of a tile, on the calling thread alone; several run at
+// the same time. If out[r, c] depends on rows[r] and column first_column + c
+// alone, the layer's bits are those of one thread. A status that is not SWY_OK
+// ends the layer, which returns it: its message has to live as long as it is
+// read.
 typedef struct swy_expert_gemm {
   uint32_t size;
   swy_status (*run)(void* context, const swy_expert_tile* tile);
@@ -49,7 +57,8 @@ typedef struct swy_row_format {
   int32_t has_sums;
 } swy_row_format;
 
-// Points into the memory that it was made in. Its fields are not for reading.
+// The work on a layer's experts. It points into the memory that it was made in,
+// which has to stay as it is; calls may share it.
 typedef struct swy_experts_plan {
   uint64_t opaque[48];
 } swy_experts_plan;
@@ -86,15 +95,16 @@ typedef struct swy_experts_plan_options {
 } swy_experts_plan_options;
 #define SWY_EXPERTS_PLAN_OPTIONS_INIT                                          \
   {                                                                            \
-    (uint32_t)sizeof(swy_experts_plan_options), 0, 0, 0, 0, 0, 1, 16, 64, 256, \
-        512, 16, 0, 4                                                          \
+    (uint32_t)sizeof(swy_experts_plan_options), 0, 0, 0, 0, 0, 1, 16, 32, 256, \
+        512, 16, 0, 8                                                          \
   }
 
-// int32 elements of memory for a plan. SIZE_MAX if options are not valid or
-// this overflows.
+// int32 elements of memory for a plan. SIZE_MAX if that overflows or an option
+// is out of range.
 SWY_API size_t swy_experts_plan_size(size_t tokens, size_t top_k,
                                      const swy_experts_plan_options* options)
     SWY_NOEXCEPT;
+// Sorts pairs to experts and cuts their products to tiles.
 SWY_API swy_status swy_plan_experts(const swy_experts_plan_inputs* inputs,
                                     const swy_experts_plan_outputs* outputs,
                                     const swy_experts_plan_options* options,
@@ -106,7 +116,7 @@ typedef struct swy_experts_inputs {
   swy_rows hidden;                    // [tokens, hidden]
   swy_rows shared_hidden;             // optional
   swy_matrix gate_bias;               // optional [num_experts, columns]
-  swy_matrix up_bias;                 // with SWY_LAYOUT_SPLIT
+  swy_matrix up_bias;                 // with SWY_SPLIT
   const swy_combine_inputs* combine;  // without rows and row_index
   swy_i32_span scratch;               // at least [swy_experts_scratch_size]
 } swy_experts_inputs;
@@ -131,12 +141,13 @@ typedef struct swy_experts_options {
         {SWY_F32, SWY_F32, 0, 0}, SWY_F32, SWY_F32              \
   }
 
-// int32 elements of scratch for so many workers.
+// int32 elements of scratch for so many workers: a call with less has fewer,
+// and needs enough for one. SIZE_MAX if that overflows or an argument is wrong.
 SWY_API size_t swy_experts_scratch_size(const swy_experts_plan* plan,
                                         const swy_experts_options* options,
                                         size_t workers) SWY_NOEXCEPT;
-// All of a layer between its router and its residual stream but the products,
-// which are the engine's.
+// Gathers rows, has them multiplied, activates them, has that multiplied and
+// sums tokens up, in one region of the executor.
 SWY_API swy_status swy_run_experts(const swy_experts_inputs* inputs,
                                    const swy_combine_outputs* outputs,
                                    const swy_experts_options* options,
