@@ -70,6 +70,15 @@ TEST_P(CallersTest, SixtyFourThreadsOnOneExecutor) {
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 5u);
 }
 
+// Of workers who wait for each other, few have a core.
+TEST(Callers, SixtyFourThreadsInOneCall) {
+  ThreadsExecutor executor(64);
+  for (const auto& caller : Callers(10)) {
+    caller->Call(executor);
+    EXPECT_EQ(caller->right, 1u);
+  }
+}
+
 #ifdef SWITCHYARD_WITH_TBB
 
 // Tasks, nested in tasks, in the default arena; the executor's is another one.
