@@ -122,6 +122,21 @@ size_t swy_experts_scratch_size(const swy_experts_plan* plan,
   return switchyard::ExpertsScratchSize(ReadPlan(*plan), opt.value, workers);
 }
 
+size_t swy_experts_scratch_size_of_any(size_t tokens, size_t top_k,
+                                       const swy_experts_plan_options* shape,
+                                       const swy_experts_options* options,
+                                       size_t workers) noexcept {
+  const auto plan =
+      Argument<swy_experts_plan_options>::OrDefault(shape, ArgumentTexts());
+  auto opt = Argument<swy_experts_options>::OrDefault(options, ArgumentTexts());
+  if (!plan.status.ok() || !opt.status.ok() ||
+      !ReadParts(options, &opt.value).ok()) {
+    return SIZE_MAX;
+  }
+  return switchyard::ExpertsScratchSize(tokens, top_k, plan.value, opt.value,
+                                        workers);
+}
+
 swy_status swy_run_experts(const swy_experts_inputs* inputs,
                            const swy_combine_outputs* outputs,
                            const swy_experts_options* options,

@@ -123,6 +123,20 @@ pub fn experts_scratch_size(
     options.with(|options| unsafe { sys::swy_experts_scratch_size(&plan.raw, options, workers) })
 }
 
+/// Enough for every plan of so many tokens.
+pub fn experts_scratch_size_of_any(
+    tokens: usize,
+    top_k: usize,
+    shape: &ExpertsPlanOptions,
+    options: &ExpertsOptions,
+    workers: usize,
+) -> usize {
+    // SAFETY: numbers.
+    options.with(|options| unsafe {
+        sys::swy_experts_scratch_size_of_any(tokens, top_k, &shape.to_c(), options, workers)
+    })
+}
+
 /// Inputs of `run_experts`.
 pub struct ExpertsInputs<'a> {
     /// The layer's work.

@@ -146,6 +146,11 @@ typedef struct swy_experts_options {
 SWY_API size_t swy_experts_scratch_size(const swy_experts_plan* plan,
                                         const swy_experts_options* options,
                                         size_t workers) SWY_NOEXCEPT;
+// Enough for every plan of so many tokens, for engines that take their memory
+// before there are ids.
+SWY_API size_t swy_experts_scratch_size_of_any(
+    size_t tokens, size_t top_k, const swy_experts_plan_options* shape,
+    const swy_experts_options* options, size_t workers) SWY_NOEXCEPT;
 // Gathers rows, has them multiplied, activates them, has that multiplied and
 // sums tokens up, in one region of the executor.
 SWY_API swy_status swy_run_experts(const swy_experts_inputs* inputs,
