@@ -96,9 +96,9 @@ class Reporting {
   Reporting(swy_report* given, const ArgumentTexts& texts) : given_(given) {
     if (given == nullptr) return;
     status = Check(given, texts);
-    Fields<swy_report>::ForEach([&](const char*, size_t, auto, auto field) {
-      report_.*field = kUnset;
-    });
+    for (const Field& field : FieldsOf<swy_report>()) {
+      *At<size_t>(&report_, field.offset) = kUnset;
+    }
   }
   Reporting(const Reporting&) = delete;
   Report* report() { return given_ == nullptr ? nullptr : &report_; }
@@ -107,11 +107,13 @@ class Reporting {
   // touched.
   void Tell() {
     if (given_ == nullptr) return;
-    Fields<swy_report>::ForEach(
-        [&](const char*, size_t end, auto in_c, auto in_cpp) {
-          const size_t value = std::exchange(report_.*in_cpp, kUnset);
-          if (value != kUnset && end <= given_->size) given_->*in_c = value;
-        });
+    for (const Field& field : FieldsOf<swy_report>()) {
+      const size_t value =
+          std::exchange(*At<size_t>(&report_, field.offset), kUnset);
+      if (value != kUnset && field.c_end <= given_->size) {
+        *At<size_t>(given_, field.c_offset) = value;
+      }
+    }
   }
 
   Status status;
@@ -123,22 +125,14 @@ class Reporting {
   Report report_;
 };
 
+// The field `report` of outputs, or null.
 template <class C>
-auto GivenReport(const C* outputs, int) -> decltype(outputs->report) {
-  const size_t end = offsetof(C, report) + sizeof(C::report);
-  return end <= outputs->size ? outputs->report : nullptr;
-}
-template <class C>
-swy_report* GivenReport(const C*, long) {
+constexpr const Field* FindReport() {
+  for (const Field& field : FieldsOf<C>()) {
+    if (field.kind == calls::Kind::kReport) return &field;
+  }
   return nullptr;
 }
-template <class Cpp>
-auto SetReport(Report* report, Cpp* outputs, int)
-    -> decltype(static_cast<void>(outputs->report)) {
-  outputs->report = report;
-}
-template <class Cpp>
-void SetReport(Report*, Cpp*, long) {}
 
 // run(inputs, outputs, options, reporting) of the C++ API.
 template <class In, class Out, class Options, class Run>
@@ -150,9 +144,14 @@ swy_status Call(const Texts& texts, const In* inputs, const Out* outputs,
   if (!out.status.ok()) return ToC(out.status);
   const auto opt = Argument<Options>::OrDefault(options, texts.options);
   if (!opt.status.ok()) return ToC(opt.status);
-  Reporting reporting(GivenReport(outputs, 0), texts.report);
+  constexpr const Field* kReport = FindReport<Out>();
+  const bool has_report = kReport != nullptr && kReport->c_end <= outputs->size;
+  Reporting reporting(
+      has_report ? *At<swy_report*>(outputs, kReport->c_offset) : nullptr,
+      texts.report);
   if (!reporting.status.ok()) return ToC(reporting.status);
-  SetReport(reporting.report(), &out.value, 0);
+  if (has_report)
+    *At<Report*>(&out.value, kReport->offset) = reporting.report();
   const Status status = run(in.value, out.value, opt.value, reporting);
   reporting.Tell();
   return ToC(status);

@@ -61,6 +61,8 @@ typedef struct swy_combine_scales {
   float residual;
   float out;
 } swy_combine_scales;
+#define SWY_NO_COMBINE_SCALES \
+  { 1.0f, 1.0f, 1.0f, 1.0f }
 
 // Either row_index or token_order has to say which row belongs to each (token,
 // slot).
@@ -108,9 +110,7 @@ typedef struct swy_combine_options {
 #define SWY_COMBINE_OPTIONS_INIT                                         \
   {                                                                      \
     (uint32_t)sizeof(swy_combine_options), 1e-6f, 0, 0, SWY_NORM_WEIGHT, \
-        SWY_NORM_WEIGHT, 1e-6f, {                                        \
-      1.0f, 1.0f, 1.0f, 1.0f                                             \
-    }                                                                    \
+        SWY_NORM_WEIGHT, 1e-6f, SWY_NO_COMBINE_SCALES                    \
   }
 
 // out[t, :] = residual[t, :] + sum over the slots of topk_weights[t, s] *
