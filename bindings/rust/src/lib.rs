@@ -13,6 +13,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 
+mod arguments;
 mod bucket;
 mod combine;
 mod config;
@@ -28,10 +29,11 @@ pub mod sys;
 mod values;
 mod view;
 
+pub use arguments::*;
 pub use bucket::*;
 pub use combine::*;
 pub use config::ModelConfig;
-pub use error::{Code, Error, Report};
+pub use error::{Code, Error};
 pub use isa::*;
 pub use options::*;
 pub use pool::*;
@@ -39,8 +41,8 @@ pub use presets::Preset;
 pub use route::*;
 pub use rows::*;
 pub use values::{
-    ActivatePlace, ActivateStores, Activation, BiasPlace, BucketOrder, CombineScales, Divisor,
-    GateUpLayout, NormKind, Score, SharedGate, Type, WeightOf,
+    ActivatePlace, ActivateStores, Activation, BiasPlace, BucketOrder, Divisor, GateUpLayout,
+    NormKind, Score, SharedGate, Type, WeightOf,
 };
 pub use view::*;
 
