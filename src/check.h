@@ -464,17 +464,10 @@ struct RareOptions {
   constexpr RareOptions() {
     for (const calls::Option& option : C::kOptions) {
       if (option.is_ordinary) continue;
-      for (size_t i = 0; i < BytesOfKind(option.field.kind); ++i) {
+      for (size_t i = 0; i < calls::SizeOf(option.field.kind); ++i) {
         mask[option.field.offset + i] = 0xFF;
       }
     }
-  }
-  static constexpr size_t BytesOfKind(calls::Kind kind) {
-    return kind == calls::Kind::kCount ? 8
-           : kind == calls::Kind::kFlag || kind == calls::Kind::kEnum8 ||
-                   kind == calls::Kind::kType
-               ? 1
-               : 4;
   }
 };
 template <class C>

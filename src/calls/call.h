@@ -109,6 +109,17 @@ constexpr Kind KindOf() {
 SWITCHYARD_KINDS(SWITCHYARD_KIND)
 #undef SWITCHYARD_KIND
 
+// Bytes in the C++ API.
+constexpr size_t SizeOf(Kind kind) {
+  switch (kind) {
+#define SWITCHYARD_KIND(kind, CppType, ...) \
+  case Kind::kind:                          \
+    return sizeof(CppType);
+    SWITCHYARD_KINDS(SWITCHYARD_KIND)
+#undef SWITCHYARD_KIND
+  }
+  return 0;
+}
 constexpr bool IsSpan(Kind kind) {
   return kind >= Kind::kConstI32Span && kind <= Kind::kTileSpan;
 }
@@ -238,6 +249,8 @@ struct Range {
   uint32_t set = 0;
   size_t most_count = SIZE_MAX;
   const char* words = "";
+  // The name of an enumerator, or null.
+  const char* (*name_of)(uint32_t value) = nullptr;
 };
 inline constexpr Range kAnyValue = {};
 inline constexpr Range kFinite = {Range::kFinite, 0, 0, 0, " is not finite"};
@@ -248,10 +261,14 @@ constexpr Range UpTo(float most, const char* words) {
   return {Range::kUpTo, most, 0, 0, words};
 }
 
-// An enumerator of E: names.h.
+// An enumerator of E: names.h; of a set of them, if there is one.
 template <class E>
-constexpr Range OneOf(const char* words) {
-  return {Range::kSet, 0, EnumeratorsOf<E>(), 0, words};
+constexpr const char* NameAt(uint32_t value) {
+  return NameOf(static_cast<E>(value));
+}
+template <class E>
+constexpr Range OneOf(const char* words, uint32_t set = EnumeratorsOf<E>()) {
+  return {Range::kSet, 0, set, 0, words, NameAt<E>};
 }
 
 struct Option {
