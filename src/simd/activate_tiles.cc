@@ -14,11 +14,12 @@
 
 #include "src/simd/activate.h"
 #include "src/simd/row_format.h"
-#include "src/simd/storage_types.h"
 #include "src/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/simd/activate_tiles.cc"
+#include "src/type_list.h"
+
 #include "hwy/foreach_target.h"
 
 #include "hwy/highway.h"
