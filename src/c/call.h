@@ -225,36 +225,6 @@ Status WithTeam(const Texts& texts, const swy_team* given, Reporting& reporting,
   return run(team.team());
 }
 
-// A function whose last argument is an executor, and one whose is a team.
-#define SWITCHYARD_C_CALL(Function, inputs, outputs, options, executor)    \
-  ::switchyard::c::Call(                                                   \
-      SWITCHYARD_C_TEXTS(#Function, "executor"), inputs, outputs, options, \
-      [&](const auto& in, const auto& out, const auto& opt, const auto&) { \
-        return ::switchyard::c::WithExecutor(                              \
-            SWITCHYARD_C_TEXTS(#Function, "executor"), executor,           \
-            [&](::switchyard::Executor& who) {                             \
-              return ::switchyard::Function(in, out, opt, who);            \
-            });                                                            \
-      })
-#define SWITCHYARD_C_TEAM_CALL(Function, inputs, outputs, options, team) \
-  ::switchyard::c::Call(                                                 \
-      SWITCHYARD_C_TEXTS(#Function, "team"), inputs, outputs, options,   \
-      [&](const auto& in, const auto& out, const auto& opt,              \
-          ::switchyard::c::Reporting& reporting) {                       \
-        return ::switchyard::c::WithTeam(                                \
-            SWITCHYARD_C_TEXTS(#Function, "team"), team, reporting,      \
-            [&](const ::switchyard::Team& who) {                         \
-              return ::switchyard::Function(in, out, opt, who);          \
-            });                                                          \
-      })
-// One that has neither.
-#define SWITCHYARD_C_LONE_CALL(Function, inputs, outputs, options)        \
-  ::switchyard::c::Call(                                                  \
-      SWITCHYARD_C_TEXTS(#Function, ""), inputs, outputs, options,        \
-      [](const auto& in, const auto& out, const auto& opt, const auto&) { \
-        return ::switchyard::Function(in, out, opt);                      \
-      })
-
 }  // namespace switchyard::c
 
 #endif  // SWITCHYARD_SRC_C_CALL_H_

@@ -34,6 +34,27 @@ namespace switchyard::c {
 
 using calls::Field;
 
+// Every call: X(its table in src/calls, its function in C++, that in C, and
+// how the latter is defined: calls.cc).
+#define SWITCHYARD_C_CALLS(X)                                      \
+  X(RouteCall, RouteTopK, swy_route_top_k, EXECUTOR)               \
+  X(PackedCall, BucketPacked, swy_bucket_packed, EXECUTOR)         \
+  X(PackedCall, BucketPacked, swy_bucket_packed_team, TEAM)        \
+  X(StridedCall, BucketStrided, swy_bucket_strided, EXECUTOR)      \
+  X(StridedCall, BucketStrided, swy_bucket_strided_team, TEAM)     \
+  X(AlignedCall, BucketAligned, swy_bucket_aligned, EXECUTOR)      \
+  X(AlignedCall, BucketAligned, swy_bucket_aligned_team, TEAM)     \
+  X(DispatchCall, MakeDispatchArgs, swy_make_dispatch_args, ALONE) \
+  X(MapCall, MapPairs, swy_map_pairs, EXECUTOR)                    \
+  X(MapCall, MapPairs, swy_map_pairs_team, TEAM)                   \
+  X(WorkListCall, MakeWorkList, swy_make_work_list, ALONE)         \
+  X(GatherCall, GatherRows, swy_gather_rows, EXECUTOR)             \
+  X(ScatterCall, ScatterRows, swy_scatter_rows, EXECUTOR)          \
+  X(QuantizeCall, Quantize, swy_quantize, EXECUTOR)                \
+  X(ActivateCall, Activate, swy_activate, EXECUTOR)                \
+  X(CombineCall, Combine, swy_combine, IN_COMBINE_CC)              \
+  X(HyperCall, HyperConnect, swy_hyper_connect, EXECUTOR)
+
 template <class CppStruct, size_t kSize>
 struct Table {
   using Cpp = CppStruct;
@@ -70,13 +91,11 @@ constexpr auto FindTable() {
     return FindTable<C, Calls...>();
   }
 }
+#define SWITCHYARD_C_TABLE(Call, ...) , calls::Call
 template <class C>
 inline constexpr auto kTable =
-    FindTable<C, calls::RouteCall, calls::PackedCall, calls::StridedCall,
-              calls::AlignedCall, calls::DispatchCall, calls::MapCall,
-              calls::WorkListCall, calls::GatherCall, calls::ScatterCall,
-              calls::QuantizeCall, calls::ActivateCall, calls::CombineCall,
-              calls::HyperCall>();
+    FindTable<C SWITCHYARD_C_CALLS(SWITCHYARD_C_TABLE)>();
+#undef SWITCHYARD_C_TABLE
 
 #define FIELD(f) SWITCHYARD_FIELD_OF(Report, swy_report, f)
 template <>

@@ -310,9 +310,10 @@ struct Rule {
   } flags = kAlways;
 };
 
-// The structs of C++ and of C, and defaults of what few tables have.
-template <class In, class Out, class Opt, class S, class CIn, class COut,
-          class COpt>
+// The structs of C++ and of C (none, until the function is in C, too), and
+// defaults of what few tables have.
+template <class In, class Out, class Opt, class S, class CIn = In,
+          class COut = Out, class COpt = Opt>
 struct CallBase {
   using Inputs = In;
   using Outputs = Out;

@@ -138,9 +138,11 @@ void ForEachStruct(const Test& test){
     TestStruct(test, #C, initial);              \
   }
 #define E(...)
+#define P(...)
 #include "structs.inc"
 #undef S
 #undef E
+#undef P
 }
 
 TEST(Fields, HaveTheDefaultsOfCpp) {

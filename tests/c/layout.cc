@@ -95,6 +95,7 @@ bool PrintLayout() {
     list                                                       \
   }
 #define N(enumerator) {#enumerator, enumerator},
+#define P(function) std::printf("function " #function "\n");
 #define E(name, list) is_fine &= PrintEnum<name##_cpp>(#name, {list});
   bool is_fine = true;
 #include "structs.inc"

@@ -1,9 +1,9 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# awk -f structs.awk HEADER...: the structs and enumerations of switchyard.h as
-# S(struct, whether it has defaults, its initialiser, F(field) ...) and
-# E(enumeration, N(enumerator) ...). The macro that initialises swy_x is
+# awk -f structs.awk HEADER...: the structs, enumerations and functions of
+# switchyard.h as S(struct, whether it has defaults, its initialiser, F(field)
+# ...), E(enumeration, N(enumerator) ...) and P(function). The macro that initialises swy_x is
 # SWY_X_INIT or SWY_NO_X.
 { sub(/\/\/.*/, "") }
 /^typedef struct swy_[A-Za-z0-9_]+ \{|^enum swy_[A-Za-z0-9_]+ \{/ {
@@ -34,6 +34,9 @@ name != "" && /\}/ {
   if (is_struct) fields_of[order[++structs] = name] = names
   else print "E(" name "," names ")"
   name = ""
+}
+/^SWY_API / && match($0, /swy_[a-z0-9_]+\(/) {
+  print "P(" substr($0, RSTART, RLENGTH - 1) ")"
 }
 /^#define SWY_(NO_[A-Za-z0-9_]+|[A-Za-z0-9_]+_INIT) / {
   of = $2
