@@ -43,7 +43,7 @@ using namespace switchyard::c;
                 [](const auto& i, const auto& o, const auto& opt,             \
                    const auto&) { return switchyard::Function(i, o, opt); }); \
   }
-#define SWITCHYARD_C_IN_COMBINE_CC(...)
+#define SWITCHYARD_C_BY_HAND(...)
 #define SWITCHYARD_C_DEFINE(Call_, Function, name, way) \
   SWITCHYARD_C_##way(Call_, Function, name)
 SWITCHYARD_C_CALLS(SWITCHYARD_C_DEFINE)

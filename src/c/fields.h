@@ -21,6 +21,7 @@
 #include "src/calls/combine.h"
 #include "src/calls/gather.h"
 #include "src/calls/hyper.h"
+#include "src/calls/layer.h"
 #include "src/calls/map.h"
 #include "src/calls/quantize.h"
 #include "src/calls/route.h"
@@ -52,15 +53,15 @@ using calls::Field;
   X(ScatterCall, ScatterRows, swy_scatter_rows, EXECUTOR)          \
   X(QuantizeCall, Quantize, swy_quantize, EXECUTOR)                \
   X(ActivateCall, Activate, swy_activate, EXECUTOR)                \
-  X(CombineCall, Combine, swy_combine, IN_COMBINE_CC)              \
-  X(HyperCall, HyperConnect, swy_hyper_connect, EXECUTOR)
+  X(CombineCall, Combine, swy_combine, BY_HAND)                    \
+  X(HyperCall, HyperConnect, swy_hyper_connect, EXECUTOR)          \
+  X(ExpertsPlanCall, PlanExperts, swy_plan_experts, BY_HAND)       \
+  X(ExpertsCall, RunExperts, swy_run_experts, BY_HAND)
 
 template <class CppStruct, size_t kSize>
 struct Table {
   using Cpp = CppStruct;
   std::array<Field, kSize> fields = {};
-  // How many fields only C has, and only C++. `size` is C's.
-  size_t c_extra = 1, cpp_extra = 0;
 };
 
 // The table of a struct of a call: a list of arguments or of options.
@@ -79,10 +80,7 @@ constexpr std::nullptr_t FindTable() {
 template <class C, class Call, class... Calls>
 constexpr auto FindTable() {
   if constexpr (std::is_same_v<C, typename Call::CInputs>) {
-    auto table = TableOf<typename Call::Inputs, Call::kInputs>();
-    // token_order, a part of RowIndex in C++
-    if (std::is_same_v<C, swy_combine_inputs>) table.c_extra = 2;
-    return table;
+    return TableOf<typename Call::Inputs, Call::kInputs>();
   } else if constexpr (std::is_same_v<C, typename Call::COutputs>) {
     return TableOf<typename Call::Outputs, Call::kOutputs>();
   } else if constexpr (std::is_same_v<C, typename Call::COptions>) {
@@ -122,9 +120,7 @@ template <>
 inline constexpr Table<Preset, 9> kTable<swy_preset> = {
     {FIELD(correction_bias), FIELD(expert_scale), FIELD(norm_topk_prob),
      FIELD(in_model_type), FIELD(family), FIELD(same_as), FIELD(source),
-     FIELD(num_experts), FIELD(top_k)},
-    4,   // pointers to structs, which
-    4};  // C++ has as members
+     FIELD(num_experts), FIELD(top_k)}};
 #undef FIELD
 #define FIELD(f, ...) SWITCHYARD_FIELD_OF(ModelConfig, swy_model_config, f),
 inline constexpr Field kConfigFields[] = {SWITCHYARD_CONFIG_FIELDS(FIELD)};
@@ -152,6 +148,7 @@ SWITCHYARD_PART(swy_identity_experts, IdentityExperts)
 SWITCHYARD_PART(swy_block_norms, BlockNorms)
 SWITCHYARD_PART(swy_combine_vectors, CombineVectors)
 SWITCHYARD_PART(swy_combine_scales, CombineScales)
+SWITCHYARD_PART(swy_row_format, RowFormat)
 #undef SWITCHYARD_PART
 
 // How many fields an aggregate has, those of its parts counted one by one: the
@@ -190,13 +187,31 @@ constexpr size_t NumFields() {
 template <class C>
 using CppOf = typename std::decay_t<decltype(kTable<C>)>::Cpp;
 
+// How many fields only C has, and only C++: `size`, token_order, which is a
+// part of RowIndex in C++, and structs that C points to.
+struct Extra {
+  size_t c, cpp;
+};
+template <class C>
+inline constexpr Extra kExtra = {1, 0};
+template <>
+inline constexpr Extra kExtra<swy_combine_inputs> = {2, 0};
+template <>
+inline constexpr Extra kExtra<swy_preset> = {4, 4};
+template <>
+inline constexpr Extra kExtra<swy_experts_plan_outputs> = {2, 1};
+template <>
+inline constexpr Extra kExtra<swy_experts_inputs> = {3, 2};
+template <>
+inline constexpr Extra kExtra<swy_experts_options> = {4, 3};
+
 // The table of C, which has all fields.
 template <class C>
 constexpr const auto& FieldsOf() {
   constexpr size_t kListed = kTable<C>.fields.size();
-  static_assert(NumFields<C>() == kListed + kTable<C>.c_extra,
+  static_assert(NumFields<C>() == kListed + kExtra<C>.c,
                 "C has fields that its table does not have");
-  static_assert(NumFields<CppOf<C>>() == kListed + kTable<C>.cpp_extra,
+  static_assert(NumFields<CppOf<C>>() == kListed + kExtra<C>.cpp,
                 "C++ has fields that the table of the C struct does not have");
   return kTable<C>.fields;
 }

@@ -155,7 +155,7 @@ TEST(Fields, HaveTheDefaultsOfCpp) {
     }
     ++structs;
   });
-  EXPECT_EQ(structs, 42u);
+  EXPECT_EQ(structs, 47u);
 }
 
 TEST(Fields, ArriveEachAlone) {

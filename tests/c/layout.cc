@@ -78,6 +78,7 @@ using swy_activate_place_cpp = ActivatePlace;
 using swy_activate_stores_cpp = ActivateStores;
 using swy_shared_gate_cpp = SharedGate;
 using swy_norm_kind_cpp = NormKind;
+using swy_expert_product_cpp = ExpertProduct;
 
 bool PrintLayout() {
 #define F(field)                                                             \

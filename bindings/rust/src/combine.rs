@@ -40,6 +40,10 @@ pub struct CombineInputs<'a> {
     pub vectors: CombineVectors<'a>,
 }
 impl<'a> CombineInputs<'a> {
+    /// What `run_experts` takes: rows and row_index are its own.
+    pub fn of_experts(topk_weights: Matrix<'a>) -> Self {
+        CombineInputs::new(Rows::default(), topk_weights, RowIndex::Rows(Matrix::default()))
+    }
     /// The weighted sum of rows alone.
     pub fn new(rows: Rows<'a>, topk_weights: Matrix<'a>, row_index: RowIndex<'a>) -> Self {
         CombineInputs {
@@ -55,14 +59,10 @@ impl<'a> CombineInputs<'a> {
         }
     }
 }
-/// `out[t] = residual[t] + sum of topk_weights[t, s] * row(t, s) + gate *
-/// shared[t]`, and `normed[t] = RMSNorm(out[t]) * norm_weight` in the same pass.
-pub fn combine(
+pub(crate) fn raw_inputs(
     inputs: &CombineInputs<'_>,
-    outputs: CombineOutputs<'_>,
-    options: &CombineOptions,
-    pool: Pool<'_>,
-) -> Result<Report, Error> {
+    outputs: &CombineOutputs<'_>,
+) -> Result<sys::swy_combine_inputs, Error> {
     let (token_order, row_index) = match inputs.row_index {
         RowIndex::TokenOrder => (1, sys::SWY_NO_MATRIX),
         RowIndex::Rows(matrix) => (0, matrix.raw),
@@ -72,7 +72,7 @@ pub fn combine(
         if outputs.out.raw.data.is_null() { outputs.normed.values.raw } else { outputs.out.raw };
     let residual =
         inputs.residual.raw(written, "Combine: residual: in place, without out or normed")?;
-    let raw_in = sys::swy_combine_inputs {
+    Ok(sys::swy_combine_inputs {
         token_order,
         rows: inputs.rows.view(),
         topk_weights: inputs.topk_weights.raw,
@@ -84,7 +84,18 @@ pub fn combine(
         norms: inputs.norms.view(),
         vectors: inputs.vectors.view(),
         ..sys::SWY_COMBINE_INPUTS_INIT
-    };
+    })
+}
+
+/// `out[t] = residual[t] + sum of topk_weights[t, s] * row(t, s) + gate *
+/// shared[t]`, and `normed[t] = RMSNorm(out[t]) * norm_weight` in the same pass.
+pub fn combine(
+    inputs: &CombineInputs<'_>,
+    outputs: CombineOutputs<'_>,
+    options: &CombineOptions,
+    pool: Pool<'_>,
+) -> Result<Report, Error> {
+    let raw_in = raw_inputs(inputs, &outputs)?;
     with_report(|report| {
         let raw_out = outputs.raw(report);
         // SAFETY: views of slices that are borrowed for as long.

@@ -31,8 +31,12 @@ pub struct Error {
 }
 
 impl Error {
+    /// An error that has found nothing.
+    pub fn new(code: Code, message: &'static str) -> Error {
+        Error { code, message, report: Report::default() }
+    }
     pub(crate) fn invalid(message: &'static str) -> Error {
-        Error { code: Code::InvalidArgument, message, report: Report::default() }
+        Error::new(Code::InvalidArgument, message)
     }
 }
 impl fmt::Display for Error {
@@ -51,7 +55,7 @@ pub(crate) fn check(status: sys::swy_status, report: Report) -> Result<Report, E
         sys::SWY_FAILED_PRECONDITION => Code::FailedPrecondition,
         _ => Code::Internal,
     };
-    // SAFETY: a literal of the library's or of executor.rs.
+    // SAFETY: a literal of the library's, of pool.rs or of layer.rs.
     let message: &'static CStr = unsafe { CStr::from_ptr(status.message) };
     Err(Error { code, message: message.to_str().unwrap_or(""), report })
 }
