@@ -27,7 +27,7 @@ void WritePlan(const ExpertsPlan& plan, swy_experts_plan* given) {
 
 swy_expert_tile TileOf(const ExpertTile& tile) {
   swy_expert_tile c = {};
-  Convert(&tile.product, &c.product);
+  c.product = static_cast<int32_t>(tile.product);
   c.expert = tile.expert;
   c.first_column = tile.first_column;
   c.worker = tile.worker;
