@@ -4,12 +4,16 @@
 // The program's output, the effect of each option, and refusals.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -199,6 +203,42 @@ TEST(MoeLayerProgram, JsonThatCannotBeWrittenIsExitCode2) {
             "moe_layer: --json /dev/full: No space left on device");
 }
 
+// A pipe that has no reader is refused, not waited for; a reader gets all of
+// it.
+TEST(MoeLayerProgram, JsonMayGoToAPipe) {
+  const TempFolder folder;
+  const std::string pipe = folder.File("pipe"), got = folder.File("got");
+  const std::string make = "mkfifo '" + pipe + "';";
+  const std::string arguments =
+      CheckpointPath("qwen2_moe") + " --repeat 1 --json '" + pipe + "'";
+  ExpectRefused(RunProgram(arguments, make),
+                "moe_layer: --json " + pipe + ": No such device or address");
+  // Number 4 is a reader that is there from the start.
+  const Outcome outcome =
+      RunProgram(arguments, "exec 4<>'" + pipe + "'; cat '" + pipe + "' >'" +
+                                got + "' 4>&- & ");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::string text;  // cat may be a little behind
+  for (int i = 0; i < 1000 && (text.empty() || text.back() != '\n'); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    text = ReadFile(got);
+  }
+  EXPECT_TRUE(json::accept(text)) << text;
+}
+
+// A limit on a file's size is a disk that fills up midway.
+TEST(MoeLayerProgram, ADiskThatFillsUpLeavesNoPartOfAFile) {
+  const TempFolder folder;
+  const std::string path = folder.File("out");
+  const Outcome outcome =
+      RunProgram(CheckpointPath("qwen2_moe") + " --output '" + path + "'",
+                 "trap '' XFSZ; ulimit -f 8; ");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(Lines(outcome.err).back(),
+            "moe_layer: --output " + path + ": File too large");
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 // The program's text for so many threads: no more than TBB has.
 std::string Threads(int wanted) {
   const auto executor = switchyard::MakeTbbExecutor(wanted);
@@ -329,9 +369,18 @@ TEST(MoeLayerProgram, ACheckpointCutWhileItRunsIsOneLine) {
 
 #ifndef SWITCHYARD_SANITIZED  // needs too much address space
 TEST(MoeLayerProgram, OutOfMemoryIsOneLine) {
-  const Outcome outcome = RunProgram("--threads 1", "ulimit -v 1000000;");
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(outcome.err, "moe_layer: out of memory\n");
+  const TempFolder folder;
+  const std::string path = folder.File("out.json");
+  for (const bool is_there : {false, true}) {
+    if (is_there) std::ofstream(path) << "before";
+    const Outcome outcome =
+        RunProgram("--threads 1 --json '" + path + "'", "ulimit -v 1000000;");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.err, "moe_layer: out of memory\n");
+    // No file, or the old content.
+    EXPECT_EQ(ReadFile(path), is_there ? "before" : "");
+    EXPECT_EQ(std::filesystem::exists(path), is_there);
+  }
 }
 #endif
 
