@@ -33,13 +33,6 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Columns of a line: bytes that do not continue a UTF-8 character.
-size_t Width(const std::string& line) {
-  return static_cast<size_t>(std::count_if(
-      line.begin(), line.end(),
-      [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 // Milliseconds and share of the table's row, or NaN.
 std::pair<double, double> Row(const std::string& out, const std::string& name) {
   for (const std::string& line : Lines(out)) {
@@ -67,7 +60,7 @@ TEST(MoeLayerProgram, RunsEachFamily) {
     EXPECT_TRUE(outcome.Printed(family + ", layer"));
     EXPECT_TRUE(outcome.Printed("batch    512 tokens"));
     for (const std::string& line : Lines(outcome.out)) {
-      EXPECT_LE(Width(line), 80u) << line;
+      EXPECT_LE(line.size(), 80u) << line;
       EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
     }
     // No terminal: nothing moves.
@@ -281,7 +274,7 @@ TEST(MoeLayerProgram, HelpListsTheOptions) {
     EXPECT_TRUE(outcome.Printed(option)) << option;
   }
   for (const std::string& line : Lines(outcome.out)) {
-    EXPECT_LE(Width(line), 80u) << line;
+    EXPECT_LE(line.size(), 80u) << line;
   }
 }
 
@@ -384,42 +377,12 @@ TEST(MoeLayerProgram, OutOfMemoryIsOneLine) {
 }
 #endif
 
-std::vector<std::string> Chart(std::vector<int32_t> load, bool blocks) {
-  return Lines(LoadChart(load, blocks));
-}
-
-TEST(MoeLayerProgram, LoadChartFits80Columns) {
-  for (const int experts : {1, 2, 12, 63, 64, 65, 128, 896, 5000}) {
-    std::vector<int32_t> load(static_cast<size_t>(experts));
-    for (size_t e = 0; e < load.size(); ++e) {
-      load[e] = static_cast<int32_t>((e * 2654435761u) % 1000000);
-    }
-    for (const bool blocks : {false, true}) {
-      for (const std::string& line : Chart(load, blocks)) {
-        EXPECT_LE(Width(line), 80u) << line;
-      }
-    }
-  }
-}
-
-TEST(MoeLayerProgram, LoadChartShowsTheLoad) {
-  const std::vector<std::string> chart = Chart({1, 10, 0, 5}, true);
-  ASSERT_EQ(chart.size(), 6u);
-  EXPECT_EQ(chart[0], "      10 │█");
-  EXPECT_EQ(chart[1], "         │█");
-  EXPECT_EQ(chart[2], "         │█▄");
-  EXPECT_EQ(chart[3], "         │██");
-  EXPECT_EQ(chart[4], "       0 │██▄");
-  EXPECT_EQ(chart[5],
-            "busiest 10, mean 4, median 3, least 0; 1 of 4 experts idle");
-  for (const std::string& line : Chart({1, 10, 0, 5}, false)) {
-    EXPECT_EQ(Width(line), line.size()) << line;
-  }
-  // However little an expert has to do, it shows.
-  EXPECT_EQ(Chart({1, 1000}, true)[4], "       0 │█▁");
-  EXPECT_EQ(Chart({0, 1000}, true)[4], "       0 │█");
-  EXPECT_EQ(Chart({0, 0}, true)[5],
-            "busiest 0, mean 0, median 0, least 0; 2 of 2 experts idle");
+TEST(MoeLayerProgram, LoadTextSaysTheLoad) {
+  const auto text = [](std::vector<int32_t> load) { return LoadText(load); };
+  EXPECT_EQ(text({1, 10, 0, 5}),
+            "busiest 10, mean 4, median 3, least 0; 1 of 4 experts idle\n");
+  EXPECT_EQ(text({0, 0}),
+            "busiest 0, mean 0, median 0, least 0; 2 of 2 experts idle\n");
 }
 
 }  // namespace
