@@ -96,6 +96,57 @@ static const swy_team kAlone = SWY_TEAM_INIT;
     ARGUMENT(team, function(&in, &out, NULL, &team.known), name ": team");  \
   } while (0)
 
+// A layer's call without its fifth argument, and inputs that have a `combine`.
+static const swy_combine_inputs kSums = SWY_COMBINE_INPUTS_INIT;
+#define SWY_SUMMED_EXPERTS_INIT                                           \
+  {                                                                       \
+    (uint32_t)sizeof(swy_experts_inputs), NULL, SWY_NO_ROWS, SWY_NO_ROWS, \
+        SWY_NO_MATRIX, SWY_NO_MATRIX, &kSums, SWY_NO_SPAN                 \
+  }
+static swy_status Multiply(void* context, const swy_expert_tile* tile) {
+  const swy_status status = {SWY_OK, ""};
+  (void)context;
+  (void)tile;
+  return status;
+}
+static swy_status RunExperts(const swy_experts_inputs* in,
+                             const swy_combine_outputs* out,
+                             const swy_experts_options* options,
+                             const swy_executor* executor) {
+  swy_expert_gemm gemm = SWY_EXPERT_GEMM_INIT;
+  gemm.run = Multiply;
+  return swy_run_experts(in, out, options, &gemm, executor);
+}
+// The structs that a layer's arguments point to.
+static void TestParts(void) {
+  LONGER(swy_combine_inputs) combine = {SWY_COMBINE_INPUTS_INIT, {0}};
+  LONGER(swy_activate_options) activate = {SWY_ACTIVATE_OPTIONS_INIT, {0}};
+  LONGER(swy_activate_options) shared = {SWY_ACTIVATE_OPTIONS_INIT, {0}};
+  LONGER(swy_combine_options) sums = {SWY_COMBINE_OPTIONS_INIT, {0}};
+  LONGER(swy_expert_gemm) gemm = {SWY_EXPERT_GEMM_INIT, {0}};
+  swy_experts_inputs in = SWY_EXPERTS_INPUTS_INIT;
+  swy_experts_options options = SWY_EXPERTS_OPTIONS_INIT;
+  const swy_combine_outputs out = SWY_COMBINE_OUTPUTS_INIT;
+  const char* valid = "RunExperts: plan: not given";
+#define RUN swy_run_experts(&in, &out, &options, &gemm.known, NULL)
+  CHECK_INVALID(RUN, "RunExperts: combine: is null");
+  in.combine = &combine.known;
+  CHECK_INVALID(swy_run_experts(&in, &out, &options, NULL, NULL),
+                "RunExperts: gemm: is null");
+  CHECK_INVALID(RUN, "RunExperts: gemm: run is null");
+  gemm.known.run = Multiply;
+  CHECK_INVALID(RUN, valid);
+  options.activate = &activate.known;
+  options.combine = &sums.known;
+  options.shared_activate = &shared.known;
+  ARGUMENT(combine, RUN, "RunExperts: combine");
+  ARGUMENT(activate, RUN, "RunExperts: options: activate");
+  ARGUMENT(sums, RUN, "RunExperts: options: combine");
+  ARGUMENT(shared, RUN, "RunExperts: options: shared_activate");
+  ARGUMENT(gemm, RUN, "RunExperts: gemm");
+#undef RUN
+}
+
 // F(function, C++ name, inputs, outputs, options, last), with structs' names as
 // their types and their macros have them.
 #define EACH(F, G)                                                             \
@@ -117,7 +168,12 @@ static const swy_team kAlone = SWY_TEAM_INIT;
     scatter_outputs, SCATTER_OUTPUTS, scatter_options, SCATTER_OPTIONS,        \
     SERIAL, G)                                                                 \
   F(swy_combine, "Combine", combine_inputs, COMBINE_INPUTS, combine_outputs,   \
-    COMBINE_OUTPUTS, combine_options, COMBINE_OPTIONS, SERIAL, G)
+    COMBINE_OUTPUTS, combine_options, COMBINE_OPTIONS, SERIAL, G)              \
+  F(swy_plan_experts, "PlanExperts", experts_plan_inputs, EXPERTS_PLAN_INPUTS, \
+    experts_plan_outputs, EXPERTS_PLAN_OUTPUTS, experts_plan_options,          \
+    EXPERTS_PLAN_OPTIONS, SERIAL, G)                                           \
+  F(RunExperts, "RunExperts", experts_inputs, SUMMED_EXPERTS, combine_outputs, \
+    COMBINE_OUTPUTS, experts_options, EXPERTS_OPTIONS, SERIAL, G)
 #define EACH_WITHOUT_REPORT(F, G)                                           \
   F(swy_quantize, "Quantize", quantize_inputs, QUANTIZE_INPUTS,             \
     quantize_outputs, QUANTIZE_OUTPUTS, quantize_options, QUANTIZE_OPTIONS, \
@@ -167,6 +223,7 @@ void TestArguments(void) {
   EACH(TEST_LAST, EXECUTOR)
   EACH_WITHOUT_REPORT(TEST_LAST, EXECUTOR)
   EACH_TEAM(TEST_LAST, TEAM)
+  TestParts();
 }
 
 // The longest struct that is looked at, and one byte more.

@@ -23,20 +23,6 @@ inline size_t TorchThreads() {
   return std::max<uint32_t>(1, threads);
 }
 
-// Calls work(worker) for each of `workers`, at most TorchThreads(), at the same
-// time. What it throws is thrown here.
-template <class Work>
-void OnWorkers(size_t workers, Work work) {
-  SWITCHYARD_CHECK_TORCH(torch_parallel_for(
-      0, static_cast<int64_t>(workers), 1,
-      [](int64_t begin, int64_t end, void* context) {
-        for (int64_t i = begin; i < end; ++i) {
-          (*static_cast<Work*>(context))(static_cast<size_t>(i));
-        }
-      },
-      &work));
-}
-
 class TorchExecutor final : public Executor {
  public:
   explicit TorchExecutor(size_t threads) : threads_(threads) {}

@@ -114,6 +114,11 @@ unsafe extern "C" fn run_own(
 }
 
 impl Pool<'_> {
+    /// How many threads may work at the same time.
+    pub fn concurrency(self) -> usize {
+        // SAFETY: made by `Tbb::new`.
+        self.with(|pool| unsafe { pool.as_ref() }.map_or(1, |pool| pool.concurrency))
+    }
     /// `call` with this pool as C has it, which is no longer than the call.
     pub(crate) fn with<R>(self, call: impl FnOnce(*const sys::swy_executor) -> R) -> R {
         match self {

@@ -161,18 +161,18 @@ typedef struct swy_report {
   // swy_route_top_k:
   size_t invalid_ids;  // of given_ids outside [0, num_experts)
   size_t elsewhere;    // selected experts that expert_map has as -1
-  // swy_bucket_..., swy_map_pairs:
+  // swy_bucket_..., swy_map_pairs, swy_plan_experts:
   size_t max_rows;    // pairs of the busiest expert
   size_t row_stride;  // swy_bucket_strided: the stride used, or needed
   size_t dropped;     // pairs whose id was outside [0, num_experts)
   // swy_gather_rows:
   size_t invalid;  // pairs outside [0, num_tokens * top_k)
-  // swy_combine, swy_scatter_rows:
+  // swy_combine, swy_run_experts, swy_scatter_rows:
   size_t skipped;  // row_index values outside [-1, num_rows)
   // swy_bucket_aligned:
   size_t over_capacity;   // pairs beyond their expert's capacity
   size_t active_experts;  // experts that have pairs
-  // swy_make_work_list:
+  // swy_make_work_list, swy_plan_experts:
   size_t tiles;  // that the list has or, if it is too small, needs
 } swy_report;
 #define SWY_REPORT_INIT \
