@@ -95,7 +95,6 @@ inline constexpr uint32_t kRowSet =
     kFloatSet | kCodeSet | TypesOf(TypeKind::kBlock);
 
 constexpr bool IsFloat(Type type) { return IsIn(kFloatSet, type); }
-constexpr bool IsIdType(Type type) { return IsIn(kIdSet, type); }
 constexpr bool IsCode(Type type) { return IsIn(kCodeSet, type); }
 constexpr bool IsRowType(Type type) { return IsIn(kRowSet, type); }
 
