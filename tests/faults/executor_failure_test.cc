@@ -89,11 +89,12 @@ TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
 // Any product of a layer's experts, on any executor: nothing hangs, and no
 // other block of rows is begun.
 TEST(ExecutorFailure, ProductsThatFail) {
+  constexpr size_t kTokens = 20, kOfABlock = 2 * kTokens;
   size_t failures = 0;
   for (const Pool pool : EveryPool()) {
     const auto executor = MakeExecutor(pool);
-    for (const uint64_t seed : {1u, 2u, 3u, 4u, 5u}) {
-      Layer layer({20, 8, 3, 40}, seed);
+    for (const uint64_t seed : {1u, 2u, 3u}) {
+      Layer layer({kTokens, 8, 3, 40}, seed);
       const uint64_t expected = layer.Expected();
       const size_t products = layer.products;
       for (size_t i = 0; i < products; ++i) {
@@ -103,7 +104,8 @@ TEST(ExecutorFailure, ProductsThatFail) {
         EXPECT_EQ(status.code(), StatusCode::kInternal);
         EXPECT_EQ(status.message(), Layer::kProductFails);
         EXPECT_EQ(layer.report, kUnwritten);
-        EXPECT_LE(layer.products, i + 2 * executor->Concurrency());
+        EXPECT_LE(layer.products,
+                  i + 1 + kOfABlock * (executor->Concurrency() - 1));
         ++failures;
       }
       layer.failing_product = SIZE_MAX;

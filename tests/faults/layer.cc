@@ -4,6 +4,7 @@
 #include "tests/faults/layer.h"
 
 #include <cstring>
+#include <thread>
 
 namespace switchyard::testing_support {
 namespace {
@@ -67,6 +68,7 @@ Layer::Layer(const Shape& shape, uint64_t seed)
   if (random.Below(2) == 0) plan_.shared_intermediate = 1 + random.Below(40);
   plan_.workers = 1 + random.Below(kMostWorkers);
   plan_.tile_columns = random.Below(3) * 8;
+  plan_.max_rows = 1 + random.Below(20);
   options_.activate.layout = layout_;
   options_.shared_activate.layout = layout_;
   options_.operands.type = random.Below(2) == 0 ? Type::kF32 : Type::kBF16;
@@ -101,6 +103,7 @@ Status Layer::Multiply(const ExpertTile& tile) {
   if (products++ == failing_product) {
     return Status(StatusCode::kInternal, kProductFails);
   }
+  if (yields) std::this_thread::yield();
   const size_t size = SizeOf(tile.out.type);
   const auto shift = static_cast<size_t>(tile.expert + 1) * 7;
   for (size_t r = 0; r < tile.out.rows; ++r) {
@@ -141,8 +144,8 @@ uint64_t Layer::Digest() const {
 
 void Layer::Clear() {
   report = Report();
-  for (std::vector<int32_t>* v :
-       {&ids_, &counts_, &offsets_, &pairs_, &index_, &table_}) {
+  for (std::vector<int32_t>* v : {&ids_, &counts_, &offsets_, &pairs_, &index_,
+                                  &table_, &layer_scratch_}) {
     std::fill(v->begin(), v->end(), -7);
   }
   for (std::vector<float>* v :

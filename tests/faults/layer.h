@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 #include "switchyard/activate.h"
@@ -134,6 +133,7 @@ class Layer {
   // that it has called.
   size_t failing_product = SIZE_MAX;
   std::atomic<size_t> products{0};
+  bool yields = false;  // products let other workers overtake theirs
   static constexpr const char kProductFails[] = "Layer: a product fails";
 
   Report report;
@@ -160,29 +160,6 @@ class Layer {
   std::vector<float> weights_, rows_, acted_, half_, out_, normed_, layer_out_;
   std::vector<int32_t> ids_, counts_, offsets_, pairs_, index_, table_,
       scratch_, plan_memory_, layer_scratch_;
-};
-
-// Threads of its own for each call.
-class ThreadsExecutor final : public Executor {
- public:
-  explicit ThreadsExecutor(size_t threads) : threads_(threads) {}
-  size_t Concurrency() const noexcept override { return threads_; }
-  Status ParallelFor(size_t count, size_t /*grain*/, Body body,
-                     void* context) noexcept override {
-    std::vector<std::thread> threads;
-    for (size_t w = 0; w < threads_; ++w) {
-      threads.emplace_back([=] {
-        const size_t begin = count * w / threads_;
-        const size_t end = count * (w + 1) / threads_;
-        if (begin != end) body(context, w, begin, end);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    return Status();
-  }
-
- private:
-  const size_t threads_;
 };
 
 }  // namespace switchyard::testing_support

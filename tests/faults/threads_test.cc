@@ -4,6 +4,8 @@
 // The same bits for callers that are threads of somebody else: tasks of TBB,
 // an OpenMP region, 64 threads on one executor. And OpenMP's own executor.
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -70,13 +72,28 @@ TEST_P(CallersTest, SixtyFourThreadsOnOneExecutor) {
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 5u);
 }
 
-// Of workers who wait for each other, few have a core.
+// Most of them wait for others that have no core.
 TEST(Callers, SixtyFourThreadsInOneCall) {
-  ThreadsExecutor executor(64);
-  for (const auto& caller : Callers(10)) {
-    caller->Call(executor);
-    EXPECT_EQ(caller->right, 1u);
+  constexpr size_t kThreads = 64;
+  pthread_barrier_t barrier;
+  ASSERT_EQ(pthread_barrier_init(&barrier, nullptr, kThreads), 0);
+  const auto wait = [](void* b) {
+    pthread_barrier_wait(static_cast<pthread_barrier_t*>(b));
+  };
+  TeamExecutor team(kThreads, wait, &barrier);
+  const auto callers = Callers(8);
+  for (const auto& caller : callers) caller->layer.yields = true;
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      team.Run(i, [&] {
+        for (const auto& caller : callers) caller->Call(team);
+      });
+    });
   }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& caller : callers) EXPECT_EQ(caller->right, 1u);
+  pthread_barrier_destroy(&barrier);
 }
 
 #ifdef SWITCHYARD_WITH_TBB

@@ -136,7 +136,7 @@ class Experts {
   static Status Copy(const AnyMatrix& from, const AnyMatrix& to,
                      Executor& executor) {
     if (to.data == nullptr) return Status();
-    return Quantize({from}, {to}, {}, executor);
+    return switchyard::Quantize({from}, {to}, {}, executor);
   }
 
   const Linear& LinearOf(switchyard::ExpertProduct product) const {
@@ -156,7 +156,8 @@ class Experts {
     if (stored_ != operands_) {
       auto* converted = space.weights.AtLeast<float>(in * out);
       const ConstAnyMatrix stored(weights, stored_, out, in, in);
-      const Status status = Quantize({stored}, {AnyMatrix(converted, out, in)});
+      const Status status =
+          switchyard::Quantize({stored}, {AnyMatrix(converted, out, in)});
       if (!status.ok()) return status;
       weights = converted;
     }
