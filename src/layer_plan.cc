@@ -21,7 +21,7 @@ using internal::Taker;
 
 // A worker's share of what is left, in this many pieces, is the largest piece
 // that is claimed: large ones while there is much to do, small ones at the end.
-constexpr size_t kPiecesOfShare = 2;
+constexpr size_t kPiecesOfShare = 3;
 // The least part of a worker's share of all, so that parts are at most so many
 // a worker.
 constexpr size_t kMostPieces = 16;

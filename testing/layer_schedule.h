@@ -57,11 +57,11 @@ struct ScheduleCosts {
   // Of a unit of ExpertsPlanOptions' costs, whose defaults are 16 to a row:
   // 2048 x 768 on an AVX-512 core in bf16.
   double unit = 21.0 / 16;
-  // To wake workers: what the executor's fork takes until the last has come.
-  double wake = 8.0;
+  // To wake workers until the last has come, as a team that spins does.
+  double wake = 3.0;
   double claim = 0.1;
   // Of a tile, beside its product: the call, and its rows' gather.
-  double tile = 1.0;
+  double tile = 0.5;
   double row = 0.1;
   // A sum of a token.
   double token = 1.5;

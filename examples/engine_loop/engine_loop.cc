@@ -12,7 +12,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <functional>
 #include <random>
@@ -23,6 +22,7 @@
 #include "programs/program.h"
 #include "switchyard/isa.h"
 #include "switchyard/layer.h"
+#include "switchyard/pieces.h"
 #include "switchyard/route.h"
 #include "switchyard/team_executor.h"
 
@@ -48,17 +48,18 @@ class EngineExecutor final : public Executor {
 
   Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
-    if (count == 0) return Status();
-    const size_t ranges = (count - 1) / grain + 1;
-    // Ranges are claimed: a thread that comes late takes fewer.
-    std::atomic<size_t> next{0};
-    RunOnAll(std::min(num_threads_, ranges), [&](size_t thread) {
-      for (size_t i; (i = next.fetch_add(1)) < ranges;) {
-        body(context, thread, i * grain, std::min(count, (i + 1) * grain));
-      }
-    });
+    SharedLoop loop(count, grain, num_threads_, body, context);
+    const size_t workers = loop.pieces().workers();
+    if (workers <= 1) {  // not worth waking anybody
+      loop.Run(0, 1, 0);
+    } else {
+      RunOnAll(workers,
+               [&](size_t thread) { loop.Run(thread, workers, thread); });
+    }
     return Status();  // kInternal from a pool that can fail: nothing may throw
   }
+  // Threads that spin between calls fork for less than the default of 30 us:
+  //   size_t ForkNs() const noexcept override { return 3000; }
 
  private:
   const size_t num_threads_;

@@ -182,6 +182,12 @@ class CallbackExecutor final : public Executor {
     return StatusOf(
         given_.parallel_for(given_.context, count, grain, body, context));
   }
+  size_t ForkNs() const noexcept override {
+    constexpr size_t kEnd =
+        offsetof(swy_executor, fork_ns) + sizeof(given_.fork_ns);
+    const bool says = given_.size >= kEnd && given_.fork_ns != nullptr;
+    return says ? given_.fork_ns(given_.context) : kForkNs;
+  }
 
  private:
   const swy_executor& given_;

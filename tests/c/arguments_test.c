@@ -296,11 +296,12 @@ void TestTypes(void) {
   CHECK(swy_runnable_isa(99).name == NULL);
 }
 
+static size_t seen_grain;
 static swy_status Fail(void* context, size_t count, size_t grain, swy_body body,
                        void* body_context) {
   const swy_status status = {SWY_OUT_OF_MEMORY, "Fail: no memory"};
   (void)count;
-  (void)grain;
+  seen_grain = grain;
   (void)body;
   (void)body_context;
   ++*(int*)context;
@@ -313,6 +314,10 @@ static swy_status FailSilently(void* context, size_t count, size_t grain,
   status.message = NULL;
   return status;
 }
+static size_t ThreeMicroseconds(void* context) {
+  CHECK(*(int*)context > 0);
+  return 3000;
+}
 
 void TestExecutors(void) {
   enum { kTokens = 4096 };
@@ -323,7 +328,7 @@ void TestExecutors(void) {
   swy_executor failing = SWY_EXECUTOR_INIT;
   swy_route_inputs in = SWY_ROUTE_INPUTS_INIT;
   swy_route_outputs out = SWY_ROUTE_OUTPUTS_INIT;
-  size_t i, wrong = 0;
+  size_t i, grain, wrong = 0;
   int calls = 0;
   CHECK(logits != NULL && weights != NULL && ids != NULL);
   if (logits == NULL || weights == NULL || ids == NULL) return;
@@ -340,6 +345,16 @@ void TestExecutors(void) {
   CheckStatus(swy_route_top_k(&in, &out, NULL, &failing), SWY_INTERNAL, "",
               __FILE__, __LINE__);
   CHECK(calls == 2);
+  // The grain follows from the cost of a fork, which a caller that was compiled
+  // before there was one does not say.
+  grain = seen_grain;
+  failing.fork_ns = ThreeMicroseconds;
+  CHECK(swy_route_top_k(&in, &out, NULL, &failing).code == SWY_INTERNAL);
+  CHECK(seen_grain == grain / 10);
+  failing.size = (uint32_t)offsetof(swy_executor, fork_ns);
+  CHECK(swy_route_top_k(&in, &out, NULL, &failing).code == SWY_INTERNAL);
+  CHECK(seen_grain == grain && calls == 4);
+  CHECK(tbb == NULL || tbb->fork_ns(tbb->context) == 30000);
   // A build without TBB has no such pool.
   CHECK(tbb == NULL || (tbb->concurrency >= 1 && tbb->concurrency <= 2));
   CHECK_OK(swy_route_top_k(&in, &out, NULL, tbb));

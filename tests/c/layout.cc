@@ -97,25 +97,26 @@ void PrintExtra() {
 // Structs that are on no list.
 #define SWITCHYARD_PRINT_OTHER(field) \
   std::printf("  " #field " %zu %zu\n", offsetof(C, field), sizeof(C::field));
-#define SWITCHYARD_OTHERS(S, X)                                      \
-  S(swy_status, X(code) X(message))                                  \
-  S(swy_matrix, X(data) X(rows) X(cols) X(stride) X(type))           \
-  S(swy_rows, X(values) X(scales) X(sums))                           \
-  S(swy_executor, X(size) X(context) X(concurrency) X(parallel_for)) \
-  S(swy_isa, X(name) X(fma))                                         \
-  S(swy_optional_count, X(is_set) X(value))                          \
-  S(swy_optional_flag, X(is_set) X(value))                           \
-  S(swy_optional_number, X(is_set) X(value))                         \
-  S(swy_i32_span, X(data) X(size))                                   \
-  S(swy_u32_span, X(data) X(size))                                   \
-  S(swy_i64_span, X(data) X(size))                                   \
-  S(swy_work_tile_span, X(data) X(size))                             \
-  S(swy_block_q8_0, X(d) X(qs))                                      \
-  S(swy_block_q8_1, X(d) X(s) X(qs))                                 \
-  S(swy_block_q8_k, X(d) X(qs) X(bsums))                             \
-  S(swy_expert_tile,                                                 \
-    X(product) X(expert) X(first_column) X(worker) X(rows) X(out))   \
-  S(swy_expert_gemm, X(size) X(run) X(context))                      \
+#define SWITCHYARD_OTHERS(S, X)                                    \
+  S(swy_status, X(code) X(message))                                \
+  S(swy_matrix, X(data) X(rows) X(cols) X(stride) X(type))         \
+  S(swy_rows, X(values) X(scales) X(sums))                         \
+  S(swy_executor,                                                  \
+    X(size) X(context) X(concurrency) X(parallel_for) X(fork_ns))  \
+  S(swy_isa, X(name) X(fma))                                       \
+  S(swy_optional_count, X(is_set) X(value))                        \
+  S(swy_optional_flag, X(is_set) X(value))                         \
+  S(swy_optional_number, X(is_set) X(value))                       \
+  S(swy_i32_span, X(data) X(size))                                 \
+  S(swy_u32_span, X(data) X(size))                                 \
+  S(swy_i64_span, X(data) X(size))                                 \
+  S(swy_work_tile_span, X(data) X(size))                           \
+  S(swy_block_q8_0, X(d) X(qs))                                    \
+  S(swy_block_q8_1, X(d) X(s) X(qs))                               \
+  S(swy_block_q8_k, X(d) X(qs) X(bsums))                           \
+  S(swy_expert_tile,                                               \
+    X(product) X(expert) X(first_column) X(worker) X(rows) X(out)) \
+  S(swy_expert_gemm, X(size) X(run) X(context))                    \
   S(swy_experts_plan, X(opaque))
 #define SWITCHYARD_PRINT_OTHER_STRUCT(CStruct, list)           \
   {                                                            \

@@ -93,7 +93,7 @@ static swy_status RunOnTwo(void* context, size_t count, size_t grain,
   return status;
 }
 const swy_executor kThreads = {(uint32_t)sizeof(swy_executor), NULL, 2,
-                               RunOnTwo};
+                               RunOnTwo, NULL};
 
 int main(void) {
   void (*const tests[])(void) = {TestRoute,   TestBucket, TestTeams,

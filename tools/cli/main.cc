@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// swy: what this machine runs, whether it computes the released bits, and what
-// is in .metal files. Each command prints to stdout and returns the exit code.
+// swy: what this machine runs, whether it computes the released bits, what is
+// in .metal files, and how workers share a layer. Each command prints to stdout and returns the exit code.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include "switchyard/isa.h"
 #include "tools/cli/isas.h"
 #include "tools/cli/metal.h"
+#include "tools/cli/plan.h"
 #include "tools/cli/verify.h"
 #include "tools/corpus/corpus.h"
 
@@ -114,6 +115,8 @@ int Main(int argc, char** argv) {
   AddVerify(app, verify_options);
   MetalOptions metal_options;
   CLI::App* const metal = AddMetal(app, metal_options);
+  PlanOptions plan_options;
+  CLI::App* const plan = AddPlan(app, plan_options);
   app.add_subcommand("help", "Explain swy, or the command that follows");
 
   // "help verify" is "verify --help". CLI11 says of a wrong command only that
@@ -135,6 +138,7 @@ int Main(int argc, char** argv) {
 
   if (isa->parsed()) return PrintIsas();
   if (metal->parsed()) return Metal(metal_options);
+  if (plan->parsed()) return Plan(plan_options);
   RequireIsas(verify_options.isas);
   return RunVerify(verify_options);
 }

@@ -277,7 +277,7 @@ options! {
         /// Tiles begin at multiples of so many rows of their expert.
         tile_rows: usize = 16,
         /// The same in columns; 0: a tile has all columns.
-        tile_columns: usize = 64,
+        tile_columns: usize = 32,
         /// The most rows of a tile.
         max_rows: usize = 256,
         /// The cost of reading an expert's weights.
@@ -287,7 +287,7 @@ options! {
         /// Fewer rows cost as much.
         min_rows: usize = 0,
         /// Less is not worth a tile of its own.
-        least_cost: usize = 4,
+        least_cost: usize = 8,
     }
 }
 

@@ -18,7 +18,7 @@ extern "C" {
 // Which product of an expert.
 enum swy_expert_product {
   SWY_PRODUCT_GATE_UP = 0,  // in one matrix, as swy_gate_up_layout says
-  SWY_PRODUCT_GATE = 1,     // these two with SWY_LAYOUT_SPLIT
+  SWY_PRODUCT_GATE = 1,     // these two with SWY_SPLIT
   SWY_PRODUCT_UP = 2,
   SWY_PRODUCT_DOWN = 3
 };
@@ -95,8 +95,8 @@ typedef struct swy_experts_plan_options {
 } swy_experts_plan_options;
 #define SWY_EXPERTS_PLAN_OPTIONS_INIT                                          \
   {                                                                            \
-    (uint32_t)sizeof(swy_experts_plan_options), 0, 0, 0, 0, 0, 1, 16, 64, 256, \
-        512, 16, 0, 4                                                          \
+    (uint32_t)sizeof(swy_experts_plan_options), 0, 0, 0, 0, 0, 1, 16, 32, 256, \
+        512, 16, 0, 8                                                          \
   }
 
 // int32 elements of memory for a plan. SIZE_MAX if that overflows or an option
@@ -116,7 +116,7 @@ typedef struct swy_experts_inputs {
   swy_rows hidden;                    // [tokens, hidden]
   swy_rows shared_hidden;             // optional
   swy_matrix gate_bias;               // optional [num_experts, columns]
-  swy_matrix up_bias;                 // with SWY_LAYOUT_SPLIT
+  swy_matrix up_bias;                 // with SWY_SPLIT
   const swy_combine_inputs* combine;  // without rows and row_index
   swy_i32_span scratch;               // at least [swy_experts_scratch_size]
 } swy_experts_inputs;

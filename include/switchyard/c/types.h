@@ -193,15 +193,18 @@ typedef struct swy_executor {
   // [0, count), each index exactly once, and returns when all are done; ranges
   // may be split, merged, reordered and run on any thread. Bodies of one call
   // that run at the same time get different workers, all < concurrency.
-  // `grain` indices are about 30 us of serial work: less is not worth waking a
-  // thread for. Bodies do not call parallel_for. May be called from several
-  // threads at once. An error, whose message has to be a literal, is handed to
-  // the caller of the function.
+  // `grain` indices are about fork_ns of serial work: less is not worth a
+  // thread. Bodies do not call parallel_for. May be called from several threads
+  // at once. An error, whose message has to be a literal, is handed to the
+  // caller of the function.
   swy_status (*parallel_for)(void* context, size_t count, size_t grain,
                              swy_body body, void* body_context);
+  // What it takes now to fork and join, in nanoseconds of serial work. It
+  // changes where work is shared out, never bits. NULL: 30,000.
+  size_t (*fork_ns)(void* context);
 } swy_executor;
 #define SWY_EXECUTOR_INIT \
-  { (uint32_t)sizeof(swy_executor), NULL, 1, NULL }
+  { (uint32_t)sizeof(swy_executor), NULL, 1, NULL, NULL }
 
 // A pool on oneTBB with max_concurrency threads, the caller counted, or -1: as
 // many as TBB has. NULL if max_concurrency is 0 or below -1, if the library was
