@@ -51,9 +51,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.limit_place = static_cast<ActivatePlace>(of_gate && bytes.Flag());
   options.row_scale_place = static_cast<ActivatePlace>(bytes.Flag());
   constexpr float kFactors[] = {1.702f, 1.0f, 4.0f, 25.0f};
-  options.alpha = kFactors[bytes.Below(4)];
-  options.beta = kFactors[bytes.Below(4)];
-  options.linear_beta = kFactors[bytes.Below(4)];
+  reference::ForEachParameter(
+      &options, [&](float* value) { *value = kFactors[bytes.Below(4)]; });
   options.stores = static_cast<ActivateStores>(bytes.Below(3));
   const bool split = options.layout == GateUpLayout::kSplit;
   const size_t rows = bytes.Size({1, 2, 0}, 6);

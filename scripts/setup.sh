@@ -123,7 +123,8 @@ step() {
   shift
   lines=$(wc -l <"$log")
   printf '%s ' "$what"
-  while sleep 3; do printf '.'; done 9>&- &
+  # What reads our output is not to wait for a sleep that is left over.
+  while sleep 3 >&- 2>&-; do printf '.'; done 9>&- &
   ticker=$!
   printf '\n== %s\n' "$what" >>"$log"
   "$@" >>"$log" 2>&1 </dev/null 9>&- || status=$?

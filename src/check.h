@@ -160,61 +160,6 @@ bool HasOrdinaryScales(const BasicAnyRows<V>& rows) {
 
 // ---- Of the table, by the compiler.
 
-template <calls::Kind>
-struct TypeOfKind;
-template <>
-struct TypeOfKind<calls::Kind::kConstMatrix> {
-  using T = ConstAnyMatrix;
-};
-template <>
-struct TypeOfKind<calls::Kind::kMatrix> {
-  using T = AnyMatrix;
-};
-template <>
-struct TypeOfKind<calls::Kind::kRowIndex> {
-  using T = RowIndex;
-};
-template <>
-struct TypeOfKind<calls::Kind::kConstRows> {
-  using T = ConstAnyRows;
-};
-template <>
-struct TypeOfKind<calls::Kind::kRows> {
-  using T = AnyRows;
-};
-template <>
-struct TypeOfKind<calls::Kind::kConstI32Span> {
-  using T = Span<const int32_t>;
-};
-template <>
-struct TypeOfKind<calls::Kind::kI32Span> {
-  using T = Span<int32_t>;
-};
-template <>
-struct TypeOfKind<calls::Kind::kI64Span> {
-  using T = Span<int64_t>;
-};
-template <>
-struct TypeOfKind<calls::Kind::kU32Span> {
-  using T = Span<uint32_t>;
-};
-template <>
-struct TypeOfKind<calls::Kind::kTileSpan> {
-  using T = Span<WorkTile>;
-};
-template <>
-struct TypeOfKind<calls::Kind::kCount> {
-  using T = size_t;
-};
-template <>
-struct TypeOfKind<calls::Kind::kFlag> {
-  using T = bool;
-};
-template <>
-struct TypeOfKind<calls::Kind::kReport> {
-  using T = Report*;
-};
-
 inline const unsigned char* At(const void* data, size_t offset) {
   return static_cast<const unsigned char*>(data) + offset;
 }
@@ -225,7 +170,7 @@ const auto& Get(const typename C::Args& c) {
   const void* const from = kI < calls::kNumInputs<C>
                                ? static_cast<const void*>(&c.in)
                                : static_cast<const void*>(&c.out);
-  return *reinterpret_cast<const typename TypeOfKind<field.kind>::T*>(
+  return *reinterpret_cast<const typename calls::TypesOf<field.kind>::Cpp*>(
       At(from, field.offset));
 }
 
@@ -519,17 +464,10 @@ struct RareOptions {
   constexpr RareOptions() {
     for (const calls::Option& option : C::kOptions) {
       if (option.is_ordinary) continue;
-      for (size_t i = 0; i < BytesOfKind(option.field.kind); ++i) {
+      for (size_t i = 0; i < calls::SizeOf(option.field.kind); ++i) {
         mask[option.field.offset + i] = 0xFF;
       }
     }
-  }
-  static constexpr size_t BytesOfKind(calls::Kind kind) {
-    return kind == calls::Kind::kCount ? 8
-           : kind == calls::Kind::kFlag || kind == calls::Kind::kEnum8 ||
-                   kind == calls::Kind::kType
-               ? 1
-               : 4;
   }
 };
 template <class C>
@@ -712,8 +650,8 @@ class Checked {
     *to = {{}, &a, nullptr, 0, first_view, false, false, 0, 0};
     const auto& m = Get<C, kI>(c);
     const bool is_optional = (a.flags & calls::kOptional) != 0;
-    if constexpr (a.field.kind == calls::Kind::kReport ||
-                  a.field.kind == calls::Kind::kFlag) {
+    if constexpr (!calls::IsView(a.field.kind) &&
+                  a.field.kind != calls::Kind::kCount) {
       return;
     } else if constexpr (a.field.kind == calls::Kind::kCount) {
       to->view.rows = m;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The element types as one list, walked by checks, names, tests and fuzzers:
-// each Type with its name and its part in rows.
+// The element types as lists, walked by checks, names, kernels, tests and
+// fuzzers.
 
 #ifndef SWITCHYARD_SRC_TYPE_LIST_H_
 #define SWITCHYARD_SRC_TYPE_LIST_H_
@@ -11,8 +11,7 @@
 
 #include "switchyard/types.h"
 
-namespace switchyard::internal {
-
+// Each Type with its name and its part in rows.
 #define SWITCHYARD_TYPES(X)        \
   X(kF32, "f32", kFloat)           \
   X(kBF16, "bf16", kFloat)         \
@@ -28,6 +27,28 @@ namespace switchyard::internal {
   X(kQ8_0, "q8_0", kBlock)         \
   X(kQ8_1, "q8_1", kBlock)         \
   X(kQ8_K, "q8_k", kBlock)
+
+// Types of the rows that kernels are compiled for; each kernel names its list.
+// What they write is not among what they are compiled for: rows.cc converts it,
+// a tile at a time in the L1 cache. How a type is loaded is in storage-inl.h.
+
+// The types that are computed with without scales.
+#define SWITCHYARD_FLOATS(X, ...) \
+  X(float, __VA_ARGS__) SWITCHYARD_HALVES(X, __VA_ARGS__)
+#define SWITCHYARD_HALVES(X, ...) \
+  X(BFloat16, __VA_ARGS__) X(Float16, __VA_ARGS__)
+// Codes that a scale turns into values.
+#define SWITCHYARD_CODES(X, ...) \
+  X(int8_t, __VA_ARGS__)         \
+  X(uint8_t, __VA_ARGS__) SWITCHYARD_FLOAT_CODES(X, __VA_ARGS__)
+#define SWITCHYARD_FLOAT_CODES(X, ...) \
+  X(Float8E4M3, __VA_ARGS__)           \
+  X(Float8E5M2, __VA_ARGS__)
+#define SWITCHYARD_FLOATS_AND_CODES(X, ...) \
+  SWITCHYARD_FLOATS(X, __VA_ARGS__)         \
+  SWITCHYARD_CODES(X, __VA_ARGS__)
+
+namespace switchyard::internal {
 
 // Codes have scales beside the rows: those of integers are f32 and may have
 // sums, those of floats are f32 or e8m0. Blocks hold their scales.
@@ -74,7 +95,6 @@ inline constexpr uint32_t kRowSet =
     kFloatSet | kCodeSet | TypesOf(TypeKind::kBlock);
 
 constexpr bool IsFloat(Type type) { return IsIn(kFloatSet, type); }
-constexpr bool IsIdType(Type type) { return IsIn(kIdSet, type); }
 constexpr bool IsCode(Type type) { return IsIn(kCodeSet, type); }
 constexpr bool IsRowType(Type type) { return IsIn(kRowSet, type); }
 

@@ -6,6 +6,7 @@
 #ifndef SWITCHYARD_TESTING_REFERENCE_ACTIVATE_H_
 #define SWITCHYARD_TESTING_REFERENCE_ACTIVATE_H_
 
+#include "src/calls/activate.h"
 #include "switchyard/activate.h"
 
 namespace switchyard::reference {
@@ -22,6 +23,16 @@ struct Activated {
   // Overflow and infinite ups included.
   bool IsClose(float up, float actual) const;
 };
+
+// change(parameter) for each of activations: those that have to be positive.
+template <class Change>
+void ForEachParameter(ActivateOptions* options, const Change& change) {
+  for (const calls::Option& option : calls::ActivateCall::kOptions) {
+    if (option.range.of != calls::Range::kPositive) continue;
+    change(reinterpret_cast<float*>(reinterpret_cast<char*>(options) +
+                                    option.field.offset));
+  }
+}
 
 }  // namespace switchyard::reference
 

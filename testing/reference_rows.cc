@@ -26,21 +26,6 @@ T Get(const std::vector<uint8_t>& bytes, size_t i) {
   return value;
 }
 
-const SmallFloat* SmallFloatOf(Type type) {
-  switch (type) {
-    case Type::kBF16:
-      return &kBF16;
-    case Type::kF16:
-      return &kF16;
-    case Type::kF8E4M3:
-      return &kF8E4M3;
-    case Type::kF8E5M2:
-      return &kF8E5M2;
-    default:
-      return nullptr;
-  }
-}
-
 // NaN if there is one, or an infinity.
 float Amax(const float* x, size_t n) {
   float amax = 0.0f;

@@ -51,11 +51,9 @@ TEST_P(ActivateFunctionsTest, FunctionsAreCloseToExact) {
         ActivateOptions options = Plain(activation);
         options.limit = limit;
         options.limit_place = place;
-        if (all.size() % 2 == 1) {
-          options.alpha = 0.75f;
-          options.beta = 3.0f;
-          options.linear_beta = 5.5f;
-        }
+        const float factor = all.size() % 2 == 1 ? 0.375f : 1.0f;
+        reference::ForEachParameter(&options,
+                                    [=](float* value) { *value *= factor; });
         const bool of_gate = IsOfGate(activation);
         if (of_gate || place == ActivatePlace::kBefore) all.push_back(options);
         options.layout = GateUpLayout::kUngated;

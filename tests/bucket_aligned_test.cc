@@ -292,7 +292,7 @@ TEST_P(BucketAlignedTest, TeamsLikeOneThread) {
 }
 
 TEST(BucketAlignedFailures, OfAnyLoopAreReported) {
-  const Shape s = {10007, 4, 60};
+  const Shape s = {15007, 4, 60};
   const std::vector<int32_t> ids = MakeIds(s, Load::kUniform, 22);
   AlignedOptions options;
   options.block_size = 16;

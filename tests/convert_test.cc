@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "src/calls/names.h"
 #include "switchyard/quantize.h"
 #include "tests/float_sweep.h"
 #include "tests/rows_case.h"
@@ -21,10 +22,15 @@ struct Small {
   const SmallFloat& format;
   Type type;
 };
-const Small kSmall[] = {{reference::kBF16, Type::kBF16},
-                        {reference::kF16, Type::kF16},
-                        {reference::kF8E4M3, Type::kF8E4M3},
-                        {reference::kF8E5M2, Type::kF8E5M2}};
+// bf16 and f16 come first.
+const std::vector<Small> kSmall = [] {
+  std::vector<Small> all;
+  for (const Type type : calls::kEnumerators<Type>) {
+    const SmallFloat* const format = reference::SmallFloatOf(type);
+    if (format != nullptr) all.push_back({*format, type});
+  }
+  return all;
+}();
 
 // Half way between neighbours, and the floats around.
 std::vector<float> Ties(const SmallFloat& format) {

@@ -64,6 +64,17 @@ TYPED_TEST(GuardedTest, SeesEachByte) {
   EXPECT_EQ(intact() + untouched(), "");
 }
 
+// Also of memory that another one has had, and of more than a page.
+TEST(GuardedDeathTest, TheByteBehindIsNobodys) {
+  for (const size_t size : {1u, 4096u, 70000u, 70000u, 1u << 25}) {
+    const Guarded<unsigned char> memory(1, size);
+    volatile unsigned char* const end = memory.data() + size;
+    EXPECT_EQ(end[-1], reinterpret_cast<const unsigned char*>(&kCanary)[3]);
+    EXPECT_DEATH((void)end[0], "");
+    EXPECT_DEATH(end[0] = 1, "");
+  }
+}
+
 TYPED_TEST(GuardedTest, WithoutAnElementAllOfItIsOutside) {
   const Guarded<TypeParam> memory(0, 4);
   memory.data()[-1] = TypeParam();

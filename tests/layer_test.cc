@@ -309,7 +309,7 @@ class RunErrors : public RunCallErrors {
     shape_.hidden = 5;
     shape_.intermediate = 3;
     shape_.shared_intermediate = 2;
-    memory_.resize(ExpertsPlanSize(3, 2, shape_));
+    memory_.resize(20000);  // more than any scratch here
     EXPECT_OK(PlanExperts({{ids_.data(), 3, 2}}, {memory_, &plan_}, shape_));
     scratch_.resize(ExpertsScratchSize(plan_, {}, 1), -7);
     call_.in.plan = &plan_;
@@ -363,8 +363,7 @@ TEST_F(RunErrors, OfTheirOwn) {
                c.in.combine.residual = ConstAnyMatrix(
                    reinterpret_cast<const float*>(scratch_.data()), 3, 5));
   EXPECT_ERROR("scratch: overlaps the plan's memory",
-               c.in.scratch.data = memory_.data();
-               c.in.scratch.size = std::max(memory_.size(), scratch_.size()));
+               c.in.scratch = memory_);
   ExpertsPlan alone = plan_;
   alone.shared_intermediate = 0;
   EXPECT_ERROR("shared_hidden: given with a plan that has no shared expert",

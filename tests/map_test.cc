@@ -370,11 +370,11 @@ TEST_P(MapTest, TeamsLikeOneThread) {
 }
 
 TEST(MapFailures, OfAnyLoopAreReported) {
-  const Shape s = {10007, 4, 60};
+  const Shape s = {15007, 4, 60};
   // Counting and placing, of pairs and of tokens.
   for (size_t fail_at = 0; fail_at <= 4; ++fail_at) {
     BackwardsExecutor executor(fail_at);
-    std::vector<int32_t> scratch(BucketScratchSize(40028, 8, executor));
+    std::vector<int32_t> scratch(BucketScratchSize(60028, 8, executor));
     Map c = MakeCase(0, s, 8);
     c.options.allow_dropped = true;
     MapInputs in = c.In();

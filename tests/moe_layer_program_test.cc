@@ -4,12 +4,16 @@
 // The program's output, the effect of each option, and refusals.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,13 +31,6 @@ std::vector<std::string> Lines(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
-}
-
-// Columns of a line: bytes that do not continue a UTF-8 character.
-size_t Width(const std::string& line) {
-  return static_cast<size_t>(std::count_if(
-      line.begin(), line.end(),
-      [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 // Milliseconds and share of the table's row, or NaN.
@@ -63,7 +60,7 @@ TEST(MoeLayerProgram, RunsEachFamily) {
     EXPECT_TRUE(outcome.Printed(family + ", layer"));
     EXPECT_TRUE(outcome.Printed("batch    512 tokens"));
     for (const std::string& line : Lines(outcome.out)) {
-      EXPECT_LE(Width(line), 80u) << line;
+      EXPECT_LE(line.size(), 80u) << line;
       EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
     }
     // No terminal: nothing moves.
@@ -197,6 +194,42 @@ TEST(MoeLayerProgram, JsonThatCannotBeWrittenIsExitCode2) {
             "moe_layer: --json /dev/full: No space left on device");
 }
 
+// A pipe that has no reader is refused, not waited for; a reader gets all of
+// it.
+TEST(MoeLayerProgram, JsonMayGoToAPipe) {
+  const TempFolder folder;
+  const std::string pipe = folder.File("pipe"), got = folder.File("got");
+  const std::string make = "mkfifo '" + pipe + "';";
+  const std::string arguments =
+      CheckpointPath("qwen2_moe") + " --repeat 1 --json '" + pipe + "'";
+  ExpectRefused(RunProgram(arguments, make),
+                "moe_layer: --json " + pipe + ": No such device or address");
+  // Number 4 is a reader that is there from the start.
+  const Outcome outcome =
+      RunProgram(arguments, "exec 4<>'" + pipe + "'; cat '" + pipe + "' >'" +
+                                got + "' 4>&- & ");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::string text;  // cat may be a little behind
+  for (int i = 0; i < 1000 && (text.empty() || text.back() != '\n'); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    text = ReadFile(got);
+  }
+  EXPECT_TRUE(json::accept(text)) << text;
+}
+
+// A limit on a file's size is a disk that fills up midway.
+TEST(MoeLayerProgram, ADiskThatFillsUpLeavesNoPartOfAFile) {
+  const TempFolder folder;
+  const std::string path = folder.File("out");
+  const Outcome outcome =
+      RunProgram(CheckpointPath("qwen2_moe") + " --output '" + path + "'",
+                 "trap '' XFSZ; ulimit -f 8; ");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(Lines(outcome.err).back(),
+            "moe_layer: --output " + path + ": File too large");
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 // The program's text for so many threads: no more than TBB has.
 std::string Threads(int wanted) {
   const auto executor = switchyard::MakeTbbExecutor(wanted);
@@ -239,7 +272,7 @@ TEST(MoeLayerProgram, HelpListsTheOptions) {
     EXPECT_TRUE(outcome.Printed(option)) << option;
   }
   for (const std::string& line : Lines(outcome.out)) {
-    EXPECT_LE(Width(line), 80u) << line;
+    EXPECT_LE(line.size(), 80u) << line;
   }
 }
 
@@ -327,48 +360,27 @@ TEST(MoeLayerProgram, ACheckpointCutWhileItRunsIsOneLine) {
 
 #ifndef SWITCHYARD_SANITIZED  // needs too much address space
 TEST(MoeLayerProgram, OutOfMemoryIsOneLine) {
-  const Outcome outcome = RunProgram("--threads 1", "ulimit -v 1000000;");
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(outcome.err, "moe_layer: out of memory\n");
+  const TempFolder folder;
+  const std::string path = folder.File("out.json");
+  for (const bool is_there : {false, true}) {
+    if (is_there) std::ofstream(path) << "before";
+    const Outcome outcome =
+        RunProgram("--threads 1 --json '" + path + "'", "ulimit -v 1000000;");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.err, "moe_layer: out of memory\n");
+    // No file, or the old content.
+    EXPECT_EQ(ReadFile(path), is_there ? "before" : "");
+    EXPECT_EQ(std::filesystem::exists(path), is_there);
+  }
 }
 #endif
 
-std::vector<std::string> Chart(std::vector<int32_t> load, bool blocks) {
-  return Lines(LoadChart(load, blocks));
-}
-
-TEST(MoeLayerProgram, LoadChartFits80Columns) {
-  for (const int experts : {1, 2, 12, 63, 64, 65, 128, 896, 5000}) {
-    std::vector<int32_t> load(static_cast<size_t>(experts));
-    for (size_t e = 0; e < load.size(); ++e) {
-      load[e] = static_cast<int32_t>((e * 2654435761u) % 1000000);
-    }
-    for (const bool blocks : {false, true}) {
-      for (const std::string& line : Chart(load, blocks)) {
-        EXPECT_LE(Width(line), 80u) << line;
-      }
-    }
-  }
-}
-
-TEST(MoeLayerProgram, LoadChartShowsTheLoad) {
-  const std::vector<std::string> chart = Chart({1, 10, 0, 5}, true);
-  ASSERT_EQ(chart.size(), 6u);
-  EXPECT_EQ(chart[0], "      10 │█");
-  EXPECT_EQ(chart[1], "         │█");
-  EXPECT_EQ(chart[2], "         │█▄");
-  EXPECT_EQ(chart[3], "         │██");
-  EXPECT_EQ(chart[4], "       0 │██▄");
-  EXPECT_EQ(chart[5],
-            "busiest 10, mean 4, median 3, least 0; 1 of 4 experts idle");
-  for (const std::string& line : Chart({1, 10, 0, 5}, false)) {
-    EXPECT_EQ(Width(line), line.size()) << line;
-  }
-  // However little an expert has to do, it shows.
-  EXPECT_EQ(Chart({1, 1000}, true)[4], "       0 │█▁");
-  EXPECT_EQ(Chart({0, 1000}, true)[4], "       0 │█");
-  EXPECT_EQ(Chart({0, 0}, true)[5],
-            "busiest 0, mean 0, median 0, least 0; 2 of 2 experts idle");
+TEST(MoeLayerProgram, LoadTextSaysTheLoad) {
+  const auto text = [](std::vector<int32_t> load) { return LoadText(load); };
+  EXPECT_EQ(text({1, 10, 0, 5}),
+            "busiest 10, mean 4, median 3, least 0; 1 of 4 experts idle\n");
+  EXPECT_EQ(text({0, 0}),
+            "busiest 0, mean 0, median 0, least 0; 2 of 2 experts idle\n");
 }
 
 }  // namespace

@@ -568,6 +568,60 @@ TEST(Presets, FieldsAreSetByTheirNames) {
               "SetField: text: is null");
 }
 
+TEST(Presets, OptionsAreSetByTheirNames) {
+  const Preset preset;
+  const auto all = [](const Preset& of) {
+    std::vector<double> values;
+    while (OptionAt(of, values.size()).name != nullptr) {
+      values.push_back(OptionAt(of, values.size()).value);
+    }
+    return values;
+  };
+  std::vector<double> want = all(preset);
+  EXPECT_EQ(want.size(), 48u);
+  for (size_t i = 0; i < want.size(); ++i) {
+    Preset changed;
+    const PresetOption option = OptionAt(preset, i);
+    const std::string name = std::string(option.part) + "." + option.name;
+    want[i] = option.value == 1 ? 0 : 1;
+    EXPECT_OK(SetOption(name.c_str(), want[i], &changed)) << name;
+    EXPECT_EQ(all(changed), want) << name;
+    want[i] = option.value;
+  }
+
+  Preset set;
+  EXPECT_OK(SetOption("score", "sqrt_softplus", &set));
+  EXPECT_EQ(set.route.score, Score::kSqrtSoftplus);
+  EXPECT_OK(SetOption("combine.norm", "plus_one", &set));
+  EXPECT_EQ(set.combine.norm, NormKind::kPlusOne);
+  EXPECT_OK(SetOption("combine.eps", 0.5, &set));
+  EXPECT_EQ(std::pair(set.combine.eps, set.route.eps), std::pair(0.5f, 0.0f));
+  EXPECT_OK(SetOption("topk_group", 2147483647, &set));
+  EXPECT_OK(SetOption("layout", 255, &set));  // Activate refuses it
+  const std::vector<double> before = all(set);
+  const std::string error = "SetOption: ",
+                    no_value = error + "value: is none of this option's type",
+                    no_name = error + "name: no option has it";
+  const std::pair<const char*, double> wrong[] = {
+      {"renormalize", 2},   {"renormalize", -1},
+      {"renormalize", NAN}, {"score", 256},
+      {"score", 0.5},       {"combine.norm", -1},
+      {"topk_group", 1.5},  {"topk_group", 1ull << 31}};
+  for (const auto& [name, value] : wrong) {
+    ExpectError(SetOption(name, value, &set), no_value);
+  }
+  for (const char* name : {"score", "clamp", "renormalize"}) {
+    ExpectError(SetOption(name, "tanh", &set), no_value);
+  }
+  for (const char* name : {"", "routes.score", "route.limit", "route."}) {
+    ExpectError(SetOption(name, 1, &set), no_name);
+  }
+  ExpectError(SetOption(nullptr, 1, &set), error + "name: is null");
+  ExpectError(SetOption("score", nullptr, &set), error + "enumerator: is null");
+  ExpectError(SetOption("score", 1, nullptr), error + "preset: is null");
+  EXPECT_EQ(all(set), before);
+}
+
 TEST(Presets, RoutingWithoutWhatBelongsToThemIsRefused) {
   const auto route = [](const Preset& preset, bool with_bias, bool given) {
     std::vector<float> logits(512), bias(512), weights(16, -7.0f);

@@ -198,8 +198,14 @@ TEST(TeamExecutorTest, EachIndexOnceOnAsManyAsAreWorthIt) {
           ASSERT_OK(
               lent.executor.ParallelFor(count, grain, Visited::Body, &visited));
           for (const auto& n : visited.counts) ASSERT_EQ(n.load(), 1);
-          const size_t busy = Pieces(count, grain, num_threads).workers();
-          EXPECT_EQ(visited.workers.load(), (1u << busy) - 1);
+          // Where there are several each, the others may be done by the time
+          // that a thread comes.
+          const Pieces pieces(count, grain, num_threads);
+          const uint32_t all = (1u << pieces.workers()) - 1;
+          EXPECT_EQ(visited.workers.load() | all, all);
+          if (pieces.number() <= num_threads) {
+            EXPECT_EQ(visited.workers.load(), all);
+          }
         }
       }
     });
@@ -251,7 +257,7 @@ TEST(TeamExecutorTest, WhatIsThrownReachesItsCallerAndLetsTheOthersGo) {
 
 // A router's rows, and a sort, which takes several steps, with its report.
 TEST_P(TeamTest, LentItGivesTheBitsOfOneThread) {
-  const Shape s = {4099, 8, 128};
+  const Shape s = {7507, 8, 128};
   std::vector<float> logits(s.tokens * s.experts);
   for (size_t i = 0; i < logits.size(); ++i) {
     logits[i] = static_cast<float>(i * 2654435761u % 4096) / 512.0f;

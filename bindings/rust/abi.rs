@@ -2,44 +2,180 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Writes `sys` from `switchyard.h`, its structs, enumerators and functions, and
-//! the enumerations of `values`. Part of the build script, so that Rust says
+//! the safe enumerations and structs. Part of the build script, so that Rust says
 //! nothing of the C ABI a second time. The headers are a small, regular dialect of
 //! C; anything else is refused.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The texts of sys.rs and values.rs for those of the headers, or the error.
-pub fn translate(headers: &[String]) -> Result<(String, String), String> {
+/// Structs that have no safe twin of their own: the crate's own types, and arguments
+/// of functions that take each by itself.
+const OWN: &[&str] = &[
+    "swy_block_q8_0",
+    "swy_block_q8_1",
+    "swy_block_q8_k",
+    "swy_status",
+    "swy_matrix",
+    "swy_rows",
+    "swy_executor",
+    "swy_team",
+    "swy_isa",
+    "swy_preset",
+    "swy_work_tile",
+    "swy_row_format",
+    "swy_expert_tile",
+    "swy_expert_gemm",
+    "swy_experts_plan",
+    "swy_experts_plan_inputs",
+    "swy_experts_plan_outputs",
+    "swy_experts_inputs",
+    "swy_experts_options",
+    "swy_combine_inputs",
+    "swy_activate_outputs",
+    "swy_gather_outputs",
+    "swy_scatter_inputs",
+    "swy_scatter_outputs",
+    "swy_quantize_inputs",
+    "swy_quantize_outputs",
+    "swy_quantize_options",
+    "swy_dispatch_inputs",
+    "swy_dispatch_outputs",
+    "swy_work_list_inputs",
+    "swy_work_list_outputs",
+];
+/// Inputs that are not of the type that inputs of their C type have.
+const SPECIAL: &[(&str, &str)] = &[
+    ("swy_hyper_inputs.streams", "Source<'a>"),
+    ("swy_activate_inputs.gate", "Source<'a>"),
+    ("swy_activate_inputs.offsets", "Option<&'a [i32]>"),
+    ("swy_activate_inputs.tokens_per_expert", "Option<&'a [i32]>"),
+    ("swy_aligned_inputs.expert_map", "Option<&'a [i32]>"),
+    ("swy_aligned_inputs.scratch", "&'a mut [i32]"),
+    ("swy_bucket_inputs.scratch", "&'a mut [i32]"),
+    ("swy_map_inputs.scratch", "&'a mut [i32]"),
+];
+
+/// The files that the crate includes, by name, or the error.
+pub fn translate(headers: &[String]) -> Result<Vec<(&'static str, String)>, String> {
     let text: String = headers.iter().map(|header| plain(header)).collect();
-    let mut abi = Abi { tokens: tokens(&text), comments: comments(headers), ..Abi::default() };
+    let mut abi = Abi {
+        tokens: tokens(&text),
+        comments: comments(headers),
+        macros: macros(headers),
+        ..Abi::default()
+    };
     abi.read()?;
+    let structs = abi.structs.clone();
+    structs.iter().try_for_each(|of| abi.write_struct(of))?;
     let sys = format!(
-        "structs! {{\n{}}}\nenumerators! {{\n{}}}\nextern \"C\" {{\n{}}}\n{}",
-        abi.structs, abi.enumerators, abi.functions, abi.types
+        "structs! {{\n{}}}\ninitial! {{\n{}}}\nenumerators! {{\n{}}}\nextern \"C\" {{\n{}}}\n{}",
+        abi.sys, abi.initial, abi.enumerators, abi.functions, abi.types
     );
-    Ok((sys, abi.values))
+    Ok(vec![
+        ("sys.rs", sys),
+        ("values.rs", abi.values),
+        ("options.rs", abi.options),
+        ("views.rs", abi.views),
+        ("config.rs", abi.config),
+    ])
 }
 
-/// The comments above each enumeration and beside each enumerator.
+/// The comments above each enumeration and struct, and above or beside each
+/// enumerator and field, by "swy_x", "SWY_X" and "swy_x.field".
 fn comments(headers: &[String]) -> BTreeMap<String, String> {
-    let mut comments = BTreeMap::new();
+    let mut comments: BTreeMap<String, String> = BTreeMap::new();
     let mut above = String::new();
+    let (mut of, mut beside) = (String::new(), String::new());
     for line in headers.iter().flat_map(|header| header.lines()) {
         let (code, comment) = line.split_once("//").unwrap_or((line, ""));
         let words: Vec<&str> = code.split_whitespace().collect();
-        match words[..] {
-            [] => {
-                above = if comment.is_empty() { String::new() } else { above + comment };
-                continue;
+        // A comment beside a field or enumerator goes on below it.
+        if words.is_empty() && line.starts_with("   ") && !beside.is_empty() {
+            *comments.get_mut(&beside).unwrap() += comment;
+            continue;
+        }
+        beside = String::new();
+        if words.is_empty() {
+            above = if comment.is_empty() { String::new() } else { above + comment };
+            continue;
+        }
+        let name = match words[..] {
+            ["enum", name, ..] => name.to_string(),
+            ["typedef", "struct", name, ..] => {
+                of = name.to_string();
+                name.to_string()
             }
-            ["enum", name, ..] => comments.insert(name.to_string(), above.trim().to_string()),
-            [name, "=", ..] => comments.insert(name.to_string(), comment.trim().to_string()),
-            _ => None,
+            [name, "=", ..] => name.to_string(),
+            [.., name] => format!("{}.{}", of, name.trim_end_matches(';')),
+            [] => unreachable!(),
         };
-        above = String::new();
+        if !comment.is_empty() {
+            beside = name.clone();
+        }
+        comments.insert(name, std::mem::take(&mut above) + comment);
     }
     comments
+}
+/// Text as a sentence of rustdoc, where brackets would be links.
+fn documented(text: &str) -> String {
+    let mut depth = 0;
+    let mut doc = String::new();
+    for c in text.chars() {
+        if c == '[' {
+            if depth == 0 {
+                let word = doc.rfind(|c: char| !c.is_alphanumeric() && c != '_');
+                doc.insert(word.map_or(0, |at| at + 1), '`');
+            }
+            depth += 1;
+        }
+        doc.push(c);
+        if depth > 0 && (c == ']' || c == ')') {
+            depth -= 1;
+            doc += if depth == 0 { "`" } else { "" };
+        }
+    }
+    let end = if doc.ends_with(|c: char| c == '.' || c == ':') { "" } else { "." };
+    // A name stays as it is.
+    match doc.split(' ').next() {
+        Some(word) if word.contains('_') => doc + end,
+        _ => doc[..1].to_uppercase() + &doc[1..] + end,
+    }
+}
+
+/// The values of each macro that is a pair of braces.
+fn macros(headers: &[String]) -> BTreeMap<String, Vec<String>> {
+    let mut macros = BTreeMap::new();
+    for header in headers {
+        let text = header.replace("\\\n", " ");
+        for line in text.lines().filter_map(|line| line.strip_prefix("#define ")) {
+            let (name, body) = line.split_once(' ').unwrap_or((line, ""));
+            if let Some(body) = body.trim().strip_prefix('{') {
+                macros.insert(name.to_string(), values(body));
+            }
+        }
+    }
+    macros
+}
+/// The values up to the end of a pair of braces, without spaces and comments.
+fn values(body: &str) -> Vec<String> {
+    let (mut all, mut depth) = (vec![String::new()], 0);
+    let mut rest = body;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '/' => rest = rest.split_once("*/").map_or("", |(_, rest)| rest),
+            '}' if depth == 0 => break,
+            ',' if depth == 0 => all.push(String::new()),
+            c if c.is_whitespace() => {}
+            c => {
+                depth += (c == '{') as usize;
+                depth -= (c == '}') as usize;
+                all.last_mut().unwrap().push(c);
+            }
+        }
+    }
+    all
 }
 
 /// Without comments and the preprocessor's lines.
@@ -76,22 +212,33 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
+/// A name with its type, of a field or a parameter.
+#[derive(Clone)]
+struct Declared {
+    name: String,
+    kind: String,
+}
+#[derive(Clone)]
+struct Struct {
+    name: String,
+    fields: Vec<Declared>,
+}
 #[derive(Default)]
 struct Abi {
     tokens: Vec<String>,
     at: usize,
-    structs: String,
+    comments: BTreeMap<String, String>,
+    macros: BTreeMap<String, Vec<String>>,
+    structs: Vec<Struct>,
+    sys: String,
+    initial: String,
     enumerators: String,
     functions: String,
     types: String,
     values: String,
-    comments: BTreeMap<String, String>,
-}
-
-/// A name with its type, of a field or a parameter.
-struct Declared {
-    name: String,
-    kind: String,
+    options: String,
+    views: String,
+    config: String,
 }
 
 impl Abi {
@@ -157,41 +304,200 @@ impl Abi {
         let words: Vec<Vec<&str>> = names.iter().map(|name| name.split('_').collect()).collect();
         let is_shared = |i: usize| words.iter().all(|w| w.len() > i + 1 && w[i] == words[0][i]);
         let shared = (0..).take_while(|&i| is_shared(i)).count();
-        let comment = |of: &str| match self.comments.get(of).map_or("", |comment| comment) {
-            "" => format!("`{}`.", of),
-            comment => comment.to_string(),
-        };
-        let mut text = format!(
-            "enumeration! {{\n    #[doc = {:?}]\n    {} {{\n",
-            comment(name),
-            camel(&name.split('_').skip(1).collect::<Vec<_>>())
-        );
+        let mut text =
+            format!("enumeration! {{\n    #[doc = {:?}]\n    {} {{\n", self.doc(name), twin(name));
         for (name, words) in names.iter().zip(&words) {
             let member = camel(&words[shared..]);
-            writeln!(text, "        #[doc = {:?}]\n        {} = {},", comment(name), member, name)
-                .unwrap();
+            let doc = self.doc(name);
+            writeln!(text, "        #[doc = {:?}]\n        {} = {},", doc, member, name).unwrap();
         }
         self.values += &(text + "    }\n}\n");
+    }
+    fn comment(&self, of: &str) -> &str {
+        self.comments.get(of).map_or("", |comment| comment.trim())
+    }
+    fn doc(&self, of: &str) -> String {
+        let comment = self.comment(of);
+        // The name of a field's enumeration is its type.
+        let (of, comment) = match comment.strip_prefix("enum ") {
+            Some(rest) => rest.split_once(", ").unwrap_or((rest, "")),
+            None => (of, comment),
+        };
+        match if comment.is_empty() { self.comment(of) } else { comment } {
+            "" => format!("`{}` of C.", of),
+            comment => documented(comment),
+        }
     }
     fn read_struct(&mut self) -> Result<(), String> {
         let name = self.next();
         self.expect("{")?;
-        let mut fields = String::new();
+        let mut fields = Vec::new();
         while !self.takes("}") {
             let kind = self.read_type()?;
             loop {
-                let field = self.read_declarator(&kind)?;
-                write!(fields, " {}: {},", field.name, field.kind).unwrap();
+                fields.push(self.read_declarator(&kind)?);
                 if !self.takes(",") {
                     break;
                 }
             }
             self.expect(";")?;
         }
-        writeln!(self.structs, "    struct {} {{{} }}", name, fields).unwrap();
         self.expect(&name)?;
-        self.expect(";")
+        self.expect(";")?;
+        let text: String =
+            fields.iter().map(|field| format!(" {}: {},", field.name, field.kind)).collect();
+        writeln!(self.sys, "    struct {} {{{} }}", name, text).unwrap();
+        self.structs.push(Struct { name, fields });
+        Ok(())
     }
+
+    /// A constant of C as one of Rust.
+    fn value(&self, kind: &str, value: &str) -> Result<String, String> {
+        if let Some(of) = self.structs.iter().find(|of| of.name == kind) {
+            let list = match self.macros.get(value) {
+                Some(list) => list.clone(),
+                None => values(value.trim_start_matches('{')),
+            };
+            if list.len() != of.fields.len() {
+                return Err(format!("{}: {} values instead of {:?}", kind, list.len(), list));
+            }
+            let fields: Result<Vec<String>, String> = of
+                .fields
+                .iter()
+                .zip(&list)
+                .map(|(field, value)| {
+                    Ok(format!("{}: {}", field.name, self.value(&field.kind, value)?))
+                })
+                .collect();
+            return Ok(format!("{} {{ {} }}", kind, fields?.join(", ")));
+        }
+        Ok(match value {
+            "NULL" if kind.starts_with("*const") => "std::ptr::null()".to_string(),
+            "NULL" if kind.starts_with('*') => "std::ptr::null_mut()".to_string(),
+            "NULL" => "None".to_string(),
+            "0" if kind == "f32" => "0.0".to_string(),
+            value if kind == "f32" => value.trim_end_matches('f').to_string(),
+            value => value.replace("(uint32_t)sizeof(", "size_of::<").replace(')', ">()"),
+        })
+    }
+    /// The constant of a struct's macro, and its safe twin.
+    fn write_struct(&mut self, of: &Struct) -> Result<(), String> {
+        let of_name = of.name.trim_start_matches("swy_").to_uppercase();
+        let names = [format!("SWY_{}_INIT", of_name), format!("SWY_NO_{}", of_name)];
+        let initial = names.iter().find(|name| self.macros.contains_key(*name));
+        if let Some(name) = initial {
+            let value = self.value(&of.name, name)?;
+            writeln!(self.initial, "    {}: {} = {};", name, of.name, value).unwrap();
+        }
+        if of.name == "swy_model_config" {
+            self.write_config(of);
+        } else if !OWN.contains(&of.name.as_str())
+            && !of.name.ends_with("_span")
+            && !of.name.starts_with("swy_optional_")
+        {
+            let are_views = of.fields.iter().any(|f| is_view(&f.kind) || f.kind == "swy_map_rows");
+            match initial {
+                Some(initial) if !are_views => self.write_options(of, initial),
+                _ => self.write_views(of),
+            }
+        }
+        Ok(())
+    }
+    fn write_fields(&self, of: &Struct, kind_of: impl Fn(&Declared, &str) -> String) -> String {
+        let mut text = String::new();
+        for field in of.fields.iter().filter(|f| f.name != "size" && f.name != "report") {
+            let name = format!("{}.{}", of.name, field.name);
+            let doc = self.doc(&name);
+            writeln!(
+                text,
+                "    #[doc = {:?}]\n    {}: {},",
+                doc,
+                field.name,
+                kind_of(field, &name)
+            )
+            .unwrap();
+        }
+        text
+    }
+    /// An int32_t is the enumeration that its comment names, or a flag.
+    fn plain_kind(&self, kind: &str, name: &str) -> String {
+        match kind {
+            "i32" => {
+                self.comment(name).split_once("enum ").map_or("bool".to_string(), |(_, rest)| {
+                    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+                    twin(rest.split(|c| !is_name(c)).next().unwrap())
+                })
+            }
+            kind if kind.starts_with("swy_") => twin(kind),
+            kind => kind.to_string(),
+        }
+    }
+    fn write_options(&mut self, of: &Struct, initial: &str) {
+        let fields = self.write_fields(of, |field, name| self.plain_kind(&field.kind, name));
+        let text = format!(
+            "options! {{\n    #[doc = {:?}]\n{}    {} = {} {} [{}] {{\n{}}} }}\n",
+            self.doc(&of.name),
+            if fields.contains("f32") { "" } else { "    #[derive(Eq)]\n" },
+            twin(&of.name),
+            of.name,
+            initial,
+            own(of),
+            fields
+        );
+        self.options += &text;
+    }
+    fn write_views(&mut self, of: &Struct) {
+        // Parts of inputs are read, but for those that only outputs have.
+        let is_read = of.name.ends_with("_inputs")
+            || (of.fields[0].name != "size" && of.name != "swy_map_rows");
+        let fields = self.write_fields(of, |field, name| {
+            let special = SPECIAL.iter().find(|(of, _)| *of == name);
+            match (special, field.kind.as_str(), is_read) {
+                (Some((_, kind)), _, _) => kind.to_string(),
+                (_, "swy_matrix", true) => "Matrix<'a>".to_string(),
+                (_, "swy_matrix", false) => "MatrixMut<'a>".to_string(),
+                (_, "swy_rows", true) => "Rows<'a>".to_string(),
+                (_, "swy_rows", false) => "RowsMut<'a>".to_string(),
+                (_, "swy_i32_span", true) => "&'a [i32]".to_string(),
+                (_, "swy_i32_span", false) => "&'a mut [i32]".to_string(),
+                (_, "swy_i64_span", false) => "&'a mut [i64]".to_string(),
+                (_, "swy_map_rows", _) => "MapRows<'a>".to_string(),
+                (_, kind, _) => self.plain_kind(kind, name),
+            }
+        });
+        let mut traits = Vec::new();
+        if is_read && !fields.contains("&'a mut") {
+            traits.extend(["Clone", "Copy"]);
+        }
+        if !fields.contains("SharedGate") {
+            traits.push("Default");
+        }
+        let has_report = of.fields.iter().any(|field| field.name == "report");
+        let text = format!(
+            "views! {{\n    #[doc = {:?}]\n    #[derive({})]\n    {} = {} {}[{}] {{\n{}}} }}\n",
+            self.doc(&of.name),
+            traits.join(", "),
+            twin(&of.name),
+            of.name,
+            if has_report { "(report) " } else { "" },
+            own(of),
+            fields
+        );
+        self.views += &text;
+    }
+    fn write_config(&mut self, of: &Struct) {
+        let fields = self.write_fields(of, |field, _| {
+            match field.kind.as_str() {
+                "swy_optional_count" => "u32",
+                "swy_optional_flag" => "bool",
+                "swy_optional_number" => "f32",
+                _ => "String",
+            }
+            .to_string()
+        });
+        self.config = format!("config! {{\n{}}}\n", fields);
+    }
+
     /// `typedef void (*swy_body)(...)`: it may not be null.
     fn read_function_type(&mut self) -> Result<(), String> {
         let result = self.read_type()?;
@@ -301,6 +607,21 @@ fn returned(kind: &str) -> String {
     }
 }
 
+fn is_view(kind: &str) -> bool {
+    kind == "swy_matrix" || kind == "swy_rows" || kind.ends_with("_span")
+}
+
+/// The initialiser of a struct's size, if it has one.
+fn own(of: &Struct) -> String {
+    match of.fields[0].name.as_str() {
+        "size" => format!("size: sys::size_of::<sys::{}>()", of.name),
+        _ => String::new(),
+    }
+}
+/// "RouteOptions" for "swy_route_options".
+fn twin(name: &str) -> String {
+    camel(&name.split('_').skip(1).collect::<Vec<_>>())
+}
 /// "Q8_0", "F8E4M3" and "SqrtSoftplus" of their words.
 fn camel(words: &[&str]) -> String {
     let mut name = String::new();

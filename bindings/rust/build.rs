@@ -68,7 +68,7 @@ fn find_pc(folder: &Path, depth: usize) -> Option<PathBuf> {
         .find_map(|path| find_pc(&path, depth - 1))
 }
 
-/// Writes sys.rs and values.rs from the headers of the library that is linked.
+/// Writes what the crate includes from the headers of the library that is linked.
 fn write_abi(prefix: &Path) {
     let folder = prefix.join("include/switchyard/c");
     println!("cargo:rerun-if-changed={}", folder.display());
@@ -81,10 +81,10 @@ fn write_abi(prefix: &Path) {
             .unwrap_or_else(|error| fail(&format!("{}: {}", path.display(), error)))
     };
     let headers: Vec<String> = paths.iter().map(read).collect();
-    let (sys, values) = abi::translate(&headers)
+    let files = abi::translate(&headers)
         .unwrap_or_else(|error| fail(&format!("{}: {}", folder.display(), error)));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for (name, text) in [("sys.rs", sys), ("values.rs", values)] {
+    for (name, text) in files {
         if let Err(error) = fs::write(out.join(name), text) {
             fail(&format!("{}: {}", name, error));
         }

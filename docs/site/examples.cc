@@ -16,6 +16,7 @@
 #include "switchyard/gather.h"
 #include "switchyard/hyper.h"
 #include "switchyard/isa.h"
+#include "switchyard/layer.h"
 #include "switchyard/map.h"
 #include "switchyard/presets.h"
 #include "switchyard/quantize.h"
@@ -106,6 +107,44 @@ void Buckets() {
   Require(BucketAligned({topk_ids}, blocks, options));
   //! [BucketAligned]
   Require(BucketPacked({topk_ids}, packed));
+}
+
+void Experts() {
+  //! [PlanExperts]
+  ExpertsPlanOptions shape;
+  shape.num_experts = kExperts;
+  shape.hidden = kHidden;
+  shape.intermediate = 4;
+  shape.workers = 1;  // pool.Concurrency()
+  std::vector<int32_t> memory(ExpertsPlanSize(kTokens, kTopK, shape));
+  ExpertsPlan plan;
+  Require(PlanExperts({{ids.data(), kTokens, kTopK}}, {memory, &plan}, shape));
+  //! [PlanExperts]
+  std::vector<float> residual(kTokens * kHidden);
+  //! [RunExperts]
+  ExpertsOptions options;
+  options.activate.layout = GateUpLayout::kConcatenated;
+  std::vector<int32_t> scratch(ExpertsScratchSize(plan, options, 1));
+  ExpertsInputs in;
+  in.plan = &plan;
+  in.hidden = {hidden.data(), kTokens, kHidden};
+  in.combine.topk_weights = {weights.data(), kTokens, kTopK};
+  in.combine.residual = {residual.data(), kTokens, kHidden};
+  in.scratch = scratch;
+  // Weights of 1: the sum of a row in each column. An engine has its GEMM here.
+  const auto multiply = [](const ExpertTile& tile) {
+    for (size_t r = 0; r < tile.rows.rows; ++r) {
+      const float* const x = tile.rows.Row<float>(r);
+      float sum = 0;
+      for (size_t i = 0; i < tile.rows.cols; ++i) sum += x[i];
+      for (size_t c = 0; c < tile.out.cols; ++c)
+        tile.out.Row<float>(r)[c] = sum;
+    }
+    return Status();
+  };
+  Require(
+      RunExperts(in, {{residual.data(), kTokens, kHidden}}, options, multiply));
+  //! [RunExperts]
 }
 
 void Exchange() {
@@ -215,6 +254,7 @@ int main() {
   Route();
   Configure();
   Buckets();
+  Experts();
   Exchange();
   Rows();
   Layer();

@@ -17,6 +17,10 @@
 #include <mpi.h>
 #include <switchyard/switchyard.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // The parts of a step's time. kWaiting is for ranks that have more to do.
 enum Part { kSwitchyard, kWaiting, kExchange, kProducts, kNumParts };
 typedef struct Stopwatch {
@@ -106,5 +110,9 @@ void RunExperts(Experts* experts, Exchange* exchange, Stopwatch* watch);
 float Uniform(uint32_t stream, uint32_t index);
 // The factor of weights, for products of the size of their inputs.
 float WeightScale(size_t inputs);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif  // SWITCHYARD_EXAMPLES_EXPERT_PARALLEL_LAYER_H_

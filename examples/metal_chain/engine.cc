@@ -8,70 +8,142 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
-#include <new>
 #include <stdexcept>
 #include <utility>
 
-#include "gemm.h"
 #include "programs/program.h"
 #include "switchyard/device/kernels.h"
 #include "switchyard/device/library.h"
+#include "switchyard/views.h"
 
 namespace metal_chain {
 namespace {
 
-int32_t Int(size_t value) { return static_cast<int32_t>(value); }
+using switchyard::Span;
 
+// A threadgroup of an engine's own kernels: 64 rows, of a GEMM for 32 pairs.
+constexpr size_t kThreads = 128, kTileRows = 64, kTilePairs = 32;
+
+int32_t Int(size_t value) { return static_cast<int32_t>(value); }
 size_t Tiles(size_t size, size_t tile) { return (size + tile - 1) / tile; }
 
+// Row `index` of a matrix of rows of `size`. What a kernel throws becomes the
+// command buffer's error.
 template <class T>
-const std::shared_ptr<T>& NotNull(const std::shared_ptr<T>& object) {
-  if (object == nullptr) throw std::bad_alloc();
-  return object;
+T* Row(const Span<T>& matrix, size_t index, size_t size) {
+  if (size != 0 && index >= matrix.size / size) {
+    throw std::out_of_range("a bound buffer is too short for the params");
+  }
+  return matrix.data + index * size;
 }
 
-void Dispatch(MTL::ComputeCommandEncoder& encoder,
-              const MTL::Size& threadgroups, size_t threads) {
-  encoder.dispatchThreadgroups(threadgroups, MTL::Size::Make(threads, 1, 1));
+// The kernels that an engine brings along: the GEMMs. Threadgroups past the end
+// of a matrix do nothing.
+
+// Rows of the experts of `slots` times a vector.
+//   0 weights [experts, rows, cols], 1 expert of each slot i32 [slots],
+//   2 input [slots / slots_per_input, cols], 3 out [slots, rows], 4 params
+//   grid (ceil(rows / 64), slots)
+struct GemvParams {
+  int32_t rows, cols, slots_per_input;
+  int32_t one_matrix;  // 1: of no experts, and nobody reads buffer 1
+};
+void Gemv(const MTL::ThreadgroupContext& context) {
+  const auto params = context.params<GemvParams>(4);
+  const size_t rows = static_cast<size_t>(params.rows);
+  const size_t cols = static_cast<size_t>(params.cols);
+  const MTL::Size& at = context.threadgroup_position_in_grid;
+  const size_t expert =
+      params.one_matrix != 0
+          ? 0
+          : static_cast<size_t>(
+                *Row(context.buffer<const int32_t>(1), at.height, 1));
+  const float* const weights =
+      Row(context.buffer<const float>(0), expert, rows * cols);
+  const float* const input =
+      Row(context.buffer<const float>(2),
+          at.height / static_cast<size_t>(params.slots_per_input), cols);
+  float* const out = Row(context.buffer<float>(3), at.height, rows);
+  const size_t first = at.width * kTileRows;
+  for (size_t r = first; r < std::min(first + kTileRows, rows); ++r) {
+    out[r] = Dot(weights + r * cols, input, cols);
+  }
+}
+
+// Each expert's rows times the vectors of its pairs. The result of a pair is at
+// the index of the pair.
+//   0 weights [experts, rows, cols], 1 input [pairs / pairs_per_input, cols],
+//   2 out [pairs, rows], 3 how many pairs each expert has i32 [experts],
+//   4 which ones i32 [experts, row_stride], 5 params
+//   grid (ceil(pairs of the busiest / 32), ceil(rows / 64), experts): as
+//   moe_compute_ids_tpe_f32 writes it
+struct GemmParams {
+  int32_t rows, cols, row_stride, pairs_per_input;
+};
+void Gemm(const MTL::ThreadgroupContext& context) {
+  const auto params = context.params<GemmParams>(5);
+  const size_t rows = static_cast<size_t>(params.rows);
+  const size_t cols = static_cast<size_t>(params.cols);
+  const MTL::Size& at = context.threadgroup_position_in_grid;
+  const float* const weights =
+      Row(context.buffer<const float>(0), at.depth, rows * cols);
+  const auto input = context.buffer<const float>(1);
+  const auto out = context.buffer<float>(2);
+  const size_t pairs =
+      static_cast<size_t>(*Row(context.buffer<const int32_t>(3), at.depth, 1));
+  const int32_t* const pair_of = Row(context.buffer<const int32_t>(4), at.depth,
+                                     static_cast<size_t>(params.row_stride));
+  const size_t row = at.height * kTileRows, first = at.width * kTilePairs;
+  for (size_t p = first; p < std::min(first + kTilePairs, pairs); ++p) {
+    const auto pair = static_cast<size_t>(pair_of[p]);
+    const float* const x =
+        Row(input, pair / static_cast<size_t>(params.pairs_per_input), cols);
+    float* const y = Row(out, pair, rows);
+    for (size_t r = row; r < std::min(row + kTileRows, rows); ++r) {
+      y[r] = Dot(weights + r * cols, x, cols);
+    }
+  }
 }
 
 }  // namespace
 
-struct Engine::Binding {
-  const BufferPtr& buffer;
-  size_t offset = 0;
-};
-
-// The pipeline, the buffers from index 0 on and, behind them, the params.
-template <class Params>
-void Engine::Set(Encoder& encoder, const std::string& kernel,
-                 std::initializer_list<Binding> buffers,
-                 const Params& params) const {
-  encoder.setComputePipelineState(pipelines_.at(kernel));
-  size_t index = 0;
-  for (const Binding& binding : buffers) {
-    encoder.setBuffer(binding.buffer, binding.offset, index++);
+float Dot(const float* a, const float* b, size_t size) {
+  constexpr size_t kLanes = 32;
+  float lanes[kLanes] = {};
+  size_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    for (size_t l = 0; l < kLanes; ++l) lanes[l] += a[i + l] * b[i + l];
   }
-  encoder.setBytes(&params, sizeof(params), index);
+  for (size_t l = 0; i + l < size; ++l) lanes[l] += a[i + l] * b[i + l];
+  for (size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+  }
+  return lanes[0];
 }
 
 Engine::Engine(const Layer& layer,
                std::shared_ptr<switchyard::Executor> executor,
                const std::vector<std::string>& shaders)
-    : layer_(layer) {
+    : shape_(layer.shape) {
   MTL::DeviceOptions options;
   options.executor = std::move(executor);
   options.time_dispatches = true;
-  device_ = NotNull(MTL::CreateDevice(options));
-  queue_ = NotNull(device_->newCommandQueue());
+  device_ = MTL::CreateDevice(options);
+  queue_ = device_->newCommandQueue();
   // Weights stay where they are and cannot be written to.
-  checkpoint_ = NotNull(device_->newBufferWithBytesNoCopy(
-      layer.checkpoint.get(), layer.num_floats * sizeof(float)));
+  const auto wrap = [&](const std::vector<float>& weights) {
+    return device_->newBufferWithBytesNoCopy(weights.data(),
+                                             weights.size() * sizeof(float));
+  };
+  router_ = wrap(layer.router);
+  gate_ = wrap(layer.gate);
+  up_ = wrap(layer.up);
+  down_ = wrap(layer.down);
+  next_norm_ = wrap(layer.next_norm);
 
   std::map<std::string, std::shared_ptr<MTL::Function>> functions;
+  std::string error;
   for (const std::string& file : shaders) {
-    std::string error;
     const auto library = device_->newLibraryFromFile(file.c_str(), {}, &error);
     if (library == nullptr) {
       throw program::InputError("--shaders: " + program::FirstError(error));
@@ -81,10 +153,8 @@ Engine::Engine(const Layer& layer,
       if (functions[name] == nullptr) throw std::runtime_error(error);
     }
   }
-
-  // Adds a built-in kernel by its name, or a KernelFunction.
+  // Adds a built-in kernel by its name, a shader's function, or one in C++.
   const auto add = [&](const std::string& name, const auto& kernel) {
-    std::string error;
     pipelines_[name] = device_->newComputePipelineState(kernel, &error);
     if (pipelines_[name] == nullptr) throw std::runtime_error(error);
   };
@@ -100,200 +170,160 @@ Engine::Engine(const Layer& layer,
       shader_kernels_.push_back(name);
     }
   }
-  for (const Tensor* tensor :
-       {&layer.router, &layer.gate, &layer.up, &layer.down}) {
-    const std::string gemv = tensor->name + "_gemv_f32";
-    const std::string gemm = tensor->name + "_gemm_f32";
-    add(gemv, GemvKernel(gemv, tensor->cols));
-    add(gemm, tensor == &layer.router ? GemmKernel(gemm, tensor->cols)
-                                      : ExpertGemmKernel(gemm, tensor->cols));
+  add("gemv_f32", MTL::KernelFunction{"gemv_f32", Gemv});
+  add("gemm_f32", MTL::KernelFunction{"gemm_f32", Gemm});
+}
+
+Buffers Engine::NewBuffers(const std::vector<float>& input) const {
+  const size_t tokens = input.size() / shape_.hidden;
+  const size_t pairs = tokens * shape_.top_k;
+  const auto make = [&](size_t rows, size_t cols) {
+    return device_->newBuffer(rows * cols * 4, MTL::ResourceStorageModeShared);
+  };
+  Buffers b = {};
+  b.tokens = tokens;
+  b.input = make(tokens, shape_.hidden);
+  std::memcpy(b.input->contents(), input.data(), b.input->length());
+  b.residual = make(tokens, shape_.hidden);
+  b.logits = make(tokens, shape_.experts);
+  b.ids = make(tokens, shape_.top_k);
+  b.weights = make(tokens, shape_.top_k);
+  b.gate = make(pairs, shape_.intermediate);
+  b.up = make(pairs, shape_.intermediate);
+  b.silu = make(pairs, shape_.intermediate);
+  b.down = make(pairs, shape_.hidden);
+  b.normed = make(tokens, shape_.hidden);
+  b.expert_pairs = make(1, shape_.experts);
+  b.buckets = make(shape_.experts, pairs);
+  b.gate_up_args = make(1, 3);
+  b.down_args = make(1, 3);
+  return b;
+}
+
+std::vector<MTL::DispatchTime> Engine::Run(
+    const Buffers& b, const std::vector<float>& residual) const {
+  std::memcpy(b.residual->contents(), residual.data(), b.residual->length());
+  const auto buffer = queue_->commandBuffer();
+  const auto encoder = buffer->computeCommandEncoder(MTL::DispatchTypeSerial);
+  if (b.tokens == 1) {
+    EncodeDecode(*encoder, b);
+  } else {
+    EncodePrefill(*encoder, b);
   }
-}
-
-Activations Engine::NewActivations(const HiddenStates& hidden) const {
-  const auto bytes = [](size_t elements) { return elements * sizeof(float); };
-  Activations a;
-  a.input = NotNull(device_->newBuffer(hidden.normed.data(),
-                                       bytes(hidden.normed.size()),
-                                       MTL::ResourceStorageModeShared));
-  ForEachActivation(
-      layer_.shape, hidden.tokens, true,
-      [&](const char*, size_t rows, size_t cols, BufferPtr& buffer) {
-        buffer = NotNull(device_->newBuffer(bytes(rows * cols),
-                                            MTL::ResourceStorageModeShared));
-      },
-      a);
-  return a;
-}
-
-template <class Encode>
-ChainRun Engine::Run(const HiddenStates& hidden, const Activations& at,
-                     const Encode& encode) const {
-  std::memcpy(at.residual->contents(), hidden.residual.data(),
-              at.residual->length());
-  const auto buffer = NotNull(queue_->commandBuffer());
-  const auto encoder =
-      NotNull(buffer->computeCommandEncoder(MTL::DispatchTypeSerial));
-  encode(*encoder);
   encoder->endEncoding();
   buffer->commit();
   buffer->waitUntilCompleted();
   if (buffer->status() != MTL::CommandBufferStatusCompleted) {
     throw std::runtime_error(buffer->error());
   }
-  return {buffer->GPUStartTime(), buffer->GPUEndTime(),
-          buffer->dispatchTimes()};
+  return buffer->dispatchTimes();
 }
 
-ChainRun Engine::RunDecode(const HiddenStates& hidden,
-                           const Activations& at) const {
-  return Run(hidden, at, [&](Encoder& encoder) { EncodeDecode(encoder, at); });
+template <class Params>
+void Engine::Set(Encoder& encoder, const std::string& kernel,
+                 const std::vector<BufferPtr>& buffers,
+                 const Params& params) const {
+  encoder.setComputePipelineState(pipelines_.at(kernel));
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    encoder.setBuffer(buffers[i], 0, i);
+  }
+  encoder.setBytes(&params, sizeof(params), buffers.size());
 }
 
-ChainRun Engine::RunPrefill(const HiddenStates& hidden,
-                            const Activations& at) const {
-  return Run(hidden, at, [&](Encoder& encoder) {
-    EncodePrefill(encoder, at, hidden.tokens);
-  });
+void Engine::EncodeGemv(Encoder& encoder, const BufferPtr& weights, size_t rows,
+                        size_t cols, const BufferPtr& ids,
+                        const BufferPtr& input, size_t slots,
+                        size_t slots_per_input, const BufferPtr& out) const {
+  Set(encoder, "gemv_f32", {weights, ids, input, out},
+      GemvParams{Int(rows), Int(cols), Int(slots_per_input), ids == nullptr});
+  encoder.dispatchThreadgroups(MTL::Size(Tiles(rows, kTileRows), slots, 1),
+                               MTL::Size(kThreads, 1, 1));
 }
 
-// The memory that the GEMMs stage in, or a shader's router: probabilities, the
-// selected and their sum. The built-in one needs none.
-void Engine::SetThreadgroupMemory(Encoder& encoder) const {
-  const size_t routed = layer_.shape.experts + 2 * layer_.shape.top_k + 1;
+void Engine::EncodeRoute(Encoder& encoder, const Buffers& b) const {
+  EncodeGemv(encoder, router_, shape_.experts, shape_.hidden, nullptr, b.input,
+             b.tokens, 1, b.logits);
+  Set(encoder, "moe_router_topk_softmax_f32", {b.logits, b.ids, b.weights},
+      MTL::MoeRouterTopkSoftmaxParams{Int(shape_.experts), Int(shape_.top_k),
+                                      1});
+  // A shader's memory: probabilities, the selected and their sum. The built-in
+  // kernel needs none.
   encoder.setThreadgroupMemoryLength(
-      std::max(kStagedFloats, routed) * sizeof(float), 0);
+      (shape_.experts + 2 * shape_.top_k + 1) * sizeof(float), 0);
+  encoder.dispatchThreadgroups(MTL::Size(b.tokens, 1, 1), MTL::Size(32, 1, 1));
 }
 
-void Engine::EncodeRoute(Encoder& encoder, const Activations& at,
-                         size_t tokens) const {
-  Set(encoder, "moe_router_topk_softmax_f32",
-      {{at.logits}, {at.ids}, {at.weights}},
-      MTL::MoeRouterTopkSoftmaxParams{Int(layer_.shape.experts),
-                                      Int(layer_.shape.top_k), 1});
-  SetThreadgroupMemory(encoder);
-  Dispatch(encoder, MTL::Size::Make(tokens, 1, 1), 32);
-}
-
-void Engine::EncodeDecode(Encoder& encoder, const Activations& at) const {
-  const Shape& shape = layer_.shape;
-  const size_t slots = shape.top_k;
-
+void Engine::EncodeDecode(Encoder& encoder, const Buffers& b) const {
+  const auto [hidden, experts, slots, intermediate] = shape_;
   encoder.pushDebugGroup("route");
-  EncodeGemv(encoder, layer_.router, nullptr, at.input, true, at.logits);
-  EncodeRoute(encoder, at, 1);
+  EncodeRoute(encoder, b);
   encoder.popDebugGroup();
+
   encoder.pushDebugGroup("experts");
-  EncodeGemv(encoder, layer_.gate, at.ids, at.input, true, at.gate);
-  EncodeGemv(encoder, layer_.up, at.ids, at.input, true, at.up);
-
-  Set(encoder, "silu_mul_stacked_f32", {{at.gate}, {at.up}, {at.activated}},
-      MTL::SiluMulStackedParams{Int(shape.intermediate), Int(slots)});
-  Dispatch(encoder, MTL::Size::Make(Tiles(shape.intermediate, 256), slots, 1),
-           256);
-
-  EncodeGemv(encoder, layer_.down, at.ids, at.activated, false, at.down);
+  EncodeGemv(encoder, gate_, intermediate, hidden, b.ids, b.input, slots, slots,
+             b.gate);
+  EncodeGemv(encoder, up_, intermediate, hidden, b.ids, b.input, slots, slots,
+             b.up);
+  Set(encoder, "silu_mul_stacked_f32", {b.gate, b.up, b.silu},
+      MTL::SiluMulStackedParams{Int(intermediate), Int(slots)});
+  encoder.dispatchThreadgroups(MTL::Size(Tiles(intermediate, 256), slots, 1),
+                               MTL::Size(256, 1, 1));
+  EncodeGemv(encoder, down_, hidden, intermediate, b.ids, b.silu, slots, 1,
+             b.down);
   encoder.popDebugGroup();
 
   encoder.pushDebugGroup("combine");
   Set(encoder, "weighted_sum_residual_norm_stacked_f32",
-      {{at.down},
-       {at.weights},
-       {at.residual},
-       {checkpoint_, layer_.next_norm.offset * sizeof(float)},
-       {at.normed}},
-      MTL::WeightedSumResidualNormStackedParams{Int(shape.hidden), Int(slots),
+      {b.down, b.weights, b.residual, next_norm_, b.normed},
+      MTL::WeightedSumResidualNormStackedParams{Int(hidden), Int(slots),
                                                 kNormEps});
-  Dispatch(encoder, MTL::Size::Make(1, 1, 1), 256);
+  encoder.dispatchThreadgroups(MTL::Size(1, 1, 1), MTL::Size(256, 1, 1));
   encoder.popDebugGroup();
 }
 
-void Engine::EncodeGemv(Encoder& encoder, const Tensor& tensor,
-                        const BufferPtr& ids, const BufferPtr& input,
-                        bool shared_input, const BufferPtr& out) const {
-  const int32_t first = 0;  // the router: a single matrix
-  const size_t slots = ids == nullptr ? 1 : layer_.shape.top_k;
-  Set(encoder, tensor.name + "_gemv_f32",
-      {{checkpoint_, tensor.offset * sizeof(float)}, {ids}, {input}, {out}},
-      GemvParams{Int(tensor.rows), Int(tensor.cols), shared_input ? 1 : 0});
-  if (ids == nullptr) encoder.setBytes(&first, sizeof(first), 1);
-  Dispatch(encoder, MTL::Size::Make(Tiles(tensor.rows, kTileRows), slots, 1),
-           kThreads);
+void Engine::EncodeGemm(Encoder& encoder, const BufferPtr& weights, size_t rows,
+                        size_t cols, const BufferPtr& input,
+                        size_t pairs_per_input, const Buffers& b,
+                        const BufferPtr& out, const BufferPtr& args) const {
+  Set(encoder, "gemm_f32", {weights, input, out, b.expert_pairs, b.buckets},
+      GemmParams{Int(rows), Int(cols), Int(b.tokens * shape_.top_k),
+                 Int(pairs_per_input)});
+  encoder.dispatchThreadgroups(args, 0, MTL::Size(kThreads, 1, 1));
 }
 
-void Engine::EncodePrefill(Encoder& encoder, const Activations& at,
-                           size_t tokens) const {
-  const Shape& shape = layer_.shape;
-  const size_t pairs = tokens * shape.top_k;
-  const size_t row_stride = RowStride(pairs);
-  SetThreadgroupMemory(encoder);
-
+void Engine::EncodePrefill(Encoder& encoder, const Buffers& b) const {
+  const auto [hidden, experts, top_k, intermediate] = shape_;
+  const size_t pairs = b.tokens * top_k;
   encoder.pushDebugGroup("route");
-  Set(encoder, "router_gemm_f32",
-      {{checkpoint_, layer_.router.offset * sizeof(float)},
-       {at.input},
-       {at.logits}},
-      GemmParams{Int(tokens), Int(shape.experts), Int(shape.hidden)});
-  Dispatch(encoder,
-           MTL::Size::Make(Tiles(tokens, kTilePairs),
-                           Tiles(shape.experts, kTileRows), 1),
-           kThreads);
-  EncodeRoute(encoder, at, tokens);
-
+  EncodeRoute(encoder, b);
+  // Each expert has room for all pairs.
   Set(encoder, "moe_compute_ids_tpe_f32",
-      {{at.ids},
-       {at.tokens_per_expert},
-       {at.buckets},
-       {at.gate_up_args},
-       {at.down_args}},
-      MTL::MoeComputeIdsTpeParams{Int(shape.experts), Int(row_stride),
-                                  Int(pairs), Int(shape.intermediate),
-                                  Int(shape.hidden)});
-  Dispatch(encoder, MTL::Size::Make(1, 1, 1), 256);
-
+      {b.ids, b.expert_pairs, b.buckets, b.gate_up_args, b.down_args},
+      MTL::MoeComputeIdsTpeParams{Int(experts), Int(pairs), Int(pairs),
+                                  Int(intermediate), Int(hidden)});
+  encoder.dispatchThreadgroups(MTL::Size(1, 1, 1), MTL::Size(256, 1, 1));
   encoder.popDebugGroup();
+
   encoder.pushDebugGroup("experts");
-  EncodeExpertGemm(encoder, layer_.gate, at.input, shape.top_k, at, row_stride,
-                   at.gate, at.gate_up_args);
-  EncodeExpertGemm(encoder, layer_.up, at.input, shape.top_k, at, row_stride,
-                   at.up, at.gate_up_args);
-
-  Set(encoder, "silu_mul_batched_f32", {{at.gate}, {at.up}, {at.activated}},
-      MTL::SiluMulBatchedParams{Int(pairs), Int(shape.intermediate)});
-  Dispatch(encoder, MTL::Size::Make(Tiles(shape.intermediate, 256), pairs, 1),
-           256);
-
-  EncodeExpertGemm(encoder, layer_.down, at.activated, 1, at, row_stride,
-                   at.down, at.down_args);
+  EncodeGemm(encoder, gate_, intermediate, hidden, b.input, top_k, b, b.gate,
+             b.gate_up_args);
+  EncodeGemm(encoder, up_, intermediate, hidden, b.input, top_k, b, b.up,
+             b.gate_up_args);
+  Set(encoder, "silu_mul_batched_f32", {b.gate, b.up, b.silu},
+      MTL::SiluMulBatchedParams{Int(pairs), Int(intermediate)});
+  encoder.dispatchThreadgroups(MTL::Size(Tiles(intermediate, 256), pairs, 1),
+                               MTL::Size(256, 1, 1));
+  EncodeGemm(encoder, down_, hidden, intermediate, b.silu, 1, b, b.down,
+             b.down_args);
   encoder.popDebugGroup();
 
   encoder.pushDebugGroup("combine");
   Set(encoder, "weighted_sum_residual_norm_batched_f32",
-      {{at.down},
-       {at.weights},
-       {at.residual},
-       {checkpoint_, layer_.next_norm.offset * sizeof(float)},
-       {at.normed}},
-      MTL::WeightedSumResidualNormBatchedParams{Int(tokens), Int(shape.top_k),
-                                                Int(shape.hidden), kNormEps});
-  Dispatch(encoder, MTL::Size::Make(tokens, 1, 1), 256);
+      {b.down, b.weights, b.residual, next_norm_, b.normed},
+      MTL::WeightedSumResidualNormBatchedParams{Int(b.tokens), Int(top_k),
+                                                Int(hidden), kNormEps});
+  encoder.dispatchThreadgroups(MTL::Size(b.tokens, 1, 1), MTL::Size(256, 1, 1));
   encoder.popDebugGroup();
-}
-
-void Engine::EncodeExpertGemm(Encoder& encoder, const Tensor& tensor,
-                              const BufferPtr& input, size_t pairs_per_input,
-                              const Activations& at, size_t row_stride,
-                              const BufferPtr& out,
-                              const BufferPtr& args) const {
-  Set(encoder, tensor.name + "_gemm_f32",
-      {{checkpoint_, tensor.offset * sizeof(float)},
-       {input},
-       {out},
-       {at.tokens_per_expert},
-       {at.buckets}},
-      ExpertGemmParams{Int(tensor.rows), Int(tensor.cols), Int(row_stride),
-                       Int(pairs_per_input)});
-  encoder.dispatchThreadgroups(args, 0, MTL::Size::Make(kThreads, 1, 1));
 }
 
 }  // namespace metal_chain

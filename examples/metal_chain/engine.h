@@ -4,13 +4,12 @@
 #ifndef SWITCHYARD_EXAMPLES_METAL_CHAIN_ENGINE_H_
 #define SWITCHYARD_EXAMPLES_METAL_CHAIN_ENGINE_H_
 
-#include <initializer_list>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "layer.h"
 #include "switchyard/device/device.h"
 #include "switchyard/executor.h"
 
@@ -20,17 +19,39 @@ namespace MTL = switchyard::device;  // as in metal-cpp
 
 using BufferPtr = std::shared_ptr<MTL::Buffer>;
 
-// Memory that the kernels and the host share.
-struct Activations : ActivationsOf<BufferPtr, BufferPtr, BufferPtr> {
-  BufferPtr input;  // [tokens, hidden], normed
+constexpr float kNormEps = 1e-6f;
+
+struct Shape {
+  size_t hidden, experts, top_k, intermediate;
 };
 
-// When a command buffer ran, in seconds of one clock.
-struct ChainRun {
-  double start;
-  double end;
-  std::vector<MTL::DispatchTime> dispatches;
+// One MoE layer, as a mapped checkpoint would have it.
+struct Layer {
+  Shape shape;
+  std::vector<float> router;     // [experts, hidden]
+  std::vector<float> gate, up;   // [experts, intermediate, hidden]
+  std::vector<float> down;       // [experts, hidden, intermediate]
+  std::vector<float> next_norm;  // [hidden], of the next layer
 };
+
+// The buffers of a chain of `tokens`. Pair p is token p / top_k's.
+struct Buffers {
+  size_t tokens;
+  BufferPtr input;           // [tokens, hidden], normed
+  BufferPtr residual;        // [tokens, hidden], read and written
+  BufferPtr logits;          // [tokens, experts]
+  BufferPtr ids, weights;    // [tokens, top_k]
+  BufferPtr gate, up, silu;  // [pairs, intermediate]
+  BufferPtr down;            // [pairs, hidden]
+  BufferPtr normed;          // [tokens, hidden], for the next layer
+  BufferPtr expert_pairs;    // [experts], how many pairs each has
+  BufferPtr buckets;         // [experts, pairs], which ones
+  BufferPtr gate_up_args;    // the grids of the GEMMs, which a kernel writes
+  BufferPtr down_args;
+};
+
+// A sum in 32 lanes, folded 16, 8, 4, 2, 1, as a simdgroup does.
+float Dot(const float* a, const float* b, size_t size);
 
 // A layer on a device. `layer` outlives it. Throws std::runtime_error with the
 // device's text if something goes wrong there.
@@ -46,44 +67,37 @@ class Engine {
     return shader_kernels_;
   }
 
-  Activations NewActivations(const HiddenStates& hidden) const;
+  Buffers NewBuffers(const std::vector<float>& input) const;
 
-  // Each is one command buffer with one serial encoder, committed and waited
-  // for. Starts from the residual of `hidden`.
-  ChainRun RunDecode(const HiddenStates& hidden, const Activations& at) const;
-  ChainRun RunPrefill(const HiddenStates& hidden, const Activations& at) const;
+  // Runs one command buffer with one serial encoder, and waits for it: GEMVs
+  // for one token, else the pairs sorted to experts and GEMMs over those.
+  std::vector<MTL::DispatchTime> Run(const Buffers& b,
+                                     const std::vector<float>& residual) const;
 
  private:
   using Encoder = MTL::ComputeCommandEncoder;
 
-  // Commits what encode(encoder) encodes, and waits for it.
-  template <class Encode>
-  ChainRun Run(const HiddenStates& hidden, const Activations& at,
-               const Encode& encode) const;
-  struct Binding;
+  void EncodeDecode(Encoder& encoder, const Buffers& b) const;
+  void EncodePrefill(Encoder& encoder, const Buffers& b) const;
+  void EncodeRoute(Encoder& encoder, const Buffers& b) const;
+  void EncodeGemv(Encoder& encoder, const BufferPtr& weights, size_t rows,
+                  size_t cols, const BufferPtr& ids, const BufferPtr& input,
+                  size_t slots, size_t slots_per_input,
+                  const BufferPtr& out) const;
+  void EncodeGemm(Encoder& encoder, const BufferPtr& weights, size_t rows,
+                  size_t cols, const BufferPtr& input, size_t pairs_per_input,
+                  const Buffers& b, const BufferPtr& out,
+                  const BufferPtr& args) const;
+  // Sets the pipeline, the buffers from index 0 on and, behind them, the
+  // params.
   template <class Params>
   void Set(Encoder& encoder, const std::string& kernel,
-           std::initializer_list<Binding> buffers, const Params& params) const;
+           const std::vector<BufferPtr>& buffers, const Params& params) const;
 
-  void SetThreadgroupMemory(Encoder& encoder) const;
-  void EncodeDecode(Encoder& encoder, const Activations& at) const;
-  void EncodePrefill(Encoder& encoder, const Activations& at,
-                     size_t tokens) const;
-  void EncodeRoute(Encoder& encoder, const Activations& at,
-                   size_t tokens) const;
-  // Slots of the routed experts, or with ids null the router.
-  void EncodeGemv(Encoder& encoder, const Tensor& tensor, const BufferPtr& ids,
-                  const BufferPtr& input, bool shared_input,
-                  const BufferPtr& out) const;
-  void EncodeExpertGemm(Encoder& encoder, const Tensor& tensor,
-                        const BufferPtr& input, size_t pairs_per_input,
-                        const Activations& at, size_t row_stride,
-                        const BufferPtr& out, const BufferPtr& args) const;
-
-  const Layer& layer_;
+  const Shape shape_;
   std::shared_ptr<MTL::Device> device_;
   std::shared_ptr<MTL::CommandQueue> queue_;
-  BufferPtr checkpoint_;
+  BufferPtr router_, gate_, up_, down_, next_norm_;
   std::map<std::string, std::shared_ptr<MTL::ComputePipelineState>> pipelines_;
   std::vector<std::string> shader_kernels_;
 };

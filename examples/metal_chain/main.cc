@@ -2,175 +2,218 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A decode token and a prefill of one MoE layer, chained as an engine for Apple
-// Silicon does it. Exit codes: 0; 1 if the device fails or one of its buffers
-// differs from the plain API's; 2 for wrong input.
+// Silicon does it (engine.cc), and compared with the plain API. Exit codes: 0;
+// 1 if the device fails or one of its buffers differs; 2 for wrong input.
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine.h"
-#include "host_chain.h"
-#include "layer.h"
 #include "programs/arguments.h"
-#include "programs/machine.h"
+#include "programs/for_each.h"
+#include "programs/hash_uniform.h"
 #include "programs/program.h"
-#include "report.h"
+#include "switchyard/activate.h"
+#include "switchyard/combine.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
+#include "switchyard/route.h"
 
 namespace metal_chain {
 namespace {
 
-using program::Plural;
+using program::Check;
+using program::UniformScale;
 using switchyard::Executor;
 
-constexpr int kFailed = 1;
+// The bound of sums in another order, which shaders have, relative to the
+// buffer's largest number.
+constexpr float kShaderBound = 1e-5f;
 
 struct Options : program::ThreadOptions {
   bool full = false;
   size_t tokens = 512;  // of the prefill
-  std::string trace;    // empty: none
-  std::string json;     // empty: none
   std::vector<std::string> shaders;
 };
 
-// The bound of sums in another order, relative to the largest in the row.
-constexpr float kShaderBound = 1e-5f;
-
-// Nullopt if only help was asked for, which is then printed.
-std::optional<Options> ParseOptions(int argc, const char* const* argv) {
-  Options options;
-  CLI::App app(
-      "Runs one Mixture-of-Experts layer as an engine for Apple Silicon chains "
-      "it:\na decode token and a prefill, each in one command buffer. Checks "
-      "every buffer\nagainst the plain API and shows when each dispatch ran.",
-      "metal_chain");
-  app.add_flag("--full", options.full,
-               "A layer of Qwen3-30B-A3B: 2.25 GiB of weights");
-  app.add_option("--tokens", options.tokens, "Tokens of the prefill")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 4096))
-      ->type_name("N");
-  program::AddThreadOptions(app, options);
-  app.add_option("--trace", options.trace,
-                 "Write the timelines for ui.perfetto.dev")
-      ->type_name("FILE");
-  app.add_option("--json", options.json, "Write all of it as JSON")
-      ->type_name("FILE");
-  app.add_option("--shaders", options.shaders,
-                 "Kernels of .metal files for those built in")
-      ->check(CLI::ExistingFile.description(""))
-      ->type_name("FILE");
-  app.footer(
-      "The JSON has context (machine, versions), isa, threads, "
-      "peak_memory_bytes,\nlayer, and chains (decode, prefill), each with "
-      "tokens, seconds, dispatches\n(kernel, threadgroups, start_seconds, "
-      "seconds), buffers, bytes and differences\n(empty if all is well).");
-  if (!program::Parse(app, argc, argv)) return std::nullopt;
-  return options;
-}
-
-void PrintLayer(const Layer& layer) {
-  const Shape& shape = layer.shape;
-  std::printf(
-      "%zu experts, top %zu, hidden %zu, intermediate %zu: %.1f MiB of weights "
-      "in f32\n",
-      shape.experts, shape.top_k, shape.hidden, shape.intermediate,
-      static_cast<double>(layer.num_floats) * 0x1p-18);
-}
-
-void PrintRun(const char* title, const Chain& chain) {
-  std::printf("\n%s, %zu token%s: one command buffer, %zu dispatches\n%s",
-              title, chain.tokens, Plural(chain.tokens),
-              chain.run.dispatches.size(), TimelineText(chain.run).c_str());
-}
-
-bool PrintComparison(const Comparison& comparison, float bound) {
-  if (comparison.differences.empty()) {
-    std::printf("equal: %zu buffers, %.1f KiB, have the plain API's %s\n",
-                comparison.buffers,
-                static_cast<double>(comparison.bytes) / 1024,
-                bound == 0 ? "bits" : "values to 1e-5");
-    return true;
+std::vector<float> Values(size_t size, uint32_t stream, float center,
+                          float spread) {
+  std::vector<float> values(size);
+  const uint32_t key = program::HashKey(stream);
+  for (size_t i = 0; i < size; ++i) {
+    values[i] =
+        center + spread * program::HashUniform(key, static_cast<uint32_t>(i));
   }
-  for (const std::string& difference : comparison.differences) {
-    std::printf("differs: %s\n", difference.c_str());
+  return values;
+}
+
+// Weights of the size that trained ones have: logits are around 1.5, the rest
+// around 1.
+Layer MakeLayer(const Shape& shape) {
+  const auto [hidden, experts, top_k, intermediate] = shape;
+  const size_t size = experts * hidden * intermediate;
+  return {shape,
+          Values(experts * hidden, 1, 0, UniformScale(1.5, hidden)),
+          Values(size, 2, 0, UniformScale(1, hidden)),
+          Values(size, 3, 0, UniformScale(1, hidden)),
+          Values(size, 4, 0, UniformScale(4, intermediate)),
+          Values(hidden, 5, 1, 0.1f)};
+}
+
+// Compares a buffer with what it should hold: its bits, or with a bound, where
+// others' kernels wrote it, its numbers. Returns whether it holds that.
+template <class T>
+bool Equal(const char* name, const BufferPtr& buffer,
+           const std::vector<T>& right, float bound) {
+  const T* const found = static_cast<const T*>(buffer->contents());
+  float largest = 0;
+  for (const T value : right) {
+    largest = std::max(largest, std::fabs(static_cast<float>(value)));
   }
-  return false;
+  for (size_t i = 0; i < right.size(); ++i) {
+    if (std::memcmp(&found[i], &right[i], sizeof(T)) == 0) continue;
+    const auto difference = static_cast<float>(found[i] - right[i]);
+    // Not a NaN either.
+    if (bound != 0 && std::fabs(difference) <= bound * largest) continue;
+    std::printf("differs: %s, element %zu: %.9g instead of %.9g\n", name, i,
+                static_cast<double>(found[i]), static_cast<double>(right[i]));
+    return false;
+  }
+  return true;
+}
+
+// The layer by the plain API, without a device, and whether the device's
+// buffers hold the same.
+bool EqualsPlainApi(const Layer& layer, const std::vector<float>& input,
+                    std::vector<float> residual, const Buffers& b, float bound,
+                    Executor& executor) {
+  const auto [hidden, experts, top_k, intermediate] = layer.shape;
+  const size_t tokens = b.tokens, pairs = tokens * top_k;
+  std::vector<float> logits(tokens * experts), weights(pairs),
+      gate(pairs * intermediate), up(gate.size()), silu(gate.size()),
+      down(pairs * hidden), normed(tokens * hidden);
+  std::vector<int32_t> ids(pairs);
+  // Row p of `out` is a matrix, that of ids[p] if there are ids, times x's.
+  const auto multiply = [&](const std::vector<float>& matrices, size_t rows,
+                            bool by_expert, const std::vector<float>& x,
+                            size_t pairs_per_x, std::vector<float>& out) {
+    const size_t cols =
+        rows == intermediate || !by_expert ? hidden : intermediate;
+    program::ForEach(executor, out.size() / rows, 1, [&](size_t p) {
+      const auto e = by_expert ? static_cast<size_t>(ids[p]) : 0;
+      for (size_t r = 0; r < rows; ++r) {
+        out[p * rows + r] = Dot(matrices.data() + (e * rows + r) * cols,
+                                x.data() + p / pairs_per_x * cols, cols);
+      }
+    });
+  };
+  multiply(layer.router, experts, false, input, 1, logits);
+  Check(switchyard::RouteTopK(
+      {{logits.data(), tokens, experts}},
+      {{ids.data(), tokens, top_k}, {weights.data(), tokens, top_k}}, {},
+      executor));
+  multiply(layer.gate, intermediate, true, input, top_k, gate);
+  multiply(layer.up, intermediate, true, input, top_k, up);
+  Check(switchyard::Activate(
+      {{gate.data(), pairs, intermediate}, {up.data(), pairs, intermediate}},
+      {{silu.data(), pairs, intermediate}}, {}, executor));
+  multiply(layer.down, hidden, true, silu, 1, down);
+  Check(switchyard::Combine(
+      {{down.data(), pairs, hidden},
+       {weights.data(), tokens, top_k},
+       switchyard::RowIndex::kTokenOrder,
+       {residual.data(), tokens, hidden},
+       {layer.next_norm.data(), 1, hidden}},
+      {{residual.data(), tokens, hidden}, {normed.data(), tokens, hidden}},
+      {kNormEps}, executor));
+  return Equal("logits", b.logits, logits, bound) &&
+         Equal("ids", b.ids, ids, 0) &&
+         Equal("weights", b.weights, weights, bound) &&
+         Equal("gate", b.gate, gate, bound) && Equal("up", b.up, up, bound) &&
+         Equal("silu", b.silu, silu, bound) &&
+         Equal("down", b.down, down, bound) &&
+         Equal("residual", b.residual, residual, bound) &&
+         Equal("normed", b.normed, normed, bound);
+}
+
+// Runs, prints and compares a chain of so many tokens.
+bool RunChain(const Layer& layer, const Engine& engine, size_t tokens,
+              Executor& executor) {
+  const size_t size = tokens * layer.shape.hidden;
+  const auto input = Values(size, 6, 0, UniformScale(1, 1));
+  const auto residual = Values(size, 7, 0, UniformScale(1, 1));
+  const Buffers buffers = engine.NewBuffers(input);
+  // Warm pages, caches and threads first.
+  (void)engine.Run(buffers, residual);
+  const auto dispatches = engine.Run(buffers, residual);
+  std::printf("\n%zu token%s: one command buffer, %zu dispatches\n", tokens,
+              program::Plural(tokens), dispatches.size());
+  for (const MTL::DispatchTime& d : dispatches) {
+    const MTL::Size& grid = d.threadgroups;
+    std::printf("%-8s %-38s %5zu x %3zu x %3zu %10.1f us\n", d.group.c_str(),
+                d.kernel.c_str(), grid.width, grid.height, grid.depth,
+                (d.end - d.start) * 1e6);
+  }
+  program::FlushOutput();
+  const float bound = engine.shader_kernels().empty() ? 0 : kShaderBound;
+  if (!EqualsPlainApi(layer, input, residual, buffers, bound, executor)) {
+    return false;
+  }
+  std::printf("equal: 9 buffers have the plain API's %s\n",
+              bound == 0 ? "bits" : "values to 1e-5");
+  return true;
 }
 
 int Run(const Options& options) {
   const std::shared_ptr<Executor> executor = program::MakeExecutor(options);
-  if (!options.trace.empty())
-    program::RequireWritable("--trace", options.trace);
-  if (!options.json.empty()) program::RequireWritable("--json", options.json);
-  program::RequireTwoFiles("--json", options.json, "--trace", options.trace);
-  const Layer layer =
-      GenerateLayer(options.full ? kFullShape : kSmallShape, *executor);
-  const HiddenStates token = GenerateHidden(1, layer.shape, *executor);
-  const HiddenStates prompt =
-      GenerateHidden(options.tokens, layer.shape, *executor);
+  const Layer layer = MakeLayer(options.full ? Shape{2048, 128, 8, 768}
+                                             : Shape{256, 16, 4, 128});
   const Engine engine(layer, executor, options.shaders);
-  PrintLayer(layer);
-  program::FlushOutput();
-
   for (const std::string& kernel : engine.shader_kernels()) {
     std::printf("%s is a shader's\n", kernel.c_str());
   }
-  const float bound = engine.shader_kernels().empty() ? 0 : kShaderBound;
-  const Activations decode = engine.NewActivations(token);
-  const Activations prefill = engine.NewActivations(prompt);
-  // Warm pages, caches and threads first.
-  (void)engine.RunPrefill(prompt, prefill);
-  (void)engine.RunDecode(token, decode);
-  Chain decoded = {"decode", token.tokens, engine.RunDecode(token, decode), {}};
-  Chain prefilled = {
-      "prefill", prompt.tokens, engine.RunPrefill(prompt, prefill), {}};
-
-  PrintRun("Decode", decoded);
-  decoded.comparison = CompareActivations(
-      layer.shape, decode, DecodeOnHost(layer, token, *executor), bound);
-  const bool decode_equal = PrintComparison(decoded.comparison, bound);
-  PrintRun("Prefill", prefilled);
-  program::FlushOutput();
-  prefilled.comparison = CompareActivations(
-      layer.shape, prefill, PrefillOnHost(layer, prompt, *executor), bound);
-  const bool prefill_equal = PrintComparison(prefilled.comparison, bound);
-
+  const bool decode = RunChain(layer, engine, 1, *executor);
+  const bool prefill = RunChain(layer, engine, options.tokens, *executor);
   const size_t threads = executor->Concurrency();
-  std::printf(
-      "\nRan on %s with %zu thread%s. At most %s of memory.\n",
-      switchyard::LastIsa()->name, threads, Plural(threads),
-      program::BytesText(static_cast<double>(program::PeakMemory())).c_str());
-  if (!options.json.empty()) {
-    program::FlushOutput();
-    program::WriteFile("--json", options.json,
-                       ReportJson(layer, threads, {decoded, prefilled}));
-  }
-  if (!decode_equal || !prefill_equal) {
-    std::fflush(stdout);
-    std::fprintf(stderr,
-                 "metal_chain: the device differs from the plain API\n");
-    return kFailed;
-  }
-  if (!options.trace.empty()) {
-    program::WriteFile("--trace", options.trace,
-                       TraceJson({decoded, prefilled}));
-    std::printf("Trace in %s: open it in ui.perfetto.dev.\n",
-                options.trace.c_str());
-  }
-  return 0;
+  std::printf("\nRan on %s with %zu thread%s.\n", switchyard::LastIsa()->name,
+              threads, program::Plural(threads));
+  if (decode && prefill) return 0;
+  std::fflush(stdout);
+  std::fprintf(stderr, "metal_chain: the device differs from the plain API\n");
+  return 1;
 }
 
 }  // namespace
 }  // namespace metal_chain
 
 int main(int argc, char** argv) {
-  return program::RunMain("metal_chain", metal_chain::kFailed, [=] {
-    const auto options = metal_chain::ParseOptions(argc, argv);
-    return options.has_value() ? metal_chain::Run(*options) : 0;
+  return program::RunMain("metal_chain", 1, [=] {
+    metal_chain::Options options;
+    CLI::App app(
+        "Runs one Mixture-of-Experts layer as an engine for Apple Silicon "
+        "chains "
+        "it:\na decode token and a prefill, each in one command buffer. "
+        "Compares "
+        "every buffer\nwith the plain API and shows how long each dispatch "
+        "took.",
+        "metal_chain");
+    app.add_flag("--full", options.full,
+                 "A layer of Qwen3-30B-A3B: 2.25 GiB of weights");
+    app.add_option("--tokens", options.tokens, "Tokens of the prefill")
+        ->capture_default_str()
+        ->check(CLI::Range(2, 4096))
+        ->type_name("N");
+    program::AddThreadOptions(app, options);
+    app.add_option("--shaders", options.shaders,
+                   "Kernels of .metal files for those built in")
+        ->check(CLI::ExistingFile.description(""))
+        ->type_name("FILE");
+    return program::Parse(app, argc, argv) ? metal_chain::Run(options) : 0;
   });
 }

@@ -156,6 +156,25 @@ Status SetField(const char* key, double value, ModelConfig* config) noexcept;
 Status SetField(const char* key, const char* text,
                 ModelConfig* config) noexcept;
 
+// An option of a preset: the member of Preset that has it ("route", "activate"
+// or "combine"), its name, and its value, an enumerator's or flag's as a
+// number.
+struct PresetOption {
+  const char* part = nullptr;
+  const char* name = nullptr;
+  double value = 0;
+};
+// The index-th of all options; beyond the last, one without a name.
+PresetOption OptionAt(const Preset& preset, size_t index) noexcept;
+// Sets the option of that name, of "route" first, or of "combine.eps" that of
+// another part: for bindings and tools that take options as text. Enumerators
+// may be said by their names, "sqrt_softplus". kInvalidArgument, and nothing
+// written, where a pointer is null, no option has the name or its type has no
+// such value; a value out of range is refused by the call that it is for.
+Status SetOption(const char* name, double value, Preset* preset) noexcept;
+Status SetOption(const char* name, const char* enumerator,
+                 Preset* preset) noexcept;
+
 }  // namespace switchyard
 
 #endif  // SWITCHYARD_PRESETS_H_

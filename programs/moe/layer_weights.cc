@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <utility>
 
 #include "programs/for_each.h"
 #include "programs/machine.h"
 #include "programs/program.h"
-#include "progress.h"
 
 namespace moe_layer {
 namespace {
@@ -27,7 +28,6 @@ struct Job {
   GemmWeights* target;
   std::byte* storage = nullptr;
 
-  size_t Elements() const { return gemm->in() * gemm->out(); }
   bool IsUsedInPlace(size_t part) const {
     return gemm->TakesPlain() && tensors[part]->IsPlainF32();
   }
@@ -49,8 +49,8 @@ void Job::Run() const {
     std::byte* next = storage;
     for (size_t p = 0; p < parts; ++p) {
       const WeightTensor& tensor = *tensors[p];
-      // Weights that are used in place are read as well: from the disk, where
-      // progress is shown, rather than during the first run.
+      // Weights that are used in place are read as well: from the disk now,
+      // rather than during the first run.
       void* out = const_cast<uint8_t*>(tensor.stored);
       if (!IsUsedInPlace(p))
         out = std::exchange(next, next + gemm->PartBytes(p));
@@ -137,11 +137,7 @@ LayerWeights LoadLayer(const LayerPlan& plan, const Dtype& dtype,
   for (const WeightTensor& tensor : plan.vectors) {
     if (tensor.IsThere()) total += vector_bytes(tensor);
   }
-  size_t elements = 0;
-  for (const Job& job : jobs) {
-    total += job.OwnedBytes();
-    elements += job.Elements();
-  }
+  for (const Job& job : jobs) total += job.OwnedBytes();
   program::RequireMemory(static_cast<double>(total), plan.source);
   weights.storage = Buffer(total);
   std::byte* next = weights.storage.data();
@@ -161,11 +157,10 @@ LayerWeights LoadLayer(const LayerPlan& plan, const Dtype& dtype,
     job.storage = std::exchange(next, next + job.OwnedBytes());
   }
 
-  Progress progress(plan.action, elements);
-  program::ForEach(executor, jobs.size(), 1, [&](size_t i) {
-    jobs[i].Run();
-    progress.Add(jobs[i].Elements());
-  });
+  const auto start = std::chrono::steady_clock::now();
+  program::ForEach(executor, jobs.size(), 1, [&](size_t i) { jobs[i].Run(); });
+  const std::chrono::duration<double> passed =
+      std::chrono::steady_clock::now() - start;
   for (const Job& job : jobs) {
     const Gemm& gemm = *job.gemm;
     const auto add = [&](size_t part, size_t bytes) {
@@ -177,7 +172,8 @@ LayerWeights LoadLayer(const LayerPlan& plan, const Dtype& dtype,
       add(p, sizeof(float) * gemm.in() * gemm.parts()[p]);
     }
   }
-  progress.Finish(BytesText(weights.Bytes()));
+  std::fprintf(stderr, "%s: %s in %.1f s\n", plan.action.c_str(),
+               BytesText(weights.Bytes()).c_str(), passed.count());
   return weights;
 }
 

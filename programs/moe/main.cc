@@ -194,8 +194,7 @@ int Run(const Options& options) {
               BytesText(static_cast<double>(PeakMemory())).c_str());
   const switchyard::Span<const int32_t> load =
       block.results().buckets.tokens_per_expert;
-  std::printf("\nPairs of each expert, busiest first\n%s",
-              LoadChart(load, TerminalTakesUtf8()).c_str());
+  std::printf("\nPairs: %s", LoadText(load).c_str());
 
   const CheckReport check = CheckAgainstDouble(
       layer, hidden, normed, block.results(), kCheckedTokens, executor);

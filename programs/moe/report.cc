@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <numeric>
 #include <set>
 
@@ -23,16 +22,8 @@ constexpr const char* kStageNames[kNumStages] = {
     "gate and up GEMMs",  "down GEMM", "gather, activate, combine",
     "threads out of work"};
 
-constexpr size_t kChartWidth = 64;
-constexpr size_t kChartHeight = 5;
-
 // A line as wide as the tables.
-std::string Rule() {
-  const bool unicode = TerminalTakesUtf8();
-  std::string rule;
-  for (size_t i = 0; i < 71; ++i) rule += unicode ? "─" : "-";
-  return rule;
-}
+const std::string kRule(71, '-');
 
 void PrintCost(const char* name, const StageCost& cost, double total) {
   std::printf("%-28s %10.3f %8.2f %%", name, cost.seconds * 1e3,
@@ -63,17 +54,6 @@ std::string Joined(const std::vector<const Gemm*>& gemms) {
 }
 
 }  // namespace
-
-bool TerminalTakesUtf8() {
-  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(variable);
-    if (value == nullptr || *value == '\0') continue;
-    const std::string locale = value;
-    return locale.find("UTF-8") != std::string::npos ||
-           locale.find("utf8") != std::string::npos;
-  }
-  return true;  // no locale in a container says nothing about the terminal
-}
 
 void PrintLayer(const LayerWeights& weights, size_t tokens, size_t threads) {
   const MoeShape& shape = weights.shape;
@@ -119,14 +99,13 @@ void PrintTimes(const Timing& timing, const GemmKernels& kernels,
                 size_t tokens) {
   const StageProfile& median = timing.median;
   const double total = median.TotalSeconds();
-  const std::string rule = Rule();
 
   std::printf("\n%-28s %10s %10s %8s %10s\n%s\n", "stage", "ms", "share",
-              "GB/s", "GFLOP/s", rule.c_str());
+              "GB/s", "GFLOP/s", kRule.c_str());
   for (size_t i = 0; i < kNumStages; ++i) {
     PrintCost(kStageNames[i], median.stages[i], total);
   }
-  std::printf("%s\n", rule.c_str());
+  std::printf("%s\n", kRule.c_str());
   PrintCost("total", {total}, total);
   PrintCost("between the GEMMs", {median.BetweenGemmsSeconds()}, total);
   std::printf(
@@ -146,40 +125,9 @@ void PrintTimes(const Timing& timing, const GemmKernels& kernels,
       timing.read_bandwidth * 1e-9, 1 / timing.WeightReadShare());
 }
 
-std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks) {
+std::string LoadText(switchyard::Span<const int32_t> load) {
   std::vector<int32_t> sorted(load.data, load.data + load.size);
   std::sort(sorted.rbegin(), sorted.rend());
-  const size_t columns = std::min(kChartWidth, sorted.size());
-  // Bars are means over the experts of a column, the tallest fills the chart.
-  std::vector<double> bars(columns);
-  for (size_t c = 0; c < columns; ++c) {
-    const size_t first = c * sorted.size() / columns;
-    const size_t last = (c + 1) * sorted.size() / columns;
-    for (size_t e = first; e < last; ++e) bars[c] += sorted[e];
-    bars[c] /= static_cast<double>(last - first);
-  }
-  static constexpr const char* kEighths[] = {" ", "▁", "▂", "▃", "▄",
-                                             "▅", "▆", "▇", "█"};
-  static constexpr const char* kAscii[] = {" ", ".", ".", ":", ":",
-                                           ":", "|", "|", "#"};
-  const double top = std::max(bars[0], 1.0);
-  std::string chart;
-  for (size_t row = kChartHeight; row-- > 0;) {
-    char margin[24] = "         ";
-    if (row == kChartHeight - 1 || row == 0) {
-      std::snprintf(margin, sizeof(margin), "%8.4g ", row == 0 ? 0.0 : top);
-    }
-    chart += std::string(margin) + (blocks ? "│" : "|");
-    for (size_t c = 0; c < columns; ++c) {
-      const double height = bars[c] / top * kChartHeight - double(row);
-      auto eighths = static_cast<size_t>(std::clamp(height, 0.0, 1.0) * 8);
-      // A column that has any work shows it.
-      if (row == 0 && bars[c] > 0) eighths = std::max(eighths, size_t{1});
-      chart += (blocks ? kEighths : kAscii)[eighths];
-    }
-    chart.erase(chart.find_last_not_of(' ') + 1);
-    chart += '\n';
-  }
   const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) /
                       static_cast<double>(sorted.size());
   const double median =
@@ -191,14 +139,14 @@ std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks) {
                 "experts idle\n",
                 sorted.front(), mean, median, sorted.back(),
                 static_cast<size_t>(idle), sorted.size());
-  return chart + line;
+  return line;
 }
 
 void PrintCheck(const CheckReport& report) {
   std::printf("\n%zu token%s in double precision\n", report.tokens,
               Plural(report.tokens));
   std::printf("%-32s %13s %12s %12s\n%s\n", "", "largest error", "bound there",
-              "error/bound", Rule().c_str());
+              "error/bound", kRule.c_str());
   const auto print = [](const Difference& difference) {
     std::printf("  %-30s %13.1e %12.1e %12.3g\n", difference.what.c_str(),
                 difference.largest, difference.bound, difference.closest);

@@ -45,8 +45,8 @@ GemmKernels KernelsOf(const LayerWeights& layer);
 void PrintTimes(const Timing& timing, const GemmKernels& kernels,
                 size_t tokens);
 
-// Pairs per expert as a bar chart, busiest first. `blocks`: with Unicode's.
-std::string LoadChart(switchyard::Span<const int32_t> load, bool blocks);
+// How pairs are spread over the experts, a line.
+std::string LoadText(switchyard::Span<const int32_t> load);
 
 void PrintCheck(const CheckReport& report);
 
@@ -60,9 +60,6 @@ struct Report {
 };
 // The names in it are those that --help lists.
 std::string ReportJson(const Report& report);
-
-// False if the environment names a locale that is not UTF-8.
-bool TerminalTakesUtf8();
 
 }  // namespace moe_layer
 

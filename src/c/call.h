@@ -110,9 +110,9 @@ class Reporting {
   Reporting(swy_report* given, const ArgumentTexts& texts) : given_(given) {
     if (given == nullptr) return;
     status = Check(given, texts);
-    Fields<swy_report>::ForEach([&](const char*, size_t, auto, auto field) {
-      report_.*field = kUnset;
-    });
+    for (const Field& field : FieldsOf<swy_report>()) {
+      *At<size_t>(&report_, field.offset) = kUnset;
+    }
   }
   Reporting(const Reporting&) = delete;
   Report* report() { return given_ == nullptr ? nullptr : &report_; }
@@ -121,11 +121,13 @@ class Reporting {
   // touched.
   void Tell() {
     if (given_ == nullptr) return;
-    Fields<swy_report>::ForEach(
-        [&](const char*, size_t end, auto in_c, auto in_cpp) {
-          const size_t value = std::exchange(report_.*in_cpp, kUnset);
-          if (value != kUnset && end <= given_->size) given_->*in_c = value;
-        });
+    for (const Field& field : FieldsOf<swy_report>()) {
+      const size_t value =
+          std::exchange(*At<size_t>(&report_, field.offset), kUnset);
+      if (value != kUnset && field.c_end <= given_->size) {
+        *At<size_t>(given_, field.c_offset) = value;
+      }
+    }
   }
 
   Status status;
@@ -137,22 +139,14 @@ class Reporting {
   Report report_;
 };
 
+// The field `report` of outputs, or null.
 template <class C>
-auto GivenReport(const C* outputs, int) -> decltype(outputs->report) {
-  const size_t end = offsetof(C, report) + sizeof(C::report);
-  return end <= outputs->size ? outputs->report : nullptr;
-}
-template <class C>
-swy_report* GivenReport(const C*, long) {
+constexpr const Field* FindReport() {
+  for (const Field& field : FieldsOf<C>()) {
+    if (field.kind == calls::Kind::kReport) return &field;
+  }
   return nullptr;
 }
-template <class Cpp>
-auto SetReport(Report* report, Cpp* outputs, int)
-    -> decltype(static_cast<void>(outputs->report)) {
-  outputs->report = report;
-}
-template <class Cpp>
-void SetReport(Report*, Cpp*, long) {}
 
 // run(inputs, outputs, options, reporting) of the C++ API.
 template <class In, class Out, class Options, class Run>
@@ -164,9 +158,14 @@ swy_status Call(const Texts& texts, const In* inputs, const Out* outputs,
   if (!out.status.ok()) return ToC(out.status);
   auto opt = Argument<Options>::OrDefault(options, texts.options);
   if (!opt.status.ok()) return ToC(opt.status);
-  Reporting reporting(GivenReport(outputs, 0), texts.report);
+  constexpr const Field* kReport = FindReport<Out>();
+  const bool has_report = kReport != nullptr && kReport->c_end <= outputs->size;
+  Reporting reporting(
+      has_report ? *At<swy_report*>(outputs, kReport->c_offset) : nullptr,
+      texts.report);
   if (!reporting.status.ok()) return ToC(reporting.status);
-  SetReport(reporting.report(), &out.value, 0);
+  if (has_report)
+    *At<Report*>(&out.value, kReport->offset) = reporting.report();
   const Status status = run(in.value, out.value, opt.value, reporting);
   reporting.Tell();
   return ToC(status);
@@ -243,36 +242,6 @@ Status WithTeam(const Texts& texts, const swy_team* given, Reporting& reporting,
   ReportingTeam team(who.value, reporting);
   return run(team.team());
 }
-
-// A function whose last argument is an executor, and one whose is a team.
-#define SWITCHYARD_C_CALL(Function, inputs, outputs, options, executor)    \
-  ::switchyard::c::Call(                                                   \
-      SWITCHYARD_C_TEXTS(#Function, "executor"), inputs, outputs, options, \
-      [&](const auto& in, const auto& out, const auto& opt, const auto&) { \
-        return ::switchyard::c::WithExecutor(                              \
-            SWITCHYARD_C_TEXTS(#Function, "executor"), executor,           \
-            [&](::switchyard::Executor& who) {                             \
-              return ::switchyard::Function(in, out, opt, who);            \
-            });                                                            \
-      })
-#define SWITCHYARD_C_TEAM_CALL(Function, inputs, outputs, options, team) \
-  ::switchyard::c::Call(                                                 \
-      SWITCHYARD_C_TEXTS(#Function, "team"), inputs, outputs, options,   \
-      [&](const auto& in, const auto& out, const auto& opt,              \
-          ::switchyard::c::Reporting& reporting) {                       \
-        return ::switchyard::c::WithTeam(                                \
-            SWITCHYARD_C_TEXTS(#Function, "team"), team, reporting,      \
-            [&](const ::switchyard::Team& who) {                         \
-              return ::switchyard::Function(in, out, opt, who);          \
-            });                                                          \
-      })
-// One that has neither.
-#define SWITCHYARD_C_LONE_CALL(Function, inputs, outputs, options)        \
-  ::switchyard::c::Call(                                                  \
-      SWITCHYARD_C_TEXTS(#Function, ""), inputs, outputs, options,        \
-      [](const auto& in, const auto& out, const auto& opt, const auto&) { \
-        return ::switchyard::Function(in, out, opt);                      \
-      })
 
 }  // namespace switchyard::c
 

@@ -5,7 +5,6 @@
 
 #include "src/c/call.h"
 #include "src/view_checks.h"
-#include "switchyard/hyper.h"
 
 using namespace switchyard::c;
 
@@ -27,11 +26,4 @@ swy_status swy_combine(const swy_combine_inputs* inputs,
           return switchyard::Combine(in, out, opt, who);
         });
       });
-}
-
-swy_status swy_hyper_connect(const swy_hyper_inputs* inputs,
-                             const swy_hyper_outputs* outputs,
-                             const swy_hyper_options* options,
-                             const swy_executor* executor) noexcept {
-  return SWITCHYARD_C_CALL(HyperConnect, inputs, outputs, options, executor);
 }

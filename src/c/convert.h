@@ -9,7 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <cstring>
 #include <optional>
 #include <type_traits>
 
@@ -23,13 +23,20 @@ void Convert(const T* from, T* to) {
 }
 inline void Convert(const int32_t* from, bool* to) { *to = *from != 0; }
 // No enumeration has so many members that its type's last value is one.
-template <class E, class = std::enable_if_t<std::is_enum_v<E>>>
-void Convert(const int32_t* from, E* to) {
-  using Value = std::underlying_type_t<E>;
-  constexpr auto kLast = std::numeric_limits<Value>::max();
-  const bool fits = *from >= 0 && static_cast<uint32_t>(*from) <= kLast;
-  *to = static_cast<E>(fits ? static_cast<Value>(*from) : kLast);
+inline void Convert(const int32_t* from, uint8_t* to) {
+  const bool fits = *from >= 0 && *from <= UINT8_MAX;
+  *to = fits ? static_cast<uint8_t>(*from) : UINT8_MAX;
 }
+inline void Convert(const int32_t* from, Type* to) {
+  uint8_t value;
+  Convert(from, &value);
+  *to = static_cast<Type>(value);
+}
+inline void Convert(const int32_t* from, calls::Enum32* to) {
+  std::memcpy(to, from, sizeof(*to));
+}
+// See Reporting in call.h.
+inline void Convert(swy_report* const*, Report**) {}
 template <class Void>
 void Convert(const swy_matrix* from, BasicAnyMatrix<Void>* to) {
   to->data = from->data;
@@ -73,19 +80,15 @@ inline void Convert(const swy_optional_number* from, std::optional<float>* to) {
 inline void Convert(const char* const* from, std::optional<const char*>* to) {
   *to = *from != nullptr ? std::optional<const char*>(*from) : std::nullopt;
 }
-// A struct in a struct.
-template <class C, class = std::enable_if_t<(Fields<C>::kExtra == 0)>>
-void Convert(const C* from, CppOf<C>* to) {
-  Fields<C>::ForEach([&](const char*, size_t, auto in_c, auto in_cpp) {
-    Convert(&(from->*in_c), &(to->*in_cpp));
-  });
-}
 
 // Back.
 inline void Convert(const bool* from, int32_t* to) { *to = *from; }
-template <class E, class = std::enable_if_t<std::is_enum_v<E>>>
-void Convert(const E* from, int32_t* to) {
+inline void Convert(const uint8_t* from, int32_t* to) { *to = *from; }
+inline void Convert(const Type* from, int32_t* to) {
   *to = static_cast<int32_t>(*from);
+}
+inline void Convert(const calls::Enum32* from, int32_t* to) {
+  std::memcpy(to, from, sizeof(*to));
 }
 // Counts are those of swy_optional_count, or up to 2^31 - 1: see SetField().
 inline void Convert(const std::optional<size_t>* from, swy_optional_count* to) {
@@ -109,12 +112,30 @@ void Convert(const BasicAnyMatrix<Void>* from, swy_matrix* to) {
   Convert(&from->type, &to->type);
 }
 
-template <class C, class = std::enable_if_t<(Fields<C>::kExtra == 0)>>
-void Convert(const CppOf<C>* from, C* to) {
-  Fields<C>::ForEach([&](const char*, size_t, auto in_c, auto in_cpp) {
-    Convert(&(from->*in_cpp), &(to->*in_c));
-  });
+// visit(TypesOf<kind>) of a field.
+template <class Visit>
+void WithTypes(calls::Kind kind, const Visit& visit) {
+  switch (kind) {
+#define SWITCHYARD_KIND(kind, ...) \
+  case calls::Kind::kind:          \
+    return visit(calls::TypesOf<calls::Kind::kind>());
+    SWITCHYARD_KINDS(SWITCHYARD_KIND)
+#undef SWITCHYARD_KIND
+  }
 }
+// A field in the struct at `data`.
+template <class T>
+T* At(void* data, size_t offset) {
+  return reinterpret_cast<T*>(static_cast<unsigned char*>(data) + offset);
+}
+template <class T>
+const T* At(const void* data, size_t offset) {
+  return reinterpret_cast<const T*>(static_cast<const unsigned char*>(data) +
+                                    offset);
+}
+void ToCpp(const Field& field, const void* c, void* cpp);
+// No view is given back.
+void ToC(const Field& field, const void* cpp, void* c);
 
 // A struct that may be shorter or longer than the C that this library knows.
 // Shorter ones may end where the caller's memory ends: only pointers, which
@@ -141,37 +162,30 @@ bool IsKnown(const C* given) {
 // Converts the fields that the caller's struct has; the rest of `to` stays.
 template <class C>
 void ReadFields(const C* given, CppOf<C>* to) {
-  const size_t size = given->size;
-  Fields<C>::ForEach([&](const char*, size_t end, auto in_c, auto in_cpp) {
-    if (end <= size) Convert(&(given->*in_c), &(to->*in_cpp));
-  });
-}
-// Whether the caller's struct has room for all of `from` that is not its
-// default.
-inline bool IsSame(const CombineScales& a, const CombineScales& b) {
-  return a.routed == b.routed && a.block == b.block &&
-         a.residual == b.residual && a.out == b.out;
-}
-template <class T>
-bool IsSame(const T& a, const T& b) {
-  return a == b;
-}
-template <class C>
-bool HasRoomFor(const CppOf<C>& from, const C* given) {
-  const size_t size = given->size;
-  const CppOf<C> defaults = {};
-  bool has_room = true;
-  Fields<C>::ForEach([&](const char*, size_t end, auto, auto in_cpp) {
-    has_room &= end <= size || IsSame(from.*in_cpp, defaults.*in_cpp);
-  });
-  return has_room;
+  for (const Field& field : FieldsOf<C>()) {
+    if (field.c_end <= given->size) ToCpp(field, given, to);
+  }
 }
 template <class C>
 void WriteFields(const CppOf<C>& from, C* given) {
-  const size_t size = given->size;
-  Fields<C>::ForEach([&](const char*, size_t end, auto in_c, auto in_cpp) {
-    if (end <= size) Convert(&(from.*in_cpp), &(given->*in_c));
-  });
+  for (const Field& field : FieldsOf<C>()) {
+    if (field.c_end <= given->size) ToC(field, &from, given);
+  }
+}
+// Whether the caller's struct has room for all of `from` that is not its
+// default.
+template <class C>
+bool HasRoomFor(const CppOf<C>& from, const C* given) {
+  const CppOf<C> defaults = {};
+  for (const Field& field : FieldsOf<C>()) {
+    C a = {}, b = {};
+    ToC(field, &from, &a);
+    ToC(field, &defaults, &b);
+    if (field.c_end > given->size && std::memcmp(&a, &b, sizeof(C)) != 0) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace switchyard::c

@@ -27,7 +27,7 @@ void WritePlan(const ExpertsPlan& plan, swy_experts_plan* given) {
 
 swy_expert_tile TileOf(const ExpertTile& tile) {
   swy_expert_tile c = {};
-  Convert(&tile.product, &c.product);
+  c.product = static_cast<int32_t>(tile.product);
   c.expert = tile.expert;
   c.first_column = tile.first_column;
   c.worker = tile.worker;
@@ -120,6 +120,21 @@ size_t swy_experts_scratch_size(const swy_experts_plan* plan,
     return SIZE_MAX;
   }
   return switchyard::ExpertsScratchSize(ReadPlan(*plan), opt.value, workers);
+}
+
+size_t swy_experts_scratch_size_of_any(size_t tokens, size_t top_k,
+                                       const swy_experts_plan_options* shape,
+                                       const swy_experts_options* options,
+                                       size_t workers) noexcept {
+  const auto plan =
+      Argument<swy_experts_plan_options>::OrDefault(shape, ArgumentTexts());
+  auto opt = Argument<swy_experts_options>::OrDefault(options, ArgumentTexts());
+  if (!plan.status.ok() || !opt.status.ok() ||
+      !ReadParts(options, &opt.value).ok()) {
+    return SIZE_MAX;
+  }
+  return switchyard::ExpertsScratchSize(tokens, top_k, plan.value, opt.value,
+                                        workers);
 }
 
 swy_status swy_run_experts(const swy_experts_inputs* inputs,

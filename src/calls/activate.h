@@ -19,7 +19,8 @@ struct ActivateSizes {
   size_t rows, cols, gate_cols, num_experts;
 };
 struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
-                               ActivateSizes> {
+                               ActivateSizes, swy_activate_inputs,
+                               swy_activate_outputs, swy_activate_options> {
   static constexpr const char* kName = "Activate";
   static constexpr Size<Sizes> kSizes[] = {
       {"rows", &Sizes::rows},
@@ -58,9 +59,8 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
       SWITCHYARD_WHEN(kOptions, ActivateOptions, layout, GateUpLayout::kSplit);
   static constexpr When kIsUngated = SWITCHYARD_WHEN(
       kOptions, ActivateOptions, layout, GateUpLayout::kUngated);
-#define FIELD(f) SWITCHYARD_FIELD_OF(ActivateInputs, swy_activate_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(gate),
+      {INPUT(gate),
        kFloats,
        {{"[rows, cols]", kIsSplit},
         {"[rows, cols]", kIsUngated},
@@ -69,38 +69,33 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
        0,
        {},
        "out"},
-      {FIELD(up), kFloats, {{"[rows, cols]"}}, kNeeded, 0, kIsSplit, "out"},
-      {FIELD(gate_bias), kFloats, {{"[num_experts, gate.cols]"}}, kRare},
-      {FIELD(up_bias), kFloats, {{"[num_experts, cols]"}}, kRare},
-      {FIELD(row_scale), kFloats, {{"[rows, 1]"}}, kRare},
-      {FIELD(offsets), kSpan, {{"num_experts + 1"}}, kRare},
-      {FIELD(tokens_per_expert), kSpan, {{"num_experts"}}, kRare}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(ActivateOutputs, swy_activate_outputs, f)
+      {INPUT(up), kFloats, {{"[rows, cols]"}}, kNeeded, 0, kIsSplit, "out"},
+      {INPUT(gate_bias), kFloats, {{"[num_experts, gate.cols]"}}, kRare},
+      {INPUT(up_bias), kFloats, {{"[num_experts, cols]"}}, kRare},
+      {INPUT(row_scale), kFloats, {{"[rows, 1]"}}, kRare},
+      {INPUT(offsets), kSpan, {{"num_experts + 1"}}, kRare},
+      {INPUT(tokens_per_expert), kSpan, {{"num_experts"}}, kRare}};
   static constexpr Argument kOutputs[] = {
-      {FIELD(out),
+      {OUTPUT(out),
        kAnyRows,
        {{"[rows, cols]", kIsSplit},
         {"[rows, cols]", kIsUngated, "is not [rows, cols] of gate"},
         {"[rows, cols]", {}, "is not [rows, cols] of both in gate"}}}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(ActivateOptions, swy_activate_options, f)
   static constexpr Option kOptions[] = {
-      {FIELD(activation), OneOf<Activation>(" is not a known Activation")},
-      {FIELD(layout), OneOf<GateUpLayout>(" is not a known GateUpLayout"),
+      {OPTION(activation), OneOf<Activation>(" is not a known Activation")},
+      {OPTION(layout), OneOf<GateUpLayout>(" is not a known GateUpLayout"),
        true},
-      {FIELD(stores), OneOf<ActivateStores>(" is not a known ActivateStores"),
+      {OPTION(stores), OneOf<ActivateStores>(" is not a known ActivateStores"),
        true},
-      {FIELD(alpha), kPositive, true},
-      {FIELD(beta), kPositive, true},
-      {FIELD(linear_beta), kPositive, true},
-      {FIELD(limit), UpTo(HUGE_VALF, " is negative or NaN")},
-      {FIELD(limit_place),
+      {OPTION(alpha), kPositive, true},
+      {OPTION(beta), kPositive, true},
+      {OPTION(linear_beta), kPositive, true},
+      {OPTION(limit), UpTo(HUGE_VALF, " is negative or NaN")},
+      {OPTION(limit_place),
        OneOf<ActivatePlace>(" is not a known ActivatePlace"), true},
-      {FIELD(row_scale_place),
+      {OPTION(row_scale_place),
        OneOf<ActivatePlace>(" is not a known ActivatePlace"), true},
-      {FIELD(round_like_unfused)}};
-#undef FIELD
+      {OPTION(round_like_unfused)}};
 
   static bool IsOfGate(const Args& c) {
     return simd::IsOfGate(c.options.activation);

@@ -43,8 +43,13 @@ inline constexpr Rule<Args> kHasFewPairs = {
     HasFewPairs<Args>, "topk_ids: more than 2^31 - 1 pairs",
     Rule<Args>::kBeforeShapes};
 
-template <class Buckets>
-struct BucketCall : CallBase<BucketInputs, Buckets, BucketOptions, SortSizes> {
+template <class Buckets, class CBuckets>
+struct BucketCall : CallBase<BucketInputs, Buckets, BucketOptions, SortSizes,
+                             swy_bucket_inputs, CBuckets, swy_bucket_options> {
+  using Inputs = BucketInputs;
+  using CInputs = swy_bucket_inputs;
+  using Options = BucketOptions;
+  using COptions = swy_bucket_options;
   static constexpr bool kNamesEarlier = true;
   static constexpr Size<SortSizes> kSizes[] = {
       {"tokens", &SortSizes::tokens},
@@ -54,42 +59,34 @@ struct BucketCall : CallBase<BucketInputs, Buckets, BucketOptions, SortSizes> {
                            const BucketOptions&) {
     return {in.topk_ids.rows, in.topk_ids.cols, out.tokens_per_expert.size};
   }
-#define FIELD(f) SWITCHYARD_FIELD_OF(BucketInputs, swy_bucket_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(topk_ids), kIds, {{"[tokens, top_k]"}}},
-      {FIELD(scratch), kSpan, {}, kOptional | kScratch}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(BucketOptions, swy_bucket_options, f)
+      {INPUT(topk_ids), kIds, {{"[tokens, top_k]"}}},
+      {INPUT(scratch), kSpan, {}, kOptional | kScratch}};
   static constexpr Option kOptions[] = {
-      {FIELD(order), OneOf<BucketOrder>(" is not a known BucketOrder"), true},
-      {FIELD(allow_dropped), kAnyValue, true}};
-#undef FIELD
+      {OPTION(order), OneOf<BucketOrder>(" is not a known BucketOrder"), true},
+      {OPTION(allow_dropped), kAnyValue, true}};
 };
 
-struct PackedCall : BucketCall<PackedBuckets> {
+struct PackedCall : BucketCall<PackedBuckets, swy_packed_buckets> {
   static constexpr const char* kName = "BucketPacked";
-#define FIELD(f) SWITCHYARD_FIELD_OF(PackedBuckets, swy_packed_buckets, f)
   static constexpr Argument kOutputs[] = {
-      {FIELD(tokens_per_expert), kSpan, {{"num_experts"}}},
-      {FIELD(offsets), kSpan, {{"num_experts + 1"}}},
-      {FIELD(pairs), kSpan, {{">= tokens * top_k"}}},
-      {FIELD(row_index), kI32, {{"[tokens, top_k]"}}, kOptional},
-      {FIELD(report), {}, {}, kOptional}};
-#undef FIELD
+      {OUTPUT(tokens_per_expert), kSpan, {{"num_experts"}}},
+      {OUTPUT(offsets), kSpan, {{"num_experts + 1"}}},
+      {OUTPUT(pairs), kSpan, {{">= tokens * top_k"}}},
+      {OUTPUT(row_index), kI32, {{"[tokens, top_k]"}}, kOptional},
+      {OUTPUT(report), {}, {}, kOptional}};
   static constexpr Rule<Args> kRules[] = {
       kHasExperts<Args>, kHasFewExperts<Args>, kHasFewPairs<Args>};
 };
 
-struct StridedCall : BucketCall<StridedBuckets> {
+struct StridedCall : BucketCall<StridedBuckets, swy_strided_buckets> {
   static constexpr const char* kName = "BucketStrided";
-#define FIELD(f) SWITCHYARD_FIELD_OF(StridedBuckets, swy_strided_buckets, f)
   static constexpr Argument kOutputs[] = {
-      {FIELD(tokens_per_expert), kSpan, {{"num_experts"}}},
-      {FIELD(ids), kSpan, {}, kOptional},
-      {FIELD(row_stride)},
-      {FIELD(zero_padding)},
-      {FIELD(report), {}, {}, kOptional}};
-#undef FIELD
+      {OUTPUT(tokens_per_expert), kSpan, {{"num_experts"}}},
+      {OUTPUT(ids), kSpan, {}, kOptional},
+      {OUTPUT(row_stride)},
+      {OUTPUT(zero_padding)},
+      {OUTPUT(report), {}, {}, kOptional}};
   static constexpr Rule<Args> kRules[] = {
       kHasExperts<Args>,
       kHasFewExperts<Args>,
@@ -108,7 +105,8 @@ struct AlignedSizes : SortSizes {
   size_t padded, blocks;
 };
 struct AlignedCall
-    : CallBase<AlignedInputs, AlignedBuckets, AlignedOptions, AlignedSizes> {
+    : CallBase<AlignedInputs, AlignedBuckets, AlignedOptions, AlignedSizes,
+               swy_aligned_inputs, swy_aligned_buckets, swy_aligned_options> {
   static constexpr const char* kName = "BucketAligned";
   static constexpr bool kNamesOne = true;
   static constexpr Size<Sizes> kSizes[] = {
@@ -126,33 +124,27 @@ struct AlignedCall
     const size_t block = options.block_size;
     return {sort, padded, block == 0 ? 0 : padded / block};
   }
-#define FIELD(f) SWITCHYARD_FIELD_OF(AlignedInputs, swy_aligned_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(topk_ids), kIds, {{"[tokens, top_k]"}}},
-      {FIELD(expert_map), kSpan, {}, kOptional},
-      {FIELD(scratch), kSpan, {}, kOptional | kScratch}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(AlignedBuckets, swy_aligned_buckets, f)
+      {INPUT(topk_ids), kIds, {{"[tokens, top_k]"}}},
+      {INPUT(expert_map), kSpan, {}, kOptional},
+      {INPUT(scratch), kSpan, {}, kOptional | kScratch}};
   static constexpr Argument kOutputs[] = {
-      {FIELD(tokens_per_expert), kSpan, {{"num_experts"}}},
-      {FIELD(offsets), kSpan, {{"num_experts + 1"}}},
-      {FIELD(pairs), kSpan, {{">= BucketAlignedSize"}}},
-      {FIELD(row_index), kI32, {{"[tokens, top_k]"}}, kOptional},
-      {FIELD(block_experts),
+      {OUTPUT(tokens_per_expert), kSpan, {{"num_experts"}}},
+      {OUTPUT(offsets), kSpan, {{"num_experts + 1"}}},
+      {OUTPUT(pairs), kSpan, {{">= BucketAlignedSize"}}},
+      {OUTPUT(row_index), kI32, {{"[tokens, top_k]"}}, kOptional},
+      {OUTPUT(block_experts),
        kSpan,
        {{">= BucketAlignedSize / block_size"}},
        kOptional},
-      {FIELD(row_tokens), kSpan, {{">= BucketAlignedSize"}}, kOptional},
-      {FIELD(active_experts), kSpan, {{"num_experts"}}, kOptional},
-      {FIELD(report), {}, {}, kOptional}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(AlignedOptions, swy_aligned_options, f)
+      {OUTPUT(row_tokens), kSpan, {{">= BucketAlignedSize"}}, kOptional},
+      {OUTPUT(active_experts), kSpan, {{"num_experts"}}, kOptional},
+      {OUTPUT(report), {}, {}, kOptional}};
   static constexpr Option kOptions[] = {
-      {FIELD(block_size), kNotZero, true},
-      {FIELD(capacity), kAnyValue, true},
-      {FIELD(fill_unused), kAnyValue, true},
-      {FIELD(allow_dropped), kAnyValue, true}};
-#undef FIELD
+      {OPTION(block_size), kNotZero, true},
+      {OPTION(capacity), kAnyValue, true},
+      {OPTION(fill_unused), kAnyValue, true},
+      {OPTION(allow_dropped), kAnyValue, true}};
   static constexpr Rule<Args> kRules[] = {
       kHasExperts<Args>,
       kHasFewExperts<Args>,
@@ -171,7 +163,8 @@ struct DispatchSizes {
   size_t pair_tiles, feature_tiles;
 };
 struct DispatchCall : CallBase<DispatchInputs, DispatchOutputs, DispatchOptions,
-                               DispatchSizes> {
+                               DispatchSizes, swy_dispatch_inputs,
+                               swy_dispatch_outputs, swy_dispatch_options> {
   static constexpr const char* kName = "MakeDispatchArgs";
   static constexpr bool kRunsKernel = false;
   static constexpr Size<Sizes> kSizes[] = {
@@ -186,17 +179,12 @@ struct DispatchCall : CallBase<DispatchInputs, DispatchOutputs, DispatchOptions,
     return {pair_tiles == 0 ? 1 : pair_tiles,
             Tiles(in.features, options.tile_features)};
   }
-#define FIELD(f) SWITCHYARD_FIELD_OF(DispatchInputs, swy_dispatch_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(max_rows)}, {FIELD(num_experts)}, {FIELD(features)}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(DispatchOutputs, swy_dispatch_outputs, f)
-  static constexpr Argument kOutputs[] = {{FIELD(args), kSpan, {{"3"}}}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(DispatchOptions, swy_dispatch_options, f)
-  static constexpr Option kOptions[] = {{FIELD(tile_pairs), kNotZero, true},
-                                        {FIELD(tile_features), kNotZero, true}};
-#undef FIELD
+      {INPUT(max_rows)}, {INPUT(num_experts)}, {INPUT(features)}};
+  static constexpr Argument kOutputs[] = {{OUTPUT(args), kSpan, {{"3"}}}};
+  static constexpr Option kOptions[] = {
+      {OPTION(tile_pairs), kNotZero, true},
+      {OPTION(tile_features), kNotZero, true}};
   static constexpr Rule<Args> kRules[] = {
       {[](const Args& c) { return c.sizes.pair_tiles <= UINT32_MAX; },
        "max_rows: more than 2^32 - 1 tiles"},

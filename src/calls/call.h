@@ -8,10 +8,11 @@
 //
 // A table is a struct:
 //
-//   struct QuantizeCall {
+//   struct QuantizeSizes { size_t rows, cols; };      // the call's dimensions
+//   struct QuantizeCall
+//       : CallBase<QuantizeInputs, QuantizeOutputs, QuantizeOptions,
+//                  QuantizeSizes, swy_quantize_inputs, ...> {
 //     static constexpr const char* kName = "Quantize";
-//     using Inputs = QuantizeInputs;    // and Outputs, Options
-//     struct Sizes { size_t rows, cols; };            // the call's dimensions
 //     static constexpr Size<Sizes> kSizes[] = {{"rows", &Sizes::rows}, ...};
 //     static Sizes Measure(const Inputs&, const Outputs&, const Options&);
 //     static constexpr Argument kInputs[] = {...};    // a row a field
@@ -47,70 +48,77 @@
 
 namespace switchyard::calls {
 
-// The type that a field has in the C++ API. Views come first.
-enum class Kind : uint8_t {
-  kConstMatrix,
-  kMatrix,
-  kRowIndex,
-  kConstRows,
-  kRows,
-  kConstI32Span,
-  kI32Span,
-  kI64Span,
-  kU32Span,
-  kTileSpan,
-  kCount,  // size_t
-  kCount32,
-  kFlag,    // bool
-  kNumber,  // float
-  kType,
-  kEnum8,  // an enumeration of one byte, and of four
-  kEnum32,
-  kText,    // const char*
-  kReport,  // Report*
-  kOptionalCount,
-  kOptionalFlag,
-  kOptionalNumber,
-  kOptionalText,
+// An enumeration of four bytes and a pointer, whichever they are.
+struct Enum32 {
+  unsigned char bytes[4];
+};
+struct Pointer {
+  unsigned char bytes[sizeof(void*)];
 };
 
+// The types that a field has: X(kind, in the C++ API, in C). Views come first.
+#define SWITCHYARD_KINDS(X)                                     \
+  X(kConstMatrix, ConstAnyMatrix, swy_matrix)                   \
+  X(kMatrix, AnyMatrix, swy_matrix)                             \
+  X(kRowIndex, RowIndex, swy_matrix)                            \
+  X(kConstRows, ConstAnyRows, swy_rows)                         \
+  X(kRows, AnyRows, swy_rows)                                   \
+  X(kConstI32Span, Span<const int32_t>, swy_i32_span)           \
+  X(kI32Span, Span<int32_t>, swy_i32_span)                      \
+  X(kI64Span, Span<int64_t>, swy_i64_span)                      \
+  X(kU32Span, Span<uint32_t>, swy_u32_span)                     \
+  X(kTileSpan, Span<WorkTile>, swy_work_tile_span)              \
+  X(kCount, size_t, size_t)                                     \
+  X(kCount32, uint32_t, uint32_t)                               \
+  X(kFlag, bool, int32_t)                                       \
+  X(kNumber, float, float)                                      \
+  X(kType, Type, int32_t)                                       \
+  X(kEnum8, uint8_t, int32_t)                                   \
+  X(kEnum32, Enum32, int32_t)                                   \
+  X(kText, const char*, const char*)                            \
+  X(kReport, Report*, swy_report*)                              \
+  X(kPointer, Pointer, Pointer)                                 \
+  X(kOptionalCount, std::optional<size_t>, swy_optional_count)  \
+  X(kOptionalFlag, std::optional<bool>, swy_optional_flag)      \
+  X(kOptionalNumber, std::optional<float>, swy_optional_number) \
+  X(kOptionalText, std::optional<const char*>, const char*)
+#define SWITCHYARD_KIND(kind, ...) kind,
+enum class Kind : uint8_t { SWITCHYARD_KINDS(SWITCHYARD_KIND) };
+#undef SWITCHYARD_KIND
+
+template <Kind>
+struct TypesOf;
 template <class T>
 constexpr Kind KindOf() {
-  if constexpr (std::is_same_v<T, ConstAnyMatrix>) return Kind::kConstMatrix;
-  if constexpr (std::is_same_v<T, AnyMatrix>) return Kind::kMatrix;
-  if constexpr (std::is_same_v<T, RowIndex>) return Kind::kRowIndex;
-  if constexpr (std::is_same_v<T, ConstAnyRows>) return Kind::kConstRows;
-  if constexpr (std::is_same_v<T, AnyRows>) return Kind::kRows;
-  if constexpr (std::is_same_v<T, Span<const int32_t>>) {
-    return Kind::kConstI32Span;
+#define SWITCHYARD_KIND(kind, CppType, CType) \
+  if (std::is_same_v<T, CppType>) return Kind::kind;
+  SWITCHYARD_KINDS(SWITCHYARD_KIND)
+#undef SWITCHYARD_KIND
+  if (std::is_pointer_v<T>) return Kind::kPointer;
+  if (std::is_enum_v<T> && sizeof(T) == 1) return Kind::kEnum8;
+  if (std::is_enum_v<T> && sizeof(T) == 4) return Kind::kEnum32;
+  throw "a type that no field has";
+}
+#define SWITCHYARD_KIND(kind, CppType, CType) \
+  template <>                                 \
+  struct TypesOf<Kind::kind> {                \
+    static constexpr Kind kKind = Kind::kind; \
+    using Cpp = CppType;                      \
+    using C = CType;                          \
+  };
+SWITCHYARD_KINDS(SWITCHYARD_KIND)
+#undef SWITCHYARD_KIND
+
+// Bytes in the C++ API.
+constexpr size_t SizeOf(Kind kind) {
+  switch (kind) {
+#define SWITCHYARD_KIND(kind, CppType, ...) \
+  case Kind::kind:                          \
+    return sizeof(CppType);
+    SWITCHYARD_KINDS(SWITCHYARD_KIND)
+#undef SWITCHYARD_KIND
   }
-  if constexpr (std::is_same_v<T, Span<int32_t>>) return Kind::kI32Span;
-  if constexpr (std::is_same_v<T, Span<int64_t>>) return Kind::kI64Span;
-  if constexpr (std::is_same_v<T, Span<uint32_t>>) return Kind::kU32Span;
-  if constexpr (std::is_same_v<T, Span<WorkTile>>) return Kind::kTileSpan;
-  if constexpr (std::is_same_v<T, size_t>) return Kind::kCount;
-  if constexpr (std::is_same_v<T, uint32_t>) return Kind::kCount32;
-  if constexpr (std::is_same_v<T, bool>) return Kind::kFlag;
-  if constexpr (std::is_same_v<T, float>) return Kind::kNumber;
-  if constexpr (std::is_same_v<T, Type>) return Kind::kType;
-  if constexpr (std::is_enum_v<T> && !std::is_same_v<T, Type>) {
-    static_assert(sizeof(T) == 1 || sizeof(T) == 4, "an enumeration's size");
-    return sizeof(T) == 1 ? Kind::kEnum8 : Kind::kEnum32;
-  }
-  if constexpr (std::is_same_v<T, const char*>) return Kind::kText;
-  if constexpr (std::is_same_v<T, Report*>) return Kind::kReport;
-  if constexpr (std::is_same_v<T, std::optional<size_t>>) {
-    return Kind::kOptionalCount;
-  }
-  if constexpr (std::is_same_v<T, std::optional<bool>>) {
-    return Kind::kOptionalFlag;
-  }
-  if constexpr (std::is_same_v<T, std::optional<float>>) {
-    return Kind::kOptionalNumber;
-  }
-  if constexpr (std::is_same_v<T, std::optional<const char*>>) {
-    return Kind::kOptionalText;
-  }
+  return 0;
 }
 constexpr bool IsSpan(Kind kind) {
   return kind >= Kind::kConstI32Span && kind <= Kind::kTileSpan;
@@ -137,6 +145,11 @@ struct Field {
         offsetof(Cpp, member), offsetof(C, member),             \
         offsetof(C, member) + sizeof(C::member)                 \
   }
+
+// In a table, whose structs are these.
+#define INPUT(member) SWITCHYARD_FIELD_OF(Inputs, CInputs, member)
+#define OUTPUT(member) SWITCHYARD_FIELD_OF(Outputs, COutputs, member)
+#define OPTION(member) SWITCHYARD_FIELD_OF(Options, COptions, member)
 
 constexpr Field Named(Field field, const char* name) {
   field.name = name;
@@ -236,6 +249,8 @@ struct Range {
   uint32_t set = 0;
   size_t most_count = SIZE_MAX;
   const char* words = "";
+  // The name of an enumerator, or null.
+  const char* (*name_of)(uint32_t value) = nullptr;
 };
 inline constexpr Range kAnyValue = {};
 inline constexpr Range kFinite = {Range::kFinite, 0, 0, 0, " is not finite"};
@@ -246,10 +261,14 @@ constexpr Range UpTo(float most, const char* words) {
   return {Range::kUpTo, most, 0, 0, words};
 }
 
-// An enumerator of E: names.h.
+// An enumerator of E: names.h; of a set of them, if there is one.
 template <class E>
-constexpr Range OneOf(const char* words) {
-  return {Range::kSet, 0, EnumeratorsOf<E>(), 0, words};
+constexpr const char* NameAt(uint32_t value) {
+  return NameOf(static_cast<E>(value));
+}
+template <class E>
+constexpr Range OneOf(const char* words, uint32_t set = EnumeratorsOf<E>()) {
+  return {Range::kSet, 0, set, 0, words, NameAt<E>};
 }
 
 struct Option {
@@ -291,12 +310,17 @@ struct Rule {
   } flags = kAlways;
 };
 
-// Defaults of what few tables have.
-template <class In, class Out, class Opt, class S>
+// The structs of C++ and of C (none, until the function is in C, too), and
+// defaults of what few tables have.
+template <class In, class Out, class Opt, class S, class CIn = In,
+          class COut = Out, class COpt = Opt>
 struct CallBase {
   using Inputs = In;
   using Outputs = Out;
   using Options = Opt;
+  using CInputs = CIn;
+  using COutputs = COut;
+  using COptions = COpt;
   using Args = CallArgs<In, Out, Opt, S>;
   using Sizes = S;
 

@@ -18,7 +18,8 @@ struct CombineSizes {
   size_t tokens, hidden, top_k, num_rows, num_shared;
 };
 struct CombineCall
-    : CallBase<CombineInputs, CombineOutputs, CombineOptions, CombineSizes> {
+    : CallBase<CombineInputs, CombineOutputs, CombineOptions, CombineSizes,
+               swy_combine_inputs, swy_combine_outputs, swy_combine_options> {
   static constexpr const char* kName = "Combine";
   static constexpr Size<Sizes> kSizes[] = {{"tokens", &Sizes::tokens},
                                            {"hidden", &Sizes::hidden},
@@ -45,84 +46,79 @@ struct CombineCall
                       SharedGate::kScalar);
   static constexpr Shape kPerToken = {"[tokens, 1] or [1, tokens]"};
   static constexpr Shape kVector = {"[1, hidden]"};
-#define FIELD(f) SWITCHYARD_FIELD_OF(CombineInputs, swy_combine_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(topk_weights), kFloats, {{"[tokens, top_k]"}}, kNeeded, kRouted},
-      {FIELD(rows),
+      {INPUT(topk_weights), kFloats, {{"[tokens, top_k]"}}, kNeeded, kRouted},
+      {INPUT(rows),
        kAnyRows,
        {{"[tokens * top_k, hidden]", kIsInTokenOrder}, {"[num_rows, hidden]"}},
        kNeeded,
        kRouted},
-      {FIELD(row_index),
+      {INPUT(row_index),
        kI32,
        {{"[tokens, top_k]"}},
        kOptional,
        kRouted,
        kHasRowIndex},
-      {FIELD(shared.num_shared),
+      {INPUT(shared.num_shared),
        {},
        {{"[num_shared, 1]", {}, "is not that of shared.rows"}},
        kOptional},
-      {FIELD(shared.rows),
+      {INPUT(shared.rows),
        kFloats,
        {{"[tokens, hidden]", kIsOneShared}, {"[tokens * num_shared, hidden]"}},
        kNeeded,
        kShared,
        {},
        "out normed"},
-      {FIELD(shared.gate),
+      {INPUT(shared.kind)},
+      {INPUT(shared.gate),
        kFloats,
        {{kPerToken.words, kIsOneShared}, {"[tokens, num_shared]"}},
        kNeeded,
        kShared,
        kIsGated},
-      {FIELD(identity.rows),
+      {INPUT(identity.rows),
        kFloats,
        {{"[tokens, hidden]"}},
        kRareGroup,
        kIdentity},
-      {FIELD(identity.weight), kFloats, {kPerToken}, kRareGroup, kIdentity},
-      {FIELD(residual),
+      {INPUT(identity.weight), kFloats, {kPerToken}, kRareGroup, kIdentity},
+      {INPUT(residual),
        kFloats,
        {{"[tokens, hidden]"}},
        kOptional,
        0,
        {},
        "out normed"},
-      {FIELD(norm_weight), kFloats, {kVector}, kNeeded, kNorm},
-      {FIELD(norms.routed), kFloats, {kVector}, kRare},
-      {FIELD(norms.shared), kFloats, {kVector}, kRare},
-      {FIELD(norms.block), kFloats, {kVector}, kRare},
-      {FIELD(vectors.block_bias), kFloats, {kVector}, kRare},
-      {FIELD(vectors.block_scale), kFloats, {kVector}, kRare},
-      {FIELD(vectors.residual_bias), kFloats, {kVector}, kRare},
-      {FIELD(vectors.residual_scale), kFloats, {kVector}, kRare}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(CombineOutputs, swy_combine_outputs, f)
+      {INPUT(norm_weight), kFloats, {kVector}, kNeeded, kNorm},
+      {INPUT(norms.routed), kFloats, {kVector}, kRare},
+      {INPUT(norms.shared), kFloats, {kVector}, kRare},
+      {INPUT(norms.block), kFloats, {kVector}, kRare},
+      {INPUT(vectors.block_bias), kFloats, {kVector}, kRare},
+      {INPUT(vectors.block_scale), kFloats, {kVector}, kRare},
+      {INPUT(vectors.residual_bias), kFloats, {kVector}, kRare},
+      {INPUT(vectors.residual_scale), kFloats, {kVector}, kRare}};
   static constexpr Argument kOutputs[] = {
-      {FIELD(out), kFloats, {{"[tokens, hidden]"}}, kOptional},
-      {FIELD(normed), kAnyRows, {{"[tokens, hidden]"}}, kNeeded, kNorm},
-      {FIELD(report), {}, {}, kOptional}};
-#undef FIELD
+      {OUTPUT(out), kFloats, {{"[tokens, hidden]"}}, kOptional},
+      {OUTPUT(normed), kAnyRows, {{"[tokens, hidden]"}}, kNeeded, kNorm},
+      {OUTPUT(report), {}, {}, kOptional}};
 
   static constexpr Range kEps = UpTo(HUGE_VALF, " is negative or NaN");
-#define FIELD(f) SWITCHYARD_FIELD_OF(CombineOptions, swy_combine_options, f)
   static constexpr Option kOptions[] = {
-      {FIELD(eps), kEps, true},
-      {FIELD(allow_skipped), kAnyValue, true},
-      {FIELD(round_like_unfused), kAnyValue, true},
-      {FIELD(norm),
-       {Range::kSet, 0,
-        Values(NormKind::kWeight, NormKind::kWeightInF32, NormKind::kPlusOne),
-        0, " is not a NormKind for normed"},
+      {OPTION(eps), kEps, true},
+      {OPTION(allow_skipped), kAnyValue, true},
+      {OPTION(round_like_unfused), kAnyValue, true},
+      {OPTION(norm),
+       OneOf<NormKind>(" is not a NormKind for normed",
+                       Values(NormKind::kWeight, NormKind::kWeightInF32,
+                              NormKind::kPlusOne)),
        true},
-      {FIELD(block_norm), OneOf<NormKind>(" is not a known NormKind"), true},
-      {FIELD(block_eps), kEps, true},
-      {FIELD(scales.routed), kFinite, true},
-      {FIELD(scales.block), kFinite, true},
-      {FIELD(scales.residual), kFinite, true},
-      {FIELD(scales.out), kFinite, true}};
-#undef FIELD
+      {OPTION(block_norm), OneOf<NormKind>(" is not a known NormKind"), true},
+      {OPTION(block_eps), kEps, true},
+      {OPTION(scales.routed), kFinite, true},
+      {OPTION(scales.block), kFinite, true},
+      {OPTION(scales.residual), kFinite, true},
+      {OPTION(scales.out), kFinite, true}};
 
   static bool IsRouted(const Args& c) { return c.sizes.top_k != 0; }
   static bool HasShared(const Args& c) {

@@ -16,7 +16,8 @@ struct GatherSizes {
   size_t num_tokens, hidden, n, top_k;
 };
 struct GatherCall
-    : CallBase<GatherInputs, GatherOutputs, GatherOptions, GatherSizes> {
+    : CallBase<GatherInputs, GatherOutputs, GatherOptions, GatherSizes,
+               swy_gather_inputs, swy_gather_outputs, swy_gather_options> {
   static constexpr const char* kName = "GatherRows";
   static constexpr Size<Sizes> kSizes[] = {{"num_tokens", &Sizes::num_tokens},
                                            {"hidden", &Sizes::hidden},
@@ -25,22 +26,16 @@ struct GatherCall
   static Sizes Measure(const Inputs& in, const Outputs&, const Options&) {
     return {in.tokens.rows, in.tokens.cols, in.pairs.size, in.topk_ids.cols};
   }
-#define FIELD(f) SWITCHYARD_FIELD_OF(GatherInputs, swy_gather_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(tokens), kAnyRows, {{"[num_tokens, hidden]"}}},
-      {FIELD(pairs), kSpan, {{"n"}}},
-      {FIELD(topk_ids), kIds, {{"[num_tokens, top_k]"}}},
-      {FIELD(row_index), kI32, {{"[num_tokens, top_k]"}}, kOptional}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(GatherOutputs, swy_gather_outputs, f)
+      {INPUT(tokens), kAnyRows, {{"[num_tokens, hidden]"}}},
+      {INPUT(pairs), kSpan, {{"n"}}},
+      {INPUT(topk_ids), kIds, {{"[num_tokens, top_k]"}}},
+      {INPUT(row_index), kI32, {{"[num_tokens, top_k]"}}, kOptional}};
   static constexpr Argument kOutputs[] = {
-      {FIELD(rows), kAnyRows, {{"[n, hidden]"}}},
-      {FIELD(report), {}, {}, kOptional}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(GatherOptions, swy_gather_options, f)
+      {OUTPUT(rows), kAnyRows, {{"[n, hidden]"}}},
+      {OUTPUT(report), {}, {}, kOptional}};
   static constexpr Option kOptions[] = {
-      {FIELD(allow_invalid), kAnyValue, true}};
-#undef FIELD
+      {OPTION(allow_invalid), kAnyValue, true}};
   static constexpr Rule<Args> kRules[] = {
       {[](const Args& c) { return c.sizes.top_k != 0; },
        "topk_ids: top_k (cols) is 0"},
@@ -55,7 +50,8 @@ struct ScatterSizes {
   size_t num_rows, hidden, tokens, top_k;
 };
 struct ScatterCall
-    : CallBase<ScatterInputs, ScatterOutputs, ScatterOptions, ScatterSizes> {
+    : CallBase<ScatterInputs, ScatterOutputs, ScatterOptions, ScatterSizes,
+               swy_scatter_inputs, swy_scatter_outputs, swy_scatter_options> {
   static constexpr const char* kName = "ScatterRows";
   static constexpr Size<Sizes> kSizes[] = {{"num_rows", &Sizes::num_rows},
                                            {"hidden", &Sizes::hidden},
@@ -65,20 +61,14 @@ struct ScatterCall
     return {in.packed.rows, in.packed.cols, in.row_index.rows,
             in.row_index.cols};
   }
-#define FIELD(f) SWITCHYARD_FIELD_OF(ScatterInputs, swy_scatter_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(packed), kAnyRows, {{"[num_rows, hidden]"}}},
-      {FIELD(row_index), kI32, {{"[tokens, top_k]"}}}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(ScatterOutputs, swy_scatter_outputs, f)
+      {INPUT(packed), kAnyRows, {{"[num_rows, hidden]"}}},
+      {INPUT(row_index), kI32, {{"[tokens, top_k]"}}}};
   static constexpr Argument kOutputs[] = {
-      {FIELD(rows), kAnyRows, {{"[tokens * top_k, hidden]"}}},
-      {FIELD(report), {}, {}, kOptional}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(ScatterOptions, swy_scatter_options, f)
+      {OUTPUT(rows), kAnyRows, {{"[tokens * top_k, hidden]"}}},
+      {OUTPUT(report), {}, {}, kOptional}};
   static constexpr Option kOptions[] = {
-      {FIELD(allow_skipped), kAnyValue, true}};
-#undef FIELD
+      {OPTION(allow_skipped), kAnyValue, true}};
   static constexpr Rule<Args> kRules[] = {
       {[](const Args& c) {
          return internal::SameFormat(c.in.packed, c.out.rows) ||

@@ -18,7 +18,8 @@ struct HyperSizes {
   size_t num_streams, tokens, hidden;
 };
 struct HyperCall
-    : CallBase<HyperInputs, HyperOutputs, HyperOptions, HyperSizes> {
+    : CallBase<HyperInputs, HyperOutputs, HyperOptions, HyperSizes,
+               swy_hyper_inputs, swy_hyper_outputs, swy_hyper_options> {
   static constexpr const char* kName = "HyperConnect";
   static constexpr Size<Sizes> kSizes[] = {{"num_streams", &Sizes::num_streams},
                                            {"tokens", &Sizes::tokens},
@@ -33,42 +34,36 @@ struct HyperCall
 
   enum Group : uint8_t { kNoGroup, kBlock, kNorm };
   static constexpr Shape kStreams = {"[tokens * num_streams, hidden]"};
-#define FIELD(f) SWITCHYARD_FIELD_OF(HyperInputs, swy_hyper_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(streams), kFloats, {kStreams}, kNeeded, 0, {}, "outputs.streams"},
-      {FIELD(block), kFloats, {{"[tokens, hidden]"}}, kNeeded, kBlock},
-      {FIELD(post), kFloats, {{"[tokens, num_streams]"}}, kNeeded, kBlock},
-      {FIELD(comb),
+      {INPUT(streams), kFloats, {kStreams}, kNeeded, 0, {}, "outputs.streams"},
+      {INPUT(block), kFloats, {{"[tokens, hidden]"}}, kNeeded, kBlock},
+      {INPUT(post), kFloats, {{"[tokens, num_streams]"}}, kNeeded, kBlock},
+      {INPUT(comb),
        kFloats,
        {{"[tokens, num_streams * num_streams]"}},
        kOptional,
        kBlock},
-      {FIELD(pre),
+      {INPUT(pre),
        kFloats,
        {{"[tokens, num_streams] or [tokens * num_streams, hidden]"}},
        kOptional},
-      {FIELD(norm_weight), kFloats, {{"[1, hidden]"}}, kNeeded, kNorm}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(HyperOutputs, swy_hyper_outputs, f)
+      {INPUT(norm_weight), kFloats, {{"[1, hidden]"}}, kNeeded, kNorm}};
   static constexpr Argument kOutputs[] = {
-      {Named(FIELD(streams), "outputs.streams"),
+      {Named(OUTPUT(streams), "outputs.streams"),
        kFloats,
        {kStreams},
        kOptional},
-      {FIELD(scales), kFloats, {{"[tokens, 1]"}}, kOptional},
-      {FIELD(out), kFloats, {{"[tokens, hidden]"}}, kOptional},
-      {FIELD(normed), kAnyRows, {{"[tokens, hidden]"}}, kNeeded, kNorm}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(HyperOptions, swy_hyper_options, f)
+      {OUTPUT(scales), kFloats, {{"[tokens, 1]"}}, kOptional},
+      {OUTPUT(out), kFloats, {{"[tokens, hidden]"}}, kOptional},
+      {OUTPUT(normed), kAnyRows, {{"[tokens, hidden]"}}, kNeeded, kNorm}};
   static constexpr Option kOptions[] = {
-      {FIELD(num_streams),
+      {OPTION(num_streams),
        {Range::kFrom1, 0, 0, kMaxStreams, " is 0 or more than kMaxStreams"},
        true},
-      {FIELD(eps), UpTo(HUGE_VALF, " is negative or NaN"), true},
-      {FIELD(comb_by_row), kAnyValue, true},
-      {FIELD(norm_plus_one), kAnyValue, true},
-      {FIELD(round_like_unfused), kAnyValue, true}};
-#undef FIELD
+      {OPTION(eps), UpTo(HUGE_VALF, " is negative or NaN"), true},
+      {OPTION(comb_by_row), kAnyValue, true},
+      {OPTION(norm_plus_one), kAnyValue, true},
+      {OPTION(round_like_unfused), kAnyValue, true}};
 
   static bool Collapses(const Args& c) {
     return internal::Given(c.out.out) || internal::Given(c.out.normed);

@@ -17,8 +17,10 @@ namespace switchyard::calls {
 struct ExpertsPlanSizes {
   size_t tokens, top_k, plan_size;
 };
-struct ExpertsPlanCall : CallBase<ExpertsPlanInputs, ExpertsPlanOutputs,
-                                  ExpertsPlanOptions, ExpertsPlanSizes> {
+struct ExpertsPlanCall
+    : CallBase<ExpertsPlanInputs, ExpertsPlanOutputs, ExpertsPlanOptions,
+               ExpertsPlanSizes, swy_experts_plan_inputs,
+               swy_experts_plan_outputs, swy_experts_plan_options> {
   static constexpr const char* kName = "PlanExperts";
   static constexpr Size<Sizes> kSizes[] = {{"tokens", &Sizes::tokens},
                                            {"top_k", &Sizes::top_k},
@@ -28,40 +30,31 @@ struct ExpertsPlanCall : CallBase<ExpertsPlanInputs, ExpertsPlanOutputs,
     return {in.topk_ids.rows, in.topk_ids.cols,
             ExpertsPlanSize(in.topk_ids.rows, in.topk_ids.cols, options)};
   }
-#define FIELD(f) \
-  SWITCHYARD_FIELD_OF(ExpertsPlanInputs, swy_experts_plan_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(topk_ids), kIds, {{"[tokens, top_k]"}}}};
-#undef FIELD
-#define FIELD(f) \
-  SWITCHYARD_FIELD_OF(ExpertsPlanOutputs, swy_experts_plan_outputs, f)
+      {INPUT(topk_ids), kIds, {{"[tokens, top_k]"}}}};
   static constexpr Argument kOutputs[] = {
-      {FIELD(memory),
+      {OUTPUT(memory),
        kSpan,
        {{">= plan_size", {}, "is fewer than ExpertsPlanSize elements"}}},
-      {FIELD(report), {}, {}, kOptional}};
-#undef FIELD
+      {OUTPUT(report), {}, {}, kOptional}};
   static constexpr Range kSize = {Range::kFrom1, 0, 0, kMaxInt32,
                                   " is 0 or above 2^31 - 1"};
   static constexpr Range kWorkers = {Range::kFrom1, 0, 0, 1 << 16,
                                      " is 0 or above 65536"};
-#define FIELD(f) \
-  SWITCHYARD_FIELD_OF(ExpertsPlanOptions, swy_experts_plan_options, f)
   static constexpr Option kOptions[] = {
-      {FIELD(num_experts), kSize, true},
-      {FIELD(hidden), kSize, true},
-      {FIELD(intermediate), kSize, true},
-      {FIELD(shared_intermediate), kAnyValue, true},
-      {FIELD(workers), kWorkers, true},
-      {FIELD(tile_rows), kSize, true},
-      {FIELD(tile_columns), kAnyValue, true},
-      {FIELD(max_rows), kSize, true},
-      {FIELD(weight_cost), kAnyValue, true},
-      {FIELD(row_cost), kAnyValue, true},
-      {FIELD(min_rows), kAnyValue, true},
-      {FIELD(least_cost), kAnyValue, true},
-      {FIELD(allow_dropped), kAnyValue, true}};
-#undef FIELD
+      {OPTION(num_experts), kSize, true},
+      {OPTION(hidden), kSize, true},
+      {OPTION(intermediate), kSize, true},
+      {OPTION(shared_intermediate), kAnyValue, true},
+      {OPTION(workers), kWorkers, true},
+      {OPTION(tile_rows), kSize, true},
+      {OPTION(tile_columns), kAnyValue, true},
+      {OPTION(max_rows), kSize, true},
+      {OPTION(weight_cost), kAnyValue, true},
+      {OPTION(row_cost), kAnyValue, true},
+      {OPTION(min_rows), kAnyValue, true},
+      {OPTION(least_cost), kAnyValue, true},
+      {OPTION(allow_dropped), kAnyValue, true}};
   static constexpr Rule<Args> kRules[] = {
       {[](const Args& c) { return c.out.plan != nullptr; }, "plan: not given",
        Rule<Args>::kBeforeShapes},
@@ -80,7 +73,8 @@ struct ExpertsSizes {
   size_t tokens, hidden, num_experts, gate_cols, intermediate, scratch_size;
 };
 struct ExpertsCall
-    : CallBase<ExpertsInputs, CombineOutputs, ExpertsOptions, ExpertsSizes> {
+    : CallBase<ExpertsInputs, CombineOutputs, ExpertsOptions, ExpertsSizes,
+               swy_experts_inputs, swy_combine_outputs, swy_experts_options> {
   static constexpr const char* kName = "RunExperts";
   static constexpr Size<Sizes> kSizes[] = {
       {"tokens", &Sizes::tokens},
@@ -101,31 +95,29 @@ struct ExpertsCall
             plan.intermediate, ExpertsScratchSize(plan, options, 1)};
   }
   static constexpr Shape kRows = {"[tokens, hidden]"};
-#define FIELD(f) SWITCHYARD_FIELD_OF(ExpertsInputs, swy_experts_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(hidden), kAnyRows, {kRows}},
-      {FIELD(shared_hidden), kAnyRows, {kRows}, kOptional},
-      {FIELD(gate_bias), kFloats, {{"[num_experts, gate_cols]"}}, kOptional},
-      {FIELD(up_bias), kFloats, {{"[num_experts, intermediate]"}}, kOptional},
-      {FIELD(scratch),
+      {INPUT(hidden), kAnyRows, {kRows}},
+      {INPUT(shared_hidden), kAnyRows, {kRows}, kOptional},
+      {INPUT(gate_bias), kFloats, {{"[num_experts, gate_cols]"}}, kOptional},
+      {INPUT(up_bias), kFloats, {{"[num_experts, intermediate]"}}, kOptional},
+      {INPUT(scratch),
        kSpan,
        {{">= scratch_size", {}, "is fewer than ExpertsScratchSize elements"}},
        kScratch}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(CombineOutputs, swy_combine_outputs, f)
   static constexpr Argument kOutputs[] = {
-      {FIELD(out), kFloats, {kRows}, kOptional},
-      {FIELD(normed), kAnyRows, {kRows}, kOptional},
-      {FIELD(report), {}, {}, kOptional}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(ExpertsOptions, swy_experts_options, f)
-  static constexpr Range kFloatType = {Range::kSet, 0, internal::kFloatSet, 0,
-                                       " is not f32, bf16 or f16"};
+      {OUTPUT(out), kFloats, {kRows}, kOptional},
+      {OUTPUT(normed), kAnyRows, {kRows}, kOptional},
+      {OUTPUT(report), {}, {}, kOptional}};
+  static constexpr Range kFloatType =
+      OneOf<Type>(" is not f32, bf16 or f16", internal::kFloatSet);
   static constexpr Option kOptions[] = {
-      {FIELD(gate_up_type), kFloatType, true},
-      {FIELD(down_type), kFloatType, true},
-      {FIELD(weights_on_input), kAnyValue, true}};
-#undef FIELD
+      {OPTION(gate_up_type), kFloatType, true},
+      {OPTION(down_type), kFloatType, true},
+      {OPTION(weights_on_input), kAnyValue, true},
+      {OPTION(operands.type), kAnyValue, true},
+      {OPTION(operands.scale_type), kAnyValue, true},
+      {OPTION(operands.scale_columns), kAnyValue, true},
+      {OPTION(operands.has_sums), kAnyValue, true}};
   // A line of the table in quantize.h.
   static bool IsFormat(const RowFormat& f) {
     if (!internal::IsCode(f.type)) {

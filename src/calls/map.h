@@ -17,7 +17,8 @@ struct MapSizes : SortSizes {
   size_t kept_top_k;  // copies of a token: one a destination
   size_t num_ids;
 };
-struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes> {
+struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes,
+                          swy_map_inputs, swy_map_outputs, swy_map_options> {
   static constexpr const char* kName = "MapPairs";
   static constexpr bool kNamesOne = true;
   static constexpr Size<Sizes> kSizes[] = {
@@ -37,37 +38,31 @@ struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes> {
   enum Group : uint8_t { kNoGroup, kPairs, kTokens };
   static constexpr Shape kIndex = {
       "[tokens, top_k]", {}, "is not [num_tokens, top_k]"};
-#define FIELD(f) SWITCHYARD_FIELD_OF(MapInputs, swy_map_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(topk_ids), kIds, {kIndex}},
-      {FIELD(destinations), kSpan, {}, kOptional},
-      {FIELD(scratch), kSpan, {}, kOptional | kScratch}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(MapOutputs, swy_map_outputs, f)
-#define ROWS(list, group, most)                                               \
-  {FIELD(list.offsets), kSpan, {{"num_destinations + 1"}}, kOptional, group}, \
-      {FIELD(list.rows), kSpan, {{most}}, kNeeded, group},                    \
-      {FIELD(list.element_counts), kSpan, {{"num_destinations"}}, kOptional}, \
-  {                                                                           \
-    FIELD(list.element_offsets), kSpan, {{"num_destinations + 1"}}, kOptional \
+      {INPUT(topk_ids), kIds, {kIndex}},
+      {INPUT(destinations), kSpan, {}, kOptional},
+      {INPUT(scratch), kSpan, {}, kOptional | kScratch}};
+#define ROWS(list, group, most)                                                \
+  {OUTPUT(list.offsets), kSpan, {{"num_destinations + 1"}}, kOptional, group}, \
+      {OUTPUT(list.rows), kSpan, {{most}}, kNeeded, group},                    \
+      {OUTPUT(list.element_counts), kSpan, {{"num_destinations"}}, kOptional}, \
+  {                                                                            \
+    OUTPUT(list.element_offsets), kSpan, {{"num_destinations + 1"}}, kOptional \
   }
   static constexpr Argument kOutputs[] = {
-      {FIELD(pairs.counts), kSpan, {{"num_destinations"}}},
+      {OUTPUT(pairs.counts), kSpan, {{"num_destinations"}}},
       ROWS(pairs, kPairs, ">= tokens * top_k"),
-      {FIELD(pair_index), kI32, {kIndex}, kOptional},
-      {FIELD(tokens.counts), kSpan, {{"num_destinations"}}, kOptional},
+      {OUTPUT(pair_index), kI32, {kIndex}, kOptional},
+      {OUTPUT(tokens.counts), kSpan, {{"num_destinations"}}, kOptional},
       ROWS(tokens, kTokens, ">= tokens * min(top_k, num_destinations)"),
-      {FIELD(copy_index), kI32, {kIndex}, kOptional},
-      {FIELD(return_index), kI32, {kIndex}, kOptional},
-      {FIELD(report), {}, {}, kOptional}};
+      {OUTPUT(copy_index), kI32, {kIndex}, kOptional},
+      {OUTPUT(return_index), kI32, {kIndex}, kOptional},
+      {OUTPUT(report), {}, {}, kOptional}};
 #undef ROWS
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(MapOptions, swy_map_options, f)
   static constexpr Option kOptions[] = {
-      {FIELD(experts_per_destination), kAnyValue, true},
-      {FIELD(row_elements), kAnyValue, true},
-      {FIELD(allow_dropped), kAnyValue, true}};
-#undef FIELD
+      {OPTION(experts_per_destination), kAnyValue, true},
+      {OPTION(row_elements), kAnyValue, true},
+      {OPTION(allow_dropped), kAnyValue, true}};
 
   static bool HasTable(const Args& c) { return c.in.destinations.size != 0; }
   template <class T>

@@ -16,23 +16,20 @@ struct QuantizeSizes {
   size_t rows, cols;
 };
 struct QuantizeCall : CallBase<QuantizeInputs, QuantizeOutputs, QuantizeOptions,
-                               QuantizeSizes> {
+                               QuantizeSizes, swy_quantize_inputs,
+                               swy_quantize_outputs, swy_quantize_options> {
   static constexpr const char* kName = "Quantize";
   static constexpr Size<Sizes> kSizes[] = {{"from.rows", &Sizes::rows},
                                            {"from.cols", &Sizes::cols}};
   static Sizes Measure(const Inputs& in, const Outputs&, const Options&) {
     return {in.from.rows, in.from.cols};
   }
-#define IN(f) SWITCHYARD_FIELD_OF(QuantizeInputs, swy_quantize_inputs, f)
-#define OUT(f) SWITCHYARD_FIELD_OF(QuantizeOutputs, swy_quantize_outputs, f)
   static constexpr Argument kInputs[] = {
-      {IN(from),
+      {INPUT(from),
        kAnyRows,
        {{"[from.rows, from.cols]", {}, "is not [rows, cols]"}}}};
   static constexpr Argument kOutputs[] = {
-      {OUT(rows), kAnyRows, {{"[from.rows, from.cols]"}}}};
-#undef IN
-#undef OUT
+      {OUTPUT(rows), kAnyRows, {{"[from.rows, from.cols]"}}}};
   static constexpr std::array<Option, 0> kOptions = {};
   static constexpr Rule<Args> kRules[] = {
       {[](const Args& c) {

@@ -20,7 +20,8 @@ struct RouteSizes {
   size_t num_shared, shared_columns;  // of topk_ids, and of logits
 };
 struct RouteCall
-    : CallBase<RouteInputs, RouteOutputs, RouteOptions, RouteSizes> {
+    : CallBase<RouteInputs, RouteOutputs, RouteOptions, RouteSizes,
+               swy_route_inputs, swy_route_outputs, swy_route_options> {
   static constexpr const char* kName = "RouteTopK";
   static constexpr Size<Sizes> kSizes[] = {
       {"tokens", &Sizes::tokens},
@@ -44,66 +45,60 @@ struct RouteCall
       "[tokens, top_k + num_shared]", {}, "is not [tokens, top_k]"};
   static constexpr Shape kPerToken = {"[tokens, 1] or [1, tokens]"};
 
-#define FIELD(f) SWITCHYARD_FIELD_OF(RouteInputs, swy_route_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(logits),
+      {INPUT(logits),
        kFloats,
        {{"[tokens, num_experts + shared_columns]",
          {},
          "is not [tokens, num_experts]"}}},
-      {FIELD(correction_bias), kFloats, {}, kRare},
-      {FIELD(bias_index), kIdsOrU8, {kPerToken}, kRare},
-      {FIELD(expert_scale), kFloats, {{"[1, num_experts]"}}, kRare},
-      {FIELD(token_mask), kU8, {kPerToken}, kRare},
-      {FIELD(given_ids), kIds, {{"[tokens, top_k]"}}, kRare, 0, {}, "topk_ids"},
-      {FIELD(expert_map), kI32, {{"[1, num_experts]"}}, kRare}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(RouteOutputs, swy_route_outputs, f)
+      {INPUT(correction_bias), kFloats, {}, kRare},
+      {INPUT(bias_index), kIdsOrU8, {kPerToken}, kRare},
+      {INPUT(expert_scale), kFloats, {{"[1, num_experts]"}}, kRare},
+      {INPUT(token_mask), kU8, {kPerToken}, kRare},
+      {INPUT(given_ids), kIds, {{"[tokens, top_k]"}}, kRare, 0, {}, "topk_ids"},
+      {INPUT(expert_map), kI32, {{"[1, num_experts]"}}, kRare}};
   static constexpr Argument kOutputs[] = {
-      {FIELD(topk_ids), kIds, {kSlots}},
-      {FIELD(topk_weights), kFloats, {kSlots}},
-      {FIELD(identity_weights), kFloats, {kPerToken}, kRare},
-      {FIELD(report), {}, {}, kRare}};
-#undef FIELD
+      {OUTPUT(topk_ids), kIds, {kSlots}},
+      {OUTPUT(topk_weights), kFloats, {kSlots}},
+      {OUTPUT(identity_weights), kFloats, {kPerToken}, kRare},
+      {OUTPUT(report), {}, {}, kRare}};
 
   static constexpr Range kNotNegative =
       UpTo(FLT_MAX, " is negative or not a finite number");
   static constexpr Range kNumber = {Range::kFinite, 0, 0, 0,
                                     " is not a finite number"};
-#define FIELD(f) SWITCHYARD_FIELD_OF(RouteOptions, swy_route_options, f)
   static constexpr Option kOptions[] = {
-      {FIELD(renormalize), kAnyValue, true},
-      {FIELD(clamp), UpTo(1.0f, " is not in [0, 1]"), true},
-      {FIELD(score), OneOf<Score>(" is not a known Score")},
-      {FIELD(divisor), OneOf<Divisor>(" is not a known Divisor")},
-      {FIELD(eps), kNotNegative},
-      {FIELD(zero_sum_is_zero)},
-      {FIELD(weight_of), OneOf<WeightOf>(" is not a known WeightOf")},
-      {FIELD(bias_place), OneOf<BiasPlace>(" is not a known BiasPlace")},
-      {FIELD(bias_in_weight)},
-      {FIELD(select_on_rounded_score)},
-      {FIELD(routed_scaling_factor), kNumber},
-      {FIELD(logit_scale),
+      {OPTION(renormalize), kAnyValue, true},
+      {OPTION(clamp), UpTo(1.0f, " is not in [0, 1]"), true},
+      {OPTION(score), OneOf<Score>(" is not a known Score")},
+      {OPTION(divisor), OneOf<Divisor>(" is not a known Divisor")},
+      {OPTION(eps), kNotNegative},
+      {OPTION(zero_sum_is_zero)},
+      {OPTION(weight_of), OneOf<WeightOf>(" is not a known WeightOf")},
+      {OPTION(bias_place), OneOf<BiasPlace>(" is not a known BiasPlace")},
+      {OPTION(bias_in_weight)},
+      {OPTION(select_on_rounded_score)},
+      {OPTION(routed_scaling_factor), kNumber},
+      {OPTION(logit_scale),
        {Range::kFiniteNotZero, 0, 0, 0, " is 0 or not a finite number"}},
-      {FIELD(logit_softcap), kNotNegative},
-      {FIELD(logit_clip), kNotNegative},
-      {FIELD(num_expert_group)},
-      {FIELD(topk_group)},
-      {FIELD(group_score_of), kAnyValue, true},
-      {FIELD(dropped_key_is_zero), kAnyValue, true},
-      {FIELD(num_zero_experts)},
-      {FIELD(num_shared_experts)},
-      {FIELD(shared_weight), kNumber},
-      {FIELD(shared_logits)},
-      {FIELD(round_to),
-       {Range::kSet, 0, Values(Type::kF32, Type::kBF16, Type::kF16), 0,
-        " is not f32, bf16 or f16"}},
-      {FIELD(jitter_eps), kNotNegative},
-      {FIELD(needs_correction_bias)},
-      {FIELD(needs_expert_scale)},
-      {FIELD(needs_groups)},
-      {FIELD(needs_config)}};
-#undef FIELD
+      {OPTION(logit_softcap), kNotNegative},
+      {OPTION(logit_clip), kNotNegative},
+      {OPTION(num_expert_group)},
+      {OPTION(topk_group)},
+      {OPTION(group_score_of), kAnyValue, true},
+      {OPTION(dropped_key_is_zero), kAnyValue, true},
+      {OPTION(num_zero_experts)},
+      {OPTION(num_shared_experts)},
+      {OPTION(shared_weight), kNumber},
+      {OPTION(shared_logits)},
+      {OPTION(round_to),
+       OneOf<Type>(" is not f32, bf16 or f16",
+                   Values(Type::kF32, Type::kBF16, Type::kF16))},
+      {OPTION(jitter_eps), kNotNegative},
+      {OPTION(needs_correction_bias)},
+      {OPTION(needs_expert_scale)},
+      {OPTION(needs_groups)},
+      {OPTION(needs_config)}};
 
   static bool HasBias(const Args& c) {
     return internal::Given(c.in.correction_bias);

@@ -16,7 +16,8 @@ struct WorkListSizes {
   size_t num_experts;
 };
 struct WorkListCall : CallBase<WorkListInputs, WorkListOutputs, WorkListOptions,
-                               WorkListSizes> {
+                               WorkListSizes, swy_work_list_inputs,
+                               swy_work_list_outputs, swy_work_list_options> {
   static constexpr const char* kName = "MakeWorkList";
   static constexpr bool kRunsKernel = false;
   static constexpr Size<Sizes> kSizes[] = {
@@ -24,22 +25,16 @@ struct WorkListCall : CallBase<WorkListInputs, WorkListOutputs, WorkListOptions,
   static Sizes Measure(const Inputs& in, const Outputs&, const Options&) {
     return {in.tokens_per_expert.size};
   }
-#define FIELD(f) SWITCHYARD_FIELD_OF(WorkListInputs, swy_work_list_inputs, f)
   static constexpr Argument kInputs[] = {
-      {FIELD(tokens_per_expert), kSpan, {{"num_experts"}}, kOptional},
-      {FIELD(offsets), kSpan, {{"num_experts + 1"}}, kOptional}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(WorkListOutputs, swy_work_list_outputs, f)
-  static constexpr Argument kOutputs[] = {{FIELD(tiles), kSpan, {}, kOptional},
-                                          {FIELD(report), {}, {}, kOptional}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(WorkListOptions, swy_work_list_options, f)
-  static constexpr Option kOptions[] = {{FIELD(workers), kNotZero, true},
-                                        {FIELD(tile_rows), kNotZero, true},
-                                        {FIELD(min_rows), kAnyValue, true},
-                                        {FIELD(tile_cost), kAnyValue, true},
-                                        {FIELD(row_cost), kAnyValue, true}};
-#undef FIELD
+      {INPUT(tokens_per_expert), kSpan, {{"num_experts"}}, kOptional},
+      {INPUT(offsets), kSpan, {{"num_experts + 1"}}, kOptional}};
+  static constexpr Argument kOutputs[] = {{OUTPUT(tiles), kSpan, {}, kOptional},
+                                          {OUTPUT(report), {}, {}, kOptional}};
+  static constexpr Option kOptions[] = {{OPTION(workers), kNotZero, true},
+                                        {OPTION(tile_rows), kNotZero, true},
+                                        {OPTION(min_rows), kAnyValue, true},
+                                        {OPTION(tile_cost), kAnyValue, true},
+                                        {OPTION(row_cost), kAnyValue, true}};
   static constexpr Rule<Args> kRules[] = {
       {[](const Args& c) { return c.sizes.num_experts <= kMaxInt32; },
        "tokens_per_expert: more than 2^31 - 1 experts",

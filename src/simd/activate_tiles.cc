@@ -14,11 +14,12 @@
 
 #include "src/simd/activate.h"
 #include "src/simd/row_format.h"
-#include "src/simd/storage_types.h"
 #include "src/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/simd/activate_tiles.cc"
+#include "src/type_list.h"
+
 #include "hwy/foreach_target.h"
 
 #include "hwy/highway.h"
@@ -285,7 +286,7 @@ struct TiledRow {
 
   // gpt-oss in five operations: g * sigmoid(alpha * g), and u + 1 in the second
   // buffer.
-  void SwigluOaiInSteps(GateUpTile& tile, size_t n, float* acted) const {
+  void SwigluOaiOfInSteps(GateUpTile& tile, size_t n, float* acted) const {
     const float* const gate = tile.gate;
     const float alpha = args.options.alpha;
     HWY_ALIGN float sigmoid[kTile];
@@ -303,27 +304,27 @@ struct TiledRow {
     Round(Unfused(), n, tile.buffers[1]);
   }
 
+  // Never called: see Unfused().
+  void SituOfInSteps(GateUpTile&, size_t, float*) const {}
+
   // The function of the gate, rounded and below the limit; then up.
   void InSteps(GateUpTile& tile, float limit, size_t n, float* to) const {
     const ActivateOptions& options = args.options;
     float* const acted = tile.buffers[0];
     const float* up = tile.up;
     switch (options.activation) {
-      case Activation::kSilu:
-      case Activation::kGelu:
-      case Activation::kGeluTanh:
-      case Activation::kRelu:
-      case Activation::kRelu2:
-      case Activation::kIdentity:
-        OfGateFor(options.activation)(options, tile.gate, nullptr, n, acted);
-        Round(Unfused(), n, acted);
-        break;
-      case Activation::kSwigluOai:
-        SwigluOaiInSteps(tile, n, acted);
-        up = tile.buffers[1];
-        break;
-      case Activation::kSitu:  // never is: see Unfused()
-        break;
+#define SWITCHYARD_STEPS_true(F)                                        \
+  OfGateFor(options.activation)(options, tile.gate, nullptr, n, acted); \
+  Round(Unfused(), n, acted)
+#define SWITCHYARD_STEPS_false(F) \
+  F##InSteps(tile, n, acted);     \
+  up = tile.buffers[1]
+#define SWITCHYARD_CASE(name, text, F, of_gate) \
+  case Activation::name:                        \
+    SWITCHYARD_STEPS_##of_gate(F);              \
+    break;
+      SWITCHYARD_ACTIVATIONS(SWITCHYARD_CASE)
+#undef SWITCHYARD_CASE
     }
     const bool gated = args.gated;
     Map(

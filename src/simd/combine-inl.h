@@ -15,8 +15,8 @@
 #include <cstdint>
 
 #include "src/simd/combine.h"
-#include "src/simd/storage_types.h"
 #include "src/simd/targets.h"
+#include "src/type_list.h"
 
 #include "hwy/highway.h"
 

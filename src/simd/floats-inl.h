@@ -191,11 +191,15 @@ struct Float8 {
     return hn::BitCast(d, hn::Or(value, sign));
   }
 };
-struct E4M3 : Float8<3, 7> {
+template <class T>
+struct FormatOf;
+template <>
+struct FormatOf<Float8E4M3> : Float8<3, 7> {
   static constexpr float kMax = 448.0f;
   static constexpr int kMaxExponent = 8;
 };
-struct E5M2 : Float8<2, 15> {
+template <>
+struct FormatOf<Float8E5M2> : Float8<2, 15> {
   static constexpr float kMax = 57344.0f;
   static constexpr int kMaxExponent = 15;
 };

@@ -10,11 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/simd/storage_types.h"
 #include "src/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/simd/route_select.cc"
+#include "src/type_list.h"
+
 #include "hwy/foreach_target.h"
 
 #include "hwy/highway.h"

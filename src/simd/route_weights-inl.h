@@ -21,7 +21,7 @@
 #include <type_traits>
 
 #include "src/simd/route.h"
-#include "src/simd/storage_types.h"
+#include "src/type_list.h"
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "src/simd/row_format.h"
-#include "src/simd/storage_types.h"
+#include "src/type_list.h"
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 
@@ -274,16 +274,14 @@ void PutRow(const RowSource& from, const AnyRows& to, size_t row,
       return PutCoded<CodeI8, RatioScales<CodeI8>>(from, to, row);
     case Type::kU8:
       return PutCoded<CodeU8, RatioScales<CodeU8>>(from, to, row);
-    case Type::kF8E4M3:
-      return power ? PutCoded<CodeMx<E4M3>, PowerScales<CodeMx<E4M3>>>(from, to,
-                                                                       row)
-                   : PutCoded<CodeF8<E4M3>, RatioScales<CodeF8<E4M3>>>(from, to,
-                                                                       row);
-    case Type::kF8E5M2:
-      return power ? PutCoded<CodeMx<E5M2>, PowerScales<CodeMx<E5M2>>>(from, to,
-                                                                       row)
-                   : PutCoded<CodeF8<E5M2>, RatioScales<CodeF8<E5M2>>>(from, to,
-                                                                       row);
+#define SWITCHYARD_CASE(T, ...)                                              \
+  case kType<T>:                                                             \
+    return power ? PutCoded<CodeMx<FormatOf<T>>,                             \
+                            PowerScales<CodeMx<FormatOf<T>>>>(from, to, row) \
+                 : PutCoded<CodeF8<FormatOf<T>>,                             \
+                            RatioScales<CodeF8<FormatOf<T>>>>(from, to, row);
+      SWITCHYARD_FLOAT_CODES(SWITCHYARD_CASE, )
+#undef SWITCHYARD_CASE
     case Type::kQ8_0:
       return PutBlocks<Q8_0>(from, to, row);
     case Type::kQ8_1:

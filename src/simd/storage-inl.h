@@ -274,22 +274,18 @@ struct Storage<uint8_t> {
                          hn::Sub(hn::PromoteTo(di, codes), hn::Set(di, 128)));
   }
 };
-template <>
-struct Storage<Float8E4M3>
-    : NarrowStorage<Float8E4M3, uint8_t, Storage<Float8E4M3>> {
+template <class T>
+struct Float8Storage : NarrowStorage<T, uint8_t, Float8Storage<T>> {
   template <class D, class VU>
   static HWY_INLINE hn::Vec<D> Widen(D d, VU bits) {
-    return E4M3::From(d, bits);
+    return FormatOf<T>::From(d, bits);
   }
 };
-template <>
-struct Storage<Float8E5M2>
-    : NarrowStorage<Float8E5M2, uint8_t, Storage<Float8E5M2>> {
-  template <class D, class VU>
-  static HWY_INLINE hn::Vec<D> Widen(D d, VU bits) {
-    return E5M2::From(d, bits);
-  }
-};
+#define SWITCHYARD_STORAGE(T, ...) \
+  template <>                      \
+  struct Storage<T> : Float8Storage<T> {};
+SWITCHYARD_FLOAT_CODES(SWITCHYARD_STORAGE, )
+#undef SWITCHYARD_STORAGE
 
 // The first n elements of v, all of it if n is larger.
 template <class T, class D>

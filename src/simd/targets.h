@@ -28,7 +28,7 @@
 #include <cstdint>
 
 #include "src/simd/row_function.h"
-#include "src/simd/storage_types.h"
+#include "src/type_list.h"
 #include "switchyard/types.h"
 
 #include "hwy/targets.h"

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/simd/storage_types.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/simd/tiles.cc"
+#include "src/type_list.h"
+
 #include "hwy/foreach_target.h"
 
 #include "hwy/highway.h"

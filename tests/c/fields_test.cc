@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <type_traits>
 
 #include "gtest/gtest.h"
 #include "src/c/call.h"
-#include "tests/c/initial.h"
 
 namespace switchyard::c {
 namespace {
@@ -25,11 +25,17 @@ template <class T>
 bool Same(const T& c, const T& cpp) {
   return c == cpp;
 }
-template <class T, class = std::enable_if_t<std::is_enum_v<T> ||
-                                            std::is_same_v<T, bool>>>
-bool Same(int32_t c, T cpp) {
-  return c == static_cast<int32_t>(cpp);
+bool Same(int32_t c, bool cpp) { return (c != 0) == cpp; }
+bool Same(int32_t c, uint8_t cpp) { return c == cpp; }
+bool Same(int32_t c, Type cpp) { return c == static_cast<int32_t>(cpp); }
+bool Same(int32_t c, const calls::Enum32& cpp) {
+  return std::memcmp(&c, &cpp, sizeof(c)) == 0;
 }
+bool Same(const calls::Pointer& c, const calls::Pointer& cpp) {
+  return std::memcmp(&c, &cpp, sizeof(c)) == 0;
+}
+// It is Reporting's.
+bool Same(swy_report*, Report*) { return true; }
 template <class Void>
 bool Same(const swy_matrix& c, const BasicAnyMatrix<Void>& cpp) {
   return c.data == cpp.data && c.rows == cpp.rows && c.cols == cpp.cols &&
@@ -57,38 +63,25 @@ template <class CSpan, class T>
 bool Same(const CSpan& c, const Span<T>& cpp) {
   return static_cast<const void*>(c.data) == cpp.data && c.size == cpp.size;
 }
-template <class C, class = std::enable_if_t<(Fields<C>::kExtra == 0)>>
-bool Same(const C& c, const CppOf<C>& cpp) {
-  bool same = true;
-  Fields<C>::ForEach([&](const char*, size_t, auto in_c, auto in_cpp) {
-    same &= Same(c.*in_c, cpp.*in_cpp);
+// The same of a field of two structs.
+bool Same(const Field& field, const void* c, const void* cpp) {
+  bool same = false;
+  WithTypes(field.kind, [&](auto types) {
+    using T = decltype(types);
+    same = Same(*At<typename T::C>(c, field.c_offset),
+                *At<typename T::Cpp>(cpp, field.offset));
   });
   return same;
-}
-
-template <class C>
-auto EndOfReport(const C* c, size_t) -> decltype(sizeof(c->report)) {
-  return offsetof(C, report) + sizeof(c->report);
-}
-size_t EndOfReport(const swy_preset*, size_t) {
-  return offsetof(swy_preset, form) + sizeof(swy_preset::form);
-}
-template <class... None>
-size_t EndOfReport(const void*, size_t last, None...) {
-  return last;
 }
 
 // Another value of each field, each different from the one before.
 size_t number = 1;
 void Change(int32_t* value) { *value = *value == 0; }
 void Change(uint32_t* value) { *value += 3; }
-void Change(int64_t* value) { *value += 3; }
 void Change(size_t* value) { *value += ++number; }
 void Change(float* value) { *value += 0.25f * static_cast<float>(++number); }
 void Change(const char** value) { *value = "changed"; }
-void Change(void (**value)(void*)) {
-  *value = [](void*) {};
-}
+void Change(calls::Pointer* value) { value->bytes[0] ^= ++number & 0xFF; }
 template <class T>
 void Change(T** value) {
   static char bytes[4096];
@@ -116,61 +109,69 @@ auto Change(CSpan* span) -> decltype(static_cast<void>(span->size)) {
   Change(&span->data);
   Change(&span->size);
 }
-template <class C>
-auto Change(C* c) -> std::enable_if_t<(Fields<C>::kExtra == 0)> {
-  Fields<C>::ForEach(
-      [&](const char*, size_t, auto field, auto) { Change(&(c->*field)); });
+void Change(const Field& field, void* c) {
+  WithTypes(field.kind, [&](auto types) {
+    Change(At<typename decltype(types)::C>(c, field.c_offset));
+  });
 }
 
 template <class C>
 CppOf<C> Read(const C& c) {
   CppOf<C> cpp = Default<CppOf<C>>();
-  if constexpr (Fields<C>::kExtra == 0) {
-    Convert(&c, &cpp);
-  } else {
-    ReadFields(&c, &cpp);
-  }
+  ReadFields(&c, &cpp);
   return cpp;
 }
 
-// test(value of the struct as its macro makes it), for each of them.
+// test(value of the struct as its macro makes it), for each that has a table.
+template <class Test, class C>
+void TestStruct(const Test& test, const char* name, const C& initial) {
+  if constexpr (!std::is_null_pointer_v<std::decay_t<decltype(kTable<C>)>>) {
+    const testing::ScopedTrace trace(__FILE__, __LINE__, name);
+    test(initial);
+  }
+}
 template <class Test>
 void ForEachStruct(const Test& test){
-#define SWITCHYARD_TEST_STRUCT(C, ...)                        \
-  {                                                           \
-    const testing::ScopedTrace trace(__FILE__, __LINE__, #C); \
-    test(Initial<C>());                                       \
+#define S(C, has_defaults, initialiser, fields) \
+  {                                             \
+    const C initial = initialiser;              \
+    TestStruct(test, #C, initial);              \
   }
-#define SWITCHYARD_NO_FIELD(field)
-    SWITCHYARD_C_STRUCTS(SWITCHYARD_TEST_STRUCT, SWITCHYARD_NO_FIELD)
-#undef SWITCHYARD_TEST_STRUCT
-#undef SWITCHYARD_NO_FIELD
+#define E(...)
+#define P(...)
+#include "structs.inc"
+#undef S
+#undef E
+#undef P
 }
 
 TEST(Fields, HaveTheDefaultsOfCpp) {
-  ForEachStruct([](const auto& c) {
+  size_t structs = 0;
+  ForEachStruct([&](const auto& c) {
     using C = std::decay_t<decltype(c)>;
     const CppOf<C> cpp = Default<CppOf<C>>();
-    Fields<C>::ForEach([&](const char* name, size_t, auto in_c, auto in_cpp) {
-      EXPECT_TRUE(Same(c.*in_c, cpp.*in_cpp)) << name;
-    });
+    for (const Field& field : FieldsOf<C>()) {
+      EXPECT_TRUE(Same(field, &c, &cpp)) << field.name;
+    }
+    ++structs;
   });
+  EXPECT_EQ(structs, 47u);
 }
 
 TEST(Fields, ArriveEachAlone) {
   ForEachStruct([](const auto& initial) {
     using C = std::decay_t<decltype(initial)>;
     const CppOf<C> unchanged = Read(initial);
-    Fields<C>::ForEach([&](const char* name, size_t, auto in_c, auto in_cpp) {
+    for (const Field& field : FieldsOf<C>()) {
       C c = initial;
-      Change(&(c.*in_c));
-      EXPECT_FALSE(Same(c.*in_c, unchanged.*in_cpp)) << name;
+      Change(field, &c);
+      EXPECT_EQ(Same(field, &c, &unchanged), field.kind == calls::Kind::kReport)
+          << field.name;
       const CppOf<C> cpp = Read(c);
-      Fields<C>::ForEach([&](const char* other, size_t, auto other_c,
-                             auto other_cpp) {
-        EXPECT_TRUE(Same(c.*other_c, cpp.*other_cpp)) << name << ": " << other;
-      });
-    });
+      for (const Field& other : FieldsOf<C>()) {
+        EXPECT_TRUE(Same(other, &c, &cpp)) << field.name << ": " << other.name;
+      }
+    }
   });
 }
 
@@ -178,24 +179,18 @@ TEST(Fields, ArriveEachAlone) {
 TEST(Fields, ThatAreMissingHaveTheirDefaults) {
   ForEachStruct([](const auto& initial) {
     using C = std::decay_t<decltype(initial)>;
-    if constexpr (Fields<C>::kExtra != 0) {
-      C whole = initial;
-      Fields<C>::ForEach([&](const char*, size_t, auto field, auto) {
-        Change(&(whole.*field));
-      });
-      for (size_t size = sizeof(uint32_t); size <= sizeof whole; ++size) {
-        whole.size = static_cast<uint32_t>(size);
-        const std::unique_ptr<unsigned char[]> bytes(new unsigned char[size]);
-        std::memcpy(bytes.get(), &whole, size);
-        const auto* given = reinterpret_cast<const C*>(bytes.get());
-        ASSERT_TRUE(HasSize(given) && IsKnown(given));
-        CppOf<C> cpp = Default<CppOf<C>>();
-        ReadFields(given, &cpp);
-        Fields<C>::ForEach([&](const char* name, size_t end, auto in_c,
-                               auto in_cpp) {
-          EXPECT_TRUE(Same((end <= size ? whole : initial).*in_c, cpp.*in_cpp))
-              << name << " of " << size;
-        });
+    C whole = initial;
+    for (const Field& field : FieldsOf<C>()) Change(field, &whole);
+    for (size_t size = sizeof(uint32_t); size <= sizeof whole; ++size) {
+      whole.size = static_cast<uint32_t>(size);
+      const std::unique_ptr<unsigned char[]> bytes(new unsigned char[size]);
+      std::memcpy(bytes.get(), &whole, size);
+      const auto* given = reinterpret_cast<const C*>(bytes.get());
+      ASSERT_TRUE(HasSize(given) && IsKnown(given));
+      const CppOf<C> cpp = Read(*given);
+      for (const Field& field : FieldsOf<C>()) {
+        EXPECT_TRUE(Same(field, field.c_end <= size ? &whole : &initial, &cpp))
+            << field.name << " of " << size;
       }
     }
   });
@@ -205,84 +200,76 @@ TEST(Fields, ThatAreMissingHaveTheirDefaults) {
 TEST(Fields, LeaveNoPaddingBehindThem) {
   ForEachStruct([](const auto& initial) {
     using C = std::decay_t<decltype(initial)>;
-    if constexpr (Fields<C>::kExtra != 0) {
-      size_t last = sizeof(uint32_t);
-      Fields<C>::ForEach([&](const char*, size_t end, auto, auto) {
-        last = std::max(last, end);
-      });
-      EXPECT_EQ(EndOfReport(&initial, last), sizeof(C));
+    size_t last = sizeof(uint32_t);
+    for (const Field& field : FieldsOf<C>()) {
+      last = std::max<size_t>(last, field.c_end);
     }
+    if (std::is_same_v<C, swy_preset>) {
+      last = offsetof(swy_preset, form) + sizeof(swy_preset::form);
+    }
+    EXPECT_EQ(last, sizeof(C));
   });
 }
 
 // A value of C++, written to structs of C of every size.
 template <class C>
-void ExpectWritten(const CppOf<C>& cpp) {
+void ExpectEachWritten(const C& before) {
+  C changed = before;
+  for (const Field& field : FieldsOf<C>()) Change(field, &changed);
+  const CppOf<C> cpp = Read(changed);
   for (size_t size = sizeof(uint32_t); size <= sizeof(C); ++size) {
-    const C before = Initial<C>();
     const std::unique_ptr<unsigned char[]> bytes(new unsigned char[size]);
     std::memcpy(bytes.get(), &before, size);
     auto* given = reinterpret_cast<C*>(bytes.get());
     given->size = static_cast<uint32_t>(size);
     WriteFields(cpp, given);
     EXPECT_EQ(given->size, size);
-    Fields<C>::ForEach([&](const char* name, size_t end, auto in_c,
-                           auto in_cpp) {
-      if (end <= size) {
-        EXPECT_TRUE(Same(given->*in_c, cpp.*in_cpp)) << name << " of " << size;
-      }
-    });
+    for (const Field& field : FieldsOf<C>()) {
+      if (field.c_end > size) continue;
+      EXPECT_TRUE(Same(field, given, &cpp)) << field.name << " of " << size;
+    }
   }
 }
-template <class C>
-void ExpectEachWritten() {
-  C changed = Initial<C>();
-  Fields<C>::ForEach([&](const char*, size_t, auto field, auto) {
-    Change(&(changed.*field));
-  });
-  ExpectWritten<C>(Read(changed));
-}
 TEST(Written, EachFieldOfPresets) {
-  ExpectEachWritten<swy_preset>();
-  ExpectEachWritten<swy_route_options>();
-  ExpectEachWritten<swy_activate_options>();
-  ExpectEachWritten<swy_combine_options>();
-  ExpectEachWritten<swy_combine_form>();
-  ExpectEachWritten<swy_model_config>();
+  ExpectEachWritten<swy_preset>(SWY_PRESET_INIT);
+  ExpectEachWritten<swy_route_options>(SWY_ROUTE_OPTIONS_INIT);
+  ExpectEachWritten<swy_activate_options>(SWY_ACTIVATE_OPTIONS_INIT);
+  ExpectEachWritten<swy_combine_options>(SWY_COMBINE_OPTIONS_INIT);
+  ExpectEachWritten<swy_combine_form>(SWY_COMBINE_FORM_INIT);
+  ExpectEachWritten<swy_model_config>(SWY_MODEL_CONFIG_INIT);
 }
 
 // The others stay as they are, and are not even read: they may be another
 // thread's.
 TEST(Reporting, TellsWhatWasSet) {
-  Fields<swy_report>::ForEach(
-      [&](const char* name, size_t, auto in_c, auto in_cpp) {
-        swy_report given = {
-            sizeof(swy_report), 71, 72, 73, 74, 75, 76, 77, 78, 79, 80};
-        const swy_report before = given;
-        Reporting reporting(&given, ArgumentTexts());
-        ASSERT_TRUE(reporting.status.ok());
-        reporting.report()->*in_cpp = 0;
-        reporting.Tell();
-        Fields<swy_report>::ForEach(
-            [&](const char* other, size_t, auto other_c, auto) {
-              const bool is_it = std::strcmp(name, other) == 0;
-              EXPECT_EQ(given.*other_c, is_it ? 0 : before.*other_c) << other;
-            });
-        EXPECT_EQ(given.*in_c, 0u);
-        // Once: another thread may have read it, and set it anew.
-        given.*in_c = 81;
-        reporting.Tell();
-        EXPECT_EQ(given.*in_c, 81u);
-      });
+  for (const Field& field : FieldsOf<swy_report>()) {
+    swy_report given = {
+        sizeof(swy_report), 71, 72, 73, 74, 75, 76, 77, 78, 79, 80};
+    const swy_report before = given;
+    size_t& in_c = *At<size_t>(&given, field.c_offset);
+    Reporting reporting(&given, ArgumentTexts());
+    ASSERT_TRUE(reporting.status.ok());
+    *At<size_t>(reporting.report(), field.offset) = 0;
+    reporting.Tell();
+    for (const Field& other : FieldsOf<swy_report>()) {
+      const size_t had = *At<size_t>(&before, other.c_offset);
+      EXPECT_EQ(*At<size_t>(&given, other.c_offset), &other == &field ? 0 : had)
+          << other.name;
+    }
+    // Once: another thread may have read it, and set it anew.
+    in_c = 81;
+    reporting.Tell();
+    EXPECT_EQ(in_c, 81u);
+  }
   EXPECT_EQ(Reporting(nullptr, ArgumentTexts()).report(), nullptr);
 }
 
 // An enumerator that does not fit the C++ type is none of its members.
 TEST(Enums, DoNotWrap) {
   for (const int32_t value : {-1, 256, 257, 1 << 30}) {
-    Score score = Score::kSoftmax;
-    Convert(&value, &score);
-    EXPECT_EQ(static_cast<int>(score), 255) << value;
+    swy_route_options options = SWY_ROUTE_OPTIONS_INIT;
+    options.score = value;
+    EXPECT_EQ(static_cast<int>(Read(options).score), 255) << value;
   }
 }
 

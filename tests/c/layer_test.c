@@ -254,12 +254,22 @@ static void TestErrors(void) {
   CHECK(swy_experts_scratch_size(NULL, NULL, 1) == SIZE_MAX);
   if (MakeLayer(&layer, 1)) {
     const size_t least = layer.in.scratch.size;
+    size_t any;
     CHECK(swy_experts_scratch_size(&layer.plan, NULL, 1) == least);
     CHECK(swy_experts_scratch_size(&layer.plan, NULL, 2) > least);
+    any =
+        swy_experts_scratch_size_of_any(kTokens, kTopK, &layer.shape, NULL, 1);
+    CHECK(any >= least && any < SIZE_MAX);
     options.activate = &layer.activate;
     options.down_type = SWY_BF16;
     CHECK(swy_experts_scratch_size(&layer.plan, &options, 1) < least);
+    CHECK(swy_experts_scratch_size_of_any(kTokens, kTopK, &layer.shape,
+                                          &options, 1) < any);
+    CHECK(swy_experts_scratch_size_of_any(kTokens, kTopK, NULL, NULL, 1) ==
+          SIZE_MAX);
     layer.activate.size = 0;
+    CHECK(swy_experts_scratch_size_of_any(kTokens, kTopK, &layer.shape,
+                                          &options, 1) == SIZE_MAX);
     CHECK(swy_experts_scratch_size(&layer.plan, &options, 1) == SIZE_MAX);
     layer.activate.size = (uint32_t)sizeof layer.activate;
 

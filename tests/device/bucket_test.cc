@@ -99,27 +99,6 @@ TEST_P(DeviceBucketTest, NoPairsOrNoGrid) {
   ExpectPlain(BucketJob({-1, 8, 1 << 24}, 8, 3));  // none that stays
 }
 
-// Cases from the seed projects' public tests.
-TEST_P(DeviceBucketTest, KnownAnswers) {
-  std::vector<int32_t> ids;
-  for (int32_t b = 0; b < 5; ++b) {
-    for (int32_t s = 0; s < 3; ++s) ids.push_back((3 * b + 2 * s + b) % 8);
-  }
-  const int32_t x = kNothing;
-  std::vector<int32_t> table(8 * 15, x);
-  const std::vector<std::vector<int32_t>> buckets = {
-      {0, 5, 6, 11, 12}, {}, {1, 7, 13}, {}, {2, 3, 8, 9, 14}, {}, {4, 10}, {}};
-  for (size_t e = 0; e < 8; ++e) {
-    std::copy(buckets[e].begin(), buckets[e].end(), &table[e * 15]);
-  }
-  ExpectPlain(BucketJob(
-      ids, 8, 15, {{5, 0, 3, 0, 5, 0, 2, 0}, table, {1, 12, 8}, {1, 32, 8}},
-      768, 2048));
-  ExpectPlain(BucketJob(
-      {1, 3, 1, 0}, 4, 2,
-      {{1, 2, 0, 1}, {3, x, 0, 2, x, x, 1, x}, {1, 12, 4}, {1, 33, 4}}));
-}
-
 // A GEMM consumer's grid is read from the args after they have been written:
 // every (pair, row tile) is visited by exactly one threadgroup.
 TEST_P(DeviceBucketTest, ArgsGiveTheGridOfALaterDispatch) {

@@ -47,20 +47,20 @@ struct KernelCase {
   Size grid;
   size_t width;  // of a threadgroup
 
-  explicit KernelCase(const BuiltIn& k)
+  // Dimensions descend, since they are named in that order: experts before
+  // top_k, row_stride before pairs.
+  explicit KernelCase(const BuiltIn& k,
+                      std::vector<int32_t> dimensions = {5, 4, 3, 2, 1})
       : kernel(&k), params(k.params.bytes / 4) {
     size_t factors[kFactors] = {};
     factors[kOne] = 1;
     factors[kThree] = factors[kGridWidth] = 3;
     factors[kUnlimited] = SIZE_MAX;
-    // Descending, since dimensions are named in that order: experts before
-    // top_k, row_stride before pairs.
-    int32_t value = 6;
     for (size_t i = 0; i < kMaxDimensions; ++i) {
       const Dimension& d = k.dimensions[i];
       if (d.name == nullptr) break;
-      --value;
-      params[Word(d)] = d.kind == Dimension::kFlag ? 1 : value;
+      params[Word(d)] = d.kind == Dimension::kFlag ? std::min(1, dimensions[i])
+                                                   : dimensions[i];
       factors[i] = static_cast<size_t>(params[Word(d)]);
     }
     const auto product = [&](const Extent& e) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,9 +21,17 @@
 #include "switchyard/types.h"
 #include "testing/floats.h"
 #include "testing/inputs.h"
-#include "tests/device/oracle_case.h"
+#include "tests/device/device_test.h"
 
 namespace switchyard::testing_support {
+
+template <class... Parts>
+std::string Text(const Parts&... parts) {
+  std::ostringstream text;
+  text.precision(9);
+  (text << ... << parts);
+  return text.str();
+}
 
 using Bytes = std::vector<unsigned char>;
 

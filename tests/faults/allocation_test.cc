@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -213,6 +214,41 @@ TEST(AllocationFailure, CheckedMode) {
     options.check_kernels = true;
     return UseDevice(refusal, kSmall, options);
   });
+}
+// What a kernel or a handler throws when there is no memory for its text
+// either.
+TEST(AllocationFailure, ThrownByTheUsersCode) {
+  for (const bool by_handler : {false, true}) {
+    EXPECT_EQ(InChild([by_handler] {
+                const auto fail = [] {
+                  StartFailing(1, Failing::kAllOn);
+                  throw std::bad_alloc();
+                };
+                DeviceOptions options;
+                options.executor = Serial();
+                const auto device = CreateDevice(options);
+                const auto buffer = device->newCommandQueue()->commandBuffer();
+                const auto encoder = buffer->computeCommandEncoder();
+                encoder->setComputePipelineState(
+                    device->newComputePipelineState(device::KernelFunction{
+                        "a kernel whose name is longer than a string has room",
+                        [=](const device::ThreadgroupContext&) {
+                          if (!by_handler) fail();
+                        }}));
+                encoder->dispatchThreadgroups({1, 1, 1}, {1, 1, 1});
+                encoder->endEncoding();
+                buffer->addCompletedHandler([=](device::CommandBuffer*) {
+                  if (by_handler) fail();
+                });
+                buffer->commit();
+                buffer->waitUntilCompleted();
+                (void)StopFailing();
+                return Tell(buffer->error() == "out of memory"
+                                ? nullptr
+                                : "another error");
+              }),
+              "");
+  }
 }
 TEST(AllocationFailure, CheckedModeShuffled) {
   RefuseEach("checked mode, shuffled", [](Refusal& refusal) {

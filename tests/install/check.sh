@@ -395,7 +395,7 @@ END
         die "$library has another SONAME"
       exports "$library" "$component"
       [[ $component != c ]] ||
-        bash "$SOURCE/tests/c/check_symbols.sh" "$NM" "$SOURCE/tests/c/symbols.txt" "$library"
+        bash "$SOURCE/tests/c/check_symbols.sh" "$NM" "$SOURCE/tests/c/layout.txt" "$library"
     done
     # No kernel is forgotten in the list: what the archive has for other files.
     public() { sed -nE 's/^[0-9a-f]+ T (switchyard::\w+)\(.*/\1/p' | sort -u; }

@@ -41,7 +41,7 @@ while IFS= read -r header; do
   headers=$((headers + 1))
   # OpenMP's has nothing for other compilations, and needs nothing then.
   first=$(echo "#include \"${header#"$include"/}\"" |
-    "${compiler[@]}" -std=c++14 -x c++ - 2>&1 | grep -m1 -E '(^|[ :])error:' || true)
+    "${compiler[@]}" -std=c++14 -Wfatal-errors -x c++ - 2>&1 | grep -m1 -E '(^|[ :])error:' || true)
   if [[ $first != *"headers need C++17 or later"* && $header != */openmp_executor.h ]]; then
     echo "FAILED: $header as C++14 begins with: $first" >&2
     failures=$((failures + 1))

@@ -21,9 +21,10 @@ const std::map<std::string, Skew> kSkews = {
 
 CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
   CLI::App* const plan = app.add_subcommand(
-      "plan",
-      "Simulate how workers share a layer's experts (layer.h), beside tiles of "
-      "whole\nexperts or many rows and a barrier before the sums");
+      "plan", "Simulate how workers share a layer's experts");
+  plan->footer(
+      "Plans are layer.h's; tiles are whole experts or many rows of one, with "
+      "a\nbarrier before the sums. Ratios are to work shared out evenly.");
   options.layer.num_experts = 128;
   options.layer.hidden = 2048;
   options.layer.intermediate = 768;
@@ -47,8 +48,7 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
   count("--shared-intermediate", &options.layer.shared_intermediate,
         "The same of a shared expert; 0: there is none", 0);
   plan->add_option("--skew", options.skew,
-                   "Tokens' choice of experts: uniform, zipf, or hot, where "
-                   "all choose the first")
+                   "Tokens' choice: uniform, zipf, or hot (all the first)")
       ->check(CLI::IsMember(kSkews).description(""))
       ->type_name("NAME")
       ->capture_default_str();
@@ -59,7 +59,7 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
         ->capture_default_str();
   };
   time("--row-us", &options.row_us,
-       "A row's products; an expert's weights take 32");
+       "A row's products; its weights take 32 rows");
   time("--wake-us", &options.costs.wake, "Until the last worker has come");
   time("--tile-us", &options.costs.tile, "A tile beside its product");
   time("--claim-us", &options.costs.claim, "A claim");

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <sstream>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "switchyard/presets.h"
@@ -19,46 +18,6 @@
 
 namespace switchyard {
 namespace {
-
-// Calls visit(name, field) for each option that parity.py reads or says.
-template <class P, class Visit>
-void ForEachOption(P& preset, Visit visit) {
-  auto& route = preset.route;
-#define SWITCHYARD_VISIT(field) visit(#field, route.field)
-  SWITCHYARD_VISIT(renormalize);
-  SWITCHYARD_VISIT(score);
-  SWITCHYARD_VISIT(eps);
-  SWITCHYARD_VISIT(routed_scaling_factor);
-  SWITCHYARD_VISIT(logit_scale);
-  SWITCHYARD_VISIT(logit_softcap);
-  SWITCHYARD_VISIT(num_expert_group);
-  SWITCHYARD_VISIT(topk_group);
-  SWITCHYARD_VISIT(num_zero_experts);
-  SWITCHYARD_VISIT(num_shared_experts);
-  SWITCHYARD_VISIT(jitter_eps);
-  SWITCHYARD_VISIT(round_to);
-  SWITCHYARD_VISIT(weight_of);
-  SWITCHYARD_VISIT(divisor);
-#undef SWITCHYARD_VISIT
-  visit("correction_bias", preset.correction_bias);
-  visit("expert_scale", preset.expert_scale);
-  visit("norm_topk_prob", preset.norm_topk_prob);
-  visit("in_model_type", preset.in_model_type);
-  visit("num_experts", preset.num_experts);
-  visit("top_k", preset.top_k);
-  visit("activation", preset.activate.activation);
-  visit("limit", preset.activate.limit);
-  visit("alpha", preset.activate.alpha);
-  visit("beta", preset.activate.beta);
-  visit("linear_beta", preset.activate.linear_beta);
-  visit("combine_eps", preset.combine.eps);
-  visit("block_eps", preset.combine.block_eps);
-  visit("scales.routed", preset.combine.scales.routed);
-  visit("scales.block", preset.combine.scales.block);
-  visit("scales.residual", preset.combine.scales.residual);
-  visit("form.num_shared_experts", preset.form.num_shared_experts);
-  visit("form.has_weights_on_input", preset.form.has_weights_on_input);
-}
 
 // The struct of library.py. It has no data if `data` is null.
 struct Array {
@@ -77,11 +36,17 @@ struct Arrays {
   Array topk_ids, topk_weights, identity_weights;
 };
 
-}  // namespace
-}  // namespace switchyard
-
-namespace switchyard {
-namespace {
+// set(name, value) of "name=value", with a double where the value is one.
+template <class Set>
+Status SetPair(const std::string& pair, const Set& set) {
+  const size_t equal = pair.find('=');
+  const char* const value = pair.c_str() + equal + 1;
+  char* end = nullptr;
+  const double number = std::strtod(value, &end);
+  const std::string name = pair.substr(0, equal);
+  return *value != '\0' && *end == '\0' ? set(name.c_str(), number)
+                                        : set(name.c_str(), value);
+}
 
 // The family's preset, with a configuration applied unless that is empty.
 Status FindConfigured(const char* family, const std::string& config,
@@ -93,14 +58,9 @@ Status FindConfigured(const char* family, const std::string& config,
   std::istringstream lines(config);
   for (std::string line; std::getline(lines, line);) texts.push_back(line);
   for (std::string& text : texts) {
-    const size_t equal = text.find('=');
-    const std::string key = text.substr(0, equal);
-    const char* value = text.c_str() + equal + 1;
-    char* end = nullptr;
-    const double number = std::strtod(value, &end);
-    status = *value != '\0' && *end == '\0'
-                 ? SetField(key.c_str(), number, &fields)
-                 : SetField(key.c_str(), value, &fields);
+    status = SetPair(text, [&](const char* key, auto value) {
+      return SetField(key, value, &fields);
+    });
     if (!status.ok()) return status;
   }
   return ApplyConfig(fields, preset);
@@ -120,10 +80,23 @@ extern "C" const char* SwitchyardPreset(const char* family,
   std::ostringstream out;
   out.precision(17);
   if (!status.ok()) out << "!" << status.message();
+  const auto put = [&](const std::string& name, auto value) {
+    out << name << '=' << static_cast<double>(value) << ' ';
+  };
   if (status.ok()) {
-    switchyard::ForEachOption(preset, [&](const char* name, const auto& value) {
-      out << name << '=' << static_cast<double>(value) << ' ';
-    });
+    for (size_t i = 0; OptionAt(preset, i).name != nullptr; ++i) {
+      const switchyard::PresetOption option = OptionAt(preset, i);
+      const std::string part = option.part;
+      put((part == "route" ? "" : part + ".") + option.name, option.value);
+    }
+    put("correction_bias", preset.correction_bias);
+    put("expert_scale", preset.expert_scale);
+    put("norm_topk_prob", preset.norm_topk_prob);
+    put("in_model_type", preset.in_model_type);
+    put("num_experts", preset.num_experts);
+    put("top_k", preset.top_k);
+    put("form.num_shared_experts", preset.form.num_shared_experts);
+    put("form.has_weights_on_input", preset.form.has_weights_on_input);
   }
   text = out.str();
   return text.c_str();
@@ -142,15 +115,10 @@ extern "C" const char* SwitchyardRoute(const char* family, const char* config,
 
   std::istringstream words(settings);
   for (std::string word; words >> word;) {
-    const size_t equal = word.find('=');
-    bool found = false;
-    switchyard::ForEachOption(preset, [&](const char* name, auto& value) {
-      using Value = std::remove_reference_t<decltype(value)>;
-      if (word.compare(0, equal, name) != 0) return;
-      value = static_cast<Value>(std::stod(word.substr(equal + 1)));
-      found = true;
+    status = switchyard::SetPair(word, [&](const char* name, auto value) {
+      return SetOption(name, value, &preset);
     });
-    if (!found) return "SwitchyardRoute: settings: an unknown name";
+    if (!status.ok()) return status.message();
   }
 
   switchyard::RouteInputs in = {arrays->logits.As<ConstAnyMatrix>()};

@@ -14,6 +14,7 @@
 #include "packed.h"
 #include "switchyard/activate.h"
 #include "switchyard/layer.h"
+#include "switchyard/presets.h"
 #include "torch_executor.h"
 #include "workspace.h"
 
@@ -23,41 +24,17 @@ namespace {
 
 constexpr char kOp[] = "experts";
 
-template <class E>
-struct Name {
-  const char* name;
-  E value;
-};
-constexpr Name<Activation> kActivations[] = {
-    {"silu", Activation::kSilu},
-    {"gelu", Activation::kGelu},
-    {"gelu_tanh", Activation::kGeluTanh},
-    {"relu", Activation::kRelu},
-    {"relu2", Activation::kRelu2},
-    {"identity", Activation::kIdentity},
-    {"swiglu_oai", Activation::kSwigluOai},
-    {"situ", Activation::kSitu},
-};
-constexpr Name<GateUpLayout> kLayouts[] = {
-    {"concatenated", GateUpLayout::kConcatenated},
-    {"interleaved", GateUpLayout::kInterleaved},
-    {"split", GateUpLayout::kSplit},
-    {"ungated", GateUpLayout::kUngated},
-};
-template <class E, size_t kCount>
-E Named(const char* op, const char* argument, const Name<E> (&names)[kCount],
-        const std::string& name) {
-  for (const Name<E>& n : names) {
-    if (name == n.name) return n.value;
-  }
-  Fail(op, argument, "unknown: '" + name + "'");
-}
 ActivateOptions OptionsOf(const char* op, const std::string& activation,
                           const std::string& layout, double alpha, double beta,
                           double linear_beta, double limit, bool limit_after) {
-  ActivateOptions options;
-  options.activation = Named(op, "activation", kActivations, activation);
-  options.layout = Named(op, "layout", kLayouts, layout);
+  Preset preset;
+  if (!SetOption("activation", activation.c_str(), &preset).ok()) {
+    Fail(op, "activation", "unknown: '" + activation + "'");
+  }
+  if (!SetOption("layout", layout.c_str(), &preset).ok()) {
+    Fail(op, "layout", "unknown: '" + layout + "'");
+  }
+  ActivateOptions options = preset.activate;
   options.alpha = static_cast<float>(alpha);
   options.beta = static_cast<float>(beta);
   options.linear_beta = static_cast<float>(linear_beta);

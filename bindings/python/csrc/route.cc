@@ -5,8 +5,8 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <sstream>
-#include <type_traits>
 #include <vector>
 
 #include "switchyard/presets.h"
@@ -20,66 +20,39 @@ namespace {
 constexpr char kOp[] = "route";
 constexpr char kPreset[] = "preset";
 
-// Calls visit(name, field) for each option that text may say.
-template <class Options, class Visit>
-void ForEachOption(Options& route, Visit visit) {
-#define SWITCHYARD_VISIT(field) visit(#field, route.field)
-  SWITCHYARD_VISIT(renormalize);
-  SWITCHYARD_VISIT(clamp);
-  SWITCHYARD_VISIT(score);
-  SWITCHYARD_VISIT(divisor);
-  SWITCHYARD_VISIT(eps);
-  SWITCHYARD_VISIT(zero_sum_is_zero);
-  SWITCHYARD_VISIT(weight_of);
-  SWITCHYARD_VISIT(bias_place);
-  SWITCHYARD_VISIT(bias_in_weight);
-  SWITCHYARD_VISIT(select_on_rounded_score);
-  SWITCHYARD_VISIT(routed_scaling_factor);
-  SWITCHYARD_VISIT(logit_scale);
-  SWITCHYARD_VISIT(logit_softcap);
-  SWITCHYARD_VISIT(logit_clip);
-  SWITCHYARD_VISIT(num_expert_group);
-  SWITCHYARD_VISIT(topk_group);
-  SWITCHYARD_VISIT(group_score_of);
-  SWITCHYARD_VISIT(dropped_key_is_zero);
-  SWITCHYARD_VISIT(num_zero_experts);
-  SWITCHYARD_VISIT(num_shared_experts);
-  SWITCHYARD_VISIT(shared_weight);
-  SWITCHYARD_VISIT(shared_logits);
-  SWITCHYARD_VISIT(round_to);
-  SWITCHYARD_VISIT(jitter_eps);
-  SWITCHYARD_VISIT(needs_correction_bias);
-  SWITCHYARD_VISIT(needs_expert_scale);
-  SWITCHYARD_VISIT(needs_groups);
-  SWITCHYARD_VISIT(needs_config);
-#undef SWITCHYARD_VISIT
+// set(name, value) of "name=value", with a double where the value is one.
+template <class Set>
+Status SetPair(const std::string& pair, const Set& set) {
+  const size_t equal = pair.find('=');
+  if (equal == std::string::npos) {
+    return {StatusCode::kInvalidArgument, "a line that is not key=value"};
+  }
+  const std::string name = pair.substr(0, equal);
+  const char* const value = pair.c_str() + equal + 1;
+  char* end = nullptr;
+  const double number = std::strtod(value, &end);
+  return *value != '\0' && *end == '\0' ? set(name.c_str(), number)
+                                        : set(name.c_str(), value);
 }
 
-void Overwrite(const std::string& text, RouteOptions* route) {
+void Overwrite(const std::string& text, Preset* preset) {
   std::istringstream words(text);
   for (std::string word; words >> word;) {
-    const size_t equal = word.find('=');
-    bool found = false;
-    ForEachOption(*route, [&](const char* name, auto& field) {
-      using Field = std::remove_reference_t<decltype(field)>;
-      if (equal == std::string::npos || word.compare(0, equal, name) != 0)
-        return;
-      std::istringstream value(word.substr(equal + 1));
-      double number = 0;
-      if (!(value >> number) || !value.eof()) return;
-      // Converting a number that no count or enumerator can be would be
-      // undefined.
-      if (!std::is_floating_point_v<Field> &&
-          !(number >= 0 && number < 256e6)) {
-        return;
-      }
-      field = static_cast<Field>(
-          static_cast<std::conditional_t<std::is_enum_v<Field>, int, Field>>(
-              number));
-      found = true;
+    const Status status = SetPair(word, [&](const char* name, auto value) {
+      return SetOption(name, value, preset);
     });
-    if (!found)
+    if (!status.ok()) {
       Fail(kOp, "options", "not name=number of a known name: '" + word + "'");
+    }
+  }
+}
+
+// " name=value" of each option of routing.
+void PutOptions(const Preset& preset, std::ostream& text) {
+  for (size_t i = 0; OptionAt(preset, i).name != nullptr; ++i) {
+    const PresetOption option = OptionAt(preset, i);
+    if (std::strcmp(option.part, "route") != 0) continue;
+    text << ' ' << option.name << '=' << option.value;
   }
 }
 
@@ -109,7 +82,7 @@ std::tuple<Tensor, Tensor, Tensor> Route(
     const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,
     const std::string& options, std::optional<ScalarType> dtype) {
   Preset preset = FindNamed(kOp, "preset", preset_name);
-  Overwrite(options, &preset.route);
+  Overwrite(options, &preset);
   Tensor logits_keeper = logits, bias_keeper = logits, scale_keeper = logits;
   RouteInputs in = {MatrixOf(kOp, "logits", logits, &logits_keeper)};
   CheckFloat(kOp, "logits", in.logits.type);
@@ -139,9 +112,7 @@ std::string PresetsAsText() {
   text.precision(9);
   for (const Preset& preset : Presets()) {
     text << preset.family;
-    ForEachOption(preset.route, [&](const char* name, const auto& field) {
-      text << ' ' << name << '=' << static_cast<double>(field);
-    });
+    PutOptions(preset, text);
     text << " correction_bias=" << preset.correction_bias
          << " expert_scale=" << preset.expert_scale
          << " norm_topk_prob=" << preset.norm_topk_prob
@@ -158,16 +129,9 @@ std::string ConfiguredPreset(const std::string& family,
   std::istringstream lines(config);
   for (std::string line; std::getline(lines, line);) texts.push_back(line);
   for (const std::string& text : texts) {
-    const size_t equal = text.find('=');
-    Check(equal != std::string::npos, kPreset, "config",
-          "a line that is not key=value");
-    const std::string key = text.substr(0, equal);
-    const char* const value = text.c_str() + equal + 1;
-    char* end = nullptr;
-    const double number = std::strtod(value, &end);
-    const Status status = *value != '\0' && *end == '\0'
-                              ? SetField(key.c_str(), number, &fields)
-                              : SetField(key.c_str(), value, &fields);
+    const Status status = SetPair(text, [&](const char* key, auto value) {
+      return SetField(key, value, &fields);
+    });
     if (!status.ok()) Fail(kPreset, "config", status.message());
   }
   const Status status = ApplyConfig(fields, &preset);
@@ -175,9 +139,7 @@ std::string ConfiguredPreset(const std::string& family,
   std::ostringstream text;
   text.precision(9);
   text << preset.num_experts << ' ' << preset.top_k;
-  ForEachOption(preset.route, [&](const char* name, const auto& field) {
-    text << ' ' << name << '=' << static_cast<double>(field);
-  });
+  PutOptions(preset, text);
   return text.str();
 }
 

@@ -78,68 +78,7 @@ macro_rules! config {
         }
     };
 }
-config! {
-    /// n_routed_experts, num_local_experts, moe_num_experts.
-    num_experts: u32,
-    /// moe_topk, moe_top_k, moe_k, top_k_experts and others.
-    num_experts_per_tok: u32,
-    /// moe_renormalize.
-    norm_topk_prob: bool,
-    /// route_scale and others.
-    routed_scaling_factor: f32,
-    /// num_expert_group.
-    n_group: u32,
-    /// DeepSeek and others.
-    topk_group: u32,
-    /// DeepSeek-V2.
-    topk_method: String,
-    /// DeepSeek and others.
-    scoring_func: String,
-    /// Cohere2.
-    expert_selection_fn: String,
-    /// LFM2.
-    use_expert_bias: bool,
-    /// DBRX; null is 0.
-    moe_normalize_expert_weights: f32,
-    /// ERNIE.
-    moe_norm_min: f32,
-    /// Muse Spark.
-    output_multiplier: f32,
-    /// router_logit_softcapping: Laguna.
-    moe_router_logit_softcapping: f32,
-    /// Phi-3.5-MoE.
-    router_jitter_noise: f32,
-    /// LongCat-Flash.
-    zero_expert_num: u32,
-    /// num_shared_experts, moe_num_shared_experts.
-    n_shared_experts: u32,
-    /// Granite: 0 is none.
-    shared_intermediate_size: u32,
-    /// Cohere2.
-    shared_expert_combination_strategy: String,
-    /// Laguna.
-    moe_apply_router_weight_on_input: bool,
-    /// mlp_hidden_act, hidden_activation, activation_function.
-    hidden_act: String,
-    /// Clamps gate and up.
-    swiglu_limit: f32,
-    /// gpt-oss.
-    swiglu_alpha: f32,
-    /// Inkling-2.
-    mlp_gate_softcap: f32,
-    /// Inkling-2.
-    mlp_up_softcap: f32,
-    /// norm_eps, layer_norm_epsilon.
-    rms_norm_eps: f32,
-    /// Muse Spark.
-    post_norm_eps: f32,
-    /// Granite.
-    residual_multiplier: f32,
-    /// layernorm_mlp_alpha: MiniMax.
-    mlp_alpha_factor: f32,
-    /// layernorm_mlp_beta: MiniMax.
-    mlp_beta_factor: f32,
-}
+include!(concat!(env!("OUT_DIR"), "/config.rs"));
 
 /// The part of a configuration that is about the text model, and its model_type.
 fn text_part(config: &Value) -> (&Value, Option<&str>) {

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-use crate::sys;
+use crate::values::Raw;
+use crate::{sys, Report};
 use std::ffi::CStr;
 use std::fmt;
 
@@ -45,45 +46,6 @@ impl fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
-macro_rules! report {
-    ($($(#[$doc:meta])* $field:ident),*) => {
-        /// Counts that a call found in its data. Each function sets its own fields; the
-        /// others are 0.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Report { $($(#[$doc])* pub $field: usize),* }
-        impl Report {
-            pub(crate) fn raw() -> sys::swy_report {
-                sys::swy_report { size: sys::size_of::<sys::swy_report>(), $($field: 0),* }
-            }
-            pub(crate) fn from_raw(raw: &sys::swy_report) -> Report {
-                Report { $($field: raw.$field),* }
-            }
-        }
-    };
-}
-report! {
-    /// Routing: ids of given_ids outside `[0, num_experts)`.
-    invalid_ids,
-    /// Routing: selected experts that expert_map has as -1.
-    elsewhere,
-    /// Buckets, plans and maps: pairs of the busiest expert, or destination.
-    max_rows,
-    /// Strided buckets: the stride used, or needed.
-    row_stride,
-    /// Buckets, plans and maps: pairs that went nowhere.
-    dropped,
-    /// Gathering: pairs that do not exist.
-    invalid,
-    /// Combining, scattering, layers: rows that do not exist.
-    skipped,
-    /// Aligned buckets: pairs beyond the capacity.
-    over_capacity,
-    /// Aligned buckets: experts that have pairs.
-    active_experts,
-    /// Work lists and plans: tiles that there are, or are needed.
-    tiles
-}
-
 /// The result of a call with a status.
 pub(crate) fn check(status: sys::swy_status, report: Report) -> Result<Report, Error> {
     let code = match status.code {
@@ -96,4 +58,12 @@ pub(crate) fn check(status: sys::swy_status, report: Report) -> Result<Report, E
     // SAFETY: a literal of the library's, of pool.rs or of layer.rs.
     let message: &'static CStr = unsafe { CStr::from_ptr(status.message) };
     Err(Error { code, message: message.to_str().unwrap_or(""), report })
+}
+/// The result of a call that writes a report.
+pub(crate) fn with_report(
+    call: impl FnOnce(*mut sys::swy_report) -> sys::swy_status,
+) -> Result<Report, Error> {
+    let mut report = sys::SWY_REPORT_INIT;
+    let status = call(&mut report);
+    check(status, Report::from_c(report).unwrap_or_default())
 }

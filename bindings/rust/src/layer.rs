@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-use crate::combine::{raw_inputs, raw_outputs};
-use crate::error::{check, Code};
+use crate::combine::raw_inputs;
+use crate::error::{with_report, Code};
 use crate::values::{ExpertProduct, Raw, RowFormat, Type};
-use crate::view::ints_mut;
+use crate::view::View;
 use crate::GateUpLayout;
 use crate::{sys, Error, Matrix, MatrixMut, Pool, Report, Rows};
 use crate::{ActivateOptions, CombineInputs, CombineOptions, CombineOutputs, ExpertsPlanOptions};
@@ -42,23 +42,22 @@ pub fn plan_experts<'a>(
     options: &ExpertsPlanOptions,
     pool: Pool<'_>,
 ) -> Result<ExpertsPlan<'a>, Error> {
-    let mut report = Report::raw();
     let mut raw = sys::swy_experts_plan { opaque: [0; 48] };
     let raw_in = sys::swy_experts_plan_inputs {
-        size: sys::size_of::<sys::swy_experts_plan_inputs>(),
         topk_ids: topk_ids.raw,
+        ..sys::SWY_EXPERTS_PLAN_INPUTS_INIT
     };
-    let raw_out = sys::swy_experts_plan_outputs {
-        size: sys::size_of::<sys::swy_experts_plan_outputs>(),
-        memory: ints_mut(memory),
-        plan: &mut raw,
-        report: &mut report,
-    };
-    // SAFETY: views of slices that are borrowed for as long, the memory for the plan's
-    // life.
-    let status = pool
-        .with(|pool| unsafe { sys::swy_plan_experts(&raw_in, &raw_out, &options.to_c(), pool) });
-    let report = check(status, Report::from_raw(&report))?;
+    let report = with_report(|report| {
+        let raw_out = sys::swy_experts_plan_outputs {
+            memory: memory.view(),
+            plan: &mut raw,
+            report,
+            ..sys::SWY_EXPERTS_PLAN_OUTPUTS_INIT
+        };
+        // SAFETY: views of slices that are borrowed for as long, the memory for the plan's
+        // life.
+        pool.with(|pool| unsafe { sys::swy_plan_experts(&raw_in, &raw_out, &options.to_c(), pool) })
+    })?;
     Ok(ExpertsPlan { raw, report, memory: PhantomData })
 }
 
@@ -121,6 +120,20 @@ pub fn experts_scratch_size(
 ) -> usize {
     // SAFETY: a plan of the library's, whose memory is borrowed.
     options.with(|options| unsafe { sys::swy_experts_scratch_size(&plan.raw, options, workers) })
+}
+
+/// Enough for every plan of so many tokens.
+pub fn experts_scratch_size_of_any(
+    tokens: usize,
+    top_k: usize,
+    shape: &ExpertsPlanOptions,
+    options: &ExpertsOptions,
+    workers: usize,
+) -> usize {
+    // SAFETY: numbers.
+    options.with(|options| unsafe {
+        sys::swy_experts_scratch_size_of_any(tokens, top_k, &shape.to_c(), options, workers)
+    })
 }
 
 /// Inputs of `run_experts`.
@@ -254,18 +267,16 @@ pub fn run_experts<F>(
 where
     F: Fn(ExpertTile<'_>) -> Result<(), Error> + Sync,
 {
-    let mut report = Report::raw();
     let combine = raw_inputs(&inputs.combine, &outputs)?;
-    let raw_out = raw_outputs(&outputs, &mut report);
     let raw_in = sys::swy_experts_inputs {
         size: sys::size_of::<sys::swy_experts_inputs>(),
         plan: &inputs.plan.raw,
-        hidden: inputs.hidden.raw(),
-        shared_hidden: inputs.shared_hidden.raw(),
+        hidden: inputs.hidden.view(),
+        shared_hidden: inputs.shared_hidden.view(),
         gate_bias: inputs.gate_bias.raw,
         up_bias: inputs.up_bias.raw,
         combine: &combine,
-        scratch: ints_mut(inputs.scratch),
+        scratch: inputs.scratch.view(),
     };
     let product = Product { gemm: &gemm, error: Mutex::new(None) };
     let raw_gemm = sys::swy_expert_gemm {
@@ -273,14 +284,16 @@ where
         run: Some(multiply::<F>),
         context: &product as *const Product<'_, F> as *mut c_void,
     };
-    // SAFETY: views of slices that are borrowed for as long, and a product that any
-    // thread may compute.
-    let status = options.with(|options| {
-        pool.with(|pool| unsafe {
-            sys::swy_run_experts(&raw_in, &raw_out, options, &raw_gemm, pool)
+    let result = with_report(|report| {
+        let raw_out = outputs.raw(report);
+        // SAFETY: views of slices that are borrowed for as long, and a product that any
+        // thread may compute.
+        options.with(|options| {
+            pool.with(|pool| unsafe {
+                sys::swy_run_experts(&raw_in, &raw_out, options, &raw_gemm, pool)
+            })
         })
     });
-    let result = check(status, Report::from_raw(&report));
     match product.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
         None => result,

@@ -14,6 +14,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 
+mod arguments;
 mod bucket;
 mod combine;
 mod config;
@@ -30,10 +31,11 @@ pub mod sys;
 mod values;
 mod view;
 
+pub use arguments::*;
 pub use bucket::*;
 pub use combine::*;
 pub use config::ModelConfig;
-pub use error::{Code, Error, Report};
+pub use error::{Code, Error};
 pub use isa::*;
 pub use layer::*;
 pub use options::*;
@@ -42,8 +44,8 @@ pub use presets::Preset;
 pub use route::*;
 pub use rows::*;
 pub use values::{
-    ActivatePlace, ActivateStores, Activation, BiasPlace, BucketOrder, CombineScales, Divisor,
-    ExpertProduct, GateUpLayout, NormKind, RowFormat, Score, SharedGate, Type, WeightOf,
+    ActivatePlace, ActivateStores, Activation, BiasPlace, BucketOrder, Divisor, ExpertProduct,
+    GateUpLayout, NormKind, RowFormat, Score, SharedGate, Type, WeightOf,
 };
 pub use view::*;
 

@@ -73,19 +73,11 @@ impl Preset {
         let mut combine = CombineOptions::default().to_c();
         let mut form = CombineForm::default().to_c();
         let mut preset = sys::swy_preset {
-            size: sys::size_of::<sys::swy_preset>(),
-            correction_bias: 0,
-            expert_scale: 0,
-            norm_topk_prob: 0,
-            in_model_type: 0,
             family: name.as_ptr(),
-            same_as: std::ptr::null(),
-            source: std::ptr::null(),
-            num_experts: 0,
-            top_k: 0,
             activate: &mut activate,
             combine: &mut combine,
             form: &mut form,
+            ..sys::SWY_PRESET_INIT
         };
         check(call(name.as_ptr(), &mut preset, &mut route), Report::default())?;
         let newer = Error::invalid("FindPreset: options: this crate does not know them");

@@ -1,24 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-use crate::error::check;
+use crate::error::{check, with_report};
 use crate::values::Raw;
-use crate::view::{ints, optional_ints};
-use crate::{sys, Error, Matrix, Pool, Report, Rows, RowsMut, Source};
-use crate::{ActivateOptions, GatherOptions, ScatterOptions};
-
-/// Inputs of `gather_rows`.
-#[derive(Clone, Copy, Default)]
-pub struct GatherInputs<'a> {
-    /// `[num_tokens, hidden]`.
-    pub tokens: Rows<'a>,
-    /// Pairs in the order that `bucket_packed` writes.
-    pub pairs: &'a [i32],
-    /// `[num_tokens, top_k]`, of which only the shape is looked at.
-    pub topk_ids: Matrix<'a>,
-    /// Optional: each token is converted once.
-    pub row_index: Matrix<'a>,
-}
+use crate::view::{not_empty, View};
+use crate::{sys, ActivateInputs, ActivateOptions, Error, GatherInputs, GatherOptions};
+use crate::{Matrix, Pool, Report, Rows, RowsMut, ScatterOptions};
 
 /// `rows[r] = tokens[pairs[r] / top_k]`.
 pub fn gather_rows(
@@ -27,23 +14,13 @@ pub fn gather_rows(
     options: &GatherOptions,
     pool: Pool<'_>,
 ) -> Result<Report, Error> {
-    let mut report = Report::raw();
-    let raw_in = sys::swy_gather_inputs {
-        size: sys::size_of::<sys::swy_gather_inputs>(),
-        tokens: inputs.tokens.raw(),
-        pairs: ints(inputs.pairs),
-        topk_ids: inputs.topk_ids.raw,
-        row_index: inputs.row_index.raw,
-    };
-    let raw_out = sys::swy_gather_outputs {
-        size: sys::size_of::<sys::swy_gather_outputs>(),
-        rows: rows.raw(),
-        report: &mut report,
-    };
-    // SAFETY: views of slices that are borrowed for as long.
-    let status =
-        pool.with(|pool| unsafe { sys::swy_gather_rows(&raw_in, &raw_out, &options.to_c(), pool) });
-    check(status, Report::from_raw(&report))
+    with_report(|report| {
+        let size = sys::size_of::<sys::swy_gather_outputs>();
+        let raw_out = sys::swy_gather_outputs { size, rows: rows.view(), report };
+        let (inputs, options) = (inputs.view(), options.to_c());
+        // SAFETY: views of slices that are borrowed for as long.
+        pool.with(|pool| unsafe { sys::swy_gather_rows(&inputs, &raw_out, &options, pool) })
+    })
 }
 
 /// The inverse: `rows[token * top_k + slot] = packed[row_index[token, slot]]`.
@@ -54,57 +31,33 @@ pub fn scatter_rows(
     options: &ScatterOptions,
     pool: Pool<'_>,
 ) -> Result<Report, Error> {
-    let mut report = Report::raw();
-    let raw_in = sys::swy_scatter_inputs {
-        size: sys::size_of::<sys::swy_scatter_inputs>(),
-        packed: packed.raw(),
-        row_index: row_index.raw,
-    };
-    let raw_out = sys::swy_scatter_outputs {
-        size: sys::size_of::<sys::swy_scatter_outputs>(),
-        rows: rows.raw(),
-        report: &mut report,
-    };
-    // SAFETY: views of slices that are borrowed for as long.
-    let status = pool
-        .with(|pool| unsafe { sys::swy_scatter_rows(&raw_in, &raw_out, &options.to_c(), pool) });
-    check(status, Report::from_raw(&report))
+    with_report(|report| {
+        let raw_in = sys::swy_scatter_inputs {
+            size: sys::size_of::<sys::swy_scatter_inputs>(),
+            packed: packed.view(),
+            row_index: row_index.raw,
+        };
+        let size = sys::size_of::<sys::swy_scatter_outputs>();
+        let raw_out = sys::swy_scatter_outputs { size, rows: rows.view(), report };
+        // SAFETY: views of slices that are borrowed for as long.
+        pool.with(|pool| unsafe { sys::swy_scatter_rows(&raw_in, &raw_out, &options.to_c(), pool) })
+    })
 }
 
 /// `rows = from`, in the type and format of rows.
 pub fn quantize(from: &Rows<'_>, rows: RowsMut<'_>, pool: Pool<'_>) -> Result<(), Error> {
     let raw_in = sys::swy_quantize_inputs {
         size: sys::size_of::<sys::swy_quantize_inputs>(),
-        from: from.raw(),
+        from: from.view(),
     };
     let raw_out = sys::swy_quantize_outputs {
         size: sys::size_of::<sys::swy_quantize_outputs>(),
-        rows: rows.raw(),
+        rows: rows.view(),
     };
     // SAFETY: views of slices that are borrowed for as long.
     let status =
         pool.with(|pool| unsafe { sys::swy_quantize(&raw_in, &raw_out, std::ptr::null(), pool) });
     check(status, Report::default()).map(drop)
-}
-
-/// Inputs of `activate`.
-#[derive(Clone, Copy, Default)]
-pub struct ActivateInputs<'a> {
-    /// `[rows, cols]`, or both `[rows, 2 * cols]`; f32, bf16, f16. In place: what
-    /// the output holds, with a layout of one or two matrices.
-    pub gate: Source<'a>,
-    /// `[rows, cols]` with `GateUpLayout::Split`.
-    pub up: Matrix<'a>,
-    /// Optional `[num_experts, gate.cols]`.
-    pub gate_bias: Matrix<'a>,
-    /// Optional `[num_experts, cols]`.
-    pub up_bias: Matrix<'a>,
-    /// Optional `[rows, 1]`.
-    pub row_scale: Matrix<'a>,
-    /// Optional `[num_experts + 1]`, as `bucket_packed` writes it.
-    pub offsets: Option<&'a [i32]>,
-    /// Optional `[num_experts]`, as `bucket_strided` writes it.
-    pub tokens_per_expert: Option<&'a [i32]>,
 }
 
 /// `out[r, i] = activation(gate[r, i], up[r, i])`.
@@ -114,22 +67,13 @@ pub fn activate(
     options: &ActivateOptions,
     pool: Pool<'_>,
 ) -> Result<(), Error> {
-    let raw_in = sys::swy_activate_inputs {
-        size: sys::size_of::<sys::swy_activate_inputs>(),
-        gate: inputs.gate.raw(out.values.raw, "Activate: gate: in place, without out")?,
-        up: inputs.up.raw,
-        gate_bias: inputs.gate_bias.raw,
-        up_bias: inputs.up_bias.raw,
-        row_scale: inputs.row_scale.raw,
-        offsets: optional_ints(inputs.offsets, "Activate: offsets: is empty")?,
-        tokens_per_expert: optional_ints(
-            inputs.tokens_per_expert,
-            "Activate: tokens_per_expert: is empty",
-        )?,
-    };
+    let gate = inputs.gate.raw(out.values.raw, "Activate: gate: in place, without out")?;
+    not_empty(inputs.offsets, "Activate: offsets: is empty")?;
+    not_empty(inputs.tokens_per_expert, "Activate: tokens_per_expert: is empty")?;
+    let raw_in = sys::swy_activate_inputs { gate, ..inputs.view() };
     let raw_out = sys::swy_activate_outputs {
         size: sys::size_of::<sys::swy_activate_outputs>(),
-        out: out.raw(),
+        out: out.view(),
     };
     // SAFETY: views of slices that are borrowed for as long.
     let status =

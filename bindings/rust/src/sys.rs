@@ -44,5 +44,16 @@ macro_rules! enumerators {
     };
 }
 
+macro_rules! initial {
+    ($($name:ident: $type:ident = $value:expr;)*) => {
+        $(pub const $name: $type = $value;)*
+        /// The bytes of each, by the struct's name.
+        pub fn initial() -> Vec<(&'static str, *const u8)> {
+            vec![$((stringify!($type), &$name as *const $type as *const u8)),*]
+        }
+    };
+}
+
 include!(concat!(env!("OUT_DIR"), "/sys.rs"));
 pub const SWY_NO_CAPACITY: usize = usize::MAX;
+pub const SWY_TIGHT_STRIDE: usize = 0;

@@ -77,30 +77,3 @@ impl RowFormat {
         }
     }
 }
-
-/// Factors of `combine`; 1 is none at all.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CombineScales {
-    /// Multiplies the routed sum.
-    pub routed: f32,
-    /// Multiplies all experts' sum.
-    pub block: f32,
-    /// Multiplies the residual.
-    pub residual: f32,
-    /// Multiplies the result.
-    pub out: f32,
-}
-impl Raw for CombineScales {
-    type C = sys::swy_combine_scales;
-    fn to_c(self) -> Self::C {
-        sys::swy_combine_scales {
-            routed: self.routed,
-            block: self.block,
-            residual: self.residual,
-            out: self.out,
-        }
-    }
-    fn from_c(c: Self::C) -> Option<Self> {
-        Some(CombineScales { routed: c.routed, block: c.block, residual: c.residual, out: c.out })
-    }
-}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use crate::sys;
-use crate::values::Type;
+use crate::values::{Raw, Type};
 use crate::Error;
 use std::marker::PhantomData;
 use std::os::raw::c_void;
@@ -67,10 +67,6 @@ blocks! {
     /// GGML's block of 256 values.
     BlockQ8K = swy_block_q8_k, Q8K, 256;
 }
-
-/// No matrix, for what is optional.
-pub(crate) const NONE: sys::swy_matrix =
-    sys::swy_matrix { data: null_mut(), rows: 0, cols: 0, stride: 0, r#type: 0 };
 
 /// The view of `rows` rows of `cols` values, which begin `stride` values apart,
 /// if `len` elements hold them.
@@ -214,12 +210,12 @@ macro_rules! shapes {
 shapes! { Matrix, MatrixMut }
 impl Default for Matrix<'_> {
     fn default() -> Self {
-        Matrix { raw: NONE, slice: PhantomData }
+        Matrix { raw: sys::SWY_NO_MATRIX, slice: PhantomData }
     }
 }
 impl Default for MatrixMut<'_> {
     fn default() -> Self {
-        MatrixMut { raw: NONE, slice: PhantomData }
+        MatrixMut { raw: sys::SWY_NO_MATRIX, slice: PhantomData }
     }
 }
 
@@ -253,15 +249,39 @@ impl<'a> From<MatrixMut<'a>> for RowsMut<'a> {
         RowsMut { values, ..RowsMut::default() }
     }
 }
-impl Rows<'_> {
-    pub(crate) fn raw(&self) -> sys::swy_rows {
-        sys::swy_rows { values: self.values.raw, scales: self.scales.raw, sums: self.sums.raw }
+
+/// An argument, and what it is in C.
+pub(crate) trait View {
+    type C;
+    fn view(self) -> Self::C;
+}
+impl<T: Raw> View for T {
+    type C = T::C;
+    fn view(self) -> T::C {
+        self.to_c()
     }
 }
-impl RowsMut<'_> {
-    pub(crate) fn raw(&self) -> sys::swy_rows {
-        sys::swy_rows { values: self.values.raw, scales: self.scales.raw, sums: self.sums.raw }
-    }
+macro_rules! matrices {
+    ($($matrix:ident, $rows:ident;)*) => {$(
+        impl View for $matrix<'_> {
+            type C = sys::swy_matrix;
+            fn view(self) -> Self::C { self.raw }
+        }
+        impl View for $rows<'_> {
+            type C = sys::swy_rows;
+            fn view(self) -> Self::C {
+                sys::swy_rows {
+                    values: self.values.raw,
+                    scales: self.scales.raw,
+                    sums: self.sums.raw,
+                }
+            }
+        }
+    )*};
+}
+matrices! {
+    Matrix, Rows;
+    MatrixMut, RowsMut;
 }
 
 /// An input that may be what its output held before.
@@ -298,36 +318,53 @@ impl Default for Source<'_> {
     }
 }
 
-/// A list that may be left out. An empty one would be left out, too, and that is the
-/// error `empty`.
-pub(crate) fn optional_ints(
-    slice: Option<&[i32]>,
-    empty: &'static str,
-) -> Result<sys::swy_i32_span, Error> {
+/// The function puts the output in the place of one that is in place.
+impl View for Source<'_> {
+    type C = sys::swy_matrix;
+    fn view(self) -> Self::C {
+        match self {
+            Source::From(matrix) => matrix.raw,
+            Source::InPlace => sys::SWY_NO_MATRIX,
+        }
+    }
+}
+
+impl View for Option<&[i32]> {
+    type C = sys::swy_i32_span;
+    fn view(self) -> Self::C {
+        self.unwrap_or(&[]).view()
+    }
+}
+/// An empty list would be left out, too, and that is the error `empty`.
+pub(crate) fn not_empty(slice: Option<&[i32]>, empty: &'static str) -> Result<(), Error> {
     match slice {
         Some([]) => Err(Error::invalid(empty)),
-        slice => Ok(ints(slice.unwrap_or(&[]))),
+        _ => Ok(()),
     }
 }
 
 // A span's data is null where it is not given.
 macro_rules! spans {
-    ($($read:ident, $write:ident = $raw:ident of $element:ty;)*) => {$(
-        #[allow(dead_code)]
-        pub(crate) fn $read(slice: &[$element]) -> sys::$raw {
-            let data = if slice.is_empty() { null_mut() } else { slice.as_ptr() as *mut _ };
-            sys::$raw { data, size: slice.len() }
+    ($($element:ty = $raw:ident;)*) => {$(
+        impl View for &[$element] {
+            type C = sys::$raw;
+            fn view(self) -> Self::C {
+                let data = if self.is_empty() { null_mut() } else { self.as_ptr() as *mut _ };
+                sys::$raw { data, size: self.len() }
+            }
         }
-        #[allow(dead_code)]
-        pub(crate) fn $write(slice: &mut [$element]) -> sys::$raw {
-            let data = if slice.is_empty() { null_mut() } else { slice.as_mut_ptr() };
-            sys::$raw { data, size: slice.len() }
+        impl View for &mut [$element] {
+            type C = sys::$raw;
+            fn view(self) -> Self::C {
+                let data = if self.is_empty() { null_mut() } else { self.as_mut_ptr() };
+                sys::$raw { data, size: self.len() }
+            }
         }
     )*};
 }
 spans! {
-    ints, ints_mut = swy_i32_span of i32;
-    uints, uints_mut = swy_u32_span of u32;
-    longs, longs_mut = swy_i64_span of i64;
-    tiles, tiles_mut = swy_work_tile_span of sys::swy_work_tile;
+    i32 = swy_i32_span;
+    u32 = swy_u32_span;
+    i64 = swy_i64_span;
+    sys::swy_work_tile = swy_work_tile_span;
 }

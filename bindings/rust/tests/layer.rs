@@ -288,6 +288,9 @@ fn arguments_are_checked() {
     let options = ExpertsOptions::default();
     let size = experts_scratch_size(&plan, &options, 1);
     assert!(experts_scratch_size(&plan, &options, 2) > size);
+    let of_any = |shape| experts_scratch_size_of_any(TOKENS, TOP_K, shape, &options, 1);
+    assert!(of_any(&few) >= size && of_any(&few) < usize::MAX);
+    assert_eq!(of_any(&Default::default()), usize::MAX);
     let q8_1 = RowFormat { r#type: Type::Q8_1, has_sums: true, ..Default::default() };
     let mut scratch = vec![0; size];
     let mut refused = |options: ExpertsOptions, combine, short: usize| {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Rust lays the structs of switchyard.h out as C does.
+//! Rust lays the structs of switchyard.h out as C does, with the same defaults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use switchyard::sys;
@@ -44,4 +44,34 @@ fn structs_are_those_of_c() {
         seen.insert(name);
     }
     assert_eq!(seen, of_c.keys().copied().collect());
+}
+
+#[test]
+fn defaults_are_those_of_c() {
+    let initial: BTreeMap<_, _> = sys::initial().into_iter().collect();
+    let (mut of, mut compared) = ("", 0);
+    for line in LAYOUT.lines().take_while(|line| !line.starts_with("enum")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if !line.starts_with(' ') {
+            of = words[0];
+        }
+        let wanted = match words[..] {
+            [_, _, _, "max"] => u64::MAX,
+            [_, _, _, bits] if bits.starts_with("0x") => {
+                u64::from_str_radix(&bits[2..], 16).unwrap()
+            }
+            [_, _, _, number] => number.parse().unwrap(),
+            _ => continue,
+        };
+        let (offset, size): (usize, usize) = (words[1].parse().unwrap(), words[2].parse().unwrap());
+        let bytes = match initial.get(of) {
+            Some(bytes) => *bytes,
+            None => continue,
+        };
+        // SAFETY: the field of a constant.
+        let field = unsafe { std::slice::from_raw_parts(bytes.add(offset), size) };
+        assert_eq!(field, &wanted.to_ne_bytes()[..size], "{}: {}", of, line);
+        compared += 1;
+    }
+    assert!(compared > 100, "{}", compared);
 }

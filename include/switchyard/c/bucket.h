@@ -34,10 +34,11 @@ typedef struct swy_bucket_inputs {
 } swy_bucket_inputs;
 #define SWY_BUCKET_INPUTS_INIT \
   { (uint32_t)sizeof(swy_bucket_inputs), SWY_NO_MATRIX, SWY_NO_SPAN }
+// Options of swy_bucket_packed and swy_bucket_strided.
 typedef struct swy_bucket_options {
   uint32_t size;
-  int32_t order;  // enum swy_bucket_order
-  int32_t allow_dropped;
+  int32_t order;          // enum swy_bucket_order
+  int32_t allow_dropped;  // ids of no expert are expected
 } swy_bucket_options;
 #define SWY_BUCKET_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_bucket_options), SWY_ORDER_ASCENDING, 0 }
@@ -63,7 +64,7 @@ typedef struct swy_strided_buckets {
   uint32_t size;
   int32_t zero_padding;            // write 0 behind each row's pairs
   swy_i32_span tokens_per_expert;  // [num_experts]
-  swy_i32_span ids;
+  swy_i32_span ids;                // the table
   size_t row_stride;   // or SWY_TIGHT_STRIDE: the busiest expert's count
   swy_report* report;  // optional: max_rows, dropped, row_stride
 } swy_strided_buckets;
@@ -113,6 +114,8 @@ typedef struct swy_aligned_inputs {
     (uint32_t)sizeof(swy_aligned_inputs), SWY_NO_MATRIX, SWY_NO_SPAN, \
         SWY_NO_SPAN                                                   \
   }
+// Packed buckets that begin at multiples of block_size; between them lies the
+// sentinel tokens * top_k.
 typedef struct swy_aligned_buckets {
   uint32_t size;
   swy_i32_span tokens_per_expert;  // [num_experts]
@@ -132,12 +135,13 @@ typedef struct swy_aligned_buckets {
         SWY_NO_SPAN, SWY_NO_MATRIX, SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN, \
         NULL                                                               \
   }
+// Options of swy_bucket_aligned.
 typedef struct swy_aligned_options {
   uint32_t size;
-  size_t block_size;
-  size_t capacity;      // pairs an expert keeps, or SWY_NO_CAPACITY
-  int32_t fill_unused;  // write what is left of pairs and block_experts
-  int32_t allow_dropped;
+  size_t block_size;      // buckets begin at multiples of it
+  size_t capacity;        // pairs an expert keeps, or SWY_NO_CAPACITY
+  int32_t fill_unused;    // write what is left of pairs and block_experts
+  int32_t allow_dropped;  // ids of no expert are expected
 } swy_aligned_options;
 #define SWY_NO_CAPACITY ((size_t)-1)
 #define SWY_ALIGNED_OPTIONS_INIT \
@@ -173,10 +177,11 @@ typedef struct swy_dispatch_outputs {
 } swy_dispatch_outputs;
 #define SWY_DISPATCH_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_dispatch_outputs), SWY_NO_SPAN }
+// How a GEMM tiles its output.
 typedef struct swy_dispatch_options {
   uint32_t size;
   uint32_t tile_pairs;
-  uint32_t tile_features;
+  uint32_t tile_features;  // output features
 } swy_dispatch_options;
 #define SWY_DISPATCH_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_dispatch_options), 32, 64 }
@@ -193,11 +198,12 @@ typedef struct swy_map_rows {
   swy_i32_span rows;     // at least so many as there may be
   // Optional, the same times row_elements.
   swy_i64_span element_counts;
-  swy_i64_span element_offsets;
+  swy_i64_span element_offsets;  // optional: offsets times row_elements
 } swy_map_rows;
 #define SWY_NO_MAP_ROWS \
   { SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN }
 
+// Inputs of swy_map_pairs.
 typedef struct swy_map_inputs {
   uint32_t size;
   swy_matrix topk_ids;        // [tokens, top_k]; int32, uint32, int64
@@ -208,6 +214,7 @@ typedef struct swy_map_inputs {
 } swy_map_inputs;
 #define SWY_MAP_INPUTS_INIT \
   { (uint32_t)sizeof(swy_map_inputs), SWY_NO_MATRIX, SWY_NO_SPAN, SWY_NO_SPAN }
+// Outputs of swy_map_pairs.
 typedef struct swy_map_outputs {
   uint32_t size;
   swy_map_rows pairs;       // each pair once; counts is always there
@@ -222,11 +229,13 @@ typedef struct swy_map_outputs {
     (uint32_t)sizeof(swy_map_outputs), SWY_NO_MAP_ROWS, SWY_NO_MATRIX, \
         SWY_NO_MAP_ROWS, SWY_NO_MATRIX, SWY_NO_MATRIX, NULL            \
   }
+// Options of swy_map_pairs.
 typedef struct swy_map_options {
   uint32_t size;
-  int32_t allow_dropped;  // pairs without a destination
-  size_t experts_per_destination;
-  size_t row_elements;
+  int32_t allow_dropped;           // pairs without a destination
+  size_t experts_per_destination;  // in place of a table: ids in [d * n, (d +
+                                   // 1) * n) live at destination d
+  size_t row_elements;             // elements that are sent for a row
 } swy_map_options;
 #define SWY_MAP_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_map_options), 0, 0, 1 }
@@ -268,11 +277,11 @@ typedef struct swy_work_list_outputs {
 // A tile costs tile_cost + row_cost * max(rows, min_rows).
 typedef struct swy_work_list_options {
   uint32_t size;
-  size_t workers;
+  size_t workers;    // threads that claim
   size_t tile_rows;  // tiles begin at multiples of these in their expert
-  size_t min_rows;
-  size_t tile_cost;
-  size_t row_cost;
+  size_t min_rows;   // fewer take as long
+  size_t tile_cost;  // the cost of a tile, whatever its rows
+  size_t row_cost;   // the cost of a row
 } swy_work_list_options;
 #define SWY_WORK_LIST_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_work_list_options), 1, 16, 0, 0, 1 }

@@ -43,24 +43,26 @@ typedef struct swy_identity_experts {
 } swy_identity_experts;
 // Weights of RMSNorms before the residual, [1, hidden], each optional.
 typedef struct swy_block_norms {
-  swy_matrix routed;
-  swy_matrix shared;
-  swy_matrix block;
+  swy_matrix routed;  // weight of the norm of the routed sum
+  swy_matrix shared;  // weight of the norm of the shared experts' sum
+  swy_matrix block;   // weight of the norm of both together
 } swy_block_norms;
 // Learned vectors, [1, hidden], each optional.
 typedef struct swy_combine_vectors {
-  swy_matrix block_bias;
-  swy_matrix block_scale;
-  swy_matrix residual_bias;
-  swy_matrix residual_scale;
+  swy_matrix block_bias;      // added to all experts' sum
+  swy_matrix block_scale;     // multiplies that sum
+  swy_matrix residual_bias;   // added to the residual
+  swy_matrix residual_scale;  // multiplies the residual
 } swy_combine_vectors;
 // Factors; 1 is none at all.
 typedef struct swy_combine_scales {
-  float routed;
-  float block;
-  float residual;
-  float out;
+  float routed;    // multiplies the routed sum
+  float block;     // multiplies all experts' sum
+  float residual;  // multiplies the residual
+  float out;       // multiplies the result
 } swy_combine_scales;
+#define SWY_NO_COMBINE_SCALES \
+  { 1.0f, 1.0f, 1.0f, 1.0f }
 
 // Either row_index or token_order has to say which row belongs to each (token,
 // slot).
@@ -95,22 +97,21 @@ typedef struct swy_combine_outputs {
 } swy_combine_outputs;
 #define SWY_COMBINE_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_combine_outputs), SWY_NO_MATRIX, SWY_NO_ROWS, NULL }
+// Options of swy_combine.
 typedef struct swy_combine_options {
   uint32_t size;
-  float eps;              // of normed
-  int32_t allow_skipped;  // values of row_index outside [-1, num_rows)
-  int32_t round_like_unfused;
-  int32_t norm;        // enum swy_norm_kind, of normed
-  int32_t block_norm;  // the same, of inputs.norms
-  float block_eps;     // of inputs.norms
-  swy_combine_scales scales;
+  float eps;                   // of normed
+  int32_t allow_skipped;       // values of row_index outside [-1, num_rows)
+  int32_t round_like_unfused;  // round where separate operations do
+  int32_t norm;                // enum swy_norm_kind, of normed
+  int32_t block_norm;          // enum swy_norm_kind, of inputs.norms
+  float block_eps;             // of inputs.norms
+  swy_combine_scales scales;   // factors
 } swy_combine_options;
 #define SWY_COMBINE_OPTIONS_INIT                                         \
   {                                                                      \
     (uint32_t)sizeof(swy_combine_options), 1e-6f, 0, 0, SWY_NORM_WEIGHT, \
-        SWY_NORM_WEIGHT, 1e-6f, {                                        \
-      1.0f, 1.0f, 1.0f, 1.0f                                             \
-    }                                                                    \
+        SWY_NORM_WEIGHT, 1e-6f, SWY_NO_COMBINE_SCALES                    \
   }
 
 // out[t, :] = residual[t, :] + sum over the slots of topk_weights[t, s] *
@@ -152,13 +153,14 @@ typedef struct swy_hyper_outputs {
     (uint32_t)sizeof(swy_hyper_outputs), SWY_NO_MATRIX, SWY_NO_MATRIX, \
         SWY_NO_MATRIX, SWY_NO_ROWS                                     \
   }
+// Options of swy_hyper_connect.
 typedef struct swy_hyper_options {
   uint32_t size;
-  size_t num_streams;     // n, has to be set; up to SWY_MAX_STREAMS
-  float eps;              // of the norms
-  int32_t comb_by_row;    // from j to i by comb[t, i * n + j]
-  int32_t norm_plus_one;  // 1 + norm_weight
-  int32_t round_like_unfused;
+  size_t num_streams;          // n, has to be set; up to SWY_MAX_STREAMS
+  float eps;                   // of the norms
+  int32_t comb_by_row;         // from j to i by comb[t, i * n + j]
+  int32_t norm_plus_one;       // 1 + norm_weight
+  int32_t round_like_unfused;  // round where separate operations do
 } swy_hyper_options;
 #define SWY_HYPER_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_hyper_options), 0, 1e-6f, 0, 0, 0 }

@@ -77,21 +77,24 @@ typedef struct swy_experts_plan_outputs {
 } swy_experts_plan_outputs;
 #define SWY_EXPERTS_PLAN_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_experts_plan_outputs), SWY_NO_SPAN, NULL, NULL }
+// Options of swy_plan_experts. The products of an expert's m rows cost
+// weight_cost
+// + row_cost * max(m, min_rows).
 typedef struct swy_experts_plan_options {
   uint32_t size;
-  int32_t allow_dropped;  // ids outside [0, num_experts)
-  size_t num_experts;     // these three have to be set
-  size_t hidden;
-  size_t intermediate;
+  int32_t allow_dropped;       // ids outside [0, num_experts)
+  size_t num_experts;          // these three have to be set
+  size_t hidden;               // columns of a token
+  size_t intermediate;         // columns between an expert's products
   size_t shared_intermediate;  // 0: no shared expert
-  size_t workers;
-  size_t tile_rows;
+  size_t workers;              // threads that claim tiles
+  size_t tile_rows;  // tiles begin at multiples of so many rows of their expert
   size_t tile_columns;  // 0: a tile has all columns
-  size_t max_rows;
-  size_t weight_cost;
-  size_t row_cost;
-  size_t min_rows;
-  size_t least_cost;
+  size_t max_rows;      // the most rows of a tile
+  size_t weight_cost;   // the cost of reading an expert's weights
+  size_t row_cost;      // the cost of a row
+  size_t min_rows;      // fewer rows cost as much
+  size_t least_cost;    // less is not worth a tile of its own
 } swy_experts_plan_options;
 #define SWY_EXPERTS_PLAN_OPTIONS_INIT                                          \
   {                                                                            \
@@ -146,6 +149,11 @@ typedef struct swy_experts_options {
 SWY_API size_t swy_experts_scratch_size(const swy_experts_plan* plan,
                                         const swy_experts_options* options,
                                         size_t workers) SWY_NOEXCEPT;
+// Enough for every plan of so many tokens, for engines that take their memory
+// before there are ids.
+SWY_API size_t swy_experts_scratch_size_of_any(
+    size_t tokens, size_t top_k, const swy_experts_plan_options* shape,
+    const swy_experts_options* options, size_t workers) SWY_NOEXCEPT;
 // Gathers rows, has them multiplied, activates them, has that multiplied and
 // sums tokens up, in one region of the executor.
 SWY_API swy_status swy_run_experts(const swy_experts_inputs* inputs,

@@ -30,13 +30,13 @@ extern "C" {
 // weights.
 typedef struct swy_combine_form {
   uint32_t size;
-  int32_t has_residual;  // 0: the residual is added elsewhere
-  size_t num_shared_experts;
-  int32_t shared_gate;  // enum swy_shared_gate
-  int32_t has_identity_experts;
-  int32_t has_routed_norm;
-  int32_t has_shared_norm;
-  int32_t has_block_norm;
+  int32_t has_residual;          // 0: the residual is added elsewhere
+  size_t num_shared_experts;     // 0: none
+  int32_t shared_gate;           // enum swy_shared_gate
+  int32_t has_identity_experts;  // inputs.identity
+  int32_t has_routed_norm;       // inputs.norms.routed
+  int32_t has_shared_norm;       // inputs.norms.shared
+  int32_t has_block_norm;        // inputs.norms.block
   int32_t has_vectors;           // some of swy_combine_vectors
   int32_t has_expert_biases;     // gate_bias, and one of the down product
   int32_t has_weights_on_input;  // topk_weights are row_scale of swy_activate
@@ -111,36 +111,40 @@ static inline swy_optional_number swy_number(float value) {
 // presets.h of the C++ API has the families and other names of each.
 typedef struct swy_model_config {
   uint32_t size;
-  swy_optional_count num_experts;
-  swy_optional_count num_experts_per_tok;
-  swy_optional_flag norm_topk_prob;
-  swy_optional_number routed_scaling_factor;
-  swy_optional_count n_group;
-  swy_optional_count topk_group;
-  const char* topk_method;
-  const char* scoring_func;
-  const char* expert_selection_fn;
-  swy_optional_flag use_expert_bias;
-  swy_optional_number moe_normalize_expert_weights;
-  swy_optional_number moe_norm_min;
-  swy_optional_number output_multiplier;
-  swy_optional_number moe_router_logit_softcapping;
-  swy_optional_number router_jitter_noise;
-  swy_optional_count zero_expert_num;
-  swy_optional_count n_shared_experts;
-  swy_optional_count shared_intermediate_size;
-  const char* shared_expert_combination_strategy;
-  swy_optional_flag moe_apply_router_weight_on_input;
-  const char* hidden_act;
-  swy_optional_number swiglu_limit;
-  swy_optional_number swiglu_alpha;
-  swy_optional_number mlp_gate_softcap;
-  swy_optional_number mlp_up_softcap;
-  swy_optional_number rms_norm_eps;
-  swy_optional_number post_norm_eps;
-  swy_optional_number residual_multiplier;
-  swy_optional_number mlp_alpha_factor;
-  swy_optional_number mlp_beta_factor;
+  swy_optional_count num_experts;             // n_routed_experts and others
+  swy_optional_count num_experts_per_tok;     // moe_topk, moe_top_k, moe_k,
+                                              // top_k_experts and others
+  swy_optional_flag norm_topk_prob;           // moe_renormalize
+  swy_optional_number routed_scaling_factor;  // route_scale and others
+  swy_optional_count n_group;                 // num_expert_group
+  swy_optional_count topk_group;              // DeepSeek and others
+  const char* topk_method;                    // DeepSeek-V2
+  const char* scoring_func;                   // DeepSeek and others
+  const char* expert_selection_fn;            // Cohere2
+  swy_optional_flag use_expert_bias;          // LFM2
+  swy_optional_number moe_normalize_expert_weights;  // DBRX; null is 0
+  swy_optional_number moe_norm_min;                  // ERNIE
+  swy_optional_number output_multiplier;             // Muse Spark
+  swy_optional_number
+      moe_router_logit_softcapping;         // router_logit_softcapping: Laguna
+  swy_optional_number router_jitter_noise;  // Phi-3.5-MoE
+  swy_optional_count zero_expert_num;       // LongCat-Flash
+  swy_optional_count
+      n_shared_experts;  // num_shared_experts, moe_num_shared_experts
+  swy_optional_count shared_intermediate_size;         // Granite: 0 is none
+  const char* shared_expert_combination_strategy;      // Cohere2
+  swy_optional_flag moe_apply_router_weight_on_input;  // Laguna
+  const char*
+      hidden_act;  // mlp_hidden_act, hidden_activation, activation_function
+  swy_optional_number swiglu_limit;         // clamps gate and up
+  swy_optional_number swiglu_alpha;         // gpt-oss
+  swy_optional_number mlp_gate_softcap;     // Inkling-2
+  swy_optional_number mlp_up_softcap;       // Inkling-2
+  swy_optional_number rms_norm_eps;         // norm_eps, layer_norm_epsilon
+  swy_optional_number post_norm_eps;        // Muse Spark
+  swy_optional_number residual_multiplier;  // Granite
+  swy_optional_number mlp_alpha_factor;     // layernorm_mlp_alpha: MiniMax
+  swy_optional_number mlp_beta_factor;      // layernorm_mlp_beta: MiniMax
 } swy_model_config;
 #define SWY_MODEL_CONFIG_INIT                                              \
   {                                                                        \

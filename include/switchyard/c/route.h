@@ -37,6 +37,7 @@ enum swy_divisor {
   SWY_DIVISOR_MAX_OF_SUM_AND_EPS = 3
 };
 
+// Inputs of swy_route_top_k.
 typedef struct swy_route_inputs {
   uint32_t size;
   swy_matrix logits;  // [tokens, num_experts]; f32, bf16, f16
@@ -58,6 +59,7 @@ typedef struct swy_route_inputs {
         SWY_NO_MATRIX                                                 \
   }
 
+// Outputs of swy_route_top_k.
 typedef struct swy_route_outputs {
   uint32_t size;
   swy_matrix topk_ids;          // [tokens, top_k + num_shared_experts]; int32,
@@ -83,7 +85,7 @@ typedef struct swy_route_options {
   int32_t zero_sum_is_zero;  // where the divisor is 0: weights 0, not NaN, inf
   int32_t weight_of;         // enum swy_weight_of
   int32_t bias_place;        // enum swy_bias_place
-  int32_t bias_in_weight;
+  int32_t bias_in_weight;    // the correction bias is part of the weight, too
   int32_t select_on_rounded_score;  // as PyTorch code does
   float routed_scaling_factor;      // of weights, after the division
   // The logit that all else sees: clip(softcap * tanh(l * scale / softcap)).
@@ -92,23 +94,25 @@ typedef struct swy_route_options {
   float logit_clip;     // 0: none
   // Groups of experts, of which the topk_group best take part. 0 or 1: none.
   size_t num_expert_group;
-  size_t topk_group;
-  size_t group_score_of;  // how many of its keys make a group's score
-  int32_t dropped_key_is_zero;
+  size_t topk_group;            // groups that take part
+  size_t group_score_of;        // how many of its keys make a group's score
+  int32_t dropped_key_is_zero;  // the key of a dropped group's experts is 0,
+                                // not -inf
   // The last of num_experts, that compute nothing: LongCat, ZAYA.
   size_t num_zero_experts;
   // Experts of every token, in the last slots: ids num_experts and above.
   size_t num_shared_experts;
-  float shared_weight;
+  float shared_weight;    // the weight of those
   int32_t shared_logits;  // logits has columns for them
   int32_t round_to;       // enum swy_type, to which each step is rounded
   float jitter_eps;       // of SWY_SCORE_SPARSEMIXER
   // Presets set these: a call without correction_bias, without expert_scale,
   // with a num_expert_group of 0, or before swy_apply_config is refused.
   int32_t needs_correction_bias;
-  int32_t needs_expert_scale;
-  int32_t needs_groups;
-  int32_t needs_config;
+  int32_t needs_expert_scale;  // a call without expert_scale is refused
+  int32_t needs_groups;        // a num_expert_group of 0 is refused
+  int32_t needs_config;  // the preset has not seen its config.json: all calls
+                         // are refused
 } swy_route_options;
 #define SWY_ROUTE_OPTIONS_INIT                                        \
   {                                                                   \

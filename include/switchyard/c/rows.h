@@ -36,9 +36,10 @@ typedef struct swy_gather_outputs {
 } swy_gather_outputs;
 #define SWY_GATHER_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_gather_outputs), SWY_NO_ROWS, NULL }
+// How rows are gathered.
 typedef struct swy_gather_options {
   uint32_t size;
-  int32_t allow_invalid;
+  int32_t allow_invalid;  // pairs that do not exist make zeros
 } swy_gather_options;
 #define SWY_GATHER_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_gather_options), 0 }
@@ -64,9 +65,10 @@ typedef struct swy_scatter_outputs {
 } swy_scatter_outputs;
 #define SWY_SCATTER_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_scatter_outputs), SWY_NO_ROWS, NULL }
+// How rows are scattered.
 typedef struct swy_scatter_options {
   uint32_t size;
-  int32_t allow_skipped;
+  int32_t allow_skipped;  // rows that do not exist make zeros
 } swy_scatter_options;
 #define SWY_SCATTER_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_scatter_options), 0 }
@@ -154,18 +156,19 @@ typedef struct swy_activate_outputs {
 } swy_activate_outputs;
 #define SWY_ACTIVATE_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_activate_outputs), SWY_NO_ROWS }
+// Options of swy_activate.
 typedef struct swy_activate_options {
   uint32_t size;
-  int32_t activation;       // enum swy_activation
-  int32_t layout;           // enum swy_gate_up_layout
-  int32_t stores;           // enum swy_activate_stores
-  float alpha;              // of SWY_SWIGLU_OAI
-  float beta;               // of SWY_SITU
-  float linear_beta;        // of SWY_SITU
-  float limit;              // clamps gate and up; 0: none
-  int32_t limit_place;      // enum swy_activate_place
-  int32_t row_scale_place;  // enum swy_activate_place
-  int32_t round_like_unfused;
+  int32_t activation;          // enum swy_activation
+  int32_t layout;              // enum swy_gate_up_layout
+  int32_t stores;              // enum swy_activate_stores
+  float alpha;                 // of SWY_SWIGLU_OAI
+  float beta;                  // of SWY_SITU
+  float linear_beta;           // of SWY_SITU
+  float limit;                 // clamps gate and up; 0: none
+  int32_t limit_place;         // enum swy_activate_place
+  int32_t row_scale_place;     // enum swy_activate_place
+  int32_t round_like_unfused;  // round where separate operations do
 } swy_activate_options;
 #define SWY_ACTIVATE_OPTIONS_INIT                                            \
   {                                                                          \

@@ -61,6 +61,7 @@ static constexpr FloatFunction kFloats[] = {
     ONE(sign),
     ONE(abs),
     ONE(fast::exp),
+    ONE(precise::exp),
     ONE(precise::sqrt),
     ONE(isnan),
     ONE(isinf),
@@ -113,6 +114,14 @@ static constexpr FloatFunction kFloats[] = {
     {"select", [](float x, float y, float z) { return select(x, y, z > 0); }},
     // Vectors are computed element by element.
     {"exp", [](float x, float y, float z) { return exp(float3(y, z, x)).z; }},
+    {"isfinite",
+     [](float x, float, float) -> float {
+       return all(isfinite(float2(x, 0)));
+     }},
+    {"isnan",
+     [](float x, float, float) -> float {
+       return any(isnan(float3(0, x, 1)));
+     }},
     {"max", [](float x, float y, float) { return max(float2(0, x), y).y; }},
     {"mix",
      [](float x, float y, float z) {
@@ -261,6 +270,7 @@ extern "C" void unpack(int what, uint bits, float* out) {
 }
 
 static_assert(as_type<uint>(1.0f) == 0x3f800000);
+static_assert(M_PI_F == 3.14159265358979323846f);
 static_assert(numeric_limits<short>::lowest() == -32768);
 static_assert(numeric_limits<ulong>::max() == ULONG_MAX);
 static_assert(_disjunction<is_same<int, uint>, is_same<int, int>>::value);

@@ -84,6 +84,7 @@ const std::map<std::string, Reference>& FloatReferences() {
                         : 0),
       ONE(abs, std::fabs(x)),
       ONE(fast::exp, std::exp(x)),
+      ONE(precise::exp, std::exp(x)),
       ONE(precise::sqrt, std::sqrt(x)),
       ONE(isnan, std::isnan(x)),
       ONE(isinf, std::isinf(x)),
