@@ -15,6 +15,7 @@
 #include "switchyard/isa.h"
 #include "tools/cli/isas.h"
 #include "tools/cli/metal.h"
+#include "tools/cli/metal_run.h"
 #include "tools/cli/verify.h"
 #include "tools/corpus/corpus.h"
 
@@ -114,6 +115,8 @@ int Main(int argc, char** argv) {
   AddVerify(app, verify_options);
   MetalOptions metal_options;
   CLI::App* const metal = AddMetal(app, metal_options);
+  MetalRunOptions run_options;
+  CLI::App* const run = AddMetalRun(*metal, run_options);
   app.add_subcommand("help", "Explain swy, or the command that follows");
 
   // "help verify" is "verify --help". CLI11 says of a wrong command only that
@@ -134,6 +137,7 @@ int Main(int argc, char** argv) {
   if (app.get_subcommands().empty()) RequireCommand(app, arguments[1]);
 
   if (isa->parsed()) return PrintIsas();
+  if (run->parsed()) return MetalRun(run_options);
   if (metal->parsed()) return Metal(metal_options);
   RequireIsas(verify_options.isas);
   return RunVerify(verify_options);

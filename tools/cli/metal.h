@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+namespace switchyard::device {
+class CompileOptions;
+}  // namespace switchyard::device
+
 namespace swy {
 
 struct MetalOptions {
@@ -17,6 +21,11 @@ struct MetalOptions {
   bool checked = false;
 };
 CLI::App* AddMetal(CLI::App& app, MetalOptions& options);
+// The file and how to compile it; `what` the file may be.
+void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options);
+// Throws InputError.
+switchyard::device::CompileOptions CompileOptionsOf(
+    const MetalOptions& options);
 
 // `swy metal`: compiles a .metal file, lists its kernels with their arguments,
 // and what is not supported and where; or all files below a folder, with a line

@@ -174,6 +174,13 @@ struct UnsupportedFeature {
   std::string kernel;  // that is left out; empty: none is
 };
 
+// `constant T name [[function_constant(index)]];` of a shader.
+struct FunctionConstant {
+  std::string name;
+  size_t index = 0;
+  std::string type;  // MSL's: "uint"
+};
+
 // `// switchyard: allow(KIND, ...)` in a shader, for checked mode:
 // docs/metal.md.
 struct AllowComment {
@@ -201,6 +208,7 @@ class Library : public Referencing<Library> {
       host_internal::Text name,
       host_internal::Settings<FunctionConstantValues> constants,
       host_internal::ErrorOut error = nullptr) noexcept;
+  std::vector<FunctionConstant> functionConstants() const;
   const std::vector<UnsupportedFeature>& unsupported() const noexcept {
     return unsupported_;
   }

@@ -197,6 +197,16 @@ std::vector<std::string> Library::functionNames() const {
   return names;
 }
 
+std::vector<FunctionConstant> Library::functionConstants() const {
+  std::vector<FunctionConstant> constants;
+  const switchyard_metal::Module& table = module_->table();
+  for (uint32_t i = 0; i < table.num_constants; ++i) {
+    const switchyard_metal::FunctionConstant& constant = table.constants[i];
+    constants.push_back({constant.name, constant.index, constant.type});
+  }
+  return constants;
+}
+
 std::vector<AllowComment> Library::allowComments() const {
   std::vector<AllowComment> all;
   for (const metal::AllowComment& comment : comments_->list()) {
