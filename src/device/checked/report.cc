@@ -151,6 +151,16 @@ void CheckedThreadgroup::NoteNeverWritten(const View& view,
   Note(key, Checker::Other(), std::move(finding), true);
 }
 
+void CheckedThreadgroup::ReportMisaligned(const View& view, ptrdiff_t offset,
+                                          size_t alignment, const void* code) {
+  const Place place = checker_.PlaceOf(checker_.dispatch(), code);
+  Report(FindingKind::kMisaligned, ThreadOf(device.stamp), code, nullptr,
+         "accesses " + ElementOf(view, offset, 1) + At(place) +
+             ", whose address is no multiple of " + std::to_string(alignment) +
+             " bytes, as its type's is",
+         "align it, or use a packed_ type");
+}
+
 FindingKind CheckedThreadgroup::KindOf(const Clash& clash,
                                        const Meetings::Skipped** skipped,
                                        bool* simdgroups) const {

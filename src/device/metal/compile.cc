@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -28,6 +29,18 @@ using Arguments = std::vector<std::string>;
 
 // Metal's name for a text.
 constexpr char kSourceName[] = "program_source";
+
+// A checked module's object is made of its LLVM text with more calls in it.
+// The flags are those of CodeArguments() that are about machine code.
+constexpr const char* kFromLlvm[] = {"-x",
+                                     "ir",
+                                     "-fPIC",
+                                     "-O1",
+                                     "-ffp-contract=off",
+                                     "-w",
+                                     "-Xclang",
+                                     "-disable-llvm-passes",
+                                     "-c"};
 
 bool IsProgram(const std::string& path) {
   struct stat status;
@@ -260,9 +273,8 @@ Arguments CodeArguments(bool checked) {
       "-cl-single-precision-constant", "-fsigned-char",
       // A call where threads meet is one place: it must not be doubled, as
       // Clang otherwise does between two ifs.
-      "-Xclang", "-fconvergent-functions",
-      // No instruction here faults at eight, and GPUs don't at an element's.
-      "-fmax-type-align=8", "-fno-color-diagnostics", "-ferror-limit=20",
+      "-Xclang", "-fconvergent-functions", "-fno-color-diagnostics",
+      "-ferror-limit=20",
       // Metal has none; an assembler's .incbin reads any file.
       "-fno-gnu-inline-asm",
       // No second way to write a #, which the translation looks for.
@@ -270,10 +282,14 @@ Arguments CodeArguments(bool checked) {
   if (checked) {
     // Only what it inserts: its functions are the shim's.
     // A read is told even where a write to the same place follows.
-    arguments.insert(arguments.end(), {"-O1", "-fsanitize=thread", "-mllvm",
-                                       "-tsan-instrument-read-before-write"});
+    arguments.insert(arguments.end(),
+                     {"-O1", "-fsanitize=thread", "-mllvm",
+                      "-tsan-instrument-memintrinsics=0", "-mllvm",
+                      "-tsan-instrument-read-before-write"});
   } else {
-    arguments.push_back("-O2");
+    // No instruction here faults at eight, and GPUs don't at an element's. In
+    // checked modules accesses.cc sees to it.
+    arguments.insert(arguments.end(), {"-O2", "-fmax-type-align=8"});
   }
   return arguments;
 }
@@ -357,6 +373,11 @@ Compiled Compile(const CompileRequest& request) {
   // Everything that the object depends on; a new compiler makes a new object.
   std::string key;
   for (const std::string& argument : compile) key += "// " + argument + '\n';
+  if (request.checked) {
+    for (const char* const argument : kFromLlvm) {
+      key += std::string("// ") + argument + '\n';
+    }
+  }
   struct stat status;
   if (stat(compiler.c_str(), &status) == 0) {
     key += "// " + std::to_string(status.st_size) + " " +
@@ -369,11 +390,16 @@ Compiled Compile(const CompileRequest& request) {
   if (result.cached) return result;
 
   const std::string code = work.File("code");
+  const std::string llvm = work.File("llvm");
   const std::string object = work.File("object");
   const std::string module = work.File("module");
   const std::string nothing = work.File("output");
   WriteFile(code, result.translation.code);
-  compile.insert(compile.end(), {"-c", code, "-o", object});
+  if (request.checked) {
+    compile.insert(compile.end(), {"-S", "-emit-llvm", code, "-o", llvm});
+  } else {
+    compile.insert(compile.end(), {"-c", code, "-o", object});
+  }
   const TextOf text_of = [&](const std::string& file) {
     return TextOfFile(file, request);
   };
@@ -382,6 +408,16 @@ Compiled Compile(const CompileRequest& request) {
     throw std::runtime_error(compiled.errors.empty()
                                  ? StatusOf(compiler, compiled)
                                  : Readable(compiled.errors, shim, text_of));
+  }
+  if (request.checked) {
+    std::string instrumented = ReadFile(llvm);
+    result.accesses = InstrumentRest(instrumented);
+    WriteFile(llvm, instrumented);
+    Arguments to_object = {compiler};
+    to_object.insert(to_object.end(), std::begin(kFromLlvm),
+                     std::end(kFromLlvm));
+    to_object.insert(to_object.end(), {llvm, "-o", object});
+    Run(to_object, nothing);
   }
   Run({compiler, "-shared", object, "-o", module, "-lm"}, nothing);
   const std::string key_file = work.File("key");

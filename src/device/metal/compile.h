@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/device/metal/accesses.h"
 #include "src/device/metal/allow_comments.h"
 #include "src/device/metal/cache.h"
 #include "src/device/metal/translate.h"
@@ -45,6 +46,7 @@ struct Compiled {
   bool cached = false;  // was there before
   Translation translation;
   std::shared_ptr<const AllowComments> comments;
+  Accesses accesses;  // of a checked module that was not cached
 };
 
 // Throws std::runtime_error: Clang's own messages, or why it could not be run.

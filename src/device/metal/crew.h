@@ -38,13 +38,25 @@ class Crew {
   void Run(const switchyard_metal::Kernel& kernel,
            const ThreadgroupContext& context);
 
+  // A function constant that has no value, or what is made of it.
+  struct Unset {
+    uintptr_t begin, end;
+    const char* name;
+  };
   // The module whose kernels it runs, in checked mode. Its places stay until
   // the command buffer has completed.
   struct Surroundings {
     const Places* places = nullptr;
     uintptr_t begin = 0, end = 0;  // what may be read: program-scope constants
+    const std::vector<Unset>* unset = nullptr;
   };
   void SetSurroundings(const Surroundings& around) { around_ = around; }
+
+  // Hears of the accesses of a checked module that no crew runs, on this
+  // thread: those that set up its constants.
+  using Listener =
+      std::function<void(uintptr_t address, size_t bytes, uint32_t kind)>;
+  static thread_local const Listener* listener;
 
   // The work of Runtime's functions, on the thread that runs.
   static Crew& Here();
@@ -118,6 +130,7 @@ class Crew {
   // The one next to an address that is in none.
   const Range& NearestRange(uintptr_t address) const;
   bool IsOthers(const void* address, size_t bytes, uint32_t kind) const;
+  void NoteUnset(uintptr_t address, size_t bytes, const void* where);
   void TakeOrder();
   void MeetAtBarrier();
   void NoteMeeting(const Strand& call, size_t begin, size_t end,

@@ -72,19 +72,39 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
   while (range != end && at - range->begin >= range->end - range->begin) {
     ++range;
   }
-  if (range == end) {
-    if (IsOthers(address, bytes, kind)) return;
-    range = &NearestRange(at);
-  }
   try {
-    checked_->Access(*range->view, static_cast<ptrdiff_t>(at - range->begin),
-                     bytes, kind, where);
+    if (range == end) {
+      if (IsOthers(address, bytes, kind)) return NoteUnset(at, bytes, where);
+      range = &NearestRange(at);
+    }
+    const ptrdiff_t offset = static_cast<ptrdiff_t>(at - range->begin);
+    if ((kind & abi::kAligned) != 0) {
+      kind &= ~uint32_t{abi::kAligned};
+      if (at % bytes != 0) {
+        checked_->ReportMisaligned(*range->view, offset, bytes, where);
+      }
+      if (kind == 0) return;
+    }
+    checked_->Access(*range->view, offset, bytes, kind, where);
     return;
   } catch (...) {
     failure_ = std::current_exception();
   }
   // Not in there: it would never end being handled.
   End();
+}
+
+void Crew::NoteUnset(uintptr_t address, size_t bytes, const void* where) {
+  if (around_.unset == nullptr) return;
+  for (const Unset& unset : *around_.unset) {
+    if (address >= unset.end || address + bytes <= unset.begin) continue;
+    const std::string name = unset.name;
+    checked_->Report(
+        FindingKind::kNeverWritten, running_, where, nullptr,
+        "reads function constant " + name + " at " +
+            around_.places->PlaceOf(where).text() + ", which has no value",
+        "set it, or ask is_function_constant_defined(" + name + ") before");
+  }
 }
 
 // A simdgroup comes where the order has the first of its threads.
