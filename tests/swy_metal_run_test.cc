@@ -302,6 +302,69 @@ TEST_F(SwyMetalRun, RunsTheDispatchesOfAFile) {
             "u32:7[0] 7\n");
 }
 
+// simd.h's names, assert(), limits of half by the compiler's names, vectors of
+// half by attribute.
+TEST_F(SwyMetalRun, TakesWhatShadersShareWithTheirHosts) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "#include <metal_stdlib>\n#include <simd/simd.h>\n"
+        "using namespace metal;\nusing namespace simd;\n"
+        "typedef half half8 __attribute__((ext_vector_type(8)));\n"
+        "constant half kMost = __FLT16_MAX__;\n"
+        "struct Shared {\n  simd_float4x4 m;\n  simd::float4 v;\n"
+        "  vector_float2 two;\n  matrix_float2x2 n;\n  simd_uint3 u;\n"
+        "  packed_float3 p;\n  simd_bool b;\n};\n"
+        "kernel void k(device float* out [[buffer(0)]]) {\n"
+        "  assert(out != nullptr && sizeof(Shared) == 144);\n"
+        "  Shared s;\n  s.m = simd_float4x4(2.0f);\n"
+        "  s.v = s.m * simd::float4(1, 2, 3, 4);\n"
+        "  half8 h = half8(half(s.v.w));\n  h[7] = 3;\n"
+        "  out[0] = float(sizeof(Shared));\n  out[1] = s.v.w;\n"
+        "  out[2] = float(h[6] * h[7]);\n  out[3] = float(kMost);\n}\n");
+  const Outcome outcome = Run(
+      "--kernel k --grid 1 --threadgroup 1 -b 0=f32:empty:4 --checked --expect "
+      "0=f32:144,8,24,65504");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "0 findings in 1 schedule\n");
+}
+
+// A host puts fragments together; the lines stay those of each file.
+TEST_F(SwyMetalRun, PrependsFragments) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("a.h", "#define N 3\n");
+  Write("b.h", "inline uint two() { return 2; }\n");
+  Write("k.metal",
+        "kernel void k(device uint* x [[buffer(0)]]) {\n  x[0] = two() * "
+        "N;\n}\n");
+  const std::string run =
+      "--kernel k --grid 1 --threadgroup 1 -b 0=u32:0 --expect 0=u32:6 ";
+  const Outcome outcome = Run(run + "--prepend %/a.h --prepend %/b.h");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  ExpectRefused(Run(run + "--prepend %/a.h"),
+                Named("swy: %/k.metal:2:10: error: use of undeclared "
+                      "identifier 'two'"));
+  ExpectRefused(Run(run + "--prepend %/none"),
+                Named("swy: %/none: No such file or directory"));
+  ExpectRefused(Run(run + "--prepend /dev/zero"),
+                "swy: /dev/zero: is not a regular file");
+}
+
+// The other would not compile.
+TEST_F(SwyMetalRun, InstantiatesWhatItRuns) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write(
+      "k.metal",
+      "template <class T> kernel void k(device T* x [[buffer(0)]]) {\n"
+      "  x[0] = T(1) << 1;\n}\n"
+      "template [[host_name(\"ki\")]] kernel void k<int>(device int*);\n"
+      "template [[host_name(\"kf\")]] kernel void k<float>(device float*);\n");
+  const std::string run = " --grid 1 --threadgroup 1 -b 0=i32:0 --print 0";
+  EXPECT_EQ(Run("--kernel ki" + run).out, "0[0] 2\n");
+  EXPECT_EQ(Run("--kernel kf" + run).exit_code, 2);
+  ExpectRefused(Run("--kernel none" + run),
+                "swy: --kernel none: is not in the file; there are ki, kf");
+}
+
 TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
   const std::string good = "--kernel nothing --grid 1 --threadgroup 1 ";
   const std::string b = good + "-b 0=";
@@ -453,6 +516,17 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
   ExpectRefused(Swy(Named("metal run %/wrong.metal " + good)),
                 Named("swy: %/wrong.metal:3:3: error: use of undeclared "
                       "identifier 'no'"));
+  // What the library's own headers or the linker find has a place, too.
+  Write("wrong.metal", "void f(int);\nkernel void k(int y [[buffer(0)]]) {}\n");
+  const std::string one = "--kernel k --grid 1 --threadgroup 1";
+  ExpectRefused(Swy(Named("metal run %/wrong.metal " + one)),
+                Named("swy: %/wrong.metal:2:4: error: [[buffer(n)]] and "
+                      "[[threadgroup(n)]] are arguments that are pointers or "
+                      "references"));
+  Write("wrong.metal", "void f(int);\nkernel void k() {\n  f(1);\n}\n");
+  ExpectRefused(Swy(Named("metal run %/wrong.metal " + one)),
+                Named("swy: %/wrong.metal:3: error: 'f(int)' is declared and "
+                      "used, and defined nowhere"));
 }
 
 TEST_F(SwyMetalRun, WrongDispatchesAreOneLineThatNamesThem) {

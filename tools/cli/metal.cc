@@ -170,6 +170,7 @@ MTL::CompileOptions CompileOptionsOf(const MetalOptions& options) {
     }
   }
   compile.include_folders = options.include_folders;
+  compile.prepended_files = options.prepended;
   for (const std::string& macro : options.macros) {
     const size_t equals = macro.find('=');
     const std::string name = macro.substr(0, equals);
@@ -197,6 +198,10 @@ void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options) {
                  "Look there for what it includes")
       ->allow_extra_args(false)
       ->type_name("FOLDER");
+  app.add_option("--prepend", options.prepended,
+                 "Put that file's text before the shader's")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   app.add_option("--compiler", options.compiler,
                  "The Clang to use (default: clang++ in PATH)")
       ->type_name("PROGRAM");

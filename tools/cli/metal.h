@@ -16,7 +16,7 @@ namespace swy {
 
 struct MetalOptions {
   std::string path;
-  std::vector<std::string> macros, include_folders;
+  std::vector<std::string> macros, include_folders, prepended;
   std::string compiler;
   bool checked = false;
 };

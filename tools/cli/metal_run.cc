@@ -439,9 +439,12 @@ class Runner {
         MTL::CreateDevice(device_options);
     if (device == nullptr) throw std::bad_alloc();
     std::string error;
-    const std::shared_ptr<MTL::Library> library =
-        device->newLibraryFromFile(options_.compile.path.c_str(),
-                                   CompileOptionsOf(options_.compile), &error);
+    MTL::CompileOptions compile = CompileOptionsOf(options_.compile);
+    for (const Dispatch& dispatch : plan_.dispatches) {
+      if (!dispatch.is_barrier) compile.kernels.push_back(dispatch.kernel);
+    }
+    const std::shared_ptr<MTL::Library> library = device->newLibraryFromFile(
+        options_.compile.path.c_str(), compile, &error);
     if (library == nullptr) throw InputError(program::FirstError(error));
     MakePipelines(*device, *library, plan_);
     Buffers buffers;

@@ -144,6 +144,7 @@ std::string ShimFolder(const std::string& cache) {
   Touch(folder);
   for (const EmbeddedFile* file = kShim; file->name != nullptr; ++file) {
     const std::string path = folder + "/" + file->name;
+    MakeFolder(path.substr(0, path.rfind('/')));
     std::ifstream there(path, std::ios::binary);
     std::ostringstream text;
     if (there) text << there.rdbuf();
@@ -326,7 +327,15 @@ Compiled Compile(const CompileRequest& request) {
     WriteFile(input, text);
   }
   const std::string name = request.path.empty() ? kSourceName : input;
-  RequireReadableIncludes(text, input, name, FoldersOf(request.arguments));
+  const Arguments folders = FoldersOf(request.arguments);
+  RequireReadableIncludes(text, input, name, folders);
+  for (const std::string& path : request.prepended) {
+    const SourceFile file = ReadSource(path);
+    if (file.state != SourceFile::State::kRead) {
+      throw std::runtime_error(path + ": " + file.wrong);
+    }
+    RequireReadableIncludes(file.text, path, path, folders);
+  }
   const std::string shim = ShimFolder(cache.folder());
   Arguments preprocess = {
       compiler, "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++",
@@ -340,6 +349,9 @@ Compiled Compile(const CompileRequest& request) {
   if (request.checked) preprocess.push_back("-DSWITCHYARD_METAL_CHECKED=1");
   preprocess.insert(preprocess.end(), request.arguments.begin(),
                     request.arguments.end());
+  for (const std::string& path : request.prepended) {
+    preprocess.insert(preprocess.end(), {"-include", path});
+  }
   preprocess.push_back(input);
   const std::string preprocessed = work.File("preprocessed");
   Preprocess(preprocess, preprocessed, name, request.preprocess_seconds);
@@ -357,7 +369,7 @@ Compiled Compile(const CompileRequest& request) {
       metal.replace(at, quoted.size(), '"' + std::string(kSourceName) + '"');
     }
   }
-  result.translation = Translate(metal);
+  result.translation = Translate(metal, request.kernels);
   if (!result.translation.error.empty()) {
     throw std::runtime_error(result.translation.error);
   }
@@ -377,6 +389,7 @@ Compiled Compile(const CompileRequest& request) {
     for (const char* const argument : kFromLlvm) {
       key += std::string("// ") + argument + '\n';
     }
+    key += std::string("// ") + kAccessesVersion + '\n';
   }
   struct stat status;
   if (stat(compiler.c_str(), &status) == 0) {
@@ -419,7 +432,14 @@ Compiled Compile(const CompileRequest& request) {
     to_object.insert(to_object.end(), {llvm, "-o", object});
     Run(to_object, nothing);
   }
-  Run({compiler, "-shared", object, "-o", module, "-lm"}, nothing);
+  const Finished linked = RunProcess(
+      {compiler, "-shared", object, "-o", module, "-lm", "-Wl,-z,defs"},
+      nothing);
+  if (linked.status != 0) {
+    throw std::runtime_error(linked.errors.empty()
+                                 ? StatusOf(compiler, linked)
+                                 : ReadableOfLinker(linked.errors));
+  }
   const std::string key_file = work.File("key");
   WriteFile(key_file, key);
   result.module = cache.Add(key, module, key_file);

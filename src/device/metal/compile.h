@@ -30,6 +30,8 @@ struct CompileRequest {
   std::string source;
   std::string path;
   std::vector<std::string> arguments;  // -D and -I of the user's
+  std::vector<std::string> prepended;  // files whose texts come before
+  std::vector<std::string> kernels;    // those asked for; empty: all
   bool checked = false;
   int language_version = 320;  // __METAL_VERSION__
   std::string compiler;        // empty: the first of PATH
