@@ -365,6 +365,46 @@ TEST_F(SwyMetalRun, InstantiatesWhatItRuns) {
                 "swy: --kernel none: is not in the file; there are ki, kf");
 }
 
+// Threadgroups wait for the one before: in order they come to an end.
+TEST_F(SwyMetalRun, AWaitThatNeverEndsIsAMessage) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "kernel void k(device atomic_uint* done [[buffer(0)]],\n"
+        "              uint g [[threadgroup_position_in_grid]]) {\n"
+        "  while (g > 0 && atomic_load_explicit(\n"
+        "                      &done[g - 1], memory_order_relaxed) == 0) {\n"
+        "  }\n"
+        "  atomic_store_explicit(&done[g], 1, memory_order_relaxed);\n}\n");
+  const std::string run =
+      "--kernel k --groups 8 --threadgroup 1 -b 0=u32:zeros:8 --checked ";
+  EXPECT_EQ(Run(run).out, "0 findings in 1 schedule\n");
+  const Outcome shuffled = Run(run + "--seeds 9");
+  EXPECT_EQ(shuffled.exit_code, 2);
+  EXPECT_EQ(shuffled.err.find(Named("swy: k: thread 0 waits at %/k.metal:5:")),
+            0u)
+      << shuffled.err;
+}
+
+TEST_F(SwyMetalRun, FindingsSayHowWideAnAccessIsAndNameNoOtherBuffer) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "kernel void wide(device float* x [[buffer(0)]]) {\n"
+        "  ((device float4*)x)[4] = float4(1);\n}\n"
+        "kernel void wild(device ulong* x [[buffer(0)]]) {\n"
+        "  x[0] = *(device ulong*)x[0];\n}\n");
+  const std::string end = " --grid 1 --threadgroup 1 --checked -b 0=";
+  const Outcome wide = Run("--kernel wide" + end + "f32:zeros:8");
+  EXPECT_TRUE(wide.Printed("writes x[16] (16 bytes) at ")) << wide.out;
+  EXPECT_TRUE(wide.Printed(", which has 8 elements\n")) << wide.out;
+  const Outcome wild = Run("--kernel wild" + end + "u64:64");
+  EXPECT_EQ(wild.exit_code, 1);
+  EXPECT_TRUE(
+      wild.Printed(Named("reads 8 bytes at %/k.metal:5:10 that are in "
+                         "no buffer and no threadgroup memory\n")))
+      << wild.out;
+}
+
 TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
   const std::string good = "--kernel nothing --grid 1 --threadgroup 1 ";
   const std::string b = good + "-b 0=";

@@ -62,8 +62,11 @@ std::string CheckedThreadgroup::ElementOf(const View& view, ptrdiff_t offset,
                                           size_t size) {
   const ptrdiff_t bytes =
       static_cast<ptrdiff_t>(view.element != 0 ? view.element : size);
+  const bool is_wider = view.element != 0 && size > view.element;
+  const std::string width =
+      is_wider ? " (" + std::to_string(size) + " bytes)" : std::string();
   return offset % bytes == 0
-             ? NameOf(view) + "[" + std::to_string(offset / bytes) + "]"
+             ? NameOf(view) + "[" + std::to_string(offset / bytes) + "]" + width
              : NameOf(view) + ", byte " + std::to_string(offset) + ",";
 }
 

@@ -36,6 +36,7 @@ void Crew::Run(const abi::Kernel& kernel, const ThreadgroupContext& context) {
   variables_.clear();
   arrays_ = {};
   ranges_.clear();
+  spin_ = {};
   checked_ = context.thread_ == nullptr ? nullptr : &CheckedFibers::Of(context);
   Bind(context);
   SetThreads(context);

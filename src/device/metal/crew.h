@@ -127,8 +127,10 @@ class Crew {
   // Additions of checked mode, in crew_checked.cc.
   void AddRange(const kernel_internal::View& view, const char* name,
                 size_t element_bytes);
-  // The one next to an address that is in none.
-  const Range& NearestRange(uintptr_t address) const;
+  // The one next to an address that is in none; null if it is far from all.
+  const Range* NearestRange(uintptr_t address) const;
+  // Ends a thread that waits for what none but another threadgroup can write.
+  void NoteAtomicRead(const void* address, const void* where);
   bool IsOthers(const void* address, size_t bytes, uint32_t kind) const;
   void NoteUnset(uintptr_t address, size_t bytes, const void* where);
   void TakeOrder();
@@ -148,6 +150,11 @@ class Crew {
   CheckedFibers* checked_ = nullptr;  // null: nothing is checked
   Surroundings around_;
   std::vector<Range> ranges_;
+  // The last atomic read, and how often it came in a row.
+  struct {
+    const void* address;
+    size_t thread, count;
+  } spin_ = {};
   // In which simdgroups, and the threads of each, run up to the next barrier;
   // empty: as they are numbered.
   std::vector<size_t> simdgroups_;
