@@ -54,6 +54,14 @@ class CombinePlan {
     if (!is_unstaged_) Build(outputs);
   }
 
+  // The kernel's arguments, which point to this plan and to the call's.
+  simd::CombineArgs Args(const CombineInputs& inputs,
+                         const CombineOutputs& outputs,
+                         const CombineOptions& options, size_t hidden,
+                         std::atomic<size_t>* skipped) const {
+    return {inputs, outputs,    options,        stages(),         scales(),
+            hidden, rows_type_, shared_listed_, identity_listed_, skipped};
+  }
   const simd::CombineStages* stages() const {
     return is_unstaged_ ? nullptr : &plan_;
   }

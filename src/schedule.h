@@ -6,7 +6,9 @@
 #ifndef SWITCHYARD_SRC_SCHEDULE_H_
 #define SWITCHYARD_SRC_SCHEDULE_H_
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "src/fp_env.h"
 #include "src/simd/row_function.h"
@@ -18,10 +20,20 @@
 
 namespace switchyard::internal {
 
-// Work below this stays on one thread: to wake a TBB worker for 25 us of it
-// made a call 1.3 to 1.5 times as long. In picoseconds, as integers: what the
-// caller's floating-point environment traps or rounds is not our business.
-constexpr size_t kGrainPs = 30'000'000;
+// Less work than this, two grains of the executor that forks fastest, is not
+// shared out: to ask an executor what a fork costs may read the clock, 25 ns.
+// In picoseconds, as integers: what the caller's floating-point environment
+// traps or rounds is not our business.
+constexpr size_t kLeastPs = 6'000'000;
+
+// How many of `count` rows of `row_ps` each are worth a fork, as ParallelFor's
+// `grain`.
+inline size_t Grain(const Executor& executor, size_t count, size_t row_ps) {
+  const size_t least = kLeastPs / (row_ps + 1);
+  if (count <= least) return least;
+  const size_t fork_ns = std::min<size_t>(executor.ForkNs(), SIZE_MAX / 1000);
+  return std::max<size_t>(1, fork_ns * 1000 / (row_ps + 1));
+}
 
 // Picoseconds to move a row: to copy it, which memory bounds, or to convert it.
 inline size_t MoveRowPs(const AnyMatrix& to, bool copy) {
@@ -54,8 +66,7 @@ Status RunRows(Executor& executor, size_t count, size_t row_ps,
     return Status();
   }
   RowsOfArgs<Args> context = {rows, args};
-  const size_t grain = kGrainPs / (row_ps + 1);
-  return executor.ParallelFor(count, grain == 0 ? 1 : grain,
+  return executor.ParallelFor(count, Grain(executor, count, row_ps),
                               RowsOfArgs<Args>::Run, &context);
 }
 

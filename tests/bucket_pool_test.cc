@@ -106,7 +106,7 @@ TEST_P(BucketPoolTest, StridedOnEveryThread) {
 TEST_P(BucketPoolTest, OddSizes) {
   for (uint64_t seed = 300; seed < 312; ++seed) {
     Random random(seed);
-    const Shape s = {4000 + random.Below(9000), 1 + random.Below(9),
+    const Shape s = {9000 + random.Below(9000), 1 + random.Below(9),
                      1 + random.Below(300)};
     SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s);
     const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, seed);
@@ -125,8 +125,9 @@ TEST_P(BucketPoolTest, OddSizes) {
 TEST_P(BucketPoolTest, BlockBoundaries) {
   const size_t most = 8 * executor().Concurrency();
   for (const size_t pairs :
-       {size_t{29999}, size_t{30000}, size_t{30001}, size_t{8 * 4096 - 1},
-        size_t{8 * 4096}, size_t{8 * 4096 + 1}, most * 4096 - 1, most * 4096}) {
+       {size_t{59999}, size_t{60000}, size_t{60001}, size_t{16 * 4096 - 1},
+        size_t{16 * 4096}, size_t{16 * 4096 + 1}, most * 4096 - 1,
+        most * 4096}) {
     for (const size_t experts : {3u, 600u}) {
       const Shape s = {pairs, 1, experts};
       SCOPED_TRACE(testing::Message() << s);
@@ -174,7 +175,7 @@ TEST_P(BucketPoolTest, TablesBeyondTwoToThe31) {
 }
 
 TEST(BucketOrders, OnlyClaimsDependOnTheExecutor) {
-  const Shape s = {10007, 4, 60};
+  const Shape s = {16007, 4, 60};
   const std::vector<int32_t> ids = MakeIds(s, Load::kUniform, 21);
   BackwardsExecutor backwards;
   std::vector<int32_t> scratch(ScratchSize(s, backwards));
@@ -197,7 +198,7 @@ TEST(BucketOrders, OnlyClaimsDependOnTheExecutor) {
 }
 
 TEST(BucketFailures, OfAnyLoopAreReported) {
-  const Shape s = {10007, 4, 60};
+  const Shape s = {16007, 4, 60};
   const std::vector<int32_t> ids = MakeIds(s, Load::kUniform, 22);
   for (const BucketOrder order : kOrders) {
     for (size_t fail_at = 0; fail_at <= 3; ++fail_at) {
@@ -210,9 +211,9 @@ TEST(BucketFailures, OfAnyLoopAreReported) {
                 fail_at < 2 ? StatusCode::kOutOfMemory : StatusCode::kOk);
       EXPECT_EQ(b.report == kUnwritten, fail_at < 2);
       // Padding is tested as well.
-      std::vector<int32_t> counts(s.experts), table(s.experts * 1000);
+      std::vector<int32_t> counts(s.experts), table(s.experts * 1500);
       Report report = kUnwritten;
-      EXPECT_EQ(BucketStrided(in, {counts, table, 1000, true, &report}, {order},
+      EXPECT_EQ(BucketStrided(in, {counts, table, 1500, true, &report}, {order},
                               for_strided)
                     .code(),
                 fail_at < 3 ? StatusCode::kOutOfMemory : StatusCode::kOk);
@@ -224,7 +225,7 @@ TEST(BucketFailures, OfAnyLoopAreReported) {
 TEST(BucketScratch, OnlyWhereThreadsPay) {
   BackwardsExecutor four;
   EXPECT_EQ(BucketScratchSize(1000000, 128, SerialExecutor()), 0u);
-  EXPECT_EQ(BucketScratchSize(20000, 128, four), 0u);
+  EXPECT_EQ(BucketScratchSize(60000, 128, four), 0u);
   EXPECT_EQ(BucketScratchSize(1000000, 1000000, four), 0u);
   EXPECT_EQ(BucketScratchSize(SIZE_MAX, 128, four), 0u);
   EXPECT_EQ(BucketScratchSize(1000000, SIZE_MAX, four), 0u);

@@ -123,41 +123,80 @@ TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
   const auto executor = MakeTbbExecutor(2);
   ASSERT_NE(executor, nullptr);
   EXPECT_EQ(executor->Concurrency(), 2u);
-  Visits visits(100);
-  ASSERT_OK(executor->ParallelFor(100, 64, Visits::Body, &visits));
-  EXPECT_EQ(visits.ranges.load(), 2u);  // two ranges of 50
-  EXPECT_EQ(visits.longest.load(), 50u);
-  const auto ranges_of = [&](size_t count) {
-    Visits some(count);
-    EXPECT_OK(executor->ParallelFor(count, 64, Visits::Body, &some));
-    some.ExpectOnceEach();
-    return some.ranges.load();
-  };
-  // A third of a grain, whatever came before; a whole one after a pause.
-  EXPECT_EQ(ranges_of(21), 1u);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_EQ(ranges_of(64), 1u);
+  Visits visits(128);
+  ASSERT_OK(executor->ParallelFor(128, 64, Visits::Body, &visits));
+  EXPECT_EQ(visits.ranges.load(), 2u);
+  EXPECT_EQ(visits.longest.load(), 64u);
   std::thread::id where;
   const auto note = [](void* id, size_t worker, size_t, size_t) {
     EXPECT_EQ(worker, 0u);
     *static_cast<std::thread::id*>(id) = std::this_thread::get_id();
   };
-  ASSERT_OK(executor->ParallelFor(21, 64, note, &where));
+  ASSERT_OK(executor->ParallelFor(127, 64, note, &where));
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
-// The workers are awake then. That no pause comes between two calls cannot be
-// had for certain: one of many has to show it.
-TEST(TbbExecutor, SharesOutSmallerCallsThatFollowEachOther) {
-  const auto executor = MakeTbbExecutor(2);
-  size_t most = 0;
-  for (int i = 0; i < 1000 && most < 2; ++i) {
-    Visits visits(63);
-    ASSERT_OK(executor->ParallelFor(63, 64, Visits::Body, &visits));
-    visits.ExpectOnceEach();
-    most = std::max(most, visits.ranges.load());
+// As layers need it, which claim their work in the body. (On two cores all
+// threads come together only because bodies wait for each other.)
+TEST(TbbExecutor, GivesEachOfFewIndicesAThread) {
+  const auto executor = MakeExecutor(Pool::kTbb7);
+  executor->Rendezvous();
+  Visits visits(7);
+  ASSERT_OK(executor->ParallelFor(7, 1, Visits::Body, &visits));
+  visits.ExpectOnceEach();
+  EXPECT_EQ(visits.ranges.load(), 7u);
+  EXPECT_EQ(executor->DistinctThreads(), 7u);
+}
+
+// The workers are awake within 20 us of a call of 10 us. That no longer pause
+// comes after a call cannot be had for certain: one of many has to show it.
+TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
+  using Clock = std::chrono::steady_clock;
+  for (const int threads : {2, 3}) {
+    const auto executor =
+        MakeExecutor(threads == 2 ? Pool::kTbb2 : Pool::kTbb7);
+    const size_t awake = threads == 2 ? 5000 : 10000;
+    const auto cost_after = [&](size_t count) {  // of 64 that are 30 us
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(executor->ForkNs(), 30000u);
+      Visits visits(count);
+      EXPECT_OK(executor->ParallelFor(count, 64, Visits::Body, &visits));
+      return executor->ForkNs();
+    };
+    size_t after_10_us = 0, after_60_us = 0;
+    for (int i = 0; i < 1000 && after_10_us != awake; ++i) {
+      after_10_us = cost_after(22);
+    }
+    EXPECT_EQ(after_10_us, awake);
+    for (int i = 0; i < 1000 && after_60_us != awake; ++i) {
+      after_60_us = cost_after(128);
+    }
+    EXPECT_EQ(after_60_us, awake);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(cost_after(21), 30000u);
+
+    // Calls of 5 us keep nobody awake, unless the 20 us are over between the
+    // question and the call.
+    const auto work = [](void* calls, size_t, size_t, size_t) {
+      ++*static_cast<int*>(calls);
+      const Clock::time_point start = Clock::now();
+      while (Clock::now() - start < std::chrono::microseconds(2)) {
+      }
+    };
+    int asleep = 0;
+    for (int i = 0; i < 100; ++i) {
+      Visits first(128);
+      EXPECT_OK(executor->ParallelFor(128, 64, Visits::Body, &first));
+      const Clock::time_point end = Clock::now();
+      while (Clock::now() - end < std::chrono::microseconds(30)) {
+        int calls = 0;
+        const size_t grain = executor->ForkNs() * 64 / 30000;
+        EXPECT_OK(executor->ParallelFor(11, grain, work, &calls));
+        EXPECT_EQ(calls, 1);
+      }
+      if (executor->ForkNs() == 30000) ++asleep;
+    }
+    EXPECT_GT(asleep, 50);
   }
-  EXPECT_EQ(most, 2u);
 }
 
 TEST(TbbExecutor, RefusesSenselessConcurrency) {

@@ -65,6 +65,7 @@ class Recorder final : public RecordingExecutor {
       : inner_(inner), owned_(std::move(owned)), expected_(expected) {}
 
   size_t Concurrency() const noexcept override { return inner_.Concurrency(); }
+  size_t ForkNs() const noexcept override { return inner_.ForkNs(); }
   size_t ExpectedThreads() const override { return expected_; }
   size_t DistinctThreads() const override {
     const std::lock_guard<std::mutex> lock(mutex_);

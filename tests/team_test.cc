@@ -198,31 +198,12 @@ TEST(TeamExecutorTest, EachIndexOnceOnAsManyAsAreWorthIt) {
           ASSERT_OK(
               lent.executor.ParallelFor(count, grain, Visited::Body, &visited));
           for (const auto& n : visited.counts) ASSERT_EQ(n.load(), 1);
-          const size_t parts =
-              count <= grain ? 1 : count / std::max<size_t>(1, grain);
-          const size_t busy = std::min(num_threads, parts);
-          EXPECT_EQ(visited.workers.load(), count == 0 ? 0 : (1u << busy) - 1);
+          const size_t busy = Pieces(count, grain, num_threads).workers();
+          EXPECT_EQ(visited.workers.load(), (1u << busy) - 1);
         }
       }
     });
   }
-}
-
-TEST(TeamExecutorTest, CoversCountsNearTheLargest) {
-  Lent lent(3);
-  std::vector<std::pair<size_t, size_t>> ranges(3);
-  lent.Run([&] {
-    ASSERT_OK(lent.executor.ParallelFor(
-        SIZE_MAX, 1,
-        [](void* to, size_t worker, size_t begin, size_t end) {
-          static_cast<std::pair<size_t, size_t>*>(to)[worker] = {begin, end};
-        },
-        ranges.data()));
-  });
-  EXPECT_EQ(ranges[0].first, 0u);
-  EXPECT_EQ(ranges[0].second, ranges[1].first);
-  EXPECT_EQ(ranges[1].second, ranges[2].first);
-  EXPECT_EQ(ranges[2].second, SIZE_MAX);
 }
 
 // Threads go on to the next region as soon as they are let go.

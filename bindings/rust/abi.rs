@@ -237,6 +237,7 @@ impl Abi {
             "int32_t" => "i32",
             "uint32_t" => "u32",
             "int64_t" => "i64",
+            "uint64_t" => "u64",
             "size_t" => "usize",
             "float" => "f32",
             "double" => "f64",

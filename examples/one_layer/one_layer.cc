@@ -12,17 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "switchyard/activate.h"
-#include "switchyard/bucket.h"
-#include "switchyard/combine.h"
-#include "switchyard/gather.h"
+#include "switchyard/layer.h"
 #include "switchyard/presets.h"
 #include "switchyard/route.h"
 
 using namespace switchyard;  // NOLINT(build/namespaces)
 
 constexpr size_t kTokens = 64, kHidden = 128, kInner = 48;  // Qwen3's: 768
-constexpr size_t kExperts = 128, kTopK = 8, kPairs = kTokens * kTopK;
+constexpr size_t kExperts = 128, kTopK = 8;
 
 void Check(const Status& status) {
   if (!status.ok()) throw std::runtime_error(status.message());
@@ -42,11 +39,13 @@ double Dot(const float* a, const float* b, size_t size) {
   return sum;
 }
 
-// y[r, o] = sum over i of x[r, i] * w[o, i]: your GEMM stands here.
-void Gemm(const float* x, size_t rows, size_t in, const float* w, size_t out,
-          float* y) {
-  for (size_t i = 0; i < rows * out; ++i) {
-    y[i] = static_cast<float>(Dot(x + i / out * in, w + i % out * in, in));
+// y[r, c] = sum over i of x[r, i] * w[c, i]: your GEMM stands here.
+void Gemm(const ConstAnyMatrix& x, const float* w, const AnyMatrix& y) {
+  for (size_t r = 0; r < y.rows; ++r) {
+    for (size_t c = 0; c < y.cols; ++c) {
+      y.Row<float>(r)[c] =
+          static_cast<float>(Dot(x.Row<float>(r), w + c * x.cols, x.cols));
+    }
   }
 }
 
@@ -58,49 +57,52 @@ struct Layer {
   std::vector<float> down = Random(kExperts * kHidden * kInner, 0.25f);
 };
 
+// Every call takes an Executor as well: here it is the calling thread.
 std::vector<float> Run(const Layer& layer, const Preset& preset) {
   // Each token's experts and their weights.
-  std::vector<float> logits(kTokens * kExperts), weights(kPairs);
-  std::vector<int32_t> ids(kPairs);
-  Gemm(layer.hidden.data(), kTokens, kHidden, layer.router.data(), kExperts,
-       logits.data());
+  std::vector<float> logits(kTokens * kExperts), weights(kTokens * kTopK);
+  std::vector<int32_t> ids(kTokens * kTopK);
+  const ConstAnyMatrix hidden(layer.hidden.data(), kTokens, kHidden);
   const AnyMatrix topk_ids(ids.data(), kTokens, kTopK);
   const AnyMatrix topk_weights(weights.data(), kTokens, kTopK);
+  Gemm(hidden, layer.router.data(), {logits.data(), kTokens, kExperts});
   Check(RouteTopK({{logits.data(), kTokens, kExperts}},
                   {topk_ids, topk_weights}, preset.route));
 
-  // Pairs of a token and an expert, sorted by expert, and their tokens' rows.
-  std::vector<int32_t> counts(kExperts), offsets(kExperts + 1), pairs(kPairs),
-      row_index(kPairs);
-  const AnyMatrix index(row_index.data(), kTokens, kTopK);
-  Check(BucketPacked({topk_ids}, {counts, offsets, pairs, index}));
-  std::vector<float> rows(kPairs * kHidden);
-  Check(GatherRows({{layer.hidden.data(), kTokens, kHidden}, pairs, topk_ids},
-                   {{rows.data(), kPairs, kHidden}}));
+  // Tokens sorted by expert, and the experts' products cut to tiles.
+  ExpertsPlanOptions shape;
+  shape.num_experts = kExperts;
+  shape.hidden = kHidden;
+  shape.intermediate = kInner;
+  std::vector<int32_t> memory(ExpertsPlanSize(kTokens, kTopK, shape));
+  ExpertsPlan plan;
+  Check(PlanExperts({topk_ids}, {memory, &plan}, shape));
 
-  // Each expert on its own rows, which lie one behind the other.
-  std::vector<float> gate_up(kPairs * 2 * kInner), active(kPairs * kInner);
-  for (size_t e = 0; e < kExperts; ++e) {
-    const auto first = static_cast<size_t>(offsets[e]);
-    const auto count = static_cast<size_t>(counts[e]);
-    if (count == 0) continue;
-    float* const inner = &active[first * kInner];
-    Gemm(&rows[first * kHidden], count, kHidden,
-         &layer.gate_up[e * 2 * kInner * kHidden], 2 * kInner,
-         &gate_up[first * 2 * kInner]);
-    Check(Activate({{&gate_up[first * 2 * kInner], count, 2 * kInner}},
-                   {{inner, count, kInner}}, preset.activate));
-    Gemm(inner, count, kInner, &layer.down[e * kHidden * kInner], kHidden,
-         &rows[first * kHidden]);
-  }
-
-  // The weighted sum of a token's experts, and the residual.
+  // Each expert on its tokens, the weighted sum of a token's experts, and the
+  // residual.
   std::vector<float> out(kTokens * kHidden);
-  Check(Combine({{rows.data(), kPairs, kHidden},
-                 topk_weights,
-                 index,
-                 {layer.hidden.data(), kTokens, kHidden}},
-                {{out.data(), kTokens, kHidden}}, preset.combine));
+  ExpertsOptions options;
+  options.activate = preset.activate;
+  options.combine = preset.combine;
+  std::vector<int32_t> scratch(ExpertsScratchSize(plan, options, 1));
+  ExpertsInputs inputs;
+  inputs.plan = &plan;
+  inputs.hidden = hidden;
+  inputs.combine.topk_weights = topk_weights;
+  inputs.combine.residual = hidden;
+  inputs.scratch = scratch;
+  const auto multiply = [&layer](const ExpertTile& tile) {
+    const bool is_down = tile.product == ExpertProduct::kDown;
+    const size_t columns = is_down ? kHidden : 2 * kInner;
+    const size_t first =
+        static_cast<size_t>(tile.expert) * columns + tile.first_column;
+    Gemm(tile.rows,
+         &(is_down ? layer.down : layer.gate_up)[first * tile.rows.cols],
+         tile.out);
+    return Status();
+  };
+  Check(
+      RunExperts(inputs, {{out.data(), kTokens, kHidden}}, options, multiply));
   return out;
 }
 

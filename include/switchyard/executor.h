@@ -35,16 +35,23 @@ class Executor {
   // numbers, all < Concurrency(), so that what is kept per worker needs no
   // lock. Two calls may use the same numbers at the same time.
   //
-  // `grain` >= 1 is how many indices make about 30 us of serial work on the ISA
-  // in use, even if count is fewer: less than that is not worth waking a thread
-  // for. Run the whole of it on the calling thread when count <= grain, unless
-  // your pool forks and joins faster than that.
+  // `grain` >= 1 is how many indices make ForkNs() of serial work on the ISA in
+  // use, even if count is fewer: less than that is not worth a thread. Run the
+  // whole of it on the calling thread when count <= grain. Where count is at
+  // most Concurrency() and grain is 1, give each index to a thread of its own,
+  // if it is free. pieces.h cuts loops so.
   //
   // A body neither throws nor calls ParallelFor. May be called from several
   // threads at once. An error (no memory for tasks, ...) is returned, and the
   // library hands it to its own caller.
   virtual Status ParallelFor(size_t count, size_t grain, Body body,
                              void* context) noexcept = 0;
+
+  // What it takes now to fork and join, in nanoseconds of serial work. It
+  // changes where work is shared out, never bits. Asked before each call of 6
+  // us of work or more.
+  static constexpr size_t kForkNs = 30'000;
+  virtual size_t ForkNs() const noexcept { return kForkNs; }
 };
 
 // Runs everything on the calling thread. Shared, stateless, never destroyed.
@@ -52,13 +59,12 @@ Executor& SerialExecutor() noexcept;
 
 // A pool on oneTBB, in a task arena of its own with `max_concurrency` threads
 // counting the caller, or as many as TBB has (its global_control, the cores it
-// finds) if those are fewer; -1: as many as TBB has. Work of one grain or
-// less stays on the calling thread; between a third of one and one it is split
-// in two if a call of that size ended within the last 20 us: the second of such
-// calls wakes the workers, who are still awake for those that follow. Nullptr
-// if max_concurrency is 0 or below -1, if the library was built with
-// SWITCHYARD_TBB=OFF, or if memory is out; from then on if that was in the
-// first call of the process, which TBB does not get over.
+// finds) if those are fewer; -1: as many as TBB has. A fork costs it 30 us, or
+// 10 (two threads: 5) if a call of 10 us of work ended within the last 20 us:
+// the second of such calls wakes the workers, who are still awake for those
+// that follow. Nullptr if max_concurrency is 0 or below -1, if the library was
+// built with SWITCHYARD_TBB=OFF, or if memory is out; from then on if that was
+// in the first call of the process, which TBB does not get over.
 // A caller that waits takes part but never picks up unrelated TBB tasks.
 //
 // TBB's workers outlive the executor. A shared object that made one may be

@@ -228,20 +228,25 @@ void Gemm::Unpack(const GemmWeights& weights, float* plain) const {
 }
 
 void Gemm::Run(const ConstAnyRows& x, const GemmWeights& weights,
-               const AnyMatrix& y, GemmScratch& scratch) const {
+               const AnyMatrix& y, GemmScratch& scratch, size_t first) const {
   if (TakesPlain()) {
     UseOneThread();
-    size_t column = 0;
+    size_t part_begin = 0;
     for (size_t p = 0; p < parts_.size(); ++p) {
-      const dnnl::status status =
-          dnnl::sgemm('N', 'T', Dim(x.rows), Dim(parts_[p]), Dim(in_), 1.0f,
-                      x.Row<float>(0), Dim(x.stride),
-                      static_cast<const float*>(weights.parts[p]), Dim(in_),
-                      0.0f, y.Row<float>(0) + column, Dim(y.stride));
-      if (status != dnnl::status::success) {
-        throw std::runtime_error("oneDNN: GEMM failed");
+      const size_t part_end = part_begin + parts_[p];
+      const size_t begin = std::max(first, part_begin);
+      const size_t end = std::min(first + y.cols, part_end);
+      if (begin < end) {
+        const auto* const part = static_cast<const float*>(weights.parts[p]);
+        const dnnl::status status = dnnl::sgemm(
+            'N', 'T', Dim(x.rows), Dim(end - begin), Dim(in_), 1.0f,
+            x.Row<float>(0), Dim(x.stride), part + (begin - part_begin) * in_,
+            Dim(in_), 0.0f, y.Row<float>(0) + (begin - first), Dim(y.stride));
+        if (status != dnnl::status::success) {
+          throw std::runtime_error("oneDNN: GEMM failed");
+        }
       }
-      column += parts_[p];
+      part_begin = part_end;
     }
     return;
   }

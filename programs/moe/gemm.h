@@ -84,9 +84,11 @@ class Gemm {
   // The weights as the GEMM understands them: [out, in], in f32.
   void Unpack(const GemmWeights& weights, float* plain) const;
 
-  // Throws std::runtime_error on failure.
+  // Columns [first, first + y.cols) of the product; all of them unless
+  // TakesPlain(). Throws std::runtime_error on failure.
   void Run(const switchyard::ConstAnyRows& x, const GemmWeights& weights,
-           const switchyard::AnyMatrix& y, GemmScratch& scratch) const;
+           const switchyard::AnyMatrix& y, GemmScratch& scratch,
+           size_t first = 0) const;
 
   // oneDNN's names of the kernels that have run.
   std::vector<std::string> Kernels() const;

@@ -4,13 +4,10 @@
 #include "moe_block.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "programs/for_each.h"
-#include "switchyard/activate.h"
 #include "switchyard/combine.h"
-#include "switchyard/gather.h"
 #include "switchyard/quantize.h"
 #include "switchyard/route.h"
 
@@ -19,11 +16,10 @@ namespace {
 
 using program::Check;
 using switchyard::AnyMatrix;
-using switchyard::AnyRows;
 using switchyard::ConstAnyMatrix;
-using switchyard::ConstAnyRows;
-using switchyard::Matrix;
-using switchyard::Type;
+using switchyard::ExpertProduct;
+using switchyard::ExpertTile;
+using switchyard::Status;
 
 // How work is cut must not depend on the number of threads: a GEMM's bits may
 // depend on how many rows it is given.
@@ -31,19 +27,9 @@ constexpr size_t kRouterRows = 64;
 
 size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Time since the last reading.
-class Lap {
- public:
-  double Seconds() {
-    const auto now = std::chrono::steady_clock::now();
-    const std::chrono::duration<double> lap = now - std::exchange(last_, now);
-    return lap.count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ =
-      std::chrono::steady_clock::now();
-};
+double Seconds(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
 
 // An RMSNorm of each row: a residual without experts.
 void Norm(const LayerWeights& layer, Vector which, const ConstAnyMatrix& hidden,
@@ -58,81 +44,47 @@ void Norm(const LayerWeights& layer, Vector which, const ConstAnyMatrix& hidden,
 
 }  // namespace
 
-ConstAnyRows MoeBlock::OperandsOf(const ConstAnyMatrix& normed,
-                                  const RowBuffer& buffer) {
-  if (buffer.rows().data == nullptr) return normed;
-  Check(switchyard::Quantize({normed}, {buffer.rows()}, {}, executor_));
-  return buffer.rows();
-}
-
 void MoeBlock::Run(const ConstAnyMatrix& hidden, const ConstAnyMatrix& normed) {
-  Lap lap;
-  router_rows_ =
-      OperandsOf(NormOf(kRouterNorm, hidden, normed, results_.router_normed),
-                 router_operands_);
-  RouterGemm();
-  profile_[Stage::kRouterGemm].seconds = lap.Seconds();
-
+  Clock::time_point last = Clock::now();
+  const auto lap = [&last] {
+    const auto now = Clock::now();
+    return Seconds(now - std::exchange(last, now));
+  };
+  RouterGemm(NormOf(kRouterNorm, hidden, normed, results_.router_normed));
+  profile_[Stage::kRouterGemm].seconds = lap();
   Route();
-  profile_[Stage::kRoute].seconds = lap.Seconds();
+  profile_[Stage::kRoute].seconds = lap();
+  Plan();
+  profile_[Stage::kBucket].seconds = lap();
+  const Clock::time_point begin = last;
+  RunExperts(hidden, normed);
+  lap();
+  SetTimes(begin, last);
 
-  switchyard::BucketOptions buckets;
-  buckets.allow_dropped = layer_.shape.route.num_zero_experts != 0;
-  Check(switchyard::BucketPacked({results_.ids, bucket_scratch_},
-                                 results_.buckets, buckets, executor_));
-  CutTiles();
-  profile_[Stage::kBucket].seconds = lap.Seconds();
-
-  shared_input_ = rows_ = OperandsOf(normed, expert_operands_);
-  if (results_.shared_normed.data != nullptr) {
-    shared_input_ =
-        OperandsOf(NormOf(kSharedNorm, hidden, normed, results_.shared_normed),
-                   shared_operands_);
-  }
-  const double conversion = lap.Seconds();
-
-  for (Worker& worker : workers_) worker.seconds.fill(0);
-  program::ForEach(executor_, tiles_.size(), 1,
-                   [this](size_t worker, size_t i) {
-                     RunTile(tiles_[i], workers_[worker]);
-                   });
-  const double section = lap.Seconds();
-  double busy = 0;
-  for (const Stage stage : {Stage::kGather, Stage::kGateUpGemm,
-                            Stage::kActivate, Stage::kDownGemm}) {
-    double total = 0;
-    for (const Worker& worker : workers_) {
-      total += worker.seconds[static_cast<size_t>(stage)];
-    }
-    profile_[stage].seconds = total / static_cast<double>(workers_.size());
-    busy += profile_[stage].seconds;
-  }
-  profile_[Stage::kWaiting].seconds = section - busy;
-  profile_[Stage::kGather].seconds += conversion;
-
-  Combine(hidden, normed);
-  profile_[Stage::kCombine].seconds = lap.Seconds();
   WeightReads reads;
-  for (const Tile& tile : tiles_) {
-    if (tile.expert == kSharedExpert) {
-      ++reads.shared_tiles;
-    } else {
-      ++reads.tiles;
-    }
+  for (const switchyard::ExpertBlock& block : plan_.blocks) {
+    (block.expert == ExpertTile::kShared ? reads.shared_tiles : reads.tiles) +=
+        CeilDiv(static_cast<size_t>(block.rows), plan_.step_rows);
   }
-  for (const int32_t load : results_.buckets.tokens_per_expert) {
+  for (const int32_t load : plan_.tokens_per_expert) {
     if (load != 0) ++reads.experts;
   }
   AddWork(layer_, tokens_, reads, &profile_);
 }
 
-void MoeBlock::RouterGemm() {
+void MoeBlock::RouterGemm(const ConstAnyMatrix& normed) {
+  ConstAnyMatrix rows = normed;
+  if (router_operands_.rows().data != nullptr) {
+    rows = router_operands_.rows();
+    Check(switchyard::Quantize({normed}, {router_operands_.rows()}, {},
+                               executor_));
+  }
   program::ForEach(executor_, CeilDiv(tokens_, kRouterRows), 1,
-                   [this](size_t worker, size_t i) {
+                   [&](size_t worker, size_t i) {
                      const size_t first = i * kRouterRows;
                      const size_t last = std::min(tokens_, first + kRouterRows);
                      layer_.router_gemm->Run(
-                         router_rows_.RowRange(first, last), layer_.router,
+                         rows.RowRange(first, last), layer_.router,
                          logits_.rows().RowRange(first, last),
                          workers_[worker].scratch);
                    });
@@ -148,126 +100,108 @@ void MoeBlock::Route() {
   Check(switchyard::RouteTopK(inputs, outputs, layer_.shape.route, executor_));
 }
 
-// Splits busy experts, so that no thread is left alone with one at the end, and
-// evenly, since GEMMs of few rows are slow per row.
-void MoeBlock::CutTiles() {
-  tiles_.clear();
-  const auto cut = [this](size_t expert, size_t first, size_t rows) {
-    const size_t parts = CeilDiv(rows, kTileRows);
-    for (size_t part = 0; part < parts; ++part) {
-      const size_t begin = rows * part / parts;
-      const size_t end = rows * (part + 1) / parts;
-      tiles_.push_back({expert, first + begin, end - begin});
-    }
-  };
-  if (layer_.shape.shared_intermediate != 0) cut(kSharedExpert, 0, tokens_);
-  for (size_t e = 0; e < layer_.shape.num_experts; ++e) {
-    cut(e, static_cast<size_t>(results_.buckets.offsets.data[e]),
-        static_cast<size_t>(results_.buckets.tokens_per_expert.data[e]));
-  }
+void MoeBlock::Plan() {
+  Check(switchyard::PlanExperts({results_.ids}, {plan_memory_, &plan_},
+                                plan_options_, executor_));
+  results_.buckets = {plan_.tokens_per_expert, plan_.offsets, plan_.pairs,
+                      plan_.row_index};
+  results_.row_index = {plan_.row_index.Row<int32_t>(0), tokens_,
+                        layer_.shape.top_k};
 }
 
-// Runs on one thread, like the kernels it calls: their default executor is
-// serial. The rows stay in this core's cache from one step to the next.
-void MoeBlock::RunTile(const Tile& tile, Worker& worker) {
-  const bool is_shared = tile.expert == kSharedExpert;
-  const ExpertWeights& expert =
-      is_shared ? layer_.shared : layer_.experts[tile.expert];
-  const ExpertGemms& gemms =
-      is_shared ? layer_.shared_gemms : layer_.expert_gemms;
-  const size_t inter = gemms.down->in();
-  const size_t end = tile.begin + tile.rows;
-  Lap lap;
-  const auto add_time = [&](Stage stage) {
-    worker.seconds[static_cast<size_t>(stage)] += lap.Seconds();
-  };
-  ConstAnyRows x;
-  if (is_shared) {
-    x = shared_input_.RowRange(tile.begin, end);
-  } else {
-    x = worker.gathered.First(tile.rows);
-    Check(switchyard::GatherRows(
-        {rows_,
-         {results_.buckets.pairs.data + tile.begin, tile.rows},
-         results_.ids},
-        {worker.gathered.First(tile.rows)}));
-  }
-  add_time(Stage::kGather);
-
-  const AnyMatrix gate_up(worker.gate_up.rows().data, gemms.gate_up->out_type(),
-                          tile.rows, 2 * inter, 2 * inter);
-  gemms.gate_up->Run(x, expert.gate_up, gate_up, worker.scratch);
-  add_time(Stage::kGateUpGemm);
-
-  // In place where the next GEMM takes rows with a stride.
-  AnyRows activated = gate_up.ColRange(0, inter);
-  if (worker.activated.rows().data != nullptr) {
-    activated = worker.activated.First(tile.rows, inter);
-  }
-  ActivateTile(tile, gate_up, activated, worker);
-  add_time(Stage::kActivate);
-
-  const AnyMatrix rows =
-      (is_shared ? results_.shared_rows : results_.expert_rows)
-          .RowRange(tile.begin, end);
-  gemms.down->Run(activated, expert.down, rows, worker.scratch);
-  if (!is_shared && layer_.vectors[kDownBias].data != nullptr) {
-    switchyard::CombineInputs inputs = {
-        {}, {}, switchyard::RowIndex::kTokenOrder, rows};
-    inputs.vectors.residual_bias =
-        layer_.vectors[kDownBias].RowRange(tile.expert, tile.expert + 1);
-    Check(switchyard::Combine(inputs, {rows}));
-  }
-  add_time(Stage::kDownGemm);
-}
-
-void MoeBlock::ActivateTile(const Tile& tile, const AnyMatrix& gate_up,
-                            const AnyRows& activated, Worker& worker) {
-  switchyard::ActivateInputs inputs = {gate_up};
-  switchyard::ActivateOptions options = layer_.shape.activate;
-  if (tile.expert == kSharedExpert) {
-    options.layout = switchyard::GateUpLayout::kConcatenated;
-  } else {
-    if (layer_.vectors[kGateUpBias].data != nullptr) {
-      inputs.gate_bias =
-          layer_.vectors[kGateUpBias].RowRange(tile.expert, tile.expert + 1);
-    }
-    if (layer_.shape.weighs_input) {
-      for (size_t r = 0; r < tile.rows; ++r) {
-        const int32_t pair = results_.buckets.pairs.data[tile.begin + r];
-        worker.row_scale[r] = topk_weights_[static_cast<size_t>(pair)];
-      }
-      inputs.row_scale = {worker.row_scale.data(), tile.rows, 1};
-      options.row_scale_place = switchyard::ActivatePlace::kBefore;
-    }
-  }
-  Check(switchyard::Activate(inputs, {activated}, options));
-}
-
-void MoeBlock::Combine(const ConstAnyMatrix& hidden,
-                       const ConstAnyMatrix& normed) {
+void MoeBlock::RunExperts(const ConstAnyMatrix& hidden,
+                          const ConstAnyMatrix& normed) {
   const MoeShape& shape = layer_.shape;
   const auto& vectors = layer_.vectors;
-  ConstAnyMatrix weights = results_.weights;
-  if (shape.weighs_input) weights = {ones_.data(), tokens_, shape.top_k};
-  switchyard::CombineInputs inputs = {results_.expert_rows, weights,
-                                      results_.row_index};
-  if (shape.residual) inputs.residual = hidden;
-  inputs.norm_weight = vectors[kNextNorm];
-  // The rows and logits of a missing shared expert are empty.
-  inputs.shared = {results_.shared_rows, results_.shared_logits,
-                   shape.shared_gate};
-  if (results_.identity.data != nullptr) {
-    inputs.identity = {normed, results_.identity};
+  switchyard::ExpertsInputs inputs;
+  inputs.plan = &plan_;
+  inputs.scratch = {reinterpret_cast<int32_t*>(scratch_.data()),
+                    scratch_.size() / sizeof(int32_t)};
+  inputs.hidden = normed;
+  if (vectors[kSharedNorm].data != nullptr) {
+    inputs.shared_hidden =
+        NormOf(kSharedNorm, hidden, normed, results_.shared_normed);
   }
-  inputs.norms = {vectors[kRoutedOutNorm], vectors[kSharedOutNorm],
-                  vectors[kBlockOutNorm]};
-  switchyard::CombineOptions options;
-  options.eps = options.block_eps = shape.norm_eps;
-  options.norm = options.block_norm = shape.norm;
-  options.scales = shape.scales;
-  Check(switchyard::Combine(inputs, {results_.out, results_.next_normed},
-                            options, executor_));
+  inputs.gate_bias = vectors[kGateUpBias];
+  switchyard::CombineInputs& sum = inputs.combine;
+  sum.topk_weights = results_.weights;
+  if (shape.residual) sum.residual = hidden;
+  sum.norm_weight = vectors[kNextNorm];
+  sum.shared.gate = results_.shared_logits;  // empty without a shared expert
+  sum.shared.kind = shape.shared_gate;
+  if (results_.identity.data != nullptr) {
+    sum.identity = {normed, results_.identity};
+  }
+  sum.norms = {vectors[kRoutedOutNorm], vectors[kSharedOutNorm],
+               vectors[kBlockOutNorm]};
+
+  const Clock::time_point begin = Clock::now();
+  for (Worker& worker : workers_) {
+    worker.error = nullptr;
+    worker.gate_up_time = worker.down_time = {};
+    worker.last_product = begin;
+  }
+  const Status status = switchyard::RunExperts(
+      inputs, {results_.out, results_.next_normed}, options_,
+      [this](const ExpertTile& tile) { return Multiply(tile); }, executor_);
+  for (const Worker& worker : workers_) {
+    if (worker.error != nullptr) std::rethrow_exception(worker.error);
+  }
+  Check(status);
+  const auto rows = switchyard::RowsOfExperts(inputs, options_);
+  results_.expert_rows = rows.routed;
+  results_.shared_rows = rows.shared;
+}
+
+Status MoeBlock::Multiply(const ExpertTile& tile) {
+  const bool is_shared = tile.expert == ExpertTile::kShared;
+  const auto e = static_cast<size_t>(tile.expert);
+  const ExpertWeights& expert = is_shared ? layer_.shared : layer_.experts[e];
+  const ExpertGemms& gemms =
+      is_shared ? layer_.shared_gemms : layer_.expert_gemms;
+  const bool is_down = tile.product == ExpertProduct::kDown;
+  Worker& worker = workers_[tile.worker];
+  const Clock::time_point begin = Clock::now();
+  try {
+    (is_down ? *gemms.down : *gemms.gate_up)
+        .Run(tile.rows, is_down ? expert.down : expert.gate_up, tile.out,
+             worker.scratch, tile.first_column);
+    const ConstAnyMatrix& biases = layer_.vectors[kDownBias];
+    if (is_down && !is_shared && biases.data != nullptr) {
+      switchyard::CombineInputs inputs = {
+          {}, {}, switchyard::RowIndex::kTokenOrder, tile.out};
+      inputs.vectors.residual_bias = biases.RowRange(e, e + 1).ColRange(
+          tile.first_column, tile.first_column + tile.out.cols);
+      Check(switchyard::Combine(inputs, {tile.out}));
+    }
+  } catch (...) {
+    worker.error = std::current_exception();
+    return {switchyard::StatusCode::kInternal, "MoeBlock: a GEMM failed"};
+  }
+  worker.last_product = Clock::now();
+  (is_down ? worker.down_time : worker.gate_up_time) +=
+      worker.last_product - begin;
+  return Status();
+}
+
+void MoeBlock::SetTimes(Clock::time_point begin, Clock::time_point end) {
+  Clock::time_point last_of_all = begin;
+  for (const Worker& worker : workers_) {
+    last_of_all = std::max(last_of_all, worker.last_product);
+  }
+  Clock::duration gate_up = {}, down = {}, waiting = {};
+  for (const Worker& worker : workers_) {
+    gate_up += worker.gate_up_time;
+    down += worker.down_time;
+    waiting += last_of_all - worker.last_product;
+  }
+  const auto set = [this](Stage stage, Clock::duration of_all) {
+    return profile_[stage].seconds =
+               Seconds(of_all) / static_cast<double>(workers_.size());
+  };
+  profile_[Stage::kAroundGemms].seconds =
+      Seconds(end - begin) - set(Stage::kGateUpGemm, gate_up) -
+      set(Stage::kDownGemm, down) - set(Stage::kWaiting, waiting);
 }
 
 ConstAnyMatrix MoeBlock::NormOf(Vector which, const ConstAnyMatrix& hidden,

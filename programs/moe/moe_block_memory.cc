@@ -1,10 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The memory of a MoeBlock: all of it is made before the first run.
+// The sizes of a MoeBlock, and the memory of its results.
 
 #include <algorithm>
-#include <utility>
 
 #include "moe_block.h"
 
@@ -13,43 +12,76 @@ namespace {
 
 using switchyard::AnyMatrix;
 using switchyard::AnyRows;
+using switchyard::GateUpLayout;
 using switchyard::Type;
 
-size_t ResultInts(const MoeShape& shape, size_t tokens) {
-  return 3 * tokens * shape.top_k + 2 * shape.num_experts + 1;
+// Plans are cut for so many workers, whoever works, since a GEMM's bits may
+// depend on how many rows it is given. Two threads lose nothing by it.
+constexpr size_t kWorkers = 16;
+
+switchyard::ExpertsPlanOptions PlanOptionsOf(const MoeShape& shape,
+                                             Type operands) {
+  switchyard::ExpertsPlanOptions options;
+  options.num_experts = shape.num_experts;
+  options.hidden = shape.hidden;
+  options.intermediate = shape.intermediate;
+  options.shared_intermediate = shape.shared_intermediate;
+  options.workers = kWorkers;
+  if (operands != Type::kF32) options.tile_columns = 0;  // packed as a whole
+  options.allow_dropped = shape.route.num_zero_experts != 0;
+  return options;
+}
+
+switchyard::ExpertsOptions OptionsOf(const MoeShape& shape, Type operands) {
+  switchyard::ExpertsOptions options;
+  options.activate = options.shared_activate = shape.activate;
+  options.shared_activate.layout = GateUpLayout::kConcatenated;
+  options.operands.type = operands;
+  options.gate_up_type = options.down_type = GemmOutType(operands);
+  options.weights_on_input = shape.weighs_input;
+  options.combine.eps = options.combine.block_eps = shape.norm_eps;
+  options.combine.norm = options.combine.block_norm = shape.norm;
+  options.combine.scales = shape.scales;
+  return options;
+}
+
+size_t ScratchBytes(const MoeShape& shape, Type operands, size_t tokens,
+                    size_t threads) {
+  const size_t ints = switchyard::ExpertsScratchSize(
+      tokens, shape.top_k, PlanOptionsOf(shape, operands),
+      OptionsOf(shape, operands), threads);
+  return ints == SIZE_MAX ? ints : sizeof(int32_t) * ints;
 }
 
 }  // namespace
 
 double MoeBlock::MemoryNeeded(const MoeShape& shape, const Dtype& dtype,
                               size_t tokens, size_t threads) {
-  // The same types as the constructor's.
   const Type operands = OperandType(dtype.operands);
   const Type router = OperandType(dtype.rows);
+  const auto plan_options = PlanOptionsOf(shape, operands);
   const auto t = static_cast<double>(tokens);
-  const auto k = static_cast<double>(shape.top_k);
   const auto h = static_cast<double>(shape.hidden);
   const bool shared = shape.shared_intermediate != 0;
-  const auto inner = static_cast<double>(
-      std::max(shape.intermediate, shape.shared_intermediate));
-  const Type out = GemmOutType(operands);
+  const size_t ints =
+      switchyard::ExpertsPlanSize(tokens, shape.top_k, plan_options);
   double bytes =
+      sizeof(int32_t) * static_cast<double>(ints) +
+      static_cast<double>(ScratchBytes(shape, operands, tokens, threads)) +
       RowBuffer::Bytes(GemmOutType(router), t,
                        static_cast<double>(shape.NumLogits() + shared)) +
-      RowBuffer::Bytes(out, t * (k + shared), h) +
-      4 * RowBuffer::Bytes(dtype.rows, t, h) + sizeof(float) * t * (2 * k + 1) +
-      sizeof(int32_t) * static_cast<double>(ResultInts(shape, tokens));
-  for (const Type type : {operands, router}) {
-    if (type != dtype.rows) bytes += 2 * RowBuffer::Bytes(type, t, h);
+      4 * RowBuffer::Bytes(dtype.rows, t, h) +
+      sizeof(float) * t * (2 * static_cast<double>(shape.top_k) + 1);
+  if (router != dtype.rows) bytes += RowBuffer::Bytes(router, t, h);
+  if (operands == Type::kI8) {  // a product's sums
+    const size_t cols = std::max(
+        {shape.hidden, 2 * shape.intermediate, 2 * shape.shared_intermediate});
+    bytes +=
+        static_cast<double>(threads) *
+        RowBuffer::Bytes(Type::kF32, static_cast<double>(plan_options.max_rows),
+                         static_cast<double>(cols));
   }
-  constexpr double kRows = kTileRows;
-  double worker = RowBuffer::Bytes(operands, kRows, h) +
-                  RowBuffer::Bytes(out, kRows, 2 * inner);
-  worker += RowBuffer::Bytes(operands, kRows, inner) + sizeof(float) * kRows;
-  if (operands == Type::kI8) {
-    worker += RowBuffer::Bytes(Type::kF32, kRows, std::max(h, 2 * inner));
-  }
-  return bytes + static_cast<double>(threads) * worker;
+  return bytes;
 }
 
 MoeBlock::MoeBlock(const LayerWeights& weights, size_t tokens,
@@ -57,93 +89,55 @@ MoeBlock::MoeBlock(const LayerWeights& weights, size_t tokens,
     : layer_(weights),
       executor_(executor),
       tokens_(tokens),
-      ints_(ResultInts(weights.shape, tokens)),
-      bucket_scratch_(switchyard::BucketScratchSize(
-          tokens * weights.shape.top_k, weights.shape.num_experts, executor)),
+      plan_options_(PlanOptionsOf(weights.shape,
+                                  weights.expert_gemms.gate_up->operands())),
+      options_(
+          OptionsOf(weights.shape, weights.expert_gemms.gate_up->operands())),
+      plan_memory_(switchyard::ExpertsPlanSize(tokens, weights.shape.top_k,
+                                               plan_options_)),
+      scratch_(ScratchBytes(weights.shape, options_.operands.type, tokens,
+                            executor.Concurrency())),
       workers_(executor.Concurrency()) {
-  MakeBuffers();
   MakeResults();
-}
-
-void MoeBlock::MakeBuffers() {
-  const MoeShape& shape = layer_.shape;
-  const Type rows = layer_.dtype.rows;
-  const Gemm& router = *layer_.router_gemm;
-  const Gemm& gate_up = *layer_.expert_gemms.gate_up;
-  const Type operands = gate_up.operands();
-  const Type out = gate_up.out_type();
-  const size_t inner = std::max(shape.intermediate, shape.shared_intermediate);
-  const bool in_place =
-      gate_up.TakesPlain() &&
-      shape.activate.layout == switchyard::GateUpLayout::kConcatenated;
-  for (Worker& worker : workers_) {
-    worker.gathered = RowBuffer(operands, kTileRows, shape.hidden);
-    worker.gate_up = RowBuffer(out, kTileRows, 2 * inner);
-    if (!in_place) worker.activated = RowBuffer(operands, kTileRows, inner);
-    if (shape.weighs_input) worker.row_scale.resize(kTileRows);
-  }
-  tiles_.reserve(shape.num_experts + tokens_ * shape.top_k / kTileRows +
-                 tokens_ / kTileRows + 1);
-  if (router.operands() != rows) {
-    router_operands_ = RowBuffer(router.operands(), tokens_, shape.hidden);
-  }
-  if (operands != rows) {
-    expert_operands_ = RowBuffer(operands, tokens_, shape.hidden);
-    if (layer_.vectors[kSharedNorm].data != nullptr) {
-      shared_operands_ = RowBuffer(operands, tokens_, shape.hidden);
-    }
-  }
 }
 
 void MoeBlock::MakeResults() {
   const MoeShape& shape = layer_.shape;
   const Type rows = layer_.dtype.rows;
   const Gemm& router = *layer_.router_gemm;
-  const Type out = layer_.expert_gemms.gate_up->out_type();
-  const size_t pairs = tokens_ * shape.top_k;
-  const auto make = [](RowBuffer* buffer, Type type, size_t count,
-                       size_t cols) -> const AnyRows& {
-    *buffer = RowBuffer(type, count, cols);
+  const auto make = [this](RowBuffer* buffer, Type type,
+                           size_t cols) -> const AnyRows& {
+    *buffer = RowBuffer(type, tokens_, cols);
     return buffer->rows();
   };
-  int32_t* next_int = ints_.data();
-  const auto ints = [&](size_t count) {
-    return std::exchange(next_int, next_int + count);
-  };
-  topk_weights_.resize(pairs);
-  results_.ids = {ints(pairs), tokens_, shape.top_k};
+  if (router.operands() != rows) {
+    make(&router_operands_, router.operands(), shape.hidden);
+  }
+  ids_.resize(tokens_ * shape.top_k);
+  topk_weights_.resize(tokens_ * shape.top_k);
+  results_.ids = {ids_.data(), tokens_, shape.top_k};
   results_.weights = {topk_weights_.data(), tokens_, shape.top_k};
-  results_.row_index = {ints(pairs), tokens_, shape.top_k};
-  results_.buckets = {{ints(shape.num_experts), shape.num_experts},
-                      {ints(shape.num_experts + 1), shape.num_experts + 1},
-                      {ints(pairs), pairs},
-                      results_.row_index};
-  if (shape.weighs_input) ones_.assign(pairs, 1.0f);
   if (shape.route.num_zero_experts != 0) {
     identity_.resize(tokens_);
     results_.identity = {identity_.data(), tokens_, 1};
   }
-  const AnyMatrix logits =
-      make(&logits_, router.out_type(), tokens_, router.out());
+  const AnyMatrix logits = make(&logits_, router.out_type(), router.out());
   results_.logits = logits.ColRange(0, shape.NumLogits());
-  results_.expert_rows = make(&expert_rows_, out, pairs, shape.hidden);
-  results_.out = make(&out_, rows, tokens_, shape.hidden);
+  if (shape.HasSharedLogit()) {
+    results_.shared_logits = logits.ColRange(shape.NumLogits(), router.out());
+  }
+  results_.out = make(&out_, rows, shape.hidden);
   const auto has = [this](Vector v) {
     return layer_.vectors[v].data != nullptr;
   };
   if (has(kNextNorm)) {
-    results_.next_normed = make(&next_normed_, rows, tokens_, shape.hidden);
+    results_.next_normed = make(&next_normed_, rows, shape.hidden);
   }
   if (has(kRouterNorm)) {
-    results_.router_normed = make(&router_normed_, rows, tokens_, shape.hidden);
+    results_.router_normed = make(&router_normed_, rows, shape.hidden);
   }
-  if (shape.shared_intermediate == 0) return;
-  results_.shared_rows = make(&shared_rows_, out, tokens_, shape.hidden);
   if (has(kSharedNorm)) {
-    results_.shared_normed = make(&shared_normed_, rows, tokens_, shape.hidden);
-  }
-  if (shape.HasSharedLogit()) {
-    results_.shared_logits = logits.ColRange(shape.NumLogits(), router.out());
+    results_.shared_normed = make(&shared_normed_, rows, shape.hidden);
   }
 }
 

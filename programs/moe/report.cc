@@ -19,9 +19,9 @@ using program::BytesText;
 using program::Plural;
 
 constexpr const char* kStageNames[kNumStages] = {
-    "router GEMM",       "route",    "bucket",    "gather",
-    "gate and up GEMMs", "activate", "down GEMM", "threads out of work",
-    "combine + norm"};
+    "router GEMM",        "route",     "bucket",
+    "gate and up GEMMs",  "down GEMM", "gather, activate, combine",
+    "threads out of work"};
 
 constexpr size_t kChartWidth = 64;
 constexpr size_t kChartHeight = 5;
@@ -131,7 +131,7 @@ void PrintTimes(const Timing& timing, const GemmKernels& kernels,
   PrintCost("between the GEMMs", {median.BetweenGemmsSeconds()}, total);
   std::printf(
       "\n%.1f tokens/s; the median of %zu runs of %.3f to %.3f ms\n"
-      "Between the GEMMs: route, bucket, gather, activate, combine + norm.\n",
+      "Between the GEMMs: route, bucket, gather, activate, combine.\n",
       static_cast<double>(tokens) / total, timing.runs, timing.fastest * 1e3,
       timing.slowest * 1e3);
   std::printf("GEMMs by oneDNN: router %s,\n  gate and up %s, down %s.\n",

@@ -18,8 +18,9 @@ using Json = nlohmann::ordered_json;
 using program::Count;
 
 constexpr const char* kStageKeys[kNumStages] = {
-    "router_gemm", "route",     "bucket",  "gather", "gate_up_gemm",
-    "activate",    "down_gemm", "waiting", "combine"};
+    "router_gemm",  "route",     "bucket",
+    "gate_up_gemm", "down_gemm", "gather_activate_combine",
+    "waiting"};
 
 Json LayerJson(const LayerWeights& weights) {
   const MoeShape& shape = weights.shape;

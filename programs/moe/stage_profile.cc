@@ -33,8 +33,8 @@ double StageProfile::TotalSeconds() const {
 
 double StageProfile::BetweenGemmsSeconds() const {
   double total = 0;
-  for (const Stage stage : {Stage::kRoute, Stage::kBucket, Stage::kGather,
-                            Stage::kActivate, Stage::kCombine}) {
+  for (const Stage stage :
+       {Stage::kRoute, Stage::kBucket, Stage::kAroundGemms}) {
     total += (*this)[stage].seconds;
   }
   return total;
@@ -64,10 +64,10 @@ void AddWork(const LayerWeights& layer, size_t tokens, const WeightReads& reads,
                                size_t read, size_t matrices) {
     add_gemm(Stage::kGateUpGemm, *gemms.gate_up, count, read, matrices);
     add_gemm(Stage::kDownGemm, *gemms.down, count, read, matrices);
-    add(Stage::kActivate, Bytes(gemms.gate_up->out_type(), count,
-                                static_cast<double>(gemms.gate_up->out())) +
-                              Bytes(gemms.down->operands(), count,
-                                    static_cast<double>(gemms.down->in())));
+    add(Stage::kAroundGemms, Bytes(gemms.gate_up->out_type(), count,
+                                   static_cast<double>(gemms.gate_up->out())) +
+                                 Bytes(gemms.down->operands(), count,
+                                       static_cast<double>(gemms.down->in())));
   };
   for (StageCost& cost : profile->stages) cost.bytes = cost.flops = 0;
   profile->weight_bytes = 0;
@@ -79,16 +79,17 @@ void AddWork(const LayerWeights& layer, size_t tokens, const WeightReads& reads,
   const Gemm& down = *layer.expert_gemms.down;
   add_experts(layer.expert_gemms, pairs, reads.tiles, reads.experts);
   const switchyard::Type operands = down.operands();
-  add(Stage::kGather, 2 * Bytes(operands, pairs, h));
+  add(Stage::kAroundGemms, 2 * Bytes(operands, pairs, h));
   if (operands != rows) {  // converted first, each token once
-    add(Stage::kGather, Bytes(rows, t, h) + Bytes(operands, t, h));
+    add(Stage::kAroundGemms, Bytes(rows, t, h) + Bytes(operands, t, h));
   }
   // Rows, weights, row_index and residual in; the sum and its norm out.
-  add(Stage::kCombine, Bytes(down.out_type(), pairs, h) + 2 * pairs * kWord +
-                           3 * Bytes(rows, t, h) + h * kWord);
+  add(Stage::kAroundGemms, Bytes(down.out_type(), pairs, h) +
+                               2 * pairs * kWord + 3 * Bytes(rows, t, h) +
+                               h * kWord);
   if (shape.shared_intermediate != 0) {
     add_experts(layer.shared_gemms, t, reads.shared_tiles, 1);
-    add(Stage::kCombine,
+    add(Stage::kAroundGemms,
         Bytes(down.out_type(), t, h) + Bytes(router.out_type(), t));
   }
 }

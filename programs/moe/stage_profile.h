@@ -15,14 +15,12 @@ enum class Stage {
   kRouterGemm,
   kRoute,
   kBucket,
-  kGather,
   kGateUpGemm,
-  kActivate,
   kDownGemm,
-  kWaiting,  // threads of the expert section that have run out of tiles
-  kCombine,
+  kAroundGemms,  // gather, activate and combine
+  kWaiting,      // threads that have no more products while others have
 };
-constexpr size_t kNumStages = static_cast<size_t>(Stage::kCombine) + 1;
+constexpr size_t kNumStages = static_cast<size_t>(Stage::kWaiting) + 1;
 
 struct StageCost {
   double seconds = 0;
@@ -30,9 +28,9 @@ struct StageCost {
   double flops = 0;  // of GEMMs only
 };
 
-// The times of one run of the block by stage. The stages inside the expert
-// section are averages over the threads, so that all of them add up to the time
-// that passed.
+// The times of one run of the block by stage. The stages from the experts'
+// GEMMs on are averages over the threads, so that all of them add up to the
+// time that passed.
 struct StageProfile {
   std::array<StageCost, kNumStages> stages;
   double weight_bytes = 0;  // that the GEMMs have to read, each matrix once

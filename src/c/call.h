@@ -50,6 +50,11 @@ inline Status Invalid(const char* message) {
 inline swy_status ToC(const Status& status) {
   return {static_cast<int32_t>(status.code()), status.message()};
 }
+// The status of a function of the caller's.
+inline Status StatusOf(const swy_status& status) {
+  return Status(static_cast<StatusCode>(status.code),
+                status.message == nullptr ? "" : status.message);
+}
 
 template <class C>
 Status Check(const C* given, const ArgumentTexts& texts) {
@@ -58,6 +63,15 @@ Status Check(const C* given, const ArgumentTexts& texts) {
   if (IsTooLong(given)) return Invalid(texts.too_long);
   if (!IsKnown(given)) return Invalid(texts.unknown);
   return Status();
+}
+
+// A field that only C has; zero where the caller's struct ends before it.
+template <class C, class T>
+T AloneIn(const C* given, T C::*field) {
+  const T* const at = &(given->*field);
+  const auto end = reinterpret_cast<const unsigned char*>(at + 1) -
+                   reinterpret_cast<const unsigned char*>(given);
+  return static_cast<size_t>(end) <= given->size ? *at : T();
 }
 
 // The value of a C++ struct of which the caller gives nothing.
@@ -148,7 +162,7 @@ swy_status Call(const Texts& texts, const In* inputs, const Out* outputs,
   if (!in.status.ok()) return ToC(in.status);
   Argument<Out> out(outputs, texts.outputs);
   if (!out.status.ok()) return ToC(out.status);
-  const auto opt = Argument<Options>::OrDefault(options, texts.options);
+  auto opt = Argument<Options>::OrDefault(options, texts.options);
   if (!opt.status.ok()) return ToC(opt.status);
   Reporting reporting(GivenReport(outputs, 0), texts.report);
   if (!reporting.status.ok()) return ToC(reporting.status);
@@ -165,10 +179,14 @@ class CallbackExecutor final : public Executor {
   size_t Concurrency() const noexcept override { return given_.concurrency; }
   Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
-    const swy_status s =
-        given_.parallel_for(given_.context, count, grain, body, context);
-    return Status(static_cast<StatusCode>(s.code),
-                  s.message == nullptr ? "" : s.message);
+    return StatusOf(
+        given_.parallel_for(given_.context, count, grain, body, context));
+  }
+  size_t ForkNs() const noexcept override {
+    constexpr size_t kEnd =
+        offsetof(swy_executor, fork_ns) + sizeof(given_.fork_ns);
+    const bool says = given_.size >= kEnd && given_.fork_ns != nullptr;
+    return says ? given_.fork_ns(given_.context) : kForkNs;
   }
 
  private:

@@ -17,10 +17,7 @@ swy_status swy_combine(const swy_combine_inputs* inputs,
   return Call(
       texts, inputs, outputs, options,
       [&](auto& in, const auto& out, const auto& opt, const auto&) {
-        // Lies in front of everything that a shorter struct may lack, but size.
-        constexpr size_t kEnd = offsetof(swy_combine_inputs, token_order) +
-                                sizeof(inputs->token_order);
-        if (inputs->size >= kEnd && inputs->token_order != 0) {
+        if (AloneIn(inputs, &swy_combine_inputs::token_order) != 0) {
           if (switchyard::internal::Given(in.row_index)) {
             return Invalid("Combine: row_index: given with token_order");
           }

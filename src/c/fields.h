@@ -20,6 +20,7 @@
 #include "switchyard/gather.h"
 #include "switchyard/hyper.h"
 #include "switchyard/isa.h"
+#include "switchyard/layer.h"
 #include "switchyard/map.h"
 #include "switchyard/presets.h"
 #include "switchyard/quantize.h"
@@ -147,7 +148,19 @@ namespace switchyard::c {
     X(streams) X(scales) X(out) X(normed))                                     \
   S(swy_hyper_options, HyperOptions, 1, 0,                                     \
     X(num_streams) X(eps) X(comb_by_row) X(norm_plus_one)                      \
-        X(round_like_unfused))
+        X(round_like_unfused))                                                 \
+  S(swy_row_format, RowFormat, 0, 0,                                           \
+    X(type) X(scale_type) X(scale_columns) X(has_sums))                        \
+  S(swy_experts_plan_inputs, ExpertsPlanInputs, 1, 0, X(topk_ids))             \
+  S(swy_experts_plan_outputs, ExpertsPlanOutputs, 3, 2, X(memory))             \
+  S(swy_experts_plan_options, ExpertsPlanOptions, 1, 0,                        \
+    X(allow_dropped) X(num_experts) X(hidden) X(intermediate)                  \
+        X(shared_intermediate) X(workers) X(tile_rows) X(tile_columns)         \
+            X(max_rows) X(weight_cost) X(row_cost) X(min_rows) X(least_cost))  \
+  S(swy_experts_inputs, ExpertsInputs, 3, 2,                                   \
+    X(hidden) X(shared_hidden) X(gate_bias) X(up_bias) X(scratch))             \
+  S(swy_experts_options, ExpertsOptions, 4, 3,                                 \
+    X(weights_on_input) X(operands) X(gate_up_type) X(down_type))
 
 // How many fields an aggregate has: the most that it can be made of.
 struct AnyField {

@@ -49,12 +49,15 @@ swy_isa At(Span<const Isa> isas, size_t index) {
 struct TbbExecutor : swy_executor {
   explicit TbbExecutor(std::unique_ptr<Executor> pool_in)
       : swy_executor{sizeof(swy_executor), pool_in.get(),
-                     pool_in->Concurrency(), ParallelFor},
+                     pool_in->Concurrency(), ParallelFor, ForkNs},
         pool(std::move(pool_in)) {}
   static swy_status ParallelFor(void* context, size_t count, size_t grain,
                                 swy_body body, void* body_context) {
     return c::ToC(static_cast<Executor*>(context)->ParallelFor(
         count, grain, body, body_context));
+  }
+  static size_t ForkNs(void* context) {
+    return static_cast<const Executor*>(context)->ForkNs();
   }
   const std::unique_ptr<Executor> pool;
 };

@@ -18,6 +18,7 @@
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
+#include "switchyard/layer.h"
 #include "switchyard/route.h"
 #include "switchyard/status.h"
 #include "switchyard/types.h"
@@ -136,6 +137,19 @@ constexpr const char* NameOf(NormKind norm) {
       return "plus_one";
     case NormKind::kPlusOneFirst:
       return "plus_one_first";
+  }
+  return nullptr;
+}
+constexpr const char* NameOf(ExpertProduct product) {
+  switch (product) {
+    case ExpertProduct::kGateUp:
+      return "gate_up";
+    case ExpertProduct::kGate:
+      return "gate";
+    case ExpertProduct::kUp:
+      return "up";
+    case ExpertProduct::kDown:
+      return "down";
   }
   return nullptr;
 }

@@ -9,8 +9,8 @@
 
 #include "src/device/pipeline.h"
 #include "src/fp_env.h"
-#include "src/schedule.h"
 #include "switchyard/device/kernel_threads.h"
+#include "switchyard/pieces.h"
 
 namespace switchyard::device {
 
@@ -22,13 +22,11 @@ size_t AtEdge(size_t position, size_t per, size_t threads) {
   return std::min(per, threads - position * per);
 }
 
-// How many threadgroups are worth waking a thread for. The number is the
-// user's: any double.
-size_t Grain(double threadgroup_ns) {
-  constexpr double kGrainNs = static_cast<double>(internal::kGrainPs) / 1000;
+// How many threadgroups are worth a fork. The number is the user's: any double.
+size_t Grain(size_t fork_ns, double threadgroup_ns) {
   constexpr double kMost = 0x1p40;
-  const double grain =
-      threadgroup_ns > 0.0 ? kGrainNs / threadgroup_ns : kGrainNs;
+  const double fork = static_cast<double>(fork_ns);
+  const double grain = threadgroup_ns > 0.0 ? fork / threadgroup_ns : fork;
   return static_cast<size_t>(std::min(std::max(grain, 1.0), kMost));
 }
 
@@ -68,18 +66,19 @@ Size GridRunner::PositionOf(size_t index) const {
 Status GridRunner::RunAll(size_t count) {
   count_ = count;
   taken_at_once_ = count;
+  Executor& executor = running_.executor;
   const size_t grain =
-      count == 1 ? 1 : Grain(running_.dispatch.pipeline->kernel.threadgroup_ns);
-  if (count <= grain) {
+      count == 1 ? 1
+                 : Grain(executor.ForkNs(),
+                         running_.dispatch.pipeline->kernel.threadgroup_ns);
+  const size_t workers = Pieces(count, grain, executor.Concurrency()).workers();
+  if (workers <= 1) {
     RunWorker();
     return Status();
   }
-  const size_t grains = count / grain + (count % grain != 0 ? 1 : 0);
-  const size_t workers =
-      std::min(std::max<size_t>(1, running_.executor.Concurrency()), grains);
   // Taking some costs 10 ns. An eighth of a grain, so that all end together.
-  if (workers != 1) taken_at_once_ = std::max<size_t>(1, grain / 8);
-  return running_.executor.ParallelFor(
+  taken_at_once_ = std::max<size_t>(1, grain / 8);
+  return executor.ParallelFor(
       workers, 1,
       [](void* runner, size_t /*worker*/, size_t /*begin*/, size_t /*end*/) {
         static_cast<GridRunner*>(runner)->RunWorker();

@@ -96,6 +96,57 @@ static const swy_team kAlone = SWY_TEAM_INIT;
     ARGUMENT(team, function(&in, &out, NULL, &team.known), name ": team");  \
   } while (0)
 
+// A layer's call without its fifth argument, and inputs that have a `combine`.
+static const swy_combine_inputs kSums = SWY_COMBINE_INPUTS_INIT;
+#define SWY_SUMMED_EXPERTS_INIT                                           \
+  {                                                                       \
+    (uint32_t)sizeof(swy_experts_inputs), NULL, SWY_NO_ROWS, SWY_NO_ROWS, \
+        SWY_NO_MATRIX, SWY_NO_MATRIX, &kSums, SWY_NO_SPAN                 \
+  }
+static swy_status Multiply(void* context, const swy_expert_tile* tile) {
+  const swy_status status = {SWY_OK, ""};
+  (void)context;
+  (void)tile;
+  return status;
+}
+static swy_status RunExperts(const swy_experts_inputs* in,
+                             const swy_combine_outputs* out,
+                             const swy_experts_options* options,
+                             const swy_executor* executor) {
+  swy_expert_gemm gemm = SWY_EXPERT_GEMM_INIT;
+  gemm.run = Multiply;
+  return swy_run_experts(in, out, options, &gemm, executor);
+}
+// The structs that a layer's arguments point to.
+static void TestParts(void) {
+  LONGER(swy_combine_inputs) combine = {SWY_COMBINE_INPUTS_INIT, {0}};
+  LONGER(swy_activate_options) activate = {SWY_ACTIVATE_OPTIONS_INIT, {0}};
+  LONGER(swy_activate_options) shared = {SWY_ACTIVATE_OPTIONS_INIT, {0}};
+  LONGER(swy_combine_options) sums = {SWY_COMBINE_OPTIONS_INIT, {0}};
+  LONGER(swy_expert_gemm) gemm = {SWY_EXPERT_GEMM_INIT, {0}};
+  swy_experts_inputs in = SWY_EXPERTS_INPUTS_INIT;
+  swy_experts_options options = SWY_EXPERTS_OPTIONS_INIT;
+  const swy_combine_outputs out = SWY_COMBINE_OUTPUTS_INIT;
+  const char* valid = "RunExperts: plan: not given";
+#define RUN swy_run_experts(&in, &out, &options, &gemm.known, NULL)
+  CHECK_INVALID(RUN, "RunExperts: combine: is null");
+  in.combine = &combine.known;
+  CHECK_INVALID(swy_run_experts(&in, &out, &options, NULL, NULL),
+                "RunExperts: gemm: is null");
+  CHECK_INVALID(RUN, "RunExperts: gemm: run is null");
+  gemm.known.run = Multiply;
+  CHECK_INVALID(RUN, valid);
+  options.activate = &activate.known;
+  options.combine = &sums.known;
+  options.shared_activate = &shared.known;
+  ARGUMENT(combine, RUN, "RunExperts: combine");
+  ARGUMENT(activate, RUN, "RunExperts: options: activate");
+  ARGUMENT(sums, RUN, "RunExperts: options: combine");
+  ARGUMENT(shared, RUN, "RunExperts: options: shared_activate");
+  ARGUMENT(gemm, RUN, "RunExperts: gemm");
+#undef RUN
+}
+
 // F(function, C++ name, inputs, outputs, options, last), with structs' names as
 // their types and their macros have them.
 #define EACH(F, G)                                                             \
@@ -117,7 +168,12 @@ static const swy_team kAlone = SWY_TEAM_INIT;
     scatter_outputs, SCATTER_OUTPUTS, scatter_options, SCATTER_OPTIONS,        \
     SERIAL, G)                                                                 \
   F(swy_combine, "Combine", combine_inputs, COMBINE_INPUTS, combine_outputs,   \
-    COMBINE_OUTPUTS, combine_options, COMBINE_OPTIONS, SERIAL, G)
+    COMBINE_OUTPUTS, combine_options, COMBINE_OPTIONS, SERIAL, G)              \
+  F(swy_plan_experts, "PlanExperts", experts_plan_inputs, EXPERTS_PLAN_INPUTS, \
+    experts_plan_outputs, EXPERTS_PLAN_OUTPUTS, experts_plan_options,          \
+    EXPERTS_PLAN_OPTIONS, SERIAL, G)                                           \
+  F(RunExperts, "RunExperts", experts_inputs, SUMMED_EXPERTS, combine_outputs, \
+    COMBINE_OUTPUTS, experts_options, EXPERTS_OPTIONS, SERIAL, G)
 #define EACH_WITHOUT_REPORT(F, G)                                           \
   F(swy_quantize, "Quantize", quantize_inputs, QUANTIZE_INPUTS,             \
     quantize_outputs, QUANTIZE_OUTPUTS, quantize_options, QUANTIZE_OPTIONS, \
@@ -167,6 +223,7 @@ void TestArguments(void) {
   EACH(TEST_LAST, EXECUTOR)
   EACH_WITHOUT_REPORT(TEST_LAST, EXECUTOR)
   EACH_TEAM(TEST_LAST, TEAM)
+  TestParts();
 }
 
 // The longest struct that is looked at, and one byte more.
@@ -239,11 +296,12 @@ void TestTypes(void) {
   CHECK(swy_runnable_isa(99).name == NULL);
 }
 
+static size_t seen_grain;
 static swy_status Fail(void* context, size_t count, size_t grain, swy_body body,
                        void* body_context) {
   const swy_status status = {SWY_OUT_OF_MEMORY, "Fail: no memory"};
   (void)count;
-  (void)grain;
+  seen_grain = grain;
   (void)body;
   (void)body_context;
   ++*(int*)context;
@@ -256,6 +314,10 @@ static swy_status FailSilently(void* context, size_t count, size_t grain,
   status.message = NULL;
   return status;
 }
+static size_t ThreeMicroseconds(void* context) {
+  CHECK(*(int*)context > 0);
+  return 3000;
+}
 
 void TestExecutors(void) {
   enum { kTokens = 4096 };
@@ -266,7 +328,7 @@ void TestExecutors(void) {
   swy_executor failing = SWY_EXECUTOR_INIT;
   swy_route_inputs in = SWY_ROUTE_INPUTS_INIT;
   swy_route_outputs out = SWY_ROUTE_OUTPUTS_INIT;
-  size_t i, wrong = 0;
+  size_t i, grain, wrong = 0;
   int calls = 0;
   CHECK(logits != NULL && weights != NULL && ids != NULL);
   if (logits == NULL || weights == NULL || ids == NULL) return;
@@ -283,6 +345,16 @@ void TestExecutors(void) {
   CheckStatus(swy_route_top_k(&in, &out, NULL, &failing), SWY_INTERNAL, "",
               __FILE__, __LINE__);
   CHECK(calls == 2);
+  // The grain follows from the cost of a fork, which a caller that was compiled
+  // before there was one does not say.
+  grain = seen_grain;
+  failing.fork_ns = ThreeMicroseconds;
+  CHECK(swy_route_top_k(&in, &out, NULL, &failing).code == SWY_INTERNAL);
+  CHECK(seen_grain == grain / 10);
+  failing.size = (uint32_t)offsetof(swy_executor, fork_ns);
+  CHECK(swy_route_top_k(&in, &out, NULL, &failing).code == SWY_INTERNAL);
+  CHECK(seen_grain == grain && calls == 4);
+  CHECK(tbb == NULL || tbb->fork_ns(tbb->context) == 30000);
   // A build without TBB has no such pool.
   CHECK(tbb == NULL || (tbb->concurrency >= 1 && tbb->concurrency <= 2));
   CHECK_OK(swy_route_top_k(&in, &out, NULL, tbb));

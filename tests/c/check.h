@@ -44,6 +44,7 @@ void TestRows(void);
 void TestActivate(void);
 void TestCombine(void);
 void TestHyper(void);
+void TestLayer(void);
 void TestArguments(void);
 void TestLongest(void);
 void TestSizes(void);

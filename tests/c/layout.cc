@@ -65,6 +65,21 @@ void PrintExtra() {
                 offsetof(C, combine), sizeof(C::combine), offsetof(C, form),
                 sizeof(C::form));
   }
+  if constexpr (std::is_same_v<C, swy_experts_plan_outputs>) {
+    std::printf("  plan %zu %zu\n", offsetof(C, plan), sizeof(C::plan));
+  }
+  if constexpr (std::is_same_v<C, swy_experts_inputs>) {
+    std::printf("  plan %zu %zu\n  combine %zu %zu\n", offsetof(C, plan),
+                sizeof(C::plan), offsetof(C, combine), sizeof(C::combine));
+  }
+  if constexpr (std::is_same_v<C, swy_experts_options>) {
+    std::printf(
+        "  activate %zu %zu\n  combine %zu %zu\n"
+        "  shared_activate %zu %zu\n",
+        offsetof(C, activate), sizeof(C::activate), offsetof(C, combine),
+        sizeof(C::combine), offsetof(C, shared_activate),
+        sizeof(C::shared_activate));
+  }
 }
 
 #define SWITCHYARD_PRINT_FIELD(field)                                        \
@@ -82,22 +97,27 @@ void PrintExtra() {
 // Structs that are on no list.
 #define SWITCHYARD_PRINT_OTHER(field) \
   std::printf("  " #field " %zu %zu\n", offsetof(C, field), sizeof(C::field));
-#define SWITCHYARD_OTHERS(S, X)                                      \
-  S(swy_status, X(code) X(message))                                  \
-  S(swy_matrix, X(data) X(rows) X(cols) X(stride) X(type))           \
-  S(swy_rows, X(values) X(scales) X(sums))                           \
-  S(swy_executor, X(size) X(context) X(concurrency) X(parallel_for)) \
-  S(swy_isa, X(name) X(fma))                                         \
-  S(swy_optional_count, X(is_set) X(value))                          \
-  S(swy_optional_flag, X(is_set) X(value))                           \
-  S(swy_optional_number, X(is_set) X(value))                         \
-  S(swy_i32_span, X(data) X(size))                                   \
-  S(swy_u32_span, X(data) X(size))                                   \
-  S(swy_i64_span, X(data) X(size))                                   \
-  S(swy_work_tile_span, X(data) X(size))                             \
-  S(swy_block_q8_0, X(d) X(qs))                                      \
-  S(swy_block_q8_1, X(d) X(s) X(qs))                                 \
-  S(swy_block_q8_k, X(d) X(qs) X(bsums))
+#define SWITCHYARD_OTHERS(S, X)                                    \
+  S(swy_status, X(code) X(message))                                \
+  S(swy_matrix, X(data) X(rows) X(cols) X(stride) X(type))         \
+  S(swy_rows, X(values) X(scales) X(sums))                         \
+  S(swy_executor,                                                  \
+    X(size) X(context) X(concurrency) X(parallel_for) X(fork_ns))  \
+  S(swy_isa, X(name) X(fma))                                       \
+  S(swy_optional_count, X(is_set) X(value))                        \
+  S(swy_optional_flag, X(is_set) X(value))                         \
+  S(swy_optional_number, X(is_set) X(value))                       \
+  S(swy_i32_span, X(data) X(size))                                 \
+  S(swy_u32_span, X(data) X(size))                                 \
+  S(swy_i64_span, X(data) X(size))                                 \
+  S(swy_work_tile_span, X(data) X(size))                           \
+  S(swy_block_q8_0, X(d) X(qs))                                    \
+  S(swy_block_q8_1, X(d) X(s) X(qs))                               \
+  S(swy_block_q8_k, X(d) X(qs) X(bsums))                           \
+  S(swy_expert_tile,                                               \
+    X(product) X(expert) X(first_column) X(worker) X(rows) X(out)) \
+  S(swy_expert_gemm, X(size) X(run) X(context))                    \
+  S(swy_experts_plan, X(opaque))
 #define SWITCHYARD_PRINT_OTHER_STRUCT(CStruct, list)           \
   {                                                            \
     using C = CStruct;                                         \
@@ -172,7 +192,8 @@ bool PrintLayout(const char* folder) {
   is_fine &= PrintEnum<ActivateStores>(enums, "swy_activate_stores");
   is_fine &= PrintEnum<SharedGate>(enums, "swy_shared_gate");
   is_fine &= PrintEnum<NormKind>(enums, "swy_norm_kind");
-  return is_fine && enums.size() == 13;
+  is_fine &= PrintEnum<ExpertProduct>(enums, "swy_expert_product");
+  return is_fine && enums.size() == 14;
 }
 
 }  // namespace switchyard::c

@@ -93,12 +93,12 @@ static swy_status RunOnTwo(void* context, size_t count, size_t grain,
   return status;
 }
 const swy_executor kThreads = {(uint32_t)sizeof(swy_executor), NULL, 2,
-                               RunOnTwo};
+                               RunOnTwo, NULL};
 
 int main(void) {
   void (*const tests[])(void) = {TestRoute,   TestBucket, TestTeams,
                                  TestMap,     TestRows,   TestActivate,
-                                 TestCombine, TestHyper};
+                                 TestCombine, TestHyper,  TestLayer};
   const size_t num_tests = sizeof tests / sizeof tests[0];
   swy_isa isa;
   size_t i, t;

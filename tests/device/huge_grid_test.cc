@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -79,6 +80,45 @@ TEST_P(DeviceHugeGrid, EachThreadgroupOnce) {
     buffer->waitUntilCompleted();
     EXPECT_EQ(buffer->error(), "");
     for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(runs[i], 1) << i;
+  }
+}
+
+// Notes how many workers a dispatch is for.
+class PricedExecutor final : public Executor {
+ public:
+  explicit PricedExecutor(size_t fork_ns) : fork_ns_(fork_ns) {}
+  size_t Concurrency() const noexcept override { return 16; }
+  size_t ForkNs() const noexcept override { return fork_ns_; }
+  Status ParallelFor(size_t count, size_t grain, Body body,
+                     void* context) noexcept override {
+    EXPECT_EQ(grain, 1u);
+    workers = count;
+    body(context, 0, 0, count);
+    return Status();
+  }
+  size_t workers = 0;
+
+ private:
+  const size_t fork_ns_;
+};
+
+TEST(DeviceGrid, HasTheWorkersThatPayForTheFork) {
+  for (const auto& [fork_ns, workers] :
+       {std::pair<size_t, size_t>{3000, 16}, {30000, 6}, {60000, 0}}) {
+    const auto executor = std::make_shared<PricedExecutor>(fork_ns);
+    DeviceOptions options;
+    options.executor = executor;
+    const auto device = CreateDevice(options);
+    const auto queue = device->newCommandQueue();
+    const auto buffer = Encoded(*queue, [&](Encoder& e) {
+      e.setComputePipelineState(device->newComputePipelineState(MakeKernel(
+          "microsecond", [](auto&) {}, 1000.0)));
+      e.dispatchThreadgroups(Size(100, 1, 1), Size(1, 1, 1));
+    });
+    buffer->commit();
+    buffer->waitUntilCompleted();
+    EXPECT_EQ(buffer->error(), "");
+    EXPECT_EQ(executor->workers, workers) << fork_ns;
   }
 }
 

@@ -86,6 +86,34 @@ TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
   EXPECT_GT(failures, 3 * Layer::kSteps);
 }
 
+// Any product of a layer's experts, on any executor: nothing hangs, and no
+// other block of rows is begun.
+TEST(ExecutorFailure, ProductsThatFail) {
+  size_t failures = 0;
+  for (const Pool pool : EveryPool()) {
+    const auto executor = MakeExecutor(pool);
+    for (const uint64_t seed : {1u, 2u, 3u, 4u, 5u}) {
+      Layer layer({20, 8, 3, 40}, seed);
+      const uint64_t expected = layer.Expected();
+      const size_t products = layer.products;
+      for (size_t i = 0; i < products; ++i) {
+        layer.failing_product = i;
+        layer.report = kUnwritten;
+        const Status status = layer.Experts(*executor);
+        EXPECT_EQ(status.code(), StatusCode::kInternal);
+        EXPECT_EQ(status.message(), Layer::kProductFails);
+        EXPECT_EQ(layer.report, kUnwritten);
+        EXPECT_LE(layer.products, i + 2 * executor->Concurrency());
+        ++failures;
+      }
+      layer.failing_product = SIZE_MAX;
+      EXPECT_TRUE(layer.IsRight(*executor, expected));
+    }
+  }
+  std::printf("%zu failures\n", failures);
+  EXPECT_GT(failures, 100u);
+}
+
 // Bucketing writes in several passes: a count of which only a part is there
 // must not lead anywhere.
 TEST(ExecutorFailure, NothingOutsideTheViews) {

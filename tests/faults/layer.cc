@@ -3,14 +3,18 @@
 
 #include "tests/faults/layer.h"
 
+#include <cstring>
+
 namespace switchyard::testing_support {
 namespace {
+
+constexpr size_t kMostWorkers = 64;
 
 // It has as many workers as any executor here: scratch for one is enough for
 // all.
 class ManyWorkers final : public Executor {
  public:
-  size_t Concurrency() const noexcept override { return 64; }
+  size_t Concurrency() const noexcept override { return kMostWorkers; }
   Status ParallelFor(size_t, size_t, Body, void*) noexcept override {
     return Status(StatusCode::kInternal, "ManyWorkers: never runs");
   }
@@ -56,13 +60,67 @@ Layer::Layer(const Shape& shape, uint64_t seed)
   index_.resize(pairs);
   table_.resize(experts_ * pairs);
   scratch_.resize(BucketScratchSize(pairs, experts_, ManyWorkers()));
+
+  plan_.num_experts = experts_;
+  plan_.hidden = hidden_;
+  plan_.intermediate = 1 + random.Below(hidden_);
+  if (random.Below(2) == 0) plan_.shared_intermediate = 1 + random.Below(40);
+  plan_.workers = 1 + random.Below(kMostWorkers);
+  plan_.tile_columns = random.Below(3) * 8;
+  options_.activate.layout = layout_;
+  options_.shared_activate.layout = layout_;
+  options_.operands.type = random.Below(2) == 0 ? Type::kF32 : Type::kBF16;
+  options_.gate_up_type = options_.down_type = options_.operands.type;
+  layer_out_.resize(tokens_ * hidden_);
+  plan_memory_.resize(ExpertsPlanSize(tokens_, top_k_, plan_));
+  layer_scratch_.resize(
+      ExpertsScratchSize(tokens_, top_k_, plan_, options_, kMostWorkers));
+}
+
+Status Layer::Experts(Executor& executor) {
+  products = 0;
+  ExpertsPlan plan;
+  const Status planned =
+      PlanExperts({TopkIds()}, {plan_memory_, &plan}, plan_, executor);
+  if (!planned.ok()) return planned;
+  ExpertsInputs inputs;
+  inputs.plan = &plan;
+  inputs.hidden = ConstAnyMatrix(states_.data(), tokens_, hidden_);
+  inputs.combine.topk_weights = {weights_.data(), tokens_, top_k_};
+  if (plan_.shared_intermediate != 0) {
+    inputs.combine.shared.gate = {gate_.data(), tokens_, 1};
+  }
+  inputs.scratch = layer_scratch_;
+  return RunExperts(
+      inputs, {{layer_out_.data(), tokens_, hidden_}, {}, &report}, options_,
+      [this](const ExpertTile& tile) { return Multiply(tile); }, executor);
+}
+
+// A matrix that has a one in each column: no floating-point mode changes a bit.
+Status Layer::Multiply(const ExpertTile& tile) {
+  if (products++ == failing_product) {
+    return Status(StatusCode::kInternal, kProductFails);
+  }
+  const size_t size = SizeOf(tile.out.type);
+  const auto shift = static_cast<size_t>(tile.expert + 1) * 7;
+  for (size_t r = 0; r < tile.out.rows; ++r) {
+    const auto* const x =
+        static_cast<const char*>(tile.rows.data) + r * tile.rows.stride * size;
+    auto* const y =
+        static_cast<char*>(tile.out.data) + r * tile.out.stride * size;
+    for (size_t c = 0; c < tile.out.cols; ++c) {
+      const size_t one = (tile.first_column + c + shift) % tile.rows.cols;
+      std::memcpy(y + c * size, x + one * size, size);
+    }
+  }
+  return Status();
 }
 
 const Layer::Step* Layer::Steps() {
   static constexpr Step kAll[kSteps] = {
       &Layer::Route,  &Layer::Pack,          &Layer::Stride,
       &Layer::Gather, &Layer::ActivateSplit, &Layer::ActivateBoth,
-      &Layer::Sum};
+      &Layer::Sum,    &Layer::Experts};
   return kAll;
 }
 
@@ -73,7 +131,7 @@ uint64_t Layer::Digest() const {
     digest.Add(Span<const int32_t>(*v));
   }
   for (const std::vector<float>* v :
-       {&weights_, &rows_, &acted_, &half_, &out_, &normed_}) {
+       {&weights_, &rows_, &acted_, &half_, &out_, &normed_, &layer_out_}) {
     digest.Add(Span<const float>(*v));
   }
   digest.Add(static_cast<uint32_t>(report.max_rows));
@@ -88,7 +146,7 @@ void Layer::Clear() {
     std::fill(v->begin(), v->end(), -7);
   }
   for (std::vector<float>* v :
-       {&weights_, &rows_, &acted_, &half_, &out_, &normed_}) {
+       {&weights_, &rows_, &acted_, &half_, &out_, &normed_, &layer_out_}) {
     std::fill(v->begin(), v->end(), kNaN);
   }
 }

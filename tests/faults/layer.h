@@ -9,14 +9,17 @@
 #define SWITCHYARD_TESTS_FAULTS_LAYER_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
 #include "switchyard/gather.h"
+#include "switchyard/layer.h"
 #include "switchyard/route.h"
 #include "testing/digest.h"
 #include "testing/inputs.h"
@@ -38,7 +41,7 @@ class Layer {
   // The kernels, in an order in which each finds its inputs. They neither
   // throw nor allocate.
   using Step = Status (Layer::*)(Executor&);
-  static constexpr size_t kSteps = 7;
+  static constexpr size_t kSteps = 8;
   static const Step* Steps();
 
   // The first status that is not ok.
@@ -124,6 +127,14 @@ class Layer {
                     &report},
                    {}, executor);
   }
+  // A layer's experts in one region.
+  Status Experts(Executor& executor);
+
+  // The product in Experts() that fails, counted from 0; the number of those
+  // that it has called.
+  size_t failing_product = SIZE_MAX;
+  std::atomic<size_t> products{0};
+  static constexpr const char kProductFails[] = "Layer: a product fails";
 
   Report report;
 
@@ -134,6 +145,7 @@ class Layer {
 
  private:
   ConstAnyMatrix TopkIds() const { return {ids_.data(), tokens_, top_k_}; }
+  Status Multiply(const ExpertTile& tile);
 
   const size_t tokens_, experts_, top_k_, hidden_;
   bool renormalize_, tight_, padding_;
@@ -141,11 +153,36 @@ class Layer {
   ActivateStores stores_;
   GateUpLayout layout_;
   const SharedGate* shared_;  // null: there is none
+  ExpertsPlanOptions plan_;
+  ExpertsOptions options_;
 
   std::vector<float> logits_, states_, up_, norm_, gate_;
-  std::vector<float> weights_, rows_, acted_, half_, out_, normed_;
+  std::vector<float> weights_, rows_, acted_, half_, out_, normed_, layer_out_;
   std::vector<int32_t> ids_, counts_, offsets_, pairs_, index_, table_,
-      scratch_;
+      scratch_, plan_memory_, layer_scratch_;
+};
+
+// Threads of its own for each call.
+class ThreadsExecutor final : public Executor {
+ public:
+  explicit ThreadsExecutor(size_t threads) : threads_(threads) {}
+  size_t Concurrency() const noexcept override { return threads_; }
+  Status ParallelFor(size_t count, size_t /*grain*/, Body body,
+                     void* context) noexcept override {
+    std::vector<std::thread> threads;
+    for (size_t w = 0; w < threads_; ++w) {
+      threads.emplace_back([=] {
+        const size_t begin = count * w / threads_;
+        const size_t end = count * (w + 1) / threads_;
+        if (begin != end) body(context, w, begin, end);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return Status();
+  }
+
+ private:
+  const size_t threads_;
 };
 
 }  // namespace switchyard::testing_support

@@ -43,29 +43,6 @@ constexpr size_t kThreads = 6;
 [[maybe_unused]] constexpr size_t kHeapNoiseKib = 1024;
 [[maybe_unused]] constexpr size_t kRssNoiseKib = 8192;
 
-// Threads of its own for each call.
-class ThreadsExecutor final : public Executor {
- public:
-  explicit ThreadsExecutor(size_t threads) : threads_(threads) {}
-  size_t Concurrency() const noexcept override { return threads_; }
-  Status ParallelFor(size_t count, size_t /*grain*/, Body body,
-                     void* context) noexcept override {
-    std::vector<std::thread> threads;
-    for (size_t w = 0; w < threads_; ++w) {
-      threads.emplace_back([=] {
-        const size_t begin = count * w / threads_;
-        const size_t end = count * (w + 1) / threads_;
-        if (begin != end) body(context, w, begin, end);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    return Status();
-  }
-
- private:
-  const size_t threads_;
-};
-
 // State that the threads of a round share.
 struct Shared {
   std::shared_ptr<Executor> executor;

@@ -13,6 +13,8 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/openmp_executor.h"
+#include "switchyard/team_executor.h"
+#include "testing/crew.h"
 #include "tests/faults/layer.h"
 #include "tests/target_test.h"
 
@@ -20,6 +22,7 @@
 #include "tests/faults/device_pass.h"
 #endif
 #ifdef SWITCHYARD_WITH_TBB
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #endif
 
@@ -67,6 +70,15 @@ TEST_P(CallersTest, SixtyFourThreadsOnOneExecutor) {
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 5u);
 }
 
+// Of workers who wait for each other, few have a core.
+TEST(Callers, SixtyFourThreadsInOneCall) {
+  ThreadsExecutor executor(64);
+  for (const auto& caller : Callers(10)) {
+    caller->Call(executor);
+    EXPECT_EQ(caller->right, 1u);
+  }
+}
+
 #ifdef SWITCHYARD_WITH_TBB
 
 // Tasks, nested in tasks, in the default arena; the executor's is another one.
@@ -94,7 +106,55 @@ TEST(Callers, DeviceInsideTbbTasks) {
 
 #endif  // SWITCHYARD_WITH_TBB
 
+// The record of a call: how often each index ran, and as whom.
+struct Visits {
+  explicit Visits(size_t n) : times(n), busy(64) {}
+  std::vector<std::atomic<int>> times, busy;
+  std::atomic<int> collisions{0};
+
+  static void Body(void* opaque, size_t worker, size_t begin, size_t end) {
+    Visits& self = *static_cast<Visits*>(opaque);
+    if (self.busy.at(worker)++ != 0) ++self.collisions;
+    for (size_t i = begin; i < end; ++i) ++self.times[i];
+    std::this_thread::yield();  // so that bodies overlap on two cores
+    --self.busy[worker];
+  }
+};
+// Loops of a piece per thread, as a layer's, of several, and of too few.
+void Expect64Threads(Executor& executor) {
+  ASSERT_EQ(executor.Concurrency(), 64u);
+  for (const size_t count : {64u, 20000u, 65u, 2u}) {
+    Visits visits(count);
+    ASSERT_OK(executor.ParallelFor(count, 1, Visits::Body, &visits));
+    for (const auto& n : visits.times) ASSERT_EQ(n.load(), 1);
+    EXPECT_EQ(visits.collisions.load(), 0);
+  }
+}
+
+TEST(SixtyFourThreads, OfATeam) {
+  Crew crew(64);
+  const Team member = crew.Member(0);
+  TeamExecutor executor(64, member.barrier, member.context);
+  crew.Run([&](const Team& team) {
+    executor.Run(team.thread, [&] { Expect64Threads(executor); });
+    return Status();
+  });
+}
+
+#ifdef SWITCHYARD_WITH_TBB
+TEST(SixtyFourThreads, OfTbb) {
+  const tbb::global_control most(tbb::global_control::max_allowed_parallelism,
+                                 64);
+  Expect64Threads(*MakeTbbExecutor(64));
+}
+#endif
+
 #ifdef _OPENMP
+
+TEST(SixtyFourThreads, OfOpenMp) {
+  OpenMpExecutor executor(64);
+  Expect64Threads(executor);
+}
 
 TEST_P(CallersTest, InsideAnOpenMpRegion) {
   const auto executor = MakeExecutor(GetParam());
@@ -105,7 +165,8 @@ TEST_P(CallersTest, InsideAnOpenMpRegion) {
 }
 
 // The record of a call of ParallelFor: how often each index ran, and the length
-// of each worker's ranges.
+// of each worker's ranges. No two bodies are one worker at the same time, or
+// the vectors would be written by two threads.
 struct Ranges {
   Ranges(size_t count, size_t workers) : visits(count), of_worker(workers) {}
   std::vector<std::atomic<int>> visits;
@@ -125,24 +186,42 @@ struct Ranges {
   }
 };
 
-TEST(OpenMpExecutor, GivesEachWorkerARangeOfAGrainOrMore) {
+TEST(OpenMpExecutor, CutsLoopsIntoPiecesThatPay) {
   OpenMpExecutor executor(4);
   EXPECT_EQ(executor.Concurrency(), 4u);
   EXPECT_EQ(OpenMpExecutor().Concurrency(),
             static_cast<size_t>(omp_get_max_threads()));
   struct {
     size_t count, grain, ranges;
-  } const cases[] = {{0, 1, 0},   {1, 1, 1},    {7, 0, 4},    {103, 1, 4},
-                     {99, 50, 1}, {100, 50, 2}, {199, 50, 3}, {1000, 50, 4}};
+  } const cases[] = {{0, 1, 0},    {1, 1, 1},    {7, 0, 4},    {31, 1, 4},
+                     {32, 1, 8},   {99, 50, 1},  {100, 50, 4}, {40, 20, 4},
+                     {199, 50, 4}, {1600, 50, 8}};
   for (const auto& c : cases) {
     Ranges ranges(c.count, 4);
     EXPECT_EQ(ranges.Run(executor, c.grain), c.ranges) << c.count;
-    for (const auto& lengths : ranges.of_worker) {
-      for (const size_t length : lengths) {
-        EXPECT_GE(length, std::min(c.count, c.grain));
-        EXPECT_LE(length, c.count / c.ranges + 1);
-      }
-    }
+  }
+}
+
+// Threads that spin are those of a region before, as many as cores at most.
+TEST(OpenMpExecutor, ForksForLessWhereThreadsSpin) {
+  const size_t cores = static_cast<size_t>(omp_get_num_procs());
+  EXPECT_EQ(OpenMpExecutor(cores).ForkNs(), 6000u);
+  EXPECT_EQ(OpenMpExecutor(cores + 1).ForkNs(), 30000u);
+}
+
+// libgomp ends and remakes threads where their number changes.
+TEST(OpenMpExecutor, AlwaysAsksForTheWholeTeam) {
+  OpenMpExecutor executor(4);
+  for (const size_t count : {2u, 3u, 400u}) {
+    std::atomic<int> others{0};
+    EXPECT_OK(executor.ParallelFor(
+        count, 1,
+        [](void* counter, size_t, size_t, size_t) {
+          if (omp_get_num_threads() != 4)
+            ++*static_cast<std::atomic<int>*>(counter);
+        },
+        &others));
+    EXPECT_EQ(others.load(), 0) << count;
   }
 }
 
@@ -151,7 +230,7 @@ TEST(OpenMpExecutor, GoesOnWithFewerThreadsThanPieces) {
   omp_set_dynamic(1);  // a team may be smaller than asked for
   for (int round = 0; round < 50; ++round) {
     Ranges ranges(1000, 4);
-    EXPECT_EQ(ranges.Run(executor, 1), 4u);
+    EXPECT_EQ(ranges.Run(executor, 1), 248u);
   }
   omp_set_dynamic(0);
 }

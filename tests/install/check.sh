@@ -157,6 +157,25 @@ compile_c() {
   done
 }
 
+# runs_engines LINK PKG_CONFIG_ARGS...: the engines of docs/engines.md in C++ and C, with
+# a linker flag. Both end with a good status and say the same.
+runs_engines() {
+  local language output wanted=
+  for language in cpp c; do
+    sed -n "/^\`\`\`$language\$/,/^\`\`\`\$/{/^\`\`\`/!p}" "$SOURCE/docs/engines.md" >"$WORK/engine.$language"
+    grep -qiE 'run_?experts\(' "$WORK/engine.$language" || die "no engine in $language in docs/engines.md"
+  done
+  CXXFLAGS+=" $1" program "$WORK/engine" "$WORK/engine.cpp" switchyard "${@:2}"
+  wanted=$("$WORK/engine") || die "the engine in C++ fails: $wanted"
+  [[ $wanted =~ ^[0-9]+\.[0-9]+$ ]] || die "the engine in C++ prints $wanted"
+  [[ $CXXFLAGS != *-fsanitize* ]] || return 0  # see compile_c
+  # shellcheck disable=SC2046
+  "$CC" -std=c99 -pedantic-errors -Wall -Werror -o "$WORK/engine_c" "$WORK/engine.c" "$1" -pthread \
+    $("$PKG_CONFIG" --cflags --libs "${@:2}" switchyard-c) || die "$CC $1 does not link the engine"
+  output=$("$WORK/engine_c") || die "the engine in C fails: $output"
+  [[ $output == "$wanted" ]] || die "the engine in C prints $output, that in C++ $wanted"
+}
+
 # needs PROGRAM LIBRARY: the dynamic linker looks for it.
 needs() {
   local dynamic
@@ -308,6 +327,7 @@ END
       compile_c $static
     done
     runs_readme
+    runs_engines -g
     ;;
   add_subdirectory)
     DEVICE=OFF
@@ -357,6 +377,7 @@ END
       runs "$WORK/with_pc" without
       compile_c
       runs_readme
+      runs_engines -g
     fi
     ;;
   shared)
@@ -420,6 +441,10 @@ END
     CXXFLAGS+=" -static" program "$WORK/consumer" "$here/consumer/main.cc" switchyard --static
     file=$(ldd "$WORK/consumer" 2>&1) && die "not static: $file"
     "$WORK/consumer"
+    runs_engines -static --static
+    for file in engine engine_c; do
+      ! ldd "$WORK/$file" >/dev/null 2>&1 || die "$file is not static"
+    done
     ;;
   *) die "unknown check '$1'" ;;
 esac

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// swy: what this machine runs, whether it computes the released bits, and what
-// is in .metal files. Each command prints to stdout and returns the exit code.
+// swy: what this machine runs, whether it computes the released bits, what is
+// in .metal files, and how workers share a layer. Each command prints to stdout
+// and returns the exit code.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "tools/cli/isas.h"
 #include "tools/cli/metal.h"
 #include "tools/cli/metal_run.h"
+#include "tools/cli/plan.h"
 #include "tools/cli/verify.h"
 #include "tools/corpus/corpus.h"
 
@@ -117,6 +119,8 @@ int Main(int argc, char** argv) {
   CLI::App* const metal = AddMetal(app, metal_options);
   MetalRunOptions run_options;
   CLI::App* const run = AddMetalRun(*metal, run_options);
+  PlanOptions plan_options;
+  CLI::App* const plan = AddPlan(app, plan_options);
   app.add_subcommand("help", "Explain swy, or the command that follows");
 
   // "help verify" is "verify --help". CLI11 says of a wrong command only that
@@ -139,6 +143,7 @@ int Main(int argc, char** argv) {
   if (isa->parsed()) return PrintIsas();
   if (run->parsed()) return MetalRun(run_options);
   if (metal->parsed()) return Metal(metal_options);
+  if (plan->parsed()) return Plan(plan_options);
   RequireIsas(verify_options.isas);
   return RunVerify(verify_options);
 }

@@ -4,19 +4,16 @@
 #include "experts.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <memory>
-#include <vector>
+#include <mutex>
 
 #include "gemm.h"
 #include "packed.h"
 #include "switchyard/activate.h"
-#include "switchyard/bucket.h"
-#include "switchyard/combine.h"
-#include "switchyard/gather.h"
-#include "switchyard/work_list.h"
+#include "switchyard/layer.h"
 #include "torch_executor.h"
 #include "workspace.h"
 
@@ -70,15 +67,6 @@ ActivateOptions OptionsOf(const char* op, const std::string& activation,
   return options;
 }
 
-constexpr char kNoSuchExpert[] = "an id outside [0, experts)";
-
-// To read an expert's weights, and to pack them for a product, takes the time
-// of about 32 rows: few cuts are better than many. (bench/moe_block.py: 128
-// rows 3.4 ms, 2 rows 0.7.)
-constexpr WorkListOptions kWork = {/*workers=*/1, /*tile_rows=*/32,
-                                   /*min_rows=*/0, /*tile_cost=*/32,
-                                   /*row_cost=*/1};
-
 // A layer's arguments.
 struct Layer {
   ConstAnyMatrix hidden, ids, weights;
@@ -127,195 +115,83 @@ void CheckLayer(const Layer& layer) {
         kOp, "gate", "not of the shape and dtype of up");
 }
 
-// The work as integers: which expert has which of the packed rows.
-struct Plan {
-  Workspace space{Workspace::kIntegers};
-  Span<int32_t> tokens_per_expert, offsets, pairs, scratch;
-  AnyMatrix row_index;
-  Span<WorkTile> tiles;
-  size_t num_tiles = 0;
-  size_t max_rows = 0;  // of a tile
+// The layer's products, a tile on the thread that calls. An exception is kept
+// for the thread that called the operator.
+class Products {
+ public:
+  explicit Products(const Layer& layer) : layer_(layer) {}
+
+  Status operator()(const ExpertTile& tile) const noexcept {
+    try {
+      const bool is_down = tile.product == ExpertProduct::kDown;
+      const Projection& projection = is_down ? layer_.down
+                                     : tile.product == ExpertProduct::kGate
+                                         ? *layer_.gate
+                                         : layer_.up;
+      // Activate adds the other biases.
+      projection.Multiply(tile.expert, tile.rows, tile.first_column, tile.out,
+                          /*add_bias=*/is_down);
+      return Status();
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (thrown_ == nullptr) thrown_ = std::current_exception();
+      return Status(StatusCode::kInternal, "a product failed");
+    }
+  }
+  // Throws what a product has thrown, after all have ended.
+  void Rethrow() const {
+    if (thrown_ != nullptr) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  const Layer& layer_;
+  mutable std::mutex mutex_;
+  mutable std::exception_ptr thrown_;
 };
-
-// One token: its experts in the order of its slots, nothing to sort.
-void PlanToken(const Layer& layer, bool allow_dropped, Plan* plan) {
-  int32_t* const row_index = plan->row_index.Row<int32_t>(0);
-  for (size_t slot = 0; slot < layer.top_k(); ++slot) {
-    const int64_t id = IdAt(layer.ids, 0, slot);
-    const bool there = 0 <= id && id < layer.up.experts();
-    Check(there || allow_dropped, kOp, "topk_ids", kNoSuchExpert);
-    row_index[slot] = there ? static_cast<int32_t>(slot) : -1;
-    if (!there) continue;
-    plan->tiles.data[plan->num_tiles++] = {static_cast<int64_t>(slot), 1,
-                                           static_cast<int32_t>(id)};
-  }
-  plan->max_rows = 1;
-}
-
-void PlanTokens(const Layer& layer, bool allow_dropped, TorchExecutor& pool,
-                Plan* plan) {
-  Report report;
-  PackedBuckets buckets = {plan->tokens_per_expert, plan->offsets, plan->pairs,
-                           plan->row_index};
-  buckets.report = &report;
-  BucketOptions options;
-  options.allow_dropped = true;
-  Check(kOp, BucketPacked({layer.ids, plan->scratch}, buckets, options, pool));
-  Check(allow_dropped || report.dropped == 0, kOp, "topk_ids", kNoSuchExpert);
-  WorkListOptions work = kWork;
-  work.workers = pool.Concurrency();
-  Check(kOp, MakeWorkList({plan->tokens_per_expert, plan->offsets},
-                          {plan->tiles, &report}, work));
-  plan->num_tiles = report.tiles;
-  for (size_t i = 0; i < plan->num_tiles; ++i) {
-    plan->max_rows =
-        std::max(plan->max_rows, static_cast<size_t>(plan->tiles.data[i].rows));
-  }
-}
-
-void MakePlan(const Layer& layer, bool allow_dropped, TorchExecutor& pool,
-              Plan* plan) {
-  const size_t pairs = layer.ids.rows * layer.top_k();
-  const size_t experts = static_cast<size_t>(layer.up.experts());
-  const bool one = layer.ids.rows == 1;
-  const size_t tiles = one ? pairs : WorkListSize(pairs, experts, kWork);
-  const size_t scratch = BucketScratchSize(pairs, experts, pool);
-  for (bool there : {false, true}) {
-    if (there) plan->space.Allocate();
-    plan->row_index =
-        plan->space.Rows(Type::kI32, layer.ids.rows, layer.top_k());
-    plan->tiles = {
-        static_cast<WorkTile*>(plan->space.Take(tiles * sizeof(WorkTile))),
-        tiles};
-    if (one) continue;
-    plan->tokens_per_expert = plan->space.Ints(experts);
-    plan->offsets = plan->space.Ints(experts + 1);
-    plan->pairs = plan->space.Ints(pairs);
-    plan->scratch = plan->space.Ints(scratch);
-  }
-  if (one) {
-    PlanToken(layer, allow_dropped, plan);
-  } else {
-    PlanTokens(layer, allow_dropped, pool, plan);
-  }
-}
-
-// A worker's memory between its products.
-struct Buffers {
-  AnyMatrix gathered, gate, up, activated;
-};
-
-// From token rows to the rows of one expert that are to be summed up.
-void RunTile(const Layer& layer, const Plan& plan, const WorkTile& tile,
-             const Buffers& buffers, const AnyMatrix& rows,
-             Executor& executor) {
-  const size_t first = static_cast<size_t>(tile.first_row);
-  const size_t count = static_cast<size_t>(tile.rows);
-  ConstAnyMatrix in = layer.hidden;
-  if (layer.ids.rows > 1 || in.type != layer.up.type()) {
-    const int32_t token = 0;
-    const Span<const int32_t> pairs =
-        layer.ids.rows == 1
-            ? Span<const int32_t>(&token, 1)
-            : Span<const int32_t>(plan.pairs.data + first, count);
-    const AnyMatrix gathered = buffers.gathered.RowRange(0, count);
-    Check(kOp, GatherRows({in, pairs, layer.ids}, {gathered}, {}, executor));
-    in = gathered;
-  }
-  const AnyMatrix up = buffers.up.RowRange(0, count);
-  const AnyMatrix activated = buffers.activated.RowRange(0, count);
-  layer.up.Multiply(tile.expert, in, up, false);
-  ActivateInputs activate = {up};
-  if (layer.gate == nullptr) {
-    activate.gate_bias = layer.up.BiasOf(tile.expert);
-  } else {
-    const AnyMatrix gate = buffers.gate.RowRange(0, count);
-    layer.gate->Multiply(tile.expert, in, gate, false);
-    activate = {gate, up};
-    activate.up_bias = layer.up.BiasOf(tile.expert);
-  }
-  Check(kOp, Activate(activate, {activated}, layer.activate, executor));
-  layer.down.Multiply(tile.expert, activated,
-                      rows.RowRange(first, first + count), true);
-}
-
-// Whether oneDNN makes floats of bf16: it takes AVX-512 for enough to multiply
-// bf16, which only later CPUs have instructions for. On AVX2 torch does not ask
-// it.
-bool OneDnnConvertsBF16() {
-#if defined(__x86_64__)
-  static const bool does = [] {
-    if (__builtin_cpu_supports("avx512bf16")) return false;
-    StableIValue result = 0;
-    return torch_call_dispatcher("mkldnn::_is_mkldnn_bf16_supported", "",
-                                 &result, TORCH_ABI_VERSION) == TORCH_SUCCESS &&
-           torch::stable::detail::to<bool>(result);
-  }();
-  return does;
-#else
-  return false;
-#endif
-}
-
-// How many products run at a time, a thread each; or one, with all threads.
-size_t ProductsAtATime(const Layer& layer, const Plan& plan, size_t threads) {
-  // Half a product's time may pass at the end with a thread idle.
-  if (plan.num_tiles < 2 * threads) return 1;
-  // oneDNN waits for memory then while rows are few: two at a time take 1.0 to
-  // 1.4 of the time of one after the other on a Cascade Lake, where with AVX2
-  // alone, in torch's own product, they take half of it.
-  // (bench/moe_block.py --shape gpt_oss deepseek --tokens 2 4 8 16.)
-  const size_t pairs = layer.ids.rows * layer.top_k();
-  if (layer.up.type() == Type::kBF16 && OneDnnConvertsBF16() &&
-      pairs < 3 * plan.num_tiles) {
-    return 1;
-  }
-  return threads;
-}
 
 Tensor Run(const Layer& layer, bool allow_dropped) {
   TorchExecutor pool(TorchThreads());
-  Plan plan;
-  MakePlan(layer, allow_dropped, pool, &plan);
-  const size_t workers = ProductsAtATime(layer, plan, pool.Concurrency());
-  Workspace space{Workspace::kRows};
-  AnyMatrix rows;
-  const Type type = layer.up.type();
-  const auto take = [&](size_t count) {
-    return Buffers{
-        space.Rows(type, count, layer.hidden.cols),
-        space.Rows(type, layer.gate == nullptr ? 0 : count,
-                   static_cast<size_t>(layer.up.out())),
-        space.Rows(type, count, static_cast<size_t>(layer.up.out())),
-        space.Rows(type, count, static_cast<size_t>(layer.down.in()))};
-  };
-  for (bool there : {false, true}) {
-    if (there) space.Allocate();
-    rows = space.Rows(type, layer.ids.rows * layer.top_k(),
-                      static_cast<size_t>(layer.down.out()));
-    if (there) break;
-    for (size_t i = 0; i < workers; ++i) take(plan.max_rows);
-  }
-  std::vector<Buffers> buffers;
-  for (size_t i = 0; i < workers; ++i) buffers.push_back(take(plan.max_rows));
-  const auto run = [&](size_t tile, size_t worker, Executor& executor) {
-    RunTile(layer, plan, plan.tiles.data[tile], buffers[worker], rows,
-            executor);
-  };
-  if (workers == 1) {
-    for (size_t i = 0; i < plan.num_tiles; ++i) run(i, 0, pool);
-  } else {
-    std::atomic<size_t> next{0};
-    OnWorkers(workers, [&](size_t worker) {
-      for (size_t i; (i = next.fetch_add(1)) < plan.num_tiles;) {
-        run(i, worker, SerialExecutor());
-      }
-    });
-  }
-  const Tensor out = Empty(layer.hidden.type, layer.ids.rows, layer.down.out());
-  const AnyMatrix sums(out.data_ptr(), layer.hidden.type, layer.ids.rows,
-                       rows.cols, rows.cols);
-  Check(kOp, Combine({rows, layer.weights, plan.row_index}, {sums}, {}, pool));
+  const size_t tokens = layer.ids.rows;
+  ExpertsPlanOptions shape;
+  shape.num_experts = static_cast<size_t>(layer.up.experts());
+  shape.hidden = layer.hidden.cols;
+  shape.intermediate = static_cast<size_t>(layer.down.in());
+  shape.workers = pool.Concurrency();
+  if (layer.down.is_packed()) shape.tile_columns = 0;
+  shape.allow_dropped = true;
+  // A worker's share of few tokens is cut to some two parts. A single row takes
+  // longer by parts of the columns of transposed weights: 5.2 ms instead of 3.3
+  // for bf16 of 2880 x 5760.
+  shape.least_cost = shape.weight_cost *
+                     std::min(tokens * layer.top_k(), shape.num_experts) /
+                     (2 * shape.workers);
+  const Workspace plan_memory(Workspace::kPlan,
+                              ExpertsPlanSize(tokens, layer.top_k(), shape));
+  ExpertsPlan plan;
+  Report report;
+  Check(kOp, PlanExperts({layer.ids}, {plan_memory.ints(), &plan, &report},
+                         shape, pool));
+  Check(allow_dropped || report.dropped == 0, kOp, "topk_ids",
+        "an id outside [0, experts)");
+
+  ExpertsOptions options;
+  options.activate = layer.activate;
+  options.operands.type = options.gate_up_type = options.down_type =
+      layer.up.type();
+  const Workspace scratch(
+      Workspace::kRows, ExpertsScratchSize(plan, options, pool.Concurrency()));
+  ExpertsInputs in;
+  in.plan = &plan;
+  in.hidden = layer.hidden;
+  (layer.gate == nullptr ? in.gate_bias : in.up_bias) = layer.up.bias();
+  in.combine.topk_weights = layer.weights;
+  in.scratch = scratch.ints();
+  const Tensor out = Empty(layer.hidden.type, tokens, layer.down.out());
+  const Products products(layer);
+  const Status status =
+      RunExperts(in, {MatrixOf(kOp, "out", out)}, options, products, pool);
+  products.Rethrow();
+  Check(kOp, status);
   return out;
 }
 

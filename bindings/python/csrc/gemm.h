@@ -32,11 +32,14 @@ class Projection {
   int64_t in() const { return in_; }
   int64_t out() const { return out_; }
   Type type() const { return type_; }
-  // [1, out], or an empty one.
-  ConstAnyMatrix BiasOf(int64_t expert) const;
+  // oneDNN multiplies by all columns of packed weights or by none.
+  bool is_packed() const { return packed_ != nullptr; }
+  // [experts, out], or an empty one.
+  const ConstAnyMatrix& bias() const { return bias_; }
 
-  // out = rows * weights of the expert (+ bias, if asked for), rounded once.
-  void Multiply(int64_t expert, const ConstAnyMatrix& rows,
+  // out = rows * weights of the expert (+ bias, if asked for), rounded once:
+  // its columns from first_column on, as many as out has.
+  void Multiply(int64_t expert, const ConstAnyMatrix& rows, size_t first_column,
                 const AnyMatrix& out, bool add_bias) const;
 
  private:

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "switchyard/executor.h"
+#include "switchyard/pieces.h"
 #include "tensors.h"
 
 namespace switchyard {
@@ -23,61 +24,38 @@ inline size_t TorchThreads() {
   return std::max<uint32_t>(1, threads);
 }
 
-// Calls work(worker) for each of `workers`, at most TorchThreads(), at the same
-// time. What it throws is thrown here.
-template <class Work>
-void OnWorkers(size_t workers, Work work) {
-  SWITCHYARD_CHECK_TORCH(torch_parallel_for(
-      0, static_cast<int64_t>(workers), 1,
-      [](int64_t begin, int64_t end, void* context) {
-        for (int64_t i = begin; i < end; ++i) {
-          (*static_cast<Work*>(context))(static_cast<size_t>(i));
-        }
-      },
-      &work));
-}
-
 class TorchExecutor final : public Executor {
  public:
   explicit TorchExecutor(size_t threads) : threads_(threads) {}
 
   size_t Concurrency() const noexcept override { return threads_; }
+  // OpenMP's threads, which spin between torch's regions.
+  size_t ForkNs() const noexcept override { return 6000; }
 
   Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
-    const size_t pieces =
-        std::min(threads_, count / std::max<size_t>(1, grain));
-    if (pieces <= 1) {
-      if (count > 0) body(context, 0, 0, count);
+    SharedLoop loop(count, grain, threads_, body, context);
+    if (loop.pieces().workers() <= 1) {
+      loop.Run(0, 1, 0);
       return Status();
     }
-    Call call = {count, pieces, body, context};
-    // A piece is a worker: no more of them than threads, so torch gives each
-    // thread one, or, inside of another parallel region, all to this one.
+    // No more workers than threads, so torch gives each thread one, or, inside
+    // of another parallel region, all to this one.
     const AOTITorchError error = torch_parallel_for(
-        0, static_cast<int64_t>(pieces), 1, &Call::Run, &call);
+        0, static_cast<int64_t>(loop.pieces().workers()), 1, &Run, &loop);
     return error == TORCH_SUCCESS
                ? Status()
                : Status(StatusCode::kInternal, "torch_parallel_for failed");
   }
 
  private:
-  struct Call {
-    size_t count, pieces;
-    Body body;
-    void* context;
-
-    static void Run(int64_t begin, int64_t end, void* self) {
-      const Call& c = *static_cast<Call*>(self);
-      for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end);
-           ++i) {
-        c.body(
-            c.context, i,
-            c.count / c.pieces * i + std::min(i, c.count % c.pieces),
-            c.count / c.pieces * (i + 1) + std::min(i + 1, c.count % c.pieces));
-      }
+  static void Run(int64_t begin, int64_t end, void* self) {
+    SharedLoop& loop = *static_cast<SharedLoop*>(self);
+    for (int64_t i = begin; i < end; ++i) {
+      const size_t worker = static_cast<size_t>(i);
+      loop.Run(worker, loop.pieces().workers(), worker);
     }
-  };
+  }
 
   size_t threads_;
 };

@@ -15,7 +15,6 @@ namespace python {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kAlignment = 64;
 
 std::atomic<size_t> kept_bytes{size_t{256} << 20};
 
@@ -39,20 +38,15 @@ void SetKeptBytes(size_t bytes) {
 
 void FreeBytes::operator()(void* data) const { std::free(data); }
 
-void* Workspace::Take(size_t bytes) {
-  char* const base = static_cast<char*>(bytes_.get());
-  void* const taken = base == nullptr ? nullptr : base + used_;
-  used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  return taken;
-}
-
-void Workspace::Allocate() {
-  const size_t needed = std::exchange(used_, 0);
-  bytes_ = std::move(kept[kind_].bytes);
-  size_ = std::exchange(kept[kind_].size, 0);
-  if (bytes_ != nullptr && needed <= size_) return;
+Workspace::Workspace(Kind kind, size_t count)
+    : kind_(kind),
+      count_(count),
+      bytes_(std::move(kept[kind].bytes)),
+      size_(std::exchange(kept[kind].size, 0)) {
+  if (bytes_ != nullptr && count <= size_ / sizeof(int32_t)) return;
+  if (count > PTRDIFF_MAX / sizeof(int32_t)) throw std::bad_alloc();
   bytes_.reset();
-  size_ = (needed + kHugePage) / kHugePage * kHugePage;
+  size_ = (count * sizeof(int32_t) + kHugePage) / kHugePage * kHugePage;
   bytes_.reset(std::aligned_alloc(kHugePage, size_));
   if (bytes_ == nullptr) throw std::bad_alloc();
   // Advice: without huge pages it is only slower.

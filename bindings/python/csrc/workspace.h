@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "switchyard/types.h"
 #include "switchyard/views.h"
 
 namespace switchyard {
@@ -26,32 +25,25 @@ struct FreeBytes {
 };
 using Bytes = std::unique_ptr<void, FreeBytes>;
 
-// Asked twice for the same pieces in the same order: first it adds up, then,
-// after Allocate(), it hands out.
 class Workspace {
  public:
   // The kinds of memory that a call has at the same time.
-  enum Kind { kIntegers, kRows };
-  explicit Workspace(Kind kind) : kind_(kind) {}
+  enum Kind { kPlan, kRows };
+
+  Workspace(Kind kind, size_t count);  // throws std::bad_alloc
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
   ~Workspace();
 
-  void Allocate();  // throws std::bad_alloc
-
-  void* Take(size_t bytes);
-  Span<int32_t> Ints(size_t count) {
-    return {static_cast<int32_t*>(Take(count * sizeof(int32_t))), count};
-  }
-  AnyMatrix Rows(Type type, size_t rows, size_t cols) {
-    return AnyMatrix(Take(BytesOf(type, rows * cols)), type, rows, cols, cols);
+  Span<int32_t> ints() const {
+    return {static_cast<int32_t*>(bytes_.get()), count_};
   }
 
  private:
-  Kind kind_;
+  const Kind kind_;
+  const size_t count_;
   Bytes bytes_;
-  size_t size_ = 0;
-  size_t used_ = 0;
+  size_t size_;
 };
 
 }  // namespace python

@@ -72,6 +72,27 @@ def test_several_threads():
         check(got, want)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_a_product_raises_is_told(threads):
+    """Packed f16, which oneDNN multiplies on few CPUs."""
+    torch.set_num_threads(threads)
+    named = arguments(torch.float16, tokens=64)
+    number = torch.ops.switchyard.keep_packed(
+        *[[expert.to_mkldnn() for expert in named[n]] for n in ("up", "down")])
+    weight = named["up"][0].to_mkldnn()
+    try:
+        torch.ops.mkldnn._linear_pointwise(named["hidden"], weight, None, "none", [], "")
+        pytest.skip("oneDNN multiplies f16 here")
+    except RuntimeError as error:
+        own = str(error).split(".")[0]
+    for _ in range(20):
+        with pytest.raises(RuntimeError) as told:
+            switchyard.experts(**named, packed=number)
+        assert own in str(told.value)
+    torch.ops.switchyard.drop_packed(number)
+    check(switchyard.experts(**named), expected(**named), torch.finfo(torch.float16).eps)
+
+
 def test_memory_goes_with_its_owner():
     named = arguments()
     packed = packed_of(named)

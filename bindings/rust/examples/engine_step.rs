@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! One MoE block as an engine runs it: route, bucket, gather, GEMMs, activation,
-//! GEMM, combine with residual and the next layer's norm. `MoeBlock` is what to
-//! copy; `gemm` is where your own goes.
+//! One MoE block as an engine runs it: route, plan, experts with residual and the next
+//! layer's norm. `MoeBlock` is what to copy; `Weights::multiply` is where your own GEMM
+//! goes.
 //!
 //! `cargo run --release --example engine_step [tokens]`
 
@@ -24,34 +24,46 @@ struct Weights {
     norm: Vec<f32>,   // [HIDDEN]
 }
 
-/// c = a * b, of [rows, inner] and [inner, cols].
-fn gemm(a: &[f32], b: &[f32], c: &mut [f32], inner: usize, cols: usize) {
-    for (a, c) in a.chunks_exact(inner).zip(c.chunks_exact_mut(cols)) {
-        c.fill(0.0);
-        for (a, b) in a.iter().zip(b.chunks_exact(cols)) {
-            c.iter_mut().zip(b).for_each(|(c, b)| *c += a * b);
-        }
+/// out = x * weights, of which each row is of `cols` columns and `out` begins at
+/// `first`.
+fn multiply_row(x: &[f32], weights: &[f32], cols: usize, first: usize, out: &mut [f32]) {
+    out.fill(0.0);
+    for (x, row) in x.iter().zip(weights.chunks_exact(cols)) {
+        out.iter_mut().zip(&row[first..]).for_each(|(out, w)| *out += x * w);
     }
 }
 
-/// Memory of a block, for up to `tokens`, which calls reuse.
+impl Weights {
+    fn multiply(&self, mut tile: ExpertTile<'_>) -> Result<(), Error> {
+        let (weights, cols) = match tile.product {
+            ExpertProduct::Gate => (&self.gate, INTERMEDIATE),
+            ExpertProduct::Up => (&self.up, INTERMEDIATE),
+            ExpertProduct::Down => (&self.down, HIDDEN),
+            _ => return Err(Error::new(Code::Internal, "multiply: no such product")),
+        };
+        let expert = tile.expert.unwrap_or(0); // there is no shared one
+        let weights = &weights[expert * HIDDEN * INTERMEDIATE..][..HIDDEN * INTERMEDIATE];
+        for r in 0..tile.out.rows() {
+            let x = tile.rows.values.row(r);
+            multiply_row(x, weights, cols, tile.first_column, tile.out.row_mut(r));
+        }
+        Ok(())
+    }
+}
+
+/// Memory of a block, which calls reuse.
 struct MoeBlock {
     route: RouteOptions,
+    shape: ExpertsPlanOptions,
+    experts: ExpertsOptions,
     logits: Vec<f32>,
     topk_ids: Vec<i32>,
     topk_weights: Vec<f32>,
-    tokens_per_expert: Vec<i32>,
-    offsets: Vec<i32>,
-    pairs: Vec<i32>,
-    row_index: Vec<i32>,
-    rows: Vec<f32>, // in the order of experts
-    gate: Vec<f32>,
-    up: Vec<f32>,
-    down: Vec<f32>,
+    plan: Vec<i32>,
+    scratch: Vec<i32>,
 }
 impl MoeBlock {
-    fn new(tokens: usize) -> Result<MoeBlock, Error> {
-        let pairs = tokens * TOP_K;
+    fn new(pool: Pool<'_>) -> Result<MoeBlock, Error> {
         // An engine that has a checkpoint passes its config.json to Preset::from_json.
         let config = ModelConfig {
             num_experts: Some(EXPERTS as u32),
@@ -60,19 +72,27 @@ impl MoeBlock {
             rms_norm_eps: Some(1e-6),
             ..Default::default()
         };
+        let preset = Preset::configured("qwen3_moe", &config)?;
         Ok(MoeBlock {
-            route: Preset::configured("qwen3_moe", &config)?.route,
-            logits: vec![0.0; tokens * EXPERTS],
-            topk_ids: vec![0; pairs],
-            topk_weights: vec![0.0; pairs],
-            tokens_per_expert: vec![0; EXPERTS],
-            offsets: vec![0; EXPERTS + 1],
-            pairs: vec![0; pairs],
-            row_index: vec![0; pairs],
-            rows: vec![0.0; pairs * HIDDEN],
-            gate: vec![0.0; pairs * INTERMEDIATE],
-            up: vec![0.0; pairs * INTERMEDIATE],
-            down: vec![0.0; pairs * HIDDEN],
+            route: preset.route,
+            shape: ExpertsPlanOptions {
+                num_experts: EXPERTS,
+                hidden: HIDDEN,
+                intermediate: INTERMEDIATE,
+                workers: pool.concurrency(),
+                ..Default::default()
+            },
+            experts: ExpertsOptions {
+                // Checkpoints have gate and up in one matrix.
+                activate: ActivateOptions { layout: GateUpLayout::Split, ..preset.activate },
+                combine: preset.combine,
+                ..Default::default()
+            },
+            logits: Vec::new(),
+            topk_ids: Vec::new(),
+            topk_weights: Vec::new(),
+            plan: Vec::new(),
+            scratch: Vec::new(),
         })
     }
 
@@ -86,8 +106,12 @@ impl MoeBlock {
         pool: Pool<'_>,
     ) -> Result<(), Error> {
         let tokens = hidden.len() / HIDDEN;
-        let num_rows = tokens * TOP_K;
-        gemm(hidden, &weights.router, &mut self.logits[..tokens * EXPERTS], HIDDEN, EXPERTS);
+        self.logits.resize(tokens * EXPERTS, 0.0);
+        self.topk_ids.resize(tokens * TOP_K, 0);
+        self.topk_weights.resize(tokens * TOP_K, 0.0);
+        for (x, logits) in hidden.chunks(HIDDEN).zip(self.logits.chunks_mut(EXPERTS)) {
+            multiply_row(x, &weights.router, EXPERTS, 0, logits);
+        }
         route_top_k(
             &RouteInputs {
                 logits: Matrix::new(&self.logits, tokens, EXPERTS)?,
@@ -102,75 +126,24 @@ impl MoeBlock {
             pool,
         )?;
 
-        bucket_packed(
-            BucketInputs {
-                topk_ids: Matrix::new(&self.topk_ids, tokens, TOP_K)?,
-                ..Default::default()
-            },
-            PackedBuckets {
-                tokens_per_expert: &mut self.tokens_per_expert,
-                offsets: &mut self.offsets,
-                pairs: &mut self.pairs[..num_rows],
-                row_index: MatrixMut::new(&mut self.row_index, tokens, TOP_K)?,
-            },
-            &BucketOptions::default(),
-            pool,
-        )?;
-        gather_rows(
-            &GatherInputs {
-                tokens: Matrix::new(hidden, tokens, HIDDEN)?.into(),
-                pairs: &self.pairs[..num_rows],
-                topk_ids: Matrix::new(&self.topk_ids, tokens, TOP_K)?,
-                ..Default::default()
-            },
-            MatrixMut::new(&mut self.rows, num_rows, HIDDEN)?.into(),
-            &GatherOptions::default(),
-            pool,
-        )?;
-
-        // Each expert's rows are one dense matrix.
-        let of = |e: usize, offsets: &[i32]| offsets[e] as usize..offsets[e + 1] as usize;
-        let part = |rows: &std::ops::Range<usize>, cols: usize| rows.start * cols..rows.end * cols;
-        for e in 0..EXPERTS {
-            let rows = of(e, &self.offsets);
-            let (a, b) = (part(&rows, HIDDEN), part(&(e..e + 1), HIDDEN * INTERMEDIATE));
-            let c = part(&rows, INTERMEDIATE);
-            let a = &self.rows[a];
-            gemm(a, &weights.gate[b.clone()], &mut self.gate[c.clone()], HIDDEN, INTERMEDIATE);
-            gemm(a, &weights.up[b], &mut self.up[c], HIDDEN, INTERMEDIATE);
-        }
-        activate(
-            &ActivateInputs {
-                gate: Source::InPlace,
-                up: Matrix::new(&self.up, num_rows, INTERMEDIATE)?,
-                ..Default::default()
-            },
-            MatrixMut::new(&mut self.gate, num_rows, INTERMEDIATE)?.into(),
-            &ActivateOptions { activation: Activation::Silu, ..Default::default() },
-            pool,
-        )?;
-        for e in 0..EXPERTS {
-            let rows = of(e, &self.offsets);
-            let (a, b) = (part(&rows, INTERMEDIATE), part(&(e..e + 1), HIDDEN * INTERMEDIATE));
-            let c = part(&rows, HIDDEN);
-            gemm(&self.gate[a], &weights.down[b], &mut self.down[c], INTERMEDIATE, HIDDEN);
-        }
-
-        combine(
-            &CombineInputs {
-                residual: Source::InPlace,
-                norm_weight: Matrix::new(&weights.norm, 1, HIDDEN)?,
-                ..CombineInputs::new(
-                    Matrix::new(&self.down, num_rows, HIDDEN)?.into(),
-                    Matrix::new(&self.topk_weights, tokens, TOP_K)?,
-                    RowIndex::Rows(Matrix::new(&self.row_index, tokens, TOP_K)?),
-                )
-            },
+        self.plan.resize(experts_plan_size(tokens, TOP_K, &self.shape), 0);
+        let topk_ids = Matrix::new(&self.topk_ids, tokens, TOP_K)?;
+        let plan = plan_experts(topk_ids, &mut self.plan, &self.shape, pool)?;
+        self.scratch.resize(experts_scratch_size(&plan, &self.experts, pool.concurrency()), 0);
+        let combine = CombineInputs {
+            residual: Source::InPlace,
+            norm_weight: Matrix::new(&weights.norm, 1, HIDDEN)?,
+            ..CombineInputs::of_experts(Matrix::new(&self.topk_weights, tokens, TOP_K)?)
+        };
+        let rows = Matrix::new(hidden, tokens, HIDDEN)?.into();
+        run_experts(
+            ExpertsInputs::new(&plan, rows, combine, &mut self.scratch),
             CombineOutputs {
                 out: MatrixMut::new(residual, tokens, HIDDEN)?,
                 normed: MatrixMut::new(normed, tokens, HIDDEN)?.into(),
             },
-            &CombineOptions::default(),
+            &self.experts,
+            |tile| weights.multiply(tile),
             pool,
         )?;
         Ok(())
@@ -229,7 +202,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let tbb = Tbb::new(None);
     let pool = tbb.as_ref().map_or(Pool::Serial, Pool::Tbb);
-    let mut block = MoeBlock::new(tokens)?;
+    let mut block = MoeBlock::new(pool)?;
     let started = Instant::now();
     block.run(&weights, &hidden, &mut residual, &mut normed, pool)?;
     let took = started.elapsed();

@@ -91,6 +91,10 @@ pub struct CombineInputs<'a> {
     pub vectors: CombineVectors<'a>,
 }
 impl<'a> CombineInputs<'a> {
+    /// What `run_experts` takes: rows and row_index are its own.
+    pub fn of_experts(topk_weights: Matrix<'a>) -> Self {
+        CombineInputs::new(Rows::default(), topk_weights, RowIndex::Rows(Matrix::default()))
+    }
     /// The weighted sum of rows alone.
     pub fn new(rows: Rows<'a>, topk_weights: Matrix<'a>, row_index: RowIndex<'a>) -> Self {
         CombineInputs {
@@ -115,14 +119,10 @@ pub struct CombineOutputs<'a> {
     pub normed: RowsMut<'a>,
 }
 
-/// `out[t] = residual[t] + sum of topk_weights[t, s] * row(t, s) + gate *
-/// shared[t]`, and `normed[t] = RMSNorm(out[t]) * norm_weight` in the same pass.
-pub fn combine(
+pub(crate) fn raw_inputs(
     inputs: &CombineInputs<'_>,
-    outputs: CombineOutputs<'_>,
-    options: &CombineOptions,
-    pool: Pool<'_>,
-) -> Result<Report, Error> {
+    outputs: &CombineOutputs<'_>,
+) -> Result<sys::swy_combine_inputs, Error> {
     let (token_order, row_index) = match inputs.row_index {
         RowIndex::TokenOrder => (1, NONE),
         RowIndex::Rows(matrix) => (0, matrix.raw),
@@ -132,8 +132,7 @@ pub fn combine(
         if outputs.out.raw.data.is_null() { outputs.normed.values.raw } else { outputs.out.raw };
     let residual =
         inputs.residual.raw(written, "Combine: residual: in place, without out or normed")?;
-    let mut report = Report::raw();
-    let raw_in = sys::swy_combine_inputs {
+    Ok(sys::swy_combine_inputs {
         size: sys::size_of::<sys::swy_combine_inputs>(),
         token_order,
         rows: inputs.rows.raw(),
@@ -162,13 +161,31 @@ pub fn combine(
             residual_bias: inputs.vectors.residual_bias.raw,
             residual_scale: inputs.vectors.residual_scale.raw,
         },
-    };
-    let raw_out = sys::swy_combine_outputs {
+    })
+}
+pub(crate) fn raw_outputs(
+    outputs: &CombineOutputs<'_>,
+    report: &mut sys::swy_report,
+) -> sys::swy_combine_outputs {
+    sys::swy_combine_outputs {
         size: sys::size_of::<sys::swy_combine_outputs>(),
         out: outputs.out.raw,
         normed: outputs.normed.raw(),
-        report: &mut report,
-    };
+        report,
+    }
+}
+
+/// `out[t] = residual[t] + sum of topk_weights[t, s] * row(t, s) + gate *
+/// shared[t]`, and `normed[t] = RMSNorm(out[t]) * norm_weight` in the same pass.
+pub fn combine(
+    inputs: &CombineInputs<'_>,
+    outputs: CombineOutputs<'_>,
+    options: &CombineOptions,
+    pool: Pool<'_>,
+) -> Result<Report, Error> {
+    let raw_in = raw_inputs(inputs, &outputs)?;
+    let mut report = Report::raw();
+    let raw_out = raw_outputs(&outputs, &mut report);
     // SAFETY: views of slices that are borrowed for as long.
     let status =
         pool.with(|pool| unsafe { sys::swy_combine(&raw_in, &raw_out, &options.to_c(), pool) });

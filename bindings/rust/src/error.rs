@@ -30,8 +30,12 @@ pub struct Error {
 }
 
 impl Error {
+    /// An error that has found nothing.
+    pub fn new(code: Code, message: &'static str) -> Error {
+        Error { code, message, report: Report::default() }
+    }
     pub(crate) fn invalid(message: &'static str) -> Error {
-        Error { code: Code::InvalidArgument, message, report: Report::default() }
+        Error::new(Code::InvalidArgument, message)
     }
 }
 impl fmt::Display for Error {
@@ -62,21 +66,21 @@ report! {
     invalid_ids,
     /// Routing: selected experts that expert_map has as -1.
     elsewhere,
-    /// Buckets and maps: pairs of the busiest expert, or destination.
+    /// Buckets, plans and maps: pairs of the busiest expert, or destination.
     max_rows,
     /// Strided buckets: the stride used, or needed.
     row_stride,
-    /// Buckets and maps: pairs that went nowhere.
+    /// Buckets, plans and maps: pairs that went nowhere.
     dropped,
     /// Gathering: pairs that do not exist.
     invalid,
-    /// Combining, scattering: rows that do not exist.
+    /// Combining, scattering, layers: rows that do not exist.
     skipped,
     /// Aligned buckets: pairs beyond the capacity.
     over_capacity,
     /// Aligned buckets: experts that have pairs.
     active_experts,
-    /// Work lists: tiles that there are, or are needed.
+    /// Work lists and plans: tiles that there are, or are needed.
     tiles
 }
 
@@ -89,7 +93,7 @@ pub(crate) fn check(status: sys::swy_status, report: Report) -> Result<Report, E
         sys::SWY_FAILED_PRECONDITION => Code::FailedPrecondition,
         _ => Code::Internal,
     };
-    // SAFETY: a literal of the library's or of executor.rs.
+    // SAFETY: a literal of the library's, of pool.rs or of layer.rs.
     let message: &'static CStr = unsafe { CStr::from_ptr(status.message) };
     Err(Error { code, message: message.to_str().unwrap_or(""), report })
 }

@@ -3,7 +3,8 @@
 
 //! SIMD kernels for what surrounds the expert GEMMs of a Mixture-of-Experts
 //! layer: top-k routing, sorting tokens to experts, fused activations, weighted
-//! sums with shared expert, residual and norm.
+//! sums with shared expert, residual and norm; and all of it but the products in one
+//! call, [`run_experts`].
 //!
 //! Every function is called so: `function(inputs, outputs, &options, pool)`.
 //! Matrices are views of slices, checked when they are made; the rest the library
@@ -19,6 +20,7 @@ mod config;
 mod error;
 mod isa;
 mod json;
+mod layer;
 mod options;
 mod pool;
 mod presets;
@@ -33,6 +35,7 @@ pub use combine::*;
 pub use config::ModelConfig;
 pub use error::{Code, Error, Report};
 pub use isa::*;
+pub use layer::*;
 pub use options::*;
 pub use pool::*;
 pub use presets::Preset;
@@ -40,7 +43,7 @@ pub use route::*;
 pub use rows::*;
 pub use values::{
     ActivatePlace, ActivateStores, Activation, BiasPlace, BucketOrder, CombineScales, Divisor,
-    GateUpLayout, NormKind, Score, SharedGate, Type, WeightOf,
+    ExpertProduct, GateUpLayout, NormKind, RowFormat, Score, SharedGate, Type, WeightOf,
 };
 pub use view::*;
 

@@ -257,6 +257,40 @@ options! {
     }
 }
 
+options! {
+    /// Options of `plan_experts`; num_experts, hidden and intermediate have to be set.
+    /// The products of an expert's m rows cost weight_cost + row_cost * max(m,
+    /// min_rows).
+    ExpertsPlanOptions = swy_experts_plan_options {
+        /// Ids of no expert are expected.
+        allow_dropped: bool = false,
+        /// Experts that there are here.
+        num_experts: usize = 0,
+        /// Columns of a token.
+        hidden: usize = 0,
+        /// Columns between an expert's products.
+        intermediate: usize = 0,
+        /// The same of a shared expert; 0: there is none.
+        shared_intermediate: usize = 0,
+        /// Threads that claim tiles.
+        workers: usize = 1,
+        /// Tiles begin at multiples of so many rows of their expert.
+        tile_rows: usize = 16,
+        /// The same in columns; 0: a tile has all columns.
+        tile_columns: usize = 32,
+        /// The most rows of a tile.
+        max_rows: usize = 256,
+        /// The cost of reading an expert's weights.
+        weight_cost: usize = 512,
+        /// The cost of a row.
+        row_cost: usize = 16,
+        /// Fewer rows cost as much.
+        min_rows: usize = 0,
+        /// Less is not worth a tile of its own.
+        least_cost: usize = 8,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,6 +340,7 @@ mod tests {
             CombineOptions::bits(),
             HyperOptions::bits(),
             CombineForm::bits(),
+            ExpertsPlanOptions::bits(),
         ];
         for (name, fields) in &all {
             let start = layout.find(&format!("\n{} ", name)).expect(name) + 1;

@@ -20,9 +20,14 @@ pub type Body<'a> = &'a (dyn Fn(usize, Range<usize>) + Sync);
 pub unsafe trait Executor: Sync {
     /// How many threads may run bodies at the same time.
     fn concurrency(&self) -> usize;
-    /// Runs `body` for every index. `grain` indices are about 30 us of work: less
-    /// is not worth waking a thread for.
+    /// Runs `body` for every index. `grain` indices are about `fork_ns` of work: less
+    /// is not worth a thread.
     fn parallel_for(&self, count: usize, grain: usize, body: Body<'_>);
+    /// What it takes now to fork and join, in nanoseconds of serial work. It changes
+    /// where work is shared out, never bits.
+    fn fork_ns(&self) -> usize {
+        30_000
+    }
 }
 
 /// Who does the work of a call.
@@ -113,7 +118,21 @@ unsafe extern "C" fn run_own(
     sys::swy_status { code, message: message.as_ptr() as *const c_char }
 }
 
+unsafe extern "C" fn fork_ns_of_own(context: *mut c_void) -> usize {
+    // SAFETY: `with` made it, and waits for this call.
+    let executor = unsafe { *(context as *const &dyn Executor) };
+    catch_unwind(AssertUnwindSafe(|| executor.fork_ns())).unwrap_or_else(|payload| {
+        std::mem::forget(payload); // whose drop might panic, too
+        usize::MAX
+    })
+}
+
 impl Pool<'_> {
+    /// How many threads may work at the same time.
+    pub fn concurrency(self) -> usize {
+        // SAFETY: made by `Tbb::new`.
+        self.with(|pool| unsafe { pool.as_ref() }.map_or(1, |pool| pool.concurrency))
+    }
     /// `call` with this pool as C has it, which is no longer than the call.
     pub(crate) fn with<R>(self, call: impl FnOnce(*const sys::swy_executor) -> R) -> R {
         match self {
@@ -124,6 +143,7 @@ impl Pool<'_> {
                 context: &executor as *const &dyn Executor as *mut c_void,
                 concurrency: executor.concurrency(),
                 parallel_for: Some(run_own),
+                fork_ns: Some(fork_ns_of_own),
             }),
         }
     }

@@ -50,6 +50,34 @@ macro_rules! enumeration {
 }
 include!(concat!(env!("OUT_DIR"), "/values.rs"));
 
+/// The format of rows that products read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowFormat {
+    /// Values, codes or blocks.
+    pub r#type: Type,
+    /// The columns of codes that share a scale, 32, 64 or 128; 0: all of a row.
+    pub scale_columns: usize,
+    /// The type of these scales.
+    pub scale_type: Type,
+    /// Rows of i8 or u8 have sums.
+    pub has_sums: bool,
+}
+impl Default for RowFormat {
+    fn default() -> Self {
+        RowFormat { r#type: Type::F32, scale_columns: 0, scale_type: Type::F32, has_sums: false }
+    }
+}
+impl RowFormat {
+    pub(crate) fn to_c(self) -> sys::swy_row_format {
+        sys::swy_row_format {
+            r#type: self.r#type.to_c(),
+            scale_type: self.scale_type.to_c(),
+            scale_columns: self.scale_columns,
+            has_sums: self.has_sums.to_c(),
+        }
+    }
+}
+
 /// Factors of `combine`; 1 is none at all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CombineScales {

@@ -97,6 +97,15 @@ fn view<T: Element>(
     Ok(sys::swy_matrix { data, rows, cols, stride, r#type: T::TYPE as i32 })
 }
 
+/// Where row `r` begins, and its length.
+fn row<T: Element>(raw: &sys::swy_matrix, r: usize) -> (*mut T, usize) {
+    assert!(r < raw.rows, "Matrix: row {} of {}", r, raw.rows);
+    assert!(raw.r#type == T::TYPE as i32, "Matrix: it is not of {:?}", T::TYPE);
+    // SAFETY: within the slice, which `view` or the library has checked.
+    let data = unsafe { (raw.data as *mut T).add(r * raw.stride / T::VALUES) };
+    (data, raw.cols / T::VALUES)
+}
+
 /// A matrix that is read: rows of a slice. The default is none, for what is
 /// optional.
 #[derive(Clone, Copy)]
@@ -131,6 +140,20 @@ impl<'a> Matrix<'a> {
         let raw = view::<T>(slice.as_ptr() as *mut c_void, slice.len(), rows, cols, stride)?;
         Ok(Matrix { raw, slice: PhantomData })
     }
+    /// # Safety
+    /// What it says may be read for `'a`.
+    pub(crate) unsafe fn from_raw(raw: sys::swy_matrix) -> Self {
+        Matrix { raw, slice: PhantomData }
+    }
+    /// Row `r`, of elements or blocks.
+    ///
+    /// # Panics
+    /// If there is no such row, or `T` is not what the matrix is made of.
+    pub fn row<T: Element>(&self, r: usize) -> &'a [T] {
+        let (data, len) = row::<T>(&self.raw, r);
+        // SAFETY: a part of the slice.
+        unsafe { std::slice::from_raw_parts(data, len) }
+    }
 }
 impl<'a> MatrixMut<'a> {
     /// Rows without gaps. In blocks, too, `cols` counts values.
@@ -147,7 +170,48 @@ impl<'a> MatrixMut<'a> {
         let raw = view::<T>(slice.as_mut_ptr() as *mut c_void, slice.len(), rows, cols, stride)?;
         Ok(MatrixMut { raw, slice: PhantomData })
     }
+    /// # Safety
+    /// What it says is nobody else's for `'a`.
+    pub(crate) unsafe fn from_raw(raw: sys::swy_matrix) -> Self {
+        MatrixMut { raw, slice: PhantomData }
+    }
+    /// Row `r`, of elements or blocks. What lies between rows may be another view's.
+    ///
+    /// # Panics
+    /// If there is no such row, or `T` is not what the matrix is made of.
+    pub fn row_mut<T: Element>(&mut self, r: usize) -> &mut [T] {
+        let (data, len) = row::<T>(&self.raw, r);
+        // SAFETY: a part of the slice, or of a tile's own.
+        unsafe { std::slice::from_raw_parts_mut(data, len) }
+    }
+    /// The first element, for a GEMM that takes pointers.
+    pub fn as_mut_ptr(&mut self) -> *mut c_void {
+        self.raw.data
+    }
 }
+macro_rules! shapes {
+    ($($view:ident),*) => {$(
+        impl $view<'_> {
+            /// How many rows it has.
+            pub fn rows(&self) -> usize {
+                self.raw.rows
+            }
+            /// Values of a row.
+            pub fn cols(&self) -> usize {
+                self.raw.cols
+            }
+            /// Values from one row to the next.
+            pub fn stride(&self) -> usize {
+                self.raw.stride
+            }
+            /// The first element, for a GEMM that takes pointers.
+            pub fn as_ptr(&self) -> *const c_void {
+                self.raw.data
+            }
+        }
+    )*};
+}
+shapes! { Matrix, MatrixMut }
 impl Default for Matrix<'_> {
     fn default() -> Self {
         Matrix { raw: NONE, slice: PhantomData }

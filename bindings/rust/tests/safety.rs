@@ -216,6 +216,42 @@ fn panics_do_not_cross_the_library() {
     assert_eq!((error.code, error.message), (Code::Internal, "Executor: panicked"));
 }
 
+/// Runs all on the calling thread, and notes the grain.
+struct Forks {
+    ns: Option<usize>,
+    grain: std::sync::atomic::AtomicUsize,
+}
+// SAFETY: one thread.
+unsafe impl Executor for Forks {
+    fn concurrency(&self) -> usize {
+        2
+    }
+    fn parallel_for(&self, count: usize, grain: usize, body: Body<'_>) {
+        self.grain.store(grain, std::sync::atomic::Ordering::Relaxed);
+        body(0, 0..count);
+    }
+    fn fork_ns(&self) -> usize {
+        self.ns.expect("on purpose")
+    }
+}
+
+#[test]
+fn the_grain_follows_from_the_cost_of_a_fork() {
+    let grain = |ns| {
+        let executor = Forks { ns, grain: Default::default() };
+        route(Pool::Own(&executor), 5000).unwrap();
+        executor.grain.into_inner()
+    };
+    let forty = grain(Some(40_000));
+    assert_eq!(grain(Some(4_000)), forty / 10);
+    // One that panics is not worth a fork.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let none = grain(None);
+    std::panic::set_hook(hook);
+    assert!(none > 1_000_000 * forty);
+}
+
 /// Runs each index alone, the last first, on two threads.
 struct Backwards;
 // SAFETY: each index once, by its parity, and the scope waits.

@@ -161,18 +161,18 @@ typedef struct swy_report {
   // swy_route_top_k:
   size_t invalid_ids;  // of given_ids outside [0, num_experts)
   size_t elsewhere;    // selected experts that expert_map has as -1
-  // swy_bucket_..., swy_map_pairs:
+  // swy_bucket_..., swy_map_pairs, swy_plan_experts:
   size_t max_rows;    // pairs of the busiest expert
   size_t row_stride;  // swy_bucket_strided: the stride used, or needed
   size_t dropped;     // pairs whose id was outside [0, num_experts)
   // swy_gather_rows:
   size_t invalid;  // pairs outside [0, num_tokens * top_k)
-  // swy_combine, swy_scatter_rows:
+  // swy_combine, swy_run_experts, swy_scatter_rows:
   size_t skipped;  // row_index values outside [-1, num_rows)
   // swy_bucket_aligned:
   size_t over_capacity;   // pairs beyond their expert's capacity
   size_t active_experts;  // experts that have pairs
-  // swy_make_work_list:
+  // swy_make_work_list, swy_plan_experts:
   size_t tiles;  // that the list has or, if it is too small, needs
 } swy_report;
 #define SWY_REPORT_INIT \
@@ -193,15 +193,18 @@ typedef struct swy_executor {
   // [0, count), each index exactly once, and returns when all are done; ranges
   // may be split, merged, reordered and run on any thread. Bodies of one call
   // that run at the same time get different workers, all < concurrency.
-  // `grain` indices are about 30 us of serial work: less is not worth waking a
-  // thread for. Bodies do not call parallel_for. May be called from several
-  // threads at once. An error, whose message has to be a literal, is handed to
-  // the caller of the function.
+  // `grain` indices are about fork_ns of serial work: less is not worth a
+  // thread. Bodies do not call parallel_for. May be called from several threads
+  // at once. An error, whose message has to be a literal, is handed to the
+  // caller of the function.
   swy_status (*parallel_for)(void* context, size_t count, size_t grain,
                              swy_body body, void* body_context);
+  // What it takes now to fork and join, in nanoseconds of serial work. It
+  // changes where work is shared out, never bits. NULL: 30,000.
+  size_t (*fork_ns)(void* context);
 } swy_executor;
 #define SWY_EXECUTOR_INIT \
-  { (uint32_t)sizeof(swy_executor), NULL, 1, NULL }
+  { (uint32_t)sizeof(swy_executor), NULL, 1, NULL, NULL }
 
 // A pool on oneTBB with max_concurrency threads, the caller counted, or -1: as
 // many as TBB has. NULL if max_concurrency is 0 or below -1, if the library was

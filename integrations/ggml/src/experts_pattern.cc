@@ -189,10 +189,6 @@ std::optional<ExpertsChain> MatchExperts(const ggml_cgraph& graph, int begin) {
   chain.end = combine->end;
   if (!IsClosed(graph, chain, {combine->out, combine->normed})) return {};
   if (IsComputedIn(graph, chain, combine->weights)) return {};
-  chain.kept = {Root(combine->weights)};
-  if (combine->residual != nullptr) {
-    chain.kept.push_back(Root(combine->residual));
-  }
   return chain;
 }
 

@@ -3,32 +3,25 @@
 
 #include "run.h"
 
-#include <omp.h>
-
-#include <algorithm>
-#include <atomic>
 #include <exception>
-#include <numeric>
 #include <vector>
 
 #include "expert_gemm.h"
-#include "switchyard/bucket.h"
 #include "switchyard/combine.h"
-#include "switchyard/gather.h"
+#include "switchyard/layer.h"
 #include "switchyard/quantize.h"
 
 namespace switchyard_ggml {
 
-// The memory that one thread needs for one expert's rows.
+// What one thread's products need.
 struct ThreadSpace {
-  Scratch input, gate, up, activated, weights, pad;
+  Scratch weights, pad;
 };
 
 class Workspace {
  public:
   std::vector<ThreadSpace> threads;
-  std::vector<int32_t> counts, offsets, pairs, row_index, scratch;
-  Scratch rows;  // outputs of all experts
+  Scratch plan, scratch, out, normed;
 };
 
 namespace {
@@ -36,13 +29,13 @@ namespace {
 using switchyard::AnyMatrix;
 using switchyard::ConstAnyMatrix;
 using switchyard::Executor;
-using switchyard::RowIndex;
 using switchyard::Status;
 using switchyard::StatusCode;
 using switchyard::Type;
 
-// More rows of one expert are several pieces of work.
-constexpr size_t kMaxRows = 128;
+// Work is cut for so many threads, whoever works: a product's bits may depend
+// on how many rows it has.
+constexpr size_t kWorkers = 16;
 
 size_t Size(int64_t n) { return static_cast<size_t>(n); }
 
@@ -52,48 +45,27 @@ AnyMatrix MatrixOf(const ggml_tensor* t, int64_t rows, int64_t cols) {
   return {Floats(t), rows, cols};
 }
 
-Status Combined(const CombineChain& chain, const ConstAnyMatrix& rows,
-                const RowIndex& row_index, Executor& executor) {
-  const int64_t hidden = chain.rows->ne[0];
-  const int64_t tokens = chain.rows->ne[2];
-  switchyard::CombineInputs inputs{
-      rows, MatrixOf(chain.weights, tokens, chain.weights->ne[1]), row_index};
-  switchyard::CombineOutputs outputs;
-  switchyard::CombineOptions options;
-  if (chain.out != nullptr) outputs.out = MatrixOf(chain.out, tokens, hidden);
-  if (chain.residual != nullptr) {
-    inputs.residual = MatrixOf(chain.residual, tokens, hidden);
-  }
-  if (chain.normed != nullptr) {
-    inputs.norm_weight = MatrixOf(chain.norm_weight, 1, hidden);
-    outputs.normed = MatrixOf(chain.normed, tokens, hidden);
-    options.eps = chain.eps;
-  }
-  return Combine(inputs, outputs, options, executor);
-}
-
-struct Piece {
-  size_t expert;
-  size_t begin;  // of the packed rows
-  size_t rows;
-};
-
-// Largest first, so that the last ones even out what threads have to do.
-std::vector<Piece> Pieces(const std::vector<int32_t>& offsets) {
-  std::vector<Piece> pieces;
-  for (size_t e = 0; e + 1 < offsets.size(); ++e) {
-    const auto end = static_cast<size_t>(offsets[e + 1]);
-    for (auto at = static_cast<size_t>(offsets[e]); at < end;) {
-      const size_t rows = std::min(kMaxRows, end - at);
-      pieces.push_back({e, at, rows});
-      at += rows;
+// What the sum reads besides rows, and where ggml wants its results.
+struct Sum {
+  explicit Sum(const CombineChain& chain) {
+    const int64_t hidden = chain.rows->ne[0];
+    const int64_t tokens = chain.rows->ne[2];
+    inputs.topk_weights = MatrixOf(chain.weights, tokens, chain.weights->ne[1]);
+    if (chain.out != nullptr) outputs.out = MatrixOf(chain.out, tokens, hidden);
+    if (chain.residual != nullptr) {
+      inputs.residual = MatrixOf(chain.residual, tokens, hidden);
+    }
+    if (chain.normed != nullptr) {
+      inputs.norm_weight = MatrixOf(chain.norm_weight, 1, hidden);
+      outputs.normed = MatrixOf(chain.normed, tokens, hidden);
+      options.eps = chain.eps;
     }
   }
-  std::stable_sort(
-      pieces.begin(), pieces.end(),
-      [](const Piece& a, const Piece& b) { return a.rows > b.rows; });
-  return pieces;
-}
+
+  switchyard::CombineInputs inputs = {{}, {}, ConstAnyMatrix()};
+  switchyard::CombineOutputs outputs;
+  switchyard::CombineOptions options;
+};
 
 class Experts {
  public:
@@ -102,133 +74,105 @@ class Experts {
         workspace_(workspace),
         stored_(chain.gate.weights->type == GGML_TYPE_BF16 ? Type::kBF16
                                                            : Type::kF16),
-        operands_(OperandType(stored_)),
-        hidden_(Size(chain.input->ne[0])),
-        intermediate_(Size(chain.down.weights->ne[0])),
-        tokens_(Size(chain.ids->ne[1])),
-        top_k_(Size(chain.ids->ne[0])),
-        num_experts_(Size(chain.gate.weights->ne[2])) {}
+        operands_(OperandType(stored_)) {}
 
-  Status Run(Executor& executor) {
-    const Status sorted = Sort(executor);
-    if (!sorted.ok()) return sorted;
-    const std::vector<Piece> pieces = Pieces(workspace_.offsets);
-    out_ = workspace_.rows.AtLeast<float>(tokens_ * top_k_ * OutSize());
-    const auto threads = static_cast<int>(executor.Concurrency());
+  Status Run(Executor& executor) const {
+    const int64_t tokens = chain_.ids->ne[1], top_k = chain_.ids->ne[0];
+    switchyard::ExpertsPlanOptions shape;
+    shape.num_experts = Size(chain_.gate.weights->ne[2]);
+    shape.hidden = Size(chain_.input->ne[0]);
+    shape.intermediate = Size(chain_.down.weights->ne[0]);
+    shape.workers = kWorkers;
+    // oneDNN's fast kernels write rows without gaps.
+    shape.tile_columns = 0;
+    switchyard::ExpertsPlan plan;
+    const size_t plan_size =
+        switchyard::ExpertsPlanSize(Size(tokens), Size(top_k), shape);
+    const Status planned = PlanExperts(
+        {ConstAnyMatrix(static_cast<const int32_t*>(chain_.ids->data), tokens,
+                        top_k, chain_.ids->nb[1] / sizeof(int32_t))},
+        {{workspace_.plan.AtLeast<int32_t>(plan_size), plan_size}, &plan},
+        shape, executor);
+    if (!planned.ok()) return planned;
+
+    const Sum sum(chain_.combine);
+    switchyard::ExpertsOptions options;
+    options.activate = chain_.activation;
+    if (chain_.up.weights == nullptr) {
+      options.activate.layout = switchyard::GateUpLayout::kConcatenated;
+    }
+    options.combine = sum.options;
+    options.operands.type = operands_;
+    const size_t scratch_size =
+        ExpertsScratchSize(plan, options, executor.Concurrency());
     workspace_.threads.resize(executor.Concurrency());
-    std::atomic<bool> failed{false};
-    const auto n = static_cast<int64_t>(pieces.size());
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int64_t i = 0; i < n; ++i) {
-      ThreadSpace& space = workspace_.threads[Size(omp_get_thread_num())];
-      // No exception may leave the loop.
-      try {
-        if (!RunPiece(pieces[Size(i)], space)) failed = true;
-      } catch (const std::exception&) {
-        failed = true;
-      }
-    }
-    if (failed) {
-      return {StatusCode::kInternal,
-              "experts: a GEMM or its neighbours failed"};
-    }
-    return Combined(
-        chain_.combine, {out_, tokens_ * top_k_, OutSize()},
-        ConstAnyMatrix(workspace_.row_index.data(), tokens_, top_k_), executor);
+    switchyard::ExpertsInputs inputs;
+    inputs.plan = &plan;
+    inputs.hidden =
+        MatrixOf(chain_.input, chain_.input->ne[2], chain_.input->ne[0]);
+    inputs.combine = sum.inputs;
+    inputs.scratch = {workspace_.scratch.AtLeast<int32_t>(scratch_size),
+                      scratch_size};
+    // Tokens are summed while others' experts are still at work, on what ggml
+    // may keep in the outputs' place, and a product may fail.
+    switchyard::CombineOutputs outputs;
+    outputs.out = Instead(sum.outputs.out, workspace_.out);
+    outputs.normed = Instead(sum.outputs.normed, workspace_.normed);
+    const Status done = RunExperts(
+        inputs, outputs, options,
+        [this](const switchyard::ExpertTile& tile) { return Multiply(tile); },
+        executor);
+    if (!done.ok()) return done;
+    const Status copied = Copy(outputs.out, sum.outputs.out, executor);
+    return copied.ok() ? Copy(outputs.normed, sum.outputs.normed, executor)
+                       : copied;
   }
 
  private:
-  size_t OutSize() const { return Size(chain_.down.weights->ne[1]); }
-
-  ConstAnyMatrix Ids() const {
-    return ConstAnyMatrix(static_cast<const int32_t*>(chain_.ids->data),
-                          tokens_, top_k_, chain_.ids->nb[1] / sizeof(int32_t));
+  static AnyMatrix Instead(const AnyMatrix& of, Scratch& place) {
+    if (of.data == nullptr) return of;
+    return {place.AtLeast<float>(of.rows * of.cols), of.rows, of.cols};
+  }
+  static Status Copy(const AnyMatrix& from, const AnyMatrix& to,
+                     Executor& executor) {
+    if (to.data == nullptr) return Status();
+    return Quantize({from}, {to}, {}, executor);
   }
 
-  Status Sort(Executor& executor) {
-    const size_t pairs = tokens_ * top_k_;
-    workspace_.counts.resize(num_experts_);
-    workspace_.offsets.resize(num_experts_ + 1);
-    workspace_.pairs.resize(pairs);
-    workspace_.row_index.resize(pairs);
-    workspace_.scratch.resize(
-        switchyard::BucketScratchSize(pairs, num_experts_, executor));
-    return BucketPacked({Ids(), workspace_.scratch},
-                        {workspace_.counts,
-                         workspace_.offsets,
-                         workspace_.pairs,
-                         {workspace_.row_index.data(), tokens_, top_k_}},
-                        {}, executor);
+  const Linear& LinearOf(switchyard::ExpertProduct product) const {
+    using switchyard::ExpertProduct;
+    return product == ExpertProduct::kDown ? chain_.down
+           : product == ExpertProduct::kUp ? chain_.up
+                                           : chain_.gate;
   }
 
-  void Multiply(const Linear& linear, const Piece& piece, const void* x,
-                float* y, ThreadSpace& space) const {
-    const size_t in = Size(linear.weights->ne[0]);
-    const size_t out = Size(linear.weights->ne[1]);
+  Status Multiply(const switchyard::ExpertTile& tile) const try {
+    const Linear& linear = LinearOf(tile.product);
+    const size_t in = tile.rows.cols, out = tile.out.cols;
+    const auto expert = static_cast<size_t>(tile.expert);
+    ThreadSpace& space = workspace_.threads[tile.worker];
     const void* weights = static_cast<const char*>(linear.weights->data) +
-                          piece.expert * linear.weights->nb[2];
+                          expert * linear.weights->nb[2];
     if (stored_ != operands_) {
       auto* converted = space.weights.AtLeast<float>(in * out);
       const ConstAnyMatrix stored(weights, stored_, out, in, in);
-      if (!switchyard::Quantize({stored}, {AnyMatrix(converted, out, in)})
-               .ok()) {
-        throw std::bad_alloc();
-      }
+      const Status status = Quantize({stored}, {AnyMatrix(converted, out, in)});
+      if (!status.ok()) return status;
       weights = converted;
     }
-    const float* bias = linear.bias == nullptr
-                            ? nullptr
-                            : Floats(linear.bias) + piece.expert * out;
-    RunGemm({piece.rows, in, out, operands_, bias != nullptr}, x, weights, bias,
-            y, space.pad);
-  }
-
-  bool RunPiece(const Piece& piece, ThreadSpace& space) const {
-    const bool fused = chain_.up.weights == nullptr;
-    const size_t rows = piece.rows;
-    const size_t gate_size = intermediate_ * (fused ? 2 : 1);
-    // The larger of the two operand types.
-    AnyMatrix x(space.input.AtLeast<float>(rows * hidden_), operands_, rows,
-                hidden_, hidden_);
-    AnyMatrix activated(space.activated.AtLeast<float>(rows * intermediate_),
-                        operands_, rows, intermediate_, intermediate_);
-    const AnyMatrix gate(space.gate.AtLeast<float>(rows * gate_size), rows,
-                         gate_size);
-    if (!switchyard::GatherRows(
-             {MatrixOf(chain_.input, chain_.input->ne[2], chain_.input->ne[0]),
-              {workspace_.pairs.data() + piece.begin, rows},
-              Ids()},
-             {x})
-             .ok()) {
-      return false;
-    }
-    Multiply(chain_.gate, piece, x.data, gate.Row<float>(0), space);
-    switchyard::ActivateInputs inputs{gate};
-    switchyard::ActivateOptions options = chain_.activation;
-    if (fused) {
-      options.layout = switchyard::GateUpLayout::kConcatenated;
-    } else {
-      inputs.up = AnyMatrix(space.up.AtLeast<float>(rows * intermediate_), rows,
-                            intermediate_);
-      Multiply(chain_.up, piece, x.data,
-               space.up.AtLeast<float>(rows * intermediate_), space);
-    }
-    if (!Activate(inputs, {activated}, options).ok()) return false;
-    Multiply(chain_.down, piece, activated.data, out_ + piece.begin * OutSize(),
-             space);
-    return true;
+    const float* bias =
+        linear.bias == nullptr ? nullptr : Floats(linear.bias) + expert * out;
+    RunGemm({tile.rows.rows, in, out, operands_, bias != nullptr},
+            tile.rows.data, weights, bias, tile.out.Row<float>(0), space.pad);
+    return Status();
+  } catch (const std::exception&) {
+    return {StatusCode::kInternal, "experts: a GEMM failed"};
   }
 
   const ExpertsChain& chain_;
   Workspace& workspace_;
   const Type stored_;
   const Type operands_;
-  const size_t hidden_;
-  const size_t intermediate_;
-  const size_t tokens_;
-  const size_t top_k_;
-  const size_t num_experts_;
-  float* out_ = nullptr;
 };
 
 }  // namespace
@@ -258,8 +202,10 @@ Status Run(const ExpertsChain& chain, Executor& executor,
 
 Status Run(const CombineChain& chain, Executor& executor, Workspace&) {
   const int64_t rows = chain.rows->ne[1] * chain.rows->ne[2];
-  return Combined(chain, MatrixOf(chain.rows, rows, chain.rows->ne[0]),
-                  RowIndex::kTokenOrder, executor);
+  Sum sum(chain);
+  sum.inputs.rows = MatrixOf(chain.rows, rows, chain.rows->ne[0]);
+  sum.inputs.row_index = switchyard::RowIndex::kTokenOrder;
+  return Combine(sum.inputs, sum.outputs, sum.options, executor);
 }
 
 }  // namespace switchyard_ggml

@@ -1,0 +1,288 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+use crate::combine::{raw_inputs, raw_outputs};
+use crate::error::{check, Code};
+use crate::values::{ExpertProduct, Raw, RowFormat, Type};
+use crate::view::ints_mut;
+use crate::GateUpLayout;
+use crate::{sys, Error, Matrix, MatrixMut, Pool, Report, Rows};
+use crate::{ActivateOptions, CombineInputs, CombineOptions, CombineOutputs, ExpertsPlanOptions};
+use std::marker::PhantomData;
+use std::os::raw::{c_char, c_void};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Mutex, PoisonError};
+
+/// The work on a layer's experts, cut to tiles, in memory that it borrows. Any number
+/// of calls may use it.
+pub struct ExpertsPlan<'a> {
+    raw: sys::swy_experts_plan,
+    report: Report,
+    memory: PhantomData<&'a mut [i32]>,
+}
+impl ExpertsPlan<'_> {
+    /// max_rows, dropped and tiles.
+    pub fn report(&self) -> Report {
+        self.report
+    }
+}
+
+/// i32 elements of memory for a plan; `usize::MAX` where that overflows or an option
+/// is out of range.
+pub fn experts_plan_size(tokens: usize, top_k: usize, options: &ExpertsPlanOptions) -> usize {
+    // SAFETY: numbers.
+    unsafe { sys::swy_experts_plan_size(tokens, top_k, &options.to_c()) }
+}
+
+/// Sorts pairs to their experts and cuts the experts' products to tiles. `topk_ids` is
+/// `[tokens, top_k]`, and `memory` has at least `experts_plan_size`.
+pub fn plan_experts<'a>(
+    topk_ids: Matrix<'_>,
+    memory: &'a mut [i32],
+    options: &ExpertsPlanOptions,
+    pool: Pool<'_>,
+) -> Result<ExpertsPlan<'a>, Error> {
+    let mut report = Report::raw();
+    let mut raw = sys::swy_experts_plan { opaque: [0; 48] };
+    let raw_in = sys::swy_experts_plan_inputs {
+        size: sys::size_of::<sys::swy_experts_plan_inputs>(),
+        topk_ids: topk_ids.raw,
+    };
+    let raw_out = sys::swy_experts_plan_outputs {
+        size: sys::size_of::<sys::swy_experts_plan_outputs>(),
+        memory: ints_mut(memory),
+        plan: &mut raw,
+        report: &mut report,
+    };
+    // SAFETY: views of slices that are borrowed for as long, the memory for the plan's
+    // life.
+    let status = pool
+        .with(|pool| unsafe { sys::swy_plan_experts(&raw_in, &raw_out, &options.to_c(), pool) });
+    let report = check(status, Report::from_raw(&report))?;
+    Ok(ExpertsPlan { raw, report, memory: PhantomData })
+}
+
+/// Options of `run_experts`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExpertsOptions {
+    /// Those of the experts' activation.
+    pub activate: ActivateOptions,
+    /// Those of the weighted sum.
+    pub combine: CombineOptions,
+    /// The rows that products read. Other tokens are converted once.
+    pub operands: RowFormat,
+    /// The output of gate and up products: f32, bf16 or f16.
+    pub gate_up_type: Type,
+    /// The output of down products: the same.
+    pub down_type: Type,
+    /// topk_weights scale an expert's input, before the activation, not its output.
+    pub weights_on_input: bool,
+    /// Those of the shared expert's activation.
+    pub shared_activate: ActivateOptions,
+}
+impl Default for ExpertsOptions {
+    fn default() -> Self {
+        ExpertsOptions {
+            activate: ActivateOptions::default(),
+            combine: CombineOptions::default(),
+            operands: RowFormat::default(),
+            gate_up_type: Type::F32,
+            down_type: Type::F32,
+            weights_on_input: false,
+            shared_activate: ActivateOptions {
+                layout: GateUpLayout::Concatenated,
+                ..Default::default()
+            },
+        }
+    }
+}
+impl ExpertsOptions {
+    /// `call` with these options as C has them.
+    fn with<R>(&self, call: impl FnOnce(&sys::swy_experts_options) -> R) -> R {
+        call(&sys::swy_experts_options {
+            size: sys::size_of::<sys::swy_experts_options>(),
+            weights_on_input: self.weights_on_input.to_c(),
+            activate: &self.activate.to_c(),
+            combine: &self.combine.to_c(),
+            shared_activate: &self.shared_activate.to_c(),
+            operands: self.operands.to_c(),
+            gate_up_type: self.gate_up_type.to_c(),
+            down_type: self.down_type.to_c(),
+        })
+    }
+}
+
+/// i32 elements of scratch for so many workers; a call with less has fewer. The
+/// workers of a pool are `Pool::concurrency`.
+pub fn experts_scratch_size(
+    plan: &ExpertsPlan<'_>,
+    options: &ExpertsOptions,
+    workers: usize,
+) -> usize {
+    // SAFETY: a plan of the library's, whose memory is borrowed.
+    options.with(|options| unsafe { sys::swy_experts_scratch_size(&plan.raw, options, workers) })
+}
+
+/// Inputs of `run_experts`.
+pub struct ExpertsInputs<'a> {
+    /// The layer's work.
+    pub plan: &'a ExpertsPlan<'a>,
+    /// `[tokens, hidden]`: what the experts read.
+    pub hidden: Rows<'a>,
+    /// Optional: what the shared expert reads, if it is not the same.
+    pub shared_hidden: Rows<'a>,
+    /// Optional `[num_experts, columns of the product]`.
+    pub gate_bias: Matrix<'a>,
+    /// Optional `[num_experts, intermediate]` with `GateUpLayout::Split`.
+    pub up_bias: Matrix<'a>,
+    /// `CombineInputs::of_experts`, with what else the layer sums up.
+    pub combine: CombineInputs<'a>,
+    /// At least `experts_scratch_size`.
+    pub scratch: &'a mut [i32],
+}
+impl<'a> ExpertsInputs<'a> {
+    /// Without biases, or other rows for a shared expert.
+    pub fn new(
+        plan: &'a ExpertsPlan<'a>,
+        hidden: Rows<'a>,
+        combine: CombineInputs<'a>,
+        scratch: &'a mut [i32],
+    ) -> Self {
+        ExpertsInputs {
+            plan,
+            hidden,
+            shared_hidden: Rows::default(),
+            gate_bias: Matrix::default(),
+            up_bias: Matrix::default(),
+            combine,
+            scratch,
+        }
+    }
+}
+
+/// A part of a product, for the thread that it is given to: `out[r, c] = sum over i of
+/// rows[r, i] * weights[i, first_column + c]`.
+pub struct ExpertTile<'a> {
+    /// Which product.
+    pub product: ExpertProduct,
+    /// The expert; None: the shared one.
+    pub expert: Option<usize>,
+    /// The product's column that `out` begins with.
+    pub first_column: usize,
+    /// No other tile at the same time has this number, which is below the pool's
+    /// `concurrency`.
+    pub worker: usize,
+    /// `[m, hidden]`, or `[m, intermediate]` for `ExpertProduct::Down`.
+    pub rows: Rows<'a>,
+    /// `[m, columns]`: all of it is to be written.
+    pub out: MatrixMut<'a>,
+}
+impl<'a> ExpertTile<'a> {
+    /// None: a product of a newer library.
+    ///
+    /// # Safety
+    /// The library gave it to a product that runs for no longer than `'a`.
+    unsafe fn from_raw(raw: &'a sys::swy_expert_tile) -> Option<Self> {
+        let rows = &raw.rows;
+        Some(ExpertTile {
+            product: ExpertProduct::from_c(raw.product)?,
+            expert: usize::try_from(raw.expert).ok(),
+            first_column: raw.first_column,
+            worker: raw.worker,
+            // SAFETY: rows that nobody writes meanwhile, and a part of the output that
+            // no other tile has.
+            rows: unsafe {
+                Rows {
+                    values: Matrix::from_raw(rows.values),
+                    scales: Matrix::from_raw(rows.scales),
+                    sums: Matrix::from_raw(rows.sums),
+                }
+            },
+            out: unsafe { MatrixMut::from_raw(raw.out) },
+        })
+    }
+}
+
+struct Product<'a, F> {
+    gemm: &'a F,
+    error: Mutex<Option<Error>>, // the first
+}
+unsafe extern "C" fn multiply<F>(
+    context: *mut c_void,
+    tile: *const sys::swy_expert_tile,
+) -> sys::swy_status
+where
+    F: Fn(ExpertTile<'_>) -> Result<(), Error> + Sync,
+{
+    // SAFETY: `run_experts` made it, and waits for this call.
+    let product = unsafe { &*(context as *const Product<'_, F>) };
+    // SAFETY: the library's, for this call.
+    let tile = unsafe { ExpertTile::from_raw(&*tile) };
+    let run = || {
+        let unknown = Error::new(Code::Internal, "RunExperts: gemm: the product is unknown");
+        (product.gemm)(tile.ok_or(unknown)?)
+    };
+    let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
+        std::mem::forget(payload); // whose drop might panic, too
+        Err(Error::new(Code::Internal, "RunExperts: gemm: panicked"))
+    });
+    let code = match result {
+        Ok(()) => sys::SWY_OK,
+        Err(error) => {
+            let mut first = product.error.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert(error);
+            sys::SWY_INTERNAL
+        }
+    };
+    sys::swy_status { code, message: b"\0".as_ptr() as *const c_char }
+}
+
+/// A layer's experts in one region of the pool: gathers rows, has `gemm` multiply them,
+/// activates, has that multiplied, and sums each token up as `combine` does.
+///
+/// `gemm` computes tiles, several at the same time. An error of it, or a panic, ends the
+/// call, whose error it is; outputs are unspecified then. The layer's bits are those of
+/// one thread if an output depends on its row and its column alone, not on how many a
+/// tile has.
+pub fn run_experts<F>(
+    inputs: ExpertsInputs<'_>,
+    outputs: CombineOutputs<'_>,
+    options: &ExpertsOptions,
+    gemm: F,
+    pool: Pool<'_>,
+) -> Result<Report, Error>
+where
+    F: Fn(ExpertTile<'_>) -> Result<(), Error> + Sync,
+{
+    let mut report = Report::raw();
+    let combine = raw_inputs(&inputs.combine, &outputs)?;
+    let raw_out = raw_outputs(&outputs, &mut report);
+    let raw_in = sys::swy_experts_inputs {
+        size: sys::size_of::<sys::swy_experts_inputs>(),
+        plan: &inputs.plan.raw,
+        hidden: inputs.hidden.raw(),
+        shared_hidden: inputs.shared_hidden.raw(),
+        gate_bias: inputs.gate_bias.raw,
+        up_bias: inputs.up_bias.raw,
+        combine: &combine,
+        scratch: ints_mut(inputs.scratch),
+    };
+    let product = Product { gemm: &gemm, error: Mutex::new(None) };
+    let raw_gemm = sys::swy_expert_gemm {
+        size: sys::size_of::<sys::swy_expert_gemm>(),
+        run: Some(multiply::<F>),
+        context: &product as *const Product<'_, F> as *mut c_void,
+    };
+    // SAFETY: views of slices that are borrowed for as long, and a product that any
+    // thread may compute.
+    let status = options.with(|options| {
+        pool.with(|pool| unsafe {
+            sys::swy_run_experts(&raw_in, &raw_out, options, &raw_gemm, pool)
+        })
+    });
+    let result = check(status, Report::from_raw(&report));
+    match product.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => result,
+    }
+}

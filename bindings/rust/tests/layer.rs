@@ -1,0 +1,338 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Layers in one call have the bits of one call after the other; a product that fails
+//! or panics ends them.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use switchyard::*;
+
+const TOKENS: usize = 9;
+const TOP_K: usize = 2;
+const PAIRS: usize = TOKENS * TOP_K;
+const EXPERTS: usize = 4;
+const HIDDEN: usize = 40;
+const INTERMEDIATE: usize = 24;
+
+fn random(count: usize, seed: usize) -> Vec<f32> {
+    let value = |i: usize| ((i * 7919 + seed * 104729 + 17) % 2000) as f32 / 1000.0 - 1.0;
+    (0..count).map(value).collect()
+}
+
+struct Data {
+    ids: Vec<i32>,
+    hidden: Vec<f32>,
+    weights: Vec<f32>,
+    residual: Vec<f32>,
+    norm: Vec<f32>,
+    shared_gate: Vec<f32>,
+}
+impl Data {
+    fn new() -> Data {
+        Data {
+            // The third expert has no tokens.
+            ids: (0..PAIRS).map(|p| [0, 1, 3, 0, 0, 1, 1][p % 7]).collect(),
+            hidden: random(TOKENS * HIDDEN, 1),
+            weights: random(PAIRS, 2),
+            residual: random(TOKENS * HIDDEN, 3),
+            norm: random(HIDDEN, 4),
+            shared_gate: random(TOKENS, 5),
+        }
+    }
+    fn topk_ids(&self) -> Matrix<'_> {
+        Matrix::new(&self.ids, TOKENS, TOP_K).unwrap()
+    }
+    fn hidden(&self) -> Rows<'_> {
+        Matrix::new(&self.hidden, TOKENS, HIDDEN).unwrap().into()
+    }
+    /// Of what both ways sum up.
+    fn sums(&self) -> CombineInputs<'_> {
+        CombineInputs {
+            residual: Source::InPlace,
+            norm_weight: Matrix::new(&self.norm, 1, HIDDEN).unwrap(),
+            shared: SharedExpert {
+                gate: Matrix::new(&self.shared_gate, TOKENS, 1).unwrap(),
+                ..Default::default()
+            },
+            ..CombineInputs::of_experts(Matrix::new(&self.weights, TOKENS, TOP_K).unwrap())
+        }
+    }
+}
+
+/// The engine's product, of weights that are made where they are read.
+fn multiply(mut tile: ExpertTile<'_>) -> Result<(), Error> {
+    let seed = tile.expert.map_or(0, |e| e + 1) * 10 + tile.product as usize;
+    let inner = tile.rows.values.cols();
+    let weights = random((tile.first_column + tile.out.cols()) * inner, seed);
+    assert_eq!(tile.rows.values.rows(), tile.out.rows());
+    for r in 0..tile.out.rows() {
+        let x: &[f32] = tile.rows.values.row(r);
+        for (c, out) in tile.out.row_mut::<f32>(r).iter_mut().enumerate() {
+            let column = &weights[(tile.first_column + c) * inner..][..inner];
+            *out = x.iter().zip(column).map(|(&x, &w)| f64::from(x) * f64::from(w)).sum::<f64>()
+                as f32;
+        }
+    }
+    Ok(())
+}
+
+fn shape(workers: usize) -> ExpertsPlanOptions {
+    ExpertsPlanOptions {
+        num_experts: EXPERTS,
+        hidden: HIDDEN,
+        intermediate: INTERMEDIATE,
+        shared_intermediate: INTERMEDIATE,
+        workers,
+        tile_columns: 8,
+        least_cost: 0,
+        ..Default::default()
+    }
+}
+type Results = (Vec<f32>, Vec<f32>);
+
+fn run<F>(workers: usize, pool: Pool<'_>, gemm: F) -> Result<Results, Error>
+where
+    F: Fn(ExpertTile<'_>) -> Result<(), Error> + Sync,
+{
+    let data = Data::new();
+    let shape = shape(workers);
+    let options = ExpertsOptions::default();
+    let mut memory = vec![0; experts_plan_size(TOKENS, TOP_K, &shape)];
+    let plan = plan_experts(data.topk_ids(), &mut memory, &shape, pool)?;
+    assert_eq!((plan.report().max_rows, plan.report().dropped), (8, 0));
+    let mut scratch = vec![0; experts_scratch_size(&plan, &options, pool.concurrency())];
+    let (mut out, mut normed) = (data.residual.clone(), vec![0.0; TOKENS * HIDDEN]);
+    let outputs = CombineOutputs {
+        out: MatrixMut::new(&mut out, TOKENS, HIDDEN)?,
+        normed: MatrixMut::new(&mut normed, TOKENS, HIDDEN)?.into(),
+    };
+    let options = ExpertsOptions { shared_activate: options.activate, ..options };
+    let inputs = ExpertsInputs::new(&plan, data.hidden(), data.sums(), &mut scratch);
+    run_experts(inputs, outputs, &options, gemm, pool)?;
+    Ok((out, normed))
+}
+
+/// One call after the other.
+fn one_by_one() -> Results {
+    let data = Data::new();
+    let (mut tpe, mut offsets, mut pairs) = ([0; EXPERTS], [0; EXPERTS + 1], [0; PAIRS]);
+    let mut index = [0; PAIRS];
+    let packed = PackedBuckets {
+        tokens_per_expert: &mut tpe,
+        offsets: &mut offsets,
+        pairs: &mut pairs,
+        row_index: MatrixMut::new(&mut index, TOKENS, TOP_K).unwrap(),
+    };
+    let inputs = BucketInputs { topk_ids: data.topk_ids(), ..Default::default() };
+    bucket_packed(inputs, packed, &Default::default(), Pool::Serial).unwrap();
+    let mut gathered = vec![0.0f32; PAIRS * HIDDEN];
+    let inputs = GatherInputs {
+        tokens: data.hidden(),
+        pairs: &pairs,
+        topk_ids: data.topk_ids(),
+        ..Default::default()
+    };
+    let rows = MatrixMut::new(&mut gathered, PAIRS, HIDDEN).unwrap().into();
+    gather_rows(&inputs, rows, &Default::default(), Pool::Serial).unwrap();
+
+    let experts = |expert: Option<usize>, x: &[f32], y: &mut [f32]| {
+        let rows = x.len() / HIDDEN;
+        let (mut gate, mut up) =
+            (vec![0.0f32; rows * INTERMEDIATE], vec![0.0f32; rows * INTERMEDIATE]);
+        let product = |product, x: &[f32], cols, y: &mut [f32]| {
+            multiply(ExpertTile {
+                product,
+                expert,
+                first_column: 0,
+                worker: 0,
+                rows: Matrix::new(x, rows, cols).unwrap().into(),
+                out: MatrixMut::new(y, rows, y.len() / rows).unwrap(),
+            })
+            .unwrap()
+        };
+        product(ExpertProduct::Gate, x, HIDDEN, &mut gate);
+        product(ExpertProduct::Up, x, HIDDEN, &mut up);
+        let inputs = ActivateInputs {
+            gate: Source::InPlace,
+            up: Matrix::new(&up, rows, INTERMEDIATE).unwrap(),
+            ..Default::default()
+        };
+        let out = MatrixMut::new(&mut gate, rows, INTERMEDIATE).unwrap().into();
+        activate(&inputs, out, &Default::default(), Pool::Serial).unwrap();
+        product(ExpertProduct::Down, &gate, INTERMEDIATE, y);
+    };
+    let (mut y, mut shared) = (vec![0.0f32; PAIRS * HIDDEN], vec![0.0f32; TOKENS * HIDDEN]);
+    for e in 0..EXPERTS {
+        let range = offsets[e] as usize * HIDDEN..offsets[e + 1] as usize * HIDDEN;
+        if !range.is_empty() {
+            experts(Some(e), &gathered[range.clone()], &mut y[range]);
+        }
+    }
+    experts(None, &data.hidden, &mut shared);
+
+    let (mut out, mut normed) = (data.residual.clone(), vec![0.0; TOKENS * HIDDEN]);
+    let mut inputs = CombineInputs {
+        rows: Matrix::new(&y, PAIRS, HIDDEN).unwrap().into(),
+        row_index: RowIndex::Rows(Matrix::new(&index, TOKENS, TOP_K).unwrap()),
+        ..data.sums()
+    };
+    inputs.shared.rows = Matrix::new(&shared, TOKENS, HIDDEN).unwrap();
+    let outputs = CombineOutputs {
+        out: MatrixMut::new(&mut out, TOKENS, HIDDEN).unwrap(),
+        normed: MatrixMut::new(&mut normed, TOKENS, HIDDEN).unwrap().into(),
+    };
+    combine(&inputs, outputs, &Default::default(), Pool::Serial).unwrap();
+    (out, normed)
+}
+
+#[test]
+fn layers_are_their_calls() {
+    let wanted = one_by_one();
+    let three = ScopedThreads(NonZeroUsize::new(3).unwrap());
+    let tbb = Tbb::new(Some(2));
+    let mut pools = vec![Pool::Serial, Pool::Own(&three)];
+    pools.extend(tbb.as_ref().map(Pool::Tbb));
+    for pool in pools {
+        for workers in [1, 2, 7] {
+            let tiles = AtomicUsize::new(0);
+            let found = run(workers, pool, |tile| {
+                assert!(tile.worker < pool.concurrency());
+                tiles.fetch_add(1, Ordering::Relaxed);
+                multiply(tile)
+            });
+            assert_eq!(found.unwrap(), wanted);
+            // Columns are cut for so many.
+            assert!(workers < 7 || tiles.load(Ordering::Relaxed) > 4 * 3);
+        }
+    }
+    assert_eq!((Pool::Serial.concurrency(), Pool::Own(&three).concurrency()), (1, 3));
+}
+
+#[test]
+fn errors_of_a_product_come_back() {
+    let three = ScopedThreads(NonZeroUsize::new(3).unwrap());
+    for pool in [Pool::Serial, Pool::Own(&three)] {
+        for product in [ExpertProduct::Gate, ExpertProduct::Up, ExpertProduct::Down] {
+            for expert in [Some(0), Some(3), None] {
+                let report = Report { skipped: 5, ..Default::default() };
+                let wanted = Error { report, ..Error::new(Code::OutOfMemory, "on purpose") };
+                let error = run(3, pool, |tile| {
+                    if tile.product == product && tile.expert == expert {
+                        return Err(wanted);
+                    }
+                    multiply(tile)
+                });
+                assert_eq!(error.unwrap_err(), wanted);
+            }
+        }
+    }
+}
+
+#[test]
+fn panics_of_a_product_do_not_cross_the_library() {
+    let three = ScopedThreads(NonZeroUsize::new(3).unwrap());
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut errors = Vec::new();
+    for pool in [Pool::Serial, Pool::Own(&three)] {
+        let fails = |wrong: fn(&mut ExpertTile<'_>)| {
+            run(3, pool, |mut tile| {
+                wrong(&mut tile);
+                multiply(tile)
+            })
+            .unwrap_err()
+        };
+        errors.push(fails(|_| panic!("on purpose")));
+        // Views of tiles are checked as all are.
+        errors.push(fails(|tile| {
+            let _ = tile.out.row_mut::<f32>(tile.out.rows());
+        }));
+        errors.push(fails(|tile| {
+            let _ = tile.out.row_mut::<i32>(0);
+        }));
+        errors.push(fails(|tile| {
+            let _ = tile.rows.values.row::<Bf16>(0);
+        }));
+        errors.push(fails(|tile| {
+            let _ = tile.rows.scales.row::<f32>(0);
+        }));
+    }
+    std::panic::set_hook(hook);
+    for error in errors {
+        assert_eq!((error.code, error.message), (Code::Internal, "RunExperts: gemm: panicked"));
+    }
+}
+
+#[test]
+fn arguments_are_checked() {
+    let data = Data::new();
+    let shape = shape(1);
+    assert_eq!(experts_plan_size(TOKENS, TOP_K, &Default::default()), usize::MAX);
+    let size = experts_plan_size(TOKENS, TOP_K, &shape);
+    let mut memory = vec![7; size];
+    let result = plan_experts(data.topk_ids(), &mut memory[1..], &shape, Pool::Serial);
+    let error = result.err().unwrap();
+    assert_eq!(error.message, "PlanExperts: memory: is fewer than ExpertsPlanSize elements");
+    assert!(memory.iter().all(|&x| x == 7));
+
+    // An id of no expert.
+    let few = ExpertsPlanOptions { num_experts: 3, ..shape };
+    let result = plan_experts(data.topk_ids(), &mut memory, &few, Pool::Serial);
+    let error = result.err().unwrap();
+    assert_eq!((error.code, error.report.dropped), (Code::FailedPrecondition, 3));
+    let few = ExpertsPlanOptions { allow_dropped: true, ..few };
+    let plan = plan_experts(data.topk_ids(), &mut memory, &few, Pool::Serial).unwrap();
+    assert_eq!(plan.report().dropped, 3);
+
+    let options = ExpertsOptions::default();
+    let size = experts_scratch_size(&plan, &options, 1);
+    assert!(experts_scratch_size(&plan, &options, 2) > size);
+    let q8_1 = RowFormat { r#type: Type::Q8_1, has_sums: true, ..Default::default() };
+    let mut scratch = vec![0; size];
+    let mut refused = |options: ExpertsOptions, combine, short: usize| {
+        let mut out = vec![0.0; TOKENS * HIDDEN];
+        let outputs = CombineOutputs {
+            out: MatrixMut::new(&mut out, TOKENS, HIDDEN).unwrap(),
+            ..Default::default()
+        };
+        let inputs = ExpertsInputs::new(&plan, data.hidden(), combine, &mut scratch[short..]);
+        let called = AtomicUsize::new(0);
+        let gemm = |tile: ExpertTile<'_>| {
+            called.fetch_add(1, Ordering::Relaxed);
+            multiply(tile)
+        };
+        let error = run_experts(inputs, outputs, &options, gemm, Pool::Serial).unwrap_err();
+        assert_eq!((error.code, called.into_inner()), (Code::InvalidArgument, 0));
+        error.message
+    };
+    let sums = CombineInputs { norm_weight: Matrix::default(), ..data.sums() };
+    assert_eq!(
+        refused(options, sums, 1),
+        "RunExperts: scratch: is fewer than ExpertsScratchSize elements"
+    );
+    assert_eq!(
+        refused(options, CombineInputs { row_index: RowIndex::TokenOrder, ..sums }, 0),
+        "RunExperts: combine: rows or row_index given, which are this call's own"
+    );
+    assert_eq!(
+        refused(ExpertsOptions { operands: q8_1, ..options }, sums, 0),
+        "RunExperts: options: operands: is no format of quantize.h"
+    );
+}
+
+#[test]
+fn rows_are_those_of_the_slice() {
+    let mut data: Vec<i32> = (0..11).collect();
+    let matrix = Matrix::strided(&data, 3, 3, 4).unwrap();
+    assert_eq!((matrix.rows(), matrix.cols(), matrix.stride()), (3, 3, 4));
+    assert_eq!(matrix.row::<i32>(2), [8, 9, 10]);
+    assert_eq!(matrix.as_ptr() as *const i32, data.as_ptr());
+    let mut matrix = MatrixMut::strided(&mut data, 3, 3, 4).unwrap();
+    matrix.row_mut::<i32>(1).fill(-1);
+    assert_eq!(data, [0, 1, 2, 3, -1, -1, -1, 7, 8, 9, 10]);
+    let blocks = [BlockQ8_0 { d: 0, qs: [0; 32] }; 4];
+    assert_eq!(Matrix::new(&blocks, 2, 64).unwrap().row::<BlockQ8_0>(1).len(), 2);
+    let none: [f32; 0] = [];
+    assert!(Matrix::new(&none, 3, 0).unwrap().row::<f32>(2).is_empty());
+}

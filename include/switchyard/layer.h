@@ -1,0 +1,296 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The experts of a layer, from the router's ids to the residual stream: all
+// that lies between is done here, in one parallel region, but the products,
+// which are the engine's.
+//
+//   ExpertsPlanOptions shape;
+//   shape.num_experts = 128, shape.hidden = 2048, shape.intermediate = 768;
+//   shape.workers = pool.Concurrency();
+//   std::vector<int32_t> memory(ExpertsPlanSize(tokens, top_k, shape));
+//   ExpertsPlan plan;
+//   Status s = PlanExperts({ids}, {memory, &plan}, shape, pool);
+//
+//   ExpertsOptions options;  // the layer's activation, types, ...
+//   std::vector<int32_t> scratch(
+//       ExpertsScratchSize(plan, options, pool.Concurrency()));
+//   ExpertsInputs in;
+//   in.plan = &plan, in.hidden = hidden, in.scratch = scratch;
+//   in.combine.topk_weights = weights, in.combine.residual = residual;
+//   s = RunExperts(in, {residual}, options,
+//                  [&](const ExpertTile& tile) { return Multiply(tile); },
+//                  pool);
+
+#ifndef SWITCHYARD_LAYER_H_
+#define SWITCHYARD_LAYER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "switchyard/activate.h"
+#include "switchyard/combine.h"
+#include "switchyard/executor.h"
+#include "switchyard/report.h"
+#include "switchyard/status.h"
+#include "switchyard/types.h"
+#include "switchyard/views.h"
+
+namespace switchyard {
+
+// Which product of an expert.
+enum class ExpertProduct : uint8_t {
+  // Gate and up in one matrix, laid out as GateUpLayout says; with kUngated it
+  // is the only one.
+  kGateUp,
+  kGate,  // these two with GateUpLayout::kSplit
+  kUp,
+  kDown,
+};
+
+// A part of a product, for the thread that it is given to:
+//   out[r, c] = sum over i of rows[r, i] * weights[i, first_column + c]
+// where the weights are those of `product` of `expert`.
+struct ExpertTile {
+  // The `expert` of the shared expert's tiles.
+  static constexpr int32_t kShared = -1;
+
+  ExpertProduct product;
+  int32_t expert;
+  size_t first_column;  // a multiple of tile_columns
+  // No other tile at the same time has this number, which is below the
+  // executor's Concurrency(): for what an engine keeps for each thread.
+  size_t worker;
+  ConstAnyRows rows;  // [m, hidden], or [m, intermediate] for kDown
+  // [m, columns], with a stride; without gaps if it has all columns of the
+  // product.
+  AnyMatrix out;
+};
+
+// The engine's product of a tile, on the calling thread alone. Any object that
+// is called with a tile and returns a Status; it is not copied. It writes all
+// of tile.out, may add a bias of its own to it, and does not throw. A Status
+// that is not ok ends the call, which returns it.
+//
+// The layer's bits are those of one thread for any cut and executor if
+// out[r, c] depends on rows[r] and column first_column + c alone: not on how
+// many rows or columns a tile has. GEMMs that choose their kernel by the number
+// of rows keep their bits for equal `workers`, whatever the executor.
+class ExpertGemm {
+ public:
+  using Function = Status (*)(void* context, const ExpertTile& tile);
+
+  constexpr ExpertGemm(Function function, void* context) noexcept
+      : function_(function), context_(context) {}
+  template <class F, class = decltype(Status(std::declval<const F&>()(
+                         std::declval<const ExpertTile&>())))>
+  ExpertGemm(const F& multiply) noexcept  // NOLINT(runtime/explicit)
+      : function_([](void* context, const ExpertTile& tile) {
+          return (*static_cast<const F*>(context))(tile);
+        }),
+        context_(const_cast<F*>(&multiply)) {}
+
+  Status operator()(const ExpertTile& tile) const {
+    return function_(context_, tile);
+  }
+  bool has_function() const { return function_ != nullptr; }
+
+ private:
+  Function function_;
+  void* context_;
+};
+
+// The format of rows that products read: a line of the table in quantize.h.
+struct RowFormat {
+  Type type = Type::kF32;
+  // Of codes: the columns that share a scale, 32, 64 or 128; 0: all of a row.
+  size_t scale_columns = 0;
+  Type scale_type = Type::kF32;
+  bool has_sums = false;  // of i8 and u8
+};
+
+// Rows of one expert that go through its products together; an ExpertTile is
+// all of their columns or a part.
+struct ExpertBlock {
+  int64_t first_row;  // of the packed rows; of the shared expert, a token
+  int32_t rows;
+  int32_t expert;  // or ExpertTile::kShared
+  // In how many parts of columns other workers share the block's products. One
+  // worker takes a block of 0 parts from gather to down.
+  int32_t gate_up_parts;
+  int32_t down_parts;
+  int32_t cut_row;  // a block in parts: its first row among those of all such
+};
+// A piece of work that a worker claims.
+struct ExpertTask {
+  enum Kind : int32_t { kBlock, kGateUp, kDown };
+  int32_t block;
+  Kind kind;
+  int32_t part;
+};
+
+// The work on a layer's experts: made by PlanExperts() from ids, read by
+// RunExperts(), in memory of the caller's that both need. Any number of calls
+// may read it at the same time. Nothing in it is to be changed; what a caller
+// may want to know is tokens_per_expert, offsets, pairs and row_index, which
+// are BucketPacked()'s, and the lists of blocks and tasks.
+struct ExpertsPlan {
+  Span<int32_t> memory;  // all of it
+  size_t tokens = 0, top_k = 0, num_experts = 0;
+  size_t hidden = 0, intermediate = 0, shared_intermediate = 0;
+  size_t workers = 0, tile_columns = 0;
+  size_t num_rows = 0;   // pairs whose expert is one of these
+  size_t step_rows = 0;  // the most of a tile
+  size_t cut_rows = 0;   // of blocks in parts
+  size_t tokens_without_rows = 0;
+  size_t total_cost = 0, least_cost = 0;
+  Span<int32_t> tokens_per_expert, offsets, pairs, rows_per_token;
+  AnyMatrix row_index;
+  // The blocks in parts come last.
+  Span<ExpertBlock> blocks;
+  // In the order of claims: whole blocks, the largest first, then the parts of
+  // gate and up, then those of down, which wait for their block's.
+  Span<ExpertTask> tasks;
+};
+
+struct ExpertsPlanInputs {
+  ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
+};
+struct ExpertsPlanOutputs {
+  Span<int32_t> memory;         // at least [ExpertsPlanSize]
+  ExpertsPlan* plan = nullptr;  // points into memory
+  Report* report = nullptr;     // optional: sets max_rows, dropped and tiles
+};
+struct ExpertsPlanOptions {
+  size_t num_experts = 0;          // these three have to be set
+  size_t hidden = 0;               // columns of a token
+  size_t intermediate = 0;         // columns between an expert's products
+  size_t shared_intermediate = 0;  // of a shared expert; 0: there is none here
+  // Work is cut for so many, who may be more or fewer when it comes to it.
+  size_t workers = 1;
+  // Tiles begin at multiples of so many rows of their expert and so many
+  // columns of their product: the GEMM's block. tile_columns 0: a tile has all
+  // columns, for weights that are packed as a whole.
+  size_t tile_rows = 16;
+  size_t tile_columns = 32;
+  // The most rows of a tile: what a worker keeps in its cache from one product
+  // to the next. (2048 x 768 in f32 on an AVX-512 core: 86 us a row at 64 rows,
+  // 70 at 128, 61 at 256.)
+  size_t max_rows = 256;
+  // The time of an expert's products of m rows is weight_cost + row_cost *
+  // max(m, min_rows), in any unit: weight_cost stands for reading its weights.
+  // By default they take as long as 32 rows.
+  size_t weight_cost = 512;
+  size_t row_cost = 16;
+  size_t min_rows = 0;
+  // Less than this is not worth a tile or a worker of its own. By default half
+  // of a row's time: 10 us for 2048 x 768.
+  size_t least_cost = 8;
+  // Ids outside [0, num_experts) are expected: see BucketOptions.
+  bool allow_dropped = false;
+};
+
+// int32 elements of memory for a plan, whatever the ids. SIZE_MAX if that
+// overflows or an option is out of range.
+size_t ExpertsPlanSize(size_t tokens, size_t top_k,
+                       const ExpertsPlanOptions& options) noexcept;
+
+// Sorts pairs to experts as BucketPacked() does, and cuts the experts' products
+// to tiles for `workers` workers who claim them: rows of busy experts, as
+// MakeWorkList() does, and where that leaves a worker without work (one token
+// has top_k tiles) columns, smaller ones towards the end. The last worker is
+// ready within 1.05 of the mean of all where each has the work of four tiles,
+// within 1.15 for a single token: `swy plan` simulates it, docs/speed.md has a
+// table.
+//
+// The sort runs on the executor, and the rest on the calling thread: about 25
+// ns a block. Bits: the plan depends on ids and options, not on the executor.
+// Errors: kInvalidArgument for null data, sizes, types, an overlap or an option
+// out of range, with nothing written. kFailedPrecondition for pairs that
+// allow_dropped would allow, with all written, and for costs beyond 63 bits.
+Status PlanExperts(const ExpertsPlanInputs& inputs,
+                   const ExpertsPlanOutputs& outputs,
+                   const ExpertsPlanOptions& options,
+                   Executor& executor = SerialExecutor()) noexcept;
+
+struct ExpertsInputs {
+  const ExpertsPlan* plan = nullptr;
+  ConstAnyRows hidden;  // [tokens, hidden]: what the experts read
+  // Optional: what the shared expert reads, if it is not the same.
+  ConstAnyRows shared_hidden = {};
+  // Optional [num_experts, columns of the product], see ActivateInputs. Biases
+  // of the down product are the engine's to add.
+  ConstAnyMatrix gate_bias = {};
+  ConstAnyMatrix up_bias = {};  // with GateUpLayout::kSplit
+  // What Combine() takes: topk_weights, and residual, norm_weight, shared, ...
+  // `rows` and `row_index` are left out, as is shared.rows if the plan has a
+  // shared expert, whose gate and kind count.
+  CombineInputs combine = {{}, {}, ConstAnyMatrix()};
+  // At least [ExpertsScratchSize], of any contents.
+  Span<int32_t> scratch;
+};
+struct ExpertsOptions {
+  ActivateOptions activate;
+  CombineOptions combine;
+  // Of the rows that products read. Where hidden is something else, each token
+  // is converted once.
+  RowFormat operands;
+  // What products are put out as: f32, bf16 or f16.
+  Type gate_up_type = Type::kF32;
+  Type down_type = Type::kF32;
+  // topk_weights scale an expert's input instead of its output, before the
+  // activation: Llama 4.
+  bool weights_on_input = false;
+  ActivateOptions shared_activate = {Activation::kSilu,
+                                     GateUpLayout::kConcatenated};
+};
+
+// int32 elements of scratch for so many workers. A call with less has fewer
+// workers: enough for one has to be there. 0 if there is nothing to do,
+// SIZE_MAX if this overflows or a format is none.
+size_t ExpertsScratchSize(const ExpertsPlan& plan,
+                          const ExpertsOptions& options,
+                          size_t workers) noexcept;
+// Enough for every plan of so many tokens, for engines that take their memory
+// before there are ids.
+size_t ExpertsScratchSize(size_t tokens, size_t top_k,
+                          const ExpertsPlanOptions& shape,
+                          const ExpertsOptions& options,
+                          size_t workers) noexcept;
+
+// Per token t, slot s and its expert e:
+//   row(t, s) = down_e(activation(gate_e(hidden[t]), up_e(hidden[t])))
+//   outputs = Combine(rows, topk_weights, ...)
+// that is GatherRows, the products, Activate, the products and Combine, with
+// what each of them promises, in one region of the executor: at most
+// Concurrency() ranges of one index each, in which workers claim tiles. An
+// expert's down product begins when its activation is done, and a token is
+// summed when its rows are: there is no barrier. A worker that has to wait for
+// another spins and then yields. Ranges may as well run one after the other.
+//
+// Overlap: no output and no part of scratch may overlap hidden; outputs and
+// inputs.combine are as in Combine.
+//
+// Bits: as ExpertGemm says; those of the five calls one after the other.
+//
+// Errors: kInvalidArgument names the argument ("Activate: ..." and "Combine:
+// ..." those of options.activate, inputs.combine, ...), and nothing is written
+// but scratch. Of products and executors the first that fails; workers then
+// stop at their next tile, and outputs are unspecified.
+Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
+                  const ExpertsOptions& options, const ExpertGemm& gemm,
+                  Executor& executor = SerialExecutor()) noexcept;
+
+// Where a call with these inputs and options put its down products' rows, for
+// checks of a GEMM: parts of inputs.scratch, valid while that is.
+struct ExpertsRows {
+  AnyMatrix routed;  // [plan->num_rows, hidden], sorted as plan->pairs is
+  AnyMatrix shared;  // [tokens, hidden] with a shared expert
+};
+ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
+                          const ExpertsOptions& options) noexcept;
+
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_LAYER_H_

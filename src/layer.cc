@@ -1,0 +1,741 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// RunExperts: one region, in which each worker claims a plan's tasks in order.
+//
+//   convert    tokens to the format that products read, if that is another
+//   block      gather, gate and up, activation, down, on one worker
+//   gate_up    a part of the columns; the last part of a block activates
+//   down       a part of the columns, once its block is activated
+//   tokens     that have no rows here
+//
+// Whoever finishes a block's down product counts its rows off their tokens, and
+// sums a token up that has no more to come. A task waits only for tasks that
+// were claimed before it, so any number of workers, one as well, gets through.
+
+#include "src/calls/layer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <thread>
+
+#include "src/calls/activate.h"
+#include "src/calls/combine.h"
+#include "src/calls/quantize.h"
+#include "src/check.h"
+#include "src/combine_plan.h"
+#include "src/fp_env.h"
+#include "src/simd/combine.h"
+#include "src/take.h"
+#include "switchyard/activate.h"
+#include "switchyard/combine.h"
+#include "switchyard/gather.h"
+#include "switchyard/layer.h"
+#include "switchyard/quantize.h"
+
+namespace switchyard {
+namespace {
+
+using internal::Checked;
+using internal::Given;
+using internal::Taker;
+
+constexpr size_t kCacheLine = 64;
+// Tokens that are converted, or summed without rows, by one claim.
+constexpr size_t kClaimedTokens = 16;
+// A worker looks so often before it lets others have its core: some 2 us.
+constexpr int kSpins = 1000;
+
+size_t CeilDiv(size_t a, size_t b) { return a / b + (a % b != 0); }
+
+// The columns of whole blocks.
+size_t InBlocks(Type type, size_t cols) {
+  return CeilDiv(cols, BlockOf(type)) * BlockOf(type);
+}
+
+AnyRows TakeRows(Taker* taker, const RowFormat& format, size_t rows,
+                 size_t cols) {
+  const auto take = [&](Type type, size_t columns) {
+    const size_t stride = InBlocks(type, columns);
+    const size_t bytes = BytesOf(type, stride);
+    return AnyMatrix(
+        taker->Take<unsigned char>(
+            bytes == 0 || rows <= SIZE_MAX / bytes ? rows * bytes : SIZE_MAX),
+        type, rows, columns, stride);
+  };
+  AnyRows taken = take(format.type, cols);
+  if (internal::IsCode(format.type)) {
+    const size_t group = format.scale_columns;
+    taken.scales =
+        take(format.scale_type, group == 0 ? 1 : CeilDiv(cols, group));
+  }
+  if (format.has_sums) taken.sums = take(Type::kI32, 1);
+  return taken;
+}
+AnyMatrix TakeMatrix(Taker* taker, Type type, size_t rows, size_t cols) {
+  RowFormat format;
+  format.type = type;
+  return TakeRows(taker, format, rows, cols);
+}
+
+// A worker's own memory.
+struct WorkerMemory {
+  AnyRows gathered, activated;
+  AnyMatrix gate_up, row_scale;
+};
+// All of the scratch. What workers share lies in front.
+struct Memory {
+  AnyRows hidden, shared_hidden;  // converted
+  AnyMatrix rows, shared_rows, ones;
+  AnyMatrix cut_gate_up;  // of blocks in parts
+  AnyRows cut_activated;
+  std::atomic<int32_t>* rows_to_come;   // [tokens]
+  std::atomic<int32_t>* parts_to_come;  // [2 * blocks in parts]
+  Taker at_workers;
+  size_t worker_bytes;
+};
+
+size_t CutBlocks(const ExpertsPlan& plan) {
+  size_t blocks = 0;
+  while (blocks < plan.blocks.size &&
+         plan.blocks.data[plan.blocks.size - blocks - 1].gate_up_parts != 0) {
+    ++blocks;
+  }
+  return blocks;
+}
+size_t WidestOf(const ExpertsPlan& plan) {
+  return std::max(plan.intermediate, plan.shared_intermediate);
+}
+
+Memory LayShared(const ExpertsPlan& plan, size_t cut_blocks,
+                 const ExpertsOptions& options, Taker* taker) {
+  Memory memory;
+  const size_t tokens = plan.tokens, widest = WidestOf(plan);
+  const bool has_shared = plan.shared_intermediate != 0;
+  memory.hidden = TakeRows(taker, options.operands, tokens, plan.hidden);
+  memory.shared_hidden =
+      TakeRows(taker, options.operands, has_shared ? tokens : 0, plan.hidden);
+  memory.rows =
+      TakeMatrix(taker, options.down_type, plan.num_rows, plan.hidden);
+  memory.shared_rows = TakeMatrix(taker, options.down_type,
+                                  has_shared ? tokens : 0, plan.hidden);
+  memory.ones = TakeMatrix(taker, Type::kF32,
+                           options.weights_on_input ? tokens : 0, plan.top_k);
+  memory.cut_gate_up =
+      TakeMatrix(taker, options.gate_up_type, plan.cut_rows, 2 * widest);
+  memory.cut_activated =
+      TakeRows(taker, options.operands, plan.cut_rows, widest);
+  memory.rows_to_come = taker->Take<std::atomic<int32_t>>(tokens);
+  memory.parts_to_come = taker->Take<std::atomic<int32_t>>(2 * cut_blocks);
+  memory.at_workers = *taker;
+  return memory;
+}
+WorkerMemory LayWorker(const ExpertsPlan& plan, const ExpertsOptions& options,
+                       Taker* taker) {
+  const size_t rows = plan.step_rows, widest = WidestOf(plan);
+  WorkerMemory memory;
+  memory.gathered = TakeRows(taker, options.operands, rows, plan.hidden);
+  memory.gate_up = TakeMatrix(taker, options.gate_up_type, rows, 2 * widest);
+  memory.activated = TakeRows(taker, options.operands, rows, widest);
+  memory.row_scale =
+      TakeMatrix(taker, Type::kF32, options.weights_on_input ? rows : 0, 1);
+  return memory;
+}
+
+// Products of gate and up. A matrix of each with GateUpLayout::kSplit, rows
+// without gaps, as GEMMs like them; else one, and `up` is empty.
+struct GateUp {
+  AnyMatrix gate, up;
+
+  GateUp RowRange(size_t begin, size_t end) const {
+    return {gate.RowRange(begin, end),
+            Given(up) ? up.RowRange(begin, end) : up};
+  }
+};
+
+// One call: all that workers share.
+class Region {
+ public:
+  // What workers share. The arguments are checked but for what Combine and
+  // Activate check.
+  Region(const ExpertsInputs& inputs, const CombineOutputs& outputs,
+         const ExpertsOptions& options, const ExpertGemm& gemm,
+         const Memory& memory)
+      : plan_(*inputs.plan),
+        inputs_(inputs),
+        options_(options),
+        gemm_(gemm),
+        memory_(memory),
+        first_cut_(plan_.blocks.size - CutBlocks(plan_)),
+        hidden_(ConvertedOr(inputs.hidden, memory.hidden)),
+        shared_hidden_(
+            !Given(inputs.shared_hidden)
+                ? hidden_
+                : ConvertedOr(inputs.shared_hidden, memory.shared_hidden)),
+        sums_(inputs.combine),
+        outputs_(outputs) {
+    sums_.rows = memory.rows;
+    sums_.row_index = RowIndex(ConstAnyMatrix(plan_.row_index));
+    if (plan_.shared_intermediate != 0) sums_.shared.rows = memory.shared_rows;
+  }
+
+  const CombineInputs& sums() const { return sums_; }
+  ConstAnyRows hidden() const { return hidden_; }
+  ConstAnyRows shared_hidden() const { return shared_hidden_; }
+
+  // The status of the activations' arguments, by those of one row.
+  Status CheckActivation() const {
+    for (const int32_t expert : {0, ExpertTile::kShared}) {
+      const ExpertBlock block = {0, 1, expert, 0, 0, 0};
+      if (expert == ExpertTile::kShared && plan_.shared_intermediate == 0) {
+        continue;
+      }
+      const WorkerMemory own = MemoryOf(0);
+      if (own.gathered.rows == 0) continue;
+      const Checked<calls::ActivateCall> call(
+          ActivateInputsOf(block, GateUpOf(block, own.gate_up, 0, 1)),
+          {ActivatedOf(block, own.activated, 0).RowRange(0, 1)},
+          ActivateOf(block));
+      if (!call.status.ok()) return call.status;
+    }
+    return Status();
+  }
+  // How many workers there is work for.
+  size_t MostWorkers() const {
+    const size_t least = std::max<size_t>(1, plan_.least_cost);
+    return std::max<size_t>(1, std::min(NumClaims(), plan_.total_cost / least));
+  }
+
+  // The arguments are checked.
+  Status Run(size_t num_workers, bool is_ordinary, Executor& executor) {
+    if (options_.weights_on_input) {
+      sums_.topk_weights = memory_.ones;
+      std::fill_n(memory_.ones.Row<float>(0), plan_.tokens * plan_.top_k, 1.0f);
+    }
+    for (size_t t = 0; t < plan_.tokens; ++t) {
+      new (memory_.rows_to_come + t)
+          std::atomic<int32_t>(plan_.rows_per_token.data[t]);
+    }
+    for (size_t i = first_cut_; i < plan_.blocks.size; ++i) {
+      const ExpertBlock& block = plan_.blocks.data[i];
+      new (&GateUpToCome(i)) std::atomic<int32_t>(block.gate_up_parts);
+      new (&DownToCome(i)) std::atomic<int32_t>(block.down_parts);
+    }
+    conversions_to_come_.store(NumConversions(), std::memory_order_relaxed);
+    const internal::CombinePlan sum_plan(sums_, outputs_, options_.combine,
+                                         !is_ordinary);
+    const simd::CombineArgs sum_args = sum_plan.Args(
+        sums_, outputs_, options_.combine, plan_.hidden, &skipped_);
+    sum_args_ = &sum_args;
+    sum_rows_ = simd::CombineRows(sum_plan.rows_type());
+
+    if (num_workers == 1) {
+      Work(0);
+    } else {
+      const Status status = executor.ParallelFor(num_workers, 1, &WorkOn, this);
+      if (!status.ok()) return status;
+    }
+    if (has_failed_.load(std::memory_order_acquire)) return error_;
+    const size_t skipped = skipped_.load(std::memory_order_relaxed);
+    if (outputs_.report != nullptr) outputs_.report->skipped = skipped;
+    return Status();
+  }
+
+ private:
+  // The rows as products read them: as they are, or a place for them.
+  static ConstAnyRows ConvertedOr(const ConstAnyRows& rows,
+                                  const AnyRows& converted) {
+    return internal::SameFormat(rows, converted) ? rows
+                                                 : ConstAnyRows(converted);
+  }
+  bool Converts() const { return hidden_.data != inputs_.hidden.data; }
+  bool ConvertsShared() const {
+    return Given(inputs_.shared_hidden) &&
+           shared_hidden_.data != inputs_.shared_hidden.data;
+  }
+  size_t ClaimsOfTokens() const {
+    return CeilDiv(plan_.tokens, kClaimedTokens);
+  }
+  size_t NumConversions() const {
+    return (Converts() + ConvertsShared()) * ClaimsOfTokens();
+  }
+  size_t NumClaims() const {
+    return NumConversions() + plan_.tasks.size +
+           (plan_.tokens_without_rows != 0 ? ClaimsOfTokens() : 0);
+  }
+  std::atomic<int32_t>& GateUpToCome(size_t block) {
+    return memory_.parts_to_come[2 * (block - first_cut_)];
+  }
+  std::atomic<int32_t>& DownToCome(size_t block) {
+    return memory_.parts_to_come[2 * (block - first_cut_) + 1];
+  }
+
+  static void WorkOn(void* context, size_t /*worker*/, size_t begin,
+                     size_t end) {
+    for (size_t i = begin; i < end; ++i) static_cast<Region*>(context)->Work(i);
+  }
+
+  // Claims until there is nothing more to claim.
+  void Work(size_t worker) {
+    const WorkerMemory own = MemoryOf(worker);
+    const size_t conversions = NumConversions(), tasks = plan_.tasks.size;
+    const size_t end = NumClaims();
+    while (!has_failed_.load(std::memory_order_relaxed)) {
+      size_t claim = next_.fetch_add(1, std::memory_order_relaxed);
+      if (claim >= end) return;
+      if (claim < conversions) {
+        Convert(claim);
+        continue;
+      }
+      claim -= conversions;
+      if (claim >= tasks) {
+        SumTokensWithoutRows(claim - tasks);
+        continue;
+      }
+      if (!WaitFor(conversions_to_come_, size_t{0})) return;
+      const ExpertTask& task = plan_.tasks.data[claim];
+      const auto block = static_cast<size_t>(task.block);
+      switch (task.kind) {
+        case ExpertTask::kBlock:
+          RunBlock(block, worker, own);
+          break;
+        case ExpertTask::kGateUp:
+          RunGateUp(block, task.part, worker, own);
+          break;
+        case ExpertTask::kDown:
+          RunDown(block, task.part, worker);
+          break;
+      }
+    }
+  }
+
+  WorkerMemory MemoryOf(size_t worker) const {
+    Taker taker = memory_.at_workers;
+    taker.TakeBytes(worker * memory_.worker_bytes);
+    return LayWorker(plan_, options_, &taker);
+  }
+
+  // False if the call has failed meanwhile.
+  template <class T>
+  bool WaitFor(const std::atomic<T>& what, T value) {
+    for (int spins = 0; what.load(std::memory_order_acquire) != value;) {
+      if (has_failed_.load(std::memory_order_relaxed)) return false;
+      if (++spins > kSpins) std::this_thread::yield();
+    }
+    return true;
+  }
+
+  // The first error stays. Returns whether `status` is none.
+  bool Keep(const Status& status) {
+    if (__builtin_expect(status.ok(), 1)) return true;
+    if (!is_failing_.exchange(true, std::memory_order_relaxed)) {
+      error_ = status;
+      has_failed_.store(true, std::memory_order_release);
+    }
+    // Another's error may not be written yet; this worker stops all the same.
+    return false;
+  }
+
+  void Convert(size_t claim) {
+    const bool is_shared = !Converts() || claim >= ClaimsOfTokens();
+    if (Converts() && is_shared) claim -= ClaimsOfTokens();
+    const size_t begin = claim * kClaimedTokens;
+    const size_t end = std::min(plan_.tokens, begin + kClaimedTokens);
+    const ConstAnyRows& from =
+        is_shared ? inputs_.shared_hidden : inputs_.hidden;
+    const AnyRows& to = is_shared ? memory_.shared_hidden : memory_.hidden;
+    Keep(Quantize({from.RowRange(begin, end)}, {to.RowRange(begin, end)}));
+    conversions_to_come_.fetch_sub(1, std::memory_order_release);
+  }
+
+  size_t IntermediateOf(const ExpertBlock& block) const {
+    return block.expert == ExpertTile::kShared ? plan_.shared_intermediate
+                                               : plan_.intermediate;
+  }
+  const ActivateOptions& ActivateOf(const ExpertBlock& block) const {
+    return block.expert == ExpertTile::kShared ? options_.shared_activate
+                                               : options_.activate;
+  }
+
+  // Rows [begin, begin + count) of the block, as products read them.
+  bool Gather(const ExpertBlock& block, size_t begin, size_t count,
+              const WorkerMemory& own, ConstAnyRows* rows) {
+    const size_t first = static_cast<size_t>(block.first_row) + begin;
+    if (block.expert == ExpertTile::kShared) {
+      *rows = shared_hidden_.RowRange(first, first + count);
+      return true;
+    }
+    const Span<const int32_t> pairs(plan_.pairs.data + first, count);
+    if (count == 1) {
+      const size_t token = TokenOf(pairs.data[0]);
+      *rows = hidden_.RowRange(token, token + 1);
+      return true;
+    }
+    const AnyRows gathered = own.gathered.RowRange(0, count);
+    *rows = gathered;
+    return Keep(GatherRows({hidden_, pairs, plan_.row_index}, {gathered}));
+  }
+  size_t TokenOf(int32_t pair) const {
+    return static_cast<size_t>(pair) / plan_.top_k;
+  }
+
+  // Products of gate and up: columns [begin, end) of each matrix.
+  bool MultiplyGateUp(const ExpertBlock& block, const ConstAnyRows& rows,
+                      const GateUp& out, size_t begin, size_t end,
+                      size_t worker) {
+    const auto multiply = [&](ExpertProduct product, const AnyMatrix& m) {
+      return Keep(gemm_({product, block.expert, begin, worker, rows,
+                         m.ColRange(begin, end)}));
+    };
+    if (!IsSplit(block)) return multiply(ExpertProduct::kGateUp, out.gate);
+    return multiply(ExpertProduct::kGate, out.gate) &&
+           multiply(ExpertProduct::kUp, out.up);
+  }
+  bool IsSplit(const ExpertBlock& block) const {
+    return ActivateOf(block).layout == GateUpLayout::kSplit;
+  }
+  // Columns of a gate-and-up product, both if they are in one matrix.
+  size_t GateUpCols(const ExpertBlock& block) const {
+    const GateUpLayout layout = ActivateOf(block).layout;
+    const bool is_one =
+        layout == GateUpLayout::kSplit || layout == GateUpLayout::kUngated;
+    return IntermediateOf(block) * (is_one ? 1 : 2);
+  }
+  // The products of a block's `count` rows, in a place that is wide enough for
+  // any, from its row `first` on.
+  GateUp GateUpOf(const ExpertBlock& block, const AnyMatrix& place,
+                  size_t first, size_t count) const {
+    const size_t cols = GateUpCols(block);
+    void* const data = place.RowRange(first, first).data;
+    const AnyMatrix both(data, place.type, 2 * count, cols, cols);
+    GateUp gate_up = {both.RowRange(0, count), {}};
+    if (IsSplit(block)) gate_up.up = both.RowRange(count, 2 * count);
+    return gate_up;
+  }
+  // Rows of a block without gaps, in such a place: its rows from `first` on are
+  // the block's.
+  AnyRows ActivatedOf(const ExpertBlock& block, const AnyRows& place,
+                      size_t first) const {
+    AnyRows activated = place.RowRange(first, place.rows);
+    activated.cols = IntermediateOf(block);
+    activated.stride = InBlocks(activated.type, activated.cols);
+    if (options_.operands.scale_columns != 0 && activated.scales.cols != 0) {
+      activated.scales.cols = activated.scales.stride =
+          CeilDiv(activated.cols, options_.operands.scale_columns);
+    }
+    return activated;
+  }
+
+  // The activation's arguments, but for the rows' weights.
+  ActivateInputs ActivateInputsOf(const ExpertBlock& block,
+                                  const GateUp& gate_up) const {
+    return {gate_up.gate, gate_up.up, BiasOf(block, inputs_.gate_bias),
+            IsSplit(block) ? BiasOf(block, inputs_.up_bias) : ConstAnyMatrix()};
+  }
+  static ConstAnyMatrix BiasOf(const ExpertBlock& block,
+                               const ConstAnyMatrix& biases) {
+    if (block.expert == ExpertTile::kShared || !Given(biases)) return {};
+    const auto expert = static_cast<size_t>(block.expert);
+    return biases.RowRange(expert, expert + 1);
+  }
+
+  // Activates rows [begin, begin + out.rows) of the block.
+  bool ActivateRows(const ExpertBlock& block, size_t begin,
+                    const GateUp& gate_up, const AnyRows& out,
+                    const WorkerMemory& own) {
+    const ActivateInputs inputs = ActivateInputsOf(block, gate_up);
+    ActivateOptions options = ActivateOf(block);
+    if (block.expert == ExpertTile::kShared || !options_.weights_on_input) {
+      return Keep(Activate(inputs, {out}, options));
+    }
+    options.row_scale_place = ActivatePlace::kBefore;
+    // As many rows at a time as there is room for their weights.
+    for (size_t at = 0; at < out.rows; at += plan_.step_rows) {
+      const size_t end = std::min(at + plan_.step_rows, out.rows);
+      ActivateInputs part = inputs;
+      part.gate = inputs.gate.RowRange(at, end);
+      if (Given(inputs.up)) part.up = inputs.up.RowRange(at, end);
+      part.row_scale = WeightsOf(block, begin + at, end - at, own.row_scale);
+      if (!Keep(Activate(part, {out.RowRange(at, end)}, options))) return false;
+    }
+    return true;
+  }
+  // The weights of a block's rows, as they are stored.
+  ConstAnyMatrix WeightsOf(const ExpertBlock& block, size_t begin, size_t count,
+                           const AnyMatrix& place) const {
+    const ConstAnyMatrix& weights = inputs_.combine.topk_weights;
+    const size_t size = SizeOf(weights.type);
+    const int32_t* const pairs =
+        plan_.pairs.data + static_cast<size_t>(block.first_row) + begin;
+    for (size_t r = 0; r < count; ++r) {
+      const auto pair = static_cast<size_t>(pairs[r]);
+      const size_t at =
+          pair / plan_.top_k * weights.stride + pair % plan_.top_k;
+      std::memcpy(static_cast<char*>(place.data) + r * size,
+                  static_cast<const char*>(weights.data) + at * size, size);
+    }
+    return {place.data, weights.type, count, 1, 1};
+  }
+
+  AnyMatrix RowsOf(const ExpertBlock& block, size_t begin, size_t count) const {
+    const size_t first = static_cast<size_t>(block.first_row) + begin;
+    return (block.expert == ExpertTile::kShared ? memory_.shared_rows
+                                                : memory_.rows)
+        .RowRange(first, first + count);
+  }
+
+  void RunBlock(size_t index, size_t worker, const WorkerMemory& own) {
+    const ExpertBlock& block = plan_.blocks.data[index];
+    const auto num_rows = static_cast<size_t>(block.rows);
+    for (size_t begin = 0; begin < num_rows; begin += plan_.step_rows) {
+      const size_t count = std::min(plan_.step_rows, num_rows - begin);
+      const GateUp gate_up = GateUpOf(block, own.gate_up, 0, count);
+      const AnyRows activated =
+          ActivatedOf(block, own.activated, 0).RowRange(0, count);
+      ConstAnyRows rows;
+      if (!Gather(block, begin, count, own, &rows) ||
+          !MultiplyGateUp(block, rows, gate_up, 0, GateUpCols(block), worker) ||
+          !ActivateRows(block, begin, gate_up, activated, own) ||
+          !Keep(gemm_({ExpertProduct::kDown, block.expert, 0, worker, activated,
+                       RowsOf(block, begin, count)}))) {
+        return;
+      }
+    }
+    Count(block);
+  }
+
+  // Part `part` of `parts` of so many columns.
+  struct Columns {
+    size_t begin, end;
+  };
+  Columns PartOf(size_t cols, int32_t part, int32_t parts) const {
+    const size_t tiles = CeilDiv(cols, plan_.tile_columns);
+    const auto at = [&](int32_t i) {
+      return std::min(cols, tiles * static_cast<size_t>(i) /
+                                static_cast<size_t>(parts) *
+                                plan_.tile_columns);
+    };
+    return {at(part), at(part + 1)};
+  }
+
+  void RunGateUp(size_t index, int32_t part, size_t worker,
+                 const WorkerMemory& own) {
+    const ExpertBlock& block = plan_.blocks.data[index];
+    const auto num_rows = static_cast<size_t>(block.rows);
+    const auto cut_row = static_cast<size_t>(block.cut_row);
+    const Columns columns =
+        PartOf(GateUpCols(block), part, block.gate_up_parts);
+    const GateUp gate_up =
+        GateUpOf(block, memory_.cut_gate_up, cut_row, num_rows);
+    for (size_t begin = 0; begin < num_rows; begin += plan_.step_rows) {
+      const size_t count = std::min(plan_.step_rows, num_rows - begin);
+      ConstAnyRows rows;
+      if (!Gather(block, begin, count, own, &rows) ||
+          !MultiplyGateUp(block, rows, gate_up.RowRange(begin, begin + count),
+                          columns.begin, columns.end, worker)) {
+        return;
+      }
+    }
+    std::atomic<int32_t>& to_come = GateUpToCome(index);
+    if (to_come.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (ActivateRows(block, 0, gate_up,
+                     ActivatedOf(block, memory_.cut_activated, cut_row)
+                         .RowRange(0, num_rows),
+                     own)) {
+      to_come.store(kActivated, std::memory_order_release);
+    }
+  }
+
+  void RunDown(size_t index, int32_t part, size_t worker) {
+    const ExpertBlock& block = plan_.blocks.data[index];
+    if (!WaitFor(GateUpToCome(index), kActivated)) return;
+    const auto num_rows = static_cast<size_t>(block.rows);
+    const auto cut_row = static_cast<size_t>(block.cut_row);
+    const Columns columns = PartOf(plan_.hidden, part, block.down_parts);
+    const AnyRows activated =
+        ActivatedOf(block, memory_.cut_activated, cut_row);
+    for (size_t begin = 0; begin < num_rows; begin += plan_.step_rows) {
+      const size_t count = std::min(plan_.step_rows, num_rows - begin);
+      if (!Keep(gemm_({ExpertProduct::kDown, block.expert, columns.begin,
+                       worker, activated.RowRange(begin, begin + count),
+                       RowsOf(block, begin, count)
+                           .ColRange(columns.begin, columns.end)}))) {
+        return;
+      }
+    }
+    if (DownToCome(index).fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      Count(block);
+    }
+  }
+
+  // The block's rows are there.
+  void Count(const ExpertBlock& block) {
+    const auto first = static_cast<size_t>(block.first_row);
+    const auto num_rows = static_cast<size_t>(block.rows);
+    for (size_t r = first; r < first + num_rows; ++r) {
+      const size_t token = block.expert == ExpertTile::kShared
+                               ? r
+                               : TokenOf(plan_.pairs.data[r]);
+      if (memory_.rows_to_come[token].fetch_sub(1, std::memory_order_acq_rel) ==
+          1) {
+        Sum(token);
+      }
+    }
+  }
+  void Sum(size_t token) {
+    if (plan_.hidden == 0) return;
+    const internal::DefaultFpEnv fp_env;
+    sum_rows_(*sum_args_, token, token + 1);
+  }
+  void SumTokensWithoutRows(size_t claim) {
+    const size_t begin = claim * kClaimedTokens;
+    const size_t end = std::min(plan_.tokens, begin + kClaimedTokens);
+    for (size_t token = begin; token < end; ++token) {
+      if (plan_.rows_per_token.data[token] == 0) Sum(token);
+    }
+  }
+
+  static constexpr int32_t kActivated = -1;
+
+  const ExpertsPlan& plan_;
+  const ExpertsInputs& inputs_;
+  const ExpertsOptions& options_;
+  const ExpertGemm& gemm_;
+  const Memory& memory_;
+  const size_t first_cut_;
+  const ConstAnyRows hidden_, shared_hidden_;
+  CombineInputs sums_;
+  const CombineOutputs& outputs_;
+  const simd::CombineArgs* sum_args_ = nullptr;
+  simd::RowFunction<simd::CombineArgs> sum_rows_ = nullptr;
+  Status error_;
+  // Each is written by all workers.
+  alignas(kCacheLine) std::atomic<size_t> next_{0};
+  alignas(kCacheLine) std::atomic<size_t> conversions_to_come_{0};
+  alignas(kCacheLine) std::atomic<bool> has_failed_{false};
+  std::atomic<bool> is_failing_{false};
+  std::atomic<size_t> skipped_{0};
+};
+
+// Whether scratch shares a byte with an argument that Combine takes, or with
+// the plan.
+template <size_t... kI>
+bool OverlapsArguments(const Span<int32_t>& scratch,
+                       const calls::CombineCall::Args& arguments,
+                       std::index_sequence<kI...>) {
+  const auto overlaps = [&](auto at) {
+    constexpr calls::Kind kKind =
+        calls::ArgumentAt<calls::CombineCall>(at).field.kind;
+    if constexpr (!calls::IsView(kKind)) {
+      return false;
+    } else {
+      const auto& view = internal::Get<calls::CombineCall, at>(arguments);
+      return Given(view) && internal::MayOverlap(scratch, ConstAnyMatrix(view));
+    }
+  };
+  return (overlaps(std::integral_constant<size_t, kI>()) || ...);
+}
+
+size_t ScratchSize(const ExpertsPlan& plan, size_t cut_blocks,
+                   const ExpertsOptions& options, size_t workers) {
+  if (plan.tokens == 0) return 0;
+  Taker taker, worker;
+  LayShared(plan, cut_blocks, options, &taker);
+  LayWorker(plan, options, &worker);
+  size_t bytes = 0;
+  if (taker.overflows() || worker.overflows() ||
+      __builtin_mul_overflow(worker.bytes(), workers, &bytes)) {
+    return SIZE_MAX;
+  }
+  taker.TakeBytes(bytes);
+  return taker.overflows() ? SIZE_MAX : taker.size();
+}
+
+}  // namespace
+
+size_t ExpertsScratchSize(const ExpertsPlan& plan,
+                          const ExpertsOptions& options,
+                          size_t workers) noexcept {
+  return ScratchSize(plan, CutBlocks(plan), options, workers);
+}
+size_t ExpertsScratchSize(size_t tokens, size_t top_k,
+                          const ExpertsPlanOptions& shape,
+                          const ExpertsOptions& options,
+                          size_t workers) noexcept {
+  if (ExpertsPlanSize(tokens, top_k, shape) == SIZE_MAX) return SIZE_MAX;
+  // All rows in blocks of one row, all of them cut, and in large ones.
+  ExpertsPlan plan;
+  plan.tokens = tokens;
+  plan.top_k = top_k;
+  plan.hidden = shape.hidden;
+  plan.intermediate = shape.intermediate;
+  plan.shared_intermediate = shape.shared_intermediate;
+  plan.num_rows = tokens * top_k;
+  const size_t rows =
+      plan.num_rows + (shape.shared_intermediate != 0 ? tokens : 0);
+  plan.step_rows = std::min(rows, shape.max_rows);
+  if (shape.workers != 1 && shape.tile_columns != 0) plan.cut_rows = rows;
+  return ScratchSize(plan, plan.cut_rows, options, workers);
+}
+
+Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
+                  const ExpertsOptions& options, const ExpertGemm& gemm,
+                  Executor& executor) noexcept {
+  const Checked<calls::ExpertsCall> call(inputs, outputs, options);
+  if (!call.status.ok()) return call.status;
+  if (!gemm.has_function()) {
+    return internal::Invalid("RunExperts: gemm: is null");
+  }
+  const ExpertsPlan& plan = *inputs.plan;
+  Taker taker(inputs.scratch);
+  Memory memory = LayShared(plan, CutBlocks(plan), options, &taker);
+  LayWorker(plan, options, &taker);
+  // 0 where no expert has rows.
+  memory.worker_bytes =
+      std::max<size_t>(1, taker.bytes() - memory.at_workers.bytes());
+  Region region(inputs, outputs, options, gemm, memory);
+
+  const Checked<calls::CombineCall> sums(region.sums(), outputs,
+                                         options.combine);
+  if (!sums.status.ok()) return sums.status;
+  const calls::CombineCall::Args own = {inputs.combine, outputs,
+                                        options.combine, sums.sizes};
+  constexpr auto kAll =
+      std::make_index_sequence<calls::kNumArguments<calls::CombineCall>>();
+  if (OverlapsArguments(inputs.scratch, own, kAll)) {
+    return internal::Invalid(
+        "RunExperts: scratch: overlaps an argument of combine");
+  }
+  if (internal::MayOverlap(inputs.scratch, plan.memory)) {
+    return internal::Invalid("RunExperts: scratch: overlaps the plan's memory");
+  }
+  for (const auto& [from, to] :
+       {std::pair{inputs.hidden, memory.hidden},
+        std::pair{inputs.shared_hidden, memory.shared_hidden}}) {
+    if (!Given(from)) continue;
+    if (!Checked<calls::QuantizeCall>({from}, {to}, {}).status.ok()) {
+      return internal::Invalid(
+          "RunExperts: options: operands: nothing converts hidden to it");
+    }
+  }
+  if (plan.tokens == 0) return Status();
+  const Status activation = region.CheckActivation();
+  if (!activation.ok()) return activation;
+
+  const size_t spare = inputs.scratch.size - call.sizes.scratch_size;
+  const size_t most_workers = 1 + spare * sizeof(int32_t) / memory.worker_bytes;
+  return region.Run(
+      std::min({region.MostWorkers(), most_workers, executor.Concurrency()}),
+      sums.is_ordinary, executor);
+}
+
+ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
+                          const ExpertsOptions& options) noexcept {
+  Taker taker(inputs.scratch);
+  const Memory memory =
+      LayShared(*inputs.plan, CutBlocks(*inputs.plan), options, &taker);
+  return {memory.rows, memory.shared_rows};
+}
+
+}  // namespace switchyard

@@ -1,0 +1,185 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A layer's schedule on any number of workers, simulated: what `swy plan`
+// prints, and the tests bound.
+
+#ifndef SWITCHYARD_TESTING_LAYER_SCHEDULE_H_
+#define SWITCHYARD_TESTING_LAYER_SCHEDULE_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "switchyard/layer.h"
+#include "switchyard/work_list.h"
+#include "testing/inputs.h"
+
+namespace switchyard::testing_support {
+
+// How tokens choose their experts: all equally likely; with shares of 1 / n; or
+// all of them the first, and the others as it comes.
+enum class Skew { kUniform, kZipf, kHot };
+
+// [tokens, top_k] ids, different in each row. In integers: the same everywhere.
+inline std::vector<int32_t> SkewedIds(size_t tokens, size_t top_k,
+                                      size_t experts, Skew skew,
+                                      uint64_t seed) {
+  std::vector<uint64_t> below;
+  uint64_t sum = 0;
+  for (size_t e = 0; e < experts; ++e) {
+    below.push_back(sum += skew == Skew::kZipf ? 1000000 / (e + 1) : 1);
+  }
+  Random random(seed);
+  std::vector<int32_t> ids;
+  for (size_t t = 0; t < tokens; ++t) {
+    const size_t first = ids.size();
+    if (skew == Skew::kHot) ids.push_back(0);
+    while (ids.size() < first + top_k) {
+      const auto at =
+          std::upper_bound(below.begin(), below.end(), random.Below(sum));
+      const auto e = static_cast<int32_t>(at - below.begin());
+      if (std::find(ids.begin() + static_cast<ptrdiff_t>(first), ids.end(),
+                    e) == ids.end()) {
+        ids.push_back(e);
+      }
+    }
+  }
+  return ids;
+}
+
+// Times in microseconds.
+struct ScheduleCosts {
+  // Of a unit of ExpertsPlanOptions' costs, whose defaults are 16 to a row:
+  // 2048 x 768 on an AVX-512 core in bf16.
+  double unit = 21.0 / 16;
+  // To wake workers until the last has come, as a team that spins does.
+  double wake = 3.0;
+  double claim = 0.1;
+  // Of a tile, beside its product: the call, and its rows' gather.
+  double tile = 0.5;
+  double row = 0.1;
+  // A sum of a token.
+  double token = 1.5;
+};
+
+// When each worker is free, the earliest on top.
+class Workers {
+ public:
+  Workers(size_t workers, double wake) {
+    for (size_t i = 0; i < workers; ++i) free_.push(i == 0 ? 0 : wake);
+  }
+  // The next one to be free works for so long, not before `ready`. Returns when
+  // it has done so.
+  double Work(double time, double ready = 0) {
+    const double end = std::max(free_.top(), ready) + time;
+    free_.pop();
+    free_.push(end);
+    last_ = std::max(last_, end);
+    return end;
+  }
+  double last() const { return last_; }
+
+ private:
+  std::priority_queue<double, std::vector<double>, std::greater<double>> free_;
+  double last_ = 0;
+};
+
+struct Schedule {
+  double ideal;     // all work, shared out evenly among workers who are awake
+  double makespan;  // until the last worker is ready
+};
+
+inline double CostOf(const ExpertsPlanOptions& options, int32_t rows) {
+  return static_cast<double>(
+      options.weight_cost +
+      options.row_cost * std::max(static_cast<size_t>(rows), options.min_rows));
+}
+
+// As RunExperts() claims a plan's tasks.
+inline Schedule Simulate(const ExpertsPlan& plan,
+                         const ExpertsPlanOptions& options, size_t workers,
+                         const ScheduleCosts& costs) {
+  Workers crew(workers, costs.wake);
+  std::vector<double> ready(plan.blocks.size);
+  const double sum_of_row =
+      costs.token * static_cast<double>(plan.tokens) /
+      static_cast<double>(std::max<size_t>(1, plan.num_rows));
+  double work = costs.token * static_cast<double>(plan.tokens);
+  for (const ExpertTask& task : plan.tasks) {
+    const auto index = static_cast<size_t>(task.block);
+    const ExpertBlock& block = plan.blocks.data[index];
+    const double rows = static_cast<double>(block.rows);
+    const double product = CostOf(options, block.rows) * costs.unit;
+    const double gather = costs.row * rows;
+    switch (task.kind) {
+      case ExpertTask::kBlock:
+        work += product + gather + costs.tile;
+        crew.Work(costs.claim + product + gather + 2 * costs.tile +
+                  sum_of_row * rows);
+        break;
+      case ExpertTask::kGateUp: {
+        const double part = product * 2 / 3 / block.gate_up_parts;
+        work += part + (task.part == 0 ? gather + costs.tile : 0);
+        const double end = crew.Work(costs.claim + part + gather + costs.tile);
+        ready[index] = std::max(ready[index], end);
+        break;
+      }
+      case ExpertTask::kDown: {
+        const double part = product / 3 / block.down_parts;
+        work += part;
+        crew.Work(costs.claim + part + costs.tile +
+                      sum_of_row * rows / block.down_parts,
+                  ready[index]);
+        break;
+      }
+    }
+  }
+  return {work / static_cast<double>(workers), crew.last()};
+}
+
+// As engines do without: tiles of whole experts or many rows, claimed, and then
+// the sums; where tiles are fewer than two a worker, one product after the
+// other, each on all of them.
+inline Schedule SimulateTiles(const ExpertsPlan& plan,
+                              const ExpertsPlanOptions& options, size_t workers,
+                              const ScheduleCosts& costs) {
+  WorkListOptions work_options;
+  work_options.workers = workers;
+  work_options.tile_rows = options.tile_rows;
+  work_options.tile_cost = options.weight_cost;
+  work_options.row_cost = options.row_cost;
+  std::vector<WorkTile> tiles(
+      WorkListSize(plan.num_rows, plan.num_experts, work_options));
+  Report report;
+  if (!MakeWorkList({plan.tokens_per_expert, plan.offsets}, {tiles, &report},
+                    work_options)
+           .ok()) {
+    return {};
+  }
+  tiles.resize(report.tiles);
+  const double crew_size = static_cast<double>(workers);
+  double work = costs.token * static_cast<double>(plan.tokens), after = 0;
+  Workers crew(workers, costs.wake);
+  for (const WorkTile& tile : tiles) {
+    const double product = CostOf(options, tile.rows) * costs.unit;
+    const double more = costs.row * static_cast<double>(tile.rows);
+    work += product + more + costs.tile;
+    if (workers > 1 && tiles.size() < 2 * workers) {
+      after += product / crew_size + more + 2 * (costs.wake + costs.tile);
+    } else {
+      crew.Work(costs.claim + product + more + 2 * costs.tile);
+    }
+  }
+  const double sums = costs.token * static_cast<double>(plan.tokens);
+  return {work / crew_size, crew.last() + after + costs.wake +
+                                std::max(sums / crew_size, costs.token)};
+}
+
+}  // namespace switchyard::testing_support
+
+#endif  // SWITCHYARD_TESTING_LAYER_SCHEDULE_H_

@@ -1,0 +1,298 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/c/check.h"
+
+// Tokens of two slots; the third expert has none of them, and there is a shared
+// expert, as wide as the others.
+enum { kTokens = 7, kTopK = 2, kExperts = 4, kHidden = 40, kInter = 24 };
+enum { kPairs = kTokens * kTopK, kWidest = 2 * kInter };
+static int32_t ids[kPairs] = {0, 1, 3, 0, 0, 1, 1, 0, 3, 1, 0, 3, 1, 3};
+static float hidden[kTokens * kHidden], weights[kPairs], norm[kHidden];
+static float shared_gate[kTokens];
+
+// Numbers in [-1, 1).
+static float Value(size_t seed, size_t i) {
+  return (float)((i * 7919 + seed * 104729 + 17) % 2000) / 1000.0f - 1.0f;
+}
+static void Fill(float* values, size_t count, size_t seed) {
+  size_t i;
+  for (i = 0; i < count; ++i) values[i] = Value(seed, i);
+}
+
+// The engine's product, of weights that are made where they are read. The one
+// that fails, if any.
+struct Product {
+  int32_t failing_product, failing_expert;
+  swy_status status;
+};
+static swy_status Multiply(void* context, const swy_expert_tile* tile) {
+  const struct Product* product = (const struct Product*)context;
+  const swy_status ok = {SWY_OK, ""};
+  const size_t seed = (size_t)(10 * (tile->expert + 2) + tile->product);
+  const swy_matrix x = tile->rows.values;
+  size_t r, c, i;
+  CHECK(tile->worker < 2 && x.type == SWY_F32 && tile->out.type == SWY_F32);
+  if (tile->product == product->failing_product &&
+      tile->expert == product->failing_expert) {
+    return product->status;
+  }
+  for (r = 0; r < x.rows; ++r) {
+    const float* row = (const float*)x.data + r * x.stride;
+    float* out = (float*)tile->out.data + r * tile->out.stride;
+    for (c = 0; c < tile->out.cols; ++c) {
+      const size_t first = (tile->first_column + c) * x.cols;
+      double sum = 0;
+      for (i = 0; i < x.cols; ++i) sum += row[i] * Value(seed, first + i);
+      out[c] = (float)sum;
+    }
+  }
+  return ok;
+}
+
+// What all calls of the layer have.
+struct Layer {
+  float out[kTokens * kHidden], normed[kTokens * kHidden];
+  swy_experts_plan_options shape;
+  swy_experts_plan plan;
+  int32_t *memory, *scratch;
+  swy_combine_inputs combine;
+  swy_activate_options activate;
+  swy_experts_options options;
+  swy_experts_inputs in;
+  swy_combine_outputs outputs;
+  swy_report report;
+  struct Product product;
+  swy_expert_gemm gemm;
+};
+// A null plan's memory if there is none.
+static int MakeLayer(struct Layer* l, size_t workers) {
+  const swy_experts_plan_options shape = SWY_EXPERTS_PLAN_OPTIONS_INIT;
+  const swy_combine_inputs combine = SWY_COMBINE_INPUTS_INIT;
+  const swy_activate_options activate = SWY_ACTIVATE_OPTIONS_INIT;
+  const swy_experts_options options = SWY_EXPERTS_OPTIONS_INIT;
+  const swy_experts_inputs in = SWY_EXPERTS_INPUTS_INIT;
+  const swy_combine_outputs outputs = SWY_COMBINE_OUTPUTS_INIT;
+  const swy_report report = SWY_REPORT_INIT;
+  const swy_expert_gemm gemm = SWY_EXPERT_GEMM_INIT;
+  swy_experts_plan_inputs pairs = SWY_EXPERTS_PLAN_INPUTS_INIT;
+  swy_experts_plan_outputs plan = SWY_EXPERTS_PLAN_OUTPUTS_INIT;
+  memset(l, 0, sizeof *l);
+  Fill(hidden, kTokens * kHidden, 1);
+  Fill(weights, kPairs, 2);
+  Fill(norm, kHidden, 3);
+  Fill(shared_gate, kTokens, 4);
+  Fill(l->out, kTokens * kHidden, 5);
+  l->report = report;
+  l->shape = shape;
+  l->shape.num_experts = kExperts;
+  l->shape.hidden = kHidden;
+  l->shape.intermediate = l->shape.shared_intermediate = kInter;
+  l->shape.workers = workers;
+  l->shape.tile_columns = 8;
+  l->shape.least_cost = 0;
+
+  plan.memory.size = swy_experts_plan_size(kTokens, kTopK, &l->shape);
+  l->memory = (int32_t*)malloc(plan.memory.size * sizeof *l->memory);
+  plan.memory.data = l->memory;
+  plan.plan = &l->plan;
+  plan.report = &l->report;
+  pairs.topk_ids = swy_dense(ids, SWY_I32, kTokens, kTopK);
+  if (l->memory != NULL) {
+    CHECK_OK(swy_plan_experts(&pairs, &plan, &l->shape, NULL));
+  }
+
+  l->activate = activate;
+  l->options = options;
+  l->options.activate = l->options.shared_activate = &l->activate;
+  l->in = in;
+  l->in.plan = &l->plan;
+  l->in.hidden = swy_plain_rows(swy_dense(hidden, SWY_F32, kTokens, kHidden));
+  l->in.combine = &l->combine;
+  l->in.scratch.size = swy_experts_scratch_size(&l->plan, &l->options, workers);
+  l->scratch = (int32_t*)malloc(l->in.scratch.size * sizeof *l->scratch);
+  l->in.scratch.data = l->scratch;
+  l->outputs = outputs;
+  l->outputs.out = swy_dense(l->out, SWY_F32, kTokens, kHidden);
+  l->outputs.normed =
+      swy_plain_rows(swy_dense(l->normed, SWY_F32, kTokens, kHidden));
+  l->combine = combine;
+  l->combine.topk_weights = swy_dense(weights, SWY_F32, kTokens, kTopK);
+  l->combine.residual = l->outputs.out;
+  l->combine.norm_weight = swy_dense(norm, SWY_F32, 1, kHidden);
+  l->combine.shared.gate = swy_dense(shared_gate, SWY_F32, kTokens, 1);
+  l->product.failing_product = -1;
+  l->gemm = gemm;
+  l->gemm.run = Multiply;
+  l->gemm.context = &l->product;
+  CHECK(l->memory != NULL && l->scratch != NULL);
+  return l->memory != NULL && l->scratch != NULL;
+}
+static void FreeLayer(struct Layer* l) {
+  free(l->memory);
+  free(l->scratch);
+}
+static swy_status Run(struct Layer* l, const swy_executor* executor) {
+  return swy_run_experts(&l->in, &l->outputs, &l->options, &l->gemm, executor);
+}
+
+// Rows of one expert through its products.
+static void RunExpert(struct Layer* l, int32_t expert, float* x, size_t rows,
+                      float* y) {
+  float gate[kPairs * kInter], up[kPairs * kInter];
+  swy_activate_inputs in = SWY_ACTIVATE_INPUTS_INIT;
+  swy_activate_outputs out = SWY_ACTIVATE_OUTPUTS_INIT;
+  swy_expert_tile tile;
+  memset(&tile, 0, sizeof tile);
+  tile.expert = expert;
+  tile.rows = swy_plain_rows(swy_dense(x, SWY_F32, rows, kHidden));
+  tile.product = SWY_PRODUCT_GATE;
+  tile.out = in.gate = swy_dense(gate, SWY_F32, rows, kInter);
+  CHECK_OK(Multiply(&l->product, &tile));
+  tile.product = SWY_PRODUCT_UP;
+  tile.out = in.up = swy_dense(up, SWY_F32, rows, kInter);
+  CHECK_OK(Multiply(&l->product, &tile));
+  out.out = tile.rows = swy_plain_rows(in.gate);
+  CHECK_OK(swy_activate(&in, &out, &l->activate, NULL));
+  tile.product = SWY_PRODUCT_DOWN;
+  tile.out = swy_dense(y, SWY_F32, rows, kHidden);
+  CHECK_OK(Multiply(&l->product, &tile));
+}
+// The layer by one call after the other.
+static void RunOneByOne(struct Layer* l) {
+  int32_t counts[kExperts], offsets[kExperts + 1], pairs[kPairs], index[kPairs];
+  float rows[kPairs * kHidden], y[kPairs * kHidden], shared[kTokens * kHidden];
+  swy_bucket_inputs sort = SWY_BUCKET_INPUTS_INIT;
+  swy_packed_buckets packed = SWY_PACKED_BUCKETS_INIT;
+  swy_gather_inputs gather = SWY_GATHER_INPUTS_INIT;
+  swy_gather_outputs gathered = SWY_GATHER_OUTPUTS_INIT;
+  swy_combine_inputs sums = l->combine;
+  int32_t e;
+  sort.topk_ids = swy_dense(ids, SWY_I32, kTokens, kTopK);
+  packed.tokens_per_expert.data = counts;
+  packed.tokens_per_expert.size = kExperts;
+  packed.offsets.data = offsets;
+  packed.offsets.size = kExperts + 1;
+  packed.pairs.data = pairs;
+  packed.pairs.size = kPairs;
+  packed.row_index = swy_dense(index, SWY_I32, kTokens, kTopK);
+  CHECK_OK(swy_bucket_packed(&sort, &packed, NULL, NULL));
+  gather.tokens = l->in.hidden;
+  gather.pairs = packed.pairs;
+  gather.topk_ids = sort.topk_ids;
+  gathered.rows = swy_plain_rows(swy_dense(rows, SWY_F32, kPairs, kHidden));
+  CHECK_OK(swy_gather_rows(&gather, &gathered, NULL, NULL));
+  for (e = 0; e < kExperts; ++e) {
+    const size_t first = (size_t)offsets[e] * kHidden;
+    if (counts[e] == 0) continue;
+    RunExpert(l, e, rows + first, (size_t)counts[e], y + first);
+  }
+  RunExpert(l, SWY_SHARED_EXPERT, hidden, kTokens, shared);
+  sums.rows = swy_plain_rows(swy_dense(y, SWY_F32, kPairs, kHidden));
+  sums.row_index = packed.row_index;
+  sums.shared.rows = swy_dense(shared, SWY_F32, kTokens, kHidden);
+  CHECK_OK(swy_combine(&sums, &l->outputs, NULL, NULL));
+}
+
+static void TestBits(void) {
+  struct Layer wanted, layer;
+  size_t workers;
+  if (MakeLayer(&wanted, 1)) RunOneByOne(&wanted);
+  for (workers = 1; workers <= 2; ++workers) {
+    if (MakeLayer(&layer, workers)) {
+      // Columns are cut for two.
+      CHECK(layer.report.max_rows == 5 && layer.report.dropped == 0);
+      CHECK(workers == 1 ? layer.report.tiles == 4 : layer.report.tiles > 8);
+      CHECK_OK(Run(&layer, workers == 1 ? NULL : &kThreads));
+      CHECK(memcmp(layer.out, wanted.out, sizeof wanted.out) == 0);
+      CHECK(memcmp(layer.normed, wanted.normed, sizeof wanted.normed) == 0);
+      CHECK(layer.report.tiles != 0 && layer.report.skipped == 0);
+    }
+    FreeLayer(&layer);
+  }
+  FreeLayer(&wanted);
+}
+
+// The error of a product is the layer's.
+static void TestFailures(void) {
+  struct Layer layer;
+  int32_t product, expert;
+  if (MakeLayer(&layer, 2)) {
+    for (product = SWY_PRODUCT_GATE; product <= SWY_PRODUCT_DOWN; ++product) {
+      for (expert = SWY_SHARED_EXPERT; expert < kExperts; ++expert) {
+        if (expert == 2) continue;  // has no tiles
+        layer.product.failing_product = product;
+        layer.product.failing_expert = expert;
+        layer.product.status.code = 77;
+        layer.product.status.message = "Multiply: on purpose";
+        CheckStatus(Run(&layer, NULL), 77, "Multiply: on purpose", __FILE__,
+                    __LINE__);
+        layer.product.status.code = SWY_OUT_OF_MEMORY;
+        layer.product.status.message = NULL;
+        CheckStatus(Run(&layer, &kThreads), SWY_OUT_OF_MEMORY, "", __FILE__,
+                    __LINE__);
+      }
+    }
+  }
+  FreeLayer(&layer);
+}
+
+#define REFUSED(message) \
+  CHECK_INVALID(Run(&layer, NULL), "RunExperts: " message)
+static void TestErrors(void) {
+  swy_experts_plan_options shape = SWY_EXPERTS_PLAN_OPTIONS_INIT;
+  swy_experts_options options = SWY_EXPERTS_OPTIONS_INIT;
+  struct Layer layer;
+  CHECK(swy_experts_plan_size(kTokens, kTopK, NULL) == SIZE_MAX);
+  shape.num_experts = 4;
+  CHECK(swy_experts_plan_size(kTokens, kTopK, &shape) < SIZE_MAX);
+  shape.size = 0;
+  CHECK(swy_experts_plan_size(kTokens, kTopK, &shape) == SIZE_MAX);
+  CHECK(swy_experts_scratch_size(NULL, NULL, 1) == SIZE_MAX);
+  if (MakeLayer(&layer, 1)) {
+    const size_t least = layer.in.scratch.size;
+    CHECK(swy_experts_scratch_size(&layer.plan, NULL, 1) == least);
+    CHECK(swy_experts_scratch_size(&layer.plan, NULL, 2) > least);
+    options.activate = &layer.activate;
+    options.down_type = SWY_BF16;
+    CHECK(swy_experts_scratch_size(&layer.plan, &options, 1) < least);
+    layer.activate.size = 0;
+    CHECK(swy_experts_scratch_size(&layer.plan, &options, 1) == SIZE_MAX);
+    layer.activate.size = (uint32_t)sizeof layer.activate;
+
+    layer.in.plan = NULL;
+    REFUSED("plan: not given");
+    layer.in.plan = &layer.plan;
+    layer.in.combine = NULL;
+    REFUSED("combine: is null");
+    layer.in.combine = &layer.combine;
+    layer.combine.token_order = 1;
+    REFUSED("combine: rows or row_index given, which are this call's own");
+    layer.combine.token_order = 0;
+    layer.in.scratch.size = least - 1;
+    REFUSED("scratch: is fewer than ExpertsScratchSize elements");
+    layer.in.scratch.size = least;
+    layer.gemm.run = NULL;
+    REFUSED("gemm: run is null");
+    layer.gemm.run = Multiply;
+    layer.gemm.size = (uint32_t)offsetof(swy_expert_gemm, run);
+    REFUSED("gemm: run is null");
+    layer.options.operands.type = SWY_Q8_0;
+    layer.options.operands.has_sums = 1;
+    layer.gemm.size = (uint32_t)sizeof layer.gemm;
+    REFUSED("options: operands: is no format of quantize.h");
+    layer.options.operands.type = SWY_F32;
+    layer.options.operands.has_sums = 0;
+    CHECK_OK(Run(&layer, NULL));
+  }
+  FreeLayer(&layer);
+}
+
+void TestLayer(void) {
+  TestBits();
+  TestFailures();
+  TestErrors();
+}

@@ -1,0 +1,399 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/layer.h"
+
+#include <atomic>
+
+#include "src/calls/layer.h"
+#include "switchyard/team_executor.h"
+#include "testing/crew.h"
+#include "testing/layer_case.h"
+#include "testing/layer_schedule.h"
+#include "tests/call_errors.h"
+
+namespace switchyard::testing_support {
+namespace {
+
+std::vector<uint32_t> BitsOf(const LayerResult& result) {
+  std::vector<uint32_t> bits = CanonicalBits(result.out);
+  const std::vector<uint32_t> normed = CanonicalBits(result.normed);
+  bits.insert(bits.end(), normed.begin(), normed.end());
+  return bits;
+}
+std::vector<uint32_t> BitsOf(const ExpertsLayer& layer, Executor& executor,
+                             size_t scratch_workers = 0) {
+  LayerResult result;
+  EXPECT_OK(layer.Run(executor, &result, scratch_workers));
+  return BitsOf(result);
+}
+
+class LayerTest : public IsaPoolTest {};
+
+// The five calls one after the other, for any case, cut and executor.
+TEST_P(LayerTest, EqualsOneCallAfterTheOther) {
+  Random random(1);
+  for (int i = 0; i < 300; ++i) {
+    SCOPED_TRACE(i);
+    const ExpertsLayer layer(DrawLayerCase(random));
+    const std::vector<uint32_t> expected = BitsOf(layer.OneByOne());
+    ASSERT_EQ(BitsOf(layer, executor()), expected);
+    // Fewer workers than threads.
+    ASSERT_EQ(BitsOf(layer, executor(), 1), expected);
+  }
+}
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(LayerTest);
+
+// Bits do not depend on the workers that a plan is cut for, nor on the ISA.
+TEST(LayerBits, AreThoseOfAnyCut) {
+  Random random(2);
+  for (int i = 0; i < 40; ++i) {
+    SCOPED_TRACE(i);
+    LayerCase c = DrawLayerCase(random);
+    std::vector<uint32_t> expected;
+    ExpectFmaIsasAgree([&] {
+      expected = BitsOf(ExpertsLayer(c), SerialExecutor());
+      return expected;
+    });
+    for (const size_t workers : {2, 3, 8, 16, 64}) {
+      c.plan.workers = workers;
+      for (const size_t columns : {0, 1, 32}) {
+        c.plan.tile_columns = columns;
+        ASSERT_EQ(BitsOf(ExpertsLayer(c), SerialExecutor()), expected)
+            << workers << " workers, " << columns << " columns";
+      }
+    }
+  }
+}
+
+// A team's threads, and 64 of them on however many cores there are.
+TEST(LayerThreads, TeamsOfUpTo64) {
+  Random random(3);
+  for (const size_t threads : {2, 5, 64}) {
+    for (int i = 0; i < 20; ++i) {
+      LayerCase c = DrawLayerCase(random);
+      c.plan.workers = threads;
+      c.plan.least_cost = 0;
+      const ExpertsLayer layer(c);
+      const std::vector<uint32_t> expected = BitsOf(layer, SerialExecutor());
+      Crew crew(threads);
+      const Team member = crew.Member(0);
+      TeamExecutor team(threads, member.barrier, member.context);
+      std::vector<uint32_t> bits;
+      crew.Run([&](const Team& who) {
+        team.Run(who.thread, [&] { bits = BitsOf(layer, team); });
+        return Status();
+      });
+      ASSERT_EQ(bits, expected) << threads << " threads, case " << i;
+    }
+  }
+}
+
+// Whichever tile fails, the call returns its status and nobody waits for ever.
+TEST_P(LayerTest, ReturnsTheErrorOfAnyTile) {
+  Random random(4);
+  for (int i = 0; i < 12; ++i) {
+    LayerCase c = DrawLayerCase(random);
+    c.plan.workers = 16;
+    c.plan.least_cost = 0;
+    const ExpertsLayer layer(c);
+    std::atomic<int> tiles{0};
+    LayerResult result;
+    ASSERT_OK(layer.Run(
+        [&](const ExpertTile& tile) {
+          tiles.fetch_add(1);
+          return layer.Multiply(tile);
+        },
+        executor(), &result));
+    const int count = tiles.load();
+    for (int fails = 0; fails < count; fails += 1 + count / 8) {
+      std::atomic<int> next{0};
+      const Status status = layer.Run(
+          [&](const ExpertTile& tile) {
+            if (next.fetch_add(1) == fails) {
+              return Status(StatusCode::kInternal, "a tile");
+            }
+            return layer.Multiply(tile);
+          },
+          executor(), &result);
+      ExpectError(status, "a tile", StatusCode::kInternal);
+    }
+  }
+}
+
+// No two tiles at the same time have the same worker, and each has all that an
+// engine is promised.
+TEST_P(LayerTest, TilesAreSound) {
+  Random random(5);
+  for (int i = 0; i < 60; ++i) {
+    LayerCase c = DrawLayerCase(random);
+    c.plan.least_cost = 0;
+    const ExpertsLayer layer(c);
+    std::vector<std::atomic<int>> at_work(executor().Concurrency());
+    std::atomic<bool> is_sound{true};
+    const auto expect = [&](bool condition) {
+      if (!condition) is_sound = false;
+    };
+    LayerResult result;
+    ASSERT_OK(layer.Run(
+        [&](const ExpertTile& tile) {
+          expect(tile.worker < at_work.size());
+          expect(at_work[tile.worker].fetch_add(1) == 0);
+          const bool is_shared = tile.expert == ExpertTile::kShared;
+          const bool is_down = tile.product == ExpertProduct::kDown;
+          const size_t inter =
+              is_shared ? c.plan.shared_intermediate : c.plan.intermediate;
+          const size_t cols =
+              is_down ? c.plan.hidden
+                      : inter * (tile.product == ExpertProduct::kGateUp &&
+                                         c.layout != GateUpLayout::kUngated
+                                     ? 2
+                                     : 1);
+          expect(is_shared ||
+                 static_cast<size_t>(tile.expert) < c.plan.num_experts);
+          expect(tile.rows.rows == tile.out.rows && tile.rows.rows > 0 &&
+                 tile.rows.rows <= c.plan.max_rows);
+          expect(tile.rows.cols == (is_down ? inter : c.plan.hidden));
+          expect(tile.rows.type == c.operands.type);
+          expect(tile.out.cols > 0 &&
+                 tile.first_column + tile.out.cols <= cols);
+          expect(c.plan.tile_columns == 0
+                     ? tile.out.cols == cols
+                     : tile.first_column % c.plan.tile_columns == 0);
+          expect(tile.out.type == (is_down ? c.down_type : c.gate_up_type));
+          expect(tile.out.cols < cols || tile.out.stride == cols ||
+                 tile.out.rows == 1);
+          const Status status = layer.Multiply(tile);
+          at_work[tile.worker].fetch_sub(1);
+          return status;
+        },
+        executor(), &result));
+    ASSERT_TRUE(is_sound) << "case " << i;
+  }
+}
+
+// Each row is in one block and each block's products are cut once.
+TEST(Plan, HasEachRowOnce) {
+  Random random(6);
+  for (int i = 0; i < 300; ++i) {
+    SCOPED_TRACE(i);
+    const LayerCase c = DrawLayerCase(random);
+    const ExpertsLayer layer(c);
+    std::vector<int32_t> memory(ExpertsPlanSize(c.tokens, c.top_k, c.plan));
+    ExpertsPlan plan;
+    Report report;
+    ASSERT_OK(PlanExperts({layer.ids()}, {memory, &plan, &report}, c.plan));
+    EXPECT_EQ(report.tiles, plan.tasks.size);
+    EXPECT_EQ(report.dropped + plan.num_rows, c.tokens * c.top_k);
+    std::vector<int> routed(plan.num_rows), shared(c.tokens);
+    std::vector<std::vector<int>> tasks(plan.blocks.size);
+    for (const ExpertBlock& block : plan.blocks) {
+      const bool is_shared = block.expert == ExpertTile::kShared;
+      ASSERT_GT(block.rows, 0);
+      for (int32_t r = 0; r < block.rows; ++r) {
+        const auto row = static_cast<size_t>(block.first_row + r);
+        ASSERT_LT(row, (is_shared ? shared : routed).size());
+        ++(is_shared ? shared : routed)[row];
+        if (!is_shared) {
+          ASSERT_LT(block.first_row + r, plan.offsets.data[block.expert + 1]);
+          ASSERT_GE(block.first_row, plan.offsets.data[block.expert]);
+        }
+      }
+    }
+    EXPECT_EQ(routed, std::vector<int>(plan.num_rows, 1));
+    EXPECT_EQ(shared, std::vector<int>(
+                          c.tokens, c.plan.shared_intermediate != 0 ? 1 : 0));
+    for (const ExpertTask& task : plan.tasks) {
+      tasks[static_cast<size_t>(task.block)].push_back(task.kind * 1000 +
+                                                       task.part);
+    }
+    for (size_t b = 0; b < plan.blocks.size; ++b) {
+      const ExpertBlock& block = plan.blocks.data[b];
+      std::vector<int> expected;
+      if (block.gate_up_parts == 0) {
+        expected = {ExpertTask::kBlock * 1000};
+      } else {
+        for (int p = 0; p < block.gate_up_parts; ++p) {
+          expected.push_back(ExpertTask::kGateUp * 1000 + p);
+        }
+        for (int p = 0; p < block.down_parts; ++p) {
+          expected.push_back(ExpertTask::kDown * 1000 + p);
+        }
+      }
+      ASSERT_EQ(tasks[b], expected);
+    }
+  }
+}
+
+// The last worker is ready within 1.05 of the mean where each has four tiles'
+// work, and within 1.15 for one token, where a tile is a part of an expert.
+TEST(Plan, KeepsWorkersBusy) {
+  const ScheduleCosts costs;
+  for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
+    for (const size_t tokens : {1, 2, 4, 8, 16, 64, 512, 4096, 16384}) {
+      const std::vector<int32_t> ids = SkewedIds(tokens, 8, 128, skew, 9);
+      for (const size_t workers : {1, 2, 3, 4, 7, 8, 16, 24, 32, 64, 128}) {
+        ExpertsPlanOptions options;
+        options.num_experts = 128;
+        options.hidden = 2048;
+        options.intermediate = 768;
+        options.workers = workers;
+        std::vector<int32_t> memory(ExpertsPlanSize(tokens, 8, options));
+        ExpertsPlan plan;
+        ASSERT_OK(
+            PlanExperts({{ids.data(), tokens, 8}}, {memory, &plan}, options));
+        const auto [ideal, makespan] = Simulate(plan, options, workers, costs);
+        const double tiles =
+            static_cast<double>(plan.total_cost) /
+            static_cast<double>(options.weight_cost + options.row_cost) /
+            static_cast<double>(workers);
+        const double most = tiles >= 4 ? 1.05 : workers <= 64 ? 1.15 : 1.3;
+        EXPECT_LE(makespan, most * ideal)
+            << tokens << " tokens, skew " << static_cast<int>(skew) << ", "
+            << workers << " workers: " << makespan / ideal;
+      }
+    }
+  }
+}
+
+using PlanCallErrors =
+    CallErrors<ExpertsPlanInputs, ExpertsPlanOutputs, ExpertsPlanOptions>;
+class PlanErrors : public PlanCallErrors {
+ protected:
+  PlanErrors() : PlanCallErrors("PlanExperts", PlanExperts) {
+    call_.options.num_experts = 4;
+    call_.options.hidden = 5;
+    call_.options.intermediate = 3;
+    memory_.resize(ExpertsPlanSize(3, 2, call_.options), -7);
+    call_.in.topk_ids = {ids_.data(), 3, 2};
+    call_.out = {memory_, &plan_, &report_};
+  }
+  void ExpectUntouched() const override {
+    EXPECT_EQ(memory_, std::vector<int32_t>(memory_.size(), -7));
+    EXPECT_EQ(plan_.tokens, 0u);
+  }
+  std::vector<int32_t> ids_ = {0, 1, 2, 3, 1, 0}, memory_;
+  ExpertsPlan plan_;
+};
+TEST_F(PlanErrors, SpoiltCalls) {
+  ExpectSpoiltCallsAreRefused<calls::ExpertsPlanCall>();
+  EXPECT_ERROR("plan: not given", c.out.plan = nullptr);
+  EXPECT_ERROR("options: shared_intermediate is above 2^31 - 1",
+               c.options.shared_intermediate = size_t{1} << 31);
+}
+TEST_F(PlanErrors, OfTheData) {
+  ids_[3] = 4;
+  ExpectError(Run(call_),
+              "PlanExperts: topk_ids: outside [0, num_experts), and "
+              "options.allow_dropped is not set",
+              StatusCode::kFailedPrecondition);
+  EXPECT_EQ(report_.dropped, 1u);
+  call_.options.allow_dropped = true;
+  EXPECT_OK(Run(call_));
+  call_.options.row_cost = SIZE_MAX;
+  ExpectError(Run(call_),
+              "PlanExperts: options: the rows' cost exceeds 63 bits",
+              StatusCode::kFailedPrecondition);
+}
+
+Status RunWith(const ExpertsInputs& in, const CombineOutputs& out,
+               const ExpertsOptions& options, Executor& executor) {
+  return RunExperts(
+      in, out, options, [](const ExpertTile&) { return Status(); }, executor);
+}
+using RunCallErrors = CallErrors<ExpertsInputs, CombineOutputs, ExpertsOptions>;
+class RunErrors : public RunCallErrors {
+ protected:
+  RunErrors() : RunCallErrors("RunExperts", RunWith) {
+    shape_.num_experts = 4;
+    shape_.hidden = 5;
+    shape_.intermediate = 3;
+    shape_.shared_intermediate = 2;
+    memory_.resize(ExpertsPlanSize(3, 2, shape_));
+    EXPECT_OK(PlanExperts({{ids_.data(), 3, 2}}, {memory_, &plan_}, shape_));
+    scratch_.resize(ExpertsScratchSize(plan_, {}, 1), -7);
+    call_.in.plan = &plan_;
+    call_.in.hidden = {hidden_.data(), 3, 5};
+    call_.in.shared_hidden = {shared_.data(), 3, 5};
+    call_.in.gate_bias = {gate_bias_.data(), 4, 6};
+    call_.in.combine.topk_weights = {weights_.data(), 3, 2};
+    call_.in.combine.shared.gate = {gate_.data(), 3, 1};
+    call_.in.scratch = scratch_;
+    call_.options.activate.layout = GateUpLayout::kConcatenated;
+    call_.out.out = {out_.data(), 3, 5};
+    call_.out.report = &report_;
+    EXPECT_OK(Run(call_));
+    report_ = kUnwritten;
+    std::fill(out_.begin(), out_.end(), -7.0f);
+  }
+  void ExpectUntouched() const override {
+    EXPECT_EQ(out_, std::vector<float>(15, -7.0f));
+  }
+  ExpertsPlanOptions shape_;
+  std::vector<int32_t> ids_ = {0, 1, 2, 3, 1, 0}, memory_, scratch_;
+  ExpertsPlan plan_;
+  std::vector<float> hidden_ = std::vector<float>(15), shared_ = hidden_,
+                     out_ = hidden_, weights_ = std::vector<float>(6),
+                     gate_bias_ = std::vector<float>(24),
+                     gate_ = std::vector<float>(3);
+};
+TEST_F(RunErrors, SpoiltCalls) {
+  ExpectSpoiltCallsAreRefused<calls::ExpertsCall>();
+}
+TEST_F(RunErrors, OfTheirOwn) {
+  scratch_.resize(10 * scratch_.size());
+  call_.in.scratch = scratch_;
+  EXPECT_ERROR("plan: not given", c.in.plan = nullptr);
+  const char* const own =
+      "combine: rows or row_index given, which are this call's own";
+  EXPECT_ERROR(own, c.in.combine.rows = {hidden_.data(), 3, 5});
+  EXPECT_ERROR(own, c.in.combine.row_index = RowIndex::kTokenOrder);
+  const char* const shared =
+      "combine: shared.rows given, or several, with a plan that has a shared "
+      "expert";
+  EXPECT_ERROR(shared, c.in.combine.shared.rows = {hidden_.data(), 3, 5});
+  EXPECT_ERROR(shared, c.in.combine.shared.num_shared = 2);
+  EXPECT_ERROR("options: operands: is no format of quantize.h",
+               c.options.operands.type = Type::kI32);
+  EXPECT_ERROR("options: operands: is no format of quantize.h",
+               c.options.operands.scale_columns = 32);
+  EXPECT_ERROR("options: operands: nothing converts hidden to it",
+               c.options.operands.type = Type::kQ8_0);
+  EXPECT_ERROR("scratch: overlaps an argument of combine",
+               c.in.combine.residual = ConstAnyMatrix(
+                   reinterpret_cast<const float*>(scratch_.data()), 3, 5));
+  EXPECT_ERROR("scratch: overlaps the plan's memory",
+               c.in.scratch.data = memory_.data();
+               c.in.scratch.size = std::max(memory_.size(), scratch_.size()));
+  ExpertsPlan alone = plan_;
+  alone.shared_intermediate = 0;
+  EXPECT_ERROR("shared_hidden: given with a plan that has no shared expert",
+               c.in.plan = &alone);
+}
+TEST_F(RunErrors, OfPartsBearTheirNames) {
+  const auto expect = [&](const char* message, const auto& spoil) {
+    Call c = call_;
+    spoil(c);
+    ExpectError(Run(c), message);
+    ExpectUntouched();
+  };
+  expect("Activate: options: limit is negative or NaN",
+         [](Call& c) { c.options.activate.limit = -1; });
+  expect("Combine: options: eps is negative or NaN",
+         [](Call& c) { c.options.combine.eps = -1; });
+  expect("Combine: topk_weights: is not [tokens, top_k]",
+         [](Call& c) { c.in.combine.topk_weights.rows = 2; });
+  ExpectError(RunExperts(call_.in, call_.out, call_.options,
+                         ExpertGemm(nullptr, nullptr)),
+              "RunExperts: gemm: is null");
+  ExpectUntouched();
+}
+TEST_F(RunErrors, OfTheExecutorAreReported) {
+  scratch_.resize(ExpertsScratchSize(plan_, call_.options, 4));
+  call_.in.scratch = scratch_;
+  BackwardsExecutor executor(0);
+  ExpectError(Run(call_, executor), "no memory", StatusCode::kOutOfMemory);
+}
+
+}  // namespace
+}  // namespace switchyard::testing_support

@@ -1,0 +1,101 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tools/cli/plan.h"
+
+#include <cstdio>
+#include <map>
+
+#include "programs/arguments.h"
+#include "tools/cli/isas.h"
+
+namespace swy {
+namespace {
+
+using switchyard::testing_support::Skew;
+
+const std::map<std::string, Skew> kSkews = {
+    {"uniform", Skew::kUniform}, {"zipf", Skew::kZipf}, {"hot", Skew::kHot}};
+
+}  // namespace
+
+CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
+  CLI::App* const plan = app.add_subcommand(
+      "plan",
+      "Simulate how workers share a layer's experts (layer.h), beside tiles of "
+      "whole\nexperts or many rows and a barrier before the sums");
+  options.layer.num_experts = 128;
+  options.layer.hidden = 2048;
+  options.layer.intermediate = 768;
+  const auto count = [plan](const char* name, size_t* value, const char* text,
+                            int low = 1) {
+    plan->add_option(name, *value, text)
+        ->check(program::Within(low, 1 << 20))
+        ->type_name("N")
+        ->capture_default_str();
+  };
+  plan->add_option("--workers", options.workers, "A line for each")
+      ->check(program::Within(1, 4096))
+      ->type_name("N")
+      ->capture_default_str();
+  count("--tokens", &options.tokens, "In the batch");
+  count("--experts", &options.layer.num_experts, "Of the layer");
+  count("--top-k", &options.top_k, "Experts of a token");
+  count("--hidden", &options.layer.hidden, "Columns of a token");
+  count("--intermediate", &options.layer.intermediate,
+        "Columns between an expert's products");
+  count("--shared-intermediate", &options.layer.shared_intermediate,
+        "The same of a shared expert; 0: there is none", 0);
+  plan->add_option("--skew", options.skew,
+                   "Tokens' choice of experts: uniform, zipf, or hot, where "
+                   "all choose the first")
+      ->check(CLI::IsMember(kSkews).description(""))
+      ->type_name("NAME")
+      ->capture_default_str();
+  const auto time = [plan](const char* name, double* value, const char* text) {
+    plan->add_option(name, *value, text)
+        ->check(CLI::Range(0.0, 1e6).description(""))
+        ->type_name("US")
+        ->capture_default_str();
+  };
+  time("--row-us", &options.row_us,
+       "A row's products; an expert's weights take 32");
+  time("--wake-us", &options.costs.wake, "Until the last worker has come");
+  time("--tile-us", &options.costs.tile, "A tile beside its product");
+  time("--claim-us", &options.costs.claim, "A claim");
+  return plan;
+}
+
+int Plan(const PlanOptions& options) {
+  if (options.top_k > options.layer.num_experts) {
+    throw program::InputError("--top-k: more than --experts");
+  }
+  if (options.tokens * options.top_k > size_t{1} << 24) {
+    throw program::InputError("--tokens: more than 2^24 (token, expert) pairs");
+  }
+  const std::vector<int32_t> ids = switchyard::testing_support::SkewedIds(
+      options.tokens, options.top_k, options.layer.num_experts,
+      kSkews.at(options.skew), 9);
+  switchyard::ExpertsPlanOptions layer = options.layer;
+  switchyard::testing_support::ScheduleCosts costs = options.costs;
+  costs.unit = options.row_us / static_cast<double>(layer.row_cost);
+  std::printf("%7s %6s %10s %10s %6s %10s %6s\n", "workers", "tasks",
+              "ideal us", "plan us", "ratio", "tiles us", "ratio");
+  for (const size_t workers : options.workers) {
+    layer.workers = workers;
+    std::vector<int32_t> memory(
+        ExpertsPlanSize(options.tokens, options.top_k, layer));
+    switchyard::ExpertsPlan plan;
+    Check(PlanExperts({{ids.data(), options.tokens, options.top_k}},
+                      {memory, &plan}, layer));
+    const auto ours = Simulate(plan, layer, workers, costs);
+    const auto tiles = SimulateTiles(plan, layer, workers, costs);
+    std::printf("%7zu %6zu %10.1f %10.1f %6.2f %10.1f %6.2f\n", workers,
+                plan.tasks.size, ours.ideal, ours.makespan,
+                ours.makespan / ours.ideal, tiles.makespan,
+                tiles.makespan / tiles.ideal);
+  }
+  return 0;
+}
+
+}  // namespace swy
