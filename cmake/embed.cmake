@@ -1,8 +1,8 @@
 # Writes OUTPUT, C++ that defines VARIABLE (in its namespace, declared in HEADER):
-# the texts of FILES, by their names.
+# the texts of FILES, by their names, which have simd/ in them where that is the folder.
 set(code "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n\nconst EmbeddedFile ${VARIABLE}[] = {\n")
 foreach(file IN LISTS FILES)
-  get_filename_component(name ${file} NAME)
+  string(REGEX MATCH "(simd/)?[^/]+$" name ${file})
   file(READ ${file} text)
   string(APPEND code "    {\"${name}\", R\"embedded(${text})embedded\"},\n")
 endforeach()

@@ -61,6 +61,9 @@ TEST(SwyMetal, ListsKernelsAndTheirArguments) {
   EXPECT_EQ(both.exit_code, 0) << both.err;
   EXPECT_TRUE(both.Printed("twice  " + folder.File("k.metal") + ":4\n"));
   EXPECT_TRUE(both.Printed("2 kernels, 0 not supported\n"));
+  const Outcome constant =
+      Metal(folder, "constant uint kN [[function_constant(3)]];\n");
+  EXPECT_EQ(constant.out, "constant 3  uint kN\n0 kernels, 0 not supported\n");
 }
 
 TEST(SwyMetal, SaysWhatIsNotSupportedAndWhere) {

@@ -56,6 +56,10 @@ class CheckedFibers {
   // address of the code, null where it is not known.
   virtual void Access(const kernel_internal::View& view, ptrdiff_t offset,
                       size_t size, uint32_t kind, const void* where) = 0;
+  // An access there is of a type that has to be at a multiple of `alignment`.
+  virtual void ReportMisaligned(const kernel_internal::View& view,
+                                ptrdiff_t offset, size_t alignment,
+                                const void* where) = 0;
   // Whether the bytes lie in memory that the dispatch may reach without having
   // it bound: useResource(). Nothing else is known of it.
   virtual bool IsResident(const void* address, size_t size) const = 0;

@@ -8,7 +8,7 @@ namespace switchyard::device {
 std::string KindsNamed(const std::string& name, FindingKinds* kinds) {
   *kinds = name == "race" ? kRaces : 0;
   for (uint32_t k = 0;
-       k <= static_cast<uint32_t>(FindingKind::kMisuse) && *kinds == 0; ++k) {
+       k <= static_cast<uint32_t>(kLastFindingKind) && *kinds == 0; ++k) {
     if (name == NameOf(static_cast<FindingKind>(k))) *kinds = 1u << k;
   }
   if (*kinds == 0) return "there is no kind \"" + name + "\"";

@@ -24,7 +24,9 @@ constexpr FindingKinds kRaces =
     BitOf(FindingKind::kBarrierFlags) |
     BitOf(FindingKind::kMissingMemoryBarrier) | BitOf(FindingKind::kSameValue);
 // The others end a threadgroup: without a finding, nothing would say so.
-constexpr FindingKinds kMayPass = kRaces | BitOf(FindingKind::kNeverWritten);
+constexpr FindingKinds kMayPass = kRaces | BitOf(FindingKind::kNeverWritten) |
+                                  BitOf(FindingKind::kMisaligned);
+constexpr FindingKind kLastFindingKind = FindingKind::kMisaligned;
 
 // "race" is all races. Returns what is wrong with the name, or an empty text.
 std::string KindsNamed(const std::string& name, FindingKinds* kinds);

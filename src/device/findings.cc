@@ -25,6 +25,8 @@ const char* NameOf(FindingKind kind) noexcept {
       return "divergent-barrier";
     case FindingKind::kDivergentSimd:
       return "divergent-simd";
+    case FindingKind::kMisaligned:
+      return "misaligned";
     case FindingKind::kMisuse:
       break;
   }

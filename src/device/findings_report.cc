@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "src/device/finding_kinds.h"
 #include "switchyard/device/findings.h"
 
 namespace switchyard::device {
@@ -121,11 +122,12 @@ constexpr const char* kDescriptions[] = {
     "A barrier that not all threads come to",
     "A simd function that needs a lane which is not there",
     "Something that a kernel must not do",
+    "An access at an address that its type is not aligned to",
 };
 
 std::string Rules() {
   std::string rules;
-  for (uint32_t k = 0; k <= static_cast<uint32_t>(FindingKind::kMisuse); ++k) {
+  for (uint32_t k = 0; k <= static_cast<uint32_t>(kLastFindingKind); ++k) {
     rules += std::string(k == 0 ? "" : ",") + "\n        {" +
              Member("id", Quoted(NameOf(static_cast<FindingKind>(k)))) + ", " +
              Member("shortDescription",

@@ -112,18 +112,20 @@ TEST_F(LibraryTest, EachFunctionHasItsOwnConstants) {
     ASSERT_NE(library, nullptr) << error_;
     FunctionConstantValues values;
     const int32_t three = 3, five = 5;
-    const bool yes = true;
+    const bool yes = true, no = false;
     values.setConstantValue(&three, DataTypeInt, size_t{0});
     values.setConstantValue(&yes, DataTypeBool, "negate");
     const auto negative = library->newFunction("second", values, &error_);
     ASSERT_NE(negative, nullptr) << error_;
     values.reset();
+    values.setConstantValue(&no, DataTypeBool, "negate");
+    const FunctionConstantValues no_scale = values;
     values.setConstantValue(&five, DataTypeInt, "scale");
     const auto positive = library->newFunction("second", values, &error_);
     ASSERT_NE(positive, nullptr) << error_;
     EXPECT_EQ(Run(negative), (Values{-3, -6, -9, -12}));
     EXPECT_EQ(Run(positive), (Values{5, 10, 15, 20}));
-    EXPECT_EQ(Run(*library, "second"), (Values{7, 14, 21, 28}));
+    EXPECT_EQ(Run(*library, "second", no_scale), (Values{7, 14, 21, 28}));
     // A constant that does not exist is ignored.
     values.setConstantValue(&yes, DataTypeBool, size_t{9});
     EXPECT_EQ(Run(*library, "second", values), (Values{5, 10, 15, 20}));

@@ -41,6 +41,48 @@ TEST(MetalMessages, StayWhereNothingIsToBeSaidBetter) {
             "clang: error: no such file\n");
 }
 
+TEST(MetalMessages, OfTheShimAreAtThePlaceThatUsesIt) {
+  for (const char* const wrong :
+       {"static_assert failed due to requirement 'kPoints<float>' \"is no "
+        "pointer\"",
+        "static assertion failed due to requirement 'kPoints<float>': is no "
+        "pointer"}) {
+    EXPECT_EQ(Readable("In file included from k.metal:1:\n"
+                       "In file included from <built-in>:1:\n"
+                       "/shim/module.h:5:3: error: " +
+                           std::string(wrong) +
+                           "\n  text\n"
+                           "/shim/module.h:9:3: note: in instantiation of A\n"
+                           "k.metal:1:1: note: in instantiation of B\n"
+                           "kernel void k(float y);\n^\n"
+                           "k.metal:1:1: note: in instantiation of C\n"
+                           "kernel void k(float y);\n^\n"
+                           "1 error generated.\n",
+                       "kernel void k(float y);\n"),
+              "k.metal:1:1: error: is no pointer\n"
+              "kernel void k(float y);\n^\n"
+              "k.metal:1:1: note: in instantiation of C\n"
+              "kernel void k(float y);\n^\n"
+              "1 error generated.\n");
+  }
+}
+
+TEST(MetalMessages, OfTheLinkerNameTheLine) {
+  using device::metal::ReadableOfLinker;
+  EXPECT_EQ(ReadableOfLinker("/usr/bin/ld: k.o: in function `k':\n"
+                             "/a b/k.metal:4: undefined reference to `f(int)'\n"
+                             "/usr/bin/ld: k.metal:5: undefined reference to "
+                             "`g()'\n"
+                             "/usr/bin/ld: k.metal:5: undefined reference to "
+                             "`g()'\n"
+                             "clang: error: linker command failed\n"),
+            "/a b/k.metal:4: error: 'f(int)' is declared and used, and defined "
+            "nowhere\n"
+            "k.metal:5: error: 'g()' is declared and used, and defined "
+            "nowhere\n");
+  EXPECT_EQ(ReadableOfLinker("ld: no space\n"), "ld: no space\n");
+}
+
 TEST(MetalMessages, ShowLinesAsTheyAreInTheFile) {
   EXPECT_EQ(Readable("k.metal:1:19: error: no 'x'\n"
                      "       int* p = q.x;\n"

@@ -154,13 +154,61 @@ TEST(Translate, TakesSpecializationsOnceForAllAddressSpaces) {
       "template <> struct P< int*> {};\n");
 }
 
-TEST(Translate, RefusesFunctionsThatOnlyAddressSpacesTellApart) {
-  const Translation translation = Translate(
-      "# 1 \"a.metal\"\nint f(device int* x) { return 1; }\n"
-      "  int f(threadgroup int* x) { return 2; }\n");
-  EXPECT_EQ(translation.error,
-            "a.metal:2:7: error: not supported: 'f' and an earlier one differ "
-            "by address space alone, and do different things");
+// The thread's is taken, or the first: there is a note of it.
+TEST(Translate, TakesOneOfFunctionsThatOnlyAddressSpacesTellApart) {
+  const auto translate = [](const std::string& first,
+                            const std::string& second) {
+    const Translation translation = Translate(
+        "# 1 \"a.metal\"\nint f(" + first + " int* x) { return 1; }\n  int f(" +
+        second + " int* x) { return 2; }\n");
+    EXPECT_TRUE(translation.error.empty()) << translation.error;
+    EXPECT_EQ(translation.unsupported.size(), 1u);
+    for (const Unsupported& u : translation.unsupported) {
+      EXPECT_EQ(u.kernel, "");
+      EXPECT_EQ(u.line, 2u);
+      EXPECT_NE(u.what.find("'f' and an earlier one differ by address space, "
+                            "and do different things: th"),
+                std::string::npos)
+          << u.what;
+    }
+    return Squeeze(Shader(translation));
+  };
+  const std::string head = "# 1 \"a.metal\"\n",
+                    first = head + "int f( int* x) { return 1; }\n\n",
+                    second = head + "\nint f( int* x) { return 2; }\n";
+  EXPECT_EQ(translate("device", "threadgroup"), first);
+  EXPECT_EQ(translate("device", "thread"), second);
+  EXPECT_EQ(translate("thread", "device"), first);
+}
+
+TEST(Translate, TakesVectorsOfHalfByAttribute) {
+  EXPECT_EQ(Translated("typedef half half8 __attribute__((ext_vector_type(8)));"
+                       "typedef __attribute__((__ext_vector_type__(N + 1))) "
+                       "bfloat b;"
+                       "using h2 __attribute__((ext_vector_type(2))) = half;"
+                       "typedef float f8 __attribute__((ext_vector_type(8)));"),
+            "typedef ::metal::vec<half, (8)> half8 ;"
+            "typedef ::metal::vec<bfloat, (N + 1)> b;"
+            "using h2 = ::metal::vec<half, (2)>;"
+            "typedef float f8 __attribute__((ext_vector_type(8)));");
+}
+
+TEST(Translate, LeavesOutKernelsThatNobodyHasAskedFor) {
+  const std::string text =
+      "# 1 \"a.metal\"\n"
+      "template <class T> kernel void k(device T* x [[buffer(0)]]) {}\n"
+      "template [[host_name(\"kf\")]] kernel void k<float>(device float*);\n"
+      "template [[host_name(\"ki\")]] kernel void k<int>(device int*);\n"
+      "kernel void a(device int* x [[buffer(0)]]) {}\n"
+      "kernel void b(device int* x [[buffer(0)]]) {}\n";
+  const Translation some = Translate(text, {"ki", "b"});
+  ASSERT_EQ(some.kernels.size(), 2u);
+  EXPECT_EQ(some.kernels[0].name, "ki");
+  EXPECT_EQ(some.kernels[1].name, "b");
+  EXPECT_EQ(some.not_asked_for, (std::vector<std::string>{"kf", "a"}));
+  EXPECT_EQ(some.code.find("k<float>"), std::string::npos);
+  EXPECT_NE(some.code.find("k<int>"), std::string::npos);
+  EXPECT_EQ(Translate(text).kernels.size(), 4u);
 }
 
 TEST(Translate, LeavesWrongRedefinitionsToClang) {

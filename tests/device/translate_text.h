@@ -15,7 +15,7 @@ namespace switchyard::device::metal {
 
 // The part that stands for the shader, without the table behind it.
 inline std::string Shader(const Translation& translation) {
-  const size_t table = translation.code.rfind("\n# 1 \"<switchyard>\"\n");
+  const size_t table = translation.code.find("\n# 1 \"<switchyard>\"\n");
   return translation.code.substr(0, table);
 }
 

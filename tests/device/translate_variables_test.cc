@@ -127,9 +127,11 @@ TEST(Translate, SetsUpWhatIsMadeOfFunctionConstants) {
       "constant int d = 3;");
   EXPECT_EQ(Squeeze(Shader(translation)),
             "static int a ; static bool swy_defined_a;\n"
-            "static int b ; static void swy_set_up_0() { int swy_value = a * 2 "
+            "static int b ; __attribute__((noinline)) static void "
+            "swy_set_up_0() { int swy_value = a * 2 "
             "+\n1; __builtin_memcpy(&b, &swy_value, sizeof(b)); }\n"
-            "namespace n { static int c[2] ; static void swy_set_up_1() { int "
+            "namespace n { static int c[2] ; __attribute__((noinline)) static "
+            "void swy_set_up_1() { int "
             "swy_value[2] = {b, 1}; __builtin_memcpy(&c, &swy_value, "
             "sizeof(c)); } }\n"
             "const int d = 3;");

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // swy: what this machine runs, whether it computes the released bits, what is
-// in .metal files, and how workers share a layer. Each command prints to stdout and returns the exit code.
+// in .metal files, and how workers share a layer. Each command prints to stdout
+// and returns the exit code.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "switchyard/isa.h"
 #include "tools/cli/isas.h"
 #include "tools/cli/metal.h"
+#include "tools/cli/metal_run.h"
 #include "tools/cli/plan.h"
 #include "tools/cli/verify.h"
 #include "tools/corpus/corpus.h"
@@ -115,6 +117,8 @@ int Main(int argc, char** argv) {
   AddVerify(app, verify_options);
   MetalOptions metal_options;
   CLI::App* const metal = AddMetal(app, metal_options);
+  MetalRunOptions run_options;
+  CLI::App* const run = AddMetalRun(*metal, run_options);
   PlanOptions plan_options;
   CLI::App* const plan = AddPlan(app, plan_options);
   app.add_subcommand("help", "Explain swy, or the command that follows");
@@ -137,6 +141,7 @@ int Main(int argc, char** argv) {
   if (app.get_subcommands().empty()) RequireCommand(app, arguments[1]);
 
   if (isa->parsed()) return PrintIsas();
+  if (run->parsed()) return MetalRun(run_options);
   if (metal->parsed()) return Metal(metal_options);
   if (plan->parsed()) return Plan(plan_options);
   RequireIsas(verify_options.isas);

@@ -68,32 +68,6 @@ bool IsMacroName(const std::string& text) {
          (name.size() == text.size() || text.back() == ')');
 }
 
-MTL::CompileOptions CompileOptionsOf(const MetalOptions& options) {
-  MTL::CompileOptions compile;
-  for (const std::string& folder : options.include_folders) {
-    std::error_code error;
-    if (!fs::is_directory(folder, error)) {
-      throw InputError("-I " + folder + ": " +
-                       (error ? error.message() : "not a folder"));
-    }
-  }
-  compile.include_folders = options.include_folders;
-  for (const std::string& macro : options.macros) {
-    const size_t equals = macro.find('=');
-    const std::string name = macro.substr(0, equals);
-    if (name.empty()) throw InputError("-D: no name in '" + macro + "'");
-    if (!IsMacroName(name)) {
-      throw InputError("-D: '" + name + "' is no name of a macro");
-    }
-    if (macro.find('\n') != std::string::npos) {
-      throw InputError("-D " + name + ": more than one line");
-    }
-    compile.preprocessor_macros.emplace_back(
-        name, equals == std::string::npos ? "1" : macro.substr(equals + 1));
-  }
-  return compile;
-}
-
 int CompileFile(MTL::Device& device, const MTL::CompileOptions& compile,
                 const std::string& path) {
   std::string error;
@@ -112,6 +86,10 @@ int CompileFile(MTL::Device& device, const MTL::CompileOptions& compile,
     if (function == nullptr) throw std::runtime_error(error);
     Print(*function);
     ++kernels;
+  }
+  for (const MTL::FunctionConstant& constant : library->functionConstants()) {
+    std::printf("constant %zu  %s %s\n", constant.index, constant.type.c_str(),
+                Printable(constant.name).c_str());
   }
   for (const MTL::UnsupportedFeature& u : library->unsupported()) {
     std::printf("%s\n", Text(u).c_str());
@@ -181,26 +159,61 @@ int CompileFolder(MTL::Device& device, const MTL::CompileOptions& compile,
 }
 
 }  // namespace
+
+MTL::CompileOptions CompileOptionsOf(const MetalOptions& options) {
+  MTL::CompileOptions compile;
+  for (const std::string& folder : options.include_folders) {
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) {
+      throw InputError("-I " + folder + ": " +
+                       (error ? error.message() : "not a folder"));
+    }
+  }
+  compile.include_folders = options.include_folders;
+  compile.prepended_files = options.prepended;
+  for (const std::string& macro : options.macros) {
+    const size_t equals = macro.find('=');
+    const std::string name = macro.substr(0, equals);
+    if (name.empty()) throw InputError("-D: no name in '" + macro + "'");
+    if (!IsMacroName(name)) {
+      throw InputError("-D: '" + name + "' is no name of a macro");
+    }
+    if (macro.find('\n') != std::string::npos) {
+      throw InputError("-D " + name + ": more than one line");
+    }
+    compile.preprocessor_macros.emplace_back(
+        name, equals == std::string::npos ? "1" : macro.substr(equals + 1));
+  }
+  return compile;
+}
+
 #endif  // SWITCHYARD_WITH_DEVICE
 
-CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
-  CLI::App* const metal =
-      app.add_subcommand("metal", "Compile a .metal file and list its kernels");
-  metal->add_option("file", options.path, "A shader, or a folder: all below it")
-      ->required()
-      ->type_name("FILE|FOLDER");
-  metal->add_option("-D", options.macros, "Define a macro, for the file")
+void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options) {
+  app.add_option("file", options.path, what);
+  app.add_option("-D", options.macros, "Define a macro, for the file")
+      ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
-  metal
-      ->add_option("-I", options.include_folders,
-                   "Look there for what it includes")
+  app.add_option("-I", options.include_folders,
+                 "Look there for what it includes")
+      ->allow_extra_args(false)
       ->type_name("FOLDER");
-  metal
-      ->add_option("--compiler", options.compiler,
-                   "The Clang to use (default: clang++ in PATH)")
+  app.add_option("--prepend", options.prepended,
+                 "Put that file's text before the shader's")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  app.add_option("--compiler", options.compiler,
+                 "The Clang to use (default: clang++ in PATH)")
       ->type_name("PROGRAM");
-  metal->add_flag("--checked", options.checked,
-                  "As a device with check_kernels compiles it");
+  app.add_flag("--checked", options.checked,
+               "As a device with check_kernels compiles it");
+}
+
+CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
+  CLI::App* const metal = app.add_subcommand(
+      "metal", "Compile a .metal file and list its kernels, or run them");
+  AddCompileOptions(*metal, "A shader, or a folder: all below it", options);
+  metal->get_option("file")->type_name("FILE|FOLDER");
   metal->footer(
       "Of a folder, each file is a line: its kernels, or the first error.\n"
       "Exit codes: 0; 1 if one does not compile, or for what is not supported, "
@@ -212,6 +225,7 @@ CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
 
 #ifdef SWITCHYARD_WITH_DEVICE
 int Metal(const MetalOptions& options) {
+  if (options.path.empty()) throw InputError("file is required");
   const MTL::CompileOptions compile = CompileOptionsOf(options);
   MTL::DeviceOptions device_options;
   device_options.check_kernels = options.checked;

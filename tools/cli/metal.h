@@ -8,15 +8,24 @@
 #include <string>
 #include <vector>
 
+namespace switchyard::device {
+class CompileOptions;
+}  // namespace switchyard::device
+
 namespace swy {
 
 struct MetalOptions {
   std::string path;
-  std::vector<std::string> macros, include_folders;
+  std::vector<std::string> macros, include_folders, prepended;
   std::string compiler;
   bool checked = false;
 };
 CLI::App* AddMetal(CLI::App& app, MetalOptions& options);
+// The file and how to compile it; `what` the file may be.
+void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options);
+// Throws InputError.
+switchyard::device::CompileOptions CompileOptionsOf(
+    const MetalOptions& options);
 
 // `swy metal`: compiles a .metal file, lists its kernels with their arguments,
 // and what is not supported and where; or all files below a folder, with a line

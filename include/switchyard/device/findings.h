@@ -27,11 +27,12 @@ enum class FindingKind : uint32_t {
   kDivergentBarrier,      // a barrier that not all threads come to
   kDivergentSimd,         // a simd function that needs a lane that is not there
   kMisuse,                // anything else that a kernel must not do
+  kMisaligned,            // at an address that its type is not aligned to
 };
 
 // "bounds", "never-written", "race", "missing-barrier", "barrier-flags",
 // "missing-memory-barrier", "same-value", "divergent-barrier",
-// "divergent-simd", "misuse": as suppressions and reports spell it.
+// "divergent-simd", "misuse", "misaligned": as suppressions and reports spell it.
 const char* NameOf(FindingKind kind) noexcept;
 
 // In the source of a kernel. Kernels of kernel.h have none.

@@ -72,6 +72,8 @@ class CompileOptions : public Referencing<CompileOptions> {
   CompileOptions(const CompileOptions& other)
       : preprocessor_macros(other.preprocessor_macros),
         include_folders(other.include_folders),
+        prepended_files(other.prepended_files),
+        kernels(other.kernels),
         version_(other.version_) {}
   static Ref<CompileOptions> alloc() noexcept;
   Ref<CompileOptions> init() noexcept;
@@ -80,6 +82,12 @@ class CompileOptions : public Referencing<CompileOptions> {
   std::vector<std::pair<std::string, std::string>> preprocessor_macros;
   // Folders that #include "..." and <...> search after the file's own.
   std::vector<std::string> include_folders;
+  // Files whose texts come before the shader's, as hosts that concatenate
+  // fragments put them together.
+  std::vector<std::string> prepended_files;
+  // The kernels to compile, by their names; empty: all. Templates are not
+  // instantiated for others, which may take most of the time.
+  std::vector<std::string> kernels;
 
   // The value of __METAL_VERSION__; the language is 3.2 nevertheless.
   void setLanguageVersion(LanguageVersion version) noexcept {
@@ -174,6 +182,13 @@ struct UnsupportedFeature {
   std::string kernel;  // that is left out; empty: none is
 };
 
+// `constant T name [[function_constant(index)]];` of a shader.
+struct FunctionConstant {
+  std::string name;
+  size_t index = 0;
+  std::string type;  // MSL's: "uint"
+};
+
 // `// switchyard: allow(KIND, ...)` in a shader, for checked mode:
 // docs/metal.md.
 struct AllowComment {
@@ -191,7 +206,9 @@ class Library : public Referencing<Library> {
     label_.Set(label);
   }
   std::string label() const { return label_.Get(); }
-  // In the order of the file; what is not supported is not among them.
+  // In the order of the file, and behind them those that
+  // CompileOptions::kernels leaves out; what is not supported is not among
+  // them.
   std::vector<std::string> functionNames() const;
   // nullptr if there is no such kernel, if it is not supported, or if a value
   // is not of the constant's type; and why in *error unless that is null.
@@ -201,6 +218,7 @@ class Library : public Referencing<Library> {
       host_internal::Text name,
       host_internal::Settings<FunctionConstantValues> constants,
       host_internal::ErrorOut error = nullptr) noexcept;
+  std::vector<FunctionConstant> functionConstants() const;
   const std::vector<UnsupportedFeature>& unsupported() const noexcept {
     return unsupported_;
   }
@@ -225,6 +243,7 @@ class Library : public Referencing<Library> {
   const std::shared_ptr<const metal::AllowComments> comments_;
   std::shared_ptr<metal::Module> module_;
   std::vector<UnsupportedFeature> unsupported_;
+  const std::vector<std::string> left_out_;  // by CompileOptions::kernels
   host_internal::Label label_;
 };
 

@@ -82,6 +82,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   void SwitchTo(size_t thread) override;
   void Access(const View& view, ptrdiff_t offset, size_t size, uint32_t kind,
               const void* where) override;
+  void ReportMisaligned(const View& view, ptrdiff_t offset, size_t alignment,
+                        const void* where) override;
   bool IsResident(const void* address, size_t size) const override {
     return checker_.IsResident(address, size);
   }

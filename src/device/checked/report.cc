@@ -62,8 +62,11 @@ std::string CheckedThreadgroup::ElementOf(const View& view, ptrdiff_t offset,
                                           size_t size) {
   const ptrdiff_t bytes =
       static_cast<ptrdiff_t>(view.element != 0 ? view.element : size);
+  const bool is_wider = view.element != 0 && size > view.element;
+  const std::string width =
+      is_wider ? " (" + std::to_string(size) + " bytes)" : std::string();
   return offset % bytes == 0
-             ? NameOf(view) + "[" + std::to_string(offset / bytes) + "]"
+             ? NameOf(view) + "[" + std::to_string(offset / bytes) + "]" + width
              : NameOf(view) + ", byte " + std::to_string(offset) + ",";
 }
 
@@ -149,6 +152,16 @@ void CheckedThreadgroup::NoteNeverWritten(const View& view,
                         : "write it, and have a threadgroup_barrier(mem_flags::"
                           "mem_threadgroup) before this read";
   Note(key, Checker::Other(), std::move(finding), true);
+}
+
+void CheckedThreadgroup::ReportMisaligned(const View& view, ptrdiff_t offset,
+                                          size_t alignment, const void* code) {
+  const Place place = checker_.PlaceOf(checker_.dispatch(), code);
+  Report(FindingKind::kMisaligned, ThreadOf(device.stamp), code, nullptr,
+         "accesses " + ElementOf(view, offset, 1) + At(place) +
+             ", whose address is no multiple of " + std::to_string(alignment) +
+             " bytes, as its type's is",
+         "align it, or use a packed_ type");
 }
 
 FindingKind CheckedThreadgroup::KindOf(const Clash& clash,

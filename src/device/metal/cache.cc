@@ -16,10 +16,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -88,14 +90,6 @@ std::vector<std::string> NamesIn(const std::string& folder) {
   }
   closedir(all);
   return names;
-}
-
-// A folder without folders in it.
-void RemoveFolder(const std::string& path) {
-  for (const std::string& name : NamesIn(path)) {
-    unlink((path + "/" + name).c_str());
-  }
-  rmdir(path.c_str());
 }
 
 struct Entry {
@@ -214,7 +208,8 @@ void Cache::Tidy() const {
       // Leftovers of processes that were killed, and other versions' headers.
       const bool is_old = (starts("work-") && age > kDay) ||
                           (starts("shim-") && age > 30 * kDay);
-      if (is_old) RemoveFolder(path);
+      std::error_code ignored;
+      if (is_old) std::filesystem::remove_all(path, ignored);
     } else if (IsHash(hash) && (ending == ".so" || ending == ".cc")) {
       Entry& entry = modules[hash];
       entry.base = folder_ + "/" + hash;

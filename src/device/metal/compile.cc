@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -28,6 +29,18 @@ using Arguments = std::vector<std::string>;
 
 // Metal's name for a text.
 constexpr char kSourceName[] = "program_source";
+
+// A checked module's object is made of its LLVM text with more calls in it.
+// The flags are those of CodeArguments() that are about machine code.
+constexpr const char* kFromLlvm[] = {"-x",
+                                     "ir",
+                                     "-fPIC",
+                                     "-O1",
+                                     "-ffp-contract=off",
+                                     "-w",
+                                     "-Xclang",
+                                     "-disable-llvm-passes",
+                                     "-c"};
 
 bool IsProgram(const std::string& path) {
   struct stat status;
@@ -131,6 +144,7 @@ std::string ShimFolder(const std::string& cache) {
   Touch(folder);
   for (const EmbeddedFile* file = kShim; file->name != nullptr; ++file) {
     const std::string path = folder + "/" + file->name;
+    MakeFolder(path.substr(0, path.rfind('/')));
     std::ifstream there(path, std::ios::binary);
     std::ostringstream text;
     if (there) text << there.rdbuf();
@@ -260,9 +274,8 @@ Arguments CodeArguments(bool checked) {
       "-cl-single-precision-constant", "-fsigned-char",
       // A call where threads meet is one place: it must not be doubled, as
       // Clang otherwise does between two ifs.
-      "-Xclang", "-fconvergent-functions",
-      // No instruction here faults at eight, and GPUs don't at an element's.
-      "-fmax-type-align=8", "-fno-color-diagnostics", "-ferror-limit=20",
+      "-Xclang", "-fconvergent-functions", "-fno-color-diagnostics",
+      "-ferror-limit=20",
       // Metal has none; an assembler's .incbin reads any file.
       "-fno-gnu-inline-asm",
       // No second way to write a #, which the translation looks for.
@@ -270,10 +283,14 @@ Arguments CodeArguments(bool checked) {
   if (checked) {
     // Only what it inserts: its functions are the shim's.
     // A read is told even where a write to the same place follows.
-    arguments.insert(arguments.end(), {"-O1", "-fsanitize=thread", "-mllvm",
-                                       "-tsan-instrument-read-before-write"});
+    arguments.insert(arguments.end(),
+                     {"-O1", "-fsanitize=thread", "-mllvm",
+                      "-tsan-instrument-memintrinsics=0", "-mllvm",
+                      "-tsan-instrument-read-before-write"});
   } else {
-    arguments.push_back("-O2");
+    // No instruction here faults at eight, and GPUs don't at an element's. In
+    // checked modules accesses.cc sees to it.
+    arguments.insert(arguments.end(), {"-O2", "-fmax-type-align=8"});
   }
   return arguments;
 }
@@ -310,7 +327,15 @@ Compiled Compile(const CompileRequest& request) {
     WriteFile(input, text);
   }
   const std::string name = request.path.empty() ? kSourceName : input;
-  RequireReadableIncludes(text, input, name, FoldersOf(request.arguments));
+  const Arguments folders = FoldersOf(request.arguments);
+  RequireReadableIncludes(text, input, name, folders);
+  for (const std::string& path : request.prepended) {
+    const SourceFile file = ReadSource(path);
+    if (file.state != SourceFile::State::kRead) {
+      throw std::runtime_error(path + ": " + file.wrong);
+    }
+    RequireReadableIncludes(file.text, path, path, folders);
+  }
   const std::string shim = ShimFolder(cache.folder());
   Arguments preprocess = {
       compiler, "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++",
@@ -324,6 +349,9 @@ Compiled Compile(const CompileRequest& request) {
   if (request.checked) preprocess.push_back("-DSWITCHYARD_METAL_CHECKED=1");
   preprocess.insert(preprocess.end(), request.arguments.begin(),
                     request.arguments.end());
+  for (const std::string& path : request.prepended) {
+    preprocess.insert(preprocess.end(), {"-include", path});
+  }
   preprocess.push_back(input);
   const std::string preprocessed = work.File("preprocessed");
   Preprocess(preprocess, preprocessed, name, request.preprocess_seconds);
@@ -341,7 +369,7 @@ Compiled Compile(const CompileRequest& request) {
       metal.replace(at, quoted.size(), '"' + std::string(kSourceName) + '"');
     }
   }
-  result.translation = Translate(metal);
+  result.translation = Translate(metal, request.kernels);
   if (!result.translation.error.empty()) {
     throw std::runtime_error(result.translation.error);
   }
@@ -357,6 +385,12 @@ Compiled Compile(const CompileRequest& request) {
   // Everything that the object depends on; a new compiler makes a new object.
   std::string key;
   for (const std::string& argument : compile) key += "// " + argument + '\n';
+  if (request.checked) {
+    for (const char* const argument : kFromLlvm) {
+      key += std::string("// ") + argument + '\n';
+    }
+    key += std::string("// ") + kAccessesVersion + '\n';
+  }
   struct stat status;
   if (stat(compiler.c_str(), &status) == 0) {
     key += "// " + std::to_string(status.st_size) + " " +
@@ -369,11 +403,16 @@ Compiled Compile(const CompileRequest& request) {
   if (result.cached) return result;
 
   const std::string code = work.File("code");
+  const std::string llvm = work.File("llvm");
   const std::string object = work.File("object");
   const std::string module = work.File("module");
   const std::string nothing = work.File("output");
   WriteFile(code, result.translation.code);
-  compile.insert(compile.end(), {"-c", code, "-o", object});
+  if (request.checked) {
+    compile.insert(compile.end(), {"-S", "-emit-llvm", code, "-o", llvm});
+  } else {
+    compile.insert(compile.end(), {"-c", code, "-o", object});
+  }
   const TextOf text_of = [&](const std::string& file) {
     return TextOfFile(file, request);
   };
@@ -383,7 +422,24 @@ Compiled Compile(const CompileRequest& request) {
                                  ? StatusOf(compiler, compiled)
                                  : Readable(compiled.errors, shim, text_of));
   }
-  Run({compiler, "-shared", object, "-o", module, "-lm"}, nothing);
+  if (request.checked) {
+    std::string instrumented = ReadFile(llvm);
+    result.accesses = InstrumentRest(instrumented);
+    WriteFile(llvm, instrumented);
+    Arguments to_object = {compiler};
+    to_object.insert(to_object.end(), std::begin(kFromLlvm),
+                     std::end(kFromLlvm));
+    to_object.insert(to_object.end(), {llvm, "-o", object});
+    Run(to_object, nothing);
+  }
+  const Finished linked = RunProcess(
+      {compiler, "-shared", object, "-o", module, "-lm", "-Wl,-z,defs"},
+      nothing);
+  if (linked.status != 0) {
+    throw std::runtime_error(linked.errors.empty()
+                                 ? StatusOf(compiler, linked)
+                                 : ReadableOfLinker(linked.errors));
+  }
   const std::string key_file = work.File("key");
   WriteFile(key_file, key);
   result.module = cache.Add(key, module, key_file);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/device/metal/accesses.h"
 #include "src/device/metal/allow_comments.h"
 #include "src/device/metal/cache.h"
 #include "src/device/metal/translate.h"
@@ -29,6 +30,8 @@ struct CompileRequest {
   std::string source;
   std::string path;
   std::vector<std::string> arguments;  // -D and -I of the user's
+  std::vector<std::string> prepended;  // files whose texts come before
+  std::vector<std::string> kernels;    // those asked for; empty: all
   bool checked = false;
   int language_version = 320;  // __METAL_VERSION__
   std::string compiler;        // empty: the first of PATH
@@ -45,6 +48,7 @@ struct Compiled {
   bool cached = false;  // was there before
   Translation translation;
   std::shared_ptr<const AllowComments> comments;
+  Accesses accesses;  // of a checked module that was not cached
 };
 
 // Throws std::runtime_error: Clang's own messages, or why it could not be run.

@@ -25,6 +25,8 @@ thread_local Crew* t_crew = nullptr;
 
 }  // namespace
 
+thread_local const Crew::Listener* Crew::listener = nullptr;
+
 Crew& Crew::Here() { return *t_crew; }
 
 void Crew::Run(const abi::Kernel& kernel, const ThreadgroupContext& context) {
@@ -34,6 +36,7 @@ void Crew::Run(const abi::Kernel& kernel, const ThreadgroupContext& context) {
   variables_.clear();
   arrays_ = {};
   ranges_.clear();
+  spin_ = {};
   checked_ = context.thread_ == nullptr ? nullptr : &CheckedFibers::Of(context);
   Bind(context);
   SetThreads(context);
@@ -310,8 +313,11 @@ void* CallThreadgroupVariable(const void* id, const char* name, size_t bytes,
 }
 void CallAccess(const void* address, size_t bytes, uint32_t kind,
                 const void* where) {
-  // None where function constants are set up.
-  if (t_crew != nullptr) t_crew->Access(address, bytes, kind, where);
+  if (t_crew != nullptr) {
+    t_crew->Access(address, bytes, kind, where);
+  } else if (Crew::listener != nullptr) {
+    (*Crew::listener)(reinterpret_cast<uintptr_t>(address), bytes, kind);
+  }
 }
 void CallFail(const char* what) {
   Crew::Here().Fail(what, __builtin_return_address(0));

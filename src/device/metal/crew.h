@@ -38,13 +38,25 @@ class Crew {
   void Run(const switchyard_metal::Kernel& kernel,
            const ThreadgroupContext& context);
 
+  // A function constant that has no value, or what is made of it.
+  struct Unset {
+    uintptr_t begin, end;
+    const char* name;
+  };
   // The module whose kernels it runs, in checked mode. Its places stay until
   // the command buffer has completed.
   struct Surroundings {
     const Places* places = nullptr;
     uintptr_t begin = 0, end = 0;  // what may be read: program-scope constants
+    const std::vector<Unset>* unset = nullptr;
   };
   void SetSurroundings(const Surroundings& around) { around_ = around; }
+
+  // Hears of the accesses of a checked module that no crew runs, on this
+  // thread: those that set up its constants.
+  using Listener =
+      std::function<void(uintptr_t address, size_t bytes, uint32_t kind)>;
+  static thread_local const Listener* listener;
 
   // The work of Runtime's functions, on the thread that runs.
   static Crew& Here();
@@ -115,9 +127,12 @@ class Crew {
   // Additions of checked mode, in crew_checked.cc.
   void AddRange(const kernel_internal::View& view, const char* name,
                 size_t element_bytes);
-  // The one next to an address that is in none.
-  const Range& NearestRange(uintptr_t address) const;
+  // The one next to an address that is in none; null if it is far from all.
+  const Range* NearestRange(uintptr_t address) const;
+  // Ends a thread that waits for what none but another threadgroup can write.
+  void NoteAtomicRead(const void* address, const void* where);
   bool IsOthers(const void* address, size_t bytes, uint32_t kind) const;
+  void NoteUnset(uintptr_t address, size_t bytes, const void* where);
   void TakeOrder();
   void MeetAtBarrier();
   void NoteMeeting(const Strand& call, size_t begin, size_t end,
@@ -135,6 +150,11 @@ class Crew {
   CheckedFibers* checked_ = nullptr;  // null: nothing is checked
   Surroundings around_;
   std::vector<Range> ranges_;
+  // The last atomic read, and how often it came in a row.
+  struct {
+    const void* address;
+    size_t thread, count;
+  } spin_ = {};
   // In which simdgroups, and the threads of each, run up to the next barrier;
   // empty: as they are numbered.
   std::vector<size_t> simdgroups_;

@@ -27,9 +27,11 @@ void Crew::AddRange(const kernel_internal::View& view, const char* name,
   checked_->Describe(view, name, element_bytes);
 }
 
-const Crew::Range& Crew::NearestRange(uintptr_t address) const {
-  const Range* nearest = &ranges_.front();
-  uintptr_t least = UINTPTR_MAX;
+const Crew::Range* Crew::NearestRange(uintptr_t address) const {
+  // Further away than an index that is wrong by a row or a matrix.
+  constexpr uintptr_t kFar = uintptr_t{16} << 20;
+  const Range* nearest = nullptr;
+  uintptr_t least = kFar;
   for (const Range& range : ranges_) {
     // An access is more often one over an end than one before a beginning.
     const uintptr_t distance =
@@ -40,7 +42,22 @@ const Crew::Range& Crew::NearestRange(uintptr_t address) const {
     nearest = &range;
     least = distance;
   }
-  return *nearest;
+  return nearest;
+}
+
+void Crew::NoteAtomicRead(const void* address, const void* where) {
+  // Threads take turns where they meet: nothing changes between two reads. A
+  // loop that gives up by itself does so long before.
+  constexpr size_t kMost = size_t{1} << 22;
+  if (spin_.address != address || spin_.thread != running_) {
+    spin_ = {address, running_, 0};
+  }
+  if (++spin_.count < kMost) return;
+  failure_ = std::make_exception_ptr(std::runtime_error(
+      Thread(running_) + " waits at " + around_.places->PlaceOf(where).text() +
+      " for what another threadgroup has to write, which does not run before "
+      "this one ends"));
+  End();
 }
 
 // Whether an access that is in no range needs none.
@@ -66,25 +83,57 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
                   const void* where) {
   // If lanes meet, this is the memory that they gave.
   if (meeting_ != nullptr) return;
+  if ((kind & (abi::kAtomically | abi::kWrites)) == abi::kAtomically) {
+    NoteAtomicRead(address, where);
+  }
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   const Range* range = ranges_.data();
   const Range* const end = range + ranges_.size();
   while (range != end && at - range->begin >= range->end - range->begin) {
     ++range;
   }
-  if (range == end) {
-    if (IsOthers(address, bytes, kind)) return;
-    range = &NearestRange(at);
-  }
   try {
-    checked_->Access(*range->view, static_cast<ptrdiff_t>(at - range->begin),
-                     bytes, kind, where);
+    if (range == end) {
+      if (IsOthers(address, bytes, kind)) return NoteUnset(at, bytes, where);
+      range = NearestRange(at);
+    }
+    if (range == nullptr) {
+      checked_->EndThreadgroup(
+          FindingKind::kBounds, running_, where, nullptr,
+          std::string((kind & abi::kWrites) != 0 ? "writes " : "reads ") +
+              std::to_string(bytes) + " bytes at " +
+              around_.places->PlaceOf(where).text() +
+              " that are in no buffer and no threadgroup memory",
+          "look at the pointer, and at the index it was made of");
+    }
+    const ptrdiff_t offset = static_cast<ptrdiff_t>(at - range->begin);
+    if ((kind & abi::kAligned) != 0) {
+      kind &= ~uint32_t{abi::kAligned};
+      if (at % bytes != 0) {
+        checked_->ReportMisaligned(*range->view, offset, bytes, where);
+      }
+      if (kind == 0) return;
+    }
+    checked_->Access(*range->view, offset, bytes, kind, where);
     return;
   } catch (...) {
     failure_ = std::current_exception();
   }
   // Not in there: it would never end being handled.
   End();
+}
+
+void Crew::NoteUnset(uintptr_t address, size_t bytes, const void* where) {
+  if (around_.unset == nullptr) return;
+  for (const Unset& unset : *around_.unset) {
+    if (address >= unset.end || address + bytes <= unset.begin) continue;
+    const std::string name = unset.name;
+    checked_->Report(
+        FindingKind::kNeverWritten, running_, where, nullptr,
+        "reads function constant " + name + " at " +
+            around_.places->PlaceOf(where).text() + ", which has no value",
+        "set it, or ask is_function_constant_defined(" + name + ") before");
+  }
 }
 
 // A simdgroup comes where the order has the first of its threads.

@@ -180,7 +180,8 @@ Declaration ReadDeclaration(const Tokens& tokens, uint32_t begin,
 }
 
 Duplicates::Found Duplicates::Add(const std::string& scope,
-                                  const Declaration& d) {
+                                  const Declaration& d,
+                                  std::pair<uint32_t, uint32_t>* earlier) {
   const uint32_t body_end = d.body == kNone ? d.end : d.BodyEnd(tokens_) + 1;
   uint32_t head_end = d.body == kNone ? d.end : d.body;
   if (d.initializer < head_end) head_end = d.initializer;
@@ -191,6 +192,7 @@ Duplicates::Found Duplicates::Add(const std::string& scope,
   if (d.IsFunction()) names.AddParameters(d.open + 1, d.close);
   std::string key = scope + '\n';
   Hash original;
+  bool names_thread = false, names_other = false;
   for (uint32_t i = d.begin; i < head_end; ++i) {
     const std::string_view text = tokens_.Text(i);
     if (text == "__attribute__" && tokens_.Opens(i + 1)) {
@@ -204,7 +206,10 @@ Duplicates::Found Duplicates::Add(const std::string& scope,
       }
       continue;
     }
-    if (IsAddressSpace(text)) original.Add(text);
+    if (IsAddressSpace(text)) {
+      original.Add(text);
+      (text == "thread" ? names_thread : names_other) = true;
+    }
     if (edits_.IsBlank(i)) continue;
     const std::string written = names.Text(edits_, i);
     // A parameter needs no name.
@@ -223,10 +228,18 @@ Duplicates::Found Duplicates::Add(const std::string& scope,
     if (!edits_.IsBlank(i)) body.Add(names.Text(edits_, i));
   }
   key += d.body == kNone ? ';' : '{';
-  const auto [seen, is_new] =
-      seen_.emplace(std::move(key), Seen{original.value(), body.value()});
-  if (is_new || seen->second.original == original.value()) return Found::kNew;
-  return seen->second.body == body.value() ? Found::kSame : Found::kDifferent;
+  const Seen now = {original.value(),
+                    body.value(),
+                    {d.begin, d.end},
+                    names_thread && !names_other};
+  const auto [found, is_new] = seen_.emplace(std::move(key), now);
+  Seen& seen = found->second;
+  if (is_new || seen.original == now.original) return Found::kNew;
+  if (seen.body == now.body) return Found::kSame;
+  if (!now.is_thread || seen.is_thread) return Found::kDifferent;
+  *earlier = seen.tokens;
+  seen = now;
+  return Found::kReplaces;
 }
 
 }  // namespace switchyard::device::metal

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "src/device/metal/edits.h"
 #include "src/device/metal/lexer.h"
@@ -48,15 +49,20 @@ class Duplicates {
   enum class Found {
     kNew,
     kSame,       // of an earlier one, which differs in address spaces alone
-    kDifferent,  // the same declaration with another body
+    kDifferent,  // the same declaration with another body: it stays
+    kReplaces,   // that, and for the thread's own memory: it takes its place
   };
-  // `scope` tells namespaces and classes apart.
-  Found Add(const std::string& scope, const Declaration& declaration);
+  // `scope` tells namespaces and classes apart. `earlier` gets the tokens of
+  // the one that is replaced.
+  Found Add(const std::string& scope, const Declaration& declaration,
+            std::pair<uint32_t, uint32_t>* earlier);
 
  private:
   struct Seen {
     uint64_t original;  // hash of the declaration, address spaces included
     uint64_t body;
+    std::pair<uint32_t, uint32_t> tokens;  // from the first, to behind the last
+    bool is_thread;  // of all address spaces it names that one only
   };
 
   const Tokens& tokens_;

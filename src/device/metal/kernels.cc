@@ -79,6 +79,8 @@ bool Walker::Kernel(const Declaration& d, const std::string& scope) {
       AddUnsupported(why, token, host_name);
       return true;
     }
+    // Clang makes no code of it if nothing names it.
+    if (!IsAskedFor(host_name)) return true;
     const std::string pointer = "swy_kernel_" + number;
     // It is of no use by itself if it is inlined (switchyard_module.h).
     uint32_t type = d.head;
@@ -139,6 +141,7 @@ void Walker::Instantiation(const Declaration& d, const std::string& scope) {
     }
   }
   if (host_name.empty()) host_name = scope + id;
+  if (!IsAskedFor(host_name)) return edits_.Blank(d.begin, d.end);
   std::string why = kernel.parameters.unsupported;
   uint32_t token = kernel.parameters.token;
   if (why.empty()) token = FindUnsupported(d.begin, d.end, why);
@@ -276,6 +279,12 @@ void Walker::LeaveOut(const Declaration& d, const std::string& why) {
     name = DeclaredName(tokens_, d.head, d.end);
   }
   if (name != kNone && name < d.end) left_out_.emplace(tokens_.Text(name), why);
+}
+
+bool Walker::IsAskedFor(const std::string& kernel) {
+  if (asked_for_.empty() || asked_for_.count(kernel) != 0) return true;
+  result_.not_asked_for.push_back(kernel);
+  return false;
 }
 
 void Walker::AddKernel(std::string name, uint32_t token,

@@ -3,6 +3,7 @@
 
 #include "switchyard/device/library.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -73,6 +74,8 @@ metal::CompileRequest RequestOf(const DeviceOptions& device,
   for (const std::string& folder : options.include_folders) {
     request.arguments.push_back("-I" + folder);
   }
+  request.prepended = options.prepended_files;
+  request.kernels = options.kernels;
   return request;
 }
 
@@ -151,7 +154,8 @@ Library::Library(const metal::Compiled& compiled)
     : compiled_(compiled.module),
       cached_(compiled.cached),
       comments_(compiled.comments),
-      module_(std::make_shared<metal::Module>(compiled_, comments_, false)) {
+      module_(std::make_shared<metal::Module>(compiled_, comments_, false)),
+      left_out_(compiled.translation.not_asked_for) {
   for (const metal::Unsupported& u : compiled.translation.unsupported) {
     unsupported_.push_back({u.what, u.file, u.line, u.column, u.kernel});
   }
@@ -194,7 +198,18 @@ std::vector<std::string> Library::functionNames() const {
   for (uint32_t i = 0; i < table.num_kernels; ++i) {
     names.push_back(table.kernels[i].name);
   }
+  names.insert(names.end(), left_out_.begin(), left_out_.end());
   return names;
+}
+
+std::vector<FunctionConstant> Library::functionConstants() const {
+  std::vector<FunctionConstant> constants;
+  const switchyard_metal::Module& table = module_->table();
+  for (uint32_t i = 0; i < table.num_constants; ++i) {
+    const switchyard_metal::FunctionConstant& constant = table.constants[i];
+    constants.push_back({constant.name, constant.index, constant.type});
+  }
+  return constants;
 }
 
 std::vector<AllowComment> Library::allowComments() const {
@@ -230,8 +245,13 @@ Ref<Function> Library::newFunction(Text text,
                                  " is not supported" + in + ": " + u.file +
                                  ":" + std::to_string(u.line) + ": " + u.what);
       }
-      throw std::runtime_error(std::string("newFunction: no kernel is named ") +
-                               name + in);
+      const bool is_left_out = std::find(left_out_.begin(), left_out_.end(),
+                                         name) != left_out_.end();
+      throw std::runtime_error(
+          is_left_out
+              ? std::string("newFunction: ") + name +
+                    " is not among CompileOptions::kernels" + in
+              : std::string("newFunction: no kernel is named ") + name + in);
     }
     std::shared_ptr<metal::Module> module = module_;
     if (module_->table().num_constants != 0) {

@@ -111,21 +111,38 @@ class Reader {
     std::istringstream lines(messages);
     std::string line;
     Head head;
-    bool skipped = false, fresh = false;
+    bool skipped = false, fresh = false, is_of_shim = false;
     while (std::getline(lines, line)) {
       if (Parse(line, &head)) {
         Flush();
-        skipped = head.text.compare(0, 7, " note: ") == 0 &&
-                  head.file.compare(0, shim_.size(), shim_) == 0;
+        skipped = head.file.compare(0, shim_.size(), shim_) == 0;
         fresh = true;
+        const bool is_note = head.text.compare(0, 7, " note: ") == 0;
+        is_of_shim = skipped && !is_note;
+        if (!is_note) FlushShim();
+        if (is_of_shim)
+          in_shim_ = line + "\n", in_shim_text_ = Plain(head.text);
         if (skipped) continue;
+        // The first note in the shader says where the shim was used.
+        if (!in_shim_.empty()) head.text = in_shim_text_;
+        in_shim_.clear();
+        if (includes_.find("<built-in>") == std::string::npos) {
+          result_ += includes_;
+        }
+        includes_.clear();
         head_ = head;
         has_head_ = true;
-      } else if (line.compare(0, 17, "In file included ") == 0 ||
-                 line.find(" generated.") != std::string::npos) {
+      } else if (line.compare(0, 17, "In file included ") == 0) {
         Flush();
-        skipped = fresh = false;
+        skipped = fresh = is_of_shim = false;
+        includes_ += line + "\n";  // those of the shim are nobody's business
+      } else if (line.find(" generated.") != std::string::npos) {
+        Flush();
+        FlushShim();
+        skipped = fresh = is_of_shim = false;
         result_ += line + "\n";
+      } else if (is_of_shim) {
+        in_shim_ += line + "\n";
       } else if (!skipped) {
         if (fresh) shown_ = line;
         if (!fresh) marks_.push_back(line);
@@ -133,6 +150,7 @@ class Reader {
       }
     }
     Flush();
+    FlushShim();
     return result_;
   }
 
@@ -147,6 +165,27 @@ class Reader {
     }
     const std::vector<std::string>& lines = found->second;
     return number == 0 || number > lines.size() ? "" : lines[number - 1];
+  }
+
+  // "static_assert failed due to requirement 'kPoints<float>' \"text\"", or
+  // "...': text": what the shim has to say.
+  static std::string Plain(const std::string& error) {
+    const size_t due = error.find(" failed due to requirement '");
+    if (due == std::string::npos) return error;
+    for (const char* const before : {"' \"", "': "}) {
+      const size_t at = error.rfind(before);
+      if (at == std::string::npos || at < due) continue;
+      std::string text = error.substr(at + 3);
+      if (!text.empty() && text.back() == '"') text.pop_back();
+      return " error: " + text;
+    }
+    return error;
+  }
+
+  // An error there that no note gives a place to.
+  void FlushShim() {
+    result_ += in_shim_;
+    in_shim_.clear();
   }
 
   // One message and its lines.
@@ -175,6 +214,9 @@ class Reader {
   const TextOf& text_of_;
   std::string result_;
   std::map<std::string, std::vector<std::string>> files_;
+  std::string includes_;
+  // An error of the shim's that has no place yet: its lines, and its text.
+  std::string in_shim_, in_shim_text_;
   Head head_;
   bool has_head_ = false;
   std::string shown_;               // the line that a message is about
@@ -186,6 +228,26 @@ class Reader {
 std::string Readable(const std::string& messages, const std::string& shim,
                      const TextOf& text_of) {
   return Reader(shim, text_of).Run(messages);
+}
+
+std::string ReadableOfLinker(const std::string& messages) {
+  const std::string undefined = ": undefined reference to `";
+  std::istringstream lines(messages);
+  std::string result, line;
+  while (std::getline(lines, line)) {
+    const size_t at = line.find(undefined);
+    const size_t name = at + undefined.size(), end = line.rfind('\'');
+    if (at == std::string::npos || end == std::string::npos || end < name) {
+      continue;
+    }
+    const size_t program = line.rfind(": ", at - 1);
+    const size_t place = program == std::string::npos ? 0 : program + 2;
+    const std::string told = line.substr(place, at - place) + ": error: '" +
+                             line.substr(name, end - name) +
+                             "' is declared and used, and defined nowhere\n";
+    if (result.find(told) == std::string::npos) result += told;
+  }
+  return result.empty() ? messages : result;
 }
 
 }  // namespace switchyard::device::metal

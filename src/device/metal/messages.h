@@ -21,6 +21,10 @@ using TextOf = std::function<std::string(const std::string& file)>;
 std::string Readable(const std::string& messages, const std::string& shim,
                      const TextOf& text_of);
 
+// The linker's complaints about functions that are declared and used, and
+// defined nowhere, a line with the place each; all of them if there are none.
+std::string ReadableOfLinker(const std::string& messages);
+
 }  // namespace switchyard::device::metal
 
 #endif  // SWITCHYARD_SRC_DEVICE_METAL_MESSAGES_H_

@@ -136,7 +136,32 @@ std::string Module::Set(const std::vector<ConstantValue>& values) {
       *constant.defined = true;
     }
   }
-  if (table_->set_up != nullptr) table_->set_up();
+  for (uint32_t i = 0; i < table_->num_constants; ++i) {
+    const switchyard_metal::FunctionConstant& constant = table_->constants[i];
+    const uintptr_t at = reinterpret_cast<uintptr_t>(constant.value);
+    if (*constant.defined) continue;
+    unset_.push_back({at, at + constant.bytes, constant.name});
+  }
+  around_.unset = &unset_;
+  if (table_->set_up == nullptr) return "";
+  // What is made of one that has no value has none either.
+  const char* unset = nullptr;
+  const Crew::Listener listener = [&](uintptr_t at, size_t bytes,
+                                      uint32_t kind) {
+    if ((kind & switchyard_metal::kWrites) != 0) {
+      if (unset != nullptr) unset_.push_back({at, at + bytes, unset});
+      unset = nullptr;
+    }
+    for (const Crew::Unset& each : unset_) {
+      if ((kind & switchyard_metal::kWrites) == 0 && at < each.end &&
+          at + bytes > each.begin) {
+        unset = each.name;
+      }
+    }
+  };
+  Crew::listener = &listener;
+  table_->set_up();
+  Crew::listener = nullptr;
   return "";
 }
 

@@ -53,6 +53,7 @@ class Module {
   const switchyard_metal::Module* table_ = nullptr;
   std::unique_ptr<const ModulePlaces> places_;
   Crew::Surroundings around_;
+  std::vector<Crew::Unset> unset_;
   Crews crews_;
 };
 

@@ -47,8 +47,19 @@ std::string Write(const Table& table) {
   // An error here belongs to no line of the shader.
   std::string code = "\n# 1 \"<switchyard>\"\n";
   for (size_t i = 0; i < table.kernels.size(); ++i) {
-    WriteKernel(table.kernels[i], std::to_string(i), code);
+    const TranslatedKernel& kernel = table.kernels[i].kernel;
+    std::string lines;
+    WriteKernel(table.kernels[i], std::to_string(i), lines);
+    // What is wrong with a kernel's arguments is wrong where it stands.
+    const std::string place =
+        "# " + std::to_string(kernel.line) + " " + Quote(kernel.file) + "\n";
+    for (size_t at = 0; at < lines.size();) {
+      const size_t end = lines.find('\n', at) + 1;
+      code += place + lines.substr(at, end - at);
+      at = end;
+    }
   }
+  code += "# 1 \"<switchyard>\"\n";
   if (!table.kernels.empty()) {
     code += "static const " + ns + "Kernel swy_kernels[] = {\n";
     for (size_t i = 0; i < table.kernels.size(); ++i) {

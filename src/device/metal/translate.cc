@@ -66,6 +66,36 @@ void EraseLabel(const Tokens& tokens, Edits& edits, uint32_t i) {
   }
 }
 
+// `typedef half half8 __attribute__((ext_vector_type(8)))`: to Clang half is no
+// type that vectors are made of, here.
+void ReplaceVectorType(const Tokens& tokens, Edits& edits, uint32_t i) {
+  if (!tokens.Is(i + 1, "(") || !tokens.Opens(i + 1)) return;
+  if (!tokens.Is(i + 3, "ext_vector_type") &&
+      !tokens.Is(i + 3, "__ext_vector_type__")) {
+    return;
+  }
+  const uint32_t end = tokens.Match(i + 1) + 1;
+  if (!tokens.Is(i + 4, "(") || !tokens.Opens(i + 4)) return;
+  constexpr uint32_t kMost = 8;  // tokens to the type, to either side
+  const auto is_type = [&](uint32_t at) {
+    return tokens.Is(at, "half") || tokens.Is(at, "bfloat");
+  };
+  uint32_t type = kNone;
+  for (uint32_t k = 1; k <= kMost && k <= i && type == kNone; ++k) {
+    if (tokens.Is(i - k, ";") || tokens.Is(i - k, "}")) break;
+    if (is_type(i - k)) type = i - k;
+  }
+  for (uint32_t at = end; at < end + kMost && type == kNone; ++at) {
+    if (at >= tokens.size() || tokens.Is(at, ";")) break;
+    if (is_type(at)) type = at;
+  }
+  if (type == kNone) return;
+  edits.InsertBefore(type, "::metal::vec<");
+  edits.InsertBehind(type,
+                     ", (" + edits.Text(i + 5, tokens.Match(i + 4)) + ")>");
+  edits.Blank(i, end);
+}
+
 // is_function_constant_defined(ns::x) is ns::swy_defined_x.
 void ReplaceIsDefined(const Tokens& tokens, Edits& edits, uint32_t i) {
   if (!tokens.Is(i + 1, "(") || !tokens.Opens(i + 1)) return;
@@ -103,6 +133,8 @@ void EraseWords(const Tokens& tokens, Edits& edits) {
       EraseCoherent(tokens, edits, i);
     } else if (tokens.Is(i, "__asm") || tokens.Is(i, "__asm__")) {
       EraseLabel(tokens, edits, i);
+    } else if (tokens.Is(i, "__attribute__")) {
+      ReplaceVectorType(tokens, edits, i);
     } else if (tokens.Is(i, "is_function_constant_defined")) {
       ReplaceIsDefined(tokens, edits, i);
     }
@@ -152,7 +184,8 @@ std::string MadeDirective(const Tokens& tokens) {
 
 }  // namespace
 
-Translation Translate(std::string_view preprocessed) {
+Translation Translate(std::string_view preprocessed,
+                      const std::vector<std::string>& kernels) {
   Translation result;
   if (preprocessed.size() > std::numeric_limits<uint32_t>::max() / 2) {
     result.error = "error: not supported: a shader of more than 2 GiB";
@@ -172,7 +205,7 @@ Translation Translate(std::string_view preprocessed) {
   }
   MarkConditionals(tokens, edits);
   ResolveSwizzles(tokens, edits);
-  Walker walker(tokens, edits, result);
+  Walker walker(tokens, edits, kernels, result);
   walker.Run();
   result.code = edits.Finish() + Write(walker.table());
   result.looks = tokens.looks;

@@ -41,6 +41,8 @@ struct Translation {
   std::string code;
   // In the order of the module's table.
   std::vector<TranslatedKernel> kernels;
+  // Names of those that nobody has asked for, and that are not in it.
+  std::vector<std::string> not_asked_for;
   // Kernels that are left out of it, functions and types that are left out of
   // the code, and what makes the code different from the shader: that has an
   // empty `kernel`.
@@ -57,7 +59,9 @@ struct Translation {
 // line; what comes from the shim, a system header to the preprocessor, is
 // untouched. Errors of the shader are left to Clang. Linear in the length of
 // the text.
-Translation Translate(std::string_view preprocessed);
+// `kernels` are those that are asked for; empty: all.
+Translation Translate(std::string_view preprocessed,
+                      const std::vector<std::string>& kernels = {});
 
 }  // namespace switchyard::device::metal
 

@@ -130,10 +130,10 @@ void Walker::SetUp(const Declaration& d, const std::string& scope) {
   std::string type = edits_.Text(d.head, name);
   const size_t word = type.find("static");
   if (word != type.npos) type.erase(word, 6);
-  edits_.InsertBefore(d.initializer, "; static void " + function + "() { " +
-                                         type + " swy_value" +
-                                         edits_.Text(name + 1, d.initializer) +
-                                         " ");
+  edits_.InsertBefore(d.initializer,
+                      "; __attribute__((noinline)) static void " + function +
+                          "() { " + type + " swy_value" +
+                          edits_.Text(name + 1, d.initializer) + " ");
   edits_.InsertBehind(d.end - 1, " __builtin_memcpy(&" + text +
                                      ", &swy_value, sizeof(" + text + ")); }");
   table_.set_ups.push_back(scope + function);

@@ -71,21 +71,24 @@ void Walker::AtNamespace(const Declaration& d, const std::string& scope,
 }
 
 bool Walker::IsDuplicate(const Declaration& d, const std::string& scope) {
-  switch (duplicates_.Add(scope, d)) {
-    case Duplicates::Found::kNew:
-      return false;
-    case Duplicates::Found::kSame:
-      edits_.Blank(d.begin, d.end);
-      return true;
-    case Duplicates::Found::kDifferent:
-      break;
+  std::pair<uint32_t, uint32_t> earlier;
+  const Duplicates::Found found = duplicates_.Add(scope, d, &earlier);
+  if (found == Duplicates::Found::kNew) return false;
+  const bool replaces = found == Duplicates::Found::kReplaces;
+  if (found != Duplicates::Found::kSame) {
+    const uint32_t name = d.name != kNone ? d.name : d.head;
+    AddUnsupported("'" + std::string(tokens_.Text(name)) +
+                       "' and an earlier one differ by address space, and do "
+                       "different things: " +
+                       (replaces ? "this" : "that") + " one is taken for both",
+                   name, "");
   }
-  const uint32_t name = d.name != kNone ? d.name : d.head;
-  SetError("not supported: '" + std::string(tokens_.Text(name)) +
-               "' and an earlier one differ by address space alone, and do "
-               "different things",
-           name);
-  return true;
+  if (replaces) {
+    edits_.Blank(earlier.first, earlier.second);
+  } else {
+    edits_.Blank(d.begin, d.end);
+  }
+  return !replaces;
 }
 
 void Walker::Class(const Declaration& d, const std::string& scope, int depth) {

@@ -26,9 +26,11 @@ namespace switchyard::device::metal {
 
 class Walker {
  public:
-  Walker(const Tokens& tokens, Edits& edits, Translation& result)
+  Walker(const Tokens& tokens, Edits& edits,
+         const std::vector<std::string>& kernels, Translation& result)
       : tokens_(tokens),
         edits_(edits),
+        asked_for_(kernels.begin(), kernels.end()),
         result_(result),
         duplicates_(tokens, edits) {}
 
@@ -87,12 +89,15 @@ class Walker {
   uint32_t FindUnsupported(uint32_t first, uint32_t last,
                            std::string& what) const;
   void LeaveOut(const Declaration& d, const std::string& why);
+  // Notes those that are not.
+  bool IsAskedFor(const std::string& kernel);
   void AddKernel(std::string name, uint32_t token,
                  std::vector<TranslatedParameter> parameters,
                  std::string pointer, std::string max_threads);
 
   const Tokens& tokens_;
   Edits& edits_;
+  const std::unordered_set<std::string> asked_for_;  // empty: all kernels
   Translation& result_;
   Duplicates duplicates_;
   Constants constants_;

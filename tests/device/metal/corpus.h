@@ -60,6 +60,8 @@ inline const std::vector<MetalPair>& MetalPairs() {
       {"races_threadgroup", "tg_regions", kOne, k64, {}, 512},
       {"races_threadgroup", "tg_two_arrays", kOne, k64},
       {"races_threadgroup", "tg_helper", kOne, k64},
+      {"races_threadgroup", "tg_wide", kOne, k64},
+      {"races_threadgroup", "tg_candidates", kOne, k64},
 
       {"races_device", "dev_read_after_write", kOne, k64, {{2, 64}}},
       {"races_device", "dev_narrow_barrier", kOne, k64, {{2, 64}}},
@@ -146,6 +148,8 @@ inline const std::vector<MetalPair>& MetalPairs() {
       {"errors_memory", "past_the_end", kOne, k64, {{2, 64}}},
       {"errors_memory", "negative", kOne, k64},
       {"errors_memory", "wraps_around", kOne, k64},
+      {"errors_memory", "misaligned", kOne, k64},
+      {"errors_memory", "unset_constant", kOne, k64},
       {"errors_memory", "past_scratch", kOne, k64, {}, 256},
       {"errors_memory", "too_many_simdgroups", kOne, device::Size(96, 1, 1)},
       {"errors_memory",

@@ -207,3 +207,32 @@ kernel void past_a_table_no(device const float* in [[buffer(0)]],
                             uint i [[thread_position_in_threadgroup]]) {
   out[i] = kTable[uint(in[i]) % 4];
 }
+
+// Four floats from anywhere: float4 wants every fourth of them.
+kernel void misaligned_yes(device const float* x [[buffer(0)]],
+                           device float* out [[buffer(1)]],
+                           uint i [[thread_position_in_threadgroup]]) {
+  const float4 v = *(device const float4*)(x + i);  // FINDS: misaligned
+  out[i] = dot(v, v);  // FINDS: misaligned
+}
+kernel void misaligned_no(device const float* x [[buffer(0)]],
+                          device float* out [[buffer(1)]],
+                          uint i [[thread_position_in_threadgroup]]) {
+  const float4 v = *(device const packed_float4*)(x + i);
+  out[i] = dot(v, v);
+}
+
+// A function constant that no host sets, and what is made of it.
+constant uint kScale [[function_constant(0)]];
+constant uint kTwice = kScale * 2;
+constant uint kScaleOrOne = is_function_constant_defined(kScale) ? kScale : 1;
+kernel void unset_constant_yes(device const float* x [[buffer(0)]],
+                               device float* out [[buffer(1)]],
+                               uint i [[thread_position_in_threadgroup]]) {
+  out[i] = x[i] * float(kTwice);  // FINDS: never-written
+}
+kernel void unset_constant_no(device const float* x [[buffer(0)]],
+                              device float* out [[buffer(1)]],
+                              uint i [[thread_position_in_threadgroup]]) {
+  out[i] = x[i] * float(kScaleOrOne);
+}

@@ -255,3 +255,45 @@ kernel void tg_helper_no(device const float* in [[buffer(0)]],
   threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = NextOf(row, i);
 }
+
+// Elements of 32 bytes, which no single access of Clang's sanitizer is for.
+kernel void tg_wide_yes(device const float* in [[buffer(0)]],
+                        device float* out [[buffer(1)]],
+                        uint i [[thread_position_in_threadgroup]]) {
+  threadgroup ulong4 scratch[64];
+  scratch[i] = ulong4(in[i]);                     // FINDS: missing-barrier
+  out[i] = float(all(scratch[i ^ 32] == 1) ? 1 : 0);  // FINDS: missing-barrier
+}
+kernel void tg_wide_no(device const float* in [[buffer(0)]],
+                       device float* out [[buffer(1)]],
+                       uint i [[thread_position_in_threadgroup]]) {
+  threadgroup ulong4 scratch[64];
+  scratch[i] = ulong4(in[i]);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  out[i] = float(all(scratch[i ^ 32] == 1) ? 1 : 0);
+}
+
+// An arg-max's candidates: five bytes that go out in one access.
+struct Candidate {
+  uint at;
+  bool is_found;
+};
+kernel void tg_candidates_yes(device const float* in [[buffer(0)]],
+                              device float* out [[buffer(1)]],
+                              uint i [[thread_position_in_threadgroup]]) {
+  threadgroup Candidate best[64];
+  const Candidate mine = {i, in[i] > 2.0f};
+  best[i] = mine;                            // FINDS: missing-barrier
+  const Candidate other = best[i ^ 32];      // FINDS: missing-barrier
+  out[i] = float(other.is_found ? other.at : 0);
+}
+kernel void tg_candidates_no(device const float* in [[buffer(0)]],
+                             device float* out [[buffer(1)]],
+                             uint i [[thread_position_in_threadgroup]]) {
+  threadgroup Candidate best[64];
+  const Candidate mine = {i, in[i] > 2.0f};
+  best[i] = mine;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  const Candidate other = best[i ^ 32];
+  out[i] = float(other.is_found ? other.at : 0);
+}

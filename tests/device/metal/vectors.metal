@@ -207,8 +207,10 @@ kernel void unaligned(device const float* in [[buffer(0)]],
   device const float* from = in + 21 * i + 1;
   device float* to = out + 21 * i + 1;
   to[-1] = from[-1];
+  // switchyard: allow(misaligned)
   *(device float4x4*)to = *(device const float4x4*)from;
   device float4& last = *(device float4*)(to + 16);
+  // switchyard: allow(misaligned)
   last = *(device const float4*)(from + 16) + *(device const float4*)from;
-  last *= ((device const float4*)from)[3];
+  last *= ((device const float4*)from)[3];  // switchyard: allow(misaligned)
 }

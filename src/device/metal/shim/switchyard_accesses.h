@@ -39,54 +39,44 @@ SWITCHYARD_NOT_CHECKED inline void Access(const void* address, size bytes,
   ::switchyard_metal::Access(address, bytes, kind, __builtin_frame_address(0), \
                              __builtin_return_address(0))
 
-#define SWITCHYARD_ACCESSES(bytes)                                             \
-  SWITCHYARD_ENTRY void __tsan_read##bytes(void* address) {                    \
-    SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kReads);                      \
-  }                                                                            \
-  SWITCHYARD_ENTRY void __tsan_write##bytes(void* address) {                   \
-    SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kWrites);                     \
-  }                                                                            \
-  SWITCHYARD_ENTRY void __tsan_unaligned_read##bytes(void* address) {          \
-    SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kReads);                      \
-  }                                                                            \
-  SWITCHYARD_ENTRY void __tsan_unaligned_write##bytes(void* address) {         \
-    SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kWrites);                     \
-  }                                                                            \
-  SWITCHYARD_ENTRY void __tsan_read_write##bytes(void* address) {              \
-    SWITCHYARD_ACCESS(                                                         \
-        bytes, ::switchyard_metal::kReads | ::switchyard_metal::kWrites);      \
-  }                                                                            \
-  SWITCHYARD_ENTRY void __tsan_unaligned_read_write##bytes(void* address) {    \
-    SWITCHYARD_ACCESS(                                                         \
-        bytes, ::switchyard_metal::kReads | ::switchyard_metal::kWrites);      \
-  }                                                                            \
-  SWITCHYARD_ENTRY void __tsan_volatile_read##bytes(void* address) {           \
-    SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kReads);                      \
-  }                                                                            \
-  SWITCHYARD_ENTRY void __tsan_volatile_write##bytes(void* address) {          \
-    SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kWrites);                     \
-  }                                                                            \
-  SWITCHYARD_ENTRY void __tsan_unaligned_volatile_read##bytes(void* address) { \
-    SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kReads);                      \
-  }                                                                            \
-  SWITCHYARD_ENTRY void __tsan_unaligned_volatile_write##bytes(                \
-      void* address) {                                                         \
-    SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kWrites);                     \
+#define SWITCHYARD_ACCESS_OF(name, bytes, kind)        \
+  SWITCHYARD_ENTRY void __tsan_##name(void* address) { \
+    using namespace ::switchyard_metal;                \
+    SWITCHYARD_ACCESS(bytes, kind);                    \
   }
-SWITCHYARD_ACCESSES(1)
-SWITCHYARD_ACCESSES(2)
-SWITCHYARD_ACCESSES(4)
-SWITCHYARD_ACCESSES(8)
-SWITCHYARD_ACCESSES(16)
+// The names tell whether the address is a multiple of up to 8 bytes; for 16
+// that is accesses.cc's to tell.
+#define SWITCHYARD_ACCESSES(bytes, is_aligned)                               \
+  SWITCHYARD_ACCESS_OF(read##bytes, bytes, kReads | is_aligned)              \
+  SWITCHYARD_ACCESS_OF(write##bytes, bytes, kWrites | is_aligned)            \
+  SWITCHYARD_ACCESS_OF(unaligned_read##bytes, bytes, kReads)                 \
+  SWITCHYARD_ACCESS_OF(unaligned_write##bytes, bytes, kWrites)               \
+  SWITCHYARD_ACCESS_OF(read_write##bytes, bytes, kReads | kWrites)           \
+  SWITCHYARD_ACCESS_OF(unaligned_read_write##bytes, bytes, kReads | kWrites) \
+  SWITCHYARD_ACCESS_OF(volatile_read##bytes, bytes, kReads)                  \
+  SWITCHYARD_ACCESS_OF(volatile_write##bytes, bytes, kWrites)                \
+  SWITCHYARD_ACCESS_OF(unaligned_volatile_read##bytes, bytes, kReads)        \
+  SWITCHYARD_ACCESS_OF(unaligned_volatile_write##bytes, bytes, kWrites)
+SWITCHYARD_ACCESSES(1, 0)
+SWITCHYARD_ACCESSES(2, kAligned)
+SWITCHYARD_ACCESSES(4, kAligned)
+SWITCHYARD_ACCESSES(8, kAligned)
+SWITCHYARD_ACCESSES(16, 0)
 #undef SWITCHYARD_ACCESSES
+#undef SWITCHYARD_ACCESS_OF
 
 SWITCHYARD_ENTRY void __tsan_read_range(void* address,
                                         switchyard_metal::size bytes) {
-  SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kReads);
+  if (bytes != 0) SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kReads);
 }
 SWITCHYARD_ENTRY void __tsan_write_range(void* address,
                                          switchyard_metal::size bytes) {
-  SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kWrites);
+  if (bytes != 0) SWITCHYARD_ACCESS(bytes, ::switchyard_metal::kWrites);
+}
+
+SWITCHYARD_ENTRY void __tsan_aligned(void* address,
+                                     switchyard_metal::size alignment) {
+  SWITCHYARD_ACCESS(alignment, ::switchyard_metal::kAligned);
 }
 SWITCHYARD_ENTRY void __tsan_vptr_read(void** address) {
   SWITCHYARD_ACCESS(sizeof(void*), ::switchyard_metal::kReads);
@@ -99,53 +89,6 @@ SWITCHYARD_ENTRY void __tsan_func_entry(void*) {}
 SWITCHYARD_ENTRY void __tsan_func_exit() {}
 SWITCHYARD_ENTRY void __tsan_ignore_thread_begin() {}
 SWITCHYARD_ENTRY void __tsan_ignore_thread_end() {}
-
-// Copies of structs. Clang 14 calls the C library's names, for an interceptor
-// to see; later ones have names of their own. The module's references meet
-// these, which must not become calls of themselves. In a namespace, since no
-// shader is to see them.
-namespace switchyard_metal {
-
-#define SWITCHYARD_COPY(name)                                       \
-  SWITCHYARD_ENTRY __attribute__((no_builtin)) void* name(          \
-      void* to, const void* from, size bytes) {                     \
-    if (bytes == 0) return to;                                      \
-    const void* address = from;                                     \
-    SWITCHYARD_ACCESS(bytes, kReads);                               \
-    address = to;                                                   \
-    SWITCHYARD_ACCESS(bytes, kWrites);                              \
-    auto* const out = static_cast<unsigned char*>(to);              \
-    const auto* const in = static_cast<const unsigned char*>(from); \
-    if (out <= in) {                                                \
-      for (size i = 0; i < bytes; ++i) out[i] = in[i];              \
-    } else {                                                        \
-      for (size i = bytes; i > 0; --i) out[i - 1] = in[i - 1];      \
-    }                                                               \
-    return to;                                                      \
-  }
-SWITCHYARD_COPY(memcpy)
-SWITCHYARD_COPY(memmove)
-SWITCHYARD_COPY(__tsan_memcpy)
-SWITCHYARD_COPY(__tsan_memmove)
-#undef SWITCHYARD_COPY
-
-#define SWITCHYARD_FILL_BYTES(name)                                            \
-  SWITCHYARD_ENTRY __attribute__((no_builtin)) void* name(void* to, int value, \
-                                                          size bytes) {        \
-    if (bytes == 0) return to;                                                 \
-    const void* const address = to;                                            \
-    SWITCHYARD_ACCESS(bytes, kWrites);                                         \
-    auto* const out = static_cast<unsigned char*>(to);                         \
-    for (size i = 0; i < bytes; ++i) {                                         \
-      out[i] = static_cast<unsigned char>(value);                              \
-    }                                                                          \
-    return to;                                                                 \
-  }
-SWITCHYARD_FILL_BYTES(memset)
-SWITCHYARD_FILL_BYTES(__tsan_memset)
-#undef SWITCHYARD_FILL_BYTES
-
-}  // namespace switchyard_metal
 
 #undef SWITCHYARD_ACCESS
 #undef SWITCHYARD_ENTRY

@@ -19,6 +19,24 @@
 
 #define __HAVE_BFLOAT__ 1
 
+// Clang has these where the CPU has the type.
+#ifndef __FLT16_MAX__
+#define __FLT16_MAX__ half(65504.0f)
+#define __FLT16_MIN__ half(6.103515625e-05f)
+#define __FLT16_EPSILON__ half(9.765625e-04f)
+#define __FLT16_DENORM_MIN__ half(5.9604644775390625e-08f)
+#define __FLT16_DIG__ 3
+#define __FLT16_DECIMAL_DIG__ 5
+#define __FLT16_MANT_DIG__ 11
+#define __FLT16_MAX_EXP__ 16
+#define __FLT16_MIN_EXP__ (-13)
+#define __FLT16_MAX_10_EXP__ 4
+#define __FLT16_MIN_10_EXP__ (-4)
+#define __FLT16_HAS_DENORM__ 1
+#define __FLT16_HAS_INFINITY__ 1
+#define __FLT16_HAS_QUIET_NAN__ 1
+#endif
+
 // Memory is coherent anyway.
 #define coherent(scope)
 
@@ -170,6 +188,15 @@ struct Argument<T&> {
   }
 };
 
+template <class P>
+inline constexpr bool kPoints = false;
+template <class T>
+inline constexpr bool kPoints<T*> = true;
+template <class T>
+inline constexpr bool kPoints<T* const> = true;
+template <class T>
+inline constexpr bool kPoints<T&> = true;
+
 // The source of an argument: the `input`, with an index for memory.
 template <Input kInput, u32 kIndex = 0>
 struct In {};
@@ -205,7 +232,14 @@ SWITCHYARD_NOT_CHECKED P Get(const Thread& t, In<kInput, kIndex>) {
   using A = Argument<P>;
   const Group& group = *t.group;
   const u32 index = t.thread_index_in_threadgroup;
-  if constexpr (kInput == Input::kBuffer) {
+  constexpr bool kIsMemory =
+      kInput == Input::kBuffer || kInput == Input::kThreadgroup;
+  if constexpr (kIsMemory && !kPoints<P>) {
+    static_assert(kPoints<P>,
+                  "[[buffer(n)]] and [[threadgroup(n)]] are arguments that are "
+                  "pointers or references");
+    return P();
+  } else if constexpr (kInput == Input::kBuffer) {
     void* const memory = group.buffers[kIndex];
     return A::FromMemory(memory != nullptr ? memory : NotBound(kIndex));
   } else if constexpr (kInput == Input::kThreadgroup) {

@@ -1,0 +1,435 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/metal/accesses.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace switchyard::device::metal {
+namespace {
+
+using Text = std::string_view;
+
+bool BeginsWith(Text text, Text with) {
+  return text.substr(0, with.size()) == with;
+}
+
+// The first `what` from `at` on that is outside of brackets and quotes, or the
+// end.
+size_t FindOutside(Text text, char what, size_t at = 0) {
+  int depth = 0;
+  for (bool quoted = false; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (c == what && depth == 0) return at;
+    if (c == '(' || c == '[' || c == '{' || c == '<') ++depth;
+    if (c == ')' || c == ']' || c == '}' || c == '>') --depth;
+  }
+  return text.size();
+}
+
+std::vector<Text> SplitOutside(Text text, char at) {
+  std::vector<Text> parts;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = FindOutside(text, at, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(' ', end + 1);
+    if (begin == Text::npos) break;
+  }
+  return parts;
+}
+
+// "<4 x i64>* %4" is its type and its value. A type has blanks in brackets
+// only, but for those of a function.
+struct Operand {
+  Text type, value;
+};
+Operand Parse(Text text) {
+  size_t end = FindOutside(text, ' ');
+  while (end + 1 < text.size() && text[end + 1] == '(') {
+    end = FindOutside(text, ' ', end + 1);
+  }
+  if (end == text.size()) return {text, Text()};
+  return {text.substr(0, end), text.substr(end + 1)};
+}
+
+// 0: to be asked of the compiler.
+size_t BitsOf(Text type) {
+  if (type == "ptr" || (!type.empty() && type.back() == '*')) return 64;
+  if (type == "half" || type == "bfloat") return 16;
+  if (type == "float") return 32;
+  if (type == "double") return 64;
+  if (BeginsWith(type, "i")) {
+    return std::strtoul(std::string(type.substr(1)).c_str(), nullptr, 10);
+  }
+  if (BeginsWith(type, "<")) {
+    const size_t by = type.find(" x ");
+    if (by == Text::npos) return 0;
+    const size_t bits = BitsOf(type.substr(by + 3, type.size() - by - 4));
+    return bits *
+           std::strtoul(std::string(type.substr(1)).c_str(), nullptr, 10);
+  }
+  return 0;
+}
+
+class Reader {
+ public:
+  Reader(Text llvm, std::string* out) : llvm_(llvm), out_(out) {
+    ForEachLine([this](Text line) { ReadGlobals(line); });
+  }
+
+  Accesses Run() {
+    ForEachLine([this](Text line) {
+      Line(line);
+      if (out_ != nullptr) Append(line);
+    });
+    return counts_;
+  }
+
+ private:
+  template <class Function>
+  void ForEachLine(const Function& function) const {
+    for (size_t at = 0; at < llvm_.size();) {
+      const size_t end = std::min(llvm_.find('\n', at), llvm_.size());
+      function(llvm_.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+
+  // Of "key: value, ...", or nothing.
+  static Text Field(Text line, Text key) {
+    const size_t at = line.find(key);
+    if (at == Text::npos) return Text();
+    const Text value = line.substr(at + key.size());
+    return value.substr(0, value.find_first_of(",)"));
+  }
+
+  // "attributes #4 = { ... sanitize_thread ... }" of checked functions, names
+  // of constants, and the places that are called !7.
+  void ReadGlobals(Text line) {
+    if (BeginsWith(line, "attributes #")) {
+      if (line.find(" sanitize_thread ") == Text::npos) return;
+      checked_.insert(line.substr(11, line.find(' ', 11) - 11));
+    } else if (BeginsWith(line, "@")) {
+      const size_t equals = FindOutside(line, '=');
+      if (equals != line.size() &&
+          line.find(" constant ") < line.find(" global ")) {
+        constants_.insert(line.substr(0, equals - 1));
+      }
+    } else if (BeginsWith(line, "!")) {
+      const Text name = line.substr(0, line.find(' '));
+      if (line.find("!DILocation(") != Text::npos) {
+        locations_[name] = {Field(line, "scope: "), Field(line, "inlinedAt: ")};
+      } else if (line.find("!DIFile(") != Text::npos) {
+        if (line.find("/shim-") != Text::npos) shim_files_.insert(name);
+      } else if (line.find("!DISubprogram(") != Text::npos ||
+                 line.find("!DILexicalBlock") != Text::npos) {
+        scopes_[name] = Field(line, "file: ");
+      }
+    }
+  }
+
+  // Copies that Clang makes by itself have places in the shim: this is the
+  // shader's that they were inlined at.
+  Text InShader(Text place) const {
+    for (;;) {
+      const auto found = locations_.find(place);
+      if (found == locations_.end() || found->second.inlined_at.empty()) break;
+      const auto scope = scopes_.find(found->second.scope);
+      if (scope == scopes_.end() || shim_files_.count(scope->second) == 0)
+        break;
+      place = found->second.inlined_at;
+    }
+    return place;
+  }
+
+  void Append(Text line) {
+    const size_t place = line.find("!dbg !");
+    if (place != Text::npos && line.find("@__tsan_") != Text::npos) {
+      out_->append(line.substr(0, place + 5))
+          .append(InShader(line.substr(place + 5)))
+          .append("\n");
+    } else {
+      AppendUnaligned(line);
+    }
+  }
+
+  // No instruction here faults at eight, and GPUs do not at an element's.
+  void AppendUnaligned(Text line) {
+    const bool is_access = line.find(" load ") != Text::npos ||
+                           BeginsWith(line, "  store ") ||
+                           line.find("@llvm.mem") != Text::npos;
+    for (size_t at; is_access && (at = line.find(" align ")) != Text::npos;) {
+      const size_t end =
+          std::min(line.find_first_not_of("0123456789", at + 7), line.size());
+      const bool is_more = end - at > 8;  // 16, 32, ...
+      out_->append(line.substr(0, is_more ? at : end));
+      if (is_more) out_->append(" align 8");
+      line = line.substr(end);
+    }
+    out_->append(line).append("\n");
+  }
+
+  void Line(Text line) {
+    if (BeginsWith(line, "define ")) {
+      in_checked_ = false;
+      definitions_.clear();
+      const size_t close = line.rfind(')');
+      for (const Text word : SplitOutside(line.substr(close + 1), ' ')) {
+        in_checked_ = in_checked_ || checked_.count(word) != 0;
+      }
+      calls_.clear();
+      return;
+    }
+    if (line == "}") in_checked_ = false;
+    if (!in_checked_ || !BeginsWith(line, "  ")) return;
+    Text code = line.substr(line.find_first_not_of(' '));
+    if (BeginsWith(code, "#dbg_") ||
+        code.find("call void @llvm.dbg.") != Text::npos) {
+      return;
+    }
+    Text name;
+    if (code[0] == '%') {
+      const size_t equals = FindOutside(code, '=');
+      if (equals != code.size()) {
+        name = code.substr(0, equals - 1);
+        code = code.substr(equals + 2);
+      }
+    }
+    if (BeginsWith(code, "load ") || BeginsWith(code, "store ")) {
+      Access(code, line);
+    } else if (code.find("@llvm.mem") != Text::npos) {
+      Memory(code, line);
+    } else if (IsUnknownAccess(code)) {
+      Refuse(line);
+    } else if (BeginsWith(code, "alloca ") ||
+               BeginsWith(code, "getelementptr ") ||
+               BeginsWith(code, "bitcast ")) {
+      definitions_[name] = code;
+      if (BeginsWith(code, "bitcast ")) return;  // between call and access
+    }
+    if (code.find("@__tsan_aligned(") != Text::npos) return;
+    if (code.find("call ") != Text::npos &&
+        code.find("@__tsan_") != Text::npos) {
+      calls_.push_back(code);
+    } else {
+      calls_.clear();
+    }
+  }
+
+  // Clang makes calls of all of these.
+  static bool IsUnknownAccess(Text code) {
+    return code.find("@llvm.masked.") != Text::npos ||
+           BeginsWith(code, "atomicrmw ") || BeginsWith(code, "cmpxchg ");
+  }
+
+  void Access(Text code, Text line) {
+    const bool is_load = code[0] == 'l';
+    code = code.substr(is_load ? 5 : 6);
+    for (const Text word : {"atomic ", "volatile "}) {
+      if (BeginsWith(code, word)) code = code.substr(word.size());
+    }
+    const std::vector<Text> parts = SplitOutside(code, ',');
+    if (parts.size() < 2) Refuse(line);
+    const Text type = is_load ? parts[0] : Parse(parts[0]).type;
+    const Operand pointer = Parse(parts[1]);
+    if (pointer.value.empty()) Refuse(line);
+    const size_t bits = BitsOf(type);
+    const std::string of(pointer.type);
+    Note({is_load, pointer,
+          bits != 0
+              ? std::to_string((bits + 7) / 8)
+              : "ptrtoint (" + of + " getelementptr (" + std::string(type) +
+                    ", " + of + " null, i64 1) to i64)",
+          // Clang's calls for up to 8 bytes tell that they are aligned.
+          std::min<size_t>(bits / 8, 8)},
+         parts, line);
+  }
+
+  // "call void @llvm.memcpy.p0.p0.i64(ptr align 4 %1, ptr %2, i64 5, i1 false)"
+  void Memory(Text code, Text line) {
+    const size_t open = code.find('(', code.find("@llvm.mem"));
+    const size_t close = FindOutside(code, '!', open);
+    const std::vector<Text> behind = SplitOutside(code.substr(close), ',');
+    const std::vector<Text> given = SplitOutside(
+        code.substr(open + 1, code.rfind(')', close) - open - 1), ',');
+    if (given.size() < 3) Refuse(line);
+    const bool is_copy = code.find("@llvm.memset") == Text::npos;
+    const std::string bytes(Parse(given[2]).value);
+    for (size_t i = is_copy ? 2 : 1; i-- > 0;) {
+      std::vector<Text> parts = behind;
+      const size_t align = given[i].find("align ");
+      if (align != Text::npos) {
+        const size_t end = given[i].find(' ', align + 6);
+        parts.push_back(given[i].substr(align, end - align));
+      }
+      const Operand pointer = {given[i].substr(0, given[i].find(' ')),
+                               given[i].substr(given[i].rfind(' ') + 1)};
+      Note({i == 1, pointer, bytes, 1}, parts, line);
+    }
+  }
+
+  struct Noted {
+    bool is_load;
+    Operand pointer;
+    std::string bytes;
+    size_t told;  // of its alignment, by Clang's call
+  };
+  void Note(const Noted& access, const std::vector<Text>& parts, Text line) {
+    const Text pointer = access.pointer.value;
+    ++counts_.all;
+    if (IsOwnOrConstant(pointer, access.is_load)) {
+      ++counts_.need_none;
+      return;
+    }
+    size_t alignment = 0;
+    for (const Text part : parts) {
+      if (!BeginsWith(part, "align ")) continue;
+      alignment =
+          std::strtoul(std::string(part.substr(6)).c_str(), nullptr, 10);
+    }
+    if (out_ != nullptr && alignment > access.told) {
+      Call("aligned", access.pointer, std::to_string(alignment), parts);
+    }
+    if (IsCalled(pointer)) {
+      ++counts_.by_clang;
+    } else if (out_ == nullptr) {
+      Refuse(line);
+    } else {
+      ++counts_.added;
+      Call(access.is_load ? "read_range" : "write_range", access.pointer,
+           access.bytes, parts);
+    }
+  }
+
+  // The pointer itself, or what a bitcast has made of it, or a constant
+  // expression of it.
+  bool IsCalled(Text pointer) const {
+    const auto is = [&](Text value) {
+      for (size_t at = 0; (at = value.find(pointer, at)) != Text::npos; ++at) {
+        const size_t end = at + pointer.size();
+        const Text ends = end < value.size() ? value.substr(end, 1) : " ";
+        if (ends == " " || ends == ")" || ends == ",") return true;
+      }
+      return false;
+    };
+    for (const Text call : calls_) {
+      const size_t begin = call.find('(', call.find("@__tsan_")) + 1;
+      const Text given =
+          Parse(call.substr(begin, FindOutside(call, ',', begin) - begin))
+              .value;
+      if (is(given)) return true;
+      const auto found = definitions_.find(NameIn(given));
+      if (found != definitions_.end() &&
+          BeginsWith(found->second, "bitcast ") && is(found->second)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // "%4" of "%4)".
+  static Text NameIn(Text value) {
+    return value.substr(0, value.find_first_of(" ),"));
+  }
+
+  // As Clang decides it: a variable whose address no other thread gets to know,
+  // and what nobody writes.
+  bool IsOwnOrConstant(Text pointer, bool is_load) const {
+    for (int steps = 0; steps < 1000; ++steps) {
+      if (BeginsWith(pointer, "getelementptr ") ||
+          BeginsWith(pointer, "bitcast ")) {
+        // A constant expression: of a global.
+        const size_t at = pointer.find('@');
+        if (at == Text::npos) return false;
+        pointer = NameIn(pointer.substr(at));
+      }
+      if (BeginsWith(pointer, "@")) {
+        return is_load && constants_.count(pointer) != 0;
+      }
+      const auto found = definitions_.find(pointer);
+      if (found == definitions_.end()) return false;
+      const Text code = found->second;
+      if (BeginsWith(code, "alloca ")) return true;
+      if (BeginsWith(code, "bitcast ")) {
+        pointer = Parse(code.substr(8)).value;
+        pointer = pointer.substr(0, pointer.rfind(" to "));
+      } else {
+        const std::vector<Text> parts = SplitOutside(code, ',');
+        if (parts.size() < 2) return false;
+        pointer = Parse(parts[1]).value;
+      }
+    }
+    return false;
+  }
+
+  // "call void @__tsan_name(pointer, i64 value)", with the access's place.
+  void Call(const char* name, const Operand& pointer, const std::string& value,
+            const std::vector<Text>& parts) {
+    std::string place;
+    for (const Text part : parts) {
+      if (!BeginsWith(part, "!dbg ")) continue;
+      place = ", !dbg " + std::string(InShader(part.substr(5)));
+    }
+    const std::string of(pointer.type), at(pointer.value);
+    std::string address = of + " " + at;
+    if (of != "ptr" && of != "i8*") {
+      const std::string cast = "%swy.access." + std::to_string(next_++);
+      out_->append("  " + cast + " = bitcast " + of + " " + at + " to i8*" +
+                   place + "\n");
+      address = "i8* " + cast;
+    }
+    out_->append(std::string("  call void @__tsan_") + name + "(" + address +
+                 ", i64 " + value + ")" + place + "\n");
+  }
+
+  [[noreturn]] void Refuse(Text line) const {
+    throw std::runtime_error(
+        "metal_compiler: an access that checked mode would not see:" +
+        std::string(line));
+  }
+
+  const Text llvm_;
+  std::string* const out_;  // null: nothing is added
+  Accesses counts_;
+  std::unordered_set<Text> checked_, constants_, shim_files_;
+  struct Location {
+    Text scope, inlined_at;
+  };
+  std::unordered_map<Text, Location> locations_;
+  std::unordered_map<Text, Text> scopes_;  // and their files
+  bool in_checked_ = false;
+  std::unordered_map<Text, Text> definitions_;
+  size_t next_ = 0;          // of our own names
+  std::vector<Text> calls_;  // right before, Clang's and ours
+};
+
+}  // namespace
+
+Accesses InstrumentRest(std::string& llvm) {
+  std::string out;
+  out.reserve(llvm.size() + llvm.size() / 16);
+  const Accesses counts = Reader(llvm, &out).Run();
+  const Accesses after = CountAccesses(out);
+  if (after.all != counts.all ||
+      after.by_clang != counts.by_clang + counts.added) {
+    throw std::runtime_error("metal_compiler: checked mode would see " +
+                             std::to_string(after.by_clang) + " of " +
+                             std::to_string(counts.all) + " accesses");
+  }
+  llvm = std::move(out);
+  return counts;
+}
+
+Accesses CountAccesses(const std::string& llvm) {
+  return Reader(llvm, nullptr).Run();
+}
+
+}  // namespace switchyard::device::metal

@@ -1,0 +1,36 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_TOOLS_CLI_METAL_RUN_H_
+#define SWITCHYARD_TOOLS_CLI_METAL_RUN_H_
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/cli/metal.h"
+
+namespace swy {
+
+struct MetalRunOptions {
+  MetalOptions compile;
+  std::string kernel, grid, groups, threadgroup;
+  std::vector<std::string> buffers, memory, constants;  // "NAME=..."
+  std::string dispatches;                               // a file
+  std::vector<std::string> expect, print, suppress;
+  std::optional<double> rtol, atol;
+  uint64_t seeds = 1;
+  std::string json, sarif;
+};
+CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options);
+
+// `swy metal run`: dispatches kernels over buffers that arguments describe. 0
+// if all is as expected and nothing was found, else 1.
+int MetalRun(const MetalRunOptions& options);
+
+}  // namespace swy
+
+#endif  // SWITCHYARD_TOOLS_CLI_METAL_RUN_H_
