@@ -277,7 +277,7 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
 // Errors: kInvalidArgument names the argument ("Activate: ..." and "Combine:
 // ..." those of options.activate, inputs.combine, ...), and nothing is written
 // but scratch. Of products and executors the first that fails; workers then
-// stop at their next tile, and outputs are unspecified.
+// stop at their next tile or block, and outputs are unspecified.
 Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
                   const ExpertsOptions& options, const ExpertGemm& gemm,
                   Executor& executor = SerialExecutor()) noexcept;
