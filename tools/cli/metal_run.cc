@@ -600,7 +600,7 @@ class Runner {
 
 CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options) {
   CLI::App* const run = metal.add_subcommand(
-      "run", "Run a kernel of a .metal file over buffers that you describe");
+      "run", "Run a kernel over buffers that you describe");
   AddCompileOptions(*run, "The shader", options.compile);
   run->get_option("file")->type_name("FILE");
   run->get_option("--checked")

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -29,18 +28,6 @@ using Arguments = std::vector<std::string>;
 
 // Metal's name for a text.
 constexpr char kSourceName[] = "program_source";
-
-// A checked module's object is made of its LLVM text with more calls in it.
-// The flags are those of CodeArguments() that are about machine code.
-constexpr const char* kFromLlvm[] = {"-x",
-                                     "ir",
-                                     "-fPIC",
-                                     "-O1",
-                                     "-ffp-contract=off",
-                                     "-w",
-                                     "-Xclang",
-                                     "-disable-llvm-passes",
-                                     "-c"};
 
 bool IsProgram(const std::string& path) {
   struct stat status;
@@ -295,6 +282,19 @@ Arguments CodeArguments(bool checked) {
   return arguments;
 }
 
+// Those of CodeArguments() that are about machine code.
+Arguments LlvmArguments() {
+  return {"-x",
+          "ir",
+          "-fPIC",
+          "-O1",
+          "-ffp-contract=off",
+          "-w",
+          "-c",
+          "-Xclang",
+          "-disable-llvm-passes"};
+}
+
 std::string FindCompiler(const std::string& asked) {
   if (!asked.empty()) {
     const std::string program =
@@ -386,8 +386,8 @@ Compiled Compile(const CompileRequest& request) {
   std::string key;
   for (const std::string& argument : compile) key += "// " + argument + '\n';
   if (request.checked) {
-    for (const char* const argument : kFromLlvm) {
-      key += std::string("// ") + argument + '\n';
+    for (const std::string& argument : LlvmArguments()) {
+      key += "// " + argument + '\n';
     }
     key += std::string("// ") + kAccessesVersion + '\n';
   }
@@ -426,9 +426,8 @@ Compiled Compile(const CompileRequest& request) {
     std::string instrumented = ReadFile(llvm);
     result.accesses = InstrumentRest(instrumented);
     WriteFile(llvm, instrumented);
-    Arguments to_object = {compiler};
-    to_object.insert(to_object.end(), std::begin(kFromLlvm),
-                     std::end(kFromLlvm));
+    Arguments to_object = LlvmArguments();
+    to_object.insert(to_object.begin(), compiler);
     to_object.insert(to_object.end(), {llvm, "-o", object});
     Run(to_object, nothing);
   }

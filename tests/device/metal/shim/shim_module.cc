@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -119,18 +120,32 @@ ShimModule::ShimModule(const std::string& name, bool checked) {
   for (const std::string& each : device::metal::CodeArguments(checked)) {
     arguments += " " + each;
   }
-  const std::string command =
-      FindClang() +
-      " -nostdinc -nostdinc++ -isystem " SWITCHYARD_SHIM
-      " -include switchyard_module.h -D__METAL__=1 -D__METAL_VERSION__=320" +
-      (checked ? " -DSWITCHYARD_METAL_CHECKED=1" : "") + arguments +
-      " -fvisibility=default -c -o " + object + ".o" + " " + source + "/" +
-      name + "_shader.cc > " + messages + " 2>&1 && " + FindClang() +
-      " -shared -o " + object + " " + object + ".o >> " + messages + " 2>&1";
-  if (std::system(command.c_str()) != 0) {
-    ADD_FAILURE() << ReadFile(messages);
+  const std::string llvm = object + ".ll", to = " >> " + messages + " 2>&1";
+  const auto run = [&](const std::string& command) {
+    const bool is_done = std::system((FindClang() + command + to).c_str()) == 0;
+    if (!is_done) ADD_FAILURE() << ReadFile(messages);
+    return is_done;
+  };
+  if (!run(" -nostdinc -nostdinc++ -isystem " SWITCHYARD_SHIM
+           " -include switchyard_module.h -D__METAL__=1 "
+           "-D__METAL_VERSION__=320" +
+           std::string(checked ? " -DSWITCHYARD_METAL_CHECKED=1" : "") +
+           arguments + " -fvisibility=default " +
+           (checked ? "-S -emit-llvm -o " + llvm : "-c -o " + object + ".o") +
+           " " + source + "/" + name + "_shader.cc")) {
     return;
   }
+  if (checked) {
+    std::string text = ReadFile(llvm);
+    device::metal::InstrumentRest(text);
+    std::ofstream(llvm) << text;
+    std::string rest;
+    for (const std::string& each : device::metal::LlvmArguments()) {
+      rest += " " + each;
+    }
+    if (!run(rest + " " + llvm + " -o " + object + ".o")) return;
+  }
+  if (!run(" -shared -o " + object + " " + object + ".o")) return;
   handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
     ADD_FAILURE() << dlerror();
