@@ -81,7 +81,9 @@ void Change(uint32_t* value) { *value += 3; }
 void Change(size_t* value) { *value += ++number; }
 void Change(float* value) { *value += 0.25f * static_cast<float>(++number); }
 void Change(const char** value) { *value = "changed"; }
-void Change(calls::Pointer* value) { value->bytes[0] ^= ++number & 0xFF; }
+void Change(calls::Pointer* value) {
+  value->bytes[0] ^= static_cast<unsigned char>(++number);
+}
 template <class T>
 void Change(T** value) {
   static char bytes[4096];

@@ -143,7 +143,7 @@ int Main(int argc, char** argv) {
   if (isa->parsed()) return PrintIsas();
   if (run->parsed()) return MetalRun(run_options);
   if (metal->parsed()) return Metal(metal_options);
-  if (plan->parsed()) return Plan(plan_options);
+  if (plan->parsed()) return PrintPlan(plan_options);
   RequireIsas(verify_options.isas);
   return RunVerify(verify_options);
 }

@@ -66,7 +66,7 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
   return plan;
 }
 
-int Plan(const PlanOptions& options) {
+int PrintPlan(const PlanOptions& options) {
   if (options.top_k > options.layer.num_experts) {
     throw program::InputError("--top-k: more than --experts");
   }

@@ -24,7 +24,7 @@ struct PlanOptions {
 CLI::App* AddPlan(CLI::App& app, PlanOptions& options);
 
 // `swy plan`: a layer's schedule on any number of workers, simulated.
-int Plan(const PlanOptions& options);
+int PrintPlan(const PlanOptions& options);
 
 }  // namespace swy
 
