@@ -26,6 +26,7 @@
 #include "src/check.h"
 #include "src/combine_plan.h"
 #include "src/fp_env.h"
+#include "src/layer_plan.h"
 #include "src/simd/combine.h"
 #include "src/take.h"
 #include "switchyard/activate.h"
@@ -675,7 +676,9 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
   const size_t rows =
       plan.num_rows + (shape.shared_intermediate != 0 ? tokens : 0);
   plan.step_rows = std::min(rows, shape.max_rows);
-  if (shape.workers != 1 && shape.tile_columns != 0) plan.cut_rows = rows;
+  if (shape.workers != 1 && shape.tile_columns != 0) {
+    plan.cut_rows = std::min(rows, internal::MostCutRows(shape));
+  }
   return ScratchSize(plan, plan.cut_rows, options, workers);
 }
 

@@ -3,6 +3,8 @@
 
 // PlanExperts: a sort, then blocks of rows, then tasks for workers to claim.
 
+#include "src/layer_plan.h"
+
 #include <algorithm>
 #include <new>
 
@@ -17,11 +19,9 @@ namespace switchyard {
 namespace {
 
 using internal::Checked;
+using internal::kPiecesOfShare;
 using internal::Taker;
 
-// A worker's share of what is left, in this many pieces, is the largest piece
-// that is claimed: large ones while there is much to do, small ones at the end.
-constexpr size_t kPiecesOfShare = 3;
 // The least part of a worker's share of all, so that parts are at most so many
 // a worker.
 constexpr size_t kMostPieces = 16;

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "src/calls/layer.h"
+#include "src/layer_plan.h"
 #include "switchyard/team_executor.h"
 #include "testing/crew.h"
 #include "testing/layer_case.h"
@@ -184,6 +185,9 @@ TEST(Plan, HasEachRowOnce) {
     Report report;
     ASSERT_OK(PlanExperts({layer.ids()}, {memory, &plan, &report}, c.plan));
     EXPECT_EQ(report.tiles, plan.tasks.size);
+    const ExpertsOptions options = layer.Options();
+    EXPECT_LE(ExpertsScratchSize(plan, options, 3),
+              ExpertsScratchSize(c.tokens, c.top_k, c.plan, options, 3));
     EXPECT_EQ(report.dropped + plan.num_rows, c.tokens * c.top_k);
     std::vector<int> routed(plan.num_rows), shared(c.tokens);
     std::vector<std::vector<int>> tasks(plan.blocks.size);
@@ -221,6 +225,29 @@ TEST(Plan, HasEachRowOnce) {
         }
       }
       ASSERT_EQ(tasks[b], expected);
+    }
+  }
+}
+
+// What is enough for every plan does not grow with the rows.
+TEST(Plan, RowsInPartsAreBounded) {
+  for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
+    for (const size_t workers : {2, 16, 64}) {
+      ExpertsPlanOptions options;
+      options.num_experts = 128;
+      options.hidden = 64;
+      options.intermediate = 32;
+      options.shared_intermediate = workers == 16 ? 16 : 0;
+      options.workers = workers;
+      for (const size_t tokens : {64, 4096, 16384}) {
+        const std::vector<int32_t> ids = SkewedIds(tokens, 8, 128, skew, 9);
+        std::vector<int32_t> memory(ExpertsPlanSize(tokens, 8, options));
+        ExpertsPlan plan;
+        ASSERT_OK(
+            PlanExperts({{ids.data(), tokens, 8}}, {memory, &plan}, options));
+        EXPECT_LE(plan.cut_rows, internal::MostCutRows(options))
+            << tokens << " tokens, " << workers << " workers";
+      }
     }
   }
 }
@@ -362,8 +389,7 @@ TEST_F(RunErrors, OfTheirOwn) {
   EXPECT_ERROR("scratch: overlaps an argument of combine",
                c.in.combine.residual = ConstAnyMatrix(
                    reinterpret_cast<const float*>(scratch_.data()), 3, 5));
-  EXPECT_ERROR("scratch: overlaps the plan's memory",
-               c.in.scratch = memory_);
+  EXPECT_ERROR("scratch: overlaps the plan's memory", c.in.scratch = memory_);
   ExpertsPlan alone = plan_;
   alone.shared_intermediate = 0;
   EXPECT_ERROR("shared_hidden: given with a plan that has no shared expert",
