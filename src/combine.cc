@@ -28,9 +28,7 @@ Status Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
         60 * hidden * (inputs.topk_weights.cols + 2 + 2 * plan.num_stages());
     const Status status = internal::RunRows(
         executor, tokens, row_ps, kernel,
-        {inputs, outputs, options, plan.stages(), plan.scales(), hidden,
-         plan.rows_type(), plan.shared_listed(), plan.identity_listed(),
-         &counter});
+        plan.Args(inputs, outputs, options, hidden, &counter));
     if (!status.ok()) return status;
   }
   const size_t skipped = counter.load(std::memory_order_relaxed);
@@ -39,6 +37,13 @@ Status Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
   return internal::DoesNotFit(
       "Combine: row_index: outside [-1, num_rows), and "
       "options.allow_skipped is not set");
+}
+
+internal::CheckedCombine internal::CheckCombine(
+    const CombineInputs& inputs, const CombineOutputs& outputs,
+    const CombineOptions& options) noexcept {
+  const Checked<calls::CombineCall> call(inputs, outputs, options);
+  return {call.status, call.is_ordinary};
 }
 
 }  // namespace switchyard

@@ -23,6 +23,15 @@ inline Type RoundedType(const CombineInputs& in, const CombineOutputs& out) {
   return IsFloat(out.normed.type) ? out.normed.type : Type::kF32;
 }
 
+// What Combine() finds of its arguments, for a call that combines as well.
+struct CheckedCombine {
+  Status status;
+  bool is_ordinary;
+};
+CheckedCombine CheckCombine(const CombineInputs& inputs,
+                            const CombineOutputs& outputs,
+                            const CombineOptions& options) noexcept;
+
 class CombinePlan {
  public:
   CombinePlan(const CombineInputs& inputs, const CombineOutputs& outputs,

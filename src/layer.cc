@@ -20,9 +20,7 @@
 #include <new>
 #include <thread>
 
-#include "src/calls/activate.h"
 #include "src/calls/combine.h"
-#include "src/calls/quantize.h"
 #include "src/check.h"
 #include "src/combine_plan.h"
 #include "src/fp_env.h"
@@ -185,7 +183,7 @@ class Region {
   ConstAnyRows hidden() const { return hidden_; }
   ConstAnyRows shared_hidden() const { return shared_hidden_; }
 
-  // The status of the activations' arguments, by those of one row.
+  // The status of the activations' arguments, by those of no rows.
   Status CheckActivation() const {
     for (const int32_t expert : {0, ExpertTile::kShared}) {
       const ExpertBlock block = {0, 1, expert, 0, 0, 0};
@@ -194,11 +192,11 @@ class Region {
       }
       const WorkerMemory own = MemoryOf(0);
       if (own.gathered.rows == 0) continue;
-      const Checked<calls::ActivateCall> call(
-          ActivateInputsOf(block, GateUpOf(block, own.gate_up, 0, 1)),
-          {ActivatedOf(block, own.activated, 0).RowRange(0, 1)},
-          ActivateOf(block));
-      if (!call.status.ok()) return call.status;
+      const Status status =
+          Activate(ActivateInputsOf(block, GateUpOf(block, own.gate_up, 0, 0)),
+                   {ActivatedOf(block, own.activated, 0).RowRange(0, 0)},
+                   ActivateOf(block));
+      if (!status.ok()) return status;
     }
     return Status();
   }
@@ -699,11 +697,12 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
       std::max<size_t>(1, taker.bytes() - memory.at_workers.bytes());
   Region region(inputs, outputs, options, gemm, memory);
 
-  const Checked<calls::CombineCall> sums(region.sums(), outputs,
-                                         options.combine);
+  const internal::CheckedCombine sums =
+      internal::CheckCombine(region.sums(), outputs, options.combine);
   if (!sums.status.ok()) return sums.status;
+  const calls::CombineSizes sizes = {};
   const calls::CombineCall::Args own = {inputs.combine, outputs,
-                                        options.combine, sums.sizes};
+                                        options.combine, sizes};
   constexpr auto kAll =
       std::make_index_sequence<calls::kNumArguments<calls::CombineCall>>();
   if (OverlapsArguments(inputs.scratch, own, kAll)) {
@@ -717,7 +716,7 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
        {std::pair{inputs.hidden, memory.hidden},
         std::pair{inputs.shared_hidden, memory.shared_hidden}}) {
     if (!Given(from)) continue;
-    if (!Checked<calls::QuantizeCall>({from}, {to}, {}).status.ok()) {
+    if (!Quantize({from.RowRange(0, 0)}, {to.RowRange(0, 0)}).ok()) {
       return internal::Invalid(
           "RunExperts: options: operands: nothing converts hidden to it");
     }

@@ -56,9 +56,9 @@ TEST(LayerBits, AreThoseOfAnyCut) {
       expected = BitsOf(ExpertsLayer(c), SerialExecutor());
       return expected;
     });
-    for (const size_t workers : {2, 3, 8, 16, 64}) {
+    for (const size_t workers : {2u, 3u, 8u, 16u, 64u}) {
       c.plan.workers = workers;
-      for (const size_t columns : {0, 1, 32}) {
+      for (const size_t columns : {0u, 1u, 32u}) {
         c.plan.tile_columns = columns;
         ASSERT_EQ(BitsOf(ExpertsLayer(c), SerialExecutor()), expected)
             << workers << " workers, " << columns << " columns";
@@ -70,7 +70,7 @@ TEST(LayerBits, AreThoseOfAnyCut) {
 // A team's threads, and 64 of them on however many cores there are.
 TEST(LayerThreads, TeamsOfUpTo64) {
   Random random(3);
-  for (const size_t threads : {2, 5, 64}) {
+  for (const size_t threads : {2u, 5u, 64u}) {
     for (int i = 0; i < 20; ++i) {
       LayerCase c = DrawLayerCase(random);
       c.plan.workers = threads;
@@ -132,6 +132,7 @@ TEST_P(LayerTest, TilesAreSound) {
     const ExpertsLayer layer(c);
     std::vector<std::atomic<int>> at_work(executor().Concurrency());
     std::atomic<bool> is_sound{true};
+    std::atomic<size_t> elements{0};  // of down products
     const auto expect = [&](bool condition) {
       if (!condition) is_sound = false;
     };
@@ -164,12 +165,18 @@ TEST_P(LayerTest, TilesAreSound) {
           expect(tile.out.type == (is_down ? c.down_type : c.gate_up_type));
           expect(tile.out.cols < cols || tile.out.stride == cols ||
                  tile.out.rows == 1);
+          if (is_down) elements.fetch_add(tile.out.rows * tile.out.cols);
           const Status status = layer.Multiply(tile);
           at_work[tile.worker].fetch_sub(1);
           return status;
         },
         executor(), &result));
     ASSERT_TRUE(is_sound) << "case " << i;
+    if (c.dropped == 0) {  // each once
+      const size_t rows =
+          c.tokens * (c.top_k + (c.plan.shared_intermediate != 0 ? 1 : 0));
+      ASSERT_EQ(elements, rows * c.plan.hidden) << "case " << i;
+    }
   }
 }
 
@@ -232,14 +239,14 @@ TEST(Plan, HasEachRowOnce) {
 // What is enough for every plan does not grow with the rows.
 TEST(Plan, RowsInPartsAreBounded) {
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
-    for (const size_t workers : {2, 16, 64}) {
+    for (const size_t workers : {2u, 16u, 64u}) {
       ExpertsPlanOptions options;
       options.num_experts = 128;
       options.hidden = 64;
       options.intermediate = 32;
       options.shared_intermediate = workers == 16 ? 16 : 0;
       options.workers = workers;
-      for (const size_t tokens : {64, 4096, 16384}) {
+      for (const size_t tokens : {64u, 4096u, 16384u}) {
         const std::vector<int32_t> ids = SkewedIds(tokens, 8, 128, skew, 9);
         std::vector<int32_t> memory(ExpertsPlanSize(tokens, 8, options));
         ExpertsPlan plan;
@@ -257,9 +264,11 @@ TEST(Plan, RowsInPartsAreBounded) {
 TEST(Plan, KeepsWorkersBusy) {
   const ScheduleCosts costs;
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
-    for (const size_t tokens : {1, 2, 4, 8, 16, 64, 512, 4096, 16384}) {
+    for (const size_t tokens :
+         {1u, 2u, 4u, 8u, 16u, 64u, 512u, 4096u, 16384u}) {
       const std::vector<int32_t> ids = SkewedIds(tokens, 8, 128, skew, 9);
-      for (const size_t workers : {1, 2, 3, 4, 7, 8, 16, 24, 32, 64, 128}) {
+      for (const size_t workers :
+           {1u, 2u, 3u, 4u, 7u, 8u, 16u, 24u, 32u, 64u, 128u}) {
         ExpertsPlanOptions options;
         options.num_experts = 128;
         options.hidden = 2048;
@@ -354,15 +363,15 @@ class RunErrors : public RunCallErrors {
     std::fill(out_.begin(), out_.end(), -7.0f);
   }
   void ExpectUntouched() const override {
-    EXPECT_EQ(out_, std::vector<float>(15, -7.0f));
+    EXPECT_EQ(out_, std::vector<float>(out_.size(), -7.0f));
   }
   ExpertsPlanOptions shape_;
   std::vector<int32_t> ids_ = {0, 1, 2, 3, 1, 0}, memory_, scratch_;
   ExpertsPlan plan_;
-  std::vector<float> hidden_ = std::vector<float>(15), shared_ = hidden_,
-                     out_ = hidden_, weights_ = std::vector<float>(6),
-                     gate_bias_ = std::vector<float>(24),
-                     gate_ = std::vector<float>(3);
+  // Far apart: scratch that is put in the place of one overlaps no other.
+  std::vector<float> hidden_ = std::vector<float>(9999), shared_ = hidden_,
+                     out_ = hidden_, weights_ = hidden_, gate_bias_ = hidden_,
+                     gate_ = hidden_;
 };
 TEST_F(RunErrors, SpoiltCalls) {
   ExpectSpoiltCallsAreRefused<calls::ExpertsCall>();

@@ -48,7 +48,7 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
   count("--shared-intermediate", &options.layer.shared_intermediate,
         "The same of a shared expert; 0: there is none", 0);
   plan->add_option("--skew", options.skew,
-                   "Tokens' choice: uniform, zipf, or hot (all the first)")
+                   "Tokens' choice: uniform, zipf, or hot: the first")
       ->check(CLI::IsMember(kSkews).description(""))
       ->type_name("NAME")
       ->capture_default_str();

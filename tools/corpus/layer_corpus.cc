@@ -28,7 +28,7 @@ void Run(Executor& executor, Digests& digests, size_t workers) {
 }
 
 const Registration registration("layer", [](std::vector<Case>& cases) {
-  for (const size_t workers : {1, 64}) {
+  for (const size_t workers : {size_t{1}, size_t{64}}) {
     cases.push_back({"layer for " + std::to_string(workers),
                      [workers](Executor& executor, Digests& digests) {
                        Run(executor, digests, workers);

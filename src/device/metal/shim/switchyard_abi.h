@@ -73,7 +73,8 @@ enum : u32 {
   kMemTexture = 4,
 };
 
-// kAligned: the address has to be a multiple of the bytes; alone it is no access.
+// kAligned: the address has to be a multiple of the bytes; alone it is no
+// access.
 enum : u32 { kReads = 1, kWrites = 2, kAtomically = 4, kAligned = 8 };
 
 // The work of the lanes of a simdgroup or quad that meet in one call, done once

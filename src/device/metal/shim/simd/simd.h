@@ -9,22 +9,22 @@
 
 #include "metal_types"
 
-#define SWITCHYARD_NAMES(name)    \
-  using simd_##name = ::name;     \
-  using vector_##name = ::name;   \
-  namespace simd {                \
-  using ::name;                   \
+#define SWITCHYARD_NAMES(name)  \
+  using simd_##name = ::name;   \
+  using vector_##name = ::name; \
+  namespace simd {              \
+  using ::name;                 \
   }
-#define SWITCHYARD_VECTORS(name)            \
-  SWITCHYARD_NAMES(name##2)                 \
-  SWITCHYARD_NAMES(name##3)                 \
-  SWITCHYARD_NAMES(name##4)                 \
+#define SWITCHYARD_VECTORS(name)                  \
+  SWITCHYARD_NAMES(name##2)                       \
+  SWITCHYARD_NAMES(name##3)                       \
+  SWITCHYARD_NAMES(name##4)                       \
   using simd_packed_##name##2 = packed_##name##2; \
   using simd_packed_##name##4 = packed_##name##4; \
-  namespace simd {                          \
-  using ::packed_##name##2;                 \
-  using ::packed_##name##3;                 \
-  using ::packed_##name##4;                 \
+  namespace simd {                                \
+  using ::packed_##name##2;                       \
+  using ::packed_##name##3;                       \
+  using ::packed_##name##4;                       \
   }
 SWITCHYARD_VECTORS(char)
 SWITCHYARD_VECTORS(uchar)
@@ -38,15 +38,15 @@ SWITCHYARD_VECTORS(half)
 SWITCHYARD_VECTORS(float)
 #undef SWITCHYARD_VECTORS
 
-#define SWITCHYARD_MATRICES(T, N)   \
-  SWITCHYARD_MATRIX(T##N##x2)       \
-  SWITCHYARD_MATRIX(T##N##x3)       \
+#define SWITCHYARD_MATRICES(T, N) \
+  SWITCHYARD_MATRIX(T##N##x2)     \
+  SWITCHYARD_MATRIX(T##N##x3)     \
   SWITCHYARD_MATRIX(T##N##x4)
-#define SWITCHYARD_MATRIX(name)   \
-  using simd_##name = ::name;     \
-  using matrix_##name = ::name;   \
-  namespace simd {                \
-  using ::name;                   \
+#define SWITCHYARD_MATRIX(name) \
+  using simd_##name = ::name;   \
+  using matrix_##name = ::name; \
+  namespace simd {              \
+  using ::name;                 \
   }
 SWITCHYARD_MATRICES(float, 2)
 SWITCHYARD_MATRICES(float, 3)
