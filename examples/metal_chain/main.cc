@@ -93,7 +93,9 @@ bool Equal(const char* name, const BufferPtr& buffer,
 bool EqualsPlainApi(const Layer& layer, const std::vector<float>& input,
                     std::vector<float> residual, const Buffers& b, float bound,
                     Executor& executor) {
-  const auto [hidden, experts, top_k, intermediate] = layer.shape;
+  const size_t hidden = layer.shape.hidden, experts = layer.shape.experts,
+               top_k = layer.shape.top_k,
+               intermediate = layer.shape.intermediate;
   const size_t tokens = b.tokens, pairs = tokens * top_k;
   std::vector<float> logits(tokens * experts), weights(pairs),
       gate(pairs * intermediate), up(gate.size()), silu(gate.size()),
