@@ -71,6 +71,11 @@ void Configure() {
   Require(ApplyConfig(config, &preset));
   const RouteOptions& options = preset.route;  // and preset.activate, .combine
   //! [ApplyConfig]
+  //! [SetOption]
+  // Names and values as text, as a command line or a file has them:
+  Require(SetOption("score", "sigmoid", &preset));
+  Require(SetOption("combine.eps", 1e-5, &preset));
+  //! [SetOption]
   if (!options.renormalize) std::exit(1);
 }
 
