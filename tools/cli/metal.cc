@@ -211,7 +211,7 @@ void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options) {
 
 CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
   CLI::App* const metal = app.add_subcommand(
-      "metal", "Compile a .metal file and list its kernels, or run them");
+      "metal", "Compile .metal files, list and run their kernels");
   AddCompileOptions(*metal, "A shader, or a folder: all below it", options);
   metal->get_option("file")->type_name("FILE|FOLDER");
   metal->footer(
