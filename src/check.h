@@ -51,11 +51,6 @@ inline Status Invalid(const char* message) {
 inline Status DoesNotFit(const char* message) {
   return Status(StatusCode::kFailedPrecondition, message);
 }
-// An error if the environment asks for an ISA that cannot run.
-inline Status CheckIsa() {
-  if (simd::g_isa_as_asked.load(std::memory_order_relaxed)) return Status();
-  return EnvironmentIsa();
-}
 
 // ---- The general walk: check.cc.
 

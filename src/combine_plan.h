@@ -23,7 +23,7 @@ inline Type RoundedType(const CombineInputs& in, const CombineOutputs& out) {
   return IsFloat(out.normed.type) ? out.normed.type : Type::kF32;
 }
 
-// What Combine() finds of its arguments, for a call that combines as well.
+// The result of Combine()'s checks, for a call that combines as well.
 struct CheckedCombine {
   Status status;
   bool is_ordinary;

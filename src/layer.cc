@@ -36,6 +36,7 @@
 namespace switchyard {
 namespace {
 
+using internal::CeilDiv;
 using internal::Checked;
 using internal::Given;
 using internal::Taker;
@@ -45,8 +46,6 @@ constexpr size_t kCacheLine = 64;
 constexpr size_t kClaimedTokens = 16;
 // A worker looks so often before it lets others have its core: some 2 us.
 constexpr int kSpins = 1000;
-
-size_t CeilDiv(size_t a, size_t b) { return a / b + (a % b != 0); }
 
 // The columns of whole blocks.
 size_t InBlocks(Type type, size_t cols) {
@@ -156,7 +155,7 @@ struct GateUp {
 // One call: all that workers share.
 class Region {
  public:
-  // What workers share. The arguments are checked but for what Combine and
+  // The arguments are checked, except those that Combine and
   // Activate check.
   Region(const ExpertsInputs& inputs, const CombineOutputs& outputs,
          const ExpertsOptions& options, const ExpertGemm& gemm,
@@ -449,7 +448,7 @@ class Region {
       return Keep(Activate(inputs, {out}, options));
     }
     options.row_scale_place = ActivatePlace::kBefore;
-    // As many rows at a time as there is room for their weights.
+    // Each step has as many rows as there is room for their weights.
     for (size_t at = 0; at < out.rows; at += plan_.step_rows) {
       const size_t end = std::min(at + plan_.step_rows, out.rows);
       ActivateInputs part = inputs;

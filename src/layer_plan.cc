@@ -13,11 +13,13 @@
 #include "src/take.h"
 #include "switchyard/bucket.h"
 #include "switchyard/layer.h"
+#include "switchyard/pieces.h"
 #include "switchyard/work_list.h"
 
 namespace switchyard {
 namespace {
 
+using internal::CeilDiv;
 using internal::Checked;
 using internal::kPiecesOfShare;
 using internal::Taker;
@@ -27,8 +29,6 @@ using internal::Taker;
 constexpr size_t kMostPieces = 16;
 // Gate and up are two products of three.
 constexpr size_t kProducts = 3, kGateUpProducts = 2;
-
-size_t CeilDiv(size_t a, size_t b) { return a / b + (a % b != 0); }
 
 WorkListOptions WorkOf(const ExpertsPlanOptions& options) {
   WorkListOptions work;
@@ -110,7 +110,7 @@ class Planner {
           ExpertsPlan* plan)
       : options_(options), memory_(memory), plan_(*plan) {}
 
-  // Of the tiles in memory. False if their cost exceeds 63 bits.
+  // Plans the tiles in memory. False if their cost exceeds 63 bits.
   bool Make(size_t num_tiles) {
     if (!MakeBlocks(num_tiles)) return false;
     MakeTasks();
@@ -118,8 +118,8 @@ class Planner {
   }
 
  private:
-  // Of a block's products in all. The shared expert's take as much more as they
-  // are wider.
+  // The cost of all of a block's products. The shared expert's cost more as
+  // they are wider.
   size_t Cost(const ExpertBlock& block) const {
     const size_t rows =
         std::max(static_cast<size_t>(block.rows), options_.min_rows);
@@ -134,11 +134,10 @@ class Planner {
   ExpertBlock* Split(int32_t expert, int64_t first, size_t rows, size_t blocks,
                      ExpertBlock* next) const {
     for (size_t i = 0; i < blocks; ++i) {
-      const auto at = [&](size_t n) {
-        return rows / blocks * n + std::min(n, rows % blocks);
-      };
-      *next++ = {first + static_cast<int64_t>(at(i)),
-                 static_cast<int32_t>(at(i + 1) - at(i)),
+      const size_t begin = PartBegin(rows, blocks, i);
+      const size_t end = PartBegin(rows, blocks, i + 1);
+      *next++ = {first + static_cast<int64_t>(begin),
+                 static_cast<int32_t>(end - begin),
                  expert,
                  0,
                  0,
@@ -280,7 +279,6 @@ Status PlanExperts(const ExpertsPlanInputs& inputs,
   plan.hidden = options.hidden;
   plan.intermediate = options.intermediate;
   plan.shared_intermediate = options.shared_intermediate;
-  plan.workers = options.workers;
   plan.tile_columns = options.tile_columns;
   plan.least_cost = options.least_cost;
   plan.tokens_per_expert = {memory.tokens_per_expert, options.num_experts};

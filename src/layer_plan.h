@@ -15,6 +15,8 @@
 
 namespace switchyard::internal {
 
+inline size_t CeilDiv(size_t a, size_t b) { return a / b + (a % b != 0); }
+
 // A worker's share of what is left, in this many pieces, is the largest piece
 // that is claimed: large ones while there is much to do, small ones at the end.
 constexpr size_t kPiecesOfShare = 3;

@@ -44,7 +44,7 @@ class Taker {
   }
 
   bool overflows() const { return overflows_; }
-  // What was taken, in int32, wherever the memory begins.
+  // The size of all pieces, in int32, wherever the memory begins.
   size_t size() const { return (bytes_ + kAlignment) / sizeof(int32_t); }
   size_t bytes() const { return bytes_; }
 

@@ -72,7 +72,7 @@ class Tbb final : public Executor {
     return Status();
   }
 
-  // With workers awake two threads gain from 3 us of work on, but on sixteen
+  // Two threads gain from 3 us of work on if workers are awake, but on sixteen
   // cores data comes from another core's cache: pieces of 10 us take 27.
   size_t ForkNs() const noexcept override {
     if (!InQuickSuccession()) return kForkNs;

@@ -89,7 +89,7 @@ class ExpertsLayer {
   ExpertsLayer(const ExpertsLayer&) = delete;
 
   ExpertsOptions Options() const;
-  // Without a plan and scratch.
+  // The inputs, except for a plan and scratch.
   ExpertsInputs Inputs() const;
   ConstAnyMatrix ids() const;
   const LayerCase& layer_case() const { return case_; }
@@ -104,7 +104,7 @@ class ExpertsLayer {
   // The same with a product of the caller's.
   Status Run(const ExpertGemm& gemm, Executor& executor, LayerResult* result,
              size_t scratch_workers = 0) const;
-  // By one call after the other, all rows at a time.
+  // The result of one call after the other, all rows at a time.
   LayerResult OneByOne() const;
 
  private:

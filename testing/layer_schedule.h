@@ -54,13 +54,13 @@ inline std::vector<int32_t> SkewedIds(size_t tokens, size_t top_k,
 
 // Times in microseconds.
 struct ScheduleCosts {
-  // Of a unit of ExpertsPlanOptions' costs, whose defaults are 16 to a row:
+  // The time of a unit of ExpertsPlanOptions' costs, 16 to a row by default:
   // 2048 x 768 on an AVX-512 core in bf16.
   double unit = 21.0 / 16;
   // To wake workers until the last has come, as a team that spins does.
   double wake = 3.0;
   double claim = 0.1;
-  // Of a tile, beside its product: the call, and its rows' gather.
+  // The time of a tile beside its product: the call, and its rows' gather.
   double tile = 0.5;
   double row = 0.1;
   // A sum of a token.
@@ -100,7 +100,7 @@ inline double CostOf(const ExpertsPlanOptions& options, int32_t rows) {
       options.row_cost * std::max(static_cast<size_t>(rows), options.min_rows));
 }
 
-// As RunExperts() claims a plan's tasks.
+// Workers claim a plan's tasks as RunExperts() does.
 inline Schedule Simulate(const ExpertsPlan& plan,
                          const ExpertsPlanOptions& options, size_t workers,
                          const ScheduleCosts& costs) {
@@ -142,8 +142,8 @@ inline Schedule Simulate(const ExpertsPlan& plan,
   return {work / static_cast<double>(workers), crew.last()};
 }
 
-// As engines do without: tiles of whole experts or many rows, claimed, and then
-// the sums; where tiles are fewer than two a worker, one product after the
+// Engines without a plan claim tiles of whole experts or many rows, and then
+// make the sums; where tiles are fewer than two a worker, one product after the
 // other, each on all of them.
 inline Schedule SimulateTiles(const ExpertsPlan& plan,
                               const ExpertsPlanOptions& options, size_t workers,

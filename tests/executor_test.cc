@@ -136,7 +136,7 @@ TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
-// As layers need it, which claim their work in the body. (On two cores all
+// Layers need that: they claim their work in the body. (On two cores all
 // threads come together only because bodies wait for each other.)
 TEST(TbbExecutor, GivesEachOfFewIndicesAThread) {
   const auto executor = MakeExecutor(Pool::kTbb7);

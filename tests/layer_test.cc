@@ -236,7 +236,7 @@ TEST(Plan, HasEachRowOnce) {
   }
 }
 
-// What is enough for every plan does not grow with the rows.
+// The scratch that is enough for every plan does not grow with the rows.
 TEST(Plan, RowsInPartsAreBounded) {
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
     for (const size_t workers : {2u, 16u, 64u}) {

@@ -134,7 +134,7 @@ TEST_F(SwyMetalRun, FindsAMissingBarrier) {
           "-D FLAGS=mem_none --checked --suppress race:row_max");
   EXPECT_EQ(meant.exit_code, 0) << meant.out << meant.err;
   EXPECT_EQ(meant.out, "0 findings in 1 schedule\n");
-  // What nobody has written is read.
+  // Reading unwritten memory is a finding.
   const Outcome unwritten =
       Run("--kernel row_max --grid 64 --threadgroup 64 -t 0=256 "
           "-b 0=f32:empty:64 -b 1=f32:zeros:64 --checked");
@@ -556,7 +556,7 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
   ExpectRefused(Swy(Named("metal run %/wrong.metal " + good)),
                 Named("swy: %/wrong.metal:3:3: error: use of undeclared "
                       "identifier 'no'"));
-  // What the library's own headers or the linker find has a place, too.
+  // Errors that the library's own headers or the linker find have a place, too.
   Write("wrong.metal", "void f(int);\nkernel void k(int y [[buffer(0)]]) {}\n");
   const std::string one = "--kernel k --grid 1 --threadgroup 1";
   ExpectRefused(Swy(Named("metal run %/wrong.metal " + one)),

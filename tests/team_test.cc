@@ -198,7 +198,7 @@ TEST(TeamExecutorTest, EachIndexOnceOnAsManyAsAreWorthIt) {
           ASSERT_OK(
               lent.executor.ParallelFor(count, grain, Visited::Body, &visited));
           for (const auto& n : visited.counts) ASSERT_EQ(n.load(), 1);
-          // Where there are several each, the others may be done by the time
+          // If there are several each, the others may be done by the time
           // that a thread comes.
           const Pieces pieces(count, grain, num_threads);
           const uint32_t all = (1u << pieces.workers()) - 1;

@@ -3,8 +3,7 @@
 
 #include "switchyard/work_list.h"
 
-#include <queue>
-
+#include "testing/layer_schedule.h"
 #include "tests/call_errors.h"
 
 namespace switchyard {
@@ -29,24 +28,10 @@ uint64_t Cost(const WorkListOptions& options, int32_t rows) {
 // likely or with shares of 1 / n. In integers: the same everywhere.
 std::vector<int32_t> Counts(size_t tokens, size_t top_k, size_t experts,
                             bool zipf) {
-  std::vector<uint64_t> below;
-  uint64_t sum = 0;
-  for (size_t e = 0; e < experts; ++e) {
-    below.push_back(sum += zipf ? 1000000 / (e + 1) : 1);
-  }
-  Random random(9);
   std::vector<int32_t> counts(experts);
-  for (size_t t = 0; t < tokens; ++t) {
-    std::vector<size_t> chosen;
-    while (chosen.size() < top_k) {
-      const auto at =
-          std::upper_bound(below.begin(), below.end(), random.Below(sum));
-      const auto e = static_cast<size_t>(at - below.begin());
-      if (std::find(chosen.begin(), chosen.end(), e) == chosen.end()) {
-        chosen.push_back(e);
-        ++counts[e];
-      }
-    }
+  for (const int32_t id : SkewedIds(tokens, top_k, experts,
+                                    zipf ? Skew::kZipf : Skew::kUniform, 9)) {
+    ++counts[static_cast<size_t>(id)];
   }
   return counts;
 }
@@ -187,17 +172,11 @@ TEST(WorkList, LargeNumbers) {
 // When the last of the workers is ready, each claiming a tile when it is.
 uint64_t LastFinish(const std::vector<WorkTile>& list,
                     const WorkListOptions& options) {
-  std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<uint64_t>>
-      ready;
-  for (size_t w = 0; w < options.workers; ++w) ready.push(0);
-  uint64_t last = 0;
+  Workers workers(options.workers, 0);
   for (const WorkTile& tile : list) {
-    const uint64_t end = ready.top() + Cost(options, tile.rows);
-    ready.pop();
-    ready.push(end);
-    last = std::max(last, end);
+    workers.Work(static_cast<double>(Cost(options, tile.rows)));
   }
-  return last;
+  return static_cast<uint64_t>(workers.last());
 }
 
 // Over the mean of all workers, if experts are not cut: of whole experts, and

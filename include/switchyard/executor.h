@@ -47,7 +47,7 @@ class Executor {
   virtual Status ParallelFor(size_t count, size_t grain, Body body,
                              void* context) noexcept = 0;
 
-  // What it takes now to fork and join, in nanoseconds of serial work. It
+  // The cost of a fork and join now, in nanoseconds of serial work. It
   // changes where work is shared out, never bits. Asked before each call of 6
   // us of work or more.
   static constexpr size_t kForkNs = 30'000;

@@ -104,7 +104,7 @@ class ExpertGemm {
 // The format of rows that products read: a line of the table in quantize.h.
 struct RowFormat {
   Type type = Type::kF32;
-  // Of codes: the columns that share a scale, 32, 64 or 128; 0: all of a row.
+  // For codes, the columns that share a scale: 32, 64 or 128; 0: all of a row.
   size_t scale_columns = 0;
   Type scale_type = Type::kF32;
   bool has_sums = false;  // of i8 and u8
@@ -139,7 +139,7 @@ struct ExpertsPlan {
   Span<int32_t> memory;  // all of it
   size_t tokens = 0, top_k = 0, num_experts = 0;
   size_t hidden = 0, intermediate = 0, shared_intermediate = 0;
-  size_t workers = 0, tile_columns = 0;
+  size_t tile_columns = 0;
   size_t num_rows = 0;   // pairs whose expert is one of these
   size_t step_rows = 0;  // the most of a tile
   size_t cut_rows = 0;   // of blocks in parts
@@ -201,8 +201,8 @@ size_t ExpertsPlanSize(size_t tokens, size_t top_k,
 // MakeWorkList() does, and where that leaves a worker without work (one token
 // has top_k tiles) columns, smaller ones towards the end. The last worker is
 // ready within 1.05 of the mean of all where each has the work of four tiles,
-// within 1.15 for a single token: `swy plan` simulates it, docs/speed.md has a
-// table.
+// and within 1.15 for a single token on up to 64 workers: `swy plan` simulates
+// it, docs/speed.md has a table.
 //
 // The sort runs on the executor, and the rest on the calling thread: about 25
 // ns a block. Bits: the plan depends on ids and options, not on the executor.
@@ -223,9 +223,9 @@ struct ExpertsInputs {
   // of the down product are the engine's to add.
   ConstAnyMatrix gate_bias = {};
   ConstAnyMatrix up_bias = {};  // with GateUpLayout::kSplit
-  // What Combine() takes: topk_weights, and residual, norm_weight, shared, ...
-  // `rows` and `row_index` are left out, as is shared.rows if the plan has a
-  // shared expert, whose gate and kind count.
+  // The arguments of Combine(): topk_weights, residual, norm_weight, shared,
+  // ... `rows` and `row_index` are left out, as is shared.rows if the plan has
+  // a shared expert, whose gate and kind count.
   CombineInputs combine = {{}, {}, ConstAnyMatrix()};
   // At least [ExpertsScratchSize], of any contents.
   Span<int32_t> scratch;
@@ -233,10 +233,10 @@ struct ExpertsInputs {
 struct ExpertsOptions {
   ActivateOptions activate;
   CombineOptions combine;
-  // Of the rows that products read. Where hidden is something else, each token
+  // The format of rows that products read. Where hidden has another, each token
   // is converted once.
   RowFormat operands;
-  // What products are put out as: f32, bf16 or f16.
+  // The types that products are written in: f32, bf16 or f16.
   Type gate_up_type = Type::kF32;
   Type down_type = Type::kF32;
   // topk_weights scale an expert's input instead of its output, before the
@@ -282,7 +282,7 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
                   const ExpertsOptions& options, const ExpertGemm& gemm,
                   Executor& executor = SerialExecutor()) noexcept;
 
-// Where a call with these inputs and options put its down products' rows, for
+// The place where a call with these arguments put its down products' rows, for
 // checks of a GEMM: parts of inputs.scratch, valid while that is.
 struct ExpertsRows {
   AnyMatrix routed;  // [plan->num_rows, hidden], sorted as plan->pairs is

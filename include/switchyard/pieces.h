@@ -16,7 +16,7 @@
 
 namespace switchyard {
 
-// Where part i of `parts` begins in [0, count): all are equally long up to one
+// The begin of part i of `parts` of [0, count): all are equally long up to one
 // index. Part `parts` begins at its end.
 inline size_t PartBegin(size_t count, size_t parts, size_t i) noexcept {
   return count / parts * i + std::min(i, count % parts);

@@ -75,7 +75,7 @@ class MoeBlock {
   struct alignas(64) Worker {
     GemmScratch scratch;
     std::exception_ptr error;
-    // Of its products, and when the last of them was done.
+    // The times of its products, and when the last of them was done.
     Clock::duration gate_up_time, down_time;
     Clock::time_point last_product;
   };

@@ -124,7 +124,8 @@ struct ExpertsCall
       return (internal::kRowSet >> static_cast<unsigned>(f.type) & 1) != 0 &&
              f.scale_columns == 0 && !f.has_sums;
     }
-    const bool is_float = f.type == Type::kF8E4M3 || f.type == Type::kF8E5M2;
+    const bool is_float =
+        internal::KindOf(f.type) == internal::TypeKind::kFloatCode;
     const bool is_group = f.scale_columns == 32 || f.scale_columns == 64 ||
                           f.scale_columns == 128;
     return f.scale_type == Type::kE8M0

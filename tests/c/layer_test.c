@@ -53,7 +53,7 @@ static swy_status Multiply(void* context, const swy_expert_tile* tile) {
   return ok;
 }
 
-// What all calls of the layer have.
+// The arguments that all calls of the layer have.
 struct Layer {
   float out[kTokens * kHidden], normed[kTokens * kHidden];
   swy_experts_plan_options shape;

@@ -82,8 +82,9 @@ void TestPresets(void) {
   CHECK(i > 70);
   TestOlderPresets();
   preset.top_k = 71;
-  CHECK_INVALID(swy_find_preset("llama", &preset, &options),
-                "FindPreset: family: is none of Presets(); did you mean llama4");
+  CHECK_INVALID(
+      swy_find_preset("llama", &preset, &options),
+      "FindPreset: family: is none of Presets(); did you mean llama4");
   CHECK_INVALID(swy_find_preset(NULL, &preset, &options),
                 "FindPreset: family: is null");
   preset.size = 0;

@@ -104,7 +104,7 @@ TEST(MetalAccesses, StayAsTheyAreIfTheyHaveACallOrNeedNone) {
   }
 }
 
-// Of a type that wants more than the call before tells, or than its size; and
+// Types that want more than the call before tells, or than their size; and
 // nothing may fault.
 TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
   const std::string call = "  call void @__tsan_read16(ptr %1)\n",
@@ -139,7 +139,7 @@ TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
     InstrumentRest(text);
     EXPECT_EQ(text, Module(after));
   }
-  // That call alone is not enough.
+  // This call alone is not enough.
   EXPECT_THROW(CountAccesses(Module(aligned + scalar + "4\n")),
                std::runtime_error);
   // The shim's code may not fault either.

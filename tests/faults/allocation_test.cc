@@ -215,7 +215,7 @@ TEST(AllocationFailure, CheckedMode) {
     return UseDevice(refusal, kSmall, options);
   });
 }
-// What a kernel or a handler throws when there is no memory for its text
+// A kernel or a handler throws, and there is no memory for its text
 // either.
 TEST(AllocationFailure, ThrownByTheUsersCode) {
   for (const bool by_handler : {false, true}) {

@@ -33,7 +33,7 @@ using program::InputError;
 using program::Plural;
 using program::Printable;
 
-// What is left of the first '=', and what is right of it.
+// The texts on the left and on the right of the first '='.
 std::pair<std::string, std::string> Assignment(const std::string& option,
                                                const std::string& text) {
   const size_t equals = text.find('=');
@@ -501,8 +501,8 @@ class Runner {
     encoder->endEncoding();
   }
 
-  // Those that no schedule before has had. The two places of a race change
-  // theirs from one to the next, and so do all threads and elements.
+  // The findings that no schedule before has had. The two places of a race
+  // change theirs from one to the next, and so do all threads and elements.
   void AddNew(const std::vector<MTL::Finding>& found) {
     std::set<Key> now;
     for (const MTL::Finding& finding : found) {

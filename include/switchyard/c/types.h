@@ -199,7 +199,7 @@ typedef struct swy_executor {
   // caller of the function.
   swy_status (*parallel_for)(void* context, size_t count, size_t grain,
                              swy_body body, void* body_context);
-  // What it takes now to fork and join, in nanoseconds of serial work. It
+  // The cost of a fork and join now, in nanoseconds of serial work. It
   // changes where work is shared out, never bits. NULL: 30,000.
   size_t (*fork_ns)(void* context);
 } swy_executor;

@@ -59,7 +59,7 @@ struct Finding {
   std::string text;
   Place where;
   Place other;  // of the access before, of a race
-  // What would help; may be empty.
+  // A hint that would help; may be empty.
   std::string help;
 };
 

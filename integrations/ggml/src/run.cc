@@ -13,7 +13,7 @@
 
 namespace switchyard_ggml {
 
-// What one thread's products need.
+// The memory that one thread's products need.
 struct ThreadSpace {
   Scratch weights, pad;
 };
@@ -45,7 +45,7 @@ AnyMatrix MatrixOf(const ggml_tensor* t, int64_t rows, int64_t cols) {
   return {Floats(t), rows, cols};
 }
 
-// What the sum reads besides rows, and where ggml wants its results.
+// The sum's inputs besides rows, and the places where ggml wants its results.
 struct Sum {
   explicit Sum(const CombineChain& chain) {
     const int64_t hidden = chain.rows->ne[0];

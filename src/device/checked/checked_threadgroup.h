@@ -184,7 +184,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   size_t index_ = 0;
   uint32_t first_phase_ = 0;  // of this threadgroup
   size_t fibers_ = 0;         // threads; 0: a kernel of kernel.h
-  // By simdgroup, or of all of them in the first.
+  // One for each simdgroup, or the first for all of them.
   Meetings device_meetings_[kMaxSimdgroups];
   Meetings local_meetings_[kMaxSimdgroups];
   Pending pending_;

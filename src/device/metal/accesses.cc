@@ -103,7 +103,7 @@ class Reader {
     }
   }
 
-  // Of "key: value, ...", or nothing.
+  // The value in "key: value, ...", or nothing.
   static Text Field(Text line, Text key) {
     const size_t at = line.find(key);
     if (at == Text::npos) return Text();
@@ -340,7 +340,7 @@ class Reader {
     return value.substr(0, value.find_first_of(" ),"));
   }
 
-  // As Clang decides it: a variable whose address no other thread gets to know,
+  // Clang decides so: a variable whose address no other thread gets to know,
   // and what nobody writes.
   bool IsOwnOrConstant(Text pointer, bool is_load) const {
     for (int steps = 0; steps < 1000; ++steps) {

@@ -282,7 +282,7 @@ Arguments CodeArguments(bool checked) {
   return arguments;
 }
 
-// Those of CodeArguments() that are about machine code.
+// The arguments of CodeArguments() that are about machine code.
 Arguments LlvmArguments() {
   return {"-x",
           "ir",

@@ -63,8 +63,8 @@ std::vector<std::string> CompileArchive(CompileRequest request,
 // Clang's arguments for the translated text, whatever it is to make of it.
 std::vector<std::string> CodeArguments(bool checked);
 
-// And for the LLVM text of a checked module, once InstrumentRest() has been at
-// it: with it a module's accesses are complete.
+// The same for the LLVM text of a checked module, once InstrumentRest() has
+// been at it: with it a module's accesses are complete.
 std::vector<std::string> LlvmArguments();
 
 // The Clang to be used. Throws std::runtime_error if there is none.

@@ -145,7 +145,7 @@ class Crew {
   switchyard_metal::Group group_;
   size_t count_ = 0;
   size_t running_ = 0;  // the thread
-  // What has ended the threadgroup.
+  // The exception that has ended the threadgroup.
   std::exception_ptr failure_;
   CheckedFibers* checked_ = nullptr;  // null: nothing is checked
   Surroundings around_;

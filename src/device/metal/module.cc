@@ -144,7 +144,7 @@ std::string Module::Set(const std::vector<ConstantValue>& values) {
   }
   around_.unset = &unset_;
   if (table_->set_up == nullptr) return "";
-  // What is made of one that has no value has none either.
+  // A constant that is made of one without a value has none either.
   const char* unset = nullptr;
   const Crew::Listener listener = [&](uintptr_t at, size_t bytes,
                                       uint32_t kind) {

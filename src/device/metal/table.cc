@@ -50,7 +50,7 @@ std::string Write(const Table& table) {
     const TranslatedKernel& kernel = table.kernels[i].kernel;
     std::string lines;
     WriteKernel(table.kernels[i], std::to_string(i), lines);
-    // What is wrong with a kernel's arguments is wrong where it stands.
+    // An error of a kernel's arguments is reported at the kernel.
     const std::string place =
         "# " + std::to_string(kernel.line) + " " + Quote(kernel.file) + "\n";
     for (size_t at = 0; at < lines.size();) {

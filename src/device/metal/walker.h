@@ -106,7 +106,8 @@ class Walker {
   std::unordered_set<std::string_view> specialized_;
   std::unordered_map<std::string_view, std::vector<KernelTemplate>> templates_;
   std::unordered_set<std::string> names_;  // of kernels
-  // What has been left out, and why; functions of the name may be left.
+  // The names that have been left out, and why; functions of the name may
+  // remain.
   std::unordered_map<std::string_view, std::string> left_out_;
   std::unordered_set<std::string_view> functions_;
   uint32_t next_ = 0;  // number for a name

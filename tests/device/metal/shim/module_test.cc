@@ -110,7 +110,7 @@ Accesses AccessesOf(const ShimModule& module, int what) {
   for (const Access& each : ShimModule::TakeAccesses()) {
     const auto* const at = static_cast<const char*>(each.address);
     EXPECT_TRUE(at >= memory && at < memory + sizeof(memory)) << what;
-    // What their types are aligned to is told as well, here or apart.
+    // The alignment of their types is told as well, here or apart.
     const uint32_t kind = each.kind & ~uint32_t{switchyard_metal::kAligned};
     if (kind != 0) found.emplace_back(at - memory, each.bytes, kind);
   }
