@@ -389,8 +389,12 @@ class SpoiltCalls {
     }
     const size_t argument = kViews[view].argument;
     const calls::ShapeWords* const shape = ShapeOf(argument);
-    if (!is_needed || (shape != nullptr && IsFree(argument, *shape, true) &&
-                       IsFree(argument, *shape, false))) {
+    // Of a span with room for no element, none is needed.
+    const bool needs_none =
+        shape != nullptr && shape->is_least && ValueOf(shape->cols[0]) == 0;
+    if (!is_needed || needs_none ||
+        (shape != nullptr && IsFree(argument, *shape, true) &&
+         IsFree(argument, *shape, false))) {
       return;
     }
     std::set<std::string> texts = {NameOf(view) + ": not given"};
