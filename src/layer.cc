@@ -31,6 +31,7 @@
 #include "switchyard/combine.h"
 #include "switchyard/gather.h"
 #include "switchyard/layer.h"
+#include "switchyard/pieces.h"
 #include "switchyard/quantize.h"
 
 namespace switchyard {
@@ -510,8 +511,8 @@ class Region {
   Columns PartOf(size_t cols, int32_t part, int32_t parts) const {
     const size_t tiles = CeilDiv(cols, plan_.tile_columns);
     const auto at = [&](int32_t i) {
-      return std::min(cols, tiles * static_cast<size_t>(i) /
-                                static_cast<size_t>(parts) *
+      return std::min(cols, PartBegin(tiles, static_cast<size_t>(parts),
+                                      static_cast<size_t>(i)) *
                                 plan_.tile_columns);
     };
     return {at(part), at(part + 1)};

@@ -29,6 +29,10 @@ using internal::Taker;
 constexpr size_t kMostPieces = 16;
 // Gate and up are two products of three.
 constexpr size_t kProducts = 3, kGateUpProducts = 2;
+// Blocks of about one cost are cut evenly where a worker's share is below so
+// many least pieces: there is none left then to fill gaps with. One token's 8
+// experts on 128 workers take 1.10 of the ideal time, and 1.29 otherwise.
+constexpr size_t kEvenShare = 16;
 
 WorkListOptions WorkOf(const ExpertsPlanOptions& options) {
   WorkListOptions work;
@@ -185,10 +189,35 @@ class Planner {
     return std::max(
         {left / (kPiecesOfShare * options_.workers), least_, size_t{1}});
   }
-  static int32_t PartsOf(size_t cost, size_t limit, size_t cols,
-                         size_t tile_columns) {
-    return static_cast<int32_t>(
-        std::min(CeilDiv(cost, limit), CeilDiv(cols, tile_columns)));
+  // The columns of a block's product, in tiles.
+  size_t ColumnTiles(const ExpertBlock& block, bool is_down) const {
+    const size_t cols = is_down ? options_.hidden
+                        : block.expert == ExpertTile::kShared
+                            ? options_.shared_intermediate
+                            : options_.intermediate;
+    return CeilDiv(cols, options_.tile_columns);
+  }
+  // The fewest parts of a product of so many column tiles that keep all workers
+  // busy for 16 of 17 parts of the time, if each of `blocks` equal blocks has
+  // them; or 0.
+  size_t EvenParts(size_t blocks, size_t tiles) const {
+    const size_t workers = options_.workers;
+    for (size_t parts = 1; parts <= std::min(tiles, workers); ++parts) {
+      const size_t turns = CeilDiv(blocks * parts, workers);
+      if (16 * turns * workers * CeilDiv(tiles, parts) <= 17 * blocks * tiles) {
+        return parts;
+      }
+    }
+    return 0;
+  }
+  bool ShouldCutEvenly(Span<ExpertBlock> cut) const {
+    if (cut.size != plan_.blocks.size || cut.size == 0) return false;
+    const ExpertBlock &first = cut.data[0], &last = cut.data[cut.size - 1];
+    const size_t share = plan_.total_cost / options_.workers;
+    return first.expert != ExpertTile::kShared &&
+           last.expert != ExpertTile::kShared &&
+           Cost(first) - Cost(last) <= Cost(last) / 8 &&
+           share / kEvenShare < options_.least_cost;
   }
 
   void MakeTasks() {
@@ -222,17 +251,22 @@ class Planner {
     for (size_t i = 0; i < num_whole; ++i) {
       *next++ = {static_cast<int32_t>(i), ExpertTask::kBlock, 0};
     }
+    size_t even[] = {0, 0};
+    if (ShouldCutEvenly(cut)) {
+      for (const bool is_down : {false, true}) {
+        even[is_down] = EvenParts(cut.size, ColumnTiles(cut.data[0], is_down));
+      }
+    }
+    const bool is_even = even[0] != 0 && even[1] != 0;
     for (const auto kind : {ExpertTask::kGateUp, ExpertTask::kDown}) {
       for (ExpertBlock& block : cut) {
         const size_t gate_up = Cost(block) * kGateUpProducts / kProducts;
         const bool is_down = kind == ExpertTask::kDown;
         const size_t cost = is_down ? Cost(block) - gate_up : gate_up;
-        const size_t cols = is_down ? options_.hidden
-                            : block.expert == ExpertTile::kShared
-                                ? options_.shared_intermediate
-                                : options_.intermediate;
-        const int32_t parts =
-            PartsOf(cost, Limit(left), cols, options_.tile_columns);
+        const auto parts = static_cast<int32_t>(
+            is_even ? even[is_down]
+                    : std::min(CeilDiv(cost, Limit(left)),
+                               ColumnTiles(block, is_down)));
         left -= cost;
         (is_down ? block.down_parts : block.gate_up_parts) = parts;
         const auto index = static_cast<int32_t>(&block - plan_.blocks.data);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "switchyard/layer.h"
+#include "switchyard/pieces.h"
 #include "switchyard/work_list.h"
 #include "testing/inputs.h"
 
@@ -100,6 +101,18 @@ inline double CostOf(const ExpertsPlanOptions& options, int32_t rows) {
       options.row_cost * std::max(static_cast<size_t>(rows), options.min_rows));
 }
 
+// The share of a product of so many columns that one of its parts is.
+inline double ShareOfPart(size_t cols, size_t tile_columns, int32_t parts,
+                          int32_t part) {
+  if (parts == 1) return 1;
+  const size_t tiles = (cols + tile_columns - 1) / tile_columns;
+  const auto begin = [&](int32_t i) {
+    return PartBegin(tiles, static_cast<size_t>(parts), static_cast<size_t>(i));
+  };
+  return static_cast<double>(begin(part + 1) - begin(part)) /
+         static_cast<double>(tiles);
+}
+
 // Workers claim a plan's tasks as RunExperts() does.
 inline Schedule Simulate(const ExpertsPlan& plan,
                          const ExpertsPlanOptions& options, size_t workers,
@@ -123,14 +136,21 @@ inline Schedule Simulate(const ExpertsPlan& plan,
                   sum_of_row * rows);
         break;
       case ExpertTask::kGateUp: {
-        const double part = product * 2 / 3 / block.gate_up_parts;
+        const size_t cols = block.expert == ExpertTile::kShared
+                                ? plan.shared_intermediate
+                                : plan.intermediate;
+        const double part = product * 2 / 3 *
+                            ShareOfPart(cols, plan.tile_columns,
+                                        block.gate_up_parts, task.part);
         work += part + (task.part == 0 ? gather + costs.tile : 0);
         const double end = crew.Work(costs.claim + part + gather + costs.tile);
         ready[index] = std::max(ready[index], end);
         break;
       }
       case ExpertTask::kDown: {
-        const double part = product / 3 / block.down_parts;
+        const double part = product / 3 *
+                            ShareOfPart(plan.hidden, plan.tile_columns,
+                                        block.down_parts, task.part);
         work += part;
         crew.Work(costs.claim + part + costs.tile +
                       sum_of_row * rows / block.down_parts,

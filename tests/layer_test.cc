@@ -283,7 +283,7 @@ TEST(Plan, KeepsWorkersBusy) {
             static_cast<double>(plan.total_cost) /
             static_cast<double>(options.weight_cost + options.row_cost) /
             static_cast<double>(workers);
-        const double most = tiles >= 4 ? 1.05 : workers <= 64 ? 1.15 : 1.3;
+        const double most = tiles >= 4 ? 1.05 : 1.15;
         EXPECT_LE(makespan, most * ideal)
             << tokens << " tokens, skew " << static_cast<int>(skew) << ", "
             << workers << " workers: " << makespan / ideal;

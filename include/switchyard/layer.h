@@ -173,7 +173,7 @@ struct ExpertsPlanOptions {
   // columns of their product: the GEMM's block. tile_columns 0: a tile has all
   // columns, for weights that are packed as a whole.
   size_t tile_rows = 16;
-  size_t tile_columns = 32;
+  size_t tile_columns = 16;
   // The most rows of a tile: what a worker keeps in its cache from one product
   // to the next. (2048 x 768 in f32 on an AVX-512 core: 86 us a row at 64 rows,
   // 70 at 128, 61 at 256.)
