@@ -51,6 +51,7 @@ class CombineErrors
 };
 
 TEST_F(CombineErrors, EveryLineOfItsTable) {
+  ExpectExecutorErrorsAreReported();
   ExpectSpoiltCallsAreRefused<calls::CombineCall>();
   // Codes, with their scales and sums.
   const Call floats = call_;
@@ -165,10 +166,6 @@ TEST_F(CombineErrors, NothingToDoIsFine) {
   float* const nowhere = nullptr;
   in.norm_weight = std::vector<float>();
   EXPECT_OK(Combine(in, {{nowhere, 0, 0}, {nowhere, 0, 0}}, {0.0f}));
-}
-
-TEST_F(CombineErrors, AnExecutorThatFailsIsReported) {
-  ExpectExecutorErrorsAreReported();
 }
 
 // A call with everything that Combine has, two shared experts among it.

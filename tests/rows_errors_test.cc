@@ -37,6 +37,7 @@ class QuantizeErrors
 };
 
 TEST_F(QuantizeErrors, EveryLineOfItsTable) {
+  ExpectExecutorErrorsAreReported();
   ExpectSpoiltCallsAreRefused<calls::QuantizeCall>();
 }
 
@@ -118,10 +119,6 @@ TEST_F(QuantizeErrors, NothingToDoIsFine) {
   }
 }
 
-TEST_F(QuantizeErrors, AnExecutorThatFailsIsReported) {
-  ExpectExecutorErrorsAreReported();
-}
-
 class ScatterErrors
     : public CallErrors<ScatterInputs, ScatterOutputs, ScatterOptions> {
  protected:
@@ -137,6 +134,7 @@ class ScatterErrors
 };
 
 TEST_F(ScatterErrors, EveryLineOfItsTable) {
+  ExpectExecutorErrorsAreReported();
   ExpectSpoiltCallsAreRefused<calls::ScatterCall>();
 }
 
@@ -168,10 +166,6 @@ TEST_F(ScatterErrors, NothingToDoIsFine) {
               StatusCode::kFailedPrecondition);
   EXPECT_EQ(report.skipped, 3u);
   EXPECT_EQ(out, std::vector<float>(16));
-}
-
-TEST_F(ScatterErrors, AnExecutorThatFailsIsReported) {
-  ExpectExecutorErrorsAreReported();
 }
 
 // The errors of GatherRows that gather_test.cc has not.
