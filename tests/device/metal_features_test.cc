@@ -856,6 +856,7 @@ TEST(MetalAsyncCopy, Futures) {
   const auto device = NewDevice(false, {true, 0});
   std::string error;
   const auto library = device->newLibrary(
+      "#include <metal_simdgroup_async>\n"
       "using namespace metal;\n"
       "kernel void named(device const float* in [[buffer(0)]],\n"
       "    device float* out [[buffer(1)]], constant uint& n [[buffer(2)]]) {\n"
