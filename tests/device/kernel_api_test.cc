@@ -64,9 +64,6 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
   }
 };
 
-// Full simdgroups, partial ones, and both in one threadgroup.
-constexpr size_t kCounts[] = {1, 2, 7, 31, 32, 33, 50, 64, 100, 1023, 1024};
-
 size_t Lanes(size_t thread, size_t threads) {
   return std::min<size_t>(32, threads - thread / 32 * 32);
 }
