@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "src/calls/activate.h"
 #include "tests/activate_case.h"
 #include "tests/row_types.h"
 #include "tests/rows_case.h"
@@ -338,6 +339,235 @@ TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
       if (type != Type::kF32) {
         EXPECT_NE(actual, run(false));
       }
+    }
+  }
+}
+
+// Every invalid argument of activate.h and its message; nothing is written.
+
+constexpr GateUpLayout kFusedLayouts[] = {GateUpLayout::kConcatenated,
+                                          GateUpLayout::kInterleaved};
+
+class ActivateErrors
+    : public CallErrors<ActivateInputs, ActivateOutputs, ActivateOptions> {
+ protected:
+  ActivateErrors()
+      : CallErrors("Activate", Activate),
+        gate_(64, 1.0f),
+        up_(64, 1.0f),
+        out_(4, 8),
+        scales_(4, 1),
+        sums_(4, 1) {
+    call_ = {{{gate_.data(), 4, 8}, {up_.data(), 4, 8}}, {out_.view()}, {}};
+  }
+  void ExpectUntouched() const override {
+    out_.ExpectUntouched("out");
+    scales_.ExpectUntouched("out.scales");
+    sums_.ExpectUntouched("out.sums");
+  }
+
+  // Both in `gate` instead.
+  void Fuse(GateUpLayout layout) {
+    call_.in = {{gate_.data(), 4, 16}};
+    call_.options.layout = layout;
+  }
+
+  std::vector<float> gate_, up_;
+  Guarded<float> out_, scales_;
+  Guarded<int32_t> sums_;
+};
+
+TEST_F(ActivateErrors, EveryLineOfItsTable) {
+  ExpectExecutorErrorsAreReported();
+  ExpectSpoiltCallsAreRefused<calls::ActivateCall>();
+}
+
+TEST_F(ActivateErrors, TypesThatDoNotMatch) {
+  EXPECT_ERROR("up: is not of the type of gate", c.in.up.type = Type::kBF16);
+  EXPECT_ERROR("up: is not of the type of gate", c.in.gate.type = Type::kF16);
+}
+
+// Scales and sums go with a quantised output; with any other they are an error.
+TEST_F(ActivateErrors, QuantizedOut) {
+  float* const o = out_.data();
+  const auto spoil = [&](const std::string& message, const AnyRows& out) {
+    EXPECT_ERROR("out" + message, c.out.out = out);
+  };
+  const AnyMatrix i8(static_cast<void*>(o), Type::kI8, 4, 8, 8);
+  const AnyMatrix f32(o, 4, 8),
+      q8_0(static_cast<void*>(o), Type::kQ8_0, 4, 8, 8);
+  const AnyMatrix scales(o + 16, 4, 1),
+      sums(reinterpret_cast<int32_t*>(o) + 24, 4, 1);
+  EXPECT_OK(Run({call_.in, {{i8, scales, sums}}, {}}));
+  out_.Fill(std::vector<float>(32, FromBits(kCanary)));
+  const std::string shape =
+      ".scales: is not [rows, 1] or one for 32, 64 or "
+      "128 columns (e8m0: 32)";
+  spoil(".scales: not given", i8);
+  spoil(shape, {i8, scales.RowRange(0, 3)});
+  spoil(shape, {i8, AnyMatrix(o + 16, 4, 2)});
+  spoil(".scales: data is null",
+        {i8, AnyMatrix(static_cast<float*>(nullptr), 4, 1)});
+  spoil(".scales: has to be f32, or e8m0 with f8",
+        {i8, AnyMatrix(reinterpret_cast<Scale8E8M0*>(o + 16), 4, 1)});
+  spoil(".scales: given with a type without", {f32, scales});
+  spoil(".sums: given with a type without", {f32, {}, sums});
+  spoil(".sums: is not [rows, 1]",
+        {i8, scales, AnyMatrix(reinterpret_cast<int32_t*>(o) + 24, 4, 2)});
+  spoil(".sums: has to be int32", {i8, scales, scales});
+  spoil(": cols or stride is not a multiple of its block", q8_0);
+  spoil(".scales: overlaps out", {i8, AnyMatrix(o + 7, 4, 1)});
+  spoil(".scales: overlaps gate", {i8, AnyMatrix(gate_.data() + 31, 4, 1)});
+  spoil(".sums: overlaps out.scales",
+        {i8, scales, AnyMatrix(reinterpret_cast<int32_t*>(o) + 19, 4, 1)});
+  EXPECT_EQ(gate_, std::vector<float>(64, 1.0f));
+}
+
+TEST_F(ActivateErrors, Shapes) {
+  EXPECT_SIZE_ERRORS("up: is not [rows, cols]", c.in.up, 3, 7);
+  EXPECT_ERROR("up: not given", c.in.up = {});
+  EXPECT_ERROR("up: not given", c.in.up = {}, c.in.gate.type = Type::kBF16);
+  EXPECT_ERROR("gate: not given", c.in.gate = {});
+  EXPECT_ERROR("gate: not given", c.in.gate = {}, c.in.up.type = Type::kBF16);
+  EXPECT_ERROR("out: not given", c.out.out = {});
+  EXPECT_SIZE_ERRORS("gate: is not [rows, cols]", c.in.gate, 3, 7);
+  EXPECT_SIZE_ERRORS("out: is not [rows, cols]", c.out.out, 3, 7);
+  for (const GateUpLayout layout : kFusedLayouts) {
+    Fuse(layout);
+    EXPECT_OK(Run({call_.in, {{up_.data(), 4, 8}}, call_.options}));
+    EXPECT_ERROR("gate: is not [rows, 2 * cols]", c.in.gate.cols = 8);
+    EXPECT_ERROR("gate: is not [rows, 2 * cols]", c.in.gate.cols = 15);
+    const std::string either = "out: is not [rows, cols] of both in gate";
+    EXPECT_ERROR(either, c.in.gate.rows = 3);
+    EXPECT_SIZE_ERRORS(either, c.out.out, 3, 7);
+    EXPECT_ERROR("gate: not given", c.in.gate = {});
+    EXPECT_ERROR("out: not given", c.out.out = {});
+    EXPECT_ERROR("up: given beside both in gate", c.in.up = {up_.data(), 4, 8});
+  }
+}
+
+TEST_F(ActivateErrors, Overlaps) {
+  const auto expect = [&](const std::string& message, const AnyMatrix& gate,
+                          const AnyMatrix& up, const AnyMatrix& out) {
+    EXPECT_ERROR("out: overlaps " + message, c.in = {gate, up}, c.out = {out});
+  };
+  const std::string other_gate = "gate without being the same view";
+  const std::string other_up = "up without being the same view";
+  float* const o = out_.data();
+  expect(other_gate, {o + 1, 3, 8}, {up_.data(), 3, 8}, {o, 3, 8});
+  expect(other_gate, {o, 2, 8, 16}, {up_.data(), 2, 8}, {o, 2, 8});
+  // The same place, in another type.
+  expect(other_gate, {o, 4, 8}, {up_.data(), 4, 8},
+         {reinterpret_cast<BFloat16*>(o), 4, 8});
+  // Part of the columns of a wider matrix, by one.
+  expect(other_up, {gate_.data(), 2, 8, 16}, {o, 2, 8, 16}, {o + 7, 2, 8, 16});
+  Fuse(GateUpLayout::kConcatenated);
+  // Half of one half and half of the other.
+  expect(other_gate, {o, 2, 16}, {}, {o + 4, 2, 8, 16});
+  expect(other_gate, {o, 1, 16}, {}, {o + 9, 1, 8});
+  // Interleaved, there is no part of gate that out could be.
+  Fuse(GateUpLayout::kInterleaved);
+  for (const size_t first : {0u, 1u, 8u}) {
+    expect("gate", {o, 2, 16}, {}, {o + first, 2, 8, 16});
+  }
+  expect("gate", {o, 1, 16}, {}, {o + 15, 1, 8});
+}
+
+// An activation may do more with up than multiply by it, wherever it is listed.
+TEST_F(ActivateErrors, ActivationsOfBoth) {
+  EXPECT_TRUE(IsOfGate(Activation::kIdentity));
+  EXPECT_FALSE(IsOfGate(Activation::kSwigluOai));
+  for (const Activation activation : kActivations) {
+    call_.options.activation = activation;
+    if (IsOfGate(activation)) {
+      auto c = call_;
+      c.in.up = {};
+      c.options.layout = GateUpLayout::kUngated;
+      c.options.limit_place = ActivatePlace::kAfter;
+      EXPECT_OK(Activate(c.in, c.out, c.options));
+      out_.Fill(std::vector<float>(32, FromBits(kCanary)));
+      continue;
+    }
+    const std::string why =
+        ", but activation does more with up than to multiply by it";
+    EXPECT_ERROR("options: limit_place: kAfter" + why,
+                 c.options.limit_place = ActivatePlace::kAfter);
+    EXPECT_ERROR("options: layout: kUngated" + why, c.in.up = {};
+                 c.options.layout = GateUpLayout::kUngated);
+  }
+}
+
+TEST_F(ActivateErrors, Ungated) {
+  call_.in.up = {};
+  call_.options.layout = GateUpLayout::kUngated;
+  EXPECT_ERROR("up: given with kUngated", c.in.up = {up_.data(), 4, 8});
+  EXPECT_SIZE_ERRORS("out: is not [rows, cols] of gate", c.in.gate, 3, 7);
+  EXPECT_SIZE_ERRORS("out: is not [rows, cols] of gate", c.out.out, 3, 7);
+  EXPECT_ERROR("up_bias: given without up", c.in.up_bias = {up_.data(), 1, 8});
+}
+
+TEST_F(ActivateErrors, WhatIsGivenBesides) {
+  const std::vector<float> more(64, 1.0f);
+  const float* const m = more.data();
+  const std::vector<int32_t> offsets = {0, 1, 4}, counts = {2, 0};
+  call_.in.gate_bias = {m, 2, 8};
+  call_.in.up_bias = {m + 16, 2, 8};
+  call_.in.row_scale = {m + 32, 4, 1};
+  call_.in.offsets = offsets;
+  float* const o = out_.data();
+  call_.out.out = {AnyMatrix(static_cast<void*>(o), Type::kI8, 4, 8, 8),
+                   scales_.view(), sums_.view()};
+  ExpectSpoiltCallsAreRefused<calls::ActivateCall>();
+  EXPECT_ERROR("offsets: given beside tokens_per_expert",
+               c.in.tokens_per_expert = counts);
+  EXPECT_ERROR("offsets: size is not num_experts + 1", c.in.offsets.size = 1);
+  EXPECT_ERROR(
+      "offsets: not given, nor tokens_per_expert, with biases of several "
+      "experts",
+      c.in.offsets = {});
+  EXPECT_ERROR("offsets: size is not num_experts + 1", c.in.offsets.size = 2);
+  call_.in.offsets = {};
+  call_.in.tokens_per_expert = counts;
+  ExpectSpoiltCallsAreRefused<calls::ActivateCall>();
+  EXPECT_ERROR("tokens_per_expert: size does not divide the rows",
+               c.in.tokens_per_expert = offsets);
+  EXPECT_ERROR("tokens_per_expert: size does not divide the rows",
+               c.in.tokens_per_expert.size = 0);
+}
+
+// Only the values of the lists are wrong: nothing is written either.
+TEST_F(ActivateErrors, ListsThatAreNoRows) {
+  const auto expect = [&](Span<const int32_t> ActivateInputs::*list,
+                          std::vector<int32_t> wrong,
+                          const std::string& message) {
+    Call c = call_;
+    c.in.*list = wrong;
+    ExpectError(Run(c), "Activate: " + message,
+                StatusCode::kFailedPrecondition);
+    ExpectUntouched();
+  };
+  const std::string ascending =
+      "offsets: not ascending from 0 or more to rows or less";
+  expect(&ActivateInputs::offsets, {0, 3, 2}, ascending);
+  expect(&ActivateInputs::offsets, {-1, 3, 4}, ascending);
+  expect(&ActivateInputs::offsets, {0, 3, 5}, ascending);
+  const std::string most =
+      "tokens_per_expert: not from 0 to rows / num_experts";
+  expect(&ActivateInputs::tokens_per_expert, {2, 3}, most);
+  expect(&ActivateInputs::tokens_per_expert, {-1, 2}, most);
+}
+
+TEST_F(ActivateErrors, NothingToDoIsFine) {
+  EXPECT_OK(Activate({}, {}));
+  const float* const none = nullptr;
+  float* const nowhere = nullptr;
+  for (const size_t rows : {0u, 8u}) {
+    const size_t cols = 8 - rows;
+    EXPECT_OK(Activate({{none, rows, cols}, {none, rows, cols}},
+                       {{nowhere, rows, cols}}));
+    for (const GateUpLayout layout : kFusedLayouts) {
+      EXPECT_OK(Activate({{none, rows, 2 * cols}}, {{nowhere, rows, cols}},
+                         {Activation::kSilu, layout}));
     }
   }
 }

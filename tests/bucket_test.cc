@@ -3,6 +3,12 @@
 
 #include "switchyard/bucket.h"
 
+#include <sys/mman.h>
+
+#include <cstring>
+#include <memory>
+
+#include "testing/crew.h"
 #include "tests/bucket_case.h"
 
 namespace switchyard::testing_support {
@@ -288,6 +294,437 @@ TEST_P(BucketTest, NoTokens) {
   const std::vector<int32_t> one = {0};
   std::vector<int32_t> pairs(1);
   ASSERT_OK(BucketPacked({one}, {counts, offsets, pairs}));
+}
+
+// BucketStrided with rows that collide in the cache: strides that are multiples
+// of 256, with so many experts that pairs go to them in tiles of 8192.
+
+class BucketCollideTest : public IsaTest {};
+SWITCHYARD_FOR_EVERY_ISA(BucketCollideTest);
+class BucketCollidePoolTest : public IsaPoolTest {};
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(BucketCollidePoolTest);
+
+// A sort to rows of `stride`, and what it has to come to.
+struct Rows {
+  // The last row has `last` elements, and its end is the page's.
+  Rows(const Shape& shape, std::vector<int32_t> values, size_t stride,
+       size_t last, bool pad)
+      : s(shape),
+        ids(std::move(values)),
+        exact(reference::Bucket(ids, s.experts)),
+        row_stride(stride),
+        padded(pad),
+        table(1, (s.experts - 1) * stride + (pad ? stride : last)),
+        counts(1, s.experts, 0, 1) {
+    uint32_t canary = kCanary;
+    int32_t behind = 0;
+    if (!pad) std::memcpy(&behind, &canary, sizeof(behind));
+    expected.assign(table.span().size, behind);
+    for (size_t e = 0; e < s.experts; ++e) {
+      std::copy(exact.pairs.begin() + exact.offsets[e],
+                exact.pairs.begin() + exact.offsets[e + 1],
+                expected.begin() + static_cast<ptrdiff_t>(e * stride));
+    }
+  }
+
+  // sort(outputs, options) for both orders; only one is the same bits.
+  template <class Sort>
+  void Check(const Sort& sort, bool ordered = true) {
+    Report report = kUnwritten;
+    const Status status = sort(
+        StridedBuckets{counts.span(), table.span(), row_stride, padded,
+                       &report},
+        BucketOptions{ordered ? BucketOrder::kAscending : BucketOrder::kClaim,
+                      exact.dropped % 2 != 0});
+    if (exact.dropped == 0 || exact.dropped % 2 != 0) {
+      ASSERT_OK(status);
+    } else {
+      ASSERT_EQ(status.code(), StatusCode::kFailedPrecondition);
+    }
+    EXPECT_EQ(counts.Values(), exact.tokens_per_expert);
+    EXPECT_EQ(report, BucketReport(exact, row_stride));
+    counts.ExpectIntact("tokens_per_expert");
+    table.ExpectIntact("ids");
+    int32_t* const begin = table.data();
+    for (size_t e = 0; e < s.experts && !ordered; ++e) {
+      int32_t* const row = begin + e * row_stride;
+      std::sort(row, row + exact.tokens_per_expert[e]);
+    }
+    // Not EXPECT_EQ: it would print a table.
+    const auto [found, wanted] =
+        std::mismatch(begin, begin + expected.size(), expected.begin());
+    ASSERT_EQ(found, begin + expected.size())
+        << "element " << found - begin << " is " << *found << ", not "
+        << *wanted;
+  }
+
+  const Shape s;
+  const std::vector<int32_t> ids;
+  const reference::Buckets exact;
+  const size_t row_stride;
+  const bool padded;
+  const Guarded<int32_t> table, counts;
+  std::vector<int32_t> expected;
+};
+
+size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+TEST_P(BucketCollideTest, LikeTheReference) {
+  uint64_t seed = 2000;
+  // Up to a tile, a tile, more; more slots than a tile has pairs; more experts
+  // than tiles are for; ids that are few or all the same.
+  for (const Shape& s :
+       {Shape{16, 8, 17}, Shape{500, 2, 64}, Shape{512, 8, 128},
+        Shape{1024, 8, 128}, Shape{1025, 8, 128}, Shape{3001, 7, 300},
+        Shape{2, 9000, 200}, Shape{600, 8, 1024}, Shape{600, 8, 1025}}) {
+    for (const Load load :
+         {Load::kUniform, Load::kZipf, Load::kOneExpert, Load::kStrangers}) {
+      SCOPED_TRACE(testing::Message() << s << " seed " << ++seed);
+      const std::vector<int32_t> ids = MakeIds(s, load, seed);
+      const size_t max = reference::Bucket(ids, s.experts).max_rows;
+      for (const size_t unit : {256u, 512u, 1024u}) {
+        const size_t stride = RoundUp(max, unit);
+        Rows rows(s, ids, stride, seed % 2 ? max : stride, seed % 3 == 0);
+        const size_t slack = seed % 3;
+        const Guarded<int32_t> topk_ids(s.tokens, s.top_k, s.top_k + slack,
+                                        slack, ids);
+        rows.Check(
+            [&](const StridedBuckets& out, const BucketOptions& options) {
+              return BucketStrided({topk_ids.view()}, out, options);
+            });
+        ASSERT_FALSE(HasFatalFailure());
+      }
+    }
+  }
+}
+
+// Any shape, stride, load, type of ids and place of the table; 20,000 cases on
+// a machine with AVX-512.
+TEST_P(BucketCollideTest, AnyShape) {
+  for (uint64_t seed = 10000; seed < 13400; ++seed) {
+    Random random(seed);
+    const Shape s = {16 + random.Below(random.Below(8) ? 60 : 1200),
+                     8 + random.Below(3),
+                     17 + random.Below(random.Below(4) ? 60 : 300)};
+    const Load load = static_cast<Load>(random.Below(4));
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s);
+    std::vector<int32_t> ids = MakeIds(s, load, seed);
+    const size_t max = reference::Bucket(ids, s.experts).max_rows;
+    const bool tight = random.Below(2) != 0, padded = random.Below(4) == 0;
+    const size_t stride = RoundUp(max + random.Below(300), 256)
+                          << (random.Below(2) ? 2 : 0);
+    Rows rows(s, ids, stride, tight ? max : stride, padded);
+    const std::vector<int64_t> wide(ids.begin(), ids.end());
+    const bool is_wide = random.Below(4) == 0;
+    const size_t top_k = s.top_k;
+    const ConstAnyMatrix view = is_wide
+                                    ? ConstAnyMatrix(Matrix<const int64_t>{
+                                          wide.data(), s.tokens, top_k, top_k})
+                                    : ConstAnyMatrix(Matrix<const int32_t>{
+                                          ids.data(), s.tokens, top_k, top_k});
+    rows.Check([&](const StridedBuckets& out, const BucketOptions& options) {
+      return BucketStrided({view}, out, options);
+    });
+    ASSERT_FALSE(HasFatalFailure());
+  }
+}
+
+TEST_P(BucketCollideTest, ATooShortStrideLeavesTheRowsAlone) {
+  const Shape s = {1024, 8, 20};
+  const std::vector<int32_t> ids = MakeIds(s, Load::kUniform, 5);
+  const reference::Buckets r = reference::Bucket(ids, s.experts);
+  ASSERT_GT(r.max_rows, 256u);
+  const Guarded<int32_t> counts(1, s.experts), table(1, s.experts * 256);
+  Report report = kUnwritten;
+  ExpectError(
+      BucketStrided({View(ids, s)},
+                    {counts.span(), table.span(), 256, true, &report}),
+      "BucketStrided: row_stride: smaller than the busiest expert's pairs",
+      StatusCode::kFailedPrecondition);
+  table.ExpectUntouched("ids");
+  EXPECT_EQ(counts.Values(), r.tokens_per_expert);
+  EXPECT_EQ(report, BucketReport(r, r.max_rows));
+}
+
+// Blocks that start in the middle of rows; scratch from none to more than
+// enough.
+TEST_P(BucketCollidePoolTest, InBlocks) {
+  uint64_t seed = 3000;
+  for (const Shape& s : {Shape{12001, 8, 128}, Shape{40009, 3, 300}}) {
+    for (const Load load : {Load::kUniform, Load::kZipf, Load::kStrangers}) {
+      SCOPED_TRACE(testing::Message() << s << " seed " << ++seed);
+      const std::vector<int32_t> ids = MakeIds(s, load, seed);
+      const size_t max = reference::Bucket(ids, s.experts).max_rows;
+      const size_t stride = RoundUp(max, 1024);
+      const size_t enough = ScratchSize(s, executor());
+      for (const size_t size : {size_t{0}, enough - (enough != 0), enough,
+                                enough + s.tokens * s.top_k}) {
+        for (const bool ordered : {true, false}) {
+          const Guarded<int32_t> scratch(1, size);
+          Rows rows(s, ids, stride, max, size % 2 != 0);
+          rows.Check(
+              [&](const StridedBuckets& out, const BucketOptions& options) {
+                return BucketStrided({View(ids, s), scratch.span()}, out,
+                                     options, executor());
+              },
+              ordered);
+          scratch.ExpectIntact("scratch");
+          ASSERT_FALSE(HasFatalFailure());
+        }
+      }
+    }
+  }
+}
+
+TEST_P(BucketCollideTest, ByATeam) {
+  const Shape s = {5003, 8, 256};
+  const std::vector<int32_t> ids = MakeIds(s, Load::kUniform, 6);
+  const size_t max = reference::Bucket(ids, s.experts).max_rows;
+  for (size_t num_threads = 1; num_threads <= 3; ++num_threads) {
+    Crew crew(num_threads);
+    const Guarded<int32_t> scratch(
+        1, BucketScratchSize(ids.size(), s.experts, crew.Member(0)));
+    for (const bool ordered : {true, false}) {
+      Rows rows(s, ids, RoundUp(max, 1024), max, false);
+      rows.Check(
+          [&](const StridedBuckets& out, const BucketOptions& options) {
+            Status last;
+            for (const Status& status : crew.Run([&](const Team& team) {
+                   return BucketStrided({View(ids, s), scratch.span()}, out,
+                                        options, team);
+                 })) {
+              if (!status.ok()) last = status;
+            }
+            return last;
+          },
+          ordered);
+    }
+    scratch.ExpectIntact("scratch");
+  }
+}
+
+// Sorting by blocks on several threads.
+
+class BucketPoolTest : public IsaPoolTest {};
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(BucketPoolTest);
+
+constexpr BucketOrder kOrders[] = {BucketOrder::kAscending,
+                                   BucketOrder::kClaim};
+
+TEST_P(BucketPoolTest, SameBitsAsSerialOnEveryThread) {
+  // Several grains of 30 us for 7 threads, at about 1 ns a pair.
+  const Shape s = {60013, 8, 128};
+  for (const Load load : {Load::kUniform, Load::kZipf, Load::kStrangers}) {
+    const std::vector<int32_t> ids = MakeIds(s, load, 11);
+    const Guarded<int32_t> scratch(1, ScratchSize(s, executor()));
+    const auto check = [&](size_t size, BucketOrder order) {
+      CheckPacked({View(ids, s), {scratch.data(), size}}, ids, s, 0, order,
+                  executor());
+    };
+    const size_t size = scratch.span().size;
+    executor().Rendezvous();
+    check(size, BucketOrder::kAscending);
+    // One thread does it without asking the executor at all.
+    EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
+              executor().ExpectedThreads());
+    scratch.ExpectIntact("scratch");
+    // Less scratch than asked for, or none: the same.
+    check(0, BucketOrder::kAscending);
+    check(size - (size != 0), BucketOrder::kAscending);
+    check(size, BucketOrder::kClaim);
+  }
+}
+
+// Ids of other types, and blocks of them.
+TEST_P(BucketPoolTest, WideAndUnsignedIds) {
+  const Shape s = {20011, 8, 128};
+  const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 13);
+  const std::vector<uint32_t> unsigned_ids(ids.begin(), ids.end());
+  std::vector<int64_t> wide(ids.begin(), ids.end());
+  std::vector<int32_t> narrow = ids;
+  for (size_t i = 0; i < ids.size(); i += 100) {
+    wide[i] = ids[i] + (int64_t{1} << 32);
+    narrow[i] = -1;
+  }
+  const Guarded<int32_t> scratch(1, ScratchSize(s, executor()));
+  for (const BucketOrder order : kOrders) {
+    CheckPacked({{unsigned_ids.data(), s.tokens, s.top_k}, scratch.span()}, ids,
+                s, 0, order, executor());
+    CheckPacked({{wide.data(), s.tokens, s.top_k}, scratch.span()}, narrow, s,
+                0, order, executor());
+    scratch.ExpectIntact("scratch");
+  }
+}
+
+TEST_P(BucketPoolTest, StridedOnEveryThread) {
+  executor().Rendezvous();
+  for (const size_t experts : {5u, 128u}) {
+    const Shape s = {60013, 8, experts};
+    const size_t pairs = s.tokens * s.top_k;
+    const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 12);
+    const reference::Buckets r = reference::Bucket(ids, experts);
+    const Guarded<int32_t> scratch(1, ScratchSize(s, executor()));
+    const BucketInputs in = {View(ids, s), scratch.span()};
+    const size_t tight = r.max_rows;
+    // Room for all pairs in each row, or only just enough and padding.
+    const bool padding = experts > 5;
+    const size_t stride = padding ? tight + 3 : pairs;
+    for (const BucketOrder order : kOrders) {
+      std::vector<int32_t> counts(experts), table(experts * stride, -9);
+      Report report = kUnwritten;
+      ASSERT_OK(BucketStrided(in, {counts, table, stride, padding, &report},
+                              {order, true}, executor()));
+      EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
+                executor().ExpectedThreads());
+      EXPECT_EQ(counts, r.tokens_per_expert);
+      EXPECT_EQ(report, BucketReport(r, stride));
+      ExpectStrided(r, table, stride, padding ? 0 : static_cast<uint32_t>(-9),
+                    order == BucketOrder::kAscending);
+
+      const Guarded<int32_t> short_counts(1, experts);
+      const Guarded<int32_t> small(1, experts * tight - 1);
+      report = kUnwritten;
+      const Status status = BucketStrided(
+          in, {short_counts.span(), small.span(), 0, true, &report},
+          {order, true}, executor());
+      EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+      small.ExpectUntouched("ids");
+      EXPECT_EQ(short_counts.Values(), r.tokens_per_expert);
+      EXPECT_EQ(report, BucketReport(r, tight));
+    }
+    scratch.ExpectIntact("scratch");
+  }
+}
+
+// Block boundaries everywhere: many sizes, executors that split into blocks.
+TEST_P(BucketPoolTest, OddSizes) {
+  for (uint64_t seed = 300; seed < 312; ++seed) {
+    Random random(seed);
+    const Shape s = {9000 + random.Below(9000), 1 + random.Below(9),
+                     1 + random.Below(300)};
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s);
+    const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, seed);
+    const Guarded<int32_t> scratch(1, ScratchSize(s, executor()));
+    const Guarded<int32_t> topk_ids(s.tokens, s.top_k, s.top_k + seed % 2, 0,
+                                    ids);
+    for (const BucketOrder order : kOrders) {
+      CheckPacked({topk_ids.view(), scratch.span()}, ids, s, 1, order,
+                  executor());
+    }
+  }
+}
+
+// The sizes around which the number of blocks changes, or the last one is
+// short.
+TEST_P(BucketPoolTest, BlockBoundaries) {
+  const size_t most = 8 * executor().Concurrency();
+  for (const size_t pairs :
+       {size_t{59999}, size_t{60000}, size_t{60001}, size_t{16 * 4096 - 1},
+        size_t{16 * 4096}, size_t{16 * 4096 + 1}, most * 4096 - 1,
+        most * 4096}) {
+    for (const size_t experts : {3u, 600u}) {
+      const Shape s = {pairs, 1, experts};
+      SCOPED_TRACE(testing::Message() << s);
+      const std::vector<int32_t> ids = MakeIds(s, Load::kZipf, 3);
+      const Guarded<int32_t> scratch(1, ScratchSize(s, executor()));
+      for (const BucketOrder order : kOrders) {
+        CheckPacked({View(ids, s), scratch.span()}, ids, s, 0, order,
+                    executor());
+      }
+      scratch.ExpectIntact("scratch");
+    }
+  }
+}
+
+// e * row_stride beyond 2^32: 512 experts and 900,000 tokens of 10. The table
+// is 18 GB of address space, of which only what is written gets memory.
+TEST_P(BucketPoolTest, TablesBeyondTwoToThe31) {
+  const Shape s = {900000, 10, 512};
+  const size_t stride = s.tokens * s.top_k, size = s.experts * stride;
+  ASSERT_GT(511 * stride, size_t{1} << 32);
+  void* const map =
+      mmap(nullptr, size * sizeof(int32_t), PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(map, MAP_FAILED);
+  int32_t* const table = static_cast<int32_t*>(map);
+  int32_t* const row = table + 511 * stride;
+  std::vector<int32_t> ids(stride, -1), counts(s.experts);
+  std::vector<int32_t> scratch(ScratchSize(s, executor()));
+  ids[7] = ids[stride - 1] = 511;
+  ids[12345] = 510;
+  for (const BucketOrder order : kOrders) {
+    row[0] = row[1] = row[-static_cast<ptrdiff_t>(stride)] = -1;
+    EXPECT_OK(BucketStrided({View(ids, s), scratch},
+                            {counts, {table, size}, stride}, {order, true},
+                            executor()));
+    EXPECT_EQ(counts[511], 2);
+    // Claimed by different blocks, they may be in any order.
+    EXPECT_EQ(row[0] + row[1], static_cast<int32_t>(stride) + 6);
+    if (order == BucketOrder::kAscending) {
+      EXPECT_EQ(row[0], 7);
+    }
+    EXPECT_EQ(row[-static_cast<ptrdiff_t>(stride)], 12345);
+  }
+  munmap(map, size * sizeof(int32_t));
+}
+
+TEST(BucketOrders, OnlyClaimsDependOnTheExecutor) {
+  const Shape s = {16007, 4, 60};
+  const std::vector<int32_t> ids = MakeIds(s, Load::kUniform, 21);
+  BackwardsExecutor backwards;
+  std::vector<int32_t> scratch(ScratchSize(s, backwards));
+  ASSERT_FALSE(scratch.empty());
+  for (const BucketOrder order : kOrders) {
+    const bool ordered = order == BucketOrder::kAscending;
+    Packed b(s);
+    ASSERT_OK(
+        BucketPacked({View(ids, s), scratch}, b.Out(), {order}, backwards));
+    ExpectPacked(ids, s, b, ordered);
+    const reference::Buckets r = reference::Bucket(ids, s.experts);
+    EXPECT_EQ(b.pairs.Values() == r.pairs, ordered);
+    // Claims need no scratch to be shared out.
+    if (!ordered) {
+      Packed c(s);
+      ASSERT_OK(BucketPacked({View(ids, s)}, c.Out(), {order}, backwards));
+      EXPECT_EQ(c.pairs.Values(), b.pairs.Values());
+    }
+  }
+}
+
+TEST(BucketFailures, OfAnyLoopAreReported) {
+  const Shape s = {16007, 4, 60};
+  const std::vector<int32_t> ids = MakeIds(s, Load::kUniform, 22);
+  for (const BucketOrder order : kOrders) {
+    for (size_t fail_at = 0; fail_at <= 3; ++fail_at) {
+      BackwardsExecutor for_packed(fail_at), for_strided(fail_at);
+      std::vector<int32_t> scratch(ScratchSize(s, for_packed));
+      const BucketInputs in = {View(ids, s), scratch};
+      Packed b(s);
+      // Two loops: counting and placing.
+      EXPECT_EQ(BucketPacked(in, b.Out(), {order}, for_packed).code(),
+                fail_at < 2 ? StatusCode::kOutOfMemory : StatusCode::kOk);
+      EXPECT_EQ(b.report == kUnwritten, fail_at < 2);
+      // Padding is tested as well.
+      std::vector<int32_t> counts(s.experts), table(s.experts * 1500);
+      Report report = kUnwritten;
+      EXPECT_EQ(BucketStrided(in, {counts, table, 1500, true, &report}, {order},
+                              for_strided)
+                    .code(),
+                fail_at < 3 ? StatusCode::kOutOfMemory : StatusCode::kOk);
+      EXPECT_EQ(report == kUnwritten, fail_at < 3);
+    }
+  }
+}
+
+TEST(BucketScratch, OnlyWhereThreadsPay) {
+  BackwardsExecutor four;
+  EXPECT_EQ(BucketScratchSize(1000000, 128, SerialExecutor()), 0u);
+  EXPECT_EQ(BucketScratchSize(60000, 128, four), 0u);
+  EXPECT_EQ(BucketScratchSize(1000000, 1000000, four), 0u);
+  EXPECT_EQ(BucketScratchSize(SIZE_MAX, 128, four), 0u);
+  EXPECT_EQ(BucketScratchSize(1000000, SIZE_MAX, four), 0u);
+  EXPECT_GE(BucketScratchSize(1000000, 128, four), 4u * 128);
+  EXPECT_LE(BucketScratchSize(1000000, 128, four), 1000000u / 8);
 }
 
 }  // namespace

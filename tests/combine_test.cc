@@ -4,9 +4,14 @@
 #include "switchyard/combine.h"
 
 #include <cmath>
+#include <memory>
 
 #include "switchyard/isa.h"
+#include "testing/reference_combine.h"
+#include "tests/call_errors.h"
 #include "tests/combine_case.h"
+#include "tests/rows_case.h"
+#include "tests/stored_input.h"
 
 namespace switchyard::testing_support {
 namespace {
@@ -321,6 +326,378 @@ TEST(CombineAcrossIsas, FmaIsasAgree) {
       for (float& g : c.gate) g = random.AnyBits();
     }
     ExpectFmaIsasAgree([&] { return CanonicalBits(Combine(c, true)); });
+  }
+}
+
+// Cases of Combine that need other types than f32: every argument of its own,
+// rows longer than what is kept of one, quantised rows, and roundings where
+// engines round that run one operation after the other.
+
+class CombineTypesTest : public IsaTest {};
+SWITCHYARD_FOR_EVERY_ISA(CombineTypesTest);
+
+CombineTypes AnyTypes(Random& random) {
+  const auto any = [&] { return kFloatTypes[random.Below(3)]; };
+  CombineTypes types = {any(), any(), any(), any(), any(), any(), any(), any()};
+  constexpr calls::Enumerators<Type> kCodes(internal::kCodeSet);
+  if (random.Below(4) == 0) types.rows = kCodes[random.Below(kCodes.size())];
+  return types;
+}
+CombineShape AnyShape(Random& random) {
+  constexpr SharedGate kKinds[] = {SharedGate::kLogit, SharedGate::kScalar,
+                                   SharedGate::kNone};
+  CombineShape s = {1 + random.Below(3), 1 + random.Below(9),
+                    1 + random.Below(150)};
+  s.row_index = random.Below(2) != 0;
+  s.shared = random.Below(2) != 0;
+  s.kind = kKinds[random.Below(3)];
+  s.residual = random.Below(2) != 0;
+  return s;
+}
+
+TEST_P(CombineTypesTest, EachArgumentHasItsOwn) {
+  Random random(1);
+  for (int i = 0; i < 600; ++i) {
+    const CombineTypes types = AnyTypes(random);
+    const CombineShape s = AnyShape(random);
+    CombineCase c(s, random.Next());
+    // From overflow to denormals, in f16 and in f32.
+    constexpr float kScale[] = {1.0f, 3e4f, 1e-7f, 1e38f, 1e-38f};
+    for (float& x : c.rows) x *= kScale[random.Below(5)];
+    if (i % 8 == 0) {
+      for (std::vector<float>* part : {&c.rows, &c.residual, &c.weights}) {
+        for (float& x : *part) x = random.AnyBits();
+      }
+    }
+    SCOPED_TRACE(testing::Message() << types << ", case " << i);
+    TypedCombine typed(c, types, random.Below(2) != 0, random.Below(4));
+    if (s.residual && types.out == types.residual && random.Below(2) != 0) {
+      typed.RunInPlace(false);
+    } else if (s.shared && types.out == types.shared && random.Below(2) != 0) {
+      typed.RunInPlace(true);
+    }
+    ExpectSame(typed.Run(), typed.Expected());
+    if (HasFailure()) return;
+  }
+}
+
+// `normed` is made of sums before their rounding: of a row that is longer than
+// what is kept of them, too, where out does not hold them.
+TEST_P(CombineTypesTest, LongRows) {
+  for (const size_t hidden : {8192u, 8193u, 20480u}) {
+    const size_t top_k = hidden == 8193 ? 70 : 2;
+    CombineCase c(EveryPart(2, top_k, hidden), hidden);
+    c.index[1] = -5;  // is counted once
+    for (CombineTypes types : EveryMix()) {
+      for (const bool in_place : {false, true}) {
+        if (in_place) types.out = types.residual;
+        SCOPED_TRACE(testing::Message() << types << ", hidden " << hidden
+                                        << (in_place ? " in place" : ""));
+        TypedCombine typed(c, types, hidden != 8192 || in_place);
+        if (in_place) typed.RunInPlace(false);
+        ExpectSame(typed.Run(), typed.Expected());
+      }
+    }
+  }
+}
+
+// The f32 kernel's normed rows, converted by Quantize.
+TEST_P(CombineTypesTest, EveryFormat) {
+  for (const size_t hidden : {1u, 33u, 100u, 512u, 768u, 20480u}) {
+    const size_t tokens = hidden < 1000 ? 3 : 2;
+    CombineCase c(EveryPart(tokens, 2, hidden), hidden);
+    c.rows[0] = hidden == 100 ? kInf : c.rows[0];
+    std::vector<CombineTypes> mixes = EveryMix();
+    if (hidden > 1000) mixes = {mixes[0], mixes[3]};
+    for (const CombineTypes& types : mixes) {
+      TypedCombine typed(c, types, true);
+      CombineTypes f32_normed = types;
+      f32_normed.normed = Type::kF32;
+      const CombineResult expected =
+          TypedCombine(c, f32_normed, true).Expected();
+      for (const Format& format : kFormats) {
+        if (format.Cols(hidden) != hidden) continue;
+        SCOPED_TRACE(testing::Message()
+                     << types << ", " << format.name << ", hidden " << hidden);
+        const GuardedRows normed(format, tokens, hidden, 1, 3);
+        typed.out.normed = normed.view();
+        EXPECT_EQ(CanonicalBits(typed.Run().out), CanonicalBits(expected.out));
+        normed.ExpectIntact("normed");
+        ExpectSameRows(
+            normed.Values(),
+            reference::Quantize(expected.normed, tokens, hidden, format));
+      }
+    }
+  }
+}
+
+// The formula of the header, number by number.
+CombineResult Unfused(const TypedCombine& typed, const CombineTypes& types) {
+  const CombineCase& c = typed.f32();
+  const CombineShape& s = c.shape;
+  const auto m = [&](float x) { return Rounded(types.out, x); };
+  CombineInputs slots = c.Inputs();
+  slots.shared = {};
+  slots.residual = {};
+  CombineResult r;
+  for (size_t t = 0; t < s.tokens; ++t) {
+    std::vector<float> row = reference::CombineFixed(slots, t);
+    for (size_t h = 0; h < s.hidden; ++h) {
+      const size_t i = t * s.hidden + h;
+      row[h] = m(row[h]);
+      if (s.shared) {
+        const float gate = c.gate.empty() ? 1.0f : c.gate[t];
+        row[h] = m(row[h] + m(gate * c.shared[i]));
+      }
+      if (s.residual) row[h] = m(c.residual[i] + row[h]);
+    }
+    r.out.insert(r.out.end(), row.begin(), row.end());
+    // out * scale: times a weight of 1.
+    const std::vector<float> ones(s.hidden, 1.0f);
+    const std::vector<float> scaled = reference::RmsNormFixed(row, ones, kEps);
+    for (size_t h = 0; h < s.hidden; ++h) {
+      r.normed.push_back(
+          Rounded(types.normed, m(scaled[h]) * c.norm_weight[h]));
+    }
+  }
+  return r;
+}
+
+TEST_P(CombineTypesTest, RoundsLikeUnfused) {
+  Random random(2);
+  size_t other = 0;
+  for (int i = 0; i < 400; ++i) {
+    CombineTypes types = AnyTypes(random);
+    CombineShape s = AnyShape(random);
+    if (i == 0) s = EveryPart(1, 2, 17000), types = AllOf(Type::kBF16);
+    if (s.kind == SharedGate::kLogit) s.kind = SharedGate::kScalar;
+    const CombineCase c(s, random.Next());
+    SCOPED_TRACE(testing::Message() << types << ", case " << i);
+    TypedCombine typed(c, types, true, random.Below(4));
+    const CombineResult fused = typed.Expected();
+    if (s.residual && types.out == types.residual && random.Below(2) != 0) {
+      typed.RunInPlace(false);
+    }
+    CombineResult expected = Unfused(typed, types);
+    const CombineResult r = typed.Run(SerialExecutor(), {kEps, true, true});
+    if (LastIsa()->fma) ExpectSame(r, expected);
+    other += r.out != fused.out && r.normed != fused.normed;
+    if (HasFailure()) return;
+  }
+  EXPECT_GE(other, 100u);
+}
+
+// Everything that Combine has, in any combination: to the bit of its formula in
+// f32 where there are FMAs, close to it in double precision elsewhere.
+
+class CombineFormsTest : public IsaPoolTest {};
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CombineFormsTest);
+
+// A random call, its inputs in f32, and what they are to give.
+struct Form {
+  Form(Random& random_in, bool strange_in, size_t hidden_in)
+      : random(random_in),
+        strange(strange_in),
+        tokens(1 + random.Below(4)),
+        top_k(random.Below(4) == 0 ? 0 : 1 + random.Below(9)),
+        hidden(hidden_in),
+        one_type(random.Below(2) == 0),
+        the_type(AnyType()) {
+    const auto maybe = [&](size_t of) { return random.Below(of) == 0; };
+    const auto add = [&](ConstAnyMatrix* stored, ConstAnyMatrix* f32,
+                         size_t rows, size_t cols, float low, float high) {
+      StoredInput& a = Make(rows, cols, low, high);
+      *stored = a.view();
+      *f32 = a.f32();
+      return &a;
+    };
+    if (top_k != 0) {
+      const bool by_index = maybe(2);
+      const size_t num_rows = tokens * top_k;
+      ConstAnyMatrix rows, rows_f32;
+      add(&rows, &rows_f32, num_rows, hidden, -2.0f, 2.0f);
+      in.rows = rows, exact.rows = rows_f32;
+      add(&in.topk_weights, &exact.topk_weights, tokens, top_k, -0.5f, 1.0f);
+      for (size_t p = 0; p < num_rows; ++p) {
+        index.push_back(static_cast<int32_t>(random.Below(num_rows + 1)) - 1);
+      }
+      if (by_index) {
+        in.row_index = exact.row_index = {index.data(), tokens, top_k};
+      }
+    }
+    if (maybe(3)) {
+      add(&in.identity.rows, &exact.identity.rows, tokens, hidden, -2, 2);
+      const bool row = maybe(2);
+      add(&in.identity.weight, &exact.identity.weight, row ? 1 : tokens,
+          row ? tokens : 1, -1, 1);
+    }
+    if (maybe(2) || (top_k == 0 && in.identity.rows.data == nullptr)) {
+      const size_t n = maybe(3) ? 2 + random.Below(2) : 1;
+      in.shared.num_shared = n;
+      in.shared.kind = maybe(2) ? SharedGate::kNone : SharedGate::kScalar;
+      exact.shared = in.shared;
+      shared =
+          add(&in.shared.rows, &exact.shared.rows, tokens * n, hidden, -2, 2);
+      if (in.shared.kind != SharedGate::kNone) {
+        add(&in.shared.gate, &exact.shared.gate, tokens, n, -1, 1);
+      }
+    }
+    const auto vector = [&](ConstAnyMatrix* stored, ConstAnyMatrix* f32,
+                            size_t of) {
+      if (maybe(of)) add(stored, f32, 1, hidden, -0.5f, 1.5f);
+    };
+    if (top_k != 0) vector(&in.norms.routed, &exact.norms.routed, 4);
+    if (shared != nullptr) vector(&in.norms.shared, &exact.norms.shared, 3);
+    vector(&in.norms.block, &exact.norms.block, 3);
+    vector(&in.vectors.block_bias, &exact.vectors.block_bias, 4);
+    vector(&in.vectors.block_scale, &exact.vectors.block_scale, 4);
+    if (maybe(2)) {
+      residual = add(&in.residual, &exact.residual, tokens, hidden, -4, 4);
+      vector(&in.vectors.residual_bias, &exact.vectors.residual_bias, 4);
+      vector(&in.vectors.residual_scale, &exact.vectors.residual_scale, 4);
+    }
+    const auto scale = [&](float* f) {
+      if (maybe(3)) *f = random.Uniform(-2.0f, 2.0f);
+    };
+    scale(&options.scales.routed);
+    scale(&options.scales.block);
+    scale(&options.scales.residual);
+    scale(&options.scales.out);
+    options.eps = maybe(2) ? 1e-6f : 0.5f;
+    options.block_eps = maybe(2) ? 1e-6f : 0.25f;
+    options.norm = NormKind(random.Below(3));
+    options.block_norm = NormKind(random.Below(4));
+    options.round_like_unfused = maybe(3);
+    const bool norm = maybe(2);
+    if (norm) add(&in.norm_weight, &exact.norm_weight, 1, hidden, 0.5f, 1.5f);
+    PlaceOutputs(norm, norm && maybe(3));
+  }
+
+  // In place now and then.
+  void PlaceOutputs(bool norm, bool no_out) {
+    for (int i = 0; i < 2; ++i) {
+      const Type type = AnyType();
+      outputs.push_back(std::make_unique<GuardedValues>(
+          type, tokens, hidden, hidden + random.Below(3), random.Below(4)));
+    }
+    const GuardedValues* place = nullptr;
+    if (residual != nullptr && random.Below(3) == 0) {
+      place = &residual->stored();
+    } else if (shared != nullptr && in.shared.num_shared == 1 &&
+               random.Below(3) == 0) {
+      place = &shared->stored();
+    }
+    const GuardedValues* const first = place ? place : outputs[0].get();
+    if (!no_out) {
+      written = first;
+      out.out = first->view();
+    }
+    if (norm) {
+      normed = no_out ? first : outputs[1].get();
+      out.normed = normed->view();
+    }
+  }
+
+  Type AnyType() {
+    return one_type && !inputs.empty() ? the_type
+                                       : kFloatTypes[random.Below(3)];
+  }
+  StoredInput& Make(size_t rows, size_t cols, float low, float high) {
+    inputs.push_back(std::make_unique<StoredInput>(random, rows, cols, low,
+                                                   high, strange, AnyType()));
+    return *inputs.back();
+  }
+  Type Rounded() const {
+    return out.out.data != nullptr       ? out.out.type
+           : in.residual.data != nullptr ? in.residual.type
+                                         : out.normed.type;
+  }
+
+  Random& random;
+  const bool strange;
+  const size_t tokens, top_k, hidden;
+  const bool one_type;
+  std::vector<std::unique_ptr<StoredInput>> inputs;
+  const Type the_type;
+  std::vector<std::unique_ptr<GuardedValues>> outputs;
+  std::vector<int32_t> index;
+  StoredInput* shared = nullptr;
+  StoredInput* residual = nullptr;
+  const GuardedValues* written = nullptr;
+  const GuardedValues* normed = nullptr;
+  CombineInputs in = {{}, {}, RowIndex::kTokenOrder};
+  CombineInputs exact = {{}, {}, RowIndex::kTokenOrder};
+  CombineOutputs out;
+  CombineOptions options;
+};
+
+// An output, against bits or, without FMA, numbers.
+void ExpectValues(const Form& f, const GuardedValues* output,
+                  const std::vector<float>& fixed,
+                  const std::vector<double>& exact, const char* name) {
+  if (output == nullptr) return;
+  output->ExpectIntact(name);
+  const std::vector<float> actual = output->Values();
+  const Type type = output->view().type;
+  if (LastIsa()->fma) {
+    ASSERT_EQ(CanonicalBits(actual),
+              CanonicalBits(testing_support::Rounded(type, fixed)))
+        << name;
+  }
+  if (f.strange || f.options.round_like_unfused) return;
+  const double step = type == Type::kF32    ? 1e-5
+                      : type == Type::kBF16 ? 0x1p-8
+                                            : 0x1p-11;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const double error = std::fabs(static_cast<double>(actual[i]) - exact[i]);
+    ASSERT_LE(error, step * std::fabs(exact[i]) + 2e-4) << name << " at " << i;
+  }
+}
+
+void RunForm(Form& f, Executor& executor) {
+  std::vector<float> out, normed;
+  std::vector<double> exact_out, exact_normed;
+  const auto append = [](const auto& from, auto* to) {
+    to->insert(to->end(), from.begin(), from.end());
+  };
+  for (size_t t = 0; t < f.tokens; ++t) {
+    const auto fixed =
+        reference::CombineFormFixed(f.exact, f.options, t, f.Rounded());
+    append(fixed.out, &out);
+    append(fixed.normed, &normed);
+    const auto exact = reference::CombineForm(f.exact, f.options, t);
+    append(exact.out, &exact_out);
+    append(exact.normed, &exact_normed);
+  }
+  ASSERT_OK(switchyard::Combine(f.in, f.out, f.options, executor));
+  ExpectValues(f, f.written, out, exact_out, "out");
+  ExpectValues(f, f.normed, normed, exact_normed, "normed");
+  for (const auto& input : f.inputs) {
+    if (&input->stored() == f.written || &input->stored() == f.normed) continue;
+    input->ExpectUnchanged();
+  }
+}
+
+TEST_P(CombineFormsTest, AnyForm) {
+  constexpr size_t kHidden[] = {1,   2,   31,  32,  33,  64,
+                                127, 200, 511, 512, 513, 1030};
+  Random random(14);
+  for (int i = 0; i < 100; ++i) {
+    Form f(random, i % 4 == 3, kHidden[random.Below(std::size(kHidden))]);
+    SCOPED_TRACE(testing::Message() << "case " << i);
+    RunForm(f, executor());
+    if (HasFailure()) return;
+  }
+}
+
+// More columns than are kept.
+TEST_P(CombineFormsTest, WideRows) {
+  Random random(15);
+  for (int i = 0; i < 6; ++i) {
+    Form f(random, false, 8192 + 700 * static_cast<size_t>(i));
+    SCOPED_TRACE(testing::Message() << "case " << i);
+    RunForm(f, executor());
+    if (HasFailure()) return;
   }
 }
 

@@ -4,8 +4,10 @@
 #include "switchyard/executor.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <new>
@@ -14,7 +16,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/bucket_plan.h"
+#include "src/schedule.h"
+#include "switchyard/pieces.h"
 #include "tests/target_test.h"
+
 #ifdef SWITCHYARD_WITH_TBB
 #include <oneapi/tbb/global_control.h>
 #endif
@@ -245,6 +251,245 @@ TEST(TbbExecutor, ExceptionsBecomeAStatus) {
 TEST(TbbExecutor, IsNullWithoutTbb) { EXPECT_EQ(MakeTbbExecutor(2), nullptr); }
 
 #endif  // SWITCHYARD_WITH_TBB
+
+// Into how many pieces loops are cut, and on how many threads: no stopwatch
+// shows on two cores what sixteen gain.
+
+TEST(Pieces, AreAsManyAsPay) {
+  const struct {
+    size_t count, grain, threads, number, workers;
+  } cases[] = {
+      {0, 1, 4, 0, 0},
+      {1, 1, 4, 1, 1},
+      {3, 1, 16, 3, 3},  // an index each
+      {16, 1, 16, 16, 16},
+      {100, 100, 4, 1, 1},
+      {199, 100, 4, 1, 1},  // below two grains
+      {200, 100, 2, 2, 2},
+      {200, 100, 4, 4, 4},  // half a grain each
+      {200, 100, 16, 4, 4},
+      {799, 100, 16, 14, 14},
+      {800, 100, 16, 16, 16},
+      {12799, 100, 16, 16, 16},
+      {12800, 100, 16, 32, 16},  // eight grains a thread
+      {25600, 100, 16, 64, 16},
+      {1 << 20, 1, 16, 1024, 16},
+      {1 << 20, 1, 600, 600, 600},
+      {1 << 20, 1, 2000, 2000, 2000},
+      {1 << 20, 1, 1, 1, 1},
+      {1 << 20, 0, 0, 1, 1},
+      {7, 0, 4, 4, 4},
+      {SIZE_MAX, 1, 3, 1023, 3},
+      {SIZE_MAX, 2, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 1},
+  };
+  for (const auto& c : cases) {
+    const Pieces pieces(c.count, c.grain, c.threads);
+    SCOPED_TRACE(testing::Message()
+                 << c.count << " by " << c.grain << " on " << c.threads);
+    EXPECT_EQ(pieces.number(), c.number);
+    EXPECT_EQ(pieces.workers(), c.workers);
+  }
+}
+
+TEST(Pieces, AreAsLongAsEachOther) {
+  for (const auto& [count, grain, threads] : {std::array<size_t, 3>{1000, 1, 7},
+                                              {1023, 16, 5},
+                                              {5, 2, 3},
+                                              {100003, 3, 64},
+                                              {SIZE_MAX, 1, 3},
+                                              {SIZE_MAX, SIZE_MAX / 5, 4}}) {
+    const Pieces pieces(count, grain, threads);
+    const size_t number = pieces.number(), shortest = count / number;
+    EXPECT_EQ(pieces.Begin(0), 0u);
+    EXPECT_EQ(pieces.Begin(number), count);
+    for (size_t i = 0; i < number; ++i) {
+      const size_t length = pieces.Begin(i + 1) - pieces.Begin(i);
+      EXPECT_GE(length, shortest);
+      EXPECT_LE(length, shortest + 1);
+    }
+  }
+}
+
+// How often each index ran.
+struct Runs {
+  explicit Runs(size_t count) : times(count) {}
+  std::vector<std::atomic<int>> times;
+
+  static void Body(void* opaque, size_t, size_t begin, size_t end) {
+    Runs& self = *static_cast<Runs*>(opaque);
+    for (size_t i = begin; i < end; ++i) ++self.times[i];
+  }
+  void ExpectOnceEach() const {
+    for (const auto& n : times) ASSERT_EQ(n.load(), 1);
+  }
+};
+
+// One thread calls Run() for several workers, as TBB and nested regions do, and
+// a team may be smaller than it was asked to be.
+TEST(SharedLoop, RunsEachIndexOnceWhoeverComes) {
+  for (const size_t count : {0u, 1u, 5u, 64u, 1000u, 100000u}) {
+    for (const size_t threads : {7u, 2000u}) {
+      for (const size_t come : {1u, 2u, 7u}) {
+        Runs runs(count);
+        SharedLoop loop(count, 1, threads, Runs::Body, &runs);
+        for (size_t first = come; first-- > 0;) loop.Run(first, come, first);
+        runs.ExpectOnceEach();
+      }
+    }
+  }
+}
+
+TEST(SharedLoop, RunsEachIndexOnceOnManyThreads) {
+  constexpr size_t kThreads = 64, kCount = 4 * 16 * kThreads;
+  for (int round = 0; round < 20; ++round) {
+    Runs runs(kCount);
+    SharedLoop loop(kCount, 1, kThreads, Runs::Body, &runs);
+    ASSERT_EQ(loop.pieces().number(), 16 * kThreads);
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] { loop.Run(i, kThreads, i); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    runs.ExpectOnceEach();
+  }
+}
+
+// Each thread starts with its own pieces, and a thread that is through helps
+// the one that is not.
+TEST(SharedLoop, KeepsRowsOnTheirThreadsAndHelps) {
+  struct Order {
+    SharedLoop* loop = nullptr;
+    std::vector<size_t> of_worker[2];
+
+    static void Body(void* opaque, size_t worker, size_t begin, size_t) {
+      Order& self = *static_cast<Order*>(opaque);
+      self.of_worker[worker].push_back(begin);
+      // In its second piece worker 0 is late, and worker 1 does all the rest.
+      if (begin == 4) self.loop->Run(1, 2, 1);
+    }
+  } order;
+  SharedLoop loop(32, 1, 2, Order::Body, &order);
+  ASSERT_EQ(loop.pieces().number(), 8u);
+  order.loop = &loop;
+  loop.Run(0, 2, 0);
+  EXPECT_EQ(order.of_worker[0], (std::vector<size_t>{0, 4}));
+  EXPECT_EQ(order.of_worker[1], (std::vector<size_t>{16, 20, 24, 28, 8, 12}));
+}
+
+// Says what a fork costs, and nothing else.
+class PricedExecutor final : public Executor {
+ public:
+  PricedExecutor(size_t fork_ns, size_t threads)
+      : fork_ns_(fork_ns), threads_(threads) {}
+  size_t Concurrency() const noexcept override { return threads_; }
+  size_t ForkNs() const noexcept override {
+    ++asked;
+    return fork_ns_;
+  }
+  Status ParallelFor(size_t count, size_t, Body body,
+                     void* context) noexcept override {
+    body(context, 0, 0, count);
+    return Status();
+  }
+  mutable size_t asked = 0;
+
+ private:
+  const size_t fork_ns_, threads_;
+};
+
+TEST(Grain, FollowsFromTheCostOfAFork) {
+  // Rows of 100 ns, and what rounding makes of them.
+  const auto grain = [](size_t fork_ns, size_t count, size_t row_ps = 99999) {
+    const PricedExecutor executor(fork_ns, 2);
+    return internal::Grain(executor, count, row_ps);
+  };
+  EXPECT_EQ(grain(30000, 1000), 300u);
+  EXPECT_EQ(grain(3000, 1000), 30u);
+  EXPECT_EQ(grain(0, 1000), 1u);
+  EXPECT_EQ(grain(30000, 2, 40'000'000), 1u);
+  EXPECT_GT(grain(SIZE_MAX / 1000 + 2, 1000), size_t{1} << 32);
+  EXPECT_EQ(internal::Grain(SerialExecutor(), 1000, 99999), 300u);
+  // 6 us of work are shared out on nobody, who is not asked.
+  const PricedExecutor executor(3000, 2);
+  EXPECT_GE(internal::Grain(executor, 60, 99999), 60u);
+  EXPECT_EQ(executor.asked, 0u);
+  EXPECT_EQ(internal::Grain(executor, 61, 99999), 30u);
+  EXPECT_EQ(executor.asked, 1u);
+}
+
+// The query for scratch and the sort agree even if a fork's cost has changed.
+TEST(BucketBlocks, DoNotDependOnTheCostOfAFork) {
+  const auto blocks = [](size_t pairs, size_t fork_ns, size_t threads) {
+    return internal::BucketBlocks(pairs, 1024,
+                                  PricedExecutor(fork_ns, threads));
+  };
+  for (const size_t fork_ns : {0u, 3000u, 30000u}) {
+    EXPECT_EQ(blocks(60000, fork_ns, 16), 1u);
+    EXPECT_EQ(blocks(61440, fork_ns, 16), 15u);
+    EXPECT_EQ(blocks(16384 * 8, fork_ns, 16), 32u);
+    EXPECT_EQ(blocks(16384 * 8, fork_ns, 2), 16u);
+    EXPECT_EQ(blocks(16384 * 8, fork_ns, 1), 1u);
+  }
+}
+
+// Sixteen threads of an Emerald Rapids: what 16 empty pieces take, and what 16
+// of 10 us take above 10, in us.
+struct Pool16 {
+  const char* name;
+  size_t fork_ns;
+  double empty, busy;
+
+  double Fork(double piece_us) const {
+    return empty + (busy - empty) * std::min(1.0, piece_us / 10);
+  }
+};
+constexpr Pool16 kAwake[] = {
+    {"TBB", 10000, 3.4, 17}, {"OpenMP", 6000, 4.8, 7}, {"team", 3000, 2.9, 3}};
+// Kernels of 64 tokens of Qwen3-30B-A3B there: rows, their cost in the library,
+// and what all take on one thread, of which two have half.
+constexpr struct {
+  size_t rows, row_ps;
+  double serial_us;
+} kOf64Tokens[] = {
+    {512, 164'000, 94}, {512, 125'000, 242}, {64, 1'000'000, 118}};
+
+// 247 us with the grain of 30 us that each had, a piece a thread or halves by
+// TBB; about 90 with a tenth of it.
+TEST(Model, KernelsOf64TokensTakeHalfTheTime) {
+  constexpr size_t kThreads = 16;
+  for (const Pool16& pool : kAwake) {
+    double before = 0, now = 0;
+    for (const auto& kernel : kOf64Tokens) {
+      const auto model = [&](size_t pieces) {
+        const double piece_us = kernel.serial_us / static_cast<double>(pieces);
+        const size_t rounds = (pieces + kThreads - 1) / kThreads;
+        return pool.Fork(piece_us) + piece_us * static_cast<double>(rounds);
+      };
+      const size_t thirty = 30'000'000 / (kernel.row_ps + 1);
+      size_t halves = 1;
+      while (kernel.rows > thirty * halves) halves *= 2;
+      before += model(pool.fork_ns == 10000
+                          ? halves
+                          : std::min(kThreads, kernel.rows / thirty));
+      const PricedExecutor executor(pool.fork_ns, kThreads);
+      now += model(Pieces(kernel.rows,
+                          internal::Grain(executor, kernel.rows, kernel.row_ps),
+                          kThreads)
+                       .number());
+    }
+    SCOPED_TRACE(testing::Message()
+                 << pool.name << ": " << now << " us, before " << before);
+    EXPECT_LT(now, 100);
+    EXPECT_LT(now, before * 0.6);
+  }
+}
+
+// A gather of 8 tokens took 9 us on one thread and 20 on sixteen, in halves.
+TEST(Model, EightTokensStayOnOneThreadOfSixteen) {
+  const PricedExecutor tbb(10000, 16);
+  const size_t grain = internal::Grain(tbb, 64, 164'000);
+  EXPECT_EQ(Pieces(64, grain, 16).number(), 1u);
+}
 
 }  // namespace
 }  // namespace switchyard::testing_support

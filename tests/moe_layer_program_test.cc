@@ -3,6 +3,8 @@
 
 // The program's output, the effect of each option, and refusals.
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -10,13 +12,16 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <ostream>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "families.h"
 #include "gtest/gtest.h"
 #include "report.h"
 #include "switchyard/executor.h"
@@ -381,6 +386,544 @@ TEST(MoeLayerProgram, LoadTextSaysTheLoad) {
             "busiest 10, mean 4, median 3, least 0; 1 of 4 experts idle\n");
   EXPECT_EQ(text({0, 0}),
             "busiest 0, mean 0, median 0, least 0; 2 of 2 experts idle\n");
+}
+
+// Everything a user can get wrong: one line on stderr that names the file and
+// the tensor, key or option, nothing on stdout, and exit code 2.
+
+// Ways to spoil a copy of a checkpoint, for what moe_layer refuses.
+constexpr char kConfig[] = "config.json";
+constexpr char kModel[] = "model.safetensors";
+constexpr char kIndex[] = "model.safetensors.index.json";
+constexpr char kRouter[] = "model.layers.0.mlp.gate.weight";
+
+using Spoil = std::function<void(const TempFolder&)>;
+
+Spoil Remove(const std::string& file) {
+  return [=](const TempFolder& folder) {
+    std::filesystem::remove_all(folder.File(file));
+  };
+}
+Spoil Write(const std::string& file, const std::string& content) {
+  return
+      [=](const TempFolder& folder) { WriteFile(folder.File(file), content); };
+}
+// A pipe that nobody writes to.
+Spoil MakePipe(const std::string& file) {
+  return [=](const TempFolder& folder) {
+    std::filesystem::remove_all(folder.File(file));
+    ASSERT_EQ(mkfifo(folder.File(file).c_str(), 0600), 0);
+  };
+}
+Spoil MakeFolder(const std::string& file) {
+  return [=](const TempFolder& folder) {
+    std::filesystem::remove_all(folder.File(file));
+    std::filesystem::create_directory(folder.File(file));
+  };
+}
+Spoil Set(const std::string& key, const json& value) {
+  return [=](const TempFolder& folder) {
+    folder.EditJson(kConfig, [&](json& config) { config[key] = value; });
+  };
+}
+Spoil Erase(const std::string& key) {
+  return [=](const TempFolder& folder) {
+    folder.EditJson(kConfig, [&](json& config) { config.erase(key); });
+  };
+}
+// Cuts a file to its first `size` bytes, or takes -`size` off its end.
+Spoil Cut(const std::string& file, long size) {
+  return [=](const TempFolder& folder) {
+    const std::string bytes = ReadFile(folder.File(file));
+    const size_t keep = size >= 0 ? static_cast<size_t>(size)
+                                  : bytes.size() - static_cast<size_t>(-size);
+    WriteFile(folder.File(file), bytes.substr(0, keep));
+  };
+}
+Spoil EditHeader(const std::function<void(json&)>& change) {
+  return [=](const TempFolder& folder) {
+    folder.EditTensors(kModel,
+                       [&](json& header, std::string&) { change(header); });
+  };
+}
+Spoil SetRouter(const std::string& member, const json& value) {
+  return EditHeader([=](json& header) { header[kRouter][member] = value; });
+}
+// `whole` with `value`, which need not be good JSON, at `place`.
+std::string WithText(json whole, const std::string& place,
+                     const std::string& value) {
+  whole[json::json_pointer(place)] = "PLACE";
+  std::string text = whole.dump();
+  return text.replace(text.find("\"PLACE\""), 7, value);
+}
+Spoil SetText(const std::string& file, const std::string& key,
+              const std::string& value) {
+  return [=](const TempFolder& folder) {
+    const json whole = json::parse(ReadFile(folder.File(file)));
+    WriteFile(folder.File(file), WithText(whole, "/" + key, value));
+  };
+}
+Spoil SetShapeText(const std::string& value) {
+  return [=](const TempFolder& folder) {
+    std::string spoilt;
+    folder.EditTensors(kModel, [&](const json& header, std::string& data) {
+      const std::string place = std::string("/") + kRouter + "/shape";
+      spoilt = Safetensors(WithText(header, place, value), data);
+    });
+    WriteFile(folder.File(kModel), spoilt);
+  };
+}
+// Writes `bits`, little-endian, over an element of a tensor.
+Spoil SetElement(const std::string& file, const std::string& name,
+                 size_t element, const std::string& bits) {
+  return [=](const TempFolder& folder) {
+    folder.EditTensors(file, [&](const json& header, std::string& data) {
+      const size_t begin = header[name]["data_offsets"][0].get<size_t>();
+      data.replace(begin + element * bits.size(), bits.size(), bits);
+    });
+  };
+}
+// Lists in each other: what recursion overflows the stack with.
+std::string Nested(size_t depth) {
+  return std::string(depth, '[') + std::string(depth, ']');
+}
+Spoil EditIndex(const std::function<void(json&)>& change) {
+  return [=](const TempFolder& folder) { folder.EditJson(kIndex, change); };
+}
+
+// Spoilt fields of config.json, and the messages.
+struct Case {
+  const char* name;
+  Spoil spoil;
+  // The line without "moe_layer: ", and short for what Expand() has.
+  std::string want;
+  std::string options = "";
+  const char* family = "qwen2_moe";
+};
+std::ostream& operator<<(std::ostream& os, const Case& c) {
+  return os << c.name;
+}
+
+const Case kConfigCases[] = {
+    {"ConfigMissing", Remove(kConfig),
+     "CONFIG: cannot open: No such file or directory"},
+    {"ConfigIsAFolder", MakeFolder(kConfig),
+     "CONFIG: cannot open: not a regular file"},
+    {"ConfigIsAPipe", MakePipe(kConfig),
+     "CONFIG: cannot open: not a regular file"},
+    {"ConfigDeepUnused", SetText(kConfig, "unused", Nested(150000)),
+     "CONFIG: malformed JSON: DEEP"},
+    {"ConfigDeepSize", SetText(kConfig, "hidden_size", Nested(150000)),
+     "CONFIG: malformed JSON: DEEP"},
+    {"ConfigDeepModelType", SetText(kConfig, "model_type", Nested(150000)),
+     "CONFIG: malformed JSON: DEEP"},
+    {"ConfigDeepUnclosed", Write(kConfig, std::string(150000, '[')),
+     "CONFIG: malformed JSON: DEEP"},
+    // Brackets in text are no depth, and \" does not end it.
+    {"ConfigBracketsInText",
+     SetText(kConfig, "model_type", "\"\\\"" + std::string(70, '{') + "\""),
+     "CONFIG: model_type: \"\\\"" + std::string(70, '{') +
+         "\" is not supported; there are FAMILIES"},
+    {"ConfigDeepEnough", SetText(kConfig, "hidden_size", Nested(63)),
+     "CONFIG: hidden_size: SIZE, found " + Nested(63)},
+    {"ConfigDeepByOne", SetText(kConfig, "hidden_size", Nested(64)),
+     "CONFIG: malformed JSON: DEEP"},
+    {"ConfigEmpty", Write(kConfig, ""),
+     "CONFIG: malformed JSON: PARSE line 1, column 1: syntax error while "
+     "parsing value - unexpected end of input; expected '[', '{', or a "
+     "literal"},
+    {"ConfigMalformed", Write(kConfig, "{\"a\":\n\n]"),
+     "CONFIG: malformed JSON: PARSE line 3, column 1: syntax error while "
+     "parsing value - unexpected ']'; expected '[', '{', or a literal"},
+    {"ConfigNoObject", Write(kConfig, "[1]"),
+     "CONFIG: malformed JSON: not an object"},
+    {"ModelTypeMissing", Erase("model_type"), "CONFIG: model_type: missing"},
+    {"ModelTypeUnknown", Set("model_type", "new\nmodel"),
+     "CONFIG: model_type: \"new\\nmodel\" is not supported; there are "
+     "FAMILIES"},
+    {"ModelTypeNoText", Set("model_type", 3),
+     "CONFIG: model_type: 3 is not supported; there are FAMILIES"},
+    {"SizeZero", Set("hidden_size", 0), "CONFIG: hidden_size: SIZE, found 0"},
+    {"SizeNegative", Set("num_experts", -4),
+     "CONFIG: num_experts: SIZE, found -4"},
+    {"SizeHuge", Set("moe_intermediate_size", 3000000000),
+     "CONFIG: moe_intermediate_size: SIZE, found 3000000000"},
+    {"SizeFraction", Set("num_experts_per_tok", 2.5),
+     "CONFIG: num_experts_per_tok: SIZE, found 2.5"},
+    {"SizeText", Set("shared_expert_intermediate_size", "56"),
+     "CONFIG: shared_expert_intermediate_size: SIZE, found \"56\""},
+    {"EpsilonNegative", Set("rms_norm_eps", -1e-6),
+     "CONFIG: rms_norm_eps: expected a number from 0 to 1, found -1e-06"},
+    {"EpsilonText", Set("rms_norm_eps", "x"),
+     "CONFIG: rms_norm_eps: expected a number from 0 to 1, found \"x\""},
+    {"RenormalizeNumber", Set("norm_topk_prob", 2),
+     "CONFIG: norm_topk_prob: cannot be 2"},
+    {"RenormalizeMissing", Erase("norm_topk_prob"),
+     "CONFIG: norm_topk_prob: is missing"},
+    {"RenormalizeNull", Set("norm_topk_prob", nullptr),
+     "CONFIG: norm_topk_prob: is missing"},
+    {"OtherScore", Set("scoring_func", "softmax"),
+     "CONFIG: scoring_func: \"softmax\" is not the score of this family", "",
+     "deepseek_v3"},
+    {"Activation", Set("hidden_act", "gelu"),
+     "CONFIG: hidden_act: \"gelu\" is not supported; only \"silu\""},
+    {"TopKAboveExperts", Set("num_experts_per_tok", 13),
+     "CONFIG: num_experts_per_tok: 13, but num_experts is 12"},
+    {"DenseLayersNoList", Set("mlp_only_layers", 1),
+     "CONFIG: mlp_only_layers: expected a list of layers, found 1"},
+    {"EveryLayerDense", Set("mlp_only_layers", {0, 1}),
+     "CONFIG: every layer is dense, none has experts"},
+    {"LayerOutOfRange", Set("x", 0), "--layer 2: CONFIG has layers 0 to 1",
+     "--layer 2"},
+    {"LayerListedDense", Set("x", 0),
+     "--layer 0: CONFIG: layer 0 is dense (listed in mlp_only_layers)",
+     "--layer 0", "qwen3_moe"},
+    {"LayerStepDense", Set("decoder_sparse_step", 2),
+     "--layer 0: CONFIG: layer 0 is dense (decoder_sparse_step is 2)",
+     "--layer 0"},
+    {"LayerBeforeTheFirst", Set("x", 0),
+     "--layer 0: CONFIG: layer 0 is dense (first_k_dense_replace is 1)",
+     "--layer 0", "deepseek_v3"},
+    {"LayerOfAType", Set("mlp_layer_types", {"sparse", "dense"}),
+     "--layer 1: CONFIG: layer 1 is dense (mlp_layer_types has \"dense\" for "
+     "it)",
+     "--layer 1", "deepseek_v3"},
+    {"LayerWithoutAType", Set("mlp_layer_types", {"sparse"}),
+     "--layer 1: CONFIG: layer 1 is dense (mlp_layer_types has nothing for it)",
+     "--layer 1", "deepseek_v3"},
+    {"LayerTypesNoWords", Set("mlp_layer_types", {0, 1}),
+     "CONFIG: mlp_layer_types: expected a list of words, found [0,1]", "",
+     "deepseek_v3"},
+    {"LayerByToken", Set("x", 0),
+     "--layer 0: CONFIG: layer 0 routes by token id (num_hash_layers is 1)",
+     "--layer 0", "deepseek_v4"},
+    {"LayerByTokenOfAType", Set("mlp_layer_types", {"hash_moe", "moe"}),
+     "--layer 0: CONFIG: layer 0 routes by token id (mlp_layer_types has "
+     "\"hash_moe\" for it)",
+     "--layer 0", "deepseek_v4"},
+    {"EveryLayerByToken", Set("num_hash_layers", 2147483647),
+     "CONFIG: every layer is dense, none has experts", "", "deepseek_v4"},
+    {"LayerNotListed",
+     [](const TempFolder& folder) {
+       folder.EditJson(kConfig, [](json& config) {
+         config["text_config"]["moe_layers"] = {0};
+       });
+     },
+     "--layer 1: CONFIG: layer 1 is dense (not listed in moe_layers)",
+     "--layer 1", "llama4"},
+    {"TextConfigSize",
+     [](const TempFolder& folder) {
+       folder.EditJson(kConfig, [](json& config) {
+         config["text_config"]["hidden_size"] = 0;
+       });
+     },
+     "CONFIG: hidden_size: SIZE, found 0", "", "llama4"},
+    {"TextConfigNoObject", Set("text_config", 1),
+     "CONFIG: model_type: \"llama4\" is not supported; there are FAMILIES", "",
+     "llama4"},
+    {"GroupsDoNotDivide", Set("n_group", 5),
+     "CONFIG: n_group: 5 does not divide num_experts", "", "deepseek_v3"},
+    {"GroupsTooSmall", Set("n_group", 12),
+     "CONFIG: n_group: 12 leaves too few experts to a group", "",
+     "deepseek_v3"},
+    {"KeptAboveGroups", Set("topk_group", 5),
+     "CONFIG: topk_group: 5 is 0 or above n_group", "", "deepseek_v3"},
+    {"ScaleNegative", Set("routed_scaling_factor", -1),
+     "CONFIG: routed_scaling_factor: -1 is negative", "", "deepseek_v3"},
+    {"SharedTooWide", Set("n_shared_experts", 2147483647),
+     "CONFIG: n_shared_experts: 2147483647 times moe_intermediate_size is more "
+     "than 2147483647",
+     "", "deepseek_v3"},
+    {"TooManyZeroExperts", Set("zero_expert_num", 2147483647),
+     "CONFIG: zero_expert_num: 2147483647 and num_experts are more than 2^31 - "
+     "1",
+     "", "longcat_flash"},
+    {"NotEnabled", Set("enable_moe_block", false),
+     "CONFIG: enable_moe_block: not true: no layer has experts", "", "gemma4"},
+    {"OtherActivation", Set("hidden_activation", "silu"),
+     "CONFIG: hidden_activation: \"silu\" is not supported; only "
+     "\"gelu_pytorch_tanh\"",
+     "", "gemma4"},
+    {"StackedExperts", Set("num_local_experts", 11),
+     "MODEL: tensor 'model.layers.1.mlp.router.weight': shape [12, 64], but "
+     "CONFIG makes it [11, 64]",
+     "--layer 1", "gpt_oss"},
+    {"StackedIntermediate", Set("intermediate_size", 41),
+     "MODEL: tensor 'model.layers.1.mlp.experts.gate_up_proj_bias': shape [12, "
+     "80], but CONFIG makes it [12, 82]",
+     "--layer 1", "gpt_oss"},
+    {"NanInAStackedExpert",
+     SetElement(kModel, "model.layers.1.mlp.experts.gate_up_proj",
+                (3 * 64 + 5) * 80 + 7, {"\0\x7E", 2}),
+     "MODEL: tensor 'model.layers.1.mlp.experts.gate_up_proj', gate and up of "
+     "expert 3: nan at [7, 5], but weights have to be finite",
+     "--layer 1", "gpt_oss"},
+    {"NoRootKnown", Set("num_hidden_layers", 3),
+     "MODEL: tensor 'model.layers.2.post_attention_layernorm.weight': missing",
+     "--layer 2", "deepseek_v3"},
+    {"TopKOption", Set("x", 0), "--top-k 13: the layer has 12 experts",
+     "--top-k 13"},
+};
+
+// `text` with its short forms written out.
+std::string Expand(std::string text, const TempFolder& folder) {
+  const auto replace = [&](const std::string& what, const std::string& with) {
+    for (size_t at; (at = text.find(what)) != std::string::npos;) {
+      text.replace(at, what.size(), with);
+    }
+  };
+  replace("CONFIG", "$/config.json");
+  replace("INDEX", "$/model.safetensors.index.json");
+  replace("ROUTER", "MODEL: tensor 'model.layers.0.mlp.gate.weight'");
+  replace("MODEL", "$/model.safetensors");
+  replace("SIZE", "expected an integer from 1 to 2147483647");
+  std::string known;
+  for (const Family& family : Families()) {
+    known += (known.empty() ? "" : ", ") + std::string(family.model_type);
+  }
+  replace("FAMILIES", known);
+  replace("PARSE", "[json.exception.parse_error.101] parse error at");
+  replace("DEEP", "nested more than 64 levels deep");
+  replace("$", folder.path());
+  // Bytes of header and data in the family's (first) tensor file.
+  const char* const shard = "model-00001-of-00002.safetensors";
+  const char* const file =
+      std::filesystem::exists(folder.File(shard)) ? shard : kModel;
+  folder.EditTensors(file, [&](const json& header, const std::string& data) {
+    replace("#H", std::to_string(header.dump().size()));
+    replace("#D", std::to_string(data.size()));
+    replace("#E", std::to_string(data.size() - 1));
+  });
+  return text;
+}
+
+class Errors : public testing::TestWithParam<Case> {};
+
+TEST_P(Errors, OneLineAndExitCode2) {
+  const TempFolder folder;
+  folder.CopyFrom(GetParam().family);
+  const std::string want = Expand(GetParam().want, folder);
+  GetParam().spoil(folder);
+  ExpectRefused(RunProgram("'" + folder.path() + "' " + GetParam().options),
+                "moe_layer: " + want);
+}
+
+INSTANTIATE_TEST_SUITE_P(MoeLayerConfig, Errors,
+                         testing::ValuesIn(kConfigCases),
+                         testing::PrintToStringParamName());
+
+std::vector<Case> MissingKeys() {
+  std::vector<Case> cases;
+  for (const char* key :
+       {"num_hidden_layers", "hidden_size", "moe_intermediate_size",
+        "num_experts", "num_experts_per_tok", "rms_norm_eps",
+        "shared_expert_intermediate_size"}) {
+    cases.push_back(
+        {key, Erase(key), std::string("CONFIG: ") + key + ": missing"});
+  }
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(MoeLayerMissingKey, Errors,
+                         testing::ValuesIn(MissingKeys()),
+                         testing::PrintToStringParamName());
+
+constexpr char kMalformedEntry[] =
+    "ROUTER: malformed header entry: needs dtype, shape and two data_offsets";
+const Case kTensorCases[] = {
+    {"NoTensorFile", Remove(kModel),
+     "$: no *.safetensors file and no model.safetensors.index.json"},
+    {"TensorFileIsAFolder", MakeFolder(kModel),
+     "MODEL: cannot open: not a regular file"},
+    {"TensorFileIsAPipe", MakePipe(kModel),
+     "MODEL: cannot open: not a regular file"},
+    {"ShapeDeep", SetShapeText(Nested(150000)),
+     "MODEL: malformed header: DEEP"},
+    {"NanInF32", SetElement(kModel, kRouter, 73, {"\0\0\xC0\x7F", 4}),
+     "ROUTER: nan at [1, 1], but weights have to be finite"},
+    {"InfinityInF32",
+     SetElement(kModel, "model.layers.0.post_attention_layernorm.weight", 71,
+                {"\0\0\x80\xFF", 4}),
+     "MODEL: tensor 'model.layers.0.post_attention_layernorm.weight': -inf at "
+     "[71], but weights have to be finite"},
+    {"NanInF16",
+     SetElement(kModel, "model.layers.0.mlp.shared_expert.down_proj.weight", 0,
+                {"\0\x7E", 2}),
+     "MODEL: tensor 'model.layers.0.mlp.shared_expert.down_proj.weight': nan "
+     "at [0, 0], but weights have to be finite"},
+    {"Empty", Write(kModel, ""),
+     "MODEL: truncated: 0 bytes, too short for a safetensors header"},
+    {"SevenBytes", Write(kModel, "1234567"),
+     "MODEL: truncated: 7 bytes, too short for a safetensors header"},
+    {"TruncatedHeader", Write(kModel, Safetensors("{}", "", 3)),
+     "MODEL: truncated: a header of 3 bytes, but only 2 are left in the file"},
+    {"TruncatedInsideHeader", Cut(kModel, 1000),
+     "MODEL: truncated: a header of #H bytes, but only 992 are left in the "
+     "file"},
+    {"HeaderTooLong", Write(kModel, Safetensors("{}", "", 100000001)),
+     "MODEL: not a safetensors file: a header of 100000001 bytes"},
+    {"HeaderLength64Bits", Write(kModel, Safetensors("{}", "", ~uint64_t{0})),
+     "MODEL: not a safetensors file: a header of 18446744073709551615 bytes"},
+    {"HeaderMalformed", Write(kModel, Safetensors("{\"a\"", "")),
+     "MODEL: malformed header: PARSE line 1, column 5: syntax error while "
+     "parsing object separator - unexpected end of input; expected ':'"},
+    {"HeaderEmpty", Write(kModel, Safetensors("", "")),
+     "MODEL: malformed header: PARSE line 1, column 1: syntax error while "
+     "parsing value - unexpected end of input; expected '[', '{', or a "
+     "literal"},
+    {"HeaderNoObject", Write(kModel, Safetensors("[]", "")),
+     "MODEL: malformed header: not a JSON object"},
+    {"TruncatedData", Cut(kModel, -1),
+     "MODEL: tensor 'model.layers.1.mlp.shared_expert_gate.weight': truncated "
+     "file: the tensor ends at byte #D of the data, which has #E"},
+    {"EntryNoObject", EditHeader([](json& h) { h[kRouter] = 5; }),
+     kMalformedEntry},
+    {"DtypeNoText", SetRouter("dtype", 32), kMalformedEntry},
+    {"ShapeMissing", EditHeader([](json& h) { h[kRouter].erase("shape"); }),
+     kMalformedEntry},
+    {"ShapeNegative", SetRouter("shape", {-12, 72}), kMalformedEntry},
+    {"ThreeOffsets", SetRouter("data_offsets", {0, 1, 2}), kMalformedEntry},
+    {"OffsetsBackwards", SetRouter("data_offsets", {8, 4}),
+     "ROUTER: data_offsets [8, 4] run backwards"},
+    {"OffsetsPast64Bits", SetRouter("data_offsets", {0, ~uint64_t{0}}),
+     "ROUTER: truncated file: the tensor ends at byte 18446744073709551615 of "
+     "the data, which has #D"},
+    {"ShapeLargerThanData", SetRouter("shape", {13, 72}),
+     "ROUTER: F32 [13, 72] does not fill its 3456 bytes"},
+    // Times 4 bytes, modulo 2^64, it is the 3456 that the tensor has.
+    {"ShapeOverflows", SetRouter("shape", {(uint64_t{1} << 62) + 864}),
+     "ROUTER: F32 [4611686018427388768] does not fill its 3456 bytes"},
+    {"TensorsOverlap", EditHeader([](json& h) { h["again"] = h[kRouter]; }),
+     "ROUTER: starts at byte 0 of the data, but what precedes it ends at 3456"},
+    {"DataOfNoTensor",
+     [](const TempFolder& folder) {
+       folder.EditTensors(kModel,
+                          [](json&, std::string& data) { data += "12345"; });
+     },
+     "MODEL: 5 bytes of data belong to no tensor"},
+    {"TensorMissing", EditHeader([](json& h) {
+       h["renamed"] = h[kRouter];
+       h.erase(kRouter);
+     }),
+     "ROUTER: missing"},
+    {"ShapeTransposed", SetRouter("shape", {72, 12}),
+     "ROUTER: shape [72, 12], but CONFIG makes it [12, 72]"},
+    {"ConfigHidden", Set("hidden_size", 73),
+     "MODEL: tensor 'model.layers.0.post_attention_layernorm.weight': shape "
+     "[72], but CONFIG makes it [73]"},
+    {"ConfigExperts", Set("num_experts", 2000000000),
+     "ROUTER: shape [12, 72], but CONFIG makes it [2000000000, 72]"},
+    {"ConfigIntermediate", Set("moe_intermediate_size", 41),
+     "MODEL: tensor 'model.layers.0.mlp.experts.0.gate_proj.weight': shape "
+     "[40, 72], but CONFIG makes it [41, 72]"},
+    {"ConfigShared", Set("shared_expert_intermediate_size", 57),
+     "MODEL: tensor 'model.layers.0.mlp.shared_expert.gate_proj.weight': shape "
+     "[56, 72], but CONFIG makes it [57, 72]"},
+    {"DtypeInteger", SetRouter("dtype", "I32"),
+     "ROUTER: dtype I32 is not supported; there are BF16, F16, F32"},
+    {"DtypeNew", SetRouter("dtype", "F6_E9"),
+     "ROUTER: dtype F6_E9 is not supported; there are BF16, F16, F32"},
+    {"TensorInTwoFiles",
+     [](const TempFolder& folder) {
+       std::filesystem::rename(folder.File(kModel),
+                               folder.File("a.safetensors"));
+       WriteFile(folder.File("b.safetensors"),
+                 Safetensors("{\"model.norm.weight\":{\"dtype\":\"F32\","
+                             "\"shape\":[1],\"data_offsets\":[0,4]}}",
+                             "1234"));
+     },
+     "$/b.safetensors: tensor 'model.norm.weight': also in a.safetensors"},
+};
+INSTANTIATE_TEST_SUITE_P(MoeLayerTensors, Errors,
+                         testing::ValuesIn(kTensorCases),
+                         testing::PrintToStringParamName());
+
+std::vector<Case> IndexCases() {
+  std::vector<Case> cases = {
+      {"Malformed", Write(kIndex, "{"),
+       "INDEX: malformed JSON: PARSE line 1, column 2: syntax error while "
+       "parsing object key - unexpected end of input; expected string literal"},
+      {"IsAPipe", MakePipe(kIndex), "INDEX: cannot open: not a regular file"},
+      {"ShardIsAPipe", MakePipe("model-00002-of-00002.safetensors"),
+       "$/model-00002-of-00002.safetensors: cannot open: not a regular file"},
+      {"Deep", SetText(kIndex, "metadata", Nested(150000)),
+       "INDEX: malformed JSON: DEEP"},
+      {"InfinityInBf16",
+       SetElement("model-00001-of-00002.safetensors",
+                  "model.layers.1.mlp.experts.0.up_proj.weight", 40 * 72 - 1,
+                  {"\x80\x7F", 2}),
+       "$/model-00001-of-00002.safetensors: tensor "
+       "'model.layers.1.mlp.experts.0.up_proj.weight': inf at [39, 71], but "
+       "weights have to be finite"},
+      {"NoWeightMap", EditIndex([](json& i) { i.erase("weight_map"); }),
+       "INDEX: malformed index: no weight_map"},
+      {"NotAFileName", EditIndex([](json& i) {
+         i["weight_map"] = {{"a", "../model.safetensors"}};
+       }),
+       "INDEX: tensor 'a': expected a file name, found "
+       "\"../model.safetensors\""},
+      {"NameWithNewline", EditIndex([](json& index) {
+         index["weight_map"] = {{"a\nb", 1}};
+       }),
+       "INDEX: tensor 'a\\nb': expected a file name, found 1"},
+      {"NotText", EditIndex([](json& i) {
+         i["weight_map"] = {{"a", 1}};
+       }),
+       "INDEX: tensor 'a': expected a file name, found 1"},
+      {"TensorMissing", EditIndex([](json& i) {
+         i["weight_map"].erase("model.layers.1.mlp.gate.weight");
+       }),
+       "INDEX: tensor 'model.layers.1.mlp.gate.weight': missing"},
+      {"TensorElsewhere", EditIndex([](json& i) {
+         i["weight_map"]["model.layers.1.mlp.gate.weight"] =
+             "model-00002-of-00002.safetensors";
+       }),
+       "$/model-00002-of-00002.safetensors: tensor "
+       "'model.layers.1.mlp.gate.weight': missing, though INDEX places it "
+       "there"},
+      {"ShardMissing", Remove("model-00002-of-00002.safetensors"),
+       "$/model-00002-of-00002.safetensors: cannot open: No such file or "
+       "directory"},
+      {"ShardTruncated", Cut("model-00001-of-00002.safetensors", 100),
+       "$/model-00001-of-00002.safetensors: truncated: a header of #H bytes, "
+       "but only 92 are left in the file"},
+  };
+  for (Case& c : cases) c.family = "qwen3_moe";
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(MoeLayerIndex, Errors, testing::ValuesIn(IndexCases()),
+                         testing::PrintToStringParamName());
+
+// On a terminal they would be obeyed: U+009B begins a command, as ESC [ does.
+TEST(MoeLayerErrors, RawBytesAreEscaped) {
+  const TempFolder folder;
+  folder.CopyFrom("qwen2_moe");
+  const auto refused = [&](const std::string& part) {
+    const Outcome outcome = RunProgram("'" + folder.path() + "'");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+    for (const char c : outcome.err.substr(0, outcome.err.size() - 1)) {
+      EXPECT_TRUE(c >= ' ' && c < 0x7F) << outcome.err;
+    }
+  };
+  Set("model_type", "\u009b31m\n")(folder);
+  refused("model_type: \"\\u009b31m\\n\" is not supported");
+  Set("model_type", "qwen2_moe")(folder);
+  EditHeader([](json& header) { header["\u009b31m\x1b\u202e"] = 3; })(folder);
+  refused("tensor '\\u009b31m\\x1b\\u202e': malformed header entry");
+  Write(kConfig,
+        "\x9b"
+        "31m\x1b[31m")(folder);
+  refused("last read: '\\x9b'");
+}
+
+TEST(MoeLayerErrors, LongTextIsCut) {
+  const TempFolder folder;
+  folder.CopyFrom("qwen2_moe");
+  Set("model_type", std::string(100000, 'x'))(folder);
+  const Outcome outcome = RunProgram(folder.path());
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_LT(outcome.err.size(), 700u);
+  EXPECT_EQ(outcome.err.substr(outcome.err.size() - 6), "x ...\n");
 }
 
 }  // namespace

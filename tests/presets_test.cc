@@ -243,78 +243,59 @@ struct Said {
   double (*is)(const Preset&);
 };
 TEST(Presets, EveryFieldIsApplied) {
+#define SAID(family, key, value, member)                                 \
+  {                                                                      \
+    family, key, value, [](const Preset& p) { return double(p.member); } \
+  }
   const Said said[] = {
-      {"deepseek_v3", "n_routed_experts", 32,
-       [](const Preset& p) { return double(p.num_experts); }},
+      SAID("deepseek_v3", "n_routed_experts", 32, num_experts),
       {"longcat_flash", "zero_expert_num", 3,
        [](const Preset& p) {
          return double(p.num_experts) - 512 + double(p.route.num_zero_experts) -
                 3;
        }},
-      {"ernie4_5_moe", "moe_k", 3,
-       [](const Preset& p) { return double(p.top_k); }},
-      {"bailing_hybrid", "moe_renormalize", 0,
-       [](const Preset& p) { return double(p.route.renormalize); }},
-      {"afmoe", "route_scale", 1.5,
-       [](const Preset& p) { return double(p.route.routed_scaling_factor); }},
-      {"step3p7", "moe_router_scaling_factor", 1.5,
-       [](const Preset& p) { return double(p.combine.scales.routed); }},
+      SAID("ernie4_5_moe", "moe_k", 3, top_k),
+      SAID("bailing_hybrid", "moe_renormalize", 0, route.renormalize),
+      SAID("afmoe", "route_scale", 1.5, route.routed_scaling_factor),
+      SAID("step3p7", "moe_router_scaling_factor", 1.5, combine.scales.routed),
       {"openai_privacy_filter", "num_experts_per_tok", 8,
        [](const Preset& p) {
          return double(p.combine.scales.routed *
                        p.route.routed_scaling_factor) *
                 8;
        }},
-      {"bailing_hybrid", "num_expert_group", 4,
-       [](const Preset& p) { return double(p.route.num_expert_group); }},
-      {"glm4_moe", "topk_group", 0,
-       [](const Preset& p) { return double(p.route.topk_group); }},
+      SAID("bailing_hybrid", "num_expert_group", 4, route.num_expert_group),
+      SAID("glm4_moe", "topk_group", 0, route.topk_group),
       {"lfm2_moe", "use_expert_bias", 0,
        [](const Preset& p) {
          return double(p.route.needs_correction_bias + p.correction_bias);
        }},
-      {"dbrx", "moe_normalize_expert_weights", 0,
-       [](const Preset& p) { return double(p.route.renormalize); }},
-      {"ernie4_5_moe", "moe_norm_min", 0.5,
-       [](const Preset& p) { return double(p.route.eps); }},
-      {"muse_spark", "output_multiplier", 0.5,
-       [](const Preset& p) { return double(p.route.logit_scale); }},
-      {"laguna", "moe_router_logit_softcapping", 4,
-       [](const Preset& p) { return double(p.route.logit_softcap); }},
+      SAID("dbrx", "moe_normalize_expert_weights", 0, route.renormalize),
+      SAID("ernie4_5_moe", "moe_norm_min", 0.5, route.eps),
+      SAID("muse_spark", "output_multiplier", 0.5, route.logit_scale),
+      SAID("laguna", "moe_router_logit_softcapping", 4, route.logit_softcap),
       {"laguna", "moe_apply_router_weight_on_input", 1,
        [](const Preset& p) {
          return double(p.form.has_weights_on_input &&
                        p.activate.row_scale_place == ActivatePlace::kBefore);
        }},
-      {"phimoe", "router_jitter_noise", 0.25,
-       [](const Preset& p) { return double(p.route.jitter_eps); }},
-      {"inkling", "n_shared_experts", 3,
-       [](const Preset& p) { return double(p.route.num_shared_experts); }},
-      {"deepseek_v3", "n_shared_experts", 0,
-       [](const Preset& p) { return double(p.form.num_shared_experts); }},
+      SAID("phimoe", "router_jitter_noise", 0.25, route.jitter_eps),
+      SAID("inkling", "n_shared_experts", 3, route.num_shared_experts),
+      SAID("deepseek_v3", "n_shared_experts", 0, form.num_shared_experts),
       {"granitemoeshared", "shared_intermediate_size", 512,
        [](const Preset& p) { return double(p.form.num_shared_experts) * 512; }},
-      {"gpt_oss", "swiglu_limit", 3,
-       [](const Preset& p) { return double(p.activate.limit); }},
-      {"gpt_oss", "swiglu_alpha", 1.5,
-       [](const Preset& p) { return double(p.activate.alpha); }},
-      {"inkling2", "mlp_gate_softcap", 3,
-       [](const Preset& p) { return double(p.activate.beta); }},
-      {"inkling2", "mlp_up_softcap", 3,
-       [](const Preset& p) { return double(p.activate.linear_beta); }},
-      {"mixtral", "rms_norm_eps", 0.5,
-       [](const Preset& p) { return double(p.combine.eps); }},
-      {"lfm2_moe", "norm_eps", 0.5,
-       [](const Preset& p) { return double(p.combine.block_eps); }},
-      {"muse_spark", "post_norm_eps", 0.5,
-       [](const Preset& p) { return double(p.combine.block_eps); }},
-      {"granitemoe", "residual_multiplier", 0.5,
-       [](const Preset& p) { return double(p.combine.scales.block); }},
-      {"minimax", "mlp_alpha_factor", 3.5,
-       [](const Preset& p) { return double(p.combine.scales.residual); }},
-      {"minimax", "layernorm_mlp_beta", 3.5,
-       [](const Preset& p) { return double(p.combine.scales.block); }},
+      SAID("gpt_oss", "swiglu_limit", 3, activate.limit),
+      SAID("gpt_oss", "swiglu_alpha", 1.5, activate.alpha),
+      SAID("inkling2", "mlp_gate_softcap", 3, activate.beta),
+      SAID("inkling2", "mlp_up_softcap", 3, activate.linear_beta),
+      SAID("mixtral", "rms_norm_eps", 0.5, combine.eps),
+      SAID("lfm2_moe", "norm_eps", 0.5, combine.block_eps),
+      SAID("muse_spark", "post_norm_eps", 0.5, combine.block_eps),
+      SAID("granitemoe", "residual_multiplier", 0.5, combine.scales.block),
+      SAID("minimax", "mlp_alpha_factor", 3.5, combine.scales.residual),
+      SAID("minimax", "layernorm_mlp_beta", 3.5, combine.scales.block),
   };
+#undef SAID
   for (const Said& s : said) {
     SCOPED_TRACE(s.key);
     Preset preset = Find(s.family);
@@ -441,62 +422,49 @@ TEST(Presets, MissingFieldsAreNamed) {
 
 TEST(Presets, WrongConfigurationsAreRefused) {
   static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+#define SPOILT(family, name, value, text)                           \
+  {                                                                 \
+    family, [](ModelConfig* c) { c->name = value; }, #name " " text \
+  }
   const struct {
     const char* family;
     void (*spoil)(ModelConfig*);
     const char* want;
   } spoilt[] = {
-      {"mixtral", [](ModelConfig* c) { c->num_experts = 0; },
-       "num_experts is 0"},
-      {"mixtral", [](ModelConfig* c) { c->num_experts_per_tok = 0; },
-       "num_experts_per_tok is 0"},
-      {"mixtral", [](ModelConfig* c) { c->num_experts_per_tok = 9; },
-       "num_experts_per_tok is above num_experts"},
-      {"phimoe", [](ModelConfig* c) { c->num_experts_per_tok = 3; },
-       "num_experts_per_tok is not 2"},
-      {"deepseek_v3", [](ModelConfig* c) { c->n_group = 0; }, "n_group is 0"},
-      {"deepseek_v3", [](ModelConfig* c) { c->n_group = 7; },
-       "n_group does not divide num_experts"},
-      {"deepseek_v3", [](ModelConfig* c) { c->n_group = 256; },
-       "n_group leaves too few experts to a group"},
-      {"deepseek_v3", [](ModelConfig* c) { c->topk_group = 0; },
-       "topk_group is 0 or above n_group"},
-      {"deepseek_v3", [](ModelConfig* c) { c->topk_group = 9; },
-       "topk_group is 0 or above n_group"},
-      {"glm4_moe", [](ModelConfig* c) { c->topk_group = 2; },
-       "topk_group is above n_group"},
-      {"deepseek_v2", [](ModelConfig* c) { c->topk_method = "noaux_tc"; },
-       "topk_method is neither greedy nor group_limited_greedy"},
-      {"deepseek_v3", [](ModelConfig* c) { c->scoring_func = "softmax"; },
-       "scoring_func is not the score of this family"},
-      {"cohere2_moe", [](ModelConfig* c) { c->expert_selection_fn = "tanh"; },
-       "expert_selection_fn is neither softmax nor sigmoid"},
-      {"cohere2_moe",
-       [](ModelConfig* c) { c->shared_expert_combination_strategy = "max"; },
-       "shared_expert_combination_strategy is neither average nor sum"},
-      {"dbrx", [](ModelConfig* c) { c->moe_normalize_expert_weights = 2; },
-       "moe_normalize_expert_weights is another norm than the sum"},
-      {"ernie4_5_moe", [](ModelConfig* c) { c->moe_norm_min = -1; },
-       "moe_norm_min is negative"},
-      {"muse_spark", [](ModelConfig* c) { c->output_multiplier = 0; },
-       "output_multiplier is 0"},
-      {"laguna", [](ModelConfig* c) { c->moe_router_logit_softcapping = -1; },
-       "moe_router_logit_softcapping is negative"},
-      {"phimoe", [](ModelConfig* c) { c->router_jitter_noise = -1; },
-       "router_jitter_noise is negative"},
-      {"longcat_flash", [](ModelConfig* c) { c->zero_expert_num = INT32_MAX; },
-       "zero_expert_num and num_experts are more than 2^31 - 1"},
-      {"mixtral", [](ModelConfig* c) { c->hidden_act = "tanh"; },
-       "hidden_act is none of silu, gelu, gelu_pytorch_tanh, relu, relu2"},
-      {"gpt_oss", [](ModelConfig* c) { c->swiglu_limit = -1; },
-       "swiglu_limit is negative"},
-      {"mixtral", [](ModelConfig* c) { c->rms_norm_eps = -1; },
-       "rms_norm_eps is negative"},
-      {"muse_spark", [](ModelConfig* c) { c->post_norm_eps = -1; },
-       "post_norm_eps is negative"},
-      {"deepseek_v3", [](ModelConfig* c) { c->routed_scaling_factor = -1; },
-       "routed_scaling_factor is negative"},
+      SPOILT("mixtral", num_experts, 0, "is 0"),
+      SPOILT("mixtral", num_experts_per_tok, 0, "is 0"),
+      SPOILT("mixtral", num_experts_per_tok, 9, "is above num_experts"),
+      SPOILT("phimoe", num_experts_per_tok, 3, "is not 2"),
+      SPOILT("deepseek_v3", n_group, 0, "is 0"),
+      SPOILT("deepseek_v3", n_group, 7, "does not divide num_experts"),
+      SPOILT("deepseek_v3", n_group, 256, "leaves too few experts to a group"),
+      SPOILT("deepseek_v3", topk_group, 0, "is 0 or above n_group"),
+      SPOILT("deepseek_v3", topk_group, 9, "is 0 or above n_group"),
+      SPOILT("glm4_moe", topk_group, 2, "is above n_group"),
+      SPOILT("deepseek_v2", topk_method, "noaux_tc",
+             "is neither greedy nor group_limited_greedy"),
+      SPOILT("deepseek_v3", scoring_func, "softmax",
+             "is not the score of this family"),
+      SPOILT("cohere2_moe", expert_selection_fn, "tanh",
+             "is neither softmax nor sigmoid"),
+      SPOILT("cohere2_moe", shared_expert_combination_strategy, "max",
+             "is neither average nor sum"),
+      SPOILT("dbrx", moe_normalize_expert_weights, 2,
+             "is another norm than the sum"),
+      SPOILT("ernie4_5_moe", moe_norm_min, -1, "is negative"),
+      SPOILT("muse_spark", output_multiplier, 0, "is 0"),
+      SPOILT("laguna", moe_router_logit_softcapping, -1, "is negative"),
+      SPOILT("phimoe", router_jitter_noise, -1, "is negative"),
+      SPOILT("longcat_flash", zero_expert_num, INT32_MAX,
+             "and num_experts are more than 2^31 - 1"),
+      SPOILT("mixtral", hidden_act, "tanh",
+             "is none of silu, gelu, gelu_pytorch_tanh, relu, relu2"),
+      SPOILT("gpt_oss", swiglu_limit, -1, "is negative"),
+      SPOILT("mixtral", rms_norm_eps, -1, "is negative"),
+      SPOILT("muse_spark", post_norm_eps, -1, "is negative"),
+      SPOILT("deepseek_v3", routed_scaling_factor, -1, "is negative"),
   };
+#undef SPOILT
   for (const auto& s : spoilt) {
     Preset preset = Find(s.family);
     ModelConfig config = ConfigOf(preset);

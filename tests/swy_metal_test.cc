@@ -5,11 +5,13 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/device/needs_clang.h"
@@ -291,6 +293,609 @@ TEST(SwyMetalFolder, WrongInputIsOneLine) {
   std::ofstream(folder.File("b.metal")) << kScale;
   ExpectRefused(Swy("metal --compiler /nowhere/clang " + folder.path()),
                 "swy: metal_compiler: no such program: /nowhere/clang");
+}
+
+// `swy metal run`, run as a shell would.
+
+using switchyard::testing_support::ExpectFitsATerminal;
+using switchyard::testing_support::ReadFile;
+using switchyard::testing_support::SwyOk;
+
+constexpr char kShader[] = R"(#include <metal_stdlib>
+using namespace metal;
+constant uint kTimes [[function_constant(3)]];
+constant half4 kWide [[function_constant(4)]];
+kernel void nothing(device const uchar* a [[buffer(0)]]) {}
+kernel void row_max(device const float* x [[buffer(0)]],
+                    device float* out [[buffer(1)]],
+                    threadgroup float* part [[threadgroup(0)]],
+                    uint i [[thread_position_in_threadgroup]],
+                    uint n [[threads_per_threadgroup]]) {
+  part[i] = x[i];
+#ifndef FLAGS
+#define FLAGS mem_threadgroup
+#endif
+  threadgroup_barrier(mem_flags::FLAGS);
+  float row = part[0];
+  for (uint s = 1; s < n; ++s) row = max(row, part[s]);
+  out[i] = x[i] - row;
+}
+kernel void times(device const float* x [[buffer(0)]],
+                  device float* out [[buffer(1)]],
+                  uint i [[thread_position_in_grid]]) {
+  out[i] = x[i] * float(kTimes);
+}
+kernel void where_am_i(device uint* out [[buffer(0)]],
+                       uint2 at [[thread_position_in_grid]],
+                       uint2 groups [[threadgroups_per_grid]]) {
+  out[at.y * 4 + at.x] = groups.x * 10 + groups.y;
+}
+kernel void image(texture2d<float> t [[texture(0)]]) {}
+)";
+
+class SwyMetalRun : public ::testing::Test {
+ protected:
+  SwyMetalRun() {
+    std::ofstream(File("k.metal")) << kShader;
+    std::ofstream(File("wrong.metal")) << "\nkernel void k() {\n  no();\n}\n";
+  }
+  std::string File(const std::string& name) const { return folder_.File(name); }
+  void Write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(File(name), std::ios::binary) << bytes;
+  }
+  // `%` in arguments is the folder.
+  std::string Named(std::string text) const {
+    for (size_t at = 0; (at = text.find('%', at)) != std::string::npos;) {
+      text.replace(at, 1, folder_.path());
+    }
+    return text;
+  }
+  Outcome Run(const std::string& arguments) const {
+    return Swy(Named("metal run %/k.metal " + arguments));
+  }
+  // An array as numpy.save() writes it.
+  void WriteNumpy(const std::string& name, const std::string& descr,
+                  const std::string& shape, const std::string& values,
+                  int version = 1, const char* fortran = "False") const {
+    std::string header = "{'descr': '" + descr +
+                         "', 'fortran_order': " + fortran + ", 'shape': (" +
+                         shape + "), }";
+    header.resize(117, ' ');
+    header += '\n';
+    std::string file = "\x93NUMPY";
+    file += {static_cast<char>(version), 0, 118, 0};
+    if (version > 1) file += {0, 0};
+    Write(name, file + header + values);
+  }
+  template <class T>
+  static std::string BytesOf(const std::vector<T>& values) {
+    return {reinterpret_cast<const char*>(values.data()),
+            values.size() * sizeof(T)};
+  }
+
+  const TempFolder folder_;
+};
+
+const char kRowMax[] =
+    "--kernel row_max --grid 64 --threadgroup 64 -t 0=256 "
+    "-b 0=f32:random:64 -b 1=f32:empty:64 ";
+
+TEST_F(SwyMetalRun, FindsAMissingBarrier) {
+  SWITCHYARD_NEEDS_CLANG();
+  const Outcome broken =
+      Run(std::string(kRowMax) +
+          "-D FLAGS=mem_none --checked --seeds 6 --sarif %/s --json %/j");
+  EXPECT_EQ(broken.exit_code, 1) << broken.err;
+  EXPECT_EQ(broken.err, "");
+  EXPECT_TRUE(
+      broken.Printed("row_max: threadgroup (0, 0, 0), thread 0: reads "
+                     "part[1] at " +
+                     File("k.metal") + ":17:"));
+  EXPECT_TRUE(broken.Printed("which thread "));
+  // Each of the two reads races with the write, and is told once, not six
+  // times.
+  EXPECT_TRUE(broken.Printed("\n2 findings in 6 schedules\n")) << broken.out;
+  for (const char* const file : {"s", "j"}) {
+    EXPECT_NE(ReadFile(File(file)).find("\"barrier-flags\""),
+              std::string::npos);
+  }
+  const Outcome clean =
+      Run(std::string(kRowMax) + "--checked --seeds 6 --sarif %/s");
+  EXPECT_EQ(clean.exit_code, 0) << clean.err;
+  EXPECT_EQ(clean.out, "0 findings in 6 schedules\n");
+  EXPECT_NE(ReadFile(File("s")).find("\"results\": []"), std::string::npos);
+  const Outcome meant =
+      Run(std::string(kRowMax) +
+          "-D FLAGS=mem_none --checked --suppress race:row_max");
+  EXPECT_EQ(meant.exit_code, 0) << meant.out << meant.err;
+  EXPECT_EQ(meant.out, "0 findings in 1 schedule\n");
+  // Reading unwritten memory is a finding.
+  const Outcome unwritten =
+      Run("--kernel row_max --grid 64 --threadgroup 64 -t 0=256 "
+          "-b 0=f32:empty:64 -b 1=f32:zeros:64 --checked");
+  EXPECT_EQ(unwritten.exit_code, 1);
+  EXPECT_TRUE(unwritten.Printed("reads x[0] at ")) << unwritten.out;
+  EXPECT_TRUE(unwritten.Printed("nothing has written")) << unwritten.out;
+}
+
+TEST_F(SwyMetalRun, BuffersHaveTheValuesThatAreDescribed) {
+  SWITCHYARD_NEEDS_CLANG();
+  WriteNumpy("a.npy", "<f4", "2, 2", BytesOf<float>({1, -2.5, 3, 4}));
+  WriteNumpy("b.npy", "|b1", "3,", std::string("\1\0\1", 3), 2);
+  WriteNumpy("c.npy", "<i8", "", BytesOf<int64_t>({-9007199254740993}), 1,
+             "True");
+  Write("raw", BytesOf<uint16_t>({1, 65535}));
+  const std::pair<const char*, const char*> cases[] = {
+      {"%/a.npy", "1 -2.5 3 4"},
+      {"%/b.npy", "1 0 1"},
+      {"%/c.npy", "-9007199254740993"},
+      {"u16:file:%/raw", "1 65535"},
+      {"i16:file:%/raw", "1 -1"},
+      {"f32:zeros:3", "0 0 0"},
+      {"f32:fill:2:-1e+3", "-1000 -1000"},
+      {"u8:range:3", "0 1 2"},
+      {"i8:range:3:5:-4", "5 1 -3"},
+      {"f32:range:3:.5", "0.5 1.5 2.5"},
+      {"u32:4294967295", "4294967295"},
+      {"u64:18446744073709551615,7", "18446744073709551615 7"},
+      {"i64:-9223372036854775808", "-9223372036854775808"},
+      {"bool:true,false,1", "1 0 1"},
+      {"f16:0.333", "0.33301"},
+      {"bf16:0.333", "0.332"},
+      {"f32:inf,nan,0.1", "inf nan 0.100000001"},
+      {"u32:7+f32:1e+2,2+u8:1", "7 100 2 1"},
+      {"i32:random:4:5:5", "5 5 5 5"},
+      {"f32:range:9", "0 1 2 3 4 5 6 7\n0[8] 8"},
+  };
+  for (const auto& [spec, values] : cases) {
+    const Outcome outcome =
+        Run("--kernel nothing --grid 1 --threadgroup 1 --print 0 -b 0=" +
+            std::string(spec));
+    EXPECT_EQ(outcome.exit_code, 0) << spec << outcome.err;
+    EXPECT_EQ(outcome.out, "0[0] " + std::string(values) + "\n") << spec;
+  }
+}
+
+TEST_F(SwyMetalRun, RandomValuesAreThoseOfTheirSeed) {
+  SWITCHYARD_NEEDS_CLANG();
+  const auto print = [&](const std::string& spec) {
+    return Run("--kernel nothing --grid 1 --threadgroup 1 --print 0 -b 0=" +
+               spec)
+        .out;
+  };
+  EXPECT_EQ(print("f32:random:16"), print("f32:random:16"));
+  EXPECT_EQ(print("f32:random:16:-1:1:9"), print("f32:random:16:-1:1:9"));
+  EXPECT_NE(print("f32:random:16:-1:1:9"), print("f32:random:16:-1:1:8"));
+  // All of the range, and nothing else.
+  const std::string few = print("i32:random:64:-1:1");
+  for (const char* const value : {" -1", " 0", " 1"}) {
+    EXPECT_NE(few.find(value), std::string::npos) << few;
+  }
+  for (const char* const value : {" -2", " 2"}) {
+    EXPECT_EQ(few.find(value), std::string::npos) << few;
+  }
+  // Two buffers differ.
+  const Outcome two = Run(
+      "--kernel times --grid 4 --threadgroup 4 -b 0=f32:random:4 -b "
+      "1=f32:random:4 -c kTimes=1 --print 0 --expect 0=f32:0,0,0,0 --atol 1");
+  EXPECT_EQ(two.exit_code, 0) << two.out << two.err;
+  const Outcome same =
+      Run("--kernel nothing --grid 1 --threadgroup 1 -b 0=f32:random:4 "
+          "--expect 0=f32:random:4:-1:1:1");
+  EXPECT_EQ(same.exit_code, 1) << same.out << same.err;
+}
+
+TEST_F(SwyMetalRun, ComparesWithWhatIsExpected) {
+  SWITCHYARD_NEEDS_CLANG();
+  WriteNumpy("want.npy", "<f8", "4,", BytesOf<double>({0, 3, 6, 9.000001}));
+  const std::string times =
+      "--kernel times --grid 4 --threadgroup 2 -b 0=f32:range:4 "
+      "-b 1=f32:empty:4 ";
+  const struct {
+    const char* arguments;
+    int exit_code;
+    const char* out;
+  } cases[] = {
+      {"-c kTimes=3 --expect 1=%/want.npy", 0, ""},
+      {"-c 3=3 --expect 1=%/want.npy", 0, ""},
+      {"-c kTimes=3 --expect 1=%/want.npy --rtol 0 --atol 0", 1,
+       "buffer 1: 1 of 4 values differ, the first is [3]: 9, expected "
+       "9.000001\n"},
+      {"-c kTimes=2 --expect 1=f32:range:4:0:3", 1,
+       "buffer 1: 3 of 4 values differ, the first is [1]: 2, expected 3\n"},
+      {"-c kTimes=2 --expect 1=f32:range:4:0:3 --rtol 0.34", 0, ""},
+      {"-c kTimes=2 --expect 1=f32:range:4:0:3 --atol 3", 0, ""},
+      {"-c kTimes=2 --expect 1=f32:range:4:0:3 --atol 2.9", 1,
+       "buffer 1: 1 of 4 values differ, the first is [3]: 6, expected 9\n"},
+      {"-c kTimes=1 --expect 0=i32:0,1,2,3 --expect 1=f32:0,1,2,inf", 1,
+       "buffer 1: 1 of 4 values differ, the first is [3]: 3, expected inf\n"},
+  };
+  for (const auto& c : cases) {
+    const Outcome outcome = Run(times + c.arguments);
+    EXPECT_EQ(outcome.exit_code, c.exit_code) << c.arguments << outcome.err;
+    EXPECT_EQ(outcome.out, c.out) << c.arguments;
+  }
+  const Outcome nan =
+      Run("--kernel nothing --grid 1 --threadgroup 1 -b 0=f32:nan,1 --expect "
+          "0=f32:nan,nan");
+  EXPECT_EQ(nan.out,
+            "buffer 0: 1 of 2 values differ, the first is [1]: 1, expected "
+            "nan\n");
+  // Integers have to be equal.
+  const Outcome integers =
+      Run("--kernel nothing --grid 1 --threadgroup 1 -b 0=u32:1000000 --expect "
+          "0=u32:1000001");
+  EXPECT_EQ(integers.exit_code, 1);
+}
+
+TEST_F(SwyMetalRun, GridsAreOfThreadsOrOfThreadgroups) {
+  SWITCHYARD_NEEDS_CLANG();
+  const std::string run =
+      "--kernel where_am_i --threadgroup 2,1 -b 0=u32:fill:8:0 --print 0 ";
+  EXPECT_EQ(Run(run + "--grid 3,2").out, "0[0] 22 22 22 0 22 22 22 0\n");
+  EXPECT_EQ(Run(run + "--groups 1,2,1").out, "0[0] 12 12 0 0 12 12 0 0\n");
+}
+
+// Two dispatches, of which the second reads what the first has written.
+std::string TwoDispatches(const std::string& between,
+                          const std::string& more = "") {
+  return R"({"buffers": {"x": "f32:range:68", "mid": "f32:empty:64",
+  "out": "f32:empty:64"}, )" +
+         more + R"("dispatches": [
+    {"kernel": "times", "grid": 64, "threadgroup": [32, 1],
+     "bind": {"0": {"buffer": "x", "offset": 16}, "1": "mid"},
+     "constants": {"kTimes": 2}}, )" +
+         between + R"(
+    {"kernel": "row_max", "groups": [1], "threadgroup": 64,
+     "bind": {"0": "mid", "1": "out"}, "memory": {"0": 256}}]})";
+}
+
+TEST_F(SwyMetalRun, RunsTheDispatchesOfAFile) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("with.json", TwoDispatches("\"barrier\","));
+  Write("without.json", TwoDispatches(""));
+  Write("serial.json", TwoDispatches("", "\"concurrent\": false, "));
+  const std::string expect = " --checked --expect out=f32:range:64:-126:2";
+  const Outcome with = Run("--dispatches %/with.json" + expect);
+  EXPECT_EQ(with.exit_code, 0) << with.out << with.err;
+  const Outcome serial = Run("--dispatches %/serial.json" + expect);
+  EXPECT_EQ(serial.exit_code, 0) << serial.out << serial.err;
+  const Outcome without = Run("--dispatches %/without.json --seeds 3" + expect);
+  EXPECT_EQ(without.exit_code, 1) << without.err;
+  EXPECT_TRUE(
+      without.Printed("memoryBarrier is missing between it and dispatch 1\n"))
+      << without.out;
+  EXPECT_TRUE(without.Printed("\n2 findings in 3 schedules\n")) << without.out;
+  // The command line's values take the place of the file's.
+  const Outcome given = Run(
+      "--dispatches %/with.json -b x=f32:fill:68:1 --expect mid=f32:fill:64:2");
+  EXPECT_EQ(given.exit_code, 0) << given.out << given.err;
+  Write("inline.json",
+        "{\"dispatches\": [{\"kernel\": \"nothing\", \"grid\": 1, "
+        "\"threadgroup\": 1, \"bind\": {\"0\": \"u32:7\"}}]}");
+  EXPECT_EQ(Run("--dispatches %/inline.json --print u32:7").out,
+            "u32:7[0] 7\n");
+}
+
+// simd.h's names, assert(), limits of half by the compiler's names, vectors of
+// half by attribute.
+TEST_F(SwyMetalRun, TakesWhatShadersShareWithTheirHosts) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "#include <metal_stdlib>\n#include <simd/simd.h>\n"
+        "using namespace metal;\nusing namespace simd;\n"
+        "typedef half half8 __attribute__((ext_vector_type(8)));\n"
+        "constant half kMost = __FLT16_MAX__;\n"
+        "struct Shared {\n  simd_float4x4 m;\n  simd::float4 v;\n"
+        "  vector_float2 two;\n  matrix_float2x2 n;\n  simd_uint3 u;\n"
+        "  packed_float3 p;\n  simd_bool b;\n};\n"
+        "kernel void k(device float* out [[buffer(0)]]) {\n"
+        "  assert(out != nullptr && sizeof(Shared) == 144);\n"
+        "  Shared s;\n  s.m = simd_float4x4(2.0f);\n"
+        "  s.v = s.m * simd::float4(1, 2, 3, 4);\n"
+        "  half8 h = half8(half(s.v.w));\n  h[7] = 3;\n"
+        "  out[0] = float(sizeof(Shared));\n  out[1] = s.v.w;\n"
+        "  out[2] = float(h[6] * h[7]);\n  out[3] = float(kMost);\n}\n");
+  const Outcome outcome = Run(
+      "--kernel k --grid 1 --threadgroup 1 -b 0=f32:empty:4 --checked --expect "
+      "0=f32:144,8,24,65504");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "0 findings in 1 schedule\n");
+}
+
+// A host puts fragments together; the lines stay those of each file.
+TEST_F(SwyMetalRun, PrependsFragments) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("a.h", "#define N 3\n");
+  Write("b.h", "inline uint two() { return 2; }\n");
+  Write("k.metal",
+        "kernel void k(device uint* x [[buffer(0)]]) {\n  x[0] = two() * "
+        "N;\n}\n");
+  const std::string run =
+      "--kernel k --grid 1 --threadgroup 1 -b 0=u32:0 --expect 0=u32:6 ";
+  const Outcome outcome = Run(run + "--prepend %/a.h --prepend %/b.h");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  ExpectRefused(Run(run + "--prepend %/a.h"),
+                Named("swy: %/k.metal:2:10: error: use of undeclared "
+                      "identifier 'two'"));
+  ExpectRefused(Run(run + "--prepend %/none"),
+                Named("swy: %/none: No such file or directory"));
+  ExpectRefused(Run(run + "--prepend /dev/zero"),
+                "swy: /dev/zero: is not a regular file");
+}
+
+// The other would not compile.
+TEST_F(SwyMetalRun, InstantiatesWhatItRuns) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write(
+      "k.metal",
+      "template <class T> kernel void k(device T* x [[buffer(0)]]) {\n"
+      "  x[0] = T(1) << 1;\n}\n"
+      "template [[host_name(\"ki\")]] kernel void k<int>(device int*);\n"
+      "template [[host_name(\"kf\")]] kernel void k<float>(device float*);\n");
+  const std::string run = " --grid 1 --threadgroup 1 -b 0=i32:0 --print 0";
+  EXPECT_EQ(Run("--kernel ki" + run).out, "0[0] 2\n");
+  EXPECT_EQ(Run("--kernel kf" + run).exit_code, 2);
+  ExpectRefused(Run("--kernel none" + run),
+                "swy: --kernel none: is not in the file; there are ki, kf");
+}
+
+// Threadgroups wait for the one before: in order they come to an end.
+TEST_F(SwyMetalRun, AWaitThatNeverEndsIsAMessage) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "kernel void k(device atomic_uint* done [[buffer(0)]],\n"
+        "              uint g [[threadgroup_position_in_grid]]) {\n"
+        "  while (g > 0 && atomic_load_explicit(\n"
+        "                      &done[g - 1], memory_order_relaxed) == 0) {\n"
+        "  }\n"
+        "  atomic_store_explicit(&done[g], 1, memory_order_relaxed);\n}\n");
+  const std::string run =
+      "--kernel k --groups 8 --threadgroup 1 -b 0=u32:zeros:8 --checked ";
+  EXPECT_EQ(Run(run).out, "0 findings in 1 schedule\n");
+  const Outcome shuffled = Run(run + "--seeds 9");
+  EXPECT_EQ(shuffled.exit_code, 2);
+  EXPECT_EQ(shuffled.err.find(Named("swy: k: thread 0 waits at %/k.metal:5:")),
+            0u)
+      << shuffled.err;
+}
+
+TEST_F(SwyMetalRun, FindingsSayHowWideAnAccessIsAndNameNoOtherBuffer) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "kernel void wide(device float* x [[buffer(0)]]) {\n"
+        "  ((device float4*)x)[4] = float4(1);\n}\n"
+        "kernel void wild(device ulong* x [[buffer(0)]]) {\n"
+        "  x[0] = *(device ulong*)x[0];\n}\n");
+  const std::string end = " --grid 1 --threadgroup 1 --checked -b 0=";
+  const Outcome wide = Run("--kernel wide" + end + "f32:zeros:8");
+  EXPECT_TRUE(wide.Printed("writes x[16] (16 bytes) at ")) << wide.out;
+  EXPECT_TRUE(wide.Printed(", which has 8 elements\n")) << wide.out;
+  const Outcome wild = Run("--kernel wild" + end + "u64:64");
+  EXPECT_EQ(wild.exit_code, 1);
+  EXPECT_TRUE(
+      wild.Printed(Named("reads 8 bytes at %/k.metal:5:10 that are in "
+                         "no buffer and no threadgroup memory\n")))
+      << wild.out;
+}
+
+TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
+  const std::string good = "--kernel nothing --grid 1 --threadgroup 1 ";
+  const std::string b = good + "-b 0=";
+  Write("not.npy", "no array of NumPy's");
+  WriteNumpy("short.npy", "<f4", "3,", "1234");
+  WriteNumpy("double.npy", "<f8", "1,", "12345678");
+  WriteNumpy("complex.npy", "<c8", "1,", "12345678");
+  WriteNumpy("big.npy", ">f4", "1,", "1234");
+  WriteNumpy("fortran.npy", "<f4", "2, 1", "12345678", 1, "True");
+  Write("end.npy", std::string("\x93NUMPY\1\0\xff\xff", 10) + "{}");
+  Write("three", "abc");
+  const std::string types =
+      "f32, f16, bf16, i8, u8, i16, u16, i32, u32, i64, u64, bool";
+  const std::pair<std::string, std::string> cases[] = {
+      {"--grid 1 --threadgroup 1", "--kernel: which one is to run?"},
+      {"--kernel nothing --threadgroup 1",
+       "--grid: give the threads of the grid, or its threadgroups by "
+       "--groups"},
+      {good + "--groups 1",
+       "--grid: give the threads of the grid, or its threadgroups by "
+       "--groups"},
+      {"--kernel nothing --grid 1", "--threadgroup: how many threads has one?"},
+      {"--kernel nothing --grid 1,2,x --threadgroup 1",
+       "--grid: 'x' is no u64"},
+      {"--kernel nothing --grid 1,2,3,4 --threadgroup 1",
+       "--grid: more than three sizes"},
+      {"--kernel nothing --groups 0 --threadgroup 1", "--groups: a size of 0"},
+      {"--kernel nothing --groups 4294967296 --threadgroup 1",
+       "--groups: 4294967296 is above 4294967295"},
+      {"--kernel nothing --grid 1 --threadgroup 32,33",
+       "--threadgroup 32,33: has more than 1024 threads"},
+      {good + "-b 0", "-b 0: takes NAME=VALUE"},
+      {good + "-b =u32:1", "-b =u32:1: takes NAME=VALUE"},
+      {good + "-b x=u32:1", "-b x: 'x' is no u64"},
+      {good + "-b 31=u32:1", "-b 31: 31 is above 30"},
+      {b + "u32:1 -b 0=u32:1", "-b 0: given twice"},
+      {b + "f33:1", "-b 0: 'f33' is no type; there are " + types},
+      {b + "u32:1x", "-b 0: '1x' is no u32"},
+      {b + "u32:-1", "-b 0: '-1' is no u32"},
+      {b + "u32:0.5", "-b 0: '0.5' is no u32"},
+      {b + "u8:256", "-b 0: '256' is no u8"},
+      {b + "u8:1,,2", "-b 0: '' is no u8"},
+      {b + "u8:nan", "-b 0: 'nan' is no u8"},
+      {b + "f32:zeros", "-b 0: zeros takes COUNT"},
+      {b + "f32:zeros:0", "-b 0: a count of 0"},
+      {b + "f32:zeros:4294967296",
+       "-b 0: 4294967296 values have more than 4 GiB"},
+      {b + "f32:fill:2", "-b 0: fill takes COUNT:VALUE"},
+      {b + "u8:range:257", "-b 0: the range leaves u8"},
+      {b + "u8:range:3:1:-1", "-b 0: '-1' is no u8"},
+      {b + "f32:range:1:2:3:4", "-b 0: range takes COUNT[:FIRST[:STEP]]"},
+      {b + "f32:random:1:2", "-b 0: random takes COUNT[:LOW:HIGH[:SEED]]"},
+      {b + "f32:random:1:2:1", "-b 0: LOW is above HIGH"},
+      {b + "f32:random:1:0:1:-1", "-b 0: '-1' is no u32"},
+      {b + "f64:1", "-b 0: has f64 values, which Metal has not"},
+      {b + "u8:1+f32:empty:2", "-b 0: empty cannot be a part of a struct"},
+      {b + "u16:file:%/three", "-b 0: %/three has 3 bytes, no number of u16"},
+      {b + "u16:file:%", "-b 0: %: no regular file"},
+      {b + "u16:file:%/none", "-b 0: %/none: No such file or directory"},
+      {b + "%/none.npy", "-b 0: %/none.npy: No such file or directory"},
+      {b + "%/not.npy", "-b 0: %/not.npy: is no .npy file"},
+      {b + "%/end.npy", "-b 0: %/end.npy: ends in its header"},
+      {b + "%/short.npy",
+       "-b 0: %/short.npy: has 4 bytes of values, its shape (3,) asks for 3 "
+       "of 4"},
+      {b + "%/double.npy", "-b 0: has f64 values, which Metal has not"},
+      {b + "%/complex.npy",
+       "-b 0: %/complex.npy: has values of type '<c8', which Metal has not: "
+       "save it as one of " +
+           types},
+      {b + "%/big.npy",
+       "-b 0: %/big.npy: has values of type '>f4', which Metal has not: save "
+       "it as one of " +
+           types},
+      {b + "%/fortran.npy",
+       "-b 0: %/fortran.npy: is in Fortran's order: save "
+       "numpy.ascontiguousarray() of it"},
+      {good + "-t 0", "-t 0: takes NAME=VALUE"},
+      {good + "-t 31=4", "-t 31: 31 is above 30"},
+      {good + "-t 0=40000", "-t 0: 40000 is above 32768"},
+      {good + "-c kTimes", "-c kTimes: takes NAME=VALUE"},
+      {good + "--expect 0", "--expect 0: takes NAME=VALUE"},
+      {good + "--expect 0=u32:1", "--expect 0: there is no such buffer"},
+      {b + "u32:1 --expect 0=u32:x", "--expect 0: 'x' is no u32"},
+      {b + "u32:1 --expect 0=u32:1,2",
+       "--expect 0: has 2 values, the buffer has 1"},
+      {good + "--print 2", "--print 2: there is no such buffer"},
+      {good + "--rtol -1", "--rtol: Value -1 not in range 0 to 1000000"},
+      {good + "--atol x", "--atol: Value x not in range 0 to 1000000"},
+      {good + "--checked --seeds 0",
+       "--seeds: Value 0 not in range 1 to 10000"},
+      {good + "--seeds 2", "--seeds: needs --checked"},
+      {good + "--suppress race:k", "--suppress: needs --checked"},
+      {good + "--json %/j", "--json: needs --checked"},
+      {good + "--sarif %/s", "--sarif: needs --checked"},
+      {good + "--checked --sarif %/no/s",
+       "--sarif %/no/s: No such file or directory"},
+      {good + "--checked --json %/no/s",
+       "--json %/no/s: No such file or directory"},
+      {good + "--checked --json %/s --sarif %/s",
+       "--sarif %/s: is --json's file"},
+      {"--dispatches %/d --kernel k",
+       "--kernel: not with --dispatches, which has its own"},
+      {"--dispatches %/d --grid 1",
+       "--grid: not with --dispatches, which has its own"},
+      {"--dispatches %/d --groups 1",
+       "--groups: not with --dispatches, which has its own"},
+      {"--dispatches %/d --threadgroup 1",
+       "--threadgroup: not with --dispatches, which has its own"},
+      {"--dispatches %/d -t 0=1",
+       "-t: not with --dispatches, which has its own"},
+      {"--dispatches %/d -c a=1",
+       "-c: not with --dispatches, which has its own"},
+      {"--dispatches %/d", "--dispatches: %/d: No such file or directory"},
+      {"--print ''", "--print: empty"},
+      {"--checked=1", "--checked: takes no value"},
+      {"more", "The following argument was not expected: more"},
+  };
+  for (const auto& [arguments, line] : cases) {
+    ExpectRefused(Run(arguments), Named("swy: " + line));
+  }
+  ExpectRefused(Swy("metal run"), "swy: file is required");
+  SWITCHYARD_NEEDS_CLANG();
+  const std::pair<std::string, std::string> compiled[] = {
+      {"--kernel none --grid 1 --threadgroup 1",
+       "--kernel none: is not in the file; there are nothing, row_max, times, "
+       "where_am_i"},
+      {"--kernel image --grid 1 --threadgroup 1",
+       "--kernel image: %/k.metal:30: not supported: textures"},
+      {b + "u8:1 -b 1=u8:1", "-b 1: 'nothing' has no buffer 1; it has 0 (a)"},
+      {b + "u8:1 -t 0=4", "-t 0: 'nothing' has no threadgroup memory 0"},
+      {b + "u8:1 -c kNone=1",
+       "-c kNone: the file has no such function constant; it has kTimes, "
+       "kWide"},
+      {b + "u8:1 -c kTimes=x", "-c kTimes: 'x' is no u32"},
+      {b + "u8:1 -c 4=1", "-c 4: is a half4, no scalar"},
+      {"--kernel times --grid 1 --threadgroup 1 -c kTimes=1 -b 1=f32:zeros:1",
+       "times: buffer 0 (x) is not bound"},
+      {b + "u8:1 --checked --suppress nonsense",
+       "suppressions: \"nonsense\": there is no kind \"nonsense\""},
+      {b + "u8:1 -D 2X", "-D: '2X' is no name of a macro"},
+      {b + "u8:1 -I %/none", "-I %/none: No such file or directory"},
+      {b + "u8:1 --compiler /bin/true",
+       "metal_compiler: /bin/true is no Clang"},
+  };
+  for (const auto& [arguments, line] : compiled) {
+    ExpectRefused(Run(arguments), Named("swy: " + line));
+  }
+  ExpectRefused(Swy(Named("metal run %/wrong.metal " + good)),
+                Named("swy: %/wrong.metal:3:3: error: use of undeclared "
+                      "identifier 'no'"));
+  // Errors that the library's own headers or the linker find have a place, too.
+  Write("wrong.metal", "void f(int);\nkernel void k(int y [[buffer(0)]]) {}\n");
+  const std::string one = "--kernel k --grid 1 --threadgroup 1";
+  ExpectRefused(Swy(Named("metal run %/wrong.metal " + one)),
+                Named("swy: %/wrong.metal:2:4: error: [[buffer(n)]] and "
+                      "[[threadgroup(n)]] are arguments that are pointers or "
+                      "references"));
+  Write("wrong.metal", "void f(int);\nkernel void k() {\n  f(1);\n}\n");
+  ExpectRefused(Swy(Named("metal run %/wrong.metal " + one)),
+                Named("swy: %/wrong.metal:3: error: 'f(int)' is declared and "
+                      "used, and defined nowhere"));
+}
+
+TEST_F(SwyMetalRun, WrongDispatchesAreOneLineThatNamesThem) {
+  const std::string d = "%/d.json: dispatch 0: ";
+  const auto dispatch = [](const std::string& members) {
+    return "{\"buffers\": {\"x\": \"u32:1\"}, \"dispatches\": "
+           "[{\"kernel\": \"nothing\", \"grid\": 1, \"threadgroup\": 1" +
+           members + "}]}";
+  };
+  const std::pair<std::string, std::string> cases[] = {
+      {"[]", "%/d.json: is no JSON object"},
+      {"{\"more\": 1}",
+       "%/d.json: 'more' is no member; there are buffers, concurrent, "
+       "dispatches"},
+      {"{}", "%/d.json: dispatches: is no list of them"},
+      {"{\"dispatches\": []}", "%/d.json: dispatches: is no list of them"},
+      {"{\"buffers\": 1}", "%/d.json: buffers: is no JSON object"},
+      {"{\"buffers\": {\"x\": \"u8:x\"}}", "%/d.json: buffer x: 'x' is no u8"},
+      {"{\"dispatches\": [1]}", "%/d.json: dispatch 0: is no JSON object"},
+      {"{\"dispatches\": [{}]}", d + "kernel: is missing"},
+      {dispatch(", \"gird\": 1"),
+       "%/d.json: dispatch 0: 'gird' is no member; there are kernel, grid, "
+       "groups, threadgroup, bind, memory, constants"},
+      {dispatch(", \"grid\": [0]"), d + "--grid: a size of 0"},
+      {dispatch(", \"bind\": {\"0\": \"y\"}"),
+       d + "bind 0: no buffer is named 'y'"},
+      {dispatch(", \"bind\": {\"0\": \"u8:x\"}"), d + "bind 0: 'x' is no u8"},
+      {dispatch(", \"bind\": {\"0\": {\"buffer\": \"x\", \"offset\": 4}}"),
+       d + "bind 0: offset 4 is behind its 4 bytes"},
+      {dispatch(", \"bind\": {\"0\": {\"buffer\": \"x\", \"more\": 4}}"),
+       d + "bind 0: 'more' is no member; there are buffer, offset"},
+      {dispatch(", \"bind\": {\"40\": \"x\"}"), d + "bind 40: 40 is above 30"},
+      {dispatch(", \"memory\": {\"0\": \"x\"}"), d + "memory 0: 'x' is no u64"},
+      {dispatch(", \"memory\": 1"), d + "memory: is no JSON object"},
+  };
+  for (const auto& [text, line] : cases) {
+    Write("d.json", text);
+    ExpectRefused(Run("--dispatches %/d.json"), Named("swy: " + line));
+  }
+  Write("d.json", "{");
+  const Outcome no_json = Run("--dispatches %/d.json");
+  EXPECT_EQ(no_json.exit_code, 2);
+  EXPECT_EQ(no_json.err.find(Named("swy: %/d.json: ")), 0u) << no_json.err;
+}
+
+TEST_F(SwyMetalRun, HelpHasThreeExamples) {
+  const std::string help = SwyOk("metal run --help").out;
+  ExpectFitsATerminal(help);
+  size_t examples = 0;
+  for (size_t at = 0;
+       (at = help.find("\n  swy metal run ", at)) != std::string::npos; ++at) {
+    ++examples;
+  }
+  EXPECT_EQ(examples, 3u) << help;
 }
 
 }  // namespace

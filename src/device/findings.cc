@@ -3,6 +3,8 @@
 
 #include "switchyard/device/findings.h"
 
+#include "src/device/finding_kinds.h"
+
 namespace switchyard::device {
 
 const char* NameOf(FindingKind kind) noexcept {
@@ -38,6 +40,19 @@ std::string Place::text() const {
   std::string text = file + ":" + std::to_string(line);
   if (column != 0) text += ":" + std::to_string(column);
   return text;
+}
+
+std::string KindsNamed(const std::string& name, FindingKinds* kinds) {
+  *kinds = name == "race" ? kRaces : 0;
+  for (uint32_t k = 0;
+       k <= static_cast<uint32_t>(kLastFindingKind) && *kinds == 0; ++k) {
+    if (name == NameOf(static_cast<FindingKind>(k))) *kinds = 1u << k;
+  }
+  if (*kinds == 0) return "there is no kind \"" + name + "\"";
+  if ((*kinds & kMayPass) == 0) {
+    return name + " ends a threadgroup and cannot be suppressed";
+  }
+  return std::string();
 }
 
 }  // namespace switchyard::device

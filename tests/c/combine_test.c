@@ -18,7 +18,7 @@ void TestCombine(void) {
   const float sums[4] = {2.75f, 3.5f, 6.0f, 8.0f};
   const float all[4] = {14.75f, 27.5f, 45.0f, 60.0f};
   float four[4][2] = {{1.0f, 0.0f}, {0.0f, 1.0f}, {1.0f, 1.0f}, {1.0f, 1.0f}};
-  float ones[4] = {1.0f, 1.0f, 1.0f, 1.0f}, plus[2] = {0.5f, 0.0f};
+  float ones[4] = {1.0f, 1.0f, 1.0f, 1.0f};
   swy_report report = SWY_REPORT_INIT;
   swy_combine_inputs in = SWY_COMBINE_INPUTS_INIT;
   swy_combine_outputs out = SWY_COMBINE_OUTPUTS_INIT;
@@ -52,25 +52,18 @@ void TestCombine(void) {
     CHECK_FLOATS(normed[0], wanted, 4);
   }
   CHECK(report.skipped == 0);
-  // In the order of tokens, with factors and norms of the block.
+  // In the order of tokens.
   {
     const swy_combine_inputs none = SWY_COMBINE_INPUTS_INIT;
     in = none;
     in.token_order = 1;
     in.rows = swy_plain_rows(swy_dense(four, SWY_F32, 4, 2));
     in.topk_weights = swy_dense(ones, SWY_F32, 2, 2);
-    in.vectors.block_bias = swy_dense(plus, SWY_F32, 1, 2);
     out.out = swy_dense(out_rows, SWY_F32, 2, 2);
     out.normed = swy_plain_rows(swy_dense(NULL, SWY_F32, 0, 0));
     CHECK_OK(swy_combine(&in, &out, NULL, NULL));
-    CHECK(out_rows[0][0] == 1.5f && out_rows[0][1] == 1.0f);
-    CHECK(out_rows[1][0] == 2.5f && out_rows[1][1] == 2.0f);
-    in.residual = swy_dense(ones, SWY_F32, 2, 2);
-    options.scales.residual = -1.0f;
-    options.scales.block = 2.0f;
-    options.scales.out = 0.5f;
-    CHECK_OK(swy_combine(&in, &out, &options, NULL));
-    CHECK(out_rows[0][0] == 1.0f && out_rows[0][1] == 0.5f);
+    CHECK(out_rows[0][0] == 1.0f && out_rows[0][1] == 1.0f);
+    CHECK(out_rows[1][0] == 2.0f && out_rows[1][1] == 2.0f);
     // It is said once where rows are.
     in.row_index = swy_dense(row_index, SWY_I32, 2, 2);
     CHECK_INVALID(swy_combine(&in, &out, NULL, NULL),
@@ -106,7 +99,6 @@ void TestHyper(void) {
   float comb[4] = {1.0f, 0.0f, 0.5f, 2.0f};  // from 1 to 0: 0.5
   float pre[2] = {1.0f, 2.0f}, found[2][2], out_row[2];
   const float wanted[4] = {12.5f, 24.0f, 11.0f, 18.0f};
-  const float by_row[4] = {11.0f, 22.0f, 11.5f, 19.0f};
   const float sum[2] = {34.5f, 60.0f};
   swy_hyper_inputs in = SWY_HYPER_INPUTS_INIT;
   swy_hyper_outputs out = SWY_HYPER_OUTPUTS_INIT;
@@ -122,9 +114,6 @@ void TestHyper(void) {
   CHECK_OK(swy_hyper_connect(&in, &out, &options, &kThreads));
   CHECK_FLOATS(found[0], wanted, 4);
   CHECK_FLOATS(out_row, sum, 2);
-  options.comb_by_row = 1;
-  CHECK_OK(swy_hyper_connect(&in, &out, &options, NULL));
-  CHECK_FLOATS(found[0], by_row, 4);
   CHECK_INVALID(
       swy_hyper_connect(&in, &out, NULL, NULL),
       "HyperConnect: options: num_streams is 0 or more than kMaxStreams");

@@ -12,7 +12,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/device/checked/suppressions.h"
+#include "tests/device/checked_kernels.h"
 #include "tests/device/finding_queue.h"
+#include "tests/run_program.h"
 
 namespace switchyard::testing_support {
 namespace {
@@ -294,6 +297,252 @@ TEST(DeviceFindings, BarrierFlags) {
   };
   EXPECT_EQ(Kinds(q.Find("k", before, {}, 1, 64)),
             (Strings{"missing-barrier"}));
+}
+
+// Findings as text, JSON and SARIF.
+
+using device::Finding;
+using device::FindingKind;
+using device::FindingsToJson;
+using device::FindingsToSarif;
+using device::FindingsToText;
+using device::Size;
+
+std::vector<Finding> Examples() {
+  Finding race;
+  race.kind = FindingKind::kMissingBarrier;
+  race.kernel = "soft\"max\\";
+  race.dispatch = 3;
+  race.threadgroup = Size(1, 2, 3);
+  race.thread = 7;
+  race.text = "soft\"max\\: writes \t\x01 \xC3\xA9 \xFF\xC0\xAF\xED\xA0\x80";
+  race.where = {"/src/a b/soft%max.metal", 12, 5};
+  race.other = {"reduce.h", 40, 0};
+  race.help = "a barrier";
+  Finding same;
+  same.kind = FindingKind::kSameValue;
+  same.kernel = "k";
+  same.text = "k: x";
+  return {race, same};
+}
+
+TEST(DeviceFindingsReport, Text) {
+  EXPECT_EQ(FindingsToText({}), "");
+  EXPECT_EQ(FindingsToText(Examples()),
+            Examples()[0].text + "\n    help: a barrier\nk: x\n");
+}
+
+TEST(DeviceFindingsReport, Json) {
+  EXPECT_EQ(FindingsToJson({}), "{\"findings\": []}\n");
+  EXPECT_EQ(
+      FindingsToJson(Examples()),
+      "{\"findings\": [\n"
+      "  {\"kind\": \"missing-barrier\", \"kernel\": \"soft\\\"max\\\\\", "
+      "\"dispatch\": 3, \"threadgroup\": [1, 2, 3], \"thread\": 7, \"text\": "
+      "\"soft\\\"max\\\\: writes \\u0009\\u0001 \xC3\xA9 "
+      "\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\", \"where\": {\"file\": "
+      "\"/src/a b/soft%max.metal\", \"line\": 12, \"column\": 5}, \"other\": "
+      "{\"file\": \"reduce.h\", \"line\": 40, \"column\": 0}, \"help\": \"a "
+      "barrier\"},\n"
+      "  {\"kind\": \"same-value\", \"kernel\": \"k\", \"dispatch\": 0, "
+      "\"threadgroup\": [0, 0, 0], \"thread\": null, \"text\": \"k: x\", "
+      "\"where\": null, \"other\": null, \"help\": \"\"}\n"
+      "]}\n");
+}
+
+// The demands of code scanning on a SARIF file, read by Python.
+constexpr char kCheck[] = R"(
+import json, sys
+log = json.load(open(sys.argv[1], encoding="utf-8"))
+assert log["version"] == "2.1.0" and log["$schema"].endswith("2.1.0.json")
+(run,) = log["runs"]
+rules = run["tool"]["driver"]["rules"]
+assert run["tool"]["driver"]["name"] == "Switchyard"
+assert len({rule["id"] for rule in rules}) == len(rules) == 11
+for rule in rules:
+    assert rule["shortDescription"]["text"]
+for result in run["results"]:
+    assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+    (location,) = result["locations"]
+    place = location.get("physicalLocation", {})
+    print(result["ruleId"], result["level"], result["message"]["text"],
+          place.get("artifactLocation", {}).get("uri"), place.get("region"),
+          location["logicalLocations"][0]["name"],
+          [r["physicalLocation"]["artifactLocation"]["uri"] + str(
+              r["physicalLocation"]["region"]) + r["message"]["text"]
+           for r in result.get("relatedLocations", [])], sep="|")
+)";
+
+std::string ReadByPython(const std::string& sarif) {
+  const TempFolder folder;
+  std::ofstream(folder.File("check.py")) << kCheck;
+  std::ofstream(folder.File("log.sarif")) << sarif;
+  const Outcome outcome =
+      RunProgram("/usr/bin/env", "PYTHONIOENCODING=utf-8 python3 '" +
+                                     folder.File("check.py") + "' '" +
+                                     folder.File("log.sarif") + "'");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err << sarif;
+  return outcome.out;
+}
+
+TEST(DeviceFindingsReport, Sarif) {
+  if (std::system("command -v python3 >/dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "no python3";
+  }
+  EXPECT_EQ(ReadByPython(FindingsToSarif({})), "");
+  const std::string text =
+      "soft\"max\\: writes \t\x01 \xC3\xA9 "
+      "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF"
+      "\xBD. Help: a barrier|";
+  const std::string rest =
+      "|{'startLine': 12, 'startColumn': 5}|soft\"max\\|[\"reduce.h{'startLine"
+      "': 40}the access before\"]\nsame-value|warning|k: x|None|None|k|[]\n";
+  const struct {
+    const char *root, *uri;
+  } cases[] = {
+      {"", "file:///src/a%20b/soft%25max.metal"},
+      {"/src", "a%20b/soft%25max.metal"},
+      {"/src/", "a%20b/soft%25max.metal"},
+      {"/sr", "file:///src/a%20b/soft%25max.metal"},
+      {"/src/a b/soft%max.metal", "file:///src/a%20b/soft%25max.metal"}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(ReadByPython(FindingsToSarif(Examples(), c.root)),
+              "missing-barrier|error|" + text + c.uri + rest)
+        << c.root;
+  }
+}
+
+// DeviceOptions::suppressions: which findings they are for, and which of them
+// are wrong.
+
+using device::kernel_internal::Suppressions;
+
+Finding Race(const char* kernel = "softmax_f32") {
+  Finding finding;
+  finding.kind = FindingKind::kMissingBarrier;
+  finding.kernel = kernel;
+  finding.text = "softmax_f32: threadgroup (0, 0, 0), thread 0: writes x[3]";
+  finding.where = {"/src/kernels/softmax.metal", 12, 5};
+  finding.other = {"kernels/reduce.h", 40, 1};
+  return finding;
+}
+
+bool Match(const std::string& line, const Finding& finding = Race()) {
+  const Suppressions suppressions({line});
+  EXPECT_EQ(suppressions.problem(), "") << line;
+  return suppressions.Match(finding);
+}
+
+TEST(DeviceSuppressions, WhatTheyAreFor) {
+  for (const char* const line :
+       {"race:softmax_f32", "missing-barrier:softmax_f32", "race:*",
+        "race:soft*", "race:*f32", "race:s*m*x*2", "race:**",
+        "race:softmax_f32:softmax.metal", "race:softmax_f32:softmax.metal:12",
+        "race:softmax_f32:kernels/softmax.metal:12",
+        "race:softmax_f32:/src/kernels/softmax.metal:12", "race:*:*.metal:12",
+        "race:softmax_f32:reduce.h:40", "text:writes x[3]"}) {
+    EXPECT_TRUE(Match(line)) << line;
+  }
+  for (const char* const line :
+       {"race:softmax", "race:softmax_f3", "race:max*", "barrier-flags:*",
+        "never-written:*", "same-value:*", "race:softmax_f32:max.metal",
+        "race:softmax_f32:softmax.metal:13", "race:softmax_f32:softmax.meta",
+        "race:softmax_f32:reduce.h:12", "race:other:softmax.metal:12",
+        "text:writes x[4]"}) {
+    EXPECT_FALSE(Match(line)) << line;
+  }
+  Finding finding = Race();
+  for (const FindingKind kind :
+       {FindingKind::kRace, FindingKind::kMissingBarrier,
+        FindingKind::kBarrierFlags, FindingKind::kMissingMemoryBarrier,
+        FindingKind::kSameValue}) {
+    finding.kind = kind;
+    EXPECT_TRUE(Match("race:*", finding));
+    EXPECT_TRUE(Match(std::string(NameOf(kind)) + ":*", finding) ||
+                kind == FindingKind::kRace);
+  }
+  finding.kind = FindingKind::kNeverWritten;
+  EXPECT_TRUE(Match("never-written:*", finding));
+  EXPECT_FALSE(Match("race:*", finding));
+  finding.where = finding.other = Place();
+  EXPECT_FALSE(Match("never-written:*:*", finding));
+  finding.kind = FindingKind::kBounds;
+  EXPECT_FALSE(Match("text:writes", finding));
+}
+
+TEST(DeviceSuppressions, WhatIsWrong) {
+  const struct {
+    const char *line, *why;
+  } cases[] = {
+      {"", "there is no kind \"\""},
+      {"races:k", "there is no kind \"races\""},
+      {"*:k", "there is no kind \"*\""},
+      {"race", "the kernel's name is missing"},
+      {"race:", "the kernel's name is missing"},
+      {"race::f.metal", "the kernel's name is missing"},
+      {"race:k:", "the file's name is missing"},
+      {"race:k::3", "the file's name is missing"},
+      {"race:k:f.metal:", "\"\" is no line"},
+      {"race:k:f.metal:x", "\"x\" is no line"},
+      {"race:k:f.metal:0", "\"0\" is no line"},
+      {"race:k:f.metal:-1", "\"-1\" is no line"},
+      {"race:k:f.metal:99999999999", "\"99999999999\" is no line"},
+      {"text:", "a text is missing"},
+      {"bounds:k", "bounds ends a threadgroup and cannot be suppressed"},
+      {"misuse:k", "misuse ends a threadgroup and cannot be suppressed"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(Suppressions({"race:good", c.line, "text:"}).problem(),
+              "suppressions: \"" + std::string(c.line) + "\": " + c.why);
+  }
+  DeviceOptions options;
+  options.suppressions = {"rays:k"};
+  EXPECT_EQ(CheckedQueue(CreateDevice(options)).Run([](Encoder&) {}), "");
+  options.check_kernels = true;
+  EXPECT_EQ(CheckedQueue(CreateDevice(options)).Run([](Encoder&) {}),
+            "suppressions: \"rays:k\": there is no kind \"rays\"");
+}
+
+// Suppressed findings are not counted, and those behind them are found.
+TEST(DeviceSuppressions, TheRestIsFound) {
+  const auto kernel = [](auto& tg) {
+    const auto out = buffer<uint32_t>(tg, 0);
+    const auto scratch = threadgroup_array<uint32_t, 4>(tg);
+    tg.for_each_thread([&](auto) { scratch[0] = 1; });
+    tg.for_each_thread([&](auto t) {
+      out[0] = static_cast<uint32_t>(t.thread_index_in_threadgroup);
+    });
+    tg.for_each_thread([&](auto t) {
+      if (t.thread_index_in_threadgroup == 0) out[1] = scratch[2];
+    });
+  };
+  const auto find = [&](std::vector<std::string> suppressions, size_t most) {
+    DeviceOptions options;
+    options.check_kernels = true;
+    options.max_findings = most;
+    options.suppressions = std::move(suppressions);
+    CheckedQueue q(CreateDevice(options));
+    return q.Run("k", kernel, {q.Floats(64)}, 1, 32);
+  };
+  const std::string begin = "k: threadgroup (0, 0, 0), thread ";
+  const std::string same =
+      begin +
+      "1: writes threadgroup array 0[0], which thread 0 wrote in the same "
+      "phase: a threadgroup_barrier is missing";
+  const std::string race =
+      begin +
+      "1: writes buffer 0[0], which thread 0 wrote in the same phase: a "
+      "threadgroup_barrier with mem_device is missing";
+  const std::string fresh =
+      begin + "0: reads threadgroup array 0[2], which no thread has written";
+  for (const size_t most : {1u, 2u, 20u}) {
+    EXPECT_EQ(find({}, most), same);
+    EXPECT_EQ(find({"same-value:*"}, most), race);
+    EXPECT_EQ(find({"race:k"}, most), fresh);
+    EXPECT_EQ(find({"race:j"}, most), same);
+    EXPECT_EQ(find({"race:k", "never-written:k"}, most), "");
+    EXPECT_EQ(find({"text:array 0[0]", "text:buffer 0[0]"}, most), fresh);
+  }
 }
 
 }  // namespace

@@ -5,8 +5,11 @@
 // errors of accessors; on a pool's threads and in checked mode alike.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -15,10 +18,55 @@
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/kernel.h"
-#include "tests/device/kernel_test.h"
+#include "tests/device/checked_kernels.h"
+#include "tests/device/device_test.h"
 
 namespace switchyard::testing_support {
 namespace {
+
+// A fixture for kernels written thread by thread, run in every mode.
+// Unchecked on three threads, checked, checked in a shuffled order.
+class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
+ protected:
+  KernelTest() : DeviceTest(GetParam()) {}
+
+  // At the end of an error.
+  static std::string Seed() {
+    const uint64_t seed = GetParam().schedule_seed;
+    return seed == 0 ? std::string()
+                     : " (schedule_seed " + std::to_string(seed) + ")";
+  }
+
+  // The error, empty if it completed.
+  std::string Run(const KernelFunction& kernel, const Encode& encode) {
+    return DeviceTest::Run([&](Encoder& e) {
+      e.setComputePipelineState(device_->newComputePipelineState(kernel));
+      encode(e);
+    });
+  }
+  template <class T>
+  BufferPtr Make(const std::vector<T>& values) {
+    return NewBuffer(*device_, values);
+  }
+  // One threadgroup of `threads`, that reads buffer 0 and writes buffer 1.
+  template <class In, class Out, class Kernel>
+  std::vector<Out> Threadgroup(const std::vector<In>& in, size_t outputs,
+                               size_t threads, const Kernel& kernel) {
+    const auto out = Make(std::vector<Out>(outputs, Out(77)));
+    EXPECT_EQ(Run(MakeKernel("test", kernel),
+                  [&](Encoder& e) {
+                    e.setBuffer(Make(in), 0, 0);
+                    e.setBuffer(out, 0, 1);
+                    e.dispatchThreadgroups(Size(1, 1, 1), Size(threads, 1, 1));
+                  }),
+              "");
+    return Contents<Out>(out);
+  }
+};
+
+size_t Lanes(size_t thread, size_t threads) {
+  return std::min<size_t>(32, threads - thread / 32 * 32);
+}
 
 using DeviceKernelApi = KernelTest;
 
@@ -242,6 +290,664 @@ static_assert(
     std::is_convertible_v<CheckedPointer<float>, CheckedPointer<const float>>);
 static_assert(
     !std::is_convertible_v<CheckedPointer<const float>, CheckedPointer<float>>);
+
+// Threadgroup memory and atomics of kernels.
+
+using DeviceKernelMemory = KernelTest;
+
+// A tree in threadgroup memory, with a loop that all threads agree to leave.
+const auto kTreeSum = [](auto& tg) {
+  const auto n = params<uint32_t>(tg, 2);
+  const auto in =
+      buffer<const float>(tg, 0) + tg.threadgroup_position_in_grid.width * n;
+  const auto out = buffer<float>(tg, 1);
+  const auto scratch = threadgroup_memory<float>(tg, 3);
+  const auto flag = threadgroup_array<int32_t, 1>(tg);
+  const auto other = threadgroup_array<double, 3>(tg);
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    scratch[i] = in[i];
+    if (i == 0) flag[0] = static_cast<int32_t>(n / 2);
+    if (i == 1) other[2] = 0.5;
+  });
+  tg.threadgroup_barrier(mem_flags::mem_threadgroup);
+  auto half = tg.per_thread(0);
+  tg.for_each_thread([&](auto t) { half[t] = flag[0]; });
+  while (tg.uniform(half) != 0) {
+    tg.for_each_thread([&](auto t) {
+      const size_t i = t.thread_index_in_threadgroup;
+      const size_t h = static_cast<size_t>(half[t]);
+      if (i < h) scratch[i] += scratch[i + h];
+      half[t] /= 2;
+    });
+    tg.threadgroup_barrier();
+  }
+  tg.for_each_thread([&](auto t) {
+    if (t.thread_index_in_threadgroup != 0) return;
+    out[tg.threadgroup_position_in_grid.width] =
+        scratch[0] + static_cast<float>(double{other[2]});
+  });
+};
+
+TEST_P(DeviceKernelMemory, ThreadgroupMemoryAndBarriers) {
+  constexpr uint32_t kThreads = 128, kRows = 200;
+  std::vector<float> in(kThreads * kRows);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 97);
+  const auto out = Make(std::vector<float>(kRows));
+  ASSERT_EQ(Run(MakeKernel("tree_sum", kTreeSum),
+                [&](Encoder& e) {
+                  e.setBuffer(Make(in), 0, 0);
+                  e.setBuffer(out, 0, 1);
+                  e.setBytes(&kThreads, sizeof(kThreads), 2);
+                  e.setThreadgroupMemoryLength(1, 1);
+                  e.setThreadgroupMemoryLength(kThreads * 4, 3);
+                  e.dispatchThreadgroups(Size(kRows, 1, 1),
+                                         Size(kThreads, 1, 1));
+                }),
+            "");
+  for (size_t row = 0; row < kRows; ++row) {
+    float sum = 0.5f;
+    for (size_t i = 0; i < kThreads; ++i) sum += in[row * kThreads + i];
+    EXPECT_EQ(Contents<float>(out)[row], sum) << row;
+  }
+}
+
+// The memory behind a region that was set, and float scratch as integers.
+const auto kCarve = [](auto& tg) {
+  const auto memory = threadgroup_memory<float>(tg, 0);
+  const auto ids = pointer_cast<int32_t>(memory + 4);
+  const auto end = pointer_cast<const uint8_t>(ids + 2) - 1;
+  const auto out = buffer<int32_t>(tg, 1);
+  tg.for_each_thread([&](auto) {
+    memory[3] = 1.0f;
+    ids[0] = 7;
+    ids[1] = 0x12345678;
+    const float one = *(memory + 3);
+    out[0] = ids[0] + static_cast<int32_t>(one);
+    out[1] = *end;  // the last byte: little-endian
+  });
+};
+
+TEST_P(DeviceKernelMemory, PointersIntoScratch) {
+  const auto out = Make(std::vector<int32_t>(2));
+  ASSERT_EQ(Run(MakeKernel("carve", kCarve),
+                [&](Encoder& e) {
+                  e.setBuffer(out, 0, 1);
+                  e.setThreadgroupMemoryLength(24, 0);
+                  DispatchOne(e);
+                }),
+            "");
+  EXPECT_EQ(Contents<int32_t>(out), (std::vector<int32_t>{8, 0x12}));
+}
+
+// All threadgroups count in the same words.
+template <class T>
+const auto kAtomics = [](auto& tg) {
+  const auto a = atomic_buffer<T>(tg, 0);
+  const auto taken = atomic_buffer<uint32_t>(tg, 1);
+  tg.for_each_thread([&](auto t) {
+    const T i = static_cast<T>(t.thread_position_in_grid().width);
+    atomic_fetch_add_explicit(&a[0], T(1), memory_order_relaxed);
+    atomic_fetch_sub_explicit(&a[1], T(2), memory_order_relaxed);
+    atomic_fetch_max_explicit(&a[2], i, memory_order_relaxed);
+    atomic_fetch_min_explicit(&a[3], i, memory_order_relaxed);
+    T expected = atomic_load_explicit(&a[4], memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(
+        &a[4], &expected, expected + T(3), memory_order_relaxed,
+        memory_order_relaxed)) {
+    }
+    if (atomic_exchange_explicit(&a[5], i, memory_order_relaxed) == i) {
+      atomic_store_explicit(&a[6], T(1), memory_order_relaxed);
+    }
+    const uint32_t bit = uint32_t{1} << t.thread_index_in_simdgroup;
+    atomic_fetch_or_explicit(&taken[0], bit, memory_order_relaxed);
+    atomic_fetch_and_explicit(&taken[1], ~bit, memory_order_relaxed);
+    atomic_fetch_xor_explicit(&taken[2], bit, memory_order_relaxed);
+  });
+};
+
+class DeviceKernelAtomics : public DeviceKernelMemory {
+ protected:
+  template <class T>
+  void Test() {
+    constexpr size_t kThreads = 32 * 101;
+    const auto values =
+        Make<T>({0, T(2 * kThreads + 5), 0, 99, 1, T(1 << 20), 0});
+    const auto bits = Make<uint32_t>({0, UINT32_MAX, 0});
+    ASSERT_EQ(Run(MakeKernel("atomics", kAtomics<T>),
+                  [&](Encoder& e) {
+                    e.setBuffer(values, 0, 0);
+                    e.setBuffer(bits, 0, 1);
+                    e.dispatchThreads(Size(kThreads, 1, 1), Size(32, 1, 1));
+                  }),
+              "");
+    const std::vector<T> got = Contents<T>(values);
+    EXPECT_EQ(got[0], T(kThreads));
+    EXPECT_EQ(got[1], T(5));
+    EXPECT_EQ(got[2], T(kThreads - 1));
+    EXPECT_EQ(got[3], T(0));
+    EXPECT_EQ(got[4], T(1 + 3 * kThreads));
+    EXPECT_LT(got[5], T(kThreads));
+    EXPECT_EQ(got[6], T(0));
+    EXPECT_EQ(Contents<uint32_t>(bits),
+              (std::vector<uint32_t>{UINT32_MAX, 0, UINT32_MAX}));
+  }
+};
+
+// Across threadgroups that run in parallel.
+TEST_P(DeviceKernelAtomics, Int32) { Test<int32_t>(); }
+TEST_P(DeviceKernelAtomics, Uint32) { Test<uint32_t>(); }
+TEST_P(DeviceKernelAtomics, Float) { Test<float>(); }
+
+const auto kThreadgroupAtomics = [](auto& tg) {
+  const auto counts = atomic_pointer(threadgroup_array<int32_t, 2>(tg));
+  const auto out = buffer<int32_t>(tg, 1);
+  tg.for_each_thread([&](auto t) {
+    if (t.thread_index_in_threadgroup < 2) {
+      atomic_store_explicit(&counts[t.thread_index_in_threadgroup], 10,
+                            memory_order_relaxed);
+    }
+  });
+  tg.threadgroup_barrier();
+  tg.for_each_thread([&](auto t) {
+    atomic_fetch_add_explicit(&counts[t.thread_index_in_threadgroup % 2], 1,
+                              memory_order_relaxed);
+  });
+  tg.threadgroup_barrier();
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    if (i < 2) out[i] = atomic_load_explicit(&counts[i], memory_order_relaxed);
+  });
+};
+
+TEST_P(DeviceKernelMemory, AtomicsInThreadgroupMemory) {
+  EXPECT_EQ((Threadgroup<int32_t, int32_t>({0}, 2, 65, kThreadgroupAtomics)),
+            (std::vector<int32_t>{43, 42}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelMemory, testing::ValuesIn(kModes),
+                         ModeName);
+INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelAtomics, testing::ValuesIn(kModes),
+                         ModeName);
+
+// Pointers of kernels: that move, compare and subtract, and members of what
+// they point to, which checked mode looks at one by one.
+
+struct Block {
+  half scale;
+  int8_t codes[6];
+  float2 range;
+};
+SWITCHYARD_MEMBERS(Block, scale, codes, range)
+struct Pair {
+  uint32_t key;
+  float value;
+};
+SWITCHYARD_MEMBERS(Pair, key, value)
+
+using DeviceKernelPointers = KernelTest;
+
+const auto kWalk = [](auto& tg) {
+  const auto in = buffer<const int32_t>(tg, 0);
+  const auto out = buffer<int32_t>(tg, 1);
+  tg.for_each_thread([&](auto) {
+    auto p = in;
+    const auto end = in + 4;
+    auto q = out;
+    while (p < end) *q++ = *p++ * 10;
+    q[0] = static_cast<int32_t>(p - in);
+    q[1] = p == end && p >= end && p <= end && !(p != end) && !(p > end);
+    q[2] = static_cast<int32_t>(in - end);
+    *--q = *(p-- - 1);  // q is out + 3
+    q[4] = *p;
+    q[5] = in[in[0]];  // an element for an index
+    q += in[0];
+    *q += in[1];
+  });
+};
+
+TEST_P(DeviceKernelPointers, MoveCompareAndSubtract) {
+  const auto out = Threadgroup<int32_t, int32_t>({1, 2, 3, 5}, 10, 1, kWalk);
+  EXPECT_EQ(out, (std::vector<int32_t>{10, 20, 30, 5, 4 + 2, 1, -4, 5, 2, 77}));
+}
+
+const auto kMembers = [](auto& tg) {
+  const auto in = buffer<const Block>(tg, 0);
+  const auto out = buffer<Block>(tg, 1);
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    const auto p = out + i;
+    p->scale = in[i].scale * half(2);
+    for (size_t j = 0; j < 6; ++j) {
+      p->codes[j] = in[i].codes[j];
+      p->codes[j] += int8_t{1};
+    }
+    out[i].range = float2(0.0f);
+    out[i].range.x = in[i].range.y;
+    p->range.y += 3.0f;
+    const Block whole = in[i];
+    p->range.y *= whole.range.x;
+    (in + i)->range.x < 2.0f ? p->range.x += 1.0f : p->range.x -= 1.0f;
+  });
+};
+
+TEST_P(DeviceKernelPointers, Members) {
+  std::vector<Block> in(3);
+  for (size_t i = 0; i < in.size(); ++i) {
+    in[i].scale = half(static_cast<int>(i) + 1);
+    for (size_t j = 0; j < 6; ++j) {
+      in[i].codes[j] = static_cast<int8_t>(10 * i + j);
+    }
+    in[i].range = float2(static_cast<float>(i + 1), 7.0f);
+  }
+  const auto buffer_in = Make(in), buffer_out = Make(std::vector<Block>(3));
+  ASSERT_EQ(Run(MakeKernel("members", kMembers),
+                [&](Encoder& e) {
+                  e.setBuffer(buffer_in, 0, 0);
+                  e.setBuffer(buffer_out, 0, 1);
+                  e.dispatchThreadgroups(Size(1, 1, 1), Size(3, 1, 1));
+                }),
+            "");
+  const auto out = Contents<Block>(buffer_out);
+  for (size_t i = 0; i < in.size(); ++i) {
+    EXPECT_EQ(static_cast<float>(out[i].scale),
+              2.0f * static_cast<float>(i + 1));
+    for (size_t j = 0; j < 6; ++j) {
+      EXPECT_EQ(out[i].codes[j], in[i].codes[j] + 1);
+    }
+    EXPECT_EQ(out[i].range.x, i == 0 ? 8.0f : 6.0f);
+    EXPECT_EQ(out[i].range.y, 3.0f * static_cast<float>(i + 1));
+  }
+}
+
+// Each thread has its member of one element: no race, and no read of what is
+// next to it.
+const auto kOwnMember = [](auto& tg) {
+  const auto out = buffer<Pair>(tg, 0);
+  const auto vectors = buffer<float4>(tg, 1);
+  tg.for_each_thread([&](auto t) {
+    if (t.thread_index_in_threadgroup == 0) {
+      out[0].key = 4;
+      vectors[0].x = 1.0f;
+      vectors->y = vectors[0].x;
+    } else {
+      out->value = 5.0f;
+      vectors[0].w = 2.0f;
+    }
+  });
+};
+// The kernel uses the whole element.
+const auto kWholeElement = [](auto& tg) {
+  const auto out = buffer<Pair>(tg, 0);
+  tg.for_each_thread([&](auto t) {
+    if (t.thread_index_in_threadgroup == 0) {
+      out[0].key = 4;
+    } else {
+      const Pair pair = out[0];
+      out[1] = pair;
+    }
+  });
+};
+const auto kOtherMember = [](auto& tg) {
+  const auto out = buffer<Pair>(tg, 0);
+  tg.for_each_thread([&](auto t) {
+    if (t.thread_index_in_threadgroup == 0) out[1].value = 1.0f;
+    if (t.thread_index_in_threadgroup == 1) out->key = 1;
+    if (t.thread_index_in_threadgroup == 2) out[0].key = (out + 1)->key;
+  });
+};
+
+TEST(DeviceKernelMembersChecked, OnlyTheMemberIsTouched) {
+  CheckedQueue q;
+  const auto pairs = q.device->newBuffer(16), vectors = q.device->newBuffer(16);
+  EXPECT_EQ(q.Run("own", kOwnMember, {pairs, vectors}, 1, 2), "");
+  EXPECT_EQ(Contents<Pair>(pairs)[0].key, 4u);
+  EXPECT_EQ(Contents<Pair>(pairs)[0].value, 5.0f);
+  EXPECT_EQ(Contents<float>(vectors)[1], 1.0f);
+  EXPECT_EQ(q.Run("whole", kWholeElement, {pairs}, 1, 2),
+            "whole: threadgroup (0, 0, 0), thread 1: reads buffer 0[0], which "
+            "thread 0 wrote in the same phase: a threadgroup_barrier with "
+            "mem_device is missing");
+}
+
+TEST(DeviceKernelMembersChecked, ErrorsNameWhatWasTouched) {
+  CheckedQueue q;
+  const auto fresh = q.device->newBuffer(16);
+  EXPECT_EQ(q.Run("other", kOtherMember, {fresh}, 1, 3),
+            "other: threadgroup (0, 0, 0), thread 2: reads buffer 0[2], which "
+            "nothing has written since newBuffer()");
+  const auto zeros = q.Floats(4, 0.0f);
+  EXPECT_EQ(q.Run("other", kOtherMember, {zeros}, 1, 3),
+            "other: threadgroup (0, 0, 0), thread 2: writes buffer 0[0], which "
+            "thread 1 wrote in the same phase: a threadgroup_barrier with "
+            "mem_device is missing");
+  const auto small = q.Floats(3, 0.0f);
+  EXPECT_EQ(q.Run("other", kOtherMember, {small}, 1, 1),
+            "other: threadgroup (0, 0, 0), thread 0: writes buffer 0[3], which "
+            "has 3 elements");
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelPointers, testing::ValuesIn(kModes),
+                         ModeName);
+
+// The simd functions and the types of kernels in C++, each once, in full
+// simdgroups and partial ones. They are those of shaders, whose values
+// metal/shim/ tests one by one; here is that each does what its name says, that
+// lanes which are not there take no part, and that this build's compiler, which
+// is not the shaders', gives the same halves.
+
+// The results of `function` for each of the threads' values.
+template <class T, class Function>
+auto Each(const Function& function) {
+  return [function](auto& tg) {
+    const auto in = buffer<const T>(tg, 0);
+    const auto out = buffer<T>(tg, 1);
+    auto v = tg.per_thread(T());
+    tg.for_each_thread(
+        [&](auto t) { v[t] = in[t.thread_index_in_threadgroup]; });
+    const auto result = function(v);
+    tg.for_each_thread([&](auto t) {
+      out[t.thread_index_in_threadgroup] = static_cast<T>(result[t]);
+    });
+  };
+}
+
+// Some are 0, for simd_all and simd_any.
+std::vector<int32_t> Inputs(size_t threads) {
+  std::vector<int32_t> in(threads);
+  for (size_t i = 0; i < threads; ++i) {
+    if (i % 45 == 44) continue;
+    in[i] = static_cast<int32_t>(i * 2654435761u % 1000) - 300;
+  }
+  return in;
+}
+
+using Lanes32 = std::vector<int32_t>;
+// The value of a lane of a simdgroup that has these.
+using Want = std::function<int32_t(const Lanes32& lanes, size_t lane)>;
+
+Want Folded(int32_t (*function)(int32_t, int32_t)) {
+  return [function](const Lanes32& lanes, size_t) {
+    int32_t result = lanes[0];
+    for (size_t i = 1; i < lanes.size(); ++i) {
+      result = function(result, lanes[i]);
+    }
+    return result;
+  };
+}
+Want UpTo(bool inclusive, int32_t start,
+          int32_t (*function)(int32_t, int32_t)) {
+  return [=](const Lanes32& lanes, size_t lane) {
+    int32_t result = start;
+    for (size_t i = 0; i < lane + (inclusive ? 1 : 0); ++i) {
+      result = function(result, lanes[i]);
+    }
+    return result;
+  };
+}
+int32_t Plus(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) +
+                              static_cast<uint32_t>(b));
+}
+int32_t Times(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) *
+                              static_cast<uint32_t>(b));
+}
+
+class DeviceSimdFunctions : public KernelTest {
+ protected:
+  template <class Function>
+  void Expect(const std::vector<size_t>& counts, const Function& function,
+              const Want& want) {
+    for (const size_t threads : counts) {
+      const std::vector<int32_t> in = Inputs(threads);
+      const auto out = Threadgroup<int32_t, int32_t>(in, threads, threads,
+                                                     Each<int32_t>(function));
+      for (size_t i = 0; i < threads; ++i) {
+        const size_t first = i / 32 * 32;
+        const auto begin = in.begin() + static_cast<ptrdiff_t>(first);
+        const Lanes32 lanes(begin,
+                            begin + static_cast<ptrdiff_t>(Lanes(i, threads)));
+        ASSERT_EQ(out[i], want(lanes, i - first)) << threads << " " << i;
+      }
+    }
+  }
+  const std::vector<size_t> all_{1, 31, 50, 1023};
+  const std::vector<size_t> full_{64};
+};
+
+#define SIMD(function) [](const auto& v) { return function; }
+
+TEST_P(DeviceSimdFunctions, Reduce) {
+  Expect(all_, SIMD(simd_sum(v)), Folded(Plus));
+  Expect(all_, SIMD(simd_product(v)), Folded(Times));
+  Expect(all_, SIMD(simd_max(v)),
+         Folded([](int32_t a, int32_t b) { return std::max(a, b); }));
+  Expect(all_, SIMD(simd_min(v)),
+         Folded([](int32_t a, int32_t b) { return std::min(a, b); }));
+  Expect(all_, SIMD(simd_and(v)),
+         Folded([](int32_t a, int32_t b) { return a & b; }));
+  Expect(all_, SIMD(simd_or(v)),
+         Folded([](int32_t a, int32_t b) { return a | b; }));
+  Expect(all_, SIMD(simd_xor(v)),
+         Folded([](int32_t a, int32_t b) { return a ^ b; }));
+  Expect(all_, SIMD(simd_prefix_inclusive_sum(v)), UpTo(true, 0, Plus));
+  Expect(all_, SIMD(simd_prefix_exclusive_sum(v)), UpTo(false, 0, Plus));
+  Expect(all_, SIMD(simd_prefix_inclusive_product(v)), UpTo(true, 1, Times));
+  Expect(all_, SIMD(simd_prefix_exclusive_product(v)), UpTo(false, 1, Times));
+}
+
+TEST_P(DeviceSimdFunctions, Vote) {
+  const Want ballot = [](const Lanes32& lanes, size_t) {
+    uint32_t bits = 0;
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      bits |= uint32_t{lanes[i] != 0} << i;
+    }
+    return static_cast<int32_t>(bits);
+  };
+  Expect(all_, SIMD(simd_ballot(v)), ballot);
+  Expect(all_, SIMD(simd_all(v)), [](const Lanes32& lanes, size_t) {
+    return std::count(lanes.begin(), lanes.end(), 0) == 0 ? 1 : 0;
+  });
+  Expect(all_, SIMD(simd_any(v)), [](const Lanes32& lanes, size_t) {
+    return std::all_of(lanes.begin(), lanes.end(),
+                       [](int32_t value) { return value == 0; })
+               ? 0
+               : 1;
+  });
+}
+
+TEST_P(DeviceSimdFunctions, Shuffle) {
+  Expect(all_, SIMD(simd_shuffle(v, 0)),
+         [](const Lanes32& lanes, size_t) { return lanes[0]; });
+  Expect(all_, SIMD(simd_broadcast_first(v)),
+         [](const Lanes32& lanes, size_t) { return lanes[0]; });
+  Expect(full_, SIMD(simd_broadcast(v, 4)),
+         [](const Lanes32& lanes, size_t) { return lanes[4]; });
+  // 0 where the other lane is not there, and no error.
+  Expect(all_, SIMD(simd_shuffle_xor(v, 5)),
+         [](const Lanes32& lanes, size_t lane) {
+           return (lane ^ 5) < lanes.size() ? lanes[lane ^ 5] : 0;
+         });
+  Expect(all_, SIMD(simd_shuffle_up(v, 5)),
+         [](const Lanes32& lanes, size_t lane) {
+           return lanes[lane >= 5 ? lane - 5 : lane];
+         });
+  Expect(full_, SIMD(simd_shuffle_down(v, 5)),
+         [](const Lanes32& lanes, size_t lane) {
+           return lanes[lane + 5 < 32 ? lane + 5 : lane];
+         });
+  Expect(full_, SIMD(simd_shuffle_rotate_up(v, 5)),
+         [](const Lanes32& lanes, size_t lane) {
+           return lanes[(lane + 27) % 32];
+         });
+  Expect(
+      full_, SIMD(simd_shuffle_rotate_down(v, 5)),
+      [](const Lanes32& lanes, size_t lane) { return lanes[(lane + 5) % 32]; });
+}
+
+const auto kReversed = [](auto& tg) {
+  const auto in = buffer<const int32_t>(tg, 0);
+  const auto out = buffer<int32_t>(tg, 1);
+  auto v = tg.per_thread(0);
+  auto from = tg.per_thread(uint16_t{0});
+  tg.for_each_thread([&](auto t) {
+    v[t] = in[t.thread_index_in_threadgroup];
+    from[t] = static_cast<uint16_t>(31 - t.thread_index_in_simdgroup);
+  });
+  const auto reversed = simd_shuffle(v, from);
+  tg.for_each_thread(
+      [&](auto t) { out[t.thread_index_in_threadgroup] = reversed[t]; });
+};
+
+TEST_P(DeviceSimdFunctions, ShuffleByLanesOfTheirOwn) {
+  const std::vector<int32_t> in = Inputs(64);
+  const auto out = Threadgroup<int32_t, int32_t>(in, 64, 64, kReversed);
+  for (size_t i = 0; i < 64; ++i) ASSERT_EQ(out[i], in[i ^ 31]) << i;
+}
+
+TEST_P(DeviceSimdFunctions, ALaneThatIsNotThere) {
+  const auto run = [&](const std::string& what, size_t reader, auto function) {
+    const auto out = Make(std::vector<int32_t>(40, 77));
+    const std::string error =
+        Run(MakeKernel("test", Each<int32_t>(function)), [&](Encoder& e) {
+          e.setBuffer(Make(Inputs(40)), 0, 0);
+          e.setBuffer(out, 0, 1);
+          e.dispatchThreadgroups(Size(1, 1, 1), Size(40, 1, 1));
+        });
+    if (GetParam().check_kernels) {
+      EXPECT_EQ(error, "test: threadgroup (0, 0, 0): " + what +
+                           " of simdgroup 1 is not there" + Seed());
+    } else {
+      EXPECT_EQ(error, "");
+      EXPECT_EQ(Contents<int32_t>(out)[reader], 0);
+    }
+  };
+  run("simd_broadcast: lane 8", 35, SIMD(simd_broadcast(v, 8)));
+  run("simd_shuffle_down: lane 8", 39, SIMD(simd_shuffle_down(v, 1)));
+  run("simd_shuffle: lane 9", 35, SIMD(simd_shuffle(v, 9)));
+  run("simd_shuffle_rotate_up: lane 31", 32,
+      SIMD(simd_shuffle_rotate_up(v, 1)));
+}
+
+// Lane l + 16 to lane l, then 8, 4, 2, 1, each sum rounded; NaN loses.
+TEST_P(DeviceSimdFunctions, FloatsAndHalves) {
+  std::vector<half> in(32);
+  for (size_t i = 0; i < 32; ++i) in[i] = half(static_cast<int>(i * i) + 100);
+  std::vector<half> sums = in;
+  for (size_t width = 16; width != 0; width /= 2) {
+    for (size_t i = 0; i < width; ++i) sums[i] = sums[i] + sums[i + width];
+  }
+  for (const half h :
+       Threadgroup<half, half>(in, 32, 32, Each<half>(SIMD(simd_sum(v))))) {
+    ASSERT_EQ(h.Bits(), sums[0].Bits());
+  }
+  const std::vector<float> floats = {NAN, 3, -INFINITY, NAN, 2};
+  EXPECT_EQ((Threadgroup<float, float>(floats, 5, 5,
+                                       Each<float>(SIMD(simd_max(v)))))[0],
+            3.0f);
+  EXPECT_EQ((Threadgroup<float, float>(floats, 5, 5,
+                                       Each<float>(SIMD(simd_min(v)))))[4],
+            -INFINITY);
+}
+
+// Compares with <cmath>: every bit pattern, and the two floats around each
+// middle.
+template <class F>
+void RoundsToNearestEven(int mantissa_bits, int bias) {
+  const auto value = [=](uint32_t bits) {
+    const int exponent = static_cast<int>(bits >> mantissa_bits);
+    const int mantissa = static_cast<int>(bits & ((1u << mantissa_bits) - 1));
+    return exponent == 0 ? std::ldexp(mantissa, 1 - bias - mantissa_bits)
+                         : std::ldexp(mantissa + (1 << mantissa_bits),
+                                      exponent - bias - mantissa_bits);
+  };
+  const uint32_t infinity = F(HUGE_VALF).Bits();
+  for (uint32_t bits = 0; bits + 1 < infinity; ++bits) {
+    ASSERT_EQ(static_cast<double>(float{F::FromBits(bits)}), value(bits));
+    ASSERT_EQ(F(-float{F::FromBits(bits)}).Bits(), bits | 0x8000);
+    const double middle = (value(bits) + value(bits + 1)) / 2;
+    ASSERT_EQ(F(middle).Bits(), bits + bits % 2);
+    ASSERT_EQ(F(std::nextafter(middle, 0.0)).Bits(), bits);
+    ASSERT_EQ(F(std::nextafter(middle, HUGE_VAL)).Bits(), bits + 1);
+  }
+  EXPECT_TRUE(std::isnan(float{F(std::nan(""))}));
+  EXPECT_EQ(F(std::numeric_limits<double>::max()).Bits(), infinity);
+}
+
+TEST(DeviceKernelHalves, RoundToNearestEven) {
+  RoundsToNearestEven<half>(10, 15);
+  RoundsToNearestEven<bfloat>(7, 127);
+}
+
+using DeviceKernelTypes = KernelTest;
+
+const auto kHalves = [](auto& tg) {
+  const auto in = buffer<const half>(tg, 0);
+  const auto out = buffer<half>(tg, 1);
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    out[i] = in[i] * in[i];
+    out[i] += in[i];
+    out[i] = out[i] * 0.5f;
+    half h = in[i];
+    h += out[i];
+    h -= 1.0f;
+    if (in[i] < 3.0f) out[i] = h;
+    out[i]++;
+  });
+};
+
+TEST_P(DeviceKernelTypes, HalvesInMemory) {
+  std::vector<half> in(64);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = half(static_cast<int>(i));
+  const auto out = Threadgroup<half, half>(in, 64, 64, kHalves);
+  for (size_t i = 0; i < in.size(); ++i) {
+    half want = half(half(in[i] * in[i]) + in[i]);
+    want = half(static_cast<float>(want) * 0.5f);
+    if (i < 3) want = half(static_cast<float>(half(in[i] + want)) - 1.0f);
+    want = want + half(1);
+    ASSERT_EQ(out[i].Bits(), want.Bits()) << i;
+  }
+}
+
+const auto kRows = [](auto& tg) {
+  const auto in = buffer<const float4>(tg, 0);
+  const auto out = buffer<float>(tg, 1);
+  auto sums = tg.per_thread(float4(0.0f));
+  tg.for_each_thread([&](auto t) {
+    const size_t i = t.thread_index_in_threadgroup;
+    const float4 reversed = float4(in[i]).wzyx;
+    sums[t] += in[i] * in[i];
+    sums[t] += 2.0f * reversed;
+  });
+  const auto all_lanes = simd_sum(sums);
+  tg.for_each_thread([&](auto t) {
+    const float4 v = all_lanes[t];
+    out[t.thread_index_in_threadgroup] = v.x + v.y + v.z + v.w;
+  });
+};
+
+TEST_P(DeviceKernelTypes, VectorsInMemory) {
+  static_assert(sizeof(float3) == 16 && alignof(float3) == 16);
+  static_assert(sizeof(half3) == 8 && sizeof(char3) == 4 && sizeof(bool4) == 4);
+  static_assert(sizeof(long3) == 32 && alignof(uint2) == 8);
+  std::vector<float4> in(32);
+  float want = 0;
+  for (size_t i = 0; i < in.size(); ++i) {
+    for (int j = 0; j < 4; ++j) {
+      in[i][j] = static_cast<float>(4 * i) + static_cast<float>(j);
+      want += in[i][j] * (in[i][j] + 2.0f);
+    }
+  }
+  const auto out = Threadgroup<float4, float>(in, 32, 32, kRows);
+  for (const float sum : out) ASSERT_EQ(sum, want);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, DeviceSimdFunctions, testing::ValuesIn(kModes),
+                         ModeName);
+INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelTypes, testing::ValuesIn(kModes),
+                         ModeName);
 
 }  // namespace
 }  // namespace switchyard::testing_support

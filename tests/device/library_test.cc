@@ -6,17 +6,31 @@
 
 #include "switchyard/device/library.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
+#include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/device/metal/cache.h"
+#include "src/device/metal/compile.h"
+#include "src/device/metal/source_files.h"
 #include "switchyard/device/device.h"
 #include "tests/device/device_test.h"
 #include "tests/device/metal_text.h"
+#include "tests/device/needs_clang.h"
 #include "tests/run_program.h"
 
 namespace switchyard::testing_support {
@@ -364,6 +378,328 @@ TEST_F(LibraryTest, Labels) {
   ASSERT_EQ(buffer->findings().size(), 1u);
   EXPECT_EQ(buffer->findings()[0].text, text);
   EXPECT_EQ(buffer->error(), text + " [queue \"main\"]");
+}
+
+// Which files newLibrary() reads of those that a shader's text names. tests/
+// swy_metal_test.cc has the devices, in a process with little memory.
+
+using device::metal::Compile;
+using device::metal::CompileRequest;
+using device::metal::kMaxSourceBytes;
+using device::metal::ReadSource;
+using device::metal::SourceFile;
+
+constexpr char kKernel[] = "kernel void k(device int* x) { *x = 1; }\n";
+
+// A FIFO that nobody writes to, which whoever opens it waits for: for a minute,
+// then the alarm ends the test.
+class SourceFiles : public testing::Test {
+ protected:
+  SourceFiles() {
+    alarm(60);
+    EXPECT_EQ(mkfifo(fifo_.c_str(), 0600), 0);
+  }
+  ~SourceFiles() override { alarm(0); }
+
+  std::string Write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_.File(name)) << text;
+    return folder_.File(name);
+  }
+  // Why the text is not compiled; empty if it is.
+  std::string ErrorOf(const std::string& text, unsigned seconds = 60) const {
+    CompileRequest request;
+    request.source = text;
+    request.cache = folder_.path();
+    request.arguments = {"-I" + folder_.path()};
+    request.preprocess_seconds = seconds;
+    try {
+      Compile(request);
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return std::string();
+  }
+
+  const TempFolder folder_;
+  const std::string fifo_ = folder_.File("fifo");
+};
+
+TEST_F(SourceFiles, AreReadIfRegularAndNotTooLarge) {
+  const auto expect = [](const std::string& path, SourceFile::State state,
+                         const std::string& wrong) {
+    const SourceFile file = ReadSource(path);
+    EXPECT_EQ(file.state, state) << path;
+    EXPECT_EQ(file.wrong, wrong);
+    EXPECT_EQ(file.text, "");
+  };
+  expect(fifo_, SourceFile::State::kNoFile, "is not a regular file");
+  expect("/dev/null", SourceFile::State::kNoFile, "is not a regular file");
+  expect(folder_.path(), SourceFile::State::kFolder, "is a folder");
+  expect("/no/such/file", SourceFile::State::kAbsent,
+         "No such file or directory");
+  const std::string large = Write("large", "");
+  std::filesystem::resize_file(large, kMaxSourceBytes + 1);
+  expect(large, SourceFile::State::kTooLarge, "has more than 16 MiB");
+  std::filesystem::resize_file(large, kMaxSourceBytes);
+  EXPECT_EQ(ReadSource(large).text.size(), kMaxSourceBytes);
+  EXPECT_EQ(ReadSource(Write("text", "abc")).text, "abc");
+  // Which says that it has 0 bytes.
+  EXPECT_NE(ReadSource("/proc/self/maps").text, "");
+}
+
+TEST_F(SourceFiles, OfATextAreThoseOfTheFolders) {
+  SWITCHYARD_NEEDS_CLANG();
+  EXPECT_EQ(
+      ErrorOf(std::string("#include \"fifo\"\n") + kKernel),
+      "program_source:1: includes " + fifo_ + ", which is not a regular file");
+  Write("good.h", "#include \"good.h\"\n#define X 1\n");
+  Write("once.h", "#pragma once\n#include \"./once.h\"\n");
+  EXPECT_EQ(ErrorOf(std::string("#include <once.h>\n") + kKernel), "");
+  EXPECT_EQ(ErrorOf(std::string("#line 7 \"") + fifo_ + "\"\n" + kKernel), "");
+  EXPECT_EQ(ErrorOf(std::string(kMaxSourceBytes + 1, ' ')),
+            "source: has more than 16 MiB");
+  // No directive, and one that is not there.
+  for (const char* const text :
+       {"// #include \"fifo\"\n", "constant char s[] = \"#include <fifo>\";\n",
+        "#if 0\n#include \"absent\"\n#endif\n"}) {
+    EXPECT_EQ(ErrorOf(std::string(text) + kKernel), "") << text;
+  }
+}
+
+// Only the preprocessor knows what a macro stands for: it waits for the FIFO,
+// but not for ever.
+TEST_F(SourceFiles, OfAMacroAreNotWaitedFor) {
+  SWITCHYARD_NEEDS_CLANG();
+  EXPECT_EQ(
+      ErrorOf(std::string("#define NAME \"fifo\"\n#include NAME\n") + kKernel,
+              1),
+      "program_source: is not preprocessed within 1 s: does a macro's "
+      "#include name a device or a FIFO?");
+}
+
+// Clang reads the text twice, and what the first time is no directive might be
+// one the second time.
+TEST_F(SourceFiles, AreNotNamedByWhatIsNoDirective) {
+  SWITCHYARD_NEEDS_CLANG();
+  EXPECT_EQ(ErrorOf(std::string("#define HASH #\nHASH include \"") + fifo_ +
+                    "\"\n" + kKernel),
+            "program_source:2:1: error: a directive can't be a macro's: "
+            "#include");
+  EXPECT_NE(ErrorOf(std::string("%:include \"") + fifo_ + "\"\n" + kKernel)
+                .find("program_source:1:2: error: "),
+            std::string::npos);
+  // In two parts: no test of ours has any.
+  const std::string word = "asm";
+  EXPECT_NE(ErrorOf(word + "(\".incbin \\\"" + fifo_ + "\\\"\");\n" + kKernel)
+                .find("program_source:1:1: error: "),
+            std::string::npos);
+}
+
+// The cache of compiled .metal files: DeviceOptions::metal_cache_bytes.
+
+using device::metal::Cache;
+
+std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  DIR* const all = opendir(folder.c_str());
+  while (const dirent* const entry = readdir(all)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != ".." && name != "lock") names.push_back(name);
+  }
+  closedir(all);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+void SetAge(const std::string& path, time_t seconds) {
+  const timespec then = {std::time(nullptr) - seconds, 0};
+  const timespec times[] = {then, then};
+  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0) << path;
+}
+
+// The folder by itself: modules are files of 1000 bytes, keys of 10.
+class MetalCache : public testing::Test {
+ protected:
+  static std::string Key(char letter) { return std::string(10, letter); }
+  std::shared_ptr<const device::metal::CachedModule> Add(const Cache& cache,
+                                                         char letter) {
+    const std::string module = cache.folder() + "/work-module";
+    const std::string key = cache.folder() + "/work-key";
+    std::ofstream(module) << std::string(1000, letter);
+    std::ofstream(key) << Key(letter);
+    return cache.Add(Key(letter), module, key);
+  }
+  // Sets the age of a file's module.
+  void SetAgeOf(char letter, time_t seconds) {
+    const std::string name = device::metal::HashOf(Key(letter));
+    SetAge(folder_.File((name + ".so").c_str()), seconds);
+  }
+  static bool Has(const Cache& cache, char letter) {
+    return cache.Find(Key(letter)) != nullptr;
+  }
+  std::string Those(const Cache& cache) {
+    std::string all;
+    for (const char letter : {'a', 'b', 'c', 'd'}) {
+      const std::string hash = device::metal::HashOf(Key(letter));
+      struct stat status;
+      if (stat((cache.folder() + "/" + hash + ".so").c_str(), &status) == 0) {
+        all += letter;
+      }
+    }
+    return all;
+  }
+
+  const TempFolder folder_;
+};
+
+TEST_F(MetalCache, WhatHasNotBeenUsedForLongestGoes) {
+  const Cache cache(folder_.path(), 3030);
+  Add(cache, 'a');
+  Add(cache, 'b');
+  Add(cache, 'c');
+  EXPECT_EQ(Those(cache), "abc");
+  SetAgeOf('a', 10);
+  SetAgeOf('b', 20);
+  SetAgeOf('c', 30);
+  EXPECT_TRUE(Has(cache, 'c'));  // a use
+  Add(cache, 'd');
+  EXPECT_EQ(Those(cache), "acd");
+  EXPECT_FALSE(Has(cache, 'b'));
+  EXPECT_EQ(NamesIn(folder_.path()).size(), 6u);
+  // To less than that, and without a bound.
+  const Cache small(folder_.path(), 1);
+  Add(small, 'b');
+  EXPECT_EQ(Those(cache), "b");
+  const Cache any(folder_.path(), 0);
+  for (const char letter : {'a', 'c', 'd'}) Add(any, letter);
+  EXPECT_EQ(Those(cache), "abcd");
+}
+
+TEST_F(MetalCache, WhatIsInUseStays) {
+  const Cache cache(folder_.path(), 1);
+  const auto a = Add(cache, 'a');
+  SetAgeOf('a', 1000);
+  Add(cache, 'b');
+  EXPECT_EQ(Those(cache), "ab");
+  const auto again = cache.Find(Key('a'));
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(again->path(), a->path());
+  Add(cache, 'c');
+  EXPECT_EQ(Those(cache), "ac");
+  // This one stands for another process's.
+  const Cache same(folder_.path(), 1);
+  auto d = Add(same, 'd');
+  int ready[2], done[2];
+  ASSERT_EQ(pipe(ready) | pipe(done), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto mine = cache.Find(Key('d'));
+    char byte = mine != nullptr ? 'y' : 'n';
+    if (write(ready[1], &byte, 1) != 1) _exit(1);
+    close(done[1]);
+    _exit(read(done[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+  close(done[0]);
+  d.reset();
+  Add(cache, 'b');
+  EXPECT_EQ(Those(cache), "abd");
+  close(done[1]);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  Add(cache, 'c');
+  EXPECT_EQ(Those(cache), "ac");
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_F(MetalCache, AnotherKeyOfTheSameNameIsNone) {
+  const Cache cache(folder_.path(), 0);
+  Add(cache, 'a');
+  const std::string hash = device::metal::HashOf(Key('a'));
+  std::ofstream(folder_.File((hash + ".cc").c_str())) << "another";
+  EXPECT_FALSE(Has(cache, 'a'));
+  Add(cache, 'a');
+  EXPECT_TRUE(Has(cache, 'a'));
+  unlink(folder_.File((hash + ".so").c_str()).c_str());
+  EXPECT_FALSE(Has(cache, 'a'));
+}
+
+// Processes that were killed leave their work behind, versions their headers.
+TEST_F(MetalCache, OldWorkGoes) {
+  const Cache cache(folder_.path(), 1 << 20);
+  constexpr time_t kDay = 24 * 60 * 60;
+  const std::string copy = "0123456789abcdef.so.AbCdEf";
+  for (const char* const name : {"work-old", "work-new", "shim-0", "shim-1"}) {
+    ASSERT_EQ(mkdir(folder_.File(name).c_str(), 0700), 0);
+    std::ofstream(folder_.File(name) + "/file") << "text";
+  }
+  std::ofstream(folder_.File(copy.c_str())) << "text";
+  std::ofstream(folder_.File("notes.txt")) << "text";
+  SetAge(folder_.File("work-old"), 2 * kDay);
+  SetAge(folder_.File("shim-0"), 31 * kDay);
+  SetAge(folder_.File("shim-1"), 29 * kDay);
+  SetAge(folder_.File(copy.c_str()), 2 * kDay);
+  SetAge(folder_.File("notes.txt"), 1000 * kDay);
+  Add(cache, 'a');
+  std::vector<std::string> names = NamesIn(folder_.path());
+  EXPECT_EQ(names.size(), 5u);
+  for (const char* const name : {"work-new", "shim-1", "notes.txt"}) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
+  }
+}
+
+// Libraries of a device live on.
+TEST_F(MetalCache, LibrariesKeepTheirModules) {
+  SWITCHYARD_NEEDS_CLANG();
+  DeviceOptions options;
+  options.metal_cache = folder_.path();
+  options.metal_cache_bytes = 1;
+  const auto device = CreateDevice(options);
+  const auto text = [](int n) {
+    return "constant int n [[function_constant(0)]];\n"
+           "kernel void k(device int* x) { *x = n + " +
+           std::to_string(n) + "; }\n";
+  };
+  std::string error;
+  const auto modules = [&] {
+    size_t count = 0;
+    for (const std::string& name : NamesIn(folder_.path())) {
+      if (name.size() == 19 && name.substr(16) == ".so") ++count;
+    }
+    return count;
+  };
+  auto first = device->newLibrary(text(1), {}, &error);
+  ASSERT_NE(first, nullptr) << error;
+  auto function = first->newFunction("k", &error);
+  for (int n = 2; n < 4; ++n) ASSERT_NE(device->newLibrary(text(n)), nullptr);
+  EXPECT_EQ(modules(), 2u);
+  EXPECT_TRUE(device->newLibrary(text(1))->cached());
+  ASSERT_NE(first->newFunction("k", &error), nullptr) << error;
+  // A function is a use of it as well.
+  first.reset();
+  ASSERT_NE(device->newLibrary(text(4)), nullptr);
+  EXPECT_EQ(modules(), 2u);
+  function.reset();
+  ASSERT_NE(device->newLibrary(text(5)), nullptr);
+  EXPECT_EQ(modules(), 1u);
+
+  // At the same time, as processes would.
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      for (int n = 0; n < 2; ++n) {
+        std::string why;
+        const auto library =
+            CreateDevice(options)->newLibrary(text((t + n) % 2), {}, &why);
+        ASSERT_NE(library, nullptr) << why;
+        EXPECT_NE(library->newFunction("k", &why), nullptr) << why;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

@@ -84,9 +84,9 @@ PlantedText Of(
 }
 // Over `count` floats each.
 PlantedText Of(const char* what, const char* kernel, size_t threadgroups,
-               size_t threads, size_t count, float value = 1.0f) {
+               size_t threads, size_t count) {
   return Of(what, kernel, threadgroups, threads, [=](CheckedQueue& q, bool) {
-    return std::vector<BufferPtr>{q.Floats(count, value), q.Floats(count)};
+    return std::vector<BufferPtr>{q.Floats(count), q.Floats(count)};
   });
 }
 // Three threadgroups over ints.
@@ -99,73 +99,29 @@ PlantedText OfGroups(const char* what, const char* kernel) {
 
 std::vector<PlantedText> Planted() {
   return {
-      Of("an element past the end of a buffer", "stencil", 1, 96, 96),
-      Of("index -1 after an arg-max over NaN", "top1", 1, 32, 96, NAN),
-      Of("a scratch region smaller than the reduction that uses it", "sum", 1,
-         96, 96),
       Of("an element of which only a part is bound", "words", 1, 1,
          [](CheckedQueue& q, bool) {
            return std::vector<BufferPtr>{q.Make(std::vector<char>(381)),
                                          q.Floats(1)};
          }),
-      Of("a pointer that walks to before the start", "reverse", 1, 32, 96),
-      Of("a read of threadgroup memory that no thread has written", "gather", 1,
-         32, 96),
       Of("a half of a word of threadgroup memory that no thread has written",
          "gather_halves", 1, 32, 96),
       Of("a tree reduction over a group size that is not a power of two",
          "tree", 1, 24, 96),
-      Of("a fresh buffer that nothing has written", "copy_fresh", 1, 4,
-         [](CheckedQueue& q, bool clean) {
-           const auto x = q.device->newBuffer(16);
-           for (size_t i = 0; i < (clean ? 4 : 2); ++i) {
-             static_cast<float*>(x->contents())[i] = 1.0f;
-           }
-           return std::vector<BufferPtr>{x, q.Floats(4)};
-         }),
       Of("parameters in a fresh buffer", "params", 1, 1,
          [](CheckedQueue& q, bool clean) {
            const auto p = q.device->newBuffer(8);
            if (clean) *static_cast<uint32_t*>(p->contents()) = 7;
            return std::vector<BufferPtr>{p, q.Floats(1)};
          }),
-
-      Of("no barrier between writing scratch and reading it", "shift", 2, 32,
-         1024),
-      Of("a simdgroup barrier between simdgroups", "shift_simdgroups", 2, 64,
-         1024),
-      Of("no barrier between a reduction and its reuse of the scratch",
-         "softmax", 2, 64, 1024),
-      Of("no barrier between writing device memory and reading it", "mirror", 1,
-         64, 1024),
-      Of("a barrier that is for threadgroup memory only", "mirror_flags", 1, 64,
-         1024),
-      Of("a simd function taken for a barrier, write before read", "lanes", 2,
-         64, 1024),
-      Of("nothing between reads of lanes and their writes", "lanes_backwards",
-         2, 64, 1024),
-      Of("two threads write one word of scratch", "flag", 2, 64, 1024),
       Of("two threads write one byte", "bytes", 1, 64, 1024),
       Of("half of a word is read, and the other one written since", "halves", 1,
          64, 1024),
       Of("no barrier between the write of a word and the read of its half",
          "halves_then_words", 1, 64, 1024),
-      Of("no barrier between atomics and a plain read", "count_then_read", 1,
-         64, 1024),
-      Of("threads that return before a barrier", "early", 2, 64, 1024),
-      Of("lanes that return before a simdgroup barrier", "early_lanes", 2, 64,
-         1024),
-      Of("a barrier in a divergent loop", "newton", 2, 64, 1024),
-      Of("a broadcast of a lane that is not there", "lane", 2, 40, 1024),
-
-      OfGroups("two threadgroups write one word", "dot"),
-      OfGroups("a histogram by plain adds", "histogram"),
-      OfGroups("a threadgroup reads what another one writes", "stencil_groups"),
       OfGroups("a threadgroup overwrites what all have read", "scale"),
       OfGroups("a threadgroup overwrites two words that all have read",
                "scale_words"),
-      OfGroups("a plain read of a word that other threadgroups update",
-               "count_groups"),
   };
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The .metal files of tests/device/metal, compiled for a device, and the
-// markers in them (metal/corpus.h).
+// markers in them (metal_corpus_test.cc).
 
 #ifndef SWITCHYARD_TESTS_DEVICE_METAL_TEXT_H_
 #define SWITCHYARD_TESTS_DEVICE_METAL_TEXT_H_

@@ -3,9 +3,15 @@
 
 // In which order command buffers run, on which threads, and who waits for whom.
 
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -268,6 +274,350 @@ TEST_F(DeviceQueue, AnEmptyBufferCompletes) {
   ExpectCompleted(*buffer);
   EXPECT_GT(buffer->GPUStartTime(), 0.0);
   EXPECT_LE(buffer->GPUStartTime(), buffer->GPUEndTime());
+}
+
+// The last reference to a queue, dropped by the work of another queue or of its
+// own: nobody may wait there, or two queues wait for each other.
+
+// The code that drops the reference.
+enum class By { kHandler, kKernel, kDeallocator };
+
+// The work of each queue drops the next queue, the last one's the first.
+struct Ring {
+  const char* name;
+  std::vector<By> queues;
+  bool check_kernels = false;
+};
+std::ostream& operator<<(std::ostream& os, const Ring& ring) {
+  return os << ring.name;
+}
+
+class DeviceLastReference : public testing::TestWithParam<Ring> {
+ protected:
+  // Work that drops `other`, as soon as nobody else has it.
+  static std::shared_ptr<CommandBuffer> Drops(
+      CommandQueue& queue, By by, std::shared_ptr<CommandQueue> other,
+      std::shared_ptr<Flag> alone) {
+    auto drop = [other = std::move(other), alone = std::move(alone)]() mutable {
+      alone->Wait();
+      other.reset();
+    };
+    Device& device = *queue.device();
+    KernelFunction kernel;
+    kernel.name = "user";
+    if (by == By::kKernel) {
+      kernel.threadgroup = [drop](const ThreadgroupContext&) mutable {
+        drop();
+      };
+    } else {
+      kernel.threadgroup = [](const ThreadgroupContext&) {};
+    }
+    const auto buffer = Encoded(queue, [&](Encoder& e) {
+      e.setComputePipelineState(
+          device.newComputePipelineState(std::move(kernel)));
+      if (by == By::kDeallocator) {
+        static char byte;
+        e.setBuffer(device.newBufferWithBytesNoCopy(
+                        static_cast<void*>(&byte), 1, ResourceStorageModeShared,
+                        [drop](void*, size_t) mutable { drop(); }),
+                    0, 0);
+      }
+      // Two of them, so that it is the executor that runs them.
+      e.dispatchThreadgroups(Size(2, 1, 1), Size(1, 1, 1));
+    });
+    if (by == By::kHandler) {
+      buffer->addCompletedHandler([drop](CommandBuffer*) mutable { drop(); });
+    }
+    return buffer;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(
+    Rings, DeviceLastReference,
+    testing::Values(
+        Ring{"OwnHandler", {By::kHandler}}, Ring{"OwnKernel", {By::kKernel}},
+        Ring{"OwnKernelChecked", {By::kKernel}, true},
+        Ring{"OwnDeallocator", {By::kDeallocator}},
+        Ring{"TwoHandlers", {By::kHandler, By::kHandler}},
+        Ring{"TwoKernels", {By::kKernel, By::kKernel}},
+        Ring{"TwoDeallocators", {By::kDeallocator, By::kDeallocator}},
+        Ring{"ThreeHandlers", {By::kHandler, By::kHandler, By::kHandler}},
+        Ring{"OneOfEach", {By::kHandler, By::kKernel, By::kDeallocator}},
+        Ring{"OneOfEachChecked",
+             {By::kHandler, By::kKernel, By::kDeallocator},
+             true}),
+    [](const testing::TestParamInfo<Ring>& test) {
+      return std::string(test.param.name);
+    });
+
+TEST_P(DeviceLastReference, DroppedByWork) {
+  const Watchdog watchdog;
+  const std::vector<By>& ring = GetParam().queues;
+  std::vector<std::shared_ptr<Flag>> gone;
+  std::vector<std::shared_ptr<CommandQueue>> queues;
+  for (size_t i = 0; i < ring.size(); ++i) {
+    gone.push_back(std::make_shared<Flag>());
+    DeviceOptions options;
+    options.executor = std::make_shared<TellingExecutor>(gone.back());
+    options.check_kernels = GetParam().check_kernels;
+    queues.push_back(CreateDevice(options)->newCommandQueue());
+  }
+  const auto alone = std::make_shared<Flag>();
+  for (size_t i = 0; i < ring.size(); ++i) {
+    Drops(*queues[i], ring[i], queues[(i + 1) % ring.size()], alone)->commit();
+  }
+  queues.clear();
+  alone->Set();
+  for (const auto& flag : gone) flag->Wait();
+}
+
+// A queue whose handler lets go of it, tells, and is not done yet.
+void DropInAHandler(void (*then)()) {
+  const auto alone = std::make_shared<Flag>();
+  const auto dropped = std::make_shared<Flag>();
+  auto queue = CreateDevice({})->newCommandQueue();
+  auto buffer = queue->commandBuffer();
+  buffer->addCompletedHandler(
+      [queue, alone, dropped, then](CommandBuffer*) mutable {
+        alone->Wait();
+        queue.reset();
+        dropped->Set();
+        then();
+      });
+  buffer->commit();
+  buffer.reset();
+  queue.reset();
+  alone->Set();
+  dropped->Wait();
+}
+
+// Static objects do not go while a queue's work may use them.
+TEST(DeviceLastReferenceDeathTest, ExitWaitsForTheWork) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto exit_early = [] {
+    DropInAHandler([] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      std::fputs("the handler returns", stderr);
+    });
+    std::exit(0);
+  };
+  EXPECT_EXIT(exit_early(), testing::ExitedWithCode(0), "the handler returns");
+}
+
+// But the work itself may end the program.
+TEST(DeviceLastReferenceDeathTest, ExitInAHandler) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto exit_inside = [] {
+    const Watchdog watchdog;
+    DropInAHandler([] { std::exit(7); });
+    Flag().Wait();
+  };
+  EXPECT_EXIT(exit_inside(), testing::ExitedWithCode(7), "");
+}
+
+// References dropped while work is in flight, by any thread.
+
+class DeviceLifetime : public DeviceTest {
+ protected:
+  DeviceLifetime() {
+    queue_.reset();
+    UseNewDevice(gone_);
+  }
+  void UseNewDevice(const std::shared_ptr<Flag>& gone) {
+    DeviceOptions options;
+    options.executor = std::make_shared<TellingExecutor>(gone);
+    device_ = CreateDevice(options);
+    queue_ = device_->newCommandQueue();
+  }
+  void DropQueueAndDevice() {
+    queue_.reset();
+    device_.reset();
+  }
+
+  const std::shared_ptr<Flag> gone_ = std::make_shared<Flag>();
+};
+
+TEST_F(DeviceLifetime, DeviceGoesWithItsLastUser) {
+  DropQueueAndDevice();
+  EXPECT_TRUE(gone_->IsSet());
+}
+
+TEST_F(DeviceLifetime, PartsKeepTheWhole) {
+  const std::weak_ptr<Device> device = device_;
+  const std::weak_ptr<CommandQueue> queue = queue_;
+  bool ran = false;
+  auto buffer = Work([&ran] { ran = true; });
+  EXPECT_EQ(queue_->device(), device_);
+  DropQueueAndDevice();
+  EXPECT_FALSE(device.expired());
+  EXPECT_FALSE(queue.expired());
+  CommitAndWait(*buffer);
+  ExpectCompleted(*buffer);
+  EXPECT_TRUE(ran);
+  // Results can be asked for as long as one likes.
+  auto encoder = buffer->computeCommandEncoder();
+  buffer.reset();
+  EXPECT_FALSE(queue.expired());
+  encoder.reset();
+  EXPECT_TRUE(queue.expired());
+  EXPECT_TRUE(device.expired());
+  EXPECT_TRUE(gone_->IsSet());
+}
+
+// The last reference waits for the work, and for the handlers.
+TEST_F(DeviceLifetime, DroppedWithWorkInFlight) {
+  std::string log;
+  Flag started, dropping;
+  auto a = Work([&] {
+    started.Set();
+    dropping.Wait();
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    log += 'a';
+  });
+  auto b = Work([&log] { log += 'b'; });
+  b->addCompletedHandler([&log](CommandBuffer* completed) {
+    ExpectCompleted(*completed);
+    log += 'h';
+  });
+  a->commit();
+  b->commit();
+  a.reset();
+  b.reset();
+  device_.reset();
+  started.Wait();
+  dropping.Set();
+  queue_.reset();
+  EXPECT_EQ(log, "abh");
+  EXPECT_TRUE(gone_->IsSet());
+}
+
+TEST_F(DeviceLifetime, CommandBufferDroppedAfterCommit) {
+  std::string log;
+  for (int i = 0; i < 100; ++i) Work([&log] { log += 'a'; })->commit();
+  ExpectQueueRuns();
+  EXPECT_EQ(log, std::string(100, 'a'));
+}
+
+// The queue is held up by what is never committed, until that is dropped.
+TEST_F(DeviceLifetime, DroppedBehindAnUncommittedBuffer) {
+  bool ran = false;
+  auto held = Work([] { FAIL(); });
+  held->enqueue();
+  Work([&ran] { ran = true; })->commit();
+  DropQueueAndDevice();
+  EXPECT_FALSE(gone_->IsSet());
+  held.reset();
+  EXPECT_TRUE(ran);
+  EXPECT_TRUE(gone_->IsSet());
+}
+
+TEST_F(DeviceLifetime, PipelineKeptUntilTheWorkIsDone) {
+  auto token = std::make_shared<int>(7);
+  const std::weak_ptr<int> weak = token;
+  auto held = Work([] {});
+  held->enqueue();
+  int seen = 0;
+  const auto buffer = Work([&seen, token] { seen = *token; });
+  token.reset();
+  buffer->commit();
+  EXPECT_FALSE(weak.expired());
+  held->commit();
+  buffer->waitUntilCompleted();
+  EXPECT_EQ(seen, 7);
+  EXPECT_TRUE(weak.expired());
+}
+
+// On the queue's own thread, which cannot wait for itself: it ends by itself.
+TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
+  Flag only_here;
+  std::atomic<int> later{0};
+  auto buffer = Work([] {});
+  auto next = Work([&later] { ++later; });
+  buffer->enqueue();
+  next->commit();
+  // The handler holds the only references; there is another after it.
+  auto refs = std::make_shared<std::pair<std::shared_ptr<CommandQueue>,
+                                         std::shared_ptr<CommandBuffer>>>();
+  buffer->addCompletedHandler([refs, &only_here](CommandBuffer* completed) {
+    only_here.Wait();
+    refs->first.reset();
+    refs->second.reset();
+    ExpectCompleted(*completed);
+  });
+  buffer->addCompletedHandler([](CommandBuffer* completed) {
+    ExpectCompleted(*completed);
+    completed->waitUntilCompleted();
+  });
+  next.reset();
+  device_.reset();
+  refs->first = std::move(queue_);
+  refs->second = buffer;
+  buffer->commit();
+  buffer.reset();
+  only_here.Set();
+  gone_->Wait();
+  EXPECT_EQ(later, 1);  // what was committed has run all the same
+}
+
+// The same on a thread in waitUntilCompleted, whose buffer goes under its feet.
+TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
+  const std::thread::id here = std::this_thread::get_id();
+  bool ran_here = false;
+  for (int i = 0; i < 100000 && !ran_here; ++i) {
+    const auto gone = std::make_shared<Flag>();
+    UseNewDevice(gone);
+    auto buffer = Work([] {});
+    buffer->addCompletedHandler([&](CommandBuffer*) {
+      ran_here = std::this_thread::get_id() == here;
+      if (!ran_here) return;
+      buffer.reset();
+      DropQueueAndDevice();
+    });
+    CommitAndWait(*buffer);
+    if (ran_here) gone->Wait();
+  }
+  EXPECT_TRUE(ran_here);
+}
+
+// A kernel or a handler, or a buffer's deallocator, drops what it captured.
+TEST_F(DeviceLifetime, DroppedWithACapture) {
+  for (const char* const where : {"kernel", "handler", "deallocator"}) {
+    SCOPED_TRACE(where);
+    const auto gone = std::make_shared<Flag>();
+    Flag done;
+    UseNewDevice(gone);
+    auto queue = queue_;
+    auto buffer = queue_->commandBuffer();
+    auto encoder = buffer->computeCommandEncoder();
+    const std::string name = where;
+    if (name == "kernel") {
+      encoder->setComputePipelineState(
+          Pipeline([kept = std::move(queue)](const ThreadgroupContext&) {}));
+    } else if (name == "deallocator") {
+      static char byte;
+      encoder->setComputePipelineState(
+          Pipeline([](const ThreadgroupContext&) {}));
+      encoder->setBuffer(
+          device_->newBufferWithBytesNoCopy(
+              static_cast<void*>(&byte), 1, ResourceStorageModeShared,
+              [kept = std::move(queue)](void*, size_t) mutable {
+                kept.reset();
+              }),
+          0, 0);
+    } else {
+      encoder->setComputePipelineState(
+          Pipeline([](const ThreadgroupContext&) {}));
+      buffer->addCompletedHandler([kept = std::move(queue)](CommandBuffer*) {});
+    }
+    DispatchOne(*encoder);
+    encoder->endEncoding();
+    encoder.reset();
+    auto held = queue_->commandBuffer();
+    buffer->commit();
+    held.reset();
+    buffer.reset();
+    DropQueueAndDevice();
+    gone->Wait();
+  }
 }
 
 }  // namespace

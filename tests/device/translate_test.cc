@@ -8,14 +8,46 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "tests/device/translate_text.h"
+#include "testing/inputs.h"
 
 namespace switchyard::device::metal {
 namespace {
+
+// Texts that the tests of the translation compare.
+// The part that stands for the shader, without the table behind it.
+std::string Shader(const Translation& translation) {
+  const size_t table = translation.code.find("\n# 1 \"<switchyard>\"\n");
+  return translation.code.substr(0, table);
+}
+
+// One blank for several, none at the ends of lines.
+std::string Squeeze(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == ' ' &&
+        (result.empty() || result.back() == ' ' || result.back() == '\n')) {
+      continue;
+    }
+    if (c == '\n' && !result.empty() && result.back() == ' ') result.pop_back();
+    result += c;
+  }
+  while (!result.empty() && result.back() == ' ') result.pop_back();
+  return result;
+}
+
+std::string Translated(std::string_view text) {
+  return Squeeze(Shader(Translate(text)));
+}
+
+bool Contains(std::string_view text, std::string_view what) {
+  return text.find(what) != text.npos;
+}
 
 TEST(Translate, ErasesAddressSpaces) {
   EXPECT_EQ(Translate("device int* f(thread int& a, threadgroup int* b);")
@@ -297,6 +329,635 @@ TEST(Translate, LeavesOtherConditionalsAlone) {
   }
   // Nothing has two meanings if there is no half.
   EXPECT_EQ(Translated("x = a ? b : c;"), "x = a ? b : c;");
+}
+
+// Kernels and the table of them, before Clang sees them.
+
+using switchyard_metal::Input;
+
+TEST(Translate, DescribesKernels) {
+  const Translation translation = Translate(
+      "# 4 \"a.metal\"\n"
+      "kernel void f(device const float * x [[buffer(1)]],\n"
+      "    constant A& a, device int* y [[buffer(1 + 2)]], device int* z,\n"
+      "    threadgroup half *t [[threadgroup(0)]], threadgroup int* u,\n"
+      "    uint3 i [[thread_position_in_grid]],\n"
+      "    ushort w [[ thread_execution_width ]]) {\n"
+      "}\n");
+  ASSERT_EQ(translation.kernels.size(), 1u);
+  const TranslatedKernel& kernel = translation.kernels[0];
+  EXPECT_EQ(kernel.name, "f");
+  EXPECT_EQ(kernel.file, "a.metal");
+  EXPECT_EQ(kernel.line, 4u);
+  const struct {
+    const char* name;
+    Input input;
+    uint32_t index;
+    const char* text;
+  } kExpected[] = {
+      {"x", Input::kBuffer, 1, "device const float * x"},
+      {"a", Input::kBuffer, 0, "constant A& a"},
+      {"y", Input::kBuffer, 3, "device int* y"},
+      {"z", Input::kBuffer, 2, "device int* z"},
+      {"t", Input::kThreadgroup, 0, "threadgroup half *t"},
+      {"u", Input::kThreadgroup, 1, "threadgroup int* u"},
+      {"i", Input::kThreadPositionInGrid, 0, "uint3 i"},
+      {"w", Input::kThreadsPerSimdgroup, 0, "ushort w"},
+  };
+  ASSERT_EQ(kernel.parameters.size(), std::size(kExpected));
+  for (size_t i = 0; i < std::size(kExpected); ++i) {
+    EXPECT_EQ(kernel.parameters[i].name, kExpected[i].name);
+    EXPECT_EQ(kernel.parameters[i].input, kExpected[i].input) << i;
+    EXPECT_EQ(kernel.parameters[i].index, kExpected[i].index) << i;
+    EXPECT_EQ(kernel.parameters[i].text, kExpected[i].text);
+  }
+  const std::string& code = translation.code;
+  EXPECT_TRUE(Contains(code, "} static constexpr auto swy_kernel_0 = &::f;\n"));
+  EXPECT_TRUE(Contains(code,
+                       "Describe<decltype(swy_kernel_0), 2>(\"y\", "
+                       "switchyard_metal::Input::kBuffer, 3, \"device int* "
+                       "y\"),\n"));
+  EXPECT_TRUE(Contains(code,
+                       "switchyard_metal::In<switchyard_metal::Input::"
+                       "kThreadgroup, 1>, switchyard_metal::In<"
+                       "switchyard_metal::Input::kThreadPositionInGrid, "
+                       "0>"));
+  EXPECT_TRUE(Contains(code, ">(swy_kernel_0, thread);\n"));
+  EXPECT_TRUE(Contains(
+      code, "{\"f\", \"a.metal\", 4, swy_run_0, swy_parameters_0, 8, 0},"));
+  EXPECT_TRUE(Contains(code, "&switchyard_metal::runtime, swy_kernels, 1, "));
+}
+
+TEST(Translate, KnowsTheIndicesThatShadersName) {
+  const Translation translation = Translate(
+      "enum Index { kA = 2, kB, kC = kB + 0x4, kD = unknown, kE };\n"
+      "namespace n { enum class M : int { kF = 1 << 3 }; }\n"
+      "constant constexpr int kG = (kC - 1) * 2;\n"
+      "struct A { enum { kH = 5 }; }; struct B { enum { kI = 1 }; };\n"
+      "struct C { enum { kI = 2 }; };\n"
+      "kernel void f(device int* b [[buffer(kB)]], device int* c "
+      "[[buffer(kC)]],\n"
+      "    device int* m [[buffer(n::M::kF)]], device int* g [[buffer(kG)]],\n"
+      "    device int* h [[buffer(A::kH)]]) {}\n"
+      "constant bool x [[function_constant(kB)]];\n");
+  ASSERT_EQ(translation.kernels.size(), 1u);
+  std::string indices;
+  for (const TranslatedParameter& p : translation.kernels[0].parameters) {
+    indices += std::to_string(p.index) + " ";
+  }
+  EXPECT_EQ(indices, "3 7 8 12 5 ");
+  EXPECT_TRUE(Contains(translation.code, "{\"x\", 3, \"bool\", &x"));
+  for (const char* name : {"kD", "kE", "kI", "kUnknown", "kA - 3", "kA / 0"}) {
+    EXPECT_TRUE(Translate("enum { kA = 2, kD = unknown, kE };\n"
+                          "struct B { enum { kI = 1 }; };\n"
+                          "struct C { enum { kI = 2 }; };\n"
+                          "kernel void f(device int* b [[buffer(" +
+                          std::string(name) + ")]]) {}")
+                    .kernels.empty())
+        << name;
+  }
+}
+
+TEST(Translate, FindsEveryFormOfKernel) {
+  const struct {
+    const char* text;
+    const char* name;
+    const char* code;
+  } kCases[] = {
+      {"[[kernel]] void f() {}", "f", "swy_kernel_0 = &::f;"},
+      {"kernel [[host_name(\"g\")]] void f() {}", "g", "swy_kernel_0 = &::f;"},
+      {"[[host_name(\"g\" \"h\")]]\nkernel void f() {}", "gh", "= &::f;"},
+      {"namespace a { namespace b::c { kernel void f() {} } }", "a::b::c::f",
+       "a::b::c::swy_kernel_0"},
+      {"namespace { kernel void f() {} }", "f", ">(swy_kernel_0, thread)"},
+      {"inline namespace a { kernel void f() {} }", "a::f", "(a::swy_kernel_0"},
+      {"extern \"C\" { kernel void f() {} }", "f", ">(swy_kernel_0, thread)"},
+      {"extern \"C\" kernel void f() {}", "f", ">(swy_kernel_0, thread)"},
+      {"kernel void f();\nkernel void f() {}", "f", "= &::f;"},
+      {"kernel __attribute__((noinline)) void f(void) {}", "f", "= &::f;"},
+      {"template <class T> void g() {}\n"
+       "template <> kernel void g<int>() {}",
+       "g<int>", "= &::g<int>;"},
+      {"template <class T> kernel void f() {}\n"
+       "template [[host_name(\"g\")]] kernel decltype(f<int>) f<int>;",
+       "g", "= static_cast<decltype(f<int>)*>(&f<int>)"},
+      {"template <class T> [[kernel]] void f() {}\n"
+       "typedef decltype(f<int>) f_t;\n"
+       "template [[host_name(\"g\")]] [[kernel]] f_t f<int>;",
+       "g", "= static_cast<f_t*>(&f<int>)"},
+      {"template <class T, int N> kernel void f(device T* x) {}\n"
+       "template [[host_name(\"g\")]] kernel void f<vec<int, 2>, (3 > 2)>(\n"
+       "  device vec<int, 2>* x [[buffer(0)]]);",
+       "g",
+       "= static_cast<void(*)( vec<int, 2>* x )>(&f<vec<int, 2>, (3 > 2)>)"},
+      {"template <class T> kernel void f() {}\n"
+       "template kernel void f<int>();",
+       "f<int>", "= static_cast<void(*)()>(&f<int>)"},
+      {"namespace a { template <class T> kernel void f() {} }\n"
+       "template [[host_name(\"g\")]] kernel void a::f<int>();",
+       "g", "(&a::f<int>)"},
+  };
+  for (const auto& c : kCases) {
+    const Translation translation = Translate(c.text);
+    ASSERT_EQ(translation.kernels.size(), 1u) << c.text;
+    EXPECT_EQ(translation.kernels[0].name, c.name) << c.text;
+    EXPECT_TRUE(Contains(Squeeze(translation.code), c.code))
+        << c.text << "\n"
+        << translation.code;
+    EXPECT_TRUE(translation.error.empty()) << translation.error;
+    EXPECT_FALSE(Contains(Shader(translation), "kernel ")) << c.text;
+  }
+}
+
+TEST(Translate, TakesSeveralNamesOfOneInstantiation) {
+  const Translation translation = Translate(
+      "template <class T> kernel void f(device T* x) {}\n"
+      "template [[host_name(\"a\")]] kernel void f<int>(device int*);\n"
+      "template [[host_name(\"b\")]] kernel void f<int>(device int*);");
+  ASSERT_EQ(translation.kernels.size(), 2u);
+  EXPECT_EQ(translation.kernels[1].name, "b");
+  EXPECT_EQ(translation.kernels[1].line, 3u);
+  EXPECT_EQ(translation.kernels[1].parameters.size(), 1u);
+  for (const char* pointer : {"swy_kernel_1", "swy_kernel_2"}) {
+    EXPECT_TRUE(Contains(Squeeze(translation.code),
+                         "\nstatic constexpr auto " + std::string(pointer) +
+                             " = static_cast<void(*)( int*)>(&f<int>)"));
+  }
+  EXPECT_FALSE(Contains(translation.code, "template void"));
+  EXPECT_EQ(Translate("# 1 \"a\"\nkernel void f() {}\n"
+                      "[[host_name(\"f\")]] kernel void g() {}")
+                .error,
+            "a:2:32: error: a second kernel of the name 'f'");
+}
+
+TEST(Translate, TellsKernelTemplatesOfOneNameApart) {
+  const char kTemplates[] =
+      "template <class T, class U, int N> kernel void f(device T* a) {}\n"
+      "template <class T, int N, bool B = false>\n"
+      "kernel void f(device T* b) {}\n"
+      "template <class T, int N, bool B = false>\n"
+      "kernel void f(device T* c, device T* d) {}\n";
+  const struct {
+    const char* instantiation;
+    const char* parameter;
+  } kCases[] = {
+      {"template kernel decltype(f<float, half, 3>) f<float, half, 3>;", "a"},
+      {"template kernel void f<float, 3>(device float*);", "b"},
+      {"template kernel void f<X, 3, true>(device X*);", "b"},
+      {"template kernel void f<float, 3>(device float*, device float*);", "c"},
+  };
+  for (const auto& c : kCases) {
+    const Translation translation =
+        Translate(kTemplates + std::string(c.instantiation));
+    ASSERT_EQ(translation.kernels.size(), 1u) << c.instantiation;
+    EXPECT_EQ(translation.kernels[0].parameters[0].name, c.parameter);
+  }
+  const Translation unclear =
+      Translate(kTemplates + std::string("template kernel f_t f<float, 3>;"));
+  EXPECT_TRUE(unclear.kernels.empty());
+  ASSERT_EQ(unclear.unsupported.size(), 1u);
+  EXPECT_EQ(unclear.unsupported[0].line, 6u);
+}
+
+TEST(Translate, KeepsTheColumnOfInstantiations) {
+  const std::string text =
+      "template [[host_name(\"a_kernel_of_a_long_name_and_of_int\")]] kernel "
+      "f_t "
+      "f<int>;";
+  const std::string code =
+      Shader(Translate("template <class T> kernel void f() {}\n" + text));
+  EXPECT_EQ(code.substr(code.find('\n') + 1),
+            "                static constexpr auto swy_kernel_1 = "
+            "static_cast<f_t*>(&f<int>);");
+  EXPECT_EQ(text.find("f<int>"), code.find("f<int>") - code.find('\n') - 1);
+}
+
+TEST(Translate, PassesOnTheMostThreadsOfAThreadgroup) {
+  const Translation translation = Translate(
+      "template <int N> [[kernel, max_total_threads_per_threadgroup(N * 32)]]\n"
+      "void f() {}\n"
+      "namespace n { kernel void g() [[max_total_threads_per_threadgroup(64)]] "
+      "{} }\n"
+      "template [[host_name(\"h\")]] kernel void f<4>();");
+  const std::string code = Squeeze(translation.code);
+  EXPECT_TRUE(Contains(code,
+                       "void f() {} template <int N> struct "
+                       "swy_max_threads_0 { static constexpr unsigned "
+                       "value = N * 32 ; };\n"))
+      << code;
+  EXPECT_TRUE(
+      Contains(code, "static constexpr unsigned swy_max_threads_1 = 64 ;"));
+  EXPECT_TRUE(Contains(code, "= swy_max_threads_0<4>::value;"));
+  EXPECT_TRUE(Contains(
+      code, "0, static_cast<switchyard_metal::u32>(n::swy_max_threads_1)},"));
+}
+
+TEST(Translate, LeavesOutWhatIsNotSupported) {
+  const struct {
+    const char* text;
+    const char* what;
+  } kCases[] = {
+      {"kernel void f(texture2d<float> t [[texture(0)]]) {\n  g(t); }",
+       "textures"},
+      {"kernel void f(sampler s [[sampler(0)]]) {}", "samplers"},
+      {"kernel void f() { mpp::tensor_ops::matmul2d<d> m; }",
+       "mpp::tensor_ops"},
+      {"kernel void f(raytracing::instance_acceleration_structure s) {}",
+       "ray tracing"},
+      {"vertex float4 f(uint i [[vertex_id]]) {\n  return 0; }",
+       "vertex functions"},
+      {"[[fragment]] float4 f() { return 0; }", "fragment functions"},
+      {"[[mesh]] void f() {}", "mesh shaders"},
+      {"kernel void f(A a [[stage_in]]) {}", "[[stage_in]]"},
+      {"kernel void f(uint i) {}",
+       "parameter 'i', which no attribute says the input of"},
+      {"kernel void f(device int* a [[buffer(N)]]) {}",
+       "[[buffer]] with another index than a number below 31"},
+      {"kernel void f(device int* a [[buffer(31)]]) {}",
+       "[[buffer]] with another index than a number below 31"},
+  };
+  for (const auto& c : kCases) {
+    const Translation translation =
+        Translate("# 1 \"a.metal\"\nint a;\n" + std::string(c.text) +
+                  "\nkernel void g() {}");
+    EXPECT_EQ(translation.kernels.size(), 1u) << c.text;
+    ASSERT_EQ(translation.unsupported.size(), 1u) << c.text;
+    EXPECT_EQ(translation.unsupported[0].what, c.what);
+    EXPECT_EQ(translation.unsupported[0].kernel, "f");
+    EXPECT_EQ(translation.unsupported[0].file, "a.metal");
+    EXPECT_EQ(translation.unsupported[0].line, 2u);
+    const std::string lines = c.text;
+    const auto newlines = std::count(lines.begin(), lines.end(), '\n');
+    EXPECT_EQ(
+        Squeeze(Shader(translation)),
+        "# 1 \"a.metal\"\nint a;\n" +
+            std::string(static_cast<size_t>(newlines) + 1, '\n') +
+            "inline void g() {} static constexpr auto swy_kernel_" +
+            (Contains(c.what, "functions") || Contains(c.what, "mesh") ? "0"
+                                                                       : "1") +
+            " = &::g;");
+  }
+}
+
+TEST(Translate, LeavesOutWhatNeedsWhatIsLeftOut) {
+  const Translation translation = Translate(
+      "float g(texture2d<float> t) {\n"
+      "#pragma unroll\n"
+      "  for (half h = t ? 1 : 2 * t;;) {} }\n"
+      "struct A { texture2d<float> t; };\n"
+      "using B = A;\n"
+      "float h(device int* x) { return 1; }\n"
+      "float h(texture3d<float> x) { return 1; }\n"
+      "template <class T> kernel void k(device T* a) { g(0); }\n"
+      "template [[host_name(\"k1\")]] kernel void k<int>(device int*);\n"
+      "kernel void k2(constant B& b) {}\n"
+      "kernel void k3(device int* x) { h(x); x.g = x->mpp; }\n");
+  ASSERT_EQ(translation.kernels.size(), 1u);
+  EXPECT_EQ(translation.kernels[0].name, "k3");
+  ASSERT_EQ(translation.unsupported.size(), 2u);
+  EXPECT_EQ(translation.unsupported[0].kernel, "k1");
+  EXPECT_EQ(translation.unsupported[0].line, 8u);
+  EXPECT_EQ(translation.unsupported[1].kernel, "k2");
+  EXPECT_FALSE(Contains(translation.code, "pragma"));
+  EXPECT_FALSE(Contains(translation.code, "texture"));
+  EXPECT_FALSE(Contains(translation.code, "Either"));
+}
+
+// Threadgroup memory and program-scope constants, before Clang sees them.
+
+TEST(Translate, GivesThreadgroupVariablesOneMemory) {
+  EXPECT_EQ(Translated("template <class T, int N> void f() {\n"
+                       "  threadgroup T a[N][4], b;\n"
+                       "  g();\n"
+                       "}"),
+            "template <class T, int N> void f() {\n"
+            "struct SwyVariables0 { T a[N][4], b; }; "
+            "auto& a = switchyard_metal::ThreadgroupVariable<"
+            "decltype(SwyVariables0::a)>([] {}, \"a\"); "
+            "auto& b = switchyard_metal::ThreadgroupVariable<"
+            "decltype(SwyVariables0::b)>([] {}, \"b\");\n"
+            "g();\n"
+            "}");
+}
+
+TEST(Translate, FindsEveryFormOfThreadgroupVariable) {
+  for (const char* text :
+       {"threadgroup float a[4];", "threadgroup metal::array<float, 4> a;",
+        "static threadgroup float a;", "float threadgroup a[2];",
+        "threadgroup unsigned int a;", "threadgroup struct { int x; } a;",
+        "volatile threadgroup int a;", "threadgroup typename T::type a[2];",
+        "if (x) { threadgroup vec<T, 4> a[1]; }", "x: threadgroup int a;",
+        "{ } threadgroup int a;"}) {
+    const std::string code =
+        Translated("void f() { " + std::string(text) + " }");
+    EXPECT_TRUE(Contains(code, "auto& a = switchyard_metal::")) << code;
+  }
+}
+
+TEST(Translate, KeepsTheAlignmentOfThreadgroupVariables) {
+  for (const char* text :
+       {"threadgroup alignas(16) half a[4];",
+        "alignas(16) threadgroup half a[4];",
+        "threadgroup half a[4] __attribute__((aligned(16)));",
+        "threadgroup half a __attribute__((aligned(16)));"}) {
+    const std::string code =
+        Translated("void f() { " + std::string(text) + " }");
+    EXPECT_TRUE(Contains(code, "ThreadgroupVariable<SwyVariables0>([] {}"))
+        << code;
+    EXPECT_TRUE(Contains(code, "auto& a = swy_variables_0.a;")) << code;
+    EXPECT_TRUE(Contains(code, "16")) << code;
+  }
+}
+
+TEST(Translate, LeavesPointersToThreadgroupMemoryAlone) {
+  for (const char* text :
+       {"threadgroup float* a = b;", "threadgroup float* a[4];",
+        "threadgroup float& a = *b;", "threadgroup const T * a = x, * b = y;",
+        "for (threadgroup T* a = b; a != c; ++a) {}",
+        "auto a = static_cast<threadgroup T*>(b);", "g((threadgroup T*)a);",
+        "typedef threadgroup float* P;", "threadgroup float (&a)[4] = b;",
+        "g([](threadgroup T* x) { return x; });"}) {
+    const Translation translation =
+        Translate("void f() { " + std::string(text) + " }");
+    EXPECT_FALSE(Contains(translation.code, "SwyVariables")) << text;
+    EXPECT_FALSE(Contains(translation.code, "threadgroup ")) << text;
+    EXPECT_TRUE(translation.unsupported.empty()) << text;
+  }
+}
+
+TEST(Translate, SaysThatThreadgroupMemoryHasNoInitializer) {
+  const Translation translation = Translate(
+      "# 5 \"a.metal\"\nvoid f() {\n  threadgroup int a[2] = {1, 2};\n}");
+  ASSERT_EQ(translation.unsupported.size(), 1u);
+  EXPECT_EQ(translation.unsupported[0].line, 6u);
+  EXPECT_EQ(translation.unsupported[0].column, 19u);
+  EXPECT_TRUE(Contains(Squeeze(translation.code), "{ int a[2] ; };"));
+  EXPECT_EQ(Translate("threadgroup int a;").unsupported.size(), 1u);
+  EXPECT_TRUE(Translate("threadgroup int* f();").unsupported.empty());
+}
+
+// Constants -------------------------------------------------------------------
+
+TEST(Translate, MakesFunctionConstantsVariables) {
+  const Translation translation = Translate(
+      "constant bool a [[function_constant(3)]];\n"
+      "namespace n { constant uint32_t b [[function_constant((1 + 2) * 010)]], "
+      "c [[function_constant(0x1f)]]; }\n"
+      "int f() { return is_function_constant_defined(a) +\n"
+      "  metal::is_function_constant_defined(n::b); }");
+  EXPECT_EQ(Squeeze(Shader(translation)),
+            "static bool a ; static bool swy_defined_a;\n"
+            "namespace n { static uint32_t b , c ; static bool swy_defined_b; "
+            "static bool swy_defined_c; }\n"
+            "int f() { return swy_defined_a +\n"
+            "n::swy_defined_b ; }");
+  EXPECT_TRUE(Contains(translation.code,
+                       "{\"a\", 3, \"bool\", &a, sizeof(a), &swy_defined_a},"));
+  EXPECT_TRUE(Contains(translation.code,
+                       "{\"b\", 24, \"uint\", &n::b, sizeof(n::b), "
+                       "&n::swy_defined_b},"));
+  EXPECT_TRUE(Contains(translation.code, "{\"c\", 31, \"uint\", &n::c"));
+}
+
+TEST(Translate, TakesFunctionConstantsOfEveryForm) {
+  for (const char* text :
+       {"constant int a [[function_constant(1)]];",
+        "static constant constexpr const int a [[ function_constant(1) ]];",
+        "constant metal::int32_t a [[function_constant(1)]];"}) {
+    const Translation translation = Translate(text);
+    EXPECT_TRUE(Contains(translation.code, "{\"a\", 1, \"int\", &a")) << text;
+    EXPECT_FALSE(Contains(Shader(translation), "const")) << text;
+  }
+}
+
+TEST(Translate, SetsUpWhatIsMadeOfFunctionConstants) {
+  const Translation translation = Translate(
+      "constant int a [[function_constant(0)]];\n"
+      "constant int b = a * 2 +\n"
+      "  1;\n"
+      "namespace n { constant int c[2] = {b, 1}; }\n"
+      "constant int d = 3;");
+  EXPECT_EQ(Squeeze(Shader(translation)),
+            "static int a ; static bool swy_defined_a;\n"
+            "static int b ; __attribute__((noinline)) static void "
+            "swy_set_up_0() { int swy_value = a * 2 "
+            "+\n1; __builtin_memcpy(&b, &swy_value, sizeof(b)); }\n"
+            "namespace n { static int c[2] ; __attribute__((noinline)) static "
+            "void swy_set_up_1() { int "
+            "swy_value[2] = {b, 1}; __builtin_memcpy(&c, &swy_value, "
+            "sizeof(c)); } }\n"
+            "const int d = 3;");
+  EXPECT_TRUE(
+      Contains(translation.code, "  swy_set_up_0();\n  n::swy_set_up_1();\n"));
+  EXPECT_TRUE(Contains(translation.code, ", swy_set_up};"));
+  EXPECT_TRUE(Contains(Translate("constant int d = 3;").code, ", nullptr};"));
+}
+
+TEST(Translate, SaysWhichConstantsItCannotSetUp) {
+  for (const char* text :
+       {"constant int b = a, c = 2;", "constant int b[] = {a};",
+        "constant int b(a);", "struct S { static constant int b = a; };"}) {
+    const Translation translation = Translate(
+        "constant int a [[function_constant(0)]];\n" + std::string(text));
+    ASSERT_EQ(translation.unsupported.size(), 1u) << text;
+    EXPECT_EQ(translation.unsupported[0].line, 2u) << text;
+  }
+  EXPECT_EQ(
+      Translate("constant int a [[function_constant(N)]];").unsupported.size(),
+      1u);
+}
+
+TEST(Translate, DefinesConstantMembersInTheirClass) {
+  EXPECT_EQ(Translated("struct A { static constant float x = 1.0f;\n"
+                       "  static constexpr constant float y = 1.0f; };"),
+            "struct A { inline static const float x = 1.0f;\n"
+            "static constexpr float y = 1.0f; };");
+}
+
+// Any text is translated, in time.
+
+using testing_support::Random;
+
+TEST(Translate, PassesUnbalancedTextToClang) {
+  EXPECT_EQ(Translate("kernel void f(device int* x) {\n  if (x {\n}\n").code,
+            "       void f(       int* x) {\n  if (x {\n}\n");
+  EXPECT_TRUE(Translate("void f() }").kernels.empty());
+}
+
+// A bit of everything.
+constexpr char kSample[] = R"(# 1 "a.metal"
+# 1 "shim" 1 3
+struct device; {
+# 2 "a.metal" 2
+using namespace metal;
+constant bool a [[function_constant(3)]];
+constant int b = a ? 1 : 2;
+template <typename T> struct P<device T*> { using type = T; };
+struct A { A() thread {} A() device : x(1) {} int Get() constant { return x; }
+  static constant float pi = 3.0f; int x [[id(0)]]; operator int() const; };
+template <typename T, int N> T f(threadgroup T* x, T y = N < 4) {
+  threadgroup T a[N][2], b; threadgroup T* c = &b;
+  half h = a[0][0] ? b : c ? 0 : *x;
+#pragma unroll
+  for (threadgroup T* p = x; p != c; ++p) { x: threadgroup vec<T, 4> d; }
+  return is_function_constant_defined(a) ? (device T*)0 : "a\"[[x]]";
+}
+namespace n { namespace { kernel void g(device float* x [[buffer(0)]],
+    constant A& y, uint i [[thread_position_in_grid]]) { x[i] = y.x; } } }
+template <typename T> [[kernel, max_total_threads_per_threadgroup(4 * 8)]]
+void k(device T* x [[buffer(2)]], texture2d<T> t) {}
+template <typename T> kernel void m(device T* x) {}
+template [[host_name("k1")]] kernel void k<float>(device float*, texture2d<T>);
+template [[host_name("m1")]] [[kernel]] decltype(m<int>) m<int>;
+typedef decltype(m<half>) m_t;
+template [[host_name("m2")]] kernel m_t m<half>;
+vertex float4 v() { return R"x()"
+                           "\""
+                           R"(}})x"; }
+)";
+
+// Each token of the shader is on its line, or has become blank there.
+void CheckLines(const std::string& text, const std::string& code) {
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  ASSERT_EQ(std::count(code.begin(), code.end(), '\n'), lines);
+}
+
+// So many looks at tokens are enough for each byte.
+constexpr uint64_t kLooksPerByte = 60;
+
+TEST(Translate, SurvivesMutations) {
+  constexpr const char* kWords[] = {"threadgroup ",
+                                    "constant ",
+                                    "device ",
+                                    "kernel ",
+                                    "template ",
+                                    "template <> ",
+                                    "<",
+                                    ">",
+                                    "(",
+                                    ")",
+                                    "{",
+                                    "}",
+                                    "[[",
+                                    "]]",
+                                    ";",
+                                    ",",
+                                    ":",
+                                    "::",
+                                    "=",
+                                    "operator ",
+                                    "struct A ",
+                                    "\"",
+                                    "'",
+                                    "/*",
+                                    "\\\n",
+                                    "namespace ",
+                                    "host_name(",
+                                    "*",
+                                    "&",
+                                    "R\"(",
+                                    "\n# 1 "};
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    std::string text = kSample;
+    for (size_t edits = 1 + random.Below(6); edits > 0; --edits) {
+      const size_t at = random.Below(text.size() + 1);
+      const size_t size = std::min(random.Below(40), text.size() - at);
+      switch (random.Below(4)) {
+        case 0:
+          text.erase(at, size);
+          break;
+        case 1:
+          text.insert(at, kWords[random.Below(std::size(kWords))]);
+          break;
+        case 2:
+          text.insert(random.Below(text.size() + 1), text.substr(at, size));
+          break;
+        default:
+          if (at < text.size()) text[at] = static_cast<char>(random.Below(256));
+      }
+    }
+    const Translation translation = Translate(text);
+    CheckLines(text, Shader(translation));
+    ASSERT_LE(translation.looks, kLooksPerByte * (text.size() + 10));
+  }
+}
+
+TEST(Translate, SurvivesEveryPrefix) {
+  const std::string sample = kSample;
+  for (size_t size = 0; size <= sample.size(); ++size) {
+    CheckLines(sample.substr(0, size),
+               Shader(Translate(std::string_view(sample).substr(0, size))));
+  }
+}
+
+TEST(Translate, IsLinear) {
+  for (const char* piece :
+       {kSample,
+        "threadgroup A {} ",
+        "x: threadgroup y ",
+        "a<",
+        "a<b>",
+        "()",
+        "template <",
+        "template <> ",
+        "struct A { ",
+        "namespace a { ",
+        "f(device T* x) {} ",
+        "[[a]] ",
+        "operator ",
+        "int f() : a{} ",
+        "x = ",
+        "struct A ",
+        "threadgroup ",
+        "constant ",
+        "namespace a ",
+        "{}",
+        "template <class T> kernel void f(device T* x) {} "
+        "template kernel void f<int>(device int*); ",
+        "constant int a [[function_constant(0)]]; constant int b = a; ",
+        "template <> template <class T> void A<int>::f(T* x) {} ",
+        "template <class T> template <> kernel void f(T* x) {} ",
+        "kernel void f(texture2d<float> t) {} ",
+        "{ threadgroup A { } ",
+        "\"",
+        "R\"",
+        "R\"(",
+        "/*",
+        "#",
+        "\\\n",
+        "(*",
+        "a::",
+        "[[host_name("}) {
+    for (const size_t times : {20u, 2000u}) {
+      for (const char* around : {"", "void f() {"}) {
+        std::string text = around;
+        for (size_t i = 0; i < times; ++i) text += piece;
+        // Balanced or not.
+        for (const char* end : {"", "}"}) {
+          const Translation translation = Translate(text + end);
+          EXPECT_LE(translation.looks, kLooksPerByte * (text.size() + 10))
+              << piece << " " << times << " times";
+        }
+      }
+    }
+  }
+  // Brackets within brackets, all closed.
+  for (const std::string pair : {"()", "{}", "[]", "<>"}) {
+    for (const char* before : {"", "struct A ", "namespace a ", "a", "(*",
+                               "threadgroup A ", "f() : a"}) {
+      std::string text;
+      constexpr size_t kDepth = 3000;
+      for (size_t i = 0; i < kDepth; ++i) text += before + pair.substr(0, 1);
+      for (size_t i = 0; i < kDepth; ++i) {
+        text += pair.substr(1);
+        if (before[0] == '(') text += ')';
+      }
+      EXPECT_LE(Translate(text).looks, kLooksPerByte * text.size())
+          << before << pair;
+    }
+  }
 }
 
 }  // namespace

@@ -35,7 +35,6 @@ class ComputePipelineState : public Referencing<ComputePipelineState> {
   size_t maxTotalThreadsPerThreadgroup() const noexcept {
     return kMaxThreadsPerThreadgroup;
   }
-  size_t staticThreadgroupMemoryLength() const noexcept { return 0; }
   size_t threadExecutionWidth() const noexcept { return kThreadExecutionWidth; }
 
  private:

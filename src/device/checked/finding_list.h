@@ -47,7 +47,15 @@ class FindingList {
   }
   // Adds a finding that has not been seen, unless it is allowed, or suppressed
   // by an option. Returns whether it was added.
-  bool Add(const Key& key, const void* other, bool allowed, Finding finding);
+  bool Add(const Key& key, const void* other, bool allowed, Finding finding) {
+    if (allowed || suppressions_.Match(finding)) {
+      passed_.insert({key, other});
+      return false;
+    }
+    seen_.insert(key);
+    findings_.push_back(std::move(finding));
+    return true;
+  }
   // No more are wanted.
   bool full() const { return most_ != 0 && findings_.size() >= most_; }
   // Whether it makes a difference what a racing write writes: the only finding

@@ -1,12 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/conditionals.h"
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "src/device/metal/edits.h"
 
 namespace switchyard::device::metal {
 namespace {

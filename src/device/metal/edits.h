@@ -64,6 +64,23 @@ class Edits {
   int64_t before_ = int64_t{1} << 62;
 };
 
+// The passes over a text that are edits and no more.
+
+// A swizzle where C++ sees more than a vector (v.xyz.xy, auto a = v.xy,
+// f(v.xy)): a swizzle of a swizzle becomes the one of both. What a variable's
+// auto or a template parameter of the shader's functions takes its type from
+// becomes a vec: +v.xy. Names that the shader itself declares are members of
+// its own, and left alone.
+void ResolveSwizzles(const Tokens& tokens, Edits& edits);
+
+// half is a class here, which becomes a float and is made of one. Of two such
+// types C++ says that `c ? h : f` has two meanings, where Metal has one: this
+// marks the parts of conditional expressions for the shim to say what type they
+// have: `c ? a : b` is switchyard_metal::Either(c ? (a, Arm()) : (b, Arm())).
+// Does nothing where no half or bfloat is named, and leaves out what may be
+// something else than it looks like. For balanced text.
+void MarkConditionals(const Tokens& tokens, Edits& edits);
+
 }  // namespace switchyard::device::metal
 
 #endif  // SWITCHYARD_SRC_DEVICE_METAL_EDITS_H_

@@ -1,12 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/swizzles.h"
-
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
+
+#include "src/device/metal/edits.h"
 
 namespace switchyard::device::metal {
 namespace {

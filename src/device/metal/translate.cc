@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "src/device/metal/conditionals.h"
 #include "src/device/metal/edits.h"
 #include "src/device/metal/lexer.h"
 #include "src/device/metal/signatures.h"
-#include "src/device/metal/swizzles.h"
 #include "src/device/metal/table.h"
 #include "src/device/metal/walker.h"
 

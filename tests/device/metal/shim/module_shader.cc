@@ -1,13 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The contents of translated source: kernels described and called, threadgroup
-// variables; and accesses and atomics for checked modules.
+// The contents of translated source: kernels described, threadgroup variables;
+// and accesses and atomics for checked modules.
 
 #include <metal_stdlib>
 
 using namespace metal;
-using switchyard_metal::In;
 using switchyard_metal::Input;
 
 extern "C" void set_runtime(const switchyard_metal::Runtime* runtime) {
@@ -19,25 +18,11 @@ struct Params {
   float3 v;
 };
 
-void all_inputs(const float* x, float* out, const Params& params, half* shared,
-                uint3 in_grid, ushort2 in_threadgroup, uint index, ushort lane,
-                uint quad_lane, uint simdgroup, ushort quad, uint3 group,
-                uint3 groups, uint2 grid, uint3 threads, ushort3 dispatched,
-                uint width, uint simdgroups, ushort quads, uint3 origin,
-                uint3 size) {
-  const uint values[] = {
-      in_grid.x,    in_grid.y,    in_grid.z, in_threadgroup.x, in_threadgroup.y,
-      index,        lane,         quad_lane, simdgroup,        quad,
-      group.x,      group.y,      group.z,   groups.x,         groups.z,
-      grid.x,       grid.y,       threads.x, threads.y,        threads.z,
-      dispatched.x, dispatched.z, width,     simdgroups,       quads,
-      origin.x,     size.x,       params.n};
-  out[0] = x[1] + shared[0] + params.v.z;
-  for (uint i = 0; i < sizeof(values) / sizeof(values[0]); ++i) {
-    out[i + 1] = values[i];
-  }
+void described(const float* x, float* out, const Params& params, half* shared,
+               uint3 in_grid) {
+  out[in_grid.x] = x[1] + shared[0] + params.v.z;
 }
-static constexpr auto kernel_0 = &all_inputs;
+static constexpr auto kernel_0 = &described;
 
 static switchyard_metal::Parameter parameters[] = {
     switchyard_metal::Describe<decltype(kernel_0), 0>("x", Input::kBuffer, 3,
@@ -52,23 +37,6 @@ static switchyard_metal::Parameter parameters[] = {
         "in_grid", Input::kThreadPositionInGrid, 0, "uint3 in_grid"),
 };
 extern "C" const switchyard_metal::Parameter* describe() { return parameters; }
-
-extern "C" void call(const switchyard_metal::Thread& thread) {
-  switchyard_metal::Call<
-      In<Input::kBuffer, 3>, In<Input::kBuffer, 1>, In<Input::kBuffer, 2>,
-      In<Input::kThreadgroup, 0>, In<Input::kThreadPositionInGrid>,
-      In<Input::kThreadPositionInThreadgroup>,
-      In<Input::kThreadIndexInThreadgroup>, In<Input::kThreadIndexInSimdgroup>,
-      In<Input::kThreadIndexInQuadgroup>,
-      In<Input::kSimdgroupIndexInThreadgroup>,
-      In<Input::kQuadgroupIndexInThreadgroup>,
-      In<Input::kThreadgroupPositionInGrid>, In<Input::kThreadgroupsPerGrid>,
-      In<Input::kThreadsPerGrid>, In<Input::kThreadsPerThreadgroup>,
-      In<Input::kDispatchThreadsPerThreadgroup>,
-      In<Input::kThreadsPerSimdgroup>, In<Input::kSimdgroupsPerThreadgroup>,
-      In<Input::kDispatchQuadgroupsPerThreadgroup>, In<Input::kGridOrigin>,
-      In<Input::kGridSize>>(kernel_0, thread);
-}
 
 // Two declarations of one name, and two instantiations of one of them.
 template <int kBy>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels described and called, threadgroup variables, atomics, and what a
+// Kernels described, threadgroup variables, atomics, and what a
 // checked module tells of its accesses.
 
 #include <algorithm>
@@ -15,13 +15,11 @@
 namespace switchyard::testing_support {
 namespace {
 
-using switchyard_metal::Group;
 using switchyard_metal::Input;
 using switchyard_metal::kAtomically;
 using switchyard_metal::kReads;
 using switchyard_metal::kWrites;
 using switchyard_metal::Parameter;
-using switchyard_metal::Thread;
 
 TEST(ShimModuleTest, DescribesAKernel) {
   SWITCHYARD_NEEDS_CLANG();
@@ -44,43 +42,6 @@ TEST(ShimModuleTest, DescribesAKernel) {
   EXPECT_EQ(p[3].input, Input::kThreadgroup);
   EXPECT_EQ(p[3].bytes, 2u);
   EXPECT_EQ(p[4].input, Input::kThreadPositionInGrid);
-}
-
-TEST(ShimModuleTest, CallsAKernel) {
-  SWITCHYARD_NEEDS_CLANG();
-  const ShimModule module("module", false);
-  const auto call = module.Function<void(const Thread&)>("call");
-  ASSERT_NE(call, nullptr);
-  float x[2] = {0, 0.25f};
-  float out[64] = {};
-  struct {
-    uint32_t n[4];
-    float v[4];
-  } params = {{77, 0, 0, 0}, {0, 0, 3, 0}};
-  uint16_t shared[1] = {0x4000};  // 2
-  Group group = {{4, 5, 6}, {9, 8, 7}, {100, 80, 60}, {7, 5, 3}, {11, 10, 12},
-                 {},        {}};
-  group.buffers[3] = x;
-  group.buffers[1] = out;
-  group.buffers[2] = &params;
-  group.threadgroup_memory[0] = shared;
-  const Thread thread = {&group, {41, 42, 43}, {5, 4, 2}, 103};
-  call(thread);
-  EXPECT_EQ(out[0], 5.25f);
-  const std::vector<float> expected = {
-      41,  42,  43,   // in the grid
-      5,   4,         // in the threadgroup
-      103, 7,   3,    // index, in the simdgroup, in the quad
-      3,   25,        // simdgroup, quad
-      4,   5,   6,    // threadgroup
-      9,   7,         // threadgroups
-      100, 80,        // threads of the grid
-      7,   5,   3,    // threads of the threadgroup
-      11,  12,        // as dispatched
-      32,  4,   330,  // 105 threads, and 1320 dispatched
-      0,   100, 77,
-  };
-  EXPECT_EQ(std::vector<float>(out + 1, out + 1 + expected.size()), expected);
 }
 
 TEST(ShimModuleTest, HasThreadgroupVariables) {

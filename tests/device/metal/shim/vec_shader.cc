@@ -59,7 +59,8 @@ extern "C" void constructors(const float* in, float* out) {
                         float4(int4(2.9f, -2.9f, true, 4u)),
                         {in[0], in[1]},
                         float4(packed_float3(b) * 2.0f, 0),
-                        float4(bfloat4(float4(a, a)))};
+                        float4(bfloat4(float4(a, a))),
+                        float4(uchar4(1, 2, 3, 255))};
   for (const float4& v : all) {
     for (int i = 0; i < 4; ++i) *out++ = v[i];
   }
@@ -84,8 +85,12 @@ extern "C" void matrices(const float* in, float* out) {
   *out++ = determinant(float3x3(square[0].xyz, square[1].xyz, square[2].xyz));
   *out++ = determinant(float2x2(square[0].xy, square[1].xy));
   const float4x4 unit(1.0f);
-  *out++ = unit * square == square && (square + square) / 2 == square &&
-           square - square == float4x4(0.0f) && square * 2 != square;
+  *out++ =
+      unit * square == square && (square + square) / 2 == square &&
+      square - square == float4x4(0.0f) && square * 2 != square &&
+      float2x2(1.0f, 2.0f, 3.0f, 4.0f)[1][0] == 3 &&
+      all(square.columns[1] == square[1]) &&
+      all(select(int4(1), int4(2), int4(0, 3, 0, 3) > 1) == int4(1, 2, 1, 2));
 }
 
 static_assert(sizeof(float2) == 8 && alignof(float2) == 8);
