@@ -283,6 +283,12 @@ Plan ReadPlan(const MetalRunOptions& options) {
   return plan;
 }
 
+void RequireBuffer(const Plan& plan, const std::string& option,
+                   const std::string& name) {
+  if (plan.buffers.count(name) != 0) return;
+  throw InputError(option + " " + name + ": there is no such buffer");
+}
+
 // An expectation, or a buffer to be printed.
 struct Look {
   std::string buffer;
@@ -291,13 +297,9 @@ struct Look {
 
 std::vector<Look> LooksOf(const MetalRunOptions& options, const Plan& plan) {
   std::vector<Look> looks;
-  const auto require = [&](const std::string& option, const std::string& name) {
-    if (plan.buffers.count(name) != 0) return;
-    throw InputError(option + " " + name + ": there is no such buffer");
-  };
   for (const std::string& text : options.expect) {
     const auto [name, spec] = Assignment("--expect", text);
-    require("--expect", name);
+    RequireBuffer(plan, "--expect", name);
     Look look = {name, ReadData("--expect " + name, spec, 0)};
     const size_t has = plan.buffers.at(name).count();
     if (look.expected.count() != has) {
@@ -308,10 +310,22 @@ std::vector<Look> LooksOf(const MetalRunOptions& options, const Plan& plan) {
     looks.push_back(std::move(look));
   }
   for (const std::string& name : options.print) {
-    require("--print", name);
+    RequireBuffer(plan, "--print", name);
     looks.push_back({name, {}});
   }
   return looks;
+}
+
+// The buffers of --write, and the files that they go to.
+std::vector<std::pair<std::string, std::string>> WritesOf(
+    const MetalRunOptions& options, const Plan& plan) {
+  std::vector<std::pair<std::string, std::string>> writes;
+  for (const std::string& text : options.write) {
+    writes.push_back(Assignment("--write", text));
+    RequireBuffer(plan, "--write", writes.back().first);
+    program::RequireWritable("--write", writes.back().second);
+  }
+  return writes;
 }
 
 // The value of a function constant that the file has.
@@ -403,7 +417,8 @@ class Runner {
   Runner(const MetalRunOptions& options, Plan plan)
       : options_(options),
         plan_(std::move(plan)),
-        looks_(LooksOf(options, plan_)) {}
+        looks_(LooksOf(options, plan_)),
+        writes_(WritesOf(options, plan_)) {}
 
   int Run() {
     for (uint64_t seed = 0; seed < options_.seeds; ++seed) RunOnce(seed);
@@ -466,6 +481,13 @@ class Runner {
     }
     AddNew(found);
     if (found.empty()) LookAt(buffers, seed);
+    if (seed != 0) return;
+    for (const auto& [name, file] : writes_) {
+      const MTL::Buffer& buffer = *buffers.at(name);
+      program::WriteFile(
+          "--write", file,
+          {static_cast<const char*>(buffer.contents()), buffer.length()});
+    }
   }
 
   void Encode(MTL::CommandBuffer& commands, const Buffers& buffers) {
@@ -589,6 +611,7 @@ class Runner {
   const MetalRunOptions& options_;
   Plan plan_;
   const std::vector<Look> looks_;
+  const std::vector<std::pair<std::string, std::string>> writes_;
   std::vector<MTL::Finding> findings_;
   std::set<Key> seen_;
   std::set<size_t> printed_;  // of looks_
@@ -637,6 +660,9 @@ CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options) {
       ->check(program::Within(0, 1000000))
       ->type_name("X");
   add("--print", options.print, "Print a buffer at the end", "INDEX");
+  add("--write", options.write,
+      "Write a buffer's bytes, of the first schedule whatever was found",
+      "INDEX=FILE");
   run->add_option("--seeds", options.seeds,
                   "Run so many schedules; the first is in order")
       ->check(program::Within(1, 10000))
