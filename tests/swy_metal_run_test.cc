@@ -181,6 +181,22 @@ TEST_F(SwyMetalRun, BuffersHaveTheValuesThatAreDescribed) {
   }
 }
 
+TEST_F(SwyMetalRun, WritesBuffersOfTheFirstScheduleWhateverWasFound) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "kernel void k(device uint* x [[buffer(0)]],\n"
+        "              uint i [[thread_position_in_grid]]) {\n"
+        "  x[0] = i;\n}\n");
+  const std::string run =
+      "--kernel k --grid 3 --threadgroup 3 -b 0=u32:7,8 --write 0=%/out ";
+  EXPECT_EQ(Run(run + "--checked --seeds 4").exit_code, 1);
+  EXPECT_EQ(ReadFile(File("out")), BytesOf<uint32_t>({2, 8}));
+  ExpectRefused(Run(run + "--write 1=%/out"),
+                "swy: --write 1: there is no such buffer");
+  ExpectRefused(Run(run + "--write 0=/none/out"),
+                "swy: --write /none/out: No such file or directory");
+}
+
 TEST_F(SwyMetalRun, RandomValuesAreThoseOfTheirSeed) {
   SWITCHYARD_NEEDS_CLANG();
   const auto print = [&](const std::string& spec) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,7 @@ namespace {
 
 using switchyard::testing_support::ExpectRefused;
 using switchyard::testing_support::Outcome;
+using switchyard::testing_support::ReadFile;
 using switchyard::testing_support::Swy;
 using switchyard::testing_support::TempFolder;
 
@@ -266,7 +268,9 @@ TEST(SwyMetalFolder, IsALineForEachFileBelow) {
   write("b/zero.metal", "#include \"/dev/zero\"\n");
   write("b/\x1b[31m.metal", kScale);
   ASSERT_EQ(mkfifo((folder + "/b/fifo.metal").c_str(), 0600), 0);
-  const Outcome mixed = MetalWithin("--checked " + folder + "/b");
+  const std::string json = folder + "/out.json";
+  const Outcome mixed =
+      MetalWithin("--checked --json " + json + " " + folder + "/b");
   EXPECT_EQ(mixed.exit_code, 1);
   EXPECT_EQ(mixed.err, "");
   EXPECT_EQ(
@@ -280,6 +284,30 @@ TEST(SwyMetalFolder, IsALineForEachFileBelow) {
           folder +
           "/b/zero.metal:1: includes /dev/zero, which is not a regular file\n"
           "6 files: 2 compiled, 1 in part, 3 not; 3 kernels\n");
+  const auto survey = nlohmann::json::parse(ReadFile(json));
+  EXPECT_EQ(survey["compiled"], 2);
+  EXPECT_EQ(survey["in_part"], 1);
+  EXPECT_EQ(survey["failed"], 3);
+  EXPECT_EQ(survey["kernels"], 3);
+  const nlohmann::json& described = survey["files"];
+  ASSERT_EQ(described.size(), 6u);
+  EXPECT_EQ(described[2],
+            (nlohmann::json{{"file", folder + "/b/good.metal"},
+                            {"kernels", {"scale"}},
+                            {"unsupported", nlohmann::json::array()}}));
+  EXPECT_EQ(described[3]["unsupported"][0]["kernel"], "image");
+  EXPECT_EQ(described[3]["unsupported"][0]["line"], 12);
+  // All of Clang's errors, not the first alone.
+  const std::string wrong = described[4]["error"];
+  EXPECT_NE(wrong.find("'unknown'"), std::string::npos) << wrong;
+  EXPECT_NE(wrong.find("identifier 'b'"), std::string::npos) << wrong;
+
+  const Outcome one =
+      Swy("metal --json " + json + " " + folder + "/b/good.metal");
+  EXPECT_EQ(one.out, folder +
+                         "/b/good.metal: 1 kernel\n"
+                         "1 file: 1 compiled, 0 in part, 0 not; 1 kernel\n");
+  EXPECT_EQ(nlohmann::json::parse(ReadFile(json))["files"][0], described[2]);
 }
 
 TEST(SwyMetalFolder, WrongInputIsOneLine) {

@@ -660,8 +660,7 @@ CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options) {
       ->check(program::Within(0, 1000000))
       ->type_name("X");
   add("--print", options.print, "Print a buffer at the end", "INDEX");
-  add("--write", options.write,
-      "Write a buffer's bytes, of the first schedule whatever was found",
+  add("--write", options.write, "Write a buffer's bytes, of the first schedule",
       "INDEX=FILE");
   run->add_option("--seeds", options.seeds,
                   "Run so many schedules; the first is in order")
