@@ -82,6 +82,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   void SwitchTo(size_t thread) override;
   void Access(const View& view, ptrdiff_t offset, size_t size, uint32_t kind,
               const void* where) override;
+  void Fence(uint32_t kind) override;
   void ReportMisaligned(const View& view, ptrdiff_t offset, size_t alignment,
                         const void* where) override;
   bool IsResident(const void* address, size_t size) const override {
@@ -188,6 +189,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   Meetings device_meetings_[kMaxSimdgroups];
   Meetings local_meetings_[kMaxSimdgroups];
   Pending pending_;
+  ThreadgroupFences fences_;
   View buffers_[kMaxBufferBindings];
   View memory_[kMaxThreadgroupMemoryBindings];
   View arrays_[kMaxThreadgroupArrays];

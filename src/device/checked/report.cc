@@ -297,8 +297,9 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
               (atomically.empty() ? ", without atomics" : "");
     }
     finding.help =
-        "atomics, or a dispatch for each of the two: nothing orders the "
-        "threadgroups of one";
+        "atomics, or a dispatch for each of the two; or an "
+        "atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, "
+        "thread_scope_device) before a flag is set, and one behind its read";
   }
   finding.text = text;
   Note(key, other, std::move(finding), may_throw);
