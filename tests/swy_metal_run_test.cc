@@ -318,6 +318,47 @@ TEST_F(SwyMetalRun, RunsTheDispatchesOfAFile) {
             "u32:7[0] 7\n");
 }
 
+TEST_F(SwyMetalRun, AReadInFrontOfAnOffsetMayBeMeant) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "kernel void reads(device const int* x [[buffer(0)]],\n"
+        "                  device int* out [[buffer(1)]]) {\n"
+        "  out[0] = x[BACK];\n}\n"
+        "kernel void writes(device int* x [[buffer(0)]]) {\n"
+        "  x[BACK] = 1;\n}\n");
+  const auto write = [&](const std::string& name, const std::string& more) {
+    Write(name,
+          "{\"buffers\": {\"x\": \"i32:range:8\", \"y\": \"i32:9\"}, "
+          "\"dispatches\": [{\"grid\": 1, \"threadgroup\": 1, "
+          "\"kernel\": " +
+              more + "}]}");
+  };
+  write("r.json",
+        "\"reads\", \"bind\": {\"0\": {\"buffer\": \"x\", \"offset\": 16}, "
+        "\"1\": \"y\"}");
+  write("w.json",
+        "\"writes\", \"bind\": {\"0\": {\"buffer\": \"x\", \"offset\": 16}}");
+  const std::string reads = "--checked --dispatches %/r.json -D BACK=";
+  const Outcome inside = Run(reads + "-4 --sarif %/s");
+  EXPECT_EQ(inside.exit_code, 1) << inside.err;
+  EXPECT_TRUE(
+      inside.Printed(Named("reads x[-4] at %/k.metal:3:12, which is in "
+                           "the buffer, and in front of the offset")))
+      << inside.out;
+  EXPECT_NE(ReadFile(File("s")).find("\"level\": \"note\""), std::string::npos);
+  const Outcome meant =
+      Run(reads + "-4 --suppress before-offset:reads --expect y=i32:0");
+  EXPECT_EQ(meant.exit_code, 0) << meant.out << meant.err;
+  for (const std::string& wrong :
+       {reads + "-5", reads + "4",
+        std::string("--checked --dispatches %/w.json -D BACK=-4")}) {
+    const Outcome outcome = Run(wrong + " --json %/j");
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    EXPECT_NE(ReadFile(File("j")).find("\"bounds\""), std::string::npos)
+        << wrong << outcome.out;
+  }
+}
+
 // simd.h's names, assert(), limits of half by the compiler's names, vectors of
 // half by attribute.
 TEST_F(SwyMetalRun, TakesWhatShadersShareWithTheirHosts) {

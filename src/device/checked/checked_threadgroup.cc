@@ -114,6 +114,7 @@ void CheckedThreadgroup::Check(const View& view, ptrdiff_t offset, size_t size,
   const Element element = {offset, size, kind};
   if (size > view.length || offset < 0 ||
       static_cast<size_t>(offset) > view.length - size) {
+    if (IsBeforeOffset(view, element)) return;
     FailBounds(view, element);
   }
   const size_t begin = static_cast<size_t>(offset);

@@ -151,6 +151,9 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static uint64_t PieceOf(const View& view) {
     return uint64_t{view.kind} << 32 | view.index;
   }
+  // Whether it is a read of a buffer that is bound, in front of the offset;
+  // reported then, and its bytes not looked at.
+  bool IsBeforeOffset(const View& view, const Element& element);
   [[noreturn]] void FailBounds(const View& view, const Element& element);
   void NoteNeverWritten(const View& view, const Element& element);
   void NoteConflict(const View& view, const Element& element,
