@@ -318,6 +318,28 @@ TEST_F(SwyMetalRun, RunsTheDispatchesOfAFile) {
             "u32:7[0] 7\n");
 }
 
+TEST_F(SwyMetalRun, FindingsInMacrosNameThem) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("at.h", "//\n# define AT(i) ((i) + SHIFT)\n");
+  Write("shift.h", "#define SHIFT 4\n#define LATER\n");
+  Write("k.metal",
+        "#include \"at.h\"\n"
+        "kernel void k(device int* x [[buffer(0)]],\n"
+        "              uint i [[thread_position_in_grid]]) {\n"
+        "  x[AT(i)] = 1; LATER\n"
+        "  x[i + 9] = 1;\n}\n");
+  const std::string run =
+      "--kernel k --grid 1 --threadgroup 1 --checked --prepend %/shift.h -b "
+      "0=i32:zeros:";
+  const Outcome in_macro = Run(run + "4");
+  EXPECT_TRUE(
+      in_macro.Printed(Named("or bind more; AT is a macro, %/at.h:2:10\n")))
+      << in_macro.out << in_macro.err;
+  const Outcome outside = Run(run + "5");
+  EXPECT_TRUE(outside.Printed(":5:12, which has 5 elements\n")) << outside.out;
+  EXPECT_TRUE(outside.Printed("or bind more\n")) << outside.out;
+}
+
 TEST_F(SwyMetalRun, AReadInFrontOfAnOffsetMayBeMeant) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",

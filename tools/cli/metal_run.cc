@@ -7,12 +7,16 @@
 #include "programs/program.h"
 #ifdef SWITCHYARD_WITH_DEVICE
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -412,6 +416,87 @@ void MakePipelines(MTL::Device& device, MTL::Library& library, Plan& plan) {
   }
 }
 
+// The macros of the files that findings are in, and of what those include. A
+// finding has the line that uses one.
+class Macros {
+ public:
+  explicit Macros(const MetalOptions& options) : options_(options) {
+    for (const std::string& file : options.prepended) Read(file);
+  }
+
+  // "SCALE is a macro, k.metal:3:9" of each that the line uses up to there.
+  std::vector<std::string> In(const MTL::Place& place) {
+    Read(place.file);
+    const std::vector<std::string>& lines = lines_[place.file];
+    std::vector<std::string> said;
+    if (place.line == 0 || place.line > lines.size()) return said;
+    const std::string& line = lines[place.line - 1];
+    for (size_t at = 0; at < line.size() && at < place.column;) {
+      const size_t size = SizeOfName(line, at);
+      const auto found = defined_.find(line.substr(at, size));
+      if (found != defined_.end()) {
+        said.push_back(found->first + " is a macro, " + found->second.text());
+      }
+      at += std::max<size_t>(size, 1);
+    }
+    return said;
+  }
+
+ private:
+  // Of the identifier or number there; 0: none.
+  static size_t SizeOfName(const std::string& line, size_t at) {
+    size_t end = at;
+    while (end < line.size() &&
+           (std::isalnum(static_cast<unsigned char>(line[end])) != 0 ||
+            line[end] == '_')) {
+      ++end;
+    }
+    return end - at;
+  }
+
+  // Files that are not there, or not regular, have none.
+  void Read(const std::string& file) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    if (lines_.count(file) != 0 || !fs::is_regular_file(file, error)) return;
+    std::ifstream stream(file);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    lines_[file] = lines;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const std::string& line = lines[i];
+      const auto behind = [&](const char* word, size_t at) {
+        const size_t begin = line.find_first_not_of(" \t", at);
+        const size_t size = std::strlen(word);
+        if (begin == line.npos || line.compare(begin, size, word) != 0) {
+          return line.npos;
+        }
+        return line.find_first_not_of(" \t", begin + size);
+      };
+      const size_t directive = behind("#", 0);
+      if (directive == line.npos) continue;
+      const size_t name = behind("define", directive);
+      if (name != line.npos) {
+        defined_[line.substr(name, SizeOfName(line, name))] = {
+            file, static_cast<uint32_t>(i + 1),
+            static_cast<uint32_t>(name + 1)};
+      }
+      const size_t quote = behind("include", directive);
+      if (quote == line.npos || line[quote] != '"') continue;
+      const std::string included =
+          line.substr(quote + 1, line.find('"', quote + 1) - quote - 1);
+      Read((fs::path(file).parent_path() / included).string());
+      for (const std::string& folder : options_.include_folders) {
+        Read((fs::path(folder) / included).string());
+      }
+    }
+  }
+
+  const MetalOptions& options_;
+  std::map<std::string, std::vector<std::string>> lines_;
+  std::map<std::string, MTL::Place> defined_;
+};
+
 class Runner {
  public:
   Runner(const MetalRunOptions& options, Plan plan)
@@ -422,6 +507,7 @@ class Runner {
 
   int Run() {
     for (uint64_t seed = 0; seed < options_.seeds; ++seed) RunOnce(seed);
+    NameMacros();
     std::fputs(Printable(MTL::FindingsToText(findings_), "\n").c_str(), stdout);
     if (!options_.json.empty()) {
       program::WriteFile("--json", options_.json,
@@ -541,6 +627,20 @@ class Runner {
       now.insert(key);
     }
     seen_.insert(now.begin(), now.end());
+  }
+
+  void NameMacros() {
+    Macros macros(options_.compile);
+    for (MTL::Finding& finding : findings_) {
+      std::set<std::string> said;
+      for (const MTL::Place& place : {finding.where, finding.other}) {
+        if (!place.known()) continue;
+        for (const std::string& text : macros.In(place)) said.insert(text);
+      }
+      for (const std::string& text : said) {
+        finding.help += (finding.help.empty() ? "" : "; ") + text;
+      }
+    }
   }
 
   void LookAt(const Buffers& buffers, uint64_t seed) {

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """switchyard.metal: kernels over arrays, and what is found in them."""
 
+import os
 import subprocess
 import sys
 import sysconfig
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,7 +37,6 @@ DOUBLE = """kernel void twice(device int* x [[buffer(0)]], uint i [[thread_posit
 
 @pytest.fixture(autouse=True)
 def default_settings(monkeypatch):
-    monkeypatch.setattr(metal._torch, "settings", metal.settings)
     for name, value in vars(metal.Settings()).items():
         monkeypatch.setattr(metal.settings, name, value)
 
@@ -159,6 +160,29 @@ def test_pytest_shows_the_finding(tmp_path):
 
 def test_the_program_comes_with_the_package():
     assert metal._run._program() == sysconfig.get_path("scripts") + "/swy"
+
+
+def test_the_action_shows_findings_beside_their_lines(tmp_path):
+    (tmp_path / "k.metal").write_text(DOUBLE)
+    action = Path(__file__).parents[3] / ".github" / "actions" / "metal-check" / "metal-check.sh"
+
+    def check(**inputs):
+        path = f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}"
+        return subprocess.run(
+            ["bash", action, "check"], cwd=tmp_path, env={**os.environ, "PATH": path, **inputs},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    run = "k.metal --kernel twice --grid {} --threadgroup 4 -D 'AT=+ 0' -b 0=i32:1,2,3,4\n"
+    good = check(RUN="\n" + run.format(4), SEEDS="2")
+    assert (good.returncode, good.stdout) == (0, "0 findings in 2 schedules\n"), good.stderr
+    found = check(RUN=run.format(5) + run.format(4), SEEDS="1", SARIF="out")
+    assert found.returncode == 1
+    assert "::error file=k.metal,line=2,col=12::twice: threadgroup (1, 0, 0), thread 0: " in found.stdout
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["1.json", "1.sarif", "2.json", "2.sarif"]
+    assert check(SHADERS="k.metal").returncode == 1  # AT is not defined
+    unknown = check(RUN="k.metal --kernel none")
+    assert unknown.returncode == 1 and "::error::cannot be run: swy metal run k.metal" in unknown.stdout
 
 
 # MLX's door.

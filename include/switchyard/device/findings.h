@@ -33,8 +33,8 @@ enum class FindingKind : uint32_t {
 
 // "bounds", "never-written", "race", "missing-barrier", "barrier-flags",
 // "missing-memory-barrier", "same-value", "divergent-barrier",
-// "divergent-simd", "misuse", "misaligned", "before-offset": as suppressions and
-// reports spell it.
+// "divergent-simd", "misuse", "misaligned", "before-offset": as suppressions
+// and reports spell it.
 const char* NameOf(FindingKind kind) noexcept;
 
 // In the source of a kernel. Kernels of kernel.h have none.
