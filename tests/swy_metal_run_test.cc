@@ -188,9 +188,9 @@ TEST_F(SwyMetalRun, WritesBuffersOfTheFirstScheduleWhateverWasFound) {
         "              uint i [[thread_position_in_grid]]) {\n"
         "  x[0] = i;\n}\n");
   const std::string run =
-      "--kernel k --grid 3 --threadgroup 3 -b 0=u32:7,8 --write 0=%/out ";
+      "--kernel k --grid 32 --threadgroup 32 -b 0=u32:7,8 --write 0=%/out ";
   EXPECT_EQ(Run(run + "--checked --seeds 4").exit_code, 1);
-  EXPECT_EQ(ReadFile(File("out")), BytesOf<uint32_t>({2, 8}));
+  EXPECT_EQ(ReadFile(File("out")), BytesOf<uint32_t>({31, 8}));
   ExpectRefused(Run(run + "--write 1=%/out"),
                 "swy: --write 1: there is no such buffer");
   ExpectRefused(Run(run + "--write 0=/none/out"),
