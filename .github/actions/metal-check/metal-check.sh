@@ -4,14 +4,15 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-# install COMMAND PACKAGE...: Debian's packages, unless the command is there.
+# Debian's packages.
 install() {
-  ! command -v "$1" >/dev/null || return 0
   local as_root=()
   [[ $EUID == 0 ]] || as_root=(sudo)
   "${as_root[@]}" apt-get -qq update
-  "${as_root[@]}" apt-get -qq install -y --no-install-recommends "${@:2}" >/dev/null
+  "${as_root[@]}" apt-get -qq install -y --no-install-recommends "$@" >/dev/null
 }
+# need COMMAND PACKAGE...: installs them unless the command is there.
+need() { command -v "$1" >/dev/null || install "${@:2}"; }
 
 # unpack FILE FOLDER: swy of an archive or a wheel, to FOLDER/bin.
 unpack() {
@@ -28,7 +29,7 @@ unpack() {
 }
 
 compile() {
-  install cmake g++ cmake ninja-build libhwy-dev libcli11-dev nlohmann-json3-dev
+  install g++ cmake ninja-build libhwy-dev libcli11-dev nlohmann-json3-dev
   cmake -S "$here/../../.." -B "$1/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSWITCHYARD_TBB=OFF \
     -DSWITCHYARD_BUILD_TOOLS=ON -DSWITCHYARD_DEVICE=ON
   cmake --build "$1/build" --target swy
@@ -38,13 +39,13 @@ compile() {
 
 get() {
   local folder=${RUNNER_TEMP:-/tmp}/switchyard program=${PROGRAM:-}
-  install clang++ clang
-  install python3 python3
+  need clang++ clang
+  need python3 python3
   if [[ -z $program ]] && command -v swy >/dev/null; then return; fi
   mkdir -p "$folder"
   [[ -n $program || -z ${TAG:-} ]] || program=$RELEASE/switchyard-${TAG#v}-linux-$(uname -m).tar.gz
   if [[ $program == *://* ]]; then
-    install curl curl ca-certificates
+    need curl curl ca-certificates
     if curl -fsSL --retry 3 -o "$folder/${program##*/}" "$program"; then
       program=$folder/${program##*/}
     elif [[ -n ${PROGRAM:-} ]]; then
