@@ -16,7 +16,7 @@
 #                                                   moe_layer with its layers;
 #                                                   installs PyTorch in build/, gigabytes
 #   scripts/setup.sh rust [cargo test's arguments]  install the library in build/rust, test the Rust crate with it
-#   scripts/setup.sh engines [pytest's arguments]   build the Python package, run its tests with transformers;
+#   scripts/setup.sh engines [pytest's arguments]   build the Python packages, run their tests with transformers;
 #                                                   installs PyTorch in build/, gigabytes
 #   scripts/setup.sh engines-ggml                   build the llama.cpp plug-in of integrations/ggml, run its
 #                                                   tests; builds llama.cpp once, ten minutes
@@ -655,7 +655,7 @@ case $command in
     cargo run --offline --example engine_step -- 8
     ;;
   engines)
-    install_packages "${library_packages[@]}" libcli11-dev nlohmann-json3-dev python3-venv
+    install_packages "${library_packages[@]}" libcli11-dev nlohmann-json3-dev python3-venv clang
     make_engines
     make_torch_headers
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF
@@ -664,12 +664,12 @@ case $command in
       cmake --install "$build" --prefix "$root/build/engines"
     python=$root/build/engines-venv/bin/python3
     # Not from an index: all that it needs is there.
-    step "Building the Python package" env CMAKE_PREFIX_PATH="$root/build/engines" \
+    step "Building the Python packages" env CMAKE_PREFIX_PATH="$root/build/engines" \
       "$python" -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
-      --force-reinstall "$root/bindings/python"
+      --force-reinstall "$root/bindings/python" "$root/bindings/metal"
     SWITCHYARD_TORCH_HEADERS=$root/build/torch-headers PYTHONDONTWRITEBYTECODE=1 \
       exec "$python" -m pytest -q -p no:cacheprovider \
-      "$root/bindings/python/tests" "$@"
+      "$root/bindings/python/tests" "$root/bindings/metal/tests" "$@"
     ;;
   engines-ggml)
     install_packages "${library_packages[@]}" "${example_packages[@]}" python3-venv

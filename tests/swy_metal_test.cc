@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ namespace {
 
 using switchyard::testing_support::ExpectRefused;
 using switchyard::testing_support::Outcome;
+using switchyard::testing_support::ReadFile;
 using switchyard::testing_support::Swy;
 using switchyard::testing_support::TempFolder;
 
@@ -268,7 +270,9 @@ TEST(SwyMetalFolder, IsALineForEachFileBelow) {
   write("b/zero.metal", "#include \"/dev/zero\"\n");
   write("b/\x1b[31m.metal", kScale);
   ASSERT_EQ(mkfifo((folder + "/b/fifo.metal").c_str(), 0600), 0);
-  const Outcome mixed = MetalWithin("--checked " + folder + "/b");
+  const std::string json = folder + "/out.json";
+  const Outcome mixed =
+      MetalWithin("--checked --json " + json + " " + folder + "/b");
   EXPECT_EQ(mixed.exit_code, 1);
   EXPECT_EQ(mixed.err, "");
   EXPECT_EQ(
@@ -282,6 +286,30 @@ TEST(SwyMetalFolder, IsALineForEachFileBelow) {
           folder +
           "/b/zero.metal:1: includes /dev/zero, which is not a regular file\n"
           "6 files: 2 compiled, 1 in part, 3 not; 3 kernels\n");
+  const auto survey = nlohmann::json::parse(ReadFile(json));
+  EXPECT_EQ(survey["compiled"], 2);
+  EXPECT_EQ(survey["in_part"], 1);
+  EXPECT_EQ(survey["failed"], 3);
+  EXPECT_EQ(survey["kernels"], 3);
+  const nlohmann::json& described = survey["files"];
+  ASSERT_EQ(described.size(), 6u);
+  EXPECT_EQ(described[2],
+            (nlohmann::json{{"file", folder + "/b/good.metal"},
+                            {"kernels", {"scale"}},
+                            {"unsupported", nlohmann::json::array()}}));
+  EXPECT_EQ(described[3]["unsupported"][0]["kernel"], "image");
+  EXPECT_EQ(described[3]["unsupported"][0]["line"], 12);
+  // All of Clang's errors, not the first alone.
+  const std::string wrong = described[4]["error"];
+  EXPECT_NE(wrong.find("'unknown'"), std::string::npos) << wrong;
+  EXPECT_NE(wrong.find("identifier 'b'"), std::string::npos) << wrong;
+
+  const Outcome one =
+      Swy("metal --json " + json + " " + folder + "/b/good.metal");
+  EXPECT_EQ(one.out, folder +
+                         "/b/good.metal: 1 kernel\n"
+                         "1 file: 1 compiled, 0 in part, 0 not; 1 kernel\n");
+  EXPECT_EQ(nlohmann::json::parse(ReadFile(json))["files"][0], described[2]);
 }
 
 TEST(SwyMetalFolder, WrongInputIsOneLine) {
@@ -456,6 +484,22 @@ TEST_F(SwyMetalRun, BuffersHaveTheValuesThatAreDescribed) {
   }
 }
 
+TEST_F(SwyMetalRun, WritesBuffersOfTheFirstScheduleWhateverWasFound) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "kernel void k(device uint* x [[buffer(0)]],\n"
+        "              uint i [[thread_position_in_grid]]) {\n"
+        "  x[0] = i;\n}\n");
+  const std::string run =
+      "--kernel k --grid 32 --threadgroup 32 -b 0=u32:7,8 --write 0=%/out ";
+  EXPECT_EQ(Run(run + "--checked --seeds 4").exit_code, 1);
+  EXPECT_EQ(ReadFile(File("out")), BytesOf<uint32_t>({31, 8}));
+  ExpectRefused(Run(run + "--write 1=%/out"),
+                "swy: --write 1: there is no such buffer");
+  ExpectRefused(Run(run + "--write 0=/none/out"),
+                "swy: --write /none/out: No such file or directory");
+}
+
 TEST_F(SwyMetalRun, RandomValuesAreThoseOfTheirSeed) {
   SWITCHYARD_NEEDS_CLANG();
   const auto print = [&](const std::string& spec) {
@@ -575,6 +619,69 @@ TEST_F(SwyMetalRun, RunsTheDispatchesOfAFile) {
         "\"threadgroup\": 1, \"bind\": {\"0\": \"u32:7\"}}]}");
   EXPECT_EQ(Run("--dispatches %/inline.json --print u32:7").out,
             "u32:7[0] 7\n");
+}
+
+TEST_F(SwyMetalRun, FindingsInMacrosNameThem) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("at.h", "//\n# define AT(i) ((i) + SHIFT)\n");
+  Write("shift.h", "#define SHIFT 4\n#define LATER\n");
+  Write("k.metal",
+        "#include \"at.h\"\n"
+        "kernel void k(device int* x [[buffer(0)]],\n"
+        "              uint i [[thread_position_in_grid]]) {\n"
+        "  x[AT(i)] = 1; LATER\n"
+        "  x[i + 9] = 1;\n}\n");
+  const std::string run =
+      "--kernel k --grid 1 --threadgroup 1 --checked --prepend %/shift.h -b "
+      "0=i32:zeros:";
+  const Outcome in_macro = Run(run + "4");
+  EXPECT_TRUE(
+      in_macro.Printed(Named("or bind more; AT is a macro, %/at.h:2:10\n")))
+      << in_macro.out << in_macro.err;
+  const Outcome outside = Run(run + "5");
+  EXPECT_TRUE(outside.Printed(":5:12, which has 5 elements\n")) << outside.out;
+  EXPECT_TRUE(outside.Printed("or bind more\n")) << outside.out;
+}
+
+TEST_F(SwyMetalRun, AReadInFrontOfAnOffsetMayBeMeant) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "kernel void reads(device const int* x [[buffer(0)]],\n"
+        "                  device int* out [[buffer(1)]]) {\n"
+        "  out[0] = x[BACK];\n}\n"
+        "kernel void writes(device int* x [[buffer(0)]]) {\n"
+        "  x[BACK] = 1;\n}\n");
+  const auto write = [&](const std::string& name, const std::string& more) {
+    Write(name,
+          "{\"buffers\": {\"x\": \"i32:range:8\", \"y\": \"i32:9\"}, "
+          "\"dispatches\": [{\"grid\": 1, \"threadgroup\": 1, "
+          "\"kernel\": " +
+              more + "}]}");
+  };
+  write("r.json",
+        "\"reads\", \"bind\": {\"0\": {\"buffer\": \"x\", \"offset\": 16}, "
+        "\"1\": \"y\"}");
+  write("w.json",
+        "\"writes\", \"bind\": {\"0\": {\"buffer\": \"x\", \"offset\": 16}}");
+  const std::string reads = "--checked --dispatches %/r.json -D BACK=";
+  const Outcome inside = Run(reads + "-4 --sarif %/s");
+  EXPECT_EQ(inside.exit_code, 1) << inside.err;
+  EXPECT_TRUE(
+      inside.Printed(Named("reads x[-4] at %/k.metal:3:12, which is in "
+                           "the buffer, and in front of the offset")))
+      << inside.out;
+  EXPECT_NE(ReadFile(File("s")).find("\"level\": \"note\""), std::string::npos);
+  const Outcome meant =
+      Run(reads + "-4 --suppress before-offset:reads --expect y=i32:0");
+  EXPECT_EQ(meant.exit_code, 0) << meant.out << meant.err;
+  for (const std::string& wrong :
+       {reads + "-5", reads + "4",
+        std::string("--checked --dispatches %/w.json -D BACK=-4")}) {
+    const Outcome outcome = Run(wrong + " --json %/j");
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    EXPECT_NE(ReadFile(File("j")).find("\"bounds\""), std::string::npos)
+        << wrong << outcome.out;
+  }
 }
 
 // simd.h's names, assert(), limits of half by the compiler's names, vectors of

@@ -56,6 +56,8 @@ class CheckedFibers {
   // address of the code, null where it is not known.
   virtual void Access(const kernel_internal::View& view, ptrdiff_t offset,
                       size_t size, uint32_t kind, const void* where) = 0;
+  // A fence of device memory for all threadgroups: kAcquires, kReleases.
+  virtual void Fence(uint32_t kind) = 0;
   // An access there is of a type that has to be at a multiple of `alignment`.
   virtual void ReportMisaligned(const kernel_internal::View& view,
                                 ptrdiff_t offset, size_t alignment,

@@ -25,8 +25,9 @@ constexpr FindingKinds kRaces =
     BitOf(FindingKind::kMissingMemoryBarrier) | BitOf(FindingKind::kSameValue);
 // The others end a threadgroup: without a finding, nothing would say so.
 constexpr FindingKinds kMayPass = kRaces | BitOf(FindingKind::kNeverWritten) |
-                                  BitOf(FindingKind::kMisaligned);
-constexpr FindingKind kLastFindingKind = FindingKind::kMisaligned;
+                                  BitOf(FindingKind::kMisaligned) |
+                                  BitOf(FindingKind::kBeforeOffset);
+constexpr FindingKind kLastFindingKind = FindingKind::kBeforeOffset;
 
 // "race" is all races. Returns what is wrong with the name, or an empty text.
 std::string KindsNamed(const std::string& name, FindingKinds* kinds);

@@ -29,6 +29,8 @@ const char* NameOf(FindingKind kind) noexcept {
       return "divergent-simd";
     case FindingKind::kMisaligned:
       return "misaligned";
+    case FindingKind::kBeforeOffset:
+      return "before-offset";
     case FindingKind::kMisuse:
       break;
   }

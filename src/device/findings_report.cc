@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "src/device/finding_kinds.h"
 #include "switchyard/device/findings.h"
@@ -123,7 +124,10 @@ constexpr const char* kDescriptions[] = {
     "A simd function that needs a lane which is not there",
     "Something that a kernel must not do",
     "An access at an address that its type is not aligned to",
+    "A read in front of the offset that a buffer is bound with",
 };
+static_assert(std::size(kDescriptions) ==
+              static_cast<size_t>(kLastFindingKind) + 1);
 
 std::string Rules() {
   std::string rules;
@@ -144,7 +148,9 @@ std::string Result(const Finding& finding, const std::string& source_root) {
       "{" + Member("ruleId", Quoted(NameOf(finding.kind))) + ", " +
       Member("ruleIndex", static_cast<size_t>(finding.kind)) + ", " +
       Member("level", finding.kind == FindingKind::kSameValue ? "\"warning\""
-                                                              : "\"error\"") +
+                      : finding.kind == FindingKind::kBeforeOffset
+                          ? "\"note\""
+                          : "\"error\"") +
       ", " + Member("message", "{" + Member("text", Quoted(message)) + "}");
   std::string location = Member(
       "logicalLocations", "[{" + Member("name", Quoted(finding.kernel)) + ", " +

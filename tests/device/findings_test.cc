@@ -358,7 +358,7 @@ assert log["version"] == "2.1.0" and log["$schema"].endswith("2.1.0.json")
 (run,) = log["runs"]
 rules = run["tool"]["driver"]["rules"]
 assert run["tool"]["driver"]["name"] == "Switchyard"
-assert len({rule["id"] for rule in rules}) == len(rules) == 11
+assert len({rule["id"] for rule in rules}) == len(rules) == 12
 for rule in rules:
     assert rule["shortDescription"]["text"]
 for result in run["results"]:

@@ -13,6 +13,7 @@
 
 #include "programs/program.h"
 #ifdef SWITCHYARD_WITH_DEVICE
+#include "programs/json.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/library.h"
 #endif
@@ -121,9 +122,28 @@ std::vector<std::string> MetalFilesIn(const std::string& folder) {
   return files;
 }
 
-int CompileFolder(MTL::Device& device, const MTL::CompileOptions& compile,
-                  const std::string& folder) {
-  const std::vector<std::string> files = MetalFilesIn(folder);
+// What --json has of a file; null: it does not compile.
+nlohmann::json Described(const std::string& file, const MTL::Library* library,
+                         const std::string& error) {
+  if (library == nullptr) return {{"file", file}, {"error", error}};
+  nlohmann::json unsupported = nlohmann::json::array();
+  for (const MTL::UnsupportedFeature& u : library->unsupported()) {
+    unsupported.push_back({{"kernel", u.kernel},
+                           {"file", u.file},
+                           {"line", u.line},
+                           {"column", u.column},
+                           {"what", u.what}});
+  }
+  return {{"file", file},
+          {"kernels", library->functionNames()},
+          {"unsupported", std::move(unsupported)}};
+}
+
+// A line for each file, and `json` if it is named.
+int Survey(MTL::Device& device, const MTL::CompileOptions& compile,
+           const std::vector<std::string>& files, const std::string& json) {
+  if (!json.empty()) program::RequireWritable("--json", json);
+  nlohmann::json described = nlohmann::json::array();
   std::string error;
   // Says once what would go wrong with each file: that there is no Clang.
   if (device.newLibrary("", compile, &error) == nullptr) {
@@ -133,6 +153,9 @@ int CompileFolder(MTL::Device& device, const MTL::CompileOptions& compile,
   for (const std::string& file : files) {
     const std::shared_ptr<MTL::Library> library =
         device.newLibraryFromFile(file.c_str(), compile, &error);
+    if (!json.empty()) {
+      described.push_back(Described(file, library.get(), error));
+    }
     std::string line;
     if (library == nullptr) {
       const std::string first = FirstError(error);
@@ -155,6 +178,18 @@ int CompileFolder(MTL::Device& device, const MTL::CompileOptions& compile,
               Counted(files.size(), "file").c_str(), whole, in_part,
               files.size() - whole - in_part,
               Counted(kernels, "kernel").c_str());
+  if (!json.empty()) {
+    const nlohmann::json all = {{"compiled", whole},
+                                {"in_part", in_part},
+                                {"failed", files.size() - whole - in_part},
+                                {"kernels", kernels},
+                                {"files", std::move(described)}};
+    // Bytes that are no UTF-8 are replaced, and do not throw.
+    program::WriteFile(
+        "--json", json,
+        all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+            "\n");
+  }
   return whole == files.size() ? 0 : 1;
 }
 
@@ -214,12 +249,17 @@ CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
       "metal", "Compile .metal files, list and run their kernels");
   AddCompileOptions(*metal, "A shader, or a folder: all below it", options);
   metal->get_option("file")->type_name("FILE|FOLDER");
+  metal
+      ->add_option("--json", options.json,
+                   "Write each file's kernels, or its errors")
+      ->type_name("FILE");
   metal->footer(
-      "Of a folder, each file is a line: its kernels, or the first error.\n"
-      "Exit codes: 0; 1 if one does not compile, or for what is not supported, "
-      "which\nis listed with its place for a file; 2 for wrong input. A file, "
-      "and what it\nincludes, has at most 16 MiB.\n"
-      "Examples: swy metal -I include kernels.metal; swy metal shaders");
+      "Of a folder, or with --json, each file is a line: its kernels, or the "
+      "first\nerror. Exit codes: 0; 1 if one does not compile, or for what is "
+      "not supported,\nwhich is listed with its place for a file; 2 for wrong "
+      "input. A file, and what it\nincludes, has at most 16 MiB.\n"
+      "Examples: swy metal -I include kernels.metal; swy metal shaders --json "
+      "out.json");
   return metal;
 }
 
@@ -233,9 +273,11 @@ int Metal(const MetalOptions& options) {
   const std::shared_ptr<MTL::Device> device = MTL::CreateDevice(device_options);
   if (device == nullptr) throw InputError("out of memory");
   std::error_code ignored;
-  return fs::is_directory(options.path, ignored)
-             ? CompileFolder(*device, compile, options.path)
-             : CompileFile(*device, compile, options.path);
+  if (fs::is_directory(options.path, ignored)) {
+    return Survey(*device, compile, MetalFilesIn(options.path), options.json);
+  }
+  if (options.json.empty()) return CompileFile(*device, compile, options.path);
+  return Survey(*device, compile, {options.path}, options.json);
 }
 #else
 int Metal(const MetalOptions&) {

@@ -18,6 +18,7 @@ struct MetalOptions {
   std::string path;
   std::vector<std::string> macros, include_folders, prepended;
   std::string compiler;
+  std::string json;  // of `swy metal` itself
   bool checked = false;
 };
 CLI::App* AddMetal(CLI::App& app, MetalOptions& options);
@@ -29,7 +30,7 @@ switchyard::device::CompileOptions CompileOptionsOf(
 
 // `swy metal`: compiles a .metal file, lists its kernels with their arguments,
 // and what is not supported and where; or all files below a folder, with a line
-// each. 1 if there is such, or if one does not compile.
+// each, and all of it as JSON. 1 if there is such, or if one does not compile.
 int Metal(const MetalOptions& options);
 
 }  // namespace swy

@@ -7,12 +7,16 @@
 #include "programs/program.h"
 #ifdef SWITCHYARD_WITH_DEVICE
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -283,6 +287,12 @@ Plan ReadPlan(const MetalRunOptions& options) {
   return plan;
 }
 
+void RequireBuffer(const Plan& plan, const std::string& option,
+                   const std::string& name) {
+  if (plan.buffers.count(name) != 0) return;
+  throw InputError(option + " " + name + ": there is no such buffer");
+}
+
 // An expectation, or a buffer to be printed.
 struct Look {
   std::string buffer;
@@ -291,13 +301,9 @@ struct Look {
 
 std::vector<Look> LooksOf(const MetalRunOptions& options, const Plan& plan) {
   std::vector<Look> looks;
-  const auto require = [&](const std::string& option, const std::string& name) {
-    if (plan.buffers.count(name) != 0) return;
-    throw InputError(option + " " + name + ": there is no such buffer");
-  };
   for (const std::string& text : options.expect) {
     const auto [name, spec] = Assignment("--expect", text);
-    require("--expect", name);
+    RequireBuffer(plan, "--expect", name);
     Look look = {name, ReadData("--expect " + name, spec, 0)};
     const size_t has = plan.buffers.at(name).count();
     if (look.expected.count() != has) {
@@ -308,10 +314,22 @@ std::vector<Look> LooksOf(const MetalRunOptions& options, const Plan& plan) {
     looks.push_back(std::move(look));
   }
   for (const std::string& name : options.print) {
-    require("--print", name);
+    RequireBuffer(plan, "--print", name);
     looks.push_back({name, {}});
   }
   return looks;
+}
+
+// The buffers of --write, and the files that they go to.
+std::vector<std::pair<std::string, std::string>> WritesOf(
+    const MetalRunOptions& options, const Plan& plan) {
+  std::vector<std::pair<std::string, std::string>> writes;
+  for (const std::string& text : options.write) {
+    writes.push_back(Assignment("--write", text));
+    RequireBuffer(plan, "--write", writes.back().first);
+    program::RequireWritable("--write", writes.back().second);
+  }
+  return writes;
 }
 
 // The value of a function constant that the file has.
@@ -398,15 +416,98 @@ void MakePipelines(MTL::Device& device, MTL::Library& library, Plan& plan) {
   }
 }
 
+// The macros of the files that findings are in, and of what those include. A
+// finding has the line that uses one.
+class Macros {
+ public:
+  explicit Macros(const MetalOptions& options) : options_(options) {
+    for (const std::string& file : options.prepended) Read(file);
+  }
+
+  // "SCALE is a macro, k.metal:3:9" of each that the line uses up to there.
+  std::vector<std::string> In(const MTL::Place& place) {
+    Read(place.file);
+    const std::vector<std::string>& lines = lines_[place.file];
+    std::vector<std::string> said;
+    if (place.line == 0 || place.line > lines.size()) return said;
+    const std::string& line = lines[place.line - 1];
+    for (size_t at = 0; at < line.size() && at < place.column;) {
+      const size_t size = SizeOfName(line, at);
+      const auto found = defined_.find(line.substr(at, size));
+      if (found != defined_.end()) {
+        said.push_back(found->first + " is a macro, " + found->second.text());
+      }
+      at += std::max<size_t>(size, 1);
+    }
+    return said;
+  }
+
+ private:
+  // Of the identifier or number there; 0: none.
+  static size_t SizeOfName(const std::string& line, size_t at) {
+    size_t end = at;
+    while (end < line.size() &&
+           (std::isalnum(static_cast<unsigned char>(line[end])) != 0 ||
+            line[end] == '_')) {
+      ++end;
+    }
+    return end - at;
+  }
+
+  // Files that are not there, or not regular, have none.
+  void Read(const std::string& file) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    if (lines_.count(file) != 0 || !fs::is_regular_file(file, error)) return;
+    std::ifstream stream(file);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    lines_[file] = lines;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const std::string& line = lines[i];
+      const auto behind = [&](const char* word, size_t at) {
+        const size_t begin = line.find_first_not_of(" \t", at);
+        const size_t size = std::strlen(word);
+        if (begin == line.npos || line.compare(begin, size, word) != 0) {
+          return line.npos;
+        }
+        return line.find_first_not_of(" \t", begin + size);
+      };
+      const size_t directive = behind("#", 0);
+      if (directive == line.npos) continue;
+      const size_t name = behind("define", directive);
+      if (name != line.npos) {
+        defined_[line.substr(name, SizeOfName(line, name))] = {
+            file, static_cast<uint32_t>(i + 1),
+            static_cast<uint32_t>(name + 1)};
+      }
+      const size_t quote = behind("include", directive);
+      if (quote == line.npos || line[quote] != '"') continue;
+      const std::string included =
+          line.substr(quote + 1, line.find('"', quote + 1) - quote - 1);
+      Read((fs::path(file).parent_path() / included).string());
+      for (const std::string& folder : options_.include_folders) {
+        Read((fs::path(folder) / included).string());
+      }
+    }
+  }
+
+  const MetalOptions& options_;
+  std::map<std::string, std::vector<std::string>> lines_;
+  std::map<std::string, MTL::Place> defined_;
+};
+
 class Runner {
  public:
   Runner(const MetalRunOptions& options, Plan plan)
       : options_(options),
         plan_(std::move(plan)),
-        looks_(LooksOf(options, plan_)) {}
+        looks_(LooksOf(options, plan_)),
+        writes_(WritesOf(options, plan_)) {}
 
   int Run() {
     for (uint64_t seed = 0; seed < options_.seeds; ++seed) RunOnce(seed);
+    NameMacros();
     std::fputs(Printable(MTL::FindingsToText(findings_), "\n").c_str(), stdout);
     if (!options_.json.empty()) {
       program::WriteFile("--json", options_.json,
@@ -466,6 +567,13 @@ class Runner {
     }
     AddNew(found);
     if (found.empty()) LookAt(buffers, seed);
+    if (seed != 0) return;
+    for (const auto& [name, file] : writes_) {
+      const MTL::Buffer& buffer = *buffers.at(name);
+      program::WriteFile(
+          "--write", file,
+          {static_cast<const char*>(buffer.contents()), buffer.length()});
+    }
   }
 
   void Encode(MTL::CommandBuffer& commands, const Buffers& buffers) {
@@ -519,6 +627,20 @@ class Runner {
       now.insert(key);
     }
     seen_.insert(now.begin(), now.end());
+  }
+
+  void NameMacros() {
+    Macros macros(options_.compile);
+    for (MTL::Finding& finding : findings_) {
+      std::set<std::string> said;
+      for (const MTL::Place& place : {finding.where, finding.other}) {
+        if (!place.known()) continue;
+        for (const std::string& text : macros.In(place)) said.insert(text);
+      }
+      for (const std::string& text : said) {
+        finding.help += (finding.help.empty() ? "" : "; ") + text;
+      }
+    }
   }
 
   void LookAt(const Buffers& buffers, uint64_t seed) {
@@ -589,6 +711,7 @@ class Runner {
   const MetalRunOptions& options_;
   Plan plan_;
   const std::vector<Look> looks_;
+  const std::vector<std::pair<std::string, std::string>> writes_;
   std::vector<MTL::Finding> findings_;
   std::set<Key> seen_;
   std::set<size_t> printed_;  // of looks_
@@ -637,6 +760,8 @@ CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options) {
       ->check(program::Within(0, 1000000))
       ->type_name("X");
   add("--print", options.print, "Print a buffer at the end", "INDEX");
+  add("--write", options.write, "Write a buffer's bytes, of the first schedule",
+      "INDEX=FILE");
   run->add_option("--seeds", options.seeds,
                   "Run so many schedules; the first is in order")
       ->check(program::Within(1, 10000))

@@ -20,7 +20,7 @@ struct MetalRunOptions {
   std::string kernel, grid, groups, threadgroup;
   std::vector<std::string> buffers, memory, constants;  // "NAME=..."
   std::string dispatches;                               // a file
-  std::vector<std::string> expect, print, suppress;
+  std::vector<std::string> expect, print, write, suppress;
   std::optional<double> rtol, atol;
   uint64_t seeds = 1;
   std::string json, sarif;

@@ -28,12 +28,13 @@ enum class FindingKind : uint32_t {
   kDivergentSimd,         // a simd function that needs a lane that is not there
   kMisuse,                // anything else that a kernel must not do
   kMisaligned,            // at an address that its type is not aligned to
+  kBeforeOffset,          // a read of a buffer in front of the bound offset
 };
 
 // "bounds", "never-written", "race", "missing-barrier", "barrier-flags",
 // "missing-memory-barrier", "same-value", "divergent-barrier",
-// "divergent-simd", "misuse", "misaligned": as suppressions and reports spell
-// it.
+// "divergent-simd", "misuse", "misaligned", "before-offset": as suppressions
+// and reports spell it.
 const char* NameOf(FindingKind kind) noexcept;
 
 // In the source of a kernel. Kernels of kernel.h have none.

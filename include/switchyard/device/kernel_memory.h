@@ -87,7 +87,15 @@ struct View {
   }
 };
 
-enum AccessKind : uint32_t { kReads = 1, kWrites = 2, kAtomically = 4 };
+// kAcquires, kReleases: no access, but a fence of device memory for all
+// threadgroups.
+enum AccessKind : uint32_t {
+  kReads = 1,
+  kWrites = 2,
+  kAtomically = 4,
+  kAcquires = 16,
+  kReleases = 32
+};
 
 // Any access: throws what is wrong with it, or notes it. Defined in the
 // library.

@@ -50,6 +50,7 @@ void CheckedThreadgroup::Begin(const Size& position, size_t index) {
   inside = false;
   where = nullptr;
   fibers_ = 0;
+  fences_.Begin(index);
   pending_.view = nullptr;
   device.stamp = local.stamp = 0;
   NewPhase(static_cast<uint32_t>(mem_flags::mem_device_and_threadgroup));
@@ -99,7 +100,8 @@ inline void CheckedThreadgroup::CheckWord(const View& view, size_t at,
                              checker_.phases(),
                              {checker_.dispatch(), index_},
                              where,
-                             checker_.has_places()};
+                             checker_.has_places(),
+                             &fences_};
   Conflict conflict;
   if (access.Check(CellsOf(view, address), write, &conflict)) {
     NoteConflict(view, element, conflict);
@@ -112,6 +114,7 @@ void CheckedThreadgroup::Check(const View& view, ptrdiff_t offset, size_t size,
   const Element element = {offset, size, kind};
   if (size > view.length || offset < 0 ||
       static_cast<size_t>(offset) > view.length - size) {
+    if (IsBeforeOffset(view, element)) return;
     FailBounds(view, element);
   }
   const size_t begin = static_cast<size_t>(offset);

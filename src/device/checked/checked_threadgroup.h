@@ -82,6 +82,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   void SwitchTo(size_t thread) override;
   void Access(const View& view, ptrdiff_t offset, size_t size, uint32_t kind,
               const void* where) override;
+  void Fence(uint32_t kind) override;
   void ReportMisaligned(const View& view, ptrdiff_t offset, size_t alignment,
                         const void* where) override;
   bool IsResident(const void* address, size_t size) const override {
@@ -150,6 +151,9 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static uint64_t PieceOf(const View& view) {
     return uint64_t{view.kind} << 32 | view.index;
   }
+  // Whether it is a read of a buffer that is bound, in front of the offset;
+  // reported then, and its bytes not looked at.
+  bool IsBeforeOffset(const View& view, const Element& element);
   [[noreturn]] void FailBounds(const View& view, const Element& element);
   void NoteNeverWritten(const View& view, const Element& element);
   void NoteConflict(const View& view, const Element& element,
@@ -188,6 +192,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   Meetings device_meetings_[kMaxSimdgroups];
   Meetings local_meetings_[kMaxSimdgroups];
   Pending pending_;
+  ThreadgroupFences fences_;
   View buffers_[kMaxBufferBindings];
   View memory_[kMaxThreadgroupMemoryBindings];
   View arrays_[kMaxThreadgroupArrays];

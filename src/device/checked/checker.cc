@@ -131,6 +131,7 @@ void Checker::BeginDispatch(size_t index) {
   const std::vector<Dispatch>& dispatches = commands_->dispatches;
   dispatch_ = index;
   touch_phase_ = 0;
+  fences_.Clear();
   if (dispatches[index].new_scope) phases_.NewScope();
   dispatches_overlap_ =
       !dispatches[index].new_scope ||

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/device/checked/fences.h"
 #include "src/device/checked/finding_list.h"
 #include "src/device/checked/races.h"
 #include "src/device/checked/shadow.h"
@@ -76,6 +77,7 @@ class Checker : public CheckedMode {
 
   Phases& phases() { return phases_; }
   Shadow& shadow() { return shadow_; }
+  Fences& fences() { return fences_; }
   uint32_t dispatch() const { return static_cast<uint32_t>(dispatch_); }
   // "dispatch 2 (name)"
   std::string NameOf(uint32_t dispatch) const;
@@ -138,6 +140,7 @@ class Checker : public CheckedMode {
   Random random_;
   Phases phases_;
   Shadow shadow_;
+  Fences fences_;
   uint32_t first_phase_ = 1;
   const Commands* commands_ = nullptr;
   size_t dispatch_ = 0;

@@ -45,6 +45,15 @@ void CheckedThreadgroup::Access(const View& view, ptrdiff_t offset, size_t size,
   if (TakesShortWay(view, offset, size, kind, code)) return;
   where = code;
   Check(view, offset, size, kind);
+  if ((kind & kAtomically) != 0 && view.kind == kBufferView) {
+    fences_.Atomic(checker_.fences(),
+                   reinterpret_cast<uintptr_t>(view.data + offset), kind,
+                   ThreadOf(device.stamp), fibers_);
+  }
+}
+
+void CheckedThreadgroup::Fence(uint32_t kind) {
+  fences_.Fence(kind, ThreadOf(device.stamp), PhaseOf(device.stamp));
 }
 
 // The common cases of CheckRead() and CheckWrite() with places, for whole words
@@ -134,17 +143,20 @@ void CheckedThreadgroup::ThreadgroupBarrier(uint32_t flags) {
   SettleOrEnd();
   TakeTurns();
   NewPhase(flags);
+  fences_.Barrier();
 }
 
 void CheckedThreadgroup::SimdgroupBarrier(size_t simdgroup, uint32_t lanes,
                                           uint32_t flags) {
   Settle();
   Meet(simdgroup, lanes, true, flags);
+  if (lanes == UINT32_MAX) fences_.Meet(simdgroup);
 }
 
 void CheckedThreadgroup::SimdFunction(size_t simdgroup, uint32_t lanes) {
   Settle();
   Meet(simdgroup, lanes, false, 0);
+  if (lanes == UINT32_MAX) fences_.Meet(simdgroup);
 }
 
 void CheckedThreadgroup::Report(FindingKind kind, size_t thread,

@@ -45,13 +45,23 @@ inline bool WordAccess::Follows(uint64_t last, bool read) const {
          (!meetings->partial.empty() && FollowsInPart(last, read));
 }
 
+bool WordAccess::IsAcquired(uint64_t last) const {
+  if (fences == nullptr || (last & kOtherGroups) != 0) return false;
+  const Phases::Phase& other = phases[PhaseOf(last)];
+  return other.dispatch == by.dispatch &&
+         fences->Orders(ThreadOf(stamp), other.threadgroup, PhaseOf(last),
+                        ThreadOf(last),
+                        (last & (kOtherThreads | kOtherSimdgroups)) != 0);
+}
+
 inline bool WordAccess::ConflictsWith(uint64_t last, bool read) const {
   const Relation relation = To(last);
   if (relation == Relation::kOver || (last & stamp & kAllBytes) == 0 ||
       (last & stamp & kAtomic) != 0) {
     return false;
   }
-  if ((last & kOtherGroups) != 0 || relation == Relation::kOthers) return true;
+  if ((last & kOtherGroups) != 0) return true;
+  if (relation == Relation::kOthers) return !IsAcquired(last);
   if (relation == Relation::kOwnPast || Follows(last, read)) return false;
   return (last & (kOtherThreads | kOtherSimdgroups)) != 0 ||
          ThreadOf(last) != ThreadOf(stamp);
@@ -66,7 +76,8 @@ inline void WordAccess::Replace(uint64_t& last, size_t trails,
 inline void WordAccess::Note(uint64_t& last, size_t trails, bool read) const {
   const Relation relation = To(last);
   // Accesses to other bytes of the same half: only the later is remembered.
-  if (relation == Relation::kOver || (last & stamp & kAllBytes) == 0) {
+  if (relation == Relation::kOver || (last & stamp & kAllBytes) == 0 ||
+      (relation == Relation::kOthers && IsAcquired(last))) {
     Replace(last, trails, stamp);
   } else if (relation == Relation::kOwnPast ||
              (relation == Relation::kSamePhase && Follows(last, read))) {

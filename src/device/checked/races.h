@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/device/checked/fences.h"
 #include "switchyard/device/kernel_memory.h"
 
 namespace switchyard::device::kernel_internal {
@@ -115,6 +116,8 @@ struct WordAccess {
   Phases::Phase by;
   const void* where;  // null: not known
   bool places;        // whether such addresses are kept
+  // Of its threadgroup; null: of none.
+  const ThreadgroupFences* fences = nullptr;
 
   // Notes the access in its cells, in the place of what it conflicts with.
   // Returns whether it does, and with what in *conflict.
@@ -135,6 +138,8 @@ struct WordAccess {
   void Merge(uint64_t& last, size_t trails, Relation relation) const;
   void Copy(const Cell& from, Cell* to, size_t trails) const;
   Relation To(uint64_t last) const;
+  // Whether fences order the last access, of another threadgroup, before this.
+  bool IsAcquired(uint64_t last) const;
   // Whether the accesses of this phase that `last` stands for are over: all by
   // this simdgroup, and before its last simd function (reads) or barrier
   // (both).

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "src/device/checked/checked_threadgroup.h"
+#include "switchyard/device/buffer.h"
 
 namespace switchyard::device::kernel_internal {
 namespace {
@@ -123,6 +124,32 @@ void CheckedThreadgroup::FailThread(FindingKind kind, const std::string& what,
     Note(key, Checker::Other(), std::move(finding), true);
   }
   ThrowEnd();
+}
+
+bool CheckedThreadgroup::IsBeforeOffset(const View& view,
+                                        const Element& element) {
+  if (element.kind != kReads || view.kind != kBufferView) return false;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(view.data) +
+                            static_cast<uintptr_t>(element.offset);
+  // The view is the nearest one, which may be another's.
+  for (const View& own : buffers_) {
+    if (own.data == nullptr) continue;
+    const auto* const buffer = running_->bindings[own.index].buffer;
+    const uintptr_t data = reinterpret_cast<uintptr_t>(own.data);
+    if (buffer == nullptr || address >= data || data - address < element.size ||
+        address < reinterpret_cast<uintptr_t>(buffer->contents())) {
+      continue;
+    }
+    const Element there = {-static_cast<ptrdiff_t>(data - address),
+                           element.size, element.kind};
+    Report(FindingKind::kBeforeOffset, ThreadOf(device.stamp), where, nullptr,
+           Access(own, there, checker_.PlaceOf(checker_.dispatch(), where)) +
+               ", which is in the buffer, and in front of the offset that is "
+               "bound",
+           "if it is meant, bind a smaller offset, or allow it");
+    return true;
+  }
+  return false;
 }
 
 void CheckedThreadgroup::FailBounds(const View& view, const Element& element) {
@@ -297,8 +324,9 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
               (atomically.empty() ? ", without atomics" : "");
     }
     finding.help =
-        "atomics, or a dispatch for each of the two: nothing orders the "
-        "threadgroups of one";
+        "atomics, or a dispatch for each of the two; or an "
+        "atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, "
+        "thread_scope_device) before a flag is set, and one behind its read";
   }
   finding.text = text;
   Note(key, other, std::move(finding), may_throw);

@@ -83,6 +83,7 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
                   const void* where) {
   // If lanes meet, this is the memory that they gave.
   if (meeting_ != nullptr) return;
+  if (bytes == 0) return checked_->Fence(kind);
   if ((kind & (abi::kAtomically | abi::kWrites)) == abi::kAtomically) {
     NoteAtomicRead(address, where);
   }

@@ -178,8 +178,8 @@ kernel void groups_tiles_no(device const float* in [[buffer(0)]],
   out[first + i] = in[32 * g + i];
 }
 
-// The last threadgroup to finish adds up what all have left. No fence makes
-// plain stores visible across threadgroups.
+// The last threadgroup to finish adds up what all have left. Without fences,
+// no plain store is visible across threadgroups.
 kernel void groups_last_adds_yes(device const float* in [[buffer(0)]],
                                  device float* out [[buffer(1)]],
                                  device float* part [[buffer(2)]],
@@ -206,6 +206,95 @@ kernel void groups_last_adds_no(device const float* in [[buffer(0)]],
   if (i == 0) atomic_fetch_add_explicit(part, sum, memory_order_relaxed);
   out[32 * g + i] = sum;
 }
+
+// The same with fences, of which the one behind the count is missing.
+#define FENCE(order) \
+  atomic_thread_fence(mem_flags::mem_device, order, thread_scope_device)
+kernel void groups_last_fenced_yes(device const float* in [[buffer(0)]],
+                                   device float* out [[buffer(1)]],
+                                   device float* part [[buffer(2)]],
+                                   device atomic_uint* done [[buffer(3)]],
+                                   uint g [[threadgroup_position_in_grid]],
+                                   uint groups [[threadgroups_per_grid]],
+                                   uint i [[thread_position_in_threadgroup]]) {
+  threadgroup bool is_last;
+  part[32 * g + i] = in[32 * g + i];  // FINDS: race
+  FENCE(memory_order_release);
+  threadgroup_barrier(mem_flags::mem_none);
+  if (i == 0) {
+    is_last =
+        atomic_fetch_add_explicit(done, 1u, memory_order_relaxed) + 1 == groups;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (!is_last) return;
+  float total = 0.0f;
+  for (uint s = 0; s < groups; ++s) total += part[32 * s + i];  // FINDS: race
+  out[i] = total;
+}
+kernel void groups_last_fenced_no(device const float* in [[buffer(0)]],
+                                  device float* out [[buffer(1)]],
+                                  device float* part [[buffer(2)]],
+                                  device atomic_uint* done [[buffer(3)]],
+                                  uint g [[threadgroup_position_in_grid]],
+                                  uint groups [[threadgroups_per_grid]],
+                                  uint i [[thread_position_in_threadgroup]]) {
+  threadgroup bool is_last;
+  part[32 * g + i] = in[32 * g + i];
+  FENCE(memory_order_release);
+  threadgroup_barrier(mem_flags::mem_none);
+  if (i == 0) {
+    is_last =
+        atomic_fetch_add_explicit(done, 1u, memory_order_relaxed) + 1 == groups;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (!is_last) return;
+  FENCE(memory_order_acquire);
+  float total = 0.0f;
+  for (uint s = 0; s < groups; ++s) total += part[32 * s + i];
+  // It may write what the others have, too.
+  part[i] = total;
+  out[i] = total;
+}
+
+// The first threadgroup's value reaches the third through the second, which
+// has no fence for it.
+kernel void groups_handed_on_yes(device const float* in [[buffer(0)]],
+                                 device float* out [[buffer(1)]],
+                                 device float* data [[buffer(2)]],
+                                 device atomic_uint* flag [[buffer(3)]],
+                                 uint g [[threadgroup_position_in_grid]],
+                                 uint i [[thread_position_in_threadgroup]]) {
+  if (i != 0) return;
+  if (g == 0) {
+    data[0] = in[0];  // FINDS: race
+    FENCE(memory_order_release);
+  } else if (atomic_load_explicit(&flag[g - 1], memory_order_relaxed) != 7u) {
+    return;
+  }
+  if (g == 2) {
+    FENCE(memory_order_acquire);
+    out[0] = data[0];  // FINDS: race
+  }
+  atomic_store_explicit(&flag[g], 7u, memory_order_relaxed);
+}
+kernel void groups_handed_on_no(device const float* in [[buffer(0)]],
+                                device float* out [[buffer(1)]],
+                                device float* data [[buffer(2)]],
+                                device atomic_uint* flag [[buffer(3)]],
+                                uint g [[threadgroup_position_in_grid]],
+                                uint i [[thread_position_in_threadgroup]]) {
+  if (i != 0) return;
+  if (g == 0) {
+    data[0] = in[0];
+    FENCE(memory_order_release);
+  } else if (atomic_load_explicit(&flag[g - 1], memory_order_relaxed) != 7u) {
+    return;
+  }
+  if (g != 0) FENCE(memory_order_acq_rel);
+  if (g == 2) out[0] = data[0];
+  atomic_store_explicit(&flag[g], 7u, memory_order_relaxed);
+}
+#undef FENCE
 
 // Scratch in device memory: one for all threadgroups, or one for each.
 kernel void groups_scratch_yes(device const float* in [[buffer(0)]],

@@ -10,11 +10,15 @@ import functools
 import json
 import os
 import pathlib
+import pkgutil
 import typing
 
 import torch
 from torch.autograd import forward_ad
 from torch.utils.flop_counter import register_flop_formula
+
+# switchyard.metal, a distribution of its own, may be installed in another folder.
+__path__ = pkgutil.extend_path(__path__, __name__)
 
 torch.ops.load_library(str(pathlib.Path(__file__).with_name("switchyard_torch.so")))
 

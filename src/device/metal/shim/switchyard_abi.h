@@ -74,8 +74,15 @@ enum : u32 {
 };
 
 // kAligned: the address has to be a multiple of the bytes; alone it is no
-// access.
-enum : u32 { kReads = 1, kWrites = 2, kAtomically = 4, kAligned = 8 };
+// access. kAcquires, kReleases: a fence, of no bytes.
+enum : u32 {
+  kReads = 1,
+  kWrites = 2,
+  kAtomically = 4,
+  kAligned = 8,
+  kAcquires = 16,
+  kReleases = 32
+};
 
 // The work of the lanes of a simdgroup or quad that meet in one call, done once
 // on the host's stack. slots[i], of `lanes`, is lane i's argument, null if it

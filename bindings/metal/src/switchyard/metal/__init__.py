@@ -1,0 +1,20 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Metal compute kernels on Linux, over NumPy arrays, with races, wrong accesses and missing barriers found."""
+
+from ._mlx import metal_kernel
+from ._run import Finding, FindingsError, MetalError, Place, Settings, assert_clean, run, settings
+from ._torch import compile_shader
+
+__all__ = [
+    "Finding",
+    "FindingsError",
+    "MetalError",
+    "Place",
+    "Settings",
+    "assert_clean",
+    "compile_shader",
+    "metal_kernel",
+    "run",
+    "settings",
+]
