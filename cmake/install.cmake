@@ -113,6 +113,12 @@ endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
 
+if(SWITCHYARD_HIGHWAY_DIR)
+  # Its objects are a part of the library.
+  install(FILES ${SWITCHYARD_HIGHWAY_DIR}/LICENSE RENAME LICENSE.highway
+    DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
+endif()
+
 # CMake: find_package(switchyard) -> switchyard::switchyard and, where they are
 # installed or asked for as COMPONENTS, switchyard::device and switchyard::c.
 configure_package_config_file(
