@@ -12,14 +12,13 @@ readonly wheel_torch=2.10.0
 make_highway() {
   highway=${SWITCHYARD_HIGHWAY_DIR:-}
   [[ -z $highway ]] || return 0
-  local folder=$root/build/highway apt
+  local folder=$root/build/highway list=/etc/apt/sources.list apt
   highway=$(find "$folder" -mindepth 1 -maxdepth 1 -type d -name 'highway-*' 2>/dev/null || true)
   [[ -z $highway ]] || return 0
   mkdir -p "$folder/lists/partial"
-  sed -E 's/^Types:.*/Types: deb-src/; s/^deb /deb-src /' \
-    $(find /etc/apt/sources.list /etc/apt/sources.list.d -name 'debian.sources' -o -name sources.list -size +0) \
-    >"$folder/debian.$([[ -e /etc/apt/sources.list.d/debian.sources ]] && echo sources || echo list)"
-  apt=(apt-get -o "Dir::Etc::sourcelist=$(echo "$folder"/debian.*)" -o Dir::Etc::sourceparts=-
+  [[ ! -f /etc/apt/sources.list.d/debian.sources ]] || list=/etc/apt/sources.list.d/debian.sources
+  sed -E 's/^Types:.*/Types: deb-src/; s/^deb /deb-src /' "$list" >"$folder/${list##*/}"
+  apt=(apt-get -o "Dir::Etc::sourcelist=$folder/${list##*/}" -o Dir::Etc::sourceparts=-
     -o "Dir::State::lists=$folder/lists")
   online_since=$(($(wc -l <"$log") + 1))
   step "Reading the lists of sources" "${apt[@]}" update
@@ -36,7 +35,7 @@ archive() {
 
 # build_binaries CPU LINKAGE CMAKE_ARGUMENT...: builds, installs and packs one archive.
 build_binaries() {
-  local cpu=$1 linkage=$2 name=$cpu-$2 suffix=
+  local cpu=$1 linkage=$2 name=$1-$2 suffix=
   [[ $linkage == static ]] || suffix=-shared
   build=$work/$name
   # Nothing that is made names the folder that it was made in.
