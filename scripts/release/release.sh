@@ -102,7 +102,8 @@ fill_recipes() {
   mkdir -p "$work/recipes"
   cp -a "$tree"/packaging/{conan,conda,homebrew,meson,vcpkg} "$work/recipes"
   find "$work/recipes" -type f -exec \
-    sed -i "s/@VERSION@/$version/g; s/@SHA256@/$checksum/g; s/@SHA512@/$checksum512/g" {} +
+    sed -i "s/@VERSION@/$version/g; s/@SHA256@/$checksum/g; s/@SHA512@/$checksum512/g
+      ${SWITCHYARD_RELEASE_URL:+s,@URL@,${SWITCHYARD_RELEASE_URL%/},g}" {} +
   archive "switchyard-$version-recipes" "$work/recipes"
 }
 
