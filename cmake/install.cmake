@@ -8,7 +8,9 @@ include(GNUInstallDirs)
 # The installed files ask for Highway and TBB by package: they have to be
 # packages, not targets that a parent project builds next to this one.
 set(_dependencies "")
+set(_needs_highway OFF)
 if(NOT SWITCHYARD_HIGHWAY_DIR)
+  set(_needs_highway ON)
   list(APPEND _dependencies hwy::hwy)
 endif()
 if(SWITCHYARD_TBB)

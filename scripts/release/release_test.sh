@@ -61,14 +61,14 @@ use_wheel() {
   [[ $("$venv/bin/python3" -c 'import switchyard; print(switchyard.__file__)') == "$venv"/* ]]
 }
 
-# A crate that depends on the unpacked one, which builds its library.
+# A crate that depends on the unpacked one, which builds its library, for one ISA here.
 use_crate() {
   tar -C "$work" -xf "$dist/switchyard-$version.crate"
   mkdir -p "$work/user/src"
   printf '[package]\nname = "user"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\nswitchyard = {path = "%s"}\n' \
     "../switchyard-$version" >"$work/user/Cargo.toml"
   cp "$work/switchyard-$version/examples/engine_step.rs" "$work/user/src/main.rs"
-  env -C "$work/user" -u SWITCHYARD_PREFIX PATH="/usr/bin:$PATH" cargo run --release --offline -- 8
+  env -C "$work/user" -u SWITCHYARD_PREFIX CXXFLAGS=-DHWY_COMPILE_ONLY_STATIC PATH="/usr/bin:$PATH" cargo run --release --offline -- 8
 }
 
 # Its Highway is Debian's; the kernels for all ISAs.
@@ -80,7 +80,8 @@ use_amalgamation() {
   "$name/main"
 }
 
-# The recipes whose tools are here, with the archive at an address on this machine.
+# The recipes whose tools are here, with the archive at an address on this machine, and the
+# kernels for one ISA.
 use_recipes() {
   local recipes=$work/switchyard-$version-recipes
   tar -C "$work" -xf "$dist/switchyard-$version-recipes.tar.gz"
@@ -90,8 +91,10 @@ use_recipes() {
   "$root/build/conan-venv/bin/conan" profile detect
   # Debian's Highway stands for Conan's.
   printf '[platform_requires]\nhighway/1.0.3\n' >>"$CONAN_HOME/profiles/default"
-  "$root/build/conan-venv/bin/conan" create "$recipes/conan" --build=missing
-  "$root/build/conan-venv/bin/conan" install --requires "switchyard/$version" -g CMakeDeps -g CMakeToolchain \
+  "$root/build/conan-venv/bin/conan" create "$recipes/conan" --build=missing --no-remote \
+    -c 'tools.build:cxxflags=["-DHWY_COMPILE_ONLY_STATIC"]'
+  "$root/build/conan-venv/bin/conan" install --no-remote --requires "switchyard/$version" \
+    -c 'tools.build:cxxflags=["-DHWY_COMPILE_ONLY_STATIC"]' -g CMakeDeps -g CMakeToolchain \
     --output-folder "$work/with-conan"
   cmake -S "$root/tests/install/consumer" -B "$work/with-conan/build" -DCMAKE_BUILD_TYPE=Release \
     "-DCMAKE_TOOLCHAIN_FILE=$work/with-conan/conan_toolchain.cmake"
@@ -102,7 +105,7 @@ use_recipes() {
   cp "$recipes/meson/switchyard.wrap" "$work/with-meson/subprojects"
   cp "$dist/switchyard-$version.tar.gz" "$work/with-meson/subprojects/packagecache"
   cp "$root/tests/install/consumer/main.cc" "$root/packaging/meson/meson.build" "$work/with-meson"
-  meson setup "$work/with-meson/build" "$work/with-meson" --buildtype=release
+  CXXFLAGS=-DHWY_COMPILE_ONLY_STATIC meson setup "$work/with-meson/build" "$work/with-meson" --buildtype=release
   ninja -C "$work/with-meson/build"
   "$work/with-meson/build/consumer"
 }
