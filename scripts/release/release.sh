@@ -38,9 +38,10 @@ build_binaries() {
   local cpu=$1 linkage=$2 name=$1-$2 suffix=
   [[ $linkage == static ]] || suffix=-shared
   build=$work/$name
-  # Nothing that is made names the folder that it was made in.
+  # Nothing that is made names the folder that it was made in; and with the same flags
+  # everywhere, static and shared libraries share their objects in the cache.
   step "Configuring ${build#"$root"/}" cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$tree=. -ffile-prefix-map=$build=. -ffile-prefix-map=$highway=highway" \
+    "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$root/build=. -ffile-prefix-map=$highway=highway" \
     -DCMAKE_EXE_LINKER_FLAGS='-static-libstdc++ -static-libgcc' -DCMAKE_INSTALL_LIBDIR=lib \
     -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib" \
     "-DSWITCHYARD_HIGHWAY_DIR=$highway" -DSWITCHYARD_TBB=OFF -DSWITCHYARD_BUILD_TOOLS=ON \
@@ -55,7 +56,7 @@ build_wheel() {
   local cpu=$1 arguments=() definition
   for definition in "switchyard_DIR=$work/prefix/$cpu-static/lib/cmake/switchyard" \
     "SWITCHYARD_TORCH_INCLUDE=$root/build/torch-headers/$wheel_torch/torch/include" \
-    "CMAKE_CXX_FLAGS=-ffile-prefix-map=$tree=. -ffile-prefix-map=$root/build=." "${@:2}"; do
+    "CMAKE_CXX_FLAGS=-ffile-prefix-map=$root/build=." "${@:2}"; do
     arguments+=(-C "cmake.define.$definition")
   done
   step "Building the wheel for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
@@ -124,7 +125,6 @@ make_release() {
   rm -rf "$work" "$dist"
   mkdir -p "$work" "$dist"
   make_highway
-  # Static and shared libraries, wheels and packages share most of their objects.
   export CCACHE_DIR=${CCACHE_DIR:-$work/ccache} CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
   ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 
