@@ -20,25 +20,21 @@ template std::basic_ostringstream<char>::basic_ostringstream();
 
 // GCC 11: a pointer's count of its exception. Constructor and destructor are
 // inline now; those that libraries have had since GCC 4.4 count.
-namespace {
+namespace older {
 void CopyPointer(void* to, const void* from) noexcept
     __asm__("_ZNSt15__exception_ptr13exception_ptrC1ERKS0_");
 void DropPointer(void* pointer) noexcept
     __asm__("_ZNSt15__exception_ptr13exception_ptrD1Ev");
-}  // namespace
-__attribute__((visibility("hidden"))) void
-std::__exception_ptr::exception_ptr::_M_addref() noexcept {
+}  // namespace older
+void std::__exception_ptr::exception_ptr::_M_addref() noexcept {
   void* copy;
-  CopyPointer(&copy, this);
+  older::CopyPointer(&copy, this);
 }
-__attribute__((visibility("hidden"))) void
-std::__exception_ptr::exception_ptr::_M_release() noexcept {
-  DropPointer(this);
+void std::__exception_ptr::exception_ptr::_M_release() noexcept {
+  older::DropPointer(this);
 }
 
 // GCC 11: what a new[] of too many elements calls.
 namespace std {
-__attribute__((visibility("hidden"))) void __throw_bad_array_new_length() {
-  throw bad_array_new_length();
-}
+void __throw_bad_array_new_length() { throw bad_array_new_length(); }
 }  // namespace std
