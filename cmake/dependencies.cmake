@@ -11,9 +11,12 @@ if(SWITCHYARD_HIGHWAY_DIR)
     message(FATAL_ERROR "SWITCHYARD_HIGHWAY_DIR: no hwy/highway.h in "
       "'${SWITCHYARD_HIGHWAY_DIR}'")
   endif()
-  foreach(part IN ITEMS CONTRIB EXAMPLES INSTALL TESTS)
+  foreach(part IN ITEMS CONTRIB EXAMPLES TESTS)
     set(HWY_ENABLE_${part} OFF CACHE INTERNAL "")
   endforeach()
+  # 1.0.3 does not configure without rules to install it; below, EXCLUDE_FROM_ALL
+  # keeps them from being run.
+  set(HWY_ENABLE_INSTALL ON CACHE INTERNAL "")
   set(HWY_FORCE_STATIC_LIBS ON CACHE INTERNAL "")
   add_subdirectory(${SWITCHYARD_HIGHWAY_DIR} highway EXCLUDE_FROM_ALL)
   set_target_properties(hwy PROPERTIES POSITION_INDEPENDENT_CODE ON)

@@ -8,7 +8,9 @@ include(GNUInstallDirs)
 # The installed files ask for Highway and TBB by package: they have to be
 # packages, not targets that a parent project builds next to this one.
 set(_dependencies "")
+set(_needs_highway OFF)
 if(NOT SWITCHYARD_HIGHWAY_DIR)
+  set(_needs_highway ON)
   list(APPEND _dependencies hwy::hwy)
 endif()
 if(SWITCHYARD_TBB)
@@ -112,6 +114,12 @@ if(TARGET switchyard_c)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
+
+if(SWITCHYARD_HIGHWAY_DIR)
+  # Its objects are a part of the library.
+  install(FILES ${SWITCHYARD_HIGHWAY_DIR}/LICENSE RENAME LICENSE.highway
+    DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
+endif()
 
 # CMake: find_package(switchyard) -> switchyard::switchyard and, where they are
 # installed or asked for as COMPONENTS, switchyard::device and switchyard::c.

@@ -21,6 +21,9 @@
 #   scripts/setup.sh engines-ggml                   build the llama.cpp plug-in of integrations/ggml, run its
 #                                                   tests; builds llama.cpp once, ten minutes
 #   scripts/setup.sh docs                           build the reference and guides as a site in build/docs
+#   scripts/setup.sh release                        make archives, wheels, packages and all else that is
+#                                                   published, of the last commit, in build/dist
+#   scripts/setup.sh release-test                   install each of them where nothing else is, and use it
 #   scripts/setup.sh packages [more packages]       only install what is missing, and Python's in build/venv:
 #                                                   then `cmake --preset release` finds all that it needs
 #   scripts/setup.sh help [command]                 this, or a command's lines of it
@@ -249,11 +252,12 @@ make_engines() {
   online_since=
 }
 
-# The headers of older versions of torch, in build/torch-headers. Of each version's
-# wheels those for macOS are the smallest, 80 MB beside 900.
+# make_torch_headers PYTHON VERSION...: the headers of versions of torch, in
+# build/torch-headers. Of each version's wheels those for macOS are the smallest, 80 MB
+# beside 900.
 make_torch_headers() {
-  local version folder=$root/build/torch-headers python=$root/build/engines-venv/bin/python3
-  for version in "${header_versions[@]}"; do
+  local version folder=$root/build/torch-headers python=$1
+  for version in "${@:2}"; do
     [[ -e $folder/$version/torch ]] && continue
     mkdir -p "$folder/$version"
     online_since=$(($(wc -l <"$log") + 1))
@@ -522,7 +526,7 @@ check_arguments() {
         shift
       done
       ;;
-    docs) (($# == 0)) || refuse "docs: unexpected argument: $1" ;;
+    docs | release | release-test) (($# == 0)) || refuse "$command: unexpected argument: $1" ;;
     packages)
       for argument in "$@"; do
         [[ $argument =~ ^[a-z0-9][a-z0-9+.-]+(:[a-z0-9]+)?$ ]] ||
@@ -657,7 +661,7 @@ case $command in
   engines)
     install_packages "${library_packages[@]}" libcli11-dev nlohmann-json3-dev python3-venv clang
     make_engines
-    make_torch_headers
+    make_torch_headers "$root/build/engines-venv/bin/python3" "${header_versions[@]}"
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF
     compile
     step "Installing the library in build/engines" \
@@ -694,6 +698,14 @@ case $command in
       while IFS= read -r target; do [[ -e $site/$target ]] || echo "$target"; done)
     [[ -z $missing ]] || die "docs: links to what is not there: ${missing//$'\n'/, }"
     echo "Open build/docs/index.html: no server is needed"
+    ;;
+  release)
+    source "$root/scripts/release/release.sh"
+    make_release
+    ;;
+  release-test)
+    source "$root/scripts/release/release_test.sh"
+    test_release
     ;;
   packages)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}" "$@"

@@ -58,7 +58,7 @@ class Crew final : public Executor {
 };
 
 // The parts of the caller's memory.
-struct Memory {
+struct PlanMemory {
   int32_t *tokens_per_expert, *offsets, *pairs, *row_index, *rows_per_token,
       *scratch;
   WorkTile* tiles;
@@ -77,7 +77,7 @@ size_t SharedBlocks(size_t tokens, const ExpertsPlanOptions& options) {
 
 // Hands out the parts of `taker`'s memory. False if a size overflows.
 bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
-         Taker* taker, Memory* memory) {
+         Taker* taker, PlanMemory* memory) {
   const size_t experts = options.num_experts;
   size_t pairs = 0;
   if (__builtin_mul_overflow(tokens, top_k, &pairs) ||
@@ -110,7 +110,7 @@ bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
 
 class Planner {
  public:
-  Planner(const ExpertsPlanOptions& options, const Memory& memory,
+  Planner(const ExpertsPlanOptions& options, const PlanMemory& memory,
           ExpertsPlan* plan)
       : options_(options), memory_(memory), plan_(*plan) {}
 
@@ -279,7 +279,7 @@ class Planner {
   }
 
   const ExpertsPlanOptions& options_;
-  const Memory& memory_;
+  const PlanMemory& memory_;
   ExpertsPlan& plan_;
   size_t least_ = 0;
 };
@@ -289,7 +289,7 @@ class Planner {
 size_t ExpertsPlanSize(size_t tokens, size_t top_k,
                        const ExpertsPlanOptions& options) noexcept {
   Taker taker;
-  Memory memory;
+  PlanMemory memory;
   return Lay(tokens, top_k, options, &taker, &memory) ? taker.size() : SIZE_MAX;
 }
 
@@ -301,7 +301,7 @@ Status PlanExperts(const ExpertsPlanInputs& inputs,
   if (!call.status.ok()) return call.status;
   const size_t tokens = call.sizes.tokens, top_k = call.sizes.top_k;
   Taker taker(outputs.memory);
-  Memory memory;
+  PlanMemory memory;
   Lay(tokens, top_k, options, &taker, &memory);
 
   ExpertsPlan& plan = *outputs.plan;

@@ -46,15 +46,15 @@ bool SetValue(Kind kind, double value, unsigned char* at) {
   return std::memcpy(at, &bits, size);
 }
 
-constexpr Status Invalid(const char* message) {
+constexpr Status Refused(const char* message) {
   return {StatusCode::kInvalidArgument, message};
 }
 // put(option, its place) for the option of that name.
 template <class Set>
 Status SetAny(const char* name, Preset* preset, const Set& put) {
   const internal::DefaultFpEnv fp_env;  // the caller's may trap
-  if (name == nullptr) return Invalid("SetOption: name: is null");
-  if (preset == nullptr) return Invalid("SetOption: preset: is null");
+  if (name == nullptr) return Refused("SetOption: name: is null");
+  if (preset == nullptr) return Refused("SetOption: preset: is null");
   for (const auto& part : kParts) {
     const size_t size = std::strlen(part.name);
     const bool has_part =
@@ -66,10 +66,10 @@ Status SetAny(const char* name, Preset* preset, const Set& put) {
                        option.field.offset;
       return put(option, at)
                  ? Status()
-                 : Invalid("SetOption: value: is none of this option's type");
+                 : Refused("SetOption: value: is none of this option's type");
     }
   }
-  return Invalid("SetOption: name: no option has it");
+  return Refused("SetOption: name: no option has it");
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ Status SetOption(const char* name, double value, Preset* preset) noexcept {
 }
 Status SetOption(const char* name, const char* enumerator,
                  Preset* preset) noexcept {
-  if (enumerator == nullptr) return Invalid("SetOption: enumerator: is null");
+  if (enumerator == nullptr) return Refused("SetOption: enumerator: is null");
   return SetAny(name, preset, [enumerator](const Option& option, auto* at) {
     for (uint32_t value = 0; value < 32; ++value) {
       const char* const text = option.range.name_of == nullptr

@@ -581,7 +581,7 @@ constexpr Table Resolved() {
   return table;
 }
 constexpr auto kPresets = Resolved().presets;
-constexpr auto kFields = Resolved().fields;
+constexpr auto kFieldsOfPresets = Resolved().fields;
 
 const Preset* Find(const char* family) {
   const auto found = std::lower_bound(kPresets.begin(), kPresets.end(), family,
@@ -621,7 +621,7 @@ const FamilyFields* internal::FieldsOfFamily(const char* family) {
   const Preset* found = Find(family);
   return found == nullptr
              ? nullptr
-             : &kFields[static_cast<size_t>(found - kPresets.data())];
+             : &kFieldsOfPresets[static_cast<size_t>(found - kPresets.data())];
 }
 
 Span<const Preset> Presets() noexcept { return kPresets; }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Links the library installed below `SWITCHYARD_PREFIX`, or builds the one that
-//! this crate lies in, with CMake.
+//! Links the library installed below `SWITCHYARD_PREFIX`, or builds one with CMake: that
+//! in `native`, which a published crate has, or the one that this crate lies in.
 
 mod abi;
 
@@ -31,7 +31,11 @@ fn run(command: &mut Command) -> Vec<u8> {
 
 fn build() -> PathBuf {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = match crate_folder.join("native") {
+        published if published.is_dir() => published,
+        _ => crate_folder.join("../.."),
+    };
     for folder in ["CMakeLists.txt", "cmake", "include", "src"] {
         println!("cargo:rerun-if-changed={}", root.join(folder).display());
     }

@@ -7,6 +7,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 : "${CMAKE:?}" "${CC:?}" "${CXX:?}" "${NM:?}" "${SOURCE:?}" "${BUILD:?}" "${PREFIX:?}" "${PROJECT:?}" \
   "${WORK:?}" "${TBB:?}" "${COMPONENTS:?}"
 export CMAKE_GENERATOR CXX CXXFLAGS
+VERSION=$(sed -nE 's/^project\(switchyard VERSION ([0-9.]+).*/\1/p' "$SOURCE/CMakeLists.txt")
 DEVICE=OFF  # whether the build has the component
 [[ " ${COMPONENTS//;/ } " != *" device "* ]] || DEVICE=ON
 # Only what this script names may be found.
@@ -294,11 +295,11 @@ case $1 in
     cat >"$WORK/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.22)
 project(parts LANGUAGES CXX)
-find_package(switchyard 0.1 REQUIRED COMPONENTS core OPTIONAL_COMPONENTS device)
+find_package(switchyard 0.2 REQUIRED COMPONENTS core OPTIONAL_COMPONENTS device)
 if(switchyard_device_FOUND OR TARGET switchyard::device OR NOT TARGET switchyard::switchyard)
   message(FATAL_ERROR "not what is installed")
 endif()
-find_package(switchyard 0.1 QUIET COMPONENTS device)
+find_package(switchyard 0.2 QUIET COMPONENTS device)
 if(switchyard_FOUND)
   message(FATAL_ERROR "found without the component that is asked for")
 endif()
@@ -391,7 +392,7 @@ END
       [[ $component != core ]] || library=libswitchyard.so
       library=$(find "$WORK/prefix" -name "$library")
       [[ -n $library ]] || die "no shared library of $component"
-      [[ $(readelf -d "$library") == *"soname: [${library##*/}.0.1]"* ]] ||
+      [[ $(readelf -d "$library") == *"soname: [${library##*/}.${VERSION%.*}]"* ]] ||
         die "$library has another SONAME"
       exports "$library" "$component"
       [[ $component != c ]] ||
@@ -425,7 +426,7 @@ END
     [[ -f $WORK/root/usr/share/doc/libswitchyard-dev/copyright ]] || die "no copyright file"
     if [[ -x $BUILD/tools/swy ]]; then
       version=$("$WORK/root/usr/bin/swy" --version) || die "the package's swy does not run"
-      [[ $version == *0.1.0* ]] || die "swy --version prints $version"
+      [[ $version == *"$VERSION"* ]] || die "swy --version prints $version"
       if command -v dpkg-shlibdeps >/dev/null; then
         [[ $(dpkg-deb -f "$package" Depends) == *libstdc++6* ]] ||
           die "it does not depend on what swy is linked with"

@@ -59,7 +59,7 @@ refused() {
   expect "setup.sh $*" test "$status $err" == "2 setup.sh: $line"
   expect "setup.sh $* prints" test -z "$out"
 }
-commands="run test bench soak aarch64 fuzz parity rust engines engines-ggml docs packages help"
+commands="run test bench soak aarch64 fuzz parity rust engines engines-ggml docs release release-test packages help"
 targets=$(cd "$source/fuzz" && printf '%s\n' *_fuzz.cc | sed 's/_fuzz\.cc$//' | xargs)
 options="--checkpoint --layer --dtype --tokens --repeat --top-k --input --output --json --threads --isa"
 above="not a whole number above 0:"
@@ -92,6 +92,8 @@ refused "parity: --only: no value" parity --only
 refused "parity: unexpected argument: glm" parity glm
 refused "packages: not a package's name: A" packages A
 refused "docs: unexpected argument: x" docs x
+refused "release: unexpected argument: x" release x
+refused "release-test: unexpected argument: x" release-test x
 SWITCHYARD_HIGHWAY_DIR=/nowhere refused "SWITCHYARD_HIGHWAY_DIR: no hwy/highway.h in '/nowhere'" run
 run
 expect "no command" test "$status" -eq 2

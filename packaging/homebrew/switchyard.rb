@@ -1,0 +1,26 @@
+class Switchyard < Formula
+  desc "SIMD kernels around the expert GEMMs of a Mixture-of-Experts layer"
+  homepage "@URL@"
+  url "@URL@/switchyard-@VERSION@.tar.gz"
+  sha256 "@SHA256@"
+  license "Apache-2.0"
+
+  depends_on "cli11" => :build
+  depends_on "cmake" => :build
+  depends_on "ninja" => :build
+  depends_on "nlohmann-json" => :build
+  depends_on "highway"
+  depends_on :linux
+  depends_on "tbb"
+
+  def install
+    system "cmake", "-S", ".", "-B", "build", "-G", "Ninja",
+           "-DBUILD_SHARED_LIBS=ON", "-DSWITCHYARD_BUILD_TOOLS=ON", *std_cmake_args
+    system "cmake", "--build", "build"
+    system "cmake", "--install", "build"
+  end
+
+  test do
+    assert_match version.to_s, shell_output("#{bin}/swy --version")
+  end
+end

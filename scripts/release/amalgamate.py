@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""amalgamate.py FOLDER: writes switchyard.h and switchyard.cc, the kernels in one
+header and one source.
+
+Highway compiles a source once per target by including it again. The kernels share one
+such loop here: all of them are a single text that is compiled per target, so headers
+that they share are in it once. Each file's unnamed namespace lies in one of its own, for
+several files have, say, a Load().
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+INCLUDE = re.compile(r'^#include "((?:src|switchyard)/[^"]+)"\n', re.M)
+LOOP = re.compile(
+    r'#undef HWY_TARGET_INCLUDE\n#define HWY_TARGET_INCLUDE "[^"]+"\n((?:#include "src[^\n]*\n|\n)*)'
+    r'#include "hwy/foreach_target.h"\n')
+LICENCE = '// Copyright 2026 The Switchyard Authors\n// SPDX-License-Identifier: Apache-2.0\n'
+
+
+def read(path):
+    text = (ROOT / path).read_text()
+    assert text.startswith(LICENCE), path
+    return text[len(LICENCE):]
+
+
+def inline(text, seen, per_target=True):
+    """Puts each of our headers where it is first included, and drops it elsewhere.
+
+    Outside of what is compiled per target, a header of kernels is only what it has for others.
+    """
+    def header(match):
+        name = match[1]
+        if name in seen:
+            return ''
+        text = read(f'include/{name}' if name.startswith('switchyard/') else name)
+        if name.endswith('-inl.h') and not per_target:
+            text, marker, _ = text.partition('#ifdef HWY_NAMESPACE\n')
+            assert marker, name
+        else:
+            seen.add(name)
+        return inline(text, seen, per_target)
+    return INCLUDE.sub(header, text)
+
+
+def apart(path, text):
+    """Names the unnamed namespaces of a source, and makes what is in them known."""
+    name = 'in_' + re.sub(r'\W', '_', path[4:-3])
+    text = re.sub(r'^namespace \{$', f'namespace {name} {{\nnamespace {{', text, flags=re.M)
+    return re.sub(r'^\}  // namespace$',
+                  f'}}  // namespace\n}}  // namespace {name}\nusing namespace {name};', text, flags=re.M)
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    cmake = (ROOT / 'CMakeLists.txt').read_text()
+    version = re.search(r'^project\(switchyard VERSION (\S+)', cmake, re.M)[1]
+    stems = re.search(r'^set\(SWITCHYARD_STEMS (.*)\)$', cmake, re.M)[1].split()
+    sources = re.findall(r'^  (src/\S+\.cc)$', cmake[:cmake.index('foreach(stem')], re.M)
+    sources += [f'{room}/{stem}.cc' for stem in stems for room in ('src', 'src/simd')]
+
+    head = LICENCE + f"""
+// Switchyard {version}, all of it but the device layer and the C ABI. Made by
+// scripts/release/amalgamate.py; the one dependency is Highway, from 1.0.3 on.
+"""
+    seen = set()
+    # What OpenMP's includes is also there without OpenMP.
+    names = sorted((p.name for p in (ROOT / 'include/switchyard').glob('*.h') if p.name != 'switchyard.h'),
+                   key=lambda n: (n == 'openmp_executor.h', n))
+    public = inline(''.join(f'#include "switchyard/{n}"\n' for n in names), seen)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / 'switchyard.h').write_text(
+        head + '#ifndef SWITCHYARD_AMALGAMATED_H_\n#define SWITCHYARD_AMALGAMATED_H_\n'
+        + public + '\n#endif  // SWITCHYARD_AMALGAMATED_H_\n')
+
+    before, kernels, once = '', '', ''
+    for path in sources:
+        text = re.sub(r'^#define HWY_WANT_AVX3_DL\n', '', read(path), flags=re.M)
+        loop = LOOP.search(text)
+        if loop:
+            before += text[:loop.start()] + loop[1]
+            kernels += apart(path, text[loop.end():])
+        else:
+            once += apart(path, text)
+    # Compiled once per target: first the headers, which are in order only so.
+    before = inline(before, seen, per_target=False)
+    kernels = inline(kernels, seen)
+    (out / 'switchyard.cc').write_text(head + f"""//
+//   c++ -std=c++17 -O3 -ffp-contract=off -I FOLDER -c FOLDER/switchyard.cc
+//
+// FOLDER has this file, and Highway's headers are found; link libhwy behind it. With
+// -DSWITCHYARD_WITH_TBB it has MakeTbbExecutor(), and wants TBB. It takes minutes, and
+// gigabytes of memory: every kernel is compiled for every ISA.
+
+#ifndef HWY_WANT_AVX3_DL
+#define HWY_WANT_AVX3_DL
+#endif
+#include "switchyard.h"
+{before}
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "switchyard.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+{kernels}
+#if HWY_ONCE
+{inline(once, seen)}
+#endif  // HWY_ONCE
+""")
+
+
+if __name__ == '__main__':
+    main()

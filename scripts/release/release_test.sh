@@ -1,0 +1,142 @@
+# Sourced by scripts/setup.sh, whose steps these are: installs what is in build/dist where
+# nothing else is, and uses it.
+# shellcheck shell=bash disable=SC2154
+
+# use_archive CPU LINKAGE RUNNER CMAKE_ARGUMENT...: a project that finds the unpacked
+# archive, without Highway and TBB; its programs, and swy, run.
+use_archive() {
+  local cpu=$1 runner=$3 name=switchyard-$version-linux-$1 consumer=$work/consumer-$1-$2 program
+  [[ $2 == static ]] || name+=-shared
+  tar -C "$work" -xf "$dist/$name.tar.gz"
+  cmake -S "$root/tests/install/consumer" -B "$consumer" -DCMAKE_BUILD_TYPE=Release \
+    "-Dswitchyard_DIR=$work/$name/lib/cmake/switchyard" -DCMAKE_DISABLE_FIND_PACKAGE_TBB=ON \
+    -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON "${@:4}"
+  cmake --build "$consumer"
+  local programs=("$consumer/consumer" "$consumer/device_consumer" "$work/$name/bin/swy verify --threads 1")
+  # QEMU takes minutes for each ISA, and for the address space that checked mode reserves.
+  [[ -z $runner ]] || programs=("$consumer/consumer" "$work/$name/bin/swy isa")
+  for program in "${programs[@]}"; do
+    # shellcheck disable=SC2086
+    $runner $program
+  done
+  if readelf -d "$work/$name/bin/swy" "$consumer/consumer" "$work/$name"/lib/*.so 2>/dev/null | grep -E 'NEEDED.*(hwy|tbb)'; then
+    die "$name needs more than it has"
+  fi
+}
+
+# In a Debian that has apt and nothing else: swy of an archive, then the packages, a program
+# of C++ and one of C.
+use_debs() {
+  local bare=$work/bare
+  # shellcheck disable=SC1091
+  mmdebstrap --variant=apt "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$bare"
+  mkdir "$bare/dist"
+  cp "$dist"/*.deb "$root"/tests/install/consumer/main.c* "$bare/dist"
+  tar -C "$bare/dist" -xf "$dist/switchyard-$version-linux-x86_64.tar.gz"
+  cp /etc/resolv.conf "$bare/etc"
+  chroot "$bare" bash -ec '
+    export DEBIAN_FRONTEND=noninteractive
+    cd /dist
+    switchyard-*/bin/swy verify --threads 1
+    apt-get update
+    apt-get install -y --no-install-recommends ./switchyard-tools_*.deb ./libswitchyard[0-9]*.deb
+    swy verify
+    apt-get install -y --no-install-recommends ./libswitchyard-dev_*.deb g++ pkg-config
+    g++ -std=c++17 main.cc -o cpp $(pkg-config --cflags --libs switchyard) && ./cpp
+    gcc -std=c99 main.c -o c $(pkg-config --cflags --libs switchyard-c) && ./c
+    ls /usr/share/man/man1/swy.1.gz'
+}
+
+# The wheel beside the torch of setup.sh engines, which is 3 GB, installed without an index.
+use_wheel() {
+  local venv=$work/venv
+  "$root/build/engines-venv/bin/python3" -m venv "$venv"
+  "$root/build/engines-venv/bin/python3" -c 'import site, sys; print(*(p for p in sys.path if p.endswith("site-packages")), sep="\n")' \
+    >"$("$venv/bin/python3" -c 'import sysconfig as s; print(s.get_path("purelib"))')/torch.pth"
+  env -u CXX PATH=/nowhere "$venv/bin/python3" -m pip install --no-index --no-deps --ignore-installed \
+    "$dist/switchyard-$version"-*manylinux*x86_64.whl
+  cd "$work"
+  cp -r "$root/bindings/python/tests" tests-python
+  PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python3" -m pytest -q -p no:cacheprovider tests-python/test_ops.py
+  [[ $("$venv/bin/python3" -c 'import switchyard; print(switchyard.__file__)') == "$venv"/* ]]
+}
+
+# A crate that depends on the unpacked one, which builds its library, for one ISA here.
+use_crate() {
+  tar -C "$work" -xf "$dist/switchyard-$version.crate"
+  mkdir -p "$work/user/src"
+  printf '[package]\nname = "user"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\nswitchyard = {path = "%s"}\n' \
+    "../switchyard-$version" >"$work/user/Cargo.toml"
+  cp "$work/switchyard-$version/examples/engine_step.rs" "$work/user/src/main.rs"
+  env -C "$work/user" -u SWITCHYARD_PREFIX CXXFLAGS=-DHWY_COMPILE_ONLY_STATIC PATH="/usr/bin:$PATH" cargo run --release --offline -- 8
+}
+
+# Its Highway is Debian's; the kernels for all ISAs.
+use_amalgamation() {
+  local name=$work/switchyard-$version-amalgamation
+  tar -C "$work" -xf "$dist/switchyard-$version-amalgamation.tar.gz"
+  sed 's,"switchyard/[a-z]*\.h","switchyard.h",' "$root/tests/install/consumer/main.cc" >"$name/main.cc"
+  g++ -std=c++17 -O3 -ffp-contract=off -I "$name" "$name/switchyard.cc" "$name/main.cc" -o "$name/main" -lhwy
+  "$name/main"
+}
+
+# The recipes whose tools are here, with the archive at an address on this machine, and the
+# kernels for one ISA.
+use_recipes() {
+  local recipes=$work/switchyard-$version-recipes
+  tar -C "$work" -xf "$dist/switchyard-$version-recipes.tar.gz"
+  find "$recipes" -type f -exec sed -i "s,@URL@,file://$dist,g" {} +
+  ! grep -rE '@[A-Z0-9]+@' "$recipes"
+  export CONAN_HOME=$work/conan
+  "$root/build/conan-venv/bin/conan" profile detect
+  # Debian's Highway stands for Conan's.
+  printf '[platform_requires]\nhighway/1.0.3\n' >>"$CONAN_HOME/profiles/default"
+  "$root/build/conan-venv/bin/conan" create "$recipes/conan" --build=missing --no-remote \
+    -c 'tools.build:cxxflags=["-DHWY_COMPILE_ONLY_STATIC"]'
+  "$root/build/conan-venv/bin/conan" install --no-remote --requires "switchyard/$version" \
+    -c 'tools.build:cxxflags=["-DHWY_COMPILE_ONLY_STATIC"]' -g CMakeDeps -g CMakeToolchain \
+    --output-folder "$work/with-conan"
+  cmake -S "$root/tests/install/consumer" -B "$work/with-conan/build" -DCMAKE_BUILD_TYPE=Release \
+    "-DCMAKE_TOOLCHAIN_FILE=$work/with-conan/conan_toolchain.cmake"
+  cmake --build "$work/with-conan/build"
+  "$work/with-conan/build/consumer"
+
+  mkdir -p "$work/with-meson/subprojects/packagecache"
+  cp "$recipes/meson/switchyard.wrap" "$work/with-meson/subprojects"
+  cp "$dist/switchyard-$version.tar.gz" "$work/with-meson/subprojects/packagecache"
+  cp "$root/tests/install/consumer/main.cc" "$root/packaging/meson/meson.build" "$work/with-meson"
+  CXXFLAGS=-DHWY_COMPILE_ONLY_STATIC meson setup "$work/with-meson/build" "$work/with-meson" --buildtype=release
+  ninja -C "$work/with-meson/build"
+  "$work/with-meson/build/consumer"
+}
+
+# as_step WHAT FUNCTION ARGUMENT...: a step in a shell of its own, which ends at the first error.
+as_step() { step "$1" bash -euo pipefail -c "$(declare -f die "$2"); $2 \"\$@\"" _ "${@:3}"; }
+
+test_release() {
+  local linkage
+  export version root work=$root/build/dist-test dist=$root/build/dist
+  version=$(sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt")
+  [[ -f $dist/SHA256SUMS ]] || die "release-test: no build/dist: run $0 release"
+  install_packages "${library_packages[@]}" g++-aarch64-linux-gnu qemu-user mmdebstrap meson cargo \
+    pkg-config python3-venv ccache
+  make_engines
+  "$root/build/conan-venv/bin/conan" --version >>"$log" 2>&1 || install_python conan-venv Conan 'conan>=2,<3'
+  rm -rf "$work"
+  mkdir -p "$work"
+  export CCACHE_DIR=${CCACHE_DIR:-$work/ccache} CMAKE_GENERATOR=Ninja
+  ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  step "Comparing checksums" env -C "$dist" sha256sum --check --strict SHA256SUMS
+  as_step "Using the archive of static libraries" use_archive x86_64 static ""
+  as_step "Using the archive of shared libraries" use_archive x86_64 shared ""
+  for linkage in static shared; do
+    as_step "Using that of $linkage libraries for aarch64, under QEMU" use_archive aarch64 $linkage \
+      "qemu-aarch64 -cpu max,sve=off -L /usr/aarch64-linux-gnu" -DCLANG=OFF \
+      "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake"
+  done
+  as_step "Installing the Debian packages in a bare root, and using them" use_debs
+  as_step "Installing the wheel, and running its tests" use_wheel
+  as_step "Building a program with the amalgamation" use_amalgamation
+  as_step "Building a program with the crate" use_crate
+  as_step "Building by the recipes for Conan and Meson" use_recipes
+}

@@ -1,0 +1,35 @@
+#!/bin/bash
+# check.sh SOURCE_DIR VERSION
+# Each place that repeats the version says this one: `names FILE COUNT PATTERN`, where
+# the pattern's parenthesis is the version, or its beginning.
+set -euo pipefail
+cd "$1"
+failures=0
+names() {
+  local found version count=0
+  found=$(sed -nE "s/.*$3.*/\1/p" "$1")
+  for version in $found; do
+    count=$((count + 1))
+    [[ $version == "$VERSION" || $version == "${VERSION%.*}" ]] && continue
+    echo "FAILED: $1 says $version, CMakeLists.txt $VERSION" >&2
+    failures=$((failures + 1))
+  done
+  ((count == $2)) && return
+  echo "FAILED: $1 says its version $count times, not $2" >&2
+  failures=$((failures + 1))
+}
+VERSION=$2
+names bindings/rust/Cargo.toml 1 '^version = "([0-9.]+)"'
+names CITATION.cff 1 '^version: ([0-9.]+)'
+names docs/linking.md 1 'find_package\(switchyard ([0-9.]+)'
+names docs/linking.md 1 'libswitchyard\.so\.([0-9.]+[0-9])'
+names docs/linking.md 1 'SWITCHYARD_([0-9.]+[0-9])'
+names docs/linking.md 1 'libswitchyard([0-9.]+)_'
+names docs/linking.md 1 '_([0-9.]+)_amd64'
+names tests/install/consumer/CMakeLists.txt 1 'find_package\(switchyard ([0-9.]+)'
+names tests/install/check.sh 2 'find_package\(switchyard ([0-9.]+)'
+# A release has its part of the changelog; until then it is "Unreleased".
+grep -qE "^## \[(Unreleased|${VERSION//./\\.})\]" CHANGELOG.md ||
+  { echo "FAILED: CHANGELOG.md has neither Unreleased nor $VERSION" >&2; failures=$((failures + 1)); }
+echo "$failures failures"
+((failures == 0))
