@@ -141,6 +141,7 @@ void ForEachStruct(const Test& test){
   }
 #define E(...)
 #define P(...)
+#define CALL(...)
 #include "structs.inc"
 #undef S
 #undef E
