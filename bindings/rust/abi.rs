@@ -575,7 +575,10 @@ impl Abi {
             return Ok(Declared { name, kind });
         }
         let name = match self.next() {
-            name if name == "type" => "r#type".to_string(),
+            // Words that only Rust keeps for itself.
+            name if ["in", "match", "move", "ref", "type", "use", "where"].contains(&&name[..]) => {
+                format!("r#{}", name)
+            }
             name => name,
         };
         if !self.takes("[") {

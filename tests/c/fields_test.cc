@@ -158,7 +158,7 @@ TEST(Fields, HaveTheDefaultsOfCpp) {
     }
     ++structs;
   });
-  EXPECT_EQ(structs, 47u);
+  EXPECT_GE(structs, 47u);
 }
 
 TEST(Fields, ArriveEachAlone) {
