@@ -78,11 +78,13 @@ pub fn translate(headers: &[String]) -> Result<Vec<(&'static str, String)>, Stri
         ("options.rs", abi.options),
         ("views.rs", abi.views),
         ("config.rs", abi.config),
+        ("functions.rs", abi.safe_functions),
     ])
 }
 
 /// The comments above each enumeration and struct, and above or beside each
-/// enumerator and field, by "swy_x", "SWY_X" and "swy_x.field".
+/// enumerator and field, by "swy_x", "SWY_X" and "swy_x.field"; above a function by
+/// "swy_x()".
 fn comments(headers: &[String]) -> BTreeMap<String, String> {
     let mut comments: BTreeMap<String, String> = BTreeMap::new();
     let mut above = String::new();
@@ -107,6 +109,7 @@ fn comments(headers: &[String]) -> BTreeMap<String, String> {
                 name.to_string()
             }
             [name, "=", ..] => name.to_string(),
+            ["SWY_API", _, call, ..] => call.split('(').next().unwrap().to_string() + "()",
             [.., name] => format!("{}.{}", of, name.trim_end_matches(';')),
             [] => unreachable!(),
         };
@@ -239,6 +242,7 @@ struct Abi {
     options: String,
     views: String,
     config: String,
+    safe_functions: String,
 }
 
 impl Abi {
@@ -509,8 +513,9 @@ impl Abi {
     fn read_function(&mut self) -> Result<(), String> {
         let result = self.read_type()?;
         let name = self.next();
-        let parameters: Vec<String> = self
-            .read_parameters()?
+        let parameters = self.read_parameters()?;
+        self.write_safe_function(&name, &parameters);
+        let parameters: Vec<String> = parameters
             .iter()
             .map(|parameter| format!("{}: {}", parameter.name, parameter.kind))
             .collect();
@@ -519,6 +524,65 @@ impl Abi {
             .unwrap();
         self.expect("SWY_NOEXCEPT")?;
         self.expect(";")
+    }
+    /// The safe twin of a function whose structs all have one, and whose inputs none that
+    /// is looked at first.
+    fn write_safe_function(&mut self, name: &str, parameters: &[Declared]) {
+        let structs: Vec<&str> = parameters
+            .iter()
+            .filter_map(|parameter| parameter.kind.strip_prefix("*const "))
+            .collect();
+        let (inputs, outputs, options) = match structs[..] {
+            [inputs, outputs, options, "swy_executor"] => (inputs, outputs, options),
+            _ => return,
+        };
+        let special: Vec<&str> = SPECIAL
+            .iter()
+            .filter(|(of, _)| of.split('.').next() == Some(inputs))
+            .map(|(_, kind)| *kind)
+            .collect();
+        let is_written = |kind: &&str| kind.starts_with("&'a mut");
+        if [inputs, outputs, options].iter().any(|of| OWN.contains(of))
+            || !special.iter().all(is_written)
+        {
+            return;
+        }
+        let has_report = self
+            .structs
+            .iter()
+            .any(|of| of.name == outputs && of.fields.iter().any(|f| f.name == "report"));
+        let (report, raw, result, end) = match has_report {
+            true => ("report", "raw(report)", "Report", ""),
+            false => ("_", "view()", "()", ".map(drop)"),
+        };
+        let text = format!(
+            "#[doc = {:?}]
+pub fn {}(
+    inputs: {}{}<'_>,
+    outputs: {}<'_>,
+    options: &{},
+    pool: crate::Pool<'_>,
+) -> Result<{}, crate::Error> {{
+    with_report(|{}| {{
+        let (inputs, outputs) = (inputs.view(), outputs.{});
+        // SAFETY: views of slices that are borrowed for as long.
+        pool.with(|pool| unsafe {{ sys::{}(&inputs, &outputs, &options.to_c(), pool) }})
+    }}){}
+}}
+",
+            self.doc(&format!("{}()", name)),
+            name.trim_start_matches("swy_"),
+            if special.is_empty() { "&" } else { "" },
+            twin(inputs),
+            twin(outputs),
+            twin(options),
+            result,
+            report,
+            raw,
+            name,
+            end
+        );
+        self.safe_functions += &text;
     }
     fn skip_inline_function(&mut self) {
         while self.next() != "{" {}
@@ -575,7 +639,10 @@ impl Abi {
             return Ok(Declared { name, kind });
         }
         let name = match self.next() {
-            name if name == "type" => "r#type".to_string(),
+            // Words that only Rust keeps for itself.
+            name if ["in", "match", "move", "ref", "type", "use", "where"].contains(&&name[..]) => {
+                format!("r#{}", name)
+            }
             name => name,
         };
         if !self.takes("[") {

@@ -26,7 +26,8 @@ namespace switchyard::simd::HWY_NAMESPACE {
 
 // A row that is to be written. get(context, begin, n, buffer) gives its columns
 // [begin, begin + n) as floats: a pointer to where they lie, or `buffer`, which
-// is aligned and has room for whole vectors. begin is a multiple of 256.
+// has room for n and no alignment: it is the row itself where that is f32 and
+// may be cached. begin is a multiple of 256.
 struct RowSource {
   const float* (*get)(const void* context, size_t begin, size_t n,
                       float* buffer);

@@ -36,9 +36,11 @@
     argument.known.size = size;                                           \
   } while (0)
 // Who calls: alone, by an executor, in a team of one.
-#define NOBODY(function, in, out, options) function(in, out, options)
-#define SERIAL(function, in, out, options) function(in, out, options, NULL)
-#define ALONE(function, in, out, options) function(in, out, options, &kAlone)
+#define CALL_NOBODY(function, in, out, options) function(in, out, options)
+#define CALL_EXECUTOR(function, in, out, options) \
+  function(in, out, options, NULL)
+#define CALL_TEAM(function, in, out, options) \
+  function(in, out, options, &kAlone)
 static const swy_team kAlone = SWY_TEAM_INIT;
 #define FUNCTION(function, name, In, IN, Out, OUT, Options, OPTIONS, last)   \
   do {                                                                       \
@@ -60,7 +62,7 @@ static const swy_team kAlone = SWY_TEAM_INIT;
              name ": options");                                              \
   } while (0)
 // A function with a report, threads, or a team.
-#define REPORT(function, name, In, IN, Out, OUT, last)                  \
+#define CHECK_REPORT_1(function, name, In, IN, Out, OUT, last)          \
   do {                                                                  \
     LONGER(swy_report) report = {SWY_REPORT_INIT, {0}};                 \
     const In in = IN;                                                   \
@@ -70,7 +72,7 @@ static const swy_team kAlone = SWY_TEAM_INIT;
     CHECK(last(function, &in, &out, NULL).message == valid);            \
     ARGUMENT(report, last(function, &in, &out, NULL), name ": report"); \
   } while (0)
-#define EXECUTOR(function, name, In, IN, Out, OUT)                          \
+#define CHECK_EXECUTOR(function, name, In, IN, Out, OUT)                    \
   do {                                                                      \
     LONGER(swy_executor) threads = {SWY_EXECUTOR_INIT, {0}};                \
     const In in = IN;                                                       \
@@ -86,7 +88,7 @@ static const swy_team kAlone = SWY_TEAM_INIT;
     CHECK_INVALID(function(&in, &out, NULL, &threads.known), name           \
                   ": executor: parallel_for is null, or concurrency is 0"); \
   } while (0)
-#define TEAM(function, name, In, IN, Out, OUT)                              \
+#define CHECK_TEAM(function, name, In, IN, Out, OUT)                        \
   do {                                                                      \
     LONGER(swy_team) team = {SWY_TEAM_INIT, {0}};                           \
     const In in = IN;                                                       \
@@ -147,82 +149,25 @@ static void TestParts(void) {
 #undef RUN
 }
 
-// F(function, C++ name, inputs, outputs, options, last), with structs' names as
-// their types and their macros have them.
-#define EACH(F, G)                                                             \
-  F(swy_route_top_k, "RouteTopK", route_inputs, ROUTE_INPUTS, route_outputs,   \
-    ROUTE_OUTPUTS, route_options, ROUTE_OPTIONS, SERIAL, G)                    \
-  F(swy_bucket_packed, "BucketPacked", bucket_inputs, BUCKET_INPUTS,           \
-    packed_buckets, PACKED_BUCKETS, bucket_options, BUCKET_OPTIONS, SERIAL, G) \
-  F(swy_bucket_strided, "BucketStrided", bucket_inputs, BUCKET_INPUTS,         \
-    strided_buckets, STRIDED_BUCKETS, bucket_options, BUCKET_OPTIONS, SERIAL,  \
-    G)                                                                         \
-  F(swy_bucket_aligned, "BucketAligned", aligned_inputs, ALIGNED_INPUTS,       \
-    aligned_buckets, ALIGNED_BUCKETS, aligned_options, ALIGNED_OPTIONS,        \
-    SERIAL, G)                                                                 \
-  F(swy_map_pairs, "MapPairs", map_inputs, MAP_INPUTS, map_outputs,            \
-    MAP_OUTPUTS, map_options, MAP_OPTIONS, SERIAL, G)                          \
-  F(swy_gather_rows, "GatherRows", gather_inputs, GATHER_INPUTS,               \
-    gather_outputs, GATHER_OUTPUTS, gather_options, GATHER_OPTIONS, SERIAL, G) \
-  F(swy_scatter_rows, "ScatterRows", scatter_inputs, SCATTER_INPUTS,           \
-    scatter_outputs, SCATTER_OUTPUTS, scatter_options, SCATTER_OPTIONS,        \
-    SERIAL, G)                                                                 \
-  F(swy_combine, "Combine", combine_inputs, COMBINE_INPUTS, combine_outputs,   \
-    COMBINE_OUTPUTS, combine_options, COMBINE_OPTIONS, SERIAL, G)              \
-  F(swy_plan_experts, "PlanExperts", experts_plan_inputs, EXPERTS_PLAN_INPUTS, \
-    experts_plan_outputs, EXPERTS_PLAN_OUTPUTS, experts_plan_options,          \
-    EXPERTS_PLAN_OPTIONS, SERIAL, G)                                           \
-  F(RunExperts, "RunExperts", experts_inputs, SUMMED_EXPERTS, combine_outputs, \
-    COMBINE_OUTPUTS, experts_options, EXPERTS_OPTIONS, SERIAL, G)
-#define EACH_WITHOUT_REPORT(F, G)                                           \
-  F(swy_quantize, "Quantize", quantize_inputs, QUANTIZE_INPUTS,             \
-    quantize_outputs, QUANTIZE_OUTPUTS, quantize_options, QUANTIZE_OPTIONS, \
-    SERIAL, G)                                                              \
-  F(swy_activate, "Activate", activate_inputs, ACTIVATE_INPUTS,             \
-    activate_outputs, ACTIVATE_OUTPUTS, activate_options, ACTIVATE_OPTIONS, \
-    SERIAL, G)                                                              \
-  F(swy_hyper_connect, "HyperConnect", hyper_inputs, HYPER_INPUTS,          \
-    hyper_outputs, HYPER_OUTPUTS, hyper_options, HYPER_OPTIONS, SERIAL, G)
-#define EACH_TEAM(F, G)                                                        \
-  F(swy_bucket_packed_team, "BucketPacked", bucket_inputs, BUCKET_INPUTS,      \
-    packed_buckets, PACKED_BUCKETS, bucket_options, BUCKET_OPTIONS, ALONE, G)  \
-  F(swy_bucket_strided_team, "BucketStrided", bucket_inputs, BUCKET_INPUTS,    \
-    strided_buckets, STRIDED_BUCKETS, bucket_options, BUCKET_OPTIONS, ALONE,   \
-    G)                                                                         \
-  F(swy_bucket_aligned_team, "BucketAligned", aligned_inputs, ALIGNED_INPUTS,  \
-    aligned_buckets, ALIGNED_BUCKETS, aligned_options, ALIGNED_OPTIONS, ALONE, \
-    G)                                                                         \
-  F(swy_map_pairs_team, "MapPairs", map_inputs, MAP_INPUTS, map_outputs,       \
-    MAP_OUTPUTS, map_options, MAP_OPTIONS, ALONE, G)
-#define EACH_WITHOUT_THREADS(F, G)                                          \
-  F(swy_make_work_list, "MakeWorkList", work_list_inputs, WORK_LIST_INPUTS, \
-    work_list_outputs, WORK_LIST_OUTPUTS, work_list_options,                \
-    WORK_LIST_OPTIONS, NOBODY, G)                                           \
-  F(swy_make_dispatch_args, "MakeDispatchArgs", dispatch_inputs,            \
-    DISPATCH_INPUTS, dispatch_outputs, DISPATCH_OUTPUTS, dispatch_options,  \
-    DISPATCH_OPTIONS, NOBODY, G)
+#define CHECK_REPORT_0(...)
+#define CHECK_NOBODY(...)
 
-#define TEST_STRUCTS(f, name, in, IN, out, OUT, opt, OPT, last, G)          \
-  FUNCTION(f, name, swy_##in, SWY_##IN##_INIT, swy_##out, SWY_##OUT##_INIT, \
-           swy_##opt, SWY_##OPT##_INIT, last);
-#define TEST_REPORT(f, name, in, IN, out, OUT, opt, OPT, last, G) \
-  REPORT(f, name, swy_##in, SWY_##IN##_INIT, swy_##out, SWY_##OUT##_INIT, last);
-#define TEST_LAST(f, name, in, IN, out, OUT, opt, OPT, last, G) \
-  G(f, name, swy_##in, SWY_##IN##_INIT, swy_##out, SWY_##OUT##_INIT);
-
+// Each function of the headers that has inputs, outputs and options:
+// structs.awk.
 void TestArguments(void) {
-  EACH(TEST_STRUCTS, )
-  EACH_WITHOUT_REPORT(TEST_STRUCTS, )
-  EACH_TEAM(TEST_STRUCTS, )
-  EACH_WITHOUT_THREADS(TEST_STRUCTS, )
-  EACH(TEST_REPORT, )
-  EACH_TEAM(TEST_REPORT, )
-  REPORT(swy_make_work_list, "MakeWorkList", swy_work_list_inputs,
-         SWY_WORK_LIST_INPUTS_INIT, swy_work_list_outputs,
-         SWY_WORK_LIST_OUTPUTS_INIT, NOBODY);
-  EACH(TEST_LAST, EXECUTOR)
-  EACH_WITHOUT_REPORT(TEST_LAST, EXECUTOR)
-  EACH_TEAM(TEST_LAST, TEAM)
+#define S(...)
+#define E(...)
+#define P(...)
+#define CALL(f, name, who, has_report, in, IN, out, OUT, opt, OPT)          \
+  FUNCTION(f, name, swy_##in, SWY_##IN##_INIT, swy_##out, SWY_##OUT##_INIT, \
+           swy_##opt, SWY_##OPT##_INIT, CALL_##who);                        \
+  CHECK_REPORT_##has_report(f, name, swy_##in, SWY_##IN##_INIT, swy_##out,  \
+                            SWY_##OUT##_INIT, CALL_##who);                  \
+  CHECK_##who(f, name, swy_##in, SWY_##IN##_INIT, swy_##out, SWY_##OUT##_INIT);
+#include "structs.inc"
+  CALL(RunExperts, "RunExperts", EXECUTOR, 1, experts_inputs, SUMMED_EXPERTS,
+       combine_outputs, COMBINE_OUTPUTS, experts_options, EXPERTS_OPTIONS)
+#undef CALL
   TestParts();
 }
 

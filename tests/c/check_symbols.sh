@@ -6,7 +6,7 @@ set -euo pipefail
 export LC_ALL=C
 
 nm=$1 list=$2 library=$3
-wanted=$(sed -n 's/^function //p' "$list")
+wanted=$(sed -n 's/^function //p' "$list" | sort)
 options=(--defined-only --extern-only)
 [[ $library != *.so* ]] || options+=(--dynamic)
 symbols=$("$nm" "${options[@]}" "$library") || { echo "FAILED: $nm cannot read $library" >&2; exit 1; }

@@ -97,6 +97,7 @@ bool PrintLayout() {
   }
 #define N(enumerator) {#enumerator, enumerator},
 #define P(function) std::printf("function " #function "\n");
+#define CALL(...)
 #define E(name, list) is_fine &= PrintEnum<name##_cpp>(#name, {list});
   bool is_fine = true;
 #include "structs.inc"

@@ -3,8 +3,10 @@
 
 # awk -f structs.awk HEADER...: the structs, enumerations and functions of
 # switchyard.h as S(struct, whether it has defaults, its initialiser, F(field)
-# ...), E(enumeration, N(enumerator) ...) and P(function). The macro that initialises swy_x is
-# SWY_X_INIT or SWY_NO_X.
+# ...), E(enumeration, N(enumerator) ...) and P(function). A function of inputs, outputs,
+# options and perhaps who calls is a CALL(function, "its name in C++", who, whether it has a
+# report, x, X, y, Y, z, Z), too, of inputs swy_x and SWY_X_INIT, outputs and options. The
+# macro that initialises swy_x is SWY_X_INIT or SWY_NO_X.
 { sub(/\/\/.*/, "") }
 /^typedef struct swy_[A-Za-z0-9_]+ \{|^enum swy_[A-Za-z0-9_]+ \{/ {
   is_struct = /^typedef/
@@ -36,7 +38,24 @@ name != "" && /\}/ {
   name = ""
 }
 /^SWY_API / && match($0, /swy_[a-z0-9_]+\(/) {
-  print "P(" substr($0, RSTART, RLENGTH - 1) ")"
+  function_name = substr($0, RSTART, RLENGTH - 1)
+  print "P(" function_name ")"
+  declaration = ""
+  is_declared = 1
+}
+is_declared { declaration = declaration $0 }
+is_declared && /\)/ {
+  is_declared = 0
+  sub(/^[^(]*\(/, "", declaration)
+  count = split(declaration, words, /[^A-Za-z0-9_*]+/)
+  pointers = ""
+  for (i = 1; i <= count; ++i) if (words[i] ~ /^swy_.*\*$/) pointers = pointers words[i]
+  commas = gsub(/,/, ",", declaration)
+  count = split(pointers, words, "*") - 1
+  if (count == commas + 1 && count <= 4 && words[1] ~ /_inputs$/ && words[3] ~ /_options$/) {
+    calls[++num_calls] = function_name
+    of_call[num_calls] = words[1] " " words[2] " " words[3] " " (count == 3 ? "" : words[4])
+  }
 }
 /^#define SWY_(NO_[A-Za-z0-9_]+|[A-Za-z0-9_]+_INIT) / {
   of = $2
@@ -52,5 +71,20 @@ END {
     is_filled = of ~ /^swy_(matrix|rows|executor)$/
     print "S(" of ", " (of in macro_of && !is_filled) ", " \
       (of in macro_of ? macro_of[of] : "{}") "," fields_of[of] ")"
+  }
+  for (i = 1; i <= num_calls; ++i) {
+    count = split(of_call[i], words, " ")
+    who = count == 3 ? "NOBODY" : words[4] == "swy_team" ? "TEAM" : "EXECUTOR"
+    split(calls[i], parts, "_")
+    text = ""
+    for (j = 2; j in parts; ++j) {
+      if (parts[j] != "team") text = text toupper(substr(parts[j], 1, 1)) substr(parts[j], 2)
+    }
+    line = "CALL(" calls[i] ", \"" text "\", " who ", " (fields_of[words[2]] ~ /F\(report\)/)
+    for (j = 1; j <= 3; ++j) {
+      name = substr(words[j], 5)
+      line = line ", " name ", " toupper(name)
+    }
+    print line ")"
   }
 }

@@ -75,13 +75,14 @@ packages() {
   export PKG_CONFIG_PATH
 }
 
-# exports LIBRARY COMPONENT: what its list says, all of it and nothing else.
+# exports LIBRARY COMPONENT: what its list says, all of it and nothing else. That of
+# core is made from the headers.
 exports() {
   local found listed
   found=$("$NM" -DC --defined-only "$1" | sed -E 's/^[0-9a-f]+ . //; s/\(.*//; s/@@.*//; s/\[abi:cxx11\]//' |
     grep -v '^SWITCHYARD' | sort -u)
   listed=$(sed -nE 's/^ +(global: )?((switchyard::|swy_)[^;]*);.*/\2/p' \
-    "$SOURCE/cmake/exports/$2.map.in")
+    "$(find "$PROJECT" -path "*/exports/$2.map")")
   [[ -n $found && -n $listed ]] || die "$1 exports nothing"
   local name pattern
   for name in $listed; do

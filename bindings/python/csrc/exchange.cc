@@ -1,11 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "exchange.h"
+// The calls that an engine needs around its exchange of rows between processes.
+
+#include <torch/csrc/stable/library.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <tuple>
 #include <vector>
 
 #include "switchyard/combine.h"
@@ -77,8 +81,9 @@ bool Overlaps(const AnyMatrix& column, const Tensor& ids, int64_t id_bytes) {
   return false;
 }
 
-}  // namespace
-
+// MapPairs: counts, offsets, rows and pair_index of pairs, all int32. Expert e
+// lives at destination e / experts_per_destination; in `experts`, int32 of
+// [pairs, 1], each row gets the remainder.
 std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
     const Tensor& topk_ids, int64_t num_destinations,
     int64_t experts_per_destination, const OptionalTensor& experts) {
@@ -126,6 +131,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
   return {counts, offsets, rows, pair_index};
 }
 
+// GatherRows, into memory that is there: rows[r] = tokens[pairs[r] / top_k], in
+// the dtype of rows. float8 and int8 have scales, [rows, 1] of float32.
 void GatherInto(const Tensor& tokens, const Tensor& pairs, const Tensor& rows,
                 int64_t top_k, const OptionalTensor& token_scales,
                 const OptionalTensor& row_scales,
@@ -148,6 +155,7 @@ void GatherInto(const Tensor& tokens, const Tensor& pairs, const Tensor& rows,
                    {}, pool));
 }
 
+// Combine: the weighted sum of each token's rows, in `dtype` or that of rows.
 Tensor CombineRows(const Tensor& rows, const Tensor& topk_weights,
                    const Tensor& row_index, const OptionalTensor& row_scales,
                    std::optional<ScalarType> dtype) {
@@ -167,5 +175,25 @@ Tensor CombineRows(const Tensor& rows, const Tensor& topk_weights,
   return out;
 }
 
+}  // namespace
 }  // namespace python
 }  // namespace switchyard
+
+STABLE_TORCH_LIBRARY_FRAGMENT(switchyard, m) {
+  m.def(
+      "map_pairs(Tensor topk_ids, int num_destinations, "
+      "int experts_per_destination, Tensor(a!)? experts=None) "
+      "-> (Tensor, Tensor, Tensor, Tensor)");
+  m.def(
+      "gather_rows(Tensor tokens, Tensor pairs, Tensor(a!) rows, int top_k=1, "
+      "Tensor? token_scales=None, Tensor(b!)? row_scales=None, "
+      "Tensor? row_index=None) -> ()");
+  m.def(
+      "combine(Tensor rows, Tensor topk_weights, Tensor row_index, "
+      "Tensor? row_scales=None, ScalarType? dtype=None) -> Tensor");
+}
+STABLE_TORCH_LIBRARY_IMPL(switchyard, CPU, m) {
+  m.impl("map_pairs", TORCH_BOX(&switchyard::python::MapToDestinations));
+  m.impl("gather_rows", TORCH_BOX(&switchyard::python::GatherInto));
+  m.impl("combine", TORCH_BOX(&switchyard::python::CombineRows));
+}

@@ -1,14 +1,18 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "experts.h"
+// The experts of a layer: from routed tokens to their weighted sum.
+
+#include <torch/csrc/stable/library.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "gemm.h"
 #include "packed.h"
@@ -172,8 +176,6 @@ Tensor Run(const Layer& layer, bool allow_dropped) {
   return out;
 }
 
-}  // namespace
-
 Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
                const Tensor& topk_weights, const Tensor& up, const Tensor& down,
                const OptionalTensor& up_bias, const OptionalTensor& down_bias,
@@ -212,6 +214,7 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
   return Run(layer, allow_dropped);
 }
 
+// The step between the experts' two products, alone.
 Tensor ActivateRows(const Tensor& up, const std::string& activation,
                     const std::string& layout, double alpha, double beta,
                     double linear_beta, double limit, bool limit_after) {
@@ -234,5 +237,25 @@ Tensor ActivateRows(const Tensor& up, const std::string& activation,
   return out;
 }
 
+}  // namespace
 }  // namespace python
 }  // namespace switchyard
+
+STABLE_TORCH_LIBRARY_FRAGMENT(switchyard, m) {
+  m.def(
+      "experts(Tensor hidden, Tensor topk_ids, Tensor topk_weights, Tensor up, "
+      "Tensor down, Tensor? up_bias=None, Tensor? down_bias=None, "
+      "str activation='silu', str layout='concatenated', "
+      "bool transposed=False, float alpha=1.702, float beta=4.0, "
+      "float linear_beta=25.0, float limit=0.0, bool limit_after=False, "
+      "bool allow_dropped=False, int packed=0, Tensor? gate=None) -> Tensor");
+  m.def(
+      "activate(Tensor up, str activation='silu', "
+      "str layout='concatenated', float alpha=1.702, float beta=4.0, "
+      "float linear_beta=25.0, float limit=0.0, bool limit_after=False) "
+      "-> Tensor");
+}
+STABLE_TORCH_LIBRARY_IMPL(switchyard, CPU, m) {
+  m.impl("experts", TORCH_BOX(&switchyard::python::Experts));
+  m.impl("activate", TORCH_BOX(&switchyard::python::ActivateRows));
+}

@@ -3,6 +3,8 @@
 
 #include "packed.h"
 
+#include <torch/csrc/stable/library.h>
+
 #include <map>
 #include <mutex>
 #include <utility>
@@ -75,3 +77,12 @@ std::shared_ptr<const Packed> FindPacked(const char* op, int64_t number) {
 
 }  // namespace python
 }  // namespace switchyard
+
+STABLE_TORCH_LIBRARY_FRAGMENT(switchyard, m) {
+  m.def("keep_packed(Tensor[] up, Tensor[] down) -> int");
+  m.def("drop_packed(int packed) -> ()");
+}
+STABLE_TORCH_LIBRARY_IMPL(switchyard, CompositeExplicitAutograd, m) {
+  m.impl("keep_packed", TORCH_BOX(&switchyard::python::KeepPacked));
+  m.impl("drop_packed", TORCH_BOX(&switchyard::python::DropPacked));
+}

@@ -1,16 +1,23 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "route.h"
+// RouteTopK by a preset's name.
+
+#include "switchyard/route.h"
+
+#include <torch/csrc/stable/library.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <sstream>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "switchyard/presets.h"
-#include "switchyard/route.h"
 #include "torch_executor.h"
 
 namespace switchyard {
@@ -75,8 +82,8 @@ ConstAnyMatrix RowOf(const char* argument, const OptionalTensor& tensor,
   return MatrixOf(kOp, argument, row, keeper);
 }
 
-}  // namespace
-
+// Ids, weights, weights of identity experts. `options` replaces some of the
+// preset's, "renormalize=1 num_expert_group=8".
 std::tuple<Tensor, Tensor, Tensor> Route(
     const Tensor& logits, const std::string& preset_name, int64_t top_k,
     const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,
@@ -107,6 +114,7 @@ std::tuple<Tensor, Tensor, Tensor> Route(
   return {ids, weights, rest};
 }
 
+// A line for each preset: its name, then its options as above.
 std::string PresetsAsText() {
   std::ostringstream text;
   text.precision(9);
@@ -121,6 +129,8 @@ std::string PresetsAsText() {
   return text.str();
 }
 
+// A preset with its config.json applied: num_experts, top_k and all options.
+// `config` has a line for each scalar of that file, "norm_topk_prob=1".
 std::string ConfiguredPreset(const std::string& family,
                              const std::string& config) {
   Preset preset = FindNamed(kPreset, "family", family);
@@ -143,5 +153,22 @@ std::string ConfiguredPreset(const std::string& family,
   return text.str();
 }
 
+}  // namespace
 }  // namespace python
 }  // namespace switchyard
+
+STABLE_TORCH_LIBRARY_FRAGMENT(switchyard, m) {
+  m.def(
+      "route(Tensor logits, str preset, int top_k, "
+      "Tensor? correction_bias=None, Tensor? expert_scale=None, *, "
+      "str options='', ScalarType? dtype=None) -> (Tensor, Tensor, Tensor)");
+  m.def("presets() -> str");
+  m.def("preset(str family, str config) -> str");
+}
+STABLE_TORCH_LIBRARY_IMPL(switchyard, CPU, m) {
+  m.impl("route", TORCH_BOX(&switchyard::python::Route));
+}
+STABLE_TORCH_LIBRARY_IMPL(switchyard, CompositeExplicitAutograd, m) {
+  m.impl("presets", TORCH_BOX(&switchyard::python::PresetsAsText));
+  m.impl("preset", TORCH_BOX(&switchyard::python::ConfiguredPreset));
+}

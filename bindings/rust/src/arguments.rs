@@ -1,12 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Inputs and outputs of functions, which the build script writes from the C
-//! headers.
+//! Functions, their inputs and outputs, which the build script writes from the C
+//! headers; other files have those that need more.
 
-use crate::values::SharedGate;
+use crate::error::with_report;
+use crate::options::*;
+use crate::values::{Raw, SharedGate};
 use crate::view::View;
-use crate::{sys, Matrix, MatrixMut, Rows, RowsMut, Source};
+use crate::{sys, Matrix, MatrixMut, Report, Rows, RowsMut, Source};
 
 macro_rules! views {
     ($(#[$doc:meta])* $name:ident = $raw:ident (report) [$($own:ident: $value:expr)?] {
@@ -46,22 +48,4 @@ impl Default for SharedExpert<'_> {
     }
 }
 
-/// Functions with a report, as they are in C.
-macro_rules! calls {
-    ($($(#[$doc:meta])* $name:ident = $raw:ident($in:ty, $out:ty, $options:ty);)*) => {$(
-        $(#[$doc])*
-        pub fn $name(
-            inputs: $in,
-            outputs: $out,
-            options: &$options,
-            pool: Pool<'_>,
-        ) -> Result<Report, Error> {
-            with_report(|report| {
-                let (inputs, outputs) = (inputs.view(), outputs.raw(report));
-                // SAFETY: views of slices that are borrowed for as long.
-                pool.with(|pool| unsafe { sys::$raw(&inputs, &outputs, &options.to_c(), pool) })
-            })
-        }
-    )*};
-}
-pub(crate) use calls;
+include!(concat!(env!("OUT_DIR"), "/functions.rs"));

@@ -1,13 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-use crate::arguments::calls;
 use crate::error::{check, with_report};
 use crate::values::Raw;
 use crate::view::{not_empty, View};
-use crate::{sys, AlignedBuckets, AlignedInputs, BucketInputs, MapInputs, MapOutputs};
-use crate::{AlignedOptions, BucketOptions, DispatchOptions, MapOptions, WorkListOptions};
-use crate::{Error, PackedBuckets, Pool, Report, StridedBuckets};
+use crate::{sys, AlignedBuckets, AlignedInputs, AlignedOptions, DispatchOptions, Error};
+use crate::{Pool, Report, WorkListOptions};
 
 /// i32 elements of scratch; 0 when one thread is best.
 pub fn bucket_scratch_size(num_pairs: usize, num_experts: usize, pool: Pool<'_>) -> usize {
@@ -26,16 +24,6 @@ pub fn bucket_aligned_size(
     unsafe { sys::swy_bucket_aligned_size(num_pairs, num_experts, &options.to_c()) }
 }
 
-calls! {
-    /// Sorts pairs to their experts, one dense list of each behind the other.
-    bucket_packed = swy_bucket_packed(BucketInputs<'_>, PackedBuckets<'_>, BucketOptions);
-    /// Sorts pairs to their experts, in rows of a table.
-    bucket_strided = swy_bucket_strided(BucketInputs<'_>, StridedBuckets<'_>, BucketOptions);
-    /// Maps pairs to the destinations of their experts, and tokens to those of their
-    /// pairs.
-    map_pairs = swy_map_pairs(MapInputs<'_>, MapOutputs<'_>, MapOptions);
-}
-
 /// Packed buckets in blocks: vLLM's and SGLang's moe_align_block_size.
 pub fn bucket_aligned(
     inputs: AlignedInputs<'_>,
@@ -44,13 +32,14 @@ pub fn bucket_aligned(
     pool: Pool<'_>,
 ) -> Result<Report, Error> {
     not_empty(inputs.expert_map, "BucketAligned: expert_map: is empty")?;
-    aligned(inputs, outputs, options, pool)
+    with_report(|report| {
+        let (inputs, outputs) = (inputs.view(), outputs.raw(report));
+        // SAFETY: views of slices that are borrowed for as long.
+        pool.with(|pool| unsafe {
+            sys::swy_bucket_aligned(&inputs, &outputs, &options.to_c(), pool)
+        })
+    })
 }
-mod unchecked {
-    use super::*;
-    calls! { aligned = swy_bucket_aligned(AlignedInputs<'_>, AlignedBuckets<'_>, AlignedOptions); }
-}
-use unchecked::aligned;
 
 /// Threadgroups of an indirect dispatch over (pair tiles, feature tiles, experts).
 pub fn make_dispatch_args(

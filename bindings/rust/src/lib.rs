@@ -25,7 +25,6 @@ mod layer;
 mod options;
 mod pool;
 mod presets;
-mod route;
 mod rows;
 pub mod sys;
 mod values;
@@ -41,7 +40,6 @@ pub use layer::*;
 pub use options::*;
 pub use pool::*;
 pub use presets::Preset;
-pub use route::*;
 pub use rows::*;
 pub use values::{
     ActivatePlace, ActivateStores, Activation, BiasPlace, BucketOrder, Divisor, ExpertProduct,

@@ -22,6 +22,7 @@ macro_rules! options {
             fn to_c(self) -> Self::C {
                 sys::$raw { $($own: $value,)? $($field: self.$field.to_c()),* }
             }
+            #[allow(unused_variables)] // there may be no fields
             fn from_c(c: Self::C) -> Option<Self> {
                 Some($name { $($field: Raw::from_c(c.$field)?),* })
             }

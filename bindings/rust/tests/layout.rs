@@ -11,10 +11,19 @@ const LAYOUT: &str = include_str!("../../../tests/c/layout.txt");
 /// Sizes of C's structs, and offset and size of each field.
 type Structs<'a> = BTreeMap<&'a str, (usize, BTreeMap<&'a str, (usize, usize)>)>;
 
+fn lines_of_structs() -> impl Iterator<Item = &'static str> {
+    let mut is_struct = true;
+    LAYOUT.lines().filter(move |line| {
+        if !line.starts_with(' ') {
+            is_struct = !line.starts_with("enum ") && !line.starts_with("function ");
+        }
+        is_struct
+    })
+}
 fn of_c() -> Structs<'static> {
     let mut structs = Structs::new();
     let mut last = "";
-    for line in LAYOUT.lines().take_while(|line| !line.starts_with("enum")) {
+    for line in lines_of_structs() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let number = |i: usize| words[i].parse::<usize>().expect(line);
         if line.starts_with(' ') {
@@ -50,7 +59,7 @@ fn structs_are_those_of_c() {
 fn defaults_are_those_of_c() {
     let initial: BTreeMap<_, _> = sys::initial().into_iter().collect();
     let (mut of, mut compared) = ("", 0);
-    for line in LAYOUT.lines().take_while(|line| !line.starts_with("enum")) {
+    for line in lines_of_structs() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if !line.starts_with(' ') {
             of = words[0];

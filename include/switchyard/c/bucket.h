@@ -75,10 +75,12 @@ typedef struct swy_strided_buckets {
         SWY_TIGHT_STRIDE, NULL                                          \
   }
 
+// Sorts pairs to their experts, one dense list of each behind the other.
 SWY_API swy_status swy_bucket_packed(const swy_bucket_inputs* inputs,
                                      const swy_packed_buckets* outputs,
                                      const swy_bucket_options* options,
                                      const swy_executor* executor) SWY_NOEXCEPT;
+// Sorts pairs to their experts, in rows of a table.
 SWY_API swy_status swy_bucket_strided(
     const swy_bucket_inputs* inputs, const swy_strided_buckets* outputs,
     const swy_bucket_options* options,
@@ -240,6 +242,8 @@ typedef struct swy_map_options {
 #define SWY_MAP_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_map_options), 0, 0, 1 }
 
+// Maps pairs to the destinations of their experts, and tokens to those of their
+// pairs.
 SWY_API swy_status swy_map_pairs(const swy_map_inputs* inputs,
                                  const swy_map_outputs* outputs,
                                  const swy_map_options* options,
