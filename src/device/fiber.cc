@@ -1,32 +1,18 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// longjmp() to another stack is what the checked one of glibc refuses.
-#undef _FORTIFY_SOURCE
-
 #include "src/device/fiber.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SWITCHYARD_ASAN
+#ifdef SWITCHYARD_FIBER_CONTEXTS
+#include <ucontext.h>
 #endif
-#if __has_feature(thread_sanitizer)
-#define SWITCHYARD_TSAN
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
-#define SWITCHYARD_ASAN
-#endif
-#ifdef __SANITIZE_THREAD__
-#define SWITCHYARD_TSAN
-#endif
-
 #ifdef SWITCHYARD_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -71,18 +57,14 @@ Fiber::~Fiber() {
   munmap(memory_, size_);
 }
 
-// makecontext() passes ints: the address comes in two halves.
-void Fiber::Entry(unsigned high, unsigned low) {
-  Fiber& fiber = *reinterpret_cast<Fiber*>(
-      static_cast<uintptr_t>(uint64_t{high} << 32 | low));
+void Fiber::Run() {
 #ifdef SWITCHYARD_ASAN
-  __sanitizer_finish_switch_fiber(nullptr, &fiber.outer_stack_,
-                                  &fiber.outer_stack_size_);
+  __sanitizer_finish_switch_fiber(nullptr, &outer_stack_, &outer_stack_size_);
 #endif
   for (;;) {
-    fiber.function_();
-    fiber.running_ = false;
-    fiber.SwitchTo(false);
+    function_();
+    running_ = false;
+    SwitchTo(false);
   }
 }
 
@@ -102,6 +84,14 @@ size_t Fiber::Colour() const {
   return reinterpret_cast<uintptr_t>(memory_) / size_ % 64 * 192;
 }
 
+#ifdef SWITCHYARD_FIBER_CONTEXTS
+
+// makecontext() passes ints: the address comes in two halves.
+void Fiber::Entry(unsigned high, unsigned low) {
+  reinterpret_cast<Fiber*>(static_cast<uintptr_t>(uint64_t{high} << 32 | low))
+      ->Run();
+}
+
 void Fiber::Enter() {
   getcontext(&inner_);
   inner_.uc_stack.ss_sp = memory_ + PageSize();
@@ -112,8 +102,6 @@ void Fiber::Enter() {
               static_cast<unsigned>(self >> 32), static_cast<unsigned>(self));
   entered_ = true;
 }
-
-#if defined(SWITCHYARD_ASAN) || defined(SWITCHYARD_TSAN)
 
 void Fiber::SwitchTo(bool inside) {
   if (!entered_) Enter();
@@ -140,21 +128,122 @@ void Fiber::HandOver(Fiber& /*next*/) { Suspend(); }
 
 #else
 
-// Contexts save the signal mask, a system call each time: once, to get on to
-// the stack.
+// switchyard_fiber_switch(from, to): leaves what a function has to preserve on
+// this stack, whose pointer goes to *from, and takes it from the stack `to`.
+// Control words are the thread's, and stay. The jump at the end is by an
+// address of its own, for there is no call that a return could be predicted by.
+//
+// switchyard_fiber_start: where a new stack goes on, with a function and its
+// argument in two of those registers.
+extern "C" {
+void switchyard_fiber_switch(void** from, void* to);
+void switchyard_fiber_start();
+}
+#if defined(__x86_64__)
+asm(R"(
+  .text
+  .p2align 4
+  .type switchyard_fiber_switch, @function
+switchyard_fiber_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  popq %rcx
+  jmpq *%rcx
+  .size switchyard_fiber_switch, .-switchyard_fiber_switch
+  .p2align 4
+  .type switchyard_fiber_start, @function
+switchyard_fiber_start:
+  movq %r12, %rdi
+  jmpq *%r13
+  .size switchyard_fiber_start, .-switchyard_fiber_start
+)");
+constexpr size_t kSaved = 8;  // r15, r14, r13, r12, rbx, rbp, rip; and a return
+constexpr size_t kFunction = 2, kArgument = 3, kPlace = 6;
+#else
+asm(R"(
+  .text
+  .p2align 4
+  .type switchyard_fiber_switch, %function
+switchyard_fiber_switch:
+  sub sp, sp, #160
+  stp x19, x20, [sp]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x9, sp
+  str x9, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp]
+  ldp x21, x22, [sp, #16]
+  ldp x23, x24, [sp, #32]
+  ldp x25, x26, [sp, #48]
+  ldp x27, x28, [sp, #64]
+  ldp x29, x16, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  add sp, sp, #160
+  mov x30, x16
+  br x16
+  .size switchyard_fiber_switch, .-switchyard_fiber_switch
+  .p2align 4
+  .type switchyard_fiber_start, %function
+switchyard_fiber_start:
+  mov x0, x19
+  mov x30, xzr
+  br x20
+  .size switchyard_fiber_start, .-switchyard_fiber_start
+)");
+constexpr size_t kSaved = 20;  // x19 to x30, d8 to d15
+constexpr size_t kFunction = 1, kArgument = 0, kPlace = 11;
+#endif
+
+void Fiber::Entry(Fiber* fiber) { fiber->Run(); }
+
+// The new stack looks as if a function on it had switched away.
+void Fiber::Enter() {
+  auto* const end = reinterpret_cast<uint64_t*>(memory_ + size_ - Colour());
+  uint64_t* const saved = end - 2 - kSaved;
+  std::fill(saved, end, 0);
+  saved[kFunction] = reinterpret_cast<uintptr_t>(&Fiber::Entry);
+  saved[kArgument] = reinterpret_cast<uintptr_t>(this);
+  saved[kPlace] = reinterpret_cast<uintptr_t>(&switchyard_fiber_start);
+  inner_ = saved;
+  entered_ = true;
+}
+
 void Fiber::SwitchTo(bool inside) {
-  if (inside) back_ = &outer_jump_;
-  if (_setjmp(inside ? outer_jump_ : inner_jump_) != 0) return;
-  if (!entered_) {
-    Enter();
-    setcontext(&inner_);
+  if (inside) {
+    if (!entered_) Enter();
+    back_ = &outer_;
+    switchyard_fiber_switch(&outer_, inner_);
+  } else {
+    switchyard_fiber_switch(&inner_, *back_);
   }
-  _longjmp(inside ? inner_jump_ : *back_, 1);
 }
 
 void Fiber::HandOver(Fiber& next) {
   next.back_ = back_;
-  if (_setjmp(inner_jump_) == 0) _longjmp(next.inner_jump_, 1);
+  switchyard_fiber_switch(&inner_, next.inner_);
 }
 
 #endif

@@ -7,11 +7,29 @@
 #ifndef SWITCHYARD_SRC_DEVICE_FIBER_H_
 #define SWITCHYARD_SRC_DEVICE_FIBER_H_
 
-#include <setjmp.h>
-#include <ucontext.h>
-
 #include <cstddef>
 #include <functional>
+
+// Sanitizers have to be told of each switch, and follow the C library's.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SWITCHYARD_ASAN
+#endif
+#if __has_feature(thread_sanitizer)
+#define SWITCHYARD_TSAN
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define SWITCHYARD_ASAN
+#endif
+#ifdef __SANITIZE_THREAD__
+#define SWITCHYARD_TSAN
+#endif
+#if defined(SWITCHYARD_ASAN) || defined(SWITCHYARD_TSAN) || \
+    !(defined(__x86_64__) || defined(__aarch64__))
+#define SWITCHYARD_FIBER_CONTEXTS
+#include <ucontext.h>
+#endif
 
 namespace switchyard::device {
 
@@ -38,22 +56,27 @@ class Fiber {
   void Abandon() { running_ = entered_ = false; }
 
  private:
-  static void Entry(unsigned high, unsigned low);
+  void Run();
   void SwitchTo(bool inside);
   void Enter();
   size_t Colour() const;
 
-  const size_t size_;
-  unsigned char* memory_ = nullptr;  // a guard page, then the stack
+#ifdef SWITCHYARD_FIBER_CONTEXTS
+  static void Entry(unsigned high, unsigned low);
   ucontext_t inner_;
-  // For switching by contexts, or by jumps.
-  [[maybe_unused]] ucontext_t outer_;
-  [[maybe_unused]] jmp_buf inner_jump_;
-  [[maybe_unused]] jmp_buf outer_jump_;
-  [[maybe_unused]] jmp_buf* back_ = nullptr;  // whose outer_jump_
-  std::function<void()> function_;
+  ucontext_t outer_;
+#else
+  static void Entry(Fiber* fiber);
+  // Stack pointers. What a switch touches lies in one line of the cache.
+  void* inner_ = nullptr;
+  void* outer_ = nullptr;
+  void** back_ = nullptr;  // the outer_ of the fiber that was resumed
+#endif
   bool running_ = false;
   bool entered_ = false;  // on its stack, if only to wait for a function
+  unsigned char* memory_ = nullptr;  // a guard page, then the stack
+  const size_t size_;
+  std::function<void()> function_;
   // Of the sanitizers.
   [[maybe_unused]] void* inner_fake_stack_ = nullptr;
   [[maybe_unused]] void* outer_fake_stack_ = nullptr;

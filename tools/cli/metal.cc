@@ -257,9 +257,8 @@ CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
       "Of a folder, or with --json, each file is a line: its kernels, or the "
       "first\nerror. Exit codes: 0; 1 if one does not compile, or for what is "
       "not supported,\nwhich is listed with its place for a file; 2 for wrong "
-      "input. A file, and what it\nincludes, has at most 16 MiB.\n"
-      "Examples: swy metal -I include kernels.metal; swy metal shaders --json "
-      "out.json");
+      "input. A file, and what\nit includes, has at most 16 MiB.\nExamples: "
+      "swy metal -I include kernels.metal; swy metal shaders --json out.json");
   return metal;
 }
 

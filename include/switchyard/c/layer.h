@@ -98,7 +98,7 @@ typedef struct swy_experts_plan_options {
 } swy_experts_plan_options;
 #define SWY_EXPERTS_PLAN_OPTIONS_INIT                                          \
   {                                                                            \
-    (uint32_t)sizeof(swy_experts_plan_options), 0, 0, 0, 0, 0, 1, 16, 32, 256, \
+    (uint32_t)sizeof(swy_experts_plan_options), 0, 0, 0, 0, 0, 1, 16, 16, 256, \
         512, 16, 0, 8                                                          \
   }
 
