@@ -136,13 +136,16 @@ void Fiber::HandOver(Fiber& /*next*/) { Suspend(); }
 // switchyard_fiber_start: where a new stack goes on, with a function and its
 // argument in two of those registers.
 extern "C" {
-void switchyard_fiber_switch(void** from, void* to);
-void switchyard_fiber_start();
+[[gnu::visibility("hidden")]] void switchyard_fiber_switch(void** from,
+                                                           void* to);
+[[gnu::visibility("hidden")]] void switchyard_fiber_start();
 }
 #if defined(__x86_64__)
 asm(R"(
   .text
   .p2align 4
+  .globl switchyard_fiber_switch
+  .hidden switchyard_fiber_switch
   .type switchyard_fiber_switch, @function
 switchyard_fiber_switch:
   pushq %rbp
@@ -163,6 +166,8 @@ switchyard_fiber_switch:
   jmpq *%rcx
   .size switchyard_fiber_switch, .-switchyard_fiber_switch
   .p2align 4
+  .globl switchyard_fiber_start
+  .hidden switchyard_fiber_start
   .type switchyard_fiber_start, @function
 switchyard_fiber_start:
   movq %r12, %rdi
@@ -175,6 +180,8 @@ constexpr size_t kFunction = 2, kArgument = 3, kPlace = 6;
 asm(R"(
   .text
   .p2align 4
+  .globl switchyard_fiber_switch
+  .hidden switchyard_fiber_switch
   .type switchyard_fiber_switch, %function
 switchyard_fiber_switch:
   sub sp, sp, #160
@@ -206,6 +213,8 @@ switchyard_fiber_switch:
   br x16
   .size switchyard_fiber_switch, .-switchyard_fiber_switch
   .p2align 4
+  .globl switchyard_fiber_start
+  .hidden switchyard_fiber_start
   .type switchyard_fiber_start, %function
 switchyard_fiber_start:
   mov x0, x19
