@@ -615,6 +615,9 @@ case $command in
     configure "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" \
       -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF "$@"
     compile
+    step "Compiling fiber_check" aarch64-linux-gnu-g++ -std=c++17 -O2 -static "-I$root" \
+      "$root/tests/device/fiber_check.cc" "$root/src/device/fiber.cc" -o "$build/fiber_check"
+    qemu-aarch64 "$build/fiber_check" || die "fibers do not switch on aarch64"
     verify_aarch64
     ;;
   fuzz)

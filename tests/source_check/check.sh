@@ -62,6 +62,8 @@ except='^bench/probes(-inl\.h|\.cc):.*(vector_size|<immintrin\.h>|_mm(256|512)?_
 # flush-to-zero on, to see that it changes nothing.
 fp_mode='_mm_[gs]etcsr|<xmmintrin\.h>|asm volatile\("m(rs %0, fpcr|sr fpcr, %0)"'
 except+="|^src/fp_env\.h:.*($fp_mode)"
+# The switch from one stack to another.
+except+='|^src/device/fiber\.cc:.*\basm\(R"\('
 rule "intrinsics and assembly stay in src/simd" "$intrinsics" "${others[@]}"
 except=$fp_mode
 rule "no intrinsics in tests but the floating-point mode's" "$intrinsics" "${tests[@]}"

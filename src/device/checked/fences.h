@@ -11,7 +11,7 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <unordered_map>
 #include <vector>
 
@@ -65,7 +65,7 @@ class Fences {
   }
 
  private:
-  std::deque<Releases> releases_;  // stay where they are
+  std::list<Releases> releases_;  // stay where they are
   std::unordered_map<uintptr_t, Releases*> at_;
 };
 
