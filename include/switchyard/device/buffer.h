@@ -32,6 +32,10 @@ enum : ResourceOptions {
   ResourceHazardTrackingModeUntracked = 1 << 8,
   ResourceHazardTrackingModeTracked = 2 << 8,
 };
+enum CPUCacheMode : UInteger {
+  CPUCacheModeDefaultCache = 0,
+  CPUCacheModeWriteCombined = 1,
+};
 enum StorageMode : UInteger {
   StorageModeShared = 0,
   StorageModeManaged = 1,
@@ -58,6 +62,9 @@ class Resource : public Referencing<Resource> {
   }
   std::string label() const { return label_.Get(); }
   StorageMode storageMode() const noexcept { return StorageModeShared; }
+  CPUCacheMode cpuCacheMode() const noexcept {
+    return CPUCacheModeDefaultCache;
+  }
 
  protected:
   Resource() = default;

@@ -141,6 +141,10 @@ class Device : public Referencing<Device> {
     return family <= GPUFamilyApple8 ||
            (family >= GPUFamilyMac1 && family <= GPUFamilyMetal3);
   }
+  uint64_t registryID() const noexcept { return 1; }
+  bool isLowPower() const noexcept { return false; }
+  bool isHeadless() const noexcept { return true; }
+  bool isRemovable() const noexcept { return false; }
 
   // `length` bytes of zeros (but see DeviceOptions::check_kernels),
   // page-aligned. nullptr if length is 0 or memory is out.

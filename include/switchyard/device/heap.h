@@ -40,6 +40,7 @@ class HeapDescriptor : public Referencing<HeapDescriptor> {
   HeapType type() const noexcept { return type_; }
   // Taken and left aside: see ResourceOptions.
   void setStorageMode(StorageMode) noexcept {}
+  void setCpuCacheMode(CPUCacheMode) noexcept {}
   void setHazardTrackingMode(HazardTrackingMode) noexcept {}
   void setResourceOptions(ResourceOptions) noexcept {}
 

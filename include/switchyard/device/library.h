@@ -60,6 +60,10 @@ enum LanguageVersion : UInteger {
   LanguageVersion3_2 = 0x30002,
 };
 enum MathMode : Integer { MathModeSafe, MathModeRelaxed, MathModeFast };
+enum MathFloatingPointFunctions : Integer {
+  MathFloatingPointFunctionsFast,
+  MathFloatingPointFunctionsPrecise,
+};
 
 // How a .metal file is compiled: a variable, or by alloc() as in metal-cpp.
 class CompileOptions : public Referencing<CompileOptions> {
@@ -93,6 +97,8 @@ class CompileOptions : public Referencing<CompileOptions> {
   // Taken and left aside: it is computed in the order that is written.
   void setFastMathEnabled(bool) noexcept {}
   void setMathMode(MathMode) noexcept {}
+  void setMathFloatingPointFunctions(MathFloatingPointFunctions) noexcept {}
+  void setPreserveInvariance(bool) noexcept {}
 
  private:
   LanguageVersion version_ = LanguageVersion3_2;

@@ -35,6 +35,7 @@ class ComputePipelineState : public Referencing<ComputePipelineState> {
   size_t maxTotalThreadsPerThreadgroup() const noexcept {
     return kMaxThreadsPerThreadgroup;
   }
+  size_t staticThreadgroupMemoryLength() const noexcept { return 0; }
   size_t threadExecutionWidth() const noexcept { return kThreadExecutionWidth; }
 
  private:
