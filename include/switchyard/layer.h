@@ -201,7 +201,7 @@ size_t ExpertsPlanSize(size_t tokens, size_t top_k,
 // MakeWorkList() does, and where that leaves a worker without work (one token
 // has top_k tiles) columns, smaller ones towards the end. The last worker is
 // ready within 1.05 of the mean of all where each has the work of four tiles,
-// and within 1.15 for a single token on up to 64 workers: `swy plan` simulates
+// and within 1.15 for a single token on up to 128 workers: `swy plan` simulates
 // it, docs/speed.md has a table.
 //
 // The sort runs on the executor, and the rest on the calling thread: about 25

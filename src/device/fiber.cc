@@ -203,14 +203,13 @@ switchyard_fiber_switch:
   ldp x23, x24, [sp, #32]
   ldp x25, x26, [sp, #48]
   ldp x27, x28, [sp, #64]
-  ldp x29, x16, [sp, #80]
+  ldp x29, x30, [sp, #80]
   ldp d8, d9, [sp, #96]
   ldp d10, d11, [sp, #112]
   ldp d12, d13, [sp, #128]
   ldp d14, d15, [sp, #144]
   add sp, sp, #160
-  mov x30, x16
-  br x16
+  br x30
   .size switchyard_fiber_switch, .-switchyard_fiber_switch
   .p2align 4
   .globl switchyard_fiber_start

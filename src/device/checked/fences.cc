@@ -103,7 +103,7 @@ bool ThreadgroupFences::Orders(size_t thread, size_t threadgroup,
   for (const Known& known : acquired_) {
     if (known.threads[thread]) left.push_back(known.what);
   }
-  // What was acquired by a threadgroup that released is acquired as well.
+  // A release hands on what its threadgroup had acquired.
   while (!left.empty()) {
     const Acquired acquired = left.back();
     left.pop_back();

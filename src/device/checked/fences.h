@@ -36,7 +36,7 @@ struct Release {
   bool all_threads = false;
   std::vector<Acquired> acquired;
 };
-// Those at a word, in the order that they were made in.
+// The releases at a word, in their order.
 struct Releases {
   std::vector<Release> list;
   std::unordered_map<size_t, std::vector<size_t>> by_threadgroup;
@@ -54,7 +54,7 @@ class Fences {
     const auto found = at_.empty() ? at_.end() : at_.find(word);
     return found == at_.end() ? nullptr : found->second;
   }
-  // What is read there from now on is released by nobody before.
+  // Reads there acquire nothing from before.
   void Forget(uintptr_t word) {
     if (!at_.empty()) at_.erase(word);
   }
@@ -69,7 +69,7 @@ class Fences {
   std::unordered_map<uintptr_t, Releases*> at_;
 };
 
-// What a threadgroup has released and acquired.
+// The releases of a threadgroup, and what it has acquired.
 class ThreadgroupFences {
  public:
   void Begin(size_t threadgroup) {
@@ -90,7 +90,7 @@ class ThreadgroupFences {
               size_t by_thread, bool by_others) const;
 
  private:
-  // What some threads know.
+  // Releases that some threads know of.
   struct Known {
     Acquired what;
     ThreadSet threads;
