@@ -9,7 +9,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <iostream>
 #include <optional>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -54,6 +57,46 @@ std::optional<std::string> ValueOf(const char* option,
   return argument.substr(start.size());
 }
 
+// Refuses arguments that Google Benchmark passes over, or ends with a code of
+// its own for.
+void RequireValid(const std::string& argument) {
+  for (const char* option : {"--benchmark_format", "--benchmark_out_format"}) {
+    const auto format = ValueOf(option, argument);
+    if (format && *format != "console" && *format != "json" &&
+        *format != "csv") {
+      throw InputError(argument + ": not console, json or csv");
+    }
+  }
+  for (const char* option : {"--benchmark_min_time", "--benchmark_repetitions",
+                             "--benchmark_min_warmup_time"}) {
+    const auto text = ValueOf(option, argument);
+    const double value = text ? std::atof(text->c_str()) : 1.0;
+    if (!(value > 0.0 && value <= 1e6)) {
+      throw InputError(argument + ": not above 0, up to 1000000");
+    }
+  }
+  if (const auto out = ValueOf("--benchmark_out", argument)) {
+    if (out->empty()) throw InputError("--benchmark_out: empty");
+    program::RequireWritable("--benchmark_out", *out);
+  }
+}
+
+// std::cerr into a string, as long as this lives.
+class Messages {
+ public:
+  Messages() : before_(std::cerr.rdbuf(text_.rdbuf())) {}
+  ~Messages() { std::cerr.rdbuf(before_); }
+  std::string FirstLine() {
+    std::string line;
+    std::getline(text_, line);
+    return line;
+  }
+
+ private:
+  std::stringstream text_;
+  std::streambuf* before_;
+};
+
 void Initialize(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), std::begin(kDefaults),
                    std::end(kDefaults));
@@ -62,11 +105,35 @@ void Initialize(std::vector<std::string> arguments) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
   int argc = static_cast<int>(argv.size());
   argv.push_back(nullptr);
+  Messages messages;
   benchmark::Initialize(&argc, argv.data());
-  if (argc > 1) {
-    throw InputError(std::string(argv[1]) +
-                     ": no such option; --help lists them");
+  if (argc == 1) return;
+  const std::string why = messages.FirstLine();
+  throw InputError(why.empty() ? std::string(argv[1]) +
+                                     ": no such option; --help lists them"
+                               : why);
+}
+
+// Google Benchmark would empty the file, and only then see that there is
+// nothing to write to it.
+void RequireMatch(std::string filter) {
+  const std::string why =
+      "Failed to match any benchmarks against regex: " + filter;
+  const bool negated = !filter.empty() && filter[0] == '-';
+  if (negated) filter.erase(0, 1);
+  try {
+    const std::regex regex(filter, std::regex::extended);
+    for (const std::string& name : Names()) {
+      // Names with the suffixes that Google Benchmark appends to some.
+      for (const char* suffix :
+           {"", "/real_time", "/iterations:1/manual_time"}) {
+        if (std::regex_search(name + suffix, regex) != negated) return;
+      }
+    }
+  } catch (const std::regex_error& error) {
+    throw InputError("--benchmark_filter " + filter + ": " + error.what());
   }
+  throw InputError(why);
 }
 
 // The name as Google Benchmark lists it, without its counts and clock.
@@ -119,10 +186,10 @@ constexpr char kHelp[] =
     "say otherwise:";
 
 int Run(const std::vector<std::string>& arguments) {
-  std::string out;
+  std::string out, filter;
   std::vector<LayerShape> shapes;
   std::vector<std::string> google;  // arguments
-  bool lines = true, json = true;
+  bool lines = true, json = true, list = false;
   for (const std::string& argument : arguments) {
     if (argument == "--help" || argument == "-h") {
       std::printf("%s\n", kHelp);
@@ -135,7 +202,11 @@ int Run(const std::vector<std::string>& arguments) {
       continue;
     }
     google.push_back(argument);
+    RequireValid(argument);
     out = ValueOf("--benchmark_out", argument).value_or(out);
+    filter = ValueOf("--benchmark_filter", argument).value_or(filter);
+    const auto lists = ValueOf("--benchmark_list_tests", argument);
+    if (lists || argument == "--benchmark_list_tests") list = true;
     if (ValueOf("--benchmark_format", argument)) lines = false;
     const auto format = ValueOf("--benchmark_out_format", argument);
     if (format) json = *format == "json";
@@ -147,6 +218,10 @@ int Run(const std::vector<std::string>& arguments) {
   std::set<std::string> names;
   for (const std::string& name : Names()) {
     if (!names.insert(name).second) throw InputError("--shape: twice " + name);
+  }
+  if (!out.empty()) {
+    if (list) throw InputError("--benchmark_list_tests: no --benchmark_out");
+    if (filter != "all") RequireMatch(filter);
   }
 
   Lines reporter;

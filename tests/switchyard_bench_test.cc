@@ -3,6 +3,7 @@
 
 // The command line and the files of the benchmarks, on the cheapest of them.
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -222,17 +223,75 @@ TEST(SwitchyardBench, AWrongResultIsNamedAndNotTimed) {
                                    "planted/shape/close@bf16-u8"}));
 }
 
-// All else of the command line is Google Benchmark's.
 TEST(SwitchyardBench, WrongArgumentsAreOneLineAndExitCode2) {
-  for (const char* argument :
-       {"--benchmark_min_time", "--benchmark_frobnicate", "route"}) {
-    ExpectRefused(Bench(argument), std::string("switchyard_bench: ") +
-                                       argument +
-                                       ": no such option; --help lists them");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--benchmark_repetitions=0",
+       "--benchmark_repetitions=0: not above 0, up to 1000000"},
+      {"--benchmark_repetitions=many",
+       "--benchmark_repetitions=many: not above 0, up to 1000000"},
+      {"--benchmark_repetitions=2.5",
+       "The value of flag --benchmark_repetitions is expected to be a 32-bit "
+       "integer, but actually has value \"2.5\"."},
+      {"--benchmark_min_time=-1",
+       "--benchmark_min_time=-1: not above 0, up to 1000000"},
+      {"--benchmark_min_time=nan",
+       "--benchmark_min_time=nan: not above 0, up to 1000000"},
+      {"--benchmark_min_time",
+       "--benchmark_min_time: no such option; --help lists them"},
+      {"--benchmark_out=", "--benchmark_out: empty"},
+      {"--benchmark_out=/", "--benchmark_out /: Is a directory"},
+      {"--benchmark_out=/no/such/folder/o",
+       "--benchmark_out /no/such/folder/o: No such file or directory"},
+      {"--benchmark_filter=nothing_like_it",
+       "Failed to match any benchmarks against regex: nothing_like_it"},
+      {"--benchmark_format=xml",
+       "--benchmark_format=xml: not console, json or csv"},
+      {"--benchmark_out_format=xml",
+       "--benchmark_out_format=xml: not console, json or csv"},
+      {"--benchmark_frobnicate",
+       "--benchmark_frobnicate: no such option; --help lists them"},
+      {"route", "route: no such option; --help lists them"},
+  };
+  for (const auto& [arguments, want] : cases) {
+    ExpectRefused(Bench(arguments), "switchyard_bench: " + want);
   }
-  ExpectRefused(Bench("--benchmark_filter=nothing_like_it"),
-                "switchyard_bench: Failed to match any benchmarks against "
-                "regex: nothing_like_it");
+  // The rest of this line is the standard library's.
+  const Outcome outcome = Bench("--benchmark_filter='['");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err.find("switchyard_bench: Could not compile"), 0u);
+  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+}
+
+// Google Benchmark empties the file before it knows whether there is anything
+// to write to it.
+TEST(SwitchyardBench, AFileIsKeptWhereNothingRuns) {
+  const TempFolder folder;
+  const std::string out = folder.File("kept.json");
+  std::ofstream(out) << "as it was";
+  for (const auto& [arguments, want] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"--benchmark_filter=nothing_like_it",
+            "Failed to match any benchmarks against regex: nothing_like_it"},
+           {"--benchmark_filter=-.",
+            "Failed to match any benchmarks against regex: -."},
+           {"--benchmark_list_tests",
+            "--benchmark_list_tests: no --benchmark_out"}}) {
+    ExpectRefused(Bench(arguments + " --benchmark_out='" + out + "'"),
+                  "switchyard_bench: " + want);
+    EXPECT_EQ(ReadFile(out), "as it was") << arguments;
+  }
+  EXPECT_EQ(
+      Bench("--benchmark_filter='[' --benchmark_out='" + out + "'").exit_code,
+      2);
+  EXPECT_EQ(ReadFile(out), "as it was");
+  // Something runs, by the name with what Google Benchmark appends.
+  const Outcome timed = Bench(
+      std::string(kQuick) +
+      "'--benchmark_filter=^device/empty/device/real_time$' --benchmark_out='" +
+      out + "'");
+  EXPECT_EQ(timed.exit_code, 0) << timed.err;
+  EXPECT_NE(ReadFile(out), "as it was");
 }
 
 TEST(SwitchyardBench, AWrongEnvironmentIsSaidAtOnce) {
