@@ -3,6 +3,7 @@
 
 // `swy metal`, run as a shell would.
 
+#include <sched.h>
 #include <sys/stat.h>
 
 #include <cstdint>
@@ -745,6 +746,33 @@ TEST_F(SwyMetalRun, InstantiatesWhatItRuns) {
   EXPECT_EQ(Run("--kernel kf" + run).exit_code, 2);
   ExpectRefused(Run("--kernel none" + run),
                 "swy: --kernel none: is not in the file; there are ki, kf");
+}
+
+// Two of the findings are only there if threadgroups are out of order, and name
+// those of the first such schedule.
+TEST_F(SwyMetalRun, SchedulesOnAllCoresAreToldAsOnOne) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "kernel void k(device uint* out [[buffer(0)]],\n"
+        "              device uint* last [[buffer(1)]],\n"
+        "              uint g [[threadgroup_position_in_grid]]) {\n"
+        "  if (*last != g) out[0] += g;\n"
+        "  *last = g + 1;\n}\n");
+  const std::string run =
+      "--kernel k --groups 16 --threadgroup 1 -b 0=u32:zeros:1 "
+      "-b 1=u32:zeros:1 --checked --seeds 24";
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+  CPU_ZERO(&one);
+  for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++i) {
+    if (CPU_ISSET(i, &all)) CPU_SET(i, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  const Outcome on_one = Run(run);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
+  EXPECT_EQ(on_one.exit_code, 1) << on_one.err;
+  EXPECT_TRUE(on_one.Printed("schedule_seed")) << on_one.out;
+  EXPECT_EQ(Run(run).out, on_one.out);
 }
 
 // Threadgroups wait for the one before: in order they come to an end.

@@ -9,14 +9,18 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <system_error>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -87,7 +91,6 @@ struct Dispatch {
   std::map<size_t, size_t> memory;
   // Names or indices of function constants.
   std::vector<std::pair<std::string, std::string>> constants;
-  std::shared_ptr<MTL::ComputePipelineState> pipeline;
 };
 
 struct Plan {
@@ -380,9 +383,15 @@ void RequireArguments(const Dispatch& dispatch, const MTL::Function& function) {
   }
 }
 
-void MakePipelines(MTL::Device& device, MTL::Library& library, Plan& plan) {
+// One for each dispatch; null for barriers.
+using Pipelines = std::vector<std::shared_ptr<MTL::ComputePipelineState>>;
+
+Pipelines PipelinesOf(MTL::Device& device, MTL::Library& library,
+                      const Plan& plan) {
+  Pipelines pipelines;
   std::string error;
-  for (Dispatch& dispatch : plan.dispatches) {
+  for (const Dispatch& dispatch : plan.dispatches) {
+    pipelines.emplace_back();
     if (dispatch.is_barrier) continue;
     const auto wrong = [&](const std::string& why) {
       return InputError(dispatch.where + "--kernel " + dispatch.kernel + ": " +
@@ -411,9 +420,10 @@ void MakePipelines(MTL::Device& device, MTL::Library& library, Plan& plan) {
         library.newFunction(dispatch.kernel.c_str(), values, &error);
     if (function == nullptr) throw wrong(error);
     RequireArguments(dispatch, *function);
-    dispatch.pipeline = device.newComputePipelineState(function, &error);
-    if (dispatch.pipeline == nullptr) throw wrong(error);
+    pipelines.back() = device.newComputePipelineState(function, &error);
+    if (pipelines.back() == nullptr) throw wrong(error);
   }
+  return pipelines;
 }
 
 // The macros of the files that findings are in, and of what those include. A
@@ -506,7 +516,15 @@ class Runner {
         writes_(WritesOf(options, plan_)) {}
 
   int Run() {
-    for (uint64_t seed = 0; seed < options_.seeds; ++seed) RunOnce(seed);
+    std::string error;
+    MTL::CompileOptions compile = CompileOptionsOf(options_.compile);
+    for (const Dispatch& dispatch : plan_.dispatches) {
+      if (!dispatch.is_barrier) compile.kernels.push_back(dispatch.kernel);
+    }
+    library_ = NewDevice(0)->newLibraryFromFile(options_.compile.path.c_str(),
+                                                compile, &error);
+    if (library_ == nullptr) throw InputError(program::FirstError(error));
+    RunSchedules();
     NameMacros();
     std::fputs(Printable(MTL::FindingsToText(findings_), "\n").c_str(), stdout);
     if (!options_.json.empty()) {
@@ -527,66 +545,127 @@ class Runner {
 
  private:
   using Buffers = std::map<std::string, std::shared_ptr<MTL::Buffer>>;
-
-  // Compiles for each schedule anew: the device has the seed, and the cache
-  // has the rest.
-  void RunOnce(uint64_t seed) {
-    MTL::DeviceOptions device_options;
-    device_options.check_kernels = options_.compile.checked;
-    device_options.schedule_seed = seed;
-    device_options.suppressions = options_.suppress;
-    device_options.metal_compiler = options_.compile.compiler;
-    const std::shared_ptr<MTL::Device> device =
-        MTL::CreateDevice(device_options);
-    if (device == nullptr) throw std::bad_alloc();
-    std::string error;
-    MTL::CompileOptions compile = CompileOptionsOf(options_.compile);
-    for (const Dispatch& dispatch : plan_.dispatches) {
-      if (!dispatch.is_barrier) compile.kernels.push_back(dispatch.kernel);
-    }
-    const std::shared_ptr<MTL::Library> library = device->newLibraryFromFile(
-        options_.compile.path.c_str(), compile, &error);
-    if (library == nullptr) throw InputError(program::FirstError(error));
-    MakePipelines(*device, *library, plan_);
+  struct Ran {
     Buffers buffers;
+    std::vector<MTL::Finding> findings;
+    std::string error;
+  };
+
+  std::shared_ptr<MTL::Device> NewDevice(uint64_t seed) const {
+    MTL::DeviceOptions options;
+    options.check_kernels = options_.compile.checked;
+    options.schedule_seed = seed;
+    options.suppressions = options_.suppress;
+    options.metal_compiler = options_.compile.compiler;
+    std::shared_ptr<MTL::Device> device = MTL::CreateDevice(options);
+    if (device == nullptr) throw std::bad_alloc();
+    return device;
+  }
+
+  // Runs schedules on all cores, since each is checked on one, and reports them
+  // in order: the output is that of one core. The first error ends the run.
+  void RunSchedules() {
+    std::mutex mutex;
+    std::condition_variable reported;
+    uint64_t next = 0, turn = 0;
+    std::exception_ptr error;
+    const auto work = [&] {
+      std::unique_lock<std::mutex> lock(mutex);
+      while (next < options_.seeds && error == nullptr) {
+        const uint64_t seed = next++;
+        lock.unlock();
+        Ran ran;
+        std::exception_ptr own;
+        try {
+          ran = RunOne(seed);
+        } catch (...) {
+          own = std::current_exception();
+        }
+        lock.lock();
+        reported.wait(lock, [&] { return turn == seed; });
+        try {
+          if (own != nullptr) std::rethrow_exception(own);
+          if (error == nullptr) Report(seed, ran);
+        } catch (...) {
+          if (error == nullptr) error = std::current_exception();
+        }
+        ++turn;
+        reported.notify_all();
+      }
+    };
+    std::vector<std::thread> others;
+    try {
+      for (size_t n = Workers(); n > 1; --n) others.emplace_back(work);
+    } catch (const std::system_error&) {  // then with fewer
+    }
+    work();
+    for (std::thread& other : others) other.join();
+    if (error != nullptr) std::rethrow_exception(error);
+  }
+
+  // How many schedules may run at a time: each has buffers of its own, and
+  // several times as much memory that says who touched them.
+  size_t Workers() const {
+    constexpr size_t kMostBytes = size_t{256} << 20;
+    size_t bytes = 1;
+    for (const auto& [name, data] : plan_.buffers) bytes += data.bytes.size();
+    return std::min<size_t>({static_cast<size_t>(options_.seeds),
+                             std::thread::hardware_concurrency(),
+                             kMostBytes / bytes});
+  }
+
+  // From any thread.
+  Ran RunOne(uint64_t seed) const {
+    const std::shared_ptr<MTL::Device> device = NewDevice(seed);
+    Ran ran;
     for (const auto& [name, data] : plan_.buffers) {
-      buffers[name] = data.is_written ? device->newBuffer(data.bytes.data(),
-                                                          data.bytes.size())
-                                      : device->newBuffer(data.bytes.size());
-      if (buffers[name] == nullptr) throw std::bad_alloc();
+      std::shared_ptr<MTL::Buffer>& buffer = ran.buffers[name];
+      buffer = data.is_written
+                   ? device->newBuffer(data.bytes.data(), data.bytes.size())
+                   : device->newBuffer(data.bytes.size());
+      if (buffer == nullptr) throw std::bad_alloc();
     }
     const std::shared_ptr<MTL::CommandQueue> queue = device->newCommandQueue();
     if (queue == nullptr) throw std::bad_alloc();
     const std::shared_ptr<MTL::CommandBuffer> commands = queue->commandBuffer();
-    Encode(*commands, buffers);
+    Encode(*commands, ran.buffers, PipelinesOf(*device, *library_, plan_));
     commands->commit();
     commands->waitUntilCompleted();
-    const std::vector<MTL::Finding> found = commands->findings();
-    if (found.empty() && commands->status() == MTL::CommandBufferStatusError) {
-      throw InputError(commands->error());
+    ran.findings = commands->findings();
+    if (commands->status() == MTL::CommandBufferStatusError) {
+      ran.error = commands->error();
     }
-    AddNew(found);
-    if (found.empty()) LookAt(buffers, seed);
+    return ran;
+  }
+
+  void Report(uint64_t seed, const Ran& ran) {
+    AddNew(ran.findings);
+    if (ran.findings.empty()) {
+      if (!ran.error.empty()) throw InputError(ran.error);
+      LookAt(ran.buffers, seed);
+    }
     if (seed != 0) return;
     for (const auto& [name, file] : writes_) {
-      const MTL::Buffer& buffer = *buffers.at(name);
+      const MTL::Buffer& buffer = *ran.buffers.at(name);
       program::WriteFile(
           "--write", file,
           {static_cast<const char*>(buffer.contents()), buffer.length()});
     }
   }
 
-  void Encode(MTL::CommandBuffer& commands, const Buffers& buffers) {
+  void Encode(MTL::CommandBuffer& commands, const Buffers& buffers,
+              const Pipelines& pipelines) const {
     const std::shared_ptr<MTL::ComputeCommandEncoder> encoder =
         commands.computeCommandEncoder(plan_.is_concurrent
                                            ? MTL::DispatchTypeConcurrent
                                            : MTL::DispatchTypeSerial);
-    for (const Dispatch& dispatch : plan_.dispatches) {
+    for (size_t d = 0; d < pipelines.size(); ++d) {
+      const Dispatch& dispatch = plan_.dispatches[d];
       if (dispatch.is_barrier) {
         encoder->memoryBarrier(MTL::BarrierScopeBuffers);
         continue;
       }
-      encoder->setComputePipelineState(dispatch.pipeline);
+      encoder->setComputePipelineState(pipelines[d]);
       // Nothing stays bound from the dispatch before.
       for (size_t i = 0; i < MTL::kMaxBufferBindings; ++i) {
         encoder->setBuffer(nullptr, 0, i);
@@ -713,6 +792,7 @@ class Runner {
   const std::vector<Look> looks_;
   const std::vector<std::pair<std::string, std::string>> writes_;
   std::vector<MTL::Finding> findings_;
+  std::shared_ptr<MTL::Library> library_;
   std::set<Key> seen_;
   std::set<size_t> printed_;  // of looks_
   bool has_differences_ = false;
