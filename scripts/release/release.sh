@@ -35,38 +35,45 @@ archive() {
 
 # build_binaries CPU LINKAGE CMAKE_ARGUMENT...: builds, installs and packs one archive.
 build_binaries() {
-  local cpu=$1 linkage=$2 name=$1-$2 suffix=
+  local cpu=$1 linkage=$2 name=$1-$2 suffix='' compiler=g++ older=$work/older-$1.o licences
   [[ $linkage == static ]] || suffix=-shared
+  [[ $cpu == "$(uname -m)" ]] || compiler=$cpu-linux-gnu-g++
   build=$work/$name
+  step "Compiling what older libraries lack" "$compiler" -std=c++17 -O2 -Wall -Wextra -Werror -c "$tree/scripts/release/older_glibc.cc" -o "$older"
   # Nothing that is made names the folder that it was made in; and with the same flags
   # everywhere, static and shared libraries share their objects in the cache.
   step "Configuring ${build#"$root"/}" cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$root/build=. -ffile-prefix-map=$highway=highway" \
-    -DCMAKE_EXE_LINKER_FLAGS='-static-libstdc++ -static-libgcc' -DCMAKE_INSTALL_LIBDIR=lib \
+    "-DCMAKE_EXE_LINKER_FLAGS=$older -static-libstdc++ -static-libgcc" -DCMAKE_INSTALL_LIBDIR=lib \
     -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib" \
     "-DSWITCHYARD_HIGHWAY_DIR=$highway" -DSWITCHYARD_TBB=OFF -DSWITCHYARD_BUILD_TOOLS=ON \
     -DSWITCHYARD_SHARED="$([[ $linkage == shared ]] && echo ON || echo OFF)" "${@:3}"
   compile
   step "Packing it" cmake --install "$build" --prefix "$work/prefix/$name" --strip
+  # Highway's is there; swy has these two within as well.
+  licences=$work/prefix/$name/share/doc/switchyard
+  cp /usr/share/doc/libcli11-dev/copyright "$licences/LICENSE.cli11"
+  cp /usr/share/doc/nlohmann-json3-dev/copyright "$licences/LICENSE.nlohmann-json"
   archive "switchyard-$version-linux-$cpu$suffix" "$work/prefix/$name"
 }
 
-# build_wheel CPU CMAKE_DEFINITION...: on the static library of that CPU.
+# build_wheel CPU FOLDER GLIBC CMAKE_DEFINITION...: of bindings/FOLDER, with what the archive of
+# static libraries for that CPU has, for glibc 2.GLIBC or older.
 build_wheel() {
-  local cpu=$1 arguments=() definition
-  for definition in "switchyard_DIR=$work/prefix/$cpu-static/lib/cmake/switchyard" \
-    "SWITCHYARD_TORCH_INCLUDE=$root/build/torch-headers/$wheel_torch/torch/include" \
-    "CMAKE_CXX_FLAGS=-ffile-prefix-map=$root/build=." "${@:2}"; do
+  local cpu=$1 folder=$2 newest=$3 arguments=() definition wheel
+  for definition in "CMAKE_CXX_FLAGS=-ffile-prefix-map=$root/build=." "${@:4}"; do
     arguments+=(-C "cmake.define.$definition")
   done
-  step "Building the wheel for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
-    --disable-pip-version-check --no-deps --no-build-isolation -w "$work/wheel-$cpu" \
-    "${arguments[@]}" "$tree/bindings/python"
+  step "Building the wheel of bindings/$folder for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
+    --disable-pip-version-check --no-deps --no-build-isolation -w "$work/wheel-$folder-$cpu" \
+    "${arguments[@]}" "$tree/bindings/$folder"
   # Torch's libraries are the user's; the tag is the oldest glibc that has all symbols.
   step "Naming what it needs" env PATH="${python%/*}:$PATH" "$python" -m auditwheel repair --exclude 'libtorch*.so' \
-    --only-plat -w "$dist" "$work/wheel-$cpu"/*.whl
-  [[ $(echo "$dist"/*"$cpu.whl") =~ manylinux_2_(1[0-9]|2[0-8])_ ]] ||
-    die "a wheel needs more than glibc 2.28: $(cd "$dist" && echo ./*.whl)"
+    --only-plat -w "$work/audited-$folder-$cpu" "$work/wheel-$folder-$cpu"/*.whl
+  wheel=$(echo "$work/audited-$folder-$cpu"/*.whl)
+  [[ $wheel =~ -py3-none-manylinux_2_([0-9]+)_"$cpu".whl$ && ${BASH_REMATCH[1]} -le $newest ]] ||
+    die "a wheel needs more than glibc 2.$newest: ${wheel##*/}"
+  cp "$wheel" "$dist"
 }
 
 # build_debs: the packages of packaging/debian, of Debian's Highway and oneTBB.
@@ -131,26 +138,29 @@ make_release() {
   git -C "$root" archive --format=tar --prefix="switchyard-$version/" "$commit" | gzip -9n >"$dist/switchyard-$version.tar.gz"
   # All else is made of that archive.
   tar -C "$work" -xf "$dist/switchyard-$version.tar.gz"
-  local arm="CMAKE_TOOLCHAIN_FILE=$tree/cmake/aarch64-linux-gnu.cmake"
-  build_binaries x86_64 static
-  build_binaries x86_64 shared
-  build_binaries aarch64 static "-D$arm"
-  build_binaries aarch64 shared "-D$arm"
-
   python=$root/build/release-venv/bin/python3
   "$python" -c 'import auditwheel, scikit_build_core' 2>/dev/null ||
     install_python release-venv "${wheel_packages[*]}" "${wheel_packages[@]}"
   make_torch_headers "$python" "$wheel_torch"
-  build_wheel x86_64
-  build_wheel aarch64 "$arm"
-
+  local cpu toolchain prefix
+  for cpu in x86_64 aarch64; do
+    toolchain=CMAKE_TOOLCHAIN_FILE= prefix=$work/prefix/$cpu-static
+    [[ $cpu == x86_64 ]] || toolchain+=$tree/cmake/aarch64-linux-gnu.cmake
+    build_binaries $cpu static "-D$toolchain"
+    build_binaries $cpu shared "-D$toolchain"
+    build_wheel $cpu python 28 "$toolchain" "switchyard_DIR=$prefix/lib/cmake/switchyard" \
+      "SWITCHYARD_TORCH_INCLUDE=$root/build/torch-headers/$wheel_torch/torch/include"
+    build_wheel $cpu metal 34 "$toolchain" "SWITCHYARD_SWY=$prefix/bin/swy"
+  done
   build_debs
   build_crate
   step "Writing one header and source" "$python" "$tree/scripts/release/amalgamate.py" "$work/amalgamation"
   cp "$tree/LICENSE" "$work/amalgamation"
   archive "switchyard-$version-amalgamation" "$work/amalgamation"
   fill_recipes
-  "$python" "$tree/scripts/release/sbom.py" "$dist" "$version" "$highway" "$commit"
+  "$python" "$tree/scripts/release/sbom.py" "$dist" "$version" "$highway" "$commit" \
+    "$(dpkg-query -W -f '${source:Upstream-Version}' libcli11-dev)" \
+    "$(dpkg-query -W -f '${source:Upstream-Version}' nlohmann-json3-dev)"
   (cd "$dist" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
   ls -l "$dist"
 }

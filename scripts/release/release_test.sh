@@ -24,17 +24,21 @@ use_archive() {
   fi
 }
 
-# In a Debian that has apt and nothing else: swy of an archive, then the packages, a program
-# of C++ and one of C.
-use_debs() {
-  local bare=$work/bare
+# A Debian that has apt and nothing else.
+make_bare() {
   # shellcheck disable=SC1091
-  mmdebstrap --variant=apt "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$bare"
-  mkdir "$bare/dist"
-  cp "$dist"/*.deb "$root"/tests/install/consumer/main.c* "$bare/dist"
-  tar -C "$bare/dist" -xf "$dist/switchyard-$version-linux-x86_64.tar.gz"
-  cp /etc/resolv.conf "$bare/etc"
-  chroot "$bare" bash -ec '
+  mmdebstrap --variant=apt "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$work/bare"
+  mkdir "$work/bare/dist"
+  cp /etc/resolv.conf "$work/bare/etc"
+  cp -a "$work/bare" "$work/bare-metal"
+  cp "$dist"/*.deb "$root"/tests/install/consumer/main.c* "$work/bare/dist"
+  tar -C "$work/bare/dist" -xf "$dist/switchyard-$version-linux-x86_64.tar.gz"
+  cp "$dist"/switchyard_metal-*_x86_64.whl "$work/bare-metal/dist"
+}
+
+# There, swy of an archive, then the packages, a program of C++ and one of C.
+use_debs() {
+  chroot "$work/bare" bash -ec '
     export DEBIAN_FRONTEND=noninteractive
     cd /dist
     switchyard-*/bin/swy verify --threads 1
@@ -47,18 +51,56 @@ use_debs() {
     ls /usr/share/man/man1/swy.1.gz'
 }
 
-# The wheel beside the torch of setup.sh engines, which is 3 GB, installed without an index.
-use_wheel() {
+# The wheel for Metal where Clang and NumPy are Debian's.
+install_metal() {
+  chroot "$work/bare-metal" bash -ec '
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update
+    apt-get install -y --no-install-recommends clang python3-numpy python3-venv
+    python3 -m venv --system-site-packages /venv
+    /venv/bin/pip install --no-index --no-deps /dist/*.whl'
+}
+# In a folder with nothing but a shader that lacks a barrier: one command, one finding. So in Python.
+find_barrier() {
+  chroot "$work/bare-metal" bash -euo pipefail -c '
+    mkdir /shader
+    cd /shader
+    cat >scale.metal
+    code=0
+    time /venv/bin/swy metal run scale.metal --kernel scale --grid 256 --threadgroup 256 \
+      -b 0=f32:random:256 -b 1=f32:empty:256 --checked | tee found || code=$?
+    [[ $code == 1 && $(grep -c "a threadgroup_barrier is missing" found) == 1 ]]
+    time /venv/bin/python3 -c "
+import pathlib, numpy as np
+from switchyard import metal
+x = np.random.rand(256).astype(np.float32)
+found = metal.run(pathlib.Path(\"scale.metal\"), \"scale\", 256, 256, [x, np.empty_like(x)])
+print(*found)
+assert [f.kind for f in found] == [\"missing-barrier\"], found"' <<'METAL'
+#include <metal_stdlib>
+using namespace metal;
+kernel void scale(device const float* x [[buffer(0)]], device float* out [[buffer(1)]],
+                  uint i [[thread_position_in_grid]]) {
+  threadgroup float first;
+  if (i == 0) first = x[0];
+  out[i] = x[i] * first;
+}
+METAL
+}
+
+# The wheels beside the torch of setup.sh engines, which is 3 GB, installed without an index.
+use_wheels() {
   local venv=$work/venv
   "$root/build/engines-venv/bin/python3" -m venv "$venv"
   "$root/build/engines-venv/bin/python3" -c 'import site, sys; print(*(p for p in sys.path if p.endswith("site-packages")), sep="\n")' \
     >"$("$venv/bin/python3" -c 'import sysconfig as s; print(s.get_path("purelib"))')/torch.pth"
   env -u CXX PATH=/nowhere "$venv/bin/python3" -m pip install --no-index --no-deps --ignore-installed \
-    "$dist/switchyard-$version"-*manylinux*x86_64.whl
+    "$dist"/switchyard{,_metal}-"$version"-*manylinux*x86_64.whl
   cd "$work"
   cp -r "$root/bindings/python/tests" tests-python
-  PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python3" -m pytest -q -p no:cacheprovider tests-python/test_ops.py
-  [[ $("$venv/bin/python3" -c 'import switchyard; print(switchyard.__file__)') == "$venv"/* ]]
+  PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python3" -m pytest -q -p no:cacheprovider tests-python/test_ops.py \
+    "$root/bindings/metal/tests"
+  [[ $("$venv/bin/python3" -c 'import switchyard, switchyard.metal as m; print(m.__file__, switchyard.__file__)') == "$venv"/*" $venv"/* ]]
 }
 
 # A crate that depends on the unpacked one, which builds its library, for one ISA here.
@@ -119,9 +161,10 @@ test_release() {
   version=$(sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt")
   [[ -f $dist/SHA256SUMS ]] || die "release-test: no build/dist: run $0 release"
   install_packages "${library_packages[@]}" g++-aarch64-linux-gnu qemu-user mmdebstrap meson cargo \
-    pkg-config python3-venv ccache
+    clang dpkg-dev pkg-config python3-venv ccache
   make_engines
-  "$root/build/conan-venv/bin/conan" --version >>"$log" 2>&1 || install_python conan-venv Conan 'conan>=2,<3'
+  "$root/build/conan-venv/bin/conan" --version >>"$log" 2>&1 ||
+    install_python conan-venv Conan 'conan>=2,<3'
   rm -rf "$work"
   mkdir -p "$work"
   export CCACHE_DIR=${CCACHE_DIR:-$work/ccache} CMAKE_GENERATOR=Ninja
@@ -134,8 +177,11 @@ test_release() {
       "qemu-aarch64 -cpu max,sve=off -L /usr/aarch64-linux-gnu" -DCLANG=OFF \
       "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake"
   done
-  as_step "Installing the Debian packages in a bare root, and using them" use_debs
-  as_step "Installing the wheel, and running its tests" use_wheel
+  as_step "Making a bare root" make_bare
+  as_step "Installing the Debian packages in it, and using them" use_debs
+  as_step "Installing the wheel for Metal in another, with Clang" install_metal
+  as_step "Finding a missing barrier with it, by swy and in Python" find_barrier
+  as_step "Installing both wheels, and running their tests" use_wheels
   as_step "Building a program with the amalgamation" use_amalgamation
   as_step "Building a program with the crate" use_crate
   as_step "Building by the recipes for Conan and Meson" use_recipes

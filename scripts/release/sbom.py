@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""sbom.py FOLDER VERSION HIGHWAY COMMIT: writes FOLDER/switchyard-VERSION.spdx.json, in
-SPDX 2.3: what a release has, and what of others is in it. HIGHWAY is the folder of its
-sources; the time is SOURCE_DATE_EPOCH."""
+"""sbom.py FOLDER VERSION HIGHWAY COMMIT CLI11 JSON: writes FOLDER/switchyard-VERSION.spdx.json,
+in SPDX 2.3: what a release has, and what of others is in it. HIGHWAY is the folder of its
+sources, CLI11 and JSON are versions; the time is SOURCE_DATE_EPOCH."""
 import datetime
 import hashlib
 import json
@@ -22,7 +22,7 @@ def package(name, version, licence, copyright_text):
 
 
 def main():
-    folder, version, highway, commit = sys.argv[1:]
+    folder, version, highway, commit, cli11, json_version = sys.argv[1:]
     text = (pathlib.Path(highway) / 'hwy/base.h').read_text() + (
         pathlib.Path(highway) / 'hwy/highway.h').read_text()
     numbers = (re.search(rf'#define HWY_{part} (\d+)', text)[1] for part in ('MAJOR', 'MINOR', 'PATCH'))
@@ -36,7 +36,11 @@ def main():
             'licenseConcluded': 'Apache-2.0', 'copyrightText': 'NOASSERTION',
         })
     # Packages of Debian, the crate and the sources have nothing of Highway within.
-    has_highway = [f for f in files if re.search(r'linux-|\.whl$', f['fileName'])]
+    within = {
+        'highway': [f for f in files if re.search(r'linux-|\.whl$', f['fileName'])],
+        # swy's, which reads a command line and files.
+        **{name: [f for f in files if re.search('linux-|metal', f['fileName'])] for name in ('cli11', 'nlohmann-json')},
+    }
     relation = lambda a, kind, b: {'spdxElementId': a, 'relationshipType': kind, 'relatedSpdxElement': b}
     created = datetime.datetime.fromtimestamp(int(os.environ['SOURCE_DATE_EPOCH']), datetime.timezone.utc)
     document = {
@@ -47,12 +51,14 @@ def main():
         'packages': [
             package('switchyard', version, 'Apache-2.0', 'Copyright 2026 The Switchyard Authors'),
             package('highway', '.'.join(numbers), 'Apache-2.0', 'Copyright Google LLC'),
+            package('cli11', cli11, 'BSD-3-Clause', 'Copyright University of Cincinnati'),
+            package('nlohmann-json', json_version, 'MIT', 'Copyright Niels Lohmann'),
         ],
         'files': files,
         'relationships':
             [relation('SPDXRef-DOCUMENT', 'DESCRIBES', 'SPDXRef-switchyard')]
             + [relation(f['SPDXID'], 'GENERATED_FROM', 'SPDXRef-switchyard') for f in files]
-            + [relation(f['SPDXID'], 'CONTAINS', 'SPDXRef-highway') for f in has_highway],
+            + [relation(f['SPDXID'], 'CONTAINS', f'SPDXRef-{name}') for name in within for f in within[name]],
     }
     (pathlib.Path(folder) / f'switchyard-{version}.spdx.json').write_text(json.dumps(document, indent=1) + '\n')
 
