@@ -30,8 +30,11 @@ names docs/metal.md 1 'metal-check@v([0-9.]+[0-9])'
 names docs/metal.md 1 'switchyard_metal-([0-9.]+)-'
 names tests/install/consumer/CMakeLists.txt 1 'find_package\(switchyard ([0-9.]+)'
 names tests/install/check.sh 2 'find_package\(switchyard ([0-9.]+)'
-# A release has its part of the changelog; until then it is "Unreleased".
-grep -qE "^## \[(Unreleased|${VERSION//./\\.})\]" CHANGELOG.md ||
-  { echo "FAILED: CHANGELOG.md has neither Unreleased nor $VERSION" >&2; failures=$((failures + 1)); }
+# The changelog begins with what is unreleased, then has the version and its day, which is
+# the citation's.
+parts=$(sed -nE 's/^## +//p' CHANGELOG.md | head -n 2 | xargs)
+day=$(sed -n 's/^date-released: //p' CITATION.cff)
+[[ $parts == "[Unreleased] [$VERSION] - $day" && $day =~ ^20[0-9]{2}-[0-9]{2}-[0-9]{2}$ ]] ||
+  { echo "FAILED: CHANGELOG.md begins with $parts; $VERSION, CITATION.cff says, is of '$day'" >&2; failures=$((failures + 1)); }
 echo "$failures failures"
 ((failures == 0))
