@@ -65,6 +65,7 @@ class Memory {
  public:
   Memory(Bytes& bytes, Type type, size_t rows, size_t cols)
       : rows_(rows), cols_(cols / BlockOf(type)) {
+    All().push_back(this);
     const uint8_t layout = bytes.Byte();
     front_ = layout % 8;
     constexpr size_t kGaps[] = {0, 0, 0, 1, 3, 16, 61, 0};
@@ -86,6 +87,14 @@ class Memory {
     } else {
       Fill<int32_t>(values);
     }
+  }
+
+  ~Memory() { All().erase(std::find(All().begin(), All().end(), this)); }
+  Memory(const Memory&) = delete;
+  // All that there is of the present input.
+  static std::vector<Memory*>& All() {
+    static std::vector<Memory*> all;
+    return all;
   }
 
   // The same in another type, rounded to it.
@@ -139,6 +148,10 @@ class Memory {
   // Takes the present content as that before the call.
   void Keep() { kept_.assign(data_.get(), data_.get() + size_); }
   void Restore() { std::copy(kept_.begin(), kept_.end(), data_.get()); }
+  bool Holds(const void* p) const {
+    return p >= data_.get() && p < data_.get() + size_;
+  }
+  // Nothing has changed, or nothing but the view.
   void CheckUntouched(const char* name) const { Check(name, true); }
   void CheckOnlyViewWritten(const char* name) const { Check(name, false); }
 
@@ -303,14 +316,82 @@ class Spoiler {
 };
 
 // A spoilt call has to be refused so, with the function's name in front.
-inline void CheckRefused(const Status& status, const char* function,
-                         const Report& report) {
+inline void CheckRefused(const Status& status, const char* function) {
   const std::string prefix = std::string(function) + ": ";
   FUZZ_CHECK(status.code() == StatusCode::kInvalidArgument,
              prefix + status.message() + " instead of " + ExpectedText());
   FUZZ_CHECK(std::strncmp(status.message(), prefix.c_str(), prefix.size()) == 0,
              status.message());
+  for (const Memory* m : Memory::All()) m->CheckUntouched("refused");
+}
+
+template <class Outputs>
+constexpr auto HasReport(Outputs* out) -> decltype(out->report, true) {
+  return true;
+}
+constexpr bool HasReport(...) { return false; }
+// Runs the call with the report given, and returns what was written there.
+template <class Outputs, class Run>
+Report ReportOf(Outputs* out, const Run& run) {
+  Report report = kUnwritten;
+  if constexpr (HasReport(static_cast<Outputs*>(nullptr))) {
+    out->report = &report;
+    run();
+    out->report = nullptr;
+  } else {
+    run();
+  }
+  return report;
+}
+
+// Whether the call, run(), was spoilt: it is refused then, and writes nothing.
+template <class C, class Run>
+bool RefusesSpoilt(const Spoiler& spoiler, typename C::Inputs* in,
+                   typename C::Outputs* out, typename C::Options* options,
+                   const Run& run) {
+  if (!spoiler.Spoil<C>(in, out, options)) return false;
+  const Report report = ReportOf(out, [&] { CheckRefused(run(), C::kName); });
   FUZZ_CHECK(report == kUnwritten, "the report was written");
+  return true;
+}
+
+// How a valid call ends; some say no more than that, and report.
+struct Outcome {
+  bool is_fine = true;
+  std::optional<Report> report;
+};
+// Runs the call on every ISA: it writes what its table says that it writes,
+// ends as wanted, and what check(isa) returns of its results, if anything, is
+// the same on all that have FMA.
+template <class C, class Run, class Check>
+void RunOnEveryIsa(const typename C::Inputs& in, typename C::Outputs* out,
+                   const Outcome& wanted, const Run& run, const Check& check) {
+  const std::vector<const void*> written =
+      testing_support::SpoiltCalls<C>::Written({in, *out, {}});
+  OnEveryIsa([&](const Isa& isa) {
+    for (Memory* m : Memory::All()) m->Restore();
+    Status status;
+    const Report report = ReportOf(out, [&] { status = run(); });
+    FUZZ_CHECK(
+        status.code() == (wanted.is_fine ? StatusCode::kOk
+                                         : StatusCode::kFailedPrecondition),
+        status.message());
+    FUZZ_CHECK(!wanted.report || report == *wanted.report, "report");
+    for (const Memory* m : Memory::All()) {
+      const auto holds = [m](const void* p) { return m->Holds(p); };
+      if (std::any_of(written.begin(), written.end(), holds)) {
+        m->CheckOnlyViewWritten("output");
+      } else {
+        m->CheckUntouched("input");
+      }
+    }
+    if constexpr (std::is_void_v<decltype(check(isa))>) {
+      check(isa);
+      return std::vector<uint32_t>();
+    } else {
+      return check(isa);
+    }
+  });
 }
 
 }  // namespace switchyard::fuzz

@@ -131,24 +131,14 @@ struct Case {
   CombineOptions options;
 };
 
-void RunSpoilt(Case& c) {
-  CombineInputs& in = c.in;
-  Report report = kUnwritten;
-  c.out.report = &report;
-  if (!c.spoiler.Spoil<calls::CombineCall>(&in, &c.out, &c.options)) return;
-  CheckRefused(Combine(in, c.out, c.options, c.executor), "Combine", report);
-  for (const Memory& m : c.inputs) m.CheckUntouched("input");
-  c.own->CheckUntouched("out");
-  c.normed->CheckUntouched("normed");
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
   Case c(bytes);
-  if (c.spoiler.wanted()) {
-    RunSpoilt(c);
+  const auto run = [&] { return Combine(c.in, c.out, c.options, c.executor); };
+  if (RefusesSpoilt<calls::CombineCall>(c.spoiler, &c.in, &c.out, &c.options,
+                                        run)) {
     return 0;
   }
   std::vector<float> out, normed;
@@ -158,24 +148,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     out.insert(out.end(), row.out.begin(), row.out.end());
     normed.insert(normed.end(), row.normed.begin(), row.normed.end());
   }
-  OnEveryIsa([&](const Isa& isa) {
-    for (Memory& m : c.inputs) m.Restore();
-    c.own->Restore();
-    c.normed->Restore();
-    const Status status = Combine(c.in, c.out, c.options, c.executor);
-    FUZZ_CHECK(status.ok(), status.message());
+  RunOnEveryIsa<calls::CombineCall>(c.in, &c.out, {}, run, [&](const Isa& isa) {
     std::vector<uint32_t> words;
-    for (Memory* m : {c.out_at, c.normed_at}) {
-      if (m == nullptr) continue;
-      m->CheckOnlyViewWritten("output");
-      Append(words, m->Floats());
-    }
-    if (isa.fma && c.out_at != nullptr) CheckRounded(*c.out_at, out, "out");
-    if (isa.fma && c.normed_at != nullptr) {
-      CheckRounded(*c.normed_at, normed, "normed");
-    }
-    for (const Memory& m : c.inputs) {
-      if (&m != c.out_at && &m != c.normed_at) m.CheckUntouched("input");
+    for (const auto& [memory, right] :
+         {std::pair(c.out_at, &out), std::pair(c.normed_at, &normed)}) {
+      if (memory == nullptr) continue;
+      Append(words, memory->Floats());
+      if (isa.fma) CheckRounded(*memory, *right, "output");
     }
     return words;
   });

@@ -41,8 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                 [](Wide count) { return count <= UINT32_MAX; });
   const Status status = MakeDispatchArgs(in, out, options);
   if (!fine) {
-    CheckRefused(status, "MakeDispatchArgs", kUnwritten);
-    args.CheckUntouched("args");
+    CheckRefused(status, "MakeDispatchArgs");
     return 0;
   }
   FUZZ_CHECK(status.ok(), status.message());

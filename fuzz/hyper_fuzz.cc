@@ -75,14 +75,6 @@ struct Case {
   HyperOptions options;
 };
 
-void RunSpoilt(Case& c) {
-  if (!c.spoiler.Spoil<calls::HyperCall>(&c.in, &c.out, &c.options)) return;
-  CheckRefused(HyperConnect(c.in, c.out, c.options, c.executor), "HyperConnect",
-               kUnwritten);
-  for (const Memory& m : c.inputs) m.CheckUntouched("input");
-  for (const Memory& m : c.outputs) m.CheckUntouched("output");
-}
-
 template <class T>
 void AppendAll(std::vector<T>* to, const std::vector<T>& from) {
   to->insert(to->end(), from.begin(), from.end());
@@ -93,8 +85,11 @@ void AppendAll(std::vector<T>* to, const std::vector<T>& from) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
   Case c(bytes);
-  if (c.spoiler.wanted()) {
-    RunSpoilt(c);
+  const auto run = [&] {
+    return HyperConnect(c.in, c.out, c.options, c.executor);
+  };
+  if (RefusesSpoilt<calls::HyperCall>(c.spoiler, &c.in, &c.out, &c.options,
+                                      run)) {
     return 0;
   }
   // In the order in which the outputs' memory was made.
@@ -118,19 +113,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   expect(c.out.scales, scales);
   expect(c.out.out, out);
   expect(c.out.normed, normed);
-  OnEveryIsa([&](const Isa& isa) {
-    for (Memory& m : c.inputs) m.Restore();
-    for (Memory& m : c.outputs) m.Restore();
-    const Status status = HyperConnect(c.in, c.out, c.options, c.executor);
-    FUZZ_CHECK(status.ok(), status.message());
+  RunOnEveryIsa<calls::HyperCall>(c.in, &c.out, {}, run, [&](const Isa& isa) {
     std::vector<uint32_t> words;
     for (const auto& [memory, values] : right) {
-      memory->CheckOnlyViewWritten("output");
       if (isa.fma) CheckRounded(*memory, *values, "output");
       Append(words, memory->Floats());
-    }
-    for (size_t i = c.in_place ? 1 : 0; i < c.inputs.size(); ++i) {
-      c.inputs[i].CheckUntouched("input");
     }
     return words;
   });

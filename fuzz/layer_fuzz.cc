@@ -29,18 +29,14 @@ std::vector<uint32_t> WordsOf(const LayerResult& result) {
 void CheckSpoilt(const Spoiler& spoiler, const LayerCase& c, bool spoils_plan) {
   const ExpertsLayer layer(c);
   ExpertsPlan plan;
-  Report report = kUnwritten;
   std::vector<int32_t> memory(ExpertsPlanSize(c.tokens, c.top_k, c.plan), -7);
   ExpertsPlanInputs plan_in = {layer.ids()};
-  ExpertsPlanOutputs plan_out = {memory, &plan, &report};
+  ExpertsPlanOutputs plan_out = {memory, &plan};
   ExpertsPlanOptions plan_options = c.plan;
   if (spoils_plan) {
-    if (!spoiler.Spoil<calls::ExpertsPlanCall>(&plan_in, &plan_out,
-                                               &plan_options)) {
-      return;
-    }
-    CheckRefused(PlanExperts(plan_in, plan_out, plan_options), "PlanExperts",
-                 report);
+    RefusesSpoilt<calls::ExpertsPlanCall>(
+        spoiler, &plan_in, &plan_out, &plan_options,
+        [&] { return PlanExperts(plan_in, plan_out, plan_options); });
     for (const int32_t word : memory) FUZZ_CHECK(word == -7, "memory: written");
     return;
   }
@@ -53,13 +49,13 @@ void CheckSpoilt(const Spoiler& spoiler, const LayerCase& c, bool spoils_plan) {
   in.plan = &plan;
   in.scratch = scratch;
   in.combine.norm_weight = {};
-  CombineOutputs outputs = {{out.data(), c.tokens, c.plan.hidden}, {}, &report};
-  if (!spoiler.Spoil<calls::ExpertsCall>(&in, &outputs, &options)) return;
+  CombineOutputs outputs = {{out.data(), c.tokens, c.plan.hidden}};
   const auto multiply = [&](const ExpertTile& tile) {
     return layer.Multiply(tile);
   };
-  CheckRefused(RunExperts(in, outputs, options, multiply), "RunExperts",
-               report);
+  RefusesSpoilt<calls::ExpertsCall>(spoiler, &in, &outputs, &options, [&] {
+    return RunExperts(in, outputs, options, multiply);
+  });
   for (const float f : out) FUZZ_CHECK(f == -7.0f, "out: written");
 }
 

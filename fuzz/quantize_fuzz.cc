@@ -22,23 +22,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FormatMemory to(bytes, formats.to, num_rows, cols);
   QuantizeInputs in = {from.view()};
   QuantizeOutputs out = {to.view()};
-
   QuantizeOptions options;
-  if (spoiler.Spoil<calls::QuantizeCall>(&in, &out, &options)) {
-    CheckRefused(Quantize(in, out, {}, executor), "Quantize", kUnwritten);
-    from.CheckUntouched("from");
-    to.CheckUntouched("rows");
+  const auto run = [&] { return Quantize(in, out, options, executor); };
+  if (RefusesSpoilt<calls::QuantizeCall>(spoiler, &in, &out, &options, run)) {
     return 0;
   }
 
   const FormatRows right = reference::Quantize(values, formats.to);
-  OnEveryIsa([&](const Isa&) {
-    to.Restore();
-    const Status status = Quantize(in, out, {}, executor);
-    FUZZ_CHECK(status.ok(), status.message());
-    from.CheckUntouched("from");
+  RunOnEveryIsa<calls::QuantizeCall>(in, &out, {}, run, [&](const Isa&) {
     CheckRows(to, right, formats.from.CopiesTo(formats.to, cols));
-    return std::vector<uint32_t>();
   });
   return 0;
 }

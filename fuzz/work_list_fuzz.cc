@@ -39,25 +39,26 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::unique_ptr<WorkTile[]> memory(new WorkTile[needed]);
   const WorkTile canary = {-7, -7, -7};
   std::fill_n(memory.get(), needed, canary);
-  Report report = kUnwritten;
   WorkListInputs in = {tokens.span<const int32_t>(), {}};
   if (with_offsets) in.offsets = offsets.span<const int32_t>();
-  WorkListOutputs out = {{memory.get(), needed}, &report};
+  WorkListOutputs out = {{memory.get(), needed}};
   const auto same = [](const WorkTile& a, const WorkTile& b) {
     return a.first_row == b.first_row && a.rows == b.rows &&
            a.expert == b.expert;
   };
 
-  if (spoiler.Spoil<calls::WorkListCall>(&in, &out, &options)) {
-    CheckRefused(MakeWorkList(in, out, options), "MakeWorkList", report);
+  const auto run = [&] { return MakeWorkList(in, out, options); };
+  if (RefusesSpoilt<calls::WorkListCall>(spoiler, &in, &out, &options, run)) {
     for (size_t i = 0; i < needed; ++i) {
       FUZZ_CHECK(same(memory[i], canary), "tiles: written");
     }
     return 0;
   }
 
-  const Status status = MakeWorkList(in, out, options);
-  FUZZ_CHECK(status.ok(), status.message());
+  const Report report = ReportOf(&out, [&] {
+    const Status status = run();
+    FUZZ_CHECK(status.ok(), status.message());
+  });
   tokens.CheckUntouched("tokens_per_expert");
   offsets.CheckUntouched("offsets");
   const size_t tiles = report.tiles;

@@ -108,6 +108,16 @@ class SpoiltCalls {
     for (const calls::Option& option : C::kOptions) SpoilOption(option);
   }
 
+  // Where the views that a call writes begin, given or not.
+  static std::vector<const void*> Written(Call call) {
+    std::vector<const void*> written;
+    for (size_t view = 0; view < kViews.size(); ++view) {
+      if (!calls::IsWritten<C>(kViews[view].argument)) continue;
+      written.push_back(At(call, view).Data());
+    }
+    return written;
+  }
+
   // The name by which messages call this view.
   static std::string NameOf(size_t view) {
     constexpr const char* kParts[] = {"", ".scales", ".sums"};
