@@ -11,6 +11,7 @@
 #include "switchyard/combine.h"
 #include "testing/floats.h"
 #include "testing/reference.h"
+#include "testing/reference_combine.h"
 #include "testing/reference_rows.h"
 
 namespace switchyard::bench {
@@ -107,14 +108,9 @@ struct Data {
           In(slot, ConstAnyMatrix(values.data(), pairs, hidden),
              ConstAnyMatrix(residuals.data(), tokens, hidden));
       for (size_t t = 0; t < tokens; ++t) {
-        std::vector<double> row;
-        for (const reference::Sum& sum : reference::Combine(in, t)) {
-          row.push_back(sum.value);
-        }
-        Append(row, &close_sums);
-        Append(reference::RmsNorm(row, norm_weight,
-                                  static_cast<double>(CombineOptions().eps)),
-               &close_norms);
+        const auto row = reference::CombineForm(in, {}, t);
+        Append(row.out, &close_sums);
+        Append(row.normed, &close_norms);
       }
       if (IsF32(types)) continue;
       sums.resize((slot + 1) * tokens * hidden);

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "switchyard/combine.h"
 #include "switchyard/route.h"
 
 namespace switchyard::reference {
@@ -55,26 +54,6 @@ struct Gathered {
 };
 Gathered Gather(const std::vector<float>& tokens, size_t hidden,
                 const std::vector<int32_t>& pairs, size_t top_k);
-
-// A sum and the sum of its terms' magnitudes, by which errors are judged.
-struct Sum {
-  double value = 0.0;
-  double magnitude = 0.0;
-  size_t terms = 0;
-};
-
-// Combine's `out` for one token, every column, of valid inputs.
-std::vector<Sum> Combine(const CombineInputs& inputs, size_t token);
-// The same in the library's fixed order, with real FMAs: the bits of ISAs that
-// have them. Not for SharedGate::kLogit, whose sigmoid is the library's own.
-std::vector<float> CombineFixed(const CombineInputs& inputs, size_t token);
-
-// Combine's `normed` from a row of `out`.
-std::vector<double> RmsNorm(const std::vector<double>& row,
-                            Span<const float> weight, double eps);
-// The same in the library's fixed order: 32 lanes, folded 16, 8, 4, 2, 1.
-std::vector<float> RmsNormFixed(const std::vector<float>& row,
-                                Span<const float> weight, float eps);
 
 }  // namespace switchyard::reference
 

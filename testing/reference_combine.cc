@@ -3,6 +3,7 @@
 
 #include "testing/reference_combine.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "testing/floats.h"
@@ -17,14 +18,14 @@ class Former {
   using Row = std::vector<Real>;
 
   Former(const CombineInputs& inputs, const CombineOptions& options,
-         size_t token, Type rounded)
-      : in_(inputs), options_(options), token_(token), rounded_(rounded) {
-    for (const ConstAnyMatrix* m :
-         {static_cast<const ConstAnyMatrix*>(&in_.rows), &in_.shared.rows,
-          &in_.identity.rows, &in_.residual}) {
-      if (m->data != nullptr) hidden_ = m->cols;
-    }
-  }
+         size_t token, Type rounded, bool of_magnitudes = false)
+      : in_(inputs),
+        options_(options),
+        token_(token),
+        rounded_(rounded),
+        of_magnitudes_(of_magnitudes),
+        hidden_(std::max({in_.rows.cols, in_.shared.rows.cols,
+                          in_.identity.rows.cols, in_.residual.cols})) {}
 
   CombineRow<Real> Run() const {
     const CombineScales& scales = options_.scales;
@@ -57,10 +58,46 @@ class Former {
     return {block, normed};
   }
 
+  Row Norm(Row row, const ConstAnyMatrix& weight, NormKind kind,
+           float eps) const {
+    const Row w = Of(weight, 0);
+    if (kind == NormKind::kPlusOneFirst) {
+      for (size_t h = 0; h < hidden_; ++h) row[h] = M(row[h] * (1 + w[h]));
+    }
+    Real lanes[32] = {};
+    for (size_t h = 0; h < hidden_; ++h) {
+      lanes[h % 32] = std::fma(row[h], row[h], lanes[h % 32]);
+    }
+    for (size_t half = 16; half != 0; half /= 2) {
+      for (size_t i = 0; i < half; ++i) lanes[i] = lanes[i] + lanes[i + half];
+    }
+    const Real mean = lanes[0] / static_cast<Real>(hidden_);
+    const Real scale = 1 / std::sqrt(mean + static_cast<Real>(eps));
+    for (size_t h = 0; h < hidden_; ++h) {
+      const Real scaled = row[h] * scale;
+      switch (kind) {
+        case NormKind::kWeight:
+          row[h] = M(scaled) * w[h];
+          break;
+        case NormKind::kWeightInF32:
+          row[h] = scaled * w[h];
+          break;
+        case NormKind::kPlusOne:
+          row[h] = scaled * (1 + w[h]);
+          break;
+        case NormKind::kPlusOneFirst:
+          row[h] = scaled;
+      }
+    }
+    return row;
+  }
+
  private:
   Row Of(const ConstAnyMatrix& m, size_t row) const {
     const float* const from = m.As<float>().Row(row);
-    return Row(from, from + hidden_);
+    Row values(from, from + hidden_);
+    for (Real& x : values) x = of_magnitudes_ ? std::fabs(x) : x;
+    return values;
   }
   static Real OfToken(const ConstAnyMatrix& m, size_t token) {
     const Matrix<const float> f = m.As<float>();
@@ -68,9 +105,10 @@ class Former {
   }
   void AddTerm(Real weight, const ConstAnyMatrix& rows, size_t row,
                Row* sum) const {
+    if (of_magnitudes_) weight = std::fabs(weight);
+    const Row values = Of(rows, row);
     for (size_t h = 0; h < hidden_; ++h) {
-      (*sum)[h] = std::fma(
-          weight, static_cast<Real>(rows.As<float>().Row(row)[h]), (*sum)[h]);
+      (*sum)[h] = std::fma(weight, values[h], (*sum)[h]);
     }
   }
   Row Routed() const {
@@ -143,45 +181,12 @@ class Former {
     *row = Norm(*row, weight, options_.block_norm, options_.block_eps);
     Round(row);
   }
-  Row Norm(Row row, const ConstAnyMatrix& weight, NormKind kind,
-           float eps) const {
-    const Row w = Of(weight, 0);
-    if (kind == NormKind::kPlusOneFirst) {
-      for (size_t h = 0; h < hidden_; ++h) row[h] = M(row[h] * (1 + w[h]));
-    }
-    Real lanes[32] = {};
-    for (size_t h = 0; h < hidden_; ++h) {
-      lanes[h % 32] = std::fma(row[h], row[h], lanes[h % 32]);
-    }
-    for (size_t half = 16; half != 0; half /= 2) {
-      for (size_t i = 0; i < half; ++i) lanes[i] = lanes[i] + lanes[i + half];
-    }
-    const Real mean = lanes[0] / static_cast<Real>(hidden_);
-    const Real scale = 1 / std::sqrt(mean + static_cast<Real>(eps));
-    for (size_t h = 0; h < hidden_; ++h) {
-      const Real scaled = row[h] * scale;
-      switch (kind) {
-        case NormKind::kWeight:
-          row[h] = M(scaled) * w[h];
-          break;
-        case NormKind::kWeightInF32:
-          row[h] = scaled * w[h];
-          break;
-        case NormKind::kPlusOne:
-          row[h] = scaled * (1 + w[h]);
-          break;
-        case NormKind::kPlusOneFirst:
-          row[h] = scaled;
-      }
-    }
-    return row;
-  }
-
   const CombineInputs& in_;
   const CombineOptions& options_;
   const size_t token_;
   const Type rounded_;
-  size_t hidden_ = 0;
+  const bool of_magnitudes_;
+  const size_t hidden_;
 };
 
 }  // namespace
@@ -196,6 +201,27 @@ CombineRow<float> CombineFormFixed(const CombineInputs& inputs,
                                    const CombineOptions& options, size_t token,
                                    Type rounded) {
   return Former<float>(inputs, options, token, rounded).Run();
+}
+
+std::vector<Sum> CombineSums(const CombineInputs& inputs, size_t token) {
+  const auto run = [&](bool of_magnitudes) {
+    return Former<double>(inputs, {}, token, Type::kF32, of_magnitudes)
+        .Run()
+        .out;
+  };
+  std::vector<Sum> sums;
+  const std::vector<double> values = run(false), magnitudes = run(true);
+  for (size_t h = 0; h < values.size(); ++h) {
+    sums.push_back({values[h], magnitudes[h]});
+  }
+  return sums;
+}
+std::vector<float> CombineNormFixed(const std::vector<float>& row,
+                                    const ConstAnyMatrix& weight, float eps) {
+  CombineInputs inputs;
+  inputs.residual = row;
+  return Former<float>(inputs, {}, 0, Type::kF32)
+      .Norm(row, weight, NormKind::kWeight, eps);
 }
 
 }  // namespace switchyard::reference

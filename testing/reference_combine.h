@@ -26,7 +26,18 @@ CombineRow<double> CombineForm(const CombineInputs& inputs,
 // sigmoid is the library's own.
 CombineRow<float> CombineFormFixed(const CombineInputs& inputs,
                                    const CombineOptions& options, size_t token,
-                                   Type rounded);
+                                   Type rounded = Type::kF32);
+
+// The same in double precision of a form that has neither norms nor vectors,
+// and the sum of its terms' magnitudes, by which errors are judged.
+struct Sum {
+  double value, magnitude;
+};
+std::vector<Sum> CombineSums(const CombineInputs& inputs, size_t token);
+
+// `normed` of a row of `out` to the bit.
+std::vector<float> CombineNormFixed(const std::vector<float>& row,
+                                    const ConstAnyMatrix& weight, float eps);
 
 }  // namespace switchyard::reference
 

@@ -27,8 +27,8 @@ void ExpectRight(const CombineCase& c, const CombineResult& r) {
   const CombineInputs in = c.Inputs();
   const bool logit = s.shared && s.kind == SharedGate::kLogit;
   for (size_t t = 0; t < s.tokens; ++t) {
-    const std::vector<reference::Sum> exact = reference::Combine(in, t);
-    const std::vector<float> fixed = reference::CombineFixed(in, t);
+    const std::vector<reference::Sum> exact = reference::CombineSums(in, t);
+    const std::vector<float> fixed = reference::CombineFormFixed(in, {}, t).out;
     const std::vector<float> row(&r.out[t * s.hidden],
                                  &r.out[t * s.hidden] + s.hidden);
     for (size_t h = 0; h < s.hidden; ++h) {
@@ -45,7 +45,7 @@ void ExpectRight(const CombineCase& c, const CombineResult& r) {
     }
     if (r.normed.empty()) continue;
     const std::vector<float> normed =
-        reference::RmsNormFixed(row, c.norm_weight, kEps);
+        reference::CombineNormFixed(row, c.norm_weight, kEps);
     for (size_t h = 0; h < s.hidden; ++h) {
       const float actual = r.normed[t * s.hidden + h];
       if (LastIsa()->fma) {
@@ -431,35 +431,19 @@ TEST_P(CombineTypesTest, EveryFormat) {
   }
 }
 
-// The formula of the header, number by number.
 CombineResult Unfused(const TypedCombine& typed, const CombineTypes& types) {
-  const CombineCase& c = typed.f32();
-  const CombineShape& s = c.shape;
-  const auto m = [&](float x) { return Rounded(types.out, x); };
-  CombineInputs slots = c.Inputs();
-  slots.shared = {};
-  slots.residual = {};
+  CombineInputs in = typed.f32().Inputs();
+  in.norm_weight = typed.f32().norm_weight;
+  CombineOptions options;
+  options.eps = kEps;
+  options.round_like_unfused = true;
   CombineResult r;
-  for (size_t t = 0; t < s.tokens; ++t) {
-    std::vector<float> row = reference::CombineFixed(slots, t);
-    for (size_t h = 0; h < s.hidden; ++h) {
-      const size_t i = t * s.hidden + h;
-      row[h] = m(row[h]);
-      if (s.shared) {
-        const float gate = c.gate.empty() ? 1.0f : c.gate[t];
-        row[h] = m(row[h] + m(gate * c.shared[i]));
-      }
-      if (s.residual) row[h] = m(c.residual[i] + row[h]);
-    }
-    r.out.insert(r.out.end(), row.begin(), row.end());
-    // out * scale: times a weight of 1.
-    const std::vector<float> ones(s.hidden, 1.0f);
-    const std::vector<float> scaled = reference::RmsNormFixed(row, ones, kEps);
-    for (size_t h = 0; h < s.hidden; ++h) {
-      r.normed.push_back(
-          Rounded(types.normed, m(scaled[h]) * c.norm_weight[h]));
-    }
+  for (size_t t = 0; t < typed.f32().shape.tokens; ++t) {
+    const auto row = reference::CombineFormFixed(in, options, t, types.out);
+    r.out.insert(r.out.end(), row.out.begin(), row.out.end());
+    r.normed.insert(r.normed.end(), row.normed.begin(), row.normed.end());
   }
+  r.normed = Rounded(types.normed, r.normed);
   return r;
 }
 
