@@ -1,19 +1,22 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The defects of metal/planted*.metal: each is found on its line, and nothing
-// of the clean twins, in any order of threads and threadgroups. checker_test.cc
-// has those that cannot be written as a shader.
+// The planted defects of metal/ in checked mode, and the score: each is found
+// on its line in any order of threads and threadgroups, and nothing is said of
+// the kernels that are right. checker_test.cc has the defects that no shader
+// can have.
 
-#include <cmath>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,172 +29,333 @@
 namespace switchyard::testing_support {
 namespace {
 
+// Each kernel of kCorpus and of planted.metal is a pair. With kDefect, its
+// function constant 0, checked mode finds what a marker says on the marker's
+// line; without kDefect it finds nothing.
+//
+//   // FINDS: KINDS          on the line of an access or call of the kernel
+//   // FINDS: KINDS in NAME  in a helper of the kernel NAME
+//
+// KINDS are names of FindingKind. Both lines of a race are marked: the schedule
+// decides which of them comes second. Lines in front of the kernel say more:
+//
+//   // RUN: groups=3 threads=8x8 buffer2=64 fresh3=64 threadgroup=512
+//   // MISSED: WHY      checked mode does not find it
+//   // ERROR: TEXT      the binding is wrong, and no access is reported
+//   // SOMETIMES: WHEN  it is found in some schedules only
+//
+// One group of 64 threads runs unless RUN says otherwise. Every kernel gets 256
+// floats from 1 to 7 in no order at buffer 0 and 256 floats 0, 1, 2, ... at
+// buffer 1. `buffer2=64` binds 64 floats 0, 1, 2, ... at buffer 2; `fresh`
+// memory is as newBuffer() made it; `bytes` counts bytes; `threadgroup` is the
+// length of threadgroup memory 0 in bytes. A value A/B is A with the defect and
+// B without it, and no buffer is bound for 0.
+constexpr const char* kCorpus[] = {
+    "races_threadgroup", "races_device",     "races_simdgroup", "races_atomics",
+    "races_barriers",    "races_algorithms", "errors_memory",   "races_public"};
+
+struct MetalPair {
+  std::string file, name;
+  std::string run, missed, error, sometimes;
+  std::map<size_t, std::string> marks;  // lines to KINDS
+};
+
+std::vector<MetalPair> PairsOf(const std::string& file) {
+  const std::string declared = "kernel void ",
+                    finds = "// FINDS: ", elsewhere = " in ";
+  const std::pair<std::string, std::string MetalPair::*> words[] = {
+      {"// RUN: ", &MetalPair::run},
+      {"// MISSED: ", &MetalPair::missed},
+      {"// ERROR: ", &MetalPair::error},
+      {"// SOMETIMES: ", &MetalPair::sometimes}};
+  std::vector<MetalPair> pairs;
+  MetalPair next;
+  std::map<std::string, std::map<size_t, std::string>> marks;  // by kernel
+  std::istringstream lines(TextOfFile(MetalPath(file)));
+  std::string line, kernel;
+  for (size_t number = 1; std::getline(lines, line); ++number) {
+    for (const auto& [word, text] : words) {
+      if (line.rfind(word, 0) == 0) next.*text = line.substr(word.size());
+    }
+    if (line.rfind(declared, 0) == 0) {
+      const size_t from = declared.size();
+      next.file = file;
+      next.name = kernel = line.substr(from, line.find('(') - from);
+      pairs.push_back(next);
+      next = {};
+    }
+    const size_t at = line.find(finds);
+    if (at == std::string::npos) continue;
+    const std::string kinds = line.substr(at + finds.size());
+    const size_t in = kinds.find(elsewhere);
+    const bool is_helper = in != std::string::npos;
+    marks[is_helper ? kinds.substr(in + elsewhere.size()) : kernel][number] =
+        kinds.substr(0, in);
+  }
+  for (MetalPair& pair : pairs) pair.marks = marks[pair.name];
+  return pairs;
+}
+
+// Whether the finding's line is marked, and with its kind if `of_kind`. Paths
+// below the working folder are reported without it.
+bool IsMarked(const Finding& finding, const MetalPair& pair, bool of_kind) {
+  const std::string& path = finding.where.file;
+  const std::string ending = "/" + pair.file + ".metal";
+  const auto mark = pair.marks.find(finding.where.line);
+  return mark != pair.marks.end() && path.size() > ending.size() &&
+         path.compare(path.size() - ending.size(), path.npos, ending) == 0 &&
+         (!of_kind ||
+          mark->second.find(NameOf(finding.kind)) != std::string::npos);
+}
+bool IsAnyMarked(const std::vector<Finding>& findings, const MetalPair& pair) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const Finding& f) { return IsMarked(f, pair, true); });
+}
+
+// In order, and in schedules 1, 2, ...
 #ifdef SWITCHYARD_SANITIZED
-constexpr uint64_t kSchedules = 20;
+constexpr uint64_t kCorpusSchedules = 3, kPlantedSchedules = 20;
 #else
-constexpr uint64_t kSchedules = 1000;
+constexpr uint64_t kCorpusSchedules = 20, kPlantedSchedules = 1000;
 #endif
+uint64_t PlantedSchedules() {
+  const char* const text = std::getenv("SWITCHYARD_SCHEDULES");
+  return text == nullptr ? kPlantedSchedules : std::strtoull(text, nullptr, 10);
+}
 
-// The functions of a text, with and without `clean`.
-class Functions {
- public:
-  Functions(const std::shared_ptr<Device>& device, const char* file)
-      : texts_(device), file_(file) {}
+std::vector<float> Counting(size_t n) {
+  std::vector<float> v(n);
+  for (size_t i = 0; i < n; ++i) v[i] = static_cast<float>(i);
+  return v;
+}
+std::vector<float> OneToSeven(size_t n) {
+  std::vector<float> v(n);
+  for (size_t i = 0; i < n; ++i) v[i] = static_cast<float>(1 + 5 * i % 7);
+  return v;
+}
 
-  std::shared_ptr<Function> Get(const std::string& name, bool clean) {
-    auto& function = functions_[{name, clean}];
-    if (function != nullptr) return function;
-    const auto library = texts_.Get(file_);
-    if (library == nullptr) return nullptr;
-    FunctionConstantValues constants;
-    constants.setConstantValue(&clean, DataTypeBool, size_t{0});
-    std::string error;
-    function = library->newFunction(name.c_str(), constants, &error);
-    EXPECT_NE(function, nullptr) << name << ": " << error;
+// The findings and errors of a run in checked mode.
+struct Said {
+  std::vector<Finding> findings;
+  std::string error;
+
+  std::string text() const {
+    if (findings.empty()) return error;
+    const Finding& f = findings[0];
+    return f.where.text() + ": " + NameOf(f.kind) + ": " + f.text;
+  }
+};
+Said SaidOf(CommandQueue& queue, const Encode& encode,
+            DispatchType type = DispatchTypeSerial) {
+  const auto commands = Encoded(queue, encode, type);
+  commands->commit();
+  commands->waitUntilCompleted();
+  return {commands->findings(), commands->error()};
+}
+
+// The functions of all texts are compiled once.
+class MetalPlanted : public testing::Test {
+ protected:
+  void SetUp() override { SWITCHYARD_NEEDS_CLANG(); }
+
+  std::shared_ptr<Function> Get(const std::string& file,
+                                const std::string& kernel, bool defect) {
+    auto& function = functions_[{file, kernel, defect}];
+    if (function == nullptr) {
+      FunctionConstantValues values;
+      values.setConstantValue(&defect, DataTypeBool, size_t{0});
+      function = texts_.Get(file, kernel, &values);
+    }
     return function;
   }
 
+  Said RunPair(Device& device, const MetalPair& pair, bool defect) {
+    std::string error;
+    const auto pipeline = device.newComputePipelineState(
+        Get(pair.file, pair.name, defect), &error);
+    EXPECT_NE(pipeline, nullptr) << error;
+    if (pipeline == nullptr) return {};
+    return SaidOf(*device.newCommandQueue(), [&](Encoder& e) {
+      e.setComputePipelineState(pipeline);
+      e.setBuffer(NewBuffer(device, OneToSeven(256)), 0, 0);
+      e.setBuffer(NewBuffer(device, Counting(256)), 0, 1);
+      Size groups(1, 1, 1), threads(64, 1, 1);
+      std::istringstream words(pair.run);
+      for (std::string word; words >> word;) {
+        const size_t equals = word.find('='), slash = word.find('/');
+        const bool second = !defect && slash != std::string::npos;
+        char* end = &word[(second ? slash : equals) + 1];
+        const size_t n = std::strtoul(end, &end, 10);
+        const size_t rows = *end == 'x' ? std::strtoul(end + 1, &end, 10) : 1;
+        const auto index = static_cast<size_t>(word[equals - 1] - '0');
+        const std::string what = word.substr(0, equals);
+        if (what == "groups") {
+          groups = Size(n, rows, 1);
+        } else if (what == "threads") {
+          threads = Size(n, rows, 1);
+        } else if (what == "threadgroup") {
+          e.setThreadgroupMemoryLength(n, 0);
+        } else if (what.rfind("buffer", 0) == 0) {
+          if (n != 0) e.setBuffer(NewBuffer(device, Counting(n)), 0, index);
+        } else if (what.rfind("fresh", 0) == 0) {
+          if (n != 0) e.setBuffer(device.newBuffer(4 * n), 0, index);
+        } else if (what.rfind("bytes", 0) == 0) {
+          e.setBuffer(NewBuffer(device, std::vector<char>(n)), 0, index);
+        } else {
+          ADD_FAILURE() << pair.name << ": " << pair.run;
+        }
+      }
+      e.dispatchThreadgroups(groups, threads);
+    });
+  }
+
+  // Of pairs; a kernel counts twice.
+  struct Score {
+    size_t kernels = 0, found = 0, missed = 0, alarms = 0;
+  };
+  Score ScoreOf(const std::vector<std::string>& files, uint64_t schedules) {
+    std::vector<MetalPair> pairs;
+    for (const std::string& file : files) {
+      for (const MetalPair& pair : PairsOf(file)) pairs.push_back(pair);
+    }
+    Score score;
+    std::map<std::string, uint64_t> times;  // that a defect was found
+    for (uint64_t schedule = 0; schedule <= schedules; ++schedule) {
+      const auto device = NewDevice(false, {true, schedule});
+      for (const MetalPair& pair : pairs) {
+        EXPECT_FALSE(pair.marks.empty()) << pair.name;
+        SCOPED_TRACE(pair.name + ", schedule " + std::to_string(schedule));
+        const Said said = RunPair(*device, pair, true);
+        const bool is_found =
+            pair.error.empty()
+                ? IsAnyMarked(said.findings, pair)
+                : said.error.find(pair.error) != std::string::npos;
+        times[pair.name] += is_found;
+        if (schedule == 0) {
+          std::printf("%s %s\n    %s\n", is_found ? "*" : "-",
+                      pair.name.c_str(), said.text().c_str());
+        }
+        EXPECT_EQ(said.error.empty(),
+                  said.findings.empty() && pair.error.empty())
+            << said.error;
+        EXPECT_TRUE(is_found || !pair.missed.empty() || !pair.sometimes.empty())
+            << said.text();
+        for (const Finding& f : said.findings) {
+          EXPECT_TRUE(IsMarked(f, pair, false)) << f.where.text() << f.text;
+        }
+        const Said of_clean = RunPair(*device, pair, false);
+        score.alarms += !of_clean.error.empty();
+        EXPECT_EQ(of_clean.text(), "");
+      }
+      if (HasFailure()) return score;
+    }
+    for (const MetalPair& pair : pairs) {
+      const uint64_t n = times[pair.name];
+      score.kernels += 2;
+      ++(n != 0 ? score.found : score.missed);
+      // Defects listed as missed are not found, and all others are.
+      EXPECT_EQ(n == 0, !pair.missed.empty()) << pair.name;
+      if (n == schedules + 1) continue;
+      std::printf("%s: found in %llu of %llu schedules: %s\n",
+                  pair.name.c_str(), static_cast<unsigned long long>(n),
+                  static_cast<unsigned long long>(schedules + 1),
+                  (pair.missed + pair.sometimes).c_str());
+    }
+    std::printf(
+        "%zu kernels in %llu schedules: %zu defects found, %zu missed, %zu "
+        "false alarms\n",
+        score.kernels, static_cast<unsigned long long>(schedules + 1),
+        score.found, score.missed, score.alarms);
+    EXPECT_EQ(score.alarms, 0u);
+    return score;
+  }
+
+  MetalTexts texts_{NewDevice(false, {true, 0})};
+
  private:
-  MetalTexts texts_;
-  const std::string file_;
-  std::map<std::pair<std::string, bool>, std::shared_ptr<Function>> functions_;
+  std::map<std::tuple<std::string, std::string, bool>,
+           std::shared_ptr<Function>>
+      functions_;
 };
 
-struct PlantedText {
-  const char* what;
-  const char* kernel;  // that the marker is in
-  std::function<void(Encoder&, CheckedQueue&, Functions&, bool clean)> encode;
-  DispatchType type = DispatchTypeSerial;
+// Run it alone to have the list.
+TEST_F(MetalPlanted, Corpus) {
+  const Score score =
+      ScoreOf({std::begin(kCorpus), std::end(kCorpus)}, kCorpusSchedules);
+  EXPECT_EQ(score.missed, 3u);
+  EXPECT_GE(score.kernels, 160u);
+}
+
+// These are found in every schedule.
+TEST_F(MetalPlanted, IsFoundInEverySchedule) {
+  const Score score = ScoreOf({"planted"}, PlantedSchedules());
+  EXPECT_EQ(score.missed, 0u);
+  EXPECT_GE(score.kernels, 18u);
+}
+
+// No kernel of the texts is overlooked.
+TEST_F(MetalPlanted, IsAllOfTheTexts) {
+  for (const char* const file : kCorpus) {
+    const auto library = texts_.Get(file);
+    ASSERT_NE(library, nullptr);
+    EXPECT_EQ(library->functionNames().size(), PairsOf(file).size()) << file;
+  }
+}
+
+// A dispatch of a kernel of planted_dispatches.metal, or of a built-in one,
+// over some of the test's buffers. Its grid is in buffer 0 if `threadgroups` is
+// 0.
+struct TextDispatch {
+  const char* kernel;
+  std::vector<size_t> buffers;
+  size_t threadgroups, threads;
 };
 
-void SetText(Encoder& e, CheckedQueue& q, Functions& functions,
-             const char* kernel, bool clean,
-             const std::vector<BufferPtr>& buffers) {
-  e.setComputePipelineState(
-      q.device->newComputePipelineState(functions.Get(kernel, clean)));
-  CheckedQueue::SetBuffers(e, buffers);
-}
-
-PlantedText Of(
-    const char* what, const char* kernel, size_t threadgroups, size_t threads,
-    const std::function<std::vector<BufferPtr>(CheckedQueue&, bool)>& buffers) {
-  return {
-      what, kernel, [=](Encoder& e, CheckedQueue& q, Functions& f, bool clean) {
-        SetText(e, q, f, kernel, clean, buffers(q, clean));
-        e.setThreadgroupMemoryLength(threads < 64 ? 128 : 4096, 0);
-        e.dispatchThreadgroups(Size(threadgroups, 1, 1), Size(threads, 1, 1));
-      }};
-}
-// Over `count` floats each.
-PlantedText Of(const char* what, const char* kernel, size_t threadgroups,
-               size_t threads, size_t count) {
-  return Of(what, kernel, threadgroups, threads, [=](CheckedQueue& q, bool) {
-    return std::vector<BufferPtr>{q.Floats(count), q.Floats(count)};
-  });
-}
-// Three threadgroups over ints.
-PlantedText OfGroups(const char* what, const char* kernel) {
-  return Of(what, kernel, 3, 32, [](CheckedQueue& q, bool) {
-    return std::vector<BufferPtr>{q.Make(std::vector<int32_t>(96, 1)),
-                                  q.Floats(96)};
-  });
-}
-
-std::vector<PlantedText> Planted() {
-  return {
-      Of("an element of which only a part is bound", "words", 1, 1,
-         [](CheckedQueue& q, bool) {
-           return std::vector<BufferPtr>{q.Make(std::vector<char>(381)),
-                                         q.Floats(1)};
-         }),
-      Of("a half of a word of threadgroup memory that no thread has written",
-         "gather_halves", 1, 32, 96),
-      Of("a tree reduction over a group size that is not a power of two",
-         "tree", 1, 24, 96),
-      Of("parameters in a fresh buffer", "params", 1, 1,
-         [](CheckedQueue& q, bool clean) {
-           const auto p = q.device->newBuffer(8);
-           if (clean) *static_cast<uint32_t*>(p->contents()) = 7;
-           return std::vector<BufferPtr>{p, q.Floats(1)};
-         }),
-      Of("two threads write one byte", "bytes", 1, 64, 1024),
-      Of("half of a word is read, and the other one written since", "halves", 1,
-         64, 1024),
-      Of("no barrier between the write of a word and the read of its half",
-         "halves_then_words", 1, 64, 1024),
-      OfGroups("a threadgroup overwrites what all have read", "scale"),
-      OfGroups("a threadgroup overwrites two words that all have read",
-               "scale_words"),
-  };
-}
-
-// Encodes two dispatches, with a memoryBarrier or without.
-using EncodeTexts = std::function<void(Encoder&, CheckedQueue&, Functions&)>;
-EncodeTexts Text(const char* kernel, const std::vector<BufferPtr>& buffers,
-                 size_t threadgroups, size_t threads) {
-  return [=](Encoder& e, CheckedQueue& q, Functions& f) {
-    SetText(e, q, f, kernel, true, buffers);
-    e.dispatchThreadgroups(Size(threadgroups, 1, 1), Size(threads, 1, 1));
-  };
-}
-// A weighted sum of 2 tokens with 2 experts' rows of 32 columns.
-EncodeTexts WeightedSum(const BufferPtr& slots, const BufferPtr& weights,
-                        const BufferPtr& out) {
-  return [=](Encoder& e, CheckedQueue& q, Functions&) {
-    q.DispatchBuiltIn(e, "weighted_sum_batched_f32",
-                      WeightedSumBatchedParams{2, 2, 32}, {slots, weights, out},
-                      2);
-  };
-}
-
-// The buffers x, y and z are the dispatches'.
 struct Between {
   const char* what;
   const char* kernel;  // "": a built-in one, which has no line
-  std::function<EncodeTexts(const std::vector<BufferPtr>&)> first, second;
-  // The barriers of the clean run, and of the broken one: resources of a
+  TextDispatch first, second;
+  // The barriers of the clean run, and of the broken one: buffers of a
   // memoryBarrier, empty for none, {-1} for all.
   std::vector<int> clean, broken;
 };
 
 std::vector<Between> PlantedBetween() {
-  using Buffers = std::vector<BufferPtr>;
-  const auto fill = [](const Buffers& b) {
-    return Text("fill", {b[0]}, 2, 32);
-  };
-  const auto copy = [](const Buffers& b) {
-    return Text("copy", {b[0], b[1]}, 2, 32);
-  };
+  const TextDispatch fill = {"fill", {0}, 2, 32},
+                     copy = {"copy", {0, 1}, 2, 32}, ones = {"ones", {0}, 1, 3},
+                     sum = {"weighted_sum_batched_f32", {0, 1, 4}, 2, 256};
   return {
       {"read after write, user and user", "copy", fill, copy, {-1}, {}},
       {"write after read, user and user", "fill", copy, fill, {-1}, {}},
       {"write after write, user and user", "fill", fill, fill, {-1}, {}},
+      {"write after read, in a public project",
+       "scale_in_place",
+       {"column_sums", {0, 1}, 2, 32},
+       {"scale_in_place", {0, 4}, 8, 32},
+       {-1},
+       {}},
       {"the same memory behind two buffers",
        "copy",
-       [](const Buffers& b) { return Text("fill", {b[2]}, 2, 32); },
-       [](const Buffers& b) {
-         return Text("copy", {b[3], b[1]}, 1, 32);
-       },
+       {"fill", {2}, 2, 32},
+       {"copy", {3, 1}, 1, 32},
        {-1},
        {}},
       {"read after write, user and built-in",
        "",
-       [](const Buffers& b) { return Text("fill", {b[0]}, 4, 32); },
-       [](const Buffers& b) { return WeightedSum(b[0], b[1], b[4]); },
+       {"fill", {0}, 4, 32},
+       sum,
        {-1},
        {}},
       {"write after read, built-in and user",
        "fill",
-       [](const Buffers& b) { return WeightedSum(b[0], b[1], b[4]); },
-       [](const Buffers& b) { return Text("fill", {b[1]}, 1, 4); },
+       sum,
+       {"fill", {1}, 1, 4},
        {-1},
        {}},
       {"parameters that may not be written yet",
        "reader",
-       [](const Buffers& b) { return Text("ones", {b[0]}, 1, 3); },
-       [](const Buffers& b) {
-         return Text("reader", {b[0], b[1]}, 1, 1);
-       },
+       ones,
+       {"reader", {0, 1}, 1, 1},
        {-1},
        {}},
       {"a barrier for another buffer", "copy", fill, copy, {0}, {1}},
@@ -203,123 +367,80 @@ std::vector<Between> PlantedBetween() {
        {1, 1}},
       {"indirect arguments that may not be written yet",
        "",
-       [](const Buffers& b) { return Text("ones", {b[0]}, 1, 3); },
-       [](const Buffers& b) -> EncodeTexts {
-         return [=](Encoder& e, CheckedQueue& q, Functions& f) {
-           SetText(e, q, f, "copy", true, {b[1], b[4]});
-           e.dispatchThreadgroups(b[0], 0, Size(32, 1, 1));
-         };
-       },
+       ones,
+       {"copy", {1, 4}, 0, 32},
        {-1},
        {}},
   };
 }
 
-class MetalPlanted : public testing::Test {
- protected:
-  void SetUp() override { SWITCHYARD_NEEDS_CLANG(); }
-
-  static bool Marked(const std::vector<Finding>& findings,
-                     const std::vector<MetalMarker>& markers,
-                     const std::string& kernel) {
-    for (const Finding& finding : findings) {
-      if (kernel.empty() && !finding.where.known()) return true;
-      for (const MetalMarker& marker : markers) {
-        if (marker.kernel == kernel && finding.where.line == marker.line &&
-            marker.kinds.find(NameOf(finding.kind)) != std::string::npos) {
-          return true;
-        }
-      }
-    }
-    return false;
-  }
-  static std::vector<Finding> Run(CheckedQueue& q, const Encode& encode,
-                                  DispatchType type) {
-    const auto commands = Encoded(*q.queue, encode, type);
-    commands->commit();
-    commands->waitUntilCompleted();
-    return commands->findings();
-  }
-  static std::string Texts(const std::vector<Finding>& findings) {
-    std::string text;
-    for (const Finding& f : findings) {
-      text += "\n    " + f.where.text() + ": " + NameOf(f.kind) + ": " + f.text;
-    }
-    return text;
-  }
-  static uint64_t Schedules() {
-    const char* const text = std::getenv("SWITCHYARD_SCHEDULES");
-    return text == nullptr ? kSchedules : std::strtoull(text, nullptr, 10);
-  }
-};
-
-// Run it alone to have the list.
-TEST_F(MetalPlanted, IsFoundInEverySchedule) {
-  Functions functions(NewDevice(false, {true, 0}), "planted");
-  const auto markers = MarkersOf(TextOfFile(MetalPath("planted")));
-  const uint64_t schedules = Schedules();
-  for (const PlantedText& planted : Planted()) {
-    for (uint64_t schedule = 0; schedule <= schedules; ++schedule) {
-      CheckedQueue queue(schedule);
-      const auto run = [&](bool clean) {
-        return Run(
-            queue,
-            [&](Encoder& e) { planted.encode(e, queue, functions, clean); },
-            planted.type);
-      };
-      const std::vector<Finding> findings = run(false);
-      if (schedule == 0) {
-        std::printf("* %s%s\n", planted.what, Texts(findings).c_str());
-      }
-      ASSERT_TRUE(Marked(findings, markers, planted.kernel))
-          << planted.what << ", schedule " << schedule << Texts(findings);
-      ASSERT_EQ(Texts(run(true)), "")
-          << planted.what << ", clean, schedule " << schedule;
-    }
-  }
-}
-
 TEST_F(MetalPlanted, BetweenDispatchesIsFoundInEverySchedule) {
-  Functions functions(NewDevice(false, {true, 0}), "planted_dispatches");
-  const auto markers = MarkersOf(TextOfFile(MetalPath("planted_dispatches")));
-  const uint64_t schedules = Schedules();
+  std::map<std::string, MetalPair> kernels;
+  for (const MetalPair& kernel : PairsOf("planted_dispatches")) {
+    kernels[kernel.name] = kernel;
+  }
+  const uint64_t schedules = PlantedSchedules();
   for (const Between& planted : PlantedBetween()) {
     for (uint64_t schedule = 0; schedule <= schedules; ++schedule) {
+      SCOPED_TRACE(planted.what + std::string(", schedule ") +
+                   std::to_string(schedule));
       CheckedQueue q(schedule);
       std::vector<float> memory(64);
-      const auto run = [&](bool clean) {
-        const std::vector<BufferPtr> b = {
-            q.Floats(128), q.Floats(128),
-            q.device->newBufferWithBytesNoCopy(memory.data(), 256),
-            q.device->newBufferWithBytesNoCopy(memory.data() + 32, 128),
-            q.Floats(128)};
-        return Run(
-            q,
+      const BufferPtr buffers[] = {
+          q.Floats(256), q.Floats(128),
+          q.device->newBufferWithBytesNoCopy(memory.data(), 256),
+          q.device->newBufferWithBytesNoCopy(memory.data() + 32, 128),
+          q.Floats(128)};
+      const auto encode = [&](Encoder& e, const TextDispatch& dispatch) {
+        std::vector<BufferPtr> bound;
+        for (const size_t i : dispatch.buffers) bound.push_back(buffers[i]);
+        if (kernels.count(dispatch.kernel) == 0) {
+          q.DispatchBuiltIn(e, dispatch.kernel,
+                            WeightedSumBatchedParams{2, 2, 32}, bound,
+                            dispatch.threadgroups);
+          return;
+        }
+        const Size threads(dispatch.threads, 1, 1);
+        e.setComputePipelineState(q.device->newComputePipelineState(
+            Get("planted_dispatches", dispatch.kernel, false)));
+        CheckedQueue::SetBuffers(e, bound);
+        if (dispatch.threadgroups == 0) {
+          e.dispatchThreadgroups(buffers[0], 0, threads);
+        } else {
+          e.dispatchThreadgroups(Size(dispatch.threadgroups, 1, 1), threads);
+        }
+      };
+      const auto run = [&](const std::vector<int>& barriers) {
+        return SaidOf(
+            *q.queue,
             [&](Encoder& e) {
-              planted.first(b)(e, q, functions);
+              encode(e, planted.first);
               std::vector<BufferPtr> resources;
-              for (const int i : clean ? planted.clean : planted.broken) {
+              for (const int i : barriers) {
                 if (i < 0) {
                   e.memoryBarrier(BarrierScopeBuffers);
                 } else {
-                  resources.push_back(b[static_cast<size_t>(i)]);
+                  resources.push_back(buffers[i]);
                 }
               }
               if (!resources.empty()) {
                 e.memoryBarrier(resources.data(), resources.size());
               }
-              planted.second(b)(e, q, functions);
+              encode(e, planted.second);
             },
             DispatchTypeConcurrent);
       };
-      const std::vector<Finding> findings = run(false);
+      const Said said = run(planted.broken);
       if (schedule == 0) {
-        std::printf("* %s%s\n", planted.what, Texts(findings).c_str());
+        std::printf("* %s\n    %s\n", planted.what, said.text().c_str());
       }
-      ASSERT_TRUE(Marked(findings, markers, planted.kernel))
-          << planted.what << ", schedule " << schedule << Texts(findings);
-      ASSERT_EQ(Texts(run(true)), "")
-          << planted.what << ", clean, schedule " << schedule;
+      const bool is_found =
+          planted.kernel[0] == '\0'
+              ? std::any_of(said.findings.begin(), said.findings.end(),
+                            [](const Finding& f) { return !f.where.known(); })
+              : IsAnyMarked(said.findings, kernels[planted.kernel]);
+      ASSERT_TRUE(is_found) << said.text();
+      ASSERT_EQ(run(planted.clean).text(), "");
     }
   }
 }

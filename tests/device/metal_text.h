@@ -1,21 +1,17 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The .metal files of tests/device/metal, compiled for a device, and the
-// markers in them (metal_corpus_test.cc).
+// The .metal files of tests/device/metal, compiled for a device.
 
 #ifndef SWITCHYARD_TESTS_DEVICE_METAL_TEXT_H_
 #define SWITCHYARD_TESTS_DEVICE_METAL_TEXT_H_
 
-#include <cstddef>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
@@ -35,37 +31,6 @@ inline std::string TextOfFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-struct MetalMarker {
-  size_t line;
-  std::string kernel;  // with its _yes
-  std::string kinds;   // "missing-barrier, never-written"
-};
-
-inline std::vector<MetalMarker> MarkersOf(const std::string& text) {
-  const std::string word = "// FINDS: ", declared = "kernel void ",
-                    elsewhere = " in ";
-  std::vector<MetalMarker> markers;
-  std::istringstream lines(text);
-  std::string line, kernel;
-  for (size_t number = 1; std::getline(lines, line); ++number) {
-    const size_t named = line.find(declared);
-    if (named != std::string::npos) {
-      const size_t from = named + declared.size();
-      kernel = line.substr(from, line.find('(', from) - from);
-    }
-    const size_t at = line.find(word);
-    if (at == std::string::npos) continue;
-    MetalMarker marker = {number, kernel, line.substr(at + word.size())};
-    const size_t in = marker.kinds.find(elsewhere);
-    if (in != std::string::npos) {
-      marker.kernel = marker.kinds.substr(in + elsewhere.size());
-      marker.kinds.resize(in);
-    }
-    markers.push_back(marker);
-  }
-  return markers;
-}
-
 // A device's libraries of that folder, compiled when first asked for.
 class MetalTexts {
  public:
@@ -82,12 +47,16 @@ class MetalTexts {
     EXPECT_NE(library, nullptr) << error;
     return libraries_[name] = library;
   }
-  std::shared_ptr<Function> Get(const std::string& name,
-                                const std::string& kernel) {
+  std::shared_ptr<Function> Get(
+      const std::string& name, const std::string& kernel,
+      const FunctionConstantValues* values = nullptr) {
     const auto library = Get(name);
     if (library == nullptr) return nullptr;
     std::string error;
-    const auto function = library->newFunction(kernel.c_str(), &error);
+    const auto function =
+        values == nullptr
+            ? library->newFunction(kernel.c_str(), &error)
+            : library->newFunction(kernel.c_str(), *values, &error);
     EXPECT_NE(function, nullptr)
         << name << ".metal, " << kernel << ": " << error;
     return function;

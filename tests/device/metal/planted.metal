@@ -1,31 +1,33 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Defects for checked mode to find that no pair has; with `clean` the kernels are
-// right.
+// Defects that are found in every schedule, of which many are run.
 
 #include <metal_stdlib>
 using namespace metal;
 
-constant bool clean [[function_constant(0)]];
+constant bool kDefect [[function_constant(0)]];
 
 // The buffer is three bytes short of the last word.
+// RUN: threads=1 bytes0=381
 kernel void words(device const ulong* x [[buffer(0)]],
                   device float* out [[buffer(1)]]) {
-  out[0] = float(x[clean ? 46 : 47] & 1);  // FINDS: bounds
+  out[0] = float(x[kDefect ? 47 : 46] & 1);  // FINDS: bounds
 }
 
 // Thread 0 reads an element of two bytes that nobody has written.
+// RUN: threads=32 threadgroup=128
 kernel void gather_halves(device float* out [[buffer(1)]],
                           threadgroup float* scratch [[threadgroup(0)]],
                           uint i [[thread_index_in_threadgroup]]) {
   threadgroup ushort* const halves = (threadgroup ushort*)scratch;
-  if (i < 31 || clean) halves[i] = 1;
+  if (i < 31 || !kDefect) halves[i] = 1;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = float(halves[31 - i]);  // FINDS: never-written
 }
 
 // Adds halves for a group of 24, as if it had 32.
+// RUN: threads=24
 kernel void tree(device const float* x [[buffer(0)]],
                  device float* out [[buffer(1)]],
                  uint n [[threads_per_threadgroup]],
@@ -34,17 +36,17 @@ kernel void tree(device const float* x [[buffer(0)]],
   scratch[i] = x[i];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint s = 16; s != 0; s /= 2) {
-    if (i < s && (i + s < n || !clean)) {
-      scratch[i] += scratch[i + s];  // FINDS: never-written
-    }
+    if (i < s && (i + s < n || kDefect)) scratch[i] += scratch[i + s];  // FINDS: never-written
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   if (i == 0) out[0] = scratch[0];
 }
 
+// Parameters in a fresh buffer.
 struct Params {
   uint n, padding;
 };
+// RUN: threads=1 fresh0=2/0
 kernel void params(constant Params& p [[buffer(0)]],
                    device float* out [[buffer(1)]]) {
   out[0] = float(p.n);  // FINDS: never-written
@@ -53,7 +55,7 @@ kernel void params(constant Params& p [[buffer(0)]],
 // Values of one byte: neighbours, or the same.
 kernel void bytes(device uchar* out [[buffer(1)]],
                   uint i [[thread_index_in_threadgroup]]) {
-  out[1 + (clean ? i : i / 2)] = uchar(i);  // FINDS: missing-barrier
+  out[1 + (kDefect ? i / 2 : i)] = uchar(i);  // FINDS: missing-barrier
 }
 // Values of two bytes, of which two share a word. The lower one is then read, by
 // another thread than wrote it.
@@ -62,7 +64,7 @@ kernel void halves(device ushort* words [[buffer(1)]],
                    uint i [[thread_index_in_threadgroup]]) {
   device ushort* const out = words + 1;
   out[i] = ushort(i);  // FINDS: missing-barrier
-  if (i == 40) result[0] = float(out[clean ? 40 : 7]);  // FINDS: missing-barrier
+  if (i == 40) result[0] = float(out[kDefect ? 7 : 40]);  // FINDS: missing-barrier
 }
 // Halves of words are written, then whole words, and then an upper half is read.
 kernel void halves_then_words(device float* words [[buffer(1)]],
@@ -72,11 +74,12 @@ kernel void halves_then_words(device float* words [[buffer(1)]],
   halves[2 * i] = 1;
   threadgroup_barrier(mem_flags::mem_device);
   words[i] = float(i);  // FINDS: missing-barrier
-  if (clean) threadgroup_barrier(mem_flags::mem_device);
+  if (!kDefect) threadgroup_barrier(mem_flags::mem_device);
   if (i == 40) result[0] = float(halves[2 * 7 + 1]);  // FINDS: missing-barrier
 }
 
 // The last threadgroup overwrites, behind barriers of its own, what all read.
+// RUN: groups=3 threads=32
 kernel void scale(device float* x [[buffer(0)]],
                   uint p [[thread_position_in_grid]]) {
   float v = 0.0f;
@@ -84,8 +87,10 @@ kernel void scale(device float* x [[buffer(0)]],
     v += x[0] + 1.0f;  // FINDS: race
     threadgroup_barrier(mem_flags::mem_device);
   }
-  if (p == 95) x[clean ? 1 : 0] = v;  // FINDS: race
+  if (p == 95) x[kDefect ? 0 : 1] = v;  // FINDS: race
 }
+// The same of two words.
+// RUN: groups=3 threads=32
 kernel void scale_words(device float2* x [[buffer(0)]],
                         uint p [[thread_position_in_grid]]) {
   float2 v = 0.0f;
@@ -93,6 +98,6 @@ kernel void scale_words(device float2* x [[buffer(0)]],
     v += x[0] + 1.0f;  // FINDS: race
     threadgroup_barrier(mem_flags::mem_device);
   }
-  if (p == 95) x[clean ? 1 : 0] = v;  // FINDS: race
+  if (p == 95) x[kDefect ? 0 : 1] = v;  // FINDS: race
 }
 

@@ -28,3 +28,23 @@ kernel void reader(constant uint& p [[buffer(0)]],
                    device uint* out [[buffer(1)]]) {
   out[0] = p;  // FINDS: missing-memory-barrier
 }
+
+// Two dispatches of one concurrent encoder: the first adds up the columns of a
+// gradient, the second one turns the gradient into another, in place. Barriers
+// were put in where a dispatch reads what an earlier one wrote, not where it
+// writes what an earlier one reads (mlx 3630: a wrong bias gradient in one of
+// ten runs).
+kernel void column_sums(device const float* gradient [[buffer(0)]],
+                        device float* sums [[buffer(1)]],
+                        uint c [[thread_position_in_grid]]) {
+  float sum = 0.0f;
+  for (uint r = 0; r < 4; ++r) {
+    sum += gradient[64 * r + c];  // FINDS: missing-memory-barrier in scale_in_place
+  }
+  sums[c] = sum;
+}
+kernel void scale_in_place(device float* gradient [[buffer(0)]],
+                           device const float* scale [[buffer(1)]],
+                           uint i [[thread_position_in_grid]]) {
+  gradient[i] = gradient[i] * scale[i % 64];  // FINDS: missing-memory-barrier
+}

@@ -6,262 +6,152 @@
 #include <metal_stdlib>
 using namespace metal;
 
+constant bool kDefect [[function_constant(0)]];
+
 // A tree without a barrier in its loop.
-kernel void tree_yes(device const float* in [[buffer(0)]],
-                     device float* out [[buffer(1)]],
-                     uint i [[thread_position_in_threadgroup]]) {
+kernel void tree(device const float* in [[buffer(0)]],
+                 device float* out [[buffer(1)]],
+                 uint i [[thread_position_in_threadgroup]]) {
   threadgroup float scratch[64];
   scratch[i] = in[i];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint s = 32; s != 0; s /= 2) {
+    if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
     if (i < s) scratch[i] += scratch[i + s];  // FINDS: missing-barrier
-  }
-  if (i == 0) out[0] = scratch[0];
-}
-kernel void tree_no(device const float* in [[buffer(0)]],
-                    device float* out [[buffer(1)]],
-                    uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float scratch[64];
-  scratch[i] = in[i];
-  for (uint s = 32; s != 0; s /= 2) {
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (i < s) scratch[i] += scratch[i + s];
   }
   if (i == 0) out[0] = scratch[0];
 }
 
 // The partial sums of simdgroups are read as soon as they are written.
-kernel void partials_yes(device const float* in [[buffer(0)]],
-                         device float* out [[buffer(1)]],
-                         uint i [[thread_position_in_threadgroup]],
-                         uint lane [[thread_index_in_simdgroup]],
-                         uint sg [[simdgroup_index_in_threadgroup]]) {
+kernel void partials(device const float* in [[buffer(0)]],
+                     device float* out [[buffer(1)]],
+                     uint i [[thread_position_in_threadgroup]],
+                     uint lane [[thread_index_in_simdgroup]],
+                     uint sg [[simdgroup_index_in_threadgroup]]) {
   threadgroup float part[2];
   const float sum = simd_sum(in[i]);
   if (lane == 0) part[sg] = sum;  // FINDS: missing-barrier
-  out[i] = part[0] + part[1];     // FINDS: missing-barrier, never-written
-}
-kernel void partials_no(device const float* in [[buffer(0)]],
-                        device float* out [[buffer(1)]],
-                        uint i [[thread_position_in_threadgroup]],
-                        uint lane [[thread_index_in_simdgroup]],
-                        uint sg [[simdgroup_index_in_threadgroup]]) {
-  threadgroup float part[2];
-  const float sum = simd_sum(in[i]);
-  if (lane == 0) part[sg] = sum;
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = part[0] + part[1];
+  if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
+  out[i] = part[0] + part[1];  // FINDS: missing-barrier, never-written
 }
 
 // Two buffers take turns, and so one barrier a round is enough; with one buffer
 // it is not.
-kernel void ping_pong_yes(device const float* in [[buffer(0)]],
-                          device float* out [[buffer(1)]],
-                          uint i [[thread_position_in_threadgroup]]) {
+kernel void ping_pong(device const float* in [[buffer(0)]],
+                      device float* out [[buffer(1)]],
+                      uint i [[thread_position_in_threadgroup]]) {
   threadgroup float tile[2][64];
   float sum = 0.0f;
   for (uint round = 0; round < 4; ++round) {
-    const uint turn = (round / 2) % 2;
+    const uint turn = (kDefect ? round / 2 : round) % 2;
     tile[turn][i] = in[64 * round + i];  // FINDS: missing-barrier
     threadgroup_barrier(mem_flags::mem_threadgroup);
     sum += tile[turn][63 - i];  // FINDS: missing-barrier
   }
   out[i] = sum;
 }
-kernel void ping_pong_no(device const float* in [[buffer(0)]],
-                         device float* out [[buffer(1)]],
-                         uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float tile[2][64];
-  float sum = 0.0f;
-  for (uint round = 0; round < 4; ++round) {
-    const uint turn = round % 2;
-    tile[turn][i] = in[64 * round + i];
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    sum += tile[turn][63 - i];
-  }
-  out[i] = sum;
-}
 
 // A prefix sum in place: what a step reads, it overwrites.
-kernel void scan_yes(device const float* in [[buffer(0)]],
-                     device float* out [[buffer(1)]],
-                     uint i [[thread_position_in_threadgroup]]) {
+kernel void scan(device const float* in [[buffer(0)]],
+                 device float* out [[buffer(1)]],
+                 uint i [[thread_position_in_threadgroup]]) {
   threadgroup float scratch[64];
   scratch[i] = in[i];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint s = 1; s < 64; s *= 2) {
-    if (i >= s) scratch[i] += scratch[i - s];  // FINDS: missing-barrier
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-  }
-  out[i] = scratch[i];
-}
-kernel void scan_no(device const float* in [[buffer(0)]],
-                    device float* out [[buffer(1)]],
-                    uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float scratch[64];
-  scratch[i] = in[i];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint s = 1; s < 64; s *= 2) {
-    const float before = i >= s ? scratch[i - s] : 0.0f;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    scratch[i] += before;
+    const float before = i >= s ? scratch[i - s] : 0.0f;  // FINDS: missing-barrier
+    if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
+    scratch[i] += before;  // FINDS: missing-barrier
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   out[i] = scratch[i];
 }
 
 // A transpose by way of a tile.
-kernel void transpose_yes(device const float* in [[buffer(0)]],
-                          device float* out [[buffer(1)]],
-                          uint2 p [[thread_position_in_threadgroup]]) {
+// RUN: threads=8x8
+kernel void transpose(device const float* in [[buffer(0)]],
+                      device float* out [[buffer(1)]],
+                      uint2 p [[thread_position_in_threadgroup]]) {
   threadgroup float tile[8][9];
-  tile[p.y][p.x] = in[8 * p.y + p.x];   // FINDS: missing-barrier
+  tile[p.y][p.x] = in[8 * p.y + p.x];  // FINDS: missing-barrier
+  if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
   out[8 * p.y + p.x] = tile[p.x][p.y];  // FINDS: missing-barrier
-}
-kernel void transpose_no(device const float* in [[buffer(0)]],
-                         device float* out [[buffer(1)]],
-                         uint2 p [[thread_position_in_threadgroup]]) {
-  threadgroup float tile[8][9];
-  tile[p.y][p.x] = in[8 * p.y + p.x];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[8 * p.y + p.x] = tile[p.x][p.y];
 }
 
 // A transpose in place, by all threads or by those above the diagonal.
-kernel void transpose_in_place_yes(device float* out [[buffer(1)]],
-                                   uint2 p [[thread_position_in_grid]]) {
+// RUN: threads=8x8
+kernel void transpose_in_place(device float* out [[buffer(1)]],
+                               uint2 p [[thread_position_in_grid]]) {
+  if (!kDefect && p.x <= p.y) return;
   const float upper = out[8 * p.y + p.x];  // FINDS: missing-barrier
   const float lower = out[8 * p.x + p.y];  // FINDS: missing-barrier
-  out[8 * p.y + p.x] = lower;              // FINDS: missing-barrier
-  out[8 * p.x + p.y] = upper;              // FINDS: missing-barrier
-}
-kernel void transpose_in_place_no(device float* out [[buffer(1)]],
-                                  uint2 p [[thread_position_in_grid]]) {
-  if (p.x <= p.y) return;
-  const float upper = out[8 * p.y + p.x];
-  const float lower = out[8 * p.x + p.y];
-  out[8 * p.y + p.x] = lower;
-  out[8 * p.x + p.y] = upper;
+  out[8 * p.y + p.x] = lower;  // FINDS: missing-barrier
+  out[8 * p.x + p.y] = upper;  // FINDS: missing-barrier
 }
 
 // A stencil over a tile: the new values go where the old ones are.
-kernel void stencil_yes(device const float* in [[buffer(0)]],
-                        device float* out [[buffer(1)]],
-                        uint i [[thread_position_in_threadgroup]]) {
+kernel void stencil(device const float* in [[buffer(0)]],
+                    device float* out [[buffer(1)]],
+                    uint i [[thread_position_in_threadgroup]]) {
   threadgroup float tile[64];
   tile[i] = in[i];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint step = 0; step < 3; ++step) {
-    tile[i] = 0.5f * (tile[(i + 63) % 64] + tile[(i + 1) % 64]);  // FINDS: missing-barrier
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-  }
-  out[i] = tile[i];
-}
-kernel void stencil_no(device const float* in [[buffer(0)]],
-                       device float* out [[buffer(1)]],
-                       uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float tile[64];
-  tile[i] = in[i];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint step = 0; step < 3; ++step) {
-    const float value = 0.5f * (tile[(i + 63) % 64] + tile[(i + 1) % 64]);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    tile[i] = value;
+    const float value = 0.5f * (tile[(i + 63) % 64] + tile[(i + 1) % 64]);  // FINDS: missing-barrier
+    if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile[i] = value;  // FINDS: missing-barrier
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   out[i] = tile[i];
 }
 
 // The halo is fetched behind the barrier.
-kernel void halo_yes(device const float* in [[buffer(0)]],
-                     device float* out [[buffer(1)]],
-                     uint i [[thread_position_in_threadgroup]]) {
+kernel void halo(device const float* in [[buffer(0)]],
+                 device float* out [[buffer(1)]],
+                 uint i [[thread_position_in_threadgroup]]) {
   threadgroup float tile[66];
   tile[i + 1] = in[i + 1];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (i == 0) tile[0] = in[0];     // FINDS: missing-barrier
-  if (i == 1) tile[65] = in[65];   // FINDS: missing-barrier
+  if (i == 0) tile[0] = in[0];  // FINDS: missing-barrier
+  if (i == 1) tile[65] = in[65];  // FINDS: missing-barrier
+  if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = tile[i] + tile[i + 2];  // FINDS: missing-barrier, never-written
-}
-kernel void halo_no(device const float* in [[buffer(0)]],
-                    device float* out [[buffer(1)]],
-                    uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float tile[66];
-  tile[i + 1] = in[i + 1];
-  if (i == 0) tile[0] = in[0];
-  if (i == 1) tile[65] = in[65];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = tile[i] + tile[i + 2];
 }
 
 // A product of matrices, tile by tile, with one barrier a tile.
-kernel void tiles_yes(device const float* in [[buffer(0)]],
-                      device float* out [[buffer(1)]],
-                      uint2 p [[thread_position_in_threadgroup]]) {
+// RUN: threads=8x8
+kernel void tiles(device const float* in [[buffer(0)]],
+                  device float* out [[buffer(1)]],
+                  uint2 p [[thread_position_in_threadgroup]]) {
   threadgroup float a[8][8];
   threadgroup float b[8][8];
   float sum = 0.0f;
   for (uint k = 0; k < 2; ++k) {
-    a[p.y][p.x] = in[16 * p.y + 8 * k + p.x];      // FINDS: missing-barrier
-    b[p.y][p.x] = in[16 * (8 * k + p.y) + p.x];    // FINDS: missing-barrier
+    a[p.y][p.x] = in[16 * p.y + 8 * k + p.x];  // FINDS: missing-barrier
+    b[p.y][p.x] = in[16 * (8 * k + p.y) + p.x];  // FINDS: missing-barrier
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint j = 0; j < 8; ++j) {
-      sum += a[p.y][j] * b[j][p.x];  // FINDS: missing-barrier
-    }
-  }
-  out[8 * p.y + p.x] = sum;
-}
-kernel void tiles_no(device const float* in [[buffer(0)]],
-                     device float* out [[buffer(1)]],
-                     uint2 p [[thread_position_in_threadgroup]]) {
-  threadgroup float a[8][8];
-  threadgroup float b[8][8];
-  float sum = 0.0f;
-  for (uint k = 0; k < 2; ++k) {
-    a[p.y][p.x] = in[16 * p.y + 8 * k + p.x];
-    b[p.y][p.x] = in[16 * (8 * k + p.y) + p.x];
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint j = 0; j < 8; ++j) sum += a[p.y][j] * b[j][p.x];
-    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint j = 0; j < 8; ++j) sum += a[p.y][j] * b[j][p.x];  // FINDS: missing-barrier
+    if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   out[8 * p.y + p.x] = sum;
 }
 
 // A bitonic sort with the barrier in the outer loop only.
-kernel void bitonic_yes(device const float* in [[buffer(0)]],
-                        device float* out [[buffer(1)]],
-                        uint i [[thread_position_in_threadgroup]]) {
+kernel void bitonic(device const float* in [[buffer(0)]],
+                    device float* out [[buffer(1)]],
+                    uint i [[thread_position_in_threadgroup]]) {
   threadgroup float row[64];
   row[i] = in[i];
   for (uint size = 2; size <= 64; size *= 2) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint s = size / 2; s != 0; s /= 2) {
+      if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
       const uint j = i ^ s;
       if (j < i) continue;
       const float low = row[i], high = row[j];  // FINDS: missing-barrier
       if ((low > high) == ((i & size) == 0)) {
         row[i] = high;  // FINDS: missing-barrier
-        row[j] = low;   // FINDS: missing-barrier
-      }
-    }
-  }
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = row[i];
-}
-kernel void bitonic_no(device const float* in [[buffer(0)]],
-                       device float* out [[buffer(1)]],
-                       uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float row[64];
-  row[i] = in[i];
-  for (uint size = 2; size <= 64; size *= 2) {
-    for (uint s = size / 2; s != 0; s /= 2) {
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      const uint j = i ^ s;
-      if (j < i) continue;
-      const float low = row[i], high = row[j];
-      if ((low > high) == ((i & size) == 0)) {
-        row[i] = high;
-        row[j] = low;
+        row[j] = low;  // FINDS: missing-barrier
       }
     }
   }
@@ -270,28 +160,16 @@ kernel void bitonic_no(device const float* in [[buffer(0)]],
 }
 
 // Bins of each simdgroup are merged before all have counted.
-kernel void merge_bins_yes(device const float* in [[buffer(0)]],
-                           device float* out [[buffer(1)]],
-                           uint i [[thread_position_in_threadgroup]],
-                           uint sg [[simdgroup_index_in_threadgroup]]) {
+kernel void merge_bins(device const float* in [[buffer(0)]],
+                       device float* out [[buffer(1)]],
+                       uint i [[thread_position_in_threadgroup]],
+                       uint sg [[simdgroup_index_in_threadgroup]]) {
   threadgroup uint bins[2][8];
   if (i < 16) bins[i / 8][i % 8] = 0;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   threadgroup atomic_uint* mine = (threadgroup atomic_uint*)bins[sg];
   const uint bin = uint(in[i]) % 8;
   atomic_fetch_add_explicit(&mine[bin], 1u, memory_order_relaxed);  // FINDS: missing-barrier
+  if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
   if (i < 8) out[i] = float(bins[0][i] + bins[1][i]);  // FINDS: missing-barrier
-}
-kernel void merge_bins_no(device const float* in [[buffer(0)]],
-                          device float* out [[buffer(1)]],
-                          uint i [[thread_position_in_threadgroup]],
-                          uint sg [[simdgroup_index_in_threadgroup]]) {
-  threadgroup uint bins[2][8];
-  if (i < 16) bins[i / 8][i % 8] = 0;
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  threadgroup atomic_uint* mine = (threadgroup atomic_uint*)bins[sg];
-  const uint bin = uint(in[i]) % 8;
-  atomic_fetch_add_explicit(&mine[bin], 1u, memory_order_relaxed);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (i < 8) out[i] = float(bins[0][i] + bins[1][i]);
 }

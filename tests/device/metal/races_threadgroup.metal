@@ -1,145 +1,87 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pairs over threadgroup memory, for two simdgroups. Of NAME_yes checked mode
-// finds what the marker says on that line, of NAME_no nothing.
+// Pairs over threadgroup memory, for two simdgroups.
 
 #include <metal_stdlib>
 using namespace metal;
 
+constant bool kDefect [[function_constant(0)]];
+
 // Threads read what the other simdgroup has written.
-kernel void tg_read_after_write_yes(device const float* in [[buffer(0)]],
-                                    device float* out [[buffer(1)]],
-                                    uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_read_after_write(device const float* in [[buffer(0)]],
+                                device float* out [[buffer(1)]],
+                                uint i [[thread_position_in_threadgroup]]) {
   threadgroup float scratch[64];
-  scratch[i] = in[i];                // FINDS: missing-barrier
-  out[i] = scratch[(i + 33) % 64];   // FINDS: missing-barrier
-}
-kernel void tg_read_after_write_no(device const float* in [[buffer(0)]],
-                                   device float* out [[buffer(1)]],
-                                   uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float scratch[64];
-  scratch[i] = in[i];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = scratch[(i + 33) % 64];
+  scratch[i] = in[i];  // FINDS: missing-barrier
+  if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
+  out[i] = scratch[(i + 33) % 64];  // FINDS: missing-barrier
 }
 
 // Threads overwrite what the other simdgroup may not have read yet.
-kernel void tg_write_after_read_yes(device const float* in [[buffer(0)]],
-                                    device float* out [[buffer(1)]],
-                                    uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_write_after_read(device const float* in [[buffer(0)]],
+                                device float* out [[buffer(1)]],
+                                uint i [[thread_position_in_threadgroup]]) {
   threadgroup float scratch[64];
   scratch[i] = in[i];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float other = scratch[i ^ 32];  // FINDS: missing-barrier
-  scratch[i] = 2.0f * other;            // FINDS: missing-barrier
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = scratch[63 - i];
-}
-kernel void tg_write_after_read_no(device const float* in [[buffer(0)]],
-                                   device float* out [[buffer(1)]],
-                                   uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float scratch[64];
-  scratch[i] = in[i];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  const float other = scratch[i ^ 32];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  scratch[i] = 2.0f * other;
+  if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
+  scratch[i] = 2.0f * other;  // FINDS: missing-barrier
   threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = scratch[63 - i];
 }
 
 // Two threads of different simdgroups write one element.
-kernel void tg_write_write_yes(device const float* in [[buffer(0)]],
-                               device float* out [[buffer(1)]],
-                               uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_write_write(device const float* in [[buffer(0)]],
+                           device float* out [[buffer(1)]],
+                           uint i [[thread_position_in_threadgroup]]) {
   threadgroup float scratch[64];
-  scratch[i % 32] = in[i];  // FINDS: missing-barrier
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = scratch[i % 32];
-}
-kernel void tg_write_write_no(device const float* in [[buffer(0)]],
-                              device float* out [[buffer(1)]],
-                              uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float scratch[64];
-  if (i < 32) scratch[i] = in[i] + in[i + 32];
+  if (kDefect || i < 32) scratch[i % 32] = in[i];  // FINDS: missing-barrier
   threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = scratch[i % 32];
 }
 
 // All who find something say so, in one word, with one value.
-kernel void tg_same_value_yes(device const float* in [[buffer(0)]],
-                              device float* out [[buffer(1)]],
-                              uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_same_value(device const float* in [[buffer(0)]],
+                          device float* out [[buffer(1)]],
+                          uint i [[thread_position_in_threadgroup]]) {
   threadgroup int found;
   if (i == 0) found = 0;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (in[i] > 2.0f) found = 1;  // FINDS: same-value
+  const bool is_one = in[i] > 2.0f;
+  if (kDefect && is_one) found = 1;  // FINDS: same-value
+  if (!kDefect && is_one) atomic_store_explicit((threadgroup atomic_int*)&found, 1, memory_order_relaxed);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = float(found);
 }
-kernel void tg_same_value_no(device const float* in [[buffer(0)]],
-                             device float* out [[buffer(1)]],
-                             uint i [[thread_position_in_threadgroup]]) {
-  threadgroup atomic_int found;
-  if (i == 0) atomic_store_explicit(&found, 0, memory_order_relaxed);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (in[i] > 2.0f) atomic_store_explicit(&found, 1, memory_order_relaxed);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = float(atomic_load_explicit(&found, memory_order_relaxed));
-}
 
 // The last round leaves its barrier out, since "nothing comes after it".
-kernel void tg_last_round_yes(device const float* in [[buffer(0)]],
-                              device float* out [[buffer(1)]],
-                              uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_last_round(device const float* in [[buffer(0)]],
+                          device float* out [[buffer(1)]],
+                          uint i [[thread_position_in_threadgroup]]) {
   threadgroup float scratch[64];
   float sum = 0.0f;
   for (uint round = 0; round < 4; ++round) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
     scratch[i] = in[i] + float(round);  // FINDS: missing-barrier
-    if (round + 1 < 4) threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (!kDefect || round + 1 < 4) threadgroup_barrier(mem_flags::mem_threadgroup);
     sum += scratch[63 - i];  // FINDS: missing-barrier
-  }
-  out[i] = sum;
-}
-kernel void tg_last_round_no(device const float* in [[buffer(0)]],
-                             device float* out [[buffer(1)]],
-                             uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float scratch[64];
-  float sum = 0.0f;
-  for (uint round = 0; round < 4; ++round) {
-    if (round != 0) threadgroup_barrier(mem_flags::mem_threadgroup);
-    scratch[i] = in[i] + float(round);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    sum += scratch[63 - i];
   }
   out[i] = sum;
 }
 
 // The first round of a loop writes before the loop's barrier, all others after.
-kernel void tg_next_round_yes(device const float* in [[buffer(0)]],
-                              device float* out [[buffer(1)]],
-                              uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_next_round(device const float* in [[buffer(0)]],
+                          device float* out [[buffer(1)]],
+                          uint i [[thread_position_in_threadgroup]]) {
   threadgroup float scratch[64];
   float sum = 0.0f;
   for (uint round = 0; round < 3; ++round) {
     scratch[i] = in[i] * float(round + 1);  // FINDS: missing-barrier
     threadgroup_barrier(mem_flags::mem_threadgroup);
     sum += scratch[(i + 32) % 64];  // FINDS: missing-barrier
-  }
-  out[i] = sum;
-}
-kernel void tg_next_round_no(device const float* in [[buffer(0)]],
-                             device float* out [[buffer(1)]],
-                             uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float scratch[64];
-  float sum = 0.0f;
-  for (uint round = 0; round < 3; ++round) {
-    scratch[i] = in[i] * float(round + 1);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    sum += scratch[(i + 32) % 64];
-    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   out[i] = sum;
 }
@@ -149,128 +91,78 @@ struct Summary {
   float sum;
   uint count;
 };
-kernel void tg_struct_member_yes(device const float* in [[buffer(0)]],
-                                 device float* out [[buffer(1)]],
-                                 uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_struct_member(device const float* in [[buffer(0)]],
+                             device float* out [[buffer(1)]],
+                             uint i [[thread_position_in_threadgroup]]) {
   threadgroup Summary summary;
   if (i == 0) summary.count = 64;
-  if (i % 32 == 0) summary.sum = in[i] + float(i);  // FINDS: missing-barrier
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = summary.sum / float(summary.count);
-}
-kernel void tg_struct_member_no(device const float* in [[buffer(0)]],
-                                device float* out [[buffer(1)]],
-                                uint i [[thread_position_in_threadgroup]]) {
-  threadgroup Summary summary;
-  if (i == 0) summary.count = 64;
-  if (i == 32) summary.sum = in[i] + float(i);
+  if (kDefect ? i % 32 == 0 : i == 32) summary.sum = in[i] + float(i);  // FINDS: missing-barrier
   threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = summary.sum / float(summary.count);
 }
 
 // Elements of two bytes: each thread its own, or two at a time.
-kernel void tg_halves_yes(device const float* in [[buffer(0)]],
-                          device float* out [[buffer(1)]],
-                          uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_halves(device const float* in [[buffer(0)]],
+                      device float* out [[buffer(1)]],
+                      uint i [[thread_position_in_threadgroup]]) {
   threadgroup half scratch[66];
   if (i < 2) scratch[64 + i] = 0.0h;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const half value = half(in[i]) + half(i);
-  scratch[i] = value;      // FINDS: missing-barrier
-  scratch[i + 1] = value;  // FINDS: missing-barrier
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = float(scratch[i]);
-}
-kernel void tg_halves_no(device const float* in [[buffer(0)]],
-                         device float* out [[buffer(1)]],
-                         uint i [[thread_position_in_threadgroup]]) {
-  threadgroup half scratch[64];
-  scratch[i] = half(in[i]) + half(i);
+  scratch[i] = value;  // FINDS: missing-barrier
+  if (kDefect) scratch[i + 1] = value;  // FINDS: missing-barrier
   threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = float(scratch[63 - i]);
 }
 
 // Two regions of one allocation; the second begins too early.
-kernel void tg_regions_yes(device const float* in [[buffer(0)]],
-                           device float* out [[buffer(1)]],
-                           threadgroup float* scratch [[threadgroup(0)]],
-                           uint i [[thread_position_in_threadgroup]]) {
+// RUN: threadgroup=512
+kernel void tg_regions(device const float* in [[buffer(0)]],
+                       device float* out [[buffer(1)]],
+                       threadgroup float* scratch [[threadgroup(0)]],
+                       uint i [[thread_position_in_threadgroup]]) {
   threadgroup float* first = scratch;
-  threadgroup float* second = scratch + 63;
-  first[i] = in[i];           // FINDS: missing-barrier
+  threadgroup float* second = scratch + (kDefect ? 63 : 64);
+  first[i] = in[i];  // FINDS: missing-barrier
   second[i] = in[i] + 10.0f;  // FINDS: missing-barrier
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = first[i] + second[63 - i];
-}
-kernel void tg_regions_no(device const float* in [[buffer(0)]],
-                          device float* out [[buffer(1)]],
-                          threadgroup float* scratch [[threadgroup(0)]],
-                          uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float* first = scratch;
-  threadgroup float* second = scratch + 64;
-  first[i] = in[i];
-  second[i] = in[i] + 10.0f;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = first[i] + second[63 - i];
 }
 
 // The barrier serves the first array only.
-kernel void tg_two_arrays_yes(device const float* in [[buffer(0)]],
-                              device float* out [[buffer(1)]],
-                              uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_two_arrays(device const float* in [[buffer(0)]],
+                          device float* out [[buffer(1)]],
+                          uint i [[thread_position_in_threadgroup]]) {
   threadgroup float a[64];
   threadgroup float b[64];
   a[i] = in[i];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  b[i] = in[i] * in[i];        // FINDS: missing-barrier
+  b[i] = in[i] * in[i];  // FINDS: missing-barrier
+  if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = a[63 - i] + b[63 - i];  // FINDS: missing-barrier
-}
-kernel void tg_two_arrays_no(device const float* in [[buffer(0)]],
-                             device float* out [[buffer(1)]],
-                             uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float a[64];
-  threadgroup float b[64];
-  a[i] = in[i];
-  b[i] = in[i] * in[i];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = a[63 - i] + b[63 - i];
 }
 
 // A helper hands the pointer on: the race is in the helper.
 static float NextOf(threadgroup const float* row, uint i) {
-  return row[(i + 1) % 64];  // FINDS: missing-barrier in tg_helper_yes
+  return row[(i + 1) % 64];  // FINDS: missing-barrier in tg_helper
 }
-kernel void tg_helper_yes(device const float* in [[buffer(0)]],
-                          device float* out [[buffer(1)]],
-                          uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_helper(device const float* in [[buffer(0)]],
+                      device float* out [[buffer(1)]],
+                      uint i [[thread_position_in_threadgroup]]) {
   threadgroup float row[64];
   row[i] = in[i];  // FINDS: missing-barrier
-  out[i] = NextOf(row, i);
-}
-kernel void tg_helper_no(device const float* in [[buffer(0)]],
-                         device float* out [[buffer(1)]],
-                         uint i [[thread_position_in_threadgroup]]) {
-  threadgroup float row[64];
-  row[i] = in[i];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = NextOf(row, i);
 }
 
 // Elements of 32 bytes, which no single access of Clang's sanitizer is for.
-kernel void tg_wide_yes(device const float* in [[buffer(0)]],
-                        device float* out [[buffer(1)]],
-                        uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_wide(device const float* in [[buffer(0)]],
+                    device float* out [[buffer(1)]],
+                    uint i [[thread_position_in_threadgroup]]) {
   threadgroup ulong4 scratch[64];
-  scratch[i] = ulong4(in[i]);                     // FINDS: missing-barrier
+  scratch[i] = ulong4(in[i]);  // FINDS: missing-barrier
+  if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
   out[i] = float(all(scratch[i ^ 32] == 1) ? 1 : 0);  // FINDS: missing-barrier
-}
-kernel void tg_wide_no(device const float* in [[buffer(0)]],
-                       device float* out [[buffer(1)]],
-                       uint i [[thread_position_in_threadgroup]]) {
-  threadgroup ulong4 scratch[64];
-  scratch[i] = ulong4(in[i]);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = float(all(scratch[i ^ 32] == 1) ? 1 : 0);
 }
 
 // An arg-max's candidates: five bytes that go out in one access.
@@ -278,22 +170,13 @@ struct Candidate {
   uint at;
   bool is_found;
 };
-kernel void tg_candidates_yes(device const float* in [[buffer(0)]],
-                              device float* out [[buffer(1)]],
-                              uint i [[thread_position_in_threadgroup]]) {
+kernel void tg_candidates(device const float* in [[buffer(0)]],
+                          device float* out [[buffer(1)]],
+                          uint i [[thread_position_in_threadgroup]]) {
   threadgroup Candidate best[64];
   const Candidate mine = {i, in[i] > 2.0f};
-  best[i] = mine;                            // FINDS: missing-barrier
-  const Candidate other = best[i ^ 32];      // FINDS: missing-barrier
-  out[i] = float(other.is_found ? other.at : 0);
-}
-kernel void tg_candidates_no(device const float* in [[buffer(0)]],
-                             device float* out [[buffer(1)]],
-                             uint i [[thread_position_in_threadgroup]]) {
-  threadgroup Candidate best[64];
-  const Candidate mine = {i, in[i] > 2.0f};
-  best[i] = mine;
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  const Candidate other = best[i ^ 32];
+  best[i] = mine;  // FINDS: missing-barrier
+  if (!kDefect) threadgroup_barrier(mem_flags::mem_threadgroup);
+  const Candidate other = best[i ^ 32];  // FINDS: missing-barrier
   out[i] = float(other.is_found ? other.at : 0);
 }
