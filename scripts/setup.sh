@@ -9,6 +9,12 @@
 #                                                   build the benchmarks, run them N (7) times,
 #                                                   report in build/bench.md;
 #                                                   with ggml beside them, which takes minutes to build once
+#   scripts/setup.sh compare [--with-torch] [--with-ggml]
+#                                                   print README's table: a layer
+#                                                   with plain loops beside ours;
+#                                                   with transformers, llama.cpp,
+#                                                   made as engines and engines-
+#                                                   ggml make them
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
 #   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run each target of fuzz/ that long (30), or those named
@@ -276,6 +282,26 @@ wheel.unlink()' "$folder/$version"
   done
 }
 
+# Installs the library, which is compiled, and the Python packages on it in build/engines-venv.
+make_python_packages() {
+  step "Installing the library in build/engines" \
+    cmake --install "$build" --prefix "$root/build/engines"
+  # Not from an index: all that it needs is there.
+  step "Building the Python packages" env CMAKE_PREFIX_PATH="$root/build/engines" \
+    "$root/build/engines-venv/bin/python3" -m pip install --disable-pip-version-check --no-deps \
+    --no-build-isolation --force-reinstall "$root/bindings/python" "$root/bindings/metal"
+}
+
+# make_plugin CMAKE_ARGUMENT...: llama.cpp's plug-in in build/ggml.
+make_plugin() {
+  make_plugin_venv
+  build=$root/build/ggml
+  step "Configuring build/ggml" cmake -S "$root/integrations/ggml" -B "$build" -G Ninja \
+    "-DCMAKE_PREFIX_PATH=$(find_ggml)" "-DGGML_SOURCE_DIR=$ggml_source/vendor/llama.cpp" \
+    ${SWITCHYARD_HIGHWAY_DIR:+"-DSWITCHYARD_HIGHWAY_DIR=$SWITCHYARD_HIGHWAY_DIR"} "$@"
+  compile
+}
+
 # configure CMAKE_ARGUMENT...: of build/release, or of $build by other arguments.
 configure() {
   step "Configuring ${build#"$root"/}" cmake -S "$root" --preset release -B "$build" \
@@ -430,7 +456,7 @@ commands() { usage | sed -nE 's/^  scripts\/setup\.sh ([a-z0-9-]+).*/\1/p'; }
 # options PATTERN FILE...: the names of options that those sources define.
 options() { grep -ohE "$1\(\"--[a-z-]+" "${@:2}" | grep -oE -- '--[a-z-]+$'; }
 
-run_options() { options add_option "$root"/programs/{moe/main,arguments}.cc; }
+run_options() { options 'add_(option|flag)' "$root"/programs/{moe/main,arguments}.cc; }
 
 # known COMMAND OPTION NAMES: refuses an option that is not one of the names.
 known() {
@@ -464,7 +490,7 @@ check_arguments() {
       while (($# > 0)); do
         case $1 in
           --tokens=* | --repeat=* | --top-k=* | --threads=*) number run "${1%%=*}" "${1#*=}" ;;
-          --*=*) known run "$1" "$names" ;;
+          --*=* | --compare) known run "$1" "$names" ;;
           --tokens | --repeat | --top-k | --threads)
             (($# >= 2)) || refuse "run: $1: no value"
             number run "$1" "$2" && shift
@@ -497,6 +523,12 @@ check_arguments() {
           --benchmark_* | --shape=* | --v=*) ;;
           *) refuse "bench: $argument: not --with-ggml and then --rounds N, nor --shape=..., nor --benchmark_..." ;;
         esac
+      done
+      ;;
+    compare)
+      for argument in "$@"; do
+        [[ $argument == --with-torch || $argument == --with-ggml ]] ||
+          refuse "compare: $argument: not --with-torch or --with-ggml"
       done
       ;;
     soak)
@@ -599,6 +631,34 @@ case $command in
     compile --target switchyard_bench
     run_benchmarks "$@"
     ;;
+  compare)
+    install_packages "${library_packages[@]}" "${example_packages[@]}" python3-venv
+    moe_layer=$build/programs/moe/moe_layer
+    configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
+    compile
+    others=()
+    if [[ " $* " == *' --with-torch '* ]]; then
+      make_engines
+      make_python_packages
+      others+=(--torch "$root/build/engines-venv/bin/python3")
+    fi
+    if [[ " $* " == *' --with-ggml '* ]]; then
+      make_plugin -DSWITCHYARD_GGML_TESTS=OFF
+      python=$root/build/ggml-test-venv/bin/python3
+      others+=(--ggml "$python" "$build/libggml-switchyard.so")
+      mkdir -p "$root/build/compare"
+      for type in bf16 q4_0; do
+        model=$root/build/compare/$type.gguf
+        [[ -e $model ]] || step "Writing a model in $type" bash -c \
+          '"$1" "$2" qwen3_30b "$3" "$4.part" && mv "$4.part" "$4"' - "$python" \
+          "$root/integrations/ggml/tests/make_model.py" "$type" "$model"
+        others+=("$model")
+      done
+    fi
+    step "Measuring" bash -c 'python3 "$1" "${@:3}" >"$2"' - "$root/bench/compare.py" \
+      "$root/build/compare.md" "$moe_layer" "${others[@]}"
+    cat "$root/build/compare.md"
+    ;;
   soak)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}"
     configure -DSWITCHYARD_BUILD_TESTS=ON -DSWITCHYARD_BUILD_EXAMPLES=OFF
@@ -667,26 +727,14 @@ case $command in
     make_torch_headers "$root/build/engines-venv/bin/python3" "${header_versions[@]}"
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF
     compile
-    step "Installing the library in build/engines" \
-      cmake --install "$build" --prefix "$root/build/engines"
-    python=$root/build/engines-venv/bin/python3
-    # Not from an index: all that it needs is there.
-    step "Building the Python packages" env CMAKE_PREFIX_PATH="$root/build/engines" \
-      "$python" -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
-      --force-reinstall "$root/bindings/python" "$root/bindings/metal"
+    make_python_packages
     SWITCHYARD_TORCH_HEADERS=$root/build/torch-headers PYTHONDONTWRITEBYTECODE=1 \
-      exec "$python" -m pytest -q -p no:cacheprovider \
+      exec "$root/build/engines-venv/bin/python3" -m pytest -q -p no:cacheprovider \
       "$root/bindings/python/tests" "$root/bindings/metal/tests" "$@"
     ;;
   engines-ggml)
     install_packages "${library_packages[@]}" "${example_packages[@]}" python3-venv
-    make_plugin_venv
-    build=$root/build/ggml
-    step "Configuring build/ggml" cmake -S "$root/integrations/ggml" -B "$build" -G Ninja \
-      "-DCMAKE_PREFIX_PATH=$(find_ggml)" "-DGGML_SOURCE_DIR=$ggml_source/vendor/llama.cpp" \
-      ${SWITCHYARD_HIGHWAY_DIR:+"-DSWITCHYARD_HIGHWAY_DIR=$SWITCHYARD_HIGHWAY_DIR"} \
-      -DSWITCHYARD_GGML_TESTS=ON "$@"
-    compile
+    make_plugin -DSWITCHYARD_GGML_TESTS=ON "$@"
     SWITCHYARD_GGML_BUILD=$build "$root/build/ggml-test-venv/bin/python3" -m unittest \
       discover --start-directory "$root/integrations/ggml/tests" --verbose
     ;;

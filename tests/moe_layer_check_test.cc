@@ -13,6 +13,7 @@
 
 #include "gtest/gtest.h"
 #include "moe_block.h"
+#include "plain_block.h"
 #include "reference_check.h"
 #include "report.h"
 #include "states.h"
@@ -75,6 +76,27 @@ class CheckTest : public testing::TestWithParam<Param> {
   AnyMatrix normed_;
   MoeBlock block_;
 };
+
+TEST(PlainBlock, AgreesWithTheKernelsAndNoOthers) {
+  MoeShape shape = SmallShape();
+  shape.shared_intermediate = 0;
+  shape.route.renormalize = true;
+  for (const Dtype& dtype : {kDtypes[0], kDtypes[1]}) {
+    switchyard::Executor& executor = SerialExecutor();
+    const LayerWeights weights =
+        LoadLayer(PlanGeneratedLayer(shape), dtype, executor);
+    const RowBuffer hidden = GenerateHidden(kTokens, 72, dtype.rows, executor);
+    const RowBuffer normed(dtype.rows, kTokens, 72);
+    InputNorm(weights, hidden.rows(), normed.rows(), executor);
+    MoeBlock block(weights, kTokens, executor);
+    PlainBlock plain(weights, kTokens, executor);
+    block.Run(hidden.rows(), normed.rows());
+    plain.Run(hidden.rows(), normed.rows());
+    EXPECT_TRUE(plain.AgreesWith(block.results())) << dtype.name;
+    block.Run(hidden.rows(), hidden.rows());  // without the norm
+    EXPECT_FALSE(plain.AgreesWith(block.results())) << dtype.name;
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(
     MoeLayerDtypes, CheckTest,

@@ -191,6 +191,17 @@ TEST(MoeLayerProgram, WritesJson) {
   }
 }
 
+// Its layer is the generated one.
+TEST(MoeLayerProgram, ComparesWithPlainLoops) {
+  const TempFolder folder;
+  const std::string path = folder.File("out.json");
+  const Outcome outcome =
+      RunProgram("--compare --tokens 1 --repeat 3 --json '" + path + "'");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.Printed("Plain loops around the same GEMMs: "));
+  EXPECT_GT(json::parse(ReadFile(path)).at("plain_loops_seconds"), 0);
+}
+
 TEST(MoeLayerProgram, JsonThatCannotBeWrittenIsExitCode2) {
   const Outcome outcome =
       RunProgram(CheckpointPath("qwen2_moe") + " --json /dev/full");
@@ -273,7 +284,8 @@ TEST(MoeLayerProgram, HelpListsTheOptions) {
   EXPECT_EQ(outcome.err, "");
   for (const char* option :
        {"--checkpoint", "--layer", "--dtype", "--tokens", "--threads", "--isa",
-        "--repeat", "--top-k", "--input", "--output", "--json", "--help"}) {
+        "--repeat", "--top-k", "--input", "--output", "--json", "--compare",
+        "--help"}) {
     EXPECT_TRUE(outcome.Printed(option)) << option;
   }
   for (const std::string& line : Lines(outcome.out)) {
@@ -298,6 +310,8 @@ TEST(MoeLayerOptions, OneLineAndExitCode2) {
       {"--repeat 0", "--repeat: Value 0 not in range 1 to 100000"},
       {"--layer -1", "--layer: Value -1 not in range 0 to 2147483647"},
       {"--layer 1", "--layer: needs --checkpoint"},
+      {"--compare --dtype int8", "--compare: not with --dtype int8"},
+      {"--compare --checkpoint x", "--checkpoint excludes --compare"},
       {"--top-k 0", "--top-k: Value 0 not in range 1 to 2147483647"},
       {"--top-k 129", "--top-k 129: the layer has 128 experts"},
       {"--isa MMX", "--isa MMX: not available here; there are " +

@@ -5,17 +5,21 @@
 // further from double precision than rounding explains; 2 for wrong input.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <random>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "layer_weights.h"
 #include "moe_block.h"
+#include "plain_block.h"
 #include "programs/arguments.h"
 #include "programs/machine.h"
 #include "programs/program.h"
@@ -50,6 +54,7 @@ struct Options : program::ThreadOptions {
   std::optional<size_t> top_k;  // the model's
   std::string json;             // empty: none
   std::string input, output;    // of hidden states; empty: generated, none
+  bool compare = false;
 };
 
 // Nullopt if only help was asked for, which is then printed.
@@ -60,9 +65,10 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
       "GEMMs,\nchecks it against double precision and shows where the time "
       "goes.",
       "moe_layer");
-  app.add_option("--checkpoint,checkpoint", options.checkpoint,
-                 "Hugging Face folder (default: a generated layer)")
-      ->type_name("DIR");
+  CLI::Option* checkpoint =
+      app.add_option("--checkpoint,checkpoint", options.checkpoint,
+                     "Hugging Face folder (default: a generated layer)");
+  checkpoint->type_name("DIR");
   app.add_option("--layer", options.layer,
                  "Layer of it (default: the first with experts)")
       ->check(CLI::Range(0, INT32_MAX).description(""))
@@ -97,18 +103,25 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
       ->type_name("FILE");
   app.add_option("--json", options.json, "Write all of it as JSON")
       ->type_name("FILE");
+  app.add_flag("--compare", options.compare,
+               "By turns, time plain loops around the same GEMMs")
+      ->excludes(checkpoint);
   app.footer(
       "The JSON has context (machine, versions), isa, threads, "
       "peak_memory_bytes,\nlayer (dtype, weight_bytes and the sizes), tokens, "
       "runs, seconds (of the median\nrun), fastest_seconds, slowest_seconds, "
       "between_gemms_seconds,\nweight_bytes_read, read_bandwidth, "
       "weight_read_share, stages (stage, seconds,\nbytes, flops, GEMMs' "
-      "kernel), tokens_per_expert and check (tokens, steps,\nblock: what, "
+      "kernel), tokens_per_expert, check (tokens, steps,\nblock: what, "
       "largest_error, bound_there, error_over_bound, holds; failure:\nempty "
-      "if all is well).");
+      "if all is well) and, with --compare, plain_loops_seconds "
+      "(median).");
   if (!program::Parse(app, argc, argv)) return std::nullopt;
   if (options.layer.has_value() && options.checkpoint.empty()) {
     throw InputError("--layer: needs --checkpoint");
+  }
+  if (options.compare && options.dtype == "int8") {
+    throw InputError("--compare: not with --dtype int8");
   }
   return options;
 }
@@ -122,18 +135,20 @@ LayerPlan OpenLayer(const Options& options) {
 
 // Everything that can be judged before a long step begins.
 void CheckBatch(const MoeShape& shape, const Dtype& dtype, size_t tokens,
-                size_t threads, const std::string& input) {
-  const std::string option =
-      input.empty() ? "--tokens " + std::to_string(tokens) : "--input " + input;
+                size_t threads, const Options& options) {
+  const std::string option = options.input.empty()
+                                 ? "--tokens " + std::to_string(tokens)
+                                 : "--input " + options.input;
   if (tokens > size_t{INT32_MAX} / shape.top_k) {
     throw InputError(option + ": times " + std::to_string(shape.top_k) +
                      " experts is more than 2^31 - 1 pairs");
   }
-  // The block's buffers, the hidden states as floats, those, their norm and a
-  // copy.
+  // The block's buffers, the plain loops', which are no more, the hidden states
+  // as floats, those, their norm and a copy.
   const auto values =
       static_cast<double>(tokens) * static_cast<double>(shape.hidden);
-  RequireMemory(MoeBlock::MemoryNeeded(shape, dtype, tokens, threads) +
+  RequireMemory((options.compare ? 2 : 1) *
+                        MoeBlock::MemoryNeeded(shape, dtype, tokens, threads) +
                     values * static_cast<double>(4 + 3 * SizeOf(dtype.rows)),
                 option);
 }
@@ -162,7 +177,7 @@ int Run(const Options& options) {
                      ": the layer has " + std::to_string(shape.num_experts) +
                      " experts");
   }
-  CheckBatch(shape, dtype, tokens, threads, options.input);
+  CheckBatch(shape, dtype, tokens, threads, options);
   const LayerWeights layer = LoadLayer(plan, dtype, executor);
   PrintLayer(layer, tokens, threads);
   program::FlushOutput();
@@ -178,17 +193,43 @@ int Run(const Options& options) {
 
   MoeBlock block(layer, tokens, executor);
   block.Run(hidden, normed);  // warms up caches, pages and threads
+  std::optional<PlainBlock> plain;
+  if (options.compare) plain.emplace(layer, tokens, executor);
+  if (plain.has_value()) plain->Run(hidden, normed);
   std::vector<StageProfile> runs;
-  std::vector<double> bandwidths;
+  std::vector<double> bandwidths, plain_seconds;
+  std::mt19937 random;
   for (size_t i = 0; i < options.repeat; ++i) {
-    // Leaves no expert's weights of the last run in the caches, which a model's
-    // other layers would not, either.
-    bandwidths.push_back(ReadBandwidth(layer.matrices, executor));
-    block.Run(hidden, normed);
-    runs.push_back(block.profile());
+    const bool is_plain_first = random() % 2 == 0;
+    for (const bool is_plain : {is_plain_first, !is_plain_first}) {
+      if (is_plain && !plain.has_value()) continue;
+      // Leaves no expert's weights of the last run in the caches, which a
+      // model's other layers would not, either.
+      bandwidths.push_back(ReadBandwidth(layer.matrices, executor));
+      const auto begin = std::chrono::steady_clock::now();
+      if (is_plain) {
+        plain->Run(hidden, normed);
+        plain_seconds.push_back(std::chrono::duration<double>(
+                                    std::chrono::steady_clock::now() - begin)
+                                    .count());
+      } else {
+        block.Run(hidden, normed);
+        runs.push_back(block.profile());
+      }
+    }
   }
-  const Timing timing = TimingOf(runs, bandwidths);
+  Timing timing = TimingOf(runs, bandwidths);
   PrintTimes(timing, KernelsOf(layer), tokens);
+  if (plain.has_value()) {
+    std::sort(plain_seconds.begin(), plain_seconds.end());
+    timing.plain_loops = plain_seconds[(plain_seconds.size() - 1) / 2];
+    std::printf("Plain loops around the same GEMMs: %.3f ms, %.3g times it.\n",
+                *timing.plain_loops * 1e3,
+                *timing.plain_loops / timing.median.TotalSeconds());
+    if (!plain->AgreesWith(block.results())) {
+      throw std::runtime_error("plain loops and kernels differ");
+    }
+  }
 
   std::printf("Ran on %s. At most %s of memory.\n", switchyard::LastIsa()->name,
               BytesText(static_cast<double>(PeakMemory())).c_str());

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct Timing {
   StageProfile median;
   double fastest, slowest;  // seconds
   size_t runs;
-  double read_bandwidth;  // the best, in bytes per second
+  double read_bandwidth;                   // the best, in bytes per second
+  std::optional<double> plain_loops = {};  // --compare's median, in seconds
 
   // The time of a plain read of the weights' bytes, over the median run's:
   // above 1 where the run finds them in a cache.

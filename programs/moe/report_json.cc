@@ -98,6 +98,9 @@ std::string ReportJson(const Report& report) {
                    {"steps", DifferencesJson(report.check.steps)},
                    {"block", DifferencesJson(report.check.block)},
                    {"failure", report.check.failure}};
+  if (timing.plain_loops.has_value()) {
+    json["plain_loops_seconds"] = *timing.plain_loops;
+  }
   return json.dump(1) + "\n";
 }
 

@@ -59,9 +59,9 @@ refused() {
   expect "setup.sh $*" test "$status $err" == "2 setup.sh: $line"
   expect "setup.sh $* prints" test -z "$out"
 }
-commands="run test bench soak aarch64 fuzz parity rust engines engines-ggml docs release release-test packages help"
+commands="run test bench compare soak aarch64 fuzz parity rust engines engines-ggml docs release release-test packages help"
 targets=$(cd "$source/fuzz" && printf '%s\n' *_fuzz.cc | sed 's/_fuzz\.cc$//' | xargs)
-options="--checkpoint --layer --dtype --tokens --repeat --top-k --input --output --json --threads --isa"
+options="--checkpoint --layer --dtype --tokens --repeat --top-k --input --output --json --compare --threads --isa"
 above="not a whole number above 0:"
 refused "no command 'rnu'; there are $commands" rnu
 refused "help: no command 'rnu'; there are $commands" help rnu
@@ -80,6 +80,7 @@ refused "bench: --rounds: $above ''" bench --with-ggml --rounds
 refused "bench: route: not --with-ggml and then --rounds N, nor --shape=..., nor --benchmark_..." bench route
 refused "bench: --benchmark_out=x: the report reads build/bench/*.json, with all repetitions: no other files here" \
   bench --benchmark_out=x
+refused "compare: x: not --with-torch or --with-ggml" compare --with-torch x
 refused "soak: for how many minutes?" soak
 refused "soak: MINUTES: $above '0'" soak 0
 refused "soak: seed: not a whole number: 'x'" soak 1 x

@@ -1,0 +1,65 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_PROGRAMS_MOE_PLAIN_BLOCK_H_
+#define SWITCHYARD_PROGRAMS_MOE_PLAIN_BLOCK_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "layer_weights.h"
+#include "memory.h"
+#include "moe_block.h"
+#include "switchyard/executor.h"
+#include "switchyard/views.h"
+
+namespace moe_layer {
+
+// The generated layer with usual code around the products, for --compare:
+// softmax and a full sort for each token, a list of pairs for each expert, and
+// loops over floats for the rest. The products are MoeBlock's; the executor's
+// threads take experts and tokens. Only f32 and bf16 rows.
+class PlainBlock {
+ public:
+  // `weights` and `executor` have to outlive the block.
+  PlainBlock(const LayerWeights& weights, size_t tokens,
+             switchyard::Executor& executor);
+
+  // Throws std::runtime_error if a GEMM or the executor reports an error.
+  void Run(const switchyard::ConstAnyMatrix& hidden,
+           const switchyard::ConstAnyMatrix& normed);
+
+  // Whether MoeBlock's results are these but for roundings: the largest
+  // difference is a small part of their RMS.
+  bool AgreesWith(const BlockResults& results) const;
+
+ private:
+  struct Worker {
+    GemmScratch scratch;
+    Buffer rows, gate_up, activated;
+  };
+
+  template <class Row, class Operand>
+  void RunAs(const switchyard::ConstAnyMatrix& hidden,
+             const switchyard::ConstAnyMatrix& normed);
+  template <class Operand>
+  void Route(size_t token);
+  template <class Operand>
+  void RunExpert(size_t expert, Worker& worker);
+  template <class Row, class Operand>
+  void SumAndNorm(size_t token, const switchyard::ConstAnyMatrix& hidden);
+
+  const LayerWeights& layer_;
+  switchyard::Executor& executor_;
+  const size_t tokens_;
+  RowBuffer operands_, logits_, expert_rows_, out_, next_normed_;
+  std::vector<float> weights_;              // [tokens, top_k]
+  std::vector<size_t> ids_, row_of_pair_;   // [tokens, top_k]
+  std::vector<std::vector<size_t>> pairs_;  // of each expert
+  std::vector<size_t> first_row_;           // of each expert
+  std::vector<Worker> workers_;
+};
+
+}  // namespace moe_layer
+
+#endif  // SWITCHYARD_PROGRAMS_MOE_PLAIN_BLOCK_H_
