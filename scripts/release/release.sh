@@ -33,6 +33,13 @@ archive() {
     --mode=go=rX,u+rw --transform="s,^\.,$1," -c . | gzip -9n >"$dist/$1.tar.gz"
 }
 
+# prefix_maps: nothing that is built in a folder of $work names where that is, with ccache, which
+# makes paths relative, or without it.
+prefix_maps() {
+  printf -- '-ffile-prefix-map=%s ' "$root/build=." ..=./dist-work ../..=. "$highway=highway" \
+    "$(realpath -m --relative-to="$work/build" "$highway")=highway"
+}
+
 # build_binaries CPU LINKAGE CMAKE_ARGUMENT...: builds, installs and packs one archive.
 build_binaries() {
   local cpu=$1 linkage=$2 name=$1-$2 suffix='' compiler=g++ older=$work/older-$1.o licences
@@ -40,10 +47,9 @@ build_binaries() {
   [[ $cpu == "$(uname -m)" ]] || compiler=$cpu-linux-gnu-g++
   build=$work/$name
   step "Compiling what older libraries lack" "$compiler" -std=c++17 -O2 -Wall -Wextra -Werror -c "$tree/scripts/release/older_glibc.cc" -o "$older"
-  # Nothing that is made names the folder that it was made in; and with the same flags
-  # everywhere, static and shared libraries share their objects in the cache.
+  # With the same flags everywhere, static and shared libraries share their objects in the cache.
   step "Configuring ${build#"$root"/}" cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$root/build=. -ffile-prefix-map=$highway=highway" \
+    "-DCMAKE_CXX_FLAGS=$(prefix_maps)" \
     "-DCMAKE_EXE_LINKER_FLAGS=$older -static-libstdc++ -static-libgcc" -DCMAKE_INSTALL_LIBDIR=lib \
     -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib" \
     "-DSWITCHYARD_HIGHWAY_DIR=$highway" -DSWITCHYARD_TBB=OFF -DSWITCHYARD_BUILD_TOOLS=ON \
@@ -61,12 +67,12 @@ build_binaries() {
 # static libraries for that CPU has, for glibc 2.GLIBC or older.
 build_wheel() {
   local cpu=$1 folder=$2 newest=$3 arguments=() definition wheel
-  for definition in "CMAKE_CXX_FLAGS=-ffile-prefix-map=$root/build=." "${@:4}"; do
+  for definition in "CMAKE_CXX_FLAGS=$(prefix_maps)" "${@:4}"; do
     arguments+=(-C "cmake.define.$definition")
   done
   step "Building the wheel of bindings/$folder for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
     --disable-pip-version-check --no-deps --no-build-isolation -w "$work/wheel-$folder-$cpu" \
-    "${arguments[@]}" "$tree/bindings/$folder"
+    -C "build-dir=$work/$folder-$cpu" "${arguments[@]}" "$tree/bindings/$folder"
   # Torch's libraries are the user's; the tag is the oldest glibc that has all symbols.
   step "Naming what it needs" env PATH="${python%/*}:$PATH" "$python" -m auditwheel repair --exclude 'libtorch*.so' \
     --only-plat -w "$work/audited-$folder-$cpu" "$work/wheel-$folder-$cpu"/*.whl
@@ -87,6 +93,8 @@ build_debs() {
     "$version" "$(sed -n 's/^Maintainer: //p' "$debian/debian/control")" "$date" >"$debian/debian/changelog"
   sed -i "s/@SOVERSION@/${version%.*}/g" "$debian"/debian/{control,*.install}
   mv "$debian/debian/libswitchyard.install" "$debian/debian/libswitchyard${version%.*}.install"
+  # A symbol that an older version has in this list, and no library any more, ends the build.
+  mv "$debian/debian/libswitchyard.symbols" "$debian/debian/libswitchyard${version%.*}.symbols"
   step "Building the Debian packages" env -C "$debian" \
     DEB_BUILD_OPTIONS="nocheck noautodbgsym parallel=$jobs" dpkg-buildpackage -b -us -uc
   step "Looking at them with lintian" lintian --fail-on error,warning "$work"/debian/*.changes

@@ -51,6 +51,19 @@ use_debs() {
     ls /usr/share/man/man1/swy.1.gz'
 }
 
+# The packaged libraries have each symbol of the last release, whose list packaging/debian has;
+# a list with one more is refused. dpkg-gensymbols looks only at what older versions had.
+compare_symbols() {
+  local package=libswitchyard${version%.*} folder=$work/symbols
+  dpkg-deb -R "$dist/$package"_*.deb "$folder"
+  cp "$root/packaging/debian/libswitchyard.symbols" "$work/whole.symbols"
+  sed '/^lib.*_c\.so/a\ swy_lost@SWITCHYARD_C_0.2 0.2.0' "$work/whole.symbols" >"$work/lost.symbols"
+  ! cmp "$work/whole.symbols" "$work/lost.symbols"
+  compare() { dpkg-gensymbols -c1 -v"$version+next" -p"$package" -P"$folder" -I"$work/$1.symbols" -O"$work/found.symbols"; }
+  compare whole
+  if compare lost; then die "a symbol may be lost"; fi
+}
+
 # The wheel for Metal where Clang and NumPy are Debian's.
 install_metal() {
   chroot "$work/bare-metal" bash -ec '
@@ -179,6 +192,7 @@ test_release() {
   done
   as_step "Making a bare root" make_bare
   as_step "Installing the Debian packages in it, and using them" use_debs
+  as_step "Comparing symbols with those of the last release" compare_symbols
   as_step "Installing the wheel for Metal in another, with Clang" install_metal
   as_step "Finding a missing barrier with it, by swy and in Python" find_barrier
   as_step "Installing both wheels, and running their tests" use_wheels

@@ -28,6 +28,7 @@ names docs/linking.md 1 'libswitchyard([0-9.]+)_'
 names docs/linking.md 1 '_([0-9.]+)_amd64'
 names docs/metal.md 1 'metal-check@v([0-9.]+[0-9])'
 names docs/metal.md 1 'switchyard_metal-([0-9.]+)-'
+names packaging/debian/libswitchyard.symbols 3 '^libswitchyard.*\.so\.([0-9.]+) '
 names tests/install/consumer/CMakeLists.txt 1 'find_package\(switchyard ([0-9.]+)'
 names tests/install/check.sh 2 'find_package\(switchyard ([0-9.]+)'
 # The changelog begins with what is unreleased, then has the version and its day, which is
