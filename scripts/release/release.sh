@@ -46,7 +46,9 @@ build_binaries() {
   [[ $linkage == static ]] || suffix=-shared
   [[ $cpu == "$(uname -m)" ]] || compiler=$cpu-linux-gnu-g++
   build=$work/$name
-  step "Compiling what older libraries lack" "$compiler" -std=c++17 -O2 -Wall -Wextra -Werror -c "$tree/scripts/release/older_glibc.cc" -o "$older"
+  # Highway's configuration links it into programs of C, which have no C++ library to unwind with.
+  step "Compiling what older libraries lack" "$compiler" -std=c++17 -O2 -fno-exceptions -Wall -Wextra -Werror \
+    -c "$tree/scripts/release/older_glibc.cc" -o "$older"
   # With the same flags everywhere, static and shared libraries share their objects in the cache.
   step "Configuring ${build#"$root"/}" cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     "-DCMAKE_CXX_FLAGS=$(prefix_maps)" \
