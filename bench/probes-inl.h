@@ -4,38 +4,43 @@
 // Once per vector width. probes.cc defines, in a namespace and a target of
 // their own: PROBE_BYTES, PROBE_STREAM(pointer, vector).
 
-// May lie anywhere and alias anything.
-typedef float V
-    __attribute__((vector_size(PROBE_BYTES), aligned(4), may_alias));
+typedef float V __attribute__((vector_size(PROBE_BYTES)));
 constexpr size_t kLanes = PROBE_BYTES / sizeof(float);
 constexpr size_t kLine = 64 / sizeof(float);
 constexpr size_t kAhead = 1024 / sizeof(float);  // prefetch distance
 constexpr size_t kStreams = 8;
 
-inline const V& At(const float* p) { return *reinterpret_cast<const V*>(p); }
-inline V& At(float* p) { return *reinterpret_cast<V*>(p); }
+// Rows of quantised types lie at any address. Clang forgets the alignment that
+// a typedef sets where a reference to it is returned: its aligned stores
+// crashed.
+inline V Load(const float* p) {
+  V v;
+  __builtin_memcpy(&v, p, sizeof(v));
+  return v;
+}
+inline void Store(const V& v, float* p) { __builtin_memcpy(p, &v, sizeof(v)); }
 
 void Move(const void* in, size_t in_size, void* out, size_t out_size) {
   const float* const from = static_cast<const float*>(in);
   V a = {}, b = {}, c = {}, d = {};
   size_t i = 0;
   for (; i + 4 * kLanes <= in_size; i += 4 * kLanes) {
-    a += At(from + i);
-    b += At(from + i + kLanes);
-    c += At(from + i + 2 * kLanes);
-    d += At(from + i + 3 * kLanes);
+    a += Load(from + i);
+    b += Load(from + i + kLanes);
+    c += Load(from + i + 2 * kLanes);
+    d += Load(from + i + 3 * kLanes);
   }
-  for (; i < in_size; i += kLanes) a += At(from + i);
+  for (; i < in_size; i += kLanes) a += Load(from + i);
   const V sum = (a + b) + (c + d);
   for (size_t o = 0; o < out_size; o += kLanes) {
-    At(static_cast<float*>(out) + o) = sum;
+    Store(sum, static_cast<float*>(out) + o);
   }
 }
 
 void Divide(const float* gate, const float* up, float* out, size_t size) {
   for (size_t i = 0; i < size; i += kLine) {
     for (size_t l = 0; l < kLine; l += kLanes) {
-      At(out + i + l) = At(up + i + l) / At(gate + i + l);
+      Store(Load(up + i + l) / Load(gate + i + l), out + i + l);
     }
   }
 }
@@ -44,7 +49,7 @@ void DivideStreaming(const float* gate, const float* up, float* out,
                      size_t size) {
   for (size_t i = 0; i < size; i += kLine) {
     for (size_t l = 0; l < kLine; l += kLanes) {
-      PROBE_STREAM(out + i + l, At(up + i + l) / At(gate + i + l));
+      PROBE_STREAM(out + i + l, Load(up + i + l) / Load(gate + i + l));
     }
   }
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -71,18 +76,18 @@ inline void Sequential(const CombineMove& args) {
             __builtin_prefetch(row + h + kAhead + l);
           }
         }
-        a += At(row + h);
-        b += At(row + h + kLanes);
-        c += At(row + h + 2 * kLanes);
-        d += At(row + h + 3 * kLanes);
+        a += Load(row + h);
+        b += Load(row + h + kLanes);
+        c += Load(row + h + 2 * kLanes);
+        d += Load(row + h + 3 * kLanes);
       }
-      for (; h < args.hidden; h += kLanes) a += At(row + h);
+      for (; h < args.hidden; h += kLanes) a += Load(row + h);
     }
     const V sum = (a + b) + (c + d);
     const size_t at = t * args.hidden;
     for (size_t h = 0; h < args.hidden; h += kLanes) {
-      At(args.out + at + h) = At(args.residual + at + h) + sum;
-      At(args.normed + at + h) = At(args.norm_weight + h) + sum;
+      Store(Load(args.residual + at + h) + sum, args.out + at + h);
+      Store(Load(args.norm_weight + h) + sum, args.normed + at + h);
     }
   }
 }
@@ -101,12 +106,12 @@ inline void Interleaved(const CombineMove& args) {
         __builtin_prefetch(args.residual + at + h + kAhead);
       }
       for (size_t l = h; l < h + kLine; l += kLanes) {
-        const V sum = ((At(rows[0] + l) + At(rows[1] + l)) +
-                       (At(rows[2] + l) + At(rows[3] + l))) +
-                      ((At(rows[4] + l) + At(rows[5] + l)) +
-                       (At(rows[6] + l) + At(rows[7] + l)));
-        At(args.out + at + l) = At(args.residual + at + l) + sum;
-        At(args.normed + at + l) = At(args.norm_weight + l) + sum;
+        const V sum = ((Load(rows[0] + l) + Load(rows[1] + l)) +
+                       (Load(rows[2] + l) + Load(rows[3] + l))) +
+                      ((Load(rows[4] + l) + Load(rows[5] + l)) +
+                       (Load(rows[6] + l) + Load(rows[7] + l)));
+        Store(Load(args.residual + at + l) + sum, args.out + at + l);
+        Store(Load(args.norm_weight + l) + sum, args.normed + at + l);
       }
     }
   }

@@ -56,7 +56,7 @@ namespace any {
 #if defined(__x86_64__)
 #define PROBE_STREAM(p, v) _mm_stream_ps(p, __m128(v))
 #else
-#define PROBE_STREAM(p, v) At(p) = (v)
+#define PROBE_STREAM(p, v) Store(v, p)
 #endif
 #include "bench/probes-inl.h"
 }  // namespace any
