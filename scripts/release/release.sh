@@ -70,11 +70,11 @@ build_binaries() {
 build_wheel() {
   local cpu=$1 folder=$2 newest=$3 arguments=() definition wheel
   for definition in "CMAKE_CXX_FLAGS=$(prefix_maps)" "${@:4}"; do
-    arguments+=(-C "cmake.define.$definition")
+    arguments+=(--config-settings "cmake.define.$definition")
   done
   step "Building the wheel of bindings/$folder for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
     --disable-pip-version-check --no-deps --no-build-isolation -w "$work/wheel-$folder-$cpu" \
-    -C "build-dir=$work/$folder-$cpu" "${arguments[@]}" "$tree/bindings/$folder"
+    --config-settings "build-dir=$work/$folder-$cpu" "${arguments[@]}" "$tree/bindings/$folder"
   # Torch's libraries are the user's; the tag is the oldest glibc that has all symbols.
   step "Naming what it needs" env PATH="${python%/*}:$PATH" "$python" -m auditwheel repair --exclude 'libtorch*.so' \
     --only-plat -w "$work/audited-$folder-$cpu" "$work/wheel-$folder-$cpu"/*.whl
