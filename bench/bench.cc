@@ -27,17 +27,6 @@ std::string Wrong(size_t i, const std::string& got, const std::string& want) {
   return "[" + std::to_string(i) + "] is " + got + " instead of " + want;
 }
 
-double NumberAt(const Output& output, size_t i) {
-  switch (output.type) {
-    case Type::kBF16:
-      return double{testing_support::Widen(At<BFloat16>(output.data, i))};
-    case Type::kF16:
-      return double{testing_support::Widen(At<Float16>(output.data, i))};
-    default:
-      return double{At<float>(output.data, i)};
-  }
-}
-
 // An integer as such, all else by its bits.
 std::string Text(Type type, const void* data, size_t i) {
   if (type == Type::kI32) return std::to_string(At<int32_t>(data, i));
@@ -61,7 +50,7 @@ std::string CompareBytes(const Output& output, size_t slot) {
 
 std::string CompareNumbers(const Output& output, size_t slot) {
   for (size_t i = 0; i < output.size; ++i) {
-    const double got = NumberAt(output, i);
+    const double got = testing_support::WidenAt(output.type, output.data, i);
     const double want = output.floats[slot * output.size + i];
     // A NaN is within nothing.
     if (!(std::fabs(got - want) <=

@@ -71,21 +71,11 @@ Rows::Rows(const char* format, size_t rows, size_t cols)
 
 Rows Rows::Of(const char* format, size_t rows, size_t cols, uint32_t stream) {
   Rows made(format, rows, cols);
+  if (!made.IsNumbers()) throw std::logic_error("not numbers");
   for (size_t i = 0; i < rows * cols; ++i) {
-    const float value = testing_support::Uniform(stream, i, 4.0f);
-    switch (made.format_.type) {
-      case Type::kF32:
-        made.Data<float>()[i] = value;
-        break;
-      case Type::kBF16:
-        made.Data<BFloat16>()[i] = testing_support::Round<BFloat16>(value);
-        break;
-      case Type::kF16:
-        made.Data<Float16>()[i] = testing_support::Round<Float16>(value);
-        break;
-      default:
-        throw std::logic_error("not numbers");
-    }
+    testing_support::RoundAt(made.format_.type,
+                             testing_support::Uniform(stream, i, 4.0f),
+                             made.Data(), i);
   }
   return made;
 }
@@ -119,28 +109,17 @@ AnyRows Rows::Out(size_t first, size_t count) {
 }
 
 std::vector<float> Rows::Values(size_t first, size_t count) const {
+  if (!IsNumbers()) throw std::logic_error("not numbers");
   std::vector<float> values(count * cols_);
   for (size_t i = 0; i < values.size(); ++i) {
-    switch (format_.type) {
-      case Type::kF32:
-        values[i] = Data<float>(first)[i];
-        break;
-      case Type::kBF16:
-        values[i] = testing_support::Widen(Data<BFloat16>(first)[i]);
-        break;
-      case Type::kF16:
-        values[i] = testing_support::Widen(Data<Float16>(first)[i]);
-        break;
-      default:
-        throw std::logic_error("not numbers");
-    }
+    values[i] = testing_support::WidenAt(format_.type, Data(first), i);
   }
   return values;
 }
 
 void Rows::AddWanted(const FormatRows& want, const std::vector<double>& close,
                      std::vector<Output>* outputs) {
-  const bool numbers = format_.IsSource() && format_.group == 0;
+  const bool numbers = IsNumbers();
   // Codes and blocks are bytes here.
   outputs->emplace_back(codes_.data(), numbers ? format_.type : Type::kU8,
                         numbers ? rows_ * cols_ : codes_.size(),

@@ -72,6 +72,8 @@ class Rows {
   static Rows Of(const char* format, size_t rows, size_t cols, uint32_t stream);
 
   const Format& format() const { return format_; }
+  // Rather than codes or blocks.
+  bool IsNumbers() const { return format_.IsSource() && format_.group == 0; }
   size_t rows() const { return rows_; }
   size_t cols() const { return cols_; }
   // The bytes of a row, with scales and sums and without.

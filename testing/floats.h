@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "switchyard/types.h"
@@ -32,8 +33,50 @@ struct SmallFloat {
   uint32_t nan;      // the one that is encoded to
 
   // To nearest, ties to even.
-  uint32_t Encode(double x) const;
-  float Decode(uint32_t bits) const;
+  uint32_t Encode(double x) const {
+    uint64_t bits;
+    std::memcpy(&bits, &x, sizeof(bits));
+    const uint32_t signed_zero = bits >> 63 != 0 ? sign : 0;
+    const uint32_t overflow = saturates ? largest : largest + 1;
+    if (std::isnan(x)) return nan;
+    if (std::isinf(x)) return signed_zero | overflow;
+    // |x| = significand * 2^from, to be a multiple of 2^to.
+    const int field = static_cast<int>(bits >> 52 & 0x7FF);
+    uint64_t significand = bits & ((uint64_t{1} << 52) - 1);
+    if (field != 0) significand |= uint64_t{1} << 52;
+    const int exponent = std::max(field - 1023, min_exponent);
+    const int from = std::max(field, 1) - 1075, to = exponent - mantissa_bits;
+    const int dropped = std::min(to - from, 62);
+    const uint64_t unit = uint64_t{1} << dropped;
+    const uint64_t rest = significand & (unit - 1);
+    uint64_t units = significand >> dropped;
+    if (2 * rest > unit || (2 * rest == unit && units % 2 == 1)) ++units;
+    // If the exponent is not the least, `units` counts 2^mantissa_bits once
+    // more; a carry out of the mantissa is the exponent's next.
+    const uint64_t code =
+        (static_cast<uint64_t>(exponent - min_exponent) << mantissa_bits) +
+        units;
+    return signed_zero |
+           (code > largest ? overflow : static_cast<uint32_t>(code));
+  }
+  float Decode(uint32_t bits) const {
+    // As many exponents as f32 has.
+    if (min_exponent == -126) {
+      return testing_support::FromBits(bits << (23 - mantissa_bits));
+    }
+    const uint32_t magnitude = bits & (sign - 1);
+    double value = testing_support::kNaN;
+    if (magnitude <= largest) {
+      const int exponent = static_cast<int>(magnitude >> mantissa_bits);
+      uint32_t significand = magnitude & ((1u << mantissa_bits) - 1);
+      if (exponent != 0) significand |= 1u << mantissa_bits;
+      value = std::ldexp(significand, std::max(exponent, 1) + min_exponent - 1 -
+                                          mantissa_bits);
+    } else if (infinity && magnitude == largest + 1) {
+      value = testing_support::kInf;
+    }
+    return static_cast<float>((bits & sign) != 0 ? -value : value);
+  }
 };
 constexpr SmallFloat kBF16 = {7, -126, 0x8000, 0x7F7F, true, false, 0x7FC0};
 constexpr SmallFloat kF16 = {10, -14, 0x8000, 0x7BFF, true, false, 0x7E00};
@@ -58,77 +101,23 @@ inline const SmallFloat* SmallFloatOf(Type type) {
 
 namespace switchyard::testing_support {
 
-// A format of IEEE's kind: a sign, exponent bits, mantissa bits.
-template <int kExponent, int kMantissa>
-struct FloatFormat {
-  static constexpr uint32_t kSign = 1u << (kExponent + kMantissa);
-  static constexpr uint32_t kInfinity = ((1u << kExponent) - 1) << kMantissa;
-  static constexpr uint32_t kQuietNaN = kInfinity | 1u << (kMantissa - 1);
-  // The smallest number above zero is 2^kLeast.
-  static constexpr int kLeast = 2 - (1 << (kExponent - 1)) - kMantissa;
-
-  // There are no infinities and NaNs: every exponent is a number's.
-  static float WidenFinite(uint32_t bits) {
-    const uint32_t magnitude = bits & (kSign - 1);
-    const auto exponent = static_cast<int>(magnitude >> kMantissa);
-    uint32_t significand = magnitude & ((1u << kMantissa) - 1);
-    if (exponent != 0) significand |= 1u << kMantissa;
-    // A double, so that flush-to-zero finds no denormal on the way.
-    const double value = std::ldexp(static_cast<double>(significand),
-                                    std::max(exponent, 1) - 1 + kLeast);
-    return (bits & kSign) != 0 ? static_cast<float>(-value)
-                               : static_cast<float>(value);
-  }
-  static float Widen(uint32_t bits) {
-    const uint32_t magnitude = bits & (kSign - 1);
-    if (magnitude > kInfinity) return kNaN;
-    if (magnitude < kInfinity) return WidenFinite(bits);
-    return (bits & kSign) != 0 ? -kInf : kInf;
-  }
-
-  // To nearest, ties to even, without an end: what is too large gets bits of
-  // kInfinity or more. Not for a NaN or an infinity.
-  static uint32_t RoundMagnitude(uint32_t bits) {
-    using Single = FloatFormat<8, 23>;
-    const uint32_t magnitude = bits & (Single::kSign - 1);
-    const int exponent = std::max(1, static_cast<int>(magnitude >> 23));
-    uint64_t significand = magnitude & ((1u << 23) - 1);
-    if (magnitude >> 23 != 0) significand |= 1u << 23;
-    // |x| = significand * 2^from. The result is a multiple of 2^to.
-    const int from = exponent - 1 + Single::kLeast;
-    const int to = std::max(from + 23 - kMantissa, kLeast);
-    const int dropped = std::min(to - from, 40);
-    const uint64_t unit = uint64_t{1} << dropped;
-    const uint64_t rest = significand % unit;
-    uint64_t rounded = significand / unit;
-    if (2 * rest > unit || (2 * rest == unit && rounded % 2 == 1)) ++rounded;
-    // A carry out of the mantissa is the exponent's next.
-    return static_cast<uint32_t>(rounded) +
-           (static_cast<uint32_t>(to - kLeast) << kMantissa);
-  }
-  // Every NaN becomes the same.
-  static uint32_t Round(float f) {
-    const uint32_t bits = Bits(f), sign = bits >> 31 != 0 ? kSign : 0;
-    if (std::isnan(f)) return kQuietNaN;
-    if (std::isinf(f)) return sign | kInfinity;
-    return sign | std::min(RoundMagnitude(bits), kInfinity);
-  }
-};
-using BFloat16Format = FloatFormat<8, 7>;
-using Float16Format = FloatFormat<5, 10>;
-
 // The stored value as a float: exact.
 inline float Widen(float f) { return f; }
-inline float Widen(BFloat16 f) { return FromBits(uint32_t{f.bits} << 16); }
-inline float Widen(Float16 f) { return Float16Format::Widen(f.bits); }
+inline float Widen(BFloat16 f) { return reference::kBF16.Decode(f.bits); }
+inline float Widen(Float16 f) { return reference::kF16.Decode(f.bits); }
 inline float Widen(int8_t code) { return static_cast<float>(code); }
 // uint8 codes have a zero point.
 inline float Widen(uint8_t code) { return static_cast<float>(code) - 128.0f; }
-inline float Widen(Float8E4M3 f) {
-  return (f.bits & 0x7F) == 0x7F ? kNaN
-                                 : FloatFormat<4, 3>::WidenFinite(f.bits);
+inline float Widen(Float8E4M3 f) { return reference::kF8E4M3.Decode(f.bits); }
+inline float Widen(Float8E5M2 f) { return reference::kF8E5M2.Decode(f.bits); }
+
+// As a double, even where denormals are taken for zeros.
+inline double Exact(float f) {
+  const uint32_t bits = Bits(f);
+  if ((bits & 0x7F800000) != 0) return double{f};
+  const double magnitude = std::ldexp(bits & 0x7FFFFF, -149);
+  return bits >> 31 != 0 ? -magnitude : magnitude;
 }
-inline float Widen(Float8E5M2 f) { return FloatFormat<5, 2>::Widen(f.bits); }
 
 // The nearest T, ties to even. Beyond its range bf16 and f16 have infinity,
 // codes their largest; integers have 0 for NaN.
@@ -140,11 +129,19 @@ inline float Round<float>(float f) {
 }
 template <>
 inline BFloat16 Round<BFloat16>(float f) {
-  return {static_cast<uint16_t>(BFloat16Format::Round(f))};
+  return {static_cast<uint16_t>(reference::kBF16.Encode(Exact(f)))};
 }
 template <>
 inline Float16 Round<Float16>(float f) {
-  return {static_cast<uint16_t>(Float16Format::Round(f))};
+  return {static_cast<uint16_t>(reference::kF16.Encode(Exact(f)))};
+}
+template <>
+inline Float8E4M3 Round<Float8E4M3>(float f) {
+  return {static_cast<uint8_t>(reference::kF8E4M3.Encode(Exact(f)))};
+}
+template <>
+inline Float8E5M2 Round<Float8E5M2>(float f) {
+  return {static_cast<uint8_t>(reference::kF8E5M2.Encode(Exact(f)))};
 }
 template <>
 inline int8_t Round<int8_t>(float f) {
@@ -156,24 +153,6 @@ template <>
 inline uint8_t Round<uint8_t>(float f) {
   return static_cast<uint8_t>(Round<int8_t>(f) + 128);
 }
-template <>
-inline Float8E4M3 Round<Float8E4M3>(float f) {
-  using Bits8 = FloatFormat<4, 3>;
-  const uint32_t sign = std::signbit(f) ? Bits8::kSign : 0;
-  const uint32_t magnitude =
-      std::isnan(f) ? 0x7F : std::min(0x7Eu, Bits8::RoundMagnitude(Bits(f)));
-  return {static_cast<uint8_t>(sign | magnitude)};
-}
-template <>
-inline Float8E5M2 Round<Float8E5M2>(float f) {
-  using Bits8 = FloatFormat<5, 2>;
-  const uint32_t sign = std::signbit(f) ? Bits8::kSign : 0;
-  const uint32_t magnitude =
-      std::isnan(f) ? Bits8::kQuietNaN
-                    : std::min(0x7Bu, Bits8::RoundMagnitude(Bits(f)));
-  return {static_cast<uint8_t>(sign | magnitude)};
-}
-
 // f(T()) for the T of `type`: a float of any size, or a code of one byte.
 template <class F>
 auto WithElement(Type type, const F& f) {

@@ -12,7 +12,6 @@
 namespace switchyard::reference {
 namespace {
 
-using testing_support::kInf;
 using testing_support::kNaN;
 
 template <class T>
@@ -99,18 +98,18 @@ Block32 ToBlock32(const float* x) {
   return block;
 }
 
-Float16 ToF16(float x) { return {static_cast<uint16_t>(kF16.Encode(x))}; }
+using testing_support::Round;
 
 void PutQ8_0(const float* x, std::vector<uint8_t>& bytes, size_t i) {
   const Block32 from = ToBlock32(x);
-  BlockQ8_0 block = {ToF16(from.d), {}};
+  BlockQ8_0 block = {Round<Float16>(from.d), {}};
   std::copy_n(from.qs, 32, block.qs);
   Put(bytes, i, block);
 }
 
 void PutQ8_1(const float* x, std::vector<uint8_t>& bytes, size_t i) {
   const Block32 from = ToBlock32(x);
-  BlockQ8_1 block = {ToF16(from.d), ToF16(from.s), {}};
+  BlockQ8_1 block = {Round<Float16>(from.d), Round<Float16>(from.s), {}};
   std::copy_n(from.qs, 32, block.qs);
   Put(bytes, i, block);
 }
@@ -185,64 +184,14 @@ void QuantizeRow(const float* x, size_t row, FormatRows& to) {
 
 }  // namespace
 
-uint32_t SmallFloat::Encode(double x) const {
-  if (std::isnan(x)) return nan;
-  const uint32_t signed_zero = std::signbit(x) ? sign : 0;
-  const uint32_t overflow = saturates ? largest : largest + 1;
-  if (x == 0.0) return signed_zero;
-  if (std::isinf(x)) return signed_zero | overflow;
-  const int exponent = std::max(std::ilogb(x), min_exponent);
-  // In units of the spacing of codes there; exact but for the rounding.
-  const double units =
-      std::nearbyint(std::ldexp(std::fabs(x), mantissa_bits - exponent));
-  // If the exponent is not the least, `units` counts 2^mantissa_bits once more.
-  const int64_t code =
-      (static_cast<int64_t>(exponent - min_exponent) << mantissa_bits) +
-      static_cast<int64_t>(units);
-  return signed_zero |
-         (code > int64_t{largest} ? overflow : static_cast<uint32_t>(code));
-}
-
-float SmallFloat::Decode(uint32_t bits) const {
-  const uint32_t magnitude = bits & (sign - 1);
-  float value = kNaN;
-  if (magnitude <= largest) {
-    const int exponent = static_cast<int>(magnitude >> mantissa_bits);
-    const int mantissa =
-        static_cast<int>(magnitude & ((1u << mantissa_bits) - 1));
-    const int implicit = exponent == 0 ? 0 : 1 << mantissa_bits;
-    value =
-        std::ldexp(static_cast<float>(implicit + mantissa),
-                   std::max(exponent, 1) + min_exponent - 1 - mantissa_bits);
-  } else if (infinity && magnitude == largest + 1) {
-    value = kInf;
-  }
-  return (bits & sign) != 0 ? -value : value;
-}
-
 std::vector<float> Dequantize(const FormatRows& rows) {
   const Format& format = rows.format;
   const size_t num_scales = format.NumScales(rows.cols);
   std::vector<float> values(rows.rows * rows.cols);
   for (size_t i = 0; i < values.size(); ++i) {
-    switch (format.type) {
-      case Type::kF32:
-        values[i] = Get<float>(rows.codes, i);
-        continue;  // without arithmetic, which could change a NaN
-      case Type::kBF16:
-      case Type::kF16:
-        values[i] =
-            SmallFloatOf(format.type)->Decode(Get<uint16_t>(rows.codes, i));
-        continue;
-      case Type::kI8:
-        values[i] = Get<int8_t>(rows.codes, i);
-        break;
-      case Type::kU8:
-        values[i] = static_cast<float>(rows.codes[i] - 128);
-        break;
-      default:
-        values[i] = SmallFloatOf(format.type)->Decode(rows.codes[i]);
-    }
+    // Of f32 without arithmetic, which could change a NaN.
+    values[i] = testing_support::WidenAt(format.type, rows.codes.data(), i);
+    if (format.group == 0) continue;
     const size_t row = i / rows.cols, group = i % rows.cols / format.group;
     values[i] *= Get<float>(rows.scales, row * num_scales + group);
   }
