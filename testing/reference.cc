@@ -154,21 +154,4 @@ Buckets Bucket(const std::vector<int32_t>& topk_ids, size_t num_experts) {
   return buckets;
 }
 
-Gathered Gather(const std::vector<float>& tokens, size_t hidden,
-                const std::vector<int32_t>& pairs, size_t top_k) {
-  Gathered gathered;
-  for (const int32_t pair : pairs) {
-    const size_t first = static_cast<size_t>(pair) / top_k * hidden;
-    if (pair < 0 || first >= tokens.size()) {
-      ++gathered.invalid;
-      gathered.rows.insert(gathered.rows.end(), hidden, 0.0f);
-    } else {
-      const auto row = tokens.begin() + static_cast<ptrdiff_t>(first);
-      gathered.rows.insert(gathered.rows.end(), row,
-                           row + static_cast<ptrdiff_t>(hidden));
-    }
-  }
-  return gathered;
-}
-
 }  // namespace switchyard::reference

@@ -47,14 +47,6 @@ struct Buckets {
 // `topk_ids` by pair, contiguous.
 Buckets Bucket(const std::vector<int32_t>& topk_ids, size_t num_experts);
 
-// `tokens` and `rows` are contiguous, of `hidden` columns.
-struct Gathered {
-  std::vector<float> rows;
-  size_t invalid = 0;
-};
-Gathered Gather(const std::vector<float>& tokens, size_t hidden,
-                const std::vector<int32_t>& pairs, size_t top_k);
-
 }  // namespace switchyard::reference
 
 #endif  // SWITCHYARD_TESTING_REFERENCE_H_
