@@ -9,12 +9,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,15 +27,25 @@
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 #include "testing/floats.h"
+#include "testing/guarded_pages.h"
 #include "testing/spoilt_calls.h"
 #include "testing/unwritten.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SWITCHYARD_FUZZ_ON_HEAP
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SWITCHYARD_FUZZ_ON_HEAP
+#endif
+#endif
+
 namespace switchyard::fuzz {
 
+// libFuzzer takes it for a crash, GoogleTest for a failure.
 [[noreturn]] inline void Fail(const char* file, int line,
                               const std::string& what) {
-  std::fprintf(stderr, "%s:%d: %s\n", file, line, what.c_str());
-  std::abort();
+  throw std::logic_error(std::string(file) + ":" + std::to_string(line) + ": " +
+                         what);
 }
 #define FUZZ_CHECK(condition, what)                                    \
   do {                                                                 \
@@ -58,9 +68,25 @@ inline Type WithoutScales(Bytes& bytes) {
   return kCodes[bytes.Below(kCodes.size())];
 }
 
+// Memory with a page behind that is not there or, under AddressSanitizer, which
+// sees what lies in front as well, with nothing.
+inline auto TakeEnded(size_t size) {
+#ifdef SWITCHYARD_FUZZ_ON_HEAP
+  return std::unique_ptr<unsigned char[]>(new unsigned char[size]);
+#else
+  using Pages = testing_support::GuardedPages;
+  const size_t bytes = (size / Pages::PageSize() + 1) * Pages::PageSize();
+  const auto give_back = [=](unsigned char* data) {
+    Pages::GiveBack(reinterpret_cast<char*>(data) + size - bytes, bytes);
+  };
+  return std::unique_ptr<unsigned char[], std::function<void(unsigned char*)>>(
+      reinterpret_cast<unsigned char*>(Pages::Take(bytes)) + bytes - size,
+      give_back);
+#endif
+}
+
 // A view in memory of its own, with gaps between rows and elements in front as
-// the bytes say, that ends with the view: AddressSanitizer sees what lies
-// behind, and the gaps hold canaries.
+// the bytes say, that ends with the view. The gaps hold canaries.
 class Memory {
  public:
   Memory(Bytes& bytes, Type type, size_t rows, size_t cols)
@@ -163,7 +189,7 @@ class Memory {
     const size_t used =
         rows_ == 0 || cols_ == 0 ? 0 : (rows_ - 1) * stride_ + cols_;
     size_ = (front_ + used) * element_;
-    data_.reset(new unsigned char[size_]);
+    data_ = TakeEnded(size_);
     constexpr unsigned char kCanary[] = {0xAD, 0xDE, 0xC0, 0x7F};  // a NaN
     for (size_t i = 0; i < size_; ++i) data_[i] = kCanary[i % 4];
     Keep();
@@ -191,7 +217,7 @@ class Memory {
   size_t rows_, cols_, element_;  // a block is one element
   size_t front_, stride_, size_;  // the first two in elements
   std::vector<float> numbers_;    // what it was made of, if floats
-  std::unique_ptr<unsigned char[]> data_;
+  decltype(TakeEnded(0)) data_;
   std::vector<unsigned char> kept_;
 };
 
@@ -360,31 +386,37 @@ struct Outcome {
   bool is_fine = true;
   std::optional<Report> report;
 };
-// Runs the call on every ISA: it writes what its table says that it writes,
-// ends as wanted, and what check(isa) returns of its results, if anything, is
-// the same on all that have FMA.
+// Runs the call by the ISA that is active: it writes what its table says that
+// it writes, and ends as wanted.
+template <class C, class Run>
+void RunChecked(const typename C::Inputs& in, typename C::Outputs* out,
+                const Outcome& wanted, const Run& run) {
+  const std::vector<const void*> written =
+      testing_support::SpoiltCalls<C>::Written({in, *out, {}});
+  for (Memory* m : Memory::All()) m->Restore();
+  Status status;
+  const Report report = ReportOf(out, [&] { status = run(); });
+  FUZZ_CHECK(
+      status.code() ==
+          (wanted.is_fine ? StatusCode::kOk : StatusCode::kFailedPrecondition),
+      status.message());
+  FUZZ_CHECK(!wanted.report || report == *wanted.report, "report");
+  for (const Memory* m : Memory::All()) {
+    const auto holds = [m](const void* p) { return m->Holds(p); };
+    if (std::any_of(written.begin(), written.end(), holds)) {
+      m->CheckOnlyViewWritten("output");
+    } else {
+      m->CheckUntouched("input");
+    }
+  }
+}
+// The same on every ISA: what check(isa) returns of the results, if anything,
+// is the same on all that have FMA.
 template <class C, class Run, class Check>
 void RunOnEveryIsa(const typename C::Inputs& in, typename C::Outputs* out,
                    const Outcome& wanted, const Run& run, const Check& check) {
-  const std::vector<const void*> written =
-      testing_support::SpoiltCalls<C>::Written({in, *out, {}});
   OnEveryIsa([&](const Isa& isa) {
-    for (Memory* m : Memory::All()) m->Restore();
-    Status status;
-    const Report report = ReportOf(out, [&] { status = run(); });
-    FUZZ_CHECK(
-        status.code() == (wanted.is_fine ? StatusCode::kOk
-                                         : StatusCode::kFailedPrecondition),
-        status.message());
-    FUZZ_CHECK(!wanted.report || report == *wanted.report, "report");
-    for (const Memory* m : Memory::All()) {
-      const auto holds = [m](const void* p) { return m->Holds(p); };
-      if (std::any_of(written.begin(), written.end(), holds)) {
-        m->CheckOnlyViewWritten("output");
-      } else {
-        m->CheckUntouched("input");
-      }
-    }
+    RunChecked<C>(in, out, wanted, run);
     if constexpr (std::is_void_v<decltype(check(isa))>) {
       check(isa);
       return std::vector<uint32_t>();
