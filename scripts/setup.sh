@@ -440,6 +440,30 @@ run_kernel() {
   done <"$root/build/bench/shapes"
 }
 
+# broken_links SITE: the links of its pages that lead to no file or to no place in one, and
+# those of the Markdown pages that lead to no file of the repository.
+broken_links() (
+  LC_ALL=C comm -13 <(places_of "$1") <(links_of "$1")
+  shopt -s globstar
+  for page in "$root"/{*.md,docs/*.md,bindings/**/*.md,integrations/**/*.md,packaging/**/*.md}; do
+    while IFS= read -r target; do
+      [[ -e $(dirname "$page")/$target ]] || echo "${page#"$root"/}: $target"
+    done < <(grep -oE '\]\([^) #:]+[)#]' "$page" | sed -E 's/^..|.$//g')
+  done
+)
+places_of() (
+  cd "$1"
+  { find . -type f -printf '%P\n'
+    grep -oE '(id|name)="[^"]+"' ./*.html | sed -E 's/^..([^:]*):[a-z]+="(.*)"$/\1#\2/'; } | LC_ALL=C sort -u
+)
+# Doxygen links to lists of nested classes that are private, and so not there.
+links_of() (
+  cd "$1"
+  grep -oE '(href|src)="[^"]+"' ./*.html |
+    sed -E 's|^..([^:]*):[a-z]+="#|./:href="\1#|; s/^[^:]*:[a-z]+="(.*)"$/\1/; s/#$//' |
+    grep -vE ':|#nested-classes$' | LC_ALL=C sort -u
+)
+
 # usage [COMMAND]: the head of this file, or a command's lines of it.
 usage() {
   local head
@@ -745,9 +769,8 @@ case $command in
     mkdir -p "$site"
     cd "$root"
     step "Building build/docs" doxygen docs/site/Doxyfile
-    missing=$(grep -hoE '(href|src)="[^"#?]+' "$site"/*.html | sed 's/^[^"]*"//' | grep -v : | sort -u |
-      while IFS= read -r target; do [[ -e $site/$target ]] || echo "$target"; done)
-    [[ -z $missing ]] || die "docs: links to what is not there: ${missing//$'\n'/, }"
+    broken=$(broken_links "$site")
+    [[ -z $broken ]] || die "docs: links to what is not there: ${broken//$'\n'/, }"
     echo "Open build/docs/index.html: no server is needed"
     ;;
   release)

@@ -12,6 +12,15 @@ function escaped(text) {
   gsub(/&gt;::/, "\\&gt;\\::", text)
   return text
 }
+# A page for each header, with the comment about the file: else everything would be on
+# that of the namespace, or of nothing.
+function begin_page(   group, path) {
+  path = FILENAME
+  sub(/.*include\/switchyard\//, "", path)
+  group = path
+  gsub(/[^a-z_]/, "_", group)
+  print "/// \\addtogroup " group " " path "\n" about "/// \\{\n"
+}
 FNR == 1 { is_header = 1; column = 0 }
 # The licence, and the comment about the file below it.
 is_header && /^\/\/ (Copyright|SPDX)/ { next }
@@ -28,22 +37,22 @@ is_header && /^\/\// && !is_file { print "/// \\file"; is_file = 1 }
   column = 0
   # Text begins one blank behind the slashes, a formula later.
   is_formula = text ~ /^  /
-  if (is_formula != was_formula) print indent "///"
+  if (is_formula != was_formula) {
+    print indent "///"
+    if (is_header) about = about "///\n"
+  }
   was_formula = is_formula
-  print indent "///" (is_formula ? "    " text : escaped(text))
+  text = (is_formula ? "    " text : escaped(text))
+  print indent "///" text
+  if (is_header) about = about "///" text "\n"
   next
 }
-# A page for each header: else everything would be on that of the namespace.
-/^namespace switchyard(::device)? \{$/ {
-  path = FILENAME
-  sub(/.*include\/switchyard\//, "", path)
-  group = path
-  gsub(/[^a-z_]/, "_", group)
+/^(namespace switchyard(::device)?|extern "C") \{$/ {
   print
-  print "/// \\addtogroup " group " " path "\n/// \\{\n"
+  begin_page()
   next
 }
-/^\}  \/\/ namespace switchyard(::device)?$/ { print "/// \\}"; print; next }
+/^\}  \/\/ (namespace switchyard(::device)?|extern "C")$/ { print "/// \\}"; print; next }
 {
   was_formula = 0
   if (match($0, /^(inline )?(Status|const Preset|std::unique_ptr<Executor>) [A-Z][A-Za-z]+\(/)) {

@@ -12,7 +12,7 @@ function page_of(path) {
   }
   sub(/.*\//, "", path)
   sub(/\.md$/, "", path)
-  return path ~ /^(engines|linking|metal|models|reliability|speed)$/ ? path : ""
+  return path ~ /^(conformance|engines|linking|metal|models|reliability|speed)$/ ? path : ""
 }
 function slug_of(heading) {
   heading = tolower(heading)
