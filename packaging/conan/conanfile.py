@@ -3,6 +3,7 @@
 import os
 
 from conan import ConanFile
+from conan.errors import ConanInvalidConfiguration
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, get
 
@@ -16,6 +17,10 @@ class SwitchyardConan(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
     options = {"shared": [True, False], "device": [True, False], "tbb": [True, False]}
     default_options = {"shared": False, "device": False, "tbb": False}
+
+    def validate(self):
+        if self.settings.os != "Linux":
+            raise ConanInvalidConfiguration("Switchyard is for Linux")
 
     def layout(self):
         cmake_layout(self, src_folder="src")

