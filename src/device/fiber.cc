@@ -46,25 +46,23 @@ Fiber::Fiber(size_t stack_size) : size_(stack_size) {
     throw std::bad_alloc();
   }
 #ifdef SWITCHYARD_TSAN
-  inner_tsan_ = __tsan_create_fiber(0);
+  tsan_ = __tsan_create_fiber(0);
 #endif
 }
 
 Fiber::~Fiber() {
 #ifdef SWITCHYARD_TSAN
-  __tsan_destroy_fiber(inner_tsan_);
+  __tsan_destroy_fiber(tsan_);
 #endif
   munmap(memory_, size_);
 }
 
-void Fiber::Run() {
-#ifdef SWITCHYARD_ASAN
-  __sanitizer_finish_switch_fiber(nullptr, &outer_stack_, &outer_stack_size_);
-#endif
+void Fiber::Run(void* self) {
+  Fiber& fiber = *static_cast<Fiber*>(self);
   for (;;) {
-    function_();
-    running_ = false;
-    SwitchTo(false);
+    fiber.function_();
+    fiber.running_ = false;
+    switchyard_fiber_switch(&fiber.inner_, fiber.outer_);
   }
 }
 
@@ -73,58 +71,81 @@ void Fiber::Resume(const std::function<void()>& function) {
     function_ = function;
     running_ = true;
   }
-  SwitchTo(true);
+  if (inner_ == nullptr) inner_ = Start(&Fiber::Run, this);
+  switchyard_fiber_switch(&outer_, inner_);
 }
 
-void Fiber::Suspend() { SwitchTo(false); }
-
-// Stacks at multiples of a large power of two would all begin in the same few
-// lines of the cache.
-size_t Fiber::Colour() const {
-  return reinterpret_cast<uintptr_t>(memory_) / size_ % 64 * 192;
-}
+void Fiber::Suspend() { switchyard_fiber_switch(&inner_, outer_); }
 
 #ifdef SWITCHYARD_FIBER_CONTEXTS
 
+namespace {
+
+// A stack that was left, of which this is the top, or one that is to start,
+// where it lies above the stack.
+struct Context {
+  ucontext_t registers;
+  void (*function)(void*);
+  void* argument;
+  Context* before;  // the stack that was left for this one
+  // Of the sanitizers. Where a stack lies is known when it has been left.
+  [[maybe_unused]] void* fake_stack;
+  [[maybe_unused]] const void* stack;
+  [[maybe_unused]] size_t stack_size;
+  [[maybe_unused]] void* tsan;
+};
+
+void Arrive([[maybe_unused]] Context* context) {
+#ifdef SWITCHYARD_ASAN
+  __sanitizer_finish_switch_fiber(context->fake_stack, &context->before->stack,
+                                  &context->before->stack_size);
+#endif
+}
+
 // makecontext() passes ints: the address comes in two halves.
-void Fiber::Entry(unsigned high, unsigned low) {
-  reinterpret_cast<Fiber*>(static_cast<uintptr_t>(uint64_t{high} << 32 | low))
-      ->Run();
+void Enter(unsigned high, unsigned low) {
+  Context* const context = reinterpret_cast<Context*>(
+      static_cast<uintptr_t>(uint64_t{high} << 32 | low));
+  Arrive(context);
+  context->function(context->argument);
 }
 
-void Fiber::Enter() {
-  getcontext(&inner_);
-  inner_.uc_stack.ss_sp = memory_ + PageSize();
-  inner_.uc_stack.ss_size = size_ - PageSize() - Colour();
-  inner_.uc_link = nullptr;
-  const uint64_t self = reinterpret_cast<uintptr_t>(this);
-  makecontext(&inner_, reinterpret_cast<void (*)()>(Entry), 2,
-              static_cast<unsigned>(self >> 32), static_cast<unsigned>(self));
-  entered_ = true;
-}
+}  // namespace
 
-void Fiber::SwitchTo(bool inside) {
-  if (!entered_) Enter();
+extern "C" void switchyard_fiber_switch(void** from, void* to) {
+  Context self = {};
+  Context* const next = static_cast<Context*>(to);
+  next->before = &self;
+  *from = &self;
 #ifdef SWITCHYARD_TSAN
-  if (inside) outer_tsan_ = __tsan_get_current_fiber();
-  __tsan_switch_to_fiber(inside ? inner_tsan_ : outer_tsan_, 0);
+  self.tsan = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(next->tsan, 0);
 #endif
 #ifdef SWITCHYARD_ASAN
-  __sanitizer_start_switch_fiber(
-      inside ? &outer_fake_stack_ : &inner_fake_stack_,
-      inside ? memory_ + PageSize() : outer_stack_,
-      inside ? size_ - PageSize() : outer_stack_size_);
+  __sanitizer_start_switch_fiber(&self.fake_stack, next->stack,
+                                 next->stack_size);
 #endif
-  swapcontext(inside ? &outer_ : &inner_, inside ? &inner_ : &outer_);
-#ifdef SWITCHYARD_ASAN
-  __sanitizer_finish_switch_fiber(
-      inside ? outer_fake_stack_ : inner_fake_stack_,
-      inside ? nullptr : &outer_stack_, inside ? nullptr : &outer_stack_size_);
-#endif
+  swapcontext(&self.registers, &next->registers);
+  Arrive(&self);
 }
 
-// Who resumed this one goes on with the next one itself.
-void Fiber::HandOver(Fiber& /*next*/) { Suspend(); }
+void* Fiber::Start(void (*function)(void*), void* argument) {
+  Context* const context = reinterpret_cast<Context*>(memory_ + size_) - 1;
+  *context = {};
+  getcontext(&context->registers);
+  context->function = function;
+  context->argument = argument;
+  context->stack = memory_ + PageSize();
+  context->stack_size = size_ - PageSize() - sizeof(Context);
+  context->tsan = tsan_;
+  context->registers.uc_stack.ss_sp = memory_ + PageSize();
+  context->registers.uc_stack.ss_size = context->stack_size;
+  context->registers.uc_link = nullptr;
+  const uint64_t at = reinterpret_cast<uintptr_t>(context);
+  makecontext(&context->registers, reinterpret_cast<void (*)()>(Enter), 2,
+              static_cast<unsigned>(at >> 32), static_cast<unsigned>(at));
+  return context;
+}
 
 #else
 
@@ -135,11 +156,7 @@ void Fiber::HandOver(Fiber& /*next*/) { Suspend(); }
 //
 // switchyard_fiber_start: where a new stack goes on, with a function and its
 // argument in two of those registers.
-extern "C" {
-[[gnu::visibility("hidden")]] void switchyard_fiber_switch(void** from,
-                                                           void* to);
-[[gnu::visibility("hidden")]] void switchyard_fiber_start();
-}
+extern "C" [[gnu::visibility("hidden")]] void switchyard_fiber_start();
 #if defined(__x86_64__)
 asm(R"(
   .text
@@ -225,33 +242,18 @@ constexpr size_t kSaved = 20;  // x19 to x30, d8 to d15
 constexpr size_t kFunction = 1, kArgument = 0, kPlace = 11;
 #endif
 
-void Fiber::Entry(Fiber* fiber) { fiber->Run(); }
-
-// The new stack looks as if a function on it had switched away.
-void Fiber::Enter() {
-  auto* const end = reinterpret_cast<uint64_t*>(memory_ + size_ - Colour());
+// The new stack looks as if a function on it had switched away. Stacks at
+// multiples of a large power of two would all begin in the same few lines of
+// the cache.
+void* Fiber::Start(void (*function)(void*), void* argument) {
+  const size_t colour = reinterpret_cast<uintptr_t>(memory_) / size_ % 64 * 192;
+  auto* const end = reinterpret_cast<uint64_t*>(memory_ + size_ - colour);
   uint64_t* const saved = end - 2 - kSaved;
   std::fill(saved, end, 0);
-  saved[kFunction] = reinterpret_cast<uintptr_t>(&Fiber::Entry);
-  saved[kArgument] = reinterpret_cast<uintptr_t>(this);
+  saved[kFunction] = reinterpret_cast<uintptr_t>(function);
+  saved[kArgument] = reinterpret_cast<uintptr_t>(argument);
   saved[kPlace] = reinterpret_cast<uintptr_t>(&switchyard_fiber_start);
-  inner_ = saved;
-  entered_ = true;
-}
-
-void Fiber::SwitchTo(bool inside) {
-  if (inside) {
-    if (!entered_) Enter();
-    back_ = &outer_;
-    switchyard_fiber_switch(&outer_, inner_);
-  } else {
-    switchyard_fiber_switch(&inner_, *back_);
-  }
-}
-
-void Fiber::HandOver(Fiber& next) {
-  next.back_ = back_;
-  switchyard_fiber_switch(&inner_, next.inner_);
+  return saved;
 }
 
 #endif

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Fibers that suspend, hand over to each other, keep numbers in registers
-// across that, throw, and run again. A program of its own, which
-// `setup.sh aarch64` runs as well: a switch is written for each architecture.
+// Fibers that suspend, go on with each other, keep numbers in registers across
+// that, throw, and run again. A program of its own, which `setup.sh aarch64`
+// runs as well: a switch is written for each architecture.
 
 #include <cstddef>
 #include <cstdio>
@@ -15,55 +15,111 @@
 #include "src/device/fiber.h"
 
 using switchyard::device::Fiber;
+using switchyard::device::switchyard_fiber_switch;
 
-int main() {
-  constexpr size_t kFibers = 64, kSteps = 300;
-  std::vector<std::unique_ptr<Fiber>> fibers;
-  for (size_t i = 0; i < kFibers; ++i) {
-    fibers.push_back(std::make_unique<Fiber>(size_t{128} << 10));
+namespace {
+
+constexpr size_t kFibers = 64, kSteps = 300;
+using Fibers = std::vector<std::unique_ptr<Fiber>>;
+
+// A function that takes 300 steps, and stops after each by `stop(steps)`.
+template <class Stop>
+double Walk(size_t self, const Stop& stop) {
+  double sum = static_cast<double>(self);
+  size_t steps = 0;
+  while (steps < kSteps) {
+    sum += 0.25;
+    stop(++steps);
   }
+  try {
+    throw std::runtime_error("caught on the same stack");
+  } catch (const std::exception&) {
+    sum += 1;
+  }
+  return sum + static_cast<double>(steps);
+}
+
+bool Walked(const char* by, const std::vector<double>& results) {
+  for (size_t i = 0; i < kFibers; ++i) {
+    const double expected = static_cast<double>(i + kSteps) + kSteps / 4 + 1;
+    if (results[i] == expected) continue;
+    std::printf("%s: fiber %zu: %g instead of %g\n", by, i, results[i],
+                expected);
+    return false;
+  }
+  return true;
+}
+
+bool Resumes(const Fibers& fibers) {
   std::vector<double> results(kFibers);
   size_t running = 0;
   const std::function<void()> work = [&] {
     const size_t self = running;
-    double sum = static_cast<double>(self);
-    size_t steps = 0;
-    while (steps < kSteps) {
-      ++steps;
-      sum += 0.25;
-      const size_t next = self + 1;
-      if (steps % 3 == 0 && next < kFibers && fibers[next]->running()) {
-        running = next;
-        fibers[self]->HandOver(*fibers[next]);
-      } else {
-        fibers[self]->Suspend();
-      }
-    }
-    try {
-      throw std::runtime_error("caught on the same stack");
-    } catch (const std::exception&) {
-      sum += 1;
-    }
-    results[self] = sum + static_cast<double>(steps);
+    results[self] = Walk(self, [&](size_t) { fibers[self]->Suspend(); });
   };
-  for (int round = 0; round < 2; ++round) {
-    results.assign(kFibers, 0);
-    for (size_t resumed = kFibers; resumed != 0;) {
-      resumed = 0;
-      for (size_t i = 0; i < kFibers; ++i) {
-        if (results[i] != 0) continue;
-        running = i;
-        fibers[i]->Resume(work);
-        ++resumed;
-      }
-    }
+  for (size_t resumed = kFibers; resumed != 0;) {
+    resumed = 0;
     for (size_t i = 0; i < kFibers; ++i) {
-      const double expected = static_cast<double>(i + kSteps) + kSteps / 4 + 1;
-      if (fibers[i]->running() || results[i] != expected) {
-        std::printf("fiber %zu: %g instead of %g\n", i, results[i], expected);
-        return 1;
-      }
+      if (results[i] != 0) continue;
+      running = i;
+      fibers[i]->Resume(work);
+      ++resumed;
+      if (fibers[i]->running() == (results[i] != 0)) return false;
     }
+  }
+  return Walked("Resume", results);
+}
+
+// Each goes on with the next one, and every third time with the host.
+struct Ring {
+  std::vector<double> results = std::vector<double>(kFibers);
+  std::vector<void*> tops = std::vector<void*>(kFibers);
+  void* host = nullptr;
+  size_t running = 0;
+
+  static void Run(void* ring) { static_cast<Ring*>(ring)->RunHere(); }
+  void RunHere() {
+    const size_t self = running;
+    results[self] = Walk(self, [&](size_t steps) {
+      const size_t next = self + 1;
+      if (steps % 3 == 0 || next == kFibers || results[next] != 0) {
+        switchyard_fiber_switch(&tops[self], host);
+      } else {
+        running = next;
+        switchyard_fiber_switch(&tops[self], tops[next]);
+      }
+    });
+    switchyard_fiber_switch(&tops[self], host);
+  }
+};
+
+bool Switches(const Fibers& fibers) {
+  Ring ring;
+  for (size_t i = 0; i < kFibers; ++i) {
+    ring.tops[i] = fibers[i]->Start(&Ring::Run, &ring);
+  }
+  for (size_t i = 0; i < kFibers; ++i) {
+    while (ring.results[i] == 0) {
+      ring.running = i;
+      switchyard_fiber_switch(&ring.host, ring.tops[i]);
+    }
+  }
+  return Walked("switch", ring.results);
+}
+
+}  // namespace
+
+int main() {
+  Fibers fibers;
+  for (size_t i = 0; i < kFibers; ++i) {
+    fibers.push_back(std::make_unique<Fiber>(size_t{128} << 10));
+  }
+  for (int round = 0; round < 2; ++round) {
+    if (!Resumes(fibers)) return 1;
+  }
+  for (auto& fiber : fibers) fiber = std::make_unique<Fiber>(size_t{128} << 10);
+  for (int round = 0; round < 2; ++round) {
+    if (!Switches(fibers)) return 1;
   }
   return 0;
 }

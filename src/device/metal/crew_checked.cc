@@ -157,38 +157,38 @@ void Crew::MeetAtBarrier() {
   size_t waits = count_, other = count_, gone = count_;
   uint32_t flags = 0;
   for (size_t i = count_; i-- > 0;) {
-    (strands_[i].state == State::kAtBarrier ? waits : gone) = i;
+    (states_[i] == State::kAtBarrier ? waits : gone) = i;
   }
   if (waits == count_) return;
   for (size_t i = 0; i < count_; ++i) {
-    if (strands_[i].state != State::kAtBarrier) continue;
-    flags = strands_[i].flags;
-    if (strands_[i].where != strands_[waits].where) other = i;
+    if (states_[i] != State::kAtBarrier) continue;
+    flags = calls_[i].flags;
+    if (calls_[i].where != calls_[waits].where) other = i;
   }
   const std::string at = Thread(waits) + " waits at a threadgroup_barrier, ";
   if (gone != count_) {
     checked_->EndThreadgroup(
-        FindingKind::kDivergentBarrier, waits, strands_[waits].where, nullptr,
+        FindingKind::kDivergentBarrier, waits, calls_[waits].where, nullptr,
         at + Thread(gone) + " has returned",
         "let every thread of the threadgroup come to the barrier");
   }
   if (other != count_) {
     checked_->EndThreadgroup(
-        FindingKind::kDivergentBarrier, waits, strands_[waits].where,
-        strands_[other].where, at + Thread(other) + " at another",
+        FindingKind::kDivergentBarrier, waits, calls_[waits].where,
+        calls_[other].where, at + Thread(other) + " at another",
         "let every thread of the threadgroup come to the same barrier");
   }
   checked_->ThreadgroupBarrier(flags);
 }
 
 // `lanes` of the simdgroup are in the call.
-void Crew::NoteMeeting(const Strand& call, size_t begin, size_t end,
+void Crew::NoteMeeting(State state, const Call& call, size_t begin, size_t end,
                        uint32_t lanes) {
   uint32_t here = lanes;
   size_t elsewhere = end;
   bool gone = false;
   for (size_t i = begin; i < begin + abi::kSimdWidth; ++i) {
-    const bool done = i < end && strands_[i].state == State::kDone;
+    const bool done = i < end && states_[i] == State::kDone;
     if (i >= end || done) here |= uint32_t{1} << (i - begin);
     if (i < end && (lanes >> (i - begin) & 1) == 0) {
       elsewhere = i;
@@ -196,10 +196,10 @@ void Crew::NoteMeeting(const Strand& call, size_t begin, size_t end,
     }
   }
   const size_t simdgroup = begin / abi::kSimdWidth;
-  if (call.state == State::kAtSimdgroupBarrier) {
+  if (state == State::kAtSimdgroupBarrier) {
     if (elsewhere != end) {
       checked_->Report(FindingKind::kDivergentBarrier, begin, call.where,
-                       gone ? nullptr : strands_[elsewhere].where,
+                       gone ? nullptr : calls_[elsewhere].where,
                        Thread(begin) + " waits at a simdgroup_barrier, " +
                            Thread(elsewhere) +
                            (gone ? " has returned" : " is elsewhere"),
