@@ -58,7 +58,7 @@ void Crew::SetThreads(const ThreadgroupContext& context) {
   count_ = size.width * size.height * size.depth;
   if (threads_.size() < count_) {
     threads_.resize(count_);
-    states_.resize(count_);
+    progress_.resize(count_);
     stacks_.resize(count_);
     calls_.resize(count_);
   }
@@ -78,7 +78,7 @@ void Crew::SetThreads(const ThreadgroupContext& context) {
       }
     }
   }
-  std::fill_n(states_.begin(), count_, State::kNew);
+  std::fill_n(progress_.begin(), count_, Progress{State::kNew});
 }
 
 // Unchecked, simdgroups go to and fro: the stacks of those that ran last are
@@ -103,8 +103,8 @@ void Crew::RunThreads() {
     }
     waiting = false;
     for (size_t i = 0; i < count_; ++i) {
-      if (states_[i] != State::kAtBarrier) continue;
-      states_[i] = State::kReady;
+      if (progress_[i].state != State::kAtBarrier) continue;
+      progress_[i].state = State::kReady;
       waiting = true;
     }
   }
@@ -115,7 +115,7 @@ void Crew::RunSimdgroup(size_t begin, size_t end) {
   do {
     for (size_t i = begin; i < end; ++i) {
       const size_t thread = order_.empty() ? i : order_[i];
-      const State state = states_[thread];
+      const State state = progress_[thread].state;
       if (state == State::kNew || state == State::kReady) Go(thread);
       if (failure_ != nullptr) return;
     }
@@ -127,8 +127,8 @@ void Crew::RunSimdgroup(size_t begin, size_t end) {
 // meet again at the place where these wait.
 bool Crew::Meet(size_t begin, size_t end) {
   const auto waits = [&](size_t i) {
-    return states_[i] == State::kInSimd ||
-           states_[i] == State::kAtSimdgroupBarrier;
+    return progress_[i].state == State::kInSimd ||
+           progress_[i].state == State::kAtSimdgroupBarrier;
   };
   size_t first = kNobody;
   for (size_t i = begin; i < end; ++i) {
@@ -138,7 +138,7 @@ bool Crew::Meet(size_t begin, size_t end) {
     }
   }
   if (first == kNobody) return false;
-  const State state = states_[first];
+  const State state = progress_[first].state;
   const Call call = calls_[first];
   void* slots[abi::kSimdWidth] = {};
   uint32_t lanes = 0;
@@ -146,7 +146,7 @@ bool Crew::Meet(size_t begin, size_t end) {
     if (!waits(i) || calls_[i].where != call.where) continue;
     slots[i - begin] = calls_[i].slot;
     lanes |= uint32_t{1} << (i - begin);
-    states_[i] = State::kReady;
+    progress_[i].state = State::kReady;
   }
   if (checked_ != nullptr) NoteMeeting(state, call, begin, end, lanes);
   if (state == State::kAtSimdgroupBarrier) return true;
@@ -174,7 +174,7 @@ void Crew::Stack::Start() {
 void Crew::Go(size_t thread) {
   t_crew = this;
   void* to = stacks_[thread];
-  if (states_[thread] == State::kNew) {
+  if (progress_[thread].state == State::kNew) {
     if (free_.empty()) {
       all_.push_back(std::make_unique<Stack>(*this));
       free_.reserve(all_.size());  // threads that return take no memory
@@ -193,9 +193,9 @@ void Crew::Go(size_t thread) {
 void Crew::RunHere(Stack& stack) {
   for (;;) {
     kernel_->run(threads_[running_]);
-    states_[running_] = State::kDone;
+    progress_[running_].state = State::kDone;
     const size_t next = running_ + 1;
-    if (next < end_ && states_[next] == State::kNew) {
+    if (next < end_ && progress_[next].state == State::kNew) {
       running_ = next;
       if (checked_ != nullptr) checked_->SwitchTo(next);
       continue;
@@ -209,10 +209,10 @@ inline void Crew::Leave(void** from) {
   const size_t next = running_ + 1;
   void* to = host_;
   if (next < end_ && failure_ == nullptr) {
-    if (states_[next] == State::kReady) {
+    if (progress_[next].state == State::kReady) {
       to = stacks_[next];
       running_ = next;
-    } else if (states_[next] == State::kNew && !free_.empty()) {
+    } else if (progress_[next].state == State::kNew && !free_.empty()) {
       to = free_.back()->top;
       free_.pop_back();
       running_ = next;
@@ -228,7 +228,7 @@ void Crew::SwitchChecked(void** from, void* to) {
 }
 
 inline void Crew::Wait(State state) {
-  states_[running_] = state;
+  progress_[running_].state = state;
   Leave(&stacks_[running_]);
 }
 

@@ -85,6 +85,10 @@ class Crew {
     kAtBarrier,
     kDone,
   };
+  // A class, as GCC exports the functions of a vector of a hidden enumeration.
+  struct Progress {
+    State state;
+  };
   // Where and with what a thread waits.
   struct Call {
     const void* where;
@@ -159,7 +163,7 @@ class Crew {
   size_t running_ = 0;  // the thread
   size_t end_ = 0;      // threads behind one another are numbered up to here
   void* host_ = nullptr;
-  std::vector<State> states_;
+  std::vector<Progress> progress_;
   std::vector<void*> stacks_;  // the tops, while threads wait
   // The exception that has ended the threadgroup.
   std::exception_ptr failure_;

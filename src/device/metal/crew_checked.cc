@@ -157,11 +157,11 @@ void Crew::MeetAtBarrier() {
   size_t waits = count_, other = count_, gone = count_;
   uint32_t flags = 0;
   for (size_t i = count_; i-- > 0;) {
-    (states_[i] == State::kAtBarrier ? waits : gone) = i;
+    (progress_[i].state == State::kAtBarrier ? waits : gone) = i;
   }
   if (waits == count_) return;
   for (size_t i = 0; i < count_; ++i) {
-    if (states_[i] != State::kAtBarrier) continue;
+    if (progress_[i].state != State::kAtBarrier) continue;
     flags = calls_[i].flags;
     if (calls_[i].where != calls_[waits].where) other = i;
   }
@@ -188,7 +188,7 @@ void Crew::NoteMeeting(State state, const Call& call, size_t begin, size_t end,
   size_t elsewhere = end;
   bool gone = false;
   for (size_t i = begin; i < begin + abi::kSimdWidth; ++i) {
-    const bool done = i < end && states_[i] == State::kDone;
+    const bool done = i < end && progress_[i].state == State::kDone;
     if (i >= end || done) here |= uint32_t{1} << (i - begin);
     if (i < end && (lanes >> (i - begin) & 1) == 0) {
       elsewhere = i;
