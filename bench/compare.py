@@ -56,10 +56,19 @@ def plain_loops(program):
                  for run in runs])
 
 
+def cpu_class():
+    """The family and model that tell CPUs of one name apart, on x86."""
+    with open("/proc/cpuinfo") as file:
+        values = dict(reversed([[part.strip() for part in line.split(":", 1)]
+                                for line in file if ":" in line]))
+    return "".join(f", {name} {values[key]}" for name, key in
+                   (("family", "cpu family"), ("model", "model")) if key in values)
+
+
 def head(run):
     context = run["context"]
-    print(f"{context['cpu_model']} ({run['isa']}), {run['threads']} threads, {context['compiler']}, "
-          f"oneDNN {context['onednn']}\n")
+    print(f"{context['cpu_model']}{cpu_class()} ({run['isa']}), {run['threads']} threads, "
+          f"{context['compiler']}, oneDNN {context['onednn']}\n")
     print("| usual code | type |", " | ".join(f"T = {tokens}" for tokens in TOKENS), "|")
     print("|---|---|" + "---|" * len(TOKENS))
 
