@@ -76,30 +76,21 @@ template <class A, class T>
 using Like = typename Reshaped<Plain<A>, T>::Type;
 
 // Integers become float.
-template <class R>
+template <class R, bool kIsInteger = __is_integral(R)>
 struct FloatOf {
   using Type = R;
 };
-#define SWITCHYARD_FLOAT_OF(T) \
-  template <>                  \
-  struct FloatOf<T> {          \
-    using Type = float;        \
-  }
-SWITCHYARD_FLOAT_OF(bool);
-SWITCHYARD_FLOAT_OF(char);
-SWITCHYARD_FLOAT_OF(signed char);
-SWITCHYARD_FLOAT_OF(uchar);
-SWITCHYARD_FLOAT_OF(short);
-SWITCHYARD_FLOAT_OF(ushort);
-SWITCHYARD_FLOAT_OF(int);
-SWITCHYARD_FLOAT_OF(uint);
-SWITCHYARD_FLOAT_OF(long);
-SWITCHYARD_FLOAT_OF(ulong);
-SWITCHYARD_FLOAT_OF(long long);
-SWITCHYARD_FLOAT_OF(unsigned long long);
-#undef SWITCHYARD_FLOAT_OF
+template <class R>
+struct FloatOf<R, true> {
+  using Type = float;
+};
 template <class A, class B = A, class C = A>
 using FloatCommon = typename FloatOf<Common<A, B, C>>::Type;
+// Results of tests of floats, and integers made of floats.
+template <class A, class B = A>
+using FloatTests = Like<FloatCommon<A, B>, bool>;
+template <class A>
+using FloatIntegers = Like<FloatCommon<A>, int>;
 template <class A, class B = A, class C = A>
 using IntegerCommon =
     typename EnableIf<__is_integral(ElementOf<Common<A, B, C>>),

@@ -34,48 +34,11 @@
   constexpr auto __metal_##name(const A& a, const B& b, const C& c, int = 0) { \
     return metal::name(a, b, c);                                               \
   }
-SWITCHYARD_INTERNAL_1(acos)
-SWITCHYARD_INTERNAL_1(acosh)
-SWITCHYARD_INTERNAL_1(asin)
-SWITCHYARD_INTERNAL_1(asinh)
-SWITCHYARD_INTERNAL_1(atan)
-SWITCHYARD_INTERNAL_1(atanh)
-SWITCHYARD_INTERNAL_1(ceil)
-SWITCHYARD_INTERNAL_1(cos)
-SWITCHYARD_INTERNAL_1(cosh)
-SWITCHYARD_INTERNAL_1(cospi)
-SWITCHYARD_INTERNAL_1(exp)
-SWITCHYARD_INTERNAL_1(exp10)
-SWITCHYARD_INTERNAL_1(exp2)
-SWITCHYARD_INTERNAL_1(fabs)
-SWITCHYARD_INTERNAL_1(floor)
-SWITCHYARD_INTERNAL_1(fract)
-SWITCHYARD_INTERNAL_1(log)
-SWITCHYARD_INTERNAL_1(log10)
-SWITCHYARD_INTERNAL_1(log2)
-SWITCHYARD_INTERNAL_1(rint)
-SWITCHYARD_INTERNAL_1(round)
-SWITCHYARD_INTERNAL_1(rsqrt)
-SWITCHYARD_INTERNAL_1(sin)
-SWITCHYARD_INTERNAL_1(sinh)
-SWITCHYARD_INTERNAL_1(sinpi)
-SWITCHYARD_INTERNAL_1(sqrt)
-SWITCHYARD_INTERNAL_1(tan)
-SWITCHYARD_INTERNAL_1(tanh)
-SWITCHYARD_INTERNAL_1(tanpi)
-SWITCHYARD_INTERNAL_1(trunc)
-SWITCHYARD_INTERNAL_2(atan2)
-SWITCHYARD_INTERNAL_2(divide)
-SWITCHYARD_INTERNAL_2(fmax)
-SWITCHYARD_INTERNAL_2(fmin)
-SWITCHYARD_INTERNAL_2(fmod)
-SWITCHYARD_INTERNAL_2(nextafter)
-SWITCHYARD_INTERNAL_2(pow)
-SWITCHYARD_INTERNAL_2(powr)
-SWITCHYARD_INTERNAL_3(fma)
-SWITCHYARD_INTERNAL_3(fmax3)
-SWITCHYARD_INTERNAL_3(fmedian3)
-SWITCHYARD_INTERNAL_3(fmin3)
+SWITCHYARD_BUILTINS_1(SWITCHYARD_INTERNAL_1)
+SWITCHYARD_OTHER_FLOATS_1(SWITCHYARD_INTERNAL_1)
+SWITCHYARD_BUILTINS_2(SWITCHYARD_INTERNAL_2)
+SWITCHYARD_OTHER_FLOATS_2(SWITCHYARD_INTERNAL_2)
+SWITCHYARD_FLOATS_3(SWITCHYARD_INTERNAL_3)
 #undef SWITCHYARD_INTERNAL_1
 #undef SWITCHYARD_INTERNAL_2
 #undef SWITCHYARD_INTERNAL_3
@@ -98,42 +61,25 @@ T __metal_get_thread_index_in_simdgroup(T) {
   return static_cast<T>(switchyard_metal::ThisLane());
 }
 
-#define SWITCHYARD_INTERNAL_1(name)      \
+#define SWITCHYARD_INTERNAL_1(name, ...) \
   template <class A>                     \
   auto __metal_simd_##name(const A& a) { \
     return metal::simd_##name(a);        \
   }
-#define SWITCHYARD_INTERNAL_2(name)                     \
+#define SWITCHYARD_INTERNAL_2(name, ...)                \
   template <class A>                                    \
   auto __metal_simd_##name(const A& a, ushort number) { \
     return metal::simd_##name(a, number);               \
   }
-#define SWITCHYARD_INTERNAL_3(name)                                    \
+#define SWITCHYARD_INTERNAL_3(name, ...)                               \
   template <class A>                                                   \
   auto __metal_simd_##name(const A& a, const A& filling, ushort delta, \
                            ushort modulo) {                            \
     return metal::simd_##name(a, filling, delta, modulo);              \
   }
-SWITCHYARD_INTERNAL_1(and)
-SWITCHYARD_INTERNAL_1(max)
-SWITCHYARD_INTERNAL_1(min)
-SWITCHYARD_INTERNAL_1(or)
-SWITCHYARD_INTERNAL_1(prefix_exclusive_product)
-SWITCHYARD_INTERNAL_1(prefix_exclusive_sum)
-SWITCHYARD_INTERNAL_1(prefix_inclusive_product)
-SWITCHYARD_INTERNAL_1(prefix_inclusive_sum)
-SWITCHYARD_INTERNAL_1(product)
-SWITCHYARD_INTERNAL_1(sum)
-SWITCHYARD_INTERNAL_1(xor)
-SWITCHYARD_INTERNAL_2(broadcast)
-SWITCHYARD_INTERNAL_2(shuffle)
-SWITCHYARD_INTERNAL_2(shuffle_down)
-SWITCHYARD_INTERNAL_2(shuffle_rotate_down)
-SWITCHYARD_INTERNAL_2(shuffle_rotate_up)
-SWITCHYARD_INTERNAL_2(shuffle_up)
-SWITCHYARD_INTERNAL_2(shuffle_xor)
-SWITCHYARD_INTERNAL_3(shuffle_and_fill_down)
-SWITCHYARD_INTERNAL_3(shuffle_and_fill_up)
+SWITCHYARD_REDUCTIONS(SWITCHYARD_INTERNAL_1, )
+SWITCHYARD_SHUFFLES(SWITCHYARD_INTERNAL_2, )
+SWITCHYARD_FILLS(SWITCHYARD_INTERNAL_3, )
 #undef SWITCHYARD_INTERNAL_1
 #undef SWITCHYARD_INTERNAL_2
 #undef SWITCHYARD_INTERNAL_3

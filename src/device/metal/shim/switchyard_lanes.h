@@ -69,6 +69,14 @@ struct ToEach {
   }
 };
 
+using SumToAll = ToAll<Halve<LaneSum>>;
+using ProductToAll = ToAll<Halve<LaneProduct>>;
+using MaxToAll = ToAll<Fold<LaneMax>>;
+using MinToAll = ToAll<Fold<LaneMin>>;
+using AndToAll = ToAll<Fold<LaneAnd>>;
+using OrToAll = ToAll<Fold<LaneOr>>;
+using XorToAll = ToAll<Fold<LaneXor>>;
+using FirstToAll = ToAll<Fold<First>>;
 using InclusiveSum = ToEach<Prefix<LaneSum, true>>;
 using ExclusiveSum = ToEach<Prefix<LaneSum, false>>;
 using InclusiveProduct = ToEach<Prefix<LaneProduct, true>>;
@@ -160,20 +168,33 @@ SWITCHYARD_MEETS inline Lane<ulong> Vote(bool value, const char* name,
   runtime->simd(&lane, &Ballot::Run, nullptr, name, quad);
   return lane;
 }
+// simd_vote and quad_vote: a bit for each lane, of which kLanes are all.
+template <class T, T kLanes>
+class LaneVote {
+ public:
+  using vote_t = T;
+  explicit constexpr LaneVote(vote_t bits = 0) : bits_(bits) {}
+  explicit constexpr operator vote_t() const { return bits_; }
+  constexpr bool all() const { return (bits_ & kLanes) == kLanes; }
+  constexpr bool any() const { return (bits_ & kLanes) != 0; }
+
+ private:
+  vote_t bits_;
+};
 // The running thread's index in its simdgroup.
 inline u32 ThisLane() { return runtime->lane(); }
 
 }  // namespace switchyard_metal
 
 // The functions of simd_ and of quad_, by their prefix.
-#define SWITCHYARD_REDUCTION(prefix, name, Operation, kQuad)    \
+#define SWITCHYARD_REDUCTION(name, Operation, prefix, kQuad)    \
   template <class A, class T = switchyard_metal::IfAny<A>>      \
   SWITCHYARD_MEETS inline T prefix##_##name(const A& data) {    \
     const T value = data;                                       \
     return switchyard_metal::Meet<switchyard_metal::Operation>( \
         value, value, 0, 0, #prefix "_" #name, "", kQuad);      \
   }
-#define SWITCHYARD_SHUFFLE(prefix, name, Operation, kQuad)                  \
+#define SWITCHYARD_SHUFFLE(name, Operation, prefix, kQuad)                  \
   template <class A, class T = switchyard_metal::IfAny<A>>                  \
   SWITCHYARD_MEETS inline T prefix##_##name(const A& data, ushort number) { \
     const T value = data;                                                   \
@@ -182,7 +203,7 @@ inline u32 ThisLane() { return runtime->lane(); }
         value, value, number, 0, #prefix "_" #name,                         \
         #prefix "_" #name " reads from a lane that is not there", kQuad);   \
   }
-#define SWITCHYARD_FILL(prefix, name, kUp, kQuad)                             \
+#define SWITCHYARD_FILL(name, kUp, prefix, kQuad)                             \
   template <class A, class B, class T = switchyard_metal::IfAny<A>>           \
   SWITCHYARD_MEETS inline T prefix##_##name(const A& data, const B& filling,  \
                                             ushort delta,                     \
@@ -193,66 +214,55 @@ inline u32 ThisLane() { return runtime->lane(); }
         value, other, delta, modulo, #prefix "_" #name,                       \
         #prefix "_" #name " reads from a lane that is not there", kQuad);     \
   }
-#define SWITCHYARD_LANE_FUNCTIONS(prefix, kQuad)                               \
-  SWITCHYARD_REDUCTION(                                                        \
-      prefix, sum, ToAll<switchyard_metal::Halve<switchyard_metal::LaneSum>>,  \
-      kQuad)                                                                   \
-  SWITCHYARD_REDUCTION(                                                        \
-      prefix, product,                                                         \
-      ToAll<switchyard_metal::Halve<switchyard_metal::LaneProduct>>, kQuad)    \
-  SWITCHYARD_REDUCTION(                                                        \
-      prefix, max, ToAll<switchyard_metal::Fold<switchyard_metal::LaneMax>>,   \
-      kQuad)                                                                   \
-  SWITCHYARD_REDUCTION(                                                        \
-      prefix, min, ToAll<switchyard_metal::Fold<switchyard_metal::LaneMin>>,   \
-      kQuad)                                                                   \
-  SWITCHYARD_REDUCTION(                                                        \
-      prefix, and, ToAll<switchyard_metal::Fold<switchyard_metal::LaneAnd>>,   \
-      kQuad)                                                                   \
-  SWITCHYARD_REDUCTION(                                                        \
-      prefix, or, ToAll<switchyard_metal::Fold<switchyard_metal::LaneOr>>,     \
-      kQuad)                                                                   \
-  SWITCHYARD_REDUCTION(                                                        \
-      prefix, xor, ToAll<switchyard_metal::Fold<switchyard_metal::LaneXor>>,   \
-      kQuad)                                                                   \
-  SWITCHYARD_REDUCTION(prefix, prefix_inclusive_sum, InclusiveSum, kQuad)      \
-  SWITCHYARD_REDUCTION(prefix, prefix_exclusive_sum, ExclusiveSum, kQuad)      \
-  SWITCHYARD_REDUCTION(prefix, prefix_inclusive_product, InclusiveProduct,     \
-                       kQuad)                                                  \
-  SWITCHYARD_REDUCTION(prefix, prefix_exclusive_product, ExclusiveProduct,     \
-                       kQuad)                                                  \
-  SWITCHYARD_REDUCTION(prefix, broadcast_first,                                \
-                       ToAll<switchyard_metal::Fold<switchyard_metal::First>>, \
-                       kQuad)                                                  \
-  SWITCHYARD_SHUFFLE(prefix, broadcast, FromLane, kQuad)                       \
-  SWITCHYARD_SHUFFLE(prefix, shuffle, FromLane, kQuad)                         \
-  SWITCHYARD_SHUFFLE(prefix, shuffle_xor, FromXor, kQuad)                      \
-  SWITCHYARD_SHUFFLE(prefix, shuffle_up, FromBelow, kQuad)                     \
-  SWITCHYARD_SHUFFLE(prefix, shuffle_down, FromAbove, kQuad)                   \
-  SWITCHYARD_SHUFFLE(prefix, shuffle_rotate_up, FromBelowAround, kQuad)        \
-  SWITCHYARD_SHUFFLE(prefix, shuffle_rotate_down, FromAboveAround, kQuad)      \
-  SWITCHYARD_FILL(prefix, shuffle_and_fill_up, true, kQuad)                    \
-  SWITCHYARD_FILL(prefix, shuffle_and_fill_down, false, kQuad)                 \
-  SWITCHYARD_MEETS inline bool prefix##_all(bool value) {                      \
-    const auto vote = switchyard_metal::Vote(value, #prefix "_all", kQuad);    \
-    return vote.result == vote.other;                                          \
-  }                                                                            \
-  SWITCHYARD_MEETS inline bool prefix##_any(bool value) {                      \
-    return switchyard_metal::Vote(value, #prefix "_any", kQuad).result != 0;   \
-  }                                                                            \
-  SWITCHYARD_MEETS inline bool prefix##_is_first() {                           \
-    const auto vote =                                                          \
-        switchyard_metal::Vote(true, #prefix "_is_first", kQuad);              \
-    return ctz(vote.other) == vote.number;                                     \
-  }                                                                            \
-  SWITCHYARD_MEETS inline prefix##_vote prefix##_ballot(bool value) {          \
-    return prefix##_vote(static_cast<prefix##_vote::vote_t>(                   \
-        switchyard_metal::Vote(value, #prefix "_ballot", kQuad).result));      \
-  }                                                                            \
-  SWITCHYARD_MEETS inline prefix##_vote prefix##_active_threads_mask() {       \
-    return prefix##_vote(static_cast<prefix##_vote::vote_t>(                   \
-        switchyard_metal::Vote(true, #prefix "_active_threads_mask", kQuad)    \
-            .result));                                                         \
+// X of each function's name, what it does, and more.
+#define SWITCHYARD_REDUCTIONS(X, ...)                        \
+  X(sum, SumToAll, __VA_ARGS__)                              \
+  X(product, ProductToAll, __VA_ARGS__)                      \
+  X(max, MaxToAll, __VA_ARGS__)                              \
+  X(min, MinToAll, __VA_ARGS__)                              \
+  X(and, AndToAll, __VA_ARGS__)                              \
+  X(or, OrToAll, __VA_ARGS__)                                \
+  X(xor, XorToAll, __VA_ARGS__)                              \
+  X(prefix_inclusive_sum, InclusiveSum, __VA_ARGS__)         \
+  X(prefix_exclusive_sum, ExclusiveSum, __VA_ARGS__)         \
+  X(prefix_inclusive_product, InclusiveProduct, __VA_ARGS__) \
+  X(prefix_exclusive_product, ExclusiveProduct, __VA_ARGS__) \
+  X(broadcast_first, FirstToAll, __VA_ARGS__)
+#define SWITCHYARD_SHUFFLES(X, ...)                  \
+  X(broadcast, FromLane, __VA_ARGS__)                \
+  X(shuffle, FromLane, __VA_ARGS__)                  \
+  X(shuffle_xor, FromXor, __VA_ARGS__)               \
+  X(shuffle_up, FromBelow, __VA_ARGS__)              \
+  X(shuffle_down, FromAbove, __VA_ARGS__)            \
+  X(shuffle_rotate_up, FromBelowAround, __VA_ARGS__) \
+  X(shuffle_rotate_down, FromAboveAround, __VA_ARGS__)
+#define SWITCHYARD_FILLS(X, ...)            \
+  X(shuffle_and_fill_up, true, __VA_ARGS__) \
+  X(shuffle_and_fill_down, false, __VA_ARGS__)
+#define SWITCHYARD_LANE_FUNCTIONS(prefix, kQuad)                             \
+  SWITCHYARD_REDUCTIONS(SWITCHYARD_REDUCTION, prefix, kQuad)                 \
+  SWITCHYARD_SHUFFLES(SWITCHYARD_SHUFFLE, prefix, kQuad)                     \
+  SWITCHYARD_FILLS(SWITCHYARD_FILL, prefix, kQuad)                           \
+  SWITCHYARD_MEETS inline bool prefix##_all(bool value) {                    \
+    const auto vote = switchyard_metal::Vote(value, #prefix "_all", kQuad);  \
+    return vote.result == vote.other;                                        \
+  }                                                                          \
+  SWITCHYARD_MEETS inline bool prefix##_any(bool value) {                    \
+    return switchyard_metal::Vote(value, #prefix "_any", kQuad).result != 0; \
+  }                                                                          \
+  SWITCHYARD_MEETS inline bool prefix##_is_first() {                         \
+    const auto vote =                                                        \
+        switchyard_metal::Vote(true, #prefix "_is_first", kQuad);            \
+    return ctz(vote.other) == vote.number;                                   \
+  }                                                                          \
+  SWITCHYARD_MEETS inline prefix##_vote prefix##_ballot(bool value) {        \
+    return prefix##_vote(static_cast<prefix##_vote::vote_t>(                 \
+        switchyard_metal::Vote(value, #prefix "_ballot", kQuad).result));    \
+  }                                                                          \
+  SWITCHYARD_MEETS inline prefix##_vote prefix##_active_threads_mask() {     \
+    return prefix##_vote(static_cast<prefix##_vote::vote_t>(                 \
+        switchyard_metal::Vote(true, #prefix "_active_threads_mask", kQuad)  \
+            .result));                                                       \
   }
 
 #pragma clang attribute pop

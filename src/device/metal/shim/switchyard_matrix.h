@@ -136,32 +136,24 @@ struct matrix {
   constexpr Column& operator[](long i) { return columns[i]; }
   constexpr const Column& operator[](long i) const { return columns[i]; }
 
-  friend constexpr matrix operator+(const matrix& a, const matrix& b) {
-    matrix r(a);
-    for (int i = 0; i < kColumns; ++i) r[i] += b[i];
-    return r;
-  }
-  friend constexpr matrix operator-(const matrix& a, const matrix& b) {
-    matrix r(a);
-    for (int i = 0; i < kColumns; ++i) r[i] -= b[i];
-    return r;
-  }
+#define SWITCHYARD_MATRIX_OPERATOR(op, B, operand)            \
+  friend constexpr matrix operator op(const matrix& a, B b) { \
+    matrix r(a);                                              \
+    for (int i = 0; i < kColumns; ++i) r[i] op## = operand;   \
+    return r;                                                 \
+  }                                                           \
+  friend constexpr matrix& operator op##=(matrix& a, B b) { return a = a op b; }
+  SWITCHYARD_MATRIX_OPERATOR(+, const matrix&, b[i])
+  SWITCHYARD_MATRIX_OPERATOR(-, const matrix&, b[i])
+  SWITCHYARD_MATRIX_OPERATOR(*, T, b)
+  SWITCHYARD_MATRIX_OPERATOR(/, T, b)
+#undef SWITCHYARD_MATRIX_OPERATOR
   friend constexpr matrix operator-(const matrix& a) {
     matrix r(a);
     for (int i = 0; i < kColumns; ++i) r[i] = -a[i];
     return r;
   }
-  friend constexpr matrix operator*(const matrix& a, T b) {
-    matrix r(a);
-    for (int i = 0; i < kColumns; ++i) r[i] *= b;
-    return r;
-  }
   friend constexpr matrix operator*(T a, const matrix& b) { return b * a; }
-  friend constexpr matrix operator/(const matrix& a, T b) {
-    matrix r(a);
-    for (int i = 0; i < kColumns; ++i) r[i] /= b;
-    return r;
-  }
   friend constexpr Column operator*(const matrix& a,
                                     const vec<T, kColumns>& b) {
     Column r = a[0] * b[0];
@@ -180,14 +172,6 @@ struct matrix {
     }
     return r;
   }
-  friend constexpr matrix& operator+=(matrix& a, const matrix& b) {
-    return a = a + b;
-  }
-  friend constexpr matrix& operator-=(matrix& a, const matrix& b) {
-    return a = a - b;
-  }
-  friend constexpr matrix& operator*=(matrix& a, T b) { return a = a * b; }
-  friend constexpr matrix& operator/=(matrix& a, T b) { return a = a / b; }
   friend constexpr bool operator==(const matrix& a, const matrix& b) {
     for (int i = 0; i < kColumns; ++i) {
       for (int j = 0; j < kRows; ++j) {
