@@ -33,118 +33,84 @@ fn close(found: &[f32], wanted: &[f32]) {
 
 #[test]
 fn router_is_softmax_top_k() {
-    const TOKENS: usize = 3;
-    const EXPERTS: usize = 16;
-    const TOP_K: usize = 4;
-    let logit = |t: usize, e: usize| (t as f32 * 0.7 + e as f32 * 0.13).sin() + e as f32 * 0.05;
-    let logits: Vec<f32> = (0..TOKENS * EXPERTS).map(|i| logit(i / EXPERTS, i % EXPERTS)).collect();
+    let logits = [1.0f32, 3.0, 2.0, 2.0, 4.0, 1.0, 2.0, 1.0].map(f32::ln);
     on_every_isa(|| {
-        let (mut ids, mut weights) = ([0u32; TOKENS * TOP_K], [0.0f32; TOKENS * TOP_K]);
-        let inputs = RouteInputs {
-            logits: Matrix::new(&logits, TOKENS, EXPERTS).unwrap(),
-            ..Default::default()
-        };
+        let (mut ids, mut weights) = ([0u32; 4], [0.0f32; 4]);
+        let inputs =
+            RouteInputs { logits: Matrix::new(&logits, 2, 4).unwrap(), ..Default::default() };
         let outputs = RouteOutputs {
-            topk_ids: MatrixMut::new(&mut ids, TOKENS, TOP_K).unwrap(),
-            topk_weights: MatrixMut::new(&mut weights, TOKENS, TOP_K).unwrap(),
+            topk_ids: MatrixMut::new(&mut ids, 2, 2).unwrap(),
+            topk_weights: MatrixMut::new(&mut weights, 2, 2).unwrap(),
             ..Default::default()
         };
         let options = RouteOptions { renormalize: true, ..Default::default() };
         route_top_k(&inputs, outputs, &options, Pool::Serial).unwrap();
-        for t in 0..TOKENS {
-            let row = &logits[t * EXPERTS..][..EXPERTS];
-            let mut best: Vec<usize> = (0..EXPERTS).collect();
-            best.sort_by(|&a, &b| row[b].total_cmp(&row[a]).then(a.cmp(&b)));
-            let share = |e: &usize| f64::from(row[*e] - row[best[0]]).exp();
-            let sum: f64 = best[..TOP_K].iter().map(share).sum();
-            let wanted: Vec<f32> = best[..TOP_K].iter().map(|e| (share(e) / sum) as f32).collect();
-            let found = &ids[t * TOP_K..][..TOP_K];
-            assert!(found.iter().map(|&id| id as usize).eq(best[..TOP_K].iter().copied()));
-            close(&weights[t * TOP_K..][..TOP_K], &wanted);
-        }
+        assert_eq!(ids, [1, 2, 0, 2]);
+        close(&weights, &[3.0 / 5.0, 2.0 / 5.0, 4.0 / 6.0, 2.0 / 6.0]);
     });
 }
 
 #[test]
 fn buckets_and_dispatch_arguments() {
-    const TOKENS: usize = 5;
-    const EXPERTS: usize = 8;
-    const TOP_K: usize = 3;
-    const PAIRS: usize = TOKENS * TOP_K;
-    // Hot and cold experts, and some that a token has twice.
-    let ids: Vec<i32> =
-        (0..PAIRS).map(|p| ((p / TOP_K * 4 + p % TOP_K * 2) % EXPERTS) as i32).collect();
-    let of = |e: usize| (0..PAIRS as i32).filter(move |p| ids_of(*p) == e as i32);
-    fn ids_of(pair: i32) -> i32 {
-        (pair / 3 * 4 + pair % 3 * 2) % 8
-    }
-    let inputs = || BucketInputs {
-        topk_ids: Matrix::new(&ids, TOKENS, TOP_K).unwrap(),
-        ..Default::default()
-    };
+    // Four tokens with two slots to three experts.
+    let ids = [2i32, 0, 0, 1, 2, 0, 0, 1];
+    let topk_ids = Matrix::new(&ids, 4, 2).unwrap();
+    let inputs = || BucketInputs { topk_ids, ..Default::default() };
     on_every_isa(|| {
-        let mut tpe = [0; EXPERTS];
-        let mut table = [-7; EXPERTS * PAIRS];
+        let (mut tpe, mut table) = ([0; 3], [-7; 12]);
         let strided = StridedBuckets {
             tokens_per_expert: &mut tpe,
             ids: &mut table,
-            row_stride: PAIRS,
+            row_stride: 4,
             ..Default::default()
         };
         let report =
             bucket_strided(inputs(), strided, &BucketOptions::default(), Pool::Serial).unwrap();
-        for e in 0..EXPERTS {
-            assert_eq!(tpe[e] as usize, of(e).count());
-            assert!(of(e).eq(table[e * PAIRS..][..tpe[e] as usize].iter().copied()));
-            assert!(table[e * PAIRS + tpe[e] as usize..(e + 1) * PAIRS].iter().all(|&x| x == -7));
-        }
-        assert_eq!(report.max_rows, tpe.iter().copied().max().unwrap() as usize);
+        assert_eq!((tpe, report.max_rows), ([4, 2, 2], 4));
+        assert_eq!(table, [1, 2, 5, 6, 3, 7, -7, -7, 0, 4, -7, -7]);
         for (features, tiles) in [(768, 12), (2048, 32)] {
-            let args = make_dispatch_args(report.max_rows, EXPERTS, features, &Default::default());
-            assert_eq!(args.unwrap(), [1, tiles, EXPERTS as u32]);
+            let args = make_dispatch_args(report.max_rows, 3, features, &Default::default());
+            assert_eq!(args.unwrap(), [1, tiles, 3]);
         }
 
-        let (mut offsets, mut pairs, mut index) = ([0; EXPERTS + 1], [0; PAIRS], [0; PAIRS]);
+        let (mut offsets, mut pairs, mut index) = ([0; 4], [0; 8], [0; 8]);
         let packed = PackedBuckets {
             tokens_per_expert: &mut tpe,
             offsets: &mut offsets,
             pairs: &mut pairs,
-            row_index: MatrixMut::new(&mut index, TOKENS, TOP_K).unwrap(),
+            row_index: MatrixMut::new(&mut index, 4, 2).unwrap(),
         };
         bucket_packed(inputs(), packed, &BucketOptions::default(), Pool::Serial).unwrap();
-        assert!((0..EXPERTS).flat_map(of).eq(pairs.iter().copied()));
-        for (row, pair) in pairs.iter().enumerate() {
-            assert_eq!(index[*pair as usize] as usize, row);
-        }
-        for e in 0..EXPERTS {
-            assert_eq!(offsets[e + 1] - offsets[e], tpe[e]);
-        }
+        assert_eq!((tpe, offsets), ([4, 2, 2], [0, 4, 6, 8]));
+        assert_eq!((pairs, index), ([1, 2, 5, 6, 3, 7, 0, 4], [6, 0, 1, 4, 7, 2, 3, 5]));
 
-        let options = AlignedOptions { block_size: 4, fill_unused: true, ..Default::default() };
-        let size = bucket_aligned_size(PAIRS, EXPERTS, &options);
-        let mut padded = vec![0; size];
-        let mut blocks = vec![0; size / 4];
+        // Expert 1 is elsewhere; 8 is the sentinel.
+        let options = AlignedOptions {
+            block_size: 3,
+            fill_unused: true,
+            allow_dropped: true,
+            ..Default::default()
+        };
+        let size = bucket_aligned_size(8, 2, &options);
+        let (mut padded, mut blocks) = (vec![0; size], vec![0; size / 3]);
         let aligned = AlignedBuckets {
-            tokens_per_expert: &mut tpe,
-            offsets: &mut offsets,
+            tokens_per_expert: &mut tpe[..2],
+            offsets: &mut offsets[..3],
             pairs: &mut padded,
             block_experts: &mut blocks,
             ..Default::default()
         };
-        let inputs = AlignedInputs {
-            topk_ids: Matrix::new(&ids, TOKENS, TOP_K).unwrap(),
-            ..Default::default()
-        };
+        let inputs =
+            AlignedInputs { topk_ids, expert_map: Some(&[0, -1, 1]), ..Default::default() };
         bucket_aligned(inputs, aligned, &options, Pool::Serial).unwrap();
-        for e in 0..EXPERTS {
-            let (begin, end) = (offsets[e] as usize, offsets[e + 1] as usize);
-            let mut wanted: Vec<i32> = of(e).collect();
-            wanted.resize(end - begin, PAIRS as i32);
-            assert_eq!((padded[begin..end].to_vec(), begin % 4), (wanted, 0));
-            assert!(blocks[begin / 4..end / 4].iter().all(|&b| b == e as i32));
-        }
+        assert_eq!((&tpe[..2], &offsets[..3]), (&[4, 2][..], &[0, 6, 9][..]));
+        assert_eq!(
+            (&padded[..9], &blocks[..3]),
+            (&[1, 2, 5, 6, 8, 8, 0, 4, 8][..], &[0, 0, 1][..])
+        );
+        assert!(padded[9..].iter().all(|&pair| pair == 8));
 
-        let (mut counts, mut ends, mut rows) = ([0; 2], [0; 3], [0; PAIRS]);
+        let (mut counts, mut ends, mut rows) = ([0; 2], [0; 3], [0; 8]);
         let maps = MapOutputs {
             pairs: MapRows {
                 counts: &mut counts,
@@ -154,21 +120,18 @@ fn buckets_and_dispatch_arguments() {
             },
             ..Default::default()
         };
-        let inputs =
-            MapInputs { topk_ids: Matrix::new(&ids, TOKENS, TOP_K).unwrap(), ..Default::default() };
-        let options = MapOptions { experts_per_destination: 4, ..Default::default() };
-        map_pairs(inputs, maps, &options, Pool::Serial).unwrap();
-        for d in 0..2 {
-            let wanted = (0..PAIRS as i32).filter(|p| ids_of(*p) / 4 == d as i32);
-            assert!(wanted.eq(rows[ends[d] as usize..ends[d + 1] as usize].iter().copied()));
-        }
+        let options = MapOptions { experts_per_destination: 2, ..Default::default() };
+        map_pairs(MapInputs { topk_ids, ..Default::default() }, maps, &options, Pool::Serial)
+            .unwrap();
+        assert_eq!((counts, ends, rows), ([6, 2], [0, 6, 8], [1, 2, 3, 5, 6, 7, 0, 4]));
 
         let options = WorkListOptions { workers: 2, tile_rows: 2, ..Default::default() };
-        let none = WorkTile { first_row: 0, rows: 0, expert: 0 };
-        let mut tiles = vec![none; work_list_size(PAIRS, EXPERTS, &options)];
-        let report = make_work_list(&tpe, None, &mut tiles, &options).unwrap();
-        let rows: i32 = tiles[..report.tiles].iter().map(|tile| tile.rows).sum();
-        assert_eq!(rows as usize, PAIRS);
+        let mut tiles =
+            vec![WorkTile { first_row: 0, rows: 0, expert: 0 }; work_list_size(3, 2, &options)];
+        let report = make_work_list(&[2, 1], Some(&[5, 8, 9]), &mut tiles, &options).unwrap();
+        let found: Vec<_> =
+            tiles[..report.tiles].iter().map(|t| (t.first_row, t.rows, t.expert)).collect();
+        assert_eq!(found, [(5, 2, 0), (8, 1, 1)]);
     });
 }
 
@@ -199,7 +162,7 @@ fn activations_also_in_place() {
 
 #[test]
 fn lists_say_which_rows_are_computed() {
-    let (ones, ids) = ([1.0f32; 4], [0i32, 1, 2, 1]);
+    let ones = [1.0f32; 4];
     let matrix = Matrix::new(&ones, 4, 1).unwrap();
     on_every_isa(|| {
         let run = |offsets, tokens_per_expert| {
@@ -219,28 +182,6 @@ fn lists_say_which_rows_are_computed() {
         assert_eq!(run(None, None), [1.0; 4]);
         assert_eq!(run(Some(&[0, 2, 3]), None), [1.0, 1.0, 1.0, 9.0]);
         assert_eq!(run(None, Some(&[1, 0])), [1.0, 9.0, 9.0, 9.0]);
-
-        // Expert 0 is elsewhere, 1 and 2 are the first and second here.
-        let (mut tpe, mut offsets, mut pairs) = ([0; 2], [0; 3], [0; 4]);
-        let inputs = AlignedInputs {
-            topk_ids: Matrix::new(&ids, 4, 1).unwrap(),
-            expert_map: Some(&[-1, 0, 1]),
-            ..Default::default()
-        };
-        let buckets = AlignedBuckets {
-            tokens_per_expert: &mut tpe,
-            offsets: &mut offsets,
-            pairs: &mut pairs,
-            ..Default::default()
-        };
-        let options = AlignedOptions { allow_dropped: true, ..Default::default() };
-        bucket_aligned(inputs, buckets, &options, Pool::Serial).unwrap();
-        assert_eq!((tpe, offsets, &pairs[..3]), ([2, 1], [0, 2, 3], &[1, 3, 2][..]));
-
-        let mut tiles = [WorkTile { first_row: 0, rows: 0, expert: 0 }; 2];
-        make_work_list(&tpe, Some(&[5, 8, 9]), &mut tiles, &Default::default()).unwrap();
-        assert_eq!((tiles[0].first_row, tiles[0].rows, tiles[0].expert), (5, 2, 0));
-        assert_eq!((tiles[1].first_row, tiles[1].rows, tiles[1].expert), (8, 1, 1));
     });
 }
 
