@@ -1,9 +1,32 @@
 # Writes OUTPUT, C++ that defines VARIABLE (in its namespace, declared in HEADER):
 # the texts of FILES, by their names, which have simd/ in them where that is the folder.
+# Functions of headers with a guard get no debug information: inlined code then has the
+# lines of the shader that calls it.
+set(push "#pragma clang attribute push(__attribute__((nodebug)), apply_to = hasType(functionType))\n")
+set(pop "\n#pragma clang attribute pop")
 set(code "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n\nconst EmbeddedFile ${VARIABLE}[] = {\n")
 foreach(file IN LISTS FILES)
   string(REGEX MATCH "(simd/)?[^/]+$" name ${file})
   file(READ ${file} text)
+  string(REGEX MATCH "\n#ifndef SWITCHYARD_[A-Z_]+_\n#define " guard "${text}")
+  if(guard)
+    # Begins behind the first group of #include, if there is one.
+    string(FIND "${text}" "\n#include " at)
+    if(at EQUAL -1)
+      string(FIND "${text}" "${guard}" at)
+      math(EXPR at "${at} + 1")
+    endif()
+    string(SUBSTRING "${text}" 0 ${at} before)
+    string(SUBSTRING "${text}" ${at} -1 text)
+    string(FIND "${text}" "\n\n" at)
+    string(FIND "${text}" "\n#endif" last REVERSE)
+    math(EXPR at "${at} + 1")
+    math(EXPR length "${last} - ${at}")
+    string(SUBSTRING "${text}" 0 ${at} group)
+    string(SUBSTRING "${text}" ${at} ${length} body)
+    string(SUBSTRING "${text}" ${last} -1 end)
+    set(text "${before}${group}${push}${body}${pop}${end}")
+  endif()
   string(APPEND code "    {\"${name}\", R\"embedded(${text})embedded\"},\n")
 endforeach()
 string(APPEND code "    {nullptr, nullptr},\n};\n\n}  // namespace ${NAMESPACE}\n")

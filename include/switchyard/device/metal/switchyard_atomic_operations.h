@@ -12,68 +12,35 @@
 #pragma GCC system_header
 #endif
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 namespace switchyard_metal {
 
 template <class T>
 using AtomicBits = typename BitsOf<sizeof(T)>::Type;
 
-// Each operation gives the new value.
-struct FetchAdd {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    if constexpr (kIsIntegral<T>) {
-      return static_cast<T>(static_cast<AtomicBits<T>>(a) +
-                            static_cast<AtomicBits<T>>(b));
-    } else {
-      return a + b;
-    }
-  }
-};
-struct FetchSub {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    if constexpr (kIsIntegral<T>) {
-      return static_cast<T>(static_cast<AtomicBits<T>>(a) -
-                            static_cast<AtomicBits<T>>(b));
-    } else {
-      return a - b;
-    }
-  }
-};
-struct FetchMin {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    return b < a ? b : a;
-  }
-};
-struct FetchMax {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    return a < b ? b : a;
-  }
-};
-struct FetchAnd {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    return a & b;
-  }
-};
-struct FetchOr {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    return a | b;
-  }
-};
-struct FetchXor {
-  template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
-    return a ^ b;
-  }
-};
+// Each operation gives the new value; sums of integers wrap around.
+#define SWITCHYARD_FETCH(name, ...)                \
+  struct name {                                    \
+    template <class T>                             \
+    SWITCHYARD_NOT_CHECKED static T Of(T a, T b) { \
+      __VA_ARGS__;                                 \
+    }                                              \
+  };
+#define SWITCHYARD_FETCH_SUM(name, op)                               \
+  SWITCHYARD_FETCH(                                                  \
+      name,                                                          \
+      if constexpr (kIsIntegral<T>) {                                \
+        return static_cast<T>(static_cast<AtomicBits<T>>(a)          \
+                                  op static_cast<AtomicBits<T>>(b)); \
+      } else { return a op b; })
+SWITCHYARD_FETCH_SUM(FetchAdd, +)
+SWITCHYARD_FETCH_SUM(FetchSub, -)
+SWITCHYARD_FETCH(FetchMin, return b < a ? b : a)
+SWITCHYARD_FETCH(FetchMax, return a < b ? b : a)
+SWITCHYARD_FETCH(FetchAnd, return a & b)
+SWITCHYARD_FETCH(FetchOr, return a | b)
+SWITCHYARD_FETCH(FetchXor, return a ^ b)
+#undef SWITCHYARD_FETCH
+#undef SWITCHYARD_FETCH_SUM
 
 // Returns the value before.
 template <class Operation, class T>
@@ -110,7 +77,5 @@ SWITCHYARD_NOT_CHECKED bool CompareExchange(volatile AtomicBits<T>* bits,
 }
 
 }  // namespace switchyard_metal
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_DEVICE_METAL_SWITCHYARD_ATOMIC_OPERATIONS_H_

@@ -13,10 +13,6 @@
 #pragma GCC system_header
 #endif
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 #ifdef __METAL__
 // The type that the compiler makes of braces.
 namespace std {
@@ -137,21 +133,13 @@ class Swizzle {
 template <int kBytes>
 struct BitsOf;
 template <>
-struct BitsOf<1> {
-  using Type = uchar;
-};
+struct BitsOf<1> : EnableIf<true, uchar> {};
 template <>
-struct BitsOf<2> {
-  using Type = ushort;
-};
+struct BitsOf<2> : EnableIf<true, ushort> {};
 template <>
-struct BitsOf<4> {
-  using Type = uint;
-};
+struct BitsOf<4> : EnableIf<true, uint> {};
 template <>
-struct BitsOf<8> {
-  using Type = ulong;
-};
+struct BitsOf<8> : EnableIf<true, ulong> {};
 
 // A type that is copied by one instruction.
 #ifdef __METAL__
@@ -176,6 +164,17 @@ struct Elements {
   constexpr const T& At(int i) const { return e[i]; }
 };
 
+// What the others have; constants are made of names, which are there.
+#define SWITCHYARD_ELEMENTS(name)                             \
+  Elements() = default;                                       \
+  Elements(const Elements&) = default;                        \
+  constexpr T& At(int i) {                                    \
+    return __builtin_is_constant_evaluated() ? (name) : e[i]; \
+  }                                                           \
+  constexpr const T& At(int i) const {                        \
+    return __builtin_is_constant_evaluated() ? (name) : e[i]; \
+  }
+
 template <class T>
 struct Elements<T, 2> {
   static constexpr int kStored = 2;
@@ -192,17 +191,8 @@ struct Elements<T, 2> {
 #include "switchyard_swizzles.h"
 #undef SWITCHYARD_N
   };
-  Elements() = default;
-  Elements(const Elements&) = default;
+  SWITCHYARD_ELEMENTS(i == 0 ? x : y)
   constexpr Elements(T a, T b) : x(a), y(b) {}
-  constexpr T& At(int i) {
-    if (__builtin_is_constant_evaluated()) return i == 0 ? x : y;
-    return e[i];
-  }
-  constexpr const T& At(int i) const {
-    if (__builtin_is_constant_evaluated()) return i == 0 ? x : y;
-    return e[i];
-  }
 };
 
 template <class T>
@@ -221,17 +211,8 @@ struct Elements<T, 3> {
 #include "switchyard_swizzles.h"
 #undef SWITCHYARD_N
   };
-  Elements() = default;
-  Elements(const Elements&) = default;
+  SWITCHYARD_ELEMENTS(i == 0 ? x : i == 1 ? y : z)
   constexpr Elements(T a, T b, T c) : x(a), y(b), z(c) {}
-  constexpr T& At(int i) {
-    if (__builtin_is_constant_evaluated()) return i == 0 ? x : i == 1 ? y : z;
-    return e[i];
-  }
-  constexpr const T& At(int i) const {
-    if (__builtin_is_constant_evaluated()) return i == 0 ? x : i == 1 ? y : z;
-    return e[i];
-  }
 };
 
 template <class T>
@@ -250,25 +231,11 @@ struct Elements<T, 4> {
 #include "switchyard_swizzles.h"
 #undef SWITCHYARD_N
   };
-  Elements() = default;
-  Elements(const Elements&) = default;
+  SWITCHYARD_ELEMENTS(i == 0 ? x : i == 1 ? y : i == 2 ? z : w)
   constexpr Elements(T x0, T x1, T x2, T x3) : x(x0), y(x1), z(x2), w(x3) {}
-  constexpr T& At(int i) {
-    if (__builtin_is_constant_evaluated()) {
-      return i == 0 ? x : i == 1 ? y : i == 2 ? z : w;
-    }
-    return e[i];
-  }
-  constexpr const T& At(int i) const {
-    if (__builtin_is_constant_evaluated()) {
-      return i == 0 ? x : i == 1 ? y : i == 2 ? z : w;
-    }
-    return e[i];
-  }
 };
+#undef SWITCHYARD_ELEMENTS
 
 }  // namespace switchyard_metal
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_METAL_ELEMENTS_H_

@@ -21,10 +21,6 @@
 #define SWITCHYARD_NOT_CHECKED
 #endif
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 #ifdef __METAL__
 using int8_t = __INT8_TYPE__;
 using int16_t = __INT16_TYPE__;
@@ -194,22 +190,16 @@ struct SmallFloat {
     return static_cast<T>(Format::ToFloat(bits_));
   }
 
-  template <class T>
-  constexpr SmallFloat& operator+=(T value) {
-    return *this = static_cast<SmallFloat>(*this + value);
+#define SWITCHYARD_SMALL_ASSIGNMENT(op)                     \
+  template <class T>                                        \
+  constexpr SmallFloat& operator op##=(T value) {           \
+    return *this = static_cast<SmallFloat>(*this op value); \
   }
-  template <class T>
-  constexpr SmallFloat& operator-=(T value) {
-    return *this = static_cast<SmallFloat>(*this - value);
-  }
-  template <class T>
-  constexpr SmallFloat& operator*=(T value) {
-    return *this = static_cast<SmallFloat>(*this * value);
-  }
-  template <class T>
-  constexpr SmallFloat& operator/=(T value) {
-    return *this = static_cast<SmallFloat>(*this / value);
-  }
+  SWITCHYARD_SMALL_ASSIGNMENT(+)
+  SWITCHYARD_SMALL_ASSIGNMENT(-)
+  SWITCHYARD_SMALL_ASSIGNMENT(*)
+  SWITCHYARD_SMALL_ASSIGNMENT(/)
+#undef SWITCHYARD_SMALL_ASSIGNMENT
   constexpr SmallFloat& operator++() { return *this += 1.0f; }
   constexpr SmallFloat& operator--() { return *this -= 1.0f; }
   constexpr SmallFloat operator++(int) {
@@ -259,25 +249,17 @@ struct SmallResult<SmallFloat<F>, SmallFloat<F>> {
   using Type = SmallFloat<F>;
 };
 template <>
-struct SmallResult<half, bfloat> {
-  using Type = float;
-};
+struct SmallResult<half, bfloat> : EnableIf<true, float> {};
 template <>
-struct SmallResult<bfloat, half> {
-  using Type = float;
-};
+struct SmallResult<bfloat, half> : EnableIf<true, float> {};
 template <class F, class B>
 struct SmallResult<SmallFloat<F>, B>
     : EnableIf<kIsArithmetic<B> || __is_enum(B),
                typename SmallResult<SmallFloat<F>, SmallFloat<F>>::Type> {};
 template <class F>
-struct SmallResult<SmallFloat<F>, float> {
-  using Type = float;
-};
+struct SmallResult<SmallFloat<F>, float> : EnableIf<true, float> {};
 template <class F>
-struct SmallResult<SmallFloat<F>, double> {
-  using Type = float;
-};
+struct SmallResult<SmallFloat<F>, double> : EnableIf<true, float> {};
 template <class F, class A>
 struct SmallResult<A, SmallFloat<F>> : SmallResult<SmallFloat<F>, A> {};
 
@@ -341,25 +323,10 @@ constexpr bfloat operator"" BF(long double value) {
 }
 
 namespace metal {
-using ::bfloat;
-using ::half;
-using ::int16_t;
-using ::int32_t;
-using ::int64_t;
-using ::int8_t;
-using ::ptrdiff_t;
-using ::size_t;
-using ::uchar;
-using ::uint;
-using ::uint16_t;
-using ::uint32_t;
-using ::uint64_t;
-using ::uint8_t;
-using ::ulong;
-using ::ushort;
+using ::bfloat, ::half, ::uchar, ::ushort, ::uint, ::ulong, ::size_t,
+    ::ptrdiff_t, ::int8_t, ::int16_t, ::int32_t, ::int64_t, ::uint8_t,
+    ::uint16_t, ::uint32_t, ::uint64_t;
 }  // namespace metal
 #endif  // __METAL__
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_DEVICE_METAL_SWITCHYARD_HALF_H_

@@ -14,10 +14,6 @@
 #pragma GCC system_header
 #endif
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 namespace switchyard_metal {
 
 // Sums and products wrap around, as on a GPU: those of narrow integers are not
@@ -139,47 +135,25 @@ struct Prefix {
   }
 };
 
-// Shuffles: From::Of(i, number, lanes) is the lane that lane i reads.
-struct FromLane {
-  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t, uint32_t number,
-                                            uint32_t) {
-    return number;
-  }
-};
-struct FromXor {
-  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t i, uint32_t mask,
-                                            uint32_t) {
-    return i ^ mask;
-  }
-};
-// A lane whose source would lie outside keeps its own value.
-struct FromBelow {
-  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t i, uint32_t delta,
-                                            uint32_t) {
-    return i < delta ? i : i - delta;
-  }
-};
-struct FromAbove {
-  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t i, uint32_t delta,
-                                            uint32_t lanes) {
-    return delta >= lanes - i ? i : i + delta;
-  }
-};
-struct FromBelowAround {
-  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t i, uint32_t delta,
-                                            uint32_t lanes) {
-    return (i - delta) % lanes;
-  }
-};
-struct FromAboveAround {
-  SWITCHYARD_NOT_CHECKED static uint32_t Of(uint32_t i, uint32_t delta,
-                                            uint32_t lanes) {
-    return (i + delta) % lanes;
-  }
-};
+// Shuffles: From::Of(i, n, lanes) is the lane that lane i reads, by the n that
+// it is given: a lane, a mask or a distance. FromBelow and FromAbove keep a
+// lane's own value where its source would lie outside.
+#define SWITCHYARD_LANE_FROM(name, lane)         \
+  struct name {                                  \
+    SWITCHYARD_NOT_CHECKED static uint32_t Of(   \
+        [[maybe_unused]] uint32_t i, uint32_t n, \
+        [[maybe_unused]] uint32_t lanes) {       \
+      return lane;                               \
+    }                                            \
+  };
+SWITCHYARD_LANE_FROM(FromLane, n)
+SWITCHYARD_LANE_FROM(FromXor, i ^ n)
+SWITCHYARD_LANE_FROM(FromBelow, i < n ? i : i - n)
+SWITCHYARD_LANE_FROM(FromAbove, n >= lanes - i ? i : i + n)
+SWITCHYARD_LANE_FROM(FromBelowAround, (i - n) % lanes)
+SWITCHYARD_LANE_FROM(FromAboveAround, (i + n) % lanes)
+#undef SWITCHYARD_LANE_FROM
 
 }  // namespace switchyard_metal
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_DEVICE_METAL_SWITCHYARD_LANE_OPERATIONS_H_

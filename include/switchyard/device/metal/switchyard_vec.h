@@ -12,10 +12,6 @@
 #pragma GCC system_header
 #endif
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 namespace switchyard_metal {
 
 // Writes the elements of constructor arguments one after the other.
@@ -239,7 +235,5 @@ constexpr To as_type(const From& from) {
 }
 
 }  // namespace switchyard_metal
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_METAL_VEC_H_

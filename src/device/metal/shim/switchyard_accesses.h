@@ -10,10 +10,6 @@
 
 #include "switchyard_abi.h"
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 #define SWITCHYARD_ENTRY                                           \
   extern "C" __attribute__((visibility("hidden"), used, noinline)) \
   SWITCHYARD_NOT_CHECKED
@@ -92,7 +88,5 @@ SWITCHYARD_ENTRY void __tsan_ignore_thread_end() {}
 
 #undef SWITCHYARD_ACCESS
 #undef SWITCHYARD_ENTRY
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_METAL_ACCESSES_H_

@@ -12,10 +12,6 @@
 #include "metal_simdgroup"
 #include "metal_types"
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 struct _simdgroup_event_t;
 
 namespace switchyard_metal {
@@ -110,7 +106,5 @@ SWITCHYARD_MEETS inline void __metal_wait_simdgroup_events(
     int, const _simdgroup_event_t**) {
   __metal_wait_simdgroup_events(0, static_cast<_simdgroup_event_t**>(nullptr));
 }
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_METAL_ASYNC_COPY_H_

@@ -12,10 +12,6 @@
 
 #include "switchyard_half.h"
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 namespace metal {
 template <class T, int N>
 struct vec;
@@ -76,7 +72,5 @@ __attribute__((always_inline)) constexpr SmallFloat<Format> Either(
 }
 
 }  // namespace switchyard_metal
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_METAL_CONDITIONAL_H_

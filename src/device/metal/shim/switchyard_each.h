@@ -8,10 +8,6 @@
 
 #include "metal_types"
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 namespace switchyard_metal {
 
 // The type that two arguments have in common: the vector's where there is one;
@@ -187,7 +183,5 @@ constexpr R EachAs(const A&... a) {
   SWITCHYARD_OF_3(name, IntegerCommon, switchyard_metal::ElementOf<R_>,    \
                   template <class T> static constexpr T Of(T x, T y, T z), \
                   __VA_ARGS__)
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_METAL_EACH_H_

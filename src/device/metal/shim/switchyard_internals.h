@@ -10,10 +10,6 @@
 #include "metal_math"
 #include "metal_simdgroup"
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 #define __METAL_PRECISE_MATH__ 0
 #define __METAL_FAST_MATH__ 1
 #define __METAL_MAYBE_FAST_MATH__ 2
@@ -78,12 +74,11 @@ T __metal_get_thread_index_in_simdgroup(T) {
     return metal::simd_##name(a, filling, delta, modulo);              \
   }
 SWITCHYARD_REDUCTIONS(SWITCHYARD_INTERNAL_1, )
+SWITCHYARD_BIT_REDUCTIONS(SWITCHYARD_INTERNAL_1, )
 SWITCHYARD_SHUFFLES(SWITCHYARD_INTERNAL_2, )
 SWITCHYARD_FILLS(SWITCHYARD_INTERNAL_3, )
 #undef SWITCHYARD_INTERNAL_1
 #undef SWITCHYARD_INTERNAL_2
 #undef SWITCHYARD_INTERNAL_3
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_METAL_INTERNALS_H_

@@ -10,10 +10,6 @@
 #include "switchyard_lane_operations.h"
 #include "switchyard_module.h"
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 namespace switchyard_metal {
 
 // A lane's argument and result.
@@ -220,14 +216,15 @@ inline u32 ThisLane() { return runtime->lane(); }
   X(product, ProductToAll, __VA_ARGS__)                      \
   X(max, MaxToAll, __VA_ARGS__)                              \
   X(min, MinToAll, __VA_ARGS__)                              \
-  X(and, AndToAll, __VA_ARGS__)                              \
-  X(or, OrToAll, __VA_ARGS__)                                \
-  X(xor, XorToAll, __VA_ARGS__)                              \
   X(prefix_inclusive_sum, InclusiveSum, __VA_ARGS__)         \
   X(prefix_exclusive_sum, ExclusiveSum, __VA_ARGS__)         \
   X(prefix_inclusive_product, InclusiveProduct, __VA_ARGS__) \
   X(prefix_exclusive_product, ExclusiveProduct, __VA_ARGS__) \
   X(broadcast_first, FirstToAll, __VA_ARGS__)
+#define SWITCHYARD_BIT_REDUCTIONS(X, ...) \
+  X(and, AndToAll, __VA_ARGS__)           \
+  X(or, OrToAll, __VA_ARGS__)             \
+  X(xor, XorToAll, __VA_ARGS__)
 #define SWITCHYARD_SHUFFLES(X, ...)                  \
   X(broadcast, FromLane, __VA_ARGS__)                \
   X(shuffle, FromLane, __VA_ARGS__)                  \
@@ -241,6 +238,7 @@ inline u32 ThisLane() { return runtime->lane(); }
   X(shuffle_and_fill_down, false, __VA_ARGS__)
 #define SWITCHYARD_LANE_FUNCTIONS(prefix, kQuad)                             \
   SWITCHYARD_REDUCTIONS(SWITCHYARD_REDUCTION, prefix, kQuad)                 \
+  SWITCHYARD_BIT_REDUCTIONS(SWITCHYARD_REDUCTION, prefix, kQuad)             \
   SWITCHYARD_SHUFFLES(SWITCHYARD_SHUFFLE, prefix, kQuad)                     \
   SWITCHYARD_FILLS(SWITCHYARD_FILL, prefix, kQuad)                           \
   SWITCHYARD_MEETS inline bool prefix##_all(bool value) {                    \
@@ -264,7 +262,5 @@ inline u32 ThisLane() { return runtime->lane(); }
         switchyard_metal::Vote(true, #prefix "_active_threads_mask", kQuad)  \
             .result));                                                       \
   }
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_METAL_LANES_H_

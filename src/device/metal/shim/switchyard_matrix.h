@@ -8,10 +8,6 @@
 
 #include "switchyard_vec.h"
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 namespace switchyard_metal {
 
 template <class T, int N>
@@ -199,7 +195,5 @@ constexpr matrix<T, N, N>& operator*=(matrix<T, N, N>& a,
 }
 
 }  // namespace metal
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_METAL_MATRIX_H_

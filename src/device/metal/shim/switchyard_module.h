@@ -10,10 +10,6 @@
 
 #include "switchyard_abi.h"
 
-// Inlined code has the lines of the shader that calls it.
-#pragma clang attribute push(__attribute__((nodebug)), \
-                             apply_to = hasType(functionType))
-
 // Braces with an int for a short: Metal takes them.
 #pragma clang diagnostic ignored "-Wc++11-narrowing"
 
@@ -318,7 +314,5 @@ SWITCHYARD_NOT_CHECKED T& ThreadgroupVariable(Id, const char* name) {
 #else
 #define SWITCHYARD_NOTE(address, bytes, kind) static_cast<void>(0)
 #endif
-
-#pragma clang attribute pop
 
 #endif  // SWITCHYARD_METAL_MODULE_H_
