@@ -13,88 +13,21 @@ struct FloatFunction {
   float (*run)(float x, float y, float z);
 };
 
-#define ONE(name)                                                 \
+#define ONE(name, ...)                                            \
   {                                                               \
 #name, [](float x, float, float) -> float { return name(x); } \
   }
-#define TWO(name)                                                      \
+#define TWO(name, ...)                                                 \
   {                                                                    \
 #name, [](float x, float y, float) -> float { return name(x, y); } \
   }
-#define THREE(name)                                                         \
+#define THREE(name, ...)                                                    \
   {                                                                         \
 #name, [](float x, float y, float z) -> float { return name(x, y, z); } \
   }
 
 static constexpr FloatFunction kFloats[] = {
-    ONE(acos),
-    ONE(acosh),
-    ONE(asin),
-    ONE(asinh),
-    ONE(atan),
-    ONE(atanh),
-    ONE(ceil),
-    ONE(cos),
-    ONE(cosh),
-    ONE(cospi),
-    ONE(exp),
-    ONE(exp2),
-    ONE(exp10),
-    ONE(fabs),
-    ONE(floor),
-    ONE(fract),
-    ONE(log),
-    ONE(log2),
-    ONE(log10),
-    ONE(rint),
-    ONE(round),
-    ONE(rsqrt),
-    ONE(sin),
-    ONE(sinh),
-    ONE(sinpi),
-    ONE(sqrt),
-    ONE(tan),
-    ONE(tanh),
-    ONE(tanpi),
-    ONE(trunc),
-    ONE(saturate),
-    ONE(sign),
-    ONE(abs),
-    ONE(fast::exp),
-    ONE(precise::exp),
-    ONE(precise::sqrt),
-    ONE(isnan),
-    ONE(isinf),
-    ONE(isfinite),
-    ONE(isnormal),
-    ONE(signbit),
-    ONE(ilogb),
-    TWO(atan2),
-    TWO(copysign),
-    TWO(divide),
-    TWO(fdim),
-    TWO(fmax),
-    TWO(fmin),
-    TWO(max),
-    TWO(min),
-    TWO(fmod),
-    TWO(nextafter),
-    TWO(pow),
-    TWO(powr),
-    TWO(step),
-    TWO(fast::max),
-    TWO(isunordered),
-    TWO(isordered),
-    THREE(fma),
-    THREE(clamp),
-    THREE(mix),
-    THREE(smoothstep),
-    THREE(max3),
-    THREE(fmax3),
-    THREE(fmin3),
-    THREE(min3),
-    THREE(median3),
-    THREE(fmedian3),
+#include "math_functions.inc"
     {"sincos",
      [](float x, float, float) {
        float c;

@@ -18,59 +18,42 @@ struct Function {
   void (*run)(const T* in, T* out, const T* filling, ushort number);
 };
 
-#define SHIM_PLAIN(name)                                                   \
-  {                                                                        \
-#name, [](const T* in, T* out, const T*, ushort) { *out = name(*in); } \
-  }
-#define SHIM_NUMBER(name)                                  \
-  {                                                        \
-#name, [](const T* in, T* out, const T*,               \
-              ushort number) { *out = name(*in, number); } \
-  }
-#define SHIM_FILL(name)                                              \
-  {                                                                  \
-#name, [](const T* in, T* out, const T* filling,                 \
-              ushort number) { *out = name(*in, *filling, number); } \
-  }
+#define SHIM_PLAIN(name, Operation, prefix)                       \
+  {#prefix "_" #name, [](const T* in, T* out, const T*, ushort) { \
+     *out = prefix##_##name(*in);                                 \
+   }},
+#define SHIM_NUMBER(name, Operation, prefix)                             \
+  {#prefix "_" #name, [](const T* in, T* out, const T*, ushort number) { \
+     *out = prefix##_##name(*in, number);                                \
+   }},
+#define SHIM_FILL(name, Operation, prefix)                    \
+  {#prefix "_" #name,                                         \
+   [](const T* in, T* out, const T* filling, ushort number) { \
+     *out = prefix##_##name(*in, *filling, number);           \
+   }},
 #define SHIM_FILL_8(name)                                                    \
   {                                                                          \
 #name "_8", [](const T* in, T* out, const T* filling,                    \
                    ushort number) { *out = name(*in, *filling, number, 8); } \
   }
-#define SHIM_BOTH(one, name) one(simd_##name), one(quad_##name)
+
+// Each list of switchyard_lanes.h, of simd and of quad functions.
+#define SHIM_BOTH(LIST, one) LIST(one, simd) LIST(one, quad)
 
 template <class T>
 struct Functions {
   static constexpr Function<T> kAll[] = {
-      SHIM_BOTH(SHIM_PLAIN, sum),
-      SHIM_BOTH(SHIM_PLAIN, product),
-      SHIM_BOTH(SHIM_PLAIN, max),
-      SHIM_BOTH(SHIM_PLAIN, min),
-      SHIM_BOTH(SHIM_PLAIN, prefix_inclusive_sum),
-      SHIM_BOTH(SHIM_PLAIN, prefix_exclusive_sum),
-      SHIM_BOTH(SHIM_PLAIN, prefix_inclusive_product),
-      SHIM_BOTH(SHIM_PLAIN, prefix_exclusive_product),
-      SHIM_BOTH(SHIM_PLAIN, broadcast_first),
-      SHIM_BOTH(SHIM_NUMBER, broadcast),
-      SHIM_BOTH(SHIM_NUMBER, shuffle),
-      SHIM_BOTH(SHIM_NUMBER, shuffle_xor),
-      SHIM_BOTH(SHIM_NUMBER, shuffle_up),
-      SHIM_BOTH(SHIM_NUMBER, shuffle_down),
-      SHIM_BOTH(SHIM_NUMBER, shuffle_rotate_up),
-      SHIM_BOTH(SHIM_NUMBER, shuffle_rotate_down),
-      SHIM_BOTH(SHIM_FILL, shuffle_and_fill_up),
-      SHIM_BOTH(SHIM_FILL, shuffle_and_fill_down),
-      SHIM_FILL_8(simd_shuffle_and_fill_up),
+      SHIM_BOTH(SWITCHYARD_REDUCTIONS, SHIM_PLAIN)
+          SHIM_BOTH(SWITCHYARD_SHUFFLES, SHIM_NUMBER)
+              SHIM_BOTH(SWITCHYARD_FILLS, SHIM_FILL)
+                  SHIM_FILL_8(simd_shuffle_and_fill_up),
       SHIM_FILL_8(simd_shuffle_and_fill_down),
   };
 };
 template <class T>
 struct BitFunctions {
   static constexpr Function<T> kAll[] = {
-      SHIM_BOTH(SHIM_PLAIN, and),
-      SHIM_BOTH(SHIM_PLAIN, or),
-      SHIM_BOTH(SHIM_PLAIN, xor),
-  };
+      SHIM_BOTH(SWITCHYARD_BIT_REDUCTIONS, SHIM_PLAIN)};
 };
 
 template <class T, class List>
