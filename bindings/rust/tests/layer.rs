@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Layers in one call have the bits of one call after the other; a product that fails
-//! or panics ends them.
+//! Layers in one call are their formulas, with the same bits on any pool; a product that
+//! fails or panics ends them.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,9 +60,12 @@ impl Data {
     }
 }
 
+fn seed_of(product: ExpertProduct, expert: Option<usize>) -> usize {
+    expert.map_or(0, |e| e + 1) * 10 + product as usize
+}
 /// The engine's product, of weights that are made where they are read.
 fn multiply(mut tile: ExpertTile<'_>) -> Result<(), Error> {
-    let seed = tile.expert.map_or(0, |e| e + 1) * 10 + tile.product as usize;
+    let seed = seed_of(tile.product, tile.expert);
     let inner = tile.rows.values.cols();
     let weights = random((tile.first_column + tile.out.cols()) * inner, seed);
     assert_eq!(tile.rows.values.rows(), tile.out.rows());
@@ -113,82 +116,49 @@ where
     Ok((out, normed))
 }
 
-/// One call after the other.
-fn one_by_one() -> Results {
+/// The layer by its formulas.
+fn by_hand() -> Results {
     let data = Data::new();
-    let (mut tpe, mut offsets, mut pairs) = ([0; EXPERTS], [0; EXPERTS + 1], [0; PAIRS]);
-    let mut index = [0; PAIRS];
-    let packed = PackedBuckets {
-        tokens_per_expert: &mut tpe,
-        offsets: &mut offsets,
-        pairs: &mut pairs,
-        row_index: MatrixMut::new(&mut index, TOKENS, TOP_K).unwrap(),
+    let product = |product: ExpertProduct, expert: Option<usize>, x: &[f64], cols: usize| {
+        let weights = random(cols * x.len(), seed_of(product, expert));
+        let column = |w: &[f32]| x.iter().zip(w).map(|(x, &w)| x * f64::from(w)).sum();
+        weights.chunks(x.len()).map(column).collect::<Vec<f64>>()
     };
-    let inputs = BucketInputs { topk_ids: data.topk_ids(), ..Default::default() };
-    bucket_packed(inputs, packed, &Default::default(), Pool::Serial).unwrap();
-    let mut gathered = vec![0.0f32; PAIRS * HIDDEN];
-    let inputs = GatherInputs {
-        tokens: data.hidden(),
-        pairs: &pairs,
-        topk_ids: data.topk_ids(),
-        ..Default::default()
+    let experts = |expert, x: &[f64]| {
+        let up = product(ExpertProduct::Up, expert, x, INTERMEDIATE);
+        let gate = product(ExpertProduct::Gate, expert, x, INTERMEDIATE);
+        let silu_mul = |(g, u): (f64, f64)| g / (1.0 + (-g).exp()) * u;
+        let active: Vec<f64> = gate.into_iter().zip(up).map(silu_mul).collect();
+        product(ExpertProduct::Down, expert, &active, HIDDEN)
     };
-    let rows = MatrixMut::new(&mut gathered, PAIRS, HIDDEN).unwrap().into();
-    gather_rows(&inputs, rows, &Default::default(), Pool::Serial).unwrap();
-
-    let experts = |expert: Option<usize>, x: &[f32], y: &mut [f32]| {
-        let rows = x.len() / HIDDEN;
-        let (mut gate, mut up) =
-            (vec![0.0f32; rows * INTERMEDIATE], vec![0.0f32; rows * INTERMEDIATE]);
-        let product = |product, x: &[f32], cols, y: &mut [f32]| {
-            multiply(ExpertTile {
-                product,
-                expert,
-                first_column: 0,
-                worker: 0,
-                rows: Matrix::new(x, rows, cols).unwrap().into(),
-                out: MatrixMut::new(y, rows, y.len() / rows).unwrap(),
-            })
-            .unwrap()
+    let (mut out, mut normed) = (Vec::new(), Vec::new());
+    for t in 0..TOKENS {
+        let row = |values: &[f32]| -> Vec<f64> {
+            values[t * HIDDEN..][..HIDDEN].iter().map(|&x| x.into()).collect()
         };
-        product(ExpertProduct::Gate, x, HIDDEN, &mut gate);
-        product(ExpertProduct::Up, x, HIDDEN, &mut up);
-        let inputs = ActivateInputs {
-            gate: Source::InPlace,
-            up: Matrix::new(&up, rows, INTERMEDIATE).unwrap(),
-            ..Default::default()
+        let (x, mut sum) = (row(&data.hidden), row(&data.residual));
+        let mut add = |weight: f64, y: Vec<f64>| {
+            sum.iter_mut().zip(y).for_each(|(sum, y)| *sum += weight * y)
         };
-        let out = MatrixMut::new(&mut gate, rows, INTERMEDIATE).unwrap().into();
-        activate(&inputs, out, &Default::default(), Pool::Serial).unwrap();
-        product(ExpertProduct::Down, &gate, INTERMEDIATE, y);
-    };
-    let (mut y, mut shared) = (vec![0.0f32; PAIRS * HIDDEN], vec![0.0f32; TOKENS * HIDDEN]);
-    for e in 0..EXPERTS {
-        let range = offsets[e] as usize * HIDDEN..offsets[e + 1] as usize * HIDDEN;
-        if !range.is_empty() {
-            experts(Some(e), &gathered[range.clone()], &mut y[range]);
+        for pair in t * TOP_K..(t + 1) * TOP_K {
+            add(data.weights[pair].into(), experts(Some(data.ids[pair] as usize), &x));
         }
+        add(1.0 / (1.0 + f64::from(-data.shared_gate[t]).exp()), experts(None, &x));
+        let squares: f64 = sum.iter().map(|x| x * x).sum();
+        let scale = 1.0 / (squares / HIDDEN as f64).sqrt();
+        normed.extend(sum.iter().zip(&data.norm).map(|(x, &w)| (x * scale) as f32 * w));
+        out.extend(sum.iter().map(|&x| x as f32));
     }
-    experts(None, &data.hidden, &mut shared);
-
-    let (mut out, mut normed) = (data.residual.clone(), vec![0.0; TOKENS * HIDDEN]);
-    let mut inputs = CombineInputs {
-        rows: Matrix::new(&y, PAIRS, HIDDEN).unwrap().into(),
-        row_index: RowIndex::Rows(Matrix::new(&index, TOKENS, TOP_K).unwrap()),
-        ..data.sums()
-    };
-    inputs.shared.rows = Matrix::new(&shared, TOKENS, HIDDEN).unwrap();
-    let outputs = CombineOutputs {
-        out: MatrixMut::new(&mut out, TOKENS, HIDDEN).unwrap(),
-        normed: MatrixMut::new(&mut normed, TOKENS, HIDDEN).unwrap().into(),
-    };
-    combine(&inputs, outputs, &Default::default(), Pool::Serial).unwrap();
     (out, normed)
 }
 
 #[test]
-fn layers_are_their_calls() {
-    let wanted = one_by_one();
+fn layers_are_their_formulas_and_their_bits_those_of_one_thread() {
+    let wanted = run(1, Pool::Serial, multiply).unwrap();
+    let (out, normed) = by_hand();
+    for (found, wanted) in wanted.0.iter().chain(&wanted.1).zip(out.iter().chain(&normed)) {
+        assert!((found - wanted).abs() < 1e-4, "{} {}", found, wanted);
+    }
     let three = ScopedThreads(NonZeroUsize::new(3).unwrap());
     let tbb = Tbb::new(Some(2));
     let mut pools = vec![Pool::Serial, Pool::Own(&three)];
