@@ -195,38 +195,14 @@ TEST_F(ActivateErrors, QuantizedOut) {
       sums(reinterpret_cast<int32_t*>(o) + 24, 4, 1);
   EXPECT_OK(Run({call_.in, {{i8, scales, sums}}, {}}));
   out_.Fill(std::vector<float>(32, FromBits(kCanary)));
-  const std::string shape =
-      ".scales: is not [rows, 1] or one for 32, 64 or "
-      "128 columns (e8m0: 32)";
-  spoil(".scales: not given", i8);
-  spoil(shape, {i8, scales.RowRange(0, 3)});
-  spoil(shape, {i8, AnyMatrix(o + 16, 4, 2)});
-  spoil(".scales: data is null",
-        {i8, AnyMatrix(static_cast<float*>(nullptr), 4, 1)});
-  spoil(".scales: has to be f32, or e8m0 with f8",
-        {i8, AnyMatrix(reinterpret_cast<Scale8E8M0*>(o + 16), 4, 1)});
   spoil(".scales: given with a type without", {f32, scales});
   spoil(".sums: given with a type without", {f32, {}, sums});
-  spoil(".sums: is not [rows, 1]",
-        {i8, scales, AnyMatrix(reinterpret_cast<int32_t*>(o) + 24, 4, 2)});
-  spoil(".sums: has to be int32", {i8, scales, scales});
   spoil(": cols or stride is not a multiple of its block", q8_0);
-  spoil(".scales: overlaps out", {i8, AnyMatrix(o + 7, 4, 1)});
-  spoil(".scales: overlaps gate", {i8, AnyMatrix(gate_.data() + 31, 4, 1)});
-  spoil(".sums: overlaps out.scales",
-        {i8, scales, AnyMatrix(reinterpret_cast<int32_t*>(o) + 19, 4, 1)});
-  EXPECT_EQ(gate_, std::vector<float>(64, 1.0f));
 }
 
 TEST_F(ActivateErrors, Shapes) {
-  EXPECT_SIZE_ERRORS("up: is not [rows, cols]", c.in.up, 3, 7);
-  EXPECT_ERROR("up: not given", c.in.up = {});
   EXPECT_ERROR("up: not given", c.in.up = {}, c.in.gate.type = Type::kBF16);
-  EXPECT_ERROR("gate: not given", c.in.gate = {});
   EXPECT_ERROR("gate: not given", c.in.gate = {}, c.in.up.type = Type::kBF16);
-  EXPECT_ERROR("out: not given", c.out.out = {});
-  EXPECT_SIZE_ERRORS("gate: is not [rows, cols]", c.in.gate, 3, 7);
-  EXPECT_SIZE_ERRORS("out: is not [rows, cols]", c.out.out, 3, 7);
   for (const GateUpLayout layout : kFusedLayouts) {
     Fuse(layout);
     EXPECT_OK(Run({call_.in, {{up_.data(), 4, 8}}, call_.options}));
@@ -315,17 +291,13 @@ TEST_F(ActivateErrors, WhatIsGivenBesides) {
   ExpectSpoiltCallsAreRefused<calls::ActivateCall>();
   EXPECT_ERROR("offsets: given beside tokens_per_expert",
                c.in.tokens_per_expert = counts);
-  EXPECT_ERROR("offsets: size is not num_experts + 1", c.in.offsets.size = 1);
   EXPECT_ERROR(
       "offsets: not given, nor tokens_per_expert, with biases of several "
       "experts",
       c.in.offsets = {});
-  EXPECT_ERROR("offsets: size is not num_experts + 1", c.in.offsets.size = 2);
   call_.in.offsets = {};
   call_.in.tokens_per_expert = counts;
   ExpectSpoiltCallsAreRefused<calls::ActivateCall>();
-  EXPECT_ERROR("tokens_per_expert: size does not divide the rows",
-               c.in.tokens_per_expert = offsets);
   EXPECT_ERROR("tokens_per_expert: size does not divide the rows",
                c.in.tokens_per_expert.size = 0);
 }

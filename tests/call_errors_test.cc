@@ -93,8 +93,7 @@ TEST_F(CombineErrors, QuantizedRows) {
       ": has to be f32, bf16 or f16, or codes with f32 scales [num_rows, 1]";
   const std::vector<float> scales(12);
   const void* const data = case_.rows.data();
-  const ConstAnyMatrix i8(data, Type::kI8, 6, 5, 5), one(scales.data(), 6, 1);
-  spoil(".scales: not given", i8);
+  const ConstAnyMatrix one(scales.data(), 6, 1);
   spoil(".scales: given with a type without",
         {ConstAnyMatrix(case_.rows.data(), 6, 5), one});
   // quantize.h has these formats, but they are not read here.
@@ -111,63 +110,35 @@ TEST_F(CombineErrors, QuantizedRows) {
   both({ConstAnyMatrix(data, Type::kF8E4M3, 6, 5, 5), e8m0}, 5);
 }
 
-// `normed` in a format, with what goes with it; scales overlap as it does.
+// `normed` in a format, with what goes with it.
 TEST_F(CombineErrors, QuantizedNormed) {
   float* const n = normed_.data();
-  const AnyMatrix i8(static_cast<void*>(n), Type::kI8, 3, 5, 5),
-      scales(n + 8, 3, 1), sums(reinterpret_cast<int32_t*>(n) + 12, 3, 1);
-  const auto spoil = [&](const std::string& message, const AnyRows& normed) {
-    EXPECT_ERROR("normed" + message, c.out.normed = normed);
-  };
-  Call fine = call_;
-  fine.out.normed = {i8, scales, sums};
-  EXPECT_OK(Run(fine));
+  call_.out.normed = {AnyMatrix(static_cast<void*>(n), Type::kI8, 3, 5, 5),
+                      AnyMatrix(n + 8, 3, 1),
+                      AnyMatrix(reinterpret_cast<int32_t*>(n) + 12, 3, 1)};
+  EXPECT_OK(Run(call_));
   EXPECT_NE(n[8], FromBits(kCanary));
-  normed_.Fill(std::vector<float>(15, FromBits(kCanary)));
-  out_.Fill(std::vector<float>(15, FromBits(kCanary)));
-  report_ = kUnwritten;
-  spoil(".scales: not given", i8);
-  spoil(".scales: overlaps normed", {i8, AnyMatrix(n + 3, 3, 1)});
 }
 
 TEST_F(CombineErrors, Shapes) {
-  EXPECT_ERROR("topk_weights: is not [tokens, top_k]",
-               c.in.topk_weights.rows = 2);
   EXPECT_ERROR("topk_weights: top_k (cols) is 0", c.in.topk_weights.cols = 0);
-  EXPECT_ERROR("rows: is not [num_rows, hidden]", c.in.rows.cols = 4);
   EXPECT_ERROR("rows: is not [tokens * top_k, hidden]",
                c.in.row_index = RowIndex::kTokenOrder, c.in.rows.rows = 5);
   EXPECT_ERROR("rows: is not [tokens * top_k, hidden]",
                c.in.row_index = RowIndex::kTokenOrder, c.in.rows.cols = 4);
   EXPECT_ERROR("shared.kind: is not a known SharedGate",
                c.in.shared.kind = static_cast<SharedGate>(9));
-  EXPECT_ERROR("shared.gate: is not [tokens, 1] or [1, tokens]",
-               c.in.shared.gate.cols = 2);
-  EXPECT_ERROR("shared.gate: not given", c.in.shared.gate = {});
-  EXPECT_ERROR("shared.gate: is not [tokens, 1] or [1, tokens]",
-               c.in.shared.gate = {c.in.shared.gate.As<float>().data, 2, 1});
   EXPECT_ERROR("shared.gate: given with SharedGate::kNone",
                c.in.shared.kind = SharedGate::kNone);
-  // A gate without rows.
-  EXPECT_ERROR("shared.rows: not given", c.in.shared.rows = {});
-  EXPECT_ERROR("norm_weight: not given", c.in.norm_weight = {});
-  EXPECT_ERROR("normed: not given", c.out.normed = {});
 }
 
 TEST_F(CombineErrors, Overlaps) {
   float* const o = out_.data();
-  EXPECT_ERROR("out: overlaps shared.rows without being the same view",
-               c.in.shared.rows.data = o + 1);
   EXPECT_ERROR("out: overlaps residual without being the same view",
                c.in.residual.data = o, c.in.residual.stride = 6);
   // The same place, in another type.
   EXPECT_ERROR("out: overlaps residual without being the same view",
                c.in.residual = {reinterpret_cast<BFloat16*>(o), 3, 5});
-  // normed may be no other view if there is an out.
-  EXPECT_ERROR("normed: overlaps shared.rows",
-               c.in.shared.rows.data = normed_.data());
-  EXPECT_ERROR("normed: overlaps residual",
-               c.in.residual.data = normed_.data());
 }
 
 TEST_F(CombineErrors, NothingToDoIsFine) {
@@ -207,10 +178,6 @@ TEST_F(CombineFormErrors, EveryLineOfItsTable) {
 }
 
 TEST_F(CombineFormErrors, Shapes) {
-  EXPECT_ERROR("identity.rows: not given", c.in.identity.rows = {});
-  EXPECT_ERROR("identity.weight: not given", c.in.identity.weight = {});
-  EXPECT_ERROR("identity.weight: is not [tokens, 1] or [1, tokens]",
-               c.in.identity.weight.rows = 2);
   EXPECT_ERROR("shared.num_shared: is 0 or too large",
                c.in.shared.num_shared = 0);
   EXPECT_ERROR("shared.num_shared: is 0 or too large",
@@ -296,19 +263,16 @@ TEST_F(QuantizeErrors, EveryLineOfItsTable) {
 }
 
 TEST_F(QuantizeErrors, Shapes) {
-  EXPECT_SIZE_ERRORS("rows: is not [from.rows, from.cols]", c.in.from, 2, 39);
   const std::string scales =
       "rows.scales: is not [rows, 1] or one for 32, 64 or 128 columns (e8m0: "
       "32)";
   EXPECT_SIZE_ERRORS(scales, c.out.rows.scales, 2, 3);
   EXPECT_ERROR(scales, c.out.rows.scales.cols = 0);
-  EXPECT_ERROR("rows.scales: not given", c.out.rows.scales = {});
   EXPECT_ERROR(scales, c.out.rows.rows = 2);
   EXPECT_ERROR(scales, c.out.rows.cols = 32; c.in.from.cols = 32);
   EXPECT_ERROR(scales, c.out.rows.type = Type::kF8E4M3; c.out.rows.sums = {};
                c.out.rows.scales.type = Type::kE8M0;
                c.out.rows.scales.cols = 1);
-  EXPECT_SIZE_ERRORS("rows.sums: is not [rows, 1]", c.out.rows.sums, 2, 0);
 }
 
 TEST_F(QuantizeErrors, PartsThatTheTypeHasNot) {
@@ -335,8 +299,6 @@ TEST_F(QuantizeErrors, PartsThatTheTypeHasNot) {
                  c.out.rows.type = type;
                  c.out.rows.scales.type = Type::kE8M0);
   }
-  EXPECT_ERROR("rows: has to be f32, bf16, f16 or quantised",
-               c.out.rows.type = Type::kE8M0);
 }
 
 TEST_F(QuantizeErrors, PartsOfBlocks) {
@@ -392,10 +354,7 @@ TEST_F(ScatterErrors, EveryLineOfItsTable) {
   ExpectSpoiltCallsAreRefused<calls::ScatterCall>();
 }
 
-TEST_F(ScatterErrors, Shapes) {
-  const std::string shape = "rows: is not [tokens * top_k, hidden]";
-  EXPECT_SIZE_ERRORS(shape, c.in.row_index, 1, 1);
-  EXPECT_ERROR(shape, c.in.packed.cols = 33);
+TEST_F(ScatterErrors, FormatsThatNothingConverts) {
   EXPECT_ERROR("packed: nothing converts from its format",
                c.in.packed = AnyRows(
                    AnyMatrix(packed_.view().data, Type::kQ8_0, 1, 32, 32));
@@ -442,9 +401,7 @@ TEST_F(GatherPartsErrors, EveryLineOfItsTable) {
   ExpectSpoiltCallsAreRefused<calls::GatherCall>();
 }
 
-TEST_F(GatherPartsErrors, Shapes) {
-  EXPECT_SIZE_ERRORS("row_index: is not [num_tokens, top_k]", c.in.row_index, 2,
-                     1);
+TEST_F(GatherPartsErrors, FormatsThatNothingConverts) {
   EXPECT_ERROR("tokens: nothing converts from its format",
                c.in.tokens = AnyRows(
                    AnyMatrix(tokens_.view().data, Type::kQ8_0, 3, 32, 32));
@@ -476,8 +433,6 @@ class BucketErrors : public CallErrors<BucketInputs, Out, BucketOptions> {
   void ExpectCommonErrors() const {
     EXPECT_ERROR("topk_ids: more than 2^31 - 1 pairs",
                  c.in.topk_ids.rows = size_t{1} << 30);
-    EXPECT_ERROR("tokens_per_expert: no experts",
-                 c.out.tokens_per_expert.size = 0);
     EXPECT_ERROR("tokens_per_expert: more than 2^31 - 1 experts",
                  c.out.tokens_per_expert.size = size_t{1} << 31);
   }
@@ -614,14 +569,11 @@ TEST_F(AlignedErrors, EveryLineOfItsTable) {
                c.in.expert_map.size = size_t{1} << 31);
   EXPECT_ERROR("expert_map: size overflows the address space",
                c.in.expert_map.size = SIZE_MAX / 2);
-  EXPECT_ERROR("tokens_per_expert: no experts",
-               c.out.tokens_per_expert.size = 0);
   EXPECT_ERROR("tokens_per_expert: more than 2^31 - 1 experts",
                c.out.tokens_per_expert.size = size_t{1} << 31);
 }
 
 TEST_F(AlignedErrors, Options) {
-  EXPECT_ERROR("options: block_size is 0", c.options.block_size = 0);
   for (const size_t size : {size_t{1} << 31, SIZE_MAX, size_t{1} << 30}) {
     EXPECT_ERROR("options: block_size: more than 2^31 - 1 padded pairs",
                  c.options.block_size = size);
@@ -680,15 +632,12 @@ TEST_F(MapErrors, EveryLineOfItsTable) {
                c.in.topk_ids.rows = size_t{1} << 30);
   EXPECT_ERROR("destinations: more than 2^31 - 1 experts",
                c.in.destinations.size = size_t{1} << 31);
-  EXPECT_ERROR("pairs.counts: no destinations", c.out.pairs.counts.size = 0);
   EXPECT_ERROR("pairs.counts: more than 2^31 - 1 destinations",
                c.out.pairs.counts.size = size_t{1} << 31);
   EXPECT_ERROR("pairs.rows: given without offsets", c.out.pairs.offsets = {});
   EXPECT_ERROR("pairs.element_offsets: given without offsets",
                c.out.pairs.offsets = {};
                c.out.pairs.rows = {});
-  EXPECT_ERROR("tokens.counts: size is not num_destinations",
-               c.out.tokens.counts.size = 1);
   EXPECT_ERROR("tokens.counts: not given, with tokens.offsets",
                c.out.tokens.counts = {});
   EXPECT_ERROR("tokens.offsets: not given, with tokens.counts",
@@ -784,29 +733,11 @@ TEST_F(HyperErrors, EveryLineOfItsTable) {
   ExpectSpoiltCallsAreRefused<calls::HyperCall>();
 }
 
-TEST_F(HyperErrors, Shapes) {
-  const std::string count =
-      "options: num_streams is 0 or more than kMaxStreams";
-  EXPECT_ERROR(count, c.options.num_streams = 0);
-  EXPECT_ERROR(count, c.options.num_streams = kMaxStreams + 1);
-  EXPECT_ERROR("streams: rows is not tokens * num_streams",
-               c.in.streams.rows = 5);
-  EXPECT_ERROR("block: not given", c.in.block = {});
-  EXPECT_ERROR("post: not given", c.in.post = {});
+TEST_F(HyperErrors, WhatGoesTogether) {
   EXPECT_ERROR("block: not given", c.in.block = {}, c.in.post = {});
-  EXPECT_SIZE_ERRORS(
-      "pre: is not [tokens, num_streams] or [tokens * num_streams, hidden]",
-      c.in.pre, 2, 1);
   EXPECT_ERROR("pre: not given, with out or normed", c.in.pre = {});
   EXPECT_ERROR("pre: given without out and normed", c.out.out = {},
                c.out.normed = {}, c.in.norm_weight = {});
-  EXPECT_ERROR("normed: not given", c.out.normed = {});
-  EXPECT_ERROR("norm_weight: not given", c.in.norm_weight = {});
-}
-
-TEST_F(HyperErrors, Overlaps) {
-  EXPECT_ERROR("outputs.streams: overlaps streams without being the same view",
-               c.in.streams.data = streams_.data() + 1);
 }
 
 TEST_F(HyperErrors, NothingToDoIsFine) {

@@ -249,23 +249,8 @@ TEST_F(GatherErrors, EveryLineOfItsTable) {
   ExpectSpoiltCallsAreRefused<calls::GatherCall>();
 }
 
-TEST_F(GatherErrors, ShapesAndTopK) {
-  EXPECT_SIZE_ERRORS("rows: is not [n, hidden]", c.out.rows, 2, 3);
-  EXPECT_ERROR("rows: is not [n, hidden]", c.in.pairs.size = 2);
-  EXPECT_ERROR("rows: is not [n, hidden]", c.in.tokens.cols = 3);
-  EXPECT_ERROR("topk_ids: is not [num_tokens, top_k]", c.in.topk_ids.rows = 3);
-  EXPECT_ERROR("topk_ids: is not [num_tokens, top_k]", c.in.tokens.rows = 1);
+TEST_F(GatherErrors, NoTopK) {
   EXPECT_ERROR("topk_ids: top_k (cols) is 0", c.in.topk_ids.cols = 0);
-}
-
-TEST_F(GatherErrors, Overlaps) {
-  // They overlap by the last element.
-  EXPECT_ERROR("rows: overlaps tokens",
-               c.in.tokens = {rows_.data() + 11, 2, 4});
-  EXPECT_ERROR("rows: overlaps tokens", c.in.tokens = {rows_.data(), 2, 4});
-  EXPECT_ERROR(
-      "rows: overlaps pairs",
-      c.in.pairs = {reinterpret_cast<const int32_t*>(rows_.data()), 3});
 }
 
 TEST_F(GatherErrors, NothingToDoIsFine) {
