@@ -61,8 +61,7 @@ double AsNumber(T v) {
 }
 
 // One dispatch: buffers in the order of their indices.
-class Feature {
- public:
+struct Feature {
   struct Memory {
     Bytes before;
     // The error in the bytes that are left; "" for none.
@@ -74,29 +73,24 @@ class Feature {
     size_t index;
   };
 
-  Feature(const char* file, std::string kernel)
-      : file_(file), kernel_(std::move(kernel)) {}
+  Feature(const char* of_file, std::string name)
+      : file(of_file), kernel(std::move(name)) {}
 
   // In threads; the last threadgroups may be smaller.
-  Feature& Threads(Size grid, Size threads) {
-    grid_ = grid;
-    threads_ = threads;
+  Feature& Threads(Size all, Size each) {
+    grid = all;
+    threads = each;
     return *this;
   }
-  Feature& Threads(size_t grid, size_t threads) {
-    return Threads(Size(grid, 1, 1), Size(threads, 1, 1));
+  Feature& Threads(size_t all, size_t each) {
+    return Threads(Size(all, 1, 1), Size(each, 1, 1));
   }
   template <class T>
   Feature& In(const std::vector<T>& values) {
     const Bytes before = BytesOf(values);
-    memory_.push_back({before, [before](const Bytes& after) -> std::string {
-                         return after == before ? "" : "an input was written";
-                       }});
-    return *this;
-  }
-  // Nothing bound at the next index.
-  Feature& Skip() {
-    memory_.emplace_back();
+    memory.push_back({before, [before](const Bytes& after) -> std::string {
+                        return after == before ? "" : "an input was written";
+                      }});
     return *this;
   }
   // An output, to be these bits; what is in it before is the canary.
@@ -104,16 +98,12 @@ class Feature {
   Feature& Out(const std::vector<T>& right) {
     return InOut(std::vector<T>(), right);
   }
-  template <class T>
-  Feature& InOut(const std::vector<T>& before, const std::vector<T>& right) {
-    return Output(before, right);
-  }
   // To be within so many units of 2^-24, relatively, or of 1 below 1.
   Feature& Near(const std::vector<double>& right, double units) {
     std::vector<float> floats;
     for (const double r : right) floats.push_back(static_cast<float>(r));
-    Output(std::vector<float>(), floats);
-    memory_.back().wrong = [=](const Bytes& after) -> std::string {
+    InOut(std::vector<float>(), floats);
+    memory.back().wrong = [=](const Bytes& after) -> std::string {
       const std::vector<float> got = FromBytes<float>(after);
       for (size_t i = 0; i < right.size(); ++i) {
         const double value = static_cast<double>(got[i]);
@@ -132,71 +122,58 @@ class Feature {
   template <class T>
   Feature& Out(size_t size,
                const std::function<std::string(const std::vector<T>&)>& wrong) {
-    memory_.push_back({Canaries(size * sizeof(T)), [=](const Bytes& after) {
-                         return wrong(FromBytes<T>(after));
-                       }});
+    memory.push_back({Canaries(size * sizeof(T)), [=](const Bytes& after) {
+                        return wrong(FromBytes<T>(after));
+                      }});
     return *this;
   }
   Feature& ThreadgroupMemory(size_t bytes) {
-    threadgroup_memory_.push_back(bytes);
+    threadgroup_memory.push_back(bytes);
     return *this;
   }
   template <class T>
   Feature& Set(size_t index, DataType type, T value) {
     Bytes bytes(sizeof(value));
     std::memcpy(bytes.data(), &value, sizeof(value));
-    constants_.push_back({bytes, type, index});
+    constants.push_back({bytes, type, index});
     return *this;
   }
   // Atomics of which the order shows, in what nothing is said of.
   Feature& InAnyOrder() {
-    in_any_order_ = true;
+    in_any_order = true;
     return *this;
   }
 
-  const char* file() const { return file_; }
-  const std::string& kernel() const { return kernel_; }
-  Size grid() const { return grid_; }
-  Size threads() const { return threads_; }
-  const std::vector<Memory>& memory() const { return memory_; }
-  const std::vector<size_t>& threadgroup_memory() const {
-    return threadgroup_memory_;
-  }
-  const std::vector<Constant>& constants() const { return constants_; }
-  bool in_any_order() const { return in_any_order_; }
-
- private:
   static Bytes Canaries(size_t size) { return Bytes(size, 0xA5); }
 
   template <class T>
-  Feature& Output(const std::vector<T>& before, const std::vector<T>& right) {
+  Feature& InOut(const std::vector<T>& before, const std::vector<T>& right) {
     const Bytes want = BytesOf(right);
-    memory_.push_back(
-        {before.empty() ? Canaries(want.size()) : BytesOf(before),
-         [=](const Bytes& after) -> std::string {
-           if (after == want) return "";
-           const std::vector<T> got = FromBytes<T>(after);
-           for (size_t i = 0; i < right.size(); ++i) {
-             if (std::memcmp(&got[i], &right[i], sizeof(T)) != 0) {
-               return Text("[", i, "] is ", AsNumber(got[i]),
-                           ", and ought to be ", AsNumber(right[i]));
-             }
-           }
-           return "differs";
-         }});
+    memory.push_back({before.empty() ? Canaries(want.size()) : BytesOf(before),
+                      [=](const Bytes& after) -> std::string {
+                        if (after == want) return "";
+                        const std::vector<T> got = FromBytes<T>(after);
+                        for (size_t i = 0; i < right.size(); ++i) {
+                          if (std::memcmp(&got[i], &right[i], sizeof(T)) != 0) {
+                            return Text("[", i, "] is ", AsNumber(got[i]),
+                                        ", and ought to be ",
+                                        AsNumber(right[i]));
+                          }
+                        }
+                        return "differs";
+                      }});
     return *this;
   }
 
-  const char* file_;
-  std::string kernel_;
-  Size grid_{1, 1, 1}, threads_{1, 1, 1};
-  std::vector<Memory> memory_;
-  std::vector<size_t> threadgroup_memory_;
-  std::vector<Constant> constants_;
-  bool in_any_order_ = false;
+  const char* file;
+  std::string kernel;
+  Size grid{1, 1, 1}, threads{1, 1, 1};
+  std::vector<Memory> memory;
+  std::vector<size_t> threadgroup_memory;
+  std::vector<Constant> constants;
+  bool in_any_order = false;
 };
 
-// Each metal_features_<name>.cc adds its own while the program starts.
 template <class Function>
 auto Values(size_t n, const Function& function) {
   std::vector<decltype(function(size_t{0}))> values;
@@ -941,17 +918,17 @@ class Runner {
   }
   // The contents of the buffers afterwards; empty if it could not be run.
   std::vector<Bytes> Run(const Feature& feature) {
-    const auto library = texts_.Get(feature.file());
+    const auto library = texts_.Get(feature.file);
     if (library == nullptr) return {};
     FunctionConstantValues values;
-    for (const Feature::Constant& c : feature.constants()) {
+    for (const Feature::Constant& c : feature.constants) {
       values.setConstantValue(c.value.data(), c.type, c.index);
     }
     std::string error;
     const auto function =
-        feature.constants().empty()
-            ? library->newFunction(feature.kernel().c_str(), &error)
-            : library->newFunction(feature.kernel().c_str(), values, &error);
+        feature.constants.empty()
+            ? library->newFunction(feature.kernel.c_str(), &error)
+            : library->newFunction(feature.kernel.c_str(), values, &error);
     EXPECT_NE(function, nullptr) << error;
     if (function == nullptr) return {};
     const auto pipeline = device_->newComputePipelineState(function, &error);
@@ -962,15 +939,15 @@ class Runner {
     const auto queue = device_->newCommandQueue();
     const auto commands = Encoded(*queue, [&](Encoder& e) {
       e.setComputePipelineState(pipeline);
-      for (const Feature::Memory& memory : feature.memory()) {
+      for (const Feature::Memory& memory : feature.memory) {
         buffers.push_back(
             device_->newBuffer(memory.before.data(), memory.before.size()));
         e.setBuffer(buffers.back(), 0, buffers.size() - 1);
       }
-      for (size_t i = 0; i < feature.threadgroup_memory().size(); ++i) {
-        e.setThreadgroupMemoryLength(feature.threadgroup_memory()[i], i);
+      for (size_t i = 0; i < feature.threadgroup_memory.size(); ++i) {
+        e.setThreadgroupMemoryLength(feature.threadgroup_memory[i], i);
       }
-      e.dispatchThreads(feature.grid(), feature.threads());
+      e.dispatchThreads(feature.grid, feature.threads);
     });
     commands->commit();
     commands->waitUntilCompleted();
@@ -1000,7 +977,7 @@ INSTANTIATE_TEST_SUITE_P(Mode, MetalFeatures, testing::ValuesIn(kModes),
 TEST_P(MetalFeatures, AreAll) {
   std::map<std::string, std::set<std::string>> listed;
   for (const Feature& feature : Features()) {
-    listed[feature.file()].insert(feature.kernel());
+    listed[feature.file].insert(feature.kernel);
   }
   EXPECT_GE(listed.size(), 10u);
   for (const auto& [file, kernels] : listed) {
@@ -1021,17 +998,17 @@ TEST(MetalFeaturesModes, LeaveWhatIsRightAndAgree) {
     Runner runner(mode);
     for (size_t i = 0; i < Features().size(); ++i) {
       const Feature& feature = Features()[i];
-      SCOPED_TRACE(std::string(feature.file()) + ".metal, " + feature.kernel());
+      SCOPED_TRACE(std::string(feature.file) + ".metal, " + feature.kernel);
       const std::vector<Bytes> after = runner.Run(feature);
-      EXPECT_EQ(after.size(), feature.memory().size());
+      EXPECT_EQ(after.size(), feature.memory.size());
       for (size_t m = 0; m < after.size(); ++m) {
-        const auto& wrong = feature.memory()[m].wrong;
+        const auto& wrong = feature.memory[m].wrong;
         EXPECT_EQ(wrong ? wrong(after[m]) : "", "") << "buffer " << m;
       }
       if (i == first.size()) {
         first.push_back(after);
-      } else if (!feature.in_any_order()) {
-        EXPECT_EQ(after, first[i]) << feature.kernel();
+      } else if (!feature.in_any_order) {
+        EXPECT_EQ(after, first[i]) << feature.kernel;
       }
     }
   }
