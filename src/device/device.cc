@@ -29,6 +29,16 @@ DeviceOptions WithExecutor(DeviceOptions options) {
   return options;
 }
 
+// What make() gives; null if it throws.
+template <class T, class New>
+Ref<T> OrNull(const New& make) noexcept {
+  try {
+    return std::shared_ptr<T>(make());
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 // There is no message if there is no memory for one.
 std::nullptr_t NoPipeline(const host_internal::ErrorOut& error,
                           const char* what, const char* name) noexcept {
@@ -72,19 +82,6 @@ uint64_t Device::recommendedMaxWorkingSetSize() const noexcept {
              ? 0
              : static_cast<uint64_t>(pages) * static_cast<uint64_t>(bytes);
 }
-
-namespace {
-
-template <class T, class New>
-Ref<T> OrNull(const New& make) noexcept {
-  try {
-    return std::shared_ptr<T>(make());
-  } catch (...) {
-    return nullptr;
-  }
-}
-
-}  // namespace
 
 Ref<Event> Device::newEvent() noexcept {
   return OrNull<Event>([] { return new Event(); });
@@ -152,16 +149,11 @@ std::shared_ptr<Buffer> Device::WrapBuffer(
   if (pointer == nullptr || length == 0 || length > maxBufferLength()) {
     return nullptr;
   }
-  try {
-    // Given its deallocator last: what throws before must not call it.
-    std::unique_ptr<Buffer> buffer(new Buffer(pointer, length, read_only));
-    Buffer& wrapped = *buffer;
-    std::shared_ptr<Buffer> shared(std::move(buffer));
-    wrapped.deallocator_ = std::move(deallocator);
-    return shared;
-  } catch (...) {
-    return nullptr;
-  }
+  const std::shared_ptr<Buffer> buffer =
+      OrNull<Buffer>([&] { return new Buffer(pointer, length, read_only); });
+  // Last: what fails before must not call it.
+  if (buffer != nullptr) buffer->deallocator_ = std::move(deallocator);
+  return buffer;
 }
 
 SizeAndAlign Device::heapBufferSizeAndAlign(size_t length,
@@ -177,31 +169,22 @@ Ref<Heap> Device::newHeap(
   std::shared_ptr<Buffer> memory;
   if (placement) memory = newBuffer(d->size());
   if (placement && memory == nullptr) return nullptr;
-  try {
-    return std::shared_ptr<Heap>(
-        new Heap(std::static_pointer_cast<Device>(shared_from_this()),
-                 d->type(), d->size(), std::move(memory)));
-  } catch (...) {
-    return nullptr;
-  }
+  return OrNull<Heap>([&] {
+    return new Heap(std::static_pointer_cast<Device>(shared_from_this()),
+                    d->type(), d->size(), std::move(memory));
+  });
 }
 
 Ref<CommandQueue> Device::newCommandQueue() noexcept {
-  try {
-    return std::shared_ptr<CommandQueue>(
-        new CommandQueue(std::static_pointer_cast<Device>(shared_from_this()),
-                         std::make_shared<Queue>(options_)));
-  } catch (...) {
-    return nullptr;
-  }
+  return OrNull<CommandQueue>([this] {
+    return new CommandQueue(
+        std::static_pointer_cast<Device>(shared_from_this()),
+        std::make_shared<Queue>(options_));
+  });
 }
 
 Ref<Device> CreateDevice(const DeviceOptions& options) noexcept {
-  try {
-    return std::shared_ptr<Device>(new Device(options));
-  } catch (...) {
-    return nullptr;
-  }
+  return OrNull<Device>([&] { return new Device(options); });
 }
 Ref<Device> CreateSystemDefaultDevice() noexcept {
   return CreateDevice(DeviceOptions());
