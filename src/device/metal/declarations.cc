@@ -12,23 +12,18 @@ namespace {
 
 // Whether what follows in parentheses belongs to it, and is no parameter list.
 bool TakesParentheses(std::string_view word) {
-  return word == "decltype" || word == "__attribute__" || word == "alignas" ||
-         word == "noexcept" || word == "__declspec" || word == "sizeof" ||
-         word == "static_assert" || word == "alignof" || word == "throw" ||
-         word == "typeof" || word == "__typeof__";
+  return IsOneOf(word, {"decltype", "__attribute__", "alignas", "noexcept",
+                        "__declspec", "sizeof", "static_assert", "alignof",
+                        "throw", "typeof", "__typeof__"});
 }
 
 bool IsClassKey(std::string_view word) {
-  return word == "struct" || word == "class" || word == "union" ||
-         word == "enum";
+  return IsOneOf(word, {"struct", "class", "union", "enum"});
 }
 
 bool IsArithmetic(std::string_view word) {
-  for (const char* type : {"int", "short", "char", "long", "float", "half",
-                           "bool", "unsigned", "signed"}) {
-    if (word == type) return true;
-  }
-  return false;
+  return IsOneOf(word, {"int", "short", "char", "long", "float", "half", "bool",
+                        "unsigned", "signed"});
 }
 
 // From the : of a constructor to its body.

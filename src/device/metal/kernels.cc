@@ -227,9 +227,8 @@ const Walker::KernelTemplate* Walker::FindTemplate(
         const bool is_value =
             tokens_.list[given[i].first].kind == Token::Kind::kNumber ||
             first == "true" || first == "false" || first == "(";
-        const bool is_type = first == "float" || first == "half" ||
-                             first == "bfloat" || first == "int" ||
-                             first == "uint" || first == "bool";
+        const bool is_type =
+            IsOneOf(first, {"float", "half", "bfloat", "int", "uint", "bool"});
         fits = fits && !(is_value && k.arguments[i].is_type) &&
                !(is_type && !k.arguments[i].is_type);
       }

@@ -50,12 +50,12 @@ constexpr Named kInputs[] = {
 // More than all that Metal has.
 constexpr size_t kMostParameters = 100;
 
+}  // namespace
+
 bool IsOneOf(std::string_view word,
              std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
-
-}  // namespace
 
 bool IsAttributeList(const Tokens& tokens, uint32_t i) {
   return tokens.Is(i, "[") && tokens.Is(i + 1, "[") && tokens.Opens(i) &&

@@ -7,6 +7,7 @@
 #define SWITCHYARD_SRC_DEVICE_METAL_SIGNATURES_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,8 @@ std::vector<Piece> SplitAtCommas(const Tokens& tokens, uint32_t first,
 // attributes; kNone if there is none.
 uint32_t DeclaredName(const Tokens& tokens, uint32_t first, uint32_t last);
 
+bool IsOneOf(std::string_view word,
+             std::initializer_list<std::string_view> words);
 bool IsAddressSpace(std::string_view word);
 
 // The text of a string literal or several in a row, quotes and escapes apart.

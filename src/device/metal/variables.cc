@@ -4,23 +4,12 @@
 // Program-scope constants, and variables in threadgroup memory.
 
 #include <algorithm>
-#include <initializer_list>
 #include <string>
 #include <utility>
 
 #include "src/device/metal/walker.h"
 
 namespace switchyard::device::metal {
-namespace {
-
-bool IsWord(std::string_view word, std::initializer_list<const char*> words) {
-  for (const char* w : words) {
-    if (word == w) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 void Walker::Variable(const Declaration& d, const std::string& scope) {
   if (tokens_.Is(d.head, "using") || tokens_.Is(d.head, "typedef")) return;
@@ -164,8 +153,8 @@ uint32_t Walker::StatementBegin(uint32_t i, uint32_t first) const {
       i = match + 1;
     } else if (text != "::" && !tokens_.IsIdentifier(before)) {
       return kNone;
-    } else if (IsWord(text, {"typedef", "using", "return", "sizeof", "new",
-                             "case", "else", "do", "goto"})) {
+    } else if (IsOneOf(text, {"typedef", "using", "return", "sizeof", "new",
+                              "case", "else", "do", "goto"})) {
       return kNone;
     }
   }
