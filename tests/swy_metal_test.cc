@@ -775,25 +775,111 @@ TEST_F(SwyMetalRun, SchedulesOnAllCoresAreToldAsOnOne) {
   EXPECT_EQ(Run(run).out, on_one.out);
 }
 
-// Threadgroups wait for the one before: in order they come to an end.
+// A scan with decoupled look-back, of 64 values in each threadgroup: state has
+// 1 and a threadgroup's sum, or 2 and that of all up to it.
+TEST_F(SwyMetalRun, ThreadgroupsThatWaitLetOthersRun) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal", R"(
+    #include <metal_stdlib>
+    using namespace metal;
+    kernel void scan(device const uint* x [[buffer(0)]],
+                     device uint* sums [[buffer(1)]],
+                     device atomic_uint* state [[buffer(2)]],
+                     uint i [[thread_position_in_grid]],
+                     uint g [[threadgroup_position_in_grid]],
+                     uint lane [[thread_index_in_simdgroup]],
+                     uint sg [[simdgroup_index_in_threadgroup]]) {
+      threadgroup uint part[2];
+      const uint own = simd_prefix_inclusive_sum(x[i]);
+      if (lane == 31) part[sg] = own;
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      const uint all = part[0] + part[1];
+      uint before = 0;
+      if (lane == 0) {
+        if (sg == 0) atomic_store_explicit(&state[g], (g == 0 ? 2u : 1u) << 30 | all, memory_order_relaxed);
+        for (uint look = g; look > 0;) {
+          const uint found = atomic_load_explicit(&state[look - 1], memory_order_relaxed);
+          if (found == 0) continue;
+          before += found & 0x3fffffff;
+          if (found >> 30 == 2) break;
+          --look;
+        }
+        if (sg == 0 && g > 0) atomic_store_explicit(&state[g], 2u << 30 | (before + all), memory_order_relaxed);
+      }
+      before = simd_broadcast_first(before);
+      sums[i] = before + own + (sg == 0 ? 0 : part[0]);
+    }
+    // One simdgroup waits for the other.
+    kernel void halves(device uint* seen [[buffer(0)]],
+                       uint lane [[thread_index_in_simdgroup]],
+                       uint sg [[simdgroup_index_in_threadgroup]]) {
+      threadgroup atomic_uint ready;
+      if (lane == 0 && sg == 0) atomic_store_explicit(&ready, 0, memory_order_relaxed);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      if (sg == 0) {
+        while (atomic_fetch_or_explicit(&ready, 0, memory_order_relaxed) != 32) {
+        }
+      } else {
+        atomic_fetch_add_explicit(&ready, 1, memory_order_relaxed);
+      }
+      seen[sg * 32 + lane] = simd_sum(1);
+    })");
+  for (const char* const groups : {"4", "100"}) {
+    const std::string n = std::to_string(64 * std::stoi(groups));
+    const Outcome scan = Run(
+        "--kernel scan --threadgroup 64 --checked --seeds 9 --groups " +
+        std::string(groups) + " -b 0=u32:fill:" + n + ":1 -b 1=u32:empty:" + n +
+        " -b 2=u32:zeros:100 --expect 1=u32:range:" + n + ":1");
+    EXPECT_EQ(scan.out, "0 findings in 9 schedules\n") << scan.err;
+  }
+  EXPECT_EQ(
+      Run("--kernel halves --threadgroup 64 --grid 64 --checked --seeds 9 "
+          "-b 0=u32:empty:64 --expect 0=u32:fill:64:32")
+          .out,
+      "0 findings in 9 schedules\n");
+}
+
 TEST_F(SwyMetalRun, AWaitThatNeverEndsIsAMessage) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",
         "#include <metal_stdlib>\nusing namespace metal;\n"
-        "kernel void k(device atomic_uint* done [[buffer(0)]],\n"
-        "              uint g [[threadgroup_position_in_grid]]) {\n"
-        "  while (g > 0 && atomic_load_explicit(\n"
-        "                      &done[g - 1], memory_order_relaxed) == 0) {\n"
+        "kernel void later(device atomic_uint* done [[buffer(0)]],\n"
+        "                  uint g [[threadgroup_position_in_grid]]) {\n"
+        "  while (g < 98 && atomic_load_explicit(\n"
+        "                       &done[g + 1], memory_order_relaxed) == 0) {\n"
         "  }\n"
-        "  atomic_store_explicit(&done[g], 1, memory_order_relaxed);\n}\n");
+        "  atomic_store_explicit(&done[g], 1, memory_order_relaxed);\n}\n"
+        "kernel void never(device atomic_uint* done [[buffer(0)]],\n"
+        "                  uint g [[threadgroup_position_in_grid]]) {\n"
+        "  if (g > 0 && atomic_load_explicit(&done[g - 1],\n"
+        "                                    memory_order_relaxed) == 0) {\n"
+        "    while (atomic_load_explicit(&done[99],\n"
+        "                                memory_order_relaxed) == 0) {\n"
+        "    }\n"
+        "  }\n"
+        "  atomic_store_explicit(&done[g], 1, memory_order_relaxed);\n}\n"
+        "kernel void plain(volatile device uint* done [[buffer(0)]],\n"
+        "                  uint g [[threadgroup_position_in_grid]]) {\n"
+        "  while (g > 0 && done[g - 1] == 0) {\n"
+        "  }\n"
+        "  done[g] = 1;\n}\n");
   const std::string run =
-      "--kernel k --groups 8 --threadgroup 1 -b 0=u32:zeros:8 --checked ";
-  EXPECT_EQ(Run(run).out, "0 findings in 1 schedule\n");
-  const Outcome shuffled = Run(run + "--seeds 9");
-  EXPECT_EQ(shuffled.exit_code, 2);
-  EXPECT_EQ(shuffled.err.find(Named("swy: k: thread 0 waits at %/k.metal:5:")),
+      " --groups 99 --threadgroup 1 -b 0=u32:zeros:100 --checked ";
+  const Outcome later = Run("--kernel later" + run);
+  EXPECT_EQ(later.exit_code, 2);
+  EXPECT_EQ(later.err.find(Named("swy: later: thread 0 waits at %/k.metal:5:")),
             0u)
-      << shuffled.err;
+      << later.err;
+  EXPECT_EQ(Run("--kernel never" + run).out, "0 findings in 1 schedule\n");
+  const Outcome never = Run("--kernel never" + run + "--seeds 9");
+  EXPECT_EQ(never.exit_code, 2);
+  EXPECT_EQ(
+      never.err.find(Named("swy: never: thread 0 waits at %/k.metal:14:")), 0u)
+      << never.err;
+  // A wait that is no atomic's comes to an end, and is a race.
+  const Outcome plain = Run("--kernel plain" + run + "--seeds 9");
+  EXPECT_EQ(plain.exit_code, 1);
+  EXPECT_TRUE(plain.Printed(" wrote at ")) << plain.out << plain.err;
 }
 
 TEST_F(SwyMetalRun, FindingsSayHowWideAnAccessIsAndNameNoOtherBuffer) {

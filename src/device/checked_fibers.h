@@ -76,6 +76,11 @@ class CheckedFibers {
   // called on: with a schedule_seed, other threadgroups run on this OS thread
   // before it returns. Follow it with SwitchTo().
   virtual void ThreadgroupBarrier(uint32_t flags) = 0;
+  // Threads go round in loops until others write something, with so many
+  // accesses since the last call, and all others of the threadgroup have come
+  // as far as they can: other threadgroups may run, as at a barrier. Returns
+  // false if none has come any further for long.
+  virtual bool GiveWay(size_t accesses) = 0;
   // Lanes of a simdgroup have met at a simdgroup_barrier or in a simd function.
   // `lanes` has a bit for each that did, or has returned, or does not exist. If
   // some bits are missing, the others alone are ordered.

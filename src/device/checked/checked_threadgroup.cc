@@ -50,6 +50,8 @@ void CheckedThreadgroup::Begin(const Size& position, size_t index) {
   inside = false;
   where = nullptr;
   fibers_ = 0;
+  waits_ = all_waits_ = 0;
+  in_vain_ = false;
   fences_.Begin(index);
   pending_.view = nullptr;
   device.stamp = local.stamp = 0;
@@ -67,6 +69,7 @@ void CheckedThreadgroup::Begin(const Size& position, size_t index) {
 }
 
 bool CheckedThreadgroup::Resume(const std::function<void()>& function) {
+  waits_ = 0;
   fiber_->Resume(function);
   return !fiber_->running();
 }

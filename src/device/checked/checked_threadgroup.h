@@ -24,6 +24,10 @@
 
 namespace switchyard::device::kernel_internal {
 
+// So many accesses may loops make that wait, while nothing else comes any
+// further. One that gives up by itself does so long before.
+constexpr size_t kMostWaits = size_t{1} << 22;
+
 // View::kind.
 enum ViewKind : uint8_t { kBufferView, kMemoryView, kArrayView };
 
@@ -38,8 +42,12 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   // It has returned.
   void End() { Settle(); }
   // Starts `function` on a stack of its own, or goes on with it, up to the next
-  // barrier. Returns whether it has returned.
+  // barrier or GiveWay(). Returns whether it has returned.
   bool Resume(const std::function<void()>& function);
+  // How many accesses it made to wait; 0: it was no GiveWay().
+  size_t waits() const { return waits_; }
+  // GiveWay() returns false from here on.
+  void WaitsInVain() { in_vain_ = true; }
   // Ends a function that waits at a barrier: the barrier throws.
   void Cancel();
   void* local_memory() { return local_; }
@@ -91,6 +99,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   void Describe(const View& view, const char* name,
                 size_t element_bytes) override;
   void ThreadgroupBarrier(uint32_t flags) override;
+  bool GiveWay(size_t accesses) override;
   void SimdgroupBarrier(size_t simdgroup, uint32_t lanes,
                         uint32_t flags) override;
   void SimdFunction(size_t simdgroup, uint32_t lanes) override;
@@ -213,6 +222,9 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   bool noted_[kMaxBufferBindings][2] = {};
   std::unique_ptr<Fiber> fiber_;  // only with a schedule_seed
   bool cancelled_ = false;
+  size_t waits_ = 0;
+  size_t all_waits_ = 0;  // since its last barrier
+  bool in_vain_ = false;
   alignas(kLocalAlignment) unsigned char local_[kLocalBytes];
 };
 

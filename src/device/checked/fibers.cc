@@ -142,8 +142,17 @@ inline bool CheckedThreadgroup::NotesInShort(const View& view, Cell* cell,
 void CheckedThreadgroup::ThreadgroupBarrier(uint32_t flags) {
   SettleOrEnd();
   TakeTurns();
+  all_waits_ = 0;
   NewPhase(flags);
   fences_.Barrier();
+}
+
+bool CheckedThreadgroup::GiveWay(size_t accesses) {
+  SettleOrEnd();
+  if (checker_.seed() == 0) return (all_waits_ += accesses) < kMostWaits;
+  waits_ = accesses;
+  TakeTurns();
+  return !in_vain_;
 }
 
 void CheckedThreadgroup::SimdgroupBarrier(size_t simdgroup, uint32_t lanes,

@@ -79,58 +79,88 @@ void Checker::RunInOrder(GridRunner& runner, size_t count) {
 }
 
 // Up to 8 threadgroups, drawn at random, are under way at a time. A turn, drawn
-// at random too, goes to the next barrier.
+// at random too, goes to the next barrier. Where all of them wait in loops, the
+// first of the grid that is left starts, too: scans wait for those before.
 void Checker::RunShuffled(GridRunner& runner, size_t count) {
   constexpr size_t kInFlight = 8;
+  constexpr size_t kMostInFlight = 64;
   // So many are shuffled among themselves: a grid may have more threadgroups
   // than memory has room for.
   constexpr size_t kShuffled = size_t{1} << 16;
   std::vector<size_t> order;
 
   struct Running {
-    CheckedThreadgroup* threadgroup;
+    CheckedThreadgroup* threadgroup = nullptr;
     Size position;
   };
   // Ends those that are left when one has failed, or memory is out.
   struct Flight {
-    Running running[kInFlight];
+    Running running[kMostInFlight];
     size_t left = 0;
+    size_t awake = 0;  // those in front, which do not wait in loops
     ~Flight() {
       for (size_t i = 0; i < left; ++i) running[i].threadgroup->Cancel();
     }
   } flight;
   size_t started = 0;
-  const auto start = [&](Running& slot) {
+  const auto start = [&](Running& slot, bool the_first) {
     if (started % kShuffled == 0) {
       order.resize(std::min(count - started, kShuffled));
       std::iota(order.begin(), order.end(), started);
       random_.Shuffle(order.data(), order.size());
     }
-    const size_t index = order[started++ % kShuffled];
-    slot.position = runner.PositionOf(index);
-    slot.threadgroup->Begin(slot.position, index);
+    size_t& drawn = order[started++ % kShuffled];
+    if (the_first) {
+      std::swap(drawn, *std::min_element(&drawn, order.data() + order.size()));
+    }
+    slot.position = runner.PositionOf(drawn);
+    slot.threadgroup->Begin(slot.position, drawn);
+  };
+  const auto add = [&](bool the_first) {
+    Running& slot = flight.running[flight.left];
+    if (slot.threadgroup == nullptr) {
+      slot.threadgroup = &Threadgroup(flight.left);
+      slot.threadgroup->BeginDispatch(runner.running());
+    }
+    start(slot, the_first);
+    std::swap(slot, flight.running[flight.awake++]);
+    ++flight.left;
   };
   const size_t slots = std::min(count, kInFlight);
-  for (size_t i = 0; i < slots; ++i) {
-    flight.running[i].threadgroup = &Threadgroup(i);
-    flight.running[i].threadgroup->BeginDispatch(runner.running());
-    start(flight.running[i]);
-    ++flight.left;
-  }
+  while (flight.left != slots) add(false);
+  // Accesses of loops, and turns of all, since one has come further.
+  size_t waits = 0, turns = 0;
   while (flight.left != 0 && !runner.failed()) {
-    Running& next = flight.running[random_.Below(flight.left)];
+    if (flight.awake == 0) {
+      if (started < count && flight.left < kMostInFlight) {
+        add(true);
+      } else {
+        flight.awake = flight.left;
+        constexpr size_t kMostTurns = 256;  // many threads may wait in a turn
+        if (++turns > kMostTurns && waits > kMostWaits) {
+          flight.running[0].threadgroup->WaitsInVain();
+        }
+      }
+    }
+    Running& next = flight.running[random_.Below(flight.awake)];
     const bool returned = next.threadgroup->Resume([&runner, &next] {
       // Copies: what is in the slot moves when another threadgroup returns.
       CheckedThreadgroup& threadgroup = *next.threadgroup;
       const Size position = next.position;
       RunOne(runner, threadgroup, position);
     });
-    if (!returned) continue;
-    if (started < count) {
-      start(next);
-    } else {
+    if (next.threadgroup->waits() != 0) {
+      waits += next.threadgroup->waits();
+      std::swap(next, flight.running[--flight.awake]);
+      continue;
+    }
+    waits = turns = 0;
+    if (returned && started < count && flight.left <= slots) {
+      start(next, false);
+    } else if (returned) {
       std::swap(next, flight.running[--flight.left]);
     }
+    flight.awake = flight.left;
   }
 }
 

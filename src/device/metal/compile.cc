@@ -269,11 +269,13 @@ Arguments CodeArguments(bool checked) {
       "-fno-digraphs"};
   if (checked) {
     // Only what it inserts: its functions are the shim's.
-    // A read is told even where a write to the same place follows.
+    // A read is told even where a write to the same place follows, and a
+    // volatile one as such.
     arguments.insert(arguments.end(),
                      {"-O1", "-fsanitize=thread", "-mllvm",
                       "-tsan-instrument-memintrinsics=0", "-mllvm",
-                      "-tsan-instrument-read-before-write"});
+                      "-tsan-instrument-read-before-write", "-mllvm",
+                      "-tsan-distinguish-volatile"});
   } else {
     // No instruction here faults at eight, and GPUs don't at an element's. In
     // checked modules accesses.cc sees to it.

@@ -36,7 +36,8 @@ void Crew::Run(const abi::Kernel& kernel, const ThreadgroupContext& context) {
   variables_.clear();
   arrays_ = {};
   ranges_.clear();
-  spin_ = {};
+  wait_ = {};
+  waits_ = 0;
   checked_ = context.thread_ == nullptr ? nullptr : &CheckedFibers::Of(context);
   Bind(context);
   SetThreads(context);
@@ -96,14 +97,18 @@ void Crew::RunThreads() {
       RunSimdgroup(begin, std::min<size_t>(count_, begin + abi::kSimdWidth));
       if (failure_ != nullptr) return;
     }
-    if (checked_ != nullptr) {
+    State waits = State::kAtBarrier;
+    if (waits_ != 0) {
+      GiveWay();
+      waits = State::kGivesWay;
+    } else if (checked_ != nullptr) {
       MeetAtBarrier();
     } else {
       back = !back;
     }
     waiting = false;
     for (size_t i = 0; i < count_; ++i) {
-      if (progress_[i].state != State::kAtBarrier) continue;
+      if (progress_[i].state != waits) continue;
       progress_[i].state = State::kReady;
       waiting = true;
     }
@@ -132,6 +137,7 @@ bool Crew::Meet(size_t begin, size_t end) {
   };
   size_t first = kNobody;
   for (size_t i = begin; i < end; ++i) {
+    if (progress_[i].state == State::kGivesWay) return false;
     if (waits(i) &&
         (first == kNobody || calls_[i].where < calls_[first].where)) {
       first = i;
@@ -238,6 +244,10 @@ void Crew::ThreadgroupBarrier(uint32_t flags, const void* where) {
     calls_[running_].where = where;
   }
   Wait(State::kAtBarrier);
+}
+void Crew::LetOthersRun(const void* where) {
+  calls_[running_].where = where;
+  Wait(State::kGivesWay);
 }
 void Crew::SimdgroupBarrier(uint32_t flags, const void* where) {
   calls_[running_].flags = flags;

@@ -82,6 +82,7 @@ class Crew {
     kReady,
     kInSimd,
     kAtSimdgroupBarrier,
+    kGivesWay,  // goes on when all others have come as far as they can
     kAtBarrier,
     kDone,
   };
@@ -126,7 +127,8 @@ class Crew {
   void RunThreads();
   // Until all of the simdgroup's threads wait for others, or have returned.
   void RunSimdgroup(size_t begin, size_t end);
-  // Whether some have met, and can go on.
+  // Whether some have met, and can go on. None has while another waits in a
+  // loop: it may be on its way.
   bool Meet(size_t begin, size_t end);
   void Go(size_t thread);
   [[noreturn]] void RunHere(Stack& stack);
@@ -135,6 +137,7 @@ class Crew {
   void Leave(void** from);
   [[gnu::noinline]] void SwitchChecked(void** from, void* to);
   void Wait(State state);
+  void LetOthersRun(const void* where);
   // Goes back to the host's stack, where failure_ ends all, for good.
   [[noreturn]] void End();
 
@@ -143,10 +146,12 @@ class Crew {
                 size_t element_bytes);
   // The one next to an address that is in none; null if it is far from all.
   const Range* NearestRange(uintptr_t address) const;
-  // Ends a thread that waits for what none but another threadgroup can write.
-  void NoteAtomicRead(const void* address, const void* where);
+  // Lets others run if a thread goes round in a loop until they write what it
+  // accesses; ends it if they do not.
+  void NoteWait(const void* address, size_t bytes, const void* where);
   bool IsOthers(const void* address, size_t bytes, uint32_t kind) const;
   void NoteUnset(uintptr_t address, size_t bytes, const void* where);
+  void GiveWay();
   void TakeOrder();
   void MeetAtBarrier();
   void NoteMeeting(State state, const Call& call, size_t begin, size_t end,
@@ -170,11 +175,13 @@ class Crew {
   CheckedFibers* checked_ = nullptr;  // null: nothing is checked
   Surroundings around_;
   std::vector<Range> ranges_;
-  // The last atomic read, and how often it came in a row.
+  // The last atomic access, and how often it came in a row and found the same.
   struct {
     const void* address;
+    uint64_t value;
     size_t thread, count;
-  } spin_ = {};
+  } wait_ = {};
+  size_t waits_ = 0;  // accesses of threads in kGivesWay
   // In which simdgroups, and the threads of each, run up to the next barrier;
   // empty: as they are numbered.
   std::vector<size_t> simdgroups_;

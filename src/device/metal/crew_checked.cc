@@ -4,6 +4,7 @@
 // Reports of a crew to checked mode, and its own findings.
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -45,19 +46,33 @@ const Crew::Range* Crew::NearestRange(uintptr_t address) const {
   return nearest;
 }
 
-void Crew::NoteAtomicRead(const void* address, const void* where) {
-  // Threads take turns where they meet: nothing changes between two reads. A
-  // loop that gives up by itself does so long before.
-  constexpr size_t kMost = size_t{1} << 22;
-  if (spin_.address != address || spin_.thread != running_) {
-    spin_ = {address, running_, 0};
+void Crew::NoteWait(const void* address, size_t bytes, const void* where) {
+  // Threads take turns where they meet: nothing changes between two accesses.
+  constexpr size_t kInARow = 16;
+  uint64_t value = 0;
+  std::memcpy(&value, address, std::min(bytes, sizeof(value)));
+  if (wait_.address != address || wait_.value != value ||
+      wait_.thread != running_) {
+    wait_ = {address, value, running_, 0};
   }
-  if (++spin_.count < kMost) return;
-  failure_ = std::make_exception_ptr(std::runtime_error(
-      Thread(running_) + " waits at " + around_.places->PlaceOf(where).text() +
-      " for what another threadgroup has to write, which does not run before "
-      "this one ends"));
-  End();
+  if (++wait_.count < kInARow) return;
+  wait_.count = 0;
+  waits_ += kInARow;
+  LetOthersRun(where);
+}
+
+void Crew::GiveWay() {
+  const size_t waits = waits_;
+  waits_ = 0;
+  if (checked_->GiveWay(waits)) return;
+  size_t thread = 0;
+  while (progress_[thread].state != State::kGivesWay) ++thread;
+  throw std::runtime_error(
+      Thread(thread) + " waits at " +
+      around_.places->PlaceOf(calls_[thread].where).text() +
+      " for what another threadgroup has to write" +
+      (order_.empty() ? ", which does not run before this one ends"
+                      : ": all that run wait"));
 }
 
 // Whether an access that is in no range needs none.
@@ -84,9 +99,6 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
   // If lanes meet, this is the memory that they gave.
   if (meeting_ != nullptr) return;
   if (bytes == 0) return checked_->Fence(kind);
-  if ((kind & (abi::kAtomically | abi::kWrites)) == abi::kAtomically) {
-    NoteAtomicRead(address, where);
-  }
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   const Range* range = ranges_.data();
   const Range* const end = range + ranges_.size();
@@ -108,6 +120,10 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
           "look at the pointer, and at the index it was made of");
     }
     const ptrdiff_t offset = static_cast<ptrdiff_t>(at - range->begin);
+    if ((kind & (abi::kAtomically | abi::kVolatile)) != 0) {
+      kind &= ~uint32_t{abi::kVolatile};
+      if (bytes <= range->end - at) NoteWait(address, bytes, where);
+    }
     if ((kind & abi::kAligned) != 0) {
       kind &= ~uint32_t{abi::kAligned};
       if (at % bytes != 0) {

@@ -74,14 +74,16 @@ enum : u32 {
 };
 
 // kAligned: the address has to be a multiple of the bytes; alone it is no
-// access. kAcquires, kReleases: a fence, of no bytes.
+// access. kAcquires, kReleases: a fence, of no bytes. kVolatile: a loop may
+// wait for another thread by such accesses, as by atomic ones.
 enum : u32 {
   kReads = 1,
   kWrites = 2,
   kAtomically = 4,
   kAligned = 8,
   kAcquires = 16,
-  kReleases = 32
+  kReleases = 32,
+  kVolatile = 64
 };
 
 // The work of the lanes of a simdgroup or quad that meet in one call, done once

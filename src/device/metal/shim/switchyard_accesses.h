@@ -49,10 +49,12 @@ SWITCHYARD_NOT_CHECKED inline void Access(const void* address, size bytes,
   SWITCHYARD_ACCESS_OF(unaligned_write##bytes, bytes, kWrites)               \
   SWITCHYARD_ACCESS_OF(read_write##bytes, bytes, kReads | kWrites)           \
   SWITCHYARD_ACCESS_OF(unaligned_read_write##bytes, bytes, kReads | kWrites) \
-  SWITCHYARD_ACCESS_OF(volatile_read##bytes, bytes, kReads)                  \
-  SWITCHYARD_ACCESS_OF(volatile_write##bytes, bytes, kWrites)                \
-  SWITCHYARD_ACCESS_OF(unaligned_volatile_read##bytes, bytes, kReads)        \
-  SWITCHYARD_ACCESS_OF(unaligned_volatile_write##bytes, bytes, kWrites)
+  SWITCHYARD_ACCESS_OF(volatile_read##bytes, bytes, kReads | kVolatile)      \
+  SWITCHYARD_ACCESS_OF(volatile_write##bytes, bytes, kWrites | kVolatile)    \
+  SWITCHYARD_ACCESS_OF(unaligned_volatile_read##bytes, bytes,                \
+                       kReads | kVolatile)                                   \
+  SWITCHYARD_ACCESS_OF(unaligned_volatile_write##bytes, bytes,               \
+                       kWrites | kVolatile)
 SWITCHYARD_ACCESSES(1, 0)
 SWITCHYARD_ACCESSES(2, kAligned)
 SWITCHYARD_ACCESSES(4, kAligned)
