@@ -34,7 +34,8 @@ archive() {
 }
 
 # prefix_maps: nothing that is built in a folder of $work names where that is, with ccache, which
-# makes paths relative, or without it.
+# makes paths relative, or without it. Build IDs are of files that have the build's RPATH, so that
+# is relative to $ORIGIN.
 prefix_maps() {
   printf -- '-ffile-prefix-map=%s ' "$root/build=." ..=./dist-work ../..=. "$highway=highway" \
     "$(realpath -m --relative-to="$work/build" "$highway")=highway"
@@ -53,7 +54,7 @@ build_binaries() {
   step "Configuring ${build#"$root"/}" cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     "-DCMAKE_CXX_FLAGS=$(prefix_maps)" \
     "-DCMAKE_EXE_LINKER_FLAGS=$older -static-libstdc++ -static-libgcc" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib" \
+    -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib" -DCMAKE_BUILD_RPATH_USE_ORIGIN=ON \
     "-DSWITCHYARD_HIGHWAY_DIR=$highway" -DSWITCHYARD_TBB=OFF -DSWITCHYARD_BUILD_TOOLS=ON \
     -DSWITCHYARD_SHARED="$([[ $linkage == shared ]] && echo ON || echo OFF)" "${@:3}"
   compile
@@ -69,7 +70,7 @@ build_binaries() {
 # static libraries for that CPU has, for glibc 2.GLIBC or older.
 build_wheel() {
   local cpu=$1 folder=$2 newest=$3 arguments=() definition wheel
-  for definition in "CMAKE_CXX_FLAGS=$(prefix_maps)" "${@:4}"; do
+  for definition in "CMAKE_CXX_FLAGS=$(prefix_maps)" CMAKE_BUILD_RPATH_USE_ORIGIN=ON "${@:4}"; do
     arguments+=(--config-settings "cmake.define.$definition")
   done
   step "Building the wheel of bindings/$folder for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
