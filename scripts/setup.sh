@@ -10,11 +10,9 @@
 #                                                   report in build/bench.md;
 #                                                   with ggml beside them, which takes minutes to build once
 #   scripts/setup.sh compare [--with-torch] [--with-ggml]
-#                                                   print README's table: a layer
-#                                                   with plain loops beside ours;
-#                                                   with transformers, llama.cpp,
-#                                                   made as engines and engines-
-#                                                   ggml make them
+#                                                   print README's table: a layer with plain loops beside
+#                                                   ours, and with transformers and llama.cpp, which are
+#                                                   made once as by engines and engines-ggml
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
 #   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run each target of fuzz/ that long (30), or those named
@@ -659,9 +657,10 @@ case $command in
     install_packages "${library_packages[@]}" "${example_packages[@]}" python3-venv
     moe_layer=$build/programs/moe/moe_layer
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
-    compile
+    compile --target moe_layer
     others=()
     if [[ " $* " == *' --with-torch '* ]]; then
+      compile
       make_engines
       make_python_packages
       others+=(--torch "$root/build/engines-venv/bin/python3")
