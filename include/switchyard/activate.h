@@ -1,6 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Gate and up of an expert to the input of its down product.
+
 #ifndef SWITCHYARD_ACTIVATE_H_
 #define SWITCHYARD_ACTIVATE_H_
 

@@ -1,6 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Threads for calls: on the calling thread, oneTBB, or an executor of your own.
+
 #ifndef SWITCHYARD_EXECUTOR_H_
 #define SWITCHYARD_EXECUTOR_H_
 

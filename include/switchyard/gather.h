@@ -1,6 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Rows of tokens to the order of experts, and back.
+
 #ifndef SWITCHYARD_GATHER_H_
 #define SWITCHYARD_GATHER_H_
 

@@ -1,6 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Counts of what a call found in its data.
+
 #ifndef SWITCHYARD_REPORT_H_
 #define SWITCHYARD_REPORT_H_
 

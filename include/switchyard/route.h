@@ -1,6 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Router logits to expert ids and weights.
+
 #ifndef SWITCHYARD_ROUTE_H_
 #define SWITCHYARD_ROUTE_H_
 

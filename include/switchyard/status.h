@@ -1,6 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Success, or an error with its message.
+
 #ifndef SWITCHYARD_STATUS_H_
 #define SWITCHYARD_STATUS_H_
 
