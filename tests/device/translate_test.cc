@@ -49,6 +49,11 @@ bool Contains(std::string_view text, std::string_view what) {
   return text.find(what) != text.npos;
 }
 
+TEST(Translate, MakesLiteralsOfBfloat) {
+  EXPECT_EQ(Translated("a = 1.5bf + 2BF - 0x1bf + .5h - 1e-3bf;"),
+            "a = bfloat(1.5f ) + bfloat(2.f) - 0x1bf + .5h - bfloat(1e-3f );");
+}
+
 TEST(Translate, ErasesAddressSpaces) {
   EXPECT_EQ(Translate("device int* f(thread int& a, threadgroup int* b);")
                 .code.substr(0, 54),

@@ -109,11 +109,31 @@ void ReplaceIsDefined(const Tokens& tokens, Edits& edits, uint32_t i) {
   edits.InsertBefore(close - 1, "swy_defined_");
 }
 
+// "1.5bf" is a bfloat, by a suffix that Clang 14 takes of nobody.
+void ReplaceBfloatLiteral(const Tokens& tokens, Edits& edits, uint32_t i) {
+  const std::string_view text = tokens.Text(i);
+  if (text.size() < 3 || text.substr(0, 2) == "0x" ||
+      text.substr(0, 2) == "0X") {
+    return;
+  }
+  const std::string_view suffix = text.substr(text.size() - 2);
+  if (suffix != "bf" && suffix != "BF") return;
+  std::string number(text.substr(0, text.size() - 2));
+  if (number.find_first_of(".eE") == number.npos) number += '.';
+  edits.Become(i, number + 'f');
+  edits.InsertBefore(i, "bfloat(");
+  edits.InsertBehind(i, ")");
+}
+
 // The edits that need no knowledge of declarations.
 void EraseWords(const Tokens& tokens, Edits& edits) {
   for (uint32_t i = 0; i < tokens.size(); ++i) {
     if (IsAttributeList(tokens, i)) {
       i = EraseAttributes(tokens, edits, i);
+      continue;
+    }
+    if (tokens.list[i].kind == Token::Kind::kNumber) {
+      ReplaceBfloatLiteral(tokens, edits, i);
       continue;
     }
     if (!tokens.IsIdentifier(i) || tokens.Is(i - 1, ".") ||
