@@ -882,6 +882,24 @@ TEST_F(SwyMetalRun, AWaitThatNeverEndsIsAMessage) {
   EXPECT_TRUE(plain.Printed(" wrote at ")) << plain.out << plain.err;
 }
 
+// Clang names files below the folder where it runs by the rest of their paths.
+TEST_F(SwyMetalRun, AllowCommentsHoldInWhateverFolderItRuns) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "kernel void k(device uint* x [[buffer(0)]],\n"
+        "              uint i [[thread_position_in_grid]]) {\n"
+        "  x[0] = i;  // switchyard: allow(race)\n"
+        "  x[1] = i;\n}\n");
+  const Outcome outcome =
+      Swy(Named("metal run %/k.metal --kernel k --grid 64 --threadgroup 64 "
+                "-b 0=u32:zeros:2 --checked"),
+          Named("cd %;"));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_TRUE(outcome.Printed(Named("writes x[1] at %/k.metal:4:8")))
+      << outcome.out;
+  EXPECT_FALSE(outcome.Printed("x[0]")) << outcome.out;
+}
+
 TEST_F(SwyMetalRun, FindingsSayHowWideAnAccessIsAndNameNoOtherBuffer) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",

@@ -263,6 +263,8 @@ Arguments CodeArguments(bool checked) {
       // Clang otherwise does between two ifs.
       "-Xclang", "-fconvergent-functions", "-fno-color-diagnostics",
       "-ferror-limit=20",
+      // Lines name files as the text does, not below the folder where it runs.
+      "-fdebug-compilation-dir=/",
       // Metal has none; an assembler's .incbin reads any file.
       "-fno-gnu-inline-asm",
       // No second way to write a #, which the translation looks for.
