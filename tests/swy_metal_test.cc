@@ -900,6 +900,22 @@ TEST_F(SwyMetalRun, AllowCommentsHoldInWhateverFolderItRuns) {
   EXPECT_FALSE(outcome.Printed("x[0]")) << outcome.out;
 }
 
+// It is not read to see whether the thread waits: nothing may be there.
+TEST_F(SwyMetalRun, AnAtomicAccessBesideABufferIsAFinding) {
+  SWITCHYARD_NEEDS_CLANG();
+  Write("k.metal",
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "kernel void k(device atomic_uint* x [[buffer(0)]],\n"
+        "              device uint* out [[buffer(1)]]) {\n"
+        "  out[0] = atomic_load_explicit(&x[1000000],\n"
+        "                                memory_order_relaxed);\n}\n");
+  const Outcome outcome =
+      Run("--kernel k --grid 1 --threadgroup 1 -b 0=u32:zeros:4 "
+          "-b 1=u32:zeros:1 --checked");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_TRUE(outcome.Printed("atomically reads x[1000000]")) << outcome.out;
+}
+
 TEST_F(SwyMetalRun, FindingsSayHowWideAnAccessIsAndNameNoOtherBuffer) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",

@@ -122,7 +122,10 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
     const ptrdiff_t offset = static_cast<ptrdiff_t>(at - range->begin);
     if ((kind & (abi::kAtomically | abi::kVolatile)) != 0) {
       kind &= ~uint32_t{abi::kVolatile};
-      if (bytes <= range->end - at) NoteWait(address, bytes, where);
+      // What lies beside the range may not be readable.
+      if (at >= range->begin && at < range->end && bytes <= range->end - at) {
+        NoteWait(address, bytes, where);
+      }
     }
     if ((kind & abi::kAligned) != 0) {
       kind &= ~uint32_t{abi::kAligned};

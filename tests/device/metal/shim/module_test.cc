@@ -18,6 +18,7 @@ namespace {
 using switchyard_metal::Input;
 using switchyard_metal::kAtomically;
 using switchyard_metal::kReads;
+using switchyard_metal::kVolatile;
 using switchyard_metal::kWrites;
 using switchyard_metal::Parameter;
 
@@ -81,8 +82,8 @@ Accesses AccessesOf(const ShimModule& module, int what) {
 TEST(ShimModuleTest, TellsOfAccesses) {
   SWITCHYARD_NEEDS_CLANG();
   const ShimModule module("module", true);
-  EXPECT_EQ(AccessesOf(module, 0), Accesses({{0, 1, kWrites}}));
-  EXPECT_EQ(AccessesOf(module, 1), Accesses({{0, 2, kReads}}));
+  EXPECT_EQ(AccessesOf(module, 0), Accesses({{0, 1, kWrites | kVolatile}}));
+  EXPECT_EQ(AccessesOf(module, 1), Accesses({{0, 2, kReads | kVolatile}}));
   EXPECT_EQ(AccessesOf(module, 2), Accesses({{0, 4, kWrites}}));
   EXPECT_EQ(AccessesOf(module, 3), Accesses({{0, 8, kWrites}}));
   EXPECT_EQ(AccessesOf(module, 4),
