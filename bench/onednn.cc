@@ -48,6 +48,48 @@ void Check(dnnl_status_t status) {
   if (status != dnnl_success) throw std::runtime_error("oneDNN failed");
 }
 
+// oneDNN 3 has no descriptions of operations apart from the primitives', and
+// operations with one description for each argument.
+dnnl::eltwise_forward::primitive_desc Swish(const memory::desc& desc) {
+  const auto inference = dnnl::prop_kind::forward_inference;
+  const auto swish = dnnl::algorithm::eltwise_swish;
+#if DNNL_VERSION_MAJOR < 3
+  return {{inference, swish, desc, 1.0f}, Engine()};
+#else
+  return {Engine(), inference, swish, desc, desc, 1.0f};
+#endif
+}
+
+dnnl::softmax_forward::primitive_desc SoftmaxOfRows(const memory::desc& desc) {
+  const auto inference = dnnl::prop_kind::forward_inference;
+#if DNNL_VERSION_MAJOR < 3
+  return {{inference, desc, 1}, Engine()};
+#else
+  return {Engine(), inference, dnnl::algorithm::softmax_accurate,
+          desc,     desc,      1};
+#endif
+}
+
+dnnl::binary::primitive_desc Multiply(const memory::desc& desc) {
+  const auto multiply = dnnl::algorithm::binary_mul;
+#if DNNL_VERSION_MAJOR < 3
+  return {{multiply, desc, desc, desc}, Engine()};
+#else
+  return {Engine(), multiply, desc, desc, desc};
+#endif
+}
+
+dnnl::matmul::primitive_desc Product(const memory::desc& left,
+                                     const memory::desc& right,
+                                     const memory::desc& result,
+                                     const dnnl::primitive_attr& attributes) {
+#if DNNL_VERSION_MAJOR < 3
+  return {{left, right, result}, attributes, Engine()};
+#else
+  return {Engine(), left, right, result, attributes};
+#endif
+}
+
 // The place of an argument's data: in the first slot, and how much further in
 // each of the next.
 struct Argument {
@@ -68,11 +110,7 @@ std::string Version() {
 bool SupportsBf16() {
   static const bool supports = [] {
     try {
-      const memory::desc desc = Dense(Type::kBF16, {1, 16});
-      dnnl::eltwise_forward::primitive_desc(
-          {dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_swish,
-           desc, 1.0f},
-          Engine());
+      Swish(Dense(Type::kBF16, {1, 16}));
       return true;
     } catch (const dnnl::error&) {
       return false;
@@ -116,30 +154,23 @@ void Operations::operator()(size_t slot) const {
 Operations Softmax(Type type, size_t rows, size_t cols, size_t slots,
                    const void* in, void* out) {
   const memory::desc desc = Dense(type, {rows, cols});
-  return Operations(
-      {{dnnl::softmax_forward(dnnl::softmax_forward::primitive_desc(
-            {dnnl::prop_kind::forward_inference, desc, 1}, Engine())),
-        slots,
-        {{DNNL_ARG_SRC, desc, in, desc.get_size()},
-         {DNNL_ARG_DST, desc, out}}}});
+  return Operations({{dnnl::softmax_forward(SoftmaxOfRows(desc)),
+                      slots,
+                      {{DNNL_ARG_SRC, desc, in, desc.get_size()},
+                       {DNNL_ARG_DST, desc, out}}}});
 }
 
 Operations SiluMul(Type type, size_t rows, size_t cols, const void* gate,
                    const void* up, void* out) {
   const memory::desc desc = Dense(type, {rows, cols});
-  return Operations(
-      {{dnnl::eltwise_forward(dnnl::eltwise_forward::primitive_desc(
-            {dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_swish,
-             desc, 1.0f},
-            Engine())),
-        1,
-        {{DNNL_ARG_SRC, desc, gate}, {DNNL_ARG_DST, desc, out}}},
-       {dnnl::binary(dnnl::binary::primitive_desc(
-            {dnnl::algorithm::binary_mul, desc, desc, desc}, Engine())),
-        1,
-        {{DNNL_ARG_SRC_0, desc, out},
-         {DNNL_ARG_SRC_1, desc, up},
-         {DNNL_ARG_DST, desc, out}}}});
+  return Operations({{dnnl::eltwise_forward(Swish(desc)),
+                      1,
+                      {{DNNL_ARG_SRC, desc, gate}, {DNNL_ARG_DST, desc, out}}},
+                     {dnnl::binary(Multiply(desc)),
+                      1,
+                      {{DNNL_ARG_SRC_0, desc, out},
+                       {DNNL_ARG_SRC_1, desc, up},
+                       {DNNL_ARG_DST, desc, out}}}});
 }
 
 Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
@@ -152,8 +183,7 @@ Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
   add.append_binary(dnnl::algorithm::binary_add, result);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(add);
-  return Operations({{dnnl::matmul(dnnl::matmul::primitive_desc(
-                          {left, right, result}, attributes, Engine())),
+  return Operations({{dnnl::matmul(Product(left, right, result, attributes)),
                       slots,
                       {{DNNL_ARG_SRC, left, weights, left.get_size()},
                        {DNNL_ARG_WEIGHTS, right, rows, right.get_size()},

@@ -51,6 +51,18 @@ memory::desc Rows(size_t rows, size_t cols, DataType type) {
   return {{Dim(rows), Dim(cols)}, type, Tag::ab};
 }
 
+// oneDNN 3 has no descriptions of operations apart from the primitives'.
+dnnl::matmul::primitive_desc Product(const memory::desc& x,
+                                     const memory::desc& w,
+                                     const memory::desc& y,
+                                     const dnnl::primitive_attr& attributes) {
+#if DNNL_VERSION_MAJOR < 3
+  return {{x, w, y}, attributes, Engine()};
+#else
+  return {Engine(), x, w, y, attributes};
+#endif
+}
+
 memory View(const memory::desc& desc, const void* data) {
   return {desc, Engine(), const_cast<void*>(data)};
 }
@@ -74,9 +86,9 @@ bool Int8IsExact() {
     const std::vector<int8_t> w(kIn * 16, 127);
     std::vector<float> y(16);
     const memory::desc plain({kIn, 16}, DataType::s8, Tag::ba);
-    const dnnl::matmul::primitive_desc kernel(
-        {Rows(1, kIn, DataType::s8), plain, Rows(1, 16, DataType::f32)},
-        Engine());
+    const dnnl::matmul::primitive_desc kernel =
+        Product(Rows(1, kIn, DataType::s8), plain, Rows(1, 16, DataType::f32),
+                dnnl::primitive_attr());
     dnnl::matmul(kernel).execute(
         Stream(), {{DNNL_ARG_SRC, View(kernel.src_desc(), x.data())},
                    {DNNL_ARG_WEIGHTS, View(plain, w.data())},
@@ -116,6 +128,8 @@ struct Gemm::Packed {
   };
   Packed(Type operands, size_t in, size_t out)
       : type(operands == Type::kI8 ? DataType::s8 : DataType::bf16),
+        num_in(in),
+        num_out(out),
         plain({Dim(in), Dim(out)}, type, Tag::ba),
         scales({1, Dim(out)}, DataType::f32, Tag::ab) {
     // The form is the same for any number of rows; the kernels of others are
@@ -126,8 +140,6 @@ struct Gemm::Packed {
 
   dnnl::matmul::primitive_desc Describe(const memory::desc& w,
                                         size_t rows) const {
-    const auto in = static_cast<size_t>(plain.dims()[0]);
-    const auto out = static_cast<size_t>(plain.dims()[1]);
     dnnl::primitive_attr attributes;
     // The library's own belongs to the thread that made the primitive.
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -139,10 +151,10 @@ struct Gemm::Packed {
       attributes.set_post_ops(after);
     }
     UseOneThread();
-    return {{Rows(rows, in, type), w,
-             Rows(rows, out, type == DataType::s8 ? DataType::f32 : type)},
-            attributes,
-            Engine()};
+    return Product(
+        Rows(rows, num_in, type), w,
+        Rows(rows, num_out, type == DataType::s8 ? DataType::f32 : type),
+        attributes);
   }
 
   const Kernel& KernelOf(size_t rows) {
@@ -158,6 +170,7 @@ struct Gemm::Packed {
   }
 
   const DataType type;
+  const size_t num_in, num_out;
   const memory::desc plain;
   const memory::desc scales;
   memory::desc weights;

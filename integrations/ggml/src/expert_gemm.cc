@@ -54,10 +54,15 @@ Kernel MakeKernel(const GemmShape& shape) {
   dnnl::primitive_attr attributes;
   // The library's own belongs to the thread that made the primitive.
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto made =
-      shape.has_bias
-          ? dnnl::matmul::primitive_desc({x, w, bias, y}, attributes, Engine())
-          : dnnl::matmul::primitive_desc({x, w, y}, attributes, Engine());
+  // oneDNN 3 has no descriptions of operations apart from the primitives'. An
+  // empty one is no bias.
+  const memory::desc added = shape.has_bias ? bias : memory::desc();
+#if DNNL_VERSION_MAJOR < 3
+  const dnnl::matmul::primitive_desc made({x, w, added, y}, attributes,
+                                          Engine());
+#else
+  const dnnl::matmul::primitive_desc made(Engine(), x, w, added, y, attributes);
+#endif
   return {dnnl::matmul(made), x, w, y, bias, made.scratchpad_desc()};
 }
 
