@@ -14,6 +14,7 @@
 #include <ucontext.h>
 #endif
 #ifdef SWITCHYARD_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef SWITCHYARD_TSAN
@@ -53,6 +54,11 @@ Fiber::Fiber(size_t stack_size) : size_(stack_size) {
 Fiber::~Fiber() {
 #ifdef SWITCHYARD_TSAN
   __tsan_destroy_fiber(tsan_);
+#endif
+#ifdef SWITCHYARD_ASAN
+  // Functions that never returned leave marks, which Clang 14's runtime finds
+  // in the next mapping at this address.
+  __asan_unpoison_memory_region(memory_, size_);
 #endif
   munmap(memory_, size_);
 }
@@ -130,6 +136,9 @@ extern "C" void switchyard_fiber_switch(void** from, void* to) {
 }
 
 void* Fiber::Start(void (*function)(void*), void* argument) {
+#ifdef SWITCHYARD_ASAN
+  __asan_unpoison_memory_region(memory_, size_);
+#endif
   Context* const context = reinterpret_cast<Context*>(memory_ + size_) - 1;
   *context = {};
   getcontext(&context->registers);
