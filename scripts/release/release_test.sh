@@ -202,9 +202,10 @@ test_release() {
   step "Comparing checksums" env -C "$dist" sha256sum --check --strict SHA256SUMS
   as_step "Using the archive of static libraries" use_archive x86_64 static ""
   as_step "Using the archive of shared libraries" use_archive x86_64 shared ""
+  # Libraries of the compiler's own, though the system may have others for that CPU.
   for linkage in static shared; do
     as_step "Using that of $linkage libraries for aarch64, under QEMU" use_archive aarch64 $linkage \
-      "qemu-aarch64 -cpu max,sve=off -L /usr/aarch64-linux-gnu" -DCLANG=OFF \
+      "qemu-aarch64 -cpu max,sve=off -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=/usr/aarch64-linux-gnu/lib" -DCLANG=OFF \
       "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake"
   done
   as_step "Making a bare root" make_bare
