@@ -6,59 +6,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "src/device/metal/llvm_text.h"
+
 namespace switchyard::device::metal {
 namespace {
-
-using Text = std::string_view;
-
-bool BeginsWith(Text text, Text with) {
-  return text.substr(0, with.size()) == with;
-}
-
-// The first `what` from `at` on that is outside of brackets and quotes, or the
-// end.
-size_t FindOutside(Text text, char what, size_t at = 0) {
-  int depth = 0;
-  for (bool quoted = false; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '"') quoted = !quoted;
-    if (quoted) continue;
-    if (c == what && depth == 0) return at;
-    if (c == '(' || c == '[' || c == '{' || c == '<') ++depth;
-    if (c == ')' || c == ']' || c == '}' || c == '>') --depth;
-  }
-  return text.size();
-}
-
-std::vector<Text> SplitOutside(Text text, char at) {
-  std::vector<Text> parts;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = FindOutside(text, at, begin);
-    parts.push_back(text.substr(begin, end - begin));
-    begin = text.find_first_not_of(' ', end + 1);
-    if (begin == Text::npos) break;
-  }
-  return parts;
-}
-
-// "<4 x i64>* %4" is its type and its value. A type has blanks in brackets
-// only, but for those of a function.
-struct Operand {
-  Text type, value;
-};
-Operand Parse(Text text) {
-  size_t end = FindOutside(text, ' ');
-  while (end + 1 < text.size() && text[end + 1] == '(') {
-    end = FindOutside(text, ' ', end + 1);
-  }
-  if (end == text.size()) return {text, Text()};
-  return {text.substr(0, end), text.substr(end + 1)};
-}
 
 // 0: to be asked of the compiler.
 size_t BitsOf(Text type) {
@@ -82,11 +37,11 @@ size_t BitsOf(Text type) {
 class Reader {
  public:
   Reader(Text llvm, std::string* out) : llvm_(llvm), out_(out) {
-    ForEachLine([this](Text line) { ReadGlobals(line); });
+    ForEachLine(llvm_, [this](Text line) { ReadGlobals(line); });
   }
 
   Accesses Run() {
-    ForEachLine([this](Text line) {
+    ForEachLine(llvm_, [this](Text line) {
       Line(line);
       if (out_ != nullptr) Append(line);
     });
@@ -94,15 +49,6 @@ class Reader {
   }
 
  private:
-  template <class Function>
-  void ForEachLine(const Function& function) const {
-    for (size_t at = 0; at < llvm_.size();) {
-      const size_t end = std::min(llvm_.find('\n', at), llvm_.size());
-      function(llvm_.substr(at, end - at));
-      at = end + 1;
-    }
-  }
-
   // The value in "key: value, ...", or nothing.
   static Text Field(Text line, Text key) {
     const size_t at = line.find(key);
@@ -238,8 +184,8 @@ class Reader {
     }
     const std::vector<Text> parts = SplitOutside(code, ',');
     if (parts.size() < 2) Refuse(line);
-    const Text type = is_load ? parts[0] : Parse(parts[0]).type;
-    const Operand pointer = Parse(parts[1]);
+    const Text type = is_load ? parts[0] : ParseOperand(parts[0]).type;
+    const Operand pointer = ParseOperand(parts[1]);
     if (pointer.value.empty()) Refuse(line);
     const size_t bits = BitsOf(type);
     const std::string of(pointer.type);
@@ -262,7 +208,7 @@ class Reader {
         code.substr(open + 1, code.rfind(')', close) - open - 1), ',');
     if (given.size() < 3) Refuse(line);
     const bool is_copy = code.find("@llvm.memset") == Text::npos;
-    const std::string bytes(Parse(given[2]).value);
+    const std::string bytes(ParseOperand(given[2]).value);
     for (size_t i = is_copy ? 2 : 1; i-- > 0;) {
       std::vector<Text> parts = behind;
       const size_t align = given[i].find("align ");
@@ -323,7 +269,8 @@ class Reader {
     for (const Text call : calls_) {
       const size_t begin = call.find('(', call.find("@__tsan_")) + 1;
       const Text given =
-          Parse(call.substr(begin, FindOutside(call, ',', begin) - begin))
+          ParseOperand(
+              call.substr(begin, FindOutside(call, ',', begin) - begin))
               .value;
       if (is(given)) return true;
       const auto found = definitions_.find(NameIn(given));
@@ -359,12 +306,12 @@ class Reader {
       const Text code = found->second;
       if (BeginsWith(code, "alloca ")) return true;
       if (BeginsWith(code, "bitcast ")) {
-        pointer = Parse(code.substr(8)).value;
+        pointer = ParseOperand(code.substr(8)).value;
         pointer = pointer.substr(0, pointer.rfind(" to "));
       } else {
         const std::vector<Text> parts = SplitOutside(code, ',');
         if (parts.size() < 2) return false;
-        pointer = Parse(parts[1]).value;
+        pointer = ParseOperand(parts[1]).value;
       }
     }
     return false;

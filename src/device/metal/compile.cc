@@ -19,6 +19,7 @@
 #include "src/device/metal/cache.h"
 #include "src/device/metal/messages.h"
 #include "src/device/metal/process.h"
+#include "src/device/metal/regions.h"
 #include "src/device/metal/source_files.h"
 
 namespace switchyard::device::metal {
@@ -280,23 +281,25 @@ Arguments CodeArguments(bool checked) {
                       "-tsan-distinguish-volatile"});
   } else {
     // No instruction here faults at eight, and GPUs don't at an element's. In
-    // checked modules accesses.cc sees to it.
-    arguments.insert(arguments.end(), {"-O2", "-fmax-type-align=8"});
+    // checked modules accesses.cc sees to it. Loops stay as they are until
+    // regions are loops, too.
+    arguments.insert(
+        arguments.end(),
+        {"-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fmax-type-align=8"});
   }
   return arguments;
 }
 
 // The arguments of CodeArguments() that are about machine code.
-Arguments LlvmArguments() {
-  return {"-x",
-          "ir",
-          "-fPIC",
-          "-O1",
-          "-ffp-contract=off",
-          "-w",
-          "-c",
-          "-Xclang",
-          "-disable-llvm-passes"};
+Arguments LlvmArguments(bool checked) {
+  Arguments arguments = {"-x", "ir", "-fPIC", "-ffp-contract=off", "-w", "-c"};
+  if (checked) {
+    arguments.insert(arguments.end(),
+                     {"-O1", "-Xclang", "-disable-llvm-passes"});
+  } else {
+    arguments.push_back("-O2");
+  }
+  return arguments;
 }
 
 std::string FindCompiler(const std::string& asked) {
@@ -389,12 +392,11 @@ Compiled Compile(const CompileRequest& request) {
   // Everything that the object depends on; a new compiler makes a new object.
   std::string key;
   for (const std::string& argument : compile) key += "// " + argument + '\n';
-  if (request.checked) {
-    for (const std::string& argument : LlvmArguments()) {
-      key += "// " + argument + '\n';
-    }
-    key += std::string("// ") + kAccessesVersion + '\n';
+  for (const std::string& argument : LlvmArguments(request.checked)) {
+    key += "// " + argument + '\n';
   }
+  key += std::string("// ") +
+         (request.checked ? kAccessesVersion : kRegionsVersion) + '\n';
   struct stat status;
   if (stat(compiler.c_str(), &status) == 0) {
     key += "// " + std::to_string(status.st_size) + " " +
@@ -412,11 +414,7 @@ Compiled Compile(const CompileRequest& request) {
   const std::string module = work.File("module");
   const std::string nothing = work.File("output");
   WriteFile(code, result.translation.code);
-  if (request.checked) {
-    compile.insert(compile.end(), {"-S", "-emit-llvm", code, "-o", llvm});
-  } else {
-    compile.insert(compile.end(), {"-c", code, "-o", object});
-  }
+  compile.insert(compile.end(), {"-S", "-emit-llvm", code, "-o", llvm});
   const TextOf text_of = [&](const std::string& file) {
     return TextOfFile(file, request);
   };
@@ -426,15 +424,17 @@ Compiled Compile(const CompileRequest& request) {
                                  ? StatusOf(compiler, compiled)
                                  : Readable(compiled.errors, shim, text_of));
   }
+  std::string changed = ReadFile(llvm);
   if (request.checked) {
-    std::string instrumented = ReadFile(llvm);
-    result.accesses = InstrumentRest(instrumented);
-    WriteFile(llvm, instrumented);
-    Arguments to_object = LlvmArguments();
-    to_object.insert(to_object.begin(), compiler);
-    to_object.insert(to_object.end(), {llvm, "-o", object});
-    Run(to_object, nothing);
+    result.accesses = InstrumentRest(changed);
+  } else {
+    result.kernels_cut = CutIntoRegions(changed);
   }
+  WriteFile(llvm, changed);
+  Arguments to_object = LlvmArguments(request.checked);
+  to_object.insert(to_object.begin(), compiler);
+  to_object.insert(to_object.end(), {llvm, "-o", object});
+  Run(to_object, nothing);
   const Finished linked = RunProcess(
       {compiler, "-shared", object, "-o", module, "-lm", "-Wl,-z,defs"},
       nothing);

@@ -48,7 +48,9 @@ struct Compiled {
   bool cached = false;  // was there before
   Translation translation;
   std::shared_ptr<const AllowComments> comments;
-  Accesses accesses;  // of a checked module that was not cached
+  // Of a module that was not cached: checked, or unchecked.
+  Accesses accesses;
+  size_t kernels_cut = 0;  // into regions
 };
 
 // Throws std::runtime_error: Clang's own messages, or why it could not be run.
@@ -63,9 +65,10 @@ std::vector<std::string> CompileArchive(CompileRequest request,
 // Clang's arguments for the translated text, whatever it is to make of it.
 std::vector<std::string> CodeArguments(bool checked);
 
-// The same for the LLVM text of a checked module, once InstrumentRest() has
-// been at it: with it a module's accesses are complete.
-std::vector<std::string> LlvmArguments();
+// The same for the LLVM text that this makes, once it is complete: the accesses
+// of a checked module by InstrumentRest(), the kernels of an unchecked one by
+// CutIntoRegions().
+std::vector<std::string> LlvmArguments(bool checked);
 
 // The Clang to be used. Throws std::runtime_error if there is none.
 std::string FindCompiler(const std::string& asked);

@@ -4,6 +4,7 @@
 #include "src/device/metal/crew.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -79,7 +80,10 @@ void Crew::SetThreads(const ThreadgroupContext& context) {
       }
     }
   }
-  std::fill_n(progress_.begin(), count_, Progress{State::kNew});
+  // The first one runs all regions.
+  std::fill_n(progress_.begin(), count_,
+              Progress{IsCut() ? State::kDone : State::kNew});
+  progress_[0].state = State::kNew;
 }
 
 // Unchecked, simdgroups go to and fro: the stacks of those that ran last are
@@ -111,6 +115,45 @@ void Crew::RunThreads() {
       if (progress_[i].state != waits) continue;
       progress_[i].state = State::kReady;
       waiting = true;
+    }
+  }
+}
+
+bool Crew::IsCut() const {
+  return kernel_->cuts != nullptr && count_ <= abi::kMostCutThreads;
+}
+
+// On a stack of its own as well: what ends a thread leaves that.
+void Crew::RunRegions() {
+  const abi::Cuts& cuts = *kernel_->cuts;
+  const size_t context_lines = cuts.context_bytes / sizeof(Line) + 1;
+  values_.resize(context_lines + 2 * cuts.shared_bytes / sizeof(Line) + 1);
+  void* const context = values_.data();
+  unsigned char* const shared = values_[context_lines].bytes;
+  const uint32_t width =
+      static_cast<uint32_t>(context_->threads_per_threadgroup.width);
+  for (uint32_t region = 0; region != abi::kReturned;) {
+    const auto run =
+        reinterpret_cast<abi::Region>(const_cast<void*>(cuts.regions[region]));
+    std::memcpy(shared, shared + cuts.shared_bytes, cuts.shared_bytes);
+    for (size_t i = 0; i < count_; i += width) {
+      region = run(&threads_[i], context, shared, i, width);
+    }
+    if (region == abi::kReturned || (region & abi::kLanesMeet) == 0) continue;
+    region &= ~abi::kLanesMeet;
+    MeetInRegion(static_cast<const abi::Meeting*>(context));
+  }
+}
+
+void Crew::MeetInRegion(const abi::Meeting* meetings) {
+  for (size_t begin = 0; begin < count_; begin += abi::kSimdWidth) {
+    void* slots[abi::kSimdWidth] = {};
+    const size_t count = std::min<size_t>(abi::kSimdWidth, count_ - begin);
+    for (size_t i = 0; i < count; ++i) slots[i] = meetings[begin + i].slot;
+    const abi::Meeting& first = meetings[begin];
+    const uint32_t width = first.quad != 0 ? 4 : abi::kSimdWidth;
+    for (uint32_t lane = 0; lane < abi::kSimdWidth; lane += width) {
+      first.operation(slots + lane, width, first.arg);
     }
   }
 }
@@ -198,7 +241,11 @@ void Crew::Go(size_t thread) {
 // without barriers there is one stack.
 void Crew::RunHere(Stack& stack) {
   for (;;) {
-    kernel_->run(threads_[running_]);
+    if (IsCut()) {
+      RunRegions();
+    } else {
+      kernel_->run(threads_[running_]);
+    }
     progress_[running_].state = State::kDone;
     const size_t next = running_ + 1;
     if (next < end_ && progress_[next].state == State::kNew) {

@@ -125,6 +125,10 @@ class Crew {
   void Bind(const ThreadgroupContext& context);
   void SetThreads(const ThreadgroupContext& context);
   void RunThreads();
+  // Whether its threads take turns in loops, from region to region.
+  bool IsCut() const;
+  void RunRegions();
+  void MeetInRegion(const switchyard_metal::Meeting* meetings);
   // Until all of the simdgroup's threads wait for others, or have returned.
   void RunSimdgroup(size_t begin, size_t end);
   // Whether some have met, and can go on. None has while another waits in a
@@ -190,6 +194,10 @@ class Crew {
   std::vector<switchyard_metal::Thread> threads_;
   std::vector<Call> calls_;
   std::vector<Variable> variables_;
+  struct alignas(64) Line {
+    unsigned char bytes[64];
+  };
+  std::vector<Line> values_;  // of threads between regions
   kernel_internal::DeclaredArrays arrays_;
   std::vector<std::unique_ptr<Stack>> all_;
   std::vector<Stack*> free_;

@@ -31,6 +31,8 @@ void WriteKernel(const TableKernel& entry, const std::string& number,
     }
     code += "};\n";
   }
+  code += "extern \"C\" __attribute__((weak, visibility(\"hidden\"))) const " +
+          ns + "Cuts swy_cuts_" + number + ";\n";
   code += "static void swy_run_" + number + "(const " + ns +
           "Thread& thread) {\n  " + ns + "Call<";
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -74,7 +76,7 @@ std::string Write(const Table& table) {
               (entry.max_threads.empty()
                    ? "0"
                    : "static_cast<" + ns + "u32>(" + entry.max_threads + ")") +
-              "},\n";
+              ", &swy_cuts_" + number + "},\n";
     }
     code += "};\n";
   }

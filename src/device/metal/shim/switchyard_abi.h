@@ -117,6 +117,28 @@ struct Runtime {
   void* (*not_bound)(u32 index);
 };
 
+// A kernel that is cut where its threads meet: each region is a function of
+// some threads one after the other, from where all are to where they meet next.
+// `first` is the first of `width` threads that are next to each other in x,
+// `begin` its index. It returns the region that comes next, with kLanesMeet if
+// before that the work of a meeting has to be done, or kReturned.
+using Region = u32 (*)(const Thread* first, void* context, void* shared,
+                       u64 begin, u32 width);
+constexpr u32 kMostCutThreads = 1024;
+constexpr u32 kLanesMeet = u32{1} << 31;
+constexpr u32 kReturned = ~u32{0};
+struct Cuts {
+  const void* const* regions;
+  u64 context_bytes;  // begins with a Meeting for each of kMostCutThreads
+  u64 shared_bytes;  // of what it reads, and once more of what it makes
+};
+struct Meeting {
+  void* slot;
+  SimdOperation operation;
+  const void* arg;
+  u32 quad;
+};
+
 struct Parameter {
   const char* name;
   Input input;
@@ -140,6 +162,7 @@ struct Kernel {
   Parameter* parameters;
   u32 num_parameters;
   u32 max_total_threads_per_threadgroup;  // 0: not given
+  const Cuts* cuts;                       // null: it is not cut
 };
 
 // [[function_constant(index)]]

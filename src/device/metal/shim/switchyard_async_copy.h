@@ -74,7 +74,7 @@ SWITCHYARD_CALLED inline void CopyShare(const TileCopy& tile, Share share) {
 
 SWITCHYARD_MEETS inline void CopyTile(const TileCopy& tile) {
   Share share = {0, 1};
-  runtime->simd(&share, &Divide, nullptr, "simdgroup_async_copy", false);
+  swy_simd(&share, &Divide, nullptr, "simdgroup_async_copy", false);
   CopyShare(tile, share);
 }
 
@@ -99,7 +99,7 @@ SWITCHYARD_MEETS inline _simdgroup_event_t* __metal_simdgroup_async_copy_2d(
 }
 SWITCHYARD_MEETS inline void __metal_wait_simdgroup_events(
     int, _simdgroup_event_t**) {
-  switchyard_metal::runtime->simdgroup_barrier(
+  switchyard_metal::swy_simdgroup_barrier(
       switchyard_metal::kMemDevice | switchyard_metal::kMemThreadgroup);
 }
 SWITCHYARD_MEETS inline void __metal_wait_simdgroup_events(

@@ -152,16 +152,16 @@ SWITCHYARD_MEETS inline T Meet(T value, T other, u32 number, u32 modulo,
                                const char* name, const char* missing,
                                bool quad) {
   Lane<T> lane{value, other, value, number, modulo, false};
-  runtime->simd(&lane, &Operation::template Run<T>, nullptr, name, quad);
+  swy_simd(&lane, &Operation::template Run<T>, nullptr, name, quad);
 #ifdef SWITCHYARD_METAL_CHECKED
-  if (lane.missing) runtime->fail(missing);
+  if (lane.missing) swy_fail(missing);
 #endif
   return lane.result;
 }
 SWITCHYARD_MEETS inline Lane<ulong> Vote(bool value, const char* name,
                                          bool quad) {
   Lane<ulong> lane{value, 0, 0, 0, 0, false};
-  runtime->simd(&lane, &Ballot::Run, nullptr, name, quad);
+  swy_simd(&lane, &Ballot::Run, nullptr, name, quad);
   return lane;
 }
 // simd_vote and quad_vote: a bit for each lane, of which kLanes are all.
@@ -178,7 +178,7 @@ class LaneVote {
   vote_t bits_;
 };
 // The running thread's index in its simdgroup.
-inline u32 ThisLane() { return runtime->lane(); }
+inline u32 ThisLane() { return swy_lane(); }
 
 }  // namespace switchyard_metal
 

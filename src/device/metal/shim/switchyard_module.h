@@ -75,6 +75,46 @@ namespace switchyard_metal {
 // Set by the library before anything runs; null while constructors do.
 static const Runtime* runtime = nullptr;
 
+// The library's functions by names of ours. Kernels of unchecked modules are cut
+// where these are called (regions.cc), and only then are they inlined; in
+// checked ones the place of the call is looked at.
+#ifdef SWITCHYARD_METAL_CHECKED
+#define SWITCHYARD_RUNTIME extern "C" inline __attribute__((always_inline))
+#else
+#define SWITCHYARD_RUNTIME extern "C" inline __attribute__((noinline))
+#endif
+SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED void swy_threadgroup_barrier(
+    u32 flags) {
+  runtime->threadgroup_barrier(flags);
+}
+SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED void swy_simdgroup_barrier(
+    u32 flags) {
+  runtime->simdgroup_barrier(flags);
+}
+SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED void swy_simd(
+    void* slot, SimdOperation operation, const void* arg, const char* name,
+    bool quad) {
+  runtime->simd(slot, operation, arg, name, quad);
+}
+SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED void* swy_threadgroup_variable(
+    const void* id, const char* name, size bytes, size alignment) {
+  return runtime->threadgroup_variable(id, name, bytes, alignment);
+}
+SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED void swy_fail(const char* what) {
+  runtime->fail(what);
+}
+SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED u32 swy_lane() {
+  return runtime->lane();
+}
+#ifndef SWITCHYARD_METAL_CHECKED
+// What a region does in place of swy_simd().
+extern "C" inline __attribute__((used)) void swy_note_meeting(
+    void* slot, SimdOperation operation, const void* arg, const char*,
+    bool quad, void* to) {
+  *static_cast<Meeting*>(to) = {slot, operation, arg, quad};
+}
+#endif
+
 // Parameter types of kernels ------------------------------------------------
 
 template <class F, u32 kIndex>
@@ -218,8 +258,8 @@ constexpr Parameter When(const bool* constant, Parameter parameter) {
 // It is declared a function of the index, so that there is no call if the
 // kernel makes nothing of that argument: engines leave out arguments that a
 // template's parameter makes a kernel ignore.
-__attribute__((const, noinline)) SWITCHYARD_NOT_CHECKED static void* NotBound(
-    u32 index) {
+extern "C" inline __attribute__((const, noinline))
+SWITCHYARD_NOT_CHECKED void* swy_not_bound(u32 index) {
   return runtime->not_bound(index);
 }
 
@@ -237,7 +277,7 @@ SWITCHYARD_NOT_CHECKED P Get(const Thread& t, In<kInput, kIndex>) {
     return P();
   } else if constexpr (kInput == Input::kBuffer) {
     void* const memory = group.buffers[kIndex];
-    return A::FromMemory(memory != nullptr ? memory : NotBound(kIndex));
+    return A::FromMemory(memory != nullptr ? memory : swy_not_bound(kIndex));
   } else if constexpr (kInput == Input::kThreadgroup) {
     return A::FromMemory(group.threadgroup_memory[kIndex]);
   } else if constexpr (kInput == Input::kThreadPositionInGrid) {
@@ -299,8 +339,8 @@ inline char variable_id = 0;
 // kernel has its own variable.
 template <class T, class Id>
 SWITCHYARD_NOT_CHECKED T& ThreadgroupVariable(Id, const char* name) {
-  return *static_cast<T*>(runtime->threadgroup_variable(&variable_id<Id>, name,
-                                                        sizeof(T), alignof(T)));
+  return *static_cast<T*>(swy_threadgroup_variable(&variable_id<Id>, name,
+                                                    sizeof(T), alignof(T)));
 }
 
 }  // namespace switchyard_metal

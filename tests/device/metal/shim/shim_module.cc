@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "src/device/metal/compile.h"
+#include "src/device/metal/regions.h"
 #include "tests/run_program.h"
 
 namespace switchyard::testing_support {
@@ -130,21 +131,22 @@ ShimModule::ShimModule(const std::string& name, bool checked) {
            " -include switchyard_module.h -D__METAL__=1 "
            "-D__METAL_VERSION__=320" +
            std::string(checked ? " -DSWITCHYARD_METAL_CHECKED=1" : "") +
-           arguments + " -fvisibility=default " +
-           (checked ? "-S -emit-llvm -o " + llvm : "-c -o " + object + ".o") +
+           arguments + " -fvisibility=default " + "-S -emit-llvm -o " + llvm +
            " " + source + "/" + name + "_shader.cc")) {
     return;
   }
+  std::string text = ReadFile(llvm);
   if (checked) {
-    std::string text = ReadFile(llvm);
     device::metal::InstrumentRest(text);
-    std::ofstream(llvm) << text;
-    std::string rest;
-    for (const std::string& each : device::metal::LlvmArguments()) {
-      rest += " " + each;
-    }
-    if (!run(rest + " " + llvm + " -o " + object + ".o")) return;
+  } else {
+    device::metal::CutIntoRegions(text);
   }
+  std::ofstream(llvm) << text;
+  std::string rest;
+  for (const std::string& each : device::metal::LlvmArguments(checked)) {
+    rest += " " + each;
+  }
+  if (!run(rest + " " + llvm + " -o " + object + ".o")) return;
   if (!run(" -shared -o " + object + " " + object + ".o")) return;
   handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {

@@ -1,0 +1,358 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/device/metal/region_plan.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace switchyard::device::metal {
+namespace {
+
+using Crossing = RegionPlan::Crossing;
+
+constexpr size_t kThread = 0;  // the value that is the parameter
+
+bool IsOneOf(Text op, std::initializer_list<Text> all) {
+  return std::find(all.begin(), all.end(), op) != all.end();
+}
+
+// Computes its result from its operands and nothing else.
+bool IsPure(const Instruction& i) {
+  return IsOneOf(
+      i.op, {"add",           "sub",           "mul",          "udiv",
+             "sdiv",          "urem",          "srem",         "shl",
+             "lshr",          "ashr",          "and",          "or",
+             "xor",           "fadd",          "fsub",         "fmul",
+             "fdiv",          "frem",          "fneg",         "icmp",
+             "fcmp",          "select",        "trunc",        "zext",
+             "sext",          "fptrunc",       "fpext",        "fptoui",
+             "fptosi",        "uitofp",        "sitofp",       "ptrtoint",
+             "inttoptr",      "bitcast",       "freeze",       "extractelement",
+             "insertelement", "shufflevector", "extractvalue", "insertvalue",
+             "getelementptr"});
+}
+
+class Planner {
+ public:
+  explicit Planner(const LlvmFunction& function)
+      : f_(function), blocks_(function.blocks()) {}
+
+  std::optional<RegionPlan> Plan() {
+    FindUniform();
+    if (!FindCuts()) return std::nullopt;
+    FindLive();
+    FindCrossings();
+    return std::move(plan_);
+  }
+
+ private:
+  // Whether a pointer is into the thread's own description.
+  bool IsOfThread(size_t value) const {
+    while (value != kThread) {
+      const Instruction* const made = f_.definition(value);
+      if (made == nullptr || made->uses.size() != 1 ||
+          !IsOneOf(made->op, {"getelementptr", "bitcast"})) {
+        return false;
+      }
+      value = made->uses[0];
+    }
+    return true;
+  }
+  bool IsPositionOfThread(const Instruction& i) const {
+    return i.op == "load" && i.uses.size() == 1 && IsOfThread(i.uses[0]);
+  }
+
+  bool IsUniform(const Instruction& i) const {
+    const auto all_uniform = [&] {
+      return std::all_of(i.uses.begin(), i.uses.end(),
+                         [&](size_t v) { return plan_.uniform[v]; });
+    };
+    if (i.op == "load") {
+      if (IsPositionOfThread(i)) {
+        // Its only pointer is to what the threadgroup shares.
+        const std::string type = f_.TypeOf(i.value);
+        return type == "ptr" || (!type.empty() && type.back() == '*');
+      }
+      const Text rest = Text(i.code).substr(i.code.find("load ") + 5);
+      return !BeginsWith(rest, "atomic ") && !BeginsWith(rest, "volatile ") &&
+             all_uniform();
+    }
+    if (i.op == "call") {
+      const Text callee = i.Callee();
+      return callee == "@swy_threadgroup_variable" ||
+             ((callee == "@swy_not_bound" || BeginsWith(callee, "@llvm.")) &&
+              all_uniform());
+    }
+    return IsPure(i) && all_uniform();
+  }
+
+  // The blocks from a branch on, where threads that have parted there may be
+  // before all have come to the same block; with that one.
+  std::vector<bool> Parted(size_t branch) const {
+    std::vector<bool> in(blocks_.size(), false);
+    const size_t join = JoinOf(branch);
+    std::vector<size_t> left = blocks_[branch].successors;
+    while (!left.empty()) {
+      const size_t b = left.back();
+      left.pop_back();
+      if (in[b]) continue;
+      in[b] = true;
+      if (b == join) continue;
+      left.insert(left.end(), blocks_[b].successors.begin(),
+                  blocks_[b].successors.end());
+    }
+    return in;
+  }
+
+  // The nearest block that all paths from a block's successors go through.
+  size_t JoinOf(size_t branch) const {
+    return joins_.empty() ? kNoIndex : joins_[branch];
+  }
+
+  // Immediate postdominators; kNoIndex where paths end apart.
+  void FindJoins() {
+    const size_t n = blocks_.size();
+    // Sets of postdominators: kernels have tens of blocks, seldom hundreds.
+    std::vector<std::vector<bool>> after(n, std::vector<bool>(n, true));
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t b = n; b-- > 0;) {
+        std::vector<bool> all(n, !blocks_[b].successors.empty());
+        for (const size_t s : blocks_[b].successors) {
+          for (size_t i = 0; i < n; ++i) all[i] = all[i] && after[s][i];
+        }
+        all[b] = true;
+        changed = changed || all != after[b];
+        after[b] = std::move(all);
+      }
+    }
+    joins_.assign(n, kNoIndex);
+    for (size_t b = 0; b < n; ++b) {
+      for (size_t i = 0; i < n; ++i) {
+        if (i == b || !after[b][i]) continue;
+        // The nearest one is postdominated by all the others.
+        const size_t old = joins_[b];
+        if (old == kNoIndex || after[i][old]) joins_[b] = i;
+      }
+    }
+  }
+
+  // All are, until one is found to come from a thread's position, from its own
+  // memory or from a branch at which threads part.
+  void FindUniform() {
+    const size_t n = f_.values().size();
+    plan_.uniform.assign(n, true);
+    plan_.uniform[kThread] = false;
+    FindJoins();
+    std::vector<bool> parted(blocks_.size(), false);
+    std::vector<bool> done(blocks_.size(), false);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t b = 0; b < blocks_.size(); ++b) {
+        for (const Instruction* i : blocks_[b].code) {
+          if (i->value == kNoIndex || !plan_.uniform[i->value]) continue;
+          bool uniform;
+          if (i->op == "phi") {
+            uniform = !parted[b];
+            for (const auto& each : i->incoming) {
+              const size_t value = f_.Find(each.value);
+              uniform = uniform && (value == kNoIndex || plan_.uniform[value]);
+            }
+          } else {
+            uniform = IsUniform(*i);
+          }
+          if (uniform) continue;
+          plan_.uniform[i->value] = false;
+          changed = true;
+        }
+        if (done[b] || blocks_[b].successors.size() < 2 || Decides(b)) {
+          continue;
+        }
+        done[b] = changed = true;
+        const std::vector<bool> more = Parted(b);
+        for (size_t i = 0; i < more.size(); ++i)
+          parted[i] = parted[i] || more[i];
+      }
+    }
+  }
+
+  // Whether all threads go on to the same block.
+  bool Decides(size_t block) const {
+    const std::vector<size_t>& uses = blocks_[block].end->uses;
+    return std::all_of(uses.begin(), uses.end(),
+                       [&](size_t v) { return plan_.uniform[v]; });
+  }
+
+  // Of each block the cuts, or the function's end, that are next on some path.
+  std::vector<std::set<size_t>> NextCuts() const {
+    constexpr size_t kReturned = kNoIndex;
+    std::vector<std::set<size_t>> next(blocks_.size());
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t b = blocks_.size(); b-- > 0;) {
+        std::set<size_t> of;
+        if (plan_.is_cut[b]) {
+          of.insert(b);
+        } else if (blocks_[b].end->op == "ret") {
+          of.insert(kReturned);
+        } else {
+          for (const size_t s : blocks_[b].successors) {
+            of.insert(next[s].begin(), next[s].end());
+          }
+        }
+        changed = changed || of != next[b];
+        next[b] = std::move(of);
+      }
+    }
+    return next;
+  }
+
+  // A region ends where threads meet, and at each branch after which they may
+  // meet at different places. False if threads may part there.
+  bool FindCuts() {
+    plan_.is_cut.assign(blocks_.size(), false);
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      plan_.is_cut[b] = blocks_[b].end->op == "call";
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      const std::vector<std::set<size_t>> next = NextCuts();
+      for (size_t b = 0; b < blocks_.size(); ++b) {
+        const std::vector<size_t>& to = blocks_[b].successors;
+        // After different ones, no later cut is common to all paths.
+        if (plan_.is_cut[b] || to.empty() ||
+            std::all_of(to.begin(), to.end(), [&](size_t s) {
+              return next[s] == next[to[0]] || next[s].empty();
+            })) {
+          continue;
+        }
+        if (!Decides(b)) return false;
+        plan_.is_cut[b] = changed = true;
+      }
+    }
+    plan_.starts.push_back({kNoIndex, 0});
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      if (!plan_.is_cut[b]) continue;
+      const std::set<size_t> successors(blocks_[b].successors.begin(),
+                                        blocks_[b].successors.end());
+      for (const size_t s : successors) plan_.starts.push_back({b, s});
+    }
+    return true;
+  }
+
+  void FindLive() {
+    std::vector<std::set<size_t>> in(blocks_.size());
+    const auto on_edge = [&](size_t from, size_t to) {
+      std::set<size_t> live = in[to];
+      for (const Instruction* i : blocks_[to].code) {
+        for (const auto& each : i->incoming) {
+          const size_t value = f_.Find(each.value);
+          if (each.block == from && value != kNoIndex) live.insert(value);
+        }
+      }
+      return live;
+    };
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t b = blocks_.size(); b-- > 0;) {
+        std::set<size_t> live;
+        for (const size_t s : blocks_[b].successors) {
+          live.merge(on_edge(b, s));
+        }
+        live.insert(blocks_[b].end->uses.begin(), blocks_[b].end->uses.end());
+        for (auto i = blocks_[b].code.rbegin(); i != blocks_[b].code.rend();
+             ++i) {
+          if ((*i)->value != kNoIndex) live.erase((*i)->value);
+          live.insert((*i)->uses.begin(), (*i)->uses.end());
+        }
+        changed = changed || live != in[b];
+        in[b] = std::move(live);
+      }
+    }
+    for (const auto& start : plan_.starts) {
+      if (start.first == kNoIndex) continue;
+      plan_.live[start] = on_edge(start.first, start.second);
+    }
+  }
+
+  // Whether a region may compute it once more. `shared` gets the values that
+  // this takes.
+  bool IsComputed(size_t value, std::set<size_t>& shared, size_t& steps) const {
+    constexpr size_t kMost = 32;
+    if (plan_.uniform[value]) {
+      shared.insert(value);
+      return true;
+    }
+    const Instruction* const made = f_.definition(value);
+    if (value == kThread) return true;
+    if (made == nullptr || ++steps > kMost) return false;
+    if (IsPositionOfThread(*made)) return true;
+    // Each freeze of what is not defined may give something else.
+    if (!IsPure(*made) || made->op == "freeze") return false;
+    for (const size_t v : made->uses) {
+      if (!IsComputed(v, shared, steps)) return false;
+    }
+    return true;
+  }
+
+  void FindCrossings() {
+    plan_.crossing.assign(f_.values().size(), Crossing::kNone);
+    std::map<size_t, std::set<size_t>> takes;
+    const auto add = [&](size_t value) {
+      const Instruction* const made = f_.definition(value);
+      Crossing& crossing = plan_.crossing[value];
+      // An array of the thread's own has its place in the context anyway.
+      if (made == nullptr || made->op == "alloca" ||
+          crossing != Crossing::kNone)
+        return;
+      std::set<size_t> shared;
+      size_t steps = 0;
+      if (plan_.uniform[value]) {
+        crossing = Crossing::kShared;
+      } else if (made->op != "phi" && IsComputed(value, shared, steps)) {
+        crossing = Crossing::kComputed;
+        takes[value] = std::move(shared);
+      } else {
+        crossing = Crossing::kSaved;
+      }
+    };
+    for (auto& edge : plan_.live) {
+      for (const size_t value : edge.second) add(value);
+    }
+    for (const auto& start : plan_.starts) {
+      if (start.first == kNoIndex) continue;
+      for (const Instruction* i : blocks_[start.second].code) {
+        if (i->op == "phi") add(i->value);
+      }
+    }
+    for (auto& edge : plan_.live) {
+      const std::set<size_t> crosses = edge.second;
+      for (const size_t value : crosses) {
+        for (const size_t v : takes[value]) {
+          plan_.crossing[v] = Crossing::kShared;
+          edge.second.insert(v);
+        }
+      }
+    }
+  }
+
+  const LlvmFunction& f_;
+  const std::vector<Block>& blocks_;
+  std::vector<size_t> joins_;
+  RegionPlan plan_;
+};
+
+}  // namespace
+
+bool RegionPlan::BeginsRegion(size_t block) const {
+  return std::any_of(starts.begin(), starts.end(), [&](const auto& start) {
+    return start.first != kNoIndex && start.second == block;
+  });
+}
+
+std::optional<RegionPlan> PlanRegions(const LlvmFunction& function) {
+  return Planner(function).Plan();
+}
+
+}  // namespace switchyard::device::metal

@@ -1,0 +1,48 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Where a kernel is cut into regions, and which values cross the cuts.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_REGION_PLAN_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_REGION_PLAN_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "src/device/metal/llvm_function.h"
+
+namespace switchyard::device::metal {
+
+struct RegionPlan {
+  // Regions by the edge that they begin with, from a block with a cut at its
+  // end to one of its successors. The first is the function's beginning.
+  std::vector<std::pair<size_t, size_t>> starts;
+  // Of each block: whether a region ends with it.
+  std::vector<bool> is_cut;
+  // Of each value: whether all threads of a threadgroup have the same.
+  std::vector<bool> uniform;
+  // A value that one region makes and another one uses: how that comes by it.
+  enum class Crossing {
+    kNone,
+    kShared,    // it is uniform: one place for all threads
+    kComputed,  // from uniform ones and the thread's position
+    kSaved,     // a place for each thread
+  };
+  std::vector<Crossing> crossing;
+  // By edge, as in `starts`: the values that cross there.
+  std::map<std::pair<size_t, size_t>, std::set<size_t>> live;
+
+  // Whether a phi of the block may begin a region.
+  bool BeginsRegion(size_t block) const;
+};
+
+// Nothing if the function can't be cut.
+std::optional<RegionPlan> PlanRegions(const LlvmFunction& function);
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_REGION_PLAN_H_
