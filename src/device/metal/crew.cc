@@ -127,8 +127,12 @@ bool Crew::IsCut() const {
 void Crew::RunRegions() {
   const abi::Cuts& cuts = *kernel_->cuts;
   const size_t context_lines = cuts.context_bytes / sizeof(Line) + 1;
-  values_.resize(context_lines + 2 * cuts.shared_bytes / sizeof(Line) + 1);
-  void* const context = values_.data();
+  const size_t lines = context_lines + 2 * cuts.shared_bytes / sizeof(Line) + 1;
+  if (num_values_ < lines) {
+    values_.reset(new Line[lines]);  // what is not used takes no memory
+    num_values_ = lines;
+  }
+  void* const context = values_.get();
   unsigned char* const shared = values_[context_lines].bytes;
   const uint32_t width =
       static_cast<uint32_t>(context_->threads_per_threadgroup.width);

@@ -197,7 +197,8 @@ class Crew {
   struct alignas(64) Line {
     unsigned char bytes[64];
   };
-  std::vector<Line> values_;  // of threads between regions
+  std::unique_ptr<Line[]> values_;  // of threads between regions
+  size_t num_values_ = 0;
   kernel_internal::DeclaredArrays arrays_;
   std::vector<std::unique_ptr<Stack>> all_;
   std::vector<Stack*> free_;

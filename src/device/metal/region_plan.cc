@@ -43,6 +43,7 @@ class Planner {
     if (!FindCuts()) return std::nullopt;
     FindLive();
     FindCrossings();
+    plan_.stores_pointers = StoresPointers();
     return std::move(plan_);
   }
 
@@ -88,7 +89,7 @@ class Planner {
   }
 
   // The blocks from a branch on, where threads that have parted there may be
-  // before all have come to the same block; with that one.
+  // before all have come to the same block.
   std::vector<bool> Parted(size_t branch) const {
     std::vector<bool> in(blocks_.size(), false);
     const size_t join = JoinOf(branch);
@@ -96,9 +97,8 @@ class Planner {
     while (!left.empty()) {
       const size_t b = left.back();
       left.pop_back();
-      if (in[b]) continue;
+      if (b == join || in[b]) continue;
       in[b] = true;
-      if (b == join) continue;
       left.insert(left.end(), blocks_[b].successors.begin(),
                   blocks_[b].successors.end());
     }
@@ -138,41 +138,58 @@ class Planner {
     }
   }
 
+  // Where threads that have parted are, or were right before: the values that
+  // come in from there are equal if they are the same value.
+  struct Parting {
+    size_t branch, join;
+    std::vector<bool> blocks;
+  };
+  static bool IsUniformAfter(const Parting& parting, const Instruction& phi) {
+    const std::string* value = nullptr;
+    for (const auto& each : phi.incoming) {
+      if (!parting.blocks[each.block] && each.block != parting.branch) continue;
+      if (value != nullptr && *value != each.value) return false;
+      value = &each.value;
+    }
+    return true;
+  }
+  bool IsUniformPhi(const Instruction& phi, size_t block,
+                    const std::vector<Parting>& partings) const {
+    for (const auto& each : phi.incoming) {
+      const size_t value = f_.Find(each.value);
+      if (value != kNoIndex && !plan_.uniform[value]) return false;
+    }
+    return std::all_of(
+        partings.begin(), partings.end(), [&](const Parting& parting) {
+          return !parting.blocks[block] &&
+                 (parting.join != block || IsUniformAfter(parting, phi));
+        });
+  }
+
   // All are, until one is found to come from a thread's position, from its own
   // memory or from a branch at which threads part.
   void FindUniform() {
-    const size_t n = f_.values().size();
-    plan_.uniform.assign(n, true);
+    plan_.uniform.assign(f_.values().size(), true);
     plan_.uniform[kThread] = false;
     FindJoins();
-    std::vector<bool> parted(blocks_.size(), false);
-    std::vector<bool> done(blocks_.size(), false);
+    std::vector<Parting> partings;
+    std::vector<bool> parts(blocks_.size(), false);
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t b = 0; b < blocks_.size(); ++b) {
         for (const Instruction* i : blocks_[b].code) {
           if (i->value == kNoIndex || !plan_.uniform[i->value]) continue;
-          bool uniform;
-          if (i->op == "phi") {
-            uniform = !parted[b];
-            for (const auto& each : i->incoming) {
-              const size_t value = f_.Find(each.value);
-              uniform = uniform && (value == kNoIndex || plan_.uniform[value]);
-            }
-          } else {
-            uniform = IsUniform(*i);
+          if (i->op == "phi" ? IsUniformPhi(*i, b, partings) : IsUniform(*i)) {
+            continue;
           }
-          if (uniform) continue;
           plan_.uniform[i->value] = false;
           changed = true;
         }
-        if (done[b] || blocks_[b].successors.size() < 2 || Decides(b)) {
+        if (parts[b] || blocks_[b].successors.size() < 2 || Decides(b)) {
           continue;
         }
-        done[b] = changed = true;
-        const std::vector<bool> more = Parted(b);
-        for (size_t i = 0; i < more.size(); ++i)
-          parted[i] = parted[i] || more[i];
+        parts[b] = changed = true;
+        partings.push_back({b, JoinOf(b), Parted(b)});
       }
     }
   }
@@ -285,7 +302,10 @@ class Planner {
       return true;
     }
     const Instruction* const made = f_.definition(value);
-    if (value == kThread) return true;
+    // Arrays of its own are where they are in each region.
+    if (value == kThread || (made != nullptr && made->op == "alloca")) {
+      return true;
+    }
     if (made == nullptr || ++steps > kMost) return false;
     if (IsPositionOfThread(*made)) return true;
     // Each freeze of what is not defined may give something else.
@@ -337,6 +357,43 @@ class Planner {
     }
   }
 
+  // Whether a pointer to an array of the thread's own may be read from memory.
+  bool StoresPointers() const {
+    std::vector<bool> points(f_.values().size(), false);
+    bool stores = false;
+    for (bool changed = true; changed && !stores;) {
+      changed = false;
+      for (const Block& block : blocks_) {
+        for (const Instruction* i : block.code) {
+          const auto is = [&](size_t v) { return points[v]; };
+          const bool uses = std::any_of(i->uses.begin(), i->uses.end(), is) ||
+                            std::any_of(i->incoming.begin(), i->incoming.end(),
+                                        [&](const auto& each) {
+                                          const size_t v = f_.Find(each.value);
+                                          return v != kNoIndex && points[v];
+                                        });
+          if (i->op == "alloca" ||
+              (uses && IsOneOf(i->op, {"getelementptr", "bitcast"}))) {
+            changed = changed || !points[i->value];
+            points[i->value] = true;
+            // Saved, it is read by the next region.
+            stores = stores || plan_.crossing[i->value] == Crossing::kSaved;
+          } else if (uses && i->op == "store") {
+            // The first operand is what is stored.
+            stores =
+                stores || (i->uses.size() > 1 && points[i->uses[0]]) ||
+                (i->uses.size() == 1 &&
+                 i->code.find(f_.values()[i->uses[0]]) < i->code.find(','));
+          } else if (uses && i->op != "load" &&
+                     !BeginsWith(i->Callee(), "@llvm.")) {
+            stores = true;
+          }
+        }
+      }
+    }
+    return stores;
+  }
+
   const LlvmFunction& f_;
   const std::vector<Block>& blocks_;
   std::vector<size_t> joins_;
@@ -344,12 +401,6 @@ class Planner {
 };
 
 }  // namespace
-
-bool RegionPlan::BeginsRegion(size_t block) const {
-  return std::any_of(starts.begin(), starts.end(), [&](const auto& start) {
-    return start.first != kNoIndex && start.second == block;
-  });
-}
 
 std::optional<RegionPlan> PlanRegions(const LlvmFunction& function) {
   return Planner(function).Plan();

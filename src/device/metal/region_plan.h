@@ -35,9 +35,8 @@ struct RegionPlan {
   std::vector<Crossing> crossing;
   // By edge, as in `starts`: the values that cross there.
   std::map<std::pair<size_t, size_t>, std::set<size_t>> live;
-
-  // Whether a phi of the block may begin a region.
-  bool BeginsRegion(size_t block) const;
+  // Whether a pointer to a thread's own memory may be read from memory.
+  bool stores_pointers = false;
 };
 
 // Nothing if the function can't be cut.

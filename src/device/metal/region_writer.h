@@ -1,0 +1,45 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The text of a kernel's regions, as a plan has them.
+
+#ifndef SWITCHYARD_SRC_DEVICE_METAL_REGION_WRITER_H_
+#define SWITCHYARD_SRC_DEVICE_METAL_REGION_WRITER_H_
+
+#include <cstddef>
+#include <string>
+
+#include "src/device/metal/llvm_function.h"
+#include "src/device/metal/region_plan.h"
+
+namespace switchyard::device::metal {
+
+// Functions of the shim that call the library's.
+constexpr char kBarrier[] = "@swy_threadgroup_barrier";
+constexpr char kSimdgroupBarrier[] = "@swy_simdgroup_barrier";
+constexpr char kSimd[] = "@swy_simd";
+constexpr char kVariable[] = "@swy_threadgroup_variable";
+constexpr char kNotBound[] = "@swy_not_bound";
+constexpr char kFail[] = "@swy_fail";
+constexpr char kLane[] = "@swy_lane";
+constexpr char kThreadType[] = "%\"struct.switchyard_metal::Thread\"";
+
+// What a region's text is made with.
+struct Writing {
+  size_t kernel = 0;
+  std::string thread_type;  // "%struct...Thread"
+  bool typed_pointers = false;
+  std::string attributes, accesses, loop;  // "#4", "!7", "!8"
+
+  std::string PointerTo(const std::string& type) const {
+    return typed_pointers ? type + "*" : "ptr";
+  }
+};
+
+// Nothing if the type of a value can't be told.
+std::string WriteRegions(const LlvmFunction& function, const RegionPlan& plan,
+                         const Writing& writing);
+
+}  // namespace switchyard::device::metal
+
+#endif  // SWITCHYARD_SRC_DEVICE_METAL_REGION_WRITER_H_
