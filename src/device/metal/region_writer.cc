@@ -4,6 +4,7 @@
 #include "src/device/metal/region_writer.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -21,6 +22,9 @@ constexpr char kGroupType[] = "%\"struct.switchyard_metal::Group\"";
 constexpr char kCutsType[] = "%\"struct.switchyard_metal::Cuts\"";
 
 std::string Number(size_t n) { return std::to_string(n); }
+
+// The crew's.
+constexpr size_t kContextAlignment = 64;
 
 // Writes the regions of one kernel.
 class Writer {
@@ -52,11 +56,19 @@ class Writer {
         // One of another length than one, or elsewhere, may be any number.
         const std::vector<Text> parts = SplitOutside(
             Text(made->code).substr(made->code.find("alloca ") + 7), ',');
+        size_t bytes = 1;
+        if (parts.size() > 1 && BeginsWith(parts[1], "align ")) {
+          bytes = std::strtoul(std::string(parts[1].substr(6)).c_str(), nullptr,
+                               10);
+        }
         if (f_.block_of(v) != 0 || BeginsWith(parts[0], "inalloca") ||
-            (parts.size() > 1 && !BeginsWith(parts[1], "align "))) {
+            parts.size() > (bytes > 1 ? 2 : 1) || bytes > kContextAlignment) {
           return false;
         }
         types_[v] = parts[0];
+        context += ", [1024 x " + Aligned(types_[v], bytes) + "]";
+        places_[v] = in_context++;
+        continue;
       } else if (plan_.crossing[v] != Crossing::kNone) {
         types_[v] = f_.TypeOf(v);
         if (types_[v].empty()) return false;
@@ -79,6 +91,13 @@ class Writer {
     return true;
   }
 
+  // A type whose elements in an array are all aligned as "align 16" says, which
+  // Clang's accesses count on.
+  static std::string Aligned(const std::string& type, size_t bytes) {
+    const std::string word = bytes < 16 ? "i" + Number(8 * bytes)
+                                        : "<" + Number(bytes / 8) + " x i64>";
+    return "{ " + type + ", [0 x " + word + "] }";
+  }
   void Line(const std::string& text) { out_ += "  " + text + "\n"; }
   static std::string BlockName(const std::string& label) {
     return "%b." + label;
@@ -129,11 +148,11 @@ class Writer {
          Number(field));
     return name;
   }
-  std::string ThreadsPlace(size_t field) {
+  std::string ThreadsPlace(size_t field, const std::string& within = "") {
     const std::string name = "%p." + Number(next_++);
     Line(name + " = getelementptr inbounds " + context_type_ + ", " +
          w_.PointerTo(context_type_) + " %context, i64 0, i32 " +
-         Number(field) + ", i64 %t");
+         Number(field) + ", i64 %t" + within);
     return name;
   }
 
@@ -219,7 +238,7 @@ class Writer {
     for (size_t v = 0; v < types_.size(); ++v) {
       if (f_.definition(v) == nullptr || f_.definition(v)->op != "alloca")
         continue;
-      const std::string place = ThreadsPlace(places_[v]);
+      const std::string place = ThreadsPlace(places_[v], ", i32 0");
       Line(Plain(v) + " = bitcast " + w_.PointerTo(types_[v]) + " " + place +
            " to " + w_.PointerTo(types_[v]));
     }

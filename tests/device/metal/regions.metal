@@ -167,20 +167,22 @@ struct Pair {
 };
 kernel void own_memory(ARGUMENTS) {
   threadgroup uint x[128];
-  uint mine[5] = {i, 1, 2, 3, 4};
+  uint mine[5] = {i, 1, 2, 3, 4}, zeros[13] = {};
   Pair pair = {ME, i % 3 == 0, ushort3(i, 2, 3)};
   half4 h = half4(half(i), 1, 2, 3);
   for (uint k = 0; k < n; ++k) {
     x[i] = mine[(k + i) % 5];
     MEET;
     mine[k % 5] = Mix(mine[(i + 1) % 5], x[127 - i]);
+    zeros[(i + k) % 13] += x[i];
     pair.b = pair.b != (x[0] % 2 == 0);
     pair.c.y += ushort(x[i]);
     h = h.yzwx + half4(0.5h);
     MEET;
   }
   const uint y = mine[0] + mine[1] * 3 + mine[2] * 5 + mine[3] * 7 + mine[4];
-  out[ME] = Mix(y + pair.a, uint(pair.b) + pair.c.y) + uint(h.x * 4);
+  out[ME] =
+      Mix(y + pair.a, uint(pair.b) + pair.c.y) + uint(h.x * 4) + zeros[i % 13];
 }
 kernel void argument_memory(ARGUMENTS, threadgroup uint *x [[threadgroup(0)]]) {
   x[i] = in[ME];
