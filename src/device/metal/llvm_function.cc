@@ -280,6 +280,7 @@ std::string LlvmFunction::TypeOf(size_t value) const {
     if (!BeginsWith(compared, "<")) return "i1";
     return std::string(compared.substr(0, compared.find(" x "))) + " x i1>";
   }
+  if (op == "getelementptr" && type(1) == "ptr") return "ptr";
   if (op == "extractelement")
     return std::string(ElementOf(ParseOperand(parts[0]).type));
   if (op == "shufflevector" && parts.size() > 2) {

@@ -12,7 +12,7 @@ constant bool is_set [[function_constant(0)]];
 
 #define ARGUMENTS                                                             \
   device const uint *in [[buffer(0)]], device uint *out [[buffer(1)]],        \
-      constant uint &n [[buffer(2)]], device uint *unbound [[buffer(3)]],     \
+      constant uint &n [[buffer(2)]],                                         \
       uint2 at [[thread_position_in_grid]],                                   \
       uint2 own [[thread_position_in_threadgroup]],                           \
       uint2 group [[threadgroup_position_in_grid]],                           \
@@ -245,7 +245,7 @@ kernel void deep(device const uint *in [[buffer(0)]],
   }
   out[(at.z * all.y + at.y) * all.x + at.x] = sum + own.z;
 }
-kernel void needs_unbound(ARGUMENTS) {
+kernel void needs_unbound(ARGUMENTS, device uint *unbound [[buffer(3)]]) {
   threadgroup uint x[128];
   x[i] = ME;
   MEET;
