@@ -130,7 +130,7 @@ constexpr u32 kReturned = ~u32{0};
 struct Cuts {
   const void* const* regions;
   u64 context_bytes;  // begins with a Meeting for each of kMostCutThreads
-  u64 shared_bytes;  // of what it reads, and once more of what it makes
+  u64 shared_bytes;   // of what it reads, and once more of what it makes
 };
 struct Meeting {
   void* slot;

@@ -99,8 +99,8 @@ SWITCHYARD_MEETS inline _simdgroup_event_t* __metal_simdgroup_async_copy_2d(
 }
 SWITCHYARD_MEETS inline void __metal_wait_simdgroup_events(
     int, _simdgroup_event_t**) {
-  switchyard_metal::swy_simdgroup_barrier(
-      switchyard_metal::kMemDevice | switchyard_metal::kMemThreadgroup);
+  switchyard_metal::swy_simdgroup_barrier(switchyard_metal::kMemDevice |
+                                          switchyard_metal::kMemThreadgroup);
 }
 SWITCHYARD_MEETS inline void __metal_wait_simdgroup_events(
     int, const _simdgroup_event_t**) {

@@ -75,8 +75,8 @@ namespace switchyard_metal {
 // Set by the library before anything runs; null while constructors do.
 static const Runtime* runtime = nullptr;
 
-// The library's functions by names of ours. Kernels of unchecked modules are cut
-// where these are called (regions.cc), and only then are they inlined; in
+// The library's functions by names of ours. Kernels of unchecked modules are
+// cut where these are called (regions.cc), and only then are they inlined; in
 // checked ones the place of the call is looked at.
 #ifdef SWITCHYARD_METAL_CHECKED
 #define SWITCHYARD_RUNTIME extern "C" inline __attribute__((always_inline))
@@ -91,9 +91,11 @@ SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED void swy_simdgroup_barrier(
     u32 flags) {
   runtime->simdgroup_barrier(flags);
 }
-SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED void swy_simd(
-    void* slot, SimdOperation operation, const void* arg, const char* name,
-    bool quad) {
+SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED void swy_simd(void* slot,
+                                                        SimdOperation operation,
+                                                        const void* arg,
+                                                        const char* name,
+                                                        bool quad) {
   runtime->simd(slot, operation, arg, name, quad);
 }
 SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED void* swy_threadgroup_variable(
@@ -258,8 +260,8 @@ constexpr Parameter When(const bool* constant, Parameter parameter) {
 // It is declared a function of the index, so that there is no call if the
 // kernel makes nothing of that argument: engines leave out arguments that a
 // template's parameter makes a kernel ignore.
-extern "C" inline __attribute__((const, noinline))
-SWITCHYARD_NOT_CHECKED void* swy_not_bound(u32 index) {
+extern "C" inline __attribute__((const, noinline)) SWITCHYARD_NOT_CHECKED void*
+swy_not_bound(u32 index) {
   return runtime->not_bound(index);
 }
 
@@ -339,8 +341,8 @@ inline char variable_id = 0;
 // kernel has its own variable.
 template <class T, class Id>
 SWITCHYARD_NOT_CHECKED T& ThreadgroupVariable(Id, const char* name) {
-  return *static_cast<T*>(swy_threadgroup_variable(&variable_id<Id>, name,
-                                                    sizeof(T), alignof(T)));
+  return *static_cast<T*>(
+      swy_threadgroup_variable(&variable_id<Id>, name, sizeof(T), alignof(T)));
 }
 
 }  // namespace switchyard_metal
