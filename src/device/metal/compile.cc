@@ -426,17 +426,29 @@ Compiled Compile(const CompileRequest& request) {
                                  ? StatusOf(compiler, compiled)
                                  : Readable(compiled.errors, shim, text_of));
   }
-  std::string changed = ReadFile(llvm);
-  if (request.checked) {
-    result.accesses = InstrumentRest(changed);
-  } else {
-    result.kernels_cut = CutIntoRegions(changed);
-  }
-  WriteFile(llvm, changed);
+  const std::string read = ReadFile(llvm);
   Arguments to_object = LlvmArguments(request.checked);
   to_object.insert(to_object.begin(), compiler);
   to_object.insert(to_object.end(), {llvm, "-o", object});
-  Run(to_object, nothing);
+  const auto run_with = [&](const std::string& module_text) {
+    WriteFile(llvm, module_text);
+    Run(to_object, nothing);
+  };
+  std::string changed = read;
+  if (request.checked) {
+    result.accesses = InstrumentRest(changed);
+    run_with(changed);
+  } else {
+    result.kernels_cut = CutIntoRegions(changed);
+    try {
+      run_with(changed);
+    } catch (const std::runtime_error&) {
+      // What another Clang does not take as text runs uncut.
+      changed = read;
+      result.kernels_cut = CutIntoRegions(changed, false);
+      run_with(changed);
+    }
+  }
   const auto link = [&] {
     return RunProcess(
         {compiler, "-shared", object, "-o", module, "-lm", "-Wl,-z,defs"},

@@ -138,7 +138,7 @@ std::string Attributes(Text all, const std::string& more) {
 
 }  // namespace
 
-size_t CutIntoRegions(std::string& llvm) {
+size_t CutIntoRegions(std::string& llvm, bool cut_any) {
   Functions functions = ReadFunctions(llvm);
   std::string added, again;
   std::unordered_set<size_t> cut;
@@ -156,7 +156,7 @@ size_t CutIntoRegions(std::string& llvm) {
     const Text head = function.text.substr(0, function.text.find('\n'));
     const auto found = functions.attributes.find(AttributesOf(head));
     if (found != functions.attributes.end()) cpu = found->second;
-    if (!CanBeCut(functions, kernel.second)) continue;
+    if (!cut_any || !CanBeCut(functions, kernel.second)) continue;
     const auto read = LlvmFunction::Read(function.text, Meets);
     if (!read.has_value()) continue;
     const auto plan = PlanRegions(*read);

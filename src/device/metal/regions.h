@@ -21,8 +21,9 @@ namespace switchyard::device::metal {
 // Part of a cached module's key: another one for each change of the cuts.
 constexpr char kRegionsVersion[] = "regions 1";
 
-// Returns how many kernels have been cut.
-size_t CutIntoRegions(std::string& llvm);
+// Returns how many kernels have been cut. The places where threads meet are
+// calls that have to be inlined afterwards; with `cut_any` false that is all.
+size_t CutIntoRegions(std::string& llvm, bool cut_any = true);
 
 }  // namespace switchyard::device::metal
 
