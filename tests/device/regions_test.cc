@@ -4,9 +4,12 @@
 // Kernels that are cut where their threads meet give what they give uncut,
 // which checked mode runs: src/device/metal/regions.h.
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -94,6 +97,30 @@ TEST(Regions, AreThereWhereAllThreadsMeetAtTheSamePlaces) {
   SWITCHYARD_NEEDS_CLANG();
   EXPECT_EQ(CountCut(kCut), kCut.size());
   EXPECT_EQ(CountCut(kUncut), 0u);
+}
+
+// A Clang that does not take their text.
+TEST(Regions, AreLeftOutWhereTheyDoNotCompile) {
+  SWITCHYARD_NEEDS_CLANG();
+  const TempFolder folder;
+  const std::string clang = folder.File("clang++");
+  std::ofstream(clang) << "#!/bin/sh\n"
+                          "for each; do\n"
+                          "  case $each in */llvm)\n"
+                          "    grep -q swy_region_ \"$each\" && exit 1 ;;\n"
+                          "  esac\n"
+                          "done\n"
+                          "exec " +
+                              metal::FindCompiler("") + " \"$@\"\n";
+  chmod(clang.c_str(), 0700);
+  metal::CompileRequest request;
+  request.path = MetalPath("regions");
+  request.kernels = {"tree"};
+  request.cache = folder.path();
+  request.compiler = clang;
+  const metal::Compiled compiled = metal::Compile(request);
+  EXPECT_EQ(compiled.kernels_cut, 0u);
+  EXPECT_NE(compiled.module, nullptr);
 }
 
 TEST(Regions, GiveWhatTheKernelGivesUncut) {

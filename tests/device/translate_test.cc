@@ -388,8 +388,9 @@ TEST(Translate, DescribesKernels) {
                        "switchyard_metal::Input::kThreadPositionInGrid, "
                        "0>"));
   EXPECT_TRUE(Contains(code, ">(swy_kernel_0, thread);\n"));
-  EXPECT_TRUE(Contains(
-      code, "{\"f\", \"a.metal\", 4, swy_run_0, swy_parameters_0, 8, 0},"));
+  EXPECT_TRUE(Contains(code,
+                       "{\"f\", \"a.metal\", 4, swy_run_0, swy_parameters_0, "
+                       "8, 0, &swy_cuts_0},"));
   EXPECT_TRUE(Contains(code, "&switchyard_metal::runtime, swy_kernels, 1, "));
 }
 
@@ -553,8 +554,10 @@ TEST(Translate, PassesOnTheMostThreadsOfAThreadgroup) {
   EXPECT_TRUE(
       Contains(code, "static constexpr unsigned swy_max_threads_1 = 64 ;"));
   EXPECT_TRUE(Contains(code, "= swy_max_threads_0<4>::value;"));
-  EXPECT_TRUE(Contains(
-      code, "0, static_cast<switchyard_metal::u32>(n::swy_max_threads_1)},"));
+  EXPECT_TRUE(
+      Contains(code,
+               "0, static_cast<switchyard_metal::u32>(n::swy_max_threads_1), "
+               "&swy_cuts_1},"));
 }
 
 TEST(Translate, LeavesOutWhatIsNotSupported) {

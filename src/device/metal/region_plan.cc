@@ -317,11 +317,11 @@ class Planner {
   }
 
   void FindCrossings() {
-    plan_.crossing.assign(f_.values().size(), Crossing::kNone);
+    plan_.crossing.assign(f_.values().size(), {});
     std::map<size_t, std::set<size_t>> takes;
     const auto add = [&](size_t value) {
       const Instruction* const made = f_.definition(value);
-      Crossing& crossing = plan_.crossing[value];
+      Crossing& crossing = plan_.crossing[value].how;
       // An array of the thread's own has its place in the context anyway.
       if (made == nullptr || made->op == "alloca" ||
           crossing != Crossing::kNone)
@@ -350,7 +350,7 @@ class Planner {
       const std::set<size_t> crosses = edge.second;
       for (const size_t value : crosses) {
         for (const size_t v : takes[value]) {
-          plan_.crossing[v] = Crossing::kShared;
+          plan_.crossing[v].how = Crossing::kShared;
           edge.second.insert(v);
         }
       }
@@ -377,7 +377,7 @@ class Planner {
             changed = changed || !points[i->value];
             points[i->value] = true;
             // Saved, it is read by the next region.
-            stores = stores || plan_.crossing[i->value] == Crossing::kSaved;
+            stores = stores || plan_.crossing[i->value].how == Crossing::kSaved;
           } else if (uses && i->op == "store") {
             // The first operand is what is stored.
             stores =

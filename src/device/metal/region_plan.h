@@ -32,7 +32,11 @@ struct RegionPlan {
     kComputed,  // from uniform ones and the thread's position
     kSaved,     // a place for each thread
   };
-  std::vector<Crossing> crossing;
+  // A class, as GCC exports the functions of a vector of a hidden enumeration.
+  struct Crosses {
+    Crossing how = Crossing::kNone;
+  };
+  std::vector<Crosses> crossing;
   // By edge, as in `starts`: the values that cross there.
   std::map<std::pair<size_t, size_t>, std::set<size_t>> live;
   // Whether a pointer to a thread's own memory may be read from memory.

@@ -69,16 +69,16 @@ class Writer {
         context += ", [1024 x " + Aligned(types_[v], bytes) + "]";
         places_[v] = in_context++;
         continue;
-      } else if (plan_.crossing[v] != Crossing::kNone) {
+      } else if (plan_.crossing[v].how != Crossing::kNone) {
         types_[v] = f_.TypeOf(v);
         if (types_[v].empty()) return false;
       } else {
         continue;
       }
-      if (plan_.crossing[v] == Crossing::kShared) {
+      if (plan_.crossing[v].how == Crossing::kShared) {
         shared += ", " + types_[v];
         places_[v] = in_shared++;
-      } else if (plan_.crossing[v] != Crossing::kComputed) {
+      } else if (plan_.crossing[v].how != Crossing::kComputed) {
         context += ", [1024 x " + types_[v] + "]";
         places_[v] = in_context++;
       }
@@ -116,7 +116,9 @@ class Writer {
   std::string Incoming(size_t v) const {
     return "%in." + f_.values()[v].substr(1);
   }
-  bool Crosses(size_t v) const { return plan_.crossing[v] != Crossing::kNone; }
+  bool Crosses(size_t v) const {
+    return plan_.crossing[v].how != Crossing::kNone;
+  }
 
   std::string Access() const { return ", !llvm.access.group " + w_.accesses; }
   std::string Load(const std::string& type, const std::string& from) {
@@ -217,7 +219,7 @@ class Writer {
         found == plan_.live.end() ? kNothing : found->second;
     std::unordered_map<size_t, std::string> shared;
     for (const size_t v : live) {
-      if (plan_.crossing[v] == Crossing::kShared) {
+      if (plan_.crossing[v].how == Crossing::kShared) {
         shared[v] = Load(types_[v], SharedPlace(places_[v], "%shared"));
       }
     }
@@ -244,7 +246,7 @@ class Writer {
     }
     computed_.clear();
     for (const size_t v : live) {
-      switch (plan_.crossing[v]) {
+      switch (plan_.crossing[v].how) {
         case Crossing::kShared:
           Store(types_[v], shared[v], Variable(v));
           break;
@@ -402,9 +404,9 @@ class Writer {
     }
     for (const size_t v : crosses) {
       if (f_.definition(v) == nullptr || !in_[f_.block_of(v)]) continue;
-      if (plan_.crossing[v] == Crossing::kShared) {
+      if (plan_.crossing[v].how == Crossing::kShared) {
         Store(types_[v], Use(v), SharedPlace(places_[v]));
-      } else if (plan_.crossing[v] == Crossing::kSaved) {
+      } else if (plan_.crossing[v].how == Crossing::kSaved) {
         Store(types_[v], Use(v), ThreadsPlace(places_[v]));
       }
     }
