@@ -87,7 +87,7 @@ TARGETS = (
     ("device", r"^empty$", "device", None, 60.0, "ns a dispatch of 1000 empty ones"),
     ("kernel", r".", "checked", "unchecked", 20.0, "checked mode"),
     ("kernel", r".", "metal", "unchecked", 30.0, ".metal text, kernel.h"),
-    ("kernel", r".", "metal_checked", "metal", 20.0, ".metal text, checked mode"),
+    ("kernel", r"^(streaming|weighted_sum)", "metal_checked", "metal", 20.0, ".metal text, checked mode"),
 )
 
 
