@@ -443,7 +443,7 @@ Compiled Compile(const CompileRequest& request) {
     try {
       run_with(changed);
     } catch (const std::runtime_error&) {
-      // What another Clang does not take as text runs uncut.
+      // Kernels run uncut if this Clang does not take the regions' text.
       changed = read;
       result.kernels_cut = CutIntoRegions(changed, false);
       run_with(changed);

@@ -48,7 +48,7 @@ struct Compiled {
   bool cached = false;  // was there before
   Translation translation;
   std::shared_ptr<const AllowComments> comments;
-  // Of a module that was not cached: checked, or unchecked.
+  // These are counted where a module was not cached, one for each kind.
   Accesses accesses;
   size_t kernels_cut = 0;  // into regions
 };

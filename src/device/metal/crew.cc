@@ -123,7 +123,7 @@ bool Crew::IsCut() const {
   return kernel_->cuts != nullptr && count_ <= abi::kMostCutThreads;
 }
 
-// On a stack of its own as well: what ends a thread leaves that.
+// It has a stack of its own as well, which what ends a thread leaves.
 void Crew::RunRegions() {
   const abi::Cuts& cuts = *kernel_->cuts;
   const size_t context_lines = cuts.context_bytes / sizeof(Line) + 1;

@@ -90,7 +90,7 @@ class Crew {
   struct Progress {
     State state;
   };
-  // Where and with what a thread waits.
+  // This is the place at which a thread waits, and what it waits with.
   struct Call {
     const void* where;
     uint32_t flags;
@@ -125,13 +125,13 @@ class Crew {
   void Bind(const ThreadgroupContext& context);
   void SetThreads(const ThreadgroupContext& context);
   void RunThreads();
-  // Whether its threads take turns in loops, from region to region.
+  // True if its threads take turns in loops, from region to region.
   bool IsCut() const;
   void RunRegions();
   void MeetInRegion(const switchyard_metal::Meeting* meetings);
   // Until all of the simdgroup's threads wait for others, or have returned.
   void RunSimdgroup(size_t begin, size_t end);
-  // Whether some have met, and can go on. None has while another waits in a
+  // True if some have met, and can go on. None has while another waits in a
   // loop: it may be on its way.
   bool Meet(size_t begin, size_t end);
   void Go(size_t thread);
@@ -186,8 +186,8 @@ class Crew {
     size_t thread, count;
   } wait_ = {};
   size_t waits_ = 0;  // accesses of threads in kGivesWay
-  // In which simdgroups, and the threads of each, run up to the next barrier;
-  // empty: as they are numbered.
+  // Simdgroups, and the threads of each, run in this order up to the next
+  // barrier; empty: as they are numbered.
   std::vector<size_t> simdgroups_;
   std::vector<uint16_t> order_;
   const Call* meeting_ = nullptr;  // while lanes of a simdgroup meet

@@ -58,7 +58,7 @@ Text ElementOf(Text vector) {
   return vector.substr(by + 3, vector.size() - by - 4);
 }
 
-// What is behind its op.
+// The rest of its code is behind the op.
 Text ArgumentsOf(const Instruction& i) {
   const size_t begin =
       static_cast<size_t>(i.op.data() - i.code.data()) + i.op.size();
@@ -302,7 +302,7 @@ std::string LlvmFunction::TypeOf(size_t value) const {
                ? ""
                : std::string(before);
   }
-  // What it is where it is used.
+  // Its users have the type in front of it.
   const std::string& name = values_[value];
   for (const auto& user : instructions_) {
     if (user->op == "phi") {

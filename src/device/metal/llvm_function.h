@@ -26,7 +26,7 @@ struct Instruction {
   std::string code;         // behind "%1 = ", without places in the source
   Text op;                  // "load", "call", ..., a part of code
   std::vector<size_t> uses;
-  // Of a phi: from which block which value, text as it stands there.
+  // A phi takes each value from a block; both are text as it stands there.
   struct Incoming {
     std::string value, label;
     size_t block = kNoIndex;
@@ -62,7 +62,7 @@ class LlvmFunction {
   const std::vector<Block>& blocks() const { return blocks_; }
   const Instruction* definition(size_t value) const { return made_[value]; }
   size_t block_of(size_t value) const { return made_in_[value]; }
-  // As it stands where it is made or used; empty if that can't be told.
+  // The text is the one where it is made or used; empty if there is none.
   std::string TypeOf(size_t value) const;
   size_t Find(Text name) const;
   // `code` with each value replaced by what `name` gives for it.

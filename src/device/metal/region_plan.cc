@@ -48,7 +48,7 @@ class Planner {
   }
 
  private:
-  // Whether a pointer is into the thread's own description.
+  // True if a pointer is into the thread's own description.
   bool IsOfThread(size_t value) const {
     while (value != kThread) {
       const Instruction* const made = f_.definition(value);
@@ -92,7 +92,7 @@ class Planner {
   // before all have come to the same block.
   std::vector<bool> Parted(size_t branch) const {
     std::vector<bool> in(blocks_.size(), false);
-    const size_t join = JoinOf(branch);
+    const size_t join = joins_[branch];
     std::vector<size_t> left = blocks_[branch].successors;
     while (!left.empty()) {
       const size_t b = left.back();
@@ -105,12 +105,8 @@ class Planner {
     return in;
   }
 
-  // The nearest block that all paths from a block's successors go through.
-  size_t JoinOf(size_t branch) const {
-    return joins_.empty() ? kNoIndex : joins_[branch];
-  }
-
-  // Immediate postdominators; kNoIndex where paths end apart.
+  // The joins are immediate postdominators, the nearest blocks that all paths
+  // go through; kNoIndex stands where paths end apart.
   void FindJoins() {
     const size_t n = blocks_.size();
     // Sets of postdominators: kernels have tens of blocks, seldom hundreds.
@@ -138,8 +134,8 @@ class Planner {
     }
   }
 
-  // Where threads that have parted are, or were right before: the values that
-  // come in from there are equal if they are the same value.
+  // These are the blocks in which threads that have parted may be. A phi behind
+  // them is uniform if all of these give it the same value.
   struct Parting {
     size_t branch, join;
     std::vector<bool> blocks;
@@ -189,19 +185,20 @@ class Planner {
           continue;
         }
         parts[b] = changed = true;
-        partings.push_back({b, JoinOf(b), Parted(b)});
+        partings.push_back({b, joins_[b], Parted(b)});
       }
     }
   }
 
-  // Whether all threads go on to the same block.
+  // True if all threads go on to the same block.
   bool Decides(size_t block) const {
     const std::vector<size_t>& uses = blocks_[block].end->uses;
     return std::all_of(uses.begin(), uses.end(),
                        [&](size_t v) { return plan_.uniform[v]; });
   }
 
-  // Of each block the cuts, or the function's end, that are next on some path.
+  // The result has, for each block, the cuts or the function's end that are
+  // next on some path.
   std::vector<std::set<size_t>> NextCuts() const {
     constexpr size_t kReturned = kNoIndex;
     std::vector<std::set<size_t>> next(blocks_.size());
@@ -293,7 +290,7 @@ class Planner {
     }
   }
 
-  // Whether a region may compute it once more. `shared` gets the values that
+  // True if a region may compute it once more. `shared` gets the values that
   // this takes.
   bool IsComputed(size_t value, std::set<size_t>& shared, size_t& steps) const {
     constexpr size_t kMost = 32;
@@ -357,7 +354,7 @@ class Planner {
     }
   }
 
-  // Whether a pointer to an array of the thread's own may be read from memory.
+  // True if a pointer to an array of the thread's own may be read from memory.
   bool StoresPointers() const {
     std::vector<bool> points(f_.values().size(), false);
     bool stores = false;

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where a kernel is cut into regions, and which values cross the cuts.
+// A plan says where a kernel is cut into regions, and which values cross the
+// cuts.
 
 #ifndef SWITCHYARD_SRC_DEVICE_METAL_REGION_PLAN_H_
 #define SWITCHYARD_SRC_DEVICE_METAL_REGION_PLAN_H_
@@ -21,9 +22,9 @@ struct RegionPlan {
   // Regions by the edge that they begin with, from a block with a cut at its
   // end to one of its successors. The first is the function's beginning.
   std::vector<std::pair<size_t, size_t>> starts;
-  // Of each block: whether a region ends with it.
+  // A block's is true if a region ends with it.
   std::vector<bool> is_cut;
-  // Of each value: whether all threads of a threadgroup have the same.
+  // A value's is true if all threads of a threadgroup have the same.
   std::vector<bool> uniform;
   // A value that one region makes and another one uses: how that comes by it.
   enum class Crossing {
@@ -37,9 +38,9 @@ struct RegionPlan {
     Crossing how = Crossing::kNone;
   };
   std::vector<Crosses> crossing;
-  // By edge, as in `starts`: the values that cross there.
+  // These values cross at an edge, which is given as in `starts`.
   std::map<std::pair<size_t, size_t>, std::set<size_t>> live;
-  // Whether a pointer to a thread's own memory may be read from memory.
+  // True if a pointer to a thread's own memory may be read from memory.
   bool stores_pointers = false;
 };
 

@@ -23,7 +23,7 @@ constexpr char kCutsType[] = "%\"struct.switchyard_metal::Cuts\"";
 
 std::string Number(size_t n) { return std::to_string(n); }
 
-// The crew's.
+// The crew's memory is aligned so.
 constexpr size_t kContextAlignment = 64;
 
 // Writes the regions of one kernel.
@@ -41,8 +41,9 @@ class Writer {
   }
 
  private:
-  // Of values and arrays that cross, in the context or in what is shared; the
-  // first of these is how lanes meet, and which region is next.
+  // Values and arrays that cross have places in the context or in what is
+  // shared. The first ones are for how lanes meet, and for the region that is
+  // next.
   bool FindPlaces() {
     std::string context = "{ [1024 x { i8*, i8*, i8*, i32 }]";
     if (!w_.typed_pointers) context = "{ [1024 x { ptr, ptr, ptr, i32 }]";
@@ -69,12 +70,10 @@ class Writer {
         context += ", [1024 x " + Aligned(types_[v], bytes) + "]";
         places_[v] = in_context++;
         continue;
-      } else if (plan_.crossing[v].how != Crossing::kNone) {
-        types_[v] = f_.TypeOf(v);
-        if (types_[v].empty()) return false;
-      } else {
-        continue;
       }
+      if (!Crosses(v)) continue;
+      types_[v] = f_.TypeOf(v);
+      if (types_[v].empty()) return false;
       if (plan_.crossing[v].how == Crossing::kShared) {
         shared += ", " + types_[v];
         places_[v] = in_shared++;
@@ -99,11 +98,8 @@ class Writer {
     return "{ " + type + ", [0 x " + word + "] }";
   }
   void Line(const std::string& text) { out_ += "  " + text + "\n"; }
-  static std::string BlockName(const std::string& label) {
-    return "%b." + label;
-  }
   std::string Label(size_t block) const {
-    return BlockName(f_.blocks()[block].label);
+    return "%b." + f_.blocks()[block].label;
   }
   // The value itself, the variable that it is in where it crosses, and, of a
   // phi of that kind, the one for what comes in.
@@ -137,9 +133,7 @@ class Writer {
     return Crosses(v) ? Load(types_[v], Variable(v)) : Plain(v);
   }
   std::string UseText(Text text) {
-    const size_t v = f_.Find(text);
-    return v == kNoIndex ? f_.Replace(text, [this](size_t u) { return Use(u); })
-                         : Use(v);
+    return f_.Replace(text, [this](size_t v) { return Use(v); });
   }
   // A region reads what there was before it, for each row of threads, and
   // writes a copy.
@@ -312,8 +306,8 @@ class Writer {
     return name;
   }
 
-  // What the phis of `to` get on the edge, where they are variables; of others,
-  // what has to be read for them.
+  // Writes what the phis of `to` get on the edge: stores to those that are
+  // variables, and loads of what others need.
   void WriteIncoming(size_t from, size_t to) {
     for (const Instruction* phi : f_.blocks()[to].code) {
       if (phi->op != "phi") continue;
@@ -436,7 +430,7 @@ class Writer {
       }
       Store("i32", next, SharedPlace(0));
     } else if (end.Callee() == kSimd) {
-      // With one more argument, where it is noted.
+      // The call gets one more argument, the place where it is noted.
       const std::string meeting = ThreadsPlace(0);
       const std::string type = w_.typed_pointers ? "{ i8*, i8*, i8*, i32 }"
                                                  : "{ ptr, ptr, ptr, i32 }";
@@ -445,7 +439,7 @@ class Writer {
            bytes);
       std::string code = Code(end);
       code.replace(code.find(kSimd), Text(kSimd).size(), "@swy_note_meeting");
-      code.insert(code.rfind(')') + 0, ", " + bytes + " %meeting");
+      code.insert(code.rfind(')'), ", " + bytes + " %meeting");
       Line(code);
     }
     Line("br label %swy.latch");

@@ -24,7 +24,7 @@ constexpr char kFail[] = "@swy_fail";
 constexpr char kLane[] = "@swy_lane";
 constexpr char kThreadType[] = "%\"struct.switchyard_metal::Thread\"";
 
-// What a region's text is made with.
+// A region's text is made with these.
 struct Writing {
   size_t kernel = 0;
   std::string thread_type;  // "%struct...Thread"

@@ -28,8 +28,7 @@ struct Functions {
   std::unordered_map<Text, Function> all;
   std::vector<std::pair<size_t, Text>> kernels;  // and their names
   std::unordered_map<Text, Text> attributes;     // "#4", "{ ... }"
-  std::unordered_set<Text> markers;  // attributes of functions of ours
-  size_t metadata = 0, groups = 0;   // first that are not taken
+  size_t metadata = 0, groups = 0;               // first that are not taken
 };
 
 // "@_ZL9swy_run_0RKN16switchyard_metal6ThreadE" is kernel 0.
@@ -96,7 +95,7 @@ Functions ReadFunctions(Text llvm) {
   return read;
 }
 
-// Whether threads may meet in what a kernel calls, other than in markers.
+// True if threads may meet in what a kernel calls, other than in markers.
 bool MayMeet(const Functions& functions, Text name,
              std::unordered_set<Text>& seen) {
   const auto found = functions.all.find(name);
@@ -127,7 +126,7 @@ Text AttributesOf(Text define) {
   return define.substr(at, define.find_first_of(" {", at) - at);
 }
 
-// Those that say for which CPU code is made, and `more`.
+// The result has those that say for which CPU code is made, and `more`.
 std::string Attributes(Text all, const std::string& more) {
   std::string kept = "{ " + more;
   for (const Text word : SplitOutside(all.substr(1, all.rfind('}') - 1), ' ')) {
@@ -143,7 +142,7 @@ size_t CutIntoRegions(std::string& llvm, bool cut_any) {
   std::string added, again;
   std::unordered_set<size_t> cut;
   Writing writing;
-  // Where pointers have no types, nothing may have brought in the struct's.
+  // The struct's type may be missing where pointers have none.
   const bool has_type = llvm.find(std::string("\n") + kThreadType +
                                   " = type") != std::string::npos;
   writing.thread_type = has_type ? kThreadType : "%swy.thread";
@@ -172,7 +171,7 @@ size_t CutIntoRegions(std::string& llvm, bool cut_any) {
     added += regions;
     cut.insert(kernel.first);
   }
-  // What marks the places has done so, and may be inlined.
+  // The functions that mark the places have done so, and may be inlined.
   const std::string inlined = "#" + Number(functions.groups + 1);
   ForEachLine(llvm, [&](Text line) {
     if (BeginsWith(line, "define ") && IsMarker(NameOf(line))) {

@@ -65,7 +65,7 @@ kernel void nested(ARGUMENTS) {
   }
   out[ME] = mine;
 }
-// What is carried round changes places.
+// Values that are carried round change places.
 kernel void swap(ARGUMENTS) {
   threadgroup uint x[128];
   uint a = ME, b = i + 7, c = 3, d = 5;
@@ -97,7 +97,7 @@ kernel void uneven(ARGUMENTS) {
   MEET;
   out[ME] = sum + steps;
 }
-// Of a value that all have read from memory.
+// All have read the loop's bound from memory.
 kernel void read_bound(ARGUMENTS) {
   threadgroup uint bound, x[128];
   if (i == 37) bound = in[group.x] % 7 + 2;
@@ -225,7 +225,7 @@ kernel void matrices(ARGUMENTS) {
   }
   out[ME] = as_type<uint>(a[simdgroup][lane] - a[simdgroup][63 - lane] + 0.5f);
 }
-// Of three dimensions.
+// Its threadgroups have three dimensions.
 kernel void deep(device const uint *in [[buffer(0)]],
                  device uint *out [[buffer(1)]],
                  uint3 at [[thread_position_in_grid]],

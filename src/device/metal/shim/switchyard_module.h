@@ -109,7 +109,7 @@ SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED u32 swy_lane() {
   return runtime->lane();
 }
 #ifndef SWITCHYARD_METAL_CHECKED
-// What a region does in place of swy_simd().
+// A region calls this in place of swy_simd().
 extern "C" inline __attribute__((used)) void swy_note_meeting(
     void* slot, SimdOperation operation, const void* arg, const char*,
     bool quad, void* to) {
