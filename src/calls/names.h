@@ -14,10 +14,12 @@
 
 #include "src/simd/activate.h"
 #include "src/simd/route.h"
+#include "src/simd/weight_layout.h"
 #include "src/type_list.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
+#include "switchyard/expert_weights.h"
 #include "switchyard/layer.h"
 #include "switchyard/route.h"
 #include "switchyard/status.h"
@@ -58,7 +60,21 @@ constexpr const char* NameOf(Type type) {
   switch (type) { SWITCHYARD_TYPES(SWITCHYARD_TEXT) }
   return nullptr;
 }
+constexpr const char* NameOf(WeightFormat format) {
+  using Listed = WeightFormat;
+  switch (format) { SWITCHYARD_WEIGHT_FORMATS(SWITCHYARD_TEXT) }
+  return nullptr;
+}
 #undef SWITCHYARD_TEXT
+constexpr const char* NameOf(WeightLayout layout) {
+  switch (layout) {
+    case WeightLayout::kStored:
+      return "stored";
+    case WeightLayout::kPacked:
+      return "packed";
+  }
+  return nullptr;
+}
 constexpr const char* NameOf(StatusCode code) {
   switch (code) {
     case StatusCode::kOk:

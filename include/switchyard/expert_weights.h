@@ -1,0 +1,162 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Products with the weights of a layer's experts, in the formats that people
+// run: an ExpertGemm (layer.h) for engines that have no GEMM for quantised
+// weights. The weights are multiplied as a GGUF or a checkpoint stores them, or
+// packed once, which is faster. Both give the same bits, on every ISA with
+// fused multiply-add and for every cut by rows and columns.
+//
+//   ExpertWeights stored;  // a view of a GGUF's tensor blk.N.ffn_down_exps
+//   stored.format = WeightFormat::kQ4_0;
+//   stored.rows = 2048, stored.cols = 768;
+//   stored.data = {tensor, 128, ExpertWeightsSize(stored)};
+//   LayerWeights layer;  // layer.gate and layer.up likewise
+//   std::vector<uint8_t> memory(128 * PackedWeightsSize(stored));
+//   Status s = PackWeights({stored},
+//                          {{memory.data(), 128, PackedWeightsSize(stored)},
+//                           &layer.down},
+//                          {}, pool);
+//
+//   options.operands = OperandsOf(WeightFormat::kQ4_0);
+//   options.activate.layout = GateUpLayout::kSplit;
+//   s = RunExperts(in, {out}, options, layer, pool);
+
+#ifndef SWITCHYARD_EXPERT_WEIGHTS_H_
+#define SWITCHYARD_EXPERT_WEIGHTS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "switchyard/executor.h"
+#include "switchyard/layer.h"
+#include "switchyard/status.h"
+#include "switchyard/types.h"
+#include "switchyard/views.h"
+
+namespace switchyard {
+
+// How the weights of one output column are coded. x is a row that is multiplied
+// (its codes q and scales dx), w the weights of a column, dot_b the exact int32
+// sum of the products of block b's codes, and every other operation is f32:
+//
+// | format | block | weight               | product of a row and a column |
+// |--------|-------|----------------------|------------------------------------|
+// | int8   | all   | dw * code            | float(dot) * (dw * dx) | | q8_0   |
+// 32    | dw_b * code, f16 dw  | acc = +0; for b ascending: acc =   | | | | |
+// fma(float(dot_b), dw_b * dx_b, acc)| | q4_0   | 32    | dw_b * (code - 8) |
+// the same                           |
+//
+// int8 with rows that have several scales sums their groups of columns as q8_0
+// sums its blocks, dw being the column's. int8 takes any
+// number of columns up to 131,072; the others take multiples of 32.
+enum class WeightFormat : uint8_t { kInt8, kQ8_0, kQ4_0 };
+
+enum class WeightLayout : uint8_t {
+  // [rows, cols] of an expert, row by row without gaps. kInt8: int8 codes.
+  // kQ8_0: BlockQ8_0. kQ4_0: GGML's block_q4_0, f16 d and 16 bytes, of which
+  // byte i has element i in its low nibble and element i + 16 in its high one.
+  kStored,
+  // Version 1, the same on every machine: groups of 16 rows, the last of them
+  // filled up. A group of R = ceil(cols / 32) blocks is
+  //   codes of block 0, ..., codes of block R - 1, scales,
+  // and zeros up to a multiple of 64 bytes. Codes of a block: for q = 0, 1, ...
+  // and each of the 16 rows, the four bytes of k = 4 q to 4 q + 3, each being
+  // code + 128 (kInt8, kQ8_0: q < 8), or the codes of k and, in the high
+  // nibble,
+  // of k + 16 as they are stored (kQ4_0: q < 4). Scales: of each block the 16
+  // rows' f16, or the 16 rows' f32 (kInt8). Rows and columns that fill up have
+  // codes for 0, and rows have scale 0.
+  kPacked,
+};
+
+// A view of the weights of one product of all experts: [num_experts, rows,
+// cols]. A row is a column of the product's output, and cols are the columns of
+// the rows that are multiplied.
+struct ExpertWeights {
+  WeightFormat format = WeightFormat::kQ8_0;
+  WeightLayout layout = WeightLayout::kStored;
+  size_t rows = 0;
+  size_t cols = 0;
+  // uint8 [num_experts, ExpertWeightsSize()], the bytes of an expert in a row.
+  // Any stride and address; packed weights are faster at multiples of 64.
+  ConstAnyMatrix data = {};
+  // kInt8 as stored: f32 [num_experts, rows].
+  ConstAnyMatrix scales = {};
+};
+
+// Bytes of one expert, of weights whose format, layout, rows and cols are set:
+// what a loader compares with the size of a file. SIZE_MAX if that overflows or
+// the format takes no such number of columns.
+size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
+// The same of packed ones.
+size_t PackedWeightsSize(const ExpertWeights& weights) noexcept;
+
+struct PackWeightsInputs {
+  ExpertWeights weights;  // as stored
+  // Or f32, bf16 or f16 [num_experts * rows, cols], which are quantised;
+  // `weights` then has format, rows and cols only.
+  ConstAnyMatrix floats = {};
+};
+struct PackWeightsOutputs {
+  AnyMatrix memory;                  // uint8 [num_experts, PackedWeightsSize()]
+  ExpertWeights* weights = nullptr;  // optional: a view of memory
+};
+struct PackWeightsOptions {};
+
+// Packs weights, on the executor's threads. A caller who shows progress, or who
+// frees experts as they are packed, calls it for a few at a time: with
+// data.RowRange(), scales.RowRange() and memory.RowRange().
+//
+// Floats become codes as Quantize() makes them of rows: int8 with a scale of
+// each row, amax / 127, to nearest even; q8_0 as GGML's reference. q4_0 is
+// GGML's reference, too: with m the first value of the largest magnitude, d = m
+// / -8 and codes min(15, int(x * (1 / d) + 8.5)). A row or block of zeros has
+// scale 0 and codes for 0; one with a NaN or an infinity has scale NaN and
+// codes for 0. Scales of blocks are f16: beyond 65504 they are infinite.
+//
+// The bytes are the same on every ISA with FMA, whatever the executor.
+// Overlap: memory overlaps no input.
+// Errors: kInvalidArgument for null data, sizes, types, an overlap; nothing has
+// been written. Any bytes are weights: codes and scales are not looked at.
+Status PackWeights(const PackWeightsInputs& inputs,
+                   const PackWeightsOutputs& outputs,
+                   const PackWeightsOptions& options = {},
+                   Executor& executor = SerialExecutor()) noexcept;
+
+// The format of rows that products with such weights read: for
+// ExpertsOptions::operands. int8 with f32 scales, of 32 columns each or, for
+// kInt8, of a row.
+RowFormat OperandsOf(WeightFormat format) noexcept;
+
+// tile.out = tile.rows * weights^T for the tile's columns, on the calling
+// thread: an ExpertGemm's work.
+//
+// Rows: i8 with f32 scales, of rows or of groups of 32, 64 or 128 columns (at
+// least 32 columns with a block format: a scale of a row counts for each of its
+// blocks), or q8_0. Their codes and scales may be any. out: f32, bf16 or f16,
+// rounded once.
+// tile.expert is an expert of weights; tile.product is not looked at.
+// NaN: a NaN scale of a row or of a weight makes each output NaN that it goes
+// into; an infinite one goes through the formula as IEEE 754 says.
+// Bits: the formulas above, exactly, on every ISA with FMA, for every cut by
+// rows and columns and either layout. Other ISAs stay within (blocks + 2) *
+// 2^-24 of the sum of the terms' magnitudes.
+// Errors: kInvalidArgument names what does not fit; nothing is written.
+Status MultiplyTile(const ExpertWeights& weights,
+                    const ExpertTile& tile) noexcept;
+
+// The weights of all products of a layer, as an ExpertGemm: gate_up for
+// GateUpLayouts with one matrix, gate and up for kSplit. Those of a shared
+// expert have one expert; they are not needed without one.
+struct LayerWeights {
+  ExpertWeights gate_up, gate, up, down;
+  ExpertWeights shared_gate_up, shared_gate, shared_up, shared_down;
+
+  // MultiplyTile() with the weights of tile.product.
+  Status operator()(const ExpertTile& tile) const noexcept;
+};
+
+}  // namespace switchyard
+
+#endif  // SWITCHYARD_EXPERT_WEIGHTS_H_

@@ -1,0 +1,29 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_SRC_SIMD_PACK_WEIGHTS_H_
+#define SWITCHYARD_SRC_SIMD_PACK_WEIGHTS_H_
+
+#include <cstddef>
+
+#include "src/simd/row_function.h"
+#include "switchyard/expert_weights.h"
+#include "switchyard/views.h"
+
+namespace switchyard::simd {
+
+// Weights of one expert, [rows, cols], to packed ones.
+struct PackArgs {
+  WeightFormat format;
+  size_t rows, cols;
+  const unsigned char* stored;  // null: floats
+  const float* channel_scales;  // kInt8 as stored: [rows]
+  ConstAnyMatrix floats;        // [rows, cols]
+  unsigned char* packed;
+};
+// Its range is of groups of 16 rows.
+RowFunction<PackArgs> PackGroups() noexcept;
+
+}  // namespace switchyard::simd
+
+#endif  // SWITCHYARD_SRC_SIMD_PACK_WEIGHTS_H_

@@ -1,0 +1,632 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switchyard/expert_weights.h"
+
+#include <cmath>
+
+#include "src/calls/expert_weights.h"
+#include "src/simd/weight_layout.h"
+#include "switchyard/quantize.h"
+#include "testing/floats.h"
+#include "testing/reference_multiply.h"
+#include "tests/call_errors.h"
+
+namespace switchyard::testing_support {
+namespace {
+
+constexpr WeightFormat kWeightFormats[] = {
+#define SWITCHYARD_ENUMERATOR(name, ...) WeightFormat::name,
+    SWITCHYARD_WEIGHT_FORMATS(SWITCHYARD_ENUMERATOR)
+#undef SWITCHYARD_ENUMERATOR
+};
+constexpr Format kOperands[] = {{"i8", Type::kI8, kWholeRow},
+                                {"i8 of 32", Type::kI8, 32},
+                                {"i8 of 64", Type::kI8, 64},
+                                {"i8 of 128", Type::kI8, 128},
+                                {"q8_0", Type::kQ8_0}};
+
+class ExpertWeightsTest : public IsaTest {};
+class ExpertWeightsPoolTest : public IsaPoolTest {};
+SWITCHYARD_FOR_EVERY_ISA(ExpertWeightsTest);
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ExpertWeightsPoolTest);
+
+bool HasFma() {
+  const std::vector<std::string> names = FmaIsaNames();
+  return std::find(names.begin(), names.end(), LastIsa()->name) != names.end();
+}
+
+AnyRows ViewOf(FormatRows* rows) {
+  uint8_t* const parts[] = {rows->codes.data(), rows->scales.data()};
+  size_t part = 0;
+  return MapRows(rows->format, rows->rows, rows->cols,
+                 [&](Type type, size_t num_rows, size_t cols) {
+                   return AnyMatrix(static_cast<void*>(parts[part++]), type,
+                                    num_rows, cols, cols);
+                 });
+}
+ExpertTile TileOf(size_t expert, size_t first, const ConstAnyRows& rows,
+                  const AnyMatrix& out) {
+  return {
+      ExpertProduct::kDown, static_cast<int32_t>(expert), first, 0, rows, out};
+}
+struct Packed {
+  std::vector<uint8_t> memory;
+  ExpertWeights weights;
+
+  explicit Packed(const ExpertWeights& stored,
+                  Executor& executor = SerialExecutor())
+      : memory(stored.data.rows * PackedWeightsSize(stored), 0xCD) {
+    EXPECT_OK(PackWeights(
+        {stored},
+        {{memory.data(), stored.data.rows, PackedWeightsSize(stored)},
+         &weights},
+        {}, executor));
+  }
+};
+
+// A product as drawn.
+struct ProductCase {
+  WeightFormat format;
+  Format operands;
+  size_t rows, cols, num_rows, first, count;
+
+  explicit ProductCase(Random& random) {
+    format = kWeightFormats[random.Below(std::size(kWeightFormats))];
+    operands = kOperands[random.Below(std::size(kOperands))];
+    const bool is_any =
+        format == WeightFormat::kInt8 && operands.type == Type::kI8;
+    cols = is_any ? 1 + random.Below(300) : 32 * (1 + random.Below(18));
+    rows = 1 + random.Below(70);
+    num_rows = random.Below(3) != 0 ? 1 + random.Below(13) : random.Below(110);
+    first = 16 * random.Below((rows + 15) / 16);
+    count = 1 + random.Below(rows - first);
+  }
+};
+
+void ExpectProduct(const std::vector<float>& values,
+                   const NaiveProduct& expected) {
+  ASSERT_EQ(values.size(), expected.values.size());
+  if (HasFma()) {
+    ASSERT_EQ(CanonicalBits(values), CanonicalBits(expected.values));
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(expected.values[i])) {
+      ASSERT_TRUE(std::isnan(values[i])) << i;
+    } else if (std::isfinite(expected.values[i]) &&
+               std::isfinite(expected.bounds[i]) &&
+               expected.bounds[i] < 1e30f) {
+      // Nothing overflowed on the way.
+      ASSERT_NEAR(values[i], expected.values[i], expected.bounds[i]) << i;
+    }
+  }
+}
+
+// The formulas of the header, with any codes, as stored and packed.
+TEST_P(ExpertWeightsTest, EqualsTheFormulas) {
+  Random random(1);
+  for (int i = 0; i < 150; ++i) {
+    const ProductCase c(random);
+    SCOPED_TRACE(testing::Message()
+                 << i << ": " << calls::NameOf(c.format) << ", "
+                 << c.operands.name << ", " << c.num_rows << " x " << c.cols
+                 << " x " << c.rows << ", columns " << c.first << " + "
+                 << c.count);
+    const auto seed = static_cast<uint32_t>(10 * i);
+    const bool any = i % 4 == 0;
+    const WeightBytes stored =
+        RandomWeights(c.format, 2, c.rows, c.cols, seed, any);
+    FormatRows rows =
+        RandomOperands(c.operands, c.num_rows, c.cols, seed + 2, any);
+    const NaiveProduct expected =
+        MultiplyNaively(stored.View(), 1, ViewOf(&rows), c.first, c.count);
+    const Packed packed(stored.View());
+    for (const ExpertWeights& weights : {stored.View(), packed.weights}) {
+      std::vector<float> out(c.num_rows * c.count, -1.0f);
+      ASSERT_OK(MultiplyTile(
+          weights, TileOf(1, c.first, ViewOf(&rows),
+                          Matrix<float>(out.data(), c.num_rows, c.count))));
+      if (c.num_rows != 0) ExpectProduct(out, expected);
+    }
+  }
+}
+
+// Rows and columns cut anywhere; a stored product begins at any column.
+TEST_P(ExpertWeightsTest, BitsAreThoseOfAnyCut) {
+  Random random(2);
+  for (const WeightFormat format : kWeightFormats) {
+    const size_t rows = 83, cols = 352, num_rows = 61;
+    const WeightBytes stored = RandomWeights(format, 1, rows, cols, 7, false);
+    FormatRows operands =
+        RandomOperands(kOperands[1], num_rows, cols, 8, false);
+    const ConstAnyRows view = ViewOf(&operands);
+    const Packed packed(stored.View());
+    std::vector<float> whole(num_rows * rows);
+    const Matrix<float> all(whole.data(), num_rows, rows);
+    ASSERT_OK(MultiplyTile(packed.weights, TileOf(0, 0, view, all)));
+    for (int i = 0; i < 60; ++i) {
+      const bool is_packed = i % 2 == 0;
+      size_t first = random.Below(rows);
+      if (is_packed) first = first / 16 * 16;
+      const size_t count = 1 + random.Below(rows - first);
+      const size_t begin = random.Below(num_rows);
+      const size_t end = begin + 1 + random.Below(num_rows - begin);
+      const size_t stride = count + random.Below(5);
+      std::vector<float> part((end - begin) * stride, -1.0f);
+      ASSERT_OK(MultiplyTile(
+          is_packed ? packed.weights : stored.View(),
+          TileOf(0, first, view.RowRange(begin, end),
+                 Matrix<float>(part.data(), end - begin, count, stride))));
+      for (size_t r = begin; r < end; ++r) {
+        for (size_t c = 0; c < stride; ++c) {
+          const float expected = c < count ? all.Row(r)[first + c] : -1.0f;
+          ASSERT_EQ(Bits(part[(r - begin) * stride + c]), Bits(expected))
+              << r << ", " << first + c;
+        }
+      }
+    }
+  }
+}
+
+// The order of operations is the same on every ISA with FMA, on scales of any
+// bits.
+TEST(ExpertWeightsBits, AreThoseOfAnyIsa) {
+  for (const WeightFormat format : kWeightFormats) {
+    const WeightBytes stored = RandomWeights(format, 1, 64, 2048, 3, true);
+    for (const Format& f : kOperands) {
+      FormatRows operands = RandomOperands(f, 9, 2048, 5, true);
+      ExpectFmaIsasAgree([&] {
+        std::vector<float> out(9 * 64);
+        EXPECT_OK(MultiplyTile(
+            stored.View(),
+            TileOf(0, 0, ViewOf(&operands), Matrix<float>(out.data(), 9, 64))));
+        return CanonicalBits(out);
+      });
+    }
+  }
+}
+
+// The longest rows of int8, whose sums are the largest that fit.
+TEST_P(ExpertWeightsTest, TheLongestRowsAreExact) {
+  const size_t cols = 131072;
+  WeightBytes stored =
+      RandomWeights(WeightFormat::kInt8, 1, 17, cols, 1, false);
+  std::fill(stored.data.begin(), stored.data.end(), uint8_t{127});
+  FormatRows operands = RandomOperands(kOperands[0], 3, cols, 2, false);
+  std::fill(operands.codes.begin(), operands.codes.end(), uint8_t{127});
+  std::fill_n(operands.codes.begin(), cols, static_cast<uint8_t>(-127));
+  const NaiveProduct expected =
+      MultiplyNaively(stored.View(), 0, ViewOf(&operands), 0, 17);
+  const Packed packed(stored.View());
+  for (const ExpertWeights& weights : {stored.View(), packed.weights}) {
+    std::vector<float> out(3 * 17);
+    ASSERT_OK(MultiplyTile(weights, TileOf(0, 0, ViewOf(&operands),
+                                           Matrix<float>(out.data(), 3, 17))));
+    EXPECT_EQ(CanonicalBits(out), CanonicalBits(expected.values));
+  }
+  stored.cols = cols + 1;
+  EXPECT_EQ(ExpertWeightsSize(stored.View()), SIZE_MAX);
+}
+
+// One rounding, to nearest even, of the sum in f32.
+TEST_P(ExpertWeightsTest, WritesEveryFloat) {
+  const WeightBytes stored =
+      RandomWeights(WeightFormat::kQ4_0, 1, 50, 64, 1, false);
+  FormatRows operands = RandomOperands(kOperands[1], 5, 64, 2, false);
+  std::vector<float> sums(5 * 50);
+  ASSERT_OK(MultiplyTile(
+      stored.View(),
+      TileOf(0, 0, ViewOf(&operands), Matrix<float>(sums.data(), 5, 50))));
+  for (const Type type : {Type::kBF16, Type::kF16}) {
+    std::vector<uint16_t> out(5 * 50);
+    ASSERT_OK(MultiplyTile(
+        stored.View(),
+        TileOf(0, 0, ViewOf(&operands),
+               AnyMatrix(static_cast<void*>(out.data()), type, 5, 50, 50))));
+    for (size_t i = 0; i < out.size(); ++i) {
+      ASSERT_EQ(WidenAt(type, out.data(), i), Rounded(type, sums[i])) << i;
+    }
+  }
+}
+
+// A NaN scale of a row, or of a weight, makes all outputs NaN that it goes into
+// and no others.
+TEST_P(ExpertWeightsTest, NaNScalesAreNotHidden) {
+  for (const WeightFormat format : kWeightFormats) {
+    WeightBytes stored = RandomWeights(format, 1, 40, 96, 1, false);
+    // Row 21: the scale of its last block, or its only one.
+    const Float16 nan = {0x7E01};
+    if (format == WeightFormat::kInt8) {
+      stored.scales[21] = kNaN;
+    } else {
+      const size_t block = stored.data.size() / (40 * 3);
+      std::memcpy(&stored.data[(21 * 3 + 2) * block], &nan, sizeof(nan));
+    }
+    FormatRows operands = RandomOperands(kOperands[1], 7, 96, 2, false);
+    // Codes for 0 beside it.
+    std::memset(&operands.codes[3 * 96], 0, 96);
+    std::memcpy(&operands.scales[(3 * 3 + 1) * 4], &kNaN, sizeof(kNaN));
+    std::vector<float> out(7 * 40);
+    ASSERT_OK(MultiplyTile(
+        stored.View(),
+        TileOf(0, 0, ViewOf(&operands), Matrix<float>(out.data(), 7, 40))));
+    for (size_t i = 0; i < out.size(); ++i) {
+      ASSERT_EQ(std::isnan(out[i]), i / 40 == 3 || i % 40 == 21) << i;
+    }
+  }
+}
+
+// No byte outside of a view is read or written, at any alignment.
+TEST_P(ExpertWeightsTest, StaysInsideItsViews) {
+  Random random(3);
+  for (int i = 0; i < 40; ++i) {
+    const ProductCase c(random);
+    SCOPED_TRACE(i);
+    const WeightBytes bytes =
+        RandomWeights(c.format, 1, c.rows, c.cols, 1, false);
+    FormatRows operands =
+        RandomOperands(c.operands, c.num_rows, c.cols, 2, false);
+    const NaiveProduct expected =
+        MultiplyNaively(bytes.View(), 0, ViewOf(&operands), c.first, c.count);
+    const Guarded<uint8_t> data(bytes.data, i % 4);
+    const Guarded<float> scales(bytes.scales);
+    ExpertWeights stored = bytes.View();
+    stored.data = {data.data(), 1, bytes.data.size()};
+    if (!bytes.scales.empty()) stored.scales = {scales.data(), 1, c.rows};
+    const Guarded<uint8_t> codes(operands.codes);
+    const Guarded<uint8_t> row_scales(operands.scales);
+    AnyRows rows = ViewOf(&operands);
+    rows.data = codes.data();
+    if (!operands.scales.empty()) rows.scales.data = row_scales.data();
+    const size_t packed_size = PackedWeightsSize(stored);
+    const Guarded<uint8_t> memory(1, packed_size, 0, i % 3);
+    ExpertWeights packed;
+    ASSERT_OK(
+        PackWeights({stored}, {{memory.data(), 1, packed_size}, &packed}));
+    memory.ExpectIntact("memory");
+    EXPECT_EQ(memory.Values(), PackNaively(stored, 0));
+    for (const ExpertWeights& weights : {stored, packed}) {
+      const Guarded<float> out(c.num_rows, c.count, c.count + i % 3, i % 4);
+      ASSERT_OK(MultiplyTile(weights, TileOf(0, c.first, rows, out.view())));
+      out.ExpectIntact("out");
+      if (c.num_rows != 0) ExpectProduct(out.Values(), expected);
+    }
+  }
+}
+
+// The bytes of the header, on any executor.
+TEST_P(ExpertWeightsPoolTest, PacksByteByByte) {
+  Random random(4);
+  for (const WeightFormat format : kWeightFormats) {
+    for (int i = 0; i < 6; ++i) {
+      const size_t cols = format == WeightFormat::kInt8
+                              ? 1 + random.Below(600)
+                              : 32 * (1 + random.Below(20));
+      const size_t rows = 1 + random.Below(90);
+      const WeightBytes stored =
+          RandomWeights(format, 5, rows, cols, static_cast<uint32_t>(i), true);
+      const Packed packed(stored.View(), executor());
+      std::vector<uint8_t> expected;
+      for (size_t e = 0; e < 5; ++e) {
+        const std::vector<uint8_t> one = PackNaively(stored.View(), e);
+        expected.insert(expected.end(), one.begin(), one.end());
+      }
+      ASSERT_EQ(packed.memory, expected)
+          << calls::NameOf(format) << ", " << rows << " x " << cols;
+      EXPECT_EQ(packed.weights.layout, WeightLayout::kPacked);
+    }
+  }
+}
+
+// Floats are quantised as Quantize() does, or GGML's q4_0, and then packed.
+TEST_P(ExpertWeightsPoolTest, QuantizesFloats) {
+  Random random(5);
+  for (const WeightFormat format : kWeightFormats) {
+    for (const Type type : {Type::kF32, Type::kBF16, Type::kF16}) {
+      const bool is_int8 = format == WeightFormat::kInt8;
+      const size_t rows = 1 + random.Below(40);
+      const size_t cols =
+          is_int8 ? 1 + random.Below(900) : 32 * (1 + random.Below(30));
+      std::vector<float> values = random.Uniforms(2 * rows * cols, -2, 2);
+      // Zeros, ties and what is not finite.
+      std::fill_n(values.begin(), std::min<size_t>(cols, 40), -0.0f);
+      values[cols * rows - 1] = random.Below(2) != 0 ? kNaN : -kInf;
+      for (size_t i = cols; i < 2 * cols && i < values.size(); ++i) {
+        values[i] = static_cast<float>(static_cast<int>(i % 17) - 8) / 2;
+      }
+      values = Rounded(type, values);
+      std::vector<uint8_t> memory(values.size() * SizeOf(type));
+      for (size_t i = 0; i < values.size(); ++i) {
+        RoundAt(type, values[i], memory.data(), i);
+      }
+      WeightBytes expected;
+      expected.format = format;
+      expected.num_experts = 2;
+      expected.rows = rows;
+      expected.cols = cols;
+      const ConstAnyMatrix floats(static_cast<const void*>(memory.data()), type,
+                                  2 * rows, cols, cols);
+      if (format == WeightFormat::kQ4_0) {
+        expected.data = QuantizeQ4_0Naively(values);
+      } else {
+        FormatRows coded(is_int8 ? kOperands[0] : kOperands[4], 2 * rows, cols);
+        ASSERT_OK(Quantize({floats}, {ViewOf(&coded)}));
+        expected.data = coded.codes;
+        expected.scales.resize(coded.scales.size() / sizeof(float));
+        if (is_int8) {
+          std::memcpy(expected.scales.data(), coded.scales.data(),
+                      coded.scales.size());
+        }
+      }
+      ExpertWeights shape;
+      shape.format = format;
+      shape.rows = rows;
+      shape.cols = cols;
+      const size_t size = PackedWeightsSize(shape);
+      std::vector<uint8_t> packed(2 * size);
+      ASSERT_OK(PackWeights({shape, floats}, {{packed.data(), 2, size}}, {},
+                            executor()));
+      const Packed as_expected(expected.View());
+      ASSERT_EQ(packed, as_expected.memory)
+          << calls::NameOf(format) << ", type " << static_cast<int>(type)
+          << ", " << rows << " x " << cols;
+    }
+  }
+}
+
+// What a caller set on this thread changes nothing.
+TEST_P(ExpertWeightsTest, RunsInTheDefaultFloatingPointEnvironment) {
+  const WeightBytes stored =
+      RandomWeights(WeightFormat::kQ8_0, 1, 16, 64, 1, false);
+  FormatRows operands = RandomOperands(kOperands[1], 2, 64, 2, false);
+  for (size_t i = 0; i < operands.scales.size(); i += 4) {
+    std::memcpy(&operands.scales[i], &kDenormal, sizeof(kDenormal));
+  }
+  const NaiveProduct expected =
+      MultiplyNaively(stored.View(), 0, ViewOf(&operands), 0, 16);
+  std::vector<float> out(2 * 16);
+  {
+    const ScopedFlushToZero flush;
+    ASSERT_OK(MultiplyTile(
+        stored.View(),
+        TileOf(0, 0, ViewOf(&operands), Matrix<float>(out.data(), 2, 16))));
+  }
+  ExpectProduct(out, expected);
+  EXPECT_NE(out[0], 0.0f);
+}
+
+// A layer without any GEMM of the caller's: each row of a batch is the row
+// alone, bit for bit, for any cut, executor and layout.
+class ExpertWeightsLayer : public IsaPoolTest {};
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ExpertWeightsLayer);
+
+TEST_P(ExpertWeightsLayer, RowsOfABatchAreRowsAlone) {
+  const size_t experts = 6, top_k = 2, hidden = 96, intermediate = 64;
+  const size_t tokens = 64;
+  for (const WeightFormat format : kWeightFormats) {
+    const WeightBytes gate =
+        RandomWeights(format, experts, intermediate, hidden, 1, false);
+    const WeightBytes up =
+        RandomWeights(format, experts, intermediate, hidden, 3, false);
+    const WeightBytes down =
+        RandomWeights(format, experts, hidden, intermediate, 5, false);
+    const WeightBytes shared_both =
+        RandomWeights(format, 1, 2 * intermediate, hidden, 7, false);
+    const WeightBytes shared_down =
+        RandomWeights(format, 1, hidden, intermediate, 9, false);
+    const Packed packed_gate(gate.View()), packed_down(down.View());
+    LayerWeights layer;
+    layer.gate = packed_gate.weights;
+    layer.up = up.View();
+    layer.down = packed_down.weights;
+    layer.shared_gate_up = shared_both.View();
+    layer.shared_down = shared_down.View();
+    Random random(6);
+    const std::vector<float> x = random.Uniforms(tokens * hidden, -1, 1);
+    const std::vector<float> weights = random.Uniforms(tokens * top_k, 0, 1);
+    std::vector<int32_t> ids;
+    for (size_t t = 0; t < tokens; ++t) {
+      const size_t first = random.Below(experts);
+      ids.push_back(static_cast<int32_t>(first));
+      ids.push_back(
+          static_cast<int32_t>((first + 1 + random.Below(5)) % experts));
+    }
+    const auto run = [&](size_t begin, size_t end, size_t workers,
+                         Executor& pool) {
+      const size_t n = end - begin;
+      ExpertsPlanOptions shape;
+      shape.num_experts = experts;
+      shape.hidden = hidden;
+      shape.intermediate = shape.shared_intermediate = intermediate;
+      shape.workers = workers;
+      shape.least_cost = 0;
+      std::vector<int32_t> memory(ExpertsPlanSize(n, top_k, shape));
+      ExpertsPlan plan;
+      EXPECT_OK(PlanExperts({{ids.data() + begin * top_k, n, top_k}},
+                            {memory, &plan}, shape));
+      ExpertsOptions options;
+      options.operands = OperandsOf(format);
+      options.activate.layout = GateUpLayout::kSplit;
+      std::vector<int32_t> scratch(
+          ExpertsScratchSize(plan, options, pool.Concurrency()));
+      ExpertsInputs in;
+      in.plan = &plan;
+      in.hidden = ConstAnyMatrix(x.data() + begin * hidden, n, hidden);
+      in.combine.topk_weights = {weights.data() + begin * top_k, n, top_k};
+      in.combine.shared.kind = SharedGate::kNone;
+      in.scratch = scratch;
+      std::vector<float> out(n * hidden);
+      EXPECT_OK(RunExperts(in, {Matrix<float>(out.data(), n, hidden)}, options,
+                           layer, pool));
+      return out;
+    };
+    const std::vector<float> batch = run(0, tokens, 1, SerialExecutor());
+    ASSERT_NE(batch[0], 0.0f);
+    for (const size_t workers : {2u, 7u, 64u}) {
+      ASSERT_EQ(CanonicalBits(run(0, tokens, workers, executor())),
+                CanonicalBits(batch));
+    }
+    for (size_t t = 0; t < tokens; t += 9) {
+      const std::vector<float> row(batch.begin() + t * hidden,
+                                   batch.begin() + (t + 1) * hidden);
+      ASSERT_EQ(CanonicalBits(run(t, t + 1, 5, executor())), CanonicalBits(row))
+          << t;
+    }
+  }
+}
+
+// ---- Errors.
+
+TEST(MultiplyTileErrors, NameTheArgument) {
+  const WeightBytes bytes =
+      RandomWeights(WeightFormat::kQ8_0, 2, 40, 64, 1, false);
+  const WeightBytes int8 =
+      RandomWeights(WeightFormat::kInt8, 2, 40, 64, 1, false);
+  const Packed packed(bytes.View());
+  FormatRows operands = RandomOperands(kOperands[1], 3, 64, 2, false);
+  std::vector<float> out(3 * 40, 5.0f);
+  struct Call {
+    ExpertWeights weights;
+    ExpertTile tile;
+  };
+  const auto expect = [&](const char* message, auto spoil) {
+    Call c = {bytes.View(), TileOf(1, 0, ViewOf(&operands),
+                                   Matrix<float>(out.data(), 3, 40))};
+    ASSERT_OK(MultiplyTile(c.weights, c.tile));
+    std::fill(out.begin(), out.end(), 5.0f);
+    spoil(c);
+    ExpectError(MultiplyTile(c.weights, c.tile),
+                std::string("MultiplyTile: ") + message);
+    EXPECT_EQ(out, std::vector<float>(out.size(), 5.0f)) << message;
+  };
+  const char* const weights =
+      "weights: format, layout, rows or cols is out of range";
+  expect(weights,
+         [](Call& c) { c.weights.format = static_cast<WeightFormat>(99); });
+  expect(weights,
+         [](Call& c) { c.weights.layout = static_cast<WeightLayout>(9); });
+  expect(weights, [](Call& c) { c.weights.rows = 0; });
+  expect(weights, [](Call& c) { c.weights.cols = 0; });
+  expect(weights, [](Call& c) { c.weights.cols = 33; });
+  expect(weights, [](Call& c) { c.weights.cols = 131104; });
+  expect(weights, [](Call& c) { c.weights.rows = SIZE_MAX / 2; });
+  const char* const data =
+      "weights.data: is not uint8 [num_experts, ExpertWeightsSize]";
+  expect(data, [](Call& c) { c.weights.data.data = nullptr; });
+  expect(data, [](Call& c) { c.weights.data.type = Type::kI8; });
+  expect(data, [](Call& c) { --c.weights.data.cols; });
+  expect(data, [](Call& c) { --c.weights.data.stride; });
+  expect(data, [](Call& c) { c.weights.layout = WeightLayout::kPacked; });
+  const char* const scales =
+      "weights.scales: is not f32 [num_experts, weights.rows]";
+  expect(scales, [&](Call& c) {
+    c.weights = int8.View();
+    c.weights.scales.data = nullptr;
+  });
+  expect(scales, [&](Call& c) {
+    c.weights = int8.View();
+    c.weights.scales.type = Type::kBF16;
+  });
+  expect(scales, [&](Call& c) {
+    c.weights = int8.View();
+    c.weights.scales.rows = 1;
+  });
+  expect(scales, [&](Call& c) {
+    c.weights = int8.View();
+    c.weights.scales.cols = 39;
+  });
+  const char* const expert = "tile.expert: is not one of weights";
+  expect(expert, [](Call& c) { c.tile.expert = 2; });
+  expect(expert, [](Call& c) { c.tile.expert = -2; });
+  const char* const rows =
+      "tile.rows: is not [rows, weights.cols] of i8 with f32 scales or of q8_0";
+  expect(rows, [](Call& c) { c.tile.rows.cols = 32; });
+  expect(rows, [](Call& c) { c.tile.rows.type = Type::kU8; });
+  expect(rows, [](Call& c) { c.tile.rows.scales = {}; });
+  expect(rows, [](Call& c) { c.tile.rows.scales.cols = 5; });
+  expect(rows, [](Call& c) { c.tile.rows.data = nullptr; });
+  expect(rows, [](Call& c) { c.tile.rows.scales.rows = 2; });
+  const char* const outputs =
+      "tile.out: is not f32, bf16 or f16 of tile.rows and of columns that "
+      "weights.rows has";
+  expect(outputs, [](Call& c) { c.tile.out.rows = 2; });
+  expect(outputs, [](Call& c) { c.tile.out.type = Type::kI32; });
+  expect(outputs, [](Call& c) { c.tile.out.cols = c.tile.out.stride = 41; });
+  expect(outputs, [](Call& c) { c.tile.first_column = 1; });
+  expect(outputs, [](Call& c) { c.tile.first_column = SIZE_MAX; });
+  expect(outputs, [](Call& c) { c.tile.out.stride = 39; });
+  expect(outputs, [](Call& c) { c.tile.out.data = nullptr; });
+  expect(
+      "tile.first_column: is no multiple of 16, as packed weights want "
+      "(ExpertsPlanOptions::tile_columns)",
+      [&](Call& c) {
+        c.weights = packed.weights;
+        c.tile.first_column = 8;
+        c.tile.out.cols = 16;
+      });
+}
+
+TEST(LayerWeightsErrors, AProductWithoutWeights) {
+  ExpertTile tile = {};
+  tile.product = static_cast<ExpertProduct>(7);
+  ExpectError(LayerWeights()(tile),
+              "MultiplyTile: tile.product: is not a known ExpertProduct");
+  tile.product = ExpertProduct::kUp;
+  ExpectError(LayerWeights()(tile),
+              "MultiplyTile: weights: format, layout, rows or cols is out of "
+              "range");
+}
+
+class PackWeightsErrors
+    : public CallErrors<PackWeightsInputs, PackWeightsOutputs,
+                        PackWeightsOptions> {
+ protected:
+  PackWeightsErrors()
+      : CallErrors("PackWeights", PackWeights),
+        stored_(RandomWeights(WeightFormat::kInt8, 3, 20, 40, 1, false)) {
+    call_.in.weights = stored_.View();
+    memory_.assign(3 * PackedWeightsSize(call_.in.weights), 0xCD);
+    call_.out = {{memory_.data(), 3, memory_.size() / 3}, &weights_};
+  }
+  void ExpectUntouched() const override {
+    EXPECT_EQ(memory_, std::vector<uint8_t>(memory_.size(), 0xCD));
+    EXPECT_EQ(weights_.rows, 0u);
+  }
+
+  const WeightBytes stored_;
+  std::vector<uint8_t> memory_;
+  ExpertWeights weights_;
+};
+
+TEST_F(PackWeightsErrors, SpoiltCallsAreRefused) {
+  ExpectSpoiltCallsAreRefused<calls::PackWeightsCall>();
+  EXPECT_OK(Run(call_));
+}
+TEST_F(PackWeightsErrors, NameTheArgument) {
+  EXPECT_ERROR("weights.format: is not a known WeightFormat",
+               c.in.weights.format = static_cast<WeightFormat>(31));
+  EXPECT_ERROR("weights.layout: is not kStored",
+               c.in.weights.layout = WeightLayout::kPacked);
+  EXPECT_ERROR("weights.rows: is 0", c.in.weights.rows = 0);
+  const char* const cols =
+      "weights.cols: is 0, no multiple of the format's block, above 131072, or "
+      "the size overflows";
+  EXPECT_ERROR(cols, c.in.weights.cols = 0);
+  EXPECT_ERROR(cols, c.in.weights.cols = 131073);
+  EXPECT_ERROR(cols, c.in.weights.rows = SIZE_MAX / 64);
+  EXPECT_ERROR(cols, c.in.weights.format = WeightFormat::kQ8_0);
+  const char* const data = "weights.data: not given, nor floats, or both";
+  EXPECT_ERROR(data, c.in.weights.data = {});
+  const std::vector<float> floats(60 * 40);
+  EXPECT_ERROR(data, c.in.floats = ConstAnyMatrix(floats.data(), 60, 40));
+  const char* const scales =
+      "weights.scales: not given with int8 data, or given without";
+  EXPECT_ERROR(scales, c.in.weights.scales = {});
+  EXPECT_ERROR(scales, c.in.weights.data = {},
+               c.in.floats = ConstAnyMatrix(floats.data(), 60, 40));
+  ExpectExecutorErrorsAreReported();
+}
+
+}  // namespace
+}  // namespace switchyard::testing_support
