@@ -1,0 +1,123 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "src/simd/weight_layout.h"
+#include "switchyard/expert_weights.h"
+#include "testing/reference_multiply.h"
+#include "tools/corpus/corpus.h"
+
+namespace switchyard::corpus {
+namespace {
+
+using testing_support::FormatRows;
+using testing_support::RandomOperands;
+using testing_support::RandomWeights;
+using testing_support::WeightBytes;
+
+constexpr size_t kExperts = 2;
+constexpr testing_support::Format kOperands[] = {
+    {"i8", Type::kI8, testing_support::kWholeRow},
+    {"i8 of 32", Type::kI8, 32},
+    {"i8 of 128", Type::kI8, 128},
+    {"q8_0", Type::kQ8_0}};
+
+// The packed weights, whose bytes are part of the promise.
+struct Packed {
+  std::vector<uint8_t> memory;
+  ExpertWeights weights;
+
+  Packed(const PackWeightsInputs& in, Executor& executor, Digests& digests) {
+    const size_t size = PackedWeightsSize(in.weights);
+    memory.resize(kExperts * size);
+    digests.Check(PackWeights(in, {{memory.data(), kExperts, size}, &weights},
+                              {}, executor));
+    for (const uint8_t byte : memory) digests.exact.Add(uint32_t{byte});
+  }
+};
+
+// Every tile of rows, columns and experts.
+void Multiply(const ExpertWeights& weights, const ConstAnyRows& rows,
+              size_t tile, Digests& digests) {
+  for (size_t e = 0; e < kExperts; ++e) {
+    std::vector<float> out(rows.rows * weights.rows);
+    const Matrix<float> all(out.data(), rows.rows, weights.rows);
+    for (size_t at = 0; at < weights.rows; at += tile) {
+      const size_t end = std::min(at + tile, weights.rows);
+      digests.Check(
+          MultiplyTile(weights, {ExpertProduct::kDown, static_cast<int32_t>(e),
+                                 at, 0, rows, all.ColRange(at, end)}));
+    }
+    digests.floats.Add(Span<const float>(out));
+  }
+}
+
+void Run(Executor& executor, Digests& digests, WeightFormat format, bool any) {
+  const bool is_int8 = format == WeightFormat::kInt8;
+  for (const size_t cols : {32u, 100u, 256u, 1056u}) {
+    if (!is_int8 && cols % 32 != 0) continue;
+    for (const size_t num_rows : {1u, 2u, 3u, 7u, 50u}) {
+      const size_t rows = 16 + cols % 71;
+      const WeightBytes stored =
+          RandomWeights(format, kExperts, rows, cols, 1, any);
+      const Packed packed({stored.View()}, executor, digests);
+      for (const auto& f : kOperands) {
+        if (f.type == Type::kQ8_0 && cols % 32 != 0) continue;
+        FormatRows operands = RandomOperands(f, num_rows, cols, 3, any);
+        uint8_t* const parts[] = {operands.codes.data(),
+                                  operands.scales.data()};
+        size_t part = 0;
+        const AnyRows view =
+            MapRows(f, num_rows, cols, [&](Type type, size_t r, size_t c) {
+              return AnyMatrix(static_cast<void*>(parts[part++]), type, r, c,
+                               c);
+            });
+        Multiply(packed.weights, view, 32, digests);
+        Multiply(stored.View(), view, rows, digests);
+      }
+    }
+  }
+}
+
+// Floats that become weights.
+void Quantize(Executor& executor, Digests& digests, WeightFormat format) {
+  for (const Type type : {Type::kF32, Type::kBF16, Type::kF16}) {
+    for (const size_t cols : {32u, 77u, 512u}) {
+      if (format != WeightFormat::kInt8 && cols % 32 != 0) continue;
+      PackWeightsInputs in;
+      in.weights.format = format;
+      in.weights.rows = 21;
+      in.weights.cols = cols;
+      TypedRows floats(type, kExperts * 21, cols, 3, [&](size_t i) {
+        return i % 500 == 13 ? AnyFloat(5, i)
+                             : Uniform(4, i, i / cols % 7 == 0 ? 0x1p-20f : 2);
+      });
+      in.floats = floats.view();
+      Packed(in, executor, digests);
+    }
+  }
+}
+
+const Registration registration("multiply", [](std::vector<Case>& cases) {
+  const auto add = [&cases](WeightFormat format, const std::string& name) {
+    for (const bool any : {false, true}) {
+      cases.push_back({"multiply " + name + (any ? ", any scales" : ""),
+                       [=](Executor& executor, Digests& digests) {
+                         Run(executor, digests, format, any);
+                       }});
+    }
+    cases.push_back({"multiply " + name + " of floats",
+                     [=](Executor& executor, Digests& digests) {
+                       Quantize(executor, digests, format);
+                     }});
+  };
+#define SWITCHYARD_ADD(name, text, ...) add(WeightFormat::name, text);
+  SWITCHYARD_WEIGHT_FORMATS(SWITCHYARD_ADD)
+#undef SWITCHYARD_ADD
+});
+
+}  // namespace
+}  // namespace switchyard::corpus
