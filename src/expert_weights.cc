@@ -142,6 +142,13 @@ RowFormat OperandsOf(WeightFormat format) noexcept {
   return rows;
 }
 
+void SetCosts(WeightFormat /*format*/, ExpertsPlanOptions* options) noexcept {
+  options->tile_columns = 2 * simd::kPackedRows;
+  options->row_cost = 16;
+  options->weight_cost = 3 * options->row_cost;
+  options->min_rows = 0;
+}
+
 Status MultiplyTile(const ExpertWeights& weights,
                     const ExpertTile& tile) noexcept {
   const WeightTraits traits = TraitsOf(weights.format);

@@ -236,6 +236,36 @@ std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert) {
   return packed;
 }
 
+std::vector<float> DequantizePacked(const ExpertWeights& packed,
+                                    size_t expert) {
+  const bool is_int8 = packed.format == WeightFormat::kInt8;
+  const bool is_nibbles = packed.format == WeightFormat::kQ4_0;
+  const size_t blocks = (packed.cols + kBlock - 1) / kBlock;
+  const size_t block_bytes = 16 * (is_nibbles ? 16 : 32);
+  const size_t groups = (packed.rows + 15) / 16;
+  const uint8_t* const data = packed.data.Row<uint8_t>(expert);
+  std::vector<float> values;
+  for (size_t row = 0; row < packed.rows; ++row) {
+    const uint8_t* const group = data + row / 16 * (packed.data.cols / groups);
+    const uint8_t* const scales = group + blocks * block_bytes;
+    for (size_t k = 0; k < packed.cols; ++k) {
+      const size_t b = k / kBlock, i = is_nibbles ? k % 16 : k % 32;
+      const int byte =
+          group[b * block_bytes + i / 4 * 64 + row % 16 * 4 + i % 4];
+      const int code =
+          is_nibbles ? (k % 32 < 16 ? byte & 15 : byte >> 4) - 8 : byte - 128;
+      float scale;
+      if (is_int8) {
+        std::memcpy(&scale, scales + row % 16 * 4, sizeof(scale));
+      } else {
+        scale = HalfAt(scales + (b * 16 + row % 16) * 2);
+      }
+      values.push_back(static_cast<float>(code) * scale);
+    }
+  }
+  return values;
+}
+
 std::vector<uint8_t> QuantizeQ4_0Naively(const std::vector<float>& floats) {
   std::vector<uint8_t> blocks;
   for (size_t at = 0; at < floats.size(); at += kBlock) {

@@ -47,6 +47,10 @@ NaiveProduct MultiplyNaively(const ExpertWeights& stored, size_t expert,
 // One expert's bytes as WeightLayout::kPacked says.
 std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert);
 
+// [rows, cols] of one expert's packed weights: code times scale, rounded to
+// f32.
+std::vector<float> DequantizePacked(const ExpertWeights& packed, size_t expert);
+
 // GGML's block_q4_0 of [rows, cols] floats, row by row.
 std::vector<uint8_t> QuantizeQ4_0Naively(const std::vector<float>& floats);
 

@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
                         std::pair("gpt_oss", 1), std::pair("granitemoe", 1),
                         std::pair("llama4", 0), std::pair("longcat_flash", 1),
                         std::pair("qwen3_next", 1)),
-        testing::ValuesIn(RunnableDtypes())),
+        testing::ValuesIn(DtypesOfAnySize())),
     [](const auto& test) {
       const auto& of = std::get<0>(test.param);
       return of.first + "_layer" + std::to_string(of.second) + "_" +

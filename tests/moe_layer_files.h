@@ -38,14 +38,13 @@ inline Outcome RunProgram(const std::string& arguments,
                                                  before);
 }
 
-// All but what this CPU has no GEMMs for.
-inline std::vector<Dtype> RunnableDtypes() {
+// Those that take experts of any size: blocks of weights have 32 columns.
+inline std::vector<Dtype> DtypesOfAnySize() {
   std::vector<Dtype> dtypes;
   for (const Dtype& dtype : kDtypes) {
-    try {
-      OperandType(dtype.operands);
+    if (dtype.weights.value_or(switchyard::WeightFormat::kInt8) ==
+        switchyard::WeightFormat::kInt8) {
       dtypes.push_back(dtype);
-    } catch (const program::InputError&) {
     }
   }
   return dtypes;

@@ -53,7 +53,7 @@ TEST(MoeLayerProgram, RunsEachFamily) {
   std::vector<std::pair<std::string, std::string>> runs;
   for (const char* family : {"qwen3_moe", "qwen2_moe"}) {
     runs.emplace_back(family, "");
-    for (const Dtype& dtype : RunnableDtypes()) {
+    for (const Dtype& dtype : DtypesOfAnySize()) {
       runs.emplace_back(family, std::string(" --dtype ") + dtype.name);
     }
   }
@@ -81,9 +81,18 @@ TEST(MoeLayerProgram, CopesWithoutKernels) {
   EXPECT_EQ(bf16.exit_code, 0) << bf16.err;
   EXPECT_TRUE(bf16.Printed("of weights in f32: oneDNN has no bf16 here"));
   EXPECT_TRUE(bf16.Printed("Every result is within its bound."));
-  ExpectRefused(RunProgram("--dtype int8", avx2),
-                "moe_layer: --dtype int8: oneDNN's int8 GEMMs are not exact on "
-                "this CPU, which has no VNNI");
+}
+
+// Experts that Switchyard multiplies, the router with oneDNN.
+TEST(MoeLayerProgram, MultipliesQuantisedExperts) {
+  const Outcome outcome =
+      RunProgram(CheckpointPath("qwen2_moe") + " --dtype int8");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.Printed("Every result is within its bound."));
+  EXPECT_TRUE(outcome.Printed("gate and up MultiplyTile")) << outcome.out;
+  ExpectRefused(RunProgram(CheckpointPath("qwen2_moe") + " --dtype q4_0"),
+                "moe_layer: --dtype: experts' weights of 40 columns, which are "
+                "no multiple of its blocks of 32, or too many");
 }
 
 TEST(MoeLayerProgram, RowsAddUpToTheTotal) {
@@ -305,8 +314,8 @@ TEST(MoeLayerOptions, OneLineAndExitCode2) {
       {"--tokens", "--tokens: 1 required T:INT in [1 - 1000000] missing"},
       {"--threads 0", "--threads: Value 0 not in range 1 to 1024"},
       {"--threads 2000", "--threads: Value 2000 not in range 1 to 1024"},
-      {"--dtype fp8", "--dtype: fp8 not in {bf16,f32,int8}"},
-      {"--dtype ''", "--dtype:  not in {bf16,f32,int8}"},
+      {"--dtype fp8", "--dtype: fp8 not in {bf16,f32,int8,q8_0,q4_0}"},
+      {"--dtype ''", "--dtype:  not in {bf16,f32,int8,q8_0,q4_0}"},
       {"--repeat 0", "--repeat: Value 0 not in range 1 to 100000"},
       {"--layer -1", "--layer: Value -1 not in range 0 to 2147483647"},
       {"--layer 1", "--layer: needs --checkpoint"},

@@ -13,6 +13,7 @@
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
 #include "switchyard/executor.h"
+#include "switchyard/expert_weights.h"
 #include "switchyard/gather.h"
 #include "switchyard/hyper.h"
 #include "switchyard/isa.h"
@@ -152,6 +153,52 @@ void Experts() {
   //! [RunExperts]
 }
 
+// The same without a GEMM: quantised weights, made of floats here.
+void QuantizedExperts() {
+  constexpr size_t kInter = 32, kIn = 64;
+  std::vector<float> up_floats(kExperts * kInter * kIn, 0.5f);
+  std::vector<float> down_floats(kExperts * kIn * kInter, 0.5f);
+  //! [PackWeights]
+  PackWeightsInputs up, down;
+  up.weights.format = down.weights.format = WeightFormat::kQ4_0;
+  up.weights.rows = down.weights.cols = kInter;
+  up.weights.cols = down.weights.rows = kIn;
+  up.floats = {up_floats.data(), kExperts * kInter, kIn};
+  down.floats = {down_floats.data(), kExperts * kIn, kInter};
+  const size_t up_size = PackedWeightsSize(up.weights);
+  const size_t down_size = PackedWeightsSize(down.weights);
+  std::vector<uint8_t> memory(kExperts * (up_size + down_size));
+  uint8_t* const down_memory = memory.data() + kExperts * up_size;
+  LayerWeights layer;
+  Require(PackWeights(up, {{memory.data(), kExperts, up_size}, &layer.gate}));
+  layer.up = layer.gate;  // for short
+  Require(PackWeights(down, {{down_memory, kExperts, down_size}, &layer.down}));
+  //! [PackWeights]
+  std::vector<float> x(kTokens * kIn, 1.0f), out(kTokens * kIn);
+  //! [MultiplyTile]
+  ExpertsPlanOptions shape;
+  shape.num_experts = kExperts;
+  shape.hidden = kIn;
+  shape.intermediate = kInter;
+  SetCosts(WeightFormat::kQ4_0, &shape);
+  std::vector<int32_t> plan_memory(ExpertsPlanSize(kTokens, kTopK, shape));
+  ExpertsPlan plan;
+  Require(
+      PlanExperts({{ids.data(), kTokens, kTopK}}, {plan_memory, &plan}, shape));
+  ExpertsOptions options;
+  options.operands = OperandsOf(WeightFormat::kQ4_0);
+  options.activate.layout = GateUpLayout::kSplit;
+  std::vector<int32_t> scratch(ExpertsScratchSize(plan, options, 1));
+  ExpertsInputs in;
+  in.plan = &plan;
+  in.hidden = {x.data(), kTokens, kIn};
+  in.combine.topk_weights = {weights.data(), kTokens, kTopK};
+  in.scratch = scratch;
+  // `layer` multiplies tiles by MultiplyTile(), as a GEMM of an engine does.
+  Require(RunExperts(in, {{out.data(), kTokens, kIn}}, options, layer));
+  //! [MultiplyTile]
+}
+
 void Exchange() {
   //! [MapPairs]
   // Four experts live on each of two processes.
@@ -260,6 +307,7 @@ int main() {
   Configure();
   Buckets();
   Experts();
+  QuantizedExperts();
   Exchange();
   Rows();
   Layer();

@@ -4,6 +4,9 @@
 #ifndef SWITCHYARD_PROGRAMS_MOE_DTYPE_H_
 #define SWITCHYARD_PROGRAMS_MOE_DTYPE_H_
 
+#include <optional>
+
+#include "switchyard/expert_weights.h"
 #include "switchyard/types.h"
 
 namespace moe_layer {
@@ -14,15 +17,22 @@ struct Dtype {
   // Hidden states, their norms and the experts' rows. The router's GEMM
   // multiplies them as they are.
   switchyard::Type rows;
-  // The type that the experts' GEMMs multiply.
+  // The type of the rows that the experts' GEMMs multiply.
   switchyard::Type operands;
+  // The format of the experts' weights, if they are quantised.
+  std::optional<switchyard::WeightFormat> weights = {};
 };
 
-// The default first. Where int8 stands for a model, its router stays bf16.
+// The default first. Quantised experts have a router in bf16, as models do.
 inline constexpr Dtype kDtypes[] = {
     {"bf16", switchyard::Type::kBF16, switchyard::Type::kBF16},
     {"f32", switchyard::Type::kF32, switchyard::Type::kF32},
-    {"int8", switchyard::Type::kBF16, switchyard::Type::kI8},
+    {"int8", switchyard::Type::kBF16, switchyard::Type::kI8,
+     switchyard::WeightFormat::kInt8},
+    {"q8_0", switchyard::Type::kBF16, switchyard::Type::kI8,
+     switchyard::WeightFormat::kQ8_0},
+    {"q4_0", switchyard::Type::kBF16, switchyard::Type::kI8,
+     switchyard::WeightFormat::kQ4_0},
 };
 
 }  // namespace moe_layer

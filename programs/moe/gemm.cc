@@ -15,8 +15,8 @@
 
 #include "programs/for_each.h"
 #include "programs/program.h"
-#include "switchyard/combine.h"
 #include "switchyard/quantize.h"
+#include "testing/reference_multiply.h"
 
 namespace moe_layer {
 namespace {
@@ -27,6 +27,7 @@ using switchyard::AnyMatrix;
 using switchyard::ConstAnyMatrix;
 using switchyard::ConstAnyRows;
 using switchyard::Type;
+using switchyard::WeightFormat;
 using Arguments = std::unordered_map<int, memory>;
 using DataType = memory::data_type;
 using Tag = memory::format_tag;
@@ -47,8 +48,8 @@ dnnl::stream& Stream() {
 // before a primitive is made and before it is run; a few ns.
 void UseOneThread() { omp_set_num_threads(1); }
 
-memory::desc Rows(size_t rows, size_t cols, DataType type) {
-  return {{Dim(rows), Dim(cols)}, type, Tag::ab};
+memory::desc Rows(size_t rows, size_t cols) {
+  return {{Dim(rows), Dim(cols)}, DataType::bf16, Tag::ab};
 }
 
 // oneDNN 3 has no descriptions of operations apart from the primitives'.
@@ -76,27 +77,6 @@ auto Told(const F& f) {
   }
 }
 
-// oneDNN's kernels without VNNI add products up in 16 bits, which saturate: 256
-// products of 127 and 127 come out as 32640.
-bool Int8IsExact() {
-  constexpr size_t kIn = 256;
-  UseOneThread();
-  return Told([&] {
-    const std::vector<int8_t> x(kIn, 127);
-    const std::vector<int8_t> w(kIn * 16, 127);
-    std::vector<float> y(16);
-    const memory::desc plain({kIn, 16}, DataType::s8, Tag::ba);
-    const dnnl::matmul::primitive_desc kernel =
-        Product(Rows(1, kIn, DataType::s8), plain, Rows(1, 16, DataType::f32),
-                dnnl::primitive_attr());
-    dnnl::matmul(kernel).execute(
-        Stream(), {{DNNL_ARG_SRC, View(kernel.src_desc(), x.data())},
-                   {DNNL_ARG_WEIGHTS, View(plain, w.data())},
-                   {DNNL_ARG_DST, View(kernel.dst_desc(), y.data())}});
-    return y[0] == 127.0f * 127.0f * kIn;
-  });
-}
-
 bool HasBf16() {
   const auto has = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
@@ -107,11 +87,6 @@ bool HasBf16() {
 
 Type OperandType(Type wanted) {
   if (wanted == Type::kBF16 && !HasBf16()) return Type::kF32;
-  if (wanted == Type::kI8 && !Int8IsExact()) {
-    throw program::InputError(
-        "--dtype int8: oneDNN's int8 GEMMs are not exact on this CPU, which "
-        "has no VNNI");
-  }
   return wanted;
 }
 
@@ -126,15 +101,13 @@ struct Gemm::Packed {
     memory::desc x, y, pad;
     std::string name;
   };
-  Packed(Type operands, size_t in, size_t out)
-      : type(operands == Type::kI8 ? DataType::s8 : DataType::bf16),
-        num_in(in),
+  Packed(size_t in, size_t out)
+      : num_in(in),
         num_out(out),
-        plain({Dim(in), Dim(out)}, type, Tag::ba),
-        scales({1, Dim(out)}, DataType::f32, Tag::ab) {
+        plain({Dim(in), Dim(out)}, DataType::bf16, Tag::ba) {
     // The form is the same for any number of rows; the kernels of others are
     // made to read it.
-    const memory::desc any({Dim(in), Dim(out)}, type, Tag::any);
+    const memory::desc any({Dim(in), Dim(out)}, DataType::bf16, Tag::any);
     weights = Describe(any, 1).weights_desc();
   }
 
@@ -143,18 +116,8 @@ struct Gemm::Packed {
     dnnl::primitive_attr attributes;
     // The library's own belongs to the thread that made the primitive.
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    if (type == DataType::s8) {
-      // Scales are an argument of an operation after the product; as output
-      // scales they would be part of the primitive.
-      dnnl::post_ops after;
-      after.append_binary(dnnl::algorithm::binary_mul, scales);
-      attributes.set_post_ops(after);
-    }
     UseOneThread();
-    return Product(
-        Rows(rows, num_in, type), w,
-        Rows(rows, num_out, type == DataType::s8 ? DataType::f32 : type),
-        attributes);
+    return Product(Rows(rows, num_in), w, Rows(rows, num_out), attributes);
   }
 
   const Kernel& KernelOf(size_t rows) {
@@ -169,37 +132,73 @@ struct Gemm::Packed {
         .first->second;
   }
 
-  const DataType type;
   const size_t num_in, num_out;
   const memory::desc plain;
-  const memory::desc scales;
   memory::desc weights;
   std::mutex mutex;
   std::map<size_t, Kernel> kernels;
 };
 
-Gemm::Gemm(Type operands, size_t in, std::vector<size_t> parts)
+Gemm::Gemm(Type operands, size_t in, std::vector<size_t> parts,
+           std::optional<WeightFormat> format)
     : operands_(operands),
       in_(in),
       out_(std::accumulate(parts.begin(), parts.end(), size_t{0})),
-      parts_(std::move(parts)) {
-  if (TakesPlain()) return;
-  Told([this] {
-    packed_ = std::make_unique<Packed>(operands_, in_, out_);
-    return 0;
-  });
+      parts_(std::move(parts)),
+      format_(format) {
+  if (format_.has_value()) {
+    if (WeightBytes() == SIZE_MAX) {
+      throw program::InputError("--dtype: experts' weights of " +
+                                std::to_string(in) +
+                                " columns, which are no multiple of its "
+                                "blocks of 32, or too many");
+    }
+  } else if (!TakesPlain()) {
+    Told([this] {
+      packed_ = std::make_unique<Packed>(in_, out_);
+      return 0;
+    });
+  }
 }
 
 Gemm::~Gemm() = default;
 
+switchyard::RowFormat Gemm::row_format() const {
+  if (format_.has_value()) return switchyard::OperandsOf(*format_);
+  switchyard::RowFormat rows;
+  rows.type = operands_;
+  return rows;
+}
+
+switchyard::ExpertWeights Gemm::ViewOf(const void* data) const {
+  switchyard::ExpertWeights view;
+  view.format = *format_;
+  view.layout = switchyard::WeightLayout::kPacked;
+  view.rows = out_;
+  view.cols = in_;
+  view.data = {static_cast<const uint8_t*>(data), 1, ExpertWeightsSize(view)};
+  return view;
+}
+
 size_t Gemm::WeightBytes() const {
+  if (format_.has_value()) return ViewOf(nullptr).data.cols;
   if (TakesPlain()) return sizeof(float) * out_ * in_;
-  const size_t scales = operands_ == Type::kI8 ? sizeof(float) * out_ : 0;
-  return CacheLines(packed_->weights.get_size()) + CacheLines(scales);
+  return CacheLines(packed_->weights.get_size());
 }
 
 GemmWeights Gemm::Pack(const ConstAnyRows& plain, void* storage) const {
   GemmWeights packed;
+  packed.parts[0] = storage;
+  if (format_.has_value()) {
+    switchyard::PackWeightsInputs inputs;
+    inputs.weights.format = *format_;
+    inputs.weights.rows = out_;
+    inputs.weights.cols = in_;
+    inputs.floats = plain;
+    Check(switchyard::PackWeights(
+        inputs, {{static_cast<uint8_t*>(storage), 1, WeightBytes()}}));
+    return packed;
+  }
   UseOneThread();
   Told([&] {
     memory from = View(packed_->plain, plain.data);
@@ -207,17 +206,17 @@ GemmWeights Gemm::Pack(const ConstAnyRows& plain, void* storage) const {
     dnnl::reorder(from, to).execute(Stream(), from, to);
     return 0;
   });
-  packed.parts[0] = storage;
-  if (operands_ == Type::kI8) {
-    auto* scales = reinterpret_cast<float*>(
-        static_cast<char*>(storage) + CacheLines(packed_->weights.get_size()));
-    for (size_t o = 0; o < out_; ++o) scales[o] = *plain.scales.Row<float>(o);
-    packed.scales = scales;
-  }
   return packed;
 }
 
 void Gemm::Unpack(const GemmWeights& weights, float* plain) const {
+  if (format_.has_value()) {
+    const std::vector<float> values =
+        switchyard::testing_support::DequantizePacked(ViewOf(weights.parts[0]),
+                                                      0);
+    std::copy(values.begin(), values.end(), plain);
+    return;
+  }
   if (TakesPlain()) {
     for (size_t p = 0; p < parts_.size(); ++p) {
       const auto* part = static_cast<const float*>(weights.parts[p]);
@@ -233,15 +232,19 @@ void Gemm::Unpack(const GemmWeights& weights, float* plain) const {
     dnnl::reorder(from, to).execute(Stream(), from, to);
     return 0;
   });
-  ConstAnyMatrix scales;
-  if (weights.scales != nullptr) scales = {weights.scales, out_, 1};
   Check(switchyard::Quantize(
-      {{{values.data(), operands_, out_, in_, in_}, scales}},
+      {ConstAnyMatrix(values.data(), operands_, out_, in_, in_)},
       {AnyMatrix(plain, out_, in_)}));
 }
 
 void Gemm::Run(const ConstAnyRows& x, const GemmWeights& weights,
                const AnyMatrix& y, GemmScratch& scratch, size_t first) const {
+  if (format_.has_value()) {
+    Check(switchyard::MultiplyTile(
+        ViewOf(weights.parts[0]),
+        {switchyard::ExpertProduct::kDown, 0, first, 0, x, y}));
+    return;
+  }
   if (TakesPlain()) {
     UseOneThread();
     size_t part_begin = 0;
@@ -263,34 +266,22 @@ void Gemm::Run(const ConstAnyRows& x, const GemmWeights& weights,
     }
     return;
   }
-  const bool scaled = operands_ == Type::kI8;
-  AnyMatrix product = y;
-  if (scaled) {
-    product = {scratch.sums.AtLeast<float>(x.rows * out_), x.rows, out_};
-  }
   Told([&] {
     const Packed::Kernel& kernel = packed_->KernelOf(x.rows);
-    Arguments arguments = {
+    const Arguments arguments = {
         {DNNL_ARG_SRC, View(kernel.x, x.data)},
         {DNNL_ARG_WEIGHTS, View(packed_->weights, weights.parts[0])},
-        {DNNL_ARG_DST, View(kernel.y, product.data)},
+        {DNNL_ARG_DST, View(kernel.y, y.data)},
         {DNNL_ARG_SCRATCHPAD,
          View(kernel.pad, scratch.pad.AtLeast<char>(kernel.pad.get_size()))}};
-    if (scaled) {
-      arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                        View(packed_->scales, weights.scales));
-    }
     UseOneThread();
     kernel.primitive.execute(Stream(), arguments);
     return 0;
   });
-  if (scaled) {  // each row by its own, rounded to y's type
-    Check(switchyard::Combine(
-        {product, x.scales, switchyard::RowIndex::kTokenOrder}, {y}));
-  }
 }
 
 std::vector<std::string> Gemm::Kernels() const {
+  if (format_.has_value()) return {"MultiplyTile"};
   if (TakesPlain()) return {"dnnl_sgemm"};
   const std::lock_guard<std::mutex> lock(packed_->mutex);
   std::set<std::string> names;

@@ -9,10 +9,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "memory.h"
+#include "switchyard/expert_weights.h"
 #include "switchyard/views.h"
 
 namespace moe_layer {
@@ -22,7 +24,6 @@ constexpr size_t CacheLines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // The type that oneDNN multiplies on this CPU if `wanted` is asked for: f32 in
 // place of bf16 where it has no bf16 kernel but an emulation, which is slower.
-// Throws InputError for i8 where it has no kernel that is exact.
 switchyard::Type OperandType(switchyard::Type wanted);
 
 // The output type of a GEMM of such operands.
@@ -35,36 +36,37 @@ constexpr switchyard::Type GemmOutType(switchyard::Type operands) {
 struct GemmWeights {
   // f32: the stacked matrices. Otherwise the first is all of them, packed.
   std::array<const void*, 2> parts = {};
-  const float* scales = nullptr;  // [out], of i8
 };
 
-// A thread's memory for GEMMs.
+// A thread's memory for GEMMs: oneDNN's.
 struct GemmScratch {
-  Buffer sums;  // f32, of i8 before its scales are applied
-  Buffer pad;   // oneDNN's
+  Buffer pad;
 };
 
-// y[r, o] = sum over i of x[r, i] * w[o, i], by oneDNN on the calling thread
-// alone: the executor's threads already keep every core busy, and a second pool
-// would fight them for the cores. Rows of packed GEMMs are dense. One object
+// y[r, o] = sum over i of x[r, i] * w[o, i], on the calling thread alone: the
+// executor's threads already keep every core busy, and a second pool would
+// fight them for the cores. Rows of packed bf16 GEMMs are dense. One object
 // serves all weights of one shape, from any number of threads.
 //
-// | operands | x            | weights                  | y    | by |
-// |----------|--------------|--------------------------|------|----------------|
-// | f32      | f32          | f32, [out, in] as stored | f32  | sgemm | | bf16
-// | bf16         | bf16, packed             | bf16 | matmul         | | i8 | i8
-// by rows   | i8 by rows, packed       | bf16 | matmul, then   | |          |
-// |                          |      | both scales    |
+// | x    | weights                   | y    | by                           |
+// |------|---------------------------|------|------------------------------|
+// | f32  | f32, [out, in] as stored  | f32  | oneDNN's sgemm               |
+// | bf16 | bf16, packed              | bf16 | oneDNN's matmul              |
+// | i8   | a WeightFormat, packed    | bf16 | Switchyard's MultiplyTile    |
 class Gemm {
  public:
   // `parts`: the rows of each of up to two matrices [rows, in] that are
-  // stacked to w. `operands` as OperandType() returns it.
-  Gemm(switchyard::Type operands, size_t in, std::vector<size_t> parts);
+  // stacked to w. `operands` as OperandType() returns it. Throws InputError if
+  // the format takes no such `in`.
+  Gemm(switchyard::Type operands, size_t in, std::vector<size_t> parts,
+       std::optional<switchyard::WeightFormat> format = {});
   ~Gemm();
   Gemm(const Gemm&) = delete;
   Gemm& operator=(const Gemm&) = delete;
 
   switchyard::Type operands() const { return operands_; }
+  // The format of x.
+  switchyard::RowFormat row_format() const;
   switchyard::Type out_type() const { return GemmOutType(operands_); }
   size_t in() const { return in_; }
   size_t out() const { return out_; }
@@ -72,35 +74,45 @@ class Gemm {
 
   // Whether f32 matrices are used where they are.
   bool TakesPlain() const { return operands_ == switchyard::Type::kF32; }
+  // Whether Run() multiplies some of the columns.
+  bool TakesColumns() const { return TakesPlain() || format_.has_value(); }
   // The bytes of the weights in memory, packed or as they are.
   size_t WeightBytes() const;
   // The bytes of one of the parts as it is, rounded up to a cache line.
   size_t PartBytes(size_t part) const {
     return CacheLines(sizeof(float) * parts_[part] * in_);
   }
+  // The type of the weights that Pack() takes.
+  switchyard::Type plain_type() const {
+    return format_.has_value() ? switchyard::Type::kF32 : operands_;
+  }
   // Writes WeightBytes() bytes, whole cache lines, at `storage`, on a cache
-  // line. `plain` [out, in] holds the operands' type. Not with TakesPlain().
+  // line. `plain` is [out, in]. Not with TakesPlain().
   GemmWeights Pack(const switchyard::ConstAnyRows& plain, void* storage) const;
   // The weights as the GEMM understands them: [out, in], in f32.
   void Unpack(const GemmWeights& weights, float* plain) const;
 
   // Columns [first, first + y.cols) of the product; all of them unless
-  // TakesPlain(). Throws std::runtime_error on failure.
+  // TakesColumns(). Throws std::runtime_error on failure.
   void Run(const switchyard::ConstAnyRows& x, const GemmWeights& weights,
            const switchyard::AnyMatrix& y, GemmScratch& scratch,
            size_t first = 0) const;
 
-  // oneDNN's names of the kernels that have run.
+  // The names of the kernels that have run.
   std::vector<std::string> Kernels() const;
 
  private:
   struct Packed;  // what is oneDNN's
 
+  // Packed weights with a format, at `data`.
+  switchyard::ExpertWeights ViewOf(const void* data) const;
+
   const switchyard::Type operands_;
   const size_t in_;
   const size_t out_;
   const std::vector<size_t> parts_;
-  std::unique_ptr<Packed> packed_;  // null: f32
+  const std::optional<switchyard::WeightFormat> format_;
+  std::unique_ptr<Packed> packed_;  // bf16
 };
 
 }  // namespace moe_layer

@@ -60,7 +60,7 @@ void Job::Run() const {
     }
     return;
   }
-  const RowBuffer plain(gemm->operands(), gemm->out(), gemm->in());
+  const RowBuffer plain(gemm->plain_type(), gemm->out(), gemm->in());
   size_t row = 0;
   for (size_t p = 0; p < parts; ++p) {
     const size_t end = row + gemm->parts()[p];
@@ -70,13 +70,14 @@ void Job::Run() const {
   *target = gemm->Pack(plain.rows(), storage);
 }
 
-ExpertGemms MakeGemms(Type operands, size_t hidden, size_t intermediate,
+ExpertGemms MakeGemms(const Dtype& dtype, size_t hidden, size_t intermediate,
                       bool interleaved) {
+  const Type operands = OperandType(dtype.operands);
   std::vector<size_t> parts(2, intermediate);
   if (interleaved) parts = {2 * intermediate};
-  return {std::make_unique<Gemm>(operands, hidden, parts),
+  return {std::make_unique<Gemm>(operands, hidden, parts, dtype.weights),
           std::make_unique<Gemm>(operands, intermediate,
-                                 std::vector<size_t>{hidden})};
+                                 std::vector<size_t>{hidden}, dtype.weights)};
 }
 
 }  // namespace
@@ -104,11 +105,10 @@ LayerWeights LoadLayer(const LayerPlan& plan, const Dtype& dtype,
   if (shape.HasSharedLogit()) router_parts.push_back(1);
   weights.router_gemm = std::make_unique<Gemm>(OperandType(dtype.rows),
                                                shape.hidden, router_parts);
-  const Type operands = OperandType(dtype.operands);
   const bool interleaved =
       shape.activate.layout == switchyard::GateUpLayout::kInterleaved;
   weights.expert_gemms =
-      MakeGemms(operands, shape.hidden, shape.intermediate, interleaved);
+      MakeGemms(dtype, shape.hidden, shape.intermediate, interleaved);
   weights.experts.resize(shape.num_experts);
 
   std::vector<Job> jobs;
@@ -126,7 +126,7 @@ LayerWeights LoadLayer(const LayerPlan& plan, const Dtype& dtype,
   }
   if (shared) {
     weights.shared_gemms =
-        MakeGemms(operands, shape.hidden, shape.shared_intermediate, false);
+        MakeGemms(dtype, shape.hidden, shape.shared_intermediate, false);
     add_expert(weights.shared_gemms, plan.shared, &weights.shared);
   }
 

@@ -57,6 +57,11 @@ struct Options : program::ThreadOptions {
   bool compare = false;
 };
 
+const Dtype& FindDtype(const std::string& name) {
+  return *std::find_if(std::begin(kDtypes), std::end(kDtypes),
+                       [&](const Dtype& d) { return d.name == name; });
+}
+
 // Nullopt if only help was asked for, which is then printed.
 std::optional<Options> ParseOptions(int argc, const char* const* argv) {
   Options options;
@@ -76,7 +81,7 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
   std::vector<std::string> dtypes;
   for (const Dtype& dtype : kDtypes) dtypes.emplace_back(dtype.name);
   app.add_option("--dtype", options.dtype,
-                 "Of rows and weights; int8: of experts' GEMMs")
+                 "Of rows and weights; int8, q8_0, q4_0: of experts only")
       ->capture_default_str()
       ->check(CLI::IsMember(dtypes))
       ->type_name("TYPE");
@@ -120,8 +125,8 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
   if (options.layer.has_value() && options.checkpoint.empty()) {
     throw InputError("--layer: needs --checkpoint");
   }
-  if (options.compare && options.dtype == "int8") {
-    throw InputError("--compare: not with --dtype int8");
+  if (options.compare && FindDtype(options.dtype).weights.has_value()) {
+    throw InputError("--compare: not with --dtype " + options.dtype);
   }
   return options;
 }
@@ -163,9 +168,7 @@ int Run(const Options& options) {
   Executor& executor = *pool;
   const size_t threads = executor.Concurrency();
 
-  const Dtype& dtype =
-      *std::find_if(std::begin(kDtypes), std::end(kDtypes),
-                    [&](const Dtype& d) { return d.name == options.dtype; });
+  const Dtype& dtype = FindDtype(options.dtype);
   LayerPlan plan = OpenLayer(options);
   MoeShape& shape = plan.shape;
   const size_t tokens = options.input.empty()

@@ -19,25 +19,38 @@ using switchyard::Type;
 // depend on how many rows it is given. Two threads lose nothing by it.
 constexpr size_t kWorkers = 16;
 
+// The formats of the experts' rows, as their GEMMs read them.
+switchyard::RowFormat OperandsOf(const Dtype& dtype) {
+  if (dtype.weights.has_value()) return switchyard::OperandsOf(*dtype.weights);
+  switchyard::RowFormat rows;
+  rows.type = OperandType(dtype.operands);
+  return rows;
+}
+
 switchyard::ExpertsPlanOptions PlanOptionsOf(const MoeShape& shape,
-                                             Type operands) {
+                                             const Dtype& dtype) {
   switchyard::ExpertsPlanOptions options;
   options.num_experts = shape.num_experts;
   options.hidden = shape.hidden;
   options.intermediate = shape.intermediate;
   options.shared_intermediate = shape.shared_intermediate;
   options.workers = kWorkers;
-  if (operands != Type::kF32) options.tile_columns = 0;  // packed as a whole
+  if (dtype.weights.has_value()) {
+    switchyard::SetCosts(*dtype.weights, &options);
+  }
+  // oneDNN's bf16 weights are packed as a whole.
+  if (OperandsOf(dtype).type == Type::kBF16) options.tile_columns = 0;
   options.allow_dropped = shape.route.num_zero_experts != 0;
   return options;
 }
 
-switchyard::ExpertsOptions OptionsOf(const MoeShape& shape, Type operands) {
+switchyard::ExpertsOptions OptionsOf(const MoeShape& shape,
+                                     const Dtype& dtype) {
   switchyard::ExpertsOptions options;
   options.activate = options.shared_activate = shape.activate;
   options.shared_activate.layout = GateUpLayout::kConcatenated;
-  options.operands.type = operands;
-  options.gate_up_type = options.down_type = GemmOutType(operands);
+  options.operands = OperandsOf(dtype);
+  options.gate_up_type = options.down_type = GemmOutType(options.operands.type);
   options.weights_on_input = shape.weighs_input;
   options.combine.eps = options.combine.block_eps = shape.norm_eps;
   options.combine.norm = options.combine.block_norm = shape.norm;
@@ -45,11 +58,11 @@ switchyard::ExpertsOptions OptionsOf(const MoeShape& shape, Type operands) {
   return options;
 }
 
-size_t ScratchBytes(const MoeShape& shape, Type operands, size_t tokens,
+size_t ScratchBytes(const MoeShape& shape, const Dtype& dtype, size_t tokens,
                     size_t threads) {
   const size_t ints = switchyard::ExpertsScratchSize(
-      tokens, shape.top_k, PlanOptionsOf(shape, operands),
-      OptionsOf(shape, operands), threads);
+      tokens, shape.top_k, PlanOptionsOf(shape, dtype), OptionsOf(shape, dtype),
+      threads);
   return ints == SIZE_MAX ? ints : sizeof(int32_t) * ints;
 }
 
@@ -57,9 +70,8 @@ size_t ScratchBytes(const MoeShape& shape, Type operands, size_t tokens,
 
 double MoeBlock::MemoryNeeded(const MoeShape& shape, const Dtype& dtype,
                               size_t tokens, size_t threads) {
-  const Type operands = OperandType(dtype.operands);
   const Type router = OperandType(dtype.rows);
-  const auto plan_options = PlanOptionsOf(shape, operands);
+  const auto plan_options = PlanOptionsOf(shape, dtype);
   const auto t = static_cast<double>(tokens);
   const auto h = static_cast<double>(shape.hidden);
   const bool shared = shape.shared_intermediate != 0;
@@ -67,20 +79,12 @@ double MoeBlock::MemoryNeeded(const MoeShape& shape, const Dtype& dtype,
       switchyard::ExpertsPlanSize(tokens, shape.top_k, plan_options);
   double bytes =
       sizeof(int32_t) * static_cast<double>(ints) +
-      static_cast<double>(ScratchBytes(shape, operands, tokens, threads)) +
+      static_cast<double>(ScratchBytes(shape, dtype, tokens, threads)) +
       RowBuffer::Bytes(GemmOutType(router), t,
                        static_cast<double>(shape.NumLogits() + shared)) +
       4 * RowBuffer::Bytes(dtype.rows, t, h) +
       sizeof(float) * t * (2 * static_cast<double>(shape.top_k) + 1);
   if (router != dtype.rows) bytes += RowBuffer::Bytes(router, t, h);
-  if (operands == Type::kI8) {  // a product's sums
-    const size_t cols = std::max(
-        {shape.hidden, 2 * shape.intermediate, 2 * shape.shared_intermediate});
-    bytes +=
-        static_cast<double>(threads) *
-        RowBuffer::Bytes(Type::kF32, static_cast<double>(plan_options.max_rows),
-                         static_cast<double>(cols));
-  }
   return bytes;
 }
 
@@ -89,13 +93,11 @@ MoeBlock::MoeBlock(const LayerWeights& weights, size_t tokens,
     : layer_(weights),
       executor_(executor),
       tokens_(tokens),
-      plan_options_(PlanOptionsOf(weights.shape,
-                                  weights.expert_gemms.gate_up->operands())),
-      options_(
-          OptionsOf(weights.shape, weights.expert_gemms.gate_up->operands())),
+      plan_options_(PlanOptionsOf(weights.shape, weights.dtype)),
+      options_(OptionsOf(weights.shape, weights.dtype)),
       plan_memory_(switchyard::ExpertsPlanSize(tokens, weights.shape.top_k,
                                                plan_options_)),
-      scratch_(ScratchBytes(weights.shape, options_.operands.type, tokens,
+      scratch_(ScratchBytes(weights.shape, weights.dtype, tokens,
                             executor.Concurrency())),
       workers_(executor.Concurrency()) {
   MakeResults();

@@ -47,18 +47,29 @@ Floats RowOf(const ConstAnyMatrix& m, size_t row) {
   return floats;
 }
 
-// Rounded to a type; to int8 as a row, its codes times its scale. bf16 values
-// often lie between two codes, so this is quantize.h's formula to the bit.
 Floats As(Type type, const Row& row) {
   Floats rounded(row.begin(), row.end());
-  float most = 0;
-  for (const float x : rounded) most = std::max(most, std::fabs(x));
-  const float scale = most / 127;
   for (float& x : rounded) {
-    if (type != Type::kI8) {
-      x = switchyard::testing_support::Rounded(type, x);
-    } else if (most > 0) {
-      x = scale * std::nearbyint(x * (127 / most));
+    x = switchyard::testing_support::Rounded(type, x);
+  }
+  return rounded;
+}
+// The same in a format: int8's codes times their scale. bf16 values often lie
+// between two codes, so this is quantize.h's formula to the bit.
+Floats As(const switchyard::RowFormat& format, const Row& row) {
+  if (format.type != Type::kI8) return As(format.type, row);
+  Floats rounded(row.begin(), row.end());
+  const size_t group =
+      format.scale_columns == 0 ? row.size() : format.scale_columns;
+  for (size_t begin = 0; begin < row.size(); begin += group) {
+    const size_t end = std::min(begin + group, row.size());
+    float most = 0;
+    for (size_t i = begin; i < end; ++i) {
+      most = std::max(most, std::fabs(rounded[i]));
+    }
+    const float scale = most / 127;
+    for (size_t i = begin; i < end && most > 0; ++i) {
+      rounded[i] = scale * std::nearbyint(rounded[i] * (127 / most));
     }
   }
   return rounded;
@@ -203,7 +214,7 @@ Row ExpertRow(const ExpertGemms& gemms, const ExpertWeights& expert,
                     .value;
   }
   Row row =
-      Product(*gemms.down, expert.down, As(gemms.down->operands(), active));
+      Product(*gemms.down, expert.down, As(gemms.down->row_format(), active));
   if (down_bias.empty()) return row;
   const Floats stored = As(gemms.down->out_type(), row);
   for (size_t i = 0; i < row.size(); ++i) {
@@ -242,7 +253,10 @@ void TokenCheck::Run(const LayerWeights& layer,
   };
   // Not rounded again where it is of that type already.
   const auto operands_of = [&](const Floats& x) {
-    return operands == normed.type ? x : As(operands, {x.begin(), x.end()});
+    return operands == normed.type
+               ? x
+               : As(layer.expert_gemms.gate_up->row_format(),
+                    {x.begin(), x.end()});
   };
 
   const Floats x = input_of(kNorm, normed);

@@ -113,7 +113,7 @@ void PrintTimes(const Timing& timing, const GemmKernels& kernels,
       "Between the GEMMs: route, bucket, gather, activate, combine.\n",
       static_cast<double>(tokens) / total, timing.runs, timing.fastest * 1e3,
       timing.slowest * 1e3);
-  std::printf("GEMMs by oneDNN: router %s,\n  gate and up %s,\n  down %s.\n",
+  std::printf("GEMMs by: router %s,\n  gate and up %s,\n  down %s.\n",
               kernels.router.c_str(), kernels.gate_up.c_str(),
               kernels.down.c_str());
   // A ratio, not a share: of weights that fit a cache the run may take less.
