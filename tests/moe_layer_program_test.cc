@@ -91,7 +91,7 @@ TEST(MoeLayerProgram, MultipliesQuantisedExperts) {
   EXPECT_TRUE(outcome.Printed("Every result is within its bound."));
   EXPECT_TRUE(outcome.Printed("gate and up MultiplyTile")) << outcome.out;
   ExpectRefused(RunProgram(CheckpointPath("qwen2_moe") + " --dtype q4_0"),
-                "moe_layer: --dtype: experts' weights of 40 columns, which are "
+                "moe_layer: --dtype: experts' weights of 72 columns, which are "
                 "no multiple of its blocks of 32, or too many");
 }
 

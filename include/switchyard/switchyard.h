@@ -33,6 +33,7 @@
 
 #include "switchyard/c/bucket.h"
 #include "switchyard/c/combine.h"
+#include "switchyard/c/expert_weights.h"
 #include "switchyard/c/layer.h"
 #include "switchyard/c/presets.h"
 #include "switchyard/c/route.h"

@@ -19,6 +19,7 @@
 #include "src/calls/activate.h"
 #include "src/calls/bucket.h"
 #include "src/calls/combine.h"
+#include "src/calls/expert_weights.h"
 #include "src/calls/gather.h"
 #include "src/calls/hyper.h"
 #include "src/calls/layer.h"
@@ -56,7 +57,8 @@ using calls::Field;
   X(CombineCall, Combine, swy_combine, BY_HAND)                    \
   X(HyperCall, HyperConnect, swy_hyper_connect, EXECUTOR)          \
   X(ExpertsPlanCall, PlanExperts, swy_plan_experts, BY_HAND)       \
-  X(ExpertsCall, RunExperts, swy_run_experts, BY_HAND)
+  X(ExpertsCall, RunExperts, swy_run_experts, BY_HAND)             \
+  X(PackWeightsCall, PackWeights, swy_pack_weights, BY_HAND)
 
 template <class CppStruct, size_t kSize>
 struct Table {
@@ -149,6 +151,7 @@ SWITCHYARD_PART(swy_block_norms, BlockNorms)
 SWITCHYARD_PART(swy_combine_vectors, CombineVectors)
 SWITCHYARD_PART(swy_combine_scales, CombineScales)
 SWITCHYARD_PART(swy_row_format, RowFormat)
+SWITCHYARD_PART(swy_expert_weights, ExpertWeights)
 #undef SWITCHYARD_PART
 
 // How many fields an aggregate has, those of its parts counted one by one: the
@@ -200,6 +203,8 @@ template <>
 inline constexpr Extra kExtra<swy_preset> = {4, 4};
 template <>
 inline constexpr Extra kExtra<swy_experts_plan_outputs> = {2, 1};
+template <>
+inline constexpr Extra kExtra<swy_pack_weights_outputs> = {2, 1};
 template <>
 inline constexpr Extra kExtra<swy_experts_inputs> = {3, 2};
 template <>

@@ -17,8 +17,10 @@ namespace switchyard::calls {
 struct PackWeightsSizes {
   size_t num_experts, rows, cols, stored_size, packed_size;
 };
-struct PackWeightsCall : CallBase<PackWeightsInputs, PackWeightsOutputs,
-                                  PackWeightsOptions, PackWeightsSizes> {
+struct PackWeightsCall
+    : CallBase<PackWeightsInputs, PackWeightsOutputs, PackWeightsOptions,
+               PackWeightsSizes, swy_pack_weights_inputs,
+               swy_pack_weights_outputs, swy_pack_weights_options> {
   static constexpr const char* kName = "PackWeights";
   static constexpr Size<Sizes> kSizes[] = {
       {"num_experts", &Sizes::num_experts},
@@ -33,6 +35,10 @@ struct PackWeightsCall : CallBase<PackWeightsInputs, PackWeightsOutputs,
   }
   static constexpr Types kF32Type = {SetOf(Type::kF32), "f32"};
   static constexpr Argument kInputs[] = {
+      {INPUT(weights.format)},
+      {INPUT(weights.layout)},
+      {INPUT(weights.rows), {}, {}, kOptional},
+      {INPUT(weights.cols), {}, {}, kOptional},
       {INPUT(weights.data),
        kU8,
        {{"[num_experts, stored_size]",

@@ -45,6 +45,7 @@ void TestActivate(void);
 void TestCombine(void);
 void TestHyper(void);
 void TestLayer(void);
+void TestExpertWeights(void);
 void TestArguments(void);
 void TestLongest(void);
 void TestSizes(void);

@@ -79,6 +79,8 @@ using swy_activate_stores_cpp = ActivateStores;
 using swy_shared_gate_cpp = SharedGate;
 using swy_norm_kind_cpp = NormKind;
 using swy_expert_product_cpp = ExpertProduct;
+using swy_weight_format_cpp = WeightFormat;
+using swy_weight_layout_cpp = WeightLayout;
 
 bool PrintLayout() {
 #define F(field)                                                             \

@@ -96,9 +96,9 @@ const swy_executor kThreads = {(uint32_t)sizeof(swy_executor), NULL, 2,
                                RunOnTwo, NULL};
 
 int main(void) {
-  void (*const tests[])(void) = {TestRoute,   TestBucket, TestTeams,
-                                 TestMap,     TestRows,   TestActivate,
-                                 TestCombine, TestHyper,  TestLayer};
+  void (*const tests[])(void) = {
+      TestRoute,    TestBucket,  TestTeams, TestMap,   TestRows,
+      TestActivate, TestCombine, TestHyper, TestLayer, TestExpertWeights};
   const size_t num_tests = sizeof tests / sizeof tests[0];
   swy_isa isa;
   size_t i, t;

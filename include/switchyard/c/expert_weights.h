@@ -1,0 +1,125 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Products with the weights of a layer's experts: expert_weights.h of the C++
+// API has formulas, layouts and errors. Included by switchyard.h.
+//
+//   swy_layer_weights layer = SWY_LAYER_WEIGHTS_INIT;
+//   layer.gate.format = SWY_WEIGHTS_Q4_0;  // ... of a GGUF's tensor
+//   swy_expert_gemm gemm = SWY_EXPERT_GEMM_INIT;
+//   gemm.run = swy_multiply_layer;
+//   gemm.context = &layer;
+//   swy_run_experts(&in, &out, &options, &gemm, executor);
+
+#ifndef SWITCHYARD_C_EXPERT_WEIGHTS_H_
+#define SWITCHYARD_C_EXPERT_WEIGHTS_H_
+
+#include "switchyard/c/layer.h"
+#include "switchyard/c/rows.h"
+#include "switchyard/c/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum swy_weight_format {
+  SWY_WEIGHTS_INT8 = 0,  // int8 codes, an f32 scale for each row
+  SWY_WEIGHTS_Q8_0 = 1,  // GGML's blocks
+  SWY_WEIGHTS_Q4_0 = 2
+};
+enum swy_weight_layout {
+  SWY_WEIGHTS_STORED = 0,  // row by row, as a GGUF or a checkpoint has them
+  SWY_WEIGHTS_PACKED = 1   // by swy_pack_weights
+};
+
+// A view of the weights of one product of all experts: [experts, rows, cols]. A
+// row is a column of the product's output.
+typedef struct swy_expert_weights {
+  int32_t format;  // enum swy_weight_format
+  int32_t layout;  // enum swy_weight_layout
+  size_t rows;
+  size_t cols;
+  swy_matrix data;    // uint8 [experts, swy_expert_weights_size]
+  swy_matrix scales;  // f32 [experts, rows], of int8 as stored
+} swy_expert_weights;
+#define SWY_NO_EXPERT_WEIGHTS \
+  { SWY_WEIGHTS_Q8_0, SWY_WEIGHTS_STORED, 0, 0, SWY_NO_MATRIX, SWY_NO_MATRIX }
+
+// Bytes of one expert. SIZE_MAX if that overflows or the format takes no such
+// number of columns.
+SWY_API size_t swy_expert_weights_size(const swy_expert_weights* weights)
+    SWY_NOEXCEPT;
+// The same of packed ones.
+SWY_API size_t swy_packed_weights_size(const swy_expert_weights* weights)
+    SWY_NOEXCEPT;
+
+typedef struct swy_pack_weights_inputs {
+  uint32_t size;
+  swy_expert_weights weights;  // as stored
+  swy_matrix floats;           // or [experts * rows, cols], to be quantised
+} swy_pack_weights_inputs;
+#define SWY_PACK_WEIGHTS_INPUTS_INIT                                  \
+  {                                                                   \
+    (uint32_t)sizeof(swy_pack_weights_inputs), SWY_NO_EXPERT_WEIGHTS, \
+        SWY_NO_MATRIX                                                 \
+  }
+typedef struct swy_pack_weights_outputs {
+  uint32_t size;
+  swy_matrix memory;            // uint8 [experts, swy_packed_weights_size]
+  swy_expert_weights* weights;  // optional: a view of memory
+} swy_pack_weights_outputs;
+#define SWY_PACK_WEIGHTS_OUTPUTS_INIT \
+  { (uint32_t)sizeof(swy_pack_weights_outputs), SWY_NO_MATRIX, NULL }
+typedef struct swy_pack_weights_options {
+  uint32_t size;
+} swy_pack_weights_options;
+#define SWY_PACK_WEIGHTS_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_pack_weights_options) }
+
+// Packs weights, or quantises floats and packs them.
+SWY_API swy_status swy_pack_weights(const swy_pack_weights_inputs* inputs,
+                                    const swy_pack_weights_outputs* outputs,
+                                    const swy_pack_weights_options* options,
+                                    const swy_executor* executor) SWY_NOEXCEPT;
+
+// The rows that products with such weights read: the operands of
+// swy_run_experts.
+SWY_API swy_row_format swy_operands_of(int32_t format) SWY_NOEXCEPT;
+// Sets the plan's tile_columns and costs for such weights.
+SWY_API void swy_set_costs(int32_t format,
+                           swy_experts_plan_options* options) SWY_NOEXCEPT;
+
+// tile->out = tile->rows * weights^T for the tile's columns, on the calling
+// thread.
+SWY_API swy_status swy_multiply_tile(const swy_expert_weights* weights,
+                                     const swy_expert_tile* tile) SWY_NOEXCEPT;
+
+// The weights of all products of a layer: gate_up for layouts with one matrix,
+// gate and up for SWY_SPLIT; those of the shared expert have one expert.
+typedef struct swy_layer_weights {
+  uint32_t size;
+  swy_expert_weights gate_up;
+  swy_expert_weights gate;
+  swy_expert_weights up;
+  swy_expert_weights down;
+  swy_expert_weights shared_gate_up;
+  swy_expert_weights shared_gate;
+  swy_expert_weights shared_up;
+  swy_expert_weights shared_down;
+} swy_layer_weights;
+#define SWY_LAYER_WEIGHTS_INIT                                               \
+  {                                                                          \
+    (uint32_t)sizeof(swy_layer_weights), SWY_NO_EXPERT_WEIGHTS,              \
+        SWY_NO_EXPERT_WEIGHTS, SWY_NO_EXPERT_WEIGHTS, SWY_NO_EXPERT_WEIGHTS, \
+        SWY_NO_EXPERT_WEIGHTS, SWY_NO_EXPERT_WEIGHTS, SWY_NO_EXPERT_WEIGHTS, \
+        SWY_NO_EXPERT_WEIGHTS                                                \
+  }
+// A swy_expert_gemm's `run`, whose context points to a swy_layer_weights.
+SWY_API swy_status swy_multiply_layer(void* layer_weights,
+                                      const swy_expert_tile* tile) SWY_NOEXCEPT;
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // SWITCHYARD_C_EXPERT_WEIGHTS_H_
