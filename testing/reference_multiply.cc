@@ -28,7 +28,7 @@ float RandomFloatScale(uint32_t seed, size_t i, bool any) {
   return any ? AnyFloat(seed, i) : Uniform(seed, i, 2.0f);
 }
 
-// Bytes of a block as it is stored: int8 has 32 codes.
+// Bytes of 32 stored columns.
 size_t StoredBlock(WeightFormat format) {
   switch (format) {
     case WeightFormat::kInt8:

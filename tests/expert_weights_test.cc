@@ -187,7 +187,7 @@ TEST(ExpertWeightsBits, AreThoseOfAnyIsa) {
   }
 }
 
-// The longest rows of int8, whose sums are the largest that fit.
+// The longest rows of int8 have the largest sums that fit an int32.
 TEST_P(ExpertWeightsTest, TheLongestRowsAreExact) {
   const size_t cols = 131072;
   WeightBytes stored =
@@ -329,7 +329,7 @@ TEST_P(ExpertWeightsPoolTest, QuantizesFloats) {
       const size_t cols =
           is_int8 ? 1 + random.Below(900) : 32 * (1 + random.Below(30));
       std::vector<float> values = random.Uniforms(2 * rows * cols, -2, 2);
-      // Zeros, ties and what is not finite.
+      // Zeros, ties, and one NaN or infinity.
       std::fill_n(values.begin(), std::min<size_t>(cols, 40), -0.0f);
       values[cols * rows - 1] = random.Below(2) != 0 ? kNaN : -kInf;
       for (size_t i = cols; i < 2 * cols && i < values.size(); ++i) {
@@ -375,7 +375,7 @@ TEST_P(ExpertWeightsPoolTest, QuantizesFloats) {
   }
 }
 
-// What a caller set on this thread changes nothing.
+// Flush-to-zero on the calling thread changes no bit.
 TEST_P(ExpertWeightsTest, RunsInTheDefaultFloatingPointEnvironment) {
   const WeightBytes stored =
       RandomWeights(WeightFormat::kQ8_0, 1, 16, 64, 1, false);

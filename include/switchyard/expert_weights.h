@@ -55,8 +55,8 @@ enum class WeightFormat : uint8_t { kInt8, kQ8_0, kQ4_0 };
 
 enum class WeightLayout : uint8_t {
   // [rows, cols] of an expert, row by row without gaps. kInt8: int8 codes.
-  // kQ8_0: BlockQ8_0. kQ4_0: GGML's block_q4_0, f16 d and 16 bytes, of which
-  // byte i has element i in its low nibble and element i + 16 in its high one.
+  // kQ8_0: BlockQ8_0. kQ4_0: GGML's block_q4_0, an f16 d and 16 bytes. The low
+  // nibble of byte i is element i, the high nibble element i + 16.
   kStored,
   // Version 1, the same on every machine: groups of 16 rows, the last of them
   // filled up. A group of R = ceil(cols / 32) blocks is
@@ -86,8 +86,8 @@ struct ExpertWeights {
   ConstAnyMatrix scales = {};
 };
 
-// Bytes of one expert, of weights whose format, layout, rows and cols are set:
-// what a loader compares with the size of a file. SIZE_MAX if that overflows or
+// Bytes of one expert, from format, layout, rows and cols alone. A loader
+// compares them with the size of its file. SIZE_MAX if the size overflows or
 // the format takes no such number of columns.
 size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
 // The same of packed ones.
@@ -105,9 +105,9 @@ struct PackWeightsOutputs {
 };
 struct PackWeightsOptions {};
 
-// Packs weights, on the executor's threads. A caller who shows progress, or who
-// frees experts as they are packed, calls it for a few at a time: with
-// data.RowRange(), scales.RowRange() and memory.RowRange().
+// Packs weights, on the executor's threads. To show progress, or to free
+// experts early, call it for a few experts at a time, with data.RowRange(),
+// scales.RowRange() and memory.RowRange().
 //
 // Floats become codes as Quantize() makes them of rows: int8 with a scale of
 // each row, amax / 127, to nearest even; q8_0 as GGML's reference. q4_0 is
@@ -137,12 +137,11 @@ RowFormat OperandsOf(WeightFormat format) noexcept;
 void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 
 // tile.out = tile.rows * weights^T for the tile's columns, on the calling
-// thread: an ExpertGemm's work.
+// thread.
 //
-// Rows: i8 with f32 scales, of rows or of groups of 32, 64 or 128 columns (at
-// least 32 columns with a block format: a scale of a row counts for each of its
-// blocks), or q8_0. Their codes and scales may be any. out: f32, bf16 or f16,
-// rounded once.
+// Rows: q8_0, or i8 with f32 scales of rows or of groups of 32, 64 or 128
+// columns; blocks of weights take the scale of the row or group that they lie
+// in. Codes and scales may have any bits. out: f32, bf16 or f16, rounded once.
 // tile.expert is an expert of weights; tile.product is not looked at.
 // NaN: a NaN scale of a row or of a weight makes each output NaN that it goes
 // into; an infinite one goes through the formula as IEEE 754 says.

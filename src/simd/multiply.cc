@@ -33,11 +33,10 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows are taken in batches, whose scales and sums lie on the stack, 16 columns
-// of weights twice at a time, and within these a few blocks: weights and rows
-// of a few blocks stay in the L1 cache while all rows of the batch go through
-// them in strips, whose sums are in registers. One or two rows read weights
-// from end to end.
+// Loops, from the outermost: batches of rows, because their scales and sums lie
+// on the stack; 32 columns; a few blocks, so that their weights and rows stay
+// in the L1 cache; strips of rows, whose sums fit the registers. One or two
+// rows take all blocks at once, to read packed weights as one stream of memory.
 constexpr size_t kBatchRows = 48;
 // float scales and int32 corrections of a batch: 32 KB.
 constexpr size_t kBatchBlocks = 4096;
@@ -70,8 +69,8 @@ struct BatchRows {
   size_t stride;        // bytes
   size_t block_stride;  // bytes from a block's codes to the next's
 };
-// What a strip multiplies: blocks [begin, end) of the rows from `row` on, and
-// of 16 columns twice.
+// The operands of a strip: blocks [begin, end) of the rows from `row` on, and
+// of two groups of 16 columns.
 struct StripArgs {
   BatchRows rows;       // codes: of block `begin`
   const float* scales;  // [rows, blocks]
@@ -155,7 +154,7 @@ class Strip {
       const auto raw0 = Dot::LoadBytes(codes0 + 64 * q);
       const auto raw1 = Dot::LoadBytes(codes1 + 64 * q);
       if constexpr (sizeof...(R) <= kFewRows) {
-        // Of the time without: 0.9 on Zen 4 (1 KB; 512 and 4096 bytes 0.95).
+        // Hides memory's latency where only a few rows are multiplied.
         hwy::Prefetch(codes0 + 64 * q + 1024);
       }
       const int8_t* const low = x + 4 * q;
@@ -344,7 +343,7 @@ class Batch {
     for (size_t b = 0; b < blocks_;) {
       // A block that is filled up goes by itself.
       const size_t most = b < whole_blocks_ ? whole_blocks_ : blocks_;
-      const size_t end = HWY_MIN(b - b % step + step, most);
+      const size_t end = HWY_MIN(b + step, most);
       MultiplyBlocks(column, columns, b, end);
       b = end;
       if constexpr (!kTraits.has_block_scales()) {
@@ -387,24 +386,8 @@ class Batch {
         strip.packed_scales[i] = scales;
       }
     }
-    if (weights.layout == WeightLayout::kStored) PrefetchNext(column, end);
     for (; strip.row < count_; strip.row += kStripRows) {
       RunStripOf<Format>(count_ - strip.row, strip);
-    }
-  }
-
-  // Stored weights are read in short pieces of 32 rows, which no CPU foresees:
-  // asks for the pieces of the next blocks. (One row of q4_0 on Zen 3: REPLACE
-  // of the time.)
-  void PrefetchNext(size_t column, size_t end) const {
-    const size_t row_bytes = StoredRowBytes(kTraits, args_.weights.cols);
-    const uint8_t* row = args_.expert + column * row_bytes;
-    row +=
-        end < blocks_ ? end * kTraits.stored_block : kTileColumns * row_bytes;
-    for (size_t i = 0; i < kTileColumns; ++i, row += row_bytes) {
-      for (size_t at = 0; at < kTileBlocks * kTraits.stored_block; at += 64) {
-        hwy::Prefetch(row + at);
-      }
     }
   }
 

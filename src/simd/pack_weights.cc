@@ -100,7 +100,8 @@ class FloatGroup {
     for (size_t i = 0; i < num_rows; ++i) ScaleRow(i);
   }
 
-  // Columns [begin, begin + n) as weights of their own, at most kChunk.
+  // Quantises columns [begin, begin + n), at most kChunk of them. The result
+  // has stored rows of n columns.
   const uint8_t* Quantize(size_t begin, size_t n) {
     const size_t row_bytes = StoredRowBytes(TraitsOf(args_.format), n);
     for (size_t i = 0; i < num_rows_; ++i) {

@@ -17,9 +17,9 @@ namespace switchyard::simd {
 constexpr size_t kWeightBlock = 32;
 constexpr size_t kPackedRows = 16;
 
-// Each WeightFormat: X(name, text, two codes a byte, what an unsigned code is
-// above the signed one, bytes of a stored block, bytes of a row's scale in
-// each block). The int8 format has a scale for all of a row instead.
+// Each WeightFormat: X(name, text, two codes a byte, unsigned code minus signed
+// code, bytes of a stored block, bytes of a row's scale in each block). The
+// int8 format has a scale for all of a row instead.
 #define SWITCHYARD_WEIGHT_FORMATS(X)  \
   X(kInt8, "int8", false, 128, 32, 0) \
   X(kQ8_0, "q8_0", false, 128, 34, 2) \

@@ -25,7 +25,7 @@ constexpr testing_support::Format kOperands[] = {
     {"i8 of 128", Type::kI8, 128},
     {"q8_0", Type::kQ8_0}};
 
-// The packed weights, whose bytes are part of the promise.
+// Packed weights. Their bytes are promised, so they enter the digest.
 struct Packed {
   std::vector<uint8_t> memory;
   ExpertWeights weights;

@@ -114,7 +114,7 @@ typedef struct swy_layer_weights {
         SWY_NO_EXPERT_WEIGHTS, SWY_NO_EXPERT_WEIGHTS, SWY_NO_EXPERT_WEIGHTS, \
         SWY_NO_EXPERT_WEIGHTS                                                \
   }
-// A swy_expert_gemm's `run`, whose context points to a swy_layer_weights.
+// Is a swy_expert_gemm's `run`; its `context` points to a swy_layer_weights.
 SWY_API swy_status swy_multiply_layer(void* layer_weights,
                                       const swy_expert_tile* tile) SWY_NOEXCEPT;
 
