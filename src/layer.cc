@@ -146,11 +146,6 @@ WorkerMemory LayWorker(const ExpertsPlan& plan, const ExpertsOptions& options,
 // without gaps, as GEMMs like them; else one, and `up` is empty.
 struct GateUp {
   AnyMatrix gate, up;
-
-  GateUp RowRange(size_t begin, size_t end) const {
-    return {gate.RowRange(begin, end),
-            Given(up) ? up.RowRange(begin, end) : up};
-  }
 };
 
 // One call: all that workers share.
@@ -357,10 +352,11 @@ class Region {
                                                : options_.activate;
   }
 
-  // Rows [begin, begin + count) of the block, as products read them.
-  bool Gather(const ExpertBlock& block, size_t begin, size_t count,
-              const WorkerMemory& own, ConstAnyRows* rows) {
-    const size_t first = static_cast<size_t>(block.first_row) + begin;
+  // The rows of the block, as products read them.
+  bool Gather(const ExpertBlock& block, const WorkerMemory& own,
+              ConstAnyRows* rows) {
+    const auto first = static_cast<size_t>(block.first_row);
+    const auto count = static_cast<size_t>(block.rows);
     if (block.expert == ExpertTile::kShared) {
       *rows = shared_hidden_.RowRange(first, first + count);
       return true;
@@ -430,7 +426,7 @@ class Region {
   ActivateInputs ActivateInputsOf(const ExpertBlock& block,
                                   const GateUp& gate_up) const {
     return {gate_up.gate, gate_up.up, BiasOf(block, inputs_.gate_bias),
-            IsSplit(block) ? BiasOf(block, inputs_.up_bias) : ConstAnyMatrix()};
+            BiasOf(block, inputs_.up_bias)};
   }
   static ConstAnyMatrix BiasOf(const ExpertBlock& block,
                                const ConstAnyMatrix& biases) {
@@ -439,34 +435,25 @@ class Region {
     return biases.RowRange(expert, expert + 1);
   }
 
-  // Activates rows [begin, begin + out.rows) of the block.
-  bool ActivateRows(const ExpertBlock& block, size_t begin,
-                    const GateUp& gate_up, const AnyRows& out,
-                    const WorkerMemory& own) {
-    const ActivateInputs inputs = ActivateInputsOf(block, gate_up);
+  // Activates the rows of the block.
+  bool ActivateRows(const ExpertBlock& block, const GateUp& gate_up,
+                    const AnyRows& out, const WorkerMemory& own) {
+    ActivateInputs inputs = ActivateInputsOf(block, gate_up);
     ActivateOptions options = ActivateOf(block);
-    if (block.expert == ExpertTile::kShared || !options_.weights_on_input) {
-      return Keep(Activate(inputs, {out}, options));
+    if (block.expert != ExpertTile::kShared && options_.weights_on_input) {
+      options.row_scale_place = ActivatePlace::kBefore;
+      inputs.row_scale = WeightsOf(block, own.row_scale);
     }
-    options.row_scale_place = ActivatePlace::kBefore;
-    // Each step has as many rows as there is room for their weights.
-    for (size_t at = 0; at < out.rows; at += plan_.step_rows) {
-      const size_t end = std::min(at + plan_.step_rows, out.rows);
-      ActivateInputs part = inputs;
-      part.gate = inputs.gate.RowRange(at, end);
-      if (Given(inputs.up)) part.up = inputs.up.RowRange(at, end);
-      part.row_scale = WeightsOf(block, begin + at, end - at, own.row_scale);
-      if (!Keep(Activate(part, {out.RowRange(at, end)}, options))) return false;
-    }
-    return true;
+    return Keep(Activate(inputs, {out}, options));
   }
   // The weights of a block's rows, as they are stored.
-  ConstAnyMatrix WeightsOf(const ExpertBlock& block, size_t begin, size_t count,
+  ConstAnyMatrix WeightsOf(const ExpertBlock& block,
                            const AnyMatrix& place) const {
     const ConstAnyMatrix& weights = inputs_.combine.topk_weights;
     const size_t size = SizeOf(weights.type);
     const int32_t* const pairs =
-        plan_.pairs.data + static_cast<size_t>(block.first_row) + begin;
+        plan_.pairs.data + static_cast<size_t>(block.first_row);
+    const auto count = static_cast<size_t>(block.rows);
     for (size_t r = 0; r < count; ++r) {
       const auto pair = static_cast<size_t>(pairs[r]);
       const size_t at =
@@ -477,31 +464,27 @@ class Region {
     return {place.data, weights.type, count, 1, 1};
   }
 
-  AnyMatrix RowsOf(const ExpertBlock& block, size_t begin, size_t count) const {
-    const size_t first = static_cast<size_t>(block.first_row) + begin;
+  AnyMatrix RowsOf(const ExpertBlock& block) const {
+    const auto first = static_cast<size_t>(block.first_row);
     return (block.expert == ExpertTile::kShared ? memory_.shared_rows
                                                 : memory_.rows)
-        .RowRange(first, first + count);
+        .RowRange(first, first + static_cast<size_t>(block.rows));
   }
 
   void RunBlock(size_t index, size_t worker, const WorkerMemory& own) {
     const ExpertBlock& block = plan_.blocks.data[index];
     const auto num_rows = static_cast<size_t>(block.rows);
-    for (size_t begin = 0; begin < num_rows; begin += plan_.step_rows) {
-      const size_t count = std::min(plan_.step_rows, num_rows - begin);
-      const GateUp gate_up = GateUpOf(block, own.gate_up, 0, count);
-      const AnyRows activated =
-          ActivatedOf(block, own.activated, 0).RowRange(0, count);
-      ConstAnyRows rows;
-      if (!Gather(block, begin, count, own, &rows) ||
-          !MultiplyGateUp(block, rows, gate_up, 0, GateUpCols(block), worker) ||
-          !ActivateRows(block, begin, gate_up, activated, own) ||
-          !Keep(gemm_({ExpertProduct::kDown, block.expert, 0, worker, activated,
-                       RowsOf(block, begin, count)}))) {
-        return;
-      }
+    const GateUp gate_up = GateUpOf(block, own.gate_up, 0, num_rows);
+    const AnyRows activated =
+        ActivatedOf(block, own.activated, 0).RowRange(0, num_rows);
+    ConstAnyRows rows;
+    if (Gather(block, own, &rows) &&
+        MultiplyGateUp(block, rows, gate_up, 0, GateUpCols(block), worker) &&
+        ActivateRows(block, gate_up, activated, own) &&
+        Keep(gemm_({ExpertProduct::kDown, block.expert, 0, worker, activated,
+                    RowsOf(block)}))) {
+      Count(block);
     }
-    Count(block);
   }
 
   // Part `part` of `parts` of so many columns.
@@ -527,18 +510,15 @@ class Region {
         PartOf(GateUpCols(block), part, block.gate_up_parts);
     const GateUp gate_up =
         GateUpOf(block, memory_.cut_gate_up, cut_row, num_rows);
-    for (size_t begin = 0; begin < num_rows; begin += plan_.step_rows) {
-      const size_t count = std::min(plan_.step_rows, num_rows - begin);
-      ConstAnyRows rows;
-      if (!Gather(block, begin, count, own, &rows) ||
-          !MultiplyGateUp(block, rows, gate_up.RowRange(begin, begin + count),
-                          columns.begin, columns.end, worker)) {
-        return;
-      }
+    ConstAnyRows rows;
+    if (!Gather(block, own, &rows) ||
+        !MultiplyGateUp(block, rows, gate_up, columns.begin, columns.end,
+                        worker)) {
+      return;
     }
     std::atomic<int32_t>& to_come = GateUpToCome(index);
     if (to_come.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    if (ActivateRows(block, 0, gate_up,
+    if (ActivateRows(block, gate_up,
                      ActivatedOf(block, memory_.cut_activated, cut_row)
                          .RowRange(0, num_rows),
                      own)) {
@@ -549,19 +529,14 @@ class Region {
   void RunDown(size_t index, int32_t part, size_t worker) {
     const ExpertBlock& block = plan_.blocks.data[index];
     if (!WaitFor(GateUpToCome(index), kActivated)) return;
-    const auto num_rows = static_cast<size_t>(block.rows);
     const auto cut_row = static_cast<size_t>(block.cut_row);
     const Columns columns = PartOf(plan_.hidden, part, block.down_parts);
-    const AnyRows activated =
-        ActivatedOf(block, memory_.cut_activated, cut_row);
-    for (size_t begin = 0; begin < num_rows; begin += plan_.step_rows) {
-      const size_t count = std::min(plan_.step_rows, num_rows - begin);
-      if (!Keep(gemm_({ExpertProduct::kDown, block.expert, columns.begin,
-                       worker, activated.RowRange(begin, begin + count),
-                       RowsOf(block, begin, count)
-                           .ColRange(columns.begin, columns.end)}))) {
-        return;
-      }
+    const AnyRows activated = ActivatedOf(block, memory_.cut_activated, cut_row)
+                                  .RowRange(0, static_cast<size_t>(block.rows));
+    if (!Keep(gemm_({ExpertProduct::kDown, block.expert, columns.begin, worker,
+                     activated,
+                     RowsOf(block).ColRange(columns.begin, columns.end)}))) {
+      return;
     }
     if (DownToCome(index).fetch_sub(1, std::memory_order_acq_rel) == 1) {
       Count(block);
@@ -638,6 +613,7 @@ bool OverlapsArguments(const Span<int32_t>& scratch,
 
 size_t ScratchSize(const ExpertsPlan& plan, size_t cut_blocks,
                    const ExpertsOptions& options, size_t workers) {
+  if (!calls::ExpertsCall::HasFormats(options, plan)) return SIZE_MAX;
   if (plan.tokens == 0) return 0;
   Taker taker, worker;
   LayShared(plan, cut_blocks, options, &taker);
@@ -656,7 +632,9 @@ size_t ScratchSize(const ExpertsPlan& plan, size_t cut_blocks,
 size_t ExpertsScratchSize(const ExpertsPlan& plan,
                           const ExpertsOptions& options,
                           size_t workers) noexcept {
-  return ScratchSize(plan, CutBlocks(plan), options, workers);
+  return internal::IsMade(plan)
+             ? ScratchSize(plan, CutBlocks(plan), options, workers)
+             : SIZE_MAX;
 }
 size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           const ExpertsPlanOptions& shape,
@@ -673,7 +651,7 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
   plan.num_rows = tokens * top_k;
   const size_t rows =
       plan.num_rows + (shape.shared_intermediate != 0 ? tokens : 0);
-  plan.step_rows = std::min(rows, shape.max_rows);
+  plan.step_rows = std::min(rows, internal::MostBlockRows(shape));
   if (shape.workers != 1 && shape.tile_columns != 0) {
     plan.cut_rows = std::min(rows, internal::MostCutRows(shape));
   }
@@ -734,6 +712,10 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
 
 ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
                           const ExpertsOptions& options) noexcept {
+  if (inputs.plan == nullptr || !internal::IsMade(*inputs.plan) ||
+      ExpertsScratchSize(*inputs.plan, options, 1) > inputs.scratch.size) {
+    return {};
+  }
   Taker taker(inputs.scratch);
   const Memory memory =
       LayShared(*inputs.plan, CutBlocks(*inputs.plan), options, &taker);

@@ -21,23 +21,75 @@ namespace {
 
 using internal::CeilDiv;
 using internal::Checked;
+using internal::kMostPieces;
 using internal::kPiecesOfShare;
 using internal::Taker;
 
-// The least part of a worker's share of all, so that parts are at most so many
-// a worker.
-constexpr size_t kMostPieces = 16;
 // Gate and up are two products of three.
 constexpr size_t kProducts = 3, kGateUpProducts = 2;
 // Blocks of about one cost are cut evenly where a worker's share is below so
 // many least pieces: there is none left then to fill gaps with. One token's 8
 // experts on 128 workers take 1.10 of the ideal time, and 1.29 otherwise.
 constexpr size_t kEvenShare = 16;
+// Where no even cut does, each worker takes one part of gate and up if it has
+// so many for each block. One token's 8 experts on 75 to 127 workers take 1.06
+// to 1.20 of the ideal time, and 1.11 to 1.28 otherwise.
+constexpr size_t kWorkersOfBlock = 6;
+// Times in this cut, as costs times so much.
+constexpr size_t kFine = 256;
+
+// When workers are done with gate and up. Times that differ by less than a 32nd
+// count as one.
+class Finishes {
+ public:
+  // False if this is a ninth time, because there is memory for eight.
+  bool Add(size_t time, size_t workers) {
+    for (size_t i = 0; i < size_; ++i) {
+      const size_t at = times_[i];
+      if (std::max(at, time) - std::min(at, time) > at / 32) continue;
+      times_[i] = std::max(at, time);
+      workers_[i] += workers;
+      return true;
+    }
+    if (size_ == kMost) return false;
+    times_[size_] = time;
+    workers_[size_++] = workers;
+    return true;
+  }
+  size_t size() const { return size_; }
+  size_t time(size_t i) const { return times_[i]; }
+  size_t First() const { return *std::min_element(times_, times_ + size_); }
+  size_t Last() const { return *std::max_element(times_, times_ + size_); }
+
+  // When so many parts of such a time are done by workers who claim them, to a
+  // 64th of a part.
+  size_t End(size_t parts, size_t part) const {
+    size_t low = 0, high = Last() + parts * part;
+    while (high - low > part / 64 + 1) {
+      const size_t middle = low + (high - low) / 2;
+      (PartsUntil(middle, part) >= parts ? high : low) = middle;
+    }
+    return high;
+  }
+
+ private:
+  size_t PartsUntil(size_t end, size_t part) const {
+    size_t parts = 0;
+    for (size_t i = 0; i < size_; ++i) {
+      if (end > times_[i]) parts += (end - times_[i]) / part * workers_[i];
+    }
+    return parts;
+  }
+
+  static constexpr size_t kMost = 8;
+  size_t times_[kMost], workers_[kMost];
+  size_t size_ = 0;
+};
 
 WorkListOptions WorkOf(const ExpertsPlanOptions& options) {
   WorkListOptions work;
   work.workers = options.workers;
-  work.tile_rows = options.tile_rows;
+  work.tile_rows = internal::TileRows(options);
   work.min_rows = options.min_rows;
   work.tile_cost = options.weight_cost;
   work.row_cost = options.row_cost;
@@ -64,15 +116,19 @@ struct PlanMemory {
   WorkTile* tiles;
   ExpertBlock* blocks;
   ExpertTask* tasks;
-  size_t num_tiles, num_shared, num_blocks, num_tasks, num_scratch;
+  size_t num_tiles, num_shared, num_tasks, num_scratch;
 };
 
-// Blocks of the shared expert, of which each is no more than a worker's share.
-size_t SharedBlocks(size_t tokens, const ExpertsPlanOptions& options) {
-  if (options.shared_intermediate == 0 || tokens == 0) return 0;
-  const size_t most = CeilDiv(tokens, options.tile_rows);
-  return std::min(most, std::max(kPiecesOfShare * options.workers,
-                                 CeilDiv(tokens, options.max_rows)));
+// Whether PlanExperts() takes these options.
+bool AreInRange(const ExpertsPlanOptions& options) {
+  for (const calls::Option& option : calls::ExpertsPlanCall::kOptions) {
+    if (!internal::IsInRange(option.range.of, option.range,
+                             internal::At(&options, option.field.offset),
+                             option.field.kind)) {
+      return false;
+    }
+  }
+  return options.shared_intermediate <= calls::kMaxInt32;
 }
 
 // Hands out the parts of `taker`'s memory. False if a size overflows.
@@ -81,17 +137,13 @@ bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
   const size_t experts = options.num_experts;
   size_t pairs = 0;
   if (__builtin_mul_overflow(tokens, top_k, &pairs) ||
-      pairs > calls::kMaxInt32 || experts - 1 >= calls::kMaxInt32 ||
-      options.workers - 1 >= (1 << 16) || options.tile_rows == 0 ||
-      options.max_rows == 0) {
+      pairs > calls::kMaxInt32 || !AreInRange(options)) {
     return false;
   }
   memory->num_tiles = WorkListSize(pairs, experts, WorkOf(options));
-  memory->num_shared = SharedBlocks(tokens, options);
-  memory->num_blocks =
-      memory->num_tiles + pairs / options.max_rows + memory->num_shared;
-  const size_t blocks = memory->num_blocks;
-  memory->num_tasks = 3 * blocks + 2 * kMostPieces * options.workers;
+  memory->num_shared = internal::SharedBlocks(tokens, options);
+  const size_t blocks = internal::MostBlocks(tokens, pairs, options);
+  memory->num_tasks = internal::MostTasks(blocks, options);
   // A sort shares out as many blocks as BucketScratchSize() counts.
   memory->num_scratch =
       BucketScratchSize(pairs, experts, Crew(options.workers));
@@ -122,24 +174,40 @@ class Planner {
   }
 
  private:
-  // The cost of all of a block's products. The shared expert's cost more as
-  // they are wider.
+  // The cost of all of a block's products; SIZE_MAX if it exceeds 64 bits. The
+  // shared expert's cost more in the ratio of its width.
   size_t Cost(const ExpertBlock& block) const {
     const size_t rows =
         std::max(static_cast<size_t>(block.rows), options_.min_rows);
-    const size_t cost = options_.weight_cost + options_.row_cost * rows;
-    return block.expert != ExpertTile::kShared
-               ? cost
-               : std::max<size_t>(1, cost / options_.intermediate *
-                                         options_.shared_intermediate);
+    size_t cost;
+    if (__builtin_mul_overflow(options_.row_cost, rows, &cost) ||
+        __builtin_add_overflow(cost, options_.weight_cost, &cost)) {
+      return SIZE_MAX;
+    }
+    if (block.expert != ExpertTile::kShared) return cost;
+    // cost * shared / width, without overflow of the product. Both are below
+    // 2^31.
+    const size_t width = options_.intermediate;
+    const size_t shared = options_.shared_intermediate;
+    size_t shared_cost;
+    if (__builtin_mul_overflow(cost / width, shared, &shared_cost) ||
+        __builtin_add_overflow(shared_cost, cost % width * shared / width,
+                               &shared_cost)) {
+      return SIZE_MAX;
+    }
+    return std::max<size_t>(1, shared_cost);
   }
 
-  // Rows [first, first + rows) in so many blocks, as even as they may be.
+  // Rows [first, first + rows) in so many blocks of whole tiles of rows, as
+  // even as they may be.
   ExpertBlock* Split(int32_t expert, int64_t first, size_t rows, size_t blocks,
                      ExpertBlock* next) const {
+    const size_t tile_rows = internal::TileRows(options_);
+    const size_t tiles = CeilDiv(rows, tile_rows);
     for (size_t i = 0; i < blocks; ++i) {
-      const size_t begin = PartBegin(rows, blocks, i);
-      const size_t end = PartBegin(rows, blocks, i + 1);
+      const size_t begin = PartBegin(tiles, blocks, i) * tile_rows;
+      const size_t end =
+          std::min(rows, PartBegin(tiles, blocks, i + 1) * tile_rows);
       *next++ = {first + static_cast<int64_t>(begin),
                  static_cast<int32_t>(end - begin),
                  expert,
@@ -156,7 +224,7 @@ class Planner {
       const WorkTile& tile = memory_.tiles[i];
       const auto rows = static_cast<size_t>(tile.rows);
       next = Split(tile.expert, tile.first_row, rows,
-                   CeilDiv(rows, options_.max_rows), next);
+                   CeilDiv(rows, internal::MostBlockRows(options_)), next);
     }
     next =
         Split(ExpertTile::kShared, 0, plan_.tokens, memory_.num_shared, next);
@@ -197,27 +265,180 @@ class Planner {
                             : options_.intermediate;
     return CeilDiv(cols, options_.tile_columns);
   }
-  // The fewest parts of a product of so many column tiles that keep all workers
-  // busy for 16 of 17 parts of the time, if each of `blocks` equal blocks has
-  // them; or 0.
-  size_t EvenParts(size_t blocks, size_t tiles) const {
-    const size_t workers = options_.workers;
-    for (size_t parts = 1; parts <= std::min(tiles, workers); ++parts) {
-      const size_t turns = CeilDiv(blocks * parts, workers);
-      if (16 * turns * workers * CeilDiv(tiles, parts) <= 17 * blocks * tiles) {
-        return parts;
-      }
-    }
-    return 0;
+  size_t ProductCost(const ExpertBlock& block, bool is_down) const {
+    const size_t cost = Cost(block),
+                 gate_up = cost * kGateUpProducts / kProducts;
+    return is_down ? cost - gate_up : gate_up;
   }
+  // Whether blocks of about one cost, which all are cut, and those of a shared
+  // expert are to be cut in equal turns.
   bool ShouldCutEvenly(Span<ExpertBlock> cut) const {
     if (cut.size != plan_.blocks.size || cut.size == 0) return false;
-    const ExpertBlock &first = cut.data[0], &last = cut.data[cut.size - 1];
+    size_t least = SIZE_MAX, most = 0;  // of routed blocks
+    for (const ExpertBlock& block : cut) {
+      if (block.expert == ExpertTile::kShared) continue;
+      least = std::min(least, Cost(block));
+      most = std::max(most, Cost(block));
+    }
     const size_t share = plan_.total_cost / options_.workers;
-    return first.expert != ExpertTile::kShared &&
-           last.expert != ExpertTile::kShared &&
-           Cost(first) - Cost(last) <= Cost(last) / 8 &&
+    return (most == 0 || most - least <= least / 8) &&
            share / kEvenShare < options_.least_cost;
+  }
+  // Cuts a block's product to parts that cost at most 17 / 16 of a worker's
+  // share of `total` in so many turns. Returns the number of parts, or 0 if a
+  // column tile costs more or the parts outnumber the workers.
+  size_t EvenParts(const ExpertBlock& block, bool is_down, size_t total,
+                   size_t turns) const {
+    const size_t tiles = ColumnTiles(block, is_down);
+    const size_t cost = std::max<size_t>(1, ProductCost(block, is_down));
+    size_t most;  // tiles of a part
+    if (__builtin_mul_overflow(17 * tiles, total, &most)) return 0;
+    most /= cost;
+    most /= 16 * turns * options_.workers;
+    if (most == 0) return 0;
+    const size_t parts = CeilDiv(tiles, most);
+    return parts <= options_.workers ? parts : 0;
+  }
+  // Cuts one product of all blocks so that workers claim equally many equal
+  // parts, in as few turns as keep all of them busy for 16 of 17 parts of the
+  // time. False if no number of turns does with parts that are worth their
+  // claim.
+  bool CutEvenly(Span<ExpertBlock> cut, bool is_down) const {
+    size_t total = 0;
+    for (const ExpertBlock& block : cut) total += ProductCost(block, is_down);
+    for (size_t turns = 1; turns <= kMostPieces; ++turns) {
+      if (total / (turns * options_.workers) < options_.least_cost / 2) break;
+      size_t all = 0;
+      for (ExpertBlock& block : cut) {
+        const size_t parts = EvenParts(block, is_down, total, turns);
+        all = parts == 0 ? SIZE_MAX : all + parts;
+        if (all > turns * options_.workers) break;
+        PartsOf(block, is_down) = static_cast<int32_t>(parts);
+      }
+      if (all <= turns * options_.workers) return true;
+    }
+    return false;
+  }
+  // Tiles in a part of a block's product that costs at most `limit` / kFine.
+  size_t TilesWithin(const ExpertBlock& block, bool is_down,
+                     size_t limit) const {
+    const size_t tiles = ColumnTiles(block, is_down);
+    const size_t cost = std::max<size_t>(1, ProductCost(block, is_down));
+    return std::clamp<size_t>(limit * tiles / cost / kFine, 1, tiles);
+  }
+  // The parts of a product where each costs at most `limit` / kFine.
+  size_t CountParts(Span<ExpertBlock> cut, bool is_down, size_t limit) const {
+    size_t all = 0;
+    for (const ExpertBlock& block : cut) {
+      all += CeilDiv(ColumnTiles(block, is_down),
+                     TilesWithin(block, is_down, limit));
+    }
+    return all;
+  }
+  // Cuts gate and up to one part a worker, each of one size or a tile less, and
+  // down to parts with which early and late workers end at the same time. Sorts
+  // blocks by the time of their activation, because workers claim down parts in
+  // this order and would wait for a late block. False if workers are too few,
+  // or columns or costs exceed the bounds that keep products within 64 bits.
+  bool CutInOneTurn(Span<ExpertBlock> cut) const {
+    const size_t workers = options_.workers;
+    if (workers < kWorkersOfBlock * cut.size || plan_.total_cost >> 32 != 0) {
+      return false;
+    }
+    for (const ExpertBlock& block : cut) {
+      if (ColumnTiles(block, false) >> 16 != 0 ||
+          ColumnTiles(block, true) >> 16 != 0) {
+        return false;
+      }
+    }
+    Finishes finishes;
+    if (!CutGateUp(cut, &finishes) || !CutDown(cut, finishes)) return false;
+    std::stable_sort(cut.begin(), cut.end(),
+                     [this](const ExpertBlock& a, const ExpertBlock& b) {
+                       return TimeOfGateUp(a) < TimeOfGateUp(b);
+                     });
+    return true;
+  }
+  // The time of a block's largest part of gate and up.
+  size_t TimeOfGateUp(const ExpertBlock& block) const {
+    const size_t tiles = ColumnTiles(block, false);
+    return CeilDiv(tiles, static_cast<size_t>(block.gate_up_parts)) *
+           (kFine * ProductCost(block, false) / tiles);
+  }
+  // False if workers are fewer than blocks, or `finishes` is full.
+  bool CutGateUp(Span<ExpertBlock> cut, Finishes* finishes) const {
+    const ExpertBlock& first = cut.data[0];
+    const size_t first_tiles = ColumnTiles(first, false);
+    const size_t first_cost = ProductCost(first, false);
+    size_t total = 0;
+    for (const ExpertBlock& block : cut) total += ProductCost(block, false);
+    // No fewer tiles than those of a worker's share.
+    size_t limit, parts,
+        tiles_of_part = total * first_tiles / (first_cost * options_.workers);
+    do {
+      if (++tiles_of_part > first_tiles) return false;
+      limit = CeilDiv(kFine * tiles_of_part * first_cost, first_tiles);
+      parts = CountParts(cut, false, limit);
+    } while (parts > options_.workers);
+    size_t spare = options_.workers - parts;
+    for (ExpertBlock& block : cut) {
+      const size_t tiles = ColumnTiles(block, false);
+      const size_t most = TilesWithin(block, false, limit);
+      size_t own = CeilDiv(tiles, most);
+      if (most > 1 && CeilDiv(tiles, most - 1) - own <= spare) {
+        spare -= CeilDiv(tiles, most - 1) - own;
+        own = CeilDiv(tiles, most - 1);
+      }
+      block.gate_up_parts = static_cast<int32_t>(own);
+      // Some parts may be a tile smaller than the largest.
+      const size_t larger = tiles % own == 0 ? own : tiles % own;
+      const size_t tile = kFine * ProductCost(block, false) / tiles;
+      if (!finishes->Add(CeilDiv(tiles, own) * tile, larger) ||
+          (larger < own && !finishes->Add(tiles / own * tile, own - larger))) {
+        return false;
+      }
+    }
+    return spare == 0 || finishes->Add(finishes->First(), spare);
+  }
+  // Tries parts that are a half, a third or all of the time from one of these
+  // finishes to the mean of all work. False if none is worth its claim.
+  bool CutDown(Span<ExpertBlock> cut, const Finishes& finishes) const {
+    size_t down = 0;
+    for (const ExpertBlock& block : cut) down += ProductCost(block, true);
+    const size_t workers = options_.workers;
+    const size_t mean = kFine * plan_.total_cost / workers;
+    const size_t least = std::max<size_t>(1, kFine * down / (8 * workers));
+    const size_t claim = kFine * std::min(options_.least_cost, mean) / 16;
+    // Of an expert: the shared one may have another width.
+    const ExpertBlock& usual = cut.data[cut.size / 2];
+    const size_t tiles = ColumnTiles(usual, true);
+    const size_t cost = kFine * ProductCost(usual, true);
+    size_t best = 0, best_end = SIZE_MAX;
+    for (size_t i = 0; i < finishes.size(); ++i) {
+      for (size_t turns = 1; turns <= 3; ++turns) {
+        if (finishes.time(i) >= mean) continue;
+        const size_t rest = (mean - finishes.time(i)) / turns;
+        const size_t part = CeilDiv(CeilDiv(rest * tiles, cost) * cost, tiles);
+        if (part < least) continue;
+        // The last block's parts begin when its activation is done.
+        const size_t end =
+            std::max(finishes.End(CountParts(cut, true, part), part + claim),
+                     finishes.Last() + part + claim);
+        if (end >= best_end) continue;
+        best_end = end;
+        best = part;
+      }
+    }
+    if (best == 0) return false;
+    for (ExpertBlock& block : cut) {
+      block.down_parts = static_cast<int32_t>(
+          CeilDiv(ColumnTiles(block, true), TilesWithin(block, true, best)));
+    }
+    return true;
+  }
+
+  static int32_t& PartsOf(ExpertBlock& block, bool is_down) {
+    return is_down ? block.down_parts : block.gate_up_parts;
   }
 
   void MakeTasks() {
@@ -251,24 +472,19 @@ class Planner {
     for (size_t i = 0; i < num_whole; ++i) {
       *next++ = {static_cast<int32_t>(i), ExpertTask::kBlock, 0};
     }
-    size_t even[] = {0, 0};
-    if (ShouldCutEvenly(cut)) {
-      for (const bool is_down : {false, true}) {
-        even[is_down] = EvenParts(cut.size, ColumnTiles(cut.data[0], is_down));
-      }
-    }
-    const bool is_even = even[0] != 0 && even[1] != 0;
+    const bool is_even =
+        ShouldCutEvenly(cut) &&
+        ((CutEvenly(cut, false) && CutEvenly(cut, true)) || CutInOneTurn(cut));
     for (const auto kind : {ExpertTask::kGateUp, ExpertTask::kDown}) {
+      const bool is_down = kind == ExpertTask::kDown;
       for (ExpertBlock& block : cut) {
-        const size_t gate_up = Cost(block) * kGateUpProducts / kProducts;
-        const bool is_down = kind == ExpertTask::kDown;
-        const size_t cost = is_down ? Cost(block) - gate_up : gate_up;
-        const auto parts = static_cast<int32_t>(
-            is_even ? even[is_down]
-                    : std::min(CeilDiv(cost, Limit(left)),
-                               ColumnTiles(block, is_down)));
+        const size_t cost = ProductCost(block, is_down);
+        int32_t& parts = PartsOf(block, is_down);
+        if (!is_even) {
+          parts = static_cast<int32_t>(std::min(CeilDiv(cost, Limit(left)),
+                                                ColumnTiles(block, is_down)));
+        }
         left -= cost;
-        (is_down ? block.down_parts : block.gate_up_parts) = parts;
         const auto index = static_cast<int32_t>(&block - plan_.blocks.data);
         for (int32_t part = 0; part < parts; ++part) {
           *next++ = {index, kind, part};
@@ -346,11 +562,10 @@ Status PlanExperts(const ExpertsPlanInputs& inputs,
     return internal::DoesNotFit(
         "PlanExperts: options: the rows' cost exceeds 63 bits");
   }
-  int32_t most = 0;
   for (const ExpertBlock& block : plan.blocks) {
-    most = std::max(most, block.rows);
+    plan.step_rows = std::max(plan.step_rows, static_cast<size_t>(block.rows));
   }
-  plan.step_rows = std::min(static_cast<size_t>(most), options.max_rows);
+  plan.mark = internal::MarkOf(plan);
   if (outputs.report != nullptr) {
     outputs.report->max_rows = report.max_rows;
     outputs.report->dropped = report.dropped;

@@ -95,10 +95,17 @@ struct Schedule {
   double makespan;  // until the last worker is ready
 };
 
-inline double CostOf(const ExpertsPlanOptions& options, int32_t rows) {
-  return static_cast<double>(
-      options.weight_cost +
-      options.row_cost * std::max(static_cast<size_t>(rows), options.min_rows));
+// The cost of all products of so many rows of one expert. The shared expert's
+// cost follows its width.
+inline double CostOf(const ExpertsPlanOptions& options, int32_t expert,
+                     size_t rows) {
+  const auto cost =
+      static_cast<double>(options.weight_cost +
+                          options.row_cost * std::max(rows, options.min_rows));
+  return expert != ExpertTile::kShared
+             ? cost
+             : cost * static_cast<double>(options.shared_intermediate) /
+                   static_cast<double>(options.intermediate);
 }
 
 // The share of a product of so many columns that one of its parts is.
@@ -127,7 +134,9 @@ inline Schedule Simulate(const ExpertsPlan& plan,
     const auto index = static_cast<size_t>(task.block);
     const ExpertBlock& block = plan.blocks.data[index];
     const double rows = static_cast<double>(block.rows);
-    const double product = CostOf(options, block.rows) * costs.unit;
+    const double product =
+        CostOf(options, block.expert, static_cast<size_t>(block.rows)) *
+        costs.unit;
     const double gather = costs.row * rows;
     switch (task.kind) {
       case ExpertTask::kBlock:
@@ -164,7 +173,8 @@ inline Schedule Simulate(const ExpertsPlan& plan,
 
 // Engines without a plan claim tiles of whole experts or many rows, and then
 // make the sums; where tiles are fewer than two a worker, one product after the
-// other, each on all of them.
+// other, each on all of them. The shared expert's products are always shared
+// out so.
 inline Schedule SimulateTiles(const ExpertsPlan& plan,
                               const ExpertsPlanOptions& options, size_t workers,
                               const ScheduleCosts& costs) {
@@ -185,8 +195,16 @@ inline Schedule SimulateTiles(const ExpertsPlan& plan,
   const double crew_size = static_cast<double>(workers);
   double work = costs.token * static_cast<double>(plan.tokens), after = 0;
   Workers crew(workers, costs.wake);
+  if (options.shared_intermediate != 0) {
+    const double product =
+        CostOf(options, ExpertTile::kShared, plan.tokens) * costs.unit;
+    work += product;
+    after += product / crew_size + 2 * (costs.wake + costs.tile);
+  }
   for (const WorkTile& tile : tiles) {
-    const double product = CostOf(options, tile.rows) * costs.unit;
+    const double product =
+        CostOf(options, tile.expert, static_cast<size_t>(tile.rows)) *
+        costs.unit;
     const double more = costs.row * static_cast<double>(tile.rows);
     work += product + more + costs.tile;
     if (workers > 1 && tiles.size() < 2 * workers) {

@@ -4,11 +4,14 @@
 #include "switchyard/layer.h"
 
 #include <atomic>
+#include <cstdlib>
+#include <functional>
 
 #include "src/calls/layer.h"
 #include "src/layer_plan.h"
 #include "switchyard/team_executor.h"
 #include "testing/crew.h"
+#include "testing/guarded_buffer.h"
 #include "testing/layer_case.h"
 #include "testing/layer_schedule.h"
 #include "tests/call_errors.h"
@@ -201,6 +204,12 @@ TEST(Plan, HasEachRowOnce) {
     for (const ExpertBlock& block : plan.blocks) {
       const bool is_shared = block.expert == ExpertTile::kShared;
       ASSERT_GT(block.rows, 0);
+      ASSERT_LE(static_cast<size_t>(block.rows), c.plan.max_rows);
+      const int64_t first_of_expert =
+          is_shared ? 0 : plan.offsets.data[block.expert];
+      ASSERT_EQ(static_cast<size_t>(block.first_row - first_of_expert) %
+                    std::min(c.plan.tile_rows, c.plan.max_rows),
+                0u);
       for (int32_t r = 0; r < block.rows; ++r) {
         const auto row = static_cast<size_t>(block.first_row + r);
         ASSERT_LT(row, (is_shared ? shared : routed).size());
@@ -234,6 +243,173 @@ TEST(Plan, HasEachRowOnce) {
       ASSERT_EQ(tasks[b], expected);
     }
   }
+}
+
+// 300 rows are more than max_rows, and are cut at a multiple of tile_rows.
+TEST(Plan, CutsRowsAtTiles) {
+  ExpertsPlanOptions options;
+  options.num_experts = 1;
+  options.hidden = options.intermediate = options.shared_intermediate = 64;
+  const std::vector<int32_t> ids(300, 0);
+  std::vector<int32_t> memory(ExpertsPlanSize(300, 1, options));
+  ExpertsPlan plan;
+  ASSERT_OK(PlanExperts({{ids.data(), 300, 1}}, {memory, &plan}, options));
+  ASSERT_GE(plan.blocks.size, 4u);
+  for (const ExpertBlock& block : plan.blocks) {
+    EXPECT_EQ(block.first_row % 16, 0) << "of expert " << block.expert;
+  }
+}
+
+// A call to be planned.
+struct PlanCase {
+  size_t tokens, top_k;
+  ExpertsPlanOptions options;
+  std::vector<int32_t> ids;
+};
+// Experts, top_k, hidden, intermediate and that of a shared expert:
+// gpt-oss-20b, gpt-oss-120b, DeepSeek-V3, Qwen3-30B-A3B, Qwen2-57B-A14B, Llama
+// 4 Scout.
+constexpr size_t kShapes[][5] = {
+    {32, 4, 2880, 2880, 0},     {128, 4, 2880, 2880, 0},
+    {256, 8, 7168, 2048, 2048}, {128, 8, 2048, 768, 0},
+    {64, 8, 3584, 2560, 20480}, {16, 1, 5120, 8192, 8192},
+};
+PlanCase DrawPlanCase(Random& random) {
+  const auto below = [&](size_t n) {
+    return static_cast<size_t>(random.Below(n));
+  };
+  const auto is_one_of = [&](size_t n) { return below(n) == 0; };
+  PlanCase c = {};
+  ExpertsPlanOptions& o = c.options;
+  const bool is_real = !is_one_of(3);
+  if (is_real) {
+    const auto& shape = kShapes[below(std::size(kShapes))];
+    o.num_experts = shape[0], c.top_k = shape[1], o.hidden = shape[2];
+    o.intermediate = shape[3], o.shared_intermediate = shape[4];
+  } else {
+    o.num_experts = 1 + below(is_one_of(4) ? 300 : 40);
+    c.top_k = 1 + below(std::min<size_t>(o.num_experts, 10));
+    o.hidden = 1 + below(4000);
+    o.intermediate = 1 + below(4000);
+    if (is_one_of(2)) o.shared_intermediate = 1 + below(8000);
+  }
+  c.tokens = is_one_of(8) ? below(300) : 1 + below(12);
+  o.workers = 1 + below(is_one_of(20) ? 2000 : 300);
+  o.allow_dropped = true;
+  if (!is_one_of(3)) {
+    const size_t kCosts[] = {0, 1, 8, 64, 100, 512, 4096};
+    const auto cost = [&] { return kCosts[below(std::size(kCosts))]; };
+    o.least_cost = cost();
+    if (is_one_of(2)) o.weight_cost = cost();
+    if (is_one_of(4)) o.row_cost = below(20);
+    if (is_one_of(4)) o.min_rows = below(70);
+    if (is_one_of(2)) o.tile_rows = 1 + below(70);
+    if (is_one_of(2)) o.max_rows = 1 + below(90);
+    if (is_one_of(2)) o.tile_columns = below(70);
+  }
+  // Evenly spread ids have the most blocks.
+  const size_t kind = below(4), first = below(o.num_experts);
+  for (size_t t = 0; t < c.tokens; ++t) {
+    const size_t token = kind == 3 ? below(o.num_experts) : 0;
+    for (size_t s = 0; s < c.top_k; ++s) {
+      const size_t expert = kind <= 1   ? first + t * c.top_k + s
+                            : kind == 2 ? s
+                                        : token + s;
+      c.ids.push_back(kind == 1 && is_one_of(10)
+                          ? -1
+                          : static_cast<int32_t>(expert % o.num_experts));
+    }
+  }
+  return c;
+}
+// Plans in memory that ends at a guard page.
+void ExpectSizesHold(const PlanCase& c) {
+  const size_t size = ExpertsPlanSize(c.tokens, c.top_k, c.options);
+  ASSERT_LT(size, SIZE_MAX);
+  const Guarded<int32_t> memory(1, size);
+  ExpertsPlan plan;
+  ASSERT_OK(PlanExperts({{c.ids.data(), c.tokens, c.top_k}},
+                        {memory.span(), &plan}, c.options));
+  memory.ExpectIntact("memory");
+  // Behind the tasks lies scratch of the sort, so the guard page alone does not
+  // notice each task too many.
+  const size_t blocks =
+      internal::MostBlocks(c.tokens, c.tokens * c.top_k, c.options);
+  ASSERT_LE(plan.blocks.size, blocks);
+  ASSERT_LE(plan.tasks.size, internal::MostTasks(blocks, c.options));
+  for (const size_t workers : {size_t{1}, c.options.workers}) {
+    ASSERT_LE(ExpertsScratchSize(plan, {}, workers),
+              ExpertsScratchSize(c.tokens, c.top_k, c.options, {}, workers));
+  }
+}
+
+// SWITCHYARD_PLANS draws so many, from SWITCHYARD_PLANS_SEED on.
+TEST(PlanSize, IsNeverExceeded) {
+  const auto number = [](const char* name, size_t otherwise) {
+    const char* const text = std::getenv(name);
+    return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+  };
+  const size_t seed = number("SWITCHYARD_PLANS_SEED", 45);
+  const size_t plans = number("SWITCHYARD_PLANS", 4000);
+  Random random(seed);
+  for (size_t i = 0; i < plans; ++i) {
+    ExpectSizesHold(DrawPlanCase(random));
+    ASSERT_FALSE(HasFailure()) << "plan " << i << " of seed " << seed;
+  }
+}
+// Plans that were written behind the memory, and scratch that was too small.
+TEST(PlanSize, IsEnoughWhereItWasNot) {
+  const auto expect = [](size_t tokens, size_t top_k, size_t experts,
+                         size_t hidden, size_t intermediate, size_t workers,
+                         const std::function<void(ExpertsPlanOptions&)>& set) {
+    PlanCase c = {tokens, top_k, {}, {}};
+    c.options.num_experts = experts;
+    c.options.hidden = hidden;
+    c.options.intermediate = intermediate;
+    c.options.workers = workers;
+    set(c.options);
+    for (size_t i = 0; i < tokens * top_k; ++i) {
+      c.ids.push_back(static_cast<int32_t>(i % experts));
+    }
+    SCOPED_TRACE(std::to_string(workers) + " workers");
+    ExpectSizesHold(c);
+  };
+  using Options = ExpertsPlanOptions;
+  expect(5, 4, 32, 2880, 2880, 99, [](Options&) {});
+  expect(3, 8, 256, 7168, 2048, 239, [](Options&) {});
+  expect(33, 1, 33, 288, 288, 32, [](Options& o) { o.weight_cost = 100; });
+  expect(33, 1, 33, 288, 288, 1024, [](Options& o) { o.weight_cost = 100; });
+  expect(4, 8, 128, 2048, 768, 23, [](Options& o) { o.least_cost = 64; });
+  expect(64, 1, 1, 2048, 768, 2, [](Options& o) {
+    o.shared_intermediate = 768;
+    o.weight_cost = 0;
+    o.tile_rows = 64;
+    o.max_rows = 1;
+  });
+}
+// Each option that PlanExperts() refuses.
+TEST(PlanSize, IsNoneOfBadOptions) {
+  ExpertsPlanOptions good;
+  good.num_experts = 4;
+  good.hidden = 5;
+  good.intermediate = 3;
+  ASSERT_LT(ExpertsPlanSize(3, 2, good), SIZE_MAX);
+  const auto expect = [&](size_t ExpertsPlanOptions::*member, size_t value) {
+    ExpertsPlanOptions bad = good;
+    bad.*member = value;
+    EXPECT_EQ(ExpertsPlanSize(3, 2, bad), SIZE_MAX) << value;
+    EXPECT_EQ(ExpertsScratchSize(3, 2, bad, {}, 1), SIZE_MAX) << value;
+  };
+  for (const auto member :
+       {&ExpertsPlanOptions::num_experts, &ExpertsPlanOptions::hidden,
+        &ExpertsPlanOptions::intermediate, &ExpertsPlanOptions::tile_rows,
+        &ExpertsPlanOptions::max_rows}) {
+    expect(member, 0);
+    expect(member, size_t{1} << 31);
+  }
+  expect(&ExpertsPlanOptions::shared_intermediate, size_t{1} << 31);
+  expect(&ExpertsPlanOptions::workers, 0);
+  expect(&ExpertsPlanOptions::workers, (1 << 16) + 1);
 }
 
 // The scratch that is enough for every plan does not grow with the rows.
@@ -295,6 +471,36 @@ TEST(Plan, KeepsWorkersBusy) {
   }
 }
 
+// A shared expert of any width is cut by columns as the others are. Numbers of
+// workers that are no power of two do not divide column tiles so evenly.
+TEST(Plan, KeepsWorkersBusyWithASharedExpert) {
+  const ScheduleCosts costs;
+  for (const size_t shared : {0u, 384u, 768u, 1536u, 6144u}) {
+    for (const size_t tokens : {1u, 2u, 8u, 64u}) {
+      const std::vector<int32_t> ids =
+          SkewedIds(tokens, 8, 128, Skew::kUniform, 9);
+      for (size_t workers = 2; workers <= 128; ++workers) {
+        const bool is_power = (workers & (workers - 1)) == 0;
+        if (!is_power && tokens > 1) continue;
+        ExpertsPlanOptions options;
+        options.num_experts = 128;
+        options.hidden = 2048;
+        options.intermediate = 768;
+        options.shared_intermediate = shared;
+        options.workers = workers;
+        std::vector<int32_t> memory(ExpertsPlanSize(tokens, 8, options));
+        ExpertsPlan plan;
+        ASSERT_OK(
+            PlanExperts({{ids.data(), tokens, 8}}, {memory, &plan}, options));
+        const auto [ideal, makespan] = Simulate(plan, options, workers, costs);
+        EXPECT_LE(makespan, (is_power ? 1.15 : 1.23) * ideal)
+            << tokens << " tokens, shared " << shared << ", " << workers
+            << " workers: " << makespan / ideal;
+      }
+    }
+  }
+}
+
 using PlanCallErrors =
     CallErrors<ExpertsPlanInputs, ExpertsPlanOutputs, ExpertsPlanOptions>;
 class PlanErrors : public PlanCallErrors {
@@ -329,10 +535,20 @@ TEST_F(PlanErrors, OfTheData) {
   EXPECT_EQ(report_.dropped, 1u);
   call_.options.allow_dropped = true;
   EXPECT_OK(Run(call_));
+  const char* const cost =
+      "PlanExperts: options: the rows' cost exceeds 63 bits";
   call_.options.row_cost = SIZE_MAX;
-  ExpectError(Run(call_),
-              "PlanExperts: options: the rows' cost exceeds 63 bits",
-              StatusCode::kFailedPrecondition);
+  ExpectError(Run(call_), cost, StatusCode::kFailedPrecondition);
+  // RunExperts() refuses the unfinished plan.
+  EXPECT_EQ(ExpertsScratchSize(plan_, {}, 1), SIZE_MAX);
+  // Only the shared expert has rows.
+  std::fill(ids_.begin(), ids_.end(), -1);
+  call_.options.shared_intermediate = 1 << 30;
+  memory_.resize(ExpertsPlanSize(3, 2, call_.options));
+  call_.out.memory = memory_;
+  ExpectError(Run(call_), cost, StatusCode::kFailedPrecondition);
+  call_.options.row_cost = size_t{1} << 40;
+  ExpectError(Run(call_), cost, StatusCode::kFailedPrecondition);
 }
 
 Status RunWith(const ExpertsInputs& in, const CombineOutputs& out,
@@ -396,8 +612,14 @@ TEST_F(RunErrors, OfTheirOwn) {
                c.options.operands.type = Type::kI32);
   EXPECT_ERROR("options: operands: is no format of quantize.h",
                c.options.operands.scale_columns = 32);
-  EXPECT_ERROR("options: operands: nothing converts hidden to it",
-               c.options.operands.type = Type::kQ8_0);
+  EXPECT_ERROR(
+      "options: operands: the plan's hidden, intermediate or "
+      "shared_intermediate is not a multiple of its block",
+      c.options.operands.type = Type::kQ8_0);
+  EXPECT_ERROR(
+      "up_bias: given, and options.activate.layout is not "
+      "GateUpLayout::kSplit",
+      c.in.up_bias = ConstAnyMatrix(gate_bias_.data(), 4, 3));
   EXPECT_ERROR("scratch: overlaps an argument of combine",
                c.in.combine.residual = ConstAnyMatrix(
                    reinterpret_cast<const float*>(scratch_.data()), 3, 5));
@@ -406,6 +628,102 @@ TEST_F(RunErrors, OfTheirOwn) {
   alone.shared_intermediate = 0;
   EXPECT_ERROR("shared_hidden: given with a plan that has no shared expert",
                c.in.plan = &alone);
+}
+// The message names the argument that does not fit the plan.
+TEST_F(RunErrors, OfAnotherShapeThanThePlan) {
+  EXPECT_ERROR("hidden: is not the plan's [tokens, hidden]",
+               c.in.hidden.rows = 2);
+  EXPECT_ERROR("hidden: is not the plan's [tokens, hidden]",
+               (c.in.hidden.cols = 6, c.in.hidden.stride = 6));
+  EXPECT_ERROR("hidden: is not the plan's [tokens, hidden]",
+               (c.in.hidden.rows = c.in.shared_hidden.rows = 2));
+  EXPECT_ERROR("shared_hidden: is not the plan's [tokens, hidden]",
+               c.in.shared_hidden.rows = 2);
+  EXPECT_ERROR("out: is not the plan's [tokens, hidden]", c.out.out.rows = 2);
+  const char* const weights =
+      "combine: topk_weights: is not the plan's [tokens, top_k]";
+  EXPECT_ERROR(weights, c.in.combine.topk_weights.rows = 2);
+  EXPECT_ERROR(weights, (c.in.combine.topk_weights.cols =
+                             c.in.combine.topk_weights.stride = 3));
+}
+// A plan of any bytes is refused unless PlanExperts() wrote it.
+TEST_F(RunErrors, OfPlansThatWereNotMade) {
+  const auto expect = [&](const ExpertsPlan& plan) {
+    EXPECT_ERROR("plan: was not made by PlanExperts", c.in.plan = &plan);
+    EXPECT_EQ(ExpertsScratchSize(plan, {}, 1), SIZE_MAX);
+    ExpertsInputs in = call_.in;
+    in.plan = &plan;
+    EXPECT_EQ(RowsOfExperts(in, {}).routed.data, nullptr);
+  };
+  expect(ExpertsPlan());
+  for (const int byte : {0x01, 0x55, 0xFF}) {
+    ExpertsPlan plan;
+    std::memset(static_cast<void*>(&plan), byte, sizeof plan);
+    expect(plan);
+  }
+  // A call that is refused leaves no plan, and a copy is one.
+  ExpertsPlan plan;
+  ExpertsPlanOptions none = shape_;
+  none.workers = 0;
+  EXPECT_FALSE(PlanExperts({{ids_.data(), 3, 2}}, {memory_, &plan}, none).ok());
+  expect(plan);
+  plan = plan_;
+  call_.in.plan = &plan;
+  EXPECT_OK(Run(call_));
+}
+// Scratch has no size for a format with the wrong type or block.
+TEST_F(RunErrors, OfFormatsHaveNoSize) {
+  ExpertsPlanOptions shape;
+  shape.num_experts = 4;
+  shape.hidden = shape.intermediate = 64;
+  ExpertsPlan plan;
+  ASSERT_OK(PlanExperts({{ids_.data(), 3, 2}}, {memory_, &plan}, shape));
+  ExpertsOptions options;
+  const auto expect = [&](bool has_size) {
+    EXPECT_EQ(ExpertsScratchSize(plan, options, 1) != SIZE_MAX, has_size);
+    EXPECT_EQ(ExpertsScratchSize(3, 2, shape, options, 1) != SIZE_MAX,
+              has_size);
+  };
+  expect(true);
+  options.operands.type = Type::kQ8_0;
+  expect(true);
+  options.operands.type = Type::kQ8_K;
+  expect(false);
+  options.operands.type = static_cast<Type>(32);
+  expect(false);
+  options.operands.type = Type::kI8;
+  expect(true);
+  options.operands.scale_columns = 48;
+  expect(false);
+  options.operands = {};
+  options.gate_up_type = Type::kI8;
+  expect(false);
+  options.gate_up_type = Type::kF32;
+  options.down_type = Type::kQ8_0;
+  expect(false);
+  // Blocks of hidden that nothing reads.
+  call_.options.operands.type = Type::kI8;
+  call_.in.shared_hidden = {};
+  std::vector<BlockQ8_0> blocks(6);
+  call_.in.plan = &plan;
+  call_.in.hidden = ConstAnyMatrix(blocks.data(), Type::kQ8_0, 3, 64, 64);
+  call_.in.combine.shared = {};
+  call_.in.gate_bias = {};
+  call_.out.out = {out_.data(), 3, 64};
+  scratch_.resize(ExpertsScratchSize(plan, call_.options, 1));
+  call_.in.scratch = scratch_;
+  ExpectError(Run(call_),
+              "RunExperts: options: operands: nothing converts hidden to it");
+}
+// A shared expert has a gate unless the call says that it has none.
+TEST_F(RunErrors, OfASharedExpertWithoutAGate) {
+  Call c = call_;
+  c.in.combine.shared.gate = {};
+  ExpectError(Run(c),
+              "Combine: shared.gate: not given, and shared.kind is not "
+              "SharedGate::kNone");
+  c.in.combine.shared.kind = SharedGate::kNone;
+  EXPECT_OK(Run(c));
 }
 TEST_F(RunErrors, OfPartsBearTheirNames) {
   const auto expect = [&](const char* message, const auto& spoil) {
@@ -418,8 +736,9 @@ TEST_F(RunErrors, OfPartsBearTheirNames) {
          [](Call& c) { c.options.activate.limit = -1; });
   expect("Combine: options: eps is negative or NaN",
          [](Call& c) { c.options.combine.eps = -1; });
-  expect("Combine: topk_weights: is not [tokens, top_k]",
-         [](Call& c) { c.in.combine.topk_weights.rows = 2; });
+  expect("Combine: residual: is not [tokens, hidden]", [this](Call& c) {
+    c.in.combine.residual = ConstAnyMatrix(hidden_.data(), 2, 5);
+  });
   ExpectError(RunExperts(call_.in, call_.out, call_.options,
                          ExpertGemm(nullptr, nullptr)),
               "RunExperts: gemm: is null");

@@ -141,7 +141,7 @@ struct ExpertsPlan {
   size_t hidden = 0, intermediate = 0, shared_intermediate = 0;
   size_t tile_columns = 0;
   size_t num_rows = 0;   // pairs whose expert is one of these
-  size_t step_rows = 0;  // the most of a tile
+  size_t step_rows = 0;  // the most of a block
   size_t cut_rows = 0;   // of blocks in parts
   size_t tokens_without_rows = 0;
   size_t total_cost = 0, least_cost = 0;
@@ -152,6 +152,9 @@ struct ExpertsPlan {
   // In the order of claims: whole blocks, the largest first, then the parts of
   // gate and up, then those of down, which wait for their block's.
   Span<ExpertTask> tasks;
+  // Written by PlanExperts() alone, after all else: RunExperts() refuses a plan
+  // without it.
+  uint64_t mark = 0;
 };
 
 struct ExpertsPlanInputs {
@@ -169,14 +172,16 @@ struct ExpertsPlanOptions {
   size_t shared_intermediate = 0;  // of a shared expert; 0: there is none here
   // Work is cut for so many, who may be more or fewer when it comes to it.
   size_t workers = 1;
-  // Tiles begin at multiples of so many rows of their expert and so many
-  // columns of their product: the GEMM's block. tile_columns 0: a tile has all
-  // columns, for weights that are packed as a whole.
+  // Tiles begin at multiples of min(tile_rows, max_rows) rows of their expert
+  // and of tile_columns columns of their product: the GEMM's block.
+  // tile_columns 0: a tile has all columns, for weights that are packed as a
+  // whole.
   size_t tile_rows = 16;
   size_t tile_columns = 16;
-  // The most rows of a tile: what a worker keeps in its cache from one product
-  // to the next. (2048 x 768 in f32 on an AVX-512 core: 86 us a row at 64 rows,
-  // 70 at 128, 61 at 256.)
+  // The most rows of a tile, which a worker keeps in its cache from one product
+  // to the next. Above tile_rows it is rounded down to a multiple of tile_rows.
+  // (2048 x 768 in f32 on an AVX-512 core: 86 us a row at 64 rows, 70 at 128,
+  // 61 at 256.)
   size_t max_rows = 256;
   // The time of an expert's products of m rows is weight_cost + row_cost *
   // max(m, min_rows), in any unit: weight_cost stands for reading its weights.
@@ -191,8 +196,8 @@ struct ExpertsPlanOptions {
   bool allow_dropped = false;
 };
 
-// int32 elements of memory for a plan, whatever the ids. SIZE_MAX if that
-// overflows or an option is out of range.
+// int32 elements of memory that a plan with any ids needs. SIZE_MAX if the size
+// overflows or PlanExperts() refuses an option.
 size_t ExpertsPlanSize(size_t tokens, size_t top_k,
                        const ExpertsPlanOptions& options) noexcept;
 
@@ -200,12 +205,15 @@ size_t ExpertsPlanSize(size_t tokens, size_t top_k,
 // to tiles for `workers` workers who claim them: rows of busy experts, as
 // MakeWorkList() does, and where that leaves a worker without work (one token
 // has top_k tiles) columns, smaller ones towards the end. The last worker is
-// ready within 1.05 of the mean of all where each has the work of four tiles,
-// and within 1.15 for a single token on up to 128 workers: `swy plan` simulates
-// it, docs/speed.md has a table.
+// ready within 1.05 of the mean of all where each has the work of four tiles.
+// For a single token on 2, 4, 8, ... 128 workers it is within 1.15, with a
+// shared expert or without, and on any other number below 128 within 1.23, if
+// products have as many column tiles as 2048 x 768 has (1.54 for 4 experts of
+// 2048 x 1408 on 122): `swy plan` simulates it, docs/speed.md has a table.
 //
 // The sort runs on the executor, and the rest on the calling thread: about 25
-// ns a block. Bits: the plan depends on ids and options, not on the executor.
+// ns a block, and up to 6 us more for a few tokens on more than 60 workers.
+// Bits: the plan depends on ids and options, not on the executor.
 // Errors: kInvalidArgument for null data, sizes, types, an overlap or an option
 // out of range, with nothing written. kFailedPrecondition for pairs that
 // allow_dropped would allow, with all written, and for costs beyond 63 bits.
@@ -222,10 +230,11 @@ struct ExpertsInputs {
   // Optional [num_experts, columns of the product], see ActivateInputs. Biases
   // of the down product are the engine's to add.
   ConstAnyMatrix gate_bias = {};
-  ConstAnyMatrix up_bias = {};  // with GateUpLayout::kSplit
+  ConstAnyMatrix up_bias = {};  // with GateUpLayout::kSplit only
   // The arguments of Combine(): topk_weights, residual, norm_weight, shared,
   // ... `rows` and `row_index` are left out, as is shared.rows if the plan has
-  // a shared expert, whose gate and kind count.
+  // a shared expert. Its gate and kind count: SharedGate::kNone if the model
+  // has no gate (DeepSeek).
   CombineInputs combine = {{}, {}, ConstAnyMatrix()};
   // At least [ExpertsScratchSize], of any contents.
   Span<int32_t> scratch;
@@ -234,7 +243,8 @@ struct ExpertsOptions {
   ActivateOptions activate;
   CombineOptions combine;
   // The format of rows that products read. Where hidden has another, each token
-  // is converted once.
+  // is converted once. hidden, intermediate and shared_intermediate of the plan
+  // are multiples of its block, if its type has blocks.
   RowFormat operands;
   // The types that products are written in: f32, bf16 or f16.
   Type gate_up_type = Type::kF32;
@@ -247,13 +257,14 @@ struct ExpertsOptions {
 };
 
 // int32 elements of scratch for so many workers. A call with less has fewer
-// workers: enough for one has to be there. 0 if there is nothing to do,
-// SIZE_MAX if this overflows or a format is none.
+// workers: enough for one has to be there. 0 if there is nothing to do.
+// SIZE_MAX if the size overflows, or RunExperts() refuses the plan or a type or
+// format of the options.
 size_t ExpertsScratchSize(const ExpertsPlan& plan,
                           const ExpertsOptions& options,
                           size_t workers) noexcept;
 // Enough for every plan of so many tokens, for engines that take their memory
-// before there are ids.
+// before there are ids. SIZE_MAX also where ExpertsPlanSize() is.
 size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           const ExpertsPlanOptions& shape,
                           const ExpertsOptions& options,
@@ -283,7 +294,8 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
                   Executor& executor = SerialExecutor()) noexcept;
 
 // The place where a call with these arguments put its down products' rows, for
-// checks of a GEMM: parts of inputs.scratch, valid while that is.
+// checks of a GEMM: parts of inputs.scratch, valid while that is. Empty if
+// RunExperts() refuses the plan or scratch.
 struct ExpertsRows {
   AnyMatrix routed;  // [plan->num_rows, hidden], sorted as plan->pairs is
   AnyMatrix shared;  // [tokens, hidden] with a shared expert

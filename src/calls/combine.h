@@ -168,6 +168,13 @@ struct CombineCall
        },
        "shared.kind: is not a known SharedGate", kFirst},
       {[](const Args& c) {
+         return c.in.shared.kind == SharedGate::kNone || c.sizes.tokens == 0 ||
+                !internal::Given(c.in.shared.rows) ||
+                internal::Given(c.in.shared.gate);
+       },
+       "shared.gate: not given, and shared.kind is not SharedGate::kNone",
+       kFirst},
+      {[](const Args& c) {
          return c.in.shared.kind != SharedGate::kNone ||
                 !internal::Given(c.in.shared.gate);
        },

@@ -10,6 +10,7 @@
 
 #include "src/calls/bucket.h"
 #include "src/calls/call.h"
+#include "src/layer_plan.h"
 #include "switchyard/layer.h"
 
 namespace switchyard::calls {
@@ -77,11 +78,11 @@ struct ExpertsCall
                swy_experts_inputs, swy_combine_outputs, swy_experts_options> {
   static constexpr const char* kName = "RunExperts";
   static constexpr Size<Sizes> kSizes[] = {
-      {"tokens", &Sizes::tokens},
-      {"hidden", &Sizes::hidden},
-      {"num_experts", &Sizes::num_experts},
-      {"gate_cols", &Sizes::gate_cols},
-      {"intermediate", &Sizes::intermediate},
+      {"tokens", &Sizes::tokens, true},
+      {"hidden", &Sizes::hidden, true},
+      {"num_experts", &Sizes::num_experts, true},
+      {"gate_cols", &Sizes::gate_cols, true},
+      {"intermediate", &Sizes::intermediate, true},
       {"scratch_size", &Sizes::scratch_size}};
   static Sizes Measure(const Inputs& in, const Outputs&,
                        const Options& options) {
@@ -94,7 +95,8 @@ struct ExpertsCall
             plan.num_experts,  plan.intermediate * (is_one ? 1 : 2),
             plan.intermediate, ExpertsScratchSize(plan, options, 1)};
   }
-  static constexpr Shape kRows = {"[tokens, hidden]"};
+  static constexpr Shape kRows = {
+      "[tokens, hidden]", {}, "is not the plan's [tokens, hidden]"};
   static constexpr Argument kInputs[] = {
       {INPUT(hidden), kAnyRows, {kRows}},
       {INPUT(shared_hidden), kAnyRows, {kRows}, kOptional},
@@ -121,7 +123,7 @@ struct ExpertsCall
   // A line of the table in quantize.h.
   static bool IsFormat(const RowFormat& f) {
     if (!internal::IsCode(f.type)) {
-      return (internal::kRowSet >> static_cast<unsigned>(f.type) & 1) != 0 &&
+      return internal::IsIn(internal::kRowSet, f.type) &&
              f.scale_columns == 0 && !f.has_sums;
     }
     const bool is_float =
@@ -134,12 +136,35 @@ struct ExpertsCall
                      (f.scale_columns == 0 || is_group) &&
                      !(is_float && f.has_sums);
   }
+  // Rows of so many columns consist of whole blocks of the format.
+  static bool FillsBlocks(const RowFormat& f, size_t cols) {
+    return cols % BlockOf(f.type) == 0;
+  }
+  static bool FillsBlocks(const RowFormat& f, const ExpertsPlan& plan) {
+    return FillsBlocks(f, plan.hidden) && FillsBlocks(f, plan.intermediate) &&
+           FillsBlocks(f, plan.shared_intermediate);
+  }
+  // Whether the sizes of all rows in scratch are known.
+  static bool HasFormats(const ExpertsOptions& options,
+                         const ExpertsPlan& plan) {
+    return IsFormat(options.operands) && FillsBlocks(options.operands, plan) &&
+           internal::IsFloat(options.gate_up_type) &&
+           internal::IsFloat(options.down_type);
+  }
   static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
   static constexpr Rule<Args> kRules[] = {
       {[](const Args& c) { return c.in.plan != nullptr; }, "plan: not given",
        kFirst},
+      {[](const Args& c) { return internal::IsMade(*c.in.plan); },
+       "plan: was not made by PlanExperts", kFirst},
       {[](const Args& c) { return IsFormat(c.options.operands); },
        "options: operands: is no format of quantize.h", kFirst},
+      {[](const Args& c) {
+         return FillsBlocks(c.options.operands, *c.in.plan);
+       },
+       "options: operands: the plan's hidden, intermediate or "
+       "shared_intermediate is not a multiple of its block",
+       kFirst},
       {[](const Args& c) {
          return !internal::Given(c.in.combine.rows) &&
                 !internal::Given(c.in.combine.row_index) &&
@@ -164,7 +189,20 @@ struct ExpertsCall
                 c.in.plan->shared_intermediate == 0 ||
                 c.options.activate.layout == GateUpLayout::kSplit;
        },
-       "options: shared_activate: is split and activate is not", kFirst}};
+       "options: shared_activate: is split and activate is not", kFirst},
+      {[](const Args& c) {
+         return !internal::Given(c.in.up_bias) ||
+                c.options.activate.layout == GateUpLayout::kSplit;
+       },
+       "up_bias: given, and options.activate.layout is not "
+       "GateUpLayout::kSplit"},
+      {[](const Args& c) {
+         const ConstAnyMatrix& weights = c.in.combine.topk_weights;
+         return !internal::Given(weights) ||
+                (weights.rows == c.in.plan->tokens &&
+                 weights.cols == c.in.plan->top_k);
+       },
+       "combine: topk_weights: is not the plan's [tokens, top_k]"}};
 };
 
 }  // namespace switchyard::calls

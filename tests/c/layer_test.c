@@ -187,9 +187,13 @@ static void TestFailures(void) {
 static void TestErrors(void) {
   swy_experts_plan_options shape = SWY_EXPERTS_PLAN_OPTIONS_INIT;
   swy_experts_options options = SWY_EXPERTS_OPTIONS_INIT;
+  swy_experts_plan never_made;
   struct Layer layer;
+  size_t i;
   CHECK(swy_experts_plan_size(kTokens, kTopK, NULL) == SIZE_MAX);
   shape.num_experts = 4;
+  CHECK(swy_experts_plan_size(kTokens, kTopK, &shape) == SIZE_MAX);
+  shape.hidden = shape.intermediate = 8;
   CHECK(swy_experts_plan_size(kTokens, kTopK, &shape) < SIZE_MAX);
   shape.size = 0;
   CHECK(swy_experts_plan_size(kTokens, kTopK, &shape) == SIZE_MAX);
@@ -217,6 +221,13 @@ static void TestErrors(void) {
 
     layer.in.plan = NULL;
     REFUSED("plan: not given");
+    // Of any bytes, like a struct that a call which failed did not write.
+    layer.in.plan = &never_made;
+    for (i = 0; i < 256; i += 51) {
+      memset(&never_made, (int)i, sizeof never_made);
+      REFUSED("plan: was not made by PlanExperts");
+      CHECK(swy_experts_scratch_size(&never_made, NULL, 1) == SIZE_MAX);
+    }
     layer.in.plan = &layer.plan;
     layer.in.combine = NULL;
     REFUSED("combine: is null");

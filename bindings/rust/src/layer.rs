@@ -27,8 +27,8 @@ impl ExpertsPlan<'_> {
     }
 }
 
-/// i32 elements of memory for a plan; `usize::MAX` where that overflows or an option
-/// is out of range.
+/// i32 elements of memory for a plan; `usize::MAX` where that overflows or
+/// `plan_experts` refuses an option.
 pub fn experts_plan_size(tokens: usize, top_k: usize, options: &ExpertsPlanOptions) -> usize {
     // SAFETY: numbers.
     unsafe { sys::swy_experts_plan_size(tokens, top_k, &options.to_c()) }
@@ -146,7 +146,7 @@ pub struct ExpertsInputs<'a> {
     pub shared_hidden: Rows<'a>,
     /// Optional `[num_experts, columns of the product]`.
     pub gate_bias: Matrix<'a>,
-    /// Optional `[num_experts, intermediate]` with `GateUpLayout::Split`.
+    /// Optional `[num_experts, intermediate]`, with `GateUpLayout::Split` only.
     pub up_bias: Matrix<'a>,
     /// `CombineInputs::of_experts`, with what else the layer sums up.
     pub combine: CombineInputs<'a>,

@@ -58,7 +58,8 @@ typedef struct swy_row_format {
 } swy_row_format;
 
 // The work on a layer's experts. It points into the memory that it was made in,
-// which has to stay as it is; calls may share it.
+// which has to stay as it is; calls may share it. Calls refuse a plan that
+// swy_plan_experts did not make, such as an uninitialised struct.
 typedef struct swy_experts_plan {
   uint64_t opaque[48];
 } swy_experts_plan;
@@ -88,7 +89,8 @@ typedef struct swy_experts_plan_options {
   size_t intermediate;         // columns between an expert's products
   size_t shared_intermediate;  // 0: no shared expert
   size_t workers;              // threads that claim tiles
-  size_t tile_rows;  // tiles begin at multiples of so many rows of their expert
+  // Tiles begin at multiples of min(tile_rows, max_rows) rows of their expert.
+  size_t tile_rows;
   size_t tile_columns;  // 0: a tile has all columns
   size_t max_rows;      // the most rows of a tile
   size_t weight_cost;   // the cost of reading an expert's weights
@@ -102,8 +104,8 @@ typedef struct swy_experts_plan_options {
         512, 16, 0, 8                                                          \
   }
 
-// int32 elements of memory for a plan. SIZE_MAX if that overflows or an option
-// is out of range.
+// int32 elements of memory for a plan. SIZE_MAX if that overflows or
+// swy_plan_experts refuses an option.
 SWY_API size_t swy_experts_plan_size(size_t tokens, size_t top_k,
                                      const swy_experts_plan_options* options)
     SWY_NOEXCEPT;
@@ -119,7 +121,7 @@ typedef struct swy_experts_inputs {
   swy_rows hidden;                    // [tokens, hidden]
   swy_rows shared_hidden;             // optional
   swy_matrix gate_bias;               // optional [num_experts, columns]
-  swy_matrix up_bias;                 // with SWY_SPLIT
+  swy_matrix up_bias;                 // with SWY_SPLIT only
   const swy_combine_inputs* combine;  // without rows and row_index
   swy_i32_span scratch;               // at least [swy_experts_scratch_size]
 } swy_experts_inputs;
