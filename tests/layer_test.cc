@@ -744,6 +744,43 @@ TEST_F(RunErrors, OfPartsBearTheirNames) {
               "RunExperts: gemm: is null");
   ExpectUntouched();
 }
+// A null function and an empty object are no product.
+TEST_F(RunErrors, OfProductsThatAreEmpty) {
+  const auto expect = [&](const ExpertGemm& gemm) {
+    EXPECT_FALSE(gemm.has_function());
+    ExpectError(RunExperts(call_.in, call_.out, call_.options, gemm),
+                "RunExperts: gemm: is null");
+    ExpectUntouched();
+  };
+  expect(ExpertGemm(nullptr, nullptr));
+  Status (*const function)(const ExpertTile&) = nullptr;
+  expect(function);
+  expect(std::function<Status(const ExpertTile&)>());
+}
+Status WriteSevens(const ExpertTile& tile) {
+  for (size_t r = 0; r < tile.out.rows; ++r) {
+    std::fill_n(tile.out.Row<float>(r), tile.out.cols, 7.0f);
+  }
+  return Status();
+}
+// A function by its name, its address, and in an object that is named.
+TEST_F(RunErrors, NoneOfFunctionsAndObjects) {
+  std::vector<float> expected;
+  const auto expect = [&](const ExpertGemm& gemm) {
+    std::fill(out_.begin(), out_.end(), -7.0f);
+    EXPECT_OK(RunExperts(call_.in, call_.out, call_.options, gemm));
+    if (expected.empty()) expected = out_;
+    EXPECT_EQ(out_, expected);
+    EXPECT_NE(out_[0], -7.0f);
+  };
+  expect(WriteSevens);
+  expect(&WriteSevens);
+  expect([](ExpertTile tile) noexcept { return WriteSevens(tile); });
+  const std::function<Status(const ExpertTile&)> object = WriteSevens;
+  expect(object);
+  const ExpertGemm named = &WriteSevens, copy = named;
+  expect(copy);
+}
 TEST_F(RunErrors, OfTheExecutorAreReported) {
   scratch_.resize(ExpertsScratchSize(plan_, call_.options, 4));
   call_.in.scratch = scratch_;

@@ -27,7 +27,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <type_traits>
 
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
@@ -68,10 +68,21 @@ struct ExpertTile {
   AnyMatrix out;
 };
 
-// The engine's product of a tile, on the calling thread alone. Any object that
-// is called with a tile and returns a Status; it is not copied. It writes all
-// of tile.out, may add a bias of its own to it, and does not throw. A Status
-// that is not ok ends the call, which returns it.
+// Clang warns where an object that is referred to dies first.
+#if defined(__clang__)
+#define SWITCHYARD_LIFETIME_BOUND [[clang::lifetimebound]]
+#else
+#define SWITCHYARD_LIFETIME_BOUND
+#endif
+
+// The engine's product of a tile, on the calling thread alone: a function, or
+// an object such as a lambda. RunExperts() calls it with a tile, and it returns
+// a Status. An ExpertGemm refers to an object without a copy, so the object has
+// to live longer; several threads call it as const at the same time.
+// RunExperts() refuses a null function, and an object whose operator bool is
+// false, such as an empty std::function. The product writes all of tile.out,
+// may add a bias of its own to it, and does not throw. A Status that is not ok
+// ends the call, and the call returns it.
 //
 // The layer's bits are those of one thread for any cut and executor if
 // out[r, c] depends on rows[r] and column first_column + c alone: not on how
@@ -83,13 +94,33 @@ class ExpertGemm {
 
   constexpr ExpertGemm(Function function, void* context) noexcept
       : function_(function), context_(context) {}
-  template <class F, class = decltype(Status(std::declval<const F&>()(
-                         std::declval<const ExpertTile&>())))>
-  ExpertGemm(const F& multiply) noexcept  // NOLINT(runtime/explicit)
-      : function_([](void* context, const ExpertTile& tile) {
-          return (*static_cast<const F*>(context))(tile);
-        }),
-        context_(const_cast<F*>(&multiply)) {}
+  // A function, by its name or address.
+  template <class Result, class... Tile>
+  ExpertGemm(Result (*multiply)(Tile...)) noexcept  // NOLINT(runtime/explicit)
+      : function_(nullptr), context_(reinterpret_cast<void*>(multiply)) {
+    using Pointer = Result (*)(Tile...);
+    CheckIsProduct<Pointer>();
+    if constexpr (kIsProduct<Pointer>) {
+      if (multiply == nullptr) return;
+      function_ = [](void* context, const ExpertTile& tile) -> Status {
+        return reinterpret_cast<Pointer>(context)(tile);
+      };
+    }
+  }
+  // An object.
+  template <class F, class = std::enable_if_t<
+                         !std::is_function_v<std::remove_pointer_t<F>>>>
+  ExpertGemm(const F& multiply  // NOLINT(runtime/explicit)
+                 SWITCHYARD_LIFETIME_BOUND) noexcept
+      : function_(nullptr), context_(const_cast<F*>(&multiply)) {
+    CheckIsProduct<F>();
+    if constexpr (kIsProduct<F>) {
+      if (IsEmpty(multiply, 0)) return;
+      function_ = [](void* context, const ExpertTile& tile) -> Status {
+        return (*static_cast<const F*>(context))(tile);
+      };
+    }
+  }
 
   Status operator()(const ExpertTile& tile) const {
     return function_(context_, tile);
@@ -97,6 +128,27 @@ class ExpertGemm {
   bool has_function() const { return function_ != nullptr; }
 
  private:
+  template <class F>
+  static constexpr bool kIsProduct =
+      std::is_invocable_r_v<Status, const F&, const ExpertTile&>;
+  template <class F>
+  static auto IsEmpty(const F& multiply, int)
+      -> decltype(multiply.operator bool()) {
+    return !multiply.operator bool();
+  }
+  template <class F>
+  static bool IsEmpty(const F&, long) {  // NOLINT(runtime/int)
+    return false;
+  }
+  template <class F>
+  static constexpr void CheckIsProduct() {
+    static_assert(kIsProduct<F>,
+                  "ExpertGemm takes a function that is called with a const "
+                  "ExpertTile& and returns a switchyard::Status; an object's "
+                  "operator() is const, because several threads call it at the "
+                  "same time: no lambda that is mutable");
+  }
+
   Function function_;
   void* context_;
 };
@@ -304,5 +356,7 @@ ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
                           const ExpertsOptions& options) noexcept;
 
 }  // namespace switchyard
+
+#undef SWITCHYARD_LIFETIME_BOUND
 
 #endif  // SWITCHYARD_LAYER_H_

@@ -4,6 +4,7 @@
 // Calls that compile, and with REFUSED one that does not, by a line each.
 
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "switchyard/combine.h"
 #include "switchyard/gather.h"
 #include "switchyard/hyper.h"
+#include "switchyard/layer.h"
 #include "switchyard/map.h"
 #include "switchyard/quantize.h"
 #include "switchyard/route.h"
@@ -51,6 +53,16 @@ constexpr int TypesOf(Span<const float>) { return 1; }
 constexpr int TypesOf(Span<const int32_t>) { return 2; }
 static_assert(TypesOf({static_cast<const float*>(nullptr), 1}) == 1);
 
+Status Multiply(const ExpertTile&) { return Status(); }
+Status MultiplyCopy(ExpertTile) noexcept { return Status(); }
+[[maybe_unused]] Status MultiplyIn(void*, const ExpertTile&) {
+  return Status();
+}
+struct Product {
+  Status operator()(const ExpertTile&) const { return Status(); }
+};
+Status Run(const ExpertGemm& gemm) { return gemm(ExpertTile()); }
+
 }  // namespace
 
 Status Call(float* f, const float* constant, double* d, int32_t* ids,
@@ -71,6 +83,16 @@ Status Call(float* f, const float* constant, double* d, int32_t* ids,
   status = RouteTopK({.logits = {f, n, 8}},
                      {.topk_ids = {ids, n, 2}, .topk_weights = {f, n, 2}});
 #endif
+  const Product product;
+  const ExpertGemm of_function = &Multiply, of_object = product;
+  const std::function<Status(const ExpertTile&)> function = product;
+  for (const Status& s :
+       {Run(Multiply), Run(&Multiply), Run(MultiplyCopy), Run(Product()),
+        Run([](const ExpertTile&) { return Status(); }),
+        Run([](const auto&) { return Status(); }), Run(function),
+        Run(std::ref(product)), Run(of_function), Run(of_object)}) {
+    if (!s.ok()) status = s;
+  }
 #if REFUSED == 1
   status = RouteTopK({{d, n, 8}}, {{ids, n, 2}, {f, n, 2}});
 #elif REFUSED == 2
@@ -99,6 +121,21 @@ Status Call(float* f, const float* constant, double* d, int32_t* ids,
   status = Combine({{f, n, 8}, {f, n}, RowIndex::kTokenOrder}, {{f, n, 8}});
 #elif REFUSED == 14
   status = Activate({{f, n / 2.0, 8}, {f, n, 8}}, {{f, n, 8}});
+#elif REFUSED == 15
+  status = Run([n](const ExpertTile&) mutable { return ++n, Status(); });
+#elif REFUSED == 16
+  status = Run([](const ExpertTile&) { return true; });
+#elif REFUSED == 17
+  status = Run([](ExpertTile&) { return Status(); });
+#elif REFUSED == 18
+  status = Run(MultiplyIn);
+#elif REFUSED == 19
+  status = Run(nullptr);
+#elif REFUSED == 20
+  const ExpertGemm dangling = [n](const ExpertTile&) {
+    return n == 0 ? Status() : Status(StatusCode::kInternal, "n");
+  };
+  status = Run(dangling);
 #endif
   (void)ids, (void)d, (void)constant, (void)halves, (void)doubles;
   (void)constants;
