@@ -238,17 +238,20 @@ class Planner {
     return total <= INT64_MAX / kProducts;
   }
 
-  // Whole ones first, and of either kind the largest first.
+  // The order of blocks: the largest first.
+  bool IsBefore(const ExpertBlock& a, const ExpertBlock& b) const {
+    const size_t a_cost = Cost(a), b_cost = Cost(b);
+    if (a_cost != b_cost) return a_cost > b_cost;
+    if (a.expert != b.expert) return a.expert < b.expert;
+    return a.first_row < b.first_row;
+  }
+  // Sorts whole blocks before those in parts.
   void SortBlocks() {
     std::sort(plan_.blocks.begin(), plan_.blocks.end(),
               [this](const ExpertBlock& a, const ExpertBlock& b) {
-                if (a.gate_up_parts != b.gate_up_parts) {
-                  return a.gate_up_parts < b.gate_up_parts;
-                }
-                const size_t a_cost = Cost(a), b_cost = Cost(b);
-                if (a_cost != b_cost) return a_cost > b_cost;
-                if (a.expert != b.expert) return a.expert < b.expert;
-                return a.first_row < b.first_row;
+                return a.gate_up_parts != b.gate_up_parts
+                           ? a.gate_up_parts < b.gate_up_parts
+                           : IsBefore(a, b);
               });
   }
 
@@ -353,10 +356,11 @@ class Planner {
     }
     Finishes finishes;
     if (!CutGateUp(cut, &finishes) || !CutDown(cut, finishes)) return false;
-    std::stable_sort(cut.begin(), cut.end(),
-                     [this](const ExpertBlock& a, const ExpertBlock& b) {
-                       return TimeOfGateUp(a) < TimeOfGateUp(b);
-                     });
+    std::sort(cut.begin(), cut.end(),
+              [this](const ExpertBlock& a, const ExpertBlock& b) {
+                const size_t a_time = TimeOfGateUp(a), b_time = TimeOfGateUp(b);
+                return a_time != b_time ? a_time < b_time : IsBefore(a, b);
+              });
     return true;
   }
   // The time of a block's largest part of gate and up.
