@@ -70,6 +70,9 @@ std::vector<std::string> CodeArguments(bool checked);
 // CutIntoRegions().
 std::vector<std::string> LlvmArguments(bool checked);
 
+// More arguments for that text where kernels are cut.
+std::vector<std::string> RegionArguments();
+
 // The Clang to be used. Throws std::runtime_error if there is none.
 std::string FindCompiler(const std::string& asked);
 

@@ -19,7 +19,7 @@
 namespace switchyard::device::metal {
 
 // Part of a cached module's key: another one for each change of the cuts.
-constexpr char kRegionsVersion[] = "regions 1";
+constexpr char kRegionsVersion[] = "regions 2";
 
 // Returns how many kernels have been cut. The places where threads meet are
 // calls that have to be inlined afterwards; with `cut_any` false that is all.

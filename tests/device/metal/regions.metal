@@ -252,6 +252,57 @@ kernel void needs_unbound(ARGUMENTS, device uint *unbound [[buffer(3)]]) {
   unbound[ME] = x[127 - i];
 }
 
+// A thread writes and reads its own elements by several ways between two
+// meetings. The element that `n` names is known when the kernel runs; there is
+// enough to compute that Clang vectorises.
+static uint Stir(uint a) {
+  for (uint k = 0; k < 8; ++k) a = (a << 3) ^ (a >> 2);
+  return a;
+}
+kernel void rewrites(ARGUMENTS) {
+  device uint2 *q = (device uint2 *)out + at.y * all.x;
+  MEET;
+  const uint a = Stir(at.x), b = Stir(a ^ 99);
+  q[at.x].x = a;
+  q[at.x][n - 24] = 7;
+  q[at.x].y = b;
+  MEET;
+}
+kernel void reads_back(ARGUMENTS) {
+  device uint2 *q = (device uint2 *)out + at.y * all.x;
+  q[at.x] = uint2(in[ME], i + 5);
+  MEET;
+  const uint a = q[at.x].x;
+  q[at.x][n - 23] = a * 3 + 11;
+  q[at.x].x = Stir(a + q[at.x].y);
+  MEET;
+}
+kernel void second_pointer(ARGUMENTS) {
+  device uint2 *q = (device uint2 *)out + at.y * all.x;
+  device uint *words = out + 2 * at.y * all.x + n / 25;
+  q[at.x] = uint2(in[ME], i + 5);
+  MEET;
+  const uint a = q[at.x].x;
+  words[2 * at.x + 1] = Stir(a);
+  q[at.x].x = q[at.x].y;
+  words[2 * at.x] += 3;
+  q[at.x].y = Stir(a ^ 99);
+  MEET;
+}
+kernel void half_words(ARGUMENTS) {
+  threadgroup ushort4 x[128];
+  device ushort2 *q = (device ushort2 *)out + at.y * all.x;
+  x[i] = ushort4(in[ME]);
+  MEET;
+  const ushort a = x[i].x;
+  x[i][n - 23] = Stir(a);
+  x[i].w = x[i].y;
+  q[at.x].x = x[i].w;
+  q[at.x][n - 24] = x[i].z + 1;
+  q[at.x].y = Stir(a + 1);
+  MEET;
+}
+
 // These are not cut: where threads meet depends on the thread.
 kernel void some_meet(ARGUMENTS) {
   uint v = in[ME];
