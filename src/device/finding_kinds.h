@@ -26,8 +26,9 @@ constexpr FindingKinds kRaces =
 // The others end a threadgroup: without a finding, nothing would say so.
 constexpr FindingKinds kMayPass = kRaces | BitOf(FindingKind::kNeverWritten) |
                                   BitOf(FindingKind::kMisaligned) |
-                                  BitOf(FindingKind::kBeforeOffset);
-constexpr FindingKind kLastFindingKind = FindingKind::kBeforeOffset;
+                                  BitOf(FindingKind::kBeforeOffset) |
+                                  BitOf(FindingKind::kDivision);
+constexpr FindingKind kLastFindingKind = FindingKind::kDivision;
 
 // "race" is all races. Returns what is wrong with the name, or an empty text.
 std::string KindsNamed(const std::string& name, FindingKinds* kinds);

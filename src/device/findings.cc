@@ -31,6 +31,8 @@ const char* NameOf(FindingKind kind) noexcept {
       return "misaligned";
     case FindingKind::kBeforeOffset:
       return "before-offset";
+    case FindingKind::kDivision:
+      return "division";
     case FindingKind::kMisuse:
       break;
   }

@@ -125,6 +125,7 @@ constexpr const char* kDescriptions[] = {
     "Something that a kernel must not do",
     "An access at an address that its type is not aligned to",
     "A read in front of the offset that a buffer is bound with",
+    "A division of an integer by zero, or one that overflows",
 };
 static_assert(std::size(kDescriptions) ==
               static_cast<size_t>(kLastFindingKind) + 1);

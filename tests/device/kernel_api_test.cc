@@ -295,6 +295,36 @@ static_assert(
 
 using DeviceKernelMemory = KernelTest;
 
+// No division of integers in a vector ends the process.
+template <class T>
+void DivideVectors() {
+  constexpr T kLeast = std::numeric_limits<T>::min();
+  const ::metal::vec<T, 4> a(T(7), kLeast, kLeast, T(9)),
+      b(T(0), T(-1), T(0), T(2));
+  ::metal::vec<T, 4> quotient = a, remainder = a;
+  quotient /= b;
+  remainder %= b;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ((a / b)[i], quotient[i]);
+    EXPECT_EQ((a % b)[i], remainder[i]);
+  }
+  EXPECT_EQ(quotient[0], 7);
+  EXPECT_EQ(quotient[1], std::is_signed_v<T> ? kLeast : 0);
+  EXPECT_EQ(quotient[2], kLeast);
+  EXPECT_EQ(quotient[3], 4);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(remainder[i], 0);
+  EXPECT_EQ(remainder[3], 1);
+}
+TEST(DeviceKernelVectors, DivideByZeroAndMinusOne) {
+  DivideVectors<int8_t>();
+  DivideVectors<uint8_t>();
+  DivideVectors<int16_t>();
+  DivideVectors<int32_t>();
+  DivideVectors<uint32_t>();
+  DivideVectors<int64_t>();
+  DivideVectors<uint64_t>();
+}
+
 // A tree in threadgroup memory, with a loop that all threads agree to leave.
 const auto kTreeSum = [](auto& tg) {
   const auto n = params<uint32_t>(tg, 2);

@@ -29,12 +29,13 @@ enum class FindingKind : uint32_t {
   kMisuse,                // anything else that a kernel must not do
   kMisaligned,            // at an address that its type is not aligned to
   kBeforeOffset,          // a read of a buffer in front of the bound offset
+  kDivision,              // of an integer by zero, or of the least one by -1
 };
 
 // "bounds", "never-written", "race", "missing-barrier", "barrier-flags",
 // "missing-memory-barrier", "same-value", "divergent-barrier",
-// "divergent-simd", "misuse", "misaligned", "before-offset": as suppressions
-// and reports spell it.
+// "divergent-simd", "misuse", "misaligned", "before-offset", "division": as
+// suppressions and reports spell it.
 const char* NameOf(FindingKind kind) noexcept;
 
 // In the source of a kernel. Kernels of kernel.h have none.

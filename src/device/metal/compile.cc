@@ -17,6 +17,7 @@
 
 #include "src/device/metal/archive.h"
 #include "src/device/metal/cache.h"
+#include "src/device/metal/divisions.h"
 #include "src/device/metal/messages.h"
 #include "src/device/metal/process.h"
 #include "src/device/metal/regions.h"
@@ -252,6 +253,35 @@ std::vector<std::string> CompileArchive(CompileRequest request,
   return files;
 }
 
+namespace {
+
+// The arguments of CodeArguments() that are about optimisations.
+Arguments Optimisations(bool checked) {
+  if (checked) {
+    // Only what it inserts: its functions are the shim's.
+    // A read is told even where a write to the same place follows, and a
+    // volatile one as such.
+    return {"-O1",    "-fsanitize=thread",
+            "-mllvm", "-tsan-instrument-memintrinsics=0",
+            "-mllvm", "-tsan-instrument-read-before-write",
+            "-mllvm", "-tsan-distinguish-volatile"};
+  }
+  // Loops stay as they are until regions are loops, too; without places, which
+  // nobody asks for here, both passes take less time than one took with them.
+  return {"-O2", "-fno-vectorize", "-fno-slp-vectorize"};
+}
+
+// From the text that CodeArguments() makes without optimisations to the one
+// with them.
+Arguments OptimiseArguments(bool checked) {
+  Arguments arguments = {"-x", "ir", "-fPIC", "-ffp-contract=off", "-w"};
+  const Arguments more = Optimisations(checked);
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+}  // namespace
+
 Arguments CodeArguments(bool checked) {
   Arguments arguments = {
       "-x", "c++", "-std=c++17", "-fPIC",
@@ -270,23 +300,14 @@ Arguments CodeArguments(bool checked) {
       "-fno-gnu-inline-asm",
       // No second way to write a #, which the translation looks for.
       "-fno-digraphs"};
+  const Arguments more = Optimisations(checked);
+  arguments.insert(arguments.end(), more.begin(), more.end());
   if (checked) {
-    // Only what it inserts: its functions are the shim's.
-    // A read is told even where a write to the same place follows, and a
-    // volatile one as such.
-    arguments.insert(arguments.end(),
-                     {"-O1", "-g1", "-gdwarf-4", "-fsanitize=thread", "-mllvm",
-                      "-tsan-instrument-memintrinsics=0", "-mllvm",
-                      "-tsan-instrument-read-before-write", "-mllvm",
-                      "-tsan-distinguish-volatile"});
+    arguments.insert(arguments.end(), {"-g1", "-gdwarf-4"});
   } else {
     // No instruction here faults at eight, and GPUs don't at an element's. In
-    // checked modules accesses.cc sees to it. Loops stay as they are until
-    // regions are loops, too; without places, which nobody asks for here, both
-    // passes take less time than one took with them.
-    arguments.insert(
-        arguments.end(),
-        {"-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fmax-type-align=8"});
+    // checked modules accesses.cc sees to it.
+    arguments.push_back("-fmax-type-align=8");
   }
   return arguments;
 }
@@ -402,8 +423,9 @@ Compiled Compile(const CompileRequest& request) {
   // Everything that the object depends on; a new compiler makes a new object.
   std::string key;
   for (const std::string& argument : compile) key += "// " + argument + '\n';
-  for (const std::string& argument : LlvmArguments(request.checked)) {
-    key += "// " + argument + '\n';
+  for (const Arguments& more :
+       {OptimiseArguments(request.checked), LlvmArguments(request.checked)}) {
+    for (const std::string& argument : more) key += "// " + argument + '\n';
   }
   if (!request.checked) {
     for (const std::string& argument : RegionArguments()) {
@@ -411,7 +433,8 @@ Compiled Compile(const CompileRequest& request) {
     }
   }
   key += std::string("// ") +
-         (request.checked ? kAccessesVersion : kRegionsVersion) + '\n';
+         (request.checked ? kAccessesVersion : kRegionsVersion) + "\n// " +
+         kDivisionsVersion + '\n';
   struct stat status;
   if (stat(compiler.c_str(), &status) == 0) {
     key += "// " + std::to_string(status.st_size) + " " +
@@ -430,7 +453,8 @@ Compiled Compile(const CompileRequest& request) {
   const std::string nothing = work.File("output");
   WriteFile(code, result.translation.code);
   Arguments to_llvm = compile;
-  to_llvm.insert(to_llvm.end(), {"-S", "-emit-llvm", code, "-o", llvm});
+  to_llvm.insert(to_llvm.end(), {"-Xclang", "-disable-llvm-passes", "-S",
+                                 "-emit-llvm", code, "-o", llvm});
   const TextOf text_of = [&](const std::string& file) {
     return TextOfFile(file, request);
   };
@@ -440,7 +464,15 @@ Compiled Compile(const CompileRequest& request) {
                                  ? StatusOf(compiler, compiled)
                                  : Readable(compiled.errors, shim, text_of));
   }
-  const std::string read = ReadFile(llvm);
+  std::string read = ReadFile(llvm);
+  DefineDivisions(read, request.checked);
+  WriteFile(llvm, read);
+  const std::string optimised = work.File("optimised");
+  Arguments optimise = OptimiseArguments(request.checked);
+  optimise.insert(optimise.begin(), compiler);
+  optimise.insert(optimise.end(), {"-S", "-emit-llvm", llvm, "-o", optimised});
+  Run(optimise, nothing);
+  read = ReadFile(optimised);
   const auto to_object = [&](const std::string& module_text,
                              const Arguments& more = {}) {
     Arguments arguments = LlvmArguments(request.checked);

@@ -412,6 +412,9 @@ void CallAccess(const void* address, size_t bytes, uint32_t kind,
 void CallFail(const char* what) {
   Crew::Here().Fail(what, __builtin_return_address(0));
 }
+void CallDivides(bool by_zero, const void* where) {
+  if (t_crew != nullptr) t_crew->Divides(by_zero, where);
+}
 uint32_t CallLane() { return Crew::Here().lane(); }
 void* CallNotBound(uint32_t index) { Crew::Here().NotBound(index); }
 
@@ -426,6 +429,7 @@ const abi::Runtime kRuntime = {
     CallFail,
     CallLane,
     CallNotBound,
+    CallDivides,
 };
 
 }  // namespace switchyard::device::metal

@@ -75,6 +75,8 @@ class Crew {
   [[noreturn]] void NotBound(uint32_t index);
   // Ends the thread, or where lanes have met what they do.
   void Fail(const char* what, const void* where);
+  // Reports a division by zero, or one that overflows.
+  void Divides(bool by_zero, const void* where);
 
  private:
   enum class State : uint8_t {

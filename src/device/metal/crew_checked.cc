@@ -143,6 +143,26 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
   End();
 }
 
+void Crew::Divides(bool by_zero, const void* where) {
+  if (checked_ == nullptr) return;
+  try {
+    checked_->Report(
+        FindingKind::kDivision, running_, where, nullptr,
+        std::string(by_zero
+                        ? "divides by zero at "
+                        : "divides the least number of its type by -1 at ") +
+            around_.places->PlaceOf(where).text() +
+            ": Metal leaves the result unspecified",
+        by_zero ? "look at the divisor before the division"
+                : "look at both numbers before the division");
+    return;
+  } catch (...) {
+    if (failure_ == nullptr) failure_ = std::current_exception();
+  }
+  // Not in there: it would never end being handled.
+  if (meeting_ == nullptr) End();
+}
+
 void Crew::NoteUnset(uintptr_t address, size_t bytes, const void* where) {
   if (around_.unset == nullptr) return;
   for (const Unset& unset : *around_.unset) {

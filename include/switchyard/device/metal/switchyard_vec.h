@@ -29,6 +29,24 @@ struct Filler {
   }
 };
 
+// Returns what to divide by. In C++ that is 1 in place of an integer which
+// would end the process with SIGFPE: 0, and -1 for the least number. In .metal
+// files any integer division is treated so, and checked mode reports it.
+template <class T>
+constexpr T Divisor(T dividend, T divisor) {
+#ifdef __METAL__
+  static_cast<void>(dividend);
+#else
+  if constexpr (kIsIntegral<T>) {
+    constexpr T kLeast = static_cast<T>(1ull << (8 * sizeof(T) - 1));
+    const bool overflows =
+        T(-1) < T(0) && dividend == kLeast && divisor == static_cast<T>(-1);
+    if (divisor == T(0) || overflows) return T(1);
+  }
+#endif
+  return divisor;
+}
+
 }  // namespace switchyard_metal
 
 namespace metal {
@@ -110,12 +128,21 @@ struct vec : switchyard_metal::Elements<T, N> {
   SWITCHYARD_VEC_OPERATOR(+)
   SWITCHYARD_VEC_OPERATOR(-)
   SWITCHYARD_VEC_OPERATOR(*)
-  SWITCHYARD_VEC_OPERATOR(/)
-  SWITCHYARD_VEC_OPERATOR(%)
   SWITCHYARD_VEC_OPERATOR(&)
   SWITCHYARD_VEC_OPERATOR(|)
   SWITCHYARD_VEC_OPERATOR(^)
 #undef SWITCHYARD_VEC_OPERATOR
+#define SWITCHYARD_VEC_DIVISION(op)                                      \
+  friend constexpr vec operator op(const vec& a, const vec& b) {         \
+    SWITCHYARD_EACH(                                                     \
+        vec, a.At(i) op switchyard_metal::Divisor<T>(a.At(i), b.At(i))); \
+  }                                                                      \
+  friend constexpr vec& operator op##=(vec& a, const vec& b) {           \
+    return a = a op b;                                                   \
+  }
+  SWITCHYARD_VEC_DIVISION(/)
+  SWITCHYARD_VEC_DIVISION(%)
+#undef SWITCHYARD_VEC_DIVISION
   // Shifts by the bits that the type has are by none, as on the GPU.
 #define SWITCHYARD_VEC_SHIFT(op)                                 \
   friend constexpr vec operator op(const vec& a, const vec& b) { \

@@ -115,6 +115,9 @@ struct Runtime {
   u32 (*lane)();
   // The thread needs the buffer at that index, and there is none: ends it.
   void* (*not_bound)(u32 index);
+  // Only in checked modules: an integer is divided by zero, or the least one by
+  // -1. Returns, and the code divides by 1.
+  void (*divides)(bool by_zero, const void* where);
 };
 
 // A kernel that is cut where its threads meet: each region is a function of

@@ -76,6 +76,12 @@ SWITCHYARD_ENTRY void __tsan_aligned(void* address,
                                      switchyard_metal::size alignment) {
   SWITCHYARD_ACCESS(alignment, ::switchyard_metal::kAligned);
 }
+// divisions.cc calls it in front of an integer division.
+SWITCHYARD_ENTRY void __tsan_division(bool by_zero, bool overflows) {
+  using namespace ::switchyard_metal;
+  if ((!by_zero && !overflows) || runtime == nullptr) return;
+  runtime->divides(by_zero, __builtin_return_address(0));
+}
 SWITCHYARD_ENTRY void __tsan_vptr_read(void** address) {
   SWITCHYARD_ACCESS(sizeof(void*), ::switchyard_metal::kReads);
 }
