@@ -16,8 +16,8 @@
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
 #   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run each target of fuzz/ that long (30), or those named
-#   scripts/setup.sh parity [parity.py's arguments] compare the presets with transformers' own routers,
-#                                                   moe_layer with its layers;
+#   scripts/setup.sh parity [parity.py's arguments] compare the presets with transformers' own routers
+#                                                   and norms, moe_layer with its layers;
 #                                                   installs PyTorch in build/, gigabytes
 #   scripts/setup.sh rust [cargo test's arguments]  install the library in build/rust, test the Rust crate with it
 #   scripts/setup.sh engines [pytest's arguments]   build the Python packages, run their tests with transformers;
@@ -725,6 +725,7 @@ case $command in
     export HF_HUB_OFFLINE=1
     status=0
     for compared in "parity.py $build/tools/libswitchyard_parity.so" \
+      "norms.py $build/tools/libswitchyard_parity.so" \
       "layers.py $build/programs/moe/moe_layer"; do
       "$root/build/parity-venv/bin/python3" "$root/tools/parity/${compared%% *}" "${compared#* }" "$@" || status=$?
     done

@@ -258,6 +258,9 @@ Status ReadCombine(const Reader& read, const internal::FamilyFields& fields,
   read.Put(FIELD(rms_norm_eps), &combine.eps);
   read.Put(FIELD(rms_norm_eps), &combine.block_eps);
   read.Put(FIELD(post_norm_eps), &combine.block_eps);
+  if (fields.rms_norm_needs_eps) {
+    combine.needs_other_norm = !read.Get(FIELD(rms_norm_eps)).has_value();
+  }
   if (combine.eps < 0) return Invalid(SAYS(rms_norm_eps) " is negative");
   if (combine.block_eps < 0) return Invalid(SAYS(post_norm_eps) " is negative");
   read.Put(FIELD(routed_scaling_factor),

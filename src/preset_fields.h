@@ -108,6 +108,8 @@ struct FamilyFields {
   // The weights are divided by top_k, and the sum is multiplied by it.
   bool divides_by_top_k = false;
   bool has_identity_experts = false;  // unless there are 0 of them
+  // Without rms_norm_eps, CombineOptions::needs_other_norm is set.
+  bool rms_norm_needs_eps = false;
 };
 
 // The fields of a family of Presets(), or null.

@@ -160,6 +160,17 @@ struct Recipe {
     return With(&CombineOptions::norm, norm)
         .With(&CombineOptions::block_norm, norm);
   }
+  // Combine has no such norm, and refuses to write `normed`.
+  constexpr Recipe NextNormIsOther() const {
+    return With(&CombineOptions::needs_other_norm, true);
+  }
+  // The next norm is an RMSNorm where a configuration has rms_norm_eps, and a
+  // LayerNorm where it has not.
+  constexpr Recipe NextNormIsLayerNormWithoutEps() const {
+    Recipe recipe = NextNormIsOther().Reads(ConfigField::rms_norm_eps);
+    recipe.fields.rms_norm_needs_eps = true;
+    return recipe;
+  }
   constexpr Recipe Shared(size_t num_shared) const {
     return With(&CombineForm::num_shared_experts, num_shared)
         .Reads(ConfigField::n_shared_experts);
@@ -257,25 +268,29 @@ constexpr Recipe kGrok1 = kMixtral.With(&RouteOptions::logit_softcap, 30.0f)
 
 // One line a family, in alphabetical order.
 constexpr Line kLines[] = {
-    {"afmoe", kHy3.Shared(2).BlockNorm().Eps(1e-5f), 64, 6,
+    {"afmoe",
+     kHy3.Shared(2).BlockNorm().Norm(NormKind::kWeightInF32).Eps(1e-5f), 64, 6,
      "modeling_afmoe.py:127"},
     {"aria", kGranite.Shared(2), 8, 2, "modeling_aria.py:250"},
     {"aria_text", "aria"},
     {"axk1", kDeepseekV3.Shared(1).BlockNorm(), 192, 8, "modeling_axk1.py:134"},
-    {"axk2", kGlm4.GroupsIfSaid().GroupScore(2).Scale(2.5f).Shared(1), 128, 8,
-     "modeling_axk2.py:280"},
+    // Its norms have a gate: y * sigmoid(MLP(y)).
+    {"axk2",
+     kGlm4.GroupsIfSaid().GroupScore(2).Scale(2.5f).Shared(1).NextNormIsOther(),
+     128, 8, "modeling_axk2.py:280"},
     {"bailing_hybrid", kDeepseekV3.Shared(1), 512, 8,
      "modeling_bailing_hybrid.py:767"},
     {"bailing_moe_v2", kDeepseekV3.Shared(1), 256, 8,
      "commonly published, not checked"},
-    {"beam", kDeepseekV3.ScaleOfSum(2.5f).BlockNorm(), 256, 8,
-     "modeling_beam.py:337"},
+    {"beam",
+     kDeepseekV3.ScaleOfSum(2.5f).BlockNorm().Norm(NormKind::kWeightInF32), 256,
+     8, "modeling_beam.py:337"},
     {"cohere2_moe",
      kGranite.IfNormTopkProb(true)
          .Shared(0)
          .Reads(ConfigField::norm_topk_prob, ConfigField::expert_selection_fn,
                 ConfigField::shared_expert_combination_strategy)
-         .Ignores(ConfigField::rms_norm_eps),
+         .NextNormIsLayerNormWithoutEps(),
      8, 2, "modeling_cohere2_moe.py:140"},
     // Its expert_selection_fn is "sigmoid".
     {"cohere2_moe_sigmoid",
@@ -285,13 +300,14 @@ constexpr Line kLines[] = {
          .Shared(0)
          .Reads(ConfigField::expert_selection_fn,
                 ConfigField::shared_expert_combination_strategy)
-         .Ignores(ConfigField::rms_norm_eps),
+         .NextNormIsLayerNormWithoutEps(),
      8, 2, "modeling_cohere2_moe.py:154"},
     {"dbrx",
      kMixtral.InModelType()
          .With(&ActivateOptions::layout, GateUpLayout::kSplit)
          .Reads(ConfigField::moe_normalize_expert_weights)
-         .Ignores(ConfigField::rms_norm_eps),
+         .Ignores(ConfigField::rms_norm_eps)
+         .NextNormIsOther(),
      4, 1, "modeling_dbrx.py:338"},
     {"deepseek_ocr2", kDeepseekV2, 64, 0, "modeling_deepseek_ocr2.py:1167"},
     {"deepseek_ocr2_text", "deepseek_ocr2"},
@@ -319,9 +335,12 @@ constexpr Line kLines[] = {
     {"ernie4_5_vl_moe_text", "ernie4_5_moe", "modeling_ernie4_5_vl_moe.py:327"},
     {"exaone_moe", kGlm4.Scale(2.5f).Shared(1).Eps(1e-5f), 64, 8,
      "modeling_exaone_moe.py:226"},
-    {"flex_olmo", kOlmoe.BlockNorm(), 7, 5, "modeling_flex_olmo.py:273"},
-    {"flint", kSigmoid.OverSum().IfNormTopkProb(true).Shared(1), 256, 6,
-     "modeling_flint.py:81"},
+    {"flex_olmo", kOlmoe.BlockNorm().Norm(NormKind::kWeightInF32), 7, 5,
+     "modeling_flex_olmo.py:273"},
+    {"flint",
+     kSigmoid.OverSum().IfNormTopkProb(true).Shared(1).Norm(
+         NormKind::kWeightInF32),
+     256, 6, "modeling_flint.py:81"},
     {"gemma4",
      kMixtral.ExpertScale()
          .Act(Activation::kGeluTanh)
@@ -347,6 +366,7 @@ constexpr Line kLines[] = {
     {"gpt_oss",
      kGranite.Oai(GateUpLayout::kInterleaved)
          .With(&CombineForm::has_expert_biases, true)
+         .Norm(NormKind::kWeightInF32)
          .Eps(1e-5f),
      128, 4, "modeling_gpt_oss.py:116"},
     {"granitemoe", kGraniteMoe, 8, 2, "modeling_granitemoe.py:113"},
@@ -383,6 +403,7 @@ constexpr Line kLines[] = {
      kHy3.Scale(8.0f)
          .FixedAct(Activation::kSitu)
          .Reads(ConfigField::mlp_gate_softcap, ConfigField::mlp_up_softcap)
+         .Norm(NormKind::kWeightInF32)
          .WithoutResidual(),
      384, 8, "modeling_inkling2.py:696"},
     {"inkling2_text", "inkling2"},
@@ -476,6 +497,7 @@ constexpr Line kLines[] = {
          .Needs(ConfigField::output_multiplier)
          .Reads(ConfigField::post_norm_eps)
          .BlockNorm()
+         .With(&CombineOptions::norm, NormKind::kPlusOne)
          .With(&CombineOptions::eps, 1e-5f)
          .With(&CombineOptions::block_eps, 1e-8f)
          .With(&CombineOptions::block_norm, NormKind::kPlusOneFirst)
@@ -487,6 +509,7 @@ constexpr Line kLines[] = {
      kGlm4.Act(Activation::kRelu2)
          .With(&ActivateOptions::layout, GateUpLayout::kUngated)
          .Shared(1)
+         .Norm(NormKind::kWeightInF32)
          .Eps(1e-5f),
      8, 2, "modeling_nemotron_h.py:757"},
     {"olmoe", kOlmoe.Eps(1e-5f), 64, 8, "modeling_olmoe.py:317"},
@@ -494,13 +517,15 @@ constexpr Line kLines[] = {
      kGranite.DividedByTopK()
          .Oai(GateUpLayout::kConcatenated)
          .With(&CombineForm::has_expert_biases, true)
+         .Norm(NormKind::kWeightInF32)
          .Eps(1e-5f),
      128, 4, "modeling_openai_privacy_filter.py:301"},
     {"phimoe",
      Recipe(Score::kSparsemixer)
          .InModelType()
          .Needs(ConfigField::router_jitter_noise)
-         .Eps(1e-5f),
+         .Eps(1e-5f)
+         .NextNormIsOther(),
      16, 2, "modeling_phimoe.py:339"},
     {"qwen2_moe", kOlmoe.GatedShared(), 60, 4, "modeling_qwen2_moe.py:310"},
     {"qwen3_5_moe", kMixtral.GatedShared().Norm(NormKind::kPlusOne), 256, 8,
@@ -526,6 +551,7 @@ constexpr Line kLines[] = {
     {"step3p7",
      kMinimaxM2.ScaleOfSum(1.0f)
          .With(&ActivateOptions::limit_place, ActivatePlace::kAfter)
+         .Norm(NormKind::kPlusOne)
          .Shared(1)
          .Eps(1e-5f),
      288, 8, "modeling_step3p7.py:582"},

@@ -70,7 +70,10 @@ ModelConfig ConfigOf(const Preset& preset) {
   config.swiglu_alpha = preset.activate.alpha;
   config.mlp_gate_softcap = preset.activate.beta;
   config.mlp_up_softcap = preset.activate.linear_beta;
-  config.rms_norm_eps = combine.eps;
+  // Cohere2's class has none by default, and a LayerNorm.
+  if (std::strncmp(preset.family, "cohere2", 7) != 0) {
+    config.rms_norm_eps = combine.eps;
+  }
   config.post_norm_eps = combine.block_eps;
   config.residual_multiplier = combine.scales.block;
   config.mlp_alpha_factor = combine.scales.residual;
@@ -196,7 +199,7 @@ auto Changeable(const Preset& p) {
       std::make_tuple(a.activation, a.layout, a.alpha, a.beta, a.linear_beta,
                       a.limit, a.limit_place, a.row_scale_place),
       std::make_tuple(c.eps, c.block_eps, c.norm, c.block_norm, c.scales.routed,
-                      c.scales.block, c.scales.residual),
+                      c.scales.block, c.scales.residual, c.needs_other_norm),
       std::make_tuple(p.form.has_residual, p.form.num_shared_experts,
                       p.form.shared_gate, p.form.has_identity_experts,
                       p.form.has_weights_on_input));
@@ -546,7 +549,7 @@ TEST(Presets, OptionsAreSetByTheirNames) {
     return values;
   };
   std::vector<double> want = all(preset);
-  EXPECT_EQ(want.size(), 48u);
+  EXPECT_EQ(want.size(), 49u);
   for (size_t i = 0; i < want.size(); ++i) {
     Preset changed;
     const PresetOption option = OptionAt(preset, i);
@@ -626,6 +629,94 @@ TEST(Presets, RoutingWithoutWhatBelongsToThemIsRefused) {
               "groups (1: none)");
   ExpectError(route(Configured(Find("gemma4")), false, false),
               "RouteTopK: expert_scale: is missing, and the options need one");
+}
+
+// x, normed by the preset with the weights w, or why it is not.
+Status Normed(const Preset& preset, const std::vector<float>& x,
+              const std::vector<float>& w, std::vector<float>* normed) {
+  CombineInputs in = {{}, {}, RowIndex::kTokenOrder};
+  in.residual = {x.data(), 1, x.size()};
+  in.norm_weight = {w.data(), 1, w.size()};
+  CombineOutputs out;
+  out.normed = {normed->data(), 1, normed->size()};
+  CombineOptions options = preset.combine;
+  options.eps = 0;
+  return Combine(in, out, options);
+}
+
+// norms.py of tools/parity compares them with transformers.
+TEST(Presets, NormsAreThoseOfTheirFamilies) {
+  const std::vector<std::string> plus_one = {
+      "minimax_m3_vl",  "minimax_m3_vl_text",
+      "muse_spark",     "muse_spark_text",
+      "qwen3_5_moe",    "qwen3_5_moe_text",
+      "qwen3_next",     "qwen4_exp",
+      "qwen4_exp_text", "step3p5",
+      "step3p7"};
+  const std::vector<std::string> in_f32 = {"afmoe",
+                                           "beam",
+                                           "deepseek_v4",
+                                           "deepseek_v41",
+                                           "diffusion_gemma",
+                                           "diffusion_gemma_text",
+                                           "flex_olmo",
+                                           "flint",
+                                           "gemma4",
+                                           "gemma4_text",
+                                           "gpt_oss",
+                                           "inkling2",
+                                           "inkling2_text",
+                                           "nemotron_h",
+                                           "openai_privacy_filter"};
+  const std::vector<std::string> others = {
+      "axk2", "cohere2_moe", "cohere2_moe_sigmoid", "dbrx", "phimoe"};
+  const auto has = [](const std::vector<std::string>& list, const char* name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  for (const Preset& preset : Presets()) {
+    SCOPED_TRACE(preset.family);
+    const NormKind want = has(plus_one, preset.family) ? NormKind::kPlusOne
+                          : has(in_f32, preset.family) ? NormKind::kWeightInF32
+                                                       : NormKind::kWeight;
+    EXPECT_EQ(preset.combine.norm, want);
+    if (preset.form.has_block_norm && preset.family[0] != 'm') {
+      EXPECT_EQ(preset.combine.block_norm, want);
+    }
+    EXPECT_EQ(preset.combine.needs_other_norm, has(others, preset.family));
+
+    std::vector<float> normed(4, -7);
+    const Status status = Normed(preset, {1, 1, 1, 1}, {0, 0, 0, 0}, &normed);
+    if (has(others, preset.family)) {
+      ExpectError(status,
+                  "Combine: normed: given, but a norm that Combine does not "
+                  "have opens the next layer of this preset "
+                  "(options.needs_other_norm)");
+      EXPECT_EQ(normed, std::vector<float>(4, -7));
+    } else {
+      // A zero-centred weight of 0 leaves the row as it is.
+      EXPECT_OK(status);
+      EXPECT_EQ(normed,
+                std::vector<float>(4, want == NormKind::kPlusOne ? 1 : 0));
+    }
+  }
+}
+
+// Cohere2's norm is an RMSNorm where the configuration has its eps.
+TEST(Presets, ANormFollowsItsEps) {
+  Preset preset = Find("cohere2_moe");
+  ModelConfig config;
+  config.num_experts = 8;
+  config.num_experts_per_tok = 2;
+  config.rms_norm_eps = 1e-5f;
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_FALSE(preset.combine.needs_other_norm);
+  EXPECT_EQ(preset.combine.eps, 1e-5f);
+  std::vector<float> normed(4);
+  EXPECT_OK(Normed(preset, {1, -1, 1, -1}, {2, 2, 2, 2}, &normed));
+  EXPECT_EQ(normed, (std::vector<float>{2, -2, 2, -2}));
+  config.rms_norm_eps.reset();
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_TRUE(preset.combine.needs_other_norm);
 }
 
 class PresetsTest : public IsaTest {};

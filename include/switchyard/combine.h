@@ -73,8 +73,8 @@ struct RowIndex : ConstAnyMatrix {
 // How a norm uses its weight w.
 enum class NormKind {
   kWeight,        // (x * scale) * w
-  kWeightInF32,   // the same, see round_like_unfused: Gemma 4, DeepSeek-V4
-  kPlusOne,       // (x * scale) * (1 + w): Gemma 2 and 3, MiniMax-M3, Qwen4
+  kWeightInF32,   // the same, see round_like_unfused: Gemma 4, gpt-oss
+  kPlusOne,       // (x * scale) * (1 + w): Qwen3-Next, MiniMax-M3, Step-3.7
   kPlusOneFirst,  // y * scale, the norm of y = x * (1 + w): Muse Spark's post
 };                // norms. Not for `normed`.
 
@@ -128,6 +128,11 @@ struct CombineOptions {
   NormKind block_norm = NormKind::kWeight;  // of inputs.norms
   float block_eps = 1e-6f;                  // of inputs.norms, >= 0
   CombineScales scales = {};                // finite
+  // Of a preset: a norm that Combine does not have opens the family's next
+  // layer, a LayerNorm (phimoe, dbrx, cohere2_moe) or a norm with a gate (axk2).
+  // A call with `normed` is kInvalidArgument then, because an RMSNorm would be a
+  // wrong answer that nothing shows.
+  bool needs_other_norm = false;
 };
 
 // Brings the experts' outputs of each token back together. Per token t and

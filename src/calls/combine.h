@@ -118,7 +118,8 @@ struct CombineCall
       {OPTION(scales.routed), kFinite, true},
       {OPTION(scales.block), kFinite, true},
       {OPTION(scales.residual), kFinite, true},
-      {OPTION(scales.out), kFinite, true}};
+      {OPTION(scales.out), kFinite, true},
+      {OPTION(needs_other_norm)}};
 
   static bool IsRouted(const Args& c) { return c.sizes.top_k != 0; }
   static bool HasShared(const Args& c) {
@@ -198,7 +199,13 @@ struct CombineCall
          return !internal::Given(c.in.vectors.residual_scale) ||
                 internal::Given(c.in.residual);
        },
-       "vectors.residual_scale: given without residual", kSpecial}};
+       "vectors.residual_scale: given without residual", kSpecial},
+      {[](const Args& c) {
+         return !c.options.needs_other_norm || !internal::Given(c.out.normed);
+       },
+       "normed: given, but a norm that Combine does not have opens the next "
+       "layer of this preset (options.needs_other_norm)",
+       kSpecial}};
 };
 
 }  // namespace switchyard::calls

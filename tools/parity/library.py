@@ -40,6 +40,24 @@ class Library:
         self._library = ctypes.CDLL(path)
         self._library.SwitchyardPreset.restype = ctypes.c_char_p
         self._library.SwitchyardRoute.restype = ctypes.c_char_p
+        self._library.SwitchyardFamilies.restype = ctypes.c_char_p
+        self._library.SwitchyardNorm.restype = ctypes.c_char_p
+
+    def families(self):
+        """The presets that follow a file of transformers."""
+        return self._library.SwitchyardFamilies().decode().split()
+
+    def norm(self, family, config, is_block, eps, rows, weight):
+        """The preset's norm of each row, with the roundings of its model: the one that opens the
+        next layer, or the one behind the block.
+        """
+        out = torch.empty_like(rows)
+        arrays = [_Array.of(t) for t in (rows, weight, out)]
+        error = self._library.SwitchyardNorm(family.encode(), _lines(config), int(is_block),
+                                             ctypes.c_float(eps), *map(ctypes.byref, arrays))
+        if error is not None:
+            raise ValueError(f"{family}: {error.decode()}")
+        return out
 
     def preset(self, family, config=None):
         """Its options, by name; with `config`, a dict of a config.json, applied."""

@@ -1,18 +1,21 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The functions that parity.py calls through ctypes: presets by name, with a
-// configuration applied, and RouteTopK with their options, some of them
-// overwritten. Options are text in both directions,
-// "renormalize=1 num_expert_group=8", in the names of route.h; a configuration
-// is lines of text, "norm_topk_prob=1", in the names of config.json.
+// The functions that parity.py and norms.py call through ctypes: presets by
+// name, with a configuration applied, and RouteTopK and the norms of Combine
+// with their options, some of them overwritten. Options are text in both
+// directions, "renormalize=1 num_expert_group=8", in the names of route.h; a
+// configuration is lines of text, "norm_topk_prob=1", in the names of
+// config.json.
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "switchyard/combine.h"
 #include "switchyard/presets.h"
 #include "switchyard/route.h"
 
@@ -97,6 +100,7 @@ extern "C" const char* SwitchyardPreset(const char* family,
     put("top_k", preset.top_k);
     put("form.num_shared_experts", preset.form.num_shared_experts);
     put("form.has_weights_on_input", preset.form.has_weights_on_input);
+    put("form.has_block_norm", preset.form.has_block_norm);
   }
   text = out.str();
   return text.c_str();
@@ -129,5 +133,48 @@ extern "C" const char* SwitchyardRoute(const char* family, const char* config,
                                   arrays->topk_weights.As<AnyMatrix>()};
   out.identity_weights = arrays->identity_weights.As<AnyMatrix>();
   status = switchyard::RouteTopK(in, out, preset.route);
+  return status.ok() ? nullptr : status.message();
+}
+
+// The families whose presets follow a file of transformers.
+extern "C" const char* SwitchyardFamilies() {
+  static std::string text;
+  text.clear();
+  for (const switchyard::Preset& preset : switchyard::Presets()) {
+    if (std::strstr(preset.source, "modeling_") == nullptr) continue;
+    text += std::string(preset.family) + " ";
+  }
+  return text.c_str();
+}
+
+// The norm of each row of `rows`: the one that opens the next layer, or the
+// one behind the block. Null, or what was wrong.
+extern "C" const char* SwitchyardNorm(const char* family, const char* config,
+                                      int is_block, float eps,
+                                      const switchyard::Array* rows,
+                                      const switchyard::Array* weight,
+                                      const switchyard::Array* out) {
+  using switchyard::AnyMatrix;
+  using switchyard::ConstAnyMatrix;
+  switchyard::Preset preset;
+  switchyard::Status status =
+      switchyard::FindConfigured(family, config, &preset);
+  if (!status.ok()) return status.message();
+  switchyard::CombineOptions options = preset.combine;
+  options.eps = options.block_eps = eps;
+  options.round_like_unfused = true;
+  switchyard::CombineInputs in = {{}, {}, switchyard::RowIndex::kTokenOrder};
+  switchyard::CombineOutputs outputs;
+  if (is_block != 0) {
+    in.shared.rows = rows->As<ConstAnyMatrix>();
+    in.shared.kind = switchyard::SharedGate::kNone;
+    in.norms.block = weight->As<ConstAnyMatrix>();
+    outputs.out = out->As<AnyMatrix>();
+  } else {
+    in.residual = rows->As<ConstAnyMatrix>();
+    in.norm_weight = weight->As<ConstAnyMatrix>();
+    outputs.normed = out->As<AnyMatrix>();
+  }
+  status = switchyard::Combine(in, outputs, options);
   return status.ok() ? nullptr : status.message();
 }

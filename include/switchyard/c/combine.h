@@ -107,11 +107,14 @@ typedef struct swy_combine_options {
   int32_t block_norm;          // enum swy_norm_kind, of inputs.norms
   float block_eps;             // of inputs.norms
   swy_combine_scales scales;   // factors
+  // Of a preset whose next layer opens with a LayerNorm or a norm with a gate:
+  // normed is refused.
+  int32_t needs_other_norm;
 } swy_combine_options;
 #define SWY_COMBINE_OPTIONS_INIT                                         \
   {                                                                      \
     (uint32_t)sizeof(swy_combine_options), 1e-6f, 0, 0, SWY_NORM_WEIGHT, \
-        SWY_NORM_WEIGHT, 1e-6f, SWY_NO_COMBINE_SCALES                    \
+        SWY_NORM_WEIGHT, 1e-6f, SWY_NO_COMBINE_SCALES, 0                 \
   }
 
 // out[t, :] = residual[t, :] + sum over the slots of topk_weights[t, s] *
