@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstring>
+#include <string_view>
 
 #include "programs/program.h"
 
@@ -36,6 +38,46 @@ bool IsTooDeep(const uint8_t* begin, const uint8_t* end) {
   return false;
 }
 
+// Not only outside of strings.
+bool HasPythonsNumbers(const uint8_t* begin, const uint8_t* end) {
+  const std::string_view text(reinterpret_cast<const char*>(begin),
+                              static_cast<size_t>(end - begin));
+  return text.find("Infinity") != text.npos || text.find("NaN") != text.npos;
+}
+
+// Python writes infinities and NaN by these words, which JSON does not have:
+// configurations with a time_step_limit end with Infinity. As texts they are
+// read where nobody looks at them, and refused where a number belongs. The new
+// text has the length of the old one plus two for each, so that errors keep
+// their lines.
+std::string QuotePythonsNumbers(const uint8_t* begin, const uint8_t* end) {
+  std::string text;
+  bool in_string = false;
+  for (const uint8_t* at = begin; at < end;) {
+    const auto left = static_cast<size_t>(end - at);
+    size_t length = 1;
+    if (in_string) {
+      // An escaped character ends no string.
+      if (*at == '\\' && left > 1) length = 2;
+    } else {
+      for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
+        if (left >= word.size() &&
+            std::memcmp(at, word.data(), word.size()) == 0) {
+          length = word.size();
+          break;
+        }
+      }
+    }
+    const bool is_word = !in_string && length > 1;
+    if (*at == '"') in_string = !in_string;
+    if (is_word) text += '"';
+    text.append(reinterpret_cast<const char*>(at), length);
+    if (is_word) text += '"';
+    at += length;
+  }
+  return text;
+}
+
 }  // namespace
 
 json ParseJson(const uint8_t* begin, const uint8_t* end,
@@ -45,6 +87,9 @@ json ParseJson(const uint8_t* begin, const uint8_t* end,
                      std::to_string(kMaxDepth) + " levels deep");
   }
   try {
+    if (HasPythonsNumbers(begin, end)) {
+      return json::parse(QuotePythonsNumbers(begin, end));
+    }
     return json::parse(begin, end);
   } catch (const json::exception& error) {
     throw InputError(malformed + ": " + error.what());

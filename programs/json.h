@@ -13,7 +13,8 @@
 namespace program {
 
 // Throws InputError, which says `malformed` and why: no JSON, or nested deeper
-// than anything that these programs read.
+// than anything that these programs read. NaN, Infinity and -Infinity, which
+// Python writes, are texts.
 nlohmann::json ParseJson(const uint8_t* begin, const uint8_t* end,
                          const std::string& malformed);
 

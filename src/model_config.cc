@@ -1,6 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +46,96 @@ struct Field {
 constexpr Field kFields[] = {SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_FIELD)};
 #undef SWITCHYARD_FIELD
 
+// All names of all fields, one after the other, and SetField()'s messages of
+// each. Messages are literals, so the compiler makes them.
+struct Name {
+  const char* text = nullptr;
+  size_t field = 0;
+  uint8_t number = 0;  // among the field's names, from 1 on
+  size_t pairs = 0;    // where kOtherValue has its messages
+};
+constexpr const char* NextName(const char* name) {
+  while (*name != '\0') ++name;
+  return name + 1;
+}
+constexpr size_t CountNames(const Field& field) {
+  size_t count = 0;
+  for (const char* name = field.names; *name != '\0'; name = NextName(name)) {
+    ++count;
+  }
+  return count;
+}
+// Of each name and each name of the same field.
+constexpr size_t CountPairs(bool are_pairs) {
+  size_t count = 0;
+  for (const Field& field : kFields) {
+    const size_t names = CountNames(field);
+    count += names * (are_pairs ? names : 1);
+  }
+  return count;
+}
+constexpr auto kNames = [] {
+  std::array<Name, CountPairs(false)> names = {};
+  size_t at = 0, pairs = 0;
+  for (size_t f = 0; f < std::size(kFields); ++f) {
+    const size_t count = CountNames(kFields[f]);
+    uint8_t number = 1;
+    for (const char* name = kFields[f].names; *name != '\0';
+         name = NextName(name)) {
+      names[at++] = {name, f, number++, pairs};
+      pairs += count;
+    }
+  }
+  return names;
+}();
+
+struct Message {
+  char text[120] = {};
+  size_t size = 0;
+
+  constexpr Message& Add(const char* more) {
+    while (*more != '\0') text[size++] = *more++;
+    return *this;
+  }
+};
+constexpr const char* Kind(const Member& member) {
+  switch (member.index()) {
+    case 0:
+      return " is not a whole number from 0 to 2^31 - 1";
+    case 1:
+      return " is neither true nor false";
+    case 2:
+      return " is not a finite number";
+  }
+  return " is not a text";
+}
+constexpr auto kOfAnotherKind = [] {
+  std::array<Message, kNames.size()> messages = {};
+  for (size_t i = 0; i < messages.size(); ++i) {
+    messages[i]
+        .Add("SetField: config: ")
+        .Add(kNames[i].text)
+        .Add(Kind(kFields[kNames[i].field].member));
+  }
+  return messages;
+}();
+constexpr auto kOtherValue = [] {
+  std::array<Message, CountPairs(true)> messages = {};
+  for (const Name& name : kNames) {
+    for (const Name& other : kNames) {
+      if (other.field != name.field || other.number == name.number) continue;
+      messages[name.pairs + other.number - 1u]
+          .Add("SetField: config: ")
+          .Add(name.text)
+          .Add(" differs from ")
+          .Add(other.text)
+          .Add(", and both name one field");
+    }
+  }
+  return messages;
+}();
+static_assert(std::size(kFields) <= sizeof(ConfigNames));
+
 // std::visit could throw.
 template <class Visitor>
 auto Visit(const Member& member, const Visitor& visitor) {
@@ -87,6 +178,8 @@ class Reader {
                        ConfigField which) const {
     return Reads(which) ? config_.*field : std::nullopt;
   }
+  // Whether the field decides what the family computes.
+  bool Needs(ConfigField field) const { return fields_.needs.Has(field); }
   template <class T, class Option>
   void Put(std::optional<T> ModelConfig::*field, ConfigField which,
            Option* option) const {
@@ -111,15 +204,15 @@ Status ReadActivation(const Reader& read, Preset* preset) {
     constexpr struct {
       const char* name;
       Activation activation;
-    } kNames[] = {{"silu", Activation::kSilu},
-                  {"swish", Activation::kSilu},
-                  {"gelu", Activation::kGelu},
-                  {"gelu_pytorch_tanh", Activation::kGeluTanh},
-                  {"gelu_new", Activation::kGeluTanh},
-                  {"relu", Activation::kRelu},
-                  {"relu2", Activation::kRelu2}};
+    } kActivations[] = {{"silu", Activation::kSilu},
+                        {"swish", Activation::kSilu},
+                        {"gelu", Activation::kGelu},
+                        {"gelu_pytorch_tanh", Activation::kGeluTanh},
+                        {"gelu_new", Activation::kGeluTanh},
+                        {"relu", Activation::kRelu},
+                        {"relu2", Activation::kRelu2}};
     bool found = false;
-    for (const auto& known : kNames) {
+    for (const auto& known : kActivations) {
       if (!IsText(*name, known.name)) continue;
       activate.activation = known.activation;
       found = true;
@@ -140,12 +233,24 @@ Status ReadActivation(const Reader& read, Preset* preset) {
 
 Status ReadGroups(const Reader& read, const Preset& preset,
                   RouteOptions* route) {
-  if (const auto method = read.Get(FIELD(topk_method))) {
-    if (IsText(*method, "greedy")) return Status();
-    if (!IsText(*method, "group_limited_greedy")) {
+  const auto method = read.Get(FIELD(topk_method));
+  const bool decides = read.Needs(ConfigField::topk_method);
+  if (decides && IsText(*method, "greedy")) return Status();
+  if (decides && !IsText(*method, "group_limited_greedy")) {
+    return Invalid(SAYS(
+        topk_method) " is neither greedy nor "
+                     "group_limited_greedy");
+  }
+  if (method && !decides) {
+    const bool is_biased = IsText(*method, "noaux_tc");
+    if (!is_biased && !IsText(*method, "greedy") &&
+        !IsText(*method, "group_limited_greedy")) {
       return Invalid(SAYS(
-          topk_method) " is neither greedy nor "
-                       "group_limited_greedy");
+          topk_method) " is none of greedy, "
+                       "group_limited_greedy, noaux_tc");
+    }
+    if (is_biased != preset.correction_bias) {
+      return Invalid(SAYS(topk_method) " is not the method of this family");
     }
   }
   read.Put(FIELD(n_group), &route->num_expert_group);
@@ -183,17 +288,30 @@ Status ReadScore(const Reader& read, Preset* preset) {
     preset->in_model_type = selected.in_model_type;
   }
   if (const auto score = read.Get(FIELD(scoring_func))) {
-    // Other names, such as dots.llm1's "noaux_tc", do not say a score.
     constexpr struct {
       const char* name;
       Score score;
-    } kNames[] = {{"softmax", Score::kSoftmax},
-                  {"sigmoid", Score::kSigmoid},
-                  {"sqrtsoftplus", Score::kSqrtSoftplus}};
-    for (const auto& known : kNames) {
-      if (IsText(*score, known.name) && preset->route.score != known.score) {
-        return Invalid(SAYS(scoring_func) " is not the score of this family");
-      }
+      WeightOf weight;  // of Score::kRaw
+    } kScores[] = {{"softmax", Score::kSoftmax, WeightOf::kSoftmaxOfSelected},
+                   {"sigmoid", Score::kSigmoid, WeightOf::kSigmoidOfSelected},
+                   {"sqrtsoftplus", Score::kSqrtSoftplus, WeightOf::kScore}};
+    // dots.llm1 has its method of selection here.
+    bool is_known = IsText(*score, "noaux_tc");
+    bool is_own = is_known && preset->correction_bias;
+    for (const auto& known : kScores) {
+      if (!IsText(*score, known.name)) continue;
+      is_known = true;
+      is_own = preset->route.score == known.score ||
+               (preset->route.score == Score::kRaw &&
+                preset->route.weight_of == known.weight);
+    }
+    if (!is_known) {
+      return Invalid(SAYS(
+          scoring_func) " is none of softmax, sigmoid, "
+                        "sqrtsoftplus");
+    }
+    if (!is_own) {
+      return Invalid(SAYS(scoring_func) " is not the score of this family");
     }
   }
   return Status();
@@ -227,7 +345,15 @@ Status ReadRoute(const Reader& read, const internal::FamilyFields& fields,
 
   read.Put(FIELD(norm_topk_prob), &route.renormalize);
   if (const auto uses_bias = read.Get(FIELD(use_expert_bias))) {
-    preset->correction_bias = route.needs_correction_bias = *uses_bias;
+    if (read.Needs(ConfigField::use_expert_bias)) {
+      preset->correction_bias = route.needs_correction_bias = *uses_bias;
+    } else if (*uses_bias != preset->correction_bias) {
+      return Invalid(preset->correction_bias
+                         ? SAYS(use_expert_bias) " is not this family's, which "
+                                                 "has a correction bias"
+                         : SAYS(use_expert_bias) " is not this family's, which "
+                                                 "has no correction bias");
+    }
   }
   if (const auto norm = read.Get(FIELD(moe_normalize_expert_weights))) {
     route.renormalize = *norm != 0;
@@ -332,39 +458,79 @@ bool Convert(const char*, std::optional<T>*) {
   return false;
 }
 
-// The field that config.json calls `key`, or null.
-const Field* FindField(const char* key) {
-  for (const Field& field : kFields) {
-    for (const char* name = field.names; *name != '\0';
-         name += std::strlen(name) + 1) {
-      if (IsText(key, name)) return &field;
-    }
+// The name that config.json has as `key`, or null. DBRX's are in an object.
+const Name* FindName(const char* key) {
+  constexpr char kInside[] = "ffn_config.";
+  if (std::strncmp(key, kInside, sizeof(kInside) - 1) == 0) {
+    key += sizeof(kInside) - 1;
+  }
+  for (const Name& name : kNames) {
+    if (IsText(key, name.text)) return &name;
   }
   return nullptr;
 }
 
-template <class Value>
-Status SetAny(const char* key, Value value, ModelConfig* config) {
+template <class T>
+bool IsSame(const std::optional<T>& a, const std::optional<T>& b) {
+  return a == b;
+}
+bool IsSame(const std::optional<const char*>& a,
+            const std::optional<const char*>& b) {
+  return a.has_value() == b.has_value() && (!a.has_value() || IsText(*a, *b));
+}
+
+// put(field), false where it cannot, for the field that has the key.
+template <class Put>
+Status SetAny(const char* key, ModelConfig* config, const Put& put) {
   const internal::DefaultFpEnv fp_env;  // the caller's may trap
   if (key == nullptr) return Invalid("SetField: key: is null");
   if (config == nullptr) return Invalid("SetField: config: is null");
-  const Field* field = FindField(key);
-  if (field == nullptr) return Status();
-  const bool is_set = Visit(field->member, [&](auto member) {
-    return Convert(value, &(config->*member));
+  const Name* name = FindName(key);
+  if (name == nullptr) return Status();
+  uint8_t& set_by = config->names.of[name->field];
+  return Visit(kFields[name->field].member, [&](auto member) {
+    auto value = config->*member;
+    if (!put(&value)) {
+      return Invalid(
+          kOfAnotherKind[static_cast<size_t>(name - kNames.data())].text);
+    }
+    // A caller's struct may have any number.
+    const bool is_other = set_by != 0 && set_by != name->number &&
+                          set_by <= CountNames(kFields[name->field]);
+    // null says nothing where another name says something.
+    if (is_other && !value.has_value()) return Status();
+    if (is_other && (config->*member).has_value() &&
+        !IsSame(value, config->*member)) {
+      return Invalid(kOtherValue[name->pairs + set_by - 1u].text);
+    }
+    config->*member = value;
+    set_by = value.has_value() ? name->number : uint8_t{0};
+    return Status();
   });
-  return is_set ? Status() : Invalid(field->wrong);
 }
 
 }  // namespace
 
 Status SetField(const char* key, double value, ModelConfig* config) noexcept {
-  return SetAny(key, value, config);
+  return SetAny(key, config,
+                [value](auto* field) { return Convert(value, field); });
 }
 Status SetField(const char* key, const char* text,
                 ModelConfig* config) noexcept {
   if (text == nullptr) return Invalid("SetField: text: is null");
-  return SetAny(key, text, config);
+  return SetAny(key, config,
+                [text](auto* field) { return Convert(text, field); });
+}
+Status SetNull(const char* key, ModelConfig* config) noexcept {
+  const bool is_zero = key != nullptr && config != nullptr &&
+                       FindName(key) != nullptr &&
+                       kFields[FindName(key)->field].field ==
+                           ConfigField::moe_normalize_expert_weights;
+  if (is_zero) return SetField(key, 0.0, config);
+  return SetAny(key, config, [](auto* field) {
+    field->reset();
+    return true;
+  });
 }
 
 Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept {

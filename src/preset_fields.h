@@ -10,7 +10,8 @@
 
 #include "switchyard/presets.h"
 
-// X(field of ModelConfig, its other names in config.json, each with a zero).
+// X(field of ModelConfig, its other names in config.json, each with a zero). A
+// name with a dot is one inside of an object.
 #define SWITCHYARD_CONFIG_FIELDS(X)                             \
   X(num_experts,                                                \
     "n_routed_experts\0"                                        \
@@ -21,7 +22,8 @@
     "moe_topk\0"                                                \
     "moe_top_k\0"                                               \
     "moe_k\0"                                                   \
-    "top_k_experts\0")                                          \
+    "top_k_experts\0"                                           \
+    "experts_per_token\0")                                      \
   X(norm_topk_prob, "moe_renormalize\0")                        \
   X(routed_scaling_factor,                                      \
     "moe_routed_scaling_factor\0"                               \
@@ -31,9 +33,17 @@
   X(n_group, "num_expert_group\0")                              \
   X(topk_group, "")                                             \
   X(topk_method, "")                                            \
-  X(scoring_func, "")                                           \
+  X(scoring_func,                                               \
+    "score_function\0"                                          \
+    "score_func\0"                                              \
+    "moe_router_activation_func\0"                              \
+    "moe_gate_act\0")                                           \
   X(expert_selection_fn, "")                                    \
-  X(use_expert_bias, "")                                        \
+  X(use_expert_bias,                                            \
+    "use_routing_bias\0"                                        \
+    "use_moe_router_bias\0"                                     \
+    "moe_router_enable_expert_bias\0"                           \
+    "moe_use_aux_free\0")                                       \
   X(moe_normalize_expert_weights, "")                           \
   X(moe_norm_min, "")                                           \
   X(output_multiplier, "")                                      \
@@ -49,14 +59,16 @@
   X(hidden_act,                                                 \
     "mlp_hidden_act\0"                                          \
     "hidden_activation\0"                                       \
-    "activation_function\0")                                    \
+    "activation_function\0"                                     \
+    "ffn_act_fn.name\0")                                        \
   X(swiglu_limit, "")                                           \
   X(swiglu_alpha, "")                                           \
-  X(mlp_gate_softcap, "")                                       \
-  X(mlp_up_softcap, "")                                         \
+  X(mlp_gate_softcap, "activation_situ_beta\0")                 \
+  X(mlp_up_softcap, "activation_situ_linear_beta\0")            \
   X(rms_norm_eps,                                               \
     "norm_eps\0"                                                \
-    "layer_norm_epsilon\0")                                     \
+    "layer_norm_epsilon\0"                                      \
+    "layernorm_epsilon\0")                                      \
   X(post_norm_eps, "")                                          \
   X(residual_multiplier, "")                                    \
   X(mlp_alpha_factor, "layernorm_mlp_alpha\0")                  \

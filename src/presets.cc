@@ -28,11 +28,12 @@ struct Recipe {
   FamilyFields fields;
 
   constexpr explicit Recipe(Score score)
-      : fields{
-            ConfigFields(ConfigField::num_experts,
-                         ConfigField::num_experts_per_tok,
-                         ConfigField::rms_norm_eps),
-            ConfigFields(ConfigField::scoring_func, ConfigField::hidden_act)} {
+      : fields{ConfigFields(ConfigField::num_experts,
+                            ConfigField::num_experts_per_tok,
+                            ConfigField::rms_norm_eps),
+               ConfigFields(ConfigField::scoring_func, ConfigField::topk_method,
+                            ConfigField::use_expert_bias,
+                            ConfigField::hidden_act)} {
     preset.route.score = score;
     preset.route.renormalize = false;
     preset.route.needs_config = true;
@@ -242,6 +243,9 @@ constexpr Recipe kDeepseekV3 =
     kSigmoid.Bias().Groups(8, 4).OverSumPlus(1e-20f).IfNormTopkProb(true).Scale(
         2.5f);
 constexpr Recipe kGlm4 = kDeepseekV3.Groups(1, 1).Scale(1.0f);
+// Its configurations have null for the factor of 1.
+constexpr Recipe kMimoV2 =
+    kGlm4.Reads(ConfigField::routed_scaling_factor).Eps(1e-5f);
 constexpr Recipe kHy3 = kSigmoid.Bias().OverSumPlus(1e-20f).Scale(1.0f);
 constexpr Recipe kMinimaxM2 = kSigmoid.Bias().OverSum();
 constexpr Recipe kErnie = kSoftmax.Bias()
@@ -419,6 +423,7 @@ constexpr Line kLines[] = {
     {"kimi_k3",
      kGlm4.Scale(2.827f)
          .FixedAct(Activation::kSitu)
+         .Reads(ConfigField::mlp_gate_softcap, ConfigField::mlp_up_softcap)
          .Shared(2)
          .WithoutResidual()
          .Eps(1e-5f),
@@ -466,9 +471,8 @@ constexpr Line kLines[] = {
          .Eps(1e-5f),
      768, 12, "modeling_longcat_flash.py:130"},
     {"mellum", kQwen3Next, 64, 8, "modeling_mellum.py:312"},
-    {"mimo_v2", kGlm4.Eps(1e-5f), 384, 8, "its config.json; sigmoid noaux_tc"},
-    {"mimo_v2_flash", kGlm4.Eps(1e-5f), 256, 8,
-     "modeling_mimo_v2_flash.py:129"},
+    {"mimo_v2", kMimoV2, 384, 8, "its config.json; sigmoid noaux_tc"},
+    {"mimo_v2_flash", kMimoV2, 256, 8, "modeling_mimo_v2_flash.py:129"},
     {"minicpm5_moe", kGlm4.Scale(3.66f).Shared(1), 160, 16,
      "its config.json; sigmoid taken as deepseek_v3's, not checked"},
     {"minimax",
@@ -476,6 +480,7 @@ constexpr Line kLines[] = {
          .Eps(1e-5f),
      8, 2, "modeling_minimax.py:451"},
     {"minimax_m2", kMinimaxM2, 256, 8, "modeling_minimax_m2.py:45"},
+    {"minimax_m3", "minimax_m3_vl"},
     {"minimax_m3_vl",
      kMinimaxM2.Oai(GateUpLayout::kConcatenated)
          .ScaleOfSum(2.0f)

@@ -263,7 +263,7 @@ def gemma4():
     return Family(
         config("gemma4_text", moe_intermediate_size=INTER, intermediate_size=56,
                num_experts=EXPERTS, top_k_experts=TOP_K, enable_moe_block=True,
-               hidden_activation="gelu_pytorch_tanh"),
+               hidden_act="gelu_pytorch_tanh", hidden_activation="gelu_pytorch_tanh"),
         model({f"{name}.weight": norm for name, norm in zip(names, norms)}
               | {"router.proj.weight": router, "router.scale": scale,
                  "router.per_expert_scale": expert_scale, "layer_scalar": layer_scalar,

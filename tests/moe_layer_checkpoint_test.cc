@@ -21,6 +21,7 @@
 #include "layer_weights.h"
 #include "model_config.h"
 #include "moe_block.h"
+#include "programs/json.h"
 #include "reference_check.h"
 #include "states.h"
 #include "switchyard/executor.h"
@@ -269,6 +270,48 @@ TEST(MoeLayerCheckpointFiles, ReadsShapeAndRecipe) {
 TEST(MoeLayerCheckpointFiles, PicksTheFirstLayerWithExperts) {
   EXPECT_EQ(Load("qwen3_moe", std::nullopt).title, "qwen3_moe, layer 1 of 3");
   EXPECT_EQ(Load("qwen2_moe", std::nullopt).title, "qwen2_moe, layer 0 of 2");
+}
+
+// Values, names and objects as configurations of the hub have them.
+TEST(MoeLayerConfigs, AreReadAsTheHubHasThem) {
+  const auto read = [](const std::string& text) {
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());
+    return ModelConfig("config.json",
+                       program::ParseJson(bytes, bytes + text.size(), "bad"));
+  };
+  // MiMo-V2-Flash, with fewer layers.
+  const std::string mimo = R"({"model_type": "mimo_v2_flash",
+      "num_hidden_layers": 3, "hidden_size": 4096, "n_routed_experts": 256,
+      "num_experts_per_tok": 8, "moe_intermediate_size": 2048,
+      "hidden_act": "silu", "layernorm_epsilon": 1e-05, "n_group": 1,
+      "topk_group": 1, "norm_topk_prob": true, "n_shared_experts": null,
+      "routed_scaling_factor": null, "scoring_func": "sigmoid",
+      "topk_method": "noaux_tc", "time_step_limit": [0.0, Infinity],
+      "unused": "NaN \" NaN", "moe_layer_freq": [0, 1, 1]})";
+  const ModelConfig config = read(mimo);
+  EXPECT_EQ(config.SelectLayer(std::nullopt), 1u);
+  EXPECT_EQ(config.WhyNot(0), "is dense (moe_layer_freq has no 1 for it)");
+  EXPECT_EQ(config.WhyNot(2), "");
+  EXPECT_EQ(config.shape().norm_eps, 1e-5f);
+  EXPECT_EQ(config.shape().num_experts, 256u);
+  EXPECT_EQ(config.shape().route.routed_scaling_factor, 1.0f);
+
+  // Two objects deep, with values by layer that are all the same.
+  json inner = json::parse(R"({"model_type": "hunyuan_v1_moe",
+      "num_hidden_layers": 2, "hidden_size": 64, "num_experts": [12, 12],
+      "moe_topk": [3, 3], "intermediate_size": 40, "rms_norm_eps": 1e-05})");
+  const json outer = {{"model_type", "unknown"},
+                      {"num_experts", 5},
+                      {"thinker_config", {{"text_config", inner}}}};
+  EXPECT_EQ(read(outer.dump()).shape().num_experts, 12u);
+  EXPECT_EQ(read(outer.dump()).shape().top_k, 3u);
+  json numbered = json::parse(mimo.substr(0, mimo.find("\"time_step")) +
+                              "\"moe_layer_freq\": 2}");
+  numbered["model_type"] = "kimi_k2";
+  numbered["routed_scaling_factor"] = 2.5;
+  EXPECT_EQ(read(numbered.dump()).WhyNot(1), "is dense (moe_layer_freq is 2)");
+  EXPECT_EQ(read(numbered.dump()).SelectLayer(std::nullopt), 0u);
+  EXPECT_EQ(read(numbered.dump()).WhyNot(2), "");
 }
 
 TEST(MoeLayerCheckpointFiles, UsesAlignedF32InPlaceAndConvertsTheRest) {

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -48,7 +51,7 @@ ModelConfig ConfigOf(const Preset& preset) {
     config.n_group = route.num_expert_group;
     config.topk_group = route.topk_group;
   }
-  config.topk_method = "greedy";
+  config.topk_method = preset.correction_bias ? "noaux_tc" : "greedy";
   config.use_expert_bias = preset.correction_bias;
   config.moe_normalize_expert_weights = 1.0f;
   config.moe_norm_min = route.eps;
@@ -510,7 +513,7 @@ TEST(Presets, FieldsAreSetByTheirNames) {
   ModelConfig config;
   EXPECT_OK(SetField("moe_num_experts", 8, &config));
   EXPECT_EQ(config.num_experts, 8u);
-  EXPECT_OK(SetField("num_local_experts", 9, &config));
+  EXPECT_OK(SetField("moe_num_experts", 9, &config));
   EXPECT_EQ(config.num_experts, 9u);
   EXPECT_OK(SetField("moe_renormalize", 1, &config));
   EXPECT_EQ(config.norm_topk_prob, true);
@@ -519,24 +522,226 @@ TEST(Presets, FieldsAreSetByTheirNames) {
   EXPECT_OK(SetField("architectures", "x", &config));
   EXPECT_OK(SetField("hidden_size", 1e300, &config));
   const std::tuple<const char*, double, const char*> wrong[] = {
-      {"num_experts", -1, "ModelConfig: num_experts has no such value"},
-      {"num_experts", 2.5, "ModelConfig: num_experts has no such value"},
+      {"num_experts", -1,
+       "num_experts is not a whole number from 0 to 2^31 - 1"},
+      {"num_experts", 2.5,
+       "num_experts is not a whole number from 0 to 2^31 - 1"},
       {"n_routed_experts", 2147483648.0,
-       "ModelConfig: num_experts has no such value"},
-      {"norm_topk_prob", 2, "ModelConfig: norm_topk_prob has no such value"},
-      {"rms_norm_eps", 1e300, "ModelConfig: rms_norm_eps has no such value"},
-      {"hidden_act", 1, "ModelConfig: hidden_act has no such value"}};
+       "n_routed_experts is not a whole number from 0 to 2^31 - 1"},
+      {"norm_topk_prob", 2, "norm_topk_prob is neither true nor false"},
+      {"moe_renormalize", 0.5, "moe_renormalize is neither true nor false"},
+      {"rms_norm_eps", 1e300, "rms_norm_eps is not a finite number"},
+      {"norm_eps", NAN, "norm_eps is not a finite number"},
+      {"layernorm_epsilon", HUGE_VAL,
+       "layernorm_epsilon is not a finite number"},
+      {"mlp_hidden_act", 1, "mlp_hidden_act is not a text"}};
   for (const auto& [key, value, want] : wrong) {
-    ExpectError(SetField(key, value, &config), want);
+    ExpectError(SetField(key, value, &config),
+                std::string("SetField: config: ") + want);
   }
-  ExpectError(SetField("num_experts", "8", &config),
-              "ModelConfig: num_experts has no such value");
+  // A number as text: the file's own key, and the kind that it wants.
+  const std::pair<const char*, const char*> texts[] = {
+      {"n_routed_experts",
+       "n_routed_experts is not a whole number from 0 to 2^31 - 1"},
+      {"ffn_config.moe_top_k",
+       "moe_top_k is not a whole number from 0 to 2^31 - 1"},
+      {"moe_renormalize", "moe_renormalize is neither true nor false"},
+      {"route_scale", "route_scale is not a finite number"}};
+  for (const auto& [key, want] : texts) {
+    ExpectError(SetField(key, "8", &config),
+                std::string("SetField: config: ") + want);
+  }
   EXPECT_EQ(config.num_experts, 9u);
   EXPECT_FALSE(config.hidden_act.has_value());
   ExpectError(SetField(nullptr, 1, &config), "SetField: key: is null");
   ExpectError(SetField("num_experts", 1, nullptr), "SetField: config: is null");
   ExpectError(SetField("hidden_act", nullptr, &config),
               "SetField: text: is null");
+}
+
+TEST(Presets, NamesOfOneFieldAgree) {
+  ModelConfig config;
+  EXPECT_OK(SetField("n_routed_experts", 256, &config));
+  EXPECT_OK(SetField("num_local_experts", 256, &config));
+  ExpectError(
+      SetField("num_experts", 8, &config),
+      "SetField: config: num_experts differs from num_local_experts, and "
+      "both name one field");
+  EXPECT_EQ(config.num_experts, 256u);
+  EXPECT_OK(SetField("hidden_act", "silu", &config));
+  EXPECT_OK(SetField("hidden_activation", "silu", &config));
+  ExpectError(
+      SetField("mlp_hidden_act", "relu2", &config),
+      "SetField: config: mlp_hidden_act differs from hidden_activation, and "
+      "both name one field");
+  EXPECT_OK(SetField("rms_norm_eps", 1e-5, &config));
+  ExpectError(
+      SetField("layernorm_epsilon", 1e-6, &config),
+      "SetField: config: layernorm_epsilon differs from rms_norm_eps, and "
+      "both name one field");
+  // What a program assigns may be set again.
+  config = {};
+  config.num_experts = 8;
+  EXPECT_OK(SetField("n_routed_experts", 9, &config));
+  EXPECT_EQ(config.num_experts, 9u);
+  for (uint8_t& name : config.names.of) name = 255;  // not SetField()'s
+  EXPECT_OK(SetField("num_experts", 10, &config));
+  EXPECT_EQ(config.num_experts, 10u);
+}
+
+TEST(Presets, NullIsTheClasssDefault) {
+  ModelConfig config;
+  EXPECT_OK(SetField("n_routed_experts", 256, &config));
+  EXPECT_OK(SetField("num_experts_per_tok", 8, &config));
+  EXPECT_OK(SetField("norm_topk_prob", 1, &config));
+  EXPECT_OK(SetField("n_group", 1, &config));
+  EXPECT_OK(SetField("topk_group", 1, &config));
+  EXPECT_OK(SetField("layernorm_epsilon", 1e-5, &config));
+  // null of another name takes nothing away.
+  EXPECT_OK(SetNull("num_experts", &config));
+  EXPECT_OK(SetNull("num_hidden_layers", &config));
+  // As MiMo-V2-Flash has it.
+  EXPECT_OK(SetField("routed_scaling_factor", 2, &config));
+  EXPECT_OK(SetNull("routed_scaling_factor", &config));
+  Preset preset = Find("mimo_v2_flash");
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_EQ(preset.route.routed_scaling_factor, 1.0f);
+  EXPECT_EQ(preset.num_experts, 256u);
+  EXPECT_EQ(preset.combine.eps, 1e-5f);
+  preset = Find("deepseek_v3");
+  ExpectError(ApplyConfig(config, &preset),
+              "ApplyConfig: config: routed_scaling_factor is missing");
+
+  // DBRX does not divide then, and by default does.
+  for (const bool is_null : {false, true}) {
+    config = {};
+    EXPECT_OK(SetField("ffn_config.moe_num_experts", 16, &config));
+    EXPECT_OK(SetField("ffn_config.moe_top_k", 4, &config));
+    EXPECT_OK(SetField("ffn_config.ffn_act_fn.name", "gelu", &config));
+    EXPECT_OK(SetField("attn_config.num_experts", 5, &config));
+    if (is_null) {
+      EXPECT_OK(SetNull("ffn_config.moe_normalize_expert_weights", &config));
+    }
+    preset = Find("dbrx");
+    ASSERT_OK(ApplyConfig(config, &preset));
+    EXPECT_EQ(preset.route.renormalize, !is_null);
+    EXPECT_EQ(preset.num_experts, 16u);
+    EXPECT_EQ(preset.top_k, 4u);
+    EXPECT_EQ(preset.activate.activation, Activation::kGelu);
+  }
+  ExpectError(SetNull(nullptr, &config), "SetField: key: is null");
+  ExpectError(SetNull("num_experts", nullptr), "SetField: config: is null");
+}
+
+struct PublicConfig {
+  const char *model, *family, *fields, *options;
+};
+constexpr PublicConfig kPublicConfigs[] = {
+#include "tests/public_configs.inc"
+};
+
+// The options of a family with the fields "key=value key=value", or the error.
+std::string Configured(const PublicConfig& from) {
+  Preset preset;
+  Status status = FindPreset(from.family, &preset);
+  ModelConfig config;
+  std::vector<std::string> words;  // ModelConfig points into them
+  std::istringstream fields(from.fields);
+  for (std::string word; fields >> word;) words.push_back(word);
+  for (const std::string& word : words) {
+    if (!status.ok()) break;
+    const size_t equal = word.find('=');
+    const std::string key = word.substr(0, equal);
+    const char* const value = word.c_str() + equal + 1;
+    char* end = nullptr;
+    const double number = std::strtod(value, &end);
+    status = std::strcmp(value, "null") == 0 ? SetNull(key.c_str(), &config)
+             : *end == '\0' ? SetField(key.c_str(), number, &config)
+                            : SetField(key.c_str(), value, &config);
+  }
+  if (status.ok()) status = ApplyConfig(config, &preset);
+  if (!status.ok()) return status.message();
+  const RouteOptions& route = preset.route;
+  std::ostringstream text;
+  text << "experts=" << preset.num_experts << " top_k=" << preset.top_k
+       << " renormalize=" << route.renormalize << " factor="
+       << route.routed_scaling_factor * preset.combine.scales.routed
+       << " groups=" << route.num_expert_group << '/' << route.topk_group
+       << " eps="
+       << (preset.combine.needs_other_norm ? 0.0f : preset.combine.eps)
+       << " limit=" << preset.activate.limit
+       << " shared=" << preset.form.num_shared_experts;
+  return text.str();
+}
+
+TEST(Presets, PublicConfigurationsGiveTheirOptions) {
+  EXPECT_GE(std::size(kPublicConfigs), 60u);
+  for (const PublicConfig& config : kPublicConfigs) {
+    EXPECT_EQ(Configured(config).substr(0, std::strlen(config.options)),
+              config.options)
+        << config.model;
+  }
+}
+
+// A score, method or bias of another family is refused under any name.
+TEST(Presets, ScoresAndMethodsAreThoseOfTheFamily) {
+  const struct {
+    const char *family, *key, *value, *want;
+  } texts[] = {
+      {"deepseek_v3", "scoring_func", "sigmoid", nullptr},
+      {"deepseek_v3", "moe_router_activation_func", "softmax",
+       "scoring_func is not the score of this family"},
+      {"bailing_moe_v2", "score_function", "sigmoid", nullptr},
+      {"bailing_moe_v2", "score_function", "softmax",
+       "scoring_func is not the score of this family"},
+      {"ernie4_5_moe", "moe_gate_act", "sigmoid",
+       "scoring_func is not the score of this family"},
+      {"afmoe", "score_func", "tanh",
+       "scoring_func is none of softmax, sigmoid, sqrtsoftplus"},
+      {"granitemoe", "scoring_func", "softmax", nullptr},
+      {"llama4", "scoring_func", "sigmoid", nullptr},
+      {"llama4", "scoring_func", "softmax",
+       "scoring_func is not the score of this family"},
+      {"dots1", "scoring_func", "noaux_tc", nullptr},
+      {"mixtral", "scoring_func", "noaux_tc",
+       "scoring_func is not the score of this family"},
+      {"deepseek_v3", "topk_method", "noaux_tc", nullptr},
+      {"deepseek_v3", "topk_method", "group_limited_greedy",
+       "topk_method is not the method of this family"},
+      {"mixtral", "topk_method", "noaux_tc",
+       "topk_method is not the method of this family"},
+      {"glm4_moe", "topk_method", "best",
+       "topk_method is none of greedy, group_limited_greedy, noaux_tc"},
+  };
+  for (const auto& text : texts) {
+    Preset preset = Find(text.family);
+    ModelConfig config = ConfigOf(preset);
+    EXPECT_OK(SetField(text.key, text.value, &config));
+    const Status status = ApplyConfig(config, &preset);
+    if (text.want == nullptr) {
+      EXPECT_OK(status) << text.family << ' ' << text.value;
+    } else {
+      ExpectError(status, std::string("ApplyConfig: config: ") + text.want);
+    }
+  }
+  for (const char* key : {"use_routing_bias", "use_moe_router_bias"}) {
+    for (const char* family : {"minimax_m2", "mixtral"}) {
+      for (const bool is_true : {false, true}) {
+        Preset preset = Find(family);
+        ModelConfig config = ConfigOf(preset);
+        EXPECT_OK(SetField(key, is_true, &config));
+        const Status status = ApplyConfig(config, &preset);
+        if (is_true == preset.correction_bias) {
+          EXPECT_OK(status) << family;
+        } else {
+          ExpectError(status,
+                      std::string("ApplyConfig: config: use_expert_bias is not "
+                                  "this family's, which has ") +
+                          (is_true ? "no " : "a ") + "correction bias");
+        }
+      }
+    }
+  }
 }
 
 TEST(Presets, OptionsAreSetByTheirNames) {
@@ -647,12 +852,10 @@ Status Normed(const Preset& preset, const std::vector<float>& x,
 // norms.py of tools/parity compares them with transformers.
 TEST(Presets, NormsAreThoseOfTheirFamilies) {
   const std::vector<std::string> plus_one = {
-      "minimax_m3_vl",  "minimax_m3_vl_text",
-      "muse_spark",     "muse_spark_text",
-      "qwen3_5_moe",    "qwen3_5_moe_text",
-      "qwen3_next",     "qwen4_exp",
-      "qwen4_exp_text", "step3p5",
-      "step3p7"};
+      "minimax_m3",       "minimax_m3_vl",   "minimax_m3_vl_text",
+      "muse_spark",       "muse_spark_text", "qwen3_5_moe",
+      "qwen3_5_moe_text", "qwen3_next",      "qwen4_exp",
+      "qwen4_exp_text",   "step3p5",         "step3p7"};
   const std::vector<std::string> in_f32 = {"afmoe",
                                            "beam",
                                            "deepseek_v4",

@@ -12,6 +12,7 @@ use std::fmt::Write;
 /// Structs that have no safe twin of their own: the crate's own types, and arguments
 /// of functions that take each by itself.
 const OWN: &[&str] = &[
+    "swy_config_names",
     "swy_block_q8_0",
     "swy_block_q8_1",
     "swy_block_q8_k",
@@ -384,6 +385,9 @@ impl Abi {
             "NULL" if kind.starts_with("*const") => "std::ptr::null()".to_string(),
             "NULL" if kind.starts_with('*') => "std::ptr::null_mut()".to_string(),
             "NULL" => "None".to_string(),
+            "{0}" if kind.starts_with('[') => {
+                format!("[0; {}", kind.split_once("; ").map_or("", |(_, size)| size))
+            }
             "0" if kind == "f32" => "0.0".to_string(),
             value if kind == "f32" => value.trim_end_matches('f').to_string(),
             value => value.replace("(uint32_t)sizeof(", "size_of::<").replace(')', ">()"),
@@ -414,7 +418,9 @@ impl Abi {
     }
     fn write_fields(&self, of: &Struct, kind_of: impl Fn(&Declared, &str) -> String) -> String {
         let mut text = String::new();
-        for field in of.fields.iter().filter(|f| f.name != "size" && f.name != "report") {
+        let is_hidden =
+            |f: &&Declared| f.name == "size" || f.name == "report" || f.kind == "swy_config_names";
+        for field in of.fields.iter().filter(|f| !is_hidden(f)) {
             let name = format!("{}.{}", of.name, field.name);
             let doc = self.doc(&name);
             writeln!(

@@ -21,6 +21,7 @@
 #define SWITCHYARD_PRESETS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "switchyard/activate.h"
@@ -86,16 +87,23 @@ struct Preset {
   const char* source = nullptr;
 };
 
+// The name by which SetField() set each field of a ModelConfig, as a number; 0
+// where it has not. A program that assigns to fields leaves it as it is.
+struct ConfigNames {
+  uint8_t of[64] = {};
+};
+
 // The fields of a config.json (or of its text_config) that a layer's options
 // depend on, by the names that most families have; other names are behind each.
-// Unset: the file does not have it, or has null. Texts have to live until
-// ApplyConfig() returns.
+// Unset: the file does not have it, or has null: see SetNull(). Texts have to
+// live until ApplyConfig() returns.
 struct ModelConfig {
   std::optional<size_t> num_experts;  // n_routed_experts, num_local_experts,
                                       // moe_num_experts
   std::optional<size_t>
       num_experts_per_tok;             // num_experts_per_token, moe_topk,
-                                       // moe_top_k, moe_k, top_k_experts
+                                       // moe_top_k, moe_k, top_k_experts,
+                                       // experts_per_token
   std::optional<bool> norm_topk_prob;  // moe_renormalize
   // moe_routed_scaling_factor, moe_router_scaling_factor, route_scale,
   // router_scaling_factor
@@ -103,9 +111,12 @@ struct ModelConfig {
   std::optional<size_t> n_group;  // num_expert_group
   std::optional<size_t> topk_group;
   std::optional<const char*> topk_method;
+  // score_function, score_func, moe_router_activation_func, moe_gate_act
   std::optional<const char*> scoring_func;
-  std::optional<const char*> expert_selection_fn;     // Cohere2
-  std::optional<bool> use_expert_bias;                // LFM2
+  std::optional<const char*> expert_selection_fn;  // Cohere2
+  // use_routing_bias, use_moe_router_bias, moe_router_enable_expert_bias,
+  // moe_use_aux_free. Only LFM2 has layers with and without one.
+  std::optional<bool> use_expert_bias;
   std::optional<float> moe_normalize_expert_weights;  // DBRX; null is 0
   std::optional<float> moe_norm_min;                  // ERNIE
   std::optional<float> output_multiplier;             // Muse Spark
@@ -118,17 +129,21 @@ struct ModelConfig {
   std::optional<size_t> shared_intermediate_size;  // Granite: 0 is none
   std::optional<const char*> shared_expert_combination_strategy;  // Cohere2
   std::optional<bool> moe_apply_router_weight_on_input;           // Laguna
-  // mlp_hidden_act, hidden_activation, activation_function
+  // mlp_hidden_act, hidden_activation, activation_function, ffn_act_fn.name
   std::optional<const char*> hidden_act;
   std::optional<float> swiglu_limit;
   std::optional<float> swiglu_alpha;
-  std::optional<float> mlp_gate_softcap;     // Inkling-2
-  std::optional<float> mlp_up_softcap;       // Inkling-2
-  std::optional<float> rms_norm_eps;         // norm_eps, layer_norm_epsilon
+  // activation_situ_beta: Inkling-2, Kimi K3
+  std::optional<float> mlp_gate_softcap;
+  // activation_situ_linear_beta: Inkling-2, Kimi K3
+  std::optional<float> mlp_up_softcap;
+  // norm_eps, layer_norm_epsilon, layernorm_epsilon
+  std::optional<float> rms_norm_eps;
   std::optional<float> post_norm_eps;        // Muse Spark
   std::optional<float> residual_multiplier;  // Granite
   std::optional<float> mlp_alpha_factor;     // layernorm_mlp_alpha: MiniMax
   std::optional<float> mlp_beta_factor;      // layernorm_mlp_beta: MiniMax
+  ConfigNames names;                         // SetField's own
 };
 
 // All of them, in alphabetical order of bytes.
@@ -140,21 +155,29 @@ Span<const Preset> Presets() noexcept;
 Status FindPreset(const char* family, Preset* preset) noexcept;
 
 // Puts what `config` says in the place of the preset's defaults, and clears
-// route.needs_config. Fields that the family does not have are not looked at.
+// route.needs_config. Fields that the family does not have are not looked at,
+// except for those that name a score, a method of selection or a correction
+// bias: these have to be the family's.
 // kInvalidArgument, and nothing written, where preset is null or of no known
 // family, where a field that decides what the family computes is missing (the
 // message names it), or where its value is not one the family can have.
 Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept;
 
 // Sets the field of `config` that a config.json calls `key`, under any of its
-// names: for programs that walk the pairs of a JSON object. true is 1; null is
-// not to be set. Sets nothing and returns OK where no field has that name.
-// kInvalidArgument, and nothing written, where a pointer is null or the value
-// is not of the field's kind: counts are whole numbers from 0 to 2^31 - 1,
-// flags 0 or 1, and numbers finite.
+// names: for programs that walk the pairs of a JSON object. true is 1. A key
+// inside of an object is said with a dot, "ffn_config.moe_top_k". Sets nothing
+// and returns OK where no field has that name. kInvalidArgument, and nothing
+// written, where a pointer is null, where the value is not of the field's kind
+// (counts are whole numbers from 0 to 2^31 - 1, flags 0 or 1, and numbers
+// finite), or where SetField() has set the same field by another name to
+// another value; the message has the key, or both names.
 Status SetField(const char* key, double value, ModelConfig* config) noexcept;
 Status SetField(const char* key, const char* text,
                 ModelConfig* config) noexcept;
+// Sets the field to what null means: moe_normalize_expert_weights to 0, because
+// DBRX's class does not divide then, and all others to unset, unless SetField()
+// has set them by another name. Errors and unknown keys are SetField()'s.
+Status SetNull(const char* key, ModelConfig* config) noexcept;
 
 // An option of a preset: the member of Preset that has it ("route", "activate"
 // or "combine"), its name, and its value, an enumerator's or flag's as a

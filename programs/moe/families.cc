@@ -75,7 +75,8 @@ Family DeepseekV3(const char* model_type) {
   family.keys.num_experts = "n_routed_experts";
   family.keys.shared_count = "n_shared_experts";
   family.layers = {{LayerRule::kFirst, "first_k_dense_replace"},
-                   {LayerRule::kTypes, "mlp_layer_types"}};
+                   {LayerRule::kTypes, "mlp_layer_types"},
+                   {LayerRule::kFlags, "moe_layer_freq"}};
   family.names.vectors[kCorrectionBias] =
       Layer("mlp.gate.e_score_correction_bias");
   family.names.shared = Mlp("mlp.shared_experts");
@@ -87,6 +88,7 @@ Family ExaoneMoe(const char* model_type) {
   Family family = DeepseekV3(model_type);
   family.keys.num_experts = "num_experts";
   family.keys.shared_count = "num_shared_experts";
+  family.layers.push_back({LayerRule::kFlags, "is_moe_layer"});
   family.names.vectors[kCorrectionBias] = Layer("mlp.e_score_correction_bias");
   return family;
 }

@@ -38,6 +38,8 @@ struct LayerRule {
     kListed,       // those in this list
     kTypes,        // those that this list of a word each calls so
     kFirstByHash,  // as kFirst: those before it route by token id
+    kFlags,  // those with a 1 in this list; or those whose number is a multiple
+             // of this
   };
   Kind kind;
   const char* key;  // of config.json; absent or null: the rule says nothing
@@ -57,8 +59,6 @@ struct Family {
     const char* hidden = "hidden_size";
     const char* intermediate = "moe_intermediate_size";  // of one expert
     const char* num_experts = "num_experts";
-    // The second name: transformers 5 writes this for many families.
-    const char* num_experts_too = "num_local_experts";
     const char* top_k = "num_experts_per_tok";
     const char* norm_eps = "rms_norm_eps";
     // Has to be Family::hidden_act; may be absent.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 
 #include "programs/program.h"
 #include "switchyard/presets.h"
@@ -20,7 +21,9 @@ using program::InputError;
 // float stay within 64 bits.
 constexpr uint64_t kMaxSize = INT32_MAX;
 
-constexpr const char* kTextConfig = "text_config";
+// Objects that may have the text model's configuration.
+constexpr const char* kTextConfigs[] = {"text_config", "language_config",
+                                        "llm_config", "thinker_config"};
 
 const Family* FindFamily(const json& config) {
   const auto type = config.find("model_type");
@@ -33,10 +36,61 @@ const Family* FindFamily(const json& config) {
 
 // The part of a configuration that is about the text model.
 const json& TextOf(const json& config) {
-  const auto text = config.find(kTextConfig);
-  const bool nested = FindFamily(config) == nullptr && text != config.end() &&
-                      text->is_object() && FindFamily(*text) != nullptr;
-  return nested ? *text : config;
+  if (FindFamily(config) != nullptr) return config;
+  for (const char* key : kTextConfigs) {
+    const auto text = config.find(key);
+    if (text == config.end() || !text->is_object()) continue;
+    const json& inside = TextOf(*text);
+    if (FindFamily(inside) != nullptr) return inside;
+  }
+  return config;
+}
+
+// Other names of a key, where a family's configurations have more than one.
+constexpr const char* kNamesOfExperts[] = {
+    "num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"};
+constexpr const char* kNamesOfTopK[] = {"num_experts_per_tok",
+                                        "num_experts_per_token",
+                                        "moe_topk",
+                                        "moe_top_k",
+                                        "moe_k",
+                                        "top_k_experts",
+                                        "experts_per_token"};
+constexpr const char* kNamesOfEps[] = {
+    "rms_norm_eps", "norm_eps", "layer_norm_epsilon", "layernorm_epsilon"};
+
+// The value of all layers, where a list has one; or else the list.
+const json& OfAllLayers(const json& value) {
+  const bool is_same =
+      value.is_array() && !value.empty() && value[0].is_primitive() &&
+      std::all_of(value.begin(), value.end(),
+                  [&](const json& v) { return v == value[0]; });
+  return is_same ? value[0] : value;
+}
+
+// Sets the field that the file calls `key`. A list that differs by layer is no
+// field's value.
+switchyard::Status SetField(const std::string& key, const json& whole,
+                            switchyard::ModelConfig* fields) {
+  const json& value = OfAllLayers(whole);
+  if (value.is_null()) return switchyard::SetNull(key.c_str(), fields);
+  if (value.is_string()) {
+    return switchyard::SetField(
+        key.c_str(), value.get_ref<const std::string&>().c_str(), fields);
+  }
+  const double number =
+      value.is_boolean()  ? static_cast<double>(value.get<bool>())
+      : value.is_number() ? value.get<double>()
+                          : std::numeric_limits<double>::quiet_NaN();
+  return value.is_array() && value.empty()
+             ? switchyard::Status()
+             : switchyard::SetField(key.c_str(), number, fields);
+}
+
+// "KEY is wrong" of "SetField: config: KEY is wrong".
+std::string WithoutPlace(const switchyard::Status& status) {
+  const std::string message = status.message();
+  return message.substr(message.rfind(": ") + 2);
 }
 
 const Family& FamilyOf(const std::string& path, const json& config) {
@@ -65,10 +119,14 @@ ModelConfig::ModelConfig(const std::string& path, const json& config,
   for (const LayerRule& rule : family.layers) AddRule(rule);
 }
 
-const char* ModelConfig::ExpertsKey() const {
-  const Family::Keys& keys = family_->keys;
-  const bool too = !Has(keys.num_experts) && Has(keys.num_experts_too);
-  return too ? keys.num_experts_too : keys.num_experts;
+template <size_t kCount>
+const char* ModelConfig::KeyOf(const char* first,
+                               const char* const (&names)[kCount]) const {
+  if (Has(first)) return first;
+  for (const char* name : names) {
+    if (Has(name)) return name;
+  }
+  return first;
 }
 
 void ModelConfig::ReadSizes() {
@@ -76,8 +134,10 @@ void ModelConfig::ReadSizes() {
   num_layers_ = Size(keys.num_layers);
   shape_.hidden = Size(keys.hidden);
   shape_.intermediate = Size(keys.intermediate);
-  shape_.num_experts = Size(ExpertsKey());
-  shape_.top_k = Size(keys.top_k);
+  const char* const experts = KeyOf(keys.num_experts, kNamesOfExperts);
+  const char* const top_k = KeyOf(keys.top_k, kNamesOfTopK);
+  shape_.num_experts = Size(experts);
+  shape_.top_k = Size(top_k);
   if (keys.shared_intermediate != nullptr) {
     shape_.shared_intermediate = Size(keys.shared_intermediate);
   } else if (Has(keys.shared_width)) {
@@ -91,10 +151,10 @@ void ModelConfig::ReadSizes() {
     }
     shape_.shared_intermediate = count * shape_.intermediate;
   }
-  shape_.norm_eps = Number(keys.norm_eps, 1);
+  shape_.norm_eps = Number(KeyOf(keys.norm_eps, kNamesOfEps), 1);
   if (shape_.top_k > shape_.num_experts) {
-    Fail(keys.top_k, std::to_string(shape_.top_k) + ", but " + ExpertsKey() +
-                         " is " + std::to_string(shape_.num_experts));
+    Fail(top_k, std::to_string(shape_.top_k) + ", but " + experts + " is " +
+                    std::to_string(shape_.num_experts));
   }
 }
 
@@ -132,17 +192,21 @@ void ModelConfig::ReadRecipe() {
 
 void ModelConfig::Apply(switchyard::Preset* preset) const {
   switchyard::ModelConfig fields;
+  const auto set = [&](const std::string& key, const json& value) {
+    const switchyard::Status status = SetField(key, value, &fields);
+    if (status.ok()) return;
+    // "KEY is wrong", here with the value.
+    const std::string message = WithoutPlace(status);
+    Fail(key.c_str(), value.dump() + message.substr(message.find(' ')));
+  };
   for (const auto& [key, value] : config_.items()) {
-    switchyard::Status status;
-    if (value.is_number() || value.is_boolean()) {
-      const double number =
-          value.is_boolean() ? value.get<bool>() : value.get<double>();
-      status = switchyard::SetField(key.c_str(), number, &fields);
-    } else if (value.is_string()) {
-      status = switchyard::SetField(
-          key.c_str(), value.get_ref<const std::string&>().c_str(), &fields);
+    if (!value.is_object()) {
+      set(key, value);
+      continue;
     }
-    if (!status.ok()) Fail(key.c_str(), "cannot be " + value.dump());
+    for (const auto& [inner, of_inner] : value.items()) {
+      if (!of_inner.is_object()) set(key + "." + inner, of_inner);
+    }
   }
   // These have been read, under whatever names the family has for them.
   fields.num_experts = shape_.num_experts;
@@ -150,13 +214,27 @@ void ModelConfig::Apply(switchyard::Preset* preset) const {
   fields.rms_norm_eps = shape_.norm_eps;
   const switchyard::Status status = switchyard::ApplyConfig(fields, preset);
   if (status.ok()) return;
-  // "ApplyConfig: config: FIELD is wrong", here with the value.
-  std::string message = status.message();
-  message.erase(0, message.rfind(": ") + 2);
+  // "FIELD is wrong", here with the file's key and value.
+  const std::string message = WithoutPlace(status);
   const std::string field = message.substr(0, message.find(' '));
   const std::string rest = message.substr(field.size() + 1);
-  Fail(field.c_str(),
-       Has(field.c_str()) ? config_[field.c_str()].dump() + " " + rest : rest);
+  const std::string key = KeyOfField(field);
+  Fail(key.c_str(), Has(key.c_str()) ? config_[key].dump() + " " + rest : rest);
+}
+
+std::string ModelConfig::KeyOfField(const std::string& field) const {
+  for (const auto& [key, value] : config_.items()) {
+    switchyard::ModelConfig by_key, by_field;
+    if (value.is_structured() || !SetField(key, value, &by_key).ok() ||
+        !SetField(field, value, &by_field).ok()) {
+      continue;
+    }
+    // The same field, if each call has named one and it is the same.
+    for (size_t i = 0; i < sizeof(by_key.names.of); ++i) {
+      if (by_key.names.of[i] != 0 && by_field.names.of[i] != 0) return key;
+    }
+  }
+  return field;
 }
 
 void ModelConfig::AddRule(const LayerRule& rule) {
@@ -175,6 +253,23 @@ void ModelConfig::AddRule(const LayerRule& rule) {
       if (value == -1) return;  // the last
       added.number = Size(rule.key, 0);
       break;
+    case LayerRule::kFlags: {
+      if (!value.is_array()) {
+        added.number = Size(rule.key);
+        break;
+      }
+      const auto is_flag = [](const json& v) {
+        return v.is_boolean() || v == 0 || v == 1;
+      };
+      if (!std::all_of(value.begin(), value.end(), is_flag)) {
+        Fail(rule.key,
+             "expected a list of 0 and 1 or a number, found " + value.dump());
+      }
+      for (size_t i = 0; i < value.size(); ++i) {
+        if (value[i] == 1 || value[i] == true) added.list.push_back(i);
+      }
+      break;
+    }
     case LayerRule::kTypes: {
       const auto is_text = [](const json& v) { return v.is_string(); };
       if (!value.is_array() ||
@@ -218,6 +313,9 @@ size_t ModelConfig::Rule::First(size_t layer) const {
       return std::max(layer, number);
     case LayerRule::kLast:
       return layer <= number ? layer : SIZE_MAX;
+    case LayerRule::kFlags:
+      if (number != 0) return layer + (number - layer % number) % number;
+      [[fallthrough]];
     case LayerRule::kListed:
     case LayerRule::kTypes:
       return from == list.end() ? SIZE_MAX : *from;
@@ -260,6 +358,10 @@ std::string ModelConfig::WhyNot(size_t layer) const {
                                                   : "is dense (") +
                rule.key + " has " + type + " for it)";
       }
+      case LayerRule::kFlags:
+        return broken.number != 0
+                   ? "is dense (" + is
+                   : std::string("is dense (") + rule.key + " has no 1 for it)";
       case LayerRule::kFirstByHash:
         return "routes by token id (" + is;
       case LayerRule::kStep:
@@ -306,7 +408,7 @@ const json& ModelConfig::Require(const char* key) const {
 }
 
 size_t ModelConfig::Size(const char* key, size_t least) const {
-  const json& value = Require(key);
+  const json& value = OfAllLayers(Require(key));
   if (!value.is_number_unsigned() || value.get<uint64_t>() < least ||
       value.get<uint64_t>() > kMaxSize) {
     Fail(key, "expected an integer from " + std::to_string(least) + " to " +

@@ -49,7 +49,8 @@ struct MoeShape {
 class ModelConfig {
  public:
   // The family comes from the file's model_type, or from that of its
-  // text_config, of which then all is read; or it is given.
+  // text_config or another object of the text model, and all is read from the
+  // object that has it; or the family is given.
   ModelConfig(const std::string& path, const nlohmann::json& config);
   ModelConfig(const std::string& path, const nlohmann::json& config,
               const Family& family);
@@ -74,12 +75,16 @@ class ModelConfig {
     size_t First(size_t layer) const;
   };
 
-  // The name by which config.json calls the number of experts.
-  const char* ExpertsKey() const;
+  // `first`, or the first of `names` if config.json has that and not `first`.
+  template <size_t kCount>
+  const char* KeyOf(const char* first,
+                    const char* const (&names)[kCount]) const;
   void ReadSizes();
   void ReadRecipe();
   // Puts the file's fields into the preset.
   void Apply(switchyard::Preset* preset) const;
+  // config.json's key for a field of switchyard::ModelConfig.
+  std::string KeyOfField(const std::string& field) const;
   void AddRule(const LayerRule& rule);
   // The first layer from `layer` on that can be run; SIZE_MAX: none.
   size_t FirstFrom(size_t layer) const;

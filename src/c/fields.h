@@ -166,6 +166,7 @@ struct AnyField {
 struct AnyOptional {
   template <class T>
   operator std::optional<T>() const;
+  operator ConfigNames() const;
 };
 template <class T>
 using FieldOf =
@@ -191,7 +192,8 @@ template <class C>
 using CppOf = typename std::decay_t<decltype(kTable<C>)>::Cpp;
 
 // How many fields only C has, and only C++: `size`, token_order, which is a
-// part of RowIndex in C++, and structs that C points to.
+// part of RowIndex in C++, names, which SetAny() copies, and structs that C
+// points to.
 struct Extra {
   size_t c, cpp;
 };
@@ -199,6 +201,8 @@ template <class C>
 inline constexpr Extra kExtra = {1, 0};
 template <>
 inline constexpr Extra kExtra<swy_combine_inputs> = {2, 0};
+template <>
+inline constexpr Extra kExtra<swy_model_config> = {2, 1};
 template <>
 inline constexpr Extra kExtra<swy_preset> = {4, 4};
 template <>

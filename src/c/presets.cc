@@ -3,6 +3,9 @@
 
 #include "switchyard/presets.h"
 
+#include <cstddef>
+#include <cstring>
+
 #include "src/c/call.h"
 
 using namespace switchyard::c;
@@ -100,18 +103,28 @@ class PresetStructs {
   swy_combine_form* form_ = nullptr;
 };
 
-template <class Value>
-swy_status SetAny(const char* key, Value value, swy_model_config* config) {
+// set(the same as C++ has it) sets one field.
+template <class Set>
+swy_status SetAny(swy_model_config* config, const Set& set) {
   constexpr StructTexts texts = {
       SWITCHYARD_C_ARGUMENT_TEXTS("SetField", "config"),
       "SetField: config: too short, of a version that lacks this field"};
   Argument<swy_model_config> given(config, texts.argument);
   if (!given.status.ok()) return ToC(given.status);
-  Status status = SetField(key, value, &given.value);
+  const bool has_names =
+      config != nullptr &&
+      config->size >= offsetof(swy_model_config, names) + sizeof(ConfigNames);
+  static_assert(sizeof(ConfigNames) == sizeof(swy_config_names));
+  ConfigNames& names = given.value.names;
+  if (has_names) std::memcpy(names.of, config->names.of, sizeof(names.of));
+  Status status = set(&given.value);
   if (status.ok() && !HasRoomFor(given.value, config)) {
     status = Invalid(texts.no_room);
   }
   if (status.ok()) WriteFields(given.value, config);
+  if (status.ok() && has_names) {
+    std::memcpy(config->names.of, names.of, sizeof(names.of));
+  }
   return ToC(status);
 }
 
@@ -120,11 +133,20 @@ swy_status SetAny(const char* key, Value value, swy_model_config* config) {
 
 swy_status swy_set_number(const char* key, double value,
                           swy_model_config* config) noexcept {
-  return SetAny(key, value, config);
+  return SetAny(config, [key, value](switchyard::ModelConfig* fields) {
+    return switchyard::SetField(key, value, fields);
+  });
 }
 swy_status swy_set_text(const char* key, const char* text,
                         swy_model_config* config) noexcept {
-  return SetAny(key, text, config);
+  return SetAny(config, [key, text](switchyard::ModelConfig* fields) {
+    return switchyard::SetField(key, text, fields);
+  });
+}
+swy_status swy_set_null(const char* key, swy_model_config* config) noexcept {
+  return SetAny(config, [key](switchyard::ModelConfig* fields) {
+    return switchyard::SetNull(key, fields);
+  });
 }
 
 swy_status swy_find_preset(const char* family, swy_preset* preset,

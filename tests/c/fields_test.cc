@@ -210,6 +210,9 @@ TEST(Fields, LeaveNoPaddingBehindThem) {
     if (std::is_same_v<C, swy_preset>) {
       last = offsetof(swy_preset, form) + sizeof(swy_preset::form);
     }
+    if (std::is_same_v<C, swy_model_config>) {
+      last = offsetof(swy_model_config, names) + sizeof(swy_config_names);
+    }
     EXPECT_EQ(last, sizeof(C));
   });
 }

@@ -147,17 +147,33 @@ void TestConfig(void) {
   CHECK_OK(swy_set_text("hidden_act", "gelu", &config));
   CHECK(strcmp(config.hidden_act, "gelu") == 0);
   CHECK_INVALID(swy_set_text("num_experts", "many", &config),
-                "ModelConfig: num_experts has no such value");
+                "SetField: config: num_experts is not a whole number from 0 to "
+                "2^31 - 1");
   CHECK_INVALID(swy_set_number("num_experts", -1, &config),
-                "ModelConfig: num_experts has no such value");
+                "SetField: config: num_experts is not a whole number from 0 to "
+                "2^31 - 1");
   CHECK_INVALID(swy_set_number("norm_topk_prob", 2, &config),
-                "ModelConfig: norm_topk_prob has no such value");
+                "SetField: config: norm_topk_prob is neither true nor false");
   CHECK_INVALID(swy_set_number(NULL, 2, &config), "SetField: key: is null");
   CHECK_INVALID(swy_set_text("hidden_act", NULL, &config),
                 "SetField: text: is null");
   CHECK_INVALID(swy_set_text("hidden_act", "gelu", NULL),
                 "SetField: config: is null");
   CHECK(config.num_experts.value == 64);
+  // Two names of one field, null, and a name inside of an object.
+  CHECK_INVALID(
+      swy_set_number("n_routed_experts", 65, &config),
+      "SetField: config: n_routed_experts differs from moe_num_experts, "
+      "and both name one field");
+  CHECK_OK(swy_set_number("n_routed_experts", 64, &config));
+  CHECK_OK(swy_set_null("n_routed_experts", &config));
+  CHECK(config.num_experts.is_set == 0);
+  CHECK_OK(swy_set_number("ffn_config.moe_num_experts", 64, &config));
+  CHECK(config.num_experts.value == 64);
+  CHECK_OK(swy_set_null("moe_normalize_expert_weights", &config));
+  CHECK(config.moe_normalize_expert_weights.is_set == 1);
+  CHECK_INVALID(swy_set_null(NULL, &config), "SetField: key: is null");
+  CHECK_INVALID(swy_set_null("num_experts", NULL), "SetField: config: is null");
   // An older caller's has no room for a field: it is not dropped.
   config.size = (uint32_t)offsetof(swy_model_config, mlp_beta_factor);
   CHECK_OK(swy_set_number("mlp_alpha_factor", 0.5, &config));

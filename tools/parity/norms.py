@@ -77,6 +77,7 @@ _OTHERS = {
     "llama4": Norm(name="Llama4TextRMSNorm"),
     "llama4_text": Norm("llama4", "Llama4TextRMSNorm"),
     "longcat_flash": Norm(attribute="norm"),  # the layers' are in a list, of the same class
+    "minimax_m3": Norm("minimax_m3_vl"),  # a text model's own name
     "minimax_m3_vl_text": Norm("minimax_m3_vl"),
     "mistral_large4_text": Norm("mistral_large4"),
     "muse_spark": Norm(name="MuseSparkTextCenteredRMSNorm",

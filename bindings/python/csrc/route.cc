@@ -130,7 +130,8 @@ std::string PresetsAsText() {
 }
 
 // A preset with its config.json applied: num_experts, top_k and all options.
-// `config` has a line for each scalar of that file, "norm_topk_prob=1".
+// `config` has a line for each scalar of that file: "norm_topk_prob=1", a text
+// behind a quote, and the key alone for null.
 std::string ConfiguredPreset(const std::string& family,
                              const std::string& config) {
   Preset preset = FindNamed(kPreset, "family", family);
@@ -139,9 +140,15 @@ std::string ConfiguredPreset(const std::string& family,
   std::istringstream lines(config);
   for (std::string line; std::getline(lines, line);) texts.push_back(line);
   for (const std::string& text : texts) {
-    const Status status = SetPair(text, [&](const char* key, auto value) {
-      return SetField(key, value, &fields);
-    });
+    const size_t equal = text.find('=');
+    const std::string key = text.substr(0, equal);
+    const char* const value =
+        equal == text.npos ? nullptr : text.c_str() + equal + 1;
+    const Status status =
+        value == nullptr ? SetNull(key.c_str(), &fields)
+        : *value == '"'
+            ? SetField(key.c_str(), value + 1, &fields)
+            : SetField(key.c_str(), std::strtod(value, nullptr), &fields);
     if (!status.ok()) Fail(kPreset, "config", status.message());
   }
   const Status status = ApplyConfig(fields, &preset);

@@ -66,7 +66,8 @@ macro_rules! config {
             fn to_c(&self, texts: &mut Vec<CString>) -> Result<sys::swy_model_config, Error> {
                 Ok(sys::swy_model_config {
                     size: sys::size_of::<sys::swy_model_config>(),
-                    $($field: self.$field.to_c(texts)?),*
+                    $($field: self.$field.to_c(texts)?,)*
+                    names: sys::SWY_NO_CONFIG_NAMES,
                 })
             }
             /// # Safety
@@ -80,15 +81,26 @@ macro_rules! config {
 }
 include!(concat!(env!("OUT_DIR"), "/config.rs"));
 
-/// The part of a configuration that is about the text model, and its model_type.
-fn text_part(config: &Value) -> (&Value, Option<&str>) {
+/// Objects of a config.json that may have the text model's fields.
+const TEXT: [&str; 4] = ["text_config", "language_config", "llm_config", "thinker_config"];
+
+/// The fields of the text model, and the family: that of the file, if the library knows it, or
+/// else that of the object which the fields are in.
+fn text_part(config: &Value) -> Result<(ModelConfig, Option<&str>), Error> {
     let family = |part: &'_ Value| part.get("model_type").and_then(Value::text).map(str::to_owned);
     let is_known = |part: &Value| family(part).map_or(false, |name| Preset::find(&name).is_ok());
-    let part = match config.get("text_config") {
-        Some(text) if !is_known(config) && is_known(text) => text,
-        _ => config,
-    };
-    (part, part.get("model_type").and_then(Value::text))
+    let inside = TEXT.iter().find_map(|&name| match config.get(name) {
+        Some(text @ Value::Object(_)) => Some(text),
+        _ => None,
+    });
+    let own = config.get("model_type").and_then(Value::text);
+    if let Some(inside) = inside {
+        let (fields, family) = text_part(inside)?;
+        if fields.num_experts.is_some() {
+            return Ok((fields, if is_known(config) { own } else { family.or(own) }));
+        }
+    }
+    Ok((ModelConfig::from_object(config)?, own))
 }
 fn read(text: &str) -> Result<Value, Error> {
     match json::parse(text) {
@@ -97,41 +109,73 @@ fn read(text: &str) -> Result<Value, Error> {
         Some(_) => Err(Error::invalid("ModelConfig: the text is not a JSON object")),
     }
 }
+/// The value of all layers, or one that no field takes, because it differs by layer.
+fn of_all_layers(list: &[Value]) -> &Value {
+    let same = |value: &Value| match (value, &list[0]) {
+        (Value::Number(a), Value::Number(b)) => a == b,
+        (Value::Text(a), Value::Text(b)) => a == b,
+        _ => false,
+    };
+    if list.iter().all(same) {
+        &list[0]
+    } else {
+        &Value::Number(f64::NAN)
+    }
+}
 
 impl ModelConfig {
-    /// The text of a config.json; of its text_config, where only that has a
-    /// model_type of [`Preset::families`].
+    /// The text of a config.json, or of the object in it that has the text model's fields
+    /// (text_config and its like). A list counts where it has one value for all layers.
     pub fn from_json(text: &str) -> Result<ModelConfig, Error> {
-        ModelConfig::from_object(text_part(&read(text)?).0)
+        text_part(&read(text)?).map(|(fields, _)| fields)
     }
     fn from_object(object: &Value) -> Result<ModelConfig, Error> {
         let mut texts = Vec::new();
         let mut raw = ModelConfig::default().to_c(&mut texts)?;
+        ModelConfig::set_all("", object, &mut raw, &mut texts)?;
+        // SAFETY: texts are CStrings.
+        Ok(unsafe { ModelConfig::from_c(&raw) })
+    }
+    /// The pairs of an object, and of those in it: "ffn_config.moe_top_k".
+    fn set_all(
+        outer: &str,
+        object: &Value,
+        raw: &mut sys::swy_model_config,
+        texts: &mut Vec<CString>,
+    ) -> Result<(), Error> {
         let pairs = match object {
             Value::Object(pairs) => pairs.as_slice(),
             _ => &[],
         };
         for (key, value) in pairs {
-            let key = match CString::new(key.as_str()) {
+            let path = format!("{}{}", outer, key);
+            let value = match value {
+                Value::List(list) if list.is_empty() => continue,
+                Value::List(list) => of_all_layers(list),
+                Value::Object(_) => {
+                    ModelConfig::set_all(&format!("{}.", path), value, raw, texts)?;
+                    continue;
+                }
+                value => value,
+            };
+            let key = match CString::new(path) {
                 Ok(key) => key,
                 Err(_) => continue, // no field has such a name
             };
             let status = match value {
                 // SAFETY: a string and a struct that says its size.
-                Value::Number(number) => unsafe {
-                    sys::swy_set_number(key.as_ptr(), *number, &mut raw)
-                },
+                Value::Number(number) => unsafe { sys::swy_set_number(key.as_ptr(), *number, raw) },
                 Value::Text(text) => {
-                    let text = Some(text.clone()).to_c(&mut texts)?;
+                    let text = Some(text.clone()).to_c(texts)?;
                     // SAFETY: the same; texts lives longer than raw.
-                    unsafe { sys::swy_set_text(key.as_ptr(), text, &mut raw) }
+                    unsafe { sys::swy_set_text(key.as_ptr(), text, raw) }
                 }
-                _ => continue,
+                // SAFETY: the same.
+                _ => unsafe { sys::swy_set_null(key.as_ptr(), raw) },
             };
             check(status, Report::default())?;
         }
-        // SAFETY: texts are CStrings.
-        Ok(unsafe { ModelConfig::from_c(&raw) })
+        Ok(())
     }
 }
 
@@ -151,8 +195,8 @@ impl Preset {
     /// The same from the text of a config.json, whose model_type is the family.
     pub fn from_json(text: &str) -> Result<Preset, Error> {
         let config = read(text)?;
-        let (part, family) = text_part(&config);
+        let (fields, family) = text_part(&config)?;
         let family = family.ok_or(Error::invalid("ModelConfig: model_type is missing"))?;
-        Preset::configured(family, &ModelConfig::from_object(part)?)
+        Preset::configured(family, &fields)
     }
 }

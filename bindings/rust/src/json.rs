@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Just enough of JSON for a config.json, which is why the crate needs no other:
-//! objects, and the numbers, flags and texts in them. Lists are checked and skipped.
+//! objects, lists, and the numbers, flags and texts in them.
 
 pub(crate) enum Value {
     Object(Vec<(String, Value)>),
+    List(Vec<Value>),
     Text(String),
     /// A number, or a flag as 0 or 1.
     Number(f64),
-    /// null or a list.
-    Other,
+    Null,
 }
 
 impl Value {
@@ -81,11 +81,15 @@ impl Parser<'_> {
                 Some(Value::Object(pairs))
             }
             b'[' => {
-                self.items("[", "]", |parser| parser.value(depth.checked_sub(1)?).map(drop))?;
-                Some(Value::Other)
+                let mut list = Vec::new();
+                self.items("[", "]", |parser| {
+                    list.push(parser.value(depth.checked_sub(1)?)?);
+                    Some(())
+                })?;
+                Some(Value::List(list))
             }
             b'"' => self.string().map(Value::Text),
-            b'n' if self.eat("null") => Some(Value::Other),
+            b'n' if self.eat("null") => Some(Value::Null),
             b't' if self.eat("true") => Some(Value::Number(1.0)),
             b'f' if self.eat("false") => Some(Value::Number(0.0)),
             // Python writes these three.
@@ -192,7 +196,10 @@ mod tests {
             }
             Value::Text(text) => format!("'{}'", text),
             Value::Number(number) => number.to_string(),
-            Value::Other => "-".into(),
+            Value::List(list) => {
+                format!("[{}]", list.iter().map(show).collect::<Vec<_>>().join(","))
+            }
+            Value::Null => "-".into(),
         }
     }
 
@@ -200,9 +207,9 @@ mod tests {
     fn values() {
         for (text, wanted) in [
             ("{}", "{}"),
-            (" {\"a\" : 1 ,\n\"b\":[1,[],{\"c\":2}], \"d\":null}\r\n\t", "{a=1,b=-,d=-}"),
+            (" {\"a\" : 1 ,\n\"b\":[1,[],{\"c\":2}], \"d\":null}\r\n\t", "{a=1,b=[1,[],{c=2}],d=-}"),
             ("{\"a\":{\"b\":true,\"c\":false}}", "{a={b=1,c=0}}"),
-            ("[-0.5e+1]", "-"),
+            ("[-0.5e+1]", "[-5]"),
             ("-0.5E1", "-5"),
             ("1e-6", "0.000001"),
             ("NaN", "NaN"),
@@ -213,7 +220,7 @@ mod tests {
         }
         let pair = parse("{\"a\":\"b\"}").unwrap();
         assert_eq!(pair.get("a").and_then(Value::text), Some("b"));
-        assert!(pair.get("b").is_none() && Value::Other.get("a").is_none());
+        assert!(pair.get("b").is_none() && Value::Null.get("a").is_none());
     }
 
     #[test]

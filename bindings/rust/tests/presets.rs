@@ -86,8 +86,40 @@ fn shared_experts_and_activations_come_with_the_family() {
     assert!(preset.form.has_expert_biases);
 }
 
+// As DBRX, MiMo-V2-Flash, Gemma 4 and Qwen3-Omni have them.
+#[test]
+fn nulls_lists_and_objects_are_read() {
+    let dbrx = r#"{"model_type": "dbrx", "ffn_config": {"moe_num_experts": 16, "moe_top_k": 4,
+        "moe_normalize_expert_weights": 1, "ffn_act_fn": {"name": "silu"}}}"#;
+    let preset = Preset::from_json(dbrx).unwrap();
+    assert_eq!((preset.num_experts, preset.top_k, preset.route.renormalize), (16, 4, true));
+    let preset = Preset::from_json(&dbrx.replace(": 1,", ": null,")).unwrap();
+    assert!(!preset.route.renormalize);
+
+    let mimo = r#"{"model_type": "mimo_v2_flash", "n_routed_experts": 256, "norm_topk_prob": true,
+        "num_experts_per_tok": [8, 8], "n_group": 1, "topk_group": 1, "n_shared_experts": null,
+        "routed_scaling_factor": null, "layernorm_epsilon": 1e-05, "time_step_limit": [0.0, Infinity],
+        "moe_layer_freq": [0, 1]}"#;
+    let preset = Preset::from_json(mimo).unwrap();
+    assert_eq!((preset.num_experts, preset.top_k, preset.combine.eps), (256, 8, 1e-5));
+    assert_eq!(preset.route.routed_scaling_factor, 1.0);
+
+    // A file whose own model_type is a family's, too, and a text model two objects deep.
+    let gemma = r#"{"model_type": "gemma4", "text_config": {"model_type": "gemma4_text",
+        "num_experts": 128, "top_k_experts": 8, "rms_norm_eps": 1e-06}}"#;
+    let preset = Preset::from_json(gemma).unwrap();
+    assert_eq!((preset.family, preset.num_experts, preset.top_k), ("gemma4", 128, 8));
+    let omni = format!(
+        r#"{{"model_type": "qwen3_omni_moe", "thinker_config": {{"text_config": {}}}}}"#,
+        QWEN3.replace("qwen3_moe", "qwen3_omni_moe_text")
+    );
+    let preset = Preset::from_json(&omni).unwrap();
+    assert_eq!((preset.family, preset.num_experts), ("qwen3_omni_moe", 128));
+}
+
 #[test]
 fn wrong_configurations_name_the_field() {
+    const COUNT: &str = "SetField: config: num_experts is not a whole number from 0 to 2^31 - 1";
     let spoilt = |from: &str, to: &str| {
         assert!(QWEN3.contains(from));
         message(Preset::from_json(&QWEN3.replace(from, to)))
@@ -95,12 +127,18 @@ fn wrong_configurations_name_the_field() {
     for (from, to, wanted) in [
         ("norm_topk_prob", "x", "ApplyConfig: config: norm_topk_prob is missing"),
         (": true", ": null", "ApplyConfig: config: norm_topk_prob is missing"),
-        (": 128", ": 12.5", "ModelConfig: num_experts has no such value"),
-        (": 128", ": -1", "ModelConfig: num_experts has no such value"),
-        (": 128", ": \"128\"", "ModelConfig: num_experts has no such value"),
+        (": 128", ": 12.5", COUNT),
+        (": 128", ": -1", COUNT),
+        (": 128", ": \"128\"", COUNT),
+        (": 128", ": [128, 64]", COUNT),
+        (
+            ": 128",
+            ": 128, \"n_routed_experts\": 64",
+            "SetField: config: n_routed_experts differs from num_experts, and both name one field",
+        ),
         (": 128", ": 7", "ApplyConfig: config: num_experts_per_tok is above num_experts"),
-        ("1e-05", "NaN", "ModelConfig: rms_norm_eps has no such value"),
-        ("1e-05", "Infinity", "ModelConfig: rms_norm_eps has no such value"),
+        ("1e-05", "NaN", "SetField: config: rms_norm_eps is not a finite number"),
+        ("1e-05", "Infinity", "SetField: config: rms_norm_eps is not a finite number"),
         ("silu", "si\\u0000lu", "ModelConfig: a text has a zero byte"),
         ("\"qwen3_moe\"", "\"llama\"", "ApplyConfig: preset: has no family of Presets()"),
         ("\"qwen3_moe\"", "1", "ModelConfig: model_type is missing"),

@@ -107,6 +107,15 @@ static inline swy_optional_number swy_number(float value) {
   return field;
 }
 
+// The name by which swy_set_number or swy_set_text set each field, as a number.
+typedef struct swy_config_names {
+  int8_t of[64];
+} swy_config_names;
+#define SWY_NO_CONFIG_NAMES \
+  {                         \
+    { 0 }                   \
+  }
+
 // The fields of a config.json (or of its text_config) that options depend on.
 // presets.h of the C++ API has the families and other names of each.
 typedef struct swy_model_config {
@@ -138,13 +147,14 @@ typedef struct swy_model_config {
       hidden_act;  // mlp_hidden_act, hidden_activation, activation_function
   swy_optional_number swiglu_limit;         // clamps gate and up
   swy_optional_number swiglu_alpha;         // gpt-oss
-  swy_optional_number mlp_gate_softcap;     // Inkling-2
-  swy_optional_number mlp_up_softcap;       // Inkling-2
+  swy_optional_number mlp_gate_softcap;     // Inkling-2, Kimi K3
+  swy_optional_number mlp_up_softcap;       // Inkling-2, Kimi K3
   swy_optional_number rms_norm_eps;         // norm_eps, layer_norm_epsilon
   swy_optional_number post_norm_eps;        // Muse Spark
   swy_optional_number residual_multiplier;  // Granite
   swy_optional_number mlp_alpha_factor;     // layernorm_mlp_alpha: MiniMax
   swy_optional_number mlp_beta_factor;      // layernorm_mlp_beta: MiniMax
+  swy_config_names names;                   // the functions' own
 } swy_model_config;
 #define SWY_MODEL_CONFIG_INIT                                              \
   {                                                                        \
@@ -153,18 +163,25 @@ typedef struct swy_model_config {
         SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET,  \
         SWY_UNSET, SWY_UNSET, NULL, SWY_UNSET, NULL, SWY_UNSET, SWY_UNSET, \
         SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET,  \
-        SWY_UNSET                                                          \
+        SWY_UNSET, SWY_NO_CONFIG_NAMES                                     \
   }
 
 // Sets the field that a config.json calls `key`, under any of its names: for
-// programs that walk the pairs of a JSON object. true is 1. Sets nothing and
-// returns SWY_OK where no field has that name. A text has to live until
+// programs that walk the pairs of a JSON object. true is 1. A key inside of an
+// object is said with a dot, "ffn_config.moe_top_k". Sets nothing and returns
+// SWY_OK where no field has that name. A text has to live until
 // swy_apply_config returns. SWY_INVALID_ARGUMENT, and nothing written, where a
-// pointer is NULL, where the value is not of the field's kind, or where
-// `config` is an older caller's without that field.
+// pointer is NULL, where the value is not of the field's kind, where another
+// name of the field has set another value, or where `config` is an older
+// caller's without that field. An older caller's without `names` is not told of
+// other names, and the last value stays.
 SWY_API swy_status swy_set_number(const char* key, double value,
                                   swy_model_config* config) SWY_NOEXCEPT;
 SWY_API swy_status swy_set_text(const char* key, const char* text,
+                                swy_model_config* config) SWY_NOEXCEPT;
+// Sets the field to what null means: moe_normalize_expert_weights to 0, all
+// others to unset, unless another name has set them. Errors are the same.
+SWY_API swy_status swy_set_null(const char* key,
                                 swy_model_config* config) SWY_NOEXCEPT;
 
 // A family in its class's default configuration, into what is not NULL of

@@ -8,9 +8,11 @@ operators themselves, torch.ops.switchyard.experts and .route, and what goes wit
 
 import functools
 import json
+import math
 import os
 import pathlib
 import pkgutil
+import re
 import typing
 
 import torch
@@ -48,6 +50,43 @@ class Preset(typing.NamedTuple):
                      options=self.options, dtype=dtype)
 
 
+# Objects of a config.json that may have the text model's fields, and names of its experts.
+_TEXT = ("text_config", "language_config", "llm_config", "thinker_config")
+_EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
+
+
+def _text_part(config):
+    """The object that has the text model's fields: of several, the innermost."""
+    for name in _TEXT:
+        if isinstance(inside := config.get(name), dict):
+            part = _text_part(inside)
+            if any(key in part for key in _EXPERTS):
+                return part
+    return config
+
+
+def _lines(config, outer=""):
+    """A line for each scalar of a config.json: key=8, key="silu without a second quote, or the key
+    alone for null. A list counts as its value where that is the same for all layers, and as no
+    field's value where it differs."""
+    lines = []
+    for key, value in config.items():
+        if isinstance(value, dict):
+            lines += _lines(value, f"{outer}{key}.")
+            continue
+        if isinstance(value, (list, tuple)):
+            if not value:
+                continue
+            value = value[0] if all(v == value[0] for v in value) else math.nan
+        if value is None:
+            lines.append(outer + key)
+        elif isinstance(value, (bool, int, float)):
+            lines.append(f"{outer}{key}={float(value)!r}")
+        elif isinstance(value, str) and value and value.isprintable():
+            lines.append(f'{outer}{key}="{value}')
+    return lines
+
+
 def preset(family, config):
     """The Preset of a family with its configuration applied: a configuration of
     transformers, the path of a config.json, or a dict of what is in one.
@@ -63,11 +102,8 @@ def preset(family, config):
     if not isinstance(config, dict):
         raise TypeError("switchyard.preset: config: not a configuration of transformers, "
                         f"the path of a config.json or a dict of one: {type(config).__name__}")
-    fields = {**config, **(config.get("text_config") or {})}
-    lines = [f"{key}={value if isinstance(value, str) else repr(float(value))}"
-             for key, value in fields.items()
-             if isinstance(value, (bool, int, float)) or
-             isinstance(value, str) and value and value.isprintable()]
+    # No field's name has one of these.
+    lines = [line for line in _lines(_text_part(config)) if re.fullmatch(r"[^\n=]+(=.+)?", line)]
     num_experts, top_k, options = torch.ops.switchyard.preset(family, "\n".join(lines)).split(" ", 2)
     return Preset(family, int(num_experts), int(top_k), options)
 
