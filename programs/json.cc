@@ -38,7 +38,7 @@ bool IsTooDeep(const uint8_t* begin, const uint8_t* end) {
   return false;
 }
 
-// Not only outside of strings.
+// True for the words in strings, too, because looking is cheaper than reading.
 bool HasPythonsNumbers(const uint8_t* begin, const uint8_t* end) {
   const std::string_view text(reinterpret_cast<const char*>(begin),
                               static_cast<size_t>(end - begin));
@@ -46,10 +46,9 @@ bool HasPythonsNumbers(const uint8_t* begin, const uint8_t* end) {
 }
 
 // Python writes infinities and NaN by these words, which JSON does not have:
-// configurations with a time_step_limit end with Infinity. As texts they are
-// read where nobody looks at them, and refused where a number belongs. The new
-// text has the length of the old one plus two for each, so that errors keep
-// their lines.
+// configurations with a time_step_limit end with Infinity. A text in its place
+// is refused where a number belongs, and harmless in all other places. No line
+// break is added, so that errors keep their lines.
 std::string QuotePythonsNumbers(const uint8_t* begin, const uint8_t* end) {
   std::string text;
   bool in_string = false;

@@ -178,7 +178,7 @@ class Reader {
                        ConfigField which) const {
     return Reads(which) ? config_.*field : std::nullopt;
   }
-  // Whether the field decides what the family computes.
+  // True if a configuration without the field is refused.
   bool Needs(ConfigField field) const { return fields_.needs.Has(field); }
   template <class T, class Option>
   void Put(std::optional<T> ModelConfig::*field, ConfigField which,

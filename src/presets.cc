@@ -161,7 +161,7 @@ struct Recipe {
     return With(&CombineOptions::norm, norm)
         .With(&CombineOptions::block_norm, norm);
   }
-  // Combine has no such norm, and refuses to write `normed`.
+  // Combine lacks the family's norm, and refuses to write `normed`.
   constexpr Recipe NextNormIsOther() const {
     return With(&CombineOptions::needs_other_norm, true);
   }
@@ -175,6 +175,10 @@ struct Recipe {
   constexpr Recipe Shared(size_t num_shared) const {
     return With(&CombineForm::num_shared_experts, num_shared)
         .Reads(ConfigField::n_shared_experts);
+  }
+  // One whatever the configuration counts.
+  constexpr Recipe OneShared() const {
+    return Shared(1).Ignores(ConfigField::n_shared_experts);
   }
   constexpr Recipe GatedShared() const {
     return With(&CombineForm::num_shared_experts, 1)
@@ -260,7 +264,7 @@ constexpr Recipe kDeepseekV4 = Recipe(Score::kSqrtSoftplus)
                                    .InModelType()
                                    .Limit(10.0f)
                                    .Norm(NormKind::kWeightInF32)
-                                   .Shared(1)
+                                   .OneShared()
                                    .WithoutResidual();
 constexpr Recipe kMistralLarge4 =
     kSoftmax.Groups(1, 1).GroupScore(2).OverSumPlus(1e-20f).Scale(1.0f).Shared(
@@ -373,7 +377,8 @@ constexpr Line kLines[] = {
          .Norm(NormKind::kWeightInF32)
          .Eps(1e-5f),
      128, 4, "modeling_gpt_oss.py:116"},
-    {"granitemoe", kGraniteMoe, 8, 2, "modeling_granitemoe.py:113"},
+    {"granitemoe", kGraniteMoe.Ignores(ConfigField::shared_intermediate_size),
+     8, 2, "modeling_granitemoe.py:113"},
     {"granitemoe_swa", kGraniteMoe.With(&CombineForm::num_shared_experts, 0), 8,
      2, "modeling_granitemoe_swa.py:46"},
     {"granitemoehybrid", kGraniteMoe.With(&CombineForm::num_shared_experts, 1),
@@ -451,6 +456,7 @@ constexpr Line kLines[] = {
          .Scale(1.0f)
          .InModelType()
          .Needs(ConfigField::use_expert_bias)
+         .FixedAct(Activation::kSilu)
          .Eps(1e-5f),
      32, 4, "modeling_lfm2_moe.py:171"},
     // The weight multiplies the expert's input.
@@ -513,7 +519,7 @@ constexpr Line kLines[] = {
     {"nemotron_h",
      kGlm4.Act(Activation::kRelu2)
          .With(&ActivateOptions::layout, GateUpLayout::kUngated)
-         .Shared(1)
+         .OneShared()
          .Norm(NormKind::kWeightInF32)
          .Eps(1e-5f),
      8, 2, "modeling_nemotron_h.py:757"},

@@ -579,7 +579,7 @@ TEST(Presets, NamesOfOneFieldAgree) {
       SetField("layernorm_epsilon", 1e-6, &config),
       "SetField: config: layernorm_epsilon differs from rms_norm_eps, and "
       "both name one field");
-  // What a program assigns may be set again.
+  // A program's own assignment may be overwritten.
   config = {};
   config.num_experts = 8;
   EXPECT_OK(SetField("n_routed_experts", 9, &config));
@@ -631,6 +631,29 @@ TEST(Presets, NullIsTheClasssDefault) {
   }
   ExpectError(SetNull(nullptr, &config), "SetField: key: is null");
   ExpectError(SetNull("num_experts", nullptr), "SetField: config: is null");
+}
+
+// Fields that a family's class does not read, whatever they say.
+TEST(Presets, FieldsThatTheClassDoesNotReadChangeNothing) {
+  const auto unchanged = [](const char* family, const char* key, auto value) {
+    Preset preset = Find(family);
+    ModelConfig config = ConfigOf(preset);
+    ASSERT_OK(ApplyConfig(config, &preset));
+    Preset with_field = Find(family);
+    ASSERT_OK(SetField(key, value, &config));
+    ASSERT_OK(ApplyConfig(config, &with_field)) << family;
+    EXPECT_TRUE(Changeable(with_field) == Changeable(preset))
+        << family << ' ' << key;
+  };
+  // These have one shared expert of a width of its own.
+  unchanged("deepseek_v4", "n_shared_experts", 2);
+  unchanged("nemotron_h", "n_shared_experts", 2);
+  unchanged("granitemoe", "shared_intermediate_size", 512);
+  unchanged("lfm2_moe", "hidden_act", "gelu");
+  unchanged("gpt_oss", "hidden_act", "gelu");
+  unchanged("kimi_k3", "hidden_act", "situ");
+  unchanged("deepseek_v2", "norm_topk_prob", 1);
+  unchanged("mixtral", "norm_topk_prob", 0);
 }
 
 struct PublicConfig {
@@ -836,7 +859,7 @@ TEST(Presets, RoutingWithoutWhatBelongsToThemIsRefused) {
               "RouteTopK: expert_scale: is missing, and the options need one");
 }
 
-// x, normed by the preset with the weights w, or why it is not.
+// Writes the preset's norm of x with the weights w.
 Status Normed(const Preset& preset, const std::vector<float>& x,
               const std::vector<float>& w, std::vector<float>* normed) {
   CombineInputs in = {{}, {}, RowIndex::kTokenOrder};

@@ -87,8 +87,8 @@ struct Preset {
   const char* source = nullptr;
 };
 
-// The name by which SetField() set each field of a ModelConfig, as a number; 0
-// where it has not. A program that assigns to fields leaves it as it is.
+// Which of its names SetField() set each field of a ModelConfig by, counted
+// from 1; 0: SetField() has not set the field. Programs do not write it.
 struct ConfigNames {
   uint8_t of[64] = {};
 };
@@ -156,8 +156,8 @@ Status FindPreset(const char* family, Preset* preset) noexcept;
 
 // Puts what `config` says in the place of the preset's defaults, and clears
 // route.needs_config. Fields that the family does not have are not looked at,
-// except for those that name a score, a method of selection or a correction
-// bias: these have to be the family's.
+// but a score, a method of selection or a correction bias has to be the
+// family's.
 // kInvalidArgument, and nothing written, where preset is null or of no known
 // family, where a field that decides what the family computes is missing (the
 // message names it), or where its value is not one the family can have.
@@ -174,9 +174,10 @@ Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept;
 Status SetField(const char* key, double value, ModelConfig* config) noexcept;
 Status SetField(const char* key, const char* text,
                 ModelConfig* config) noexcept;
-// Sets the field to what null means: moe_normalize_expert_weights to 0, because
-// DBRX's class does not divide then, and all others to unset, unless SetField()
-// has set them by another name. Errors and unknown keys are SetField()'s.
+// Sets the field as a null in config.json does: moe_normalize_expert_weights to
+// 0, because DBRX's class does not divide then, and any other field to unset,
+// unless SetField() has set it by another name. Errors and unknown keys are
+// SetField()'s.
 Status SetNull(const char* key, ModelConfig* config) noexcept;
 
 // An option of a preset: the member of Preset that has it ("route", "activate"

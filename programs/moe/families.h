@@ -38,8 +38,7 @@ struct LayerRule {
     kListed,       // those in this list
     kTypes,        // those that this list of a word each calls so
     kFirstByHash,  // as kFirst: those before it route by token id
-    kFlags,  // those with a 1 in this list; or those whose number is a multiple
-             // of this
+    kFlags,        // layers with a 1 in this list, or multiples of this number
   };
   Kind kind;
   const char* key;  // of config.json; absent or null: the rule says nothing

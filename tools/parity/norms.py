@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the norms of presets with those of transformers, and prints a table.
+"""Compares the norms of presets with transformers' classes, and prints a table.
 
-The norm class that opens a family's layers, and the one behind its MoE block where the preset
-has such a norm, get random weights and rows, in f32 and in bf16. Combine computes the same
-with the family's preset and round_like_unfused. A norm that Combine does not have has to be
-refused. Every preset that follows a file of transformers has a line.
+The class that opens a family's layers, and the class behind its MoE block where the preset
+has a norm there, get random weights and rows, in f32 and in bf16. Combine computes the norm
+with the family's preset and round_like_unfused, and has to refuse LayerNorms and gated norms.
+Every preset that follows a file of transformers has a line.
 Exit codes: 0; 1 if a preset differs; 2 for wrong input, in a line on stderr.
 """
 
@@ -39,10 +39,10 @@ class Norm:
     name: str = ""  # the class, if the file has more than one RMSNorm
     block: str = ""  # the class behind the MoE block, if it is another one
     attribute: str = "input_layernorm"  # of the layer
-    refused: bool = False  # Combine has no such norm
+    refused: bool = False  # Combine lacks this norm
     config: dict = dataclasses.field(default_factory=dict)  # of config.json
     # The class adds 1 to its weight and rounds that to bf16: an engine gives Combine the f32
-    # weight whose sum with 1 is exact.
+    # weight bf16(1 + w) - 1.
     rounds_plus_one: bool = False
 
 
@@ -100,7 +100,7 @@ _OTHERS = {
 
 
 class Differs(Exception):
-    """What the preset says of the family is wrong without a row being computed."""
+    """The preset contradicts the family's code before a row is computed."""
 
 
 def find(preset, norm):
@@ -118,7 +118,7 @@ def find(preset, norm):
 
 
 def make(made):
-    """One of the class, whose weight is random around what it begins with."""
+    """A module of the class, with a random weight around the initial one."""
     first = next(iter(inspect.signature(made).parameters))
     module = made(**{first: WIDTH}, eps=EPS)
     module.weight.data.add_(torch.empty(WIDTH).uniform_(-0.5, 0.5))

@@ -136,7 +136,7 @@ extern "C" const char* SwitchyardRoute(const char* family, const char* config,
   return status.ok() ? nullptr : status.message();
 }
 
-// The families whose presets follow a file of transformers.
+// The families with a preset after a file of transformers.
 extern "C" const char* SwitchyardFamilies() {
   static std::string text;
   text.clear();
@@ -148,7 +148,7 @@ extern "C" const char* SwitchyardFamilies() {
 }
 
 // The norm of each row of `rows`: the one that opens the next layer, or the
-// one behind the block. Null, or what was wrong.
+// one behind the block. Returns null, or the error.
 extern "C" const char* SwitchyardNorm(const char* family, const char* config,
                                       int is_block, float eps,
                                       const switchyard::Array* rows,

@@ -32,8 +32,11 @@ class Configuration:
         return self._says[name] if name in self._says else getattr(self._default, name)
 
     def fields(self):
-        """What config.json would have."""
-        return {**self._default.to_dict(), **self._says}
+        """The fields of a config.json, which has one name for each value."""
+        names = self._default.attribute_map
+        said = {names.get(name, name) for name in self._says}
+        return {**{name: value for name, value in self._default.to_dict().items()
+                   if names.get(name, name) not in said}, **self._says}
 
     def say(self, names, value):
         self._says.update(dict.fromkeys(names, value))

@@ -107,7 +107,8 @@ static inline swy_optional_number swy_number(float value) {
   return field;
 }
 
-// The name by which swy_set_number or swy_set_text set each field, as a number.
+// Which of its names swy_set_number or swy_set_text set each field by, counted
+// from 1; 0: they have not set the field.
 typedef struct swy_config_names {
   int8_t of[64];
 } swy_config_names;
@@ -179,8 +180,9 @@ SWY_API swy_status swy_set_number(const char* key, double value,
                                   swy_model_config* config) SWY_NOEXCEPT;
 SWY_API swy_status swy_set_text(const char* key, const char* text,
                                 swy_model_config* config) SWY_NOEXCEPT;
-// Sets the field to what null means: moe_normalize_expert_weights to 0, all
-// others to unset, unless another name has set them. Errors are the same.
+// Sets the field as a null in config.json does: moe_normalize_expert_weights to
+// 0, any other field to unset, unless another name has set it. Errors are the
+// same.
 SWY_API swy_status swy_set_null(const char* key,
                                 swy_model_config* config) SWY_NOEXCEPT;
 
