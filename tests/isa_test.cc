@@ -3,12 +3,19 @@
 
 #include "switchyard/isa.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ios>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/simd/saved_state.h"
 #include "switchyard/activate.h"
 #include "tests/target_test.h"
 
@@ -60,6 +67,35 @@ TEST(Isa, TheBestRunnableOneIsActiveByDefault) {
   EXPECT_STREQ(ActiveIsa().name, RunnableIsas().data[0].name);
   RunAKernel();
   EXPECT_STREQ(LastIsa()->name, RunnableIsas().data[0].name);
+  // tests/hidden_state reads this line.
+  std::printf("The best ISA is %s.\n", RunnableIsas().data[0].name);
+}
+
+TEST(Isa, RunsWhereTheSystemSavesTheRegisters) {
+  struct Case {
+    bool has_osxsave;
+    uint64_t xcr0;
+    bool avx, avx512;
+  };
+  // XCR0: 1 x87, 2 XMM, 4 YMM, 0x20 opmasks, 0x40 and 0x80 ZMM, 0x200 PKRU,
+  // 0x60000 AMX, which kernels do not use.
+  const Case cases[] = {
+      {false, 0, false, false},         {false, 0xE7, false, false},
+      {true, 0x1, false, false},        {true, 0x3, false, false},
+      {true, 0x5, false, false},        {true, 0x7, true, false},
+      {true, 0x207, true, false},       {true, 0x27, true, false},
+      {true, 0x67, true, false},        {true, 0xA7, true, false},
+      {true, 0xC7, true, false},        {true, 0xE3, false, false},
+      {true, 0xE7, true, true},         {true, 0x2E7, true, true},
+      {true, 0x602E7, true, true},      {true, 0x60007, true, false},
+      {true, ~uint64_t{0}, true, true},
+  };
+  for (const Case& c : cases) {
+    const simd::SavedState state = simd::SavedStateOf(c.has_osxsave, c.xcr0);
+    EXPECT_EQ(state.avx, c.avx) << c.has_osxsave << " " << std::hex << c.xcr0;
+    EXPECT_EQ(state.avx512, c.avx512)
+        << c.has_osxsave << " " << std::hex << c.xcr0;
+  }
 }
 
 TEST(Isa, ACapSelectsEachRunnableOneAndIsLifted) {
@@ -90,6 +126,38 @@ TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
     names.emplace_back(lower, nearest);
     if (isa.size() > 4) names.emplace_back(isa + "x", nearest);
   }
+  // The names that others have for AVX-512 and the like. They are two or three
+  // letters from AVX2's.
+  const std::vector<std::string> runnable = RunnableIsaNames();
+  for (const std::string& isa : IsaNames(CompiledIsas())) {
+    const bool runs =
+        std::find(runnable.begin(), runnable.end(), isa) != runnable.end();
+    const std::string meant = unknown + "; did you mean " + isa +
+                              (runs ? "" : ", which this CPU cannot run");
+    std::vector<std::string> others;
+    if (isa == "AVX3") {
+      others = {"avx512",         "AVX512",   "avx-512",  "avx512f",
+                "avx_512",        "AVX512BW", "avx512vl", "avx512_core",
+                "skylake-avx512", "x86-64-v4"};
+    } else if (isa == "AVX3_DL") {
+      others = {"avx512_vnni", "avx512vbmi2",    "AVX512-BF16",
+                "avx10.1",     "icelake-server", "avx3dl"};
+    } else if (isa == "AVX2") {
+      others = {"haswell", "x86-64-v3", "fma3", "avx-2"};
+    } else if (isa == "SSE4") {
+      others = {"sse4.1", "sse4_2", "x86-64-v2"};
+    } else if (isa == "NEON") {
+      others = {"asimd"};
+    } else if (isa == IsaNames(CompiledIsas()).back()) {
+      others = {"none"};
+    }
+    if (!runs) {
+      std::string lower = isa;
+      for (char& c : lower) c = static_cast<char>(std::tolower(c));
+      others.push_back(lower);
+    }
+    for (const std::string& other : others) names.emplace_back(other, meant);
+  }
   for (const auto& [name, message] : names) {
     const Status status = CapIsa(name.c_str());
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << name;
@@ -97,6 +165,29 @@ TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
     EXPECT_EQ(ActiveIsa().name, last);
   }
   ASSERT_OK(CapIsa(nullptr));
+}
+
+// Runs in a process of its own because the variable is read once.
+TEST(IsaDeathTest, TheEnvironmentIsToldTheNearestOne) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::vector<std::string> compiled = IsaNames(CompiledIsas());
+  const std::vector<std::string> runnable = RunnableIsaNames();
+  const auto has = [](const std::vector<std::string>& in, const char* isa) {
+    return std::find(in.begin(), in.end(), isa) != in.end();
+  };
+  const auto tell = [](const char* name) {
+    setenv("SWITCHYARD_ISA", name, 1);
+    std::fprintf(stderr, "told: %s.\n", EnvironmentIsa().message());
+    std::exit(EnvironmentIsa().ok() ? 1 : 0);
+  };
+  if (!has(compiled, "AVX3")) GTEST_SKIP() << "not compiled for AVX3";
+  EXPECT_EXIT(tell("avx512"), testing::ExitedWithCode(0),
+              has(runnable, "AVX3") ? "did you mean AVX3\\."
+                                    : "did you mean AVX3, which this CPU "
+                                      "cannot run\\.");
+  if (has(runnable, "AVX3")) return;
+  EXPECT_EXIT(tell("AVX3"), testing::ExitedWithCode(0),
+              "told: SWITCHYARD_ISA: this CPU cannot run that ISA\\.");
 }
 
 }  // namespace

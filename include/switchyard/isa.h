@@ -26,7 +26,10 @@ struct Isa {
 
 // Best first. The lists never change while the process runs.
 Span<const Isa> CompiledIsas() noexcept;
-Span<const Isa> RunnableIsas() noexcept;  // compiled, and this CPU has it
+// RunnableIsas(): compiled, this CPU has the instructions, and its system saves
+// the registers that they use. A virtual machine may hide those of AVX or
+// AVX-512 and still list the instructions: OSXSAVE and XCR0 decide on x86.
+Span<const Isa> RunnableIsas() noexcept;
 
 // The ISA that the next call uses: the first runnable one that the cap allows.
 const Isa& ActiveIsa() noexcept;

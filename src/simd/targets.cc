@@ -14,8 +14,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "src/nearest.h"
+#include "src/simd/saved_state.h"
 #include "switchyard/isa.h"
 
 #if defined(__x86_64__)
@@ -59,6 +61,7 @@ namespace switchyard {
 namespace simd {
 
 namespace {
+// Asked only by AVX-512's code, so where its registers are saved.
 bool CpuHasBF16() noexcept {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -119,8 +122,31 @@ const IsaList& Compiled() {
   return list;
 }
 
+// The targets that the system lets run. Highway 1.0.3 asks CPUID only, which
+// lists AVX2 where a virtual machine hides its registers: SIGILL at the first
+// kernel.
+int64_t TargetsWithState(int64_t targets) noexcept {
+#if defined(__x86_64__)
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  const bool has_osxsave =
+      __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> 27 & 1) != 0;
+  uint32_t low = 0, high = 0;
+  if (has_osxsave) {
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  }
+  const SavedState state =
+      SavedStateOf(has_osxsave, uint64_t{high} << 32 | low);
+  // Better targets have lower bits: all below AVX2's are AVX-512.
+  if (!state.avx512) targets &= ~(int64_t{HWY_AVX2} - 1);
+  if (!state.avx) targets &= ~int64_t{HWY_AVX2};
+#endif
+  // The baseline: the library and its caller are compiled for it.
+  return targets != 0 ? targets : int64_t{HWY_STATIC_TARGET};
+}
+
 const IsaList& Runnable() {
-  static const IsaList list(HWY_TARGETS & hwy::SupportedTargets());
+  static const IsaList list(
+      TargetsWithState(HWY_TARGETS & hwy::SupportedTargets()));
   return list;
 }
 
@@ -134,27 +160,81 @@ size_t FindRunnable(const char* name) {
   return i;
 }
 
-// Messages for names that are nearly those of runnable ISAs: `wrong`, and which
+bool IsCompiled(const char* name) {
+  for (size_t i = 0; i < Compiled().size; ++i) {
+    if (std::strcmp(name, Compiled().isas[i].name) == 0) return true;
+  }
+  return false;
+}
+
+// Names that others have for what a target of Highway's is compiled for,
+// without
+// '-', '_' and '.': the first one that a name begins with. "avx512" is two
+// letters from AVX2, and is no AVX2.
+struct OtherName {
+  std::string_view begin;
+  std::string_view isa;
+};
+constexpr OtherName kOtherNames[] = {
+    {"avx512vnni", "AVX3_DL"}, {"avx512vbmi", "AVX3_DL"},
+    {"avx512bf16", "AVX3_DL"}, {"avx512", "AVX3"},
+    {"avx10", "AVX3_DL"},      {"skylakeavx512", "AVX3"},
+    {"icelake", "AVX3_DL"},    {"haswell", "AVX2"},
+    {"x8664v4", "AVX3"},       {"x8664v3", "AVX2"},
+    {"x8664v2", "SSE4"},       {"fma", "AVX2"},
+    {"asimd", "NEON"},         {"none", "SCALAR"},
+    {"none", "EMU128"},
+};
+
+// Messages for names that are nearly those of compiled ISAs: `wrong`, and which
 // one was meant. They have to live as long as the program, and Highway knows
 // its targets' names at run time only.
 class DidYouMean {
  public:
   explicit DidYouMean(const char* wrong) : wrong_(wrong) {
-    for (size_t i = 0; i < Runnable().size; ++i) {
-      std::snprintf(texts_[i], sizeof(texts_[i]), "%s; did you mean %s", wrong,
-                    Runnable().isas[i].name);
+    const auto add = [&](const Isa& isa, const char* which) {
+      std::snprintf(texts_[size_], sizeof(texts_[size_]),
+                    "%s; did you mean %s%s", wrong, isa.name, which);
+      names_[size_++] = isa.name;
+    };
+    // Of equally near ones, one that runs is meant.
+    for (size_t i = 0; i < Runnable().size; ++i) add(Runnable().isas[i], "");
+    for (size_t i = 0; i < Compiled().size; ++i) {
+      if (Runnable().Find(Compiled().bits[i]) == nullptr) {
+        add(Compiled().isas[i], ", which this CPU cannot run");
+      }
     }
   }
   const char* Message(const char* name) const {
+    const size_t other = FindOtherName(name);
+    if (other < size_) return texts_[other];
     const size_t nearest = internal::NearestName(
-        name, Runnable().size,
-        [](size_t i) { return std::string_view(Runnable().isas[i].name); });
-    return nearest < Runnable().size ? texts_[nearest] : wrong_;
+        name, size_, [&](size_t i) { return std::string_view(names_[i]); });
+    return nearest < size_ ? texts_[nearest] : wrong_;
   }
 
  private:
+  size_t FindOtherName(const char* name) const {
+    char plain[internal::kLongestName + 1];
+    size_t size = 0;
+    for (const char* c = name; *c != '\0' && size < sizeof(plain); ++c) {
+      if (*c == '-' || *c == '_' || *c == '.') continue;
+      plain[size++] = *c >= 'A' && *c <= 'Z' ? static_cast<char>(*c + 32) : *c;
+    }
+    const std::string_view given(plain, size);
+    for (const OtherName& other : kOtherNames) {
+      if (given.substr(0, other.begin.size()) != other.begin) continue;
+      for (size_t i = 0; i < size_; ++i) {
+        if (names_[i] == other.isa) return i;
+      }
+    }
+    return size_;
+  }
+
   const char* const wrong_;
-  char texts_[kMaxTargets][112] = {};
+  const char* names_[kMaxTargets] = {};
+  char texts_[kMaxTargets][160] = {};
+  size_t size_ = 0;
 };
 
 struct Chosen {
@@ -219,11 +299,9 @@ Status CapIsa(const char* name) noexcept {
     simd::GetChosen().Use(place);
     return Status();
   }
-  for (size_t i = 0; i < simd::Compiled().size; ++i) {
-    if (std::strcmp(name, simd::Compiled().isas[i].name) == 0) {
-      return Status(StatusCode::kInvalidArgument,
-                    "CapIsa: name: this CPU cannot run that ISA");
-    }
+  if (simd::IsCompiled(name)) {
+    return Status(StatusCode::kInvalidArgument,
+                  "CapIsa: name: this CPU cannot run that ISA");
   }
   static const simd::DidYouMean did_you_mean(
       "CapIsa: name: the library is not compiled for that ISA");
@@ -234,9 +312,12 @@ Status EnvironmentIsa() noexcept {
   if (simd::GetChosen().environment_ok) return Status();
   static const simd::DidYouMean did_you_mean(
       "SWITCHYARD_ISA: not an ISA that this CPU and library can run");
-  const char* const name = std::getenv("SWITCHYARD_ISA");
+  const char* const given = std::getenv("SWITCHYARD_ISA");
+  const char* const name = given != nullptr ? given : "";
   return Status(StatusCode::kInvalidArgument,
-                did_you_mean.Message(name != nullptr ? name : ""));
+                simd::IsCompiled(name)
+                    ? "SWITCHYARD_ISA: this CPU cannot run that ISA"
+                    : did_you_mean.Message(name));
 }
 
 namespace simd {

@@ -1,0 +1,30 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Vector registers that the system keeps for a thread of an x86 CPU.
+
+#ifndef SWITCHYARD_SRC_SIMD_SAVED_STATE_H_
+#define SWITCHYARD_SRC_SIMD_SAVED_STATE_H_
+
+#include <cstdint>
+
+namespace switchyard::simd {
+
+// CPUID lists the instructions that the CPU has. Those on YMM and ZMM registers
+// run only if the system also saves these registers at a change of threads, and
+// are illegal otherwise: kernels and virtual machines can hide the registers
+// and leave the instructions in CPUID. OSXSAVE (CPUID 1, bit 27 of ECX) says
+// that XGETBV may be called; XCR0, read by it, has a bit per set of registers.
+struct SavedState {
+  bool avx;     // XMM and YMM: AVX2 may run
+  bool avx512;  // also opmasks and both parts of ZMM: AVX-512 may run
+};
+constexpr SavedState SavedStateOf(bool has_osxsave, uint64_t xcr0) {
+  constexpr uint64_t kXmmAndYmm = 0x6, kOpmasksAndZmm = 0xE0;
+  const bool avx = has_osxsave && (xcr0 & kXmmAndYmm) == kXmmAndYmm;
+  return {avx, avx && (xcr0 & kOpmasksAndZmm) == kOpmasksAndZmm};
+}
+
+}  // namespace switchyard::simd
+
+#endif  // SWITCHYARD_SRC_SIMD_SAVED_STATE_H_

@@ -1,0 +1,37 @@
+#!/bin/bash
+# check.sh QEMU ISA_TEST
+# ISA_TEST passes on each of these machines, and its best ISA is the one that the
+# system lets run: AVX2 only where OSXSAVE says that its registers are saved.
+set -euo pipefail
+export LC_ALL=C
+unset SWITCHYARD_ISA
+
+qemu=$1
+isa_test=$2
+
+if ! command -v "$qemu" >/dev/null; then
+  echo "SKIPPED: no $qemu, which is in Debian's package qemu-user"
+  exit 77
+fi
+
+check() {
+  local cpu=$1 best=$2 output
+  output=$("$qemu" -cpu "$cpu" "$isa_test" 2>&1) || {
+    printf '%s\n' "$output" | grep -v '^qemu-x86_64: warning' >&2
+    echo "FAILED: $isa_test on -cpu $cpu" >&2
+    exit 1
+  }
+  grep -qxF "The best ISA is $best." <<<"$output" || {
+    grep -F 'The best ISA' <<<"$output" >&2 || true
+    echo "FAILED: on -cpu $cpu the best ISA is not $best" >&2
+    exit 1
+  }
+  echo "$cpu: $best"
+}
+
+check max AVX2
+check Haswell AVX2
+# CPUID lists AVX2 on both; XGETBV is illegal, and so is AVX.
+check max,-xsave SSE4
+check Haswell,-xsave SSE4
+check max,-avx SSE4
