@@ -123,13 +123,14 @@ Status Packed(const BucketInputs& inputs, const PackedBuckets& outputs,
               const BucketOptions& options, const Crew& crew) {
   const auto call =
       internal::CheckSort<calls::PackedCall>(inputs, outputs, options);
-  if (!call.status.ok()) return call.status;
+  Status status = call.status;
+  if (status.ok()) status = crew.Check(inputs.topk_ids);
+  if (!status.ok()) return status;
   const auto& [tokens_per_expert, offsets, pairs, row_index, report] = outputs;
 
   Sort<Crew> sort(inputs, tokens_per_expert, row_index, options.order, crew);
   sort.args.offsets = offsets.data;
   sort.args.out = pairs.data;
-  Status status;
   if (sort.num_pairs() == 0) {
     crew.Once([&, zeros = offsets] {
       std::memset(zeros.data, 0, zeros.size * sizeof(int32_t));
@@ -153,7 +154,9 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
                const BucketOptions& options, const Crew& crew) {
   const auto call =
       internal::CheckSort<calls::StridedCall>(inputs, outputs, options);
-  if (!call.status.ok()) return call.status;
+  Status status = call.status;
+  if (status.ok()) status = crew.Check(inputs.topk_ids);
+  if (!status.ok()) return status;
   const auto& [tokens_per_expert, ids, given_stride, zero_padding, report] =
       outputs;
   const size_t num_experts = call.sizes.buckets;
@@ -174,7 +177,6 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
   // A table with room for all pairs in each row needs no counts beforehand.
   const bool fits_any =
       row_stride >= num_pairs && ids.size >= needed_ids(num_pairs);
-  Status status;
   if (!fits_any || !(sort.serial() || sort.plan.claims)) {
     status = sort.serial() ? sort.RunSerial() : sort.Count();
     if (!status.ok()) return status;

@@ -30,6 +30,7 @@ Status Aligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
   const auto call =
       internal::CheckSort<calls::AlignedCall>(inputs, outputs, options);
   Status status = call.status;
+  if (status.ok()) status = crew.Check(inputs.topk_ids);
   if (!status.ok()) return status;
   const auto& [topk_ids, expert_map, scratch] = inputs;
   const auto& [tokens_per_expert, offsets, pairs, row_index, block_experts,

@@ -86,6 +86,12 @@ class ExecutorCrew {
  public:
   explicit ExecutorCrew(Executor& executor) : executor_(executor) {}
 
+  // A sort of more pairs asks how many threads there are, and would take 0
+  // as 1.
+  Status Check(const ConstAnyMatrix& ids) const {
+    if (ids.rows * ids.cols <= kMaxSerialPairs) return Status();
+    return CheckExecutor(executor_);
+  }
   size_t Blocks(size_t pairs, size_t min_block_pairs) const {
     return BucketBlocks(pairs, min_block_pairs, executor_);
   }
@@ -112,6 +118,7 @@ class TeamCrew {
  public:
   explicit TeamCrew(const Team& team) : team_(team) {}
 
+  Status Check(const ConstAnyMatrix&) const { return Status(); }
   size_t Blocks(size_t pairs, size_t min_block_pairs) const {
     return BucketBlocks(pairs, min_block_pairs, team_);
   }

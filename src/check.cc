@@ -96,7 +96,8 @@ bool TakesType(const Argument& a, Type type) {
 //   1. one that is needed and not given,
 //   2. one that fits the others with rows and columns exchanged,
 //   3. the last one, but for the first of the list, without which the others
-//      agree: outputs stand behind inputs, and are made to fit them,
+//      agree: outputs stand behind inputs, and are made to fit them; of two
+//      spans, though, the one that is too short for the other,
 //   4. the first output that differs from inputs that agree,
 //   5. the first of the list, if the others agree.
 
@@ -235,6 +236,32 @@ bool IsTransposed(const WalkedCall& call, size_t at) {
          sizes.MayBe(*a.words[1], a.sizes[0]);
 }
 
+bool IsSpanAt(const WalkedCall& call, size_t i) {
+  return i < call.num_arguments && IsSpan(call.arguments[i].row->field.kind) &&
+         ShapeOf(call, call.arguments[i]).has_shape;
+}
+
+// `at`, or another span that may as well be at fault, if `at` is longer than
+// that allows: an array with a place too few is likelier than one with a place
+// too many.
+size_t FindShorter(const WalkedCall& call, size_t at) {
+  if (!IsSpanAt(call, at)) return at;
+  for (size_t i = 0; i < call.num_arguments; ++i) {
+    if (i == at || !IsSpanAt(call, i) || !AgreeWithout(call, i)) continue;
+    const Shaped a = ShapeOf(call, call.arguments[at]),
+                 other = ShapeOf(call, call.arguments[i]);
+    // Sizes of spans are a size of the call, or that and a number.
+    const size_t more = a.words[1]->op == '+' ? a.words[1]->second.number : 0;
+    const size_t others =
+        other.words[1]->op == '+' ? other.words[1]->second.number : 0;
+    if (a.words[1]->first.size == other.words[1]->first.size &&
+        a.sizes[1] + others > other.sizes[1] + more) {
+      return i;
+    }
+  }
+  return at;
+}
+
 // The index of the argument at fault, or kNoFault where no single one explains
 // it.
 size_t FindOddOne(const WalkedCall& call) {
@@ -248,7 +275,9 @@ size_t FindOddOne(const WalkedCall& call) {
   };
   const size_t first = call.has_size_option ? size : 0;
   for (size_t i = size; i-- > 0;) {
-    if (i != first && has_shape(i) && AgreeWithout(call, i)) return i;
+    if (i != first && has_shape(i) && AgreeWithout(call, i)) {
+      return FindShorter(call, i);
+    }
   }
   for (size_t out = call.num_inputs; out < size; ++out) {
     if (!has_shape(out)) continue;

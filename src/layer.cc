@@ -25,6 +25,7 @@
 #include "src/combine_plan.h"
 #include "src/fp_env.h"
 #include "src/layer_plan.h"
+#include "src/parallel_for.h"
 #include "src/simd/combine.h"
 #include "src/take.h"
 #include "switchyard/activate.h"
@@ -227,7 +228,8 @@ class Region {
     if (num_workers == 1) {
       Work(0);
     } else {
-      const Status status = executor.ParallelFor(num_workers, 1, &WorkOn, this);
+      const Status status =
+          internal::ParallelFor(executor, num_workers, 1, &WorkOn, this);
       if (!status.ok()) return status;
     }
     if (has_failed_.load(std::memory_order_acquire)) return error_;

@@ -38,6 +38,7 @@ Status Map(const MapInputs& inputs, const MapOutputs& outputs,
   const auto call =
       internal::CheckSort<calls::MapCall>(inputs, outputs, options);
   Status status = call.status;
+  if (status.ok()) status = crew.Check(inputs.topk_ids);
   if (!status.ok()) return status;
   const auto& [topk_ids, destinations, scratch] = inputs;
   const auto& [pairs, pair_index, tokens, copy_index, return_index, report] =

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "src/fp_env.h"
+#include "src/parallel_for.h"
 #include "src/simd/row_function.h"
 #include "src/simd/targets.h"
 #include "switchyard/executor.h"
@@ -66,8 +67,8 @@ Status RunRows(Executor& executor, size_t count, size_t row_ps,
     return Status();
   }
   RowsOfArgs<Args> context = {rows, args};
-  return executor.ParallelFor(count, Grain(executor, count, row_ps),
-                              RowsOfArgs<Args>::Run, &context);
+  return ParallelFor(executor, count, Grain(executor, count, row_ps),
+                     RowsOfArgs<Args>::Run, &context);
 }
 
 }  // namespace switchyard::internal

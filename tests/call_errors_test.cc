@@ -466,6 +466,21 @@ TEST_F(BucketPackedErrors, EveryLineOfItsTable) {
   ExpectCommonErrors();
 }
 
+// Nothing else has as many places as there are experts, so either of the two
+// might be wrong.
+TEST_F(BucketPackedErrors, NamesTheArrayThatIsTooShort) {
+  for (const size_t missing : {1u, 2u}) {
+    EXPECT_ERROR("tokens_per_expert: size is not num_experts",
+                 c.out.tokens_per_expert.size -= missing);
+    EXPECT_ERROR("offsets: size is not num_experts + 1",
+                 c.out.offsets.size -= missing);
+  }
+  EXPECT_ERROR("tokens_per_expert: size is not num_experts",
+               ++c.out.offsets.size);
+  EXPECT_ERROR("offsets: size is not num_experts + 1",
+               ++c.out.tokens_per_expert.size);
+}
+
 class BucketStridedErrors : public BucketErrors<StridedBuckets> {
  protected:
   BucketStridedErrors()
@@ -571,6 +586,20 @@ TEST_F(AlignedErrors, EveryLineOfItsTable) {
                c.in.expert_map.size = SIZE_MAX / 2);
   EXPECT_ERROR("tokens_per_expert: more than 2^31 - 1 experts",
                c.out.tokens_per_expert.size = size_t{1} << 31);
+}
+
+TEST_F(AlignedErrors, NamesTheArrayThatIsTooShort) {
+  EXPECT_ERROR("tokens_per_expert: size is not num_experts",
+               --c.out.tokens_per_expert.size;
+               c.out.active_experts = {});
+  EXPECT_ERROR("offsets: size is not num_experts + 1", --c.out.offsets.size;
+               c.out.active_experts = {});
+  // A third one says which of them is wrong.
+  EXPECT_ERROR("tokens_per_expert: size is not num_experts",
+               ++c.out.tokens_per_expert.size);
+  EXPECT_ERROR("offsets: size is not num_experts + 1", ++c.out.offsets.size);
+  EXPECT_ERROR("active_experts: size is not num_experts",
+               ++c.out.active_experts.size);
 }
 
 TEST_F(AlignedErrors, Options) {

@@ -18,7 +18,11 @@
 #include "gtest/gtest.h"
 #include "src/bucket_plan.h"
 #include "src/schedule.h"
+#include "switchyard/activate.h"
+#include "switchyard/bucket.h"
 #include "switchyard/pieces.h"
+#include "switchyard/quantize.h"
+#include "switchyard/route.h"
 #include "tests/target_test.h"
 
 #ifdef SWITCHYARD_WITH_TBB
@@ -489,6 +493,114 @@ TEST(Model, EightTokensStayOnOneThreadOfSixteen) {
   const PricedExecutor tbb(10000, 16);
   const size_t grain = internal::Grain(tbb, 64, 164'000);
   EXPECT_EQ(Pieces(64, grain, 16).number(), 1u);
+}
+
+// A pool of two threads that breaks its contract in one way.
+class BrokenExecutor final : public Executor {
+ public:
+  enum Breaks {
+    kNothing,
+    kConcurrency,
+    kWorker,
+    kLeavesOut,
+    kRunsNone,
+    kRunsTwice,
+    kGoesOn,
+    kGoesBack,
+    kNumBreaks
+  };
+  explicit BrokenExecutor(Breaks breaks) : breaks_(breaks) {}
+
+  size_t Concurrency() const noexcept override {
+    return breaks_ == kConcurrency ? 0 : 2;
+  }
+  size_t ForkNs() const noexcept override { return 1; }
+  Status ParallelFor(size_t count, size_t, Body body,
+                     void* context) noexcept override {
+    const size_t half = count / 2;
+    if (breaks_ == kRunsNone) return Status();
+    body(context, 0, 0, half);
+    if (breaks_ == kRunsTwice) body(context, 1, 0, half);
+    if (breaks_ == kGoesBack) body(context, 1, half, 0);
+    if (breaks_ == kLeavesOut) return Status();
+    body(context, breaks_ == kWorker ? 7 : 1, half,
+         breaks_ == kGoesOn ? count + 1000 : count);
+    return Status();
+  }
+
+  // The message of a call that shares work out.
+  static const char* Message(Breaks breaks) {
+    switch (breaks) {
+      case kConcurrency:
+        return "Executor: Concurrency() is 0, and has to be at least 1";
+      case kWorker:
+        return "Executor: ParallelFor passed a worker that is not below "
+               "Concurrency()";
+      case kLeavesOut:
+      case kRunsNone:
+        return "Executor: ParallelFor left out indices of [0, count)";
+      case kRunsTwice:
+        return "Executor: ParallelFor ran an index more than once";
+      case kGoesOn:
+      case kGoesBack:
+        return "Executor: ParallelFor ran indices outside [0, count)";
+      default:
+        return "";
+    }
+  }
+
+ private:
+  const Breaks breaks_;
+};
+
+// Whole calls, because the symptom was a right answer, or a wrong one, with
+// kOk.
+TEST(BrokenExecutor, IsToldByEveryCallThatSharesWork) {
+  constexpr size_t kTokens = 40000, kTopK = 2, kExperts = 8;
+  std::vector<float> rows(kTokens * kExperts, 1.0f), out(rows.size());
+  std::vector<float> weights(kTokens * kTopK);
+  std::vector<int32_t> ids(kTokens * kTopK), counts(kExperts),
+      offsets(kExperts + 1), pairs(ids.size());
+  const ConstAnyMatrix logits = {rows.data(), kTokens, kExperts};
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(i % 8);
+  for (int i = 0; i < BrokenExecutor::kNumBreaks; ++i) {
+    const auto breaks = static_cast<BrokenExecutor::Breaks>(i);
+    BrokenExecutor executor(breaks);
+    const StatusCode code = breaks == BrokenExecutor::kNothing ? StatusCode::kOk
+                            : breaks == BrokenExecutor::kConcurrency
+                                ? StatusCode::kInvalidArgument
+                                : StatusCode::kInternal;
+    const auto expect = [&](const char* call, const Status& status) {
+      EXPECT_EQ(status.code(), code) << call << " " << i;
+      EXPECT_STREQ(status.message(), BrokenExecutor::Message(breaks))
+          << call << " " << i;
+    };
+    std::vector<int32_t> routed(ids.size());
+    expect("RouteTopK", RouteTopK({logits},
+                                  {{routed.data(), kTokens, kTopK},
+                                   {weights.data(), kTokens, kTopK}},
+                                  {}, executor));
+    expect("Activate",
+           Activate({logits, logits}, {{out.data(), kTokens, kExperts}}, {},
+                    executor));
+    expect("Quantize",
+           Quantize({logits}, {AnyMatrix(out.data(), kTokens, kExperts)}, {},
+                    executor));
+    for (const BucketOrder order :
+         {BucketOrder::kAscending, BucketOrder::kClaim}) {
+      std::vector<int32_t> scratch(16 * kExperts);
+      counts.assign(counts.size(), -7);
+      expect("BucketPacked", BucketPacked({{ids.data(), kTokens, kTopK},
+                                           {scratch.data(), scratch.size()}},
+                                          {{counts.data(), counts.size()},
+                                           {offsets.data(), offsets.size()},
+                                           {pairs.data(), pairs.size()}},
+                                          {order}, executor));
+      if (breaks == BrokenExecutor::kConcurrency) {
+        EXPECT_EQ(counts, std::vector<int32_t>(kExperts, -7)) << "written";
+      }
+    }
+  }
 }
 
 }  // namespace

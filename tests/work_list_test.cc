@@ -295,6 +295,8 @@ TEST(WorkListErrors, NameTheArgumentAndWriteNothing) {
                c.in.tokens_per_expert.size = size_t{1} << 31);
   EXPECT_ERROR("offsets: data is null", c.in.offsets.data = nullptr);
   EXPECT_ERROR("offsets: size is not num_experts + 1", c.in.offsets.size = 3);
+  EXPECT_ERROR("tokens_per_expert: size is not num_experts",
+               c.in.tokens_per_expert.size = 2);
   EXPECT_ERROR("tiles: data is null", c.out.tiles.data = nullptr);
   EXPECT_ERROR("options: workers is 0", c.options.workers = 0);
   EXPECT_ERROR("options: tile_rows is 0", c.options.tile_rows = 0);

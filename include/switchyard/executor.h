@@ -15,6 +15,11 @@ namespace switchyard {
 
 // The only way this library uses threads. Derive from it to lend the library
 // your engine's own pool; results do not depend on which executor runs them.
+//
+// A call that shares work out holds the executor to this contract:
+// Concurrency() of 0 is kInvalidArgument, with nothing written. Indices outside
+// [0, count), which are not run, indices left out or run twice, and workers
+// that are not below Concurrency() are kInternal, with outputs unspecified.
 class Executor {
  public:
   virtual ~Executor() = default;

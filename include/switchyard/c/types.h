@@ -196,7 +196,7 @@ typedef struct swy_executor {
   // `grain` indices are about fork_ns of serial work: less is not worth a
   // thread. Bodies do not call parallel_for. May be called from several threads
   // at once. An error, whose message has to be a literal, is handed to the
-  // caller of the function.
+  // caller of the function, and a pool that does otherwise is SWY_INTERNAL.
   swy_status (*parallel_for)(void* context, size_t count, size_t grain,
                              swy_body body, void* body_context);
   // The cost of a fork and join now, in nanoseconds of serial work. It
