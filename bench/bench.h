@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "programs/status_text.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 #include "switchyard/status.h"
@@ -66,7 +67,7 @@ void Append(const std::vector<U>& more, std::vector<T>* to) {
 }
 
 inline void Check(const Status& status) {
-  if (!status.ok()) throw std::runtime_error(status.message());
+  if (!status.ok()) throw std::runtime_error(program::StatusText(status));
 }
 
 struct Facts {

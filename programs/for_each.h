@@ -10,13 +10,14 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "programs/status_text.h"
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 
 namespace program {
 
 inline void Check(const switchyard::Status& status) {
-  if (!status.ok()) throw std::runtime_error(status.message());
+  if (!status.ok()) throw std::runtime_error(StatusText(status));
 }
 
 // Calls body(i), or body(worker, i), for each i below `count` on the executor's

@@ -5,6 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "src/calls/names.h"
 
 namespace switchyard::internal {
 namespace {
@@ -124,6 +128,26 @@ class Sizes {
     return size.first.size >= 0 &&
            is_known_[static_cast<size_t>(size.first.size)];
   }
+  // The value of a size, as far as arguments have its parts.
+  bool Find(const SizeWords& size, size_t* value) const {
+    size_t second = 0;
+    if (!Get(size.first, value)) return false;
+    if (size.op == 0) return true;
+    if (!Get(size.second, &second)) return false;
+    return !(size.op == '*' ? __builtin_mul_overflow(*value, second, value)
+                            : __builtin_add_overflow(*value, second, value));
+  }
+  // The part of a size that no argument has, from the whole of it: 3 experts
+  // where "num_experts + 1" is 4.
+  void Solve(const SizeWords& size, size_t whole) {
+    size_t first = 0, second = 0;
+    const bool has_first = Get(size.first, &first);
+    if (size.op == 0 || has_first == Get(size.second, &second)) return;
+    const size_t part = has_first ? first : second;
+    const Term& missing = has_first ? size.second : size.first;
+    if (size.op == '*' ? part == 0 || whole % part != 0 : whole < part) return;
+    Add(missing, size.op == '*' ? whole / part : whole - part);
+  }
   // Whether a size is `value`, or may be, because no argument has a part of it.
   bool MayBe(const SizeWords& size, size_t value) const {
     size_t first, second = 0, result;
@@ -218,7 +242,7 @@ bool AgreeWithout(const WalkedCall& call, size_t other) {
   return Agree(call, [other](size_t i) { return i != other; });
 }
 
-bool IsTransposed(const WalkedCall& call, size_t at) {
+[[gnu::cold]] bool IsTransposed(const WalkedCall& call, size_t at) {
   const Shaped a = ShapeOf(call, call.arguments[at]);
   if (!a.has_shape || !AgreeWithout(call, at)) return false;
   Sizes sizes(call);
@@ -244,7 +268,7 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
 // `at`, or another span that may as well be at fault, if `at` is longer than
 // that allows: an array with a place too few is likelier than one with a place
 // too many.
-size_t FindShorter(const WalkedCall& call, size_t at) {
+[[gnu::cold]] size_t FindShorter(const WalkedCall& call, size_t at) {
   if (!IsSpanAt(call, at)) return at;
   for (size_t i = 0; i < call.num_arguments; ++i) {
     if (i == at || !IsSpanAt(call, i) || !AgreeWithout(call, i)) continue;
@@ -264,7 +288,7 @@ size_t FindShorter(const WalkedCall& call, size_t at) {
 
 // The index of the argument at fault, or kNoFault where no single one explains
 // it.
-size_t FindOddOne(const WalkedCall& call) {
+[[gnu::cold]] size_t FindOddOne(const WalkedCall& call) {
   const size_t size = call.num_arguments;
   if (Agree(call, [](size_t) { return true; })) return kNoFault;
   for (size_t i = 0; i < size; ++i) {
@@ -441,6 +465,348 @@ size_t Index(const WalkedCall& call, const View& view) {
   return static_cast<size_t>(view.argument - call.arguments);
 }
 }  // namespace
+
+namespace {
+
+// ---- Numbers of errors.
+
+// The sizes as all arguments but one have them.
+[[gnu::cold]] Sizes SizesWithout(const WalkedCall& call, size_t at) {
+  Sizes sizes(call);
+  for (const bool is_name : {true, false}) {
+    for (size_t i = 0; i < call.num_arguments + call.has_size_option; ++i) {
+      const Shaped a = ShapeOf(call, call.arguments[i]);
+      if (i == at || !a.has_shape) continue;
+      for (const int axis : {0, 1}) {
+        const SizeWords& words = *a.words[axis];
+        if (IsName(words) != is_name) continue;
+        if (is_name) {
+          sizes.Add(words.first, a.sizes[axis]);
+        } else {
+          sizes.Solve(words, a.sizes[axis]);
+        }
+      }
+    }
+  }
+  return sizes;
+}
+
+// A size that the call wants; an argument's own where no other one has it.
+[[gnu::cold]] size_t WantedSize(const WalkedCall& call, const Sizes* others,
+                                const SizeWords& words, size_t own) {
+  size_t value = own;
+  if (others != nullptr) {
+    return others->Find(words, &value) ? value : own;
+  }
+  value = ValueOf(call, words.first);
+  const size_t second = words.op == 0 ? 0 : ValueOf(call, words.second);
+  if (words.op == '*' ? __builtin_mul_overflow(value, second, &value)
+                      : __builtin_add_overflow(value, second, &value)) {
+    return SIZE_MAX;
+  }
+  return value;
+}
+
+// The wanted shape of the argument at `at`.
+[[gnu::cold]] void PutWantedShape(const WalkedCall& call, size_t at,
+                                  Details* to) {
+  const WalkedArgument& a = call.arguments[at];
+  const ShapeWords& shape = *a.shape;
+  const bool is_span = a.row == nullptr || IsSpan(a.row->field.kind);
+  // Of several that differ from what the call was measured by, none is odd.
+  const bool is_odd = FindOddOne(call) == at;
+  const Sizes others = SizesWithout(call, at);
+  const Sizes* const from = is_odd ? &others : nullptr;
+  to->Put(shape.is_least ? "needs at least " : "needs ");
+  for (int i = 0; i < shape.alternatives; ++i) {
+    if (i != 0) to->Put(" or ");
+    const size_t cols = WantedSize(call, from, shape.cols[i], a.view.cols);
+    if (is_span) {
+      to->Put(cols);
+    } else {
+      to->PutShape(WantedSize(call, from, shape.rows[i], a.view.rows), cols);
+    }
+  }
+}
+
+// Groups of columns that may share a scale, each once.
+[[gnu::cold]] void PutWantedScales(const ConstAnyRows& m, Details* to) {
+  to->Put("needs ");
+  if (m.scales.type == Type::kE8M0) {
+    to->PutShape(m.rows, (m.cols + 31) / 32);
+    return;
+  }
+  to->PutShape(m.rows, 1);
+  size_t last = 1;
+  for (const size_t group : {128, 64, 32}) {
+    const size_t scales = (m.cols + group - 1) / group;
+    if (scales <= last) continue;
+    last = scales;
+    to->Put(" or ").PutShape(m.rows, scales);
+  }
+}
+
+[[gnu::cold]] void PutSet(uint32_t set, Details* to) {
+  const char* before = "";
+  for (int first = 0; first < 32; ++first) {
+    if ((set >> first & 1) == 0) continue;
+    int last = first;
+    while (last < 31 && (set >> (last + 1) & 1) != 0) ++last;
+    to->Put(before).Put(first);
+    if (last != first) to->Put(last == first + 1 ? " or " : " to ").Put(last);
+    before = ", ";
+    first = last;
+  }
+}
+
+[[gnu::cold]] void PutValue(const unsigned char* at, calls::Kind kind,
+                            Details* to) {
+  switch (kind) {
+    case calls::Kind::kNumber: {
+      float value;
+      std::memcpy(&value, at, sizeof(value));
+      to->Put(value);
+      return;
+    }
+    case calls::Kind::kCount: {
+      size_t value;
+      std::memcpy(&value, at, sizeof(value));
+      to->Put(value);
+      return;
+    }
+    case calls::Kind::kCount32:
+      to->Put(size_t{BitsAt(at)});
+      return;
+    case calls::Kind::kEnum32: {
+      int32_t value;
+      std::memcpy(&value, at, sizeof(value));
+      to->Put(int{value});
+      return;
+    }
+    default:
+      to->Put(size_t{*at});
+  }
+}
+
+[[gnu::cold]] void PutRange(const calls::Range& range, Details* to) {
+  switch (range.of) {
+    case calls::Range::kAny:
+      return;
+    case calls::Range::kUpTo: {
+      constexpr uint32_t kLargest = 0x7F7FFFFF;
+      uint32_t most;
+      std::memcpy(&most, &range.most, sizeof(most));
+      if (most < kLargest) {
+        to->Put("0 to ").Put(range.most);
+      } else {
+        to->Put(most == kLargest ? "a finite number from 0 on"
+                                 : "a number from 0 on");
+      }
+      return;
+    }
+    case calls::Range::kFinite:
+      to->Put("a finite number");
+      return;
+    case calls::Range::kFiniteNotZero:
+      to->Put("a finite number that is not 0");
+      return;
+    case calls::Range::kPositive:
+      to->Put("a finite number from 1.17549e-38 on");
+      return;
+    case calls::Range::kSet:
+      PutSet(range.set, to);
+      return;
+    case calls::Range::kFrom1:
+      if (range.most_count == SIZE_MAX) {
+        to->Put("at least 1");
+      } else {
+        to->Put("1 to ").Put(range.most_count);
+      }
+      return;
+  }
+}
+
+// Whether a word is in a text as a whole.
+[[gnu::cold]] bool HasWord(std::string_view text, std::string_view word) {
+  const auto is_in_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '_' || c == '.';
+  };
+  for (size_t at = 0; (at = text.find(word, at)) != text.npos; ++at) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !is_in_word(text[at - 1])) &&
+        (end == text.size() || !is_in_word(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Status RefuseView(const WalkedCall& call, size_t fault, const char* message) {
+  const size_t view = fault / calls::kNumFaults;
+  size_t at = 0;
+  for (size_t i = 0; i < call.num_arguments; ++i) {
+    const WalkedArgument& a = call.arguments[i];
+    if (IsView(a.row->field.kind) && a.first_view <= view) at = i;
+  }
+  const WalkedArgument& a = call.arguments[at];
+  const size_t part = view - a.first_view;
+  const ConstAnyMatrix& m = part == 0   ? a.view
+                            : part == 1 ? a.view.scales
+                                        : a.view.sums;
+  const bool is_span = IsSpan(a.row->field.kind);
+  Details details;
+  const auto put_got = [&] {
+    details.Put("got ");
+    if (is_span) {
+      details.Put(m.cols);
+    } else {
+      details.PutShape(m.rows, m.cols);
+    }
+  };
+  switch (fault % calls::kNumFaults) {
+    case Fault::kIsMissing:
+      if (part != 0) {
+        PutWantedScales(a.view, &details);
+      } else if (a.shape != nullptr && a.shape->alternatives != 0) {
+        PutWantedShape(call, at, &details);
+      }
+      break;
+    case Fault::kHasType: {
+      const char* const name = calls::NameOf(m.type);
+      details.Put("got ");
+      if (name != nullptr) {
+        details.Put(name);
+      } else {
+        details.Put("type ").Put(static_cast<int>(m.type));
+      }
+      details.Put(", takes ")
+          .Put(part == 1   ? "f32, or e8m0 with f8"
+               : part == 2 ? "int32"
+                           : a.row->types.words);
+      break;
+    }
+    case Fault::kHasStride:
+      put_got();
+      details.Put(" of stride ").Put(m.stride).Put(", needs at least ");
+      details.Put(m.cols);
+      break;
+    case Fault::kIsNull:
+    case Fault::kIsOfAnotherType:
+      put_got();
+      break;
+    case Fault::kIsTooLarge:
+      put_got();
+      if (!is_span) details.Put(" of stride ").Put(m.stride);
+      break;
+    case Fault::kCutsBlocks:
+      put_got();
+      details.Put(" of stride ").Put(m.stride).Put(", needs multiples of ");
+      details.Put(BlockOf(m.type));
+      break;
+    case Fault::kHasTooManyCols:
+      details.Put("got ").Put(a.view.cols).Put(" columns, needs at most ");
+      details.Put(size_t{1} << 24);
+      break;
+    default:
+      put_got();
+      details.Put(", ");
+      if (part == 0) {
+        PutWantedShape(call, at, &details);
+      } else if (part == 1) {
+        PutWantedScales(a.view, &details);
+      } else {
+        details.Put("needs ").PutShape(a.view.rows, 1);
+      }
+  }
+  return Refuse(StatusCode::kInvalidArgument, message, details);
+}
+
+Status RefuseSizeOption(const WalkedCall& call, const char* message) {
+  const size_t at = call.num_arguments;
+  Details details;
+  details.Put("got ").Put(call.arguments[at].view.rows).Put(", needs ");
+  const Sizes others = SizesWithout(call, at);
+  details.Put(WantedSize(call, &others, call.arguments[at].shape->rows[0],
+                         call.arguments[at].view.rows));
+  return Refuse(StatusCode::kInvalidArgument, message, details);
+}
+
+Status RefuseOption(const calls::Option& option, const void* options,
+                    const char* message) {
+  Details details;
+  details.Put("got ");
+  PutValue(At(options, option.field.offset), option.field.kind, &details);
+  details.Put(", needs ");
+  PutRange(option.range, &details);
+  return Refuse(StatusCode::kInvalidArgument, message, details);
+}
+
+Status RefuseByRule(const WalkedCall& call, const char* words,
+                    const char* message) {
+  constexpr std::string_view kOptions = "options: ";
+  std::string_view text = words;
+  const bool is_of_options = text.substr(0, kOptions.size()) == kOptions;
+  if (is_of_options) text.remove_prefix(kOptions.size());
+  const size_t colon = text.find(": ");
+  const std::string_view name = text.substr(0, colon);
+  if (colon != text.npos) text.remove_prefix(colon + 2);
+  const bool is_of_type =
+      text.find("has to be ") != text.npos || text.find("format") != text.npos;
+  Details details;
+  const char* before = "got ";
+  const auto put_value = [&](const calls::Option& option, bool is_named) {
+    switch (option.field.kind) {
+      case calls::Kind::kNumber:
+      case calls::Kind::kCount:
+      case calls::Kind::kCount32:
+        break;
+      default:
+        return;
+    }
+    details.Put(before);
+    if (!is_named) details.Put(option.field.name).Put(" ");
+    PutValue(At(call.values_of_options, option.field.offset), option.field.kind,
+             &details);
+    before = ", ";
+  };
+  for (size_t i = 0; i < call.num_arguments && !is_of_options; ++i) {
+    const WalkedArgument& a = call.arguments[i];
+    const calls::Kind kind = a.row->field.kind;
+    if (name != a.row->field.name || !a.is_given) continue;
+    details.Put(before);
+    if (kind == calls::Kind::kCount) {
+      details.Put(a.view.rows);
+    } else if (IsSpan(kind)) {
+      details.Put(a.view.cols);
+    } else {
+      details.PutShape(a.view.rows, a.view.cols);
+      const char* const type = calls::NameOf(a.view.type);
+      if (is_of_type && type != nullptr) details.Put(" of ").Put(type);
+    }
+    before = ", ";
+  }
+  for (size_t i = 0; i < call.num_options && is_of_options; ++i) {
+    if (name == call.options[i].field.name) put_value(call.options[i], true);
+  }
+  for (size_t i = 0; i < call.num_options; ++i) {
+    if (HasWord(text, call.options[i].field.name)) {
+      put_value(call.options[i], false);
+    }
+  }
+  for (size_t i = 0; i < call.num_sizes; ++i) {
+    // Named ones, and those that the call has; names with spaces are long.
+    const std::string_view size = call.names_of_sizes[i];
+    const bool is_of_call = call.sizes[i] != 0 && size.find(' ') == size.npos;
+    if (!is_of_call && !HasWord(text, size)) continue;
+    details.Put(before).Put(call.names_of_sizes[i]).Put(" ");
+    details.Put(call.sizes[i]);
+    before = ", ";
+  }
+  return Refuse(StatusCode::kInvalidArgument, message, details);
+}
 
 size_t FindOverlap(const WalkedCall& call) {
   constexpr size_t kMaxViews = 48;

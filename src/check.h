@@ -22,10 +22,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "src/calls/call.h"
 #include "src/calls/messages.h"
+#include "src/details.h"
 #include "src/simd/equal_where.h"
 #include "src/view_checks.h"
 #include "switchyard/isa.h"
@@ -80,6 +82,11 @@ struct WalkedCall {
   bool has_size_option;
   bool names_earlier;
   bool names_one;
+  // Names and values that a message may show.
+  const char* const* names_of_sizes;
+  const calls::Option* options;
+  size_t num_options;
+  const void* values_of_options;
 };
 // The number of a message, or kNoFault.
 inline constexpr size_t kNoFault = SIZE_MAX;
@@ -87,6 +94,17 @@ inline constexpr size_t kSizeOptionIsAtFault = SIZE_MAX - 1;
 size_t FindFaultOfViews(const WalkedCall& call);
 size_t FindFaultOfShapes(const WalkedCall& call);
 size_t FindOverlap(const WalkedCall& call);
+
+// The error of that message, with its numbers: of a view or its shape, of an
+// option's value, or of all that a rule's words name.
+[[gnu::cold]] Status RefuseView(const WalkedCall& call, size_t fault,
+                                const char* message);
+[[gnu::cold]] Status RefuseSizeOption(const WalkedCall& call,
+                                      const char* message);
+[[gnu::cold]] Status RefuseOption(const calls::Option& option,
+                                  const void* options, const char* message);
+[[gnu::cold]] Status RefuseByRule(const WalkedCall& call, const char* words,
+                                  const char* message);
 
 static_assert(sizeof(Type) == 1, "SmallValue() reads a byte");
 // The value of an enumeration, a flag or a count, from 0 to 31; 32: any other.
@@ -623,8 +641,8 @@ class Checked {
     return (IsRuleKept<kSpecial, kI>(c) && ... && true);
   }
 
-  static Status Say(size_t message) {
-    return Invalid(calls::FindText(calls::kTexts<C>.data(), message));
+  static const char* Text(size_t message) {
+    return calls::FindText(calls::kTexts<C>.data(), message);
   }
   template <size_t kI, size_t... kAt>
   static void PutInPlace(const Args& c, WalkedArgument* to,
@@ -705,7 +723,8 @@ class Checked {
       const calls::Option& option = C::kOptions[i];
       if (!IsInRange(option.range.of, option.range,
                      At(&c.options, option.field.offset), option.field.kind)) {
-        return Say(calls::kFirstOption<C> + i);
+        return RefuseOption(option, &c.options,
+                            Text(calls::kFirstOption<C> + i));
       }
     }
     WalkedArgument arguments[calls::kNumArguments<C> + 1];
@@ -722,9 +741,11 @@ class Checked {
       option.view.cols = 1;
     }
     size_t sizes_in_order[std::size(C::kSizes)];
+    const char* names_of_sizes[std::size(C::kSizes)];
     uint32_t of_options = 0;
     for (size_t i = 0; i < std::size(C::kSizes); ++i) {
       sizes_in_order[i] = c.sizes.*(C::kSizes[i].member);
+      names_of_sizes[i] = C::kSizes[i].name;
       of_options |= uint32_t{C::kSizes[i].is_of_options} << i;
     }
     const WalkedCall call = {arguments,
@@ -736,29 +757,39 @@ class Checked {
                              of_options,
                              C::kSizeOfOption >= 0,
                              C::kNamesEarlier,
-                             C::kNamesOne};
+                             C::kNamesOne,
+                             names_of_sizes,
+                             std::data(C::kOptions),
+                             std::size(C::kOptions),
+                             &c.options};
     size_t fault = FindFaultOfViews(call);
-    if (fault != kNoFault) return Say(fault);
+    if (fault != kNoFault) return RefuseView(call, fault, Text(fault));
     const auto find_rule = [&](bool is_before) -> size_t {
       for (size_t i = 0; i < std::size(C::kRules); ++i) {
         const auto& rule = C::kRules[i];
         const bool is_of_these =
             ((rule.flags & calls::Rule<Args>::kBeforeShapes) != 0) == is_before;
-        if (is_of_these && !rule.holds(c)) return calls::kFirstRule<C> + i;
+        if (is_of_these && !rule.holds(c)) return i;
       }
       return kNoFault;
     };
-    fault = find_rule(true);
-    if (fault == kNoFault) fault = FindFaultOfShapes(call);
+    const auto refuse_by_rule = [&](size_t i) {
+      return RefuseByRule(call, C::kRules[i].words,
+                          Text(calls::kFirstRule<C> + i));
+    };
+    size_t rule = find_rule(true);
+    if (rule != kNoFault) return refuse_by_rule(rule);
+    fault = FindFaultOfShapes(call);
     if (fault == kSizeOptionIsAtFault) {
-      fault = calls::kFirstRule<C> + std::size(C::kRules);
+      return RefuseSizeOption(
+          call, Text(calls::kFirstRule<C> + std::size(C::kRules)));
     }
-    if (fault == kNoFault) {
-      PutAllInPlace(c, arguments, kAll);
-      fault = FindOverlap(call);
-    }
-    if (fault == kNoFault) fault = find_rule(false);
-    return fault == kNoFault ? Status() : Say(fault);
+    if (fault != kNoFault) return RefuseView(call, fault, Text(fault));
+    PutAllInPlace(c, arguments, kAll);
+    fault = FindOverlap(call);
+    if (fault != kNoFault) return Invalid(Text(fault));
+    rule = find_rule(false);
+    return rule == kNoFault ? Status() : refuse_by_rule(rule);
   }
 };
 

@@ -85,8 +85,39 @@ class CallErrors : public testing::Test {
     EXPECT_TRUE(is_of_function &&
                 messages.count(message.substr(prefix.size())) != 0)
         << message << "\nexpected: " << *messages.begin();
+    ExpectDetails(message, status.details());
     ExpectUntouched();
     EXPECT_EQ(report_, kUnwritten) << message;
+  }
+  // The numbers that go with the message: of a shape both the given and the
+  // wanted ones, which differ.
+  static void ExpectDetails(const std::string& message,
+                            const std::string& details) {
+    const auto has = [&](const char* words) {
+      return message.find(words) != message.npos;
+    };
+    const bool is_shape =
+        has(": is not [") || has(": size is not ") || has(": fewer than ");
+    if (!is_shape && !has(": options: ") && !has(": has to be ") &&
+        !has(": stride is ")) {
+      return;
+    }
+    const std::string got = "got ", needs = ", needs ";
+    const size_t at = details.find(needs);
+    EXPECT_EQ(details.rfind(got, 0), 0u) << message << ": " << details;
+    if (has(": has to be ")) {
+      EXPECT_TRUE(details.find(", takes ") != details.npos ||
+                  details.find(" of ") != details.npos ||
+                  details.find("num_rows 0") != details.npos)
+          << message << ": " << details;
+    } else if (is_shape || has(": stride is ")) {
+      ASSERT_NE(at, details.npos) << message << ": " << details;
+      EXPECT_NE(details.substr(got.size(), at - got.size()),
+                details.substr(at + needs.size()))
+          << message;
+      EXPECT_NE(details.find_first_of("0123456789", at), details.npos)
+          << message << ": " << details;
+    }
   }
 
   // Everything that the table of the call says is refused, of what call_ has.

@@ -574,6 +574,11 @@ TEST(BrokenExecutor, IsToldByEveryCallThatSharesWork) {
       EXPECT_EQ(status.code(), code) << call << " " << i;
       EXPECT_STREQ(status.message(), BrokenExecutor::Message(breaks))
           << call << " " << i;
+      EXPECT_EQ(*status.details() != '\0', code == StatusCode::kInternal)
+          << status.details();
+      if (breaks == BrokenExecutor::kWorker) {
+        EXPECT_STREQ(status.details(), "got 7, needs below 2");
+      }
     };
     std::vector<int32_t> routed(ids.size());
     expect("RouteTopK", RouteTopK({logits},

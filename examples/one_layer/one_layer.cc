@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <random>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,10 @@ constexpr size_t kTokens = 64, kHidden = 128, kInner = 48;  // Qwen3's: 768
 constexpr size_t kExperts = 128, kTopK = 8;
 
 void Check(const Status& status) {
-  if (!status.ok()) throw std::runtime_error(status.message());
+  if (status.ok()) return;
+  std::string what = status.message();
+  if (*status.details() != '\0') what.append(": ").append(status.details());
+  throw std::runtime_error(what);
 }
 
 std::vector<float> Random(size_t size, float range) {

@@ -6,6 +6,7 @@
 #ifndef SWITCHYARD_STATUS_H_
 #define SWITCHYARD_STATUS_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "switchyard/language.h"
@@ -27,6 +28,16 @@ enum class StatusCode : int32_t {
   kInternal = 4,
 };
 
+class Status;
+
+// The most characters of Status::details().
+inline constexpr size_t kMaxDetails = 127;
+const char* DetailsOf(const Status& status) noexcept;  // status.details()
+
+namespace internal {
+struct DetailsAccess;
+}  // namespace internal
+
 // The outcome of a call. Nothing in this library throws, prints or aborts.
 //
 // The message is a string literal "Function: argument: what is wrong"; it lives
@@ -42,10 +53,37 @@ class [[nodiscard]] Status {
   constexpr StatusCode code() const noexcept { return code_; }
   constexpr const char* message() const noexcept { return message_; }
 
+  // The numbers of the error: "got [15, 2], needs [16, 2]" where the message is
+  // "RouteTopK: topk_ids: is not [tokens, top_k]". "" if there are none. A
+  // thread keeps those of its last error only, in memory of its own: ask on the
+  // thread that made the call, before it makes another call, and copy the text.
+  // Asked later or elsewhere, this is "", never the numbers of another error.
+  const char* details() const noexcept { return DetailsOf(*this); }
+
  private:
+  friend struct internal::DetailsAccess;
+  constexpr Status(StatusCode code, const char* message,
+                   uint32_t number) noexcept
+      : message_(message), code_(code), number_(number) {}
+
   const char* message_ = "";
   StatusCode code_ = StatusCode::kOk;
+  uint32_t number_ = 0;  // of the error that has the details; 0: there are none
 };
+static_assert(sizeof(Status) == 16 || sizeof(void*) != 8,
+              "the number is where padding was");
+
+namespace internal {
+struct DetailsAccess {
+  static constexpr Status Make(StatusCode code, const char* message,
+                               uint32_t number) noexcept {
+    return Status(code, message, number);
+  }
+  static constexpr uint32_t Number(const Status& status) noexcept {
+    return status.number_;
+  }
+};
+}  // namespace internal
 
 }  // namespace switchyard
 

@@ -47,7 +47,10 @@ static_assert(SWY_MAX_STRUCT_SIZE == 4096, "The text above names it.");
 inline Status Invalid(const char* message) {
   return Status(StatusCode::kInvalidArgument, message);
 }
+// For swy_status_details(), since a swy_status has no room for its number.
+void KeepDetails(const Status& status) noexcept;
 inline swy_status ToC(const Status& status) {
+  if (!status.ok()) KeepDetails(status);
   return {static_cast<int32_t>(status.code()), status.message()};
 }
 // The status of a function of the caller's.

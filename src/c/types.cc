@@ -22,6 +22,9 @@ static_assert(sizeof(swy_block_q8_0) == sizeof(BlockQ8_0) &&
                   sizeof(swy_block_q8_k) == sizeof(BlockQ8_K),
               "blocks differ");
 
+// The last error that this thread was given.
+thread_local Status t_last_error;
+
 Type ToType(int32_t type) {
   Type converted;
   Convert(&type, &converted);
@@ -63,9 +66,19 @@ struct TbbExecutor : swy_executor {
 };
 
 }  // namespace
+
+void KeepDetails(const Status& status) noexcept { t_last_error = status; }
+
 }  // namespace switchyard::c
 
 using namespace switchyard::c;
+
+const char* swy_status_details(swy_status status) noexcept {
+  const bool is_last =
+      status.code == static_cast<int32_t>(t_last_error.code()) &&
+      status.message == t_last_error.message();
+  return is_last ? t_last_error.details() : "";
+}
 
 size_t swy_size_of(int32_t type) noexcept {
   return switchyard::SizeOf(ToType(type));

@@ -9,7 +9,6 @@
 
 #include "src/device/pipeline.h"
 #include "src/fp_env.h"
-#include "src/parallel_for.h"
 #include "switchyard/device/kernel_threads.h"
 #include "switchyard/pieces.h"
 
@@ -51,7 +50,7 @@ void GridRunner::Run(RunningDispatch& running) {
     running.checked->RunThreadgroups(runner, count);
   } else {
     const Status status = runner.RunAll(count);
-    if (!status.ok()) running.Fail(status.message());
+    if (!status.ok()) running.Fail(status);
   }
   if (runner.failed()) running.Fail(runner.error_);
 }
@@ -79,8 +78,8 @@ Status GridRunner::RunAll(size_t count) {
   }
   // Taking some costs 10 ns. An eighth of a grain, so that all end together.
   taken_at_once_ = std::max<size_t>(1, grain / 8);
-  return internal::ParallelFor(
-      executor, workers, 1,
+  return executor.ParallelFor(
+      workers, 1,
       [](void* runner, size_t /*worker*/, size_t /*begin*/, size_t /*end*/) {
         static_cast<GridRunner*>(runner)->RunWorker();
       },

@@ -14,6 +14,7 @@
 #include "src/device/checked_mode.h"
 #include "src/device/commands.h"
 #include "switchyard/executor.h"
+#include "switchyard/status.h"
 
 namespace switchyard::device {
 
@@ -44,6 +45,12 @@ struct RunningDispatch {
   bool ok() const { return error.empty(); }
   // Keeps the first text, after the kernel's name.
   void Fail(const std::string& what);
+  // The message of a call, with its numbers.
+  void Fail(const Status& status) {
+    std::string what = status.message();
+    if (*status.details() != '\0') what.append(": ").append(status.details());
+    Fail(what);
+  }
   void Warn(const std::string& what);
   void GridOverflows();
   bool IsBound(size_t index) const {

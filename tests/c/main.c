@@ -95,6 +95,26 @@ static swy_status RunOnTwo(void* context, size_t count, size_t grain,
 const swy_executor kThreads = {(uint32_t)sizeof(swy_executor), NULL, 2,
                                RunOnTwo, NULL};
 
+static void TestDetails(void) {
+  float from[12] = {0}, to[12];
+  swy_quantize_inputs in = SWY_QUANTIZE_INPUTS_INIT;
+  swy_quantize_outputs out = SWY_QUANTIZE_OUTPUTS_INIT;
+  swy_status refused, other;
+  in.from = swy_plain_rows(swy_dense(from, SWY_F32, 3, 4));
+  out.rows = swy_plain_rows(swy_dense(to, SWY_F32, 2, 4));
+  refused = swy_quantize(&in, &out, NULL, NULL);
+  CHECK_INVALID(refused, "Quantize: rows: is not [from.rows, from.cols]");
+  CHECK(strcmp(swy_status_details(refused), "got [2, 4], needs [3, 4]") == 0);
+  out.rows.values.rows = 3;
+  CHECK_OK(swy_quantize(&in, &out, NULL, NULL));
+  CHECK(strcmp(swy_status_details(refused), "got [2, 4], needs [3, 4]") == 0);
+  other = swy_cap_isa("no such thing");
+  CHECK(strcmp(swy_status_details(other), "") == 0);
+  CHECK(strcmp(swy_status_details(refused), "") == 0);
+  refused.code = SWY_OK;
+  CHECK(strcmp(swy_status_details(refused), "") == 0);
+}
+
 int main(void) {
   void (*const tests[])(void) = {
       TestRoute,    TestBucket,  TestTeams, TestMap,   TestRows,
@@ -120,6 +140,7 @@ int main(void) {
                 "CapIsa: name: the library is not compiled for that ISA");
   CHECK_OK(swy_cap_isa(NULL));
   CHECK_OK(swy_environment_isa());
+  TestDetails();
   TestSizes();
   TestTypes();
   TestPresets();

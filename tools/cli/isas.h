@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "programs/status_text.h"
 #include "switchyard/isa.h"
 #include "switchyard/status.h"
 
 namespace swy {
 
 inline void Check(const switchyard::Status& status) {
-  if (!status.ok()) throw std::runtime_error(status.message());
+  if (!status.ok()) throw std::runtime_error(program::StatusText(status));
 }
 
 // Best first.

@@ -43,7 +43,10 @@ inline void Check(bool good, const char* op, const char* argument,
   if (!good) Fail(op, argument, what);
 }
 inline void Check(const char* op, const Status& status) {
-  if (!status.ok()) Fail(op, "library", status.message());
+  if (status.ok()) return;
+  std::string what = status.message();
+  if (*status.details() != '\0') what.append(": ").append(status.details());
+  Fail(op, "library", what);
 }
 
 // The library's type of elements.

@@ -320,6 +320,8 @@ def test_a_preset_needs_its_configuration(tmp_path):
     logits = torch.randn(20, 16)
     with pytest.raises(RuntimeError, match="route: library: RouteTopK: options: needs_config"):
         switchyard.route(logits, "qwen3_moe", 4)
+    with pytest.raises(RuntimeError, match=r"is not in \[0, 1\]: got 1.5, needs 0 to 1"):
+        switchyard.route(logits, "qwen3_moe", 4, options="needs_config=0 clamp=1.5")
     with pytest.raises(RuntimeError, match="switchyard::preset: config: .*norm_topk_prob"):
         switchyard.preset("qwen3_moe", {"num_experts": 16, "num_experts_per_tok": 4})
     with pytest.raises(RuntimeError, match="preset: family: unknown: 'qwen'"):

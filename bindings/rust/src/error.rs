@@ -19,6 +19,37 @@ pub enum Code {
     Internal,
 }
 
+/// The numbers of an error as text: "got [15, 2], needs [16, 2]", or "".
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Details {
+    text: [u8; MAX_DETAILS],
+    size: u8,
+}
+
+/// Status::details() of the C++ API is no longer.
+const MAX_DETAILS: usize = 127;
+
+impl Details {
+    const NONE: Details = Details { text: [0; MAX_DETAILS], size: 0 };
+
+    fn new(text: &[u8]) -> Details {
+        let size = text.len().min(MAX_DETAILS);
+        let mut details = Details::NONE;
+        details.text[..size].copy_from_slice(&text[..size]);
+        details.size = size as u8;
+        details
+    }
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.text[..self.size.into()]).unwrap_or("")
+    }
+}
+impl fmt::Debug for Details {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
 /// Why a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
@@ -26,6 +57,8 @@ pub struct Error {
     pub code: Code,
     /// "Function: argument: what is wrong".
     pub message: &'static str,
+    /// The numbers of the error, where it has any.
+    pub details: Details,
     /// Counts that the call had found by then: the stride that it needs, for instance.
     pub report: Report,
 }
@@ -33,7 +66,7 @@ pub struct Error {
 impl Error {
     /// An error that has found nothing.
     pub fn new(code: Code, message: &'static str) -> Error {
-        Error { code, message, report: Report::default() }
+        Error { code, message, details: Details::NONE, report: Report::default() }
     }
     pub(crate) fn invalid(message: &'static str) -> Error {
         Error::new(Code::InvalidArgument, message)
@@ -41,7 +74,11 @@ impl Error {
 }
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message)
+        f.write_str(self.message)?;
+        match self.details.as_str() {
+            "" => Ok(()),
+            details => write!(f, ": {}", details),
+        }
     }
 }
 impl std::error::Error for Error {}
@@ -57,7 +94,10 @@ pub(crate) fn check(status: sys::swy_status, report: Report) -> Result<Report, E
     };
     // SAFETY: a literal of the library's, of pool.rs or of layer.rs.
     let message: &'static CStr = unsafe { CStr::from_ptr(status.message) };
-    Err(Error { code, message: message.to_str().unwrap_or(""), report })
+    // SAFETY: the thread's own text, which lives until the thread's next error.
+    let details = unsafe { CStr::from_ptr(sys::swy_status_details(status)) };
+    let details = Details::new(details.to_bytes());
+    Err(Error { code, message: message.to_str().unwrap_or(""), details, report })
 }
 /// The result of a call that writes a report.
 pub(crate) fn with_report(

@@ -34,7 +34,7 @@ pub use arguments::*;
 pub use bucket::*;
 pub use combine::*;
 pub use config::ModelConfig;
-pub use error::{Code, Error};
+pub use error::{Code, Details, Error};
 pub use isa::*;
 pub use layer::*;
 pub use options::*;

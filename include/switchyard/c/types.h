@@ -46,6 +46,10 @@ typedef struct swy_status {
   int32_t code;
   const char* message;
 } swy_status;
+// The numbers of an error, "got [15, 2], needs [16, 2]", or "" if it has none.
+// They are of the last error with this message on the calling thread, which
+// keeps them until its next error: copy them.
+SWY_API const char* swy_status_details(swy_status status) SWY_NOEXCEPT;
 
 // Element types.
 enum swy_type {

@@ -272,7 +272,7 @@ void RunBuiltIn(const BuiltIn& kernel, RunningDispatch& running) {
   if (running.checked != nullptr) TouchAll(kernel, o);
   if (!running.ok()) return;
   const Status status = kernel.call(o);
-  if (!status.ok()) running.Fail(status.message());
+  if (!status.ok()) running.Fail(status);
 }
 
 }  // namespace switchyard::device
