@@ -4,10 +4,12 @@
 """README's table: usual code around the products of a layer's experts, beside ours.
 
 compare.py MOE_LAYER [--torch PYTHON] [--ggml PYTHON PLUGIN MODEL.gguf...]
+compare.py --load    only the line that says that the machine is loaded, if it is
 
 One layer of Qwen3-30B-A3B's shape; for each kind of code and type, its time over ours and, in
-brackets, ours in ms, at 1, 32 and 512 tokens. The programs that measure alternate in one process.
-setup.sh compare builds all that it needs, and runs it.
+brackets, ours in ms, at 1, 32 and 512 tokens. The programs that measure alternate in one process,
+and each pair of runs gives a ratio of its own. A cell has a question mark if these ratios scatter
+by more than the cell differs from 1. setup.sh compare builds all that it needs, and runs it.
 """
 
 import argparse
@@ -17,9 +19,13 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOKENS = {1: 61, 32: 31, 512: 15}  # and rounds of plain loops
+# The share of the CPUs' time that others may use: a twentieth changes the ratio of two runs by
+# more than most cells differ from 1.
+MOST_LOAD = 0.05
 
 
 def output(*command, **variables):
@@ -28,10 +34,67 @@ def output(*command, **variables):
                           stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
+def middle_half(ratios):
+    """The least and the largest of the middle half of the rounds' ratios."""
+    ratios = sorted(ratios)
+    quarter = (len(ratios) - 1) // 4
+    return ratios[quarter], ratios[-1 - quarter]
+
+
+def is_noise(ratio, half):
+    """Whether rounds, the middle half of which is `half`, scatter by more than their effect."""
+    return half[1] - half[0] > abs(ratio - 1)
+
+
 def row(name, dtype, cells):
-    """cells: (theirs over ours, our ms) for each number of tokens."""
-    cells = [f"{ratio:.2f} ({ms:.1f})" for ratio, ms in cells]
-    print("|", " | ".join([name, dtype, *cells]), "|", flush=True)
+    """cells: (theirs over ours, our ms, middle half) for each number of tokens. True if one is
+    noise."""
+    noise = [is_noise(ratio, half) for ratio, _, half in cells]
+    texts = [f"{ratio:.2f}{'?' * is_one} ({ms:.1f})"
+             for (ratio, ms, _), is_one in zip(cells, noise)]
+    print("|", " | ".join([name, dtype, *texts]), "|", flush=True)
+    return any(noise)
+
+
+class Load:
+    """The time of the CPUs that other programs, and the host of a virtual machine, have used since
+    it was made."""
+
+    def __init__(self, stat="/proc/stat"):
+        self.stat = stat
+        self.begin = self.now()
+
+    def now(self):
+        """Ticks: all, stolen by the host, in programs, in this one and those that it ran."""
+        try:
+            words = pathlib.Path(self.stat).read_text().split()
+            user, nice, system, idle, iowait, irq, softirq, steal = map(int, words[1:9])
+        except (OSError, ValueError):
+            return None
+        return (user + nice + system + idle + iowait + irq + softirq + steal, steal,
+                user + nice + system, sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK"))
+
+    def shares(self):
+        """(of others, of the host), 0 to 1."""
+        end = self.now()
+        if self.begin is None or end is None or end[0] == self.begin[0]:
+            return 0, 0
+        every, stolen, busy, own = (b - a for a, b in zip(self.begin, end))
+        return max(0, busy - own) / every, stolen / every
+
+
+def load_text(when, shares):
+    """A line if others have more of the machine than measurements bear; empty if not."""
+    others, stolen = shares
+    if others + stolen <= MOST_LOAD:
+        return ""
+    try:
+        average = f", load average {os.getloadavg()[0]:.1f}"
+    except OSError:
+        average = ""
+    return (f"This machine is loaded: {when}, other programs used {others:.0%} of its "
+            f"{os.cpu_count()} CPUs{average}, and the host took {stolen:.0%}. Ratios of times "
+            "are noise then; measure again when nothing else runs.")
 
 
 def columns(table):
@@ -41,6 +104,7 @@ def columns(table):
 
 
 def plain_loops(program):
+    is_noisy = False
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "run.json")
         for dtype in ("bf16", "f32"):
@@ -51,9 +115,12 @@ def plain_loops(program):
                 runs.append(json.loads(path.read_text()))
             if dtype == "bf16":
                 head(runs[0])
-            row("plain loops", dtype,
-                [(run["plain_loops_seconds"] / run["seconds"], run["seconds"] * 1e3)
-                 for run in runs])
+            is_noisy |= row("plain loops", dtype, [
+                (run["plain_loops_seconds"] / run["seconds"], run["seconds"] * 1e3,
+                 middle_half(plain / ours for ours, plain in
+                             zip(run["round_seconds"], run["plain_loops_round_seconds"])))
+                for run in runs])
+    return is_noisy
 
 
 def cpu_class():
@@ -73,36 +140,63 @@ def head(run):
     print("|---|---|" + "---|" * len(TOKENS))
 
 
+def range_of(cell):
+    """The two numbers of "0.98 to 1.02"."""
+    return tuple(float(word) for word in cell.split(" to "))
+
+
 def torch(python):
+    is_noisy = False
     for dtype in ("bfloat16", "float32"):
         table = columns(output(
             python, ROOT / "bindings/python/bench/moe_block.py", "--layers", 1, "--seconds", 10,
             "--dtype", dtype, "--tokens", *TOKENS))
-        row("transformers' experts", dtype.replace("loat", ""),
-            [(float(cells[-1]), float(cells[2])) for cells in table])
+        is_noisy |= row("transformers' experts", dtype.replace("loat", ""),
+                        [(float(cells[-2]), float(cells[2]), range_of(cells[-1]))
+                         for cells in table])
+    return is_noisy
 
 
 def ggml(python, plugin, *models):
+    is_noisy = False
     for model in models:
         table = columns(output(
             python, ROOT / "integrations/ggml/tests/measure.py", plugin, model,
             ",".join(map(str, TOKENS)), 10, 3, THREADS=str(os.cpu_count())))
-        row("llama.cpp, four layers", pathlib.Path(model).stem,
-            [(float(cells[3]), float(cells[2])) for cells in table])
+        is_noisy |= row("llama.cpp, four layers", pathlib.Path(model).stem,
+                        [(float(cells[3]), float(cells[2]), range_of(cells[-1]))
+                         for cells in table])
+    return is_noisy
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("moe_layer")
+    parser.add_argument("moe_layer", nargs="?")
+    parser.add_argument("--load", action="store_true")
     parser.add_argument("--torch")
     parser.add_argument("--ggml", nargs="+")
     arguments = parser.parse_args()
-    plain_loops(arguments.moe_layer)
+    if not arguments.load and arguments.moe_layer is None:
+        parser.error("the following argument is required: moe_layer")
+    load = Load()
+    time.sleep(1)
+    at_start = load_text("at the start", load.shares())
+    if arguments.load:
+        print(at_start, end="\n" * bool(at_start))
+        return
+    load = Load()
+    is_noisy = plain_loops(arguments.moe_layer)
     if arguments.torch:
-        torch(arguments.torch)
+        is_noisy |= torch(arguments.torch)
     if arguments.ggml:
-        ggml(*arguments.ggml)
+        is_noisy |= ggml(*arguments.ggml)
+    if is_noisy:
+        print("\n?: no difference is shown, because the ratios of single rounds lie further apart "
+              "(the\nmiddle half of them) than the cell lies from 1.")
+    text = load_text("while this measured", load.shares()) or at_start
+    if text:
+        print(f"\n{text}")
 
 
 if __name__ == "__main__":

@@ -102,6 +102,29 @@ TEST(PlainBlock, AgreesWithTheKernelsAndNoOthers) {
   }
 }
 
+// Our rounds take 1 s each; those of plain loops are given, and have a median
+// of 2 s.
+std::string PlainLoopsTextOf(std::vector<double> plain) {
+  Timing timing = {};
+  timing.median.stages[0].seconds = 1;
+  timing.rounds.assign(plain.size(), 1);
+  timing.plain_rounds = std::move(plain);
+  timing.plain_loops = 2;
+  return PlainLoopsText(timing);
+}
+
+TEST(MoeLayerPlainLoops, SayWhereRoundsScatterByMoreThanTheirEffect) {
+  const char* const none = "no difference is shown";
+  const std::string noise = PlainLoopsTextOf({0.5, 4, 1, 3.5, 2, 2, 1, 3.9, 5});
+  EXPECT_NE(noise.find(none), std::string::npos) << noise;
+  EXPECT_NE(noise.find("lie between 1 and 3.9."), std::string::npos) << noise;
+  // A single outlier is no scatter.
+  const std::string effect = PlainLoopsTextOf({1.9, 2, 2.1, 2, 2, 1.9, 9});
+  EXPECT_EQ(effect.find(none), std::string::npos) << effect;
+  EXPECT_NE(effect.find("2000.000 ms, 2 times it"), std::string::npos)
+      << effect;
+}
+
 INSTANTIATE_TEST_SUITE_P(MoeLayerDtypes, CheckTest,
                          testing::Combine(testing::ValuesIn(kDtypes),
                                           testing::Bool()),
@@ -246,7 +269,7 @@ TEST(MoeLayerReport, SaysNoPercentageOver100) {
   check.steps = check.block = {difference};
   testing::internal::CaptureStdout();
   PrintTimes(timing, {"a", "b", "c"}, 1);
-  PrintCheck(check);
+  PrintCheck(check, switchyard::Type::kF32);
   const std::string text = testing::internal::GetCapturedStdout();
   EXPECT_NE(text.find("The run takes 0.667 times as long.\n"),
             std::string::npos)

@@ -208,7 +208,32 @@ TEST(MoeLayerProgram, ComparesWithPlainLoops) {
       RunProgram("--compare --tokens 1 --repeat 3 --json '" + path + "'");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_TRUE(outcome.Printed("Plain loops around the same GEMMs: "));
-  EXPECT_GT(json::parse(ReadFile(path)).at("plain_loops_seconds"), 0);
+  EXPECT_TRUE(outcome.Printed("rounds lie between "));
+  const json file = json::parse(ReadFile(path));
+  EXPECT_GT(file.at("plain_loops_seconds"), 0);
+  // The rounds, in their order, are what the medians are of.
+  for (const auto& [median, rounds] :
+       {std::pair("seconds", "round_seconds"),
+        std::pair("plain_loops_seconds", "plain_loops_round_seconds")}) {
+    auto times = file.at(rounds).get<std::vector<double>>();
+    ASSERT_EQ(times.size(), 3u) << rounds;
+    std::sort(times.begin(), times.end());
+    EXPECT_EQ(times[1], file.at(median)) << rounds;
+  }
+}
+
+// One rounding to bf16 uses nearly all of its bound, which looks like a near
+// failure.
+TEST(MoeLayerProgram, SaysWhatItsErrorsAreSharesOf) {
+  const std::string arguments = CheckpointPath("qwen2_moe") + " --repeat 1";
+  const char* const what = "error/bound is the largest share that any element";
+  const char* const rounding = "Nearly 1 is usual in bf16";
+  const Outcome bf16 = RunProgram(arguments);
+  EXPECT_TRUE(bf16.Printed(what)) << bf16.out;
+  EXPECT_TRUE(bf16.Printed(rounding)) << bf16.out;
+  const Outcome f32 = RunProgram(arguments + " --dtype f32");
+  EXPECT_TRUE(f32.Printed(what)) << f32.out;
+  EXPECT_FALSE(f32.Printed(rounding)) << f32.out;
 }
 
 TEST(MoeLayerProgram, JsonThatCannotBeWrittenIsExitCode2) {

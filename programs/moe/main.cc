@@ -120,7 +120,8 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
       "kernel), tokens_per_expert, check (tokens, steps,\nblock: what, "
       "largest_error, bound_there, error_over_bound, holds; failure:\nempty "
       "if all is well) and, with --compare, plain_loops_seconds "
-      "(median).");
+      "(median) and,\nof each round, round_seconds and "
+      "plain_loops_round_seconds.");
   if (!program::Parse(app, argc, argv)) return std::nullopt;
   if (options.layer.has_value() && options.checkpoint.empty()) {
     throw InputError("--layer: needs --checkpoint");
@@ -224,11 +225,13 @@ int Run(const Options& options) {
   Timing timing = TimingOf(runs, bandwidths);
   PrintTimes(timing, KernelsOf(layer), tokens);
   if (plain.has_value()) {
+    for (const StageProfile& run : runs) {
+      timing.rounds.push_back(run.TotalSeconds());
+    }
+    timing.plain_rounds = plain_seconds;
     std::sort(plain_seconds.begin(), plain_seconds.end());
     timing.plain_loops = plain_seconds[(plain_seconds.size() - 1) / 2];
-    std::printf("Plain loops around the same GEMMs: %.3f ms, %.3g times it.\n",
-                *timing.plain_loops * 1e3,
-                *timing.plain_loops / timing.median.TotalSeconds());
+    std::fputs(PlainLoopsText(timing).c_str(), stdout);
     if (!plain->AgreesWith(block.results())) {
       throw std::runtime_error("plain loops and kernels differ");
     }
@@ -242,7 +245,7 @@ int Run(const Options& options) {
 
   const CheckReport check = CheckAgainstDouble(
       layer, hidden, normed, block.results(), kCheckedTokens, executor);
-  PrintCheck(check);
+  PrintCheck(check, dtype.rows);
   if (!options.output.empty()) {
     program::WriteFile("--output", options.output,
                        StatesBytes(block.results().out, executor));

@@ -4,6 +4,7 @@
 #include "report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 #include <set>
@@ -125,6 +126,29 @@ void PrintTimes(const Timing& timing, const GemmKernels& kernels,
       timing.read_bandwidth * 1e-9, 1 / timing.WeightReadShare());
 }
 
+std::string PlainLoopsText(const Timing& timing) {
+  std::vector<double> ratios;
+  ratios.reserve(timing.rounds.size());
+  for (size_t i = 0; i < timing.rounds.size(); ++i) {
+    ratios.push_back(timing.plain_rounds[i] / timing.rounds[i]);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  const size_t quarter = (ratios.size() - 1) / 4;
+  const double low = ratios[quarter];
+  const double high = ratios[ratios.size() - 1 - quarter];
+  const double ratio = *timing.plain_loops / timing.median.TotalSeconds();
+  char text[240];
+  std::snprintf(text, sizeof(text),
+                "Plain loops around the same GEMMs: %.3f ms, %.3g times it; "
+                "half of the\nrounds lie between %.3g and %.3g.%s\n",
+                *timing.plain_loops * 1e3, ratio, low, high,
+                high - low > std::fabs(ratio - 1)
+                    ? " That is further apart than\nthe ratio is from 1: no "
+                      "difference is shown."
+                    : "");
+  return text;
+}
+
 std::string LoadText(switchyard::Span<const int32_t> load) {
   std::vector<int32_t> sorted(load.data, load.data + load.size);
   std::sort(sorted.rbegin(), sorted.rend());
@@ -142,7 +166,7 @@ std::string LoadText(switchyard::Span<const int32_t> load) {
   return line;
 }
 
-void PrintCheck(const CheckReport& report) {
+void PrintCheck(const CheckReport& report, switchyard::Type rows) {
   std::printf("\n%zu token%s in double precision\n", report.tokens,
               Plural(report.tokens));
   std::printf("%-32s %13s %12s %12s\n%s\n", "", "largest error", "bound there",
@@ -155,6 +179,16 @@ void PrintCheck(const CheckReport& report) {
   for (const Difference& difference : report.steps) print(difference);
   std::printf("the whole block\n");
   for (const Difference& difference : report.block) print(difference);
+  std::printf(
+      "error/bound is the largest share that any element uses of the error "
+      "that "
+      "it\nmay have. Above 1 the result is wrong.");
+  if (rows == switchyard::Type::kBF16) {
+    std::printf(
+        " Nearly 1 is usual in bf16, because one\nrounding to it may be half a "
+        "unit of the last place off, and the bound\nallows little more.");
+  }
+  std::printf("\n");
 }
 
 }  // namespace moe_layer

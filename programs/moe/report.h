@@ -13,6 +13,7 @@
 #include "layer_weights.h"
 #include "moe_block.h"
 #include "reference_check.h"
+#include "switchyard/types.h"
 #include "switchyard/views.h"
 
 namespace moe_layer {
@@ -26,8 +27,11 @@ struct Timing {
   StageProfile median;
   double fastest, slowest;  // seconds
   size_t runs;
-  double read_bandwidth;                   // the best, in bytes per second
-  std::optional<double> plain_loops = {};  // --compare's median, in seconds
+  double read_bandwidth;  // the best, in bytes per second
+  // --compare: the seconds of each round, ours and plain loops', and the
+  // latter's median.
+  std::vector<double> rounds = {}, plain_rounds = {};
+  std::optional<double> plain_loops = {};
 
   // The time of a plain read of the weights' bytes, over the median run's:
   // above 1 where the run finds them in a cache.
@@ -47,10 +51,16 @@ GemmKernels KernelsOf(const LayerWeights& layer);
 void PrintTimes(const Timing& timing, const GemmKernels& kernels,
                 size_t tokens);
 
+// The result of --compare: the plain loops' median over ours, between which
+// values half of the rounds' own ratios lie, and, if these lie further apart
+// than the ratio lies from 1, that no difference is shown. A line or two.
+std::string PlainLoopsText(const Timing& timing);
+
 // How pairs are spread over the experts, a line.
 std::string LoadText(switchyard::Span<const int32_t> load);
 
-void PrintCheck(const CheckReport& report);
+// `rows`: the type that results are rounded to.
+void PrintCheck(const CheckReport& report, switchyard::Type rows);
 
 // The facts of ReportJson(), besides the machine.
 struct Report {

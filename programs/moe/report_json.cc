@@ -100,6 +100,8 @@ std::string ReportJson(const Report& report) {
                    {"failure", report.check.failure}};
   if (timing.plain_loops.has_value()) {
     json["plain_loops_seconds"] = *timing.plain_loops;
+    json["round_seconds"] = timing.rounds;
+    json["plain_loops_round_seconds"] = timing.plain_rounds;
   }
   return json.dump(1) + "\n";
 }

@@ -4,7 +4,9 @@
 """Times the experts of one layer, as transformers runs them, by each implementation.
 
 Random weights at the shapes of known models; implementations run in turn, each time in
-another order, and medians are compared: above 1 Switchyard is faster. Weights of
+another order, and medians are compared: above 1 Switchyard is faster. Each round has a ratio,
+too: the last column has the middle half of these, because a ratio nearer to 1 than they are to
+each other shows no difference. Weights of
 several layers take turns, so that they come from memory, as in a model.
 Exit codes: 0; 2 for wrong input, in a line on stderr.
 """
@@ -69,6 +71,13 @@ def run(module, name, *inputs):
     return module(*inputs)
 
 
+def middle_half(ratios):
+    """The least and the largest of the middle half of the rounds' ratios."""
+    ratios = sorted(ratios)
+    quarter = (len(ratios) - 1) // 4
+    return ratios[quarter], ratios[-1 - quarter]
+
+
 def main(argv):
     parser = Parser(__doc__)
     parser.add_argument("--shape", choices=SHAPES, nargs="+", default=["qwen3"])
@@ -86,8 +95,8 @@ def main(argv):
     names = ["switchyard", *["packed"] * arguments.pack_weights, *arguments.rivals]
     dtype = getattr(torch, arguments.dtype)
     print(f"torch {torch.__version__}, {arguments.threads} threads, {arguments.dtype}\n")
-    print("| shape | tokens | " + " | ".join(f"{n}, ms" for n in names) + " | best rival / ours |")
-    print("|" + " --- |" * (len(names) + 3))
+    print("| shape | tokens | " + " | ".join(f"{n}, ms" for n in names) + " | best rival / ours | of single rounds |")
+    print("|" + " --- |" * (len(names) + 4))
     for shape in arguments.shape:
         torch.manual_seed(1)
         modules = [make(shape, dtype) for _ in range(arguments.layers)]
@@ -113,9 +122,11 @@ def main(argv):
                             run(m, name, *i)
                         times[name].append((time.perf_counter() - begin) / len(modules) * 1e3)
             ms = {name: statistics.median(t) for name, t in times.items()}
-            best = min(ms[name] for name in arguments.rivals)
+            best = min(arguments.rivals, key=ms.get)
+            low, high = middle_half(
+                theirs / ours for theirs, ours in zip(times[best], times["switchyard"]))
             print(f"| {shape} | {tokens} | " + " | ".join(f"{ms[n]:.3f}" for n in names)
-                  + f" | {best / ms['switchyard']:.2f} |", flush=True)
+                  + f" | {ms[best] / ms['switchyard']:.2f} | {low:.3f} to {high:.3f} |", flush=True)
     return 0
 
 

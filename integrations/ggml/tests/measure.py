@@ -5,7 +5,9 @@
 measure.py LIBGGML_SWITCHYARD.SO MODEL.gguf [TOKENS,TOKENS.. [SECONDS [TURNS]]]
 
 A table of ms for batches of so many tokens: medians of what TURNS processes time
-in SECONDS each, the median ratio, and the least and the largest of a process.
+in SECONDS each, the median ratio, the least and the largest of a process, and the
+middle half of the ratios of single rounds: a ratio nearer to 1 than these are to each
+other shows no difference.
 Wall time; with CPU_TIME in the environment the process's own, which says on a
 busy machine how much work it is. THREADS in the environment is their number.
 """
@@ -34,19 +36,26 @@ def ratio(pairs):
     return statistics.median(stock / ours for stock, ours in pairs)
 
 
+def middle_half(pairs):
+    ratios = sorted(stock / ours for stock, ours in pairs)
+    quarter = (len(ratios) - 1) // 4
+    return f"{ratios[quarter]:.3f} to {ratios[-1 - quarter]:.3f}"
+
+
 def main():
     if not 3 <= len(sys.argv) <= 6:
         sys.exit(__doc__)
     plugin, model = sys.argv[1:3]
     sizes, seconds, turns = sys.argv[3:] + ["1,32,64,128,512", "5", "3"][len(sys.argv) - 3:]
     runs = [run(plugin, model, sizes.split(","), seconds) for _ in range(int(turns))]
-    print("| tokens | stock ms | plug-in ms | ratio | least | largest |\n|---|---|---|---|---|---|")
+    print("| tokens | stock ms | plug-in ms | ratio | least | largest "
+          "| of single rounds |\n|---|---|---|---|---|---|---|")
     for size in runs[0]:
         pairs = [pair for turn in runs for pair in turn[size]]
         stock, ours = (statistics.median(pair[i] for pair in pairs) for i in (0, 1))
         each = [ratio(turn[size]) for turn in runs]
         print(f"| {size} | {stock:.1f} | {ours:.1f} | {ratio(pairs):.2f} | "
-              f"{min(each):.2f} | {max(each):.2f} |")
+              f"{min(each):.2f} | {max(each):.2f} | {middle_half(pairs)} |")
 
 
 if __name__ == "__main__":

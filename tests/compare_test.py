@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""bench/compare.py on samples that are made up: programs that print what they would have timed,
+and a /proc/stat that says how much of the machine others use."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMPARE = pathlib.Path(__file__).resolve().parent.parent / "bench" / "compare.py"
+spec = importlib.util.spec_from_file_location("compare", COMPARE)
+compare = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(compare)
+
+# A moe_layer whose plain loops take `RATIO` times as long, by rounds that scatter by SCATTER.
+MOE_LAYER = """#!{python}
+import json, random, sys
+draw = random.Random(1)
+words = dict(zip(sys.argv[1:], sys.argv[2:]))
+ours = [0.01] * int(words["--repeat"])
+plain = [0.01 * {ratio} * (1 + draw.uniform(-{scatter}, {scatter})) for _ in ours]
+middle = lambda values: sorted(values)[(len(values) - 1) // 2]
+json.dump({{"seconds": middle(ours), "plain_loops_seconds": middle(plain), "round_seconds": ours,
+           "plain_loops_round_seconds": plain, "isa": "AVX2", "threads": 2,
+           "context": {{"cpu_model": "A CPU", "compiler": "GNU 12", "onednn": "2.6.3"}}}},
+          open(words["--json"], "w"))
+"""
+# The tables of moe_block.py and measure.py: of 1, 32 and 512 tokens the first is noise.
+TORCH = """#!{python}
+print("torch\\n\\n| shape | tokens | switchyard, ms | eager, ms | best rival / ours | of single rounds |")
+print("| --- | --- | --- | --- | --- | --- |")
+print("| qwen3 | 1 | 7.000 | 9.100 | 1.30 | 0.900 to 1.700 |")
+print("| qwen3 | 32 | 8.000 | 10.400 | 1.30 | 1.290 to 1.310 |")
+print("| qwen3 | 512 | 9.000 | 9.000 | 0.90 | 0.880 to 0.930 |")
+"""
+GGML = """#!{python}
+print("| tokens | stock ms | plug-in ms | ratio | least | largest | of single rounds |")
+print("|---|---|---|---|---|---|---|")
+print("| 1 | 9.0 | 9.0 | 1.00 | 0.99 | 1.01 | 0.990 to 1.010 |")
+print("| 32 | 9.0 | 8.0 | 1.12 | 1.10 | 1.13 | 1.110 to 1.130 |")
+print("| 512 | 18.0 | 9.0 | 2.00 | 1.90 | 2.10 | 1.950 to 2.050 |")
+"""
+
+
+class Noise(unittest.TestCase):
+    def test_middle_half(self):
+        self.assertEqual(compare.middle_half([3, 1, 2, 5, 4]), (2, 4))
+        self.assertEqual(compare.middle_half([2, 1]), (1, 2))
+        self.assertEqual(compare.middle_half([1.5]), (1.5, 1.5))
+
+    def test_rounds_that_scatter_by_more_than_their_effect(self):
+        draw = random.Random(1)
+        for effect, scatter, is_noise in ((1.01, 0.001, False), (1.01, 0.03, True),
+                                          (2.24, 0.1, False), (2.24, 1.5, True),
+                                          (0.93, 0.01, False), (0.93, 0.2, True)):
+            ratios = [effect + draw.gauss(0, scatter) for _ in range(61)]
+            self.assertEqual(compare.is_noise(effect, compare.middle_half(ratios)), is_noise,
+                             (effect, scatter))
+
+    def test_one_outlier_is_no_scatter(self):
+        self.assertFalse(compare.is_noise(1.1, compare.middle_half([1.1] * 14 + [9])))
+
+
+class Load(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.stat = pathlib.Path(folder.name, "stat")
+
+    def shares(self, **ticks):
+        """What a Load finds if, while it is there, /proc/stat grows by so many ticks."""
+        names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+        self.stat.write_text("cpu  " + " ".join(["100"] * 8) + " 0 0\ncpu0 1\n")
+        load = compare.Load(self.stat)
+        self.stat.write_text("cpu  " + " ".join(str(100 + ticks.get(n, 0)) for n in names) + " 0 0\n")
+        return load.shares()
+
+    def test_others_and_the_host(self):
+        others, stolen = self.shares(user=3000, system=1000, idle=5000, steal=1000)
+        self.assertAlmostEqual(others, 0.4, 2)
+        self.assertEqual(stolen, 0.1)
+        text = compare.load_text("at the start", (others, stolen))
+        self.assertIn("This machine is loaded: at the start, other programs used 40% of its ", text)
+        self.assertIn(f"{os.cpu_count()} CPUs", text)
+        self.assertIn("the host took 10%", text)
+
+    def test_own_time_is_no_load(self):
+        self.stat.write_text("cpu  0 0 0 0 0 0 0 0\n")
+        load = compare.Load(self.stat)
+        while sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK") < load.begin[3] + 6:
+            pass
+        self.stat.write_text("cpu  5 0 0 95 0 0 0 0\n")
+        self.assertEqual(compare.load_text("now", load.shares()), "")
+
+    def test_quiet_and_unknown(self):
+        self.assertEqual(compare.load_text("now", self.shares(user=20, idle=980)), "")
+        self.assertEqual(compare.Load("/nowhere").shares(), (0, 0))
+
+
+class Table(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def program(self, name, text, **values):
+        path = self.folder / name
+        path.write_text(text.format(python=sys.executable, **values))
+        path.chmod(0o755)
+        return str(path)
+
+    def lines(self, ratio, scatter, *more):
+        done = subprocess.run(
+            [sys.executable, "-B", str(COMPARE),
+             self.program("moe_layer", MOE_LAYER, ratio=ratio, scatter=scatter), *more],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
+    def test_marks_what_scatters(self):
+        lines = self.lines(1.3, 0.9)
+        cells = [line for line in lines if line.startswith("| plain loops")]
+        self.assertEqual(len(cells), 2)
+        self.assertEqual([line.count("? (10.0)") for line in cells], [3, 3], lines)
+        self.assertTrue(any(line.startswith("?: no difference is shown") for line in lines), lines)
+
+    def test_leaves_what_does_not(self):
+        lines = self.lines(1.3, 0.01)
+        self.assertTrue(any(line.startswith("| plain loops | bf16 | 1.30 (10.0) |")
+                            for line in lines), lines)
+        self.assertFalse(any("?" in line for line in lines), lines)
+
+    def test_other_programs_have_their_own_rounds(self):
+        lines = self.lines(1.3, 0.01, "--torch", self.program("torch", TORCH), "--ggml",
+                           self.program("ggml", GGML), "plugin.so", "q4_0.gguf")
+        self.assertIn("| transformers' experts | bf16 | 1.30? (7.0) | 1.30 (8.0) | 0.90 (9.0) |", lines)
+        self.assertIn("| llama.cpp, four layers | q4_0 | 1.00? (9.0) | 1.12 (8.0) | 2.00 (9.0) |", lines)
+
+
+if __name__ == "__main__":
+    unittest.main()
