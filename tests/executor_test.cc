@@ -56,7 +56,8 @@ struct Visits {
 };
 
 class ExecutorTest : public testing::TestWithParam<Pool> {};
-INSTANTIATE_TEST_SUITE_P(Pools, ExecutorTest, testing::ValuesIn(EveryPool()));
+INSTANTIATE_TEST_SUITE_P(Pools, ExecutorTest, testing::ValuesIn(EveryPool()),
+                         testing::PrintToStringParamName());
 
 TEST_P(ExecutorTest, EachIndexOnceForAnyCountAndGrain) {
   const auto executor = MakeExecutor(GetParam());

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,14 @@
 #include "gemm.h"
 #include "programs/program.h"
 #include "tests/run_program.h"
+
+namespace moe_layer {
+
+inline std::ostream& operator<<(std::ostream& os, const Dtype& dtype) {
+  return os << dtype.name;
+}
+
+}  // namespace moe_layer
 
 namespace moe_layer::testing_support {
 

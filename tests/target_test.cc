@@ -232,8 +232,12 @@ void IsaTest::TearDown() {
   isa_.reset();
 }
 
+std::ostream& operator<<(std::ostream& os, Pool pool) {
+  return os << kPools[static_cast<size_t>(pool)].name;
+}
+
 std::ostream& operator<<(std::ostream& os, const IsaAndPool& param) {
-  return os << param.isa << "_" << kPools[static_cast<size_t>(param.pool)].name;
+  return os << param.isa << "_" << param.pool;
 }
 
 void IsaPoolTest::SetUp() {

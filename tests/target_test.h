@@ -32,6 +32,7 @@ inline testing::AssertionResult IsOk(const Status& status) {
   ASSERT_TRUE(::switchyard::testing_support::IsOk(status))
 
 enum class Pool { kSerial, kTbb1, kTbb2, kTbb7, kShuffle };
+std::ostream& operator<<(std::ostream& os, Pool pool);
 
 // An executor that counts the distinct threads that are inside bodies at the
 // same time, and remembers the most. (Over time more may come: TBB's workers

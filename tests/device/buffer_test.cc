@@ -388,7 +388,7 @@ TEST(DeviceBlitChecked, NeverWritten) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceBlit, testing::ValuesIn(kModes),
-                         ModeName);
+                         testing::PrintToStringParamName());
 
 using DeviceHeap = DeviceTest;
 

@@ -130,10 +130,9 @@ struct Mode {
   uint64_t schedule_seed = 0;
 };
 constexpr Mode kModes[] = {{false, 0}, {true, 0}, {true, 1}, {true, 2}};
-inline std::string ModeName(const testing::TestParamInfo<Mode>& info) {
-  return info.param.check_kernels
-             ? "Checked" + std::to_string(info.param.schedule_seed)
-             : "Unchecked";
+inline std::ostream& operator<<(std::ostream& os, const Mode& mode) {
+  if (!mode.check_kernels) return os << "Unchecked";
+  return os << "Checked" << mode.schedule_seed;
 }
 
 inline std::shared_ptr<Device> NewDevice(bool time_dispatches = false,

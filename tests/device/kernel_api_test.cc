@@ -276,7 +276,7 @@ TEST_P(DeviceKernelApi, ErrorsOfAccessors) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelApi, testing::ValuesIn(kModes),
-                         ModeName);
+                         testing::PrintToStringParamName());
 
 // `const T` cannot be written, and an element is not to be kept.
 template <class T>
@@ -496,9 +496,9 @@ TEST_P(DeviceKernelMemory, AtomicsInThreadgroupMemory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelMemory, testing::ValuesIn(kModes),
-                         ModeName);
+                         testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelAtomics, testing::ValuesIn(kModes),
-                         ModeName);
+                         testing::PrintToStringParamName());
 
 // Pointers of kernels: that move, compare and subtract, and members of what
 // they point to, which checked mode looks at one by one.
@@ -658,7 +658,7 @@ TEST(DeviceKernelMembersChecked, ErrorsNameWhatWasTouched) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelPointers, testing::ValuesIn(kModes),
-                         ModeName);
+                         testing::PrintToStringParamName());
 
 // The simd functions and the types of kernels in C++, each once, in full
 // simdgroups and partial ones. They are those of shaders, whose values
@@ -975,9 +975,9 @@ TEST_P(DeviceKernelTypes, VectorsInMemory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceSimdFunctions, testing::ValuesIn(kModes),
-                         ModeName);
+                         testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelTypes, testing::ValuesIn(kModes),
-                         ModeName);
+                         testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace switchyard::testing_support

@@ -971,7 +971,7 @@ class MetalFeatures : public testing::TestWithParam<Mode> {
   Runner runner_{GetParam()};
 };
 INSTANTIATE_TEST_SUITE_P(Mode, MetalFeatures, testing::ValuesIn(kModes),
-                         ModeName);
+                         testing::PrintToStringParamName());
 
 // Every kernel of the texts is run.
 TEST_P(MetalFeatures, AreAll) {

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <ostream>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -179,14 +180,14 @@ class DeviceStress : public DeviceTest,
   std::shared_ptr<ComputePipelineState> note_;
   std::atomic<int> live_{0}, wrong_values_{0};
 };
-std::string OrderName(const testing::TestParamInfo<Order>& order) {
+std::ostream& operator<<(std::ostream& os, Order order) {
   constexpr const char* kNames[] = {"Commit", "Recorded", "Enqueued"};
-  return kNames[static_cast<size_t>(order.param)];
+  return os << kNames[static_cast<size_t>(order)];
 }
 INSTANTIATE_TEST_SUITE_P(Orders, DeviceStress,
                          testing::Values(Order::kCommit, Order::kRecorded,
                                          Order::kEnqueued),
-                         OrderName);
+                         testing::PrintToStringParamName());
 
 size_t HeapInUse() {
 #ifdef SWITCHYARD_SANITIZED

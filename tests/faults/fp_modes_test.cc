@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,6 +32,15 @@ struct FpMode {
 constexpr FpMode kFpModes[] = {{FE_TONEAREST, true}, {FE_UPWARD, false},
                                {FE_DOWNWARD, false}, {FE_TOWARDZERO, false},
                                {FE_UPWARD, true},    {FE_DOWNWARD, true}};
+
+// "Up", "DownFlushed"
+std::ostream& operator<<(std::ostream& os, FpMode mode) {
+  const char* const rounding = mode.rounding == FE_UPWARD       ? "Up"
+                               : mode.rounding == FE_DOWNWARD   ? "Down"
+                               : mode.rounding == FE_TOWARDZERO ? "ToZero"
+                                                                : "ToNearest";
+  return os << rounding << (mode.flush_to_zero ? "Flushed" : "");
+}
 
 class ScopedFpMode {
  public:
@@ -88,9 +98,7 @@ constexpr Shape kShape = {256, 64, 4, 96};
 
 class FpModesTest : public testing::TestWithParam<FpMode> {};
 INSTANTIATE_TEST_SUITE_P(Modes, FpModesTest, testing::ValuesIn(kFpModes),
-                         [](const testing::TestParamInfo<FpMode>& mode) {
-                           return std::to_string(mode.index);
-                         });
+                         testing::PrintToStringParamName());
 
 // The test would be worth nothing if the mode changed nothing.
 TEST_P(FpModesTest, IsInForceWhereItIsSet) {

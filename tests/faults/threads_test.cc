@@ -52,7 +52,8 @@ std::vector<std::unique_ptr<Caller>> Callers(size_t count) {
 }
 
 class CallersTest : public testing::TestWithParam<Pool> {};
-INSTANTIATE_TEST_SUITE_P(Pools, CallersTest, testing::ValuesIn(EveryPool()));
+INSTANTIATE_TEST_SUITE_P(Pools, CallersTest, testing::ValuesIn(EveryPool()),
+                         testing::PrintToStringParamName());
 
 TEST_P(CallersTest, SixtyFourThreadsOnOneExecutor) {
   const auto executor = MakeExecutor(GetParam());

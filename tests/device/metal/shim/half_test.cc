@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -52,6 +53,9 @@ struct Format {
                : rounded;
   }
 };
+std::ostream& operator<<(std::ostream& os, const Format& format) {
+  return os << format.name;
+}
 
 class ShimHalf : public ::testing::TestWithParam<Format> {
  protected:
@@ -209,9 +213,7 @@ TEST_P(ShimHalf, Computes) {
 INSTANTIATE_TEST_SUITE_P(, ShimHalf,
                          ::testing::Values(Format{"half", 10, 15, 16},
                                            Format{"bfloat", 7, 127, 128}),
-                         [](const auto& format) {
-                           return std::string(format.param.name);
-                         });
+                         testing::PrintToStringParamName());
 
 TEST(ShimHalfMixed, ConditionalExpressions) {
   SWITCHYARD_NEEDS_CLANG();
