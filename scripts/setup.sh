@@ -28,8 +28,10 @@
 #   scripts/setup.sh release                        make archives, wheels, packages and all else that is
 #                                                   published, of the last commit, in build/dist
 #   scripts/setup.sh release-test                   install each of them where nothing else is, and use it
-#   scripts/setup.sh packages [more packages]       only install what is missing, and Python's in build/venv:
-#                                                   then `cmake --preset release` finds all that it needs
+#   scripts/setup.sh packages [--engines] [more packages]
+#                                                   only install what is missing, and Python's in build/venv:
+#                                                   then `cmake --preset release` finds all that it needs;
+#                                                   with --engines also the packages of parity and engines
 #   scripts/setup.sh help [command]                 this, or a command's lines of it
 #
 # Works from any folder, one at a time. Missing packages are installed with apt,
@@ -357,6 +359,19 @@ remaining() {
   fi
 }
 
+# print_next: the commands to try after `run`.
+print_next() {
+  local here=${build#"$root"/}
+  printf '\nNext, in %s:\n' "$root"
+  printf '  %-43s %s\n' \
+    "$here/programs/moe/moe_layer --help" "another batch or type, a layer of your checkpoint" \
+    "$here/tools/swy isa" "the instruction sets that run here" \
+    "$here/tools/swy verify" "compare this machine's bits with the promised ones" \
+    "scripts/setup.sh compare" "the same layer beside plain loops" \
+    "scripts/setup.sh test" "all tests" \
+    "docs/linking.md, examples/one_layer" "call the library from your program"
+}
+
 # swy verify under QEMU: each ISA at vector lengths it has, or one for each of
 # these if SWITCHYARD_SAMPLE is set. One thread, since threads have nothing to do
 # with the ISA, and several ISAs at a time.
@@ -374,23 +389,44 @@ verify_aarch64() {
 }
 
 # fuzz_target NAME SECONDS: from the seeds in fuzz/corpus/ and what earlier runs
-# have found. Prints a line, or the crash and the file with its input.
+# have found. Prints a line, or the crash and the file with its input; at once, because
+# others run beside it.
 fuzz_target() {
-  local name=$1 seconds=$2 found=$build/corpus/$1 out=$build/$1.log
+  local name=$1 seconds=$2 found=$build/corpus/$1 out=$build/$1.log head
   local seed=${SWITCHYARD_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
   mkdir -p "$found" "$build/crashes"
-  printf '%-16s seed %-10s ' "$name" "$seed"
+  head=$(printf '%-16s seed %-10s' "$name" "$seed")
   if ! "$build/fuzz/${name}_fuzz" -seed="$seed" -max_total_time="$seconds" -timeout=30 \
     -len_control=0 -max_len=2048 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
     "$found" "$root/fuzz/corpus/$name" >"$out" 2>&1 </dev/null; then
-    echo 'failed'
+    echo "$head failed"
     grep -vE '^#|NEW_FUNC' "$out" | tail -n 60 >&2
     die "fuzz: $name failed (all of it in $out); its input: $(
       sed -n 's/.*Test unit written to //p' "$out" | tail -n 1)
   again: $build/fuzz/${name}_fuzz FILE"
   fi
-  sed -nE "s/.*cov: ([0-9]+) ft: ([0-9]+) .*/\1 edges, \2 features/p" "$out" | tail -n 1 |
-    sed "s/^/$(sed -nE 's/^stat::number_of_executed_units: *//p' "$out") runs, /"
+  echo "$head $(sed -nE 's/^stat::number_of_executed_units: *//p' "$out") runs," \
+    "$(sed -nE 's/.*cov: ([0-9]+) ft: ([0-9]+) .*/\1 edges, \2 features/p' "$out" | tail -n 1)"
+}
+
+# fuzz_targets SECONDS NAME...: as many at a time as there are cores, because a target
+# is one thread. None is begun after the first that fails.
+fuzz_targets() {
+  local seconds=$1 target running=0 status=0
+  for target in "${@:2}"; do
+    if ((running == jobs)); then
+      wait -n || status=1
+      running=$((running - 1))
+      ((status == 0)) || break
+    fi
+    fuzz_target "$target" "$seconds" &
+    running=$((running + 1))
+  done
+  while ((running > 0)); do
+    wait -n || status=1
+    running=$((running - 1))
+  done
+  return "$status"
 }
 
 # run_benchmarks [--rounds N] [benchmark's arguments]: a process for each kernel
@@ -582,6 +618,7 @@ check_arguments() {
       ;;
     docs | release | release-test) (($# == 0)) || refuse "$command: unexpected argument: $1" ;;
     packages)
+      [[ ${1:-} != --engines ]] || shift
       for argument in "$@"; do
         [[ $argument =~ ^[a-z0-9][a-z0-9+.-]+(:[a-z0-9]+)?$ ]] ||
           refuse "packages: not a package's name: $argument"
@@ -619,9 +656,9 @@ case $command in
     install_packages "${library_packages[@]}" "${example_packages[@]}"
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
     compile --target moe_layer swy
-    echo "Beside it there is ${build#"$root"/}/tools/swy: isa, verify, metal"
     finish
-    exec "$build/programs/moe/moe_layer" "$@"
+    "$build/programs/moe/moe_layer" "$@"
+    print_next
     ;;
   test)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}"
@@ -637,7 +674,7 @@ case $command in
     configure -DSWITCHYARD_BUILD_TESTS=ON "${parts[@]}" \
       "-DPython3_EXECUTABLE=$root/build/venv/bin/python3" "$@"
     compile
-    ctest --test-dir "$build" --parallel "$jobs" --output-on-failure --progress --no-tests=error "${only[@]}"
+    "$root/scripts/run_tests.sh" "$build" --parallel "$jobs" "${only[@]}"
     ;;
   bench)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${bench_packages[@]}"
@@ -658,6 +695,7 @@ case $command in
     moe_layer=$build/programs/moe/moe_layer
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
     compile --target moe_layer
+    python3 "$root/bench/compare.py" --load
     others=()
     if [[ " $* " == *' --with-torch '* ]]; then
       compile
@@ -714,7 +752,7 @@ case $command in
     step "Configuring build/fuzz" cmake -S "$root" --preset fuzz \
       "-DSWITCHYARD_HIGHWAY_DIR=${SWITCHYARD_HIGHWAY_DIR:-}"
     compile --target "${targets[@]/%/_fuzz}"
-    for target in "${targets[@]}"; do fuzz_target "$target" "$seconds"; done
+    fuzz_targets "$seconds" "${targets[@]}"
     ;;
   parity)
     install_packages "${library_packages[@]}" "${example_packages[@]}" python3-venv
@@ -782,7 +820,14 @@ case $command in
     test_release
     ;;
   packages)
+    engines=
+    if [[ ${1:-} == --engines ]]; then
+      shift
+      engines=yes
+    fi
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}" "$@"
     make_venv
+    [[ -z $engines ]] || make_engines
+    [[ -z $engines ]] || make_torch_headers "$root/build/engines-venv/bin/python3" "${header_versions[@]}"
     ;;
 esac

@@ -1,7 +1,7 @@
 #!/bin/bash
-# check.sh SOURCE_DIR WORK [MOE_LAYER]
+# check.sh SOURCE_DIR WORK [MOE_LAYER|--terminal]
 # Runs scripts/setup.sh in a tree of its own, WORK, with stand-ins for the programs
-# that install and compile.
+# that install and compile. With --terminal only its lines on a terminal.
 set -euo pipefail
 
 source=$1
@@ -9,8 +9,8 @@ tree=$2
 moe_layer=${3:-}
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/fuzz"
-(cd "$source" && cp --parents scripts/setup.sh programs/moe/main.cc programs/arguments.cc \
-  tools/parity/parity.py fuzz/*_fuzz.cc "$tree")
+(cd "$source" && cp --parents scripts/setup.sh scripts/run_tests.sh programs/moe/main.cc programs/arguments.cc \
+  tools/parity/parity.py bench/compare.py fuzz/*_fuzz.cc "$tree")
 setup=$tree/scripts/setup.sh
 unset SWITCHYARD_HIGHWAY_DIR
 export STUB_PACKAGES STUB_APT STUB_BUILD
@@ -50,6 +50,25 @@ expect() {
   failures=$((failures + 1))
 }
 has() { [[ $1 == *"$2"* ]]; }
+
+make_moe_layer() {
+  mkdir -p "$tree/build/release/programs/moe"
+  printf '#!/bin/bash\necho "moe_layer: $*"\nexit %d\n' "$1" >"$tree/build/release/programs/moe/moe_layer"
+  chmod +x "$tree/build/release/programs/moe/moe_layer"
+}
+
+if [[ $moe_layer == --terminal ]]; then
+  command -v script >/dev/null || { echo "skipped: no program 'script', which makes a pseudo-terminal"; exit 77; }
+  script -qec true /dev/null </dev/null >/dev/null 2>&1 ||
+    { echo "skipped: no pseudo-terminal, for which /dev/pts is needed"; exit 77; }
+  make_moe_layer 0
+  STUB_PACKAGES=all
+  status=0 err=
+  out=$(PATH=$tree/bin:$PATH script -qec "bash '$setup' run" /dev/null </dev/null)
+  expect "a terminal's line" has "$out" $'\rCompiling: 8 of 8 files\e[K, '
+  echo "$failures failures"
+  exit "$failures"
+fi
 
 # Each wrong argument is one line and exit code 2, and nothing has been touched.
 refused() {
@@ -92,6 +111,7 @@ refused "parity: --seed: $above 'x'" parity --seed x
 refused "parity: --only: no value" parity --only
 refused "parity: unexpected argument: glm" parity glm
 refused "packages: not a package's name: A" packages A
+refused "packages: not a package's name: --engines" packages cmake --engines
 refused "docs: unexpected argument: x" docs x
 refused "release: unexpected argument: x" release x
 refused "release-test: unexpected argument: x" release-test x
@@ -121,9 +141,7 @@ if [[ -n $moe_layer ]]; then
 fi
 
 # A run: a line for each step, the compiler's with counts; swy is built as well.
-mkdir -p "$tree/build/release/programs/moe"
-printf '#!/bin/bash\necho "moe_layer: $*"\n' >"$tree/build/release/programs/moe/moe_layer"
-chmod +x "$tree/build/release/programs/moe/moe_layer"
+make_moe_layer 0
 STUB_PACKAGES=all
 run run --tokens 5
 expect "run" test "$status $err" == "0 "
@@ -132,10 +150,16 @@ expect "run counts" grep -qxE 'Compiling: 2 of 8 files(, about [0-9]+ s left)?; 
 expect "run runs" has "$out" "moe_layer: --tokens 5"
 expect "run builds swy" grep -q -- '--build .* --target moe_layer swy' "$tree/calls"
 expect "the log" grep -qF '[8/8] Building CXX object 8.cc.o' "$tree/build/setup.log"
-if command -v script >/dev/null; then
-  terminal=$(PATH=$tree/bin:$PATH script -qec "bash '$setup' run" /dev/null </dev/null)
-  expect "a terminal's line" has "$terminal" $'\rCompiling: 8 of 8 files\e[K, '
-fi
+# At its end are further commands; moe_layer's exit code is its own.
+expect "run says what is next" grep -qE '^Next, in .*:$' <<<"$out"
+for next in $(sed '1,/^Next/d' <<<"$out" | grep -oE '\b(scripts|docs|examples)/[a-z_/.]*[a-z]'); do
+  expect "run names $next" test -e "$source/$next"
+done
+make_moe_layer 3
+run run
+expect "moe_layer's exit code" test "$status" -eq 3
+expect "a failure has nothing next" test "${out/Next/}" == "$out"
+make_moe_layer 0
 STUB_BUILD=broken run run
 expect "a broken build" test "$status" -eq 1
 expect "a broken build" has "$err" $'8.cc:1:1: error: no\n'
@@ -151,6 +175,24 @@ expect "test --kernels" test "$status $err" == "0 "
 expect "test --kernels" grep -q -- '--preset release .*EXAMPLES=OFF -DSWITCHYARD_DEVICE=OFF .*-DX=1$' "$tree/calls"
 run test
 expect "test" grep -q -- '--preset release .*EXAMPLES=ON [^ ]*$' "$tree/calls"
+
+# Fuzz targets run side by side, with a line for each; the first that fails ends the run.
+mkdir -p "$tree/build/fuzz/fuzz"
+for target in $targets; do
+  printf '#!/bin/bash\necho "#9 DONE cov: 12 ft: 34 corp: 1"\necho "stat::number_of_executed_units: 56"\n' \
+    >"$tree/build/fuzz/fuzz/${target}_fuzz"
+  chmod +x "$tree/build/fuzz/fuzz/${target}_fuzz"
+done
+run fuzz 1
+expect "fuzz" test "$status $err" == "0 "
+expect "fuzz has a line for each" test \
+  "$(grep -oE '^[a-z_]+ +seed [0-9]+ *56 runs, 12 edges, 34 features$' <<<"$out" | cut -d' ' -f1 | sort | xargs)" == "$(tr " " "\n" <<<"$targets" | sort | xargs)"
+printf '#!/bin/bash\necho "Test unit written to /a/crash"\nexit 77\n' >"$tree/build/fuzz/fuzz/activate_fuzz"
+run fuzz 1
+expect "a failing target" test "$status" -eq 1
+expect "a failing target" has "$err" "fuzz: activate failed"
+expect "a failing target" has "$err" "its input: /a/crash"
+expect "a failing target is the last" test "$(grep -c ' seed ' <<<"$out")" -lt "$(wc -w <<<"$targets")"
 
 # Two at once.
 if command -v flock >/dev/null; then

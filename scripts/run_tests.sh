@@ -1,0 +1,74 @@
+#!/bin/bash
+# run_tests.sh BUILD [ctest's arguments]: ctest's tests of a build folder.
+#
+# A terminal has ctest's own progress. A log would have two lines for each of thousands of
+# tests, which hide the failures, so it has a line for each hundred tests, then the output
+# of the tests that failed, a line that says which tests were skipped and why, and at its
+# end ctest's summary.
+set -euo pipefail
+
+ctest=(ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}")
+[[ ! -t 1 ]] || exec "${ctest[@]}" --progress
+
+# show_log LAST_LOG: reads what ctest prints. bash, because mawk would wait for more input
+# than a line.
+show_log() {
+  local line state=start failed=0 failures=() skipped=() summary=() started=$SECONDS
+  local ended='^ *([0-9]+)/([0-9]+) Test +#[0-9]+: ([^ ]+) \.*(   Passed|\*\*\*([A-Za-z]+))'
+  while IFS= read -r line; do
+    if [[ $state == summary || $line =~ ^[0-9]+%\ tests\ passed, ]]; then
+      state=summary
+      summary+=("$line")
+    elif [[ $line =~ $ended ]]; then
+      state=tests
+      if [[ ${BASH_REMATCH[5]} == Skipped ]]; then
+        skipped+=("${BASH_REMATCH[3]}")
+      elif [[ ${BASH_REMATCH[4]} != '   Passed' && $line != *'(Disabled)'* ]]; then
+        state=failure failed=$((failed + 1))
+        failures+=("$line")
+      fi
+      ((BASH_REMATCH[1] % 100 != 0)) || printf '%d of %d tests, %d failed, %d s\n' \
+        "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "$failed" $((SECONDS - started))
+    elif [[ $line =~ ^\ +Start\ +[0-9]+:\  ]]; then
+      state=tests
+    elif [[ $state == start ]]; then
+      printf '%s\n' "$line"
+    elif [[ $state == failure || -n $line ]]; then
+      failures+=("$line") # of a test, or ctest's own: a program that is not there
+    fi
+  done
+  ((${#failures[@]} == 0)) || printf '%s\n' '' "${failures[@]}"
+  ((${#skipped[@]} == 0)) || printf '%s\n' "${skipped[@]}" | reasons "$1"
+  ((${#summary[@]} == 0)) || printf '%s\n' '' "${summary[@]}"
+}
+
+# reasons LAST_LOG: reads the names of the skipped tests; "Skipped 13: no mpiexec
+# (expert_parallel); no Clang (Shader.Runs and 11 more)". A test of GoogleTest's has its
+# reason below a line that ends with ": Skipped", a script's is behind "skipped: ".
+reasons() {
+  awk '
+    NR == FNR { skipped[$0] = 1; next }
+    / Testing: / { name = $0; sub(/^.* Testing: /, "", name); is_below = 0 }
+    !(name in skipped) { next }
+    is_below && $0 != "" { reason[name] = $0; is_below = 0 }
+    /: Skipped$/ { is_below = 1 }
+    /^skipped: / { reason[name] = substr($0, 10) }
+    END {
+      for (name in skipped) {
+        why = name in reason ? reason[name] : "without a reason"
+        if (!(why in count) || name < first[why]) first[why] = name
+        ++count[why]
+        ++all
+      }
+      printf "\nSkipped %d:", all
+      for (why in count) {
+        printf "%s %s (%s", separator, why, first[why]
+        if (count[why] != 1) printf " and %d more", count[why] - 1
+        printf ")"
+        separator = ";"
+      }
+      printf "\n"
+    }' - "$1"
+}
+
+"${ctest[@]}" 2>&1 | show_log "$1/Testing/Temporary/LastTest.log"
