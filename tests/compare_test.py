@@ -19,7 +19,7 @@ spec = importlib.util.spec_from_file_location("compare", COMPARE)
 compare = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(compare)
 
-# A moe_layer whose plain loops take `RATIO` times as long, by rounds that scatter by SCATTER.
+# A moe_layer: plain loops take RATIO times as long, and the rounds scatter by SCATTER.
 MOE_LAYER = """#!{python}
 import json, random, sys
 draw = random.Random(1)
@@ -32,7 +32,7 @@ json.dump({{"seconds": middle(ours), "plain_loops_seconds": middle(plain), "roun
            "context": {{"cpu_model": "A CPU", "compiler": "GNU 12", "onednn": "2.6.3"}}}},
           open(words["--json"], "w"))
 """
-# The tables of moe_block.py and measure.py: of 1, 32 and 512 tokens the first is noise.
+# The tables of moe_block.py and measure.py for 1, 32 and 512 tokens; the first row is noise.
 TORCH = """#!{python}
 print("torch\\n\\n| shape | tokens | switchyard, ms | eager, ms | best rival / ours | of single rounds |")
 print("| --- | --- | --- | --- | --- | --- |")

@@ -211,7 +211,7 @@ TEST(MoeLayerProgram, ComparesWithPlainLoops) {
   EXPECT_TRUE(outcome.Printed("rounds lie between "));
   const json file = json::parse(ReadFile(path));
   EXPECT_GT(file.at("plain_loops_seconds"), 0);
-  // The rounds, in their order, are what the medians are of.
+  // Both medians are those of the rounds.
   for (const auto& [median, rounds] :
        {std::pair("seconds", "round_seconds"),
         std::pair("plain_loops_seconds", "plain_loops_round_seconds")}) {
