@@ -266,9 +266,9 @@ struct PlanCase {
   ExpertsPlanOptions options;
   std::vector<int32_t> ids;
 };
-// Experts, top_k, hidden, intermediate and that of a shared expert:
-// gpt-oss-20b, gpt-oss-120b, DeepSeek-V3, Qwen3-30B-A3B, Qwen2-57B-A14B, Llama
-// 4 Scout.
+// num_experts, top_k, hidden, intermediate and shared_intermediate of
+// gpt-oss-20b, gpt-oss-120b, DeepSeek-V3, Qwen3-30B-A3B, Qwen2-57B-A14B and
+// Llama 4 Scout.
 constexpr size_t kShapes[][5] = {
     {32, 4, 2880, 2880, 0},     {128, 4, 2880, 2880, 0},
     {256, 8, 7168, 2048, 2048}, {128, 8, 2048, 768, 0},
