@@ -53,7 +53,14 @@ constexpr size_t kFewRows = 2;
 #else
 #define SWITCHYARD_MANY_REGISTERS 0
 #endif
-constexpr size_t kStripRows = SWITCHYARD_MANY_REGISTERS ? 6 : 4;
+// CPUs without AVX2 are few and old: short strips keep their code small.
+#if SWITCHYARD_MANY_REGISTERS
+constexpr size_t kStripRows = 6;
+#elif HWY_CAP_GE256
+constexpr size_t kStripRows = 4;
+#else
+constexpr size_t kStripRows = 2;
+#endif
 // One row reads one stream of packed groups, which a vector of AVX-512 fills.
 constexpr bool HasTwoVectors(size_t rows) {
 #if HWY_CAP_GE512
