@@ -315,6 +315,36 @@ def test_route_is_the_softmax_of_the_best():
     assert len(switchyard.presets()) > 60
 
 
+@pytest.mark.parametrize("change, message", [
+    ({"num_experts": "16"}, "num_experts is not a whole number"),
+    ({"n_routed_experts": 8}, "n_routed_experts differs from num_experts"),
+    ({"num_experts_per_tok": [4, 2]}, "num_experts_per_tok is not a whole number"),
+    ({"rms_norm_eps": float("nan")}, "rms_norm_eps is not a finite number"),
+    ({"norm_topk_prob": None}, "norm_topk_prob is missing"),
+    ({"scoring_func": "sigmoid"}, "scoring_func is not the score of this family"),
+])
+def test_a_wrong_configuration_names_the_key(change, message):
+    config = {"num_experts": 16, "num_experts_per_tok": 4, "norm_topk_prob": True,
+              "rms_norm_eps": 1e-6}
+    with pytest.raises(RuntimeError, match=f"switchyard::preset: config: .*{message}"):
+        switchyard.preset("qwen3_moe", config | change)
+
+
+def test_nulls_lists_and_objects_of_a_configuration_are_read():
+    config = {"num_experts": 16, "num_experts_per_tok": [4, 4], "norm_topk_prob": True,
+              "rms_norm_eps": 1e-6, "time_step_limit": [0.0, float("inf")], "a=b": 3, "c\nd": 1}
+    preset = switchyard.preset("qwen3_moe", config)
+    assert (preset.num_experts, preset.top_k) == (16, 4)
+    omni = switchyard.preset("qwen3_omni_moe", {"num_experts": 3, "thinker_config": {
+        "text_config": config}})
+    assert omni.num_experts == 16
+    dbrx = {"moe_num_experts": 16, "moe_top_k": 4, "ffn_act_fn": {"name": "silu"}}
+    for value, renormalize in ((1, 1), (None, 0)):
+        ffn = dbrx | {"moe_normalize_expert_weights": value}
+        options = switchyard.preset("dbrx", {"ffn_config": ffn}).options
+        assert f"renormalize={renormalize}" in options
+
+
 def test_a_preset_needs_its_configuration(tmp_path):
     from transformers import DeepseekV3Config, LlavaConfig, Qwen3MoeConfig
     logits = torch.randn(20, 16)
