@@ -46,8 +46,8 @@ struct Field {
 constexpr Field kFields[] = {SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_FIELD)};
 #undef SWITCHYARD_FIELD
 
-// All names of all fields, one after the other, and SetField()'s messages of
-// each. Messages are literals, so the compiler makes them.
+// All names of all fields, one after the other, and SetField()'s messages for
+// each name. The compiler makes the messages, because a Status takes literals.
 struct Name {
   const char* text = nullptr;
   size_t field = 0;
@@ -65,7 +65,7 @@ constexpr size_t CountNames(const Field& field) {
   }
   return count;
 }
-// Of each name and each name of the same field.
+// The number of all names or, with are_pairs, of pairs of names of one field.
 constexpr size_t CountPairs(bool are_pairs) {
   size_t count = 0;
   for (const Field& field : kFields) {
@@ -295,7 +295,7 @@ Status ReadScore(const Reader& read, Preset* preset) {
     } kScores[] = {{"softmax", Score::kSoftmax, WeightOf::kSoftmaxOfSelected},
                    {"sigmoid", Score::kSigmoid, WeightOf::kSigmoidOfSelected},
                    {"sqrtsoftplus", Score::kSqrtSoftplus, WeightOf::kScore}};
-    // dots.llm1 has its method of selection here.
+    // dots.llm1 names its method of selection in this field.
     bool is_known = IsText(*score, "noaux_tc");
     bool is_own = is_known && preset->correction_bias;
     for (const auto& known : kScores) {
@@ -479,7 +479,8 @@ bool IsSame(const std::optional<const char*>& a,
   return a.has_value() == b.has_value() && (!a.has_value() || IsText(*a, *b));
 }
 
-// put(field), false where it cannot, for the field that has the key.
+// Calls put(field) for the field that has the key; false: the field cannot take
+// the value.
 template <class Put>
 Status SetAny(const char* key, ModelConfig* config, const Put& put) {
   const internal::DefaultFpEnv fp_env;  // the caller's may trap
@@ -494,10 +495,10 @@ Status SetAny(const char* key, ModelConfig* config, const Put& put) {
       return Invalid(
           kOfAnotherKind[static_cast<size_t>(name - kNames.data())].text);
     }
-    // A caller's struct may have any number.
+    // A struct of the caller may have a number that is too large.
     const bool is_other = set_by != 0 && set_by != name->number &&
                           set_by <= CountNames(kFields[name->field]);
-    // null says nothing where another name says something.
+    // null does not unset a field that another name has set.
     if (is_other && !value.has_value()) return Status();
     if (is_other && (config->*member).has_value() &&
         !IsSame(value, config->*member)) {

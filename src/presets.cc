@@ -176,7 +176,7 @@ struct Recipe {
     return With(&CombineForm::num_shared_experts, num_shared)
         .Reads(ConfigField::n_shared_experts);
   }
-  // One whatever the configuration counts.
+  // One shared expert, whatever n_shared_experts counts.
   constexpr Recipe OneShared() const {
     return Shared(1).Ignores(ConfigField::n_shared_experts);
   }
@@ -247,7 +247,7 @@ constexpr Recipe kDeepseekV3 =
     kSigmoid.Bias().Groups(8, 4).OverSumPlus(1e-20f).IfNormTopkProb(true).Scale(
         2.5f);
 constexpr Recipe kGlm4 = kDeepseekV3.Groups(1, 1).Scale(1.0f);
-// Its configurations have null for the factor of 1.
+// Configurations of this family write null for a factor of 1.
 constexpr Recipe kMimoV2 =
     kGlm4.Reads(ConfigField::routed_scaling_factor).Eps(1e-5f);
 constexpr Recipe kHy3 = kSigmoid.Bias().OverSumPlus(1e-20f).Scale(1.0f);

@@ -597,7 +597,7 @@ TEST(Presets, NullIsTheClasssDefault) {
   EXPECT_OK(SetField("n_group", 1, &config));
   EXPECT_OK(SetField("topk_group", 1, &config));
   EXPECT_OK(SetField("layernorm_epsilon", 1e-5, &config));
-  // null of another name takes nothing away.
+  // null does not unset a field that another name has set.
   EXPECT_OK(SetNull("num_experts", &config));
   EXPECT_OK(SetNull("num_hidden_layers", &config));
   // As MiMo-V2-Flash has it.
@@ -645,7 +645,7 @@ TEST(Presets, FieldsThatTheClassDoesNotReadChangeNothing) {
     EXPECT_TRUE(Changeable(with_field) == Changeable(preset))
         << family << ' ' << key;
   };
-  // These have one shared expert of a width of its own.
+  // Both classes have one shared expert of a width of its own.
   unchanged("deepseek_v4", "n_shared_experts", 2);
   unchanged("nemotron_h", "n_shared_experts", 2);
   unchanged("granitemoe", "shared_intermediate_size", 512);

@@ -128,9 +128,9 @@ struct CombineOptions {
   NormKind block_norm = NormKind::kWeight;  // of inputs.norms
   float block_eps = 1e-6f;                  // of inputs.norms, >= 0
   CombineScales scales = {};                // finite
-  // Of a preset: a norm that Combine does not have opens the family's next
-  // layer, a LayerNorm (phimoe, dbrx, cohere2_moe) or a norm with a gate (axk2).
-  // A call with `normed` is kInvalidArgument then, because an RMSNorm would be a
+  // Set by presets whose next layer opens with a LayerNorm (phimoe, dbrx,
+  // cohere2_moe) or a norm with a gate (axk2), which Combine does not have. A
+  // call with `normed` is kInvalidArgument then, because an RMSNorm would be a
   // wrong answer that nothing shows.
   bool needs_other_norm = false;
 };

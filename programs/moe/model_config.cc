@@ -59,7 +59,7 @@ constexpr const char* kNamesOfTopK[] = {"num_experts_per_tok",
 constexpr const char* kNamesOfEps[] = {
     "rms_norm_eps", "norm_eps", "layer_norm_epsilon", "layernorm_epsilon"};
 
-// The value of all layers, where a list has one; or else the list.
+// The first value of a list in which all layers have the same; else `value`.
 const json& OfAllLayers(const json& value) {
   const bool is_same =
       value.is_array() && !value.empty() && value[0].is_primitive() &&
@@ -229,7 +229,7 @@ std::string ModelConfig::KeyOfField(const std::string& field) const {
         !SetField(field, value, &by_field).ok()) {
       continue;
     }
-    // The same field, if each call has named one and it is the same.
+    // Both calls have set one field, because one place has both numbers.
     for (size_t i = 0; i < sizeof(by_key.names.of); ++i) {
       if (by_key.names.of[i] != 0 && by_field.names.of[i] != 0) return key;
     }

@@ -103,7 +103,7 @@ class PresetStructs {
   swy_combine_form* form_ = nullptr;
 };
 
-// set(the same as C++ has it) sets one field.
+// set(fields) sets one field of the struct in C++.
 template <class Set>
 swy_status SetAny(swy_model_config* config, const Set& set) {
   constexpr StructTexts texts = {

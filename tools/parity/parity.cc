@@ -147,8 +147,8 @@ extern "C" const char* SwitchyardFamilies() {
   return text.c_str();
 }
 
-// The norm of each row of `rows`: the one that opens the next layer, or the
-// one behind the block. Returns null, or the error.
+// Writes the norm of each row of `rows`, by the norm that opens the next layer
+// or by the norm behind the block. Returns null, or the error.
 extern "C" const char* SwitchyardNorm(const char* family, const char* config,
                                       int is_block, float eps,
                                       const switchyard::Array* rows,

@@ -84,8 +84,8 @@ include!(concat!(env!("OUT_DIR"), "/config.rs"));
 /// Objects of a config.json that may have the text model's fields.
 const TEXT: [&str; 4] = ["text_config", "language_config", "llm_config", "thinker_config"];
 
-/// The fields of the text model, and the family: that of the file, if the library knows it, or
-/// else that of the object which the fields are in.
+/// The fields of the text model, and the family: the file's model_type, if the library knows
+/// it, or else the model_type beside the fields.
 fn text_part(config: &Value) -> Result<(ModelConfig, Option<&str>), Error> {
     let family = |part: &'_ Value| part.get("model_type").and_then(Value::text).map(str::to_owned);
     let is_known = |part: &Value| family(part).map_or(false, |name| Preset::find(&name).is_ok());
@@ -109,7 +109,7 @@ fn read(text: &str) -> Result<Value, Error> {
         Some(_) => Err(Error::invalid("ModelConfig: the text is not a JSON object")),
     }
 }
-/// The value of all layers, or one that no field takes, because it differs by layer.
+/// The value that all layers have; or NaN, which no field takes, because layers differ.
 fn of_all_layers(list: &[Value]) -> &Value {
     let same = |value: &Value| match (value, &list[0]) {
         (Value::Number(a), Value::Number(b)) => a == b,
@@ -136,7 +136,7 @@ impl ModelConfig {
         // SAFETY: texts are CStrings.
         Ok(unsafe { ModelConfig::from_c(&raw) })
     }
-    /// The pairs of an object, and of those in it: "ffn_config.moe_top_k".
+    /// The pairs of an object and of inner objects, as "ffn_config.moe_top_k".
     fn set_all(
         outer: &str,
         object: &Value,

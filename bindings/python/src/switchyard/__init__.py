@@ -56,7 +56,7 @@ _EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_exp
 
 
 def _text_part(config):
-    """The object that has the text model's fields: of several, the innermost."""
+    """The innermost object with the text model's fields."""
     for name in _TEXT:
         if isinstance(inside := config.get(name), dict):
             part = _text_part(inside)
@@ -102,7 +102,7 @@ def preset(family, config):
     if not isinstance(config, dict):
         raise TypeError("switchyard.preset: config: not a configuration of transformers, "
                         f"the path of a config.json or a dict of one: {type(config).__name__}")
-    # No field's name has one of these.
+    # Keys with a line break or an equals sign name no field.
     lines = [line for line in _lines(_text_part(config)) if re.fullmatch(r"[^\n=]+(=.+)?", line)]
     num_experts, top_k, options = torch.ops.switchyard.preset(family, "\n".join(lines)).split(" ", 2)
     return Preset(family, int(num_experts), int(top_k), options)
