@@ -15,19 +15,21 @@ inline bool operator==(const Report& a, const Report& b) {
          a.max_rows == b.max_rows && a.row_stride == b.row_stride &&
          a.dropped == b.dropped && a.invalid == b.invalid &&
          a.skipped == b.skipped && a.over_capacity == b.over_capacity &&
-         a.active_experts == b.active_experts && a.tiles == b.tiles;
+         a.active_experts == b.active_experts && a.tiles == b.tiles &&
+         a.overflowed_blocks == b.overflowed_blocks;
 }
 inline std::ostream& operator<<(std::ostream& os, const Report& r) {
   return os << "{" << r.invalid_ids << ", " << r.elsewhere << ", " << r.max_rows
             << ", " << r.row_stride << ", " << r.dropped << ", " << r.invalid
             << ", " << r.skipped << ", " << r.over_capacity << ", "
-            << r.active_experts << ", " << r.tiles << "}";
+            << r.active_experts << ", " << r.tiles << ", "
+            << r.overflowed_blocks << "}";
 }
 
 namespace testing_support {
 
 // A report in which every field shows whether it was written.
-constexpr Report kUnwritten = {71, 72, 73, 74, 75, 76, 77, 78, 79, 80};
+constexpr Report kUnwritten = {71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81};
 
 }  // namespace testing_support
 }  // namespace switchyard

@@ -44,7 +44,6 @@ const OWN: &[&str] = &[
     "swy_scatter_outputs",
     "swy_quantize_inputs",
     "swy_quantize_outputs",
-    "swy_quantize_options",
     "swy_dispatch_inputs",
     "swy_dispatch_outputs",
     "swy_work_list_inputs",

@@ -9,6 +9,7 @@
 #define SWITCHYARD_QUANTIZE_H_
 
 #include "switchyard/executor.h"
+#include "switchyard/report.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 
@@ -39,6 +40,13 @@ namespace switchyard {
 // the sum of a row's codes (u8: less 128 each), by which an integer GEMM
 // corrects for the weights' zero point.
 //
+// The fields d of q8_0 and d and s of q8_1 are f16, whose largest number is
+// 65504, so finite values may be beyond them: a magnitude of 8.4e6 makes d
+// infinite, and 32 times 2048.0, whose s is 65536, makes s infinite. These are
+// GGML's bits, and what is multiplied with them is infinite or NaN. Quantize
+// counts such blocks, and clamps them if asked; other functions do neither.
+// q8_k's d is f32, as scales of codes are.
+//
 // In f8 the sign of a zero is kept. vLLM's fp8 is x / scale, which may be the
 // neighbouring code where x is between two.
 //
@@ -52,8 +60,15 @@ struct QuantizeInputs {
 };
 struct QuantizeOutputs {
   AnyRows rows;  // [rows, cols]
+  // Sets overflowed_blocks: those made here, not those copied byte for byte.
+  Report* report = nullptr;
 };
-struct QuantizeOptions {};
+struct QuantizeOptions {
+  // Blocks of q8_0 and q8_1 with an infinite d of finite values get d = 65504
+  // and the codes nearest to x / d, at most 127 in magnitude; an infinite s of
+  // these blocks, and of others, becomes 65504 with its sign. Off: GGML's bits.
+  bool clamp_overflow = false;
+};
 
 // rows = from, in the type and format of rows.
 //

@@ -32,6 +32,8 @@ struct Report {
   size_t active_experts = 0;  // experts that have pairs
   // MakeWorkList:
   size_t tiles = 0;  // that the list has or, if it is too small, needs
+  // Quantize:
+  size_t overflowed_blocks = 0;  // finite, but beyond the f16 fields of a block
 };
 
 }  // namespace switchyard

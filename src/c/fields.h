@@ -99,10 +99,10 @@ inline constexpr auto kTable =
 
 #define FIELD(f) SWITCHYARD_FIELD_OF(Report, swy_report, f)
 template <>
-inline constexpr Table<Report, 10> kTable<swy_report> = {
+inline constexpr Table<Report, 11> kTable<swy_report> = {
     {FIELD(invalid_ids), FIELD(elsewhere), FIELD(max_rows), FIELD(row_stride),
      FIELD(dropped), FIELD(invalid), FIELD(skipped), FIELD(over_capacity),
-     FIELD(active_experts), FIELD(tiles)}};
+     FIELD(active_experts), FIELD(tiles), FIELD(overflowed_blocks)}};
 #undef FIELD
 #define FIELD(f) SWITCHYARD_FIELD_OF(Team, swy_team, f)
 template <>

@@ -29,8 +29,10 @@ struct QuantizeCall : CallBase<QuantizeInputs, QuantizeOutputs, QuantizeOptions,
        kAnyRows,
        {{"[from.rows, from.cols]", {}, "is not [rows, cols]"}}}};
   static constexpr Argument kOutputs[] = {
-      {OUTPUT(rows), kAnyRows, {{"[from.rows, from.cols]"}}}};
-  static constexpr std::array<Option, 0> kOptions = {};
+      {OUTPUT(rows), kAnyRows, {{"[from.rows, from.cols]"}}},
+      {OUTPUT(report), {}, {}, kOptional}};
+  static constexpr Option kOptions[] = {
+      {OPTION(clamp_overflow), kAnyValue, true}};
   static constexpr Rule<Args> kRules[] = {
       {[](const Args& c) {
          return internal::SameFormat(c.in.from, c.out.rows) ||

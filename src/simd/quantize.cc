@@ -3,7 +3,10 @@
 
 #include "src/simd/quantize.h"
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <type_traits>
 
 #include "src/simd/targets.h"
 
@@ -20,13 +23,81 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
+constexpr float kLargestF16 = 65504.0f;
+constexpr uint16_t kLargestF16Bits = 0x7BFF, kSignF16 = 0x8000;
+
+bool IsInfinite(Float16 value) { return (value.bits & ~kSignF16) == 0x7C00; }
+void ClampF16(Float16* value) {
+  if (!IsInfinite(*value)) return;
+  value->bits =
+      static_cast<uint16_t>((value->bits & kSignF16) | kLargestF16Bits);
+}
+
+// Codes of 32 values for the largest d, halves away from zero; returns their
+// sum. Scalar, because such blocks are rare.
+int32_t PutClamped(const float* x, int8_t* codes) {
+  int32_t sum = 0;
+  for (size_t i = 0; i < 32; ++i) {
+    const float scaled = x[i] * (1.0f / kLargestF16);
+    const float most = HWY_MIN(127.0f, HWY_MAX(-127.0f, scaled));
+    const float half = 0x1.fffffep-2f;  // see CodeI8Away
+    codes[i] = static_cast<int8_t>(most < 0.0f ? most - half : most + half);
+    sum += codes[i];
+  }
+  return sum;
+}
+
+// Counts the blocks of a row that have an infinite field, which none has of
+// values that are not finite: these make NaN.
+template <class Block>
+size_t MendRow(const QuantizeArgs& args, size_t row) {
+  Block* const blocks = reinterpret_cast<Block*>(RowAt(args.to, row));
+  size_t overflowed = 0;
+  for (size_t i = 0; i < args.to.cols / 32; ++i) {
+    Block& block = blocks[i];
+    bool is_infinite = IsInfinite(block.d);
+    if constexpr (std::is_same_v<Block, BlockQ8_1>) {
+      is_infinite |= IsInfinite(block.s);
+    }
+    if (!is_infinite) continue;
+    ++overflowed;
+    if (!args.clamp) continue;
+    if (IsInfinite(block.d)) {
+      HWY_ALIGN float buffer[32];
+      const StoredRow stored = {args.from, row};
+      const int32_t sum =
+          PutClamped(StoredRow::Get(&stored, 32 * i, 32, buffer), block.qs);
+      block.d.bits = kLargestF16Bits;
+      // A sum of 1 is the largest number, and more are beyond it.
+      if constexpr (std::is_same_v<Block, BlockQ8_1>) {
+        block.s.bits = static_cast<uint16_t>(
+            sum == 0 ? 0 : kLargestF16Bits | (sum < 0 ? kSignF16 : 0));
+      }
+    } else if constexpr (std::is_same_v<Block, BlockQ8_1>) {
+      ClampF16(&block.s);
+    }
+  }
+  return overflowed;
+}
+
 void Quantize(const QuantizeArgs& args, size_t begin, size_t end) {
+  const bool looks = !args.copy && (args.clamp || args.overflowed != nullptr);
+  size_t overflowed = 0;
   for (size_t row = begin; row < end; ++row) {
     if (args.copy) {
       CopyRow(args.from, row, args.to, row);
-    } else {
-      PutRow(StoredRow{args.from, row}.Source(), args.to, row);
+      continue;
     }
+    PutRow(StoredRow{args.from, row}.Source(), args.to, row);
+    if (!looks) continue;
+    if (args.to.type == Type::kQ8_0) {
+      overflowed += MendRow<BlockQ8_0>(args, row);
+    } else if (args.to.type == Type::kQ8_1) {
+      overflowed += MendRow<BlockQ8_1>(args, row);
+    }
+  }
+  if (overflowed != 0 && args.overflowed != nullptr) {
+    args.overflowed->fetch_add(overflowed, std::memory_order_relaxed);
   }
 }
 

@@ -4,6 +4,9 @@
 #ifndef SWITCHYARD_SRC_SIMD_QUANTIZE_H_
 #define SWITCHYARD_SRC_SIMD_QUANTIZE_H_
 
+#include <atomic>
+#include <cstddef>
+
 #include "src/simd/row_function.h"
 #include "switchyard/quantize.h"
 
@@ -14,6 +17,9 @@ struct QuantizeArgs {
   const ConstAnyRows& from;
   const AnyRows& to;
   bool copy;  // of the same format
+  bool clamp;
+  // Counts the blocks that overflow, or null.
+  std::atomic<size_t>* overflowed;
 };
 
 RowFunction<QuantizeArgs> QuantizeRows() noexcept;

@@ -44,20 +44,23 @@ pub fn scatter_rows(
     })
 }
 
-/// `rows = from`, in the type and format of rows.
-pub fn quantize(from: &Rows<'_>, rows: RowsMut<'_>, pool: Pool<'_>) -> Result<(), Error> {
+/// `rows = from`, in the type and format of rows. The report has `overflowed_blocks`.
+pub fn quantize(
+    from: &Rows<'_>,
+    rows: RowsMut<'_>,
+    options: &QuantizeOptions,
+    pool: Pool<'_>,
+) -> Result<Report, Error> {
     let raw_in = sys::swy_quantize_inputs {
         size: sys::size_of::<sys::swy_quantize_inputs>(),
         from: from.view(),
     };
-    let raw_out = sys::swy_quantize_outputs {
-        size: sys::size_of::<sys::swy_quantize_outputs>(),
-        rows: rows.view(),
-    };
-    // SAFETY: views of slices that are borrowed for as long.
-    let status =
-        pool.with(|pool| unsafe { sys::swy_quantize(&raw_in, &raw_out, std::ptr::null(), pool) });
-    check(status, Report::default()).map(drop)
+    with_report(|report| {
+        let size = sys::size_of::<sys::swy_quantize_outputs>();
+        let raw_out = sys::swy_quantize_outputs { size, rows: rows.view(), report };
+        // SAFETY: views of slices that are borrowed for as long.
+        pool.with(|pool| unsafe { sys::swy_quantize(&raw_in, &raw_out, &options.to_c(), pool) })
+    })
 }
 
 /// `out[r, i] = activation(gate[r, i], up[r, i])`.

@@ -276,12 +276,12 @@ fn rows_quantised_and_scattered() {
             sums: MatrixMut::new(&mut sums, 1, 1).unwrap(),
         };
         let matrix = Matrix::new(&from, 1, 4).unwrap();
-        quantize(&matrix.into(), rows, Pool::Serial).unwrap();
+        quantize(&matrix.into(), rows, &QuantizeOptions::default(), Pool::Serial).unwrap();
         assert_eq!((codes, scales, sums), ([0, 32, -64, 127], [4.0 / 127.0], [95]));
 
         let mut halves = [F16(0); 4];
         let rows = MatrixMut::new(&mut halves, 1, 4).unwrap().into();
-        quantize(&matrix.into(), rows, Pool::Serial).unwrap();
+        quantize(&matrix.into(), rows, &QuantizeOptions::default(), Pool::Serial).unwrap();
         assert_eq!(halves, [F16(0), F16(0x3C00), F16(0xC000), F16(0x4400)]);
 
         let (index, mut back) = ([1i32, -1, 0], [9.0f32; 6]);

@@ -87,15 +87,18 @@ typedef struct swy_quantize_inputs {
   { (uint32_t)sizeof(swy_quantize_inputs), SWY_NO_ROWS }
 typedef struct swy_quantize_outputs {
   uint32_t size;
-  swy_rows rows;  // [rows, cols]
+  swy_rows rows;       // [rows, cols]
+  swy_report* report;  // optional: overflowed_blocks
 } swy_quantize_outputs;
 #define SWY_QUANTIZE_OUTPUTS_INIT \
-  { (uint32_t)sizeof(swy_quantize_outputs), SWY_NO_ROWS }
+  { (uint32_t)sizeof(swy_quantize_outputs), SWY_NO_ROWS, NULL }
+// How rows are converted.
 typedef struct swy_quantize_options {
   uint32_t size;
+  int32_t clamp_overflow;  // f16 fields of q8_0 and q8_1 to 65504, not infinity
 } swy_quantize_options;
 #define SWY_QUANTIZE_OPTIONS_INIT \
-  { (uint32_t)sizeof(swy_quantize_options) }
+  { (uint32_t)sizeof(swy_quantize_options), 0 }
 
 SWY_API swy_status swy_quantize(const swy_quantize_inputs* inputs,
                                 const swy_quantize_outputs* outputs,

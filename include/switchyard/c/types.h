@@ -178,9 +178,11 @@ typedef struct swy_report {
   size_t active_experts;  // experts that have pairs
   // swy_make_work_list, swy_plan_experts:
   size_t tiles;  // that the list has or, if it is too small, needs
+  // swy_quantize:
+  size_t overflowed_blocks;  // finite, but beyond the f16 fields of a block
 } swy_report;
 #define SWY_REPORT_INIT \
-  { (uint32_t)sizeof(swy_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { (uint32_t)sizeof(swy_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 // Indices [begin, end), on behalf of `worker`.
 typedef void (*swy_body)(void* body_context, size_t worker, size_t begin,
