@@ -111,15 +111,15 @@ TEST(SwyMetal, WrongInputIsOneLine) {
   ExpectRefused(Metal(folder, kScale, "-I " + folder.File("k.metal")),
                 "swy: -I " + folder.File("k.metal") + ": not a folder");
   ExpectRefused(Metal(folder, kScale, "--compiler /bin/true"),
-                "swy: metal_compiler: /bin/true is no Clang");
+                "swy: --compiler: /bin/true is no Clang");
   ExpectRefused(Metal(folder, kScale, "--compiler /bin/ls"),
-                "swy: metal_compiler: /bin/ls: ended with status 2: is it a "
+                "swy: --compiler: /bin/ls: ended with status 2: is it a "
                 "Clang?");
   ExpectRefused(Metal(folder, kScale, "--checked=1"),
                 "swy: --checked: takes no value");
   ExpectRefused(Metal(folder, kScale, "-D =1"), "swy: -D: no name in '=1'");
   ExpectRefused(Metal(folder, kScale, "--compiler /nowhere/clang"),
-                "swy: metal_compiler: no such program: /nowhere/clang");
+                "swy: --compiler: no such program: /nowhere/clang");
   ExpectRefused(Metal(folder, kScale, "--nothing"),
                 "swy: The following argument was not expected: --nothing");
   SWITCHYARD_NEEDS_CLANG();
@@ -321,7 +321,7 @@ TEST(SwyMetalFolder, WrongInputIsOneLine) {
   std::ofstream(folder.File("a.metal")) << kScale;
   std::ofstream(folder.File("b.metal")) << kScale;
   ExpectRefused(Swy("metal --compiler /nowhere/clang " + folder.path()),
-                "swy: metal_compiler: no such program: /nowhere/clang");
+                "swy: --compiler: no such program: /nowhere/clang");
 }
 
 // `swy metal run`, run as a shell would.
@@ -1074,11 +1074,10 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
       {"--kernel times --grid 1 --threadgroup 1 -c kTimes=1 -b 1=f32:zeros:1",
        "times: buffer 0 (x) is not bound"},
       {b + "u8:1 --checked --suppress nonsense",
-       "suppressions: \"nonsense\": there is no kind \"nonsense\""},
+       "--suppress: \"nonsense\": there is no kind \"nonsense\""},
       {b + "u8:1 -D 2X", "-D: '2X' is no name of a macro"},
       {b + "u8:1 -I %/none", "-I %/none: No such file or directory"},
-      {b + "u8:1 --compiler /bin/true",
-       "metal_compiler: /bin/true is no Clang"},
+      {b + "u8:1 --compiler /bin/true", "--compiler: /bin/true is no Clang"},
   };
   for (const auto& [arguments, line] : compiled) {
     ExpectRefused(Run(arguments), Named("swy: " + line));

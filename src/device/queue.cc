@@ -34,6 +34,11 @@ bool SpinUntil(Condition condition, std::chrono::microseconds most) {
   return true;
 }
 
+// Each level is a few frames of the stack: 12,000 handlers that each committed
+// a command buffer and waited for it took more than 8 MB.
+constexpr size_t kMostNested = 256;
+thread_local size_t t_nested = 0;  // completed handlers that run
+
 }  // namespace
 
 Queue::Queue(const DeviceOptions& options)
@@ -194,6 +199,13 @@ void Queue::Wait(State& state, bool until_scheduled) {
     return is_done() || (until_scheduled && state.scheduled);
   };
   while (!is_over()) {
+    if (t_nested >= kMostNested &&
+        state.status == CommandBufferStatusCommitted) {
+      FailLocked(state, call,
+                 ": called by a handler, which runs in a wait of another one, "
+                 "and so on 256 deep");
+      return;
+    }
     if (MayRun()) {
       RunFront(lock);
       continue;
@@ -355,7 +367,9 @@ void Queue::CallHandlers(CommandBuffer& buffer, Lock& lock) {
   handlers.swap(state.handlers);
   in_handler_ = true;
   lock.unlock();
+  ++t_nested;
   Call("addCompletedHandler", buffer, handlers);
+  --t_nested;
   lock.lock();
 }
 

@@ -155,7 +155,7 @@ TEST(DeviceCheckedFibers, EveryKindHasItsPlace) {
                      "k.metal:3:1, which no thread has written",
                      "k: threadgroup (0, 0, 0), thread 3: atomically updates "
                      "buffer 0[12] at k.metal:5:1, which thread 2 wrote at "
-                     "k.metal:4:1 in the same phase: a threadgroup_barrier "
+                     "k.metal:4:1 in the same phase: a simdgroup_barrier "
                      "with mem_device is missing",
                      "k: threadgroup (0, 0, 0), thread 3: reads buffer 0, byte "
                      "250, at k.metal:6:1, which has 32 elements"}));
@@ -171,10 +171,10 @@ TEST(DeviceCheckedFibers, EveryKindHasItsPlace) {
   }),
             (Strings{"k: threadgroup (0, 0, 0), thread 3: reads tile[0] at "
                      "k.metal:4:1, which thread 1 wrote at k.metal:2:1 in the "
-                     "same phase: a threadgroup_barrier is missing",
+                     "same phase: a simdgroup_barrier is missing",
                      "k: threadgroup (0, 0, 0), thread 4: reads tile, byte 2, "
                      "at k.metal:5:1, which thread 2 wrote at k.metal:3:1 in "
-                     "the same phase: a threadgroup_barrier is missing"}));
+                     "the same phase: a simdgroup_barrier is missing"}));
 }
 
 // Another threadgroup's place, and a second dispatch's of other code.

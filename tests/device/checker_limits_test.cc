@@ -280,7 +280,7 @@ TEST(DeviceCheckerLimits, WideElements) {
   };
   EXPECT_EQ(q.Run("wide", wide, {q.Floats(8)}, 1, 2),
             "wide: threadgroup (0, 0, 0), thread 1: writes buffer 0[2], which "
-            "thread 0 wrote in the same phase: a threadgroup_barrier with "
+            "thread 0 wrote in the same phase: a simdgroup_barrier with "
             "mem_device is missing");
   const auto misaligned = [](auto& tg) {
     pointer_cast<double>(buffer<uint32_t>(tg, 0) + 1);
@@ -313,7 +313,7 @@ TEST(DeviceCheckerLimits, ElementsAcrossWords) {
               "pairs: threadgroup (0, 0, 0), thread 1: writes buffer 0[" +
                   std::to_string(word) +
                   "], which thread 0 wrote in the same phase: a "
-                  "threadgroup_barrier with mem_device is missing");
+                  "simdgroup_barrier with mem_device is missing");
   }
 }
 

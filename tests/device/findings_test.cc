@@ -59,7 +59,7 @@ TEST(DeviceFindings, EachOnceAndInOrder) {
   EXPECT_EQ(found[1].text,
             "broken: threadgroup (0, 0, 0), thread 0: reads threadgroup array "
             "0[1], which thread 1 wrote in the same phase: a "
-            "threadgroup_barrier is missing");
+            "simdgroup_barrier is missing");
   EXPECT_EQ(found[1].help,
             "simdgroup_barrier(mem_flags::mem_threadgroup) between the two "
             "accesses");
@@ -81,6 +81,39 @@ TEST(DeviceFindings, EachOnceAndInOrder) {
   // The next command buffer starts anew.
   EXPECT_EQ(Kinds(q.Find("broken", kBroken, {out}, 1, 64)),
             (Strings{"never-written", "missing-barrier", "missing-barrier"}));
+}
+
+// Threads 0 and 1 need less than threads 31 and 32, which come later.
+TEST(DeviceFindings, TheStrongestPairNamesTheBarrier) {
+  for (const uint32_t threads : {64u, 32u}) {
+    FindingQueue q;
+    const auto kernel = [](auto& tg) {
+      const auto a = threadgroup_array<float, 64>(tg);
+      const auto out = buffer<float>(tg, 0);
+      const size_t n = tg.threads_per_threadgroup.width;
+      tg.for_each_thread(
+          [&](auto t) { a[t.thread_index_in_threadgroup] = 1.0f; });
+      tg.for_each_thread([&](auto t) {
+        const size_t i = t.thread_index_in_threadgroup;
+        out[i] = a[(i + 1) % n];
+      });
+    };
+    const std::vector<Finding> found =
+        q.Find("k", kernel, {q.Floats(64, 0.0f)}, 1, threads);
+    ASSERT_EQ(found.size(), 1u);
+    const std::string pair =
+        threads == 64 ? "31: reads threadgroup array 0[32], which thread 32"
+                      : "0: reads threadgroup array 0[1], which thread 1";
+    const std::string barrier =
+        threads == 64 ? "threadgroup_barrier" : "simdgroup_barrier";
+    EXPECT_EQ(found[0].text, "k: threadgroup (0, 0, 0), thread " + pair +
+                                 " wrote in the same phase: a " + barrier +
+                                 " is missing");
+    EXPECT_EQ(found[0].help, barrier +
+                                 "(mem_flags::mem_threadgroup) between "
+                                 "the two accesses");
+    EXPECT_EQ(q.last->error(), found[0].text);
+  }
 }
 
 TEST(DeviceFindings, TheFirstN) {
@@ -358,7 +391,7 @@ assert log["version"] == "2.1.0" and log["$schema"].endswith("2.1.0.json")
 (run,) = log["runs"]
 rules = run["tool"]["driver"]["rules"]
 assert run["tool"]["driver"]["name"] == "Switchyard"
-assert len({rule["id"] for rule in rules}) == len(rules) == 12
+assert len({rule["id"] for rule in rules}) == len(rules) == 13
 for rule in rules:
     assert rule["shortDescription"]["text"]
 for result in run["results"]:
@@ -528,11 +561,11 @@ TEST(DeviceSuppressions, TheRestIsFound) {
   const std::string same =
       begin +
       "1: writes threadgroup array 0[0], which thread 0 wrote in the same "
-      "phase: a threadgroup_barrier is missing";
+      "phase: a simdgroup_barrier is missing";
   const std::string race =
       begin +
       "1: writes buffer 0[0], which thread 0 wrote in the same phase: a "
-      "threadgroup_barrier with mem_device is missing";
+      "simdgroup_barrier with mem_device is missing";
   const std::string fresh =
       begin + "0: reads threadgroup array 0[2], which no thread has written";
   for (const size_t most : {1u, 2u, 20u}) {

@@ -3,10 +3,12 @@
 
 // In which order command buffers run, on which threads, and who waits for whom.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -618,6 +620,39 @@ TEST_F(DeviceLifetime, DroppedWithACapture) {
     DropQueueAndDevice();
     gone->Wait();
   }
+}
+
+// 12,000 handlers, each of which commits the next command buffer and waits for
+// it. Wherever they run, none is more than 256 deep, and all run.
+TEST_F(DeviceLifetime, HandlersThatWaitAreNotTooDeep) {
+  constexpr int kHandlers = 12000, kDeep = 256;
+  std::atomic<int> called{0}, deepest{0}, refused{0};
+  thread_local int depth = 0;
+  std::function<void()> next = [&] {
+    const auto buffer = queue_->commandBuffer();
+    buffer->addCompletedHandler([&](CommandBuffer*) {
+      ++depth;
+      deepest = std::max(deepest.load(), depth);
+      if (++called < kHandlers) next();
+      --depth;
+    });
+    buffer->commit();
+    buffer->waitUntilCompleted();
+    if (buffer->error().find("256 deep") != std::string::npos) ++refused;
+  };
+  next();
+  while (called < kHandlers) {
+    const auto buffer = queue_->commandBuffer();
+    buffer->commit();
+    buffer->waitUntilCompleted();
+  }
+  // Their handlers have returned.
+  const auto last = queue_->commandBuffer();
+  last->commit();
+  last->waitUntilCompleted();
+  EXPECT_EQ(called, kHandlers);
+  EXPECT_EQ(deepest, kDeep);
+  EXPECT_EQ(refused, (kHandlers - 1) / kDeep);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "programs/program.h"
 #ifdef SWITCHYARD_WITH_DEVICE
@@ -76,6 +77,7 @@ int CompileFile(MTL::Device& device, const MTL::CompileOptions& compile,
       device.newLibraryFromFile(path.c_str(), compile, &error);
   if (library == nullptr) {
     // Clang's messages are several lines, each with its place.
+    error = WithOptions(error);
     if (error.find('\n') == std::string::npos) throw InputError(error);
     std::fputs(Printable(error, "\n\t").c_str(), stderr);
     return 1;
@@ -147,7 +149,7 @@ int Survey(MTL::Device& device, const MTL::CompileOptions& compile,
   std::string error;
   // Says once what would go wrong with each file: that there is no Clang.
   if (device.newLibrary("", compile, &error) == nullptr) {
-    throw InputError(FirstError(error));
+    throw InputError(FirstError(WithOptions(error)));
   }
   size_t whole = 0, in_part = 0, kernels = 0;
   for (const std::string& file : files) {
@@ -260,6 +262,20 @@ CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
       "input. A file, and what\nit includes, has at most 16 MiB.\nExamples: "
       "swy metal -I include kernels.metal; swy metal shaders --json out.json");
   return metal;
+}
+
+std::string WithOptions(std::string error) {
+  const std::pair<std::string, std::string> names[] = {
+      {"metal_compiler", "--compiler"}, {"suppressions", "--suppress"}};
+  for (const auto& [field, option] : names) {
+    const size_t at = error.find("DeviceOptions::" + field);
+    if (at != std::string::npos) {
+      error.replace(at, 15 + field.size(), option);
+    } else if (error.rfind(field + ": ", 0) == 0) {
+      error.replace(0, field.size(), option);
+    }
+  }
+  return error;
 }
 
 #ifdef SWITCHYARD_WITH_DEVICE

@@ -28,6 +28,10 @@ void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options);
 switchyard::device::CompileOptions CompileOptionsOf(
     const MetalOptions& options);
 
+// The library's error with the options of swy in the place of the fields of C++
+// that it names: "--compiler: no such program: ...".
+std::string WithOptions(std::string error);
+
 // `swy metal`: compiles a .metal file, lists its kernels with their arguments,
 // and what is not supported and where; or all files below a folder, with a line
 // each, and all of it as JSON. 1 if there is such, or if one does not compile.

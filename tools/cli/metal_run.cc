@@ -523,7 +523,9 @@ class Runner {
     }
     library_ = NewDevice(0)->newLibraryFromFile(options_.compile.path.c_str(),
                                                 compile, &error);
-    if (library_ == nullptr) throw InputError(program::FirstError(error));
+    if (library_ == nullptr) {
+      throw InputError(program::FirstError(WithOptions(error)));
+    }
     RunSchedules();
     NameMacros();
     std::fputs(Printable(MTL::FindingsToText(findings_), "\n").c_str(), stdout);
@@ -641,7 +643,7 @@ class Runner {
   void Report(uint64_t seed, const Ran& ran) {
     AddNew(ran.findings);
     if (ran.findings.empty()) {
-      if (!ran.error.empty()) throw InputError(ran.error);
+      if (!ran.error.empty()) throw InputError(WithOptions(ran.error));
       LookAt(ran.buffers, seed);
     }
     if (seed != 0) return;
@@ -702,7 +704,18 @@ class Runner {
       }
       if (other < where && !other.empty()) std::swap(where, other);
       const Key key = {finding.kind, finding.kernel, where, other};
-      if (seen_.count(key) == 0) findings_.push_back(finding);
+      if (seen_.count(key) == 0) {
+        findings_.push_back(finding);
+        keys_.push_back(key);
+      } else if (finding.help.rfind("threadgroup_barrier", 0) == 0) {
+        // It takes the place of one that asked for a simdgroup_barrier.
+        for (size_t i = 0; i < keys_.size(); ++i) {
+          if (keys_[i] == key &&
+              findings_[i].help.rfind("simdgroup_barrier", 0) == 0) {
+            findings_[i] = finding;
+          }
+        }
+      }
       now.insert(key);
     }
     seen_.insert(now.begin(), now.end());
@@ -794,6 +807,7 @@ class Runner {
   std::vector<MTL::Finding> findings_;
   std::shared_ptr<MTL::Library> library_;
   std::set<Key> seen_;
+  std::vector<Key> keys_;     // of findings_
   std::set<size_t> printed_;  // of looks_
   bool has_differences_ = false;
 };

@@ -79,7 +79,10 @@ class CommandBuffer : public Referencing<CommandBuffer> {
   // handlers, may run on this thread. Before commit() it returns at once, and
   // that is an error which keeps the work from running. In a handler of this
   // buffer it returns at once; later buffers may be waited for there, and those
-  // of other queues whose handlers do not wait for this one's.
+  // of other queues whose handlers do not wait for this one's. A handler that
+  // runs in another handler's wait, and so on, may wait 256 deep, because each
+  // takes stack; deeper, the wait returns at once, and its command buffer,
+  // which runs later, is an error.
   void waitUntilCompleted() noexcept;
   // Returns when the work has begun, and the scheduled handlers have returned;
   // else as waitUntilCompleted().

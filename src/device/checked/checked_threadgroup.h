@@ -151,7 +151,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
 
   // In report.cc. Notes a finding once; throws if no more are wanted.
   void Note(const FindingList::Key& key, const Checker::Other& other,
-            Finding finding, bool may_throw);
+            Finding finding, bool may_throw, bool weak = false);
   [[noreturn]] void ThrowEnd();
   std::string Who(size_t thread) const;
   static const char* Verb(uint32_t kind);

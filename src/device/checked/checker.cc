@@ -273,7 +273,7 @@ bool Checker::IsAllowed(const Finding& finding, uint32_t other_dispatch) const {
 }
 
 bool Checker::Add(const FindingList::Key& key, const Other& other,
-                  Finding finding) {
+                  Finding finding, bool weak) {
   const Dispatch& dispatch = commands_->dispatches[dispatch_];
   finding.kernel = dispatch.pipeline->name;
   finding.dispatch = dispatch_;
@@ -285,7 +285,8 @@ bool Checker::Add(const FindingList::Key& key, const Other& other,
     finding.text += commands_->places[dispatch.place].Text();
   }
   const bool allowed = IsAllowed(finding, other.dispatch);
-  const bool added = list_.Add(key, other.where, allowed, std::move(finding));
+  const bool added =
+      list_.Add(key, other.where, allowed, weak, std::move(finding));
   list_is_full_ = list_.full();
   return added;
 }

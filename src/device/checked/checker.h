@@ -101,7 +101,8 @@ class Checker : public CheckedMode {
   // Adds a finding that has not been seen, with kernel and dispatch filled in
   // and the kernel's name before the text. Returns whether nobody had
   // suppressed it.
-  bool Add(const FindingList::Key& key, const Other& other, Finding finding);
+  bool Add(const FindingList::Key& key, const Other& other, Finding finding,
+           bool weak = false);
   // See CheckedFibers.
   bool IsResident(const void* address, size_t size) const;
   // The dispatch that runs may write what it has bound at `index`.

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
@@ -37,21 +38,34 @@ class FindingList {
   void Clear() {
     seen_.clear();
     passed_.clear();
+    weak_.clear();
     findings_.clear();
   }
-  // Whether it was seen, or suppressed with code at `other` to race with: the
-  // next one, with other code, may not be benign.
-  bool Seen(const Key& key, const void* other) const {
-    return seen_.count(key) != 0 ||
+  // A weak finding asks for a simdgroup_barrier, which is not enough for one of
+  // the same key that asks for a threadgroup_barrier.
+
+  // Returns whether it was seen, or suppressed with code at `other` to race
+  // with: the next one, with other code, may not be benign.
+  bool Seen(const Key& key, const void* other, bool weak = true) const {
+    return (seen_.count(key) != 0 && (weak || weak_.count(key) == 0)) ||
            (!passed_.empty() && passed_.count({key, other}) != 0);
   }
   // Adds a finding that has not been seen, unless it is allowed, or suppressed
-  // by an option. Returns whether it was added.
-  bool Add(const Key& key, const void* other, bool allowed, Finding finding) {
+  // by an option. It takes the place of a weak one of the same key. Returns
+  // whether it was added.
+  bool Add(const Key& key, const void* other, bool allowed, bool weak,
+           Finding finding) {
     if (allowed || suppressions_.Match(finding)) {
       passed_.insert({key, other});
       return false;
     }
+    const auto found = weak_.find(key);
+    if (found != weak_.end()) {
+      findings_[found->second] = std::move(finding);
+      weak_.erase(found);
+      return true;
+    }
+    if (weak) weak_[key] = findings_.size();
     seen_.insert(key);
     findings_.push_back(std::move(finding));
     return true;
@@ -70,6 +84,7 @@ class FindingList {
   const size_t most_;  // 0: any number
   const Suppressions suppressions_;
   std::set<Key> seen_;
+  std::map<Key, size_t> weak_;  // and where in findings_
   std::set<std::pair<Key, const void*>> passed_;
   std::vector<Finding> findings_;
 };

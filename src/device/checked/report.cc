@@ -91,9 +91,9 @@ std::string CheckedThreadgroup::Access(const View& view, const Element& element,
 
 void CheckedThreadgroup::Note(const FindingList::Key& key,
                               const Checker::Other& other, Finding finding,
-                              bool may_throw) {
+                              bool may_throw, bool weak) {
   finding.threadgroup = position_;
-  checker_.Add(key, other, std::move(finding));
+  checker_.Add(key, other, std::move(finding), weak);
   if (may_throw && checker_.list_is_full()) ThrowEnd();
 }
 
@@ -252,57 +252,63 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
                                    bool may_throw) {
   const Meetings::Skipped* skipped = nullptr;
   bool simdgroups = false;
-  const FindingKind kind = KindOf(clash, &skipped, &simdgroups);
-  Finding finding;
-  finding.kind = same_value ? FindingKind::kSameValue : kind;
-  const FindingList::Key key =
-      checker_.KeyOf(finding.kind, clash.where, PieceOf(clash.view));
+  FindingKind kind = KindOf(clash, &skipped, &simdgroups);
   const View& view = clash.view;
   const Conflict& conflict = clash.conflict;
   const uint64_t named = conflict.named;
+  const size_t other_thread = ThreadOf(named);
+  Finding finding;
+  finding.thread = ThreadOf(clash.stamp);
+  // It may be known only that there are others.
+  const bool known = other_thread != finding.thread;
+  const bool same_simdgroup =
+      known && (conflict.last & kOtherSimdgroups) == 0 &&
+      other_thread / kSimdWidth == finding.thread / kSimdWidth;
+  if (simdgroups && !same_simdgroup) {
+    // Other flags of the simdgroup_barrier would not do.
+    kind = FindingKind::kMissingBarrier;
+    skipped = nullptr;
+  }
+  // Between these two threads a simdgroup_barrier is enough.
+  const bool weak = skipped == nullptr
+                        ? kind == FindingKind::kMissingBarrier && same_simdgroup
+                        : simdgroups;
+  finding.kind = same_value ? FindingKind::kSameValue : kind;
+  const FindingList::Key key =
+      checker_.KeyOf(finding.kind, clash.where, PieceOf(view));
   const Phases::Phase& phase = checker_.phases()[PhaseOf(named)];
   const Checker::Other other = {phase.dispatch, conflict.where};
-  if (checker_.list().Seen(key, other.where)) return;
-  finding.thread = ThreadOf(clash.stamp);
+  if (checker_.list().Seen(key, other.where, weak)) return;
   finding.where = checker_.PlaceOf(checker_.dispatch(), clash.where);
   finding.other = checker_.PlaceOf(other);
   const std::string at = At(finding.other);
   const std::string atomically = (named & kAtomic) != 0 ? " atomically" : "";
   const std::string did = atomically + (conflict.was_read ? " read" : " wrote");
-  const size_t other_thread = ThreadOf(named);
   const std::string thread = "thread " + std::to_string(other_thread);
   std::string text = Who(finding.thread) + ": " +
                      Access(view, clash.element, finding.where) + ", which ";
   if (kind == FindingKind::kMissingBarrier ||
       kind == FindingKind::kBarrierFlags) {
-    // It may be known only that there are others.
-    const bool known = other_thread != finding.thread;
+    const std::string barrier =
+        std::string(weak ? "simdgroup" : "threadgroup") + "_barrier";
     const bool several = known && (conflict.last & kMarks) != 0;
-    const bool same_simdgroup =
-        known && (conflict.last & kOtherSimdgroups) == 0 &&
-        other_thread / kSimdWidth == finding.thread / kSimdWidth;
     text += (known ? thread : "other threads") + did + at +
             (several ? ", and others," : "") + " in the same phase: ";
     const std::string flag = FlagOf(view);
     if (skipped == nullptr) {
-      text += "a threadgroup_barrier" +
+      text += "a " + barrier +
               std::string(view.kind == kBufferView ? " with mem_device" : "") +
               " is missing";
     } else {
-      text += "the " + std::string(simdgroups ? "simdgroup" : "threadgroup") +
-              "_barrier between them has " + Flags(skipped->flags) +
+      text += "the " + barrier + " between them has " + Flags(skipped->flags) +
               ", this is " +
               (view.kind == kBufferView ? "device" : "threadgroup") +
               " memory: it needs " + flag;
     }
     const uint32_t flags = skipped == nullptr ? 0 : skipped->flags;
-    finding.help =
-        std::string(same_simdgroup && (skipped == nullptr || simdgroups)
-                        ? "simdgroup"
-                        : "threadgroup") +
-        "_barrier(mem_flags::" + flag +
-        (flags == 0 ? "" : " | mem_flags::" + Flags(flags)) +
-        ") between the two accesses";
+    finding.help = barrier + "(mem_flags::" + flag +
+                   (flags == 0 ? "" : " | mem_flags::" + Flags(flags)) +
+                   ") between the two accesses";
   } else if (kind == FindingKind::kMissingMemoryBarrier) {
     const std::string between =
         " between it and dispatch " + std::to_string(checker_.dispatch());
@@ -329,7 +335,7 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
         "thread_scope_device) before a flag is set, and one behind its read";
   }
   finding.text = text;
-  Note(key, other, std::move(finding), may_throw);
+  Note(key, other, std::move(finding), may_throw, weak);
 }
 
 }  // namespace switchyard::device::kernel_internal

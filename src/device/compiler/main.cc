@@ -60,6 +60,13 @@ int main(int argc, char** argv) {
   std::string error;
   if (!switchyard::device::CompileMetallib(device, input, options, output,
                                            &files, &error)) {
+    // The option here has another name than the field of C++.
+    for (const std::string field :
+         {"DeviceOptions::metal_compiler", "metal_compiler"}) {
+      const size_t at = error.find(field);
+      if (at == error.npos || error.find('\n') < at) continue;
+      error.replace(at, field.size(), "-c");
+    }
     // Clang's messages are several lines, each with its place.
     if (error.find('\n') == error.npos) return Fail(error);
     std::fputs(error.c_str(), stderr);
