@@ -263,7 +263,7 @@ def test_metal_kernel_atomic_outputs(capsys):
 def test_settings_hold_for_the_doors():
     source = "threadgroup float a[1]; uint i = thread_index_in_threadgroup; a[0] = inp[i]; out[i] = a[0];"
     a = random_row(32)
-    with pytest.raises(metal.FindingsError, match="threadgroup_barrier is missing"):
+    with pytest.raises(metal.FindingsError, match="simdgroup_barrier is missing"):
         call_exp(exp_kernel(source), a)
     metal.settings.suppress = ["race:*"]
     call_exp(exp_kernel(source), a)
