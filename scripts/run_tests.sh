@@ -14,7 +14,7 @@ ctest=(ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}")
 # than a line.
 show_log() {
   local line state=start failed=0 failures=() skipped=() summary=() started=$SECONDS
-  local ended='^ *([0-9]+)/([0-9]+) Test +#[0-9]+: ([^ ]+) \.*(   Passed|\*\*\*([A-Za-z]+))'
+  local ended='^ *([0-9]+)/([0-9]+) Test +#[0-9]+: (.*) \.+(   Passed|\*\*\*([A-Za-z]+))'
   while IFS= read -r line; do
     if [[ $state == summary || $line =~ ^[0-9]+%\ tests\ passed, ]]; then
       state=summary

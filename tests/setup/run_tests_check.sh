@@ -15,6 +15,7 @@ enable_testing()
 foreach(i RANGE 1 105)
   add_test(NAME passes${i} COMMAND true)
 endforeach()
+add_test(NAME "Typed<unsigned char>" COMMAND true)
 add_test(NAME fails COMMAND bash -c "echo one; echo two >&2; exit 1")
 add_test(NAME lacks_mpi COMMAND bash -c "echo skipped: no mpiexec; exit 77")
 foreach(i RANGE 1 3)
@@ -45,8 +46,9 @@ lines() {
 }
 
 log 8
-lines 30
-expect '^100 of 110 tests, [01] failed, [0-9]+ s$'
+lines 29
+expect '^100 of 111 tests, [01] failed, [0-9]+ s$'
+! grep -q 'Typed<' <<<"$log" || { echo 'FAILED: a test that passed is printed' >&2; failures=$((failures + 1)); }
 expect '^Skipped 4: (no mpiexec \(lacks_mpi\); )?no Clang \(Shader\.Runs1 and 2 more\)'
 expect 'no mpiexec \(lacks_mpi\)'
 # The output of what failed follows all counts, and ctest's summary all else.
