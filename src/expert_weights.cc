@@ -22,7 +22,6 @@ namespace {
 using internal::CeilDiv;
 using internal::Checked;
 using internal::Given;
-using internal::Invalid;
 using simd::TraitsOf;
 using simd::WeightTraits;
 
@@ -156,13 +155,13 @@ Status MultiplyTile(const ExpertWeights& weights,
   const bool is_packed = weights.layout == WeightLayout::kPacked;
   if (size == SIZE_MAX || weights.rows == 0 ||
       calls::NameOf(weights.layout) == nullptr) {
-    return Invalid(
+    return internal::Invalid(
         "MultiplyTile: weights: format, layout, rows or cols is out of range");
   }
   const ConstAnyMatrix& data = weights.data;
   if (data.data == nullptr || data.type != Type::kU8 || data.cols != size ||
       data.stride < size) {
-    return Invalid(
+    return internal::Invalid(
         "MultiplyTile: weights.data: is not uint8 [num_experts, "
         "ExpertWeightsSize]");
   }
@@ -172,17 +171,18 @@ Status MultiplyTile(const ExpertWeights& weights,
       (scales.data == nullptr || scales.type != Type::kF32 ||
        scales.rows != data.rows || scales.cols != weights.rows ||
        scales.stride < weights.rows)) {
-    return Invalid(
+    return internal::Invalid(
         "MultiplyTile: weights.scales: is not f32 [num_experts, weights.rows]");
   }
   const auto expert =
       static_cast<size_t>(tile.expert == ExpertTile::kShared ? 0 : tile.expert);
   if (tile.expert < ExpertTile::kShared || expert >= data.rows) {
-    return Invalid("MultiplyTile: tile.expert: is not one of weights");
+    return internal::Invalid(
+        "MultiplyTile: tile.expert: is not one of weights");
   }
   if (tile.rows.cols != weights.cols || !AreOperands(tile.rows) ||
       !HasMemory(tile.rows) || !internal::AreSound(tile.rows)) {
-    return Invalid(
+    return internal::Invalid(
         "MultiplyTile: tile.rows: is not [rows, weights.cols] of i8 with f32 "
         "scales or of q8_0");
   }
@@ -190,12 +190,12 @@ Status MultiplyTile(const ExpertWeights& weights,
       tile.first_column > weights.rows ||
       tile.out.cols > weights.rows - tile.first_column ||
       !HasMemory(tile.out)) {
-    return Invalid(
+    return internal::Invalid(
         "MultiplyTile: tile.out: is not f32, bf16 or f16 of tile.rows and of "
         "columns that weights.rows has");
   }
   if (is_packed && tile.first_column % simd::kPackedRows != 0) {
-    return Invalid(
+    return internal::Invalid(
         "MultiplyTile: tile.first_column: is no multiple of 16, as packed "
         "weights want (ExpertsPlanOptions::tile_columns)");
   }
@@ -221,7 +221,8 @@ Status LayerWeights::operator()(const ExpertTile& tile) const noexcept {
     case ExpertProduct::kDown:
       return MultiplyTile(is_shared ? shared_down : down, tile);
   }
-  return Invalid("MultiplyTile: tile.product: is not a known ExpertProduct");
+  return internal::Invalid(
+      "MultiplyTile: tile.product: is not a known ExpertProduct");
 }
 
 }  // namespace switchyard

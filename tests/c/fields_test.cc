@@ -18,7 +18,7 @@
 namespace switchyard::c {
 namespace {
 
-static_assert(NumFields<Report>() == 10);  // the count itself
+static_assert(NumFields<Report>() == 11);  // the count itself
 
 // Whether a value of C is that of C++, told without the conversions.
 template <class T>
@@ -250,7 +250,7 @@ TEST(Written, EachFieldOfPresets) {
 TEST(Reporting, TellsWhatWasSet) {
   for (const Field& field : FieldsOf<swy_report>()) {
     swy_report given = {
-        sizeof(swy_report), 71, 72, 73, 74, 75, 76, 77, 78, 79, 80};
+        sizeof(swy_report), 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81};
     const swy_report before = given;
     size_t& in_c = *At<size_t>(&given, field.c_offset);
     Reporting reporting(&given, ArgumentTexts());

@@ -177,7 +177,7 @@ static void CallMap(const swy_team* team) {
 
 static void RunTeam(void (*call)(const swy_team* team), size_t report_size) {
   const swy_report before = {
-      (uint32_t)sizeof(swy_report), 71, 72, 73, 74, 75, 76, 77, 78, 79, 80};
+      (uint32_t)sizeof(swy_report), 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81};
   struct Member first, second;
   first.thread = 0;
   second.thread = 1;
