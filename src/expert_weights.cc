@@ -9,6 +9,7 @@
 
 #include "src/calls/expert_weights.h"
 #include "src/check.h"
+#include "src/details.h"
 #include "src/fp_env.h"
 #include "src/layer_plan.h"
 #include "src/schedule.h"
@@ -58,6 +59,12 @@ bool AreOperands(const ConstAnyRows& rows) {
   return rows.type == Type::kQ8_0 ||
          (rows.type == Type::kI8 && rows.scales.type == Type::kF32 &&
           simd::GroupOf(rows.cols, rows.scales.cols) != 0);
+}
+
+Status Refuse(const char* message, size_t got, size_t needs) {
+  internal::Details details;
+  details.Put("got ").Put(got).Put(", needs ").Put(needs);
+  return internal::Refuse(StatusCode::kInvalidArgument, message, details);
 }
 
 // Experts are packed side by side: a range is of groups of all experts.
@@ -161,9 +168,10 @@ Status MultiplyTile(const ExpertWeights& weights,
   const ConstAnyMatrix& data = weights.data;
   if (data.data == nullptr || data.type != Type::kU8 || data.cols != size ||
       data.stride < size) {
-    return internal::Invalid(
+    return Refuse(
         "MultiplyTile: weights.data: is not uint8 [num_experts, "
-        "ExpertWeightsSize]");
+        "ExpertWeightsSize]",
+        data.cols, size);
   }
   const bool has_channel_scales = !traits.has_block_scales() && !is_packed;
   const ConstAnyMatrix& scales = weights.scales;
@@ -174,55 +182,92 @@ Status MultiplyTile(const ExpertWeights& weights,
     return internal::Invalid(
         "MultiplyTile: weights.scales: is not f32 [num_experts, weights.rows]");
   }
-  const auto expert =
-      static_cast<size_t>(tile.expert == ExpertTile::kShared ? 0 : tile.expert);
+  const bool is_shared = tile.expert == ExpertTile::kShared;
+  if (is_shared && data.rows != 1) {
+    return Refuse(
+        "MultiplyTile: weights.data: has not one expert, which the shared "
+        "expert's tile wants",
+        data.rows, 1);
+  }
+  const auto expert = static_cast<size_t>(is_shared ? 0 : tile.expert);
   if (tile.expert < ExpertTile::kShared || expert >= data.rows) {
     return internal::Invalid(
         "MultiplyTile: tile.expert: is not one of weights");
   }
-  if (tile.rows.cols != weights.cols || !AreOperands(tile.rows) ||
-      !HasMemory(tile.rows) || !internal::AreSound(tile.rows)) {
+  const ConstAnyRows& rows = tile.rows;
+  if (!AreOperands(rows) || !HasMemory(rows) || !internal::AreSound(rows)) {
     return internal::Invalid(
-        "MultiplyTile: tile.rows: is not [rows, weights.cols] of i8 with f32 "
-        "scales or of q8_0");
+        "MultiplyTile: tile.rows: is neither q8_0 nor i8 with f32 scales: set "
+        "ExpertsOptions::operands to OperandsOf(format)");
   }
-  if (tile.out.rows != tile.rows.rows || !internal::IsFloat(tile.out.type) ||
-      tile.first_column > weights.rows ||
-      tile.out.cols > weights.rows - tile.first_column ||
-      !HasMemory(tile.out)) {
+  if (rows.cols != weights.cols) {
+    return Refuse("MultiplyTile: tile.rows: is not [rows, weights.cols]",
+                  rows.cols, weights.cols);
+  }
+  const AnyMatrix& out = tile.out;
+  if (out.rows != rows.rows || !internal::IsFloat(out.type) ||
+      !HasMemory(out)) {
     return internal::Invalid(
-        "MultiplyTile: tile.out: is not f32, bf16 or f16 of tile.rows and of "
-        "columns that weights.rows has");
+        "MultiplyTile: tile.out: is not f32, bf16 or f16 [rows, columns]");
+  }
+  if (tile.first_column > weights.rows ||
+      out.cols > weights.rows - tile.first_column) {
+    return Refuse(
+        "MultiplyTile: tile.first_column: with tile.out.cols exceeds "
+        "weights.rows",
+        tile.first_column + out.cols, weights.rows);
   }
   if (is_packed && tile.first_column % simd::kPackedRows != 0) {
     return internal::Invalid(
         "MultiplyTile: tile.first_column: is no multiple of 16, as packed "
         "weights want (ExpertsPlanOptions::tile_columns)");
   }
-  if (tile.out.cols == 0) return Status();
+  if (internal::MayOverlap(out, rows) ||
+      internal::MayOverlap(out, rows.scales)) {
+    return internal::Invalid("MultiplyTile: tile.out: overlaps tile.rows");
+  }
+  if (out.cols == 0) return Status();
   const internal::DefaultFpEnv fp_env;
   simd::MultiplyRows()(
       {weights, data.Row<unsigned char>(expert),
        has_channel_scales ? scales.Row<float>(expert) : nullptr,
-       tile.first_column, tile.rows, tile.out},
-      0, tile.rows.rows);
+       tile.first_column, rows, out},
+      0, rows.rows);
   return Status();
 }
 
-Status LayerWeights::operator()(const ExpertTile& tile) const noexcept {
+Status MultiplyTile(const LayerWeights& layer,
+                    const ExpertTile& tile) noexcept {
+  struct Product {
+    const ExpertWeights& weights;
+    const char* not_given;
+  };
   const bool is_shared = tile.expert == ExpertTile::kShared;
+  const auto multiply = [&](const Product& routed, const Product& shared) {
+    const Product& product = is_shared ? shared : routed;
+    return product.weights.data.data == nullptr
+               ? internal::Invalid(product.not_given)
+               : MultiplyTile(product.weights, tile);
+  };
   switch (tile.product) {
     case ExpertProduct::kGateUp:
-      return MultiplyTile(is_shared ? shared_gate_up : gate_up, tile);
+      return multiply(
+          {layer.gate_up, "LayerWeights: gate_up: not given"},
+          {layer.shared_gate_up, "LayerWeights: shared_gate_up: not given"});
     case ExpertProduct::kGate:
-      return MultiplyTile(is_shared ? shared_gate : gate, tile);
+      return multiply(
+          {layer.gate, "LayerWeights: gate: not given"},
+          {layer.shared_gate, "LayerWeights: shared_gate: not given"});
     case ExpertProduct::kUp:
-      return MultiplyTile(is_shared ? shared_up : up, tile);
+      return multiply({layer.up, "LayerWeights: up: not given"},
+                      {layer.shared_up, "LayerWeights: shared_up: not given"});
     case ExpertProduct::kDown:
-      return MultiplyTile(is_shared ? shared_down : down, tile);
+      return multiply(
+          {layer.down, "LayerWeights: down: not given"},
+          {layer.shared_down, "LayerWeights: shared_down: not given"});
   }
   return internal::Invalid(
-      "MultiplyTile: tile.product: is not a known ExpertProduct");
+      "LayerWeights: tile.product: is not a known ExpertProduct");
 }
 
 }  // namespace switchyard

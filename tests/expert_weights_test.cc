@@ -539,24 +539,37 @@ TEST(MultiplyTileErrors, NameTheArgument) {
   const char* const expert = "tile.expert: is not one of weights";
   expect(expert, [](Call& c) { c.tile.expert = 2; });
   expect(expert, [](Call& c) { c.tile.expert = -2; });
+  expect(
+      "weights.data: has not one expert, which the shared expert's tile wants",
+      [](Call& c) { c.tile.expert = ExpertTile::kShared; });
   const char* const rows =
-      "tile.rows: is not [rows, weights.cols] of i8 with f32 scales or of q8_0";
-  expect(rows, [](Call& c) { c.tile.rows.cols = 32; });
+      "tile.rows: is neither q8_0 nor i8 with f32 scales: set "
+      "ExpertsOptions::operands to OperandsOf(format)";
   expect(rows, [](Call& c) { c.tile.rows.type = Type::kU8; });
+  expect(rows, [](Call& c) { c.tile.rows.type = Type::kF32; });
   expect(rows, [](Call& c) { c.tile.rows.scales = {}; });
   expect(rows, [](Call& c) { c.tile.rows.scales.cols = 5; });
   expect(rows, [](Call& c) { c.tile.rows.data = nullptr; });
   expect(rows, [](Call& c) { c.tile.rows.scales.rows = 2; });
+  expect("tile.rows: is not [rows, weights.cols]", [](Call& c) {
+    c.tile.rows.cols = 32;
+    c.tile.rows.scales.cols = 1;
+  });
   const char* const outputs =
-      "tile.out: is not f32, bf16 or f16 of tile.rows and of columns that "
-      "weights.rows has";
+      "tile.out: is not f32, bf16 or f16 [rows, columns]";
   expect(outputs, [](Call& c) { c.tile.out.rows = 2; });
   expect(outputs, [](Call& c) { c.tile.out.type = Type::kI32; });
-  expect(outputs, [](Call& c) { c.tile.out.cols = c.tile.out.stride = 41; });
-  expect(outputs, [](Call& c) { c.tile.first_column = 1; });
-  expect(outputs, [](Call& c) { c.tile.first_column = SIZE_MAX; });
   expect(outputs, [](Call& c) { c.tile.out.stride = 39; });
   expect(outputs, [](Call& c) { c.tile.out.data = nullptr; });
+  const char* const columns =
+      "tile.first_column: with tile.out.cols exceeds weights.rows";
+  expect(columns, [](Call& c) { c.tile.out.cols = c.tile.out.stride = 41; });
+  expect(columns, [](Call& c) { c.tile.first_column = 1; });
+  expect(columns, [](Call& c) { c.tile.first_column = SIZE_MAX; });
+  expect("tile.out: overlaps tile.rows", [&](Call& c) {
+    c.tile.out.data = operands.scales.data();
+    c.tile.out.cols = c.tile.out.stride = 2;
+  });
   expect(
       "tile.first_column: is no multiple of 16, as packed weights want "
       "(ExpertsPlanOptions::tile_columns)",
@@ -567,15 +580,30 @@ TEST(MultiplyTileErrors, NameTheArgument) {
       });
 }
 
-TEST(LayerWeightsErrors, AProductWithoutWeights) {
+TEST(LayerWeightsErrors, NameTheWeights) {
   ExpertTile tile = {};
   tile.product = static_cast<ExpertProduct>(7);
   ExpectError(LayerWeights()(tile),
-              "MultiplyTile: tile.product: is not a known ExpertProduct");
-  tile.product = ExpertProduct::kUp;
-  ExpectError(LayerWeights()(tile),
-              "MultiplyTile: weights: format, layout, rows or cols is out of "
-              "range");
+              "LayerWeights: tile.product: is not a known ExpertProduct");
+  const std::pair<ExpertProduct, std::string> products[] = {
+      {ExpertProduct::kGateUp, "gate_up"},
+      {ExpertProduct::kGate, "gate"},
+      {ExpertProduct::kUp, "up"},
+      {ExpertProduct::kDown, "down"}};
+  for (const auto& [product, name] : products) {
+    tile.product = product;
+    tile.expert = 0;
+    ExpectError(LayerWeights()(tile), "LayerWeights: " + name + ": not given");
+    tile.expert = ExpertTile::kShared;
+    ExpectError(LayerWeights()(tile),
+                "LayerWeights: shared_" + name + ": not given");
+  }
+  const WeightBytes bytes =
+      RandomWeights(WeightFormat::kQ8_0, 2, 40, 64, 1, false);
+  FormatRows operands = RandomOperands(kOperands[1], 3, 32, 2, false);
+  const Status status =
+      MultiplyTile(bytes.View(), TileOf(0, 0, ViewOf(&operands), {}));
+  EXPECT_EQ(std::string(status.details()), "got 32, needs 64");
 }
 
 class PackWeightsErrors

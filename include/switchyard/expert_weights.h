@@ -142,7 +142,8 @@ void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 // Rows: q8_0, or i8 with f32 scales of rows or of groups of 32, 64 or 128
 // columns; blocks of weights take the scale of the row or group that they lie
 // in. Codes and scales may have any bits. out: f32, bf16 or f16, rounded once.
-// tile.expert is an expert of weights; tile.product is not looked at.
+// tile.expert is an expert of weights, or kShared if there is one expert only.
+// tile.product is not looked at. out overlaps neither rows nor their scales.
 // NaN: a NaN scale of a row or of a weight makes each output NaN that it goes
 // into; an infinite one goes through the formula as IEEE 754 says.
 // Bits: the formulas above, exactly, on every ISA with FMA, for every cut by
@@ -159,9 +160,16 @@ struct LayerWeights {
   ExpertWeights gate_up, gate, up, down;
   ExpertWeights shared_gate_up, shared_gate, shared_up, shared_down;
 
-  // MultiplyTile() with the weights of tile.product.
   Status operator()(const ExpertTile& tile) const noexcept;
 };
+
+// MultiplyTile() with the weights of tile.product. Errors name the weights that
+// are not given: "LayerWeights: down: not given".
+Status MultiplyTile(const LayerWeights& weights,
+                    const ExpertTile& tile) noexcept;
+inline Status LayerWeights::operator()(const ExpertTile& tile) const noexcept {
+  return MultiplyTile(*this, tile);
+}
 
 }  // namespace switchyard
 

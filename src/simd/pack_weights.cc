@@ -35,7 +35,7 @@ constexpr float kMaxFloat = std::numeric_limits<float>::max();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // Codes and scales for 0 in row `row` of a packed group.
-HWY_INLINE void ZeroPackedRow(const WeightTraits& traits, size_t row,
+HWY_NOINLINE void ZeroPackedRow(const WeightTraits& traits, size_t row,
                               size_t blocks, uint8_t* codes, uint8_t* scales) {
   const int zero = traits.is_nibbles ? traits.offset * 17 : traits.offset;
   for (size_t line = 0; line < blocks * traits.packed_codes(); line += 64) {
@@ -57,7 +57,7 @@ HWY_INLINE void PutChannelScales(const WeightTraits& traits, const float* from,
 }
 
 // GGML's quantize_row_q4_0_ref.
-void QuantizeQ4_0Block(const float* from, uint8_t* to) {
+HWY_NOINLINE void QuantizeQ4_0Block(const float* from, uint8_t* to) {
   float largest = 0.0f, signed_largest = 0.0f;
   bool is_finite = true;
   for (size_t i = 0; i < kWeightBlock; ++i) {

@@ -87,9 +87,11 @@ HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
                     codes + kPackedRows * k + 4 * i);
     }
   }
-  for (size_t i = 0; i < kPackedRows && kTraits.block_scale != 0; ++i) {
-    std::memcpy(scales + i * kTraits.block_scale, from + offsets[i],
-                kTraits.block_scale);
+  if constexpr (kTraits.has_block_scales()) {
+    for (size_t i = 0; i < kPackedRows; ++i) {
+      std::memcpy(scales + i * kTraits.block_scale, from + offsets[i],
+                  kTraits.block_scale);
+    }
   }
 }
 
@@ -111,20 +113,26 @@ HWY_INLINE void PackBlocks(const StoredWeights& weights, size_t row,
                            : HWY_MIN(end, weights.cols / kWeightBlock);
   const uint8_t* from = weights.data + begin * kTraits.stored_block;
   for (size_t b = begin; b < whole; ++b) {
+#if HWY_HAVE_SCALABLE
+    // GCC 12 ends in an internal error where it splits this loop for SVE.
+    asm volatile("" ::: "memory");
+#endif
     PackBlock<Format>(from, offsets, codes, scales);
     from += kTraits.stored_block;
     codes += kTraits.packed_codes();
     scales += kTraits.packed_scales();
   }
-  if (whole == end) return;
-  // int8 rows end within their last block.
-  const size_t left = weights.cols % kWeightBlock;
-  uint8_t filled[kPackedRows * kWeightBlock] = {};
-  for (size_t i = 0; i < kPackedRows; ++i) {
-    std::memcpy(filled + i * kWeightBlock, from + offsets[i], left);
-    offsets[i] = i * kWeightBlock;
+  if constexpr (!kTraits.has_block_scales()) {
+    if (whole == end) return;
+    // int8 rows end within their last block.
+    const size_t left = weights.cols % kWeightBlock;
+    uint8_t filled[kPackedRows * kWeightBlock] = {};
+    for (size_t i = 0; i < kPackedRows; ++i) {
+      std::memcpy(filled + i * kWeightBlock, from + offsets[i], left);
+      offsets[i] = i * kWeightBlock;
+    }
+    PackBlock<Format>(filled, offsets, codes, scales);
   }
-  PackBlock<Format>(filled, offsets, codes, scales);
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ void TestExpertWeights(void) {
   layer.size = sizeof layer;
   tile.product = 256;
   CHECK_INVALID(swy_multiply_layer(&layer, &tile),
-                "MultiplyTile: tile.product: is not a known ExpertProduct");
+                "LayerWeights: tile.product: is not a known ExpertProduct");
   stored.format = -1;
   CHECK(swy_expert_weights_size(&stored) == SIZE_MAX);
   CHECK_INVALID(

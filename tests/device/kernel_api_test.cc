@@ -636,7 +636,7 @@ TEST(DeviceKernelMembersChecked, OnlyTheMemberIsTouched) {
   EXPECT_EQ(Contents<float>(vectors)[1], 1.0f);
   EXPECT_EQ(q.Run("whole", kWholeElement, {pairs}, 1, 2),
             "whole: threadgroup (0, 0, 0), thread 1: reads buffer 0[0], which "
-            "thread 0 wrote in the same phase: a threadgroup_barrier with "
+            "thread 0 wrote in the same phase: a simdgroup_barrier with "
             "mem_device is missing");
 }
 
@@ -649,7 +649,7 @@ TEST(DeviceKernelMembersChecked, ErrorsNameWhatWasTouched) {
   const auto zeros = q.Floats(4, 0.0f);
   EXPECT_EQ(q.Run("other", kOtherMember, {zeros}, 1, 3),
             "other: threadgroup (0, 0, 0), thread 2: writes buffer 0[0], which "
-            "thread 1 wrote in the same phase: a threadgroup_barrier with "
+            "thread 1 wrote in the same phase: a simdgroup_barrier with "
             "mem_device is missing");
   const auto small = q.Floats(3, 0.0f);
   EXPECT_EQ(q.Run("other", kOtherMember, {small}, 1, 1),

@@ -65,11 +65,11 @@ typedef struct swy_pack_weights_inputs {
   }
 typedef struct swy_pack_weights_outputs {
   uint32_t size;
+  swy_expert_weights* weights;  // optional: becomes a view of memory
   swy_matrix memory;            // uint8 [experts, swy_packed_weights_size]
-  swy_expert_weights* weights;  // optional: a view of memory
 } swy_pack_weights_outputs;
 #define SWY_PACK_WEIGHTS_OUTPUTS_INIT \
-  { (uint32_t)sizeof(swy_pack_weights_outputs), SWY_NO_MATRIX, NULL }
+  { (uint32_t)sizeof(swy_pack_weights_outputs), NULL, SWY_NO_MATRIX }
 typedef struct swy_pack_weights_options {
   uint32_t size;
 } swy_pack_weights_options;
