@@ -73,7 +73,7 @@ void AddVerify(CLI::App& app, VerifyOptions& options) {
   for (const std::string& kernel : kernels) {
     choices += (choices.empty() ? "" : ", ") + kernel;
   }
-  verify->footer("Kernels:\n  " + choices);
+  verify->footer("Kernels:\n" + choices);
   verify->add_option("--kernel", options.kernels, "Only these (default: all)")
       ->check(CLI::IsMember(kernels).description(""))
       ->type_name("NAME");
