@@ -98,7 +98,7 @@ bool TakesType(const Argument& a, Type type) {
 // the wrong one where that other is missing or misshaped. At fault is the first
 // of
 //   1. one that is needed and not given,
-//   2. one that fits the others with rows and columns exchanged,
+//   2. the last one that fits the others with rows and columns exchanged,
 //   3. the last one, but for the first of the list, without which the others
 //      agree: outputs stand behind inputs, and are made to fit them; of two
 //      spans, though, the one that is too short for the other,
@@ -291,7 +291,7 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
 [[gnu::cold]] size_t FindOddOne(const WalkedCall& call) {
   const size_t size = call.num_arguments;
   if (Agree(call, [](size_t) { return true; })) return kNoFault;
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = size; i-- > 0;) {
     if (IsTransposed(call, i)) return i;
   }
   const auto has_shape = [&](size_t i) {

@@ -275,6 +275,14 @@ TEST_F(QuantizeErrors, Shapes) {
                c.out.rows.scales.cols = 1);
 }
 
+// An output is made to fit the inputs, so it is the one to blame.
+TEST_F(QuantizeErrors, BlamesATransposedOutput) {
+  EXPECT_ERROR(
+      "rows: is not [from.rows, from.cols]",
+      c.in.from = ConstAnyMatrix(from_.view().data, Type::kF32, 3, 40, 40);
+      c.out.rows = AnyMatrix(other_.view().data, Type::kF32, 40, 3, 3));
+}
+
 TEST_F(QuantizeErrors, PartsThatTheTypeHasNot) {
   for (const Type type : {Type::kF32, Type::kBF16, Type::kQ8_0, Type::kQ8_K}) {
     const AnyRows other = Other(type, 256);
@@ -481,6 +489,11 @@ TEST_F(BucketPackedErrors, NamesTheArrayThatIsTooShort) {
                ++c.out.tokens_per_expert.size);
 }
 
+TEST_F(BucketPackedErrors, BlamesATransposedOutput) {
+  EXPECT_ERROR("row_index: is not [tokens, top_k]",
+               c.out.row_index = AnyMatrix(row_index_.data(), 2, 4));
+}
+
 class BucketStridedErrors : public BucketErrors<StridedBuckets> {
  protected:
   BucketStridedErrors()
@@ -602,6 +615,11 @@ TEST_F(AlignedErrors, NamesTheArrayThatIsTooShort) {
                ++c.out.active_experts.size);
 }
 
+TEST_F(AlignedErrors, BlamesATransposedOutput) {
+  EXPECT_ERROR("row_index: is not [tokens, top_k]",
+               c.out.row_index = AnyMatrix(row_index_.data(), 2, 4));
+}
+
 TEST_F(AlignedErrors, Options) {
   for (const size_t size : {size_t{1} << 31, SIZE_MAX, size_t{1} << 30}) {
     EXPECT_ERROR("options: block_size: more than 2^31 - 1 padded pairs",
@@ -682,6 +700,14 @@ TEST_F(MapErrors, Indices) {
   EXPECT_ERROR("copy_index: given without tokens.rows", c.out.tokens = {});
   EXPECT_ERROR("return_index: given without tokens.rows", c.out.tokens = {};
                c.out.copy_index = {});
+}
+
+// Alone, because other indices would outvote it.
+TEST_F(MapErrors, BlamesATransposedOutput) {
+  EXPECT_ERROR("pair_index: is not [num_tokens, top_k]",
+               std::swap(c.out.pair_index.rows, c.out.pair_index.cols);
+               c.out.pair_index.stride = 4; c.out.tokens = {};
+               c.out.copy_index = {}; c.out.return_index = {});
 }
 
 TEST_F(MapErrors, Options) {
