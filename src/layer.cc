@@ -634,7 +634,7 @@ size_t ScratchSize(const ExpertsPlan& plan, size_t cut_blocks,
 size_t ExpertsScratchSize(const ExpertsPlan& plan,
                           const ExpertsOptions& options,
                           size_t workers) noexcept {
-  return internal::IsMade(plan)
+  return internal::IsMade(plan) && internal::HasItsMemory(plan)
              ? ScratchSize(plan, CutBlocks(plan), options, workers)
              : SIZE_MAX;
 }
@@ -715,6 +715,7 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
 ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
                           const ExpertsOptions& options) noexcept {
   if (inputs.plan == nullptr || !internal::IsMade(*inputs.plan) ||
+      !internal::HasItsMemory(*inputs.plan) ||
       ExpertsScratchSize(*inputs.plan, options, 1) > inputs.scratch.size) {
     return {};
   }

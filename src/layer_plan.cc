@@ -6,6 +6,7 @@
 #include "src/layer_plan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 
 #include "src/calls/layer.h"
@@ -110,8 +111,12 @@ class Crew final : public Executor {
   const size_t threads_;
 };
 
+// Calls of PlanExperts() that wrote to memory.
+std::atomic<size_t> g_generation{0};
+
 // The parts of the caller's memory.
 struct PlanMemory {
+  uint64_t* mark;
   int32_t *tokens_per_expert, *offsets, *pairs, *row_index, *rows_per_token,
       *scratch;
   WorkTile* tiles;
@@ -148,6 +153,7 @@ bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
   // A sort shares out as many blocks as BucketScratchSize() counts.
   memory->num_scratch =
       BucketScratchSize(pairs, experts, Crew(options.workers));
+  memory->mark = internal::TakeMark(taker);
   memory->tokens_per_expert = taker->Take<int32_t>(experts);
   memory->offsets = taker->Take<int32_t>(experts + 1);
   memory->pairs = taker->Take<int32_t>(pairs);
@@ -528,6 +534,8 @@ Status PlanExperts(const ExpertsPlanInputs& inputs,
   ExpertsPlan& plan = *outputs.plan;
   plan = ExpertsPlan();
   plan.memory = outputs.memory;
+  plan.generation = g_generation.fetch_add(1, std::memory_order_relaxed) + 1;
+  *memory.mark = internal::MarkOf(plan);
   plan.tokens = tokens;
   plan.top_k = top_k;
   plan.num_experts = options.num_experts;

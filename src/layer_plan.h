@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/take.h"
 #include "switchyard/layer.h"
 
 namespace switchyard::internal {
@@ -87,10 +88,21 @@ inline size_t MostCutRows(const ExpertsPlanOptions& options) {
 // it never saw has another value, or this one by one chance in 2^64.
 inline uint64_t MarkOf(const ExpertsPlan& plan) {
   constexpr uint64_t kMark = 0x5C1D9E7B3A64F20D;
-  return kMark ^ reinterpret_cast<uintptr_t>(plan.memory.data);
+  return kMark ^ reinterpret_cast<uintptr_t>(plan.memory.data) ^
+         plan.generation;
 }
 inline bool IsMade(const ExpertsPlan& plan) {
   return plan.mark == MarkOf(plan);
+}
+
+// PlanExperts() also leaves the mark at the start of the plan's memory, so that
+// a second plan in the same memory, which has another generation, makes copies
+// of the first one stale.
+inline uint64_t* TakeMark(Taker* taker) { return taker->Take<uint64_t>(1); }
+// Of a plan that is made.
+inline bool HasItsMemory(const ExpertsPlan& plan) {
+  Taker taker(plan.memory);
+  return *TakeMark(&taker) == plan.mark;
 }
 
 }  // namespace switchyard::internal

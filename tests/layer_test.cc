@@ -671,6 +671,48 @@ TEST_F(RunErrors, OfPlansThatWereNotMade) {
   call_.in.plan = &plan;
   EXPECT_OK(Run(call_));
 }
+// A plan whose memory has been written is refused: it read blocks of the second
+// plan with the sizes of the first, and wrote behind scratch.
+TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
+  const auto expect = [&](const ExpertsPlan& plan) {
+    EXPECT_ERROR("plan: its memory has been written since PlanExperts made it",
+                 c.in.plan = &plan);
+    EXPECT_EQ(ExpertsScratchSize(plan, {}, 1), SIZE_MAX);
+    ExpertsInputs in = call_.in;
+    in.plan = &plan;
+    EXPECT_EQ(RowsOfExperts(in, {}).routed.data, nullptr);
+  };
+  for (const size_t shift : {0u, 1u, 15u}) {
+    const Span<int32_t> memory(memory_.data() + shift, memory_.size() - shift);
+    // Equal ids and options, too.
+    for (const int32_t id : {0, 1, 3}) {
+      ExpertsPlan first, second;
+      ids_[1] = id;
+      ASSERT_OK(PlanExperts({{ids_.data(), 3, 2}}, {memory, &first}, shape_));
+      const ExpertsPlan copy = first;
+      call_.in.plan = &copy;
+      ASSERT_OK(Run(call_));
+      report_ = kUnwritten;
+      std::fill(out_.begin(), out_.end(), -7.0f);
+      ids_[1] = 1;
+      ASSERT_OK(PlanExperts({{ids_.data(), 3, 2}}, {memory, &second}, shape_));
+      expect(first);
+      expect(copy);
+      // A second plan that fails has written, too.
+      ExpertsPlanOptions dear = shape_;
+      dear.row_cost = SIZE_MAX;
+      EXPECT_FALSE(
+          PlanExperts({{ids_.data(), 3, 2}}, {memory, &first}, dear).ok());
+      expect(second);
+    }
+    for (const int32_t value : {0, -1}) {
+      ExpertsPlan plan;
+      ASSERT_OK(PlanExperts({{ids_.data(), 3, 2}}, {memory, &plan}, shape_));
+      std::fill(memory.begin(), memory.end(), value);
+      expect(plan);
+    }
+  }
+}
 // Scratch has no size for a format with the wrong type or block.
 TEST_F(RunErrors, OfFormatsHaveNoSize) {
   ExpertsPlanOptions shape;

@@ -184,7 +184,8 @@ struct ExpertTask {
 
 // The work on a layer's experts: made by PlanExperts() from ids, read by
 // RunExperts(), in memory of the caller's that both need. Any number of calls
-// may read it at the same time. Nothing in it is to be changed; what a caller
+// may read it at the same time, until another plan is made in its memory: then
+// RunExperts() refuses it. Nothing in it is to be changed; what a caller
 // may want to know is tokens_per_expert, offsets, pairs and row_index, which
 // are BucketPacked()'s, and the lists of blocks and tasks.
 struct ExpertsPlan {
@@ -204,9 +205,10 @@ struct ExpertsPlan {
   // In the order of claims: whole blocks, the largest first, then the parts of
   // gate and up, then those of down, which wait for their block's.
   Span<ExpertTask> tasks;
-  // Written by PlanExperts() alone, after all else: RunExperts() refuses a plan
-  // without it.
-  uint64_t mark = 0;
+  // Written by PlanExperts() alone: the number of its call in this process, and
+  // after all else a mark, which is in memory as well. RunExperts() refuses a
+  // plan without it, or with another one in memory.
+  uint64_t generation = 0, mark = 0;
 };
 
 struct ExpertsPlanInputs {

@@ -157,6 +157,8 @@ struct ExpertsCall
        kFirst},
       {[](const Args& c) { return internal::IsMade(*c.in.plan); },
        "plan: was not made by PlanExperts", kFirst},
+      {[](const Args& c) { return internal::HasItsMemory(*c.in.plan); },
+       "plan: its memory has been written since PlanExperts made it", kFirst},
       {[](const Args& c) { return IsFormat(c.options.operands); },
        "options: operands: is no format of quantize.h", kFirst},
       {[](const Args& c) {
