@@ -538,7 +538,7 @@ namespace {
   }
   to->PutShape(m.rows, 1);
   size_t last = 1;
-  for (const size_t group : {128, 64, 32}) {
+  for (const size_t group : {size_t{128}, size_t{64}, size_t{32}}) {
     const size_t scales = (m.cols + group - 1) / group;
     if (scales <= last) continue;
     last = scales;
