@@ -260,7 +260,7 @@ TEST_P(ExpertWeightsTest, NaNScalesAreNotHidden) {
 // No byte outside of a view is read or written, at any alignment.
 TEST_P(ExpertWeightsTest, StaysInsideItsViews) {
   Random random(3);
-  for (int i = 0; i < 40; ++i) {
+  for (size_t i = 0; i < 40; ++i) {
     const ProductCase c(random);
     SCOPED_TRACE(i);
     const WeightBytes bytes =
@@ -468,8 +468,8 @@ TEST_P(ExpertWeightsLayer, RowsOfABatchAreRowsAlone) {
                 CanonicalBits(batch));
     }
     for (size_t t = 0; t < tokens; t += 9) {
-      const std::vector<float> row(batch.begin() + t * hidden,
-                                   batch.begin() + (t + 1) * hidden);
+      const std::vector<float> row(&batch[t * hidden],
+                                   &batch[t * hidden] + hidden);
       ASSERT_EQ(CanonicalBits(run(t, t + 1, 5, executor())), CanonicalBits(row))
           << t;
     }

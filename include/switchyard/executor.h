@@ -18,8 +18,9 @@ namespace switchyard {
 //
 // A call that shares work out holds the executor to this contract:
 // Concurrency() of 0 is kInvalidArgument, with nothing written. Indices outside
-// [0, count), which are not run, indices left out or run twice, and workers
-// that are not below Concurrency() are kInternal, with outputs unspecified.
+// [0, count), which are not run, indices left out or run too often in sum, and
+// workers that are not below Concurrency() are kInternal, with outputs
+// unspecified.
 class Executor {
  public:
   virtual ~Executor() = default;

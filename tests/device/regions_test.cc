@@ -79,7 +79,7 @@ class Runner {
     if (library_ != nullptr) {
       const std::vector<uint32_t> elements = {1, 0, 2, 3};
       encoder->setBytes(elements.data(), sizeof(elements[0]) * 4, 3);
-      for (const size_t index : {4, 6, 8, 10}) {
+      for (const size_t index : {4u, 6u, 8u, 10u}) {
         // Below 2^14 both halves are small positive numbers of any float type.
         for (uint32_t& word : in) word = (word & 0x3fff3fff) | 0x10001000;
         written.push_back(NewBuffer(*device_, in));
