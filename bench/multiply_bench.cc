@@ -43,7 +43,7 @@ struct Data {
                  ? kWholeRow
                  : OperandsOf(format).scale_columns},
             rows, kIn, 2, false)),
-        out(slots * rows * kOut) {
+        out(rows * kOut) {
     Check(
         PackWeights({stored.View()},
                     {{memory.data(), slots, memory.size() / slots}, &packed}));
@@ -63,7 +63,7 @@ struct Data {
             0,
             0,
             Rows(),
-            AnyMatrix(out.data() + slot * num_rows * kOut, num_rows, kOut)};
+            AnyMatrix(out.data(), num_rows, kOut)};
   }
   Status Call(size_t slot, Executor&) {
     return MultiplyTile(packed, Tile(slot));

@@ -36,7 +36,8 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // Codes and scales for 0 in row `row` of a packed group.
 HWY_NOINLINE void ZeroPackedRow(const WeightTraits& traits, size_t row,
-                              size_t blocks, uint8_t* codes, uint8_t* scales) {
+                                size_t blocks, uint8_t* codes,
+                                uint8_t* scales) {
   const int zero = traits.is_nibbles ? traits.offset * 17 : traits.offset;
   for (size_t line = 0; line < blocks * traits.packed_codes(); line += 64) {
     std::memset(codes + line + 4 * row, zero, 4);
