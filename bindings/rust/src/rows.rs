@@ -5,7 +5,7 @@ use crate::error::{check, with_report};
 use crate::values::Raw;
 use crate::view::{not_empty, View};
 use crate::{sys, ActivateInputs, ActivateOptions, Error, GatherInputs, GatherOptions};
-use crate::{Matrix, Pool, Report, Rows, RowsMut, ScatterOptions};
+use crate::{Matrix, Pool, QuantizeOptions, Report, Rows, RowsMut, ScatterOptions};
 
 /// `rows[r] = tokens[pairs[r] / top_k]`.
 pub fn gather_rows(
