@@ -64,6 +64,10 @@ void Configure() {
   Require(SetField("num_experts", 128, &config));
   Require(SetField("hidden_act", "silu", &config));
   //! [SetField]
+  //! [SetNull]
+  // A null of config.json is the class's default.
+  Require(SetNull("routed_scaling_factor", &config));
+  //! [SetNull]
   //! [ApplyConfig]
   config.num_experts = 128;
   config.num_experts_per_tok = 8;
