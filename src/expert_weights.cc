@@ -12,6 +12,7 @@
 #include "src/details.h"
 #include "src/fp_env.h"
 #include "src/layer_plan.h"
+#include "src/parallel_for.h"
 #include "src/schedule.h"
 #include "src/simd/multiply.h"
 #include "src/simd/pack_weights.h"
@@ -127,8 +128,8 @@ Status PackWeights(const PackWeightsInputs& inputs,
   PackContext context = {inputs, outputs, groups, simd::PackGroups()};
   // 1.3 ns a weight from floats, 0.1 from codes. (AVX2)
   const size_t weight_ps = Given(inputs.floats) ? 1300 : 100;
-  const Status status = executor.ParallelFor(
-      memory.rows * groups,
+  const Status status = internal::ParallelFor(
+      executor, memory.rows * groups,
       internal::Grain(executor, memory.rows * groups,
                       simd::kPackedRows * weights.cols * weight_ps),
       &PackContext::Run, &context);

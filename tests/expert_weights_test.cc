@@ -627,6 +627,17 @@ class PackWeightsErrors
   ExpertWeights weights_;
 };
 
+TEST_F(PackWeightsErrors, HoldsAnExecutorToItsContract) {
+  class NoThreads final : public Executor {
+   public:
+    size_t Concurrency() const noexcept override { return 0; }
+    Status ParallelFor(size_t, size_t, Body, void*) noexcept override {
+      return Status();
+    }
+  } no_threads;
+  EXPECT_EQ(Run(call_, no_threads).code(), StatusCode::kInvalidArgument);
+  ExpectUntouched();
+}
 TEST_F(PackWeightsErrors, SpoiltCallsAreRefused) {
   ExpectSpoiltCallsAreRefused<calls::PackWeightsCall>();
   EXPECT_OK(Run(call_));
