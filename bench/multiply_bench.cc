@@ -38,11 +38,7 @@ struct Data {
             testing_support::RandomWeights(format, slots, kOut, kIn, 1, false)),
         memory(slots * PackedWeightsSize(stored.View())),
         operands(testing_support::RandomOperands(
-            {"", Type::kI8,
-             OperandsOf(format).scale_columns == 0
-                 ? kWholeRow
-                 : OperandsOf(format).scale_columns},
-            rows, kIn, 2, false)),
+            testing_support::ProductRowsOf(format), rows, kIn, 2, false)),
         out(rows * kOut) {
     Check(
         PackWeights({stored.View()},
@@ -50,12 +46,12 @@ struct Data {
   }
 
   ConstAnyRows Rows() const {
-    ConstAnyRows rows(ConstAnyMatrix(
-        reinterpret_cast<const int8_t*>(operands.codes.data()), num_rows, kIn));
-    const size_t groups = operands.scales.size() / (num_rows * sizeof(float));
-    rows.scales = {reinterpret_cast<const float*>(operands.scales.data()),
-                   num_rows, groups};
-    return rows;
+    const void* const parts[] = {operands.codes.data(), operands.scales.data()};
+    size_t part = 0;
+    return MapRows(operands.format, num_rows, kIn,
+                   [&](Type type, size_t r, size_t c) {
+                     return ConstAnyMatrix(parts[part++], type, r, c, c);
+                   });
   }
   ExpertTile Tile(size_t slot) {
     return {ExpertProduct::kDown,

@@ -34,16 +34,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Spoiler spoiler(bytes);
   const auto& formats = calls::kEnumerators<WeightFormat>;
   const WeightFormat format = formats[bytes.Below(formats.size())];
-  constexpr Format kOperands[] = {{"i8", Type::kI8, kWholeRow},
-                                  {"i8 of 32", Type::kI8, 32},
-                                  {"i8 of 64", Type::kI8, 64},
-                                  {"i8 of 128", Type::kI8, 128},
-                                  {"q8_0", Type::kQ8_0}};
-  const Format operands = kOperands[bytes.Below(std::size(kOperands))];
-  const bool in_blocks =
-      format != WeightFormat::kInt8 || operands.type == Type::kQ8_0;
-  const size_t cols = in_blocks ? 32 * (1 + bytes.Below(12))
-                                : 1 + bytes.Size({0, 31, 32, 127, 255}, 300);
+  Format operands = kProductRows[bytes.Below(std::size(kProductRows))];
+  if (!Takes(format, operands)) operands = ProductRowsOf(format);
+  const size_t step = ColumnsStep(format, operands);
+  const size_t cols = step == 1 ? 1 + bytes.Size({0, 31, 32, 127, 255}, 300)
+                                : step * (1 + bytes.Below(step == 32 ? 12 : 3));
   const size_t rows = 1 + bytes.Size({0, 14, 15, 16, 31, 32}, 70);
   const size_t num_experts = 1 + bytes.Below(3);
   const size_t num_rows = bytes.Size({1, 2, 5, 6, 7, 48, 49}, 60);

@@ -32,7 +32,7 @@ constexpr size_t kMostColumns = 131072;
 
 bool IsColumns(const WeightTraits& traits, size_t cols) {
   return cols != 0 && cols <= kMostColumns &&
-         (!traits.has_block_scales() || cols % simd::kWeightBlock == 0);
+         (!traits.has_block_scales() || cols % traits.block == 0);
 }
 
 size_t SizeOfExpert(const ExpertWeights& weights, WeightLayout layout) {
@@ -44,7 +44,8 @@ size_t SizeOfExpert(const ExpertWeights& weights, WeightLayout layout) {
   size_t bytes = simd::StoredRowBytes(traits, weights.cols);
   if (layout == WeightLayout::kPacked) {
     count = CeilDiv(count, simd::kPackedRows);
-    bytes = simd::PackedGroupBytes(traits, simd::WeightBlocks(weights.cols));
+    bytes = simd::PackedGroupBytes(traits,
+                                   simd::WeightBlocks(traits, weights.cols));
   }
   return count > PTRDIFF_MAX / bytes ? SIZE_MAX : count * bytes;
 }
@@ -55,11 +56,16 @@ bool HasMemory(const M& m) {
   return !internal::IsNull(m) && !internal::RowsOverlap(m);
 }
 
-// The tile's rows are codes that the kernel multiplies.
-bool AreOperands(const ConstAnyRows& rows) {
-  return rows.type == Type::kQ8_0 ||
-         (rows.type == Type::kI8 && rows.scales.type == Type::kF32 &&
-          simd::GroupOf(rows.cols, rows.scales.cols) != 0);
+// The tile's rows are codes whose scales the kernel multiplies: each has one
+// block of weights or more.
+bool AreOperands(const WeightTraits& traits, const ConstAnyRows& rows) {
+  if (rows.type == Type::kI8) {
+    return rows.scales.type == Type::kF32 &&
+           (traits.is_super()
+                ? rows.scales.cols == 1
+                : simd::GroupOf(rows.cols, rows.scales.cols) != 0);
+  }
+  return rows.type == (traits.is_super() ? Type::kQ8_K : Type::kQ8_0);
 }
 
 Status Refuse(const char* message, size_t got, size_t needs) {
@@ -142,10 +148,12 @@ Status PackWeights(const PackWeightsInputs& inputs,
 }
 
 RowFormat OperandsOf(WeightFormat format) noexcept {
+  const WeightTraits traits = TraitsOf(format);
   RowFormat rows;
-  rows.type = Type::kI8;
-  rows.scale_columns =
-      TraitsOf(format).has_block_scales() ? simd::kWeightBlock : 0;
+  rows.type = traits.is_super() ? Type::kQ8_K : Type::kI8;
+  if (!traits.is_super() && traits.has_block_scales()) {
+    rows.scale_columns = traits.block;
+  }
   return rows;
 }
 
@@ -196,10 +204,15 @@ Status MultiplyTile(const ExpertWeights& weights,
         "MultiplyTile: tile.expert: is not one of weights");
   }
   const ConstAnyRows& rows = tile.rows;
-  if (!AreOperands(rows) || !HasMemory(rows) || !internal::AreSound(rows)) {
+  if (!AreOperands(traits, rows) || !HasMemory(rows) ||
+      !internal::AreSound(rows)) {
     return internal::Invalid(
-        "MultiplyTile: tile.rows: is neither q8_0 nor i8 with f32 scales: set "
-        "ExpertsOptions::operands to OperandsOf(format)");
+        traits.is_super()
+            ? "MultiplyTile: tile.rows: is neither q8_k nor i8 with an f32 "
+              "scale of each row: set ExpertsOptions::operands to "
+              "OperandsOf(format)"
+            : "MultiplyTile: tile.rows: is neither q8_0 nor i8 with f32 "
+              "scales: set ExpertsOptions::operands to OperandsOf(format)");
   }
   if (rows.cols != weights.cols) {
     return Refuse("MultiplyTile: tile.rows: is not [rows, weights.cols]",

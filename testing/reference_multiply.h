@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // expert_weights.h by its definitions, one weight at a time: products, packed
-// bytes, q4_0 of floats. And random weights and rows of every format.
+// bytes, weights of floats. And random weights and rows of every format.
 
 #ifndef SWITCHYARD_TESTING_REFERENCE_MULTIPLY_H_
 #define SWITCHYARD_TESTING_REFERENCE_MULTIPLY_H_
@@ -27,11 +27,26 @@ struct WeightBytes {
   ExpertWeights View() const;
 };
 
-// Any codes. Scales are f16 of any size or, if not `any`, from 1/64 to 4.
+// A random scale: any bits, or finite and from 1/64 to 4 in size.
+Float16 RandomScale(uint32_t seed, size_t i, bool any);
+float RandomFloatScale(uint32_t seed, size_t i, bool any);
+
+// Any codes. Scales are any or, if not `any`, from 1/64 to 4.
 WeightBytes RandomWeights(WeightFormat format, size_t num_experts, size_t rows,
                           size_t cols, uint32_t seed, bool any);
-// Rows that products read: any codes, and scales as above. `format` is i8 with
-// f32 scales, or q8_0.
+// Formats of rows that products read.
+constexpr Format kProductRows[] = {
+    {"i8", Type::kI8, kWholeRow}, {"i8 of 32", Type::kI8, 32},
+    {"i8 of 64", Type::kI8, 64},  {"i8 of 128", Type::kI8, 128},
+    {"q8_0", Type::kQ8_0},        {"q8_k", Type::kQ8_K}};
+bool Takes(WeightFormat format, const Format& rows);
+// OperandsOf() that format.
+Format ProductRowsOf(WeightFormat format);
+// Columns are a multiple of it: of a block of weights and of rows; 1 for int8.
+size_t ColumnsStep(WeightFormat format, const Format& rows);
+
+// Rows that products read: any codes, and scales as above. `format` is one of
+// kProductRows.
 FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
                           uint32_t seed, bool any);
 
@@ -51,8 +66,31 @@ std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert);
 // f32.
 std::vector<float> DequantizePacked(const ExpertWeights& packed, size_t expert);
 
-// GGML's block_q4_0 of [rows, cols] floats, row by row.
-std::vector<uint8_t> QuantizeQ4_0Naively(const std::vector<float>& floats);
+// Stored blocks of floats, whose number is a multiple of a block: any format
+// but kInt8 and kQ8_0, which are Quantize()'s.
+std::vector<uint8_t> QuantizeWeightsNaively(WeightFormat format,
+                                            const std::vector<float>& floats);
+
+// One weight of a stored row, by the format's definition.
+struct StoredFormat {
+  WeightFormat format;
+  size_t block;     // columns
+  size_t bytes;     // of a block
+  size_t codes_at;  // bytes before its codes
+  size_t codes;     // bytes of codes
+
+  // The integer that is multiplied.
+  int Code(const uint8_t* row, size_t k) const;
+  // The integers of the part that column k lies in: its scale (1 if the format
+  // has none), and its minimum.
+  int Factor(const uint8_t* row, size_t k) const;
+  int Min(const uint8_t* row, size_t k) const;
+  // The scales of k's block, for the product of integers; not of kInt8.
+  float Scale(const uint8_t* row, size_t k) const;
+  float MinScale(const uint8_t* row, size_t k) const;
+  const uint8_t* Row(const ExpertWeights& w, size_t expert, size_t row) const;
+};
+StoredFormat StoredFormatOf(WeightFormat format);
 
 }  // namespace switchyard::testing_support
 

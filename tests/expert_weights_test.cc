@@ -20,12 +20,6 @@ constexpr WeightFormat kWeightFormats[] = {
     SWITCHYARD_WEIGHT_FORMATS(SWITCHYARD_ENUMERATOR)
 #undef SWITCHYARD_ENUMERATOR
 };
-constexpr Format kOperands[] = {{"i8", Type::kI8, kWholeRow},
-                                {"i8 of 32", Type::kI8, 32},
-                                {"i8 of 64", Type::kI8, 64},
-                                {"i8 of 128", Type::kI8, 128},
-                                {"q8_0", Type::kQ8_0}};
-
 class ExpertWeightsTest : public IsaTest {};
 class ExpertWeightsPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(ExpertWeightsTest);
@@ -73,10 +67,11 @@ struct ProductCase {
 
   explicit ProductCase(Random& random) {
     format = kWeightFormats[random.Below(std::size(kWeightFormats))];
-    operands = kOperands[random.Below(std::size(kOperands))];
-    const bool is_any =
-        format == WeightFormat::kInt8 && operands.type == Type::kI8;
-    cols = is_any ? 1 + random.Below(300) : 32 * (1 + random.Below(18));
+    do {
+      operands = kProductRows[random.Below(std::size(kProductRows))];
+    } while (!Takes(format, operands));
+    const size_t step = ColumnsStep(format, operands);
+    cols = step * (1 + random.Below(step == 1 ? 300 : step == 32 ? 18 : 4));
     rows = 1 + random.Below(70);
     num_rows = random.Below(3) != 0 ? 1 + random.Below(13) : random.Below(110);
     first = 16 * random.Below((rows + 15) / 16);
@@ -136,10 +131,11 @@ TEST_P(ExpertWeightsTest, EqualsTheFormulas) {
 TEST_P(ExpertWeightsTest, BitsAreThoseOfAnyCut) {
   Random random(2);
   for (const WeightFormat format : kWeightFormats) {
-    const size_t rows = 83, cols = 352, num_rows = 61;
+    const size_t rows = 83, num_rows = 61;
+    const Format f = ProductRowsOf(format);
+    const size_t cols = ColumnsStep(format, f) == 256 ? 768 : 352;
     const WeightBytes stored = RandomWeights(format, 1, rows, cols, 7, false);
-    FormatRows operands =
-        RandomOperands(kOperands[1], num_rows, cols, 8, false);
+    FormatRows operands = RandomOperands(f, num_rows, cols, 8, false);
     const ConstAnyRows view = ViewOf(&operands);
     const Packed packed(stored.View());
     std::vector<float> whole(num_rows * rows);
@@ -174,7 +170,8 @@ TEST_P(ExpertWeightsTest, BitsAreThoseOfAnyCut) {
 TEST(ExpertWeightsBits, AreThoseOfAnyIsa) {
   for (const WeightFormat format : kWeightFormats) {
     const WeightBytes stored = RandomWeights(format, 1, 64, 2048, 3, true);
-    for (const Format& f : kOperands) {
+    for (const Format& f : kProductRows) {
+      if (!Takes(format, f)) continue;
       FormatRows operands = RandomOperands(f, 9, 2048, 5, true);
       ExpectFmaIsasAgree([&] {
         std::vector<float> out(9 * 64);
@@ -193,7 +190,7 @@ TEST_P(ExpertWeightsTest, TheLongestRowsAreExact) {
   WeightBytes stored =
       RandomWeights(WeightFormat::kInt8, 1, 17, cols, 1, false);
   std::fill(stored.data.begin(), stored.data.end(), uint8_t{127});
-  FormatRows operands = RandomOperands(kOperands[0], 3, cols, 2, false);
+  FormatRows operands = RandomOperands(kProductRows[0], 3, cols, 2, false);
   std::fill(operands.codes.begin(), operands.codes.end(), uint8_t{127});
   std::fill_n(operands.codes.begin(), cols, static_cast<uint8_t>(-127));
   const NaiveProduct expected =
@@ -213,7 +210,7 @@ TEST_P(ExpertWeightsTest, TheLongestRowsAreExact) {
 TEST_P(ExpertWeightsTest, WritesEveryFloat) {
   const WeightBytes stored =
       RandomWeights(WeightFormat::kQ4_0, 1, 50, 64, 1, false);
-  FormatRows operands = RandomOperands(kOperands[1], 5, 64, 2, false);
+  FormatRows operands = RandomOperands(kProductRows[1], 5, 64, 2, false);
   std::vector<float> sums(5 * 50);
   ASSERT_OK(MultiplyTile(
       stored.View(),
@@ -234,25 +231,117 @@ TEST_P(ExpertWeightsTest, WritesEveryFloat) {
 // and no others.
 TEST_P(ExpertWeightsTest, NaNScalesAreNotHidden) {
   for (const WeightFormat format : kWeightFormats) {
-    WeightBytes stored = RandomWeights(format, 1, 40, 96, 1, false);
+    SCOPED_TRACE(calls::NameOf(format));
+    const StoredFormat f = StoredFormatOf(format);
+    const size_t cols = 3 * f.block;
+    WeightBytes stored = RandomWeights(format, 1, 40, cols, 1, false);
     // Row 21: the scale of its last block, or its only one.
+    uint8_t* const block = &stored.data[0] + (21 * 3 + 2) * f.bytes;
     const Float16 nan = {0x7E01};
-    if (format == WeightFormat::kInt8) {
-      stored.scales[21] = kNaN;
-    } else {
-      const size_t block = stored.data.size() / (40 * 3);
-      std::memcpy(&stored.data[(21 * 3 + 2) * block], &nan, sizeof(nan));
+    switch (format) {
+      case WeightFormat::kInt8:
+        stored.scales[21] = kNaN;
+        break;
+      case WeightFormat::kMXFP4:
+        *block = 255;
+        break;
+      case WeightFormat::kQ6_K:
+        std::memcpy(block + 208, &nan, sizeof(nan));
+        break;
+      default:
+        std::memcpy(block, &nan, sizeof(nan));
     }
-    FormatRows operands = RandomOperands(kOperands[1], 7, 96, 2, false);
+    const Format rows_format = ProductRowsOf(format);
+    FormatRows operands = RandomOperands(rows_format, 7, cols, 2, false);
     // Codes for 0 beside it.
-    std::memset(&operands.codes[3 * 96], 0, 96);
-    std::memcpy(&operands.scales[(3 * 3 + 1) * 4], &kNaN, sizeof(kNaN));
+    const size_t row_bytes = operands.codes.size() / 7;
+    std::memset(&operands.codes[3 * row_bytes], 0, row_bytes);
+    if (rows_format.type == Type::kQ8_K) {
+      std::memcpy(&operands.codes[3 * row_bytes + sizeof(BlockQ8_K)], &kNaN,
+                  sizeof(kNaN));
+    } else {
+      const size_t groups = rows_format.NumScales(cols);
+      std::memcpy(&operands.scales[(3 * groups + groups / 2) * 4], &kNaN,
+                  sizeof(kNaN));
+    }
     std::vector<float> out(7 * 40);
     ASSERT_OK(MultiplyTile(
         stored.View(),
         TileOf(0, 0, ViewOf(&operands), Matrix<float>(out.data(), 7, 40))));
     for (size_t i = 0; i < out.size(); ++i) {
       ASSERT_EQ(std::isnan(out[i]), i / 40 == 3 || i % 40 == 21) << i;
+    }
+  }
+}
+
+// e8m0 scales: all 256.
+TEST_P(ExpertWeightsTest, TakesEveryPowerOfTwo) {
+  WeightBytes stored =
+      RandomWeights(WeightFormat::kMXFP4, 1, 256, 32, 1, false);
+  for (size_t i = 0; i < 256; ++i) {
+    stored.data[17 * i] = static_cast<uint8_t>(i);
+    stored.data[17 * i + 1] = 7;  // 6
+  }
+  FormatRows operands = RandomOperands(kProductRows[1], 1, 32, 2, false);
+  std::fill(operands.codes.begin(), operands.codes.end(), uint8_t{0});
+  operands.codes[0] = 1;
+  for (const float dx : {1.0f, 0x1p-20f, 0x1p20f}) {
+    std::memcpy(operands.scales.data(), &dx, sizeof(dx));
+    std::vector<float> out(256);
+    ASSERT_OK(MultiplyTile(
+        stored.View(),
+        TileOf(0, 0, ViewOf(&operands), Matrix<float>(out.data(), 1, 256))));
+    for (int i = 0; i < 255; ++i) {
+      // Half the scale may be below the smallest float.
+      const float scale = std::ldexp(1.0f, i - 128) * dx;
+      ASSERT_EQ(out[static_cast<size_t>(i)], 12.0f * scale) << i;
+    }
+    ASSERT_TRUE(std::isnan(out[255]));
+  }
+}
+
+// The largest integers: scales and codes at their bounds.
+TEST_P(ExpertWeightsTest, TheLargestCodesAreExact) {
+  Random random(8);
+  for (const WeightFormat format : kWeightFormats) {
+    SCOPED_TRACE(calls::NameOf(format));
+    for (int i = 0; i < 40; ++i) {
+      const StoredFormat f = StoredFormatOf(format);
+      const size_t cols = 2 * f.block, rows = 20;
+      WeightBytes stored = RandomWeights(format, 1, rows, cols, 1, false);
+      const uint8_t extremes[] = {0x00, 0xFF, 0x80, 0x7F, 0x0F, 0xF0};
+      const uint8_t fill = extremes[random.Below(6)];
+      const uint8_t scale = extremes[random.Below(6)];
+      for (size_t at = 0; at < stored.data.size(); ++at) {
+        const size_t in_block = at % f.bytes;
+        const bool is_code =
+            in_block >= f.codes_at && in_block < f.codes_at + f.codes;
+        const bool is_factor =
+            (format == WeightFormat::kQ4_K && in_block >= 4) ||
+            (format == WeightFormat::kQ6_K && in_block < 208);
+        if (is_code) {
+          stored.data[at] = fill;
+        } else if (is_factor) {
+          stored.data[at] = scale;
+        }
+      }
+      FormatRows operands =
+          RandomOperands(ProductRowsOf(format), 9, cols, 2, false);
+      const bool is_block = operands.format.type == Type::kQ8_K;
+      for (size_t at = 0; at < operands.codes.size(); ++at) {
+        if (is_block && at % sizeof(BlockQ8_K) < 4) continue;
+        operands.codes[at] = at / cols % 3 == 0 ? 0x80 : extremes[i % 6];
+      }
+      const NaiveProduct expected =
+          MultiplyNaively(stored.View(), 0, ViewOf(&operands), 0, rows);
+      const Packed packed(stored.View());
+      for (const ExpertWeights& weights : {stored.View(), packed.weights}) {
+        std::vector<float> out(9 * rows);
+        ASSERT_OK(
+            MultiplyTile(weights, TileOf(0, 0, ViewOf(&operands),
+                                         Matrix<float>(out.data(), 9, rows))));
+        ExpectProduct(out, expected);
+      }
     }
   }
 }
@@ -300,9 +389,8 @@ TEST_P(ExpertWeightsPoolTest, PacksByteByByte) {
   Random random(4);
   for (const WeightFormat format : kWeightFormats) {
     for (int i = 0; i < 6; ++i) {
-      const size_t cols = format == WeightFormat::kInt8
-                              ? 1 + random.Below(600)
-                              : 32 * (1 + random.Below(20));
+      const size_t step = ColumnsStep(format, ProductRowsOf(format));
+      const size_t cols = step * (1 + random.Below(640 / step + step % 2));
       const size_t rows = 1 + random.Below(90);
       const WeightBytes stored =
           RandomWeights(format, 5, rows, cols, static_cast<uint32_t>(i), true);
@@ -319,21 +407,28 @@ TEST_P(ExpertWeightsPoolTest, PacksByteByByte) {
   }
 }
 
-// Floats are quantised as Quantize() does, or GGML's q4_0, and then packed.
+// Floats are quantised as the header says, and then packed.
 TEST_P(ExpertWeightsPoolTest, QuantizesFloats) {
   Random random(5);
   for (const WeightFormat format : kWeightFormats) {
     for (const Type type : {Type::kF32, Type::kBF16, Type::kF16}) {
       const bool is_int8 = format == WeightFormat::kInt8;
+      const size_t step = ColumnsStep(format, ProductRowsOf(format));
       const size_t rows = 1 + random.Below(40);
-      const size_t cols =
-          is_int8 ? 1 + random.Below(900) : 32 * (1 + random.Below(30));
+      const size_t cols = step * (1 + random.Below(960 / step));
       std::vector<float> values = random.Uniforms(2 * rows * cols, -2, 2);
       // Zeros, ties, and one NaN or infinity.
       std::fill_n(values.begin(), std::min<size_t>(cols, 40), -0.0f);
       values[cols * rows - 1] = random.Below(2) != 0 ? kNaN : -kInf;
       for (size_t i = cols; i < 2 * cols && i < values.size(); ++i) {
         values[i] = static_cast<float>(static_cast<int>(i % 17) - 8) / 2;
+      }
+      // A row of any size, also where scales overflow and vanish.
+      for (size_t i = 0; i < cols; ++i) {
+        const float f = AnyFloat(7, i);
+        const float size =
+            std::ldexp(1.0f, static_cast<int>(i / 256 * 40) - 90);
+        values[values.size() - 1 - i] = i < 768 ? values[i] * size : f;
       }
       values = Rounded(type, values);
       std::vector<uint8_t> memory(values.size() * SizeOf(type));
@@ -347,10 +442,10 @@ TEST_P(ExpertWeightsPoolTest, QuantizesFloats) {
       expected.cols = cols;
       const ConstAnyMatrix floats(static_cast<const void*>(memory.data()), type,
                                   2 * rows, cols, cols);
-      if (format == WeightFormat::kQ4_0) {
-        expected.data = QuantizeQ4_0Naively(values);
+      if (!is_int8 && format != WeightFormat::kQ8_0) {
+        expected.data = QuantizeWeightsNaively(format, values);
       } else {
-        FormatRows coded(is_int8 ? kOperands[0] : kOperands[4], 2 * rows, cols);
+        FormatRows coded(kProductRows[is_int8 ? 0 : 4], 2 * rows, cols);
         ASSERT_OK(Quantize({floats}, {ViewOf(&coded)}));
         expected.data = coded.codes;
         expected.scales.resize(coded.scales.size() / sizeof(float));
@@ -379,7 +474,7 @@ TEST_P(ExpertWeightsPoolTest, QuantizesFloats) {
 TEST_P(ExpertWeightsTest, RunsInTheDefaultFloatingPointEnvironment) {
   const WeightBytes stored =
       RandomWeights(WeightFormat::kQ8_0, 1, 16, 64, 1, false);
-  FormatRows operands = RandomOperands(kOperands[1], 2, 64, 2, false);
+  FormatRows operands = RandomOperands(kProductRows[1], 2, 64, 2, false);
   for (size_t i = 0; i < operands.scales.size(); i += 4) {
     std::memcpy(&operands.scales[i], &kDenormal, sizeof(kDenormal));
   }
@@ -402,9 +497,12 @@ class ExpertWeightsLayer : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ExpertWeightsLayer);
 
 TEST_P(ExpertWeightsLayer, RowsOfABatchAreRowsAlone) {
-  const size_t experts = 6, top_k = 2, hidden = 96, intermediate = 64;
-  const size_t tokens = 64;
+  const size_t experts = 6, top_k = 2, tokens = 64;
   for (const WeightFormat format : kWeightFormats) {
+    SCOPED_TRACE(calls::NameOf(format));
+    const bool is_super = StoredFormatOf(format).block == 256;
+    const size_t hidden = is_super ? 512 : 96;
+    const size_t intermediate = is_super ? 256 : 64;
     const WeightBytes gate =
         RandomWeights(format, experts, intermediate, hidden, 1, false);
     const WeightBytes up =
@@ -484,7 +582,7 @@ TEST(MultiplyTileErrors, NameTheArgument) {
   const WeightBytes int8 =
       RandomWeights(WeightFormat::kInt8, 2, 40, 64, 1, false);
   const Packed packed(bytes.View());
-  FormatRows operands = RandomOperands(kOperands[1], 3, 64, 2, false);
+  FormatRows operands = RandomOperands(kProductRows[1], 3, 64, 2, false);
   std::vector<float> out(3 * 40, 5.0f);
   struct Call {
     ExpertWeights weights;
@@ -545,6 +643,23 @@ TEST(MultiplyTileErrors, NameTheArgument) {
   const char* const rows =
       "tile.rows: is neither q8_0 nor i8 with f32 scales: set "
       "ExpertsOptions::operands to OperandsOf(format)";
+  const char* const super_rows =
+      "tile.rows: is neither q8_k nor i8 with an f32 scale of each row: set "
+      "ExpertsOptions::operands to OperandsOf(format)";
+  const WeightBytes q4_k =
+      RandomWeights(WeightFormat::kQ4_K, 2, 40, 256, 1, false);
+  FormatRows many = RandomOperands(kProductRows[1], 3, 256, 2, false);
+  expect(super_rows, [&](Call& c) {
+    c.weights = q4_k.View();
+    c.tile.rows = ViewOf(&many);
+  });
+  expect(rows, [](Call& c) {
+    c.tile.rows = {c.tile.rows.data, Type::kQ8_K, 3, 0, 0};
+  });
+  expect(weights, [&](Call& c) {
+    c.weights = q4_k.View();
+    c.weights.cols = 32;
+  });
   expect(rows, [](Call& c) { c.tile.rows.type = Type::kU8; });
   expect(rows, [](Call& c) { c.tile.rows.type = Type::kF32; });
   expect(rows, [](Call& c) { c.tile.rows.scales = {}; });
@@ -600,7 +715,7 @@ TEST(LayerWeightsErrors, NameTheWeights) {
   }
   const WeightBytes bytes =
       RandomWeights(WeightFormat::kQ8_0, 2, 40, 64, 1, false);
-  FormatRows operands = RandomOperands(kOperands[1], 3, 32, 2, false);
+  FormatRows operands = RandomOperands(kProductRows[1], 3, 32, 2, false);
   const Status status =
       MultiplyTile(bytes.View(), TileOf(0, 0, ViewOf(&operands), {}));
   EXPECT_EQ(std::string(status.details()), "got 32, needs 64");

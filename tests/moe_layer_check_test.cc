@@ -29,14 +29,14 @@ using switchyard::AnyMatrix;
 using switchyard::SerialExecutor;
 
 constexpr size_t kTokens = 33;
-constexpr size_t kHidden = 96;
+constexpr size_t kHidden = 256;
 
 MoeShape SmallShape() {
   MoeShape shape;
   // Of whole blocks, for quantised experts.
   shape.hidden = kHidden;
-  shape.intermediate = 32;
-  shape.shared_intermediate = 64;
+  shape.intermediate = 256;
+  shape.shared_intermediate = 512;
   shape.num_experts = 12;
   shape.top_k = 3;
   shape.norm_eps = 1e-6f;

@@ -37,37 +37,58 @@
 
 namespace switchyard {
 
-// How the weights of one output column are coded. x is a row that is multiplied
-// (its codes q and scales dx), w the weights of a column, dot_b the exact int32
-// sum of the products of block b's codes, and every other operation is f32:
+// How the weights of one output column are coded, and its product with a row.
+// x is a row that is multiplied (its codes q and scales dx), w the weights of a
+// column, dot the exact int32 sum of the products of codes. Every other
+// operation is f32.
 //
-// | format | block | weight               | product of a row and a column |
-// |--------|-------|----------------------|------------------------------------|
-// | int8   | all   | dw * code            | float(dot) * (dw * dx) | | q8_0   |
-// 32    | dw_b * code, f16 dw  | acc = +0; for b ascending: acc =   | | | | |
-// fma(float(dot_b), dw_b * dx_b, acc)| | q4_0   | 32    | dw_b * (code - 8) |
-// the same                           |
+// | format       | block | weight               | a block's term             |
+// |--------------|-------|----------------------|----------------------------|
+// | int8         | all   | dw * code            | dot * (dw * dx)            |
+// | q8_0         | 32    | dw * code            | dot * (dw * dx)            |
+// | q4_0         | 32    | dw * (code - 8)      | dot * (dw * dx)            |
+// | mxfp4        | 32    | dw * e2m1            | dot(2 * e2m1) * (dw/2 * dx)|
+// | q4_K         | 256   | d * s * code         | isum * (d * dx), then      |
+// |              |       |   - dmin * m         |   -msum * (dmin * dx)      |
+// | q6_K         | 256   | d * s * (code - 32)  | isum * (d * dx)            |
+//
+// From acc = +0 on, blocks in ascending order, acc = fma(float(integer), scale,
+// acc); the one term of int8 is a product. isum is the exact sum of s * dot of
+// the block's parts (of 32 columns, of 16 in q6_K), and msum of m times the sum
+// of the part's q. dw and d are f16 (mxfp4: a power of two, e8m0; int8: f32).
 //
 // int8 with rows that have several scales sums their groups of columns as q8_0
-// sums its blocks, dw being the column's. int8 takes any
-// number of columns up to 131,072; the others take multiples of 32.
-enum class WeightFormat : uint8_t { kInt8, kQ8_0, kQ4_0 };
+// sums its blocks, dw being the column's. int8 takes any number of columns up
+// to 131,072; the others take multiples of their block.
+enum class WeightFormat : uint8_t { kInt8, kQ8_0, kQ4_0, kMXFP4, kQ4_K, kQ6_K };
 
 enum class WeightLayout : uint8_t {
   // [rows, cols] of an expert, row by row without gaps. kInt8: int8 codes.
-  // kQ8_0: BlockQ8_0. kQ4_0: GGML's block_q4_0, an f16 d and 16 bytes. The low
-  // nibble of byte i is element i, the high nibble element i + 16.
+  // kQ8_0: BlockQ8_0. Others: GGML's blocks.
+  // kQ4_0: an f16 d and 16 bytes. The low nibble of byte i is element i, the
+  // high nibble element i + 16. kMXFP4: an e8m0 scale and the same 16 bytes.
+  // kQ4_K: f16 d and dmin, 12 bytes of s and m, and for each 64 columns 32
+  // bytes: element i in the low nibble of byte i, i + 32 in the high one.
+  // kQ6_K: for each 128 columns 64 bytes of the low four bits, element i in the
+  // low nibble of byte i, i + 64 in the high one; for each 128 columns 32 bytes
+  // of the high two bits, of i, i + 32, i + 64 and i + 96 from the lowest bits
+  // of byte i on; 16 int8 s; an f16 d.
   kStored,
   // Version 1, the same on every machine: groups of 16 rows, the last of them
-  // filled up. A group of R = ceil(cols / 32) blocks is
+  // filled up. A group of R blocks is
   //   codes of block 0, ..., codes of block R - 1, scales,
-  // and zeros up to a multiple of 64 bytes. Codes of a block: for q = 0, 1, ...
-  // and each of the 16 rows, the four bytes of k = 4 q to 4 q + 3, each being
-  // code + 128 (kInt8, kQ8_0: q < 8), or the codes of k and, in the high
-  // nibble,
-  // of k + 16 as they are stored (kQ4_0: q < 4). Scales: of each block the 16
-  // rows' f16, or the 16 rows' f32 (kInt8). Rows and columns that fill up have
-  // codes for 0, and rows have scale 0.
+  // and zeros up to a multiple of 64 bytes. Codes of a block: the 16 rows'
+  // bytes
+  // 0 to 3 of the block's stored codes, then bytes 4 to 7, and so on; int8
+  // codes
+  // (kInt8, kQ8_0) are code + 128. In kQ6_K, for each 128 columns, the four
+  // bytes at 0 of the first 32, of the next 32, and of the high bits follow
+  // each
+  // other, then the bytes at 4 of each, and so on. Scales: of each block the 16
+  // rows' d, or the 16 rows' f32 (kInt8). In kQ4_K follow the 16 rows' dmin,
+  // then of each part the 16 rows' s, a byte each, then m likewise; in kQ6_K of
+  // each part s. Rows and columns that fill up have codes for 0 (kQ4_K, kQ6_K:
+  // zeros), and rows have scales 0.
   kPacked,
 };
 
@@ -109,12 +130,27 @@ struct PackWeightsOptions {};
 // experts early, call it for a few experts at a time, with data.RowRange(),
 // scales.RowRange() and memory.RowRange().
 //
-// Floats become codes as Quantize() makes them of rows: int8 with a scale of
-// each row, amax / 127, to nearest even; q8_0 as GGML's reference. q4_0 is
-// GGML's reference, too: with m the first value of the largest magnitude, d = m
-// / -8 and codes min(15, int(x * (1 / d) + 8.5)). A row or block of zeros has
-// scale 0 and codes for 0; one with a NaN or an infinity has scale NaN and
-// codes for 0. Scales of blocks are f16: beyond 65504 they are infinite.
+// Floats become codes by these rules; "nearest" breaks ties to even.
+// * int8: a scale of each row, amax / 127, as Quantize() does; nearest.
+// * q8_0: as Quantize() does, which is GGML's reference.
+// * q4_0: GGML's reference. With m the first value of the largest magnitude, d
+// =
+//   m / -8 and codes min(15, int(x * (1 / d) + 8.5)).
+// * mxfp4: OCP's. The scale is the power of two two binary places below amax;
+//   the nearest e2m1, at most 6 in magnitude.
+// * q4_K: of each part low = min(0, x), high = max(x), scale = (high - low) /
+//   15 and min = -low; or, if that lessens the sum of the squared errors, the
+//   least squares fit of the codes for 1 / 0.94, 0.965, 0.99 or 1.02 of that
+//   scale. d = the largest scale / 63, dmin = the largest min / 63; s and m the
+//   nearest up to 63, codes the nearest of (x + dmin * m) / (d * s).
+// * q6_K: scale = m / -32 of each part, with m as in q4_0; d = the scale of the
+//   largest magnitude / -128; s the nearest up to 127, codes the nearest of x /
+//   (d * s).
+// GGML's own q4_K and q6_K try more scales: prefer a GGUF's blocks where there
+// are any.
+// A row or block of zeros has scale 0 (mxfp4: 2^-127) and codes for 0; one with
+// a NaN or an infinity has scale NaN and codes for 0. f16 scales beyond 65504
+// are infinite.
 //
 // The bytes are the same on every ISA with FMA, whatever the executor.
 // Overlap: memory overlaps no input.
@@ -127,7 +163,7 @@ Status PackWeights(const PackWeightsInputs& inputs,
 
 // The format of rows that products with such weights read: for
 // ExpertsOptions::operands. int8 with f32 scales, of 32 columns each or, for
-// kInt8, of a row.
+// kInt8, of a row; q8_k for kQ4_K and kQ6_K.
 RowFormat OperandsOf(WeightFormat format) noexcept;
 
 // Sets tile_columns and the costs of products with such weights: reading an
@@ -140,11 +176,12 @@ void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 //
 // Rows: q8_0, or i8 with f32 scales of rows or of groups of 32, 64 or 128
 // columns; blocks of weights take the scale of the row or group that they lie
-// in. Codes and scales may have any bits. out: f32, bf16 or f16, rounded once.
-// tile.expert is an expert of weights, or kShared if there is one expert only.
-// tile.product is not looked at. out overlaps neither rows nor their scales.
-// NaN: a NaN scale of a row or of a weight makes each output NaN that it goes
-// into; an infinite one goes through the formula as IEEE 754 says.
+// in. For kQ4_K and kQ6_K: q8_k, or i8 with f32 scales of rows. Codes and
+// scales may have any bits; sums of q8_k are not read. out: f32, bf16 or f16,
+// rounded once. tile.expert is an expert of weights, or kShared if there is one
+// expert only. tile.product is not looked at. out overlaps neither rows nor
+// their scales. NaN: a NaN scale of a row or of a weight makes each output NaN
+// that it goes into; an infinite one goes through the formula as IEEE 754 says.
 // Bits: the formulas above, exactly, on every ISA with FMA, for every cut by
 // rows and columns and either layout. Other ISAs stay within (blocks + 2) *
 // 2^-24 of the sum of the terms' magnitudes.

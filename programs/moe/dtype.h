@@ -33,6 +33,12 @@ inline constexpr Dtype kDtypes[] = {
      switchyard::WeightFormat::kQ8_0},
     {"q4_0", switchyard::Type::kBF16, switchyard::Type::kI8,
      switchyard::WeightFormat::kQ4_0},
+    {"mxfp4", switchyard::Type::kBF16, switchyard::Type::kI8,
+     switchyard::WeightFormat::kMXFP4},
+    {"q4_K", switchyard::Type::kBF16, switchyard::Type::kQ8_K,
+     switchyard::WeightFormat::kQ4_K},
+    {"q6_K", switchyard::Type::kBF16, switchyard::Type::kQ8_K,
+     switchyard::WeightFormat::kQ6_K},
 };
 
 }  // namespace moe_layer

@@ -151,7 +151,7 @@ Gemm::Gemm(Type operands, size_t in, std::vector<size_t> parts,
       throw program::InputError("--dtype: experts' weights of " +
                                 std::to_string(in) +
                                 " columns, which are no multiple of its "
-                                "blocks of 32, or too many");
+                                "blocks, or too many");
     }
   } else if (!TakesPlain()) {
     Told([this] {

@@ -48,11 +48,11 @@ struct GemmScratch {
 // fight them for the cores. Rows of packed bf16 GEMMs are dense. One object
 // serves all weights of one shape, from any number of threads.
 //
-// | x    | weights                   | y    | by                           |
-// |------|---------------------------|------|------------------------------|
-// | f32  | f32, [out, in] as stored  | f32  | oneDNN's sgemm               |
-// | bf16 | bf16, packed              | bf16 | oneDNN's matmul              |
-// | i8   | a WeightFormat, packed    | bf16 | Switchyard's MultiplyTile    |
+// | x        | weights                | y    | by                         |
+// |----------|------------------------|------|----------------------------|
+// | f32      | f32, [out, in]         | f32  | oneDNN's sgemm             |
+// | bf16     | bf16, packed           | bf16 | oneDNN's matmul            |
+// | i8, q8_k | a WeightFormat, packed | bf16 | Switchyard's MultiplyTile  |
 class Gemm {
  public:
   // `parts`: the rows of each of up to two matrices [rows, in] that are

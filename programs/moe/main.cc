@@ -81,7 +81,7 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
   std::vector<std::string> dtypes;
   for (const Dtype& dtype : kDtypes) dtypes.emplace_back(dtype.name);
   app.add_option("--dtype", options.dtype,
-                 "Of rows and weights; the last three: of experts")
+                 "Of rows and weights; after them, of experts")
       ->capture_default_str()
       ->check(CLI::IsMember(dtypes))
       ->type_name("TYPE");

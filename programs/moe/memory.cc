@@ -123,7 +123,8 @@ RowBuffer::RowBuffer(Type type, size_t rows, size_t cols)
 
 double RowBuffer::Bytes(Type type, double rows, double cols) {
   const double scale = type == Type::kI8 ? sizeof(float) : 0;
-  return rows * (static_cast<double>(SizeOf(type)) * cols + scale);
+  const auto block = static_cast<double>(BlockOf(type));
+  return rows * (static_cast<double>(SizeOf(type)) * cols / block + scale);
 }
 
 MappedFile::MappedFile(const std::string& path) {

@@ -35,9 +35,9 @@ constexpr const char* kResultNames[kResults] = {"hidden states out",
 
 constexpr double kArithmetic = 0x1p-16;
 double ShareOf(Type operands) {
-  return operands == Type::kI8     ? 0x1p-4
-         : operands == Type::kBF16 ? 0x1p-6
-                                   : kArithmetic;
+  return operands == Type::kI8 || operands == Type::kQ8_K ? 0x1p-4
+         : operands == Type::kBF16                        ? 0x1p-6
+                                                          : kArithmetic;
 }
 
 // A row of floats of any type, or what is in one of int8.
@@ -54,22 +54,26 @@ Floats As(Type type, const Row& row) {
   }
   return rounded;
 }
-// The same in a format: int8's codes times their scale. bf16 values often lie
-// between two codes, so this is quantize.h's formula to the bit.
+// The same in a format: codes times their scale. bf16 values often lie between
+// two codes, so this is quantize.h's formula to the bit.
 Floats As(const switchyard::RowFormat& format, const Row& row) {
-  if (format.type != Type::kI8) return As(format.type, row);
+  const bool is_q8_k = format.type == Type::kQ8_K;
+  if (format.type != Type::kI8 && !is_q8_k) return As(format.type, row);
   Floats rounded(row.begin(), row.end());
-  const size_t group =
-      format.scale_columns == 0 ? row.size() : format.scale_columns;
+  const size_t group = is_q8_k                     ? 256
+                       : format.scale_columns == 0 ? row.size()
+                                                   : format.scale_columns;
   for (size_t begin = 0; begin < row.size(); begin += group) {
     const size_t end = std::min(begin + group, row.size());
     float most = 0;
     for (size_t i = begin; i < end; ++i) {
-      most = std::max(most, std::fabs(rounded[i]));
+      if (std::fabs(rounded[i]) > std::fabs(most)) most = rounded[i];
     }
-    const float scale = most / 127;
-    for (size_t i = begin; i < end && most > 0; ++i) {
-      rounded[i] = scale * std::nearbyint(rounded[i] * (127 / most));
+    if (most == 0) continue;
+    const float inverse = is_q8_k ? -127 / most : 127 / std::fabs(most);
+    const float scale = is_q8_k ? 1 / inverse : std::fabs(most) / 127;
+    for (size_t i = begin; i < end; ++i) {
+      rounded[i] = scale * std::nearbyint(rounded[i] * inverse);
     }
   }
   return rounded;

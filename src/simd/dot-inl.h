@@ -37,13 +37,19 @@ using DotVec = hn::Vec<DotTag>;
 using DotInts = hn::Vec<DotIntTag>;
 
 // Each way has
-//   Codes, Row  vectors of weights' codes and of four codes of a row
-//   State       sums of products, of one block
-//   kOffset     of codes of a byte as they are in Codes: 128, or 0 if signed
-//   LoadBytes, LoadNibbles, LoadRow
-//   Add         a product of nibbles to a state: at most 8 a block
-//   AddBytes    a product of bytes: at most 8 a block, to two states
-//   Sum         of two states, of bytes and of nibbles
+//   Codes, Row      vectors of weights' codes and of four codes of a row
+//   State           sums of products
+//   kOffset         of codes of a byte as they are in Codes: 128, or 0 if
+//                   signed
+//   kTwoStates      whether a state holds no more than 8 products of nibbles
+//   kSixBitAdds     products of six bits that a state holds: 2 or 4
+//   LoadBytes, LowNibbles, HighNibbles, FromE2M1, AddTwoBits, LoadRow
+//   Add             a product of nibbles, or of six bits, to a state
+//   AddBytes        a product of bytes, to two states: at most 8
+//   Sum, SumBytes   the int32 sums of a state, of the two states of bytes
+//   Factor, Scaled  a scale of 8 bits, and a state's sums times such scales
+//   Small, SmallProduct  a number of 16 bits in all lanes, and its product with
+//                   lanes that have 16 bits
 #undef SWITCHYARD_DOT_VNNI
 #undef SWITCHYARD_DOT_MADDUBS
 #undef SWITCHYARD_DOT_SDOT
@@ -86,6 +92,23 @@ struct ByteDot {
     return LowNibbles(
         hn::BitCast(d8, hn::ShiftRight<4>(hn::BitCast(d16, bytes))));
   }
+  // Twice the value, plus 12.
+  static HWY_INLINE Codes FromE2M1(Codes nibbles) {
+    alignas(16) static constexpr uint8_t kCodes[16] = {
+        12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+    const hn::Repartition<uint8_t, DotTag> d8;
+    return hn::TableLookupBytes(hn::LoadDup128(d8, kCodes), nibbles);
+  }
+  // Four bits and, above them, bits 2 * kField and 2 * kField + 1 of `bits`.
+  template <int kField>
+  static HWY_INLINE Codes AddTwoBits(Codes nibbles, Codes bits) {
+    const hn::Repartition<uint16_t, DotTag> d16;
+    const hn::Repartition<uint8_t, DotTag> d8;
+    auto moved = hn::BitCast(d16, bits);
+    if constexpr (kField < 2) moved = hn::ShiftLeft<4 - 2 * kField>(moved);
+    if constexpr (kField > 2) moved = hn::ShiftRight<2>(moved);
+    return hn::Or(nibbles, hn::And(hn::BitCast(d8, moved), hn::Set(d8, 0x30)));
+  }
   static HWY_INLINE Row LoadRow(const int8_t* p) {
     int32_t four;
     std::memcpy(&four, p, sizeof(four));
@@ -96,14 +119,54 @@ struct ByteDot {
 
 #endif
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+
+// pmaddwd: the upper 16 bits of `small` are 0, so those of `a` do not matter.
+HWY_INLINE DotInts MultiplyPairs(DotInts a, DotInts b) {
+#if HWY_TARGET <= HWY_AVX3
+  return DotInts{_mm512_madd_epi16(a.raw, b.raw)};
+#elif HWY_TARGET <= HWY_AVX2
+  return DotInts{_mm256_madd_epi16(a.raw, b.raw)};
+#else
+  return DotInts{_mm_madd_epi16(a.raw, b.raw)};
+#endif
+}
+struct SmallDot {
+  static HWY_INLINE DotInts Small(int32_t x) {
+    return hn::Set(DotIntTag(), x & 0xFFFF);
+  }
+  static HWY_INLINE DotInts SmallProduct(DotInts a, DotInts small) {
+    return MultiplyPairs(a, small);
+  }
+};
+
+#else
+
+struct SmallDot {
+  static HWY_INLINE DotInts Small(int32_t x) { return hn::Set(DotIntTag(), x); }
+  static HWY_INLINE DotInts SmallProduct(DotInts a, DotInts small) {
+    return hn::Mul(a, small);
+  }
+};
+
+#endif
+// Products of 32 bits.
+struct WideDot : SmallDot {
+  static HWY_INLINE DotInts Factor(DotInts scale) { return scale; }
+  static HWY_INLINE DotInts Scaled(DotInts state, DotInts factor) {
+    return hn::Mul(state, factor);
+  }
+};
+
 #if SWITCHYARD_DOT_VNNI
 
 // vpdpbusd: u8 * s8, four of them to a lane. Highway 1.0.3 compiles AVX3_DL
 // without AVX512_VNNI, which every such CPU has.
-struct Dot : ByteDot {
+struct Dot : ByteDot, WideDot {
   using State = DotInts;
   static constexpr int kOffset = 128;
   static constexpr bool kTwoStates = false;
+  static constexpr size_t kSixBitAdds = 4;
 
   static HWY_INLINE State ZeroState() { return hn::Zero(DotIntTag()); }
   static HWY_INLINE State Add(State sum, Codes codes, Row row) {
@@ -121,13 +184,15 @@ struct Dot : ByteDot {
 #elif SWITCHYARD_DOT_MADDUBS
 
 // pmaddubsw: u8 * s8, pairs to 16 bits. Sums of 8 of them fit for codes up to
-// 15: 16 * 15 * 128 = 30720. Bytes are two nibbles of 4 bits each, so that they
+// 15: 16 * 15 * 128 = 30720, of 4 for codes up to 24, and of 2 for codes up to
+// 63: 4 * 63 * 128 = 32256. Bytes are two nibbles of 4 bits each, so that they
 // are exact for all codes; |code| * sign(code, row) would not be for -128, and
 // takes as many instructions.
-struct Dot : ByteDot {
+struct Dot : ByteDot, SmallDot {
   using State = hn::Vec<hn::Repartition<int16_t, DotTag>>;
   static constexpr int kOffset = 128;
   static constexpr bool kTwoStates = true;
+  static constexpr size_t kSixBitAdds = 2;
 
   static HWY_INLINE State ZeroState() {
     return hn::Zero(hn::Repartition<int16_t, DotTag>());
@@ -148,28 +213,30 @@ struct Dot : ByteDot {
   static HWY_INLINE DotInts SumBytes(State low, State high) {
     return hn::Add(SumPairs(low), hn::ShiftLeft<4>(SumPairs(high)));
   }
+  // The scale in both halves of a lane, so that adding pairs multiplies them.
+  static HWY_INLINE DotInts Factor(DotInts scale) {
+    return hn::Or(hn::And(scale, hn::Set(DotIntTag(), 0xFFFF)),
+                  hn::ShiftLeft<16>(scale));
+  }
+  static HWY_INLINE DotInts Scaled(State state, DotInts factor) {
+    return MultiplyPairs(hn::BitCast(DotIntTag(), state), factor);
+  }
 
  private:
+  static HWY_INLINE DotInts SumPairs(State a) {
+    return Scaled(a, hn::Set(DotIntTag(), 0x10001));
+  }
 #if HWY_TARGET <= HWY_AVX3
   static HWY_INLINE State Pairs(Codes a, Row b) {
     return State{_mm512_maddubs_epi16(a.raw, b.raw)};
-  }
-  static HWY_INLINE DotInts SumPairs(State a) {
-    return DotInts{_mm512_madd_epi16(a.raw, _mm512_set1_epi16(1))};
   }
 #elif HWY_TARGET <= HWY_AVX2
   static HWY_INLINE State Pairs(Codes a, Row b) {
     return State{_mm256_maddubs_epi16(a.raw, b.raw)};
   }
-  static HWY_INLINE DotInts SumPairs(State a) {
-    return DotInts{_mm256_madd_epi16(a.raw, _mm256_set1_epi16(1))};
-  }
 #else
   static HWY_INLINE State Pairs(Codes a, Row b) {
     return State{_mm_maddubs_epi16(a.raw, b.raw)};
-  }
-  static HWY_INLINE DotInts SumPairs(State a) {
-    return DotInts{_mm_madd_epi16(a.raw, _mm_set1_epi16(1))};
   }
 #endif
 };
@@ -177,10 +244,11 @@ struct Dot : ByteDot {
 #elif SWITCHYARD_DOT_SDOT || SWITCHYARD_DOT_NEON
 
 // Signed products: bytes lose their 128 when they are loaded.
-struct Dot : ByteDot {
+struct Dot : ByteDot, WideDot {
   using State = DotInts;
   static constexpr int kOffset = 0;
   static constexpr bool kTwoStates = false;
+  static constexpr size_t kSixBitAdds = 4;
 
   static HWY_INLINE State ZeroState() { return hn::Zero(DotIntTag()); }
   static HWY_INLINE State Add(State sum, Codes codes, Row row) {
@@ -207,35 +275,60 @@ struct Dot : ByteDot {
 
 #else
 
-// Without vectors of bytes, or with none that multiply: codes stay in memory.
-struct Dot {
+// Without vectors of bytes, or with none that multiply.
+struct Dot : WideDot {
   struct Codes {
-    const uint8_t* p;
-    int shift, mask;
+    uint8_t v[64];  // four for each lane
+
+    template <class Of>
+    static HWY_INLINE Codes Each(Of of) {
+      Codes codes;
+      for (size_t i = 0; i < 4 * hn::Lanes(DotTag()); ++i) {
+        codes.v[i] = static_cast<uint8_t>(of(i));
+      }
+      return codes;
+    }
   };
   using Row = const int8_t*;
   using State = DotInts;
   static constexpr int kOffset = 128;
   static constexpr bool kTwoStates = false;
+  static constexpr size_t kSixBitAdds = 4;
 
-  static HWY_INLINE Codes LoadBytes(const uint8_t* p) { return {p, 0, 255}; }
-  static HWY_INLINE Codes LowNibbles(Codes c) { return {c.p, 0, 15}; }
-  static HWY_INLINE Codes HighNibbles(Codes c) { return {c.p, 4, 15}; }
+  static HWY_INLINE Codes LoadBytes(const uint8_t* p) {
+    return Codes::Each([=](size_t i) { return p[i]; });
+  }
+  static HWY_INLINE Codes LowNibbles(const Codes& c) {
+    return Codes::Each([&](size_t i) { return c.v[i] & 15; });
+  }
+  static HWY_INLINE Codes HighNibbles(const Codes& c) {
+    return Codes::Each([&](size_t i) { return c.v[i] >> 4; });
+  }
+  static HWY_INLINE Codes FromE2M1(const Codes& c) {
+    return Codes::Each([&](size_t i) {
+      const int size = c.v[i] & 7;
+      const int twice = size < 5 ? size : size == 5 ? 6 : 4 * size - 16;
+      return 12 + ((c.v[i] & 8) == 0 ? twice : -twice);
+    });
+  }
+  template <int kField>
+  static HWY_INLINE Codes AddTwoBits(const Codes& nibbles, const Codes& bits) {
+    return Codes::Each([&](size_t i) {
+      return nibbles.v[i] | (bits.v[i] >> 2 * kField & 3) << 4;
+    });
+  }
   static HWY_INLINE Row LoadRow(const int8_t* p) { return p; }
   static HWY_INLINE State ZeroState() { return hn::Zero(DotIntTag()); }
-  static HWY_INLINE State Add(State sum, Codes codes, Row row) {
+  static HWY_INLINE State Add(State sum, const Codes& codes, Row row) {
     const DotIntTag di;
     HWY_ALIGN int32_t sums[HWY_MAX_BYTES / sizeof(int32_t)];
     hn::Store(sum, di, sums);
-    for (size_t lane = 0; lane < hn::Lanes(di); ++lane) {
-      for (size_t i = 0; i < 4; ++i) {
-        sums[lane] +=
-            (codes.p[4 * lane + i] >> codes.shift & codes.mask) * row[i];
-      }
+    for (size_t i = 0; i < 4 * hn::Lanes(di); ++i) {
+      sums[i / 4] += codes.v[i] * row[i % 4];
     }
     return hn::Load(di, sums);
   }
-  static HWY_INLINE void AddBytes(State& a, State& /*b*/, Codes codes,
+  static HWY_INLINE void AddBytes(State& a, State& /*b*/, const Codes& codes,
                                   Row row) {
     a = Add(a, codes, row);
   }

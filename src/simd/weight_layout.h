@@ -13,32 +13,57 @@
 
 namespace switchyard::simd {
 
-// Columns of a block, and rows that are packed together.
-constexpr size_t kWeightBlock = 32;
+// Rows that are packed together.
 constexpr size_t kPackedRows = 16;
 
-// Each WeightFormat: X(name, text, two codes a byte, unsigned code minus signed
-// code, bytes of a stored block, bytes of a row's scale in each block). The
-// int8 format has a scale for all of a row instead.
-#define SWITCHYARD_WEIGHT_FORMATS(X)  \
-  X(kInt8, "int8", false, 128, 32, 0) \
-  X(kQ8_0, "q8_0", false, 128, 34, 2) \
-  X(kQ4_0, "q4_0", true, 8, 18, 2)
+// How codes lie in a block of a row. Each dword of a stored block is a dword of
+// a packed one. k counts from the block's first column.
+enum class WeightCoding : uint8_t {
+  kBytes,    // int8
+  kNibbles,  // byte i: k = i, and i + 16 in the high nibble
+  kE2M1,     // the same; a nibble is a sign and an index of 0 1 2 3 4 6 8 12
+  // 64 columns after each other: byte i has k = i, and i + 32 in the high
+  // nibble.
+  kQ4_K,
+  // 64 bytes for each 128 columns: byte i has the low four bits of k = i, and
+  // i + 64 in the high nibble. Then 32 bytes for each 128 columns: byte i has
+  // the high two bits of k = i, i + 32, i + 64 and i + 96.
+  kQ6_K
+};
+
+// Each WeightFormat: X(name, text, coding, unsigned code minus signed code,
+// columns of a block, then bytes of a row's block: as stored, before the codes,
+// codes, packed scales; a packed byte of codes for 0). The int8 format has a
+// scale for all of a row instead.
+#define SWITCHYARD_WEIGHT_FORMATS(X)                                 \
+  X(kInt8, "int8", WeightCoding::kBytes, 128, 32, 32, 0, 32, 0, 128) \
+  X(kQ8_0, "q8_0", WeightCoding::kBytes, 128, 32, 34, 2, 32, 2, 128) \
+  X(kQ4_0, "q4_0", WeightCoding::kNibbles, 8, 32, 18, 2, 16, 2, 136) \
+  X(kMXFP4, "mxfp4", WeightCoding::kE2M1, 12, 32, 17, 1, 16, 1, 0)   \
+  X(kQ4_K, "q4_K", WeightCoding::kQ4_K, 0, 256, 144, 16, 128, 20, 0) \
+  X(kQ6_K, "q6_K", WeightCoding::kQ6_K, 32, 256, 210, 0, 192, 18, 0)
 
 struct WeightTraits {
   const char* name = nullptr;
-  bool is_nibbles = false;
+  WeightCoding coding = WeightCoding::kBytes;
   int offset = 0;
+  size_t block = 0;
   size_t stored_block = 0;
-  size_t block_scale = 0;
+  size_t stored_codes_at = 0;
+  size_t row_codes = 0;
+  size_t row_scales = 0;
+  uint8_t zero = 0;
 
-  constexpr bool has_block_scales() const { return block_scale != 0; }
-  // Bytes of the packed codes of a block of 16 rows.
-  constexpr size_t packed_codes() const {
-    return kPackedRows * kWeightBlock / (is_nibbles ? 2 : 1);
+  constexpr bool has_block_scales() const { return row_scales != 0; }
+  // Blocks of 256 columns, whose parts have integer scales.
+  constexpr bool is_super() const { return block == 256; }
+  // Columns that have an integer scale of their own.
+  constexpr size_t sub_block() const {
+    return coding == WeightCoding::kQ6_K ? 16 : 32;
   }
-  // Bytes of the packed scales of a block of 16 rows.
-  constexpr size_t packed_scales() const { return kPackedRows * block_scale; }
+  // Bytes of the packed codes, and scales, of a block of 16 rows.
+  constexpr size_t packed_codes() const { return kPackedRows * row_codes; }
+  constexpr size_t packed_scales() const { return kPackedRows * row_scales; }
 };
 constexpr WeightTraits TraitsOf(WeightFormat format) {
 #define SWITCHYARD_CASE(name, ...) \
@@ -49,8 +74,17 @@ constexpr WeightTraits TraitsOf(WeightFormat format) {
   return {};
 }
 
-constexpr size_t WeightBlocks(size_t cols) {
-  return (cols + kWeightBlock - 1) / kWeightBlock;
+// The line of 64 bytes in which the 16 rows' dword `i` of a block's codes is
+// packed. In order, except that kQ6_K has, for each 4 columns of a half block,
+// its three dwords side by side: one stream of memory.
+constexpr size_t PackedLine(WeightCoding coding, size_t i) {
+  if (coding != WeightCoding::kQ6_K) return i;
+  return i < 32 ? i / 16 * 24 + i % 8 * 3 + i / 8 % 2
+                : (i - 32) / 8 * 24 + i % 8 * 3 + 2;
+}
+
+constexpr size_t WeightBlocks(const WeightTraits& traits, size_t cols) {
+  return (cols + traits.block - 1) / traits.block;
 }
 // Bytes of a packed group of 16 rows, of so many blocks.
 constexpr size_t PackedGroupBytes(const WeightTraits& traits, size_t blocks) {
@@ -61,8 +95,9 @@ constexpr size_t PackedGroupBytes(const WeightTraits& traits, size_t blocks) {
 }
 // Bytes of a stored row.
 constexpr size_t StoredRowBytes(const WeightTraits& traits, size_t cols) {
-  return traits.has_block_scales() ? WeightBlocks(cols) * traits.stored_block
-                                   : cols;
+  return traits.has_block_scales()
+             ? WeightBlocks(traits, cols) * traits.stored_block
+             : cols;
 }
 
 }  // namespace switchyard::simd

@@ -19,11 +19,21 @@ using testing_support::RandomWeights;
 using testing_support::WeightBytes;
 
 constexpr size_t kExperts = 2;
-constexpr testing_support::Format kOperands[] = {
-    {"i8", Type::kI8, testing_support::kWholeRow},
-    {"i8 of 32", Type::kI8, 32},
-    {"i8 of 128", Type::kI8, 128},
-    {"q8_0", Type::kQ8_0}};
+using testing_support::ColumnsStep;
+using testing_support::kProductRows;
+using testing_support::ProductRowsOf;
+
+// Columns that the format takes: blocks of 256 are tried with more of them.
+std::vector<size_t> ColumnsOf(WeightFormat format,
+                              const std::vector<size_t>& from) {
+  std::vector<size_t> all;
+  const size_t step = ColumnsStep(format, ProductRowsOf(format));
+  for (const size_t cols : from) {
+    if (cols % step == 0) all.push_back(cols);
+  }
+  if (step == 256) all.insert(all.end(), {768, 2048});
+  return all;
+}
 
 // Packed weights. Their bytes are promised, so they enter the digest.
 struct Packed {
@@ -56,16 +66,15 @@ void Multiply(const ExpertWeights& weights, const ConstAnyRows& rows,
 }
 
 void Run(Executor& executor, Digests& digests, WeightFormat format, bool any) {
-  const bool is_int8 = format == WeightFormat::kInt8;
-  for (const size_t cols : {32u, 100u, 256u, 1056u}) {
-    if (!is_int8 && cols % 32 != 0) continue;
+  for (const size_t cols : ColumnsOf(format, {32, 100, 256, 1056})) {
     for (const size_t num_rows : {1u, 2u, 3u, 7u, 50u}) {
       const size_t rows = 16 + cols % 71;
       const WeightBytes stored =
           RandomWeights(format, kExperts, rows, cols, 1, any);
       const Packed packed({stored.View()}, executor, digests);
-      for (const auto& f : kOperands) {
-        if (f.type == Type::kQ8_0 && cols % 32 != 0) continue;
+      for (const auto& f : kProductRows) {
+        if (f.type == Type::kI8 && f.group == 64) continue;
+        if (!Takes(format, f) || cols % ColumnsStep(format, f) != 0) continue;
         FormatRows operands = RandomOperands(f, num_rows, cols, 3, any);
         uint8_t* const parts[] = {operands.codes.data(),
                                   operands.scales.data()};
@@ -85,8 +94,7 @@ void Run(Executor& executor, Digests& digests, WeightFormat format, bool any) {
 // Floats that become weights.
 void Quantize(Executor& executor, Digests& digests, WeightFormat format) {
   for (const Type type : {Type::kF32, Type::kBF16, Type::kF16}) {
-    for (const size_t cols : {32u, 77u, 512u}) {
-      if (format != WeightFormat::kInt8 && cols % 32 != 0) continue;
+    for (const size_t cols : ColumnsOf(format, {32, 77, 512})) {
       PackWeightsInputs in;
       in.weights.format = format;
       in.weights.rows = 21;

@@ -25,7 +25,10 @@ extern "C" {
 enum swy_weight_format {
   SWY_WEIGHTS_INT8 = 0,  // int8 codes, an f32 scale for each row
   SWY_WEIGHTS_Q8_0 = 1,  // GGML's blocks
-  SWY_WEIGHTS_Q4_0 = 2
+  SWY_WEIGHTS_Q4_0 = 2,
+  SWY_WEIGHTS_MXFP4 = 3,
+  SWY_WEIGHTS_Q4_K = 4,
+  SWY_WEIGHTS_Q6_K = 5
 };
 enum swy_weight_layout {
   SWY_WEIGHTS_STORED = 0,  // row by row, as a GGUF or a checkpoint has them

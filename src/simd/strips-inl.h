@@ -1,0 +1,278 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Strips of a product: a few rows times one or two vectors of columns, whose
+// sums are in registers, for formats with blocks of 32 columns and for int8.
+
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_STRIPS_INL_H_
+#undef SWITCHYARD_SRC_SIMD_STRIPS_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_STRIPS_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/simd/weight_layout.h"
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+#include "src/simd/dot-inl.h"
+#include "src/simd/storage-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr size_t kTileColumns = 2 * kPackedRows;
+// A strip of so few rows takes memory's time, not the core's. It reads ahead.
+constexpr size_t kFewRows = 2;
+constexpr size_t kPrefetchBytes = 1024;
+
+// The most rows of a strip, and whether it has two vectors of columns: as many
+// as there are registers for. AVX-512 and AArch64 have 32 of them.
+#undef SWITCHYARD_MANY_REGISTERS
+#if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
+#define SWITCHYARD_MANY_REGISTERS 1
+#else
+#define SWITCHYARD_MANY_REGISTERS 0
+#endif
+// CPUs without AVX2 are few and old: short strips keep their code small.
+#if SWITCHYARD_MANY_REGISTERS
+constexpr size_t kStripRows = 6;
+#elif HWY_CAP_GE256
+constexpr size_t kStripRows = 4;
+#else
+constexpr size_t kStripRows = 2;
+#endif
+// One row reads one stream of packed groups, which a vector of AVX-512 fills.
+constexpr bool HasTwoVectors(size_t rows) {
+#if HWY_CAP_GE512
+  return rows > 1;
+#else
+  return SWITCHYARD_MANY_REGISTERS || rows <= kFewRows;
+#endif
+}
+
+// The rows of a batch, as strips read them.
+struct BatchRows {
+  const int8_t* codes;
+  size_t stride;        // bytes
+  size_t block_stride;  // bytes from a block's codes to the next's
+};
+// The operands of a strip: blocks [begin, end) of the rows from `row` on, and
+// of two groups of 16 columns.
+struct StripArgs {
+  BatchRows rows;              // codes: of block `begin`
+  const float* scales;         // [rows, blocks]
+  const int32_t* corrections;  // [rows, blocks]
+  // Or, of blocks of 256 columns, sums of the rows' codes: [rows, blocks, 256 /
+  // sub_block()].
+  const int16_t* sub_sums;
+  size_t blocks;
+  size_t row = 0;
+  size_t begin, end;
+  size_t columns;  // how many of them are wanted
+  // Packed blocks [begin, ...) of each 16 columns.
+  const uint8_t* packed_codes[2];
+  const uint8_t* packed_scales[2];
+  float* sums;  // [rows, kTileColumns] of the batch
+};
+
+HWY_INLINE DotVec LoadF16Scales(const uint8_t* p) {
+  return Storage<Float16>::Load(DotTag(), reinterpret_cast<const Float16*>(p));
+}
+// Half of each e8m0 scale, 2^(bits - 128), because E2M1 codes are doubled.
+HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
+  const DotTag d;
+  const DotIntTag di;
+  const DotInts bits =
+      hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint8_t, DotTag>(), p));
+  // 2^(bits - 127), which is denormal for 0.
+  const DotInts power =
+      hn::Max(hn::ShiftLeft<23>(bits), hn::Set(di, 0x00400000));
+  const DotVec half = hn::Mul(hn::BitCast(d, power), hn::Set(d, 0.5f));
+  const auto is_nan = hn::Eq(bits, hn::Set(di, 255));
+  return hn::Or(half, hn::BitCast(d, hn::VecFromMask(di, is_nan)));
+}
+
+// A strip of rows R... and of one or two vectors of columns from `column` of
+// the tile on. Vectors are arguments because SVE's cannot be elements of
+// arrays.
+template <class Format, bool kTwo, size_t... R>
+class Strip {
+ public:
+  static HWY_INLINE void Run(const StripArgs& args, size_t column) {
+    Run(args, column, LoadSum(args, R, column)...,
+        LoadSum(args, R, kTwo ? column + N() : column)...);
+  }
+
+ private:
+  template <size_t>
+  using Sum = DotVec;
+  template <size_t>
+  using State = typename Dot::State;
+
+  static HWY_INLINE size_t N() { return hn::Lanes(DotTag()); }
+  static HWY_INLINE float* SumAt(const StripArgs& args, size_t r,
+                                 size_t column) {
+    return args.sums + (args.row + r) * kTileColumns + column;
+  }
+  static HWY_INLINE DotVec LoadSum(const StripArgs& args, size_t r,
+                                   size_t column) {
+    return hn::LoadU(DotTag(), SumAt(args, r, column));
+  }
+  static HWY_INLINE const uint8_t* At(const uint8_t* const (&groups)[2],
+                                      size_t column, size_t bytes) {
+    return groups[column / kPackedRows] + column % kPackedRows * bytes;
+  }
+
+  static HWY_INLINE void Run(const StripArgs& args, size_t column,
+                             Sum<R>... sum0, Sum<R>... sum1) {
+    const size_t column1 = kTwo ? column + N() : column;
+    const uint8_t* codes0 = At(args.packed_codes, column, 4);
+    const uint8_t* codes1 = At(args.packed_codes, column1, 4);
+    const uint8_t* scales0 = At(args.packed_scales, column, kScale);
+    const uint8_t* scales1 = At(args.packed_scales, column1, kScale);
+    for (size_t b = args.begin; b < args.end; ++b) {
+      AddBlock(args, b, codes0, codes1, scales0, scales1, sum0..., sum1...,
+               (static_cast<void>(R), Dot::ZeroState())...,
+               (static_cast<void>(R), Dot::ZeroState())...,
+               (static_cast<void>(R), Dot::ZeroState())...,
+               (static_cast<void>(R), Dot::ZeroState())...);
+      codes0 += kTraits.packed_codes();
+      codes1 += kTraits.packed_codes();
+      scales0 += kTraits.packed_scales();
+      scales1 += kTraits.packed_scales();
+    }
+    (hn::StoreU(sum0, DotTag(), SumAt(args, R, column)), ...);
+    if constexpr (kTwo) {
+      (hn::StoreU(sum1, DotTag(), SumAt(args, R, column1)), ...);
+    }
+  }
+
+  // One block: states a and b of vector 0, c and e of vector 1.
+  static HWY_INLINE void AddBlock(const StripArgs& args, size_t block,
+                                  const uint8_t* codes0, const uint8_t* codes1,
+                                  const uint8_t* scales0,
+                                  const uint8_t* scales1, Sum<R>&... sum0,
+                                  Sum<R>&... sum1, State<R>... a, State<R>... b,
+                                  State<R>... c, State<R>... e) {
+    const BatchRows& rows = args.rows;
+    const int8_t* const x = rows.codes + args.row * rows.stride +
+                            (block - args.begin) * rows.block_stride;
+    for (size_t q = 0; q < kTraits.packed_codes() / 64; ++q) {
+      const auto raw0 = Dot::LoadBytes(codes0 + 64 * q);
+      const auto raw1 = Dot::LoadBytes(codes1 + 64 * q);
+      if constexpr (sizeof...(R) <= kFewRows) {
+        // Hides memory's latency where only a few rows are multiplied.
+        hwy::Prefetch(codes0 + 64 * q + kPrefetchBytes);
+      }
+      const int8_t* const low = x + 4 * q;
+      if constexpr (kIsNibbles) {
+        const auto low0 = Signless(Dot::LowNibbles(raw0));
+        const auto low1 = Signless(Dot::LowNibbles(raw1));
+        ((AddTwo(a, c, low0, low1, Dot::LoadRow(low + R * rows.stride))), ...);
+        const auto high0 = Signless(Dot::HighNibbles(raw0));
+        const auto high1 = Signless(Dot::HighNibbles(raw1));
+        const int8_t* const high = low + kTraits.block / 2;
+        if constexpr (kTwoStates) {
+          ((AddTwo(b, e, high0, high1, Dot::LoadRow(high + R * rows.stride))),
+           ...);
+        } else {
+          ((AddTwo(a, c, high0, high1, Dot::LoadRow(high + R * rows.stride))),
+           ...);
+        }
+      } else {
+        ((AddTwoBytes(a, b, c, e, raw0, raw1,
+                      Dot::LoadRow(low + R * rows.stride))),
+         ...);
+      }
+    }
+    if constexpr (kTraits.has_block_scales()) {
+      const DotTag d;
+      const auto dw0 = LoadScales(scales0);
+      const auto dw1 = kTwo ? LoadScales(scales1) : dw0;
+      ((AddTwoTerms(
+           sum0, sum1, SumOf(args, block, R, a, b),
+           kTwo ? SumOf(args, block, R, c, e) : hn::Zero(DotIntTag()), dw0, dw1,
+           hn::Set(d, args.scales[(args.row + R) * args.blocks + block]))),
+       ...);
+    } else {
+      // The exact sum of all blocks, which is scaled at the end.
+      ((sum0 = AddInts(sum0, SumOf(args, block, R, a, b))), ...);
+      if constexpr (kTwo) {
+        ((sum1 = AddInts(sum1, SumOf(args, block, R, c, e))), ...);
+      }
+    }
+  }
+
+  using S = typename Dot::State;
+  template <class Codes, class Row>
+  static HWY_INLINE void AddTwo(S& a, S& c, Codes w0, Codes w1, Row x) {
+    a = Dot::Add(a, w0, x);
+    if constexpr (kTwo) c = Dot::Add(c, w1, x);
+  }
+  template <class Codes, class Row>
+  static HWY_INLINE void AddTwoBytes(S& a, S& b, S& c, S& e, Codes w0, Codes w1,
+                                     Row x) {
+    Dot::AddBytes(a, b, w0, x);
+    if constexpr (kTwo) Dot::AddBytes(c, e, w1, x);
+  }
+  static HWY_INLINE DotInts SumOf(const StripArgs& args, size_t block, size_t r,
+                                  S a, S b) {
+    const int32_t correction =
+        args.corrections[(args.row + r) * args.blocks + block];
+    const DotInts start = hn::Set(DotIntTag(), correction);
+    if constexpr (!kIsNibbles) return hn::Add(Dot::SumBytes(a, b), start);
+    if constexpr (kTwoStates) {
+      return hn::Add(hn::Add(Dot::Sum(a), Dot::Sum(b)), start);
+    }
+    return hn::Add(Dot::Sum(a), start);
+  }
+  static HWY_INLINE DotVec AddInts(DotVec sum, DotInts dot) {
+    return hn::BitCast(DotTag(), hn::Add(hn::BitCast(DotIntTag(), sum), dot));
+  }
+  static HWY_INLINE void AddTwoTerms(DotVec& sum0, DotVec& sum1, DotInts dot0,
+                                     DotInts dot1, DotVec dw0, DotVec dw1,
+                                     DotVec dx) {
+    const DotTag d;
+    sum0 = hn::MulAdd(hn::ConvertTo(d, dot0), hn::Mul(dw0, dx), sum0);
+    if constexpr (kTwo) {
+      sum1 = hn::MulAdd(hn::ConvertTo(d, dot1), hn::Mul(dw1, dx), sum1);
+    }
+  }
+  static HWY_INLINE DotVec LoadScales(const uint8_t* p) {
+    if constexpr (kTraits.coding == WeightCoding::kE2M1) {
+      return LoadHalfPowers(p);
+    } else {
+      return LoadF16Scales(p);
+    }
+  }
+  // Nibbles as unsigned codes.
+  static HWY_INLINE typename Dot::Codes Signless(typename Dot::Codes nibbles) {
+    if constexpr (kTraits.coding == WeightCoding::kE2M1) {
+      return Dot::FromE2M1(nibbles);
+    } else {
+      return nibbles;
+    }
+  }
+
+  static constexpr WeightTraits kTraits = TraitsOf(Format::value);
+  static constexpr size_t kScale = kTraits.row_scales;
+  static constexpr bool kIsNibbles = kTraits.coding != WeightCoding::kBytes;
+  // States b and e have the high nibbles.
+  static constexpr bool kTwoStates =
+      Dot::kTwoStates && kTraits.coding == WeightCoding::kE2M1;
+};
+
+}  // namespace
+}  // namespace switchyard::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_STRIPS_INL_H_

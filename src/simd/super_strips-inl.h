@@ -1,0 +1,287 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Strips (strips-inl.h) of q4_K and q6_K, whose blocks of 256 columns have
+// parts with integer scales. A block's integers are in registers; its float
+// sums are loaded and stored.
+
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_SUPER_STRIPS_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_SUPER_STRIPS_INL_H_
+#undef SWITCHYARD_SRC_SIMD_SUPER_STRIPS_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_SUPER_STRIPS_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/simd/weight_layout.h"
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+#include "src/simd/dot-inl.h"
+#include "src/simd/strips-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class Format, bool kTwo, size_t... R>
+class SuperStrip {
+ public:
+  static HWY_INLINE void Run(const StripArgs& args, size_t column) {
+    const size_t column1 = kTwo ? column + hn::Lanes(DotTag()) : column;
+    Columns w0(args, column), w1(args, column1);
+    for (size_t b = args.begin; b < args.end; ++b) {
+      AddBlock(args, b, w0, w1,
+               (static_cast<void>(R), hn::Zero(DotIntTag()))...,
+               (static_cast<void>(R), hn::Zero(DotIntTag()))...);
+      w0.Next();
+      w1.Next();
+    }
+  }
+
+ private:
+  template <size_t>
+  using Ints = DotInts;
+  template <size_t>
+  using State = typename Dot::State;
+  using S = typename Dot::State;
+
+  static constexpr WeightTraits kTraits = TraitsOf(Format::value);
+  static constexpr bool kIsQ6 = kTraits.coding == WeightCoding::kQ6_K;
+  // Parts of a block, and where the scales of 16 rows have their integers.
+  static constexpr size_t kParts = kTraits.block / kTraits.sub_block();
+  static constexpr size_t kFactorsAt = kIsQ6 ? 32 : 64;
+  static constexpr size_t kMinsAt = kFactorsAt + kParts * kPackedRows;
+
+  // A block of one vector of columns.
+  struct Columns {
+    const uint8_t* codes;
+    const uint8_t* scales;  // of 16 rows
+    size_t lane;            // the first of the 16 that is meant
+    float* sums;            // of the batch's first row
+
+    HWY_INLINE Columns(const StripArgs& args, size_t column)
+        : codes(args.packed_codes[column / kPackedRows] +
+                column % kPackedRows * 4),
+          scales(args.packed_scales[column / kPackedRows]),
+          lane(column % kPackedRows),
+          sums(args.sums + column) {}
+    HWY_INLINE void Next() {
+      codes += kTraits.packed_codes();
+      scales += kTraits.packed_scales();
+    }
+    HWY_INLINE typename Dot::Codes Line(size_t line) const {
+      return Dot::LoadBytes(codes + 64 * line);
+    }
+    HWY_INLINE DotVec F16Scales(size_t i) const {
+      return LoadF16Scales(scales + sizeof(Float16) * (i * kPackedRows + lane));
+    }
+    // The integers of part `part`, which begin at `at`.
+    HWY_INLINE DotInts Factors(size_t at, size_t part) const {
+      const uint8_t* const p = scales + at + part * kPackedRows + lane;
+      const DotIntTag di;
+      if constexpr (kIsQ6) {
+        const hn::Rebind<int8_t, DotIntTag> d8;
+        return hn::PromoteTo(di,
+                             hn::LoadU(d8, reinterpret_cast<const int8_t*>(p)));
+      } else {
+        return hn::PromoteTo(di,
+                             hn::LoadU(hn::Rebind<uint8_t, DotIntTag>(), p));
+      }
+    }
+  };
+
+  // One block: integers i0 of vector 0, i1 of vector 1.
+  static HWY_INLINE void AddBlock(const StripArgs& args, size_t block,
+                                  const Columns& w0, const Columns& w1,
+                                  Ints<R>... i0, Ints<R>... i1) {
+    const int8_t* const x = args.rows.codes + args.row * args.rows.stride +
+                            (block - args.begin) * args.rows.block_stride;
+    if constexpr (kIsQ6) {
+      // Codes are 32 above the signed ones.
+      AddSums(args, block, kFactorsAt, w0, w1, i0..., i1...);
+      ((i0 = hn::ShiftLeft<5>(hn::Sub(hn::Zero(DotIntTag()), i0))), ...);
+      ((i1 = hn::ShiftLeft<5>(hn::Sub(hn::Zero(DotIntTag()), i1))), ...);
+      for (size_t half = 0; half < 2; ++half) {
+        for (size_t part = 0; part < 2; ++part) {
+          AddSixBits<0>(args, w0, w1, x, half, part, i0..., i1...);
+          AddSixBits<1>(args, w0, w1, x, half, part, i0..., i1...);
+          AddSixBits<2>(args, w0, w1, x, half, part, i0..., i1...);
+          AddSixBits<3>(args, w0, w1, x, half, part, i0..., i1...);
+        }
+      }
+      ((AddTerms(args, block, w0, w1, R, i0, i1)), ...);
+    } else {
+      for (size_t pair = 0; pair < 4; ++pair) {
+        AddNibbles<false>(args, w0, w1, x, pair, i0..., i1...,
+                          (static_cast<void>(R), Dot::ZeroState())...,
+                          (static_cast<void>(R), Dot::ZeroState())...);
+        AddNibbles<true>(args, w0, w1, x, pair, i0..., i1...,
+                         (static_cast<void>(R), Dot::ZeroState())...,
+                         (static_cast<void>(R), Dot::ZeroState())...);
+      }
+      ((AddTerms(args, block, w0, w1, R, i0, i1)), ...);
+      SubtractMins(args, block, w0, w1,
+                   (static_cast<void>(R), hn::Zero(DotIntTag()))...,
+                   (static_cast<void>(R), hn::Zero(DotIntTag()))...);
+    }
+  }
+
+  // q4_K: the low or high nibbles of 64 columns.
+  template <bool kHigh>
+  static HWY_INLINE void AddNibbles(const StripArgs& args, const Columns& w0,
+                                    const Columns& w1, const int8_t* x,
+                                    size_t pair, Ints<R>&... i0, Ints<R>&... i1,
+                                    State<R>... a, State<R>... c) {
+    const size_t part = 2 * pair + kHigh;
+    for (size_t q = 0; q < 8; ++q) {
+      const size_t line = 8 * pair + q;
+      const auto raw0 = w0.Line(line), raw1 = w1.Line(line);
+      if constexpr (!kHigh) PrefetchLine(w0, line);
+      const auto c0 = kHigh ? Dot::HighNibbles(raw0) : Dot::LowNibbles(raw0);
+      const auto c1 = kHigh ? Dot::HighNibbles(raw1) : Dot::LowNibbles(raw1);
+      const int8_t* const at = x + part * kTraits.sub_block() + 4 * q;
+      ((AddTwo(a, c, c0, c1, Dot::LoadRow(at + R * args.rows.stride))), ...);
+    }
+    const DotInts f0 = Dot::Factor(w0.Factors(kFactorsAt, part));
+    const DotInts f1 = kTwo ? Dot::Factor(w1.Factors(kFactorsAt, part)) : f0;
+    ((AddScaled(i0, i1, a, c, f0, f1)), ...);
+  }
+
+  // q6_K: 16 of each 32 columns, of the kField-th 32 of a half block.
+  template <int kField>
+  static HWY_INLINE void AddSixBits(const StripArgs& args, const Columns& w0,
+                                    const Columns& w1, const int8_t* x,
+                                    size_t half, size_t part, Ints<R>&... i0,
+                                    Ints<R>&... i1) {
+    const size_t factor = 8 * half + 2 * kField + part;
+    const DotInts f0 = Dot::Factor(w0.Factors(kFactorsAt, factor));
+    const DotInts f1 = kTwo ? Dot::Factor(w1.Factors(kFactorsAt, factor)) : f0;
+    for (size_t q = 0; q < 4; q += Dot::kSixBitAdds) {
+      AddSixBitLines<kField>(args, w0, w1,
+                             x + factor * kTraits.sub_block() + 4 * q, half,
+                             4 * part + q, f0, f1, i0..., i1...,
+                             (static_cast<void>(R), Dot::ZeroState())...,
+                             (static_cast<void>(R), Dot::ZeroState())...);
+    }
+  }
+  template <int kField>
+  static HWY_INLINE void AddSixBitLines(const StripArgs& args,
+                                        const Columns& w0, const Columns& w1,
+                                        const int8_t* x, size_t half, size_t q,
+                                        DotInts f0, DotInts f1, Ints<R>&... i0,
+                                        Ints<R>&... i1, State<R>... a,
+                                        State<R>... c) {
+    for (size_t i = 0; i < Dot::kSixBitAdds; ++i) {
+      const size_t bits = 24 * half + 3 * (q + i) + 2;
+      const size_t line = bits - 2 + (kField & 1);
+      if constexpr (kField < 2) PrefetchLine(w0, line);
+      if constexpr (kField == 2) PrefetchLine(w0, bits);
+      const auto c0 = SixBits<kField>(w0, line, bits);
+      const auto c1 = kTwo ? SixBits<kField>(w1, line, bits) : c0;
+      ((AddTwo(a, c, c0, c1, Dot::LoadRow(x + 4 * i + R * args.rows.stride))),
+       ...);
+    }
+    ((AddScaled(i0, i1, a, c, f0, f1)), ...);
+  }
+  template <int kField>
+  static HWY_INLINE typename Dot::Codes SixBits(const Columns& w, size_t line,
+                                                size_t bits) {
+    const auto raw = w.Line(line);
+    return Dot::template AddTwoBits<kField>(
+        kField < 2 ? Dot::LowNibbles(raw) : Dot::HighNibbles(raw),
+        w.Line(bits));
+  }
+
+  // Integers times the sums of the rows' codes.
+  static HWY_INLINE void AddSums(const StripArgs& args, size_t block, size_t at,
+                                 const Columns& w0, const Columns& w1,
+                                 Ints<R>&... i0, Ints<R>&... i1) {
+    const int16_t* const sums =
+        args.sub_sums + (args.row * args.blocks + block) * kParts;
+    for (size_t part = 0; part < kParts; ++part) {
+      const DotInts f0 = w0.Factors(at, part);
+      const DotInts f1 = kTwo ? w1.Factors(at, part) : f0;
+      ((AddSum(i0, i1, f0, f1, sums[R * args.blocks * kParts + part])), ...);
+    }
+  }
+  static HWY_INLINE void AddSum(DotInts& i0, DotInts& i1, DotInts f0,
+                                DotInts f1, int32_t sum) {
+    const DotInts small = Dot::Small(sum);
+    i0 = hn::Add(i0, Dot::SmallProduct(f0, small));
+    if constexpr (kTwo) i1 = hn::Add(i1, Dot::SmallProduct(f1, small));
+  }
+
+  template <class Codes, class Row>
+  static HWY_INLINE void AddTwo(S& a, S& c, const Codes& c0, const Codes& c1,
+                                Row x) {
+    a = Dot::Add(a, c0, x);
+    if constexpr (kTwo) c = Dot::Add(c, c1, x);
+  }
+  static HWY_INLINE void AddScaled(DotInts& i0, DotInts& i1, S a, S c,
+                                   DotInts f0, DotInts f1) {
+    i0 = hn::Add(i0, Dot::Scaled(a, f0));
+    if constexpr (kTwo) i1 = hn::Add(i1, Dot::Scaled(c, f1));
+  }
+  static HWY_INLINE void PrefetchLine(const Columns& w, size_t line) {
+    if constexpr (sizeof...(R) <= kFewRows) {
+      hwy::Prefetch(w.codes + 64 * line + kPrefetchBytes);
+    }
+  }
+
+  // sum = fma(float(integers), d * dx, sum)
+  static HWY_INLINE void AddTerms(const StripArgs& args, size_t block,
+                                  const Columns& w0, const Columns& w1,
+                                  size_t r, DotInts i0, DotInts i1) {
+    const DotTag d;
+    const DotVec dx = Scale(args, block, r);
+    float* const s0 = SumsOf(args, w0, r);
+    hn::StoreU(hn::MulAdd(hn::ConvertTo(d, i0), hn::Mul(w0.F16Scales(0), dx),
+                          hn::LoadU(d, s0)),
+               d, s0);
+    if constexpr (kTwo) {
+      float* const s1 = SumsOf(args, w1, r);
+      hn::StoreU(hn::MulAdd(hn::ConvertTo(d, i1), hn::Mul(w1.F16Scales(0), dx),
+                            hn::LoadU(d, s1)),
+                 d, s1);
+    }
+  }
+  // sum = fma(-float(integers), dmin * dx, sum)
+  static HWY_INLINE void SubtractMins(const StripArgs& args, size_t block,
+                                      const Columns& w0, const Columns& w1,
+                                      Ints<R>... i0, Ints<R>... i1) {
+    AddSums(args, block, kMinsAt, w0, w1, i0..., i1...);
+    ((SubtractTerms(args, block, w0, R, i0)), ...);
+    if constexpr (kTwo) ((SubtractTerms(args, block, w1, R, i1)), ...);
+  }
+  static HWY_INLINE void SubtractTerms(const StripArgs& args, size_t block,
+                                       const Columns& w, size_t r,
+                                       DotInts ints) {
+    const DotTag d;
+    float* const sums = SumsOf(args, w, r);
+    const DotVec scale = hn::Mul(w.F16Scales(1), Scale(args, block, r));
+    hn::StoreU(hn::NegMulAdd(hn::ConvertTo(d, ints), scale, hn::LoadU(d, sums)),
+               d, sums);
+  }
+  static HWY_INLINE DotVec Scale(const StripArgs& args, size_t block,
+                                 size_t r) {
+    return hn::Set(DotTag(), args.scales[(args.row + r) * args.blocks + block]);
+  }
+  static HWY_INLINE float* SumsOf(const StripArgs& args, const Columns& w,
+                                  size_t r) {
+    return w.sums + (args.row + r) * kTileColumns;
+  }
+};
+
+}  // namespace
+}  // namespace switchyard::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_SUPER_STRIPS_INL_H_
