@@ -13,7 +13,7 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 namespace {
 
-using testing_support::DrawLayerCase;
+using testing_support::DrawAnyLayerCase;
 using testing_support::ExpertsLayer;
 using testing_support::LayerCase;
 using testing_support::LayerResult;
@@ -68,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t fails = bytes.Below(4) == 1 ? bytes.Below(20) : SIZE_MAX;
   const size_t scratch_workers = bytes.Below(4);
   PiecesExecutor executor(bytes);
-  const LayerCase c = DrawLayerCase(bytes);
+  const LayerCase c = DrawAnyLayerCase(bytes);
   if (spoiler.wanted()) {
     if (c.tokens != 0) CheckSpoilt(spoiler, c, spoils_plan);
     return 0;

@@ -124,8 +124,8 @@ Memory LayShared(const ExpertsPlan& plan, size_t cut_blocks,
                            options.weights_on_input ? tokens : 0, plan.top_k);
   memory.cut_gate_up =
       TakeMatrix(taker, options.gate_up_type, plan.cut_rows, 2 * widest);
-  memory.cut_activated =
-      TakeRows(taker, options.operands, plan.cut_rows, widest);
+  memory.cut_activated = TakeRows(
+      taker, calls::ExpertsCall::DownOperands(options), plan.cut_rows, widest);
   memory.rows_to_come = taker->Take<std::atomic<int32_t>>(tokens);
   memory.parts_to_come = taker->Take<std::atomic<int32_t>>(2 * cut_blocks);
   memory.at_workers = *taker;
@@ -137,7 +137,8 @@ WorkerMemory LayWorker(const ExpertsPlan& plan, const ExpertsOptions& options,
   WorkerMemory memory;
   memory.gathered = TakeRows(taker, options.operands, rows, plan.hidden);
   memory.gate_up = TakeMatrix(taker, options.gate_up_type, rows, 2 * widest);
-  memory.activated = TakeRows(taker, options.operands, rows, widest);
+  memory.activated =
+      TakeRows(taker, calls::ExpertsCall::DownOperands(options), rows, widest);
   memory.row_scale =
       TakeMatrix(taker, Type::kF32, options.weights_on_input ? rows : 0, 1);
   return memory;
@@ -417,9 +418,11 @@ class Region {
     AnyRows activated = place.RowRange(first, place.rows);
     activated.cols = IntermediateOf(block);
     activated.stride = InBlocks(activated.type, activated.cols);
-    if (options_.operands.scale_columns != 0 && activated.scales.cols != 0) {
+    const size_t group =
+        calls::ExpertsCall::DownOperands(options_).scale_columns;
+    if (group != 0 && activated.scales.cols != 0) {
       activated.scales.cols = activated.scales.stride =
-          CeilDiv(activated.cols, options_.operands.scale_columns);
+          CeilDiv(activated.cols, group);
     }
     return activated;
   }

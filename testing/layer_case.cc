@@ -51,6 +51,9 @@ FormatRows RandomRows(const Format& format, size_t rows, size_t cols,
   return made;
 }
 Format FormatOf(Type type) { return kFormats[static_cast<size_t>(type)]; }
+RowFormat RowFormatOf(const Format& f) {
+  return {f.type, f.group == kWholeRow ? 0 : f.group, f.scales, f.sums};
+}
 
 bool IsOne(GateUpLayout layout) { return layout == GateUpLayout::kUngated; }
 
@@ -101,10 +104,10 @@ ExpertsOptions ExpertsLayer::Options() const {
   options.activate.activation = case_.activation;
   options.activate.layout = case_.layout;
   options.shared_activate = options.activate;
-  options.operands = {
-      case_.operands.type,
-      case_.operands.group == kWholeRow ? 0 : case_.operands.group,
-      case_.operands.scales, case_.operands.sums};
+  options.operands = RowFormatOf(case_.operands);
+  if (case_.down_operands.has_value()) {
+    options.down_operands = RowFormatOf(*case_.down_operands);
+  }
   options.gate_up_type = case_.gate_up_type;
   options.down_type = case_.down_type;
   options.weights_on_input = case_.weights_on_input;
@@ -247,7 +250,7 @@ LayerResult ExpertsLayer::OneByOne() const {
       check(Multiply({ExpertProduct::kUp, expert, 0, 0, x, ViewOf(up)}));
       inputs.up = ViewOf(up);
     }
-    FormatRows activated(case_.operands, x.rows, inter);
+    FormatRows activated(down_operands(), x.rows, inter);
     check(Activate(inputs, {ViewOf(activated)}, activate));
     check(
         Multiply({ExpertProduct::kDown, expert, 0, 0, ViewOf(activated), out}));

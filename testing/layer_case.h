@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "switchyard/executor.h"
@@ -27,6 +28,7 @@ struct LayerCase {
   Activation activation = Activation::kSilu;
   GateUpLayout layout = GateUpLayout::kConcatenated;
   Format operands = kF32Rows, hidden = kF32Rows;
+  std::optional<Format> down_operands;
   Type gate_up_type = Type::kF32, down_type = Type::kF32,
        weight_type = Type::kF32;
   bool has_biases = false, has_residual = false, has_norm = false,
@@ -35,18 +37,23 @@ struct LayerCase {
   uint32_t seed = 1;
 };
 
-// A case, `source` having size_t Below(size_t n).
+// A format that ExpertsLayer multiplies, `source` having size_t Below(size_t
+// n).
+template <class Source>
+Format DrawLayerFormat(Source& source) {
+  for (;;) {
+    const Format& f = kFormats[source.Below(std::size(kFormats))];
+    if (f.IsSource()) return f;
+  }
+}
+// A case without down_operands. The corpus has digests of such cases, so each
+// draw here stays where it is.
 template <class Source>
 LayerCase DrawLayerCase(Source& source) {
   LayerCase c;
   const auto flag = [&] { return source.Below(2) != 0; };
   const auto type = [&] { return static_cast<Type>(source.Below(3)); };
-  const auto format = [&] {
-    for (;;) {
-      const Format& f = kFormats[source.Below(std::size(kFormats))];
-      if (f.IsSource()) return f;
-    }
-  };
+  const auto format = [&] { return DrawLayerFormat(source); };
   c.tokens = flag() ? 1 + source.Below(3) : source.Below(70);
   c.plan.num_experts = 1 + source.Below(12);
   c.top_k = 1 + source.Below(c.plan.num_experts);
@@ -77,6 +84,13 @@ LayerCase DrawLayerCase(Source& source) {
   c.seed = static_cast<uint32_t>(source.Below(1000));
   return c;
 }
+// Any case.
+template <class Source>
+LayerCase DrawAnyLayerCase(Source& source) {
+  LayerCase c = DrawLayerCase(source);
+  if (source.Below(2) != 0) c.down_operands = DrawLayerFormat(source);
+  return c;
+}
 
 struct LayerResult {
   std::vector<float> out, normed;
@@ -93,6 +107,9 @@ class ExpertsLayer {
   ExpertsInputs Inputs() const;
   ConstAnyMatrix ids() const;
   const LayerCase& layer_case() const { return case_; }
+  Format down_operands() const {
+    return case_.down_operands.value_or(case_.operands);
+  }
   // out[r, c] = sum over i of rows[r, i] * weights[i, c], in double and in the
   // order of i, rounded twice: the same bits for any tile, wherever it runs.
   Status Multiply(const ExpertTile& tile) const;

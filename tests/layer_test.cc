@@ -9,6 +9,8 @@
 
 #include "src/calls/layer.h"
 #include "src/layer_plan.h"
+#include "switchyard/expert_weights.h"
+#include "switchyard/quantize.h"
 #include "switchyard/team_executor.h"
 #include "testing/crew.h"
 #include "testing/guarded_buffer.h"
@@ -39,7 +41,7 @@ TEST_P(LayerTest, EqualsOneCallAfterTheOther) {
   Random random(1);
   for (int i = 0; i < 300; ++i) {
     SCOPED_TRACE(i);
-    const ExpertsLayer layer(DrawLayerCase(random));
+    const ExpertsLayer layer(DrawAnyLayerCase(random));
     const std::vector<uint32_t> expected = BitsOf(layer.OneByOne());
     ASSERT_EQ(BitsOf(layer, executor()), expected);
     // Fewer workers than threads.
@@ -48,12 +50,163 @@ TEST_P(LayerTest, EqualsOneCallAfterTheOther) {
 }
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(LayerTest);
 
+// Scratch of ExpertsScratchSize elements in front of a guard page.
+TEST_P(LayerTest, WritesNothingOutsideOfScratch) {
+  Random random(7);
+  for (int i = 0; i < 100; ++i) {
+    SCOPED_TRACE(i);
+    LayerCase c = DrawLayerCase(random);
+    c.down_operands = DrawLayerFormat(random);
+    const ExpertsLayer layer(c);
+    std::vector<int32_t> memory(ExpertsPlanSize(c.tokens, c.top_k, c.plan));
+    ExpertsPlan plan;
+    ASSERT_OK(PlanExperts({layer.ids()}, {memory, &plan}, c.plan));
+    const ExpertsOptions options = layer.Options();
+    for (const size_t workers : {size_t{1}, executor().Concurrency()}) {
+      const Guarded<int32_t> scratch(
+          1, ExpertsScratchSize(plan, options, workers));
+      std::vector<float> out(c.tokens * c.plan.hidden);
+      ExpertsInputs in = layer.Inputs();
+      in.plan = &plan;
+      in.combine.norm_weight = {};
+      in.scratch = scratch.span();
+      ASSERT_OK(RunExperts(
+          in, {{out.data(), c.tokens, c.plan.hidden}}, options,
+          [&](const ExpertTile& tile) { return layer.Multiply(tile); },
+          executor()));
+      scratch.ExpectIntact("scratch");
+      if (c.tokens == 0) continue;
+      in.scratch = {scratch.data(), ExpertsScratchSize(plan, options, 1) - 1};
+      ExpectError(
+          RunExperts(in, {{out.data(), c.tokens, c.plan.hidden}}, options,
+                     [](const ExpertTile&) { return Status(); }),
+          "RunExperts: scratch: is fewer than ExpertsScratchSize "
+          "elements");
+    }
+  }
+}
+
+// The weights of a product in memory of their own, quantised from floats.
+struct QuantisedWeights {
+  std::vector<uint8_t> memory;
+  ExpertWeights view;
+
+  QuantisedWeights(WeightFormat format, size_t experts, size_t rows,
+                   size_t cols, uint32_t seed) {
+    std::vector<float> floats(experts * rows * cols);
+    for (size_t i = 0; i < floats.size(); ++i) {
+      floats[i] = Uniform(seed, i, 0.5f);
+    }
+    PackWeightsInputs in;
+    in.weights.format = format;
+    in.weights.rows = rows;
+    in.weights.cols = cols;
+    in.floats = {floats.data(), experts * rows, cols};
+    const size_t size = PackedWeightsSize(in.weights);
+    memory.resize(experts * size);
+    EXPECT_OK(PackWeights(in, {{memory.data(), experts, size}, &view}));
+  }
+};
+
+// Gate and up read blocks of q8_0, and the down product reads int8 with a scale
+// a row, so that intermediate is no multiple of a block. The layer is equal to
+// the steps by hand, a token and an expert at a time.
+TEST_P(LayerTest, DownReadsAnotherFormatThanGate) {
+  constexpr size_t kTokens = 21, kTopK = 2, kExperts = 3;
+  constexpr size_t kHidden = 64, kInter = 45, kShared = 70;
+  constexpr auto kBlocks = WeightFormat::kQ8_0, kCodes = WeightFormat::kInt8;
+  const QuantisedWeights gate(kBlocks, kExperts, kInter, kHidden, 1),
+      up(kBlocks, kExperts, kInter, kHidden, 2),
+      down(kCodes, kExperts, kHidden, kInter, 3),
+      shared_gate(kBlocks, 1, kShared, kHidden, 4),
+      shared_up(kBlocks, 1, kShared, kHidden, 5),
+      shared_down(kCodes, 1, kHidden, kShared, 6);
+  LayerWeights weights;
+  weights.gate = gate.view, weights.up = up.view, weights.down = down.view;
+  weights.shared_gate = shared_gate.view, weights.shared_up = shared_up.view;
+  weights.shared_down = shared_down.view;
+
+  std::vector<float> hidden(kTokens * kHidden), topk_weights(kTokens * kTopK);
+  std::vector<int32_t> ids(kTokens * kTopK);
+  for (size_t i = 0; i < hidden.size(); ++i) hidden[i] = Uniform(7, i, 1);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    topk_weights[i] = Uniform(8, i, 1);
+    ids[i] = static_cast<int32_t>((i / 5 + i % kTopK) % kExperts);
+  }
+  ExpertsOptions options;
+  options.operands.type = Type::kQ8_0;
+  options.down_operands = OperandsOf(kCodes);
+  options.activate.layout = GateUpLayout::kSplit;
+  options.shared_activate = options.activate;
+  CombineInputs combine = {{}, {}, ConstAnyMatrix()};
+  combine.topk_weights = {topk_weights.data(), kTokens, kTopK};
+  combine.shared.kind = SharedGate::kNone;
+
+  // By hand.
+  std::vector<float> rows(kTokens * kTopK * kHidden), shared(kTokens * kHidden);
+  const auto run = [&](int32_t expert, size_t token, size_t inter, float* out) {
+    BlockQ8_0 blocks[kHidden / 32];
+    const AnyMatrix x(blocks, Type::kQ8_0, 1, kHidden, kHidden);
+    EXPECT_OK(
+        Quantize({ConstAnyMatrix(&hidden[token * kHidden], 1, kHidden)}, {x}));
+    std::vector<float> gates(inter), ups(inter);
+    std::vector<int8_t> codes(inter);
+    float scale;
+    const AnyMatrix g(gates.data(), 1, inter), u(ups.data(), 1, inter);
+    EXPECT_OK(weights({ExpertProduct::kGate, expert, 0, 0, x, g}));
+    EXPECT_OK(weights({ExpertProduct::kUp, expert, 0, 0, x, u}));
+    AnyRows activated(codes.data(), 1, inter);
+    activated.scales = {&scale, 1, 1};
+    EXPECT_OK(Activate({g, u}, {activated}, options.activate));
+    EXPECT_OK(weights({ExpertProduct::kDown, expert, 0, 0, activated,
+                       AnyMatrix(out, 1, kHidden)}));
+  };
+  for (size_t t = 0; t < kTokens; ++t) {
+    for (size_t p = t * kTopK; p < (t + 1) * kTopK; ++p) {
+      run(ids[p], t, kInter, &rows[p * kHidden]);
+    }
+    run(ExpertTile::kShared, t, kShared, &shared[t * kHidden]);
+  }
+  std::vector<float> expected(kTokens * kHidden), out(kTokens * kHidden);
+  CombineInputs sums = combine;
+  sums.rows = ConstAnyMatrix(rows.data(), kTokens * kTopK, kHidden);
+  sums.row_index = RowIndex::kTokenOrder;
+  sums.shared.rows = {shared.data(), kTokens, kHidden};
+  ASSERT_OK(Combine(sums, {{expected.data(), kTokens, kHidden}}));
+
+  ExpertsPlanOptions shape;
+  shape.num_experts = kExperts;
+  shape.hidden = kHidden;
+  shape.intermediate = kInter;
+  shape.shared_intermediate = kShared;
+  SetCosts(kBlocks, &shape);
+  shape.least_cost = 0;
+  for (const size_t workers : {1u, 3u, 16u}) {
+    shape.workers = workers;
+    std::vector<int32_t> memory(ExpertsPlanSize(kTokens, kTopK, shape));
+    ExpertsPlan plan;
+    ASSERT_OK(
+        PlanExperts({{ids.data(), kTokens, kTopK}}, {memory, &plan}, shape));
+    std::vector<int32_t> scratch(
+        ExpertsScratchSize(plan, options, executor().Concurrency()));
+    ExpertsInputs in;
+    in.plan = &plan;
+    in.hidden = {hidden.data(), kTokens, kHidden};
+    in.combine = combine;
+    in.scratch = scratch;
+    ASSERT_OK(RunExperts(in, {{out.data(), kTokens, kHidden}}, options, weights,
+                         executor()));
+    EXPECT_EQ(CanonicalBits(out), CanonicalBits(expected))
+        << workers << " workers";
+  }
+}
+
 // Bits do not depend on the workers that a plan is cut for, nor on the ISA.
 TEST(LayerBits, AreThoseOfAnyCut) {
   Random random(2);
   for (int i = 0; i < 40; ++i) {
     SCOPED_TRACE(i);
-    LayerCase c = DrawLayerCase(random);
+    LayerCase c = DrawAnyLayerCase(random);
     std::vector<uint32_t> expected;
     ExpectFmaIsasAgree([&] {
       expected = BitsOf(ExpertsLayer(c), SerialExecutor());
@@ -75,7 +228,7 @@ TEST(LayerThreads, TeamsOfUpTo64) {
   Random random(3);
   for (const size_t threads : {2u, 5u, 64u}) {
     for (int i = 0; i < 20; ++i) {
-      LayerCase c = DrawLayerCase(random);
+      LayerCase c = DrawAnyLayerCase(random);
       c.plan.workers = threads;
       c.plan.least_cost = 0;
       const ExpertsLayer layer(c);
@@ -97,7 +250,7 @@ TEST(LayerThreads, TeamsOfUpTo64) {
 TEST_P(LayerTest, ReturnsTheErrorOfAnyTile) {
   Random random(4);
   for (int i = 0; i < 12; ++i) {
-    LayerCase c = DrawLayerCase(random);
+    LayerCase c = DrawAnyLayerCase(random);
     c.plan.workers = 16;
     c.plan.least_cost = 0;
     const ExpertsLayer layer(c);
@@ -130,7 +283,7 @@ TEST_P(LayerTest, ReturnsTheErrorOfAnyTile) {
 TEST_P(LayerTest, TilesAreSound) {
   Random random(5);
   for (int i = 0; i < 60; ++i) {
-    LayerCase c = DrawLayerCase(random);
+    LayerCase c = DrawAnyLayerCase(random);
     c.plan.least_cost = 0;
     const ExpertsLayer layer(c);
     std::vector<std::atomic<int>> at_work(executor().Concurrency());
@@ -159,7 +312,8 @@ TEST_P(LayerTest, TilesAreSound) {
           expect(tile.rows.rows == tile.out.rows && tile.rows.rows > 0 &&
                  tile.rows.rows <= c.plan.max_rows);
           expect(tile.rows.cols == (is_down ? inter : c.plan.hidden));
-          expect(tile.rows.type == c.operands.type);
+          expect(tile.rows.type ==
+                 (is_down ? layer.down_operands() : c.operands).type);
           expect(tile.out.cols > 0 &&
                  tile.first_column + tile.out.cols <= cols);
           expect(c.plan.tile_columns == 0
@@ -188,7 +342,7 @@ TEST(Plan, HasEachRowOnce) {
   Random random(6);
   for (int i = 0; i < 300; ++i) {
     SCOPED_TRACE(i);
-    const LayerCase c = DrawLayerCase(random);
+    const LayerCase c = DrawAnyLayerCase(random);
     const ExpertsLayer layer(c);
     std::vector<int32_t> memory(ExpertsPlanSize(c.tokens, c.top_k, c.plan));
     ExpertsPlan plan;
@@ -337,9 +491,14 @@ void ExpectSizesHold(const PlanCase& c) {
       internal::MostBlocks(c.tokens, c.tokens * c.top_k, c.options);
   ASSERT_LE(plan.blocks.size, blocks);
   ASSERT_LE(plan.tasks.size, internal::MostTasks(blocks, c.options));
-  for (const size_t workers : {size_t{1}, c.options.workers}) {
-    ASSERT_LE(ExpertsScratchSize(plan, {}, workers),
-              ExpertsScratchSize(c.tokens, c.top_k, c.options, {}, workers));
+  ExpertsOptions other_down;
+  other_down.down_operands = {Type::kI8, 32};
+  for (const ExpertsOptions& options : {ExpertsOptions(), other_down}) {
+    for (const size_t workers : {size_t{1}, c.options.workers}) {
+      ASSERT_LE(
+          ExpertsScratchSize(plan, options, workers),
+          ExpertsScratchSize(c.tokens, c.top_k, c.options, options, workers));
+    }
   }
 }
 
@@ -616,6 +775,17 @@ TEST_F(RunErrors, OfTheirOwn) {
       "options: operands: the plan's hidden, intermediate or "
       "shared_intermediate is not a multiple of its block",
       c.options.operands.type = Type::kQ8_0);
+  EXPECT_ERROR("options: down_operands: is no format of quantize.h",
+               c.options.down_operands = {Type::kI8, 48});
+  EXPECT_ERROR(
+      "options: operands: the plan's hidden is not a multiple of its "
+      "block",
+      (c.options.operands.type = Type::kQ8_0,
+       c.options.down_operands = RowFormat()));
+  EXPECT_ERROR(
+      "options: down_operands: the plan's intermediate or shared_intermediate "
+      "is not a multiple of its block",
+      c.options.down_operands = {Type::kQ8_0});
   EXPECT_ERROR(
       "up_bias: given, and options.activate.layout is not "
       "GateUpLayout::kSplit",
@@ -737,6 +907,17 @@ TEST_F(RunErrors, OfFormatsHaveNoSize) {
   expect(true);
   options.operands.scale_columns = 48;
   expect(false);
+  // Blocks of 256 columns do not fit 64, whichever product reads them.
+  options.operands = {Type::kQ8_0};
+  options.down_operands = {Type::kQ8_K};
+  expect(false);
+  options.down_operands = {Type::kI8, 48};
+  expect(false);
+  options.down_operands = {Type::kI8, 32};
+  expect(true);
+  options.operands = {Type::kQ8_K};
+  expect(false);
+  options.down_operands = {};
   options.operands = {};
   options.gate_up_type = Type::kI8;
   expect(false);

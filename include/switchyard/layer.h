@@ -27,6 +27,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "switchyard/activate.h"
@@ -296,10 +297,17 @@ struct ExpertsInputs {
 struct ExpertsOptions {
   ActivateOptions activate;
   CombineOptions combine;
-  // The format of rows that products read. Where hidden has another, each token
-  // is converted once. hidden, intermediate and shared_intermediate of the plan
-  // are multiples of its block, if its type has blocks.
+  // The format of rows that the products of gate and up read. Where hidden has
+  // another, each token is converted once. If the type has blocks, the plan's
+  // hidden is a multiple of the block.
   RowFormat operands;
+  // The format of rows that the down product reads, which the activation
+  // writes; not set: as `operands`. Set it where weights of the down product
+  // read other rows than those of gate and up do: 1408 columns of q8_0 beside a
+  // gate whose rows are q8_k, because blocks of q8_k have 256 columns. If the
+  // type has blocks, the plan's intermediate and shared_intermediate are
+  // multiples of the block.
+  std::optional<RowFormat> down_operands;
   // The types that products are written in: f32, bf16 or f16.
   Type gate_up_type = Type::kF32;
   Type down_type = Type::kF32;

@@ -212,7 +212,7 @@ inline constexpr Extra kExtra<swy_pack_weights_outputs> = {2, 1};
 template <>
 inline constexpr Extra kExtra<swy_experts_inputs> = {3, 2};
 template <>
-inline constexpr Extra kExtra<swy_experts_options> = {4, 3};
+inline constexpr Extra kExtra<swy_experts_options> = {5, 4};
 
 // The table of C, which has all fields.
 template <class C>

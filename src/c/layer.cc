@@ -56,6 +56,15 @@ Status ReadOptional(const C* given, const ArgumentTexts& texts, CppOf<C>* to) {
 // The options that `given` points to.
 Status ReadParts(const swy_experts_options* given, ExpertsOptions* to) {
   if (given == nullptr) return Status();
+  const swy_row_format* const down =
+      AloneIn(given, &swy_experts_options::down_operands);
+  if (down != nullptr) {
+    RowFormat& format = to->down_operands.emplace();
+    Convert(&down->type, &format.type);
+    Convert(&down->scale_type, &format.scale_type);
+    format.scale_columns = down->scale_columns;
+    Convert(&down->has_sums, &format.has_sums);
+  }
   Status status = ReadOptional(AloneIn(given, &swy_experts_options::activate),
                                TEXTS("options: activate"), &to->activate);
   if (!status.ok()) return status;

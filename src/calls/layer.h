@@ -140,14 +140,23 @@ struct ExpertsCall
   static bool FillsBlocks(const RowFormat& f, size_t cols) {
     return cols % BlockOf(f.type) == 0;
   }
-  static bool FillsBlocks(const RowFormat& f, const ExpertsPlan& plan) {
-    return FillsBlocks(f, plan.hidden) && FillsBlocks(f, plan.intermediate) &&
+  // The format of rows that the down product reads.
+  static const RowFormat& DownOperands(const ExpertsOptions& options) {
+    return options.down_operands.has_value() ? *options.down_operands
+                                             : options.operands;
+  }
+  static bool FillsBlocksOfDown(const ExpertsOptions& options,
+                                const ExpertsPlan& plan) {
+    const RowFormat& f = DownOperands(options);
+    return FillsBlocks(f, plan.intermediate) &&
            FillsBlocks(f, plan.shared_intermediate);
   }
   // Whether the sizes of all rows in scratch are known.
   static bool HasFormats(const ExpertsOptions& options,
                          const ExpertsPlan& plan) {
-    return IsFormat(options.operands) && FillsBlocks(options.operands, plan) &&
+    return IsFormat(options.operands) && IsFormat(DownOperands(options)) &&
+           FillsBlocks(options.operands, plan.hidden) &&
+           FillsBlocksOfDown(options, plan) &&
            internal::IsFloat(options.gate_up_type) &&
            internal::IsFloat(options.down_type);
   }
@@ -161,10 +170,23 @@ struct ExpertsCall
        "plan: its memory has been written since PlanExperts made it", kFirst},
       {[](const Args& c) { return IsFormat(c.options.operands); },
        "options: operands: is no format of quantize.h", kFirst},
+      {[](const Args& c) { return IsFormat(DownOperands(c.options)); },
+       "options: down_operands: is no format of quantize.h", kFirst},
       {[](const Args& c) {
-         return FillsBlocks(c.options.operands, *c.in.plan);
+         return c.options.down_operands.has_value() ||
+                (FillsBlocks(c.options.operands, c.in.plan->hidden) &&
+                 FillsBlocksOfDown(c.options, *c.in.plan));
        },
        "options: operands: the plan's hidden, intermediate or "
+       "shared_intermediate is not a multiple of its block",
+       kFirst},
+      {[](const Args& c) {
+         return FillsBlocks(c.options.operands, c.in.plan->hidden);
+       },
+       "options: operands: the plan's hidden is not a multiple of its block",
+       kFirst},
+      {[](const Args& c) { return FillsBlocksOfDown(c.options, *c.in.plan); },
+       "options: down_operands: the plan's intermediate or "
        "shared_intermediate is not a multiple of its block",
        kFirst},
       {[](const Args& c) {

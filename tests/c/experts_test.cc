@@ -64,6 +64,14 @@ LayerResult RunInC(const ExpertsLayer& layer, const swy_executor* executor) {
   WriteFields(cpp_options.shared_activate, &shared);
   options.activate = &activate;
   options.shared_activate = &shared;
+  swy_row_format down_operands = {};
+  if (cpp_options.down_operands.has_value()) {
+    const RowFormat& format = *cpp_options.down_operands;
+    down_operands = {static_cast<int32_t>(format.type),
+                     static_cast<int32_t>(format.scale_type),
+                     format.scale_columns, format.has_sums};
+    options.down_operands = &down_operands;
+  }
   std::vector<int32_t> scratch(swy_experts_scratch_size(&plan, &options, 2));
 
   const ExpertsInputs cpp_in = layer.Inputs();
@@ -104,7 +112,7 @@ TEST(Experts, HaveTheBitsOfCpp) {
   testing_support::Random random(1);
   for (int i = 0; i < 300; ++i) {
     SCOPED_TRACE(i);
-    const ExpertsLayer layer(testing_support::DrawLayerCase(random));
+    const ExpertsLayer layer(testing_support::DrawAnyLayerCase(random));
     LayerResult wanted;
     ASSERT_TRUE(layer.Run(SerialExecutor(), &wanted).ok());
     for (const swy_executor* executor : {tbb.get(), {}}) {

@@ -184,6 +184,34 @@ static void TestFailures(void) {
 
 #define REFUSED(message) \
   CHECK_INVALID(Run(&layer, NULL), "RunExperts: " message)
+// Without down_operands, as in structs of older programs, the down product
+// reads what the others do.
+static void TestDownOperands(void) {
+  swy_row_format format = {SWY_I8, SWY_F32, 32, 0};
+  struct Layer layer;
+  if (MakeLayer(&layer, 1)) {
+    const size_t least = layer.in.scratch.size;
+    size_t any =
+        swy_experts_scratch_size_of_any(kTokens, kTopK, &layer.shape, NULL, 1);
+    layer.options.down_operands = &format;
+    CHECK(swy_experts_scratch_size(&layer.plan, &layer.options, 1) < least);
+    CHECK(swy_experts_scratch_size_of_any(kTokens, kTopK, &layer.shape,
+                                          &layer.options, 1) < any);
+    format.scale_columns = 48;
+    REFUSED("options: down_operands: is no format of quantize.h");
+    CHECK(swy_experts_scratch_size(&layer.plan, &layer.options, 1) == SIZE_MAX);
+    format.type = SWY_Q8_0;
+    format.scale_columns = 0;
+    REFUSED(
+        "options: down_operands: the plan's intermediate or "
+        "shared_intermediate is not a multiple of its block");
+    layer.options.size = (uint32_t)offsetof(swy_experts_options, down_operands);
+    CHECK(swy_experts_scratch_size(&layer.plan, &layer.options, 1) == least);
+    CHECK_OK(Run(&layer, NULL));
+  }
+  FreeLayer(&layer);
+}
+
 static void TestErrors(void) {
   swy_experts_plan_options shape = SWY_EXPERTS_PLAN_OPTIONS_INIT;
   swy_experts_options options = SWY_EXPERTS_OPTIONS_INIT;
@@ -257,5 +285,6 @@ static void TestErrors(void) {
 void TestLayer(void) {
   TestBits();
   TestFailures();
+  TestDownOperands();
   TestErrors();
 }

@@ -11,6 +11,7 @@ use crate::{ActivateOptions, CombineInputs, CombineOptions, CombineOutputs, Expe
 use std::marker::PhantomData;
 use std::os::raw::{c_char, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr::null;
 use std::sync::{Mutex, PoisonError};
 
 /// The work on a layer's experts, cut to tiles, in memory that it borrows. Any number
@@ -68,8 +69,11 @@ pub struct ExpertsOptions {
     pub activate: ActivateOptions,
     /// Those of the weighted sum.
     pub combine: CombineOptions,
-    /// The rows that products read. Other tokens are converted once.
+    /// The rows that products of gate and up read. Other tokens are converted once.
     pub operands: RowFormat,
+    /// The rows that the down product reads, which the activation writes. None: as
+    /// `operands`.
+    pub down_operands: Option<RowFormat>,
     /// The output of gate and up products: f32, bf16 or f16.
     pub gate_up_type: Type,
     /// The output of down products: the same.
@@ -85,6 +89,7 @@ impl Default for ExpertsOptions {
             activate: ActivateOptions::default(),
             combine: CombineOptions::default(),
             operands: RowFormat::default(),
+            down_operands: None,
             gate_up_type: Type::F32,
             down_type: Type::F32,
             weights_on_input: false,
@@ -98,6 +103,7 @@ impl Default for ExpertsOptions {
 impl ExpertsOptions {
     /// `call` with these options as C has them.
     fn with<R>(&self, call: impl FnOnce(&sys::swy_experts_options) -> R) -> R {
+        let down_operands = self.down_operands.map(RowFormat::to_c);
         call(&sys::swy_experts_options {
             size: sys::size_of::<sys::swy_experts_options>(),
             weights_on_input: self.weights_on_input.to_c(),
@@ -107,6 +113,7 @@ impl ExpertsOptions {
             operands: self.operands.to_c(),
             gate_up_type: self.gate_up_type.to_c(),
             down_type: self.down_type.to_c(),
+            down_operands: down_operands.as_ref().map_or(null(), |format| format),
         })
     }
 }

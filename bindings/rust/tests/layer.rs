@@ -292,6 +292,13 @@ fn arguments_are_checked() {
         refused(ExpertsOptions { operands: q8_1, ..options }, sums, 0),
         "RunExperts: options: operands: is no format of quantize.h"
     );
+    assert_eq!(
+        refused(ExpertsOptions { down_operands: Some(q8_1), ..options }, sums, 0),
+        "RunExperts: options: down_operands: is no format of quantize.h"
+    );
+    let i8 = RowFormat { r#type: Type::I8, ..Default::default() };
+    let narrow = ExpertsOptions { down_operands: Some(i8), ..options };
+    assert!(experts_scratch_size(&plan, &narrow, 1) < size);
 }
 
 #[test]

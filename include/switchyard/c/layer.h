@@ -139,11 +139,12 @@ typedef struct swy_experts_options {
   swy_row_format operands;
   int32_t gate_up_type;  // enum swy_type
   int32_t down_type;
+  const swy_row_format* down_operands;  // null: as operands
 } swy_experts_options;
 #define SWY_EXPERTS_OPTIONS_INIT                                \
   {                                                             \
     (uint32_t)sizeof(swy_experts_options), 0, NULL, NULL, NULL, \
-        {SWY_F32, SWY_F32, 0, 0}, SWY_F32, SWY_F32              \
+        {SWY_F32, SWY_F32, 0, 0}, SWY_F32, SWY_F32, NULL        \
   }
 
 // int32 elements of scratch for so many workers: a call with less has fewer,
