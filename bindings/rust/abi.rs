@@ -35,7 +35,6 @@ const OWN: &[&str] = &[
     "swy_expert_weights",
     "swy_pack_weights_inputs",
     "swy_pack_weights_outputs",
-    "swy_pack_weights_options",
     "swy_layer_weights",
     "swy_combine_inputs",
     "swy_activate_outputs",

@@ -221,6 +221,18 @@ impl<'a> ExpertTile<'a> {
             out: unsafe { MatrixMut::from_raw(raw.out) },
         })
     }
+    /// The tile as C has it, for products of the library. The shared expert is -1, and an
+    /// expert that an i32 cannot say is the largest one, which no weights have.
+    pub(crate) fn to_raw(&mut self) -> sys::swy_expert_tile {
+        sys::swy_expert_tile {
+            product: self.product.to_c(),
+            expert: self.expert.map_or(-1, |e| i32::try_from(e).unwrap_or(i32::MAX)),
+            first_column: self.first_column,
+            worker: self.worker,
+            rows: self.rows.view(),
+            out: self.out.raw,
+        }
+    }
 }
 
 struct Product<'a, F> {

@@ -4,7 +4,7 @@
 //! SIMD kernels for what surrounds the expert GEMMs of a Mixture-of-Experts
 //! layer: top-k routing, sorting tokens to experts, fused activations, weighted
 //! sums with shared expert, residual and norm; and all of it but the products in one
-//! call, [`run_experts`].
+//! call, [`run_experts`]. [`LayerWeights`] has products with quantised weights.
 //!
 //! Every function is called so: `function(inputs, outputs, &options, pool)`.
 //! Matrices are views of slices, checked when they are made; the rest the library
@@ -19,6 +19,7 @@ mod bucket;
 mod combine;
 mod config;
 mod error;
+mod expert_weights;
 mod isa;
 mod json;
 mod layer;
@@ -35,6 +36,7 @@ pub use bucket::*;
 pub use combine::*;
 pub use config::ModelConfig;
 pub use error::{Code, Details, Error};
+pub use expert_weights::*;
 pub use isa::*;
 pub use layer::*;
 pub use options::*;
@@ -43,7 +45,8 @@ pub use presets::Preset;
 pub use rows::*;
 pub use values::{
     ActivatePlace, ActivateStores, Activation, BiasPlace, BucketOrder, Divisor, ExpertProduct,
-    GateUpLayout, NormKind, RowFormat, Score, SharedGate, Type, WeightOf,
+    GateUpLayout, NormKind, RowFormat, Score, SharedGate, Type, WeightFormat, WeightLayout,
+    WeightOf,
 };
 pub use view::*;
 

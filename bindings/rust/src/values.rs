@@ -76,4 +76,13 @@ impl RowFormat {
             has_sums: self.has_sums.to_c(),
         }
     }
+    /// None: a type of a newer library.
+    pub(crate) fn from_c(c: sys::swy_row_format) -> Option<Self> {
+        Some(RowFormat {
+            r#type: Type::from_c(c.r#type)?,
+            scale_columns: c.scale_columns,
+            scale_type: Type::from_c(c.scale_type)?,
+            has_sums: bool::from_c(c.has_sums)?,
+        })
+    }
 }
