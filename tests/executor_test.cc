@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <map>
 #include <new>
+#include <random>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "src/bucket_plan.h"
+#include "src/parallel_for.h"
 #include "src/schedule.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
@@ -506,6 +508,8 @@ class BrokenExecutor final : public Executor {
     kLeavesOut,
     kRunsNone,
     kRunsTwice,
+    kRunsAllTwice,
+    kRunsAnother,
     kGoesOn,
     kGoesBack,
     kNumBreaks
@@ -520,10 +524,19 @@ class BrokenExecutor final : public Executor {
                      void* context) noexcept override {
     const size_t half = count / 2;
     if (breaks_ == kRunsNone) return Status();
+    if (breaks_ == kRunsAllTwice) {
+      body(context, 0, 0, count);
+      body(context, 0, 0, count);
+      return Status();
+    }
     body(context, 0, 0, half);
     if (breaks_ == kRunsTwice) body(context, 1, 0, half);
     if (breaks_ == kGoesBack) body(context, 1, half, 0);
     if (breaks_ == kLeavesOut) return Status();
+    if (breaks_ == kRunsAnother) {  // as long as the one that is left out
+      body(context, 1, 0, count - half);
+      return Status();
+    }
     body(context, breaks_ == kWorker ? 7 : 1, half,
          breaks_ == kGoesOn ? count + 1000 : count);
     return Status();
@@ -539,8 +552,13 @@ class BrokenExecutor final : public Executor {
                "Concurrency()";
       case kLeavesOut:
       case kRunsNone:
-        return "Executor: ParallelFor left out indices of [0, count)";
+        return "Executor: ParallelFor left out indices of [0, count), or "
+               "returned before they were done";
+      case kRunsAnother:
+        return "Executor: ParallelFor ran indices more than once and left out "
+               "as many of [0, count)";
       case kRunsTwice:
+      case kRunsAllTwice:
         return "Executor: ParallelFor ran an index more than once";
       case kGoesOn:
       case kGoesBack:
@@ -606,6 +624,101 @@ TEST(BrokenExecutor, IsToldByEveryCallThatSharesWork) {
         EXPECT_EQ(counts, std::vector<int32_t>(kExperts, -7)) << "written";
       }
     }
+  }
+}
+
+// Runs the ranges that it was given, on a thread each if they are to run at the
+// same time.
+class ListedExecutor final : public Executor {
+ public:
+  using Ranges = std::vector<std::pair<size_t, size_t>>;
+  explicit ListedExecutor(Ranges ranges, bool at_once = false)
+      : ranges_(std::move(ranges)), at_once_(at_once) {}
+
+  size_t Concurrency() const noexcept override { return 2; }
+  Status ParallelFor(size_t, size_t, Body body,
+                     void* context) noexcept override {
+    std::vector<std::thread> threads;
+    for (const auto& [begin, end] : ranges_) {
+      if (at_once_) {
+        threads.emplace_back(body, context, 0, begin, end);
+      } else {
+        body(context, 0, begin, end);
+      }
+    }
+    for (std::thread& thread : threads) thread.join();
+    return Status();
+  }
+
+ private:
+  const Ranges ranges_;
+  const bool at_once_;
+};
+
+// Each cut of [0, count) is right, and no other ranges are, as many indices as
+// they may have.
+TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
+  std::mt19937 random(7);
+  size_t refused = 0;
+  for (int round = 0; round < 20000; ++round) {
+    const size_t count = random() % 12;
+    ListedExecutor::Ranges ranges;
+    for (size_t begin = 0; begin < count;) {
+      const size_t end = begin + 1 + random() % (count - begin);
+      ranges.emplace_back(begin, end);
+      begin = end;
+    }
+    // Some are right, and some have a range too few, too many, or another one.
+    const size_t at = ranges.empty() ? 0 : random() % ranges.size();
+    switch (ranges.empty() ? 0 : random() % 5) {
+      case 1:
+        ranges.erase(ranges.begin() + static_cast<ptrdiff_t>(at));
+        break;
+      case 2:
+        ranges.push_back(ranges[at]);
+        break;
+      case 3:
+        ranges[at] = ranges[random() % ranges.size()];
+        break;
+      case 4: {  // as long as it was, in another place
+        const size_t length = ranges[at].second - ranges[at].first;
+        ranges[at].first = random() % (count - length + 1);
+        ranges[at].second = ranges[at].first + length;
+        break;
+      }
+      default:
+        break;
+    }
+    ranges.emplace_back(count / 2, count / 2);  // none is as good as nothing
+    std::shuffle(ranges.begin(), ranges.end(), random);
+    std::vector<int> times(count);
+    for (const auto& [begin, end] : ranges) {
+      for (size_t i = begin; i < end; ++i) ++times[i];
+    }
+    const bool is_right =
+        std::count(times.begin(), times.end(), 1) == std::ptrdiff_t(count);
+    ListedExecutor executor(ranges);
+    Visits visits(count);
+    const Status status =
+        internal::ParallelFor(executor, count, 1, Visits::Body, &visits);
+    ASSERT_EQ(status.code(), is_right ? StatusCode::kOk : StatusCode::kInternal)
+        << testing::PrintToString(ranges) << " of " << count << ": "
+        << status.message();
+    refused += !is_right;
+  }
+  EXPECT_GT(refused, 5000u);
+}
+
+// A region in which each thread does the work of all.
+TEST(BrokenExecutor, IsToldOfThreadsThatDoNotShare) {
+  for (int round = 0; round < 100; ++round) {
+    ListedExecutor executor({{0, 64}, {0, 64}, {0, 64}}, true);
+    const auto work = [](void*, size_t, size_t, size_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    };
+    const Status status = internal::ParallelFor(executor, 64, 1, work, nullptr);
+    EXPECT_STREQ(status.message(),
+                 "Executor: ParallelFor ran an index more than once");
   }
 }
 

@@ -18,9 +18,11 @@ namespace switchyard {
 //
 // A call that shares work out holds the executor to this contract:
 // Concurrency() of 0 is kInvalidArgument, with nothing written. Indices outside
-// [0, count), which are not run, indices left out or run too often in sum, and
+// [0, count), which are not run, indices left out or run more than once, and
 // workers that are not below Concurrency() are kInternal, with outputs
-// unspecified.
+// unspecified. A range counts from its end on: one that is still running when
+// ParallelFor returns is left out, and may write to outputs later. The library
+// does not notice two bodies that run at the same time for the same worker.
 class Executor {
  public:
   virtual ~Executor() = default;
