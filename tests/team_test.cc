@@ -255,6 +255,37 @@ TEST(TeamExecutorTest, WhatIsThrownReachesItsCallerAndLetsTheOthersGo) {
   EXPECT_EQ(visited.workers.load(), 1u);
 }
 
+// Several threads without a barrier share nothing, and only thread 0 calls.
+TEST(TeamExecutorTest, RefusesThreadsWithoutABarrier) {
+  constexpr size_t kTokens = 1 << 16, kExperts = 8, kTopK = 2;
+  const std::vector<float> logits(kTokens * kExperts, 1.0f);
+  std::vector<int32_t> ids(kTokens * kTopK, -7);
+  std::vector<float> weights(ids.size());
+  const auto route = [&](Executor& executor) {
+    return RouteTopK(
+        {{logits.data(), kTokens, kExperts}},
+        {{ids.data(), kTokens, kTopK}, {weights.data(), kTokens, kTopK}}, {},
+        executor);
+  };
+  TeamExecutor none(4, nullptr);
+  EXPECT_EQ(none.Concurrency(), 4u);
+  int calls = 0;
+  for (const size_t thread : {3u, 2u, 1u, 0u}) {
+    none.Run(thread, [&] {
+      ++calls;
+      ExpectError(route(none),
+                  "TeamExecutor: barrier: null, with more than one thread");
+    });
+  }
+  EXPECT_EQ(calls, 1);
+  TeamExecutor nobody(0, [](void*) {});
+  ExpectError(route(nobody),
+              "Executor: Concurrency() is 0, and has to be at least 1");
+  EXPECT_EQ(ids, std::vector<int32_t>(ids.size(), -7));
+  TeamExecutor alone(1, nullptr);
+  alone.Run(0, [&] { EXPECT_OK(route(alone)); });
+}
+
 // A router's rows, and a sort, which takes several steps, with its report.
 TEST_P(TeamTest, LentItGivesTheBitsOfOneThread) {
   const Shape s = {7507, 8, 128};

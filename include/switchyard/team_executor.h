@@ -33,14 +33,14 @@ namespace switchyard {
 class TeamExecutor final : public Executor {
  public:
   // Returns when all threads of the team have called it; what they wrote before
-  // is seen by all (Team::barrier in bucket.h). May be null for one thread.
+  // is seen by all (Team::barrier in bucket.h). May be null for one thread:
+  // with more, and with no thread, each call that shares work out is
+  // kInvalidArgument, and nothing is written.
   using Barrier = void (*)(void* context);
 
   TeamExecutor(size_t num_threads, Barrier barrier,
                void* context = nullptr) noexcept
-      : num_threads_(barrier == nullptr || num_threads == 0 ? 1 : num_threads),
-        barrier_(barrier),
-        context_(context) {}
+      : num_threads_(num_threads), barrier_(barrier), context_(context) {}
   TeamExecutor(const TeamExecutor&) = delete;
   TeamExecutor& operator=(const TeamExecutor&) = delete;
 
@@ -49,7 +49,11 @@ class TeamExecutor final : public Executor {
   // again, and work() may throw: it reaches thread 0's caller.
   template <class Work>
   void Run(size_t thread, const Work& work) {
-    if (num_threads_ == 1) return work();
+    if (num_threads_ <= 1) return work();
+    if (barrier_ == nullptr) {  // ParallelFor() says so
+      if (thread == 0) work();
+      return;
+    }
     if (thread == 0) {
       const Leader leader(*this);
       return work();
@@ -69,6 +73,10 @@ class TeamExecutor final : public Executor {
   // From work() only, on thread 0. Outside of Run() all of it is the caller's.
   Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
+    if (num_threads_ > 1 && barrier_ == nullptr) {
+      return Status(StatusCode::kInvalidArgument,
+                    "TeamExecutor: barrier: null, with more than one thread");
+    }
     SharedLoop loop(count, grain, running_ ? num_threads_ : 1, body, context);
     if (loop.pieces().workers() <= 1) {
       loop.Run(0, 1, 0);
