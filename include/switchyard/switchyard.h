@@ -20,10 +20,12 @@
 //
 // Structs whose first field is `size` grow at their end in later versions. Make
 // them from their ..._INIT macro, which sets the size and the defaults. Of a
-// shorter struct, of an older caller, what is missing has its default; a longer
+// shorter struct, of an older caller, what is missing has its default, and a
+// size that no version had is refused: 5, or 8, the size of a pointer. A longer
 // one, of a newer caller, is refused unless all that is not known here is zero,
 // and above SWY_MAX_STRUCT_SIZE, 4096 bytes, in any case. Structs without a
-// size never change, nor do enumerators.
+// size never change, nor do enumerators. A flag is 0 or 1, and is refused with
+// another value.
 //
 // Nothing is thrown, printed or allocated, and a call that fails says why.
 // Functions may be called by any thread.

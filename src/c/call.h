@@ -19,8 +19,10 @@ namespace switchyard::c {
 struct ArgumentTexts {
   const char* null;
   const char* no_size;
+  const char* no_version;
   const char* too_long;
   const char* unknown;
+  const char* no_flag;
 };
 struct Texts {
   ArgumentTexts inputs, outputs, options, report, who;
@@ -29,8 +31,10 @@ struct Texts {
 #define SWITCHYARD_C_ARGUMENT_TEXTS(Function, name)                         \
   {                                                                         \
     Function ": " name ": is null", Function ": " name ": size is not set", \
+        Function ": " name ": size is that of no version of the struct",    \
         Function ": " name ": size is above SWY_MAX_STRUCT_SIZE, 4096",     \
-        Function ": " name ": has fields that this version does not know"   \
+        Function ": " name ": has fields that this version does not know",  \
+        Function ": " name ": a flag is neither 0 nor 1"                    \
   }
 static_assert(SWY_MAX_STRUCT_SIZE == 4096, "The text above names it.");
 // `who` is who works: "executor" or "team".
@@ -53,16 +57,21 @@ inline swy_status ToC(const Status& status) {
   if (!status.ok()) KeepDetails(status);
   return {static_cast<int32_t>(status.code()), status.message()};
 }
-// The status of a function of the caller's.
-inline Status StatusOf(const swy_status& status) {
+// The status of a function of the caller's, which may have no message.
+inline Status StatusOf(const swy_status& status, const char* no_message) {
+  if (status.code == SWY_OK) return Status();
+  const bool has_none = status.message == nullptr || status.message[0] == '\0';
   return Status(static_cast<StatusCode>(status.code),
-                status.message == nullptr ? "" : status.message);
+                has_none ? no_message : status.message);
 }
+// An error that has the field and its value as details.
+Status NotAFlag(const char* message, const char* field, int32_t value) noexcept;
 
 template <class C>
 Status Check(const C* given, const ArgumentTexts& texts) {
   if (given == nullptr) return Invalid(texts.null);
   if (!HasSize(given)) return Invalid(texts.no_size);
+  if (!IsOfVersion(given)) return Invalid(texts.no_version);
   if (IsTooLong(given)) return Invalid(texts.too_long);
   if (!IsKnown(given)) return Invalid(texts.unknown);
   return Status();
@@ -75,6 +84,18 @@ T AloneIn(const C* given, T C::*field) {
   const auto end = reinterpret_cast<const unsigned char*>(at + 1) -
                    reinterpret_cast<const unsigned char*>(given);
   return static_cast<size_t>(end) <= given->size ? *at : T();
+}
+
+// Flags are numbers in C only.
+template <class C>
+Status CheckFlags(const C* given, const char* message) {
+  int32_t value = 0;
+  const Field* const field = FindWrongFlag(given, &value);
+  return field == nullptr ? Status() : NotAFlag(message, field->name, value);
+}
+inline Status CheckFlags(const swy_combine_inputs* given, const char* message) {
+  const int32_t value = AloneIn(given, &swy_combine_inputs::token_order);
+  return (value & ~1) == 0 ? Status() : NotAFlag(message, "token_order", value);
 }
 
 // The value of a C++ struct of which the caller gives nothing.
@@ -93,6 +114,7 @@ class Argument {
  public:
   Argument(const C* given, const ArgumentTexts& texts)
       : status(Check(given, texts)) {
+    if (status.ok()) status = CheckFlags(given, texts.no_flag);
     if (status.ok()) ReadFields(given, &value);
   }
   // A null pointer is the default.
@@ -182,7 +204,8 @@ class CallbackExecutor final : public Executor {
   Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
     return StatusOf(
-        given_.parallel_for(given_.context, count, grain, body, context));
+        given_.parallel_for(given_.context, count, grain, body, context),
+        "Executor: parallel_for failed without a message");
   }
   size_t ForkNs() const noexcept override {
     constexpr size_t kEnd =

@@ -5,6 +5,21 @@
 
 namespace switchyard::c {
 
+const Field* FindWrongFlag(const Field* begin, const Field* end, const void* c,
+                           size_t size, int32_t* value) {
+  for (const Field* field = begin; field != end; ++field) {
+    if (field->c_end > size) continue;
+    bool is_fine = true;
+    WithTypes(field->kind, [&](auto types) {
+      using Cpp = typename decltype(types)::Cpp;
+      is_fine = IsFlagOrOther(static_cast<const Cpp*>(nullptr),
+                              At<unsigned char>(c, field->c_offset), value);
+    });
+    if (!is_fine) return field;
+  }
+  return nullptr;
+}
+
 void ToCpp(const Field& field, const void* c, void* cpp) {
   WithTypes(field.kind, [&](auto types) {
     using T = decltype(types);

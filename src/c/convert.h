@@ -137,6 +137,29 @@ void ToCpp(const Field& field, const void* c, void* cpp);
 // No view is given back.
 void ToC(const Field& field, const void* cpp, void* c);
 
+// Whether a value that C has as a number is one that C++ has: a flag, or a
+// field that is set or not. Others are for the C++ functions to refuse.
+template <class T>
+bool IsFlagOrOther(const T*, const void*, int32_t*) {
+  return true;
+}
+inline bool IsFlagOrOther(const bool*, const void* c, int32_t* value) {
+  *value = *static_cast<const int32_t*>(c);
+  return (*value & ~1) == 0;
+}
+template <class T>
+bool IsFlagOrOther(const std::optional<T>*, const void* c, int32_t* value) {
+  if constexpr (std::is_pointer_v<T>) {
+    return true;
+  } else {
+    // is_set, and the value of flags.
+    return IsFlagOrOther(static_cast<bool*>(nullptr), c, value) &&
+           (!std::is_same_v<T, bool> ||
+            IsFlagOrOther(static_cast<bool*>(nullptr),
+                          static_cast<const int32_t*>(c) + 1, value));
+  }
+}
+
 // A struct that may be shorter or longer than the C that this library knows.
 // Shorter ones may end where the caller's memory ends: only pointers, which
 // promise no more than what is read, and no references.
@@ -148,6 +171,24 @@ template <class C>
 bool IsTooLong(const C* given) {
   return given->size > SWY_MAX_STRUCT_SIZE;
 }
+// Whether the struct ends where one of a version may: where a field ends, and
+// no earlier than in the first version.
+template <class C>
+bool IsOfVersion(const C* given) {
+  const size_t size = given->size;
+  if (size >= sizeof(C)) return true;
+  if (size < kLeastSize<C>) return false;
+  if (size == sizeof(given->size)) return true;
+  for (const size_t end : kOtherEnds<C>) {
+    if (size == end) return true;
+  }
+  if constexpr (!std::is_null_pointer_v<std::decay_t<decltype(kTable<C>)>>) {
+    for (const Field& field : FieldsOf<C>()) {
+      if (size == field.c_end) return true;
+    }
+  }
+  return false;
+}
 // Asked where it is not too long: bytes up to its size are read.
 template <class C>
 bool IsKnown(const C* given) {
@@ -158,6 +199,16 @@ bool IsKnown(const C* given) {
     if (bytes[i] != 0) return false;
   }
   return true;
+}
+// The first flag that the caller's struct has with another value than 0 and 1,
+// which is put to `value`, or null.
+const Field* FindWrongFlag(const Field* begin, const Field* end, const void* c,
+                           size_t size, int32_t* value);
+template <class C>
+const Field* FindWrongFlag(const C* given, int32_t* value) {
+  const auto& fields = FieldsOf<C>();
+  return FindWrongFlag(fields.data(), fields.data() + fields.size(), given,
+                       given->size, value);
 }
 // Converts the fields that the caller's struct has; the rest of `to` stays.
 template <class C>

@@ -214,10 +214,72 @@ inline constexpr Extra kExtra<swy_experts_inputs> = {3, 2};
 template <>
 inline constexpr Extra kExtra<swy_experts_options> = {5, 4};
 
+// Where other fields than those of its table end in a struct: those of Extra,
+// parts with padding at their end, and all of a struct that has no table.
+template <class C>
+inline constexpr std::array<size_t, 0> kOtherEnds = {};
+#define END(C, field) offsetof(C, field) + sizeof(C::field)
+template <>
+inline constexpr std::array<size_t, 2> kOtherEnds<swy_combine_inputs> = {
+    END(swy_combine_inputs, token_order), END(swy_combine_inputs, shared)};
+template <>
+inline constexpr std::array<size_t, 1> kOtherEnds<swy_model_config> = {
+    END(swy_model_config, names)};
+template <>
+inline constexpr std::array<size_t, 3> kOtherEnds<swy_preset> = {
+    END(swy_preset, activate), END(swy_preset, combine), END(swy_preset, form)};
+template <>
+inline constexpr std::array<size_t, 1> kOtherEnds<swy_experts_plan_outputs> = {
+    END(swy_experts_plan_outputs, plan)};
+template <>
+inline constexpr std::array<size_t, 1> kOtherEnds<swy_pack_weights_outputs> = {
+    END(swy_pack_weights_outputs, weights)};
+template <>
+inline constexpr std::array<size_t, 2> kOtherEnds<swy_experts_inputs> = {
+    END(swy_experts_inputs, plan), END(swy_experts_inputs, combine)};
+template <>
+inline constexpr std::array<size_t, 4> kOtherEnds<swy_experts_options> = {
+    END(swy_experts_options, operands), END(swy_experts_options, activate),
+    END(swy_experts_options, combine),
+    END(swy_experts_options, shared_activate)};
+template <>
+inline constexpr std::array<size_t, 4> kOtherEnds<swy_executor> = {
+    END(swy_executor, context), END(swy_executor, concurrency),
+    END(swy_executor, parallel_for), END(swy_executor, fork_ns)};
+template <>
+inline constexpr std::array<size_t, 2> kOtherEnds<swy_expert_gemm> = {
+    END(swy_expert_gemm, run), END(swy_expert_gemm, context)};
+template <>
+inline constexpr std::array<size_t, 8> kOtherEnds<swy_layer_weights> = {
+    END(swy_layer_weights, gate_up),
+    END(swy_layer_weights, gate),
+    END(swy_layer_weights, up),
+    END(swy_layer_weights, down),
+    END(swy_layer_weights, shared_gate_up),
+    END(swy_layer_weights, shared_gate),
+    END(swy_layer_weights, shared_up),
+    END(swy_layer_weights, shared_down)};
+#undef END
+
+// The size of the first version of a struct, or less: none but these had fewer
+// than 12 bytes. So 8 is refused, which is the size of a pointer to a struct.
+template <class C>
+inline constexpr size_t kLeastSize = 12;
+template <>
+inline constexpr size_t kLeastSize<swy_gather_options> = 8;
+template <>
+inline constexpr size_t kLeastSize<swy_scatter_options> = 8;
+template <>
+inline constexpr size_t kLeastSize<swy_quantize_options> = 4;
+template <>
+inline constexpr size_t kLeastSize<swy_pack_weights_options> = 4;
+
 // The table of C, which has all fields.
 template <class C>
 constexpr const auto& FieldsOf() {
   constexpr size_t kListed = kTable<C>.fields.size();
+  static_assert(kOtherEnds<C>.size() + 1 >= kExtra<C>.c,
+                "kOtherEnds lacks a field that only C has");
   static_assert(NumFields<C>() == kListed + kExtra<C>.c,
                 "C has fields that its table does not have");
   static_assert(NumFields<CppOf<C>>() == kListed + kExtra<C>.cpp,

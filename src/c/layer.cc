@@ -40,7 +40,8 @@ swy_expert_tile TileOf(const ExpertTile& tile) {
 Status Multiply(void* context, const ExpertTile& tile) {
   const auto& gemm = *static_cast<const swy_expert_gemm*>(context);
   const swy_expert_tile c = TileOf(tile);
-  return StatusOf(gemm.run(gemm.context, &c));
+  return StatusOf(gemm.run(gemm.context, &c),
+                  "RunExperts: gemm: run failed without a message");
 }
 
 #define TEXTS(name) SWITCHYARD_C_ARGUMENT_TEXTS("RunExperts", name)

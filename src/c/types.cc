@@ -3,6 +3,7 @@
 
 #include "switchyard/types.h"
 
+#include <cstdio>
 #include <memory>
 #include <new>
 #include <utility>
@@ -24,6 +25,12 @@ static_assert(sizeof(swy_block_q8_0) == sizeof(BlockQ8_0) &&
 
 // The last error that this thread was given.
 thread_local Status t_last_error;
+// Details of errors that C alone has: a shared library of the C++ API has no
+// function that would take them.
+thread_local struct {
+  const char* message;
+  char text[kMaxDetails + 1];
+} t_flag = {};
 
 Type ToType(int32_t type) {
   Type converted;
@@ -68,6 +75,13 @@ struct TbbExecutor : swy_executor {
 }  // namespace
 
 void KeepDetails(const Status& status) noexcept { t_last_error = status; }
+Status NotAFlag(const char* message, const char* field,
+                int32_t value) noexcept {
+  t_flag.message = message;
+  std::snprintf(t_flag.text, sizeof(t_flag.text), "got %s %d", field,
+                static_cast<int>(value));
+  return Invalid(message);
+}
 
 }  // namespace switchyard::c
 
@@ -77,7 +91,10 @@ const char* swy_status_details(swy_status status) noexcept {
   const bool is_last =
       status.code == static_cast<int32_t>(t_last_error.code()) &&
       status.message == t_last_error.message();
-  return is_last ? t_last_error.details() : "";
+  if (!is_last) return "";
+  return status.message == t_flag.message && t_flag.message != nullptr
+             ? t_flag.text
+             : t_last_error.details();
 }
 
 size_t swy_size_of(int32_t type) noexcept {

@@ -23,6 +23,12 @@
     CHECK_INVALID(call, prefix ": size is not set");                      \
     argument.known.size = 3;                                              \
     CHECK_INVALID(call, prefix ": size is not set");                      \
+    argument.known.size = 5;                                              \
+    if (size > 4) CHECK_INVALID(call, prefix NO_VERSION);                 \
+    argument.known.size = size - 1;                                       \
+    if (size > 4) CHECK_INVALID(call, prefix NO_VERSION);                 \
+    argument.known.size = sizeof(void*);                                  \
+    if (size > 8) CHECK_INVALID(call, prefix NO_VERSION);                 \
     argument.known.size = size + 16;                                      \
     CHECK(strcmp((call).message, valid) == 0);                            \
     argument.b[15] = 1;                                                   \
@@ -171,6 +177,68 @@ void TestArguments(void) {
   TestParts();
 }
 
+// Flags of any struct that a call reads. They are numbers in C only.
+#define CHECK_FLAG(call, message, details)                    \
+  do {                                                        \
+    const swy_status refused = (call);                        \
+    CHECK_INVALID(refused, message NO_FLAG);                  \
+    CHECK(strcmp(swy_status_details(refused), details) == 0); \
+  } while (0)
+void TestFlags(void) {
+  swy_route_inputs route = SWY_ROUTE_INPUTS_INIT;
+  swy_route_outputs routed = SWY_ROUTE_OUTPUTS_INIT;
+  swy_route_options options = SWY_ROUTE_OPTIONS_INIT;
+  swy_bucket_inputs bucket = SWY_BUCKET_INPUTS_INIT;
+  swy_strided_buckets table = SWY_STRIDED_BUCKETS_INIT;
+  swy_combine_inputs rows = SWY_COMBINE_INPUTS_INIT;
+  swy_combine_outputs sums = SWY_COMBINE_OUTPUTS_INIT;
+  swy_experts_inputs layer = SWY_EXPERTS_INPUTS_INIT;
+  swy_experts_options parts = SWY_EXPERTS_OPTIONS_INIT;
+  swy_activate_options activate = SWY_ACTIVATE_OPTIONS_INIT;
+  swy_expert_gemm gemm = SWY_EXPERT_GEMM_INIT;
+  swy_model_config config = SWY_MODEL_CONFIG_INIT;
+  swy_preset preset = SWY_PRESET_INIT;
+  options.renormalize = 2;
+  CHECK_FLAG(swy_route_top_k(&route, &routed, &options, NULL),
+             "RouteTopK: options", "got renormalize 2");
+  options.renormalize = -1;
+  CHECK_FLAG(swy_route_top_k(&route, &routed, &options, NULL),
+             "RouteTopK: options", "got renormalize -1");
+  // Not in a struct that ends before it.
+  options.renormalize = 1;
+  options.bias_in_weight = 2;
+  options.size = (uint32_t)offsetof(swy_route_options, bias_in_weight);
+  CHECK(strstr(swy_route_top_k(&route, &routed, &options, NULL).message,
+               "flag") == NULL);
+  table.zero_padding = 256;
+  CHECK_FLAG(swy_bucket_strided(&bucket, &table, NULL, NULL),
+             "BucketStrided: outputs", "got zero_padding 256");
+  rows.token_order = 2;
+  CHECK_FLAG(swy_combine(&rows, &sums, NULL, NULL), "Combine: inputs",
+             "got token_order 2");
+  layer.combine = &rows;
+  gemm.run = Multiply;
+  CHECK_FLAG(swy_run_experts(&layer, &sums, NULL, &gemm, NULL),
+             "RunExperts: combine", "got token_order 2");
+  rows.token_order = 0;
+  activate.round_like_unfused = 3;
+  parts.activate = &activate;
+  CHECK_FLAG(swy_run_experts(&layer, &sums, &parts, &gemm, NULL),
+             "RunExperts: options: activate", "got round_like_unfused 3");
+  parts.activate = NULL;
+  parts.operands.has_sums = 2;
+  CHECK_FLAG(swy_run_experts(&layer, &sums, &parts, &gemm, NULL),
+             "RunExperts: options", "got operands.has_sums 2");
+  CHECK_OK(swy_find_preset("mixtral", &preset, NULL));
+  config.norm_topk_prob = swy_flag(2);
+  CHECK_FLAG(swy_apply_config(&config, &preset, NULL), "ApplyConfig: config",
+             "got norm_topk_prob 2");
+  config.norm_topk_prob = swy_flag(1);
+  config.n_group.is_set = 7;
+  CHECK_FLAG(swy_set_number("n_group", 1, &config), "SetField: config",
+             "got n_group 7");
+}
+
 // The longest struct that is looked at, and one byte more.
 void TestLongest(void) {
   union {
@@ -287,8 +355,9 @@ void TestExecutors(void) {
   CheckStatus(swy_route_top_k(&in, &out, NULL, &failing), SWY_OUT_OF_MEMORY,
               "Fail: no memory", __FILE__, __LINE__);
   failing.parallel_for = FailSilently;
-  CheckStatus(swy_route_top_k(&in, &out, NULL, &failing), SWY_INTERNAL, "",
-              __FILE__, __LINE__);
+  CheckStatus(swy_route_top_k(&in, &out, NULL, &failing), SWY_INTERNAL,
+              "Executor: parallel_for failed without a message", __FILE__,
+              __LINE__);
   CHECK(calls == 2);
   // The grain follows from the cost of a fork, which a caller that was compiled
   // before there was one does not say.

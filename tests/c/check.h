@@ -10,6 +10,8 @@
 #include "switchyard/switchyard.h"
 
 #define TOO_LONG ": size is above SWY_MAX_STRUCT_SIZE, 4096"
+#define NO_VERSION ": size is that of no version of the struct"
+#define NO_FLAG ": a flag is neither 0 nor 1"
 #define CHECK(condition) Check((condition) != 0, #condition, __FILE__, __LINE__)
 #define CHECK_OK(status) CheckStatus((status), SWY_OK, "", __FILE__, __LINE__)
 #define CHECK_INVALID(status, message) \
@@ -47,6 +49,7 @@ void TestHyper(void);
 void TestLayer(void);
 void TestExpertWeights(void);
 void TestArguments(void);
+void TestFlags(void);
 void TestLongest(void);
 void TestSizes(void);
 void TestTypes(void);

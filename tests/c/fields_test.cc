@@ -10,7 +10,9 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "src/c/call.h"
@@ -132,6 +134,27 @@ void TestStruct(const Test& test, const char* name, const C& initial) {
     test(initial);
   }
 }
+template <class C>
+constexpr bool kHasTable =
+    !std::is_null_pointer_v<std::decay_t<decltype(kTable<C>)>>;
+// Structs that grow have a size of 32 bits.
+template <class C>
+constexpr auto HasSizeField(int) -> decltype(C::size, true) {
+  return std::is_same_v<decltype(C::size), uint32_t>;
+}
+template <class C>
+constexpr bool HasSizeField(long) {
+  return false;
+}
+template <class Test, class C>
+auto TestSizes(const Test& test, const C& initial, const char* name,
+               const std::vector<size_t>& ends)
+    -> std::enable_if_t<HasSizeField<C>(0)> {
+  test(initial, name, ends);
+}
+template <class Test, class C>
+auto TestSizes(const Test&, const C&, const char*, const std::vector<size_t>&)
+    -> std::enable_if_t<!HasSizeField<C>(0)> {}
 template <class Test>
 void ForEachStruct(const Test& test){
 #define S(C, has_defaults, initialiser, fields) \
@@ -215,6 +238,54 @@ TEST(Fields, LeaveNoPaddingBehindThem) {
     }
     EXPECT_EQ(last, sizeof(C));
   });
+}
+
+// Versions of a struct end where a field does, and are no shorter than the
+// first one was. A part's fields end in the middle of one.
+TEST(Sizes, AreThoseOfVersions) {
+  size_t structs = 0;
+  const auto test = [&](const auto& initial, const char* name,
+                        const std::vector<size_t>& ends) {
+    using C = std::decay_t<decltype(initial)>;
+    const std::string text = name;
+    const size_t least =
+        text == "swy_quantize_options" || text == "swy_pack_weights_options" ? 4
+        : text == "swy_gather_options" || text == "swy_scatter_options"      ? 8
+                                                                        : 12;
+    C c = initial;
+    for (size_t size = 4; size <= sizeof(C) + 9; ++size) {
+      c.size = static_cast<uint32_t>(size);
+      bool is_end = size >= sizeof(C), is_in_part = false;
+      for (const size_t end : ends) is_end |= end == size;
+      if constexpr (kHasTable<C>) {
+        for (const Field& field : FieldsOf<C>()) {
+          is_in_part |= field.c_end == size;
+        }
+      }
+      if (is_in_part && !is_end) continue;
+      EXPECT_EQ(IsOfVersion(&c), is_end && size >= least)
+          << name << " of " << size;
+    }
+    ++structs;
+  };
+#define F(field) offsetof(Struct, field) + sizeof(Struct::field),
+#define S(C, has_defaults, initialiser, fields) \
+  {                                             \
+    using Struct = C;                           \
+    const C initial = initialiser;              \
+    const std::vector<size_t> ends = {fields};  \
+    TestSizes(test, initial, #C, ends);         \
+  }
+#define E(...)
+#define P(...)
+#define CALL(...)
+#include "structs.inc"
+#undef F
+#undef S
+#undef E
+#undef P
+#undef CALL
+  EXPECT_GE(structs, 50u);
 }
 
 // A value of C++, written to structs of C of every size.

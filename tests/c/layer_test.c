@@ -174,7 +174,8 @@ static void TestFailures(void) {
                     __LINE__);
         layer.product.status.code = SWY_OUT_OF_MEMORY;
         layer.product.status.message = NULL;
-        CheckStatus(Run(&layer, &kThreads), SWY_OUT_OF_MEMORY, "", __FILE__,
+        CheckStatus(Run(&layer, &kThreads), SWY_OUT_OF_MEMORY,
+                    "RunExperts: gemm: run failed without a message", __FILE__,
                     __LINE__);
       }
     }
@@ -270,7 +271,7 @@ static void TestErrors(void) {
     REFUSED("gemm: run is null");
     layer.gemm.run = Multiply;
     layer.gemm.size = (uint32_t)offsetof(swy_expert_gemm, run);
-    REFUSED("gemm: run is null");
+    REFUSED("gemm" NO_VERSION);
     layer.options.operands.type = SWY_Q8_0;
     layer.options.operands.has_sums = 1;
     layer.gemm.size = (uint32_t)sizeof layer.gemm;

@@ -148,6 +148,7 @@ int main(void) {
   TestExecutors();
   TestWorkList();
   TestArguments();
+  TestFlags();
   TestLongest();
   printf("%d failures\n", failures);
   return failures != 0;
