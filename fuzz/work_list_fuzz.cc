@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     starts.push_back(start);
     start += count + (with_offsets ? 3 : 0);
   }
-  starts.push_back(0);
+  starts.push_back(start);
   Memory tokens(bytes, Type::kI32, 1, counts.size(), counts);
   Memory offsets(bytes, Type::kI32, 1, starts.size(), starts);
   const size_t needed = WorkListSize(rows, counts.size(), options);

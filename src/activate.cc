@@ -29,33 +29,54 @@ bool Streams(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
              kActivateStreamingBytes / (size + 2 * SizeOf(gate.type));
 }
 
-bool Ascends(Span<const int32_t> offsets, size_t rows) {
+// The first element that is not from the one before, or 0, to rows; the list's
+// size if there is none.
+size_t FindDescent(Span<const int32_t> offsets, size_t rows) {
   int32_t last = 0;
-  for (const int32_t offset : offsets) {
-    if (offset < last) return false;
+  for (size_t i = 0; i < offsets.size; ++i) {
+    const int32_t offset = offsets.data[i];
+    if (offset < last || static_cast<size_t>(offset) > rows) return i;
     last = offset;
   }
-  return static_cast<size_t>(last) <= rows;
+  return offsets.size;
 }
-bool AreUpTo(size_t most, Span<const int32_t> counts) {
-  for (const int32_t count : counts) {
-    if (count < 0 || static_cast<size_t>(count) > most) return false;
+// The first element that is not from 0 to `most`, or the list's size.
+size_t FindAbove(size_t most, Span<const int32_t> counts) {
+  for (size_t i = 0; i < counts.size; ++i) {
+    const int32_t count = counts.data[i];
+    if (count < 0 || static_cast<size_t>(count) > most) return i;
   }
-  return true;
+  return counts.size;
+}
+Status RefuseElement(const char* message, Span<const int32_t> list, size_t at,
+                     int32_t least, size_t most) {
+  return internal::DoesNotFit(message, internal::Details()
+                                           .Put("got ")
+                                           .Put(int{list.data[at]})
+                                           .Put(" at ")
+                                           .Put(at)
+                                           .Put(", needs ")
+                                           .Put(int{least})
+                                           .Put(" to ")
+                                           .Put(most));
 }
 
 // Checks the lists that say where the rows of each expert are.
 Status CheckCounts(const ActivateInputs& inputs, size_t rows) {
-  if (!Ascends(inputs.offsets, rows)) {
-    return internal::DoesNotFit(
-        "Activate: offsets: not ascending from 0 or more to rows or less");
+  const Span<const int32_t>& offsets = inputs.offsets;
+  const size_t descent = FindDescent(offsets, rows);
+  if (descent < offsets.size) {
+    return RefuseElement(
+        "Activate: offsets: not ascending from 0 or more to rows or less",
+        offsets, descent, descent == 0 ? 0 : offsets.data[descent - 1], rows);
   }
   const Span<const int32_t>& counts = inputs.tokens_per_expert;
-  if (internal::Given(counts) && !AreUpTo(rows / counts.size, counts)) {
-    return internal::DoesNotFit(
-        "Activate: tokens_per_expert: not from 0 to rows / num_experts");
-  }
-  return Status();
+  if (!internal::Given(counts)) return Status();
+  const size_t most = rows / counts.size, above = FindAbove(most, counts);
+  if (above == counts.size) return Status();
+  return RefuseElement(
+      "Activate: tokens_per_expert: not from 0 to rows / num_experts", counts,
+      above, 0, most);
 }
 
 // Runs the kernel that the options need, on views that are known to be right.

@@ -146,7 +146,8 @@ Status Packed(const BucketInputs& inputs, const PackedBuckets& outputs,
   sort.Tell(report);
   return sort.dropped() == 0 || options.allow_dropped
              ? Status()
-             : internal::DoesNotFit(SWITCHYARD_DROPPED_TEXT("BucketPacked"));
+             : internal::DoesNotFit(SWITCHYARD_DROPPED_TEXT("BucketPacked"),
+                                    sort.dropped(), sort.num_pairs());
 }
 
 template <class Crew>
@@ -189,7 +190,12 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
       return internal::DoesNotFit(
           rows_fit ? "BucketStrided: ids: too small for num_experts rows"
                    : "BucketStrided: row_stride: smaller than the busiest "
-                     "expert's pairs");
+                     "expert's pairs",
+          internal::Details()
+              .Put("got ")
+              .Put(rows_fit ? ids.size : row_stride)
+              .Put(", needs at least ")
+              .Put(rows_fit ? needed_ids(max_rows) : max_rows));
     }
   }
   sort.args.out = ids.data;
@@ -209,7 +215,8 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
   sort.Tell(report, row_stride);
   return sort.dropped() == 0 || options.allow_dropped
              ? Status()
-             : internal::DoesNotFit(SWITCHYARD_DROPPED_TEXT("BucketStrided"));
+             : internal::DoesNotFit(SWITCHYARD_DROPPED_TEXT("BucketStrided"),
+                                    sort.dropped(), sort.num_pairs());
 }
 
 }  // namespace

@@ -105,7 +105,12 @@ Status Aligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
   });
   return static_cast<size_t>(found) == num_pairs || options.allow_dropped
              ? Status()
-             : internal::DoesNotFit(SWITCHYARD_DROPPED_TEXT("BucketAligned"));
+             : internal::RefuseDropped(
+                   "BucketAligned: expert_map: outside [-1, num_experts), and "
+                   "options.allow_dropped is not set",
+                   SWITCHYARD_DROPPED_TEXT("BucketAligned"), expert_map,
+                   num_experts, num_pairs - static_cast<size_t>(found),
+                   num_pairs);
 }
 
 }  // namespace

@@ -507,25 +507,68 @@ namespace {
   return value;
 }
 
+// A size of which something is not known, as names and numbers.
+[[gnu::cold]] void PutWords(const WalkedCall& call, const Sizes& sizes,
+                            const SizeWords& words, Details* to) {
+  const auto put = [&](const Term& term) {
+    size_t value = 0;
+    if (sizes.Find({term, {}, 0}, &value)) {
+      to->Put(value);
+    } else {
+      to->Put(call.names_of_sizes[term.size]);
+    }
+  };
+  size_t second = 0;
+  put(words.first);
+  const bool is_plus_0 = words.op == '+' &&
+                         sizes.Find({words.second, {}, 0}, &second) &&
+                         second == 0;
+  if (words.op == 0 || is_plus_0) return;
+  to->Put(words.op == '*' ? " * " : " + ");
+  put(words.second);
+}
+// A wanted size, as a name where nothing says it. An argument that is odd, or
+// not given, is to fit the others; none is odd where several differ from what
+// the call was measured by.
+[[gnu::cold]] void PutWantedSize(const WalkedCall& call, const Sizes& others,
+                                 const SizeWords& words, bool is_odd,
+                                 bool is_given, size_t own, Details* to) {
+  size_t value = 0;
+  const bool is_known = others.Find(words, &value);
+  const size_t measured = WantedSize(call, nullptr, words, own);
+  const size_t none = words.op == '+' ? words.second.number : 0;
+  const bool is_measured = measured != none && measured != SIZE_MAX;
+  if (is_known && (is_odd || !is_given)) {
+    to->Put(value);
+  } else if (is_odd && is_given) {
+    to->Put(own);
+  } else if (is_measured || (is_known && measured != SIZE_MAX)) {
+    to->Put(measured);
+  } else {
+    PutWords(call, others, words, to);
+  }
+}
+
 // The wanted shape of the argument at `at`.
 [[gnu::cold]] void PutWantedShape(const WalkedCall& call, size_t at,
                                   Details* to) {
   const WalkedArgument& a = call.arguments[at];
   const ShapeWords& shape = *a.shape;
   const bool is_span = a.row == nullptr || IsSpan(a.row->field.kind);
-  // Of several that differ from what the call was measured by, none is odd.
   const bool is_odd = FindOddOne(call) == at;
   const Sizes others = SizesWithout(call, at);
-  const Sizes* const from = is_odd ? &others : nullptr;
   to->Put(shape.is_least ? "needs at least " : "needs ");
   for (int i = 0; i < shape.alternatives; ++i) {
     if (i != 0) to->Put(" or ");
-    const size_t cols = WantedSize(call, from, shape.cols[i], a.view.cols);
-    if (is_span) {
-      to->Put(cols);
-    } else {
-      to->PutShape(WantedSize(call, from, shape.rows[i], a.view.rows), cols);
+    if (!is_span) {
+      to->Put("[");
+      PutWantedSize(call, others, shape.rows[i], is_odd, a.is_given,
+                    a.view.rows, to);
+      to->Put(", ");
     }
+    PutWantedSize(call, others, shape.cols[i], is_odd, a.is_given, a.view.cols,
+                  to);
+    if (!is_span) to->Put("]");
   }
 }
 
@@ -545,6 +588,10 @@ namespace {
     to->Put(" or ").PutShape(m.rows, scales);
   }
 }
+
+// In the place of a number that 8 bits do not hold, which the C ABI has got:
+// its value is not shown.
+constexpr int kNoEnumerator = UINT8_MAX;
 
 [[gnu::cold]] void PutSet(uint32_t set, Details* to) {
   const char* before = "";
@@ -679,6 +726,8 @@ Status RefuseView(const WalkedCall& call, size_t fault, const char* message) {
       details.Put("got ");
       if (name != nullptr) {
         details.Put(name);
+      } else if (static_cast<int>(m.type) == kNoEnumerator) {
+        details.Put("no type");
       } else {
         details.Put("type ").Put(static_cast<int>(m.type));
       }
@@ -737,8 +786,13 @@ Status RefuseSizeOption(const WalkedCall& call, const char* message) {
 Status RefuseOption(const calls::Option& option, const void* options,
                     const char* message) {
   Details details;
+  const unsigned char* const at = At(options, option.field.offset);
   details.Put("got ");
-  PutValue(At(options, option.field.offset), option.field.kind, &details);
+  if (calls::SizeOf(option.field.kind) == 1 && *at == kNoEnumerator) {
+    details.Put("no enumerator");
+  } else {
+    PutValue(at, option.field.kind, &details);
+  }
   details.Put(", needs ");
   PutRange(option.range, &details);
   return Refuse(StatusCode::kInvalidArgument, message, details);
@@ -799,6 +853,7 @@ Status RefuseByRule(const WalkedCall& call, const char* words,
   for (size_t i = 0; i < call.num_sizes; ++i) {
     // Named ones, and those that the call has; names with spaces are long.
     const std::string_view size = call.names_of_sizes[i];
+    if (call.sizes[i] == SIZE_MAX) continue;  // it overflows, or is none
     const bool is_of_call = call.sizes[i] != 0 && size.find(' ') == size.npos;
     if (!is_of_call && !HasWord(text, size)) continue;
     details.Put(before).Put(call.names_of_sizes[i]).Put(" ");

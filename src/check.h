@@ -50,8 +50,15 @@ inline Status Invalid(const char* message) {
 }
 // An answer that the data gives when all is written, which the caller has to
 // have allowed.
-inline Status DoesNotFit(const char* message) {
-  return Status(StatusCode::kFailedPrecondition, message);
+[[gnu::cold]] inline Status DoesNotFit(const char* message,
+                                       const Details& details) {
+  return Refuse(StatusCode::kFailedPrecondition, message, details);
+}
+// Of `of` pairs or rows, so many are at fault.
+[[gnu::cold]] inline Status DoesNotFit(const char* message, size_t got,
+                                       size_t of) {
+  return DoesNotFit(message,
+                    Details().Put("got ").Put(got).Put(" of ").Put(of));
 }
 
 // ---- The general walk: check.cc.
@@ -774,6 +781,12 @@ class Checked {
       return kNoFault;
     };
     const auto refuse_by_rule = [&](size_t i) {
+      if (C::kRules[i].put != nullptr) {
+        Details details;
+        C::kRules[i].put(c, &details);
+        return Refuse(StatusCode::kInvalidArgument,
+                      Text(calls::kFirstRule<C> + i), details);
+      }
       return RefuseByRule(call, C::kRules[i].words,
                           Text(calls::kFirstRule<C> + i));
     };

@@ -36,7 +36,8 @@ Status Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
   if (skipped == 0 || options.allow_skipped) return Status();
   return internal::DoesNotFit(
       "Combine: row_index: outside [-1, num_rows), and "
-      "options.allow_skipped is not set");
+      "options.allow_skipped is not set",
+      skipped, tokens * call.sizes.top_k);
 }
 
 internal::CheckedCombine internal::CheckCombine(

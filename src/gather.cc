@@ -42,7 +42,8 @@ Status GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
   if (invalid == 0 || options.allow_invalid) return Status();
   return internal::DoesNotFit(
       "GatherRows: pairs: outside [0, num_tokens * top_k), "
-      "and options.allow_invalid is not set");
+      "and options.allow_invalid is not set",
+      invalid, n);
 }
 
 Status ScatterRows(const ScatterInputs& inputs, const ScatterOutputs& outputs,
@@ -64,7 +65,8 @@ Status ScatterRows(const ScatterInputs& inputs, const ScatterOutputs& outputs,
   if (skipped == 0 || options.allow_skipped) return Status();
   return internal::DoesNotFit(
       "ScatterRows: row_index: outside [-1, num_rows), and "
-      "options.allow_skipped is not set");
+      "options.allow_skipped is not set",
+      skipped, row_index.rows * row_index.cols);
 }
 
 }  // namespace switchyard

@@ -573,7 +573,12 @@ Status PlanExperts(const ExpertsPlanInputs& inputs,
                         WorkOf(options));
   if (!status.ok() || !Planner(options, memory, &plan).Make(report.tiles)) {
     return internal::DoesNotFit(
-        "PlanExperts: options: the rows' cost exceeds 63 bits");
+        "PlanExperts: options: the rows' cost exceeds 63 bits",
+        internal::Details()
+            .Put("got row_cost ")
+            .Put(options.row_cost)
+            .Put(", weight_cost ")
+            .Put(options.weight_cost));
   }
   for (const ExpertBlock& block : plan.blocks) {
     plan.step_rows = std::max(plan.step_rows, static_cast<size_t>(block.rows));
@@ -587,7 +592,8 @@ Status PlanExperts(const ExpertsPlanInputs& inputs,
   if (report.dropped == 0 || options.allow_dropped) return Status();
   return internal::DoesNotFit(
       "PlanExperts: topk_ids: outside [0, num_experts), and "
-      "options.allow_dropped is not set");
+      "options.allow_dropped is not set",
+      report.dropped, tokens * top_k);
 }
 
 }  // namespace switchyard

@@ -112,9 +112,13 @@ Status Map(const MapInputs& inputs, const MapOutputs& outputs,
   });
   return static_cast<size_t>(found) == num_pairs || options.allow_dropped
              ? Status()
-             : internal::DoesNotFit(
+             : internal::RefuseDropped(
+                   "MapPairs: destinations: outside [-1, num_destinations), "
+                   "and options.allow_dropped is not set",
                    "MapPairs: topk_ids: without a destination, and "
-                   "options.allow_dropped is not set");
+                   "options.allow_dropped is not set",
+                   destinations, num_destinations,
+                   num_pairs - static_cast<size_t>(found), num_pairs);
 }
 
 }  // namespace

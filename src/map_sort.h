@@ -11,9 +11,11 @@
 #include <cstdint>
 
 #include "src/bucket_plan.h"
+#include "src/check.h"
 #include "src/simd/map.h"
 #include "switchyard/bucket.h"
 #include "switchyard/status.h"
+#include "switchyard/views.h"
 
 namespace switchyard::internal {
 
@@ -63,6 +65,27 @@ Status RunMapSort(const Crew& crew, const BucketPlan& plan,
     if (told != nullptr) told[0] = 0;
   });
   return Status();
+}
+
+// Pairs were dropped: by a map with elements that are no bucket, if it has one,
+// and else by their ids.
+[[gnu::cold]] inline Status RefuseDropped(const char* of_map,
+                                          const char* of_ids,
+                                          Span<const int32_t> map,
+                                          size_t buckets, size_t dropped,
+                                          size_t pairs) {
+  for (size_t i = 0; i < map.size; ++i) {
+    const int32_t bucket = map.data[i];
+    if (bucket >= -1 && bucket < static_cast<int64_t>(buckets)) continue;
+    return DoesNotFit(of_map, Details()
+                                  .Put("got ")
+                                  .Put(int{bucket})
+                                  .Put(" at ")
+                                  .Put(i)
+                                  .Put(", needs -1 to ")
+                                  .Put(buckets - 1));
+  }
+  return DoesNotFit(of_ids, dropped, pairs);
 }
 
 }  // namespace switchyard::internal

@@ -125,6 +125,30 @@ size_t CutByTrial(const WorkListInputs& inputs, const WorkListOptions& options,
   return is_there ? size : Cut(inputs, options, *best, left, tiles);
 }
 
+// Whether each expert's rows are behind those of the expert before.
+Status CheckOffsets(const WorkListInputs& inputs) {
+  int64_t least = 0;
+  for (size_t i = 0; i < inputs.offsets.size; ++i) {
+    const int64_t offset = inputs.offsets.data[i];
+    if (offset < least) {
+      return internal::DoesNotFit(
+          "MakeWorkList: offsets: not ascending from 0 or more by "
+          "tokens_per_expert or more",
+          internal::Details()
+              .Put("got ")
+              .Put(int{inputs.offsets.data[i]})
+              .Put(" at ")
+              .Put(i)
+              .Put(", needs at least ")
+              .Put(static_cast<size_t>(least)));
+    }
+    if (i < inputs.tokens_per_expert.size) {
+      least = offset + inputs.tokens_per_expert.data[i];
+    }
+  }
+  return Status();
+}
+
 }  // namespace
 
 size_t WorkListSize(size_t num_rows, size_t num_experts,
@@ -148,7 +172,8 @@ Status MakeWorkList(const WorkListInputs& inputs,
   for (const int32_t count : inputs.tokens_per_expert) {
     if (count < 0) {
       return internal::DoesNotFit(
-          "MakeWorkList: tokens_per_expert: a count is negative");
+          "MakeWorkList: tokens_per_expert: a count is negative",
+          internal::Details().Put("got ").Put(int{count}));
     }
     if (count == 0) continue;
     const size_t rows = static_cast<size_t>(count);
@@ -159,16 +184,28 @@ Status MakeWorkList(const WorkListInputs& inputs,
         __builtin_add_overflow(cost, options.tile_cost, &cost) ||
         __builtin_add_overflow(cost, left, &left) || left > INT64_MAX) {
       return internal::DoesNotFit(
-          "MakeWorkList: options: the rows' cost exceeds 63 bits");
+          "MakeWorkList: options: the rows' cost exceeds 63 bits",
+          internal::Details()
+              .Put("got row_cost ")
+              .Put(options.row_cost)
+              .Put(", tile_cost ")
+              .Put(options.tile_cost));
     }
   }
+  const Status offsets = CheckOffsets(inputs);
+  if (!offsets.ok()) return offsets;
   const size_t needed = WorkListSize(num_rows, call.sizes.num_experts, options);
   if (tiles.size < needed) {
     if (report != nullptr) report->tiles = needed;
     return internal::DoesNotFit(
         internal::Given(tiles)
             ? "MakeWorkList: tiles: fewer than WorkListSize elements"
-            : "MakeWorkList: tiles: not given");
+            : "MakeWorkList: tiles: not given",
+        internal::Details()
+            .Put("got ")
+            .Put(tiles.size)
+            .Put(", needs at least ")
+            .Put(needed));
   }
 
   size_t size = 0;

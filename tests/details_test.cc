@@ -22,6 +22,7 @@
 #include "switchyard/gather.h"
 #include "switchyard/quantize.h"
 #include "switchyard/route.h"
+#include "switchyard/work_list.h"
 #include "tests/target_test.h"
 
 namespace switchyard::testing_support {
@@ -121,6 +122,61 @@ TEST_F(DetailsTest, AreValuesOfOptions) {
   const Status status = Route(4, 4, options);
   EXPECT_STREQ(status.details(),
                "got num_expert_group 3, tokens 4, num_experts 8, top_k 2");
+}
+
+// A size that no argument says is a name.
+TEST_F(DetailsTest, NameSizesThatAreUnknown) {
+  float* const f = floats_.data();
+  int32_t* const i = ints_.data();
+  ExpectDetails(Combine({{}, {f, 8, 2}, RowIndex::kTokenOrder}, {{f, 8, 16}}),
+                "Combine: rows: not given", "needs [16, 16]");
+  ExpectDetails(RouteTopK({}, {{i, 8, 2}, {f, 8, 2}}),
+                "RouteTopK: logits: not given", "needs [8, num_experts]");
+  ExpectDetails(RouteTopK({{f, 8, 8}}, {{}, {f + 2000, 8, 2}}),
+                "RouteTopK: topk_ids: not given", "needs [8, 2]");
+  ExpectDetails(RouteTopK({{f, 8, 8}}, {}), "RouteTopK: topk_ids: not given",
+                "needs [8, top_k]");
+  ExpectDetails(Activate({}, {{f, 8, 16}}), "Activate: gate: not given",
+                "needs [8, 16]");
+  ExpectDetails(Quantize({{f, 8, 16}}, {}), "Quantize: rows: not given",
+                "needs [8, 16]");
+}
+
+// Errors that only the data shows: how many, or which.
+TEST_F(DetailsTest, AreOfTheDataToo) {
+  float* const f = floats_.data();
+  const auto expect = [](const Status& status, const std::string& details) {
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition)
+        << status.message();
+    EXPECT_EQ(status.details(), details) << status.message();
+  };
+  std::vector<int32_t> ids = {0, 1, 5, 2, 0, -1, 1, 1}, counts(3), offsets(4),
+                       pairs(8), table(4);
+  const BucketInputs sort = {{ids.data(), 4, 2}};
+  expect(BucketPacked(sort, {counts, offsets, pairs}), "got 2 of 8");
+  expect(BucketStrided(sort, {counts, table, 2}), "got 2, needs at least 3");
+  expect(BucketStrided(sort, {counts, table, 0}), "got 4, needs at least 9");
+  const std::vector<int32_t> rows = {0, 9, 1, -5};
+  expect(Combine({{f, 4, 8}, {f + 100, 2, 2}, {rows.data(), 2, 2}},
+                 {{f + 200, 2, 8}}),
+         "got 2 of 4");
+  const ConstAnyMatrix shape = {ids.data(), 2, 1};
+  expect(GatherRows({{f, 2, 8}, rows, shape}, {{f + 200, 4, 8}}), "got 2 of 4");
+  expect(ScatterRows({{f, 4, 8}, {rows.data(), 2, 2}}, {{f + 200, 4, 8}}),
+         "got 2 of 4");
+  ActivateInputs gates = {{f, 8, 4}, {f + 100, 8, 4}};
+  const std::vector<int32_t> descends = {0, 5, 3, 8}, most = {0, 9};
+  gates.offsets = descends;
+  expect(Activate(gates, {{f + 200, 8, 4}}), "got 3 at 2, needs 5 to 8");
+  gates.offsets = {};
+  gates.tokens_per_expert = most;
+  expect(Activate(gates, {{f + 200, 8, 4}}), "got 9 at 1, needs 0 to 4");
+  std::vector<WorkTile> tiles(3);
+  const std::vector<int32_t> negative = {5, -3}, fine = {5, 40};
+  expect(MakeWorkList({negative}, {tiles}), "got -3");
+  expect(MakeWorkList({fine}, {tiles}), "got 3, needs at least 4");
+  const std::vector<int32_t> starts = {0, 4, 44};
+  expect(MakeWorkList({fine, starts}, {tiles}), "got 4 at 1, needs at least 5");
 }
 
 // One thread's refused calls: an earlier status has no text any more, and never

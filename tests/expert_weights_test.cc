@@ -757,6 +757,21 @@ TEST_F(PackWeightsErrors, SpoiltCallsAreRefused) {
   ExpectSpoiltCallsAreRefused<calls::PackWeightsCall>();
   EXPECT_OK(Run(call_));
 }
+// Sizes that the format does not tell are left out.
+TEST_F(PackWeightsErrors, ShowNoSizeThatIsNone) {
+  for (int i = 0; i < 4; ++i) {
+    Call c = call_;
+    if (i == 0) c.in.weights.format = static_cast<WeightFormat>(31);
+    if (i == 1) c.in.weights.cols = 131073;
+    if (i == 2) c.in.weights.rows = SIZE_MAX / 64;
+    if (i == 3) c.in.weights.rows = 0;
+    const Status status = Run(c);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(std::string(status.details()).find(std::to_string(SIZE_MAX)),
+              std::string::npos)
+        << status.details();
+  }
+}
 TEST_F(PackWeightsErrors, NameTheArgument) {
   EXPECT_ERROR("weights.format: is not a known WeightFormat",
                c.in.weights.format = static_cast<WeightFormat>(31));

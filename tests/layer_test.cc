@@ -816,6 +816,22 @@ TEST_F(RunErrors, OfAnotherShapeThanThePlan) {
   EXPECT_ERROR(weights, (c.in.combine.topk_weights.cols =
                              c.in.combine.topk_weights.stride = 3));
 }
+TEST_F(RunErrors, HaveTheNumbersOfThePlan) {
+  const auto details = [&](const auto& spoil) {
+    Call c = call_;
+    spoil(c);
+    return std::string(Run(c).details());
+  };
+  EXPECT_EQ(details([](Call& c) { c.in.combine.topk_weights.rows = 2; }),
+            "got [2, 2], needs [3, 2]");
+  EXPECT_EQ(details([](Call& c) { c.options.operands.type = Type::kQ8_0; }),
+            "got 5, 3 and 2, needs multiples of 32");
+  EXPECT_EQ(details([](Call& c) {
+              c.options.operands.type = Type::kI8;
+              c.options.operands.scale_columns = 5;
+            }),
+            "got type i8, scale_type f32, scale_columns 5, without sums");
+}
 // A plan of any bytes is refused unless PlanExperts() wrote it.
 TEST_F(RunErrors, OfPlansThatWereNotMade) {
   const auto expect = [&](const ExpertsPlan& plan) {

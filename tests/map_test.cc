@@ -55,6 +55,13 @@ struct Rows {
   Guarded<int64_t> element_counts, element_offsets;
 };
 
+// Whether a map has an element that is neither -1 nor one of so many.
+bool HasStrangers(const std::vector<int32_t>& map, size_t size) {
+  return std::any_of(map.begin(), map.end(), [size](int32_t to) {
+    return to < -1 || to >= static_cast<int64_t>(size);
+  });
+}
+
 // Everything that a call writes, and what that should be. s.experts are those
 // of the table.
 struct Map {
@@ -93,8 +100,11 @@ struct Map {
       ASSERT_OK(status);
     } else {
       ExpectError(status,
-                  "MapPairs: topk_ids: without a destination, and "
-                  "options.allow_dropped is not set",
+                  (HasStrangers(table, exact_pairs.counts.size())
+                       ? "MapPairs: destinations: outside [-1, "
+                         "num_destinations), and "
+                       : "MapPairs: topk_ids: without a destination, and ") +
+                      std::string("options.allow_dropped is not set"),
                   StatusCode::kFailedPrecondition);
     }
     const auto elements = static_cast<int64_t>(options.row_elements);
@@ -439,10 +449,13 @@ struct Aligned {
     if (exact.dropped == 0 || options.allow_dropped) {
       ASSERT_OK(status);
     } else {
-      ExpectError(status,
-                  "BucketAligned: topk_ids: outside [0, num_experts), and "
-                  "options.allow_dropped is not set",
-                  StatusCode::kFailedPrecondition);
+      ExpectError(
+          status,
+          (HasStrangers(map, s.experts)
+               ? "BucketAligned: expert_map: outside [-1, num_experts), and "
+               : "BucketAligned: topk_ids: outside [0, num_experts), and ") +
+              std::string("options.allow_dropped is not set"),
+          StatusCode::kFailedPrecondition);
     }
     EXPECT_EQ(tokens_per_expert.Values(), exact.tokens_per_expert);
     EXPECT_EQ(offsets.Values(), exact.offsets);

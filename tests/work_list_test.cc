@@ -312,6 +312,18 @@ TEST(WorkListErrors, NameTheArgumentAndWriteNothing) {
       "tokens_per_expert: a count is negative",
       [&](Call& c) { c.in.tokens_per_expert = negative; },
       StatusCode::kFailedPrecondition);
+  // An expert's rows behind those of the one before, and not in them.
+  for (const std::vector<int32_t>& wrong :
+       std::vector<std::vector<int32_t>>{{-1, 16, 16, 64},
+                                         {16, 0, 16, 64},
+                                         {0, 16, 8, 64},
+                                         {0, 4, 16, 64},
+                                         {0, 16, 16, 55}}) {
+    Expect(
+        "offsets: not ascending from 0 or more by tokens_per_expert or more",
+        [&](Call& c) { c.in.offsets = wrong; },
+        StatusCode::kFailedPrecondition);
+  }
   // At most 3 experts' ends and 45 / 16 tiles.
   Expect(
       "tiles: fewer than WorkListSize elements",

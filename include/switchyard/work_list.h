@@ -25,8 +25,8 @@ struct WorkTile {
 struct WorkListInputs {
   Span<const int32_t> tokens_per_expert;  // [num_experts]
   // Optional [num_experts + 1], as BucketPacked and BucketAligned write them:
-  // expert e's first row is offsets[e]. Without them it is the sum of the
-  // counts before.
+  // expert e's first row is offsets[e], and offsets[e + 1] is not in its rows.
+  // Without them it is the sum of the counts before.
   Span<const int32_t> offsets = {};
 };
 struct WorkListOutputs {
@@ -74,9 +74,10 @@ size_t WorkListSize(size_t num_rows, size_t num_experts,
 // that with tile_cost.
 // Errors: kInvalidArgument for null data, offsets of another size, workers or
 // tile_rows of 0, and a view of tiles that overlaps an input; nothing written.
-// kFailedPrecondition for a negative count, rows whose cost exceeds 63 bits,
-// and a list too small for WorkListSize of the counts' sum, then with the size
-// that it needs in the report; nothing else written.
+// kFailedPrecondition for a negative count, offsets that are negative or do not
+// leave each expert its rows, rows whose cost exceeds 63 bits, and a list too
+// small for WorkListSize of the counts' sum, then with the size that it needs
+// in the report; nothing else written.
 Status MakeWorkList(const WorkListInputs& inputs,
                     const WorkListOutputs& outputs,
                     const WorkListOptions& options = {}) noexcept;

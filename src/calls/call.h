@@ -33,6 +33,7 @@
 #include <utility>
 
 #include "src/calls/names.h"
+#include "src/details.h"
 #include "src/type_list.h"
 #include "src/view_checks.h"
 #include "switchyard/combine.h"
@@ -308,6 +309,8 @@ struct Rule {
     kSpecial = 2,
     kSpecialBeforeShapes = 3
   } flags = kAlways;
+  // The numbers of the message; null: those that its words name.
+  void (*put)(const Args&, internal::Details*) = nullptr;
 };
 
 // The structs of C++ and of C (none, until the function is in C, too), and

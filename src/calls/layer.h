@@ -160,6 +160,48 @@ struct ExpertsCall
            internal::IsFloat(options.gate_up_type) &&
            internal::IsFloat(options.down_type);
   }
+  static void PutFormat(const RowFormat& f, internal::Details* to) {
+    const auto put = [to](const char* before, Type type) {
+      const char* const name = NameOf(type);
+      to->Put(before);
+      if (name == nullptr) {
+        to->Put(static_cast<int>(type));
+      } else {
+        to->Put(name);
+      }
+    };
+    put("got type ", f.type);
+    if (internal::IsCode(f.type)) put(", scale_type ", f.scale_type);
+    to->Put(", scale_columns ").Put(f.scale_columns);
+    to->Put(f.has_sums ? ", with sums" : ", without sums");
+  }
+  static void PutColumns(const Args& c, internal::Details* to) {
+    const ExpertsPlan& plan = *c.in.plan;
+    to->Put("got ").Put(plan.hidden).Put(", ").Put(plan.intermediate);
+    to->Put(" and ").Put(plan.shared_intermediate).Put(", needs multiples of ");
+    to->Put(BlockOf(c.options.operands.type));
+  }
+  static void PutHidden(const Args& c, internal::Details* to) {
+    to->Put("got ").Put(c.in.plan->hidden).Put(", needs a multiple of ");
+    to->Put(BlockOf(c.options.operands.type));
+  }
+  static void PutDownColumns(const Args& c, internal::Details* to) {
+    const ExpertsPlan& plan = *c.in.plan;
+    to->Put("got ").Put(plan.intermediate).Put(" and ");
+    to->Put(plan.shared_intermediate).Put(", needs multiples of ");
+    to->Put(BlockOf(DownOperands(c.options).type));
+  }
+  static void PutOperands(const Args& c, internal::Details* to) {
+    PutFormat(c.options.operands, to);
+  }
+  static void PutDownOperands(const Args& c, internal::Details* to) {
+    PutFormat(DownOperands(c.options), to);
+  }
+  static void PutWeights(const Args& c, internal::Details* to) {
+    const ConstAnyMatrix& weights = c.in.combine.topk_weights;
+    to->Put("got ").PutShape(weights.rows, weights.cols).Put(", needs ");
+    to->PutShape(c.in.plan->tokens, c.in.plan->top_k);
+  }
   static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
   static constexpr Rule<Args> kRules[] = {
       {[](const Args& c) { return c.in.plan != nullptr; }, "plan: not given",
@@ -169,9 +211,10 @@ struct ExpertsCall
       {[](const Args& c) { return internal::HasItsMemory(*c.in.plan); },
        "plan: its memory has been written since PlanExperts made it", kFirst},
       {[](const Args& c) { return IsFormat(c.options.operands); },
-       "options: operands: is no format of quantize.h", kFirst},
+       "options: operands: is no format of quantize.h", kFirst, PutOperands},
       {[](const Args& c) { return IsFormat(DownOperands(c.options)); },
-       "options: down_operands: is no format of quantize.h", kFirst},
+       "options: down_operands: is no format of quantize.h", kFirst,
+       PutDownOperands},
       {[](const Args& c) {
          return c.options.down_operands.has_value() ||
                 (FillsBlocks(c.options.operands, c.in.plan->hidden) &&
@@ -179,16 +222,16 @@ struct ExpertsCall
        },
        "options: operands: the plan's hidden, intermediate or "
        "shared_intermediate is not a multiple of its block",
-       kFirst},
+       kFirst, PutColumns},
       {[](const Args& c) {
          return FillsBlocks(c.options.operands, c.in.plan->hidden);
        },
        "options: operands: the plan's hidden is not a multiple of its block",
-       kFirst},
+       kFirst, PutHidden},
       {[](const Args& c) { return FillsBlocksOfDown(c.options, *c.in.plan); },
        "options: down_operands: the plan's intermediate or "
        "shared_intermediate is not a multiple of its block",
-       kFirst},
+       kFirst, PutDownColumns},
       {[](const Args& c) {
          return !internal::Given(c.in.combine.rows) &&
                 !internal::Given(c.in.combine.row_index) &&
@@ -226,7 +269,8 @@ struct ExpertsCall
                 (weights.rows == c.in.plan->tokens &&
                  weights.cols == c.in.plan->top_k);
        },
-       "combine: topk_weights: is not the plan's [tokens, top_k]"}};
+       "combine: topk_weights: is not the plan's [tokens, top_k]",
+       Rule<Args>::kAlways, PutWeights}};
 };
 
 }  // namespace switchyard::calls

@@ -115,6 +115,38 @@ static void TestDetails(void) {
   CHECK(strcmp(swy_status_details(refused), "") == 0);
 }
 
+// An enumerator that C++ has no room for is not shown as one that it has.
+static void TestDetailsOfEnumerators(void) {
+  static const int32_t kNone[] = {-1, 255, 256, 1 << 30};
+  float from[12] = {0}, to[12];
+  swy_quantize_inputs in = SWY_QUANTIZE_INPUTS_INIT;
+  swy_quantize_outputs out = SWY_QUANTIZE_OUTPUTS_INIT;
+  swy_activate_inputs gates = SWY_ACTIVATE_INPUTS_INIT;
+  swy_activate_outputs rows = SWY_ACTIVATE_OUTPUTS_INIT;
+  swy_activate_options options = SWY_ACTIVATE_OPTIONS_INIT;
+  swy_status refused;
+  size_t i;
+  in.from = swy_plain_rows(swy_dense(from, SWY_F32, 3, 4));
+  out.rows = swy_plain_rows(swy_dense(to, SWY_F32, 3, 4));
+  for (i = 0; i < sizeof kNone / sizeof kNone[0]; ++i) {
+    in.from.values.type = kNone[i];
+    refused = swy_quantize(&in, &out, NULL, NULL);
+    CHECK_INVALID(refused,
+                  "Quantize: from: has to be f32, bf16, f16 or quantised");
+    CHECK(strcmp(swy_status_details(refused),
+                 "got no type, takes f32, bf16, f16 or quantised") == 0);
+    options.layout = kNone[i];
+    refused = swy_activate(&gates, &rows, &options, NULL);
+    CHECK_INVALID(refused,
+                  "Activate: options: layout is not a known GateUpLayout");
+    CHECK(strcmp(swy_status_details(refused),
+                 "got no enumerator, needs 0 to 3") == 0);
+  }
+  options.layout = 4;
+  refused = swy_activate(&gates, &rows, &options, NULL);
+  CHECK(strcmp(swy_status_details(refused), "got 4, needs 0 to 3") == 0);
+}
+
 int main(void) {
   void (*const tests[])(void) = {
       TestRoute,    TestBucket,  TestTeams, TestMap,   TestRows,
@@ -141,6 +173,7 @@ int main(void) {
   CHECK_OK(swy_cap_isa(NULL));
   CHECK_OK(swy_environment_isa());
   TestDetails();
+  TestDetailsOfEnumerators();
   TestSizes();
   TestTypes();
   TestPresets();
