@@ -36,7 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       std::max(Wide{1}, tiles(in.max_rows, options.tile_pairs)),
       tiles(in.features, options.tile_features), Wide{in.num_experts}};
   const bool fine = out.args.data != nullptr && out.args.size == 3 &&
-                    options.tile_pairs != 0 && options.tile_features != 0 &&
+                    in.num_experts != 0 && options.tile_pairs != 0 &&
+                    options.tile_features != 0 &&
                     std::all_of(std::begin(exact), std::end(exact),
                                 [](Wide count) { return count <= UINT32_MAX; });
   const Status status = MakeDispatchArgs(in, out, options);

@@ -202,6 +202,11 @@ TEST_F(ActivateErrors, QuantizedOut) {
 
 TEST_F(ActivateErrors, Shapes) {
   EXPECT_ERROR("up: not given", c.in.up = {}, c.in.gate.type = Type::kBF16);
+  // Both in gate, with the layout of two matrices.
+  EXPECT_ERROR(
+      "up: not given, and gate has twice the columns of out: set "
+      "options.layout to kConcatenated or kInterleaved",
+      c.in.up = {}, c.in.gate.cols *= 2, c.in.gate.stride *= 2);
   EXPECT_ERROR("gate: not given", c.in.gate = {}, c.in.up.type = Type::kBF16);
   for (const GateUpLayout layout : kFusedLayouts) {
     Fuse(layout);

@@ -534,6 +534,7 @@ TEST(DispatchArgs, ErrorsNameTheArgumentAndWriteNothing) {
   expect({size_t{1} << 40, 3, 2}, out, {32, 1},
          "max_rows: more than 2^32 - 1 tiles");
   expect({1, size_t{1} << 32, 3}, out, {}, "num_experts: more than 2^32 - 1");
+  expect({1, 0, 3}, out, {}, "num_experts: is 0");
   expect({1, 3, size_t{1} << 40}, out, {32, 1},
          "features: more than 2^32 - 1 tiles");
 }
@@ -620,6 +621,32 @@ TEST_F(AlignedErrors, BlamesATransposedOutput) {
                c.out.row_index = AnyMatrix(row_index_.data(), 2, 4));
 }
 
+// The ids are right, and their map is not.
+TEST_F(AlignedErrors, NamesTheMapThatIsWrong) {
+  for (const int32_t wrong : {3, 77, -2, INT32_MIN}) {
+    const std::vector<int32_t> map = {0, wrong, 2, 0, 0};
+    call_.in.expert_map = map;
+    const Status status = Run(call_);
+    ExpectError(status,
+                "BucketAligned: expert_map: outside [-1, num_experts), and "
+                "options.allow_dropped is not set",
+                StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.details(),
+              "got " + std::to_string(wrong) + " at 1, needs -1 to 2");
+    call_.options.allow_dropped = true;
+    EXPECT_OK(Run(call_));
+    call_.options.allow_dropped = false;
+  }
+  const std::vector<int32_t> elsewhere = {0, -1, 2, 0, 0};
+  call_.in.expert_map = elsewhere;
+  const Status status = Run(call_);
+  ExpectError(status,
+              "BucketAligned: topk_ids: outside [0, num_experts), and "
+              "options.allow_dropped is not set",
+              StatusCode::kFailedPrecondition);
+  EXPECT_STREQ(status.details(), "got 3 of 8");
+}
+
 TEST_F(AlignedErrors, Options) {
   for (const size_t size : {size_t{1} << 31, SIZE_MAX, size_t{1} << 30}) {
     EXPECT_ERROR("options: block_size: more than 2^31 - 1 padded pairs",
@@ -692,6 +719,20 @@ TEST_F(MapErrors, EveryLineOfItsTable) {
   EXPECT_ERROR("tokens.element_counts: given without counts",
                c.out.tokens.counts = c.out.tokens.offsets = {};
                c.out.tokens.rows = {}; c.out.tokens.element_offsets = {});
+}
+
+TEST_F(MapErrors, NamesTheTableThatIsWrong) {
+  for (const int32_t wrong : {2, -2}) {
+    const std::vector<int32_t> table = {0, wrong, 1, 0, 0};
+    call_.in.destinations = table;
+    const Status status = Run(call_);
+    ExpectError(status,
+                "MapPairs: destinations: outside [-1, num_destinations), and "
+                "options.allow_dropped is not set",
+                StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.details(),
+              "got " + std::to_string(wrong) + " at 1, needs -1 to 1");
+  }
 }
 
 TEST_F(MapErrors, Indices) {
@@ -793,6 +834,19 @@ TEST_F(HyperErrors, WhatGoesTogether) {
   EXPECT_ERROR("pre: not given, with out or normed", c.in.pre = {});
   EXPECT_ERROR("pre: given without out and normed", c.out.out = {},
                c.out.normed = {}, c.in.norm_weight = {});
+}
+
+// A token's streams in one row: the other arguments are right.
+TEST_F(HyperErrors, BlamesStreamsThatAreSideBySide) {
+  EXPECT_ERROR(
+      "streams: is [tokens, num_streams * hidden], and has to be [tokens * "
+      "num_streams, hidden]",
+      c.in = {};
+      c.out.out = AnyMatrix(out_.data(), 2, 5); c.out.streams = {};
+      c.out.scales = {}; c.out.normed = {};
+      c.in.streams = {values_.data(), 2, 10};
+      c.in.block = {values_.data(), 2, 5};
+      c.in.post = c.in.pre = {values_.data(), 2, 2});
 }
 
 TEST_F(HyperErrors, NothingToDoIsFine) {

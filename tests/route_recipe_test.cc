@@ -451,7 +451,10 @@ TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
     accept(o.renormalize);
     refuse("eps: the divisor has none", o.eps, {1e-20f});
     accept(o.zero_sum_is_zero);
-    accept(o.bias_in_weight);
+    o.bias_in_weight = true;
+    EXPECT_ERROR("correction_bias: not given, with options.bias_in_weight",
+                 (void)c);
+    o.bias_in_weight = false;
     accept(o.select_on_rounded_score);
     refuse("num_expert_group does not divide the experts", o.num_expert_group,
            {3, 16});

@@ -216,9 +216,9 @@ Status BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
                      const AlignedOptions& options, const Team& team) noexcept;
 
 struct DispatchInputs {
-  size_t max_rows = 0;  // of Report: pairs of the busiest expert
-  size_t num_experts = 0;
-  size_t features = 0;  // that the GEMM puts out
+  size_t max_rows = 0;     // of Report: pairs of the busiest expert
+  size_t num_experts = 0;  // at least 1
+  size_t features = 0;     // that the GEMM puts out
 };
 struct DispatchOutputs {
   Span<uint32_t> args = {};  // [3]
@@ -235,7 +235,8 @@ struct DispatchOptions {
 // tile_features), num_experts}. `features` is the expert's intermediate size
 // for gate and up, the hidden size for down.
 // Errors: kInvalidArgument for null args or a size other than 3, a zero tile,
-// or a count that does not fit 32 bits; nothing written.
+// no experts, which no sort has, or a count that does not fit 32 bits; nothing
+// written.
 Status MakeDispatchArgs(const DispatchInputs& inputs,
                         const DispatchOutputs& outputs,
                         const DispatchOptions& options = {}) noexcept;

@@ -100,8 +100,8 @@ struct RouteOptions {
   bool zero_sum_is_zero = false;
   WeightOf weight_of = WeightOf::kScore;
   BiasPlace bias_place = BiasPlace::kScore;
-  // The bias is part of the weight too, not only of the key. With kScore the
-  // weight has to be that score.
+  // The bias is part of the weight too, not only of the key: correction_bias
+  // has to be given. With kScore the weight has to be that score.
   bool bias_in_weight = false;
   // Select by the score as it is rounded, which PyTorch code does, even if the
   // logit would tell more (an f32 sigmoid is 1 from 16.6 on).

@@ -128,6 +128,14 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
        },
        "gate: is not [rows, 2 * cols]", kFirst},
       {[](const Args& c) {
+         return !IsLaidOut(c, GateUpLayout::kSplit) ||
+                internal::Given(c.in.up) || c.sizes.cols == 0 ||
+                c.sizes.gate_cols != 2 * c.sizes.cols;
+       },
+       "up: not given, and gate has twice the columns of out: set "
+       "options.layout to kConcatenated or kInterleaved",
+       kFirst},
+      {[](const Args& c) {
          return IsOfGate(c) || !IsLaidOut(c, GateUpLayout::kUngated);
        },
        "options: layout: kUngated, but activation does more with up than to "

@@ -190,6 +190,8 @@ struct DispatchCall : CallBase<DispatchInputs, DispatchOutputs, DispatchOptions,
        "max_rows: more than 2^32 - 1 tiles"},
       {[](const Args& c) { return c.sizes.feature_tiles <= UINT32_MAX; },
        "features: more than 2^32 - 1 tiles"},
+      {[](const Args& c) { return c.in.num_experts != 0; },
+       "num_experts: is 0"},
       {[](const Args& c) { return c.in.num_experts <= UINT32_MAX; },
        "num_experts: more than 2^32 - 1"}};
 };

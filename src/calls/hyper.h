@@ -68,12 +68,27 @@ struct HyperCall
   static bool Collapses(const Args& c) {
     return internal::Given(c.out.out) || internal::Given(c.out.normed);
   }
+  // A token's streams in one row, by what has a row a token.
+  static bool HasStreamsSideBySide(const Args& c) {
+    const ConstAnyMatrix& m = c.in.streams;
+    const size_t n = c.sizes.num_streams;
+    const auto is_token = [&m, n](size_t rows, size_t cols) {
+      return rows != 0 && rows == m.rows && cols != 0 && cols * n == m.cols;
+    };
+    return n > 1 && (is_token(c.in.block.rows, c.in.block.cols) ||
+                     is_token(c.out.out.rows, c.out.out.cols) ||
+                     is_token(c.out.normed.rows, c.out.normed.cols));
+  }
   static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
   static constexpr Rule<Args> kRules[] = {
       {[](const Args& c) {
          return c.in.streams.rows == c.sizes.tokens * c.sizes.num_streams;
        },
        "streams: rows is not tokens * num_streams", kFirst},
+      {[](const Args& c) { return !HasStreamsSideBySide(c); },
+       "streams: is [tokens, num_streams * hidden], and has to be [tokens * "
+       "num_streams, hidden]",
+       kFirst},
       {[](const Args& c) { return internal::Given(c.in.pre) || !Collapses(c); },
        "pre: not given, with out or normed"},
       {[](const Args& c) { return Collapses(c) || !internal::Given(c.in.pre); },

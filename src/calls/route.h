@@ -220,6 +220,8 @@ struct RouteCall
        },
        "options: shared_weight without shared experts whose weight it is",
        kSpecial},
+      {[](const Args& c) { return !c.options.bias_in_weight || HasBias(c); },
+       "correction_bias: not given, with options.bias_in_weight", kSpecial},
       {[](const Args& c) {
          return !(HasBias(c) && c.options.bias_in_weight && IsOnScore(c)) ||
                 c.options.weight_of == WeightOf::kScore;
