@@ -523,10 +523,11 @@ Status SetField(const char* key, const char* text,
                 [text](auto* field) { return Convert(text, field); });
 }
 Status SetNull(const char* key, ModelConfig* config) noexcept {
-  const bool is_zero = key != nullptr && config != nullptr &&
-                       FindName(key) != nullptr &&
-                       kFields[FindName(key)->field].field ==
-                           ConfigField::moe_normalize_expert_weights;
+  if (key == nullptr) return Invalid("SetNull: key: is null");
+  if (config == nullptr) return Invalid("SetNull: config: is null");
+  const bool is_zero =
+      FindName(key) != nullptr && kFields[FindName(key)->field].field ==
+                                      ConfigField::moe_normalize_expert_weights;
   if (is_zero) return SetField(key, 0.0, config);
   return SetAny(key, config, [](auto* field) {
     field->reset();

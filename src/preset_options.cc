@@ -1,14 +1,18 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "src/calls/activate.h"
 #include "src/calls/combine.h"
 #include "src/calls/route.h"
+#include "src/details.h"
 #include "src/fp_env.h"
+#include "src/nearest.h"
 #include "switchyard/presets.h"
 
 namespace switchyard {
@@ -35,11 +39,16 @@ double ValueOf(Kind kind, const unsigned char* at) {
   std::memcpy(&number, at, sizeof(number));
   return number;
 }
+// The largest value of an option that is no float.
+int MostOf(Kind kind) {
+  if (kind == Kind::kFlag) return 1;
+  return calls::SizeOf(kind) == 1 ? 255 : INT32_MAX;
+}
 bool SetValue(Kind kind, double value, unsigned char* at) {
   const float number = static_cast<float>(value);
   if (kind == Kind::kNumber) return std::memcpy(at, &number, sizeof(number));
+  const double most = MostOf(kind);
   const size_t size = calls::SizeOf(kind);
-  const double most = kind == Kind::kFlag ? 1 : size == 1 ? 255 : INT32_MAX;
   if (!(value >= 0 && value <= most)) return false;
   const uint64_t bits = static_cast<uint64_t>(value);
   if (static_cast<double>(bits) != value) return false;
@@ -49,9 +58,63 @@ bool SetValue(Kind kind, double value, unsigned char* at) {
 constexpr Status Refused(const char* message) {
   return {StatusCode::kInvalidArgument, message};
 }
+// The name that was meant is one without its part, as "eps" of "combine.eps".
+Status RefuseName(const char* name) {
+  internal::Details details;
+  details.Put("got ").Put(name);
+  const Preset any = {};
+  size_t size = 0;
+  while (OptionAt(any, size).name != nullptr) ++size;
+  const std::string_view whole = name;
+  std::string_view wanted = whole;
+  for (const auto& part : kParts) {
+    const std::string_view of = part.name;
+    if (whole.substr(0, of.size()) == of && whole.size() > of.size() + 1 &&
+        whole[of.size()] == '.') {
+      wanted.remove_prefix(of.size() + 1);
+    }
+  }
+  const size_t nearest = internal::NearestName(wanted, size, [&any](size_t i) {
+    return std::string_view(OptionAt(any, i).name);
+  });
+  if (nearest < size) {
+    details.Put("; did you mean ")
+        .Put(whole.substr(0, whole.size() - wanted.size()))
+        .Put(OptionAt(any, nearest).name);
+  }
+  return internal::Refuse(StatusCode::kInvalidArgument,
+                          "SetOption: name: no option has it", details);
+}
+void PutGot(double value, internal::Details* to) {
+  if (value >= INT32_MIN && value <= INT32_MAX && value == std::floor(value)) {
+    to->Put(static_cast<int>(value));
+  } else {
+    to->Put(static_cast<float>(value));
+  }
+}
+void PutGot(const char* value, internal::Details* to) { to->Put(value); }
+void PutNeeded(double, const Option& option, internal::Details* to) {
+  const Kind kind = option.field.kind;
+  if (kind == Kind::kFlag) {
+    to->Put("0 or 1");
+  } else {
+    to->Put("a whole number from 0 to ").Put(MostOf(kind));
+  }
+}
+void PutNeeded(const char*, const Option& option, internal::Details* to) {
+  to->Put("a number");
+  if (option.range.name_of == nullptr) return;
+  const char* before = " or ";
+  for (uint32_t value = 0; value < 32; ++value) {
+    const char* const text = option.range.name_of(value);
+    if (text == nullptr) continue;
+    to->Put(before).Put(text);
+    before = ", ";
+  }
+}
 // put(option, its place) for the option of that name.
-template <class Set>
-Status SetAny(const char* name, Preset* preset, const Set& put) {
+template <class Value, class Set>
+Status SetAny(const char* name, Value value, Preset* preset, const Set& put) {
   const internal::DefaultFpEnv fp_env;  // the caller's may trap
   if (name == nullptr) return Refused("SetOption: name: is null");
   if (preset == nullptr) return Refused("SetOption: preset: is null");
@@ -64,12 +127,18 @@ Status SetAny(const char* name, Preset* preset, const Set& put) {
       if (std::strcmp(wanted, option.field.name) != 0) continue;
       auto* const at = reinterpret_cast<unsigned char*>(preset) + part.offset +
                        option.field.offset;
-      return put(option, at)
-                 ? Status()
-                 : Refused("SetOption: value: is none of this option's type");
+      if (put(option, at)) return Status();
+      internal::Details details;
+      details.Put("got ");
+      PutGot(value, &details);
+      details.Put(", needs ");
+      PutNeeded(value, option, &details);
+      return internal::Refuse(StatusCode::kInvalidArgument,
+                              "SetOption: value: is none of this option's type",
+                              details);
     }
   }
-  return Refused("SetOption: name: no option has it");
+  return RefuseName(name);
 }
 
 }  // namespace
@@ -88,24 +157,25 @@ PresetOption OptionAt(const Preset& preset, size_t index) noexcept {
 }
 
 Status SetOption(const char* name, double value, Preset* preset) noexcept {
-  return SetAny(name, preset, [value](const Option& option, auto* at) {
+  return SetAny(name, value, preset, [value](const Option& option, auto* at) {
     return SetValue(option.field.kind, value, at);
   });
 }
 Status SetOption(const char* name, const char* enumerator,
                  Preset* preset) noexcept {
   if (enumerator == nullptr) return Refused("SetOption: enumerator: is null");
-  return SetAny(name, preset, [enumerator](const Option& option, auto* at) {
-    for (uint32_t value = 0; value < 32; ++value) {
-      const char* const text = option.range.name_of == nullptr
-                                   ? nullptr
-                                   : option.range.name_of(value);
-      if (text != nullptr && std::strcmp(text, enumerator) == 0) {
-        return SetValue(option.field.kind, value, at);
-      }
-    }
-    return false;
-  });
+  return SetAny(name, enumerator, preset,
+                [enumerator](const Option& option, auto* at) {
+                  for (uint32_t value = 0; value < 32; ++value) {
+                    const char* const text = option.range.name_of == nullptr
+                                                 ? nullptr
+                                                 : option.range.name_of(value);
+                    if (text != nullptr && std::strcmp(text, enumerator) == 0) {
+                      return SetValue(option.field.kind, value, at);
+                    }
+                  }
+                  return false;
+                });
 }
 
 }  // namespace switchyard

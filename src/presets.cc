@@ -652,6 +652,20 @@ constexpr auto MakeDidYouMean() {
 }
 constexpr auto kDidYouMean = MakeDidYouMean();
 
+// "Qwen3Moe" of "Qwen3MoeForCausalLM" and of "Qwen3MoeModel", transformers'
+// names of classes. Other names stay as they are.
+std::string_view FamilyOfClass(std::string_view name) {
+  if (name.empty() || name[0] < 'A' || name[0] > 'Z') return name;
+  constexpr std::string_view kModel = "Model";
+  const size_t end = name.find("For");
+  if (end != name.npos) return name.substr(0, end);
+  if (name.size() > kModel.size() &&
+      name.substr(name.size() - kModel.size()) == kModel) {
+    name.remove_suffix(kModel.size());
+  }
+  return name;
+}
+
 }  // namespace
 
 const FamilyFields* internal::FieldsOfFamily(const char* family) {
@@ -673,7 +687,7 @@ Status FindPreset(const char* family, Preset* preset) noexcept {
   const Preset* found = Find(family);
   if (found == nullptr) {
     const size_t nearest = internal::NearestName(
-        family, kPresets.size(),
+        FamilyOfClass(family), kPresets.size(),
         [](size_t i) { return std::string_view(kPresets[i].family); });
     return {StatusCode::kInvalidArgument,
             nearest < kPresets.size()

@@ -208,6 +208,22 @@ auto Changeable(const Preset& p) {
                       p.form.has_weights_on_input));
 }
 
+// A config.json has the class as "architectures".
+TEST(Presets, NamesOfClassesAreHinted) {
+  for (const auto& [name, meant] : std::map<std::string, std::string>{
+           {"Qwen3MoeForCausalLM", "qwen3_moe"},
+           {"DeepseekV3ForCausalLM", "deepseek_v3"},
+           {"MixtralForCausalLM", "mixtral"},
+           {"GptOssForCausalLM", "gpt_oss"},
+           {"Llama4ForConditionalGeneration", "llama4"},
+           {"Glm4MoeModel", "glm4_moe"}}) {
+    Preset preset;
+    ExpectError(
+        FindPreset(name.c_str(), &preset),
+        "FindPreset: family: is none of Presets(); did you mean " + meant);
+  }
+}
+
 TEST(Presets, TheirOwnConfigurationChangesNothing) {
   for (Preset preset : Presets()) {
     SCOPED_TRACE(preset.family);
@@ -589,6 +605,19 @@ TEST(Presets, NamesOfOneFieldAgree) {
   EXPECT_EQ(config.num_experts, 10u);
 }
 
+// A literal 0 is no null pointer here, and whole numbers of any type are
+// numbers.
+TEST(Presets, FieldsTakeNumbersOfAnyType) {
+  ModelConfig config;
+  EXPECT_OK(SetField("n_shared_experts", 0, &config));
+  EXPECT_EQ(config.n_shared_experts, size_t{0});
+  EXPECT_OK(SetField("num_experts", size_t{128}, &config));
+  EXPECT_EQ(config.num_experts, size_t{128});
+  EXPECT_OK(SetField("norm_topk_prob", true, &config));
+  EXPECT_EQ(config.norm_topk_prob, true);
+  EXPECT_FALSE(SetField("num_experts", int64_t{-1}, &config).ok());
+}
+
 TEST(Presets, NullIsTheClasssDefault) {
   ModelConfig config;
   EXPECT_OK(SetField("n_routed_experts", 256, &config));
@@ -629,8 +658,8 @@ TEST(Presets, NullIsTheClasssDefault) {
     EXPECT_EQ(preset.top_k, 4u);
     EXPECT_EQ(preset.activate.activation, Activation::kGelu);
   }
-  ExpectError(SetNull(nullptr, &config), "SetField: key: is null");
-  ExpectError(SetNull("num_experts", nullptr), "SetField: config: is null");
+  ExpectError(SetNull(nullptr, &config), "SetNull: key: is null");
+  ExpectError(SetNull("num_experts", nullptr), "SetNull: config: is null");
 }
 
 // Fields that a family's class does not read, whatever they say.
@@ -815,6 +844,23 @@ TEST(Presets, OptionsAreSetByTheirNames) {
   for (const char* name : {"", "routes.score", "route.limit", "route."}) {
     ExpectError(SetOption(name, 1, &set), no_name);
   }
+  const auto details = [](const Status& status) {
+    return std::string(status.details());
+  };
+  EXPECT_EQ(details(SetOption("renormalize", 2, &set)), "got 2, needs 0 or 1");
+  EXPECT_EQ(details(SetOption("topk_group", -1, &set)),
+            "got -1, needs a whole number from 0 to 2147483647");
+  EXPECT_EQ(details(SetOption("score", 0.5, &set)),
+            "got 0.5, needs a whole number from 0 to 255");
+  EXPECT_EQ(details(SetOption("eps", "tiny", &set)),
+            "got tiny, needs a number");
+  EXPECT_EQ(details(SetOption("divisor", "sun", &set)).substr(0, 27),
+            "got sun, needs a number or ");
+  EXPECT_EQ(details(SetOption("renormalise", 1, &set)),
+            "got renormalise; did you mean renormalize");
+  EXPECT_EQ(details(SetOption("combine.epz", 1, &set)),
+            "got combine.epz; did you mean combine.eps");
+  EXPECT_EQ(details(SetOption("xyzzy", 1, &set)), "got xyzzy");
   ExpectError(SetOption(nullptr, 1, &set), error + "name: is null");
   ExpectError(SetOption("score", nullptr, &set), error + "enumerator: is null");
   ExpectError(SetOption("score", 1, nullptr), error + "preset: is null");

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
@@ -174,10 +175,15 @@ Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept;
 Status SetField(const char* key, double value, ModelConfig* config) noexcept;
 Status SetField(const char* key, const char* text,
                 ModelConfig* config) noexcept;
+// Numbers of other types: a literal 0 is one, and no null pointer.
+template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
+Status SetField(const char* key, T value, ModelConfig* config) noexcept {
+  return SetField(key, static_cast<double>(value), config);
+}
 // Sets the field as a null in config.json does: moe_normalize_expert_weights to
 // 0, because DBRX's class does not divide then, and any other field to unset,
-// unless SetField() has set it by another name. Errors and unknown keys are
-// SetField()'s.
+// unless SetField() has set it by another name. Returns OK for an unknown key,
+// and kInvalidArgument for a null pointer.
 Status SetNull(const char* key, ModelConfig* config) noexcept;
 
 // An option of a preset: the member of Preset that has it ("route", "activate"

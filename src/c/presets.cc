@@ -103,12 +103,16 @@ class PresetStructs {
   swy_combine_form* form_ = nullptr;
 };
 
+constexpr StructTexts kTextsOfSetField = {
+    SWITCHYARD_C_ARGUMENT_TEXTS("SetField", "config"),
+    "SetField: config: too short, of a version that lacks this field"};
+constexpr StructTexts kTextsOfSetNull = {
+    SWITCHYARD_C_ARGUMENT_TEXTS("SetNull", "config"),
+    "SetNull: config: too short, of a version that lacks this field"};
 // set(fields) sets one field of the struct in C++.
 template <class Set>
-swy_status SetAny(swy_model_config* config, const Set& set) {
-  constexpr StructTexts texts = {
-      SWITCHYARD_C_ARGUMENT_TEXTS("SetField", "config"),
-      "SetField: config: too short, of a version that lacks this field"};
+swy_status SetAny(swy_model_config* config, const Set& set,
+                  const StructTexts& texts = kTextsOfSetField) {
   Argument<swy_model_config> given(config, texts.argument);
   if (!given.status.ok()) return ToC(given.status);
   const bool has_names =
@@ -144,9 +148,12 @@ swy_status swy_set_text(const char* key, const char* text,
   });
 }
 swy_status swy_set_null(const char* key, swy_model_config* config) noexcept {
-  return SetAny(config, [key](switchyard::ModelConfig* fields) {
-    return switchyard::SetNull(key, fields);
-  });
+  return SetAny(
+      config,
+      [key](switchyard::ModelConfig* fields) {
+        return switchyard::SetNull(key, fields);
+      },
+      kTextsOfSetNull);
 }
 
 swy_status swy_find_preset(const char* family, swy_preset* preset,

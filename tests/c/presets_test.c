@@ -182,8 +182,8 @@ void TestConfig(void) {
   CHECK(config.num_experts.value == 64);
   CHECK_OK(swy_set_null("moe_normalize_expert_weights", &config));
   CHECK(config.moe_normalize_expert_weights.is_set == 1);
-  CHECK_INVALID(swy_set_null(NULL, &config), "SetField: key: is null");
-  CHECK_INVALID(swy_set_null("num_experts", NULL), "SetField: config: is null");
+  CHECK_INVALID(swy_set_null(NULL, &config), "SetNull: key: is null");
+  CHECK_INVALID(swy_set_null("num_experts", NULL), "SetNull: config: is null");
   // An older caller's has no room for a field: it is not dropped.
   config.size = (uint32_t)offsetof(swy_model_config, mlp_beta_factor);
   CHECK_OK(swy_set_number("mlp_alpha_factor", 0.5, &config));
