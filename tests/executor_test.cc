@@ -533,7 +533,7 @@ class BrokenExecutor final : public Executor {
     if (breaks_ == kRunsTwice) body(context, 1, 0, half);
     if (breaks_ == kGoesBack) body(context, 1, half, 0);
     if (breaks_ == kLeavesOut) return Status();
-    if (breaks_ == kRunsAnother) {  // as long as the one that is left out
+    if (breaks_ == kRunsAnother) {  // of the length of the missing one
       body(context, 1, 0, count - half);
       return Status();
     }
@@ -680,7 +680,7 @@ TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
       case 3:
         ranges[at] = ranges[random() % ranges.size()];
         break;
-      case 4: {  // as long as it was, in another place
+      case 4: {  // of the same length, in another place
         const size_t length = ranges[at].second - ranges[at].first;
         ranges[at].first = random() % (count - length + 1);
         ranges[at].second = ranges[at].first + length;
@@ -689,7 +689,7 @@ TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
       default:
         break;
     }
-    ranges.emplace_back(count / 2, count / 2);  // none is as good as nothing
+    ranges.emplace_back(count / 2, count / 2);  // an empty one changes nothing
     std::shuffle(ranges.begin(), ranges.end(), random);
     std::vector<int> times(count);
     for (const auto& [begin, end] : ranges) {
@@ -709,7 +709,7 @@ TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
   EXPECT_GT(refused, 5000u);
 }
 
-// A region in which each thread does the work of all.
+// Each thread of a region runs the whole loop.
 TEST(BrokenExecutor, IsToldOfThreadsThatDoNotShare) {
   for (int round = 0; round < 100; ++round) {
     ListedExecutor executor({{0, 64}, {0, 64}, {0, 64}}, true);

@@ -50,7 +50,7 @@ class TeamExecutor final : public Executor {
   template <class Work>
   void Run(size_t thread, const Work& work) {
     if (num_threads_ <= 1) return work();
-    if (barrier_ == nullptr) {  // ParallelFor() says so
+    if (barrier_ == nullptr) {  // ParallelFor() refuses it
       if (thread == 0) work();
       return;
     }
