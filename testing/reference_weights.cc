@@ -47,16 +47,22 @@ std::vector<std::vector<uint8_t>> PackedFields(const StoredFormat& format,
     case WeightFormat::kQ4_K:
       fields.push_back({block[0], block[1]});
       fields.push_back({block[2], block[3]});
-      for (size_t k = 0; k < 256; k += 32) {
-        fields.push_back({static_cast<uint8_t>(format.Factor(block, k))});
-      }
-      for (size_t k = 0; k < 256; k += 32) {
-        fields.push_back({static_cast<uint8_t>(format.Min(block, k))});
+      for (const bool is_min : {false, true}) {
+        for (size_t half = 0; half < 256; half += 128) {
+          std::vector<uint8_t> four;
+          for (size_t k = half; k < half + 128; k += 32) {
+            four.push_back(static_cast<uint8_t>(
+                is_min ? format.Min(block, k) : format.Factor(block, k)));
+          }
+          fields.push_back(four);
+        }
       }
       break;
     case WeightFormat::kQ6_K:
       fields.push_back({block[208], block[209]});
-      for (size_t j = 0; j < 16; ++j) fields.push_back({block[192 + j]});
+      for (size_t j = 192; j < 208; j += 4) {
+        fields.push_back({block + j, block + j + 4});
+      }
       break;
   }
   return fields;
@@ -485,14 +491,15 @@ std::vector<float> DequantizePacked(const ExpertWeights& packed,
           break;
         case WeightFormat::kQ4_K: {
           const uint8_t* const p = scales + b * 320;
-          const size_t part = i / 32 * 16 + lane;
+          const size_t part = i / 128 * 64 + lane * 4 + i / 32 % 4;
           values.push_back(half(p) * static_cast<float>(p[64 + part]) * code -
                            half(p + 32) * static_cast<float>(p[192 + part]));
           break;
         }
         case WeightFormat::kQ6_K: {
           const uint8_t* const p = scales + b * 288;
-          const auto s = static_cast<int8_t>(p[32 + i / 16 * 16 + lane]);
+          const auto s =
+              static_cast<int8_t>(p[32 + i / 64 * 64 + lane * 4 + i / 16 % 4]);
           values.push_back(half(p) * static_cast<float>(s) * code);
           break;
         }

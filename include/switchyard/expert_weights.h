@@ -69,26 +69,26 @@ enum class WeightLayout : uint8_t {
   // high nibble element i + 16. kMXFP4: an e8m0 scale and the same 16 bytes.
   // kQ4_K: f16 d and dmin, 12 bytes of s and m, and for each 64 columns 32
   // bytes: element i in the low nibble of byte i, i + 32 in the high one.
-  // kQ6_K: for each 128 columns 64 bytes of the low four bits, element i in the
-  // low nibble of byte i, i + 64 in the high one; for each 128 columns 32 bytes
-  // of the high two bits, of i, i + 32, i + 64 and i + 96 from the lowest bits
-  // of byte i on; 16 int8 s; an f16 d.
+  // kQ6_K: for each 128 columns 64 bytes of the low four bits, element i in
+  // the low nibble of byte i, i + 64 in the high one; for each 128 columns 32
+  // bytes of the high two bits, of i, i + 32, i + 64 and i + 96 from the
+  // lowest bits of byte i on; 16 int8 s; an f16 d.
   kStored,
   // Version 1, the same on every machine: groups of 16 rows, the last of them
   // filled up. A group of R blocks is
   //   codes of block 0, ..., codes of block R - 1, scales,
-  // and zeros up to a multiple of 64 bytes. Codes of a block: the 16 rows'
-  // bytes
-  // 0 to 3 of the block's stored codes, then bytes 4 to 7, and so on; int8
-  // codes
-  // (kInt8, kQ8_0) are code + 128. In kQ6_K, for each 128 columns, the four
-  // bytes at 0 of the first 32, of the next 32, and of the high bits follow
-  // each
-  // other, then the bytes at 4 of each, and so on. Scales: of each block the 16
-  // rows' d, or the 16 rows' f32 (kInt8). In kQ4_K follow the 16 rows' dmin,
-  // then of each part the 16 rows' s, a byte each, then m likewise; in kQ6_K of
-  // each part s. Rows and columns that fill up have codes for 0 (kQ4_K, kQ6_K:
-  // zeros), and rows have scales 0.
+  // and zeros up to a multiple of 64 bytes.
+  // Codes of a block: the 16 rows' bytes 0 to 3 of the block's stored codes,
+  // then bytes 4 to 7, and so on. Int8 codes (kInt8, kQ8_0) are code + 128.
+  // kQ6_K has, for each 128 columns, the four bytes at 0 of the first 32, of
+  // the next 32 and of the high bits side by side, then the bytes at 4 of
+  // each, and so on.
+  // Scales: of each block the 16 rows' d; kInt8: of all blocks the 16 rows'
+  // f32. In kQ4_K follow the 16 rows' dmin, then each row's four s of parts 0
+  // to 3, of parts 4 to 7, and m likewise; in kQ6_K each row's s of parts 0 to
+  // 3, and so on.
+  // Rows and columns that fill up have codes for 0 (kQ4_K, kQ6_K: zeros), and
+  // rows have scales 0.
   kPacked,
 };
 

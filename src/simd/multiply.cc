@@ -193,6 +193,14 @@ class Batch {
     }
   }
 
+  // The stored rows of the 16 columns that follow 32 after `first`, if they
+  // are wanted.
+  const uint8_t* NextColumns(size_t first) const {
+    const size_t next = first + kTileColumns;
+    if (next >= args_.first_column + args_.out.cols) return nullptr;
+    return args_.expert + next * StoredRowBytes(kTraits, args_.weights.cols);
+  }
+
   void MultiplyBlocks(size_t column, size_t columns, size_t begin, size_t end) {
     const ExpertWeights& weights = args_.weights;
     StripArgs strip;
@@ -223,7 +231,7 @@ class Batch {
         uint8_t* const codes = unpacked_ + i * kUnpackedBytes;
         uint8_t* const scales = codes + kTileBlocks * kTraits.packed_codes();
         PackBlocks<Format>({args_.expert, weights.rows, weights.cols}, from,
-                           begin, end, codes, scales);
+                           begin, end, codes, scales, NextColumns(first));
         strip.packed_codes[i] = codes;
         strip.packed_scales[i] = scales;
       }

@@ -39,14 +39,14 @@ HWY_NOINLINE void ZeroPackedRow(const WeightTraits& traits, size_t row,
   for (size_t line = 0; line < blocks * traits.packed_codes(); line += 64) {
     std::memset(codes + line + 4 * row, traits.zero, 4);
   }
-  // A block's scales are lines of 16 rows: at first of two bytes each, or one.
+  // A block's scales are lines of 16 rows: f16, or one byte, then four bytes.
   const size_t width = HWY_MIN(traits.row_scales, sizeof(Float16));
-  const size_t wide_lines = traits.coding == WeightCoding::kQ4_K ? 2 : 1;
+  const size_t first_lines = traits.coding == WeightCoding::kQ4_K ? 2 : 1;
   for (size_t b = 0; b < blocks; ++b) {
     uint8_t* const block = scales + b * traits.packed_scales();
     size_t line = 0;
     for (size_t i = 0; line < traits.packed_scales(); ++i) {
-      const size_t bytes = i < wide_lines ? width : 1;
+      const size_t bytes = i < first_lines ? width : 4;
       std::memset(block + line + row * bytes, 0, bytes);
       line += kPackedRows * bytes;
     }

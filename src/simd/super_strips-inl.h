@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "src/simd/weight_layout.h"
 
@@ -83,17 +84,23 @@ class SuperStrip {
     HWY_INLINE DotVec F16Scales(size_t i) const {
       return LoadF16Scales(scales + sizeof(Float16) * (i * kPackedRows + lane));
     }
-    // The integers of part `part`, which begin at `at`.
+    // The integers of part `part`: bytes of a lane, whose lines begin at `at`.
     HWY_INLINE DotInts Factors(size_t at, size_t part) const {
-      const uint8_t* const p = scales + at + part * kPackedRows + lane;
       const DotIntTag di;
+      const uint8_t* const p = scales + at + part / 4 * 64 + 4 * lane;
+      const int byte = static_cast<int>(part % 4);
+#if HWY_TARGET == HWY_SCALAR
+      int32_t lanes;
+      std::memcpy(&lanes, p, sizeof(lanes));
+      const DotInts four = hn::Set(di, lanes);
+#else
+      const DotInts four =
+          hn::BitCast(di, hn::LoadU(hn::Repartition<uint8_t, DotIntTag>(), p));
+#endif
       if constexpr (kIsQ6) {
-        const hn::Rebind<int8_t, DotIntTag> d8;
-        return hn::PromoteTo(di,
-                             hn::LoadU(d8, reinterpret_cast<const int8_t*>(p)));
+        return hn::ShiftRight<24>(hn::ShiftLeftSame(four, 24 - 8 * byte));
       } else {
-        return hn::PromoteTo(di,
-                             hn::LoadU(hn::Rebind<uint8_t, DotIntTag>(), p));
+        return hn::And(hn::ShiftRightSame(four, 8 * byte), hn::Set(di, 255));
       }
     }
   };

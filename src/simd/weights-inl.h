@@ -35,13 +35,23 @@ struct StoredWeights {
 template <WeightFormat kFormat>
 using WeightFormatTag = std::integral_constant<WeightFormat, kFormat>;
 
-// 16 bytes at `from` plus each of four offsets: dword q of row i to to[stride *
-// q + 4 * i], with the bits of `flip` changed.
-HWY_INLINE void TransposeFour(const uint8_t* HWY_RESTRICT from,
+// Rows that TransposeRows() takes: a vector has a block of 16 bytes of each
+// fourth one.
+#if HWY_CAP_GE512
+constexpr size_t kTransposedRows = 16;
+#elif HWY_CAP_GE256 && !HWY_HAVE_SCALABLE
+constexpr size_t kTransposedRows = 8;
+#else
+constexpr size_t kTransposedRows = 4;
+#endif
+
+// 16 bytes at `from` plus the offset of each of some rows: dword q of row i to
+// to[stride * q + 4 * i], with the bits of `flip` changed.
+HWY_INLINE void TransposeRows(const uint8_t* HWY_RESTRICT from,
                               const size_t* HWY_RESTRICT offsets, uint32_t flip,
                               uint8_t* HWY_RESTRICT to, size_t stride) {
 #if HWY_TARGET == HWY_SCALAR
-  for (size_t i = 0; i < 4; ++i) {
+  for (size_t i = 0; i < kTransposedRows; ++i) {
     for (size_t q = 0; q < 4; ++q) {
       uint32_t four;
       std::memcpy(&four, from + offsets[i] + 4 * q, sizeof(four));
@@ -50,13 +60,26 @@ HWY_INLINE void TransposeFour(const uint8_t* HWY_RESTRICT from,
     }
   }
 #else
-  const hn::Full128<uint32_t> d32;
-  const hn::Full128<uint64_t> d64;
-  const hn::Full128<uint8_t> d8;
-  const auto flips = hn::Set(d32, flip);
+  const hn::FixedTag<uint32_t, kTransposedRows> d32;
+  const hn::Repartition<uint64_t, decltype(d32)> d64;
+  const hn::Repartition<uint8_t, decltype(d32)> d8;
+  const hn::Full128<uint8_t> d128;
   const auto load = [&](size_t i) HWY_ATTR {
-    const auto v = hn::BitCast(d32, hn::LoadU(d8, from + offsets[i]));
-    return flip == 0 ? v : hn::Xor(v, flips);
+    const auto block = [&](size_t row) HWY_ATTR {
+      return hn::LoadU(d128, from + offsets[row]);
+    };
+#if HWY_CAP_GE512
+    const hn::Half<decltype(d8)> half;
+    const auto v =
+        hn::Combine(d8, hn::Combine(half, block(i + 12), block(i + 8)),
+                    hn::Combine(half, block(i + 4), block(i)));
+#elif HWY_CAP_GE256 && !HWY_HAVE_SCALABLE
+    const auto v = hn::Combine(d8, block(i + 4), block(i));
+#else
+    const auto v = block(i);
+#endif
+    const auto dwords = hn::BitCast(d32, v);
+    return flip == 0 ? dwords : hn::Xor(dwords, hn::Set(d32, flip));
   };
   const auto store = [&](auto v, uint8_t* p)
                          HWY_ATTR { hn::StoreU(hn::BitCast(d8, v), d8, p); };
@@ -72,67 +95,93 @@ HWY_INLINE void TransposeFour(const uint8_t* HWY_RESTRICT from,
 #endif
 }
 
-// The integer scale and minimum of part j of a q4_K block.
-HWY_INLINE void GetQ4KScale(const uint8_t* q, size_t j, uint8_t* scale,
-                            uint8_t* min) {
-  if (j < 4) {
-    *scale = q[j] & 63;
-    *min = q[j + 4] & 63;
-  } else {
-    *scale = static_cast<uint8_t>((q[j + 4] & 15) | (q[j - 4] >> 6) << 4);
-    *min = static_cast<uint8_t>(q[j + 4] >> 4 | (q[j] >> 6) << 4);
-  }
-}
-// The scales of row i of 16, whose block begins at `from`.
-template <class Format>
-HWY_INLINE void PackScales(const uint8_t* HWY_RESTRICT from, size_t i,
-                           uint8_t* HWY_RESTRICT scales) {
-  constexpr WeightTraits kTraits = TraitsOf(Format::value);
-  if constexpr (kTraits.coding == WeightCoding::kQ4_K) {
-    std::memcpy(scales + 2 * i, from, 2);
-    std::memcpy(scales + 32 + 2 * i, from + 2, 2);
-    for (size_t j = 0; j < 8; ++j) {
-      GetQ4KScale(from + 4, j, scales + 64 + 16 * j + i,
-                  scales + 192 + 16 * j + i);
-    }
-  } else if constexpr (kTraits.coding == WeightCoding::kQ6_K) {
-    std::memcpy(scales + 2 * i, from + 208, 2);
-    for (size_t j = 0; j < 16; ++j) scales[32 + 16 * j + i] = from[192 + j];
-  } else if constexpr (kTraits.has_block_scales()) {
-    std::memcpy(scales + i * kTraits.row_scales, from, kTraits.row_scales);
+// 16 bytes of all 16 rows: see TransposeRows().
+HWY_INLINE void TransposeGroup(const uint8_t* HWY_RESTRICT from,
+                               const size_t* HWY_RESTRICT offsets,
+                               uint32_t flip, uint8_t* HWY_RESTRICT to,
+                               size_t stride) {
+  for (size_t i = 0; i < kPackedRows; i += kTransposedRows) {
+    TransposeRows(from, offsets + i, flip, to + 4 * i, stride);
   }
 }
 
-// One block of 16 rows, which begin at `from` plus their offsets.
+// The integers of q4_K's 12 bytes, which are six bits each: scales of parts 0
+// to 3 and 4 to 7, then minima likewise.
+HWY_INLINE void GetSixBits(const uint32_t* HWY_RESTRICT q0,
+                           const uint32_t* HWY_RESTRICT q1,
+                           const uint32_t* HWY_RESTRICT q2,
+                           uint32_t* HWY_RESTRICT to) {
+  constexpr uint32_t kTwo = 0x03030303, kFour = 0x0F0F0F0F;
+  for (size_t i = 0; i < kPackedRows; ++i) {
+    to[i] = q0[i] & 0x3F3F3F3F;
+    to[16 + i] = (q2[i] & kFour) | (q0[i] >> 6 & kTwo) << 4;
+    to[32 + i] = q1[i] & 0x3F3F3F3F;
+    to[48 + i] = (q2[i] >> 4 & kFour) | (q1[i] >> 6 & kTwo) << 4;
+  }
+}
+// The scales of a block of 16 rows, which begin at `from` plus their offsets.
+template <class Format>
+HWY_INLINE void PackScales(const uint8_t* HWY_RESTRICT from,
+                           const size_t* HWY_RESTRICT offsets,
+                           uint8_t* HWY_RESTRICT scales) {
+  constexpr WeightTraits kTraits = TraitsOf(Format::value);
+  const auto pack = [&](size_t at, size_t bytes, uint8_t* to) HWY_ATTR {
+    for (size_t i = 0; i < kPackedRows; ++i) {
+      std::memcpy(to + bytes * i, from + offsets[i] + at, bytes);
+    }
+  };
+  if constexpr (kTraits.coding == WeightCoding::kQ4_K) {
+    uint32_t header[4 * kPackedRows], integers[4 * kPackedRows];
+    TransposeGroup(from, offsets, 0, reinterpret_cast<uint8_t*>(header), 64);
+    GetSixBits(header + 16, header + 32, header + 48, integers);
+    pack(0, 2, scales);
+    pack(2, 2, scales + 32);
+    std::memcpy(scales + 64, integers, sizeof(integers));
+  } else if constexpr (kTraits.coding == WeightCoding::kQ6_K) {
+    pack(208, 2, scales);
+    TransposeGroup(from + 192, offsets, 0, scales + 32, 64);
+  } else if constexpr (kTraits.has_block_scales()) {
+    pack(0, kTraits.row_scales, scales);
+  }
+}
+
+// One block of 16 rows, which begin at `from` plus their offsets. `next`, if
+// given, is the memory of as many rows' block that is wanted later: it comes to
+// the L2 cache a few lines at a time, because many at once stop the core.
 template <class Format>
 HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
                           const size_t* HWY_RESTRICT offsets,
-                          uint8_t* HWY_RESTRICT codes,
+                          const uint8_t* next, uint8_t* HWY_RESTRICT codes,
                           uint8_t* HWY_RESTRICT scales) {
   constexpr WeightTraits kTraits = TraitsOf(Format::value);
   constexpr uint32_t kFlip =
       kTraits.coding == WeightCoding::kBytes ? 0x80808080 : 0;
   constexpr size_t kLineStride =
       kTraits.coding == WeightCoding::kQ6_K ? 3 * 64 : 64;
-  for (size_t k = 0; k < kTraits.row_codes; k += 16) {
-    for (size_t i = 0; i < kPackedRows; i += 4) {
-      TransposeFour(from + kTraits.stored_codes_at + k, offsets + i, kFlip,
-                    codes + 64 * PackedLine(kTraits.coding, k / 4) + 4 * i,
-                    kLineStride);
+  constexpr size_t kSteps = kTraits.row_codes / 16;
+  constexpr size_t kNext =
+      (kPackedRows * kTraits.stored_block + kSteps - 1) / kSteps;
+  for (size_t step = 0; step < kSteps; ++step) {
+    if (next != nullptr) {
+      for (size_t at = 0; at < kNext; at += 64) {
+        __builtin_prefetch(next + step * kNext + at, 0, 2);
+      }
     }
+    TransposeGroup(from + kTraits.stored_codes_at + 16 * step, offsets, kFlip,
+                   codes + 64 * PackedLine(kTraits.coding, 4 * step),
+                   kLineStride);
   }
-  for (size_t i = 0; i < kPackedRows; ++i) {
-    PackScales<Format>(from + offsets[i], i, scales);
-  }
+  PackScales<Format>(from, offsets, scales);
 }
 
 // Blocks [begin, end) of the 16 rows from `row` on: their codes and scales as
 // kPacked has them. Rows behind the last repeat it: PackGroups() zeroes them,
-// and a product does not look at them.
+// and a product does not look at them. `next`, if given, is the first of 16
+// rows that are wanted later.
 template <class Format>
 HWY_INLINE void PackBlocks(const StoredWeights& weights, size_t row,
                            size_t begin, size_t end, uint8_t* codes,
-                           uint8_t* scales) {
+                           uint8_t* scales, const uint8_t* next = nullptr) {
   constexpr WeightTraits kTraits = TraitsOf(Format::value);
   const size_t row_bytes = StoredRowBytes(kTraits, weights.cols);
   size_t offsets[kPackedRows];
@@ -148,7 +197,9 @@ HWY_INLINE void PackBlocks(const StoredWeights& weights, size_t row,
     // GCC 12 ends in an internal error where it splits this loop for SVE.
     asm volatile("" ::: "memory");
 #endif
-    PackBlock<Format>(from, offsets, codes, scales);
+    const uint8_t* const later =
+        next == nullptr ? next : next + b * kPackedRows * kTraits.stored_block;
+    PackBlock<Format>(from, offsets, later, codes, scales);
     from += kTraits.stored_block;
     codes += kTraits.packed_codes();
     scales += kTraits.packed_scales();
@@ -162,7 +213,7 @@ HWY_INLINE void PackBlocks(const StoredWeights& weights, size_t row,
       std::memcpy(filled + i * kTraits.block, from + offsets[i], left);
       offsets[i] = i * kTraits.block;
     }
-    PackBlock<Format>(filled, offsets, codes, scales);
+    PackBlock<Format>(filled, offsets, nullptr, codes, scales);
   }
 }
 
