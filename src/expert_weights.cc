@@ -27,7 +27,8 @@ using internal::Given;
 using simd::TraitsOf;
 using simd::WeightTraits;
 
-// The int32 sum of so many products of int8 codes does not overflow.
+// The int32 sum of so many products of int8 codes does not overflow. Floats
+// have the same limit, for simplicity.
 constexpr size_t kMostColumns = 131072;
 
 bool IsColumns(const WeightTraits& traits, size_t cols) {
@@ -56,9 +57,10 @@ bool HasMemory(const M& m) {
   return !internal::IsNull(m) && !internal::RowsOverlap(m);
 }
 
-// The tile's rows are codes whose scales the kernel multiplies: each has one
-// block of weights or more.
+// The tile's rows are floats, or codes whose scales the kernel multiplies: each
+// has one block of weights or more.
 bool AreOperands(const WeightTraits& traits, const ConstAnyRows& rows) {
+  if (traits.is_float()) return internal::IsFloat(rows.type);
   if (rows.type == Type::kI8) {
     return rows.scales.type == Type::kF32 &&
            (traits.is_super()
@@ -150,6 +152,12 @@ Status PackWeights(const PackWeightsInputs& inputs,
 RowFormat OperandsOf(WeightFormat format) noexcept {
   const WeightTraits traits = TraitsOf(format);
   RowFormat rows;
+  if (traits.is_float()) {
+    rows.type = format == WeightFormat::kF32    ? Type::kF32
+                : format == WeightFormat::kBF16 ? Type::kBF16
+                                                : Type::kF16;
+    return rows;
+  }
   rows.type = traits.is_super() ? Type::kQ8_K : Type::kI8;
   if (!traits.is_super() && traits.has_block_scales()) {
     rows.scale_columns = traits.block;
@@ -182,7 +190,7 @@ Status MultiplyTile(const ExpertWeights& weights,
         "ExpertWeightsSize]",
         data.cols, size);
   }
-  const bool has_channel_scales = !traits.has_block_scales() && !is_packed;
+  const bool has_channel_scales = traits.has_channel_scales() && !is_packed;
   const ConstAnyMatrix& scales = weights.scales;
   if (has_channel_scales &&
       (scales.data == nullptr || scales.type != Type::kF32 ||
@@ -207,7 +215,10 @@ Status MultiplyTile(const ExpertWeights& weights,
   if (!AreOperands(traits, rows) || !HasMemory(rows) ||
       !internal::AreSound(rows)) {
     return internal::Invalid(
-        traits.is_super()
+        traits.is_float()
+            ? "MultiplyTile: tile.rows: is not f32, bf16 or f16: set "
+              "ExpertsOptions::operands to OperandsOf(format)"
+        : traits.is_super()
             ? "MultiplyTile: tile.rows: is neither q8_k nor i8 with an f32 "
               "scale of each row: set ExpertsOptions::operands to "
               "OperandsOf(format)"

@@ -54,6 +54,11 @@ float ScaleOf(const ConstAnyRows& rows, size_t r, size_t k) {
 }  // namespace
 
 bool Takes(WeightFormat format, const Format& rows) {
+  const bool are_floats = rows.type == Type::kF32 || rows.type == Type::kBF16 ||
+                          rows.type == Type::kF16;
+  if (IsFloatFormat(format) || are_floats) {
+    return IsFloatFormat(format) && are_floats;
+  }
   if (StoredFormatOf(format).block == 256) {
     return rows.type == Type::kQ8_K || rows.group == kWholeRow;
   }
@@ -61,17 +66,26 @@ bool Takes(WeightFormat format, const Format& rows) {
 }
 Format ProductRowsOf(WeightFormat format) {
   if (format == WeightFormat::kInt8) return kProductRows[0];
+  if (format == WeightFormat::kF32) return kProductRows[6];
+  if (format == WeightFormat::kBF16) return kProductRows[7];
+  if (format == WeightFormat::kF16) return kProductRows[8];
   return kProductRows[StoredFormatOf(format).block == 256 ? 5 : 1];
 }
 size_t ColumnsStep(WeightFormat format, const Format& rows) {
-  const size_t block =
-      format == WeightFormat::kInt8 ? 1 : StoredFormatOf(format).block;
+  const size_t block = HasAnyColumns(format) ? 1 : StoredFormatOf(format).block;
   return std::max(block, BlockOf(rows.type));
 }
 
 FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
                           uint32_t seed, bool any) {
   FormatRows made(format, rows, cols);
+  if (format.group == 0 && BlockOf(format.type) == 1) {
+    for (size_t i = 0; i < rows * cols; ++i) {
+      RoundAt(format.type, RandomFloatScale(seed, i, any), made.codes.data(),
+              i);
+    }
+    return made;
+  }
   for (size_t i = 0; i < made.codes.size(); ++i) {
     made.codes[i] = static_cast<uint8_t>(Hash(seed, i) >> 24);
   }
@@ -94,6 +108,21 @@ FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
   return made;
 }
 
+void AddFloats(const StoredFormat& format, const uint8_t* row,
+               const ConstAnyRows& rows, size_t r, NaiveProduct* product) {
+  float acc = 0.0f;
+  double size = 0.0;
+  for (size_t k = 0; k < rows.cols; ++k) {
+    const float w = format.Float(row, k);
+    const float x = WidenAt(rows.type, rows.data, r * rows.stride + k);
+    acc = std::fma(w, x, acc);
+    size += std::fabs(static_cast<double>(w) * x);
+  }
+  product->values.push_back(acc);
+  product->bounds.push_back(static_cast<float>(
+      (static_cast<double>(rows.cols) + 2) * 0x1p-24 * size));
+}
+
 NaiveProduct MultiplyNaively(const ExpertWeights& stored, size_t expert,
                              const ConstAnyRows& rows, size_t first,
                              size_t count) {
@@ -104,6 +133,10 @@ NaiveProduct MultiplyNaively(const ExpertWeights& stored, size_t expert,
   for (size_t r = 0; r < rows.rows; ++r) {
     for (size_t c = first; c < first + count; ++c) {
       const uint8_t* const row = format.Row(stored, expert, c);
+      if (IsFloatFormat(stored.format)) {
+        AddFloats(format, row, rows, r, &product);
+        continue;
+      }
       float acc = 0.0f;
       double size = 0.0;
       size_t terms = 0;

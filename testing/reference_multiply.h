@@ -38,7 +38,9 @@ WeightBytes RandomWeights(WeightFormat format, size_t num_experts, size_t rows,
 constexpr Format kProductRows[] = {
     {"i8", Type::kI8, kWholeRow}, {"i8 of 32", Type::kI8, 32},
     {"i8 of 64", Type::kI8, 64},  {"i8 of 128", Type::kI8, 128},
-    {"q8_0", Type::kQ8_0},        {"q8_k", Type::kQ8_K}};
+    {"q8_0", Type::kQ8_0},        {"q8_k", Type::kQ8_K},
+    {"f32", Type::kF32},          {"bf16", Type::kBF16},
+    {"f16", Type::kF16}};
 bool Takes(WeightFormat format, const Format& rows);
 // OperandsOf() that format.
 Format ProductRowsOf(WeightFormat format);
@@ -66,8 +68,8 @@ std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert);
 // f32.
 std::vector<float> DequantizePacked(const ExpertWeights& packed, size_t expert);
 
-// Stored blocks of floats, whose number is a multiple of a block: any format
-// but kInt8 and kQ8_0, which are Quantize()'s.
+// Stored weights of floats: any format but kInt8 and kQ8_0, which are
+// Quantize()'s.
 std::vector<uint8_t> QuantizeWeightsNaively(WeightFormat format,
                                             const std::vector<float>& floats);
 
@@ -81,6 +83,8 @@ struct StoredFormat {
 
   // The integer that is multiplied.
   int Code(const uint8_t* row, size_t k) const;
+  // Or the float.
+  float Float(const uint8_t* row, size_t k) const;
   // The integers of the part that column k lies in: its scale (1 if the format
   // has none), and its minimum.
   int Factor(const uint8_t* row, size_t k) const;
@@ -91,6 +95,10 @@ struct StoredFormat {
   const uint8_t* Row(const ExpertWeights& w, size_t expert, size_t row) const;
 };
 StoredFormat StoredFormatOf(WeightFormat format);
+bool IsFloatFormat(WeightFormat format);
+Type FloatTypeOf(WeightFormat format);
+// Rows may end within a block.
+bool HasAnyColumns(WeightFormat format);
 
 }  // namespace switchyard::testing_support
 

@@ -36,6 +36,9 @@ std::vector<std::vector<uint8_t>> PackedFields(const StoredFormat& format,
   std::vector<std::vector<uint8_t>> fields;
   switch (format.format) {
     case WeightFormat::kInt8:
+    case WeightFormat::kF32:
+    case WeightFormat::kBF16:
+    case WeightFormat::kF16:
       break;
     case WeightFormat::kQ8_0:
     case WeightFormat::kQ4_0:
@@ -241,6 +244,19 @@ float RandomFloatScale(uint32_t seed, size_t i, bool any) {
   return any ? AnyFloat(seed, i) : Uniform(seed, i, 2.0f);
 }
 
+Type FloatTypeOf(WeightFormat format) {
+  return format == WeightFormat::kF32    ? Type::kF32
+         : format == WeightFormat::kBF16 ? Type::kBF16
+                                         : Type::kF16;
+}
+bool IsFloatFormat(WeightFormat format) {
+  return format == WeightFormat::kF32 || format == WeightFormat::kBF16 ||
+         format == WeightFormat::kF16;
+}
+bool HasAnyColumns(WeightFormat format) {
+  return format == WeightFormat::kInt8 || IsFloatFormat(format);
+}
+
 StoredFormat StoredFormatOf(WeightFormat format) {
   switch (format) {
     case WeightFormat::kInt8:
@@ -255,13 +271,18 @@ StoredFormat StoredFormatOf(WeightFormat format) {
       return {format, 256, 144, 16, 128};
     case WeightFormat::kQ6_K:
       return {format, 256, 210, 0, 192};
+    case WeightFormat::kF32:
+      return {format, 32, 128, 0, 128};
+    case WeightFormat::kBF16:
+    case WeightFormat::kF16:
+      return {format, 32, 64, 0, 64};
   }
   return {};
 }
 const uint8_t* StoredFormat::Row(const ExpertWeights& w, size_t expert,
                                  size_t row) const {
   const size_t row_bytes =
-      format == WeightFormat::kInt8 ? w.cols : w.cols / block * bytes;
+      HasAnyColumns(format) ? w.cols * (bytes / block) : w.cols / block * bytes;
   return w.data.Row<uint8_t>(expert) + row * row_bytes;
 }
 int StoredFormat::Code(const uint8_t* row, size_t k) const {
@@ -288,8 +309,12 @@ int StoredFormat::Code(const uint8_t* row, size_t k) const {
       const int high = codes_of[128 + 32 * half + at % 32] >> (at / 32 * 2) & 3;
       return low + 16 * high - 32;
     }
+    default:
+      return 0;
   }
-  return 0;
+}
+float StoredFormat::Float(const uint8_t* row, size_t k) const {
+  return WidenAt(FloatTypeOf(format), row, k);
 }
 int StoredFormat::Factor(const uint8_t* row, size_t k) const {
   const uint8_t* const p = row + k / block * bytes;
@@ -335,9 +360,16 @@ WeightBytes RandomWeights(WeightFormat format, size_t num_experts, size_t rows,
   w.cols = cols;
   const StoredFormat stored = StoredFormatOf(format);
   const size_t all_rows = num_experts * rows;
-  w.data.resize(format == WeightFormat::kInt8
-                    ? all_rows * cols
+  w.data.resize(HasAnyColumns(format)
+                    ? all_rows * cols * (stored.bytes / stored.block)
                     : all_rows * (cols / stored.block) * stored.bytes);
+  if (IsFloatFormat(format)) {
+    for (size_t i = 0; i < all_rows * cols; ++i) {
+      RoundAt(FloatTypeOf(format), RandomFloatScale(seed, i, any),
+              w.data.data(), i);
+    }
+    return w;
+  }
   for (size_t i = 0; i < w.data.size(); ++i) {
     w.data[i] = static_cast<uint8_t>(Hash(seed, i) >> 24);
   }
@@ -393,6 +425,7 @@ std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert) {
   const StoredFormat format = StoredFormatOf(stored.format);
   const bool is_int8 = stored.format == WeightFormat::kInt8;
   const bool is_bytes = is_int8 || stored.format == WeightFormat::kQ8_0;
+  const size_t row_bytes = stored.cols * (format.bytes / format.block);
   const size_t blocks = (stored.cols + format.block - 1) / format.block;
   const uint8_t zero = is_bytes                               ? 128
                        : stored.format == WeightFormat::kQ4_0 ? 0x88
@@ -401,7 +434,8 @@ std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert) {
   std::vector<uint8_t> packed;
   for (size_t group = 0; group < stored.rows; group += 16) {
     const auto code = [&](size_t row, size_t b, size_t i) {
-      if (row >= stored.rows || (is_int8 && 32 * b + i >= stored.cols)) {
+      if (row >= stored.rows ||
+          (HasAnyColumns(stored.format) && format.bytes * b + i >= row_bytes)) {
         return zero;
       }
       const uint8_t byte = format.Row(
@@ -417,7 +451,7 @@ std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert) {
         }
       }
     }
-    for (size_t b = 0; b < blocks && !is_int8; ++b) {
+    for (size_t b = 0; b < blocks && !HasAnyColumns(stored.format); ++b) {
       const auto fields = [&](size_t row) {
         return PackedFields(format,
                             format.Row(stored, expert, row) + b * format.bytes);
@@ -503,6 +537,8 @@ std::vector<float> DequantizePacked(const ExpertWeights& packed,
           values.push_back(half(p) * static_cast<float>(s) * code);
           break;
         }
+        default:
+          values.push_back(format.Float(block.data(), i));
       }
     }
   }
@@ -512,6 +548,13 @@ std::vector<float> DequantizePacked(const ExpertWeights& packed,
 std::vector<uint8_t> QuantizeWeightsNaively(WeightFormat format,
                                             const std::vector<float>& floats) {
   const StoredFormat stored = StoredFormatOf(format);
+  if (IsFloatFormat(format)) {
+    std::vector<uint8_t> rounded(floats.size() * (stored.bytes / stored.block));
+    for (size_t i = 0; i < floats.size(); ++i) {
+      RoundAt(FloatTypeOf(format), floats[i], rounded.data(), i);
+    }
+    return rounded;
+  }
   std::vector<uint8_t> blocks(floats.size() / stored.block * stored.bytes);
   uint8_t* to = blocks.data();
   for (size_t at = 0; at < floats.size(); at += stored.block) {

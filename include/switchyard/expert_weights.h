@@ -51,6 +51,7 @@ namespace switchyard {
 // | q4_K         | 256   | d * s * code         | isum * (d * dx), then      |
 // |              |       |   - dmin * m         |   -msum * (dmin * dx)      |
 // | q6_K         | 256   | d * s * (code - 32)  | isum * (d * dx)            |
+// | f32 bf16 f16 | 1     | w                    | w * x                      |
 //
 // From acc = +0 on, blocks in ascending order, acc = fma(float(integer), scale,
 // acc); the one term of int8 is a product. isum is the exact sum of s * dot of
@@ -58,9 +59,23 @@ namespace switchyard {
 // of the part's q. dw and d are f16 (mxfp4: a power of two, e8m0; int8: f32).
 //
 // int8 with rows that have several scales sums their groups of columns as q8_0
-// sums its blocks, dw being the column's. int8 takes any number of columns up
-// to 131,072; the others take multiples of their block.
-enum class WeightFormat : uint8_t { kInt8, kQ8_0, kQ4_0, kMXFP4, kQ4_K, kQ6_K };
+// sums its blocks, dw being the column's. int8 and floats take any number of
+// columns up to 131,072; the others take multiples of their block.
+//
+// Floats are for few rows, up to 4 or so, which take as long as reading the
+// weights; and for many where the bits matter more than the time, because a
+// GEMM of a library is faster but rounds in another order.
+enum class WeightFormat : uint8_t {
+  kInt8,
+  kQ8_0,
+  kQ4_0,
+  kMXFP4,
+  kQ4_K,
+  kQ6_K,
+  kF32,
+  kBF16,
+  kF16
+};
 
 enum class WeightLayout : uint8_t {
   // [rows, cols] of an expert, row by row without gaps. kInt8: int8 codes.
@@ -133,6 +148,7 @@ struct PackWeightsOptions {};
 // Floats become codes by these rules; "nearest" breaks ties to even.
 // * int8: a scale of each row, amax / 127, as Quantize() does; nearest.
 // * q8_0: as Quantize() does, which is GGML's reference.
+// * f32, bf16, f16: to nearest; NaN stays NaN, and infinities are kept.
 // * q4_0: GGML's reference. With m the first value of the largest magnitude, d
 // =
 //   m / -8 and codes min(15, int(x * (1 / d) + 8.5)).
@@ -163,7 +179,7 @@ Status PackWeights(const PackWeightsInputs& inputs,
 
 // The format of rows that products with such weights read: for
 // ExpertsOptions::operands. int8 with f32 scales, of 32 columns each or, for
-// kInt8, of a row; q8_k for kQ4_K and kQ6_K.
+// kInt8, of a row; q8_k for kQ4_K and kQ6_K; floats of the weights' type.
 RowFormat OperandsOf(WeightFormat format) noexcept;
 
 // Sets tile_columns and the costs of products with such weights: reading an
@@ -176,14 +192,16 @@ void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 //
 // Rows: q8_0, or i8 with f32 scales of rows or of groups of 32, 64 or 128
 // columns; blocks of weights take the scale of the row or group that they lie
-// in. For kQ4_K and kQ6_K: q8_k, or i8 with f32 scales of rows. Codes and
-// scales may have any bits; sums of q8_k are not read. out: f32, bf16 or f16,
-// rounded once. tile.expert is an expert of weights, or kShared if there is one
-// expert only. tile.product is not looked at. out overlaps neither rows nor
-// their scales. NaN: a NaN scale of a row or of a weight makes each output NaN
-// that it goes into; an infinite one goes through the formula as IEEE 754 says.
+// in. For kQ4_K and kQ6_K: q8_k, or i8 with f32 scales of rows. For floats:
+// f32, bf16 or f16. Codes and scales may have any bits; sums of q8_k are not
+// read.
+// out: f32, bf16 or f16, rounded once.
+// tile.expert is an expert of weights, or kShared if there is one expert only.
+// tile.product is not looked at. out overlaps neither rows nor their scales.
+// NaN: a NaN scale of a row or of a weight makes each output NaN that it goes
+// into; an infinite one goes through the formula as IEEE 754 says.
 // Bits: the formulas above, exactly, on every ISA with FMA, for every cut by
-// rows and columns and either layout. Other ISAs stay within (blocks + 2) *
+// rows and columns and either layout. Other ISAs stay within (terms + 2) *
 // 2^-24 of the sum of the terms' magnitudes.
 // Errors: kInvalidArgument names what does not fit; nothing is written.
 Status MultiplyTile(const ExpertWeights& weights,

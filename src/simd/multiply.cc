@@ -22,6 +22,7 @@
 
 #include "hwy/highway.h"
 
+#include "src/simd/float_products-inl.h"
 #include "src/simd/rows-inl.h"
 #include "src/simd/storage-inl.h"
 #include "src/simd/strips-inl.h"
@@ -315,7 +316,7 @@ class Batch {
 };
 
 template <class Format>
-HWY_NOINLINE void MultiplyRange(const MultiplyArgs& args, size_t begin,
+HWY_NOINLINE void MultiplyCodes(const MultiplyArgs& args, size_t begin,
                                 size_t end) {
   constexpr WeightTraits kTraits = TraitsOf(Format::value);
   size_t row_sums = WeightBlocks(kTraits, args.weights.cols);
@@ -329,6 +330,16 @@ HWY_NOINLINE void MultiplyRange(const MultiplyArgs& args, size_t begin,
               HWY_MAX(size_t{1}, batch_sums / HWY_MAX(size_t{1}, row_sums)));
   for (size_t r = begin; r < end; r += most) {
     Batch<Format>(args, r, HWY_MIN(most, end - r)).Run();
+  }
+}
+
+template <class Format>
+HWY_INLINE void MultiplyRange(const MultiplyArgs& args, size_t begin,
+                              size_t end) {
+  if constexpr (TraitsOf(Format::value).is_float()) {
+    MultiplyFloats<Format>(args, begin, end);
+  } else {
+    MultiplyCodes<Format>(args, begin, end);
   }
 }
 

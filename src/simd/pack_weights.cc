@@ -56,7 +56,7 @@ HWY_NOINLINE void ZeroPackedRow(const WeightTraits& traits, size_t row,
 // int8's scales of the group's rows to *to, and that behind them.
 HWY_INLINE void PutChannelScales(const WeightTraits& traits, const float* from,
                                  size_t num_rows, uint8_t** to) {
-  if (traits.has_block_scales()) return;
+  if (!traits.has_channel_scales()) return;
   std::memset(*to, 0, kPackedRows * sizeof(float));
   std::memcpy(*to, from, num_rows * sizeof(float));
   *to += kPackedRows * sizeof(float);
@@ -69,7 +69,7 @@ class FloatGroup {
  public:
   FloatGroup(const PackArgs& args, size_t first, size_t num_rows)
       : args_(args), first_(first), num_rows_(num_rows) {
-    if (kTraits.has_block_scales()) return;
+    if (!kTraits.has_channel_scales()) return;
     for (size_t i = 0; i < num_rows; ++i) ScaleRow(i);
   }
 
@@ -103,6 +103,19 @@ class FloatGroup {
               },
               floats_},
              AnyMatrix(to, Type::kQ8_0, 1, n, n), 0);
+    } else if constexpr (kTraits.is_float()) {
+      const size_t bytes = StoredRowBytes(kTraits, n);
+      if constexpr (kFormat == WeightFormat::kF32) {
+        std::memcpy(to, floats_, bytes);
+      } else {
+        constexpr Type kType =
+            kFormat == WeightFormat::kBF16 ? Type::kBF16 : Type::kF16;
+        HWY_ALIGN uint16_t rounded[kChunk];
+        FloatsToRow(floats_, n,
+                    AnyMatrix(static_cast<void*>(rounded), kType, 1, n, n), 0,
+                    0);
+        std::memcpy(to, rounded, bytes);
+      }
     } else {
       for (size_t k = 0; k < n; k += kTraits.block) {
         QuantizeBlock(floats_ + k,

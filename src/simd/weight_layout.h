@@ -28,20 +28,25 @@ enum class WeightCoding : uint8_t {
   // 64 bytes for each 128 columns: byte i has the low four bits of k = i, and
   // i + 64 in the high nibble. Then 32 bytes for each 128 columns: byte i has
   // the high two bits of k = i, i + 32, i + 64 and i + 96.
-  kQ6_K
+  kQ6_K,
+  kFloats  // of stored_block / 32 bytes
 };
 
 // Each WeightFormat: X(name, text, coding, unsigned code minus signed code,
 // columns of a block, then bytes of a row's block: as stored, before the codes,
 // codes, packed scales; a packed byte of codes for 0). The int8 format has a
-// scale for all of a row instead.
+// scale for all of a row instead; both it and floats take rows that end within
+// a block.
 #define SWITCHYARD_WEIGHT_FORMATS(X)                                 \
   X(kInt8, "int8", WeightCoding::kBytes, 128, 32, 32, 0, 32, 0, 128) \
   X(kQ8_0, "q8_0", WeightCoding::kBytes, 128, 32, 34, 2, 32, 2, 128) \
   X(kQ4_0, "q4_0", WeightCoding::kNibbles, 8, 32, 18, 2, 16, 2, 136) \
   X(kMXFP4, "mxfp4", WeightCoding::kE2M1, 12, 32, 17, 1, 16, 1, 0)   \
   X(kQ4_K, "q4_K", WeightCoding::kQ4_K, 0, 256, 144, 16, 128, 20, 0) \
-  X(kQ6_K, "q6_K", WeightCoding::kQ6_K, 32, 256, 210, 0, 192, 18, 0)
+  X(kQ6_K, "q6_K", WeightCoding::kQ6_K, 32, 256, 210, 0, 192, 18, 0) \
+  X(kF32, "f32", WeightCoding::kFloats, 0, 32, 128, 0, 128, 0, 0)    \
+  X(kBF16, "bf16", WeightCoding::kFloats, 0, 32, 64, 0, 64, 0, 0)    \
+  X(kF16, "f16", WeightCoding::kFloats, 0, 32, 64, 0, 64, 0, 0)
 
 struct WeightTraits {
   const char* name = nullptr;
@@ -55,6 +60,10 @@ struct WeightTraits {
   uint8_t zero = 0;
 
   constexpr bool has_block_scales() const { return row_scales != 0; }
+  constexpr bool is_float() const { return coding == WeightCoding::kFloats; }
+  constexpr bool has_channel_scales() const {
+    return !has_block_scales() && !is_float();
+  }
   // Blocks of 256 columns, whose parts have integer scales.
   constexpr bool is_super() const { return block == 256; }
   // Columns that have an integer scale of their own.
@@ -88,16 +97,16 @@ constexpr size_t WeightBlocks(const WeightTraits& traits, size_t cols) {
 }
 // Bytes of a packed group of 16 rows, of so many blocks.
 constexpr size_t PackedGroupBytes(const WeightTraits& traits, size_t blocks) {
-  const size_t scales = traits.has_block_scales()
-                            ? blocks * traits.packed_scales()
-                            : kPackedRows * sizeof(float);
+  const size_t scales = traits.has_channel_scales()
+                            ? kPackedRows * sizeof(float)
+                            : blocks * traits.packed_scales();
   return (blocks * traits.packed_codes() + scales + 63) / 64 * 64;
 }
 // Bytes of a stored row.
 constexpr size_t StoredRowBytes(const WeightTraits& traits, size_t cols) {
   return traits.has_block_scales()
              ? WeightBlocks(traits, cols) * traits.stored_block
-             : cols;
+             : cols * (traits.stored_block / traits.block);
 }
 
 }  // namespace switchyard::simd

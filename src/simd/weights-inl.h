@@ -206,12 +206,12 @@ HWY_INLINE void PackBlocks(const StoredWeights& weights, size_t row,
   }
   if constexpr (!kTraits.has_block_scales()) {
     if (whole == end) return;
-    // int8 rows end within their last block.
-    const size_t left = weights.cols % kTraits.block;
-    uint8_t filled[kPackedRows * kTraits.block] = {};
+    // Rows of int8 and of floats end within their last block.
+    const size_t left = row_bytes % kTraits.stored_block;
+    uint8_t filled[kPackedRows * kTraits.stored_block] = {};
     for (size_t i = 0; i < kPackedRows; ++i) {
-      std::memcpy(filled + i * kTraits.block, from + offsets[i], left);
-      offsets[i] = i * kTraits.block;
+      std::memcpy(filled + i * kTraits.stored_block, from + offsets[i], left);
+      offsets[i] = i * kTraits.stored_block;
     }
     PackBlock<Format>(filled, offsets, nullptr, codes, scales);
   }

@@ -28,7 +28,10 @@ enum swy_weight_format {
   SWY_WEIGHTS_Q4_0 = 2,
   SWY_WEIGHTS_MXFP4 = 3,
   SWY_WEIGHTS_Q4_K = 4,
-  SWY_WEIGHTS_Q6_K = 5
+  SWY_WEIGHTS_Q6_K = 5,
+  SWY_WEIGHTS_F32 = 6,
+  SWY_WEIGHTS_BF16 = 7,
+  SWY_WEIGHTS_F16 = 8
 };
 enum swy_weight_layout {
   SWY_WEIGHTS_STORED = 0,  // row by row, as a GGUF or a checkpoint has them

@@ -1,0 +1,291 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Products with weights that are floats: one chain of fused multiply-adds for
+// each output, in the order of columns, whatever the vector's width.
+
+// Per-target include guard
+#if defined(SWITCHYARD_SRC_SIMD_FLOAT_PRODUCTS_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef SWITCHYARD_SRC_SIMD_FLOAT_PRODUCTS_INL_H_
+#undef SWITCHYARD_SRC_SIMD_FLOAT_PRODUCTS_INL_H_
+#else
+#define SWITCHYARD_SRC_SIMD_FLOAT_PRODUCTS_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "src/simd/multiply.h"
+#include "src/simd/weight_layout.h"
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+#include "src/simd/rows-inl.h"
+#include "src/simd/storage-inl.h"
+#include "src/simd/strips-inl.h"
+#include "src/simd/weights-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace switchyard::simd::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Columns of the rows between two visits of their sums: 24 KB of 48 rows.
+constexpr size_t kFloatChunk = 128;
+constexpr size_t kFloatRows = 48;
+
+// The operands of a strip: `count` columns of the rows, and of two groups of 16
+// columns of the product.
+struct FloatStripArgs {
+  const float* rows;
+  size_t stride;
+  size_t count;
+  const uint8_t* packed[2];
+  float* sums;  // [rows, kTileColumns]
+};
+
+// Rows R... times kVectors vectors of columns: two, or four so that one or two
+// rows have enough chains beside each other to hide their latency.
+template <class Format, size_t kVectors, size_t... R>
+class FloatStrip {
+ public:
+  static HWY_INLINE void Run(const FloatStripArgs& args, size_t column) {
+    Run(args, column, Load<0>(args, R, column)..., Load<1>(args, R, column)...,
+        Load<2>(args, R, column)..., Load<3>(args, R, column)...);
+  }
+
+ private:
+  template <size_t>
+  using Sum = DotVec;
+
+  static constexpr WeightTraits kTraits = TraitsOf(Format::value);
+
+  template <size_t kVector>
+  static HWY_INLINE float* At(const FloatStripArgs& args, size_t r,
+                              size_t column) {
+    return args.sums + r * kTileColumns + column +
+           kVector * hn::Lanes(DotTag());
+  }
+  template <size_t kVector>
+  static HWY_INLINE DotVec Load(const FloatStripArgs& args, size_t r,
+                                size_t column) {
+    if constexpr (kVector >= kVectors) return hn::Zero(DotTag());
+    return hn::LoadU(DotTag(), At<kVector>(args, r, column));
+  }
+  template <size_t kVector>
+  static HWY_INLINE void Store(const FloatStripArgs& args, size_t r,
+                               size_t column, DotVec sum) {
+    if constexpr (kVector < kVectors) {
+      hn::StoreU(sum, DotTag(), At<kVector>(args, r, column));
+    }
+  }
+  // The lines of a vector of columns.
+  template <size_t kVector>
+  static HWY_INLINE const uint8_t* Lines(const FloatStripArgs& args,
+                                         size_t column) {
+    const size_t at =
+        column + (kVector < kVectors ? kVector : 0) * hn::Lanes(DotTag());
+    return args.packed[at / kPackedRows] + at % kPackedRows * 4;
+  }
+
+  static HWY_INLINE void Run(const FloatStripArgs& args, size_t column,
+                             Sum<R>... s0, Sum<R>... s1, Sum<R>... s2,
+                             Sum<R>... s3) {
+    const uint8_t* const p0 = Lines<0>(args, column);
+    const uint8_t* const p1 = Lines<1>(args, column);
+    const uint8_t* const p2 = Lines<2>(args, column);
+    const uint8_t* const p3 = Lines<3>(args, column);
+    constexpr bool kIsF32 = Format::value == WeightFormat::kF32;
+    constexpr size_t kStep = kIsF32 ? 1 : 2;
+    size_t k = 0, at = 0;
+    for (; k + kStep <= args.count; k += kStep, at += 64) {
+      if constexpr (sizeof...(R) <= kFewRows) {
+        hwy::Prefetch(p0 + at + kPrefetchBytes);
+        if constexpr (kVectors == 4) hwy::Prefetch(p3 + at + kPrefetchBytes);
+      }
+      const float* const x = args.rows + k;
+      if constexpr (kIsF32) {
+        ((AddRow(s0, s1, s2, s3, F32(p0 + at), F32(p1 + at), F32(p2 + at),
+                 F32(p3 + at), x[R * args.stride])),
+         ...);
+      } else {
+        const Pair w0(p0 + at), w1(p1 + at), w2(p2 + at), w3(p3 + at);
+        ((AddRow(s0, s1, s2, s3, w0.even, w1.even, w2.even, w3.even,
+                 x[R * args.stride])),
+         ...);
+        ((AddRow(s0, s1, s2, s3, w0.odd, w1.odd, w2.odd, w3.odd,
+                 x[R * args.stride + 1])),
+         ...);
+      }
+    }
+    if constexpr (!kIsF32) {
+      if (k < args.count) {
+        const float* const x = args.rows + k;
+        const Pair w0(p0 + at), w1(p1 + at), w2(p2 + at), w3(p3 + at);
+        ((AddRow(s0, s1, s2, s3, w0.even, w1.even, w2.even, w3.even,
+                 x[R * args.stride])),
+         ...);
+      }
+    }
+    ((Store<0>(args, R, column, s0)), ...);
+    ((Store<1>(args, R, column, s1)), ...);
+    ((Store<2>(args, R, column, s2)), ...);
+    ((Store<3>(args, R, column, s3)), ...);
+  }
+
+  static HWY_INLINE DotVec F32(const uint8_t* p) {
+    return hn::LoadU(DotTag(), reinterpret_cast<const float*>(p));
+  }
+  // Two columns of the rows, k and k + 1.
+  struct Pair {
+    DotVec even, odd;
+
+    HWY_INLINE explicit Pair(const uint8_t* p) {
+      using T = std::conditional_t<Format::value == WeightFormat::kBF16,
+                                   BFloat16, Float16>;
+      Storage<T>::LoadPairs(DotTag(), reinterpret_cast<const T*>(p), even, odd);
+    }
+  };
+  static HWY_INLINE void AddRow(DotVec& s0, DotVec& s1, DotVec& s2, DotVec& s3,
+                                DotVec w0, DotVec w1, DotVec w2, DotVec w3,
+                                float factor) {
+    const DotVec x = hn::Set(DotTag(), factor);
+    s0 = hn::MulAdd(w0, x, s0);
+    s1 = hn::MulAdd(w1, x, s1);
+    if constexpr (kVectors == 4) {
+      s2 = hn::MulAdd(w2, x, s2);
+      s3 = hn::MulAdd(w3, x, s3);
+    }
+  }
+};
+
+template <class Format, size_t... R>
+HWY_INLINE void RunFloatStrip(std::index_sequence<R...>,
+                              const FloatStripArgs& args, size_t columns) {
+  constexpr bool kFour = HWY_MAX_BYTES <= 32 && sizeof...(R) <= kFewRows;
+  constexpr size_t kVectors = kFour ? 4 : 2;
+  const size_t step = kVectors * hn::Lanes(DotTag());
+  for (size_t column = 0; column < columns; column += step) {
+    FloatStrip<Format, kVectors, R...>::Run(args, column);
+  }
+}
+// A strip of kRows rows, or of fewer if fewer are left. Returns its rows.
+template <class Format, size_t kRows>
+HWY_INLINE size_t RunFloatStripOf(size_t rows, const FloatStripArgs& args,
+                                  size_t columns) {
+  if constexpr (kRows > 1) {
+    constexpr size_t kFewer = kRows > 4 ? 4 : kRows / 2;
+    if (rows < kRows) {
+      return RunFloatStripOf<Format, kFewer>(rows, args, columns);
+    }
+  }
+  RunFloatStrip<Format>(std::make_index_sequence<kRows>(), args, columns);
+  return kRows;
+}
+
+// One call's batch of rows.
+template <class Format>
+class FloatBatch {
+ public:
+  FloatBatch(const MultiplyArgs& args, size_t begin, size_t count)
+      : args_(args),
+        rows_(args.rows.RowRange(begin, begin + count)),
+        begin_(begin),
+        count_(count) {}
+
+  void Run() {
+    for (size_t at = 0; at < args_.out.cols; at += kTileColumns) {
+      const size_t columns = HWY_MIN(kTileColumns, args_.out.cols - at);
+      std::memset(sums_, 0, count_ * kTileColumns * sizeof(float));
+      for (size_t k = 0; k < rows_.cols; k += kFloatChunk) {
+        AddChunk(args_.first_column + at, columns, k,
+                 HWY_MIN(kFloatChunk, rows_.cols - k));
+      }
+      for (size_t r = 0; r < count_; ++r) {
+        const float* const from = sums_ + r * kTileColumns;
+        if (args_.out.type == Type::kF32) {
+          std::memcpy(args_.out.Row<float>(begin_ + r) + at, from,
+                      columns * sizeof(float));
+        } else {
+          FloatsToRow(from, columns, args_.out, begin_ + r, at);
+        }
+      }
+    }
+  }
+
+ private:
+  void AddChunk(size_t column, size_t columns, size_t k, size_t n) {
+    FloatStripArgs strip;
+    strip.count = n;
+    strip.sums = sums_;
+    if (rows_.type == Type::kF32) {
+      strip.rows = rows_.Row<float>(0) + k;
+      strip.stride = rows_.stride;
+    } else {
+      for (size_t r = 0; r < count_; ++r) {
+        RowToFloats(rows_.ColRange(k, k + n), r, floats_ + r * kFloatChunk);
+      }
+      strip.rows = floats_;
+      strip.stride = kFloatChunk;
+    }
+    const ExpertWeights& weights = args_.weights;
+    const size_t blocks = WeightBlocks(kTraits, weights.cols);
+    const size_t begin = k / kTraits.block;
+    for (size_t i = 0; i < 2; ++i) {
+      const size_t first = column + i * kPackedRows;
+      const size_t from = first < weights.rows ? first : column;
+      if (weights.layout == WeightLayout::kPacked) {
+        strip.packed[i] =
+            args_.expert +
+            from / kPackedRows * PackedGroupBytes(kTraits, blocks) +
+            begin * kTraits.packed_codes();
+        continue;
+      }
+      const size_t end = HWY_MIN(begin + kFloatChunk / kTraits.block, blocks);
+      const size_t next = first + kTileColumns;
+      const bool has_next = next < args_.first_column + args_.out.cols;
+      PackBlocks<Format>(
+          {args_.expert, weights.rows, weights.cols}, from, begin, end,
+          unpacked_[i], nullptr,
+          has_next ? args_.expert + next * StoredRowBytes(kTraits, weights.cols)
+                   : nullptr);
+      strip.packed[i] = unpacked_[i];
+    }
+    for (size_t row = 0; row < count_;) {
+      const size_t done = RunFloatStripOf < Format,
+                   kStripRows == 2 ? 2 : 6 > (count_ - row, strip, columns);
+      row += done;
+      strip.rows += done * strip.stride;
+      strip.sums += done * kTileColumns;
+    }
+  }
+
+  static constexpr WeightTraits kTraits = TraitsOf(Format::value);
+
+  const MultiplyArgs& args_;
+  const ConstAnyRows rows_;
+  const size_t begin_, count_;
+  HWY_ALIGN float sums_[kFloatRows * kTileColumns];
+  HWY_ALIGN float floats_[kFloatRows * kFloatChunk];
+  HWY_ALIGN uint8_t
+      unpacked_[2][kFloatChunk / kTraits.block * kTraits.packed_codes()];
+};
+
+template <class Format>
+HWY_NOINLINE void MultiplyFloats(const MultiplyArgs& args, size_t begin,
+                                 size_t end) {
+  for (size_t r = begin; r < end; r += kFloatRows) {
+    FloatBatch<Format>(args, r, HWY_MIN(kFloatRows, end - r)).Run();
+  }
+}
+
+}  // namespace
+}  // namespace switchyard::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // SWITCHYARD_SRC_SIMD_FLOAT_PRODUCTS_INL_H_
