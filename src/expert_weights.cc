@@ -165,10 +165,11 @@ RowFormat OperandsOf(WeightFormat format) noexcept {
   return rows;
 }
 
-void SetCosts(WeightFormat /*format*/, ExpertsPlanOptions* options) noexcept {
+void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept {
   options->tile_columns = 2 * simd::kPackedRows;
   options->row_cost = 16;
-  options->weight_cost = 3 * options->row_cost;
+  const size_t rows = format == WeightFormat::kF32 ? 6 : 3;
+  options->weight_cost = rows * options->row_cost;
   options->min_rows = 0;
 }
 

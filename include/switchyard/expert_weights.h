@@ -183,8 +183,8 @@ Status PackWeights(const PackWeightsInputs& inputs,
 RowFormat OperandsOf(WeightFormat format) noexcept;
 
 // Sets tile_columns and the costs of products with such weights: reading an
-// expert's weights takes as long as 3 rows, where ExpertsPlanOptions counts 32
-// by default, for bf16.
+// expert's weights takes as long as 3 rows (kF32: 6), where ExpertsPlanOptions
+// counts 32 by default, for a library's bf16.
 void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 
 // tile.out = tile.rows * weights^T for the tile's columns, on the calling

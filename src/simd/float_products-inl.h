@@ -104,7 +104,7 @@ class FloatStrip {
     constexpr size_t kStep = kIsF32 ? 1 : 2;
     size_t k = 0, at = 0;
     for (; k + kStep <= args.count; k += kStep, at += 64) {
-      if constexpr (sizeof...(R) <= kFewRows) {
+      if constexpr (sizeof...(R) <= 2 * kFewRows) {
         hwy::Prefetch(p0 + at + kPrefetchBytes);
         if constexpr (kVectors == 4) hwy::Prefetch(p3 + at + kPrefetchBytes);
       }
