@@ -218,13 +218,15 @@ Status MultiplyTile(const ExpertWeights& weights,
     return internal::Invalid(
         traits.is_float()
             ? "MultiplyTile: tile.rows: is not f32, bf16 or f16: set "
-              "ExpertsOptions::operands to OperandsOf(format)"
+              "ExpertsOptions::operands, or down_operands, to "
+              "OperandsOf(format)"
         : traits.is_super()
             ? "MultiplyTile: tile.rows: is neither q8_k nor i8 with an f32 "
-              "scale of each row: set ExpertsOptions::operands to "
-              "OperandsOf(format)"
+              "scale of each row: set ExpertsOptions::operands, or "
+              "down_operands, to OperandsOf(format)"
             : "MultiplyTile: tile.rows: is neither q8_0 nor i8 with f32 "
-              "scales: set ExpertsOptions::operands to OperandsOf(format)");
+              "scales: set ExpertsOptions::operands, or down_operands, to "
+              "OperandsOf(format)");
   }
   if (rows.cols != weights.cols) {
     return Refuse("MultiplyTile: tile.rows: is not [rows, weights.cols]",

@@ -651,17 +651,18 @@ TEST(MultiplyTileErrors, NameTheArgument) {
       [](Call& c) { c.tile.expert = ExpertTile::kShared; });
   const char* const rows =
       "tile.rows: is neither q8_0 nor i8 with f32 scales: set "
-      "ExpertsOptions::operands to OperandsOf(format)";
+      "ExpertsOptions::operands, or down_operands, to OperandsOf(format)";
   const char* const super_rows =
       "tile.rows: is neither q8_k nor i8 with an f32 scale of each row: set "
-      "ExpertsOptions::operands to OperandsOf(format)";
+      "ExpertsOptions::operands, or down_operands, to OperandsOf(format)";
   const WeightBytes q4_k =
       RandomWeights(WeightFormat::kQ4_K, 2, 40, 256, 1, false);
   FormatRows many = RandomOperands(kProductRows[1], 3, 256, 2, false);
   const WeightBytes bf16 =
       RandomWeights(WeightFormat::kBF16, 2, 40, 64, 1, false);
   expect(
-      "tile.rows: is not f32, bf16 or f16: set ExpertsOptions::operands to "
+      "tile.rows: is not f32, bf16 or f16: set ExpertsOptions::operands, or "
+      "down_operands, to "
       "OperandsOf(format)",
       [&](Call& c) { c.weights = bf16.View(); });
   expect(super_rows, [&](Call& c) {

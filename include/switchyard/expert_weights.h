@@ -177,9 +177,10 @@ Status PackWeights(const PackWeightsInputs& inputs,
                    const PackWeightsOptions& options = {},
                    Executor& executor = SerialExecutor()) noexcept;
 
-// The format of rows that products with such weights read: for
-// ExpertsOptions::operands. int8 with f32 scales, of 32 columns each or, for
-// kInt8, of a row; q8_k for kQ4_K and kQ6_K; floats of the weights' type.
+// The format of rows that products with such weights read, for
+// ExpertsOptions::operands and, if the down product's weights need another,
+// down_operands: int8 with f32 scales, of 32 columns each or, for kInt8, of a
+// row; q8_k for kQ4_K and kQ6_K; floats of the weights' type.
 RowFormat OperandsOf(WeightFormat format) noexcept;
 
 // Sets tile_columns and the costs of products with such weights: reading an

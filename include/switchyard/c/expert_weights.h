@@ -88,7 +88,7 @@ SWY_API swy_status swy_pack_weights(const swy_pack_weights_inputs* inputs,
                                     const swy_pack_weights_options* options,
                                     const swy_executor* executor) SWY_NOEXCEPT;
 
-// The rows that products with such weights read: the operands of
+// The rows that products with such weights read: operands, or down_operands, of
 // swy_run_experts.
 SWY_API swy_row_format swy_operands_of(int32_t format) SWY_NOEXCEPT;
 // Sets the plan's tile_columns and costs for such weights.
