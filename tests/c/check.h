@@ -48,6 +48,7 @@ void TestCombine(void);
 void TestHyper(void);
 void TestLayer(void);
 void TestExpertWeights(void);
+void TestThreads(void);
 void TestArguments(void);
 void TestFlags(void);
 void TestLongest(void);
