@@ -51,6 +51,27 @@ float ScaleOf(const ConstAnyRows& rows, size_t r, size_t k) {
   return rows.scales.Row<float>(r)[k / GroupOf(rows)];
 }
 
+int32_t Dot(const int16_t* a, const int16_t* b, size_t n) {
+  int32_t sum = 0;
+  for (size_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+void AddFloats(const StoredFormat& format, const uint8_t* row,
+               const ConstAnyRows& rows, size_t r, NaiveProduct* product) {
+  float acc = 0.0f;
+  double size = 0.0;
+  for (size_t k = 0; k < rows.cols; ++k) {
+    const float w = format.Float(row, k);
+    const float x = WidenAt(rows.type, rows.data, r * rows.stride + k);
+    acc = std::fma(w, x, acc);
+    size += std::fabs(static_cast<double>(w) * x);
+  }
+  product->values.push_back(acc);
+  product->bounds.push_back(static_cast<float>(
+      (static_cast<double>(rows.cols) + 2) * 0x1p-24 * size));
+}
+
 }  // namespace
 
 bool Takes(WeightFormat format, const Format& rows) {
@@ -108,21 +129,6 @@ FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
   return made;
 }
 
-void AddFloats(const StoredFormat& format, const uint8_t* row,
-               const ConstAnyRows& rows, size_t r, NaiveProduct* product) {
-  float acc = 0.0f;
-  double size = 0.0;
-  for (size_t k = 0; k < rows.cols; ++k) {
-    const float w = format.Float(row, k);
-    const float x = WidenAt(rows.type, rows.data, r * rows.stride + k);
-    acc = std::fma(w, x, acc);
-    size += std::fabs(static_cast<double>(w) * x);
-  }
-  product->values.push_back(acc);
-  product->bounds.push_back(static_cast<float>(
-      (static_cast<double>(rows.cols) + 2) * 0x1p-24 * size));
-}
-
 NaiveProduct MultiplyNaively(const ExpertWeights& stored, size_t expert,
                              const ConstAnyRows& rows, size_t first,
                              size_t count) {
@@ -130,41 +136,56 @@ NaiveProduct MultiplyNaively(const ExpertWeights& stored, size_t expert,
   const StoredFormat format = StoredFormatOf(stored.format);
   const bool is_int8 = stored.format == WeightFormat::kInt8;
   const size_t group = is_int8 ? GroupOf(rows) : format.block;
-  for (size_t r = 0; r < rows.rows; ++r) {
-    for (size_t c = first; c < first + count; ++c) {
-      const uint8_t* const row = format.Row(stored, expert, c);
-      if (IsFloatFormat(stored.format)) {
-        AddFloats(format, row, rows, r, &product);
-        continue;
+  if (IsFloatFormat(stored.format)) {
+    for (size_t r = 0; r < rows.rows; ++r) {
+      for (size_t c = first; c < first + count; ++c) {
+        AddFloats(format, format.Row(stored, expert, c), rows, r, &product);
       }
+    }
+    return product;
+  }
+  // Each integer is decoded once. They fit 16 bits: q6_K's, the largest, are
+  // products of 8 and 6 bits.
+  const size_t cols = rows.cols;
+  std::vector<int16_t> x(rows.rows * cols);
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<int16_t>(CodeOf(rows, i / cols, i % cols));
+  }
+  std::vector<int16_t> weights(cols), mins(cols);
+  product.values.resize(rows.rows * count);
+  product.bounds.resize(rows.rows * count);
+  for (size_t c = 0; c < count; ++c) {
+    const uint8_t* const row = format.Row(stored, expert, first + c);
+    for (size_t k = 0; k < cols; ++k) {
+      weights[k] =
+          static_cast<int16_t>(format.Factor(row, k) * format.Code(row, k));
+      mins[k] = static_cast<int16_t>(format.Min(row, k));
+    }
+    for (size_t r = 0; r < rows.rows; ++r) {
       float acc = 0.0f;
       double size = 0.0;
       size_t terms = 0;
       const auto add = [&](int32_t integer, float scale) {
         const auto f = static_cast<float>(integer);
-        acc =
-            is_int8 && group >= rows.cols ? f * scale : std::fma(f, scale, acc);
+        acc = is_int8 && group >= cols ? f * scale : std::fma(f, scale, acc);
         size += std::fabs(static_cast<double>(f) * scale);
         ++terms;
       };
-      for (size_t begin = 0; begin < rows.cols; begin += group) {
-        int32_t isum = 0, msum = 0;
-        for (size_t k = begin; k < std::min(begin + group, rows.cols); ++k) {
-          const int x = CodeOf(rows, r, k);
-          isum += format.Factor(row, k) * format.Code(row, k) * x;
-          msum += format.Min(row, k) * x;
-        }
+      for (size_t begin = 0; begin < cols; begin += group) {
+        const size_t columns = std::min(group, cols - begin);
+        const int16_t* const codes = &x[r * cols + begin];
         const float dx = ScaleOf(rows, r, begin);
-        const float dw = is_int8 ? stored.scales.Row<float>(expert)[c]
+        const float dw = is_int8 ? stored.scales.Row<float>(expert)[first + c]
                                  : format.Scale(row, begin);
-        add(isum, dw * dx);
+        add(Dot(codes, &weights[begin], columns), dw * dx);
         if (stored.format == WeightFormat::kQ4_K) {
-          add(-msum, format.MinScale(row, begin) * dx);
+          add(-Dot(codes, &mins[begin], columns),
+              format.MinScale(row, begin) * dx);
         }
       }
-      product.values.push_back(acc);
-      product.bounds.push_back(static_cast<float>(
-          (static_cast<double>(terms) + 2) * 0x1p-24 * size));
+      product.values[r * count + c] = acc;
+      product.bounds[r * count + c] =
+          static_cast<float>((static_cast<double>(terms) + 2) * 0x1p-24 * size);
     }
   }
   return product;
