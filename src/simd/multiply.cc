@@ -55,13 +55,13 @@ HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
     AnyStrip::Run(args, column);
   }
 }
-// A strip of kRows rows, or of as many as are left or, of super-blocks, 1 or 2
-// of them, to keep the code small. Returns its rows.
+// A strip of kRows rows, or of 4, 2 or 1 if fewer are left: others would take a
+// fifth of the archive's code, and two strips read weights that are in cache.
+// Returns its rows.
 template <class Format, size_t kRows = kStripRows>
 HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   if constexpr (kRows > 1) {
-    constexpr bool kIsSuper = TraitsOf(Format::value).is_super();
-    constexpr size_t kFewer = kIsSuper && kRows > 2 ? 2 : kRows - 1;
+    constexpr size_t kFewer = kRows > 4 ? 4 : kRows / 2;
     if (rows < kRows) return RunStripOf<Format, kFewer>(rows, args);
   }
   RunStrip<Format, HasTwoVectors(kRows)>(std::make_index_sequence<kRows>(),

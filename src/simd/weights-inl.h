@@ -179,9 +179,9 @@ HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
 // and a product does not look at them. `next`, if given, is the first of 16
 // rows that are wanted later.
 template <class Format>
-HWY_INLINE void PackBlocks(const StoredWeights& weights, size_t row,
-                           size_t begin, size_t end, uint8_t* codes,
-                           uint8_t* scales, const uint8_t* next = nullptr) {
+HWY_NOINLINE void PackBlocks(const StoredWeights& weights, size_t row,
+                             size_t begin, size_t end, uint8_t* codes,
+                             uint8_t* scales, const uint8_t* next = nullptr) {
   constexpr WeightTraits kTraits = TraitsOf(Format::value);
   const size_t row_bytes = StoredRowBytes(kTraits, weights.cols);
   size_t offsets[kPackedRows];
