@@ -34,7 +34,13 @@ WeightBytes RealisticWeights(WeightFormat format, size_t num_experts,
   for (size_t i = 0; i < w.scales.size(); ++i) {
     w.scales[i] = Uniform(seed + 1, i, 0x1p-7f);
   }
-  if (format == WeightFormat::kInt8) return w;
+  if (IsFloatFormat(format)) {
+    for (size_t i = 0; i < num_experts * rows * cols; ++i) {
+      RoundAt(FloatTypeOf(format), Uniform(seed + 1, i, 0.5f), w.data.data(),
+              i);
+    }
+  }
+  if (HasAnyColumns(format)) return w;
   const size_t block = StoredFormatOf(format).bytes;
   for (size_t i = 0; i < w.data.size(); i += block) {
     const auto put = [&](size_t at, float range) {
@@ -43,6 +49,9 @@ WeightBytes RealisticWeights(WeightFormat format, size_t num_experts,
     };
     switch (format) {
       case WeightFormat::kInt8:
+      case WeightFormat::kF32:
+      case WeightFormat::kBF16:
+      case WeightFormat::kF16:
         break;
       case WeightFormat::kQ8_0:
         put(0, 0x1p-7f);

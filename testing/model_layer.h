@@ -41,6 +41,8 @@ constexpr ModelFormats kModelFormats[] = {
     {WeightFormat::kMXFP4, WeightFormat::kMXFP4},
     {WeightFormat::kQ4_K, WeightFormat::kQ4_K},
     {WeightFormat::kQ6_K, WeightFormat::kQ6_K},
+    {WeightFormat::kF32, WeightFormat::kF32},
+    {WeightFormat::kBF16, WeightFormat::kBF16},
     {WeightFormat::kQ4_K, WeightFormat::kQ8_0},
     {WeightFormat::kQ4_K, WeightFormat::kQ6_K}};
 

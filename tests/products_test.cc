@@ -168,7 +168,9 @@ INSTANTIATE_TEST_SUITE_P(
     Formats, ProductsTest,
     testing::Values(Named{WeightFormat::kInt8}, Named{WeightFormat::kQ8_0},
                     Named{WeightFormat::kQ4_0}, Named{WeightFormat::kMXFP4},
-                    Named{WeightFormat::kQ4_K}, Named{WeightFormat::kQ6_K}),
+                    Named{WeightFormat::kQ4_K}, Named{WeightFormat::kQ6_K},
+                    Named{WeightFormat::kF32}, Named{WeightFormat::kBF16},
+                    Named{WeightFormat::kF16}),
     testing::PrintToStringParamName());
 
 TEST_P(ProductsTest, EqualTheDefinition) {

@@ -72,6 +72,10 @@ std::string FamilyOfMany(WeightFormat format) {
     case WeightFormat::kQ4_K:
     case WeightFormat::kQ6_K:
       return "mixtral";
+    case WeightFormat::kF32:
+    case WeightFormat::kBF16:
+    case WeightFormat::kF16:
+      return "none";
   }
   return "";
 }
