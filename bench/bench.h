@@ -78,6 +78,8 @@ struct Facts {
   double bytes = 0.0;      // that a call has to move
   size_t slots = 1;        // inputs over which calls rotate
   std::string types = {};  // of row data: "bf16", "bf16-i8"; empty: f32
+  // Data of many megabytes: a program has that of one such shape at a time.
+  bool large = false;
 };
 
 // "AVX2:2" of "bf16" rows is "AVX2@bf16:2".
@@ -106,6 +108,8 @@ class Verifier {
   void Verify(const Contender& contender,
               const std::function<std::vector<Output>()>& wanted,
               const std::function<void(size_t)>& call);
+  // The outputs are in other memory from now on.
+  void Forget() { outputs_ = {}; }
 
  private:
   size_t slots_, unverified_ = 0;
@@ -151,11 +155,12 @@ constexpr std::chrono::milliseconds kPause{1};
 // since whoever was before has evicted what this one needs, and is of no fewer
 // calls: Google Benchmark settles for single ones if the core was taken from it
 // just when it tried how many to make. `batch` is kept from sample to sample, 0
-// at first.
+// at first. `slot` is kept for all contenders of a shape: if each sample began
+// at slot 0, the first slots would stay in a cache, which the others read.
 template <class Call>
-void Time(benchmark::State& state, size_t slots, int64_t& batch, Call& call) {
+void Time(benchmark::State& state, size_t slots, size_t& slot, int64_t& batch,
+          Call& call) {
   using Clock = std::chrono::steady_clock;
-  size_t slot = 0;
   const auto next = [&] {
     call(slot);
     if (++slot == slots) slot = 0;
@@ -214,18 +219,22 @@ class Case {
         benchmark::RegisterBenchmark(
             name.c_str(),
             [name, contender, setup, shared = shared_, batch = int64_t{0},
-             call = std::optional<Call>(),
+             call = std::optional<Call>(), made = size_t{0},
              error = std::string()](benchmark::State& state) mutable {
               try {
                 if (!error.empty()) throw std::runtime_error(error);
                 UseIsa(contender.isa);
-                if (!call.has_value()) {
-                  call.emplace(shared->SetUp(contender, setup));
+                shared->Require();
+                if (made != shared->made) {  // the call refers to the data
+                  call.reset();
+                  call.emplace(setup(*shared->data));
+                  if (made == 0) shared->Verify(contender, *call);
+                  made = shared->made;
                 }
                 if (contender.idle) {
                   TimeIdle(state, *call);
                 } else {
-                  Time(state, shared->facts.slots, batch, *call);
+                  Time(state, shared->facts.slots, shared->slot, batch, *call);
                 }
                 if (contender.rest != nullptr) contender.rest();
               } catch (const std::exception& e) {
@@ -277,21 +286,32 @@ class Case {
   }
 
  private:
-  struct Shared {
+  struct Shared : std::enable_shared_from_this<Shared> {
     Shared(Facts f, Make m) : facts(std::move(f)), verifier(facts), make(m) {}
-    template <class Setup>
-    auto SetUp(const Contender& contender, const Setup& setup) {
-      if (data == nullptr) data = make();
-      auto call = setup(*data);
+    // Makes the data, unless it is still there.
+    void Require() {
+      if (data != nullptr) return;
+      if (facts.large) {
+        static std::weak_ptr<Shared> last;
+        if (const auto other = last.lock()) other->data.reset();
+        last = this->weak_from_this();
+      }
+      verifier.Forget();
+      data = make();
+      ++made;
+    }
+    template <class Call>
+    void Verify(const Contender& contender, const Call& call) {
       verifier.Verify(
           contender, [this] { return data->Wanted(); },
-          [&call](size_t slot) { call(slot); });
-      return call;
+          [&call](size_t each) { call(each); });
     }
     const Facts facts;
     Verifier verifier;
     const Make make;
     std::unique_ptr<Data> data;
+    size_t made = 0;  // how often
+    size_t slot = 0;
   };
   std::shared_ptr<Shared> shared_;
 };

@@ -67,6 +67,44 @@ void AddTyped() {
               [](TypedData&) { return [](size_t) {}; });
 }
 
+// Throws if there are two, or if a slot comes again.
+struct LargeData {
+  static inline int count = 0;
+  size_t last_slot = 0;
+  std::vector<int32_t> ints = std::vector<int32_t>(1);
+  LargeData() {
+    if (++count > 1) throw std::runtime_error("two at a time");
+  }
+  ~LargeData() { --count; }
+  std::vector<Output> Wanted() {
+    Output want(ints);
+    want.AddExact<int32_t>({5});
+    return {want};
+  }
+  void Rotate(size_t slot) {
+    if (slot < last_slot) throw std::runtime_error("a slot again");
+    last_slot = slot;
+  }
+};
+
+// Contenders of one shape have turns between which another has its own.
+void AddLarge() {
+  const auto make = [] { return std::make_unique<LargeData>(); };
+  Facts facts = {"planted_large/first", "Model", "row", 1.0, 4.0};
+  facts.large = true;
+  Case<LargeData> first(facts, make);
+  facts.name = "planted_large/second";
+  facts.slots = size_t{1} << 40;
+  Case<LargeData> second(facts, make);
+  for (const char* name : {"before", "after"}) {
+    first.Add({name, {0}},
+              [](LargeData& d) { return [&d](size_t) { d.ints[0] = 5; }; });
+    second.Add({name}, [](LargeData& d) {
+      return [&d](size_t slot) { d.Rotate(slot); };
+    });
+  }
+}
+
 const Registration registration([] {
   Case<Data> contest({"planted/shape", "Model", "row", 2.0, 8.0},
                      [] { return std::make_unique<Data>(); });
@@ -86,6 +124,7 @@ const Registration registration([] {
     return [](size_t) { throw std::runtime_error("thrown"); };
   });
   AddTyped();
+  AddLarge();
 });
 
 }  // namespace

@@ -218,9 +218,11 @@ TEST(SwitchyardBench, AWrongResultIsNamedAndNotTimed) {
                 "planted/shape/wrong_code@bf16-u8", "planted/shape/far@bf16-u8",
                 "planted/shape/writes_nothing@bf16-u8"}));
   EXPECT_EQ(right,
-            (std::set<std::string>{"planted/shape/right", "planted/shape/close",
-                                   "planted/shape/right@bf16-u8",
-                                   "planted/shape/close@bf16-u8"}));
+            (std::set<std::string>{
+                "planted/shape/right", "planted/shape/close",
+                "planted/shape/right@bf16-u8", "planted/shape/close@bf16-u8",
+                "planted_large/first/before", "planted_large/first/after",
+                "planted_large/second/before", "planted_large/second/after"}));
 }
 
 TEST(SwitchyardBench, WrongArgumentsAreOneLineAndExitCode2) {
