@@ -9,14 +9,20 @@
 #include <ggml.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 #include <vector>
+
+#include "bench/weights.h"
 
 namespace switchyard::bench::ggml {
 namespace {
@@ -122,9 +128,127 @@ void Set(ggml_tensor* tensor, const void* data) {
 
 int64_t Int(size_t size) { return static_cast<int64_t>(size); }
 
+// Each token's rows [hidden, top_k, tokens] by their weights, summed.
+ggml_tensor* AddWeighted(Graph& graph, ggml_tensor* rows,
+                         ggml_tensor* weights) {
+  ggml_context* const c = graph.context();
+  ggml_tensor* const weighted = graph.Add(ggml_mul(c, rows, weights));
+  const int64_t top_k = rows->ne[1];
+  std::vector<ggml_tensor*> slots;
+  for (int64_t s = 0; s < top_k; ++s) {
+    slots.push_back(graph.Add(
+        ggml_view_2d(c, weighted, rows->ne[0], rows->ne[2], weighted->nb[2],
+                     static_cast<size_t>(s) * weighted->nb[1])));
+  }
+  ggml_tensor* sum = slots[0];
+  for (size_t s = 1; s < slots.size(); ++s) {
+    sum = graph.Add(ggml_add(c, sum, slots[s]));
+  }
+  return top_k == 1 ? ggml_cont(c, sum) : sum;
+}
+
+constexpr std::pair<WeightFormat, ggml_type> kTypes[] = {
+    {WeightFormat::kQ8_0, GGML_TYPE_Q8_0},
+    {WeightFormat::kQ4_0, GGML_TYPE_Q4_0},
+    {WeightFormat::kMXFP4, GGML_TYPE_MXFP4},
+    {WeightFormat::kQ4_K, GGML_TYPE_Q4_K},
+    {WeightFormat::kQ6_K, GGML_TYPE_Q6_K}};
+
+ggml_type TypeOf(WeightFormat format) {
+  for (const auto& [ours, type] : kTypes) {
+    if (ours == format) return type;
+  }
+  throw std::runtime_error("ggml has no such format");
+}
+
+// The CPU's buffer type for weights in other forms, which llama.cpp asks before
+// its own; null if ggml was built without it.
+ggml_backend_buffer_type_t RepackType() {
+  ggml_backend_reg_t const cpu = ggml_backend_cpu_reg();
+  const auto extra = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(
+      ggml_backend_reg_get_proc_address(cpu,
+                                        "ggml_backend_dev_get_extra_bufts"));
+  if (extra == nullptr) return nullptr;
+  ggml_backend_buffer_type_t* type = extra(ggml_backend_reg_dev_get(cpu, 0));
+  for (; type != nullptr && *type != nullptr; ++type) {
+    if (std::strcmp(ggml_backend_buft_name(*type), "CPU_REPACK") == 0) {
+      return *type;
+    }
+  }
+  return nullptr;
+}
+
+using Context = std::unique_ptr<ggml_context, Free<ggml_free>>;
+Context NewContext(size_t tensors) {
+  return Context(Made(ggml_init(
+      {tensors * ggml_tensor_overhead(), nullptr, /*no_alloc=*/true})));
+}
+
 }  // namespace
 
-bool Available() { return true; }
+// [experts, rows, cols]
+class Loaded {
+ public:
+  Loaded(WeightFormat format, size_t experts, size_t rows, size_t cols)
+      : context_(NewContext(1)),
+        tensor_(ggml_new_tensor_3d(context_.get(), TypeOf(format), Int(cols),
+                                   Int(rows), Int(experts))) {}
+
+  void Use(const void* stored) { Set(tensor_, stored); }
+  // Moves the tensor to a buffer of ggml's. False if ggml, which chooses a form
+  // then, has none for it on this CPU.
+  bool UseRepacked() {
+    ggml_backend_buffer_type_t const type = RepackType();
+    if (type == nullptr) return false;
+    buffer_.reset(Made(ggml_backend_buft_alloc_buffer(
+        type, ggml_backend_buft_get_alloc_size(type, tensor_))));
+    void* const base = ggml_backend_buffer_get_base(buffer_.get());
+    UseHugePages(base, ggml_backend_buffer_get_size(buffer_.get()));
+    if (ggml_backend_tensor_alloc(buffer_.get(), tensor_, base) !=
+        GGML_STATUS_SUCCESS) {
+      throw std::runtime_error("ggml: out of memory");
+    }
+    return tensor_->extra != nullptr;
+  }
+  void Repack(const void* stored) {
+    if (!UseRepacked()) throw std::runtime_error("ggml does not repack these");
+    ggml_backend_tensor_set(tensor_, stored, 0, ggml_nbytes(tensor_));
+  }
+
+  ggml_tensor* tensor() const { return tensor_; }
+  // One expert, whose data each call says.
+  ggml_tensor* NewExpert(ggml_context* context) const {
+    ggml_tensor* const expert = ggml_new_tensor_2d(
+        context, tensor_->type, tensor_->ne[0], tensor_->ne[1]);
+    expert->buffer = tensor_->buffer;
+    expert->extra = tensor_->extra;
+    expert->data = tensor_->data;
+    return expert;
+  }
+  void* DataOf(size_t expert) const {
+    return static_cast<char*>(tensor_->data) + expert * tensor_->nb[2];
+  }
+
+ private:
+  Context context_;
+  ggml_tensor* tensor_;
+  std::unique_ptr<std::remove_pointer_t<ggml_backend_buffer_t>,
+                  Free<ggml_backend_buffer_free>>
+      buffer_;
+};
+
+bool Available() {
+  static const bool is_quiet = [] {
+    // Each tensor that is repacked would be a line on stderr.
+    ggml_log_set(
+        [](ggml_log_level level, const char* text, void*) {
+          if (level >= GGML_LOG_LEVEL_WARN) std::fputs(text, stderr);
+        },
+        nullptr);
+    return true;
+  }();
+  return is_quiet;
+}
 
 void Rest() {
   // This one is ggml's if the package was built with OpenMP.
@@ -215,18 +339,7 @@ std::function<void(const CombineArgs&)> Combine(size_t tokens, size_t top_k,
   ggml_tensor* const weights = graph->Input(GGML_TYPE_F32, {1, top_k, tokens});
   ggml_tensor* const residual = graph->Input(GGML_TYPE_F32, {hidden, tokens});
   ggml_tensor* const norm_weight = graph->Input(GGML_TYPE_F32, {hidden});
-  ggml_tensor* const weighted = graph->Add(ggml_mul(c, rows, weights));
-  std::vector<ggml_tensor*> slots;
-  for (size_t s = 0; s < top_k; ++s) {
-    slots.push_back(
-        graph->Add(ggml_view_2d(c, weighted, Int(hidden), Int(tokens),
-                                weighted->nb[2], s * weighted->nb[1])));
-  }
-  ggml_tensor* sum = slots[0];
-  for (size_t s = 1; s < top_k; ++s) {
-    sum = graph->Add(ggml_add(c, sum, slots[s]));
-  }
-  if (top_k == 1) sum = ggml_cont(c, sum);
+  ggml_tensor* const sum = AddWeighted(*graph, rows, weights);
   ggml_tensor* const out = graph->AddOutput(ggml_add(c, sum, residual));
   ggml_tensor* const normed =
       graph->AddOutput(ggml_mul(c, ggml_rms_norm(c, out, eps), norm_weight));
@@ -238,6 +351,74 @@ std::function<void(const CombineArgs&)> Combine(size_t tokens, size_t top_k,
     Set(norm_weight, args.norm_weight);
     Set(out, args.out);
     Set(normed, args.normed);
+    graph->Compute();
+  };
+}
+
+bool Has(WeightFormat format) {
+  return std::any_of(std::begin(kTypes), std::end(kTypes),
+                     [&](const auto& type) { return type.first == format; });
+}
+
+bool Repacks(WeightFormat format, size_t rows, size_t cols) {
+  return Loaded(format, 1, rows, cols).UseRepacked();
+}
+
+std::shared_ptr<const Loaded> Load(const ExpertWeights& stored, bool repacked) {
+  const auto loaded = std::make_shared<Loaded>(stored.format, stored.data.rows,
+                                               stored.rows, stored.cols);
+  if (repacked) {
+    loaded->Repack(stored.data.data);
+  } else {
+    loaded->Use(stored.data.data);
+  }
+  return loaded;
+}
+
+std::function<void(size_t, const float*, float*)> Multiply(
+    std::shared_ptr<const Loaded> weights, size_t rows, size_t threads) {
+  const auto graph = std::make_shared<Graph>(threads);
+  ggml_tensor* const expert = weights->NewExpert(graph->context());
+  ggml_tensor* const in =
+      graph->Input(GGML_TYPE_F32, {static_cast<size_t>(expert->ne[0]), rows});
+  ggml_tensor* const out =
+      graph->AddOutput(ggml_mul_mat(graph->context(), expert, in));
+  graph->Plan();
+  return [=](size_t which, const float* from, float* to) {
+    expert->data = weights->DataOf(which);
+    Set(in, from);
+    Set(out, to);
+    graph->Compute();
+  };
+}
+
+std::function<void(const ExpertsArgs&)> Experts(const ExpertsWeights& experts,
+                                                size_t tokens, size_t top_k,
+                                                size_t threads) {
+  const auto graph = std::make_shared<Graph>(threads);
+  ggml_context* const c = graph->context();
+  const auto width = static_cast<size_t>(experts.gate->tensor()->ne[0]);
+  ggml_tensor* const hidden = graph->Input(GGML_TYPE_F32, {width, 1, tokens});
+  ggml_tensor* const ids = graph->Input(GGML_TYPE_I32, {top_k, tokens});
+  ggml_tensor* const weights = graph->Input(GGML_TYPE_F32, {1, top_k, tokens});
+  ggml_tensor* const residual = graph->Input(GGML_TYPE_F32, {width, tokens});
+  ggml_tensor* const up =
+      graph->Add(ggml_mul_mat_id(c, experts.up->tensor(), hidden, ids));
+  ggml_tensor* const gate =
+      graph->Add(ggml_mul_mat_id(c, experts.gate->tensor(), hidden, ids));
+  ggml_tensor* const rows = graph->Add(ggml_mul_mat_id(
+      c, experts.down->tensor(), ggml_swiglu_split(c, gate, up), ids));
+  ggml_tensor* const sum = AddWeighted(*graph, rows, weights);
+  ggml_tensor* const out = graph->AddOutput(ggml_add(c, sum, residual));
+  graph->Plan();
+  return [=](const ExpertsArgs& args) {
+    Set(hidden, args.hidden);
+    Set(ids, args.ids);
+    Set(weights, args.weights);
+    Set(residual, args.residual);
+    Set(out, args.out);
+    // The graph refers to their memory.
+    static_cast<void>(experts);
     graph->Compute();
   };
 }

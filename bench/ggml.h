@@ -15,10 +15,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "bench/bench.h"
+#include "switchyard/expert_weights.h"
 
 namespace switchyard::bench::ggml {
 
@@ -76,6 +78,37 @@ std::function<void(const CombineArgs& args)> Combine(size_t tokens,
                                                      size_t top_k,
                                                      size_t hidden, float eps,
                                                      size_t threads = 1);
+
+// Weights of experts in ggml's hands.
+class Loaded;
+// Whether ggml multiplies the format: it has no int8.
+bool Has(WeightFormat format);
+// Whether llama.cpp, as it loads a model, would give such weights another form
+// on this CPU.
+bool Repacks(WeightFormat format, size_t rows, size_t cols);
+// The weights as llama.cpp loads them or, if not `repacked`, where they are.
+std::shared_ptr<const Loaded> Load(const ExpertWeights& stored, bool repacked);
+
+// out = rows * weights^T for one expert. ggml quantises the rows in each call.
+std::function<void(size_t expert, const float* rows, float* out)> Multiply(
+    std::shared_ptr<const Loaded> weights, size_t rows, size_t threads = 1);
+
+// The experts of a layer as llama.cpp builds them: gate and up by mul_mat_id,
+// SiLU and product, down by mul_mat_id, products by weight, top_k - 1
+// additions, and the residual.
+struct ExpertsArgs {
+  const float* hidden;    // [tokens, hidden]
+  const int32_t* ids;     // [tokens, top_k]
+  const float* weights;   // [tokens, top_k]
+  const float* residual;  // [tokens, hidden]
+  float* out;             // [tokens, hidden]
+};
+struct ExpertsWeights {
+  std::shared_ptr<const Loaded> gate, up, down;
+};
+std::function<void(const ExpertsArgs&)> Experts(const ExpertsWeights& weights,
+                                                size_t tokens, size_t top_k,
+                                                size_t threads = 1);
 
 }  // namespace switchyard::bench::ggml
 

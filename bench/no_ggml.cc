@@ -32,4 +32,20 @@ std::function<void(const CombineArgs&)> Combine(size_t, size_t, size_t, float,
   return {};
 }
 
+bool Has(WeightFormat) { return false; }
+
+bool Repacks(WeightFormat, size_t, size_t) { return false; }
+
+std::shared_ptr<const Loaded> Load(const ExpertWeights&, bool) { return {}; }
+
+std::function<void(size_t, const float*, float*)> Multiply(
+    std::shared_ptr<const Loaded>, size_t, size_t) {
+  return {};
+}
+
+std::function<void(const ExpertsArgs&)> Experts(const ExpertsWeights&, size_t,
+                                                size_t, size_t) {
+  return {};
+}
+
 }  // namespace switchyard::bench::ggml

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/inputs.h"
 #include "bench/rivals.h"
 
 namespace switchyard::bench::onednn {
@@ -190,6 +191,47 @@ Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
                        {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
                         result, residual, result.get_size()},
                        {DNNL_ARG_DST, result, out}}}});
+}
+
+// s8 rows have no fast kernel before VNNI, so rows are u8. Scales and offsets
+// of columns are operations on the sums, because rows have a zero point, and
+// oneDNN's own attribute for that reads all weights once more.
+Operations Multiply(const Int8Product& p, HugePages* memory_of_all) {
+  const auto dim = [](size_t size) { return static_cast<memory::dim>(size); };
+  const memory::dims sizes = {dim(p.in), dim(p.num_out)};
+  const auto s8 = memory::data_type::s8;
+  const memory::desc rows({dim(p.num_rows), dim(p.in)}, memory::data_type::u8,
+                          memory::format_tag::ab);
+  const memory::desc out = Dense(Type::kF32, {p.num_rows, p.num_out});
+  const memory::desc columns = Dense(Type::kF32, {1, p.num_out});
+  dnnl::post_ops ops;
+  ops.append_binary(dnnl::algorithm::binary_mul, columns);
+  ops.append_binary(dnnl::algorithm::binary_add, columns);
+  dnnl::primitive_attr attributes;
+  attributes.set_post_ops(ops);
+  const dnnl::matmul::primitive_desc made =
+      Product(rows, {sizes, s8, memory::format_tag::any}, out, attributes);
+  const memory::desc packed = made.weights_desc();
+  const size_t step =
+      (packed.get_size() + kAlignment - 1) / kAlignment * kAlignment;
+  *memory_of_all = HugePages(p.slots * step);
+  for (size_t slot = 0; slot < p.slots; ++slot) {
+    memory from({sizes, s8, memory::format_tag::ba}, Engine(),
+                const_cast<int8_t*>(p.weights + slot * p.in * p.num_out));
+    memory to(packed, Engine(), memory_of_all->data() + slot * step);
+    dnnl::reorder(from, to).execute(const_cast<dnnl::stream&>(Stream()), from,
+                                    to);
+  }
+  const auto post_op = [](int index) {
+    return DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1;
+  };
+  return Operations({{dnnl::matmul(made),
+                      p.slots,
+                      {{DNNL_ARG_SRC, rows, p.rows},
+                       {DNNL_ARG_WEIGHTS, packed, memory_of_all->data(), step},
+                       {post_op(0), columns, p.scales, columns.get_size()},
+                       {post_op(1), columns, p.offsets, columns.get_size()},
+                       {DNNL_ARG_DST, out, p.out}}}});
 }
 
 }  // namespace switchyard::bench::onednn

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/weights.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
@@ -98,6 +99,19 @@ Operations SiluMul(Type type, size_t rows, size_t cols, const void* gate,
 Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
                        size_t slots, const void* rows, const void* weights,
                        const void* residual, void* out);
+
+// out[r, c] = scales[c] * (sum of rows[r, i] * weights[c, i]) + offsets[c],
+// with the weights of another expert in each slot. `memory` gets the weights in
+// the form that oneDNN asks for.
+struct Int8Product {
+  size_t num_rows, in, num_out, slots;
+  const uint8_t* rows;    // [num_rows, in]
+  const int8_t* weights;  // [slots, num_out, in]
+  const float* scales;    // [slots, num_out]
+  const float* offsets;   // [slots, num_out]
+  float* out;             // [num_rows, num_out]
+};
+Operations Multiply(const Int8Product& product, HugePages* memory);
 
 }  // namespace onednn
 
