@@ -3,19 +3,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """README's table: usual code around the products of a layer's experts, beside ours.
 
-compare.py MOE_LAYER [--torch PYTHON] [--ggml PYTHON PLUGIN MODEL.gguf...]
+compare.py [MOE_LAYER] [--torch PYTHON] [--ggml PYTHON PLUGIN MODEL.gguf...] [--experts BENCH]
 compare.py --load    only the line that says that the machine is loaded, if it is
 
 One layer of Qwen3-30B-A3B's shape; for each kind of code and type, its time over ours and, in
 brackets, ours in ms, at 1, 32 and 512 tokens. The programs that measure alternate in one process,
 and each pair of runs gives a ratio of its own. A cell has a question mark if these ratios scatter
 by more than the cell differs from 1. setup.sh compare builds all that it needs, and runs it.
+
+--experts appends a table for experts with quantised weights: PlanExperts and RunExperts beside
+ggml's graph. BENCH is switchyard_bench, built with ggml. It times both in one process, in random
+order, and checks that their results agree.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,6 +28,10 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOKENS = {1: 61, 32: 31, 512: 15}  # and rounds of plain loops
+# And of each contender of `experts`, and the formats of their weights. ggml has no int8.
+EXPERT_TOKENS = {1: 101, 4: 51, 32: 25, 512: 9}
+EXPERT_FORMATS = {"q4_0": "q4_0", "q4_K": "q4_K", "q8_0": "q8_0", "mxfp4": "mxfp4",
+                  "int8": "int8 beside ggml's q8_0"}
 # The share of the CPUs' time that others may use: a twentieth changes the ratio of two runs by
 # more than most cells differ from 1.
 MOST_LOAD = 0.05
@@ -169,6 +178,52 @@ def ggml(python, plugin, *models):
     return is_noisy
 
 
+def expert_times(program, path, weights, tokens):
+    """switchyard_bench's context, and ns by contender and round."""
+    output(program, f"--benchmark_filter=^experts/{weights}/T={tokens}/", f"--benchmark_out={path}",
+           f"--benchmark_repetitions={EXPERT_TOKENS[tokens]}")
+    run = json.loads(path.read_text())
+    times = {}
+    for entry in run["benchmarks"]:
+        if entry["run_type"] == "iteration":
+            contender = entry["name"].split("/")[3]
+            times.setdefault(contender, {})[entry["repetition_index"]] = entry["real_time"]
+    return run["context"], times
+
+
+def experts(program):
+    is_noisy, is_first = False, True
+    with tempfile.TemporaryDirectory() as folder:
+        for weights, name in EXPERT_FORMATS.items():
+            rows = {}
+            for tokens in EXPERT_TOKENS:
+                context, times = expert_times(program, pathlib.Path(folder, "run.json"), weights,
+                                              tokens)
+                if "ggml" not in times:
+                    sys.exit(f"compare.py: {program} was built without ggml")
+                isa = next(isa for isa in context["isas"].split() if isa in times)
+                for threads, suffix in ((1, ""), (2, ":2")):
+                    if isa + suffix not in times:
+                        continue
+                    ours, theirs = times[isa + suffix], times["ggml" + suffix]
+                    ratios = [theirs[i] / ours[i] for i in ours]
+                    rows.setdefault(threads, []).append(
+                        (statistics.median(ratios), statistics.median(ours.values()) / 1e6,
+                         middle_half(ratios)))
+            if is_first:
+                is_first = False
+                print(f"\n{context['cpu_model']}{cpu_class()} ({isa}), load average "
+                      f"{context['load_avg'][0]:.1f}, ggml {context['ggml']}: the experts of a layer, "
+                      "from ids\nto the sum; ggml's time, with weights as llama.cpp loads them, "
+                      "over ours\n")
+                print("| experts' weights | threads |",
+                      " | ".join(f"T = {tokens}" for tokens in EXPERT_TOKENS), "|")
+                print("|---|---|" + "---|" * len(EXPERT_TOKENS))
+            for threads, cells in rows.items():
+                is_noisy |= row(name, str(threads), cells)
+    return is_noisy
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -176,9 +231,10 @@ def main():
     parser.add_argument("--load", action="store_true")
     parser.add_argument("--torch")
     parser.add_argument("--ggml", nargs="+")
+    parser.add_argument("--experts")
     arguments = parser.parse_args()
-    if not arguments.load and arguments.moe_layer is None:
-        parser.error("the following argument is required: moe_layer")
+    if not arguments.load and arguments.moe_layer is None and arguments.experts is None:
+        parser.error("one of these is required: moe_layer, --experts")
     load = Load()
     time.sleep(1)
     at_start = load_text("at the start", load.shares())
@@ -186,11 +242,13 @@ def main():
         print(at_start, end="\n" * bool(at_start))
         return
     load = Load()
-    is_noisy = plain_loops(arguments.moe_layer)
+    is_noisy = arguments.moe_layer is not None and plain_loops(arguments.moe_layer)
     if arguments.torch:
         is_noisy |= torch(arguments.torch)
     if arguments.ggml:
         is_noisy |= ggml(*arguments.ggml)
+    if arguments.experts:
+        is_noisy |= experts(arguments.experts)
     if is_noisy:
         print("\n?: no difference is shown, because the ratios of single rounds lie further apart "
               "(the\nmiddle half of them) than the cell lies from 1.")

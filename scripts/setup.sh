@@ -443,6 +443,9 @@ run_benchmarks() {
     finish
     exec "$program" "$@"
   fi
+  # Experts of whole layers take an hour, and are rows of `compare`: only if they are asked for.
+  [[ " $* " == *' --benchmark_filter='* || " $* " == *' --shape='* ]] ||
+    set -- "$@" '--benchmark_filter=-^experts/'
   list=$("$program" "$@" --benchmark_list_tests) || exit
   rm -rf "$out"
   mkdir -p "$out"
@@ -704,6 +707,11 @@ case $command in
       others+=(--torch "$root/build/engines-venv/bin/python3")
     fi
     if [[ " $* " == *' --with-ggml '* ]]; then
+      install_packages "${bench_packages[@]}"
+      make_ggml
+      configure -DSWITCHYARD_BUILD_BENCHMARKS=ON "-Dggml_DIR=$(find_ggml)"
+      compile --target switchyard_bench
+      others+=(--experts "$build/bench/switchyard_bench")
       make_plugin -DSWITCHYARD_GGML_TESTS=OFF
       python=$root/build/ggml-test-venv/bin/python3
       others+=(--ggml "$python" "$build/libggml-switchyard.so")

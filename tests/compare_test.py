@@ -47,6 +47,26 @@ print("| 1 | 9.0 | 9.0 | 1.00 | 0.99 | 1.01 | 0.990 to 1.010 |")
 print("| 32 | 9.0 | 8.0 | 1.12 | 1.10 | 1.13 | 1.110 to 1.130 |")
 print("| 512 | 18.0 | 9.0 | 2.00 | 1.90 | 2.10 | 1.950 to 2.050 |")
 """
+# A switchyard_bench: ggml takes RATIO times as long. On one thread rounds scatter by SCATTER, on two
+# they do not.
+BENCH = """#!{python}
+import json, random, sys
+draw = random.Random(1)
+words = dict(word.split("=", 1) for word in sys.argv[1:])
+shape = words["--benchmark_filter"].strip("^/")
+entries = []
+for name, ns, scatter in (("SSE4", 9e9, 0), ("AVX2", 2e6, 0), ("ggml", 2e6 * {ratio}, {scatter}),
+                          ("AVX2:2", 1e6, 0), ("ggml:2", 3e6, 0)):
+    for i in range(int(words["--benchmark_repetitions"])):
+        entries.append({{"name": f"{{shape}}/{{name}}", "run_type": "iteration", "repetition_index": i,
+                        "real_time": ns * (1 + draw.uniform(-scatter, scatter)), "time_unit": "ns"}})
+    entries.append({{"name": f"{{shape}}/{{name}}", "run_type": "aggregate", "real_time": 1}})
+if {without_ggml}:
+    entries = [entry for entry in entries if "ggml" not in entry["name"]]
+json.dump({{"context": {{"cpu_model": "A CPU", "isas": "AVX2 SSE4", "ggml": "1.2.3 abc",
+                       "load_avg": [0.25]}}, "benchmarks": entries}},
+          open(words["--benchmark_out"], "w"))
+"""
 
 
 class Noise(unittest.TestCase):
@@ -142,6 +162,37 @@ class Table(unittest.TestCase):
                            self.program("ggml", GGML), "plugin.so", "q4_0.gguf")
         self.assertIn("| transformers' experts | bf16 | 1.30? (7.0) | 1.30 (8.0) | 0.90 (9.0) |", lines)
         self.assertIn("| llama.cpp, four layers | q4_0 | 1.00? (9.0) | 1.12 (8.0) | 2.00 (9.0) |", lines)
+
+    def experts(self, scatter, without_ggml=False):
+        return subprocess.run(
+            [sys.executable, "-B", str(COMPARE), "--experts",
+             self.program("bench", BENCH, ratio=1.3, scatter=scatter, without_ggml=without_ggml)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+
+    def test_experts_beside_ggml(self):
+        done = self.experts(0.01)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertTrue(lines[1].startswith("A CPU") and
+                        "(AVX2), load average 0.2, ggml 1.2.3 abc" in lines[1], lines)
+        rows = [line for line in lines if line.startswith("| ")]
+        self.assertEqual(rows[0], "| experts' weights | threads | T = 1 | T = 4 | T = 32 | T = 512 |")
+        self.assertEqual([row.split(" | ")[0] for row in rows[1::2]],
+                         ["| q4_0", "| q4_K", "| q8_0", "| mxfp4", "| int8 beside ggml's q8_0"])
+        self.assertIn("| q4_0 | 1 | 1.30 (2.0) |", rows[1])
+        self.assertEqual(rows[2], "| q4_0 | 2 |" + " 3.00 (1.0) |" * 4)
+        self.assertNotIn("?", done.stdout)
+
+    def test_experts_that_scatter(self):
+        done = self.experts(0.9)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("? (2.0)"), 20)
+        self.assertIn("?: no difference is shown", done.stdout)
+
+    def test_a_bench_without_ggml(self):
+        done = self.experts(0.01, without_ggml=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("was built without ggml", done.stderr)
 
 
 if __name__ == "__main__":
