@@ -152,7 +152,10 @@ constexpr std::pair<WeightFormat, ggml_type> kTypes[] = {
     {WeightFormat::kQ4_0, GGML_TYPE_Q4_0},
     {WeightFormat::kMXFP4, GGML_TYPE_MXFP4},
     {WeightFormat::kQ4_K, GGML_TYPE_Q4_K},
-    {WeightFormat::kQ6_K, GGML_TYPE_Q6_K}};
+    {WeightFormat::kQ6_K, GGML_TYPE_Q6_K},
+    {WeightFormat::kF32, GGML_TYPE_F32},
+    {WeightFormat::kBF16, GGML_TYPE_BF16},
+    {WeightFormat::kF16, GGML_TYPE_F16}};
 
 ggml_type TypeOf(WeightFormat format) {
   for (const auto& [ours, type] : kTypes) {

@@ -125,9 +125,10 @@ struct Data {
     return MultiplyTile(weights->packed(), Tile(slot));
   }
   std::vector<Output> Wanted() {
-    // Rivals round rows otherwise: oneDNN's have 7 bits, ggml's scales in f16.
-    Output sums(out,
-                weights->stored().format == WeightFormat::kInt8 ? 0.05 : 0.01);
+    // Rivals round rows otherwise: oneDNN's have 7 bits, and ggml's scales are
+    // f16, or its rows are bf16 or f16.
+    const bool is_int8 = weights->stored().format == WeightFormat::kInt8;
+    Output sums(out, is_int8 ? 0.05 : 0.02);
     std::vector<float> of_experts[kDistinctExperts];
     for (size_t e = 0; e < weights->distinct(); ++e) {
       const size_t count = std::min(rows, kDistinctRows);
@@ -239,7 +240,7 @@ void Add(WeightFormat format, const char* name, const Shape& shape,
       };
     });
   }
-  if (ggml::Available()) {
+  if (ggml::Has(format)) {
     const bool repacks = ggml::Repacks(format, shape.out, shape.in);
     floats.Add(ggml::Named(1, {0}),
                [repacks](Data& d) { return Ggml(d, repacks); });
