@@ -219,7 +219,7 @@ class Loaded {
   }
 
   ggml_tensor* tensor() const { return tensor_; }
-  // One expert, whose data each call says.
+  // A tensor for one expert; each call sets its data.
   ggml_tensor* NewExpert(ggml_context* context) const {
     ggml_tensor* const expert = ggml_new_tensor_2d(
         context, tensor_->type, tensor_->ne[0], tensor_->ne[1]);
