@@ -93,11 +93,11 @@ void ModelLayer::Weights::View(const Weights& both, bool is_second) {
   if (stored.scales.data != nullptr) stored.scales = half(stored.scales);
 }
 
-void ModelLayer::Weights::Pack(Executor& executor) {
+Status ModelLayer::Weights::Pack(Executor& executor) {
   const size_t size = PackedWeightsSize(stored), experts = stored.data.rows;
   memory.resize(experts * size);
-  Check(PackWeights({stored}, {{memory.data(), experts, size}, &packed}, {},
-                    executor));
+  return PackWeights({stored}, {{memory.data(), experts, size}, &packed}, {},
+                     executor);
 }
 
 ModelLayer::ModelLayer(const ModelFamily& family, const ModelFormats& formats,
@@ -129,7 +129,10 @@ ModelLayer::ModelLayer(const ModelFamily& family, const ModelFormats& formats,
     p.gate.View(p.both, false);
     p.up.View(p.both, true);
     p.down.Make(formats.down, experts, hidden_size_, intermediate_, seed + 2);
-    for (Weights* w : {&p.both, &p.gate, &p.up, &p.down}) w->Pack(executor);
+    for (Weights* w : {&p.both, &p.gate, &p.up, &p.down}) {
+      const Status status = w->Pack(executor);
+      if (made_.ok()) made_ = status;
+    }
   };
   make(routed_, num_experts_, 101);
   if (preset_.form.num_shared_experts != 0) {
@@ -191,6 +194,7 @@ Status ModelLayer::Multiply(const ModelCut& cut, const LayerWeights& weights,
 
 Status ModelLayer::Run(const ModelCut& cut, size_t begin, size_t end,
                        Executor& executor, ModelResult* result) const {
+  if (!made_.ok()) return made_;
   const size_t n = end - begin;
   result->ids.assign(n * top_k_, -7);
   result->weights.assign(n * top_k_, kNaN);

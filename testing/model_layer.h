@@ -88,7 +88,7 @@ class ModelLayer {
               uint32_t seed);
     // Half of the rows of each expert.
     void View(const Weights& both, bool is_second);
-    void Pack(Executor& executor);
+    Status Pack(Executor& executor);
   };
   struct Products {
     Weights both, gate, up, down;
@@ -99,6 +99,7 @@ class ModelLayer {
   Status Multiply(const ModelCut& cut, const LayerWeights& weights,
                   const ExpertTile& tile) const;
 
+  Status made_;  // the first error of PackWeights(), which Run() returns
   Preset preset_;
   size_t num_experts_, top_k_, hidden_size_, intermediate_;
   size_t shared_intermediate_ = 0;

@@ -238,10 +238,11 @@ template <>
 inline constexpr std::array<size_t, 2> kOtherEnds<swy_experts_inputs> = {
     END(swy_experts_inputs, plan), END(swy_experts_inputs, combine)};
 template <>
-inline constexpr std::array<size_t, 4> kOtherEnds<swy_experts_options> = {
+inline constexpr std::array<size_t, 5> kOtherEnds<swy_experts_options> = {
     END(swy_experts_options, operands), END(swy_experts_options, activate),
     END(swy_experts_options, combine),
-    END(swy_experts_options, shared_activate)};
+    END(swy_experts_options, shared_activate),
+    END(swy_experts_options, down_operands)};
 template <>
 inline constexpr std::array<size_t, 4> kOtherEnds<swy_executor> = {
     END(swy_executor, context), END(swy_executor, concurrency),

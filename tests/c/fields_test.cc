@@ -233,6 +233,9 @@ TEST(Fields, LeaveNoPaddingBehindThem) {
     if (std::is_same_v<C, swy_preset>) {
       last = offsetof(swy_preset, form) + sizeof(swy_preset::form);
     }
+    if (std::is_same_v<C, swy_experts_options>) {
+      last = offsetof(swy_experts_options, down_operands) + sizeof(void*);
+    }
     if (std::is_same_v<C, swy_model_config>) {
       last = offsetof(swy_model_config, names) + sizeof(swy_config_names);
     }
