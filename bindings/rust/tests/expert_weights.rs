@@ -7,7 +7,17 @@
 use std::num::NonZeroUsize;
 use switchyard::*;
 
-const FORMATS: [WeightFormat; 3] = [WeightFormat::Int8, WeightFormat::Q8_0, WeightFormat::Q4_0];
+const FORMATS: [WeightFormat; 9] = [
+    WeightFormat::Int8,
+    WeightFormat::Q8_0,
+    WeightFormat::Q4_0,
+    WeightFormat::Mxfp4,
+    WeightFormat::Q4K,
+    WeightFormat::Q6K,
+    WeightFormat::F32,
+    WeightFormat::Bf16,
+    WeightFormat::F16,
+];
 const EXPERTS: usize = 3;
 
 /// Numbers in [-1, 1).
