@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "src/simd/multiply.h"
@@ -114,22 +115,24 @@ class FloatStrip {
                  F32(p3 + at), x[R * args.stride])),
          ...);
       } else {
-        const Pair w0(p0 + at), w1(p1 + at), w2(p2 + at), w3(p3 + at);
-        ((AddRow(s0, s1, s2, s3, w0.even, w1.even, w2.even, w3.even,
-                 x[R * args.stride])),
-         ...);
-        ((AddRow(s0, s1, s2, s3, w0.odd, w1.odd, w2.odd, w3.odd,
-                 x[R * args.stride + 1])),
-         ...);
+        DotVec a0, a1, a2, a3, b0, b1, b2, b3;
+        LoadPair(p0 + at, a0, b0);
+        LoadPair(p1 + at, a1, b1);
+        LoadPair(p2 + at, a2, b2);
+        LoadPair(p3 + at, a3, b3);
+        ((AddRow(s0, s1, s2, s3, a0, a1, a2, a3, x[R * args.stride])), ...);
+        ((AddRow(s0, s1, s2, s3, b0, b1, b2, b3, x[R * args.stride + 1])), ...);
       }
     }
     if constexpr (!kIsF32) {
       if (k < args.count) {
         const float* const x = args.rows + k;
-        const Pair w0(p0 + at), w1(p1 + at), w2(p2 + at), w3(p3 + at);
-        ((AddRow(s0, s1, s2, s3, w0.even, w1.even, w2.even, w3.even,
-                 x[R * args.stride])),
-         ...);
+        DotVec a0, a1, a2, a3, b0, b1, b2, b3;
+        LoadPair(p0 + at, a0, b0);
+        LoadPair(p1 + at, a1, b1);
+        LoadPair(p2 + at, a2, b2);
+        LoadPair(p3 + at, a3, b3);
+        ((AddRow(s0, s1, s2, s3, a0, a1, a2, a3, x[R * args.stride])), ...);
       }
     }
     ((Store<0>(args, R, column, s0)), ...);
@@ -142,15 +145,11 @@ class FloatStrip {
     return hn::LoadU(DotTag(), reinterpret_cast<const float*>(p));
   }
   // Two columns of the rows, k and k + 1.
-  struct Pair {
-    DotVec even, odd;
-
-    HWY_INLINE explicit Pair(const uint8_t* p) {
-      using T = std::conditional_t<Format::value == WeightFormat::kBF16,
-                                   BFloat16, Float16>;
-      Storage<T>::LoadPairs(DotTag(), reinterpret_cast<const T*>(p), even, odd);
-    }
-  };
+  static HWY_INLINE void LoadPair(const uint8_t* p, DotVec& even, DotVec& odd) {
+    using T = std::conditional_t<Format::value == WeightFormat::kBF16, BFloat16,
+                                 Float16>;
+    Storage<T>::LoadPairs(DotTag(), reinterpret_cast<const T*>(p), even, odd);
+  }
   static HWY_INLINE void AddRow(DotVec& s0, DotVec& s1, DotVec& s2, DotVec& s3,
                                 DotVec w0, DotVec w1, DotVec w2, DotVec w3,
                                 float factor) {
