@@ -105,6 +105,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                    isa.name);
       } else if (!any) {
         for (size_t i = 0; i < found.size(); ++i) {
+          // Bytes that were changed may be infinite, NaN, or overflow on the
+          // way.
+          if (!std::isfinite(exact.values[i]) || !(exact.bounds[i] < 1e30f)) {
+            continue;
+          }
           FUZZ_CHECK(std::fabs(found[i] - exact.values[i]) <= exact.bounds[i],
                      isa.name);
         }
