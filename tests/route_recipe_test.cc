@@ -233,7 +233,7 @@ TEST_P(RouteRecipeTest, RowsOfMinusInfinityWhereKeysAreScores) {
   };
   using Ids = std::vector<int32_t>;
   for (const Score score : kScores) {
-    if (score == Score::kSparsemixer) continue;  // goes with no bias
+    if (score == Score::kSparsemixer) continue;  // takes no bias
     SCOPED_TRACE(NameOf(score));
     RouteOptions options;
     options.score = score;

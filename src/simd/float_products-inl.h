@@ -115,24 +115,14 @@ class FloatStrip {
                  F32(p3 + at), x[R * args.stride])),
          ...);
       } else {
-        DotVec a0, a1, a2, a3, b0, b1, b2, b3;
-        LoadPair(p0 + at, a0, b0);
-        LoadPair(p1 + at, a1, b1);
-        LoadPair(p2 + at, a2, b2);
-        LoadPair(p3 + at, a3, b3);
-        ((AddRow(s0, s1, s2, s3, a0, a1, a2, a3, x[R * args.stride])), ...);
-        ((AddRow(s0, s1, s2, s3, b0, b1, b2, b3, x[R * args.stride + 1])), ...);
+        AddPair<true>(args, x, p0 + at, p1 + at, p2 + at, p3 + at, s0..., s1...,
+                      s2..., s3...);
       }
     }
     if constexpr (!kIsF32) {
       if (k < args.count) {
-        const float* const x = args.rows + k;
-        DotVec a0, a1, a2, a3, b0, b1, b2, b3;
-        LoadPair(p0 + at, a0, b0);
-        LoadPair(p1 + at, a1, b1);
-        LoadPair(p2 + at, a2, b2);
-        LoadPair(p3 + at, a3, b3);
-        ((AddRow(s0, s1, s2, s3, a0, a1, a2, a3, x[R * args.stride])), ...);
+        AddPair<false>(args, args.rows + k, p0 + at, p1 + at, p2 + at, p3 + at,
+                       s0..., s1..., s2..., s3...);
       }
     }
     ((Store<0>(args, R, column, s0)), ...);
@@ -144,7 +134,23 @@ class FloatStrip {
   static HWY_INLINE DotVec F32(const uint8_t* p) {
     return hn::LoadU(DotTag(), reinterpret_cast<const float*>(p));
   }
-  // Two columns of the rows, k and k + 1.
+  // Columns k and, unless it is behind the last, k + 1 of the rows.
+  template <bool kBoth>
+  static HWY_INLINE void AddPair(const FloatStripArgs& args, const float* x,
+                                 const uint8_t* p0, const uint8_t* p1,
+                                 const uint8_t* p2, const uint8_t* p3,
+                                 Sum<R>&... s0, Sum<R>&... s1, Sum<R>&... s2,
+                                 Sum<R>&... s3) {
+    DotVec a0, a1, a2, a3, b0, b1, b2, b3;
+    LoadPair(p0, a0, b0);
+    LoadPair(p1, a1, b1);
+    LoadPair(p2, a2, b2);
+    LoadPair(p3, a3, b3);
+    ((AddRow(s0, s1, s2, s3, a0, a1, a2, a3, x[R * args.stride])), ...);
+    if constexpr (kBoth) {
+      ((AddRow(s0, s1, s2, s3, b0, b1, b2, b3, x[R * args.stride + 1])), ...);
+    }
+  }
   static HWY_INLINE void LoadPair(const uint8_t* p, DotVec& even, DotVec& odd) {
     using T = std::conditional_t<Format::value == WeightFormat::kBF16, BFloat16,
                                  Float16>;
@@ -206,13 +212,7 @@ class FloatBatch {
                  HWY_MIN(kFloatChunk, rows_.cols - k));
       }
       for (size_t r = 0; r < count_; ++r) {
-        const float* const from = sums_ + r * kTileColumns;
-        if (args_.out.type == Type::kF32) {
-          std::memcpy(args_.out.Row<float>(begin_ + r) + at, from,
-                      columns * sizeof(float));
-        } else {
-          FloatsToRow(from, columns, args_.out, begin_ + r, at);
-        }
+        WriteSums(sums_ + r * kTileColumns, columns, args_.out, begin_ + r, at);
       }
     }
   }
@@ -246,13 +246,9 @@ class FloatBatch {
         continue;
       }
       const size_t end = HWY_MIN(begin + kFloatChunk / kTraits.block, blocks);
-      const size_t next = first + kTileColumns;
-      const bool has_next = next < args_.first_column + args_.out.cols;
-      PackBlocks<Format>(
-          {args_.expert, weights.rows, weights.cols}, from, begin, end,
-          unpacked_[i], nullptr,
-          has_next ? args_.expert + next * StoredRowBytes(kTraits, weights.cols)
-                   : nullptr);
+      PackBlocks<Format>({args_.expert, weights.rows, weights.cols}, from,
+                         begin, end, unpacked_[i], nullptr,
+                         NextColumns(kTraits, args_, first));
       strip.packed[i] = unpacked_[i];
     }
     for (size_t row = 0; row < count_;) {

@@ -194,14 +194,6 @@ class Batch {
     }
   }
 
-  // The stored rows of the 16 columns that follow 32 after `first`, if they
-  // are wanted.
-  const uint8_t* NextColumns(size_t first) const {
-    const size_t next = first + kTileColumns;
-    if (next >= args_.first_column + args_.out.cols) return nullptr;
-    return args_.expert + next * StoredRowBytes(kTraits, args_.weights.cols);
-  }
-
   void MultiplyBlocks(size_t column, size_t columns, size_t begin, size_t end) {
     const ExpertWeights& weights = args_.weights;
     StripArgs strip;
@@ -232,7 +224,8 @@ class Batch {
         uint8_t* const codes = unpacked_ + i * kUnpackedBytes;
         uint8_t* const scales = codes + kTileBlocks * kTraits.packed_codes();
         PackBlocks<Format>({args_.expert, weights.rows, weights.cols}, from,
-                           begin, end, codes, scales, NextColumns(first));
+                           begin, end, codes, scales,
+                           NextColumns(kTraits, args_, first));
         strip.packed_codes[i] = codes;
         strip.packed_scales[i] = scales;
       }
@@ -284,12 +277,7 @@ class Batch {
   void WriteTile(size_t column, size_t n) const {
     const float* from = kTraits.has_block_scales() ? sums_ : terms_;
     for (size_t r = 0; r < count_; ++r, from += kTileColumns) {
-      if (args_.out.type == Type::kF32) {
-        std::memcpy(args_.out.Row<float>(begin_ + r) + column, from,
-                    n * sizeof(float));
-      } else {
-        FloatsToRow(from, n, args_.out, begin_ + r, column);
-      }
+      WriteSums(from, n, args_.out, begin_ + r, column);
     }
   }
 

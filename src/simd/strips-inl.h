@@ -14,13 +14,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
+#include "src/simd/multiply.h"
 #include "src/simd/weight_layout.h"
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #include "src/simd/dot-inl.h"
+#include "src/simd/rows-inl.h"
 #include "src/simd/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -83,6 +86,24 @@ struct StripArgs {
   const uint8_t* packed_scales[2];
   float* sums;  // [rows, kTileColumns] of the batch
 };
+
+// The stored rows of the 16 columns that follow 32 after `first`, if they are
+// wanted.
+HWY_INLINE const uint8_t* NextColumns(const WeightTraits& traits,
+                                      const MultiplyArgs& args, size_t first) {
+  const size_t next = first + kTileColumns;
+  if (next >= args.first_column + args.out.cols) return nullptr;
+  return args.expert + next * StoredRowBytes(traits, args.weights.cols);
+}
+// n sums to a row of the product, from `column` of out on.
+HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
+                          size_t row, size_t column) {
+  if (out.type == Type::kF32) {
+    std::memcpy(out.Row<float>(row) + column, sums, n * sizeof(float));
+  } else {
+    FloatsToRow(sums, n, out, row, column);
+  }
+}
 
 HWY_INLINE DotVec LoadF16Scales(const uint8_t* p) {
   return Storage<Float16>::Load(DotTag(), reinterpret_cast<const Float16*>(p));

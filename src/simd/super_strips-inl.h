@@ -113,6 +113,7 @@ class SuperStrip {
                             (block - args.begin) * args.rows.block_stride;
     if constexpr (kIsQ6) {
       // Codes are 32 above the signed ones.
+      static_assert(kTraits.offset == 1 << 5);
       AddSums(args, block, kFactorsAt, w0, w1, i0..., i1...);
       ((i0 = hn::ShiftLeft<5>(hn::Sub(hn::Zero(DotIntTag()), i0))), ...);
       ((i1 = hn::ShiftLeft<5>(hn::Sub(hn::Zero(DotIntTag()), i1))), ...);
