@@ -48,16 +48,8 @@ WeightBytes RealisticWeights(WeightFormat format, size_t num_experts,
       std::memcpy(&w.data[i + at], &d, sizeof(d));
     };
     switch (format) {
-      case WeightFormat::kInt8:
-      case WeightFormat::kF32:
-      case WeightFormat::kBF16:
-      case WeightFormat::kF16:
-        break;
       case WeightFormat::kQ8_0:
         put(0, 0x1p-7f);
-        break;
-      case WeightFormat::kQ4_0:
-        put(0, 0x1p-3f);
         break;
       case WeightFormat::kMXFP4:
         w.data[i] = static_cast<uint8_t>(122 + Hash(seed + 1, i) % 3);
@@ -69,6 +61,8 @@ WeightBytes RealisticWeights(WeightFormat format, size_t num_experts,
       case WeightFormat::kQ6_K:
         put(208, 0x1p-11f);
         break;
+      default:  // codes of four bits
+        put(0, 0x1p-3f);
     }
   }
   return w;

@@ -104,6 +104,11 @@ struct Named {
 std::ostream& operator<<(std::ostream& os, Named named) {
   return os << calls::NameOf(named.format);
 }
+constexpr Named kNamedFormats[] = {
+#define SWITCHYARD_NAMED(name, ...) {WeightFormat::name},
+    SWITCHYARD_WEIGHT_FORMATS(SWITCHYARD_NAMED)
+#undef SWITCHYARD_NAMED
+};
 
 class ProductsTest : public testing::TestWithParam<Named> {
  protected:
@@ -164,14 +169,9 @@ class ProductsTest : public testing::TestWithParam<Named> {
 
   std::vector<float> out_;
 };
-INSTANTIATE_TEST_SUITE_P(
-    Formats, ProductsTest,
-    testing::Values(Named{WeightFormat::kInt8}, Named{WeightFormat::kQ8_0},
-                    Named{WeightFormat::kQ4_0}, Named{WeightFormat::kMXFP4},
-                    Named{WeightFormat::kQ4_K}, Named{WeightFormat::kQ6_K},
-                    Named{WeightFormat::kF32}, Named{WeightFormat::kBF16},
-                    Named{WeightFormat::kF16}),
-    testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Formats, ProductsTest,
+                         testing::ValuesIn(kNamedFormats),
+                         testing::PrintToStringParamName());
 
 TEST_P(ProductsTest, EqualTheDefinition) {
   const WeightFormat format = GetParam().format;

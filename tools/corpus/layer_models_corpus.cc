@@ -72,12 +72,9 @@ std::string FamilyOfMany(WeightFormat format) {
     case WeightFormat::kQ4_K:
     case WeightFormat::kQ6_K:
       return "mixtral";
-    case WeightFormat::kF32:
-    case WeightFormat::kBF16:
-    case WeightFormat::kF16:
+    default:
       return "none";
   }
-  return "";
 }
 
 const Registration registration("layer", [](std::vector<Case>& cases) {
