@@ -28,7 +28,7 @@ namespace {
 using switchyard::AnyMatrix;
 using switchyard::SerialExecutor;
 
-constexpr size_t kTokens = 33;
+constexpr size_t kTokens = 11;
 constexpr size_t kHidden = 256;
 
 MoeShape SmallShape() {
@@ -125,13 +125,18 @@ TEST(MoeLayerPlainLoops, SayWhereRoundsScatterByMoreThanTheirEffect) {
       << effect;
 }
 
-INSTANTIATE_TEST_SUITE_P(MoeLayerDtypes, CheckTest,
-                         testing::Combine(testing::ValuesIn(kDtypes),
-                                          testing::Bool()),
+// The weights' format has nothing to do with routing: one without
+// renormalisation is enough.
+std::vector<Param> Params() {
+  std::vector<Param> params = {{kDtypes[0], false}};
+  for (const Dtype& dtype : kDtypes) params.push_back({dtype, true});
+  return params;
+}
+INSTANTIATE_TEST_SUITE_P(MoeLayerDtypes, CheckTest, testing::ValuesIn(Params()),
                          [](const auto& test) {
                            return std::string(std::get<0>(test.param).name) +
-                                  (std::get<1>(test.param) ? "_renormalize"
-                                                           : "");
+                                  (std::get<1>(test.param) ? ""
+                                                           : "_unnormalized");
                          });
 
 // One element of a matrix of floats.
