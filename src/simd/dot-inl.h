@@ -206,8 +206,8 @@ struct Dot : ByteDot, SmallDot {
   }
   static HWY_INLINE void AddBytes(State& low, State& high, Codes codes,
                                   Row row) {
-    low = Add(low, LowNibbles(codes), row);
-    high = Add(high, HighNibbles(codes), row);
+    low = AddInPlace(low, LowNibbles(codes), row);
+    high = AddInPlace(high, HighNibbles(codes), row);
   }
   static HWY_INLINE DotInts Sum(State a) { return SumPairs(a); }
   static HWY_INLINE DotInts SumBytes(State low, State high) {
@@ -225,6 +225,17 @@ struct Dot : ByteDot, SmallDot {
  private:
   static HWY_INLINE DotInts SumPairs(State a) {
     return Scaled(a, hn::Set(DotIntTag(), 0x10001));
+  }
+  // Add(), by an instruction that GCC cannot give another destination, which it
+  // copies at the loop's end: bytes take 0.9 of the time, but nibbles 1.03.
+  // (4 and 32 rows, Zen 3)
+  static HWY_INLINE State AddInPlace(State sum, Codes codes, Row row) {
+#if HWY_TARGET == HWY_AVX2
+    asm("vpaddw %1, %0, %0" : "+x"(sum.raw) : "x"(Pairs(codes, row).raw));
+    return sum;
+#else
+    return Add(sum, codes, row);
+#endif
   }
 #if HWY_TARGET <= HWY_AVX3
   static HWY_INLINE State Pairs(Codes a, Row b) {
