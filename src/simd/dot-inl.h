@@ -43,7 +43,7 @@ using DotInts = hn::Vec<DotIntTag>;
 //                   signed
 //   kTwoStates      whether a state holds no more than 8 products of nibbles
 //   kSixBitAdds     products of six bits that a state holds: 2 or 4
-//   LoadBytes, LowNibbles, HighNibbles, FromE2M1, AddTwoBits, LoadRow
+//   LoadBytes, LowNibbles, HighNibbles, FromTable, AddTwoBits, LoadRow
 //   Add             a product of nibbles, or of six bits, to a state
 //   AddBytes        a product of bytes, to two states: at most 8
 //   Sum, SumBytes   the int32 sums of a state, of the two states of bytes
@@ -92,12 +92,9 @@ struct ByteDot {
     return LowNibbles(
         hn::BitCast(d8, hn::ShiftRight<4>(hn::BitCast(d16, bytes))));
   }
-  // Twice the value, plus 12.
-  static HWY_INLINE Codes FromE2M1(Codes nibbles) {
-    alignas(16) static constexpr uint8_t kCodes[16] = {
-        12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+  static HWY_INLINE Codes FromTable(const uint8_t* table, Codes nibbles) {
     const hn::Repartition<uint8_t, DotTag> d8;
-    return hn::TableLookupBytes(hn::LoadDup128(d8, kCodes), nibbles);
+    return hn::TableLookupBytes(hn::LoadDup128(d8, table), nibbles);
   }
   // Four bits and, above them, bits 2 * kField and 2 * kField + 1 of `bits`.
   template <int kField>
@@ -315,12 +312,8 @@ struct Dot : WideDot {
   static HWY_INLINE Codes HighNibbles(const Codes& c) {
     return Codes::Each([&](size_t i) { return c.v[i] >> 4; });
   }
-  static HWY_INLINE Codes FromE2M1(const Codes& c) {
-    return Codes::Each([&](size_t i) {
-      const int size = c.v[i] & 7;
-      const int twice = size < 5 ? size : size == 5 ? 6 : 4 * size - 16;
-      return 12 + ((c.v[i] & 8) == 0 ? twice : -twice);
-    });
+  static HWY_INLINE Codes FromTable(const uint8_t* table, const Codes& c) {
+    return Codes::Each([&](size_t i) { return table[c.v[i]]; });
   }
   template <int kField>
   static HWY_INLINE Codes AddTwoBits(const Codes& nibbles, const Codes& bits) {

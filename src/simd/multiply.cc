@@ -159,9 +159,8 @@ class Batch {
             static_cast<int16_t>(SumOfCodes<kSub>(codes + i * kSub));
       }
     } else {
-      constexpr int kOffset = kTraits.coding == WeightCoding::kBytes
-                                  ? Dot::kOffset
-                                  : kTraits.offset;
+      constexpr int kOffset =
+          kTraits.has_byte_codes() ? Dot::kOffset : kTraits.offset;
       corrections_[at] =
           kOffset == 0 ? 0 : -kOffset * SumOfCodes<kTraits.block>(codes);
     }

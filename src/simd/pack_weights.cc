@@ -118,17 +118,10 @@ class FloatGroup {
       }
     } else {
       for (size_t k = 0; k < n; k += kTraits.block) {
-        QuantizeBlock(floats_ + k,
-                      to + k / kTraits.block * kTraits.stored_block);
+        QuantizeBlock<kFormat>(floats_ + k,
+                               to + k / kTraits.block * kTraits.stored_block);
       }
     }
-  }
-  static void QuantizeBlock(const float* from, uint8_t* to) {
-    constexpr WeightFormat kFormat = Format::value;
-    if constexpr (kFormat == WeightFormat::kQ4_0) QuantizeQ4_0(from, to);
-    if constexpr (kFormat == WeightFormat::kMXFP4) QuantizeMxfp4(from, to);
-    if constexpr (kFormat == WeightFormat::kQ4_K) QuantizeQ4_K(from, to);
-    if constexpr (kFormat == WeightFormat::kQ6_K) QuantizeQ6_K(from, to);
   }
   void ScaleRow(size_t row) {
     Scales s;

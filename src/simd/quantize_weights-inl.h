@@ -260,6 +260,15 @@ HWY_NOINLINE void QuantizeQ6_K(const float* from, uint8_t* to) {
   }
 }
 
+// A block of a format with scales of blocks.
+template <WeightFormat kFormat>
+HWY_INLINE void QuantizeBlock(const float* from, uint8_t* to) {
+  if constexpr (kFormat == WeightFormat::kQ4_0) QuantizeQ4_0(from, to);
+  if constexpr (kFormat == WeightFormat::kMXFP4) QuantizeMxfp4(from, to);
+  if constexpr (kFormat == WeightFormat::kQ4_K) QuantizeQ4_K(from, to);
+  if constexpr (kFormat == WeightFormat::kQ6_K) QuantizeQ6_K(from, to);
+}
+
 }  // namespace
 }  // namespace switchyard::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

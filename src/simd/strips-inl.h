@@ -206,7 +206,9 @@ class Strip {
       if constexpr (kIsNibbles) {
         const auto low0 = Signless(Dot::LowNibbles(raw0));
         const auto low1 = Signless(Dot::LowNibbles(raw1));
-        ((AddTwo(a, c, low0, low1, Dot::LoadRow(low + R * rows.stride))), ...);
+        ((AddTwoCodes(a, b, c, e, low0, low1,
+                      Dot::LoadRow(low + R * rows.stride))),
+         ...);
         const auto high0 = Signless(Dot::HighNibbles(raw0));
         const auto high1 = Signless(Dot::HighNibbles(raw1));
         const int8_t* const high = low + kTraits.block / 2;
@@ -214,11 +216,12 @@ class Strip {
           ((AddTwo(b, e, high0, high1, Dot::LoadRow(high + R * rows.stride))),
            ...);
         } else {
-          ((AddTwo(a, c, high0, high1, Dot::LoadRow(high + R * rows.stride))),
+          ((AddTwoCodes(a, b, c, e, high0, high1,
+                        Dot::LoadRow(high + R * rows.stride))),
            ...);
         }
       } else {
-        ((AddTwoBytes(a, b, c, e, raw0, raw1,
+        ((AddTwoCodes(a, b, c, e, raw0, raw1,
                       Dot::LoadRow(low + R * rows.stride))),
          ...);
       }
@@ -248,17 +251,23 @@ class Strip {
     if constexpr (kTwo) c = Dot::Add(c, w1, x);
   }
   template <class Codes, class Row>
-  static HWY_INLINE void AddTwoBytes(S& a, S& b, S& c, S& e, Codes w0, Codes w1,
+  static HWY_INLINE void AddTwoCodes(S& a, S& b, S& c, S& e, Codes w0, Codes w1,
                                      Row x) {
-    Dot::AddBytes(a, b, w0, x);
-    if constexpr (kTwo) Dot::AddBytes(c, e, w1, x);
+    if constexpr (kTraits.has_byte_codes()) {
+      Dot::AddBytes(a, b, w0, x);
+      if constexpr (kTwo) Dot::AddBytes(c, e, w1, x);
+    } else {
+      AddTwo(a, c, w0, w1, x);
+    }
   }
   static HWY_INLINE DotInts SumOf(const StripArgs& args, size_t block, size_t r,
                                   S a, S b) {
     const int32_t correction =
         args.corrections[(args.row + r) * args.blocks + block];
     const DotInts start = hn::Set(DotIntTag(), correction);
-    if constexpr (!kIsNibbles) return hn::Add(Dot::SumBytes(a, b), start);
+    if constexpr (kTraits.has_byte_codes()) {
+      return hn::Add(Dot::SumBytes(a, b), start);
+    }
     if constexpr (kTwoStates) {
       return hn::Add(hn::Add(Dot::Sum(a), Dot::Sum(b)), start);
     }
@@ -285,8 +294,9 @@ class Strip {
   }
   // Nibbles as unsigned codes.
   static HWY_INLINE typename Dot::Codes Signless(typename Dot::Codes nibbles) {
-    if constexpr (kTraits.coding == WeightCoding::kE2M1) {
-      return Dot::FromE2M1(nibbles);
+    constexpr const uint8_t* kTable = NibbleCodes(kTraits.coding);
+    if constexpr (kTable != nullptr) {
+      return Dot::FromTable(kTable, nibbles);
     } else {
       return nibbles;
     }
@@ -302,8 +312,9 @@ class Strip {
   // registers do not hold them beside the codes. GCC kept two states in memory,
   // where each addition waits for the last one's store; sums in memory, which
   // are read once a block, take 0.8 of the time. (q8_0, 32 rows, Zen 3)
-  static constexpr bool kSumsInMemory =
-      Dot::kTwoStates && !SWITCHYARD_MANY_REGISTERS && !kTwo && !kIsNibbles;
+  static constexpr bool kSumsInMemory = Dot::kTwoStates &&
+                                        !SWITCHYARD_MANY_REGISTERS && !kTwo &&
+                                        kTraits.has_byte_codes();
 };
 
 }  // namespace

@@ -32,6 +32,15 @@ enum class WeightCoding : uint8_t {
   kFloats  // of stored_block / 32 bytes
 };
 
+// Twice the values of e2m1, plus 12.
+alignas(16) inline constexpr uint8_t kE2M1Codes[16] = {
+    12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+// The unsigned code that each nibble of a coding stands for; null if it is its
+// own.
+constexpr const uint8_t* NibbleCodes(WeightCoding coding) {
+  return coding == WeightCoding::kE2M1 ? kE2M1Codes : nullptr;
+}
+
 // Each WeightFormat: X(name, text, coding, unsigned code minus signed code,
 // columns of a block, then bytes of a row's block: as stored, before the codes,
 // codes, packed scales; a packed byte of codes for 0). The int8 format has a
@@ -60,6 +69,8 @@ struct WeightTraits {
   uint8_t zero = 0;
 
   constexpr bool has_block_scales() const { return row_scales != 0; }
+  // Codes of eight bits, which are multiplied as bytes.
+  constexpr bool has_byte_codes() const { return offset == 128; }
   constexpr bool is_float() const { return coding == WeightCoding::kFloats; }
   constexpr bool has_channel_scales() const {
     return !has_block_scales() && !is_float();
