@@ -4,6 +4,8 @@
 // The experts of a layer: from routed tokens to their weighted sum.
 
 #include <torch/csrc/stable/library.h>
+#include <torch/headeronly/util/BFloat16.h>
+#include <torch/headeronly/util/Half.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -20,6 +22,7 @@
 #include "switchyard/layer.h"
 #include "switchyard/presets.h"
 #include "torch_executor.h"
+#include "weights.h"
 #include "workspace.h"
 
 namespace switchyard {
@@ -48,49 +51,72 @@ ActivateOptions OptionsOf(const char* op, const std::string& activation,
   return options;
 }
 
-// A layer's arguments.
-struct Layer {
+// A layer's arguments that are not its weights.
+struct Rows {
   ConstAnyMatrix hidden, ids, weights;
+  ActivateOptions activate;
+  bool allow_dropped;
+
+  size_t top_k() const { return ids.cols; }
+  bool is_split() const { return activate.layout == GateUpLayout::kSplit; }
+  bool both_in_up() const {
+    return activate.layout == GateUpLayout::kConcatenated ||
+           activate.layout == GateUpLayout::kInterleaved;
+  }
+};
+// Keeps contiguous copies of tensors that have gaps within a row.
+struct RowsKeepers {
+  Tensor hidden, ids, weights;
+};
+Rows RowsOf(const char* op, const Tensor& hidden, const Tensor& topk_ids,
+            const Tensor& topk_weights, const ActivateOptions& activate,
+            bool allow_dropped, RowsKeepers* keepers) {
+  Rows rows = {MatrixOf(op, "hidden", hidden, &keepers->hidden),
+               MatrixOf(op, "topk_ids", topk_ids, &keepers->ids),
+               MatrixOf(op, "topk_weights", topk_weights, &keepers->weights),
+               activate, allow_dropped};
+  CheckFloat(op, "hidden", rows.hidden.type);
+  Check(rows.ids.type == Type::kI64 || rows.ids.type == Type::kI32, op,
+        "topk_ids", "not int64 or int32");
+  Check(rows.ids.rows == rows.hidden.rows, op, "topk_ids",
+        "not a row for each of hidden");
+  CheckFloat(op, "topk_weights", rows.weights.type);
+  Check(
+      rows.weights.rows == rows.ids.rows && rows.weights.cols == rows.ids.cols,
+      op, "topk_weights", "not of the shape of topk_ids");
+  return rows;
+}
+void CheckHasGate(const char* op, const Rows& rows, bool has_gate) {
+  Check(has_gate == rows.is_split(), op, "gate",
+        rows.is_split() ? "missing, and the layout is 'split'"
+                        : "given, and the layout is not 'split'");
+}
+
+// The weights of a layer for products by torch.
+struct Layer {
   const Projection* gate;  // with a split layout, else null
   const Projection& up;
   const Projection& down;
-  ActivateOptions activate;
-
-  size_t top_k() const { return ids.cols; }
 };
 
-void CheckLayer(const Layer& layer) {
+void CheckLayer(const Rows& rows, const Layer& layer) {
   const Projection& up = layer.up;
   const Projection& down = layer.down;
-  const bool both_in_up =
-      layer.activate.layout == GateUpLayout::kConcatenated ||
-      layer.activate.layout == GateUpLayout::kInterleaved;
-  const int64_t halves = both_in_up ? 2 : 1;
-  CheckFloat(kOp, "hidden", layer.hidden.type);
-  Check(layer.ids.type == Type::kI64 || layer.ids.type == Type::kI32, kOp,
-        "topk_ids", "not int64 or int32");
-  Check(layer.ids.rows == layer.hidden.rows, kOp, "topk_ids",
-        "not a row for each of hidden");
-  CheckFloat(kOp, "topk_weights", layer.weights.type);
-  Check(layer.weights.rows == layer.ids.rows &&
-            layer.weights.cols == layer.ids.cols,
-        kOp, "topk_weights", "not of the shape of topk_ids");
+  const int64_t halves = rows.both_in_up() ? 2 : 1;
   Check(up.experts() > 0, kOp, "up", "no experts");
-  Check(up.in() == static_cast<int64_t>(layer.hidden.cols), kOp, "up",
+  Check(up.in() == static_cast<int64_t>(rows.hidden.cols), kOp, "up",
         "not [experts, columns, hidden], or with transposed [experts, hidden, "
         "columns]");
   Check(down.experts() == up.experts(), kOp, "down",
         "not as many experts as up");
   Check(down.type() == up.type(), kOp, "down", "not of the dtype of up");
   Check(down.in() * halves == up.out(), kOp, "down",
-        both_in_up ? "not of half of the columns of up"
-                   : "not of the columns of up, as this layout has them");
+        rows.both_in_up()
+            ? "not of half of the columns of up"
+            : "not of the columns of up, as this layout has them");
   Check(down.out() == up.in(), kOp, "down", "not of the columns of hidden");
-  const bool is_split = layer.activate.layout == GateUpLayout::kSplit;
-  Check((layer.gate != nullptr) == is_split, kOp, "gate",
-        is_split ? "missing, and the layout is 'split'"
-                 : "given, and the layout is not 'split'");
-  if (!is_split) return;
+  CheckHasGate(kOp, rows, layer.gate != nullptr);
+  if (!rows.is_split()) return;
   Check(layer.gate->experts() == up.experts() && layer.gate->in() == up.in() &&
             layer.gate->out() == up.out() && layer.gate->type() == up.type(),
         kOp, "gate", "not of the shape and dtype of up");
@@ -130,49 +156,93 @@ class Products {
   mutable std::exception_ptr thrown_;
 };
 
-Tensor Run(const Layer& layer, bool allow_dropped) {
+template <class T>
+void AddBias(const T* bias, const AnyMatrix& out) {
+  for (size_t r = 0; r < out.rows; ++r) {
+    float* const row = out.Row<float>(r);
+    for (size_t c = 0; c < out.cols; ++c) row[c] += static_cast<float>(bias[c]);
+  }
+}
+
+// The products of a layer in a format of the library's, which are f32, and
+// down's bias of any float type.
+struct QuantizedProducts {
+  LayerWeights weights;
+  ConstAnyMatrix down_bias;
+
+  Status operator()(const ExpertTile& tile) const noexcept {
+    const Status status = weights(tile);
+    if (!status.ok() || tile.product != ExpertProduct::kDown ||
+        down_bias.data == nullptr) {
+      return status;
+    }
+    const size_t first =
+        static_cast<size_t>(tile.expert) * down_bias.stride + tile.first_column;
+    switch (down_bias.type) {
+      case Type::kBF16:
+        AddBias(
+            static_cast<const torch::headeronly::BFloat16*>(down_bias.data) +
+                first,
+            tile.out);
+        break;
+      case Type::kF16:
+        AddBias(
+            static_cast<const torch::headeronly::Half*>(down_bias.data) + first,
+            tile.out);
+        break;
+      default:
+        AddBias(static_cast<const float*>(down_bias.data) + first, tile.out);
+    }
+    return status;
+  }
+  void Rethrow() const {}  // it throws nothing
+};
+
+// The options of a call: `shape` has the experts' number, sizes and costs;
+// `options` the formats of rows.
+template <class Gemm>
+Tensor Run(const char* op, const Rows& rows, ExpertsPlanOptions shape,
+           ExpertsOptions options, const ConstAnyMatrix& up_bias,
+           const Gemm& products) {
+  const size_t tokens = rows.ids.rows;
+  const Tensor out = Empty(rows.hidden.type, tokens, rows.hidden.cols);
+  if (tokens == 0 || rows.top_k() == 0) {
+    std::memset(out.data_ptr(), 0,
+                static_cast<size_t>(out.numel()) * SizeOf(rows.hidden.type));
+    return out;
+  }
   TorchExecutor pool(TorchThreads());
-  const size_t tokens = layer.ids.rows;
-  ExpertsPlanOptions shape;
-  shape.num_experts = static_cast<size_t>(layer.up.experts());
-  shape.hidden = layer.hidden.cols;
-  shape.intermediate = static_cast<size_t>(layer.down.in());
+  shape.hidden = rows.hidden.cols;
   shape.workers = pool.Concurrency();
-  if (layer.down.is_packed()) shape.tile_columns = 0;
   shape.allow_dropped = true;
   // A worker's share of few tokens is cut to some two parts. A single row takes
   // longer by parts of the columns of transposed weights: 5.2 ms instead of 3.3
   // for bf16 of 2880 x 5760.
   shape.least_cost = shape.weight_cost *
-                     std::min(tokens * layer.top_k(), shape.num_experts) /
+                     std::min(tokens * rows.top_k(), shape.num_experts) /
                      (2 * shape.workers);
   const Workspace plan_memory(Workspace::kPlan,
-                              ExpertsPlanSize(tokens, layer.top_k(), shape));
+                              ExpertsPlanSize(tokens, rows.top_k(), shape));
   ExpertsPlan plan;
   Report report;
-  Check(kOp, PlanExperts({layer.ids}, {plan_memory.ints(), &plan, &report},
-                         shape, pool));
-  Check(allow_dropped || report.dropped == 0, kOp, "topk_ids",
+  Check(op, PlanExperts({rows.ids}, {plan_memory.ints(), &plan, &report}, shape,
+                        pool));
+  Check(rows.allow_dropped || report.dropped == 0, op, "topk_ids",
         "an id outside [0, experts)");
 
-  ExpertsOptions options;
-  options.activate = layer.activate;
-  options.operands.type = options.gate_up_type = options.down_type =
-      layer.up.type();
+  options.activate = rows.activate;
   const Workspace scratch(
       Workspace::kRows, ExpertsScratchSize(plan, options, pool.Concurrency()));
   ExpertsInputs in;
   in.plan = &plan;
-  in.hidden = layer.hidden;
-  (layer.gate == nullptr ? in.gate_bias : in.up_bias) = layer.up.bias();
-  in.combine.topk_weights = layer.weights;
+  in.hidden = rows.hidden;
+  (rows.is_split() ? in.up_bias : in.gate_bias) = up_bias;
+  in.combine.topk_weights = rows.weights;
   in.scratch = scratch.ints();
-  const Tensor out = Empty(layer.hidden.type, tokens, layer.down.out());
-  const Products products(layer);
   const Status status =
-      RunExperts(in, {MatrixOf(kOp, "out", out)}, options, products, pool);
+      RunExperts(in, {MatrixOf(op, "out", out)}, options, products, pool);
   products.Rethrow();
-  Check(kOp, status);
+  Check(op, status);
   return out;
 }
 
@@ -183,7 +253,6 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
                bool transposed, double alpha, double beta, double linear_beta,
                double limit, bool limit_after, bool allow_dropped,
                int64_t packed, const OptionalTensor& gate) {
-  Tensor hidden_keeper = hidden, ids_keeper = hidden, weights_keeper = hidden;
   Projection ups(kOp, "up", up, up_bias, "up_bias", transposed);
   Projection downs(kOp, "down", down, down_bias, "down_bias", transposed);
   const std::shared_ptr<const Packed> kept = FindPacked(kOp, packed);
@@ -195,23 +264,84 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
   if (gate.has_value()) {
     gates.emplace(kOp, "gate", *gate, OptionalTensor(), "", transposed);
   }
-  Layer layer = {MatrixOf(kOp, "hidden", hidden, &hidden_keeper),
-                 MatrixOf(kOp, "topk_ids", topk_ids, &ids_keeper),
-                 MatrixOf(kOp, "topk_weights", topk_weights, &weights_keeper),
-                 gates.has_value() ? &*gates : nullptr,
-                 ups,
-                 downs,
-                 {}};
-  layer.activate = OptionsOf(kOp, activation, layout, alpha, beta, linear_beta,
-                             limit, limit_after);
-  CheckLayer(layer);
-  if (layer.ids.rows == 0 || layer.ids.cols == 0) {
-    const Tensor out = Empty(layer.hidden.type, hidden.size(0), downs.out());
-    std::memset(out.data_ptr(), 0,
-                static_cast<size_t>(out.numel()) * SizeOf(layer.hidden.type));
-    return out;
+  RowsKeepers keepers = {hidden, hidden, hidden};
+  const Rows rows = RowsOf(kOp, hidden, topk_ids, topk_weights,
+                           OptionsOf(kOp, activation, layout, alpha, beta,
+                                     linear_beta, limit, limit_after),
+                           allow_dropped, &keepers);
+  const Layer layer = {gates.has_value() ? &*gates : nullptr, ups, downs};
+  CheckLayer(rows, layer);
+  ExpertsPlanOptions shape;
+  shape.num_experts = static_cast<size_t>(ups.experts());
+  shape.intermediate = static_cast<size_t>(downs.in());
+  if (downs.is_packed()) shape.tile_columns = 0;
+  ExpertsOptions options;
+  options.operands.type = options.gate_up_type = options.down_type = ups.type();
+  return Run(kOp, rows, shape, options, ups.bias(), Products(layer));
+}
+
+// A bias [experts, columns] of any float type.
+ConstAnyMatrix BiasOf(const char* op, const char* argument,
+                      const OptionalTensor& bias, const ExpertWeights& weights,
+                      Tensor* keeper) {
+  if (!bias.has_value()) return {};
+  const ConstAnyMatrix m = MatrixOf(op, argument, *bias, keeper);
+  CheckFloat(op, argument, m.type);
+  Check(m.rows == weights.data.rows && m.cols == weights.rows, op, argument,
+        "not [experts, columns of the product]");
+  return m;
+}
+
+Tensor QuantizedExperts(const Tensor& hidden, const Tensor& topk_ids,
+                        const Tensor& topk_weights, const Tensor& up,
+                        const Tensor& down, const std::string& up_format,
+                        const std::string& down_format, int64_t intermediate,
+                        const OptionalTensor& up_bias,
+                        const OptionalTensor& down_bias,
+                        const std::string& activation,
+                        const std::string& layout, double alpha, double beta,
+                        double linear_beta, double limit, bool limit_after,
+                        bool allow_dropped, const OptionalTensor& gate) {
+  constexpr char kQuantized[] = "quantized_experts";
+  RowsKeepers keepers = {hidden, hidden, hidden};
+  const Rows rows = RowsOf(kQuantized, hidden, topk_ids, topk_weights,
+                           OptionsOf(kQuantized, activation, layout, alpha,
+                                     beta, linear_beta, limit, limit_after),
+                           allow_dropped, &keepers);
+  Check(intermediate > 0 && intermediate < PTRDIFF_MAX / 2, kQuantized,
+        "intermediate", "not above zero");
+  const auto width = static_cast<int64_t>(rows.hidden.cols);
+  const WeightFormat ups = FormatOf(kQuantized, "up_format", up_format);
+  const WeightFormat downs = FormatOf(kQuantized, "down_format", down_format);
+  QuantizedProducts products;
+  LayerWeights& weights = products.weights;
+  ExpertWeights& up_weights = rows.is_split() ? weights.up : weights.gate_up;
+  up_weights = WeightsOf(kQuantized, "up", up, ups,
+                         intermediate * (rows.both_in_up() ? 2 : 1), width);
+  weights.down =
+      WeightsOf(kQuantized, "down", down, downs, width, intermediate);
+  Check(weights.down.data.rows == up_weights.data.rows, kQuantized, "down",
+        "not as many experts as up");
+  CheckHasGate(kQuantized, rows, gate.has_value());
+  if (gate.has_value()) {
+    weights.gate =
+        WeightsOf(kQuantized, "gate", *gate, ups, intermediate, width);
+    Check(weights.gate.data.rows == up_weights.data.rows, kQuantized, "gate",
+          "not as many experts as up");
   }
-  return Run(layer, allow_dropped);
+  Tensor up_bias_keeper = hidden, down_bias_keeper = hidden;
+  const ConstAnyMatrix up_biases =
+      BiasOf(kQuantized, "up_bias", up_bias, up_weights, &up_bias_keeper);
+  products.down_bias = BiasOf(kQuantized, "down_bias", down_bias, weights.down,
+                              &down_bias_keeper);
+  ExpertsPlanOptions shape;
+  SetCosts(ups, &shape);
+  shape.num_experts = up_weights.data.rows;
+  shape.intermediate = static_cast<size_t>(intermediate);
+  ExpertsOptions options;  // products are f32
+  options.operands = OperandsOf(ups);
+  options.down_operands = OperandsOf(downs);
+  return Run(kQuantized, rows, shape, options, up_biases, products);
 }
 
 // The step between the experts' two products, alone.
@@ -250,6 +380,14 @@ STABLE_TORCH_LIBRARY_FRAGMENT(switchyard, m) {
       "float linear_beta=25.0, float limit=0.0, bool limit_after=False, "
       "bool allow_dropped=False, int packed=0, Tensor? gate=None) -> Tensor");
   m.def(
+      "quantized_experts(Tensor hidden, Tensor topk_ids, Tensor topk_weights, "
+      "Tensor up, Tensor down, str up_format, str down_format, "
+      "int intermediate, Tensor? up_bias=None, Tensor? down_bias=None, "
+      "str activation='silu', str layout='concatenated', float alpha=1.702, "
+      "float beta=4.0, float linear_beta=25.0, float limit=0.0, "
+      "bool limit_after=False, bool allow_dropped=False, Tensor? gate=None) "
+      "-> Tensor");
+  m.def(
       "activate(Tensor up, str activation='silu', "
       "str layout='concatenated', float alpha=1.702, float beta=4.0, "
       "float linear_beta=25.0, float limit=0.0, bool limit_after=False) "
@@ -257,5 +395,6 @@ STABLE_TORCH_LIBRARY_FRAGMENT(switchyard, m) {
 }
 STABLE_TORCH_LIBRARY_IMPL(switchyard, CPU, m) {
   m.impl("experts", TORCH_BOX(&switchyard::python::Experts));
+  m.impl("quantized_experts", TORCH_BOX(&switchyard::python::QuantizedExperts));
   m.impl("activate", TORCH_BOX(&switchyard::python::ActivateRows));
 }

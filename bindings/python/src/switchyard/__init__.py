@@ -26,6 +26,22 @@ torch.ops.load_library(str(pathlib.Path(__file__).with_name("switchyard_torch.so
 
 experts = torch.ops.switchyard.experts
 route = torch.ops.switchyard.route
+quantized_experts = torch.ops.switchyard.quantized_experts
+pack_weights = torch.ops.switchyard.pack_weights
+
+
+class WeightFormat(typing.NamedTuple):
+    """How the weights of a row are coded."""
+
+    columns: int  # of a block: the columns of weights are a multiple
+    bytes: int  # of a block, as GGML and checkpoints store it
+
+
+@functools.cache
+def weight_formats():
+    """The WeightFormat of each name that quantized_experts and pack_weights take."""
+    lines = (line.split() for line in torch.ops.switchyard.weight_formats().splitlines())
+    return {name: WeightFormat(int(columns), int(size)) for name, columns, size in lines}
 
 
 @functools.cache
@@ -135,6 +151,30 @@ def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, *o
     return torch.empty_like(hidden, memory_format=torch.contiguous_format)
 
 
+@torch.library.register_fake("switchyard::quantized_experts")
+def _(hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermediate, up_bias=None,
+      down_bias=None, *options, gate=None, **more):
+    _check_devices("quantized_experts", hidden, topk_ids=topk_ids, topk_weights=topk_weights, up=up,
+                   down=down, up_bias=up_bias, down_bias=down_bias,
+                   gate=next((o for o in options if isinstance(o, torch.Tensor)), gate))
+    torch._check(hidden.dim() == 2 and topk_ids.dim() == 2,
+                 lambda: "switchyard::quantized_experts: hidden, topk_ids: not of two dimensions")
+    return torch.empty_like(hidden, memory_format=torch.contiguous_format)
+
+
+@torch.library.register_fake("switchyard::pack_weights")
+def _(source, format, *, scales=None):
+    _check_devices("pack_weights", source, scales=scales)
+    torch._check(source.dim() == 3,
+                 lambda: "switchyard::pack_weights: source: not a tensor of three dimensions")
+    experts, rows, cols = source.shape
+    if source.dtype == torch.uint8:
+        block = weight_formats()[format]
+        cols = cols // block.bytes * block.columns
+    size = torch.ops.switchyard.packed_weights_size(format, rows, cols)
+    return source.new_empty((experts, size), dtype=torch.uint8)
+
+
 @torch.library.register_fake("switchyard::activate")
 def _(up, activation="silu", layout="concatenated", *options, **more):
     torch._check(up.dim() == 2, lambda: "switchyard::activate: up: not of two dimensions")
@@ -164,7 +204,14 @@ def _(hidden, topk_ids, topk_weights, up, down, *options, gate=None, **more):
     return 2 * pairs * sum(shape[1] * shape[2] for shape in (up, down, gate) if shape is not None)
 
 
-@register_flop_formula([route, torch.ops.switchyard.activate])
+@register_flop_formula(quantized_experts)
+def _(hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermediate, up_bias=None,
+      down_bias=None, activation="silu", layout="concatenated", *options, **more):
+    """As that of experts: the layout tells whether there is a gate."""
+    return 2 * topk_ids[0] * topk_ids[1] * hidden[1] * intermediate * (2 if layout == "ungated" else 3)
+
+
+@register_flop_formula([route, torch.ops.switchyard.activate, pack_weights])
 def _(*arguments, **named):
     return 0
 
@@ -192,5 +239,5 @@ def _refuse_derivatives(op):
     _library.impl(op.__name__, below_autograd, "Autograd", with_keyset=True)
 
 
-for _op in (experts, route, torch.ops.switchyard.activate):
+for _op in (experts, quantized_experts, route, torch.ops.switchyard.activate):
     _refuse_derivatives(_op)
