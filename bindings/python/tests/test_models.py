@@ -46,8 +46,8 @@ def fill(model):
     return model.eval()
 
 
-def make(family, dtype=torch.float32):
-    config = CONFIG_MAPPING[family](**(_COMMON | FAMILIES[family]))
+def make(family, dtype=torch.float32, **sizes):
+    config = CONFIG_MAPPING[family](**(_COMMON | FAMILIES[family] | sizes))
     return fill(AutoModelForCausalLM.from_config(config)).to(dtype)
 
 

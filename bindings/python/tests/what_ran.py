@@ -9,12 +9,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 class _Count(TorchDispatchMode):
     def __init__(self):
         super().__init__()
-        self.counts = {torch.ops.switchyard.experts.default: 0,
-                       torch.ops.switchyard.route.default: 0}
+        self.counts = {"experts": 0, "route": 0}
+        self._names = {torch.ops.switchyard.experts.default: "experts",
+                       torch.ops.switchyard.quantized_experts.default: "experts",
+                       torch.ops.switchyard.route.default: "route"}
 
     def __torch_dispatch__(self, op, types, args=(), kwargs=None):
-        if op in self.counts:
-            self.counts[op] += 1
+        if op in self._names:
+            self.counts[self._names[op]] += 1
         return op(*args, **(kwargs or {}))
 
 

@@ -35,6 +35,9 @@ class Weights:
     up_bias: torch.Tensor | None = None
     down_bias: torch.Tensor | None = None
     gate: torch.Tensor | None = None  # where it is no part of up
+    # None for floats. Else the format of up and gate, the format of down, and the columns between
+    # the products, as switchyard::quantized_experts takes them.
+    formats: tuple | None = None
 
 
 def state_of(module):
@@ -164,6 +167,8 @@ def options_of(module, kind):
     """
     if getattr(module, "has_post_expert_norm", False):
         raise Unsupported("it normalises each expert's output")
+    if (why := kind.why_not(module)) is not None:
+        raise Unsupported(why)
     act_fn = kind.act_fn(module)
     if isinstance(act_fn, torch.nn.Module) and next(act_fn.parameters(), None) is not None:
         raise Unsupported("its activation has parameters")
@@ -195,6 +200,8 @@ class Packed:
     """
 
     def __init__(self, weights, transposed):
+        if weights.formats is not None:
+            raise Unsupported("they are quantised")
         if weights.gate is not None:
             raise Unsupported("its gate is a matrix of its own")
         up, down = weights.up, weights.down
@@ -236,17 +243,20 @@ def unusable(weights):
     for tensor in (weights.up, weights.down):
         if tensor.device.type != "cpu":
             return f"its weights are on {tensor.device.type}, not on the CPU"
-        if tensor.dtype not in DTYPES:
-            return f"no products of {tensor.dtype}"
         if hasattr(tensor, "to_local"):
             return "its weights are distributed tensors"
+        if tensor.dtype not in DTYPES and weights.formats is None:
+            return f"no products of {tensor.dtype}"
     if weights.down.dtype != weights.up.dtype:
         return f"its weights are of {weights.up.dtype} and {weights.down.dtype}"
     return None
 
 
-def obstacle(module, hidden, *more):
-    """Why a module's call with these tensors is left to transformers, or None."""
+def obstacle(module, hidden, *more, autocast=False):
+    """Why a module's call with these tensors is left to transformers, or None.
+
+    With `autocast`, the caller takes any dtype that autocast may have chosen.
+    """
     if torch.is_grad_enabled() and any(
             t.requires_grad for t in (hidden, *more, *module.parameters())):
         return ("gradients may be asked for, and there are none: "
@@ -255,7 +265,7 @@ def obstacle(module, hidden, *more):
         return "forward-mode derivatives may be asked for, and there are none"
     if hidden.device.type != "cpu":
         return "it is not on the CPU"
-    if torch.is_autocast_enabled("cpu"):
+    if not autocast and torch.is_autocast_enabled("cpu"):
         return "autocast is on"
     if hidden.dtype not in DTYPES:
         return f"no products of {hidden.dtype}"

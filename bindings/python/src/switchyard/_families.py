@@ -20,6 +20,10 @@ class Kind:
     # Does what forward() does, but for the experts: forward(module, experts, *arguments),
     # where experts(hidden, ids, weights, allow_dropped=False) is switchyard::experts.
     forward: Callable
+    # Of a module: the names of the parameters behind each of weights' up, down and gate.
+    sources: Callable = lambda module: {"up": "gate_up_proj", "down": "down_proj"}
+    biases: Callable = lambda module: (None, None)  # of a module: up's and down's
+    why_not: Callable = lambda module: None  # of a module: why its weights are not supported
     is_transposed: Callable = lambda module: False
     has_gate: Callable = lambda module: True
     is_split: bool = False
@@ -44,12 +48,24 @@ def _decorated_weights(module):
     return Weights(*(getattr(module, name) for name in names[:4 if module.has_bias else 2]))
 
 
+def _decorated_sources(module):
+    return {"up": "gate_up_proj" if module.has_gate else "up_proj", "down": "down_proj"}
+
+
+def _decorated_biases(module):
+    if not module.has_bias:
+        return None, None
+    up = "gate_up_proj_bias" if module.has_gate else "up_proj_bias"
+    return getattr(module, up), module.down_proj_bias
+
+
 def _as_it_is(module, experts, hidden, ids, weights):
     return experts(hidden, ids, weights)
 
 
 DECORATED = Kind(
-    weights=_decorated_weights, has_gate=lambda module: module.has_gate,
+    weights=_decorated_weights, sources=_decorated_sources, biases=_decorated_biases,
+    has_gate=lambda module: module.has_gate,
     is_transposed=lambda module: bool(module.is_transposed),
     apply_gate=lambda module, rows: module._apply_gate(rows),
     forward=lambda module, experts, hidden, ids, weights: experts(
@@ -104,15 +120,36 @@ def _longcat(module, experts, hidden, ids, weights):
     return torch.addcmul(out.float(), hidden.float(), factor.float()).to(hidden.dtype)
 
 
+# GGML's numbers of the types that transformers keeps as blocks and the library multiplies.
+_GGML_TYPES = {2: "q4_0", 8: "q8_0", 12: "q4_K", 14: "q6_K"}
+
+
+def _gguf_weights(module):
+    names = (_GGML_TYPES[t] for t in (module.gate_up_type, module.down_type))
+    return Weights(module.gate_up_proj, module.down_proj, formats=(*names, module.intermediate_dim))
+
+
+def _gguf_why_not(module):
+    types = module.gate_up_type, module.down_type
+    if not _GGML_TYPES.keys() >= set(types):
+        return f"no products of GGML's types {types[0]} and {types[1]}"
+    return None
+
+
 ADOPTED = {
+    "GgufExperts": Kind(_gguf_weights, _as_it_is, why_not=_gguf_why_not,
+                        **_silently_gated(lambda module: module.act_fn)),
     "DbrxExperts": Kind(_dbrx_weights, _dbrx, is_split=True,
+                        sources=lambda module: {"up": "mlp.v1", "down": "mlp.w2", "gate": "mlp.w1"},
                         **_silently_gated(lambda module: module.mlp.activation_fn)),
     "JetMoeMoE": Kind(
         lambda module: Weights(module.input_linear.weight, module.output_linear.weight), _jetmoe,
+        sources=lambda module: {"up": "input_linear.weight", "down": "output_linear.weight"},
         **_silently_gated(lambda module: module.activation)),
     "Llama4TextMoe": Kind(
         lambda module: Weights(module.experts.gate_up_proj, module.experts.down_proj), _llama4,
         is_transposed=lambda module: True,
+        sources=lambda module: {"up": "experts.gate_up_proj", "down": "experts.down_proj"},
         **_silently_gated(lambda module: module.experts.act_fn)),
     "LongcatFlashExperts": Kind(_longcat_weights, _longcat,
                                 **_silently_gated(lambda module: module.act_fn)),

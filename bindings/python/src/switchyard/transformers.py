@@ -6,8 +6,8 @@
     model = AutoModelForCausalLM.from_pretrained(name, experts_implementation="switchyard")
 
 or, for a model that is there, model.set_experts_implementation("switchyard").
-patch(model) does that and lets it route, too; unpatch(model) takes both back. What cannot
-be done is left to transformers' own implementation, with one warning for each reason; a
+patch(model) does that and lets it route, too; unpatch(model) takes both back.
+patch(model, experts_dtype="q4_0") also quantises the experts. What cannot be done is left to transformers' own implementation, with one warning for each reason; a
 model of which nothing can be done refuses the name.
 """
 
@@ -25,7 +25,8 @@ from transformers import PreTrainedModel
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 from transformers.utils import logging
 
-from switchyard import _experts, _families, _routers
+from switchyard import _checkpoints, _experts, _families, _quantized, _routers
+from switchyard._checkpoints import ExpertsConfig  # noqa: F401  (of from_pretrained())
 
 NAME = "switchyard"
 _logger = logging.get_logger(__name__)
@@ -75,11 +76,15 @@ def _packed_of(module):
 def _run(module, kind, instead, hidden, *more):
     """The module's forward() with Switchyard's experts, or `instead` of it."""
     options, why = _options_of(module)
-    why = why or _experts.obstacle(module, hidden, *more)
+    formats = _quantized.formats_of(module)
+    why = why or _experts.obstacle(module, hidden, *more, autocast=formats is not None)
     if why is None:
-        weights = kind.weights(module)
+        weights = _quantized.weights_of(module, kind)
         why = _experts.unusable(weights)
     if why is not None:
+        if formats is not None:
+            raise RuntimeError(f"switchyard: {type(module).__name__}: {why}; transformers cannot "
+                               f"multiply its weights, which are {formats[0]} and {formats[1]}")
         if not torch.compiler.is_compiling():
             _warn(module, why)
         return instead(module, hidden, *more)
@@ -87,6 +92,11 @@ def _run(module, kind, instead, hidden, *more):
     def experts(rows, ids, factors, allow_dropped=False):
         if factors.dtype not in _experts.DTYPES:
             factors = factors.float()
+        if weights.formats is not None:
+            activation, layout, _, *limits = options
+            return torch.ops.switchyard.quantized_experts(
+                rows, ids, factors, weights.up, weights.down, *weights.formats, weights.up_bias,
+                weights.down_bias, activation, layout, *limits, allow_dropped, weights.gate)
         return torch.ops.switchyard.experts(
             rows, ids, factors, weights.up, weights.down, weights.up_bias, weights.down_bias,
             *options, allow_dropped, _packed_of(module), weights.gate)
@@ -144,14 +154,6 @@ def _restore(module, function):
         del module.__dict__["forward"]
 
 
-def _experts_in(model):
-    """(name, module, Kind) of all modules with experts."""
-    for name, module in model.named_modules():
-        kind = _families.kind_of(module)
-        if kind is not None:
-            yield name, module, kind
-
-
 def _models_in(model):
     return {name: m for name, m in model.named_modules() if isinstance(m, PreTrainedModel)}
 
@@ -159,7 +161,7 @@ def _models_in(model):
 def _adopt(model):
     """Lets classes that do not ask ALL_EXPERTS_FUNCTIONS ask it: those of this model."""
     models = _models_in(model)
-    for name, module, kind in _experts_in(model):
+    for name, module, kind in _checkpoints.experts_in(model):
         if kind is _families.DECORATED:
             continue
         owner = next((models[n] for n in _prefixes(name) if n in models), None)
@@ -183,7 +185,7 @@ def _prefixes(name):
 def _require_experts(model):
     """Raises unless something would run by Switchyard."""
     reasons = {}
-    for _, module, _ in _experts_in(model):
+    for _, module, _ in _checkpoints.experts_in(model):
         why = _options(module)[1]
         if why is None:
             return
@@ -213,6 +215,8 @@ def _post_init_and_adopt(self):
 def _set_checked_implementation(self, experts_implementation):
     asked = (experts_implementation.values() if isinstance(experts_implementation, dict)
              else [experts_implementation])
+    if any(name != NAME for name in asked):
+        _require_originals("set_experts_implementation", self)
     if NAME in asked:
         _require_experts(self)
         _adopt(self)
@@ -254,6 +258,10 @@ class Layer:
     role: str  # "experts" or "router"
     why: str | None = None  # it is left to transformers
     not_packed: str | None = ""  # why not; None if it is; "" if nobody asked
+    formats: tuple | None = None  # of gate and up, and of down, if these are quantised
+    not_quantized: str = ""  # why not, if somebody asked
+    why_formats: str = ""  # why they are not all the format that was asked for
+    bytes: tuple = (0, 0)  # of its weights, before and after
 
 
 class Patched:
@@ -270,18 +278,110 @@ class Patched:
     untouched = property(lambda self: {n.name: n.why for n in self.layers if n.why is not None})
     packed = property(lambda self: [n.name for n in self.layers if n.not_packed is None])
     unpacked = property(lambda self: {n.name: n.not_packed for n in self.layers if n.not_packed})
+    quantized = property(lambda self: {n.name: n.formats for n in self.layers if n.formats})
+    kept_float = property(lambda self: {n.name: n.not_quantized for n in self.layers
+                                        if n.not_quantized})
+
+    def _says(self, layer):
+        says = "by switchyard" if layer.why is None else f"left to transformers: {layer.why}"
+        if layer.formats is not None:
+            up, down = layer.formats
+            says += f", {up}" if up == down else f", gate and up {up}, down {down}"
+            if layer.why_formats:
+                says += f", {layer.why_formats}"
+        elif layer.not_quantized:
+            says += f", its weights stay floats: {layer.not_quantized}"
+        if layer.not_packed is None:
+            says += ", its weights packed for oneDNN, beside their own memory"
+        elif layer.not_packed:
+            says += f", its weights not packed: {layer.not_packed}"
+        return says
 
     def __str__(self):
         lines = [f"experts by switchyard: {len(self.experts)}, routers: {len(self.routers)}"]
-        said = collections.Counter()
-        for layer in self.layers:
-            says = "by switchyard" if layer.why is None else f"left to transformers: {layer.why}"
-            if layer.not_packed is None:
-                says += ", its weights packed for oneDNN, beside their own memory"
-            elif layer.not_packed:
-                says += f", its weights not packed: {layer.not_packed}"
-            said[layer.kind, says] += 1
-        return "\n".join(lines + [f"{n} x {kind}: {says}" for (kind, says), n in said.items()])
+        said = collections.Counter((layer.kind, self._says(layer)) for layer in self.layers)
+        lines += [f"{n} x {kind}: {says}" for (kind, says), n in said.items()]
+        before, after = (sum(layer.bytes[i] for layer in self.layers) for i in range(2))
+        if before != after:
+            lines.append(f"experts' weights: {_size(before)} before, {_size(after)} now")
+        return "\n".join(lines)
+
+
+def _size(size):
+    return f"{size / 1e9:.2f} GB" if size >= 1e8 else f"{size / 1e6:.2f} MB"
+
+
+def _bytes_of(weights):
+    return sum(t.numel() * t.element_size()
+               for t in (weights.up, weights.down, weights.gate) if t is not None)
+
+
+def _in_adapter(module, parent):
+    """Whether peft adds to the module's weights in each call."""
+    return getattr(parent, "parameter_name", None) and getattr(parent, "base_layer", None) is module
+
+
+def _plan_quantization(model, experts_dtype):
+    """{module: plan()} of modules to quantise, and {module: why not} of the others."""
+    plans, reasons = {}, {}
+    for name, module, kind in _checkpoints.experts_in(model):
+        if _quantized.formats_of(module) is not None:
+            continue
+        try:
+            why = _options(module)[1] or _experts.unusable(kind.weights(module))
+            if why is None and _in_adapter(module, _parent_of(model, name)):
+                why = "an adapter adds to them in each call: merge it first"
+            if why is None and torch.nn.utils.parametrize.is_parametrized(module):
+                why = "they are computed in each call, by a parametrization"
+            if why is not None:
+                raise _experts.Unsupported(why)
+            plans[module] = _quantized.plan(module, kind, experts_dtype)
+        except _experts.Unsupported as why:
+            reasons[module] = str(why)
+    return plans, reasons
+
+
+def _quantize(model, plans, experts_dtype):
+    """Quantises modules one after the other, with a bar that counts experts' products."""
+    kinds = {module: kind for _, module, kind in _checkpoints.experts_in(model) if module in plans}
+    total = sum(len(getattr(kind.weights(module), role))
+                for module, kind in kinds.items() for role in kind.sources(module))
+    with logging.tqdm(total=total, desc=f"Quantizing experts to {experts_dtype}") as bar:
+        for module, kind in kinds.items():
+            _packed.pop(module, None)
+            _quantized.quantize(module, kind, plans[module][0], bar.update)
+
+
+def _refuse_another_format(model, experts_dtype):
+    known = {formats[:2] for _, module, kind in _checkpoints.experts_in(model)
+             if (formats := _quantized.formats_of(module)) is not None
+             and type(module).__name__ != "GgufExperts"
+             and not _quantized.is_format(formats, experts_dtype)}
+    if known:
+        up, down = min(known)
+        raise ValueError(
+            f"switchyard.transformers.patch: experts_dtype: {experts_dtype!r}, but experts are "
+            f"{up} and {down} already, and their floats are gone: load the model again")
+
+
+def _describe(model, experts_dtype):
+    """Tells each model in `model` how its experts are saved, the outermost of a config first."""
+    told = []
+    for m in _models_in(model).values():
+        if _checkpoints.layers_of(m) and not any(m.config is config for config in told):
+            told.append(m.config)
+            _checkpoints.describe(m, experts_dtype)
+
+
+def _require_originals(function, model):
+    """Raises if transformers cannot have the model's experts back."""
+    names = [f"{name} ({_quantized.formats_of(module)[0]})"
+             for name, module, _ in _checkpoints.experts_in(model)
+             if _quantized.formats_of(module) is not None]
+    if names:
+        raise ValueError(
+            f"switchyard.transformers.{function}: the experts are quantised, and their floats, the "
+            f"originals, are gone: load the model again. {len(names)} modules, first {names[0]}")
 
 
 def _patch_experts(module, kind, pack_weights, layer):
@@ -290,10 +390,16 @@ def _patch_experts(module, kind, pack_weights, layer):
         # Part of a model whose other parts nobody has asked about.
         module._switchyard_config, module.config = module.config, copy.copy(module.config)
         _name_implementation(module.config, NAME)
-    layer.why = _options(module)[1] or _experts.unusable(kind.weights(module))
+    layer.why = _options(module)[1]
+    if layer.why is not None:
+        return
+    weights = _quantized.weights_of(module, kind)
+    layer.why = _experts.unusable(weights)
+    if weights.formats is not None:
+        layer.formats = weights.formats[:2]
     if layer.why is None and pack_weights:
         try:
-            _packed[module] = _experts.Packed(kind.weights(module), kind.is_transposed(module))
+            _packed[module] = _experts.Packed(weights, kind.is_transposed(module))
             layer.not_packed = None
         except _experts.Unsupported as why:
             layer.not_packed = str(why)
@@ -318,9 +424,15 @@ def _require_module(function, model):
                         f"{type(model).__name__}")
 
 
-def patch(model, pack_weights=False):
+def patch(model, pack_weights=False, experts_dtype=None):
     """Lets Switchyard run the experts of a model, or of any part of one, and its routers
     where their recipe is a preset.
+
+    With experts_dtype, "int8", "q8_0", "q4_0", "mxfp4", "q4_K" or "q6_K", the experts' weights are
+    quantised, and their floats are freed one product of a layer after the other: memory never
+    has more than the model and one such product. A layer whose columns the format's blocks do not
+    divide takes q8_0 or int8 there. A layer that cannot be quantised stays as it is, and is named.
+    save_pretrained() writes the quantised weights, and from_pretrained() reads them.
 
     With pack_weights, a copy of the experts' weights is made in the layout that oneDNN likes
     to read: their memory is needed twice. Each call makes it anew, or drops it if called
@@ -329,10 +441,24 @@ def patch(model, pack_weights=False):
     call this again.
 
     Returns what was done, as Patched; print() it. Where derivatives may be asked for,
-    transformers' own code runs.
+    transformers' own code runs; with quantised weights it cannot, and the call raises
+    RuntimeError.
+
+    Raises ValueError for an unknown experts_dtype, and for another one than that of experts
+    that are quantised already: nothing has been changed.
     """
     _require_module("patch", model)
+    plans, reasons = {}, {}
+    if experts_dtype is not None:
+        _quantized.check_name(experts_dtype)
+        _refuse_another_format(model, experts_dtype)
+        plans, reasons = _plan_quantization(model, experts_dtype)
     done = Patched()
+    sizes = {module: _bytes_of(_quantized.weights_of(module, kind))
+             for _, module, kind in _checkpoints.experts_in(model) if _options(module)[1] is None}
+    if plans:
+        _quantize(model, plans, experts_dtype)
+        _describe(model, experts_dtype)
     _adopt(model)
     for m in _models_in(model).values():
         now = m.config._experts_implementation
@@ -344,6 +470,11 @@ def patch(model, pack_weights=False):
         kind = _families.kind_of(module)
         if kind is not None:
             _patch_experts(module, kind, pack_weights, layer)
+            layer.not_quantized = reasons.get(module, "")
+            layer.why_formats = plans.get(module, ("", ""))[1]
+            if module in sizes:
+                weights = _quantized.weights_of(module, kind)
+                layer.bytes = sizes[module], _bytes_of(weights)
         elif _routers.is_router(module, _parent_of(model, name)):
             layer.role = "router"
             try:
@@ -359,8 +490,11 @@ def unpatch(model):
     """Gives a model, or a part of one, back to transformers' own code.
 
     Its experts' implementation is what it was before patch(), or else transformers' default.
+    Raises ValueError if experts are quantised, because their floats are gone; nothing has been
+    changed then.
     """
     _require_module("unpatch", model)
+    _require_originals("unpatch", model)
     for m in _models_in(model).values():
         _set_implementation(m, _before.pop(m, None))
     for module in model.modules():

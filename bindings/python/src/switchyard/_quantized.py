@@ -1,0 +1,128 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Experts modules whose weights are packed in one of the library's formats.
+
+A quantised module has its weights in buffers, packed_up, packed_down and, with a split gate,
+packed_gate: state_dict() has them. The parameters that they were made of are None. _packed_formats
+is (format of up and gate, format of down, columns between the products).
+"""
+
+import torch
+
+import switchyard
+from switchyard._experts import DTYPES, Unsupported, Weights
+
+FORMATS = tuple(name for name in switchyard.weight_formats() if name not in ("f32", "bf16", "f16"))
+_MOST_COLUMNS = 131072
+
+
+def check_name(name):
+    if name not in FORMATS:
+        raise ValueError(f"experts_dtype: unknown: {name!r}; there are {', '.join(FORMATS)}")
+
+
+def formats_of(module):
+    """The _packed_formats of a module, or None while its weights are floats."""
+    return getattr(module, "_packed_formats", None)
+
+
+def weights_of(module, kind):
+    """The module's Weights, packed or not."""
+    formats = formats_of(module)
+    if formats is None:
+        return kind.weights(module)
+    return Weights(module.packed_up, module.packed_down, *kind.biases(module),
+                   gate=getattr(module, "packed_gate", None), formats=formats)
+
+
+def format_for(name, cols):
+    """The format that is taken for `name` with so many columns: GGUF files, too, have 8 bits where
+    the blocks of q4_K do not divide the columns."""
+    for candidate in (name, "q8_0", "int8"):
+        if cols % switchyard.weight_formats()[candidate].columns == 0 and cols <= _MOST_COLUMNS:
+            return candidate
+    raise Unsupported(f"a product has {cols} columns, and {_MOST_COLUMNS} are the most")
+
+
+def plan(module, kind, name):
+    """The _packed_formats for the weights of this module, and why they are not `name` everywhere.
+
+    Raises Unsupported.
+    """
+    weights = kind.weights(module)
+    if weights.formats is not None:
+        others = set(weights.formats[:2]) - {name}
+        return weights.formats, "as its GGUF has them" if others else ""
+    for tensor in (weights.up, weights.down):
+        if tensor.dtype not in DTYPES:
+            raise Unsupported(f"no products of {tensor.dtype}")
+    at = -2 if kind.is_transposed(module) else -1
+    hidden, intermediate = weights.up.shape[at], weights.down.shape[at]
+    formats = format_for(name, hidden), format_for(name, intermediate), intermediate
+    odd = [cols for cols, taken in zip((hidden, intermediate), formats) if taken != name]
+    why = (f"because {odd[0]} columns are no multiple of "
+           f"{switchyard.weight_formats()[name].columns}") if odd else ""
+    return formats, why
+
+
+def is_format(formats, name):
+    """Whether floats quantised to `name` may have these formats."""
+    return formats[1] == format_for(name, formats[2]) and formats[0] in (name, "q8_0", "int8")
+
+
+def pack(weights, name, transposed, on_expert=lambda: None):
+    """The packed bytes of one product's weights, expert by expert; blocks are packed as they are."""
+    packed = None
+    with torch.no_grad():
+        for e in range(len(weights)):
+            expert = weights[e:e + 1].detach()
+            one = switchyard.pack_weights(expert.transpose(1, 2) if transposed else expert, name)
+            if packed is None:
+                packed = one.new_empty((len(weights), one.shape[1]))
+            packed[e] = one[0]
+            on_expert()
+    return packed
+
+
+def owner_of(module, path):
+    owner, _, name = path.rpartition(".")
+    return module.get_submodule(owner), name
+
+
+def quantize_role(module, kind, formats, role, tensor, on_expert=lambda: None):
+    """Packs a product's weights; the parameters stay until drop_parameters()."""
+    # Blocks of a GGUF are never transposed.
+    transposed = tensor.is_floating_point() and kind.is_transposed(module)
+    name = formats[1] if role == "down" else formats[0]
+    module.register_buffer(f"packed_{role}", pack(tensor, name, transposed, on_expert))
+
+
+def drop_parameter(module, kind, role):
+    owner, name = owner_of(module, kind.sources(module)[role])
+    owner.register_parameter(name, None)
+
+
+def quantize(module, kind, formats, on_expert):
+    """Packs the module's weights, and frees each product's when it is done."""
+    weights = kind.weights(module)
+    tensors = {role: getattr(weights, role) for role in kind.sources(module)}
+    del weights
+    for role in list(tensors):
+        quantize_role(module, kind, formats, role, tensors.pop(role), on_expert)
+        drop_parameter(module, kind, role)
+    module._packed_formats = formats
+
+
+def make_empty(module, kind, formats):
+    """Gives the module buffers for weights of these formats, to be loaded."""
+    weights, transposed = kind.weights(module), kind.is_transposed(module)
+    for role in kind.sources(module):
+        tensor = getattr(weights, role)
+        rows, cols = tensor.shape[:0:-1] if transposed else tensor.shape[1:]
+        size = torch.ops.switchyard.packed_weights_size(
+            formats[1] if role == "down" else formats[0], rows, cols)
+        module.register_buffer(f"packed_{role}", torch.empty(
+            (len(tensor), size), dtype=torch.uint8, device=tensor.device))
+    for role in kind.sources(module):
+        drop_parameter(module, kind, role)
+    module._packed_formats = tuple(formats)

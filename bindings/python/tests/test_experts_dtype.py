@@ -1,0 +1,373 @@
+# Copyright 2026 The Switchyard Authors
+# SPDX-License-Identifier: Apache-2.0
+"""patch(model, experts_dtype=...): models whose experts are quantised."""
+
+import copy
+import itertools
+import json
+import logging
+import pickle
+import weakref
+
+import peft
+import pytest
+import small_experts
+import test_adopted
+import torch
+from formats import ERRORS, FORMATS, decode, random_blocks
+from test_models import FAMILIES, make
+from transformers import AutoModelForCausalLM
+from what_ran import what_ran
+
+import switchyard.transformers
+from switchyard import _families, _quantized
+from switchyard.transformers import ExpertsConfig, patch, unpatch
+
+TOKENS = torch.randint(2, 97, (1, 40), generator=torch.Generator().manual_seed(1))
+# The blocks of every format divide these.
+WIDE = {"hidden_size": 256, "moe_intermediate_size": 256, "intermediate_size": 256}
+
+
+def wide(family, dtype=torch.float32):
+    # OLMoE's heads share all of the width.
+    return make(family, dtype, **WIDE, **({"head_dim": 64} if family == "olmoe" else {}))
+
+
+# Two layers pass the error on; a token that is routed to another expert is left to the median.
+LOGITS_ERROR = 2.5
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(_alike):
+    torch.set_num_threads(1)
+
+
+def logits_of(model, tokens=TOKENS):
+    with torch.inference_mode():
+        return model(tokens, use_cache=False).logits[0].double()
+
+
+def error(got, want):
+    """The median token's error by its RMS."""
+    return ((got - want).square().mean(1) / want.square().mean(1)).sqrt().median().item()
+
+
+def mlp(model):
+    return model.model.layers[-1].mlp
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families(family):
+    """Each family in each format: logits within the format's bound of those of float experts."""
+    model = wide(family)
+    want = logits_of(model)
+    for name in FORMATS:
+        one = copy.deepcopy(model)
+        done = patch(one, experts_dtype=name)
+        assert done.quantized == {n: (name, name) for n in done.experts}, str(done)
+        assert done.experts and not done.kept_float
+        assert error(logits_of(one), want) <= LOGITS_ERROR * ERRORS[name], name
+
+
+@pytest.mark.parametrize("family", test_adopted.FAMILIES)
+def test_families_that_ask_for_no_implementation(family):
+    model = test_adopted.make(family)
+    want = test_adopted.run(model)[1].flatten(0, -2)
+    for name in ("q8_0", "q4_0"):
+        one = copy.deepcopy(model)
+        done = patch(one, experts_dtype=name)
+        assert set(done.quantized.values()) == {(name, "int8")}, str(done)
+        got = test_adopted.run(one)[1].flatten(0, -2)
+        assert error(got, want) <= LOGITS_ERROR * ERRORS[name]
+
+
+FORMAT_OF = itertools.cycle(("int8", "q8_0", "q4_0", "mxfp4"))
+
+
+@pytest.mark.parametrize("family, name, dtype", [
+    (*which, dtype) for which, dtype in zip(small_experts.decorated(), FORMAT_OF)])
+def test_modules(family, name, dtype):
+    """Every class that is decorated, in a format of its turn."""
+    module = small_experts.make(family, name)
+    kind = _families.DECORATED
+    if getattr(module, "has_post_expert_norm", False):
+        return
+    weights, ids = torch.randn(20, small_experts.EXPERTS).softmax(-1).topk(3)
+    hidden = torch.randn(20, small_experts.HIDDEN)
+    module.config._experts_implementation = "switchyard"
+    with torch.no_grad():
+        want = module(hidden, ids, weights).double()
+        formats, _ = _quantized.plan(module, kind, dtype)
+        _quantized.quantize(module, kind, formats, lambda: None)
+        ran, got = what_ran(lambda: module(hidden, ids, weights))
+    assert ran == (1, 0)
+    # ReLU and limits amplify errors near their edges; small widths average less.
+    assert error(got.double(), want) <= 1.5 * ERRORS[dtype]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_row_alone_has_the_bits_of_the_batch(name):
+    """In transformers: attention and the router's product are outside, as docs/conformance.md says."""
+    model = wide("gpt_oss", torch.bfloat16)
+    experts = mlp(model).experts
+    torch.nn.init.normal_(experts.down_proj_bias)
+    patch(model, experts_dtype=name)
+    weights, ids = torch.randn(64, 8).softmax(-1).topk(3)
+    hidden = torch.randn(64, 256).bfloat16()
+    with torch.no_grad():
+        want = experts(hidden, ids, weights.bfloat16())
+        for threads in (1, 2, 5, 64):
+            torch.set_num_threads(threads)
+            assert torch.equal(experts(hidden, ids, weights.bfloat16()), want)
+            for t in range(64) if threads == 1 else (0, 17, 63):
+                one = slice(t, t + 1)
+                assert torch.equal(experts(hidden[one], ids[one], weights[one].bfloat16()), want[one])
+    torch.set_num_threads(1)
+
+
+def test_report():
+    model = make("qwen3_moe")
+    assert str(patch(model, experts_dtype="q4_K")).splitlines() == [
+        "experts by switchyard: 2, routers: 2",
+        "2 x Qwen3MoeExperts: by switchyard, gate and up q8_0, down int8, because 64 columns are no "
+        "multiple of 256",
+        "2 x Qwen3MoeTopKRouter: by switchyard",
+        "experts' weights: 0.59 MB before, 0.17 MB now"]
+    assert "before" not in str(patch(model))  # nothing was done again
+    model = wide("qwen3_moe")
+    mlp(model).experts.act_fn = torch.nn.Tanh()
+    done = patch(model, experts_dtype="q4_K")
+    lines = str(done).splitlines()
+    assert "1 x Qwen3MoeExperts: by switchyard, q4_K" in lines
+    why = "its gate is none of the library's activations"
+    assert (f"1 x Qwen3MoeExperts: left to transformers: {why}, its weights stay floats: {why}"
+            in lines)
+    assert done.kept_float == {"model.layers.1.mlp.experts": why}
+    logits_of(model)
+
+
+@pytest.mark.parametrize("name", ["bf16", "q5_K", 8])
+def test_unknown_formats(name):
+    model = make("qwen3_moe")
+    with pytest.raises(ValueError, match="experts_dtype: unknown: .*; there are int8, q8_0, q4_0"):
+        patch(model, experts_dtype=name)
+    assert mlp(model).experts.down_proj is not None
+
+
+def test_floats_are_freed_one_product_after_the_other(monkeypatch):
+    model = wide("qwen3_moe")
+    floats = [weakref.ref(p) for n, p in model.named_parameters() if "experts." in n]
+    seen, totals = [], []
+
+    class Bar:
+        def __init__(self, total, desc):
+            totals.append((total, desc))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def update(self):
+            seen.append(sum(f() is not None for f in floats))
+
+    monkeypatch.setattr(switchyard.transformers.logging, "tqdm", Bar)
+    patch(model, experts_dtype="q4_0")
+    assert totals == [(2 * 2 * 8, "Quantizing experts to q4_0")]
+    assert seen == [4] * 8 + [3] * 8 + [2] * 8 + [1] * 8
+    assert not [f for f in floats if f() is not None]
+    state = mlp(model).experts.state_dict()
+    assert {n: t.dtype for n, t in state.items()} == {
+        "packed_up": torch.uint8, "packed_down": torch.uint8}
+
+
+def test_the_originals_are_gone():
+    model = wide("qwen3_moe")
+    patch(model, experts_dtype="q4_0")
+    want = logits_of(model)
+    for part in (model, mlp(model)):
+        with pytest.raises(ValueError, match="unpatch: the experts are quantised, and their floats, "
+                                             "the originals, are gone: load the model again"):
+            unpatch(part)
+    with pytest.raises(ValueError, match="originals, are gone"):
+        model.set_experts_implementation("eager")
+    with pytest.raises(ValueError, match="'int8', but experts are q4_0 and q4_0 already"):
+        patch(model, experts_dtype="int8")
+    for again in (None, "q4_0"):
+        done = patch(model, pack_weights=True, experts_dtype=again)
+        assert len(done.quantized) == 2 and set(done.unpacked.values()) == {"they are quantised"}
+    assert torch.equal(logits_of(model), want)
+
+
+def test_calls_that_cannot_run_say_why():
+    model = wide("qwen3_moe")
+    patch(model, experts_dtype="q8_0")
+    want = logits_of(model)
+    with pytest.raises(RuntimeError, match="Qwen3MoeExperts: gradients may be asked for.*no_grad.*"
+                                           "its weights, which are q8_0 and q8_0"):
+        model(TOKENS)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert error(logits_of(model), want) < 0.1
+    model.bfloat16() if not model.is_quantized else model.to(torch.bfloat16)
+    assert error(logits_of(model), want) < 0.1
+
+
+@pytest.mark.parametrize("family", ["qwen3_moe", "gpt_oss"])
+def test_copies_and_pickles(family, tmp_path):
+    model = wide(family)
+    patch(model, experts_dtype="q4_K")
+    want = logits_of(model)
+    torch.save(model, tmp_path / "model.pt")
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)),
+                  torch.load(tmp_path / "model.pt", weights_only=False)):
+        assert torch.equal(logits_of(other), want)
+        mlp(other).experts.packed_down.zero_()
+        assert not torch.equal(logits_of(other), want)
+    assert torch.equal(logits_of(model), want)
+    twin = wide(family)
+    patch(twin, experts_dtype="q4_K")
+    twin.load_state_dict(model.state_dict())
+    assert torch.equal(logits_of(twin), want)
+
+
+def test_compiles_in_one_piece():
+    model = wide("qwen3_moe")
+    patch(model, experts_dtype="mxfp4")
+    want = logits_of(model)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+        got = compiled(TOKENS, use_cache=False).logits[0].double()
+    torch.testing.assert_close(got, want)
+
+
+def test_adapters():
+    """Of attention: before and after. Of experts: these stay floats until it is merged."""
+    model = wide("qwen3_moe")
+    attention = peft.LoraConfig(target_modules=["q_proj"], init_lora_weights=False, lora_alpha=64)
+    wrapped = peft.get_peft_model(copy.deepcopy(model), attention).eval()
+    want = logits_of(wrapped)
+    assert len(patch(wrapped, experts_dtype="q8_0").quantized) == 2
+    assert error(logits_of(wrapped), want) <= LOGITS_ERROR * ERRORS["q8_0"]
+    later = copy.deepcopy(model)
+    patch(later, experts_dtype="q8_0")
+    with torch.no_grad():
+        later = peft.get_peft_model(later, attention).eval()
+    assert not torch.equal(logits_of(later), logits_of(model))
+
+    experts = peft.LoraConfig(target_parameters=["mlp.experts.down_proj"], lora_alpha=64,
+                              init_lora_weights=False)
+    wrapped = peft.get_peft_model(model, experts).eval()
+    want = logits_of(wrapped)
+    done = patch(wrapped, experts_dtype="q8_0")
+    assert not done.quantized and len(done.experts) == 2
+    assert set(done.kept_float.values()) == {
+        "an adapter adds to them in each call: merge it first"}
+    torch.testing.assert_close(logits_of(wrapped), want, rtol=1e-4, atol=1e-4)
+    merged = wrapped.merge_and_unload()
+    assert len(patch(merged, experts_dtype="q8_0").quantized) == 2
+    assert error(logits_of(merged), want) <= LOGITS_ERROR * ERRORS["q8_0"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_is_saved_and_loaded(family, tmp_path):
+    model = wide(family)
+    model.save_pretrained(tmp_path / "floats")
+    name = dict(zip(FAMILIES, itertools.cycle(FORMATS)))[family]
+    patch(model, experts_dtype=name)
+    want = logits_of(model)
+    model.save_pretrained(tmp_path / "quantised", max_shard_size="1MB")
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "quantised")
+    patch(loaded)  # its routers
+    assert torch.equal(logits_of(loaded), want)
+    config = json.loads((tmp_path / "quantised/config.json").read_text())["quantization_config"]
+    assert config["quant_method"] == "switchyard" and config["experts_dtype"] == name
+    # Quantised while it is loaded: the same bytes; and saved again.
+    other = AutoModelForCausalLM.from_pretrained(tmp_path / "floats",
+                                                 quantization_config=ExpertsConfig(name))
+    assert not [n for n, p in other.named_parameters() if p.device.type == "meta"]
+    other.save_pretrained(tmp_path / "again")
+    again = AutoModelForCausalLM.from_pretrained(tmp_path / "again")
+    assert again.config.quantization_config.layers == config["layers"]
+    for m in (other, again):
+        patch(m)
+        assert torch.equal(logits_of(m), want)
+
+
+def test_a_part_is_saved_and_loaded(tmp_path):
+    model = wide("qwen3_moe")
+    patch(model, experts_dtype="q4_0")
+    with torch.inference_mode():
+        want = model.model(TOKENS).last_hidden_state
+    model.model.save_pretrained(tmp_path)
+    part = type(model.model).from_pretrained(tmp_path)
+    patch(part)
+    with torch.inference_mode():
+        assert torch.equal(part(TOKENS).last_hidden_state, want)
+
+
+def test_a_wrong_checkpoint_is_an_error(tmp_path):
+    """Formats that do not fit the packed tensors, and names that no format has."""
+    model = wide("qwen3_moe")
+    patch(model, experts_dtype="q4_0")
+    model.save_pretrained(tmp_path)
+    text = (tmp_path / "config.json").read_text()
+    for change, message in (({"q4_0": "q9_0"}, "unknown: 'q9_0'"),
+                            ({'"q4_0",': '"q8_0",'}, "ize mismatch|mismatch")):
+        changed = text
+        for old, new in change.items():
+            changed = changed.replace(old, new)
+        (tmp_path / "config.json").write_text(changed)
+        with pytest.raises((ValueError, RuntimeError), match=message):
+            AutoModelForCausalLM.from_pretrained(tmp_path)
+
+
+GGML_TYPES = {"q4_0": 2, "q8_0": 8, "q4_K": 12, "q6_K": 14}
+
+
+@pytest.mark.parametrize("up, down", [("q4_K", "q6_K"), ("q4_0", "q4_0"), ("q8_0", "q8_0")])
+def test_experts_of_a_GGUF(up, down):
+    """As transformers' GgufExperts has them: multiplied as they are, and packed on request."""
+    from transformers.integrations.gguf.utils import GgufExperts
+
+    model = wide("qwen3_moe")
+    floats = copy.deepcopy(model)
+    for layer, twin in zip(model.model.layers, floats.model.layers):
+        experts = GgufExperts(8, 256, 256, GGML_TYPES[up], GGML_TYPES[down], layer.mlp.experts.act_fn)
+        for name, kind in (("gate_up_proj", up), ("down_proj", down)):
+            rows = getattr(experts, name).shape[1]
+            blocks = random_blocks(kind, 8, rows, 256 // switchyard.weight_formats()[kind].columns)
+            getattr(experts, name).data = blocks.flatten(2)
+            getattr(twin.mlp.experts, name).data = decode(kind, blocks).flatten(2)
+        layer.mlp.experts = experts
+    want = logits_of(floats)
+    done = patch(model)
+    assert set(done.quantized.values()) == {(up, down)} and len(done.experts) == 2
+    got = logits_of(model)
+    assert error(got, want) < 0.1
+    unpatch(model)
+    done = patch(model, experts_dtype="q4_0")
+    assert set(done.quantized.values()) == {(up, down)}
+    assert ("as its GGUF has them" in str(done)) == ((up, down) != ("q4_0", "q4_0"))
+    assert torch.equal(logits_of(model), got)
+
+
+def test_types_of_a_GGUF_that_are_left_alone():
+    from transformers.integrations.gguf.utils import GgufExperts
+
+    model = wide("qwen3_moe")
+    mlp(model).experts = GgufExperts(8, 256, 256, 13, 14, mlp(model).experts.act_fn)
+    done = patch(model)
+    assert done.untouched["model.layers.1.mlp.experts"] == "no products of GGML's types 13 and 14"
+
+
+def test_a_layer_that_cannot_be_quantised_is_loaded_as_floats(tmp_path, caplog, monkeypatch):
+    model = wide("qwen3_moe")
+    mlp(model).experts.act_fn = torch.nn.Tanh()
+    patch(model, experts_dtype="q8_0")
+    model.save_pretrained(tmp_path)
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
+    assert mlp(loaded).experts.down_proj.dtype == torch.float32
+    assert loaded.model.layers[0].mlp.experts.packed_down.dtype == torch.uint8
