@@ -3,15 +3,18 @@
 """Quantised experts in save_pretrained() and from_pretrained(): a quantizer of transformers.
 
 A checkpoint has the packed buffers, and config.json the formats of each layer. Experts in floats
-are quantised while they are loaded, a layer at a time.
+are quantised while they are loaded, a layer at a time. Experts that a checkpoint has in MXFP4, as
+gpt-oss's, are packed as they are.
 """
 
 import torch
 from transformers.core_model_loading import ConversionOps
-from transformers.quantizers.auto import register_quantization_config, register_quantizer
+from transformers.quantizers.auto import (AUTO_QUANTIZER_MAPPING, register_quantization_config,
+                                          register_quantizer)
 from transformers.quantizers.base import HfQuantizer
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
+import switchyard
 from switchyard import _experts, _families, _quantized
 
 METHOD = "switchyard"
@@ -62,6 +65,40 @@ def describe(model, experts_dtype):
     model.is_quantized = True
 
 
+class _Parameters:
+    """The experts' parameters that are packed while a checkpoint is loaded."""
+
+    def __init__(self):
+        self._of = {}  # (module, Kind, formats, role) by a parameter's full name
+
+    def add(self, name, module, kind, formats):
+        for role, path in kind.sources(module).items():
+            self._of[f"{name}.{path}" if name else path] = module, kind, formats, role
+
+    def __deepcopy__(self, memo):
+        return self  # the loader copies its operations; the modules are the model's own
+
+    def __contains__(self, name):
+        return name in self._of
+
+    def load(self, name, pack):
+        """Lets pack(parameters of its owner, attribute, module, kind, formats, role) register a
+        parameter's packed weights, and takes the parameter away when the module has all.
+        """
+        module, kind, formats, role = self._of[name]
+        owner, attribute = _quantized.owner_of(module, kind.sources(module)[role])
+        empty = owner._parameters[attribute]
+        if hasattr(empty, "to_local"):
+            raise ValueError(f"{name}: a distributed tensor, and experts are packed as a whole")
+        pack(owner._parameters, attribute, module, kind, formats, role)
+        owner._parameters[attribute] = empty  # on the meta device, until all are packed
+        if all(hasattr(module, f"packed_{r}") for r in kind.sources(module)):
+            for r in kind.sources(module):
+                _quantized.drop_parameter(module, kind, r)
+            module._packed_formats = formats
+            module._is_hf_initialized = True
+
+
 class _Pack(ConversionOps):
     """The last step of loading a parameter of experts: packs it, and loads nothing."""
 
@@ -71,7 +108,13 @@ class _Pack(ConversionOps):
     def convert(self, input_dict, full_layer_name=None, missing_keys=None, **named):
         (value,) = input_dict.values()
         value = value[0] if isinstance(value, list) else value
-        self.quantizer.load(full_layer_name, value)
+        def pack(parameters, attribute, module, kind, formats, role):
+            shape = parameters[attribute].shape
+            parameters[attribute] = torch.nn.Parameter(value.view(shape), requires_grad=False)
+            weights = getattr(kind.weights(module), role)
+            _quantized.quantize_role(module, kind, formats, role, weights)
+
+        self.quantizer.parameters.load(full_layer_name, pack)
         if missing_keys is not None:
             missing_keys.discard(full_layer_name)
         return {}
@@ -83,7 +126,7 @@ class ExpertsQuantizer(HfQuantizer):
 
     def __init__(self, quantization_config, **kwargs):
         super().__init__(quantization_config, **kwargs)
-        self._parameters = {}  # (module, Kind, formats, role) by a parameter's name, while it loads
+        self.parameters = _Parameters()
 
     def _process_model_before_weight_loading(self, model, **kwargs):
         for name, module, kind in list(experts_in(model)):
@@ -98,30 +141,16 @@ class ExpertsQuantizer(HfQuantizer):
                 formats, _ = _quantized.plan(module, kind, self.quantization_config.experts_dtype)
             except _experts.Unsupported:
                 continue
-            for role, path in kind.sources(module).items():
-                self._parameters[f"{name}.{path}" if name else path] = module, kind, formats, role
+            self.parameters.add(name, module, kind, formats)
 
     def param_needs_quantization(self, model, param_name, **kwargs):
-        return param_name in self._parameters
+        return param_name in self.parameters
 
     def get_quantize_ops(self):
         return _Pack(self)
 
-    def load(self, name, value):
-        module, kind, formats, role = self._parameters[name]
-        owner, attribute = _quantized.owner_of(module, kind.sources(module)[role])
-        empty = owner._parameters[attribute]
-        owner._parameters[attribute] = torch.nn.Parameter(value.view(empty.shape), requires_grad=False)
-        _quantized.quantize_role(module, kind, formats, role, getattr(kind.weights(module), role))
-        owner._parameters[attribute] = empty  # on the meta device, until all are packed
-        if all(hasattr(module, f"packed_{r}") for r in kind.sources(module)):
-            for r in kind.sources(module):
-                _quantized.drop_parameter(module, kind, r)
-            module._packed_formats = formats
-            module._is_hf_initialized = True
-
     def _process_model_after_weight_loading(self, model, **kwargs):
-        self._parameters = {}
+        self.parameters = _Parameters()
         for _, module, _ in experts_in(model):
             for name in ("packed_up", "packed_down", "packed_gate"):
                 buffer = module._buffers.get(name)
@@ -142,3 +171,100 @@ class ExpertsQuantizer(HfQuantizer):
     @property
     def is_compileable(self):
         return True
+
+
+def ggml_blocks(blocks, scales):
+    """GGML's blocks [..., groups * 17] of a checkpoint's [..., groups, 16] and [..., groups].
+
+    A checkpoint's byte i has elements 2 i and 2 i + 1, low nibble first; GGML's has i and i + 16.
+    """
+    codes = torch.stack([blocks & 15, blocks >> 4], -1).flatten(-2)
+    halves = codes[..., :16] | codes[..., 16:] << 4
+    return torch.cat([scales[..., None], halves], -1).flatten(-2)
+
+
+class _PackMxfp4(ConversionOps):
+    """Packs a product's blocks and scales as they are, expert by expert, and loads nothing."""
+
+    def __init__(self, hf_quantizer):
+        self.hf_quantizer = hf_quantizer
+
+    def convert(self, input_dict, full_layer_name=None, missing_keys=None, **named):
+        attribute = full_layer_name.rpartition(".")[2]
+        blocks, scales = (
+            tensor[0] if isinstance(tensor := input_dict[f"{attribute}_{part}"], list) else tensor
+            for part in ("blocks", "scales"))
+
+        def pack(parameters, attribute, module, kind, formats, role):
+            experts, *of_expert = parameters[attribute].shape
+            rows, cols = reversed(of_expert) if kind.is_transposed(module) else of_expert
+            for tensor, name, shape in ((blocks, "blocks", (experts, rows, cols // 32, 16)),
+                                        (scales, "scales", (experts, rows, cols // 32))):
+                if tuple(tensor.shape) != shape or tensor.dtype != torch.uint8:
+                    raise ValueError(f"{full_layer_name}_{name}: {tensor.dtype} "
+                                     f"{list(tensor.shape)}, not uint8 {list(shape)}")
+            packed = None
+            for e in range(experts):
+                one = switchyard.pack_weights(ggml_blocks(blocks[e:e + 1], scales[e:e + 1]), "mxfp4")
+                packed = one.new_empty((experts, one.shape[1])) if packed is None else packed
+                packed[e] = one[0]
+            module.register_buffer(f"packed_{role}", packed)
+
+        self.hf_quantizer.parameters.load(full_layer_name, pack)
+        if missing_keys is not None:
+            missing_keys.discard(full_layer_name)
+        return {}
+
+
+def _is_cpu(device_map):
+    places = device_map.values() if isinstance(device_map, dict) else [device_map]
+    return all(place is None or str(place) == "cpu" for place in places)
+
+
+class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
+    """transformers' own, but that experts stay MXFP4 on a CPU where Switchyard runs them.
+
+    That is with experts_implementation="switchyard", unless Mxfp4Config(dequantize=True) asks for
+    floats.
+    """
+
+    def __init__(self, quantization_config, **kwargs):
+        super().__init__(quantization_config, **kwargs)
+        self.parameters = _Parameters()
+        self._floats_wanted = quantization_config.dequantize
+        self._is_packed = False
+        self._environment = ()
+
+    def validate_environment(self, *arguments, **named):
+        # Its warnings are about Triton: whether that is needed is known when there is a model.
+        self._environment = arguments, named
+
+    def _process_model_before_weight_loading(self, model, device_map=None, use_kernels=False, **named):
+        self._is_packed = (self.pre_quantized and not self._floats_wanted and not use_kernels
+                           and model.config._experts_implementation == METHOD and _is_cpu(device_map))
+        if not self._is_packed:
+            super().validate_environment(*self._environment[0], **self._environment[1])
+            return super()._process_model_before_weight_loading(
+                model, device_map=device_map, use_kernels=use_kernels, **named)
+        for name, module, kind in experts_in(model):
+            _experts.options_of(module, kind)
+            formats, _ = _quantized.plan(module, kind, "mxfp4")
+            self.parameters.add(name, module, kind, formats)
+        return model
+
+    def _process_model_after_weight_loading(self, model, **kwargs):
+        if not self._is_packed:
+            return super()._process_model_after_weight_loading(model, **kwargs)
+        self.parameters = _Parameters()
+        # save_pretrained() would revert these.
+        model._weight_conversions = [c for c in model._weight_conversions if not any(
+            isinstance(op, _PackMxfp4) for op in getattr(c, "operations", ()))]
+        describe(model, "mxfp4")
+        return model
+
+    def get_load_operations(self):
+        operations = super().get_load_operations()
+        return operations | {"deserialize": _PackMxfp4} if self._is_packed else operations
+
+
+AUTO_QUANTIZER_MAPPING["mxfp4"] = Mxfp4Quantizer
