@@ -275,6 +275,7 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
   shape.num_experts = static_cast<size_t>(ups.experts());
   shape.intermediate = static_cast<size_t>(downs.in());
   if (downs.is_packed()) shape.tile_columns = 0;
+  if (ups.uses_tiles()) SetCosts(ups.format(), &shape);
   ExpertsOptions options;
   options.operands.type = options.gate_up_type = options.down_type = ups.type();
   return Run(kOp, rows, shape, options, ups.bias(), Products(layer));

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One expert's matrix product, by torch's own mm for the CPU.
+// One expert's matrix product, by torch's own mm for the CPU, or by the library
+// where that is faster.
 
 #ifndef SWITCHYARD_PYTHON_GEMM_H_
 #define SWITCHYARD_PYTHON_GEMM_H_
@@ -10,6 +11,7 @@
 #include <cstdint>
 
 #include "packed.h"
+#include "switchyard/expert_weights.h"
 #include "switchyard/views.h"
 #include "tensors.h"
 
@@ -34,6 +36,11 @@ class Projection {
   Type type() const { return type_; }
   // oneDNN multiplies by all columns of packed weights or by none.
   bool is_packed() const { return packed_ != nullptr; }
+  // Two rows or more are multiplied by MultiplyTile().
+  bool uses_tiles() const {
+    return tiles_.data.data != nullptr && !is_packed();
+  }
+  WeightFormat format() const { return tiles_.format; }
   // [experts, out], or an empty one.
   const ConstAnyMatrix& bias() const { return bias_; }
 
@@ -45,6 +52,9 @@ class Projection {
  private:
   void MultiplyPacked(int64_t expert, const ConstAnyMatrix& rows,
                       const AnyMatrix& out, bool add_bias) const;
+  void MultiplyTiles(int64_t expert, const ConstAnyMatrix& rows,
+                     size_t first_column, const AnyMatrix& out,
+                     bool add_bias) const;
 
   Type type_;
   const char* data_;
@@ -52,6 +62,7 @@ class Projection {
   int64_t expert_stride_, in_stride_, out_stride_;
   Tensor bias_keeper_;
   ConstAnyMatrix bias_;
+  ExpertWeights tiles_;  // without data where torch multiplies any rows
   const std::vector<Tensor>* packed_ = nullptr;
 };
 

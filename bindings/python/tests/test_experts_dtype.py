@@ -105,7 +105,23 @@ def test_modules(family, name, dtype):
     assert error(got.double(), want) <= 1.5 * ERRORS[dtype]
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("family", ["qwen3_moe", "gpt_oss"])
+def test_floats_are_packed_without_another_rounding(family):
+    """bf16 in the tile's order, in place of the parameters: no second copy, and the same values."""
+    model = wide(family, torch.bfloat16)
+    hidden = torch.randn(5, 256).bfloat16()
+    weights, ids = torch.randn(5, 8).softmax(-1).topk(3)
+    experts = mlp(model).experts
+    with torch.no_grad():
+        experts.config._experts_implementation = "eager"
+        exact = copy.deepcopy(experts).double()(hidden.double(), ids, weights.double())
+        done = patch(model, experts_dtype="bf16")
+        got = experts(hidden, ids, weights.bfloat16())
+    assert set(done.quantized.values()) == {("bf16", "bf16")}
+    assert error(got.double(), exact) < 2 ** -7
+
+
+@pytest.mark.parametrize("name", (*FORMATS, "bf16"))
 def test_a_row_alone_has_the_bits_of_the_batch(name):
     """In transformers: attention and the router's product are outside, as docs/conformance.md says."""
     model = wide("gpt_oss", torch.bfloat16)
@@ -146,7 +162,7 @@ def test_report():
     logits_of(model)
 
 
-@pytest.mark.parametrize("name", ["bf16", "q5_K", 8])
+@pytest.mark.parametrize("name", ["bfloat16", "q5_K", 8])
 def test_unknown_formats(name):
     model = make("qwen3_moe")
     with pytest.raises(ValueError, match="experts_dtype: unknown: .*; there are int8, q8_0, q4_0"):

@@ -61,6 +61,18 @@ def test_biases_and_transposed_weights(tokens):
     check(switchyard.experts(**named, transposed=True), expected(**named, transposed=True))
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_rows_of_half_precision(dtype):
+    """One row of an expert and many take different kernels; a bias is added before the rounding."""
+    for tokens in (1, 2, 9, 70):
+        named = arguments(dtype, tokens, up_bias=torch.randn(E, 2 * I).to(dtype),
+                          down_bias=torch.randn(E, H).to(dtype))
+        check(switchyard.experts(**named), expected(**named), torch.finfo(dtype).eps / 2)
+        wide = torch.randn(2 * E, H, I)[::2].to(dtype).copy_(named["down"])
+        check(switchyard.experts(**(named | {"down": wide})), expected(**named),
+              torch.finfo(dtype).eps / 2)
+
+
 def test_layouts_and_activations_are_what_they_are_called():
     gate, up = torch.randn(5, I), torch.randn(5, I)
     rows = {"concatenated": torch.cat([gate, up], 1),

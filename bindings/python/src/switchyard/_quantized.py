@@ -12,7 +12,7 @@ import torch
 import switchyard
 from switchyard._experts import DTYPES, Unsupported, Weights
 
-FORMATS = tuple(name for name in switchyard.weight_formats() if name not in ("f32", "bf16", "f16"))
+FORMATS = tuple(switchyard.weight_formats())
 _MOST_COLUMNS = 131072
 
 
