@@ -5,11 +5,13 @@
 
 Four layers of Qwen3-30B-A3B's shape with random weights. What is compared runs in turn,
 each time in another order; medians, and above 1 Switchyard is faster. Attention and
-norms are transformers' in all of them. Without the product with the vocabulary, which
+norms are transformers' in all of them. With --experts-dtype, a copy of the model with quantised
+experts runs beside it, whose memory is printed first. Without the product with the vocabulary, which
 48 layers' time would hide, and four do not.
 Exit codes: 0; 2 for wrong input, in a line on stderr.
 """
 
+import copy
 import random
 import statistics
 import sys
@@ -55,8 +57,12 @@ def main(argv):
     parser.add_argument("--dtype", choices=("bfloat16", "float32"), default="bfloat16")
     parser.add_argument("--pack-weights", action="store_true",
                         help="for oneDNN, whenever Switchyard runs the experts")
+    parser.add_argument("--experts-dtype", choices=switchyard.weight_formats(), nargs="+", default=[],
+                        help="also a patched copy whose experts are quantised, for each of these")
+    parser.add_argument("--threads", type=count, default=torch.get_num_threads())
     parser.add_argument("--seconds", type=seconds, default=8, help="for each line (8)")
     arguments = parser.parse_args(argv)
+    torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
     model = make(arguments.layers, getattr(torch, arguments.dtype))
     routers = [layer.mlp.gate for layer in model.model.layers]
@@ -64,27 +70,37 @@ def main(argv):
     switchyard.transformers.patch(model, pack_weights=arguments.pack_weights)
     after = [router.forward for router in routers]
 
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {arguments.dtype}\n")
+    models = {}
+    for name in arguments.experts_dtype:
+        models[name] = copy.deepcopy(model)
+        print(f"{switchyard.transformers.patch(models[name], experts_dtype=name)}\n", flush=True)
+
     def choose(name):
+        if name in models:
+            return models[name].model
         model.set_experts_implementation("switchyard" if name == "patched" else name)
         for router, old, new in zip(routers, before, after):
             router.forward = new if name == "patched" else old
+        return model.model
 
-    def prefill(tokens):
+    def prefill(chosen, tokens):
         begin = time.perf_counter()
-        model.model(tokens, use_cache=False)
+        chosen(tokens, use_cache=False)
         return time.perf_counter() - begin
 
-    def decode(tokens):
-        cache = model.model(tokens[:, :CONTEXT], use_cache=True).past_key_values
+    def decode(chosen, tokens):
+        cache = chosen(tokens[:, :CONTEXT], use_cache=True).past_key_values
         begin = time.perf_counter()
         for step in range(arguments.steps):
-            model.model(tokens[:, CONTEXT + step:][:, :1], past_key_values=cache, use_cache=True)
+            chosen(tokens[:, CONTEXT + step:][:, :1], past_key_values=cache, use_cache=True)
         return (time.perf_counter() - begin) / arguments.steps
 
-    names = ["patched", "switchyard", "eager", "grouped_mm"]
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {arguments.dtype}\n")
-    print("| | " + " | ".join(f"{n}, ms" for n in names) + " | best rival / patched |")
-    print("|" + " --- |" * (len(names) + 2))
+    ours = ["patched", *models]
+    names = [*ours, "switchyard", "eager", "grouped_mm"]
+    print("| | " + " | ".join(f"{n}, ms" for n in names) + " | best rival / "
+          + " | best rival / ".join(ours) + " |")
+    print("|" + " --- |" * (1 + len(names) + len(ours)))
     lines = [(f"prefill {t}", prefill, t) for t in arguments.prefill]
     if arguments.steps:
         lines.append(("decode", decode, CONTEXT + arguments.steps))
@@ -93,17 +109,16 @@ def main(argv):
             tokens = torch.randint(0, VOCABULARY, (1, length))
             times = {name: [] for name in names}
             for name in names:
-                choose(name)
-                run(tokens)
+                run(choose(name), tokens)
             end = time.perf_counter() + arguments.seconds
             while time.perf_counter() < end or len(times[names[0]]) < 3:
                 for name in random.sample(names, len(names)):
-                    choose(name)
-                    times[name].append(run(tokens) * 1e3)
+                    times[name].append(run(choose(name), tokens) * 1e3)
             ms = {name: statistics.median(t) for name, t in times.items()}
             print(f"| {label} | " + " | ".join(
                 f"{ms[n]:.2f} ({min(times[n]):.2f} to {max(times[n]):.2f})" for n in names)
-                + f" | {min(ms['eager'], ms['grouped_mm']) / ms['patched']:.2f} |", flush=True)
+                + "".join(f" | {min(ms['eager'], ms['grouped_mm']) / ms[n]:.2f}" for n in ours)
+                + " |", flush=True)
     return 0
 
 

@@ -17,9 +17,12 @@ BENCH = pathlib.Path(__file__).parents[1] / "bench"
     ("moe_block", "--tokens 1 0", "argument --tokens: expected a number from 1 to 1048576, not '0'"),
     ("moe_block", "--seconds -1", "argument --seconds: expected a time above 0, not '-1'"),
     ("moe_block", "--rivals eagre", "argument --rivals: invalid choice: 'eagre'"),
+    ("accuracy", "--model x", "--model and --text go together"),
+    ("accuracy", "--formats q5", "argument --formats: invalid choice: 'q5'"),
     ("model", "--prefill x", "argument --prefill: expected a number from 1 to 1048576, not 'x'"),
     ("model", "--seconds nan", "argument --seconds: expected a time above 0, not 'nan'"),
-    ("model", "--threads 2", "unrecognized arguments: --threads 2")))
+    ("model", "--experts-dtype q5", "argument --experts-dtype: invalid choice: 'q5'"),
+    ("model", "--thread 2", "unrecognized arguments: --thread 2")))
 def test_a_wrong_argument_is_one_line(program, line, message, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(BENCH))
     with pytest.raises(SystemExit) as end:

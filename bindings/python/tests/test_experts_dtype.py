@@ -15,6 +15,7 @@ import small_experts
 import test_adopted
 import torch
 from formats import ERRORS, FORMATS, decode, random_blocks
+from safetensors import SafetensorError
 from test_models import FAMILIES, make
 from transformers import AutoModelForCausalLM
 from what_ran import what_ran
@@ -337,6 +338,24 @@ def test_a_wrong_checkpoint_is_an_error(tmp_path):
         (tmp_path / "config.json").write_text(changed)
         with pytest.raises((ValueError, RuntimeError), match=message):
             AutoModelForCausalLM.from_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text(text)
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    with pytest.raises(SafetensorError):
+        AutoModelForCausalLM.from_pretrained(tmp_path)
+
+
+def test_any_packed_bytes_are_read(tmp_path):
+    """Of a broken file: scales of NaN and infinity make NaN, and nothing crashes."""
+    model = wide("qwen3_moe")
+    for name in FORMATS:
+        one = copy.deepcopy(model)
+        patch(one, experts_dtype=name)
+        for layer in one.model.layers:
+            layer.mlp.experts.packed_up.random_(0, 256)
+            layer.mlp.experts.packed_down.fill_(255)
+        one.save_pretrained(tmp_path / name)
+        assert logits_of(AutoModelForCausalLM.from_pretrained(tmp_path / name)).shape == (40, 97)
 
 
 GGML_TYPES = {"q4_0": 2, "q8_0": 8, "q4_K": 12, "q6_K": 14}
