@@ -6,11 +6,12 @@
 Random weights at the shapes of known models; implementations run in turn, each time in
 another order, and medians are compared: above 1 Switchyard is faster. Each round has a ratio,
 too: the last column has the middle half of these, because a ratio nearer to 1 than they are to
-each other shows no difference. Weights of
+each other shows no difference. With --experts-dtype the first format is ours there. Weights of
 several layers take turns, so that they come from memory, as in a model.
 Exit codes: 0; 2 for wrong input, in a line on stderr.
 """
 
+import copy
 import importlib
 import random
 import statistics
@@ -65,6 +66,8 @@ def make(shape, dtype):
 
 def run(module, name, *inputs):
     _packed.pop(module, None)
+    if name in module.__dict__.get("quantized", ()):
+        return module.__dict__["quantized"][name](*inputs)
     if name == "packed":
         _packed[module], name = module.__dict__["packed"], "switchyard"
     module.config._experts_implementation = name
@@ -88,11 +91,15 @@ def main(argv):
     parser.add_argument("--threads", type=count, default=torch.get_num_threads())
     parser.add_argument("--pack-weights", action="store_true",
                         help="also as patch(model, pack_weights=True) has them")
+    parser.add_argument("--experts-dtype", choices=switchyard.weight_formats(), nargs="+", default=[],
+                        help="also as patch(model, experts_dtype=...) has them")
     parser.add_argument("--rivals", choices=("eager", "grouped_mm", "batched_mm"),
                         nargs="+", default=["eager", "grouped_mm"])
     arguments = parser.parse_args(argv)
     torch.set_num_threads(arguments.threads)
-    names = ["switchyard", *["packed"] * arguments.pack_weights, *arguments.rivals]
+    ours = (arguments.experts_dtype or ["switchyard"])[0]
+    names = ["switchyard", *["packed"] * arguments.pack_weights, *arguments.experts_dtype,
+             *arguments.rivals]
     dtype = getattr(torch, arguments.dtype)
     print(f"torch {torch.__version__}, {arguments.threads} threads, {arguments.dtype}\n")
     print("| shape | tokens | " + " | ".join(f"{n}, ms" for n in names) + " | best rival / ours | of single rounds |")
@@ -100,6 +107,11 @@ def main(argv):
     for shape in arguments.shape:
         torch.manual_seed(1)
         modules = [make(shape, dtype) for _ in range(arguments.layers)]
+        for m in modules if arguments.experts_dtype else ():
+            copies = {name: copy.deepcopy(m) for name in arguments.experts_dtype}
+            for name, quantized in copies.items():
+                switchyard.transformers.patch(quantized, experts_dtype=name)
+            m.__dict__["quantized"] = copies
         for m in modules if arguments.pack_weights else ():
             m.__dict__["packed"] = Packed(Weights(m.gate_up_proj, m.down_proj), m.is_transposed)
         _, experts, top_k, hidden, _ = SHAPES[shape]
@@ -124,9 +136,9 @@ def main(argv):
             ms = {name: statistics.median(t) for name, t in times.items()}
             best = min(arguments.rivals, key=ms.get)
             low, high = middle_half(
-                theirs / ours for theirs, ours in zip(times[best], times["switchyard"]))
+                theirs / own for theirs, own in zip(times[best], times[ours]))
             print(f"| {shape} | {tokens} | " + " | ".join(f"{ms[n]:.3f}" for n in names)
-                  + f" | {ms[best] / ms['switchyard']:.2f} | {low:.3f} to {high:.3f} |", flush=True)
+                  + f" | {ms[best] / ms[ours]:.2f} | {low:.3f} to {high:.3f} |", flush=True)
     return 0
 
 

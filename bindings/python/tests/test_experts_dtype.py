@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 import logging
+import pathlib
 import pickle
 import weakref
 
@@ -139,6 +140,13 @@ def test_a_row_alone_has_the_bits_of_the_batch(name):
             for t in range(64) if threads == 1 else (0, 17, 63):
                 one = slice(t, t + 1)
                 assert torch.equal(experts(hidden[one], ids[one], weights[one].bfloat16()), want[one])
+    torch.set_num_threads(1)
+
+
+def test_the_program_of_the_docs():
+    text = (pathlib.Path(__file__).parents[3] / "docs" / "conformance.md").read_text()
+    program = text.split("### In transformers")[1].split("```python\n")[1].split("```")[0]
+    exec(program.replace("topk(8)", "topk(3)"), {"model": wide("qwen3_moe", torch.bfloat16)})
     torch.set_num_threads(1)
 
 
