@@ -4,11 +4,12 @@
 
 A checkpoint has the packed buffers, and config.json the formats of each layer. Experts in floats
 are quantised while they are loaded, a layer at a time. Experts that a checkpoint has in MXFP4, as
-gpt-oss's, are packed as they are.
+gpt-oss's, or that a GGUF has in blocks, are packed as they are.
 """
 
 import torch
 from transformers.core_model_loading import ConversionOps
+from transformers.integrations.gguf.utils import get_gguf_plan, replace_with_gguf_modules
 from transformers.quantizers.auto import (AUTO_QUANTIZER_MAPPING, register_quantization_config,
                                           register_quantizer)
 from transformers.quantizers.base import HfQuantizer
@@ -268,3 +269,48 @@ class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
 
 
 AUTO_QUANTIZER_MAPPING["mxfp4"] = Mxfp4Quantizer
+
+
+class _Types:
+    """Which of GGML's types replace_with_gguf_modules() keeps as blocks."""
+
+    @staticmethod
+    def supports(ggml_type):
+        return ggml_type in _families.GGML_TYPES
+
+
+class GgufQuantizer(AUTO_QUANTIZER_MAPPING["gguf"]):
+    """transformers' own, but that experts keep a GGUF's blocks on a CPU where Switchyard runs them.
+
+    transformers keeps blocks only where it has a kernel for them, and expands a GGUF to floats on a
+    CPU. With experts_implementation="switchyard" the experts' blocks are packed instead, unless
+    GgufConfig(dequantize=True) asks for floats.
+    """
+
+    def __init__(self, quantization_config, **kwargs):
+        super().__init__(quantization_config, **kwargs)
+        self._floats_wanted = quantization_config.dequantize
+
+    def _process_model_before_weight_loading(self, model, device_map=None, **named):
+        super()._process_model_before_weight_loading(model, device_map=device_map, **named)
+        if (self.supported and self.quantization_config.dequantize and not self._floats_wanted
+                and model.config._experts_implementation == METHOD and _is_cpu(device_map)):
+            _, packable, _ = get_gguf_plan(self.header, self.mapping)
+            plan = {name: ggml_type for name, ggml_type in packable.items()
+                    if name.rpartition(".")[0].endswith(".experts")}
+            if plan:
+                self.packed_modules = replace_with_gguf_modules(model, plan, _Types, self.dtype)
+
+    def _process_model_after_weight_loading(self, model, **named):
+        model = super()._process_model_after_weight_loading(model, **named)
+        if self.quantization_config.dequantize and self.packed_modules:
+            modules = dict.fromkeys(self.packed_modules.values())
+            for module in modules:
+                kind = _families.kind_of(module)
+                _quantized.quantize(module, kind, kind.weights(module).formats, lambda: None)
+            describe(model, _quantized.formats_of(next(iter(modules)))[0])
+            model.set_experts_implementation(METHOD)
+        return model
+
+
+AUTO_QUANTIZER_MAPPING["gguf"] = GgufQuantizer

@@ -121,17 +121,17 @@ def _longcat(module, experts, hidden, ids, weights):
 
 
 # GGML's numbers of the types that transformers keeps as blocks and the library multiplies.
-_GGML_TYPES = {2: "q4_0", 8: "q8_0", 12: "q4_K", 14: "q6_K"}
+GGML_TYPES = {2: "q4_0", 8: "q8_0", 12: "q4_K", 14: "q6_K"}
 
 
 def _gguf_weights(module):
-    names = (_GGML_TYPES[t] for t in (module.gate_up_type, module.down_type))
+    names = (GGML_TYPES[t] for t in (module.gate_up_type, module.down_type))
     return Weights(module.gate_up_proj, module.down_proj, formats=(*names, module.intermediate_dim))
 
 
 def _gguf_why_not(module):
     types = module.gate_up_type, module.down_type
-    if not _GGML_TYPES.keys() >= set(types):
+    if not GGML_TYPES.keys() >= set(types):
         return f"no products of GGML's types {types[0]} and {types[1]}"
     return None
 
