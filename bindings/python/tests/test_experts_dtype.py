@@ -339,6 +339,8 @@ def test_a_wrong_checkpoint_is_an_error(tmp_path):
     model.save_pretrained(tmp_path)
     text = (tmp_path / "config.json").read_text()
     for change, message in (({"q4_0": "q9_0"}, "unknown: 'q9_0'"),
+                            ({"layers.1.mlp.experts": "layers.7.mlp.experts"},
+                             "has no experts of the name model.layers.7.mlp.experts"),
                             ({'"q4_0",': '"q8_0",'}, "ize mismatch|mismatch")):
         changed = text
         for old, new in change.items():

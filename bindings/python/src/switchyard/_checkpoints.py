@@ -37,10 +37,13 @@ class ExpertsConfig(QuantizationConfigMixin):
 
     def formats_of(self, name):
         """The formats of a module; `name` may have other parts in front, as a part of a model."""
-        for known, formats in self.layers.items():
-            if f".{known}".endswith(f".{name}") or f".{name}".endswith(f".{known}"):
-                return tuple(formats)
-        return None
+        known = self.known_as(name)
+        return None if known is None else tuple(self.layers[known])
+
+    def known_as(self, name):
+        """The key of `layers` for a module of this name, or None."""
+        return next((known for known in self.layers if f".{known}".endswith(f".{name}")
+                     or f".{name}".endswith(f".{known}")), None)
 
 
 def experts_in(model):
@@ -130,6 +133,12 @@ class ExpertsQuantizer(HfQuantizer):
         self.parameters = _Parameters()
 
     def _process_model_before_weight_loading(self, model, **kwargs):
+        if self.pre_quantized:
+            found = {self.quantization_config.known_as(name) for name, _, _ in experts_in(model)}
+            lost = sorted(self.quantization_config.layers.keys() - found)
+            if lost:
+                raise ValueError(f"quantization_config: layers: {type(model).__name__} has no "
+                                 f"experts of the name {lost[0]}")
         for name, module, kind in list(experts_in(model)):
             if self.pre_quantized:
                 formats = self.quantization_config.formats_of(name)

@@ -7,8 +7,9 @@
 
 or, for a model that is there, model.set_experts_implementation("switchyard").
 patch(model) does that and lets it route, too; unpatch(model) takes both back.
-patch(model, experts_dtype="q4_0") also quantises the experts. What cannot be done is left to transformers' own implementation, with one warning for each reason; a
-model of which nothing can be done refuses the name.
+patch(model, experts_dtype="q4_0") also quantises the experts. What cannot be done is left to
+transformers' own implementation, with one warning for each reason; a model of which nothing can
+be done refuses the name.
 """
 
 import collections
