@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Experts with quantised weights: the operators."""
 
+import threading
+
 import pytest
 import torch
 from formats import ERRORS, FORMATS, ROWS_ERROR, decode, random_blocks
@@ -127,6 +129,26 @@ def test_a_row_alone_has_the_bits_of_the_batch(name):
             assert torch.equal(quantized(some, *packed, name=name, **biases), want[5:22])
     finally:
         torch.set_num_threads(before)
+
+
+def test_several_threads_call_at_once():
+    torch.set_num_threads(2)
+    weights = floats()
+    packed = [switchyard.pack_weights(w, "q4_K") for w in weights.values()]
+    rows = [rows_of(tokens) for tokens in (1, 9, 64, 70)]
+    want = [quantized(r, *packed, name="q4_K") for r in rows]
+    same = [0] * len(rows)
+
+    def run(i):
+        for _ in range(20):
+            same[i] += torch.equal(quantized(rows[i], *packed, name="q4_K"), want[i])
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(rows))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert same == [20] * len(rows)
 
 
 def test_any_bytes_are_weights():
