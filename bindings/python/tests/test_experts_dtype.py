@@ -171,6 +171,17 @@ def test_report():
     logits_of(model)
 
 
+@pytest.mark.parametrize("has_gemm", [False, True])
+def test_slow_products_are_told(has_gemm, monkeypatch):
+    monkeypatch.setattr(switchyard._experts, "_has_gemm", lambda dtype: has_gemm)
+    line = ("2 x GptOssExperts: by switchyard; torch has no fast product of transposed bfloat16 "
+            'weights on this CPU: experts_dtype="bf16" takes the library\'s, with the same values')
+    model = wide("gpt_oss", torch.bfloat16)
+    assert (line in str(patch(model)).splitlines()) != has_gemm
+    assert "no fast product" not in str(patch(model, experts_dtype="bf16"))
+    assert "no fast product" not in str(patch(wide("qwen3_moe", torch.bfloat16)))
+
+
 @pytest.mark.parametrize("name", ["bfloat16", "q5_K", 8])
 def test_unknown_formats(name):
     model = make("qwen3_moe")

@@ -263,6 +263,7 @@ class Layer:
     not_quantized: str = ""  # why not, if somebody asked
     why_formats: str = ""  # why they are not all the format that was asked for
     bytes: tuple = (0, 0)  # of its weights, before and after
+    advice: str | None = None  # how it would run faster
 
 
 class Patched:
@@ -296,6 +297,8 @@ class Patched:
             says += ", its weights packed for oneDNN, beside their own memory"
         elif layer.not_packed:
             says += f", its weights not packed: {layer.not_packed}"
+        if layer.advice is not None:
+            says += f"; {layer.advice}"
         return says
 
     def __str__(self):
@@ -398,6 +401,8 @@ def _patch_experts(module, kind, pack_weights, layer):
     layer.why = _experts.unusable(weights)
     if weights.formats is not None:
         layer.formats = weights.formats[:2]
+    if layer.why is None:
+        layer.advice = _experts.advice(weights, kind.is_transposed(module))
     if layer.why is None and pack_weights:
         try:
             _packed[module] = _experts.Packed(weights, kind.is_transposed(module))
