@@ -72,8 +72,9 @@ def test_families(family):
 
 
 @pytest.mark.parametrize("family", test_adopted.FAMILIES)
-def test_families_that_ask_for_no_implementation(family):
+def test_families_that_ask_for_no_implementation(family, tmp_path):
     model = test_adopted.make(family)
+    model.save_pretrained(tmp_path / "floats")
     want = test_adopted.run(model)[1].flatten(0, -2)
     for name in ("q8_0", "q4_0"):
         one = copy.deepcopy(model)
@@ -81,6 +82,11 @@ def test_families_that_ask_for_no_implementation(family):
         assert set(done.quantized.values()) == {(name, "int8")}, str(done)
         got = test_adopted.run(one)[1].flatten(0, -2)
         assert error(got, want) <= LOGITS_ERROR * ERRORS[name]
+    one.save_pretrained(tmp_path / "quantised")
+    for folder, more in (("quantised", {}), ("floats", {"quantization_config": ExpertsConfig(name)})):
+        loaded = type(one).from_pretrained(tmp_path / folder, **more)
+        patch(loaded)
+        assert torch.equal(test_adopted.run(loaded)[1].flatten(0, -2), got)
 
 
 FORMAT_OF = itertools.cycle(("int8", "q8_0", "q4_0", "mxfp4"))

@@ -69,6 +69,12 @@ def describe(model, experts_dtype):
     model.is_quantized = True
 
 
+def _keep_from_initialization(module, kind):
+    """transformers would fill the parameters that are gone with random numbers."""
+    for path in kind.sources(module).values():
+        _quantized.owner_of(module, path)[0]._is_hf_initialized = True
+
+
 class _Parameters:
     """The experts' parameters that are packed while a checkpoint is loaded."""
 
@@ -100,7 +106,7 @@ class _Parameters:
             for r in kind.sources(module):
                 _quantized.drop_parameter(module, kind, r)
             module._packed_formats = formats
-            module._is_hf_initialized = True
+            _keep_from_initialization(module, kind)
 
 
 class _Pack(ConversionOps):
@@ -144,7 +150,7 @@ class ExpertsQuantizer(HfQuantizer):
                 formats = self.quantization_config.formats_of(name)
                 if formats is not None:
                     _quantized.make_empty(module, kind, formats)
-                    module._is_hf_initialized = True
+                    _keep_from_initialization(module, kind)
                 continue
             try:
                 _experts.options_of(module, kind)
