@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 
+#include "choice.h"
 #include "claims.h"
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
@@ -18,6 +19,7 @@
 #include "report.h"
 #include "run.h"
 #include "switchyard/openmp_executor.h"
+#include "weights.h"
 
 #ifndef SWITCHYARD_GGML_API_VERSION  // another one in a test
 #define SWITCHYARD_GGML_API_VERSION GGML_BACKEND_API_VERSION
@@ -27,8 +29,10 @@ namespace switchyard_ggml {
 namespace {
 
 constexpr char kName[] = "Switchyard";
+constexpr char kPackingName[] = "Switchyard packing";
 
-// The CPU backend runs claimed nodes that belong to no chain.
+// The CPU backend runs claimed nodes that belong to no chain, unless their
+// weights are packed.
 struct Context {
   ggml_backend_t cpu = nullptr;
   int num_threads = 1;
@@ -46,30 +50,78 @@ double Now() {
   return std::chrono::duration<double>(now).count();
 }
 
-ggml_status RunOnCpu(Context& context, const ggml_cgraph& graph, int begin,
-                     int end) {
+// Calls compute(executor); an exception is one for want of memory.
+template <class F>
+switchyard::Status Try(const Context& context, const F& compute) {
+  switchyard::OpenMpExecutor executor(static_cast<size_t>(context.num_threads));
+  try {
+    return compute(executor);
+  } catch (const std::exception&) {
+    return {switchyard::StatusCode::kOutOfMemory, "no memory"};
+  }
+}
+
+bool HasPackedWeights(const ggml_tensor* t) {
+  return t->op == GGML_OP_MUL_MAT_ID && IsPacked(t->src[0]);
+}
+
+ggml_status RunPackedProduct(Context& context, const ggml_tensor* node) {
+  const double start = Reporting() ? Now() : 0.0;
+  const switchyard::Status done = Try(context, [&](auto& executor) {
+    return RunProduct(node, executor, *context.workspace);
+  });
+  if (!done.ok()) {
+    GGML_LOG_ERROR("switchyard: %s: %s\n", node->name, done.message());
+    return GGML_STATUS_FAILED;
+  }
+  if (Reporting()) RecordProduct(node, Now() - start);
+  return GGML_STATUS_SUCCESS;
+}
+
+// Nodes that belong to no chain, by the CPU backend.
+ggml_status RunRest(Context& context, const ggml_cgraph& graph, int begin,
+                    int end) {
+  const int computed = static_cast<int>(
+      std::count_if(graph.nodes + begin, graph.nodes + end,
+                    [](const ggml_tensor* t) { return !IsViewOp(t); }));
+  if (computed == 0) return GGML_STATUS_SUCCESS;
+  const double start = Reporting() ? Now() : 0.0;
   ggml_cgraph part = graph;
   part.nodes += begin;
   part.n_nodes = end - begin;
   part.uid = 0;
-  return ggml_backend_graph_compute(context.cpu, &part);
+  const ggml_status status = ggml_backend_graph_compute(context.cpu, &part);
+  if (Reporting()) RecordRest(computed, Now() - start);
+  return status;
 }
 
-// Runs the chain, itself or, if it cannot, by the CPU backend.
+// Runs nodes one by one: products with packed weights here, because the CPU
+// backend cannot read those.
+ggml_status RunNodes(Context& context, const ggml_cgraph& graph, int begin,
+                     int end) {
+  int first = begin;
+  for (int i = begin; i < end; ++i) {
+    if (!HasPackedWeights(graph.nodes[i])) continue;
+    ggml_status status = RunRest(context, graph, first, i);
+    if (status != GGML_STATUS_SUCCESS) return status;
+    status = RunPackedProduct(context, graph.nodes[i]);
+    if (status != GGML_STATUS_SUCCESS) return status;
+    first = i + 1;
+  }
+  return RunRest(context, graph, first, end);
+}
+
+// Runs the chain, itself or, if it cannot, node by node.
 template <class C>
 ggml_status RunChain(Context& context, const ggml_cgraph& graph,
                      const C& chain) {
   const double start = Reporting() ? Now() : 0.0;
-  switchyard::OpenMpExecutor executor(static_cast<size_t>(context.num_threads));
-  switchyard::Status done;
-  try {
-    done = Run(chain, executor, *context.workspace);
-  } catch (const std::exception&) {
-    done = {switchyard::StatusCode::kOutOfMemory, "no memory"};
-  }
+  const switchyard::Status done = Try(context, [&](auto& executor) {
+    return Run(chain, executor, *context.workspace);
+  });
   const ggml_status status =
       done.ok() ? GGML_STATUS_SUCCESS
-                : RunOnCpu(context, graph, chain.begin, chain.end);
+                : RunNodes(context, graph, chain.begin, chain.end);
   if (Reporting()) Record(chain, done, Now() - start);
   return status;
 }
@@ -89,18 +141,6 @@ bool WithChain(const ggml_cgraph& graph, int begin, const F& what) {
   return true;
 }
 
-ggml_status RunRest(Context& context, const ggml_cgraph& graph, int begin,
-                    int end) {
-  const int computed = static_cast<int>(
-      std::count_if(graph.nodes + begin, graph.nodes + end,
-                    [](const ggml_tensor* t) { return !IsViewOp(t); }));
-  if (computed == 0) return GGML_STATUS_SUCCESS;
-  const double start = Reporting() ? Now() : 0.0;
-  const ggml_status status = RunOnCpu(context, graph, begin, end);
-  if (Reporting()) RecordRest(computed, Now() - start);
-  return status;
-}
-
 ggml_status Compute(ggml_backend_t backend, ggml_cgraph* graph) {
   Context& context = ContextOf(backend);
   int rest = 0;  // where nodes begin that belong to no chain
@@ -109,7 +149,7 @@ ggml_status Compute(ggml_backend_t backend, ggml_cgraph* graph) {
     ggml_status status = GGML_STATUS_SUCCESS;
     const bool found = !IsViewOp(graph->nodes[i]) &&
                        WithChain(*graph, i, [&](const auto& chain) {
-                         status = RunRest(context, *graph, rest, i);
+                         status = RunNodes(context, *graph, rest, i);
                          if (status != GGML_STATUS_SUCCESS) return;
                          status = RunChain(context, *graph, chain);
                          end = chain.end;
@@ -118,7 +158,7 @@ ggml_status Compute(ggml_backend_t backend, ggml_cgraph* graph) {
     if (found) rest = end;
     i = end;
   }
-  return RunRest(context, *graph, rest, graph->n_nodes);
+  return RunNodes(context, *graph, rest, graph->n_nodes);
 }
 
 void Optimize(ggml_backend_t, ggml_cgraph* graph,
@@ -173,12 +213,17 @@ ggml_backend_t InitBackend(ggml_backend_dev_t device, const char*) {
 }
 
 bool SupportsOp(ggml_backend_dev_t, const ggml_tensor* op) {
-  if (IsViewOp(op) || IsClaimed(op)) return true;
-  if (Reporting() && op->op == GGML_OP_MUL_MAT_ID) {
+  if (op->op == GGML_OP_MUL_MAT_ID) {
+    NoteLayer(op);
     const char* reason = WhyNot(op);
-    if (reason != nullptr) RecordDeclined(op, reason);
+    if (reason == nullptr) {
+      NoteFewTokens(op);
+    } else if (Reporting()) {
+      RecordDeclined(op, reason);
+    }
+    return reason == nullptr;
   }
-  return false;
+  return IsViewOp(op) || IsClaimed(op);
 }
 
 ggml_backend_device_i DeviceCalls() {
@@ -212,7 +257,34 @@ ggml_backend_device_i DeviceCalls() {
   calls.supports_op = SupportsOp;
   calls.supports_buft = [](ggml_backend_dev_t,
                            ggml_backend_buffer_type_t type) {
-    return ggml_backend_buft_is_host(type);
+    return ggml_backend_buft_is_host(type) || IsPackedBufferType(type);
+  };
+  return calls;
+}
+
+// The device that llama.cpp asks for a place for weights, before it asks the
+// CPU's: results lie in a device's own buffers, and the other device's are the
+// CPU's. It computes nothing, since the other one is asked first.
+ggml_backend_device_i PackingDeviceCalls() {
+  ggml_backend_device_i calls = DeviceCalls();
+  calls.get_name = [](ggml_backend_dev_t) { return kPackingName; };
+  calls.get_description = [](ggml_backend_dev_t) {
+    return "packed weights of Mixture-of-Experts layers";
+  };
+  calls.get_props = [](ggml_backend_dev_t device,
+                       ggml_backend_dev_props* props) {
+    *props = {};
+    props->name = ggml_backend_dev_name(device);
+    props->description = ggml_backend_dev_description(device);
+    props->type = ggml_backend_dev_type(device);
+    // A file that is mapped is copied, because packed bytes are others.
+    props->caps.buffer_from_host_ptr = false;
+  };
+  calls.buffer_from_host_ptr = nullptr;
+  calls.get_buffer_type = PackedBufferType;
+  calls.supports_op = [](ggml_backend_dev_t device, const ggml_tensor* op) {
+    return op->op == GGML_OP_MUL_MAT_ID && IsPacked(op->src[0]) &&
+           IsPackedWhenLoaded(op->src[0]->type) && SupportsOp(device, op);
   };
   return calls;
 }
@@ -220,10 +292,13 @@ ggml_backend_device_i DeviceCalls() {
 ggml_backend_reg_i RegCalls() {
   ggml_backend_reg_i calls = {};
   calls.get_name = [](ggml_backend_reg_t) { return kName; };
-  calls.get_device_count = [](ggml_backend_reg_t) { return size_t{1}; };
-  calls.get_device = [](ggml_backend_reg_t reg, size_t) {
-    static ggml_backend_device device = {DeviceCalls(), reg, nullptr};
-    return &device;
+  calls.get_device_count = [](ggml_backend_reg_t) -> size_t {
+    return IsPackingAsked() ? 2 : 1;
+  };
+  calls.get_device = [](ggml_backend_reg_t reg, size_t index) {
+    static ggml_backend_device devices[] = {
+        {DeviceCalls(), reg, nullptr}, {PackingDeviceCalls(), reg, nullptr}};
+    return &devices[index];
   };
   calls.get_proc_address = [](ggml_backend_reg_t, const char* name) -> void* {
     if (std::strcmp(name, "ggml_backend_set_n_threads") != 0) return nullptr;

@@ -3,28 +3,30 @@
 
 #include "choice.h"
 
+#include <cstdlib>
 #include <limits>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <string>
 
 namespace switchyard_ggml {
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int32_t>::max();
+using switchyard::WeightFormat;
 
-struct Choice {
-  Cpu cpu;
-  ggml_type type;
-  int64_t min_pairs_per_expert;
-};
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// README.md has the measurements and their command. What has no line, such as
-// quantised types, is slower here or was not measured. f16 on AVX2 becomes f32
-// for each batch, and stock multiplies it faster than bf16: 0.84 of stock's
-// speed at 4 pairs, 0.98 to 1.01 at 8, 1.10 at 12.
-constexpr Choice kChoices[] = {
-    {Cpu::kAvx512Bf16, GGML_TYPE_BF16, 4}, {Cpu::kAvx512Bf16, GGML_TYPE_F16, 4},
-    {Cpu::kAvx512, GGML_TYPE_BF16, 4},     {Cpu::kAvx512, GGML_TYPE_F16, 4},
-    {Cpu::kAvx2, GGML_TYPE_BF16, 4},       {Cpu::kAvx2, GGML_TYPE_F16, 12},
+// README.md has the measurements and their commands. Where nobody has measured
+// (kOther), experts are ggml's. f16 on AVX2 becomes f32 for each batch, and
+// stock multiplies it faster than bf16: 0.84 of stock's speed at 4 pairs, 0.98
+// to 1.01 at 8, 1.10 at 12.
+constexpr ExpertType kTypes[] = {
+    {GGML_TYPE_BF16, {}, {4, 4, 4, kNever}},
+    {GGML_TYPE_F16, {}, {4, 4, 12, kNever}},
+    {GGML_TYPE_Q8_0, WeightFormat::kQ8_0, {0, 0, 0, kNever}},
+    {GGML_TYPE_Q4_0, WeightFormat::kQ4_0, {0, 0, 0, kNever}},
+    {GGML_TYPE_MXFP4, WeightFormat::kMXFP4, {0, 0, 0, kNever}},
+    {GGML_TYPE_Q4_K, WeightFormat::kQ4_K, {0, 0, 0, kNever}},
+    {GGML_TYPE_Q6_K, WeightFormat::kQ6_K, {0, 0, 0, kNever}},
 };
 
 bool Has(dnnl::cpu_isa isa) {
@@ -41,13 +43,30 @@ Cpu ThisCpu() {
   return Has(dnnl::cpu_isa::avx2) ? Cpu::kAvx2 : Cpu::kOther;
 }
 
-int64_t MinPairsPerExpert(ggml_type type, Cpu cpu) {
-  for (const Choice& choice : kChoices) {
-    if (choice.cpu == cpu && choice.type == type) {
-      return choice.min_pairs_per_expert;
-    }
+const ExpertType* FindExpertType(ggml_type type) {
+  for (const ExpertType& row : kTypes) {
+    if (row.type == type) return &row;
   }
-  return kNever;
+  return nullptr;
+}
+
+double MinPairsPerExpert(ggml_type type) {
+  const ExpertType* row = FindExpertType(type);
+  return row == nullptr ? kNever : row->min_pairs[static_cast<int>(ThisCpu())];
+}
+
+bool IsPackingAsked() {
+  static const bool asked = [] {
+    const char* value = std::getenv("SWITCHYARD_GGML_PACK");
+    return value == nullptr || std::string(value) != "0";
+  }();
+  return asked;
+}
+
+bool IsPackedWhenLoaded(ggml_type type) {
+  const ExpertType* row = FindExpertType(type);
+  return row != nullptr && row->format && IsPackingAsked() &&
+         ThisCpu() != Cpu::kOther;
 }
 
 }  // namespace switchyard_ggml

@@ -3,10 +3,19 @@
 
 #include "claims.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
 
 #include "choice.h"
 #include "ggml-backend.h"
+#include "weights.h"
 
 namespace switchyard_ggml {
 namespace {
@@ -28,8 +37,82 @@ bool IsRowsOfExperts(const ggml_tensor* t) {
 
 // [features, slots, tokens] of f32 without gaps.
 bool IsRows(const ggml_tensor* t) {
-  return t->type == GGML_TYPE_F32 && ggml_is_contiguous(t) && t->ne[3] == 1 &&
-         t->ne[2] >= kMinTokens;
+  return t->type == GGML_TYPE_F32 && ggml_is_contiguous(t) && t->ne[3] == 1;
+}
+
+// The MUL_MAT_ID of a linear map.
+const ggml_tensor* ProductOf(const ggml_tensor* t) {
+  return t->op == GGML_OP_ADD_ID ? t->src[0] : t;
+}
+
+// Experts of few tokens are computed here. A router does not know who reads
+// its ids, so that from then on routers of few tokens are claimed: they share
+// a split of the graph with the experts behind them.
+std::atomic<bool> has_few_tokens{false};
+
+// The least mean number of pairs per expert for which all products of a layer
+// are claimed, of its gate and up weights, by data and name.
+class Least {
+ public:
+  void Set(const ggml_tensor* weights, double least) {
+    if (weights->data == nullptr) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    weights_[{weights->data, weights->name}] = least;
+    is_empty_ = false;
+  }
+  double Get(const ggml_tensor* weights) {
+    if (is_empty_) return 0.0;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = weights_.find({weights->data, weights->name});
+    return found == weights_.end() ? 0.0 : found->second;
+  }
+
+ private:
+  std::atomic<bool> is_empty_{true};
+  std::mutex mutex_;
+  std::map<std::pair<const void*, std::string>, double> weights_;
+};
+
+// Never destroyed: at exit threads of others may still be at work.
+Least& LeastOfLayers() {
+  static auto* least = new Least;
+  return *least;
+}
+
+// The least mean number of pairs per expert for which a product is computed
+// here.
+double LeastPairs(const ggml_tensor* product) {
+  if (WhyNever(product) != nullptr) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return IsPacked(product->src[0]) ? 0.0
+                                   : MinPairsPerExpert(product->src[0]->type);
+}
+
+// The products of gate and up before the product, if it is a layer's down
+// product; one of them or both may be the same.
+struct GateAndUp {
+  const ggml_tensor* gate = nullptr;
+  const ggml_tensor* up = nullptr;
+};
+GateAndUp Before(const ggml_tensor* product) {
+  const ggml_tensor* glu = product->src[1];
+  if (glu->op != GGML_OP_GLU || glu->src[1] == nullptr) return {};
+  const ggml_tensor* gate = ProductOf(Root(glu->src[0]));
+  const ggml_tensor* up = ProductOf(Root(glu->src[1]));
+  if (gate->op != GGML_OP_MUL_MAT_ID || up->op != GGML_OP_MUL_MAT_ID) return {};
+  return {gate, up};
+}
+
+double LeastPairsOfLayer(const ggml_tensor* down) {
+  const GateAndUp before = Before(down);
+  double least = LeastPairs(down);
+  if (before.gate == nullptr) return least;
+  least = std::max({least, LeastPairs(before.gate), LeastPairs(before.up)});
+  return std::isinf(least) || HaveSameOperands(before.gate->src[0]->type,
+                                               before.up->src[0]->type)
+             ? least
+             : std::numeric_limits<double>::infinity();
 }
 
 bool IsSlot(const ggml_tensor* t) {
@@ -47,7 +130,8 @@ bool IsPlainSoftmax(const ggml_tensor* t) {
 }
 
 bool IsLogits(const ggml_tensor* t) {
-  if (!IsMatrix(t) || t->ne[0] < 2 || t->ne[1] < kMinTokens) return false;
+  if (!IsMatrix(t) || t->ne[0] < 2) return false;
+  if (t->ne[1] < kMinTokens && !has_few_tokens) return false;
   if (IsRouterProduct(t)) return true;
   return t->op == GGML_OP_ADD && IsRouterProduct(t->src[0]) &&
          IsVector(t->src[1], t->ne[0]);
@@ -102,34 +186,65 @@ bool IsWeights(const ggml_tensor* t) {
   }
 }
 
-const char* WhyNot(const ggml_tensor* t) {
+const char* WhyNever(const ggml_tensor* t) {
   const ggml_tensor* weights = t->src[0];
   const ggml_tensor* rows = t->src[1];
   const ggml_tensor* ids = t->src[2];
-  if (weights->buffer != nullptr &&
+  const ExpertType* type = FindExpertType(weights->type);
+  if (type == nullptr) return "no product here takes this type";
+  const bool is_packed = IsPacked(weights);
+  if (!is_packed && weights->buffer != nullptr &&
       !ggml_backend_buffer_is_host(weights->buffer)) {
     return "not stored as plain rows in host memory";
-  }
-  if (weights->type != GGML_TYPE_BF16 && weights->type != GGML_TYPE_F16) {
-    return "neither bf16 nor f16";
   }
   if (weights->op != GGML_OP_NONE || !ggml_is_contiguous(weights)) {
     return "computed or with gaps";
   }
-  // Accumulation is in f32 in any case; a wish for f32 operands is not met.
-  for (int i = 1; i < 4; ++i) {
+  // Accumulation is in f32 in any case. A wish for f32 operands is not met, but
+  // packed weights are read nowhere else.
+  for (int i = 1; i < 4 && !is_packed; ++i) {
     if (t->op_params[i] != 0) return "asked for in another precision";
   }
   if (!IsRows(t) || rows->type != GGML_TYPE_F32 || rows->ne[3] != 1 ||
       !ggml_is_contiguous(rows) || ids->type != GGML_TYPE_I32 ||
       ids->nb[0] != sizeof(int32_t)) {
-    return t->ne[2] < kMinTokens ? "few tokens" : "rows with gaps";
-  }
-  const int64_t min_pairs = MinPairsPerExpert(weights->type, ThisCpu());
-  if (ids->ne[0] * ids->ne[1] < min_pairs * weights->ne[2]) {
-    return "few tokens for each expert on this CPU";
+    return "rows with gaps";
   }
   return nullptr;
+}
+
+const char* WhyNot(const ggml_tensor* t) {
+  const char* never = WhyNever(t);
+  if (never != nullptr || IsPacked(t->src[0])) return never;
+  const ggml_tensor* weights = t->src[0];
+  const ggml_tensor* ids = t->src[2];
+  const double pairs = static_cast<double>(ids->ne[0] * ids->ne[1]) /
+                       static_cast<double>(weights->ne[2]);
+  if (pairs < LeastPairs(t)) {
+    return t->ne[2] < kMinTokens ? "few tokens"
+                                 : "few tokens for each expert on this CPU";
+  }
+  // One product of a layer gains less than a split of the graph costs.
+  if (pairs < LeastOfLayers().Get(weights) || pairs < LeastPairsOfLayer(t)) {
+    return "another product of the layer is left to ggml";
+  }
+  return nullptr;
+}
+
+void NoteLayer(const ggml_tensor* t) {
+  const GateAndUp before = Before(t);
+  if (before.gate == nullptr) return;
+  const double least = LeastPairsOfLayer(t);
+  for (const ggml_tensor* product : {before.gate, before.up}) {
+    const ggml_tensor* weights = product->src[0];
+    if (least != LeastOfLayers().Get(weights)) {
+      LeastOfLayers().Set(weights, least);
+    }
+  }
+}
+
+void NoteFewTokens(const ggml_tensor* t) {
+  if (t->ne[2] < kMinTokens) has_few_tokens = true;
 }
 
 bool IsLinear(const ggml_tensor* t) {
@@ -137,7 +252,7 @@ bool IsLinear(const ggml_tensor* t) {
     return IsBias(t->src[1], t->ne[0]) && t->src[0]->op == GGML_OP_MUL_MAT_ID &&
            t->src[2] == t->src[0]->src[2] && IsLinear(t->src[0]);
   }
-  return t->op == GGML_OP_MUL_MAT_ID && WhyNot(t) == nullptr;
+  return t->op == GGML_OP_MUL_MAT_ID && WhyNever(t) == nullptr;
 }
 
 bool IsGlu(const ggml_tensor* t) {
@@ -146,7 +261,8 @@ bool IsGlu(const ggml_tensor* t) {
 }
 
 bool IsWeightedRows(const ggml_tensor* t) {
-  if (t->op != GGML_OP_MUL || !IsRows(t) || !IsRowsOfExperts(t->src[0])) {
+  if (t->op != GGML_OP_MUL || !IsRows(t) || !IsRowsOfExperts(t->src[0]) ||
+      (t->ne[2] < kMinTokens && WhyNot(ProductOf(t->src[0])) != nullptr)) {
     return false;
   }
   const ggml_tensor* weights = t->src[1];
@@ -196,9 +312,10 @@ bool IsClaimed(const ggml_tensor* t) {
       return IsWeights(t);
     case GGML_OP_MUL_MAT_ID:
     case GGML_OP_ADD_ID:
-      return IsLinear(t);
+      return IsLinear(t) && WhyNot(ProductOf(t)) == nullptr;
     case GGML_OP_GLU:
-      return IsGlu(t);
+      return IsGlu(t) && WhyNot(ProductOf(Root(t->src[0]))) == nullptr &&
+             WhyNot(ProductOf(Root(t->src[1]))) == nullptr;
     case GGML_OP_MUL:
       return IsWeightedRows(t) || IsWeightedNorm(t);
     case GGML_OP_RMS_NORM:

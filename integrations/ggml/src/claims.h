@@ -55,9 +55,18 @@ bool IsTopK(const ggml_tensor* t);     // the view of its first columns
 bool IsWeights(const ggml_tensor* t);  // [.., top_k, tokens], any step of them
 bool IsPlainSoftmax(const ggml_tensor* t);  // no mask, scale, ALiBi or sinks
 
-// Why we do not compute a MUL_MAT_ID; nullptr: we do.
+// Why we cannot compute a MUL_MAT_ID; nullptr: we can.
+const char* WhyNever(const ggml_tensor* mul_mat_id);
+// The same, or why it is not faster here; nullptr: we do.
 const char* WhyNot(const ggml_tensor* mul_mat_id);
-// A MUL_MAT_ID that we compute, or such a one plus a bias.
+// Of a down product: remembers for its layer's other products the batches that
+// are computed here, because ggml asks about those products first, and they do
+// not know who reads them.
+void NoteLayer(const ggml_tensor* mul_mat_id);
+// Of a product that is claimed: from its first few tokens on, routers of few
+// tokens are claimed, too.
+void NoteFewTokens(const ggml_tensor* mul_mat_id);
+// A MUL_MAT_ID that we can compute, or such a one plus a bias.
 bool IsLinear(const ggml_tensor* t);
 bool IsGlu(const ggml_tensor* t);  // of two of them
 

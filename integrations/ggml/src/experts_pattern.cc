@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "walk.h"
+#include "weights.h"
 
 namespace switchyard_ggml {
 namespace {
@@ -79,7 +80,9 @@ bool TakeGateAndUp(Cursor& cursor, const ggml_tensor* glu,
                !TakeLinear(cursor, glu->src[0], chain.gate, &gate)) {
       return false;
     }
-    if (chain.up.weights->type != chain.gate.weights->type) return false;
+    if (!HaveSameOperands(chain.up.weights->type, chain.gate.weights->type)) {
+      return false;
+    }
   }
   chain.input = gate->src[1];
   chain.ids = gate->src[2];
@@ -159,7 +162,7 @@ std::optional<ExpertsChain> MatchExperts(const ggml_cgraph& graph, int begin) {
   chain.begin = begin;
   Cursor cursor(graph, begin);
   const ggml_tensor* t = cursor.Get();
-  if (t == nullptr || t->op != GGML_OP_MUL_MAT_ID || WhyNot(t) != nullptr) {
+  if (t == nullptr || t->op != GGML_OP_MUL_MAT_ID || !IsLinear(t)) {
     return {};
   }
   const ggml_tensor* glu = FindGlu(cursor);
@@ -179,8 +182,7 @@ std::optional<ExpertsChain> MatchExperts(const ggml_cgraph& graph, int begin) {
   // From the product on again, with its bias.
   cursor = Cursor(graph, cursor.end() - 1);
   if (!TakeLinear(cursor, rows, chain.down, &down) || down != product ||
-      down->src[2] != chain.ids ||
-      chain.down.weights->type != chain.gate.weights->type) {
+      down->src[2] != chain.ids) {
     return {};
   }
   const auto combine = MatchCombine(graph, cursor.end());

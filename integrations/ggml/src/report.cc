@@ -12,6 +12,7 @@
 
 #include "claims.h"
 #include "ggml-backend.h"
+#include "weights.h"
 
 namespace switchyard_ggml {
 namespace {
@@ -21,6 +22,7 @@ struct Line {
   int64_t nodes = 0;
   int64_t tokens = 0;
   double seconds = 0.0;
+  std::set<std::string> layers;  // a tensor of each, by name
 };
 
 // Printed by its destructor, as libraries are told of a program's end.
@@ -28,38 +30,41 @@ class Table {
  public:
   ~Table() {
     if (lines_.empty() && declined_.empty()) return;
-    std::fprintf(stderr, "switchyard: %-66s %8s %8s %9s %10s %9s\n", "what",
-                 "calls", "nodes", "tokens", "ms", "us/call");
+    std::fprintf(stderr, "switchyard: %-66s %6s %8s %8s %9s %10s %9s\n", "what",
+                 "layers", "calls", "nodes", "tokens", "ms", "us/call");
     for (const auto& [what, line] : lines_) {
-      std::fprintf(stderr, "switchyard: %-66s %8lld %8lld %9lld %10.2f %9.1f\n",
-                   what.c_str(), static_cast<long long>(line.calls),
-                   static_cast<long long>(line.nodes),
-                   static_cast<long long>(line.tokens), line.seconds * 1e3,
-                   line.seconds * 1e6 / static_cast<double>(line.calls));
+      std::fprintf(
+          stderr, "switchyard: %-66s %6zu %8lld %8lld %9lld %10.2f %9.1f\n",
+          what.c_str(), line.layers.size(), static_cast<long long>(line.calls),
+          static_cast<long long>(line.nodes),
+          static_cast<long long>(line.tokens), line.seconds * 1e3,
+          line.seconds * 1e6 / static_cast<double>(line.calls));
     }
-    for (const std::string& what : declined_) {
-      std::fprintf(stderr, "switchyard: left to others: %s\n", what.c_str());
+    for (const auto& [what, weights] : declined_) {
+      std::fprintf(stderr, "switchyard: left to ggml: %zu products of %s\n",
+                   weights.size(), what.c_str());
     }
   }
 
-  void Add(const std::string& what, int64_t nodes, int64_t tokens,
-           double seconds) {
+  void Add(const std::string& what, const char* layer, int64_t nodes,
+           int64_t tokens, double seconds) {
     const std::lock_guard<std::mutex> lock(mutex_);
     Line& line = lines_[what];
+    line.layers.insert(layer);
     line.calls += 1;
     line.nodes += nodes;
     line.tokens += tokens;
     line.seconds += seconds;
   }
-  void Decline(const std::string& what) {
+  void Decline(const std::string& what, const char* weights) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    declined_.insert(what);
+    declined_[what].insert(weights);
   }
 
  private:
   std::mutex mutex_;
   std::map<std::string, Line> lines_;
-  std::set<std::string> declined_;
+  std::map<std::string, std::set<std::string>> declined_;
 };
 
 Table& TheTable() {
@@ -69,11 +74,31 @@ Table& TheTable() {
 
 std::string Number(int64_t n) { return std::to_string(n); }
 
-void Add(const std::string& what, switchyard::Status done, const Chain& chain,
-         int64_t tokens, double seconds) {
+void Add(const std::string& what, const ggml_tensor* of,
+         switchyard::Status done, const Chain& chain, int64_t tokens,
+         double seconds) {
   TheTable().Add(
       done.ok() ? what : what + ", by the CPU backend: " + done.message(),
-      chain.end - chain.begin, tokens, seconds);
+      of->name, chain.end - chain.begin, tokens, seconds);
+}
+
+std::string Format(const ggml_tensor* weights) {
+  return ggml_type_name(weights->type) +
+         std::string(IsPacked(weights) ? " packed" : "");
+}
+
+// Of gate, up and down, each once.
+std::string Formats(const ExpertsChain& chain) {
+  std::string formats = Format(chain.gate.weights);
+  std::string last = formats;
+  for (const Linear* linear : {&chain.up, &chain.down}) {
+    if (linear->weights == nullptr) continue;
+    const std::string format = Format(linear->weights);
+    if (format == last) continue;
+    formats += " and " + format;
+    last = format;
+  }
+  return formats;
 }
 
 std::string Tail(const CombineChain& chain) {
@@ -102,36 +127,43 @@ void Record(const RouterChain& chain, switchyard::Status done, double seconds) {
   Add(std::string("router ") + score +
           (chain.bias != nullptr ? " + bias, " : ", ") + Number(chain.top_k) +
           " of " + Number(chain.logits->ne[0]),
-      done, chain, chain.logits->ne[1], seconds);
+      chain.logits, done, chain, chain.logits->ne[1], seconds);
 }
 
 void Record(const ExpertsChain& chain, switchyard::Status done,
             double seconds) {
   const ggml_tensor* down = chain.down.weights;
-  Add(std::string("experts ") + ggml_type_name(down->type) + " " +
-          Number(down->ne[2]) + " x " + Number(down->ne[1]) + " x " +
-          Number(down->ne[0]) +
+  Add("experts " + Formats(chain) + " " + Number(down->ne[2]) + " x " +
+          Number(down->ne[1]) + " x " + Number(down->ne[0]) +
           (chain.down.bias != nullptr ? " + bias, " : ", ") +
           Tail(chain.combine),
-      done, chain, chain.ids->ne[1], seconds);
+      down, done, chain, chain.ids->ne[1], seconds);
 }
 
 void Record(const CombineChain& chain, switchyard::Status done,
             double seconds) {
-  Add("combine " + Tail(chain), done, chain, chain.rows->ne[2], seconds);
+  Add("combine " + Tail(chain), Root(chain.weights), done, chain,
+      chain.rows->ne[2], seconds);
+}
+
+void RecordProduct(const ggml_tensor* mul_mat_id, double seconds) {
+  const ggml_tensor* weights = mul_mat_id->src[0];
+  TheTable().Add("one product of experts " + Format(weights), weights->name, 1,
+                 mul_mat_id->ne[2], seconds);
 }
 
 void RecordRest(int nodes, double seconds) {
-  TheTable().Add("of no chain, by the CPU backend", nodes, 0, seconds);
+  TheTable().Add("of no chain, by the CPU backend", "", nodes, 0, seconds);
 }
 
 void RecordDeclined(const ggml_tensor* mul_mat_id, const char* reason) {
   const ggml_tensor* weights = mul_mat_id->src[0];
-  TheTable().Decline(
-      std::string("MUL_MAT_ID ") + ggml_type_name(weights->type) + " in " +
-      (weights->buffer == nullptr ? "no buffer"
-                                  : ggml_backend_buffer_name(weights->buffer)) +
-      ": " + reason);
+  TheTable().Decline(std::string(ggml_type_name(weights->type)) + " in " +
+                         (weights->buffer == nullptr
+                              ? "no buffer"
+                              : ggml_backend_buffer_name(weights->buffer)) +
+                         ": " + reason,
+                     weights->name);
 }
 
 }  // namespace switchyard_ggml

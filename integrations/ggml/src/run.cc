@@ -3,13 +3,19 @@
 
 #include "run.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <exception>
+#include <optional>
 #include <vector>
 
+#include "choice.h"
 #include "expert_gemm.h"
 #include "switchyard/combine.h"
 #include "switchyard/layer.h"
 #include "switchyard/quantize.h"
+#include "weights.h"
 
 namespace switchyard_ggml {
 
@@ -22,19 +28,22 @@ class Workspace {
  public:
   std::vector<ThreadSpace> threads;
   Scratch plan, scratch, out, normed;
+  // Of a product alone: rows as they are multiplied, and the same by expert.
+  Scratch codes, scales, sorted_codes, sorted_scales, pairs;
 };
 
 namespace {
 
 using switchyard::AnyMatrix;
+using switchyard::AnyRows;
 using switchyard::ConstAnyMatrix;
 using switchyard::Executor;
 using switchyard::Status;
 using switchyard::StatusCode;
 using switchyard::Type;
 
-// Work is cut for so many threads, whoever works: a product's bits may depend
-// on how many rows it has.
+// Work is cut for so many threads, whoever works, where oneDNN multiplies: its
+// bits may depend on how many rows a product has.
 constexpr size_t kWorkers = 16;
 
 size_t Size(int64_t n) { return static_cast<size_t>(n); }
@@ -72,9 +81,9 @@ class Experts {
   Experts(const ExpertsChain& chain, Workspace& workspace)
       : chain_(chain),
         workspace_(workspace),
-        stored_(chain.gate.weights->type == GGML_TYPE_BF16 ? Type::kBF16
-                                                           : Type::kF16),
-        operands_(OperandType(stored_)) {}
+        gate_(chain.gate),
+        up_(chain.up.weights != nullptr ? chain.up : chain.gate),
+        down_(chain.down) {}
 
   Status Run(Executor& executor) const {
     const int64_t tokens = chain_.ids->ne[1], top_k = chain_.ids->ne[0];
@@ -82,9 +91,14 @@ class Experts {
     shape.num_experts = Size(chain_.gate.weights->ne[2]);
     shape.hidden = Size(chain_.input->ne[0]);
     shape.intermediate = Size(chain_.down.weights->ne[0]);
-    shape.workers = kWorkers;
-    // oneDNN's fast kernels write rows without gaps.
-    shape.tile_columns = 0;
+    if (gate_.format && up_.format && down_.format) {
+      shape.workers = executor.Concurrency();
+      SetCosts(*gate_.format, &shape);
+    } else {
+      shape.workers = kWorkers;
+      // oneDNN's fast kernels write rows without gaps.
+      shape.tile_columns = 0;
+    }
     switchyard::ExpertsPlan plan;
     const size_t plan_size =
         switchyard::ExpertsPlanSize(Size(tokens), Size(top_k), shape);
@@ -102,7 +116,8 @@ class Experts {
       options.activate.layout = switchyard::GateUpLayout::kConcatenated;
     }
     options.combine = sum.options;
-    options.operands.type = operands_;
+    options.operands = OperandsOf(chain_.gate.weights->type);
+    options.down_operands = OperandsOf(chain_.down.weights->type);
     const size_t scratch_size =
         ExpertsScratchSize(plan, options, executor.Concurrency());
     workspace_.threads.resize(executor.Concurrency());
@@ -139,41 +154,234 @@ class Experts {
     return switchyard::Quantize({from}, {to}, {}, executor);
   }
 
-  const Linear& LinearOf(switchyard::ExpertProduct product) const {
+  // One of the three products.
+  struct Product {
+    explicit Product(const Linear& linear_in)
+        : linear(linear_in),
+          format(FindExpertType(linear.weights->type)->format) {
+      if (format) weights = WeightsOf(linear.weights);
+    }
+
+    const Linear& linear;
+    const std::optional<switchyard::WeightFormat> format;
+    switchyard::ExpertWeights weights;  // with a format
+  };
+
+  const Product& ProductOf(switchyard::ExpertProduct product) const {
     using switchyard::ExpertProduct;
-    return product == ExpertProduct::kDown ? chain_.down
-           : product == ExpertProduct::kUp ? chain_.up
-                                           : chain_.gate;
+    return product == ExpertProduct::kDown ? down_
+           : product == ExpertProduct::kUp ? up_
+                                           : gate_;
   }
 
   Status Multiply(const switchyard::ExpertTile& tile) const try {
-    const Linear& linear = LinearOf(tile.product);
-    const size_t in = tile.rows.cols, out = tile.out.cols;
-    const auto expert = static_cast<size_t>(tile.expert);
-    ThreadSpace& space = workspace_.threads[tile.worker];
-    const void* weights = static_cast<const char*>(linear.weights->data) +
-                          expert * linear.weights->nb[2];
-    if (stored_ != operands_) {
-      auto* converted = space.weights.AtLeast<float>(in * out);
-      const ConstAnyMatrix stored(weights, stored_, out, in, in);
-      const Status status =
-          switchyard::Quantize({stored}, {AnyMatrix(converted, out, in)});
-      if (!status.ok()) return status;
-      weights = converted;
+    const Product& product = ProductOf(tile.product);
+    const float* bias = nullptr;
+    if (product.linear.bias != nullptr) {
+      bias = Floats(product.linear.bias) +
+             tile.expert * product.linear.bias->ne[0];
     }
-    const float* bias =
-        linear.bias == nullptr ? nullptr : Floats(linear.bias) + expert * out;
-    RunGemm({tile.rows.rows, in, out, operands_, bias != nullptr},
-            tile.rows.data, weights, bias, tile.out.Row<float>(0), space.pad);
+    if (!product.format) return MultiplyFloats(product, tile, bias);
+    const Status multiplied = MultiplyTile(product.weights, tile);
+    if (!multiplied.ok() || bias == nullptr) return multiplied;
+    for (size_t r = 0; r < tile.out.rows; ++r) {
+      float* row = tile.out.Row<float>(r);
+      for (size_t c = 0; c < tile.out.cols; ++c) {
+        row[c] += bias[tile.first_column + c];
+      }
+    }
     return Status();
   } catch (const std::exception&) {
     return {StatusCode::kInternal, "experts: a GEMM failed"};
   }
 
+  Status MultiplyFloats(const Product& product,
+                        const switchyard::ExpertTile& tile,
+                        const float* bias) const {
+    const ggml_tensor* stored = product.linear.weights;
+    const size_t in = tile.rows.cols, out = tile.out.cols;
+    ThreadSpace& space = workspace_.threads[tile.worker];
+    const Type type = stored->type == GGML_TYPE_BF16 ? Type::kBF16 : Type::kF16;
+    const void* weights = static_cast<const char*>(stored->data) +
+                          static_cast<size_t>(tile.expert) * stored->nb[2];
+    if (type != tile.rows.type) {
+      auto* converted = space.weights.AtLeast<float>(in * out);
+      const Status status =
+          switchyard::Quantize({ConstAnyMatrix(weights, type, out, in, in)},
+                               {AnyMatrix(converted, out, in)});
+      if (!status.ok()) return status;
+      weights = converted;
+    }
+    RunGemm({tile.rows.rows, in, out, tile.rows.type, bias != nullptr},
+            tile.rows.data, weights, bias, tile.out.Row<float>(0), space.pad);
+    return Status();
+  }
+
   const ExpertsChain& chain_;
   Workspace& workspace_;
-  const Type stored_;
-  const Type operands_;
+  const Product gate_, up_, down_;
+};
+
+// Calls body(worker, i) for i in [0, count), of which `grain` are worth a
+// thread.
+template <class F>
+Status ForEach(Executor& executor, size_t count, size_t grain, const F& body) {
+  return executor.ParallelFor(
+      count, grain,
+      [](void* context, size_t worker, size_t begin, size_t end) {
+        for (; begin < end; ++begin) {
+          (*static_cast<const F*>(context))(worker, begin);
+        }
+      },
+      const_cast<F*>(&body));
+}
+
+// A MUL_MAT_ID: rows are quantised once and sorted by expert, products go to a
+// thread's own memory, and their rows from there to their places.
+class LoneProduct {
+ public:
+  LoneProduct(const ggml_tensor* node, Workspace& workspace)
+      : node_(node),
+        x_(node->src[1]),
+        ids_(node->src[2]),
+        workspace_(workspace),
+        weights_(WeightsOf(node->src[0])),
+        format_(switchyard::OperandsOf(weights_.format)),
+        slots_(Size(ids_->ne[0])),
+        pairs_(slots_ * Size(ids_->ne[1])) {}
+
+  Status Run(Executor& executor) {
+    Status status = Sort();
+    if (!status.ok() || pairs_ == 0) return status;
+    const size_t num_rows = Size(x_->ne[1] * x_->ne[2]);
+    const AnyRows rows = Rows(num_rows, workspace_.codes, workspace_.scales);
+    status = Quantize({ConstAnyMatrix(Floats(x_), num_rows, weights_.cols)},
+                      {rows}, {}, executor);
+    if (!status.ok()) return status;
+    const AnyRows sorted =
+        Rows(pairs_, workspace_.sorted_codes, workspace_.sorted_scales);
+    status = ForEach(executor, pairs_, 64, [&](size_t, size_t i) {
+      CopyRow(rows, SourceOf(Size(order_[i])), sorted, i);
+    });
+    if (!status.ok()) return status;
+    return Multiply(sorted, executor);
+  }
+
+ private:
+  static constexpr size_t kTileRows = 256;
+
+  struct Block {
+    int32_t expert;
+    size_t first, rows;  // of the sorted ones
+  };
+
+  // The pairs by expert.
+  Status Sort() {
+    const auto experts = node_->src[0]->ne[2];
+    std::vector<size_t> ends(Size(experts) + 1, 0);
+    for (size_t pair = 0; pair < pairs_; ++pair) {
+      const int32_t id = ExpertOf(pair);
+      if (id < 0 || id >= experts) {
+        return {StatusCode::kInvalidArgument, "ids: not those of experts"};
+      }
+      ++ends[Size(id) + 1];
+    }
+    for (size_t e = 0; e + 1 < ends.size(); ++e) {
+      for (size_t first = 0; first < ends[e + 1]; first += kTileRows) {
+        blocks_.push_back({static_cast<int32_t>(e), ends[e] + first,
+                           std::min(kTileRows, ends[e + 1] - first)});
+      }
+      ends[e + 1] += ends[e];
+    }
+    order_ = workspace_.pairs.AtLeast<int32_t>(pairs_);
+    for (size_t pair = 0; pair < pairs_; ++pair) {
+      order_[ends[Size(ExpertOf(pair))]++] = static_cast<int32_t>(pair);
+    }
+    return Status();
+  }
+
+  int32_t ExpertOf(size_t pair) const {
+    const char* row =
+        static_cast<const char*>(ids_->data) + pair / slots_ * ids_->nb[1];
+    return reinterpret_cast<const int32_t*>(row)[pair % slots_];
+  }
+  // The row of x: a token's only one, or one for each slot.
+  size_t SourceOf(size_t pair) const {
+    const size_t rows = Size(x_->ne[1]);
+    return pair / slots_ * rows + pair % slots_ % rows;
+  }
+
+  AnyRows Rows(size_t count, Scratch& codes, Scratch& scales) const {
+    const size_t cols = weights_.cols;
+    AnyRows rows = AnyMatrix(
+        codes.AtLeast<char>(switchyard::BytesOf(format_.type, count * cols)),
+        format_.type, count, cols, cols);
+    if (format_.scale_columns != 0) {
+      const size_t groups = cols / format_.scale_columns;
+      rows.scales = {scales.AtLeast<float>(count * groups), count, groups};
+    }
+    return rows;
+  }
+  static void CopyRow(const AnyRows& from, size_t i, const AnyRows& to,
+                      size_t j) {
+    const size_t bytes = switchyard::BytesOf(from.type, from.cols);
+    std::memcpy(static_cast<char*>(to.data) + j * bytes,
+                static_cast<const char*>(from.data) + i * bytes, bytes);
+    if (from.scales.data != nullptr) {
+      std::memcpy(to.scales.Row<float>(j), from.scales.Row<float>(i),
+                  from.scales.cols * sizeof(float));
+    }
+  }
+
+  Status Multiply(const AnyRows& rows, Executor& executor) const {
+    // Columns are cut where there are few blocks for each thread.
+    constexpr size_t kColumns = 32;
+    const size_t out = weights_.rows;
+    const size_t wanted = 4 * executor.Concurrency();
+    const size_t cuts = (wanted + blocks_.size() - 1) / blocks_.size();
+    const size_t columns =
+        (out + cuts * kColumns - 1) / (cuts * kColumns) * kColumns;
+    const size_t parts = (out + columns - 1) / columns;
+    workspace_.threads.resize(
+        std::max(workspace_.threads.size(), executor.Concurrency()));
+    for (size_t i = 0; i < executor.Concurrency(); ++i) {
+      workspace_.threads[i].weights.AtLeast<float>(kTileRows * columns);
+    }
+    std::atomic<bool> failed{false};
+    const Status status = ForEach(
+        executor, blocks_.size() * parts, 1, [&](size_t worker, size_t i) {
+          const Block& block = blocks_[i / parts];
+          const size_t first = i % parts * columns;
+          const size_t count = std::min(columns, out - first);
+          const AnyMatrix result(
+              workspace_.threads[worker].weights.AtLeast<float>(1), block.rows,
+              count);
+          const Status done = MultiplyTile(
+              weights_,
+              {switchyard::ExpertProduct::kGateUp, block.expert, first, worker,
+               rows.RowRange(block.first, block.first + block.rows), result});
+          if (!done.ok()) failed = true;
+          for (size_t r = 0; r < block.rows; ++r) {
+            std::memcpy(PlaceOf(Size(order_[block.first + r])) + first,
+                        result.Row<float>(r), count * sizeof(float));
+          }
+        });
+    if (failed) return {StatusCode::kInternal, "a product failed"};
+    return status;
+  }
+  float* PlaceOf(size_t pair) const {
+    return Floats(node_) + pair * weights_.rows;  // without gaps
+  }
+
+  const ggml_tensor* node_;
+  const ggml_tensor* x_;
+  const ggml_tensor* ids_;
+  Workspace& workspace_;
+  const switchyard::ExpertWeights weights_;
+  const switchyard::RowFormat format_;
+  const size_t slots_, pairs_;
+  std::vector<Block> blocks_;
+  int32_t* order_ = nullptr;
 };
 
 }  // namespace
@@ -199,6 +407,11 @@ Status Run(const RouterChain& chain, Executor& executor, Workspace&) {
 Status Run(const ExpertsChain& chain, Executor& executor,
            Workspace& workspace) {
   return Experts(chain, workspace).Run(executor);
+}
+
+Status RunProduct(const ggml_tensor* mul_mat_id, Executor& executor,
+                  Workspace& workspace) {
+  return LoneProduct(mul_mat_id, workspace).Run(executor);
 }
 
 Status Run(const CombineChain& chain, Executor& executor, Workspace&) {

@@ -26,6 +26,11 @@ switchyard::Status Run(const ExpertsChain& chain,
                        switchyard::Executor& executor, Workspace& workspace);
 switchyard::Status Run(const CombineChain& chain,
                        switchyard::Executor& executor, Workspace& workspace);
+// A MUL_MAT_ID alone, with weights that have a format. If it fails, the result
+// is unspecified.
+switchyard::Status RunProduct(const ggml_tensor* mul_mat_id,
+                              switchyard::Executor& executor,
+                              Workspace& workspace);
 
 }  // namespace switchyard_ggml
 

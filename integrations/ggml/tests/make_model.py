@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes GGUF models of random weights: make_model.py FAMILY TYPE OUT.gguf
 
-FAMILY is one of FAMILIES, TYPE the experts' type: bf16, f16, q8_0 or q4_0, or
-one of these " as f32": the same values, stored so that they are not rounded to.
+FAMILY is one of FAMILIES, TYPE the experts' type: one of TYPES or of MIXED, whose
+layers have several; or one of these " as f32": the same values, stored so that they are
+not rounded to; or " of any bytes", which are weights of any scale, NaN and infinity
+among them.
 """
 
+import ctypes
 import sys
 
 import gguf
@@ -17,20 +20,72 @@ TYPES = {
     "f16": gguf.GGMLQuantizationType.F16,
     "q8_0": gguf.GGMLQuantizationType.Q8_0,
     "q4_0": gguf.GGMLQuantizationType.Q4_0,
+    "mxfp4": gguf.GGMLQuantizationType.MXFP4,
+    "q4_K": gguf.GGMLQuantizationType.Q4_K,
+    "q5_K": gguf.GGMLQuantizationType.Q5_K,
+    "q6_K": gguf.GGMLQuantizationType.Q6_K,
+}
+# Types of gate, up and down, of a layer after the other.
+MIXED = {
+    "q4_K_M": (("q4_K", "q4_K", "q6_K"), ("q4_K", "q4_K", "q4_K")),
+    # The last has rows of two formats before the activation.
+    "mixed": (("q4_K", "q6_K", "q8_0"), ("q8_0", "q4_0", "q6_K"), ("q4_0", "q6_K", "q4_0")),
+    # No product takes q5_K.
+    "q5_K down": (("q4_K", "q4_K", "q5_K"),),
 }
 AS_F32 = " as f32"
-# Sizes of the small models; the measured one has its own.
+ANY_BYTES = " of any bytes"
+# Sizes of the small models; the measured ones have their own.
 SMALL = dict(vocab=256, hidden=128, layers=3, heads=4, kv_heads=2, head=32,
              experts=16, used=4, intermediate=96)
+# Blocks of 256 columns.
+SMALL_K = dict(SMALL, hidden=256, intermediate=256)
 QWEN3_30B = dict(vocab=32768, hidden=2048, layers=4, heads=32, kv_heads=4,
-                 head=128, experts=128, used=8, intermediate=768)
+                 head=128, experts=128, used=8, intermediate=768, timed=True)
+GPT_OSS_20B = dict(vocab=32768, hidden=2880, layers=4, heads=64, kv_heads=8,
+                   head=64, experts=32, used=4, intermediate=2880, timed=True)
+
+
+def base(kind):
+    return kind.removesuffix(AS_F32).removesuffix(ANY_BYTES)
+
+
+def kinds(kind, layer):
+    """The types of gate, up and down."""
+    suffix = kind[len(base(kind)):]
+    row = MIXED.get(base(kind), ((base(kind),) * 3,))
+    return [name + suffix for name in row[layer % len(row)]]
+
+
+def sizes_for(kind):
+    return SMALL_K if any("_K" in k for layer in range(3) for k in kinds(kind, layer)) else SMALL
+
+
+def quantize(values, kind):
+    """The stored bytes by ggml itself, which has more types than gguf."""
+    if kind in (TYPES["f32"], TYPES["bf16"], TYPES["f16"]):
+        return gguf.quants.quantize(values, kind)
+    import llama_cpp
+
+    values = np.ascontiguousarray(values, dtype=np.float32)
+    cols = values.shape[-1]
+    rows = values.size // cols
+    raw = np.empty(gguf.quant_shape_to_byte_shape(values.shape, kind), dtype=np.uint8)
+    function = llama_cpp.llama_cpp._lib.ggml_quantize_chunk
+    function.restype = ctypes.c_size_t
+    written = function(
+        ctypes.c_int(int(kind)), values.ctypes.data_as(ctypes.c_void_p),
+        raw.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(0), ctypes.c_int64(rows),
+        ctypes.c_int64(cols), None)
+    assert written == raw.size
+    return raw
 
 
 class Model:
     """A GGUF file in the making."""
 
-    def __init__(self, path, arch, experts_type, sizes):
-        self.writer = gguf.GGUFWriter(path, arch)
+    def __init__(self, path, arch, experts_type, sizes, split=0):
+        self.writer = gguf.GGUFWriter(path, arch, split_max_tensors=split)
         self.random = np.random.default_rng(7)
         self.type = experts_type
         w, s = self.writer, sizes
@@ -46,17 +101,22 @@ class Model:
         w.add_expert_count(s["experts"])
         w.add_expert_used_count(s["used"])
         w.add_expert_feed_forward_length(s["intermediate"])
-        self.weight("token_embd", s["vocab"], s["hidden"], kind="bf16")
-        self.weight("output", s["vocab"], s["hidden"], kind="bf16")
+        # As files of quantised models have them, in about so many bits.
+        table = "q8_0" if s.get("timed") and experts_type not in ("bf16", "f16") else "bf16"
+        self.weight("token_embd", s["vocab"], s["hidden"], kind=table)
+        self.weight("output", s["vocab"], s["hidden"], kind=table)
         self.vector("output_norm", s["hidden"], around=1.0)
 
     def add(self, name, values, kind, copies=None):
         if kind.endswith(AS_F32):
-            rounded = TYPES[kind.removesuffix(AS_F32)]
-            values = gguf.quants.dequantize(gguf.quants.quantize(values, rounded), rounded)
+            rounded = TYPES[base(kind)]
+            values = gguf.quants.dequantize(quantize(values, rounded), rounded)
             kind = "f32"
-        kind = TYPES[kind]
-        raw = gguf.quants.quantize(values, kind)
+        is_random = kind.endswith(ANY_BYTES)
+        kind = TYPES[base(kind)]
+        raw = quantize(values, kind)
+        if is_random:
+            raw = self.random.integers(0, 256, raw.shape, dtype=np.uint8)
         if copies is not None:
             raw = np.repeat(raw[None], copies, axis=0)
         self.writer.add_tensor(name, raw, raw_dtype=kind)
@@ -84,13 +144,15 @@ class Model:
                   "down": (s["hidden"], s["intermediate"])}
         if merged:
             shapes = {"gate_up": (2 * s["intermediate"], s["hidden"]), "down": shapes["down"]}
+        gate, up, down = kinds(self.type, int(at.split(".")[1]))
+        of = {"gate": gate, "up": up, "gate_up": gate, "down": down}
         for name, (rows, cols) in shapes.items():
-            if s is not QWEN3_30B:
-                self.weight(f"{at}.ffn_{name}_exps", s["experts"], rows, cols, kind=self.type,
+            if not s.get("timed"):
+                self.weight(f"{at}.ffn_{name}_exps", s["experts"], rows, cols, kind=of[name],
                             scale=scale * cols**-0.5)
-            else:  # to be timed: all experts are the same, which takes seconds to write
+            else:  # all experts are the same, which takes seconds to write
                 one = self.random.standard_normal((rows, cols), dtype=np.float32)
-                self.add(f"{at}.ffn_{name}_exps.weight", one * np.float32(cols**-0.5), self.type,
+                self.add(f"{at}.ffn_{name}_exps.weight", one * np.float32(cols**-0.5), of[name],
                          s["experts"])
             if bias:
                 self.vector(f"{at}.ffn_{name}_exps", s["experts"], rows, suffix="bias")
@@ -111,10 +173,18 @@ def heads(model, s):
     model.writer.add_rope_dimension_count(s["head"])
 
 
-def qwen3moe(path, kind, s=SMALL):
-    model = Model(path, "qwen3moe", kind, s)
+def dense_kind(kind, s):
+    """The attention's type: that of the experts, if they are timed and files have it so."""
+    if not s.get("timed"):
+        return "f32"
+    return "q8_0" if kind == "mxfp4" else kinds(kind, 0)[0]
+
+
+def qwen3moe(path, kind, s=None, split=0):
+    s = s or sizes_for(kind)
+    model = Model(path, "qwen3moe", kind, s, split)
     heads(model, s)
-    dense = kind if s is QWEN3_30B else "f32"
+    dense = dense_kind(kind, s)
     for i in range(s["layers"]):
         at = f"blk.{i}"
         model.attention(at, s, dense)
@@ -125,13 +195,14 @@ def qwen3moe(path, kind, s=SMALL):
     model.close()
 
 
-def gpt_oss(path, kind, s=SMALL):
+def gpt_oss(path, kind, s=None):
+    s = s or sizes_for(kind)
     model = Model(path, "gpt-oss", kind, s)
     heads(model, s)
     model.writer.add_sliding_window(64)
     for i in range(s["layers"]):
         at = f"blk.{i}"
-        model.attention(at, s, "f32")
+        model.attention(at, s, dense_kind(kind, s))
         for name, size in (("q", s["heads"] * s["head"]), ("k", s["kv_heads"] * s["head"]),
                            ("v", s["kv_heads"] * s["head"]), ("output", s["hidden"])):
             model.vector(f"{at}.attn_{name}", size, suffix="bias")
@@ -143,9 +214,10 @@ def gpt_oss(path, kind, s=SMALL):
     model.close()
 
 
-def deepseek2(path, kind, s=SMALL, merged=False, groups=0):
+def deepseek2(path, kind, s=None, merged=False, groups=0):
     """DeepSeek-V3's recipe (sigmoid, selection bias, scale, a shared expert)
     after a dense layer, without groups of experts."""
+    s = s or sizes_for(kind)
     model = Model(path, "deepseek2", kind, s)
     rank, rope, nope, value = 64, 16, 32, 32
     w = model.writer
@@ -213,16 +285,34 @@ def many_experts(path, kind):
     qwen3moe(path, kind, dict(SMALL, experts=64))
 
 
+def qwen3moe_split(path, kind):
+    """A file for each ten tensors, the first of which has the name
+    split_path(path)."""
+    qwen3moe(path, kind, split=10)
+
+
+def split_path(path):
+    """The first file of qwen3moe_split."""
+    folder, name = path.parent, path.stem
+    return next(folder.glob(f"{name}-00001-of-*.gguf"))
+
+
 def qwen3_30b(path, kind):
     """Four layers of Qwen3-30B-A3B's shapes."""
     qwen3moe(path, kind, QWEN3_30B)
 
 
+def gpt_oss_20b(path, kind):
+    """Four layers of gpt-oss-20b's shapes."""
+    gpt_oss(path, kind, GPT_OSS_20B)
+
+
 FAMILIES = {f.__name__: f for f in (qwen3moe, gpt_oss, deepseek2, deepseek2_merged,
-                                   deepseek2_groups, llama, many_experts, qwen3_30b)}
+                                   deepseek2_groups, llama, many_experts, qwen3moe_split,
+                                   qwen3_30b, gpt_oss_20b)}
 
 if __name__ == "__main__":
     if len(sys.argv) != 4 or sys.argv[1] not in FAMILIES or (
-            sys.argv[2].removesuffix(AS_F32) not in TYPES):
+            base(sys.argv[2]) not in {**TYPES, **MIXED}):
         sys.exit(__doc__)
     FAMILIES[sys.argv[1]](sys.argv[3], sys.argv[2])

@@ -3,10 +3,12 @@
 """Runs a model through llama.cpp in a process of its own.
 
 run_model.py MODEL logits OUT.npy [BATCH...]   logits of all tokens of each batch
+run_model.py MODEL save OUT.gguf               the model, as llama.cpp writes it again
 run_model.py MODEL bench PLUGIN SECONDS TOKENS...   stock's and PLUGIN's ms, as JSON
 
-THREADS in the environment is their number; with EVERY_NODE a callback asks for
-the result of each node of the graph.
+In the environment: THREADS is their number; with EVERY_NODE a callback asks for the
+result of each node of the graph; with AS_STORED weights are packed by neither ggml nor
+the plug-in; with NO_MMAP files are read.
 """
 
 import ctypes
@@ -19,16 +21,29 @@ import llama_cpp
 import numpy as np
 
 
-def load(path):
+def start():
+    if os.environ.get("AS_STORED"):
+        os.environ["SWITCHYARD_GGML_PACK"] = "0"
     quiet = llama_cpp.llama_log_callback(lambda level, text, data: (
         sys.stderr.write(text.decode()) if level == 4 else None))
-    load.keep = quiet  # the library keeps the pointer
+    start.keep = quiet  # the library keeps the pointer
     llama_cpp.llama_log_set(quiet, ctypes.c_void_p(0))
     # llama.cpp's own programs load backends so; it looks at GGML_BACKEND_PATH.
     llama_cpp.llama_cpp._lib.ggml_backend_load_all()
     llama_cpp.llama_backend_init()
-    return llama_cpp.llama_model_load_from_file(
-        path.encode(), llama_cpp.llama_model_default_params())
+
+
+def load(path):
+    """Asks all devices that are there by then for a place for the weights."""
+    params = llama_cpp.llama_model_default_params()
+    if os.environ.get("AS_STORED"):
+        params.use_extra_bufts = False
+    if os.environ.get("NO_MMAP"):
+        params.load_mode = llama_cpp.LLAMA_LOAD_MODE_NONE
+    model = llama_cpp.llama_model_load_from_file(path.encode(), params)
+    if not model:
+        sys.exit(f"run_model.py: cannot load {path}")
+    return model
 
 
 def new_context(model, batch):
@@ -38,8 +53,8 @@ def new_context(model, batch):
     params.n_threads = params.n_threads_batch = int(os.environ.get("THREADS", "2"))
     params.no_perf = True
     if os.environ.get("EVERY_NODE"):
-        load.callback = llama_cpp.ggml_backend_sched_eval_callback(lambda *_: True)
-        params.cb_eval = load.callback
+        new_context.callback = llama_cpp.ggml_backend_sched_eval_callback(lambda *_: True)
+        params.cb_eval = new_context.callback
     context = llama_cpp.llama_init_from_model(model, params)
     if not context:
         sys.exit("run_model.py: no context")
@@ -80,14 +95,15 @@ def logits(path, out, sizes):
 
 def bench(path, plugin, seconds, sizes):
     """For each number of tokens, pairs of (wall, CPU) ms without the plug-in
-    and with it, by turns: a context keeps to the backends that it began with."""
+    and with it, by turns: a model keeps to the places that it was loaded to, a
+    context to the backends that it began with."""
     model = load(path)
     vocab = vocabulary(model)
     largest = max(512, *sizes)
     stock = new_context(model, largest)
     if not llama_cpp.llama_cpp._lib.ggml_backend_load(os.path.abspath(plugin).encode()):
         sys.exit(f"run_model.py: cannot load {plugin}")
-    ours = new_context(model, largest)
+    ours = new_context(load(path), largest)
     random = np.random.default_rng(3)
 
     def one(context, tokens):
@@ -117,7 +133,10 @@ def bench(path, plugin, seconds, sizes):
 
 
 if __name__ == "__main__":
-    if sys.argv[2] == "logits":
+    start()
+    if sys.argv[2] == "save":
+        llama_cpp.llama_model_save_to_file(load(sys.argv[1]), sys.argv[3].encode())
+    elif sys.argv[2] == "logits":
         logits(sys.argv[1], sys.argv[3], [int(n) for n in sys.argv[4:]])
     else:
         bench(sys.argv[1], sys.argv[3], float(sys.argv[4]), [int(n) for n in sys.argv[5:]])

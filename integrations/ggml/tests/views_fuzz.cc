@@ -118,12 +118,9 @@ class Graph {
     const auto n = static_cast<int64_t>(values.size());
     if (leaf->type == GGML_TYPE_F32) {
       std::memcpy(leaf->data, values.data(), ggml_nbytes(leaf));
-    } else if (leaf->type == GGML_TYPE_BF16) {
-      ggml_fp32_to_bf16_row(values.data(),
-                            static_cast<ggml_bf16_t*>(leaf->data), n);
     } else {
-      ggml_fp32_to_fp16_row(values.data(),
-                            static_cast<ggml_fp16_t*>(leaf->data), n);
+      ggml_quantize_chunk(leaf->type, values.data(), leaf->data, 0,
+                          n / leaf->ne[0], leaf->ne[0], nullptr);
     }
   }
 
@@ -170,7 +167,8 @@ class Graph {
   }
 
   void Build() {
-    tokens_ = Number(32, 40);
+    // More than slots: shapes of as many would fit by chance.
+    tokens_ = Chance(0.2) ? Number(10, 16) : Number(32, 40);
     num_experts_ = Number(4, 24);
     top_k_ = Number(1, std::min<int64_t>(6, num_experts_));
     if (Chance(0.05)) {  // as many slots as tokens: shapes that fit by chance
@@ -278,12 +276,21 @@ class Graph {
 
   // One MUL_MAT_ID and its optional bias.
   ggml_tensor* Linear(ggml_tensor* x, ggml_tensor* ids, int64_t out) {
+    if (Chance(0.2)) type_ = AnyType();
     ggml_tensor* product = ggml_mul_mat_id(
         context_, Leaf(type_, x->ne[0], out, num_experts_), x, ids);
+    if (WhyNot(product) == nullptr) NoteFewTokens(product);
     Watched(product);
     if (!has_bias_) return product;
     return Watched(
         ggml_add_id(context_, product, Floats(out, num_experts_), ids));
+  }
+
+  ggml_type AnyType() {
+    constexpr ggml_type kTypes[] = {GGML_TYPE_BF16, GGML_TYPE_F16,
+                                    GGML_TYPE_Q8_0, GGML_TYPE_Q4_0,
+                                    GGML_TYPE_MXFP4};
+    return kTypes[Number(0, 4)];
   }
 
   ggml_tensor* OddHalf(ggml_tensor* rows) {
@@ -291,7 +298,7 @@ class Graph {
   }
 
   void Experts(ggml_tensor* ids, ggml_tensor* weights) {
-    type_ = Chance(0.5) ? GGML_TYPE_BF16 : GGML_TYPE_F16;
+    type_ = AnyType();
     has_bias_ = Chance(0.3);
     ggml_tensor* x = Floats(kHidden, 1, tokens_);
     ggml_tensor* residual =

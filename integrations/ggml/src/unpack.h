@@ -1,0 +1,21 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef SWITCHYARD_GGML_UNPACK_H_
+#define SWITCHYARD_GGML_UNPACK_H_
+
+#include <cstdint>
+
+#include "switchyard/expert_weights.h"
+
+namespace switchyard_ggml {
+
+// The inverse of switchyard::PackWeights() for one expert of a quantised
+// format of ggml's: its stored bytes, ExpertWeightsSize() of the stored layout,
+// exactly as they were packed. `packed` has format, rows and cols.
+void UnpackExpert(const switchyard::ExpertWeights& packed, const uint8_t* from,
+                  uint8_t* to);
+
+}  // namespace switchyard_ggml
+
+#endif  // SWITCHYARD_GGML_UNPACK_H_
