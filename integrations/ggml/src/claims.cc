@@ -45,10 +45,10 @@ const ggml_tensor* ProductOf(const ggml_tensor* t) {
   return t->op == GGML_OP_ADD_ID ? t->src[0] : t;
 }
 
-// Experts of few tokens are computed here. A router does not know who reads
-// its ids, so that from then on routers of few tokens are claimed: they share
-// a split of the graph with the experts behind them.
-std::atomic<bool> has_few_tokens{false};
+// The fewest tokens whose experts were claimed. A router does not know who
+// reads its ids, so that from then on routers of so many tokens are claimed:
+// they share a split of the graph with the experts behind them.
+std::atomic<int64_t> fewest_tokens{kMinTokens};
 
 // The least mean number of pairs per expert for which all products of a layer
 // are claimed, of its gate and up weights, by data and name.
@@ -131,7 +131,7 @@ bool IsPlainSoftmax(const ggml_tensor* t) {
 
 bool IsLogits(const ggml_tensor* t) {
   if (!IsMatrix(t) || t->ne[0] < 2) return false;
-  if (t->ne[1] < kMinTokens && !has_few_tokens) return false;
+  if (t->ne[1] < fewest_tokens) return false;
   if (IsRouterProduct(t)) return true;
   return t->op == GGML_OP_ADD && IsRouterProduct(t->src[0]) &&
          IsVector(t->src[1], t->ne[0]);
@@ -220,15 +220,18 @@ const char* WhyNot(const ggml_tensor* t) {
   const ggml_tensor* ids = t->src[2];
   const double pairs = static_cast<double>(ids->ne[0] * ids->ne[1]) /
                        static_cast<double>(weights->ne[2]);
-  if (pairs < LeastPairs(t)) {
-    return t->ne[2] < kMinTokens ? "few tokens"
-                                 : "few tokens for each expert on this CPU";
+  // Of a layer all products are computed here or none, because those of one
+  // gain less than a split of the graph costs.
+  const double least =
+      std::max(LeastPairsOfLayer(t), LeastOfLayers().Get(weights));
+  if (std::isinf(least)) {
+    return std::isinf(LeastPairs(t))
+               ? "not measured to be faster on such a CPU"
+               : "another product of the layer is left to ggml";
   }
-  // One product of a layer gains less than a split of the graph costs.
-  if (pairs < LeastOfLayers().Get(weights) || pairs < LeastPairsOfLayer(t)) {
-    return "another product of the layer is left to ggml";
-  }
-  return nullptr;
+  if (pairs >= least) return nullptr;
+  return t->ne[2] < kMinTokens ? "few tokens"
+                               : "few tokens for each expert on this CPU";
 }
 
 void NoteLayer(const ggml_tensor* t) {
@@ -244,7 +247,10 @@ void NoteLayer(const ggml_tensor* t) {
 }
 
 void NoteFewTokens(const ggml_tensor* t) {
-  if (t->ne[2] < kMinTokens) has_few_tokens = true;
+  int64_t fewest = fewest_tokens;
+  while (t->ne[2] < fewest &&
+         !fewest_tokens.compare_exchange_weak(fewest, t->ne[2])) {
+  }
 }
 
 bool IsLinear(const ggml_tensor* t) {

@@ -63,8 +63,8 @@ const char* WhyNot(const ggml_tensor* mul_mat_id);
 // are computed here, because ggml asks about those products first, and they do
 // not know who reads them.
 void NoteLayer(const ggml_tensor* mul_mat_id);
-// Of a product that is claimed: from its first few tokens on, routers of few
-// tokens are claimed, too.
+// Of a product that is claimed: from then on routers of as few tokens are
+// claimed, too.
 void NoteFewTokens(const ggml_tensor* mul_mat_id);
 // A MUL_MAT_ID that we can compute, or such a one plus a bias.
 bool IsLinear(const ggml_tensor* t);
