@@ -45,9 +45,10 @@ const ggml_tensor* ProductOf(const ggml_tensor* t) {
   return t->op == GGML_OP_ADD_ID ? t->src[0] : t;
 }
 
-// The fewest tokens whose experts were claimed. A router does not know who
-// reads its ids, so that from then on routers of so many tokens are claimed:
-// they share a split of the graph with the experts behind them.
+// The fewest tokens of a batch with claimed experts. Routers of as many tokens
+// are claimed, because they share a split of the graph with the experts. A
+// router's nodes do not know their readers, so that this number stands for
+// them.
 std::atomic<int64_t> fewest_tokens{kMinTokens};
 
 // The least mean number of pairs per expert for which all products of a layer

@@ -222,8 +222,7 @@ class Experts {
   const Product gate_, up_, down_;
 };
 
-// Calls body(worker, i) for i in [0, count), of which `grain` are worth a
-// thread.
+// Calls body(worker, i) for i in [0, count). `grain` calls are worth a thread.
 template <class F>
 Status ForEach(Executor& executor, size_t count, size_t grain, const F& body) {
   return executor.ParallelFor(

@@ -19,7 +19,7 @@ namespace switchyard_ggml {
 // are packed. Only we can read them.
 bool IsPacked(const ggml_tensor* weights);
 
-// A view of weights [in, out, experts], whose type has a format.
+// A view of weights [in, out, experts] of a type with a format.
 switchyard::ExpertWeights WeightsOf(const ggml_tensor* weights);
 
 // The format of rows that products with weights of the type read.
@@ -27,9 +27,9 @@ switchyard::RowFormat OperandsOf(ggml_type type);
 bool HaveSameOperands(ggml_type a, ggml_type b);
 
 // Buffers that pack experts' weights in set_tensor and give the stored bytes
-// back in get_tensor, in which the packed form is the only one in memory. Any
-// part of a tensor may be set: the experts that it lies in are unpacked and
-// packed again. Other tensors lie there as they are.
+// back in get_tensor. The packed form is the only one in memory. To set a part
+// of a tensor, set_tensor unpacks the part's experts and packs them again.
+// Other tensors are kept as they are set.
 ggml_backend_buffer_type_t PackedBufferType(ggml_backend_dev_t device);
 bool IsPackedBufferType(ggml_backend_buffer_type_t type);
 

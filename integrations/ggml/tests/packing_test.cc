@@ -1,11 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// packing_test SEED TENSORS: tensors of random shapes and bytes in the buffers
-// that pack, set and read in random parts, whose bytes have to come back; and
-// products with them, which have to be as far from ggml's as rounding takes
-// them. Prints a JSON object: how many tensors of each type there were, and the
-// seeds of those that differ. Tensor i of a run has the seed SEED + i.
+// packing_test SEED TENSORS: sets tensors of random shapes and bytes in buffers
+// that pack, whole and in random parts, and compares the bytes that it reads
+// back. Then it compares a product with ggml's, from which it may be as far as
+// rounding of rows takes it. Prints a JSON object: the number of tensors of
+// each type, and the seeds of tensors that differ. Tensor i of a run has the
+// seed SEED + i.
 
 #include <algorithm>
 #include <cmath>
