@@ -285,6 +285,26 @@ def many_experts(path, kind):
     qwen3moe(path, kind, dict(SMALL, experts=64))
 
 
+def qwen3moe_lora(path, kind):
+    """No model, but an adapter for the gate and down products of qwen3moe's experts."""
+    s, random = sizes_for(kind), np.random.default_rng(5)
+    writer = gguf.GGUFWriter(path, "qwen3moe")
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", 4.0)
+    for i in range(s["layers"]):
+        for name, rows, cols in (("gate", s["intermediate"], s["hidden"]),
+                                 ("down", s["hidden"], s["intermediate"])):
+            for part, shape in (("a", (4, cols)), ("b", (rows, 4))):
+                values = random.standard_normal((s["experts"], *shape), dtype=np.float32)
+                writer.add_tensor(f"blk.{i}.ffn_{name}_exps.weight.lora_{part}",
+                                  values * np.float32(0.3 * shape[-1]**-0.5))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def qwen3moe_split(path, kind):
     """A file for each ten tensors, the first of which has the name
     split_path(path)."""
@@ -308,8 +328,8 @@ def gpt_oss_20b(path, kind):
 
 
 FAMILIES = {f.__name__: f for f in (qwen3moe, gpt_oss, deepseek2, deepseek2_merged,
-                                   deepseek2_groups, llama, many_experts, qwen3moe_split,
-                                   qwen3_30b, gpt_oss_20b)}
+                                   deepseek2_groups, llama, many_experts, qwen3moe_lora,
+                                   qwen3moe_split, qwen3_30b, gpt_oss_20b)}
 
 if __name__ == "__main__":
     if len(sys.argv) != 4 or sys.argv[1] not in FAMILIES or (

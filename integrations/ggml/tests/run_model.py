@@ -7,7 +7,7 @@ run_model.py MODEL save OUT.gguf               the model, as llama.cpp writes it
 run_model.py MODEL bench PLUGIN SECONDS TOKENS...   stock's and PLUGIN's ms, as JSON
 
 In the environment: THREADS is their number; with EVERY_NODE a callback asks for the
-result of each node of the graph; with AS_STORED weights are packed by neither ggml nor
+result of each node of the graph; LORA is an adapter's file; with AS_STORED weights are packed by neither ggml nor
 the plug-in; with NO_MMAP files are read.
 """
 
@@ -83,6 +83,12 @@ def decode(context, tokens, first, all_logits):
 def logits(path, out, sizes):
     model = load(path)
     context, vocab = new_context(model, 1024), vocabulary(model)
+    if os.environ.get("LORA"):
+        adapter = llama_cpp.llama_adapter_lora_init(model, os.environ["LORA"].encode())
+        adapters = (llama_cpp.llama_adapter_lora_p_ctypes * 1)(adapter)
+        if not adapter or llama_cpp.llama_set_adapters_lora(
+                context, adapters, 1, (ctypes.c_float * 1)(1.0)) != 0:
+            sys.exit("run_model.py: no adapter")
     random = np.random.default_rng(3)
     rows, at = [], 0
     for size in sizes:

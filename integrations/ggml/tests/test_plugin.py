@@ -236,6 +236,16 @@ class PluginTest(unittest.TestCase):
             self.assertEqual(
                 sum(n for what, n in done.items() if what.startswith("one product")), 45)
 
+    def test_experts_with_adapters(self):
+        model, lora = self.model("qwen3moe", "q8_0"), self.model("qwen3moe_lora", "q8_0")
+        stock, _ = self.run_model(model, LORA=str(lora))
+        effect = error(self.logits_of_stock(model), stock)
+        for way, product in ((AS_STORED, None), (PACKED, "one product of experts q8_0 packed")):
+            logits, said = self.run_model(model, "libggml-switchyard.so", LORA=str(lora), **way)
+            self.assertLessEqual(error(logits, stock), effect / 20)
+            if product:
+                self.assertIn(product, said)
+
     def test_packed_tensors_give_their_bytes_back(self):
         found = json.loads(subprocess.run(
             [BUILD / "packing_test", "1", "300"], stdout=subprocess.PIPE,
