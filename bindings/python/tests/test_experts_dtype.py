@@ -349,6 +349,34 @@ def test_a_part_is_saved_and_loaded(tmp_path):
         assert torch.equal(part(TOKENS).last_hidden_state, want)
 
 
+def test_parts_in_formats_of_their_own_are_saved(tmp_path):
+    model = wide("qwen3_moe")
+    first, last = (layer.mlp.experts for layer in model.model.layers)
+    patch(first, experts_dtype="q4_0")
+    model.save_pretrained(tmp_path / "half")
+    patch(last, experts_dtype="q8_0")
+    patch(model)
+    model.save_pretrained(tmp_path / "all")
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "all")
+    patch(loaded)
+    assert torch.equal(logits_of(loaded), logits_of(model))
+    half = AutoModelForCausalLM.from_pretrained(tmp_path / "half")
+    assert torch.equal(half.model.layers[0].mlp.experts.packed_up, first.packed_up)
+    assert mlp(half).experts.down_proj.dtype == torch.float32
+
+
+def test_a_model_with_the_config_of_a_quantised_one_is_saved(tmp_path):
+    """Its experts are floats: from_pretrained() looked for packed ones, and left them NaN."""
+    model = wide("qwen3_moe")
+    other = type(model)(model.config).eval()
+    patch(model, experts_dtype="q4_0")
+    for m in (other, type(model)(copy.deepcopy(model.config)).eval()):
+        m.save_pretrained(tmp_path)
+        loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
+        assert torch.equal(mlp(loaded).experts.down_proj, mlp(m).experts.down_proj)
+    assert model.config.quantization_config.layers
+
+
 def test_a_wrong_checkpoint_is_an_error(tmp_path):
     """Formats that do not fit the packed tensors, and names that no format has."""
     model = wide("qwen3_moe")

@@ -7,6 +7,8 @@ are quantised while they are loaded, a layer at a time. Experts that a checkpoin
 gpt-oss's, or that a GGUF has in blocks, are packed as they are.
 """
 
+import contextlib
+
 import torch
 from transformers.core_model_loading import ConversionOps
 from transformers.integrations.gguf.utils import get_gguf_plan, replace_with_gguf_modules
@@ -67,6 +69,30 @@ def describe(model, experts_dtype):
     model.hf_quantizer = ExpertsQuantizer(config, pre_quantized=True)
     model.quantization_method = METHOD
     model.is_quantized = True
+
+
+@contextlib.contextmanager
+def described(model):
+    """In it, config.json has the formats of the model's experts, and no others.
+
+    They are others where only parts of the model were quantised, and where a model with float
+    experts has the same config object.
+    """
+    layers = layers_of(model)
+    config = getattr(model.config, "quantization_config", None)
+    if isinstance(config, dict) and config.get("quant_method") == METHOD:
+        config = ExpertsConfig(**config)
+    is_ours = isinstance(config, ExpertsConfig)
+    if layers and not (is_ours and config.layers == layers):
+        describe(model, config.experts_dtype if is_ours else next(iter(layers.values()))[0])
+    if layers or not is_ours:
+        yield
+        return
+    kept = model.config.__dict__.pop("quantization_config")
+    try:
+        yield
+    finally:
+        model.config.quantization_config = kept
 
 
 def _keep_from_initialization(module, kind):

@@ -202,6 +202,7 @@ def _require_experts(model):
 
 _set_implementation = PreTrainedModel.set_experts_implementation
 _post_init = PreTrainedModel.post_init
+_save = PreTrainedModel.save_pretrained
 _loading = threading.local()
 
 
@@ -222,6 +223,12 @@ def _set_checked_implementation(self, experts_implementation):
         _require_experts(self)
         _adopt(self)
     _set_implementation(self, experts_implementation)
+
+
+@functools.wraps(_save)
+def _save_described(self, *arguments, **named):
+    with _checkpoints.described(self):
+        return _save(self, *arguments, **named)
 
 
 def _checked(load):
@@ -246,6 +253,7 @@ def _checked(load):
 
 PreTrainedModel.post_init = _post_init_and_adopt
 PreTrainedModel.set_experts_implementation = _set_checked_implementation
+PreTrainedModel.save_pretrained = _save_described
 PreTrainedModel.from_pretrained = _checked(PreTrainedModel.from_pretrained.__func__)
 PreTrainedModel._from_config = _checked(PreTrainedModel._from_config.__func__)
 
