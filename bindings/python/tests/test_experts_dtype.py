@@ -242,6 +242,39 @@ def test_the_originals_are_gone():
     assert torch.equal(logits_of(model), want)
 
 
+@pytest.mark.parametrize("of", [lambda model: model, lambda model: model.model.layers],
+                         ids=["model", "part"])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_interruptions(of, at, monkeypatch, tmp_path):
+    """Layers before it are quantised, those behind it are floats, and one in the middle says so."""
+    model = wide("qwen3_moe")
+    want = logits_of(model)
+    pack, packed = _quantized.pack, []
+
+    def interrupted(*arguments):
+        packed.append(arguments)
+        if len(packed) == at:
+            raise KeyboardInterrupt
+        return pack(*arguments)
+
+    monkeypatch.setattr(_quantized, "pack", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        patch(of(model), experts_dtype="q8_0")
+    monkeypatch.undo()
+    if at == 2:
+        for use in (lambda: logits_of(model), lambda: patch(of(model), experts_dtype="q8_0"),
+                    lambda: patch(model), lambda: unpatch(of(model)),
+                    lambda: model.set_experts_implementation("eager"),
+                    lambda: model.save_pretrained(tmp_path), lambda: logits_of(copy.deepcopy(model))):
+            with pytest.raises(RuntimeError, match="Qwen3MoeExperts: quantising it was interrupted, and "
+                                                   "a part of its floats is gone: load the model again"):
+                use()
+        return
+    assert error(logits_of(model), want) <= LOGITS_ERROR * ERRORS["q8_0"]
+    assert len(patch(of(model), experts_dtype="q8_0").quantized) == 2
+    assert error(logits_of(model), want) <= LOGITS_ERROR * ERRORS["q8_0"]
+
+
 def test_calls_that_cannot_run_say_why():
     model = wide("qwen3_moe")
     patch(model, experts_dtype="q8_0")

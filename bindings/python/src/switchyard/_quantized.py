@@ -4,7 +4,8 @@
 
 A quantised module has its weights in buffers, packed_up, packed_down and, with a split gate,
 packed_gate: state_dict() has them. The parameters that they were made of are None. _packed_formats
-is (format of up and gate, format of down, columns between the products).
+is (format of up and gate, format of down, columns between the products), and () while only some
+of the parameters are packed.
 """
 
 import torch
@@ -23,7 +24,11 @@ def check_name(name):
 
 def formats_of(module):
     """The _packed_formats of a module, or None while its weights are floats."""
-    return getattr(module, "_packed_formats", None)
+    formats = getattr(module, "_packed_formats", None)
+    if formats == ():
+        raise RuntimeError(f"switchyard: {type(module).__name__}: quantising it was interrupted, and "
+                           "a part of its floats is gone: load the model again")
+    return formats
 
 
 def weights_of(module, kind):
@@ -109,6 +114,7 @@ def quantize(module, kind, formats, on_expert):
     del weights
     for role in list(tensors):
         quantize_role(module, kind, formats, role, tensors.pop(role), on_expert)
+        module._packed_formats = ()
         drop_parameter(module, kind, role)
     module._packed_formats = formats
 

@@ -396,12 +396,16 @@ def _require_originals(function, model):
             f"originals, are gone: load the model again. {len(names)} modules, first {names[0]}")
 
 
-def _patch_experts(module, kind, pack_weights, layer):
-    _packed.pop(module, None)
+def _take_over(module):
     if module.config._experts_implementation != NAME:
         # Part of a model whose other parts nobody has asked about.
         module._switchyard_config, module.config = module.config, copy.copy(module.config)
         _name_implementation(module.config, NAME)
+
+
+def _patch_experts(module, kind, pack_weights, layer):
+    _packed.pop(module, None)
+    _take_over(module)
     layer.why = _options(module)[1]
     if layer.why is not None:
         return
@@ -446,7 +450,9 @@ def patch(model, pack_weights=False, experts_dtype=None):
     quantised, and their floats are freed one product of a layer after the other: memory never
     has more than the model and one such product. A layer whose columns the format's blocks do not
     divide takes q8_0 or int8 there. A layer that cannot be quantised stays as it is, and is named.
-    save_pretrained() writes the quantised weights, and from_pretrained() reads them.
+    save_pretrained() writes the quantised weights, and from_pretrained() reads them. Whatever
+    interrupts this leaves layers quantised, layers as floats, and at most one that is neither:
+    each use of that one raises RuntimeError.
 
     With pack_weights, a copy of the experts' weights is made in the layout that oneDNN likes
     to read: their memory is needed twice. Each call makes it anew, or drops it if called
@@ -470,15 +476,17 @@ def patch(model, pack_weights=False, experts_dtype=None):
     done = Patched()
     sizes = {module: _bytes_of(_quantized.weights_of(module, kind))
              for _, module, kind in _checkpoints.experts_in(model) if _options(module)[1] is None}
-    if plans:
-        _quantize(model, plans, experts_dtype)
-        _describe(model, experts_dtype)
     _adopt(model)
     for m in _models_in(model).values():
         now = m.config._experts_implementation
         _before.setdefault(m, None if now == NAME else now)
     for m in _models_in(model).values():
         _set_implementation(m, NAME)
+    if plans:
+        for module in plans:
+            _take_over(module)  # before: whatever interrupts, no other code runs packed weights
+        _quantize(model, plans, experts_dtype)
+        _describe(model, experts_dtype)
     for name, module in model.named_modules():
         layer = Layer(name, type(module).__name__, "experts", _families.why_not(module))
         kind = _families.kind_of(module)
