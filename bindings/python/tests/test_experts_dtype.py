@@ -306,6 +306,15 @@ def test_copies_and_pickles(family, tmp_path):
     assert torch.equal(logits_of(twin), want)
 
 
+def test_is_quantised_in_inference_mode():
+    model = wide("qwen3_moe")
+    with torch.inference_mode():
+        patch(model, experts_dtype="q4_0")
+    patch(other := wide("qwen3_moe"), experts_dtype="q4_0")
+    model.load_state_dict(other.state_dict())
+    assert torch.equal(logits_of(model), logits_of(other))
+
+
 def test_compiles_in_one_piece():
     model = wide("qwen3_moe")
     patch(model, experts_dtype="mxfp4")

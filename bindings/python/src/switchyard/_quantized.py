@@ -78,7 +78,8 @@ def is_format(formats, name):
 def pack(weights, name, transposed, on_expert=lambda: None):
     """The packed bytes of one product's weights, expert by expert; blocks are packed as they are."""
     packed = None
-    with torch.no_grad():
+    # load_state_dict() writes to no tensors of inference mode.
+    with torch.inference_mode(False), torch.no_grad():
         for e in range(len(weights)):
             expert = weights[e:e + 1].detach()
             one = switchyard.pack_weights(expert.transpose(1, 2) if transposed else expert, name)
