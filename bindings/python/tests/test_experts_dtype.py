@@ -17,6 +17,7 @@ import test_adopted
 import torch
 from formats import ERRORS, FORMATS, decode, random_blocks
 from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from test_models import FAMILIES, make
 from transformers import AutoModelForCausalLM
 from what_ran import what_ran
@@ -440,6 +441,37 @@ def test_a_wrong_checkpoint_is_an_error(tmp_path):
     weights.write_bytes(weights.read_bytes()[:-1000])
     with pytest.raises(SafetensorError):
         AutoModelForCausalLM.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("quantised", [True, False])
+def test_a_checkpoint_without_some_experts_is_an_error(quantised, tmp_path):
+    """transformers leaves memory that nobody has written to, with a warning."""
+    model = wide("qwen3_moe")
+    if quantised:
+        patch(model, experts_dtype="q4_0")
+    model.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    for name in list(tensors):
+        if ".layers.1.mlp.experts." in name and "down" in name:
+            del tensors[name]
+    save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
+    config = {} if quantised else {"quantization_config": ExpertsConfig("q4_0")}
+    name = "packed_down" if quantised else "down_proj"
+    with pytest.raises(ValueError, match=f"^model.layers.1.mlp.experts.{name}: the checkpoint does not"):
+        AutoModelForCausalLM.from_pretrained(tmp_path, **config)
+
+
+def test_a_layer_on_disk_is_loaded(tmp_path):
+    model = wide("qwen3_moe")
+    model.save_pretrained(tmp_path / "floats")
+    patch(model, experts_dtype="q4_0")
+    model.save_pretrained(tmp_path / "quantised")
+    places = {"model.layers.1": "disk"} | dict.fromkeys(
+        ("model.embed_tokens", "model.layers.0", "model.norm", "model.rotary_emb", "lm_head"), "cpu")
+    for folder, more in (("quantised", {}), ("floats", {"quantization_config": ExpertsConfig("q4_0")})):
+        loaded = AutoModelForCausalLM.from_pretrained(
+            tmp_path / folder, device_map=places, offload_folder=tmp_path / "offloaded", **more)
+        torch.testing.assert_close(logits_of(loaded), logits_of(model), rtol=1e-4, atol=1e-4)
 
 
 def test_any_packed_bytes_are_read(tmp_path):

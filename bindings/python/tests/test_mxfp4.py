@@ -110,6 +110,15 @@ def test_a_broken_checkpoint_is_an_error(checkpoint, change):
         load(checkpoint, experts_implementation="switchyard")
 
 
+def test_a_checkpoint_without_some_experts_is_an_error(checkpoint):
+    tensors = load_file(checkpoint / "model.safetensors")
+    for part in ("blocks", "scales"):
+        del tensors[f"model.layers.1.mlp.experts.down_proj_{part}"]
+    save_file(tensors, checkpoint / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ValueError, match="model.layers.1.mlp.experts.down_proj: the checkpoint does not"):
+        load(checkpoint, experts_implementation="switchyard")
+
+
 def test_any_scales_are_read(checkpoint):
     """Of 255, which is NaN, too: numbers or NaN, and no crash."""
     tensors = load_file(checkpoint / "model.safetensors")

@@ -117,6 +117,12 @@ class _Parameters:
     def __contains__(self, name):
         return name in self._of
 
+    def require_all(self):
+        """Raises unless all have been packed: the others would be random numbers."""
+        for name, (module, _, _, role) in self._of.items():
+            if not hasattr(module, f"packed_{role}"):
+                raise ValueError(f"{name}: the checkpoint does not have it")
+
     def load(self, name, pack):
         """Lets pack(parameters of its owner, attribute, module, kind, formats, role) register a
         parameter's packed weights, and takes the parameter away when the module has all.
@@ -133,6 +139,11 @@ class _Parameters:
                 _quantized.drop_parameter(module, kind, r)
             module._packed_formats = formats
             _keep_from_initialization(module, kind)
+
+
+def _is_loaded(module, buffer):
+    """Whether a checkpoint had it: transformers marks what it loads, and accelerate's hooks copy it."""
+    return hasattr(module, "_hf_hook") or getattr(buffer, "_is_hf_initialized", False)
 
 
 class _Pack(ConversionOps):
@@ -192,10 +203,13 @@ class ExpertsQuantizer(HfQuantizer):
         return _Pack(self)
 
     def _process_model_after_weight_loading(self, model, **kwargs):
+        self.parameters.require_all()
         self.parameters = _Parameters()
-        for _, module, _ in experts_in(model):
+        for path, module, _ in experts_in(model):
             for name in ("packed_up", "packed_down", "packed_gate"):
                 buffer = module._buffers.get(name)
+                if buffer is not None and self.pre_quantized and not _is_loaded(module, buffer):
+                    raise ValueError(f"{path}.{name}: the checkpoint does not have it")
                 # Files align tensors to 8 bytes; products read whole cache lines.
                 if buffer is not None and buffer.data_ptr() % 64 != 0:
                     module._buffers[name] = buffer.clone()
@@ -297,6 +311,7 @@ class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
     def _process_model_after_weight_loading(self, model, **kwargs):
         if not self._is_packed:
             return super()._process_model_after_weight_loading(model, **kwargs)
+        self.parameters.require_all()
         self.parameters = _Parameters()
         # save_pretrained() would revert these.
         model._weight_conversions = [c for c in model._weight_conversions if not any(
