@@ -95,6 +95,9 @@ def test_experts_keep_their_blocks(up, down, tmp_path):
     again = Qwen3_5MoeForCausalLM.from_pretrained(tmp_path / "saved")
     switchyard.transformers.patch(again)
     assert torch.equal(logits_of(again), got)
+    auto = load(tmp_path, experts_implementation="switchyard", device_map="auto")
+    assert torch.equal(auto.model.layers[1].mlp.experts.packed_down,
+                       ours.model.layers[1].mlp.experts.packed_down)
     floats = load(tmp_path, experts_implementation="switchyard",
                   quantization_config=GgufConfig(dequantize=True))
     assert torch.equal(floats.model.layers[1].mlp.experts.gate_up_proj,

@@ -89,6 +89,14 @@ def test_a_checkpoint_stays_mxfp4(checkpoint, tmp_path, caplog):
     assert torch.equal(logits_of(again), got)
 
 
+@pytest.mark.parametrize("places", ["cpu", "auto", {"": "cpu"}, {"": torch.device("cpu")}])
+def test_places_that_are_the_cpu(checkpoint, places):
+    model = load(checkpoint, experts_implementation="switchyard", device_map=places)
+    assert model.model.layers[1].mlp.experts._packed_formats == ("mxfp4", "mxfp4", I)
+    assert torch.equal(logits_of(model),
+                       logits_of(load(checkpoint, experts_implementation="switchyard")))
+
+
 def test_floats_on_request(checkpoint):
     model = load(checkpoint, experts_implementation="switchyard",
                  quantization_config=Mxfp4Config(dequantize=True))

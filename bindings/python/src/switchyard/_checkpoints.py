@@ -274,7 +274,10 @@ class _PackMxfp4(ConversionOps):
 
 def _is_cpu(device_map):
     places = device_map.values() if isinstance(device_map, dict) else [device_map]
-    return all(place is None or str(place) == "cpu" for place in places)
+    cpu = {"None", "cpu"}
+    if not torch.accelerator.is_available():
+        cpu |= {"auto", "balanced", "balanced_low_0", "sequential"}
+    return all(str(place) in cpu for place in places)
 
 
 class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
