@@ -474,6 +474,17 @@ def test_a_layer_on_disk_is_loaded(tmp_path):
         torch.testing.assert_close(logits_of(loaded), logits_of(model), rtol=1e-4, atol=1e-4)
 
 
+def test_places_are_chosen_by_the_bytes_of_the_format(tmp_path):
+    """device_map="auto" would leave a part on disk if experts counted as floats."""
+    model = wide("qwen3_moe")
+    model.save_pretrained(tmp_path)
+    more = {"device_map": "auto", "max_memory": {"cpu": "6MB"}, "offload_folder": tmp_path}
+    assert "disk" in AutoModelForCausalLM.from_pretrained(tmp_path, **more).hf_device_map.values()
+    loaded = AutoModelForCausalLM.from_pretrained(
+        tmp_path, quantization_config=ExpertsConfig("q4_0"), **more)
+    assert not [n for n, p in loaded.named_parameters() if p.is_meta]
+
+
 def test_any_packed_bytes_are_read(tmp_path):
     """Of a broken file: scales of NaN and infinity make NaN, and nothing crashes."""
     model = wide("qwen3_moe")

@@ -117,6 +117,14 @@ class _Parameters:
     def __contains__(self, name):
         return name in self._of
 
+    def element_size(self, name, param):
+        """The bytes of an element, for device_map="auto"."""
+        if name not in self._of:
+            return param.element_size()
+        _, _, formats, role = self._of[name]
+        block = switchyard.weight_formats()[formats[1] if role == "down" else formats[0]]
+        return block.bytes / block.columns
+
     def require_all(self):
         """Raises unless all have been packed: the others would be random numbers."""
         for name, (module, _, _, role) in self._of.items():
@@ -195,6 +203,9 @@ class ExpertsQuantizer(HfQuantizer):
             except _experts.Unsupported:
                 continue
             self.parameters.add(name, module, kind, formats)
+
+    def param_element_size(self, model, param_name, param):
+        return self.parameters.element_size(param_name, param)
 
     def param_needs_quantization(self, model, param_name, **kwargs):
         return param_name in self.parameters
@@ -321,6 +332,11 @@ class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
             isinstance(op, _PackMxfp4) for op in getattr(c, "operations", ()))]
         describe(model, "mxfp4")
         return model
+
+    def param_element_size(self, model, param_name, param):
+        if self._is_packed:
+            return self.parameters.element_size(param_name, param)
+        return super().param_element_size(model, param_name, param)
 
     def get_load_operations(self):
         operations = super().get_load_operations()
