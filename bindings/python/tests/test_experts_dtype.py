@@ -197,6 +197,12 @@ def test_unknown_formats(name):
     assert mlp(model).experts.down_proj is not None
 
 
+def test_a_format_in_the_place_of_another_argument():
+    model = make("qwen3_moe")
+    with pytest.raises(TypeError, match="pack_weights: neither True nor False: 'q4_0'; a format is exp"):
+        patch(model, "q4_0")
+
+
 def test_floats_are_freed_one_product_after_the_other(monkeypatch):
     model = wide("qwen3_moe")
     floats = [weakref.ref(p) for n, p in model.named_parameters() if "experts." in n]

@@ -468,6 +468,9 @@ def patch(model, pack_weights=False, experts_dtype=None):
     that are quantised already: nothing has been changed.
     """
     _require_module("patch", model)
+    if not isinstance(pack_weights, bool):
+        raise TypeError("switchyard.transformers.patch: pack_weights: neither True nor False: "
+                        f"{pack_weights!r}; a format is experts_dtype=")
     plans, reasons = {}, {}
     if experts_dtype is not None:
         _quantized.check_name(experts_dtype)
