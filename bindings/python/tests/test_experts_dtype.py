@@ -552,3 +552,13 @@ def test_a_layer_that_cannot_be_quantised_is_loaded_as_floats(tmp_path, caplog, 
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
     assert mlp(loaded).experts.down_proj.dtype == torch.float32
     assert loaded.model.layers[0].mlp.experts.packed_down.dtype == torch.uint8
+
+
+def test_what_is_loaded_in_another_format_is_told(tmp_path, caplog):
+    make("qwen3_moe").save_pretrained(tmp_path)
+    for dtype, message in (
+            (torch.float32, "gate and up q8_0, down int8, because 64 columns are no multiple of 256"),
+            (torch.float64, "its weights stay floats: no products of torch.float64")):
+        AutoModelForCausalLM.from_pretrained(tmp_path, dtype=dtype,
+                                             quantization_config=ExpertsConfig("q4_K"))
+        assert f"switchyard: 2 x Qwen3MoeExperts: {message}" in caplog.messages

@@ -7,6 +7,7 @@ are quantised while they are loaded, a layer at a time. Experts that a checkpoin
 gpt-oss's, or that a GGUF has in blocks, are packed as they are.
 """
 
+import collections
 import contextlib
 
 import torch
@@ -15,12 +16,14 @@ from transformers.integrations.gguf.utils import get_gguf_plan, replace_with_ggu
 from transformers.quantizers.auto import (AUTO_QUANTIZER_MAPPING, register_quantization_config,
                                           register_quantizer)
 from transformers.quantizers.base import HfQuantizer
+from transformers.utils import logging
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
 import switchyard
 from switchyard import _experts, _families, _quantized
 
 METHOD = "switchyard"
+_logger = logging.get_logger(__name__)
 
 
 @register_quantization_config(METHOD)
@@ -190,6 +193,7 @@ class ExpertsQuantizer(HfQuantizer):
             if lost:
                 raise ValueError(f"quantization_config: layers: {type(model).__name__} has no "
                                  f"experts of the name {lost[0]}")
+        others = collections.Counter()
         for name, module, kind in list(experts_in(model)):
             if self.pre_quantized:
                 formats = self.quantization_config.formats_of(name)
@@ -199,10 +203,16 @@ class ExpertsQuantizer(HfQuantizer):
                 continue
             try:
                 _experts.options_of(module, kind)
-                formats, _ = _quantized.plan(module, kind, self.quantization_config.experts_dtype)
-            except _experts.Unsupported:
+                formats, why = _quantized.plan(module, kind, self.quantization_config.experts_dtype)
+            except _experts.Unsupported as why_not:
+                others[type(module).__name__, f"its weights stay floats: {why_not}"] += 1
                 continue
+            if why:
+                says = "gate and up {}, down {}, {}".format(*formats[:2], why)
+                others[type(module).__name__, says] += 1
             self.parameters.add(name, module, kind, formats)
+        for (cls, says), n in others.items():
+            _logger.warning("switchyard: %d x %s: %s", n, cls, says)
 
     def param_element_size(self, model, param_name, param):
         return self.parameters.element_size(param_name, param)
