@@ -562,3 +562,24 @@ def test_what_is_loaded_in_another_format_is_told(tmp_path, caplog):
         AutoModelForCausalLM.from_pretrained(tmp_path, dtype=dtype,
                                              quantization_config=ExpertsConfig("q4_K"))
         assert f"switchyard: 2 x Qwen3MoeExperts: {message}" in caplog.messages
+
+
+@pytest.mark.parametrize("layers, message", [
+    (["experts"], "layers: not a dict of names: .'experts'.$"),
+    ({"experts": ["q4_0"]}, "layers: experts: not two formats and a number: .'q4_0'.$"),
+    ({"experts": "q4_0"}, "layers: experts: not two formats and a number: 'q4_0'$"),
+    ({"experts": ["q4_0", "q4_0", "256"]}, "layers: experts: not two formats and a number: "),
+    ({"experts": ["q4_0", "q9_0", 256]}, "unknown: 'q9_0'"),
+])
+def test_wrong_layers_of_a_configuration_are_named(layers, message):
+    with pytest.raises(ValueError, match=message):
+        ExpertsConfig("q4_0", layers)
+
+
+def test_a_whole_name_goes_before_its_end():
+    layers = {"layers.0.experts": ["q4_0", "q4_0", 32], "draft.layers.0.experts": ["q8_0", "q8_0", 64]}
+    config = ExpertsConfig("q4_0", layers)
+    for name, formats in layers.items():
+        assert config.formats_of(name) == tuple(formats)
+    assert config.formats_of("model.layers.0.experts") == ("q4_0", "q4_0", 32)
+    assert config.formats_of("layers.1.experts") is None

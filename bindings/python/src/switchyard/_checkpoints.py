@@ -38,7 +38,15 @@ class ExpertsConfig(QuantizationConfigMixin):
         _quantized.check_name(experts_dtype)
         self.quant_method = METHOD
         self.experts_dtype = experts_dtype
-        self.layers = layers or {}
+        self.layers = {} if layers is None else layers
+        if not isinstance(self.layers, dict):
+            raise ValueError(f"layers: not a dict of names: {layers!r}")
+        for name, formats in self.layers.items():
+            if not (isinstance(formats, (list, tuple)) and len(formats) == 3
+                    and isinstance(formats[2], int)):
+                raise ValueError(f"layers: {name}: not two formats and a number: {formats!r}")
+            for one in formats[:2]:
+                _quantized.check_name(one)
 
     def formats_of(self, name):
         """The formats of a module; `name` may have other parts in front, as a part of a model."""
@@ -47,6 +55,8 @@ class ExpertsConfig(QuantizationConfigMixin):
 
     def known_as(self, name):
         """The key of `layers` for a module of this name, or None."""
+        if name in self.layers:
+            return name
         return next((known for known in self.layers if f".{known}".endswith(f".{name}")
                      or f".{name}".endswith(f".{known}")), None)
 
