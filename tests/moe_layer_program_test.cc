@@ -458,7 +458,7 @@ Spoil Write(const std::string& file, const std::string& content) {
   return
       [=](const TempFolder& folder) { WriteFile(folder.File(file), content); };
 }
-// A pipe that nobody writes to.
+// A pipe without a writer.
 Spoil MakePipe(const std::string& file) {
   return [=](const TempFolder& folder) {
     std::filesystem::remove_all(folder.File(file));

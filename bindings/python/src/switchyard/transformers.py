@@ -398,7 +398,7 @@ def _require_originals(function, model):
 
 def _take_over(module):
     if module.config._experts_implementation != NAME:
-        # Part of a model whose other parts nobody has asked about.
+        # Only this part of the model was asked for: the others keep their configuration.
         module._switchyard_config, module.config = module.config, copy.copy(module.config)
         _name_implementation(module.config, NAME)
 
