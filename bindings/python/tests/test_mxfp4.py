@@ -89,6 +89,13 @@ def test_a_checkpoint_stays_mxfp4(checkpoint, tmp_path, caplog):
     assert torch.equal(logits_of(again), got)
 
 
+def test_is_packed_in_inference_mode(checkpoint):
+    with torch.inference_mode():
+        model = load(checkpoint, experts_implementation="switchyard")
+    experts = model.model.layers[0].mlp.experts
+    assert not experts.packed_up.is_inference() and not experts.packed_down.is_inference()
+
+
 @pytest.mark.parametrize("places", ["cpu", "auto", {"": "cpu"}, {"": torch.device("cpu")}])
 def test_places_that_are_the_cpu(checkpoint, places):
     model = load(checkpoint, experts_implementation="switchyard", device_map=places)

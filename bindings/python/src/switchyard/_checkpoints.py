@@ -290,12 +290,8 @@ class _PackMxfp4(ConversionOps):
                 if tuple(tensor.shape) != shape or tensor.dtype != torch.uint8:
                     raise ValueError(f"{full_layer_name}_{name}: {tensor.dtype} "
                                      f"{list(tensor.shape)}, not uint8 {list(shape)}")
-            packed = None
-            for e in range(experts):
-                one = switchyard.pack_weights(ggml_blocks(blocks[e:e + 1], scales[e:e + 1]), "mxfp4")
-                packed = one.new_empty((experts, one.shape[1])) if packed is None else packed
-                packed[e] = one[0]
-            module.register_buffer(f"packed_{role}", packed)
+            module.register_buffer(f"packed_{role}", _quantized.pack_each(
+                experts, lambda e: ggml_blocks(blocks[e:e + 1], scales[e:e + 1]), "mxfp4"))
 
         self.hf_quantizer.parameters.load(full_layer_name, pack)
         if missing_keys is not None:

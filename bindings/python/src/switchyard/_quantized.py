@@ -75,19 +75,27 @@ def is_format(formats, name):
     return formats[1] == format_for(name, formats[2]) and formats[0] in (name, "q8_0", "int8")
 
 
-def pack(weights, name, transposed, on_expert=lambda: None):
-    """The packed bytes of one product's weights, expert by expert; blocks are packed as they are."""
+def pack_each(experts, one_of, name, on_expert=lambda: None):
+    """The packed bytes of one product's weights, where one_of(e) has those of expert e."""
     packed = None
     # load_state_dict() writes to no tensors of inference mode.
     with torch.inference_mode(False), torch.no_grad():
-        for e in range(len(weights)):
-            expert = weights[e:e + 1].detach()
-            one = switchyard.pack_weights(expert.transpose(1, 2) if transposed else expert, name)
+        for e in range(experts):
+            one = switchyard.pack_weights(one_of(e), name)
             if packed is None:
-                packed = one.new_empty((len(weights), one.shape[1]))
+                packed = one.new_empty((experts, one.shape[1]))
             packed[e] = one[0]
             on_expert()
     return packed
+
+
+def pack(weights, name, transposed, on_expert=lambda: None):
+    """The same of a tensor [experts, ...] of floats, or of blocks, which are packed as they are."""
+    def one_of(e):
+        expert = weights[e:e + 1].detach()
+        return expert.transpose(1, 2) if transposed else expert
+
+    return pack_each(len(weights), one_of, name, on_expert)
 
 
 def owner_of(module, path):
