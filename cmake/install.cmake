@@ -3,7 +3,7 @@
 # to the prefix given at install time, and nothing in the files names the build
 # tree.
 include(CMakePackageConfigHelpers)
-include(GNUInstallDirs)
+include(${CMAKE_CURRENT_LIST_DIR}/component.cmake)
 
 # The installed files ask for Highway and TBB by package: they have to be
 # packages, not targets that a parent project builds next to this one.
@@ -24,22 +24,6 @@ foreach(_dependency IN LISTS _dependencies)
   endif()
 endforeach()
 
-# pkg-config: the prefix is found from where the file lies, since `cmake
-# --install --prefix` may move it; GNUInstallDirs may also be absolute.
-if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
-  set(_pc_prefix ${CMAKE_INSTALL_PREFIX})
-  set(_pc_libdir ${CMAKE_INSTALL_LIBDIR})
-else()
-  file(RELATIVE_PATH _up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-  string(REGEX REPLACE "/$" "" _up "${_up}")
-  set(_pc_prefix "\${pcfiledir}/${_up}")
-  set(_pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
-endif()
-if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
-  set(_pc_includedir ${CMAKE_INSTALL_INCLUDEDIR})
-else()
-  set(_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
-endif()
 # Whoever links a static library also links what it uses, so that a plain
 # `pkg-config --libs` has to name that, too.
 set(_pc_requires "")
@@ -60,51 +44,17 @@ list(JOIN _pc_requires ", " _pc_requires)
 set(_pc_runtime "")
 if(TARGET switchyard_c AND NOT SWITCHYARD_SHARED)
   set(_pc_runtime ", switchyard-c-runtime = ${PROJECT_VERSION}")
-  configure_file(${CMAKE_CURRENT_LIST_DIR}/switchyard-c-runtime.pc.in
-    ${PROJECT_BINARY_DIR}/switchyard-c-runtime.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/switchyard-c-runtime.pc
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT c)
+  switchyard_pkg_config(${CMAKE_CURRENT_LIST_DIR}/switchyard-c-runtime.pc.in c)
 endif()
-
-set(_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/switchyard)
-foreach(_component IN LISTS SWITCHYARD_COMPONENTS)
-  set(_target switchyard_${_component})
-  set(_pc switchyard-${_component})
-  if(_component STREQUAL core)
-    set(_target switchyard)
-    set(_pc switchyard)
-  endif()
-  # The file by which the CMake package knows that the component is there.
-  install(TARGETS ${_target} EXPORT switchyard-${_component}
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${_component}
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${_component}
-    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT switchyard-${_component} NAMESPACE switchyard::
-    DESTINATION ${_cmake_dir} COMPONENT ${_component})
-  configure_file(${CMAKE_CURRENT_LIST_DIR}/${_pc}.pc.in
-    ${PROJECT_BINARY_DIR}/${_pc}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${_pc}.pc
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${_component})
-endforeach()
+switchyard_install(core switchyard ${CMAKE_CURRENT_LIST_DIR}/switchyard.pc.in)
+if(TARGET switchyard_c)
+  switchyard_install(c switchyard_c ${CMAKE_CURRENT_LIST_DIR}/switchyard-c.pc.in)
+endif()
 
 set(_include ${PROJECT_SOURCE_DIR}/include/switchyard)
 install(DIRECTORY ${_include} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT core
   FILES_MATCHING PATTERN "*.h"
-  PATTERN device EXCLUDE PATTERN c EXCLUDE PATTERN switchyard.h EXCLUDE)
-if(SWITCHYARD_DEVICE)
-  set(_libexec ${CMAKE_INSTALL_LIBEXECDIR}/switchyard)
-  if(SWITCHYARD_SHARED AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" AND NOT IS_ABSOLUTE "${_libexec}")
-    file(RELATIVE_PATH _up /${_libexec} /${CMAKE_INSTALL_LIBDIR})
-    set_target_properties(switchyard_metal_compiler PROPERTIES INSTALL_RPATH "$ORIGIN/${_up}")
-  endif()
-  install(TARGETS switchyard_metal_compiler EXPORT switchyard-device
-    RUNTIME DESTINATION ${_libexec} COMPONENT device)
-  install(FILES ${CMAKE_CURRENT_LIST_DIR}/shaders.cmake
-    DESTINATION ${_cmake_dir} COMPONENT device)
-  install(DIRECTORY ${_include}/device
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/switchyard COMPONENT device
-    FILES_MATCHING PATTERN "*.h")
-endif()
+  PATTERN c EXCLUDE PATTERN switchyard.h EXCLUDE)
 if(TARGET switchyard_c)
   install(DIRECTORY ${_include}/c
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/switchyard COMPONENT c
@@ -126,7 +76,7 @@ endif()
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/switchyardConfig.cmake.in
   ${PROJECT_BINARY_DIR}/switchyardConfig.cmake
-  INSTALL_DESTINATION ${_cmake_dir})
+  INSTALL_DESTINATION ${SWITCHYARD_CMAKE_DIR})
 # 0.x: a minor version may change the API.
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/switchyardConfigVersion.cmake
@@ -134,6 +84,6 @@ write_basic_package_version_file(
 install(FILES
   ${PROJECT_BINARY_DIR}/switchyardConfig.cmake
   ${PROJECT_BINARY_DIR}/switchyardConfigVersion.cmake
-  DESTINATION ${_cmake_dir} COMPONENT core)
+  DESTINATION ${SWITCHYARD_CMAKE_DIR} COMPONENT core)
 
 include(${CMAKE_CURRENT_LIST_DIR}/package.cmake)

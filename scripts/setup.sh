@@ -15,7 +15,7 @@
 #                                                   made once as by engines and engines-ggml
 #   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
-#   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run each target of fuzz/ that long (30), or those named
+#   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run each fuzz target that long (30), or those named
 #   scripts/setup.sh parity [parity.py's arguments] compare the presets with transformers' own routers
 #                                                   and norms, moe_layer with its layers;
 #                                                   installs PyTorch in build/, gigabytes
@@ -289,7 +289,7 @@ make_python_packages() {
   # Not from an index: all that it needs is there.
   step "Building the Python packages" env CMAKE_PREFIX_PATH="$root/build/engines" \
     "$root/build/engines-venv/bin/python3" -m pip install --disable-pip-version-check --no-deps \
-    --no-build-isolation --force-reinstall "$root/bindings/python" "$root/bindings/metal"
+    --no-build-isolation --force-reinstall "$root/bindings/python" "$root/device/python"
 }
 
 # make_plugin CMAKE_ARGUMENT...: llama.cpp's plug-in in build/ggml.
@@ -388,22 +388,34 @@ verify_aarch64() {
     die "the digests differ on aarch64"
 }
 
-# fuzz_target NAME SECONDS: from the seeds in fuzz/corpus/ and what earlier runs
+# check_fibers: the device layer's switch from one stack to another.
+check_fibers() {
+  step "Compiling fiber_check" aarch64-linux-gnu-g++ -std=c++17 -O2 -static "-I$root" \
+    "$root/device/tests/fiber_check.cc" "$root/device/src/core/fiber.cc" -o "$build/fiber_check"
+  qemu-aarch64 "$build/fiber_check" || die "fibers do not switch on aarch64"
+}
+
+# The names of all fuzz targets, the device layer's, too.
+fuzz_names() { find "$root/fuzz" "$root/device/fuzz" -name '*_fuzz.cc' 2>/dev/null |
+  sed 's|.*/||; s|_fuzz\.cc$||' | LC_ALL=C sort; }
+
+# fuzz_target NAME SECONDS: from the seeds in the target's corpus/ and what earlier runs
 # have found. Prints a line, or the crash and the file with its input; at once, because
 # others run beside it.
 fuzz_target() {
   local name=$1 seconds=$2 found=$build/corpus/$1 out=$build/$1.log head
-  local seed=${SWITCHYARD_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
+  local seed=${SWITCHYARD_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))} folder=fuzz
+  [[ ! -f $root/device/fuzz/${name}_fuzz.cc ]] || folder=device/fuzz
   mkdir -p "$found" "$build/crashes"
   head=$(printf '%-16s seed %-10s' "$name" "$seed")
-  if ! "$build/fuzz/${name}_fuzz" -seed="$seed" -max_total_time="$seconds" -timeout=30 \
+  if ! "$build/$folder/${name}_fuzz" -seed="$seed" -max_total_time="$seconds" -timeout=30 \
     -len_control=0 -max_len=2048 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
-    "$found" "$root/fuzz/corpus/$name" >"$out" 2>&1 </dev/null; then
+    "$found" "$root/$folder/corpus/$name" >"$out" 2>&1 </dev/null; then
     echo "$head failed"
     grep -vE '^#|NEW_FUNC' "$out" | tail -n 60 >&2
     die "fuzz: $name failed (all of it in $out); its input: $(
       sed -n 's/.*Test unit written to //p' "$out" | tail -n 1)
-  again: $build/fuzz/${name}_fuzz FILE"
+  again: $build/$folder/${name}_fuzz FILE"
   fi
   echo "$head $(sed -nE 's/^stat::number_of_executed_units: *//p' "$out") runs," \
     "$(sed -nE 's/.*cov: ([0-9]+) ft: ([0-9]+) .*/\1 edges, \2 features/p' "$out" | tail -n 1)"
@@ -482,7 +494,7 @@ run_kernel() {
 broken_links() (
   LC_ALL=C comm -13 <(places_of "$1") <(links_of "$1")
   shopt -s globstar
-  for page in "$root"/{*.md,docs/*.md,bindings/**/*.md,integrations/**/*.md,packaging/**/*.md}; do
+  for page in "$root"/{*.md,docs/*.md,{bindings,device,integrations,packaging}/**/*.md}; do
     while IFS= read -r target; do
       [[ -e $(dirname "$page")/$target ]] || echo "${page#"$root"/}: $target"
     done < <(grep -oE '\]\([^) #:]+[)#]' "$page" | sed -E 's/^..|.$//g')
@@ -601,9 +613,8 @@ check_arguments() {
     fuzz)
       (($# == 0)) || number fuzz SECONDS "$1"
       for argument in "${@:2}"; do
-        [[ -f $root/fuzz/${argument}_fuzz.cc ]] ||
-          refuse "fuzz: no target $argument; there are" \
-            "$(cd "$root/fuzz" && printf '%s\n' *_fuzz.cc | sed 's/_fuzz\.cc$//' | xargs)"
+        grep -qxF -- "$argument" <<<"$(fuzz_names)" ||
+          refuse "fuzz: no target $argument; there are" "$(fuzz_names | xargs)"
       done
       ;;
     parity)
@@ -746,16 +757,14 @@ case $command in
     configure "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" \
       -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF "$@"
     compile
-    step "Compiling fiber_check" aarch64-linux-gnu-g++ -std=c++17 -O2 -static "-I$root" \
-      "$root/tests/device/fiber_check.cc" "$root/src/device/fiber.cc" -o "$build/fiber_check"
-    qemu-aarch64 "$build/fiber_check" || die "fibers do not switch on aarch64"
+    [[ ! -d $root/device ]] || check_fibers
     verify_aarch64
     ;;
   fuzz)
     seconds=${1:-30}
     targets=("${@:2}")
     if ((${#targets[@]} == 0)); then
-      for source in "$root"/fuzz/*_fuzz.cc; do targets+=("$(basename "$source" _fuzz.cc)"); done
+      mapfile -t targets < <(fuzz_names)
     fi
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${fuzz_packages[@]}"
     build=$root/build/fuzz
@@ -802,7 +811,7 @@ case $command in
     make_python_packages
     SWITCHYARD_TORCH_HEADERS=$root/build/torch-headers PYTHONDONTWRITEBYTECODE=1 \
       exec "$root/build/engines-venv/bin/python3" -m pytest -q -p no:cacheprovider \
-      "$root/bindings/python/tests" "$root/bindings/metal/tests" "$@"
+      "$root/bindings/python/tests" "$root/device/python/tests" "$@"
     ;;
   engines-ggml)
     install_packages "${library_packages[@]}" "${example_packages[@]}" python3-venv

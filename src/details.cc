@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "src/fp_env.h"
+#include "src/base/fp_env.h"
 
 namespace switchyard {
 namespace {

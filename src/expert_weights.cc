@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/fp_env.h"
 #include "src/calls/expert_weights.h"
 #include "src/check.h"
 #include "src/details.h"
-#include "src/fp_env.h"
 #include "src/layer_plan.h"
 #include "src/parallel_for.h"
 #include "src/schedule.h"

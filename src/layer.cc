@@ -20,10 +20,10 @@
 #include <new>
 #include <thread>
 
+#include "src/base/fp_env.h"
 #include "src/calls/combine.h"
 #include "src/check.h"
 #include "src/combine_plan.h"
-#include "src/fp_env.h"
 #include "src/layer_plan.h"
 #include "src/parallel_for.h"
 #include "src/simd/combine.h"

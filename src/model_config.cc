@@ -9,7 +9,7 @@
 #include <optional>
 #include <variant>
 
-#include "src/fp_env.h"
+#include "src/base/fp_env.h"
 #include "src/preset_fields.h"
 #include "switchyard/presets.h"
 

@@ -7,11 +7,11 @@
 #include <cstring>
 #include <string_view>
 
+#include "src/base/fp_env.h"
 #include "src/calls/activate.h"
 #include "src/calls/combine.h"
 #include "src/calls/route.h"
 #include "src/details.h"
-#include "src/fp_env.h"
 #include "src/nearest.h"
 #include "switchyard/presets.h"
 

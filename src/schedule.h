@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/fp_env.h"
+#include "src/base/fp_env.h"
 #include "src/parallel_for.h"
 #include "src/simd/row_function.h"
 #include "src/simd/targets.h"

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "bench/bench.h"
-#include "bench/device_kernels.h"
 #include "bench/inputs.h"
+#include "device/bench/device_kernels.h"
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
 #include "switchyard/device/device.h"

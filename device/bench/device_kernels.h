@@ -4,8 +4,8 @@
 // Kernels of a user's own, each ported to kernel.h and as the .metal text that
 // it is a port of.
 
-#ifndef SWITCHYARD_BENCH_DEVICE_KERNELS_H_
-#define SWITCHYARD_BENCH_DEVICE_KERNELS_H_
+#ifndef SWITCHYARD_DEVICE_BENCH_DEVICE_KERNELS_H_
+#define SWITCHYARD_DEVICE_BENCH_DEVICE_KERNELS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -133,4 +133,4 @@ kernel void row_reduction(device const float* x [[buffer(0)]],
 
 }  // namespace switchyard::bench
 
-#endif  // SWITCHYARD_BENCH_DEVICE_KERNELS_H_
+#endif  // SWITCHYARD_DEVICE_BENCH_DEVICE_KERNELS_H_

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_EXAMPLES_METAL_CHAIN_ENGINE_H_
-#define SWITCHYARD_EXAMPLES_METAL_CHAIN_ENGINE_H_
+#ifndef SWITCHYARD_DEVICE_EXAMPLE_ENGINE_H_
+#define SWITCHYARD_DEVICE_EXAMPLE_ENGINE_H_
 
 #include <cstddef>
 #include <map>
@@ -104,4 +104,4 @@ class Engine {
 
 }  // namespace metal_chain
 
-#endif  // SWITCHYARD_EXAMPLES_METAL_CHAIN_ENGINE_H_
+#endif  // SWITCHYARD_DEVICE_EXAMPLE_ENGINE_H_

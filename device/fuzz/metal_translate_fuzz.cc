@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/device/metal/translate.h"
+#include "device/src/metal/translate.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -5,7 +5,7 @@
 // which of them are wrong, and what a checked run then says. The first need no
 // Clang.
 
-#include "src/device/metal/allow_comments.h"
+#include "device/src/metal/allow_comments.h"
 
 #include <fstream>
 #include <memory>
@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "device/tests/device_test.h"
+#include "device/tests/metal_text.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
-#include "tests/device/device_test.h"
-#include "tests/device/metal_text.h"
 #include "tests/run_program.h"
 
 namespace switchyard::testing_support {

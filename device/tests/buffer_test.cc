@@ -17,10 +17,10 @@
 #include <thread>
 #include <vector>
 
+#include "device/tests/checked_kernels.h"
+#include "device/tests/device_test.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
-#include "tests/device/checked_kernels.h"
-#include "tests/device/device_test.h"
 
 namespace switchyard::testing_support {
 namespace {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/builtin/built_in.h"
+#include "device/src/builtin/built_in.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,8 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "device/src/core/pipeline.h"
+#include "device/tests/checked_kernels.h"
+#include "device/tests/device_test.h"
+#include "device/tests/raw_bytes.h"
 #include "gtest/gtest.h"
-#include "src/device/pipeline.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
@@ -25,9 +28,6 @@
 #include "testing/inputs.h"
 #include "tests/bucket_case.h"
 #include "tests/combine_case.h"
-#include "tests/device/checked_kernels.h"
-#include "tests/device/device_test.h"
-#include "tests/device/raw_bytes.h"
 #include "tests/target_test.h"
 
 namespace switchyard::testing_support {

@@ -4,7 +4,7 @@
 // Checked mode as a runner with one fiber per thread drives it: whose accesses
 // are ordered by what, and where in the code they are said to be.
 
-#include "src/device/checked_fibers.h"
+#include "device/src/core/checked_fibers.h"
 
 #include <cstdint>
 #include <functional>
@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "device/tests/checked_kernels.h"
 #include "gtest/gtest.h"
-#include "tests/device/checked_kernels.h"
 
 namespace switchyard::testing_support {
 namespace {

@@ -3,17 +3,17 @@
 
 // Runs kernels in checked mode: what a test of a detector needs.
 
-#ifndef SWITCHYARD_TESTS_DEVICE_CHECKED_KERNELS_H_
-#define SWITCHYARD_TESTS_DEVICE_CHECKED_KERNELS_H_
+#ifndef SWITCHYARD_DEVICE_TESTS_CHECKED_KERNELS_H_
+#define SWITCHYARD_DEVICE_TESTS_CHECKED_KERNELS_H_
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "device/tests/device_test.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/kernel.h"
-#include "tests/device/device_test.h"
 
 namespace switchyard::testing_support {
 
@@ -115,4 +115,4 @@ struct CheckedQueue {
 
 }  // namespace switchyard::testing_support
 
-#endif  // SWITCHYARD_TESTS_DEVICE_CHECKED_KERNELS_H_
+#endif  // SWITCHYARD_DEVICE_TESTS_CHECKED_KERNELS_H_

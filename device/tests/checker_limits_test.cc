@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "device/tests/checked_kernels.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/kernels.h"
-#include "tests/device/checked_kernels.h"
 
 namespace switchyard::testing_support {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "device/tests/checked_kernels.h"
 #include "gtest/gtest.h"
-#include "tests/device/checked_kernels.h"
 #include "tests/target_test.h"
 
 namespace switchyard::testing_support {

@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
+#include "device/tests/checked_kernels.h"
+#include "device/tests/finding_queue.h"
+#include "device/tests/kernel_cases.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/kernels.h"
-#include "tests/device/checked_kernels.h"
-#include "tests/device/finding_queue.h"
-#include "tests/device/kernel_cases.h"
 
 namespace switchyard::testing_support {
 namespace {

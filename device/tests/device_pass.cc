@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/faults/device_pass.h"
+#include "device/tests/device_pass.h"
 
 #include <cstdlib>
 #include <cstring>

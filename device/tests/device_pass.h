@@ -4,8 +4,8 @@
 // A command buffer of built-in kernels and one of the user's, and whether what
 // came out is right. No GoogleTest, as in layer.h.
 
-#ifndef SWITCHYARD_TESTS_FAULTS_DEVICE_PASS_H_
-#define SWITCHYARD_TESTS_FAULTS_DEVICE_PASS_H_
+#ifndef SWITCHYARD_DEVICE_TESTS_DEVICE_PASS_H_
+#define SWITCHYARD_DEVICE_TESTS_DEVICE_PASS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -51,4 +51,4 @@ class DevicePass {
 
 }  // namespace switchyard::testing_support
 
-#endif  // SWITCHYARD_TESTS_FAULTS_DEVICE_PASS_H_
+#endif  // SWITCHYARD_DEVICE_TESTS_DEVICE_PASS_H_

@@ -4,8 +4,8 @@
 // A device and a queue for a test, kernels from lambdas, and flags that threads
 // wait for: what is tested is order, never time.
 
-#ifndef SWITCHYARD_TESTS_DEVICE_DEVICE_TEST_H_
-#define SWITCHYARD_TESTS_DEVICE_DEVICE_TEST_H_
+#ifndef SWITCHYARD_DEVICE_TESTS_DEVICE_TEST_H_
+#define SWITCHYARD_DEVICE_TESTS_DEVICE_TEST_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
+#include "device/tests/raw_bytes.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
-#include "tests/device/raw_bytes.h"
 #include "tests/target_test.h"
 
 namespace switchyard::testing_support {
@@ -326,4 +326,4 @@ class MisuseTest : public DeviceTest {
 
 }  // namespace switchyard::testing_support
 
-#endif  // SWITCHYARD_TESTS_DEVICE_DEVICE_TEST_H_
+#endif  // SWITCHYARD_DEVICE_TESTS_DEVICE_TEST_H_

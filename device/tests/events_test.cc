@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "device/tests/device_test.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
-#include "tests/device/device_test.h"
 
 namespace switchyard::testing_support {
 namespace {

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "src/device/fiber.h"
+#include "device/src/core/fiber.h"
 
 using switchyard::device::Fiber;
 using switchyard::device::switchyard_fiber_switch;

@@ -3,16 +3,16 @@
 
 // Runs kernels in checked mode for what is found.
 
-#ifndef SWITCHYARD_TESTS_DEVICE_FINDING_QUEUE_H_
-#define SWITCHYARD_TESTS_DEVICE_FINDING_QUEUE_H_
+#ifndef SWITCHYARD_DEVICE_TESTS_FINDING_QUEUE_H_
+#define SWITCHYARD_DEVICE_TESTS_FINDING_QUEUE_H_
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "device/tests/checked_kernels.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/findings.h"
-#include "tests/device/checked_kernels.h"
 
 namespace switchyard::testing_support {
 
@@ -56,4 +56,4 @@ using Strings = std::vector<std::string>;
 
 }  // namespace switchyard::testing_support
 
-#endif  // SWITCHYARD_TESTS_DEVICE_FINDING_QUEUE_H_
+#endif  // SWITCHYARD_DEVICE_TESTS_FINDING_QUEUE_H_

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "device/src/checked/suppressions.h"
+#include "device/tests/checked_kernels.h"
+#include "device/tests/finding_queue.h"
 #include "gtest/gtest.h"
-#include "src/device/checked/suppressions.h"
-#include "tests/device/checked_kernels.h"
-#include "tests/device/finding_queue.h"
 #include "tests/run_program.h"
 
 namespace switchyard::testing_support {

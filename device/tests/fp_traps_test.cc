@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "device/tests/device_test.h"
+#include "device/tests/kernel_cases.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/kernel.h"
-#include "tests/device/device_test.h"
-#include "tests/device/kernel_cases.h"
 
 namespace switchyard::testing_support {
 namespace {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// docs/metal.md: its kernel, and what it says of the broken ones.
+// device/docs/metal.md: its kernel, and what it says of the broken ones.
 
 #include <cmath>
 #include <cstdint>
@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "device/tests/checked_kernels.h"
+#include "device/tests/metal_text.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/kernel.h"
-#include "tests/device/checked_kernels.h"
-#include "tests/device/metal_text.h"
 
 namespace switchyard::testing_support {
 namespace {
@@ -104,7 +104,7 @@ TEST(DeviceGuide, TheBrokenOnesSayWhatIsWrong) {
             "which has 700 elements");
 }
 
-// The guide of docs/metal.md: its program on its shader, and the output.
+// The guide of device/docs/metal.md: its program on its shader, and the output.
 
 namespace MTL = switchyard::device;
 

@@ -4,8 +4,8 @@
 // A valid dispatch of each built-in kernel, to be spoilt: made from the
 // library's own tables.
 
-#ifndef SWITCHYARD_TESTS_DEVICE_KERNEL_CASES_H_
-#define SWITCHYARD_TESTS_DEVICE_KERNEL_CASES_H_
+#ifndef SWITCHYARD_DEVICE_TESTS_KERNEL_CASES_H_
+#define SWITCHYARD_DEVICE_TESTS_KERNEL_CASES_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "device/src/builtin/built_in.h"
+#include "device/tests/raw_bytes.h"
 #include "gtest/gtest.h"
-#include "src/device/builtin/built_in.h"
 #include "switchyard/device/device.h"
-#include "tests/device/raw_bytes.h"
 
 namespace switchyard::testing_support {
 
@@ -103,4 +103,4 @@ inline std::string KernelName(const testing::TestParamInfo<KernelCase>& test) {
 
 }  // namespace switchyard::testing_support
 
-#endif  // SWITCHYARD_TESTS_DEVICE_KERNEL_CASES_H_
+#endif  // SWITCHYARD_DEVICE_TESTS_KERNEL_CASES_H_

@@ -23,14 +23,14 @@
 #include <thread>
 #include <vector>
 
+#include "device/src/metal/cache.h"
+#include "device/src/metal/compile.h"
+#include "device/src/metal/source_files.h"
+#include "device/tests/device_test.h"
+#include "device/tests/metal_text.h"
+#include "device/tests/needs_clang.h"
 #include "gtest/gtest.h"
-#include "src/device/metal/cache.h"
-#include "src/device/metal/compile.h"
-#include "src/device/metal/source_files.h"
 #include "switchyard/device/device.h"
-#include "tests/device/device_test.h"
-#include "tests/device/metal_text.h"
-#include "tests/device/needs_clang.h"
 #include "tests/run_program.h"
 
 namespace switchyard::testing_support {

@@ -3,7 +3,7 @@
 
 // Line tables of objects that Clang makes here, whole and broken.
 
-#include "src/device/metal/line_table.h"
+#include "device/src/metal/line_table.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "device/tests/needs_clang.h"
 #include "gtest/gtest.h"
-#include "tests/device/needs_clang.h"
 #include "tests/run_program.h"
 
 namespace switchyard::testing_support {

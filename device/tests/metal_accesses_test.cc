@@ -1,16 +1,16 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// No access of a checked module is left out: src/device/metal/accesses.h.
+// No access of a checked module is left out: device/src/metal/accesses.h.
 
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "device/src/metal/accesses.h"
+#include "device/src/metal/compile.h"
+#include "device/tests/metal_text.h"
 #include "gtest/gtest.h"
-#include "src/device/metal/accesses.h"
-#include "src/device/metal/compile.h"
-#include "tests/device/metal_text.h"
 #include "tests/run_program.h"
 
 namespace switchyard::device::metal {

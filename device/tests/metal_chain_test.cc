@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "device/tests/needs_clang.h"
 #include "gtest/gtest.h"
 #include "switchyard/isa.h"
-#include "tests/device/needs_clang.h"
 #include "tests/run_program.h"
 
 namespace switchyard::testing_support {

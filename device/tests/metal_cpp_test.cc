@@ -12,10 +12,10 @@
 #include <thread>
 #include <utility>
 
+#include "device/tests/device_test.h"
+#include "device/tests/metal_text.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
-#include "tests/device/device_test.h"
-#include "tests/device/metal_text.h"
 #include "tests/run_program.h"
 
 namespace MTL = switchyard::device;

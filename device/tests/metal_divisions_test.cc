@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // No integer division of a .metal file ends the process, and checked mode names
-// each that Metal leaves open: src/device/metal/divisions.h.
+// each that Metal leaves open: device/src/metal/divisions.h.
 
 #include <cstdint>
 #include <limits>
@@ -12,11 +12,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "device/tests/device_test.h"
+#include "device/tests/metal_text.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/findings.h"
 #include "switchyard/device/library.h"
-#include "tests/device/device_test.h"
-#include "tests/device/metal_text.h"
 
 namespace switchyard::testing_support {
 namespace {

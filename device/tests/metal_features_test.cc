@@ -19,13 +19,13 @@
 #include <utility>
 #include <vector>
 
+#include "device/tests/device_test.h"
+#include "device/tests/metal_text.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/library.h"
 #include "switchyard/types.h"
 #include "testing/floats.h"
 #include "testing/inputs.h"
-#include "tests/device/device_test.h"
-#include "tests/device/metal_text.h"
 
 namespace switchyard::testing_support {
 namespace {

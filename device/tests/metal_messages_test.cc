@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
+#include "device/src/metal/messages.h"
+#include "device/tests/metal_text.h"
 #include "gtest/gtest.h"
-#include "src/device/metal/messages.h"
 #include "switchyard/device/device.h"
-#include "tests/device/metal_text.h"
 
 namespace switchyard::testing_support {
 namespace {

@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "device/tests/checked_kernels.h"
+#include "device/tests/metal_text.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/findings.h"
 #include "switchyard/device/kernels.h"
-#include "tests/device/checked_kernels.h"
-#include "tests/device/metal_text.h"
 
 namespace switchyard::testing_support {
 namespace {

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The .metal files of tests/device/metal, compiled for a device.
+// The .metal files of device/tests/metal, compiled for a device.
 
-#ifndef SWITCHYARD_TESTS_DEVICE_METAL_TEXT_H_
-#define SWITCHYARD_TESTS_DEVICE_METAL_TEXT_H_
+#ifndef SWITCHYARD_DEVICE_TESTS_METAL_TEXT_H_
+#define SWITCHYARD_DEVICE_TESTS_METAL_TEXT_H_
 
 #include <fstream>
 #include <iterator>
@@ -13,15 +13,15 @@
 #include <string>
 #include <utility>
 
+#include "device/tests/device_test.h"
+#include "device/tests/needs_clang.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/library.h"
-#include "tests/device/device_test.h"
-#include "tests/device/needs_clang.h"
 
 namespace switchyard::testing_support {
 
-// The path of a text in tests/device/metal, given without its ending.
+// The path of a text in device/tests/metal, given without its ending.
 inline std::string MetalPath(const std::string& name) {
   return std::string(SWITCHYARD_METAL_TEXTS) + "/" + name + ".metal";
 }
@@ -69,4 +69,4 @@ class MetalTexts {
 
 }  // namespace switchyard::testing_support
 
-#endif  // SWITCHYARD_TESTS_DEVICE_METAL_TEXT_H_
+#endif  // SWITCHYARD_DEVICE_TESTS_METAL_TEXT_H_

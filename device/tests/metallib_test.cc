@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "device/tests/device_test.h"
+#include "device/tests/needs_clang.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/library.h"
-#include "tests/device/device_test.h"
-#include "tests/device/needs_clang.h"
 #include "tests/run_program.h"
 
 namespace switchyard::testing_support {

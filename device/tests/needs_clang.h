@@ -3,15 +3,15 @@
 
 // Tests that compile at run time need a Clang, which not every machine has.
 
-#ifndef SWITCHYARD_TESTS_DEVICE_NEEDS_CLANG_H_
-#define SWITCHYARD_TESTS_DEVICE_NEEDS_CLANG_H_
+#ifndef SWITCHYARD_DEVICE_TESTS_NEEDS_CLANG_H_
+#define SWITCHYARD_DEVICE_TESTS_NEEDS_CLANG_H_
 
 #include <cstdlib>
 #include <exception>
 #include <string>
 
+#include "device/src/metal/compile.h"
 #include "gtest/gtest.h"
-#include "src/device/metal/compile.h"
 
 namespace switchyard::testing_support {
 
@@ -38,4 +38,4 @@ inline const std::string& FindClang() {
   } else /* NOLINT(readability/braces) */                         \
     GTEST_SKIP() << "no Clang in PATH: shaders can't be compiled"
 
-#endif  // SWITCHYARD_TESTS_DEVICE_NEEDS_CLANG_H_
+#endif  // SWITCHYARD_DEVICE_TESTS_NEEDS_CLANG_H_

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "device/tests/device_test.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/device.h"
-#include "tests/device/device_test.h"
 
 namespace switchyard::testing_support {
 namespace {

@@ -3,8 +3,8 @@
 
 // Numbers as buffers hold them.
 
-#ifndef SWITCHYARD_TESTS_DEVICE_RAW_BYTES_H_
-#define SWITCHYARD_TESTS_DEVICE_RAW_BYTES_H_
+#ifndef SWITCHYARD_DEVICE_TESTS_RAW_BYTES_H_
+#define SWITCHYARD_DEVICE_TESTS_RAW_BYTES_H_
 
 #include <cstddef>
 #include <cstring>
@@ -51,4 +51,4 @@ inline void RoundEach(Type type, std::vector<float>* values) {
 
 }  // namespace switchyard::testing_support
 
-#endif  // SWITCHYARD_TESTS_DEVICE_RAW_BYTES_H_
+#endif  // SWITCHYARD_DEVICE_TESTS_RAW_BYTES_H_

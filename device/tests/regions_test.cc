@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Kernels that are cut where their threads meet give what they give uncut,
-// which checked mode runs: src/device/metal/regions.h.
+// which checked mode runs: device/src/metal/regions.h.
 
 #include <sys/stat.h>
 
@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
+#include "device/src/metal/compile.h"
+#include "device/tests/device_test.h"
+#include "device/tests/metal_text.h"
 #include "gtest/gtest.h"
-#include "src/device/metal/compile.h"
 #include "switchyard/device/library.h"
-#include "tests/device/device_test.h"
-#include "tests/device/metal_text.h"
 #include "tests/run_program.h"
 
 namespace switchyard::testing_support {

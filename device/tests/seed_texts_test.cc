@@ -20,12 +20,12 @@
 #include <utility>
 #include <vector>
 
+#include "device/tests/finding_queue.h"
+#include "device/tests/kernel_cases.h"
 #include "gtest/gtest.h"
 #include "switchyard/device/library.h"
 #include "testing/guarded_buffer.h"
 #include "testing/inputs.h"
-#include "tests/device/finding_queue.h"
-#include "tests/device/kernel_cases.h"
 
 namespace switchyard::testing_support {
 namespace {

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "device/tests/needs_clang.h"
 #include "gtest/gtest.h"
-#include "tests/device/needs_clang.h"
 #include "tests/run_program.h"
 #include "tests/swy_program.h"
 

@@ -4,7 +4,7 @@
 // Translation of Metal's text before Clang sees it: words, attributes, methods
 // and conditional expressions. No Clang is needed for any of that.
 
-#include "src/device/metal/translate.h"
+#include "device/src/metal/translate.h"
 
 #include <gtest/gtest.h>
 

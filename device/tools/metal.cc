@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tools/cli/metal.h"
+#include "device/tools/metal.h"
 
 #include <algorithm>
 #include <cctype>
@@ -12,15 +12,13 @@
 #include <system_error>
 #include <utility>
 
-#include "programs/program.h"
-#ifdef SWITCHYARD_WITH_DEVICE
+#include "device/tools/metal_run.h"
 #include "programs/json.h"
+#include "programs/program.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/library.h"
-#endif
 
 namespace swy {
-#ifdef SWITCHYARD_WITH_DEVICE
 namespace {
 
 namespace fs = std::filesystem;
@@ -224,8 +222,6 @@ MTL::CompileOptions CompileOptionsOf(const MetalOptions& options) {
   return compile;
 }
 
-#endif  // SWITCHYARD_WITH_DEVICE
-
 void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options) {
   app.add_option("file", options.path, what);
   app.add_option("-D", options.macros, "Define a macro, for the file")
@@ -246,7 +242,23 @@ void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options) {
                "As a device with check_kernels compiles it");
 }
 
-CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
+std::string WithOptions(std::string error) {
+  const std::pair<std::string, std::string> names[] = {
+      {"metal_compiler", "--compiler"}, {"suppressions", "--suppress"}};
+  for (const auto& [field, option] : names) {
+    const size_t at = error.find("DeviceOptions::" + field);
+    if (at != std::string::npos) {
+      error.replace(at, 15 + field.size(), option);
+    } else if (error.rfind(field + ": ", 0) == 0) {
+      error.replace(0, field.size(), option);
+    }
+  }
+  return error;
+}
+
+namespace {
+
+CLI::App* AddList(CLI::App& app, MetalOptions& options) {
   CLI::App* const metal = app.add_subcommand(
       "metal", "Compile .metal files, list and run their kernels");
   AddCompileOptions(*metal, "A shader, or a folder: all below it", options);
@@ -264,22 +276,7 @@ CLI::App* AddMetal(CLI::App& app, MetalOptions& options) {
   return metal;
 }
 
-std::string WithOptions(std::string error) {
-  const std::pair<std::string, std::string> names[] = {
-      {"metal_compiler", "--compiler"}, {"suppressions", "--suppress"}};
-  for (const auto& [field, option] : names) {
-    const size_t at = error.find("DeviceOptions::" + field);
-    if (at != std::string::npos) {
-      error.replace(at, 15 + field.size(), option);
-    } else if (error.rfind(field + ": ", 0) == 0) {
-      error.replace(0, field.size(), option);
-    }
-  }
-  return error;
-}
-
-#ifdef SWITCHYARD_WITH_DEVICE
-int Metal(const MetalOptions& options) {
+int List(const MetalOptions& options) {
   if (options.path.empty()) throw InputError("file is required");
   const MTL::CompileOptions compile = CompileOptionsOf(options);
   MTL::DeviceOptions device_options;
@@ -294,11 +291,21 @@ int Metal(const MetalOptions& options) {
   if (options.json.empty()) return CompileFile(*device, compile, options.path);
   return Survey(*device, compile, {options.path}, options.json);
 }
-#else
-int Metal(const MetalOptions&) {
-  throw program::InputError(
-      "metal: this swy was built with SWITCHYARD_DEVICE=OFF");
+
+struct Commands {
+  MetalOptions list;
+  MetalRunOptions run;
+};
+
+}  // namespace
+
+std::function<int()> AddMetal(CLI::App& app) {
+  const auto options = std::make_shared<Commands>();
+  CLI::App* const metal = AddList(app, options->list);
+  const CLI::App* const run = AddMetalRun(*metal, options->run);
+  return [options, run] {
+    return run->parsed() ? MetalRun(options->run) : List(options->list);
+  };
 }
-#endif  // SWITCHYARD_WITH_DEVICE
 
 }  // namespace swy

@@ -1,10 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_TOOLS_CLI_METAL_H_
-#define SWITCHYARD_TOOLS_CLI_METAL_H_
+#ifndef SWITCHYARD_DEVICE_TOOLS_METAL_H_
+#define SWITCHYARD_DEVICE_TOOLS_METAL_H_
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,6 @@ struct MetalOptions {
   std::string json;  // of `swy metal` itself
   bool checked = false;
 };
-CLI::App* AddMetal(CLI::App& app, MetalOptions& options);
 // The file and how to compile it; `what` the file may be.
 void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options);
 // Throws InputError.
@@ -32,11 +32,15 @@ switchyard::device::CompileOptions CompileOptionsOf(
 // that it names: "--compiler: no such program: ...".
 std::string WithOptions(std::string error);
 
-// `swy metal`: compiles a .metal file, lists its kernels with their arguments,
-// and what is not supported and where; or all files below a folder, with a line
-// each, and all of it as JSON. 1 if there is such, or if one does not compile.
-int Metal(const MetalOptions& options);
+// Adds `swy metal` and `swy metal run`. The result runs the one that the
+// command line names, and returns the exit code.
+//
+// `swy metal` compiles a .metal file, lists its kernels with their arguments,
+// and unsupported features with their places; or all files below a folder, with
+// a line each, and all of it as JSON. 1 if a feature is not supported or a file
+// does not compile.
+std::function<int()> AddMetal(CLI::App& app);
 
 }  // namespace swy
 
-#endif  // SWITCHYARD_TOOLS_CLI_METAL_H_
+#endif  // SWITCHYARD_DEVICE_TOOLS_METAL_H_

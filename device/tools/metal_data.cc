@@ -1,9 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tools/cli/metal_data.h"
-
-#ifdef SWITCHYARD_WITH_DEVICE
+#include "device/tools/metal_data.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -403,5 +401,3 @@ Bytes ReadBytes(const std::string& where, const std::string& path) {
 }
 
 }  // namespace swy
-
-#endif  // SWITCHYARD_WITH_DEVICE

@@ -3,8 +3,8 @@
 
 // Values for buffers of `swy metal run`, as its arguments spell them.
 
-#ifndef SWITCHYARD_TOOLS_CLI_METAL_DATA_H_
-#define SWITCHYARD_TOOLS_CLI_METAL_DATA_H_
+#ifndef SWITCHYARD_DEVICE_TOOLS_METAL_DATA_H_
+#define SWITCHYARD_DEVICE_TOOLS_METAL_DATA_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -72,4 +72,4 @@ std::vector<unsigned char> ReadBytes(const std::string& where,
 
 }  // namespace swy
 
-#endif  // SWITCHYARD_TOOLS_CLI_METAL_DATA_H_
+#endif  // SWITCHYARD_DEVICE_TOOLS_METAL_DATA_H_

@@ -1,11 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tools/cli/metal_run.h"
+#include "device/tools/metal_run.h"
 
-#include "programs/arguments.h"
-#include "programs/program.h"
-#ifdef SWITCHYARD_WITH_DEVICE
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -24,14 +21,14 @@
 #include <tuple>
 #include <utility>
 
+#include "device/tools/metal_data.h"
+#include "programs/arguments.h"
 #include "programs/json.h"
+#include "programs/program.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/library.h"
-#include "tools/cli/metal_data.h"
-#endif
 
 namespace swy {
-#ifdef SWITCHYARD_WITH_DEVICE
 namespace {
 
 namespace MTL = switchyard::device;
@@ -813,7 +810,6 @@ class Runner {
 };
 
 }  // namespace
-#endif  // SWITCHYARD_WITH_DEVICE
 
 CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options) {
   CLI::App* const run = metal.add_subcommand(
@@ -866,10 +862,10 @@ CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options) {
       ->type_name("FILE");
   run->add_option("--sarif", options.sarif, "Write the findings as SARIF")
       ->type_name("FILE");
-#ifdef SWITCHYARD_WITH_DEVICE
   run->footer(
       std::string(kDataHelp) +
-      "\nFloats may differ as in torch.testing.assert_close. docs/metal.md has "
+      "\nFloats may differ as in torch.testing.assert_close. "
+      "device/docs/metal.md has "
       "the JSON\nof --dispatches.\n"
       "Exit codes: 0; 1 for findings and differences; 2 if it cannot be run.\n"
       "Examples:\n"
@@ -883,11 +879,9 @@ CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options) {
       "1=out.npy\n"
       "  swy metal run sums.metal --dispatches sums.json --checked --print "
       "total");
-#endif
   return run;
 }
 
-#ifdef SWITCHYARD_WITH_DEVICE
 int MetalRun(const MetalRunOptions& options) {
   if (options.compile.path.empty()) throw InputError("file is required");
   const auto require = [](bool given, const char* option, const char* why) {
@@ -917,8 +911,5 @@ int MetalRun(const MetalRunOptions& options) {
   Plan plan = options.dispatches.empty() ? PlanOf(options) : ReadPlan(options);
   return Runner(options, std::move(plan)).Run();
 }
-#else
-int MetalRun(const MetalRunOptions&) { return Metal({}); }
-#endif  // SWITCHYARD_WITH_DEVICE
 
 }  // namespace swy

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_TOOLS_CLI_METAL_RUN_H_
-#define SWITCHYARD_TOOLS_CLI_METAL_RUN_H_
+#ifndef SWITCHYARD_DEVICE_TOOLS_METAL_RUN_H_
+#define SWITCHYARD_DEVICE_TOOLS_METAL_RUN_H_
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/metal.h"
+#include "device/tools/metal.h"
 
 namespace swy {
 
@@ -33,4 +33,4 @@ int MetalRun(const MetalRunOptions& options);
 
 }  // namespace swy
 
-#endif  // SWITCHYARD_TOOLS_CLI_METAL_RUN_H_
+#endif  // SWITCHYARD_DEVICE_TOOLS_METAL_RUN_H_

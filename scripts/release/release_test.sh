@@ -112,7 +112,7 @@ use_wheels() {
   cd "$work"
   cp -r "$root/bindings/python/tests" tests-python
   PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python3" -m pytest -q -p no:cacheprovider tests-python/test_ops.py \
-    "$root/bindings/metal/tests"
+    "$root/device/python/tests"
   [[ $("$venv/bin/python3" -c 'import switchyard, switchyard.metal as m; print(m.__file__, switchyard.__file__)') == "$venv"/*" $venv"/* ]]
 }
 

@@ -19,7 +19,7 @@
 #include "tests/target_test.h"
 
 #ifdef SWITCHYARD_WITH_DEVICE
-#include "tests/faults/device_pass.h"
+#include "device/tests/device_pass.h"
 #endif
 
 namespace switchyard::testing_support {

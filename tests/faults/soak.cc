@@ -24,8 +24,8 @@
 #include <thread>
 #include <vector>
 
+#include "device/tests/device_pass.h"
 #include "switchyard/isa.h"
-#include "tests/faults/device_pass.h"
 #include "tests/faults/layer.h"
 #include "tests/faults/process.h"
 

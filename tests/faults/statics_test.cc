@@ -14,7 +14,7 @@
 #include "tests/faults/layer.h"
 
 #ifdef SWITCHYARD_WITH_DEVICE
-#include "tests/faults/device_pass.h"
+#include "device/tests/device_pass.h"
 #endif
 
 namespace switchyard::testing_support {

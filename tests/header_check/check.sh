@@ -1,7 +1,7 @@
 #!/bin/bash
-# check.sh COMPILER INCLUDE_DIR FOLDER_TO_LEAVE_OUT
+# check.sh COMPILER INCLUDE_DIR [OTHER_INCLUDE_DIR...]
 # Each header under INCLUDE_DIR compiles alone, and twice in one file, as C++17
-# with nothing but INCLUDE_DIR on the include path; it includes only the
+# with nothing but these folders on the include path; it includes only the
 # standard library and other headers of this library, and those of the device
 # layer only if it is one. Those of device/metal/, which shaders read from one
 # folder, name each other without it. Those of the C ABI include <stddef.h>, <stdint.h> and
@@ -12,6 +12,8 @@ set -euo pipefail
 
 compiler=$1
 include=$2
+folders=("${@:2}")
+includes=("${folders[@]/#/-I}")
 failures=0
 count=0
 
@@ -47,13 +49,13 @@ while IFS= read -r header; do
 
   printf '#include "%s"\n#include "%s"\n' "$name" "$name" |
     "$compiler" -std=c++17 -pedantic-errors -Wall -Wextra -Wshadow -Wconversion \
-      "${openmp[@]}" -Werror -fsyntax-only -I "$include" -x c++ - ||
+      "${openmp[@]}" -Werror -fsyntax-only "${includes[@]}" -x c++ - ||
     fail "$name does not compile alone"
   [[ -z $in_c ]] || printf '#include "%s"\n#include "%s"\nint nothing;\n' "$name" "$name" |
     "$compiler" -std=c99 -pedantic-errors -Wall -Wextra -Wshadow -Wconversion \
-      -Wstrict-prototypes -Werror -fsyntax-only -I "$include" -x c - ||
+      -Wstrict-prototypes -Werror -fsyntax-only "${includes[@]}" -x c - ||
     fail "$name does not compile alone as C99"
-done < <(find "$include" -type f ! -path "*/$3/*" | LC_ALL=C sort)
+done < <(find "$include" -type f | LC_ALL=C sort)
 
 ((count > 0)) || fail "no header found in $include"
 echo "$count headers, $failures failures ($compiler)"

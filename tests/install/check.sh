@@ -97,7 +97,7 @@ exports() {
 # no_device: the project has compiled no file of the device, and cannot link it.
 no_device() {
   grep -q 'src/simd/gather\.cc' "$PROJECT/compile_commands.json" || die "no list of what is compiled"
-  if grep -E '"file": .*/src/device/' "$PROJECT/compile_commands.json"; then die "a sub-project compiles the device"; fi
+  if grep -E '"file": .*/device/src/' "$PROJECT/compile_commands.json"; then die "a sub-project compiles the device"; fi
   [[ ! -e $PROJECT/device_consumer ]] || die "a sub-project has switchyard::device"
 }
 
@@ -192,7 +192,10 @@ case $1 in
     rm -rf "$PREFIX"
     "$CMAKE" --install "$BUILD" ${CONFIG:+--config "$CONFIG"} --prefix "$PREFIX"
     # Includes all of every component.
-    diff -r $([[ $DEVICE == ON ]] || echo --exclude=device) "$SOURCE/include" "$PREFIX/include"
+    mkdir "$WORK/include"
+    cp -r "$SOURCE"/include/* "$WORK/include"
+    [[ $DEVICE == OFF ]] || cp -r "$SOURCE"/device/include/* "$WORK/include"
+    diff -r "$WORK/include" "$PREFIX/include"
     [[ $DEVICE == ON || -z $(cd "$PREFIX" && find . -path '*device*') ]] || die "a device is installed without one"
     # An engine that wants kernels links no Metal.
     archive=$(find "$PREFIX" -name libswitchyard.a)

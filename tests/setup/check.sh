@@ -7,10 +7,12 @@ set -euo pipefail
 source=$1
 tree=$2
 moe_layer=${3:-}
+# Where there is no device layer, only fuzz/ has targets.
+fuzz_sources() { (cd "$source" && find . -path './fuzz/*_fuzz.cc' -o -path './device/fuzz/*_fuzz.cc'); }
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/fuzz"
 (cd "$source" && cp --parents scripts/setup.sh scripts/run_tests.sh programs/moe/main.cc programs/arguments.cc \
-  tools/parity/parity.py bench/compare.py fuzz/*_fuzz.cc "$tree")
+  tools/parity/parity.py bench/compare.py $(fuzz_sources) "$tree")
 setup=$tree/scripts/setup.sh
 unset SWITCHYARD_HIGHWAY_DIR
 export STUB_PACKAGES STUB_APT STUB_BUILD
@@ -79,7 +81,7 @@ refused() {
   expect "setup.sh $* prints" test -z "$out"
 }
 commands="run test bench compare soak aarch64 fuzz parity rust engines engines-ggml docs release release-test packages help"
-targets=$(cd "$source/fuzz" && printf '%s\n' *_fuzz.cc | sed 's/_fuzz\.cc$//' | xargs)
+targets=$(fuzz_sources | sed 's|.*/||; s|_fuzz\.cc$||' | LC_ALL=C sort | xargs)
 options="--checkpoint --layer --dtype --tokens --repeat --top-k --input --output --json --compare --threads --isa"
 above="not a whole number above 0:"
 refused "no command 'rnu'; there are $commands" rnu
@@ -177,11 +179,12 @@ run test
 expect "test" grep -q -- '--preset release .*EXAMPLES=ON [^ ]*$' "$tree/calls"
 
 # Fuzz targets run side by side, with a line for each; the first that fails ends the run.
-mkdir -p "$tree/build/fuzz/fuzz"
-for target in $targets; do
+for fuzz_source in $(fuzz_sources); do
+  target=$tree/build/fuzz/${fuzz_source%.cc}
+  mkdir -p "$(dirname "$target")"
   printf '#!/bin/bash\necho "#9 DONE cov: 12 ft: 34 corp: 1"\necho "stat::number_of_executed_units: 56"\n' \
-    >"$tree/build/fuzz/fuzz/${target}_fuzz"
-  chmod +x "$tree/build/fuzz/fuzz/${target}_fuzz"
+    >"$target"
+  chmod +x "$target"
 done
 run fuzz 1
 expect "fuzz" test "$status $err" == "0 "

@@ -25,14 +25,14 @@ mapfile -t build_files < <(find . \( -name 'build*' -o -name .git -o -name out \
   -o -type f \( -name CMakeLists.txt -o -name '*.cmake' -o -name '*.in' -o -name '*.sh' \
   -o -name CMakePresets.json -o -path './.ci/*' \) -print | LC_ALL=C sort)
 folders=()
-for folder in include src programs examples bench fuzz testing tests tools; do
+for folder in include src programs examples bench device fuzz testing tests tools; do
   [[ ! -d $folder ]] || folders+=("$folder")
 done
 mapfile -t sources < <(find "${folders[@]}" -type f \( -name '*.h' -o -name '*.cc' \) |
   LC_ALL=C sort)
 mapfile -t simd < <(printf '%s\n' "${sources[@]}" | grep '^src/simd/')
-mapfile -t tests < <(printf '%s\n' "${sources[@]}" | grep '^tests/')
-mapfile -t others < <(printf '%s\n' "${sources[@]}" | grep -vE '^(src/simd|tests)/')
+mapfile -t tests < <(printf '%s\n' "${sources[@]}" | grep -E '^(device/)?tests/')
+mapfile -t others < <(printf '%s\n' "${sources[@]}" | grep -vE '^(src/simd|(device/)?tests)/')
 
 # The benchmarks' plain C++, a rival, is compiled as engines compile theirs.
 except='^\./bench/CMakeLists\.txt:[0-9]+:  COMPILE_OPTIONS "-O3;-ma[r]ch=native"\)$'
@@ -58,12 +58,12 @@ intrinsics+="|$include([a-z0-9]*intrin|arm_[a-z0-9_]+|cpuid)\.h"
 # The benchmarks' probes, not kernels: loads and stores of whole vectors, and
 # stores past the caches, which have no other spelling.
 except='^bench/probes(-inl\.h|\.cc):.*(vector_size|<immintrin\.h>|_mm(256|512)?_stream_ps)'
-# The floating-point mode: src/fp_env.h sets the default one, and tests switch
+# The floating-point mode: src/base/fp_env.h sets the default one, and tests switch
 # flush-to-zero on, to see that it changes nothing.
 fp_mode='_mm_[gs]etcsr|<xmmintrin\.h>|asm volatile\("m(rs %0, fpcr|sr fpcr, %0)"'
-except+="|^src/fp_env\.h:.*($fp_mode)"
+except+="|^src/base/fp_env\.h:.*($fp_mode)"
 # The switch from one stack to another.
-except+='|^src/device/fiber\.cc:.*\basm\(R"\('
+except+='|^device/src/core/fiber\.cc:.*\basm\(R"\('
 rule "intrinsics and assembly stay in src/simd" "$intrinsics" "${others[@]}"
 except=$fp_mode
 rule "no intrinsics in tests but the floating-point mode's" "$intrinsics" "${tests[@]}"
@@ -89,13 +89,13 @@ rule "src/simd knows neither executors nor devices" \
 # Arrows: the device layer stands on the kernels, checked mode on the device
 # layer's core, and neither is known to what it stands on.
 mapfile -t kernels < <(printf '%s\n' "${sources[@]}" |
-  grep -E '^(include/switchyard|src|src/simd)/[^/]+$')
+  grep -E '^(include/switchyard|src|src/[a-z]+)/[^/]+$')
 mapfile -t unchecked < <(printf '%s\n' "${sources[@]}" |
-  grep -E '^src/device/(builtin/)?[^/]+$')
+  grep -E '^device/src/(builtin|core)/[^/]+$')
 rule "kernels do not know the device layer" \
-  "$include(src|switchyard)/device/" "${kernels[@]}"
+  "${include}(device|switchyard/device)/" "${kernels[@]}"
 rule "the device layer's core does not know checked mode" \
-  "${include}src/device/checked/" "${unchecked[@]}"
+  "${include}device/src/checked/" "${unchecked[@]}"
 
 # Whoever links the library finds every option, and none that is gone.
 options=$(sed -nE 's/^(option|set)\((SWITCHYARD_\w+) .*/\2 &/p' CMakeLists.txt |

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,12 @@
 #include "programs/program.h"
 #include "switchyard/isa.h"
 #include "tools/cli/isas.h"
-#include "tools/cli/metal.h"
-#include "tools/cli/metal_run.h"
 #include "tools/cli/plan.h"
 #include "tools/cli/verify.h"
 #include "tools/corpus/corpus.h"
+#ifdef SWITCHYARD_WITH_DEVICE
+#include "device/tools/metal.h"
+#endif
 
 namespace swy {
 namespace {
@@ -103,6 +105,15 @@ int RunVerify(const VerifyOptions& options) {
   return PrintDigests(options.kernels);
 }
 
+#ifndef SWITCHYARD_WITH_DEVICE
+std::function<int()> AddMetal(CLI::App& app) {
+  app.add_subcommand("metal", "Not in this swy: .metal files")->allow_extras();
+  return []() -> int {
+    throw InputError("metal: this swy was built with SWITCHYARD_DEVICE=OFF");
+  };
+}
+#endif
+
 int Main(int argc, char** argv) {
   CLI::App app("Switchyard on this machine.", "swy");
   app.require_subcommand(0, 1);
@@ -115,10 +126,7 @@ int Main(int argc, char** argv) {
       app.add_subcommand("isa", "List the ISAs: compiled in, runnable, active");
   VerifyOptions verify_options;
   AddVerify(app, verify_options);
-  MetalOptions metal_options;
-  CLI::App* const metal = AddMetal(app, metal_options);
-  MetalRunOptions run_options;
-  CLI::App* const run = AddMetalRun(*metal, run_options);
+  const std::function<int()> run_metal = AddMetal(app);
   PlanOptions plan_options;
   CLI::App* const plan = AddPlan(app, plan_options);
   app.add_subcommand("help", "Explain swy, or the command that follows");
@@ -141,8 +149,7 @@ int Main(int argc, char** argv) {
   if (app.get_subcommands().empty()) RequireCommand(app, arguments[1]);
 
   if (isa->parsed()) return PrintIsas();
-  if (run->parsed()) return MetalRun(run_options);
-  if (metal->parsed()) return Metal(metal_options);
+  if (app.got_subcommand("metal")) return run_metal();
   if (plan->parsed()) return PrintPlan(plan_options);
   RequireIsas(verify_options.isas);
   return RunVerify(verify_options);

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "src/device/builtin/built_in.h"
+#include "device/src/builtin/built_in.h"
 #include "switchyard/device/kernels.h"
 
 namespace switchyard::device {

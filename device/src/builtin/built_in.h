@@ -5,8 +5,8 @@
 // of the plain API. driver.cc does the rest for all of them; the tests walk the
 // same tables.
 
-#ifndef SWITCHYARD_SRC_DEVICE_BUILTIN_BUILT_IN_H_
-#define SWITCHYARD_SRC_DEVICE_BUILTIN_BUILT_IN_H_
+#ifndef SWITCHYARD_DEVICE_SRC_BUILTIN_BUILT_IN_H_
+#define SWITCHYARD_DEVICE_SRC_BUILTIN_BUILT_IN_H_
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include <iterator>
 #include <type_traits>
 
-#include "src/device/running_dispatch.h"
+#include "device/src/core/running_dispatch.h"
 #include "switchyard/status.h"
 #include "switchyard/views.h"
 
@@ -177,4 +177,4 @@ Span<const BuiltInTable> BuiltInTables();
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_BUILTIN_BUILT_IN_H_
+#endif  // SWITCHYARD_DEVICE_SRC_BUILTIN_BUILT_IN_H_

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/device/builtin/built_in.h"
-#include "src/device/pipeline.h"
+#include "device/src/builtin/built_in.h"
+#include "device/src/core/pipeline.h"
 
 namespace switchyard::device {
 

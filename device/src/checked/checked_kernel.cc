@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "src/device/checked/checked_threadgroup.h"
+#include "device/src/checked/checked_threadgroup.h"
 #include "switchyard/device/kernel.h"
 
 namespace switchyard::device::kernel_internal {

@@ -1,13 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/checked/checked_threadgroup.h"
+#include "device/src/checked/checked_threadgroup.h"
 
 #include <algorithm>
 #include <cstring>
 #include <new>
 
-#include "src/device/pipeline.h"
+#include "device/src/core/pipeline.h"
 
 namespace switchyard::device::kernel_internal {
 namespace {

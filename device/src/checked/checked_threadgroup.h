@@ -3,8 +3,8 @@
 
 // A threadgroup in checked mode: its views, its memory, and where it is.
 
-#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_CHECKED_THREADGROUP_H_
-#define SWITCHYARD_SRC_DEVICE_CHECKED_CHECKED_THREADGROUP_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CHECKED_CHECKED_THREADGROUP_H_
+#define SWITCHYARD_DEVICE_SRC_CHECKED_CHECKED_THREADGROUP_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "src/device/checked/checker.h"
-#include "src/device/checked/races.h"
-#include "src/device/checked_fibers.h"
-#include "src/device/fiber.h"
-#include "src/device/grid_runner.h"
-#include "src/device/running_dispatch.h"
+#include "device/src/checked/checker.h"
+#include "device/src/checked/races.h"
+#include "device/src/core/checked_fibers.h"
+#include "device/src/core/fiber.h"
+#include "device/src/core/grid_runner.h"
+#include "device/src/core/running_dispatch.h"
 #include "switchyard/device/kernel.h"
 
 namespace switchyard::device::kernel_internal {
@@ -230,4 +230,4 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
 
 }  // namespace switchyard::device::kernel_internal
 
-#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_CHECKED_THREADGROUP_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CHECKED_CHECKED_THREADGROUP_H_

@@ -1,15 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/checked/checker.h"
+#include "device/src/checked/checker.h"
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
 #include <utility>
 
-#include "src/device/checked/checked_threadgroup.h"
-#include "src/device/pipeline.h"
+#include "device/src/checked/checked_threadgroup.h"
+#include "device/src/core/pipeline.h"
 
 namespace switchyard::device {
 namespace kernel_internal {

@@ -3,8 +3,8 @@
 
 // Checked mode: what a queue knows of who touched which memory.
 
-#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_CHECKER_H_
-#define SWITCHYARD_SRC_DEVICE_CHECKED_CHECKER_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CHECKED_CHECKER_H_
+#define SWITCHYARD_DEVICE_SRC_CHECKED_CHECKER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,13 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "src/device/checked/fences.h"
-#include "src/device/checked/finding_list.h"
-#include "src/device/checked/races.h"
-#include "src/device/checked/shadow.h"
-#include "src/device/checked_fibers.h"
-#include "src/device/checked_mode.h"
-#include "src/device/commands.h"
+#include "device/src/checked/fences.h"
+#include "device/src/checked/finding_list.h"
+#include "device/src/checked/races.h"
+#include "device/src/checked/shadow.h"
+#include "device/src/core/checked_fibers.h"
+#include "device/src/core/checked_mode.h"
+#include "device/src/core/commands.h"
 
 namespace switchyard::device::kernel_internal {
 
@@ -162,4 +162,4 @@ class Checker : public CheckedMode {
 
 }  // namespace switchyard::device::kernel_internal
 
-#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_CHECKER_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CHECKED_CHECKER_H_

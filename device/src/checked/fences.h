@@ -5,8 +5,8 @@
 // and then writes an atomic releases its past at that word; one that reads the
 // atomic and then fences acquires what was released there.
 
-#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_FENCES_H_
-#define SWITCHYARD_SRC_DEVICE_CHECKED_FENCES_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CHECKED_FENCES_H_
+#define SWITCHYARD_DEVICE_SRC_CHECKED_FENCES_H_
 
 #include <bitset>
 #include <cstddef>
@@ -107,4 +107,4 @@ class ThreadgroupFences {
 
 }  // namespace switchyard::device::kernel_internal
 
-#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_FENCES_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CHECKED_FENCES_H_

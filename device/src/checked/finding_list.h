@@ -3,8 +3,8 @@
 
 // The findings of checked mode in a command buffer.
 
-#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_FINDING_LIST_H_
-#define SWITCHYARD_SRC_DEVICE_CHECKED_FINDING_LIST_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CHECKED_FINDING_LIST_H_
+#define SWITCHYARD_DEVICE_SRC_CHECKED_FINDING_LIST_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/device/checked/suppressions.h"
+#include "device/src/checked/suppressions.h"
 #include "switchyard/device/findings.h"
 
 namespace switchyard::device {
@@ -91,4 +91,4 @@ class FindingList {
 
 }  // namespace switchyard::device::kernel_internal
 
-#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_FINDING_LIST_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CHECKED_FINDING_LIST_H_

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "src/device/checked/checked_threadgroup.h"
+#include "device/src/checked/checked_threadgroup.h"
 
 namespace switchyard::device::kernel_internal {
 namespace {

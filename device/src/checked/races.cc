@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/checked/races.h"
+#include "device/src/checked/races.h"
 
 #include "switchyard/device/kernel_threads.h"
 

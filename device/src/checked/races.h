@@ -3,15 +3,15 @@
 
 // Whether two accesses to a word conflict, and what a cell remembers of them.
 
-#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_RACES_H_
-#define SWITCHYARD_SRC_DEVICE_CHECKED_RACES_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CHECKED_RACES_H_
+#define SWITCHYARD_DEVICE_SRC_CHECKED_RACES_H_
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "src/device/checked/fences.h"
+#include "device/src/checked/fences.h"
 #include "switchyard/device/kernel_memory.h"
 
 namespace switchyard::device::kernel_internal {
@@ -149,4 +149,4 @@ struct WordAccess {
 
 }  // namespace switchyard::device::kernel_internal
 
-#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_RACES_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CHECKED_RACES_H_

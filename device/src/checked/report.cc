@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "src/device/checked/checked_threadgroup.h"
+#include "device/src/checked/checked_threadgroup.h"
 #include "switchyard/device/buffer.h"
 
 namespace switchyard::device::kernel_internal {

@@ -10,10 +10,10 @@
 #include <numeric>
 #include <vector>
 
-#include "src/device/checked/checked_threadgroup.h"
-#include "src/device/checked/checker.h"
-#include "src/device/grid_runner.h"
-#include "src/fp_env.h"
+#include "device/src/checked/checked_threadgroup.h"
+#include "device/src/checked/checker.h"
+#include "device/src/core/grid_runner.h"
+#include "src/base/fp_env.h"
 
 namespace switchyard::device::kernel_internal {
 namespace {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/checked/shadow.h"
+#include "device/src/checked/shadow.h"
 
 #include <sys/mman.h>
 

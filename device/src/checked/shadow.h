@@ -3,14 +3,14 @@
 
 // Cells for device memory: who touched which word last.
 
-#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_SHADOW_H_
-#define SWITCHYARD_SRC_DEVICE_CHECKED_SHADOW_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CHECKED_SHADOW_H_
+#define SWITCHYARD_DEVICE_SRC_CHECKED_SHADOW_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "src/device/checked/races.h"
+#include "device/src/checked/races.h"
 #include "switchyard/device/kernel_memory.h"
 
 namespace switchyard::device::kernel_internal {
@@ -67,4 +67,4 @@ class Shadow {
 
 }  // namespace switchyard::device::kernel_internal
 
-#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_SHADOW_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CHECKED_SHADOW_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/checked/suppressions.h"
+#include "device/src/checked/suppressions.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -3,14 +3,14 @@
 
 // Findings that are not to be reported: DeviceOptions::suppressions.
 
-#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_SUPPRESSIONS_H_
-#define SWITCHYARD_SRC_DEVICE_CHECKED_SUPPRESSIONS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CHECKED_SUPPRESSIONS_H_
+#define SWITCHYARD_DEVICE_SRC_CHECKED_SUPPRESSIONS_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "src/device/finding_kinds.h"
+#include "device/src/core/finding_kinds.h"
 
 namespace switchyard::device::kernel_internal {
 
@@ -43,4 +43,4 @@ class Suppressions {
 
 }  // namespace switchyard::device::kernel_internal
 
-#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_SUPPRESSIONS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CHECKED_SUPPRESSIONS_H_

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "src/device/checked/checked_threadgroup.h"
+#include "device/src/checked/checked_threadgroup.h"
 
 namespace switchyard::device::kernel_internal {
 

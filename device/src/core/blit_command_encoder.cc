@@ -7,9 +7,9 @@
 #include <cstring>
 #include <utility>
 
-#include "src/device/encoder_state.h"
-#include "src/device/pipeline.h"
-#include "src/device/running_dispatch.h"
+#include "device/src/core/encoder_state.h"
+#include "device/src/core/pipeline.h"
+#include "device/src/core/running_dispatch.h"
 #include "switchyard/device/device.h"
 
 namespace switchyard::device {

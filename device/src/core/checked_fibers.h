@@ -3,10 +3,10 @@
 
 // The interface by which a runner with one fiber per thread talks to checked
 // mode, besides the views and CheckAccess() that kernel.h uses. It is defined
-// in src/device/checked.
+// in device/src/checked.
 
-#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_FIBERS_H_
-#define SWITCHYARD_SRC_DEVICE_CHECKED_FIBERS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CORE_CHECKED_FIBERS_H_
+#define SWITCHYARD_DEVICE_SRC_CORE_CHECKED_FIBERS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -106,4 +106,4 @@ class CheckedFibers {
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_FIBERS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CORE_CHECKED_FIBERS_H_

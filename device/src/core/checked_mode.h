@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The interface of checked mode, which is all that the rest of the device layer
-// knows of it: src/device/checked stands on the core, and not the reverse.
+// knows of it: device/src/checked stands on the core, and not the reverse.
 
-#ifndef SWITCHYARD_SRC_DEVICE_CHECKED_MODE_H_
-#define SWITCHYARD_SRC_DEVICE_CHECKED_MODE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CORE_CHECKED_MODE_H_
+#define SWITCHYARD_DEVICE_SRC_CORE_CHECKED_MODE_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -79,7 +79,7 @@ class CheckedMode {
                            bool only_reads, size_t length) = 0;
 };
 
-// Defined in src/device/checked.
+// Defined in device/src/checked.
 std::unique_ptr<CheckedMode> MakeCheckedMode(const DeviceOptions& options);
 
 // Fills memory with the pattern of memory that nothing has written.
@@ -93,4 +93,4 @@ inline void FillNeverWritten(void* data, size_t length) {
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_CHECKED_MODE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CORE_CHECKED_MODE_H_

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/encoder_state.h"
-#include "src/device/queue.h"
+#include "device/src/core/encoder_state.h"
+#include "device/src/core/queue.h"
 #include "switchyard/device/device.h"
 
 namespace switchyard::device {

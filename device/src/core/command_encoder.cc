@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "src/device/encoder_state.h"
+#include "device/src/core/encoder_state.h"
 #include "switchyard/device/device.h"
 
 namespace switchyard::device {

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <utility>
 
-#include "src/device/queue.h"
-#include "src/device/queue_thread.h"
+#include "device/src/core/queue.h"
+#include "device/src/core/queue_thread.h"
 #include "switchyard/device/device.h"
 
 namespace switchyard::device {

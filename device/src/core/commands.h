@@ -4,8 +4,8 @@
 // The records that an encoder leaves for the queue: plain ones, so that a
 // dispatch costs a few tens of nanoseconds to encode and nothing to free.
 
-#ifndef SWITCHYARD_SRC_DEVICE_COMMANDS_H_
-#define SWITCHYARD_SRC_DEVICE_COMMANDS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CORE_COMMANDS_H_
+#define SWITCHYARD_DEVICE_SRC_CORE_COMMANDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -182,4 +182,4 @@ double Now() noexcept;
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_COMMANDS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CORE_COMMANDS_H_

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "src/device/encoder_state.h"
-#include "src/device/pipeline.h"
+#include "device/src/core/encoder_state.h"
+#include "device/src/core/pipeline.h"
 #include "switchyard/device/device.h"
 
 namespace switchyard::device {

@@ -10,9 +10,9 @@
 #include <cstring>
 #include <utility>
 
-#include "src/device/checked_mode.h"
-#include "src/device/pipeline.h"
-#include "src/device/queue.h"
+#include "device/src/core/checked_mode.h"
+#include "device/src/core/pipeline.h"
+#include "device/src/core/queue.h"
 #include "switchyard/device/library.h"
 
 namespace switchyard::device {

@@ -3,8 +3,8 @@
 
 // The state that all encoders have.
 
-#ifndef SWITCHYARD_SRC_DEVICE_ENCODER_STATE_H_
-#define SWITCHYARD_SRC_DEVICE_ENCODER_STATE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CORE_ENCODER_STATE_H_
+#define SWITCHYARD_DEVICE_SRC_CORE_ENCODER_STATE_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/device/commands.h"
-#include "src/device/queue.h"
+#include "device/src/core/commands.h"
+#include "device/src/core/queue.h"
 #include "switchyard/device/command_encoder.h"
 
 namespace switchyard::device {
@@ -83,4 +83,4 @@ struct CommandEncoder::State {
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_ENCODER_STATE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CORE_ENCODER_STATE_H_

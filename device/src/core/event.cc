@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "src/device/queue_thread.h"
+#include "device/src/core/queue_thread.h"
 
 namespace switchyard::device {
 

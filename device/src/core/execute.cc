@@ -9,11 +9,11 @@
 #include <cstring>
 #include <utility>
 
-#include "src/device/checked_mode.h"
-#include "src/device/commands.h"
-#include "src/device/grid_runner.h"
-#include "src/device/pipeline.h"
-#include "src/device/running_dispatch.h"
+#include "device/src/core/checked_mode.h"
+#include "device/src/core/commands.h"
+#include "device/src/core/grid_runner.h"
+#include "device/src/core/pipeline.h"
+#include "device/src/core/running_dispatch.h"
 
 namespace switchyard::device {
 namespace {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/fiber.h"
+#include "device/src/core/fiber.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

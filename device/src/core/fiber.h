@@ -4,8 +4,8 @@
 // Functions on stacks of their own, which can stop in the middle: threadgroups
 // and threads that take turns between their barriers.
 
-#ifndef SWITCHYARD_SRC_DEVICE_FIBER_H_
-#define SWITCHYARD_SRC_DEVICE_FIBER_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CORE_FIBER_H_
+#define SWITCHYARD_DEVICE_SRC_CORE_FIBER_H_
 
 #include <cstddef>
 #include <functional>
@@ -73,4 +73,4 @@ class Fiber {
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_FIBER_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CORE_FIBER_H_

@@ -3,8 +3,8 @@
 
 // Kinds of findings that may be let pass, as options and comments spell them.
 
-#ifndef SWITCHYARD_SRC_DEVICE_FINDING_KINDS_H_
-#define SWITCHYARD_SRC_DEVICE_FINDING_KINDS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CORE_FINDING_KINDS_H_
+#define SWITCHYARD_DEVICE_SRC_CORE_FINDING_KINDS_H_
 
 #include <cstdint>
 #include <string>
@@ -35,4 +35,4 @@ std::string KindsNamed(const std::string& name, FindingKinds* kinds);
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_FINDING_KINDS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CORE_FINDING_KINDS_H_

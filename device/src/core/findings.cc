@@ -3,7 +3,7 @@
 
 #include "switchyard/device/findings.h"
 
-#include "src/device/finding_kinds.h"
+#include "device/src/core/finding_kinds.h"
 
 namespace switchyard::device {
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <iterator>
 
-#include "src/device/finding_kinds.h"
+#include "device/src/core/finding_kinds.h"
 #include "switchyard/device/findings.h"
 
 namespace switchyard::device {

@@ -1,14 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/grid_runner.h"
+#include "device/src/core/grid_runner.h"
 
 #include <algorithm>
 #include <exception>
 #include <stdexcept>
 
-#include "src/device/pipeline.h"
-#include "src/fp_env.h"
+#include "device/src/core/pipeline.h"
+#include "src/base/fp_env.h"
 #include "switchyard/device/kernel_threads.h"
 #include "switchyard/pieces.h"
 

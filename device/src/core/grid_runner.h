@@ -1,16 +1,16 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_SRC_DEVICE_GRID_RUNNER_H_
-#define SWITCHYARD_SRC_DEVICE_GRID_RUNNER_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CORE_GRID_RUNNER_H_
+#define SWITCHYARD_DEVICE_SRC_CORE_GRID_RUNNER_H_
 
 #include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <string>
 
-#include "src/device/queue_thread.h"
-#include "src/device/running_dispatch.h"
+#include "device/src/core/queue_thread.h"
+#include "device/src/core/running_dispatch.h"
 #include "switchyard/device/device.h"
 #include "switchyard/status.h"
 
@@ -76,4 +76,4 @@ class GridRunner {
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_GRID_RUNNER_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CORE_GRID_RUNNER_H_

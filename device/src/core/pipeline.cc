@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "src/device/pipeline.h"
+#include "device/src/core/pipeline.h"
 
 namespace switchyard::device {
 

@@ -3,8 +3,8 @@
 
 // The kernel that a ComputePipelineState runs.
 
-#ifndef SWITCHYARD_SRC_DEVICE_PIPELINE_H_
-#define SWITCHYARD_SRC_DEVICE_PIPELINE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CORE_PIPELINE_H_
+#define SWITCHYARD_DEVICE_SRC_CORE_PIPELINE_H_
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace switchyard::device {
 
-struct BuiltIn;  // src/device/builtin
+struct BuiltIn;  // device/src/builtin
 struct RunningDispatch;
 
 enum class Blit : uint8_t { kNone, kFill, kCopy };
@@ -27,7 +27,7 @@ struct Pipeline {
   KernelFunction kernel;
 };
 
-// Defined in src/device/builtin. Null if there is none of that name.
+// Defined in device/src/builtin. Null if there is none of that name.
 const BuiltIn* FindBuiltIn(const char* name);
 // The names of all, the nearest to `name` first.
 std::vector<std::string> BuiltInNames(const std::string& name);
@@ -38,4 +38,4 @@ void RunBlit(Blit blit, RunningDispatch& running);
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_PIPELINE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CORE_PIPELINE_H_

@@ -1,15 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/queue.h"
+#include "device/src/core/queue.h"
 
 #include <algorithm>
 #include <chrono>
 #include <exception>
 
-#include "src/device/grid_runner.h"
-#include "src/device/queue_thread.h"
-#include "src/fp_env.h"
+#include "device/src/core/grid_runner.h"
+#include "device/src/core/queue_thread.h"
+#include "src/base/fp_env.h"
 
 namespace switchyard::device {
 namespace {

@@ -3,8 +3,8 @@
 
 // The order of a queue's command buffers and the threads that run them.
 
-#ifndef SWITCHYARD_SRC_DEVICE_QUEUE_H_
-#define SWITCHYARD_SRC_DEVICE_QUEUE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CORE_QUEUE_H_
+#define SWITCHYARD_DEVICE_SRC_CORE_QUEUE_H_
 
 #include <atomic>
 #include <condition_variable>
@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "src/device/checked_mode.h"
-#include "src/device/commands.h"
+#include "device/src/core/checked_mode.h"
+#include "device/src/core/commands.h"
 #include "switchyard/device/device.h"
 
 namespace switchyard::device {
@@ -159,4 +159,4 @@ class Queue {
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_QUEUE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CORE_QUEUE_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/queue_thread.h"
+#include "device/src/core/queue_thread.h"
 
 #include <unistd.h>
 

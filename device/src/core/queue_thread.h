@@ -4,8 +4,8 @@
 // Which threads may wait for the end of a queue's, and what becomes of those
 // that nobody may wait for.
 
-#ifndef SWITCHYARD_SRC_DEVICE_QUEUE_THREAD_H_
-#define SWITCHYARD_SRC_DEVICE_QUEUE_THREAD_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CORE_QUEUE_THREAD_H_
+#define SWITCHYARD_DEVICE_SRC_CORE_QUEUE_THREAD_H_
 
 namespace switchyard::device {
 
@@ -37,4 +37,4 @@ class Orphans {
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_QUEUE_THREAD_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CORE_QUEUE_THREAD_H_

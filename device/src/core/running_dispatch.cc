@@ -1,12 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/running_dispatch.h"
+#include "device/src/core/running_dispatch.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "src/device/pipeline.h"
+#include "device/src/core/pipeline.h"
 
 namespace switchyard::device {
 

@@ -3,16 +3,16 @@
 
 // A dispatch while it runs: its grid and bindings, and the error it ends with.
 
-#ifndef SWITCHYARD_SRC_DEVICE_RUNNING_DISPATCH_H_
-#define SWITCHYARD_SRC_DEVICE_RUNNING_DISPATCH_H_
+#ifndef SWITCHYARD_DEVICE_SRC_CORE_RUNNING_DISPATCH_H_
+#define SWITCHYARD_DEVICE_SRC_CORE_RUNNING_DISPATCH_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "src/device/checked_mode.h"
-#include "src/device/commands.h"
+#include "device/src/core/checked_mode.h"
+#include "device/src/core/commands.h"
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 
@@ -78,4 +78,4 @@ struct RunningDispatch {
 
 }  // namespace switchyard::device
 
-#endif  // SWITCHYARD_SRC_DEVICE_RUNNING_DISPATCH_H_
+#endif  // SWITCHYARD_DEVICE_SRC_CORE_RUNNING_DISPATCH_H_

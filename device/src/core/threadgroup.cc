@@ -6,7 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "src/device/grid_runner.h"
+#include "device/src/core/grid_runner.h"
 
 namespace switchyard::device {
 namespace {

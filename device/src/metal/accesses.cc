@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/accesses.h"
+#include "device/src/metal/accesses.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "src/device/metal/llvm_text.h"
+#include "device/src/metal/llvm_text.h"
 
 namespace switchyard::device::metal {
 namespace {

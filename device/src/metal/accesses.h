@@ -5,8 +5,8 @@
 // -fsanitize=thread calls a function before each of 8, 16, 32, 64 or 128 bits,
 // and leaves out all others: a ulong4, the 40 bits of {uint; bool}.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_ACCESSES_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_ACCESSES_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_ACCESSES_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_ACCESSES_H_
 
 #include <cstddef>
 #include <string>
@@ -33,4 +33,4 @@ Accesses CountAccesses(const std::string& llvm);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_ACCESSES_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_ACCESSES_H_

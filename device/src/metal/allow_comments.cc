@@ -1,12 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/allow_comments.h"
+#include "device/src/metal/allow_comments.h"
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "src/device/metal/lexer.h"
+#include "device/src/metal/lexer.h"
 
 namespace switchyard::device::metal {
 namespace {

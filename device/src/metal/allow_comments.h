@@ -4,8 +4,8 @@
 // `// switchyard: allow(race)` in a shader: what checked mode is not to report
 // of a line. The preprocessor drops comments, so they are read from the files.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_ALLOW_COMMENTS_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_ALLOW_COMMENTS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_ALLOW_COMMENTS_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_ALLOW_COMMENTS_H_
 
 #include <atomic>
 #include <cstddef>
@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/device/finding_kinds.h"
+#include "device/src/core/finding_kinds.h"
 
 namespace switchyard::device::metal {
 
@@ -49,4 +49,4 @@ class AllowComments {
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_ALLOW_COMMENTS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_ALLOW_COMMENTS_H_

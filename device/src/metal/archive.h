@@ -4,16 +4,16 @@
 // A .metallib: what a .metal file was compiled to, for devices that check
 // kernels and for those that do not, in one file.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_ARCHIVE_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_ARCHIVE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_ARCHIVE_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_ARCHIVE_H_
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "src/device/metal/allow_comments.h"
-#include "src/device/metal/translate.h"
+#include "device/src/metal/allow_comments.h"
+#include "device/src/metal/translate.h"
 
 namespace switchyard::device::metal {
 
@@ -36,4 +36,4 @@ void FromBytes(std::string_view bytes, Archive* archive);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_ARCHIVE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_ARCHIVE_H_

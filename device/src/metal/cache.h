@@ -4,8 +4,8 @@
 // The folder of what has been compiled: HASH.so, and beside it HASH.cc with
 // what it was made of. Any number of processes use it at a time.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_CACHE_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_CACHE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_CACHE_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_CACHE_H_
 
 #include <cstdint>
 #include <memory>
@@ -60,4 +60,4 @@ void Touch(const std::string& path);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_CACHE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_CACHE_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/compile.h"
+#include "device/src/metal/compile.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,13 +15,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "src/device/metal/archive.h"
-#include "src/device/metal/cache.h"
-#include "src/device/metal/divisions.h"
-#include "src/device/metal/messages.h"
-#include "src/device/metal/process.h"
-#include "src/device/metal/regions.h"
-#include "src/device/metal/source_files.h"
+#include "device/src/metal/archive.h"
+#include "device/src/metal/cache.h"
+#include "device/src/metal/divisions.h"
+#include "device/src/metal/messages.h"
+#include "device/src/metal/process.h"
+#include "device/src/metal/regions.h"
+#include "device/src/metal/source_files.h"
 
 namespace switchyard::device::metal {
 namespace {

@@ -3,18 +3,18 @@
 
 // From the text of a .metal file to a shared object, by Clang.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_COMPILE_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_COMPILE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_COMPILE_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_COMPILE_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "src/device/metal/accesses.h"
-#include "src/device/metal/allow_comments.h"
-#include "src/device/metal/cache.h"
-#include "src/device/metal/translate.h"
+#include "device/src/metal/accesses.h"
+#include "device/src/metal/allow_comments.h"
+#include "device/src/metal/cache.h"
+#include "device/src/metal/translate.h"
 
 namespace switchyard::device::metal {
 
@@ -78,4 +78,4 @@ std::string FindCompiler(const std::string& asked);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_COMPILE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_COMPILE_H_

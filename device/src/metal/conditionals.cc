@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/device/metal/edits.h"
+#include "device/src/metal/edits.h"
 
 namespace switchyard::device::metal {
 namespace {

@@ -3,15 +3,15 @@
 
 // The integers that shaders name: [[buffer(kInput)]] is one of an enum, often.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_CONSTANTS_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_CONSTANTS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_CONSTANTS_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_CONSTANTS_H_
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 
-#include "src/device/metal/lexer.h"
+#include "device/src/metal/lexer.h"
 
 namespace switchyard::device::metal {
 
@@ -33,4 +33,4 @@ class Constants {
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_CONSTANTS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_CONSTANTS_H_

@@ -1,15 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/crew.h"
+#include "device/src/metal/crew.h"
 
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
 
-#include "src/device/grid_runner.h"
-#include "src/device/running_dispatch.h"
+#include "device/src/core/grid_runner.h"
+#include "device/src/core/running_dispatch.h"
 #include "switchyard/device/kernel.h"
 
 namespace switchyard::device::metal {

@@ -4,8 +4,8 @@
 // The threads of a threadgroup, each on a fiber, which take turns on one thread
 // of the host: from one point where they meet to the next.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_CREW_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_CREW_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_CREW_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_CREW_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "src/device/checked_fibers.h"
-#include "src/device/fiber.h"
-#include "src/device/metal/shim/switchyard_abi.h"
+#include "device/src/core/checked_fibers.h"
+#include "device/src/core/fiber.h"
+#include "device/src/shim/switchyard_abi.h"
 #include "switchyard/device/device.h"
 #include "switchyard/device/kernel_threads.h"
 
@@ -232,4 +232,4 @@ class Crews {
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_CREW_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_CREW_H_

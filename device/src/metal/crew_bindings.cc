@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "src/device/grid_runner.h"
-#include "src/device/metal/crew.h"
-#include "src/device/running_dispatch.h"
+#include "device/src/core/grid_runner.h"
+#include "device/src/core/running_dispatch.h"
+#include "device/src/metal/crew.h"
 #include "switchyard/device/kernel.h"
 
 namespace switchyard::device::metal {

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "src/device/metal/crew.h"
+#include "device/src/metal/crew.h"
 #include "switchyard/device/kernel.h"
 
 namespace switchyard::device::metal {

@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/declarations.h"
+#include "device/src/metal/declarations.h"
 
 #include <string_view>
 
-#include "src/device/metal/signatures.h"
+#include "device/src/metal/signatures.h"
 
 namespace switchyard::device::metal {
 namespace {

@@ -4,16 +4,16 @@
 // The ranges of namespaces' and classes' declarations, and the functions that
 // are the same once address spaces are gone.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_DECLARATIONS_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_DECLARATIONS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_DECLARATIONS_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_DECLARATIONS_H_
 
 #include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
-#include "src/device/metal/edits.h"
-#include "src/device/metal/lexer.h"
+#include "device/src/metal/edits.h"
+#include "device/src/metal/lexer.h"
 
 namespace switchyard::device::metal {
 
@@ -72,4 +72,4 @@ class Duplicates {
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_DECLARATIONS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_DECLARATIONS_H_

@@ -1,14 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/divisions.h"
+#include "device/src/metal/divisions.h"
 
 #include <cctype>
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
-#include "src/device/metal/llvm_text.h"
+#include "device/src/metal/llvm_text.h"
 
 namespace switchyard::device::metal {
 namespace {

@@ -5,8 +5,8 @@
 // divisor is zero and where the quotient overflows (INT_MIN / -1), which ends
 // the process. Metal leaves these results unspecified and goes on.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_DIVISIONS_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_DIVISIONS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_DIVISIONS_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_DIVISIONS_H_
 
 #include <cstddef>
 #include <string>
@@ -26,4 +26,4 @@ size_t DefineDivisions(std::string& llvm, bool checked);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_DIVISIONS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_DIVISIONS_H_

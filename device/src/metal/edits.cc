@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/edits.h"
+#include "device/src/metal/edits.h"
 
 #include <algorithm>
 #include <utility>

@@ -4,15 +4,15 @@
 // Edits of the text: tokens are blanked, so that nothing else moves, and a few
 // words are inserted on the line where they belong.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_EDITS_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_EDITS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_EDITS_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_EDITS_H_
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "src/device/metal/lexer.h"
+#include "device/src/metal/lexer.h"
 
 namespace switchyard::device::metal {
 
@@ -83,4 +83,4 @@ void MarkConditionals(const Tokens& tokens, Edits& edits);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_EDITS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_EDITS_H_

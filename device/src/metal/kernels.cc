@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/device/metal/walker.h"
+#include "device/src/metal/walker.h"
 
 namespace switchyard::device::metal {
 

@@ -3,8 +3,8 @@
 
 // The tokens of preprocessed Metal, with the place in its file of each.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_LEXER_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_LEXER_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_LEXER_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_LEXER_H_
 
 #include <cstdint>
 #include <set>
@@ -79,4 +79,4 @@ Tokens Lex(std::string_view text);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_LEXER_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_LEXER_H_

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "src/device/metal/compile.h"
-#include "src/device/metal/module.h"
+#include "device/src/metal/compile.h"
+#include "device/src/metal/module.h"
 #include "switchyard/device/device.h"
 
 namespace switchyard::device {

@@ -4,8 +4,8 @@
 // The source lines of a shared object's code, from its .debug_line (DWARF 2 to
 // 4).
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_LINE_TABLE_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_LINE_TABLE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_LINE_TABLE_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_LINE_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "src/device/checked_fibers.h"
-#include "src/device/metal/allow_comments.h"
+#include "device/src/core/checked_fibers.h"
+#include "device/src/metal/allow_comments.h"
 
 namespace switchyard::device::metal {
 
@@ -67,4 +67,4 @@ class ModulePlaces : public Places {
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_LINE_TABLE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_LINE_TABLE_H_

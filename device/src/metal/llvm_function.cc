@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/llvm_function.h"
+#include "device/src/metal/llvm_function.h"
 
 #include <cctype>
 #include <utility>

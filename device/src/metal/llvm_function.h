@@ -4,8 +4,8 @@
 // A function of an LLVM module's text: its blocks, their instructions, and
 // which values these make and use.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_LLVM_FUNCTION_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_LLVM_FUNCTION_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_LLVM_FUNCTION_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_LLVM_FUNCTION_H_
 
 #include <cstddef>
 #include <functional>
@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/device/metal/llvm_text.h"
+#include "device/src/metal/llvm_text.h"
 
 namespace switchyard::device::metal {
 
@@ -85,4 +85,4 @@ class LlvmFunction {
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_LLVM_FUNCTION_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_LLVM_FUNCTION_H_

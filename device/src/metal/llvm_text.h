@@ -5,8 +5,8 @@
 // changing a module needs none of its libraries. It has pointers of types up to
 // Clang 14 ("i8* %1"), and without afterwards ("ptr %1").
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_LLVM_TEXT_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_LLVM_TEXT_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_LLVM_TEXT_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_LLVM_TEXT_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -48,4 +48,4 @@ Text CalleeOf(Text call);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_LLVM_TEXT_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_LLVM_TEXT_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/messages.h"
+#include "device/src/metal/messages.h"
 
 #include <algorithm>
 #include <map>

@@ -3,8 +3,8 @@
 
 // Clang's messages as a shader's author is to read them.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_MESSAGES_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_MESSAGES_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_MESSAGES_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_MESSAGES_H_
 
 #include <functional>
 #include <string>
@@ -27,4 +27,4 @@ std::string ReadableOfLinker(const std::string& messages);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_MESSAGES_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_MESSAGES_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/module.h"
+#include "device/src/metal/module.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -3,18 +3,18 @@
 
 // A compiled .metal file in this process.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_MODULE_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_MODULE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_MODULE_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_MODULE_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "src/device/metal/cache.h"
-#include "src/device/metal/crew.h"
-#include "src/device/metal/line_table.h"
-#include "src/device/metal/shim/switchyard_abi.h"
+#include "device/src/metal/cache.h"
+#include "device/src/metal/crew.h"
+#include "device/src/metal/line_table.h"
+#include "device/src/shim/switchyard_abi.h"
 
 namespace switchyard::device::metal {
 
@@ -59,4 +59,4 @@ class Module {
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_MODULE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_MODULE_H_

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_PROCESS_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_PROCESS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_PROCESS_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_PROCESS_H_
 
 #include <cstdint>
 #include <string>
@@ -29,4 +29,4 @@ Finished RunProcess(const std::vector<std::string>& arguments,
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_PROCESS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_PROCESS_H_

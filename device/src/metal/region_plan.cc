@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/region_plan.h"
+#include "device/src/metal/region_plan.h"
 
 #include <algorithm>
 #include <initializer_list>

@@ -4,8 +4,8 @@
 // A plan says where a kernel is cut into regions, and which values cross the
 // cuts.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_REGION_PLAN_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_REGION_PLAN_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_REGION_PLAN_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_REGION_PLAN_H_
 
 #include <cstddef>
 #include <map>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/device/metal/llvm_function.h"
+#include "device/src/metal/llvm_function.h"
 
 namespace switchyard::device::metal {
 
@@ -49,4 +49,4 @@ std::optional<RegionPlan> PlanRegions(const LlvmFunction& function);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_REGION_PLAN_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_REGION_PLAN_H_

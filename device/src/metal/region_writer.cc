@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/region_writer.h"
+#include "device/src/metal/region_writer.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/device/metal/shim/switchyard_abi.h"
+#include "device/src/shim/switchyard_abi.h"
 
 namespace switchyard::device::metal {
 namespace {

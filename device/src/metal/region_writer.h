@@ -3,14 +3,14 @@
 
 // The text of a kernel's regions, as a plan has them.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_REGION_WRITER_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_REGION_WRITER_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_REGION_WRITER_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_REGION_WRITER_H_
 
 #include <cstddef>
 #include <string>
 
-#include "src/device/metal/llvm_function.h"
-#include "src/device/metal/region_plan.h"
+#include "device/src/metal/llvm_function.h"
+#include "device/src/metal/region_plan.h"
 
 namespace switchyard::device::metal {
 
@@ -42,4 +42,4 @@ std::string WriteRegions(const LlvmFunction& function, const RegionPlan& plan,
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_REGION_WRITER_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_REGION_WRITER_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/regions.h"
+#include "device/src/metal/regions.h"
 
 #include <cctype>
 #include <cstdlib>
@@ -9,9 +9,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "src/device/metal/llvm_function.h"
-#include "src/device/metal/region_plan.h"
-#include "src/device/metal/region_writer.h"
+#include "device/src/metal/llvm_function.h"
+#include "device/src/metal/region_plan.h"
+#include "device/src/metal/region_writer.h"
 
 namespace switchyard::device::metal {
 namespace {

@@ -10,8 +10,8 @@
 // meetings: if each branch that decides between two depends on nothing of a
 // thread's own. Others run with a fiber for each thread.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_REGIONS_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_REGIONS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_REGIONS_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_REGIONS_H_
 
 #include <cstddef>
 #include <string>
@@ -27,4 +27,4 @@ size_t CutIntoRegions(std::string& llvm, bool cut_any = true);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_REGIONS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_REGIONS_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/signatures.h"
+#include "device/src/metal/signatures.h"
 
 #include <algorithm>
 #include <iterator>

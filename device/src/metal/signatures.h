@@ -3,8 +3,8 @@
 
 // Signatures of kernels: their parameters and [[attributes]].
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_SIGNATURES_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_SIGNATURES_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_SIGNATURES_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_SIGNATURES_H_
 
 #include <cstdint>
 #include <initializer_list>
@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "src/device/metal/constants.h"
-#include "src/device/metal/lexer.h"
-#include "src/device/metal/translate.h"
+#include "device/src/metal/constants.h"
+#include "device/src/metal/lexer.h"
+#include "device/src/metal/translate.h"
 
 namespace switchyard::device::metal {
 
@@ -74,4 +74,4 @@ const char* InputName(switchyard_metal::Input input);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_SIGNATURES_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_SIGNATURES_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/source_files.h"
+#include "device/src/metal/source_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "src/device/metal/lexer.h"
+#include "device/src/metal/lexer.h"
 
 namespace switchyard::device::metal {
 namespace {

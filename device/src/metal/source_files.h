@@ -5,8 +5,8 @@
 // #line, so a name may be that of a device, a FIFO or a disk's image: reading
 // those takes memory without limit, or never ends.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_SOURCE_FILES_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_SOURCE_FILES_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_SOURCE_FILES_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_SOURCE_FILES_H_
 
 #include <cstddef>
 #include <string>
@@ -46,4 +46,4 @@ void RequireReadableIncludes(const std::string& text, const std::string& path,
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_SOURCE_FILES_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_SOURCE_FILES_H_

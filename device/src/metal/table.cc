@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/table.h"
+#include "device/src/metal/table.h"
 
-#include "src/device/metal/signatures.h"
+#include "device/src/metal/signatures.h"
 
 namespace switchyard::device::metal {
 namespace {

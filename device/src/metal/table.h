@@ -3,14 +3,14 @@
 
 // The end of the translated text: what the module exports.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_TABLE_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_TABLE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_TABLE_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_TABLE_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "src/device/metal/translate.h"
+#include "device/src/metal/translate.h"
 
 namespace switchyard::device::metal {
 
@@ -41,4 +41,4 @@ std::string TypeName(std::string type);
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_TABLE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_TABLE_H_

@@ -1,16 +1,16 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/device/metal/translate.h"
+#include "device/src/metal/translate.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "src/device/metal/edits.h"
-#include "src/device/metal/lexer.h"
-#include "src/device/metal/signatures.h"
-#include "src/device/metal/table.h"
-#include "src/device/metal/walker.h"
+#include "device/src/metal/edits.h"
+#include "device/src/metal/lexer.h"
+#include "device/src/metal/signatures.h"
+#include "device/src/metal/table.h"
+#include "device/src/metal/walker.h"
 
 namespace switchyard::device::metal {
 namespace {

@@ -3,15 +3,15 @@
 
 // Preprocessed Metal in, C++ for Clang out.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_TRANSLATE_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_TRANSLATE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_TRANSLATE_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_TRANSLATE_H_
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "src/device/metal/shim/switchyard_abi.h"
+#include "device/src/shim/switchyard_abi.h"
 
 namespace switchyard::device::metal {
 
@@ -65,4 +65,4 @@ Translation Translate(std::string_view preprocessed,
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_TRANSLATE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_TRANSLATE_H_

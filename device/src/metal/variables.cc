@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "src/device/metal/walker.h"
+#include "device/src/metal/walker.h"
 
 namespace switchyard::device::metal {
 

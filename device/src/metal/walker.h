@@ -4,8 +4,8 @@
 // Goes through the declarations of a shader, whose address spaces and
 // attributes are blank by then, and rewrites what C++ has not.
 
-#ifndef SWITCHYARD_SRC_DEVICE_METAL_WALKER_H_
-#define SWITCHYARD_SRC_DEVICE_METAL_WALKER_H_
+#ifndef SWITCHYARD_DEVICE_SRC_METAL_WALKER_H_
+#define SWITCHYARD_DEVICE_SRC_METAL_WALKER_H_
 
 #include <cstdint>
 #include <string>
@@ -14,13 +14,13 @@
 #include <unordered_set>
 #include <vector>
 
-#include "src/device/metal/constants.h"
-#include "src/device/metal/declarations.h"
-#include "src/device/metal/edits.h"
-#include "src/device/metal/lexer.h"
-#include "src/device/metal/signatures.h"
-#include "src/device/metal/table.h"
-#include "src/device/metal/translate.h"
+#include "device/src/metal/constants.h"
+#include "device/src/metal/declarations.h"
+#include "device/src/metal/edits.h"
+#include "device/src/metal/lexer.h"
+#include "device/src/metal/signatures.h"
+#include "device/src/metal/table.h"
+#include "device/src/metal/translate.h"
 
 namespace switchyard::device::metal {
 
@@ -115,4 +115,4 @@ class Walker {
 
 }  // namespace switchyard::device::metal
 
-#endif  // SWITCHYARD_SRC_DEVICE_METAL_WALKER_H_
+#endif  // SWITCHYARD_DEVICE_SRC_METAL_WALKER_H_

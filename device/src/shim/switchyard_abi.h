@@ -3,12 +3,12 @@
 
 // Between a compiled .metal file and the library that runs it. Compiled by
 // both: as C++17 without any other header by the Clang that compiles the
-// shader, and as part of src/device/metal. Plain data and functions, so that
+// shader, and as part of device/src/metal. Plain data and functions, so that
 // neither side needs the other's C++ library. A module is cached by the
 // contents of this file, too: there is one version of it.
 
-#ifndef SWITCHYARD_METAL_ABI_H_
-#define SWITCHYARD_METAL_ABI_H_
+#ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ABI_H_
+#define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ABI_H_
 
 namespace switchyard_metal {
 
@@ -192,4 +192,4 @@ struct Module {
 
 }  // namespace switchyard_metal
 
-#endif  // SWITCHYARD_METAL_ABI_H_
+#endif  // SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ABI_H_

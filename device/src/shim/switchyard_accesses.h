@@ -5,8 +5,8 @@
 // with -fsanitize=thread. They hand accesses to the library; nothing of
 // ThreadSanitizer itself is in a module.
 
-#ifndef SWITCHYARD_METAL_ACCESSES_H_
-#define SWITCHYARD_METAL_ACCESSES_H_
+#ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ACCESSES_H_
+#define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ACCESSES_H_
 
 #include "switchyard_abi.h"
 
@@ -97,4 +97,4 @@ SWITCHYARD_ENTRY void __tsan_ignore_thread_end() {}
 #undef SWITCHYARD_ACCESS
 #undef SWITCHYARD_ENTRY
 
-#endif  // SWITCHYARD_METAL_ACCESSES_H_
+#endif  // SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ACCESSES_H_

@@ -6,8 +6,8 @@
 // the functions below by the names of Metal's compiler, and a simdgroup_event
 // of their own around them.
 
-#ifndef SWITCHYARD_METAL_ASYNC_COPY_H_
-#define SWITCHYARD_METAL_ASYNC_COPY_H_
+#ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ASYNC_COPY_H_
+#define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ASYNC_COPY_H_
 
 #include "metal_simdgroup"
 #include "metal_types"
@@ -107,4 +107,4 @@ SWITCHYARD_MEETS inline void __metal_wait_simdgroup_events(
   __metal_wait_simdgroup_events(0, static_cast<_simdgroup_event_t**>(nullptr));
 }
 
-#endif  // SWITCHYARD_METAL_ASYNC_COPY_H_
+#endif  // SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ASYNC_COPY_H_

@@ -7,8 +7,8 @@
 // instead, which is the half for two of them and for one and an integer, float
 // for one and a float, and anything else as it would be without.
 
-#ifndef SWITCHYARD_METAL_CONDITIONAL_H_
-#define SWITCHYARD_METAL_CONDITIONAL_H_
+#ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_CONDITIONAL_H_
+#define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_CONDITIONAL_H_
 
 #include "switchyard_half.h"
 
@@ -73,4 +73,4 @@ __attribute__((always_inline)) constexpr SmallFloat<Format> Either(
 
 }  // namespace switchyard_metal
 
-#endif  // SWITCHYARD_METAL_CONDITIONAL_H_
+#endif  // SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_CONDITIONAL_H_

@@ -3,8 +3,8 @@
 
 // Functions of scalars, applied to scalars and to each element of vectors.
 
-#ifndef SWITCHYARD_METAL_EACH_H_
-#define SWITCHYARD_METAL_EACH_H_
+#ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_EACH_H_
+#define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_EACH_H_
 
 #include "metal_types"
 
@@ -184,4 +184,4 @@ constexpr R EachAs(const A&... a) {
                   template <class T> static constexpr T Of(T x, T y, T z), \
                   __VA_ARGS__)
 
-#endif  // SWITCHYARD_METAL_EACH_H_
+#endif  // SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_EACH_H_

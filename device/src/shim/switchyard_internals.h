@@ -4,8 +4,8 @@
 // Functions that Metal's own headers call, by its compiler's names. Public
 // shaders call some of it, to add functions of their own types.
 
-#ifndef SWITCHYARD_METAL_INTERNALS_H_
-#define SWITCHYARD_METAL_INTERNALS_H_
+#ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_INTERNALS_H_
+#define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_INTERNALS_H_
 
 #include "metal_math"
 #include "metal_simdgroup"
@@ -81,4 +81,4 @@ SWITCHYARD_FILLS(SWITCHYARD_INTERNAL_3, )
 #undef SWITCHYARD_INTERNAL_2
 #undef SWITCHYARD_INTERNAL_3
 
-#endif  // SWITCHYARD_METAL_INTERNALS_H_
+#endif  // SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_INTERNALS_H_

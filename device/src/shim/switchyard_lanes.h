@@ -3,8 +3,8 @@
 
 // The work of simd and quad functions once all their lanes have met.
 
-#ifndef SWITCHYARD_METAL_LANES_H_
-#define SWITCHYARD_METAL_LANES_H_
+#ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_LANES_H_
+#define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_LANES_H_
 
 #include "metal_integer"
 #include "switchyard_lane_operations.h"
@@ -263,4 +263,4 @@ inline u32 ThisLane() { return swy_lane(); }
             .result));                                                       \
   }
 
-#endif  // SWITCHYARD_METAL_LANES_H_
+#endif  // SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_LANES_H_

@@ -3,8 +3,8 @@
 
 // Packed vectors, and matrices of vectors.
 
-#ifndef SWITCHYARD_METAL_MATRIX_H_
-#define SWITCHYARD_METAL_MATRIX_H_
+#ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MATRIX_H_
+#define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MATRIX_H_
 
 #include "switchyard_vec.h"
 
@@ -196,4 +196,4 @@ constexpr matrix<T, N, N>& operator*=(matrix<T, N, N>& a,
 
 }  // namespace metal
 
-#endif  // SWITCHYARD_METAL_MATRIX_H_
+#endif  // SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MATRIX_H_

@@ -5,8 +5,8 @@
 // It has the code that the translated source calls: the module's runtime, and
 // the description and call of a kernel.
 
-#ifndef SWITCHYARD_METAL_MODULE_H_
-#define SWITCHYARD_METAL_MODULE_H_
+#ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MODULE_H_
+#define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MODULE_H_
 
 #include "switchyard_abi.h"
 
@@ -357,4 +357,4 @@ SWITCHYARD_NOT_CHECKED T& ThreadgroupVariable(Id, const char* name) {
 #define SWITCHYARD_NOTE(address, bytes, kind) static_cast<void>(0)
 #endif
 
-#endif  // SWITCHYARD_METAL_MODULE_H_
+#endif  // SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MODULE_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer divisions: tests/device/metal_divisions_test.cc gives them divisors
+// Integer divisions: device/tests/metal_divisions_test.cc gives them divisors
 // of 0, and of -1 for the least number.
 
 #include <metal_stdlib>

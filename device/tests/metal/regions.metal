@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels whose threads meet: tests/device/regions_test.cc says which ones are
+// Kernels whose threads meet: device/tests/regions_test.cc says which ones are
 // cut there. Each is run with `n` of 24 by threadgroups of 16 x 8 threads, and
 // puts a number of its own into `out` for each thread.
 

@@ -101,7 +101,7 @@ class Buffer : public Referencing<Buffer, Resource> {
   friend class ComputeCommandEncoder;
   friend class Device;
   friend class Heap;
-  friend struct RunningDispatch;  // src/device
+  friend struct RunningDispatch;  // device/src/core
   Buffer(void* contents, size_t length, bool read_only) noexcept;
 
   void* const contents_;

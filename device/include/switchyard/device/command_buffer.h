@@ -28,7 +28,7 @@ enum CommandBufferStatus : uint32_t {
 };
 
 class CommandQueue;
-class Queue;  // src/device
+class Queue;  // device/src/core
 
 // When a dispatch ran, in seconds of std::chrono::steady_clock.
 struct DispatchTime {

@@ -9,8 +9,8 @@
 //
 // Kernels run on the CPU, threadgroup by threadgroup over the device's
 // executor. The built-in ones (kernels.h) call the plain API, so their results
-// are its results, bit for bit. docs/metal.md has the table of calls and a port
-// side by side.
+// are its results, bit for bit. device/docs/metal.md has the table of calls and
+// a port side by side.
 //
 // Misuse never throws and never crashes. The first mistake found while encoding
 // keeps the whole command buffer from running; one found while executing stops
@@ -67,8 +67,8 @@ struct DeviceOptions {
   // them its error; as are dispatches of a concurrent encoder that conflict
   // without a barrier, built-in ones included. Threadgroups run one after the
   // other, up to 20 times slower each. newBuffer(length) gives no zeros but a
-  // pattern by which reads of it are found. docs/metal.md has what is found
-  // and what is not.
+  // pattern by which reads of it are found. device/docs/metal.md has what is
+  // found and what is not.
   bool check_kernels = false;
   // Not 0, and with check_kernels: threadgroups and threads run in an order
   // drawn from this seed, and up to 8 threadgroups take turns at barriers.
@@ -76,8 +76,8 @@ struct DeviceOptions {
   // In checked mode a command buffer stops with as many findings; 0: any
   // number. With 1, the first mistake stops it before it happens.
   size_t max_findings = 20;
-  // Findings that are none, for checked mode: docs/metal.md has how they are
-  // written. One that is wrong is the error of all command buffers.
+  // Findings that are none, for checked mode: device/docs/metal.md has how they
+  // are written. One that is wrong is the error of all command buffers.
   std::vector<std::string> suppressions = {};
   // newBuffer(length) gives zeros in checked mode, too, as Metal does, and
   // reads of them are no findings.

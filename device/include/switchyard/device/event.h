@@ -40,7 +40,7 @@ class Event : public Referencing<Event> {
 
  protected:
   friend class Device;
-  friend struct EventCommand;  // src/device
+  friend struct EventCommand;  // device/src/core
   Event() = default;
 
   using Function = std::function<void(uint64_t value)>;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Findings of checked mode (DeviceOptions::check_kernels) in a run, and how to
-// hand them on. docs/metal.md lists their kinds.
+// hand them on. device/docs/metal.md lists their kinds.
 
 #ifndef SWITCHYARD_DEVICE_FINDINGS_H_
 #define SWITCHYARD_DEVICE_FINDINGS_H_

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Kernels of your own, thread by thread, as Metal shaders are written; and
-// checked, where DeviceOptions::check_kernels asks for it. docs/metal.md
+// checked, where DeviceOptions::check_kernels asks for it. device/docs/metal.md
 // ports a shader.
 //
 // A kernel is a function object, called once per threadgroup, for either kind

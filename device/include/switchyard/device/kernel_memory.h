@@ -39,7 +39,7 @@ constexpr uint64_t kEpoch = uint64_t{0xFFF} << kEpochShift;
 constexpr uint64_t kThread = uint64_t{0x3FF} << kThreadShift;
 
 struct Cell {
-  uint64_t write;  // or kSplit of src/device/checked/races.h
+  uint64_t write;  // or kSplit of device/src/checked/races.h
   uint64_t read;
 };
 
@@ -74,13 +74,13 @@ struct View {
   const Space* space = nullptr;
   RunningThread* thread = nullptr;
   size_t index = 0;
-  uint8_t kind = 0;    // ViewKind of src/device/checked
+  uint8_t kind = 0;    // ViewKind of device/src/checked
   bool fresh = false;  // may hold words that nothing has written
   // In texts, in the place of kind and index, unless null; and the bytes of an
   // element, unless 0.
   const char* name = nullptr;
   size_t element = 0;
-  size_t trails = 0;  // WordCells::trails of src/device/checked
+  size_t trails = 0;  // WordCells::trails of device/src/checked
 
   Cell& CellAt(uintptr_t address) const {
     return *reinterpret_cast<Cell*>(shadow + address / 4 * sizeof(Cell));

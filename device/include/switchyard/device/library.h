@@ -4,8 +4,8 @@
 // .metal files as they stand: Device::newLibrary() compiles one with Clang (14
 // or later) at run time, or switchyard_add_shaders() of CMake has done so at
 // build time, and its kernels run thread by thread as on a GPU. In checked mode
-// every access is looked at. docs/metal.md has what is supported, and how to
-// check shaders in CI.
+// every access is looked at. device/docs/metal.md has what is supported, and
+// how to check shaders in CI.
 
 #ifndef SWITCHYARD_DEVICE_LIBRARY_H_
 #define SWITCHYARD_DEVICE_LIBRARY_H_
@@ -26,10 +26,10 @@ class Device;
 struct DeviceOptions;   // device.h
 struct KernelFunction;  // threadgroup.h
 namespace metal {
-class AllowComments;  // src/device/metal
-class CachedModule;   // src/device/metal
-class Module;         // src/device/metal
-struct Compiled;      // src/device/metal
+class AllowComments;  // device/src/metal
+class CachedModule;   // device/src/metal
+class Module;         // device/src/metal
+struct Compiled;      // device/src/metal
 }  // namespace metal
 
 enum DataType : uint32_t {
@@ -190,7 +190,7 @@ struct FunctionConstant {
 };
 
 // `// switchyard: allow(KIND, ...)` in a shader, for checked mode:
-// docs/metal.md.
+// device/docs/metal.md.
 struct AllowComment {
   std::string kinds;  // as written
   Place where;

@@ -24,7 +24,7 @@ constexpr size_t kMaxBufferBindings = 31;
 constexpr size_t kMaxThreadgroupMemoryBindings = 31;
 constexpr size_t kMaxSetBytesLength = 4096;
 
-struct Pipeline;  // src/device
+struct Pipeline;  // device/src/core
 
 // A kernel, ready to be dispatched.
 class ComputePipelineState : public Referencing<ComputePipelineState> {

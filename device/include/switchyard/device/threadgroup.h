@@ -15,11 +15,11 @@
 
 namespace switchyard::device {
 
-struct BindingUse;       // src/device
-struct RunningDispatch;  // src/device
-class GridRunner;        // src/device
+struct BindingUse;       // device/src/core
+struct RunningDispatch;  // device/src/core
+class GridRunner;        // device/src/core
 namespace metal {
-class Crew;  // src/device/metal
+class Crew;  // device/src/metal
 }
 template <class Access>
 class Threadgroup;  // kernel.h
@@ -33,7 +33,7 @@ constexpr bool kIsBytes = std::is_trivially_copy_constructible_v<T>&&
     std::is_trivially_destructible_v<T>;
 
 struct RunningThread;      // kernel_memory.h
-class CheckedThreadgroup;  // src/device/checked
+class CheckedThreadgroup;  // device/src/checked
 
 // The threadgroup memory that a kernel has declared.
 struct DeclaredArrays {

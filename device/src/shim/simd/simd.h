@@ -4,8 +4,8 @@
 // The types that shaders share with their hosts: simd::float4, simd_float4 and
 // vector_float4 are float4, matrix_float4x4 and its like a matrix.
 
-#ifndef SWITCHYARD_METAL_SIMD_H_
-#define SWITCHYARD_METAL_SIMD_H_
+#ifndef SWITCHYARD_DEVICE_SRC_SHIM_SIMD_SIMD_H_
+#define SWITCHYARD_DEVICE_SRC_SHIM_SIMD_SIMD_H_
 
 #include "metal_types"
 
@@ -76,4 +76,4 @@ using simd_long = long;
 using simd_half = half;
 using simd_float = float;
 
-#endif  // SWITCHYARD_METAL_SIMD_H_
+#endif  // SWITCHYARD_DEVICE_SRC_SHIM_SIMD_SIMD_H_

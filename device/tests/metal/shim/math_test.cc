@@ -14,8 +14,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "device/tests/metal/shim/shim_module.h"
 #include "gtest/gtest.h"
-#include "tests/device/metal/shim/shim_module.h"
 
 namespace switchyard::testing_support {
 namespace {
@@ -46,7 +46,7 @@ const std::map<std::string, Reference>& FloatReferences() {
               [[maybe_unused]] double z) -> double { return __VA_ARGS__; } \
   }
   static const std::map<std::string, Reference> all = {
-#include "tests/device/metal/shim/math_functions.inc"
+#include "device/tests/metal/shim/math_functions.inc"
       // The cosine is 0.8; no light goes through where the root is of less
       // than 0.
       TWO(refract, (1 - x * x * 0.36 < 0 ? 0 : 0.6 * x) + y),

@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
+#include "device/tests/metal/shim/shim_module.h"
 #include "gtest/gtest.h"
-#include "tests/device/metal/shim/shim_module.h"
 
 namespace switchyard::testing_support {
 namespace {

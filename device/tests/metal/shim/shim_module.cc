@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/device/metal/shim/shim_module.h"
+#include "device/tests/metal/shim/shim_module.h"
 
 #include <dlfcn.h>
 
@@ -12,9 +12,9 @@
 #include <mutex>
 #include <thread>
 
+#include "device/src/metal/compile.h"
+#include "device/src/metal/regions.h"
 #include "gtest/gtest.h"
-#include "src/device/metal/compile.h"
-#include "src/device/metal/regions.h"
 #include "tests/run_program.h"
 
 namespace switchyard::testing_support {

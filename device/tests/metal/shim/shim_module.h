@@ -4,8 +4,8 @@
 // Modules of this folder's shaders: compiled by Clang when a test asks for one,
 // as the library compiles them, and run by a simdgroup of threads.
 
-#ifndef SWITCHYARD_TESTS_DEVICE_METAL_SHIM_SHIM_MODULE_H_
-#define SWITCHYARD_TESTS_DEVICE_METAL_SHIM_SHIM_MODULE_H_
+#ifndef SWITCHYARD_DEVICE_TESTS_METAL_SHIM_SHIM_MODULE_H_
+#define SWITCHYARD_DEVICE_TESTS_METAL_SHIM_SHIM_MODULE_H_
 
 #include <cstdint>
 #include <functional>
@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "src/device/metal/shim/switchyard_abi.h"
-#include "tests/device/needs_clang.h"
+#include "device/src/shim/switchyard_abi.h"
+#include "device/tests/needs_clang.h"
 
 namespace switchyard::testing_support {
 
@@ -54,4 +54,4 @@ class ShimModule {
 
 }  // namespace switchyard::testing_support
 
-#endif  // SWITCHYARD_TESTS_DEVICE_METAL_SHIM_SHIM_MODULE_H_
+#endif  // SWITCHYARD_DEVICE_TESTS_METAL_SHIM_SHIM_MODULE_H_

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "device/tests/metal/shim/shim_module.h"
 #include "gtest/gtest.h"
-#include "tests/device/metal/shim/shim_module.h"
 
 namespace switchyard::testing_support {
 namespace {

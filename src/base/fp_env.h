@@ -5,8 +5,8 @@
 // honoured, exceptions masked, whatever the calling thread or a pool's worker
 // has set. Reading costs a few cycles; it is written only if it differs.
 
-#ifndef SWITCHYARD_SRC_FP_ENV_H_
-#define SWITCHYARD_SRC_FP_ENV_H_
+#ifndef SWITCHYARD_SRC_BASE_FP_ENV_H_
+#define SWITCHYARD_SRC_BASE_FP_ENV_H_
 
 #ifdef __FAST_MATH__
 #error "Switchyard fixes its evaluation order: do not compile with -ffast-math"
@@ -65,10 +65,10 @@ class DefaultFpEnv {
 #endif
 
  public:
-  DefaultFpEnv(const DefaultFpEnv&) = delete;
-  DefaultFpEnv& operator=(const DefaultFpEnv&) = delete;
+  DefaultFpEnv(const internal::DefaultFpEnv&) = delete;
+  DefaultFpEnv& operator=(const internal::DefaultFpEnv&) = delete;
 };
 
 }  // namespace switchyard::internal
 
-#endif  // SWITCHYARD_SRC_FP_ENV_H_
+#endif  // SWITCHYARD_SRC_BASE_FP_ENV_H_
