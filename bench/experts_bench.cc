@@ -15,7 +15,7 @@
 #include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "bench/weights.h"
-#include "src/simd/weight_layout.h"
+#include "src/base/weight_layout.h"
 #include "switchyard/layer.h"
 
 namespace switchyard::bench {

@@ -18,7 +18,7 @@
 #include "bench/inputs.h"
 #include "bench/rivals.h"
 #include "bench/weights.h"
-#include "src/simd/weight_layout.h"
+#include "src/base/weight_layout.h"
 #include "switchyard/quantize.h"
 #include "testing/reference_multiply.h"
 

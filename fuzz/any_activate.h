@@ -27,7 +27,7 @@ struct AnyActivate : AnyFloats {
       : AnyFloats(asked_for), executor(b) {
     constexpr auto& kActivations = calls::kEnumerators<Activation>;
     options.activation = kActivations[b.Below(kActivations.size())];
-    const bool of_gate = simd::IsOfGate(options.activation);
+    const bool of_gate = internal::IsOfGate(options.activation);
     options.layout = static_cast<GateUpLayout>(b.Below(of_gate ? 4 : 3));
     constexpr float kLimits[] = {0.0f, 0.0f, 7.0f, 0.5f, HUGE_VALF};
     options.limit = kLimits[b.Below(5)];

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "fuzz/bytes.h"
+#include "src/base/type_list.h"
 #include "src/calls/names.h"
-#include "src/type_list.h"
 #include "switchyard/executor.h"
 #include "switchyard/isa.h"
 #include "switchyard/status.h"

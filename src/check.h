@@ -25,11 +25,11 @@
 #include <iterator>
 #include <utility>
 
+#include "src/base/details.h"
+#include "src/base/view_checks.h"
 #include "src/calls/call.h"
 #include "src/calls/messages.h"
-#include "src/details.h"
 #include "src/simd/equal_where.h"
-#include "src/view_checks.h"
 #include "switchyard/isa.h"
 #include "switchyard/status.h"
 #include "switchyard/types.h"

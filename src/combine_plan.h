@@ -6,8 +6,8 @@
 #ifndef SWITCHYARD_SRC_COMBINE_PLAN_H_
 #define SWITCHYARD_SRC_COMBINE_PLAN_H_
 
+#include "src/base/view_checks.h"
 #include "src/simd/combine.h"
-#include "src/view_checks.h"
 
 namespace switchyard::internal {
 

@@ -7,16 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/details.h"
 #include "src/base/fp_env.h"
+#include "src/base/layer_plan.h"
+#include "src/base/weight_layout.h"
 #include "src/calls/expert_weights.h"
 #include "src/check.h"
-#include "src/details.h"
-#include "src/layer_plan.h"
 #include "src/parallel_for.h"
 #include "src/schedule.h"
 #include "src/simd/multiply.h"
 #include "src/simd/pack_weights.h"
-#include "src/simd/weight_layout.h"
 
 namespace switchyard {
 namespace {
@@ -24,8 +24,8 @@ namespace {
 using internal::CeilDiv;
 using internal::Checked;
 using internal::Given;
-using simd::TraitsOf;
-using simd::WeightTraits;
+using internal::TraitsOf;
+using internal::WeightTraits;
 
 // The int32 sum of so many products of int8 codes does not overflow. Floats
 // have the same limit, for simplicity.
@@ -42,11 +42,11 @@ size_t SizeOfExpert(const ExpertWeights& weights, WeightLayout layout) {
     return SIZE_MAX;
   }
   size_t count = weights.rows;
-  size_t bytes = simd::StoredRowBytes(traits, weights.cols);
+  size_t bytes = internal::StoredRowBytes(traits, weights.cols);
   if (layout == WeightLayout::kPacked) {
-    count = CeilDiv(count, simd::kPackedRows);
-    bytes = simd::PackedGroupBytes(traits,
-                                   simd::WeightBlocks(traits, weights.cols));
+    count = CeilDiv(count, internal::kPackedRows);
+    bytes = internal::PackedGroupBytes(
+        traits, internal::WeightBlocks(traits, weights.cols));
   }
   return count > PTRDIFF_MAX / bytes ? SIZE_MAX : count * bytes;
 }
@@ -65,7 +65,7 @@ bool AreOperands(const WeightTraits& traits, const ConstAnyRows& rows) {
     return rows.scales.type == Type::kF32 &&
            (traits.is_super()
                 ? rows.scales.cols == 1
-                : simd::GroupOf(rows.cols, rows.scales.cols) != 0);
+                : internal::GroupOf(rows.cols, rows.scales.cols) != 0);
   }
   return rows.type == (traits.is_super() ? Type::kQ8_K : Type::kQ8_0);
 }
@@ -132,14 +132,14 @@ Status PackWeights(const PackWeightsInputs& inputs,
   if (!call.status.ok()) return call.status;
   const ExpertWeights& weights = inputs.weights;
   const AnyMatrix& memory = outputs.memory;
-  const size_t groups = CeilDiv(weights.rows, simd::kPackedRows);
+  const size_t groups = CeilDiv(weights.rows, internal::kPackedRows);
   PackContext context = {inputs, outputs, groups, simd::PackGroups()};
   // 1.3 ns a weight from floats, 0.1 from codes. (AVX2)
   const size_t weight_ps = Given(inputs.floats) ? 1300 : 100;
   const Status status = internal::ParallelFor(
       executor, memory.rows * groups,
       internal::Grain(executor, memory.rows * groups,
-                      simd::kPackedRows * weights.cols * weight_ps),
+                      internal::kPackedRows * weights.cols * weight_ps),
       &PackContext::Run, &context);
   if (status.ok() && outputs.weights != nullptr) {
     *outputs.weights = {weights.format, WeightLayout::kPacked,
@@ -166,7 +166,7 @@ RowFormat OperandsOf(WeightFormat format) noexcept {
 }
 
 void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept {
-  options->tile_columns = 2 * simd::kPackedRows;
+  options->tile_columns = 2 * internal::kPackedRows;
   options->row_cost = 16;
   const size_t rows = format == WeightFormat::kF32 ? 6 : 3;
   options->weight_cost = rows * options->row_cost;
@@ -245,7 +245,7 @@ Status MultiplyTile(const ExpertWeights& weights,
         "weights.rows",
         tile.first_column + out.cols, weights.rows);
   }
-  if (is_packed && tile.first_column % simd::kPackedRows != 0) {
+  if (is_packed && tile.first_column % internal::kPackedRows != 0) {
     return internal::Invalid(
         "MultiplyTile: tile.first_column: is no multiple of 16, as packed "
         "weights want (ExpertsPlanOptions::tile_columns)");

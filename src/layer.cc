@@ -21,13 +21,13 @@
 #include <thread>
 
 #include "src/base/fp_env.h"
+#include "src/base/layer_plan.h"
+#include "src/base/take.h"
 #include "src/calls/combine.h"
 #include "src/check.h"
 #include "src/combine_plan.h"
-#include "src/layer_plan.h"
 #include "src/parallel_for.h"
 #include "src/simd/combine.h"
-#include "src/take.h"
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
 #include "switchyard/gather.h"

@@ -3,15 +3,15 @@
 
 // PlanExperts: a sort, then blocks of rows, then tasks for workers to claim.
 
-#include "src/layer_plan.h"
+#include "src/base/layer_plan.h"
 
 #include <algorithm>
 #include <atomic>
 #include <new>
 
+#include "src/base/take.h"
 #include "src/calls/layer.h"
 #include "src/check.h"
-#include "src/take.h"
 #include "switchyard/bucket.h"
 #include "switchyard/layer.h"
 #include "switchyard/pieces.h"

@@ -13,6 +13,9 @@
 #include "src/simd/map.h"
 
 namespace switchyard {
+
+static_assert(simd::kMaxTokenBuckets == calls::kMaxBuckets);
+
 namespace {
 
 void Clear(const Span<int32_t>& span) {

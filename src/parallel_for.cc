@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "src/details.h"
+#include "src/base/details.h"
 
 namespace switchyard::internal {
 namespace {

@@ -7,12 +7,12 @@
 #include <cstring>
 #include <string_view>
 
+#include "src/base/details.h"
 #include "src/base/fp_env.h"
+#include "src/base/nearest.h"
 #include "src/calls/activate.h"
 #include "src/calls/combine.h"
 #include "src/calls/route.h"
-#include "src/details.h"
-#include "src/nearest.h"
 #include "switchyard/presets.h"
 
 namespace switchyard {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "src/nearest.h"
+#include "src/base/nearest.h"
 #include "src/preset_fields.h"
 
 namespace switchyard {

@@ -111,7 +111,7 @@ RouteCase DrawRouteCase(Source& source, size_t num_experts = 0) {
   const bool sparse = o.score == Score::kSparsemixer;
   o.renormalize = !sparse && !one_in(3);
   o.divisor = kDivisors[source.Below(std::size(kDivisors))];
-  if (simd::TakesEps(o.divisor)) o.eps = of(0.0f, 1e-20f, 1e-6f, 0.5f);
+  if (internal::TakesEps(o.divisor)) o.eps = of(0.0f, 1e-20f, 1e-6f, 0.5f);
   o.clamp = of(0.0f, 0x1p-14f, 0.3f, 1.0f);
   o.zero_sum_is_zero = one_in(3);
   if (!sparse && one_in(2)) {

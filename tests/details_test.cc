@@ -3,7 +3,7 @@
 
 // Status::details(): the numbers of an error, of that error only.
 
-#include "src/details.h"
+#include "src/base/details.h"
 
 #include <atomic>
 #include <cfloat>

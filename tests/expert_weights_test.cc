@@ -5,8 +5,8 @@
 
 #include <cmath>
 
+#include "src/base/weight_layout.h"
 #include "src/calls/expert_weights.h"
-#include "src/simd/weight_layout.h"
 #include "switchyard/quantize.h"
 #include "testing/floats.h"
 #include "testing/reference_multiply.h"

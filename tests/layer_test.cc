@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <functional>
 
+#include "src/base/layer_plan.h"
 #include "src/calls/layer.h"
-#include "src/layer_plan.h"
 #include "switchyard/expert_weights.h"
 #include "switchyard/quantize.h"
 #include "switchyard/team_executor.h"

@@ -404,7 +404,7 @@ TEST_F(RouteRecipeErrors, Overlaps) {
 
 TEST_F(RouteRecipeErrors, DivisorsWithoutEps) {
   for (const Divisor d : kDivisors) {
-    if (simd::TakesEps(d)) continue;
+    if (internal::TakesEps(d)) continue;
     EXPECT_ERROR("options: eps: the divisor has none", c.options.eps = 1e-20f,
                  c.options.divisor = d);
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/view_checks.h"
+#include "src/base/view_checks.h"
 #include "switchyard/status.h"
 #include "switchyard/types.h"
 

@@ -420,7 +420,7 @@ std::string ReadByPython(const std::string& sarif) {
 
 TEST(DeviceFindingsReport, Sarif) {
   if (std::system("command -v python3 >/dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "no python3";
+    GTEST_SKIP() << "no python3: apt-get install python3";
   }
   EXPECT_EQ(ReadByPython(FindingsToSarif({})), "");
   const std::string text =

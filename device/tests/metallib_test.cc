@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(, Metallib, testing::Bool(),
 
 TEST(Metallib, RunsWithoutAClang) {
   if (std::getenv("SWITCHYARD_NEED_CLANG") != nullptr) FAIL() << "no Clang";
-  GTEST_SKIP() << "no Clang where this was built";
+  GTEST_SKIP() << "no Clang where this was built: apt-get install clang";
 }
 
 #endif

@@ -36,6 +36,6 @@ inline const std::string& FindClang() {
   } else if (std::getenv("SWITCHYARD_NEED_CLANG") != nullptr) {   \
     FAIL() << "no Clang, and SWITCHYARD_NEED_CLANG asks for one"; \
   } else /* NOLINT(readability/braces) */                         \
-    GTEST_SKIP() << "no Clang in PATH: shaders can't be compiled"
+    GTEST_SKIP() << "no Clang for shaders: apt-get install clang"
 
 #endif  // SWITCHYARD_DEVICE_TESTS_NEEDS_CLANG_H_

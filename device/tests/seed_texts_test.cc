@@ -83,7 +83,7 @@ class DeviceSeedTexts : public testing::Test {
   void SetUp() override {
     const char* const folder = std::getenv("SWITCHYARD_SEEDS");
     if (folder == nullptr) {
-      GTEST_SKIP() << "SWITCHYARD_SEEDS does not name their folder";
+      GTEST_SKIP() << "no shaders of others: SWITCHYARD_SEEDS=FOLDER";
     }
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       std::ifstream file(entry.path(), std::ios::binary);

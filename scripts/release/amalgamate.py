@@ -58,10 +58,10 @@ def main():
     out = pathlib.Path(sys.argv[1])
     cmake = (ROOT / 'CMakeLists.txt').read_text()
     version = re.search(r'^project\(switchyard VERSION (\S+)', cmake, re.M)[1]
-    rooms = {room: sorted(p.stem for p in (ROOT / room).glob('*.cc')) for room in ('src', 'src/simd')}
+    rooms = {room: sorted(p.stem for p in (ROOT / room).glob('*.cc')) for room in ('src/base', 'src', 'src/simd')}
     stems = [name for name in rooms['src'] if name in rooms['src/simd']]
     sources = [f'{room}/{name}.cc' for room, names in rooms.items() for name in names if name not in stems]
-    sources += [f'{room}/{stem}.cc' for stem in stems for room in rooms]
+    sources += [f'{room}/{stem}.cc' for stem in stems for room in ('src', 'src/simd')]
 
     head = LICENCE + f"""
 // Switchyard {version}, all of it but the device layer and the C ABI. Made by

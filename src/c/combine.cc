@@ -3,8 +3,8 @@
 
 #include "switchyard/combine.h"
 
+#include "src/base/view_checks.h"
 #include "src/c/call.h"
-#include "src/view_checks.h"
 
 using namespace switchyard::c;
 

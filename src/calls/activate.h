@@ -8,9 +8,9 @@
 
 #include <cmath>
 
+#include "src/base/enumerators.h"
+#include "src/base/view_checks.h"
 #include "src/calls/call.h"
-#include "src/simd/activate.h"
-#include "src/view_checks.h"
 #include "switchyard/activate.h"
 
 namespace switchyard::calls {
@@ -98,7 +98,7 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
       {OPTION(round_like_unfused)}};
 
   static bool IsOfGate(const Args& c) {
-    return simd::IsOfGate(c.options.activation);
+    return internal::IsOfGate(c.options.activation);
   }
   static bool IsPacked(const Args& c) { return internal::Given(c.in.offsets); }
   static bool IsPadded(const Args& c) {

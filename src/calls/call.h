@@ -32,10 +32,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "src/base/details.h"
+#include "src/base/type_list.h"
+#include "src/base/view_checks.h"
 #include "src/calls/names.h"
-#include "src/details.h"
-#include "src/type_list.h"
-#include "src/view_checks.h"
 #include "switchyard/combine.h"
 #include "switchyard/report.h"
 #include "switchyard/switchyard.h"

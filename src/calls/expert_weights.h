@@ -8,8 +8,8 @@
 
 #include <array>
 
+#include "src/base/view_checks.h"
 #include "src/calls/call.h"
-#include "src/view_checks.h"
 #include "switchyard/expert_weights.h"
 
 namespace switchyard::calls {

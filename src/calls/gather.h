@@ -6,8 +6,8 @@
 #ifndef SWITCHYARD_SRC_CALLS_GATHER_H_
 #define SWITCHYARD_SRC_CALLS_GATHER_H_
 
+#include "src/base/view_checks.h"
 #include "src/calls/call.h"
-#include "src/view_checks.h"
 #include "switchyard/gather.h"
 
 namespace switchyard::calls {

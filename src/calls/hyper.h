@@ -8,8 +8,8 @@
 
 #include <cmath>
 
+#include "src/base/view_checks.h"
 #include "src/calls/call.h"
-#include "src/view_checks.h"
 #include "switchyard/hyper.h"
 
 namespace switchyard::calls {

@@ -8,9 +8,9 @@
 #ifndef SWITCHYARD_SRC_CALLS_LAYER_H_
 #define SWITCHYARD_SRC_CALLS_LAYER_H_
 
+#include "src/base/layer_plan.h"
 #include "src/calls/bucket.h"
 #include "src/calls/call.h"
-#include "src/layer_plan.h"
 #include "switchyard/layer.h"
 
 namespace switchyard::calls {

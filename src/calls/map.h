@@ -8,10 +8,12 @@
 
 #include "src/calls/bucket.h"
 #include "src/calls/call.h"
-#include "src/simd/map.h"
 #include "switchyard/map.h"
 
 namespace switchyard::calls {
+
+// Destinations of tokens, of which a copy is known by a bit on the stack.
+constexpr size_t kMaxBuckets = 65536;
 
 struct MapSizes : SortSizes {
   size_t kept_top_k;  // copies of a token: one a destination
@@ -132,8 +134,7 @@ struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes,
        },
        "tokens.element_counts: given without counts", kFirst},
       {[](const Args& c) {
-         return !Has(c.out.tokens.counts) ||
-                c.sizes.buckets <= simd::kMaxTokenBuckets;
+         return !Has(c.out.tokens.counts) || c.sizes.buckets <= kMaxBuckets;
        },
        "tokens: more than 65536 destinations", kFirst},
       {[](const Args& c) {

@@ -12,10 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/simd/activate.h"
-#include "src/simd/route.h"
-#include "src/simd/weight_layout.h"
-#include "src/type_list.h"
+#include "src/base/enumerators.h"
+#include "src/base/type_list.h"
+#include "src/base/weight_layout.h"
 #include "switchyard/activate.h"
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"

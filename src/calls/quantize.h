@@ -6,8 +6,8 @@
 #ifndef SWITCHYARD_SRC_CALLS_QUANTIZE_H_
 #define SWITCHYARD_SRC_CALLS_QUANTIZE_H_
 
+#include "src/base/view_checks.h"
 #include "src/calls/call.h"
-#include "src/view_checks.h"
 #include "switchyard/quantize.h"
 
 namespace switchyard::calls {

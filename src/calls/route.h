@@ -8,9 +8,9 @@
 
 #include <cfloat>
 
+#include "src/base/view_checks.h"
 #include "src/calls/call.h"
 #include "src/calls/names.h"
-#include "src/view_checks.h"
 #include "switchyard/route.h"
 
 namespace switchyard::calls {
@@ -108,7 +108,7 @@ struct RouteCall
     return c.options.num_expert_group > 1;
   }
   static bool IsOnScore(const Args& c) {
-    return simd::IsOnScore(c.options.bias_place);
+    return internal::IsOnScore(c.options.bias_place);
   }
   static bool IsSparsemixer(const Args& c) {
     return c.options.score == Score::kSparsemixer;
@@ -160,7 +160,7 @@ struct RouteCall
        "identity_weights: given without num_zero_experts", kSpecial},
       {[](const Args& c) {
          return internal::IsUpTo(0.0f, c.options.eps) ||
-                simd::TakesEps(c.options.divisor);
+                internal::TakesEps(c.options.divisor);
        },
        "options: eps: the divisor has none", kSpecial},
       {[](const Args& c) { return !c.options.needs_config; },

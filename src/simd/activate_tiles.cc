@@ -12,13 +12,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "src/base/row_format.h"
 #include "src/simd/activate.h"
-#include "src/simd/row_format.h"
 #include "src/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/simd/activate_tiles.cc"
-#include "src/type_list.h"
+#include "src/base/type_list.h"
 
 #include "hwy/foreach_target.h"
 

@@ -14,9 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/type_list.h"
 #include "src/simd/combine.h"
 #include "src/simd/targets.h"
-#include "src/type_list.h"
 
 #include "hwy/highway.h"
 

@@ -15,8 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/row_format.h"
 #include "src/simd/combine.h"
-#include "src/simd/row_format.h"
 
 #include "hwy/highway.h"
 

@@ -19,8 +19,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "src/base/weight_layout.h"
 #include "src/simd/multiply.h"
-#include "src/simd/weight_layout.h"
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"

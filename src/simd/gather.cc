@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "src/simd/row_format.h"
+#include "src/base/row_format.h"
 #include "src/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -12,9 +12,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "src/simd/row_format.h"
+#include "src/base/row_format.h"
+#include "src/base/weight_layout.h"
 #include "src/simd/targets.h"
-#include "src/simd/weight_layout.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/simd/multiply.cc"

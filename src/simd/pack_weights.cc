@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "src/base/weight_layout.h"
 #include "src/simd/targets.h"
-#include "src/simd/weight_layout.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/simd/pack_weights.cc"

@@ -18,7 +18,7 @@
 #include <cstring>
 #include <limits>
 
-#include "src/simd/weight_layout.h"
+#include "src/base/weight_layout.h"
 
 #include "hwy/highway.h"
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/simd/row_format.h"
+#include "src/base/row_format.h"
 #include "src/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE

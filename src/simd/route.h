@@ -25,7 +25,7 @@
 //   route_groups-inl.h      groups' scores, and keys of those dropped
 //   route_select.{h,cc}     selection: plain softmax is nothing else
 //   route_weights-inl.h     ids and x to v, v to weights, and what is stored
-//   route_scores-inl.h      the list of scores, and their functors
+//   route_scores-inl.h      the functors of scores
 //   topk*-inl.h, candidates-inl.h    what selection is made of
 
 #ifndef SWITCHYARD_SRC_SIMD_ROUTE_H_
@@ -34,51 +34,12 @@
 #include <atomic>
 #include <cstddef>
 
+#include "src/base/enumerators.h"
 #include "src/simd/route_select.h"
 #include "src/simd/row_function.h"
 #include "switchyard/route.h"
 
-#include "src/simd/route_scores-inl.h"
-
 namespace switchyard::simd {
-
-// The other enumerations of RouteOptions, walked as SWITCHYARD_SCORES is.
-// Each WeightOf: its text, and what v is a score by.
-#define SWITCHYARD_WEIGHTS_OF(X)                                \
-  X(kScore, "score", options.score)                             \
-  X(kSoftmaxOfSelected, "softmax_of_selected", Score::kSoftmax) \
-  X(kSigmoidOfSelected, "sigmoid_of_selected", Score::kSigmoid)
-// Each Divisor: its text, and whether it takes an eps. (Softmax's v need no sum
-// over all experts where it takes none: quotients of exp(x - max) do.)
-#define SWITCHYARD_DIVISORS(X)                        \
-  X(kMaxOfSumAndShare, "max_of_sum_and_share", false) \
-  X(kSum, "sum", false)                               \
-  X(kSumPlusEps, "sum_plus_eps", true)                \
-  X(kMaxOfSumAndEps, "max_of_sum_and_eps", true)
-// Each BiasPlace: its text, and whether the bias is on the score.
-#define SWITCHYARD_BIAS_PLACES(X) \
-  X(kScore, "score", true)        \
-  X(kLogit, "logit", false)
-
-#define SWITCHYARD_CASE(name, text, value) \
-  case Listed::name:                       \
-    return value;
-constexpr Score ValueScore(const RouteOptions& options) {
-  using Listed = WeightOf;
-  switch (options.weight_of) { SWITCHYARD_WEIGHTS_OF(SWITCHYARD_CASE) }
-  return options.score;
-}
-constexpr bool TakesEps(Divisor divisor) {
-  using Listed = Divisor;
-  switch (divisor) { SWITCHYARD_DIVISORS(SWITCHYARD_CASE) }
-  return false;
-}
-constexpr bool IsOnScore(BiasPlace place) {
-  using Listed = BiasPlace;
-  switch (place) { SWITCHYARD_BIAS_PLACES(SWITCHYARD_CASE) }
-  return true;
-}
-#undef SWITCHYARD_CASE
 
 // Checked, as switchyard/route.h says.
 struct RouteArgs {

@@ -1,56 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The scores of routing: the list that kernels, checks, references, tests and
-// benchmarks walk, and the functors that it names, for kernel files only.
+// The functors that SWITCHYARD_SCORES (src/base/enumerators.h) names.
 
-// Once, and for files without Highway, too.
-#ifndef SWITCHYARD_SCORES
-#include <cstdint>
-
-#include "switchyard/route.h"
-
-// A line for each Score: its text, its functor below, what it is made of, and
-// whether it grows with x from 0 or more on, so that the scores of the top_k
-// largest x have at least the share top_k / experts of the sum of all. Whatever
-// else depends on a score is a switch without a default, which does not compile
-// without a case for it (-Werror=switch).
-#define SWITCHYARD_SCORES(X)                                        \
-  X(kSoftmax, "softmax", SoftmaxOf, kShareOfAll, true)              \
-  X(kSigmoid, "sigmoid", SigmoidOf, kOfLogit, true)                 \
-  X(kSqrtSoftplus, "sqrt_softplus", SqrtSoftplusOf, kOfLogit, true) \
-  X(kRaw, "raw", RawOf, kOfLogit, false)                            \
-  X(kSparsemixer, "sparsemixer", RawOf, kInRounds, false)
-
-namespace switchyard::simd {
-
-enum class ScoreKind : uint8_t {
-  kShareOfAll,  // the functor's value over the sum of all experts' values
-  kOfLogit,     // the functor's value
-  kInRounds,    // of what each of two rounds of selection leaves
-};
-
-#define SWITCHYARD_CASE(name, text, F, kind, grows) \
-  case Score::name:                                 \
-    return ScoreKind::kind;
-constexpr ScoreKind KindOf(Score score) {
-  switch (score) { SWITCHYARD_SCORES(SWITCHYARD_CASE) }
-  return ScoreKind::kOfLogit;
-}
-#undef SWITCHYARD_CASE
-#define SWITCHYARD_CASE(name, text, F, kind, grows) \
-  case Score::name:                                 \
-    return grows;
-constexpr bool GrowsFromZero(Score score) {
-  switch (score) { SWITCHYARD_SCORES(SWITCHYARD_CASE) }
-  return false;
-}
-#undef SWITCHYARD_CASE
-
-}  // namespace switchyard::simd
-#endif  // SWITCHYARD_SCORES
-
-#ifdef HWY_NAMESPACE
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_SCORES_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
@@ -152,4 +104,3 @@ struct RawOf {
 HWY_AFTER_NAMESPACE();
 
 #endif  // SWITCHYARD_SRC_SIMD_ROUTE_SCORES_INL_H_
-#endif  // HWY_NAMESPACE

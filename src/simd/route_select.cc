@@ -14,7 +14,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/simd/route_select.cc"
-#include "src/type_list.h"
+#include "src/base/type_list.h"
 
 #include "hwy/foreach_target.h"
 

@@ -20,8 +20,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "src/base/type_list.h"
 #include "src/simd/route.h"
-#include "src/type_list.h"
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 

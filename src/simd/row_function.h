@@ -6,7 +6,12 @@
 
 #include <cstddef>
 
+namespace switchyard::internal {}
+
 namespace switchyard::simd {
+
+// Kernels and src/base share their names.
+using namespace internal;
 
 // A kernel: it computes rows [begin, end) of checked arguments on the calling
 // thread, in the default floating-point environment.

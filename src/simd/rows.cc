@@ -9,8 +9,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "src/simd/row_format.h"
-#include "src/type_list.h"
+#include "src/base/row_format.h"
+#include "src/base/type_list.h"
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 

@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "src/base/weight_layout.h"
 #include "src/simd/multiply.h"
-#include "src/simd/weight_layout.h"
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "src/simd/weight_layout.h"
+#include "src/base/weight_layout.h"
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"

@@ -16,7 +16,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "src/nearest.h"
+#include "src/base/nearest.h"
 #include "src/simd/saved_state.h"
 #include "switchyard/isa.h"
 

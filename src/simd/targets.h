@@ -27,8 +27,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/type_list.h"
 #include "src/simd/row_function.h"
-#include "src/type_list.h"
 #include "switchyard/types.h"
 
 #include "hwy/targets.h"

@@ -16,7 +16,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "src/simd/row_format.h"
+#include "src/base/row_format.h"
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 

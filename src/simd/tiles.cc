@@ -6,7 +6,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/simd/tiles.cc"
-#include "src/type_list.h"
+#include "src/base/type_list.h"
 
 #include "hwy/foreach_target.h"
 

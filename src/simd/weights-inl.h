@@ -17,7 +17,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "src/simd/weight_layout.h"
+#include "src/base/weight_layout.h"
 
 #include "hwy/highway.h"
 

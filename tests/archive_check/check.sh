@@ -33,7 +33,7 @@ typed=$(exports SWITCHYARD_EXPORT_TYPES)
 # types LIST: those it has, and those of the lists it names.
 types() {
   local definition list
-  definition=$(sed -nE "/^#define $1\(/,/[^\\]$/p" "$src_simd/../type_list.h")
+  definition=$(sed -nE "/^#define $1\(/,/[^\\]$/p" "$src_simd/../base/type_list.h")
   grep -oE '\<X\(\w+, __VA' <<<"$definition" | sed -E 's/X\((\w+),.*/\1/' || true
   for list in $(grep -oE 'SWITCHYARD_\w+\(X, __VA' <<<"$definition" | sed 's/(.*//'); do
     types "$list"

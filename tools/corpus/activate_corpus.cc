@@ -60,7 +60,7 @@ void Quantize(Executor& executor, Digests& digests, Type in,
 // rows of experts' own, some of them nobody's.
 void Optional(Executor& executor, Digests& digests, Activation activation,
               bool any) {
-  const bool of_gate = simd::IsOfGate(activation);
+  const bool of_gate = internal::IsOfGate(activation);
   constexpr Type kTypes[] = {Type::kF32, Type::kBF16, Type::kF16};
   const std::vector<int32_t> offsets = {1, 3, 3, 6}, counts = {1, 0, 2};
   for (uint32_t i = 0; i < 144; ++i) {

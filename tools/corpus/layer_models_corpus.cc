@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/simd/weight_layout.h"
+#include "src/base/weight_layout.h"
 #include "testing/model_layer.h"
 #include "tools/corpus/corpus.h"
 
@@ -84,9 +84,9 @@ const Registration registration("layer", [](std::vector<Case>& cases) {
       const bool has_many =
           is_one && FamilyOfMany(formats.down) == family.family;
       std::string name = std::string("layer of ") + family.family + ", " +
-                         simd::TraitsOf(formats.gate_up).name;
+                         internal::TraitsOf(formats.gate_up).name;
       if (!is_one) {
-        name += std::string(" and ") + simd::TraitsOf(formats.down).name;
+        name += std::string(" and ") + internal::TraitsOf(formats.down).name;
       }
       cases.push_back({name, [=](Executor& executor, Digests& digests) {
                          Run(executor, digests, family, formats, has_many);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/simd/weight_layout.h"
+#include "src/base/weight_layout.h"
 #include "switchyard/expert_weights.h"
 #include "testing/reference_multiply.h"
 #include "tools/corpus/corpus.h"

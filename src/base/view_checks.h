@@ -4,15 +4,15 @@
 // Facts about views that checks need: whether one is given, sound by itself,
 // and free of another's bytes.
 
-#ifndef SWITCHYARD_SRC_VIEW_CHECKS_H_
-#define SWITCHYARD_SRC_VIEW_CHECKS_H_
+#ifndef SWITCHYARD_SRC_BASE_VIEW_CHECKS_H_
+#define SWITCHYARD_SRC_BASE_VIEW_CHECKS_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include "src/simd/row_format.h"
-#include "src/type_list.h"
+#include "src/base/row_format.h"
+#include "src/base/type_list.h"
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 
@@ -199,7 +199,7 @@ bool InWholeBlocks(const BasicAnyRows<V>& rows) {
 template <class V>
 bool ScalesFit(const BasicAnyRows<V>& rows) {
   if (rows.cols == 0) return true;
-  const size_t group = simd::GroupOf(rows.cols, rows.scales.cols);
+  const size_t group = GroupOf(rows.cols, rows.scales.cols);
   // In a row with no more columns than a group, one scale is both.
   return rows.scales.type == Type::kE8M0
              ? rows.scales.cols == (rows.cols + 31) / 32
@@ -222,4 +222,4 @@ inline bool IsReadable(const ConstAnyRows& rows) {
 
 }  // namespace switchyard::internal
 
-#endif  // SWITCHYARD_SRC_VIEW_CHECKS_H_
+#endif  // SWITCHYARD_SRC_BASE_VIEW_CHECKS_H_

@@ -3,15 +3,15 @@
 
 // The layouts of expert_weights.h in numbers: one row of a table per format.
 
-#ifndef SWITCHYARD_SRC_SIMD_WEIGHT_LAYOUT_H_
-#define SWITCHYARD_SRC_SIMD_WEIGHT_LAYOUT_H_
+#ifndef SWITCHYARD_SRC_BASE_WEIGHT_LAYOUT_H_
+#define SWITCHYARD_SRC_BASE_WEIGHT_LAYOUT_H_
 
 #include <cstddef>
 #include <cstdint>
 
 #include "switchyard/expert_weights.h"
 
-namespace switchyard::simd {
+namespace switchyard::internal {
 
 // Rows that are packed together.
 constexpr size_t kPackedRows = 16;
@@ -120,6 +120,6 @@ constexpr size_t StoredRowBytes(const WeightTraits& traits, size_t cols) {
              : cols * (traits.stored_block / traits.block);
 }
 
-}  // namespace switchyard::simd
+}  // namespace switchyard::internal
 
-#endif  // SWITCHYARD_SRC_SIMD_WEIGHT_LAYOUT_H_
+#endif  // SWITCHYARD_SRC_BASE_WEIGHT_LAYOUT_H_

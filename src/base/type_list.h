@@ -4,8 +4,8 @@
 // The element types as lists, walked by checks, names, kernels, tests and
 // fuzzers.
 
-#ifndef SWITCHYARD_SRC_TYPE_LIST_H_
-#define SWITCHYARD_SRC_TYPE_LIST_H_
+#ifndef SWITCHYARD_SRC_BASE_TYPE_LIST_H_
+#define SWITCHYARD_SRC_BASE_TYPE_LIST_H_
 
 #include <cstdint>
 
@@ -100,4 +100,4 @@ constexpr bool IsRowType(Type type) { return IsIn(kRowSet, type); }
 
 }  // namespace switchyard::internal
 
-#endif  // SWITCHYARD_SRC_TYPE_LIST_H_
+#endif  // SWITCHYARD_SRC_BASE_TYPE_LIST_H_

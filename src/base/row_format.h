@@ -1,14 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SWITCHYARD_SRC_SIMD_ROW_FORMAT_H_
-#define SWITCHYARD_SRC_SIMD_ROW_FORMAT_H_
+#ifndef SWITCHYARD_SRC_BASE_ROW_FORMAT_H_
+#define SWITCHYARD_SRC_BASE_ROW_FORMAT_H_
 
 #include <cstddef>
 
 #include "switchyard/views.h"
 
-namespace switchyard::simd {
+namespace switchyard::internal {
 
 // How many columns share a scale, of rows with that many scales: all of them,
 // or 32, 64 or 128; 0 if that is no number of scales for them.
@@ -29,6 +29,6 @@ inline const unsigned char* RowAt(const ConstAnyMatrix& m, size_t row) {
          BytesOf(m.type, row * m.stride);
 }
 
-}  // namespace switchyard::simd
+}  // namespace switchyard::internal
 
-#endif  // SWITCHYARD_SRC_SIMD_ROW_FORMAT_H_
+#endif  // SWITCHYARD_SRC_BASE_ROW_FORMAT_H_

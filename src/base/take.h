@@ -4,8 +4,8 @@
 // Pieces of a caller's memory. One function hands them out in order, without
 // memory to learn the size that is needed, and then with it.
 
-#ifndef SWITCHYARD_SRC_TAKE_H_
-#define SWITCHYARD_SRC_TAKE_H_
+#ifndef SWITCHYARD_SRC_BASE_TAKE_H_
+#define SWITCHYARD_SRC_BASE_TAKE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -56,4 +56,4 @@ class Taker {
 
 }  // namespace switchyard::internal
 
-#endif  // SWITCHYARD_SRC_TAKE_H_
+#endif  // SWITCHYARD_SRC_BASE_TAKE_H_

@@ -4,14 +4,14 @@
 // How PlanExperts cuts work, as far as the size of RunExperts' scratch follows
 // from it.
 
-#ifndef SWITCHYARD_SRC_LAYER_PLAN_H_
-#define SWITCHYARD_SRC_LAYER_PLAN_H_
+#ifndef SWITCHYARD_SRC_BASE_LAYER_PLAN_H_
+#define SWITCHYARD_SRC_BASE_LAYER_PLAN_H_
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "src/take.h"
+#include "src/base/take.h"
 #include "switchyard/layer.h"
 
 namespace switchyard::internal {
@@ -107,4 +107,4 @@ inline bool HasItsMemory(const ExpertsPlan& plan) {
 
 }  // namespace switchyard::internal
 
-#endif  // SWITCHYARD_SRC_LAYER_PLAN_H_
+#endif  // SWITCHYARD_SRC_BASE_LAYER_PLAN_H_

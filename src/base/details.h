@@ -4,8 +4,8 @@
 // The numbers of an error: "got [15, 2], needs [16, 2]". A message is a literal
 // and has none.
 
-#ifndef SWITCHYARD_SRC_DETAILS_H_
-#define SWITCHYARD_SRC_DETAILS_H_
+#ifndef SWITCHYARD_SRC_BASE_DETAILS_H_
+#define SWITCHYARD_SRC_BASE_DETAILS_H_
 
 #include <cstddef>
 #include <string_view>
@@ -41,4 +41,4 @@ class Details {
 
 }  // namespace switchyard::internal
 
-#endif  // SWITCHYARD_SRC_DETAILS_H_
+#endif  // SWITCHYARD_SRC_BASE_DETAILS_H_

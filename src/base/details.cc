@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/details.h"
+#include "src/base/details.h"
 
 #include <algorithm>
 #include <atomic>

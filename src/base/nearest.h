@@ -3,8 +3,8 @@
 
 // The name that somebody meant who wrote another one.
 
-#ifndef SWITCHYARD_SRC_NEAREST_H_
-#define SWITCHYARD_SRC_NEAREST_H_
+#ifndef SWITCHYARD_SRC_BASE_NEAREST_H_
+#define SWITCHYARD_SRC_BASE_NEAREST_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -57,4 +57,4 @@ size_t NearestName(std::string_view name, size_t size, const NameOf& name_of) {
 
 }  // namespace switchyard::internal
 
-#endif  // SWITCHYARD_SRC_NEAREST_H_
+#endif  // SWITCHYARD_SRC_BASE_NEAREST_H_

@@ -1,0 +1,116 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The enumerators that decide how a row is computed, each with its text and the
+// facts that depend on it: lists that kernels, checks, references, tests,
+// benchmarks, corpus and Python walk.
+
+#ifndef SWITCHYARD_SRC_BASE_ENUMERATORS_H_
+#define SWITCHYARD_SRC_BASE_ENUMERATORS_H_
+
+#include <cstdint>
+
+#include "switchyard/activate.h"
+#include "switchyard/route.h"
+
+namespace switchyard::internal {
+
+// A line for each Score: its text, its functor in route_scores-inl.h, what it is made of, and
+// whether it grows with x from 0 or more on, so that the scores of the top_k
+// largest x have at least the share top_k / experts of the sum of all. Whatever
+// else depends on a score is a switch without a default, which does not compile
+// without a case for it (-Werror=switch).
+#define SWITCHYARD_SCORES(X)                                        \
+  X(kSoftmax, "softmax", SoftmaxOf, kShareOfAll, true)              \
+  X(kSigmoid, "sigmoid", SigmoidOf, kOfLogit, true)                 \
+  X(kSqrtSoftplus, "sqrt_softplus", SqrtSoftplusOf, kOfLogit, true) \
+  X(kRaw, "raw", RawOf, kOfLogit, false)                            \
+  X(kSparsemixer, "sparsemixer", RawOf, kInRounds, false)
+
+enum class ScoreKind : uint8_t {
+  kShareOfAll,  // the functor's value over the sum of all experts' values
+  kOfLogit,     // the functor's value
+  kInRounds,    // of what each of two rounds of selection leaves
+};
+
+#define SWITCHYARD_CASE(name, text, F, kind, grows) \
+  case Score::name:                                 \
+    return ScoreKind::kind;
+constexpr ScoreKind KindOf(Score score) {
+  switch (score) { SWITCHYARD_SCORES(SWITCHYARD_CASE) }
+  return ScoreKind::kOfLogit;
+}
+#undef SWITCHYARD_CASE
+#define SWITCHYARD_CASE(name, text, F, kind, grows) \
+  case Score::name:                                 \
+    return grows;
+constexpr bool GrowsFromZero(Score score) {
+  switch (score) { SWITCHYARD_SCORES(SWITCHYARD_CASE) }
+  return false;
+}
+#undef SWITCHYARD_CASE
+
+// The other enumerations of RouteOptions, walked as SWITCHYARD_SCORES is.
+// Each WeightOf: its text, and what v is a score by.
+#define SWITCHYARD_WEIGHTS_OF(X)                                \
+  X(kScore, "score", options.score)                             \
+  X(kSoftmaxOfSelected, "softmax_of_selected", Score::kSoftmax) \
+  X(kSigmoidOfSelected, "sigmoid_of_selected", Score::kSigmoid)
+// Each Divisor: its text, and whether it takes an eps. (Softmax's v need no sum
+// over all experts where it takes none: quotients of exp(x - max) do.)
+#define SWITCHYARD_DIVISORS(X)                        \
+  X(kMaxOfSumAndShare, "max_of_sum_and_share", false) \
+  X(kSum, "sum", false)                               \
+  X(kSumPlusEps, "sum_plus_eps", true)                \
+  X(kMaxOfSumAndEps, "max_of_sum_and_eps", true)
+// Each BiasPlace: its text, and whether the bias is on the score.
+#define SWITCHYARD_BIAS_PLACES(X) \
+  X(kScore, "score", true)        \
+  X(kLogit, "logit", false)
+
+#define SWITCHYARD_CASE(name, text, value) \
+  case Listed::name:                       \
+    return value;
+constexpr Score ValueScore(const RouteOptions& options) {
+  using Listed = WeightOf;
+  switch (options.weight_of) { SWITCHYARD_WEIGHTS_OF(SWITCHYARD_CASE) }
+  return options.score;
+}
+constexpr bool TakesEps(Divisor divisor) {
+  using Listed = Divisor;
+  switch (divisor) { SWITCHYARD_DIVISORS(SWITCHYARD_CASE) }
+  return false;
+}
+constexpr bool IsOnScore(BiasPlace place) {
+  using Listed = BiasPlace;
+  switch (place) { SWITCHYARD_BIAS_PLACES(SWITCHYARD_CASE) }
+  return true;
+}
+#undef SWITCHYARD_CASE
+
+// Each Activation with its name, its functor in activations-inl.h, and whether
+// that is one of the gate alone, which up is then multiplied by.
+#define SWITCHYARD_ACTIVATIONS(X)                 \
+  X(kSilu, "silu", SiluOf, true)                  \
+  X(kGelu, "gelu", GeluOf, true)                  \
+  X(kGeluTanh, "gelu_tanh", GeluTanhOf, true)     \
+  X(kRelu, "relu", ReluOf, true)                  \
+  X(kRelu2, "relu2", Relu2Of, true)               \
+  X(kIdentity, "identity", IdentityOf, true)      \
+  X(kSwigluOai, "swiglu_oai", SwigluOaiOf, false) \
+  X(kSitu, "situ", SituOf, false)
+
+// Whether an activation is f(gate) * up: ungated there is f(gate), and a limit
+// may come after it.
+constexpr bool IsOfGate(Activation activation) {
+#define SWITCHYARD_CASE(name, text, Function, of_gate) \
+  case Activation::name:                               \
+    return of_gate;
+  switch (activation) { SWITCHYARD_ACTIVATIONS(SWITCHYARD_CASE) }
+#undef SWITCHYARD_CASE
+  return false;
+}
+
+}  // namespace switchyard::internal
+
+#endif  // SWITCHYARD_SRC_BASE_ENUMERATORS_H_
