@@ -1,14 +1,14 @@
 #!/bin/bash
 # run_tests.sh BUILD [ctest's arguments]: ctest's tests of a build folder.
 #
-# A terminal has ctest's own progress. A log would have two lines for each of thousands of
-# tests, which hide the failures, so it has a line for each hundred tests, then the output
-# of the tests that failed, a line that says which tests were skipped and why, and at its
-# end ctest's summary.
+# A terminal has ctest's own progress, then a line for each reason why tests were skipped. A log
+# would have two lines for each of thousands of tests, which hide the failures, so it has a line
+# for each hundred tests, then the output of the tests that failed, the lines of the skipped ones,
+# and at its end ctest's summary.
 set -euo pipefail
 
 ctest=(ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}")
-[[ ! -t 1 ]] || exec "${ctest[@]}" --progress
+log=$1/Testing/Temporary/LastTest.log
 
 # show_log LAST_LOG: reads what ctest prints. bash, because mawk would wait for more input
 # than a line.
@@ -42,9 +42,9 @@ show_log() {
   ((${#summary[@]} == 0)) || printf '%s\n' '' "${summary[@]}"
 }
 
-# reasons LAST_LOG: reads the names of the skipped tests; "Skipped 13: no mpiexec
-# (expert_parallel); no Clang (Shader.Runs and 11 more)". A test of GoogleTest's has its
-# reason below a line that ends with ": Skipped", a script's is behind "skipped: ".
+# reasons LAST_LOG: reads the names of the skipped tests and prints a line for each reason,
+# "12 tests skipped: no Clang for shaders: apt-get install clang (Shader.Runs and 11 more)". A
+# GoogleTest case has its reason below a line that ends with ": Skipped", a script behind "skipped: ".
 reasons() {
   awk '
     NR == FNR { skipped[$0] = 1; next }
@@ -58,17 +58,27 @@ reasons() {
         why = name in reason ? reason[name] : "without a reason"
         if (!(why in count) || name < first[why]) first[why] = name
         ++count[why]
-        ++all
-      }
-      printf "\nSkipped %d:", all
-      for (why in count) {
-        printf "%s %s (%s", separator, why, first[why]
-        if (count[why] != 1) printf " and %d more", count[why] - 1
-        printf ")"
-        separator = ";"
       }
       printf "\n"
+      for (why in count) {
+        printf "%d test%s skipped: %s (%s", count[why], count[why] == 1 ? "" : "s", why, first[why]
+        if (count[why] != 1) printf " and %d more", count[why] - 1
+        printf ")\n"
+      }
     }' - "$1"
 }
 
-"${ctest[@]}" 2>&1 | show_log "$1/Testing/Temporary/LastTest.log"
+# skipped_tests LAST_LOG: the names, by ctest's own reason below each test's output.
+skipped_tests() {
+  awk '/ Testing: / { name = $0; sub(/^.* Testing: /, "", name) }
+    /^(Skip regular expression found|skipped: )/ { print name }' "$1"
+}
+
+if [[ -t 1 ]]; then
+  status=0
+  "${ctest[@]}" --progress || status=$?
+  skipped=$(skipped_tests "$log")
+  [[ -z $skipped ]] || reasons "$log" <<<"$skipped"
+  exit "$status"
+fi
+"${ctest[@]}" 2>&1 | show_log "$log"

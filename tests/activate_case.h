@@ -16,7 +16,7 @@
 namespace switchyard::testing_support {
 
 inline constexpr auto& kActivations = calls::kEnumerators<Activation>;
-using simd::IsOfGate;
+using internal::IsOfGate;
 
 inline ActivateOptions Plain(Activation activation) {
   ActivateOptions options;

@@ -3,7 +3,7 @@
 # The program on 1, 2 and 4 processes: close to a plain loop, and the same bits.
 set -euo pipefail
 mpiexec=$1 program=$2
-command -v "$mpiexec" >/dev/null || { echo "skipped: no mpiexec: $mpiexec"; exit 77; }
+command -v "$mpiexec" >/dev/null || { echo "skipped: no $mpiexec: apt-get install openmpi-bin"; exit 77; }
 
 # Open MPI wants to be asked for more processes than cores, and by root. Bound
 # to cores, the processes of several tests would share the first ones. Its

@@ -1,18 +1,20 @@
 # Doxygen's form of the Markdown pages: headings get the anchors that links name,
 # unique over all pages, and links to files outside of the site become text.
 
-# The page of a path, by the folder for a README; "" if the site has none.
+# The page of a file, a path from the root; "" if the site has none.
 function page_of(path) {
+  if (path == "README.md") return "index"
+  if (path ~ /^(bindings\/(python|rust)|integrations\/ggml|device)\/README\.md$/) sub(/\/README/, "", path)
+  else if (path !~ /^(docs\/[a-z]+|device\/docs\/metal)\.md$/) return ""
+  gsub(/.*\/|\.md$/, "", path)
+  return path
+}
+# A link's path from the root, by the file that has it.
+function from_root(path) {
   sub(/#.*/, "", path)
-  if (path !~ /\.md$/) return ""
-  if (path ~ /(^|\/)README\.md$/) {
-    sub(/\/?README\.md$/, "", path)
-    sub(/.*\//, "", path)
-    return path == "" || path == ".." ? "index" : path
-  }
-  sub(/.*\//, "", path)
-  sub(/\.md$/, "", path)
-  return path ~ /^(conformance|engines|linking|metal|models|reliability|speed)$/ ? path : ""
+  path = folder path
+  while (sub(/[^\/]+\/\.\.\//, "", path)) {}
+  return path
 }
 function slug_of(heading) {
   heading = tolower(heading)
@@ -34,7 +36,7 @@ function with_links(line,   out, text, target, anchor, to) {
       out = out "[" text "](" target ")"
       continue
     }
-    to = target ~ /^#/ ? page : page_of(target)
+    to = target ~ /^#/ ? page : page_of(from_root(target))
     anchor = target ~ /#/ ? target : ""
     sub(/^[^#]*#/, "", anchor)
     if (to == "") out = out text
@@ -42,7 +44,12 @@ function with_links(line,   out, text, target, anchor, to) {
   }
   return out line
 }
-FNR == 1 { page = page_of(FILENAME) }
+FNR == 1 {
+  folder = FILENAME
+  if (index(folder, ENVIRON["PWD"] "/") == 1) folder = substr(folder, length(ENVIRON["PWD"]) + 2)
+  page = page_of(folder)
+  sub(/[^\/]*$/, "", folder)
+}
 /^```/ { is_code = !is_code }
 !is_code && /^#+ / {
   heading = $0

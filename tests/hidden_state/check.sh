@@ -10,7 +10,7 @@ qemu=$1
 isa_test=$2
 
 if ! command -v "$qemu" >/dev/null; then
-  echo "SKIPPED: no $qemu, which is in Debian's package qemu-user"
+  echo "skipped: no $qemu: apt-get install qemu-user"
   exit 77
 fi
 
