@@ -1,12 +1,11 @@
 #!/bin/bash
-# check.sh INCLUDE_DIR COMPILER...
+# check.sh COMPILER INCLUDE_DIR...
 # refused.cc compiles as C++17 and C++20; each of its refusals does not, and says
 # why, and Clang warns of a product that dangles. Every C++ header says that C++14 is too old, before anything else.
 set -euo pipefail
 
-include=$1
-shift
-compiler=("$@" -fsyntax-only -I "$include")
+includes=("${@:2}")
+compiler=("$1" -fsyntax-only "${includes[@]/#/-I}")
 failures=0
 
 compile() {
@@ -45,7 +44,7 @@ if [[ $("$1" --version) == *clang* && $(compile c++17 20) != *-Wdangling* ]]; th
 fi
 
 headers=0
-while IFS= read -r header; do
+while IFS=' ' read -r include header; do
   # kernel_types.h includes those of device/metal, and says it for them.
   [[ $header != */switchyard.h && $header != */c/* && $header != */device/metal/* ]] || continue
   headers=$((headers + 1))
@@ -56,8 +55,8 @@ while IFS= read -r header; do
     echo "FAILED: $header as C++14 begins with: $first" >&2
     failures=$((failures + 1))
   fi
-done < <(find "$include" -type f -name '*.h' | LC_ALL=C sort)
-((headers > 30)) || { echo "FAILED: $headers headers" >&2; exit 1; }
+done < <(find "${includes[@]}" -type f -name '*.h' -printf '%H %p\n' | LC_ALL=C sort)
+((headers > 20)) || { echo "FAILED: $headers headers" >&2; exit 1; }
 
 echo "${#texts[@]} refusals, $headers headers, $failures failures"
 ((failures == 0))
