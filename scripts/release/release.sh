@@ -66,20 +66,21 @@ build_binaries() {
   archive "switchyard-$version-linux-$cpu$suffix" "$work/prefix/$name"
 }
 
-# build_wheel CPU FOLDER GLIBC CMAKE_DEFINITION...: of bindings/FOLDER, with what the archive of
+# build_wheel CPU FOLDER GLIBC CMAKE_DEFINITION...: of FOLDER, with what the archive of
 # static libraries for that CPU has, for glibc 2.GLIBC or older.
 build_wheel() {
   local cpu=$1 folder=$2 newest=$3 arguments=() definition wheel
+  local name=${folder//\//-}-$cpu
   for definition in "CMAKE_CXX_FLAGS=$(prefix_maps)" CMAKE_BUILD_RPATH_USE_ORIGIN=ON "${@:4}"; do
     arguments+=(--config-settings "cmake.define.$definition")
   done
-  step "Building the wheel of bindings/$folder for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
-    --disable-pip-version-check --no-deps --no-build-isolation -w "$work/wheel-$folder-$cpu" \
-    --config-settings "build-dir=$work/$folder-$cpu" "${arguments[@]}" "$tree/bindings/$folder"
+  step "Building the wheel of $folder for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
+    --disable-pip-version-check --no-deps --no-build-isolation -w "$work/wheel-$name" \
+    --config-settings "build-dir=$work/$name" "${arguments[@]}" "$tree/$folder"
   # Torch's libraries are the user's; the tag is the oldest glibc that has all symbols.
   step "Naming what it needs" env PATH="${python%/*}:$PATH" "$python" -m auditwheel repair --exclude 'libtorch*.so' \
-    --only-plat -w "$work/audited-$folder-$cpu" "$work/wheel-$folder-$cpu"/*.whl
-  wheel=$(echo "$work/audited-$folder-$cpu"/*.whl)
+    --only-plat -w "$work/audited-$name" "$work/wheel-$name"/*.whl
+  wheel=$(echo "$work/audited-$name"/*.whl)
   [[ $wheel =~ -py3-none-manylinux_2_([0-9]+)_"$cpu".whl$ && ${BASH_REMATCH[1]} -le $newest ]] ||
     die "a wheel needs more than glibc 2.$newest: ${wheel##*/}"
   cp "$wheel" "$dist"
@@ -159,9 +160,9 @@ make_release() {
     [[ $cpu == x86_64 ]] || toolchain+=$tree/cmake/aarch64-linux-gnu.cmake
     build_binaries $cpu static "-D$toolchain"
     build_binaries $cpu shared "-D$toolchain"
-    build_wheel $cpu python 28 "$toolchain" "switchyard_DIR=$prefix/lib/cmake/switchyard" \
+    build_wheel $cpu bindings/python 28 "$toolchain" "switchyard_DIR=$prefix/lib/cmake/switchyard" \
       "SWITCHYARD_TORCH_INCLUDE=$root/build/torch-headers/$wheel_torch/torch/include"
-    build_wheel $cpu metal 34 "$toolchain" "SWITCHYARD_SWY=$prefix/bin/swy"
+    build_wheel $cpu device/python 34 "$toolchain" "SWITCHYARD_SWY=$prefix/bin/swy"
   done
   build_debs
   build_crate
