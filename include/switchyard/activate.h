@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Gate and up of an expert to the input of its down product.
+// The activation between an expert's products: gate and up become the input
+// of the down product.
 
 #ifndef SWITCHYARD_ACTIVATE_H_
 #define SWITCHYARD_ACTIVATE_H_
@@ -36,35 +37,37 @@ enum class GateUpLayout : uint8_t {
   kSplit,         // two matrices, `gate` and `up`
   kConcatenated,  // `gate` holds both: [gate | up]; most models' fused GEMM
   kInterleaved,   // `gate` holds both: gate, up, gate, up, ...; gpt-oss
-  kUngated,       // there is no up: f(g) of an activation f(g) * u
+  kUngated,       // `gate` alone: f(g) of an activation f(g) * u
 };
 
-// The side of the activation on which something is done.
+// Where a step is applied: before the activation or after it.
 enum class ActivatePlace : uint8_t { kBefore, kAfter };
 
-// Whether out goes through the caches. Results are the same.
+// Whether stores to out go through the caches. Results are the same.
 enum class ActivateStores : uint8_t {
   // kStreaming if gate, up and out together are above kActivateStreamingBytes,
   // kCached otherwise.
   kAuto,
-  // The next reader finds what still fits in the caches.
+  // Ordinary stores: the next reader finds in the caches as much of out as
+  // fits.
   kCached,
-  // Past the caches: memory is not read before it is written, and the caches
-  // keep what they hold. In place, and if out is quantised, this is kCached.
+  // Streaming stores, past the caches: memory is not read before it is
+  // written, and the caches keep their contents. In place, and if out is
+  // quantised, this is kCached.
   kStreaming,
 };
 
-// From this size on out has left the caches nearest to the core before it is
-// read. On one core with 2 MB of L2 and a share of a large L3, streaming takes
-// 1.17 of the time of cached stores at 19 MB, 0.93 at 28 MB, 0.76 at 38 MB and
-// 0.71 from 57 MB on.
+// From this size on, the caches nearest to the core no longer hold out when
+// it is read. On one core with 2 MB of L2 and a share of a large L3,
+// streaming takes 1.17 of the time of cached stores at 19 MB, 0.93 at 28 MB,
+// 0.76 at 38 MB and 0.71 from 57 MB on.
 constexpr size_t kActivateStreamingBytes = size_t{32} << 20;
 
 // Matrices are f32, bf16 or f16, each with its own stride.
 struct ActivateInputs {
   ConstAnyMatrix gate;     // [rows, cols], or both [rows, 2 * cols]
   ConstAnyMatrix up = {};  // [rows, cols] with kSplit, of gate's type
-  // All below is optional.
+  // The fields below are optional.
   ConstAnyMatrix gate_bias = {};  // [num_experts, gate.cols], laid out like it
   ConstAnyMatrix up_bias = {};    // [num_experts, cols] with kSplit
   ConstAnyMatrix row_scale = {};  // [rows, 1], router weights for instance
@@ -106,24 +109,25 @@ struct ActivateOptions {
 // gate/up GEMMs and its down GEMM. Rows are (token, expert) pairs, columns the
 // expert's intermediate size.
 //
-// With everything that is optional, s being row_scale and bias that of the
-// row's expert (of the only one without offsets and tokens_per_expert):
+// With every optional input given; s is row_scale, and the biases are the
+// row's expert's (without offsets and tokens_per_expert there is one expert):
 //   g = min(gate * s + gate_bias, limit)
 //   u = clamp(up * s + up_bias, -limit, limit)
 //   out = activation(g, u)
-// or, with the places after it, min(f(g), limit) * u for an activation f(g) * u
-// and out * s. kUngated and a limit after it need such an activation.
+// or, with ActivatePlace::kAfter, min(f(g), limit) * u for an activation f(g)
+// * u, and out * s. kUngated and a limit after the activation need an
+// activation of the form f(g) * u.
 //
 // Rounding: the computation is in f32 and rounded once, to out's type. With
-// round_like_unfused, M being the rounding to gate's type, it is M(g), M(u),
-// M(f(g)) and M of the product; for kSwigluOai M(M(u + 1) * M(g *
+// round_like_unfused, where M is the rounding to gate's type, the steps are
+// M(g), M(u), M(f(g)) and M of the product; for kSwigluOai M(M(u + 1) * M(g *
 // M(sigmoid(M(alpha * g))))). kSitu is rounded once, because models that have
 // it compute in f32.
 //
-// Overlap: out may lie in place as above, and no other overlap of it with an
-// input is allowed. gate and up may overlap. The halves of a fused gate|up
-// matrix are views of equal stride in disjoint columns, so out may be the gate
-// half with kSplit, too. Zero rows or columns do nothing.
+// Overlap: out may lie in place as described at ActivateOutputs; it may not
+// overlap an input in any other way. gate and up may overlap. The halves of a
+// fused gate|up matrix are views of equal stride in disjoint columns, so out
+// may be the gate half with kSplit, too. Zero rows or columns do nothing.
 //
 // Accuracy: silu is within 2.5 ulp of the exact function for x > -87.33655 and
 // -0 below that, -inf included; silu(+inf) = +inf. gelu is within 6.5 ulp (3.5
@@ -138,15 +142,15 @@ struct ActivateOptions {
 // sigmoid(alpha * g), g / beta, u / linear_beta, beta * linear_beta. NaN gives
 // NaN. A function itself produces denormals only next to its zero.
 //
-// Bits: the same on every ISA with FMA and in every layout, but for a NaN's
-// sign and payload: of two NaNs, AVX2 and AVX-512 hand on different ones. ISAs
-// without FMA differ by a few ulp, in gelu below 0 by up to 80.
+// Bits: the same on every ISA with FMA and in every layout, except the sign
+// and payload of a NaN: of two NaNs, AVX2 and AVX-512 pass on different ones.
+// ISAs without FMA differ by a few ulp, in gelu below 0 by up to 80.
 //
 // Errors: kInvalidArgument names the argument, and nothing is written: null
-// data, strides, types and shapes that do not match, an overlap, an option out
-// of range, what does not go together, a view beyond the address space.
-// kFailedPrecondition, with nothing written, for offsets that descend, counts
-// that are negative, and either with more rows than there are.
+// data, strides, types and shapes that do not match, an overlap, an option
+// out of range, arguments that do not go together, a view beyond the address
+// space. kFailedPrecondition, with nothing written, for descending offsets,
+// negative counts, and offsets or counts that exceed the rows.
 //
 // It follows the Metal kernels silu_mul_stacked_f32 and silu_mul_batched_f32.
 Status Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
