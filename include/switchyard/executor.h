@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Threads for calls: on the calling thread, oneTBB, or an executor of your own.
+// Where calls run: on the calling thread, on oneTBB's threads, or on an
+// executor that you write.
 
 #ifndef SWITCHYARD_EXECUTOR_H_
 #define SWITCHYARD_EXECUTOR_H_
@@ -16,13 +17,14 @@ namespace switchyard {
 // The only way this library uses threads. Derive from it to lend the library
 // your engine's own pool; results do not depend on which executor runs them.
 //
-// A call that shares work out holds the executor to this contract:
-// Concurrency() of 0 is kInvalidArgument, with nothing written. Indices outside
-// [0, count), which are not run, indices left out or run more than once, and
-// workers that are not below Concurrency() are kInternal, with outputs
-// unspecified. A range counts from its end on: one that is still running when
-// ParallelFor returns is left out, and may write to outputs later. The library
-// does not notice two bodies that run at the same time for the same worker.
+// A call that shares work out checks that the executor keeps this contract.
+// Concurrency() of 0 is kInvalidArgument, with nothing written. These are
+// kInternal, with outputs unspecified: indices outside [0, count), which are
+// not run; indices left out or run more than once; workers that are not below
+// Concurrency(). A range counts once its body has returned: one that is still
+// running when ParallelFor returns counts as left out, and may write to
+// outputs later. The library does not notice two bodies that run at the same
+// time for the same worker.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -32,8 +34,8 @@ class Executor {
   // it.
   virtual size_t Concurrency() const noexcept = 0;
 
-  // The function that it calls, for indices [begin, end) and on behalf of
-  // `worker`.
+  // The function that ParallelFor calls, for indices [begin, end) and on
+  // behalf of `worker`.
   using Body = void (*)(void* context, size_t worker, size_t begin, size_t end);
 
   // Calls body(context, worker, begin, end) for ranges that together cover
@@ -42,14 +44,15 @@ class Executor {
   // included.
   //
   // Bodies of one call that run at the same time get different `worker`
-  // numbers, all < Concurrency(), so that what is kept per worker needs no
-  // lock. Two calls may use the same numbers at the same time.
+  // numbers, all < Concurrency(), so that data kept per worker needs no lock.
+  // Two calls may use the same numbers at the same time.
   //
-  // `grain` >= 1 is how many indices make ForkNs() of serial work on the ISA in
-  // use, even if count is fewer: less than that is not worth a thread. Run the
-  // whole of it on the calling thread when count <= grain. Where count is at
-  // most Concurrency() and grain is 1, give each index to a thread of its own,
-  // if it is free. pieces.h cuts loops so.
+  // `grain` >= 1 is the number of indices that make ForkNs() of serial work
+  // on the ISA in use, even if count is smaller: less work than that is not
+  // worth a thread. Run the whole loop on the calling thread when count <=
+  // grain. Where count is at most Concurrency() and grain is 1, give each
+  // index to a different thread, if one is free. pieces.h cuts loops by these
+  // rules.
   //
   // A body neither throws nor calls ParallelFor. May be called from several
   // threads at once. An error (no memory for tasks, ...) is returned, and the
@@ -57,9 +60,9 @@ class Executor {
   virtual Status ParallelFor(size_t count, size_t grain, Body body,
                              void* context) noexcept = 0;
 
-  // The cost of a fork and join now, in nanoseconds of serial work. It
-  // changes where work is shared out, never bits. Asked before each call of 6
-  // us of work or more.
+  // The present cost of a fork and join, in nanoseconds of serial work. It
+  // decides which loops are shared out, never bits. The library asks before
+  // each loop of 6 us of work or more.
   static constexpr size_t kForkNs = 30'000;
   virtual size_t ForkNs() const noexcept { return kForkNs; }
 };
@@ -67,19 +70,23 @@ class Executor {
 // Runs everything on the calling thread. Shared, stateless, never destroyed.
 Executor& SerialExecutor() noexcept;
 
-// A pool on oneTBB, in a task arena of its own with `max_concurrency` threads
-// counting the caller, or as many as TBB has (its global_control, the cores it
-// finds) if those are fewer; -1: as many as TBB has. A fork costs it 30 us, or
+// A pool on oneTBB, in a separate task arena with `max_concurrency` threads
+// counting the caller, or as many as TBB has (its global_control, the cores
+// it finds) if TBB has fewer; -1: as many as TBB has. A fork costs 30 us, or
 // 10 (two threads: 5) if a call of 10 us of work ended within the last 20 us:
-// the second of such calls wakes the workers, who are still awake for those
-// that follow. Nullptr if max_concurrency is 0 or below -1, if the library was
-// built with SWITCHYARD_TBB=OFF, or if memory is out; from then on if that was
-// in the first call of the process, which TBB does not get over.
-// A caller that waits takes part but never picks up unrelated TBB tasks.
+// the second of such calls wakes the workers, which are still awake for the
+// calls that follow. While it waits, the caller takes part but never picks up
+// unrelated TBB tasks.
 //
-// TBB's workers outlive the executor. A shared object that made one may be
-// closed (dlclose) only where something else keeps libtbb loaded. In a child
-// after fork() they are gone: there, use SerialExecutor() or your own threads.
+// Returns nullptr if max_concurrency is 0 or below -1, if the library was
+// built with SWITCHYARD_TBB=OFF, or if memory is out. If memory runs out in
+// the first call of the process, every later call returns nullptr too,
+// because TBB does not recover from that.
+//
+// TBB's workers outlive the executor. A shared object that made an executor
+// may be closed (dlclose) only where something else keeps libtbb loaded. In a
+// child after fork() the workers are gone: there, use SerialExecutor() or
+// your own threads.
 std::unique_ptr<Executor> MakeTbbExecutor(int max_concurrency = -1) noexcept;
 
 }  // namespace switchyard
