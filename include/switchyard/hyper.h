@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Hyper-connections: several residual streams to a token instead of one.
+// Hyper-connections: several residual streams for each token instead of one.
 
 #ifndef SWITCHYARD_HYPER_H_
 #define SWITCHYARD_HYPER_H_
@@ -12,19 +12,22 @@
 
 namespace switchyard {
 
-// How many streams there may be.
+// The most streams of a token.
 constexpr size_t kMaxStreams = 16;
 
-// Streams are n rows of each token, one after the other: row t * n + i.
+// A token t has n streams, which are consecutive rows: stream i is row t * n
+// + i.
 struct HyperInputs {
   ConstAnyMatrix streams;  // [tokens * n, hidden]
-  // What a block gave and how it goes to each stream. Both or none.
+  // The output of the block (attention or experts), and its factor for each
+  // stream. Give both or neither.
   ConstAnyMatrix block = {};  // [tokens, hidden]
   ConstAnyMatrix post = {};   // [tokens, n]
-  // How streams mix: from j to i by comb[t, j * n + i]. Without it each stays
-  // as it is.
+  // How streams mix: stream j goes to stream i with factor comb[t, j * n +
+  // i]. Without comb streams are not mixed.
   ConstAnyMatrix comb = {};  // [tokens, n * n]
-  // How they collapse: by a number for each stream, or for each element.
+  // How streams collapse to one row: with a factor for each stream, or for
+  // each element.
   ConstAnyMatrix pre = {};          // [tokens, n] or [tokens * n, hidden]
   ConstAnyMatrix norm_weight = {};  // [1, hidden], for `normed`
 };
@@ -46,12 +49,13 @@ struct HyperOptions {
   bool round_like_unfused = false;
 };
 
-// The residual's place in DeepSeek-V4, GLM-5.3, Hy4 and Qwen4, in two calls of
-// which either may be left out: behind a block the streams take what it gave
-// (block, post, comb), and in front of the next one they collapse (pre) to what
-// it reads. Between the two an engine makes `pre`, `post` and `comb` from the
-// new streams by a small product, for which `scales` is the norm. Where these
-// do not depend on the streams, one call does both.
+// Takes the place of the residual in DeepSeek-V4, GLM-5.3, Hy4 and Qwen4. It
+// has two halves, and a call may do either: after a block, the block's output
+// is added to the streams (block, post, comb); before the next block, the
+// streams collapse (pre) to the input of that block. Between the two an
+// engine computes `pre`, `post` and `comb` from the new streams by a small
+// product, for which `scales` is the norm. Where pre, post and comb do not
+// depend on the streams, one call does both halves.
 //
 // Per token t, stream i and column h, in f32:
 //   s = post[t, i] * block[t, h],
@@ -63,21 +67,23 @@ struct HyperOptions {
 //   norm_weight[h], scale = 1 / sqrt(mean over h of x^2 + eps).
 //
 // Types: each of f32, bf16 or f16; normed may have any format of quantize.h.
-// All that is read is exact, and what is written is rounded once: what is taken
-// of streams' here is not rounded. With round_like_unfused, M being the
-// rounding to the type of inputs.streams, instead
+// Inputs are read exactly and each output is rounded once: scales, out and
+// normed are computed from streams' before its rounding. With
+// round_like_unfused, where M is the rounding to the type of inputs.streams,
+// instead
 //   s = M(M(M(post) * block) + M(sum over j of M(comb) * streams)), or without
-//   comb s = M(post * block + streams), as Hy4; and all of the rest from that,
+//   comb s = M(post * block + streams), as Hy4; and all the rest from this s,
 //   x = M(sum over i), normed = (x * scale) * norm_weight.
-// Shapes: as above, 1 <= n <= kMaxStreams; each matrix has its own stride. Zero
-// tokens or columns do nothing. What is optional is left out as {}.
+// Shapes: as above, 1 <= n <= kMaxStreams; each matrix has its own stride.
+// Zero tokens or columns do nothing. An optional view is left out as {}.
 // In place: streams' may be exactly streams. Any other overlap of an output
 // with another view is an error. Values: NaN and infinities propagate. Same
-// bits for every batch split, thread count and alignment, and on every ISA with
-// FMA, but for a NaN's sign and payload: the means of squares run in 32 lanes
-// (column h in lane h mod 32, stream after stream), folded 16, 8, 4, 2, 1.
-// Errors: kInvalidArgument for null data, strides, shapes and types that do not
-// match, parts that go together and do not come so, an eps that is negative or
+// bits for every batch split, thread count and alignment, and on every ISA
+// with FMA, except the sign and payload of a NaN: the means of squares run in
+// 32 lanes (column h in lane h mod 32, stream after stream), folded 16, 8, 4,
+// 2, 1.
+// Errors: kInvalidArgument for null data, strides, shapes and types that do
+// not match, an input given without its partner, an eps that is negative or
 // NaN, overlap, overflow; nothing written.
 //
 // From deepseek_v4 (modeling_deepseek_v4.py:887 and :1157), glm5_next (:218),
