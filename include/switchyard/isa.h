@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which instruction sets this library was compiled for, which of them this CPU
-// can run, and which one is in use. An engine needs none of this: the best one
-// is picked on first use. Programs, tests and benchmarks do.
+// The instruction sets that this library was compiled for, the ones this CPU
+// can run, and the one in use. An engine does not need this header, because
+// the library picks the best one on first use. It is for programs, tests and
+// benchmarks.
 
 #ifndef SWITCHYARD_ISA_H_
 #define SWITCHYARD_ISA_H_
@@ -14,21 +15,22 @@
 namespace switchyard {
 
 struct Isa {
-  // Highway's: "AVX3_DL", "AVX2", "SSE4", "NEON", "SCALAR". AVX3_DL, AVX-512
-  // from Ice Lake on, means AVX3's code in kernels with no use for what it
-  // adds.
+  // Highway's name: "AVX3_DL", "AVX2", "SSE4", "NEON", "SCALAR". AVX3_DL is
+  // AVX-512 from Ice Lake on; kernels that have no use for its extra
+  // instructions run the code of AVX3.
   const char* name;
-  // Has a fused multiply-add. All ISAs that do give the same bits for the same
-  // input; the others agree in expert ids and, within the bounds each function
-  // states, in values.
+  // Has a fused multiply-add. All ISAs with one give the same bits for the
+  // same input; the others agree in expert ids and, within the bounds each
+  // function states, in values.
   bool fma;
 };
 
 // Best first. The lists never change while the process runs.
 Span<const Isa> CompiledIsas() noexcept;
-// RunnableIsas(): compiled, this CPU has the instructions, and its system saves
-// the registers that they use. A virtual machine may hide those of AVX or
-// AVX-512 and still list the instructions: OSXSAVE and XCR0 decide on x86.
+// RunnableIsas(): compiled, and this CPU has the instructions, and its system
+// saves the registers that they use. A virtual machine may hide the registers
+// of AVX or AVX-512 and still list the instructions: OSXSAVE and XCR0 decide
+// on x86.
 Span<const Isa> RunnableIsas() noexcept;
 
 // The ISA that the next call uses: the first runnable one that the cap allows.
@@ -49,10 +51,11 @@ const Isa* LastIsa() noexcept;
 Status CapIsa(const char* name) noexcept;
 
 // The environment variable SWITCHYARD_ISA caps the ISA in the same way, for
-// debugging a program as it is: SWITCHYARD_ISA=AVX2 ./engine. It is read once,
-// on first use. With a name that CapIsa would refuse, this returns
-// kInvalidArgument, and so does every kernel, having done nothing: better than
-// a run that is not what was asked for. RunnableIsas() has the choices.
+// debugging a program without changing it: SWITCHYARD_ISA=AVX2 ./engine. It
+// is read once, on first use. With a name that CapIsa would refuse, this
+// returns kInvalidArgument, and every kernel returns that without doing
+// anything, because a run on another ISA would mislead. RunnableIsas() has
+// the choices.
 Status EnvironmentIsa() noexcept;
 
 }  // namespace switchyard
