@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every header but the C ABI's includes this one before it declares anything:
-// an older standard makes 89 errors of route.h, of which this is the first.
+// The check for C++17. Every header except those of the C ABI includes this
+// one before it declares anything, so that this message comes first: route.h
+// compiled by an older standard gives 89 errors.
 
 #ifndef SWITCHYARD_LANGUAGE_H_
 #define SWITCHYARD_LANGUAGE_H_
