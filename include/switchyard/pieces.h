@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The rule by which all executors here cut a loop into pieces, for an executor
-// of your own as well. Results never depend on it.
+// The rule by which this library's executors cut a loop into pieces; an
+// executor that you write may use it too. Results never depend on it.
 
 #ifndef SWITCHYARD_PIECES_H_
 #define SWITCHYARD_PIECES_H_
@@ -16,8 +16,8 @@
 
 namespace switchyard {
 
-// The begin of part i of `parts` of [0, count): all are equally long up to one
-// index. Part `parts` begins at its end.
+// The first index of part i, where [0, count) is cut into `parts` parts;
+// their lengths differ by at most one. For i = parts it is count.
 inline size_t PartBegin(size_t count, size_t parts, size_t i) noexcept {
   return count / parts * i + std::min(i, count % parts);
 }
@@ -25,13 +25,14 @@ inline size_t PartBegin(size_t count, size_t parts, size_t i) noexcept {
 // The pieces of a loop over `count` indices, where `grain` indices take as long
 // as a fork.
 //
-// Two threads gain on one from two grains on. The fork is paid once: pieces go
-// down to half a grain, until each thread has one. From eight grains a thread
-// on pieces have four grains: with one each, threads wait for the slowest, 1.3
-// of the time for a prompt on sixteen threads.
+// Two threads are faster than one from two grains on. The fork is paid once,
+// so pieces may be as small as half a grain, until each thread has one. From
+// eight grains a thread on, pieces have four grains: with one piece each,
+// threads wait for the slowest, which takes 1.3 of the time for a prompt on
+// sixteen threads.
 class Pieces {
  public:
-  // More are not made but one for each thread.
+  // The most pieces, except that each thread always gets one.
   static constexpr size_t kMostShared = 1024;
 
   Pieces(size_t count, size_t grain, size_t threads) noexcept : count_(count) {
@@ -60,8 +61,8 @@ class Pieces {
   size_t count_, number_, workers_;
 };
 
-// A loop that threads run together. Each of `workers` threads, or one thread
-// for several of them, calls Run() once.
+// A loop that threads run together. Run() is called once for each of
+// `workers` workers; one thread may call it for several.
 class SharedLoop {
  public:
   SharedLoop(size_t count, size_t grain, size_t threads, Executor::Body body,
@@ -70,13 +71,14 @@ class SharedLoop {
 
   const Pieces& pieces() const noexcept { return pieces_; }
 
-  // `first` is below `workers`, which may be fewer than pieces().workers().
-  // The body is called on behalf of `worker`.
+  // Runs the share of worker `first` of `workers`, which may be fewer than
+  // pieces().workers(). Bodies run on behalf of `worker`.
   //
-  // It runs pieces of its own, the same ones in loops of the same size, whose
-  // rows are in its core's cache, and then those of others that nobody has
-  // claimed. Claimed in order of arrival, 512 gathered tokens took 1.6 of the
-  // time on two threads.
+  // It first runs this worker's pieces. They are the same in every loop of
+  // the same size, because their rows are then in the core's cache. After
+  // that it runs unclaimed pieces of other workers. Claiming pieces in order
+  // of arrival instead took 1.6 of the time for 512 gathered tokens on two
+  // threads.
   void Run(size_t first, size_t workers, size_t worker) {
     const size_t number = pieces_.number();
     const size_t begin = PartBegin(number, workers, first);
@@ -90,7 +92,7 @@ class SharedLoop {
   }
 
  private:
-  // Whether piece i was not claimed yet.
+  // Claims piece i. False if it was claimed before.
   bool Claim(size_t i) {
     std::atomic<uint64_t>& claimed = claimed_[i / 64];
     const uint64_t bit = uint64_t{1} << i % 64;
@@ -101,7 +103,7 @@ class SharedLoop {
   const Pieces pieces_;
   const Executor::Body body_;
   void* const context_;
-  // In lines of their own, since the others are read all the time.
+  // In separate cache lines, because the other fields are read all the time.
   alignas(64) std::atomic<uint64_t> claimed_[Pieces::kMostShared / 64] = {};
 };
 
