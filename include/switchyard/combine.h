@@ -20,7 +20,8 @@ enum class SharedGate {
   kNone,    // 1; gate is empty: DeepSeek, Granite
 };
 
-// Experts that every token passes through. By default there are none.
+// The shared experts, which every token passes through. The default is a
+// layer without them.
 struct SharedExpert {
   ConstAnyMatrix rows = {};  // [tokens * num_shared, hidden], by token
   // [tokens, num_shared], or [1, tokens] for one shared expert.
@@ -29,8 +30,9 @@ struct SharedExpert {
   size_t num_shared = 1;  // several: Inkling, weighted by its router
 };
 
-// Zero experts, whose output is their input (LongCat-Flash): the input, and the
-// sum of the weights that a token gave to them. By default there are none.
+// Zero experts, which return their input (LongCat-Flash): rows holds that
+// input, and weight the sum of a token's weights for them. The default is a
+// layer without them.
 struct IdentityExperts {
   ConstAnyMatrix rows = {};    // [tokens, hidden]
   ConstAnyMatrix weight = {};  // [tokens, 1] or [1, tokens]
@@ -52,9 +54,9 @@ struct CombineVectors {
   ConstAnyMatrix residual_scale = {};  // [1, hidden]
 };
 
-// The row of each (token, slot). Combine refuses a call that says nothing here:
-// rows in the order of experts, taken for rows in that of tokens, would be a
-// wrong answer that nothing shows.
+// The row of each (token, slot). It has no default, and Combine refuses a
+// call without it: if rows sorted by expert were read as rows sorted by
+// token, the result would be wrong without any sign of it.
 struct RowIndex : ConstAnyMatrix {
   // [tokens, top_k] of int32, as BucketPacked writes it; -1 skips the slot.
   // Values outside [-1, num_rows) are skipped and counted: a stale row is never
@@ -65,7 +67,7 @@ struct RowIndex : ConstAnyMatrix {
   // Row token * top_k + slot; num_rows is tokens * top_k.
   enum TokenOrder { kTokenOrder };
   constexpr RowIndex(TokenOrder) noexcept : token_order(true) {}  // NOLINT
-  constexpr RowIndex() noexcept = default;  // neither is said
+  constexpr RowIndex() noexcept = default;                        // left out
 
   bool token_order = false;
 };
@@ -87,15 +89,15 @@ struct CombineScales {
   float out = 1.0f;       // layer_scalar (Gemma 4)
 };
 
-// Every matrix is f32, bf16 or f16 with a type and stride of its own, unless
-// its comment says more. Inputs that are left out are {}; a null pointer with
-// sizes is an error.
+// Every matrix is f32, bf16 or f16, unless its comment allows more; types and
+// strides may differ between matrices. An input that is left out is {}; a
+// null pointer with sizes is an error.
 struct CombineInputs {
   // [num_rows, hidden]: down-projection outputs. They may also be i8, u8,
   // f8e4m3 or f8e5m2 with f32 scales [num_rows, 1]; a weight is then
-  // topk_weights[t, s] * scale, rounded to f32. Without routed experts rows and
-  // topk_weights are {}, row_index is kTokenOrder, and there has to be a shared
-  // expert, an identity expert or a residual.
+  // topk_weights[t, s] * scale, rounded to f32. Without routed experts rows
+  // and topk_weights are {} and row_index is kTokenOrder; the call then needs
+  // a shared expert, an identity expert or a residual.
   ConstAnyRows rows;
   ConstAnyMatrix topk_weights;      // [tokens, top_k], as RouteTopK writes them
   RowIndex row_index;               // [tokens, top_k] or RowIndex::kTokenOrder
@@ -118,7 +120,7 @@ struct CombineOutputs {
 };
 struct CombineOptions {
   float eps = 1e-6f;  // of `normed`, >= 0
-  // Values of row_index outside [-1, num_rows) are expected. Otherwise the call
+  // Accept values of row_index outside [-1, num_rows). Otherwise the call
   // returns kFailedPrecondition if it has met any.
   bool allow_skipped = false;
   // Round to out's type wherever an engine that runs one operation after the
@@ -128,10 +130,10 @@ struct CombineOptions {
   NormKind block_norm = NormKind::kWeight;  // of inputs.norms
   float block_eps = 1e-6f;                  // of inputs.norms, >= 0
   CombineScales scales = {};                // finite
-  // Set by presets whose next layer opens with a LayerNorm (phimoe, dbrx,
-  // cohere2_moe) or a norm with a gate (axk2), which Combine does not have. A
-  // call with `normed` is kInvalidArgument then, because an RMSNorm would be a
-  // wrong answer that nothing shows.
+  // Set by the presets of models that open the next layer with a LayerNorm
+  // (phimoe, dbrx, cohere2_moe) or a norm with a gate (axk2), which Combine
+  // does not have. A call with `normed` is then kInvalidArgument, because an
+  // RMSNorm would give a wrong result without any sign of it.
   bool needs_other_norm = false;
 };
 
@@ -162,33 +164,33 @@ struct CombineOptions {
 // Norm() is the norm above with block_eps and block_norm. A step is left out if
 // its input is not given or its factor is 1.
 //
-// Rounding: the computation is in f32, and `normed` sees the sum that out is
-// rounded from. With round_like_unfused, M being the rounding to the type of
-// out (without out, of residual; without both, of normed, f32 if it is
-// quantised), it is instead
+// Rounding: the computation is in f32, and `normed` is computed from the sum
+// before its rounding to out. With round_like_unfused, where M is the
+// rounding to the type of out (without out, of residual; without both, of
+// normed, f32 if it is quantised), the steps are instead
 //   routed = M(sum over the slots),
 //   sum = M(routed + M(gate * shared[t, h]))       with a shared expert,
 //   out[t, h] = M(residual[t, h] + sum), and normed from that:
 //   normed[t, h] = M(out[t, h] * scale) * norm_weight[h];
 // that is, M after every step above. The sum over the slots (with identity),
-// the sum over several shared experts and a norm are one step each; but a norm
-// of kWeight, as Llama's, rounds before its weight too, and one of
-// kPlusOneFirst behind it. kWeightInF32 and kPlusOne round once.
+// the sum over several shared experts and a norm are one step each. A norm of
+// kWeight, as in Llama, rounds before its weight too, and a norm of
+// kPlusOneFirst after its weight. kWeightInF32 and kPlusOne round once.
 //
 // Bits: results do not depend on the batch, threads, alignment or, with FMA,
-// the ISA, but for a NaN's sign and payload. The mean of squares runs in 32
-// lanes (column h in lane h mod 32), folded 16, 8, 4, 2, 1. ISAs without FMA
-// stay within (top_k + 2) * 2^-24 * sum |w * x| of the exact sum, the shared
-// and the residual counting as terms. NaN and infinities propagate, but not
-// those of a skipped slot. Zero tokens or columns do nothing.
+// the ISA, except the sign and payload of a NaN. The mean of squares runs in
+// 32 lanes (column h in lane h mod 32), folded 16, 8, 4, 2, 1. ISAs without
+// FMA stay within (top_k + 2) * 2^-24 * sum |w * x| of the exact sum, the
+// shared and the residual counting as terms. NaN and infinities propagate,
+// except from a skipped slot. Zero tokens or columns do nothing.
 //
 // Errors: kInvalidArgument names the argument, and nothing is written: null
-// data, strides, types and shapes that do not match, an input without the one
-// it belongs to, an option out of range, an overlap that is not in place as
-// above, a view beyond the address space. kFailedPrecondition for row_index
-// values that allow_skipped would allow, after everything is written.
+// data, strides, types and shapes that do not match, an input without its
+// partner, an option out of range, an overlap that is not in place as above,
+// a view beyond the address space. kFailedPrecondition, after everything is
+// written, for row_index values that need allow_skipped.
 //
-// docs/models.md has the models' forms: which are one call and which are two.
+// docs/models.md lists the models that need one call and those that need two.
 //
 // It follows ferrum's weighted_sum_stacked_f32, weighted_sum_batched_f32,
 // weighted_sum_residual_stacked_f32 and weighted_sum_residual_norm_stacked_f32,
