@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Products with the weights of a layer's experts, in the formats that people
-// run: an ExpertGemm (layer.h) for engines that have no GEMM for quantised
-// weights. The weights are multiplied as a GGUF or a checkpoint stores them, or
-// packed once, which is faster. Both give the same bits, on every ISA with
-// fused multiply-add and for every cut by rows and columns.
+// Products with the weights of a layer's experts, in the usual formats: an
+// ExpertGemm (layer.h) for engines that have no GEMM for quantised weights.
+// The weights are multiplied as a GGUF or a checkpoint stores them, or packed
+// once, which is faster. Both give the same bits, on every ISA with fused
+// multiply-add and for every cut by rows and columns.
 //
 //   ExpertWeights stored;  // a view of a GGUF's tensor blk.N.ffn_down_exps
 //   stored.format = WeightFormat::kQ4_0;
@@ -37,10 +37,10 @@
 
 namespace switchyard {
 
-// How the weights of one output column are coded, and its product with a row.
-// x is a row that is multiplied (its codes q and scales dx), w the weights of a
-// column, dot the exact int32 sum of the products of codes. Every other
-// operation is f32.
+// The code of one output column's weights, and the product of that column
+// with a row. x is the row (codes q, scales dx), w the weights of the column,
+// dot the exact int32 sum of the products of codes. Every other operation is
+// f32.
 //
 // | format       | block | weight               | a block's term             |
 // |--------------|-------|----------------------|----------------------------|
@@ -58,13 +58,14 @@ namespace switchyard {
 // the block's parts (of 32 columns, of 16 in q6_K), and msum of m times the sum
 // of the part's q. dw and d are f16 (mxfp4: a power of two, e8m0; int8: f32).
 //
-// int8 with rows that have several scales sums their groups of columns as q8_0
-// sums its blocks, dw being the column's. int8 and floats take any number of
-// columns up to 131,072; the others take multiples of their block.
+// With int8 weights, rows that have several scales are summed by their groups
+// of columns, as q8_0 sums its blocks; dw is the column's scale. int8 and
+// floats take any number of columns up to 131,072; the others take multiples
+// of their block.
 //
-// Floats are for few rows, up to 4 or so, which take as long as reading the
-// weights; and for many where the bits matter more than the time, because a
-// GEMM of a library is faster but rounds in another order.
+// Use floats for few rows, up to about 4, which take as long as reading the
+// weights. Use them for more rows only where the bits matter more than the
+// time: the GEMM of another library is faster but rounds in another order.
 enum class WeightFormat : uint8_t {
   kInt8,
   kQ8_0,
@@ -89,8 +90,8 @@ enum class WeightLayout : uint8_t {
   // bytes of the high two bits, of i, i + 32, i + 64 and i + 96 from the
   // lowest bits of byte i on; 16 int8 s; an f16 d.
   kStored,
-  // Version 1, the same on every machine: groups of 16 rows, the last of them
-  // filled up. A group of R blocks is
+  // Version 1, the same on every machine: groups of 16 rows, the last one
+  // filled up with extra rows. A group of R blocks is
   //   codes of block 0, ..., codes of block R - 1, scales,
   // and zeros up to a multiple of 64 bytes.
   // Codes of a block: the 16 rows' bytes 0 to 3 of the block's stored codes,
@@ -102,14 +103,14 @@ enum class WeightLayout : uint8_t {
   // f32. In kQ4_K follow the 16 rows' dmin, then each row's four s of parts 0
   // to 3, of parts 4 to 7, and m likewise; in kQ6_K each row's s of parts 0 to
   // 3, and so on.
-  // Rows and columns that fill up have codes for 0 (kQ4_K, kQ6_K: zeros), and
+  // Extra rows and columns have codes for 0 (kQ4_K, kQ6_K: zeros), and extra
   // rows have scales 0.
   kPacked,
 };
 
-// A view of the weights of one product of all experts: [num_experts, rows,
-// cols]. A row is a column of the product's output, and cols are the columns of
-// the rows that are multiplied.
+// A view of all experts' weights for one product: [num_experts, rows, cols].
+// A row of weights gives one column of the product's output, and has as many
+// columns (cols) as the product's input.
 struct ExpertWeights {
   WeightFormat format = WeightFormat::kQ8_0;
   WeightLayout layout = WeightLayout::kStored;
@@ -122,17 +123,17 @@ struct ExpertWeights {
   ConstAnyMatrix scales = {};
 };
 
-// Bytes of one expert, from format, layout, rows and cols alone. A loader
-// compares them with the size of its file. SIZE_MAX if the size overflows or
-// the format takes no such number of columns.
+// Bytes of one expert, computed from format, layout, rows and cols alone. A
+// loader compares them with the size of its file. SIZE_MAX if the size
+// overflows or the format does not take this number of columns.
 size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
-// The same of packed ones.
+// The same for kPacked, whichever layout `weights` has.
 size_t PackedWeightsSize(const ExpertWeights& weights) noexcept;
 
 struct PackWeightsInputs {
   ExpertWeights weights;  // as stored
-  // Or f32, bf16 or f16 [num_experts * rows, cols], which are quantised;
-  // `weights` then has format, rows and cols only.
+  // Or f32, bf16 or f16 [num_experts * rows, cols], which PackWeights
+  // quantises; set only format, rows and cols of `weights` then.
   ConstAnyMatrix floats = {};
 };
 struct PackWeightsOutputs {
@@ -162,30 +163,32 @@ struct PackWeightsOptions {};
 // * q6_K: scale = m / -32 of each part, with m as in q4_0; d = the scale of the
 //   largest magnitude / -128; s the nearest up to 127, codes the nearest of x /
 //   (d * s).
-// GGML's own q4_K and q6_K try more scales: prefer a GGUF's blocks where there
-// are any.
+// GGML's quantisers of q4_K and q6_K try more scales, so prefer the blocks of
+// a GGUF if you have one.
 // A row or block of zeros has scale 0 (mxfp4: 2^-127) and codes for 0; one with
 // a NaN or an infinity has scale NaN and codes for 0. f16 scales beyond 65504
 // are infinite.
 //
 // The bytes are the same on every ISA with FMA, whatever the executor.
 // Overlap: memory overlaps no input.
-// Errors: kInvalidArgument for null data, sizes, types, an overlap; nothing has
-// been written. Any bytes are weights: codes and scales are not looked at.
+// Errors: kInvalidArgument for null data, sizes, types, an overlap; nothing
+// is written. Codes and scales are not checked, because any bytes are valid
+// weights.
 Status PackWeights(const PackWeightsInputs& inputs,
                    const PackWeightsOutputs& outputs,
                    const PackWeightsOptions& options = {},
                    Executor& executor = SerialExecutor()) noexcept;
 
-// The format of rows that products with such weights read, for
-// ExpertsOptions::operands and, if the down product's weights need another,
-// down_operands: int8 with f32 scales, of 32 columns each or, for kInt8, of a
-// row; q8_k for kQ4_K and kQ6_K; floats of the weights' type.
+// The format of rows that products with weights of `format` read. It is the
+// value for ExpertsOptions::operands and, if the weights of the down product
+// need another one, for down_operands: int8 with f32 scales, of 32 columns
+// each or, for kInt8, of a row; q8_k for kQ4_K and kQ6_K; floats of the
+// weights' type.
 RowFormat OperandsOf(WeightFormat format) noexcept;
 
-// Sets tile_columns and the costs of products with such weights: reading an
-// expert's weights takes as long as 3 rows (kF32: 6), where ExpertsPlanOptions
-// counts 32 by default, for a library's bf16.
+// Sets tile_columns and the costs for weights of `format`: reading an
+// expert's weights takes as long as 3 rows (kF32: 6), where
+// ExpertsPlanOptions counts 32 by default, for a library's bf16.
 void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 
 // tile.out = tile.rows * weights^T for the tile's columns, on the calling
@@ -197,20 +200,21 @@ void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 // f32, bf16 or f16. Codes and scales may have any bits; sums of q8_k are not
 // read.
 // out: f32, bf16 or f16, rounded once.
-// tile.expert is an expert of weights, or kShared if there is one expert only.
-// tile.product is not looked at. out overlaps neither rows nor their scales.
-// NaN: a NaN scale of a row or of a weight makes each output NaN that it goes
-// into; an infinite one goes through the formula as IEEE 754 says.
+// tile.expert is an expert of weights, or kShared if weights has one expert
+// only. tile.product is not read. out overlaps neither rows nor their scales.
+// NaN: a NaN scale of a row or of a weight makes NaN of every output that
+// uses it; an infinite one passes through the formula by IEEE 754.
 // Bits: the formulas above, exactly, on every ISA with FMA, for every cut by
 // rows and columns and either layout. Other ISAs stay within (terms + 2) *
 // 2^-24 of the sum of the terms' magnitudes.
-// Errors: kInvalidArgument names what does not fit; nothing is written.
+// Errors: kInvalidArgument names the part that does not fit; nothing is
+// written.
 Status MultiplyTile(const ExpertWeights& weights,
                     const ExpertTile& tile) noexcept;
 
 // The weights of all products of a layer, as an ExpertGemm: gate_up for
-// GateUpLayouts with one matrix, gate and up for kSplit. Those of a shared
-// expert have one expert; they are not needed without one.
+// GateUpLayouts with one matrix, gate and up for kSplit. The shared_ fields
+// have one expert each, and stay empty in a layer without a shared expert.
 struct LayerWeights {
   ExpertWeights gate_up, gate, up, down;
   ExpertWeights shared_gate_up, shared_gate, shared_up, shared_down;
