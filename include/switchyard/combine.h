@@ -190,11 +190,12 @@ struct CombineOptions {
 // a view beyond the address space. kFailedPrecondition, after everything is
 // written, for row_index values that need allow_skipped.
 //
-// docs/models.md lists the models that need one call and those that need two.
+// docs/models.md lists which models need one call, and which two.
 //
 // It follows ferrum's weighted_sum_stacked_f32, weighted_sum_batched_f32,
-// weighted_sum_residual_stacked_f32 and weighted_sum_residual_norm_stacked_f32,
-// and mlx-native's moe_weighted_reduce_f32 (whose shader applies the sigmoid,
+// weighted_sum_residual_stacked_f32 and
+// weighted_sum_residual_norm_stacked_f32, and mlx-native's
+// moe_weighted_reduce_f32 (its shader applies the sigmoid,
 // SharedGate::kLogit, while its documentation expects a ready gate, kScalar).
 Status Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
                const CombineOptions& options = {},
