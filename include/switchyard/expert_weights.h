@@ -169,7 +169,7 @@ struct PackWeightsOptions {};
 // a NaN or an infinity has scale NaN and codes for 0. f16 scales beyond 65504
 // are infinite.
 //
-// The bytes are the same on every ISA with FMA, whatever the executor.
+// The bytes are the same on every ISA with FMA and every executor.
 // Overlap: memory overlaps no input.
 // Errors: kInvalidArgument for null data, sizes, types, an overlap; nothing
 // is written. Codes and scales are not checked, because any bytes are valid
