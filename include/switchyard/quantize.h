@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of data in another type: what rows may be, and a function that converts
-// them. GatherRows, Activate and Combine write the same formats in the pass
-// they make anyway.
+// The formats of rows, and Quantize, which converts rows from one format to
+// another. GatherRows, Activate and Combine write the same formats in their
+// own pass over memory.
 
 #ifndef SWITCHYARD_QUANTIZE_H_
 #define SWITCHYARD_QUANTIZE_H_
@@ -40,27 +40,29 @@ namespace switchyard {
 // the sum of a row's codes (u8: less 128 each), by which an integer GEMM
 // corrects for the weights' zero point.
 //
-// The fields d of q8_0 and d and s of q8_1 are f16, whose largest number is
-// 65504, so finite values may be beyond them: a magnitude of 8.4e6 makes d
-// infinite, and 32 times 2048.0, whose s is 65536, makes s infinite. These are
-// GGML's bits, and what is multiplied with them is infinite or NaN. Quantize
-// counts such blocks, and clamps them if asked; other functions do neither.
-// q8_k's d is f32, as scales of codes are.
+// The fields d of q8_0 and d and s of q8_1 are f16, and the largest f16 is
+// 65504, so finite values may exceed them: a magnitude of 8.4e6 makes d
+// infinite, and a block of 32 values of 2048.0 makes s infinite, because s
+// would be 65536. These are GGML's bits, and products with such a block are
+// infinite or NaN. Quantize counts such blocks, and clamps them if
+// clamp_overflow is set; other functions do neither. The d of q8_k is f32, as
+// are the scales of codes.
 //
-// In f8 the sign of a zero is kept. vLLM's fp8 is x / scale, which may be the
-// neighbouring code where x is between two.
+// In f8 the sign of a zero is kept. vLLM's fp8 computes x / scale, which may
+// give the neighbouring code where x lies between two.
 //
 // A group of zeros has codes for 0 and scale 0 (e8m0: 2^-127). A group with a
 // NaN or an infinity has codes for 0 and scale NaN (q8_1: s too; q8_k: bsums
-// 0), so that the product it goes into is NaN. Where 127 / amax overflows (amax
-// below 4e-37, and so on), codes are for 0. Codes are the same bits on every
-// ISA.
+// 0), so that products with the group are NaN. Where 127 / amax overflows
+// (amax below 4e-37, and so on), codes are for 0. Codes are the same bits on
+// every ISA.
 struct QuantizeInputs {
   ConstAnyRows from;  // [rows, cols]
 };
 struct QuantizeOutputs {
   AnyRows rows;  // [rows, cols]
-  // Sets overflowed_blocks: those made here, not those copied byte for byte.
+  // Sets overflowed_blocks. Blocks that are copied byte for byte do not
+  // count.
   Report* report = nullptr;
 };
 struct QuantizeOptions {
@@ -74,18 +76,18 @@ struct QuantizeOptions {
 //
 // Types: from f32, bf16 or f16, or i8, u8, f8e4m3 or f8e5m2 with f32 scales:
 // value = scale * code, rounded to f32. rows any of the above. Equal formats
-// are copied byte for byte; where rows has sums and from has none, codes are
-// made again.
+// are copied byte for byte, except that codes are computed again if rows has
+// sums and from does not.
 // Shapes: as above, each with its own stride. Zero rows or columns do nothing.
 // Nothing may overlap an output.
 // Values: NaN stays NaN in f32, bf16 and f16 (its payload may not).
-// Errors: kInvalidArgument for null data, strides, shapes and types that do not
-// match, scales or sums that the type has none of, overlap, overflow; nothing
-// written.
+// Errors: kInvalidArgument for null data, strides, shapes and types that do
+// not match, scales or sums for a type that does not have them, overlap,
+// overflow; nothing written.
 //
-// From the definitions of GGML (quantize_row_q8_0_ref and its like), of the OCP
-// Microscaling formats, and of dynamic per-token quantisation in vLLM and
-// SGLang (scaled_int8_quant; quantize_row_int8, which has the 128).
+// From the definitions of GGML (quantize_row_q8_0_ref and its like), of the
+// OCP Microscaling formats, and of dynamic per-token quantisation in vLLM and
+// SGLang (scaled_int8_quant; quantize_row_int8, which adds the 128).
 Status Quantize(const QuantizeInputs& inputs, const QuantizeOutputs& outputs,
                 const QuantizeOptions& options = {},
                 Executor& executor = SerialExecutor()) noexcept;
