@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Counts of what a call found in its data.
+// Counts that a call reports beside its results, such as invalid ids.
 
 #ifndef SWITCHYARD_REPORT_H_
 #define SWITCHYARD_REPORT_H_
@@ -12,26 +12,27 @@
 
 namespace switchyard {
 
-// Counts that calls find in their data, beside the results. A function sets the
-// fields listed below its name, when it succeeds or as it says, and leaves the
-// others alone: one Report may serve a whole layer.
+// Counts that calls report beside their results. A function sets the fields
+// listed below its name when it succeeds (or where its contract states
+// otherwise) and leaves the other fields unchanged, so one Report may serve a
+// whole layer.
 struct Report {
   // RouteTopK:
-  size_t invalid_ids = 0;  // of given_ids outside [0, num_experts)
-  size_t elsewhere = 0;    // selected experts that expert_map has as -1
+  size_t invalid_ids = 0;  // invalid given_ids and bias_index values
+  size_t elsewhere = 0;    // selected experts with -1 in expert_map
   // BucketPacked, BucketStrided:
   size_t max_rows = 0;    // pairs of the busiest expert
   size_t row_stride = 0;  // BucketStrided: the stride used, see there
-  size_t dropped = 0;     // pairs whose id was outside [0, num_experts)
+  size_t dropped = 0;     // pairs with an id outside [0, num_experts)
   // GatherRows:
   size_t invalid = 0;  // pairs outside [0, num_tokens * top_k)
   // Combine:
   size_t skipped = 0;  // row_index values outside [-1, num_rows)
-  // BucketAligned, which sets max_rows and dropped, too, as MapPairs does:
+  // BucketAligned, which also sets max_rows and dropped, as MapPairs does:
   size_t over_capacity = 0;   // pairs beyond their expert's capacity
   size_t active_experts = 0;  // experts that have pairs
   // MakeWorkList:
-  size_t tiles = 0;  // that the list has or, if it is too small, needs
+  size_t tiles = 0;  // tiles in the list or, if it is too small, needed
   // Quantize:
   size_t overflowed_blocks = 0;  // finite, but beyond the f16 fields of a block
 };
