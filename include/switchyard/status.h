@@ -16,13 +16,13 @@ namespace switchyard {
 enum class StatusCode : int32_t {
   kOk = 0,
   // An argument is wrong by itself: shape, stride, null, overlap, overflow.
-  // Found in O(1), before anything is written.
+  // Found in O(1), before the call writes anything.
   kInvalidArgument = 1,
   // The executor could not get memory. Outputs are unspecified.
   kOutOfMemory = 2,
   // The arguments are well-formed but do not fit the data: a bucket table too
-  // narrow for the busiest expert, ids or rows that do not exist. The function
-  // says what was written.
+  // narrow for the busiest expert, ids or rows that do not exist. The
+  // function's contract lists the outputs written by then.
   kFailedPrecondition = 3,
   // The executor failed for another reason. Outputs are unspecified.
   kInternal = 4,
@@ -30,7 +30,7 @@ enum class StatusCode : int32_t {
 
 class Status;
 
-// The most characters of Status::details().
+// The most characters that Status::details() returns.
 inline constexpr size_t kMaxDetails = 127;
 const char* DetailsOf(const Status& status) noexcept;  // status.details()
 
@@ -38,10 +38,11 @@ namespace internal {
 struct DetailsAccess;
 }  // namespace internal
 
-// The outcome of a call. Nothing in this library throws, prints or aborts.
+// The outcome of a call. The functions of this library do not throw, print or
+// abort.
 //
-// The message is a string literal "Function: argument: what is wrong"; it lives
-// as long as the program. There is no conversion to bool: write `s.ok()`.
+// The message is a string literal, "Function: argument: problem", and lives
+// as long as the program. A Status does not convert to bool: write `s.ok()`.
 class [[nodiscard]] Status {
  public:
   constexpr Status() noexcept = default;  // kOk, empty message
@@ -53,11 +54,12 @@ class [[nodiscard]] Status {
   constexpr StatusCode code() const noexcept { return code_; }
   constexpr const char* message() const noexcept { return message_; }
 
-  // The numbers of the error: "got [15, 2], needs [16, 2]" where the message is
-  // "RouteTopK: topk_ids: is not [tokens, top_k]". "" if there are none. A
-  // thread keeps those of its last error only, in memory of its own: ask on the
-  // thread that made the call, before it makes another call, and copy the text.
-  // Asked later or elsewhere, this is "", never the numbers of another error.
+  // The numbers of the error: "got [15, 2], needs [16, 2]" where the message
+  // is "RouteTopK: topk_ids: is not [tokens, top_k]". "" if the error has no
+  // numbers. Each thread keeps the numbers of its last error only. So call
+  // this on the thread that made the failed call, before its next call, and
+  // copy the text. Called later or on another thread, it returns "", never
+  // the numbers of another error.
   const char* details() const noexcept { return DetailsOf(*this); }
 
  private:
@@ -68,7 +70,7 @@ class [[nodiscard]] Status {
 
   const char* message_ = "";
   StatusCode code_ = StatusCode::kOk;
-  uint32_t number_ = 0;  // of the error that has the details; 0: there are none
+  uint32_t number_ = 0;  // of the error with these details; 0: no details
 };
 static_assert(sizeof(Status) == 16 || sizeof(void*) != 8,
               "the number is where padding was");
