@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Switchyard for C, and for whatever calls C: each function and type of the
-// plain C++ API, whose headers have the long contract of each. C99.
+// Switchyard for C, and for every language that calls C. It has each function
+// and type of the plain C++ API; the C++ headers hold the full contracts.
+// C99.
 //
 //   swy_route_inputs in = SWY_ROUTE_INPUTS_INIT;
 //   swy_route_outputs out = SWY_ROUTE_OUTPUTS_INIT;
@@ -14,21 +15,25 @@
 //   swy_status s = swy_route_top_k(&in, &out, &options, NULL);
 //   if (s.code != SWY_OK) fprintf(stderr, "%s\n", s.message);
 //
-// Every kernel is called so: (inputs, outputs, options, executor). Options may
-// be NULL, which is their defaults, and so may the executor: the calling
-// thread.
+// Every kernel takes (inputs, outputs, options, executor). Options may be
+// NULL, which means the defaults. The executor may be NULL too, which means
+// the calling thread.
 //
-// Structs whose first field is `size` grow at their end in later versions. Make
-// them from their ..._INIT macro, which sets the size and the defaults. Of a
-// shorter struct, of an older caller, what is missing has its default, and a
-// size that no version had is refused: 5, or 8, the size of a pointer. A longer
-// one, of a newer caller, is refused unless all that is not known here is zero,
-// and above SWY_MAX_STRUCT_SIZE, 4096 bytes, in any case. Structs without a
-// size never change, nor do enumerators. A flag is 0 or 1, and is refused with
-// another value.
+// Structs with `size` as their first field grow at their end in later
+// versions. Make them from their ..._INIT macro, which sets the size and the
+// defaults.
+// * In a shorter struct, from an older caller, the missing fields have their
+//   defaults. A size that no version had is refused, such as 5, or 8, the
+//   size of a pointer.
+// * A longer struct, from a newer caller, is refused unless all bytes that
+//   this version does not know are zero. Above SWY_MAX_STRUCT_SIZE, 4096
+//   bytes, it is always refused.
 //
-// Nothing is thrown, printed or allocated, and a call that fails says why.
-// Functions may be called by any thread.
+// Structs without a size never change, nor do enumerators. A flag is 0 or 1;
+// another value is refused.
+//
+// Functions do not throw, print or allocate, and a failed call returns the
+// reason. Any thread may call them.
 
 #ifndef SWITCHYARD_SWITCHYARD_H_
 #define SWITCHYARD_SWITCHYARD_H_
