@@ -14,7 +14,8 @@
 
 namespace switchyard {
 
-// Floats as they are stored: the bits, to be converted by who computes.
+// Floats as stored: only their bits. Code that computes with them converts
+// them.
 struct BFloat16 {
   uint16_t bits;
 };
@@ -67,9 +68,9 @@ enum class Type : uint8_t {
   kQ8_K,
 };
 
-// TypeOf<float>::value is Type::kF32, and so on; other types have no value, nor
-// have blocks: sizes of views count values, and a pointer to blocks would count
-// blocks.
+// TypeOf<float>::value is Type::kF32, and so on; other types have no value.
+// Blocks have none either, because sizes of views count values, and a pointer
+// to blocks would count blocks.
 template <class T>
 struct TypeOf {};
 template <class T>
@@ -99,7 +100,7 @@ struct TypeOf<Scale8E8M0> : std::integral_constant<Type, Type::kE8M0> {};
 template <class T>
 inline constexpr Type kType = TypeOf<T>::value;
 
-// Bytes of an element, or of a block; 0 for what is no Type.
+// Bytes of an element, or of a block; 0 for a value that is not a Type.
 constexpr size_t SizeOf(Type type) noexcept {
   switch (type) {
     case Type::kF32:
@@ -127,20 +128,20 @@ constexpr size_t SizeOf(Type type) noexcept {
   return 0;
 }
 
-// The binary logarithm of the values in a block; 0 where there are none.
+// The binary logarithm of the values in a block; 0 for a type without blocks.
 constexpr unsigned BlockBits(Type type) noexcept {
   return type == Type::kQ8_K                          ? 8
          : type == Type::kQ8_0 || type == Type::kQ8_1 ? 5
                                                       : 0;
 }
-// Values in a block; 1 where there are none.
+// Values in a block; 1 for a type without blocks.
 constexpr size_t BlockOf(Type type) noexcept {
   return size_t{1} << BlockBits(type);
 }
-// Bytes of that many values, a multiple of BlockOf(type).
+// Bytes of `values` values, a multiple of BlockOf(type).
 constexpr size_t BytesOf(Type type, size_t values) noexcept {
-  // The binary logarithms of SizeOf(), four bits each: a call looks at two
-  // dozen views.
+  // The binary logarithms of SizeOf(), four bits each. A table in a register,
+  // because a call computes this for two dozen views.
   if (type < Type::kQ8_0) {
     return values << (uint64_t{0x322112} >> 4 * static_cast<unsigned>(type) &
                       3);
