@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Non-owning views. The library never reads or writes a byte outside them and
-// asks for no alignment beyond that of the element type. Sizes may be of any
-// integer type (ggml's are int64_t); a negative one is far too large, and
-// refused as such.
+// needs no alignment beyond the element type's. Sizes may be of any integer
+// type (ggml's are int64_t); a negative size becomes a huge one, and is
+// refused for that.
 //
-// All structs of inputs, outputs and options are aggregates: made in braces in
-// the order of their fields, filled field by field, or, from C++20 on, made
-// with designated initialisers:
+// All structs of inputs, outputs and options are aggregates. Make them in
+// braces in the order of their fields, fill them field by field, or, from
+// C++20 on, use designated initialisers:
 //
 //   CombineInputs in;
 //   in.rows = {down, num_rows, hidden};
@@ -31,12 +31,13 @@ inline constexpr bool kAreSizes = ((std::is_integral_v<I> ||
 template <class... I>
 using IfSizes = std::enable_if_t<kAreSizes<I...>>;
 
-// Matrices of any type have private constructors that take what belongs into no
-// braces of theirs, to say in a static_assert what does: all that GCC 12 says
-// otherwise is "could not convert ... from <brace-enclosed initializer list>".
-// They are private so that std::is_convertible and its like keep saying no. A
-// Span has none: functions overloaded for Spans of several types would become
-// ambiguous.
+// Better errors for wrong braces. Matrices of any type have private
+// constructors that accept wrong arguments and explain the right ones in a
+// static_assert, because GCC 12 says only "could not convert ... from
+// <brace-enclosed initializer list>". They are private so that
+// std::is_convertible and similar traits stay false. Span has no such
+// constructors, because functions overloaded for Spans of several types would
+// become ambiguous.
 namespace refused {
 
 template <class T, class = void>
@@ -45,7 +46,7 @@ template <class T>
 inline constexpr bool kHasType<T, std::void_t<decltype(TypeOf<T>::value)>> =
     true;
 
-// Whether a matrix of Void may have elements of T.
+// True if a matrix of Void may have elements of T.
 template <class Void, class T>
 inline constexpr bool kTakes = kHasType<T> &&
                                (std::is_const_v<Void> || !std::is_const_v<T>);
@@ -80,8 +81,8 @@ constexpr void Matrix() noexcept {
 
 }  // namespace refused
 
-// `size` elements from `data` on. Made from a vector, an array, a std::span or
-// anything else that has data() and size().
+// The `size` elements that start at `data`. Converts from a vector, an array,
+// a std::span or any other type with data() and size().
 template <class T>
 struct Span {
   T* data = nullptr;
@@ -110,8 +111,9 @@ struct Span {
   constexpr T* end() const noexcept { return data + size; }
 };
 
-// `rows` rows of `cols` elements; row r starts at data + r * stride. All in
-// elements, stride >= cols. A default-made Matrix is empty (no data).
+// `rows` rows of `cols` elements; row r starts at data + r * stride. The
+// stride counts elements too, and is at least cols. A default Matrix is empty
+// (no data).
 template <class T>
 struct Matrix {
   T* data = nullptr;
@@ -139,7 +141,8 @@ struct Matrix {
         stride(other.stride) {}
 
   constexpr T* Row(size_t row) const noexcept { return data + row * stride; }
-  // Rows [begin, end), same columns: what an engine's own thread loop passes.
+  // Rows [begin, end), same columns: for an engine that calls from its own
+  // thread loop.
   constexpr Matrix RowRange(size_t begin, size_t end) const noexcept {
     return Matrix(Row(begin), end - begin, cols, stride);
   }
@@ -149,15 +152,17 @@ struct Matrix {
   }
 };
 
-// A matrix whose element type is known at run time: what functions take that
-// serve several. Each says which types it accepts for which argument; any other
-// is kInvalidArgument. Made from a Matrix, or as one is:
+// A matrix with an element type that is known at run time, for functions that
+// accept several types. Each function documents the types of its arguments;
+// any other type is kInvalidArgument. Converts from a Matrix, or is made like
+// one:
 //
 //   RouteTopK({{logits, tokens, 128}},
 //             {{ids, tokens, 8}, {weights, tokens, 8}})
 //
-// or, with one row, from a Span or anything that has data() and size(); from an
-// empty one as {}. Sizes count values in blocks, too (Type::kQ8_0, ...).
+// It also converts from a Span or any type with data() and size(): to a
+// matrix of one row, or to {} if that is empty. Sizes count values in types
+// with blocks too (Type::kQ8_0, ...).
 template <class Void>  // void or const void
 struct BasicAnyMatrix {
   template <class T>
@@ -216,8 +221,8 @@ struct BasicAnyMatrix {
   constexpr BasicAnyMatrix(C&& container) noexcept  // NOLINT(runtime/explicit)
       : BasicAnyMatrix(Span<T>(container)) {}
 
-  // The same as a Matrix<T>; T has to be what `type` says, or another type of
-  // its size.
+  // The same as a Matrix<T>. T must be the element type that `type` names, or
+  // another type of its size.
   template <class T>
   Matrix<Element<T>> As() const noexcept {
     return {static_cast<Element<T>*>(data), rows, cols, stride};
@@ -244,7 +249,8 @@ struct BasicAnyMatrix {
   constexpr BasicAnyMatrix(T*, const Sizes&...) noexcept {
     refused::Matrix<Void, T, Sizes...>();
   }
-  // A size in a matrix's place: the braces around its pointer are missing.
+  // A number where a matrix belongs: the braces around the pointer are
+  // missing.
   template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
   constexpr BasicAnyMatrix(N) noexcept {  // NOLINT(runtime/explicit)
     refused::Matrix<Void, float>();
@@ -287,9 +293,9 @@ struct BasicAnyMatrix {
 using AnyMatrix = BasicAnyMatrix<void>;
 using ConstAnyMatrix = BasicAnyMatrix<const void>;
 
-// Rows of data that may be quantised: codes, and what goes with them.
-// quantize.h has the formats. Made from any matrix where there is nothing to go
-// with it:
+// Rows of data that may be quantised: codes with their scales and sums.
+// quantize.h has the formats. Converts from any matrix if the format has no
+// scales:
 //
 //   GatherRows({tokens, pairs, ids}, {{codes, n, hidden}});  // or quantised:
 //   GatherRows({tokens, pairs, ids}, {{{codes, n, hidden}, {scales, n, 1}}});
@@ -312,7 +318,7 @@ struct BasicAnyRows : BasicAnyMatrix<Void> {
                          const Base& sums_in = {}) noexcept
       : Base(values), scales(scales_in), sums(sums_in) {}
 
-  // Rows [begin, end) with what goes with them.
+  // Rows [begin, end) with their scales and sums.
   BasicAnyRows RowRange(size_t begin, size_t end) const noexcept {
     return BasicAnyRows(Base::RowRange(begin, end), Slice(scales, begin, end),
                         Slice(sums, begin, end));
