@@ -1,10 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An executor on OpenMP's threads, for engines that have them anyway: torch,
-// oneDNN and ggml run on libgomp, and a second pool on the same cores costs
-// twice. Header-only: whichever OpenMP runtime the including file is compiled
-// for (-fopenmp) is the one that it runs on. Elsewhere there is no such class.
+// An executor on OpenMP's threads, for engines that use OpenMP already:
+// torch, oneDNN and ggml run on libgomp, and a second pool on the same cores
+// costs twice. It is header-only, so that it runs on the OpenMP runtime for
+// which the including file is compiled (-fopenmp). Without OpenMP this header
+// declares nothing.
 
 #ifndef SWITCHYARD_OPENMP_EXECUTOR_H_
 #define SWITCHYARD_OPENMP_EXECUTOR_H_
@@ -21,20 +22,20 @@
 
 namespace switchyard {
 
-// Stateless but for its size: make one per thread, per call or per process. A
-// call from inside of a parallel region runs on the calling thread, as worker
-// 0; so does work of less than two grains. Each other call is a region of all
-// threads, even where it has work for two: libgomp ends and remakes threads
-// whenever their number changes.
+// Its only state is its size, so make one per thread, per call or per
+// process. A call from inside a parallel region runs on the calling thread,
+// as worker 0; so does work of less than two grains. Every other call is a
+// region of all threads, even if it has work for two only, because libgomp
+// ends and restarts threads whenever their number changes.
 //
 // OpenMP reports no errors: where it cannot start a thread, libgomp ends the
-// process. In a child after fork() libgomp's threads are gone once the parent
+// process. In a child after fork(), libgomp's threads are gone if the parent
 // had any: there, use SerialExecutor().
 class OpenMpExecutor final : public Executor {
  public:
-  // `threads` at the same time, counting the caller; 0: as many as a parallel
-  // region has by default (OMP_NUM_THREADS, omp_set_num_threads) when this is
-  // made.
+  // Runs `threads` threads, counting the caller. 0: as many as a parallel
+  // region has by default (OMP_NUM_THREADS, omp_set_num_threads) when the
+  // executor is made.
   explicit OpenMpExecutor(size_t threads = 0) noexcept
       : threads_(threads != 0
                      ? std::min(threads, kMost)
@@ -45,9 +46,9 @@ class OpenMpExecutor final : public Executor {
 
   size_t Concurrency() const noexcept override { return threads_; }
 
-  // Sixteen threads take 5 us, and 7 more for pieces of 10 us, while they spin:
-  // some milliseconds after a region, the engine's included, unless there are
-  // more threads than cores.
+  // A fork of sixteen threads takes 5 us, and 7 more for pieces of 10 us,
+  // while the threads spin. They spin for some milliseconds after a region,
+  // the engine's regions included, except with more threads than cores.
   size_t ForkNs() const noexcept override { return fork_ns_; }
 
   Status ParallelFor(size_t count, size_t grain, Body body,
@@ -60,7 +61,7 @@ class OpenMpExecutor final : public Executor {
     }
 #pragma omp parallel num_threads(static_cast <int>(threads_))
     {
-      // There may be fewer threads than asked for.
+      // OpenMP may start fewer threads than requested.
       const size_t worker = static_cast<size_t>(omp_get_thread_num());
       loop.Run(worker, static_cast<size_t>(omp_get_num_threads()), worker);
     }
