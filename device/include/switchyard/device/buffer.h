@@ -17,9 +17,10 @@
 
 namespace switchyard::device {
 
-// Host and kernels see the same bytes, whichever is asked for. Hazards between
-// encoders and dispatches are never left to the caller, untracked or not:
-// encoders run in order, dispatches too.
+// These options are accepted and change nothing: host and kernels always see
+// the same bytes. The caller has no hazards to track, even with
+// HazardTrackingModeUntracked, because encoders run in order, and dispatches
+// too.
 using ResourceOptions = UInteger;
 enum : ResourceOptions {
   ResourceCPUCacheModeDefaultCache = 0,
@@ -56,7 +57,7 @@ enum : ResourceUsage {
 // The argument of useResource(); all resources are buffers.
 class Resource : public Referencing<Resource> {
  public:
-  // Behind the buffer in errors.
+  // Errors show the label after the buffer.
   void setLabel(const host_internal::Text& label) noexcept {
     label_.Set(label);
   }
@@ -74,25 +75,25 @@ class Resource : public Referencing<Resource> {
   host_internal::Label label_;
 };
 
-// Kept alive by every command buffer it is bound in until that has run (its
-// handlers come later).
+// A buffer stays alive until every command buffer that binds it has run
+// (handlers come later).
 class Buffer : public Referencing<Buffer, Resource> {
  public:
   using Deallocator = std::function<void(void* pointer, size_t length)>;
 
   ~Buffer();
 
-  // Valid at once and for the buffer's life. As on Metal, the host leaves alone
-  // what committed work uses until that has completed.
+  // Valid at once and for the buffer's life. As on Metal, the host must not
+  // touch bytes that committed work uses until this work has completed.
   void* contents() const noexcept { return contents_; }
   size_t length() const noexcept { return length_; }
   size_t allocatedSize() const noexcept { return length_; }
-  // The address by which a kernel finds contents() through a pointer in a
+  // The address of contents() for kernels, to be stored as a pointer in a
   // struct.
   uint64_t gpuAddress() const noexcept {
     return reinterpret_cast<uintptr_t>(contents_);
   }
-  // Nothing to do: kernels see what the host writes.
+  // Does nothing, because kernels see the host's writes anyway.
   void didModifyRange(Range) noexcept {}
 
  private:
@@ -107,10 +108,10 @@ class Buffer : public Referencing<Buffer, Resource> {
   void* const contents_;
   const size_t length_;
   const bool read_only_;
-  bool fresh_ = false;  // what was never written can be told, in checked mode
+  bool fresh_ = false;  // checked mode can find reads before any write
   Deallocator deallocator_;
-  // The command buffer that retained this one last: a copy of a shared_ptr per
-  // command buffer rather than per dispatch.
+  // The command buffer that retained this one last, so that a shared_ptr is
+  // copied once per command buffer and not once per dispatch.
   mutable std::atomic<uint64_t> retained_by_{0};
 };
 
