@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Work for a queue, and what became of it.
+// Command buffers: work for a queue, and its results.
 
 #ifndef SWITCHYARD_DEVICE_COMMAND_BUFFER_H_
 #define SWITCHYARD_DEVICE_COMMAND_BUFFER_H_
@@ -33,7 +33,7 @@ class Queue;  // device/src/core
 // When a dispatch ran, in seconds of std::chrono::steady_clock.
 struct DispatchTime {
   std::string kernel;
-  Size threadgroups;  // an indirect dispatch's as it was read
+  Size threadgroups;  // of an indirect dispatch: the size read
   double start;
   double end;
   std::string encoder;   // its label
@@ -53,7 +53,7 @@ class CommandBuffer : public Referencing<CommandBuffer> {
   // Shown in errors.
   void setLabel(const host_internal::Text& label) noexcept;
   std::string label() const;
-  // Around the encoders that are made in between: CommandEncoder has the rest.
+  // Encloses the encoders made between the two calls. See CommandEncoder.
   void pushDebugGroup(const host_internal::Text& name) noexcept;
   void popDebugGroup() noexcept;
 
@@ -63,42 +63,46 @@ class CommandBuffer : public Referencing<CommandBuffer> {
       DispatchType type = DispatchTypeSerial) noexcept;
   Autoreleased<BlitCommandEncoder> blitCommandEncoder() noexcept;
 
-  // Between encoders: event.h tells what they do.
+  // Called between encoders; see event.h.
   void encodeSignalEvent(host_internal::Arg<Event> event,
                          uint64_t value) noexcept;
   void encodeWait(host_internal::Arg<Event> event, uint64_t value) noexcept;
 
-  // Takes the next place in the queue, for work still being encoded. The queue
-  // waits for it to be committed, or dropped. Once only, and before commit().
+  // Takes the next place in the queue, for work that is still being encoded.
+  // The queue waits until the buffer is committed or dropped. Call it once
+  // only, and before commit().
   void enqueue() noexcept;
-  // Hands the work to the queue and returns. Its encoders have to be ended:
-  // one that was dropped without endEncoding() makes this an error.
+  // Hands the work to the queue and returns. All encoders must have ended: an
+  // encoder that was dropped without endEncoding() makes this an error.
   void commit() noexcept;
-  // Returns when the work is done and the handlers have returned. What the
-  // queue has not started yet, this buffer and earlier ones with their
-  // handlers, may run on this thread. Before commit() it returns at once, and
-  // that is an error which keeps the work from running. In a handler of this
-  // buffer it returns at once; later buffers may be waited for there, and those
-  // of other queues whose handlers do not wait for this one's. A handler that
-  // runs in another handler's wait, and so on, may wait 256 deep, because each
-  // takes stack; deeper, the wait returns at once, and its command buffer,
-  // which runs later, is an error.
+  // Returns when the work is done and the handlers have returned. Work that
+  // the queue has not started yet (this buffer and earlier ones, with their
+  // handlers) may run on this thread. Called before commit(), it returns at
+  // once, and the mistake keeps the work from running.
+  //
+  // Called in a handler of this buffer, it returns at once. A handler may
+  // wait for later buffers, and for buffers of other queues if their handlers
+  // do not wait for buffers of this queue. Handlers that run in the waits of
+  // other handlers may wait 256 deep, because each takes stack. Deeper, the
+  // wait returns at once, and its command buffer, which runs later, is an
+  // error.
   void waitUntilCompleted() noexcept;
-  // Returns when the work has begun, and the scheduled handlers have returned;
-  // else as waitUntilCompleted().
+  // Returns when the work has begun and the scheduled handlers have returned;
+  // otherwise like waitUntilCompleted().
   void waitUntilScheduled() noexcept;
-  // Called before the work, on the thread that is to run it; must be added
-  // before commit(), and must not wait for command buffers. One that throws
-  // makes the buffer an error.
+  // Called before the work, on the thread that will run it; must be added
+  // before commit(), and must not wait for command buffers. A handler that
+  // throws makes the buffer an error.
   void addScheduledHandler(ScheduledHandler handler) noexcept;
   // Called after the work, in the order added, before waitUntilCompleted
   // returns; must be added before commit(). A handler that throws makes the
   // buffer an error.
   void addCompletedHandler(CompletedHandler handler) noexcept;
 
-  // Completed turns into Error on misuse after the work, a second commit() say.
+  // Completed turns into Error on misuse after the work, such as a second
+  // commit().
   CommandBufferStatus status() const noexcept;
-  // "kernel: argument: what is wrong", empty without an error. Known before
+  // "kernel: argument: problem", empty without an error. Known before
   // commit() for mistakes in the encoding.
   std::string error() const;
   // When the work started and ended, in seconds of std::chrono::steady_clock;
@@ -108,14 +112,15 @@ class CommandBuffer : public Referencing<CommandBuffer> {
   // One per dispatch that ran, in order, once the buffer has completed; empty
   // without DeviceOptions::time_dispatches.
   std::vector<DispatchTime> dispatchTimes() const;
-  // Things that ran and were probably not meant so: known once the buffer has
-  // completed, with DeviceOptions::check_kernels.
+  // Probable mistakes in work that ran: known once the buffer has completed,
+  // with DeviceOptions::check_kernels.
   std::vector<std::string> warnings() const;
-  // The findings of checked mode in order, once the buffer has completed. The
-  // text of the first one begins error(), unless that was known before.
+  // The findings of checked mode in order, once the buffer has completed.
+  // error() begins with the text of the first one, unless it had another
+  // error before.
   std::vector<Finding> findings() const;
-  // The buffers that kernels had bound to write and that they have not written
-  // in full, once the buffer has completed; in checked mode and with
+  // The buffers that were bound for writing and that kernels have not written
+  // in full, once the command buffer has completed; in checked mode and with
   // DeviceOptions::track_never_written. Exact to two bytes.
   std::vector<NeverWritten> neverWritten() const;
 
