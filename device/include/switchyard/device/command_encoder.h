@@ -27,8 +27,8 @@ enum : BarrierScope {
   BarrierScopeTextures = 2,
 };
 
-// Dispatches run in the order they were encoded in either type, each spread
-// over the executor; a concurrent encoder only promises that they could
+// With either type, dispatches run in the order they were encoded, each
+// spread over the executor. A concurrent encoder only states that they could
 // overlap between barriers.
 enum DispatchType : uint32_t { DispatchTypeSerial, DispatchTypeConcurrent };
 
@@ -39,14 +39,14 @@ class CommandEncoder : public Referencing<CommandEncoder> {
  public:
   ~CommandEncoder();
 
-  // Labels, and the debug groups that are open, are shown in the errors and
-  // times of the dispatches that come after. A group is closed by the encoder
-  // that opened it, or endEncoding() is an error.
+  // Errors and times of the following dispatches show the label and the open
+  // debug groups. The encoder that opened a group must close it; otherwise
+  // endEncoding() is an error.
   void setLabel(const host_internal::Text& label) noexcept;
   std::string label() const;
   void pushDebugGroup(const host_internal::Text& name) noexcept;
   void popDebugGroup() noexcept;
-  // Shown until the next one, or until a group begins or ends.
+  // Shown until the next signpost, or until a group begins or ends.
   void insertDebugSignpost(const host_internal::Text& name) noexcept;
 
   void endEncoding() noexcept;
@@ -55,7 +55,8 @@ class CommandEncoder : public Referencing<CommandEncoder> {
   friend class CommandBuffer;
   struct State;
   explicit CommandEncoder(std::unique_ptr<State> state);
-  // Fences order encoders: nothing to do, but they have to be some.
+  // Encoders run in order anyway, so this only checks that the fence is not
+  // null.
   void UseFence(const char* call, host_internal::Arg<Fence> fence) noexcept;
 
   const std::unique_ptr<State> base_;
@@ -71,12 +72,14 @@ class ComputeCommandEncoder
 
   void setComputePipelineState(
       host_internal::Arg<ComputePipelineState> pipeline) noexcept;
-  // A null buffer unbinds. offset in bytes, less than the buffer's length.
+  // A null buffer unbinds. `offset` is in bytes, and less than the buffer's
+  // length.
   void setBuffer(host_internal::Arg<Buffer> buffer, size_t offset,
                  size_t index) noexcept;
-  // Moves the binding of setBuffer.
+  // Changes the offset of a buffer that setBuffer bound.
   void setBufferOffset(size_t offset, size_t index) noexcept;
-  // range.length buffers and offsets, for the indices of the range.
+  // Binds range.length buffers with their offsets to the indices of the
+  // range.
   void setBuffers(const std::shared_ptr<Buffer> buffers[],
                   const size_t offsets[], Range range) noexcept;
   template <class B>
@@ -90,25 +93,25 @@ class ComputeCommandEncoder
   }
   // At most 4096 bytes.
   void setBytes(const void* bytes, size_t length, size_t index) noexcept;
-  // In bytes, any length; all of them together at most 32768. Built-in kernels
-  // need none and take what is set.
+  // In bytes, any length; all lengths together at most 32768. Built-in
+  // kernels need no threadgroup memory and accept any length.
   void setThreadgroupMemoryLength(size_t length, size_t index) noexcept;
 
   // A grid of zero threadgroups does nothing.
   void dispatchThreadgroups(Size threadgroups_per_grid,
                             Size threads_per_threadgroup) noexcept;
-  // Three uint32 from `offset` (bytes, a multiple of 4), read when the dispatch
-  // executes: an earlier one may write them.
+  // Reads three uint32 at `offset` (bytes, a multiple of 4) when the dispatch
+  // executes, so an earlier dispatch may write them.
   void dispatchThreadgroups(host_internal::Arg<Buffer> indirect_buffer,
                             size_t offset,
                             Size threads_per_threadgroup) noexcept;
-  // Dispatches as many threadgroups as cover the threads; those at the edge may
-  // be short.
+  // Dispatches enough threadgroups to cover the threads; threadgroups at the
+  // edge may be smaller.
   void dispatchThreads(Size threads_per_grid,
                        Size threads_per_threadgroup) noexcept;
 
-  // Orders dispatches of a concurrent encoder. They run in order here; checked
-  // mode tells where one of these is missing.
+  // Orders dispatches of a concurrent encoder. They run in order here anyway;
+  // checked mode reports missing barriers.
   void memoryBarrier(BarrierScope scope) noexcept;
   void memoryBarrier(const std::shared_ptr<Buffer> resources[],
                      size_t count) noexcept;
@@ -121,8 +124,8 @@ class ComputeCommandEncoder
         resources, count);
   }
 
-  // Buffers that kernels reach through pointers in others: kept until the
-  // command buffer has run.
+  // Buffers that kernels reach through pointers in other buffers: keeps them
+  // until the command buffer has run.
   void useResource(host_internal::Arg<Resource> resource,
                    ResourceUsage usage) noexcept;
   template <class R>
@@ -146,7 +149,7 @@ class ComputeCommandEncoder
   ComputeCommandEncoder(std::shared_ptr<CommandBuffer> buffer,
                         DispatchType type);
   explicit ComputeCommandEncoder(std::unique_ptr<State> state);
-  // The i-th of an array of pointers of some spelling.
+  // Returns the i-th of an array of pointers, in any of the spellings.
   using BufferAt = const Buffer* (*)(const void* all, size_t i);
   using ResourceAt = const Resource* (*)(const void* all, size_t i);
   void SetBuffers(BufferAt at, const void* buffers, const size_t offsets[],
@@ -156,7 +159,7 @@ class ComputeCommandEncoder
   State* const state_;  // base_
 };
 
-// Fills and copies buffers. Checked mode knows what is read and written.
+// Fills and copies buffers. Checked mode records these reads and writes.
 class BlitCommandEncoder
     : public Referencing<BlitCommandEncoder, CommandEncoder> {
  public:
@@ -166,7 +169,7 @@ class BlitCommandEncoder
   void copyFromBuffer(host_internal::Arg<Buffer> source, size_t source_offset,
                       host_internal::Arg<Buffer> destination,
                       size_t destination_offset, size_t size) noexcept;
-  // Nothing to do: the host sees what kernels write.
+  // Does nothing, because the host sees the kernels' writes anyway.
   void synchronizeResource(host_internal::Arg<Resource> resource) noexcept;
   void updateFence(host_internal::Arg<Fence> fence) noexcept;
   void waitForFence(host_internal::Arg<Fence> fence) noexcept;
