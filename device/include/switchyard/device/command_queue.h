@@ -17,21 +17,21 @@ namespace switchyard::device {
 
 class Device;
 
-// Runs command buffers one after the other, in the order in which they were
-// enqueued (or else committed), on a thread of its own or on a thread that
-// waits for them. Several queues run at the same time.
+// Runs command buffers one after the other, in the order they were enqueued
+// (if not, committed), on the queue's thread or on a thread that waits for
+// them. Several queues run at the same time.
 //
-// Queue and device live on while one of their command buffers does. Dropping
-// the last reference to a queue and its command buffers waits for what was
-// committed, but never inside the work of this queue or another (kernels,
-// handlers, deallocators that it calls), where two queues could wait for each
-// other: there it returns at once, what was committed still runs, and the
-// queue's thread ends by itself. exit() waits for such threads, unless work
-// calls it.
+// A command buffer keeps its queue and device alive. Dropping the last
+// reference to a queue and its command buffers waits for committed work.
+// Inside the work of this queue or another (kernels, handlers, deallocators
+// that it calls) it never waits, because two queues could wait for each
+// other: it returns at once, committed work still runs, and the queue's
+// thread ends by itself. exit() waits for such threads, unless work calls it.
 //
-// Work runs in the default floating-point environment (threadgroup.h), handlers
-// and deallocators in that of the thread they are called on: one that waits, or
-// the queue's, which has that of the thread which made the queue.
+// Work runs in the default floating-point environment (threadgroup.h).
+// Handlers and deallocators run in the environment of the thread that calls
+// them. That is a thread that waits, or the queue's thread, which has the
+// environment of the thread that made the queue.
 class CommandQueue : public Referencing<CommandQueue> {
  public:
   ~CommandQueue();
@@ -43,7 +43,7 @@ class CommandQueue : public Referencing<CommandQueue> {
   const std::shared_ptr<Device>& device() const noexcept { return device_; }
   // nullptr if memory is out.
   Autoreleased<CommandBuffer> commandBuffer() noexcept;
-  // The same: it keeps what it uses all the same.
+  // The same as commandBuffer(): it retains its buffers too.
   Autoreleased<CommandBuffer> commandBufferWithUnretainedReferences() noexcept {
     return commandBuffer();
   }
