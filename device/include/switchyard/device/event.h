@@ -20,14 +20,15 @@ namespace switchyard::device {
 
 class Device;
 
-// A number that grows. A command buffer sets it where encodeSignalEvent()
-// stands in it, whether or not the work before has failed, and others stop
-// where their encodeWait() stands until it is large enough.
+// A number that grows. A command buffer sets it at its encodeSignalEvent(),
+// even if its work before that has failed. Other command buffers stop at
+// their encodeWait() until the number is large enough.
 //
-// A thread that runs a command buffer stops with it, also one in
-// waitUntilCompleted(): what it is to commit afterwards cannot be waited for.
-// Nor can later command buffers of a queue in whose handler it is. After
-// DeviceOptions::event_timeout_ms the wait is an error of the command buffer.
+// The thread that runs the command buffer stops with it, even if that is a
+// thread in waitUntilCompleted(). So it cannot wait for work that this thread
+// would commit afterwards, nor, in a handler, for later command buffers of
+// the handler's queue. After DeviceOptions::event_timeout_ms the wait is an
+// error of the command buffer.
 class Event : public Referencing<Event> {
  public:
   ~Event();
@@ -44,9 +45,9 @@ class Event : public Referencing<Event> {
   Event() = default;
 
   using Function = std::function<void(uint64_t value)>;
-  // A smaller value than there is changes nothing.
+  // A value smaller than the present one changes nothing.
   void Signal(uint64_t value) noexcept;
-  // Whether the value came in time.
+  // False if the value was not reached in time.
   bool Wait(uint64_t value, uint64_t milliseconds) noexcept;
   uint64_t Value() const noexcept;
   void Notify(uint64_t value, Function function) noexcept;
@@ -64,27 +65,28 @@ class Event : public Referencing<Event> {
   host_internal::Label label_;
 };
 
-// There is nothing to set: functions are called by the thread that signals.
+// Has no settings, because the thread that signals calls the functions.
 class SharedEventListener : public Referencing<SharedEventListener> {
  public:
   static Ref<SharedEventListener> alloc() noexcept;
   Ref<SharedEventListener> init() noexcept;
 };
 
-// One that the host sees, too.
+// An event that the host can read, set and wait for, too.
 class SharedEvent : public Referencing<SharedEvent, Event> {
  public:
   using Notification = std::function<void(SharedEvent* event, uint64_t value)>;
 
   uint64_t signaledValue() const noexcept { return Value(); }
   void setSignaledValue(uint64_t value) noexcept { Signal(value); }
-  // Whether the value came in time. Kernels must not call it.
+  // False if the value was not reached in time. Kernels must not call this.
   bool waitUntilSignaledValue(uint64_t value, uint64_t milliseconds) noexcept {
     return Wait(value, milliseconds);
   }
   // Calls `notification`, once, when the value is reached, which may be now:
-  // on the thread that signals, possibly in the middle of a command buffer. It
-  // must not wait for command buffers; what it throws is lost.
+  // on the thread that signals, possibly in the middle of a command buffer.
+  // It must not wait for command buffers; an exception that it throws is
+  // lost.
   void notifyListener(const SharedEventListener* listener, uint64_t value,
                       Notification notification) noexcept;
 
