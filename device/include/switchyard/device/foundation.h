@@ -1,12 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Who owns objects, in either of two spellings.
+// Ownership of objects, in two spellings.
 //
-// A std::shared_ptr keeps what it points to, and so does a Ref, which is one.
-// Or as in metal-cpp (`namespace NS = switchyard::device;`): a raw pointer of a
-// call whose name begins with new or alloc is the caller's until release(), one
-// of any other call (commandBuffer(), ...) is the thread's AutoreleasePool's.
+// A std::shared_ptr keeps its object alive, and so does a Ref, which derives
+// from it. Raw pointers work as in metal-cpp (`namespace NS =
+// switchyard::device;`): the caller owns the result of new...() and alloc()
+// until release(), and the thread's AutoreleasePool owns the result of any
+// other call (commandBuffer(), ...).
 //
 //   auto buffer = device->newBuffer(64);          // as long as the variable
 //   MTL::Buffer* buffer = device->newBuffer(64);  // until buffer->release()
@@ -29,7 +30,7 @@ namespace switchyard::device {
 using UInteger = size_t;
 using Integer = ptrdiff_t;
 
-// `length` indices from `location` on.
+// The `length` indices that start at `location`.
 struct Range {
   size_t location = 0;
   size_t length = 0;
@@ -45,17 +46,18 @@ struct Range {
 template <class T, bool kAutoreleased>
 class Ref;
 
-// The base of all objects, which are counted by shared_ptr, and by retain() and
-// release() besides.
+// The base of all objects. References are counted by shared_ptr, and also by
+// retain() and release().
 class Object : public std::enable_shared_from_this<Object> {
  public:
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
-  // Takes back a retain(), or what a raw pointer of new...() owns. Nothing if
-  // there is none left: the object is a shared_ptr's.
+  // Undoes a retain(), or gives up the reference of a raw pointer from
+  // new...(). Does nothing without such a reference, because a shared_ptr
+  // owns the object then.
   void release() noexcept;
-  // How often it could be released.
+  // How many times release() has an effect.
   size_t retainCount() const noexcept;
 
  protected:
@@ -69,9 +71,9 @@ class Object : public std::enable_shared_from_this<Object> {
   friend class Ref;
   friend class CommandBuffer;
 
-  // Counts one more, which `self` stands for.
+  // Counts one more reference, which `self` holds.
   void Keep(std::shared_ptr<const void> self) noexcept;
-  // The innermost AutoreleasePool of the thread keeps it.
+  // Gives `object` to the innermost AutoreleasePool of the thread.
   static void Pool(std::shared_ptr<const void> object) noexcept;
 
   mutable std::mutex references_mutex_;
@@ -87,7 +89,7 @@ class Referencing : public Base {
     this->Keep(this->shared_from_this());
     return static_cast<T*>(this);
   }
-  // Leaves a release() to the pool.
+  // Makes the pool call release() later.
   T* autorelease() noexcept {
     Object::Pool(this->shared_from_this());
     this->release();
@@ -95,7 +97,7 @@ class Referencing : public Base {
   }
 };
 
-// A shared_ptr that is a raw pointer where one is asked for.
+// A shared_ptr that converts to a raw pointer.
 template <class T, bool kAutoreleased = false>
 class Ref : public std::shared_ptr<T> {
  public:
@@ -106,7 +108,8 @@ class Ref : public std::shared_ptr<T> {
 
   // The pointer lives as long as the variable keeps it.
   operator T*() const& noexcept { return this->get(); }  // NOLINT
-  // The result of a call becomes the caller's, or the pool's.
+  // Converts the result of a call: the caller, or the pool, then owns the
+  // object.
   operator T*() && noexcept {  // NOLINT(runtime/explicit)
     T* const object = this->get();
     if (object == nullptr) return nullptr;
@@ -121,13 +124,13 @@ class Ref : public std::shared_ptr<T> {
   explicit operator bool() && noexcept { return this->get() != nullptr; }
 };
 
-// The result of calls whose raw pointers belong to the pool.
+// The result of a call that gives raw pointers to the pool.
 template <class T>
 using Autoreleased = Ref<T, true>;
 
 namespace host_internal {
 
-// An argument in any of the spellings, null included.
+// An object argument in any spelling, null included.
 template <class T>
 class Arg {
  public:
@@ -146,7 +149,7 @@ class Arg {
 
 namespace host_internal {
 
-// Settings in any of the spellings; {} and null are the default ones.
+// A settings argument in any spelling; {} and null mean the defaults.
 template <class T>
 class Settings {
  public:
@@ -165,8 +168,8 @@ class Settings {
 
 }  // namespace host_internal
 
-// NS::SharedPtr is a shared_ptr, and a raw pointer that is the caller's one
-// becomes it.
+// NS::SharedPtr is a shared_ptr. TransferPtr() makes one from a raw pointer
+// that the caller owns.
 template <class T>
 using SharedPtr = std::shared_ptr<T>;
 template <class T>
@@ -187,9 +190,10 @@ std::shared_ptr<T> RetainPtr(const Ref<T, kAutoreleased>& object) {
   return object;
 }
 
-// Lets go, when it is released or drained, of what the thread has got as raw
-// pointers since it was made. Without one they stay until the thread ends.
-// Released on the thread that made it, the innermost first.
+// When released or drained, it releases the objects that its thread got as
+// raw pointers since the pool was made. Without a pool they live until the
+// thread ends. Release a pool on the thread that made it, the innermost
+// first.
 class AutoreleasePool {
  public:
   static AutoreleasePool* alloc();
@@ -208,7 +212,7 @@ enum StringEncoding : uint32_t {
   UTF8StringEncoding = 4,
 };
 
-// A text, for labels and names; bytes stay as they are in either encoding.
+// A text, for labels and names; neither encoding changes its bytes.
 class String : public Referencing<String> {
  public:
   static Autoreleased<String> string(const char* text,
@@ -223,13 +227,13 @@ class String : public Referencing<String> {
   const std::string text_;
 };
 
-// Why a call has given nothing, for those that ask with an Error*.
+// The reason why a call failed, for callers that pass an Error**.
 class Error : public Referencing<Error> {
  public:
-  // The error's own: gone with it.
+  // Owned by the error.
   String* localizedDescription() const noexcept { return text_.get(); }
   String* description() const noexcept { return text_.get(); }
-  Integer code() const noexcept { return 1; }  // whatever is wrong
+  Integer code() const noexcept { return 1; }  // for every error
 
  private:
   friend Autoreleased<Error> MakeError(const char* text) noexcept;
@@ -263,8 +267,8 @@ class Text {
   const char* text_;
 };
 
-// The place for a call's reason to give nothing: a std::string* or metal-cpp's
-// NS::Error**, either of which may be null.
+// Where a failing call stores the reason: a std::string* or metal-cpp's
+// NS::Error**; both may be null.
 class ErrorOut {
  public:
   ErrorOut(std::nullptr_t) noexcept {}                    // NOLINT
@@ -277,7 +281,7 @@ class ErrorOut {
   Error** object_ = nullptr;
 };
 
-// An object's label, which errors show. From any thread.
+// An object's label, which errors show. Any thread may use it.
 class Label {
  public:
   void Set(const Text& text) noexcept;
