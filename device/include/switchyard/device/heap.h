@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Heaps: buffers that share a budget, or memory.
+// Heaps: buffers that share a budget (automatic heaps) or memory (placement
+// heaps).
 
 #ifndef SWITCHYARD_DEVICE_HEAP_H_
 #define SWITCHYARD_DEVICE_HEAP_H_
@@ -38,7 +39,7 @@ class HeapDescriptor : public Referencing<HeapDescriptor> {
   UInteger size() const noexcept { return size_; }
   void setType(HeapType type) noexcept { type_ = type; }
   HeapType type() const noexcept { return type_; }
-  // Taken and left aside: see ResourceOptions.
+  // Accepted and ignored: see ResourceOptions.
   void setStorageMode(StorageMode) noexcept {}
   void setCpuCacheMode(CPUCacheMode) noexcept {}
   void setHazardTrackingMode(HazardTrackingMode) noexcept {}
@@ -50,7 +51,7 @@ class HeapDescriptor : public Referencing<HeapDescriptor> {
   HeapType type_ = HeapTypeAutomatic;
 };
 
-// Buffers live on without their heap.
+// Buffers may outlive their heap.
 class Heap : public Referencing<Heap> {
  public:
   static constexpr size_t kAlignment = 256;
@@ -61,16 +62,16 @@ class Heap : public Referencing<Heap> {
   std::string label() const { return label_.Get(); }
   HeapType type() const noexcept { return type_; }
   UInteger size() const noexcept { return size_; }
-  // The bytes that its buffers take, rounded up to kAlignment; in a placement
-  // heap, where they may overlap, all of it.
+  // The bytes that its buffers take, each rounded up to kAlignment. In a
+  // placement heap, the heap's size, because buffers may overlap there.
   UInteger usedSize() const noexcept;
   UInteger currentAllocatedSize() const noexcept { return size_; }
   UInteger maxAvailableSize(UInteger alignment) const noexcept;
 
-  // A buffer like Device::newBuffer()'s. nullptr also if it does not fit, or in
-  // a placement heap.
+  // A buffer as from Device::newBuffer(). nullptr also if it does not fit, or
+  // in a placement heap.
   Ref<Buffer> newBuffer(size_t length, ResourceOptions options) noexcept;
-  // `length` bytes from `offset` on, a multiple of kAlignment, of a placement
+  // The `length` bytes at `offset`, a multiple of kAlignment, in a placement
   // heap; nullptr in an automatic one.
   Ref<Buffer> newBuffer(size_t length, ResourceOptions options,
                         size_t offset) noexcept;
@@ -88,7 +89,7 @@ class Heap : public Referencing<Heap> {
   const HeapType type_;
   const size_t size_;
   const std::shared_ptr<Buffer> memory_;  // of a placement heap
-  // Shared with the buffers, which give back what they took.
+  // Shared with the buffers, which return their bytes when they end.
   const std::shared_ptr<std::atomic<size_t>> used_;
   host_internal::Label label_;
 };
