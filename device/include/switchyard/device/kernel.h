@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels of your own, thread by thread, as Metal shaders are written; and
-// checked, where DeviceOptions::check_kernels asks for it. device/docs/metal.md
-// ports a shader.
+// For kernels that you write thread by thread, like Metal shaders.
+// DeviceOptions::check_kernels checks them. device/docs/metal.md ports a
+// shader.
 //
 // A kernel is a function object, called once per threadgroup, for either kind
 // of access to memory:
@@ -31,19 +31,19 @@
 //   device->newComputePipelineState(MakeKernel("scale_row", ScaleRow{}),
 //   &error);
 //
-// Each call of for_each_thread() is a stretch of the kernel between two points
+// Each call of for_each_thread() is the part of the kernel between two points
 // where threads meet: barriers and simd functions, which are called outside.
-// Code outside is what all threads do alike; what it reads or writes counts as
-// thread 0's.
+// Code outside stands for work that all threads do alike; its reads and
+// writes count as thread 0's.
 //
-// Unchecked, buffer<T>() is a T*, and the kernel's code is what a loop over
-// plain pointers gives. Checked, it is a CheckedPointer<T>, for which the same
-// code compiles if elements are given their types: `float v = x[i]`, not
-// `auto v`, and std::max<float>(v, x[i]).
+// Unchecked, buffer<T>() is a T*, and the kernel compiles to the same code as
+// a loop over plain pointers. Checked, it is a CheckedPointer<T>, for which
+// the same code compiles if elements are given their types: `float v = x[i]`,
+// not `auto v`, and std::max<float>(v, x[i]).
 //
-// Accessors throw what becomes the command buffer's error: nothing bound, too
-// little bound, an address that is not aligned, a read-only buffer where T is
-// not const.
+// Accessors throw, and the text becomes the command buffer's error, if
+// nothing or too little is bound, if the address is not aligned, or if T is
+// not const and the buffer is read-only.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_H_
 #define SWITCHYARD_DEVICE_KERNEL_H_
@@ -102,9 +102,10 @@ void CheckedParams(const ThreadgroupContext& context, size_t index,
                    size_t length, void* to);
 void CheckedBarrier(RunningThread& thread, Threads& threads, bool simdgroup,
                     uint32_t flags);
-// The order to run the threads in; null: as they are numbered.
+// The order of the threads; null: by number.
 const uint16_t* OrderOfThreads(RunningThread& thread, size_t count);
-// `what`, where all threads meet, was called inside for_each_thread().
+// `what`, a function where all threads meet, was called inside
+// for_each_thread().
 [[noreturn]] void CalledInside(RunningThread& thread, const char* what);
 // Two threads' values differ.
 [[noreturn]] void ThreadsDisagree(RunningThread& thread, size_t first,
@@ -149,16 +150,17 @@ class Threadgroup {
   size_t simdgroups_per_threadgroup() const { return threads_.simdgroups; }
   size_t threads_per_simdgroup() const { return kernel_internal::kSimdWidth; }
 
-  // A variable that each thread has, to be reached as v[t].
+  // A variable of each thread, accessed as v[t].
   template <class T>
   PerThread<T> per_thread(T value) const {
     return PerThread<T>(threads_, value);
   }
 
   // Calls function(Thread) for every thread that has not returned, one after
-  // the other. Nothing may depend on the order. No barriers, simd functions,
-  // uniform(), threadgroup_array() and for_each_thread() in the function:
-  // errors in checked mode, and without meaning unchecked.
+  // the other. Results must not depend on the order. The function must not
+  // call barriers, simd functions, uniform(), threadgroup_array() or
+  // for_each_thread(): that is an error in checked mode, and undefined
+  // unchecked.
   template <class Function>
   void for_each_thread(const Function& function) {
     if constexpr (Access::kChecked) {
@@ -177,8 +179,8 @@ class Threadgroup {
         if (threads_.IsLeft(i)) function(At(i));
       }
     } else {
-      // The fast case: positions are counted, not divided out, and nobody has
-      // returned.
+      // Fast path: all threads are present, so positions are counted instead
+      // of divided out.
       const Size size = threads_.size;
       size_t i = 0;
       for (size_t z = 0; z < size.depth; ++z) {
@@ -191,9 +193,9 @@ class Threadgroup {
     }
   }
 
-  // Threads wait for each other here. Memory that other threads wrote is to be
-  // read only behind a barrier with its flag. In checked mode threads that have
-  // returned before others wait here are an error.
+  // Threads wait for each other here. Read memory that other threads wrote
+  // only after a barrier with its flag. In checked mode it is an error if
+  // some threads have returned and others wait here.
   void threadgroup_barrier(
       mem_flags flags = mem_flags::mem_device_and_threadgroup) {
     Barrier(false, flags);
@@ -205,9 +207,10 @@ class Threadgroup {
   }
 
   // The value that all threads share, for loops and branches with barriers or
-  // simd functions in them: `while (tg.uniform(more))`. In checked mode it is
-  // an error if they do not; unchecked it is the first thread's. If all have
-  // returned, the kernel ends here, as it does on Metal.
+  // simd functions in them: `while (tg.uniform(more))`. If the threads'
+  // values differ, that is an error in checked mode; unchecked, the first
+  // thread's value is returned. If all threads have returned, the kernel ends
+  // here, as on Metal.
   template <class T>
   T uniform(const PerThread<T>& v) {
     return Uniform<T>([&v](size_t thread) { return v.values_[thread]; });
@@ -279,8 +282,8 @@ class Threadgroup {
   const ThreadgroupContext& context_;
 };
 
-// The buffer bound at `index`, from its offset on: `device T*`, or `constant
-// T*` with a const T.
+// The buffer bound at `index`, starting at its offset: `device T*`, or
+// `constant T*` with a const T.
 template <class T, class Access>
 typename Access::template Pointer<T> buffer(Threadgroup<Access>& tg,
                                             size_t index) {
@@ -330,9 +333,9 @@ typename Access::template Pointer<T> threadgroup_memory(Threadgroup<Access>& tg,
   }
 }
 
-// `threadgroup T name[N]` in a kernel: call it once for each, not in a loop. At
-// most 32 of them; they and what setThreadgroupMemoryLength() set have at most
-// 32768 bytes.
+// `threadgroup T name[N]` in a kernel: call it once for each array, not in a
+// loop. At most 32 arrays; together with the memory of
+// setThreadgroupMemoryLength() they have at most 32768 bytes.
 template <class T, size_t N, class Access>
 typename Access::template Pointer<T> threadgroup_array(
     Threadgroup<Access>& tg) {
@@ -348,8 +351,8 @@ typename Access::template Pointer<T> threadgroup_array(
   }
 }
 
-// A kernel for newComputePipelineState(). `kernel` is copied; threadgroups run
-// at the same time, on a const one.
+// A kernel for newComputePipelineState(). `kernel` is copied; several
+// threadgroups call the const copy at the same time.
 template <class Kernel>
 KernelFunction MakeKernel(std::string name, const Kernel& kernel,
                           double threadgroup_ns = 30000.0) {
