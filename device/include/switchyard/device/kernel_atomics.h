@@ -35,9 +35,9 @@ struct Element<CheckedPointer<T>> {
 }  // namespace kernel_internal
 
 // MSL's `device atomic_int*`: atomic_fetch_add_explicit(&p[i], v,
-// memory_order_relaxed), and p + i for the same element. Atomics of one memory
-// word never race with each other; with plain accesses they do. Pointer is T*
-// or CheckedPointer<T>; T has 4 or 8 bytes.
+// memory_order_relaxed), and p + i for the same element. Atomic accesses to a
+// memory word never race with each other; they do race with plain accesses.
+// Pointer is T* or CheckedPointer<T>; T has 4 or 8 bytes.
 template <class Pointer>
 class AtomicPointer {
  public:
@@ -68,7 +68,7 @@ class AtomicPointer {
                          kernel_internal::ValueOf(std::forward<Index>(i)));
   }
 
-  // The address of the value, for an access of that kind.
+  // The address of the value, checked for an access of this kind.
   Bits* At(uint32_t kind = kernel_internal::kReads |
                            kernel_internal::kWrites) const {
     if constexpr (std::is_pointer_v<Pointer>) {
@@ -85,13 +85,13 @@ class AtomicPointer {
   Pointer pointer_;
 };
 
-// The memory for atomics: of a buffer, or of threadgroup memory.
+// A pointer for atomics, from a pointer to a buffer or to threadgroup memory.
 template <class Pointer>
 AtomicPointer<Pointer> atomic_pointer(Pointer pointer) {
   return AtomicPointer<Pointer>(pointer);
 }
 
-// Relaxed is the only order, and the weak exchange fails only where the values
+// Relaxed is the only order. The weak exchange fails only if the values
 // differ.
 using std::memory_order;
 using std::memory_order_relaxed;
@@ -124,7 +124,7 @@ bool atomic_compare_exchange_weak_explicit(
   return switchyard_metal::CompareExchange<typename AtomicPointer<P>::T>(
       p.At(), expected, desired);
 }
-// These return the value before.
+// These return the old value.
 #define SWITCHYARD_FETCH(name, Operation)                                   \
   template <class P>                                                        \
   auto atomic_fetch_##name##_explicit(AtomicPointer<P> p,                   \
