@@ -40,9 +40,9 @@ struct VecMembers<C, T, 4> : VecMembers<C, T, 3> {
 
 }  // namespace switchyard::device
 
-// Names the members of a struct, up to 12, so that checked kernels reach them:
-// p->key, p[i].key, which read or write that member only, and p[i].values[j] of
-// an array. Behind the struct, in its namespace:
+// Names the members of a struct, up to 12, so that checked kernels can access
+// them: p->key and p[i].key, which read or write that member only, and
+// p[i].values[j] of an array. Put it after the struct, in its namespace:
 //
 //   struct Pair { uint32_t key; float values[4]; };
 //   SWITCHYARD_MEMBERS(Pair, key, values)
@@ -67,7 +67,7 @@ struct VecMembers<C, T, 4> : VecMembers<C, T, 3> {
 #define SWITCHYARD_MAKE_MEMBER(member)                                     \
   member(switchyard_view, switchyard_at + static_cast<ptrdiff_t>(offsetof( \
                                               SwitchyardStruct, member))),
-// f(m) for each.
+// f(m) for each member m.
 #define SWITCHYARD_EACH(f, ...)                                          \
   SWITCHYARD_PICK(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0) \
   (f, __VA_ARGS__, 0)
