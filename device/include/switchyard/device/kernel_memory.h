@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The checks of checked mode when a kernel touches memory. kernel.h includes
-// this, and explains the whole.
+// The checks of checked mode when a kernel touches memory. Included by
+// kernel.h, which explains the model.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_MEMORY_H_
 #define SWITCHYARD_DEVICE_KERNEL_MEMORY_H_
@@ -18,18 +18,18 @@ namespace switchyard::device {
 
 namespace kernel_internal {
 
-// In checked mode newBuffer() and threadgroup memory are filled with this: a
-// signalling NaN, which no arithmetic makes.
+// In checked mode newBuffer() and threadgroup memory are filled with this
+// signalling NaN, because arithmetic never produces it.
 constexpr uint32_t kNeverWritten = 0x7FA5C3E1u;
 
-// Who touched a word of memory last, as 64 bits: from the top the phase (32),
-// the thread (10), how many simd functions the phase had called (12), 2 unused,
-// the bytes touched (4), and 4 marks, which say that the stamp stands for more
-// accesses than its own:
+// A stamp of the last access to a word of memory, in 64 bits. From the top:
+// the phase (32), the thread (10), the number of simd functions called in the
+// phase (12), 2 unused, the bytes touched (4), and 4 marks, which tell that
+// the stamp stands for further accesses:
 constexpr uint64_t kOtherThreads = 1;     // of its simdgroup, in its phase
 constexpr uint64_t kOtherSimdgroups = 2;  // of its threadgroup, in its phase
 constexpr uint64_t kOtherGroups = 4;      // threadgroups or dispatches
-constexpr uint64_t kAtomic = 8;           // all of them were atomic
+constexpr uint64_t kAtomic = 8;           // all of these accesses were atomic
 constexpr int kBytesShift = 4;
 constexpr int kEpochShift = 10;
 constexpr int kThreadShift = 22;
@@ -43,19 +43,19 @@ struct Cell {
   uint64_t read;
 };
 
-// How the thread that runs now stamps one kind of memory.
+// How the running thread stamps one kind of memory.
 struct Space {
   uint64_t stamp;   // of an access to a whole word, now
-  uint64_t first;   // stamps below this conflict with nobody any more
-  uint64_t others;  // those from `first` to here may be other threadgroups'
+  uint64_t first;   // stamps below this cannot conflict any more
+  uint64_t others;  // stamps from `first` to this may be other threadgroups'
 };
 
-// The thread that runs now, in checked mode.
+// The running thread, in checked mode.
 struct RunningThread {
   Space device;
   Space local;
   bool inside = false;  // for_each_thread()
-  // The address of the code that makes the next access, where it is known.
+  // The address of the code that makes the next access, if known.
   const void* where = nullptr;
   void SetThread(size_t thread) {
     const uint64_t bits = uint64_t{thread} << kThreadShift;
@@ -70,14 +70,14 @@ struct View {
   size_t length = 0;
   size_t words = 0;      // offsets below this hold 4 bytes
   uintptr_t shadow = 0;  // where the cell of address 0 would be
-  uintptr_t halves = 0;  // the same of those that every 2 bytes have
+  uintptr_t halves = 0;  // the same for the cells of every 2 bytes
   const Space* space = nullptr;
   RunningThread* thread = nullptr;
   size_t index = 0;
   uint8_t kind = 0;    // ViewKind of device/src/checked
-  bool fresh = false;  // may hold words that nothing has written
-  // In texts, in the place of kind and index, unless null; and the bytes of an
-  // element, unless 0.
+  bool fresh = false;  // may hold words that were never written
+  // For messages: a name that replaces kind and index, unless null; and the
+  // bytes of an element, unless 0.
   const char* name = nullptr;
   size_t element = 0;
   size_t trails = 0;  // WordCells::trails of device/src/checked
@@ -87,8 +87,8 @@ struct View {
   }
 };
 
-// kAcquires, kReleases: no access, but a fence of device memory for all
-// threadgroups.
+// kAcquires and kReleases are not accesses. They are fences of device memory
+// for all threadgroups.
 enum AccessKind : uint32_t {
   kReads = 1,
   kWrites = 2,
@@ -97,16 +97,17 @@ enum AccessKind : uint32_t {
   kReleases = 32
 };
 
-// Any access: throws what is wrong with it, or notes it. Defined in the
-// library.
+// Checks any access: throws if it is wrong, and records it otherwise. Defined
+// in the library.
 void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
                  uint32_t kind);
 [[noreturn]] void IndexOverflows(const View& view, size_t size);
 [[noreturn]] void NotAligned(const View& view, ptrdiff_t offset,
                              size_t alignment);
 
-// Whether `last`, in a cell, can conflict with nothing that the thread of the
-// stamp does: its own in this phase, or in a phase that is over for it.
+// True if `last`, a cell's stamp, cannot conflict with the running thread:
+// the thread itself made it in this phase, or it belongs to a phase that is
+// over for the thread.
 inline bool IsBehind(uint64_t last, const Space& space) {
   if (last < space.first) return true;
   const uint64_t change = last ^ space.stamp;
@@ -117,7 +118,7 @@ inline bool IsBehind(uint64_t last, const Space& space) {
   return last >= space.others && (last & kOtherGroups) == 0;
 }
 
-// The common cases of a whole word without a call.
+// The fast paths for a whole word, without a call.
 inline void CheckRead(const View& view, ptrdiff_t offset) {
   if (static_cast<size_t>(offset) < view.words) {
     uint32_t value;
@@ -130,7 +131,8 @@ inline void CheckRead(const View& view, ptrdiff_t offset) {
         cell.read = space.stamp;
         return;
       }
-      // Nothing to add, whoever writes later.
+      // The stamp already conflicts with every later write that this read
+      // would.
       if (last == space.stamp ||
           (last & (kOtherGroups | kAtomic)) == kOtherGroups) {
         return;
@@ -157,8 +159,8 @@ inline void CheckWrite(const View& view, ptrdiff_t offset) {
   CheckAccess(view, offset, 4, kWrites);
 }
 
-// The element at `index`, in bytes from the view's start. Below 2^46, products
-// with sizes and sums of offsets do not overflow.
+// The offset of the element at `index`, in bytes from the view's start.
+// Indices up to 2^46 cannot overflow products with sizes or sums of offsets.
 constexpr ptrdiff_t kMostElements = ptrdiff_t{1} << 46;
 template <class T, class Index>
 ptrdiff_t OffsetOf(const View& view, ptrdiff_t offset, Index index) {
