@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory as a kernel sees it: plain pointers, or in checked mode a
-// CheckedPointer whose every access is looked at. Included by kernel.h, where
-// the whole is explained.
+// Pointers of a kernel to memory: plain ones, or in checked mode a
+// CheckedPointer, which checks every access. Included by kernel.h, which
+// explains the model.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_POINTERS_H_
 #define SWITCHYARD_DEVICE_KERNEL_POINTERS_H_
@@ -29,9 +29,9 @@ class CheckedPointer;
 
 namespace kernel_internal {
 
-// The members of a vector, and of a struct that SWITCHYARD_MEMBERS has named,
-// are told by an overload of this function beside the type. Never defined. C
-// is the type, const where its memory is.
+// An overload of this function in the type's namespace declares the members
+// of a vector, or of a struct that SWITCHYARD_MEMBERS names. It is never
+// defined. C is the type, const if its memory is const.
 template <class C, class T, int N>
 struct VecMembers;
 template <class C, class T, int N>
@@ -56,7 +56,8 @@ struct FindMembers<C,
       static_cast<const std::remove_const_t<C>*>(nullptr)));
 };
 
-// The type that stands for a member of type M of a C: for an array, a pointer.
+// The type that represents a member of type M in a C; for an array member, a
+// pointer.
 template <class C, class M>
 struct MemberOf {
   using Element = std::conditional_t<std::is_const_v<C>, const M, M>;
@@ -68,7 +69,8 @@ struct MemberOf<C, M[N]> {
   using Type = CheckedPointer<Element>;
 };
 
-// The value of an element, or what is given.
+// ValueOf() returns the value of an element, and any other argument
+// unchanged.
 template <class V>
 constexpr bool kIsElement = false;
 template <class T>
@@ -89,7 +91,7 @@ auto ValueOf(V&& value) {
   }
 }
 
-// The place of an element, which reads and writes it.
+// A reference to an element: reads and writes it.
 template <class T>
 class ElementAccess {
  public:
@@ -123,7 +125,7 @@ class ElementAccess {
   }
 
  private:
-  // Two halves may lie in two words.
+  // Alignment counts too, because a pair of halves may lie in two words.
   static constexpr bool kIsWord = sizeof(T) == 4 && alignof(T) == 4;
 
   const View* const view_;
@@ -169,10 +171,10 @@ class ElementAccess {
     return swy_old;                                                        \
   }
 
-// An element of a CheckedPointer: reads where it is converted, writes where it
-// is assigned. Only of use at once: `auto v = p[i]` does not compile further
-// down; write `float v = p[i]`. One with members has them: p[i].x touches
-// nothing else.
+// An element of a CheckedPointer: a conversion reads it, an assignment writes
+// it. Use it in the same expression: with `auto v = p[i]` later uses of v do
+// not compile, so write `float v = p[i]`. An element of a type with members
+// has these members: p[i].x touches nothing else.
 template <class T>
 class CheckedElement : public kernel_internal::ElementAccess<T>,
                        public kernel_internal::FindMembers<T>::Type {
@@ -213,8 +215,8 @@ class CheckedMember : public kernel_internal::ElementAccess<T>,
 
 namespace kernel_internal {
 
-// An element that is a half or a vector, whose operators are templates: they
-// would not see what the element converts to.
+// True for an element that is a half or a vector. The operators of these
+// types are templates, which ignore the element's conversion.
 template <class V>
 constexpr bool kIsClassElement = false;
 template <class T>
@@ -245,8 +247,8 @@ SWITCHYARD_BINARY(>)
 SWITCHYARD_BINARY(>=)
 #undef SWITCHYARD_BINARY
 
-// T* in checked mode: indexing and pointer arithmetic may go anywhere, and each
-// access is checked when it happens. It is not to be kept beyond the kernel's
+// T* in checked mode: indexing and pointer arithmetic may go anywhere, and
+// each access is checked when it happens. Do not keep it beyond the kernel's
 // call.
 template <class T>
 class CheckedPointer {
@@ -266,7 +268,7 @@ class CheckedPointer {
     return CheckedPointer<const T>(view_, offset_);
   }
 
-  // A CheckedElement<T>, or the value where T is const and has no members.
+  // A CheckedElement<T>, or the value if T is const and has no members.
   template <class Index>
   decltype(auto) operator[](Index&& index) const {
     const ptrdiff_t offset = kernel_internal::OffsetOf<T>(
@@ -337,7 +339,7 @@ class CheckedPointer {
     return p -= std::forward<Index>(index);
   }
 
-  // The difference of addresses, of use within one buffer.
+  // The difference of addresses; meaningful within one buffer only.
   template <class U>
   ptrdiff_t operator-(CheckedPointer<U> other) const {
     static_assert(std::is_same_v<const T, const U>,
@@ -375,7 +377,7 @@ class CheckedPointer {
 };
 
 // The same address as another type: MSL's `(threadgroup int*)p`. As in C++,
-// what was written as one type is not to be read as another.
+// do not read an object of one type as another type.
 template <class U, class T>
 U* pointer_cast(T* p) {
   return reinterpret_cast<U*>(p);
