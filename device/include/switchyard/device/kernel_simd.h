@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The simd functions, for every simdgroup of the threadgroup; called outside
-// for_each_thread(), which checked mode makes sure of. Lanes that do not
-// exist or have returned take no part; a simdgroup without lanes gets T().
-// What the lanes compute is what shaders compute: switchyard_lane_operations.h.
-// Included by kernel.h, where the whole is explained.
+// The simd functions, for every simdgroup of the threadgroup. Call them
+// outside for_each_thread(); checked mode reports other calls. Lanes that do
+// not exist or have returned take no part; a simdgroup without lanes gets
+// T(). Shaders compute with the same code, switchyard_lane_operations.h.
+// Included by kernel.h, which explains the model.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_SIMD_H_
 #define SWITCHYARD_DEVICE_KERNEL_SIMD_H_
@@ -39,7 +39,8 @@ struct PresentLanes {
 };
 
 struct Simd {
-  // of(result, lanes, simdgroup) for each simdgroup that has lanes left.
+  // Calls of(result, lanes, simdgroup) for each simdgroup that has lanes
+  // left.
   template <class R, class T, class Function>
   static PerSimdgroup<R> ForEach(const PerThread<T>& v, const Function& of) {
     const Threads& threads = Note(v);
@@ -69,9 +70,9 @@ struct Simd {
     });
     return result;
   }
-  // Each thread gets the value of the lane that From makes of number(thread).
-  // One that is not there gives T(), and is an error in checked mode if
-  // `function` is given.
+  // Each thread gets the value of the lane that From computes from
+  // number(thread). An absent lane gives T(), and is an error in checked mode
+  // if `function` is not null.
   template <class From, class T, class Number>
   static PerThread<T> Shuffle(const PerThread<T>& v, const char* function,
                               const Number& number) {
@@ -131,12 +132,12 @@ SWITCHYARD_REDUCTION(simd_product, Halve<LaneProduct>,
 SWITCHYARD_REDUCTION(simd_and, Fold<LaneAnd>, std::is_integral_v<T>, "integers")
 SWITCHYARD_REDUCTION(simd_or, Fold<LaneOr>, std::is_integral_v<T>, "integers")
 SWITCHYARD_REDUCTION(simd_xor, Fold<LaneXor>, std::is_integral_v<T>, "integers")
-// The first lane that is there.
+// The first lane present.
 SWITCHYARD_REDUCTION(simd_broadcast_first, Fold<First>, true, "")
 #undef SWITCHYARD_REDUCTION
 
-// The lanes up to each one, added one after the other; exclusive, without its
-// own.
+// Prefix sums and products over the lanes, one after the other; exclusive
+// means without the lane's own value.
 #define SWITCHYARD_PREFIX(name, Operation, kInclusive)                         \
   template <class T>                                                           \
   PerThread<T> name(const PerThread<T>& v) {                                   \
@@ -151,7 +152,7 @@ SWITCHYARD_PREFIX(simd_prefix_inclusive_product, LaneProduct, true)
 SWITCHYARD_PREFIX(simd_prefix_exclusive_product, LaneProduct, false)
 #undef SWITCHYARD_PREFIX
 
-// The value of lane `lane`. One that is not there gives T(), and is an error in
+// The value of lane `lane`. An absent lane gives T(), and is an error in
 // checked mode.
 template <class T>
 PerSimdgroup<T> simd_broadcast(const PerThread<T>& v, size_t lane) {
@@ -171,8 +172,9 @@ PerSimdgroup<T> simd_broadcast(const PerThread<T>& v, size_t lane) {
       });
 }
 
-// The value of the lane that each names, or that all do. One that is not there
-// is an error in checked mode, here and below, and gives T() unchecked.
+// Each thread gets the value of the lane that it names, or that all name. An
+// absent lane is an error in checked mode, here and below, and gives T()
+// unchecked.
 template <class T, class Lane>
 PerThread<T> simd_shuffle(const PerThread<T>& v, const PerThread<Lane>& lanes) {
   static_assert(std::is_integral_v<Lane>, "lanes are integers");
@@ -188,10 +190,12 @@ PerThread<T> simd_shuffle(const PerThread<T>& v, const PerThread<Lane>& lanes) {
         v, text, [number](size_t) { return number; });             \
   }
 SWITCHYARD_SHUFFLE(simd_shuffle, FromLane, "simd_shuffle")
-// The lane `its own index ^ mask`: T() if that is not there, and no error.
+// The value of lane (own index ^ mask); T() if that lane is absent, which is
+// not an error.
 SWITCHYARD_SHUFFLE(simd_shuffle_xor, FromXor, nullptr)
-// So many lanes below or above; where there are not so many in a simdgroup, the
-// lane's own. Rotated, they come from the other end.
+// The value of the lane that is `number` below or above; outside of the
+// simdgroup, the lane's own value. Rotations continue at the other end
+// instead.
 SWITCHYARD_SHUFFLE(simd_shuffle_up, FromBelow, "simd_shuffle_up")
 SWITCHYARD_SHUFFLE(simd_shuffle_down, FromAbove, "simd_shuffle_down")
 SWITCHYARD_SHUFFLE(simd_shuffle_rotate_up, FromBelowAround,
@@ -200,7 +204,7 @@ SWITCHYARD_SHUFFLE(simd_shuffle_rotate_down, FromAboveAround,
                    "simd_shuffle_rotate_down")
 #undef SWITCHYARD_SHUFFLE
 
-// Bit l is set if lane l is there and its value is not 0.
+// Bit l is set if lane l is present and its value is not 0.
 template <class T>
 PerSimdgroup<uint64_t> simd_ballot(const PerThread<T>& v) {
   return kernel_internal::Simd::ForEach<uint64_t>(
@@ -211,7 +215,7 @@ PerSimdgroup<uint64_t> simd_ballot(const PerThread<T>& v) {
         }
       });
 }
-// Whether that is so of every lane that is there, or of one.
+// True if the value is not 0 in every lane present, or in at least one.
 template <class T>
 PerSimdgroup<bool> simd_all(const PerThread<T>& v) {
   return kernel_internal::Simd::ForEach<bool>(
