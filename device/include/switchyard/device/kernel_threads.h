@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The threads of a threadgroup and their variables. Included by kernel.h, where
-// the whole is explained.
+// The threads of a threadgroup and their variables. Included by kernel.h,
+// which explains the model.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_THREADS_H_
 #define SWITCHYARD_DEVICE_KERNEL_THREADS_H_
@@ -25,10 +25,10 @@ constexpr size_t kMaxSimdgroups = kMaxThreads / kSimdWidth;
 struct RunningThread;  // kernel_memory.h
 struct Simd;
 
-// Thrown where a kernel ends because all its threads have returned.
+// Thrown to end a kernel after all its threads have returned.
 struct AllReturned {};
 
-// Which threads there are and which of them have returned.
+// The threads of a threadgroup, and which of them have returned.
 struct Threads {
   size_t count = 0;
   size_t simdgroups = 0;
@@ -36,7 +36,8 @@ struct Threads {
   Size size;                         // of the threadgroup
   Size origin;                       // of the first thread, in the grid
   RunningThread* checked = nullptr;  // null: unchecked
-  // A bit per lane that has not returned; valid once one has.
+  // A bit for each lane that has not returned; valid once a thread has
+  // returned.
   uint32_t left[kMaxSimdgroups] = {};
 
   uint32_t Present(size_t simdgroup) const {
@@ -72,7 +73,7 @@ class PerSimdgroup;
 template <class Access>
 class Threadgroup;
 
-// One thread of a threadgroup, as for_each_thread() hands it to its function.
+// One thread of a threadgroup, the argument of for_each_thread()'s function.
 class Thread {
  public:
   const size_t thread_index_in_threadgroup;  // x fastest, then y, then z
@@ -85,7 +86,7 @@ class Thread {
     return Size(origin.width + x_, origin.height + y_, origin.depth + z_);
   }
   // Metal's `return` from the kernel: `return t.exit();`. Later calls of
-  // for_each_thread() and simd functions go without this thread.
+  // for_each_thread() and simd functions skip this thread.
   void exit() const { threads_->Exit(thread_index_in_threadgroup); }
 
  private:
@@ -105,10 +106,11 @@ class Thread {
   const size_t x_, y_, z_;
 };
 
-// A variable of every thread, for as long as the threadgroup: a local variable
-// of a Metal kernel that is alive across a barrier or a simd function. Made by
-// Threadgroup::per_thread(). Lies on the stack, 1024 elements whatever the size
-// of the threadgroup: 4 KB for a float, 256 KB for the largest T.
+// A variable of every thread, with the lifetime of the threadgroup: a local
+// variable of a Metal kernel that is live across a barrier or a simd
+// function. Made by Threadgroup::per_thread(). It takes stack for 1024
+// elements at any size of the threadgroup: 4 KB for a float, 256 KB for the
+// largest T.
 template <class T>
 class PerThread {
  public:
