@@ -8,7 +8,8 @@
 #define SWITCHYARD_DEVICE_KERNEL_TYPES_H_
 
 #include "switchyard/language.h"
-// The line above refuses older standards before anything else fails in them.
+// language.h comes first, because it refuses older standards before anything
+// else fails to compile.
 #include <cstdint>
 
 #include "switchyard/device/metal/switchyard_vec.h"
