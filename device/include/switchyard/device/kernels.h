@@ -1,40 +1,42 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The built-in kernels of the device layer: Metal names, buffer indices, grids
-// and parameter structs, byte for byte those of the Metal kernels they stand in
-// for (ferrum, mlx-native), so that an engine's own structs may be passed.
+// The built-in kernels of the device layer. Names, buffer indices, grids and
+// parameter structs are those of the Metal kernels that they replace (ferrum,
+// mlx-native), the structs byte for byte, so that an engine can pass the
+// structs it has.
 //
-// Each calls the function of the plain API named with it: its header has the
-// formula, the order of sums, NaN, ties and the rounding. Matrices are dense,
-// at any address (buffer and offset) that is a multiple of an element's size;
-// buffers may be longer than needed. Scalars go to setBytes, or into a buffer
-// that an earlier dispatch wrote.
+// Each kernel calls the function of the plain API named with it. The header
+// of that function has the formula, the order of sums, NaN, ties and the
+// rounding. Matrices are dense, at any address (buffer and offset) that is a
+// multiple of an element's size; buffers may be longer than needed. Scalars
+// go to setBytes, or into a buffer that an earlier dispatch wrote.
 //
 // Rows may be float, half or bfloat: a name X_* below stands for X_f32, X_f16
-// and X_bf16, with the same indices, grid and struct. What is marked * is of
-// that type, what is not is f32 unless it says otherwise:
-//   activations, expert outputs, residuals and normed rows *: what GEMMs read
-//     and write.
+// and X_bf16, with the same indices, grid and struct. An argument marked *
+// has that type; any other is f32 unless its entry names a type:
+//   activations, expert outputs, residuals and normed rows *: GEMMs read and
+//     write these.
 //   logits of the router and of the shared expert's gate *: a GEMV of the same
 //     type writes them.
 //   norm weights *: as the model's file has them.
 //   router weights f32: few, and each the factor of a whole row.
-// So are the half kernels of the same libraries made: ferrum's
+// The half kernels of these libraries use the same types: ferrum's
 // moe_router_topk_softmax_f16 (half logits, float weights) and
-// weighted_sum_batched_f16 (half slots, float weights, half out), mlx-native's
-// moe_weighted_sum_seq_bf16_input (bfloat rows, float weights) and
-// fused_residual_norm_bf16 (all bfloat; but its rms_norm_f16 takes the norm's
-// weights in float). Sums are f32, rounded once: normed rows are made from the
-// sum that the residual is rounded from.
+// weighted_sum_batched_f16 (half slots, float weights, half out),
+// mlx-native's moe_weighted_sum_seq_bf16_input (bfloat rows, float weights)
+// and fused_residual_norm_bf16 (all bfloat; but its rms_norm_f16 takes the
+// norm's weights in float). Sums are f32, rounded once: normed rows are
+// computed from the sum before it is rounded to the residual.
 //
 // Grids are in threadgroups. A larger one is cut off at the shapes in the
-// struct, a smaller one covers only its part: fewer rows, or fewer tiles of 256
-// columns. Dimensions that are not named, and that of grid (1), have to be 1:
-// more threadgroups would race on Metal. Other threadgroup sizes than those
-// given are errors, as are negative dimensions, buffers shorter than the shapes
-// in the struct need, outputs that overlap inputs in another way than the plain
-// API allows, and whatever else it refuses.
+// struct, a smaller one covers only its part: fewer rows, or fewer tiles of
+// 256 columns. Dimensions that are not named, and the one of grid (1), must
+// be 1, because more threadgroups would race on Metal. Errors are: a
+// threadgroup size other than the one given, negative dimensions, buffers
+// shorter than the shapes in the struct need, outputs that overlap inputs in
+// a way that the plain API does not allow, and any other argument that it
+// refuses.
 
 #ifndef SWITCHYARD_DEVICE_KERNELS_H_
 #define SWITCHYARD_DEVICE_KERNELS_H_
@@ -55,14 +57,15 @@ struct MoeRouterTopkSoftmaxParams {
   int32_t norm_topk_prob;  // not 0: RouteOptions::renormalize
 };
 
-// moe_compute_ids_tpe_f32, by that name only, since it has no rows:
+// moe_compute_ids_tpe_f32 (by this name only, because it has no rows):
 // BucketStrided in ascending order, MakeDispatchArgs
 //   0 selected ids i32 [total_pairs], 1 tpe i32 [num_experts], 2 ids i32
 //   [num_experts, row_stride], 3 gate/up args u32 [3], 4 down args u32 [3],
 //   5 params
 //   grid (1), 256 threads
-// Entries of ids from tpe[e] on are left alone. A row_stride below the busiest
-// expert's count is an error that tells the count; nothing has been written.
+// Entries of ids from tpe[e] on keep their values. A row_stride below the
+// busiest expert's count is an error that reports the count; nothing is
+// written.
 struct MoeComputeIdsTpeParams {
   int32_t num_experts;
   int32_t row_stride;   // total_pairs is always enough
