@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// .metal files as they stand: Device::newLibrary() compiles one with Clang (14
-// or later) at run time, or switchyard_add_shaders() of CMake has done so at
-// build time, and its kernels run thread by thread as on a GPU. In checked mode
-// every access is looked at. device/docs/metal.md has what is supported, and
-// how to check shaders in CI.
+// Runs .metal files unchanged. Device::newLibrary() compiles a file with
+// Clang (14 or later) at run time, or CMake's switchyard_add_shaders() does
+// so at build time, and its kernels run thread by thread as on a GPU. In
+// checked mode every access is checked. device/docs/metal.md lists the
+// supported features, and shows how to check shaders in CI.
 
 #ifndef SWITCHYARD_DEVICE_LIBRARY_H_
 #define SWITCHYARD_DEVICE_LIBRARY_H_
@@ -65,7 +65,8 @@ enum MathFloatingPointFunctions : Integer {
   MathFloatingPointFunctionsPrecise,
 };
 
-// How a .metal file is compiled: a variable, or by alloc() as in metal-cpp.
+// How a .metal file is compiled. Make it as a variable, or by alloc() as in
+// metal-cpp.
 class CompileOptions : public Referencing<CompileOptions> {
  public:
   CompileOptions() = default;
@@ -80,21 +81,23 @@ class CompileOptions : public Referencing<CompileOptions> {
 
   // NAME and value, as -DNAME=value.
   std::vector<std::pair<std::string, std::string>> preprocessor_macros;
-  // Folders that #include "..." and <...> search after the file's own.
+  // Folders that #include "..." and <...> search after the folder of the
+  // file.
   std::vector<std::string> include_folders;
-  // Files whose texts come before the shader's, as hosts that concatenate
-  // fragments put them together.
+  // Files to compile before the shader's text, for shaders that their hosts
+  // concatenate from fragments.
   std::vector<std::string> prepended_files;
   // The kernels to compile, by their names; empty: all. Templates are not
-  // instantiated for others, which may take most of the time.
+  // instantiated for other kernels, which saves time: instantiation may take
+  // most of it.
   std::vector<std::string> kernels;
 
-  // The value of __METAL_VERSION__; the language is 3.2 nevertheless.
+  // Sets __METAL_VERSION__ only; the language is always 3.2.
   void setLanguageVersion(LanguageVersion version) noexcept {
     version_ = version;
   }
   LanguageVersion languageVersion() const noexcept { return version_; }
-  // Taken and left aside: it is computed in the order that is written.
+  // Accepted and ignored: arithmetic is done in the order written.
   void setFastMathEnabled(bool) noexcept {}
   void setMathMode(MathMode) noexcept {}
   void setMathFloatingPointFunctions(MathFloatingPointFunctions) noexcept {}
@@ -104,9 +107,9 @@ class CompileOptions : public Referencing<CompileOptions> {
   LanguageVersion version_ = LanguageVersion3_2;
 };
 
-// Values of what a shader declares as `constant T x [[function_constant(i)]];`.
-// What is not set is not defined, as is_function_constant_defined() tells.
-// A variable, or by alloc() as in metal-cpp.
+// Values of a shader's constants `constant T x [[function_constant(i)]];`. A
+// constant without a value is not defined: is_function_constant_defined()
+// returns false for it. Make it as a variable, or by alloc() as in metal-cpp.
 class FunctionConstantValues : public Referencing<FunctionConstantValues> {
  public:
   FunctionConstantValues() = default;
@@ -119,7 +122,7 @@ class FunctionConstantValues : public Referencing<FunctionConstantValues> {
   void setConstantValue(const void* value, DataType type, size_t index);
   void setConstantValue(const void* value, DataType type,
                         const host_internal::Text& name);
-  // Sets the values of the range's indices, one behind the other.
+  // Sets the values for the indices of the range, from consecutive values.
   void setConstantValues(const void* values, DataType type, Range range);
   void reset() { values_.clear(); }
 
@@ -141,7 +144,7 @@ struct FunctionArgument {
   bool is_buffer = false;
   bool is_threadgroup_memory = false;
   size_t index = 0;
-  size_t bytes = 0;  // of what it points to
+  size_t bytes = 0;  // of the type it points to
   bool only_reads = false;
 };
 
@@ -173,13 +176,13 @@ class Function : public Referencing<Function> {
   host_internal::Label label_;
 };
 
-// A feature of a shader that can't be run here.
+// A feature of a shader that is not supported.
 struct UnsupportedFeature {
   std::string what;
   std::string file;
   size_t line = 0;
   size_t column = 0;
-  std::string kernel;  // that is left out; empty: none is
+  std::string kernel;  // the kernel left out; empty: no kernel
 };
 
 // `constant T name [[function_constant(index)]];` of a shader.
@@ -189,15 +192,15 @@ struct FunctionConstant {
   std::string type;  // MSL's: "uint"
 };
 
-// `// switchyard: allow(KIND, ...)` in a shader, for checked mode:
+// `// switchyard: allow(KIND, ...)` in a shader, for checked mode; see
 // device/docs/metal.md.
 struct AllowComment {
   std::string kinds;  // as written
   Place where;
-  size_t suppressed = 0;  // so many findings, by kernels of the library
+  size_t suppressed = 0;  // findings so far, of the library's kernels
 };
 
-// A compiled .metal file. From any thread.
+// A compiled .metal file. Any thread may use it.
 class Library : public Referencing<Library> {
  public:
   ~Library();
@@ -206,12 +209,13 @@ class Library : public Referencing<Library> {
     label_.Set(label);
   }
   std::string label() const { return label_.Get(); }
-  // In the order of the file, and behind them those that
-  // CompileOptions::kernels leaves out; what is not supported is not among
-  // them.
+  // Names of kernels in the order of the file, then of the kernels left out
+  // because CompileOptions::kernels does not list them. Kernels that are not
+  // supported are missing.
   std::vector<std::string> functionNames() const;
-  // nullptr if there is no such kernel, if it is not supported, or if a value
-  // is not of the constant's type; and why in *error unless that is null.
+  // nullptr if the kernel does not exist, if it is not supported, or if a
+  // value is not of the constant's type, with the reason in *error unless
+  // `error` is null.
   Ref<Function> newFunction(host_internal::Text name,
                             host_internal::ErrorOut error = nullptr) noexcept;
   Ref<Function> newFunction(
@@ -222,16 +226,16 @@ class Library : public Referencing<Library> {
   const std::vector<UnsupportedFeature>& unsupported() const noexcept {
     return unsupported_;
   }
-  // The comments of all its files. One that has suppressed nothing after all
-  // kernels have run checked is of no use any more.
+  // The allow() comments of all its files. Delete a comment that has
+  // suppressed nothing after all kernels have run checked.
   std::vector<AllowComment> allowComments() const;
-  // Whether it was compiled before and came out of the cache.
+  // True if the library was compiled before and read from the cache.
   bool cached() const noexcept { return cached_; }
 
  private:
   friend class Device;
   explicit Library(const metal::Compiled& compiled);
-  // Compiles a text, or the file at `path`; the other one is null.
+  // Compiles `source`, or the file at `path`; the other argument is null.
   static Ref<Library> Compile(
       const DeviceOptions& device,
       const host_internal::Settings<CompileOptions>& options,
@@ -247,10 +251,12 @@ class Library : public Referencing<Library> {
   host_internal::Label label_;
 };
 
-// Compiles a .metal file into `output`, a .metallib, which newLibraryFromFile()
-// takes in its place on a machine that has no Clang. switchyard_add_shaders()
-// of the CMake package calls it at build time. *files gets what the shader is
-// made of, for build systems, unless that is null. False, and why in *error.
+// Compiles a .metal file into `output`, a .metallib. newLibraryFromFile()
+// accepts it instead of the .metal file, on a machine without Clang.
+// switchyard_add_shaders() of the CMake package calls this at build time.
+// Unless `files` is null, *files gets the names of all files that the shader
+// consists of, for build systems. On failure it returns false, with the
+// reason in *error.
 bool CompileMetallib(const DeviceOptions& device, host_internal::Text path,
                      host_internal::Settings<CompileOptions> options,
                      host_internal::Text output,
