@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels that can be dispatched, and the limits they have.
+// Kernels that can be dispatched, and their limits.
 
 #ifndef SWITCHYARD_DEVICE_PIPELINE_H_
 #define SWITCHYARD_DEVICE_PIPELINE_H_
