@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels of your own for the device layer, one threadgroup at a time.
+// Kernels that you write for the device layer, one threadgroup at a time.
 
 #ifndef SWITCHYARD_DEVICE_THREADGROUP_H_
 #define SWITCHYARD_DEVICE_THREADGROUP_H_
@@ -26,8 +26,8 @@ class Threadgroup;  // kernel.h
 
 namespace kernel_internal {
 
-// Whether a copy of its bytes is a T. Vectors are assigned by functions of
-// their own, and so not trivially copyable.
+// True if a copy of its bytes is a T. This does not ask for trivially
+// copyable types, because vectors have assignment functions.
 template <class T>
 constexpr bool kIsBytes = std::is_trivially_copy_constructible_v<T>&&
     std::is_trivially_destructible_v<T>;
@@ -35,7 +35,7 @@ constexpr bool kIsBytes = std::is_trivially_copy_constructible_v<T>&&
 struct RunningThread;      // kernel_memory.h
 class CheckedThreadgroup;  // device/src/checked
 
-// The threadgroup memory that a kernel has declared.
+// Counts of the threadgroup memory that a kernel has declared.
 struct DeclaredArrays {
   size_t count = 0;
   size_t bytes = 0;
@@ -68,17 +68,17 @@ struct Size {
   }
 };
 
-// One threadgroup of a dispatch, for kernels of your own. Everything is in
-// Metal's words; accessors throw a text that becomes the buffer's error. Not to
-// be kept beyond the call.
+// One threadgroup of a dispatch, for kernels that you write. Names are
+// Metal's; accessors throw a text that becomes the command buffer's error. Do
+// not keep it beyond the call.
 class ThreadgroupContext {
  public:
   const Size& threadgroup_position_in_grid;
   const Size& threadgroups_per_grid;
   const Size& threads_per_grid;
   // Smaller at the edge of a grid of dispatchThreads(). The first thread's
-  // position in the grid is threadgroup_position_in_grid times the size that
-  // was dispatched.
+  // position in the grid is threadgroup_position_in_grid times
+  // dispatch_threads_per_threadgroup.
   const Size& threads_per_threadgroup;
   const Size& dispatch_threads_per_threadgroup;
 
@@ -99,8 +99,8 @@ class ThreadgroupContext {
     CopyParams(index, sizeof(T), &value);
     return value;
   }
-  // The threadgroup memory set at `index`, in whole elements, 64-byte aligned,
-  // with whatever the threadgroup before left in it.
+  // The threadgroup memory set at `index`, in whole elements, 64-byte
+  // aligned. It may hold the data of an earlier threadgroup.
   template <class T>
   Span<T> threadgroup(size_t index) const {
     const Bytes bytes = Local(index);
@@ -126,32 +126,36 @@ class ThreadgroupContext {
                      kernel_internal::RunningThread* thread) noexcept;
   Bytes Bound(size_t index, size_t alignment, bool only_reads) const;
   void CopyParams(size_t index, size_t length, void* to) const;
-  // The same, without a note that the kernel has it.
+  // The same, without recording that the kernel uses it.
   Bytes Find(size_t index, size_t alignment, bool only_reads) const;
   Bytes Serving(const BindingUse& use) const;
   void Copy(size_t index, size_t length, void* to) const;
   Bytes Local(size_t index) const;
-  // `length` bytes behind all that was set and declared before.
+  // `length` bytes behind all memory set and declared before.
   void* Array(size_t length, kernel_internal::DeclaredArrays* arrays) const;
 
   const RunningDispatch& running_;
   void* const local_;
-  kernel_internal::RunningThread* const thread_;  // null: nothing is checked
+  kernel_internal::RunningThread* const thread_;  // null if unchecked
 };
 
-// A kernel of your own: called once per threadgroup of the grid, several at a
-// time on the threads of the device's executor, in no particular order and in
-// the default floating-point environment (round to nearest, denormals honoured,
-// nothing traps), whatever those threads and the one that waits have set; but
-// long double, on x86, has theirs. It loops over the threadgroup's threads
-// itself. An exception that it throws fails the dispatch with its text, and so
-// does one from the context's accessors; threadgroups that have not started by
-// then are left out.
+// A kernel that you write: called once per threadgroup of the grid, several
+// at a time on the threads of the device's executor, in no particular order.
+// It loops over the threadgroup's threads itself.
+//
+// It runs in the default floating-point environment (round to nearest,
+// denormals honoured, no traps), regardless of the settings of these threads
+// and of the thread that waits. The exception is long double on x86, which
+// uses their settings.
+//
+// An exception that it or one of the context's accessors throws fails the
+// dispatch with its text; threadgroups that have not started by then do not
+// run.
 struct KernelFunction {
   std::string name;
   std::function<void(const ThreadgroupContext&)> threadgroup;
-  // The rough time of one threadgroup, more than 0: less than 30 us of them run
-  // on one thread.
+  // The rough time of one threadgroup, more than 0. Dispatches of less than
+  // 30 us run on one thread.
   double threadgroup_ns = 30000.0;
   // Runs instead if DeviceOptions::check_kernels is set; MakeKernel() in
   // kernel.h gives both. If it is empty, `threadgroup` runs, and only its
