@@ -42,7 +42,7 @@ SWITCHYARD_FETCH(FetchXor, return a ^ b)
 #undef SWITCHYARD_FETCH
 #undef SWITCHYARD_FETCH_SUM
 
-// Returns the value before.
+// Returns the old value.
 template <class Operation, class T>
 SWITCHYARD_NOT_CHECKED T Fetch(volatile AtomicBits<T>* bits, T operand) {
   using B = AtomicBits<T>;
@@ -62,8 +62,9 @@ SWITCHYARD_NOT_CHECKED T Exchange(volatile AtomicBits<T>* bits, T desired) {
       T, __atomic_exchange_n(bits, __builtin_bit_cast(AtomicBits<T>, desired),
                              __ATOMIC_SEQ_CST));
 }
-// Whether the value was `expected`, and is `desired` now; else `expected` is
-// what it was. Never fails otherwise, unlike Metal's weak form.
+// Stores `desired` and returns true if the value was `expected`; otherwise
+// puts the value in `expected`. Unlike Metal's weak form, it never fails
+// otherwise.
 template <class T>
 SWITCHYARD_NOT_CHECKED bool CompareExchange(volatile AtomicBits<T>* bits,
                                             T* expected, T desired) {
