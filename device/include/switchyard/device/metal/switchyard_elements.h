@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The storage of vectors: elements by name, index and swizzle, with Metal's
-// sizes and alignments (those of four elements for three).
+// sizes and alignments (three elements have those of four).
 
 #ifndef SWITCHYARD_METAL_ELEMENTS_H_
 #define SWITCHYARD_METAL_ELEMENTS_H_
@@ -14,7 +14,7 @@
 #endif
 
 #ifdef __METAL__
-// The type that the compiler makes of braces.
+// The type to which the compiler turns a list in braces.
 namespace std {
 template <class E>
 class initializer_list {
@@ -40,16 +40,16 @@ namespace switchyard_metal {
 
 using metal::vec;
 
-// Several elements of a vector, which look like a vector of their own. V, which
-// they are like, is a parameter so that its operators are found.
+// Several elements of a vector, which behave like a vector V. V is a
+// parameter so that its operators are found.
 template <class V, int S, int A, int B, int C = -1, int D = -1>
 class Swizzle;
-// Elements one after the other, aligned as one of them.
+// Elements without gaps, aligned like one element.
 template <class V>
 struct Packed;
 
-// The shape of a function's argument: V is the vector or scalar that it stands
-// for, T the type of its elements, of which there are kSize.
+// The shape of a function's argument: V is the vector or scalar that it
+// stands for, T the type of its elements, kSize their number.
 template <class A>
 struct Shape {
   using V = A;
@@ -129,7 +129,7 @@ class Swizzle {
   T e_[S];
 };
 
-// An unsigned integer of as many bytes.
+// An unsigned integer of kBytes bytes.
 template <int kBytes>
 struct BitsOf;
 template <>
@@ -147,9 +147,10 @@ template <class U, int N>
 using Raw __attribute__((may_alias)) = U __attribute__((ext_vector_type(N)));
 #endif
 
-// Aligns what it is a member of. Vectors themselves ask for no alignment, so
-// that -fmax-type-align holds for them: a shader may cast a pointer to vectors
-// that is only aligned as their elements are, which GPUs read and write.
+// Aligns the struct or union that has it as a member. Vectors themselves
+// declare no alignment, so that -fmax-type-align holds for them: a shader may
+// cast a pointer to a pointer to vectors although it is aligned for elements
+// only, because GPUs read and write such vectors.
 template <int kBytes>
 struct alignas(kBytes) Aligned {
   unsigned char bytes[kBytes];
@@ -164,7 +165,8 @@ struct Elements {
   constexpr const T& At(int i) const { return e[i]; }
 };
 
-// What the others have; constants are made of names, which are there.
+// Members common to the specialisations below. Constant expressions use the
+// named elements, because those are the active members of the union.
 #define SWITCHYARD_ELEMENTS(name)                             \
   Elements() = default;                                       \
   Elements(const Elements&) = default;                        \
