@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The scalar types of Metal that C++ has not: half and bfloat, and the short
-// names of integers. Arithmetic of halves is that of floats, rounded once to
-// nearest even, which is what correct rounding gives.
+// The scalar types of Metal that C++ lacks: half and bfloat, and the short
+// names of integers. Halves are computed as floats and rounded once to
+// nearest even, which gives the correctly rounded result.
 //
 // The headers of this folder are compiled in two ways: as a part of Metal's
 // standard library for shaders (__METAL__), which finds no other header, and
@@ -63,8 +63,9 @@ constexpr bool kBecomesFloat = std::is_convertible_v<T, float>;
 #endif
 
 struct HalfFormat {
-  // Every half is a float: shifted into place, and the exponent's bias mended
-  // by a product, which is exact and makes subnormals numbers like others.
+  // Every half is a float: its bits are shifted into place, and a product
+  // corrects the exponent's bias. The product is exact, and turns subnormals
+  // into normal numbers.
   static constexpr float ToFloat(uint16_t bits) {
     const uint32_t shifted = static_cast<uint32_t>(bits & 0x7fff) << 13;
     uint32_t out = __builtin_bit_cast(
@@ -81,7 +82,7 @@ struct HalfFormat {
     if (absolute >= 0x47800000) {  // 2^16 and more, infinity, NaN
       out = absolute > 0x7f800000 ? 0x7e00 | (absolute >> 13 & 0x1ff) : 0x7c00;
     } else if (absolute < 0x38800000) {  // below 2^-14: subnormal
-      // The sum's unit is 2^-24: the addition rounds.
+      // The addition rounds, because the last bit of the sum is 2^-24.
       const float sum = __builtin_bit_cast(float, absolute) + 0.5f;
       out = __builtin_bit_cast(uint32_t, sum) - 0x3f000000;
     } else {
@@ -104,21 +105,22 @@ struct BfloatFormat {
   }
 };
 
-// The float next to `value`, of the two the one with an odd last bit unless
-// `value` is a float: to round it once more gives what rounding once does.
+// Rounds to odd: returns `value` if it is a float, otherwise the neighbouring
+// float with an odd last bit. Rounding the result again then gives the same
+// as rounding `value` once.
 constexpr float RoundToOdd(double value) {
   const float nearest = static_cast<float>(value);
   const double back = nearest;
   if (back == value || value != value) return nearest;
   uint32_t bits = __builtin_bit_cast(uint32_t, nearest);
-  // Past the largest float both formats have their infinity already.
+  // Beyond the largest float, both formats have reached their infinity.
   if ((bits & 0x7fffffff) == 0x7f800000) return nearest;
   if (value < 0 ? back < value : back > value) --bits;
   return __builtin_bit_cast(float, bits | 1);
 }
 
-// The same of integers, whose 64 bits may be too many for a double: what it has
-// no room for becomes its last bit.
+// The same for integers. 64 bits may be too many for a double, so all bits
+// beyond its precision are combined into its last bit.
 template <class T>
 constexpr float IntegerToOdd(T value) {
   if constexpr (sizeof(T) == 8) {
@@ -164,20 +166,18 @@ struct SmallFloat {
   SmallFloat() = default;
   template <class T, class = typename EnableIf<kIsArithmetic<T>>::Type>
   constexpr SmallFloat(T value) : bits_(FromAny(value)) {}
-  // Converts a class that a shader has made a number.
+  // Converts a shader's own number class.
   template <class T,
             class = typename EnableIf<__is_class(T) && !kIsSmallFloat<T> &&
                                       kBecomesFloat<T>>::Type,
             class = void>
-  constexpr SmallFloat(T value)  // whose conversion may not be const
+  constexpr SmallFloat(T value)  // by value, as its conversion may not be const
       : bits_(FromAny(static_cast<float>(value))) {}
-  // Between the two only if asked for.
+  // Conversions between half and bfloat are explicit.
   template <class F>
   explicit constexpr SmallFloat(SmallFloat<F> value)
       : bits_(Format::FromFloat(F::ToFloat(value.Bits()))) {}
 
-  // To int only if asked for: it is what `c ? 0 : x` would have two meanings
-  // of.
   template <class T, class = typename EnableIf<kIsImplicit<T>>::Type>
   constexpr operator T() const {
     return static_cast<T>(Format::ToFloat(bits_));
@@ -225,7 +225,8 @@ struct SmallFloat {
  private:
   template <class T>
   static constexpr uint16_t FromAny(T value) {
-    // Doubles and integers that are no floats must not be rounded twice.
+    // Doubles, and integers that a float cannot hold, must not be rounded
+    // twice.
     if constexpr (__is_same(T, double) || __is_same(T, long double)) {
       return Format::FromFloat(RoundToOdd(static_cast<double>(value)));
     } else if constexpr (kIsIntegral<T> && sizeof(T) > 2) {
@@ -240,8 +241,8 @@ struct SmallFloat {
 using half = SmallFloat<HalfFormat>;
 using bfloat = SmallFloat<BfloatFormat>;
 
-// The result of an operation on two scalars, one of them small: small with
-// itself and with integers, float with anything else.
+// The result type of an operation on two scalars, one of them a half or
+// bfloat: this type with itself and with integers, float with any other.
 template <class A, class B>
 struct SmallResult {};
 template <class F>
@@ -274,7 +275,7 @@ SWITCHYARD_SMALL_OPERATOR(*)
 SWITCHYARD_SMALL_OPERATOR(/)
 #undef SWITCHYARD_SMALL_OPERATOR
 
-// Assignments whose left side is a number and keeps its type.
+// Compound assignments to a C++ number, which keeps its type.
 #define SWITCHYARD_SMALL_ASSIGNMENT(op)                        \
   template <class A, class Format,                             \
             class = typename EnableIf<kIsArithmetic<A>>::Type> \
