@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sums, products and the like of the lanes of a simdgroup, and which lane a
-// shuffle reads. at(i) points to the value of lane i, and is null where the
-// lane is not there.
+// Sums, products and similar operations over the lanes of a simdgroup, and
+// the lane that a shuffle reads. at(i) points to the value of lane i, and is
+// null if the lane is absent.
 
 #ifndef SWITCHYARD_DEVICE_METAL_SWITCHYARD_LANE_OPERATIONS_H_
 #define SWITCHYARD_DEVICE_METAL_SWITCHYARD_LANE_OPERATIONS_H_
@@ -16,7 +16,7 @@
 
 namespace switchyard_metal {
 
-// Sums and products wrap around, as on a GPU: those of narrow integers are not
+// Sums and products wrap around, as on a GPU: narrow integers are not
 // promoted to int.
 struct LaneSum {
   template <class T>
@@ -42,7 +42,7 @@ struct LaneProduct {
   }
   static constexpr int kStart = 1;
 };
-// A number wins over NaN, the lower lane where both are alike.
+// A number wins over NaN, and the lower lane wins a tie.
 template <bool kMost>
 struct LaneBest {
   template <class T>
@@ -76,7 +76,8 @@ SWITCHYARD_LANE_BITS(LaneOr, |)
 SWITCHYARD_LANE_BITS(LaneXor, ^)
 #undef SWITCHYARD_LANE_BITS
 
-// Lane l + 16 to lane l, then 8, 4, 2, 1; Metal leaves the order open.
+// Adds lane l + 16 to lane l, then 8, 4, 2, 1; Metal does not define the
+// order.
 template <class F>
 struct Halve {
   template <class T, class At>
@@ -97,7 +98,7 @@ struct Halve {
     return all[0];
   }
 };
-// One lane after the other, of which one at least is there.
+// Folds one lane after the other; at least one lane must be present.
 template <class F>
 struct Fold {
   template <class T, class At>
@@ -118,7 +119,8 @@ struct First {
     return a;
   }
 };
-// put(i, value): the lanes up to i, or those below it, one after the other.
+// Calls put(i, value) with the fold of the lanes up to i (inclusive) or below
+// i.
 template <class F, bool kInclusive>
 struct Prefix {
   template <class T, class At, class Put>
@@ -135,9 +137,9 @@ struct Prefix {
   }
 };
 
-// Shuffles: From::Of(i, n, lanes) is the lane that lane i reads, by the n that
-// it is given: a lane, a mask or a distance. FromBelow and FromAbove keep a
-// lane's own value where its source would lie outside.
+// Shuffles: From::Of(i, n, lanes) is the lane that lane i reads; n is a lane,
+// a mask or a distance. FromBelow and FromAbove keep a lane's own value where
+// its source would lie outside.
 #define SWITCHYARD_LANE_FROM(name, lane)         \
   struct name {                                  \
     SWITCHYARD_NOT_CHECKED static uint32_t Of(   \
