@@ -21,7 +21,7 @@
 #define SWY_FIRST_W(M)
 #endif
 
-// One level for each letter: a macro does not expand within itself.
+// One level for each letter, because a macro does not expand within itself.
 #define SWY_NEXT(M, n, c, ...)  \
   M(n##x, c##r, __VA_ARGS__, 0) \
   M(n##y, c##g, __VA_ARGS__, 1) \
