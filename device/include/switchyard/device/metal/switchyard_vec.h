@@ -29,9 +29,10 @@ struct Filler {
   }
 };
 
-// Returns what to divide by. In C++ that is 1 in place of an integer which
-// would end the process with SIGFPE: 0, and -1 for the least number. In .metal
-// files any integer division is treated so, and checked mode reports it.
+// Returns the divisor to use. In C++ that is 1 instead of an integer that
+// would end the process with SIGFPE: 0, or -1 if the dividend is the least
+// number. In .metal files every integer division is treated this way, and
+// checked mode reports it.
 template <class T>
 constexpr T Divisor(T dividend, T divisor) {
 #ifdef __METAL__
@@ -87,7 +88,7 @@ struct vec : switchyard_metal::Elements<T, N> {
     (fill(c), ...);
     for (int i = 0; i < N; ++i) At(i) = all[i];
   }
-  // In braces, and what is not in them is 0.
+  // From a list in braces; missing elements are 0.
   constexpr vec(std::initializer_list<T> list) : vec(T(), Same()) {
     int i = 0;
     for (const T& element : list) {
@@ -143,7 +144,7 @@ struct vec : switchyard_metal::Elements<T, N> {
   SWITCHYARD_VEC_DIVISION(/)
   SWITCHYARD_VEC_DIVISION(%)
 #undef SWITCHYARD_VEC_DIVISION
-  // Shifts by the bits that the type has are by none, as on the GPU.
+  // A shift by as many bits as the type has does not shift, as on the GPU.
 #define SWITCHYARD_VEC_SHIFT(op)                                 \
   friend constexpr vec operator op(const vec& a, const vec& b) { \
     constexpr int kMask = 8 * sizeof(T) - 1;                     \
@@ -246,7 +247,7 @@ SWITCHYARD_SWIZZLE_OPERATOR(<<)
 SWITCHYARD_SWIZZLE_OPERATOR(>>)
 #undef SWITCHYARD_SWIZZLE_OPERATOR
 
-// The bits as those of another type of the same size.
+// The same bits as another type of the same size.
 template <class To, class From>
 constexpr To as_type(const From& from) {
   using Plain = Plain<From>;
