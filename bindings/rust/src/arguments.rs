@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Functions, their inputs and outputs, which the build script writes from the C
-//! headers; other files have those that need more.
+//! Functions with their inputs and outputs, as the build script writes them from the
+//! C headers. Functions that need more code than that are in other files.
 
 use crate::error::with_report;
 use crate::options::*;

@@ -7,20 +7,20 @@ use crate::view::{not_empty, View};
 use crate::{sys, AlignedBuckets, AlignedInputs, AlignedOptions, DispatchOptions, Error};
 use crate::{Pool, Report, WorkListOptions};
 
-/// i32 elements of scratch; 0 when one thread is best.
+/// The i32 elements of scratch needed; 0 if one thread is best.
 pub fn bucket_scratch_size(num_pairs: usize, num_experts: usize, pool: Pool<'_>) -> usize {
-    // SAFETY: numbers, and a pool that is borrowed for as long.
+    // SAFETY: numbers, and a pool that is borrowed during the call.
     pool.with(|pool| unsafe { sys::swy_bucket_scratch_size(num_pairs, num_experts, pool) })
 }
 
-/// The largest `offsets[num_experts]` that so many pairs can lead to; `usize::MAX`
-/// where block_size is 0 or this overflows.
+/// The largest `offsets[num_experts]` for this number of pairs; `usize::MAX` if
+/// block_size is 0 or the result overflows.
 pub fn bucket_aligned_size(
     num_pairs: usize,
     num_experts: usize,
     options: &AlignedOptions,
 ) -> usize {
-    // SAFETY: numbers.
+    // SAFETY: the call takes numbers only.
     unsafe { sys::swy_bucket_aligned_size(num_pairs, num_experts, &options.to_c()) }
 }
 
@@ -34,7 +34,7 @@ pub fn bucket_aligned(
     not_empty(inputs.expert_map, "BucketAligned: expert_map: is empty")?;
     with_report(|report| {
         let (inputs, outputs) = (inputs.view(), outputs.raw(report));
-        // SAFETY: views of slices that are borrowed for as long.
+        // SAFETY: the views point into slices that are borrowed during the call.
         pool.with(|pool| unsafe {
             sys::swy_bucket_aligned(&inputs, &outputs, &options.to_c(), pool)
         })
@@ -59,24 +59,24 @@ pub fn make_dispatch_args(
         size: sys::size_of::<sys::swy_dispatch_outputs>(),
         args: args.as_mut_slice().view(),
     };
-    // SAFETY: a view of the array.
+    // SAFETY: the view points to `args`, which outlives the call.
     let status = unsafe { sys::swy_make_dispatch_args(&raw_in, &raw_out, &options.to_c()) };
     check(status, Report::default()).map(|_| args)
 }
 
-/// Rows `[first_row, first_row + rows)` of packed ones, all of one `expert`.
+/// Rows `[first_row, first_row + rows)` of the packed rows, all of one `expert`.
 pub type WorkTile = sys::swy_work_tile;
 
-/// How many tiles there may be for so many rows; `usize::MAX` where tile_rows is 0
-/// or this overflows.
+/// The most tiles for this number of rows; `usize::MAX` if tile_rows is 0 or the
+/// result overflows.
 pub fn work_list_size(num_rows: usize, num_experts: usize, options: &WorkListOptions) -> usize {
-    // SAFETY: numbers.
+    // SAFETY: the call takes numbers only.
     unsafe { sys::swy_work_list_size(num_rows, num_experts, &options.to_c()) }
 }
 
-/// Each expert's rows cut to tiles, the largest first, for threads that claim them
-/// in order. The report says how many; `tiles` has at least `work_list_size`. Without
-/// `offsets` each expert's rows begin where the last one's end.
+/// Cuts each expert's rows into tiles, the largest first, for threads that claim them
+/// in order. The report has their number; `tiles` has at least `work_list_size`.
+/// Without `offsets` each expert's rows begin where the last one's end.
 pub fn make_work_list(
     tokens_per_expert: &[i32],
     offsets: Option<&[i32]>,
@@ -95,7 +95,7 @@ pub fn make_work_list(
             tiles: tiles.view(),
             report,
         };
-        // SAFETY: views of slices that are borrowed for as long.
+        // SAFETY: the views point into slices that are borrowed during the call.
         unsafe { sys::swy_make_work_list(&raw_in, &raw_out, &options.to_c()) }
     })
 }

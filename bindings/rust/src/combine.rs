@@ -8,7 +8,7 @@ use crate::{sys, BlockNorms, CombineOptions, CombineOutputs, CombineVectors, Err
 use crate::{HyperInputs, HyperOptions, HyperOutputs, IdentityExperts, Matrix, Pool};
 use crate::{Report, Rows, SharedExpert, Source};
 
-/// Says which row belongs to each (token, slot).
+/// The row of each (token, slot).
 #[derive(Clone, Copy)]
 pub enum RowIndex<'a> {
     /// Row token * top_k + slot.
@@ -23,10 +23,10 @@ pub struct CombineInputs<'a> {
     pub rows: Rows<'a>,
     /// `[tokens, top_k]`.
     pub topk_weights: Matrix<'a>,
-    /// Says which row belongs to each (token, slot).
+    /// The row of each (token, slot).
     pub row_index: RowIndex<'a>,
-    /// Optional `[tokens, hidden]`; in place: what out holds or, where only normed
-    /// is written, what normed does.
+    /// Optional `[tokens, hidden]`. In place, it is the contents of out or, if only
+    /// normed is written, of normed.
     pub residual: Source<'a>,
     /// `[1, hidden]`, for normed.
     pub norm_weight: Matrix<'a>,
@@ -40,7 +40,7 @@ pub struct CombineInputs<'a> {
     pub vectors: CombineVectors<'a>,
 }
 impl<'a> CombineInputs<'a> {
-    /// What `run_experts` takes: rows and row_index are its own.
+    /// Inputs for `run_experts`, which sets rows and row_index itself.
     pub fn of_experts(topk_weights: Matrix<'a>) -> Self {
         CombineInputs::new(Rows::default(), topk_weights, RowIndex::Rows(Matrix::default()))
     }
@@ -67,7 +67,7 @@ pub(crate) fn raw_inputs(
         RowIndex::TokenOrder => (1, sys::SWY_NO_MATRIX),
         RowIndex::Rows(matrix) => (0, matrix.raw),
     };
-    // The library lets normed lie where the residual does if there is no out.
+    // Without out, the library lets normed lie in the residual's place.
     let written =
         if outputs.out.raw.data.is_null() { outputs.normed.values.raw } else { outputs.out.raw };
     let residual =
@@ -98,12 +98,13 @@ pub fn combine(
     let raw_in = raw_inputs(inputs, &outputs)?;
     with_report(|report| {
         let raw_out = outputs.raw(report);
-        // SAFETY: views of slices that are borrowed for as long.
+        // SAFETY: the views point into slices that are borrowed during the call.
         pool.with(|pool| unsafe { sys::swy_combine(&raw_in, &raw_out, &options.to_c(), pool) })
     })
 }
 
-/// Mixes a token's residual streams, collapses them and takes an RMSNorm of that.
+/// Mixes a token's residual streams, collapses them to one row and takes the RMSNorm
+/// of that row.
 pub fn hyper_connect(
     inputs: &HyperInputs<'_>,
     outputs: HyperOutputs<'_>,
@@ -114,7 +115,7 @@ pub fn hyper_connect(
     let streams = inputs.streams.raw(outputs.streams.raw, missing)?;
     let raw_in = sys::swy_hyper_inputs { streams, ..inputs.view() };
     let raw_out = outputs.view();
-    // SAFETY: views of slices that are borrowed for as long.
+    // SAFETY: the views point into slices that are borrowed during the call.
     let status = pool
         .with(|pool| unsafe { sys::swy_hyper_connect(&raw_in, &raw_out, &options.to_c(), pool) });
     check(status, Report::default()).map(drop)

@@ -6,12 +6,12 @@ use crate::json::{self, Value};
 use crate::{sys, Error, Preset, Report};
 use std::ffi::{CStr, CString};
 
-/// A field, and its form in C. Texts of C are those of `texts`.
+/// A field that converts to its C form. C strings point into `texts`.
 trait Field: Sized {
     type C;
     fn to_c(&self, texts: &mut Vec<CString>) -> Result<Self::C, Error>;
     /// # Safety
-    /// A text is null or ends with a zero.
+    /// A text must be null or end with a zero.
     unsafe fn from_c(c: Self::C) -> Self;
 }
 macro_rules! values {
@@ -43,7 +43,7 @@ impl Field for Option<String> {
             Some(text) => CString::new(text.as_str())
                 .map_err(|_| Error::invalid("ModelConfig: a text has a zero byte"))?,
         };
-        // Taken behind the move into texts; a later push moves no bytes of it.
+        // Taken after the move into texts; a later push does not move the bytes.
         texts.push(text);
         Ok(texts.last().map_or(std::ptr::null(), |text| text.as_ptr()))
     }
@@ -51,15 +51,15 @@ impl Field for Option<String> {
         if c.is_null() {
             return None;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees this.
         Some(unsafe { CStr::from_ptr(c) }.to_string_lossy().into_owned())
     }
 }
 
 macro_rules! config {
     ($($(#[$doc:meta])* $field:ident: $type:ty),* $(,)?) => {
-        /// The fields of a config.json (or of its text_config) that a layer's options
-        /// depend on. `None`: the file does not have one, or has null.
+        /// The fields of a config.json (or of its text_config) on which a layer's
+        /// options depend. `None`: the field is missing, or null.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct ModelConfig { $($(#[$doc])* pub $field: Option<$type>),* }
         impl ModelConfig {
@@ -71,9 +71,9 @@ macro_rules! config {
                 })
             }
             /// # Safety
-            /// Texts are null or end with a zero.
+            /// Texts must be null or end with a zero.
             unsafe fn from_c(c: &sys::swy_model_config) -> Self {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees this.
                 unsafe { ModelConfig { $($field: Field::from_c(c.$field)),* } }
             }
         }
@@ -109,7 +109,7 @@ fn read(text: &str) -> Result<Value, Error> {
         Some(_) => Err(Error::invalid("ModelConfig: the text is not a JSON object")),
     }
 }
-/// The value that all layers have; or NaN, which no field takes, because layers differ.
+/// The value of all layers, or, if layers differ, NaN, which no field accepts.
 fn of_all_layers(list: &[Value]) -> &Value {
     let same = |value: &Value| match (value, &list[0]) {
         (Value::Number(a), Value::Number(b)) => a == b,
@@ -124,8 +124,9 @@ fn of_all_layers(list: &[Value]) -> &Value {
 }
 
 impl ModelConfig {
-    /// The text of a config.json, or of the object in it that has the text model's fields
-    /// (text_config and its like). A list counts where it has one value for all layers.
+    /// The text of a config.json, or of the object in it that has the text model's
+    /// fields (text_config and its like). A list counts if it has one value for all
+    /// layers.
     pub fn from_json(text: &str) -> Result<ModelConfig, Error> {
         text_part(&read(text)?).map(|(fields, _)| fields)
     }
@@ -163,14 +164,14 @@ impl ModelConfig {
                 Err(_) => continue, // no field has such a name
             };
             let status = match value {
-                // SAFETY: a string and a struct that says its size.
+                // SAFETY: passes a string, and a struct with its size.
                 Value::Number(number) => unsafe { sys::swy_set_number(key.as_ptr(), *number, raw) },
                 Value::Text(text) => {
                     let text = Some(text.clone()).to_c(texts)?;
                     // SAFETY: the same; texts lives longer than raw.
                     unsafe { sys::swy_set_text(key.as_ptr(), text, raw) }
                 }
-                // SAFETY: the same.
+                // SAFETY: as above.
                 _ => unsafe { sys::swy_set_null(key.as_ptr(), raw) },
             };
             check(status, Report::default())?;
@@ -180,19 +181,19 @@ impl ModelConfig {
 }
 
 impl Preset {
-    /// A family as a checkpoint's configuration has it. An error names the field that
-    /// is missing or wrong.
+    /// The preset of a family, as a checkpoint's configuration has it. An error names
+    /// the field that is missing or wrong.
     pub fn configured(family: &str, config: &ModelConfig) -> Result<Preset, Error> {
         let mut texts = Vec::new();
         let config = config.to_c(&mut texts)?;
-        // SAFETY: structs that say their sizes, and texts that live as long.
+        // SAFETY: passes structs with their sizes, and texts that outlive the call.
         Preset::get(
             "ApplyConfig: preset: family has a zero byte",
             family,
             |_, preset, route| unsafe { sys::swy_apply_config(&config, preset, route) },
         )
     }
-    /// The same from the text of a config.json, whose model_type is the family.
+    /// The same from the text of a config.json; its model_type is the family.
     pub fn from_json(text: &str) -> Result<Preset, Error> {
         let config = read(text)?;
         let (fields, family) = text_part(&config)?;

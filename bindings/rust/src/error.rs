@@ -9,11 +9,12 @@ use std::fmt;
 /// Kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// An argument is wrong by itself. Nothing has been written.
+    /// An argument is wrong by itself. Nothing is written.
     InvalidArgument,
     /// The executor could not get memory. Outputs are unspecified.
     OutOfMemory,
-    /// The arguments do not fit the data. The function says what was written.
+    /// The arguments do not fit the data. The function's contract lists the outputs
+    /// written by then.
     FailedPrecondition,
     /// The executor failed for another reason. Outputs are unspecified.
     Internal,
@@ -26,7 +27,7 @@ pub struct Details {
     size: u8,
 }
 
-/// Status::details() of the C++ API is no longer.
+/// The most characters of Status::details() in the C++ API.
 const MAX_DETAILS: usize = 127;
 
 impl Details {
@@ -55,16 +56,17 @@ impl fmt::Debug for Details {
 pub struct Error {
     /// The kind of error.
     pub code: Code,
-    /// "Function: argument: what is wrong".
+    /// "Function: argument: problem".
     pub message: &'static str,
-    /// The numbers of the error, where it has any.
+    /// The numbers of the error, if it has any.
     pub details: Details,
-    /// Counts that the call had found by then: the stride that it needs, for instance.
+    /// The counts that the call found before it failed, such as the stride that it
+    /// needs.
     pub report: Report,
 }
 
 impl Error {
-    /// An error that has found nothing.
+    /// An error without details and counts.
     pub fn new(code: Code, message: &'static str) -> Error {
         Error { code, message, details: Details::NONE, report: Report::default() }
     }
@@ -92,9 +94,11 @@ pub(crate) fn check(status: sys::swy_status, report: Report) -> Result<Report, E
         sys::SWY_FAILED_PRECONDITION => Code::FailedPrecondition,
         _ => Code::Internal,
     };
-    // SAFETY: a literal of the library's, of pool.rs or of layer.rs.
+    // SAFETY: the message is a string literal of the library, of pool.rs or of
+    // layer.rs.
     let message: &'static CStr = unsafe { CStr::from_ptr(status.message) };
-    // SAFETY: the thread's own text, which lives until the thread's next error.
+    // SAFETY: the text belongs to this thread, and lives until the thread's next
+    // error.
     let details = unsafe { CStr::from_ptr(sys::swy_status_details(status)) };
     let details = Details::new(details.to_bytes());
     Err(Error { code, message: message.to_str().unwrap_or(""), details, report })

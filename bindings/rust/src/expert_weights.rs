@@ -8,18 +8,19 @@ use crate::{sys, Error, ExpertTile, ExpertsPlanOptions, Matrix, MatrixMut, PackW
 use crate::{Pool, Report};
 use std::os::raw::c_void;
 
-/// A view of the weights of one product of all experts: `[num_experts, rows, cols]`. A
-/// row is a column of the product's output, and `cols` are the columns of the rows that
-/// are multiplied. The default has no data, for products that a layer does not have.
+/// A view of all experts' weights for one product: `[num_experts, rows, cols]`. A row
+/// of weights gives one column of the product's output, and has as many columns
+/// (`cols`) as the product's input. The default has no data, for products that a
+/// layer does not have.
 #[derive(Clone, Copy)]
 pub struct ExpertWeights<'a> {
-    /// How the weights are coded.
+    /// The format of the weights.
     pub format: WeightFormat,
     /// The order of the codes in memory.
     pub layout: WeightLayout,
     /// Columns of the product's output.
     pub rows: usize,
-    /// Columns of the rows that are multiplied.
+    /// Columns of the product's input.
     pub cols: usize,
     /// u8 `[num_experts, expert_weights_size]`. Packed weights are faster at addresses
     /// that are multiples of 64.
@@ -29,7 +30,7 @@ pub struct ExpertWeights<'a> {
 }
 impl Default for ExpertWeights<'_> {
     fn default() -> Self {
-        // SAFETY: it has no data.
+        // SAFETY: the weights have no data.
         unsafe { ExpertWeights::from_raw(sys::SWY_NO_EXPERT_WEIGHTS) }.expect("the same header's")
     }
 }
@@ -38,8 +39,8 @@ impl<'a> ExpertWeights<'a> {
     pub fn new(format: WeightFormat, rows: usize, cols: usize) -> Self {
         ExpertWeights { format, rows, cols, ..Default::default() }
     }
-    /// Weights as a GGUF or a checkpoint stores them, of as many experts as the slice
-    /// has. An error where it has a part of an expert.
+    /// Weights as a GGUF or a checkpoint stores them. The length of the slice gives
+    /// the number of experts; a part of an expert is an error.
     ///
     /// `WeightFormat::Int8` needs `scales` as well, which the caller sets.
     pub fn stored(
@@ -71,28 +72,30 @@ impl<'a> ExpertWeights<'a> {
     /// None: a format or a layout of a newer library.
     ///
     /// # Safety
-    /// What its matrices say may be read for `'a`.
+    /// The memory that the matrices of `raw` describe must be readable, and not
+    /// written, for `'a`.
     unsafe fn from_raw(raw: sys::swy_expert_weights) -> Option<Self> {
         Some(ExpertWeights {
             format: WeightFormat::from_c(raw.format)?,
             layout: WeightLayout::from_c(raw.layout)?,
             rows: raw.rows,
             cols: raw.cols,
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees this.
             data: unsafe { Matrix::from_raw(raw.data) },
-            // SAFETY: the same.
+            // SAFETY: as above.
             scales: unsafe { Matrix::from_raw(raw.scales) },
         })
     }
 }
 
-/// Bytes of one expert, from format, layout, rows and cols alone. `usize::MAX` where the
-/// size overflows or the format takes no such number of columns.
+/// Bytes of one expert, computed from format, layout, rows and cols alone.
+/// `usize::MAX` if the size overflows or the format does not take this number of
+/// columns.
 pub fn expert_weights_size(weights: &ExpertWeights<'_>) -> usize {
     // SAFETY: the call reads no data.
     unsafe { sys::swy_expert_weights_size(&weights.to_c()) }
 }
-/// The same of packed ones.
+/// The same for the packed layout, whichever layout `weights` has.
 pub fn packed_weights_size(weights: &ExpertWeights<'_>) -> usize {
     // SAFETY: the call reads no data.
     unsafe { sys::swy_packed_weights_size(&weights.to_c()) }
@@ -103,8 +106,8 @@ pub fn packed_weights_size(weights: &ExpertWeights<'_>) -> usize {
 pub struct PackWeightsInputs<'a> {
     /// Weights as stored.
     pub weights: ExpertWeights<'a>,
-    /// Or f32, bf16 or f16 `[num_experts * rows, cols]`, which are quantised; `weights`
-    /// then has format, rows and cols only.
+    /// Or f32, bf16 or f16 `[num_experts * rows, cols]`, which `pack_weights`
+    /// quantises; set only format, rows and cols of `weights` then.
     pub floats: Matrix<'a>,
 }
 
@@ -128,40 +131,41 @@ pub fn pack_weights<'m>(
         weights: &mut packed,
         memory: memory.view(),
     };
-    // SAFETY: views of slices that are borrowed for as long.
+    // SAFETY: the views point into slices that are borrowed during the call.
     let status = pool
         .with(|pool| unsafe { sys::swy_pack_weights(&raw_in, &raw_out, &options.to_c(), pool) });
     check(status, Report::default())?;
-    // SAFETY: the view is of `memory`, which is borrowed for 'm, and nobody else has it.
+    // SAFETY: the view points into `memory`, which is exclusively borrowed for 'm.
     Ok(unsafe { ExpertWeights::from_raw(packed) }.expect("the format that was asked for"))
 }
 
-/// The rows that products with such weights read: for `operands` and `down_operands` of
-/// `ExpertsOptions`.
+/// The format of rows that products with weights of `format` read: for `operands` and
+/// `down_operands` of `ExpertsOptions`.
 pub fn operands_of(format: WeightFormat) -> RowFormat {
-    // SAFETY: a number.
+    // SAFETY: the call takes a number only.
     RowFormat::from_c(unsafe { sys::swy_operands_of(format.to_c()) }).expect("the same header's")
 }
 
-/// Sets `tile_columns` and the costs of products with such weights.
+/// Sets `tile_columns` and the costs for weights of `format`.
 pub fn set_costs(format: WeightFormat, options: &mut ExpertsPlanOptions) {
     let mut raw = options.to_c();
-    // SAFETY: the call writes options that nobody else has.
+    // SAFETY: the call writes to `raw`, which is local.
     unsafe { sys::swy_set_costs(format.to_c(), &mut raw) };
     *options = ExpertsPlanOptions::from_c(raw).expect("the same header's");
 }
 
 /// `tile.out = tile.rows * weights^T` for the tile's columns, on the calling thread.
-/// `tile.product` is not looked at.
+/// `tile.product` is not read.
 pub fn multiply_tile(weights: &ExpertWeights<'_>, tile: &mut ExpertTile<'_>) -> Result<(), Error> {
-    // SAFETY: views of slices that are borrowed for as long, and `out` is the tile's alone.
+    // SAFETY: the views point into slices that are borrowed during the call, and only
+    // this tile has `out`.
     let status = unsafe { sys::swy_multiply_tile(&weights.to_c(), &tile.to_raw()) };
     check(status, Report::default()).map(drop)
 }
 
-/// The weights of all products of a layer: `gate_up` for layouts with one matrix, `gate`
-/// and `up` for `GateUpLayout::Split`. Those of a shared expert have one expert; they are
-/// not needed without one.
+/// The weights of all products of a layer: `gate_up` for layouts with one matrix,
+/// `gate` and `up` for `GateUpLayout::Split`. The `shared_` fields have one expert
+/// each, and stay empty in a layer without a shared expert.
 ///
 /// ```
 /// use switchyard::*;
@@ -247,9 +251,9 @@ pub struct LayerWeights<'a> {
     pub shared_down: ExpertWeights<'a>,
 }
 impl LayerWeights<'_> {
-    /// `multiply_tile` with the weights of `tile.product`: the GEMM of `run_experts`. What
-    /// else an engine does with `tile.out`, such as to add a bias, comes behind it. Errors
-    /// name the weights that are not given: "LayerWeights: down: not given".
+    /// `multiply_tile` with the weights of `tile.product`: the GEMM of `run_experts`.
+    /// An engine changes `tile.out` after this call, for instance to add a bias.
+    /// Errors name the weights that are not given: "LayerWeights: down: not given".
     pub fn multiply(&self, tile: &mut ExpertTile<'_>) -> Result<(), Error> {
         let raw = sys::swy_layer_weights {
             size: sys::size_of::<sys::swy_layer_weights>(),
@@ -263,8 +267,8 @@ impl LayerWeights<'_> {
             shared_down: self.shared_down.to_c(),
         };
         let context = &raw as *const sys::swy_layer_weights as *mut c_void;
-        // SAFETY: the call reads `raw`, whose views are of slices that are borrowed for as
-        // long, and `out` is the tile's alone.
+        // SAFETY: the call reads `raw`, with views of slices that are borrowed during
+        // the call, and only this tile has `out`.
         let status = unsafe { sys::swy_multiply_layer(context, &tile.to_raw()) };
         check(status, Report::default()).map(drop)
     }

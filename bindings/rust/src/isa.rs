@@ -10,7 +10,7 @@ use std::ffi::{CStr, CString};
 pub struct Isa {
     /// "AVX3_DL", "AVX2", "NEON", ...
     pub name: &'static str,
-    /// It has a fused multiply-add: all such ISAs give the same bits.
+    /// True if it has a fused multiply-add. All such ISAs give the same bits.
     pub fma: bool,
 }
 
@@ -18,32 +18,32 @@ fn isa(raw: sys::swy_isa) -> Option<Isa> {
     if raw.name.is_null() {
         return None;
     }
-    // SAFETY: a literal of the library's.
+    // SAFETY: a string literal of the library, which is never freed.
     let name: &'static CStr = unsafe { CStr::from_ptr(raw.name) };
     Some(Isa { name: name.to_str().unwrap_or(""), fma: raw.fma != 0 })
 }
 
 /// ISAs that the library was compiled for, best first.
 pub fn compiled_isas() -> Vec<Isa> {
-    // SAFETY: any index will do.
+    // SAFETY: the function accepts any index.
     (0..).map_while(|i| isa(unsafe { sys::swy_compiled_isa(i) })).collect()
 }
 /// The compiled ISAs that this CPU has, best first.
 pub fn runnable_isas() -> Vec<Isa> {
-    // SAFETY: any index will do.
+    // SAFETY: the function accepts any index.
     (0..).map_while(|i| isa(unsafe { sys::swy_runnable_isa(i) })).collect()
 }
 /// The ISA that the next call uses.
 pub fn active_isa() -> Option<Isa> {
-    // SAFETY: no arguments.
+    // SAFETY: the function takes no arguments.
     isa(unsafe { sys::swy_active_isa() })
 }
 /// The ISA that the last call of the process ran on.
 pub fn last_isa() -> Option<Isa> {
-    // SAFETY: no arguments.
+    // SAFETY: the function takes no arguments.
     isa(unsafe { sys::swy_last_isa() })
 }
-/// Caps the ISA: calls use none better than the one named; `None` lifts the cap.
+/// Caps the ISA: calls use no better one than `name`; `None` lifts the cap.
 pub fn cap_isa(name: Option<&str>) -> Result<(), Error> {
     let name = name
         .map(CString::new)
@@ -56,6 +56,6 @@ pub fn cap_isa(name: Option<&str>) -> Result<(), Error> {
 /// An error if the environment variable SWITCHYARD_ISA names an ISA that cannot run
 /// here; every kernel returns it then.
 pub fn environment_isa() -> Result<(), Error> {
-    // SAFETY: no arguments.
+    // SAFETY: the function takes no arguments.
     check(unsafe { sys::swy_environment_isa() }, Report::default()).map(drop)
 }

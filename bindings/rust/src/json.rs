@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Just enough of JSON for a config.json, which is why the crate needs no other:
-//! objects, lists, and the numbers, flags and texts in them.
+//! A parser of as much JSON as a config.json needs, so that the crate has no
+//! dependencies: objects, lists, and the numbers, flags and texts in them.
 
 pub(crate) enum Value {
     Object(Vec<(String, Value)>),
@@ -28,7 +28,7 @@ impl Value {
     }
 }
 
-/// The value that `text` is, or None if it is malformed.
+/// Parses `text`; None if it is malformed.
 pub(crate) fn parse(text: &str) -> Option<Value> {
     let mut parser = Parser { text, at: 0 };
     let value = parser.value(64)?;
@@ -53,7 +53,7 @@ impl Parser<'_> {
             self.at += 1;
         }
     }
-    /// Passes `word`, if it comes next.
+    /// Skips `word`, if it comes next.
     fn eat(&mut self, word: &str) -> bool {
         let found = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
         if found {
@@ -122,7 +122,8 @@ impl Parser<'_> {
             }
         }
     }
-    /// Rust reads JSON's numbers and a few more, such as `01`, which do no harm.
+    /// Rust's parser accepts JSON's numbers and a few more, such as `01`, which do no
+    /// harm.
     fn number(&mut self) -> Option<Value> {
         let start = self.at;
         while matches!(self.peek(), Some(b'+' | b'-' | b'.' | b'e' | b'E' | b'0'..=b'9')) {
@@ -174,7 +175,7 @@ impl Parser<'_> {
     fn unit(&mut self) -> Option<u32> {
         let digits = self.text.get(self.at..self.at + 4)?;
         self.at += 4;
-        // from_str_radix() would take a sign.
+        // from_str_radix() would accept a sign.
         if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             u32::from_str_radix(digits, 16).ok()
         } else {
@@ -263,7 +264,7 @@ mod tests {
         }
         assert!(parse(&deep(66)).is_none());
         assert!(parse(&"[".repeat(1 << 20)).is_none());
-        // Each prefix of a text is malformed, wherever it ends.
+        // Every proper prefix of a text is malformed.
         let text = r#"{"a": [1.5, "é\u00e9\ud83d\ude00"], "b": {"c": -1e5, "d": null}}"#;
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
             assert!(parse(&text[..end]).is_none(), "{}", &text[..end]);

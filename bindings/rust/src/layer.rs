@@ -14,29 +14,29 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null;
 use std::sync::{Mutex, PoisonError};
 
-/// The work on a layer's experts, cut to tiles, in memory that it borrows. Any number
-/// of calls may use it.
+/// The work on a layer's experts, cut into tiles, in memory that it borrows. Any
+/// number of calls may use it.
 pub struct ExpertsPlan<'a> {
     raw: sys::swy_experts_plan,
     report: Report,
     memory: PhantomData<&'a mut [i32]>,
 }
 impl ExpertsPlan<'_> {
-    /// max_rows, dropped and tiles.
+    /// The report of `plan_experts`: max_rows, dropped and tiles.
     pub fn report(&self) -> Report {
         self.report
     }
 }
 
-/// i32 elements of memory for a plan; `usize::MAX` where that overflows or
+/// The i32 elements of memory for a plan; `usize::MAX` if the size overflows or
 /// `plan_experts` refuses an option.
 pub fn experts_plan_size(tokens: usize, top_k: usize, options: &ExpertsPlanOptions) -> usize {
-    // SAFETY: numbers.
+    // SAFETY: the call takes numbers only.
     unsafe { sys::swy_experts_plan_size(tokens, top_k, &options.to_c()) }
 }
 
-/// Sorts pairs to their experts and cuts the experts' products to tiles. `topk_ids` is
-/// `[tokens, top_k]`, and `memory` has at least `experts_plan_size`.
+/// Sorts pairs to their experts and cuts the experts' products into tiles. `topk_ids`
+/// is `[tokens, top_k]`, and `memory` has at least `experts_plan_size`.
 pub fn plan_experts<'a>(
     topk_ids: Matrix<'_>,
     memory: &'a mut [i32],
@@ -55,8 +55,8 @@ pub fn plan_experts<'a>(
             report,
             ..sys::SWY_EXPERTS_PLAN_OUTPUTS_INIT
         };
-        // SAFETY: views of slices that are borrowed for as long, the memory for the plan's
-        // life.
+        // SAFETY: the views point into slices that are borrowed during the call, and
+        // `memory` for the plan's life.
         pool.with(|pool| unsafe { sys::swy_plan_experts(&raw_in, &raw_out, &options.to_c(), pool) })
     })?;
     Ok(ExpertsPlan { raw, report, memory: PhantomData })
@@ -65,22 +65,24 @@ pub fn plan_experts<'a>(
 /// Options of `run_experts`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpertsOptions {
-    /// Those of the experts' activation.
+    /// Options of the experts' activation.
     pub activate: ActivateOptions,
-    /// Those of the weighted sum.
+    /// Options of the weighted sum.
     pub combine: CombineOptions,
-    /// The rows that products of gate and up read. Other tokens are converted once.
+    /// The format of rows that the products of gate and up read. Tokens in another
+    /// format are converted once.
     pub operands: RowFormat,
-    /// The rows that the down product reads, which the activation writes. None: as
-    /// `operands`.
+    /// The format of rows that the activation writes and the down product reads.
+    /// None: `operands`.
     pub down_operands: Option<RowFormat>,
-    /// The output of gate and up products: f32, bf16 or f16.
+    /// The type of the gate and up products' output: f32, bf16 or f16.
     pub gate_up_type: Type,
-    /// The output of down products: the same.
+    /// The type of the down products' output: f32, bf16 or f16.
     pub down_type: Type,
-    /// topk_weights scale an expert's input, before the activation, not its output.
+    /// topk_weights scale an expert's input, before the activation, instead of its
+    /// output.
     pub weights_on_input: bool,
-    /// Those of the shared expert's activation.
+    /// Options of the shared expert's activation.
     pub shared_activate: ActivateOptions,
 }
 impl Default for ExpertsOptions {
@@ -101,7 +103,7 @@ impl Default for ExpertsOptions {
     }
 }
 impl ExpertsOptions {
-    /// `call` with these options as C has them.
+    /// Passes these options to `call` in their C form.
     fn with<R>(&self, call: impl FnOnce(&sys::swy_experts_options) -> R) -> R {
         let down_operands = self.down_operands.map(RowFormat::to_c);
         call(&sys::swy_experts_options {
@@ -118,18 +120,18 @@ impl ExpertsOptions {
     }
 }
 
-/// i32 elements of scratch for so many workers; a call with less has fewer. The
-/// workers of a pool are `Pool::concurrency`.
+/// The i32 elements of scratch for `workers` workers; a call with less scratch runs
+/// fewer. The number of workers of a pool is `Pool::concurrency`.
 pub fn experts_scratch_size(
     plan: &ExpertsPlan<'_>,
     options: &ExpertsOptions,
     workers: usize,
 ) -> usize {
-    // SAFETY: a plan of the library's, whose memory is borrowed.
+    // SAFETY: `plan_experts` made the plan, and its memory is borrowed.
     options.with(|options| unsafe { sys::swy_experts_scratch_size(&plan.raw, options, workers) })
 }
 
-/// Enough for every plan of so many tokens.
+/// Enough scratch for every plan of `tokens` tokens.
 pub fn experts_scratch_size_of_any(
     tokens: usize,
     top_k: usize,
@@ -137,7 +139,7 @@ pub fn experts_scratch_size_of_any(
     options: &ExpertsOptions,
     workers: usize,
 ) -> usize {
-    // SAFETY: numbers.
+    // SAFETY: the call takes numbers only.
     options.with(|options| unsafe {
         sys::swy_experts_scratch_size_of_any(tokens, top_k, &shape.to_c(), options, workers)
     })
@@ -145,23 +147,24 @@ pub fn experts_scratch_size_of_any(
 
 /// Inputs of `run_experts`.
 pub struct ExpertsInputs<'a> {
-    /// The layer's work.
+    /// The plan of the layer's work.
     pub plan: &'a ExpertsPlan<'a>,
-    /// `[tokens, hidden]`: what the experts read.
+    /// `[tokens, hidden]`: input of the experts.
     pub hidden: Rows<'a>,
-    /// Optional: what the shared expert reads, if it is not the same.
+    /// Optional: input of the shared expert, if it differs from `hidden`.
     pub shared_hidden: Rows<'a>,
     /// Optional `[num_experts, columns of the product]`.
     pub gate_bias: Matrix<'a>,
     /// Optional `[num_experts, intermediate]`, with `GateUpLayout::Split` only.
     pub up_bias: Matrix<'a>,
-    /// `CombineInputs::of_experts`, with what else the layer sums up.
+    /// Made by `CombineInputs::of_experts`, with the layer's residual, norm and
+    /// shared expert added.
     pub combine: CombineInputs<'a>,
     /// At least `experts_scratch_size`.
     pub scratch: &'a mut [i32],
 }
 impl<'a> ExpertsInputs<'a> {
-    /// Without biases, or other rows for a shared expert.
+    /// Inputs without biases, and with the same rows for a shared expert.
     pub fn new(
         plan: &'a ExpertsPlan<'a>,
         hidden: Rows<'a>,
@@ -180,28 +183,29 @@ impl<'a> ExpertsInputs<'a> {
     }
 }
 
-/// A part of a product, for the thread that it is given to: `out[r, c] = sum over i of
-/// rows[r, i] * weights[i, first_column + c]`.
+/// A part of a product, computed by the thread that receives it: `out[r, c] = sum
+/// over i of rows[r, i] * weights[i, first_column + c]`.
 pub struct ExpertTile<'a> {
-    /// Which product.
+    /// The product.
     pub product: ExpertProduct,
-    /// The expert; None: the shared one.
+    /// The expert; None: the shared expert.
     pub expert: Option<usize>,
-    /// The product's column that `out` begins with.
+    /// The column of the product at which `out` begins.
     pub first_column: usize,
-    /// No other tile at the same time has this number, which is below the pool's
-    /// `concurrency`.
+    /// Below the pool's `concurrency`. No two tiles have the same number at the same
+    /// time.
     pub worker: usize,
     /// `[m, hidden]`, or `[m, intermediate]` for `ExpertProduct::Down`.
     pub rows: Rows<'a>,
-    /// `[m, columns]`: all of it is to be written.
+    /// `[m, columns]`: the product must write all of it.
     pub out: MatrixMut<'a>,
 }
 impl<'a> ExpertTile<'a> {
     /// None: a product of a newer library.
     ///
     /// # Safety
-    /// The library gave it to a product that runs for no longer than `'a`.
+    /// `raw` must be a tile that the library passed to a product, and the product
+    /// must run for all of `'a`.
     unsafe fn from_raw(raw: &'a sys::swy_expert_tile) -> Option<Self> {
         let rows = &raw.rows;
         Some(ExpertTile {
@@ -209,8 +213,8 @@ impl<'a> ExpertTile<'a> {
             expert: usize::try_from(raw.expert).ok(),
             first_column: raw.first_column,
             worker: raw.worker,
-            // SAFETY: rows that nobody writes meanwhile, and a part of the output that
-            // no other tile has.
+            // SAFETY: nothing writes to the rows during the product, and no other
+            // tile has this part of the output.
             rows: unsafe {
                 Rows {
                     values: Matrix::from_raw(rows.values),
@@ -221,8 +225,8 @@ impl<'a> ExpertTile<'a> {
             out: unsafe { MatrixMut::from_raw(raw.out) },
         })
     }
-    /// The tile as C has it, for products of the library. The shared expert is -1, and an
-    /// expert that an i32 cannot say is the largest one, which no weights have.
+    /// The tile in its C form, for products of the library. The shared expert becomes
+    /// -1. An expert beyond i32 becomes i32::MAX, an expert that no weights have.
     pub(crate) fn to_raw(&mut self) -> sys::swy_expert_tile {
         sys::swy_expert_tile {
             product: self.product.to_c(),
@@ -246,16 +250,16 @@ unsafe extern "C" fn multiply<F>(
 where
     F: Fn(ExpertTile<'_>) -> Result<(), Error> + Sync,
 {
-    // SAFETY: `run_experts` made it, and waits for this call.
+    // SAFETY: `run_experts` made the context, and returns only after this call.
     let product = unsafe { &*(context as *const Product<'_, F>) };
-    // SAFETY: the library's, for this call.
+    // SAFETY: the library passes a tile that is valid during this call.
     let tile = unsafe { ExpertTile::from_raw(&*tile) };
     let run = || {
         let unknown = Error::new(Code::Internal, "RunExperts: gemm: the product is unknown");
         (product.gemm)(tile.ok_or(unknown)?)
     };
     let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
-        std::mem::forget(payload); // whose drop might panic, too
+        std::mem::forget(payload); // its drop might panic too
         Err(Error::new(Code::Internal, "RunExperts: gemm: panicked"))
     });
     let code = match result {
@@ -269,13 +273,14 @@ where
     sys::swy_status { code, message: b"\0".as_ptr() as *const c_char }
 }
 
-/// A layer's experts in one region of the pool: gathers rows, has `gemm` multiply them,
-/// activates, has that multiplied, and sums each token up as `combine` does.
+/// Runs a layer's experts in one region of the pool: gathers rows, calls `gemm` to
+/// multiply them, applies the activation, calls `gemm` again, and sums up each token
+/// as `combine` does.
 ///
-/// `gemm` computes tiles, several at the same time. An error of it, or a panic, ends the
-/// call, whose error it is; outputs are unspecified then. The layer's bits are those of
-/// one thread if an output depends on its row and its column alone, not on how many a
-/// tile has.
+/// `gemm` computes tiles, several at the same time. If it returns an error or panics,
+/// the call ends with this error, and outputs are unspecified. The layer's bits are
+/// those of one thread if an output depends on its row and its column alone, not on
+/// the number of rows or columns of a tile.
 pub fn run_experts<F>(
     inputs: ExpertsInputs<'_>,
     outputs: CombineOutputs<'_>,
@@ -305,8 +310,8 @@ where
     };
     let result = with_report(|report| {
         let raw_out = outputs.raw(report);
-        // SAFETY: views of slices that are borrowed for as long, and a product that any
-        // thread may compute.
+        // SAFETY: the views point into slices that are borrowed during the call, and
+        // any thread may compute the product.
         options.with(|options| {
             pool.with(|pool| unsafe {
                 sys::swy_run_experts(&raw_in, &raw_out, options, &raw_gemm, pool)

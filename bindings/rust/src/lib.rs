@@ -1,16 +1,17 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! SIMD kernels for what surrounds the expert GEMMs of a Mixture-of-Experts
-//! layer: top-k routing, sorting tokens to experts, fused activations, weighted
-//! sums with shared expert, residual and norm; and all of it but the products in one
-//! call, [`run_experts`]. [`LayerWeights`] has products with quantised weights.
+//! SIMD kernels for the steps around the expert GEMMs of a Mixture-of-Experts layer:
+//! top-k routing, sorting tokens to experts, fused activations, weighted sums with
+//! shared expert, residual and norm. [`run_experts`] does all steps except the
+//! products in one call. [`LayerWeights`] has products with quantised weights.
 //!
-//! Every function is called so: `function(inputs, outputs, &options, pool)`.
-//! Matrices are views of slices, checked when they are made; the rest the library
-//! checks before it writes anything, and says in an [`Error`]. The C++ headers of
-//! the library have the long contract of each function. [`sys`] is the C ABI, with
-//! what is not here: calls by threads that are running already.
+//! Every function is called as `function(inputs, outputs, &options, pool)`. Matrices
+//! are views of slices, and are checked when they are made. The library checks all
+//! other arguments before it writes anything, and returns an [`Error`]. The C++
+//! headers of the library have the full contract of each function. [`sys`] is the C
+//! ABI, with one feature that is missing here: calls by threads that are already
+//! running.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 

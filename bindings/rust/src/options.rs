@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Options and reports, which the build script writes from the C headers: their
-//! fields, and their defaults from the macros.
+//! Options and reports. The build script writes their fields from the C headers, and
+//! their defaults from the headers' macros.
 
 use crate::sys;
 use crate::values::*;

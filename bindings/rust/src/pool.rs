@@ -6,31 +6,34 @@ use std::ops::Range;
 use std::os::raw::{c_char, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// The work that a thread is given: indices, on behalf of a worker.
+/// The work of a thread: it runs a range of indices on behalf of a worker.
 pub type Body<'a> = &'a (dyn Fn(usize, Range<usize>) + Sync);
 
-/// Your engine's own threads. Results do not depend on them.
+/// The threads of your engine. Results do not depend on them.
 ///
 /// # Safety
-/// The library writes to what each index is alone for, and counts on it:
-/// `parallel_for` passes `body` ranges that together cover `0..count`, each index
-/// exactly once; those of one call that run at the same time have different
-/// workers below `concurrency`; and when it returns, or unwinds, none runs any
-/// more. `concurrency` is at least 1 and always the same.
+/// Each index writes to memory that no other index uses, so the library relies on
+/// these rules:
+/// * `parallel_for` passes to `body` ranges that together cover `0..count`, each
+///   index exactly once.
+/// * Bodies of one call that run at the same time have different workers, all below
+///   `concurrency`.
+/// * When `parallel_for` returns or unwinds, no body of the call runs any more.
+/// * `concurrency` is at least 1 and always the same.
 pub unsafe trait Executor: Sync {
-    /// How many threads may run bodies at the same time.
+    /// The number of threads that may run bodies at the same time.
     fn concurrency(&self) -> usize;
-    /// Runs `body` for every index. `grain` indices are about `fork_ns` of work: less
-    /// is not worth a thread.
+    /// Runs `body` for every index. `grain` indices are about `fork_ns` of work; less
+    /// work is not worth a thread.
     fn parallel_for(&self, count: usize, grain: usize, body: Body<'_>);
-    /// What it takes now to fork and join, in nanoseconds of serial work. It changes
-    /// where work is shared out, never bits.
+    /// The present cost of a fork and join, in nanoseconds of serial work. It decides
+    /// which loops are shared out, never bits.
     fn fork_ns(&self) -> usize {
         30_000
     }
 }
 
-/// Who does the work of a call.
+/// The threads that do the work of a call.
 #[derive(Clone, Copy)]
 pub enum Pool<'a> {
     /// The calling thread.
@@ -43,15 +46,15 @@ pub enum Pool<'a> {
 
 /// A pool on oneTBB, dropped with its last use.
 pub struct Tbb(*const sys::swy_executor);
-// SAFETY: any thread may call it, and several at once.
+// SAFETY: any thread may call the executor, and several at the same time.
 unsafe impl Send for Tbb {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Tbb {}
 impl Tbb {
-    /// A pool of so many threads, the caller counted, or as many as TBB has. None if the
-    /// library was built without TBB, for 0 threads, or if memory is out.
+    /// A pool of `threads` threads, counting the caller, or as many as TBB has. None
+    /// if the library was built without TBB, for 0 threads, or if memory is out.
     pub fn new(threads: Option<u16>) -> Option<Tbb> {
-        // SAFETY: any number will do.
+        // SAFETY: the function accepts any number.
         let raw = unsafe { sys::swy_tbb_executor_create(threads.map_or(-1, i32::from)) };
         if raw.is_null() {
             None
@@ -62,15 +65,16 @@ impl Tbb {
 }
 impl Drop for Tbb {
     fn drop(&mut self) {
-        // SAFETY: made by create, and destroyed once.
+        // SAFETY: `new` made it, and only `drop` destroys it.
         unsafe { sys::swy_tbb_executor_destroy(self.0) }
     }
 }
 
-/// Threads of the standard library's, started for each call that is long enough
-/// for two: for programs without a pool.
+/// Threads of the standard library, for programs without a pool. They are started for
+/// each call that has enough work for two.
 pub struct ScopedThreads(pub std::num::NonZeroUsize);
-// SAFETY: the scope ends with all threads, of which each has its own range.
+// SAFETY: the ranges are disjoint and cover `0..count`, each has its own worker, and
+// the scope ends after all its threads.
 unsafe impl Executor for ScopedThreads {
     fn concurrency(&self) -> usize {
         self.0.get()
@@ -88,11 +92,11 @@ unsafe impl Executor for ScopedThreads {
 }
 
 struct BodyContext(sys::swy_body, *mut c_void);
-// SAFETY: the library's bodies are for any thread, several at once.
+// SAFETY: any thread may call the library's bodies, and several at the same time.
 unsafe impl Sync for BodyContext {}
 impl BodyContext {
     fn run(&self, worker: usize, range: Range<usize>) {
-        // SAFETY: the executor's promise.
+        // SAFETY: an `Executor` guarantees the indices and workers.
         unsafe { (self.0)(self.1, worker, range.start, range.end) }
     }
 }
@@ -104,14 +108,14 @@ unsafe extern "C" fn run_own(
     body: sys::swy_body,
     body_context: *mut c_void,
 ) -> sys::swy_status {
-    // SAFETY: `with` made it, and waits for this call.
+    // SAFETY: `with` made the context, and returns only after this call.
     let executor = unsafe { *(context as *const &dyn Executor) };
     let body = BodyContext(body, body_context);
     let run = || executor.parallel_for(count, grain, &|worker, range| body.run(worker, range));
     let (code, message): (i32, &'static [u8]) = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(()) => (sys::SWY_OK, b"\0"),
         Err(payload) => {
-            std::mem::forget(payload); // whose drop might panic, too
+            std::mem::forget(payload); // its drop might panic too
             (sys::SWY_INTERNAL, b"Executor: panicked\0")
         }
     };
@@ -119,21 +123,21 @@ unsafe extern "C" fn run_own(
 }
 
 unsafe extern "C" fn fork_ns_of_own(context: *mut c_void) -> usize {
-    // SAFETY: `with` made it, and waits for this call.
+    // SAFETY: `with` made the context, and returns only after this call.
     let executor = unsafe { *(context as *const &dyn Executor) };
     catch_unwind(AssertUnwindSafe(|| executor.fork_ns())).unwrap_or_else(|payload| {
-        std::mem::forget(payload); // whose drop might panic, too
+        std::mem::forget(payload); // its drop might panic too
         usize::MAX
     })
 }
 
 impl Pool<'_> {
-    /// How many threads may work at the same time.
+    /// The number of threads that may work at the same time.
     pub fn concurrency(self) -> usize {
-        // SAFETY: made by `Tbb::new`.
+        // SAFETY: the pointer is null, of `Tbb::new`, or of `with`.
         self.with(|pool| unsafe { pool.as_ref() }.map_or(1, |pool| pool.concurrency))
     }
-    /// `call` with this pool as C has it, which is no longer than the call.
+    /// Passes this pool to `call` in its C form, which is valid during the call only.
     pub(crate) fn with<R>(self, call: impl FnOnce(*const sys::swy_executor) -> R) -> R {
         match self {
             Pool::Serial => call(std::ptr::null()),

@@ -13,9 +13,9 @@ use std::os::raw::c_char;
 pub struct Preset {
     /// model_type of config.json.
     pub family: &'static str,
-    /// The family that this is an exact copy of.
+    /// The other family that this one copies exactly.
     pub same_as: Option<&'static str>,
-    /// The code that it follows, in transformers or in words.
+    /// The source that it follows: a file of transformers, or a description.
     pub source: &'static str,
     /// For `route_top_k`.
     pub route: RouteOptions,
@@ -25,13 +25,13 @@ pub struct Preset {
     pub combine: CombineOptions,
     /// The inputs of `combine`.
     pub form: CombineForm,
-    /// It has a correction bias.
+    /// True if it has a correction bias.
     pub correction_bias: bool,
-    /// It has expert scales.
+    /// True if it has expert scales.
     pub expert_scale: bool,
-    /// Its configurations have norm_topk_prob, which is `route.renormalize`.
+    /// True if its configurations have norm_topk_prob, which is `route.renormalize`.
     pub norm_topk_prob: bool,
-    /// `route.round_to` may be the model's type.
+    /// True if `route.round_to` may be the model's type.
     pub in_model_type: bool,
     /// 0 where a configuration has to say.
     pub num_experts: usize,
@@ -43,21 +43,22 @@ fn text(raw: *const c_char) -> Option<&'static str> {
     if raw.is_null() {
         return None;
     }
-    // SAFETY: a literal of the library's.
+    // SAFETY: a string literal of the library, which is never freed.
     let text: &'static CStr = unsafe { CStr::from_ptr(raw) };
     text.to_str().ok()
 }
 
 impl Preset {
-    /// The preset of a family in its default configuration, whose options
-    /// `route_top_k` refuses: [`Preset::from_json`] has those of a checkpoint.
+    /// The preset of a family in its default configuration. `route_top_k` refuses its
+    /// options: use [`Preset::from_json`] with a checkpoint's config.json.
     pub fn find(family: &str) -> Result<Preset, Error> {
-        // SAFETY: a string and structs that say their sizes.
+        // SAFETY: passes a string, and structs with their sizes.
         Preset::get("FindPreset: family: has a zero byte", family, |name, preset, route| unsafe {
             sys::swy_find_preset(name, preset, route)
         })
     }
-    /// A preset that `call` writes, which is given the family in its preset, too.
+    /// The preset that `call` writes. It gets the family, also in the preset that it
+    /// fills.
     pub(crate) fn get(
         zero_byte: &'static str,
         family: &str,
@@ -82,7 +83,7 @@ impl Preset {
         check(call(name.as_ptr(), &mut preset, &mut route), Report::default())?;
         let newer = Error::invalid("FindPreset: options: this crate does not know them");
         Ok(Preset {
-            // The library's own literal, no longer `name`.
+            // This is the library's string literal, not `name`.
             family: text(preset.family).unwrap_or(""),
             same_as: text(preset.same_as),
             source: text(preset.source).unwrap_or(""),
@@ -100,7 +101,7 @@ impl Preset {
     }
     /// The names of all families, in alphabetical order.
     pub fn families() -> impl Iterator<Item = &'static str> {
-        // SAFETY: any index will do.
+        // SAFETY: the function accepts any index.
         (0..).map_while(|i| text(unsafe { sys::swy_preset_family(i) }))
     }
 }

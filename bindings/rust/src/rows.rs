@@ -18,12 +18,13 @@ pub fn gather_rows(
         let size = sys::size_of::<sys::swy_gather_outputs>();
         let raw_out = sys::swy_gather_outputs { size, rows: rows.view(), report };
         let (inputs, options) = (inputs.view(), options.to_c());
-        // SAFETY: views of slices that are borrowed for as long.
+        // SAFETY: the views point into slices that are borrowed during the call.
         pool.with(|pool| unsafe { sys::swy_gather_rows(&inputs, &raw_out, &options, pool) })
     })
 }
 
-/// The inverse: `rows[token * top_k + slot] = packed[row_index[token, slot]]`.
+/// The inverse of `gather_rows`: `rows[token * top_k + slot] =
+/// packed[row_index[token, slot]]`.
 pub fn scatter_rows(
     packed: &Rows<'_>,
     row_index: Matrix<'_>,
@@ -39,7 +40,7 @@ pub fn scatter_rows(
         };
         let size = sys::size_of::<sys::swy_scatter_outputs>();
         let raw_out = sys::swy_scatter_outputs { size, rows: rows.view(), report };
-        // SAFETY: views of slices that are borrowed for as long.
+        // SAFETY: the views point into slices that are borrowed during the call.
         pool.with(|pool| unsafe { sys::swy_scatter_rows(&raw_in, &raw_out, &options.to_c(), pool) })
     })
 }
@@ -58,7 +59,7 @@ pub fn quantize(
     with_report(|report| {
         let size = sys::size_of::<sys::swy_quantize_outputs>();
         let raw_out = sys::swy_quantize_outputs { size, rows: rows.view(), report };
-        // SAFETY: views of slices that are borrowed for as long.
+        // SAFETY: the views point into slices that are borrowed during the call.
         pool.with(|pool| unsafe { sys::swy_quantize(&raw_in, &raw_out, &options.to_c(), pool) })
     })
 }
@@ -78,7 +79,7 @@ pub fn activate(
         size: sys::size_of::<sys::swy_activate_outputs>(),
         out: out.view(),
     };
-    // SAFETY: views of slices that are borrowed for as long.
+    // SAFETY: the views point into slices that are borrowed during the call.
     let status =
         pool.with(|pool| unsafe { sys::swy_activate(&raw_in, &raw_out, &options.to_c(), pool) });
     check(status, Report::default()).map(drop)

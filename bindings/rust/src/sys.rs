@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! `switchyard.h`, whose comments say what each is: the build script writes its
-//! structs, enumerators and functions from the headers of the linked library.
+//! `switchyard.h`: the build script writes its structs, enumerators and functions
+//! from the headers of the linked library. The comments there describe each of them.
 #![allow(non_camel_case_types, missing_docs)]
 
 use std::os::raw::{c_char, c_void};
@@ -17,13 +17,14 @@ macro_rules! structs {
             #[derive(Clone, Copy)]
             pub struct $name { $(pub $field: $type),* }
         )*
-        /// All structs, as this compiler lays them out.
+        /// The layout of all structs by this compiler.
         pub fn layouts() -> Vec<Layout> {
             vec![$({
                 let value = std::mem::MaybeUninit::<$name>::uninit();
                 let start = value.as_ptr();
                 (stringify!($name), std::mem::size_of::<$name>(), vec![$(
-                    // SAFETY: addresses within a value, of which nothing is read.
+                    // SAFETY: takes addresses within a value, and reads no byte of
+                    // it.
                     (stringify!($field),
                      unsafe { std::ptr::addr_of!((*start).$field) as usize } - start as usize,
                      std::mem::size_of::<$type>())
@@ -47,7 +48,7 @@ macro_rules! enumerators {
 macro_rules! initial {
     ($($name:ident: $type:ident = $value:expr;)*) => {
         $(pub const $name: $type = $value;)*
-        /// The bytes of each, by the struct's name.
+        /// The bytes of each constant, by the name of its struct.
         pub fn initial() -> Vec<(&'static str, *const u8)> {
             vec![$((stringify!($type), &$name as *const $type as *const u8)),*]
         }

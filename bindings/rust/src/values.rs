@@ -1,12 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Enumerations, which the build script writes from the C headers, and values as
-//! C has them.
+//! Enumerations, which the build script writes from the C headers, and conversions of
+//! values to and from C.
 
 use crate::sys;
 
-/// A value, and what it is in C.
+/// A value that converts to and from its C type.
 pub(crate) trait Raw: Sized {
     type C;
     fn to_c(self) -> Self::C;
@@ -55,7 +55,8 @@ include!(concat!(env!("OUT_DIR"), "/values.rs"));
 pub struct RowFormat {
     /// Values, codes or blocks.
     pub r#type: Type,
-    /// The columns of codes that share a scale, 32, 64 or 128; 0: all of a row.
+    /// The number of columns that share a scale, 32, 64 or 128, for codes; 0: all of
+    /// a row.
     pub scale_columns: usize,
     /// The type of these scales.
     pub scale_type: Type,

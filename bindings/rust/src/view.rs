@@ -11,12 +11,12 @@ use std::ptr::null_mut;
 /// An element of a matrix.
 ///
 /// # Safety
-/// `TYPE` has the size and alignment of `Self`, and every bit pattern of it is a
-/// `Self`.
+/// `TYPE` must have the size and alignment of `Self`, and each of its bit patterns
+/// must be a valid `Self`.
 pub unsafe trait Element: Copy {
-    /// Its name at run time.
+    /// The element's type at run time.
     const TYPE: Type;
-    /// Values in it: more than 1 in GGML's blocks.
+    /// The number of values in it: more than 1 in GGML's blocks.
     const VALUES: usize = 1;
 }
 macro_rules! elements {
@@ -25,7 +25,7 @@ macro_rules! elements {
         #[repr(transparent)]
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name(pub $bits);
-        // SAFETY: bits, whatever they are.
+        // SAFETY: the type holds an integer, and all bits are valid.
         unsafe impl Element for $name { const TYPE: Type = Type::$type; }
     )*};
 }
@@ -43,7 +43,7 @@ elements! {
 }
 macro_rules! numbers {
     ($($number:ty = $type:ident),*) => {$(
-        // SAFETY: a number, of which every bit pattern is one.
+        // SAFETY: every bit pattern is a valid number.
         unsafe impl Element for $number { const TYPE: Type = Type::$type; }
     )*};
 }
@@ -52,7 +52,7 @@ macro_rules! blocks {
     ($($(#[$doc:meta])* $name:ident = $raw:ident, $type:ident, $values:expr;)*) => {$(
         $(#[$doc])*
         pub type $name = sys::$raw;
-        // SAFETY: of numbers alone, laid out as in C.
+        // SAFETY: the block holds numbers only, laid out as in C.
         unsafe impl Element for $name {
             const TYPE: Type = Type::$type;
             const VALUES: usize = $values;
@@ -68,8 +68,8 @@ blocks! {
     BlockQ8K = swy_block_q8_k, Q8K, 256;
 }
 
-/// The view of `rows` rows of `cols` values, which begin `stride` values apart,
-/// if `len` elements hold them.
+/// The view of `rows` rows of `cols` values, which begin `stride` values apart. An
+/// error if they need more than `len` elements.
 fn view<T: Element>(
     data: *mut c_void,
     len: usize,
@@ -93,32 +93,34 @@ fn view<T: Element>(
     Ok(sys::swy_matrix { data, rows, cols, stride, r#type: T::TYPE as i32 })
 }
 
-/// Where row `r` begins, and its length.
+/// The start of row `r`, and its length.
 fn row<T: Element>(raw: &sys::swy_matrix, r: usize) -> (*mut T, usize) {
     assert!(r < raw.rows, "Matrix: row {} of {}", r, raw.rows);
     assert!(raw.r#type == T::TYPE as i32, "Matrix: it is not of {:?}", T::TYPE);
-    // SAFETY: within the slice, which `view` or the library has checked.
+    // SAFETY: the row lies within the slice, as `view` or the library has checked.
     let data = unsafe { (raw.data as *mut T).add(r * raw.stride / T::VALUES) };
     (data, raw.cols / T::VALUES)
 }
 
-/// A matrix that is read: rows of a slice. The default is none, for what is
-/// optional.
+/// A matrix that is read: rows of a slice. The default stands for an optional matrix
+/// that is left out.
 #[derive(Clone, Copy)]
 pub struct Matrix<'a> {
     pub(crate) raw: sys::swy_matrix,
     slice: PhantomData<&'a [u8]>,
 }
-/// A matrix that is written. The default is none, for what is optional.
+/// A matrix that is written. The default stands for an optional matrix that is left
+/// out.
 pub struct MatrixMut<'a> {
     pub(crate) raw: sys::swy_matrix,
     slice: PhantomData<&'a mut [u8]>,
 }
-// SAFETY: as the slices that they are of; elements are plain numbers.
+// SAFETY: a matrix is like the slice that it views, and its elements are plain
+// numbers.
 unsafe impl Send for Matrix<'_> {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Matrix<'_> {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Send for MatrixMut<'_> {}
 
 impl<'a> Matrix<'a> {
@@ -137,14 +139,14 @@ impl<'a> Matrix<'a> {
         Ok(Matrix { raw, slice: PhantomData })
     }
     /// # Safety
-    /// What it says may be read for `'a`.
+    /// The memory that `raw` describes must be readable, and not written, for `'a`.
     pub(crate) unsafe fn from_raw(raw: sys::swy_matrix) -> Self {
         Matrix { raw, slice: PhantomData }
     }
     /// Row `r`, of elements or blocks.
     ///
     /// # Panics
-    /// If there is no such row, or `T` is not what the matrix is made of.
+    /// If row `r` does not exist, or `T` is not the element type of the matrix.
     pub fn row<T: Element>(&self, r: usize) -> &'a [T] {
         let (data, len) = row::<T>(&self.raw, r);
         // SAFETY: a part of the slice.
@@ -167,17 +169,19 @@ impl<'a> MatrixMut<'a> {
         Ok(MatrixMut { raw, slice: PhantomData })
     }
     /// # Safety
-    /// What it says is nobody else's for `'a`.
+    /// The memory that `raw` describes must be exclusively borrowed for `'a`.
     pub(crate) unsafe fn from_raw(raw: sys::swy_matrix) -> Self {
         MatrixMut { raw, slice: PhantomData }
     }
-    /// Row `r`, of elements or blocks. What lies between rows may be another view's.
+    /// Row `r`, of elements or blocks. The gap between rows may belong to another
+    /// view.
     ///
     /// # Panics
-    /// If there is no such row, or `T` is not what the matrix is made of.
+    /// If row `r` does not exist, or `T` is not the element type of the matrix.
     pub fn row_mut<T: Element>(&mut self, r: usize) -> &mut [T] {
         let (data, len) = row::<T>(&self.raw, r);
-        // SAFETY: a part of the slice, or of a tile's own.
+        // SAFETY: the row is a part of the slice, or of the tile's output, and `&mut
+        // self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(data, len) }
     }
     /// The first element, for a GEMM that takes pointers.
@@ -219,7 +223,7 @@ impl Default for MatrixMut<'_> {
     }
 }
 
-/// Rows that are read, which may be quantised: codes, and what goes with them.
+/// Rows that are read, which may be quantised: codes with their scales and sums.
 #[derive(Clone, Copy, Default)]
 pub struct Rows<'a> {
     /// Values, codes or blocks.
@@ -250,7 +254,7 @@ impl<'a> From<MatrixMut<'a>> for RowsMut<'a> {
     }
 }
 
-/// An argument, and what it is in C.
+/// An argument that converts to its C type.
 pub(crate) trait View {
     type C;
     fn view(self) -> Self::C;
@@ -284,17 +288,17 @@ matrices! {
     MatrixMut, RowsMut;
 }
 
-/// An input that may be what its output held before.
+/// An input that may be read from its output's memory.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
-    /// A matrix of its own.
+    /// A separate matrix.
     From(Matrix<'a>),
-    /// The output is read, and then written. An error where there is none.
+    /// The output is read, and then written. An error if the output is missing.
     InPlace,
 }
 impl Source<'_> {
-    /// In place of no output it would be no matrix, which the library takes for an
-    /// argument that is left out: that is the error `missing`.
+    /// `InPlace` without an output is the error `missing`: the library would see no
+    /// matrix, and take it for an argument that is left out.
     pub(crate) fn raw(
         &self,
         output: sys::swy_matrix,
@@ -318,7 +322,7 @@ impl Default for Source<'_> {
     }
 }
 
-/// The function puts the output in the place of one that is in place.
+/// For `InPlace` this is no matrix: the function then replaces it by the output.
 impl View for Source<'_> {
     type C = sys::swy_matrix;
     fn view(self) -> Self::C {
@@ -335,7 +339,8 @@ impl View for Option<&[i32]> {
         self.unwrap_or(&[]).view()
     }
 }
-/// An empty list would be left out, too, and that is the error `empty`.
+/// An empty list is the error `empty`, because the library would take it for an
+/// argument that is left out.
 pub(crate) fn not_empty(slice: Option<&[i32]>, empty: &'static str) -> Result<(), Error> {
     match slice {
         Some([]) => Err(Error::invalid(empty)),
@@ -343,7 +348,7 @@ pub(crate) fn not_empty(slice: Option<&[i32]>, empty: &'static str) -> Result<()
     }
 }
 
-// A span's data is null where it is not given.
+// An empty span has null data, because null means that it is not given.
 macro_rules! spans {
     ($($element:ty = $raw:ident;)*) => {$(
         impl View for &[$element] {
