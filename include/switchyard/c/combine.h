@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Experts' outputs back to tokens, and residual streams. Included by
-// switchyard.h; combine.h and hyper.h of the C++ API have the whole contract.
+// The sum of the experts' outputs for each token, and residual streams.
+// Included by switchyard.h; combine.h and hyper.h of the C++ API have the
+// full contract.
 
 #ifndef SWITCHYARD_C_COMBINE_H_
 #define SWITCHYARD_C_COMBINE_H_
@@ -16,7 +17,7 @@ extern "C" {
 // How the shared expert's output is weighted.
 enum swy_shared_gate {
   SWY_GATE_LOGIT = 0,   // by sigmoid(gate[t])
-  SWY_GATE_SCALAR = 1,  // by gate[t] as it stands
+  SWY_GATE_SCALAR = 1,  // by gate[t] itself
   SWY_GATE_NONE = 2     // by 1
 };
 // How a norm uses its weight w.
@@ -36,7 +37,7 @@ typedef struct swy_shared_expert {
 } swy_shared_expert;
 #define SWY_NO_SHARED_EXPERT \
   { SWY_NO_MATRIX, SWY_NO_MATRIX, 1, SWY_GATE_LOGIT }
-// Zero experts, whose output is their input.
+// Zero experts, which return their input.
 typedef struct swy_identity_experts {
   swy_matrix rows;    // [tokens, hidden]
   swy_matrix weight;  // [tokens, 1] or [1, tokens]
@@ -54,7 +55,7 @@ typedef struct swy_combine_vectors {
   swy_matrix residual_bias;   // added to the residual
   swy_matrix residual_scale;  // multiplies the residual
 } swy_combine_vectors;
-// Factors; 1 is none at all.
+// Factors; 1 leaves the step out.
 typedef struct swy_combine_scales {
   float routed;    // multiplies the routed sum
   float block;     // multiplies all experts' sum
@@ -64,7 +65,7 @@ typedef struct swy_combine_scales {
 #define SWY_NO_COMBINE_SCALES \
   { 1.0f, 1.0f, 1.0f, 1.0f }
 
-// Either row_index or token_order has to say which row belongs to each (token,
+// Set either row_index or token_order: they give the row of each (token,
 // slot).
 typedef struct swy_combine_inputs {
   uint32_t size;
@@ -107,8 +108,8 @@ typedef struct swy_combine_options {
   int32_t block_norm;          // enum swy_norm_kind, of inputs.norms
   float block_eps;             // of inputs.norms
   swy_combine_scales scales;   // factors
-  // Of a preset whose next layer opens with a LayerNorm or a norm with a gate:
-  // normed is refused.
+  // Set by presets of models that open the next layer with a LayerNorm or a
+  // norm with a gate: normed is refused.
   int32_t needs_other_norm;
 } swy_combine_options;
 #define SWY_COMBINE_OPTIONS_INIT                                         \
@@ -127,11 +128,11 @@ SWY_API swy_status swy_combine(const swy_combine_inputs* inputs,
                                const swy_executor* executor) SWY_NOEXCEPT;
 
 #define SWY_MAX_STREAMS 16
-// Several residual streams to a token: n rows of each, one after the other.
+// Several residual streams for each token: n consecutive rows.
 typedef struct swy_hyper_inputs {
   uint32_t size;
   swy_matrix streams;  // [tokens * n, hidden]
-  // Optional; block and post both or none.
+  // Optional; give block and post both or neither.
   swy_matrix block;        // [tokens, hidden]
   swy_matrix post;         // [tokens, n]
   swy_matrix comb;         // [tokens, n * n]
@@ -143,7 +144,7 @@ typedef struct swy_hyper_inputs {
     (uint32_t)sizeof(swy_hyper_inputs), SWY_NO_MATRIX, SWY_NO_MATRIX, \
         SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX    \
   }
-// At least one. streams may be exactly those of the inputs.
+// At least one. streams may be exactly the streams of the inputs.
 typedef struct swy_hyper_outputs {
   uint32_t size;
   swy_matrix streams;  // [tokens * n, hidden]

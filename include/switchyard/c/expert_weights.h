@@ -38,8 +38,8 @@ enum swy_weight_layout {
   SWY_WEIGHTS_PACKED = 1   // by swy_pack_weights
 };
 
-// A view of the weights of one product of all experts: [experts, rows, cols]. A
-// row is a column of the product's output.
+// A view of all experts' weights for one product: [experts, rows, cols]. A
+// row of weights gives one column of the product's output.
 typedef struct swy_expert_weights {
   int32_t format;  // enum swy_weight_format
   int32_t layout;  // enum swy_weight_layout
@@ -51,11 +51,11 @@ typedef struct swy_expert_weights {
 #define SWY_NO_EXPERT_WEIGHTS \
   { SWY_WEIGHTS_Q8_0, SWY_WEIGHTS_STORED, 0, 0, SWY_NO_MATRIX, SWY_NO_MATRIX }
 
-// Bytes of one expert. SIZE_MAX if that overflows or the format takes no such
-// number of columns.
+// Bytes of one expert. SIZE_MAX if the size overflows or the format does not
+// take this number of columns.
 SWY_API size_t swy_expert_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
-// The same of packed ones.
+// The same for SWY_WEIGHTS_PACKED, whichever layout `weights` has.
 SWY_API size_t swy_packed_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
 
@@ -88,10 +88,10 @@ SWY_API swy_status swy_pack_weights(const swy_pack_weights_inputs* inputs,
                                     const swy_pack_weights_options* options,
                                     const swy_executor* executor) SWY_NOEXCEPT;
 
-// The rows that products with such weights read: operands, or down_operands, of
-// swy_run_experts.
+// The format of rows that products with weights of `format` read: operands,
+// or down_operands, of swy_run_experts.
 SWY_API swy_row_format swy_operands_of(int32_t format) SWY_NOEXCEPT;
-// Sets the plan's tile_columns and costs for such weights.
+// Sets the plan's tile_columns and costs for weights of `format`.
 SWY_API void swy_set_costs(int32_t format,
                            swy_experts_plan_options* options) SWY_NOEXCEPT;
 
@@ -100,8 +100,8 @@ SWY_API void swy_set_costs(int32_t format,
 SWY_API swy_status swy_multiply_tile(const swy_expert_weights* weights,
                                      const swy_expert_tile* tile) SWY_NOEXCEPT;
 
-// The weights of all products of a layer: gate_up for layouts with one matrix,
-// gate and up for SWY_SPLIT; those of the shared expert have one expert.
+// The weights of all products of a layer: gate_up for layouts with one
+// matrix, gate and up for SWY_SPLIT. The shared_ fields have one expert each.
 typedef struct swy_layer_weights {
   uint32_t size;
   swy_expert_weights gate_up;
@@ -120,7 +120,8 @@ typedef struct swy_layer_weights {
         SWY_NO_EXPERT_WEIGHTS, SWY_NO_EXPERT_WEIGHTS, SWY_NO_EXPERT_WEIGHTS, \
         SWY_NO_EXPERT_WEIGHTS                                                \
   }
-// Is a swy_expert_gemm's `run`; its `context` points to a swy_layer_weights.
+// To be the `run` of a swy_expert_gemm; its `context` then points to a
+// swy_layer_weights.
 SWY_API swy_status swy_multiply_layer(void* layer_weights,
                                       const swy_expert_tile* tile) SWY_NOEXCEPT;
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The experts of a layer in one call, all but the products: layer.h of the C++
-// API has the contract. Included by switchyard.h.
+// The experts of a layer in one call, which calls the engine for the
+// products. layer.h of the C++ API has the contract. Included by
+// switchyard.h.
 
 #ifndef SWITCHYARD_C_LAYER_H_
 #define SWITCHYARD_C_LAYER_H_
@@ -15,7 +16,7 @@
 extern "C" {
 #endif
 
-// Which product of an expert.
+// The products of an expert.
 enum swy_expert_product {
   SWY_PRODUCT_GATE_UP = 0,  // in one matrix, as swy_gate_up_layout says
   SWY_PRODUCT_GATE = 1,     // these two with SWY_SPLIT
@@ -31,17 +32,17 @@ typedef struct swy_expert_tile {
   int32_t product;  // enum swy_expert_product
   int32_t expert;   // or SWY_SHARED_EXPERT
   size_t first_column;
-  // Below the executor's concurrency; no two tiles at the same time have the
-  // same.
+  // Below the executor's concurrency. No two tiles have the same number at
+  // the same time.
   size_t worker;
   swy_rows rows;
   swy_matrix out;
 } swy_expert_tile;
 // The engine's product of a tile, on the calling thread alone; several run at
 // the same time. If out[r, c] depends on rows[r] and column first_column + c
-// alone, the layer's bits are those of one thread. A status that is not SWY_OK
-// ends the layer, which returns it: its message has to live as long as it is
-// read.
+// alone, the layer's bits are those of one thread. A status that is not
+// SWY_OK ends the layer, which returns it, so its message must live as long
+// as the caller may read it.
 typedef struct swy_expert_gemm {
   uint32_t size;
   swy_status (*run)(void* context, const swy_expert_tile* tile);
@@ -57,9 +58,10 @@ typedef struct swy_row_format {
   int32_t has_sums;
 } swy_row_format;
 
-// The work on a layer's experts. It points into the memory that it was made in,
-// which has to stay as it is; calls may share it. Calls refuse a plan that
-// swy_plan_experts did not make, such as an uninitialised struct.
+// The work on a layer's experts. It points into
+// swy_experts_plan_outputs::memory, which must not move or change; calls may
+// share the plan. Calls refuse a plan that swy_plan_experts did not make,
+// such as an uninitialised struct.
 typedef struct swy_experts_plan {
   uint64_t opaque[48];
 } swy_experts_plan;
@@ -96,7 +98,7 @@ typedef struct swy_experts_plan_options {
   size_t weight_cost;   // the cost of reading an expert's weights
   size_t row_cost;      // the cost of a row
   size_t min_rows;      // fewer rows cost as much
-  size_t least_cost;    // less is not worth a tile of its own
+  size_t least_cost;    // less is not worth a separate tile
 } swy_experts_plan_options;
 #define SWY_EXPERTS_PLAN_OPTIONS_INIT                                          \
   {                                                                            \
@@ -104,12 +106,12 @@ typedef struct swy_experts_plan_options {
         512, 16, 0, 8                                                          \
   }
 
-// int32 elements of memory for a plan. SIZE_MAX if that overflows or
+// The int32 elements of memory for a plan. SIZE_MAX if the size overflows or
 // swy_plan_experts refuses an option.
 SWY_API size_t swy_experts_plan_size(size_t tokens, size_t top_k,
                                      const swy_experts_plan_options* options)
     SWY_NOEXCEPT;
-// Sorts pairs to experts and cuts their products to tiles.
+// Sorts pairs to experts and cuts their products into tiles.
 SWY_API swy_status swy_plan_experts(const swy_experts_plan_inputs* inputs,
                                     const swy_experts_plan_outputs* outputs,
                                     const swy_experts_plan_options* options,
@@ -147,18 +149,19 @@ typedef struct swy_experts_options {
         {SWY_F32, SWY_F32, 0, 0}, SWY_F32, SWY_F32, NULL        \
   }
 
-// int32 elements of scratch for so many workers: a call with less has fewer,
-// and needs enough for one. SIZE_MAX if that overflows or an argument is wrong.
+// The int32 elements of scratch for `workers` workers. A call with less
+// scratch runs fewer, and needs enough for one. SIZE_MAX if the size
+// overflows or an argument is wrong.
 SWY_API size_t swy_experts_scratch_size(const swy_experts_plan* plan,
                                         const swy_experts_options* options,
                                         size_t workers) SWY_NOEXCEPT;
-// Enough for every plan of so many tokens, for engines that take their memory
-// before there are ids.
+// Enough for every plan of `tokens` tokens, for engines that allocate memory
+// before the ids are known.
 SWY_API size_t swy_experts_scratch_size_of_any(
     size_t tokens, size_t top_k, const swy_experts_plan_options* shape,
     const swy_experts_options* options, size_t workers) SWY_NOEXCEPT;
-// Gathers rows, has them multiplied, activates them, has that multiplied and
-// sums tokens up, in one region of the executor.
+// Gathers rows, calls gemm to multiply them, applies the activation, calls
+// gemm again, and sums up each token, in one region of the executor.
 SWY_API swy_status swy_run_experts(const swy_experts_inputs* inputs,
                                    const swy_combine_outputs* outputs,
                                    const swy_experts_options* options,

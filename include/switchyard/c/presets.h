@@ -26,8 +26,7 @@
 extern "C" {
 #endif
 
-// Inputs of swy_combine that a family's layer has, and the place of its
-// weights.
+// The inputs of swy_combine in a family's layer, and where its weights apply.
 typedef struct swy_combine_form {
   uint32_t size;
   int32_t has_residual;          // 0: the residual is added elsewhere
@@ -71,8 +70,8 @@ typedef struct swy_preset {
         NULL, NULL                                                          \
   }
 
-// Fields of a config.json: all zeros, or NULL, where the file does not have
-// one, or has null.
+// Fields of a config.json: all zeros, or NULL, if the file does not have the
+// field, or has null.
 typedef struct swy_optional_count {
   int32_t is_set;
   uint32_t value;
@@ -107,8 +106,8 @@ static inline swy_optional_number swy_number(float value) {
   return field;
 }
 
-// Which of its names swy_set_number or swy_set_text set each field by, counted
-// from 1; 0: they have not set the field.
+// For each field, the name by which swy_set_number or swy_set_text set it,
+// counted from 1; 0: they have not set the field.
 typedef struct swy_config_names {
   int8_t of[64];
 } swy_config_names;
@@ -167,38 +166,38 @@ typedef struct swy_model_config {
         SWY_UNSET, SWY_NO_CONFIG_NAMES                                     \
   }
 
-// Sets the field that a config.json calls `key`, under any of its names: for
-// programs that walk the pairs of a JSON object. true is 1. A key inside of an
-// object is said with a dot, "ffn_config.moe_top_k". Sets nothing and returns
-// SWY_OK where no field has that name. A text has to live until
-// swy_apply_config returns. SWY_INVALID_ARGUMENT, and nothing written, where a
-// pointer is NULL, where the value is not of the field's kind, where another
-// name of the field has set another value, or where `config` is an older
-// caller's without that field. An older caller's without `names` is not told of
-// other names, and the last value stays.
+// Sets the field that a config.json calls `key`, by any of its names, for
+// programs that walk the pairs of a JSON object. true is 1. A key inside an
+// object is written with a dot, "ffn_config.moe_top_k". If no field has that
+// name, it sets nothing and returns SWY_OK. A text must live until
+// swy_apply_config returns. SWY_INVALID_ARGUMENT, and nothing written, if a
+// pointer is NULL, if the value is not of the field's kind, if another name
+// of the field has set another value, or if `config` is an older caller's
+// without that field. In an older caller's `config` without `names`, other
+// names are not compared, and the last value stays.
 SWY_API swy_status swy_set_number(const char* key, double value,
                                   swy_model_config* config) SWY_NOEXCEPT;
 SWY_API swy_status swy_set_text(const char* key, const char* text,
                                 swy_model_config* config) SWY_NOEXCEPT;
-// Sets the field as a null in config.json does: moe_normalize_expert_weights to
-// 0, any other field to unset, unless another name has set it. Errors are the
-// same.
+// Treats the field like a null in config.json: sets
+// moe_normalize_expert_weights to 0, and unsets any other field, unless
+// another name has set it. Errors are the same.
 SWY_API swy_status swy_set_null(const char* key,
                                 swy_model_config* config) SWY_NOEXCEPT;
 
-// A family in its class's default configuration, into what is not NULL of
-// `preset`, the structs that it points to, and `options`, all made by their
-// macros. swy_route_top_k refuses the options: swy_apply_config has those that
-// a checkpoint needs. SWY_INVALID_ARGUMENT, and nothing written, where the name
-// is unknown, or where a struct is an older caller's, which ends before a field
-// that the family does not leave at its default.
+// Writes a family in its class's default configuration to `preset`, the
+// structs that it points to, and `options`; a NULL is left out. Make all of
+// them by their macros. swy_route_top_k refuses the options: use
+// swy_apply_config for a checkpoint. SWY_INVALID_ARGUMENT, and nothing
+// written, if the name is unknown, or if a struct is an older caller's and
+// ends before a field that the family does not leave at its default.
 SWY_API swy_status swy_find_preset(const char* family, swy_preset* preset,
                                    swy_route_options* options) SWY_NOEXCEPT;
-// The same for preset->family as a checkpoint's config.json has it. Everything
-// is written whole: options that are to be otherwise are set behind the call.
-// SWY_INVALID_ARGUMENT, and nothing written, as above, too where a field that
-// decides what the family computes is missing (the message names it), or where
-// its value is not one that the family can have.
+// The same for preset->family with the values of a checkpoint's config.json.
+// Writes all fields, so change options after the call. SWY_INVALID_ARGUMENT,
+// and nothing written, as above, and also if a field that changes the
+// family's results is missing (the message names it), or if its value is not
+// valid for the family.
 SWY_API swy_status swy_apply_config(const swy_model_config* config,
                                     swy_preset* preset,
                                     swy_route_options* options) SWY_NOEXCEPT;

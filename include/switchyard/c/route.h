@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Logits to expert ids and weights. Included by switchyard.h; route.h of the
-// C++ API has the formulas, order, special rows and errors.
+// The router: from logits to expert ids and weights. Included by
+// switchyard.h; route.h of the C++ API has the formulas, order, special rows
+// and errors.
 
 #ifndef SWITCHYARD_C_ROUTE_H_
 #define SWITCHYARD_C_ROUTE_H_
@@ -21,9 +22,9 @@ enum swy_score {
   SWY_SCORE_RAW = 3,            // Granite, gpt-oss, Llama 4
   SWY_SCORE_SPARSEMIXER = 4     // Phi-3.5-MoE
 };
-// The value that correction_bias is added to.
+// The value to which correction_bias is added.
 enum swy_bias_place { SWY_BIAS_ON_SCORE = 0, SWY_BIAS_ON_LOGIT = 1 };
-// The value that a selected expert's weight is made of.
+// The value from which a selected expert's weight is computed.
 enum swy_weight_of {
   SWY_WEIGHT_OF_SCORE = 0,
   SWY_WEIGHT_OF_SOFTMAX_OF_SELECTED = 1,  // Granite, gpt-oss
@@ -41,16 +42,17 @@ enum swy_divisor {
 typedef struct swy_route_inputs {
   uint32_t size;
   swy_matrix logits;  // [tokens, num_experts]; f32, bf16, f16
-  // All below is optional.
+  // The fields below are optional.
   swy_matrix correction_bias;  // [num_biases, num_experts], mostly one row
-  swy_matrix bias_index;       // [tokens, 1] or [1, tokens]: whose row of it
+  swy_matrix bias_index;       // [tokens, 1] or [1, tokens]: a token's row of
+                               // correction_bias
   swy_matrix expert_scale;     // [1, num_experts], by which weights are
                                // multiplied last: Gemma 4
   swy_matrix token_mask;       // [tokens, 1] or [1, tokens] of u8: 0 is padding
   swy_matrix given_ids;        // [tokens, top_k]: the experts are these. May be
                                // topk_ids itself
-  swy_matrix expert_map;       // int32 [1, num_experts]: what topk_ids has in
-                               // the place of each id; -1: elsewhere
+  swy_matrix expert_map;       // int32 [1, num_experts]: the id that topk_ids
+                               // gets for each expert; -1: elsewhere
 } swy_route_inputs;
 #define SWY_ROUTE_INPUTS_INIT                                         \
   {                                                                   \
@@ -88,21 +90,25 @@ typedef struct swy_route_options {
   int32_t bias_in_weight;    // the correction bias is part of the weight, too
   int32_t select_on_rounded_score;  // as PyTorch code does
   float routed_scaling_factor;      // of weights, after the division
-  // The logit that all else sees: clip(softcap * tanh(l * scale / softcap)).
+  // Every logit l is first replaced by clip(softcap * tanh(l * scale /
+  // softcap)).
   float logit_scale;
   float logit_softcap;  // 0: none
   float logit_clip;     // 0: none
-  // Groups of experts, of which the topk_group best take part. 0 or 1: none.
+  // The number of groups of experts; the topk_group best groups take part. 0
+  // or 1: no groups.
   size_t num_expert_group;
   size_t topk_group;            // groups that take part
-  size_t group_score_of;        // how many of its keys make a group's score
+  size_t group_score_of;        // the number of keys that make a group's score
   int32_t dropped_key_is_zero;  // the key of a dropped group's experts is 0,
                                 // not -inf
-  // The last of num_experts, that compute nothing: LongCat, ZAYA.
+  // The number of zero experts, which compute nothing; they are the last of
+  // num_experts: LongCat, ZAYA.
   size_t num_zero_experts;
-  // Experts of every token, in the last slots: ids num_experts and above.
+  // Shared experts, which every token passes through: they get the last
+  // slots, with ids num_experts and above.
   size_t num_shared_experts;
-  float shared_weight;    // the weight of those
+  float shared_weight;    // the weight of shared experts
   int32_t shared_logits;  // logits has columns for them
   int32_t round_to;       // enum swy_type, to which each step is rounded
   float jitter_eps;       // of SWY_SCORE_SPARSEMIXER
@@ -128,9 +134,9 @@ typedef struct swy_route_options {
         0, 0, 0, 0                                                    \
   }
 
-// For each token the top_k experts with the largest keys, best first, and their
-// weights: RouteTopK. The smaller index wins ties; NaN ranks below all, and a
-// row that has one gets weights NaN.
+// For each token the top_k experts with the largest keys, best first, and
+// their weights: RouteTopK. The smaller index wins ties; NaN ranks below
+// every number, and a row with a NaN gets weights NaN.
 SWY_API swy_status swy_route_top_k(const swy_route_inputs* inputs,
                                    const swy_route_outputs* outputs,
                                    const swy_route_options* options,

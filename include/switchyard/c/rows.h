@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Rows gathered, converted and activated. Included by switchyard.h; gather.h,
-// quantize.h and activate.h of the C++ API have the whole contract.
+// quantize.h and activate.h of the C++ API have the full contract.
 
 #ifndef SWITCHYARD_C_ROWS_H_
 #define SWITCHYARD_C_ROWS_H_
@@ -14,14 +14,14 @@ extern "C" {
 #endif
 
 // rows[r, :] = tokens[pairs[r] / top_k, :]. A pair outside [0, num_tokens *
-// top_k) makes a row of zeros and is counted; unless allow_invalid, the call
-// then returns SWY_FAILED_PRECONDITION after everything is written. Types: f32,
-// bf16, f16 or quantised; equal formats are copied byte for byte.
+// top_k) makes a row of zeros and is counted. Without allow_invalid, the call
+// then returns SWY_FAILED_PRECONDITION, after everything is written. Types:
+// f32, bf16, f16 or quantised; equal formats are copied byte for byte.
 typedef struct swy_gather_inputs {
   uint32_t size;
   swy_rows tokens;       // [num_tokens, hidden]
   swy_i32_span pairs;    // [n], as swy_bucket_packed writes them
-  swy_matrix topk_ids;   // [num_tokens, top_k]: only the shape is looked at
+  swy_matrix topk_ids;   // [num_tokens, top_k]: only the shape is read
   swy_matrix row_index;  // optional: converts each token once
 } swy_gather_inputs;
 #define SWY_GATHER_INPUTS_INIT                                     \
@@ -50,7 +50,8 @@ SWY_API swy_status swy_gather_rows(const swy_gather_inputs* inputs,
                                    const swy_executor* executor) SWY_NOEXCEPT;
 
 // The inverse: rows[token * top_k + slot, :] = packed[row_index[token, slot],
-// :], zeros where that is -1 or, counted, outside [-1, num_rows).
+// :]. The row is zeros if row_index is -1, or outside [-1, num_rows), which
+// is counted.
 typedef struct swy_scatter_inputs {
   uint32_t size;
   swy_rows packed;       // [num_rows, hidden]
@@ -78,7 +79,8 @@ SWY_API swy_status swy_scatter_rows(const swy_scatter_inputs* inputs,
                                     const swy_scatter_options* options,
                                     const swy_executor* executor) SWY_NOEXCEPT;
 
-// rows = from, in the type and format of rows; each any of quantize.h.
+// rows = from, in the type and format of rows; quantize.h has the formats of
+// both.
 typedef struct swy_quantize_inputs {
   uint32_t size;
   swy_rows from;  // [rows, cols]
@@ -121,11 +123,11 @@ enum swy_gate_up_layout {
   SWY_SPLIT = 0,         // in `gate` and `up`
   SWY_CONCATENATED = 1,  // both in `gate`: [gate | up]
   SWY_INTERLEAVED = 2,   // both in `gate`: gate, up, gate, up, ...
-  SWY_UNGATED = 3        // there is no up
+  SWY_UNGATED = 3        // `gate` alone
 };
-// On which side of the activation something is done.
+// Where a step is applied: before or after the activation.
 enum swy_activate_place { SWY_BEFORE = 0, SWY_AFTER = 1 };
-// Whether out goes through the caches. Results are the same.
+// Whether stores to out go through the caches. Results are the same.
 enum swy_activate_stores {
   SWY_STORES_AUTO = 0,  // streaming above SWY_ACTIVATE_STREAMING_BYTES
   SWY_STORES_CACHED = 1,
@@ -139,7 +141,7 @@ typedef struct swy_activate_inputs {
   uint32_t size;
   swy_matrix gate;  // [rows, cols], or both [rows, 2 * cols]; f32, bf16, f16
   swy_matrix up;    // [rows, cols] with SWY_SPLIT, of the same type
-  // All below is optional.
+  // The fields below are optional.
   swy_matrix gate_bias;  // [num_experts, gate.cols], laid out like it
   swy_matrix up_bias;    // [num_experts, cols] with SWY_SPLIT
   swy_matrix row_scale;  // [rows, 1]

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Views, reports, threads and ISAs. Included by switchyard.h, which says how
-// structs grow.
+// Views, reports, threads and ISAs. Included by switchyard.h, which explains
+// how structs grow.
 
 #ifndef SWITCHYARD_C_TYPES_H_
 #define SWITCHYARD_C_TYPES_H_
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A build that exports the functions from a shared library says how.
+// A build that exports the functions from a shared library defines this.
 #ifndef SWY_API
 #define SWY_API
 #endif
@@ -21,34 +21,34 @@ extern "C" {
 #define SWY_NOEXCEPT
 #endif
 
-// The most that the `size` of a struct may be: more was never set, and is
-// refused. switchyard.h says what becomes of a size that is not this version's.
+// The largest valid `size` of a struct; larger sizes were never set by any
+// version, and are refused. switchyard.h explains sizes of other versions.
 #define SWY_MAX_STRUCT_SIZE 4096
 
 enum swy_status_code {
   SWY_OK = 0,
   // An argument is wrong by itself: shape, stride, null, overlap, overflow.
-  // Nothing has been written.
+  // Nothing is written.
   SWY_INVALID_ARGUMENT = 1,
   // The executor could not get memory. Outputs are unspecified.
   SWY_OUT_OF_MEMORY = 2,
-  // The arguments are well-formed but do not fit the data. The function says
-  // what was written.
+  // The arguments are well-formed but do not fit the data. The function's
+  // contract lists the outputs written by then.
   SWY_FAILED_PRECONDITION = 3,
   // The executor failed for another reason. Outputs are unspecified.
   SWY_INTERNAL = 4
 };
 
-// The result of a call. The message is "Function: argument: what is wrong" with
-// the C++ function's name, or "" with SWY_OK; it lives as long as the library
-// is loaded, and is not to be freed.
+// The result of a call. The message is "Function: argument: problem" with the
+// C++ function's name, or "" with SWY_OK; it lives as long as the library is
+// loaded; do not free it.
 typedef struct swy_status {
   int32_t code;
   const char* message;
 } swy_status;
-// The numbers of an error, "got [15, 2], needs [16, 2]", or "" if it has none.
-// They are of the last error with this message on the calling thread, which
-// keeps them until its next error: copy them.
+// The numbers of an error, "got [15, 2], needs [16, 2]", or "" if it has
+// none. They belong to the last error with this message on the calling
+// thread. The thread keeps them until its next error, so copy them.
 SWY_API const char* swy_status_details(swy_status status) SWY_NOEXCEPT;
 
 // Element types.
@@ -64,7 +64,7 @@ enum swy_type {
   SWY_F8E4M3 = 8,
   SWY_F8E5M2 = 9,
   SWY_E8M0 = 10,  // scales only
-  SWY_Q8_0 = 11,  // GGML's blocks, of which sizes count the values
+  SWY_Q8_0 = 11,  // GGML's blocks; sizes count their values
   SWY_Q8_1 = 12,
   SWY_Q8_K = 13
 };
@@ -82,17 +82,17 @@ typedef struct swy_block_q8_k {
   int16_t bsums[16];
 } swy_block_q8_k;
 
-// Bytes of an element, or of a block; 0 for what is no type.
+// Bytes of an element, or of a block; 0 if `type` is not a swy_type.
 SWY_API size_t swy_size_of(int32_t type) SWY_NOEXCEPT;
-// Values in a block; 1 where there are none.
+// Values in a block; 1 for a type without blocks.
 SWY_API size_t swy_block_of(int32_t type) SWY_NOEXCEPT;
-// Bytes of that many values, a multiple of swy_block_of(type).
+// Bytes of `values` values, a multiple of swy_block_of(type).
 SWY_API size_t swy_bytes_of(int32_t type, size_t values) SWY_NOEXCEPT;
 
 // `rows` rows of `cols` elements; row r starts at element r * stride, and
-// stride >= cols. Nothing outside is read or written, and the data of an input
-// is only read: cast its const away. All zeros is no matrix, for what is
-// optional.
+// stride >= cols. Nothing outside is read or written. The data of an input is
+// only read, so you may cast its const away. All zeros stand for an optional
+// matrix that is left out.
 typedef struct swy_matrix {
   void* data;
   size_t rows;
@@ -125,8 +125,8 @@ SWY_API swy_matrix swy_row_range(swy_matrix m, size_t begin,
 SWY_API swy_matrix swy_col_range(swy_matrix m, size_t begin,
                                  size_t end) SWY_NOEXCEPT;
 
-// Rows that may be quantised: codes, and what goes with them. quantize.h of the
-// C++ API has the formats.
+// Rows that may be quantised: codes with their scales and sums. quantize.h of
+// the C++ API has the formats.
 typedef struct swy_rows {
   swy_matrix values;
   swy_matrix scales;  // [rows, 1] or [rows, groups of columns]
@@ -135,14 +135,14 @@ typedef struct swy_rows {
 #define SWY_NO_ROWS \
   { SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX }
 
-// Rows of a type that has neither scales nor sums.
+// Makes rows without scales and sums.
 static inline swy_rows swy_plain_rows(swy_matrix values) {
   swy_rows rows = SWY_NO_ROWS;
   rows.values = values;
   return rows;
 }
 
-// `size` elements. NULL and 0: none.
+// `size` elements. NULL and 0: left out.
 typedef struct swy_i32_span {
   int32_t* data;
   size_t size;
@@ -159,16 +159,16 @@ typedef struct swy_i64_span {
   { NULL, 0 }
 
 // Counts that calls found in their data. A function sets the fields below its
-// name and leaves the others alone.
+// name and leaves the others unchanged.
 typedef struct swy_report {
   uint32_t size;
   // swy_route_top_k:
-  size_t invalid_ids;  // of given_ids outside [0, num_experts)
-  size_t elsewhere;    // selected experts that expert_map has as -1
+  size_t invalid_ids;  // invalid given_ids and bias_index values
+  size_t elsewhere;    // selected experts with -1 in expert_map
   // swy_bucket_..., swy_map_pairs, swy_plan_experts:
   size_t max_rows;    // pairs of the busiest expert
   size_t row_stride;  // swy_bucket_strided: the stride used, or needed
-  size_t dropped;     // pairs whose id was outside [0, num_experts)
+  size_t dropped;     // pairs with an id outside [0, num_experts)
   // swy_gather_rows:
   size_t invalid;  // pairs outside [0, num_tokens * top_k)
   // swy_combine, swy_run_experts, swy_scatter_rows:
@@ -188,33 +188,34 @@ typedef struct swy_report {
 typedef void (*swy_body)(void* body_context, size_t worker, size_t begin,
                          size_t end);
 
-// Your engine's own threads. Results do not depend on them.
+// The threads of your engine. Results do not depend on them.
 typedef struct swy_executor {
   uint32_t size;
   void* context;
-  // How many threads may run bodies at the same time, at least 1 and the same
-  // for the executor's life.
+  // The number of threads that may run bodies at the same time, at least 1
+  // and the same for the executor's life.
   size_t concurrency;
-  // Calls body(body_context, worker, begin, end) for ranges that together cover
-  // [0, count), each index exactly once, and returns when all are done; ranges
-  // may be split, merged, reordered and run on any thread. Bodies of one call
-  // that run at the same time get different workers, all < concurrency.
-  // `grain` indices are about fork_ns of serial work: less is not worth a
-  // thread. Bodies do not call parallel_for. May be called from several threads
-  // at once. An error, whose message has to be a literal, is handed to the
-  // caller of the function, and a pool that does otherwise is SWY_INTERNAL.
+  // Calls body(body_context, worker, begin, end) for ranges that together
+  // cover [0, count), each index exactly once, and returns when all are done;
+  // ranges may be split, merged, reordered and run on any thread. Bodies of
+  // one call that run at the same time get different workers, all <
+  // concurrency. `grain` indices are about fork_ns of serial work; less work
+  // is not worth a thread. Bodies do not call parallel_for. Several threads
+  // may call it at the same time. If it returns an error, with a literal as
+  // its message, the caller of the function gets this error. A pool that
+  // breaks these rules is SWY_INTERNAL.
   swy_status (*parallel_for)(void* context, size_t count, size_t grain,
                              swy_body body, void* body_context);
-  // The cost of a fork and join now, in nanoseconds of serial work. It
-  // changes where work is shared out, never bits. NULL: 30,000.
+  // The present cost of a fork and join, in nanoseconds of serial work. It
+  // decides which loops are shared out, never bits. NULL: 30,000.
   size_t (*fork_ns)(void* context);
 } swy_executor;
 #define SWY_EXECUTOR_INIT \
   { (uint32_t)sizeof(swy_executor), NULL, 1, NULL, NULL }
 
-// A pool on oneTBB with max_concurrency threads, the caller counted, or -1: as
-// many as TBB has. NULL if max_concurrency is 0 or below -1, if the library was
-// built without TBB, or if memory is out. `executor` may be NULL.
+// A pool on oneTBB with max_concurrency threads, counting the caller; -1: as
+// many as TBB has. NULL if max_concurrency is 0 or below -1, if the library
+// was built without TBB, or if memory is out. `executor` may be NULL.
 SWY_API const swy_executor* swy_tbb_executor_create(int32_t max_concurrency)
     SWY_NOEXCEPT;
 SWY_API void swy_tbb_executor_destroy(const swy_executor* executor)
@@ -237,18 +238,18 @@ typedef struct swy_team {
 
 // An instruction set.
 typedef struct swy_isa {
-  const char* name;  // "AVX3_DL", "AVX2", "NEON", ...; NULL: there is none
-  int32_t fma;       // those with FMA give the same bits; 0 or 1
+  const char* name;  // "AVX3_DL", "AVX2", "NEON", ...; NULL: no ISA
+  int32_t fma;       // 0 or 1; all ISAs with FMA give the same bits
 } swy_isa;
 
-// The ISAs that the library was compiled for, and those of them that this CPU
-// has, best first; beyond the last the name is NULL.
+// The ISAs that the library was compiled for, and which of them this CPU has,
+// best first; beyond the last the name is NULL.
 SWY_API swy_isa swy_compiled_isa(size_t index) SWY_NOEXCEPT;
 SWY_API swy_isa swy_runnable_isa(size_t index) SWY_NOEXCEPT;
-// The ISA that the next call uses, and the one that the last call ran on.
+// The ISA of the next call, and of the last one.
 SWY_API swy_isa swy_active_isa(void) SWY_NOEXCEPT;
 SWY_API swy_isa swy_last_isa(void) SWY_NOEXCEPT;
-// Uses none better than the one named; NULL lifts the cap. Meant to be called
+// Uses no ISA better than `name`; NULL lifts the cap. Meant to be called
 // once, before the first kernel.
 SWY_API swy_status swy_cap_isa(const char* name) SWY_NOEXCEPT;
 // SWY_OK, or the error that every kernel returns: the environment variable
