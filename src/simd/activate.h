@@ -14,8 +14,8 @@
 
 namespace switchyard::simd {
 
-// Checked: gate and up have out's shape, or, interleaved, gate has both. out is
-// gate, up or disjoint from them.
+// Checked: gate and up have out's shape, or gate has both, interleaved. out
+// is gate, is up, or is disjoint from them.
 struct ActivateArgs {
   // References, because loading a copy of views that were just stored takes a
   // single row as long as all of its checks.
@@ -29,12 +29,12 @@ struct ActivateArgs {
 // SiLU and a product, from gate and up of type `in`.
 RowFunction<ActivateArgs> ActivateRows(Type in) noexcept;
 
-// Everything else, of any types.
+// All other activations, of any types.
 struct ActivateTilesArgs {
   const ActivateArgs& rows;
   const ActivateInputs& inputs;
   const ActivateOptions& options;
-  const ConstAnyMatrix& gate_bias;  // without data if there are none
+  const ConstAnyMatrix& gate_bias;  // without data if not given
   const ConstAnyMatrix& up_bias;
   bool gated;
 };

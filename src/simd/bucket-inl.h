@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The parts of the bucket kernels: counting, scanning, placing.
+// The steps of the bucket kernels: counting, scanning, placing.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_BUCKET_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -26,15 +26,16 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Not memset: from 512 bytes on, glibc's takes 11 ns to start (rep stosb), and
-// what it has written cannot be loaded soon.
-// kPairs: two stores a turn, which a lone token's loop wants; among other loops
-// it costs them registers (1.1 of the time of packed pairs on AVX-512).
+// Used instead of memset: from 512 bytes on, glibc's memset takes 11 ns to
+// start (rep stosb), and loads of the cleared bytes have to wait.
+// kPairs: two stores per iteration. That is faster for a lone token, but
+// beside other loops it costs them registers (1.1 of the time of packed pairs
+// on AVX-512).
 template <bool kPairs = false>
 HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
   const hn::ScalableTag<int32_t> d;
   const size_t N = hn::Lanes(d);
-  // Hidden from the compiler, which would call memset all the same.
+  // The zero is hidden from the compiler, which would call memset otherwise.
   int32_t hidden = 0;
   asm("" : "+r"(hidden));
   if (n < N) {
@@ -42,8 +43,8 @@ HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
     return;
   }
   const auto zero = hn::Set(d, hidden);
-  // Aligned between the ends: what straddles two lines cannot be loaded soon
-  // either.
+  // Stores between the ends are aligned, because loads of bytes that straddle
+  // two cache lines would have to wait, too.
   hn::StoreU(zero, d, counts);
   size_t i = N - reinterpret_cast<uintptr_t>(counts) / sizeof(int32_t) % N;
   for (; kPairs && i + 2 * N <= n; i += 2 * N) {
@@ -59,14 +60,14 @@ HWY_INLINE bool Contiguous(const M& m) {
   return m.stride == m.cols || m.rows <= 1;
 }
 
-// An id outside [0, num_experts) is a large one when unsigned.
+// An id outside [0, num_experts) is too large when read as unsigned.
 template <class Id>
 HWY_INLINE void CountOne(Id id, uint32_t num_experts, int32_t* counts) {
   const auto e = static_cast<std::make_unsigned_t<Id>>(id);
   if (e < num_experts) ++counts[e];
 }
 
-// Unrolled, this is one increment a cycle, as fast as stores go.
+// Unrolled, this reaches one increment a cycle, the rate of stores.
 template <class Id>
 HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
                          uint32_t num_experts, int32_t* HWY_RESTRICT counts) {
@@ -81,8 +82,9 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
   for (; ids != end; ++ids) CountOne(*ids, num_experts, counts);
 }
 
-// Counting the bits of masks is fastest on ISAs with registers for masks.
-// Elsewhere summing masks in bytes is, although adding those sums takes time.
+// On ISAs with registers for masks, counting the bits of masks is fastest. On
+// others, summing masks in bytes is, although adding up these sums takes
+// time.
 #undef SWITCHYARD_COUNT_MASKS
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_SCALAR
 #define SWITCHYARD_COUNT_MASKS 1
@@ -91,8 +93,8 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
 #endif
 constexpr size_t kManyBytes = 128;
 
-// Adds how often each of the four experts from `first` on is in bytes[0, size),
-// which are whole vectors and at most 255.
+// Adds the number of times that each of the four experts from `first` on is
+// in bytes[0, size): whole vectors, at most 255 bytes.
 HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
                                  uint32_t first, int32_t* HWY_RESTRICT counts) {
   const hn::ScalableTag<uint8_t> d;
@@ -111,7 +113,7 @@ HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
     sum3 += hn::CountTrue(d, hn::Eq(v, e3));
   }
 #else
-  // A lane that is equal is -1.
+  // An equal lane is -1.
   auto count0 = hn::Zero(d), count1 = count0, count2 = count0, count3 = count0;
   for (size_t i = 0; i < size; i += N) {
     const auto v = hn::Load(d, bytes + i);
@@ -132,7 +134,7 @@ HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
   counts[first + 3] += static_cast<int32_t>(sum3);
 }
 
-// Whether CountFew pays.
+// True if CountFew() is faster.
 HWY_INLINE bool AreFew(size_t num_experts, size_t pairs) {
   const size_t N8 = hn::Lanes(hn::ScalableTag<uint8_t>());
   if (pairs < N8) return false;
@@ -140,11 +142,11 @@ HWY_INLINE bool AreFew(size_t num_experts, size_t pairs) {
          (num_experts <= HWY_MIN(N8 / 2, size_t{16}) && pairs >= kManyBytes);
 }
 
-// For few experts: compares ids, as bytes, with each of them. Their counters
-// would be incremented again before the last increment has left the store
-// buffer: for 16 experts on AVX2 this takes 0.1 ns a pair less, with Zipf's law
-// 0.3. With vectors of 16 bytes it pays up to 8 experts, and for 64 not at all
-// (1.0 to 1.5 of the time).
+// For few experts: compares ids, as bytes, with each expert. Ordinary
+// counters would be incremented again before the previous increment has left
+// the store buffer. For 16 experts on AVX2 this saves 0.1 ns a pair, with
+// Zipf's law 0.3. With vectors of 16 bytes it is faster for up to 8 experts,
+// and for 64 it is not (1.0 to 1.5 of the time).
 inline HWY_NOINLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
                                   uint32_t num_experts,
                                   int32_t* HWY_RESTRICT counts) {
@@ -183,7 +185,7 @@ inline HWY_NOINLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
   CountRun(ids + vectors_end, n - vectors_end, num_experts, counts);
 }
 
-// Pairs per expert.
+// Counts the pairs of each expert.
 template <class Id>
 HWY_INLINE void Count(const ConstAnyMatrix& topk_ids, size_t num_experts,
                       int32_t* HWY_RESTRICT counts) {
@@ -205,8 +207,8 @@ HWY_INLINE void Count(const ConstAnyMatrix& topk_ids, size_t num_experts,
   CountRun(topk_ids.Row<Id>(0), n, limit, counts);
 }
 
-// Sums what `blocks` rows of counts have, and leaves in each what the blocks
-// before it have.
+// Sums `blocks` rows of counts into `counts`, and replaces each row by the
+// sum of the rows before it.
 HWY_INLINE void SumBlocks(int32_t* rows, size_t blocks, size_t num_experts,
                           int32_t* HWY_RESTRICT counts) {
   Clear(counts, num_experts);
@@ -277,8 +279,9 @@ HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT counts,
   return totals;
 }
 
-// Pair first_pair + i to its expert's cursor, which goes on. (Not a lambda of
-// PlaceRun: GCC inlines only some of its calls, 2.3 of the time.)
+// Stores pair first_pair + i at its expert's cursor, and advances the cursor.
+// (Not a lambda of PlaceRun: GCC inlines only some of its calls, 2.3 of the
+// time.)
 template <bool kRowIndex, class Id>
 HWY_INLINE void PlaceOne(const Id* HWY_RESTRICT ids, size_t i,
                          uint32_t num_experts, size_t first_pair,
@@ -286,12 +289,12 @@ HWY_INLINE void PlaceOne(const Id* HWY_RESTRICT ids, size_t i,
                          int32_t* HWY_RESTRICT out, size_t row_stride,
                          int32_t* HWY_RESTRICT row_index) {
   const auto e = static_cast<std::make_unsigned_t<Id>>(ids[i]);
-  // Unsigned, so that it needs no sign extension.
+  // Unsigned, to avoid a sign extension.
   size_t position = ~size_t{0};
   if (e < num_experts) {
     position = cursors[e];
-    // Kept in a register: GCC may load it from row_index again, which costs a
-    // fifth of the time.
+    // Keeps it in a register, because GCC may load it from row_index again,
+    // which costs a fifth of the time.
     asm("" : "+r"(position));
     cursors[e] = static_cast<uint32_t>(position) + 1;
     out[e * row_stride + position] = static_cast<int32_t>(first_pair + i);
@@ -313,8 +316,9 @@ HWY_INLINE void PlaceRun(const Id* HWY_RESTRICT ids, size_t n,
                           row_stride, row_index);
     }
     if (kRowIndex) {
-      // Stores do not train the prefetcher of the L1 cache, and leave the store
-      // buffer in order: beyond that cache, this halves the time.
+      // Prefetches the line to store to, because stores do not train the
+      // prefetcher of the L1 cache and leave the store buffer in order.
+      // Beyond that cache, this halves the time.
       __builtin_prefetch(reinterpret_cast<const char*>(row_index + i) + 256, 1);
     }
   }
@@ -344,8 +348,8 @@ HWY_INLINE void PlaceRows(const ConstAnyMatrix& topk_ids, size_t num_experts,
   }
 }
 
-// Pair first_pair + i to out[cursors[e]++], and that cursor, or -1 if the pair
-// is dropped, to row_index unless its data is null.
+// Stores pair first_pair + i to out[cursors[e]++]. Stores the cursor, or -1
+// if the pair is dropped, to row_index unless its data is null.
 template <class Id>
 HWY_INLINE void PlacePacked(const ConstAnyMatrix& topk_ids, size_t num_experts,
                             size_t first_pair, int32_t* HWY_RESTRICT cursors,

@@ -12,8 +12,8 @@
 
 namespace switchyard::simd {
 
-// Blocks that claim keep their counters on the stack: for at most so many
-// experts.
+// The most experts for blocks that claim room, because these blocks keep
+// their counters on the stack.
 constexpr size_t kMaxClaimExperts = 1024;
 
 // Counts of the pairs.
@@ -22,8 +22,8 @@ struct BucketTotals {
   int32_t pairs = 0;  // not dropped
 };
 
-// Pairs p of topk_ids, in token order, to out[e * row_stride + position]. All
-// checked; 1 <= num_experts < 2^31.
+// Sorts the pairs p of topk_ids, in token order, to out[e * row_stride +
+// position]. All fields are checked; 1 <= num_experts < 2^31.
 struct BucketArgs {
   // References, because loading a copy of views that were just stored stalls
   // for longer than one token's pairs take.
@@ -35,34 +35,34 @@ struct BucketArgs {
   int32_t* out;                // null: only counted
   size_t row_stride;           // 0 when packed
   BucketTotals* totals;
-  // For several threads, a counting sort in blocks of consecutive tokens. Each
-  // block counts its pairs per expert, from all counts follows where each
-  // block's pairs of each expert start, and then each block places its pairs
-  // there: the order is that of one pass over all tokens, whoever runs the
-  // blocks and however many there are.
+  // For several threads, a counting sort in blocks of consecutive tokens.
+  // Each block counts its pairs per expert; a scan over all counts gives the
+  // start of each block's pairs of each expert; then each block places its
+  // pairs there. So pairs have the same order as after one pass over all
+  // tokens, for any number of blocks and any threads that run them.
   size_t block_tokens = 0;
   int32_t* cursors = nullptr;  // [blocks, num_experts]
-  // Instead, blocks claim room with an atomic add per expert, in the order in
-  // which they come; no cursors.
+  // Instead, blocks claim room with an atomic add per expert, in order of
+  // arrival; without cursors.
   bool claims = false;
 };
 
-// Tokens [0, tokens), in one go on one thread. Apart from the others because
-// for one token each further call costs as much as the sort.
+// Sorts tokens [0, tokens) in one step on one thread. It is a separate
+// function because for one token each further call costs as much as the sort.
 RowFunction<BucketArgs> BucketSerial() noexcept;
 
-// Blocks [begin, end): count into their cursors, or claim room in
+// Blocks [begin, end): counts into their cursors, or claims room in
 // tokens_per_expert, which the caller has cleared.
 RowFunction<BucketArgs> BucketCount() noexcept;
-// When tokens_per_expert is to be complete: totals and, if wanted, offsets.
+// Completes tokens_per_expert, and computes totals and, if wanted, offsets.
 // Without claims it first sums the counters of blocks [0, end) to
-// tokens_per_expert and leaves in each what the blocks before have of its
-// expert. With claims tokens_per_expert is complete already: after counting, or
-// after placing in strided rows.
+// tokens_per_expert, and replaces each counter by the sum of the earlier
+// blocks' counters of that expert. With claims, tokens_per_expert is complete
+// already: after counting, or after placing in strided rows.
 RowFunction<BucketArgs> BucketScan() noexcept;
-// Blocks [begin, end): place their pairs. Claims are from offsets[1..] on,
-// where the starts are and the ends will be, or else in tokens_per_expert,
-// cleared.
+// Blocks [begin, end): places their pairs. Claims count from offsets[1..],
+// which hold the starts and will hold the ends, or in tokens_per_expert,
+// cleared, for strided rows.
 RowFunction<BucketArgs> BucketPlace() noexcept;
 
 // Experts [begin, end): zeros from their last pair to the end of the row.

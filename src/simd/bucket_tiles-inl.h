@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Placing pairs in rows that collide in the cache.
+// Places pairs in rows that collide in the cache.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_BUCKET_TILES_INL_H_) == \
@@ -32,13 +32,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 // On the stack: 32 KB for the pairs, 8 KB for counters.
 constexpr size_t kTilePairs = 8192;
 constexpr size_t kMaxTileExperts = 1024;
-// Below, tiles do not pay.
+// With fewer pairs, tiles are not faster.
 constexpr size_t kMinTiledPairs = 128;
 
-// The most experts to whom so many pairs are placed as fast in rows of this
-// stride as in any. Where it is a multiple of 4096 bytes, all rows start in one
-// set of the L1 cache; with half of it or a quarter, they start in two or four,
-// and below they do no harm. As rows fill they drift apart. (Zen 5, 12 ways.)
+// The most experts for which placing `pairs` pairs in rows of this stride is
+// as fast as with any other stride. If the stride is a multiple of 4096
+// bytes, all rows start in one set of the L1 cache; with half or a quarter of
+// it, they start in two or four sets, and smaller strides do no harm. As rows
+// fill, their ends drift apart. (Zen 5, 12 ways.)
 HWY_INLINE size_t ExpertsThatFit(size_t row_stride, size_t pairs) {
   if (HWY_LIKELY(row_stride % 256 != 0)) return ~size_t{0};
   const size_t few = row_stride % 1024 == 0  ? 16
@@ -50,8 +51,9 @@ HWY_INLINE size_t ExpertsThatFit(size_t row_stride, size_t pairs) {
                           : few * 5;
 }
 
-// Whether more than `few` experts share the pairs: a guess from how often two
-// pairs of a sample have the same one. With Zipf's law, 64 experts are like 14.
+// True if more than `few` experts share the pairs: an estimate from the
+// number of times that two pairs of a sample have the same expert. With
+// Zipf's law, 64 experts behave like 14.
 template <class Id>
 HWY_NOINLINE bool AmongMore(size_t few, const ConstAnyMatrix& topk_ids,
                             size_t num_experts) {
@@ -73,12 +75,12 @@ HWY_NOINLINE bool AmongMore(size_t few, const ConstAnyMatrix& topk_ids,
   return 2 * few * same + sample < sample * sample;
 }
 
-// Does PlaceRows' work without row_index for rows that collide: tiles of pairs
-// are packed first and then copied to their rows. A row's line is then written
-// once or twice, not once for each of its pairs, after each of which it may
-// have left the cache: 0.8 to 1.2 ns a pair against up to 10. (Writing each
-// line once, when it is full, is as fast while the branch predictor knows the
-// ids, but 1.1 to 1.4 for those it sees first.)
+// Does PlaceRows' work, without row_index, for rows that collide: it packs
+// tiles of pairs first, and then copies them to their rows. A row's line is
+// then written once or twice. Otherwise it would be written for each pair,
+// and might leave the cache after each: 0.8 to 1.2 ns a pair instead of up to
+// 10. (Writing each line once, when it is full, is as fast while the branch
+// predictor knows the ids, but takes 1.1 to 1.4 of the time for new ids.)
 template <class Id>
 HWY_NOINLINE void PlaceInTiles(const ConstAnyMatrix& topk_ids,
                                size_t num_experts, size_t first_pair,
@@ -113,7 +115,7 @@ HWY_NOINLINE void PlaceInTiles(const ConstAnyMatrix& topk_ids,
   }
 }
 
-// Pair first_pair + i to out[e * row_stride + cursors[e]++].
+// Stores pair first_pair + i to out[e * row_stride + cursors[e]++].
 template <class Id>
 HWY_INLINE void PlaceStrided(const ConstAnyMatrix& topk_ids, size_t num_experts,
                              size_t first_pair, int32_t* HWY_RESTRICT cursors,

@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A short list of candidates for the k best of a row, and its sort: each goes
-// to the slot that is the number of candidates before it. The order is that of
-// route.h: larger first, -0 like +0, NaN last, the smaller index wins ties.
+// A short list of candidates for the k best of a row, and its sort: each
+// candidate goes to the slot with the number of candidates before it. The
+// order follows route.h: larger first, -0 like +0, NaN last, the smaller
+// index wins ties.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -21,7 +22,7 @@
 
 #include "hwy/highway.h"
 
-// Once, not per target.
+// Compiled once, not per target.
 #ifndef SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
 #define SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
 
@@ -32,7 +33,7 @@ constexpr size_t kTopKLanes = 16;  // the most in a vector
 struct TopKTables {
   alignas(64) int32_t one_hot[kTopKLanes][kTopKLanes] = {};
   alignas(64) int32_t iota[kTopKLanes] = {};
-  // Which bits of a byte are set, in ascending order, and zeros.
+  // The numbers of a byte's set bits, in ascending order, then zeros.
   alignas(64) uint8_t set_bits[256][8] = {};
 
   constexpr TopKTables() {
@@ -67,11 +68,12 @@ using TopKIntTag = hn::RebindToSigned<TopKTag>;
 using TopKVec = hn::Vec<TopKTag>;
 using TopKIntVec = hn::Vec<TopKIntTag>;
 
-// The most that one sort finds. Its candidates are some more: 80 take 0.3 us on
-// AVX-512.
+// The most elements that one sort finds. It takes more candidates than that:
+// 80 take 0.3 us on AVX-512.
 constexpr size_t kTopKMax = 32;
 constexpr size_t MaxCandidates(size_t k) { return 16 + 2 * k; }
-// Whole vectors may be stored from any candidate on, and one more for pads.
+// Room for whole vectors stored from any candidate on, and for a vector of
+// pads.
 constexpr size_t kTopKRoom = MaxCandidates(kTopKMax) + 2 * kTopKLanes;
 
 // Keys are integers that compare like the logits, with -0 equal to +0 and NaN
@@ -114,8 +116,8 @@ HWY_INLINE float LogitFromKey(int32_t key) {
   return logit;
 }
 
-// Fewer steps than a vector has lanes, and not exactly as many as there are
-// candidates, which would be hard to predict.
+// The number of steps for n candidates. It is rounded up to kTopKUnroll: to
+// whole vectors would be more steps, and exactly n would be hard to predict.
 constexpr size_t kTopKUnroll = HWY_TARGET == HWY_SCALAR ? 1 : 4;
 HWY_INLINE size_t TopKSteps(size_t n) {
   return (n + kTopKUnroll - 1) / kTopKUnroll * kTopKUnroll;
@@ -131,10 +133,11 @@ HWY_INLINE TopKIntVec AddIf(hn::Mask<TopKIntTag> mask, TopKIntVec v) {
 #endif
 }
 
-// Stores `ids` and `logits` where the mask is true, packed, then up to a vector
-// of anything; returns how many are true. `ids` is FirstIds plus a multiple of
-// the lanes. Highway's Compress does the same, but GCC copies the tables of its
-// AVX2 and SSE versions to the stack, each time (1 KiB, 14 ns).
+// Stores `ids` and `logits` where the mask is true, packed, and up to a
+// vector of garbage behind them; returns the number of true lanes. `ids` is
+// FirstIds plus a multiple of the lanes. Highway's Compress does the same,
+// but GCC copies the tables of its AVX2 and SSE versions to the stack, each
+// time (1 KiB, 14 ns).
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET <= HWY_AVX3 || HWY_HAVE_SCALABLE
 HWY_INLINE TopKIntVec FirstIds() { return hn::Iota(TopKIntTag(), 0); }
 HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
@@ -166,7 +169,8 @@ HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
 }
 #endif
 
-// Keys of the candidates, with a vector's pads; whether one is a NaN.
+// Makes the keys of the candidates and a vector of pads. Returns true if one
+// is a NaN.
 SWITCHYARD_PIECE bool MakeKeys(size_t count, Candidates& list) {
   const TopKTag d;
   const TopKIntTag di;
@@ -184,10 +188,11 @@ SWITCHYARD_PIECE bool MakeKeys(size_t count, Candidates& list) {
   return nan;
 }
 
-// For each candidate, how many are before it in the order: those with a larger
-// key and, as candidates of equal keys stand in ascending order of their ids,
-// those to its left with the same key. So candidate i is compared as key - 1
-// with those to its left and as key with those to its right.
+// Counts, for each candidate, the candidates before it in the order: all with
+// a larger key and, as candidates of equal keys stand in ascending order of
+// their ids, all to its left with the same key. So candidate i is compared as
+// key - 1 with the candidates to its left, and as key with those to its
+// right.
 SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
   const TopKIntTag di;
   const size_t N = hn::Lanes(di);
@@ -219,7 +224,7 @@ SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
   }
 }
 
-// Each candidate to the slot of its rank; pads keep their place.
+// Moves each candidate to the slot of its rank; pads keep their place.
 SWITCHYARD_PIECE void Place(const Candidates& list,
                             const int32_t* HWY_RESTRICT ids, size_t count,
                             TopK& to) {

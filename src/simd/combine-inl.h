@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sum of a token's terms: a row of floats, out of rows of any type.
+// The sum of a token's terms: a row of floats, from rows of any type.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_COMBINE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -60,7 +60,7 @@ SWITCHYARD_PIECE void AddFour(D d, const T* row, V& v0, V& v1, V& v2, V& v3) {
   v2 = hn::Add(Storage<T>::Load(d, row + 2 * N), v2);
   v3 = hn::Add(Storage<T>::Load(d, row + 3 * N), v3);
 }
-// The first n of a vector; zeros behind.
+// Loads the first n elements of a vector, and zeros behind them.
 template <class D>
 SWITCHYARD_PIECE hn::Vec<D> LoadAny(D d, Type type, const void* row, size_t i,
                                     size_t n) {
@@ -78,9 +78,8 @@ SWITCHYARD_PIECE hn::Vec<D> LoadAny(D d, Type type, const void* row, size_t i,
       return hn::Zero(d);
   }
 }
-// A residual's part of four vectors. (A call in the loop, even one that is
-// never made, keeps rows and weights out of registers: 1.15 of the time of
-// f32.)
+// Adds a residual to four vectors. (A call in the loop, even if never made,
+// keeps rows and weights out of registers: 1.15 of the time for f32.)
 template <class D, class V>
 SWITCHYARD_PIECE void AddResidualFour(D d, const void* residual, Type type,
                                       size_t i, V& v0, V& v1, V& v2, V& v3) {
@@ -109,9 +108,10 @@ SWITCHYARD_PIECE void ScaleFour(D d, float factor, V& v0, V& v1, V& v2, V& v3) {
   v2 = hn::Mul(v2, factors);
   v3 = hn::Mul(v3, factors);
 }
-// The first n of one vector of a sum from column i on; also to `values`, with
-// zeros behind: weight * 0 is NaN for an infinite weight. (Out of line, as
-// there are eight places to call it from in each kind of sum.)
+// Computes the first n elements of one vector of a sum from column i on. Also
+// stores them to `values`, with zeros behind, because weight * 0 is NaN for
+// an infinite weight. (Out of line, because each kind of sum calls it from
+// eight places.)
 template <class In>
 HWY_NOINLINE void SumVector(const Terms& terms, const Tail& tail, size_t i,
                             size_t n, float* sum, float* HWY_RESTRICT values) {
@@ -138,18 +138,18 @@ HWY_NOINLINE void SumVector(const Terms& terms, const Tail& tail, size_t i,
   StoreUpTo<float>(v, d, sum + i, n);
 }
 
-// sum[i] = sum over terms and residual, and the square of that into an
+// sum[i] = sum over terms and residual, and its square is added to an
 // accumulator: a body for SimdgroupSum. sum may be the residual or a term's
-// row. kTerms: how many terms, or 0 for as many as there are.
-// kScaled: with the tail's scales, which in the unrolled sums would take time;
-// as many terms as there are may have them.
+// row. kTerms: the number of terms, or 0 for any number.
+// kScaled: with the tail's scales, which would take time in the unrolled
+// sums; sums of any number of terms may have them.
 template <class In, bool kSquares, size_t kTerms, bool kScaled = false>
 struct SumTerms {
   const Terms& terms;
   const Tail& tail;
   float* sum;
-  // Copies, which no store to `sum` can change: they stay in registers (1.08 to
-  // 1.17 of the time without).
+  // Copies stay in registers, because no store to `sum` can change them (1.08
+  // to 1.17 of the time without).
   const In* rows[kTerms + 1];
   float weights[kTerms + 1];
   const void* residual;
@@ -186,7 +186,7 @@ struct SumTerms {
                     static_cast<const In*>(terms.rows[s]) + i, v0, v1, v2, v3);
       }
     }
-    // Unrolled sums that have terms behind them are for a factor of 1.
+    // Unrolled sums with terms behind them are used with a factor of 1 only.
     if (scaled && (kTerms != 0 || tail.unscaled == 0)) {
       ScaleFour(d, tail.scales->routed, v0, v1, v2, v3);
     }
@@ -197,7 +197,7 @@ struct SumTerms {
     V y0 = v0, y1 = v1, y2 = v2, y3 = v3;
     if (scaled) {
       ScaleFour(d, tail.scales->block, y0, y1, y2, y3);
-      v0 = v1 = v2 = v3 = hn::Set(d, -0.0f);  // what changes no sum
+      v0 = v1 = v2 = v3 = hn::Set(d, -0.0f);  // changes no sum
     }
     AddResidualFour(d, residual, residual_type, i, v0, v1, v2, v3);
     if (scaled) {
@@ -237,9 +237,10 @@ struct SumTerms {
 using SumFunction = float (*)(const Terms& terms, const Tail& tail, float* sum,
                               size_t cols);
 
-// The loop over the terms of most models is unrolled: 4 % of a token in cache
-// (f32, H = 2048, top_k = 8). Of halves, whose loads take instructions of their
-// own, the most frequent number only; of codes none.
+// The loop over terms is unrolled for the numbers of terms in most models:
+// that saves 4 % of a token in cache (f32, H = 2048, top_k = 8). For halves
+// it is unrolled for the most frequent number only, because their loads take
+// extra instructions; for codes it is not.
 template <class In, bool kSquares>
 HWY_NOINLINE float SumListed(const Terms& terms, const Tail& tail, float* sum,
                              size_t cols) {
@@ -268,13 +269,13 @@ HWY_NOINLINE float SumListed(const Terms& terms, const Tail& tail, float* sum,
   return SimdgroupSum(cols, SumTerms<In, kSquares, 0>(terms, tail, sum));
 }
 
-// The way for any number of terms, a tile of columns at a time: the same sums
-// in the same order.
+// The slow path, for any number of terms, a tile of columns at a time: the
+// same sums in the same order.
 constexpr size_t kSumTile = 512;
 using SumTile = float[kSumTile];
 
-// Columns [begin, begin + n) of the sum of a token's terms, n <= kSumTile, to
-// whole vectors of `sum`, which is aligned.
+// Computes columns [begin, begin + n) of the sum of a token's terms, n <=
+// kSumTile, into whole vectors of `sum`, which is aligned.
 HWY_NOINLINE void SumSlowly(const CombineArgs& args, size_t token, size_t begin,
                             size_t n, size_t& skipped, float* sum) {
   const SimdgroupTag d;

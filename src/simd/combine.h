@@ -17,9 +17,9 @@
 //
 // Without stages there are terms of one type, at most kMaxTerms of them, the
 // four scales, a residual and the final norm. A norm of a part, a vector, a
-// rounding between steps or a term of another type is a stage. A token of more
-// than kMaxTerms terms is summed by SumSlowly(), a tile at a time. The final
-// norm is a pass of its own, NormedRow, on all paths.
+// rounding between steps or a term of another type is a stage. A token of
+// more than kMaxTerms terms is summed by SumSlowly(), a tile at a time. The
+// final norm is a separate pass, NormedRow, on all paths.
 //
 //   combine_terms-inl.h     a token's terms, listed, and their numbers
 //   combine-inl.h           their sum: SumListed() in registers, SumSlowly()
@@ -39,14 +39,14 @@
 
 namespace switchyard::simd {
 
-// The most terms of a token's sum that are listed, and the most columns of a
-// sum that are kept, on the stack, where it is not out.
+// The most terms of a token's sum that are listed. The most columns of a sum
+// that are kept on the stack, if the sum is not out.
 constexpr size_t kMaxTerms = 64;
 constexpr size_t kSumKept = 8192;
 
-// The steps that a token's sum of listed terms goes through, a tile of columns
-// at a time: there are two tiles, the block's and another. A factor of 1
-// changes nothing: products with it need no stages of their own.
+// The steps after a token's sum of listed terms, a tile of columns at a time,
+// on two tiles: the block's and another. A factor of 1 changes nothing, so a
+// product with a factor needs no separate stage without it.
 struct CombineStage {
   enum Op : uint8_t {
     kLoad,     // tile = x * operand
@@ -68,11 +68,11 @@ struct CombineStage {
   float v, x, sum;
 };
 
-// Stages up to one that needs the norm of what those before it give.
+// The stages up to the next one that needs a norm of their results.
 struct CombinePhase {
   size_t end;          // of its stages
-  bool block_squares;  // for the block's next norm
-  bool other_squares;  // for the other's
+  bool block_squares;  // add up, for the block's next norm
+  bool other_squares;  // the same for the other tile's
 };
 
 struct CombineStages {
@@ -86,14 +86,14 @@ struct CombineStages {
 };
 
 // Checked: shapes agree with out or normed, [tokens, hidden], hidden >= 1;
-// outputs are disjoint from inputs, but for those in place. What is optional
-// has data exactly if it is given.
+// outputs are disjoint from inputs, except in place. An optional view has
+// data exactly if it is given.
 struct CombineArgs {
-  const CombineInputs& inputs;  // to copy a kilobyte would take 60 ns
+  const CombineInputs& inputs;  // copying a kilobyte would take 60 ns
   const CombineOutputs& outputs;
   const CombineOptions& options;
-  // Null: all terms fit their list, what follows is the residual at most, and
-  // the sum is out or is kept.
+  // Null: all terms fit their list, at most the residual follows, and the sum
+  // is out or is kept.
   const CombineStages* stages;
   const CombineScales* scales;  // null: all 1, or among the stages
   size_t cols;
@@ -103,7 +103,7 @@ struct CombineArgs {
   std::atomic<size_t>* skipped;  // row_index values outside [-1, rows)
 };
 
-// `in`: of the listed terms.
+// `in`: the type of the listed terms.
 RowFunction<CombineArgs> CombineRows(Type in) noexcept;
 
 }  // namespace switchyard::simd

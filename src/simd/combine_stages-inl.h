@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The stages of combine.h, which a token's sum goes through between its terms
-// and its outputs: each is a loop over a tile of f32 that stays in the L1
-// cache.
+// The stages of combine.h, which turn a token's sum of terms into its
+// outputs: each is a loop over a tile of f32 that stays in the L1 cache.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_COMBINE_STAGES_INL_H_) == \
@@ -31,7 +30,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The scales of a norm of the block and of the other, and how they come to be.
+// The scales of a norm of the block and of the other tile, and the sums of
+// squares from which they are computed.
 struct PhaseScales {
   float block, other;
 };
@@ -49,7 +49,7 @@ struct StageTile {
   const CombineArgs& args;
   size_t token, begin, n;
   float* block;
-  float* other;  // of no value between phases
+  float* other;  // undefined between phases
 
   HWY_INLINE void Run(const CombineStage& stage,
                       const PhaseScales& scales) const {
@@ -94,7 +94,7 @@ struct StageTile {
         return AddTile(TileOperand(other), n, v, stage.x, stage.sum, block);
     }
   }
-  // A phase's stages, with what the norms before it found.
+  // Runs the stages of a phase, with the scales from the norms before it.
   HWY_NOINLINE void RunPhase(size_t phase, const PhaseScales* scales) const {
     const CombineStages& all = *args.stages;
     const PhaseScales none = {};

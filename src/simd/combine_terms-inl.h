@@ -50,12 +50,12 @@ struct Terms {
   }
 };
 
-// The residual that is added to their sum; null is none.
+// The residual that is added to their sum, or null.
 struct Tail {
   const void* residual = nullptr;
   Type residual_type = Type::kF32;
   const CombineScales* scales = nullptr;
-  size_t unscaled = 0;  // terms that scales.routed is not for, the last ones
+  size_t unscaled = 0;  // last terms, which scales.routed does not scale
 };
 
 HWY_INLINE float Scalar(const ConstAnyMatrix& m, size_t row, size_t col) {
@@ -63,7 +63,7 @@ HWY_INLINE float Scalar(const ConstAnyMatrix& m, size_t row, size_t col) {
   return ScalarAt(m, row, col);
 }
 
-// One number a token, in a column or in a row.
+// A token's number, from a matrix with one column or one row.
 HWY_INLINE float OfToken(const ConstAnyMatrix& m, size_t token) {
   return m.rows == 1 ? Scalar(m, 0, token) : Scalar(m, token, 0);
 }
@@ -87,14 +87,14 @@ HWY_INLINE Tail TailOf(const CombineArgs& args, size_t token) {
   return {RowAt(residual, token), residual.type, args.scales, unscaled};
 }
 
-// The position of ListTerms in a token's terms.
+// The progress of ListTerms() in a token's terms.
 struct TermCursor {
-  size_t next = 0;     // slots, then what else is listed
+  size_t next = 0;     // slots, then other listed terms
   size_t skipped = 0;  // row indices out of range so far
 };
 
-// Appends terms from the cursor on until `terms` is full or there are no more;
-// returns whether that was all.
+// Appends terms from the cursor on until `terms` is full or all are listed;
+// returns true if all are.
 HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
                           TermCursor& cursor, Terms& terms) {
   const CombineInputs& in = args.inputs;
@@ -135,7 +135,7 @@ HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
   return true;
 }
 
-// All terms of a token, or those that fit.
+// The terms of a token: all, or as many as fit.
 struct TokenTerms {
   Terms terms;
   TermCursor cursor;

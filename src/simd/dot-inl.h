@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Exact integer products of weights' codes and a row's codes, the only place
-// that knows each target's instructions for them.
+// Exact integer products of weights' codes and a row's codes. Only this file
+// uses each target's instructions for them.
 //
-// The lanes are columns of the product: of each, four codes (k, k + 1, ...) lie
-// in the four bytes of a 32-bit lane, and those of the row are in every lane.
-// Unsigned codes of weights are above the signed ones by WeightTraits::offset,
-// which costs nothing here: the dot product is too large by the offset times
-// the sum of the row's codes, so a correction for each row and block starts it.
+// The lanes are columns of the product. Four codes of a column (k, k + 1,
+// ...) lie in the four bytes of its 32-bit lane, and the row's four codes are
+// in every lane. Unsigned codes of weights are above the signed ones by
+// WeightTraits::offset. That costs nothing here: the dot product is too large
+// by the offset times the sum of the row's codes, so it starts at a
+// correction for each row and block.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_DOT_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -75,7 +76,7 @@ using DotInts = hn::Vec<DotIntTag>;
 #if SWITCHYARD_DOT_VNNI || SWITCHYARD_DOT_MADDUBS || SWITCHYARD_DOT_SDOT || \
     SWITCHYARD_DOT_NEON
 
-// Operations of all targets that have vectors of bytes.
+// The operations common to all targets with vectors of bytes.
 struct ByteDot {
   using Codes = hn::Vec<hn::Repartition<uint8_t, DotTag>>;
   using Row = hn::Vec<hn::Repartition<int8_t, DotTag>>;
@@ -96,7 +97,8 @@ struct ByteDot {
     const hn::Repartition<uint8_t, DotTag> d8;
     return hn::TableLookupBytes(hn::LoadDup128(d8, table), nibbles);
   }
-  // Four bits and, above them, bits 2 * kField and 2 * kField + 1 of `bits`.
+  // Puts bits 2 * kField and 2 * kField + 1 of `bits` above the four bits of
+  // `nibbles`.
   template <int kField>
   static HWY_INLINE Codes AddTwoBits(Codes nibbles, Codes bits) {
     const hn::Repartition<uint16_t, DotTag> d16;
@@ -118,7 +120,8 @@ struct ByteDot {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
-// pmaddwd: the upper 16 bits of `small` are 0, so those of `a` do not matter.
+// pmaddwd: the upper 16 bits of `small` are 0, so the upper bits of `a` do
+// not matter.
 HWY_INLINE DotInts MultiplyPairs(DotInts a, DotInts b) {
 #if HWY_TARGET <= HWY_AVX3
   return DotInts{_mm512_madd_epi16(a.raw, b.raw)};
@@ -196,8 +199,8 @@ struct Dot : ByteDot, SmallDot {
   }
   static HWY_INLINE State Add(State sum, Codes codes, Row row) {
     sum = hn::Add(sum, Pairs(codes, row));
-    // Keeps GCC from adding all products of a block up in a tree, which holds
-    // them in memory meanwhile: 4 rows of q8_0 take 0.7 of the time. (Zen 3)
+    // Prevents GCC from adding up all products of a block in a tree, which
+    // would hold them in memory: 4 rows of q8_0 take 0.7 of the time. (Zen 3)
     asm("" : "+v"(sum.raw));
     return sum;
   }
@@ -223,9 +226,9 @@ struct Dot : ByteDot, SmallDot {
   static HWY_INLINE DotInts SumPairs(State a) {
     return Scaled(a, hn::Set(DotIntTag(), 0x10001));
   }
-  // Add(), by an instruction that GCC cannot give another destination, which it
-  // copies at the loop's end: bytes take 0.9 of the time, but nibbles 1.03.
-  // (4 and 32 rows, Zen 3)
+  // Add() by an asm instruction, so that GCC cannot give it another
+  // destination and copy that at the loop's end: bytes take 0.9 of the time,
+  // but nibbles 1.03. (4 and 32 rows, Zen 3)
   static HWY_INLINE State AddInPlace(State sum, Codes codes, Row row) {
 #if HWY_TARGET == HWY_AVX2
     asm("vpaddw %1, %0, %0" : "+x"(sum.raw) : "x"(Pairs(codes, row).raw));
@@ -283,7 +286,7 @@ struct Dot : ByteDot, WideDot {
 
 #else
 
-// Without vectors of bytes, or with none that multiply.
+// For targets without vectors of bytes, or without their products.
 struct Dot : WideDot {
   struct Codes {
     uint8_t v[64];  // four for each lane

@@ -13,10 +13,10 @@
 
 namespace switchyard::simd {
 
-// Whether `a` and `b`, of kBytes each, are equal in the bytes that are 0xFF in
-// `mask`. Sixteen are compared at once because RouteOptions has 28 members, and
-// a comparison and a branch for each of them cost more than the rest of a
-// check.
+// True if `a` and `b`, of kBytes each, are equal in the bytes that are 0xFF
+// in `mask`. Sixteen bytes are compared at once because RouteOptions has 28
+// members, and a comparison and a branch for each of them cost more than the
+// rest of a check.
 template <size_t kBytes>
 [[gnu::always_inline]] inline bool AreEqualWhere(const unsigned char* mask,
                                                  const void* a, const void* b) {

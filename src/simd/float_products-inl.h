@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Products with weights that are floats: one chain of fused multiply-adds for
-// each output, in the order of columns, whatever the vector's width.
+// Products with float weights: one chain of fused multiply-adds for each
+// output, in the order of columns, for every width of vectors.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_FLOAT_PRODUCTS_INL_H_) == \
@@ -36,12 +36,13 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Columns of the rows between two visits of their sums: 24 KB of 48 rows.
+// The columns of the rows that are added to their sums at a time: 24 KB for
+// 48 rows.
 constexpr size_t kFloatChunk = 128;
 constexpr size_t kFloatRows = 48;
 
-// The operands of a strip: `count` columns of the rows, and of two groups of 16
-// columns of the product.
+// The operands of a strip: `count` columns of the rows, and the weights of
+// two groups of 16 columns of the product.
 struct FloatStripArgs {
   const float* rows;
   size_t stride;
@@ -50,8 +51,8 @@ struct FloatStripArgs {
   float* sums;  // [rows, kTileColumns]
 };
 
-// Rows R... times kVectors vectors of columns: two, or four so that one or two
-// rows have enough chains beside each other to hide their latency.
+// Rows R... times kVectors vectors of columns: two, or four for one or two
+// rows, to have enough independent chains to hide their latency.
 template <class Format, size_t kVectors, size_t... R>
 class FloatStrip {
  public:
@@ -85,7 +86,7 @@ class FloatStrip {
       hn::StoreU(sum, DotTag(), At<kVector>(args, r, column));
     }
   }
-  // The lines of a vector of columns.
+  // The cache lines of a vector of columns.
   template <size_t kVector>
   static HWY_INLINE const uint8_t* Lines(const FloatStripArgs& args,
                                          size_t column) {
@@ -134,7 +135,7 @@ class FloatStrip {
   static HWY_INLINE DotVec F32(const uint8_t* p) {
     return hn::LoadU(DotTag(), reinterpret_cast<const float*>(p));
   }
-  // Columns k and, unless it is behind the last, k + 1 of the rows.
+  // Adds columns k and, if kBoth, k + 1 of the rows.
   template <bool kBoth>
   static HWY_INLINE void AddPair(const FloatStripArgs& args, const float* x,
                                  const uint8_t* p0, const uint8_t* p1,
@@ -179,7 +180,8 @@ HWY_INLINE void RunFloatStrip(std::index_sequence<R...>,
     FloatStrip<Format, kVectors, R...>::Run(args, column);
   }
 }
-// A strip of kRows rows, or of fewer if fewer are left. Returns its rows.
+// Runs a strip of kRows rows, or of fewer if fewer are left. Returns its
+// number of rows.
 template <class Format, size_t kRows>
 HWY_INLINE size_t RunFloatStripOf(size_t rows, const FloatStripArgs& args,
                                   size_t columns) {

@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Floats of fewer bits: to nearest even on every ISA and Highway version, with
-// denormals, as integer arithmetic says. (Highway's own truncates bf16 before
-// 1.2, and its f16 without instructions for it flushes and rounds otherwise.)
+// Floats of fewer bits: rounded to nearest even on every ISA and Highway
+// version, with denormals, by integer arithmetic. (Highway's conversion
+// truncates bf16 before 1.2. Its f16 without native instructions flushes
+// denormals and rounds differently.)
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_FLOATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -25,8 +26,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// F16C on x86, and Arm's own: the bits of the integer form on all 2^32 floats,
-// but for a NaN's payload.
+// F16C on x86, and Arm's instructions: they give the bits of the integer form
+// on all 2^32 floats, except a NaN's payload.
 #undef SWITCHYARD_NATIVE_F16
 #if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)) || \
     HWY_ARCH_ARM_A64
@@ -35,7 +36,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define SWITCHYARD_NATIVE_F16 0
 #endif
 
-// In the upper halves of 32 bits; what is in the lower ones does not count.
+// The result is in the upper halves of 32 bits; the lower halves are garbage.
 template <class D, class DU = hn::RebindToUnsigned<D>>
 HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
   const DU du;
@@ -48,14 +49,15 @@ HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
   const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7FFF)), odd);
 #endif
-  // A NaN must not be carried into an infinity or zero.
+  // Rounding must not carry a NaN into an infinity or zero.
   return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)),
                         hn::Set(du, 0x7FC00000), rounded);
 }
 
-// AVX512_BF16, which Highway 1.0.3 has no target for, so that the best AVX-512
-// code of a file asks the CPU: an instruction for two vectors instead of 11. It
-// flushes denormals, and only those; where there are any, it has not been.
+// AVX512_BF16: one instruction for two vectors instead of 11. Highway 1.0.3
+// has no target for it, so the best AVX-512 code of a file asks the CPU. The
+// instruction differs only in flushing denormals, so vectors with denormals
+// do not use it.
 #undef SWITCHYARD_NATIVE_BF16
 #if HWY_ARCH_X86 && (HWY_TARGET <= HWY_AVX3_DL || \
                      (HWY_TARGET == HWY_AVX3 && !(HWY_TARGETS & HWY_AVX3_DL)))
@@ -136,8 +138,8 @@ HWY_INLINE hn::Vec<D16> ToF16(D d, hn::Vec<D> v) {
 #endif
 }
 
-// Floats of 8 bits with a sign, kMantissa bits of mantissa and the rest of
-// exponent, whose largest is kMax; in the low byte of 32-bit lanes.
+// Floats of 8 bits with a sign, kMantissa bits of mantissa and the rest
+// exponent; the largest is kMax. They are in the low byte of 32-bit lanes.
 template <int kMantissa, int kBias>
 struct Float8 {
   // The exponent of the smallest normal one, as in float.
@@ -153,8 +155,9 @@ struct Float8 {
     const auto exponent = hn::BitCast(
         du, hn::Max(hn::BitCast(di, hn::And(bits, hn::Set(du, 0x7F800000))),
                     hn::Set(di, static_cast<int32_t>(kLowest << 23))));
-    // A float whose neighbours are as far apart as the result's: adding it
-    // rounds, and leaves the mantissa, hidden bit included, in the low bits.
+    // A float with the same distance to its neighbours as the result has:
+    // adding it rounds, and leaves the mantissa, hidden bit included, in the
+    // low bits.
     const auto magic =
         hn::Add(exponent, hn::Set(du, uint32_t{23 - kMantissa} << 23));
     const auto sum = hn::Add(hn::BitCast(d, size), hn::BitCast(d, magic));
@@ -178,7 +181,7 @@ struct Float8 {
                     hn::BitCast(d, hn::Set(du, (kLowest - kMantissa) << 23))));
     auto value = hn::Add(hn::ShiftLeft<23 - kMantissa>(size),
                          hn::Set(du, (kLowest - 1) << 23));
-    // e4m3 has one NaN and no infinity; e5m2 has both as IEEE's types have.
+    // e4m3 has one NaN and no infinity; e5m2 has both, like IEEE's types.
     constexpr int32_t kFinite = kMantissa == 3 ? 0x7E : 0x7B;
     const auto special = hn::Gt(signed_size, hn::Set(di, kFinite));
     const auto as_float = kMantissa == 3

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Traits of a quantised format: how a group's scale follows from its largest
-// value, and where the scale is stored.
+// Traits of a quantised format: how a group's scale is computed from its
+// largest value, and where the scale is stored.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -62,7 +62,7 @@ struct RatioScales {
   }
 };
 
-// The power of two that the largest is kMaxExponent binary places above.
+// The power of two kMaxExponent binary places below the largest.
 template <class Code>
 struct PowerScales {
   using T = uint8_t;
@@ -129,7 +129,7 @@ struct Q8_K {
   using Block = BlockQ8_K;
   using Code = CodeI8;
 
-  // The first of the largest magnitude becomes -127.
+  // The first value of the largest magnitude becomes -127.
   static HWY_INLINE bool SetAll(const float* p, size_t groups, Scales& s) {
     bool bad = false;
     for (size_t g = 0; g < groups; ++g) {

@@ -13,7 +13,8 @@
 namespace switchyard::simd {
 
 // Checked: shapes and formats match, rows overlap nothing. Pairs outside [0,
-// tokens.rows * top_k) make rows of zeros and are added to *invalid.
+// tokens.rows * top_k) make rows of zeros, and their number is added to
+// *invalid.
 struct GatherArgs {
   const GatherInputs& inputs;
   const AnyRows& rows;
@@ -27,8 +28,8 @@ RowFunction<GatherArgs> GatherRows() noexcept;
 RowFunction<GatherArgs> GatherTokens() noexcept;
 RowFunction<GatherArgs> GatherOthers() noexcept;
 
-// Checked, as above. Values of row_index outside [-1, rows) are added to
-// *skipped.
+// Checked, as above. The number of row_index values outside [-1, rows) is
+// added to *skipped.
 struct ScatterArgs {
   const ScatterInputs& inputs;
   const AnyRows& rows;
@@ -36,7 +37,7 @@ struct ScatterArgs {
   std::atomic<size_t>* skipped;
 };
 
-// Runs over the rows that are written.
+// Its range is of the rows that are written.
 RowFunction<ScatterArgs> ScatterRows() noexcept;
 
 }  // namespace switchyard::simd

@@ -30,12 +30,13 @@ constexpr float kGeluFlush = -13.146247f;
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Gelu(D d, V x) {
   const V t = hn::Min(hn::Abs(x), hn::Set(d, -kGeluFlush));
-  // The square in two parts: rounded, it would be off by 2^-17, and its
-  // exponential by as much. The sum is there for squares that are denormal.
+  // The square in two parts, because rounded to one it would be off by 2^-17,
+  // and its exponential by as much. The addend 2^-100 avoids denormal
+  // squares.
   const V square = hn::MulAdd(t, t, hn::Set(d, 0x1p-100f));
   const V e = ExpReduced<NegatedHalf>(d, square, hn::MulSub(t, t, square));
-  // Twice the numerator, of which t is the first term, over twice the
-  // denominator. As in Log1p(), 2^-60 is there for denormals.
+  // Twice the numerator, with t as its first term, over twice the
+  // denominator. As in Log1p(), 2^-60 avoids denormals.
   V p = hn::MulAdd(hn::Set(d, 0x1.078188p-7f), t, hn::Set(d, 0x1.4794dep-4f));
   p = hn::MulAdd(p, t, hn::Set(d, 0x1.7356b4p-2f));
   p = hn::MulAdd(p, t, hn::Set(d, 0x1.be2852p-1f));
@@ -53,12 +54,14 @@ HWY_INLINE V Gelu(D d, V x) {
 
 // x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x / (1 + e^-y), y = 2
 // sqrt(2 / pi) (x + 0.044715 x^3): -0 for x <= kGeluTanhFlush, -inf included;
-// NaN for NaN. An error of y, which is up to 87, is one of its exponential,
-// relatively: to have y in two parts would take 1.7 times the time.
+// NaN for NaN. The absolute error of y, which is up to 87, becomes the
+// relative error of its exponential, but computing y in two parts would take
+// 1.7 times the time.
 constexpr float kGeluTanhFlush = -10.00104f;
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluTanh(D d, V x) {
-  // Beyond +-10.001, e^-y would not be a normal float. Down there it is -0.
+  // Beyond +-10.001, e^-y would not be a normal float. Below -10.001 the
+  // result is -0.
   const V t = hn::Min(x, hn::Set(d, 9.99f));
   const V square = hn::MulAdd(t, t, hn::Set(d, 0x1p-100f));
   const V y = hn::Mul(t, hn::MulAdd(hn::Set(d, 0x1.2444f2p-4f), square,

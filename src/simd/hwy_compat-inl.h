@@ -1,18 +1,18 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The one place that knows what differs between Highway 1.0.3 and later ones,
-// and between its targets: partial loads and stores, masked division, packing
-// of 32-bit lanes.
+// The only file that handles differences between Highway 1.0.3 and later
+// versions, and between its targets: partial loads and stores, masked
+// division, packing of 32-bit lanes.
 
-// Once, not per target.
+// Compiled once, not per target.
 #ifndef SWITCHYARD_SRC_SIMD_HWY_COMPAT_EXPORT_
 #define SWITCHYARD_SRC_SIMD_HWY_COMPAT_EXPORT_
 
 #include "hwy/highway.h"
 
-// HWY_EXPORT, of functions that SWITCHYARD_RECORDED made: in a file that has no
-// code for AVX3_DL, AVX3's has its place. See targets.h.
+// HWY_EXPORT for functions made by SWITCHYARD_RECORDED: in a file without
+// code for AVX3_DL, the code of AVX3 takes its place. See targets.h.
 #define SWITCHYARD_HWY_EXPORT HWY_EXPORT
 #if (HWY_TARGETS & HWY_AVX3) && !(HWY_TARGETS & HWY_AVX3_DL)
 #undef HWY_CHOOSE_AVX3_DL
@@ -43,9 +43,10 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Whether masked 32-bit loads and stores leave memory outside the mask alone.
-// AVX2 counts, although Highway says HWY_MEM_OPS_MIGHT_FAULT: its vmaskmov
-// never faults on a lane that is off. SSE and NEON emulate with full accesses.
+// Defined if masked 32-bit loads and stores do not touch memory outside the
+// mask. AVX2 counts, although Highway says HWY_MEM_OPS_MIGHT_FAULT: its
+// vmaskmov never faults on a lane that is off. SSE and NEON emulate with full
+// accesses.
 #undef SWITCHYARD_MASKED_MEMORY
 #if !HWY_MEM_OPS_MIGHT_FAULT || HWY_CAP_GE256
 #define SWITCHYARD_MASKED_MEMORY 1
@@ -53,8 +54,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define SWITCHYARD_MASKED_MEMORY 0
 #endif
 
-// The first n <= Lanes(d) elements from p, zeros behind. LoadN, before 1.0.6.
-// Where memory can be masked, 1- and 2-byte lanes can on all but AVX2.
+// Loads the first n <= Lanes(d) elements from p, and zeros behind them. LoadN
+// for versions before 1.0.6. Where memory can be masked, lanes of 1 and 2
+// bytes can too, except on AVX2.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* HWY_RESTRICT p, size_t n) {
 #if SWITCHYARD_MASKED_MEMORY
@@ -67,7 +69,8 @@ HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* HWY_RESTRICT p, size_t n) {
   return hn::Load(d, buffer);
 }
 
-// Stores the first n <= Lanes(d) elements to p. StoreN, before 1.0.6.
+// Stores the first n <= Lanes(d) elements to p. StoreN for versions before
+// 1.0.6.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* HWY_RESTRICT p, size_t n) {
 #if SWITCHYARD_MASKED_MEMORY
@@ -81,9 +84,9 @@ HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* HWY_RESTRICT p, size_t n) {
   std::memcpy(p, buffer, n * sizeof(T));
 }
 
-// The lesser and the greater of a bound, which is a number, and x, which may be
-// NaN and then stays one: an instruction on x86 alone, for Highway's Min and
-// Max on AArch64 are minnm and maxnm, which give the bound.
+// The minimum and maximum of a bound, which is a number, and x. A NaN in x
+// stays NaN. That is a single instruction on x86 only, because Highway's Min
+// and Max on AArch64 are minnm and maxnm, which return the bound.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V MinOrNaN(D /*d*/, V bound, V x) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
@@ -104,8 +107,8 @@ HWY_INLINE V MaxOrNaN(D /*d*/, V bound, V x) {
 #endif
 }
 
-// The largest lane, of numbers: Highway without vectors looks at infinities as
-// if they were the largest finite number.
+// The largest lane, for numbers. Highway without vectors would treat
+// infinities like the largest finite number.
 template <class D>
 HWY_INLINE hn::TFromD<D> LargestLane(D d, hn::Vec<D> v) {
 #if HWY_TARGET == HWY_EMU128
@@ -117,9 +120,10 @@ HWY_INLINE hn::TFromD<D> LargestLane(D d, hn::Vec<D> v) {
 #endif
 }
 
-// m ? no : a / b. In AVX-512 one masked division, which no compiler makes of a
-// division and a blend (SiLU in L1: 0.965 of the time); MaskedDivOr has it from
-// Highway 1.2 on, but would cost the others an inversion of the mask (1.02).
+// m ? no : a / b. In AVX-512 this is one masked division, which compilers do
+// not make from a division and a blend (SiLU in L1: 0.965 of the time).
+// MaskedDivOr does so from Highway 1.2 on, but costs other ISAs an inversion
+// of the mask (1.02).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V DivUnless(D /*d*/, hn::Mask<D> m, V no, V a, V b) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
@@ -131,7 +135,8 @@ HWY_INLINE V DivUnless(D /*d*/, hn::Mask<D> m, V no, V a, V b) {
   return hn::IfThenElse(m, no, hn::Div(a, b));
 }
 
-// a[0], b[0], a[1], b[1], ...: the first Lanes(d) of them to a, the rest to b.
+// a[0], b[0], a[1], b[1], ...: stores the first Lanes(d) of them to a, the
+// rest to b.
 #undef SWITCHYARD_INTERLEAVES
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 #define SWITCHYARD_INTERLEAVES 0
@@ -164,8 +169,8 @@ HWY_INLINE void InterleaveWhole(D d, V& a, V& b) {
 }
 #endif
 
-// For the next two: NaN is any integer, but for Highway without vectors a cast
-// that C++ leaves undefined.
+// For the next two functions: a NaN may give any integer, but in Highway
+// without vectors it would be a cast that C++ leaves undefined.
 template <class D>
 HWY_INLINE hn::Vec<D> WithoutNaN(D /*d*/, hn::Vec<D> v) {
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
@@ -174,8 +179,9 @@ HWY_INLINE hn::Vec<D> WithoutNaN(D /*d*/, hn::Vec<D> v) {
   return v;
 #endif
 }
-// To integers, to nearest even and towards zero, of what fits: Highway's handle
-// what does not, by two more instructions.
+// Converts values that fit to integers, to nearest even and towards zero.
+// Highway's conversions also handle values that do not fit, by two more
+// instructions.
 template <class D, class DI = hn::RebindToSigned<D>>
 HWY_INLINE hn::Vec<DI> NearestSmallInt(D d, hn::Vec<D> v) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR

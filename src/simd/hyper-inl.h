@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A token's residual streams, a tile of columns at a time: as they lie, or
-// mixed with what a block gives.
+// A token's residual streams, a tile of columns at a time: as stored, or
+// mixed with the output of a block.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_HYPER_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -30,8 +30,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Floats of all streams that are in L1 at a time, on the stack; of few streams
-// no more columns than that.
+// The floats of all streams that are in L1 at a time, on the stack, and the
+// most columns of few streams.
 constexpr size_t kHyperFloats = 4096;
 constexpr size_t kHyperTile = 1024;
 static_assert(kHyperFloats / kMaxStreams % kSimdgroup == 0, "lanes of squares");
@@ -74,18 +74,18 @@ struct HyperToken {
   }
 };
 
-// Rows of a token's streams: as they lie, or as floats.
+// Rows of a token's streams: as stored, or as floats.
 struct HyperTile {
   HWY_ALIGN float in[kHyperFloats];
   HWY_ALIGN float block[kHyperTile];
   HWY_ALIGN float sums[kHyperFloats];
   const float* x[kMaxStreams];
   const float* y;
-  const float* s[kMaxStreams];  // the streams behind the block
+  const float* s[kMaxStreams];  // the streams after the block
 };
 
-// Four streams, with all weights in registers where there are 32; each may be
-// written where its x lies.
+// Mixes four streams, with all weights in registers on ISAs with 32 of them.
+// Each stream may be written in its input's place.
 HWY_NOINLINE void MixFour(const HyperToken& t, const HyperTile& tile, size_t n,
                           float* const* to) {
   const SimdgroupTag d;
@@ -150,8 +150,8 @@ HWY_INLINE void PutStreams(const HyperToken& t, size_t begin, size_t n,
   }
 }
 
-// s of columns [begin, begin + n) of all streams; `put` also puts them where
-// they go, and then they may be there only.
+// Computes s for columns [begin, begin + n) of all streams. `put` also stores
+// them in the output, and then they may be there only.
 HWY_NOINLINE void MakeStreams(const HyperToken& t, size_t begin, size_t n,
                               bool put, HyperTile& tile) {
   const HyperInputs& in = t.args.inputs;

@@ -12,7 +12,7 @@
 
 namespace switchyard::simd {
 
-// n / divisor of n < 2^31 by a product: 1 <= divisor < 2^31, and with
+// Computes n / divisor for n < 2^31 by a product, 1 <= divisor < 2^31. With
 // 2^(bits-1) < divisor <= 2^bits the error of `factor`, less than divisor /
 // 2^(31 + bits), is too small to reach the next integer.
 class Divider {
@@ -37,9 +37,9 @@ class Divider {
   int shift_ = 31;
 };
 
-// The bucket of an id: table[id] or, without a table, id / divide. Ids outside
-// [0, num_ids) have none, nor have those that come to something outside
-// [0, num_buckets).
+// The bucket of an id: table[id] or, without a table, id / divide. Ids
+// outside [0, num_ids) have no bucket, and ids with a result outside [0,
+// num_buckets) have none either.
 struct IdMap {
   const int32_t* table = nullptr;
   size_t num_ids = 0;  // at least 1
@@ -48,18 +48,18 @@ struct IdMap {
 
 struct MapTotals {
   int32_t found = 0;  // pairs that have a bucket
-  int32_t kept = 0;   // those within the capacity or, of tokens, copies
+  int32_t kept = 0;   // pairs within the capacity; with `tokens`, copies
   int32_t max = 0;    // of the busiest bucket
 };
 
-// A counting sort as in bucket.h, for what is more than sorting ids as they
-// are: ids that a map takes to buckets, buckets that begin at multiples of a
-// block, that hold no more than a capacity, or that have each token once.
+// A counting sort as in bucket.h, for the cases that bucket.h does not
+// handle: ids that a map takes to buckets, buckets that begin at multiples of
+// a block, that hold no more than a capacity, or that have each token once.
 // Without cursors it is one block, sorted in offsets; order is ascending.
 //
-// The passes: MapCount, MapScan, MapPlace, MapOffsets; then counts and offsets
-// are what they are called, and MapPad and MapTokens may follow. With
-// `out` null, the first two.
+// The passes: MapCount, MapScan, MapPlace, MapOffsets. After them, counts and
+// offsets hold the values of their names, and MapPad and MapTokens may
+// follow. With `out` null, only the first two passes run.
 struct MapArgs {
   const ConstAnyMatrix& topk_ids;
   const AnyMatrix& row_index;    // optional; the position, or -1
@@ -74,8 +74,8 @@ struct MapArgs {
   MapTotals* totals;
   size_t block_tokens;
   int32_t* cursors;  // [blocks, num_buckets], or null: one block
-  // MapCount leaves buckets in row_index, where MapPlace finds them. Not for
-  // ids that are their own buckets.
+  // MapCount leaves buckets in row_index, where MapPlace finds them. Not used
+  // if an id is also the number of its bucket.
   bool keeps_buckets = false;
   bool tokens = false;   // each once in a bucket
   bool limited = false;  // by `capacity`
@@ -87,22 +87,23 @@ struct MapArgs {
   Divider top_k = Divider(1);
 };
 
-// Buckets of tokens, of which a copy is known by a bit on the stack.
+// The most buckets of tokens, because a bit on the stack marks each bucket
+// that has a copy.
 constexpr size_t kMaxTokenBuckets = 65536;
 
-// Blocks [begin, end): count.
+// Counts the pairs of blocks [begin, end).
 RowFunction<MapArgs> MapCount() noexcept;
 // Sums blocks [0, end): totals, and the start of each block's pairs of each
 // bucket.
 RowFunction<MapArgs> MapScan() noexcept;
-// Blocks [begin, end): place.
+// Places the pairs of blocks [begin, end).
 RowFunction<MapArgs> MapPlace() noexcept;
-// All buckets: counts and offsets.
+// Sets counts and offsets of all buckets.
 RowFunction<MapArgs> MapOffsets() noexcept;
-// Buckets [begin, end): the number of pairs from their last pair to the next
-// offset, and their blocks.
+// Buckets [begin, end): writes the sentinel, the number of pairs, from their
+// last pair to the next offset, and fills in their blocks.
 RowFunction<MapArgs> MapPad() noexcept;
-// Elements [begin, end) of `out`: their tokens.
+// Writes the tokens of elements [begin, end) of `out`.
 RowFunction<MapArgs> MapTokens() noexcept;
 
 }  // namespace switchyard::simd

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tokens that are mapped once to each bucket.
+// Maps each token at most once to each bucket.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_MAP_TOKENS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -22,13 +22,14 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// Which buckets a token has been to: in a register, or on the stack.
+// The buckets that already have a copy of the token, as bits in a register or
+// on the stack.
 struct SeenFew {
   static constexpr size_t kMaxBuckets = 64;
   uint64_t bits = 0;
 
   HWY_INLINE void Clear(size_t /*num_buckets*/) { bits = 0; }
-  // 1 for the first of the token's pairs there, otherwise 0.
+  // Returns 1 for the token's first pair in this bucket, otherwise 0.
   HWY_INLINE int32_t First(uint32_t bucket) {
     const uint64_t before = bits >> bucket & 1;
     bits |= uint64_t{1} << bucket;
@@ -49,7 +50,7 @@ struct SeenMany {
   }
 };
 
-// The token at hand.
+// The current token.
 template <class Seen>
 class Token {
  public:

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// exp, sigmoid, SiLU and softplus: polynomials of our own with one operation
-// order, so that every ISA with FMA gives the same bits. Coefficients from
-// tools/exp_poly.sollya and tools/log1p_poly.sollya; largest errors over all
-// 2^32 inputs are stated there and tested.
+// exp, sigmoid, SiLU and softplus by polynomials with one order of
+// operations, so that every ISA with FMA gives the same bits. Coefficients
+// from tools/exp_poly.sollya and tools/log1p_poly.sollya; those files state
+// the largest errors over all 2^32 inputs, and tests check them.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -32,11 +32,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 // assist of 40-60 ns a vector, and ISAs would disagree about it.
 constexpr float kExpFlush = -87.33655f;
 
-// 2^n * P(r) for y = n ln2 + r, where y = scale * (x + low): the scale, a power
-// of two of either sign, is folded into the constants, which saves SiLU a
-// negation. `low`, which may be left out, is far below x. Requires |y| < 88.72
-// or so: beyond, the bits are garbage that the callers replace. A NaN may not
-// survive.
+// 2^n * P(r) for y = n ln2 + r, where y = scale * (x + low): the scale, a
+// power of two of either sign, is folded into the constants, which saves SiLU
+// a negation. `low`, which may be left out, is far below x. Requires |y| <
+// about 88.72; beyond, the result is garbage, which callers replace. A NaN
+// may be lost.
 template <class Scale, class D, class V = hn::Vec<D>, class... Low>
 HWY_INLINE V ExpReduced(D d, V x, Low... low) {
   const hn::RebindToSigned<D> di;
@@ -78,7 +78,7 @@ struct NegatedHalf {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp(D d, V x) {
   V e = ExpReduced<Plain>(d, x);
-  // 0x42B17217 is the largest float whose exp is finite.
+  // 0x42B17217 is the largest float with a finite exp.
   e = hn::IfThenElse(hn::Gt(x, hn::Set(d, 0x1.62e42ep6f)),
                      hn::Set(d, HUGE_VALF), e);
   e = hn::IfThenZeroElse(hn::Le(x, hn::Set(d, kExpFlush)), e);
@@ -92,8 +92,8 @@ HWY_INLINE V ExpOfNonPositive(D d, V x) {
                             ExpReduced<Plain>(d, x));
 }
 
-// The same as a term of a sum that has a 1 among its terms: 2^-126 in the place
-// of 0, which vanishes against it and is an instruction less.
+// The same as a term of a sum that has a 1 among its terms: returns 2^-126
+// instead of 0, which vanishes against the 1 and saves an instruction.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpTerm(D d, V x) {
   constexpr float kAboveFlush = -87.33654f;  // the next float
@@ -125,10 +125,11 @@ HWY_INLINE V Silu(D d, V x) {
                    hn::Add(hn::Set(d, 1.0f), ExpOfNegated(d, x)));
 }
 
-// tanh(x) = numerator / denominator, for a division that has more to divide.
-// With t = |x| that is (1 - e^-2t) / (1 + e^-2t), and e^-2t = 2^n (1 - p), n <=
-// 0, leaves nothing to cancel: 1 - e^-2t = (1 - 2^n) + 2^n p, where the first
-// term is 0 for n = 0. The ratio is 1 at most; a NaN is one in the numerator.
+// tanh(x) = numerator / denominator, for callers that combine it with another
+// division. With t = |x| that is (1 - e^-2t) / (1 + e^-2t), and e^-2t = 2^n
+// (1 - p), n <= 0, leaves nothing to cancel: 1 - e^-2t = (1 - 2^n) + 2^n p,
+// where the first term is 0 for n = 0. The ratio is 1 at most; a NaN appears
+// in the numerator.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void TanhParts(D d, V x, V& numerator, V& denominator) {
   const hn::RebindToSigned<D> di;
@@ -138,7 +139,8 @@ HWY_INLINE void TanhParts(D d, V x, V& numerator, V& denominator) {
   const V magic = hn::Set(d, 0x1.8p23f);
   const V shifted = hn::MulAdd(t, hn::Set(d, -0x1.715476p1f), magic);
   const V n = hn::Sub(shifted, magic);
-  // A float of ln 2 is good for 28 bits by chance: one step is enough.
+  // The float nearest to ln 2 happens to be exact to 28 bits, so one step is
+  // enough.
   const V r = hn::MulAdd(n, hn::Set(d, 0x1.62e43p-2f), t);
   V p = hn::MulAdd(hn::Set(d, -0x1.6b7158p-4f), r, hn::Set(d, 0x1.1227acp-2f));
   p = hn::MulAdd(p, r, hn::Set(d, -0x1.555718p-1f));
@@ -174,7 +176,8 @@ HWY_INLINE V Log1p(D d, V t) {
   p = hn::MulAdd(p, t, hn::Set(d, -0x1.ff2556p-3f));
   p = hn::MulAdd(p, t, hn::Set(d, 0x1.554ddap-2f));
   p = hn::MulAdd(p, t, hn::Set(d, -0x1.ffffd2p-2f));
-  // Not 0, which would make denormals of the smallest t; far below rounding.
+  // 2^-60 instead of 0, which would make denormals of the smallest t; it is
+  // far below rounding.
   p = hn::MulAdd(p, t, hn::Set(d, 0x1p-60f));
   return hn::MulAdd(p, t, t);
 }
@@ -187,7 +190,7 @@ HWY_INLINE V Softplus(D d, V x) {
   return hn::IfThenElse(hn::Eq(x, x), s, x);
 }
 
-// The square root of that, correctly rounded.
+// The square root of Softplus(), correctly rounded.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V SqrtSoftplus(D d, V x) {
   return hn::Sqrt(Softplus(d, x));

@@ -12,13 +12,14 @@
 
 namespace switchyard::simd {
 
-// Rows times the weights of one expert. Checked: rows are i8 with f32 scales,
-// or q8_0, of weights.cols columns; first_column + out.cols <= weights.rows,
-// and first_column is a multiple of 16 if the weights are packed.
+// Multiplies rows by the weights of one expert. Checked: rows are i8 with f32
+// scales, or q8_0, of weights.cols columns; first_column + out.cols <=
+// weights.rows, and first_column is a multiple of 16 if the weights are
+// packed.
 struct MultiplyArgs {
   const ExpertWeights& weights;
-  const unsigned char* expert;  // the expert's own
-  const float* channel_scales;  // the same of scales; kInt8 as stored
+  const unsigned char* expert;  // data of this expert
+  const float* channel_scales;  // its scales; kInt8 as stored
   size_t first_column;
   const ConstAnyRows& rows;
   const AnyMatrix& out;

@@ -12,7 +12,7 @@
 
 namespace switchyard::simd {
 
-// Weights of one expert, [rows, cols], to packed ones.
+// Packs the weights of one expert, [rows, cols].
 struct PackArgs {
   WeightFormat format;
   size_t rows, cols;

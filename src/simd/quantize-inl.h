@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Floats to codes and scales: the largest magnitude of each group, what it
-// scales by, codes. Each is a pass over a tile in the L1 cache.
+// Floats to codes and scales: the largest magnitude of each group, the
+// group's scale, the codes. Each step is a pass over a tile in the L1 cache.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_QUANTIZE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -27,17 +27,18 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors that groups of 32 are a multiple of.
+// Vectors that divide groups of 32.
 using QuantizeTag = hn::CappedTag<float, 32>;
 using QuantizeIntTag = hn::RebindToSigned<QuantizeTag>;
 using QuantizeVec = hn::Vec<QuantizeTag>;
 using QuantizeIntVec = hn::Vec<QuantizeIntTag>;
 
-// Groups that are scaled in one go, each of them padded to vectors.
+// The most groups that are scaled in one pass. Arrays of them have room for
+// whole vectors.
 constexpr size_t kMaxGroups = 32;
 
-// Magnitudes are compared by their bits: an infinity is above all finite ones,
-// and a NaN above that.
+// Magnitudes are compared by their bits: an infinity is above all finite
+// numbers, and a NaN above infinity.
 constexpr int32_t kInfinityBits = 0x7F800000;
 HWY_INLINE QuantizeIntVec Magnitude(QuantizeVec v) {
   const QuantizeIntTag di;
@@ -66,7 +67,8 @@ HWY_INLINE int32_t LargestOf(const float* HWY_RESTRICT p, size_t n) {
 }
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-// The largest of each four lanes that are a multiple of 4 apart.
+// The largest of all lanes that are a multiple of 4 apart, for each of four
+// lanes.
 template <class D>
 HWY_INLINE hn::Vec<hn::Full128<int32_t>> FoldToFour(D /* tag */, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) > 4) {
@@ -77,7 +79,7 @@ HWY_INLINE hn::Vec<hn::Full128<int32_t>> FoldToFour(D /* tag */, hn::Vec<D> v) {
     return v;
   }
 }
-// LargestOf() four times 32 floats: what is folded across lanes is folded for
+// LargestOf() for four times 32 floats: the folds across lanes are done for
 // all four at once (13 instructions instead of 36 on AVX-512).
 HWY_INLINE void LargestOfFour(const float* HWY_RESTRICT p, int32_t* to) {
   const QuantizeTag d;
@@ -103,7 +105,7 @@ HWY_INLINE void LargestOfFour(const float* HWY_RESTRICT p, int32_t* to) {
 }
 #endif
 
-// LargestOf() each group of n floats, at most kMaxGroups of them.
+// LargestOf() for each group of n floats, at most kMaxGroups of them.
 HWY_INLINE void LargestOfGroups(const float* HWY_RESTRICT p, size_t n,
                                 size_t group, int32_t* HWY_RESTRICT to) {
   size_t i = 0;
@@ -122,7 +124,7 @@ struct Scales {
   HWY_ALIGN float inverse[kMaxGroups + hn::MaxLanes(QuantizeTag())];
 };
 
-// a / b where that is finite, else 0, also for b = 0.
+// a / b where that is finite, otherwise 0, also for b = 0.
 HWY_INLINE QuantizeVec FiniteRatio(QuantizeVec a, QuantizeVec b) {
   const QuantizeTag d;
   const auto zero = hn::Eq(b, hn::Zero(d));
@@ -134,8 +136,8 @@ HWY_INLINE QuantizeVec FiniteRatio(QuantizeVec a, QuantizeVec b) {
 }
 
 // Calls set(d, largest, scale, inverse) for vectors of groups, and makes the
-// scales of groups that have a NaN or infinity NaN. Returns whether there are
-// any.
+// scales of groups that have a NaN or infinity NaN. Returns true if any group
+// has one.
 template <class Set>
 HWY_INLINE bool SetScales(size_t groups, Scales& s, const Set& set) {
   const QuantizeTag d;
@@ -158,13 +160,14 @@ HWY_INLINE bool SetScales(size_t groups, Scales& s, const Set& set) {
   return any;
 }
 
-// Codes: of a value that is scaled, in the low byte of 32 bits.
+// Codes: Of() returns the code of a scaled value, in the low byte of 32 bits.
 // kSigned: as an int8.
 struct CodeI8 {
   static constexpr bool kSigned = true;
   static constexpr uint8_t kZero = 0;
   static constexpr float kMax = 127.0f;
-  // A magnitude times 127 / amax rounds to 127 at most: nothing to clamp.
+  // Needs no clamp, because a magnitude times 127 / amax rounds to 127 at
+  // most.
   static HWY_INLINE QuantizeIntVec Of(QuantizeVec v) {
     return NearestSmallInt(QuantizeTag(), v);
   }
@@ -178,14 +181,15 @@ struct CodeU8 {
     return hn::Add(NearestSmallInt(QuantizeTag(), v), hn::Set(di, 128));
   }
 };
-// Halves away from zero: GGML's roundf.
+// Rounds halves away from zero, as GGML's roundf does.
 struct CodeI8Away {
   static constexpr bool kSigned = true;
   static constexpr uint8_t kZero = 0;
   static constexpr float kMax = 127.0f;
   static HWY_INLINE QuantizeIntVec Of(QuantizeVec v) {
     const QuantizeTag d;
-    // The float below 1/2: adding 1/2 would round up what is just below it.
+    // The float below 1/2, because adding 1/2 would round up values just
+    // below 1/2.
     const QuantizeVec half = hn::Set(d, 0x1.fffffep-2f);
     return TruncateSmallInt(d, hn::Add(v, hn::CopySignToAbs(half, v)));
   }
@@ -210,8 +214,9 @@ struct CodeMx : CodeF8<Float8> {
   }
 };
 
-// The codes of n floats; those from i on are scaled by inverse[i >> shift],
-// groups being of 32 and more, or, without kGroups, by inverse[0].
+// Stores the codes of n floats. Floats from i on are scaled by inverse[i >>
+// shift], where groups have 32 or more floats; without kGroups, by
+// inverse[0].
 template <class Code, bool kGroups>
 HWY_INLINE void PutCodes(const float* HWY_RESTRICT p, size_t n,
                          const float* HWY_RESTRICT inverse, size_t shift,

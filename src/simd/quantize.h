@@ -16,7 +16,7 @@ namespace switchyard::simd {
 struct QuantizeArgs {
   const ConstAnyRows& from;
   const AnyRows& to;
-  bool copy;  // of the same format
+  bool copy;  // formats are equal
   bool clamp;
   // Counts the blocks that overflow, or null.
   std::atomic<size_t>* overflowed;

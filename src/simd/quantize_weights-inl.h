@@ -34,7 +34,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr float kMaxFloat = std::numeric_limits<float>::max();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// Writes x as f16 and returns it as it was rounded.
+// Writes x as f16 and returns the rounded value.
 HWY_INLINE float PutF16(float x, uint8_t* to) {
   const hn::CappedTag<float, 1> d;
   HWY_ALIGN Float16 half[HWY_MAX_BYTES / sizeof(float)];
@@ -42,7 +42,8 @@ HWY_INLINE float PutF16(float x, uint8_t* to) {
   std::memcpy(to, half, sizeof(Float16));
   return hn::GetLane(Storage<Float16>::Load(d, half));
 }
-// LargestOf() for few values. GCC 12 warns if that has a constant n.
+// LargestOf() for few values, because GCC 12 warns about LargestOf() with a
+// constant n.
 HWY_INLINE int32_t LargestBits(const float* from, size_t n) {
   int32_t largest = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -71,7 +72,7 @@ HWY_INLINE float LargestMagnitude(const float* from, size_t n) {
 HWY_INLINE int NearestWithin(float x, int low, int high) {
   if (!(x > static_cast<float>(low))) return low;
   if (x > static_cast<float>(high)) return high;
-  // The sum's unit is 1, so that it is rounded to an integer.
+  // The addition rounds to an integer, because the last bit of the sum is 1.
   const float magic = 12582912.0f;
   return static_cast<int>((x + magic) - magic);
 }
@@ -81,12 +82,12 @@ HWY_NOINLINE void QuantizeQ4_0(const float* from, uint8_t* to) {
   constexpr size_t kBlock = 32;
   const bool is_finite = AllFinite(from, kBlock);
   const float d = is_finite ? LargestMagnitude(from, kBlock) / -8.0f : kNaN;
-  // 0 where 1 / d overflows, as in Quantize().
+  // 0 if 1 / d overflows, as in Quantize().
   float inverse = is_finite && d != 0.0f ? 1.0f / d : 0.0f;
   if (!(inverse >= -kMaxFloat && inverse <= kMaxFloat)) inverse = 0.0f;
   PutF16(d + 0.0f, to);
   const auto code = [&](float x) {
-    // The sum is from 0.5 to 16.5: the largest value's is the least.
+    // The sum is from 0.5 to 16.5; it is smallest for the largest value.
     const int c = inverse == 0.0f ? 8 : static_cast<int>(x * inverse + 8.5f);
     return static_cast<uint8_t>(HWY_MIN(c, 15));
   };
@@ -149,7 +150,7 @@ HWY_NOINLINE PartFit FitQ4_KPart(const float* x) {
   PartFit best = {(high / 15.0f) - (low / 15.0f), 0.0f - low};
   const float first = best.scale;
   float least = 0.0f;
-  // The first of these leaves scale and minimum as they are.
+  // The first ratio does not change scale and minimum.
   for (const float ratio : {1.0f, 0.94f, 0.965f, 0.99f, 1.02f}) {
     const float inverse = ratio / first;
     float codes[kPart];
