@@ -24,9 +24,9 @@
 //   route_keys-inl.h        logits to x, x to keys, sums over a row
 //   route_groups-inl.h      groups' scores, and keys of those dropped
 //   route_select.{h,cc}     selection: plain softmax is nothing else
-//   route_weights-inl.h     ids and x to v, v to weights, and what is stored
+//   route_weights-inl.h     ids and x to v, v to weights, and the stores
 //   route_scores-inl.h      the functors of scores
-//   topk*-inl.h, candidates-inl.h    what selection is made of
+//   topk*-inl.h, candidates-inl.h    the parts of selection
 
 #ifndef SWITCHYARD_SRC_SIMD_ROUTE_H_
 #define SWITCHYARD_SRC_SIMD_ROUTE_H_
@@ -52,26 +52,26 @@ struct RouteArgs {
 
 // Facts that follow from a call's options, for all of its rows.
 struct RoutePlan {
-  size_t columns;  // of logits: the experts', and shared ones'
+  size_t columns;  // of logits: of experts and shared experts
   size_t experts;
   size_t top_k;
-  size_t slots;  // that have a logit: top_k, and shared ones
+  size_t slots;  // with a logit: top_k and shared experts
 
   bool ids_given;
-  bool maps_logits;   // x is not the logit as it lies
-  bool bias_in_x;     // so that the weight has it, too
+  bool maps_logits;   // x is not the stored logit
+  bool bias_in_x;     // so the weight has it too
   bool selects_by_x;  // a key is x, or is not needed
-  bool bias_in_key;   // that x or s do not have
+  bool bias_in_key;   // which x and s do not have
   bool drops_groups;
   Score key_score;  // of keys that are not x, and how these are rounded
   Type key_round;
   bool keys_need_sum;  // over all of exp(x - max)
 
   bool of_selected;   // v = exp(x - the largest of the selected)
-  Score value_score;  // of v, where that is not so
+  Score value_score;  // of v, if not of_selected
   bool is_softmax;    // v = exp(x - max), or
   bool is_share;      // v = exp(x - max) / sum over all of it
-  bool in_rounds;     // each of the two slots has a sum of its own
+  bool in_rounds;     // each of the two slots has a separate sum
   bool bias_in_value;
   bool bounded_by_all;  // the divisor may be a share of a sum over all
 
@@ -113,8 +113,9 @@ struct RoutePlan {
     bias_in_value = bias && on_score && o.bias_in_weight;
     const bool by_sum = o.renormalize && !TakesEps(o.divisor);
     is_share = is_softmax && (!by_sum || bias_in_value || rounds);
-    // A bound that is a share of all cannot matter where the selected have that
-    // share: where they have the largest scores.
+    // A bound that is a share of the sum over all cannot matter if the
+    // selected have at least that share, because they have the largest
+    // scores.
     const SelectMode softmax =
         SoftmaxMode(o.renormalize,
                     o.divisor == Divisor::kMaxOfSumAndShare ? o.clamp : 0.0f);

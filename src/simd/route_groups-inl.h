@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Groups of experts: their scores, and the keys of those that are dropped.
+// Groups of experts: their scores, and the keys of dropped groups.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_GROUPS_INL_H_) == \
@@ -35,7 +35,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Up to so many groups are ranked together.
+// The most groups that are ranked together.
 constexpr size_t kGroupsKept = MaxCandidates(kTopKMax);
 
 // The sum of a row's `of` best keys, best first.
@@ -58,9 +58,10 @@ HWY_NOINLINE float SumOfBest(const Row& row, size_t n, size_t of) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// The same of each of four rows at once, of one or two keys, n at least that;
-// false if a key is a NaN, or if n is not a multiple of a vector. The lanes of
-// the four are folded side by side: a transposition instead of four folds.
+// The same for four rows at once, of one or two keys; n is at least `of`.
+// Returns false if a key is a NaN, or if n is not a multiple of a vector. The
+// lanes of the four rows are folded side by side: a transposition instead of
+// four folds.
 HWY_INLINE bool SumsOfTwo(const float* HWY_RESTRICT keys, size_t n, size_t of,
                           float* HWY_RESTRICT sums) {
   const hn::CappedTag<float, 16> d;
@@ -108,7 +109,8 @@ HWY_INLINE float DroppedKey(const RouteOptions& options) {
   return options.dropped_key_is_zero ? 0.0f : -HUGE_VALF;
 }
 
-// The scores of a row's groups, of at most kGroupsKept, whose keys lie there.
+// Computes the scores of a row's groups, at most kGroupsKept, from all keys
+// of the row.
 HWY_INLINE void GroupScores(const RouteOptions& options, size_t size,
                             const float* keys, float* scores) {
   const size_t groups = options.num_expert_group;
@@ -125,14 +127,14 @@ HWY_INLINE void GroupScores(const RouteOptions& options, size_t size,
     ++g;
   }
 }
-// Their ranks, of those that lie in `list`.
+// Ranks groups by their scores in list.logits.
 HWY_INLINE void RankGroups(size_t groups, Candidates& list) {
   hn::StoreU(hn::Zero(TopKTag()), TopKTag(), list.logits + groups);
   MakeKeys(groups, list);
   Rank(groups, list);
 }
 
-// Drops groups of a row whose keys lie in `keys`.
+// Drops groups of a row: overwrites their keys in `keys`.
 HWY_NOINLINE void DropGroups(const RouteOptions& options, size_t experts,
                              float* keys) {
   const size_t groups = options.num_expert_group;
@@ -147,14 +149,15 @@ HWY_NOINLINE void DropGroups(const RouteOptions& options, size_t experts,
   }
 }
 
-// Rows that hold only the keys of their kept groups, one behind the other, and
-// the ids of these groups: half the columns are not looked at if nothing of a
-// dropped group is selected.
+// Rows with only the keys of their kept groups, without gaps, and the ids of
+// these groups. Selecting from these rows skips half the columns, and is
+// valid if no row selects from a dropped group.
 struct Compacted {
   size_t size;  // of a group
   uint8_t kept[kSelectBatch][kGroupsKept];
 
-  // Makes n rows, a stride of floats apart, in phases like those of topk-inl.h.
+  // Compacts n rows, which are `stride` floats apart, in phases as in
+  // topk-inl.h.
   HWY_NOINLINE void Make(const RouteOptions& options, size_t experts, size_t n,
                          size_t stride, float* keys) {
     const TopKTag d;
@@ -174,7 +177,7 @@ struct Compacted {
       for (size_t i = 0; i < options.topk_group; ++i) {
         const float* const from = row + kept[r][i] * size;
         float* const to = row + i * size;
-        size_t at = 0;  // from left to right: `to` is never behind `from`
+        size_t at = 0;  // left to right, as `to` never passes `from`
         for (; at + N <= size; at += N) {
           hn::StoreU(hn::LoadU(d, from + at), d, to + at);
         }
@@ -196,7 +199,8 @@ struct Compacted {
       count += list.ranks[g] < static_cast<int32_t>(options.topk_group);
     }
   }
-  // The same of few groups, with a row per lane: each is compared with each.
+  // The same for few groups, with a row per lane: compares every group with
+  // every other one.
   static constexpr size_t kFewGroups = 16;
   HWY_INLINE void KeepOfFew(const RouteOptions& options, size_t n,
                             const float* scores) {
@@ -243,7 +247,7 @@ struct Compacted {
     }
   }
 
-  // From columns of such rows to experts.
+  // Converts columns of compacted rows to experts.
   void ToExperts(size_t n, size_t k, int32_t* ids) const {
     // c / size = c * inverse >> 32 for c below 2^16.
     const uint64_t inverse = (uint64_t{1} << 32) / size + 1;
@@ -258,9 +262,10 @@ struct Compacted {
   }
 };
 
-// Which groups of a row are kept whose keys, as if none were dropped, are made
-// in pieces: those whose score is not behind the last that is, which are made
-// again where it matters.
+// Selects the kept groups of a row that is too long to buffer. The
+// constructor finds the topk_group-th best score; Drop() then recomputes a
+// group's score where it needs it, piece by piece. `keys` makes the keys as
+// if no group were dropped.
 class KeptGroups {
  public:
   KeptGroups(const RouteOptions& options, size_t experts, const Pieces& keys)
@@ -279,7 +284,7 @@ class KeptGroups {
     }
   }
 
-  // Over the keys of a piece of the row.
+  // Overwrites the keys of dropped groups in a piece of the row.
   void Drop(size_t begin, size_t n, float* keys) {
     for (size_t i = begin; i < begin + n;) {
       const size_t group = i / size_;
@@ -315,7 +320,7 @@ class KeptGroups {
     return kept_;
   }
 
-  // A group, whose first element need not begin a piece.
+  // The keys of a group as a row; the group may begin inside a piece.
   struct Offset {
     const Pieces& keys;
     size_t first;

@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keys: a row's logits to x, x to what selection compares, and the facts of the
-// row that its weights need. Each step is a pass over a piece of the row that
-// stays in the L1 cache; all choices are outside of the loops.
+// Keys: from a row's logits to x, from x to the keys that selection compares,
+// and the facts of the row that its weights need. Each step is a pass over a
+// piece of the row that stays in the L1 cache; all choices are outside of the
+// loops.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -35,14 +36,14 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows with more columns are made in pieces, each time they are needed.
+// Longer rows are made in pieces, each time they are needed.
 constexpr size_t kKeyTile = 16384;
 
 using RowTag = hn::ScalableTag<float>;
 using RowVec = hn::Vec<RowTag>;
 
-// Facts of a whole row that its weights need. (Without initialisers: those of a
-// batch took a lone row 130 stores.)
+// Facts of a whole row that its weights need. (Without initialisers, because
+// the initialisers of a batch cost a lone row 130 stores.)
 struct RowFacts {
   float max;         // of x, the NaNs aside; any number if not asked for
   float sum_exp;     // over all of exp(x - max), for keys or weights
@@ -64,7 +65,7 @@ HWY_INLINE void ForRow(const float* x, size_t n, float* to, const F& f) {
   }
 }
 
-// The logit that all else sees, but for a bias.
+// Maps logits to x, except for a bias.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V MapLogit(const RouteOptions& o, D d, V x) {
   if (o.logit_scale != 1.0f) x = hn::Mul(x, hn::Set(d, o.logit_scale));
@@ -114,9 +115,9 @@ inline HWY_NOINLINE void AddColumns(const ConstAnyMatrix& m, size_t row,
   }
 }
 
-// Scores of x, rounded, and with a bias of floats added if there is one. With
-// kEasy (see route_scores-inl.h), for scores that look at no maximum, it
-// returns whether all of the row was easy; if not, `to` is garbage.
+// Computes scores of x, rounded, plus a bias of floats if given. With kEasy
+// (see route_scores-inl.h), for scores that do not need the maximum, it
+// returns true if all of the row was easy; otherwise `to` is garbage.
 template <class F, bool kEasy, bool kBias>
 HWY_INLINE bool ScoreLoop(const float* x, size_t n, float max, Type round,
                           const float* HWY_RESTRICT bias, float* to) {
@@ -148,7 +149,7 @@ HWY_INLINE bool ScoreLoop(const float* x, size_t n, float max, Type round,
 template <class F>
 HWY_NOINLINE bool ScoreRow(const float* x, size_t n, float max, bool easy,
                            Type round, const float* bias, float* to) {
-  // The type is a constant where it matters: in the loop without rounding.
+  // The type is a constant in the loop without rounding, where it matters.
   if (round == Type::kF32 && easy) {
     return bias != nullptr
                ? ScoreLoop<F, true, true>(x, n, max, Type::kF32, bias, to)
@@ -196,7 +197,7 @@ inline HWY_NOINLINE void ShareRow(const float* e, size_t n, float sum,
   }
 }
 
-// exp(x - max) of x that are not below max by more than 2 eps, relatively.
+// exp(x - max) for x that are at most 2 eps below max, relatively.
 struct NearTo {
   float max, eps;
   Type round;
@@ -210,8 +211,8 @@ struct NearTo {
   }
 };
 
-// Adds a piece of a row to its facts: the largest, and whether there is a NaN.
-// (Two vectors at a time: each maximum waits for the one before.)
+// Adds a piece of a row to its facts: the maximum, and has_nan. (Two vectors
+// at a time, because each maximum waits for the previous one.)
 inline HWY_NOINLINE void LookAt(const float* x, size_t n, RowFacts& facts) {
   const RowTag d;
   const size_t N = hn::Lanes(d);
@@ -242,8 +243,8 @@ inline HWY_NOINLINE void LookAt(const float* x, size_t n, RowFacts& facts) {
   facts.has_nan |= !hn::AllFalse(d, nan);
 }
 
-// A row of floats that is made as it is read, from left to right, in pieces:
-// for rows that are longer than what is kept, as a row of topk-inl.h.
+// A row of floats for topk-inl.h that is made while it is read, from left to
+// right, in pieces: for rows that are too long to keep.
 struct Pieces {
   void (*make)(const void* context, size_t begin, size_t n, float* to);
   const void* context;
@@ -271,7 +272,7 @@ struct Pieces {
   }
 };
 
-// Body of SimdgroupSum: the sum of elements that are no NaN.
+// Body of SimdgroupSum: the sum of all elements except NaNs.
 struct SumOfNumbers {
   const Pieces& row;
 
@@ -298,8 +299,8 @@ inline HWY_NOINLINE float SumOf(const Pieces& row) {
   return SimdgroupSum(row.size, SumOfNumbers{row});
 }
 
-// Body of SimdgroupSum: the sum of exp(x - max), which is stored as well, of
-// rows that are easy for SoftmaxOf.
+// Body of SimdgroupSum: the sum of exp(x - max), for rows that are easy for
+// SoftmaxOf. It also stores each exp(x - max).
 struct StoredExps {
   const float* x;
   float max;
@@ -349,7 +350,7 @@ inline int64_t IndexAt(const ConstAnyMatrix& m, size_t i) {
       return static_cast<const int32_t*>(m.data)[at];
   }
 }
-// The row of correction_bias that is a token's; SIZE_MAX: none.
+// The row of correction_bias for a token; SIZE_MAX: no row.
 inline size_t BiasRow(const RouteInputs& in, size_t token) {
   if (in.correction_bias.data == nullptr) return SIZE_MAX;
   if (in.bias_index.data == nullptr) return 0;
@@ -358,13 +359,14 @@ inline size_t BiasRow(const RouteInputs& in, size_t token) {
   return is_valid ? static_cast<size_t>(i) : SIZE_MAX;
 }
 
-// The keys and facts of a call's rows.
+// Makes the keys and facts of a call's rows.
 class RowMaker {
  public:
   RowMaker(const RouteArgs& args, const RoutePlan& plan)
       : in_(args.inputs), options_(args.options), plan_(plan) {}
 
-  // Columns [begin, begin + n) of what selection compares, groups aside.
+  // Makes columns [begin, begin + n) of the keys, as if no group were
+  // dropped.
   void Keys(size_t row, const RowFacts& facts, size_t begin, size_t n,
             float* to) const {
     const float* const x = X(row, begin, n, to);
@@ -380,8 +382,8 @@ class RowMaker {
     if (plan_.bias_in_key) AddBias(row, begin, n, to);
   }
 
-  // The same of a whole row of at most kKeyTile columns, and those facts that
-  // are found on the way.
+  // The same for a whole row of at most kKeyTile columns, and the facts found
+  // on the way.
   void RowKeys(size_t row, float* to, RowFacts& facts) const {
     const size_t n = plan_.columns;
     if (plan_.selects_by_x) {
@@ -410,7 +412,7 @@ class RowMaker {
       Keys(row, facts, 0, n, to);
     }
   }
-  // Whether weights need facts that RowKeys() does not find.
+  // True if weights need facts that RowKeys() does not find.
   bool WeightsNeedMore() const {
     return plan_.keys_need_sum ? plan_.bounded_by_all && !plan_.is_softmax
                                : WeightsNeedSums() || plan_.is_softmax;
@@ -419,8 +421,8 @@ class RowMaker {
     return plan_.is_share || plan_.bounded_by_all;
   }
 
-  // All facts that a row's weights need. The buffer may be where x lies, and is
-  // garbage then.
+  // Finds all facts that a row's weights need. The buffer may be the place of
+  // x, which is garbage then.
   void LookForWeights(size_t row, RowFacts& facts, float* buffer) const {
     Look(row, facts, buffer);
     if (plan_.is_share || (plan_.bounded_by_all && plan_.is_softmax)) {
@@ -435,7 +437,7 @@ class RowMaker {
   float SumOfExps(size_t row, float max, float* buffer) const {
     return SumOver({*this, row, Score::kSoftmax, Type::kF32, max}, buffer);
   }
-  // A row's largest x, and whether there are NaNs.
+  // Finds a row's largest x, and has_nan.
   void Look(size_t row, RowFacts& facts, float* buffer) const {
     facts.max = -HUGE_VALF;
     facts.has_nan = false;
@@ -446,8 +448,8 @@ class RowMaker {
     facts.is_empty = !facts.has_nan && facts.max == -HUGE_VALF;
   }
 
-  // The weights of kSparsemixer's two: x is the largest in each round, and
-  // becomes its weight.
+  // Computes the weights of kSparsemixer's two slots. x has the largest x of
+  // each round, and is replaced by its weight.
   void WeighRounds(size_t row, const RowFacts& facts, const int32_t* ids,
                    float* x, float* buffer) const {
     size_t without = SIZE_MAX;
@@ -464,7 +466,8 @@ class RowMaker {
   }
 
  private:
-  // x of columns [begin, begin + n) of a row: where it lies, or in `to`.
+  // Returns x of columns [begin, begin + n) of a row: a pointer to the
+  // logits, or to `to`.
   const float* X(size_t row, size_t begin, size_t n, float* to) const {
     const ConstAnyMatrix& logits = in_.logits;
     if (logits.type == Type::kF32 && !plan_.maps_logits) {
@@ -481,7 +484,7 @@ class RowMaker {
     AddColumns(in_.correction_bias, bias, begin,
                HWY_MIN(n, plan_.experts - begin), to);
   }
-  // The bias that keys get, if it is floats for all columns.
+  // The bias of keys, if it is stored as floats for all columns.
   const float* FloatBias(size_t row) const {
     const ConstAnyMatrix& all = in_.correction_bias;
     if (!plan_.bias_in_key || all.type != Type::kF32 ||
@@ -491,7 +494,7 @@ class RowMaker {
     const size_t bias = BiasRow(in_, row);
     return bias == SIZE_MAX ? nullptr : all.Row<float>(bias);
   }
-  // The keys of a row in which no logit is special; false for other rows.
+  // Makes the keys of a row without special logits; false for other rows.
   bool EasyKeys(size_t row, float* to) const {
     if (plan_.key_round != Type::kF32) return false;
     const float* const x = X(row, 0, plan_.columns, to);
@@ -506,7 +509,8 @@ class RowMaker {
     return true;
   }
 
-  // The sum over a row of a score, or of exp near a maximum (kInRounds).
+  // The terms of a row's sum of a score, or of exp near a maximum
+  // (kInRounds).
   struct Terms {
     const RowMaker& maker;
     size_t row;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Selection: the k largest of each row of keys, in the order of route.h, and a
-// value for each. See route.h in this folder for who calls it.
+// Selection: the k largest of each row of keys, in the order of route.h, and
+// a value for each. route.h in this folder lists its callers.
 
 #ifndef SWITCHYARD_SRC_SIMD_ROUTE_SELECT_H_
 #define SWITCHYARD_SRC_SIMD_ROUTE_SELECT_H_
@@ -20,7 +20,7 @@ struct SelectMode {
   enum Values : uint8_t {
     kKeys,             // all NaN in a row with a NaN
     kShareOfSelected,  // the sum is max(the selected's, clamp * all experts')
-    kShareOfAll,       // the sum is that of all experts
+    kShareOfAll,       // the sum is over all experts
   };
   Values values;
   float clamp;  // of kShareOfSelected, in [0, 1]
@@ -30,10 +30,10 @@ constexpr SelectMode SoftmaxMode(bool renormalize, float clamp) {
           clamp};
 }
 
-// Whether a row's values need exp of all its keys, not of the selected alone.
-// The clamp cannot matter up to k / experts, as the selected have at least that
-// share of the sum. The choice must not depend on values: not on how they
-// round, either.
+// True if a row's values need exp of all its keys, not of the selected alone.
+// A clamp up to k / experts cannot matter, because the selected have at least
+// that share of the sum. The choice must not depend on values, nor on their
+// rounding.
 constexpr bool NeedsAll(SelectMode mode, size_t experts, size_t k) {
   switch (mode.values) {
     case SelectMode::kKeys:
@@ -61,9 +61,9 @@ struct SelectArgs {
 
 RowFunction<SelectArgs> SelectRows() noexcept;
 
-// Rows that are converted or made before they are selected from lie on the
-// stack, some at a time: up to kSelectBatch of them, in whole vectors of rows,
-// that stay in the L1 cache together; fewer where kTile keys hold fewer.
+// Rows that are converted or made before selection are on the stack, a batch
+// at a time: up to kSelectBatch rows, in whole vectors of rows, which stay in
+// the L1 cache together; fewer if kTile keys hold fewer.
 constexpr size_t kSelectBatch = 32;
 constexpr size_t kSelectCached = 8192;
 constexpr size_t kSelectVector = 16;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Weights: the slots of some rows on the stack, from the ids of the selected to
-// x, to v, to weights, and to the outputs. A few slots at a time, so that any
-// number of them needs no memory.
+// Weights: the slots of some rows on the stack, from the ids of the selected
+// experts to x, to v, to weights, and to the outputs. It handles a few slots
+// at a time, so that no number of slots needs memory.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_) == \
@@ -39,8 +39,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Slots of some rows, `count` of each from its `first` on, one row behind the
-// other: their experts (-1: none), and the x of each, then v, then its weight.
+// Slots of some rows, `count` of each row from its slot `first` on, row after
+// row: their experts (-1: none), and x, which becomes v and then the weight.
 // They are defined up to a vector behind the last.
 constexpr size_t kSlots = kSelectBatch * kTopKMax;
 constexpr size_t kSlotsRoom = kSlots + HWY_MAX_BYTES / sizeof(float);
@@ -51,7 +51,8 @@ struct Slots {
 };
 enum class SlotsHave : uint8_t { kNothing, kIds, kX, kValues };
 
-// Columns ids[0], ids[1], ... of a row; of the first where an id is -1.
+// Gathers columns ids[0], ids[1], ... of a row; the first column if an id is
+// -1.
 template <class T>
 HWY_INLINE void GatherColumns(const T* HWY_RESTRICT row,
                               const int32_t* HWY_RESTRICT ids, size_t n,
@@ -82,8 +83,8 @@ inline HWY_NOINLINE void Gather(const ConstAnyMatrix& m, size_t row,
   }
 }
 
-// Ids of a row's slots [first, first + n) as int32, -1 for those outside [0,
-// experts).
+// Loads the ids of a row's slots [first, first + n) as int32, with -1 for ids
+// outside [0, experts).
 inline void LoadRowIds(const ConstAnyMatrix& m, size_t row, size_t first,
                        size_t n, size_t experts, int32_t* to) {
   const auto load = [&](const auto* from) {
@@ -125,7 +126,7 @@ inline void StoreWeights(const float* from, size_t n, const AnyMatrix& m,
   }
 }
 
-// All rows' slots at once, for outputs that lie as these do.
+// Stores all rows' slots at once, for outputs with the same layout.
 HWY_INLINE void StoreWhole(const Slots& slots, const RouteOutputs& outputs,
                            size_t token) {
   const TopKTag d;
@@ -143,7 +144,7 @@ HWY_INLINE void StoreWhole(const Slots& slots, const RouteOutputs& outputs,
   StorePartial(hn::LoadU(d, slots.at + i), d, weights + i, n - i);
 }
 
-// f() of every value of `slots`, in its place.
+// Replaces every value of `slots` by f() of it.
 template <class F>
 HWY_INLINE void ForSlots(Slots& slots, const F& f) {
   const RowTag d;
@@ -152,7 +153,7 @@ HWY_INLINE void ForSlots(Slots& slots, const F& f) {
     hn::Store(f(d, hn::Load(d, slots.at + i), i), d, slots.at + i);
   }
 }
-// A row's number for each of its slots.
+// Copies a row's number to each of its slots.
 HWY_INLINE void Expand(const Slots& slots, const float* of_rows, float* to) {
   const RowTag d;
   for (size_t r = 0; r < slots.rows; ++r) {
@@ -167,8 +168,8 @@ inline HWY_NOINLINE void RoundSlots(Type type, Slots& slots) {
   ForSlots(slots, [type](RowTag d, RowVec v, size_t)
                       HWY_ATTR { return RoundTo(type, d, v); });
 }
-// Scores in the place of x; `max` is that of each slot's row, or null for
-// scores that do not look at it.
+// Replaces x by its score. `max` has the maximum of each slot's row, or is
+// null for scores that do not need it.
 template <class F>
 HWY_INLINE void ScoreSlots(Slots& slots, const float* max, Type round) {
   ForSlots(slots, [max, round](RowTag d, RowVec v, size_t i) HWY_ATTR {
@@ -187,14 +188,15 @@ HWY_INLINE void ScoreSlotsBy(Score score, Slots& slots, const float* max,
   }
 }
 
-// The weights of a call's rows, and what was counted in these.
+// Makes the weights of a call's rows, and counts invalid ids and experts
+// elsewhere.
 struct WeightMaker {
   const RouteArgs& args;
   const RoutePlan& plan;
   size_t invalid = 0, elsewhere = 0;
 
-  // Rows from `token` on; their ids are in the rows of a matrix where the slots
-  // have none yet.
+  // Rows from `token` on. Their ids are in the rows of a matrix if the slots
+  // have no ids yet.
   struct Rows {
     size_t token, rows;
     ConstAnyMatrix ids;
@@ -217,7 +219,7 @@ struct WeightMaker {
   HWY_NOINLINE void AddBias(const Rows& rows, Slots& s) const {
     HWY_ALIGN float bias[kSlots];
     int32_t ids[kSlots];
-    ids[0] = 0;  // or GCC sees nothing initialised
+    ids[0] = 0;  // or GCC warns that it is uninitialised
     for (size_t r = 0; r < s.rows; ++r) {
       const size_t row = BiasRow(args.inputs, rows.token + r);
       if (row == SIZE_MAX) continue;
@@ -244,7 +246,7 @@ struct WeightMaker {
       }
     }
   }
-  // Loads x for all slots whose ids are known.
+  // Loads x for all slots; their ids are known.
   void LoadX(const Rows& rows, Slots& s) const {
     const RowTag d;
     for (size_t r = 0; r < s.rows; ++r) {
@@ -295,7 +297,7 @@ struct WeightMaker {
                     HWY_ATTR { return hn::Div(v, hn::Load(d, divisors + i)); });
   }
 
-  // A row's divisor, from the sum of its v.
+  // Computes a row's divisor from the sum of its v.
   float DivisorOf(const RowFacts& facts, float sum) const {
     const RouteOptions& o = args.options;
     if (plan.of_selected) return sum;
@@ -327,7 +329,7 @@ struct WeightMaker {
     return hn::GetLane(RoundTo(type, d, hn::Set(d, f)));
   }
 
-  // sums[r] += of the values of row r, in the order of slots.
+  // Adds the values of row r to sums[r], in the order of slots.
   static void AddUp(const Slots& s, bool first, float* sums) {
     for (size_t r = 0; r < s.rows; ++r) {
       const float* const at = s.at + r * s.count;
@@ -374,13 +376,14 @@ struct WeightMaker {
     RoundSlots(args.options.round_to, s);
   }
 
-  // Stores the results of rows whose slots fit together, or of one row.
+  // Computes and stores the results of one row, or of several rows if their
+  // slots fit together.
   void Put(const Rows& rows, Slots& s) {
     const RouteOptions& o = args.options;
     const RouteOutputs& out = args.outputs;
     SlotsHave has = rows.has;
     const bool has_values = has == SlotsHave::kValues;
-    // Slots that fit are filled once, others once for each pass over them.
+    // Slots that fit are filled once; others are filled again for each pass.
     const bool fits = rows.rows * plan.slots <= kSlots;
     s.rows = rows.rows;
     s.first = 0;
@@ -470,14 +473,14 @@ struct WeightMaker {
         hn::BitCast(d, hn::Set(di, facts.has_nan ? int32_t{0x7FC00000} : 0)));
     std::fill_n(s.at + r * s.count, s.count, same);
   }
-  // Zero experts, those of expert_map, and ids that are none.
+  // Maps the ids of zero experts, of expert_map, and of invalid ids.
   void Remap(Slots& s, size_t r, float& identity) {
     const ConstAnyMatrix& map = args.inputs.expert_map;
     const size_t real = plan.experts - args.options.num_zero_experts;
     for (size_t i = r * s.count; i < (r + 1) * s.count; ++i) {
       const size_t id = static_cast<size_t>(s.ids[i]);
       if (id >= plan.experts) {
-        if (s.ids[i] >= 0) continue;  // a shared one
+        if (s.ids[i] >= 0) continue;  // a shared expert
         s.at[i] = 0.0f;
         ++invalid;
       } else if (id >= real) {
@@ -491,8 +494,8 @@ struct WeightMaker {
     }
   }
 
-  // Stores what a row has beside its slots, shared experts' and the identity's,
-  // or all of the row if it is masked.
+  // Stores the rest of a row: slots of shared experts and the identity
+  // weight. If the row is masked, stores all of it.
   HWY_NOINLINE void PutRest(size_t token, float identity) const {
     const RouteOptions& o = args.options;
     const RouteOutputs& out = args.outputs;

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of any type as floats, and floats into rows of any type: a kernel is
-// compiled for what it reads and makes floats, a tile at a time that stays in
-// the L1 cache; rows.cc makes of them whatever is to be written. So formats and
-// kernels add up and do not multiply.
+// Rows of any type to floats, and floats to rows of any type. A kernel is
+// compiled for its input types only and makes floats, a tile at a time that
+// stays in the L1 cache; rows.cc converts them to the output format. So code
+// grows with the sum of kernels and formats, not with their product.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -24,20 +24,21 @@
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 
-// A row that is to be written. get(context, begin, n, buffer) gives its columns
-// [begin, begin + n) as floats: a pointer to where they lie, or `buffer`, which
-// has room for n and no alignment: it is the row itself where that is f32 and
-// may be cached. begin is a multiple of 256.
+// A row to write. get(context, begin, n, buffer) returns a pointer to its
+// columns [begin, begin + n) as floats, which may be `buffer`. The buffer has
+// room for n floats and no alignment; it is the output row itself if that is
+// f32 and may be cached. begin is a multiple of 256.
 struct RowSource {
   const float* (*get)(const void* context, size_t begin, size_t n,
                       float* buffer);
   const void* context;
 };
 
-// Stores past the caches, which x86 orders with no other store: where a pool
-// ends in a release store, 27 % of calls returned before they were visible. So
-// there is no other way to them than an object of this class, a row function's
-// own, whose end fences them (tests/source_check looks for others).
+// Streaming stores, which x86 does not order with other stores. Without a
+// fence, 27 % of calls on a pool that ends in a release store returned before
+// their results were visible. Kernels stream only through an object of this
+// class in a row function, because its destructor fences (tests/source_check
+// looks for other streaming stores).
 class StreamingStores {
  public:
   explicit StreamingStores(bool wanted) : wanted_(wanted) {}
@@ -47,7 +48,7 @@ class StreamingStores {
   StreamingStores(const StreamingStores&) = delete;
   StreamingStores& operator=(const StreamingStores&) = delete;
 
-  // Whether the call asks for any; without, nothing is fenced.
+  // True if the call streams; otherwise the destructor does not fence.
   bool wanted() const { return wanted_; }
   // p is aligned to vectors.
   template <class V, class D, class T>
@@ -59,13 +60,13 @@ class StreamingStores {
   const bool wanted_;
 };
 
-// Row `row` of `to`, of any format. It goes past the caches where that is
-// wanted and possible.
+// Writes row `row` of `to`, in any format, past the caches if that is wanted
+// and possible.
 void PutRow(const RowSource& from, const AnyRows& to, size_t row,
             const StreamingStores* streaming = nullptr);
-// Codes for 0, scales and sums 0.
+// Writes codes for 0, and scales and sums of 0.
 void ZeroRow(const AnyRows& to, size_t row);
-// Between equal formats, byte for byte.
+// Copies a row of an equal format, byte for byte.
 void CopyRow(const ConstAnyRows& from, size_t from_row, const AnyRows& to,
              size_t to_row);
 
@@ -79,12 +80,12 @@ struct StoredRow {
   RowSource Source() const { return {Get, this}; }
 };
 
-// Matrices of f32, bf16 or f16: a row as floats, floats to a row's columns from
-// `col` on, and one element.
+// For matrices of f32, bf16 or f16: a row to floats, floats to a row's
+// columns from `col` on, and one element.
 void RowToFloats(const ConstAnyMatrix& m, size_t row, float* to);
 void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
                  size_t col);
-// The same for n rows, which lie one behind the other as floats.
+// The same for n rows, which are contiguous as floats.
 void RowsToFloats(const ConstAnyMatrix& m, size_t row, size_t n, float* to);
 void FloatsToRows(const float* from, const AnyMatrix& m, size_t row, size_t n);
 float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Vector registers that the system keeps for a thread of an x86 CPU.
+// The vector registers that the system saves for a thread on an x86 CPU.
 
 #ifndef SWITCHYARD_SRC_SIMD_SAVED_STATE_H_
 #define SWITCHYARD_SRC_SIMD_SAVED_STATE_H_
@@ -10,11 +10,12 @@
 
 namespace switchyard::simd {
 
-// CPUID lists the instructions that the CPU has. Those on YMM and ZMM registers
-// run only if the system also saves these registers at a change of threads, and
-// are illegal otherwise: kernels and virtual machines can hide the registers
-// and leave the instructions in CPUID. OSXSAVE (CPUID 1, bit 27 of ECX) says
-// that XGETBV may be called; XCR0, read by it, has a bit per set of registers.
+// CPUID lists the instructions that the CPU has. Instructions on YMM and ZMM
+// registers are illegal unless the system also saves these registers at a
+// change of threads: kernels and virtual machines can hide the registers and
+// leave the instructions in CPUID. OSXSAVE (CPUID 1, bit 27 of ECX) tells
+// that XGETBV may be called; it reads XCR0, which has a bit per set of
+// registers.
 struct SavedState {
   bool avx;     // XMM and YMM: AVX2 may run
   bool avx512;  // also opmasks and both parts of ZMM: AVX-512 may run

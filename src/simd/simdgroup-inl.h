@@ -35,7 +35,7 @@ HWY_INLINE float FoldLanes(float* HWY_RESTRICT lanes) {
   return lanes[0];
 }
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-// The rest of the fold, within one vector.
+// The last steps of the fold, within one vector.
 template <class D>
 HWY_INLINE float FoldVector(D /* tag */, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) > 4) {
@@ -49,15 +49,16 @@ HWY_INLINE float FoldVector(D /* tag */, hn::Vec<D> v) {
 }
 #endif
 
-// Sum over elements [0, n) of what `body` adds to the accumulators it is
-// handed. `body` is called in ascending order as
+// Sums elements [0, n): `body` adds terms to accumulators. It is called in
+// ascending order as
 //   body.Four(d, i, a, b, c, e): the vectors at i, i + N, i + 2N, i + 3N add
 //       to a, b, c and e, in this order (they may be the same variables), or
 //   body.One(d, i, count, a): the first count <= N elements from i; the other
-//       lanes of `a` must stay as they are, or get + 0.
-// The accumulators stay in registers: through memory, the store-to-load chain
-// of ten cycles a block would be longer than the work of two 512-bit loads. It
-// is not longer than that of SSE's eight, whose code is 0.3 MB less so.
+//       lanes of `a` must not change, or get + 0.
+// The accumulators stay in registers, because through memory the
+// store-to-load chain of ten cycles a block would be longer than the work of
+// two 512-bit loads. For SSE's eight loads it would not be longer, and SSE
+// code is 0.3 MB smaller with accumulators in memory.
 template <class Body>
 HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
   const SimdgroupTag d;
@@ -82,8 +83,8 @@ HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
   }
   return FoldLanes(lanes);
 #else
-  // Only the first 32 / N are used; the comparisons of N are constant but on
-  // SVE.
+  // Only the first 32 / N are used; the comparisons of N are constant, except
+  // on SVE.
   auto a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
   auto a4 = a0, a5 = a0, a6 = a0, a7 = a0;
   const size_t step = HWY_MAX(kSimdgroup, 4 * N);

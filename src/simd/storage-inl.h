@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Row data in memory and as vectors of float: every load and store of it.
+// Loads and stores of row data as vectors of float. All loads and stores of
+// rows are here.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_STORAGE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -28,13 +29,13 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Elements of type T at any address. The partial forms are for the first n <=
-// Lanes(d) and touch no others; behind them, a load gives zeros. Types that are
-// only ever converted row by row (rows.cc) have loads only.
+// Elements of type T at any address. The partial forms handle the first n <=
+// Lanes(d) elements and touch no others; a load gives zeros behind them.
+// Types that are only converted row by row (rows.cc) have loads only.
 template <class T>
 struct Storage;
 
-// The base of types whose vectors are best moved in the order of memory; Self
+// The base of types with vectors that are best moved in memory order. Self
 // has Load() and Store().
 template <class T, class Self>
 struct StoredInOrder {
@@ -44,8 +45,8 @@ struct StoredInOrder {
     Self::Store(a, d, p);
     Self::Store(b, d, p + hn::Lanes(d));
   }
-  // The same from, and to, memory, in an order of its own: what is cheapest.
-  // Unshuffle() makes it the order in memory.
+  // The same in the cheapest order, which may differ from memory order.
+  // Unshuffle() restores memory order.
   template <class D>
   static HWY_INLINE void LoadShuffled(D d, const T* p, hn::Vec<D>& a,
                                       hn::Vec<D>& b) {
@@ -78,7 +79,7 @@ struct Storage<float> : StoredInOrder<float, Storage<float>> {
   static HWY_INLINE void StorePartial(hn::Vec<D> v, D d, float* p, size_t n) {
     simd::HWY_NAMESPACE::StorePartial(v, d, p, n);
   }
-  // Loads 2 * Lanes(d) elements: those at even places, and those at odd ones.
+  // Loads 2 * Lanes(d) elements: the even ones, and the odd ones.
   template <class D>
   static HWY_INLINE void LoadPairs(D d, const float* p, hn::Vec<D>& even,
                                    hn::Vec<D>& odd) {
@@ -86,8 +87,8 @@ struct Storage<float> : StoredInOrder<float, Storage<float>> {
   }
 };
 
-// The base of types of fewer bits: they lie in memory as Bits, and Widen()
-// makes floats of them, zero-extended to 32 bits.
+// The base of types of fewer bits: memory holds Bits, and Widen() converts
+// them, zero-extended to 32 bits, to floats.
 template <class T, class Bits, class Self>
 struct NarrowStorage {
   static_assert(sizeof(T) == sizeof(Bits));
@@ -158,7 +159,7 @@ struct Storage<BFloat16>
     StoreUpperHalves(ToBF16(d, a), ToBF16(d, b), hn::RebindToUnsigned<D>(),
                      &p->bits);
   }
-  // At even and at odd places: that is where halves of 32 bits are.
+  // The even and the odd elements, which are the halves of 32-bit lanes.
   template <class D>
   static HWY_INLINE void LoadShuffled(D d, const BFloat16* p, hn::Vec<D>& a,
                                       hn::Vec<D>& b) {
@@ -233,7 +234,7 @@ struct Storage<Float16> : NarrowStorage<Float16, uint16_t, Storage<Float16>>,
   }
 };
 
-// Codes as floats, to be multiplied by their scale.
+// Loads codes as floats, which the caller multiplies by their scale.
 template <>
 struct Storage<int8_t> {
   template <class D>
@@ -258,7 +259,7 @@ struct Storage<uint8_t> {
   static HWY_INLINE hn::Vec<D> Load(D d, const uint8_t* p) {
     return Widen(d, hn::LoadU(hn::Rebind<uint8_t, D>(), p));
   }
-  // Zeros behind n are codes for -128.
+  // The zeros behind n are codes for -128.
   template <class D>
   static HWY_INLINE hn::Vec<D> LoadPartial(D d, const uint8_t* p, size_t n) {
     return hn::IfThenElseZero(hn::FirstN(d, n),
@@ -287,7 +288,7 @@ struct Float8Storage : NarrowStorage<T, uint8_t, Float8Storage<T>> {
 SWITCHYARD_FLOAT_CODES(SWITCHYARD_STORAGE, )
 #undef SWITCHYARD_STORAGE
 
-// The first n elements of v, all of it if n is larger.
+// Stores the first n elements of v, or all of it if n is larger.
 template <class T, class D>
 HWY_INLINE void StoreUpTo(hn::Vec<D> v, D d, T* p, size_t n) {
   if (n >= hn::Lanes(d)) {
@@ -306,7 +307,7 @@ HWY_INLINE void LoadPairsPartial(D d, const T* p, size_t n, hn::Vec<D>& even,
   Storage<T>::LoadPairs(d, pairs, even, odd);
 }
 
-// n elements to floats, codes times a scale.
+// Converts n elements to floats; codes are multiplied by a scale.
 template <class T>
 HWY_INLINE void ToFloats(const T* HWY_RESTRICT from, size_t n, float scale,
                          float* HWY_RESTRICT to) {
@@ -327,7 +328,7 @@ HWY_INLINE void ToFloats(const T* HWY_RESTRICT from, size_t n, float scale,
   }
 }
 
-// Floats to fewer bits, to nearest even.
+// Converts floats to fewer bits, to nearest even.
 template <class T>
 HWY_NOINLINE void FromFloats(const float* HWY_RESTRICT from, size_t n,
                              T* HWY_RESTRICT to) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Strips of a product: a few rows times one or two vectors of columns, whose
-// sums are in registers, for formats with blocks of 32 columns and for int8.
+// Strips of a product: a few rows times one or two vectors of columns, with
+// sums in registers, for formats with blocks of 32 columns and for int8.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -33,19 +33,21 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kTileColumns = 2 * kPackedRows;
-// A strip of so few rows takes memory's time, not the core's. It reads ahead.
+// A strip of at most this number of rows is bound by memory, not by the core,
+// so it prefetches.
 constexpr size_t kFewRows = 2;
 constexpr size_t kPrefetchBytes = 1024;
 
-// The most rows of a strip, and whether it has two vectors of columns: as many
-// as there are registers for. AVX-512 and AArch64 have 32 of them.
+// The most rows of a strip, and whether it has two vectors of columns.
+// Registers bound both: AVX-512 and AArch64 have 32.
 #undef SWITCHYARD_MANY_REGISTERS
 #if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
 #define SWITCHYARD_MANY_REGISTERS 1
 #else
 #define SWITCHYARD_MANY_REGISTERS 0
 #endif
-// CPUs without AVX2 are few and old: short strips keep their code small.
+// CPUs without AVX2 are few and old, so short strips keep the code for them
+// small.
 #if SWITCHYARD_MANY_REGISTERS
 constexpr size_t kStripRows = 6;
 #elif HWY_CAP_GE256
@@ -53,7 +55,8 @@ constexpr size_t kStripRows = 4;
 #else
 constexpr size_t kStripRows = 2;
 #endif
-// One row reads one stream of packed groups, which a vector of AVX-512 fills.
+// With one row, AVX-512 uses one vector, because one stream of packed groups
+// fills it.
 constexpr bool HasTwoVectors(size_t rows) {
 #if HWY_CAP_GE512
   return rows > 1;
@@ -69,7 +72,7 @@ struct BatchRows {
   size_t block_stride;  // bytes from a block's codes to the next's
 };
 // The operands of a strip: blocks [begin, end) of the rows from `row` on, and
-// of two groups of 16 columns.
+// the same blocks of two groups of 16 columns.
 struct StripArgs {
   BatchRows rows;              // codes: of block `begin`
   const float* scales;         // [rows, blocks]
@@ -80,22 +83,22 @@ struct StripArgs {
   size_t blocks;
   size_t row = 0;
   size_t begin, end;
-  size_t columns;  // how many of them are wanted
-  // Packed blocks [begin, ...) of each 16 columns.
+  size_t columns;  // the number to compute
+  // Packed blocks [begin, ...) of each group of 16 columns.
   const uint8_t* packed_codes[2];
   const uint8_t* packed_scales[2];
   float* sums;  // [rows, kTileColumns] of the batch
 };
 
-// The stored rows of the 16 columns that follow 32 after `first`, if they are
-// wanted.
+// The stored rows of the 16 columns that begin 32 after `first`, if the call
+// computes them.
 HWY_INLINE const uint8_t* NextColumns(const WeightTraits& traits,
                                       const MultiplyArgs& args, size_t first) {
   const size_t next = first + kTileColumns;
   if (next >= args.first_column + args.out.cols) return nullptr;
   return args.expert + next * StoredRowBytes(traits, args.weights.cols);
 }
-// n sums to a row of the product, from `column` of out on.
+// Writes n sums to a row of the product, from `column` of out on.
 HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
                           size_t row, size_t column) {
   if (out.type == Type::kF32) {
@@ -108,7 +111,8 @@ HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
 HWY_INLINE DotVec LoadF16Scales(const uint8_t* p) {
   return Storage<Float16>::Load(DotTag(), reinterpret_cast<const Float16*>(p));
 }
-// Half of each e8m0 scale, 2^(bits - 128), because E2M1 codes are doubled.
+// Loads half of each e8m0 scale, 2^(bits - 128), because E2M1 codes are
+// doubled.
 HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
   const DotTag d;
   const DotIntTag di;
@@ -123,8 +127,8 @@ HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
 }
 
 // A strip of rows R... and of one or two vectors of columns from `column` of
-// the tile on. Vectors are arguments because SVE's cannot be elements of
-// arrays.
+// the tile on. Vectors are arguments because SVE vectors cannot be array
+// elements.
 template <class Format, bool kTwo, size_t... R>
 class Strip {
  public:
@@ -162,7 +166,7 @@ class Strip {
     const uint8_t* scales1 = At(args.packed_scales, column1, kScale);
     for (size_t b = args.begin; b < args.end; ++b) {
       if constexpr (kSumsInMemory) {
-        // Or GCC carries the values that were stored last in registers.
+        // Otherwise GCC carries the last stored values in registers.
         asm("" : : : "memory");
         ((sum0 = LoadSum(args, R, column)), ...);
       }
@@ -199,7 +203,7 @@ class Strip {
       const auto raw0 = Dot::LoadBytes(codes0 + 64 * q);
       const auto raw1 = Dot::LoadBytes(codes1 + 64 * q);
       if constexpr (sizeof...(R) <= kFewRows) {
-        // Hides memory's latency where only a few rows are multiplied.
+        // Hides memory's latency when only a few rows are multiplied.
         hwy::Prefetch(codes0 + 64 * q + kPrefetchBytes);
       }
       const int8_t* const low = x + 4 * q;
@@ -308,10 +312,11 @@ class Strip {
   // States b and e have the high nibbles.
   static constexpr bool kTwoStates =
       Dot::kTwoStates && kTraits.coding == WeightCoding::kE2M1;
-  // Bytes have two states, of which four rows and their sums have 12: 16
-  // registers do not hold them beside the codes. GCC kept two states in memory,
-  // where each addition waits for the last one's store; sums in memory, which
-  // are read once a block, take 0.8 of the time. (q8_0, 32 rows, Zen 3)
+  // Bytes need two states, so four rows and their sums need 12 registers, and
+  // 16 registers do not hold them beside the codes. GCC kept two states in
+  // memory, where each addition waits for the store of the previous one.
+  // Keeping the sums in memory instead, which are read once a block, takes
+  // 0.8 of the time. (q8_0, 32 rows, Zen 3)
   static constexpr bool kSumsInMemory = Dot::kTwoStates &&
                                         !SWITCHYARD_MANY_REGISTERS && !kTwo &&
                                         kTraits.has_byte_codes();

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Strips (strips-inl.h) of q4_K and q6_K, whose blocks of 256 columns have
-// parts with integer scales. A block's integers are in registers; its float
+// Strips (strips-inl.h) of q4_K and q6_K: blocks of 256 columns, with parts
+// that have integer scales. A block's integers are in registers; its float
 // sums are loaded and stored.
 
 // Per-target include guard
@@ -56,7 +56,8 @@ class SuperStrip {
 
   static constexpr WeightTraits kTraits = TraitsOf(Format::value);
   static constexpr bool kIsQ6 = kTraits.coding == WeightCoding::kQ6_K;
-  // Parts of a block, and where the scales of 16 rows have their integers.
+  // The number of a block's parts, and the offset of the integers in the
+  // scales of 16 rows.
   static constexpr size_t kParts = kTraits.block / kTraits.sub_block();
   static constexpr size_t kFactorsAt = kIsQ6 ? 32 : 64;
   static constexpr size_t kMinsAt = kFactorsAt + kParts * kPackedRows;
@@ -65,7 +66,7 @@ class SuperStrip {
   struct Columns {
     const uint8_t* codes;
     const uint8_t* scales;  // of 16 rows
-    size_t lane;            // the first of the 16 that is meant
+    size_t lane;            // the first of the 16 to use
     float* sums;            // of the batch's first row
 
     HWY_INLINE Columns(const StripArgs& args, size_t column)
@@ -84,7 +85,8 @@ class SuperStrip {
     HWY_INLINE DotVec F16Scales(size_t i) const {
       return LoadF16Scales(scales + sizeof(Float16) * (i * kPackedRows + lane));
     }
-    // The integers of part `part`: bytes of a lane, whose lines begin at `at`.
+    // The integers of part `part`: bytes of a lane, in lines that begin at
+    // `at`.
     HWY_INLINE DotInts Factors(size_t at, size_t part) const {
       const DotIntTag di;
       const uint8_t* const p = scales + at + part / 4 * 64 + 4 * lane;
@@ -163,7 +165,7 @@ class SuperStrip {
     ((AddScaled(i0, i1, a, c, f0, f1)), ...);
   }
 
-  // q6_K: 16 of each 32 columns, of the kField-th 32 of a half block.
+  // q6_K: 16 of 32 columns, of the kField-th 32 of a half block.
   template <int kField>
   static HWY_INLINE void AddSixBits(const StripArgs& args, const Columns& w0,
                                     const Columns& w1, const int8_t* x,
@@ -208,7 +210,7 @@ class SuperStrip {
         w.Line(bits));
   }
 
-  // Integers times the sums of the rows' codes.
+  // Adds integers times the sums of the rows' codes.
   static HWY_INLINE void AddSums(const StripArgs& args, size_t block, size_t at,
                                  const Columns& w0, const Columns& w1,
                                  Ints<R>&... i0, Ints<R>&... i1) {

@@ -1,24 +1,25 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which compiled ISA the kernels use: Highway's tables, our own index.
-// Highway's own chosen target is process-wide and belongs to every user of it.
+// The compiled ISA that kernels use: Highway's tables with an index of this
+// library, because Highway's chosen target is process-wide and belongs to
+// every user of Highway.
 //
-// A kernel file makes its functions known in two places. In the ISA's
-// namespace, behind a row function Scale(args, begin, end):
+// A kernel file registers its functions in two places. In the ISA's
+// namespace, after a row function Scale(args, begin, end):
 //   SWITCHYARD_ROW_FUNCTION(Scale, ScaleArgs);
-// or, behind a template Scale<In> over the type of its rows,
+// or, after a template Scale<In> over the type of its rows,
 //   SWITCHYARD_ROW_FUNCTIONS(Scale, ScaleArgs, SWITCHYARD_FLOATS);
-// and once, outside of it, what its header declares:
+// and once, outside of that namespace, the function that its header declares:
 //   SWITCHYARD_EXPORT(ScaleRows, Scale, ScaleArgs);
 //   SWITCHYARD_EXPORT_TYPES(ScaleRows, Scale, ScaleArgs, SWITCHYARD_FLOATS);
-// What is exported is the function that the former defines, which notes that
-// its ISA ran: how LastIsa() and the tests know.
+// The first macro defines the exported function. It records that its ISA ran,
+// for LastIsa() and the tests.
 //
 // Highway compiles AVX3_DL (AVX-512 with VBMI2, from Ice Lake on) for files
-// that define HWY_WANT_AVX3_DL before they include anything: those with a use
-// for its instructions, and what these call. In all others AVX3's code is
-// called, by either name, which makes the library a tenth smaller.
+// that define HWY_WANT_AVX3_DL before they include anything: files that use
+// its instructions, and files that these call. In all others, both names call
+// AVX3's code, which makes the library a tenth smaller.
 
 #ifndef SWITCHYARD_SRC_SIMD_TARGETS_H_
 #define SWITCHYARD_SRC_SIMD_TARGETS_H_
@@ -35,8 +36,8 @@
 
 namespace switchyard::simd {
 
-// The place of the ISA in use in Highway's tables; 0 until it is set up, from
-// the CPU and the environment, on first use. Then changed by CapIsa only.
+// The index in Highway's tables of the ISA in use. 0 until first use sets it,
+// from the CPU and the environment. After that only CapIsa changes it.
 extern std::atomic<size_t> g_active_index;
 extern std::atomic<bool> g_isa_as_asked;  // see src/check.h
 size_t SetUpActiveIndex() noexcept;
@@ -45,19 +46,19 @@ inline size_t ActiveIndex() noexcept {
   return __builtin_expect(index != 0, 1) ? index : SetUpActiveIndex();
 }
 
-// Whether the CPU has AVX512_BF16. Before it is set up it says no, which is
-// right everywhere.
+// True if the CPU has AVX512_BF16. False before it is initialised, which is
+// correct on every CPU.
 extern const bool g_cpu_has_bf16;
 
 // The picoseconds, on the ISA in use, of work that is bound by arithmetic and
-// takes avx2_ps with AVX2: 0.5 to 1 of it with AVX-512 (SiLU, router), 2 to 3
-// with SSE4, 9 to 12 with none.
+// takes avx2_ps with AVX2: 0.5 to 1 times that with AVX-512 (SiLU, router), 2
+// to 3 times with SSE4, 9 to 12 times without vectors.
 size_t ComputePs(size_t avx2_ps) noexcept;
 
 extern std::atomic<int64_t> g_last_target;
 
-// Writes only on a change: the line stays shared among threads that run small
-// batches at the same time.
+// Writes only on a change, so that threads that run small batches at the same
+// time share the cache line.
 inline void RecordTarget(int64_t target) noexcept {
   if (g_last_target.load(std::memory_order_relaxed) != target) {
     g_last_target.store(target, std::memory_order_relaxed);
@@ -73,8 +74,9 @@ inline void RecordTarget(int64_t target) noexcept {
   (HWY_DISPATCH_TABLE(FUNC)[::switchyard::simd::ActiveIndex()])
 #endif
 
-// A piece of a large kernel. Sanitizers add calls to every access: inlined into
-// one function, the router took Clang 5.9 GB. Not every ISA calls each of them.
+// A piece of a large kernel. Sanitizers add calls to every access: inlined
+// into one function, the router took Clang 5.9 GB. Some ISAs do not call all
+// pieces.
 #if HWY_IS_ASAN || HWY_IS_MSAN || HWY_IS_TSAN
 #define SWITCHYARD_PIECE HWY_MAYBE_UNUSED HWY_NOINLINE
 #else
@@ -85,7 +87,7 @@ inline void RecordTarget(int64_t target) noexcept {
   SWITCHYARD_RECORDED(FUNC##_Recorded, FUNC, ARGS) \
   static_assert(true, "wants a semicolon")
 
-// One function for each name that the code may be called by.
+// One function for each name by which the code may be called.
 #define SWITCHYARD_RECORDED(NAME, FUNC, ARGS)                          \
   SWITCHYARD_RECORDED_AS(NAME, FUNC, ARGS, HWY_TARGET)                 \
   HWY_MAYBE_UNUSED SWITCHYARD_RECORDED_AS(NAME##_AsAvx3Dl, FUNC, ARGS, \
@@ -111,7 +113,7 @@ inline void RecordTarget(int64_t target) noexcept {
   SWITCHYARD_RECORDED(FUNC##_##IN##_Recorded, FUNC<IN>, ARGS)
 
 // RowFunction<ARGS> NAME(Type in) noexcept, of the ISA in use; nullptr for a
-// type that is not in the list.
+// type that is not listed.
 #define SWITCHYARD_EXPORT_TYPES(NAME, FUNC, ARGS, TYPES) \
   TYPES(SWITCHYARD_EXPORT_ONE, FUNC, ARGS)               \
   RowFunction<ARGS> NAME(Type in) noexcept {             \

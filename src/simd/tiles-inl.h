@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Operations on a tile of floats that stays in the L1 cache, with an operand
-// of any type that is a float: compiled once, in tiles.cc, for all kernels.
+// of any float type. They are compiled once, in tiles.cc, for all kernels.
 // Products with a factor of 1 change nothing.
 
 // Per-target include guard
@@ -25,7 +25,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 
-// An operand of as many elements as the tile.
+// An operand with as many elements as the tile.
 struct TileOperand {
   const void* data;
   Type type;
@@ -48,7 +48,7 @@ void MulAddTile(const TileOperand& x, size_t n, float weight, float factor,
                 float* tile);
 // tile = fma(a, b, tile)
 void MulAddTiles(const float* a, const float* b, size_t n, float* tile);
-// To the nearest of that type.
+// Rounds to the nearest number of that type.
 void RoundTile(Type type, size_t n, float* tile);
 // Adds the squares of n elements to the lanes of a simdgroup, which are
 // aligned, the first of them to lane 0.

@@ -4,11 +4,12 @@
 // The k best of a row of keys, in the order of candidates-inl.h. A row has
 // Load() and LoadPartial() of the keys from the i-th on, as KeyRow has.
 //
-// Most rows: the row falls into groups; the k-th largest of their maxima is a
-// lower bound of the k-th largest element, since k elements reach it. A filter
-// keeps the elements that do (with twice as many groups as k, about 1.35 k),
-// and those are sorted. Where too many are equal to the bound, FilterTies picks
-// among them. Rows that are harder, and rows with a NaN, take SelectNext.
+// Fast path: divide the row into groups. The k-th largest of their maxima is
+// a lower bound of the k-th largest element, because k elements reach it. A
+// filter keeps the elements that reach the bound (about 1.35 k, with twice as
+// many groups as k), and these are sorted. If too many are equal to the
+// bound, FilterTies picks among them. Slow path, for harder rows and rows
+// with a NaN: SelectNext.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -36,11 +37,12 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Up to here every element is a candidate.
+// In rows of at most this length every element is a candidate.
 constexpr size_t kTopKAll = 16;
-// Rows that go through each phase together: what one phase stores in pieces the
-// next loads as vectors, and in the same row that would wait for the stores to
-// retire. (E = 128, k = 8 on AVX-512: 79 ns a row without, 57 with.)
+// Rows that go through each phase together. One phase stores pieces that the
+// next phase loads as vectors; with one row at a time, these loads would wait
+// for the stores to retire. (E = 128, k = 8 on AVX-512: 79 ns a row without,
+// 57 with.)
 constexpr size_t kTopKRows = 8;
 
 constexpr size_t NumGroups(size_t k) { return k <= 8 ? 16 : k <= 16 ? 32 : 64; }
@@ -55,15 +57,16 @@ HWY_INLINE TopKVec LoadOrLowest(TopKTag d, const Row& row, size_t i, size_t n) {
                         lowest);
 }
 
-// store(g, v) gets the maxima of the groups from g on: of the elements g,
-// g + groups, g + 2 * groups, ... Of a row with NaNs they may be anything.
+// Calls store(g, v) with the maxima of the groups from g on: group g has the
+// elements g, g + groups, g + 2 * groups, ... With NaNs in the row, the
+// maxima are garbage.
 template <class Row, class Store>
 SWITCHYARD_PIECE void GroupMaxima(const Row& row, size_t n, size_t groups,
                                   const Store& store) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
-  // Four vectors at a time: finer groups than wanted where N is large, several
-  // passes where it is small.
+  // Four vectors at a time: groups are finer than requested if N is large,
+  // and passes are several if it is small.
   const size_t step = HWY_MAX(groups, 4 * N);
   for (size_t first = 0; first < step; first += 4 * N) {
     TopKVec m0, m1, m2, m3;
@@ -105,7 +108,8 @@ SWITCHYARD_PIECE void GroupMaxima(const Row& row, size_t n, size_t groups,
   }
 }
 
-// The k-th largest of the maxima, the smallest with fewer than k above it.
+// The k-th largest of the maxima: the smallest one with fewer than k above
+// it.
 SWITCHYARD_PIECE float KthLargest(const float* HWY_RESTRICT maxima,
                                   size_t groups, size_t k) {
   const TopKTag d;
@@ -127,9 +131,9 @@ SWITCHYARD_PIECE float KthLargest(const float* HWY_RESTRICT maxima,
   return hn::GetLane(hn::MinOfLanes(d, kth));
 }
 
-// Ids and logits of the elements that are not below `bound`, with kAbove of
-// those that are neither below nor equal: ascending, NaNs among them. Returns
-// their number, or something above `limit` if that is exceeded.
+// Collects ids and logits of the elements that are not below `bound` (with
+// kAbove: neither below nor equal), in ascending order, NaNs included.
+// Returns their number, or a number above `limit` if it exceeds that.
 template <bool kAbove, class Row>
 SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
                                size_t limit, int32_t* HWY_RESTRICT to,
@@ -138,7 +142,8 @@ SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
   const TopKVec b = hn::Set(d, bound);
-  // GCC would broadcast i if this were a constant: one more shuffle a vector.
+  // If this were a constant, GCC would broadcast i: one more shuffle a
+  // vector.
   const auto step = hn::Set(di, static_cast<int32_t>(HWY_MIN(N, n)));
   TopKIntVec ids = FirstIds();
   size_t count = 0;
@@ -161,9 +166,9 @@ SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
   return count;
 }
 
-// Filter for a bound that many elements are equal to: those above it, then as
-// many of the equal ones, from the left, as make up k. Returns 0 where more
-// than `limit` are above.
+// Filter() for a bound that many elements equal: collects the elements above
+// it, then equal ones, from the left, up to k. Returns 0 if more than `limit`
+// are above.
 template <class Row>
 HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
                                size_t limit, int32_t* HWY_RESTRICT to,
@@ -174,7 +179,8 @@ HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
   size_t count = Filter<true>(row, n, bound, limit, to, logits);
   if (count > limit) return 0;
   const TopKVec b = hn::Set(d, bound);
-  // More than 16 + 2k elements passed Filter, so that k are in whole vectors.
+  // More than 16 + 2k elements passed Filter, so k of them are in whole
+  // vectors.
   for (size_t i = 0; i + N <= n && count < k; i += N) {
     const auto equal = hn::Eq(row.Load(d, i), b);
     const auto ids = hn::Add(FirstIds(), hn::Set(di, static_cast<int32_t>(i)));
@@ -184,8 +190,8 @@ HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
   return count;
 }
 
-// Candidates for the k best of a row, how many: what reaches the bound, or what
-// FilterTies makes of it; 0 where SelectNext has to do it.
+// Collects candidates for the k best of a row, by Filter() or, with ties,
+// FilterTies(). Returns their number; 0 if SelectNext has to do it.
 template <class Row>
 SWITCHYARD_PIECE size_t Collect(const Row& row, size_t n, size_t k, float bound,
                                 int32_t* HWY_RESTRICT ids,
@@ -196,13 +202,13 @@ SWITCHYARD_PIECE size_t Collect(const Row& row, size_t n, size_t k, float bound,
   return FilterTies(row, n, k, bound, limit, ids, logits);
 }
 
-// For any row: the first `count` <= kTopKMax elements that come after
-// (last_key, last_id) in the order.
+// The slow path, for any row: finds the first `count` <= kTopKMax elements
+// after (last_key, last_id) in the order.
 //
-// Collects candidates. When there are too many, sorts them, keeps the best
-// `count`, and from then on admits larger keys only: of equal ones, the one
-// found first is before. Every sort but the last makes room for 16 + count more
-// candidates, so the time is O(n) for a row in any order.
+// Collects candidates. When they are too many, sorts them, keeps the best
+// `count`, and from then on admits larger keys only, because among equal keys
+// the first one found comes first. Every sort except the last makes room for
+// 16 + count more candidates, so the time is O(n) for a row in any order.
 template <class Row>
 HWY_NOINLINE void SelectNext(const Row& row, size_t n, int32_t last_key,
                              int32_t last_id, size_t count, TopK& to) {
@@ -244,7 +250,7 @@ HWY_NOINLINE void SelectNext(const Row& row, size_t n, int32_t last_key,
   to.nan = nan;
 }
 
-// Keys as they lie.
+// Keys as stored.
 template <class T>
 struct KeyRow {
   const T* HWY_RESTRICT keys;
@@ -259,8 +265,8 @@ struct KeyRow {
   }
 };
 
-// The k <= kTopKMax best of each of `rows` <= kTopKRows rows of n, n <=
-// kTopKAll if kAll.
+// Selects the k <= kTopKMax best of each of `rows` <= kTopKRows rows of n; n
+// <= kTopKAll if kAll.
 template <bool kAll, class T>
 SWITCHYARD_PIECE void SelectTopK(const Matrix<const T>& keys, size_t k,
                                  TopK* HWY_RESTRICT to) {

@@ -1,16 +1,16 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The k best of as many rows as a vector has lanes, a row per lane: what
-// topk-inl.h does with a row's candidates one row at a time (rank them, move
-// them to their slots, add up, divide) costs as many instructions here for all
-// rows together. Rows come in through 4x4 transposes within 128-bit blocks, the
-// one shuffle that is cheap on every ISA.
+// The k best of as many rows as a vector has lanes, a row per lane.
+// topk-inl.h handles the candidates of one row at a time (ranks them, moves
+// them to their slots, adds up, divides); the same number of instructions
+// here does so for all rows together. Rows are loaded through 4x4 transposes
+// within 128-bit blocks, the only shuffle that is cheap on every ISA.
 //
-// Bound: the group maxima of a row are sorted by a network, all rows at once;
-// the k-th is the row's bound, and the filter of topk-inl.h collects what
-// reaches it. Selection: the candidates, in ascending order of ids, are
-// inserted into a sorted list of k.
+// Bound: a network sorts the group maxima of all rows at once; the k-th is a
+// row's bound, and the filter of topk-inl.h collects the elements that reach
+// it. Selection: the candidates, in ascending order of ids, are inserted into
+// a sorted list of k.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -33,7 +33,7 @@
 #include "src/simd/candidates-inl.h"
 #include "src/simd/topk-inl.h"
 
-// A vector of one row is no gain.
+// A vector of one row would not be faster.
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
@@ -53,25 +53,26 @@ struct Columns {
 struct TopKOfLanes {
   Columns<float, kTopKMax> sorted;
   Columns<int32_t, kTopKMax> ids;
-  // The candidates that they are the best of, in ascending order of ids.
+  // All candidates, in ascending order of ids.
   Columns<float, kLanesRoom> columns;
-  // Not 0: the row is left to topk-inl.h, and its lane is garbage.
+  // If not 0, topk-inl.h has to select from the row, and the lane is garbage.
   HWY_ALIGN int32_t hard[kTopKLanes];
 };
 
-// A row's candidates: whole vectors may be stored from any on.
+// A row's candidates, with room for whole vectors stored from any candidate
+// on.
 struct LanesCandidates {
   HWY_ALIGN float logits[2 * kLanesRoom];
   HWY_ALIGN int32_t ids[2 * kLanesRoom];
 };
 
-// The place of elements [4 * block, 4 * block + 4) of row r that
-// TransposeBlocks needs: vector 4 * block + r % 4, block r / 4.
+// Where TransposeBlocks needs elements [4 * block, 4 * block + 4) of row r:
+// in vector 4 * block + r % 4, block r / 4.
 HWY_INLINE size_t BlockPlace(size_t N, size_t r, size_t block) {
   return (4 * block + r % 4) * N + r / 4 * 4;
 }
 
-// Four vectors of 4x4 blocks, each block transposed; its own inverse.
+// Transposes each 4x4 block of four vectors; its own inverse.
 template <class D, class T = hn::TFromD<D>>
 SWITCHYARD_PIECE void TransposeBlocks(D d, T* HWY_RESTRICT p) {
   const size_t N = hn::Lanes(d);
@@ -89,7 +90,8 @@ SWITCHYARD_PIECE void TransposeBlocks(D d, T* HWY_RESTRICT p) {
   hn::Store(hn::InterleaveUpper(d, even_high, odd_high), d, p + 3 * N);
 }
 
-// The vector at element i of row r into its places, up to a block boundary.
+// Puts the vector at element i of row r in its places, up to a block
+// boundary.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void PutVector(D d, hn::Vec<D> v, size_t N, size_t r, size_t i,
                           T* HWY_RESTRICT columns) {
@@ -110,7 +112,7 @@ HWY_INLINE void PutVector(D d, hn::Vec<D> v, size_t N, size_t r, size_t i,
   }
 #endif
 }
-// Elements [0, n) of row r out of their places.
+// Takes elements [0, n) of row r from their places.
 template <class T>
 SWITCHYARD_PIECE void TakeRow(size_t N, size_t r, const T* HWY_RESTRICT columns,
                               T* HWY_RESTRICT row, size_t n) {
@@ -158,7 +160,7 @@ SWITCHYARD_PIECE void SortColumns(float* HWY_RESTRICT columns) {
   hn::Store(v6, d, columns + 6 * N);
   hn::Store(v7, d, columns + 7 * N);
 }
-// Two sorted runs of `count` columns become one: a bitonic merge.
+// Merges two sorted runs of `count` columns: a bitonic merge.
 SWITCHYARD_PIECE void MergeColumns(float* HWY_RESTRICT columns, size_t count) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
@@ -196,7 +198,7 @@ SWITCHYARD_PIECE TopKVec KthOfRuns(const float* HWY_RESTRICT columns,
   return kth;
 }
 
-// For each row, what at least k of its elements reach.
+// Finds a bound for each row that at least k of its elements reach.
 template <size_t kGroups, class T>
 SWITCHYARD_PIECE void Bounds(const Matrix<const T>& keys, size_t k,
                              float* HWY_RESTRICT bounds) {
@@ -230,7 +232,7 @@ SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
-  // A free slot: nothing is less than or equal to it.
+  // A free slot holds NaN, because no logit is less than or equal to it.
   for (size_t slot = 0; slot < k; ++slot) {
     hn::Store(hn::Set(d, std::numeric_limits<float>::quiet_NaN()), d,
               best.sorted.at + slot * N);
@@ -262,8 +264,8 @@ SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
   }
 }
 
-// The k <= kTopKMax best of each of at most a vector of rows, n <= kTopKAll
-// columns if kAll.
+// Selects the k <= kTopKMax best of each of at most a vector of rows; n <=
+// kTopKAll columns if kAll.
 template <bool kAll, class T>
 SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
                                         TopKOfLanes& best) {
@@ -299,8 +301,8 @@ SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
                           lists[r].logits);
       columns = HWY_MAX(columns, counts[r]);
     }
-    // Every row gets as many, because branches on a row's own count would be
-    // mispredicted half the time.
+    // Every row gets the same number, because branches on each row's count
+    // would be mispredicted half the time.
     for (size_t r = 0; r < rows; ++r) {
       float* const end = lists[r].logits + counts[r];
       for (size_t i = 0; i < columns; i += N) {
@@ -320,8 +322,9 @@ SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
   }
   for (size_t i = 0; i < columns; i += 4) TransposeBlocks(d, logits + i * N);
   Insert<kAll>(logits, ids.at, columns, k, best);
-  // Rows with a NaN, whose bound may be too high, and those whose largest logit
-  // is infinite: -inf, too, where too many candidates left none.
+  // Hard rows have a NaN, so that their bound may be too high, or an infinite
+  // largest logit. That includes -inf, the maximum of a row with too many
+  // candidates, because none of them are left.
   const TopKVec max = hn::Load(d, best.sorted.at);
   auto hard = hn::Not(hn::Lt(hn::Abs(max), hn::Set(d, HUGE_VALF)));
   for (size_t i = 0; i < columns; ++i) {

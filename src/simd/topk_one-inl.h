@@ -1,15 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The k best of a single row, in the order of candidates-inl.h. One row is one
-// chain of latencies, in which what topk-inl.h does in phases over several rows
-// would wait for its own stores: here one vector carries the candidates from
-// the filter to the weights. (E = 128, k = 8, the whole call: 67 ns instead of
-// 103.)
+// The k best of a single row, in the order of candidates-inl.h. One row is
+// one chain of latencies, and the phases of topk-inl.h would wait for their
+// own stores. Here one vector carries the candidates from the filter to the
+// weights. (E = 128, k = 8, the whole call: 67 ns instead of 103.)
 //
-// For AVX-512 with VBMI2: compressed bytes and expansion are what it hangs on.
-// Several rows are faster in phases: the window of instructions that wait does
-// not hold two of these chains (four rows: 1.25 of the time).
+// For AVX-512 with VBMI2 only, because it needs compressed bytes and
+// expansion. Several rows are faster in phases, because the CPU's window of
+// waiting instructions does not hold two of these chains (four rows: 1.25 of
+// the time).
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_ONE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -41,24 +41,24 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Above this too many rows have more candidates than a vector holds: 0.4 % of
-// rows of 512 experts with 10 in 32 groups, 14 % with 12.
+// With larger k too many rows have more candidates than a vector holds: 0.4 %
+// of rows of 512 experts with k = 10 in 32 groups, 14 % with 12.
 constexpr size_t kTopKOneMax = 10;
 
-// The candidates of a row, in ascending order of their ids, and where they go.
+// The candidates of a row, in ascending order of their ids, and their order.
 struct TopKOne {
   TopKVec logits;
   TopKIntVec ids;
   TopKIntVec order;  // lane s: the candidate that is s-th; the low 4 bits count
 };
 
-// Four times how many of the other lanes are before each lane: those with a
-// larger key and, of equal ones, those to its left. Of the lanes from `count`
-// on, all that is said is that they come behind. See Rank().
+// Four times the number of other lanes before each lane: lanes with a larger
+// key and, among equal keys, lanes to its left. The lanes from `count` on
+// come behind all others, in any order. See Rank().
 HWY_INLINE TopKIntVec RankOfLanes(TopKIntVec key, size_t count) {
   const TopKIntTag di;
   const TopKIntVec four = hn::Set(di, 4);
-  // Broadcasts from memory keep the one port free that compares.
+  // Broadcasts from memory, to keep the only port that compares free.
   HWY_ALIGN int32_t keys[kTopKLanes];
   hn::Store(key, di, keys);
   asm("" : "+m"(keys));
@@ -76,7 +76,7 @@ HWY_INLINE TopKIntVec RankOfLanes(TopKIntVec key, size_t count) {
   return rank;
 }
 
-// How many of the lanes of `others` are above each of `key`.
+// Counts the lanes of `others` above each lane of `key`.
 HWY_INLINE TopKIntVec CountAbove(TopKIntVec others, TopKIntVec key) {
   const TopKIntTag di;
   HWY_ALIGN int32_t keys[kTopKLanes];
@@ -90,10 +90,10 @@ HWY_INLINE TopKIntVec CountAbove(TopKIntVec others, TopKIntVec key) {
   return hn::Add(even, odd);
 }
 
-// A lower bound of the k-th largest element of a row, close to it: k <= 8 of 16
-// groups' maxima, or more of 32 groups'. Maxima become integers that compare
-// like them and differ in the last bits, by lane: then exactly one has k - 1
-// above it. Anything where there is a NaN.
+// A lower bound of the k-th largest element of a row, close to it: k <= 8 of
+// 16 groups' maxima, or more of 32 groups'. Maxima become integers that
+// compare like them and get the lane in their last bits, so that exactly one
+// has k - 1 above it. Garbage if the row has a NaN.
 template <class Row>
 HWY_INLINE TopKVec LowerBound(const Row& row, size_t n, size_t k,
                               TopKVec& max) {
@@ -140,7 +140,8 @@ HWY_INLINE uint64_t NotBelow(const Row& row, size_t first, size_t n,
   uint64_t bits = 0;
   for (size_t v = 0; v < 4; ++v) {
     const size_t i = first + v * kTopKLanes;
-    // Ordered comparisons are false for a NaN, which has to be seen.
+    // Negated Lt() instead of Ge(), because ordered comparisons are false for
+    // a NaN, and NaNs must be found.
     if (HWY_LIKELY(i + kTopKLanes <= n)) {
       const uint64_t some =
           static_cast<uint16_t>(hn::Not(hn::Lt(row.Load(d, i), bound)).raw);
@@ -156,7 +157,7 @@ HWY_INLINE uint64_t NotBelow(const Row& row, size_t first, size_t n,
 }
 
 // The candidates of a row of n elements for its k <= kTopKOneMax best: false
-// where topk-inl.h has to do it, for a NaN or too many that are equal.
+// if topk-inl.h has to do it, because of a NaN or too many equal elements.
 template <class Row>
 HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
                               TopKOne& to) {
@@ -216,7 +217,7 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
   const __m128i two = _mm_or_si128(_mm256_castsi256_si128(four),
                                    _mm256_extracti128_si256(four, 1));
   const __m128i one = _mm_or_si128(two, _mm_unpackhi_epi64(two, two));
-  // Eight lanes' places are in each half.
+  // Each half has the places of eight lanes.
   const TopKIntVec half = hn::ShiftRight<3>(hn::Iota(di, 0));
   const TopKIntVec shift =
       hn::ShiftLeft<2>(hn::And(hn::Iota(di, 0), hn::Set(di, 7)));
@@ -226,7 +227,7 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
   return true;
 }
 
-// v in the order of the sort.
+// Returns v in sorted order.
 HWY_INLINE TopKVec Sorted(TopKVec v, const TopKOne& one) {
   return TopKVec{_mm512_permutexvar_ps(one.order.raw, v.raw)};
 }

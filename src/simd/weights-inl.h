@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Stored weights to packed ones, some blocks of 16 rows at a time: for
-// PackWeights, and for products with weights as they are stored.
+// Packs stored weights, some blocks of 16 rows at a time: for PackWeights,
+// and for products with stored weights.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -35,8 +35,8 @@ struct StoredWeights {
 template <WeightFormat kFormat>
 using WeightFormatTag = std::integral_constant<WeightFormat, kFormat>;
 
-// Rows that TransposeRows() takes: a vector has a block of 16 bytes of each
-// fourth one.
+// The rows of TransposeRows(): a vector has a block of 16 bytes of every
+// fourth row.
 #if HWY_CAP_GE512
 constexpr size_t kTransposedRows = 16;
 #elif HWY_CAP_GE256 && !HWY_HAVE_SCALABLE
@@ -45,8 +45,8 @@ constexpr size_t kTransposedRows = 8;
 constexpr size_t kTransposedRows = 4;
 #endif
 
-// 16 bytes at `from` plus the offset of each of some rows: dword q of row i to
-// to[stride * q + 4 * i], with the bits of `flip` changed.
+// Takes 16 bytes of each row, at `from` plus its offset, and stores dword q
+// of row i to to[stride * q + 4 * i], with the bits of `flip` inverted.
 HWY_INLINE void TransposeRows(const uint8_t* HWY_RESTRICT from,
                               const size_t* HWY_RESTRICT offsets, uint32_t flip,
                               uint8_t* HWY_RESTRICT to, size_t stride) {
@@ -95,7 +95,7 @@ HWY_INLINE void TransposeRows(const uint8_t* HWY_RESTRICT from,
 #endif
 }
 
-// 16 bytes of all 16 rows: see TransposeRows().
+// TransposeRows() for 16 bytes of all 16 rows.
 HWY_INLINE void TransposeGroup(const uint8_t* HWY_RESTRICT from,
                                const size_t* HWY_RESTRICT offsets,
                                uint32_t flip, uint8_t* HWY_RESTRICT to,
@@ -105,8 +105,8 @@ HWY_INLINE void TransposeGroup(const uint8_t* HWY_RESTRICT from,
   }
 }
 
-// The integers of q4_K's 12 bytes, which are six bits each: scales of parts 0
-// to 3 and 4 to 7, then minima likewise.
+// Unpacks the six-bit integers of q4_K's 12 bytes: scales of parts 0 to 3 and
+// 4 to 7, then minima likewise.
 HWY_INLINE void GetSixBits(const uint32_t* HWY_RESTRICT q0,
                            const uint32_t* HWY_RESTRICT q1,
                            const uint32_t* HWY_RESTRICT q2,
@@ -119,7 +119,8 @@ HWY_INLINE void GetSixBits(const uint32_t* HWY_RESTRICT q0,
     to[48 + i] = (q2[i] >> 4 & kFour) | (q1[i] >> 6 & kTwo) << 4;
   }
 }
-// The scales of a block of 16 rows, which begin at `from` plus their offsets.
+// Packs the scales of a block of 16 rows, which begin at `from` plus their
+// offsets.
 template <class Format>
 HWY_INLINE void PackScales(const uint8_t* HWY_RESTRICT from,
                            const size_t* HWY_RESTRICT offsets,
@@ -145,9 +146,9 @@ HWY_INLINE void PackScales(const uint8_t* HWY_RESTRICT from,
   }
 }
 
-// One block of 16 rows, which begin at `from` plus their offsets. `next`, if
-// given, is the memory of as many rows' block that is wanted later: it comes to
-// the L2 cache a few lines at a time, because many at once stop the core.
+// Packs one block of 16 rows, which begin at `from` plus their offsets.
+// `next`, if given, is the same block of rows needed later: it is prefetched
+// to the L2 cache a few lines at a time, because many at once stall the core.
 template <class Format>
 HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
                           const size_t* HWY_RESTRICT offsets,
@@ -174,10 +175,10 @@ HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
   PackScales<Format>(from, offsets, scales);
 }
 
-// Blocks [begin, end) of the 16 rows from `row` on: their codes and scales as
-// kPacked has them. Rows behind the last repeat it: PackGroups() zeroes them,
-// and a product does not look at them. `next`, if given, is the first of 16
-// rows that are wanted later.
+// Packs blocks [begin, end) of the 16 rows from `row` on to codes and scales
+// as in kPacked. Rows behind the last repeat it: PackGroups() zeroes them,
+// and a product does not read them. `next`, if given, is the first of 16 rows
+// needed later.
 template <class Format>
 HWY_NOINLINE void PackBlocks(const StoredWeights& weights, size_t row,
                              size_t begin, size_t end, uint8_t* codes,
@@ -194,7 +195,7 @@ HWY_NOINLINE void PackBlocks(const StoredWeights& weights, size_t row,
   const uint8_t* from = weights.data + begin * kTraits.stored_block;
   for (size_t b = begin; b < whole; ++b) {
 #if HWY_HAVE_SCALABLE
-    // GCC 12 ends in an internal error where it splits this loop for SVE.
+    // GCC 12 fails with an internal error when it splits this loop for SVE.
     asm volatile("" ::: "memory");
 #endif
     const uint8_t* const later =
