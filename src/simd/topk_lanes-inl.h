@@ -323,8 +323,8 @@ SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
   for (size_t i = 0; i < columns; i += 4) TransposeBlocks(d, logits + i * N);
   Insert<kAll>(logits, ids.at, columns, k, best);
   // Hard rows have a NaN, so that their bound may be too high, or an infinite
-  // largest logit. That includes -inf, the maximum of a row with too many
-  // candidates, because none of them are left.
+  // largest logit. That includes -inf: a row with too many candidates keeps
+  // no candidate, so its maximum is -inf.
   const TopKVec max = hn::Load(d, best.sorted.at);
   auto hard = hn::Not(hn::Lt(hn::Abs(max), hn::Set(d, HUGE_VALF)));
   for (size_t i = 0; i < columns; ++i) {
