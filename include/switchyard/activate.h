@@ -40,7 +40,7 @@ enum class GateUpLayout : uint8_t {
   kUngated,       // `gate` alone: f(g) of an activation f(g) * u
 };
 
-// Where a step is applied: before the activation or after it.
+// The place of a step: before the activation or after it.
 enum class ActivatePlace : uint8_t { kBefore, kAfter };
 
 // Whether stores to out go through the caches. Results are the same.

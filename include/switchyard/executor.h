@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where calls run: on the calling thread, on oneTBB's threads, or on an
+// The threads that run calls: the calling thread, oneTBB's threads, or an
 // executor that you write.
 
 #ifndef SWITCHYARD_EXECUTOR_H_

@@ -70,8 +70,8 @@ struct ExpertTile {
   AnyMatrix out;
 };
 
-// With this, Clang warns if the object dies before the ExpertGemm that refers
-// to it.
+// Makes Clang warn if the object dies before the ExpertGemm that refers to
+// it.
 #if defined(__clang__)
 #define SWITCHYARD_LIFETIME_BOUND [[clang::lifetimebound]]
 #else

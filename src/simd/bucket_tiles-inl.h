@@ -32,7 +32,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // On the stack: 32 KB for the pairs, 8 KB for counters.
 constexpr size_t kTilePairs = 8192;
 constexpr size_t kMaxTileExperts = 1024;
-// With fewer pairs, tiles are not faster.
+// Tiles are not faster for fewer pairs.
 constexpr size_t kMinTiledPairs = 128;
 
 // The most experts for which placing `pairs` pairs in rows of this stride is

@@ -66,8 +66,8 @@ struct LanesCandidates {
   HWY_ALIGN int32_t ids[2 * kLanesRoom];
 };
 
-// Where TransposeBlocks needs elements [4 * block, 4 * block + 4) of row r:
-// in vector 4 * block + r % 4, block r / 4.
+// The place where TransposeBlocks needs elements [4 * block, 4 * block + 4)
+// of row r: vector 4 * block + r % 4, block r / 4.
 HWY_INLINE size_t BlockPlace(size_t N, size_t r, size_t block) {
   return (4 * block + r % 4) * N + r / 4 * 4;
 }

@@ -125,7 +125,7 @@ enum swy_gate_up_layout {
   SWY_INTERLEAVED = 2,   // both in `gate`: gate, up, gate, up, ...
   SWY_UNGATED = 3        // `gate` alone
 };
-// Where a step is applied: before or after the activation.
+// The place of a step: before or after the activation.
 enum swy_activate_place { SWY_BEFORE = 0, SWY_AFTER = 1 };
 // Whether stores to out go through the caches. Results are the same.
 enum swy_activate_stores {

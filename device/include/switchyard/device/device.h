@@ -227,7 +227,8 @@ class Device : public Referencing<Device> {
   Ref<Library> newLibrary(host_internal::Text path, T** error) noexcept {
     return newLibraryFromFile(path, {}, error);
   }
-  // A kernel of a library, which a device with the same check_kernels made.
+  // A kernel of a library. The library must be made by a device with the same
+  // check_kernels.
   Ref<ComputePipelineState> newComputePipelineState(
       host_internal::Arg<Function> function,
       host_internal::ErrorOut error = nullptr) noexcept;

@@ -267,7 +267,7 @@ class Text {
   const char* text_;
 };
 
-// Where a failing call stores the reason: a std::string* or metal-cpp's
+// The place for a failing call's reason: a std::string* or metal-cpp's
 // NS::Error**; both may be null.
 class ErrorOut {
  public:
