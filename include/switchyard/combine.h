@@ -67,7 +67,7 @@ struct RowIndex : ConstAnyMatrix {
   // Row token * top_k + slot; num_rows is tokens * top_k.
   enum TokenOrder { kTokenOrder };
   constexpr RowIndex(TokenOrder) noexcept : token_order(true) {}  // NOLINT
-  constexpr RowIndex() noexcept = default;                        // left out
+  constexpr RowIndex() noexcept = default;  // neither is given
 
   bool token_order = false;
 };

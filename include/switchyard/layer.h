@@ -295,10 +295,10 @@ struct ExpertsInputs {
   // engine adds the biases of the down product.
   ConstAnyMatrix gate_bias = {};
   ConstAnyMatrix up_bias = {};  // with GateUpLayout::kSplit only
-  // The arguments of Combine(): topk_weights, residual, norm_weight, shared,
-  // ... Leave out `rows` and `row_index`, and shared.rows too if the plan has
-  // a shared expert. Set shared.gate and shared.kind then: SharedGate::kNone
-  // if the model has no gate (DeepSeek).
+  // The arguments of Combine(): topk_weights, residual, norm_weight, shared
+  // and so on. Leave out `rows` and `row_index`, and shared.rows too if the
+  // plan has a shared expert. Set shared.gate and shared.kind then:
+  // SharedGate::kNone if the model has no gate (DeepSeek).
   CombineInputs combine = {{}, {}, ConstAnyMatrix()};
   // At least [ExpertsScratchSize], of any contents.
   Span<int32_t> scratch;

@@ -40,8 +40,8 @@ namespace switchyard {
 // the sum of a row's codes (u8: less 128 each), by which an integer GEMM
 // corrects for the weights' zero point.
 //
-// The fields d of q8_0 and d and s of q8_1 are f16, and the largest f16 is
-// 65504, so finite values may exceed them: a magnitude of 8.4e6 makes d
+// The fields d of q8_0 and d and s of q8_1 are f16. The largest f16 is 65504,
+// and d and s of finite values may exceed it: a magnitude of 8.4e6 makes d
 // infinite, and a block of 32 values of 2048.0 makes s infinite, because s
 // would be 65536. These are GGML's bits, and products with such a block are
 // infinite or NaN. Quantize counts such blocks, and clamps them if

@@ -294,8 +294,8 @@ using AnyMatrix = BasicAnyMatrix<void>;
 using ConstAnyMatrix = BasicAnyMatrix<const void>;
 
 // Rows of data that may be quantised: codes with their scales and sums.
-// quantize.h has the formats. Converts from any matrix if the format has no
-// scales:
+// quantize.h has the formats. Converts from a matrix alone if the format
+// needs neither:
 //
 //   GatherRows({tokens, pairs, ids}, {{codes, n, hidden}});  // or quantised:
 //   GatherRows({tokens, pairs, ids}, {{{codes, n, hidden}, {scales, n, 1}}});

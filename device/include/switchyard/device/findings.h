@@ -55,7 +55,7 @@ struct Finding {
   std::string kernel;
   size_t dispatch = 0;        // in the command buffer
   Size threadgroup;           // its position in the grid
-  size_t thread = kNoThread;  // in the threadgroup, if one alone
+  size_t thread = kNoThread;  // in the threadgroup; kNoThread: not one alone
   // "kernel: threadgroup (..), thread ..: problem". The text of the first
   // finding is also in CommandBuffer::error().
   std::string text;
