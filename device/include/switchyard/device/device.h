@@ -65,12 +65,12 @@ struct DeviceOptions {
   // Checked mode, for kernels made by MakeKernel() of kernel.h: every access
   // to memory is checked. Accesses that are out of bounds, read memory that
   // was never written or race with another access become
-  // CommandBuffer::findings(), and the first of them the buffer's error. So
-  // do dispatches of a concurrent encoder that conflict without a barrier,
-  // built-in ones included. Threadgroups run one after the other, each up to
-  // 20 times slower. newBuffer(length) is filled with a pattern instead of
-  // zeros, so that reads of unwritten memory are found. device/docs/metal.md
-  // lists which mistakes are found and which are missed.
+  // CommandBuffer::findings(), and the first of them the command buffer's
+  // error. So do dispatches of a concurrent encoder that conflict without a
+  // barrier, built-in ones included. Threadgroups run one after the other,
+  // each up to 20 times slower. newBuffer(length) is filled with a pattern
+  // instead of zeros, so that reads of unwritten memory are found.
+  // device/docs/metal.md lists which mistakes are found and which are missed.
   bool check_kernels = false;
   // If not 0, and with check_kernels: threadgroups and threads run in an
   // order drawn from this seed, and up to 8 threadgroups take turns at
