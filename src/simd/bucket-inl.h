@@ -94,7 +94,7 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
 constexpr size_t kManyBytes = 128;
 
 // Adds the number of times that each of the four experts from `first` on is
-// in bytes[0, size): whole vectors, at most 255 bytes.
+// in bytes[0, size): whole vectors, at most 255 of them.
 HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
                                  uint32_t first, int32_t* HWY_RESTRICT counts) {
   const hn::ScalableTag<uint8_t> d;

@@ -3,7 +3,7 @@
 
 // Weights: the slots of some rows on the stack, from the ids of the selected
 // experts to x, to v, to weights, and to the outputs. It handles a few slots
-// at a time, so that no number of slots needs memory.
+// at a time, so that any number of slots fits on the stack.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_) == \
@@ -219,7 +219,7 @@ struct WeightMaker {
   HWY_NOINLINE void AddBias(const Rows& rows, Slots& s) const {
     HWY_ALIGN float bias[kSlots];
     int32_t ids[kSlots];
-    ids[0] = 0;  // or GCC warns that it is uninitialised
+    ids[0] = 0;  // otherwise GCC finds it uninitialised
     for (size_t r = 0; r < s.rows; ++r) {
       const size_t row = BiasRow(args.inputs, rows.token + r);
       if (row == SIZE_MAX) continue;
