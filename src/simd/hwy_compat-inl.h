@@ -43,7 +43,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Defined if masked 32-bit loads and stores do not touch memory outside the
+// 1 if masked 32-bit loads and stores do not touch memory outside the
 // mask. AVX2 counts, although Highway says HWY_MEM_OPS_MIGHT_FAULT: its
 // vmaskmov never faults on a lane that is off. SSE and NEON emulate with full
 // accesses.
