@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (with & 8) out.active_experts = active.span<int32_t>();
   const auto run = [&] {
     return c.Run(
-        [&](auto&& who) { return BucketAligned(in, out, options, who); });
+        [&](Executor& who) { return BucketAligned(in, out, options, who); });
   };
 
   if (RefusesSpoilt<calls::AlignedCall>(spoiler, &in, &out, &options, run)) {

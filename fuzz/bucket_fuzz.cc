@@ -40,7 +40,7 @@ struct Case : SortCase {
   void RunCall(const Spoiler& spoiler, Out& out, bool fits, Report report,
                const Check& check) {
     const auto run = [&] {
-      return Run([&](auto&& who) {
+      return Run([&](Executor& who) {
         if constexpr (std::is_same_v<Out, PackedBuckets>) {
           return BucketPacked(in, out, options, who);
         } else {

@@ -94,7 +94,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (with_copies) out.copy_index = copy_index.view();
   if (with_returns) out.return_index = return_index.view();
   const auto run = [&] {
-    return c.Run([&](auto&& who) { return MapPairs(in, out, options, who); });
+    return c.Run(
+        [&](Executor& who) { return MapPairs(in, out, options, who); });
   };
 
   if (RefusesSpoilt<calls::MapCall>(spoiler, &in, &out, &options, run)) {

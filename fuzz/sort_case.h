@@ -7,13 +7,13 @@
 #ifndef SWITCHYARD_FUZZ_SORT_CASE_H_
 #define SWITCHYARD_FUZZ_SORT_CASE_H_
 
-#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <vector>
 
 #include "fuzz/call.h"
 #include "switchyard/bucket.h"
+#include "switchyard/team_executor.h"
 #include "testing/crew.h"
 #include "testing/reference_map.h"
 
@@ -29,7 +29,9 @@ struct SortCase {
         top_k(b.Size({1, 8, 4, 0}, 20)),
         buckets(1 + b.Size(sizes, most)),
         executor(b),
-        crew(1 + b.Below(3)),
+        num_threads(1 + b.Below(3)),
+        crew(num_threads),
+        team(num_threads, crew.Member(0).barrier, &crew),
         by_team(b.Flag()),
         mapped_by_table(may_have_table && b.Flag()),
         num_ids(mapped_by_table ? 1 + b.Size({7, 127}, 300) : buckets),
@@ -54,7 +56,7 @@ struct SortCase {
   }
   size_t ScratchSize() {
     const size_t pairs = tokens * top_k;
-    return by_team ? BucketScratchSize(pairs, buckets, crew.Member(0))
+    return by_team ? BucketScratchSize(pairs, buckets, team)
                    : BucketScratchSize(pairs, buckets, executor);
   }
   Span<const int32_t> Table() const {
@@ -62,25 +64,25 @@ struct SortCase {
                            : Span<const int32_t>();
   }
 
-  // call(executor), or call(team) on each thread of one.
+  // call(executor), or call(team) on the first thread of a team.
   template <class Call>
   Status Run(const Call& call) {
     if (!by_team) return call(executor);
-    const std::vector<Status> statuses =
-        crew.Run([&](const Team& team) { return call(team); });
-    for (const Status& s : statuses) {
-      FUZZ_CHECK(s.code() == statuses[0].code() &&
-                     std::strcmp(s.message(), statuses[0].message()) == 0,
-                 "members got different statuses");
-    }
-    return statuses[0];
+    Status status;
+    crew.Run([&](const testing_support::CrewMember& member) {
+      team.Run(member.thread, [&] { status = call(team); });
+      return Status();
+    });
+    return status;
   }
 
   static constexpr Type kTypes[] = {Type::kI32, Type::kU32, Type::kI64};
 
   const size_t tokens, top_k, buckets;
   PiecesExecutor executor;
+  const size_t num_threads;
   testing_support::Crew crew;
+  TeamExecutor team;
   const bool by_team, mapped_by_table;
   const size_t num_ids;
   const std::vector<int32_t> values;

@@ -16,25 +16,23 @@ namespace switchyard {
 namespace {
 
 using internal::BucketPlan;
-using internal::kMaxInt32;
 
 // Clearing one element of a table in memory.
 constexpr size_t kPadPs = 300;
 
 // A sort on its way: what both functions do, in the same order.
-template <class Crew>
 struct Sort {
   const BucketPlan plan;
-  const Crew& crew;
+  Executor& executor;
   simd::BucketTotals totals;
   simd::BucketArgs args;
 
   Sort(const BucketInputs& inputs, const Span<int32_t>& tokens_per_expert,
-       const AnyMatrix& row_index, BucketOrder order, const Crew& who)
+       const AnyMatrix& row_index, BucketOrder order, Executor& who)
       : plan(internal::MakeBucketPlan(
             inputs.topk_ids.rows, inputs.topk_ids.cols, tokens_per_expert.size,
             order, inputs.scratch.size, who)),
-        crew(who),
+        executor(who),
         args{inputs.topk_ids,
              row_index,
              tokens_per_expert.size,
@@ -54,23 +52,16 @@ struct Sort {
     return num_pairs() - static_cast<size_t>(totals.pairs);
   }
 
-  Status RunSerial() {
-    crew.Once([&] { simd::BucketSerial()(args, 0, args.topk_ids.rows); });
-    ShareTotals();
-    return Status();
-  }
+  void RunSerial() { simd::BucketSerial()(args, 0, args.topk_ids.rows); }
   // Each pass is charged the time of both: the second finds the threads awake.
   Status RunBlocks(simd::RowFunction<simd::BucketArgs> blocks) {
     const size_t block_ps =
         internal::kPairPs * args.block_tokens * args.topk_ids.cols;
-    return crew.Share(plan.blocks, block_ps, blocks, args);
+    return internal::RunRows(executor, plan.blocks, block_ps, blocks, args);
   }
   // Zeros: of no pairs, or as cursors of claims.
   void Clear() {
-    crew.Once([&] {
-      std::memset(args.tokens_per_expert, 0,
-                  args.num_experts * sizeof(int32_t));
-    });
+    std::memset(args.tokens_per_expert, 0, args.num_experts * sizeof(int32_t));
   }
   // tokens_per_expert and totals; the offsets, too, where they are wanted.
   Status Count() {
@@ -79,65 +70,44 @@ struct Sort {
     if (status.ok()) Scan(plan.blocks);
     return status;
   }
-  void Scan(size_t blocks) {
-    crew.Once([&] { simd::BucketScan()(args, 0, blocks); });
-    ShareTotals();
-  }
+  void Scan(size_t blocks) { simd::BucketScan()(args, 0, blocks); }
   Status Place() { return RunBlocks(simd::BucketPlace()); }
 
-  // To the threads for which one has counted. None goes on, to count again or
-  // to return, before all have read.
-  void ShareTotals() {
-    if (!crew.Reports()) {
-      totals = simd::BucketTotals();
-      for (size_t e = 0; e < args.num_experts; ++e) {
-        totals.max = std::max(totals.max, args.tokens_per_expert[e]);
-        totals.pairs += args.tokens_per_expert[e];
-      }
-    }
-    crew.Wait();
-  }
-  // Before any thread of a team returns.
   void Tell(Report* report, size_t row_stride = 0) const {
     if (report == nullptr) return;
-    if (crew.Reports()) {
-      report->max_rows = static_cast<size_t>(totals.max);
-      report->dropped = dropped();
-      if (row_stride != 0) report->row_stride = row_stride;
-    }
-    crew.Wait();
+    report->max_rows = static_cast<size_t>(totals.max);
+    report->dropped = dropped();
+    if (row_stride != 0) report->row_stride = row_stride;
   }
 };
 
-// For an Executor or a Team.
-template <class Who>
-size_t ScratchSize(size_t num_pairs, size_t num_experts, const Who& who) {
-  if (num_pairs > kMaxInt32 || num_experts > kMaxInt32) return 0;
+}  // namespace
+
+size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
+                         const Executor& executor) noexcept {
+  constexpr size_t kMost = internal::kMaxInt32;
+  if (num_pairs > kMost || num_experts > kMost) return 0;
   const size_t blocks = internal::BucketBlocks(
-      num_pairs, internal::kMinPairsPerCounter * num_experts, who);
+      num_pairs, internal::kMinPairsPerCounter * num_experts, executor);
   return blocks == 1 ? 0 : blocks * num_experts;
 }
 
-template <class Crew>
-Status Packed(const BucketInputs& inputs, const PackedBuckets& outputs,
-              const BucketOptions& options, const Crew& crew) {
-  const auto call =
-      internal::CheckSort<calls::PackedCall>(inputs, outputs, options);
+Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
+                    const BucketOptions& options, Executor& executor) noexcept {
+  const auto call = internal::CheckSort<calls::PackedCall>(inputs, outputs,
+                                                           options, executor);
   Status status = call.status;
-  if (status.ok()) status = crew.Check(inputs.topk_ids);
   if (!status.ok()) return status;
   const auto& [tokens_per_expert, offsets, pairs, row_index, report] = outputs;
 
-  Sort<Crew> sort(inputs, tokens_per_expert, row_index, options.order, crew);
+  Sort sort(inputs, tokens_per_expert, row_index, options.order, executor);
   sort.args.offsets = offsets.data;
   sort.args.out = pairs.data;
   if (sort.num_pairs() == 0) {
-    crew.Once([&, zeros = offsets] {
-      std::memset(zeros.data, 0, zeros.size * sizeof(int32_t));
-    });
+    std::memset(offsets.data, 0, offsets.size * sizeof(int32_t));
     sort.Clear();
   } else if (sort.serial()) {
-    status = sort.RunSerial();
+    sort.RunSerial();
   } else {
     status = sort.Count();
     if (status.ok()) status = sort.Place();
@@ -150,13 +120,12 @@ Status Packed(const BucketInputs& inputs, const PackedBuckets& outputs,
                                     sort.dropped(), sort.num_pairs());
 }
 
-template <class Crew>
-Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
-               const BucketOptions& options, const Crew& crew) {
-  const auto call =
-      internal::CheckSort<calls::StridedCall>(inputs, outputs, options);
+Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
+                     const BucketOptions& options,
+                     Executor& executor) noexcept {
+  const auto call = internal::CheckSort<calls::StridedCall>(inputs, outputs,
+                                                            options, executor);
   Status status = call.status;
-  if (status.ok()) status = crew.Check(inputs.topk_ids);
   if (!status.ok()) return status;
   const auto& [tokens_per_expert, ids, given_stride, zero_padding, report] =
       outputs;
@@ -164,7 +133,7 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
   size_t row_stride = given_stride;
 
   const AnyMatrix no_row_index;
-  Sort<Crew> sort(inputs, tokens_per_expert, no_row_index, options.order, crew);
+  Sort sort(inputs, tokens_per_expert, no_row_index, options.order, executor);
   const size_t num_pairs = sort.num_pairs();
   if (num_pairs == 0) {
     sort.Clear();
@@ -179,8 +148,12 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
   const bool fits_any =
       row_stride >= num_pairs && ids.size >= needed_ids(num_pairs);
   if (!fits_any || !(sort.serial() || sort.plan.claims)) {
-    status = sort.serial() ? sort.RunSerial() : sort.Count();
-    if (!status.ok()) return status;
+    if (sort.serial()) {
+      sort.RunSerial();
+    } else {
+      status = sort.Count();
+      if (!status.ok()) return status;
+    }
     const size_t max_rows = static_cast<size_t>(sort.totals.max);
     const size_t tight = std::max<size_t>(1, max_rows);
     if (row_stride == StridedBuckets::kTightStride) row_stride = tight;
@@ -201,15 +174,15 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
   sort.args.out = ids.data;
   sort.args.row_stride = row_stride;
   if (sort.serial()) {
-    status = sort.RunSerial();
+    sort.RunSerial();
   } else {
     if (sort.plan.claims) sort.Clear();
     status = sort.Place();
     if (status.ok() && sort.plan.claims) sort.Scan(0);
   }
   if (status.ok() && zero_padding) {
-    status = crew.Share(num_experts, kPadPs * row_stride, simd::BucketPad(),
-                        sort.args);
+    status = internal::RunRows(executor, num_experts, kPadPs * row_stride,
+                               simd::BucketPad(), sort.args);
   }
   if (!status.ok()) return status;
   sort.Tell(report, row_stride);
@@ -217,42 +190,6 @@ Status Strided(const BucketInputs& inputs, const StridedBuckets& outputs,
              ? Status()
              : internal::DoesNotFit(SWITCHYARD_DROPPED_TEXT("BucketStrided"),
                                     sort.dropped(), sort.num_pairs());
-}
-
-}  // namespace
-
-size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
-                         const Executor& executor) noexcept {
-  return ScratchSize(num_pairs, num_experts, executor);
-}
-size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
-                         const Team& team) noexcept {
-  return ScratchSize(num_pairs, num_experts, team);
-}
-
-Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
-                    const BucketOptions& options, Executor& executor) noexcept {
-  return Packed(inputs, outputs, options, internal::ExecutorCrew(executor));
-}
-Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
-                    const BucketOptions& options, const Team& team) noexcept {
-  const Status status =
-      internal::CheckTeam(team, SWITCHYARD_TEAM_TEXTS("BucketPacked"));
-  if (!status.ok()) return status;
-  return Packed(inputs, outputs, options, internal::TeamCrew(team));
-}
-
-Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
-                     const BucketOptions& options,
-                     Executor& executor) noexcept {
-  return Strided(inputs, outputs, options, internal::ExecutorCrew(executor));
-}
-Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
-                     const BucketOptions& options, const Team& team) noexcept {
-  const Status status =
-      internal::CheckTeam(team, SWITCHYARD_TEAM_TEXTS("BucketStrided"));
-  if (!status.ok()) return status;
-  return Strided(inputs, outputs, options, internal::TeamCrew(team));
 }
 
 Status MakeDispatchArgs(const DispatchInputs& inputs,

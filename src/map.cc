@@ -35,13 +35,13 @@ void PutElements(const MapRows& list, size_t row_elements) {
   put(list.offsets, list.element_offsets);
 }
 
-template <class Crew>
-Status Map(const MapInputs& inputs, const MapOutputs& outputs,
-           const MapOptions& options, const Crew& crew) {
+}  // namespace
+
+Status MapPairs(const MapInputs& inputs, const MapOutputs& outputs,
+                const MapOptions& options, Executor& executor) noexcept {
   const auto call =
-      internal::CheckSort<calls::MapCall>(inputs, outputs, options);
+      internal::CheckSort<calls::MapCall>(inputs, outputs, options, executor);
   Status status = call.status;
-  if (status.ok()) status = crew.Check(inputs.topk_ids);
   if (!status.ok()) return status;
   const auto& [topk_ids, destinations, scratch] = inputs;
   const auto& [pairs, pair_index, tokens, copy_index, return_index, report] =
@@ -51,25 +51,17 @@ Status Map(const MapInputs& inputs, const MapOutputs& outputs,
   const size_t num_tokens = topk_ids.rows, top_k = topk_ids.cols;
   const size_t num_pairs = num_tokens * top_k;
   const size_t per_destination = options.experts_per_destination;
-  const auto put_elements = [&outputs, row_elements = options.row_elements] {
-    PutElements(outputs.pairs, row_elements);
-    PutElements(outputs.tokens, row_elements);
-  };
   simd::MapTotals totals, token_totals;
-  int32_t found = 0;
   if (num_pairs == 0) {
-    crew.Once([&outputs, &put_elements] {
-      for (const MapRows* list : {&outputs.pairs, &outputs.tokens}) {
-        Clear(list->counts);
-        Clear(list->offsets);
-      }
-      put_elements();
-    });
+    for (const MapRows* list : {&pairs, &tokens}) {
+      Clear(list->counts);
+      Clear(list->offsets);
+    }
   } else {
     const AnyMatrix no_index;
-    const internal::BucketPlan plan =
-        internal::MakeBucketPlan(num_tokens, top_k, num_destinations,
-                                 BucketOrder::kAscending, scratch.size, crew);
+    const internal::BucketPlan plan = internal::MakeBucketPlan(
+        num_tokens, top_k, num_destinations, BucketOrder::kAscending,
+        scratch.size, executor);
     const simd::IdMap map = {
         destinations.data, call.sizes.num_ids,
         simd::Divider(std::max<size_t>(1, per_destination))};
@@ -87,7 +79,7 @@ Status Map(const MapInputs& inputs, const MapOutputs& outputs,
                             cursors};
     const bool looked_up = destinations.size != 0 || per_destination > 1;
     pair_args.keeps_buckets = looked_up && pair_index.data != nullptr;
-    status = internal::RunMapSort(crew, plan, pair_args, &found);
+    status = internal::RunMapSort(executor, plan, pair_args);
     if (status.ok() && with_tokens) {
       simd::MapArgs token_args{topk_ids,
                                copy_index,
@@ -102,40 +94,25 @@ Status Map(const MapInputs& inputs, const MapOutputs& outputs,
                                cursors};
       token_args.tokens = true;
       token_args.keeps_buckets = looked_up && copy_index.data != nullptr;
-      status = internal::RunMapSort(crew, plan, token_args, &found);
+      status = internal::RunMapSort(executor, plan, token_args);
     }
     if (!status.ok()) return status;
-    crew.Once(put_elements);
   }
-  crew.Once([&outputs, &totals, num_pairs, found] {
-    Report* const told = outputs.report;
-    if (told == nullptr) return;
-    told->max_rows = static_cast<size_t>(totals.max);
-    told->dropped = num_pairs - static_cast<size_t>(found);
-  });
-  return static_cast<size_t>(found) == num_pairs || options.allow_dropped
+  PutElements(pairs, options.row_elements);
+  PutElements(tokens, options.row_elements);
+  const size_t dropped = num_pairs - static_cast<size_t>(totals.found);
+  if (report != nullptr) {
+    report->max_rows = static_cast<size_t>(totals.max);
+    report->dropped = dropped;
+  }
+  return dropped == 0 || options.allow_dropped
              ? Status()
              : internal::RefuseDropped(
                    "MapPairs: destinations: outside [-1, num_destinations), "
                    "and options.allow_dropped is not set",
                    "MapPairs: topk_ids: without a destination, and "
                    "options.allow_dropped is not set",
-                   destinations, num_destinations,
-                   num_pairs - static_cast<size_t>(found), num_pairs);
-}
-
-}  // namespace
-
-Status MapPairs(const MapInputs& inputs, const MapOutputs& outputs,
-                const MapOptions& options, Executor& executor) noexcept {
-  return Map(inputs, outputs, options, internal::ExecutorCrew(executor));
-}
-Status MapPairs(const MapInputs& inputs, const MapOutputs& outputs,
-                const MapOptions& options, const Team& team) noexcept {
-  const Status status =
-      internal::CheckTeam(team, SWITCHYARD_TEAM_TEXTS("MapPairs"));
-  if (!status.ok()) return status;
-  return Map(inputs, outputs, options, internal::TeamCrew(team));
+                   destinations, num_destinations, dropped, num_pairs);
 }
 
 }  // namespace switchyard

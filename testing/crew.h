@@ -10,20 +10,27 @@
 #include <thread>
 #include <vector>
 
-#include "switchyard/bucket.h"
+#include "switchyard/status.h"
 
 namespace switchyard::testing_support {
+
+// One of an engine's threads, as TeamExecutor takes them.
+struct CrewMember {
+  size_t thread, num_threads;
+  void (*barrier)(void* context);
+  void* context;
+};
 
 // `num_threads` threads and the barrier that they lend.
 class Crew {
  public:
   explicit Crew(size_t num_threads) : num_threads_(num_threads) {}
 
-  Team Member(size_t thread) {
+  CrewMember Member(size_t thread) {
     return {thread, num_threads_,
             [](void* crew) { static_cast<Crew*>(crew)->Wait(); }, this};
   }
-  // call(team) on each, and what each returned.
+  // call(member) on each, and what each returned.
   template <class Call>
   std::vector<Status> Run(const Call& call) {
     std::vector<Status> statuses(num_threads_);

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <memory>
 
-#include "testing/crew.h"
 #include "tests/bucket_case.h"
 
 namespace switchyard::testing_support {
@@ -473,33 +472,6 @@ TEST_P(BucketCollidePoolTest, InBlocks) {
         }
       }
     }
-  }
-}
-
-TEST_P(BucketCollideTest, ByATeam) {
-  const Shape s = {5003, 8, 256};
-  const std::vector<int32_t> ids = MakeIds(s, Load::kUniform, 6);
-  const size_t max = reference::Bucket(ids, s.experts).max_rows;
-  for (size_t num_threads = 1; num_threads <= 3; ++num_threads) {
-    Crew crew(num_threads);
-    const Guarded<int32_t> scratch(
-        1, BucketScratchSize(ids.size(), s.experts, crew.Member(0)));
-    for (const bool ordered : {true, false}) {
-      Rows rows(s, ids, RoundUp(max, 1024), max, false);
-      rows.Check(
-          [&](const StridedBuckets& out, const BucketOptions& options) {
-            Status last;
-            for (const Status& status : crew.Run([&](const Team& team) {
-                   return BucketStrided({View(ids, s), scratch.span()}, out,
-                                        options, team);
-                 })) {
-              if (!status.ok()) last = status;
-            }
-            return last;
-          },
-          ordered);
-    }
-    scratch.ExpectIntact("scratch");
   }
 }
 

@@ -234,10 +234,10 @@ TEST(LayerThreads, TeamsOfUpTo64) {
       const ExpertsLayer layer(c);
       const std::vector<uint32_t> expected = BitsOf(layer, SerialExecutor());
       Crew crew(threads);
-      const Team member = crew.Member(0);
+      const CrewMember member = crew.Member(0);
       TeamExecutor team(threads, member.barrier, member.context);
       std::vector<uint32_t> bits;
-      crew.Run([&](const Team& who) {
+      crew.Run([&](const CrewMember& who) {
         team.Run(who.thread, [&] { bits = BitsOf(layer, team); });
         return Status();
       });

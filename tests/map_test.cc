@@ -6,7 +6,6 @@
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
 #include "switchyard/gather.h"
-#include "testing/crew.h"
 #include "testing/reference_map.h"
 #include "tests/bucket_case.h"
 
@@ -358,28 +357,6 @@ TEST_P(MapPoolTest, SameBitsOnEveryThread) {
             executor().ExpectedThreads());
 }
 
-TEST_P(MapTest, TeamsLikeOneThread) {
-  for (const size_t num_threads : {1u, 2u, 3u}) {
-    Crew crew(num_threads);
-    for (uint64_t seed = 0; seed < 6; ++seed) {
-      const size_t tokens = seed == 0 ? 0 : seed < 3 ? 37 : 4099;
-      Map c = MakeCase(seed, {tokens, 8, 128}, 16);
-      const Guarded<int32_t> scratch(
-          1, BucketScratchSize(8 * tokens, 16, crew.Member(0)));
-      MapInputs in = c.In();
-      in.scratch = scratch.span();
-      const std::vector<Status> statuses = crew.Run([&](const Team& team) {
-        return MapPairs(in, c.Out(), c.options, team);
-      });
-      for (const Status& status : statuses) c.Expect(status);
-      ASSERT_FALSE(HasFailure());
-    }
-  }
-  Map d = MakeCase(1, {2, 2, 2}, 2);
-  ExpectError(MapPairs(d.In(), d.Out(), d.options, Team{1, 2, nullptr}),
-              "MapPairs: team: barrier is null");
-}
-
 TEST(MapFailures, OfAnyLoopAreReported) {
   const Shape s = {15007, 4, 60};
   // Counting and placing, of pairs and of tokens.
@@ -656,29 +633,6 @@ TEST_P(BucketAlignedPoolTest, SameBitsOnEveryThread) {
               executor().ExpectedThreads());
     scratch.ExpectIntact("scratch");
   }
-}
-
-TEST_P(BucketAlignedTest, TeamsLikeOneThread) {
-  for (const size_t num_threads : {1u, 2u, 3u}) {
-    Crew crew(num_threads);
-    for (uint64_t seed = 0; seed < 6; ++seed) {
-      const size_t tokens = seed == 0 ? 0 : seed < 3 ? 37 : 4099;
-      Aligned c = MakeAligned(seed, {tokens, 8, 128});
-      Guarded<int32_t> scratch(
-          1, BucketScratchSize(8 * tokens, 128, crew.Member(0)));
-      AlignedInputs in = c.In();
-      in.scratch = scratch.span();
-      const std::vector<Status> statuses = crew.Run([&](const Team& team) {
-        return BucketAligned(in, c.Out(), c.options, team);
-      });
-      for (const Status& status : statuses) c.Expect(status);
-      ASSERT_FALSE(HasFailure());
-    }
-  }
-  Aligned d = MakeAligned(1, {2, 2, 2});
-  ExpectError(
-      BucketAligned(d.In(), d.Out(), d.options, Team{2, 2, [](void*) {}}),
-      "BucketAligned: team: thread is not below num_threads");
 }
 
 TEST(BucketAlignedFailures, OfAnyLoopAreReported) {

@@ -20,7 +20,6 @@ const OWN: &[&str] = &[
     "swy_matrix",
     "swy_rows",
     "swy_executor",
-    "swy_team",
     "swy_isa",
     "swy_preset",
     "swy_work_tile",

@@ -87,26 +87,11 @@ struct StridedBuckets {
   Report* report = nullptr;
 };
 
-// Threads that are running already (llama.cpp's ith/nth, an OpenMP region) and
-// make a call together: each passes the same arguments, but its own `thread`,
-// and gets the same Status when all is written. Thread 0 writes the report.
-struct Team {
-  size_t thread = 0;  // < num_threads
-  size_t num_threads = 1;
-  // Returns when all num_threads threads have called it; what they wrote before
-  // is seen by all. Called a few times, by every thread alike, and not at all
-  // when the result is kInvalidArgument.
-  void (*barrier)(void* context) = nullptr;
-  void* context = nullptr;
-};
-
 // int32 elements of scratch with which the functions below use several
-// threads. `executor`, or `team`, is the one that will be passed. 0 when one
-// thread is best.
+// threads. `executor` is the one that will be passed. 0 when one thread is
+// best.
 size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
                          const Executor& executor) noexcept;
-size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
-                         const Team& team) noexcept;
 
 // Count the pairs of each expert and sort them to it. Zero tokens write zeros
 // to tokens_per_expert (and offsets) and nothing else. Neither an output nor
@@ -130,14 +115,6 @@ Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
 Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
                      const BucketOptions& options = {},
                      Executor& executor = SerialExecutor()) noexcept;
-
-// The same, called by every thread of a team. kInvalidArgument, too, for a
-// thread that is not below num_threads, and for a null barrier when there are
-// several.
-Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
-                    const BucketOptions& options, const Team& team) noexcept;
-Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
-                     const BucketOptions& options, const Team& team) noexcept;
 
 struct AlignedInputs {
   ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
@@ -206,14 +183,12 @@ size_t BucketAlignedSize(size_t num_pairs, size_t num_experts,
 // Shapes: as above; num_experts is tokens_per_expert.size, at least 1. tokens *
 // top_k and the padded size are at most 2^31 - 1, checked.
 // With a capacity, tokens_per_expert, max_rows and active_experts are of what
-// is kept. Scratch, threads, teams, errors and bits are as in BucketPacked: the
+// is kept. Scratch, threads, errors and bits are as in BucketPacked: the
 // same for every ISA, executor and scratch; BucketScratchSize(tokens * top_k,
 // num_experts, executor) elements of scratch let several threads work.
 Status BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
                      const AlignedOptions& options = {},
                      Executor& executor = SerialExecutor()) noexcept;
-Status BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
-                     const AlignedOptions& options, const Team& team) noexcept;
 
 struct DispatchInputs {
   size_t max_rows = 0;     // of Report: pairs of the busiest expert

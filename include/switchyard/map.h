@@ -109,8 +109,6 @@ struct MapOptions {
 Status MapPairs(const MapInputs& inputs, const MapOutputs& outputs,
                 const MapOptions& options = {},
                 Executor& executor = SerialExecutor()) noexcept;
-Status MapPairs(const MapInputs& inputs, const MapOutputs& outputs,
-                const MapOptions& options, const Team& team) noexcept;
 
 }  // namespace switchyard
 

@@ -33,9 +33,8 @@ namespace switchyard {
 class TeamExecutor final : public Executor {
  public:
   // Returns when all threads of the team have called it; what they wrote before
-  // is seen by all (Team::barrier in bucket.h). May be null for one thread:
-  // with more, and with no thread, each call that shares work out is
-  // kInvalidArgument, and nothing is written.
+  // is seen by all. May be null for one thread: with more, and with no thread,
+  // each call that shares work out is kInvalidArgument, and nothing is written.
   using Barrier = void (*)(void* context);
 
   TeamExecutor(size_t num_threads, Barrier barrier,

@@ -20,12 +20,6 @@ size_t swy_bucket_scratch_size(size_t num_pairs, size_t num_experts,
       });
   return status.ok() ? size : 0;
 }
-size_t swy_bucket_scratch_size_team(size_t num_pairs, size_t num_experts,
-                                    const swy_team* team) noexcept {
-  const Argument<swy_team> who(team, ArgumentTexts());
-  if (!who.status.ok()) return 0;
-  return switchyard::BucketScratchSize(num_pairs, num_experts, who.value);
-}
 size_t swy_bucket_aligned_size(size_t num_pairs, size_t num_experts,
                                const swy_aligned_options* options) noexcept {
   const auto opt =

@@ -37,7 +37,6 @@ struct Texts {
         Function ": " name ": a flag is neither 0 nor 1"                    \
   }
 static_assert(SWY_MAX_STRUCT_SIZE == 4096, "The text above names it.");
-// `who` is who works: "executor" or "team".
 #define SWITCHYARD_C_TEXTS(Function, who)                               \
   ::switchyard::c::Texts {                                              \
     SWITCHYARD_C_ARGUMENT_TEXTS(Function, "inputs"),                    \
@@ -141,14 +140,11 @@ class Reporting {
   }
   Reporting(const Reporting&) = delete;
   Report* report() { return given_ == nullptr ? nullptr : &report_; }
-  // Gives the caller what was set since the last time. Other fields may be
-  // another thread's, or be read by one that has returned: they are not
-  // touched.
+  // Gives the caller the fields that were set, and leaves the others alone.
   void Tell() {
     if (given_ == nullptr) return;
     for (const Field& field : FieldsOf<swy_report>()) {
-      const size_t value =
-          std::exchange(*At<size_t>(&report_, field.offset), kUnset);
+      const size_t value = *At<size_t>(&report_, field.offset);
       if (value != kUnset && field.c_end <= given_->size) {
         *At<size_t>(given_, field.c_offset) = value;
       }
@@ -173,7 +169,7 @@ constexpr const Field* FindReport() {
   return nullptr;
 }
 
-// run(inputs, outputs, options, reporting) of the C++ API.
+// run(inputs, outputs, options) of the C++ API.
 template <class In, class Out, class Options, class Run>
 swy_status Call(const Texts& texts, const In* inputs, const Out* outputs,
                 const Options* options, const Run& run) noexcept {
@@ -191,7 +187,7 @@ swy_status Call(const Texts& texts, const In* inputs, const Out* outputs,
   if (!reporting.status.ok()) return ToC(reporting.status);
   if (has_report)
     *At<Report*>(&out.value, kReport->offset) = reporting.report();
-  const Status status = run(in.value, out.value, opt.value, reporting);
+  const Status status = run(in.value, out.value, opt.value);
   reporting.Tell();
   return ToC(status);
 }
@@ -234,39 +230,6 @@ Status WithExecutor(const Texts& texts, const swy_executor* given,
   }
   CallbackExecutor executor(*given);
   return run(executor);
-}
-
-// The caller's threads as a team. Thread 0 sets the report before the last
-// barrier, so before each barrier it passes on what it has set: told after the
-// call, it would come too late for threads that have returned already.
-class ReportingTeam {
- public:
-  ReportingTeam(const Team& given, Reporting& reporting)
-      : given_(given), reporting_(reporting) {}
-  ReportingTeam(const ReportingTeam&) = delete;
-  Team team() {
-    return {given_.thread, given_.num_threads,
-            given_.barrier == nullptr ? nullptr : Wait, this};
-  }
-
- private:
-  static void Wait(void* context) {
-    const auto& self = *static_cast<ReportingTeam*>(context);
-    self.reporting_.Tell();
-    self.given_.barrier(self.given_.context);
-  }
-  const Team& given_;
-  Reporting& reporting_;
-};
-
-// run(team).
-template <class Run>
-Status WithTeam(const Texts& texts, const swy_team* given, Reporting& reporting,
-                const Run& run) {
-  const Argument<swy_team> who(given, texts.who);
-  if (!who.status.ok()) return who.status;
-  ReportingTeam team(who.value, reporting);
-  return run(team.team());
 }
 
 }  // namespace switchyard::c

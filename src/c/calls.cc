@@ -12,36 +12,24 @@ using namespace switchyard::c;
       const switchyard::calls::Call::COutputs *out, \
       const switchyard::calls::Call::COptions *options
 
-#define SWITCHYARD_C_EXECUTOR(Call_, Function, name)                          \
-  swy_status name(SWITCHYARD_C_PARAMETERS(Call_),                             \
-                  const swy_executor* executor) noexcept {                    \
-    constexpr Texts texts = SWITCHYARD_C_TEXTS(#Function, "executor");        \
-    return Call(                                                              \
-        texts, inputs, out, options,                                          \
-        [&](const auto& i, const auto& o, const auto& opt, const auto&) {     \
-          return WithExecutor(texts, executor, [&](switchyard::Executor& e) { \
-            return switchyard::Function(i, o, opt, e);                        \
-          });                                                                 \
-        });                                                                   \
+#define SWITCHYARD_C_EXECUTOR(Call_, Function, name)                   \
+  swy_status name(SWITCHYARD_C_PARAMETERS(Call_),                      \
+                  const swy_executor* executor) noexcept {             \
+    constexpr Texts texts = SWITCHYARD_C_TEXTS(#Function, "executor"); \
+    return Call(texts, inputs, out, options,                           \
+                [&](const auto& i, const auto& o, const auto& opt) {   \
+                  return WithExecutor(                                 \
+                      texts, executor, [&](switchyard::Executor& e) {  \
+                        return switchyard::Function(i, o, opt, e);     \
+                      });                                              \
+                });                                                    \
   }
-#define SWITCHYARD_C_TEAM(Call_, Function, name)                               \
-  swy_status name(SWITCHYARD_C_PARAMETERS(Call_),                              \
-                  const swy_team* team) noexcept {                             \
-    constexpr Texts texts = SWITCHYARD_C_TEXTS(#Function, "team");             \
-    return Call(texts, inputs, out, options,                                   \
-                [&](const auto& i, const auto& o, const auto& opt,             \
-                    Reporting& reporting) {                                    \
-                  return WithTeam(texts, team, reporting,                      \
-                                  [&](const switchyard::Team& t) {             \
-                                    return switchyard::Function(i, o, opt, t); \
-                                  });                                          \
-                });                                                            \
-  }
-#define SWITCHYARD_C_ALONE(Call_, Function, name)                             \
-  swy_status name(SWITCHYARD_C_PARAMETERS(Call_)) noexcept {                  \
-    return Call(SWITCHYARD_C_TEXTS(#Function, ""), inputs, out, options,      \
-                [](const auto& i, const auto& o, const auto& opt,             \
-                   const auto&) { return switchyard::Function(i, o, opt); }); \
+#define SWITCHYARD_C_ALONE(Call_, Function, name)                        \
+  swy_status name(SWITCHYARD_C_PARAMETERS(Call_)) noexcept {             \
+    return Call(SWITCHYARD_C_TEXTS(#Function, ""), inputs, out, options, \
+                [](const auto& i, const auto& o, const auto& opt) {      \
+                  return switchyard::Function(i, o, opt);                \
+                });                                                      \
   }
 #define SWITCHYARD_C_BY_HAND(...)
 #define SWITCHYARD_C_DEFINE(Call_, Function, name, way) \

@@ -15,7 +15,7 @@ swy_status swy_combine(const swy_combine_inputs* inputs,
   constexpr Texts texts = SWITCHYARD_C_TEXTS("Combine", "executor");
   return Call(
       texts, inputs, outputs, options,
-      [&](auto& in, const auto& out, const auto& opt, const auto&) {
+      [&](auto& in, const auto& out, const auto& opt) {
         if (AloneIn(inputs, &swy_combine_inputs::token_order) != 0) {
           if (switchyard::internal::Given(in.row_index)) {
             return Invalid("Combine: row_index: given with token_order");

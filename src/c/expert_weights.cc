@@ -71,7 +71,7 @@ swy_status swy_pack_weights(const swy_pack_weights_inputs* inputs,
                             const swy_executor* executor) noexcept {
   constexpr Texts texts = SWITCHYARD_C_TEXTS("PackWeights", "executor");
   return Call(texts, inputs, outputs, options,
-              [&](const auto& in, auto& out, const auto& opt, const auto&) {
+              [&](const auto& in, auto& out, const auto& opt) {
                 swy_expert_weights* const given =
                     AloneIn(outputs, &swy_pack_weights_outputs::weights);
                 switchyard::ExpertWeights weights;

@@ -41,14 +41,10 @@ using calls::Field;
 #define SWITCHYARD_C_CALLS(X)                                      \
   X(RouteCall, RouteTopK, swy_route_top_k, EXECUTOR)               \
   X(PackedCall, BucketPacked, swy_bucket_packed, EXECUTOR)         \
-  X(PackedCall, BucketPacked, swy_bucket_packed_team, TEAM)        \
   X(StridedCall, BucketStrided, swy_bucket_strided, EXECUTOR)      \
-  X(StridedCall, BucketStrided, swy_bucket_strided_team, TEAM)     \
   X(AlignedCall, BucketAligned, swy_bucket_aligned, EXECUTOR)      \
-  X(AlignedCall, BucketAligned, swy_bucket_aligned_team, TEAM)     \
   X(DispatchCall, MakeDispatchArgs, swy_make_dispatch_args, ALONE) \
   X(MapCall, MapPairs, swy_map_pairs, EXECUTOR)                    \
-  X(MapCall, MapPairs, swy_map_pairs_team, TEAM)                   \
   X(WorkListCall, MakeWorkList, swy_make_work_list, ALONE)         \
   X(GatherCall, GatherRows, swy_gather_rows, EXECUTOR)             \
   X(ScatterCall, ScatterRows, swy_scatter_rows, EXECUTOR)          \
@@ -103,11 +99,6 @@ inline constexpr Table<Report, 11> kTable<swy_report> = {
     {FIELD(invalid_ids), FIELD(elsewhere), FIELD(max_rows), FIELD(row_stride),
      FIELD(dropped), FIELD(invalid), FIELD(skipped), FIELD(over_capacity),
      FIELD(active_experts), FIELD(tiles), FIELD(overflowed_blocks)}};
-#undef FIELD
-#define FIELD(f) SWITCHYARD_FIELD_OF(Team, swy_team, f)
-template <>
-inline constexpr Table<Team, 4> kTable<swy_team> = {
-    {FIELD(thread), FIELD(num_threads), FIELD(barrier), FIELD(context)}};
 #undef FIELD
 #define FIELD(f) SWITCHYARD_FIELD_OF(CombineForm, swy_combine_form, f)
 template <>

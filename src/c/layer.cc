@@ -105,7 +105,7 @@ swy_status swy_plan_experts(const swy_experts_plan_inputs* inputs,
                             const swy_executor* executor) noexcept {
   constexpr Texts texts = SWITCHYARD_C_TEXTS("PlanExperts", "executor");
   return Call(texts, inputs, outputs, options,
-              [&](const auto& in, auto& out, const auto& opt, const auto&) {
+              [&](const auto& in, auto& out, const auto& opt) {
                 swy_experts_plan* const given =
                     AloneIn(outputs, &swy_experts_plan_outputs::plan);
                 switchyard::ExpertsPlan plan;
@@ -156,7 +156,7 @@ swy_status swy_run_experts(const swy_experts_inputs* inputs,
   constexpr Texts texts = SWITCHYARD_C_TEXTS("RunExperts", "executor");
   return Call(
       texts, inputs, outputs, options,
-      [&](auto& in, const auto& out, auto& opt, const auto&) -> Status {
+      [&](auto& in, const auto& out, auto& opt) -> Status {
         Status status = ReadCombine(
             AloneIn(inputs, &swy_experts_inputs::combine), &in.combine);
         if (status.ok()) status = ReadParts(options, &opt);

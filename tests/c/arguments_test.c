@@ -41,13 +41,10 @@
     CHECK_INVALID(call, prefix TOO_LONG);                                 \
     argument.known.size = size;                                           \
   } while (0)
-// Who calls: alone, by an executor, in a team of one.
+// Who calls: alone, or by an executor.
 #define CALL_NOBODY(function, in, out, options) function(in, out, options)
 #define CALL_EXECUTOR(function, in, out, options) \
   function(in, out, options, NULL)
-#define CALL_TEAM(function, in, out, options) \
-  function(in, out, options, &kAlone)
-static const swy_team kAlone = SWY_TEAM_INIT;
 #define FUNCTION(function, name, In, IN, Out, OUT, Options, OPTIONS, last)   \
   do {                                                                       \
     LONGER(In) in = {IN, {0}};                                               \
@@ -67,7 +64,7 @@ static const swy_team kAlone = SWY_TEAM_INIT;
     ARGUMENT(options, last(function, &in.known, &out.known, &options.known), \
              name ": options");                                              \
   } while (0)
-// A function with a report, threads, or a team.
+// A function with a report, or threads.
 #define CHECK_REPORT_1(function, name, In, IN, Out, OUT, last)          \
   do {                                                                  \
     LONGER(swy_report) report = {SWY_REPORT_INIT, {0}};                 \
@@ -94,16 +91,6 @@ static const swy_team kAlone = SWY_TEAM_INIT;
     CHECK_INVALID(function(&in, &out, NULL, &threads.known), name           \
                   ": executor: parallel_for is null, or concurrency is 0"); \
   } while (0)
-#define CHECK_TEAM(function, name, In, IN, Out, OUT)                        \
-  do {                                                                      \
-    LONGER(swy_team) team = {SWY_TEAM_INIT, {0}};                           \
-    const In in = IN;                                                       \
-    const Out out = OUT;                                                    \
-    const char* valid = function(&in, &out, NULL, &team.known).message;     \
-    CHECK_INVALID(function(&in, &out, NULL, NULL), name ": team: is null"); \
-    ARGUMENT(team, function(&in, &out, NULL, &team.known), name ": team");  \
-  } while (0)
-
 // A layer's call without its fifth argument, and inputs that have a `combine`.
 static const swy_combine_inputs kSums = SWY_COMBINE_INPUTS_INIT;
 #define SWY_SUMMED_EXPERTS_INIT                                           \
@@ -269,18 +256,11 @@ void TestLongest(void) {
 
 // Functions that return a size have no other way to say so.
 void TestSizes(void) {
-  swy_team team = SWY_TEAM_INIT;
   swy_executor threads = SWY_EXECUTOR_INIT;
-  team.size = 0;
   threads.size = 0;
   CHECK(swy_bucket_scratch_size(1 << 20, 8, &kThreads) > 0);
   CHECK(swy_bucket_scratch_size(1 << 20, 8, NULL) == 0);
   CHECK(swy_bucket_scratch_size(1 << 20, 8, &threads) == 0);
-  CHECK(swy_bucket_scratch_size_team(1 << 20, 8, &team) == 0);
-  CHECK(swy_bucket_scratch_size_team(1 << 20, 8, NULL) == 0);
-  team.size = sizeof team;
-  team.num_threads = 2;
-  CHECK(swy_bucket_scratch_size_team(1 << 20, 8, &team) > 0);
   {
     swy_aligned_options blocks = SWY_ALIGNED_OPTIONS_INIT;
     swy_work_list_options list = SWY_WORK_LIST_OPTIONS_INIT;

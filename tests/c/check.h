@@ -39,7 +39,6 @@ extern const swy_executor kThreads;
 // The tests. Those of kernels run on every ISA.
 void TestRoute(void);
 void TestBucket(void);
-void TestTeams(void);
 void TestMap(void);
 void TestWorkList(void);
 void TestRows(void);

@@ -74,11 +74,11 @@ END {
   }
   for (i = 1; i <= num_calls; ++i) {
     count = split(of_call[i], words, " ")
-    who = count == 3 ? "NOBODY" : words[4] == "swy_team" ? "TEAM" : "EXECUTOR"
+    who = count == 3 ? "NOBODY" : "EXECUTOR"
     split(calls[i], parts, "_")
     text = ""
     for (j = 2; j in parts; ++j) {
-      if (parts[j] != "team") text = text toupper(substr(parts[j], 1, 1)) substr(parts[j], 2)
+      text = text toupper(substr(parts[j], 1, 1)) substr(parts[j], 2)
     }
     line = "CALL(" calls[i] ", \"" text "\", " who ", " (fields_of[words[2]] ~ /F\(report\)/)
     for (j = 1; j <= 3; ++j) {

@@ -74,11 +74,11 @@ TEST_P(CallersTest, SixtyFourThreadsOnOneExecutor) {
 // Most of them wait for others that have no core.
 TEST(Callers, SixtyFourThreadsInOneCall) {
   Crew crew(64);
-  const Team first = crew.Member(0);
+  const CrewMember first = crew.Member(0);
   TeamExecutor team(first.num_threads, first.barrier, first.context);
   const auto callers = Callers(8);
   for (const auto& caller : callers) caller->layer.yields = true;
-  crew.Run([&](const Team& member) {
+  crew.Run([&](const CrewMember& member) {
     team.Run(member.thread, [&] {
       for (const auto& caller : callers) caller->Call(team);
     });
@@ -141,9 +141,9 @@ void Expect64Threads(Executor& executor) {
 
 TEST(SixtyFourThreads, OfATeam) {
   Crew crew(64);
-  const Team member = crew.Member(0);
+  const CrewMember member = crew.Member(0);
   TeamExecutor executor(64, member.barrier, member.context);
-  crew.Run([&](const Team& team) {
+  crew.Run([&](const CrewMember& team) {
     executor.Run(team.thread, [&] { Expect64Threads(executor); });
     return Status();
   });

@@ -85,22 +85,10 @@ SWY_API swy_status swy_bucket_strided(
     const swy_bucket_inputs* inputs, const swy_strided_buckets* outputs,
     const swy_bucket_options* options,
     const swy_executor* executor) SWY_NOEXCEPT;
-// The same, called by every thread of a team.
-SWY_API swy_status swy_bucket_packed_team(const swy_bucket_inputs* inputs,
-                                          const swy_packed_buckets* outputs,
-                                          const swy_bucket_options* options,
-                                          const swy_team* team) SWY_NOEXCEPT;
-SWY_API swy_status swy_bucket_strided_team(const swy_bucket_inputs* inputs,
-                                           const swy_strided_buckets* outputs,
-                                           const swy_bucket_options* options,
-                                           const swy_team* team) SWY_NOEXCEPT;
 // int32 elements of scratch; 0 when one thread is best.
 SWY_API size_t swy_bucket_scratch_size(size_t num_pairs, size_t num_experts,
                                        const swy_executor* executor)
     SWY_NOEXCEPT;
-SWY_API size_t swy_bucket_scratch_size_team(size_t num_pairs,
-                                            size_t num_experts,
-                                            const swy_team* team) SWY_NOEXCEPT;
 
 // Packed buckets in blocks, which vLLM calls moe_align_block_size: expert e
 // owns pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]), offsets are
@@ -153,10 +141,6 @@ SWY_API swy_status swy_bucket_aligned(
     const swy_aligned_inputs* inputs, const swy_aligned_buckets* outputs,
     const swy_aligned_options* options,
     const swy_executor* executor) SWY_NOEXCEPT;
-SWY_API swy_status swy_bucket_aligned_team(const swy_aligned_inputs* inputs,
-                                           const swy_aligned_buckets* outputs,
-                                           const swy_aligned_options* options,
-                                           const swy_team* team) SWY_NOEXCEPT;
 // The largest offsets[num_experts] that so many pairs can lead to. SIZE_MAX if
 // block_size is 0, if options are not valid or this overflows.
 SWY_API size_t swy_bucket_aligned_size(size_t num_pairs, size_t num_experts,
@@ -248,10 +232,6 @@ SWY_API swy_status swy_map_pairs(const swy_map_inputs* inputs,
                                  const swy_map_outputs* outputs,
                                  const swy_map_options* options,
                                  const swy_executor* executor) SWY_NOEXCEPT;
-SWY_API swy_status swy_map_pairs_team(const swy_map_inputs* inputs,
-                                      const swy_map_outputs* outputs,
-                                      const swy_map_options* options,
-                                      const swy_team* team) SWY_NOEXCEPT;
 
 // Rows [first_row, first_row + rows) of packed ones, all of one expert.
 typedef struct swy_work_tile {

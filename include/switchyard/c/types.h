@@ -221,21 +221,6 @@ SWY_API const swy_executor* swy_tbb_executor_create(int32_t max_concurrency)
 SWY_API void swy_tbb_executor_destroy(const swy_executor* executor)
     SWY_NOEXCEPT;
 
-// Threads that are running already (ggml's ith/nth, an OpenMP region) and make
-// a call together: each passes the same arguments, but its own `thread`, and
-// gets the same status when all is written, the report included.
-typedef struct swy_team {
-  uint32_t size;
-  size_t thread;  // < num_threads
-  size_t num_threads;
-  // Returns when all threads have called it; what they wrote before is seen by
-  // all. Not called when the result is SWY_INVALID_ARGUMENT.
-  void (*barrier)(void* context);
-  void* context;
-} swy_team;
-#define SWY_TEAM_INIT \
-  { (uint32_t)sizeof(swy_team), 0, 1, NULL, NULL }
-
 // An instruction set.
 typedef struct swy_isa {
   const char* name;  // "AVX3_DL", "AVX2", "NEON", ...; NULL: no ISA
