@@ -7,7 +7,6 @@
 #include "bench/inputs.h"
 #include "bench/plain_map.h"
 #include "switchyard/map.h"
-#include "switchyard/work_list.h"
 #include "testing/reference_map.h"
 
 namespace switchyard::bench {
@@ -118,28 +117,6 @@ struct MapCase {
   Aligned<int32_t> pair_counts, counts, offsets, rows, index;
 };
 
-// 64 workers, tiles of 16 rows.
-struct WorkCase {
-  explicit WorkCase(const Shape& s) : counts(s.router.experts) {
-    const Aligned<int32_t> ids =
-        TopKIds(s.tokens, s.router.experts, s.router.top_k, s.spread);
-    for (size_t p = 0; p < ids.size(); ++p) {
-      ++counts[static_cast<size_t>(ids[p])];
-    }
-    options.workers = 64;
-    tiles.resize(WorkListSize(s.Pairs(), counts.size(), options));
-    Check(MakeWorkList({counts}, {tiles, &report}, options));
-  }
-  Status Call(size_t /*slot*/, Executor& /*executor*/) {
-    return MakeWorkList({counts}, {tiles, &report}, options);
-  }
-  std::vector<Output> Wanted() { return {}; }
-  std::vector<int32_t> counts;
-  WorkListOptions options;
-  std::vector<WorkTile> tiles;
-  Report report;
-};
-
 void Add(const Shape& s) {
   const size_t pairs = s.Pairs(), experts = s.router.experts;
   const std::vector<size_t> all = {0, 1, 2, 3};
@@ -159,11 +136,6 @@ void Add(const Shape& s) {
       return [&d](size_t) { plain::MapPairs(d.In(), d.Out()); };
     });
   }
-  Facts facts = s.MakeFacts("work_list", "tile", experts);
-  facts.units = static_cast<double>(WorkCase(s).report.tiles);
-  Case<WorkCase>(facts, [s] {
-    return std::make_unique<WorkCase>(s);
-  }).AddOurs(std::vector<Isa>{MainIsas().front()}, {});
 }
 
 const Registration registration([] {

@@ -63,7 +63,6 @@ TARGETS = (
     ("bucket_aligned", r"T=(512|4096)", "best", "plain", 1.0, "blocks of 64"),
     ("map_pairs", r"T=(512|4096)", "best", "plain", 1.1, "to 8 ranks"),
     ("map_tokens", r"T=(512|4096)", "best", "plain", 1.5, "to 8 ranks, each token once"),
-    ("work_list", r"T=(512|4096)", "best", None, 40.0, "ns a tile, 64 workers"),
     ("activate", r"^(8x768|64x2048)$", "AVX-512", "probe", 1.3, "in cache"),
     ("activate", r"^(8x768|64x2048)$", "AVX-512", "ggml", 0.97, "in cache"),
     ("activate", r"^(8x768|64x2048)$", "AVX2", "AVX-512", 1.5, "in cache"),

@@ -357,14 +357,6 @@ struct View {
   bool is_written;
   bool is_whole;  // no scales, no sums
 };
-Region RegionOf(const View& view) {
-  const calls::Kind kind = view.argument->row->field.kind;
-  if (kind != calls::Kind::kTileSpan) return Region(view.m);
-  Region region(Span<const char>(static_cast<const char*>(view.m.data),
-                                 view.m.cols * sizeof(WorkTile)));
-  return region;
-}
-
 }  // namespace
 
 bool Fits(const AnyMatrix& m) { return MatrixFits(m); }
@@ -421,9 +413,7 @@ size_t FindFaultOfViews(const WalkedCall& call) {
     }
     size_t fault;
     if (IsSpan(a.row->field.kind)) {
-      const size_t bytes = a.row->field.kind == calls::Kind::kTileSpan
-                               ? sizeof(WorkTile)
-                               : SizeOf(a.view.type);
+      const size_t bytes = SizeOf(a.view.type);
       fault = a.view.data == nullptr && a.view.cols != 0
                   ? static_cast<size_t>(Fault::kIsNull)
               : !Fits(a.view.data, a.view.cols, bytes)
@@ -896,7 +886,7 @@ size_t FindOverlap(const WalkedCall& call) {
                                   : call.names_earlier == (i < j);
         if (!is_named) continue;
       }
-      if (!MayOverlap(RegionOf(w), RegionOf(o))) continue;
+      if (!MayOverlap(Region(w.m), Region(o.m))) continue;
       const size_t number = first_pair + i * call.num_views;
       if (call.names_one) return number;
       if (w.is_whole && o.is_whole &&

@@ -12,10 +12,10 @@
 #include "src/base/take.h"
 #include "src/calls/layer.h"
 #include "src/check.h"
+#include "src/work_list.h"
 #include "switchyard/bucket.h"
 #include "switchyard/layer.h"
 #include "switchyard/pieces.h"
-#include "switchyard/work_list.h"
 
 namespace switchyard {
 namespace {
@@ -25,6 +25,7 @@ using internal::Checked;
 using internal::kMostPieces;
 using internal::kPiecesOfShare;
 using internal::Taker;
+using internal::WorkTile;
 
 // Gate and up are two products of three.
 constexpr size_t kProducts = 3, kGateUpProducts = 2;
@@ -88,8 +89,8 @@ class Finishes {
   size_t size_ = 0;
 };
 
-WorkListOptions WorkOf(const ExpertsPlanOptions& options) {
-  WorkListOptions work;
+internal::WorkListOptions WorkOf(const ExpertsPlanOptions& options) {
+  internal::WorkListOptions work;
   work.workers = options.workers;
   work.tile_rows = internal::TileRows(options);
   work.min_rows = options.min_rows;
@@ -146,7 +147,7 @@ bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
       pairs > calls::kMaxInt32 || !AreInRange(options)) {
     return false;
   }
-  memory->num_tiles = WorkListSize(pairs, experts, WorkOf(options));
+  memory->num_tiles = internal::WorkListSize(pairs, experts, WorkOf(options));
   memory->num_shared = internal::SharedBlocks(tokens, options);
   const size_t blocks = internal::MostBlocks(tokens, pairs, options);
   memory->num_tasks = internal::MostTasks(blocks, options);
@@ -568,10 +569,10 @@ Status PlanExperts(const ExpertsPlanInputs& inputs,
     plan.tokens_without_rows += rows == 0 ? 1 : 0;
   }
 
-  status = MakeWorkList({plan.tokens_per_expert, plan.offsets},
-                        {{memory.tiles, memory.num_tiles}, &report},
-                        WorkOf(options));
-  if (!status.ok() || !Planner(options, memory, &plan).Make(report.tiles)) {
+  const size_t num_tiles = internal::MakeWorkList(
+      {plan.tokens_per_expert, plan.offsets}, WorkOf(options), memory.tiles);
+  if (num_tiles == SIZE_MAX ||
+      !Planner(options, memory, &plan).Make(num_tiles)) {
     return internal::DoesNotFit(
         "PlanExperts: options: the rows' cost exceeds 63 bits",
         internal::Details()

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "src/work_list.h"
 #include "switchyard/layer.h"
 #include "switchyard/pieces.h"
-#include "switchyard/work_list.h"
 #include "testing/inputs.h"
 
 namespace switchyard::testing_support {
@@ -178,20 +178,17 @@ inline Schedule Simulate(const ExpertsPlan& plan,
 inline Schedule SimulateTiles(const ExpertsPlan& plan,
                               const ExpertsPlanOptions& options, size_t workers,
                               const ScheduleCosts& costs) {
-  WorkListOptions work_options;
+  internal::WorkListOptions work_options;
   work_options.workers = workers;
   work_options.tile_rows = options.tile_rows;
   work_options.tile_cost = options.weight_cost;
   work_options.row_cost = options.row_cost;
-  std::vector<WorkTile> tiles(
-      WorkListSize(plan.num_rows, plan.num_experts, work_options));
-  Report report;
-  if (!MakeWorkList({plan.tokens_per_expert, plan.offsets}, {tiles, &report},
-                    work_options)
-           .ok()) {
-    return {};
-  }
-  tiles.resize(report.tiles);
+  std::vector<internal::WorkTile> tiles(
+      internal::WorkListSize(plan.num_rows, plan.num_experts, work_options));
+  const size_t num_tiles = internal::MakeWorkList(
+      {plan.tokens_per_expert, plan.offsets}, work_options, tiles.data());
+  if (num_tiles == SIZE_MAX) return {};
+  tiles.resize(num_tiles);
   const double crew_size = static_cast<double>(workers);
   double work = costs.token * static_cast<double>(plan.tokens), after = 0;
   Workers crew(workers, costs.wake);
@@ -201,7 +198,7 @@ inline Schedule SimulateTiles(const ExpertsPlan& plan,
     work += product;
     after += product / crew_size + 2 * (costs.wake + costs.tile);
   }
-  for (const WorkTile& tile : tiles) {
+  for (const internal::WorkTile& tile : tiles) {
     const double product =
         CostOf(options, tile.expert, static_cast<size_t>(tile.rows)) *
         costs.unit;

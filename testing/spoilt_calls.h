@@ -162,10 +162,8 @@ class SpoiltCalls {
         return ViewOfSpan<int32_t>(at);
       case Kind::kI64Span:
         return ViewOfSpan<int64_t>(at);
-      case Kind::kU32Span:
-        return ViewOfSpan<uint32_t>(at);
       default:
-        return ViewOfSpan<WorkTile>(at);
+        return ViewOfSpan<uint32_t>(at);
     }
   }
   static bool IsGiven(Call& call, size_t view) {

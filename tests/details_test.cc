@@ -22,7 +22,6 @@
 #include "switchyard/gather.h"
 #include "switchyard/quantize.h"
 #include "switchyard/route.h"
-#include "switchyard/work_list.h"
 #include "tests/target_test.h"
 
 namespace switchyard::testing_support {
@@ -171,12 +170,6 @@ TEST_F(DetailsTest, AreOfTheDataToo) {
   gates.offsets = {};
   gates.tokens_per_expert = most;
   expect(Activate(gates, {{f + 200, 8, 4}}), "got 9 at 1, needs 0 to 4");
-  std::vector<WorkTile> tiles(3);
-  const std::vector<int32_t> negative = {5, -3}, fine = {5, 40};
-  expect(MakeWorkList({negative}, {tiles}), "got -3");
-  expect(MakeWorkList({fine}, {tiles}), "got 3, needs at least 4");
-  const std::vector<int32_t> starts = {0, 4, 44};
-  expect(MakeWorkList({fine, starts}, {tiles}), "got 4 at 1, needs at least 5");
 }
 
 // One thread's refused calls: an earlier status has no text any more, and never

@@ -1,12 +1,18 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "switchyard/work_list.h"
+#include "src/work_list.h"
 
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "testing/guarded_buffer.h"
+#include "testing/inputs.h"
 #include "testing/layer_schedule.h"
-#include "tests/call_errors.h"
 
 namespace switchyard {
+namespace internal {
 
 static bool operator==(const WorkTile& a, const WorkTile& b) {
   return a.first_row == b.first_row && a.rows == b.rows && a.expert == b.expert;
@@ -15,8 +21,14 @@ static std::ostream& operator<<(std::ostream& os, const WorkTile& t) {
   return os << "{" << t.first_row << ", " << t.rows << ", " << t.expert << "}";
 }
 
+}  // namespace internal
+
 namespace testing_support {
 namespace {
+
+using internal::WorkListOptions;
+using internal::WorkListSize;
+using internal::WorkTile;
 
 uint64_t Cost(const WorkListOptions& options, int32_t rows) {
   return options.tile_cost +
@@ -36,20 +48,29 @@ std::vector<int32_t> Counts(size_t tokens, size_t top_k, size_t experts,
   return counts;
 }
 
+std::vector<int32_t> OffsetsOf(const std::vector<int32_t>& counts) {
+  std::vector<int32_t> offsets = {0};
+  for (const int32_t count : counts) offsets.push_back(offsets.back() + count);
+  return offsets;
+}
+
 std::vector<WorkTile> Make(const std::vector<int32_t>& counts,
+                           const std::vector<int32_t>& offsets,
                            const WorkListOptions& options) {
   size_t rows = 0;
   for (const int32_t count : counts) rows += static_cast<size_t>(count);
   const Guarded<WorkTile> tiles(1, WorkListSize(rows, counts.size(), options));
-  Report report = kUnwritten, expected = kUnwritten;
-  EXPECT_OK(MakeWorkList({counts}, {tiles.span(), &report}, options));
+  const size_t num_tiles =
+      internal::MakeWorkList({counts, offsets}, options, tiles.data());
   tiles.ExpectIntact("tiles");
   std::vector<WorkTile> list = tiles.Values();
-  EXPECT_LE(report.tiles, list.size());
-  list.resize(std::min(report.tiles, list.size()));
-  expected.tiles = report.tiles;
-  EXPECT_EQ(report, expected);
+  EXPECT_LE(num_tiles, list.size());
+  list.resize(std::min(num_tiles, list.size()));
   return list;
+}
+std::vector<WorkTile> Make(const std::vector<int32_t>& counts,
+                           const WorkListOptions& options) {
+  return Make(counts, OffsetsOf(counts), options);
 }
 
 // Each row once, cut at multiples of tile_rows, the largest first.
@@ -146,27 +167,29 @@ TEST(WorkList, KnownAnswers) {
 }
 
 TEST(WorkList, FirstRowsAreTheOffsets) {
-  const std::vector<int32_t> counts = {3, 0, 5}, offsets = {0, 8, 8, 16};
-  std::vector<WorkTile> tiles(8);
-  Report report;
-  ASSERT_OK(MakeWorkList({counts, offsets}, {tiles, &report}));
-  ASSERT_EQ(report.tiles, 2u);
-  EXPECT_EQ(tiles[0], (WorkTile{8, 5, 2}));
-  EXPECT_EQ(tiles[1], (WorkTile{0, 3, 0}));
+  EXPECT_EQ(Make({3, 0, 5}, {0, 8, 8, 16}, {}),
+            (std::vector<WorkTile>{{8, 5, 2}, {0, 3, 0}}));
 }
 
-// Beyond 2^31, and costs up to 2^63.
 TEST(WorkList, LargeNumbers) {
-  const std::vector<int32_t> counts(4, INT32_MAX);
-  WorkListOptions options;
-  options.workers = 3;
-  options.tile_rows = 1 << 20;
-  options.row_cost = size_t{1} << 30;
-  ExpectWhole(counts, options, Make(counts, options));
   EXPECT_EQ(WorkListSize(SIZE_MAX, 2, {1, 1}), SIZE_MAX);
-  EXPECT_EQ(WorkListSize(10, 2, {1, 0}), SIZE_MAX);
   EXPECT_EQ(WorkListSize(10, 20, {1, 4}), 12u);
   EXPECT_EQ(WorkListSize(100, 8, {1, 16}), 14u);
+  // The largest cost that there may be, and beyond.
+  const std::vector<int32_t> counts = {5, 0, 40};
+  WorkListOptions options;
+  options.row_cost = INT64_MAX / 45;
+  ExpectWhole(counts, options, Make(counts, options));
+  for (const WorkListOptions& beyond :
+       {WorkListOptions{1, 16, 0, 0, SIZE_MAX / 40},
+        WorkListOptions{1, 16, 0, 0, INT64_MAX / 40},
+        WorkListOptions{1, 16, 0, SIZE_MAX, 1},
+        WorkListOptions{1, 16, 0, SIZE_MAX / 4, 1},
+        WorkListOptions{1, 16, SIZE_MAX / 3, 0, 1}}) {
+    EXPECT_EQ(
+        internal::MakeWorkList({counts, OffsetsOf(counts)}, beyond, nullptr),
+        SIZE_MAX);
+  }
 }
 
 // When the last of the workers is ready, each claiming a tile when it is.
@@ -197,44 +220,7 @@ Finish Simulate(const std::vector<int32_t>& counts, WorkListOptions options) {
   return {static_cast<double>(whole) / mean, static_cast<double>(list) / mean};
 }
 
-// The table of docs/speed.md.
-constexpr size_t kWorkers[] = {2, 8, 64, 256};
-struct Row {
-  size_t tokens, tile_rows, tile_cost;
-  bool zipf;
-  Finish on[4];
-};
-const Row kTable[] = {
-    {512, 16, 0, false, {{1, 1}, {1, 1}, {1.05, 1.02}, {2.88, 1.06}}},
-    {512, 16, 0, true, {{1, 1}, {1, 1}, {6.70, 1.02}, {26.81, 1.06}}},
-    {4096, 16, 0, false, {{1, 1}, {1, 1}, {1.01, 1}, {2.30, 1.02}}},
-    {4096, 16, 0, true, {{1, 1}, {1, 1}, {6.65, 1}, {26.61, 1.01}}},
-    {4096, 64, 0, false, {{1, 1}, {1, 1}, {1.01, 1.01}, {2.30, 1.02}}},
-    {4096, 64, 0, true, {{1, 1}, {1, 1}, {6.65, 1.01}, {26.61, 1.02}}},
-    {4096, 16, 32, false, {{1, 1}, {1, 1}, {1.01, 1.01}, {2.27, 1.35}}},
-    {4096, 16, 32, true, {{1, 1}, {1.01, 1.01}, {5.97, 1.09}, {23.88, 1.43}}},
-};
-
-TEST(WorkList, WorkersFinishTogether) {
-  for (const Row& row : kTable) {
-    const std::vector<int32_t> counts = Counts(row.tokens, 8, 128, row.zipf);
-    for (size_t i = 0; i < 4; ++i) {
-      SCOPED_TRACE(testing::Message()
-                   << row.tokens << " tokens, tiles of " << row.tile_rows
-                   << " rows, zipf " << row.zipf << ", " << kWorkers[i]
-                   << " workers");
-      WorkListOptions options;
-      options.workers = kWorkers[i];
-      options.tile_rows = row.tile_rows;
-      options.tile_cost = row.tile_cost;
-      const Finish found = Simulate(counts, options);
-      EXPECT_NEAR(found.whole, row.on[i].whole, 0.0051);
-      EXPECT_NEAR(found.list, row.on[i].list, 0.0051);
-    }
-  }
-}
-
-// The header's promise, at other sizes.
+// The header's promise.
 TEST(WorkList, AsGoodAsItSays) {
   for (const size_t experts : {8u, 60u, 256u}) {
     for (const size_t tokens : {200u, 1000u, 5000u}) {
@@ -262,86 +248,6 @@ TEST(WorkList, AsGoodAsItSays) {
       }
     }
   }
-}
-
-TEST(WorkListErrors, NameTheArgumentAndWriteNothing) {
-  const std::vector<int32_t> counts = {5, 0, 40}, offsets = {0, 16, 16, 64};
-  const Guarded<WorkTile> tiles(1, 8);
-  Report report = kUnwritten;
-  struct Call {
-    WorkListInputs in;
-    WorkListOutputs out;
-    WorkListOptions options;
-  };
-  const Call valid = {{counts, offsets}, {tiles.span(), &report}, {}};
-  const auto Expect = [&](const std::string& message, const auto& spoil,
-                          StatusCode code = StatusCode::kInvalidArgument,
-                          size_t needed = kUnwritten.tiles) {
-    Call c = valid;
-    spoil(c);
-    report = kUnwritten;
-    ExpectError(MakeWorkList(c.in, c.out, c.options),
-                "MakeWorkList: " + message, code);
-    tiles.ExpectUntouched("tiles");
-    Report expected = kUnwritten;
-    expected.tiles = needed;
-    EXPECT_EQ(report, expected);
-  };
-  EXPECT_ERROR("tokens_per_expert: data is null",
-               c.in.tokens_per_expert.data = nullptr);
-  EXPECT_ERROR("tokens_per_expert: size overflows the address space",
-               c.in.tokens_per_expert.size = SIZE_MAX / 2);
-  EXPECT_ERROR("tokens_per_expert: more than 2^31 - 1 experts",
-               c.in.tokens_per_expert.size = size_t{1} << 31);
-  EXPECT_ERROR("offsets: data is null", c.in.offsets.data = nullptr);
-  EXPECT_ERROR("offsets: size is not num_experts + 1", c.in.offsets.size = 3);
-  EXPECT_ERROR("tokens_per_expert: size is not num_experts",
-               c.in.tokens_per_expert.size = 2);
-  EXPECT_ERROR("tiles: data is null", c.out.tiles.data = nullptr);
-  EXPECT_ERROR("options: workers is 0", c.options.workers = 0);
-  EXPECT_ERROR("options: tile_rows is 0", c.options.tile_rows = 0);
-  EXPECT_ERROR("tiles: overlaps tokens_per_expert",
-               c.in.tokens_per_expert.data =
-                   reinterpret_cast<const int32_t*>(tiles.data() + 7) + 3);
-  EXPECT_ERROR(
-      "tiles: overlaps offsets",
-      c.in.offsets.data = reinterpret_cast<const int32_t*>(tiles.data()) - 3);
-  // Errors that only the data shows.
-  const std::vector<int32_t> negative = {5, -1, 3};
-  Expect(
-      "tokens_per_expert: a count is negative",
-      [&](Call& c) { c.in.tokens_per_expert = negative; },
-      StatusCode::kFailedPrecondition);
-  // An expert's rows behind those of the one before, and not in them.
-  for (const std::vector<int32_t>& wrong :
-       std::vector<std::vector<int32_t>>{{-1, 16, 16, 64},
-                                         {16, 0, 16, 64},
-                                         {0, 16, 8, 64},
-                                         {0, 4, 16, 64},
-                                         {0, 16, 16, 55}}) {
-    Expect(
-        "offsets: not ascending from 0 or more by tokens_per_expert or more",
-        [&](Call& c) { c.in.offsets = wrong; },
-        StatusCode::kFailedPrecondition);
-  }
-  // At most 3 experts' ends and 45 / 16 tiles.
-  Expect(
-      "tiles: fewer than WorkListSize elements",
-      [&](Call& c) { c.out.tiles.size = 4; }, StatusCode::kFailedPrecondition,
-      5);
-  for (const auto& spoil : std::vector<void (*)(Call&)>{
-           [](Call& c) { c.options.row_cost = SIZE_MAX / 40; },
-           [](Call& c) { c.options.row_cost = INT64_MAX / 40; },
-           [](Call& c) { c.options.tile_cost = SIZE_MAX; },
-           [](Call& c) { c.options.tile_cost = SIZE_MAX / 4; },
-           [](Call& c) { c.options.min_rows = SIZE_MAX / 3; }}) {
-    Expect("options: the rows' cost exceeds 63 bits", spoil,
-           StatusCode::kFailedPrecondition);
-  }
-  // There is no report, and the largest cost that there may be.
-  WorkListOptions options;
-  options.row_cost = INT64_MAX / 45;
-  EXPECT_OK(MakeWorkList(valid.in, {tiles.span()}, options));
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ const OWN: &[&str] = &[
     "swy_executor",
     "swy_isa",
     "swy_preset",
-    "swy_work_tile",
     "swy_row_format",
     "swy_expert_tile",
     "swy_expert_gemm",
@@ -44,8 +43,6 @@ const OWN: &[&str] = &[
     "swy_quantize_outputs",
     "swy_dispatch_inputs",
     "swy_dispatch_outputs",
-    "swy_work_list_inputs",
-    "swy_work_list_outputs",
 ];
 /// Inputs that are not of the type that inputs of their C type have.
 const SPECIAL: &[(&str, &str)] = &[

@@ -22,7 +22,6 @@
 #include "switchyard/presets.h"
 #include "switchyard/quantize.h"
 #include "switchyard/route.h"
-#include "switchyard/work_list.h"
 
 using namespace switchyard;  // NOLINT(build/namespaces)
 
@@ -215,16 +214,6 @@ void Exchange() {
   out.pairs.rows = order;
   Require(MapPairs({{ids.data(), kTokens, kTopK}}, out, options));
   //! [MapPairs]
-  //! [MakeWorkList]
-  WorkListOptions work;
-  work.workers = 2;
-  std::vector<WorkTile> tiles(WorkListSize(kPairs, kExperts, work));
-  Report report;
-  Require(MakeWorkList({counts}, {tiles, &report}, work));
-  for (size_t i = 0; i < report.tiles; ++i) {
-    // Rows [first_row, first_row + rows) of expert tiles[i].expert.
-  }
-  //! [MakeWorkList]
 }
 
 void Rows() {

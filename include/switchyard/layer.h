@@ -263,9 +263,8 @@ size_t ExpertsPlanSize(size_t tokens, size_t top_k,
 
 // Sorts pairs to experts as BucketPacked() does, and cuts the experts'
 // products into tiles, which `workers` workers claim. It cuts the rows of
-// busy experts, as MakeWorkList() does. Where that leaves a worker without
-// work (one token has top_k tiles), it also cuts columns, into smaller parts
-// towards the end.
+// busy experts. Where that leaves a worker without work (one token has top_k
+// tiles), it also cuts columns, into smaller parts towards the end.
 //
 // If each worker has the work of four tiles, the last one finishes within
 // 1.05 of the mean time of all. For a single token the factor is 1.15 on 2,

@@ -31,8 +31,8 @@ struct Report {
   // BucketAligned, which also sets max_rows and dropped, as MapPairs does:
   size_t over_capacity = 0;   // pairs beyond their expert's capacity
   size_t active_experts = 0;  // experts that have pairs
-  // MakeWorkList:
-  size_t tiles = 0;  // tiles in the list or, if it is too small, needed
+  // PlanExperts, which also sets max_rows and dropped:
+  size_t tiles = 0;  // tiles of the plan's tasks
   // Quantize:
   size_t overflowed_blocks = 0;  // finite, but beyond the f16 fields of a block
 };

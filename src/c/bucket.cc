@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "src/c/call.h"
-#include "switchyard/work_list.h"
 
 using namespace switchyard::c;
 
@@ -26,12 +25,4 @@ size_t swy_bucket_aligned_size(size_t num_pairs, size_t num_experts,
       Argument<swy_aligned_options>::OrDefault(options, ArgumentTexts());
   if (!opt.status.ok()) return SIZE_MAX;
   return switchyard::BucketAlignedSize(num_pairs, num_experts, opt.value);
-}
-
-size_t swy_work_list_size(size_t num_rows, size_t num_experts,
-                          const swy_work_list_options* options) noexcept {
-  const auto opt =
-      Argument<swy_work_list_options>::OrDefault(options, ArgumentTexts());
-  if (!opt.status.ok()) return SIZE_MAX;
-  return switchyard::WorkListSize(num_rows, num_experts, opt.value);
 }

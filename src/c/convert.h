@@ -60,13 +60,6 @@ template <
 void Convert(const CSpan* from, Span<T>* to) {
   *to = {from->data, from->size};
 }
-static_assert(sizeof(swy_work_tile) == sizeof(WorkTile) &&
-                  offsetof(swy_work_tile, rows) == offsetof(WorkTile, rows) &&
-                  offsetof(swy_work_tile, expert) == offsetof(WorkTile, expert),
-              "WorkTile is not swy_work_tile");
-inline void Convert(const swy_work_tile_span* from, Span<WorkTile>* to) {
-  *to = {reinterpret_cast<WorkTile*>(from->data), from->size};
-}
 inline void Convert(const swy_optional_count* from, std::optional<size_t>* to) {
   *to = from->is_set != 0 ? std::optional<size_t>(from->value) : std::nullopt;
 }

@@ -26,7 +26,6 @@
 #include "src/calls/map.h"
 #include "src/calls/quantize.h"
 #include "src/calls/route.h"
-#include "src/calls/work_list.h"
 #include "src/preset_fields.h"
 #include "switchyard/executor.h"
 #include "switchyard/presets.h"
@@ -45,7 +44,6 @@ using calls::Field;
   X(AlignedCall, BucketAligned, swy_bucket_aligned, EXECUTOR)      \
   X(DispatchCall, MakeDispatchArgs, swy_make_dispatch_args, ALONE) \
   X(MapCall, MapPairs, swy_map_pairs, EXECUTOR)                    \
-  X(WorkListCall, MakeWorkList, swy_make_work_list, ALONE)         \
   X(GatherCall, GatherRows, swy_gather_rows, EXECUTOR)             \
   X(ScatterCall, ScatterRows, swy_scatter_rows, EXECUTOR)          \
   X(QuantizeCall, Quantize, swy_quantize, EXECUTOR)                \

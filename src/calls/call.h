@@ -41,7 +41,6 @@
 #include "switchyard/switchyard.h"
 #include "switchyard/types.h"
 #include "switchyard/views.h"
-#include "switchyard/work_list.h"
 
 // offsetof of structs that have a base is supported by GCC and Clang, which
 // warn of it.
@@ -68,7 +67,6 @@ struct Pointer {
   X(kI32Span, Span<int32_t>, swy_i32_span)                      \
   X(kI64Span, Span<int64_t>, swy_i64_span)                      \
   X(kU32Span, Span<uint32_t>, swy_u32_span)                     \
-  X(kTileSpan, Span<WorkTile>, swy_work_tile_span)              \
   X(kCount, size_t, size_t)                                     \
   X(kCount32, uint32_t, uint32_t)                               \
   X(kFlag, bool, int32_t)                                       \
@@ -122,12 +120,12 @@ constexpr size_t SizeOf(Kind kind) {
   return 0;
 }
 constexpr bool IsSpan(Kind kind) {
-  return kind >= Kind::kConstI32Span && kind <= Kind::kTileSpan;
+  return kind >= Kind::kConstI32Span && kind <= Kind::kU32Span;
 }
 constexpr bool IsRows(Kind kind) {
   return kind == Kind::kConstRows || kind == Kind::kRows;
 }
-constexpr bool IsView(Kind kind) { return kind <= Kind::kTileSpan; }
+constexpr bool IsView(Kind kind) { return kind <= Kind::kU32Span; }
 
 // A field of a C++ struct, and where the C struct has it. Fields of structs in
 // a struct are written with a dot: "shared.rows".

@@ -207,34 +207,3 @@ void TestMap(void) {
   CHECK(elements[0] == 200 && elements[1] == 500);
   CHECK(report.max_rows == 5 && report.dropped == 1);
 }
-
-void TestWorkList(void) {
-  int32_t tpe[3] = {5, 0, 40};
-  swy_work_tile tiles[8];
-  swy_report report = SWY_REPORT_INIT;
-  swy_work_list_inputs in = SWY_WORK_LIST_INPUTS_INIT;
-  swy_work_list_outputs out = SWY_WORK_LIST_OUTPUTS_INIT;
-  swy_work_list_options options = SWY_WORK_LIST_OPTIONS_INIT;
-  size_t i, rows = 0;
-  in.tokens_per_expert = Ints(tpe, 3);
-  out.tiles.data = tiles;
-  out.tiles.size = 8;
-  out.report = &report;
-  CHECK(swy_work_list_size(45, 3, NULL) == 5);
-  options.tile_rows = 8;
-  CHECK(swy_work_list_size(45, 3, &options) == 8);
-  options.workers = 2;
-  CHECK_OK(swy_make_work_list(&in, &out, &options));
-  CHECK(report.tiles > 2 && report.tiles <= 8);
-  for (i = 0; i < report.tiles; ++i) {
-    CHECK(tiles[i].expert == 0 || tiles[i].expert == 2);
-    CHECK(tiles[i].expert == 0 ? tiles[i].first_row == 0
-                               : (tiles[i].first_row - 5) % 8 == 0);
-    rows += (size_t)tiles[i].rows;
-  }
-  CHECK(rows == 45);
-  out.tiles.size = 7;
-  CHECK_FAILED(swy_make_work_list(&in, &out, &options),
-               "MakeWorkList: tiles: fewer than WorkListSize elements");
-  CHECK(report.tiles == 8);
-}

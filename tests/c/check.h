@@ -40,7 +40,6 @@ extern const swy_executor kThreads;
 void TestRoute(void);
 void TestBucket(void);
 void TestMap(void);
-void TestWorkList(void);
 void TestRows(void);
 void TestActivate(void);
 void TestCombine(void);

@@ -179,7 +179,6 @@ int main(void) {
   TestPresets();
   TestConfig();
   TestExecutors();
-  TestWorkList();
   TestArguments();
   TestFlags();
   TestLongest();

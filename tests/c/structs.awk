@@ -64,7 +64,7 @@ is_declared && /\)/ {
   macro_of["swy_" tolower(of)] = $2
 }
 END {
-  macro_of["swy_work_tile"] = macro_of["swy_row_format"] = "{}"
+  macro_of["swy_row_format"] = "{}"
   for (i = 1; i <= structs; ++i) {
     of = order[i]
     # Callers fill the fields of these, whatever the macro says.

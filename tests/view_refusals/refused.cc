@@ -17,7 +17,6 @@
 #include "switchyard/map.h"
 #include "switchyard/quantize.h"
 #include "switchyard/route.h"
-#include "switchyard/work_list.h"
 
 namespace {
 
@@ -28,17 +27,16 @@ template <class... Structs>
 constexpr bool kAreAggregates = (std::is_aggregate_v<Structs> && ...) &&
                                 (std::is_default_constructible_v<Structs> &&
                                  ...);
-static_assert(
-    kAreAggregates<RouteInputs, RouteOutputs, RouteOptions, ActivateInputs,
-                   ActivateOutputs, ActivateOptions, CombineInputs,
-                   CombineOutputs, CombineOptions, GatherInputs, GatherOutputs,
-                   GatherOptions, ScatterInputs, ScatterOutputs, ScatterOptions,
-                   QuantizeInputs, QuantizeOutputs, QuantizeOptions,
-                   HyperInputs, HyperOutputs, HyperOptions, BucketInputs,
-                   PackedBuckets, StridedBuckets, BucketOptions, AlignedInputs,
-                   AlignedBuckets, AlignedOptions, MapInputs, MapOutputs,
-                   MapOptions, WorkListInputs, WorkListOutputs, WorkListOptions,
-                   DispatchInputs, DispatchOutputs, DispatchOptions>);
+static_assert(kAreAggregates<
+              RouteInputs, RouteOutputs, RouteOptions, ActivateInputs,
+              ActivateOutputs, ActivateOptions, CombineInputs, CombineOutputs,
+              CombineOptions, GatherInputs, GatherOutputs, GatherOptions,
+              ScatterInputs, ScatterOutputs, ScatterOptions, QuantizeInputs,
+              QuantizeOutputs, QuantizeOptions, HyperInputs, HyperOutputs,
+              HyperOptions, BucketInputs, PackedBuckets, StridedBuckets,
+              BucketOptions, AlignedInputs, AlignedBuckets, AlignedOptions,
+              MapInputs, MapOutputs, MapOptions, DispatchInputs,
+              DispatchOutputs, DispatchOptions>);
 // Traits find no conversion either in what the compiler refuses below.
 static_assert(!std::is_constructible_v<ConstAnyMatrix, double*, int, int>);
 static_assert(!std::is_constructible_v<AnyRows, const float*, int, int>);

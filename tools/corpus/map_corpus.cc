@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "src/work_list.h"
 #include "switchyard/map.h"
-#include "switchyard/work_list.h"
 #include "tools/corpus/corpus.h"
 
 namespace switchyard::corpus {
@@ -40,11 +40,12 @@ void AddTiles(Digests& digests, const std::vector<int32_t>& counts,
   for (const int32_t count : counts) rows += static_cast<size_t>(count);
   for (const size_t tile_cost : {0u, 24u}) {
     for (const size_t workers : {2u, 64u}) {
-      const WorkListOptions options = {workers, 4, 6, tile_cost, 3};
-      std::vector<WorkTile> tiles(WorkListSize(rows, counts.size(), options));
-      Report report;
-      digests.Check(MakeWorkList({counts, offsets}, {tiles, &report}, options));
-      for (size_t i = 0; i < report.tiles; ++i) {
+      const internal::WorkListOptions options = {workers, 4, 6, tile_cost, 3};
+      std::vector<internal::WorkTile> tiles(
+          internal::WorkListSize(rows, counts.size(), options));
+      const size_t num_tiles =
+          internal::MakeWorkList({counts, offsets}, options, tiles.data());
+      for (size_t i = 0; i < num_tiles; ++i) {
         digests.exact.Add(static_cast<uint32_t>(tiles[i].first_row));
         digests.exact.Add(tiles[i].rows);
         digests.exact.Add(tiles[i].expert);

@@ -4,8 +4,9 @@
 use crate::error::{check, with_report};
 use crate::values::Raw;
 use crate::view::{not_empty, View};
-use crate::{sys, AlignedBuckets, AlignedInputs, AlignedOptions, DispatchOptions, Error};
-use crate::{Pool, Report, WorkListOptions};
+use crate::{
+    sys, AlignedBuckets, AlignedInputs, AlignedOptions, DispatchOptions, Error, Pool, Report,
+};
 
 /// The i32 elements of scratch needed; 0 if one thread is best.
 pub fn bucket_scratch_size(num_pairs: usize, num_experts: usize, pool: Pool<'_>) -> usize {
@@ -62,40 +63,4 @@ pub fn make_dispatch_args(
     // SAFETY: the view points to `args`, which outlives the call.
     let status = unsafe { sys::swy_make_dispatch_args(&raw_in, &raw_out, &options.to_c()) };
     check(status, Report::default()).map(|_| args)
-}
-
-/// Rows `[first_row, first_row + rows)` of the packed rows, all of one `expert`.
-pub type WorkTile = sys::swy_work_tile;
-
-/// The most tiles for this number of rows; `usize::MAX` if tile_rows is 0 or the
-/// result overflows.
-pub fn work_list_size(num_rows: usize, num_experts: usize, options: &WorkListOptions) -> usize {
-    // SAFETY: the call takes numbers only.
-    unsafe { sys::swy_work_list_size(num_rows, num_experts, &options.to_c()) }
-}
-
-/// Cuts each expert's rows into tiles, the largest first, for threads that claim them
-/// in order. The report has their number; `tiles` has at least `work_list_size`.
-/// Without `offsets` each expert's rows begin where the last one's end.
-pub fn make_work_list(
-    tokens_per_expert: &[i32],
-    offsets: Option<&[i32]>,
-    tiles: &mut [WorkTile],
-    options: &WorkListOptions,
-) -> Result<Report, Error> {
-    not_empty(offsets, "MakeWorkList: offsets: is empty")?;
-    with_report(|report| {
-        let raw_in = sys::swy_work_list_inputs {
-            size: sys::size_of::<sys::swy_work_list_inputs>(),
-            tokens_per_expert: tokens_per_expert.view(),
-            offsets: offsets.view(),
-        };
-        let raw_out = sys::swy_work_list_outputs {
-            size: sys::size_of::<sys::swy_work_list_outputs>(),
-            tiles: tiles.view(),
-            report,
-        };
-        // SAFETY: the views point into slices that are borrowed during the call.
-        unsafe { sys::swy_make_work_list(&raw_in, &raw_out, &options.to_c()) }
-    })
 }

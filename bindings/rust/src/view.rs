@@ -371,5 +371,4 @@ spans! {
     i32 = swy_i32_span;
     u32 = swy_u32_span;
     i64 = swy_i64_span;
-    sys::swy_work_tile = swy_work_tile_span;
 }

@@ -124,14 +124,6 @@ fn buckets_and_dispatch_arguments() {
         map_pairs(MapInputs { topk_ids, ..Default::default() }, maps, &options, Pool::Serial)
             .unwrap();
         assert_eq!((counts, ends, rows), ([6, 2], [0, 6, 8], [1, 2, 3, 5, 6, 7, 0, 4]));
-
-        let options = WorkListOptions { workers: 2, tile_rows: 2, ..Default::default() };
-        let mut tiles =
-            vec![WorkTile { first_row: 0, rows: 0, expert: 0 }; work_list_size(3, 2, &options)];
-        let report = make_work_list(&[2, 1], Some(&[5, 8, 9]), &mut tiles, &options).unwrap();
-        let found: Vec<_> =
-            tiles[..report.tiles].iter().map(|t| (t.first_row, t.rows, t.expert)).collect();
-        assert_eq!(found, [(5, 2, 0), (8, 1, 1)]);
     });
 }
 

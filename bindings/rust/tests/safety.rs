@@ -177,11 +177,6 @@ fn empty_lists_are_not_left_out() {
     let result = bucket_aligned(inputs, buckets, &AlignedOptions::default(), Pool::Serial);
     assert_eq!(message(result), "BucketAligned: expert_map: is empty");
     assert_eq!((tpe, offsets, pairs), ([7; 2], [7; 3], [7; 4]));
-
-    let mut tiles = [WorkTile { first_row: 7, rows: 7, expert: 7 }; 4];
-    let result = make_work_list(&[2, 1], none, &mut tiles, &WorkListOptions::default());
-    assert_eq!(message(result), "MakeWorkList: offsets: is empty");
-    assert_eq!(tiles[0].rows, 7);
 }
 
 /// Panics in the middle of its work.

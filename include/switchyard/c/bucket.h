@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// (token, slot) pairs to their experts, destinations and threads. Included by
-// switchyard.h; bucket.h, map.h and work_list.h of the C++ API have the whole
-// contract.
+// (token, slot) pairs to their experts and destinations. Included by
+// switchyard.h; bucket.h and map.h of the C++ API have the whole contract.
 
 #ifndef SWITCHYARD_C_BUCKET_H_
 #define SWITCHYARD_C_BUCKET_H_
@@ -232,54 +231,6 @@ SWY_API swy_status swy_map_pairs(const swy_map_inputs* inputs,
                                  const swy_map_outputs* outputs,
                                  const swy_map_options* options,
                                  const swy_executor* executor) SWY_NOEXCEPT;
-
-// Rows [first_row, first_row + rows) of packed ones, all of one expert.
-typedef struct swy_work_tile {
-  int64_t first_row;
-  int32_t rows;
-  int32_t expert;
-} swy_work_tile;
-typedef struct swy_work_tile_span {
-  swy_work_tile* data;
-  size_t size;
-} swy_work_tile_span;
-
-typedef struct swy_work_list_inputs {
-  uint32_t size;
-  swy_i32_span tokens_per_expert;  // [num_experts]
-  swy_i32_span offsets;            // optional [num_experts + 1]
-} swy_work_list_inputs;
-#define SWY_WORK_LIST_INPUTS_INIT \
-  { (uint32_t)sizeof(swy_work_list_inputs), SWY_NO_SPAN, SWY_NO_SPAN }
-typedef struct swy_work_list_outputs {
-  uint32_t size;
-  swy_work_tile_span tiles;  // at least [swy_work_list_size]
-  swy_report* report;        // optional: tiles
-} swy_work_list_outputs;
-#define SWY_WORK_LIST_OUTPUTS_INIT \
-  { (uint32_t)sizeof(swy_work_list_outputs), SWY_NO_SPAN, NULL }
-// A tile costs tile_cost + row_cost * max(rows, min_rows).
-typedef struct swy_work_list_options {
-  uint32_t size;
-  size_t workers;    // threads that claim
-  size_t tile_rows;  // tiles begin at multiples of these in their expert
-  size_t min_rows;   // fewer take as long
-  size_t tile_cost;  // the cost of a tile, whatever its rows
-  size_t row_cost;   // the cost of a row
-} swy_work_list_options;
-#define SWY_WORK_LIST_OPTIONS_INIT \
-  { (uint32_t)sizeof(swy_work_list_options), 1, 16, 0, 0, 1 }
-
-// Each expert's rows cut to tiles, the largest first, for threads that claim
-// them in order.
-SWY_API swy_status swy_make_work_list(
-    const swy_work_list_inputs* inputs, const swy_work_list_outputs* outputs,
-    const swy_work_list_options* options) SWY_NOEXCEPT;
-// How many tiles there may be for so many rows. SIZE_MAX if tile_rows is 0, if
-// options are not valid or this overflows.
-SWY_API size_t swy_work_list_size(size_t num_rows, size_t num_experts,
-                                  const swy_work_list_options* options)
-    SWY_NOEXCEPT;
 
 #ifdef __cplusplus
 }  // extern "C"

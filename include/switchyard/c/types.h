@@ -176,8 +176,8 @@ typedef struct swy_report {
   // swy_bucket_aligned:
   size_t over_capacity;   // pairs beyond their expert's capacity
   size_t active_experts;  // experts that have pairs
-  // swy_make_work_list, swy_plan_experts:
-  size_t tiles;  // that the list has or, if it is too small, needs
+  // swy_plan_experts:
+  size_t tiles;  // of the plan's tasks
   // swy_quantize:
   size_t overflowed_blocks;  // finite, but beyond the f16 fields of a block
 } swy_report;
