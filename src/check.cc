@@ -207,7 +207,7 @@ Shaped ShapeOf(const WalkedCall& call, const WalkedArgument& a) {
   static constexpr SizeWords kOne = {{-1, 1}, {}, 0};
   if (!a.is_given || a.shape == nullptr || a.shape->is_least) return {};
   const ShapeWords& shape = *a.shape;
-  if (a.row != nullptr && IsSpan(a.row->field.kind)) {
+  if (IsSpan(a.row->field.kind)) {
     return {true, {&kOne, &shape.cols[0]}, {1, a.view.cols}};
   }
   const bool is_second = shape.alternatives == 2 &&
@@ -223,7 +223,7 @@ template <class Takes>
 bool Agree(const WalkedCall& call, const Takes& takes) {
   Sizes sizes(call);
   for (const bool is_name : {true, false}) {
-    for (size_t i = 0; i < call.num_arguments + call.has_size_option; ++i) {
+    for (size_t i = 0; i < call.num_arguments; ++i) {
       const Shaped a = ShapeOf(call, call.arguments[i]);
       if (!a.has_shape || !takes(i)) continue;
       for (const int axis : {0, 1}) {
@@ -246,7 +246,7 @@ bool AgreeWithout(const WalkedCall& call, size_t other) {
   const Shaped a = ShapeOf(call, call.arguments[at]);
   if (!a.has_shape || !AgreeWithout(call, at)) return false;
   Sizes sizes(call);
-  for (size_t i = 0; i < call.num_arguments + call.has_size_option; ++i) {
+  for (size_t i = 0; i < call.num_arguments; ++i) {
     const Shaped other = ShapeOf(call, call.arguments[i]);
     if (i == at || !other.has_shape) continue;
     for (const int axis : {0, 1}) {
@@ -261,7 +261,7 @@ bool AgreeWithout(const WalkedCall& call, size_t other) {
 }
 
 bool IsSpanAt(const WalkedCall& call, size_t i) {
-  return i < call.num_arguments && IsSpan(call.arguments[i].row->field.kind) &&
+  return IsSpan(call.arguments[i].row->field.kind) &&
          ShapeOf(call, call.arguments[i]).has_shape;
 }
 
@@ -297,23 +297,20 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
   const auto has_shape = [&](size_t i) {
     return ShapeOf(call, call.arguments[i]).has_shape;
   };
-  const size_t first = call.has_size_option ? size : 0;
   for (size_t i = size; i-- > 0;) {
-    if (i != first && has_shape(i) && AgreeWithout(call, i)) {
+    if (i != 0 && has_shape(i) && AgreeWithout(call, i)) {
       return FindShorter(call, i);
     }
   }
   for (size_t out = call.num_inputs; out < size; ++out) {
     if (!has_shape(out)) continue;
-    const auto is_input = [&](size_t i) {
-      return i < call.num_inputs || i == size;
-    };
+    const auto is_input = [&](size_t i) { return i < call.num_inputs; };
     if (!Agree(call, [&](size_t i) { return is_input(i) || i == out; })) {
       if (!Agree(call, is_input)) break;
       return out;
     }
   }
-  return AgreeWithout(call, first) ? first : kNoFault;
+  return AgreeWithout(call, 0) ? 0 : kNoFault;
 }
 
 // Whether an argument has the shape that its row says.
@@ -444,7 +441,6 @@ size_t FindFaultOfShapes(const WalkedCall& call) {
     return a.first_view * size_t{calls::kNumFaults} + Fault::kIsMissing;
   }
   const size_t odd = FindOddOne(call);
-  if (odd == call.num_arguments) return kSizeOptionIsAtFault;
   const WalkedArgument& a = call.arguments[odd == kNoFault ? misfit : odd];
   return a.first_view * size_t{calls::kNumFaults} + Fault::kHasShape +
          a.shape_number;
@@ -464,7 +460,7 @@ namespace {
 [[gnu::cold]] Sizes SizesWithout(const WalkedCall& call, size_t at) {
   Sizes sizes(call);
   for (const bool is_name : {true, false}) {
-    for (size_t i = 0; i < call.num_arguments + call.has_size_option; ++i) {
+    for (size_t i = 0; i < call.num_arguments; ++i) {
       const Shaped a = ShapeOf(call, call.arguments[i]);
       if (i == at || !a.has_shape) continue;
       for (const int axis : {0, 1}) {
@@ -544,7 +540,7 @@ namespace {
                                   Details* to) {
   const WalkedArgument& a = call.arguments[at];
   const ShapeWords& shape = *a.shape;
-  const bool is_span = a.row == nullptr || IsSpan(a.row->field.kind);
+  const bool is_span = IsSpan(a.row->field.kind);
   const bool is_odd = FindOddOne(call) == at;
   const Sizes others = SizesWithout(call, at);
   to->Put(shape.is_least ? "needs at least " : "needs ");
@@ -763,16 +759,6 @@ Status RefuseView(const WalkedCall& call, size_t fault, const char* message) {
   return Refuse(StatusCode::kInvalidArgument, message, details);
 }
 
-Status RefuseSizeOption(const WalkedCall& call, const char* message) {
-  const size_t at = call.num_arguments;
-  Details details;
-  details.Put("got ").Put(call.arguments[at].view.rows).Put(", needs ");
-  const Sizes others = SizesWithout(call, at);
-  details.Put(WantedSize(call, &others, call.arguments[at].shape->rows[0],
-                         call.arguments[at].view.rows));
-  return Refuse(StatusCode::kInvalidArgument, message, details);
-}
-
 Status RefuseOption(const calls::Option& option, const void* options,
                     const char* message) {
   Details details;
@@ -881,14 +867,12 @@ size_t FindOverlap(const WalkedCall& call) {
       if (i == j || !w.is_written || o.is_written != (at < size)) continue;
       if (o.is_written) {
         const bool is_input = Index(call, w) < call.num_inputs;
-        const bool is_named = is_input != (Index(call, o) < call.num_inputs)
-                                  ? !is_input
-                                  : call.names_earlier == (i < j);
+        const bool is_named =
+            is_input != (Index(call, o) < call.num_inputs) ? !is_input : i > j;
         if (!is_named) continue;
       }
       if (!MayOverlap(Region(w.m), Region(o.m))) continue;
       const size_t number = first_pair + i * call.num_views;
-      if (call.names_one) return number;
       if (w.is_whole && o.is_whole &&
           (o.argument->may_be_in_place & w.bit) != 0) {
         if ((o.argument->is_in_place & w.bit) != 0) continue;

@@ -85,10 +85,6 @@ struct WalkedCall {
   const size_t* sizes;
   size_t num_sizes;
   uint32_t sizes_of_options;  // a bit set
-  // An option that is one of the sizes stands behind the arguments.
-  bool has_size_option;
-  bool names_earlier;
-  bool names_one;
   // Names and values that a message may show.
   const char* const* names_of_sizes;
   const calls::Option* options;
@@ -97,7 +93,6 @@ struct WalkedCall {
 };
 // The number of a message, or kNoFault.
 inline constexpr size_t kNoFault = SIZE_MAX;
-inline constexpr size_t kSizeOptionIsAtFault = SIZE_MAX - 1;
 size_t FindFaultOfViews(const WalkedCall& call);
 size_t FindFaultOfShapes(const WalkedCall& call);
 size_t FindOverlap(const WalkedCall& call);
@@ -106,8 +101,6 @@ size_t FindOverlap(const WalkedCall& call);
 // option's value, or of all that a rule's words name.
 [[gnu::cold]] Status RefuseView(const WalkedCall& call, size_t fault,
                                 const char* message);
-[[gnu::cold]] Status RefuseSizeOption(const WalkedCall& call,
-                                      const char* message);
 [[gnu::cold]] Status RefuseOption(const calls::Option& option,
                                   const void* options, const char* message);
 [[gnu::cold]] Status RefuseByRule(const WalkedCall& call, const char* words,
@@ -438,24 +431,7 @@ template <class C, ViewSet kSet, size_t... kV>
 [[gnu::always_inline]] inline bool AreApart(const typename C::Args& c,
                                             std::index_sequence<kV...> views) {
   const Interval at[] = {IntervalOf<C, kV>(c)...};
-  if constexpr (C::kNamesOne && kSet != kOrdinaryViews) {
-    static_assert(((SetOf<C>(kV) == kOrdinaryViews) && ...));
-    return true;
-  } else if constexpr (C::kNamesOne) {
-    // Unrolled, the 120 pairs of MapPairs took 14 KB of the archive.
-    constexpr bool kIsWritten[] = {
-        calls::IsWritten<C>(calls::kViews<C>[kV].argument)...};
-    bool is_apart = true;
-    for (size_t i = 0; i < sizeof...(kV); ++i) {
-      for (size_t j = 0; j < i; ++j) {
-        is_apart &= !(kIsWritten[i] | kIsWritten[j]) |
-                    (at[i].end <= at[j].begin) | (at[j].end <= at[i].begin);
-      }
-    }
-    return is_apart;
-  } else {
-    return (IsApartFromAll<C, kSet, kV>(at, c, views) && ...);
-  }
+  return (IsApartFromAll<C, kSet, kV>(at, c, views) && ...);
 }
 template <class C, ViewSet kSet>
 [[gnu::always_inline]] inline bool AreApart(const typename C::Args& c) {
@@ -734,19 +710,8 @@ class Checked {
                             Text(calls::kFirstOption<C> + i));
       }
     }
-    WalkedArgument arguments[calls::kNumArguments<C> + 1];
+    WalkedArgument arguments[calls::kNumArguments<C>];
     WalkAll(c, arguments, kAll);
-    static constexpr calls::ShapeWords kSizeOption = {
-        1,
-        false,
-        {{{static_cast<int8_t>(C::kSizeOfOption), 0}, {}, 0}},
-        {{{-1, 1}, {}, 0}}};
-    if constexpr (C::kSizeOfOption >= 0) {
-      auto& option = arguments[calls::kNumArguments<C>];
-      option = {{}, nullptr, &kSizeOption, 0, 0, true, false, 0, 0};
-      option.view.rows = c.sizes.*(C::kSizes[C::kSizeOfOption].member);
-      option.view.cols = 1;
-    }
     size_t sizes_in_order[std::size(C::kSizes)];
     const char* names_of_sizes[std::size(C::kSizes)];
     uint32_t of_options = 0;
@@ -762,9 +727,6 @@ class Checked {
                              sizes_in_order,
                              std::size(C::kSizes),
                              of_options,
-                             C::kSizeOfOption >= 0,
-                             C::kNamesEarlier,
-                             C::kNamesOne,
                              names_of_sizes,
                              std::data(C::kOptions),
                              std::size(C::kOptions),
@@ -793,10 +755,6 @@ class Checked {
     size_t rule = find_rule(true);
     if (rule != kNoFault) return refuse_by_rule(rule);
     fault = FindFaultOfShapes(call);
-    if (fault == kSizeOptionIsAtFault) {
-      return RefuseSizeOption(
-          call, Text(calls::kFirstRule<C> + std::size(C::kRules)));
-    }
     if (fault != kNoFault) return RefuseView(call, fault, Text(fault));
     PutAllInPlace(c, arguments, kAll);
     fault = FindOverlap(call);

@@ -435,8 +435,7 @@ class SpoiltCalls {
       if (!calls::IsPair<C>(written, other) || !IsGiven(valid_, other)) {
         continue;
       }
-      std::string text = NameOf(written) + ": overlaps ";
-      text += C::kNamesOne ? "another argument" : NameOf(other);
+      const std::string text = NameOf(written) + ": overlaps " + NameOf(other);
       const bool may_be_in_place =
           kViews[written].part == 0 && kViews[other].part == 0 &&
           calls::MayBeInPlace<C>(kViews[other].argument, argument);

@@ -745,7 +745,7 @@ TEST_F(MapErrors, Indices) {
 
 // Alone, because other indices would outvote it.
 TEST_F(MapErrors, BlamesATransposedOutput) {
-  EXPECT_ERROR("pair_index: is not [num_tokens, top_k]",
+  EXPECT_ERROR("pair_index: is not [tokens, top_k]",
                std::swap(c.out.pair_index.rows, c.out.pair_index.cols);
                c.out.pair_index.stride = 4; c.out.tokens = {};
                c.out.copy_index = {}; c.out.return_index = {});

@@ -50,7 +50,6 @@ struct BucketCall : CallBase<BucketInputs, Buckets, BucketOptions, SortSizes,
   using CInputs = swy_bucket_inputs;
   using Options = BucketOptions;
   using COptions = swy_bucket_options;
-  static constexpr bool kNamesEarlier = true;
   static constexpr Size<SortSizes> kSizes[] = {
       {"tokens", &SortSizes::tokens},
       {"top_k", &SortSizes::top_k},
@@ -108,7 +107,6 @@ struct AlignedCall
     : CallBase<AlignedInputs, AlignedBuckets, AlignedOptions, AlignedSizes,
                swy_aligned_inputs, swy_aligned_buckets, swy_aligned_options> {
   static constexpr const char* kName = "BucketAligned";
-  static constexpr bool kNamesOne = true;
   static constexpr Size<Sizes> kSizes[] = {
       {"tokens", &Sizes::tokens},
       {"top_k", &Sizes::top_k},

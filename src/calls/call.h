@@ -326,13 +326,6 @@ struct CallBase {
   using Sizes = S;
 
   static constexpr bool kRunsKernel = true;  // checks the environment's ISA
-  // The message of two written views that overlap names the later of them.
-  static constexpr bool kNamesEarlier = false;
-  // It does not say which other argument an output overlaps.
-  static constexpr bool kNamesOne = false;
-  // The index in kSizes of one that is an option, and that option's name.
-  static constexpr int kSizeOfOption = -1;
-  static constexpr const char* kNameOfSizeOption = "";
 
   // Whether arguments that may be in place may be so in this call, and whether
   // an output lies in the place of an input then.

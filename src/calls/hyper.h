@@ -21,11 +21,10 @@ struct HyperCall
     : CallBase<HyperInputs, HyperOutputs, HyperOptions, HyperSizes,
                swy_hyper_inputs, swy_hyper_outputs, swy_hyper_options> {
   static constexpr const char* kName = "HyperConnect";
-  static constexpr Size<Sizes> kSizes[] = {{"num_streams", &Sizes::num_streams},
-                                           {"tokens", &Sizes::tokens},
-                                           {"hidden", &Sizes::hidden}};
-  static constexpr int kSizeOfOption = 0;
-  static constexpr const char* kNameOfSizeOption = "num_streams";
+  static constexpr Size<Sizes> kSizes[] = {
+      {"num_streams", &Sizes::num_streams, true},
+      {"tokens", &Sizes::tokens},
+      {"hidden", &Sizes::hidden}};
   static Sizes Measure(const Inputs& in, const Outputs&,
                        const Options& options) {
     const size_t n = options.num_streams;

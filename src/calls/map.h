@@ -22,7 +22,6 @@ struct MapSizes : SortSizes {
 struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes,
                           swy_map_inputs, swy_map_outputs, swy_map_options> {
   static constexpr const char* kName = "MapPairs";
-  static constexpr bool kNamesOne = true;
   static constexpr Size<Sizes> kSizes[] = {
       {"tokens", &Sizes::tokens},
       {"top_k", &Sizes::top_k},
@@ -38,8 +37,7 @@ struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes,
                 : buckets * options.experts_per_destination};
   }
   enum Group : uint8_t { kNoGroup, kPairs, kTokens };
-  static constexpr Shape kIndex = {
-      "[tokens, top_k]", {}, "is not [num_tokens, top_k]"};
+  static constexpr Shape kIndex = {"[tokens, top_k]"};
   static constexpr Argument kInputs[] = {
       {INPUT(topk_ids), kIds, {kIndex}},
       {INPUT(destinations), kSpan, {}, kOptional},

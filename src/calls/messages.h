@@ -76,7 +76,7 @@ constexpr bool IsPair(size_t written, size_t other) {
   if (!IsWritten<C>(other_argument)) return true;
   const bool is_input = kViews<C>[written].argument < kNumInputs<C>;
   if (is_input != (other_argument < kNumInputs<C>)) return !is_input;
-  return C::kNamesEarlier ? written < other : written > other;
+  return written > other;
 }
 
 // A size in a shape: a number or one of the call's sizes, or two of them.
@@ -309,14 +309,6 @@ constexpr bool MayBeInPlace(size_t input, size_t output) {
 
 template <class C, class Texts>
 constexpr void PutPairs(size_t view, Texts* texts) {
-  if (C::kNamesOne) {
-    if (!IsWritten<C>(kViews<C>[view].argument)) return;
-    texts->Begin(kFirstPair<C> + view * kViews<C>.size(), C::kName);
-    PutName<C>(view, texts);
-    texts->Put(": overlaps another argument");
-    texts->End();
-    return;
-  }
   for (size_t other = 0; other < kViews<C>.size(); ++other) {
     if (!IsPair<C>(view, other)) continue;
     const size_t pair = view * kViews<C>.size() + other;
@@ -370,13 +362,6 @@ constexpr void PutTexts(Texts* texts) {
   for (size_t i = 0; i < std::size(C::kRules); ++i) {
     texts->Begin(kFirstRule<C> + i, C::kName);
     texts->Put(C::kRules[i].words);
-    texts->End();
-  }
-  if (C::kSizeOfOption >= 0) {
-    texts->Begin(kFirstRule<C> + std::size(C::kRules), C::kName);
-    texts->Put("options: ");
-    texts->Put(C::kNameOfSizeOption);
-    texts->Put(": is not that of the other arguments");
     texts->End();
   }
 }
