@@ -610,12 +610,6 @@ constexpr int kNoEnumerator = UINT8_MAX;
     case calls::Kind::kCount32:
       to->Put(size_t{BitsAt(at)});
       return;
-    case calls::Kind::kEnum32: {
-      int32_t value;
-      std::memcpy(&value, at, sizeof(value));
-      to->Put(int{value});
-      return;
-    }
     default:
       to->Put(size_t{*at});
   }

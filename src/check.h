@@ -114,11 +114,6 @@ inline uint32_t SmallValue(const unsigned char* at, calls::Kind kind) {
     std::memcpy(&value, at, sizeof(value));
     return value < 32 ? static_cast<uint32_t>(value) : 32;
   }
-  if (kind == calls::Kind::kEnum32) {
-    uint32_t value;
-    std::memcpy(&value, at, sizeof(value));
-    return value < 32 ? value : 32;
-  }
   return *at < 32 ? *at : 32;
 }
 // Numbers are compared by their bits: comparing a NaN would trap where the

@@ -85,7 +85,7 @@ class Finishes {
   }
 
   static constexpr size_t kMost = 8;
-  size_t times_[kMost], workers_[kMost];
+  size_t times_[kMost] = {}, workers_[kMost] = {};
   size_t size_ = 0;
 };
 

@@ -494,11 +494,7 @@ class SpoiltCalls {
       case Range::kSet:
         for (uint32_t value = 0; value < 256; ++value) {
           if (value < 32 && (range.set >> value & 1) != 0) continue;
-          if (option.field.kind == Kind::kEnum32) {
-            put(static_cast<int32_t>(value < 255 ? value : UINT32_MAX));
-          } else {
-            put(static_cast<uint8_t>(value));
-          }
+          put(static_cast<uint8_t>(value));
         }
         return;
     }

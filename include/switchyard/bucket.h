@@ -17,7 +17,7 @@
 namespace switchyard {
 
 // The order of pairs inside one expert's bucket.
-enum class BucketOrder {
+enum class BucketOrder : uint8_t {
   kAscending,  // by pair index: the same bits for any thread count
   // Threads claim slots with atomic adds, a block of tokens at a time: the same
   // set of pairs in each bucket, in any order once several threads run. Up to

@@ -6,6 +6,8 @@
 #ifndef SWITCHYARD_COMBINE_H_
 #define SWITCHYARD_COMBINE_H_
 
+#include <cstdint>
+
 #include "switchyard/executor.h"
 #include "switchyard/report.h"
 #include "switchyard/status.h"
@@ -14,7 +16,7 @@
 namespace switchyard {
 
 // The weight of the shared experts' output.
-enum class SharedGate {
+enum class SharedGate : uint8_t {
   kLogit,   // sigmoid(gate[t]): Qwen2-MoE, Qwen3-Next
   kScalar,  // gate[t] itself
   kNone,    // 1; gate is empty: DeepSeek, Granite
@@ -73,7 +75,7 @@ struct RowIndex : ConstAnyMatrix {
 };
 
 // How a norm uses its weight w.
-enum class NormKind {
+enum class NormKind : uint8_t {
   kWeight,        // (x * scale) * w
   kWeightInF32,   // the same, see round_like_unfused: Gemma 4, gpt-oss
   kPlusOne,       // (x * scale) * (1 + w): Qwen3-Next, MiniMax-M3, Step-3.7

@@ -32,9 +32,6 @@ inline void Convert(const int32_t* from, Type* to) {
   Convert(from, &value);
   *to = static_cast<Type>(value);
 }
-inline void Convert(const int32_t* from, calls::Enum32* to) {
-  std::memcpy(to, from, sizeof(*to));
-}
 // See Reporting in call.h.
 inline void Convert(swy_report* const*, Report**) {}
 template <class Void>
@@ -79,9 +76,6 @@ inline void Convert(const bool* from, int32_t* to) { *to = *from; }
 inline void Convert(const uint8_t* from, int32_t* to) { *to = *from; }
 inline void Convert(const Type* from, int32_t* to) {
   *to = static_cast<int32_t>(*from);
-}
-inline void Convert(const calls::Enum32* from, int32_t* to) {
-  std::memcpy(to, from, sizeof(*to));
 }
 // Counts are those of swy_optional_count, or up to 2^31 - 1: see SetField().
 inline void Convert(const std::optional<size_t>* from, swy_optional_count* to) {

@@ -48,10 +48,7 @@
 
 namespace switchyard::calls {
 
-// An enumeration of four bytes and a pointer, whichever they are.
-struct Enum32 {
-  unsigned char bytes[4];
-};
+// A pointer of any type.
 struct Pointer {
   unsigned char bytes[sizeof(void*)];
 };
@@ -73,7 +70,6 @@ struct Pointer {
   X(kNumber, float, float)                                      \
   X(kType, Type, int32_t)                                       \
   X(kEnum8, uint8_t, int32_t)                                   \
-  X(kEnum32, Enum32, int32_t)                                   \
   X(kText, const char*, const char*)                            \
   X(kReport, Report*, swy_report*)                              \
   X(kPointer, Pointer, Pointer)                                 \
@@ -95,7 +91,6 @@ constexpr Kind KindOf() {
 #undef SWITCHYARD_KIND
   if (std::is_pointer_v<T>) return Kind::kPointer;
   if (std::is_enum_v<T> && sizeof(T) == 1) return Kind::kEnum8;
-  if (std::is_enum_v<T> && sizeof(T) == 4) return Kind::kEnum32;
   throw "a type that no field has";
 }
 #define SWITCHYARD_KIND(kind, CppType, CType) \

@@ -30,9 +30,6 @@ bool Same(const T& c, const T& cpp) {
 bool Same(int32_t c, bool cpp) { return (c != 0) == cpp; }
 bool Same(int32_t c, uint8_t cpp) { return c == cpp; }
 bool Same(int32_t c, Type cpp) { return c == static_cast<int32_t>(cpp); }
-bool Same(int32_t c, const calls::Enum32& cpp) {
-  return std::memcmp(&c, &cpp, sizeof(c)) == 0;
-}
 bool Same(const calls::Pointer& c, const calls::Pointer& cpp) {
   return std::memcmp(&c, &cpp, sizeof(c)) == 0;
 }
