@@ -475,9 +475,8 @@ run_benchmarks() {
       step "Round $round of $rounds, $kernel" run_kernel "$kernel" "$round" "$@"
     done
   done
-  python3 "$root/bench/report.py" "$out"/*.json >"$root/build/bench.md"
-  sed -n '/^## Targets/,$p' "$root/build/bench.md"
-  echo "The matrix: build/bench.md; in build/bench/ what each process timed"
+  python3 "$root/bench/report.py" "$out"/*.json | tee "$root/build/bench.md"
+  echo "This is build/bench.md; in build/bench/ is what each process timed"
 }
 run_kernel() {
   local kernel shape names number=0
