@@ -39,11 +39,8 @@ extern const swy_executor kThreads;
 // The tests. Those of kernels run on every ISA.
 void TestRoute(void);
 void TestBucket(void);
-void TestMap(void);
-void TestRows(void);
 void TestActivate(void);
 void TestCombine(void);
-void TestHyper(void);
 void TestLayer(void);
 void TestExpertWeights(void);
 void TestThreads(void);

@@ -148,9 +148,9 @@ static void TestDetailsOfEnumerators(void) {
 }
 
 int main(void) {
-  void (*const tests[])(void) = {
-      TestRoute,   TestBucket, TestMap,   TestRows,          TestActivate,
-      TestCombine, TestHyper,  TestLayer, TestExpertWeights, TestThreads};
+  void (*const tests[])(void) = {TestRoute,   TestBucket, TestActivate,
+                                 TestCombine, TestLayer,  TestExpertWeights,
+                                 TestThreads};
   const size_t num_tests = sizeof tests / sizeof tests[0];
   swy_isa isa;
   size_t i, t;
