@@ -17,6 +17,7 @@
 #include <string>
 
 #include "gemm.h"
+#include "options.h"
 #include "packed.h"
 #include "switchyard/activate.h"
 #include "switchyard/layer.h"
@@ -31,24 +32,11 @@ namespace {
 
 constexpr char kOp[] = "experts";
 
-ActivateOptions OptionsOf(const char* op, const std::string& activation,
-                          const std::string& layout, double alpha, double beta,
-                          double linear_beta, double limit, bool limit_after) {
+ActivateOptions OptionsOf(const char* op, const std::string& text) {
   Preset preset;
-  if (!SetOption("activation", activation.c_str(), &preset).ok()) {
-    Fail(op, "activation", "unknown: '" + activation + "'");
-  }
-  if (!SetOption("layout", layout.c_str(), &preset).ok()) {
-    Fail(op, "layout", "unknown: '" + layout + "'");
-  }
-  ActivateOptions options = preset.activate;
-  options.alpha = static_cast<float>(alpha);
-  options.beta = static_cast<float>(beta);
-  options.linear_beta = static_cast<float>(linear_beta);
-  options.limit = static_cast<float>(limit);
-  options.limit_place =
-      limit_after ? ActivatePlace::kAfter : ActivatePlace::kBefore;
-  return options;
+  preset.activate.layout = GateUpLayout::kConcatenated;
+  SetOptions(op, "activate", text, &preset);
+  return preset.activate;
 }
 
 // A layer's arguments that are not its weights.
@@ -249,10 +237,8 @@ Tensor Run(const char* op, const Rows& rows, ExpertsPlanOptions shape,
 Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
                const Tensor& topk_weights, const Tensor& up, const Tensor& down,
                const OptionalTensor& up_bias, const OptionalTensor& down_bias,
-               const std::string& activation, const std::string& layout,
-               bool transposed, double alpha, double beta, double linear_beta,
-               double limit, bool limit_after, bool allow_dropped,
-               int64_t packed, const OptionalTensor& gate) {
+               const OptionalTensor& gate, const std::string& options,
+               bool transposed, bool allow_dropped, int64_t packed) {
   Projection ups(kOp, "up", up, up_bias, "up_bias", transposed);
   Projection downs(kOp, "down", down, down_bias, "down_bias", transposed);
   const std::shared_ptr<const Packed> kept = FindPacked(kOp, packed);
@@ -266,9 +252,7 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
   }
   RowsKeepers keepers = {hidden, hidden, hidden};
   const Rows rows = RowsOf(kOp, hidden, topk_ids, topk_weights,
-                           OptionsOf(kOp, activation, layout, alpha, beta,
-                                     linear_beta, limit, limit_after),
-                           allow_dropped, &keepers);
+                           OptionsOf(kOp, options), allow_dropped, &keepers);
   const Layer layer = {gates.has_value() ? &*gates : nullptr, ups, downs};
   CheckLayer(rows, layer);
   ExpertsPlanOptions shape;
@@ -276,9 +260,9 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
   shape.intermediate = static_cast<size_t>(downs.in());
   if (downs.is_packed()) shape.tile_columns = 0;
   if (ups.uses_tiles()) SetCosts(ups.format(), &shape);
-  ExpertsOptions options;
-  options.operands.type = options.gate_up_type = options.down_type = ups.type();
-  return Run(kOp, rows, shape, options, ups.bias(), Products(layer));
+  ExpertsOptions types;
+  types.operands.type = types.gate_up_type = types.down_type = ups.type();
+  return Run(kOp, rows, shape, types, ups.bias(), Products(layer));
 }
 
 // A bias [experts, columns] of any float type.
@@ -299,16 +283,13 @@ Tensor QuantizedExperts(const Tensor& hidden, const Tensor& topk_ids,
                         const std::string& down_format, int64_t intermediate,
                         const OptionalTensor& up_bias,
                         const OptionalTensor& down_bias,
-                        const std::string& activation,
-                        const std::string& layout, double alpha, double beta,
-                        double linear_beta, double limit, bool limit_after,
-                        bool allow_dropped, const OptionalTensor& gate) {
+                        const OptionalTensor& gate, const std::string& options,
+                        bool allow_dropped) {
   constexpr char kQuantized[] = "quantized_experts";
   RowsKeepers keepers = {hidden, hidden, hidden};
-  const Rows rows = RowsOf(kQuantized, hidden, topk_ids, topk_weights,
-                           OptionsOf(kQuantized, activation, layout, alpha,
-                                     beta, linear_beta, limit, limit_after),
-                           allow_dropped, &keepers);
+  const Rows rows =
+      RowsOf(kQuantized, hidden, topk_ids, topk_weights,
+             OptionsOf(kQuantized, options), allow_dropped, &keepers);
   Check(intermediate > 0 && intermediate < PTRDIFF_MAX / 2, kQuantized,
         "intermediate", "not above zero");
   const auto width = static_cast<int64_t>(rows.hidden.cols);
@@ -339,20 +320,16 @@ Tensor QuantizedExperts(const Tensor& hidden, const Tensor& topk_ids,
   SetCosts(ups, &shape);
   shape.num_experts = up_weights.data.rows;
   shape.intermediate = static_cast<size_t>(intermediate);
-  ExpertsOptions options;  // products are f32
-  options.operands = OperandsOf(ups);
-  options.down_operands = OperandsOf(downs);
-  return Run(kQuantized, rows, shape, options, up_biases, products);
+  ExpertsOptions types;  // products are f32
+  types.operands = OperandsOf(ups);
+  types.down_operands = OperandsOf(downs);
+  return Run(kQuantized, rows, shape, types, up_biases, products);
 }
 
 // The step between the experts' two products, alone.
-Tensor ActivateRows(const Tensor& up, const std::string& activation,
-                    const std::string& layout, double alpha, double beta,
-                    double linear_beta, double limit, bool limit_after) {
+Tensor ActivateRows(const Tensor& up, const std::string& text) {
   constexpr char kActivate[] = "activate";
-  const ActivateOptions options =
-      OptionsOf(kActivate, activation, layout, alpha, beta, linear_beta, limit,
-                limit_after);
+  const ActivateOptions options = OptionsOf(kActivate, text);
   Tensor keeper = up;
   const ConstAnyMatrix in = MatrixOf(kActivate, "up", up, &keeper);
   CheckFloat(kActivate, "up", in.type);
@@ -376,23 +353,15 @@ STABLE_TORCH_LIBRARY_FRAGMENT(switchyard, m) {
   m.def(
       "experts(Tensor hidden, Tensor topk_ids, Tensor topk_weights, Tensor up, "
       "Tensor down, Tensor? up_bias=None, Tensor? down_bias=None, "
-      "str activation='silu', str layout='concatenated', "
-      "bool transposed=False, float alpha=1.702, float beta=4.0, "
-      "float linear_beta=25.0, float limit=0.0, bool limit_after=False, "
-      "bool allow_dropped=False, int packed=0, Tensor? gate=None) -> Tensor");
+      "Tensor? gate=None, *, str options='', bool transposed=False, "
+      "bool allow_dropped=False, int packed=0) -> Tensor");
   m.def(
       "quantized_experts(Tensor hidden, Tensor topk_ids, Tensor topk_weights, "
       "Tensor up, Tensor down, str up_format, str down_format, "
       "int intermediate, Tensor? up_bias=None, Tensor? down_bias=None, "
-      "str activation='silu', str layout='concatenated', float alpha=1.702, "
-      "float beta=4.0, float linear_beta=25.0, float limit=0.0, "
-      "bool limit_after=False, bool allow_dropped=False, Tensor? gate=None) "
+      "Tensor? gate=None, *, str options='', bool allow_dropped=False) "
       "-> Tensor");
-  m.def(
-      "activate(Tensor up, str activation='silu', "
-      "str layout='concatenated', float alpha=1.702, float beta=4.0, "
-      "float linear_beta=25.0, float limit=0.0, bool limit_after=False) "
-      "-> Tensor");
+  m.def("activate(Tensor up, str options='') -> Tensor");
 }
 STABLE_TORCH_LIBRARY_IMPL(switchyard, CPU, m) {
   m.impl("experts", TORCH_BOX(&switchyard::python::Experts));

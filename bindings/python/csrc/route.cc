@@ -17,6 +17,7 @@
 #include <tuple>
 #include <vector>
 
+#include "options.h"
 #include "switchyard/presets.h"
 #include "torch_executor.h"
 
@@ -26,33 +27,6 @@ namespace {
 
 constexpr char kOp[] = "route";
 constexpr char kPreset[] = "preset";
-
-// set(name, value) of "name=value", with a double where the value is one.
-template <class Set>
-Status SetPair(const std::string& pair, const Set& set) {
-  const size_t equal = pair.find('=');
-  if (equal == std::string::npos) {
-    return {StatusCode::kInvalidArgument, "a line that is not key=value"};
-  }
-  const std::string name = pair.substr(0, equal);
-  const char* const value = pair.c_str() + equal + 1;
-  char* end = nullptr;
-  const double number = std::strtod(value, &end);
-  return *value != '\0' && *end == '\0' ? set(name.c_str(), number)
-                                        : set(name.c_str(), value);
-}
-
-void Overwrite(const std::string& text, Preset* preset) {
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const Status status = SetPair(word, [&](const char* name, auto value) {
-      return SetOption(name, value, preset);
-    });
-    if (!status.ok()) {
-      Fail(kOp, "options", "not name=number of a known name: '" + word + "'");
-    }
-  }
-}
 
 // " name=value" of each option of routing.
 void PutOptions(const Preset& preset, std::ostream& text) {
@@ -89,7 +63,7 @@ std::tuple<Tensor, Tensor, Tensor> Route(
     const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,
     const std::string& options, std::optional<ScalarType> dtype) {
   Preset preset = FindNamed(kOp, "preset", preset_name);
-  Overwrite(options, &preset);
+  SetOptions(kOp, "route", options, &preset);
   Tensor logits_keeper = logits, bias_keeper = logits, scale_keeper = logits;
   RouteInputs in = {MatrixOf(kOp, "logits", logits, &logits_keeper)};
   CheckFloat(kOp, "logits", in.logits.type);

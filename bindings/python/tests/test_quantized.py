@@ -227,7 +227,7 @@ def test_fake_tensors():
     packed = {n: switchyard.pack_weights(w, "q4_0") for n, w in weights.items()}
     tests = ("test_schema", "test_faketensor")
     named = rows | packed | {"up_format": "q4_0", "down_format": "q4_0", "intermediate": I}
-    torch.library.opcheck(switchyard.quantized_experts, (), named, test_utils=tests)
+    torch.library.opcheck(torch.ops.switchyard.quantized_experts, (), named, test_utils=tests)
     torch.library.opcheck(switchyard.pack_weights, (weights["up"], "q4_0"), test_utils=tests)
     stored = torch.zeros(E, H, I // 32 * 18, dtype=torch.uint8)
     torch.library.opcheck(switchyard.pack_weights, (stored, "q4_0"), test_utils=tests)

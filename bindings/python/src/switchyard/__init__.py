@@ -24,10 +24,47 @@ __path__ = pkgutil.extend_path(__path__, __name__)
 
 torch.ops.load_library(str(pathlib.Path(__file__).with_name("switchyard_torch.so")))
 
-experts = torch.ops.switchyard.experts
 route = torch.ops.switchyard.route
-quantized_experts = torch.ops.switchyard.quantized_experts
 pack_weights = torch.ops.switchyard.pack_weights
+
+
+def options_text(**named):
+    """The options of an operator as it takes them: "activation=silu layout=ungated"."""
+    if "limit_after" in named:
+        named["limit_place"] = "after" if named.pop("limit_after") else "before"
+    return " ".join(f"{name}={int(value) if isinstance(value, bool) else value}"
+                    for name, value in named.items())
+
+
+def _option(text, name, default):
+    """The value of an option in such a text."""
+    words = (word.partition("=") for word in text.split())
+    return ([value for key, _, value in words if key == name] or [default])[-1]
+
+
+def _halves(options):
+    """How many matrices of the gate's size make the input of an activation."""
+    return 1 if _option(options, "layout", "concatenated") == "ungated" else 2
+
+
+def experts(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None,
+            activation="silu", layout="concatenated", transposed=False, *, allow_dropped=False,
+            packed=0, gate=None, **options):
+    """A layer's experts. `options` are those of ActivateOptions in activate.h, by name."""
+    return torch.ops.switchyard.experts(
+        hidden, topk_ids, topk_weights, up, down, up_bias, down_bias, gate,
+        options=options_text(activation=activation, layout=layout, **options),
+        transposed=transposed, allow_dropped=allow_dropped, packed=packed)
+
+
+def quantized_experts(hidden, topk_ids, topk_weights, up, down, up_format, down_format,
+                      intermediate, up_bias=None, down_bias=None, activation="silu",
+                      layout="concatenated", *, allow_dropped=False, gate=None, **options):
+    """The same with weights in formats of weight_formats()."""
+    return torch.ops.switchyard.quantized_experts(
+        hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermediate, up_bias,
+        down_bias, gate, options=options_text(activation=activation, layout=layout, **options),
+        allow_dropped=allow_dropped)
 
 
 class WeightFormat(typing.NamedTuple):
@@ -141,11 +178,9 @@ def _check_devices(op, first, **others):
 
 
 @torch.library.register_fake("switchyard::experts")
-def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, *options,
-      gate=None, **more):
+def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, gate=None, **more):
     _check_devices("experts", hidden, topk_ids=topk_ids, topk_weights=topk_weights, up=up,
-                   down=down, up_bias=up_bias, down_bias=down_bias,
-                   gate=next((o for o in options if isinstance(o, torch.Tensor)), gate))
+                   down=down, up_bias=up_bias, down_bias=down_bias, gate=gate)
     torch._check(hidden.dim() == 2 and topk_ids.dim() == 2 and down.dim() == 3,
                  lambda: "switchyard::experts: hidden, topk_ids, down: not of 2, 2 and 3 dimensions")
     return torch.empty_like(hidden, memory_format=torch.contiguous_format)
@@ -153,10 +188,9 @@ def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, *o
 
 @torch.library.register_fake("switchyard::quantized_experts")
 def _(hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermediate, up_bias=None,
-      down_bias=None, *options, gate=None, **more):
+      down_bias=None, gate=None, **more):
     _check_devices("quantized_experts", hidden, topk_ids=topk_ids, topk_weights=topk_weights, up=up,
-                   down=down, up_bias=up_bias, down_bias=down_bias,
-                   gate=next((o for o in options if isinstance(o, torch.Tensor)), gate))
+                   down=down, up_bias=up_bias, down_bias=down_bias, gate=gate)
     torch._check(hidden.dim() == 2 and topk_ids.dim() == 2,
                  lambda: "switchyard::quantized_experts: hidden, topk_ids: not of two dimensions")
     return torch.empty_like(hidden, memory_format=torch.contiguous_format)
@@ -176,9 +210,9 @@ def _(source, format, *, scales=None):
 
 
 @torch.library.register_fake("switchyard::activate")
-def _(up, activation="silu", layout="concatenated", *options, **more):
+def _(up, options=""):
     torch._check(up.dim() == 2, lambda: "switchyard::activate: up: not of two dimensions")
-    return up.new_empty((up.shape[0], up.shape[1] // (1 if layout == "ungated" else 2)))
+    return up.new_empty((up.shape[0], up.shape[1] // _halves(options)))
 
 
 @torch.library.register_fake("switchyard::route")
@@ -187,28 +221,25 @@ def _(logits, preset, top_k, correction_bias=None, expert_scale=None, *, options
     torch._check(logits.dim() == 2,
                  lambda: "switchyard::route: logits: not a tensor of two dimensions")
     zero = presets().get(preset, {}).get("num_zero_experts", 0)
-    for word in options.split():
-        if word.startswith("num_zero_experts="):
-            zero = float(word.split("=")[1])
+    zero = float(_option(options, "num_zero_experts", zero))
     shape = (logits.shape[0], top_k)
     weights = logits.new_empty(shape, dtype=dtype or logits.dtype)
     return (logits.new_empty(shape, dtype=torch.int64), weights,
             weights.new_empty((logits.shape[0] if zero else 0, 1)))
 
 
-@register_flop_formula(experts)
-def _(hidden, topk_ids, topk_weights, up, down, *options, gate=None, **more):
+@register_flop_formula(torch.ops.switchyard.experts)
+def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, gate=None, **more):
     """2 for each multiplication of the products; hidden, ... are shapes."""
-    gate = next((o for o in options[10:] if isinstance(o, torch.Size)), gate)
     pairs = topk_ids[0] * topk_ids[1]
     return 2 * pairs * sum(shape[1] * shape[2] for shape in (up, down, gate) if shape is not None)
 
 
-@register_flop_formula(quantized_experts)
-def _(hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermediate, up_bias=None,
-      down_bias=None, activation="silu", layout="concatenated", *options, **more):
+@register_flop_formula(torch.ops.switchyard.quantized_experts)
+def _(hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermediate, *biases,
+      options="", **more):
     """As that of experts: the layout tells whether there is a gate."""
-    return 2 * topk_ids[0] * topk_ids[1] * hidden[1] * intermediate * (2 if layout == "ungated" else 3)
+    return 2 * topk_ids[0] * topk_ids[1] * hidden[1] * intermediate * (1 + _halves(options))
 
 
 @register_flop_formula([route, torch.ops.switchyard.activate, pack_weights])
@@ -239,5 +270,5 @@ def _refuse_derivatives(op):
     _library.impl(op.__name__, below_autograd, "Autograd", with_keyset=True)
 
 
-for _op in (experts, quantized_experts, route, torch.ops.switchyard.activate):
-    _refuse_derivatives(_op)
+for _name in ("experts", "quantized_experts", "route", "activate"):
+    _refuse_derivatives(getattr(torch.ops.switchyard, _name))

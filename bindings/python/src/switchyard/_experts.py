@@ -13,7 +13,7 @@ import weakref
 import torch
 from torch.autograd import forward_ad
 
-import switchyard  # noqa: F401  (registers the operators)
+import switchyard
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 # Names that modules have for the parameters of their gates.
@@ -120,7 +120,7 @@ def _candidates(module):
         yield {"activation": activation}
         if limit:
             yield {"activation": activation, "limit": limit}
-            yield {"activation": activation, "limit": limit, "limit_after": True}
+            yield {"activation": activation, "limit": limit, "limit_place": "after"}
     if alpha is not None:
         yield {"activation": "swiglu_oai", "alpha": alpha, "limit": limit or 0.0}
     caps = _softcaps(module)
@@ -141,8 +141,9 @@ def _gated_options(module, apply_gate):
     for layout, row in rows.items():
         want = apply_gate(row).float()
         for options in _candidates(module):
-            if _close(torch.ops.switchyard.activate(row, layout=layout, **options), want):
-                return {"layout": layout, **options}
+            text = switchyard.options_text(layout=layout, **options)
+            if _close(torch.ops.switchyard.activate(row, text), want):
+                return text
     raise Unsupported("its gate is none of the library's activations")
 
 
@@ -150,20 +151,15 @@ def _ungated_options(module):
     row = _grid()[0]
     want = module.act_fn(row).float()
     for activation in ("silu", "gelu_tanh", "gelu", "relu2", "relu", "identity"):
-        options = {"activation": activation, "layout": "ungated"}
-        if _close(torch.ops.switchyard.activate(row, **options), want):
-            return options
+        text = switchyard.options_text(layout="ungated", activation=activation)
+        if _close(torch.ops.switchyard.activate(row, text), want):
+            return text
     raise Unsupported("its activation is none of the library's")
 
 
-# The defaults of switchyard::experts for the arguments behind its tensors.
-_DEFAULTS = {"activation": "silu", "layout": "concatenated", "transposed": False, "alpha": 1.702,
-             "beta": 4.0, "linear_beta": 25.0, "limit": 0.0, "limit_after": False}
-
-
 def options_of(module, kind):
-    """The arguments of switchyard::experts behind its tensors, but for the last three, as
-    this module has them; raises Unsupported.
+    """`options` and `transposed` of switchyard::experts, as this module has them; raises
+    Unsupported.
     """
     if getattr(module, "has_post_expert_norm", False):
         raise Unsupported("it normalises each expert's output")
@@ -181,9 +177,8 @@ def options_of(module, kind):
     except Exception as error:  # noqa: BLE001  (a gate may do whatever it likes)
         raise Unsupported(f"its gate cannot be tried out: {error}") from error
     if kind.is_split:
-        options["layout"] = "split"
-    options["transposed"] = kind.is_transposed(module)
-    return tuple((_DEFAULTS | options).values())
+        options += " layout=split"  # the last one counts
+    return options, kind.is_transposed(module)
 
 
 def _pack(weights, transposed):

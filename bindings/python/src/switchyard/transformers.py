@@ -93,14 +93,15 @@ def _run(module, kind, instead, hidden, *more):
     def experts(rows, ids, factors, allow_dropped=False):
         if factors.dtype not in _experts.DTYPES:
             factors = factors.float()
+        text, transposed = options
         if weights.formats is not None:
-            activation, layout, _, *limits = options
             return torch.ops.switchyard.quantized_experts(
                 rows, ids, factors, weights.up, weights.down, *weights.formats, weights.up_bias,
-                weights.down_bias, activation, layout, *limits, allow_dropped, weights.gate)
+                weights.down_bias, weights.gate, options=text, allow_dropped=allow_dropped)
         return torch.ops.switchyard.experts(
             rows, ids, factors, weights.up, weights.down, weights.up_bias, weights.down_bias,
-            *options, allow_dropped, _packed_of(module), weights.gate)
+            weights.gate, options=text, transposed=transposed, allow_dropped=allow_dropped,
+            packed=_packed_of(module))
 
     return kind.forward(module, experts, hidden, *more)
 
