@@ -238,7 +238,7 @@ def make_renamed(folder):
         (length + 1).to_bytes(8, "little") + header[8:8 + length] + b" " + header[8 + length:])
     write_json(folder / "config.json", {
         "model_type": "renamed", "n_layer": 1, "width": HIDDEN, "ffn": INTER,
-        "n_expert": EXPERTS, "n_used": TOP_K, "eps": EPS})
+        "num_experts": EXPERTS, "num_experts_per_tok": TOP_K, "rms_norm_eps": EPS})
     write_expected(folder, {0: layer}, renormalize=True)
 
 

@@ -39,25 +39,18 @@ using switchyard::testing_support::MakeExecutor;
 using switchyard::testing_support::Pool;
 
 // A family that is in no table; make_checkpoints.py makes a checkpoint of it.
-Family Renamed() {
-  Family family;
-  family.model_type = "renamed";
-  family.keys.num_layers = "n_layer";
-  family.keys.hidden = "width";
-  family.keys.intermediate = "ffn";
-  family.keys.num_experts = "n_expert";
-  family.keys.top_k = "n_used";
-  family.keys.norm_eps = "eps";
-  family.preset = "mixtral";
-  auto& names = family.names;
-  names.roots = {"block."};
-  names.vectors[kNorm] = "{root}{layer}.norm";
-  names.vectors[kNextNorm] = "{root}{layer}.norm";
-  names.last_norm = "end.norm";
-  names.router = "block.{layer}.router";
-  names.experts = {{"block.{layer}.w1.{expert}", "block.{layer}.w3.{expert}",
-                    "block.{layer}.w2.{expert}", ""}};
-  return family;
+constexpr FamilyLayer Renamed() {
+  FamilyLayer layer;
+  layer.num_layers = "n_layer";
+  layer.hidden = "width";
+  layer.intermediate = "ffn";
+  layer.roots = {"block."};
+  layer.prefix = "{root}{layer}.";
+  layer.last_norm = "end.norm";
+  return layer.With(kNorm, "norm")
+      .With(kNextNorm, "norm")
+      .Router("router")
+      .Experts({"w", {"1.{expert}", "3.{expert}", "2.{expert}"}});
 }
 
 constexpr Dtype kF32 = kDtypes[1];
@@ -65,10 +58,11 @@ constexpr Dtype kF32 = kDtypes[1];
 LayerWeights Load(const std::string& name, std::optional<size_t> layer,
                   const Dtype& dtype = kF32) {
   auto checkpoint = std::make_shared<Checkpoint>(CheckpointPath(name));
-  static const Family renamed = Renamed();
+  static constexpr FamilyLayer renamed = Renamed();
   const ModelConfig config =
       name == "renamed"
-          ? ModelConfig(checkpoint->ConfigPath(), checkpoint->config(), renamed)
+          ? ModelConfig(checkpoint->ConfigPath(), checkpoint->config(),
+                        "mixtral", renamed)
           : ModelConfig(checkpoint->ConfigPath(), checkpoint->config());
   return LoadLayer(PlanLayer(checkpoint, config, config.SelectLayer(layer)),
                    dtype, switchyard::SerialExecutor());

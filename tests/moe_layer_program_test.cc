@@ -21,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "families.h"
 #include "gtest/gtest.h"
 #include "report.h"
 #include "switchyard/executor.h"
@@ -766,11 +765,7 @@ std::string Expand(std::string text, const TempFolder& folder) {
   replace("ROUTER", "MODEL: tensor 'model.layers.0.mlp.gate.weight'");
   replace("MODEL", "$/model.safetensors");
   replace("SIZE", "expected an integer from 1 to 2147483647");
-  std::string known;
-  for (const Family& family : Families()) {
-    known += (known.empty() ? "" : ", ") + std::string(family.model_type);
-  }
-  replace("FAMILIES", known);
+  replace("FAMILIES", KnownFamilies());
   replace("PARSE", "[json.exception.parse_error.101] parse error at");
   replace("DEEP", "nested more than 64 levels deep");
   replace("$", folder.path());

@@ -15,7 +15,6 @@ namespace {
 using program::InputError;
 using switchyard::Type;
 using Shape = std::vector<uint64_t>;
-using Names = Family::Names;
 
 void Replace(std::string* text, const std::string& what,
              const std::string& with) {
@@ -39,17 +38,22 @@ WeightTensor FindTensor(Checkpoint& checkpoint, const std::string& name,
 // Finds the tensors of a layer by the names of its family.
 class Finder {
  public:
-  Finder(Checkpoint& checkpoint, const Names& names, size_t layer)
+  Finder(Checkpoint& checkpoint, const FamilyLayer& names, size_t layer)
       : checkpoint_(checkpoint), names_(names), layer_(layer) {
-    for (const std::string& root : names.roots) {
+    for (const char* const root : names.roots) {
+      if (root == nullptr) break;
       root_ = root;
       if (checkpoint.Has(Name(names.vectors[kNorm]))) return;
     }
     root_ = names.roots.front();  // which messages name
   }
 
-  std::string Name(std::string pattern, size_t expert = 0,
+  std::string Name(const std::string& in_layer, size_t expert = 0,
                    size_t layers_on = 0) const {
+    return Whole(names_.prefix + in_layer, expert, layers_on);
+  }
+  std::string Whole(std::string pattern, size_t expert = 0,
+                    size_t layers_on = 0) const {
     Replace(&pattern, "{root}", root_);
     Replace(&pattern, "{layer}", std::to_string(layer_ + layers_on));
     Replace(&pattern, "{expert}", std::to_string(expert));
@@ -61,11 +65,11 @@ class Finder {
   }
 
   WeightTensor FindVector(Vector which, const Shape& shape, bool last_layer) {
-    const std::string& pattern = names_.vectors[which];
-    if (pattern.empty()) return {};
-    std::string name = Name(pattern);
+    if (names_.vectors[which] == nullptr) return {};
+    std::string name = Name(names_.vectors[which]);
     if (which == kNextNorm) {
-      name = last_layer ? Name(names_.last_norm) : Name(pattern, 0, 1);
+      name = last_layer ? Whole(names_.last_norm)
+                        : Name(names_.vectors[which], 0, 1);
     }
     // A vector may be a matrix of one row.
     Shape row = shape;
@@ -79,26 +83,29 @@ class Finder {
   LayerPlan::Expert FindShared(const MoeShape& shape) {
     const uint64_t hidden = shape.hidden;
     const uint64_t inter = shape.shared_intermediate;
-    if (names_.shared.gate_up.empty()) {
+    const auto& [module, names] = names_.shared;
+    if (names.gate_up == nullptr) {
       return Separate(names_.shared, 0, hidden, inter);
     }
-    const WeightTensor both = Find(names_.shared.gate_up, {2 * inter, hidden});
+    const WeightTensor both =
+        Find(std::string(module) + names.gate_up, {2 * inter, hidden});
     return {both.Part("gate", 0, inter, hidden, hidden),
             both.Part("up", inter * hidden, inter, hidden, hidden),
-            Find(names_.shared.down, {hidden, inter})};
+            Find(std::string(module) + names.down, {hidden, inter})};
   }
 
  private:
   // From three tensors of its own.
-  LayerPlan::Expert Separate(const Names::Experts& names, size_t expert,
+  LayerPlan::Expert Separate(const ExpertTensors& tensors, size_t expert,
                              uint64_t hidden, uint64_t intermediate) {
-    return {Find(names.gate, {intermediate, hidden}, expert),
-            Find(names.up, {intermediate, hidden}, expert),
-            Find(names.down, {hidden, intermediate}, expert)};
+    const std::string module = tensors.module;
+    return {Find(module + tensors.names.gate, {intermediate, hidden}, expert),
+            Find(module + tensors.names.up, {intermediate, hidden}, expert),
+            Find(module + tensors.names.down, {hidden, intermediate}, expert)};
   }
 
   Checkpoint& checkpoint_;
-  const Names& names_;
+  const FamilyLayer& names_;
   const size_t layer_;
   std::string root_;
 };
@@ -109,28 +116,32 @@ std::vector<LayerPlan::Expert> Finder::FindExperts(const MoeShape& shape,
   const uint64_t hidden = shape.hidden;
   const uint64_t inter = shape.intermediate;
   // The first way of which there is a tensor; messages name those of the first.
-  const Names::Experts* way = &names_.experts.front();
-  for (const Names::Experts& names : names_.experts) {
-    const std::string& name =
-        names.gate_up.empty() ? names.gate : names.gate_up;
-    if (!checkpoint_.Has(Name(name))) continue;
-    way = &names;
-    break;
-  }
+  const auto is_there = [&](const ExpertTensors& tensors) {
+    const auto& [module, names] = tensors;
+    return module != nullptr &&
+           checkpoint_.Has(
+               Name(std::string(module) +
+                    (names.gate_up == nullptr ? names.gate : names.gate_up)));
+  };
+  const auto& ways = names_.experts;
+  const auto* found = std::find_if(ways.begin(), ways.end(), is_there);
+  if (found == ways.end()) found = ways.begin();
+  const std::string module = found->module;
+  const ExpertNames* const way = &found->names;
   *interleaved = way->interleaved;
   std::vector<LayerPlan::Expert> experts;
-  if (way->gate_up.empty()) {
+  if (way->gate_up == nullptr) {
     for (size_t e = 0; e < count; ++e) {
-      experts.push_back(Separate(*way, e, hidden, inter));
+      experts.push_back(Separate(*found, e, hidden, inter));
     }
     return experts;
   }
   const bool turned = way->transposed;
   const WeightTensor gate_up =
-      Find(way->gate_up, turned ? Shape{count, hidden, 2 * inter}
-                                : Shape{count, 2 * inter, hidden});
+      Find(module + way->gate_up, turned ? Shape{count, hidden, 2 * inter}
+                                         : Shape{count, 2 * inter, hidden});
   const WeightTensor down =
-      Find(way->down,
+      Find(module + way->down,
            turned ? Shape{count, inter, hidden} : Shape{count, hidden, inter});
   // Matrices [out, in] in what is stored as [out, in] or [in, out].
   const auto part = [&](const WeightTensor& of, const std::string& what,
@@ -159,10 +170,10 @@ std::vector<LayerPlan::Expert> Finder::FindExperts(const MoeShape& shape,
 
 LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
                     const ModelConfig& config, size_t layer) {
-  const Family& family = config.family();
+  const FamilyLayer& names = config.layer();
   LayerPlan plan;
   plan.action = "loading layer " + std::to_string(layer);
-  plan.title = std::string(family.model_type) + ", layer " +
+  plan.title = std::string(config.family()) + ", layer " +
                std::to_string(layer) + " of " +
                std::to_string(config.num_layers());
   plan.source = checkpoint->ConfigPath();
@@ -174,7 +185,7 @@ LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
   const uint64_t num_logits = shape.NumLogits();
   const bool last = layer + 1 == config.num_layers();
 
-  Finder finder(*plan.checkpoint, family.names, layer);
+  Finder finder(*plan.checkpoint, names, layer);
   // Before the experts: the files have to have that many rows.
   const auto find_vector = [&](Vector which, const Shape& dims) {
     plan.vectors[which] = finder.FindVector(which, dims, last);
@@ -183,13 +194,13 @@ LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
                             kRoutedOutNorm, kSharedOutNorm, kBlockOutNorm}) {
     find_vector(norm, {hidden});
   }
-  plan.router = finder.Find(family.names.router, {num_logits, hidden});
+  plan.router = finder.Find(names.router, {num_logits, hidden});
   find_vector(kCorrectionBias, {num_logits});
   find_vector(kExpertScale, {num_experts});
   find_vector(kGateUpBias, {num_experts, 2 * uint64_t{shape.intermediate}});
   find_vector(kDownBias, {num_experts, hidden});
   find_vector(kLayerScalar, {1});
-  if (family.router_norm_by_root) {
+  if (names.router_norm_by_root) {
     plan.vectors[kRouterNorm].factor =
         1 / std::sqrt(static_cast<float>(shape.hidden));
   }
@@ -202,7 +213,7 @@ LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
   if (shape.shared_intermediate != 0) {
     plan.shared = finder.FindShared(shape);
     if (shape.HasSharedLogit()) {
-      plan.shared_logit = finder.Find(family.names.shared_logit, {1, hidden});
+      plan.shared_logit = finder.Find(names.shared_logit, {1, hidden});
     }
   }
   return plan;

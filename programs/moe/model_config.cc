@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <limits>
 
+#include "programs/for_each.h"
 #include "programs/program.h"
+#include "src/families.h"
+#include "src/preset_fields.h"
 #include "switchyard/presets.h"
 
 namespace moe_layer {
@@ -16,6 +20,7 @@ namespace {
 
 using nlohmann::json;
 using program::InputError;
+using switchyard::internal::ConfigField;
 
 // Sizes are multiplied by each other: below this, two of them and the size of a
 // float stay within 64 bits.
@@ -25,11 +30,14 @@ constexpr uint64_t kMaxSize = INT32_MAX;
 constexpr const char* kTextConfigs[] = {"text_config", "language_config",
                                         "llm_config", "thinker_config"};
 
+// The family with a layer whose model_type the object has, or null.
 const Family* FindFamily(const json& config) {
   const auto type = config.find("model_type");
   if (type == config.end()) return nullptr;
-  for (const Family& family : Families()) {
-    if (*type == family.model_type) return &family;
+  for (const Family& family : kFamilies) {
+    if (family.layer != nullptr && *type == family.preset.family) {
+      return &family;
+    }
   }
   return nullptr;
 }
@@ -46,18 +54,18 @@ const json& TextOf(const json& config) {
   return config;
 }
 
-// Other names of a key, where a family's configurations have more than one.
-constexpr const char* kNamesOfExperts[] = {
-    "num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"};
-constexpr const char* kNamesOfTopK[] = {"num_experts_per_tok",
-                                        "num_experts_per_token",
-                                        "moe_topk",
-                                        "moe_top_k",
-                                        "moe_k",
-                                        "top_k_experts",
-                                        "experts_per_token"};
-constexpr const char* kNamesOfEps[] = {
-    "rms_norm_eps", "norm_eps", "layer_norm_epsilon", "layernorm_epsilon"};
+// The names that config.json may have for a field.
+std::vector<const char*> NamesOf(ConfigField field) {
+#define NAMES(name, others) #name "\0" others,
+  static constexpr const char* kNames[] = {SWITCHYARD_CONFIG_FIELDS(NAMES)};
+#undef NAMES
+  std::vector<const char*> names;
+  for (const char* name = kNames[static_cast<size_t>(field)]; *name != '\0';
+       name += std::strlen(name) + 1) {
+    names.push_back(name);
+  }
+  return names;
+}
 
 // The first value of a list in which all layers have the same; else `value`.
 const json& OfAllLayers(const json& value) {
@@ -98,60 +106,70 @@ const Family& FamilyOf(const std::string& path, const json& config) {
   if (found != nullptr) return *found;
   const auto type = config.find("model_type");
   if (type == config.end()) throw InputError(path + ": model_type: missing");
-  std::string known;
-  for (const Family& family : Families()) {
-    known += (known.empty() ? "" : ", ") + std::string(family.model_type);
-  }
   throw InputError(path + ": model_type: " + type->dump() +
-                   " is not supported; there are " + known);
+                   " is not supported; there are " + KnownFamilies());
 }
 
 }  // namespace
+
+std::string KnownFamilies() {
+  std::string known;
+  for (const Family& family : kFamilies) {
+    if (family.layer == nullptr) continue;
+    known += (known.empty() ? "" : ", ") + std::string(family.preset.family);
+  }
+  return known;
+}
 
 ModelConfig::ModelConfig(const std::string& path, const json& config)
     : ModelConfig(path, config, FamilyOf(path, config)) {}
 
 ModelConfig::ModelConfig(const std::string& path, const json& config,
                          const Family& family)
-    : path_(path), config_(TextOf(config)), family_(&family) {
+    : ModelConfig(path, config, family.preset.family, *family.layer) {}
+
+ModelConfig::ModelConfig(const std::string& path, const json& config,
+                         const char* family, const FamilyLayer& layer)
+    : path_(path), config_(TextOf(config)), family_(family), layer_(layer) {
   ReadSizes();
   ReadRecipe();
-  for (const LayerRule& rule : family.layers) AddRule(rule);
+  for (const LayerRule& rule : layer.rules) {
+    if (rule.key != nullptr) AddRule(rule);
+  }
 }
 
-template <size_t kCount>
-const char* ModelConfig::KeyOf(const char* first,
-                               const char* const (&names)[kCount]) const {
-  if (Has(first)) return first;
-  for (const char* name : names) {
-    if (Has(name)) return name;
-  }
-  return first;
+const char* ModelConfig::KeyOf(ConfigField field) const {
+  const std::vector<const char*> names = NamesOf(field);
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [this](auto name) { return Has(name); });
+  return found == names.end() ? names.front() : *found;
 }
 
 void ModelConfig::ReadSizes() {
-  const Family::Keys& keys = family_->keys;
-  num_layers_ = Size(keys.num_layers);
-  shape_.hidden = Size(keys.hidden);
-  shape_.intermediate = Size(keys.intermediate);
-  const char* const experts = KeyOf(keys.num_experts, kNamesOfExperts);
-  const char* const top_k = KeyOf(keys.top_k, kNamesOfTopK);
+  num_layers_ = Size(layer_.num_layers);
+  shape_.hidden = Size(layer_.hidden);
+  shape_.intermediate = Size(layer_.intermediate);
+  const char* const experts = KeyOf(ConfigField::num_experts);
+  const char* const top_k = KeyOf(ConfigField::num_experts_per_tok);
   shape_.num_experts = Size(experts);
   shape_.top_k = Size(top_k);
-  if (keys.shared_intermediate != nullptr) {
-    shape_.shared_intermediate = Size(keys.shared_intermediate);
-  } else if (Has(keys.shared_width)) {
-    shape_.shared_intermediate = Size(keys.shared_width, 0);
-  } else if (Has(keys.shared_count)) {
-    const size_t count = Size(keys.shared_count, 0);
+  const bool has_shared = layer_.shared.module != nullptr;
+  const char* const width = layer_.shared_intermediate;
+  const char* const shared = KeyOf(ConfigField::n_shared_experts);
+  if (width != nullptr) {
+    if (!layer_.shared_is_optional || Has(width)) {
+      shape_.shared_intermediate =
+          Size(width, layer_.shared_is_optional ? 0 : 1);
+    }
+  } else if (has_shared && Has(shared)) {
+    const size_t count = Size(shared, 0);
     if (count > kMaxSize / shape_.intermediate) {
-      Fail(keys.shared_count, std::to_string(count) + " times " +
-                                  keys.intermediate + " is more than " +
-                                  std::to_string(kMaxSize));
+      Fail(shared, std::to_string(count) + " times " + layer_.intermediate +
+                       " is more than " + std::to_string(kMaxSize));
     }
     shape_.shared_intermediate = count * shape_.intermediate;
   }
-  shape_.norm_eps = Number(KeyOf(keys.norm_eps, kNamesOfEps), 1);
+  shape_.norm_eps = Number(KeyOf(ConfigField::rms_norm_eps), 1);
   if (shape_.top_k > shape_.num_experts) {
     Fail(top_k, std::to_string(shape_.top_k) + ", but " + experts + " is " +
                     std::to_string(shape_.num_experts));
@@ -159,25 +177,21 @@ void ModelConfig::ReadSizes() {
 }
 
 void ModelConfig::ReadRecipe() {
-  const Family::Keys& keys = family_->keys;
-  if (Has(keys.activation) && config_[keys.activation] != family_->hidden_act) {
-    Fail(keys.activation, config_[keys.activation].dump() +
-                              " is not supported; only \"" +
-                              family_->hidden_act + "\"");
+  for (const char* const key : NamesOf(ConfigField::hidden_act)) {
+    if (!Has(key) || config_[key] == layer_.hidden_act) continue;
+    Fail(key, config_[key].dump() + " is not supported; only \"" +
+                  layer_.hidden_act + "\"");
   }
-  if (family_->enabled_by != nullptr &&
-      (!Has(family_->enabled_by) || config_[family_->enabled_by] != true)) {
-    Fail(family_->enabled_by, "not true: no layer has experts");
+  const char* const enabled_by = layer_.enabled_by;
+  if (enabled_by != nullptr &&
+      (!Has(enabled_by) || config_[enabled_by] != true)) {
+    Fail(enabled_by, "not true: no layer has experts");
   }
   switchyard::Preset preset;
-  const char* name =
-      family_->preset == nullptr ? family_->model_type : family_->preset;
-  if (!switchyard::FindPreset(name, &preset).ok()) {
-    throw InputError(path_ + ": no preset " + name);
-  }
+  program::Check(switchyard::FindPreset(family_, &preset));
   Apply(&preset);
   shape_.route = preset.route;
-  if (family_->bias_in_logits) {
+  if (layer_.bias_in_logits) {
     shape_.route.bias_place = switchyard::BiasPlace::kLogit;
     shape_.route.bias_in_weight = true;
   }

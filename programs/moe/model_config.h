@@ -10,13 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "families.h"
+#include "src/family.h"
+#include "src/preset_fields.h"
 #include "switchyard/activate.h"
 #include "switchyard/combine.h"
 #include "switchyard/presets.h"
 #include "switchyard/route.h"
 
 namespace moe_layer {
+
+using namespace switchyard::families;  // NOLINT(build/namespaces)
 
 // The sizes and recipe of one MoE block.
 struct MoeShape {
@@ -45,17 +48,22 @@ struct MoeShape {
   }
 };
 
+// The families with a layer that the program runs, "afmoe, axk1".
+std::string KnownFamilies();
+
 // The facts of a config.json. Throws InputError, with `path` in front.
 class ModelConfig {
  public:
   // The family comes from the file's model_type, or from that of its
   // text_config or another object of the text model, and all is read from the
-  // object that has it; or the family is given.
+  // object that has it; or the preset's name and the layer are given.
   ModelConfig(const std::string& path, const nlohmann::json& config);
   ModelConfig(const std::string& path, const nlohmann::json& config,
-              const Family& family);
+              const char* family, const FamilyLayer& layer);
 
-  const Family& family() const { return *family_; }
+  // The name of its preset.
+  const char* family() const { return family_; }
+  const FamilyLayer& layer() const { return layer_; }
   const MoeShape& shape() const { return shape_; }
   size_t num_layers() const { return num_layers_; }
 
@@ -75,10 +83,10 @@ class ModelConfig {
     size_t First(size_t layer) const;
   };
 
-  // `first`, or the first of `names` if config.json has that and not `first`.
-  template <size_t kCount>
-  const char* KeyOf(const char* first,
-                    const char* const (&names)[kCount]) const;
+  ModelConfig(const std::string& path, const nlohmann::json& config,
+              const Family& family);
+  // The first of the field's names that config.json has, or else the first.
+  const char* KeyOf(switchyard::internal::ConfigField field) const;
   void ReadSizes();
   void ReadRecipe();
   // Puts the file's fields into the preset.
@@ -99,7 +107,8 @@ class ModelConfig {
 
   std::string path_;
   nlohmann::json config_;
-  const Family* family_;
+  const char* family_;
+  const FamilyLayer& layer_;
   MoeShape shape_;
   size_t num_layers_ = 0;
   std::vector<Rule> rules_;

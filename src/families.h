@@ -1,0 +1,870 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Model families, a row each: their options, the fields of config.json that
+// these follow, and where moe_layer finds their layer. The library compiles the
+// options from it; moe_layer, `swy presets` and tools/parity read the rest.
+
+#ifndef SWITCHYARD_SRC_FAMILIES_H_
+#define SWITCHYARD_SRC_FAMILIES_H_
+
+#include <cstddef>
+#include <type_traits>
+
+#include "src/family.h"
+#include "src/preset_fields.h"
+#include "switchyard/presets.h"
+
+namespace switchyard::families {
+
+using internal::ConfigField;
+using internal::ConfigFields;
+using internal::FamilyFields;
+
+// A family's options, built one call at a time in the order in which its code
+// computes: `Score(..).Bias().Groups(8, 4)`. A value that config.json has is
+// followed by the field that it comes from.
+struct Recipe {
+  Preset preset;
+  FamilyFields fields;
+  const char* models = "";             // other names that people know
+  const char* note = "";               // what no option says of its layer
+  const FamilyLayer* layer = nullptr;  // if moe_layer runs it
+
+  constexpr explicit Recipe(Score score)
+      : fields{ConfigFields(ConfigField::num_experts,
+                            ConfigField::num_experts_per_tok,
+                            ConfigField::rms_norm_eps),
+               ConfigFields(ConfigField::scoring_func, ConfigField::topk_method,
+                            ConfigField::use_expert_bias,
+                            ConfigField::hidden_act)} {
+    preset.route.score = score;
+    preset.route.renormalize = false;
+    preset.route.needs_config = true;
+    preset.activate.layout = GateUpLayout::kConcatenated;
+  }
+  // The structs whose members With() sets.
+  static constexpr RouteOptions& Part(Preset& p, RouteOptions*) {
+    return p.route;
+  }
+  static constexpr ActivateOptions& Part(Preset& p, ActivateOptions*) {
+    return p.activate;
+  }
+  static constexpr CombineOptions& Part(Preset& p, CombineOptions*) {
+    return p.combine;
+  }
+  static constexpr CombineForm& Part(Preset& p, CombineForm*) { return p.form; }
+  template <class Struct, class T>
+  constexpr Recipe With(T Struct::*member, std::common_type_t<T> value) const {
+    Recipe recipe = *this;
+    Part(recipe.preset, static_cast<Struct*>(nullptr)).*member = value;
+    return recipe;
+  }
+  constexpr Recipe That(bool Preset::*is) const {
+    Recipe recipe = *this;
+    recipe.preset.*is = true;
+    return recipe;
+  }
+  template <class... Fields>
+  constexpr Recipe Needs(Fields... named) const {
+    Recipe recipe = *this;
+    recipe.fields.needs = fields.needs.With(ConfigFields(named...));
+    return recipe;
+  }
+  template <class... Fields>
+  constexpr Recipe Reads(Fields... named) const {
+    Recipe recipe = *this;
+    recipe.fields.needs = fields.needs.Without(ConfigFields(named...));
+    recipe.fields.reads = fields.reads.With(ConfigFields(named...));
+    return recipe;
+  }
+  template <class... Fields>
+  constexpr Recipe Ignores(Fields... named) const {
+    Recipe recipe = *this;
+    recipe.fields.needs = fields.needs.Without(ConfigFields(named...));
+    recipe.fields.reads = fields.reads.Without(ConfigFields(named...));
+    return recipe;
+  }
+
+  constexpr Recipe Models(const char* text) const {
+    Recipe recipe = *this;
+    recipe.models = text;
+    return recipe;
+  }
+  constexpr Recipe Note(const char* text) const {
+    Recipe recipe = *this;
+    recipe.note = text;
+    return recipe;
+  }
+  constexpr Recipe Layer(const FamilyLayer* found) const {
+    Recipe recipe = *this;
+    recipe.layer = found;
+    return recipe;
+  }
+
+  // Routing.
+  constexpr Recipe Bias(BiasPlace place = BiasPlace::kScore) const {
+    return That(&Preset::correction_bias)
+        .With(&RouteOptions::needs_correction_bias, true)
+        .With(&RouteOptions::bias_place, place);
+  }
+  constexpr Recipe ExpertScale() const {
+    return That(&Preset::expert_scale)
+        .With(&RouteOptions::needs_expert_scale, true);
+  }
+  constexpr Recipe Groups(size_t groups, size_t kept) const {
+    return With(&RouteOptions::num_expert_group, groups)
+        .With(&RouteOptions::topk_group, kept)
+        .With(&RouteOptions::needs_groups, true)
+        .Needs(ConfigField::n_group, ConfigField::topk_group);
+  }
+  // There are no groups unless a configuration has them.
+  constexpr Recipe GroupsIfSaid() const {
+    return With(&RouteOptions::num_expert_group, 0)
+        .With(&RouteOptions::topk_group, 0)
+        .With(&RouteOptions::needs_groups, false)
+        .Reads(ConfigField::n_group, ConfigField::topk_group);
+  }
+  // `of` keys of a group make its score; keys of dropped groups become 0.
+  constexpr Recipe GroupScore(size_t of) const {
+    return With(&RouteOptions::group_score_of, of)
+        .With(&RouteOptions::dropped_key_is_zero, true);
+  }
+  constexpr Recipe Weight(WeightOf of) const {
+    return With(&RouteOptions::weight_of, of);
+  }
+  constexpr Recipe Over(Divisor divisor, float eps = 0.0f) const {
+    return With(&RouteOptions::divisor, divisor)
+        .With(&RouteOptions::eps, eps)
+        .With(&RouteOptions::renormalize, true);
+  }
+  constexpr Recipe OverSum() const { return Over(Divisor::kSum); }
+  constexpr Recipe OverSumPlus(float eps) const {
+    return Over(Divisor::kSumPlusEps, eps);
+  }
+  constexpr Recipe IfNormTopkProb(bool by_default) const {
+    return That(&Preset::norm_topk_prob)
+        .With(&RouteOptions::renormalize, by_default)
+        .Needs(ConfigField::norm_topk_prob);
+  }
+  constexpr Recipe Scale(float factor) const {
+    return With(&RouteOptions::routed_scaling_factor, factor)
+        .Needs(ConfigField::routed_scaling_factor);
+  }
+  constexpr Recipe InModelType() const { return That(&Preset::in_model_type); }
+
+  // Activation.
+  constexpr Recipe Act(Activation activation) const {
+    return With(&ActivateOptions::activation, activation);
+  }
+  // One that hidden_act does not name.
+  constexpr Recipe FixedAct(Activation activation) const {
+    return Act(activation).Ignores(ConfigField::hidden_act);
+  }
+  constexpr Recipe Limit(float limit) const {
+    return With(&ActivateOptions::limit, limit)
+        .Needs(ConfigField::swiglu_limit);
+  }
+  constexpr Recipe Oai(GateUpLayout layout) const {
+    return FixedAct(Activation::kSwigluOai)
+        .With(&ActivateOptions::layout, layout)
+        .Limit(7.0f)
+        .Reads(ConfigField::swiglu_alpha);
+  }
+
+  // Combine.
+  constexpr Recipe Eps(float eps) const {
+    return With(&CombineOptions::eps, eps)
+        .With(&CombineOptions::block_eps, eps);
+  }
+  constexpr Recipe Norm(NormKind norm) const {
+    return With(&CombineOptions::norm, norm)
+        .With(&CombineOptions::block_norm, norm);
+  }
+  // Combine lacks the family's norm, and refuses to write `normed`.
+  constexpr Recipe NextNormIsOther() const {
+    return With(&CombineOptions::needs_other_norm, true);
+  }
+  // The next norm is an RMSNorm where a configuration has rms_norm_eps, and a
+  // LayerNorm where it has not.
+  constexpr Recipe NextNormIsLayerNormWithoutEps() const {
+    Recipe recipe = NextNormIsOther().Reads(ConfigField::rms_norm_eps);
+    recipe.fields.rms_norm_needs_eps = true;
+    return recipe;
+  }
+  constexpr Recipe Shared(size_t num_shared) const {
+    return With(&CombineForm::num_shared_experts, num_shared)
+        .Reads(ConfigField::n_shared_experts);
+  }
+  // One shared expert, whatever n_shared_experts counts.
+  constexpr Recipe OneShared() const {
+    return Shared(1).Ignores(ConfigField::n_shared_experts);
+  }
+  constexpr Recipe GatedShared() const {
+    return With(&CombineForm::num_shared_experts, 1)
+        .With(&CombineForm::shared_gate, SharedGate::kLogit);
+  }
+  constexpr Recipe BlockNorm() const {
+    return With(&CombineForm::has_block_norm, true);
+  }
+  constexpr Recipe WithoutResidual() const {
+    return With(&CombineForm::has_residual, false);
+  }
+  // The factor multiplies the sum of the routed experts, not their weights.
+  constexpr Recipe ScaleOfSum(float factor) const {
+    Recipe recipe = With(&RouteOptions::routed_scaling_factor, 1.0f)
+                        .Needs(ConfigField::routed_scaling_factor);
+    recipe.preset.combine.scales.routed = factor;
+    recipe.fields.scales_sum = true;
+    return recipe;
+  }
+  // OpenAI's privacy filter, of 4 experts by default.
+  constexpr Recipe DividedByTopK() const {
+    Recipe recipe = With(&RouteOptions::routed_scaling_factor, 0.25f);
+    recipe.preset.combine.scales.routed = 4.0f;
+    recipe.fields.divides_by_top_k = true;
+    return recipe;
+  }
+};
+
+// A row: a family with its shape, or an exact copy of another.
+struct Family : Recipe {
+  constexpr Family(const char* family, const Recipe& recipe, size_t num_experts,
+                   size_t top_k, const char* source)
+      : Recipe(recipe) {
+    preset.family = family;
+    preset.num_experts = num_experts;
+    preset.top_k = top_k;
+    preset.source = source;
+  }
+  // A row that has no source is another name of the same code.
+  constexpr Family(const char* family, const char* same_as,
+                   const char* source = nullptr,
+                   const FamilyLayer* found = nullptr)
+      : Recipe(Score::kSoftmax) {
+    preset.family = family;
+    preset.same_as = same_as;
+    preset.source = source;
+    layer = found;
+  }
+};
+
+// Recipes of more than one family, by the first or the best known of them.
+constexpr Recipe kSoftmax(Score::kSoftmax);
+constexpr Recipe kSigmoid(Score::kSigmoid);
+constexpr Recipe kMixtral = kSoftmax.OverSum();
+constexpr Recipe kOlmoe = kSoftmax.OverSum().IfNormTopkProb(false);
+constexpr Recipe kQwen3Next = kOlmoe.IfNormTopkProb(true);
+constexpr Recipe kGranite =
+    Recipe(Score::kRaw).Weight(WeightOf::kSoftmaxOfSelected);
+constexpr Recipe kGraniteMoe =
+    kGranite.Needs(ConfigField::residual_multiplier)
+        .Reads(ConfigField::shared_intermediate_size);
+constexpr Recipe kSigmoidOfSelected =
+    Recipe(Score::kRaw).Weight(WeightOf::kSigmoidOfSelected);
+constexpr Recipe kDeepseekV2 =
+    kSoftmax.GroupsIfSaid().GroupScore(1).Scale(1.0f).Shared(2).Needs(
+        ConfigField::topk_method);
+constexpr Recipe kDeepseekV3 =
+    kSigmoid.Bias().Groups(8, 4).OverSumPlus(1e-20f).IfNormTopkProb(true).Scale(
+        2.5f);
+constexpr Recipe kGlm4 = kDeepseekV3.Groups(1, 1).Scale(1.0f);
+// Configurations of this family write null for a factor of 1.
+constexpr Recipe kMimoV2 =
+    kGlm4.Reads(ConfigField::routed_scaling_factor).Eps(1e-5f);
+constexpr Recipe kHy3 = kSigmoid.Bias().OverSumPlus(1e-20f).Scale(1.0f);
+constexpr Recipe kMinimaxM2 = kSigmoid.Bias().OverSum();
+constexpr Recipe kErnie = kSoftmax.Bias()
+                              .Over(Divisor::kMaxOfSumAndEps, 1e-12f)
+                              .Reads(ConfigField::moe_norm_min)
+                              .Shared(2)
+                              .Eps(1e-5f);
+constexpr Recipe kDeepseekV4 = Recipe(Score::kSqrtSoftplus)
+                                   .Bias()
+                                   .OverSumPlus(1e-20f)
+                                   .Scale(1.5f)
+                                   .InModelType()
+                                   .Limit(10.0f)
+                                   .Norm(NormKind::kWeightInF32)
+                                   .OneShared()
+                                   .WithoutResidual();
+constexpr Recipe kMistralLarge4 =
+    kSoftmax.Groups(1, 1).GroupScore(2).OverSumPlus(1e-20f).Scale(1.0f).Shared(
+        1);
+constexpr Recipe kGrok1 = kMixtral.With(&RouteOptions::logit_softcap, 30.0f)
+                              .Reads(ConfigField::moe_router_logit_softcapping)
+                              .Act(Activation::kGelu)
+                              .Eps(1e-5f);
+
+// Layers, by the first family that has them.
+constexpr FamilyLayer kQwen3MoeLayer =
+    FamilyLayer()
+        .With(kNorm, "post_attention_layernorm.weight")
+        .With(kNextNorm, "input_layernorm.weight")
+        .Router("mlp.gate.weight")
+        .Experts({"mlp.experts.{expert}"}, {"mlp.experts", kFused})
+        .Rules({LayerRule::kDense, "mlp_only_layers"},
+               {LayerRule::kStep, "decoder_sparse_step"});
+constexpr FamilyLayer kQwen2MoeLayer =
+    kQwen3MoeLayer
+        .Shared({"mlp.shared_expert"}, "shared_expert_intermediate_size")
+        .With(&FamilyLayer::shared_logit, "mlp.shared_expert_gate.weight");
+constexpr FamilyLayer kOlmoeLayer = kQwen3MoeLayer.Rules().With(
+    &FamilyLayer::intermediate, "intermediate_size");
+constexpr FamilyLayer kMellumLayer =
+    kQwen3MoeLayer.Rules({LayerRule::kTypes, "mlp_layer_types"});
+constexpr FamilyLayer kDeepseekV3Layer =
+    kQwen3MoeLayer
+        .Rules({LayerRule::kFirst, "first_k_dense_replace"},
+               {LayerRule::kTypes, "mlp_layer_types"},
+               {LayerRule::kFlags, "moe_layer_freq"})
+        .With(kCorrectionBias, "mlp.gate.e_score_correction_bias")
+        .Shared({"mlp.shared_experts"});
+constexpr FamilyLayer kAxk1Layer =
+    kDeepseekV3Layer.With(kBlockOutNorm, "post_mlp_layernorm.weight");
+constexpr FamilyLayer kMimoV2Layer = kDeepseekV3Layer.Shared({});
+constexpr FamilyLayer kExaoneMoeLayer =
+    kDeepseekV3Layer
+        .Rules({LayerRule::kFirst, "first_k_dense_replace"},
+               {LayerRule::kTypes, "mlp_layer_types"},
+               {LayerRule::kFlags, "moe_layer_freq"},
+               {LayerRule::kFlags, "is_moe_layer"})
+        .With(kCorrectionBias, "mlp.e_score_correction_bias");
+constexpr FamilyLayer kAfmoeLayer =
+    kExaoneMoeLayer.Rules({LayerRule::kFirst, "num_dense_layers"})
+        .With(kNorm, "pre_mlp_layernorm.weight")
+        .With(kBlockOutNorm, "post_mlp_layernorm.weight")
+        .With(kCorrectionBias, "mlp.expert_bias")
+        .Router("mlp.router.gate.weight");
+constexpr FamilyLayer kBailingHybridLayer =
+    kExaoneMoeLayer.With(kCorrectionBias, "mlp.gate.expert_bias");
+constexpr FamilyLayer kKimiLinearLayer =
+    kExaoneMoeLayer
+        .With(kCorrectionBias, "block_sparse_moe.gate.e_score_correction_bias")
+        .Router("block_sparse_moe.gate.weight")
+        .Experts({"block_sparse_moe.experts.{expert}", kNumbered})
+        .Shared({"block_sparse_moe.shared_experts"});
+constexpr FamilyLayer kHunyuanV1Layer =
+    kOlmoeLayer.Router("mlp.gate.wg.weight")
+        .Shared({"mlp.shared_mlp"}, "intermediate_size");
+constexpr FamilyLayer kMixtralLayer =
+    kOlmoeLayer.Router("block_sparse_moe.gate.weight")
+        .Experts({"block_sparse_moe.experts.{expert}", kNumbered});
+constexpr FamilyLayer kMinimaxM2Layer = kMixtralLayer.With(
+    kCorrectionBias, "block_sparse_moe.e_score_correction_bias");
+constexpr FamilyLayer kGptOssLayer =
+    kOlmoeLayer.With(&FamilyLayer::bias_in_logits, true)
+        .Router("mlp.router.weight")
+        .With(kCorrectionBias, "mlp.router.bias")
+        .With(kGateUpBias, "mlp.experts.gate_up_proj_bias")
+        .With(kDownBias, "mlp.experts.down_proj_bias")
+        .Experts({"mlp.experts", kInterleaved});
+constexpr FamilyLayer kGraniteLayer =
+    kOlmoeLayer.Router("block_sparse_moe.router.layer.weight")
+        .Experts({"block_sparse_moe", kLinear});
+constexpr FamilyLayer kGraniteSharedLayer =
+    kGraniteLayer.Shared({"shared_mlp", kLinear}, "shared_intermediate_size")
+        .With(&FamilyLayer::shared_is_optional, true);
+constexpr FamilyLayer kLlama4Layer =
+    kOlmoeLayer
+        .Rules({LayerRule::kListed, "moe_layers"},
+               {LayerRule::kStep, "interleave_moe_layer_step"})
+        .Router("feed_forward.router.weight")
+        .Experts({"feed_forward.experts", kTransposed})
+        .Shared({"feed_forward.shared_expert"}, "intermediate_size");
+// The dense MLP beside the experts is a shared one with norms of its own.
+constexpr FamilyLayer kGemma4Layer =
+    kQwen3MoeLayer.Rules()
+        .With(&FamilyLayer::hidden_act, "gelu_pytorch_tanh")
+        .With(&FamilyLayer::enabled_by, "enable_moe_block")
+        .With(&FamilyLayer::router_norm_by_root, true)
+        .With(kNorm, "pre_feedforward_layernorm_2.weight")
+        .With(kRouterNorm, "router.scale")
+        .With(kSharedNorm, "pre_feedforward_layernorm.weight")
+        .With(kRoutedOutNorm, "post_feedforward_layernorm_2.weight")
+        .With(kSharedOutNorm, "post_feedforward_layernorm_1.weight")
+        .With(kBlockOutNorm, "post_feedforward_layernorm.weight")
+        .With(kExpertScale, "router.per_expert_scale")
+        .With(kLayerScalar, "layer_scalar")
+        .Router("router.proj.weight")
+        .Experts({"experts", kFused})
+        .Shared({"mlp"}, "intermediate_size");
+constexpr FamilyLayer kHyV3Layer =
+    kQwen3MoeLayer
+        .Rules({LayerRule::kTypes, "mlp_layer_types"},
+               {LayerRule::kFirst, "first_k_dense_replace"})
+        .Router("mlp.router.gate.weight")
+        .With(kCorrectionBias, "mlp.expert_bias")
+        .Shared({"mlp.shared_mlp"});
+constexpr FamilyLayer kErnieLayer =
+    kQwen3MoeLayer
+        .Rules({LayerRule::kFirst, "moe_layer_start_index"},
+               {LayerRule::kLast, "moe_layer_end_index"},
+               {LayerRule::kStep, "moe_layer_interval"})
+        .With(kCorrectionBias, "mlp.moe_statics.e_score_correction_bias")
+        .Shared({"mlp.shared_experts"});
+// Its output is added two sublayers later.
+constexpr FamilyLayer kLongcatLayer =
+    kQwen3MoeLayer.Rules()
+        .With(&FamilyLayer::num_layers, "num_layers")
+        .With(&FamilyLayer::intermediate, "expert_ffn_hidden_size")
+        .With(kNorm, "post_attention_layernorm.0.weight")
+        .With(kNextNorm, nullptr)
+        .With(kCorrectionBias, "mlp.router.e_score_correction_bias")
+        .Router("mlp.router.classifier.weight");
+// Its output goes to the streams of hyper-connections.
+constexpr FamilyLayer kDeepseekV4Layer =
+    kDeepseekV3Layer
+        .Rules({LayerRule::kTypes, "mlp_layer_types", "moe"},
+               {LayerRule::kFirstByHash, "num_hash_layers"})
+        .With(kNorm, "ffn_norm.weight")
+        .With(kNextNorm, nullptr)
+        .With(kCorrectionBias, "ffn.gate.bias")
+        .Router("ffn.gate.weight")
+        .Experts({"ffn.experts.{expert}", kNumbered})
+        .Shared({"ffn.shared_experts", kNumbered});
+
+// One row a family, in alphabetical order.
+constexpr Family kFamilies[] = {
+    {"afmoe",
+     kHy3.Shared(2)
+         .BlockNorm()
+         .Norm(NormKind::kWeightInF32)
+         .Eps(1e-5f)
+         .Models("Trinity")
+         .Layer(&kAfmoeLayer),
+     64, 6, "modeling_afmoe.py:127"},
+    {"aria", kGranite.Shared(2), 8, 2, "modeling_aria.py:250"},
+    {"aria_text", "aria"},
+    {"axk1",
+     kDeepseekV3.Shared(1).BlockNorm().Models("A.X-K1").Layer(&kAxk1Layer), 192,
+     8, "modeling_axk1.py:134"},
+    {"axk2",
+     kGlm4.GroupsIfSaid()
+         .GroupScore(2)
+         .Scale(2.5f)
+         .Shared(1)
+         .NextNormIsOther()
+         .Models("A.X-K2")
+         .Note("its norms have a gate, y * sigmoid(MLP(y))"),
+     128, 8, "modeling_axk2.py:280"},
+    {"bailing_hybrid",
+     kDeepseekV3.Shared(1).Models("Ling 3").Layer(&kBailingHybridLayer), 512, 8,
+     "modeling_bailing_hybrid.py:767"},
+    {"bailing_moe_v2", kDeepseekV3.Shared(1).Models("Ling 2.0"), 256, 8,
+     "commonly published, not checked"},
+    {"beam",
+     kDeepseekV3.ScaleOfSum(2.5f)
+         .BlockNorm()
+         .Norm(NormKind::kWeightInF32)
+         .Note("the activation rounds once; `scales.residual` and "
+               "`scales.block` differ by layer"),
+     256, 8, "modeling_beam.py:337"},
+    {"cohere2_moe",
+     kGranite.IfNormTopkProb(true)
+         .Shared(0)
+         .Reads(ConfigField::norm_topk_prob, ConfigField::expert_selection_fn,
+                ConfigField::shared_expert_combination_strategy)
+         .NextNormIsLayerNormWithoutEps()
+         .Models("Command-A+")
+         .Note("attention's output is a part of the residual"),
+     8, 2, "modeling_cohere2_moe.py:140"},
+    {"cohere2_moe_sigmoid",
+     kSigmoidOfSelected.OverSum()
+         .IfNormTopkProb(true)
+         .InModelType()
+         .Shared(0)
+         .Reads(ConfigField::expert_selection_fn,
+                ConfigField::shared_expert_combination_strategy)
+         .NextNormIsLayerNormWithoutEps()
+         .Note("cohere2_moe with expert_selection_fn \"sigmoid\""),
+     8, 2, "modeling_cohere2_moe.py:154"},
+    {"dbrx",
+     kMixtral.InModelType()
+         .With(&ActivateOptions::layout, GateUpLayout::kSplit)
+         .Reads(ConfigField::moe_normalize_expert_weights)
+         .Ignores(ConfigField::rms_norm_eps)
+         .NextNormIsOther()
+         .Note("the sum is rounded at each expert"),
+     4, 1, "modeling_dbrx.py:338"},
+    {"deepseek_ocr2", kDeepseekV2, 64, 0, "modeling_deepseek_ocr2.py:1167"},
+    {"deepseek_ocr2_text", "deepseek_ocr2"},
+    {"deepseek_v2",
+     kDeepseekV2.Note("its topk_method is \"greedy\", or "
+                      "\"group_limited_greedy\" with groups"),
+     64, 0, "modeling_deepseek_v2.py:85"},
+    {"deepseek_v3",
+     kDeepseekV3.Shared(1)
+         .Models("DeepSeek-V3, R1, V3.1")
+         .Layer(&kDeepseekV3Layer),
+     256, 8, "modeling_deepseek_v3.py:120"},
+    {"deepseek_v32", "deepseek_v3", "modeling_deepseek_v32.py:496",
+     &kDeepseekV3Layer},
+    {"deepseek_v4",
+     kDeepseekV4.Models("DeepSeek-V4")
+         .Note("the first layers have `given_ids`; the shared expert has the "
+               "same limit; hyper-connections")
+         .Layer(&kDeepseekV4Layer),
+     256, 6, "modeling_deepseek_v4.py:1079"},
+    {"deepseek_v41",
+     kDeepseekV4.Models("DeepSeek-V4.1")
+         .Note(
+             "as deepseek_v4, with a bias of its own for images: `bias_index`"),
+     384, 6, "its config.json; routing as deepseek_v4"},
+    {"diffusion_gemma", "gemma4", "modeling_diffusion_gemma.py:506"},
+    {"diffusion_gemma_text", "gemma4", "modeling_diffusion_gemma.py:506"},
+    {"dots1",
+     kGlm4.IfNormTopkProb(false)
+         .Shared(1)
+         .Models("dots.llm1")
+         .Layer(&kDeepseekV3Layer),
+     0, 0, "modeling_dots1.py:271"},
+    {"dots3_note", kGlm4.Shared(1).Eps(1e-5f), 256, 8,
+     "modeling_dots3_note.py:294"},
+    {"dots3_note_text", "dots3_note"},
+    {"dots3_note_vision_encoder",
+     kHy3.Eps(1e-5f).Note("the number of experts differs by layer"), 0, 2,
+     "modeling_dots3_note.py:1285"},
+    {"ernie4_5_moe", kErnie.Layer(&kErnieLayer), 64, 6,
+     "modeling_ernie4_5_moe.py:335"},
+    {"ernie4_5_vl_moe", "ernie4_5_moe", "modeling_ernie4_5_vl_moe.py:327"},
+    {"ernie4_5_vl_moe_text", "ernie4_5_moe", "modeling_ernie4_5_vl_moe.py:327"},
+    {"exaone_moe",
+     kGlm4.Scale(2.5f)
+         .Shared(1)
+         .Eps(1e-5f)
+         .Models("K-EXAONE")
+         .Layer(&kExaoneMoeLayer),
+     64, 8, "modeling_exaone_moe.py:226"},
+    {"flex_olmo", kOlmoe.BlockNorm().Norm(NormKind::kWeightInF32), 7, 5,
+     "modeling_flex_olmo.py:273"},
+    {"flint",
+     kSigmoid.OverSum().IfNormTopkProb(true).Shared(1).Norm(
+         NormKind::kWeightInF32),
+     256, 6, "modeling_flint.py:81"},
+    {"gemma4",
+     kMixtral.ExpertScale()
+         .Act(Activation::kGeluTanh)
+         .Norm(NormKind::kWeightInF32)
+         .With(&CombineForm::num_shared_experts, 1)
+         .With(&CombineForm::has_routed_norm, true)
+         .With(&CombineForm::has_shared_norm, true)
+         .BlockNorm()
+         .Models("Gemma 4 26B-A4B")
+         .Note("the router reads the residual, normed without a weight; the "
+               "shared expert is a dense MLP; `scales.out`"),
+     0, 0, "modeling_gemma4.py:1302"},
+    {"gemma4_text", "gemma4", nullptr, &kGemma4Layer},
+    {"glm4_moe",
+     kGlm4.Shared(1)
+         .Eps(1e-5f)
+         .Models("GLM-4.5 to 4.7")
+         .Layer(&kDeepseekV3Layer),
+     128, 8, "modeling_glm4_moe.py:268"},
+    {"glm4_moe_lite",
+     kGlm4.Scale(1.8f).Shared(1).Eps(1e-5f).Layer(&kDeepseekV3Layer), 64, 4,
+     "modeling_glm4_moe_lite.py:374"},
+    {"glm4v_moe", "glm4_moe", "modeling_glm4v_moe.py:270"},
+    {"glm4v_moe_text", "glm4_moe", "modeling_glm4v_moe.py:270"},
+    {"glm5_next",
+     kGlm4.Scale(2.5f)
+         .Limit(10.0f)
+         .Shared(1)
+         .WithoutResidual()
+         .Eps(1e-5f)
+         .Models("GLM-5.3-Flash")
+         .Note("the shared expert has the same limit; hyper-connections"),
+     288, 8, "modeling_glm5_next.py:144"},
+    {"glm5_next_text", "glm5_next"},
+    {"glm_moe_dsa",
+     kGlm4.Scale(2.5f).Shared(1).Eps(1e-5f).Models("GLM-5").Layer(
+         &kDeepseekV3Layer),
+     256, 8, "modeling_glm_moe_dsa.py:469"},
+    {"gpt_oss",
+     kGranite.Oai(GateUpLayout::kInterleaved)
+         .With(&CombineForm::has_expert_biases, true)
+         .Norm(NormKind::kWeightInF32)
+         .Eps(1e-5f)
+         .Note("the bias is one of the router's product")
+         .Layer(&kGptOssLayer),
+     128, 4, "modeling_gpt_oss.py:116"},
+    {"granitemoe",
+     kGraniteMoe.Ignores(ConfigField::shared_intermediate_size)
+         .Layer(&kGraniteLayer),
+     8, 2, "modeling_granitemoe.py:113"},
+    {"granitemoe_swa", kGraniteMoe.With(&CombineForm::num_shared_experts, 0), 8,
+     2, "modeling_granitemoe_swa.py:46"},
+    {"granitemoehybrid",
+     kGraniteMoe.With(&CombineForm::num_shared_experts, 1)
+         .Models("Granite 4")
+         .Layer(&kGraniteSharedLayer),
+     8, 2, "modeling_granitemoehybrid.py:817"},
+    {"granitemoeshared",
+     kGraniteMoe.With(&CombineForm::num_shared_experts, 0)
+         .Layer(&kGraniteSharedLayer),
+     8, 2, "modeling_granitemoeshared.py:116"},
+    {"grok_1", kGrok1.Models("Grok-1"), 8, 2,
+     "commonly published, not checked; renormalised as in llama.cpp"},
+    {"grok_2",
+     kGrok1.Shared(1).Models("Grok-2").Note("the shared expert is a dense MLP"),
+     8, 2, "as grok_1, and a dense MLP beside the experts"},
+    {"hunyuan_large", kSoftmax.Shared(1).Eps(1e-5f), 16, 1,
+     "commonly published, not checked"},
+    {"hunyuan_v1_moe",
+     kMixtral.Shared(1)
+         .Eps(1e-5f)
+         .Models("Hunyuan-A13B")
+         .Layer(&kHunyuanV1Layer),
+     1, 1, "modeling_hunyuan_v1_moe.py:223"},
+    {"hy_v3",
+     kHy3.Scale(2.826f)
+         .Shared(1)
+         .Eps(1e-5f)
+         .Models("Hy3")
+         .Note("the shared expert is added in f32: no `round_like_unfused`")
+         .Layer(&kHyV3Layer),
+     192, 8, "modeling_hy_v3.py:270"},
+    {"hy_v4",
+     kGlm4.Scale(2.827f)
+         .Limit(10.0f)
+         .Shared(1)
+         .WithoutResidual()
+         .Eps(1e-5f)
+         .Models("Hy4")
+         .Note("the shared expert has no limit; hyper-connections"),
+     256, 8, "modeling_hy_v4.py:499"},
+    {"inkling",
+     kSigmoid.Bias()
+         .OverSum()
+         .Scale(8.0f)
+         .With(&RouteOptions::num_shared_experts, 2)
+         .With(&RouteOptions::shared_logits, true)
+         .Shared(2)
+         .WithoutResidual()
+         .Note(
+             "a learned global_scale multiplies the factor; the shared experts "
+             "have `row_scale`; a convolution comes before the residual"),
+     256, 6, "modeling_inkling.py:344"},
+    {"inkling2",
+     kHy3.Scale(8.0f)
+         .FixedAct(Activation::kSitu)
+         .Reads(ConfigField::mlp_gate_softcap, ConfigField::mlp_up_softcap)
+         .Norm(NormKind::kWeightInF32)
+         .WithoutResidual()
+         .Note("the activation rounds once; a convolution comes before the "
+               "residual"),
+     384, 8, "modeling_inkling2.py:696"},
+    {"inkling2_text", "inkling2"},
+    {"inkling_mm_model", "inkling"},
+    {"inkling_text", "inkling"},
+    {"jamba", kSoftmax, 16, 2, "modeling_jamba.py:680"},
+    {"jetmoe",
+     kGranite.With(&CombineForm::has_vectors, true)
+         .Note("`vectors.block_bias`"),
+     8, 2, "modeling_jetmoe.py:160"},
+    {"kimi_k2",
+     kGlm4.Scale(2.827f)
+         .Shared(1)
+         .Eps(1e-5f)
+         .Models("Kimi K2 to K2.6")
+         .Layer(&kDeepseekV3Layer),
+     384, 8, "its config.json; routing as deepseek_v3"},
+    {"kimi_k25", "kimi_k2"},
+    // 1.0 in one fixture: what the checkpoint says goes.
+    {"kimi_k3",
+     kGlm4.Scale(2.827f)
+         .FixedAct(Activation::kSitu)
+         .Reads(ConfigField::mlp_gate_softcap, ConfigField::mlp_up_softcap)
+         .Shared(2)
+         .WithoutResidual()
+         .Eps(1e-5f)
+         .Models("Kimi K3")
+         .Note("a latent width: sum, norm, the engine's product, then the "
+               "shared experts"),
+     896, 16, "its config.json; factor of a kernel's test"},
+    {"kimi_linear",
+     kGlm4.Scale(2.446f).Shared(1).Eps(1e-5f).Layer(&kKimiLinearLayer), 256, 8,
+     "modeling_kimi_linear.py:718"},
+    {"kolibri1",
+     kSigmoidOfSelected.Bias(BiasPlace::kLogit)
+         .OverSum()
+         .IfNormTopkProb(false)
+         .Shared(1)
+         .BlockNorm(),
+     384, 6, "modeling_kolibri1.py:265"},
+    // Has an optional logit_softcap.
+    {"laguna",
+     kMinimaxM2.ScaleOfSum(1.0f)
+         .Reads(ConfigField::moe_router_logit_softcapping,
+                ConfigField::moe_apply_router_weight_on_input)
+         .Shared(1),
+     256, 8, "modeling_laguna.py:147"},
+    {"lfm2_moe",
+     kSigmoid.Bias()
+         .OverSumPlus(1e-6f)
+         .IfNormTopkProb(true)
+         .Scale(1.0f)
+         .InModelType()
+         .Needs(ConfigField::use_expert_bias)
+         .FixedAct(Activation::kSilu)
+         .Eps(1e-5f)
+         .Models("LFM2"),
+     32, 4, "modeling_lfm2_moe.py:171"},
+    // The weight multiplies the expert's input.
+    {"llama4",
+     kSigmoidOfSelected.With(&CombineForm::has_weights_on_input, true)
+         .With(&ActivateOptions::row_scale_place, ActivatePlace::kBefore)
+         .Shared(1)
+         .Eps(1e-5f)
+         .Models("Llama 4 Scout, Maverick"),
+     16, 1, "modeling_llama4.py:140"},
+    {"llama4_text", "llama4", nullptr, &kLlama4Layer},
+    {"longcat_flash",
+     kSoftmax.Bias()
+         .Scale(6.0f)
+         .With(&RouteOptions::num_zero_experts, 256)
+         .Needs(ConfigField::zero_expert_num)
+         .With(&CombineForm::has_identity_experts, true)
+         .WithoutResidual()
+         .Eps(1e-5f)
+         .Note("its output is added two sublayers later")
+         .Layer(&kLongcatLayer),
+     768, 12, "modeling_longcat_flash.py:130"},
+    {"mellum", kQwen3Next.Models("Mellum2").Layer(&kMellumLayer), 64, 8,
+     "modeling_mellum.py:312"},
+    {"mimo_v2", kMimoV2.Models("MiMo-V2"), 384, 8,
+     "its config.json; sigmoid noaux_tc"},
+    {"mimo_v2_flash", kMimoV2.Layer(&kMimoV2Layer), 256, 8,
+     "modeling_mimo_v2_flash.py:129"},
+    {"minicpm5_moe", kGlm4.Scale(3.66f).Shared(1), 160, 16,
+     "its config.json; sigmoid taken as deepseek_v3's, not checked"},
+    {"minimax",
+     kMixtral.Needs(ConfigField::mlp_alpha_factor, ConfigField::mlp_beta_factor)
+         .Eps(1e-5f)
+         .Models("MiniMax-Text-01, M1")
+         .Note("the residual is the normed input"),
+     8, 2, "modeling_minimax.py:451"},
+    {"minimax_m2", kMinimaxM2.Layer(&kMinimaxM2Layer), 256, 8,
+     "modeling_minimax_m2.py:45"},
+    {"minimax_m3", "minimax_m3_vl"},
+    {"minimax_m3_vl",
+     kMinimaxM2.Oai(GateUpLayout::kConcatenated)
+         .ScaleOfSum(2.0f)
+         .Norm(NormKind::kPlusOne)
+         .Shared(1)
+         .Models("MiniMax-M3")
+         .Note("the shared expert has the same activation"),
+     128, 4, "modeling_minimax_m3_vl.py:221"},
+    {"minimax_m3_vl_text", "minimax_m3_vl"},
+    {"mistral4",
+     kMistralLarge4.IfNormTopkProb(true).InModelType().Models(
+         "Mistral Small 4"),
+     128, 4, "modeling_mistral4.py:133"},
+    {"mistral_large4", kMistralLarge4.Eps(1e-5f), 128, 4,
+     "modeling_mistral_large4.py:512"},
+    {"mistral_large4_text", "mistral_large4"},
+    {"mixtral", kMixtral.Eps(1e-5f).Layer(&kMixtralLayer), 8, 2,
+     "modeling_mixtral.py:95"},
+    {"muse_spark",
+     kSigmoid.With(&RouteOptions::logit_scale, 0.1767766952966369f)
+         .Bias()
+         .OverSumPlus(1e-15f)
+         .Scale(1.0f)
+         .Needs(ConfigField::output_multiplier)
+         .Reads(ConfigField::post_norm_eps)
+         .BlockNorm()
+         .With(&CombineOptions::norm, NormKind::kPlusOne)
+         .With(&CombineOptions::eps, 1e-5f)
+         .With(&CombineOptions::block_eps, 1e-8f)
+         .With(&CombineOptions::block_norm, NormKind::kPlusOneFirst)
+         .With(&CombineForm::has_vectors, true)
+         .WithoutResidual()
+         .Note("each expert's row has an RMSNorm; a latent width: sum, then "
+               "the engine's product"),
+     256, 8, "modeling_muse_spark.py:181"},
+    {"muse_spark_text", "muse_spark"},
+    {"nemotron_h",
+     kGlm4.Act(Activation::kRelu2)
+         .With(&ActivateOptions::layout, GateUpLayout::kUngated)
+         .OneShared()
+         .Norm(NormKind::kWeightInF32)
+         .Eps(1e-5f)
+         .Models("Nemotron 3")
+         .Note("the shared expert has no gate; optionally a latent width"),
+     8, 2, "modeling_nemotron_h.py:757"},
+    {"olmoe", kOlmoe.Eps(1e-5f).Models("OLMoE").Layer(&kOlmoeLayer), 64, 8,
+     "modeling_olmoe.py:317"},
+    {"openai_privacy_filter",
+     kGranite.DividedByTopK()
+         .Oai(GateUpLayout::kConcatenated)
+         .With(&CombineForm::has_expert_biases, true)
+         .Norm(NormKind::kWeightInF32)
+         .Eps(1e-5f),
+     128, 4, "modeling_openai_privacy_filter.py:301"},
+    {"phimoe",
+     Recipe(Score::kSparsemixer)
+         .InModelType()
+         .Needs(ConfigField::router_jitter_noise)
+         .Eps(1e-5f)
+         .NextNormIsOther()
+         .Models("Phi-3.5-MoE")
+         .Note("two rounds, of a softmax each"),
+     16, 2, "modeling_phimoe.py:339"},
+    {"qwen2_moe",
+     kOlmoe.GatedShared().Models("Qwen1.5-MoE, Qwen2").Layer(&kQwen2MoeLayer),
+     60, 4, "modeling_qwen2_moe.py:310"},
+    {"qwen3_5_moe",
+     kMixtral.GatedShared().Norm(NormKind::kPlusOne).Models("Qwen3.5, 3.6"),
+     256, 8, "modeling_qwen3_5_moe.py:872"},
+    {"qwen3_5_moe_text", "qwen3_5_moe", nullptr, &kQwen2MoeLayer},
+    {"qwen3_moe",
+     kOlmoe.Models("Qwen3, Coder")
+         .Note("checkpoints switch norm_topk_prob on")
+         .Layer(&kQwen3MoeLayer),
+     128, 8, "modeling_qwen3_moe.py:248"},
+    {"qwen3_next",
+     kQwen3Next.GatedShared().Norm(NormKind::kPlusOne).Layer(&kQwen2MoeLayer),
+     512, 10, "modeling_qwen3_next.py:828"},
+    {"qwen3_omni_moe", kQwen3Next, 128, 8, "modeling_qwen3_omni_moe.py:1346"},
+    {"qwen3_omni_moe_talker_text", kOlmoe.GatedShared(), 128, 8,
+     "modeling_qwen3_omni_moe.py:2820"},
+    {"qwen3_omni_moe_text", "qwen3_omni_moe"},
+    {"qwen3_vl_moe", kMixtral, 60, 4, "modeling_qwen3_vl_moe.py:124"},
+    {"qwen3_vl_moe_text", "qwen3_vl_moe"},
+    {"qwen4_exp",
+     kQwen3Next.GatedShared()
+         .Norm(NormKind::kPlusOne)
+         .WithoutResidual()
+         .Models("Qwen3.8-Flash-Next")
+         .Note("hyper-connections"),
+     512, 10, "modeling_qwen4_exp.py:954"},
+    {"qwen4_exp_text",
+     kQwen3Next.GatedShared().Norm(NormKind::kPlusOne).WithoutResidual(), 512,
+     10, "modeling_qwen4_exp.py:954"},
+    {"solar_open", "glm4_moe", "modeling_solar_open.py:101", &kDeepseekV3Layer},
+    {"step3p5", "step3p7"},
+    {"step3p7",
+     kMinimaxM2.ScaleOfSum(1.0f)
+         .With(&ActivateOptions::limit_place, ActivatePlace::kAfter)
+         .Norm(NormKind::kPlusOne)
+         .Shared(1)
+         .Eps(1e-5f)
+         .Models("Step-3.5, 3.7-Flash")
+         .Note("limit 7 in layers 43 and 44, and 16 in their shared expert"),
+     288, 8, "modeling_step3p7.py:582"},
+    {"unlimited_ocr", kDeepseekV2, 64, 6, "modeling_unlimited_ocr.py:1147"},
+    {"unlimited_ocr_text", "unlimited_ocr"},
+    {"zaya",
+     kSoftmax.Bias()
+         .InModelType()
+         .With(&RouteOptions::num_zero_experts, 1)
+         .With(&CombineForm::has_vectors, true)
+         .Eps(1e-5f)
+         .Models("ZAYA1")
+         .Note("the last expert skips; (y + b1) s1 + (r + b2) s2 in f32"),
+     17, 1, "modeling_zaya.py:506"},
+};
+
+}  // namespace switchyard::families
+
+#endif  // SWITCHYARD_SRC_FAMILIES_H_
