@@ -10,6 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "switchyard/isa.h"
+#include "switchyard/presets.h"
 #include "tests/run_program.h"
 #include "tests/swy_program.h"
 #include "tests/target_test.h"
@@ -150,8 +151,8 @@ TEST(Swy, AWrongEnvironmentIsAnErrorThatListsTheChoices) {
 
 TEST(Swy, HelpIsPrinted) {
   const Outcome help = SwyOk("--help");
-  for (const char* const word : {"isa", "verify", "metal", "plan", "help",
-                                 "--version", "SWITCHYARD_ISA"}) {
+  for (const char* const word : {"isa", "verify", "metal", "plan", "presets",
+                                 "help", "--version", "SWITCHYARD_ISA"}) {
     EXPECT_TRUE(help.Printed(word)) << help.out;
   }
   EXPECT_EQ(SwyOk("").out, help.out);
@@ -162,7 +163,8 @@ TEST(Swy, HelpIsPrinted) {
 }
 
 TEST(Swy, HelpFitsATerminal) {
-  for (const char* const command : {"", "isa", "verify", "metal", "plan"}) {
+  for (const char* const command :
+       {"", "isa", "verify", "metal", "plan", "presets"}) {
     ExpectFitsATerminal(SwyOk(std::string("help ") + command).out);
   }
 }
@@ -172,7 +174,8 @@ TEST(Swy, VersionIsTheProjects) {
 }
 
 TEST(Swy, AnUnknownCommandIsNamed) {
-  const std::string choices = "there are isa, verify, metal, plan, help";
+  const std::string choices =
+      "there are isa, verify, metal, plan, presets, help";
   for (const char* const arguments :
        {"vrify", "vrify --isa AVX2", "help vrify"}) {
     ExpectRefused(Swy(arguments), "swy: 'vrify' is no command; " + choices);
@@ -201,10 +204,45 @@ TEST(Swy, PlanSimulatesSchedules) {
   EXPECT_EQ(Lines(SwyOk("plan --experts 8 --top-k 1").out).size(), 9u);
 }
 
+TEST(Swy, PresetsListsEachFamily) {
+  const std::vector<std::string> lines = Lines(SwyOk("presets").out);
+  ASSERT_EQ(lines.size(), Presets().size);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const Preset& preset = Presets().data[i];
+    std::istringstream in(lines[i]);
+    std::string family, source;
+    size_t num_experts = 0, top_k = 0;
+    in >> family >> num_experts >> top_k >> std::ws;
+    std::getline(in, source);
+    EXPECT_EQ(family, preset.family);
+    EXPECT_EQ(num_experts, preset.num_experts) << family;
+    EXPECT_EQ(top_k, preset.top_k) << family;
+    EXPECT_EQ(source, preset.source);
+  }
+}
+
+TEST(Swy, PresetsPrintsTheTableOfTheDocumentation) {
+  const std::string page = ReadFile(SWY_MODELS);
+  const std::string table = SwyOk("presets --markdown").out;
+  const size_t begin = page.find(table.substr(0, table.find('\n') + 1));
+  ASSERT_NE(begin, std::string::npos) << table;
+  const std::string kept =
+      page.substr(begin, page.find("\n\n", begin) + 1 - begin);
+  EXPECT_EQ(kept, table)
+      << "the table of docs/models.md is what swy presets --markdown prints";
+  // A row for each preset that is no copy, and each copy's name in one.
+  for (const Preset& preset : Presets()) {
+    const std::string name = preset.family;
+    EXPECT_TRUE(table.find(" " + name) != table.npos ||
+                table.find("**" + name + "**") != table.npos)
+        << name;
+  }
+}
+
 TEST(Swy, LostOutputIsAnError) {
   for (const char* const arguments :
-       {"isa", "verify --kernel map --print", "verify --kernel map --threads 1",
-        "--help", "--version"}) {
+       {"isa", "presets", "verify --kernel map --print",
+        "verify --kernel map --threads 1", "--help", "--version"}) {
     ExpectToldThatOutputIsLost(SWY_PROGRAM, arguments);
   }
 }
@@ -215,6 +253,8 @@ TEST(Swy, WrongArgumentsAreErrors) {
   ExpectError(Swy("--frobnicate"), "--frobnicate");
   ExpectError(Swy("isa --isa AVX2"), "--isa");
   ExpectError(Swy("verify isa"), "isa");
+  ExpectError(Swy("presets mixtral"), "mixtral");
+  ExpectError(Swy("presets --markdown=3"), "--markdown: takes no value");
   ExpectError(Swy("plan --workers 0"), "--workers");
   ExpectError(Swy("plan --tokens 0"), "--tokens");
   ExpectError(Swy("plan --tokens 1000000 --top-k 100"), "--tokens");

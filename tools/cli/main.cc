@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // swy: what this machine runs, whether it computes the released bits, what is
-// in .metal files, and how workers share a layer. Each command prints to stdout
-// and returns the exit code.
+// in .metal files, how workers share a layer, and which model families there
+// are. Each command prints to stdout and returns the exit code.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "switchyard/isa.h"
 #include "tools/cli/isas.h"
 #include "tools/cli/plan.h"
+#include "tools/cli/presets.h"
 #include "tools/cli/verify.h"
 #include "tools/corpus/corpus.h"
 #ifdef SWITCHYARD_WITH_DEVICE
@@ -129,6 +130,8 @@ int Main(int argc, char** argv) {
   const std::function<int()> run_metal = AddMetal(app);
   PlanOptions plan_options;
   CLI::App* const plan = AddPlan(app, plan_options);
+  bool markdown = false;
+  CLI::App* const presets = AddPresets(app, markdown);
   app.add_subcommand("help", "Explain swy, or the command that follows");
 
   // "help verify" is "verify --help". CLI11 says of a wrong command only that
@@ -151,6 +154,7 @@ int Main(int argc, char** argv) {
   if (isa->parsed()) return PrintIsas();
   if (app.got_subcommand("metal")) return run_metal();
   if (plan->parsed()) return PrintPlan(plan_options);
+  if (presets->parsed()) return PrintPresets(markdown);
   RequireIsas(verify_options.isas);
   return RunVerify(verify_options);
 }
