@@ -780,11 +780,12 @@ case $command in
     # Routers and layers are made, none is downloaded.
     export HF_HUB_OFFLINE=1
     status=0
-    for compared in "parity.py $build/tools/libswitchyard_parity.so" \
-      "norms.py $build/tools/libswitchyard_parity.so" \
-      "layers.py $build/programs/moe/moe_layer"; do
-      "$root/build/parity-venv/bin/python3" "$root/tools/parity/${compared%% *}" "${compared#* }" "$@" || status=$?
+    library=$build/tools/libswitchyard_parity.so
+    python=$root/build/parity-venv/bin/python3
+    for compared in parity.py norms.py; do
+      "$python" "$root/tools/parity/$compared" "$library" "$@" || status=$?
     done
+    "$python" "$root/tools/parity/layers.py" "$library" "$build/programs/moe/moe_layer" "$@" || status=$?
     exit "$status"
     ;;
   rust)
@@ -809,6 +810,7 @@ case $command in
     compile
     make_python_packages
     SWITCHYARD_TORCH_HEADERS=$root/build/torch-headers PYTHONDONTWRITEBYTECODE=1 \
+      SWITCHYARD_PARITY=$build/tools/libswitchyard_parity.so \
       exec "$root/build/engines-venv/bin/python3" -m pytest -q -p no:cacheprovider \
       "$root/bindings/python/tests" "$root/device/python/tests" "$@"
     ;;

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the MoE blocks of moe_layer with those of transformers.
 
-Of each family of blocks.py a small model with random weights is saved as a checkpoint
+Of each family that it runs a small model with random weights is saved as a checkpoint
 of the hub's names and keys, which moe_layer runs in f32, and checks against double
 precision; its output is compared with that of transformers' own layer. Rows where the
 keys of the router all but tie are skipped and counted.
@@ -26,6 +26,8 @@ import torch
 import transformers
 
 import blocks
+import families
+import library
 import routers
 
 ROWS = 300
@@ -45,10 +47,10 @@ def clear_rows(watch):
     return clear
 
 
-def line(program, block, seed):
+def line(program, family, seed):
     """The family's line of the table, and whether the block is right."""
-    torch.manual_seed(zlib.crc32(f"{seed} {block.name}".encode()))
-    model = blocks.make(block)
+    torch.manual_seed(zlib.crc32(f"{seed} {family.folder}".encode()))
+    model = blocks.make(family)
     hidden = torch.randn(ROWS, blocks.HIDDEN) * 2.0 ** torch.empty(ROWS, 1).uniform_(-1, 1)
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
         model.save_pretrained(folder)
@@ -59,14 +61,14 @@ def line(program, block, seed):
              "--output", str(result), "--repeat", "1", "--threads", "1"],
             capture_output=True, text=True, check=False)
         if ran.returncode != 0:
-            raise ValueError(f"{block.name}: {ran.stderr.splitlines()[-1]}")
+            raise ValueError(f"{family.preset}: {ran.stderr.splitlines()[-1]}")
         ours = torch.from_numpy(np.fromfile(result, dtype=np.float32)).reshape(hidden.shape)
         with routers.Watch() as watch:
-            theirs = blocks.run(block, model, 1, hidden)
+            theirs = blocks.run(family, model, 1, hidden)
     clear = clear_rows(watch)
-    size = (theirs if block.norm else theirs - hidden)[clear].double().square().mean().sqrt()
+    size = (theirs if family.folder in blocks.NORMS else theirs - hidden)[clear].double().square().mean().sqrt()
     error = ((ours - theirs)[clear].abs().max() / size).item()
-    cells = [block.name, block.model, int(clear.sum()), ROWS - int(clear.sum()), f"{error:.1e}"]
+    cells = [family.preset, type(model).__name__, int(clear.sum()), ROWS - int(clear.sum()), f"{error:.1e}"]
     return f"| {' | '.join(map(str, cells))} |", error <= BOUND
 
 
@@ -77,6 +79,7 @@ def _arguments(argv):
     parser = argparse.ArgumentParser(prog="layers.py", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.error = lambda message: parser.exit(2, f"layers.py: {message}\n")
+    parser.add_argument("library", help="the shared library made of parity.cc")
     parser.add_argument("program", help="moe_layer")
     parser.add_argument("--only", metavar="PATTERN", default="",
                         help="families whose name has a match of this regular expression")
@@ -87,22 +90,27 @@ def _arguments(argv):
 def main(argv):
     arguments = _arguments(argv)
     torch.set_num_threads(1)
+    try:
+        lib = library.Library(arguments.library)
+    except OSError as error:
+        print(f"layers.py: {error}", file=sys.stderr)
+        return 2
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     logging.disable(logging.WARNING)
     print(f"Seed {arguments.seed}; {ROWS} rows.\n\n{HEAD}\n" + "|" + " --- |" * (HEAD.count("|") - 1))
     differ = []
-    for block in blocks.BLOCKS:
-        if not re.search(arguments.only, block.name):
+    for family in families.all_of(lib):
+        if not family.has_layer or not re.search(arguments.only, family.preset):
             continue
         try:
-            text, right = line(arguments.program, block, arguments.seed)
+            text, right = line(arguments.program, family, arguments.seed)
             print(text, flush=True)
         except ValueError as error:
             print(f"layers.py: {error}", file=sys.stderr)
             right = False
         if not right:
-            differ.append(block.name)
+            differ.append(family.preset)
     if differ:
         print(f"layers.py: differ: {', '.join(differ)}", file=sys.stderr)
     return 1 if differ else 0

@@ -44,8 +44,8 @@ class Library:
         self._library.SwitchyardNorm.restype = ctypes.c_char_p
 
     def families(self):
-        """The presets that follow a file of transformers."""
-        return self._library.SwitchyardFamilies().decode().split()
+        """The words of each line of SwitchyardFamilies()."""
+        return [line.split() for line in self._library.SwitchyardFamilies().decode().splitlines()]
 
     def norm(self, family, config, is_block, eps, rows, weight):
         """The preset's norm of each row, with the roundings of its model: the one that opens the

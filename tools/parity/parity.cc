@@ -11,10 +11,12 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "src/families.h"
 #include "switchyard/combine.h"
 #include "switchyard/presets.h"
 #include "switchyard/route.h"
@@ -136,14 +138,29 @@ extern "C" const char* SwitchyardRoute(const char* family, const char* config,
   return status.ok() ? nullptr : status.message();
 }
 
-// The families with a preset after a file of transformers.
+// The families with a preset after a file of transformers, a line each: its
+// name, the file's folder, the line, "1" if it is another name of a family
+// with the same source, and "1" if moe_layer runs it.
 extern "C" const char* SwitchyardFamilies() {
   static std::string text;
-  text.clear();
-  for (const switchyard::Preset& preset : switchyard::Presets()) {
-    if (std::strstr(preset.source, "modeling_") == nullptr) continue;
-    text += std::string(preset.family) + " ";
+  std::ostringstream out;
+  const char* last_source = "";
+  for (size_t i = 0; i < std::size(switchyard::families::kFamilies); ++i) {
+    const switchyard::families::Family& family =
+        switchyard::families::kFamilies[i];
+    const char* const own = family.preset.source;
+    const std::string source = switchyard::Presets().data[i].source;
+    const std::string before = "modeling_", behind = ".py:";
+    if (source.rfind(before, 0) != 0) continue;
+    const size_t end = source.find(behind);
+    const bool is_copy = own == nullptr || std::strcmp(own, last_source) == 0;
+    out << family.preset.family << ' '
+        << source.substr(before.size(), end - before.size()) << ' '
+        << source.substr(end + behind.size()) << ' ' << is_copy << ' '
+        << (family.layer != nullptr) << '\n';
+    if (own != nullptr) last_source = own;
   }
+  text = out.str();
   return text.c_str();
 }
 

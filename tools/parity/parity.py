@@ -123,7 +123,7 @@ def check_default(name, preset, applied):
 
 def run(lib, family, odd, dtype, seed):
     torch.manual_seed(seed)
-    name = family.preset or family.name
+    name = family.preset
     preset = lib.preset(name)
     config, experts, top_k = configuration(family, preset, odd)
     module = routers.make(family, config)
@@ -177,7 +177,7 @@ def _arguments(argv):
 
 def line(lib, family, seed):
     """The family's line of the table, and whether its preset is right."""
-    label = family.label or family.name
+    label = family.name
     total, cells = Figures(), []
     for dtype in (torch.float32, torch.bfloat16):
         of_type, shapes = Figures(), []
@@ -189,7 +189,7 @@ def line(lib, family, seed):
             of_type += figures
         cells += [of_type.rows, of_type.skipped, of_type.wrong_ids, f"{of_type.error:.1e}"]
         total += of_type
-    cells = [label, family.preset or family.name, ", ".join(shapes), *cells]
+    cells = [label, family.preset, ", ".join(shapes), *cells]
     right = total.rows and not total.wrong_ids and not total.wrong_weights
     return f"| {' | '.join(map(str, cells))} |", right
 
@@ -205,8 +205,8 @@ def main(argv):
     print(f"Seed {arguments.seed}; {ROWS} rows for each E/k and type.\n\n{HEAD}")
     print("|" + " --- |" * (HEAD.count("|") - 1))
     differ = []
-    for family in families.FAMILIES:
-        label = family.label or family.name
+    for family in families.routers_of(lib):
+        label = family.name
         if not re.search(arguments.only, label):
             continue
         try:

@@ -7,7 +7,6 @@ and what it takes the largest of is looked at on the way.
 """
 
 import dataclasses
-import importlib
 import inspect
 
 import torch
@@ -23,9 +22,7 @@ class Configuration:
     """A family's default configuration, of which some is said otherwise."""
 
     def __init__(self, family):
-        module = importlib.import_module(
-            f"transformers.models.{family.name}.configuration_{family.name}")
-        self._default = getattr(module, family.config)()
+        self._default = family.config_class()
         self._says = dict(family.config_says, hidden_size=WIDTH)
 
     def __getattr__(self, name):
@@ -157,8 +154,7 @@ def _construct(cls, how, config):
 
 def make(family, config):
     """The router with random parameters, f32."""
-    code = importlib.import_module(f"transformers.models.{family.name}.modeling_{family.name}")
-    module = _construct(getattr(code, family.router), family.how, config).eval()
+    module = _construct(family.router_class, family.how, config).eval()
     with torch.no_grad():
         for name, p in module.named_parameters():
             if p.dim() > 1:

@@ -3,6 +3,7 @@
 """Which routers patch() takes over, and that they stay what they were."""
 
 import copy
+import os
 import pathlib
 import sys
 
@@ -13,10 +14,16 @@ from switchyard import _routers
 from switchyard._experts import Unsupported
 from switchyard.transformers import _patch_router
 
-# How each family's router is made is in the comparison with the presets.
-sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "tools" / "parity"))
+# How each family's router is made is in the comparison with the presets, which reads their rows by
+# a library of the same build.
+ROOT = pathlib.Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tools" / "parity"))
 import families  # noqa: E402  isort: skip
+import library  # noqa: E402  isort: skip
 import routers  # noqa: E402  isort: skip
+
+FAMILIES = families.routers_of(library.Library(os.environ.get(
+    "SWITCHYARD_PARITY", str(ROOT / "build/release/tools/libswitchyard_parity.so"))))
 
 LEFT_ALONE = {
     "afmoe": "cannot be tried out", "dbrx": "not one matrix product",
@@ -30,10 +37,6 @@ LEFT_ALONE = {
 }
 
 
-def _label(family):
-    return family.label or family.name
-
-
 def _router(family):
     configuration = routers.Configuration(family)
     for names, value in ((routers.EXPERTS, family.experts), (routers.TOP_K, family.top_k)):
@@ -42,21 +45,21 @@ def _router(family):
     return routers.make(family, configuration)
 
 
-@pytest.mark.parametrize("family", families.FAMILIES, ids=_label)
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
 def test_router(family, dtype):
     torch.set_num_threads(1)
     router = _router(family)
     if not family.keeps_f32:
         router.to(dtype)
-    if _label(family) in LEFT_ALONE:
-        with pytest.raises(Unsupported, match=LEFT_ALONE[_label(family)]):
+    if family.name in LEFT_ALONE:
+        with pytest.raises(Unsupported, match=LEFT_ALONE[family.name]):
             _routers.plan_of(router, dtype)
         return
     # Other rows than those that were tried.
     rows = torch.randn(100, router.weight.shape[1] if hasattr(router, "weight") else 64).to(dtype)
     more = ()
-    if family.name in ("hy_v3", "minimax_m2", "dots3_note", "lfm2_moe"):
+    if family.folder in ("hy_v3", "minimax_m2", "dots3_note", "lfm2_moe"):
         wants = router.forward.__code__.co_varnames[2:router.forward.__code__.co_argcount]
         more = (torch.randn(router.weight.shape[0]) / 8,) if wants else ()
     with torch.no_grad():
@@ -76,7 +79,7 @@ def test_router(family, dtype):
 
 
 def test_a_gradient_is_what_it_was():
-    router = _router(next(f for f in families.FAMILIES if f.name == "qwen3_moe"))
+    router = _router(next(f for f in FAMILIES if f.name == "qwen3_moe"))
     rows = torch.randn(5, 64)
     router(rows)[1].sum().backward()
     want = router.weight.grad.clone()
@@ -87,7 +90,7 @@ def test_a_gradient_is_what_it_was():
 
 
 def test_a_copy_has_its_own_weights():
-    router = _router(next(f for f in families.FAMILIES if f.name == "qwen3_moe"))
+    router = _router(next(f for f in FAMILIES if f.name == "qwen3_moe"))
     rows = torch.randn(5, 64)
     _patch_router(router)
     other = copy.deepcopy(router)
