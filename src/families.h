@@ -27,9 +27,6 @@ using internal::FamilyFields;
 struct Recipe {
   Preset preset;
   FamilyFields fields;
-  const char* models = "";             // other names that people know
-  const char* note = "";               // what no option says of its layer
-  const FamilyLayer* layer = nullptr;  // if moe_layer runs it
 
   constexpr explicit Recipe(Score score)
       : fields{ConfigFields(ConfigField::num_experts,
@@ -83,22 +80,6 @@ struct Recipe {
     Recipe recipe = *this;
     recipe.fields.needs = fields.needs.Without(ConfigFields(named...));
     recipe.fields.reads = fields.reads.Without(ConfigFields(named...));
-    return recipe;
-  }
-
-  constexpr Recipe Models(const char* text) const {
-    Recipe recipe = *this;
-    recipe.models = text;
-    return recipe;
-  }
-  constexpr Recipe Note(const char* text) const {
-    Recipe recipe = *this;
-    recipe.note = text;
-    return recipe;
-  }
-  constexpr Recipe Layer(const FamilyLayer* found) const {
-    Recipe recipe = *this;
-    recipe.layer = found;
     return recipe;
   }
 
@@ -229,9 +210,14 @@ struct Recipe {
 
 // A row: a family with its shape, or an exact copy of another.
 struct Family : Recipe {
+  const FamilyLayer* layer;  // null: moe_layer does not run it
+  const char* models = "";   // names that people know
+
   constexpr Family(const char* family, const Recipe& recipe, size_t num_experts,
-                   size_t top_k, const char* source)
-      : Recipe(recipe) {
+                   size_t top_k, const char* source,
+                   const FamilyLayer* moe_layer = nullptr,
+                   const char* names = "")
+      : Recipe(recipe), layer(moe_layer), models(names) {
     preset.family = family;
     preset.num_experts = num_experts;
     preset.top_k = top_k;
@@ -240,12 +226,11 @@ struct Family : Recipe {
   // A row that has no source is another name of the same code.
   constexpr Family(const char* family, const char* same_as,
                    const char* source = nullptr,
-                   const FamilyLayer* found = nullptr)
-      : Recipe(Score::kSoftmax) {
+                   const FamilyLayer* moe_layer = nullptr)
+      : Recipe(Score::kSoftmax), layer(moe_layer) {
     preset.family = family;
     preset.same_as = same_as;
     preset.source = source;
-    layer = found;
   }
 };
 
@@ -427,48 +412,31 @@ constexpr FamilyLayer kDeepseekV4Layer =
 // One row a family, in alphabetical order.
 constexpr Family kFamilies[] = {
     {"afmoe",
-     kHy3.Shared(2)
-         .BlockNorm()
-         .Norm(NormKind::kWeightInF32)
-         .Eps(1e-5f)
-         .Models("Trinity")
-         .Layer(&kAfmoeLayer),
-     64, 6, "modeling_afmoe.py:127"},
+     kHy3.Shared(2).BlockNorm().Norm(NormKind::kWeightInF32).Eps(1e-5f), 64, 6,
+     "modeling_afmoe.py:127", &kAfmoeLayer, "Trinity"},
     {"aria", kGranite.Shared(2), 8, 2, "modeling_aria.py:250"},
     {"aria_text", "aria"},
-    {"axk1",
-     kDeepseekV3.Shared(1).BlockNorm().Models("A.X-K1").Layer(&kAxk1Layer), 192,
-     8, "modeling_axk1.py:134"},
+    {"axk1", kDeepseekV3.Shared(1).BlockNorm(), 192, 8, "modeling_axk1.py:134",
+     &kAxk1Layer, "A.X-K1"},
+    // Its norms have a gate: y * sigmoid(MLP(y)).
     {"axk2",
-     kGlm4.GroupsIfSaid()
-         .GroupScore(2)
-         .Scale(2.5f)
-         .Shared(1)
-         .NextNormIsOther()
-         .Models("A.X-K2")
-         .Note("its norms have a gate, y * sigmoid(MLP(y))"),
-     128, 8, "modeling_axk2.py:280"},
-    {"bailing_hybrid",
-     kDeepseekV3.Shared(1).Models("Ling 3").Layer(&kBailingHybridLayer), 512, 8,
-     "modeling_bailing_hybrid.py:767"},
-    {"bailing_moe_v2", kDeepseekV3.Shared(1).Models("Ling 2.0"), 256, 8,
-     "commonly published, not checked"},
+     kGlm4.GroupsIfSaid().GroupScore(2).Scale(2.5f).Shared(1).NextNormIsOther(),
+     128, 8, "modeling_axk2.py:280", nullptr, "A.X-K2"},
+    {"bailing_hybrid", kDeepseekV3.Shared(1), 512, 8,
+     "modeling_bailing_hybrid.py:767", &kBailingHybridLayer, "Ling 3"},
+    {"bailing_moe_v2", kDeepseekV3.Shared(1), 256, 8,
+     "commonly published, not checked", nullptr, "Ling 2.0"},
     {"beam",
-     kDeepseekV3.ScaleOfSum(2.5f)
-         .BlockNorm()
-         .Norm(NormKind::kWeightInF32)
-         .Note("the activation rounds once; `scales.residual` and "
-               "`scales.block` differ by layer"),
-     256, 8, "modeling_beam.py:337"},
+     kDeepseekV3.ScaleOfSum(2.5f).BlockNorm().Norm(NormKind::kWeightInF32), 256,
+     8, "modeling_beam.py:337"},
     {"cohere2_moe",
      kGranite.IfNormTopkProb(true)
          .Shared(0)
          .Reads(ConfigField::norm_topk_prob, ConfigField::expert_selection_fn,
                 ConfigField::shared_expert_combination_strategy)
-         .NextNormIsLayerNormWithoutEps()
-         .Models("Command-A+")
-         .Note("attention's output is a part of the residual"),
-     8, 2, "modeling_cohere2_moe.py:140"},
+         .NextNormIsLayerNormWithoutEps(),
+     8, 2, "modeling_cohere2_moe.py:140", nullptr, "Command-A+"},
+    // Its expert_selection_fn is "sigmoid".
     {"cohere2_moe_sigmoid",
      kSigmoidOfSelected.OverSum()
          .IfNormTopkProb(true)
@@ -476,66 +444,44 @@ constexpr Family kFamilies[] = {
          .Shared(0)
          .Reads(ConfigField::expert_selection_fn,
                 ConfigField::shared_expert_combination_strategy)
-         .NextNormIsLayerNormWithoutEps()
-         .Note("cohere2_moe with expert_selection_fn \"sigmoid\""),
+         .NextNormIsLayerNormWithoutEps(),
      8, 2, "modeling_cohere2_moe.py:154"},
     {"dbrx",
      kMixtral.InModelType()
          .With(&ActivateOptions::layout, GateUpLayout::kSplit)
          .Reads(ConfigField::moe_normalize_expert_weights)
          .Ignores(ConfigField::rms_norm_eps)
-         .NextNormIsOther()
-         .Note("the sum is rounded at each expert"),
+         .NextNormIsOther(),
      4, 1, "modeling_dbrx.py:338"},
     {"deepseek_ocr2", kDeepseekV2, 64, 0, "modeling_deepseek_ocr2.py:1167"},
     {"deepseek_ocr2_text", "deepseek_ocr2"},
-    {"deepseek_v2",
-     kDeepseekV2.Note("its topk_method is \"greedy\", or "
-                      "\"group_limited_greedy\" with groups"),
-     64, 0, "modeling_deepseek_v2.py:85"},
-    {"deepseek_v3",
-     kDeepseekV3.Shared(1)
-         .Models("DeepSeek-V3, R1, V3.1")
-         .Layer(&kDeepseekV3Layer),
-     256, 8, "modeling_deepseek_v3.py:120"},
+    // topk_method "group_limited_greedy" is the same with groups.
+    {"deepseek_v2", kDeepseekV2, 64, 0, "modeling_deepseek_v2.py:85"},
+    {"deepseek_v3", kDeepseekV3.Shared(1), 256, 8,
+     "modeling_deepseek_v3.py:120", &kDeepseekV3Layer, "DeepSeek-V3, R1, V3.1"},
     {"deepseek_v32", "deepseek_v3", "modeling_deepseek_v32.py:496",
      &kDeepseekV3Layer},
-    {"deepseek_v4",
-     kDeepseekV4.Models("DeepSeek-V4")
-         .Note("the first layers have `given_ids`; the shared expert has the "
-               "same limit; hyper-connections")
-         .Layer(&kDeepseekV4Layer),
-     256, 6, "modeling_deepseek_v4.py:1079"},
-    {"deepseek_v41",
-     kDeepseekV4.Models("DeepSeek-V4.1")
-         .Note(
-             "as deepseek_v4, with a bias of its own for images: `bias_index`"),
-     384, 6, "its config.json; routing as deepseek_v4"},
+    // The hash layers are the same with given_ids.
+    {"deepseek_v4", kDeepseekV4, 256, 6, "modeling_deepseek_v4.py:1079",
+     &kDeepseekV4Layer, "DeepSeek-V4"},
+    // It has a second row of correction_bias for images.
+    {"deepseek_v41", kDeepseekV4, 384, 6,
+     "its config.json; routing as deepseek_v4", nullptr, "DeepSeek-V4.1"},
     {"diffusion_gemma", "gemma4", "modeling_diffusion_gemma.py:506"},
     {"diffusion_gemma_text", "gemma4", "modeling_diffusion_gemma.py:506"},
-    {"dots1",
-     kGlm4.IfNormTopkProb(false)
-         .Shared(1)
-         .Models("dots.llm1")
-         .Layer(&kDeepseekV3Layer),
-     0, 0, "modeling_dots1.py:271"},
+    {"dots1", kGlm4.IfNormTopkProb(false).Shared(1), 0, 0,
+     "modeling_dots1.py:271", &kDeepseekV3Layer, "dots.llm1"},
     {"dots3_note", kGlm4.Shared(1).Eps(1e-5f), 256, 8,
      "modeling_dots3_note.py:294"},
     {"dots3_note_text", "dots3_note"},
-    {"dots3_note_vision_encoder",
-     kHy3.Eps(1e-5f).Note("the number of experts differs by layer"), 0, 2,
+    {"dots3_note_vision_encoder", kHy3.Eps(1e-5f), 0, 2,
      "modeling_dots3_note.py:1285"},
-    {"ernie4_5_moe", kErnie.Layer(&kErnieLayer), 64, 6,
-     "modeling_ernie4_5_moe.py:335"},
+    {"ernie4_5_moe", kErnie, 64, 6, "modeling_ernie4_5_moe.py:335",
+     &kErnieLayer},
     {"ernie4_5_vl_moe", "ernie4_5_moe", "modeling_ernie4_5_vl_moe.py:327"},
     {"ernie4_5_vl_moe_text", "ernie4_5_moe", "modeling_ernie4_5_vl_moe.py:327"},
-    {"exaone_moe",
-     kGlm4.Scale(2.5f)
-         .Shared(1)
-         .Eps(1e-5f)
-         .Models("K-EXAONE")
-         .Layer(&kExaoneMoeLayer),
-     64, 8, "modeling_exaone_moe.py:226"},
+    {"exaone_moe", kGlm4.Scale(2.5f).Shared(1).Eps(1e-5f), 64, 8,
+     "modeling_exaone_moe.py:226", &kExaoneMoeLayer, "K-EXAONE"},
     {"flex_olmo", kOlmoe.BlockNorm().Norm(NormKind::kWeightInF32), 7, 5,
      "modeling_flex_olmo.py:273"},
     {"flint",
@@ -549,90 +495,51 @@ constexpr Family kFamilies[] = {
          .With(&CombineForm::num_shared_experts, 1)
          .With(&CombineForm::has_routed_norm, true)
          .With(&CombineForm::has_shared_norm, true)
-         .BlockNorm()
-         .Models("Gemma 4 26B-A4B")
-         .Note("the router reads the residual, normed without a weight; the "
-               "shared expert is a dense MLP; `scales.out`"),
-     0, 0, "modeling_gemma4.py:1302"},
+         .BlockNorm(),
+     0, 0, "modeling_gemma4.py:1302", nullptr, "Gemma 4 26B-A4B"},
     {"gemma4_text", "gemma4", nullptr, &kGemma4Layer},
-    {"glm4_moe",
-     kGlm4.Shared(1)
-         .Eps(1e-5f)
-         .Models("GLM-4.5 to 4.7")
-         .Layer(&kDeepseekV3Layer),
-     128, 8, "modeling_glm4_moe.py:268"},
-    {"glm4_moe_lite",
-     kGlm4.Scale(1.8f).Shared(1).Eps(1e-5f).Layer(&kDeepseekV3Layer), 64, 4,
-     "modeling_glm4_moe_lite.py:374"},
+    {"glm4_moe", kGlm4.Shared(1).Eps(1e-5f), 128, 8, "modeling_glm4_moe.py:268",
+     &kDeepseekV3Layer, "GLM-4.5 to 4.7"},
+    {"glm4_moe_lite", kGlm4.Scale(1.8f).Shared(1).Eps(1e-5f), 64, 4,
+     "modeling_glm4_moe_lite.py:374", &kDeepseekV3Layer},
     {"glm4v_moe", "glm4_moe", "modeling_glm4v_moe.py:270"},
     {"glm4v_moe_text", "glm4_moe", "modeling_glm4v_moe.py:270"},
     {"glm5_next",
-     kGlm4.Scale(2.5f)
-         .Limit(10.0f)
-         .Shared(1)
-         .WithoutResidual()
-         .Eps(1e-5f)
-         .Models("GLM-5.3-Flash")
-         .Note("the shared expert has the same limit; hyper-connections"),
-     288, 8, "modeling_glm5_next.py:144"},
+     kGlm4.Scale(2.5f).Limit(10.0f).Shared(1).WithoutResidual().Eps(1e-5f), 288,
+     8, "modeling_glm5_next.py:144", nullptr, "GLM-5.3-Flash"},
     {"glm5_next_text", "glm5_next"},
-    {"glm_moe_dsa",
-     kGlm4.Scale(2.5f).Shared(1).Eps(1e-5f).Models("GLM-5").Layer(
-         &kDeepseekV3Layer),
-     256, 8, "modeling_glm_moe_dsa.py:469"},
+    {"glm_moe_dsa", kGlm4.Scale(2.5f).Shared(1).Eps(1e-5f), 256, 8,
+     "modeling_glm_moe_dsa.py:469", &kDeepseekV3Layer, "GLM-5"},
     {"gpt_oss",
      kGranite.Oai(GateUpLayout::kInterleaved)
          .With(&CombineForm::has_expert_biases, true)
          .Norm(NormKind::kWeightInF32)
-         .Eps(1e-5f)
-         .Note("the bias is one of the router's product")
-         .Layer(&kGptOssLayer),
-     128, 4, "modeling_gpt_oss.py:116"},
-    {"granitemoe",
-     kGraniteMoe.Ignores(ConfigField::shared_intermediate_size)
-         .Layer(&kGraniteLayer),
-     8, 2, "modeling_granitemoe.py:113"},
+         .Eps(1e-5f),
+     128, 4, "modeling_gpt_oss.py:116", &kGptOssLayer},
+    {"granitemoe", kGraniteMoe.Ignores(ConfigField::shared_intermediate_size),
+     8, 2, "modeling_granitemoe.py:113", &kGraniteLayer},
     {"granitemoe_swa", kGraniteMoe.With(&CombineForm::num_shared_experts, 0), 8,
      2, "modeling_granitemoe_swa.py:46"},
-    {"granitemoehybrid",
-     kGraniteMoe.With(&CombineForm::num_shared_experts, 1)
-         .Models("Granite 4")
-         .Layer(&kGraniteSharedLayer),
-     8, 2, "modeling_granitemoehybrid.py:817"},
-    {"granitemoeshared",
-     kGraniteMoe.With(&CombineForm::num_shared_experts, 0)
-         .Layer(&kGraniteSharedLayer),
-     8, 2, "modeling_granitemoeshared.py:116"},
-    {"grok_1", kGrok1.Models("Grok-1"), 8, 2,
-     "commonly published, not checked; renormalised as in llama.cpp"},
-    {"grok_2",
-     kGrok1.Shared(1).Models("Grok-2").Note("the shared expert is a dense MLP"),
-     8, 2, "as grok_1, and a dense MLP beside the experts"},
+    {"granitemoehybrid", kGraniteMoe.With(&CombineForm::num_shared_experts, 1),
+     8, 2, "modeling_granitemoehybrid.py:817", &kGraniteSharedLayer,
+     "Granite 4"},
+    {"granitemoeshared", kGraniteMoe.With(&CombineForm::num_shared_experts, 0),
+     8, 2, "modeling_granitemoeshared.py:116", &kGraniteSharedLayer},
+    {"grok_1", kGrok1, 8, 2,
+     "commonly published, not checked; renormalised as in llama.cpp", nullptr,
+     "Grok-1"},
+    {"grok_2", kGrok1.Shared(1), 8, 2,
+     "as grok_1, and a dense MLP beside the experts", nullptr, "Grok-2"},
     {"hunyuan_large", kSoftmax.Shared(1).Eps(1e-5f), 16, 1,
      "commonly published, not checked"},
-    {"hunyuan_v1_moe",
-     kMixtral.Shared(1)
-         .Eps(1e-5f)
-         .Models("Hunyuan-A13B")
-         .Layer(&kHunyuanV1Layer),
-     1, 1, "modeling_hunyuan_v1_moe.py:223"},
-    {"hy_v3",
-     kHy3.Scale(2.826f)
-         .Shared(1)
-         .Eps(1e-5f)
-         .Models("Hy3")
-         .Note("the shared expert is added in f32: no `round_like_unfused`")
-         .Layer(&kHyV3Layer),
-     192, 8, "modeling_hy_v3.py:270"},
+    {"hunyuan_v1_moe", kMixtral.Shared(1).Eps(1e-5f), 1, 1,
+     "modeling_hunyuan_v1_moe.py:223", &kHunyuanV1Layer, "Hunyuan-A13B"},
+    {"hy_v3", kHy3.Scale(2.826f).Shared(1).Eps(1e-5f), 192, 8,
+     "modeling_hy_v3.py:270", &kHyV3Layer, "Hy3"},
     {"hy_v4",
-     kGlm4.Scale(2.827f)
-         .Limit(10.0f)
-         .Shared(1)
-         .WithoutResidual()
-         .Eps(1e-5f)
-         .Models("Hy4")
-         .Note("the shared expert has no limit; hyper-connections"),
-     256, 8, "modeling_hy_v4.py:499"},
+     kGlm4.Scale(2.827f).Limit(10.0f).Shared(1).WithoutResidual().Eps(1e-5f),
+     256, 8, "modeling_hy_v4.py:499", nullptr, "Hy4"},
+    // Its learned global_scale multiplies the factor.
     {"inkling",
      kSigmoid.Bias()
          .OverSum()
@@ -640,35 +547,24 @@ constexpr Family kFamilies[] = {
          .With(&RouteOptions::num_shared_experts, 2)
          .With(&RouteOptions::shared_logits, true)
          .Shared(2)
-         .WithoutResidual()
-         .Note(
-             "a learned global_scale multiplies the factor; the shared experts "
-             "have `row_scale`; a convolution comes before the residual"),
+         .WithoutResidual(),
      256, 6, "modeling_inkling.py:344"},
     {"inkling2",
      kHy3.Scale(8.0f)
          .FixedAct(Activation::kSitu)
          .Reads(ConfigField::mlp_gate_softcap, ConfigField::mlp_up_softcap)
          .Norm(NormKind::kWeightInF32)
-         .WithoutResidual()
-         .Note("the activation rounds once; a convolution comes before the "
-               "residual"),
+         .WithoutResidual(),
      384, 8, "modeling_inkling2.py:696"},
     {"inkling2_text", "inkling2"},
     {"inkling_mm_model", "inkling"},
     {"inkling_text", "inkling"},
     {"jamba", kSoftmax, 16, 2, "modeling_jamba.py:680"},
-    {"jetmoe",
-     kGranite.With(&CombineForm::has_vectors, true)
-         .Note("`vectors.block_bias`"),
-     8, 2, "modeling_jetmoe.py:160"},
-    {"kimi_k2",
-     kGlm4.Scale(2.827f)
-         .Shared(1)
-         .Eps(1e-5f)
-         .Models("Kimi K2 to K2.6")
-         .Layer(&kDeepseekV3Layer),
-     384, 8, "its config.json; routing as deepseek_v3"},
+    {"jetmoe", kGranite.With(&CombineForm::has_vectors, true), 8, 2,
+     "modeling_jetmoe.py:160"},
+    {"kimi_k2", kGlm4.Scale(2.827f).Shared(1).Eps(1e-5f), 384, 8,
+     "its config.json; routing as deepseek_v3", &kDeepseekV3Layer,
+     "Kimi K2 to K2.6"},
     {"kimi_k25", "kimi_k2"},
     // 1.0 in one fixture: what the checkpoint says goes.
     {"kimi_k3",
@@ -677,14 +573,10 @@ constexpr Family kFamilies[] = {
          .Reads(ConfigField::mlp_gate_softcap, ConfigField::mlp_up_softcap)
          .Shared(2)
          .WithoutResidual()
-         .Eps(1e-5f)
-         .Models("Kimi K3")
-         .Note("a latent width: sum, norm, the engine's product, then the "
-               "shared experts"),
-     896, 16, "its config.json; factor of a kernel's test"},
-    {"kimi_linear",
-     kGlm4.Scale(2.446f).Shared(1).Eps(1e-5f).Layer(&kKimiLinearLayer), 256, 8,
-     "modeling_kimi_linear.py:718"},
+         .Eps(1e-5f),
+     896, 16, "its config.json; factor of a kernel's test", nullptr, "Kimi K3"},
+    {"kimi_linear", kGlm4.Scale(2.446f).Shared(1).Eps(1e-5f), 256, 8,
+     "modeling_kimi_linear.py:718", &kKimiLinearLayer},
     {"kolibri1",
      kSigmoidOfSelected.Bias(BiasPlace::kLogit)
          .OverSum()
@@ -707,17 +599,15 @@ constexpr Family kFamilies[] = {
          .InModelType()
          .Needs(ConfigField::use_expert_bias)
          .FixedAct(Activation::kSilu)
-         .Eps(1e-5f)
-         .Models("LFM2"),
-     32, 4, "modeling_lfm2_moe.py:171"},
+         .Eps(1e-5f),
+     32, 4, "modeling_lfm2_moe.py:171", nullptr, "LFM2"},
     // The weight multiplies the expert's input.
     {"llama4",
      kSigmoidOfSelected.With(&CombineForm::has_weights_on_input, true)
          .With(&ActivateOptions::row_scale_place, ActivatePlace::kBefore)
          .Shared(1)
-         .Eps(1e-5f)
-         .Models("Llama 4 Scout, Maverick"),
-     16, 1, "modeling_llama4.py:140"},
+         .Eps(1e-5f),
+     16, 1, "modeling_llama4.py:140", nullptr, "Llama 4 Scout, Maverick"},
     {"llama4_text", "llama4", nullptr, &kLlama4Layer},
     {"longcat_flash",
      kSoftmax.Bias()
@@ -726,45 +616,37 @@ constexpr Family kFamilies[] = {
          .Needs(ConfigField::zero_expert_num)
          .With(&CombineForm::has_identity_experts, true)
          .WithoutResidual()
-         .Eps(1e-5f)
-         .Note("its output is added two sublayers later")
-         .Layer(&kLongcatLayer),
-     768, 12, "modeling_longcat_flash.py:130"},
-    {"mellum", kQwen3Next.Models("Mellum2").Layer(&kMellumLayer), 64, 8,
-     "modeling_mellum.py:312"},
-    {"mimo_v2", kMimoV2.Models("MiMo-V2"), 384, 8,
-     "its config.json; sigmoid noaux_tc"},
-    {"mimo_v2_flash", kMimoV2.Layer(&kMimoV2Layer), 256, 8,
-     "modeling_mimo_v2_flash.py:129"},
+         .Eps(1e-5f),
+     768, 12, "modeling_longcat_flash.py:130", &kLongcatLayer},
+    {"mellum", kQwen3Next, 64, 8, "modeling_mellum.py:312", &kMellumLayer,
+     "Mellum2"},
+    {"mimo_v2", kMimoV2, 384, 8, "its config.json; sigmoid noaux_tc", nullptr,
+     "MiMo-V2"},
+    {"mimo_v2_flash", kMimoV2, 256, 8, "modeling_mimo_v2_flash.py:129",
+     &kMimoV2Layer},
     {"minicpm5_moe", kGlm4.Scale(3.66f).Shared(1), 160, 16,
      "its config.json; sigmoid taken as deepseek_v3's, not checked"},
     {"minimax",
      kMixtral.Needs(ConfigField::mlp_alpha_factor, ConfigField::mlp_beta_factor)
-         .Eps(1e-5f)
-         .Models("MiniMax-Text-01, M1")
-         .Note("the residual is the normed input"),
-     8, 2, "modeling_minimax.py:451"},
-    {"minimax_m2", kMinimaxM2.Layer(&kMinimaxM2Layer), 256, 8,
-     "modeling_minimax_m2.py:45"},
+         .Eps(1e-5f),
+     8, 2, "modeling_minimax.py:451", nullptr, "MiniMax-Text-01, M1"},
+    {"minimax_m2", kMinimaxM2, 256, 8, "modeling_minimax_m2.py:45",
+     &kMinimaxM2Layer},
     {"minimax_m3", "minimax_m3_vl"},
     {"minimax_m3_vl",
      kMinimaxM2.Oai(GateUpLayout::kConcatenated)
          .ScaleOfSum(2.0f)
          .Norm(NormKind::kPlusOne)
-         .Shared(1)
-         .Models("MiniMax-M3")
-         .Note("the shared expert has the same activation"),
-     128, 4, "modeling_minimax_m3_vl.py:221"},
+         .Shared(1),
+     128, 4, "modeling_minimax_m3_vl.py:221", nullptr, "MiniMax-M3"},
     {"minimax_m3_vl_text", "minimax_m3_vl"},
-    {"mistral4",
-     kMistralLarge4.IfNormTopkProb(true).InModelType().Models(
-         "Mistral Small 4"),
-     128, 4, "modeling_mistral4.py:133"},
+    {"mistral4", kMistralLarge4.IfNormTopkProb(true).InModelType(), 128, 4,
+     "modeling_mistral4.py:133", nullptr, "Mistral Small 4"},
     {"mistral_large4", kMistralLarge4.Eps(1e-5f), 128, 4,
      "modeling_mistral_large4.py:512"},
     {"mistral_large4_text", "mistral_large4"},
-    {"mixtral", kMixtral.Eps(1e-5f).Layer(&kMixtralLayer), 8, 2,
-     "modeling_mixtral.py:95"},
+    {"mixtral", kMixtral.Eps(1e-5f), 8, 2, "modeling_mixtral.py:95",
+     &kMixtralLayer},
     {"muse_spark",
      kSigmoid.With(&RouteOptions::logit_scale, 0.1767766952966369f)
          .Bias()
@@ -778,9 +660,7 @@ constexpr Family kFamilies[] = {
          .With(&CombineOptions::block_eps, 1e-8f)
          .With(&CombineOptions::block_norm, NormKind::kPlusOneFirst)
          .With(&CombineForm::has_vectors, true)
-         .WithoutResidual()
-         .Note("each expert's row has an RMSNorm; a latent width: sum, then "
-               "the engine's product"),
+         .WithoutResidual(),
      256, 8, "modeling_muse_spark.py:181"},
     {"muse_spark_text", "muse_spark"},
     {"nemotron_h",
@@ -788,12 +668,10 @@ constexpr Family kFamilies[] = {
          .With(&ActivateOptions::layout, GateUpLayout::kUngated)
          .OneShared()
          .Norm(NormKind::kWeightInF32)
-         .Eps(1e-5f)
-         .Models("Nemotron 3")
-         .Note("the shared expert has no gate; optionally a latent width"),
-     8, 2, "modeling_nemotron_h.py:757"},
-    {"olmoe", kOlmoe.Eps(1e-5f).Models("OLMoE").Layer(&kOlmoeLayer), 64, 8,
-     "modeling_olmoe.py:317"},
+         .Eps(1e-5f),
+     8, 2, "modeling_nemotron_h.py:757", nullptr, "Nemotron 3"},
+    {"olmoe", kOlmoe.Eps(1e-5f), 64, 8, "modeling_olmoe.py:317", &kOlmoeLayer,
+     "OLMoE"},
     {"openai_privacy_filter",
      kGranite.DividedByTopK()
          .Oai(GateUpLayout::kConcatenated)
@@ -806,25 +684,17 @@ constexpr Family kFamilies[] = {
          .InModelType()
          .Needs(ConfigField::router_jitter_noise)
          .Eps(1e-5f)
-         .NextNormIsOther()
-         .Models("Phi-3.5-MoE")
-         .Note("two rounds, of a softmax each"),
-     16, 2, "modeling_phimoe.py:339"},
-    {"qwen2_moe",
-     kOlmoe.GatedShared().Models("Qwen1.5-MoE, Qwen2").Layer(&kQwen2MoeLayer),
-     60, 4, "modeling_qwen2_moe.py:310"},
-    {"qwen3_5_moe",
-     kMixtral.GatedShared().Norm(NormKind::kPlusOne).Models("Qwen3.5, 3.6"),
-     256, 8, "modeling_qwen3_5_moe.py:872"},
+         .NextNormIsOther(),
+     16, 2, "modeling_phimoe.py:339", nullptr, "Phi-3.5-MoE"},
+    {"qwen2_moe", kOlmoe.GatedShared(), 60, 4, "modeling_qwen2_moe.py:310",
+     &kQwen2MoeLayer, "Qwen1.5-MoE, Qwen2"},
+    {"qwen3_5_moe", kMixtral.GatedShared().Norm(NormKind::kPlusOne), 256, 8,
+     "modeling_qwen3_5_moe.py:872", nullptr, "Qwen3.5, 3.6"},
     {"qwen3_5_moe_text", "qwen3_5_moe", nullptr, &kQwen2MoeLayer},
-    {"qwen3_moe",
-     kOlmoe.Models("Qwen3, Coder")
-         .Note("checkpoints switch norm_topk_prob on")
-         .Layer(&kQwen3MoeLayer),
-     128, 8, "modeling_qwen3_moe.py:248"},
-    {"qwen3_next",
-     kQwen3Next.GatedShared().Norm(NormKind::kPlusOne).Layer(&kQwen2MoeLayer),
-     512, 10, "modeling_qwen3_next.py:828"},
+    {"qwen3_moe", kOlmoe, 128, 8, "modeling_qwen3_moe.py:248", &kQwen3MoeLayer,
+     "Qwen3, Coder"},
+    {"qwen3_next", kQwen3Next.GatedShared().Norm(NormKind::kPlusOne), 512, 10,
+     "modeling_qwen3_next.py:828", &kQwen2MoeLayer},
     {"qwen3_omni_moe", kQwen3Next, 128, 8, "modeling_qwen3_omni_moe.py:1346"},
     {"qwen3_omni_moe_talker_text", kOlmoe.GatedShared(), 128, 8,
      "modeling_qwen3_omni_moe.py:2820"},
@@ -832,12 +702,8 @@ constexpr Family kFamilies[] = {
     {"qwen3_vl_moe", kMixtral, 60, 4, "modeling_qwen3_vl_moe.py:124"},
     {"qwen3_vl_moe_text", "qwen3_vl_moe"},
     {"qwen4_exp",
-     kQwen3Next.GatedShared()
-         .Norm(NormKind::kPlusOne)
-         .WithoutResidual()
-         .Models("Qwen3.8-Flash-Next")
-         .Note("hyper-connections"),
-     512, 10, "modeling_qwen4_exp.py:954"},
+     kQwen3Next.GatedShared().Norm(NormKind::kPlusOne).WithoutResidual(), 512,
+     10, "modeling_qwen4_exp.py:954", nullptr, "Qwen3.8-Flash-Next"},
     {"qwen4_exp_text",
      kQwen3Next.GatedShared().Norm(NormKind::kPlusOne).WithoutResidual(), 512,
      10, "modeling_qwen4_exp.py:954"},
@@ -848,21 +714,18 @@ constexpr Family kFamilies[] = {
          .With(&ActivateOptions::limit_place, ActivatePlace::kAfter)
          .Norm(NormKind::kPlusOne)
          .Shared(1)
-         .Eps(1e-5f)
-         .Models("Step-3.5, 3.7-Flash")
-         .Note("limit 7 in layers 43 and 44, and 16 in their shared expert"),
-     288, 8, "modeling_step3p7.py:582"},
+         .Eps(1e-5f),
+     288, 8, "modeling_step3p7.py:582", nullptr, "Step-3.5, 3.7-Flash"},
     {"unlimited_ocr", kDeepseekV2, 64, 6, "modeling_unlimited_ocr.py:1147"},
     {"unlimited_ocr_text", "unlimited_ocr"},
+    // Its skip expert is the last.
     {"zaya",
      kSoftmax.Bias()
          .InModelType()
          .With(&RouteOptions::num_zero_experts, 1)
          .With(&CombineForm::has_vectors, true)
-         .Eps(1e-5f)
-         .Models("ZAYA1")
-         .Note("the last expert skips; (y + b1) s1 + (r + b2) s2 in f32"),
-     17, 1, "modeling_zaya.py:506"},
+         .Eps(1e-5f),
+     17, 1, "modeling_zaya.py:506", nullptr, "ZAYA1"},
 };
 
 }  // namespace switchyard::families

@@ -141,11 +141,11 @@ void PrintRow(const Family& family) {
   const auto code = [](const std::string& text) {
     return text.empty() ? text : "`" + text + "`";
   };
-  std::printf("| %s | %zu/%zu | %s | %s | %s | %s | %s | %s |\n", names.c_str(),
+  std::printf("| %s | %zu/%zu | %s | %s | %s | %s | %s |\n", names.c_str(),
               preset.num_experts, preset.top_k, code(route).c_str(),
               code(OptionsOf(preset, "activate", "activation")).c_str(),
               code(combine).c_str(), code(FieldsOf(family)).c_str(),
-              family.note, preset.source);
+              preset.source);
 }
 
 }  // namespace
@@ -162,8 +162,8 @@ int PrintPresets(bool markdown) {
   if (markdown) {
     std::printf(
         "| preset | E/k | `route` | `activate` | `combine` and `form` | "
-        "config.json | beside these | source |\n"
-        "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+        "config.json | source |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n");
     for (const Family& family : kFamilies) {
       if (family.preset.same_as == nullptr) PrintRow(family);
     }
