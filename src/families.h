@@ -40,7 +40,7 @@ struct Recipe {
     preset.route.needs_config = true;
     preset.activate.layout = GateUpLayout::kConcatenated;
   }
-  // The structs whose members With() sets.
+  // The parts of a preset, so that With() can set a member of any.
   static constexpr RouteOptions& Part(Preset& p, RouteOptions*) {
     return p.route;
   }

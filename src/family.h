@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where a model family's layer is in its checkpoints: what moe_layer knows of
-// a family beside its preset. The library has none of it compiled.
+// The names of a model family's layer in config.json and in its checkpoints,
+// for moe_layer. The library compiles none of them.
 
 #ifndef SWITCHYARD_SRC_FAMILY_H_
 #define SWITCHYARD_SRC_FAMILY_H_
@@ -16,9 +16,9 @@ namespace switchyard::families {
 // The tensors of a layer that no GEMM multiplies.
 enum Vector : size_t {
   kNorm,            // [hidden], opens the block
-  kNextNorm,        // [hidden], opens what follows it
-  kRouterNorm,      // [hidden], of what the router reads, if not kNorm
-  kSharedNorm,      // [hidden], of what the shared expert reads, if not kNorm
+  kNextNorm,        // [hidden], opens the next block
+  kRouterNorm,      // [hidden], of the router's input, if not kNorm
+  kSharedNorm,      // [hidden], of the shared expert's input, if not kNorm
   kRoutedOutNorm,   // [hidden], of the routed experts' sum
   kSharedOutNorm,   // [hidden], of the shared expert's output
   kBlockOutNorm,    // [hidden], of both together
@@ -34,7 +34,7 @@ enum Vector : size_t {
 struct LayerRule {
   enum Kind {
     kDense,        // not the layers in this list
-    kStep,         // the layers whose number + 1 is a multiple of this
+    kStep,         // layers that are multiples of this, counted from 1
     kFirst,        // the layers from this number on
     kLast,         // the layers up to this number
     kListed,       // the layers in this list
@@ -100,17 +100,17 @@ struct FamilyLayer {
   // The bias is one of the router's matmul, for weights as well: gpt-oss.
   bool bias_in_logits = false;
 
-  // The first one under which there is the first norm.
+  // The first under which the checkpoint has the first norm.
   std::array<const char*, 4> roots = {"model.", "", "model.language_model.",
                                       "language_model.model."};
   const char* prefix = "{root}layers.{layer}.";  // of all names but last_norm
-  // Null: there is none. kNextNorm is looked for in the layer after.
+  // Null where a family has no such tensor. kNextNorm is the next layer's.
   std::array<const char*, kVectors> vectors = {};
   const char* last_norm = "{root}norm.weight";  // after the last layer
   const char* router = nullptr;
-  std::array<ExpertTensors, 2> experts =
-      {};  // the first that is there is taken
-  // Without a module, there is no shared expert.
+  // The first whose tensors the checkpoint has.
+  std::array<ExpertTensors, 2> experts = {};
+  // A family without shared experts has no module here.
   ExpertTensors shared = {};
   // [1, hidden]: the sigmoid of its product with a token weights the shared
   // expert.

@@ -30,7 +30,8 @@ constexpr uint64_t kMaxSize = INT32_MAX;
 constexpr const char* kTextConfigs[] = {"text_config", "language_config",
                                         "llm_config", "thinker_config"};
 
-// The family with a layer whose model_type the object has, or null.
+// The family that the object has as model_type, or null if moe_layer has no
+// layer of it.
 const Family* FindFamily(const json& config) {
   const auto type = config.find("model_type");
   if (type == config.end()) return nullptr;

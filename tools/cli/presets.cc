@@ -71,7 +71,7 @@ std::string OptionsOf(const Preset& preset, const std::string& part,
   return text;
 }
 
-// What of the form is not the default.
+// The fields of the form that differ from the default.
 void PutForm(const switchyard::CombineForm& form, std::string* text) {
   const switchyard::CombineForm plain;
 #define PUT(field)               \
@@ -92,8 +92,8 @@ void PutForm(const switchyard::CombineForm& form, std::string* text) {
   }
 }
 
-// The fields of config.json in which the family differs from most: "x" has to
-// be there, "[x]" may be, and "-x" is not looked at.
+// The fields of config.json in which the family differs from most: "x" is
+// required, "[x]" is optional, and "-x" is ignored.
 std::string FieldsOf(const Family& family) {
   const switchyard::families::Recipe most(switchyard::Score::kSoftmax);
   std::string text;

@@ -33,7 +33,7 @@ BOUND = {torch.float32: 2.0 ** -20, torch.bfloat16: 2.0 ** -6}
 DIFFERENT = 1.0
 
 
-# What opens a layer, by the first of these names that the file has.
+# The norm that opens a layer has the first of these names that the file has.
 ATTRIBUTES = ("input_layernorm", "operator_norm", "norm_1", "hc_norm", "post_feedforward_layernorm",
               "norm")
 # A configuration of Cohere2 with rms_norm_eps has an RMSNorm.
