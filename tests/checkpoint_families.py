@@ -122,6 +122,22 @@ def model(tensors, last_norm=None, root="model.", number=1):
     return named
 
 
+def layer(said, tensors, norm, router, experts, weigh, select=top_k, act=swiglu, bias=0.0,
+          shared=lambda x: 0.0, residual=1.0, scale=1.0, weighs_input=False, **more):
+    """A family whose block is residual * hidden + scale * (experts and shared), after one norm.
+    `weigh` makes the weights of logits and ids.
+    """
+    def logits(hidden):
+        return rms_norm(hidden, norm) @ router.T + bias
+
+    def block(hidden, ids):
+        x = rms_norm(hidden, norm)
+        routed = experts.sum(x, ids, weigh(logits(hidden), ids), act, weighs_input)
+        return residual * hidden + scale * (routed + shared(x))
+
+    return Family(said, tensors, logits, select, block, **more)
+
+
 def deepseek_v3():
     """Tensors of each expert; sigmoid, bias, groups, factor; a plain shared expert."""
     norm, last = around(1, HIDDEN), around(1, HIDDEN)
@@ -135,12 +151,7 @@ def deepseek_v3():
         np.put_along_axis(keys, dropped[:, :, None], -np.inf, axis=1)
         return top_k(keys.reshape(-1, EXPERTS))
 
-    def block(hidden, ids):
-        x = rms_norm(hidden, norm)
-        weights = 1.75 * share(of(sigmoid(x @ router.T), ids))
-        return hidden + experts.sum(x, ids, weights) + shared.run(x)
-
-    return Family(
+    return layer(
         config("deepseek_v3", moe_intermediate_size=INTER, n_routed_experts=EXPERTS,
                n_shared_experts=2, n_group=4, topk_group=2, routed_scaling_factor=1.75,
                norm_topk_prob=True, first_k_dense_replace=1),
@@ -148,8 +159,8 @@ def deepseek_v3():
                "mlp.gate.e_score_correction_bias": bias,
                **experts.named("mlp.experts.{e}.{m}.weight"),
                **shared.named("mlp.shared_experts.{m}.weight")}, last),
-        lambda hidden: rms_norm(hidden, norm) @ router.T, select, block,
-        lambda out: rms_norm(out, last))
+        norm, router, experts, lambda logits, ids: 1.75 * share(of(sigmoid(logits), ids)), select,
+        shared=shared.run, next_norm=lambda out: rms_norm(out, last))
 
 
 def deepseek_v4():
@@ -164,20 +175,16 @@ def deepseek_v4():
     def act(gate, up):
         return swiglu(np.minimum(gate, 0.75), np.clip(up, -0.75, 0.75))
 
-    def block(hidden, ids):
-        x = rms_norm(hidden, norm)
-        weights = 1.5 * share(of(score(x @ router.T), ids))
-        return experts.sum(x, ids, weights, act) + shared.run(x, act=act)
-
-    return Family(
+    return layer(
         config("deepseek_v4", moe_intermediate_size=INTER, n_routed_experts=EXPERTS,
                n_shared_experts=1, routed_scaling_factor=1.5, swiglu_limit=0.75,
                num_hash_layers=1),
         model({"ffn_norm.weight": norm, "ffn.gate.weight": router, "ffn.gate.bias": bias,
                **experts.named("ffn.experts.{e}.{m}.weight", w),
                **shared.named("ffn.shared_experts.{m}.weight", w)}, root=""),
-        lambda hidden: rms_norm(hidden, norm) @ router.T,
-        lambda logits: top_k(score(logits) + bias), block)
+        norm, router, experts, lambda logits, ids: 1.5 * share(of(score(logits), ids)),
+        lambda logits: top_k(score(logits) + bias), act, residual=0.0,
+        shared=lambda x: shared.run(x, act=act))
 
 
 def gpt_oss():
@@ -193,14 +200,7 @@ def gpt_oss():
         gate, up = np.minimum(gate, 1.5), np.clip(up, -1.5, 1.5)
         return (up + 1) * gate * sigmoid(1.702 * gate)
 
-    def logits(hidden):
-        return rms_norm(hidden, norm) @ router.T + router_bias
-
-    def block(hidden, ids):
-        weights = softmax(of(logits(hidden), ids))
-        return hidden + experts.sum(rms_norm(hidden, norm), ids, weights, act)
-
-    return Family(
+    return layer(
         config("gpt_oss", intermediate_size=INTER, num_local_experts=EXPERTS, swiglu_limit=1.5),
         model({"post_attention_layernorm.weight": norm, "mlp.router.weight": router,
                "mlp.router.bias": router_bias,
@@ -208,7 +208,8 @@ def gpt_oss():
                "mlp.experts.gate_up_proj_bias": gate_up_bias,
                "mlp.experts.down_proj": turned(experts.down),
                "mlp.experts.down_proj_bias": experts.biases[2]}, last),
-        logits, top_k, block, lambda out: rms_norm(out, last))
+        norm, router, experts, lambda logits, ids: softmax(of(logits, ids)), act=act,
+        bias=router_bias, next_norm=lambda out: rms_norm(out, last))
 
 
 def llama4():
@@ -216,24 +217,18 @@ def llama4():
     multiplies what the expert reads."""
     norm, following = around(1, HIDDEN), around(1, HIDDEN)
     router, experts, shared = weight(EXPERTS, HIDDEN, scale=2), Mlps(), Mlps(INTER, 1)
-
-    def block(hidden, ids):
-        x = rms_norm(hidden, norm)
-        weights = sigmoid(of(x @ router.T, ids))
-        return hidden + experts.sum(x, ids, weights, weighs_input=True) + shared.run(x)
-
     text = config("llama4_text", intermediate_size=INTER, num_local_experts=EXPERTS,
                   moe_layers=[0])
     root = "language_model.model."
-    return Family(
+    return layer(
         {"model_type": "llama4", "hidden_size": 1, "text_config": text},
         model({"post_attention_layernorm.weight": norm, "feed_forward.router.weight": router,
                "feed_forward.experts.gate_up_proj": turned(experts.fused()),
                "feed_forward.experts.down_proj": turned(experts.down),
                **shared.named("feed_forward.shared_expert.{m}.weight")}, root=root, number=0)
         | model({"input_layernorm.weight": following}, root=root),
-        lambda hidden: rms_norm(hidden, norm) @ router.T, top_k, block,
-        lambda out: rms_norm(out, following), layer=0)
+        norm, router, experts, lambda logits, ids: sigmoid(of(logits, ids)), weighs_input=True,
+        shared=shared.run, next_norm=lambda out: rms_norm(out, following), layer=0)
 
 
 def gemma4():
@@ -277,40 +272,29 @@ def longcat_flash():
     zero = 5
     norm, router = around(1, HIDDEN), weight(EXPERTS + zero, HIDDEN, scale=2)
     bias, experts = around(0, EXPERTS + zero) / 8, Mlps()
-
-    def block(hidden, ids):
-        x = rms_norm(hidden, norm)
-        return experts.sum(x, ids, 6 * of(softmax(x @ router.T), ids))
-
-    said = config("longcat_flash", expert_ffn_hidden_size=INTER, n_routed_experts=EXPERTS,
-                  zero_expert_num=zero, moe_topk=TOP_K, num_layers=2, routed_scaling_factor=6)
-    return Family(
-        said,
+    return layer(
+        config("longcat_flash", expert_ffn_hidden_size=INTER, n_routed_experts=EXPERTS,
+               zero_expert_num=zero, moe_topk=TOP_K, num_layers=2, routed_scaling_factor=6),
         model({"post_attention_layernorm.0.weight": norm, "mlp.router.classifier.weight": router,
                "mlp.router.e_score_correction_bias": bias[None],
                **experts.named("mlp.experts.{e}.{m}.weight")}),
-        lambda hidden: rms_norm(hidden, norm) @ router.T,
-        lambda logits: top_k(softmax(logits) + bias), block)
+        norm, router, experts, lambda logits, ids: 6 * of(softmax(logits), ids),
+        lambda logits: top_k(softmax(logits) + bias), residual=0.0)
 
 
 def granitemoe():
     """A factor of the block; softmax of the selected."""
     norm, last = around(1, HIDDEN), around(1, HIDDEN)
     router, experts = weight(EXPERTS, HIDDEN, scale=2), Mlps(dtype=np.float16)
-
-    def block(hidden, ids):
-        x = rms_norm(hidden, norm)
-        return hidden + 0.22 * experts.sum(x, ids, softmax(of(x @ router.T, ids)))
-
-    return Family(
+    return layer(
         config("granitemoe", intermediate_size=INTER, num_local_experts=EXPERTS,
                residual_multiplier=0.22),
         model({"post_attention_layernorm.weight": norm,
                "block_sparse_moe.router.layer.weight": router,
                "block_sparse_moe.input_linear.weight": experts.fused(),
                "block_sparse_moe.output_linear.weight": experts.down}, last),
-        lambda hidden: rms_norm(hidden, norm) @ router.T, top_k, block,
-        lambda out: rms_norm(out, last))
+        norm, router, experts, lambda logits, ids: softmax(of(logits, ids)), scale=0.22,
+        next_norm=lambda out: rms_norm(out, last))
 
 
 def qwen3_next():
@@ -318,21 +302,16 @@ def qwen3_next():
     norm, last = around(0, HIDDEN), around(0, HIDDEN)
     router, gate = weight(EXPERTS, HIDDEN, scale=2), weight(1, HIDDEN)
     experts, shared = Mlps(), Mlps(56, 1)
-
-    def block(hidden, ids):
-        x = rms_norm(hidden, 1 + norm)
-        weights = share(of(softmax(x @ router.T), ids))
-        return hidden + experts.sum(x, ids, weights) + sigmoid(x @ gate.T) * shared.run(x)
-
-    return Family(
+    return layer(
         config("qwen3_next", moe_intermediate_size=INTER, num_experts=EXPERTS,
                shared_expert_intermediate_size=56, norm_topk_prob=True),
         model({"post_attention_layernorm.weight": norm, "mlp.gate.weight": router,
                **experts.named("mlp.experts.{e}.{m}.weight"),
                **shared.named("mlp.shared_expert.{m}.weight"),
                "mlp.shared_expert_gate.weight": gate}, last),
-        lambda hidden: rms_norm(hidden, 1 + norm) @ router.T, top_k, block,
-        lambda out: rms_norm(out, 1 + last))
+        1 + norm, router, experts, lambda logits, ids: share(of(softmax(logits), ids)),
+        shared=lambda x: sigmoid(x @ gate.T) * shared.run(x),
+        next_norm=lambda out: rms_norm(out, 1 + last))
 
 
 FAMILIES = (deepseek_v3, deepseek_v4, gemma4, gpt_oss, granitemoe, llama4, longcat_flash,
