@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "device/src/metal/lexer.h"
+#include "device/src/metal/text.h"
 
 namespace switchyard::device::metal {
 namespace {
@@ -43,24 +43,24 @@ class Reader {
  public:
   Reader(std::string_view text, const std::string& file,
          AllowComments* comments)
-      : tokens_(Lex(text)), name_(file), comments_(comments) {}
+      : text_(text), name_(file), comments_(comments) {}
 
   void Run() {
-    for (const Comment& comment : tokens_.comments) ReadComment(comment);
+    for (const Comment& comment : text_.comments()) ReadComment(comment);
     // Comments of directives are theirs.
-    for (const Pragma& pragma : tokens_.pragmas) ReadDirective(pragma);
+    for (const Pragma& pragma : text_.pragmas()) ReadDirective(pragma);
   }
 
  private:
   const std::string& File(uint32_t file) const {
-    return file == 0 ? name_ : tokens_.files[file];
+    return file == 0 ? name_ : text_.files()[file];
   }
 
   // An AllowComment's place from that of a byte behind `begin`.
   void SetPlace(size_t at, size_t begin, size_t line_begin, uint32_t line,
                 AllowComment& comment) const {
     for (size_t i = begin; i < at; ++i) {
-      if (tokens_.text[i] != '\n') continue;
+      if (text_.source()[i] != '\n') continue;
       ++line;
       line_begin = i + 1;
     }
@@ -76,7 +76,8 @@ class Reader {
   }
 
   void ReadComment(const Comment& c) {
-    const std::string_view text = tokens_.text.substr(c.begin, c.end - c.begin);
+    const std::string_view text =
+        text_.source().substr(c.begin, c.end - c.begin);
     const size_t first = text.find_first_not_of("/*!< \t");
     for (size_t at = 0; (at = text.find(kName, at)) != text.npos;) {
       const size_t begin = at;
@@ -109,19 +110,19 @@ class Reader {
   // The line that it ends, or else the next one with code.
   void SetCode(const Comment& c, AllowComment& comment) const {
     const auto on_line = [&](uint32_t i) {
-      return i < tokens_.size() && tokens_.list[i].file == c.file &&
-             tokens_.list[i].line == c.line;
+      return i < text_.size() && text_.token(i).file == c.file &&
+             text_.token(i).line == c.line;
     };
     const uint32_t token =
         c.token != 0 && on_line(c.token - 1) ? c.token - 1 : c.token;
-    if (token >= tokens_.size()) Fail(comment, "there is no code behind it");
-    comment.file = File(tokens_.list[token].file);
-    comment.code_line = tokens_.list[token].line;
+    if (token >= text_.size()) Fail(comment, "there is no code behind it");
+    comment.file = File(text_.token(token).file);
+    comment.code_line = text_.token(token).line;
   }
 
   void ReadDirective(const Pragma& pragma) const {
     const std::string_view text =
-        tokens_.text.substr(pragma.begin, pragma.end - pragma.begin);
+        text_.source().substr(pragma.begin, pragma.end - pragma.begin);
     const size_t comment =
         std::min(text.find("//"), std::min(text.find("/*"), text.size()));
     const size_t at = text.find(kName, comment);
@@ -136,7 +137,7 @@ class Reader {
          "it is used");
   }
 
-  const Tokens tokens_;
+  const Text text_;
   const std::string& name_;
   AllowComments* const comments_;
 };
@@ -144,7 +145,7 @@ class Reader {
 }  // namespace
 
 void AllowComments::Read(std::string_view text, const std::string& file) {
-  // Most files have none, and need no look at their tokens.
+  // Most files have none, and need no look at their text.
   if (text.find(kName) == text.npos) return;
   Reader(text, file, this).Run();
 }

@@ -3,9 +3,7 @@
 
 #include "device/src/metal/declarations.h"
 
-#include <string_view>
-
-#include "device/src/metal/signatures.h"
+#include <cstdlib>
 
 namespace switchyard::device::metal {
 namespace {
@@ -27,12 +25,12 @@ bool IsArithmetic(std::string_view word) {
 }
 
 // From the : of a constructor to its body.
-uint32_t SkipInitializers(const Tokens& tokens, uint32_t i, uint32_t limit) {
-  for (++i; i < limit && !tokens.Is(i, ";"); i = tokens.Skip(i)) {
-    if (!tokens.Is(i, "{")) continue;
+uint32_t SkipInitializers(const Text& text, uint32_t i, uint32_t limit) {
+  for (++i; i < limit && !text.Is(i, ";"); i = text.Skip(i)) {
+    if (!text.Is(i, "{")) continue;
     // It initialises a member, or is the body.
-    const bool of_member = tokens.IsIdentifier(i - 1) || tokens.Is(i - 1, ">");
-    if (!of_member) break;
+    const bool is_of_member = text.IsIdentifier(i - 1) || text.Is(i - 1, ">");
+    if (!is_of_member) break;
   }
   return i;
 }
@@ -40,132 +38,223 @@ uint32_t SkipInitializers(const Tokens& tokens, uint32_t i, uint32_t limit) {
 class Hash {
  public:
   void Add(std::string_view text) {
-    for (const char c : text) Byte(static_cast<unsigned char>(c));
-    Byte(0);
+    for (const char c : text) AddByte(static_cast<unsigned char>(c));
+    AddByte(0);
   }
   uint64_t value() const { return value_; }
 
  private:
-  void Byte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001b3; }
+  void AddByte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001b3; }
   uint64_t value_ = 0xcbf29ce484222325;
 };
 
 // The names of template parameters and of parameters, which may differ.
-class Names {
+class NormalizedNames {
  public:
-  explicit Names(const Tokens& tokens) : tokens_(tokens) {}
+  explicit NormalizedNames(const Text& text) : text_(text) {}
 
   void AddTemplate(uint32_t first, uint32_t last) {
-    for (const Piece& p : SplitAtCommas(tokens_, first, last)) Add(p);
+    for (const Piece& p : text_.SplitAtCommas(first, last)) Add(p);
   }
 
   void AddParameters(uint32_t first, uint32_t last) {
-    for (const Piece& p : SplitAtCommas(tokens_, first, last)) {
-      const uint32_t name = DeclaredName(tokens_, p.first, p.last);
+    for (const Piece& p : text_.SplitAtCommas(first, last)) {
+      const uint32_t name = text_.FindDeclaredName(p.first, p.last);
       // The only name is a type's; one behind `const` may be.
       if (name == kNone || name == p.first) continue;
-      const std::string_view before = tokens_.Text(name - 1);
+      const std::string_view before = text_.word(name - 1);
       if (before != "::" && before != "const" && before != "struct" &&
-          !IsAddressSpace(before) && !IsArithmetic(tokens_.Text(name))) {
+          !IsAddressSpace(before) && !IsArithmetic(text_.word(name))) {
         Add(p);
       }
     }
   }
 
-  std::string Text(const Edits& edits, uint32_t token) const {
-    const std::string_view text = edits.Text(token);
-    if (tokens_.IsIdentifier(token) && !tokens_.Is(token - 1, ".") &&
-        !tokens_.Is(token - 1, "->") && !tokens_.Is(token - 1, "::")) {
-      const auto found = names_.find(text);
+  std::string WriteToken(uint32_t token) const {
+    const std::string_view word = text_.edited(token);
+    if (text_.IsIdentifier(token) && !text_.IsMember(token) &&
+        !text_.Is(token - 1, "::")) {
+      const auto found = names_.find(word);
       if (found != names_.end()) return "$" + std::to_string(found->second);
     }
-    return std::string(text);
+    return std::string(word);
   }
 
  private:
   void Add(const Piece& piece) {
-    const uint32_t name = DeclaredName(tokens_, piece.first, piece.last);
-    if (name != kNone) names_.emplace(tokens_.Text(name), names_.size());
+    const uint32_t name = text_.FindDeclaredName(piece.first, piece.last);
+    if (name != kNone) names_.emplace(text_.word(name), names_.size());
   }
 
-  const Tokens& tokens_;
+  const Text& text_;
   std::unordered_map<std::string_view, size_t> names_;
+};
+
+// Integer expressions by precedence.
+class Evaluator {
+ public:
+  using Values = std::unordered_map<std::string_view, std::optional<uint32_t>>;
+
+  Evaluator(const Text& text, const Values& values, uint32_t first,
+            uint32_t last)
+      : text_(text), values_(values), at_(first), last_(last) {}
+
+  std::optional<uint32_t> Run() {
+    const int64_t value = EvaluateBinary(0, 0);
+    if (!ok_ || at_ != last_ || value < 0 || value > 0xffff) return {};
+    return static_cast<uint32_t>(value);
+  }
+
+ private:
+  std::string_view Peek() const {
+    return at_ < last_ ? text_.word(at_) : std::string_view();
+  }
+
+  int64_t Fail() {
+    ok_ = false;
+    at_ = last_;
+    return 0;
+  }
+
+  int64_t EvaluatePrimary(int depth) {
+    const std::string_view word = Peek();
+    if (word.empty() || depth > 50) return Fail();
+    ++at_;
+    if (word == "(") {
+      const int64_t value = EvaluateBinary(0, depth + 1);
+      if (Peek() != ")") return Fail();
+      ++at_;
+      return value;
+    }
+    if (word == "+") return EvaluatePrimary(depth + 1);
+    if (word == "-") return -EvaluatePrimary(depth + 1);
+    if (text_.IsIdentifier(at_ - 1)) return EvaluateName();
+    if (!text_.IsNumber(at_ - 1)) return Fail();
+    std::string digits(word);
+    while (!digits.empty() && (digits.back() == 'u' || digits.back() == 'U' ||
+                               digits.back() == 'l' || digits.back() == 'L')) {
+      digits.pop_back();
+    }
+    char* end = nullptr;
+    const int64_t value = std::strtoll(digits.c_str(), &end, 0);
+    return digits.empty() || *end != '\0' || value > 0xffffff ? Fail() : value;
+  }
+
+  // Qualified or not.
+  int64_t EvaluateName() {
+    while (Peek() == "::" && at_ + 1 < last_) at_ += 2;
+    const auto found = values_.find(text_.word(at_ - 1));
+    if (found == values_.end() || !found->second) return Fail();
+    return *found->second;
+  }
+
+  // The operators of `level` and above.
+  int64_t EvaluateBinary(int level, int depth) {
+    if (level == 3) return EvaluatePrimary(depth);
+    int64_t value = EvaluateBinary(level + 1, depth);
+    for (;;) {
+      const std::string_view op = Peek();
+      const bool is_shift = op == "<" && text_.Is(at_ + 1, "<");
+      if (level == 0 ? !is_shift
+                     : op.empty() ||
+                           (level == 1 ? op != "+" && op != "-"
+                                       : op != "*" && op != "/" && op != "%")) {
+        return value;
+      }
+      at_ += is_shift ? 2 : 1;
+      const int64_t right = EvaluateBinary(level + 1, depth);
+      if (value > 0xffffff || value < -0xffffff) return Fail();
+      if ((op == "/" || op == "%") && right == 0) return Fail();
+      if (is_shift && (right < 0 || right > 20 || value < 0)) return Fail();
+      if (is_shift) value <<= right;
+      if (op == "+") value += right;
+      if (op == "-") value -= right;
+      if (op == "*") value *= right;
+      if (op == "/") value /= right;
+      if (op == "%") value %= right;
+    }
+  }
+
+  const Text& text_;
+  const Values& values_;
+  uint32_t at_;
+  const uint32_t last_;
+  bool ok_ = true;
 };
 
 }  // namespace
 
-Declaration ReadDeclaration(const Tokens& tokens, uint32_t begin,
-                            uint32_t limit) {
+Declaration ReadDeclaration(const Text& text, uint32_t begin, uint32_t limit) {
   Declaration d;
   d.begin = begin;
   uint32_t i = begin;
-  while (tokens.Is(i, "template") && i < limit) {
-    if (!tokens.Is(i + 1, "<")) {
+  while (text.Is(i, "template") && i < limit) {
+    if (!text.Is(i + 1, "<")) {
       d.is_instantiation = true;
       ++i;
       break;
     }
-    if (tokens.Opens(i + 1)) {
-      if (tokens.Match(i + 1) > i + 2) d.parameters = i + 1;
-      i = tokens.Match(i + 1) + 1;
+    if (text.Opens(i + 1)) {
+      if (text.match(i + 1) > i + 2) d.parameters = i + 1;
+      i = text.match(i + 1) + 1;
     } else {  // template <>, whose < no identifier stands before
       ++i;
-      while (i < limit && !tokens.Is(i, ">") && !tokens.Is(i, ";")) ++i;
+      while (i < limit && !text.Is(i, ">") && !text.Is(i, ";")) ++i;
       ++i;
     }
   }
   d.head = i;
-  for (; i < limit; i = tokens.Skip(i)) {
-    const std::string_view text = tokens.Text(i);
-    if (text == ";") {
+  for (; i < limit; i = text.Skip(i)) {
+    const std::string_view word = text.word(i);
+    if (word == ";") {
       d.end = i + 1;
       return d;
     }
-    if (text == "{") {
+    if (word == "{") {
       if (d.open != kNone && (d.initializer == kNone || d.body != kNone)) {
         d.body = i;
-        d.end = tokens.Match(i) + 1;
+        d.end = text.match(i) + 1;
         return d;
       }
       if (d.class_key != kNone && d.initializer == kNone && d.body == kNone) {
         d.body = i;
       }
-    } else if (text == "(" && d.open == kNone && d.initializer == kNone &&
-               d.body == kNone && !TakesParentheses(tokens.Text(i - 1))) {
+    } else if (word == "(" && d.open == kNone && d.initializer == kNone &&
+               d.body == kNone && !TakesParentheses(text.word(i - 1))) {
       uint32_t name = i - 1;
-      if (tokens.Is(name, ">") && tokens.Match(name) < name) {
-        name = tokens.Match(name) - 1;
+      if (text.Is(name, ">") && text.match(name) < name) {
+        name = text.match(name) - 1;
       }
-      d.name = tokens.IsIdentifier(name) ? name : kNone;
+      d.name = text.IsIdentifier(name) ? name : kNone;
       d.open = i;
-      d.close = tokens.Match(i);
-    } else if (text == "=" && d.initializer == kNone) {
+      d.close = text.match(i);
+    } else if (word == "=" && d.initializer == kNone) {
       d.initializer = i;
-    } else if (text == ":" && d.open != kNone && d.initializer == kNone) {
+    } else if (word == ":" && d.open != kNone && d.initializer == kNone) {
       d.initializer = i;
-      i = SkipInitializers(tokens, i, limit);
-      if (tokens.Is(i, "{") && i < limit) {
+      i = SkipInitializers(text, i, limit);
+      if (text.Is(i, "{") && i < limit) {
         d.body = i;
-        d.end = tokens.Match(i) + 1;
+        d.end = text.match(i) + 1;
         return d;
       }
       --i;
-    } else if (text == "operator" && d.open == kNone &&
+    } else if (word == "operator" && d.open == kNone &&
                d.initializer == kNone) {
       d.name = i;
       uint32_t open = i + 1;
-      if (tokens.Is(open, "(")) open += 2;
-      while (open < limit && !tokens.Is(open, "(") && !tokens.Is(open, ";")) {
+      if (text.Is(open, "(")) open += 2;
+      while (open < limit && !text.Is(open, "(") && !text.Is(open, ";")) {
         ++open;
       }
-      if (open < limit && tokens.Is(open, "(")) {
+      if (open < limit && text.Is(open, "(")) {
         d.open = open;
-        d.close = tokens.Match(open);
+        d.close = text.match(open);
         i = open;
       } else {
         i = open - 1;
       }
-    } else if (IsClassKey(text) && d.open == kNone && d.class_key == kNone &&
+    } else if (IsClassKey(word) && d.open == kNone && d.class_key == kNone &&
                d.initializer == kNone) {
       d.class_key = i;
     }
@@ -175,43 +264,42 @@ Declaration ReadDeclaration(const Tokens& tokens, uint32_t begin,
 }
 
 Duplicates::Found Duplicates::Add(const std::string& scope,
-                                  const Declaration& d,
-                                  std::pair<uint32_t, uint32_t>* earlier) {
-  const uint32_t body_end = d.body == kNone ? d.end : d.BodyEnd(tokens_) + 1;
+                                  const Declaration& d, Piece* earlier) {
+  const uint32_t body_end = d.body == kNone ? d.end : d.BodyEnd(text_) + 1;
   uint32_t head_end = d.body == kNone ? d.end : d.body;
   if (d.initializer < head_end) head_end = d.initializer;
-  Names names(tokens_);
+  NormalizedNames names(text_);
   if (d.IsTemplate()) {
-    names.AddTemplate(d.parameters + 1, tokens_.Match(d.parameters));
+    names.AddTemplate(d.parameters + 1, text_.match(d.parameters));
   }
   if (d.IsFunction()) names.AddParameters(d.open + 1, d.close);
   std::string key = scope + '\n';
   Hash original;
   bool names_thread = false, names_other = false;
   for (uint32_t i = d.begin; i < head_end; ++i) {
-    const std::string_view text = tokens_.Text(i);
-    if (text == "__attribute__" && tokens_.Opens(i + 1)) {
-      i = tokens_.Match(i + 1);
+    const std::string_view word = text_.word(i);
+    if (word == "__attribute__" && text_.Opens(i + 1)) {
+      i = text_.match(i + 1);
       continue;
     }
-    if (text == "inline" || text == "static" || text == "constexpr") continue;
-    if (text == "=" && d.IsFunction() && i > d.open && i < d.close) {
-      while (i + 1 < d.close && !tokens_.Is(i + 1, ",")) {
-        i = tokens_.Skip(i + 1) - 1;
+    if (word == "inline" || word == "static" || word == "constexpr") continue;
+    if (word == "=" && d.IsFunction() && i > d.open && i < d.close) {
+      while (i + 1 < d.close && !text_.Is(i + 1, ",")) {
+        i = text_.Skip(i + 1) - 1;
       }
       continue;
     }
-    if (IsAddressSpace(text)) {
-      original.Add(text);
-      (text == "thread" ? names_thread : names_other) = true;
+    if (IsAddressSpace(word)) {
+      original.Add(word);
+      (word == "thread" ? names_thread : names_other) = true;
     }
-    if (edits_.IsBlank(i)) continue;
-    const std::string written = names.Text(edits_, i);
+    if (text_.IsErased(i)) continue;
+    const std::string written = names.WriteToken(i);
     // A parameter needs no name.
     if (d.IsFunction() && i > d.open && i < d.close && written[0] == '$' &&
-        (tokens_.Is(i + 1, ",") || tokens_.Is(i + 1, ")") ||
-         tokens_.Is(i + 1, "[") || tokens_.Is(i + 1, "=")) &&
-        i > d.open + 1 && !tokens_.Is(i - 1, ",") && !tokens_.Is(i - 1, "<")) {
+        (text_.Is(i + 1, ",") || text_.Is(i + 1, ")") || text_.Is(i + 1, "[") ||
+         text_.Is(i + 1, "=")) &&
+        i > d.open + 1 && !text_.Is(i - 1, ",") && !text_.Is(i - 1, "<")) {
       continue;
     }
     original.Add(written);
@@ -220,7 +308,7 @@ Duplicates::Found Duplicates::Add(const std::string& scope,
   }
   Hash body;
   for (uint32_t i = head_end; i < body_end; ++i) {
-    if (!edits_.IsBlank(i)) body.Add(names.Text(edits_, i));
+    if (!text_.IsErased(i)) body.Add(names.WriteToken(i));
   }
   key += d.body == kNone ? ';' : '{';
   const Seen now = {original.value(),
@@ -235,6 +323,33 @@ Duplicates::Found Duplicates::Add(const std::string& scope,
   *earlier = seen.tokens;
   seen = now;
   return Found::kReplaces;
+}
+
+void Constants::Add(std::string_view name, std::optional<uint32_t> value) {
+  const auto [found, is_new] = values_.emplace(name, value);
+  // The name is in two scopes, and nobody finds out which one is meant.
+  if (!is_new && found->second != value) found->second.reset();
+}
+
+void Constants::AddEnumerators(const Text& text, uint32_t open) {
+  std::optional<uint32_t> next = 0;
+  const uint32_t close = text.match(open);
+  for (uint32_t i = open + 1; i < close;) {
+    const uint32_t name = i;
+    uint32_t end = i, equals = kNone;
+    for (; end < close && !text.Is(end, ","); end = text.Skip(end)) {
+      if (equals == kNone && text.Is(end, "=")) equals = end;
+    }
+    if (equals != kNone) next = Evaluate(text, equals + 1, end);
+    if (text.IsIdentifier(name)) Add(text.word(name), next);
+    if (next) next = *next + 1;
+    i = end + 1;
+  }
+}
+
+std::optional<uint32_t> Constants::Evaluate(const Text& text, uint32_t first,
+                                            uint32_t last) const {
+  return Evaluator(text, values_, first, last).Run();
 }
 
 }  // namespace switchyard::device::metal

@@ -1,19 +1,19 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The ranges of namespaces' and classes' declarations, and the functions that
-// are the same once address spaces are gone.
+// Declarations of namespaces and classes: their parts, the ones that are the
+// same in C++, which has no address spaces, and the integers that they name.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_DECLARATIONS_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_DECLARATIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
-#include <utility>
 
-#include "device/src/metal/edits.h"
-#include "device/src/metal/lexer.h"
+#include "device/src/metal/text.h"
 
 namespace switchyard::device::metal {
 
@@ -34,17 +34,15 @@ struct Declaration {
   bool IsTemplate() const { return parameters != kNone; }
   bool IsFunction() const { return open != kNone; }
   bool IsClass() const { return body != kNone && open == kNone; }
-  uint32_t BodyEnd(const Tokens& tokens) const { return tokens.Match(body); }
+  uint32_t BodyEnd(const Text& text) const { return text.match(body); }
 };
 
 // The one that begins at `begin`, within tokens before `limit`. Never empty.
-Declaration ReadDeclaration(const Tokens& tokens, uint32_t begin,
-                            uint32_t limit);
+Declaration ReadDeclaration(const Text& text, uint32_t begin, uint32_t limit);
 
 class Duplicates {
  public:
-  Duplicates(const Tokens& tokens, const Edits& edits)
-      : tokens_(tokens), edits_(edits) {}
+  explicit Duplicates(const Text& text) : text_(text) {}
 
   enum class Found {
     kNew,
@@ -55,19 +53,35 @@ class Duplicates {
   // `scope` tells namespaces and classes apart. `earlier` gets the tokens of
   // the one that is replaced.
   Found Add(const std::string& scope, const Declaration& declaration,
-            std::pair<uint32_t, uint32_t>* earlier);
+            Piece* earlier);
 
  private:
   struct Seen {
     uint64_t original;  // hash of the declaration, address spaces included
     uint64_t body;
-    std::pair<uint32_t, uint32_t> tokens;  // from the first, to behind the last
+    Piece tokens;
     bool is_thread;  // of all address spaces it names that one only
   };
 
-  const Tokens& tokens_;
-  const Edits& edits_;
+  const Text& text_;
   std::unordered_map<std::string, Seen> seen_;
+};
+
+// The integers that shaders name: [[buffer(kInput)]] is one of an enum, often.
+class Constants {
+ public:
+  // `value` may be nothing: then the name is known for no number.
+  void Add(std::string_view name, std::optional<uint32_t> value);
+  // The enumerators between { and its match.
+  void AddEnumerators(const Text& text, uint32_t open);
+
+  // The value of literals and names in tokens first to last - 1; nothing if
+  // there is anything else, or it is negative or above 65535.
+  std::optional<uint32_t> Evaluate(const Text& text, uint32_t first,
+                                   uint32_t last) const;
+
+ private:
+  std::unordered_map<std::string_view, std::optional<uint32_t>> values_;
 };
 
 }  // namespace switchyard::device::metal

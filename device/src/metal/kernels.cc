@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels and their instantiations, and what can't be in the module.
+// Kernels with their parameters and instantiations, and what can't be in the
+// module.
 
 #include <algorithm>
 #include <utility>
@@ -9,36 +10,188 @@
 #include "device/src/metal/walker.h"
 
 namespace switchyard::device::metal {
+namespace {
 
-bool Walker::Kernel(const Declaration& d, const std::string& scope) {
+using switchyard_metal::Input;
+
+// More than all that Metal has.
+constexpr size_t kMostParameters = 100;
+
+// The name of a type that Metal has and Switchyard has not; null if token i is
+// no such type.
+const char* NameUnsupportedType(const Text& text, uint32_t i) {
+  const std::string_view word = text.word(i);
+  const auto starts = [&](std::string_view with) {
+    return word.substr(0, with.size()) == with;
+  };
+  if (text.IsMember(i)) return nullptr;
+  if (starts("texture") &&
+      IsOneOf(word,
+              {"texture1d", "texture1d_array", "texture2d", "texture2d_array",
+               "texture2d_ms", "texture2d_ms_array", "texture3d", "texturecube",
+               "texturecube_array", "texture_buffer"})) {
+    return "textures";
+  }
+  if (starts("depth") &&
+      IsOneOf(word, {"depth2d", "depth2d_array", "depth2d_ms",
+                     "depth2d_ms_array", "depthcube", "depthcube_array"})) {
+    return "textures";
+  }
+  // A word that a shader may use for something else, too.
+  if (word == "sampler" && text.IsIdentifier(i + 1)) return "samplers";
+  if (word == "mpp" || word == "tensor_ops" || word == "cooperative_tensor" ||
+      (word == "tensor" && text.Is(i + 1, "<"))) {
+    return "mpp::tensor_ops";
+  }
+  if (word == "raytracing" || starts("intersection_") ||
+      word == "acceleration_structure" ||
+      word == "primitive_acceleration_structure" ||
+      word == "instance_acceleration_structure" || word == "ray_data") {
+    return "ray tracing";
+  }
+  if (word == "imageblock" || word == "threadgroup_imageblock") {
+    return "imageblocks";
+  }
+  if (word == "visible_function_table") return "visible function tables";
+  if (word == "mesh_grid_properties" || word == "object_data") {
+    return "mesh shaders";
+  }
+  if (word == "command_buffer" || word == "compute_command" ||
+      word == "render_command") {
+    return "commands encoded by a kernel";
+  }
+  return nullptr;
+}
+
+// The name of a function that is no kernel: "vertex function" and the like.
+const char* NameUnsupportedFunction(std::string_view attribute) {
+  if (attribute == "vertex") return "vertex functions";
+  if (attribute == "fragment") return "fragment functions";
+  if (attribute == "mesh" || attribute == "object") return "mesh shaders";
+  if (attribute == "intersection") return "ray tracing";
+  if (attribute == "patch") return "tessellation";
+  return nullptr;
+}
+
+// Reads the parameters of a kernel from tokens first to last - 1.
+KernelParameters ReadParameters(const Text& text, const Constants& constants,
+                                uint32_t first, uint32_t last) {
+  KernelParameters result;
+  std::vector<size_t> unplaced;
+  bool is_taken[2][switchyard_metal::kMaxBuffers] = {};
+  const auto refuse = [&](uint32_t token, std::string why) {
+    if (!result.unsupported.empty()) return;
+    result.unsupported = std::move(why);
+    result.token = token;
+  };
+  for (const Piece& piece : text.SplitAtCommas(first, last)) {
+    if (piece.last == piece.first + 1 && text.Is(piece.first, "void")) break;
+    TranslatedParameter parameter;
+    const uint32_t name = text.FindDeclaredName(piece.first, piece.last);
+    if (name != kNone) parameter.name = text.word(name);
+    bool is_pointer = false, in_threadgroup = false;
+    uint32_t end = kNone;
+    for (uint32_t i = piece.first; i < piece.last; ++i) {
+      if (text.IsAttributeList(i)) {
+        i = text.match(i);
+        continue;
+      }
+      if (const char* type = NameUnsupportedType(text, i)) refuse(i, type);
+      is_pointer =
+          is_pointer || text.Is(i, "*") || text.Is(i, "&") || text.Is(i, "[");
+      in_threadgroup = in_threadgroup || text.Is(i, "threadgroup");
+      if (end != kNone && end != text.token(i).begin) parameter.text += ' ';
+      parameter.text += text.word(i);
+      end = text.token(i).end();
+    }
+    bool has_input = false;
+    for (const Attribute& a : text.FindAttributes(piece.first, piece.last)) {
+      const std::string_view word = text.word(a.name);
+      if (word == "function_constant") {
+        for (uint32_t i = a.first; i < a.last; ++i) {
+          parameter.when += text.word(i);
+        }
+        continue;
+      }
+      if (text.IsOfClang(a)) continue;
+      const Input input = FindInput(word);
+      if (input == Input::kUnsupported) {
+        // Textures and samplers have been named by their types.
+        refuse(a.name, "[[" + std::string(word) + "]]");
+        continue;
+      }
+      has_input = true;
+      parameter.input = input;
+      if (input > Input::kThreadgroup) continue;
+      const std::optional<uint32_t> index =
+          constants.Evaluate(text, a.first, a.last);
+      if (!index || *index >= switchyard_metal::kMaxBuffers) {
+        refuse(a.name, "[[" + std::string(word) +
+                           "]] with another index than a number below 31");
+        continue;
+      }
+      parameter.index = *index;
+      is_taken[input == Input::kThreadgroup][*index] = true;
+    }
+    if (!has_input && is_pointer) {
+      parameter.input = in_threadgroup ? Input::kThreadgroup : Input::kBuffer;
+      unplaced.push_back(result.list.size());
+    } else if (!has_input) {
+      refuse(piece.first, "parameter '" + parameter.name +
+                              "', which no attribute says the input of");
+    }
+    result.list.push_back(std::move(parameter));
+  }
+  if (result.list.size() > kMostParameters) {
+    refuse(first, "a kernel of so many parameters");
+  }
+  for (const size_t i : unplaced) {
+    TranslatedParameter& parameter = result.list[i];
+    bool* const row = is_taken[parameter.input == Input::kThreadgroup];
+    bool* const end = row + switchyard_metal::kMaxBuffers;
+    bool* const free = std::find(row, end, false);
+    if (free == end) {
+      refuse(first, "more than 31 buffers");
+      break;
+    }
+    *free = true;
+    parameter.index = static_cast<uint32_t>(free - row);
+  }
+  return result;
+}
+
+}  // namespace
+
+bool Walker::TranslateKernel(const Declaration& d, const std::string& scope) {
   if (!d.IsFunction() || d.name == kNone) return false;
   const uint32_t head_end = d.body == kNone ? d.end : d.body;
   bool is_kernel = false;
   std::string host_name, max_threads;
   const char* other = nullptr;
-  for (uint32_t i = d.head; i < d.open; i = tokens_.Skip(i)) {
-    is_kernel = is_kernel || (tokens_.Is(i, "kernel") && edits_.IsBlank(i));
-    const bool is_stage = tokens_.Is(i, "vertex") || tokens_.Is(i, "fragment");
+  for (uint32_t i = d.head; i < d.open; i = text_.Skip(i)) {
+    is_kernel = is_kernel || (text_.Is(i, "kernel") && text_.IsErased(i));
+    const bool is_stage = text_.Is(i, "vertex") || text_.Is(i, "fragment");
     if (is_stage && i + 1 < d.name)
-      other = UnsupportedFunction(tokens_.Text(i));
+      other = NameUnsupportedFunction(text_.word(i));
   }
-  std::vector<Attribute> attributes = Attributes(tokens_, d.head, d.open);
-  for (const Attribute& a : Attributes(tokens_, d.close, head_end)) {
+  std::vector<Attribute> attributes = text_.FindAttributes(d.head, d.open);
+  for (const Attribute& a : text_.FindAttributes(d.close, head_end)) {
     attributes.push_back(a);
   }
   for (const Attribute& a : attributes) {
-    const std::string_view name = tokens_.Text(a.name);
-    if (UnsupportedFunction(name) != nullptr) other = UnsupportedFunction(name);
+    const std::string_view name = text_.word(a.name);
+    if (NameUnsupportedFunction(name) != nullptr)
+      other = NameUnsupportedFunction(name);
     is_kernel = is_kernel || name == "kernel";
     if (name == "host_name") {
-      host_name = StringValue(tokens_, a.first, a.last);
+      host_name = text_.ReadString(a.first, a.last);
     } else if (name == "max_total_threads_per_threadgroup") {
       for (uint32_t i = a.first; i < a.last; ++i) {
-        max_threads.append(tokens_.Text(i)).append(" ");
+        max_threads.append(text_.word(i)).append(" ");
       }
     }
   }
-  const std::string name(tokens_.Text(d.name));
+  const std::string name(text_.word(d.name));
   if (other != nullptr) {
     if (d.body != kNone) AddUnsupported(other, d.name, name);
     LeaveOut(d, other);
@@ -47,7 +200,7 @@ bool Walker::Kernel(const Declaration& d, const std::string& scope) {
   if (!is_kernel || d.body == kNone) return false;
 
   KernelParameters parameters =
-      ReadParameters(tokens_, constants_, d.open + 1, d.close);
+      ReadParameters(text_, constants_, d.open + 1, d.close);
   std::string why = parameters.unsupported;
   uint32_t token = parameters.token;
   if (why.empty()) token = FindUnsupported(d.begin, d.end, why);
@@ -63,17 +216,17 @@ bool Walker::Kernel(const Declaration& d, const std::string& scope) {
     std::string holder;
     if (!max_threads.empty() && why.empty()) {
       holder = "swy_max_threads_" + number;
-      edits_.InsertBehind(last, " " + edits_.Text(d.begin, d.head) +
-                                    " struct " + holder + " {" + value +
-                                    "value = " + max_threads + "; };");
+      text_.InsertBehind(last, " " + text_.edited(d.begin, d.head) +
+                                   " struct " + holder + " {" + value +
+                                   "value = " + max_threads + "; };");
     }
-    templates_[tokens_.Text(d.name)].push_back(
-        {TemplateParameters(d), std::move(parameters), std::move(holder)});
+    templates_[text_.word(d.name)].push_back(
+        {ReadTemplateParameters(d), std::move(parameters), std::move(holder)});
   } else {
     uint32_t first = d.name;
-    while (tokens_.Is(first - 1, "::") && first > d.head + 1) first -= 2;
+    while (text_.Is(first - 1, "::") && first > d.head + 1) first -= 2;
     std::string id;
-    for (uint32_t i = first; i < d.open; ++i) id += tokens_.Text(i);
+    for (uint32_t i = first; i < d.open; ++i) id += text_.word(i);
     if (host_name.empty()) host_name = scope + id;
     if (!why.empty()) {
       AddUnsupported(why, token, host_name);
@@ -84,8 +237,8 @@ bool Walker::Kernel(const Declaration& d, const std::string& scope) {
     const std::string pointer = "swy_kernel_" + number;
     // It is of no use by itself if it is inlined (switchyard_module.h).
     uint32_t type = d.head;
-    while (type < d.name && edits_.IsBlank(type)) ++type;
-    edits_.PutBefore(type, "inline ");
+    while (type < d.name && text_.IsErased(type)) ++type;
+    text_.PutBefore(type, "inline ");
     // In the program's own scope metal's functions of that name are visible.
     std::string code = " static constexpr auto " + pointer + " = &" +
                        (scope.empty() ? "::" : "") + id + ";";
@@ -95,101 +248,102 @@ bool Walker::Kernel(const Declaration& d, const std::string& scope) {
       code.append(max_threads).append(";");
       max_threads = scope + constant;
     }
-    edits_.InsertBehind(last, std::move(code));
+    text_.InsertBehind(last, std::move(code));
     AddKernel(std::move(host_name), d.name, std::move(parameters.list),
               scope + pointer, std::move(max_threads));
   }
-  if (why.empty()) Body(d.body + 1, d.BodyEnd(tokens_));
+  if (why.empty()) WalkBody(d.body + 1, d.BodyEnd(text_));
   return true;
 }
 
-void Walker::Instantiation(const Declaration& d, const std::string& scope) {
+void Walker::TranslateInstantiation(const Declaration& d,
+                                    const std::string& scope) {
   if (d.end < d.head + 3 || d.class_key != kNone) return;
   uint32_t end = d.end - 1;  // behind the name and its arguments
   uint32_t open = kNone;
-  while (tokens_.Is(end - 1, "]") && tokens_.Match(end - 1) < end - 1) {
-    end = tokens_.Match(end - 1);
+  while (text_.Is(end - 1, "]") && text_.match(end - 1) < end - 1) {
+    end = text_.match(end - 1);
   }
-  if (tokens_.Is(end - 1, ")")) {
-    open = tokens_.Match(end - 1);
+  if (text_.Is(end - 1, ")")) {
+    open = text_.match(end - 1);
     end = open;
   }
   if (end == kNone || end < d.head + 2) return;
   uint32_t name = end - 1;
-  if (tokens_.Is(name, ">") && tokens_.Match(name) < name) {
-    name = tokens_.Match(name) - 1;
+  if (text_.Is(name, ">") && text_.match(name) < name) {
+    name = text_.match(name) - 1;
   }
-  if (!tokens_.IsIdentifier(name)) return;
-  const auto found = templates_.find(tokens_.Text(name));
+  if (!text_.IsIdentifier(name)) return;
+  const auto found = templates_.find(text_.word(name));
   if (found == templates_.end()) return;
-  const uint32_t close = open == kNone ? kNone : tokens_.Match(open);
+  const uint32_t close = open == kNone ? kNone : text_.match(open);
   const KernelTemplate* const match =
       FindTemplate(found->second, {name + 2, end - 1}, {open + 1, close});
   if (match == nullptr) {
-    edits_.Blank(d.begin, d.end);
+    text_.Erase(d.begin, d.end);
     return AddUnsupported("an instantiation of one of several templates", name,
-                          std::string(tokens_.Text(name)));
+                          std::string(text_.word(name)));
   }
   const KernelTemplate& kernel = *match;
   uint32_t first = name;
-  while (tokens_.Is(first - 1, "::") && first > d.head + 2) first -= 2;
-  const std::string id = edits_.Text(first, end);
+  while (text_.Is(first - 1, "::") && first > d.head + 2) first -= 2;
+  const std::string id = text_.edited(first, end);
   std::string host_name;
-  for (const Attribute& a : Attributes(tokens_, d.begin, d.end)) {
-    if (tokens_.Is(a.name, "host_name")) {
-      host_name = StringValue(tokens_, a.first, a.last);
+  for (const Attribute& a : text_.FindAttributes(d.begin, d.end)) {
+    if (text_.Is(a.name, "host_name")) {
+      host_name = text_.ReadString(a.first, a.last);
     }
   }
   if (host_name.empty()) host_name = scope + id;
-  if (!IsAskedFor(host_name)) return edits_.Blank(d.begin, d.end);
+  if (!IsAskedFor(host_name)) return text_.Erase(d.begin, d.end);
   std::string why = kernel.parameters.unsupported;
   uint32_t token = kernel.parameters.token;
   if (why.empty()) token = FindUnsupported(d.begin, d.end, why);
   if (!why.empty()) {
-    edits_.Blank(d.begin, d.end);
+    text_.Erase(d.begin, d.end);
     return AddUnsupported(why, token, host_name);
   }
-  const std::string type = edits_.Text(d.head, first);
+  const std::string type = text_.edited(d.head, first);
   const std::string parameters =
-      open == kNone ? "" : edits_.Text(open, close + 1);
+      open == kNone ? "" : text_.edited(open, close + 1);
   const std::string pointer = "swy_kernel_" + std::to_string(next_++);
   std::string max_threads = kernel.max_threads;
   if (!max_threads.empty()) {
     // Beside the template, wherever that is.
-    max_threads = edits_.Text(first, name) + max_threads +
-                  edits_.Text(name + 1, end) + "::value";
+    max_threads = text_.edited(first, name) + max_threads +
+                  text_.edited(name + 1, end) + "::value";
     const std::string constant = "swy_max_" + pointer;
-    edits_.InsertBehind(d.end - 1, " static constexpr unsigned " + constant +
-                                       " = " + max_threads + ";");
+    text_.InsertBehind(d.end - 1, " static constexpr unsigned " + constant +
+                                      " = " + max_threads + ";");
     max_threads = scope + constant;
   }
   // In its place, and no explicit instantiation beside: Clang would say twice
   // what is wrong with it, and Metal takes it under several names.
   for (uint32_t i = d.begin; i < d.end - 1; ++i) {
-    if (i < first || i >= end) edits_.Blank(i);
+    if (i < first || i >= end) text_.Erase(i);
   }
-  edits_.PutBefore(first, "static constexpr auto " + pointer +
-                              " = static_cast<" + type +
-                              (open == kNone ? "" : "(*)") + parameters +
-                              (open == kNone ? "*" : "") + ">(&");
-  edits_.InsertBehind(end - 1, ")");
+  text_.PutBefore(first, "static constexpr auto " + pointer +
+                             " = static_cast<" + type +
+                             (open == kNone ? "" : "(*)") + parameters +
+                             (open == kNone ? "*" : "") + ">(&");
+  text_.InsertBehind(end - 1, ")");
   AddKernel(std::move(host_name), name, kernel.parameters.list, scope + pointer,
             std::move(max_threads));
 }
 
-std::vector<Walker::TemplateParameter> Walker::TemplateParameters(
+std::vector<Walker::TemplateParameter> Walker::ReadTemplateParameters(
     const Declaration& d) const {
   std::vector<TemplateParameter> result;
   const uint32_t open = d.parameters;
-  for (const Piece& p : SplitAtCommas(tokens_, open + 1, tokens_.Match(open))) {
+  for (const Piece& p : text_.SplitAtCommas(open + 1, text_.match(open))) {
     TemplateParameter parameter;
-    parameter.is_type = tokens_.Is(p.first, "typename") ||
-                        tokens_.Is(p.first, "class") ||
-                        tokens_.Is(p.first, "template");
-    for (uint32_t i = p.first; i < p.last; i = tokens_.Skip(i)) {
+    parameter.is_type = text_.Is(p.first, "typename") ||
+                        text_.Is(p.first, "class") ||
+                        text_.Is(p.first, "template");
+    for (uint32_t i = p.first; i < p.last; i = text_.Skip(i)) {
       parameter.is_optional =
-          parameter.is_optional || tokens_.Is(i, "=") || tokens_.Is(i, ".");
-      parameter.is_pack = parameter.is_pack || tokens_.Is(i, ".");
+          parameter.is_optional || text_.Is(i, "=") || text_.Is(i, ".");
+      parameter.is_pack = parameter.is_pack || text_.Is(i, ".");
     }
     result.push_back(parameter);
   }
@@ -205,12 +359,12 @@ const Walker::KernelTemplate* Walker::FindTemplate(
   if (all.size() > kMost) return nullptr;
   std::vector<Piece> given;
   if (arguments.first < arguments.last) {
-    given = SplitAtCommas(tokens_, arguments.first, arguments.last);
+    given = text_.SplitAtCommas(arguments.first, arguments.last);
   }
   const bool has_parameters = parameters.last != kNone;
   const size_t count =
       has_parameters
-          ? SplitAtCommas(tokens_, parameters.first, parameters.last).size()
+          ? text_.SplitAtCommas(parameters.first, parameters.last).size()
           : 0;
   const KernelTemplate* match = nullptr;
   for (const KernelTemplate& k : all) {
@@ -223,10 +377,10 @@ const Walker::KernelTemplate* Walker::FindTemplate(
         // The rest may be deduced from parameters.
         fits = fits && (k.arguments[i].is_optional || has_parameters);
       } else {
-        const std::string_view first = tokens_.Text(given[i].first);
-        const bool is_value =
-            tokens_.list[given[i].first].kind == Token::Kind::kNumber ||
-            first == "true" || first == "false" || first == "(";
+        const std::string_view first = text_.word(given[i].first);
+        const bool is_value = text_.IsNumber(given[i].first) ||
+                              first == "true" || first == "false" ||
+                              first == "(";
         const bool is_type =
             IsOneOf(first, {"float", "half", "bfloat", "int", "uint", "bool"});
         fits = fits && !(is_value && k.arguments[i].is_type) &&
@@ -240,7 +394,7 @@ const Walker::KernelTemplate* Walker::FindTemplate(
   return match;
 }
 
-bool Walker::IsUnsupported(const Declaration& d) {
+bool Walker::LeaveOutIfUnsupported(const Declaration& d) {
   std::string why;
   if (FindUnsupported(d.begin, d.end, why) == kNone) return false;
   LeaveOut(d, why);
@@ -250,15 +404,15 @@ bool Walker::IsUnsupported(const Declaration& d) {
 uint32_t Walker::FindUnsupported(uint32_t first, uint32_t last,
                                  std::string& what) const {
   for (uint32_t i = first; i < last; ++i) {
-    if (!tokens_.IsIdentifier(i) || edits_.IsBlank(i)) continue;
-    if (const char* type = UnsupportedType(tokens_, i)) {
+    if (!text_.IsIdentifier(i) || text_.IsErased(i)) continue;
+    if (const char* type = NameUnsupportedType(text_, i)) {
       what = type;
       return i;
     }
     if (left_out_.empty()) continue;
-    const auto found = left_out_.find(tokens_.Text(i));
+    const auto found = left_out_.find(text_.word(i));
     if (found != left_out_.end() && functions_.count(found->first) == 0 &&
-        !tokens_.Is(i - 1, ".") && !tokens_.Is(i - 1, "->")) {
+        !text_.IsMember(i)) {
       what = found->second;
       return i;
     }
@@ -267,17 +421,17 @@ uint32_t Walker::FindUnsupported(uint32_t first, uint32_t last,
 }
 
 void Walker::LeaveOut(const Declaration& d, const std::string& why) {
-  edits_.Blank(d.begin, d.end);
+  text_.Erase(d.begin, d.end);
   uint32_t name = d.name;
   if (d.class_key != kNone && !d.IsFunction()) {
     name = d.class_key + 1;
-    while (name < d.end && !tokens_.IsIdentifier(name)) ++name;
-  } else if (tokens_.Is(d.head, "using")) {
-    name = tokens_.Is(d.head + 2, "=") ? d.head + 1 : kNone;
+    while (name < d.end && !text_.IsIdentifier(name)) ++name;
+  } else if (text_.Is(d.head, "using")) {
+    name = text_.Is(d.head + 2, "=") ? d.head + 1 : kNone;
   } else if (!d.IsFunction()) {
-    name = DeclaredName(tokens_, d.head, d.end);
+    name = text_.FindDeclaredName(d.head, d.end);
   }
-  if (name != kNone && name < d.end) left_out_.emplace(tokens_.Text(name), why);
+  if (name != kNone && name < d.end) left_out_.emplace(text_.word(name), why);
 }
 
 bool Walker::IsAskedFor(const std::string& kernel) {
@@ -292,8 +446,8 @@ void Walker::AddKernel(std::string name, uint32_t token,
   if (!names_.insert(name).second) {
     return SetError("a second kernel of the name '" + name + "'", token);
   }
-  const Token& t = tokens_.list[token];
-  TranslatedKernel kernel = {std::move(name), tokens_.files[t.file], t.line,
+  const Token& t = text_.token(token);
+  TranslatedKernel kernel = {std::move(name), text_.files()[t.file], t.line,
                              std::move(parameters)};
   result_.kernels.push_back(kernel);
   table_.kernels.push_back(

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "device/src/metal/lexer.h"
+#include "device/src/metal/text.h"
 
 namespace switchyard::device::metal {
 namespace {
@@ -132,14 +132,14 @@ class IncludeChecker {
   }
 
  private:
-  void Look(const std::string& text, const std::string& path,
+  void Look(const std::string& source, const std::string& path,
             const std::string& name) {
-    const Tokens tokens = Lex(text);
-    for (const Pragma& directive : tokens.pragmas) {
-      const std::string& named = tokens.files[directive.file];
+    const Text text(source);
+    for (const Pragma& directive : text.pragmas()) {
+      const std::string& named = text.files()[directive.file];
       const std::string place = (named.empty() ? name : named) + ":" +
                                 std::to_string(directive.line) + ": ";
-      for (const Include& include : IncludesOf(std::string_view(text).substr(
+      for (const Include& include : IncludesOf(text.source().substr(
                directive.begin, directive.end - directive.begin))) {
         if (include.name.empty()) continue;
         if (include.name[0] == '/') {

@@ -3,15 +3,60 @@
 
 #include "device/src/metal/table.h"
 
-#include "device/src/metal/signatures.h"
+#include <algorithm>
+#include <iterator>
+
+#include "device/src/metal/text.h"
 
 namespace switchyard::device::metal {
 namespace {
 
+using switchyard_metal::Input;
+
+struct NamedInput {
+  std::string_view attribute;
+  Input input;
+  const char* enumerator;
+};
+
+#define INPUT(attribute, name) \
+  { #attribute, Input::name, #name }
+constexpr NamedInput kInputs[] = {
+    INPUT(buffer, kBuffer),
+    INPUT(threadgroup, kThreadgroup),
+    INPUT(thread_position_in_grid, kThreadPositionInGrid),
+    INPUT(thread_position_in_threadgroup, kThreadPositionInThreadgroup),
+    INPUT(thread_index_in_threadgroup, kThreadIndexInThreadgroup),
+    INPUT(thread_index_in_simdgroup, kThreadIndexInSimdgroup),
+    INPUT(thread_index_in_quadgroup, kThreadIndexInQuadgroup),
+    INPUT(simdgroup_index_in_threadgroup, kSimdgroupIndexInThreadgroup),
+    INPUT(quadgroup_index_in_threadgroup, kQuadgroupIndexInThreadgroup),
+    INPUT(threadgroup_position_in_grid, kThreadgroupPositionInGrid),
+    INPUT(threadgroups_per_grid, kThreadgroupsPerGrid),
+    INPUT(threads_per_grid, kThreadsPerGrid),
+    INPUT(threads_per_threadgroup, kThreadsPerThreadgroup),
+    INPUT(dispatch_threads_per_threadgroup, kDispatchThreadsPerThreadgroup),
+    INPUT(threads_per_simdgroup, kThreadsPerSimdgroup),
+    INPUT(thread_execution_width, kThreadsPerSimdgroup),
+    INPUT(simdgroups_per_threadgroup, kSimdgroupsPerThreadgroup),
+    INPUT(dispatch_simdgroups_per_threadgroup,
+          kDispatchSimdgroupsPerThreadgroup),
+    INPUT(quadgroups_per_threadgroup, kQuadgroupsPerThreadgroup),
+    INPUT(dispatch_quadgroups_per_threadgroup,
+          kDispatchQuadgroupsPerThreadgroup),
+    INPUT(grid_origin, kGridOrigin),
+    INPUT(grid_size, kGridSize),
+};
+#undef INPUT
+
 constexpr char kNamespace[] = "switchyard_metal::";
 
-std::string Input(const TranslatedParameter& parameter) {
-  return std::string(kNamespace) + "Input::" + InputName(parameter.input) +
+std::string FormatInput(const TranslatedParameter& parameter) {
+  const auto named = std::find_if(
+      std::begin(kInputs), std::end(kInputs),
+      [&](const NamedInput& n) { return n.input == parameter.input; });
+  return std::string(kNamespace) + "Input::" +
+         (named == std::end(kInputs) ? "kUnsupported" : named->enumerator) +
          ", " + std::to_string(parameter.index);
 }
 
@@ -26,8 +71,8 @@ void WriteKernel(const TableKernel& entry, const std::string& number,
       if (!when.empty()) code += ns + "When(&" + when + ", ";
       code += "    " + ns + "Describe<decltype(" + entry.pointer + "), " +
               std::to_string(i) + ">(" + Quote(parameters[i].name) + ", " +
-              Input(parameters[i]) + ", " + Quote(parameters[i].text) + ")" +
-              (when.empty() ? "" : ")") + ",\n";
+              FormatInput(parameters[i]) + ", " + Quote(parameters[i].text) +
+              ")" + (when.empty() ? "" : ")") + ",\n";
     }
     code += "};\n";
   }
@@ -37,14 +82,21 @@ void WriteKernel(const TableKernel& entry, const std::string& number,
           "Thread& thread) {\n  " + ns + "Call<";
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (i != 0) code += ", ";
-    code += ns + "In<" + Input(parameters[i]) + ">";
+    code += ns + "In<" + FormatInput(parameters[i]) + ">";
   }
   code += ">(" + entry.pointer + ", thread);\n}\n";
 }
 
 }  // namespace
 
-std::string Write(const Table& table) {
+Input FindInput(std::string_view attribute) {
+  const auto named = std::find_if(
+      std::begin(kInputs), std::end(kInputs),
+      [&](const NamedInput& n) { return n.attribute == attribute; });
+  return named == std::end(kInputs) ? Input::kUnsupported : named->input;
+}
+
+std::string WriteTable(const Table& table) {
   const std::string ns = kNamespace;
   // An error here belongs to no line of the shader.
   std::string code = "\n# 1 \"<switchyard>\"\n";
@@ -107,7 +159,7 @@ std::string Write(const Table& table) {
   return code;
 }
 
-std::string TypeName(std::string type) {
+std::string NameMetalType(std::string type) {
   if (type.compare(0, 7, "metal::") == 0) type = type.substr(7);
   constexpr const char* kNames[][2] = {
       {"uint32_t", "uint"},       {"int32_t", "int"},

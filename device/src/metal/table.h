@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/src/metal/translate.h"
@@ -34,10 +35,14 @@ struct Table {
   std::vector<std::string> set_ups;
 };
 
-std::string Write(const Table& table);
+std::string WriteTable(const Table& table);
+
+// The input that a parameter with this attribute has; kUnsupported for any
+// other attribute.
+switchyard_metal::Input FindInput(std::string_view attribute);
 
 // Metal's name of a type: "uint" for uint32_t.
-std::string TypeName(std::string type);
+std::string NameMetalType(std::string type);
 
 }  // namespace switchyard::device::metal
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Goes through the declarations of a shader, whose address spaces and
-// attributes are blank by then, and rewrites what C++ has not.
+// Walks the declarations of a shader, whose address spaces and attributes are
+// erased by then, and translates the forms that C++ lacks: kernels, function
+// constants, threadgroup variables, functions overloaded by address space.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_WALKER_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_WALKER_H_
@@ -14,27 +15,30 @@
 #include <unordered_set>
 #include <vector>
 
-#include "device/src/metal/constants.h"
 #include "device/src/metal/declarations.h"
-#include "device/src/metal/edits.h"
-#include "device/src/metal/lexer.h"
-#include "device/src/metal/signatures.h"
 #include "device/src/metal/table.h"
+#include "device/src/metal/text.h"
 #include "device/src/metal/translate.h"
 
 namespace switchyard::device::metal {
 
+struct KernelParameters {
+  std::vector<TranslatedParameter> list;
+  // If it can't be run: why, and the token to blame.
+  std::string unsupported;
+  uint32_t token = kNone;
+};
+
 class Walker {
  public:
-  Walker(const Tokens& tokens, Edits& edits,
-         const std::vector<std::string>& kernels, Translation& result)
-      : tokens_(tokens),
-        edits_(edits),
+  Walker(Text& text, const std::vector<std::string>& kernels,
+         Translation& result)
+      : text_(text),
         asked_for_(kernels.begin(), kernels.end()),
         result_(result),
-        duplicates_(tokens, edits) {}
+        duplicates_(text) {}
 
-  void Run() { Namespace(0, tokens_.size(), "", 0); }
+  void Run() { WalkNamespace(0, text_.size(), "", 0); }
   const Table& table() const { return table_; }
 
  private:
@@ -48,55 +52,60 @@ class Walker {
   };
 
   // walker.cc
-  void Namespace(uint32_t first, uint32_t last, const std::string& scope,
-                 int depth);
+  void WalkNamespace(uint32_t first, uint32_t last, const std::string& scope,
+                     int depth);
   uint32_t EnterNamespace(uint32_t i, uint32_t last, const std::string& scope,
                           int depth);
-  void AtNamespace(const Declaration& d, const std::string& scope, int depth);
-  void Class(const Declaration& d, const std::string& scope, int depth);
-  void Member(const Declaration& d, std::string_view class_name,
-              const std::string& scope, int depth);
-  // Blanks it if it is there already: then there is nothing more to do.
-  bool IsDuplicate(const Declaration& d, const std::string& scope);
+  void WalkDeclaration(const Declaration& d, const std::string& scope,
+                       int depth);
+  void WalkClass(const Declaration& d, const std::string& scope, int depth);
+  void WalkMember(const Declaration& d, std::string_view class_name,
+                  const std::string& scope, int depth);
+  // Returns true if it erased the declaration because an earlier one is the
+  // same in C++.
+  bool EraseIfDuplicate(const Declaration& d, const std::string& scope);
   void AddUnsupported(std::string what, uint32_t token, std::string kernel);
   void SetError(std::string_view what, uint32_t token);
-  std::string Place(uint32_t token) const;
 
-  // variables.cc
-  void Variable(const Declaration& d, const std::string& scope);
-  void FunctionConstants(const Declaration& d, const std::string& scope);
+  // Program-scope constants, and variables in threadgroup memory.
+  void WalkVariable(const Declaration& d, const std::string& scope);
+  void TranslateFunctionConstants(const Declaration& d,
+                                  const std::string& scope);
   bool NeedsFunctionConstants(uint32_t first, uint32_t last) const;
-  void SetUp(const Declaration& d, const std::string& scope);
-  // Walks a function's body for its variables in threadgroup memory.
-  void Body(uint32_t first, uint32_t last);
-  uint32_t StatementBegin(uint32_t i, uint32_t first) const;
-  // Returns behind it, or i if there is no such variable.
-  uint32_t ThreadgroupVariables(uint32_t first, uint32_t last);
+  // Makes a function of a constant's initializer, because function constants
+  // have no values yet when the module is loaded.
+  void MakeSetUp(const Declaration& d, const std::string& scope);
+  // Looks for variables in threadgroup memory in a function's body.
+  void WalkBody(uint32_t first, uint32_t last);
+  uint32_t FindStatementBegin(uint32_t i, uint32_t first) const;
+  // Returns the token behind them, or `first` if there are none.
+  uint32_t TranslateThreadgroupVariables(uint32_t first, uint32_t last);
 
   // kernels.cc
-  // Whether it is one, or something else that can't be in the module.
-  bool Kernel(const Declaration& d, const std::string& scope);
-  void Instantiation(const Declaration& d, const std::string& scope);
-  std::vector<TemplateParameter> TemplateParameters(const Declaration& d) const;
-  // The one that those template arguments and parameters may be of, null if
-  // that can't be told.
+  // Returns true if it is a kernel, or a function that can't be in the module.
+  bool TranslateKernel(const Declaration& d, const std::string& scope);
+  void TranslateInstantiation(const Declaration& d, const std::string& scope);
+  std::vector<TemplateParameter> ReadTemplateParameters(
+      const Declaration& d) const;
+  // Returns the template that has such arguments and parameters, null if there
+  // are several.
   const KernelTemplate* FindTemplate(const std::vector<KernelTemplate>& all,
                                      const Piece& arguments,
                                      const Piece& parameters) const;
-  // Leaves it out, and what uses it, if it is of a type that is not supported.
-  bool IsUnsupported(const Declaration& d);
-  // The token that is not supported, or kNone.
+  // Returns true if it left the declaration out because of a type that is not
+  // supported. Declarations that use it will be left out, too.
+  bool LeaveOutIfUnsupported(const Declaration& d);
+  // Returns the token that is not supported, or kNone.
   uint32_t FindUnsupported(uint32_t first, uint32_t last,
                            std::string& what) const;
   void LeaveOut(const Declaration& d, const std::string& why);
-  // Notes those that are not.
+  // Notes the kernel in the translation if it is not asked for.
   bool IsAskedFor(const std::string& kernel);
   void AddKernel(std::string name, uint32_t token,
                  std::vector<TranslatedParameter> parameters,
                  std::string pointer, std::string max_threads);
 
-  const Tokens& tokens_;
-  Edits& edits_;
+  Text& text_;
   const std::unordered_set<std::string> asked_for_;  // empty: all kernels
   Translation& result_;
   Duplicates duplicates_;
