@@ -37,7 +37,7 @@ bool IsProgram(const std::string& path) {
          access(path.c_str(), X_OK) == 0;
 }
 
-std::string InPath(const std::string& name) {
+std::string FindInPath(const std::string& name) {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "/usr/bin" : path);
   std::string folder;
@@ -58,7 +58,7 @@ std::string ReadFile(const std::string& path) {
 }
 
 // The shader as it was given.
-std::string ShaderText(const CompileRequest& request) {
+std::string ReadShader(const CompileRequest& request) {
   if (request.path.empty()) {
     if (request.source.size() <= kMaxSourceBytes) return request.source;
     throw std::runtime_error("source: has more than " +
@@ -83,7 +83,7 @@ void WriteFile(const std::string& path, const std::string& text) {
   if (!file) throw std::runtime_error("can't write " + path);
 }
 
-// A folder that goes with what is in it.
+// Temporary folder; the destructor deletes it and its contents.
 class WorkFolder {
  public:
   explicit WorkFolder(const std::string& in) : path_(in + "/work-XXXXXX") {
@@ -108,8 +108,18 @@ class WorkFolder {
   Arguments files_;
 };
 
+void Append(const Arguments& more, Arguments& arguments) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+}
+
+Arguments Join(const std::string& program, const Arguments& more) {
+  Arguments arguments = {program};
+  Append(more, arguments);
+  return arguments;
+}
+
 // The folders that -I names.
-Arguments FoldersOf(const Arguments& arguments) {
+Arguments FindIncludeFolders(const Arguments& arguments) {
   Arguments folders;
   for (const std::string& argument : arguments) {
     if (argument.compare(0, 2, "-I") == 0)
@@ -118,7 +128,7 @@ Arguments FoldersOf(const Arguments& arguments) {
   return folders;
 }
 
-std::string ShimVersion() {
+std::string HashShim() {
   std::string all;
   for (const EmbeddedFile* file = kShim; file->name != nullptr; ++file) {
     all += std::string(file->name) + '\n' + file->text;
@@ -127,8 +137,8 @@ std::string ShimVersion() {
 }
 
 // The shim's headers in a folder of their contents' name.
-std::string ShimFolder(const std::string& cache) {
-  const std::string folder = cache + "/shim-" + ShimVersion();
+std::string WriteShim(const std::string& cache) {
+  const std::string folder = cache + "/shim-" + HashShim();
   MakeFolder(folder);
   Touch(folder);
   for (const EmbeddedFile* file = kShim; file->name != nullptr; ++file) {
@@ -148,27 +158,29 @@ std::string ShimFolder(const std::string& cache) {
 
 // One of the shader's files: its text, or what there is on disk. A #line may
 // name what is not there, and "/dev/stdin" where the text came from a pipe.
-std::string TextOfFile(const std::string& file, const CompileRequest& request) {
+std::string ReadShaderFile(const std::string& file,
+                           const CompileRequest& request) {
   if (request.path.empty() && file == kSourceName) return request.source;
   return ReadSource(file).text;
 }
 
-std::string StatusOf(const std::string& program, const Finished& finished) {
+std::string DescribeStatus(const std::string& program,
+                           const Finished& finished) {
   return program + ": ended with status " + std::to_string(finished.status);
 }
 
-void Run(const Arguments& arguments, const std::string& output) {
+void RunClang(const Arguments& arguments, const std::string& output) {
   const Finished finished = RunProcess(arguments, output);
   if (finished.status == 0) return;
   throw std::runtime_error(finished.errors.empty()
-                               ? StatusOf(arguments[0], finished)
+                               ? DescribeStatus(arguments[0], finished)
                                : finished.errors);
 }
 
 // Includes have been looked at, but for those that only the preprocessor finds:
 // a macro's. So it may take no more time and memory than a text can need.
-void Preprocess(const Arguments& arguments, const std::string& output,
-                const std::string& name, unsigned seconds) {
+void RunPreprocessor(const Arguments& arguments, const std::string& output,
+                     const std::string& name, unsigned seconds) {
   constexpr uint64_t kMaxBytes = uint64_t{2} << 30;  // what is translated, too
   const Finished finished = RunProcess(arguments, output, {seconds, kMaxBytes});
   if (finished.timed_out) {
@@ -183,26 +195,26 @@ void Preprocess(const Arguments& arguments, const std::string& output,
   if (finished.status > 128) {  // ended by a signal, out of memory for one
     throw std::runtime_error(
         name + ": is not preprocessed with " + std::to_string(kMaxBytes >> 30) +
-        " GiB of memory: " + StatusOf(arguments[0], finished));
+        " GiB of memory: " + DescribeStatus(arguments[0], finished));
   }
   if (finished.status != 0) {
     throw std::runtime_error(
-        "metal_compiler: " + StatusOf(arguments[0], finished) +
+        "metal_compiler: " + DescribeStatus(arguments[0], finished) +
         ": is it a Clang?");
   }
 }
 
 // The part of a .metallib that is for this device, by way of the cache: the
 // loader wants a file.
-Compiled FromArchive(const std::string& bytes, const CompileRequest& request,
-                     const Cache& cache) {
+Compiled LoadFromArchive(const std::string& bytes,
+                         const CompileRequest& request, const Cache& cache) {
   Archive archive;
   try {
     FromBytes(bytes, &archive);
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(request.path + ": " + error.what());
   }
-  if (archive.made_by != ShimVersion()) {
+  if (archive.made_by != HashShim()) {
     throw std::runtime_error(request.path +
                              ": was compiled by another version of Switchyard");
   }
@@ -229,7 +241,7 @@ Compiled FromArchive(const std::string& bytes, const CompileRequest& request,
 std::vector<std::string> CompileArchive(CompileRequest request,
                                         const std::string& output) {
   Archive archive;
-  archive.made_by = ShimVersion();
+  archive.made_by = HashShim();
   std::vector<std::string> files;
   for (const bool checked : {false, true}) {
     request.checked = checked;
@@ -256,7 +268,7 @@ std::vector<std::string> CompileArchive(CompileRequest request,
 namespace {
 
 // The arguments of CodeArguments() that are about optimisations.
-Arguments Optimisations(bool checked) {
+Arguments OptimisationArguments(bool checked) {
   if (checked) {
     // Only what it inserts: its functions are the shim's.
     // A read is told even where a write to the same place follows, and a
@@ -275,8 +287,7 @@ Arguments Optimisations(bool checked) {
 // with them.
 Arguments OptimiseArguments(bool checked) {
   Arguments arguments = {"-x", "ir", "-fPIC", "-ffp-contract=off", "-w"};
-  const Arguments more = Optimisations(checked);
-  arguments.insert(arguments.end(), more.begin(), more.end());
+  Append(OptimisationArguments(checked), arguments);
   return arguments;
 }
 
@@ -300,10 +311,9 @@ Arguments CodeArguments(bool checked) {
       "-fno-gnu-inline-asm",
       // No second way to write a #, which the translation looks for.
       "-fno-digraphs"};
-  const Arguments more = Optimisations(checked);
-  arguments.insert(arguments.end(), more.begin(), more.end());
+  Append(OptimisationArguments(checked), arguments);
   if (checked) {
-    arguments.insert(arguments.end(), {"-g1", "-gdwarf-4"});
+    Append({"-g1", "-gdwarf-4"}, arguments);
   } else {
     // No instruction here faults at eight, and GPUs don't at an element's. In
     // checked modules accesses.cc sees to it.
@@ -316,8 +326,7 @@ Arguments CodeArguments(bool checked) {
 Arguments LlvmArguments(bool checked) {
   Arguments arguments = {"-x", "ir", "-fPIC", "-ffp-contract=off", "-w", "-c"};
   if (checked) {
-    arguments.insert(arguments.end(),
-                     {"-O1", "-Xclang", "-disable-llvm-passes"});
+    Append({"-O1", "-Xclang", "-disable-llvm-passes"}, arguments);
   } else {
     arguments.push_back("-O2");
   }
@@ -338,13 +347,13 @@ Arguments RegionArguments() {
 std::string FindCompiler(const std::string& asked) {
   if (!asked.empty()) {
     const std::string program =
-        asked.find('/') == std::string::npos ? InPath(asked) : asked;
+        asked.find('/') == std::string::npos ? FindInPath(asked) : asked;
     if (IsProgram(program)) return program;
     throw std::runtime_error("metal_compiler: no such program: " + asked);
   }
-  std::string program = InPath("clang++");
+  std::string program = FindInPath("clang++");
   for (int version = 30; version >= 14 && program.empty(); --version) {
-    program = InPath("clang++-" + std::to_string(version));
+    program = FindInPath("clang++-" + std::to_string(version));
   }
   if (!program.empty()) return program;
   throw std::runtime_error(
@@ -352,177 +361,235 @@ std::string FindCompiler(const std::string& asked) {
       "later), or name it in DeviceOptions::metal_compiler");
 }
 
-Compiled Compile(const CompileRequest& request) {
-  const std::string text = ShaderText(request);
-  const Cache cache(request.cache, request.cache_bytes);
-  if (!request.path.empty() && IsArchive(text)) {
-    return FromArchive(text, request, cache);
-  }
-  const std::string compiler = FindCompiler(request.compiler);
-  WorkFolder work(cache.folder());
+namespace {
 
-  std::string input = request.path;
-  if (input.empty()) {
-    input = work.File(kSourceName);
-    WriteFile(input, text);
-  }
-  const std::string name = request.path.empty() ? kSourceName : input;
-  const Arguments folders = FoldersOf(request.arguments);
-  RequireReadableIncludes(text, input, name, folders);
-  for (const std::string& path : request.prepended) {
-    const SourceFile file = ReadSource(path);
-    if (file.state != SourceFile::State::kRead) {
-      throw std::runtime_error(path + ": " + file.wrong);
-    }
-    RequireReadableIncludes(file.text, path, path, folders);
-  }
-  const std::string shim = ShimFolder(cache.folder());
-  Arguments preprocess = {
-      compiler, "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++",
-      "-isystem", shim, "-include", "switchyard_module.h",
-      // Metal's compiler includes it, too: texts without any #include compile.
-      "-include", "metal_stdlib", "-D__METAL__=1", "-D__METAL_MACOS__=1",
-      "-D__METAL_VERSION__=" + std::to_string(request.language_version),
-      // A line for each of many bytes that are no text would take minutes.
-      "-w", "-fno-color-diagnostics", "-fno-crash-diagnostics",
-      "-fno-digraphs"};
-  if (request.checked) preprocess.push_back("-DSWITCHYARD_METAL_CHECKED=1");
-  preprocess.insert(preprocess.end(), request.arguments.begin(),
-                    request.arguments.end());
-  for (const std::string& path : request.prepended) {
-    preprocess.insert(preprocess.end(), {"-include", path});
-  }
-  preprocess.push_back(input);
-  const std::string preprocessed = work.File("preprocessed");
-  Preprocess(preprocess, preprocessed, name, request.preprocess_seconds);
+// Compiles one shader for one kind of device: Preprocess(), Translate(),
+// MakeObject() and LinkModule(), in this order. The files between the steps are
+// in a temporary folder.
+class Compilation {
+ public:
+  Compilation(const CompileRequest& request, const Cache& cache)
+      : request_(request),
+        cache_(cache),
+        compiler_(FindCompiler(request.compiler)),
+        work_(cache.folder()),
+        input_(request.path) {}
 
-  Compiled result;
-  std::string metal = ReadFile(preprocessed);
-  // The shim at least is in it.
-  if (metal.empty()) {
-    throw std::runtime_error("metal_compiler: " + compiler + " is no Clang");
-  }
-  if (request.path.empty()) {
-    // The same whatever folder it was in.
-    const std::string quoted = '"' + input + '"';
-    for (size_t at = 0; (at = metal.find(quoted, at)) != std::string::npos;) {
-      metal.replace(at, quoted.size(), '"' + std::string(kSourceName) + '"');
+  Compiled Run(const std::string& shader) {
+    const std::string metal = Preprocess(shader);
+    Translate(metal);
+    result_.key = MakeKey();
+    result_.module = cache_.Find(result_.key);
+    result_.cached = result_.module != nullptr;
+    if (!result_.cached) {
+      MakeObject();
+      LinkModule();
     }
+    return std::move(result_);
   }
-  result.translation = Translate(metal, request.kernels);
-  if (!result.translation.error.empty()) {
-    throw std::runtime_error(result.translation.error);
+
+ private:
+  // Returns the text of the shader and all that it includes.
+  std::string Preprocess(const std::string& shader) {
+    if (input_.empty()) {
+      input_ = work_.File(kSourceName);
+      WriteFile(input_, shader);
+    }
+    const std::string name = request_.path.empty() ? kSourceName : input_;
+    RequireReadable(shader, name);
+    shim_ = WriteShim(cache_.folder());
+    const std::string preprocessed = work_.File("preprocessed");
+    RunPreprocessor(PreprocessArguments(), preprocessed, name,
+                    request_.preprocess_seconds);
+    std::string metal = ReadFile(preprocessed);
+    // The shim at least is in it.
+    if (metal.empty()) {
+      throw std::runtime_error("metal_compiler: " + compiler_ + " is no Clang");
+    }
+    if (request_.path.empty()) {
+      // The same whatever folder it was in.
+      const std::string quoted = '"' + input_ + '"';
+      for (size_t at = 0; (at = metal.find(quoted, at)) != std::string::npos;) {
+        metal.replace(at, quoted.size(), '"' + std::string(kSourceName) + '"');
+      }
+    }
+    return metal;
   }
-  auto comments = std::make_shared<AllowComments>();
-  for (const std::string& file : result.translation.files) {
-    comments->Read(TextOfFile(file, request), file);
-  }
-  result.comments = std::move(comments);
-  Arguments compile = {compiler};
-  for (const std::string& argument : CodeArguments(request.checked)) {
-    compile.push_back(argument);
-  }
-  // Everything that the object depends on; a new compiler makes a new object.
-  std::string key;
-  for (const std::string& argument : compile) key += "// " + argument + '\n';
-  for (const Arguments& more :
-       {OptimiseArguments(request.checked), LlvmArguments(request.checked)}) {
-    for (const std::string& argument : more) key += "// " + argument + '\n';
-  }
-  if (!request.checked) {
-    for (const std::string& argument : RegionArguments()) {
-      key += "// " + argument + '\n';
+
+  void RequireReadable(const std::string& shader, const std::string& name) {
+    const Arguments folders = FindIncludeFolders(request_.arguments);
+    RequireReadableIncludes(shader, input_, name, folders);
+    for (const std::string& path : request_.prepended) {
+      const SourceFile file = ReadSource(path);
+      if (file.state != SourceFile::State::kRead) {
+        throw std::runtime_error(path + ": " + file.wrong);
+      }
+      RequireReadableIncludes(file.text, path, path, folders);
     }
   }
-  key += std::string("// ") +
-         (request.checked ? kAccessesVersion : kRegionsVersion) + "\n// " +
-         kDivisionsVersion + '\n';
-  struct stat status;
-  if (stat(compiler.c_str(), &status) == 0) {
-    key += "// " + std::to_string(status.st_size) + " " +
-           std::to_string(status.st_mtime) + '\n';
-  }
-  key += result.translation.code;
-  result.key = key;
-  result.module = cache.Find(key);
-  result.cached = result.module != nullptr;
-  if (result.cached) return result;
 
-  const std::string code = work.File("code");
-  const std::string llvm = work.File("llvm");
-  const std::string object = work.File("object");
-  const std::string module = work.File("module");
-  const std::string nothing = work.File("output");
-  WriteFile(code, result.translation.code);
-  Arguments to_llvm = compile;
-  to_llvm.insert(to_llvm.end(), {"-Xclang", "-disable-llvm-passes", "-S",
-                                 "-emit-llvm", code, "-o", llvm});
-  const TextOf text_of = [&](const std::string& file) {
-    return TextOfFile(file, request);
-  };
-  const Finished compiled = RunProcess(to_llvm, nothing);
-  if (compiled.status != 0) {
-    throw std::runtime_error(compiled.errors.empty()
-                                 ? StatusOf(compiler, compiled)
-                                 : Readable(compiled.errors, shim, text_of));
+  Arguments PreprocessArguments() const {
+    Arguments arguments = {
+        compiler_, "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++",
+        "-isystem", shim_, "-include", "switchyard_module.h",
+        // Metal's compiler includes it, too: texts without any #include
+        // compile.
+        "-include", "metal_stdlib", "-D__METAL__=1", "-D__METAL_MACOS__=1",
+        "-D__METAL_VERSION__=" + std::to_string(request_.language_version),
+        // A line for each of many bytes that are no text would take minutes.
+        "-w", "-fno-color-diagnostics", "-fno-crash-diagnostics",
+        "-fno-digraphs"};
+    if (request_.checked) arguments.push_back("-DSWITCHYARD_METAL_CHECKED=1");
+    Append(request_.arguments, arguments);
+    for (const std::string& path : request_.prepended) {
+      Append({"-include", path}, arguments);
+    }
+    arguments.push_back(input_);
+    return arguments;
   }
-  std::string read = ReadFile(llvm);
-  DefineDivisions(read, request.checked);
-  WriteFile(llvm, read);
-  const std::string optimised = work.File("optimised");
-  Arguments optimise = OptimiseArguments(request.checked);
-  optimise.insert(optimise.begin(), compiler);
-  optimise.insert(optimise.end(), {"-S", "-emit-llvm", llvm, "-o", optimised});
-  Run(optimise, nothing);
-  read = ReadFile(optimised);
-  const auto to_object = [&](const std::string& module_text,
-                             const Arguments& more = {}) {
-    Arguments arguments = LlvmArguments(request.checked);
-    arguments.insert(arguments.begin(), compiler);
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    arguments.insert(arguments.end(), {llvm, "-o", object});
-    WriteFile(llvm, module_text);
-    Run(arguments, nothing);
-  };
-  std::string changed = read;
-  if (request.checked) {
-    result.accesses = InstrumentRest(changed);
-    to_object(changed);
-  } else {
-    result.kernels_cut = CutIntoRegions(changed);
+
+  // Makes C++ of the preprocessed text, and reads the comments that checked
+  // mode obeys.
+  void Translate(const std::string& metal) {
+    result_.translation = metal::Translate(metal, request_.kernels);
+    if (!result_.translation.error.empty()) {
+      throw std::runtime_error(result_.translation.error);
+    }
+    auto comments = std::make_shared<AllowComments>();
+    for (const std::string& file : result_.translation.files) {
+      comments->Read(ReadShaderFile(file, request_), file);
+    }
+    result_.comments = std::move(comments);
+  }
+
+  // Returns everything that the module depends on; a new compiler makes a new
+  // module.
+  std::string MakeKey() const {
+    std::string key;
+    const auto add = [&](const std::string& line) {
+      key += "// " + line + '\n';
+    };
+    const auto add_all = [&](const Arguments& lines) {
+      for (const std::string& line : lines) add(line);
+    };
+    add(compiler_);
+    add_all(CodeArguments(request_.checked));
+    add_all(OptimiseArguments(request_.checked));
+    add_all(LlvmArguments(request_.checked));
+    if (!request_.checked) add_all(RegionArguments());
+    add(request_.checked ? kAccessesVersion : kRegionsVersion);
+    add(kDivisionsVersion);
+    struct stat status;
+    if (stat(compiler_.c_str(), &status) == 0) {
+      add(std::to_string(status.st_size) + " " +
+          std::to_string(status.st_mtime));
+    }
+    return key + result_.translation.code;
+  }
+
+  // Makes LLVM text of the C++, adds to it the calls of checked mode or the
+  // work-item loops of an unchecked kernel, and compiles it.
+  void MakeObject() {
+    WriteFile(code_, result_.translation.code);
+    std::string llvm = EmitLlvm();
+    if (request_.checked) {
+      result_.accesses = InstrumentRest(llvm);
+      CompileLlvm(llvm, {});
+      return;
+    }
+    const std::string uncut = llvm;
+    result_.kernels_cut = CutIntoRegions(llvm);
     try {
-      to_object(changed,
-                result.kernels_cut != 0 ? RegionArguments() : Arguments());
+      CompileLlvm(llvm,
+                  result_.kernels_cut != 0 ? RegionArguments() : Arguments());
     } catch (const std::runtime_error&) {
       // Kernels run uncut if this Clang does not take the regions' text or
       // arguments.
-      changed = read;
-      result.kernels_cut = CutIntoRegions(changed, false);
-      to_object(changed);
+      llvm = uncut;
+      result_.kernels_cut = CutIntoRegions(llvm, false);
+      CompileLlvm(llvm, {});
     }
   }
-  const auto link = [&] {
-    return RunProcess(
-        {compiler, "-shared", object, "-o", module, "-lm", "-Wl,-z,defs"},
-        nothing);
-  };
-  Finished linked = link();
-  if (linked.status != 0) {
-    // Once more with places, for what the linker says.
-    compile.insert(compile.end(),
-                   {"-g1", "-gdwarf-4", "-c", code, "-o", object});
-    Run(compile, nothing);
-    linked = link();
+
+  // Returns the LLVM text of the C++, with defined divisions and optimised.
+  std::string EmitLlvm() {
+    Arguments arguments = Join(compiler_, CodeArguments(request_.checked));
+    Append({"-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", code_, "-o",
+            llvm_},
+           arguments);
+    const Finished finished = RunProcess(arguments, output_);
+    if (finished.status != 0) {
+      const TextOf text_of = [&](const std::string& file) {
+        return ReadShaderFile(file, request_);
+      };
+      throw std::runtime_error(finished.errors.empty()
+                                   ? DescribeStatus(compiler_, finished)
+                                   : Readable(finished.errors, shim_, text_of));
+    }
+    std::string llvm = ReadFile(llvm_);
+    DefineDivisions(llvm, request_.checked);
+    WriteFile(llvm_, llvm);
+    const std::string optimised = work_.File("optimised");
+    arguments = Join(compiler_, OptimiseArguments(request_.checked));
+    Append({"-S", "-emit-llvm", llvm_, "-o", optimised}, arguments);
+    RunClang(arguments, output_);
+    return ReadFile(optimised);
   }
-  if (linked.status != 0) {
-    throw std::runtime_error(linked.errors.empty()
-                                 ? StatusOf(compiler, linked)
-                                 : ReadableOfLinker(linked.errors));
+
+  void CompileLlvm(const std::string& llvm, const Arguments& more) {
+    Arguments arguments = Join(compiler_, LlvmArguments(request_.checked));
+    Append(more, arguments);
+    Append({llvm_, "-o", object_}, arguments);
+    WriteFile(llvm_, llvm);
+    RunClang(arguments, output_);
   }
-  const std::string key_file = work.File("key");
-  WriteFile(key_file, key);
-  result.module = cache.Add(key, module, key_file);
-  return result;
+
+  // Links the object, and adds the module to the cache.
+  void LinkModule() {
+    const std::string module = work_.File("module");
+    const Arguments arguments = {compiler_, "-shared", object_,      "-o",
+                                 module,    "-lm",     "-Wl,-z,defs"};
+    Finished finished = RunProcess(arguments, output_);
+    if (finished.status != 0) {
+      // Once more with places, because the linker's messages name them.
+      Arguments with_places = Join(compiler_, CodeArguments(request_.checked));
+      Append({"-g1", "-gdwarf-4", "-c", code_, "-o", object_}, with_places);
+      RunClang(with_places, output_);
+      finished = RunProcess(arguments, output_);
+    }
+    if (finished.status != 0) {
+      throw std::runtime_error(finished.errors.empty()
+                                   ? DescribeStatus(compiler_, finished)
+                                   : ReadableOfLinker(finished.errors));
+    }
+    const std::string key = work_.File("key");
+    WriteFile(key, result_.key);
+    result_.module = cache_.Add(result_.key, module, key);
+  }
+
+  const CompileRequest& request_;
+  const Cache& cache_;
+  const std::string compiler_;
+  WorkFolder work_;
+  std::string shim_;   // the folder
+  std::string input_;  // the shader's file
+  // Files between the steps. What Clang prints goes to `output_`.
+  const std::string code_ = work_.File("code");
+  const std::string llvm_ = work_.File("llvm");
+  const std::string object_ = work_.File("object");
+  const std::string output_ = work_.File("output");
+  Compiled result_;
+};
+
+}  // namespace
+
+Compiled Compile(const CompileRequest& request) {
+  const std::string shader = ReadShader(request);
+  const Cache cache(request.cache, request.cache_bytes);
+  if (!request.path.empty() && IsArchive(shader)) {
+    return LoadFromArchive(shader, request, cache);
+  }
+  return Compilation(request, cache).Run(shader);
 }
 
 }  // namespace switchyard::device::metal
