@@ -16,7 +16,7 @@ namespace switchyard::device::metal {
 namespace {
 
 // 0: to be asked of the compiler.
-size_t BitsOf(Text type) {
+size_t BitsOf(std::string_view type) {
   if (type == "ptr" || (!type.empty() && type.back() == '*')) return 64;
   if (type == "half" || type == "bfloat") return 16;
   if (type == "float") return 32;
@@ -26,7 +26,7 @@ size_t BitsOf(Text type) {
   }
   if (BeginsWith(type, "<")) {
     const size_t by = type.find(" x ");
-    if (by == Text::npos) return 0;
+    if (by == std::string_view::npos) return 0;
     const size_t bits = BitsOf(type.substr(by + 3, type.size() - by - 4));
     return bits *
            std::strtoul(std::string(type.substr(1)).c_str(), nullptr, 10);
@@ -36,12 +36,12 @@ size_t BitsOf(Text type) {
 
 class Reader {
  public:
-  Reader(Text llvm, std::string* out) : llvm_(llvm), out_(out) {
-    ForEachLine(llvm_, [this](Text line) { ReadGlobals(line); });
+  Reader(std::string_view llvm, std::string* out) : llvm_(llvm), out_(out) {
+    ForEachLine(llvm_, [this](std::string_view line) { ReadGlobals(line); });
   }
 
   Accesses Run() {
-    ForEachLine(llvm_, [this](Text line) {
+    ForEachLine(llvm_, [this](std::string_view line) {
       Line(line);
       if (out_ != nullptr) Append(line);
     });
@@ -50,18 +50,18 @@ class Reader {
 
  private:
   // The value in "key: value, ...", or nothing.
-  static Text Field(Text line, Text key) {
+  static std::string_view Field(std::string_view line, std::string_view key) {
     const size_t at = line.find(key);
-    if (at == Text::npos) return Text();
-    const Text value = line.substr(at + key.size());
+    if (at == std::string_view::npos) return std::string_view();
+    const std::string_view value = line.substr(at + key.size());
     return value.substr(0, value.find_first_of(",)"));
   }
 
   // "attributes #4 = { ... sanitize_thread ... }" of checked functions, names
   // of constants, and the places that are called !7.
-  void ReadGlobals(Text line) {
+  void ReadGlobals(std::string_view line) {
     if (BeginsWith(line, "attributes #")) {
-      if (line.find(" sanitize_thread ") == Text::npos) return;
+      if (line.find(" sanitize_thread ") == std::string_view::npos) return;
       checked_.insert(line.substr(11, line.find(' ', 11) - 11));
     } else if (BeginsWith(line, "@")) {
       const size_t equals = FindOutside(line, '=');
@@ -70,13 +70,14 @@ class Reader {
         constants_.insert(line.substr(0, equals - 1));
       }
     } else if (BeginsWith(line, "!")) {
-      const Text name = line.substr(0, line.find(' '));
-      if (line.find("!DILocation(") != Text::npos) {
+      const std::string_view name = line.substr(0, line.find(' '));
+      if (line.find("!DILocation(") != std::string_view::npos) {
         locations_[name] = {Field(line, "scope: "), Field(line, "inlinedAt: ")};
-      } else if (line.find("!DIFile(") != Text::npos) {
-        if (line.find("/shim-") != Text::npos) shim_files_.insert(name);
-      } else if (line.find("!DISubprogram(") != Text::npos ||
-                 line.find("!DILexicalBlock") != Text::npos) {
+      } else if (line.find("!DIFile(") != std::string_view::npos) {
+        if (line.find("/shim-") != std::string_view::npos)
+          shim_files_.insert(name);
+      } else if (line.find("!DISubprogram(") != std::string_view::npos ||
+                 line.find("!DILexicalBlock") != std::string_view::npos) {
         scopes_[name] = Field(line, "file: ");
       }
     }
@@ -84,7 +85,7 @@ class Reader {
 
   // Copies that Clang makes by itself have places in the shim: this is the
   // shader's that they were inlined at.
-  Text InShader(Text place) const {
+  std::string_view InShader(std::string_view place) const {
     for (;;) {
       const auto found = locations_.find(place);
       if (found == locations_.end() || found->second.inlined_at.empty()) break;
@@ -96,9 +97,10 @@ class Reader {
     return place;
   }
 
-  void Append(Text line) {
+  void Append(std::string_view line) {
     const size_t place = line.find("!dbg !");
-    if (place != Text::npos && line.find("@__tsan_") != Text::npos) {
+    if (place != std::string_view::npos &&
+        line.find("@__tsan_") != std::string_view::npos) {
       out_->append(line.substr(0, place + 5))
           .append(InShader(line.substr(place + 5)))
           .append("\n");
@@ -108,11 +110,12 @@ class Reader {
   }
 
   // No instruction here faults at eight, and GPUs do not at an element's.
-  void AppendUnaligned(Text line) {
-    const bool is_access = line.find(" load ") != Text::npos ||
+  void AppendUnaligned(std::string_view line) {
+    const bool is_access = line.find(" load ") != std::string_view::npos ||
                            BeginsWith(line, "  store ") ||
-                           line.find("@llvm.mem") != Text::npos;
-    for (size_t at; is_access && (at = line.find(" align ")) != Text::npos;) {
+                           line.find("@llvm.mem") != std::string_view::npos;
+    for (size_t at;
+         is_access && (at = line.find(" align ")) != std::string_view::npos;) {
       const size_t end =
           std::min(line.find_first_not_of("0123456789", at + 7), line.size());
       const bool is_more = end - at > 8;  // 16, 32, ...
@@ -123,12 +126,13 @@ class Reader {
     out_->append(line).append("\n");
   }
 
-  void Line(Text line) {
+  void Line(std::string_view line) {
     if (BeginsWith(line, "define ")) {
       in_checked_ = false;
       definitions_.clear();
       const size_t close = line.rfind(')');
-      for (const Text word : SplitOutside(line.substr(close + 1), ' ')) {
+      for (const std::string_view word :
+           SplitOutside(line.substr(close + 1), ' ')) {
         in_checked_ = in_checked_ || checked_.count(word) != 0;
       }
       calls_.clear();
@@ -136,12 +140,12 @@ class Reader {
     }
     if (line == "}") in_checked_ = false;
     if (!in_checked_ || !BeginsWith(line, "  ")) return;
-    Text code = line.substr(line.find_first_not_of(' '));
+    std::string_view code = line.substr(line.find_first_not_of(' '));
     if (BeginsWith(code, "#dbg_") ||
-        code.find("call void @llvm.dbg.") != Text::npos) {
+        code.find("call void @llvm.dbg.") != std::string_view::npos) {
       return;
     }
-    Text name;
+    std::string_view name;
     if (code[0] == '%') {
       const size_t equals = FindOutside(code, '=');
       if (equals != code.size()) {
@@ -151,7 +155,7 @@ class Reader {
     }
     if (BeginsWith(code, "load ") || BeginsWith(code, "store ")) {
       Access(code, line);
-    } else if (code.find("@llvm.mem") != Text::npos) {
+    } else if (code.find("@llvm.mem") != std::string_view::npos) {
       Memory(code, line);
     } else if (IsUnknownAccess(code)) {
       Refuse(line);
@@ -161,9 +165,9 @@ class Reader {
       definitions_[name] = code;
       if (BeginsWith(code, "bitcast ")) return;  // between call and access
     }
-    if (code.find("@__tsan_aligned(") != Text::npos) return;
-    if (code.find("call ") != Text::npos &&
-        code.find("@__tsan_") != Text::npos) {
+    if (code.find("@__tsan_aligned(") != std::string_view::npos) return;
+    if (code.find("call ") != std::string_view::npos &&
+        code.find("@__tsan_") != std::string_view::npos) {
       calls_.push_back(code);
     } else {
       calls_.clear();
@@ -171,20 +175,21 @@ class Reader {
   }
 
   // Clang makes calls of all of these.
-  static bool IsUnknownAccess(Text code) {
-    return code.find("@llvm.masked.") != Text::npos ||
+  static bool IsUnknownAccess(std::string_view code) {
+    return code.find("@llvm.masked.") != std::string_view::npos ||
            BeginsWith(code, "atomicrmw ") || BeginsWith(code, "cmpxchg ");
   }
 
-  void Access(Text code, Text line) {
+  void Access(std::string_view code, std::string_view line) {
     const bool is_load = code[0] == 'l';
     code = code.substr(is_load ? 5 : 6);
-    for (const Text word : {"atomic ", "volatile "}) {
+    for (const std::string_view word : {"atomic ", "volatile "}) {
       if (BeginsWith(code, word)) code = code.substr(word.size());
     }
-    const std::vector<Text> parts = SplitOutside(code, ',');
+    const std::vector<std::string_view> parts = SplitOutside(code, ',');
     if (parts.size() < 2) Refuse(line);
-    const Text type = is_load ? parts[0] : ParseOperand(parts[0]).type;
+    const std::string_view type =
+        is_load ? parts[0] : ParseOperand(parts[0]).type;
     const Operand pointer = ParseOperand(parts[1]);
     if (pointer.value.empty()) Refuse(line);
     const size_t bits = BitsOf(type);
@@ -200,19 +205,20 @@ class Reader {
   }
 
   // "call void @llvm.memcpy.p0.p0.i64(ptr align 4 %1, ptr %2, i64 5, i1 false)"
-  void Memory(Text code, Text line) {
+  void Memory(std::string_view code, std::string_view line) {
     const size_t open = code.find('(', code.find("@llvm.mem"));
     const size_t close = FindOutside(code, '!', open);
-    const std::vector<Text> behind = SplitOutside(code.substr(close), ',');
-    const std::vector<Text> given = SplitOutside(
+    const std::vector<std::string_view> behind =
+        SplitOutside(code.substr(close), ',');
+    const std::vector<std::string_view> given = SplitOutside(
         code.substr(open + 1, code.rfind(')', close) - open - 1), ',');
     if (given.size() < 3) Refuse(line);
-    const bool is_copy = code.find("@llvm.memset") == Text::npos;
+    const bool is_copy = code.find("@llvm.memset") == std::string_view::npos;
     const std::string bytes(ParseOperand(given[2]).value);
     for (size_t i = is_copy ? 2 : 1; i-- > 0;) {
-      std::vector<Text> parts = behind;
+      std::vector<std::string_view> parts = behind;
       const size_t align = given[i].find("align ");
-      if (align != Text::npos) {
+      if (align != std::string_view::npos) {
         const size_t end = given[i].find(' ', align + 6);
         parts.push_back(given[i].substr(align, end - align));
       }
@@ -228,15 +234,16 @@ class Reader {
     std::string bytes;
     size_t told;  // of its alignment, by Clang's call
   };
-  void Note(const Noted& access, const std::vector<Text>& parts, Text line) {
-    const Text pointer = access.pointer.value;
+  void Note(const Noted& access, const std::vector<std::string_view>& parts,
+            std::string_view line) {
+    const std::string_view pointer = access.pointer.value;
     ++counts_.all;
     if (IsOwnOrConstant(pointer, access.is_load)) {
       ++counts_.need_none;
       return;
     }
     size_t alignment = 0;
-    for (const Text part : parts) {
+    for (const std::string_view part : parts) {
       if (!BeginsWith(part, "align ")) continue;
       alignment =
           std::strtoul(std::string(part.substr(6)).c_str(), nullptr, 10);
@@ -255,20 +262,22 @@ class Reader {
     }
   }
 
-  // The pointer itself, or what a bitcast has made of it, or a constant
-  // expression of it.
-  bool IsCalled(Text pointer) const {
-    const auto is = [&](Text value) {
-      for (size_t at = 0; (at = value.find(pointer, at)) != Text::npos; ++at) {
+  // True if a call has the pointer, its bitcast or a constant expression with
+  // it.
+  bool IsCalled(std::string_view pointer) const {
+    const auto is = [&](std::string_view value) {
+      for (size_t at = 0;
+           (at = value.find(pointer, at)) != std::string_view::npos; ++at) {
         const size_t end = at + pointer.size();
-        const Text ends = end < value.size() ? value.substr(end, 1) : " ";
+        const std::string_view ends =
+            end < value.size() ? value.substr(end, 1) : " ";
         if (ends == " " || ends == ")" || ends == ",") return true;
       }
       return false;
     };
-    for (const Text call : calls_) {
+    for (const std::string_view call : calls_) {
       const size_t begin = call.find('(', call.find("@__tsan_")) + 1;
-      const Text given =
+      const std::string_view given =
           ParseOperand(
               call.substr(begin, FindOutside(call, ',', begin) - begin))
               .value;
@@ -283,19 +292,19 @@ class Reader {
   }
 
   // "%4" of "%4)".
-  static Text NameIn(Text value) {
+  static std::string_view NameIn(std::string_view value) {
     return value.substr(0, value.find_first_of(" ),"));
   }
 
-  // Clang decides so: a variable whose address no other thread gets to know,
-  // and what nobody writes.
-  bool IsOwnOrConstant(Text pointer, bool is_load) const {
+  // True for a variable whose address stays in its thread, and for constants:
+  // Clang leaves these out, too.
+  bool IsOwnOrConstant(std::string_view pointer, bool is_load) const {
     for (int steps = 0; steps < 1000; ++steps) {
       if (BeginsWith(pointer, "getelementptr ") ||
           BeginsWith(pointer, "bitcast ")) {
         // A constant expression: of a global.
         const size_t at = pointer.find('@');
-        if (at == Text::npos) return false;
+        if (at == std::string_view::npos) return false;
         pointer = NameIn(pointer.substr(at));
       }
       if (BeginsWith(pointer, "@")) {
@@ -303,13 +312,13 @@ class Reader {
       }
       const auto found = definitions_.find(pointer);
       if (found == definitions_.end()) return false;
-      const Text code = found->second;
+      const std::string_view code = found->second;
       if (BeginsWith(code, "alloca ")) return true;
       if (BeginsWith(code, "bitcast ")) {
         pointer = ParseOperand(code.substr(8)).value;
         pointer = pointer.substr(0, pointer.rfind(" to "));
       } else {
-        const std::vector<Text> parts = SplitOutside(code, ',');
+        const std::vector<std::string_view> parts = SplitOutside(code, ',');
         if (parts.size() < 2) return false;
         pointer = ParseOperand(parts[1]).value;
       }
@@ -319,9 +328,9 @@ class Reader {
 
   // "call void @__tsan_name(pointer, i64 value)", with the access's place.
   void Call(const char* name, const Operand& pointer, const std::string& value,
-            const std::vector<Text>& parts) {
+            const std::vector<std::string_view>& parts) {
     std::string place;
-    for (const Text part : parts) {
+    for (const std::string_view part : parts) {
       if (!BeginsWith(part, "!dbg ")) continue;
       place = ", !dbg " + std::string(InShader(part.substr(5)));
     }
@@ -337,25 +346,26 @@ class Reader {
                  ", i64 " + value + ")" + place + "\n");
   }
 
-  [[noreturn]] void Refuse(Text line) const {
+  [[noreturn]] void Refuse(std::string_view line) const {
     throw std::runtime_error(
         "metal_compiler: an access that checked mode would not see:" +
         std::string(line));
   }
 
-  const Text llvm_;
+  const std::string_view llvm_;
   std::string* const out_;  // null: nothing is added
   Accesses counts_;
-  std::unordered_set<Text> checked_, constants_, shim_files_;
+  std::unordered_set<std::string_view> checked_, constants_, shim_files_;
   struct Location {
-    Text scope, inlined_at;
+    std::string_view scope, inlined_at;
   };
-  std::unordered_map<Text, Location> locations_;
-  std::unordered_map<Text, Text> scopes_;  // and their files
+  std::unordered_map<std::string_view, Location> locations_;
+  std::unordered_map<std::string_view, std::string_view>
+      scopes_;  // and their files
   bool in_checked_ = false;
-  std::unordered_map<Text, Text> definitions_;
-  size_t next_ = 0;          // of our own names
-  std::vector<Text> calls_;  // right before, Clang's and ours
+  std::unordered_map<std::string_view, std::string_view> definitions_;
+  size_t next_ = 0;                      // of our own names
+  std::vector<std::string_view> calls_;  // right before, Clang's and ours
 };
 
 }  // namespace

@@ -56,7 +56,7 @@ class Reader {
     return file == 0 ? name_ : text_.files()[file];
   }
 
-  // An AllowComment's place from that of a byte behind `begin`.
+  // Sets the place to that of byte `at`, which is behind `begin`.
   void SetPlace(size_t at, size_t begin, size_t line_begin, uint32_t line,
                 AllowComment& comment) const {
     for (size_t i = begin; i < at; ++i) {

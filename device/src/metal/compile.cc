@@ -57,7 +57,7 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// The shader as it was given.
+// Reads the shader's text, or the bytes of a .metallib.
 std::string ReadShader(const CompileRequest& request) {
   if (request.path.empty()) {
     if (request.source.size() <= kMaxSourceBytes) return request.source;
@@ -156,8 +156,8 @@ std::string WriteShim(const std::string& cache) {
   return folder;
 }
 
-// One of the shader's files: its text, or what there is on disk. A #line may
-// name what is not there, and "/dev/stdin" where the text came from a pipe.
+// Reads one of the shader's files. The text is empty if there is no such file,
+// because a #line may name any, and "/dev/stdin" if the text came from a pipe.
 std::string ReadShaderFile(const std::string& file,
                            const CompileRequest& request) {
   if (request.path.empty() && file == kSourceName) return request.source;
@@ -177,11 +177,11 @@ void RunClang(const Arguments& arguments, const std::string& output) {
                                : finished.errors);
 }
 
-// Includes have been looked at, but for those that only the preprocessor finds:
-// a macro's. So it may take no more time and memory than a text can need.
+// Only the preprocessor finds a macro's #include, which may name a device. So
+// it gets a limit of time and memory.
 void RunPreprocessor(const Arguments& arguments, const std::string& output,
                      const std::string& name, unsigned seconds) {
-  constexpr uint64_t kMaxBytes = uint64_t{2} << 30;  // what is translated, too
+  constexpr uint64_t kMaxBytes = uint64_t{2} << 30;  // Translate()'s limit, too
   const Finished finished = RunProcess(arguments, output, {seconds, kMaxBytes});
   if (finished.timed_out) {
     throw std::runtime_error(
@@ -256,7 +256,7 @@ std::vector<std::string> CompileArchive(CompileRequest request,
     }
     files = compiled.translation.files;
   }
-  // Nobody finds half a file.
+  // Renamed when it is complete, so that no reader finds half a file.
   const std::string temporary = output + "." + std::to_string(getpid());
   WriteFile(temporary, ToBytes(archive));
   if (std::rename(temporary.c_str(), output.c_str()) != 0) {
@@ -270,16 +270,16 @@ namespace {
 // The arguments of CodeArguments() that are about optimisations.
 Arguments OptimisationArguments(bool checked) {
   if (checked) {
-    // Only what it inserts: its functions are the shim's.
-    // A read is told even where a write to the same place follows, and a
-    // volatile one as such.
+    // The functions that this calls are the shim's. Reads in front of a write
+    // to the same address are reported, too, and volatile accesses as such.
     return {"-O1",    "-fsanitize=thread",
             "-mllvm", "-tsan-instrument-memintrinsics=0",
             "-mllvm", "-tsan-instrument-read-before-write",
             "-mllvm", "-tsan-distinguish-volatile"};
   }
-  // Loops stay as they are until regions are loops, too; without places, which
-  // nobody asks for here, both passes take less time than one took with them.
+  // Clang vectorises loops after the kernels are cut, because regions are
+  // loops, too. Without places in the source, both passes take less time than
+  // one took with them.
   return {"-O2", "-fno-vectorize", "-fno-slp-vectorize"};
 }
 
@@ -407,7 +407,7 @@ class Compilation {
       throw std::runtime_error("metal_compiler: " + compiler_ + " is no Clang");
     }
     if (request_.path.empty()) {
-      // The same whatever folder it was in.
+      // Without the temporary folder, the same shader has the same key.
       const std::string quoted = '"' + input_ + '"';
       for (size_t at = 0; (at = metal.find(quoted, at)) != std::string::npos;) {
         metal.replace(at, quoted.size(), '"' + std::string(kSourceName) + '"');
@@ -573,7 +573,7 @@ class Compilation {
   WorkFolder work_;
   std::string shim_;   // the folder
   std::string input_;  // the shader's file
-  // Files between the steps. What Clang prints goes to `output_`.
+  // Files between the steps; `output_` gets Clang's output.
   const std::string code_ = work_.File("code");
   const std::string llvm_ = work_.File("llvm");
   const std::string object_ = work_.File("object");

@@ -8,7 +8,7 @@
 namespace switchyard::device::metal {
 namespace {
 
-// Whether what follows in parentheses belongs to it, and is no parameter list.
+// True if the parentheses behind the word are no parameter list.
 bool TakesParentheses(std::string_view word) {
   return IsOneOf(word, {"decltype", "__attribute__", "alignas", "noexcept",
                         "__declspec", "sizeof", "static_assert", "alignof",
@@ -197,7 +197,7 @@ Declaration ReadDeclaration(const Text& text, uint32_t begin, uint32_t limit) {
     if (text.Opens(i + 1)) {
       if (text.match(i + 1) > i + 2) d.parameters = i + 1;
       i = text.match(i + 1) + 1;
-    } else {  // template <>, whose < no identifier stands before
+    } else {  // template <>: its < has no match
       ++i;
       while (i < limit && !text.Is(i, ">") && !text.Is(i, ";")) ++i;
       ++i;
@@ -327,7 +327,7 @@ Duplicates::Found Duplicates::Add(const std::string& scope,
 
 void Constants::Add(std::string_view name, std::optional<uint32_t> value) {
   const auto [found, is_new] = values_.emplace(name, value);
-  // The name is in two scopes, and nobody finds out which one is meant.
+  // Two scopes have the name, and no pass resolves scopes: it stays unknown.
   if (!is_new && found->second != value) found->second.reset();
 }
 

@@ -37,7 +37,8 @@ struct Declaration {
   uint32_t BodyEnd(const Text& text) const { return text.match(body); }
 };
 
-// The one that begins at `begin`, within tokens before `limit`. Never empty.
+// Reads the declaration that begins at `begin` and ends before `limit`. It is
+// never empty.
 Declaration ReadDeclaration(const Text& text, uint32_t begin, uint32_t limit);
 
 class Duplicates {
@@ -50,8 +51,8 @@ class Duplicates {
     kDifferent,  // the same declaration with another body: it stays
     kReplaces,   // that, and for the thread's own memory: it takes its place
   };
-  // `scope` tells namespaces and classes apart. `earlier` gets the tokens of
-  // the one that is replaced.
+  // `scope` tells namespaces and classes apart. `earlier` gets the tokens of a
+  // replaced declaration.
   Found Add(const std::string& scope, const Declaration& declaration,
             Piece* earlier);
 
@@ -75,8 +76,8 @@ class Constants {
   // The enumerators between { and its match.
   void AddEnumerators(const Text& text, uint32_t open);
 
-  // The value of literals and names in tokens first to last - 1; nothing if
-  // there is anything else, or it is negative or above 65535.
+  // Returns the value of an expression of literals and names in tokens first to
+  // last - 1; nothing for other tokens, a negative value or one above 65535.
   std::optional<uint32_t> Evaluate(const Text& text, uint32_t first,
                                    uint32_t last) const;
 

@@ -19,7 +19,7 @@ struct IntegerType {
   size_t bits = 0;      // 0: no integer
 };
 
-size_t NumberAt(Text text) {
+size_t NumberAt(std::string_view text) {
   size_t number = 0;
   for (const char c : text) {
     if (std::isdigit(static_cast<unsigned char>(c)) == 0) break;
@@ -28,12 +28,12 @@ size_t NumberAt(Text text) {
   return number;
 }
 
-IntegerType TypeOf(Text type) {
+IntegerType TypeOf(std::string_view type) {
   IntegerType result;
   if (BeginsWith(type, "<")) {
     result.elements = NumberAt(type.substr(1));
     const size_t by = type.find(" x ");
-    if (by == Text::npos) return {};
+    if (by == std::string_view::npos) return {};
     type = type.substr(by + 3);
   }
   if (BeginsWith(type, "i")) result.bits = NumberAt(type.substr(1));
@@ -56,10 +56,10 @@ std::string LeastOf(size_t bits) {
 }
 
 // A number that no division traps on.
-bool IsHarmless(Text divisor) {
+bool IsHarmless(std::string_view divisor) {
   if (divisor.empty() || divisor == "0" || divisor == "-1") return false;
   if (divisor[0] == '-') divisor = divisor.substr(1);
-  return divisor.find_first_not_of("0123456789") == Text::npos;
+  return divisor.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 class Rewriter {
@@ -69,29 +69,30 @@ class Rewriter {
   size_t count() const { return count_; }
 
   // Appends the line, and in front of it the instructions that it needs.
-  void Line(Text line) {
+  void Line(std::string_view line) {
     if (!Divide(line)) out_->append(line).append("\n");
   }
 
  private:
   // "  %7 = sdiv exact i32 %5, %6, !dbg !12"
-  bool Divide(Text line) {
+  bool Divide(std::string_view line) {
     const size_t equals = line.find(" = ");
-    if (equals == Text::npos || !BeginsWith(line, "  %")) return false;
-    Text rest = line.substr(equals + 3);
-    const Text op = rest.substr(0, rest.find(' '));
+    if (equals == std::string_view::npos || !BeginsWith(line, "  %"))
+      return false;
+    std::string_view rest = line.substr(equals + 3);
+    const std::string_view op = rest.substr(0, rest.find(' '));
     const bool is_signed = op == "sdiv" || op == "srem";
     if (!is_signed && op != "udiv" && op != "urem") return false;
     rest = rest.substr(op.size() + 1);
     if (BeginsWith(rest, "exact ")) rest = rest.substr(6);
-    const std::vector<Text> parts = SplitOutside(rest, ',');
+    const std::vector<std::string_view> parts = SplitOutside(rest, ',');
     if (parts.size() < 2) return false;
     const Operand dividend = ParseOperand(parts[0]);
-    const Text divisor = parts[1];
+    const std::string_view divisor = parts[1];
     const IntegerType type = TypeOf(dividend.type);
     if (type.bits == 0 || IsHarmless(divisor)) return false;
     place_.clear();
-    for (const Text part : parts) {
+    for (const std::string_view part : parts) {
       if (BeginsWith(part, "!dbg ")) place_ = ", " + std::string(part);
     }
     const std::string of(dividend.type);
@@ -169,7 +170,7 @@ size_t DefineDivisions(std::string& llvm, bool checked) {
   std::string out;
   out.reserve(llvm.size() + llvm.size() / 16);
   Rewriter rewriter(checked, &out);
-  ForEachLine(llvm, [&](Text line) { rewriter.Line(line); });
+  ForEachLine(llvm, [&](std::string_view line) { rewriter.Line(line); });
   llvm = std::move(out);
   return rewriter.count();
 }

@@ -75,7 +75,7 @@ class ConditionalMarker {
     } else if (text == ":") {
       SetColon(i);
     } else if (text == "<" && text_.Opens(i)) {
-      // Template arguments, or what only looks like them.
+      // Template arguments, or a comparison that looks like them.
       const uint32_t next = text_.match(i) + 1;
       if (!text_.Is(next, "(") && !text_.Is(next, "::")) Reset();
       return next;
@@ -140,8 +140,8 @@ class ConditionalMarker {
     Top().conditionals.clear();
   }
 
-  // Whether it is a literal: it has none of those types and stays, because 0
-  // may be a null pointer.
+  // True for a literal of another type, which stays, because 0 may be a null
+  // pointer.
   bool IsLiteral(uint32_t first, uint32_t last) const {
     if (first + 1 != last) return false;
     const std::string_view text = text_.word(first);

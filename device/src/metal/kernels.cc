@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels with their parameters and instantiations, and what can't be in the
-// module.
+// Kernels with their parameters and instantiations, and declarations that can't
+// be in the module.
 
 #include <algorithm>
 #include <utility>
@@ -317,8 +317,8 @@ void Walker::TranslateInstantiation(const Declaration& d,
                                       " = " + max_threads + ";");
     max_threads = scope + constant;
   }
-  // In its place, and no explicit instantiation beside: Clang would say twice
-  // what is wrong with it, and Metal takes it under several names.
+  // A pointer takes the place of the explicit instantiation, because Clang
+  // would report its errors twice, and Metal allows several names for one.
   for (uint32_t i = d.begin; i < d.end - 1; ++i) {
     if (i < first || i >= end) text_.Erase(i);
   }
@@ -353,7 +353,7 @@ std::vector<Walker::TemplateParameter> Walker::ReadTemplateParameters(
 const Walker::KernelTemplate* Walker::FindTemplate(
     const std::vector<KernelTemplate>& all, const Piece& arguments,
     const Piece& parameters) const {
-  // More overloads are nobody's, and cost.
+  // No shader has more overloads, and each costs time.
   constexpr size_t kMost = 16;
   if (all.size() == 1) return &all[0];
   if (all.size() > kMost) return nullptr;

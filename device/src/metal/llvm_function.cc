@@ -16,8 +16,8 @@ bool IsNameCharacter(char c) {
 
 // Calls function(begin, end) for each "%name" in the text.
 template <class Function>
-void ForEachName(Text text, const Function& function) {
-  for (size_t at = 0; (at = text.find('%', at)) != Text::npos;) {
+void ForEachName(std::string_view text, const Function& function) {
+  for (size_t at = 0; (at = text.find('%', at)) != std::string_view::npos;) {
     size_t end = at + 1;
     while (end < text.size() && IsNameCharacter(text[end])) ++end;
     function(at, end);
@@ -26,13 +26,13 @@ void ForEachName(Text text, const Function& function) {
 }
 
 // "nuw nsw i32 %1" is "i32 %1".
-Text WithoutFlags(Text code) {
-  constexpr Text kFlags[] = {
+std::string_view DropFlags(std::string_view code) {
+  constexpr std::string_view kFlags[] = {
       "nuw",  "nsw",      "exact",    "fast",     "nnan",    "ninf",
       "nsz",  "arcp",     "afn",      "contract", "reassoc", "disjoint",
       "nneg", "samesign", "inbounds", "nusw",     "atomic",  "volatile"};
   for (;;) {
-    const Text word = code.substr(0, code.find(' '));
+    const std::string_view word = code.substr(0, code.find(' '));
     if (std::find(std::begin(kFlags), std::end(kFlags), word) ==
         std::end(kFlags)) {
       return code;
@@ -41,50 +41,50 @@ Text WithoutFlags(Text code) {
   }
 }
 
-bool IsOneOf(Text op, std::initializer_list<Text> all) {
-  return std::find(all.begin(), all.end(), op) != all.end();
-}
-
-bool IsCast(Text op) {
-  return IsOneOf(op, {"trunc", "zext", "sext", "fptrunc", "fpext", "fptoui",
-                      "fptosi", "uitofp", "sitofp", "ptrtoint", "inttoptr",
-                      "bitcast", "addrspacecast"});
+bool IsCast(std::string_view op) {
+  return IsOpcode(op, {"trunc", "zext", "sext", "fptrunc", "fpext", "fptoui",
+                       "fptosi", "uitofp", "sitofp", "ptrtoint", "inttoptr",
+                       "bitcast", "addrspacecast"});
 }
 
 // "<4 x float>": "float".
-Text ElementOf(Text vector) {
+std::string_view FindElementType(std::string_view vector) {
   const size_t by = vector.find(" x ");
-  if (!BeginsWith(vector, "<") || by == Text::npos) return Text();
+  if (!BeginsWith(vector, "<") || by == std::string_view::npos)
+    return std::string_view();
   return vector.substr(by + 3, vector.size() - by - 4);
 }
 
 // The rest of its code is behind the op.
-Text ArgumentsOf(const Instruction& i) {
+std::string_view FindArguments(const Instruction& i) {
   const size_t begin =
       static_cast<size_t>(i.op.data() - i.code.data()) + i.op.size();
-  return begin < i.code.size() ? Text(i.code).substr(begin + 1) : Text();
+  return begin < i.code.size() ? std::string_view(i.code).substr(begin + 1)
+                               : std::string_view();
 }
 
 }  // namespace
 
-Text Instruction::Callee() const {
-  return op == "call" ? CalleeOf(code) : Text();
+std::string_view Instruction::FindCallee() const {
+  return op == "call" ? metal::FindCallee(code) : std::string_view();
 }
 
 std::optional<LlvmFunction> LlvmFunction::Read(
-    Text text, const std::function<bool(Text)>& meets) {
+    std::string_view text,
+    const std::function<bool(std::string_view)>& is_barrier) {
   LlvmFunction read;
-  if (!read.ReadAll(text, meets)) return std::nullopt;
+  if (!read.ReadAll(text, is_barrier)) return std::nullopt;
   return read;
 }
 
-size_t LlvmFunction::Find(Text name) const {
+size_t LlvmFunction::Find(std::string_view name) const {
   const auto found = numbers_.find(std::string(name));
   return found == numbers_.end() ? kNoIndex : found->second;
 }
 
 std::string LlvmFunction::Replace(
-    Text code, const std::function<std::string(size_t)>& name) const {
+    std::string_view code,
+    const std::function<std::string(size_t)>& name) const {
   std::string result;
   size_t done = 0;
   ForEachName(code, [&](size_t begin, size_t end) {
@@ -96,28 +96,30 @@ std::string LlvmFunction::Replace(
   return result.append(code.substr(done));
 }
 
-bool LlvmFunction::ReadAll(Text text, const std::function<bool(Text)>& meets) {
+bool LlvmFunction::ReadAll(
+    std::string_view text,
+    const std::function<bool(std::string_view)>& is_barrier) {
   const size_t body = text.find('\n') + 1;
-  const Text head = text.substr(0, body);
+  const std::string_view head = text.substr(0, body);
   const size_t open = head.find('(', head.find('@'));
-  const Text parameter =
+  const std::string_view parameter =
       head.substr(open + 1, FindOutside(head.substr(open + 1), ')'));
   const std::string thread(parameter.substr(parameter.rfind(' ') + 1));
   if (!BeginsWith(thread, "%")) return false;
   const auto add = [this](std::string name) {
     numbers_[name] = values_.size();
     values_.push_back(std::move(name));
-    made_.push_back(nullptr);
-    made_in_.push_back(0);
+    definitions_.push_back(nullptr);
+    blocks_of_.push_back(0);
   };
   add(thread);
-  // Lines, of which a switch has several.
+  // The lines; those of a switch are joined.
   std::vector<std::string> lines;
   bool in_switch = false;
-  ForEachLine(text.substr(body), [&](Text line) {
+  ForEachLine(text.substr(body), [&](std::string_view line) {
     if (in_switch) {
       lines.back().append(line);
-      in_switch = line.find(']') == Text::npos;
+      in_switch = line.find(']') == std::string_view::npos;
     } else if (!line.empty() && line != "}") {
       lines.emplace_back(line);
       in_switch = BeginsWith(line, "  switch ") && line.back() == '[';
@@ -126,7 +128,7 @@ bool LlvmFunction::ReadAll(Text text, const std::function<bool(Text)>& meets) {
       add(std::string(line.substr(2, line.find(' ', 2) - 2)));
   });
   std::unordered_map<std::string, size_t> starts, ends;
-  // The first block's number follows that of the parameter.
+  // The first block has the number behind the parameter's.
   blocks_.push_back({thread == "%0" ? "1" : "0", {}, nullptr, {}});
   starts[blocks_[0].label] = 0;
   std::string label = blocks_[0].label;
@@ -145,22 +147,24 @@ bool LlvmFunction::ReadAll(Text text, const std::function<bool(Text)>& meets) {
       continue;
     }
     instructions_.push_back(std::make_unique<Instruction>());
-    Instruction& made = *instructions_.back();
-    if (!ReadInstruction(line, made)) return false;
-    if (made.code.empty()) continue;
-    Block& block = blocks_.back();
-    if (made.value != kNoIndex) {
-      made_[made.value] = &made;
-      made_in_[made.value] = blocks_.size() - 1;
+    Instruction& instruction = *instructions_.back();
+    if (!ReadInstruction(line, instruction)) return false;
+    if (instruction.code.empty()) continue;
+    BasicBlock& block = blocks_.back();
+    if (instruction.value != kNoIndex) {
+      definitions_[instruction.value] = &instruction;
+      blocks_of_[instruction.value] = blocks_.size() - 1;
     }
-    const bool meeting = made.op == "call" && meets(made.Callee());
-    if (meeting || IsOneOf(made.op, {"br", "switch", "ret", "unreachable"})) {
-      block.end = &made;
+    const bool at_barrier =
+        instruction.op == "call" && is_barrier(instruction.FindCallee());
+    if (at_barrier ||
+        IsOpcode(instruction.op, {"br", "switch", "ret", "unreachable"})) {
+      block.terminator = &instruction;
     } else {
-      block.code.push_back(&made);
+      block.instructions.push_back(&instruction);
     }
     ends[label] = blocks_.size() - 1;
-    if (meeting) {
+    if (at_barrier) {
       block.successors.push_back(blocks_.size());
       blocks_.push_back(
           {label + "." + std::to_string(++parts), {}, nullptr, {}});
@@ -168,7 +172,8 @@ bool LlvmFunction::ReadAll(Text text, const std::function<bool(Text)>& meets) {
     }
   }
   for (size_t b = 0; b < blocks_.size(); ++b) {
-    if (blocks_[b].end == nullptr || !ReadSuccessors(b, starts)) return false;
+    if (blocks_[b].terminator == nullptr || !ReadSuccessors(b, starts))
+      return false;
   }
   for (const auto& instruction : instructions_) {
     for (Instruction::Incoming& each : instruction->incoming) {
@@ -180,24 +185,24 @@ bool LlvmFunction::ReadAll(Text text, const std::function<bool(Text)>& meets) {
   return true;
 }
 
-// One without code is of no account.
-bool LlvmFunction::ReadInstruction(Text line, Instruction& made) {
+// An instruction without code is left out.
+bool LlvmFunction::ReadInstruction(std::string_view line, Instruction& read) {
   line = line.substr(line.find_first_not_of(' '));
   if (BeginsWith(line, "#dbg_")) return true;
   if (line[0] == '%') {
     const size_t end = line.find(" = ");
-    made.value = Find(line.substr(0, end));
-    if (end == Text::npos || made.value == kNoIndex) return false;
+    read.value = Find(line.substr(0, end));
+    if (end == std::string_view::npos || read.value == kNoIndex) return false;
     line = line.substr(end + 3);
   }
   std::string code(line);
-  // Places, and what is known of memory in one thread.
+  // Drops places in the source, and facts about aliases in one thread.
   for (const char* const name :
        {", !dbg !", ", !noalias !", ", !alias.scope !", ", !tbaa !"}) {
     const size_t at = code.find(name);
     if (at == std::string::npos) continue;
-    const size_t end =
-        code.find_first_not_of("0123456789", at + Text(name).size());
+    const size_t end = code.find_first_not_of(
+        "0123456789", at + std::string_view(name).size());
     code.erase(at, end == std::string::npos ? end : end - at);
   }
   if (code.find("@llvm.dbg.") != std::string::npos ||
@@ -205,44 +210,47 @@ bool LlvmFunction::ReadInstruction(Text line, Instruction& made) {
       code.find("@llvm.experimental.noalias") != std::string::npos) {
     return true;
   }
-  made.code = std::move(code);
-  Text op = made.code;
-  for (const Text word : {"tail ", "musttail ", "notail "}) {
+  read.code = std::move(code);
+  std::string_view op = read.code;
+  for (const std::string_view word : {"tail ", "musttail ", "notail "}) {
     if (BeginsWith(op, word)) op = op.substr(word.size());
   }
-  made.op = op.substr(0, op.find(' '));
-  if (IsOneOf(made.op,
-              {"invoke", "callbr", "indirectbr", "resume", "va_arg"})) {
+  read.op = op.substr(0, op.find(' '));
+  if (IsOpcode(read.op,
+               {"invoke", "callbr", "indirectbr", "resume", "va_arg"})) {
     return false;
   }
-  if (made.op == "phi") {
-    const Text given = ParseOperand(WithoutFlags(ArgumentsOf(made))).value;
-    for (const Text entry : SplitOutside(given, ',')) {
+  if (read.op == "phi") {
+    const std::string_view given =
+        ParseOperand(DropFlags(FindArguments(read))).value;
+    for (const std::string_view entry : SplitOutside(given, ',')) {
       if (entry[0] != '[') continue;
       const size_t comma = entry.rfind(", %");
-      if (comma == Text::npos) return false;
-      const Text label = entry.substr(comma + 3);
-      made.incoming.push_back({std::string(entry.substr(2, comma - 2)),
+      if (comma == std::string_view::npos) return false;
+      const std::string_view label = entry.substr(comma + 3);
+      read.incoming.push_back({std::string(entry.substr(2, comma - 2)),
                                std::string(label.substr(0, label.find(' '))),
                                kNoIndex});
     }
     return true;
   }
-  ForEachName(made.code, [&](size_t begin, size_t end) {
-    const size_t value = Find(Text(made.code).substr(begin, end - begin));
+  ForEachName(read.code, [&](size_t begin, size_t end) {
+    const size_t value =
+        Find(std::string_view(read.code).substr(begin, end - begin));
     const bool is_label =
-        begin >= 6 && made.code.compare(begin - 6, 6, "label ") == 0;
-    if (value != kNoIndex && !is_label) made.uses.push_back(value);
+        begin >= 6 && read.code.compare(begin - 6, 6, "label ") == 0;
+    if (value != kNoIndex && !is_label) read.uses.push_back(value);
   });
   return true;
 }
 
 bool LlvmFunction::ReadSuccessors(
     size_t block, const std::unordered_map<std::string, size_t>& starts) {
-  Block& from = blocks_[block];
-  if (from.end->op == "call") return true;
-  const Text code = from.end->code;
-  for (size_t at = 0; (at = code.find("label %", at)) != Text::npos;) {
+  BasicBlock& from = blocks_[block];
+  if (from.ends_with_barrier()) return true;
+  const std::string_view code = from.terminator->code;
+  for (size_t at = 0;
+       (at = code.find("label %", at)) != std::string_view::npos;) {
     size_t end = at += 7;
     while (end < code.size() && IsNameCharacter(code[end])) ++end;
     const auto found = starts.find(std::string(code.substr(at, end - at)));
@@ -252,50 +260,52 @@ bool LlvmFunction::ReadSuccessors(
   return true;
 }
 
-std::string LlvmFunction::TypeOf(size_t value) const {
-  const Instruction* const made = made_[value];
-  if (made == nullptr) return "";
-  const Text op = made->op, rest = WithoutFlags(ArgumentsOf(*made));
-  const std::vector<Text> parts = SplitOutside(rest, ',');
+std::string LlvmFunction::FindType(size_t value) const {
+  const Instruction* const definition = definitions_[value];
+  if (definition == nullptr) return "";
+  const std::string_view op = definition->op,
+                         rest = DropFlags(FindArguments(*definition));
+  const std::vector<std::string_view> parts = SplitOutside(rest, ',');
   const auto type = [&](size_t part) {
     return part < parts.size() ? std::string(ParseOperand(parts[part]).type)
                                : "";
   };
   if (op == "load") return std::string(parts[0]);
-  if (IsOneOf(op,
-              {"phi",  "add",  "sub",    "mul",           "udiv",       "sdiv",
-               "urem", "srem", "shl",    "lshr",          "ashr",       "and",
-               "or",   "xor",  "fadd",   "fsub",          "fmul",       "fdiv",
-               "frem", "fneg", "freeze", "insertelement", "insertvalue"})) {
+  if (IsOpcode(op,
+               {"phi",  "add",  "sub",    "mul",           "udiv",       "sdiv",
+                "urem", "srem", "shl",    "lshr",          "ashr",       "and",
+                "or",   "xor",  "fadd",   "fsub",          "fmul",       "fdiv",
+                "frem", "fneg", "freeze", "insertelement", "insertvalue"})) {
     return type(0);
   }
   if (op == "select" || op == "atomicrmw") return type(1);
   if (IsCast(op)) {
     const size_t to = parts[0].rfind(" to ");
-    return to == Text::npos ? "" : std::string(parts[0].substr(to + 4));
+    return to == std::string_view::npos ? ""
+                                        : std::string(parts[0].substr(to + 4));
   }
   if (op == "icmp" || op == "fcmp") {
-    const Text compared =
+    const std::string_view compared =
         ParseOperand(parts[0].substr(parts[0].find(' ') + 1)).type;
     if (!BeginsWith(compared, "<")) return "i1";
     return std::string(compared.substr(0, compared.find(" x "))) + " x i1>";
   }
   if (op == "getelementptr" && type(1) == "ptr") return "ptr";
   if (op == "extractelement")
-    return std::string(ElementOf(ParseOperand(parts[0]).type));
+    return std::string(FindElementType(ParseOperand(parts[0]).type));
   if (op == "shufflevector" && parts.size() > 2) {
-    const Text mask = ParseOperand(parts[2]).type;
+    const std::string_view mask = ParseOperand(parts[2]).type;
     return std::string(mask.substr(0, mask.find(" x ") + 3)) +
-           std::string(ElementOf(ParseOperand(parts[0]).type)) + ">";
+           std::string(FindElementType(ParseOperand(parts[0]).type)) + ">";
   }
   if (op == "call") {
     // "noundef float @sqrtf(": the word before the name, which has brackets
     // only if it is a vector's.
     const size_t at = FindOutside(rest, '@');
     if (at == rest.size() || at < 2) return "";
-    Text before = rest.substr(0, at - 1);
+    std::string_view before = rest.substr(0, at - 1);
     const size_t vector = before.rfind('<');
-    if (before.back() == '>' && vector != Text::npos)
+    if (before.back() == '>' && vector != std::string_view::npos)
       return std::string(before.substr(vector));
     before = before.substr(before.rfind(' ') + 1);
     return before.back() == ')' || before.back() == '}' || before.back() == ']'
@@ -307,18 +317,19 @@ std::string LlvmFunction::TypeOf(size_t value) const {
   for (const auto& user : instructions_) {
     if (user->op == "phi") {
       for (const Instruction::Incoming& each : user->incoming) {
-        if (each.value == name) return TypeOf(user->value);
+        if (each.value == name) return FindType(user->value);
       }
     }
     if (std::find(user->uses.begin(), user->uses.end(), value) ==
             user->uses.end() ||
-        !IsOneOf(user->op, {"load", "store", "getelementptr", "bitcast"})) {
+        !IsOpcode(user->op, {"load", "store", "getelementptr", "bitcast"})) {
       continue;
     }
-    for (const Text part :
-         SplitOutside(WithoutFlags(ArgumentsOf(*user)), ',')) {
+    for (const std::string_view part :
+         SplitOutside(DropFlags(FindArguments(*user)), ',')) {
       const Operand operand = ParseOperand(part);
-      const Text used = operand.value.substr(0, operand.value.find(' '));
+      const std::string_view used =
+          operand.value.substr(0, operand.value.find(' '));
       if (used == name) return std::string(operand.type);
     }
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A function of an LLVM module's text: its blocks, their instructions, and
-// which values these make and use.
+// A function of an LLVM module's text: its basic blocks, their instructions,
+// and the values that these define and use.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_LLVM_FUNCTION_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_LLVM_FUNCTION_H_
@@ -22,11 +22,11 @@ namespace switchyard::device::metal {
 constexpr size_t kNoIndex = static_cast<size_t>(-1);
 
 struct Instruction {
-  size_t value = kNoIndex;  // that it makes
+  size_t value = kNoIndex;  // that it defines
   std::string code;         // behind "%1 = ", without places in the source
-  Text op;                  // "load", "call", ..., a part of code
+  std::string_view op;      // "load", "call", ..., a part of code
   std::vector<size_t> uses;
-  // A phi takes each value from a block; both are text as it stands there.
+  // A phi's values and the blocks that they come from, as its text names them.
   struct Incoming {
     std::string value, label;
     size_t block = kNoIndex;
@@ -38,48 +38,55 @@ struct Instruction {
   Instruction& operator=(const Instruction&) = delete;
   Instruction(Instruction&&) = delete;
   // The function that it calls by name: "@sqrtf", or nothing.
-  Text Callee() const;
+  std::string_view FindCallee() const;
 };
 
-// Ends with a terminator, or where a function is called at which threads meet:
-// the next block then is the rest.
-struct Block {
+// Ends with LLVM's terminator or with a barrier, a call in which threads wait
+// for each other. So a barrier cuts LLVM's block in two.
+struct BasicBlock {
   std::string label;
-  std::vector<const Instruction*> code;  // without the terminator
-  const Instruction* end = nullptr;
+  std::vector<const Instruction*> instructions;  // without the terminator
+  const Instruction* terminator = nullptr;       // or the barrier
   std::vector<size_t> successors;
+
+  bool ends_with_barrier() const { return terminator->op == "call"; }
 };
 
 class LlvmFunction {
  public:
-  // Reads `text`, from "define" to "}". `meets` tells of a callee whether
-  // threads meet in it. Nothing, if there is in it what this does not know.
+  // Reads `text`, from "define" to "}". `is_barrier` is true for the functions
+  // that are barriers. Nothing if the text has a form that this does not know.
   static std::optional<LlvmFunction> Read(
-      Text text, const std::function<bool(Text callee)>& meets);
+      std::string_view text,
+      const std::function<bool(std::string_view callee)>& is_barrier);
 
   // A value's name is its text: "%12". The first is the one parameter.
   const std::vector<std::string>& values() const { return values_; }
-  const std::vector<Block>& blocks() const { return blocks_; }
-  const Instruction* definition(size_t value) const { return made_[value]; }
-  size_t block_of(size_t value) const { return made_in_[value]; }
-  // The text is the one where it is made or used; empty if there is none.
-  std::string TypeOf(size_t value) const;
-  size_t Find(Text name) const;
-  // `code` with each value replaced by what `name` gives for it.
-  std::string Replace(Text code,
+  const std::vector<BasicBlock>& blocks() const { return blocks_; }
+  const Instruction* definition(size_t value) const {
+    return definitions_[value];
+  }
+  size_t block_of(size_t value) const { return blocks_of_[value]; }
+  // Finds the type where the value is defined or used; empty if no text has it.
+  std::string FindType(size_t value) const;
+  // Returns the value of that name, or kNoIndex.
+  size_t Find(std::string_view name) const;
+  // Returns `code` with each value's name replaced by name(value).
+  std::string Replace(std::string_view code,
                       const std::function<std::string(size_t)>& name) const;
 
  private:
-  bool ReadAll(Text text, const std::function<bool(Text)>& meets);
-  bool ReadInstruction(Text line, Instruction& made);
+  bool ReadAll(std::string_view text,
+               const std::function<bool(std::string_view)>& is_barrier);
+  bool ReadInstruction(std::string_view line, Instruction& read);
   bool ReadSuccessors(size_t block,
                       const std::unordered_map<std::string, size_t>& starts);
 
   std::vector<std::string> values_;
   std::unordered_map<std::string, size_t> numbers_;
-  std::vector<const Instruction*> made_;
-  std::vector<size_t> made_in_;
-  std::vector<Block> blocks_;
+  std::vector<const Instruction*> definitions_;
+  std::vector<size_t> blocks_of_;
+  std::vector<BasicBlock> blocks_;
   std::vector<std::unique_ptr<Instruction>> instructions_;
 };
 

@@ -5,7 +5,7 @@
 
 namespace switchyard::device::metal {
 
-size_t FindOutside(Text text, char what, size_t at) {
+size_t FindOutside(std::string_view text, char what, size_t at) {
   int depth = 0;
   for (bool quoted = false; at < text.size(); ++at) {
     const char c = text[at];
@@ -18,28 +18,28 @@ size_t FindOutside(Text text, char what, size_t at) {
   return text.size();
 }
 
-std::vector<Text> SplitOutside(Text text, char at) {
-  std::vector<Text> parts;
+std::vector<std::string_view> SplitOutside(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = FindOutside(text, at, begin);
     parts.push_back(text.substr(begin, end - begin));
     begin = text.find_first_not_of(' ', end + 1);
-    if (begin == Text::npos) break;
+    if (begin == std::string_view::npos) break;
   }
   return parts;
 }
 
-Operand ParseOperand(Text text) {
+Operand ParseOperand(std::string_view text) {
   size_t end = FindOutside(text, ' ');
   while (end + 1 < text.size() && text[end + 1] == '(') {
     end = FindOutside(text, ' ', end + 1);
   }
-  if (end == text.size()) return {text, Text()};
+  if (end == text.size()) return {text, std::string_view()};
   return {text.substr(0, end), text.substr(end + 1)};
 }
 
-Text CalleeOf(Text call) {
-  const Text name = call.substr(FindOutside(call, '@'));
+std::string_view FindCallee(std::string_view call) {
+  const std::string_view name = call.substr(FindOutside(call, '@'));
   return name.substr(0, name.find('('));
 }
 

@@ -1,28 +1,32 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lines of LLVM's text form, taken apart. Clang writes and reads it, so that
-// changing a module needs none of its libraries. It has pointers of types up to
-// Clang 14 ("i8* %1"), and without afterwards ("ptr %1").
+// Reads lines of LLVM's text form. Clang writes and reads it, so that changing
+// a module needs no LLVM library. Its pointers have types up to Clang 14
+// ("i8* %1"), and none afterwards ("ptr %1").
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_LLVM_TEXT_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_LLVM_TEXT_H_
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
 namespace switchyard::device::metal {
 
-using Text = std::string_view;
-
-inline bool BeginsWith(Text text, Text with) {
+inline bool BeginsWith(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
 }
 
+inline bool IsOpcode(std::string_view op,
+                     std::initializer_list<std::string_view> all) {
+  return std::find(all.begin(), all.end(), op) != all.end();
+}
+
 template <class Function>
-void ForEachLine(Text text, const Function& function) {
+void ForEachLine(std::string_view text, const Function& function) {
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     function(text.substr(at, end - at));
@@ -30,21 +34,21 @@ void ForEachLine(Text text, const Function& function) {
   }
 }
 
-// The first `what` from `at` on that is outside of brackets and quotes, or the
-// end.
-size_t FindOutside(Text text, char what, size_t at = 0);
+// Finds the first `what` from `at` on outside of brackets and quotes. Returns
+// the text's size if it has none.
+size_t FindOutside(std::string_view text, char what, size_t at = 0);
 
-std::vector<Text> SplitOutside(Text text, char at);
+std::vector<std::string_view> SplitOutside(std::string_view text, char at);
 
-// "<4 x i64>* %4" is its type and its value. A type has blanks in brackets
-// only, but for those of a function.
+// Splits "<4 x i64>* %4" into its type and its value. Only a function's type
+// has blanks outside of brackets.
 struct Operand {
-  Text type, value;
+  std::string_view type, value;
 };
-Operand ParseOperand(Text text);
+Operand ParseOperand(std::string_view text);
 
 // The function that "call void @f(i32 1)" calls by name: "@f", or nothing.
-Text CalleeOf(Text call);
+std::string_view FindCallee(std::string_view call);
 
 }  // namespace switchyard::device::metal
 

@@ -9,17 +9,13 @@
 namespace switchyard::device::metal {
 namespace {
 
-using Crossing = RegionPlan::Crossing;
+using Transfer = RegionPlan::Transfer;
 
 constexpr size_t kThread = 0;  // the value that is the parameter
 
-bool IsOneOf(Text op, std::initializer_list<Text> all) {
-  return std::find(all.begin(), all.end(), op) != all.end();
-}
-
-// Computes its result from its operands and nothing else.
+// True if the result depends on nothing but the operands.
 bool IsPure(const Instruction& i) {
-  return IsOneOf(
+  return IsOpcode(
       i.op, {"add",           "sub",           "mul",          "udiv",
              "sdiv",          "urem",          "srem",         "shl",
              "lshr",          "ashr",          "and",          "or",
@@ -33,54 +29,57 @@ bool IsPure(const Instruction& i) {
              "getelementptr"});
 }
 
-class Planner {
+class RegionPlanner {
  public:
-  explicit Planner(const LlvmFunction& function)
+  explicit RegionPlanner(const LlvmFunction& function)
       : f_(function), blocks_(function.blocks()) {}
 
   std::optional<RegionPlan> Plan() {
     FindUniform();
-    if (!FindCuts()) return std::nullopt;
-    FindLive();
-    FindCrossings();
-    plan_.stores_pointers = StoresPointers();
+    if (!FindEnds()) return std::nullopt;
+    FindLiveValues();
+    ChooseTransfers();
+    plan_.private_pointers_escape = PrivatePointersEscape();
     return std::move(plan_);
   }
 
  private:
-  // True if a pointer is into the thread's own description.
-  bool IsOfThread(size_t value) const {
+  // True for a pointer into the description of the thread, the parameter.
+  bool PointsIntoThread(size_t value) const {
     while (value != kThread) {
-      const Instruction* const made = f_.definition(value);
-      if (made == nullptr || made->uses.size() != 1 ||
-          !IsOneOf(made->op, {"getelementptr", "bitcast"})) {
+      const Instruction* const definition = f_.definition(value);
+      if (definition == nullptr || definition->uses.size() != 1 ||
+          !IsOpcode(definition->op, {"getelementptr", "bitcast"})) {
         return false;
       }
-      value = made->uses[0];
+      value = definition->uses[0];
     }
     return true;
   }
-  bool IsPositionOfThread(const Instruction& i) const {
-    return i.op == "load" && i.uses.size() == 1 && IsOfThread(i.uses[0]);
+  // True for a load of the thread's position, or of its pointer to the
+  // threadgroup.
+  bool LoadsPosition(const Instruction& i) const {
+    return i.op == "load" && i.uses.size() == 1 && PointsIntoThread(i.uses[0]);
   }
 
   bool IsUniform(const Instruction& i) const {
     const auto all_uniform = [&] {
       return std::all_of(i.uses.begin(), i.uses.end(),
-                         [&](size_t v) { return plan_.uniform[v]; });
+                         [&](size_t v) { return plan_.is_uniform[v]; });
     };
     if (i.op == "load") {
-      if (IsPositionOfThread(i)) {
-        // Its only pointer is to what the threadgroup shares.
-        const std::string type = f_.TypeOf(i.value);
+      if (LoadsPosition(i)) {
+        // The description's only pointer is to the threadgroup.
+        const std::string type = f_.FindType(i.value);
         return type == "ptr" || (!type.empty() && type.back() == '*');
       }
-      const Text rest = Text(i.code).substr(i.code.find("load ") + 5);
+      const std::string_view rest =
+          std::string_view(i.code).substr(i.code.find("load ") + 5);
       return !BeginsWith(rest, "atomic ") && !BeginsWith(rest, "volatile ") &&
              all_uniform();
     }
     if (i.op == "call") {
-      const Text callee = i.Callee();
+      const std::string_view callee = i.FindCallee();
       return callee == "@swy_threadgroup_variable" ||
              ((callee == "@swy_not_bound" || BeginsWith(callee, "@llvm.")) &&
               all_uniform());
@@ -88,11 +87,11 @@ class Planner {
     return IsPure(i) && all_uniform();
   }
 
-  // The blocks from a branch on, where threads that have parted there may be
-  // before all have come to the same block.
-  std::vector<bool> Parted(size_t branch) const {
+  // Returns the influence region of a divergent branch: the blocks from the
+  // branch on, up to its reconvergence point.
+  std::vector<bool> FindInfluence(size_t branch) const {
     std::vector<bool> in(blocks_.size(), false);
-    const size_t join = joins_[branch];
+    const size_t join = post_dominators_[branch];
     std::vector<size_t> left = blocks_[branch].successors;
     while (!left.empty()) {
       const size_t b = left.back();
@@ -105,9 +104,9 @@ class Planner {
     return in;
   }
 
-  // The joins are immediate postdominators, the nearest blocks that all paths
-  // go through; kNoIndex stands where paths end apart.
-  void FindJoins() {
+  // Finds each block's immediate postdominator, where threads reconverge: the
+  // nearest block that all paths go through; kNoIndex if paths end apart.
+  void FindPostDominators() {
     const size_t n = blocks_.size();
     // Sets of postdominators: kernels have tens of blocks, seldom hundreds.
     std::vector<std::vector<bool>> after(n, std::vector<bool>(n, true));
@@ -123,92 +122,94 @@ class Planner {
         after[b] = std::move(all);
       }
     }
-    joins_.assign(n, kNoIndex);
+    post_dominators_.assign(n, kNoIndex);
     for (size_t b = 0; b < n; ++b) {
       for (size_t i = 0; i < n; ++i) {
         if (i == b || !after[b][i]) continue;
         // The nearest one is postdominated by all the others.
-        const size_t old = joins_[b];
-        if (old == kNoIndex || after[i][old]) joins_[b] = i;
+        const size_t old = post_dominators_[b];
+        if (old == kNoIndex || after[i][old]) post_dominators_[b] = i;
       }
     }
   }
 
-  // These are the blocks in which threads that have parted may be. A phi behind
-  // them is uniform if all of these give it the same value.
-  struct Parting {
-    size_t branch, join;
-    std::vector<bool> blocks;
+  struct DivergentBranch {
+    size_t block, join;           // the branch's block, and its postdominator
+    std::vector<bool> influence;  // a block's is true if it is in the region
   };
-  static bool IsUniformAfter(const Parting& parting, const Instruction& phi) {
+  // A phi at the join is uniform if it gets the same value from all blocks of
+  // the influence region.
+  static bool IsUniformAfter(const DivergentBranch& branch,
+                             const Instruction& phi) {
     const std::string* value = nullptr;
     for (const auto& each : phi.incoming) {
-      if (!parting.blocks[each.block] && each.block != parting.branch) continue;
+      if (!branch.influence[each.block] && each.block != branch.block) continue;
       if (value != nullptr && *value != each.value) return false;
       value = &each.value;
     }
     return true;
   }
   bool IsUniformPhi(const Instruction& phi, size_t block,
-                    const std::vector<Parting>& partings) const {
+                    const std::vector<DivergentBranch>& branches) const {
     for (const auto& each : phi.incoming) {
       const size_t value = f_.Find(each.value);
-      if (value != kNoIndex && !plan_.uniform[value]) return false;
+      if (value != kNoIndex && !plan_.is_uniform[value]) return false;
     }
     return std::all_of(
-        partings.begin(), partings.end(), [&](const Parting& parting) {
-          return !parting.blocks[block] &&
-                 (parting.join != block || IsUniformAfter(parting, phi));
+        branches.begin(), branches.end(), [&](const DivergentBranch& branch) {
+          return !branch.influence[block] &&
+                 (branch.join != block || IsUniformAfter(branch, phi));
         });
   }
 
-  // All are, until one is found to come from a thread's position, from its own
-  // memory or from a branch at which threads part.
+  // Divergence analysis: all values are uniform until one is found to depend on
+  // a thread's position, on its own memory or on a divergent branch.
   void FindUniform() {
-    plan_.uniform.assign(f_.values().size(), true);
-    plan_.uniform[kThread] = false;
-    FindJoins();
-    std::vector<Parting> partings;
-    std::vector<bool> parts(blocks_.size(), false);
+    plan_.is_uniform.assign(f_.values().size(), true);
+    plan_.is_uniform[kThread] = false;
+    FindPostDominators();
+    std::vector<DivergentBranch> branches;
+    std::vector<bool> is_divergent(blocks_.size(), false);
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t b = 0; b < blocks_.size(); ++b) {
-        for (const Instruction* i : blocks_[b].code) {
-          if (i->value == kNoIndex || !plan_.uniform[i->value]) continue;
-          if (i->op == "phi" ? IsUniformPhi(*i, b, partings) : IsUniform(*i)) {
+        for (const Instruction* i : blocks_[b].instructions) {
+          if (i->value == kNoIndex || !plan_.is_uniform[i->value]) continue;
+          if (i->op == "phi" ? IsUniformPhi(*i, b, branches) : IsUniform(*i)) {
             continue;
           }
-          plan_.uniform[i->value] = false;
+          plan_.is_uniform[i->value] = false;
           changed = true;
         }
-        if (parts[b] || blocks_[b].successors.size() < 2 || Decides(b)) {
+        if (is_divergent[b] || blocks_[b].successors.size() < 2 ||
+            IsUniformBranch(b)) {
           continue;
         }
-        parts[b] = changed = true;
-        partings.push_back({b, joins_[b], Parted(b)});
+        is_divergent[b] = changed = true;
+        branches.push_back({b, post_dominators_[b], FindInfluence(b)});
       }
     }
   }
 
-  // True if all threads go on to the same block.
-  bool Decides(size_t block) const {
-    const std::vector<size_t>& uses = blocks_[block].end->uses;
+  // True if all threads take the same successor.
+  bool IsUniformBranch(size_t block) const {
+    const std::vector<size_t>& uses = blocks_[block].terminator->uses;
     return std::all_of(uses.begin(), uses.end(),
-                       [&](size_t v) { return plan_.uniform[v]; });
+                       [&](size_t v) { return plan_.is_uniform[v]; });
   }
 
-  // The result has, for each block, the cuts or the function's end that are
+  // Returns, for each block, the ends of regions or the function's end that are
   // next on some path.
-  std::vector<std::set<size_t>> NextCuts() const {
+  std::vector<std::set<size_t>> FindNextEnds() const {
     constexpr size_t kReturned = kNoIndex;
     std::vector<std::set<size_t>> next(blocks_.size());
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t b = blocks_.size(); b-- > 0;) {
         std::set<size_t> of;
-        if (plan_.is_cut[b]) {
+        if (plan_.ends_region[b]) {
           of.insert(b);
-        } else if (blocks_[b].end->op == "ret") {
+        } else if (blocks_[b].terminator->op == "ret") {
           of.insert(kReturned);
         } else {
           for (const size_t s : blocks_[b].successors) {
@@ -222,44 +223,45 @@ class Planner {
     return next;
   }
 
-  // A region ends where threads meet, and at each branch after which they may
-  // meet at different places. False if threads may part there.
-  bool FindCuts() {
-    plan_.is_cut.assign(blocks_.size(), false);
+  // A region ends at a barrier, and at each branch that decides which barrier
+  // is next. Returns false if such a branch is divergent.
+  bool FindEnds() {
+    plan_.ends_region.assign(blocks_.size(), false);
     for (size_t b = 0; b < blocks_.size(); ++b) {
-      plan_.is_cut[b] = blocks_[b].end->op == "call";
+      plan_.ends_region[b] = blocks_[b].ends_with_barrier();
     }
     for (bool changed = true; changed;) {
       changed = false;
-      const std::vector<std::set<size_t>> next = NextCuts();
+      const std::vector<std::set<size_t>> next = FindNextEnds();
       for (size_t b = 0; b < blocks_.size(); ++b) {
         const std::vector<size_t>& to = blocks_[b].successors;
-        // After different ones, no later cut is common to all paths.
-        if (plan_.is_cut[b] || to.empty() ||
+        // If these are different, no later end is common to all paths.
+        if (plan_.ends_region[b] || to.empty() ||
             std::all_of(to.begin(), to.end(), [&](size_t s) {
               return next[s] == next[to[0]] || next[s].empty();
             })) {
           continue;
         }
-        if (!Decides(b)) return false;
-        plan_.is_cut[b] = changed = true;
+        if (!IsUniformBranch(b)) return false;
+        plan_.ends_region[b] = changed = true;
       }
     }
-    plan_.starts.push_back({kNoIndex, 0});
+    plan_.entries.push_back({kNoIndex, 0});
     for (size_t b = 0; b < blocks_.size(); ++b) {
-      if (!plan_.is_cut[b]) continue;
+      if (!plan_.ends_region[b]) continue;
       const std::set<size_t> successors(blocks_[b].successors.begin(),
                                         blocks_[b].successors.end());
-      for (const size_t s : successors) plan_.starts.push_back({b, s});
+      for (const size_t s : successors) plan_.entries.push_back({b, s});
     }
     return true;
   }
 
-  void FindLive() {
+  // Liveness analysis: backwards over the blocks until nothing changes.
+  void FindLiveValues() {
     std::vector<std::set<size_t>> in(blocks_.size());
     const auto on_edge = [&](size_t from, size_t to) {
       std::set<size_t> live = in[to];
-      for (const Instruction* i : blocks_[to].code) {
+      for (const Instruction* i : blocks_[to].instructions) {
         for (const auto& each : i->incoming) {
           const size_t value = f_.Find(each.value);
           if (each.block == from && value != kNoIndex) live.insert(value);
@@ -274,9 +276,10 @@ class Planner {
         for (const size_t s : blocks_[b].successors) {
           live.merge(on_edge(b, s));
         }
-        live.insert(blocks_[b].end->uses.begin(), blocks_[b].end->uses.end());
-        for (auto i = blocks_[b].code.rbegin(); i != blocks_[b].code.rend();
-             ++i) {
+        live.insert(blocks_[b].terminator->uses.begin(),
+                    blocks_[b].terminator->uses.end());
+        for (auto i = blocks_[b].instructions.rbegin();
+             i != blocks_[b].instructions.rend(); ++i) {
           if ((*i)->value != kNoIndex) live.erase((*i)->value);
           live.insert((*i)->uses.begin(), (*i)->uses.end());
         }
@@ -284,123 +287,132 @@ class Planner {
         in[b] = std::move(live);
       }
     }
-    for (const auto& start : plan_.starts) {
-      if (start.first == kNoIndex) continue;
-      plan_.live[start] = on_edge(start.first, start.second);
+    for (const auto& entry : plan_.entries) {
+      if (entry.first == kNoIndex) continue;
+      plan_.live[entry] = on_edge(entry.first, entry.second);
     }
   }
 
-  // True if a region may compute it once more. `shared` gets the values that
-  // this takes.
-  bool IsComputed(size_t value, std::set<size_t>& shared, size_t& steps) const {
+  // True if a region can compute the value again. `shared` gets the uniform
+  // values that this needs.
+  bool CanRematerialize(size_t value, std::set<size_t>& shared,
+                        size_t& steps) const {
     constexpr size_t kMost = 32;
-    if (plan_.uniform[value]) {
+    if (plan_.is_uniform[value]) {
       shared.insert(value);
       return true;
     }
-    const Instruction* const made = f_.definition(value);
-    // Arrays of its own are where they are in each region.
-    if (value == kThread || (made != nullptr && made->op == "alloca")) {
+    const Instruction* const definition = f_.definition(value);
+    // Private arrays are in the context, at the same place in each region.
+    if (value == kThread ||
+        (definition != nullptr && definition->op == "alloca")) {
       return true;
     }
-    if (made == nullptr || ++steps > kMost) return false;
-    if (IsPositionOfThread(*made)) return true;
-    // Each freeze of what is not defined may give something else.
-    if (!IsPure(*made) || made->op == "freeze") return false;
-    for (const size_t v : made->uses) {
-      if (!IsComputed(v, shared, steps)) return false;
+    if (definition == nullptr || ++steps > kMost) return false;
+    if (LoadsPosition(*definition)) return true;
+    // Each freeze of an undefined value may give another one.
+    if (!IsPure(*definition) || definition->op == "freeze") return false;
+    for (const size_t v : definition->uses) {
+      if (!CanRematerialize(v, shared, steps)) return false;
     }
     return true;
   }
 
-  void FindCrossings() {
-    plan_.crossing.assign(f_.values().size(), {});
-    std::map<size_t, std::set<size_t>> takes;
+  // Spills only the live values that are divergent and cannot be
+  // rematerialized.
+  void ChooseTransfers() {
+    plan_.values.assign(f_.values().size(), {});
+    std::map<size_t, std::set<size_t>> needs;
     const auto add = [&](size_t value) {
-      const Instruction* const made = f_.definition(value);
-      Crossing& crossing = plan_.crossing[value].how;
-      // An array of the thread's own has its place in the context anyway.
-      if (made == nullptr || made->op == "alloca" ||
-          crossing != Crossing::kNone)
+      const Instruction* const definition = f_.definition(value);
+      Transfer& transfer = plan_.values[value].transfer;
+      // Private arrays are in the context anyway.
+      if (definition == nullptr || definition->op == "alloca" ||
+          transfer != Transfer::kNone)
         return;
       std::set<size_t> shared;
       size_t steps = 0;
-      if (plan_.uniform[value]) {
-        crossing = Crossing::kShared;
-      } else if (made->op != "phi" && IsComputed(value, shared, steps)) {
-        crossing = Crossing::kComputed;
-        takes[value] = std::move(shared);
+      if (plan_.is_uniform[value]) {
+        transfer = Transfer::kShared;
+      } else if (definition->op != "phi" &&
+                 CanRematerialize(value, shared, steps)) {
+        transfer = Transfer::kRematerialized;
+        needs[value] = std::move(shared);
       } else {
-        crossing = Crossing::kSaved;
+        transfer = Transfer::kSpilled;
       }
     };
     for (auto& edge : plan_.live) {
       for (const size_t value : edge.second) add(value);
     }
-    for (const auto& start : plan_.starts) {
-      if (start.first == kNoIndex) continue;
-      for (const Instruction* i : blocks_[start.second].code) {
+    for (const auto& entry : plan_.entries) {
+      if (entry.first == kNoIndex) continue;
+      for (const Instruction* i : blocks_[entry.second].instructions) {
         if (i->op == "phi") add(i->value);
       }
     }
     for (auto& edge : plan_.live) {
-      const std::set<size_t> crosses = edge.second;
-      for (const size_t value : crosses) {
-        for (const size_t v : takes[value]) {
-          plan_.crossing[v].how = Crossing::kShared;
+      const std::set<size_t> live = edge.second;
+      for (const size_t value : live) {
+        for (const size_t v : needs[value]) {
+          plan_.values[v].transfer = Transfer::kShared;
           edge.second.insert(v);
         }
       }
     }
   }
 
-  // True if a pointer to an array of the thread's own may be read from memory.
-  bool StoresPointers() const {
-    std::vector<bool> points(f_.values().size(), false);
-    bool stores = false;
-    for (bool changed = true; changed && !stores;) {
+  // Escape analysis: true if a pointer to a private array may be read from
+  // memory.
+  bool PrivatePointersEscape() const {
+    std::vector<bool> is_private(f_.values().size(),
+                                 false);  // a pointer to one
+    bool escapes = false;
+    for (bool changed = true; changed && !escapes;) {
       changed = false;
-      for (const Block& block : blocks_) {
-        for (const Instruction* i : block.code) {
-          const auto is = [&](size_t v) { return points[v]; };
-          const bool uses = std::any_of(i->uses.begin(), i->uses.end(), is) ||
-                            std::any_of(i->incoming.begin(), i->incoming.end(),
-                                        [&](const auto& each) {
-                                          const size_t v = f_.Find(each.value);
-                                          return v != kNoIndex && points[v];
-                                        });
+      for (const BasicBlock& block : blocks_) {
+        for (const Instruction* i : block.instructions) {
+          const auto is = [&](size_t v) { return is_private[v]; };
+          const bool has_private =
+              std::any_of(i->uses.begin(), i->uses.end(), is) ||
+              std::any_of(i->incoming.begin(), i->incoming.end(),
+                          [&](const auto& each) {
+                            const size_t v = f_.Find(each.value);
+                            return v != kNoIndex && is_private[v];
+                          });
           if (i->op == "alloca" ||
-              (uses && IsOneOf(i->op, {"getelementptr", "bitcast"}))) {
-            changed = changed || !points[i->value];
-            points[i->value] = true;
-            // Saved, it is read by the next region.
-            stores = stores || plan_.crossing[i->value].how == Crossing::kSaved;
-          } else if (uses && i->op == "store") {
-            // The first operand is what is stored.
-            stores =
-                stores || (i->uses.size() > 1 && points[i->uses[0]]) ||
+              (has_private && IsOpcode(i->op, {"getelementptr", "bitcast"}))) {
+            changed = changed || !is_private[i->value];
+            is_private[i->value] = true;
+            // The next region reads a spilled one from memory.
+            escapes = escapes ||
+                      plan_.values[i->value].transfer == Transfer::kSpilled;
+          } else if (has_private && i->op == "store") {
+            // The first operand is the stored value.
+            escapes =
+                escapes || (i->uses.size() > 1 && is_private[i->uses[0]]) ||
                 (i->uses.size() == 1 &&
                  i->code.find(f_.values()[i->uses[0]]) < i->code.find(','));
-          } else if (uses && i->op != "load" &&
-                     !BeginsWith(i->Callee(), "@llvm.")) {
-            stores = true;
+          } else if (has_private && i->op != "load" &&
+                     !BeginsWith(i->FindCallee(), "@llvm.")) {
+            escapes = true;
           }
         }
       }
     }
-    return stores;
+    return escapes;
   }
 
   const LlvmFunction& f_;
-  const std::vector<Block>& blocks_;
-  std::vector<size_t> joins_;
+  const std::vector<BasicBlock>& blocks_;
+  std::vector<size_t> post_dominators_;
   RegionPlan plan_;
 };
 
 }  // namespace
 
 std::optional<RegionPlan> PlanRegions(const LlvmFunction& function) {
-  return Planner(function).Plan();
+  return RegionPlanner(function).Plan();
 }
 
 }  // namespace switchyard::device::metal

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A plan says where a kernel is cut into regions, and which values cross the
-// cuts.
+// The analysis: which values and branches are uniform, where regions end, which
+// values are live there, and which of these are spilled. regions.h has the
+// method.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_REGION_PLAN_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_REGION_PLAN_H_
@@ -19,32 +20,34 @@
 namespace switchyard::device::metal {
 
 struct RegionPlan {
-  // Regions by the edge that they begin with, from a block with a cut at its
-  // end to one of its successors. The first is the function's beginning.
-  std::vector<std::pair<size_t, size_t>> starts;
-  // A block's is true if a region ends with it.
-  std::vector<bool> is_cut;
-  // A value's is true if all threads of a threadgroup have the same.
-  std::vector<bool> uniform;
-  // A value that one region makes and another one uses: how that comes by it.
-  enum class Crossing {
+  // Regions by the edge that they begin with, from a block that ends a region
+  // to one of its successors. The first is the function's beginning.
+  std::vector<std::pair<size_t, size_t>> entries;
+  // True for a block that ends a region: with a barrier, or with a uniform
+  // branch between different barriers.
+  std::vector<bool> ends_region;
+  // True for a value that is the same in all threads of a threadgroup; any
+  // other is divergent.
+  std::vector<bool> is_uniform;
+  // How a region gets a live value that another region defines.
+  enum class Transfer {
     kNone,
-    kShared,    // it is uniform: one place for all threads
-    kComputed,  // from uniform ones and the thread's position
-    kSaved,     // a place for each thread
+    kShared,          // it is uniform: one copy for all threads
+    kRematerialized,  // computed again, from uniform values and the position
+    kSpilled,         // to an array in the context, an element for each thread
   };
   // A class, as GCC exports the functions of a vector of a hidden enumeration.
-  struct Crosses {
-    Crossing how = Crossing::kNone;
+  struct LiveValue {
+    Transfer transfer = Transfer::kNone;
   };
-  std::vector<Crosses> crossing;
-  // These values cross at an edge, which is given as in `starts`.
+  std::vector<LiveValue> values;
+  // The values that are live at a region's entry.
   std::map<std::pair<size_t, size_t>, std::set<size_t>> live;
   // True if a pointer to a thread's own memory may be read from memory.
-  bool stores_pointers = false;
+  bool private_pointers_escape = false;
 };
 
-// Nothing if the function can't be cut.
+// Nothing if a divergent branch decides which barrier is next.
 std::optional<RegionPlan> PlanRegions(const LlvmFunction& function);
 
 }  // namespace switchyard::device::metal

@@ -15,7 +15,7 @@
 namespace switchyard::device::metal {
 namespace {
 
-using Crossing = RegionPlan::Crossing;
+using Transfer = RegionPlan::Transfer;
 namespace abi = switchyard_metal;
 
 constexpr char kGroupType[] = "%\"struct.switchyard_metal::Group\"";
@@ -27,36 +27,42 @@ std::string Number(size_t n) { return std::to_string(n); }
 constexpr size_t kContextAlignment = 64;
 
 // Writes the regions of one kernel.
-class Writer {
+class RegionWriter {
  public:
-  Writer(const LlvmFunction& function, const RegionPlan& plan,
-         const Writing& writing)
-      : f_(function), plan_(plan), w_(writing) {}
+  RegionWriter(const LlvmFunction& function, const RegionPlan& plan,
+               const RegionNames& names)
+      : f_(function), plan_(plan), names_(names) {}
 
   std::string Write() {
-    if (!FindPlaces()) return "";
-    for (size_t r = 0; r < plan_.starts.size(); ++r) WriteRegion(r);
-    WriteTable();
+    if (!AssignSlots()) return "";
+    for (size_t r = 0; r < plan_.entries.size(); ++r) EmitRegion(r);
+    EmitTable();
     return std::move(out_);
   }
 
  private:
-  // Values and arrays that cross have places in the context or in what is
-  // shared. The first ones are for how lanes meet, and for the region that is
-  // next.
-  bool FindPlaces() {
+  std::string PointerTo(const std::string& type) const {
+    return names_.PointerTo(type);
+  }
+
+  // Assigns slots to spilled values and private arrays in the context, and to
+  // uniform live values in the threadgroup's shared copy. The first slots are
+  // for the barriers of SIMD-groups, and for the number of the next region.
+  bool AssignSlots() {
     std::string context = "{ [1024 x { i8*, i8*, i8*, i32 }]";
-    if (!w_.typed_pointers) context = "{ [1024 x { ptr, ptr, ptr, i32 }]";
+    if (!names_.typed_pointers) context = "{ [1024 x { ptr, ptr, ptr, i32 }]";
     std::string shared = "{ i32";
     size_t in_context = 1, in_shared = 1;
     types_.resize(f_.values().size());
-    places_.resize(f_.values().size());
+    slots_.resize(f_.values().size());
     for (size_t v = 0; v < types_.size(); ++v) {
-      const Instruction* const made = f_.definition(v);
-      if (made != nullptr && made->op == "alloca") {
-        // One of another length than one, or elsewhere, may be any number.
-        const std::vector<Text> parts = SplitOutside(
-            Text(made->code).substr(made->code.find("alloca ") + 7), ',');
+      const Instruction* const definition = f_.definition(v);
+      if (definition != nullptr && definition->op == "alloca") {
+        // Of another length than one, or in a loop, it may be any number.
+        const std::vector<std::string_view> parts =
+            SplitOutside(std::string_view(definition->code)
+                             .substr(definition->code.find("alloca ") + 7),
+                         ',');
         size_t bytes = 1;
         if (parts.size() > 1 && BeginsWith(parts[1], "align ")) {
           bytes = std::strtoul(std::string(parts[1].substr(6)).c_str(), nullptr,
@@ -67,22 +73,22 @@ class Writer {
           return false;
         }
         types_[v] = parts[0];
-        context += ", [1024 x " + Aligned(types_[v], bytes) + "]";
-        places_[v] = in_context++;
+        context += ", [1024 x " + AlignType(types_[v], bytes) + "]";
+        slots_[v] = in_context++;
         continue;
       }
-      if (!Crosses(v)) continue;
-      types_[v] = f_.TypeOf(v);
+      if (!IsTransferred(v)) continue;
+      types_[v] = f_.FindType(v);
       if (types_[v].empty()) return false;
-      if (plan_.crossing[v].how == Crossing::kShared) {
+      if (plan_.values[v].transfer == Transfer::kShared) {
         shared += ", " + types_[v];
-        places_[v] = in_shared++;
-      } else if (plan_.crossing[v].how != Crossing::kComputed) {
+        slots_[v] = in_shared++;
+      } else if (plan_.values[v].transfer != Transfer::kRematerialized) {
         context += ", [1024 x " + types_[v] + "]";
-        places_[v] = in_context++;
+        slots_[v] = in_context++;
       }
     }
-    const std::string number = Number(w_.kernel);
+    const std::string number = Number(names_.kernel);
     context_type_ = "%swy.context." + number;
     shared_type_ = "%swy.shared." + number;
     out_ += context_type_ + " = type " + context + " }\n" + shared_type_ +
@@ -90,70 +96,73 @@ class Writer {
     return true;
   }
 
-  // A type whose elements in an array are all aligned as "align 16" says, which
-  // Clang's accesses count on.
-  static std::string Aligned(const std::string& type, size_t bytes) {
+  // Returns a type that is aligned as in "align 16" in an array, too, because
+  // Clang's accesses rely on it.
+  static std::string AlignType(const std::string& type, size_t bytes) {
     const std::string word = bytes < 16 ? "i" + Number(8 * bytes)
                                         : "<" + Number(bytes / 8) + " x i64>";
     return "{ " + type + ", [0 x " + word + "] }";
   }
-  void Line(const std::string& text) { out_ += "  " + text + "\n"; }
-  std::string Label(size_t block) const {
+  void Emit(const std::string& text) { out_ += "  " + text + "\n"; }
+  std::string NameLabel(size_t block) const {
     return "%b." + f_.blocks()[block].label;
   }
-  // The value itself, the variable that it is in where it crosses, and, of a
-  // phi of that kind, the one for what comes in.
-  std::string Plain(size_t v) const {
+  // Name a value, the variable of a live value, and the variable of the next
+  // value of a live phi.
+  std::string NameValue(size_t v) const {
     return v == 0 ? "%thread" : "%v." + f_.values()[v].substr(1);
   }
-  std::string Variable(size_t v) const {
+  std::string NameVariable(size_t v) const {
     return "%a." + f_.values()[v].substr(1);
   }
-  std::string Incoming(size_t v) const {
+  std::string NameIncoming(size_t v) const {
     return "%in." + f_.values()[v].substr(1);
   }
-  bool Crosses(size_t v) const {
-    return plan_.crossing[v].how != Crossing::kNone;
+  bool IsTransferred(size_t v) const {
+    return plan_.values[v].transfer != Transfer::kNone;
   }
 
-  std::string Access() const { return ", !llvm.access.group " + w_.accesses; }
-  std::string Load(const std::string& type, const std::string& from) {
+  std::string AccessGroup() const {
+    return ", !llvm.access.group " + names_.accesses;
+  }
+  std::string EmitLoad(const std::string& type, const std::string& from) {
     const std::string name = "%u." + Number(next_++);
-    Line(name + " = load " + type + ", " + w_.PointerTo(type) + " " + from +
-         Access());
+    Emit(name + " = load " + type + ", " + PointerTo(type) + " " + from +
+         AccessGroup());
     return name;
   }
-  void Store(const std::string& type, const std::string& value,
-             const std::string& to) {
-    Line("store " + type + " " + value + ", " + w_.PointerTo(type) + " " + to +
-         Access());
+  void EmitStore(const std::string& type, const std::string& value,
+                 const std::string& to) {
+    Emit("store " + type + " " + value + ", " + PointerTo(type) + " " + to +
+         AccessGroup());
   }
-  // The value as an operand of what is written next.
-  std::string Use(size_t v) {
-    return Crosses(v) ? Load(types_[v], Variable(v)) : Plain(v);
+  // Emits the load of a live value, and returns its name as an operand.
+  std::string EmitUse(size_t v) {
+    return IsTransferred(v) ? EmitLoad(types_[v], NameVariable(v))
+                            : NameValue(v);
   }
-  std::string UseText(Text text) {
-    return f_.Replace(text, [this](size_t v) { return Use(v); });
+  std::string EmitUses(std::string_view text) {
+    return f_.Replace(text, [this](size_t v) { return EmitUse(v); });
   }
-  // A region reads what there was before it, for each row of threads, and
-  // writes a copy.
-  std::string SharedPlace(size_t field, const char* of = "%made") {
+  // Returns the address of a uniform live value. For each row of threads a
+  // region reads the values from before it, and writes to a copy.
+  std::string EmitSharedSlot(size_t field, const char* of = "%made") {
     const std::string name = "%p." + Number(next_++);
-    Line(name + " = getelementptr inbounds " + shared_type_ + ", " +
-         w_.PointerTo(shared_type_) + " " + of + ", i64 0, i32 " +
-         Number(field));
+    Emit(name + " = getelementptr inbounds " + shared_type_ + ", " +
+         PointerTo(shared_type_) + " " + of + ", i64 0, i32 " + Number(field));
     return name;
   }
-  std::string ThreadsPlace(size_t field, const std::string& within = "") {
+  // Returns the address of the thread's element of a spilled value or array.
+  std::string EmitSpillSlot(size_t field, const std::string& within = "") {
     const std::string name = "%p." + Number(next_++);
-    Line(name + " = getelementptr inbounds " + context_type_ + ", " +
-         w_.PointerTo(context_type_) + " %context, i64 0, i32 " +
-         Number(field) + ", i64 %t" + within);
+    Emit(name + " = getelementptr inbounds " + context_type_ + ", " +
+         PointerTo(context_type_) + " %context, i64 0, i32 " + Number(field) +
+         ", i64 %t" + within);
     return name;
   }
 
-  // The blocks that the region has, in the function's order.
-  std::vector<bool> BlocksFrom(size_t start) const {
+  // Finds the blocks of the region that begins with the block.
+  std::vector<bool> FindBlocks(size_t start) const {
     std::vector<bool> in(f_.blocks().size(), false);
     std::vector<size_t> left = {start};
     while (!left.empty()) {
@@ -161,344 +170,369 @@ class Writer {
       left.pop_back();
       if (in[b]) continue;
       in[b] = true;
-      if (plan_.is_cut[b]) continue;
+      if (plan_.ends_region[b]) continue;
       left.insert(left.end(), f_.blocks()[b].successors.begin(),
                   f_.blocks()[b].successors.end());
     }
     return in;
   }
 
-  size_t RegionAt(size_t from, size_t to) const {
-    const auto found = std::find(plan_.starts.begin(), plan_.starts.end(),
+  size_t FindRegion(size_t from, size_t to) const {
+    const auto found = std::find(plan_.entries.begin(), plan_.entries.end(),
                                  std::make_pair(from, to));
-    return static_cast<size_t>(found - plan_.starts.begin());
+    return static_cast<size_t>(found - plan_.entries.begin());
   }
 
-  void WriteRegion(size_t r) {
-    const auto& start = plan_.starts[r];
-    in_ = BlocksFrom(start.second);
+  // Emits a region: a function that is a work-item loop over a row of threads.
+  void EmitRegion(size_t r) {
+    const auto& entry = plan_.entries[r];
+    in_region_ = FindBlocks(entry.second);
     next_ = 0;
-    const std::string i8 = w_.PointerTo("i8"),
-                      thread = w_.PointerTo(w_.thread_type);
-    out_ += "define internal i32 @swy_region_" + Number(w_.kernel) + "_" +
-            Number(r) + "(" + thread + " %first, " + i8 +
-            (plan_.stores_pointers ? "" : " noalias") + " %context.bytes, " +
-            i8 + " noalias %shared.bytes, i64 %begin, i32 %width) " +
-            w_.attributes + " {\nswy.entry:\n";
-    Line("%thread = alloca " + w_.thread_type);
-    for (size_t v = 0; v < types_.size(); ++v) {
-      if (!Crosses(v)) continue;
-      Line(Variable(v) + " = alloca " + types_[v]);
-      if (f_.definition(v)->op == "phi") {
-        Line(Incoming(v) + " = alloca " + types_[v]);
-      }
-    }
-    Line("%context = bitcast " + i8 + " %context.bytes to " +
-         w_.PointerTo(context_type_));
-    Line("%shared = bitcast " + i8 + " %shared.bytes to " +
-         w_.PointerTo(shared_type_));
-    Line("%made = getelementptr inbounds " + shared_type_ + ", " +
-         w_.PointerTo(shared_type_) + " %shared, i64 1");
-    std::vector<std::string> fields;
-    for (size_t field = 0; field < kFields; ++field) {
-      fields.push_back("%f." + Number(field));
-      Line("%first." + Number(field) + " = " + Field("%first", field));
-      const std::string type = FieldType(field);
-      Line(fields.back() + " = load " + type + ", " + w_.PointerTo(type) +
-           " %first." + Number(field));
-    }
-    static const std::set<size_t> kNothing;
-    const auto found = plan_.live.find(start);
-    const std::set<size_t>& live =
-        found == plan_.live.end() ? kNothing : found->second;
+    EmitHead(r);
+    const auto found = plan_.live.find(entry);
+    const std::set<size_t> live =
+        found == plan_.live.end() ? std::set<size_t>() : found->second;
     std::unordered_map<size_t, std::string> shared;
     for (const size_t v : live) {
-      if (plan_.crossing[v].how == Crossing::kShared) {
-        shared[v] = Load(types_[v], SharedPlace(places_[v], "%shared"));
+      if (plan_.values[v].transfer == Transfer::kShared) {
+        shared[v] = EmitLoad(types_[v], EmitSharedSlot(slots_[v], "%shared"));
       }
     }
-    Line("br label %swy.loop");
+    Emit("br label %swy.loop");
     out_ += "swy.loop:\n";
-    Line("%x = phi i32 [ 0, %swy.entry ], [ %x.next, %swy.latch ]");
-    Line("%x.wide = zext i32 %x to i64");
-    Line("%t = add nuw nsw i64 %begin, %x.wide");
+    Emit("%x = phi i32 [ 0, %swy.entry ], [ %x.next, %swy.latch ]");
+    Emit("%x.wide = zext i32 %x to i64");
+    Emit("%t = add nuw nsw i64 %begin, %x.wide");
+    EmitThread();
+    EmitLiveValues(live, shared);
+    if (entry.first != kNoIndex) {
+      EmitIncoming(entry.first, entry.second);
+    }
+    Emit("br label " + NameLabel(entry.second));
+    size_t end = kNoIndex;
+    for (size_t b = 0; b < in_region_.size(); ++b) {
+      if (!in_region_[b]) continue;
+      EmitBlock(b);
+      if (plan_.ends_region[b]) end = b;
+    }
+    out_ += "swy.latch:\n";
+    Emit("%x.next = add nuw nsw i32 %x, 1");
+    Emit("%x.more = icmp ult i32 %x.next, %width");
+    Emit("br i1 %x.more, label %swy.loop, label %swy.exit, !llvm.loop " +
+         names_.loop);
+    out_ += "swy.exit:\n";
+    EmitResult(end);
+    out_ += "}\n";
+  }
+
+  // Emits the function's head and its entry block, up to the live values.
+  void EmitHead(size_t r) {
+    const std::string i8 = PointerTo("i8"),
+                      thread = PointerTo(names_.thread_type);
+    out_ += "define internal i32 @swy_region_" + Number(names_.kernel) + "_" +
+            Number(r) + "(" + thread + " %first, " + i8 +
+            (plan_.private_pointers_escape ? "" : " noalias") +
+            " %context.bytes, " + i8 +
+            " noalias %shared.bytes, i64 %begin, i32 %width) " +
+            names_.attributes + " {\nswy.entry:\n";
+    Emit("%thread = alloca " + names_.thread_type);
+    for (size_t v = 0; v < types_.size(); ++v) {
+      if (!IsTransferred(v)) continue;
+      Emit(NameVariable(v) + " = alloca " + types_[v]);
+      if (f_.definition(v)->op == "phi") {
+        Emit(NameIncoming(v) + " = alloca " + types_[v]);
+      }
+    }
+    Emit("%context = bitcast " + i8 + " %context.bytes to " +
+         PointerTo(context_type_));
+    Emit("%shared = bitcast " + i8 + " %shared.bytes to " +
+         PointerTo(shared_type_));
+    Emit("%made = getelementptr inbounds " + shared_type_ + ", " +
+         PointerTo(shared_type_) + " %shared, i64 1");
     for (size_t field = 0; field < kFields; ++field) {
-      std::string value = fields[field];
+      Emit("%first." + Number(field) + " = " + FormatField("%first", field));
+      const std::string type = FindFieldType(field);
+      Emit("%f." + Number(field) + " = load " + type + ", " + PointerTo(type) +
+           " %first." + Number(field));
+    }
+  }
+
+  // Emits the description of the loop's thread, and the addresses of its
+  // private arrays.
+  void EmitThread() {
+    for (size_t field = 0; field < kFields; ++field) {
+      std::string value = "%f." + Number(field);
       if (field == 1 || field == 4 || field == 7) {  // of x, and the index
         value = "%at." + Number(field);
-        Line(value + " = add nuw i32 " + fields[field] + ", %x");
+        Emit(value + " = add nuw i32 %f." + Number(field) + ", %x");
       }
-      Line("%own." + Number(field) + " = " + Field("%thread", field));
-      Store(FieldType(field), value, "%own." + Number(field));
+      Emit("%own." + Number(field) + " = " + FormatField("%thread", field));
+      EmitStore(FindFieldType(field), value, "%own." + Number(field));
     }
     for (size_t v = 0; v < types_.size(); ++v) {
       if (f_.definition(v) == nullptr || f_.definition(v)->op != "alloca")
         continue;
-      const std::string place = ThreadsPlace(places_[v], ", i32 0");
-      Line(Plain(v) + " = bitcast " + w_.PointerTo(types_[v]) + " " + place +
-           " to " + w_.PointerTo(types_[v]));
+      const std::string place = EmitSpillSlot(slots_[v], ", i32 0");
+      Emit(NameValue(v) + " = bitcast " + PointerTo(types_[v]) + " " + place +
+           " to " + PointerTo(types_[v]));
     }
-    computed_.clear();
+  }
+
+  // Emits the variables of the live values. Uniform ones were loaded in front
+  // of the loop.
+  void EmitLiveValues(const std::set<size_t>& live,
+                      const std::unordered_map<size_t, std::string>& shared) {
+    rematerialized_.clear();
     for (const size_t v : live) {
-      switch (plan_.crossing[v].how) {
-        case Crossing::kShared:
-          Store(types_[v], shared[v], Variable(v));
+      switch (plan_.values[v].transfer) {
+        case Transfer::kShared:
+          EmitStore(types_[v], shared.at(v), NameVariable(v));
           break;
-        case Crossing::kSaved:
-          Store(types_[v], Load(types_[v], ThreadsPlace(places_[v])),
-                Variable(v));
+        case Transfer::kSpilled:
+          EmitStore(types_[v], EmitLoad(types_[v], EmitSpillSlot(slots_[v])),
+                    NameVariable(v));
           break;
-        case Crossing::kComputed:
-          Store(types_[v], Compute(v, shared), Variable(v));
+        case Transfer::kRematerialized:
+          EmitStore(types_[v], Rematerialize(v, shared), NameVariable(v));
           break;
-        case Crossing::kNone:
+        case Transfer::kNone:
           break;
       }
     }
-    if (start.first != kNoIndex) {
-      WriteIncoming(start.first, start.second);
-    }
-    Line("br label " + Label(start.second));
-    size_t end = kNoIndex;
-    for (size_t b = 0; b < in_.size(); ++b) {
-      if (!in_[b]) continue;
-      WriteBlock(b);
-      if (plan_.is_cut[b]) end = b;
-    }
-    out_ += "swy.latch:\n";
-    Line("%x.next = add nuw nsw i32 %x, 1");
-    Line("%x.more = icmp ult i32 %x.next, %width");
-    Line("br i1 %x.more, label %swy.loop, label %swy.exit, !llvm.loop " +
-         w_.loop);
-    out_ += "swy.exit:\n";
-    WriteResult(end);
-    out_ += "}\n";
   }
 
-  // A thread's description: what it shares, three numbers, three, its index.
+  // A thread's description: its threadgroup, two positions of three numbers,
+  // and its index.
   static constexpr size_t kFields = 8;
-  std::string FieldType(size_t field) const {
-    return field != 0 ? "i32" : w_.PointerTo(kGroupType);
+  std::string FindFieldType(size_t field) const {
+    return field != 0 ? "i32" : PointerTo(kGroupType);
   }
-  std::string Field(const std::string& of, size_t field) const {
+  std::string FormatField(const std::string& of, size_t field) const {
     const char* const kPlaces[kFields] = {"0",        "1, i64 0", "1, i64 1",
                                           "1, i64 2", "2, i64 0", "2, i64 1",
                                           "2, i64 2", "3"};
-    return "getelementptr inbounds " + w_.thread_type + ", " +
-           w_.PointerTo(w_.thread_type) + " " + of + ", i64 0, i32 " +
+    return "getelementptr inbounds " + names_.thread_type + ", " +
+           PointerTo(names_.thread_type) + " " + of + ", i64 0, i32 " +
            kPlaces[field];
   }
 
-  // Computes a value once more, where the region begins.
-  std::string Compute(size_t v,
-                      const std::unordered_map<size_t, std::string>& shared) {
+  // Emits the value's computation again, where the region begins.
+  std::string Rematerialize(
+      size_t v, const std::unordered_map<size_t, std::string>& shared) {
     if (v == 0) return "%thread";
-    if (f_.definition(v)->op == "alloca") return Plain(v);
+    if (f_.definition(v)->op == "alloca") return NameValue(v);
     const auto found = shared.find(v);
     if (found != shared.end()) return found->second;
-    std::string& name = computed_[v];
+    std::string& name = rematerialized_[v];
     if (!name.empty()) return name;
-    const Instruction& made = *f_.definition(v);
-    const std::string code =
-        f_.Replace(made.code, [&](size_t u) { return Compute(u, shared); });
+    const Instruction& definition = *f_.definition(v);
+    const std::string code = f_.Replace(
+        definition.code, [&](size_t u) { return Rematerialize(u, shared); });
     name = "%r." + f_.values()[v].substr(1);
-    Line(name + " = " + code + (made.op == "load" ? Access() : ""));
+    Emit(name + " = " + code + (definition.op == "load" ? AccessGroup() : ""));
     return name;
   }
 
-  // Writes what the phis of `to` get on the edge: stores to those that are
-  // variables, and loads of what others need.
-  void WriteIncoming(size_t from, size_t to) {
-    for (const Instruction* phi : f_.blocks()[to].code) {
+  // Emits the values that the phis of `to` get on the edge: stores for live
+  // phis, loads of live values for others.
+  void EmitIncoming(size_t from, size_t to) {
+    for (const Instruction* phi : f_.blocks()[to].instructions) {
       if (phi->op != "phi") continue;
-      const std::string* const value = ComesIn(*phi, from);
+      const std::string* const value = FindIncoming(*phi, from);
       if (value == nullptr) continue;
       const size_t v = f_.Find(*value);
-      if (Crosses(phi->value)) {
-        Store(types_[phi->value], v == kNoIndex ? *value : Use(v),
-              Incoming(phi->value));
-      } else if (v != kNoIndex && Crosses(v)) {
-        Line(PhiOperand(*phi, from) + " = load " + types_[v] + ", " +
-             w_.PointerTo(types_[v]) + " " + Variable(v) + Access());
+      if (IsTransferred(phi->value)) {
+        EmitStore(types_[phi->value], v == kNoIndex ? *value : EmitUse(v),
+                  NameIncoming(phi->value));
+      } else if (v != kNoIndex && IsTransferred(v)) {
+        Emit(NamePhiOperand(*phi, from) + " = load " + types_[v] + ", " +
+             PointerTo(types_[v]) + " " + NameVariable(v) + AccessGroup());
       }
     }
   }
 
-  static const std::string* ComesIn(const Instruction& phi, size_t from) {
+  static const std::string* FindIncoming(const Instruction& phi, size_t from) {
     for (const Instruction::Incoming& each : phi.incoming) {
       if (each.block == from) return &each.value;
     }
     return nullptr;
   }
-  std::string PhiOperand(const Instruction& phi, size_t from) const {
-    const std::string* const value = ComesIn(phi, from);
+  std::string NamePhiOperand(const Instruction& phi, size_t from) const {
+    const std::string* const value = FindIncoming(phi, from);
     const size_t v = f_.Find(*value);
     if (v == kNoIndex) return *value;
-    if (!Crosses(v)) return Plain(v);
+    if (!IsTransferred(v)) return NameValue(v);
     return "%i." + f_.values()[phi.value].substr(1) + "." +
            f_.blocks()[from].label;
   }
 
-  void WriteBlock(size_t b) {
-    const Block& block = f_.blocks()[b];
-    out_ += Label(b).substr(1) + ":\n";
-    for (const Instruction* i : block.code) {
-      if (i->op == "phi" && !Crosses(i->value)) WritePhi(*i);
+  void EmitBlock(size_t b) {
+    const BasicBlock& block = f_.blocks()[b];
+    out_ += NameLabel(b).substr(1) + ":\n";
+    for (const Instruction* i : block.instructions) {
+      if (i->op == "phi" && !IsTransferred(i->value)) EmitPhi(*i);
     }
-    for (const Instruction* i : block.code) {
-      if (i->op == "alloca" || (i->op == "phi" && !Crosses(i->value))) continue;
+    for (const Instruction* i : block.instructions) {
+      if (i->op == "alloca" || (i->op == "phi" && !IsTransferred(i->value)))
+        continue;
       if (i->op == "phi") {
         const std::string& type = types_[i->value];
-        Store(type, Load(type, Incoming(i->value)), Variable(i->value));
+        EmitStore(type, EmitLoad(type, NameIncoming(i->value)),
+                  NameVariable(i->value));
         continue;
       }
-      std::string code = Code(*i);
+      std::string code = EmitOperands(*i);
       // The library knows of no thread that runs.
-      if (i->Callee() == kLane) code = "and i32 %at.7, 31";
-      if (i->op == "load" || i->op == "store") code += Access();
-      Line((i->value == kNoIndex ? "" : Plain(i->value) + " = ") + code);
-      if (i->value != kNoIndex && Crosses(i->value)) {
-        Store(types_[i->value], Plain(i->value), Variable(i->value));
+      if (i->FindCallee() == kLane) code = "and i32 %at.7, 31";
+      if (i->op == "load" || i->op == "store") code += AccessGroup();
+      Emit((i->value == kNoIndex ? "" : NameValue(i->value) + " = ") + code);
+      if (i->value != kNoIndex && IsTransferred(i->value)) {
+        EmitStore(types_[i->value], NameValue(i->value),
+                  NameVariable(i->value));
       }
     }
-    if (plan_.is_cut[b]) return WriteCut(b);
-    if (block.end->op == "ret") return Line("br label %swy.latch");
+    if (plan_.ends_region[b]) return EmitEnd(b);
+    if (block.terminator->op == "ret") return Emit("br label %swy.latch");
     const std::set<size_t> successors(block.successors.begin(),
                                       block.successors.end());
-    for (const size_t s : successors) WriteIncoming(b, s);
-    std::string code = Code(*block.end);
+    for (const size_t s : successors) EmitIncoming(b, s);
+    std::string code = EmitOperands(*block.terminator);
     for (size_t at = 0; (at = code.find("label %", at)) != std::string::npos;) {
       at += 7;
       code.insert(at, "b.");
     }
-    Line(code);
+    Emit(code);
   }
 
-  std::string Code(const Instruction& i) {
-    return f_.Replace(i.code, [this](size_t v) { return Use(v); });
+  std::string EmitOperands(const Instruction& i) {
+    return f_.Replace(i.code, [this](size_t v) { return EmitUse(v); });
   }
 
-  void WritePhi(const Instruction& phi) {
+  void EmitPhi(const Instruction& phi) {
     std::string entries;
     for (const Instruction::Incoming& each : phi.incoming) {
-      if (!in_[each.block] || plan_.is_cut[each.block]) continue;
+      if (!in_region_[each.block] || plan_.ends_region[each.block]) continue;
       entries += (entries.empty() ? "[ " : ", [ ") +
-                 PhiOperand(phi, each.block) + ", " + Label(each.block) + " ]";
+                 NamePhiOperand(phi, each.block) + ", " +
+                 NameLabel(each.block) + " ]";
     }
-    Line(Plain(phi.value) + " = phi " + f_.TypeOf(phi.value) + " " + entries);
+    Emit(NameValue(phi.value) + " = phi " + f_.FindType(phi.value) + " " +
+         entries);
   }
 
-  // Saves what crosses, if the region has made it.
-  void WriteCut(size_t b) {
-    const Block& block = f_.blocks()[b];
-    std::set<size_t> crosses;
+  // Spills the values that are live behind the region and defined in it, and
+  // stores which region is next.
+  void EmitEnd(size_t b) {
+    const BasicBlock& block = f_.blocks()[b];
+    std::set<size_t> live;
     for (const size_t s : block.successors) {
-      const std::set<size_t>& live = plan_.live.at({b, s});
-      crosses.insert(live.begin(), live.end());
+      const std::set<size_t>& at_entry = plan_.live.at({b, s});
+      live.insert(at_entry.begin(), at_entry.end());
     }
-    for (const size_t v : crosses) {
-      if (f_.definition(v) == nullptr || !in_[f_.block_of(v)]) continue;
-      if (plan_.crossing[v].how == Crossing::kShared) {
-        Store(types_[v], Use(v), SharedPlace(places_[v]));
-      } else if (plan_.crossing[v].how == Crossing::kSaved) {
-        Store(types_[v], Use(v), ThreadsPlace(places_[v]));
+    for (const size_t v : live) {
+      if (f_.definition(v) == nullptr || !in_region_[f_.block_of(v)]) continue;
+      if (plan_.values[v].transfer == Transfer::kShared) {
+        EmitStore(types_[v], EmitUse(v), EmitSharedSlot(slots_[v]));
+      } else if (plan_.values[v].transfer == Transfer::kSpilled) {
+        EmitStore(types_[v], EmitUse(v), EmitSpillSlot(slots_[v]));
       }
     }
-    const Instruction& end = *block.end;
+    const Instruction& end = *block.terminator;
     if (end.op == "br") {
-      const Text condition = SplitOutside(end.code, ',')[0];
-      Store(
-          "i32",
-          Select(UseText(condition.substr(condition.rfind(' ') + 1)), b,
-                 block.successors[0], Number(RegionAt(b, block.successors[1]))),
-          SharedPlace(0));
+      const std::string_view condition = SplitOutside(end.code, ',')[0];
+      EmitStore("i32",
+                EmitSelect(EmitUses(condition.substr(condition.rfind(' ') + 1)),
+                           b, block.successors[0],
+                           Number(FindRegion(b, block.successors[1]))),
+                EmitSharedSlot(0));
     } else if (end.op == "switch") {
       // "switch i32 %1, label %2 [ i32 7, label %3 ... ]"
-      const Text code = end.code;
-      const std::string value = UseText(code.substr(
+      const std::string_view code = end.code;
+      const std::string value = EmitUses(code.substr(
           code.find(" %") + 1, code.find(',') - code.find(" %") - 1));
-      const Text type = ParseOperand(code.substr(7)).type;
-      std::string next = Number(RegionAt(b, block.successors[0]));
+      const std::string_view type = ParseOperand(code.substr(7)).type;
+      std::string next = Number(FindRegion(b, block.successors[0]));
       size_t at = code.find('[');
       for (size_t s = 1; s < block.successors.size(); ++s) {
         const size_t begin = code.find(type, at) + type.size() + 1;
         at = code.find("label", begin);
         const std::string is = "%u." + Number(next_++);
-        Line(is + " = icmp eq " + std::string(type) + " " + value + ", " +
+        Emit(is + " = icmp eq " + std::string(type) + " " + value + ", " +
              std::string(code.substr(begin, code.find(',', begin) - begin)));
-        next = Select(is, b, block.successors[s], next);
+        next = EmitSelect(is, b, block.successors[s], next);
       }
-      Store("i32", next, SharedPlace(0));
-    } else if (end.Callee() == kSimd) {
-      // The call gets one more argument, the place where it is noted.
-      const std::string meeting = ThreadsPlace(0);
-      const std::string type = w_.typed_pointers ? "{ i8*, i8*, i8*, i32 }"
-                                                 : "{ ptr, ptr, ptr, i32 }";
-      const std::string bytes = w_.PointerTo("i8");
-      Line("%meeting = bitcast " + w_.PointerTo(type) + " " + meeting + " to " +
+      EmitStore("i32", next, EmitSharedSlot(0));
+    } else if (end.FindCallee() == kSimd) {
+      // The call gets one more argument, the slot where it notes its operation.
+      const std::string meeting = EmitSpillSlot(0);
+      const std::string type = names_.typed_pointers ? "{ i8*, i8*, i8*, i32 }"
+                                                     : "{ ptr, ptr, ptr, i32 }";
+      const std::string bytes = PointerTo("i8");
+      Emit("%meeting = bitcast " + PointerTo(type) + " " + meeting + " to " +
            bytes);
-      std::string code = Code(end);
-      code.replace(code.find(kSimd), Text(kSimd).size(), "@swy_note_meeting");
+      std::string code = EmitOperands(end);
+      code.replace(code.find(kSimd), std::string_view(kSimd).size(),
+                   "@swy_note_meeting");
       code.insert(code.rfind(')'), ", " + bytes + " %meeting");
-      Line(code);
+      Emit(code);
     }
-    Line("br label %swy.latch");
+    Emit("br label %swy.latch");
   }
 
-  std::string Select(const std::string& condition, size_t from, size_t to,
-                     const std::string& otherwise) {
+  std::string EmitSelect(const std::string& condition, size_t from, size_t to,
+                         const std::string& otherwise) {
     const std::string name = "%u." + Number(next_++);
-    Line(name + " = select i1 " + condition + ", i32 " +
-         Number(RegionAt(from, to)) + ", i32 " + otherwise);
+    Emit(name + " = select i1 " + condition + ", i32 " +
+         Number(FindRegion(from, to)) + ", i32 " + otherwise);
     return name;
   }
 
-  void WriteResult(size_t end) {
-    if (end == kNoIndex) return Line("ret i32 " + Number(abi::kReturned));
-    const Block& block = f_.blocks()[end];
-    if (block.end->op != "call") {
-      const std::string place = SharedPlace(0);
-      Line("%next = load i32, " + w_.PointerTo("i32") + " " + place);
-      return Line("ret i32 %next");
+  void EmitResult(size_t end) {
+    if (end == kNoIndex) return Emit("ret i32 " + Number(abi::kReturned));
+    const BasicBlock& block = f_.blocks()[end];
+    if (!block.ends_with_barrier()) {
+      const std::string place = EmitSharedSlot(0);
+      Emit("%next = load i32, " + PointerTo("i32") + " " + place);
+      return Emit("ret i32 %next");
     }
-    const size_t next = RegionAt(end, block.successors[0]);
-    Line("ret i32 " +
-         Number(next | (block.end->Callee() == kSimd ? abi::kLanesMeet : 0)));
+    const size_t next = FindRegion(end, block.successors[0]);
+    Emit("ret i32 " + Number(next | (block.terminator->FindCallee() == kSimd
+                                         ? abi::kLanesMeet
+                                         : 0)));
   }
 
-  void WriteTable() {
-    const std::string kernel = Number(w_.kernel),
-                      count = Number(plan_.starts.size());
-    const std::string i8 = w_.PointerTo("i8");
+  void EmitTable() {
+    const std::string kernel = Number(names_.kernel),
+                      count = Number(plan_.entries.size());
+    const std::string i8 = PointerTo("i8");
     const std::string array = "[" + count + " x " + i8 + "]";
     out_ += "@swy_regions_" + kernel + " = internal constant " + array + " [";
-    for (size_t r = 0; r < plan_.starts.size(); ++r) {
+    for (size_t r = 0; r < plan_.entries.size(); ++r) {
       const std::string name = "@swy_region_" + kernel + "_" + Number(r);
       out_ += (r == 0 ? "" : ", ") + i8 + " bitcast (" +
-              (w_.typed_pointers ? "i32 (" + w_.PointerTo(w_.thread_type) +
-                                       ", i8*, i8*, i64, i32)*"
-                                 : std::string("ptr")) +
+              (names_.typed_pointers ? "i32 (" + PointerTo(names_.thread_type) +
+                                           ", i8*, i8*, i64, i32)*"
+                                     : std::string("ptr")) +
               " " + name + " to " + i8 + ")";
     }
     const auto size = [&](const std::string& type) {
-      return "i64 ptrtoint (" + w_.PointerTo(type) + " getelementptr (" + type +
-             ", " + w_.PointerTo(type) + " null, i32 1) to i64)";
+      return "i64 ptrtoint (" + PointerTo(type) + " getelementptr (" + type +
+             ", " + PointerTo(type) + " null, i32 1) to i64)";
     };
     out_ += "]\n@swy_cuts_" + kernel + " = hidden constant " + kCutsType +
-            " { " + w_.PointerTo(i8) + " getelementptr inbounds (" + array +
-            ", " + w_.PointerTo(array) + " @swy_regions_" + kernel +
-            ", i64 0, i64 0), " + size(context_type_) + ", " +
-            size(shared_type_) + " }\n";
+            " { " + PointerTo(i8) + " getelementptr inbounds (" + array + ", " +
+            PointerTo(array) + " @swy_regions_" + kernel + ", i64 0, i64 0), " +
+            size(context_type_) + ", " + size(shared_type_) + " }\n";
   }
 
   const LlvmFunction& f_;
   const RegionPlan& plan_;
-  const Writing& w_;
+  const RegionNames& names_;
   std::string context_type_, shared_type_;
-  std::vector<std::string> types_;  // of values that cross, and of arrays
-  std::vector<size_t> places_;
-  std::vector<bool> in_;  // the blocks of the region that is written
-  std::unordered_map<size_t, std::string> computed_;
+  std::vector<std::string> types_;  // of live values and private arrays
+  std::vector<size_t> slots_;
+  std::vector<bool> in_region_;  // the blocks of the region that is written
+  std::unordered_map<size_t, std::string> rematerialized_;
   size_t next_ = 0;  // of names
   std::string out_;
 };
@@ -506,8 +540,8 @@ class Writer {
 }  // namespace
 
 std::string WriteRegions(const LlvmFunction& function, const RegionPlan& plan,
-                         const Writing& writing) {
-  return Writer(function, plan, writing).Write();
+                         const RegionNames& names) {
+  return RegionWriter(function, plan, names).Write();
 }
 
 }  // namespace switchyard::device::metal

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The text of a kernel's regions, as a plan has them.
+// The text of a kernel's regions: each is a function with a work-item loop.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_REGION_WRITER_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_REGION_WRITER_H_
@@ -24,8 +24,8 @@ constexpr char kFail[] = "@swy_fail";
 constexpr char kLane[] = "@swy_lane";
 constexpr char kThreadType[] = "%\"struct.switchyard_metal::Thread\"";
 
-// A region's text is made with these.
-struct Writing {
+// The names that the text of a kernel's regions takes from its module.
+struct RegionNames {
   size_t kernel = 0;
   std::string thread_type;  // "%struct...Thread"
   bool typed_pointers = false;
@@ -36,9 +36,9 @@ struct Writing {
   }
 };
 
-// Nothing if the type of a value can't be told.
+// Returns an empty text if the type of a value can't be told.
 std::string WriteRegions(const LlvmFunction& function, const RegionPlan& plan,
-                         const Writing& writing);
+                         const RegionNames& names);
 
 }  // namespace switchyard::device::metal
 

@@ -18,64 +18,68 @@ namespace {
 
 std::string Number(size_t n) { return std::to_string(n); }
 
-// The functions of a module, and what they call.
+// The functions of a module, and their calls.
 struct Functions {
   struct Function {
-    Text text;
+    std::string_view text;
     bool calls_unknown = false;  // by a pointer
-    std::vector<Text> calls;
+    std::vector<std::string_view> calls;
   };
-  std::unordered_map<Text, Function> all;
-  std::vector<std::pair<size_t, Text>> kernels;  // and their names
-  std::unordered_map<Text, Text> attributes;     // "#4", "{ ... }"
-  size_t metadata = 0, groups = 0;               // first that are not taken
+  std::unordered_map<std::string_view, Function> all;
+  std::vector<std::pair<size_t, std::string_view>> kernels;  // and their names
+  std::unordered_map<std::string_view, std::string_view>
+      attributes;                   // "#4", "{ ... }"
+  size_t metadata = 0, groups = 0;  // the first free numbers
 };
 
 // "@_ZL9swy_run_0RKN16switchyard_metal6ThreadE" is kernel 0.
-size_t KernelOf(Text name) {
-  constexpr Text kRun = "swy_run_";
+size_t ParseKernelNumber(std::string_view name) {
+  constexpr std::string_view kRun = "swy_run_";
   const size_t at = name.find(kRun);
-  if (at == Text::npos || at + kRun.size() >= name.size() ||
-      name.find("switchyard_metal") == Text::npos) {
+  if (at == std::string_view::npos || at + kRun.size() >= name.size() ||
+      name.find("switchyard_metal") == std::string_view::npos) {
     return kNoIndex;
   }
   return std::strtoul(name.data() + at + kRun.size(), nullptr, 10);
 }
 
-Text NameOf(Text define) {
+std::string_view FindName(std::string_view define) {
   const size_t at = define.find('@');
   return define.substr(at, define.find('(', at) - at);
 }
 
-bool IsMarker(Text name) {
+// True for the shim's functions that are not inlined before this pass, so that
+// it finds their calls.
+bool IsMarker(std::string_view name) {
   return name == kBarrier || name == kSimdgroupBarrier || name == kSimd ||
          name == kVariable || name == kNotBound || name == kFail ||
          name == kLane;
 }
 
-bool Meets(Text name) {
+// A SIMD-group function is a barrier, too: lanes exchange values in it.
+bool IsBarrier(std::string_view name) {
   return name == kBarrier || name == kSimdgroupBarrier || name == kSimd;
 }
 
-Functions ReadFunctions(Text llvm) {
+Functions ReadFunctions(std::string_view llvm) {
   Functions read;
   Functions::Function* in = nullptr;
-  Text begin;
-  ForEachLine(llvm, [&](Text line) {
+  std::string_view begin;
+  ForEachLine(llvm, [&](std::string_view line) {
     if (BeginsWith(line, "define ")) {
-      const Text name = NameOf(line);
+      const std::string_view name = FindName(line);
       in = &read.all[name];
       begin = line;
-      if (KernelOf(name) != kNoIndex)
-        read.kernels.push_back({KernelOf(name), name});
+      if (ParseKernelNumber(name) != kNoIndex)
+        read.kernels.push_back({ParseKernelNumber(name), name});
     } else if (line == "}" && in != nullptr) {
-      in->text =
-          Text(begin.data(), static_cast<size_t>(line.end() - begin.data()));
+      in->text = std::string_view(
+          begin.data(), static_cast<size_t>(line.end() - begin.data()));
       in = nullptr;
     } else if (in != nullptr) {
       const size_t at = line.find("call ");
-      if (at == Text::npos) return;
-      const Text callee = CalleeOf(line.substr(at));
+      if (at == std::string_view::npos) return;
+      const std::string_view callee = FindCallee(line.substr(at));
       if (callee.empty()) {
         in->calls_unknown = true;
       } else {
@@ -95,41 +99,44 @@ Functions ReadFunctions(Text llvm) {
   return read;
 }
 
-// True if threads may meet in what a kernel calls, other than in markers.
-bool MayMeet(const Functions& functions, Text name,
-             std::unordered_set<Text>& seen) {
+// True if a function that a kernel calls may reach a barrier.
+bool MayReachBarrier(const Functions& functions, std::string_view name,
+                     std::unordered_set<std::string_view>& seen) {
   const auto found = functions.all.find(name);
   if (found == functions.all.end() || !seen.insert(name).second) return false;
   if (found->second.calls_unknown) return true;
-  for (const Text callee : found->second.calls) {
-    if (IsMarker(callee) || MayMeet(functions, callee, seen)) return true;
+  for (const std::string_view callee : found->second.calls) {
+    if (IsMarker(callee) || MayReachBarrier(functions, callee, seen))
+      return true;
   }
   return false;
 }
 
-bool CanBeCut(const Functions& functions, Text name) {
+bool CanBeCut(const Functions& functions, std::string_view name) {
   const Functions::Function& kernel = functions.all.at(name);
-  bool meets = false;
-  std::unordered_set<Text> seen;
-  for (const Text callee : kernel.calls) {
-    meets = meets || Meets(callee);
-    if (!IsMarker(callee) && MayMeet(functions, callee, seen)) return false;
+  bool has_barrier = false;
+  std::unordered_set<std::string_view> seen;
+  for (const std::string_view callee : kernel.calls) {
+    has_barrier = has_barrier || IsBarrier(callee);
+    if (!IsMarker(callee) && MayReachBarrier(functions, callee, seen))
+      return false;
   }
-  return meets && !kernel.calls_unknown;
+  return has_barrier && !kernel.calls_unknown;
 }
 
 // "#4" of a line that ends with "... #4 {".
-Text AttributesOf(Text define) {
+std::string_view FindAttributes(std::string_view define) {
   const size_t close = define.rfind(')');
   const size_t at = define.find('#', close);
-  if (at == Text::npos) return Text();
+  if (at == std::string_view::npos) return std::string_view();
   return define.substr(at, define.find_first_of(" {", at) - at);
 }
 
-// The result has those that say for which CPU code is made, and `more`.
-std::string Attributes(Text all, const std::string& more) {
+// Returns the attributes that name the CPU, and `more`.
+std::string SelectAttributes(std::string_view all, const std::string& more) {
   std::string kept = "{ " + more;
-  for (const Text word : SplitOutside(all.substr(1, all.rfind('}') - 1), ' ')) {
+  for (const std::string_view word :
+       SplitOutside(all.substr(1, all.rfind('}') - 1), ' ')) {
     if (!word.empty() && word[0] == '"') kept.append(" ").append(word);
   }
   return kept + " }";
@@ -141,41 +148,42 @@ size_t CutIntoRegions(std::string& llvm, bool cut_any) {
   Functions functions = ReadFunctions(llvm);
   std::string added, again;
   std::unordered_set<size_t> cut;
-  Writing writing;
+  RegionNames names;
   // The struct's type may be missing where pointers have none.
   const bool has_type = llvm.find(std::string("\n") + kThreadType +
                                   " = type") != std::string::npos;
-  writing.thread_type = has_type ? kThreadType : "%swy.thread";
-  writing.accesses = "!" + Number(functions.metadata);
-  writing.loop = "!" + Number(functions.metadata + 1);
-  writing.attributes = "#" + Number(functions.groups);
-  Text cpu = "{ }";
+  names.thread_type = has_type ? kThreadType : "%swy.thread";
+  names.accesses = "!" + Number(functions.metadata);
+  names.loop = "!" + Number(functions.metadata + 1);
+  names.attributes = "#" + Number(functions.groups);
+  std::string_view cpu = "{ }";
   for (const auto& kernel : functions.kernels) {
     const Functions::Function& function = functions.all.at(kernel.second);
-    const Text head = function.text.substr(0, function.text.find('\n'));
-    const auto found = functions.attributes.find(AttributesOf(head));
+    const std::string_view head =
+        function.text.substr(0, function.text.find('\n'));
+    const auto found = functions.attributes.find(FindAttributes(head));
     if (found != functions.attributes.end()) cpu = found->second;
     if (!cut_any || !CanBeCut(functions, kernel.second)) continue;
-    const auto read = LlvmFunction::Read(function.text, Meets);
+    const auto read = LlvmFunction::Read(function.text, IsBarrier);
     if (!read.has_value()) continue;
     const auto plan = PlanRegions(*read);
     if (!plan.has_value()) continue;
-    writing.kernel = kernel.first;
-    writing.typed_pointers = head.find("* ") != Text::npos;
-    const std::string regions = WriteRegions(*read, *plan, writing);
+    names.kernel = kernel.first;
+    names.typed_pointers = head.find("* ") != std::string_view::npos;
+    const std::string regions = WriteRegions(*read, *plan, names);
     if (regions.empty()) continue;
     if (cut.empty() && !has_type) {
       added =
-          writing.thread_type + " = type { ptr, [3 x i32], [3 x i32], i32 }\n";
+          names.thread_type + " = type { ptr, [3 x i32], [3 x i32], i32 }\n";
     }
     added += regions;
     cut.insert(kernel.first);
   }
-  // The functions that mark the places have done so, and may be inlined.
+  // The markers have done their work, and may be inlined.
   const std::string inlined = "#" + Number(functions.groups + 1);
-  ForEachLine(llvm, [&](Text line) {
-    if (BeginsWith(line, "define ") && IsMarker(NameOf(line))) {
-      const Text old = AttributesOf(line);
+  ForEachLine(llvm, [&](std::string_view line) {
+    if (BeginsWith(line, "define ") && IsMarker(FindName(line))) {
+      const std::string_view old = FindAttributes(line);
       const size_t at = line.rfind(old);
       again.append(line.substr(0, at))
           .append(inlined)
@@ -189,15 +197,15 @@ size_t CutIntoRegions(std::string& llvm, bool cut_any) {
     again.append("\n");
   });
   again += added;
-  again += "attributes " + writing.attributes + " = " +
-           Attributes(cpu, "nounwind uwtable") + "\n";
+  again += "attributes " + names.attributes + " = " +
+           SelectAttributes(cpu, "nounwind uwtable") + "\n";
   again += "attributes " + inlined + " = " +
-           Attributes(cpu, "alwaysinline nounwind convergent") + "\n";
-  again += writing.accesses + " = distinct !{}\n";
-  again += writing.loop + " = distinct !{" + writing.loop + ", !" +
+           SelectAttributes(cpu, "alwaysinline nounwind convergent") + "\n";
+  again += names.accesses + " = distinct !{}\n";
+  again += names.loop + " = distinct !{" + names.loop + ", !" +
            Number(functions.metadata + 2) + "}\n";
   again += "!" + Number(functions.metadata + 2) +
-           " = !{!\"llvm.loop.parallel_accesses\", " + writing.accesses + "}\n";
+           " = !{!\"llvm.loop.parallel_accesses\", " + names.accesses + "}\n";
   llvm = std::move(again);
   return cut.size();
 }

@@ -1,14 +1,33 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Cuts the kernels of an unchecked module where their threads meet, in its LLVM
-// text: a region, from one meeting to the next, is a loop over the threads,
-// which Clang vectorises. So no thread needs a stack of its own. Threads'
-// values that later regions need are in a context, an array for each.
+// Cuts the kernels of an unchecked module at their barriers, in its LLVM text:
+// a region, from one barrier to the next, becomes a work-item loop over the
+// threads of a row, which Clang vectorises. So no thread needs a stack of its
+// own.
 //
-// A kernel can be cut if all threads of a threadgroup come to the same
-// meetings: if each branch that decides between two depends on nothing of a
-// thread's own. Others run with a fiber for each thread.
+// The regions are the continuations of Karrenberg and Hack, "Improving
+// Performance of OpenCL on CPUs" (CC 2012): a function each, which takes the
+// live values from a context, spills the live values of the next region into
+// it, and returns the number of that region. Divergent values are found as in
+// their "Whole-Function Vectorization" (CGO 2011): all values are uniform until
+// one is found to depend on a thread's position or on a divergent branch.
+//
+// The work-item loop is pocl's (Jääskeläinen et al., "pocl: A
+// Performance-Portable OpenCL Implementation", International Journal of
+// Parallel Programming, 2015): its accesses are marked as parallel for LLVM's
+// loop vectoriser, each spilled value has an array, and a uniform one has a
+// single copy.
+//
+// Three points are different here:
+// * A uniform branch between different barriers ends a region, too, so that the
+//   next region is chosen once for all threads; pocl peels off the loop's first
+//   iteration for it.
+// * A kernel with a divergent branch between different barriers is not cut,
+//   because only a part of the threads may come to a SIMD-group function, which
+//   is a barrier here. It runs with a fiber for each thread.
+// * A divergent value that follows from the position and from uniform values is
+//   rematerialized in up to 32 steps, and not spilled.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_REGIONS_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_REGIONS_H_
@@ -21,8 +40,8 @@ namespace switchyard::device::metal {
 // Part of a cached module's key: another one for each change of the cuts.
 constexpr char kRegionsVersion[] = "regions 2";
 
-// Returns how many kernels have been cut. The places where threads meet are
-// calls that have to be inlined afterwards; with `cut_any` false that is all.
+// Returns how many kernels have been cut. Barriers are calls that have to be
+// inlined afterwards; with `cut_any` false only this is done.
 size_t CutIntoRegions(std::string& llvm, bool cut_any = true);
 
 }  // namespace switchyard::device::metal

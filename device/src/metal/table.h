@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The end of the translated text: what the module exports.
+// The end of the translated text: the table of kernels and constants that the
+// module exports.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_TABLE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_TABLE_H_
@@ -31,7 +32,8 @@ struct TableConstant {
 struct Table {
   std::vector<TableKernel> kernels;
   std::vector<TableConstant> constants;
-  // Functions that assign what is made of function constants, in order.
+  // Functions that assign the constants that depend on function constants, in
+  // order.
   std::vector<std::string> set_ups;
 };
 

@@ -246,8 +246,8 @@ class Text::Lexer {
   bool is_line_blank_ = true;  // nothing but blanks on this line
 };
 
-// Fills in `match`. What looks like < of template arguments is that only if a >
-// comes before the end of what is around it.
+// Fills in `match`. A < behind an identifier has a match only if a > comes
+// before the end of the brackets or statement around it.
 void Text::MatchPairs() {
   std::vector<uint32_t> open;
   const auto drop_angles = [&] {
@@ -423,7 +423,7 @@ void Text::InsertBehind(uint32_t token, std::string text) {
 void Text::PutBefore(uint32_t token, std::string_view text) {
   uint32_t at = tokens_[token].begin;
   size_t left = text.size();
-  // The blank behind what comes before stays.
+  // The blank behind the token before stays.
   while (left > 0 && at > 1 && code_[at - 1] == ' ' && code_[at - 2] == ' ') {
     code_[--at] = text[--left];
   }
@@ -452,7 +452,7 @@ std::string Text::edited(uint32_t first, uint32_t last) const {
     result += edited(i);
     end = tokens_[i].end();
   }
-  // A raw string: there is no other token of several lines.
+  // Only a raw string has several lines.
   std::replace(result.begin(), result.end(), '\n', ' ');
   return result;
 }

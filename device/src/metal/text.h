@@ -63,14 +63,14 @@ bool IsAddressSpace(std::string_view word);
 // The text as a literal.
 std::string Quote(std::string_view text);
 
-// Holds the tokens outside of system headers; the preprocessor takes the shim
-// for one. Words, pairs and attributes are those of the source, whatever has
-// been edited; only edited() and Finish() show the edits. An index behind the
-// last token is the index of an empty word.
+// Has no tokens of system headers, because the shim is one to the preprocessor.
+// Words, pairs and attributes are the source's before edits; only edited() and
+// Finish() show the edits. The word of any index behind the last token is
+// empty.
 class Text {
  public:
-  // `source` has less than 4 GiB and outlives this. Takes time linear in its
-  // length, whatever is in it.
+  // `source` has less than 4 GiB and outlives this. Takes linear time for any
+  // source.
   explicit Text(std::string_view source);
 
   std::string_view source() const { return source_; }
@@ -120,8 +120,8 @@ class Text {
 
   // Splits tokens first to last - 1 at commas outside of brackets.
   std::vector<Piece> SplitAtCommas(uint32_t first, uint32_t last) const;
-  // Finds the name that a declarator declares: the last one before its [], =
-  // or attributes; kNone if there is none.
+  // Finds the name that a declarator declares: the last one before its [], = or
+  // attributes. Returns kNone if it declares no name.
   uint32_t FindDeclaredName(uint32_t first, uint32_t last) const;
   // The text of a string literal or several in a row, quotes and escapes apart.
   std::string ReadString(uint32_t first, uint32_t last) const;
@@ -132,8 +132,8 @@ class Text {
   // True if the attribute is C++'s or Clang's own.
   bool IsOfClang(const Attribute& attribute) const;
 
-  // Edits leave every token on its line: a token is erased by blanks, so that
-  // nothing else moves, and what is inserted has one line.
+  // Edits leave every token on its line: blanks take the place of an erased
+  // one, and insertions have one line.
 
   void Erase(uint32_t token);
   // Tokens first to last - 1, the pragmas between, and all that is inserted at
@@ -151,7 +151,7 @@ class Text {
   void InsertBehind(uint32_t token, std::string text);
   // Over the blanks before the token, as far as there are enough of them.
   void PutBefore(uint32_t token, std::string_view text);
-  // The token as it is written now, without insertions.
+  // The word of the token after edits, without insertions.
   std::string_view edited(uint32_t token) const;
   // The tokens from first to last - 1 that are not erased, on one line.
   std::string edited(uint32_t first, uint32_t last) const;

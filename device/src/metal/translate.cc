@@ -18,7 +18,8 @@ bool IsConst(const Text& text, uint32_t i) {
   return text.Is(i, "const") || text.Is(i, "constexpr");
 }
 
-// device, thread and threadgroup go; constant is const, unless that is there.
+// Erases device, thread and threadgroup. constant becomes const, unless a const
+// is next to it.
 void EraseAddressSpace(Text& text, uint32_t i) {
   if (!text.Is(i, "constant") || IsConst(text, i - 1) || IsConst(text, i + 1)) {
     text.Erase(i);
@@ -60,8 +61,8 @@ void EraseLabel(Text& text, uint32_t i) {
   }
 }
 
-// `typedef half half8 __attribute__((ext_vector_type(8)))`: to Clang half is no
-// type that vectors are made of, here.
+// `typedef half half8 __attribute__((ext_vector_type(8)))`: half is a class
+// here, and Clang makes vectors of built-in types only.
 void ReplaceVectorType(Text& text, uint32_t i) {
   if (!text.OpensParentheses(i + 1)) return;
   if (!text.Is(i + 3, "ext_vector_type") &&
@@ -104,7 +105,7 @@ void ReplaceIsDefined(Text& text, uint32_t i) {
   text.InsertBefore(close - 1, "swy_defined_");
 }
 
-// "1.5bf" is a bfloat, by a suffix that Clang 14 takes of nobody.
+// "1.5bf" is a bfloat, by a suffix that Clang 14 does not know.
 void ReplaceBfloatLiteral(Text& text, uint32_t i) {
   const std::string_view word = text.word(i);
   if (word.size() < 3 || word.substr(0, 2) == "0x" ||
@@ -120,7 +121,7 @@ void ReplaceBfloatLiteral(Text& text, uint32_t i) {
   text.InsertBehind(i, ")");
 }
 
-// The edits that need no knowledge of declarations.
+// Edits the tokens that need no knowledge of declarations.
 void EraseWords(Text& text) {
   for (uint32_t i = 0; i < text.size(); ++i) {
     if (text.IsAttributeList(i)) {
@@ -137,7 +138,7 @@ void EraseWords(Text& text) {
     if (IsAddressSpace(text.word(i))) {
       EraseAddressSpace(text, i);
     } else if (text.Is(i, "kernel") || text.Is(i, "visible")) {
-      // A specifier, unless it is somebody's name.
+      // A specifier, unless a declaration has this name.
       if (text.IsIdentifier(i + 1) || text.IsAttributeList(i + 1)) {
         text.Erase(i);
       }
@@ -178,9 +179,10 @@ void EraseUnrollCounts(Text& text) {
   }
 }
 
-// The preprocessor leaves pragmas. Any other directive is a macro's: `H
-// include` where H stands for #. That is none, but Clang would take it for one
-// when it reads the text again, and look for the file.
+// Returns an error for a directive that a macro makes: `H include` where H
+// stands for #. The preprocessor leaves pragmas and such lines. Clang would
+// take the line for a directive when it reads the text again, and look for the
+// file.
 std::string FindMadeDirective(const Text& text) {
   for (const Pragma& pragma : text.pragmas()) {
     std::string_view word =

@@ -272,7 +272,7 @@ void Walker::MakeSetUp(const Declaration& d, const std::string& scope) {
   }
   const std::string text(text_.word(name));
   const std::string function = "swy_set_up_" + std::to_string(next_++);
-  // The type without `static`, and what is behind the name.
+  // The type without `static`, and the dimensions behind the name.
   std::string type = text_.edited(d.head, name);
   const size_t word = type.find("static");
   if (word != type.npos) type.erase(word, 6);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Walks the declarations of a shader, whose address spaces and attributes are
-// erased by then, and translates the forms that C++ lacks: kernels, function
-// constants, threadgroup variables, functions overloaded by address space.
+// Walks the declarations of a shader and translates the forms that C++ lacks:
+// kernels, function constants, threadgroup variables, functions that differ by
+// address space alone. Address spaces and attributes are erased before.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_WALKER_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_WALKER_H_
@@ -78,7 +78,7 @@ class Walker {
   // Looks for variables in threadgroup memory in a function's body.
   void WalkBody(uint32_t first, uint32_t last);
   uint32_t FindStatementBegin(uint32_t i, uint32_t first) const;
-  // Returns the token behind them, or `first` if there are none.
+  // Returns the token behind the variables, or `first` if there are none.
   uint32_t TranslateThreadgroupVariables(uint32_t first, uint32_t last);
 
   // kernels.cc
@@ -87,8 +87,8 @@ class Walker {
   void TranslateInstantiation(const Declaration& d, const std::string& scope);
   std::vector<TemplateParameter> ReadTemplateParameters(
       const Declaration& d) const;
-  // Returns the template that has such arguments and parameters, null if there
-  // are several.
+  // Returns the template that has such arguments and parameters, null if
+  // several have.
   const KernelTemplate* FindTemplate(const std::vector<KernelTemplate>& all,
                                      const Piece& arguments,
                                      const Piece& parameters) const;
@@ -111,7 +111,7 @@ class Walker {
   Duplicates duplicates_;
   Constants constants_;
   Table table_;
-  // Function constants, and what is made of them.
+  // Function constants, and the constants that depend on them.
   std::unordered_set<std::string_view> specialized_;
   std::unordered_map<std::string_view, std::vector<KernelTemplate>> templates_;
   std::unordered_set<std::string> names_;  // of kernels
