@@ -4,7 +4,6 @@
 #include "device/src/metal/accesses.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
@@ -22,14 +21,13 @@ size_t BitsOf(std::string_view type) {
   if (type == "float") return 32;
   if (type == "double") return 64;
   if (BeginsWith(type, "i")) {
-    return std::strtoul(std::string(type.substr(1)).c_str(), nullptr, 10);
+    return ParseNumber(type.substr(1));
   }
   if (BeginsWith(type, "<")) {
     const size_t by = type.find(" x ");
     if (by == std::string_view::npos) return 0;
     const size_t bits = BitsOf(type.substr(by + 3, type.size() - by - 4));
-    return bits *
-           std::strtoul(std::string(type.substr(1)).c_str(), nullptr, 10);
+    return bits * ParseNumber(type.substr(1));
   }
   return 0;
 }
@@ -245,8 +243,7 @@ class Reader {
     size_t alignment = 0;
     for (const std::string_view part : parts) {
       if (!BeginsWith(part, "align ")) continue;
-      alignment =
-          std::strtoul(std::string(part.substr(6)).c_str(), nullptr, 10);
+      alignment = ParseNumber(part.substr(6));
     }
     if (out_ != nullptr && alignment > access.told) {
       Call("aligned", access.pointer, std::to_string(alignment), parts);

@@ -3,8 +3,6 @@
 
 #include "device/src/metal/divisions.h"
 
-#include <cctype>
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -19,24 +17,15 @@ struct IntegerType {
   size_t bits = 0;      // 0: no integer
 };
 
-size_t NumberAt(std::string_view text) {
-  size_t number = 0;
-  for (const char c : text) {
-    if (std::isdigit(static_cast<unsigned char>(c)) == 0) break;
-    number = 10 * number + static_cast<size_t>(c - '0');
-  }
-  return number;
-}
-
 IntegerType TypeOf(std::string_view type) {
   IntegerType result;
   if (BeginsWith(type, "<")) {
-    result.elements = NumberAt(type.substr(1));
+    result.elements = ParseNumber(type.substr(1));
     const size_t by = type.find(" x ");
     if (by == std::string_view::npos) return {};
     type = type.substr(by + 3);
   }
-  if (BeginsWith(type, "i")) result.bits = NumberAt(type.substr(1));
+  if (BeginsWith(type, "i")) result.bits = ParseNumber(type.substr(1));
   return result;
 }
 

@@ -3,7 +3,18 @@
 
 #include "device/src/metal/llvm_text.h"
 
+#include <cctype>
+
 namespace switchyard::device::metal {
+
+size_t ParseNumber(std::string_view text) {
+  size_t number = 0;
+  for (const char c : text) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) break;
+    number = 10 * number + static_cast<size_t>(c - '0');
+  }
+  return number;
+}
 
 size_t FindOutside(std::string_view text, char what, size_t at) {
   int depth = 0;

@@ -25,6 +25,9 @@ inline bool IsOpcode(std::string_view op,
   return std::find(all.begin(), all.end(), op) != all.end();
 }
 
+// Reads the digits at the beginning; 0 if there are none.
+size_t ParseNumber(std::string_view text);
+
 template <class Function>
 void ForEachLine(std::string_view text, const Function& function) {
   for (size_t at = 0; at < text.size();) {

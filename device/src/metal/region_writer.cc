@@ -4,7 +4,6 @@
 #include "device/src/metal/region_writer.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -65,8 +64,7 @@ class RegionWriter {
                          ',');
         size_t bytes = 1;
         if (parts.size() > 1 && BeginsWith(parts[1], "align ")) {
-          bytes = std::strtoul(std::string(parts[1].substr(6)).c_str(), nullptr,
-                               10);
+          bytes = ParseNumber(parts[1].substr(6));
         }
         if (f_.block_of(v) != 0 || BeginsWith(parts[0], "inalloca") ||
             parts.size() > (bytes > 1 ? 2 : 1) || bytes > kContextAlignment) {

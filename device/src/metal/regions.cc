@@ -4,7 +4,6 @@
 #include "device/src/metal/regions.h"
 
 #include <cctype>
-#include <cstdlib>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -40,7 +39,7 @@ size_t ParseKernelNumber(std::string_view name) {
       name.find("switchyard_metal") == std::string_view::npos) {
     return kNoIndex;
   }
-  return std::strtoul(name.data() + at + kRun.size(), nullptr, 10);
+  return ParseNumber(name.substr(at + kRun.size()));
 }
 
 std::string_view FindName(std::string_view define) {
@@ -88,12 +87,10 @@ Functions ReadFunctions(std::string_view llvm) {
     } else if (BeginsWith(line, "attributes #")) {
       const size_t end = line.find(' ', 11);
       read.attributes[line.substr(11, end - 11)] = line.substr(line.find('{'));
-      read.groups = std::max<size_t>(
-          read.groups, std::strtoul(line.data() + 12, nullptr, 10) + 1);
+      read.groups = std::max(read.groups, ParseNumber(line.substr(12)) + 1);
     } else if (BeginsWith(line, "!") && line.size() > 1 &&
                std::isdigit(static_cast<unsigned char>(line[1])) != 0) {
-      read.metadata = std::max<size_t>(
-          read.metadata, std::strtoul(line.data() + 1, nullptr, 10) + 1);
+      read.metadata = std::max(read.metadata, ParseNumber(line.substr(1)) + 1);
     }
   });
   return read;
@@ -189,7 +186,7 @@ size_t CutIntoRegions(std::string& llvm, bool cut_any) {
           .append(inlined)
           .append(line.substr(at + old.size()));
     } else if (BeginsWith(line, "@swy_cuts_") &&
-               cut.count(std::strtoul(line.data() + 10, nullptr, 10)) != 0) {
+               cut.count(ParseNumber(line.substr(10))) != 0) {
       return;
     } else {
       again.append(line);

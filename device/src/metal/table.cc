@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "device/src/metal/text.h"
-
 namespace switchyard::device::metal {
 namespace {
 
@@ -50,6 +48,16 @@ constexpr NamedInput kInputs[] = {
 #undef INPUT
 
 constexpr char kNamespace[] = "switchyard_metal::";
+
+// The text as a literal.
+std::string Quote(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c == '\n' ? ' ' : c;
+  }
+  return quoted + '"';
+}
 
 std::string FormatInput(const TranslatedParameter& parameter) {
   const auto named = std::find_if(

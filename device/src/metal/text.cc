@@ -22,24 +22,6 @@ bool IsBlank(char c) {
 
 }  // namespace
 
-bool IsOneOf(std::string_view word,
-             std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-bool IsAddressSpace(std::string_view word) {
-  return IsOneOf(word, {"device", "constant", "threadgroup", "thread"});
-}
-
-std::string Quote(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c == '\n' ? ' ' : c;
-  }
-  return quoted + '"';
-}
-
 // Fills in the tokens, pragmas, comments and files of a text.
 class Text::Lexer {
  public:

@@ -6,6 +6,7 @@
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_TEXT_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_TEXT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <set>
@@ -57,11 +58,13 @@ struct Piece {
   uint32_t first, last;
 };
 
-bool IsOneOf(std::string_view word,
-             std::initializer_list<std::string_view> words);
-bool IsAddressSpace(std::string_view word);
-// The text as a literal.
-std::string Quote(std::string_view text);
+inline bool IsOneOf(std::string_view word,
+                    std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+inline bool IsAddressSpace(std::string_view word) {
+  return IsOneOf(word, {"device", "constant", "threadgroup", "thread"});
+}
 
 // Has no tokens of system headers, because the shim is one to the preprocessor.
 // Words, pairs and attributes are the source's before edits; only edited() and
