@@ -133,6 +133,23 @@ TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
        "  call void @__tsan_write_range(i8* %1, i64 12)\n"
        "  call void @llvm.memset.p0i8.i64(i8* align 4 %1, i8 0, i64 12, i1 "
        "false)\n"},
+      // Constant expressions have blanks.
+      {"  call void @llvm.memcpy.p0i8.p0i8.i64(i8* align 8 %1, i8* noundef "
+       "nonnull align 16 dereferenceable(8) bitcast ([2 x i32]* @table to "
+       "i8*), i64 8, i1 false)\n",
+       "  call void @__tsan_aligned(i8* %1, i64 8)\n"
+       "  call void @__tsan_write_range(i8* %1, i64 8)\n"
+       "  call void @llvm.memcpy.p0i8.p0i8.i64(i8* align 8 %1, i8* noundef "
+       "nonnull align 8 dereferenceable(8) bitcast ([2 x i32]* @table to "
+       "i8*), i64 8, i1 false)\n"},
+      {"  call void @llvm.memcpy.p0i8.p0i8.i64(i8* %1, i8* align 4 "
+       "bitcast (i32* @sum to i8*), i64 4, i1 false)\n",
+       "  call void @__tsan_aligned(i8* bitcast (i32* @sum to i8*), i64 4)\n"
+       "  call void @__tsan_read_range(i8* bitcast (i32* @sum to i8*), i64 "
+       "4)\n"
+       "  call void @__tsan_write_range(i8* %1, i64 4)\n"
+       "  call void @llvm.memcpy.p0i8.p0i8.i64(i8* %1, i8* align 4 "
+       "bitcast (i32* @sum to i8*), i64 4, i1 false)\n"},
   };
   for (const auto& [before, after] : cases) {
     std::string text = Module(before);
@@ -210,6 +227,28 @@ TEST(MetalAccesses, AreSeenInAllOfEachModule) {
     const bool has_wide = name == std::string("races_threadgroup");
     EXPECT_GE(counts.added, has_wide ? 1u : 0u) << name;
   }
+}
+
+// Clang copies constant tables to private memory, by constant expressions.
+TEST(MetalAccesses, AreSeenInCopiesOfTables) {
+  SWITCHYARD_NEEDS_CLANG();
+  const TempFolder cache;
+  CompileRequest request;
+  request.source =
+      "struct Row { float4 at[4]; };\n"
+      "constant Row row = {{float4(1), float4(2), float4(3), float4(4)}};\n"
+      "kernel void k(device float* out, device Row* rows,\n"
+      "              uint i [[thread_position_in_grid]]) {\n"
+      "  float table[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9};\n"
+      "  for (uint k = 0; k < 16; ++k) table[k] += out[k];\n"
+      "  out[i] = table[i % 16];\n"
+      "  rows[i] = row;\n"
+      "}\n";
+  request.checked = true;
+  request.cache = cache.path();
+  const Accesses counts = Compile(request).accesses;
+  EXPECT_GE(counts.need_none, 1u);  // the reads of the tables
+  EXPECT_EQ(counts.all, counts.by_clang + counts.added + counts.need_none);
 }
 
 }  // namespace

@@ -221,9 +221,17 @@ class Reader {
         parts.push_back(given[i].substr(align, end - align));
       }
       const Operand pointer = {given[i].substr(0, given[i].find(' ')),
-                               given[i].substr(given[i].rfind(' ') + 1)};
+                               given[i].substr(FindValue(given[i]))};
       Note({i == 1, pointer, bytes, 1}, parts, line);
     }
+  }
+
+  // Where the value begins in "i8* align 4 %1". A constant expression has
+  // blanks: "i8* align 4 bitcast ([2 x i32]* @table to i8*)".
+  static size_t FindValue(std::string_view argument) {
+    const size_t expression =
+        std::min(argument.find(" bitcast ("), argument.find(" getelementptr "));
+    return std::min(expression, argument.rfind(' ')) + 1;
   }
 
   struct Noted {
