@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Blits are dispatches of one threadgroup, over the ranges they write [0] and
-// read [1].
+// Blits are dispatches of one threadgroup. Binding 0 is the range that a blit
+// writes, binding 1 the range that it reads.
 
 #include <cstring>
 #include <utility>
@@ -35,7 +35,8 @@ const Pipeline& PipelineOf(Blit blit) {
 struct BlitCommandEncoder::State : CommandEncoder::State {
   using CommandEncoder::State::State;
 
-  // `length` bytes of the buffer from `offset` on; without data after an error.
+  // Binds `length` bytes of the buffer from `offset` on; data is null after
+  // an error.
   Binding Bind(const char* call, const char* what, const Buffer* b,
                size_t offset, size_t length, bool writes) {
     if (b == nullptr) {
@@ -127,8 +128,9 @@ void BlitCommandEncoder::waitForFence(
   UseFence("waitForFence", fence);
 }
 
-// Checked mode hears of both ranges before anything is written. What has never
-// been written may be copied, and stays so.
+// Reports both ranges to checked mode before it writes anything. Copying
+// memory that was never written is allowed: the copy counts as never written,
+// too.
 void RunBlit(Blit blit, RunningDispatch& running) {
   const Binding& to = running.bindings[0];
   const Binding& from = running.bindings[1];

@@ -13,7 +13,7 @@ Buffer::~Buffer() {
   try {
     deallocator_(contents_, length_);
   } catch (...) {
-    // A destructor has nobody to tell.
+    // A destructor cannot report the exception.
   }
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The interface of checked mode, which is all that the rest of the device layer
-// knows of it: device/src/checked stands on the core, and not the reverse.
+// The interface of checked mode. The rest of the device layer knows only this
+// header: device/src/checked depends on the core, not the reverse.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_CHECKED_MODE_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_CHECKED_MODE_H_
@@ -27,45 +27,45 @@ class GridRunner;
 
 namespace kernel_internal {
 
-// Ends a threadgroup for something that checked mode has found and noted.
+// Ends a threadgroup after checked mode has recorded a finding.
 struct EndsThreadgroup : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 }  // namespace kernel_internal
 
-// The rows of a buffer that a dispatch touches as a whole.
+// Rows of a buffer that a dispatch reads or writes as a whole.
 struct Rows {
   const void* data;
   size_t rows, row_bytes, stride_bytes;
-  size_t element = 4;  // bytes, for texts
+  size_t element = 4;  // bytes, for messages
 };
 
-// A queue's; called by the thread that runs its command buffers.
+// Belongs to a queue; called by the thread that runs its command buffers.
 class CheckedMode {
  public:
   virtual ~CheckedMode() = default;
 
-  // Around the dispatches of a command buffer; Finish() where nothing has
-  // thrown.
+  // Begin() and End() enclose the dispatches of a command buffer. Finish()
+  // comes before End(), unless a dispatch has thrown.
   virtual void Begin(const Commands& commands) = 0;
   virtual void Finish() = 0;
   virtual void End() = 0;
-  // Before dispatch `index` looks at anything.
+  // Called before dispatch `index` reads any memory.
   virtual void BeginDispatch(size_t index) = 0;
-  // The reason why command buffers cannot be checked, or an empty text.
+  // Why command buffers cannot be checked, or an empty string.
   virtual const std::string& problem() const = 0;
-  // The findings since Begin(), and whether the dispatch that has run is the
-  // last one to run.
+  // The findings since Begin().
   virtual const std::vector<Finding>& findings() const = 0;
+  // True if no further dispatch of the command buffer may run.
   virtual bool stopped() const = 0;
   virtual std::vector<Finding> TakeFindings() = 0;
   virtual std::vector<NeverWritten> TakeNeverWritten() = 0;
 
-  // The dispatch reads or writes `rows`. Returns why it cannot go on or an
-  // empty text; `what` names the rows. It is an error to read a word that
-  // nothing has written: any of them, only if all of them are such words, or
-  // not at all.
+  // Notes that the dispatch reads or writes `rows`; `what` names them.
+  // Returns an error if the dispatch cannot continue, or an empty string.
+  // `fresh` says when a read of never written memory is an error: never, if
+  // any word was never written, or only if no word was ever written.
   enum class Fresh { kIgnore, kAnyWord, kAllWords };
   virtual std::string Touch(const char* what, const Rows& rows, bool write,
                             Fresh fresh) = 0;
@@ -73,8 +73,8 @@ class CheckedMode {
   // Calls runner.RunOne() for each of the dispatch's `count` threadgroups,
   // until one fails.
   virtual void RunThreadgroups(GridRunner& runner, size_t count) = 0;
-  // A kernel that is not checked itself has asked for a binding: it reads or
-  // writes all of it. Throws what is wrong with that.
+  // A kernel without checked code has asked for a binding: the whole binding
+  // counts as read or written. Throws if this conflicts with another access.
   virtual void NoteBinding(kernel_internal::RunningThread& thread, size_t index,
                            bool only_reads, size_t length) = 0;
 };
@@ -82,7 +82,7 @@ class CheckedMode {
 // Defined in device/src/checked.
 std::unique_ptr<CheckedMode> MakeCheckedMode(const DeviceOptions& options);
 
-// Fills memory with the pattern of memory that nothing has written.
+// Fills memory with the pattern that marks it as never written.
 inline void FillNeverWritten(void* data, size_t length) {
   const uint32_t word = kernel_internal::kNeverWritten;
   for (size_t i = 0; i < length; i += sizeof(word)) {

@@ -11,8 +11,9 @@ CommandBuffer::CommandBuffer(std::unique_ptr<State> state)
     : state_(std::move(state)) {}
 CommandBuffer::~CommandBuffer() = default;
 
-// The handle that the user's references share keeps the queue, too; in a
-// handler there may be no such reference.
+// Keeps the handle that the user's references share, because it also keeps
+// the queue. The handle may be gone in a handler; then it keeps the buffer
+// alone.
 CommandBuffer* CommandBuffer::retain() noexcept {
   if (auto handle = state_->handle.lock()) {
     Keep(std::move(handle));
@@ -58,8 +59,8 @@ void CommandBuffer::popDebugGroup() noexcept {
   }
 }
 
-// An encoder made by make(this, kept), which cannot encode if that would be a
-// mistake.
+// Returns the encoder made by make(self). It is already ended, so it cannot
+// encode, if the command buffer is committed or has another open encoder.
 template <class E, class Make>
 std::shared_ptr<E> CommandBuffer::NewEncoder(const char* call,
                                              const Make& make) noexcept {
@@ -169,7 +170,7 @@ double CommandBuffer::GPUEndTime() const noexcept {
 
 std::vector<DispatchTime> CommandBuffer::dispatchTimes() const {
   const std::lock_guard<std::mutex> lock(state_->queue->mutex());
-  // Until then they belong to the thread that runs the buffer.
+  // While the buffer runs, its times belong to the running thread.
   return state_->status < CommandBufferStatusCompleted
              ? std::vector<DispatchTime>()
              : state_->times;

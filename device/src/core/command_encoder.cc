@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The base of encoders: how they begin and end, labels and groups.
+// The base class of encoders: how they begin and end, their labels and debug
+// groups.
 
 #include <utility>
 
@@ -34,7 +35,8 @@ uint32_t CommandEncoder::State::SavePlace() {
   if (!place_saved) {
     EncodedPlace current = CurrentPlace();
     std::vector<EncodedPlace>& places = commands().places;
-    if (places.empty()) places.emplace_back();  // of those without any
+    // the empty place, for dispatches without labels
+    if (places.empty()) places.emplace_back();
     place = 0;
     if (!current.empty()) {
       place = static_cast<uint32_t>(places.size());

@@ -16,13 +16,13 @@ CommandQueue::CommandQueue(std::shared_ptr<Device> device,
                            std::shared_ptr<Queue> queue)
     : device_(std::move(device)),
       queue_(std::move(queue)),
-      // Shares the queue: a detached thread outlives this.
+      // Shares the queue, because a detached thread outlives this object.
       thread_([shared = queue_]() mutable {
         Queue::RunThread(std::move(shared));
       }) {}
 
 CommandQueue::~CommandQueue() {
-  const bool orphan = AtWork::Here();  // then nobody may wait
+  const bool orphan = AtWork::Here();  // at work, this thread must not join
   if (orphan) Orphans::Add();
   queue_->Close(orphan);
   if (orphan) {

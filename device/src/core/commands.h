@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The records that an encoder leaves for the queue: plain ones, so that a
-// dispatch costs a few tens of nanoseconds to encode and nothing to free.
+// The records that an encoder leaves for the queue. They are plain data, so
+// that a dispatch costs a few tens of nanoseconds to encode and nothing to
+// free.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_COMMANDS_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_COMMANDS_H_
@@ -19,13 +20,13 @@ namespace switchyard::device {
 
 class CheckedMode;
 
-// A binding: `length` bytes from its offset on.
+// A bound piece of memory: `length` bytes from the binding's offset on.
 struct Binding {
   unsigned char* data = nullptr;  // null: nothing is bound
   size_t length = 0;
   bool read_only = false;
-  bool fresh = false;              // from newBuffer(), in checked mode
-  const Buffer* buffer = nullptr;  // null: of setBytes
+  bool fresh = false;              // memory of newBuffer() in checked mode
+  const Buffer* buffer = nullptr;  // null: memory of setBytes()
 };
 
 // The labels and debug groups around a dispatch.
@@ -37,11 +38,11 @@ struct EncodedPlace {
   bool empty() const {
     return encoder.empty() && group.empty() && signpost.empty();
   }
-  // Behind an error.
+  // The labels as text, to append to an error message.
   std::string Text() const;
 };
 
-// encodeWait() or encodeSignalEvent().
+// A call of encodeWait() or encodeSignalEvent().
 struct EventCommand {
   size_t before_dispatch;
   Event* event;
@@ -51,28 +52,29 @@ struct EventCommand {
   void Signal() const noexcept {
     if (!wait) event->Signal(value);
   }
-  // Returns an error or an empty text.
+  // Returns an error or an empty string.
   std::string Run(uint64_t timeout_ms) const;
 };
 
-// The lengths that setThreadgroupMemoryLength has set.
+// The lengths given to setThreadgroupMemoryLength.
 struct ThreadgroupLengths {
   size_t bytes[kMaxThreadgroupMemoryBindings] = {};
-  uint32_t set = 0;  // by index: to 0 bytes it may be
+  uint32_t set = 0;  // a bit for each index that was set, even to 0 bytes
 };
 static_assert(kMaxThreadgroupMemoryBindings <= 32);
 
 struct Dispatch {
   const Pipeline* pipeline = nullptr;
   Size grid;  // threadgroups, or threads if in_threads
-  const unsigned char* indirect = nullptr;  // where the grid is read instead
-  const ThreadgroupLengths* local_lengths = nullptr;  // null: none is set
-  uint32_t first_binding = 0;                         // in Commands::bindings
+  // if not null, the grid is read from here
+  const unsigned char* indirect = nullptr;
+  const ThreadgroupLengths* local_lengths = nullptr;  // null: no length is set
+  uint32_t first_binding = 0;  // an index into Commands::bindings
   uint8_t num_bindings = 0;
   bool in_threads = false;
-  bool new_scope = true;        // after all dispatches before
-  bool indirect_fresh = false;  // as Binding's
-  uint32_t place = 0;           // in Commands::places; 0: none
+  bool new_scope = true;        // waits for all earlier dispatches
+  bool indirect_fresh = false;  // like Binding::fresh
+  uint32_t place = 0;           // an index into Commands::places; 0: no labels
   uint16_t threads_per_threadgroup[3] = {};
 
   Size ThreadsPerThreadgroup() const {
@@ -81,17 +83,17 @@ struct Dispatch {
   }
 };
 
-// memoryBarrier(resources) of a concurrent encoder.
+// A call of memoryBarrier(resources) on a concurrent encoder.
 struct MemoryBarrier {
   size_t before_dispatch;
   const void* data;
   size_t length;
 };
 
-// Memory that does not move, for setBytes and the like.
+// Memory that does not move, for example for the copies of setBytes().
 class Arena {
  public:
-  // 16-byte aligned; size <= kMaxSetBytesLength.
+  // Returns 16-byte aligned memory; size <= kMaxSetBytesLength.
   unsigned char* Allocate(size_t size) {
     size = (size + 15) & ~size_t{15};
     if (used_ == blocks_.size() || size > sizeof(Block) - offset_) {
@@ -103,7 +105,7 @@ class Arena {
     offset_ += size;
     return result;
   }
-  // Forgets all, and keeps the memory.
+  // Frees all allocations but keeps the memory for reuse.
   void Clear() {
     used_ = 0;
     offset_ = 0;
@@ -115,12 +117,12 @@ class Arena {
     alignas(16) unsigned char bytes[4 * kMaxSetBytesLength];
   };
   std::vector<std::unique_ptr<Block>> blocks_;
-  size_t used_ = 0;    // full ones before the current one
+  size_t used_ = 0;    // number of full blocks before the current one
   size_t offset_ = 0;  // in the current one
 };
 
-// Memory that dispatches may reach through pointers, bound or not: what
-// useResource() and useHeap() name.
+// Memory that useResource() or useHeap() has made reachable: dispatches may
+// access it through pointers, bound or not.
 struct Resident {
   const void* data;
   size_t length;
@@ -133,12 +135,13 @@ struct Commands {
   std::vector<MemoryBarrier> barriers;
   std::vector<Resident> residents;
   std::vector<EventCommand> events;
-  std::vector<EncodedPlace> places;  // the first is of those without any
+  // the first is empty: for dispatches without labels
+  std::vector<EncodedPlace> places;
   Arena arena;
-  // Buffers and pipelines, each once: see Buffer::retained_by_.
+  // Buffers and pipelines, each only once: see Buffer::retained_by_.
   std::vector<std::shared_ptr<const void>> retained;
 
-  // Forgets all, lets go of the retained, and keeps the memory.
+  // Removes all records, releases the retained objects, and keeps the memory.
   void Clear() {
     dispatches.clear();
     bindings.clear();
@@ -160,24 +163,24 @@ struct Commands {
   }
 };
 
-// The means to run a command buffer, and the places for its results.
+// Everything that Execute() needs to run a command buffer, and its outputs.
 struct Execution {
   Executor& executor;
   std::vector<int32_t>& scratch;     // the queue's, reused
   std::vector<DispatchTime>* times;  // may be null
-  CheckedMode* checked;              // the queue's; null: nothing is checked
+  CheckedMode* checked;              // the queue's; null: not in checked mode
   std::vector<std::string>& warnings;
   uint64_t event_timeout_ms;
 };
 
-// Runs the dispatches in order, up to the first that fails; returns its error
-// or an empty text. Throws when memory is out.
+// Runs the dispatches in order until one fails. Returns the error or an empty
+// string. Throws if memory runs out.
 std::string Execute(const Commands& commands, const Execution& execution);
 
-// In seconds of the steady clock.
+// The steady clock in seconds.
 double Now() noexcept;
 
-// printf to a string.
+// Like printf, but returns a string.
 [[gnu::format(printf, 1, 2)]] std::string Format(const char* format, ...);
 
 }  // namespace switchyard::device

@@ -14,22 +14,22 @@ struct ComputeCommandEncoder::State : CommandEncoder::State {
   const DispatchType type;
   const Pipeline* pipeline = nullptr;
   Binding bindings[kMaxBufferBindings];
-  // The start of each binding in its buffer, which setBufferOffset moves.
+  // The offset of each binding in its buffer, which setBufferOffset changes.
   size_t offsets[kMaxBufferBindings] = {};
-  size_t num_bindings = 0;  // up to the last one bound
+  size_t num_bindings = 0;  // 1 + the highest index that was bound
   ThreadgroupLengths local_lengths;
-  // Whether the last dispatch has recorded these in the commands, so that the
-  // next one can use them again.
+  // True if the last dispatch has already saved these in the commands: then
+  // the next dispatch uses the same records.
   bool bindings_saved = false;
   uint32_t first_binding = 0;
-  const ThreadgroupLengths* saved_lengths = nullptr;  // null: none is set
+  const ThreadgroupLengths* saved_lengths = nullptr;  // null: no length is set
   bool new_scope = true;                              // for the next dispatch
 
   State(std::shared_ptr<CommandBuffer> b, DispatchType t)
       : CommandEncoder::State(std::move(b)), type(t) {}
 
   std::string Kernel() const override {
-    // After commit() the pipeline may be gone.
+    // The pipeline may no longer exist after commit().
     return pipeline == nullptr || buffer->state_->closed
                ? std::string()
                : pipeline->name + ": ";
@@ -99,8 +99,9 @@ struct ComputeCommandEncoder::State : CommandEncoder::State {
     return true;
   }
 
-  // Records a dispatch with the state as it is; null after an error. The caller
-  // fills in the rest in place: copying a record just written stalls for 5 ns.
+  // Adds a dispatch with the current state; returns null after an error. The
+  // caller fills in the rest in place, because copying a record that was just
+  // written stalls for 5 ns.
   Dispatch* NewDispatch(const char* call, const Size& threads) {
     if (!CheckThreadgroup(call, threads)) return nullptr;
     Commands& to = commands();
@@ -233,7 +234,8 @@ void ComputeCommandEncoder::setThreadgroupMemoryLength(size_t length,
     if (lengths.set == set && lengths.bytes[index] == length) return;
     lengths.set = set;
     lengths.bytes[index] = length;
-    // A copy: earlier dispatches keep the lengths they were encoded with.
+    // A copy, because earlier dispatches keep the lengths they were encoded
+    // with.
     unsigned char* const copy =
         state_->commands().arena.Allocate(sizeof(lengths));
     std::memcpy(copy, &lengths, sizeof(lengths));
@@ -295,7 +297,7 @@ void ComputeCommandEncoder::dispatchThreads(
   });
 }
 
-// Dispatches run in order: barriers are for checked mode.
+// Dispatches always run in order. Only checked mode uses the barriers.
 void ComputeCommandEncoder::memoryBarrier(BarrierScope scope) noexcept {
   state_->IfOpen("memoryBarrier", [&] {
     if ((scope & BarrierScopeBuffers) != 0) state_->new_scope = true;

@@ -29,7 +29,7 @@ DeviceOptions WithExecutor(DeviceOptions options) {
   return options;
 }
 
-// What make() gives; null if it throws.
+// Returns the result of make(), or null if make() throws.
 template <class T, class New>
 Ref<T> OrNull(const New& make) noexcept {
   try {
@@ -39,7 +39,7 @@ Ref<T> OrNull(const New& make) noexcept {
   }
 }
 
-// There is no message if there is no memory for one.
+// Leaves the error unset if memory runs out.
 std::nullptr_t NoPipeline(const host_internal::ErrorOut& error,
                           const char* what, const char* name) noexcept {
   try {
@@ -49,7 +49,7 @@ std::nullptr_t NoPipeline(const host_internal::ErrorOut& error,
   return nullptr;
 }
 
-// "name; there are ...", without them if there is no memory.
+// Returns "name; there are ...", or an empty string if memory runs out.
 std::string WithKnownNames(const char* name) noexcept {
   try {
     std::string text = name;
@@ -96,7 +96,7 @@ Ref<Fence> Device::newFence() noexcept {
 Ref<Buffer> Device::newBuffer(size_t length, ResourceOptions options) noexcept {
   const std::shared_ptr<Buffer> buffer = Allocate(length, options);
   if (buffer != nullptr && options_.check_kernels && !options_.zeroed_buffers) {
-    // In whole words, for which pages have room.
+    // Fills whole words; the last page has room for them.
     FillNeverWritten(buffer->contents(), (length + 3) / 4 * 4);
     buffer->fresh_ = true;
   }
@@ -151,7 +151,8 @@ std::shared_ptr<Buffer> Device::WrapBuffer(
   }
   const std::shared_ptr<Buffer> buffer =
       OrNull<Buffer>([&] { return new Buffer(pointer, length, read_only); });
-  // Last: what fails before must not call it.
+  // Set only after nothing else can fail: on failure the deallocator must not
+  // be called.
   if (buffer != nullptr) buffer->deallocator_ = std::move(deallocator);
   return buffer;
 }

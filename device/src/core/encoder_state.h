@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The state that all encoders have.
+// The state shared by all kinds of encoders.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_ENCODER_STATE_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_ENCODER_STATE_H_
@@ -19,13 +19,14 @@
 namespace switchyard::device {
 
 struct CommandEncoder::State {
-  // Null if its user had let go of it: then nothing can be encoded.
+  // Null if the user has released the command buffer: then nothing is
+  // encoded.
   const std::shared_ptr<CommandBuffer> buffer;
   bool ended = false;
   std::string label;
-  std::vector<std::string> groups;  // that are open, the encoder's own
+  std::vector<std::string> groups;  // the encoder's open debug groups
   std::string signpost;
-  // In Commands::places, of what is encoded next, if it is known.
+  // Index into Commands::places for the next dispatch; valid if place_saved.
   bool place_saved = false;
   uint32_t place = 0;
 
@@ -33,7 +34,7 @@ struct CommandEncoder::State {
   virtual ~State() = default;
 
   Commands& commands() { return buffer->state_->commands; }
-  // In front of errors: "kernel: ", or nothing.
+  // A prefix for error messages: "kernel: " or an empty string.
   virtual std::string Kernel() const { return std::string(); }
 
   void Fail(const char* call, const std::string& what);
@@ -41,7 +42,7 @@ struct CommandEncoder::State {
     buffer->state_->queue->Fail(*buffer->state_, error);
   }
 
-  // Runs encode() if encoding is still possible.
+  // Calls encode() unless the encoder has ended or the buffer is committed.
   template <class Encode>
   void IfOpen(const char* call, const Encode& encode) noexcept {
     if (buffer == nullptr) return;
@@ -57,9 +58,9 @@ struct CommandEncoder::State {
     }
   }
 
-  // Keeps a buffer or pipeline until the command buffer has run, at the price
-  // of one copy of a shared_ptr per command buffer. Another encoder that
-  // retains it in between costs one more.
+  // Keeps a buffer or pipeline alive until the command buffer has run. An
+  // object is usually stored once per command buffer; it is stored again if
+  // another command buffer has retained it in between.
   template <class T>
   void Retain(const T& object) {
     const uint64_t id = buffer->state_->id;
@@ -68,13 +69,14 @@ struct CommandEncoder::State {
     object.retained_by_.store(id, std::memory_order_relaxed);
   }
 
-  // For the dispatches that follow in the command buffer.
+  // Makes memory reachable for the dispatches that follow in the command
+  // buffer.
   void MakeResident(const void* data, size_t length) {
     commands().residents.push_back(
         {data, length, commands().dispatches.size()});
   }
 
-  // Labels and groups as they are now.
+  // The current labels and debug groups.
   EncodedPlace CurrentPlace() const;
   uint32_t SavePlace();
   void Push(const char* name);

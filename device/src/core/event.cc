@@ -19,7 +19,8 @@ void Event::Signal(uint64_t value) noexcept {
     if (value <= value_) return;
     value_ = value;
     changed_.notify_all();
-    // Listeners that wait for more stay, in the order they were added.
+    // Keep the listeners that wait for higher values, in the order of their
+    // addition.
     const auto later = [value](const Listener& l) { return l.value > value; };
     const auto first =
         std::stable_partition(listeners_.begin(), listeners_.end(), later);
@@ -28,7 +29,7 @@ void Event::Signal(uint64_t value) noexcept {
                      std::make_move_iterator(listeners_.end()));
       listeners_.erase(first, listeners_.end());
     } catch (...) {
-      reached.clear();  // no memory: at the next signal
+      reached.clear();  // out of memory: call them at the next signal
     }
   }
   const AtWork at_work;
@@ -36,13 +37,14 @@ void Event::Signal(uint64_t value) noexcept {
     try {
       listener.function(value);
     } catch (...) {
-      // Nobody to tell.
+      // A listener's exception cannot be reported.
     }
   }
 }
 
 bool Event::Wait(uint64_t value, uint64_t milliseconds) noexcept {
-  // Above this, waits would end in the past of some clocks.
+  // With longer timeouts, some clocks would overflow and the wait end at
+  // once.
   constexpr uint64_t kForever = uint64_t{1} << 40;
   std::unique_lock<std::mutex> lock(mutex_);
   const std::chrono::milliseconds most(
@@ -89,7 +91,8 @@ Ref<SharedEventListener> SharedEventListener::init() noexcept {
 void SharedEvent::notifyListener(const SharedEventListener*, uint64_t value,
                                  Notification notification) noexcept {
   if (notification == nullptr) return;
-  // The event lives while somebody signals it, and has no listeners after.
+  // The captured `this` is valid: whoever signals the event keeps it alive,
+  // and the listeners are destroyed with it.
   try {
     Notify(value, [this, function = std::move(notification)](uint64_t now) {
       function(this, now);

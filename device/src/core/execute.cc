@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the dispatches of a command buffer, one after the other.
+// Runs the dispatches of a command buffer in order.
 
 #include <chrono>
 #include <cstdarg>
@@ -27,8 +27,8 @@ size_t Times(size_t threadgroups, size_t threads) {
                                                                  : product;
 }
 
-// The grid in threadgroups and in threads, whichever was encoded. A number of
-// threads that overflows is SIZE_MAX.
+// Computes the grid in threadgroups and in threads; the encoder has recorded
+// one of them. A number of threads that overflows becomes SIZE_MAX.
 void GetGrid(const Dispatch& dispatch, Size* threadgroups, Size* threads) {
   const Size per = dispatch.ThreadsPerThreadgroup();
   Size grid = dispatch.grid;
@@ -150,7 +150,7 @@ std::string Execute(const Commands& commands, const Execution& execution) {
   if (execution.checked == nullptr) return ExecuteAll(commands, execution);
   CheckedMode& checked = *execution.checked;
   if (!checked.problem().empty()) return checked.problem();
-  // End() is called also when memory is out.
+  // Calls End() even if memory runs out.
   struct Checking {
     CheckedMode& mode;
     ~Checking() { mode.End(); }

@@ -31,7 +31,7 @@ size_t PageSize() {
 
 }  // namespace
 
-// Pages that are not touched cost nothing.
+// The large mapping is cheap: pages that are not touched cost no memory.
 Fiber::Fiber(size_t stack_size) : size_(stack_size) {
   void* const mapped =
       mmap(nullptr, 2 * size_, PROT_READ | PROT_WRITE,
@@ -56,8 +56,8 @@ Fiber::~Fiber() {
   __tsan_destroy_fiber(tsan_);
 #endif
 #ifdef SWITCHYARD_ASAN
-  // Functions that never returned leave marks, which Clang 14's runtime finds
-  // in the next mapping at this address.
+  // Functions that never returned leave poisoned bytes. The ASan runtime of
+  // Clang 14 would report them in the next mapping at this address.
   __asan_unpoison_memory_region(memory_, size_);
 #endif
   munmap(memory_, size_);
@@ -87,14 +87,15 @@ void Fiber::Suspend() { switchyard_fiber_switch(&inner_, outer_); }
 
 namespace {
 
-// A stack that was left, of which this is the top, or one that is to start,
-// where it lies above the stack.
+// The state of a suspended stack; it lies at the top of that stack. For a
+// stack that has not started, it lies at the stack's high end.
 struct Context {
   ucontext_t registers;
   void (*function)(void*);
   void* argument;
-  Context* before;  // the stack that was left for this one
-  // Of the sanitizers. Where a stack lies is known when it has been left.
+  Context* before;  // the stack that was suspended to enter this one
+  // For the sanitizers. The bounds of a stack are known after its first
+  // switch.
   [[maybe_unused]] void* fake_stack;
   [[maybe_unused]] const void* stack;
   [[maybe_unused]] size_t stack_size;
@@ -108,7 +109,7 @@ void Arrive([[maybe_unused]] Context* context) {
 #endif
 }
 
-// makecontext() passes ints: the address comes in two halves.
+// Takes the address in two halves, because makecontext() passes only ints.
 void Enter(unsigned high, unsigned low) {
   Context* const context = reinterpret_cast<Context*>(
       static_cast<uintptr_t>(uint64_t{high} << 32 | low));
@@ -158,13 +159,15 @@ void* Fiber::Start(void (*function)(void*), void* argument) {
 
 #else
 
-// switchyard_fiber_switch(from, to): leaves what a function has to preserve on
-// this stack, whose pointer goes to *from, and takes it from the stack `to`.
-// Control words are the thread's, and stay. The jump at the end is by an
-// address of its own, for there is no call that a return could be predicted by.
+// switchyard_fiber_switch(from, to) pushes the callee-saved registers on this
+// stack and stores the stack pointer in *from. Then it restores the registers
+// from the stack `to`. The floating-point control words stay, because they
+// belong to the thread. It ends with an indirect jump instead of a return:
+// the CPU predicts a return from the matching call, and there was no such
+// call.
 //
-// switchyard_fiber_start: where a new stack goes on, with a function and its
-// argument in two of those registers.
+// A new stack starts in switchyard_fiber_start, with the function and its
+// argument in two of the callee-saved registers.
 extern "C" [[gnu::visibility("hidden")]] void switchyard_fiber_start();
 #if defined(__x86_64__)
 asm(R"(
@@ -200,7 +203,8 @@ switchyard_fiber_start:
   jmpq *%r13
   .size switchyard_fiber_start, .-switchyard_fiber_start
 )");
-constexpr size_t kSaved = 8;  // r15, r14, r13, r12, rbx, rbp, rip; and a return
+// r15, r14, r13, r12, rbx, rbp, rip, and a return address of 0.
+constexpr size_t kSaved = 8;
 constexpr size_t kFunction = 2, kArgument = 3, kPlace = 6;
 #else
 asm(R"(
@@ -251,9 +255,10 @@ constexpr size_t kSaved = 20;  // x19 to x30, d8 to d15
 constexpr size_t kFunction = 1, kArgument = 0, kPlace = 11;
 #endif
 
-// The new stack looks as if a function on it had switched away. Stacks at
-// multiples of a large power of two would all begin in the same few lines of
-// the cache.
+// Makes the new stack look as if a function on it had called
+// switchyard_fiber_switch. The offset `colour` differs between stacks: stacks
+// at multiples of a large power of two would otherwise all compete for the
+// same few cache lines.
 void* Fiber::Start(void (*function)(void*), void* argument) {
   const size_t colour = reinterpret_cast<uintptr_t>(memory_) / size_ % 64 * 192;
   auto* const end = reinterpret_cast<uint64_t*>(memory_ + size_ - colour);

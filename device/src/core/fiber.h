@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Functions on stacks of their own, which can stop in the middle: threadgroups
-// and threads that take turns between their barriers.
+// A fiber runs a function on a separate stack and can suspend it. Checked
+// mode runs threadgroups and threads on fibers, which take turns at barriers.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_FIBER_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_FIBER_H_
@@ -10,7 +10,8 @@
 #include <cstddef>
 #include <functional>
 
-// Sanitizers have to be told of each switch, and follow the C library's.
+// Sanitizers must be told of each switch, and they support the C library's
+// ucontext.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SWITCHYARD_ASAN
@@ -32,30 +33,33 @@
 
 namespace switchyard::device {
 
-// Leaves the caller's stack, and stores to *from where it goes on; goes on with
-// `to`, which was stored so on this thread of the host, or comes from Start().
+// Suspends the current stack, stores its position in *from, and continues
+// `to`: a position stored by an earlier switch on this OS thread, or made by
+// Start().
 extern "C" [[gnu::visibility("hidden")]] void switchyard_fiber_switch(
     void** from, void* to);
 
 class Fiber {
  public:
-  // The stack lies in a block of `stack_size`, a power of two, at a multiple of
-  // it, whose first page is a guard. Throws std::bad_alloc.
+  // The stack is a block of `stack_size` bytes, a power of two, and is
+  // aligned to that size. Its first page is a guard page. Throws
+  // std::bad_alloc.
   explicit Fiber(size_t stack_size);
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
   ~Fiber();
 
-  // What switchyard_fiber_switch() goes on with to call function(argument) on
-  // this stack, which must neither return nor throw. Nothing that was on the
-  // stack before is destroyed.
+  // Returns a position for switchyard_fiber_switch(), which then calls
+  // function(argument) on this stack. The function must neither return nor
+  // throw. Objects that are still on the stack from an earlier use are not
+  // destroyed.
   void* Start(void (*function)(void*), void* argument);
 
-  // Instead of Start(), a function that returns:
-  bool running() const { return running_; }  // started, and not returned
-  // Starts function, which must not throw, or goes on with the one that is
-  // running. Returns when it has returned or called Suspend(), always to the
-  // thread that called.
+  // Instead of Start(), for functions that return:
+  bool running() const { return running_; }  // started and not returned
+  // Starts `function`, which must not throw, or continues the suspended one.
+  // Returns to the calling thread when the function returns or calls
+  // Suspend().
   void Resume(const std::function<void()>& function);
   void Suspend();
 

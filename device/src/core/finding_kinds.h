@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kinds of findings that may be let pass, as options and comments spell them.
+// Kinds of findings that can be suppressed, with their names in options and
+// comments.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_FINDING_KINDS_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_FINDING_KINDS_H_
@@ -13,7 +14,7 @@
 
 namespace switchyard::device {
 
-// A bit for each kind.
+// A set of kinds: one bit for each.
 using FindingKinds = uint32_t;
 
 constexpr FindingKinds BitOf(FindingKind kind) {
@@ -23,14 +24,16 @@ constexpr FindingKinds kRaces =
     BitOf(FindingKind::kRace) | BitOf(FindingKind::kMissingBarrier) |
     BitOf(FindingKind::kBarrierFlags) |
     BitOf(FindingKind::kMissingMemoryBarrier) | BitOf(FindingKind::kSameValue);
-// The others end a threadgroup: without a finding, nothing would say so.
+// All other kinds end the threadgroup. They cannot be suppressed, because
+// then nothing would report that it ended.
 constexpr FindingKinds kMayPass = kRaces | BitOf(FindingKind::kNeverWritten) |
                                   BitOf(FindingKind::kMisaligned) |
                                   BitOf(FindingKind::kBeforeOffset) |
                                   BitOf(FindingKind::kDivision);
 constexpr FindingKind kLastFindingKind = FindingKind::kDivision;
 
-// "race" is all races. Returns what is wrong with the name, or an empty text.
+// Looks up a kind by name; "race" means all races. Returns an error or an
+// empty string.
 std::string KindsNamed(const std::string& name, FindingKinds* kinds);
 
 }  // namespace switchyard::device

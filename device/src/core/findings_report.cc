@@ -13,7 +13,7 @@
 namespace switchyard::device {
 namespace {
 
-// How many bytes from `at` on are one character of UTF-8; 0: none.
+// The length of the UTF-8 character at `at`, or 0 if the bytes are invalid.
 size_t CharacterAt(const std::string& text, size_t at) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
@@ -28,7 +28,7 @@ size_t CharacterAt(const std::string& text, size_t at) {
   for (size_t i = 1; i < length; ++i) {
     if ((byte(at + i) & 0xC0) != 0x80) return 0;
   }
-  // Longer than need be, halves of pairs, and above the last one.
+  // Overlong encodings, surrogates, and values above U+10FFFF.
   const unsigned second = byte(at + 1);
   const bool wrong =
       (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
@@ -72,7 +72,7 @@ std::string PlaceToJson(const Place& place) {
          "}";
 }
 
-// RFC 3986: what a path may have stays, all else is escaped.
+// Escapes all characters that RFC 3986 does not allow in a path.
 std::string Uri(std::string path, const std::string& source_root) {
   if (!source_root.empty() &&
       path.compare(0, source_root.size(), source_root) == 0) {

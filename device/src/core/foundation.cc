@@ -8,7 +8,8 @@
 namespace switchyard::device {
 namespace {
 
-// The objects that the pools of the thread keep, the innermost's last.
+// The objects in this thread's autorelease pools; those of the innermost pool
+// are last.
 std::vector<std::shared_ptr<const void>>& Pooled() {
   thread_local std::vector<std::shared_ptr<const void>> pooled;
   return pooled;
@@ -22,7 +23,8 @@ void Object::Keep(std::shared_ptr<const void> self) noexcept {
 }
 
 void Object::release() noexcept {
-  std::shared_ptr<const void> last;  // outlives the lock, and then this
+  // Declared before the lock, so that it is destroyed after unlocking.
+  std::shared_ptr<const void> last;
   const std::lock_guard<std::mutex> lock(references_mutex_);
   if (references_ != 0 && --references_ == 0) last = std::move(self_);
 }
@@ -36,7 +38,8 @@ void Object::Pool(std::shared_ptr<const void> object) noexcept {
   try {
     Pooled().push_back(std::move(object));
   } catch (...) {
-    // If there is no memory, nothing keeps the object but this.
+    // Without memory for the pool, leak one reference: the object must stay
+    // alive.
     new (std::nothrow) std::shared_ptr<const void>(std::move(object));
   }
 }
@@ -48,7 +51,7 @@ AutoreleasePool* AutoreleasePool::alloc() {
 void AutoreleasePool::drain() noexcept {
   std::vector<std::shared_ptr<const void>>& pooled = Pooled();
   while (pooled.size() > begin_) {
-    // Taken out first: what it lets go of may add to the pool.
+    // Remove the object first, because its destructor may add to the pool.
     const std::shared_ptr<const void> last = std::move(pooled.back());
     pooled.pop_back();
   }

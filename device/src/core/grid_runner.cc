@@ -16,13 +16,14 @@ namespace switchyard::device {
 
 namespace {
 
-// How many of a dimension's `threads` are in the threadgroup at `position`: a
-// whole one has `per`.
+// The number of threads along one dimension of the threadgroup at `position`:
+// `per`, or fewer at the edge of the grid.
 size_t AtEdge(size_t position, size_t per, size_t threads) {
   return std::min(per, threads - position * per);
 }
 
-// How many threadgroups are worth a fork. The number is the user's: any double.
+// The number of threadgroups that justify a fork. threadgroup_ns comes from
+// the user and can be any double.
 size_t Grain(size_t fork_ns, double threadgroup_ns) {
   constexpr double kMost = 0x1p40;
   const double fork = static_cast<double>(fork_ns);
@@ -61,8 +62,9 @@ Size GridRunner::PositionOf(size_t index) const {
               index / grid.width / grid.height);
 }
 
-// The executor gets one index per worker, which takes threadgroups until there
-// are none left: after a failure nobody walks through the rest of the grid.
+// The executor gets one index per worker, and each worker takes threadgroups
+// until the grid is finished. So after a failure the workers can skip the
+// rest of the grid.
 Status GridRunner::RunAll(size_t count) {
   count_ = count;
   taken_at_once_ = count;
@@ -76,7 +78,8 @@ Status GridRunner::RunAll(size_t count) {
     RunWorker();
     return Status();
   }
-  // Taking some costs 10 ns. An eighth of a grain, so that all end together.
+  // Taking a batch costs 10 ns. An eighth of the grain keeps that cheap and
+  // lets all workers finish at about the same time.
   taken_at_once_ = std::max<size_t>(1, grain / 8);
   return executor.ParallelFor(
       workers, 1,
@@ -101,12 +104,11 @@ void GridRunner::RunWorker() {
 
 void GridRunner::RunRange(size_t begin, size_t end, void* local) {
   const Size& grid = running_.threadgroups;
-  // Divided once, then counted on: a division takes as long as the rest of an
-  // empty threadgroup.
+  // Divide only once and then increment: a division takes as long as the rest
+  // of an empty threadgroup.
   Size position;
   if (begin != 0) position = PositionOf(begin);
   for (size_t i = begin; i < end; ++i) {
-    // The dispatch has failed: what is left would only take time.
     if (failed()) return;
     RunOne(position, local, nullptr);
     if (++position.width == grid.width) {
@@ -139,9 +141,9 @@ void GridRunner::RunOne(const Size& position, void* local,
       kernel.threadgroup(context);
     }
   } catch (const kernel_internal::AllReturned&) {
-    // All its threads have returned: so has the threadgroup.
+    // All threads of the threadgroup have returned early.
   } catch (const kernel_internal::EndsThreadgroup&) {
-    // It has been noted.
+    // The finding is recorded already.
   } catch (const std::exception& e) {
     Fail(e.what());
   } catch (...) {
@@ -154,7 +156,7 @@ void GridRunner::Fail(const char* what) {
   if (!failed()) {
     try {
       error_ = what;
-    } catch (...) {  // no memory: then without a text
+    } catch (...) {  // out of memory: fail without a message
     }
   }
   failed_.store(true, std::memory_order_relaxed);

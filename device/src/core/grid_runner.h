@@ -18,16 +18,16 @@ namespace switchyard::device {
 
 // The alignment of each piece of threadgroup memory.
 constexpr size_t kLocalAlignment = 64;
-// How many of them a kernel may declare.
+// The number of arrays in threadgroup memory that a kernel may declare.
 constexpr size_t kMaxThreadgroupArrays = 32;
-// Enough for all pieces at their most, each padded.
+// Enough for all pieces at their largest sizes, each padded.
 constexpr size_t kLocalBytes =
     kMaxThreadgroupMemoryLength +
     (kMaxThreadgroupMemoryBindings + kMaxThreadgroupArrays) * kLocalAlignment;
 
-// While one exists, the thread is in a kernel of the user's, where it must not
-// wait for command buffers: its own would never end, and another's would call
-// the executor inside one of its bodies.
+// While an InKernel exists, the thread runs a user's kernel and must not wait
+// for command buffers. Its own buffer would never end; to run another buffer
+// it would call the executor from inside one of the executor's tasks.
 class InKernel {
  public:
   InKernel() : outer_(Here()) { Here() = true; }
@@ -39,21 +39,21 @@ class InKernel {
   const bool outer_;
 };
 
-// Runs a kernel of the user's over its grid, threadgroup by threadgroup.
+// Runs a user's kernel over its grid, one threadgroup at a time.
 class GridRunner {
  public:
-  // The whole grid; a failure becomes the dispatch's error.
+  // Runs the whole grid; a failure becomes the dispatch's error.
   static void Run(RunningDispatch& running);
 
-  // One threadgroup, with kLocalBytes of `local` memory. `thread` is null where
-  // nothing is checked.
+  // Runs one threadgroup with kLocalBytes of `local` memory. `thread` is null
+  // outside of checked mode.
   void RunOne(const Size& position, void* local,
               kernel_internal::RunningThread* thread);
   Size PositionOf(size_t index) const;
-  // Keeps the first text.
+  // Keeps the first message.
   void Fail(const char* what);
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
-  // Appends to the text of a failure; when nothing runs any more.
+  // Appends to the error. Call this only after all threadgroups have ended.
   void AddToError(const std::string& text) { error_ += text; }
 
   const RunningDispatch& running() const { return running_; }
@@ -61,14 +61,14 @@ class GridRunner {
  private:
   explicit GridRunner(const RunningDispatch& running) : running_(running) {}
   Status RunAll(size_t count);
-  // Takes and runs threadgroups while there are any.
+  // Takes threadgroups and runs them until the grid is finished.
   void RunWorker();
   void RunRange(size_t begin, size_t end, void* local);
 
   const RunningDispatch& running_;
-  size_t count_ = 0;  // of threadgroups
+  size_t count_ = 0;  // threadgroups in the grid
   size_t taken_at_once_ = 0;
-  std::atomic<size_t> next_{0};  // that nobody has taken
+  std::atomic<size_t> next_{0};  // the first threadgroup not taken yet
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::string error_;  // the first; guarded by mutex_

@@ -21,15 +21,16 @@ enum class Blit : uint8_t { kNone, kFill, kCopy };
 
 struct Pipeline {
   std::string name;
-  // One of the three:
+  // Exactly one of the three is set:
   Blit blit = Blit::kNone;
   const BuiltIn* built_in = nullptr;
   KernelFunction kernel;
 };
 
-// Defined in device/src/builtin. Null if there is none of that name.
+// Returns null if no built-in kernel has this name. Defined in
+// device/src/builtin.
 const BuiltIn* FindBuiltIn(const char* name);
-// The names of all, the nearest to `name` first.
+// The names of all built-in kernels, the most similar to `name` first.
 std::vector<std::string> BuiltInNames(const std::string& name);
 void RunBuiltIn(const BuiltIn& kernel, RunningDispatch& running);
 

@@ -14,16 +14,17 @@
 namespace switchyard::device {
 namespace {
 
-// How long a thread keeps looking for work before it sleeps. Waking it would
-// cost the thread that commits 12 us.
+// How long a thread polls for work before it sleeps. Waking it would cost the
+// committing thread 12 us.
 constexpr std::chrono::microseconds kSpin{50};
 
-// How long the queue's thread leaves work to the thread that committed it: if
-// that waits, it runs the work itself, in whose cache the data is. On another
-// core, one token's chain takes 14 us instead of 3.
+// How long the queue's thread leaves new work to the thread that committed
+// it. If that thread waits for the work, it runs it itself, because its cache
+// holds the data. On another core, one token's chain takes 14 us instead of
+// 3.
 constexpr std::chrono::microseconds kLeave{1};
 
-// Whether the condition came true in time.
+// Returns true if the condition became true in time.
 template <class Condition>
 bool SpinUntil(Condition condition, std::chrono::microseconds most) {
   const auto end = std::chrono::steady_clock::now() + most;
@@ -34,10 +35,11 @@ bool SpinUntil(Condition condition, std::chrono::microseconds most) {
   return true;
 }
 
-// Each level is a few frames of the stack: 12,000 handlers that each committed
-// a command buffer and waited for it took more than 8 MB.
+// Limits nested waits, because each level needs stack frames: 12,000 handlers
+// that each committed a command buffer and waited for it took more than 8 MB.
 constexpr size_t kMostNested = 256;
-thread_local size_t t_nested = 0;  // completed handlers that run
+// The completed handlers that this thread is running.
+thread_local size_t t_nested = 0;
 
 }  // namespace
 
@@ -70,12 +72,13 @@ void Queue::Offer() {
   runnable_.store(committed && idle, std::memory_order_release);
   if (!committed) return;
   if (idle && thread_sleeps_) work_.notify_one();
-  // The runner may be one of those that wait: in a handler.
+  // The runner may itself be waiting, inside a handler.
   if ((idle || in_handler_) && waiters_asleep_ != 0) done_.notify_all();
 }
 
 void Queue::RunThread(std::shared_ptr<Queue> queue) {
-  const AtWork at_work;  // until the executor is gone, which may hold a queue
+  // Until the executor, which may hold a queue, is released.
+  const AtWork at_work;
   const bool orphan = queue->RunUntilClosed();
   queue.reset();
   if (orphan) Orphans::Remove();
@@ -88,7 +91,7 @@ bool Queue::RunUntilClosed() {
       RunFront(lock);
       continue;
     }
-    // After Close() no more can be committed.
+    // Nothing can be committed after Close().
     if (closed_ && runner_ == std::thread::id()) return orphan_;
     const auto runnable = [this] {
       return runnable_.load(std::memory_order_acquire);
@@ -179,8 +182,8 @@ void Queue::Wait(State& state, bool until_scheduled) {
   const char* const call =
       until_scheduled ? "waitUntilScheduled" : "waitUntilCompleted";
   if (state.done.load(std::memory_order_acquire)) return;
-  // A handler may drop the last reference meanwhile. Declared before the lock,
-  // so that it goes after it.
+  // A handler may release the last reference during the wait. Declared before
+  // the lock, so that the mutex is released first.
   const std::shared_ptr<CommandBuffer::Handle> keep = state.handle.lock();
   Lock lock(mutex_);
   if (InKernel::Here()) {
@@ -194,7 +197,7 @@ void Queue::Wait(State& state, bool until_scheduled) {
   const auto is_done = [&state] {
     return state.done.load(std::memory_order_acquire);
   };
-  // Callers hold the mutex.
+  // Needs the mutex to be locked.
   const auto is_over = [&] {
     return is_done() || (until_scheduled && state.scheduled);
   };
@@ -211,8 +214,8 @@ void Queue::Wait(State& state, bool until_scheduled) {
       continue;
     }
     if (runner_ == std::this_thread::get_id()) {
-      // Waiting would never end: in a deallocator, or in the buffer's own
-      // handler.
+      // The wait would never end: the caller is a deallocator, or a handler
+      // of this buffer.
       if (!in_handler_) {
         FailLocked(state, call,
                    in_scheduled_handler_ ? ": called by a scheduled handler"
@@ -291,7 +294,7 @@ void Queue::FailLocked(State& state, const char* error, const char* what,
       if (!queue.empty()) state.error += "queue \"" + queue + "\"";
       state.error += "]";
     }
-  } catch (...) {  // no memory: with less of a text
+  } catch (...) {  // out of memory: keep the text so far
   }
   if (state.status == CommandBufferStatusCompleted) {
     state.status = CommandBufferStatusError;
@@ -300,12 +303,13 @@ void Queue::FailLocked(State& state, const char* error, const char* what,
 
 void Queue::RunFront(Lock& lock) {
   const AtWork at_work;
-  // Destroyed with the function, so with the mutex held: harmless, since the
-  // commands and handlers are gone by then.
+  // Destroyed while the mutex is locked. This is harmless, because the
+  // commands and handlers are already gone.
   const std::shared_ptr<CommandBuffer> buffer = std::move(order_.front());
   order_.pop_front();
   State& state = *buffer->state_;
-  // Restored at the end: this may be inside a handler of an earlier buffer.
+  // Restored at the end, because this call may be inside a handler of an
+  // earlier buffer.
   const std::thread::id outer_runner = runner_;
   const bool outer_in_handler = in_handler_;
   runner_ = std::this_thread::get_id();
@@ -321,7 +325,8 @@ void Queue::RunFront(Lock& lock) {
   bool out_of_memory = false;
   double start, end;
   {
-    // For times and the like too: a thread that waits may trap exceptions.
+    // Also covers the timestamps, because the waiting thread may trap
+    // floating-point exceptions.
     const internal::DefaultFpEnv fp_env;
     start = Now();
     try {
@@ -340,7 +345,8 @@ void Queue::RunFront(Lock& lock) {
     state.findings = checked_->TakeFindings();
     state.never_written = checked_->TakeNeverWritten();
   }
-  // Also of what has not run: others would wait for nothing.
+  // Signal the events of dispatches that did not run, too: otherwise other
+  // buffers would wait for them in vain.
   for (const EventCommand& event : state.commands.events) event.Signal();
   state.commands.Clear();
   lock.lock();
@@ -393,7 +399,7 @@ void Queue::Call(const char* added_by, CommandBuffer& buffer,
     } catch (...) {
       Fail(*buffer.state_, added_by, ": a handler threw");
     }
-    handler = nullptr;  // with what it captured
+    handler = nullptr;  // releases the captured objects
   }
 }
 

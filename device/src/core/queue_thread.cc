@@ -15,7 +15,7 @@ namespace switchyard::device {
 namespace {
 
 struct Counted {
-  // A child of fork() has the count, and none of the threads.
+  // A forked child inherits the count but not the threads.
   const pid_t process = getpid();
   std::mutex mutex;
   std::condition_variable none;
@@ -23,14 +23,16 @@ struct Counted {
 };
 
 Counted& Count() {
-  // Never destroyed: threads may end after static objects have.
+  // Never destroyed, because threads may end after static objects are
+  // destroyed.
   alignas(Counted) static unsigned char storage[sizeof(Counted)];
   static Counted* const counted = new (storage) Counted;
   return *counted;
 }
 
 void WaitAtExit() {
-  // Work may call exit() itself, and would wait for itself.
+  // If a kernel or handler calls exit(), waiting for it here would be a
+  // deadlock.
   if (AtWork::Here() || getpid() != Count().process) return;
   std::unique_lock<std::mutex> lock(Count().mutex);
   Count().none.wait(lock, [] { return Count().orphans == 0; });
@@ -44,7 +46,7 @@ bool& AtWork::Here() {
 }
 
 void Orphans::Add() {
-  // If there is no room to register it, exit() does not wait.
+  // If atexit() has no room for the function, exit() does not wait.
   [[maybe_unused]] static const int registered = std::atexit(WaitAtExit);
   const std::lock_guard<std::mutex> lock(Count().mutex);
   ++Count().orphans;

@@ -1,17 +1,17 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which threads may wait for the end of a queue's, and what becomes of those
-// that nobody may wait for.
+// Tracks which threads must not wait for a queue's thread, and the queue
+// threads that nobody joins for this reason.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_QUEUE_THREAD_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_QUEUE_THREAD_H_
 
 namespace switchyard::device {
 
-// While one exists, the thread does work of some queue: kernels, handlers,
-// deallocators. There it must not wait for the end of any queue's thread: that
-// may be at work too, and wait for this one's.
+// While an AtWork exists, the thread does work of some queue: kernels,
+// handlers or deallocators. It must not wait for a queue's thread to end,
+// because that thread may be at work too and wait for this queue's thread.
 class AtWork {
  public:
   AtWork() : outer_(Here()) { Here() = true; }
@@ -24,14 +24,16 @@ class AtWork {
   const bool outer_;
 };
 
-// The threads of queues whose last reference was dropped at work. Detached,
-// they end by themselves; exit() waits for them, or static objects would go
-// while work uses them. (Those made after the first such thread go before.)
+// The threads of queues that were released at work for the last time. These
+// threads are detached and end by themselves. exit() waits for them, because
+// otherwise static objects would be destroyed while work uses them. (Static
+// objects created after the first such thread are destroyed before that
+// wait.)
 class Orphans {
  public:
-  // Before the thread can end.
+  // Call this before the thread can end.
   static void Add();
-  // The last that the thread does.
+  // The thread calls this last.
   static void Remove();
 };
 

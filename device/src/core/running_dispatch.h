@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A dispatch while it runs: its grid and bindings, and the error it ends with.
+// A dispatch while it runs: its grid, its bindings and its error.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_RUNNING_DISPATCH_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_RUNNING_DISPATCH_H_
@@ -18,13 +18,13 @@
 
 namespace switchyard::device {
 
-// A kernel's demands on the binding at an index.
+// A kernel's requirements for the binding at an index.
 struct BindingUse {
   size_t index = 0;
-  size_t bytes = 0;  // at least
+  size_t bytes = 0;  // minimum length
   size_t alignment = 1;
   bool writes = false;
-  // For the texts of errors, where they are known:
+  // For error messages; name is null if it is not known.
   const char* name = nullptr;
   bool has_shape = false;
   size_t rows = 0, cols = 0;
@@ -43,9 +43,9 @@ struct RunningDispatch {
   std::string error = {};
 
   bool ok() const { return error.empty(); }
-  // Keeps the first text, after the kernel's name.
+  // Keeps the first message and puts the kernel's name before it.
   void Fail(const std::string& what);
-  // The message of a call, with its numbers.
+  // Fails with the message and the details of a call.
   void Fail(const Status& status) {
     std::string what = status.message();
     if (*status.details() != '\0') what.append(": ").append(status.details());
@@ -56,7 +56,7 @@ struct RunningDispatch {
   bool IsBound(size_t index) const {
     return index < dispatch.num_bindings && bindings[index].data != nullptr;
   }
-  // The binding, or null and in *why what keeps it from serving.
+  // Returns the binding, or null; then *why says why it is unusable.
   const Binding* Find(const BindingUse& use, std::string* why) const {
     if (use.index < dispatch.num_bindings) {
       const Binding& binding = bindings[use.index];
@@ -69,7 +69,7 @@ struct RunningDispatch {
     *why = WhyNot(use);
     return nullptr;
   }
-  // The label of the buffer that is bound, if it has one.
+  // The label of the bound buffer; empty if it has none.
   std::string LabelOf(size_t index) const;
 
  private:
