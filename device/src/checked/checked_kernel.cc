@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The functions that kernels in checked mode call, which kernel.h and the
-// headers under it declare.
+// The functions that kernels call in checked mode. kernel.h and the headers
+// that it includes declare them.
 
 #include <cstddef>
 #include <cstdint>

@@ -12,8 +12,8 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// A fiber gets as much as a thread: a variable of every thread takes 4 KB and
-// more.
+// As large as the stack of an OS thread, because a variable that every thread
+// of the threadgroup has takes 4 KB or more.
 constexpr size_t kStackSize = size_t{8} << 20;
 
 WordCells CellsOf(const View& view, uintptr_t address) {
@@ -26,7 +26,7 @@ WordCells CellsOf(const View& view, uintptr_t address) {
 
 CheckedThreadgroup::CheckedThreadgroup(Checker& checker)
     : checker_(checker),
-      // From the system, page by page as they are touched.
+      // calloc() leaves pages to be allocated at the first access.
       local_cells_(
           static_cast<Cell*>(std::calloc(4 * kLocalCells, sizeof(Cell)))) {
   if (local_cells_ == nullptr) throw std::bad_alloc();
@@ -58,8 +58,9 @@ void CheckedThreadgroup::Begin(const Size& position, size_t index) {
   NewPhase(static_cast<uint32_t>(mem_flags::mem_device_and_threadgroup));
   first_phase_ = PhaseOf(device.stamp);
   device.first = uint64_t{checker_.phases().first} << kPhaseShift;
-  // One after the other, all phases before this threadgroup's first belong to
-  // others. Where threadgroups take turns, any phase may.
+  // If threadgroups run one after the other, all phases before this
+  // threadgroup's first phase belong to others. If they take turns, any phase
+  // may.
   device.others =
       checker_.seed() == 0 ? uint64_t{first_phase_} << kPhaseShift : UINT64_MAX;
   if (parts_written_) std::memset(written_, 0, sizeof(written_));
@@ -80,7 +81,7 @@ void CheckedThreadgroup::Cancel() {
 }
 
 // Checks the part of an access to `element` that falls into the word of byte
-// `at`, where it touches `bytes`, a bit each.
+// `at`. `bytes` has a bit for each byte of the word that the access touches.
 inline void CheckedThreadgroup::CheckWord(const View& view, size_t at,
                                           const Element& element,
                                           uint32_t bytes,
@@ -130,9 +131,9 @@ void CheckedThreadgroup::Check(const View& view, ptrdiff_t offset, size_t size,
   CheckWord(view, begin, element, bytes, view.fresh && (kind & kReads) != 0);
 }
 
-// Word by word, each with those of its bytes that are touched. An element of
-// several words is only fresh if all of them are: one may be padding, which
-// nobody writes.
+// Checks an access word by word. An element of several words counts as never
+// written only if none of its words was written, because some of them may be
+// padding, which no code writes.
 void CheckedThreadgroup::CheckWords(const View& view, const Element& element) {
   const size_t begin = static_cast<size_t>(element.offset);
   const size_t end = begin + element.size;
@@ -150,11 +151,14 @@ void CheckedThreadgroup::CheckWords(const View& view, const Element& element) {
   }
 }
 
-// Whether nothing has written some of the bytes (a bit each) of the word that
-// holds byte `at` of the view: of an element of one or two bytes any of them,
-// of a larger one both bytes of a half, since one may be padding; of more than
-// a word, all. Of buffers only the word's value tells: the host may have
-// written it, too.
+// True if some of the `bytes` (a bit each) of the word at byte `at` were
+// never written. The rule depends on the size of the element, because larger
+// elements may contain padding, which no code writes:
+// * 1 or 2 bytes: any byte that was never written counts.
+// * 3 or 4 bytes: both bytes of a half must never have been written.
+// * more than 4 bytes: all bytes of the word must never have been written.
+// For buffers, the word must also hold the pattern, because the host may have
+// written it unseen.
 bool CheckedThreadgroup::IsFresh(const View& view, size_t at, size_t size,
                                  uint32_t bytes) const {
   const unsigned char* const data = view.data + at;
@@ -174,9 +178,9 @@ bool CheckedThreadgroup::IsFresh(const View& view, size_t at, size_t size,
   return (bytes & ~written) != 0;
 }
 
-// Which bytes of a word of threadgroup memory this threadgroup has written. A
-// cell tells of the last write only; what smaller ones before have written is
-// in written_.
+// Returns the bytes of a word of threadgroup memory that this threadgroup has
+// written. A cell only knows the last write. written_ keeps the bytes of
+// earlier writes to parts of a word.
 uint32_t CheckedThreadgroup::WrittenBytes(const View& view,
                                           uintptr_t address) const {
   const WordCells cells = CellsOf(view, address);

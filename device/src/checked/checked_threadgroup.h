@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A threadgroup in checked mode: its views, its memory, and where it is.
+// A threadgroup in checked mode: its views, its memory, and its position.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_CHECKED_THREADGROUP_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_CHECKED_THREADGROUP_H_
@@ -24,8 +24,8 @@
 
 namespace switchyard::device::kernel_internal {
 
-// So many accesses may loops make that wait, while nothing else comes any
-// further. One that gives up by itself does so long before.
+// Waiting loops may make this many accesses while no threadgroup makes
+// progress. A loop that gives up by itself does so long before.
 constexpr size_t kMostWaits = size_t{1} << 22;
 
 // View::kind.
@@ -36,19 +36,20 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   explicit CheckedThreadgroup(Checker& checker);
   ~CheckedThreadgroup() = default;
 
-  // Threadgroups that Begin() from here on belong to this dispatch.
+  // The dispatch of the threadgroups that Begin() starts from now on.
   void BeginDispatch(const RunningDispatch& running);
   void Begin(const Size& position, size_t index);
-  // It has returned.
+  // The threadgroup's kernel has returned.
   void End() { Settle(); }
-  // Starts `function` on a stack of its own, or goes on with it, up to the next
-  // barrier or GiveWay(). Returns whether it has returned.
+  // Starts `function` on a fiber, or continues it, until the next barrier or
+  // GiveWay(). Returns true if the function has returned.
   bool Resume(const std::function<void()>& function);
-  // How many accesses it made to wait; 0: it was no GiveWay().
+  // The accesses of waiting loops before this GiveWay(); 0: not stopped
+  // there.
   size_t waits() const { return waits_; }
-  // GiveWay() returns false from here on.
+  // Makes GiveWay() return false from now on.
   void WaitsInVain() { in_vain_ = true; }
-  // Ends a function that waits at a barrier: the barrier throws.
+  // Ends a function that waits at a barrier: the barrier throws an exception.
   void Cancel();
   void* local_memory() { return local_; }
   bool list_is_full() const { return checker_.list_is_full(); }
@@ -59,8 +60,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static CheckedThreadgroup& Of(const ThreadgroupContext& context) {
     return Of(*context.thread_);
   }
-  // The work of the functions of kernel.h; views.cc has those for memory,
-  // meetings.cc those for threads that meet.
+  // Implement the functions of kernel.h. views.cc defines the functions for
+  // memory, meetings.cc the functions for threads that meet.
   const View& Buffer(const ThreadgroupContext& context, size_t index,
                      size_t alignment, bool only_reads);
   const View& Memory(const ThreadgroupContext& context, size_t index);
@@ -73,8 +74,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   void Barrier(const Threads& threads, bool simdgroup, uint32_t flags);
   void SimdFunction();
   const uint16_t* OrderOfThreads(size_t count);
-  // Notes a finding "threadgroup (..): what", of the thread that runs now or of
-  // several, and throws it.
+  // Adds a finding "threadgroup (..): what" and throws it. FailThread() is
+  // for findings of the current thread, Fail() for those of several threads.
   [[noreturn]] void Fail(FindingKind kind, const std::string& what,
                          const std::string& help = std::string());
   [[noreturn]] void FailThread(FindingKind kind, const std::string& what,
@@ -84,7 +85,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static std::string ElementOf(const View& view, ptrdiff_t offset, size_t size);
   static std::string LengthOf(const View& view, size_t size);
 
-  // fibers.cc defines these, and checked_fibers.h explains them.
+  // Defined in fibers.cc; checked_fibers.h explains them.
   void Begin(size_t threads, const Places* places) override;
   const uint16_t* Order() override;
   void SwitchTo(size_t thread) override;
@@ -117,17 +118,17 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
     size_t size;
     uint32_t kind;  // AccessKind
   };
-  // A write that races with another one, until its value is known: until the
+  // A racing write whose value is not known yet: it becomes known when the
   // checker is called next.
   struct Pending {
-    const View* view = nullptr;  // null: none
+    const View* view = nullptr;  // null: no write is pending
     Element element = {};
     Conflict conflict;
     uint64_t stamp = 0;
     const void* where = nullptr;
     unsigned char before[64];
   };
-  // An access that conflicts with another one.
+  // An access and the earlier access that it conflicts with.
   struct Clash {
     const View& view;
     Element element;
@@ -149,7 +150,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   bool NotesInShort(const View& view, Cell* cell, uint64_t bytes, uint32_t kind,
                     const void* code);
 
-  // In report.cc. Notes a finding once; throws if no more are wanted.
+  // Defined in report.cc. Adds each finding only once; throws if the list is
+  // full.
   void Note(const FindingList::Key& key, const Checker::Other& other,
             Finding finding, bool may_throw, bool weak = false);
   [[noreturn]] void ThrowEnd();
@@ -160,8 +162,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static uint64_t PieceOf(const View& view) {
     return uint64_t{view.kind} << 32 | view.index;
   }
-  // Whether it is a read of a buffer that is bound, in front of the offset;
-  // reported then, and its bytes not looked at.
+  // True for a read in front of the offset that a buffer is bound with.
+  // Reports it and does not check the bytes.
   bool IsBeforeOffset(const View& view, const Element& element);
   [[noreturn]] void FailBounds(const View& view, const Element& element);
   void NoteNeverWritten(const View& view, const Element& element);
@@ -179,9 +181,9 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
     space.stamp = (space.stamp & ~kEpoch) | uint64_t{meetings.now}
                                                 << kEpochShift;
   }
-  // `lanes` of the simdgroup have met, all if UINT32_MAX.
+  // Notes that `lanes` of the simdgroup have met; UINT32_MAX: all its lanes.
   void Meet(size_t simdgroup, uint32_t lanes, bool barrier, uint32_t flags);
-  // Other threadgroups may take their turns.
+  // Lets other threadgroups run.
   void TakeTurns();
   const View& LocalView(View& view, ViewKind kind, size_t index, void* data,
                         size_t length);
@@ -195,9 +197,9 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   const RunningDispatch* running_ = nullptr;
   Size position_;
   size_t index_ = 0;
-  uint32_t first_phase_ = 0;  // of this threadgroup
-  size_t fibers_ = 0;         // threads; 0: a kernel of kernel.h
-  // One for each simdgroup, or the first for all of them.
+  uint32_t first_phase_ = 0;  // the first phase of this threadgroup
+  size_t fibers_ = 0;         // number of threads; 0: a kernel of kernel.h
+  // One element for each simdgroup; kernels of kernel.h use only the first.
   Meetings device_meetings_[kMaxSimdgroups];
   Meetings local_meetings_[kMaxSimdgroups];
   Pending pending_;
@@ -205,25 +207,26 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   View buffers_[kMaxBufferBindings];
   View memory_[kMaxThreadgroupMemoryBindings];
   View arrays_[kMaxThreadgroupArrays];
-  // The cells of threadgroup memory, like Shadow's for device memory.
+  // The cells of threadgroup memory, like Shadow's cells for device memory.
   struct Free {
     void operator()(Cell* cells) const { std::free(cells); }
   };
   static constexpr size_t kLocalCells = kLocalBytes / 4 + kLocalBytes / 2;
   std::unique_ptr<Cell[], Free> local_cells_;
-  // The bytes of each word of local_ that writes of less have written; valid if
-  // there were any.
+  // The bytes of each word of local_ written by accesses to parts of a word.
+  // Used only if parts_written_ is set.
   bool parts_written_ = false;
   uint8_t written_[kLocalBytes / 4] = {};
   std::vector<uint16_t> order_;
-  // A kernel of which only the bindings are known, and those it has asked for
-  // in this dispatch: to read [0] and to write [1].
+  // True for a kernel without checked code: only its bindings are checked.
+  // noted_ has the bindings that it has used in this dispatch: [0] to read,
+  // [1] to write.
   bool opaque_ = false;
   bool noted_[kMaxBufferBindings][2] = {};
   std::unique_ptr<Fiber> fiber_;  // only with a schedule_seed
   bool cancelled_ = false;
   size_t waits_ = 0;
-  size_t all_waits_ = 0;  // since its last barrier
+  size_t all_waits_ = 0;  // since the last barrier
   bool in_vain_ = false;
   alignas(kLocalAlignment) unsigned char local_[kLocalBytes];
 };

@@ -15,13 +15,14 @@ namespace switchyard::device {
 namespace kernel_internal {
 namespace {
 
-// So many bytes of cells are kept for the next command buffer: mapping and
-// touching new ones takes as long as using them.
+// Up to this many bytes of cells are kept for the next command buffer,
+// because mapping and touching new ones takes as long as using them.
 constexpr size_t kMaxKeptBytes = size_t{256} << 20;
-// When numbers get this far, the next command buffer counts from 1 again.
+// When phase numbers reach this value, the next command buffer starts at 1
+// again.
 constexpr uint32_t kManyPhases = uint32_t{1} << 30;
 
-// function(address of a row, its offset), while that returns true.
+// Calls function(address of a row, its offset) until it returns false.
 template <class Function>
 void ForEachRow(const Rows& rows, const Function& function) {
   const uintptr_t begin = reinterpret_cast<uintptr_t>(rows.data);
@@ -52,9 +53,9 @@ void Checker::Begin(const Commands& commands) {
   next_barrier_ = 0;
   random_ = Random(seed_);
   phases_.NewScope();
-  // A phase of nobody's. memoryBarrier(resources) puts it in the place of the
-  // one that wrote a word, so that the word is known to be written and no
-  // access conflicts with it.
+  // A phase that belongs to no threadgroup. memoryBarrier(resources) stores
+  // it as the last write of each written word: the word counts as written,
+  // but no later access conflicts with it.
   first_phase_ = phases_.New(0, SIZE_MAX);
   phases_.NewScope();
 }
@@ -89,7 +90,7 @@ void Checker::Finish() {
   for (NeverWritten& output : outputs_) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(output.data);
     const uintptr_t end = begin + output.length;
-    // Two bytes from `address` on, or those of them that are bound.
+    // Adds the two bytes from `address` on, or the bound part of them.
     const auto add = [&](uintptr_t address) {
       const uintptr_t first = std::max(begin, address);
       const uintptr_t last = std::min(end, address + 2);
@@ -158,7 +159,7 @@ std::string Checker::NameOf(uint32_t dispatch) const {
 bool Checker::FindFresh(const Rows& rows, bool all, size_t* offset) const {
   bool found = false;
   ForEachRow(rows, [&](uintptr_t row, size_t at) {
-    // Words from the first that holds a byte of the row.
+    // All words that contain a byte of the row.
     const uintptr_t end = row + rows.row_bytes;
     for (uintptr_t a = row - row % 4; a < end; a += 4) {
       uint32_t word;
@@ -217,7 +218,8 @@ std::string Checker::Touch(const char* what, const Rows& rows, bool write,
     const std::string text = finding.text;
     const FindingList::Key key =
         KeyOf(finding.kind, nullptr, std::hash<std::string>()(what));
-    // Not if it was suppressed. What is found has no values to go on with.
+    // Return the error only if no option suppressed the finding. The dispatch
+    // then ends, because it has no useful value to continue with.
     if (!list_.Seen(key, nullptr) && Add(key, Other(), std::move(finding))) {
       return text;
     }
@@ -240,7 +242,7 @@ std::string Checker::Touch(const char* what, const Rows& rows, bool write,
         reinterpret_cast<const void*>(row), rows.row_bytes,
         [&](const WordCells& cells, uintptr_t word) {
           if (!error.empty()) return;
-          // Only the row's bytes count in the first and last word.
+          // In the first and last word, check only the row's bytes.
           const uintptr_t first = std::max(word, row);
           uint64_t bytes = kAllBytes << (first - word);
           if (end - word < 4) bytes &= kAllBytes >> (4 - (end - word));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checked mode: what a queue knows of who touched which memory.
+// Checked mode: a queue's record of the last accesses to memory.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_CHECKER_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_CHECKER_H_
@@ -23,7 +23,8 @@
 
 namespace switchyard::device::kernel_internal {
 
-// splitmix64: any seed will do, and the same everywhere.
+// splitmix64: works with any seed and gives the same numbers on all
+// platforms.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -33,10 +34,11 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return z ^ (z >> 31);
   }
-  // Below n, which is not 0.
+  // Returns a number below n; n must not be 0.
   size_t Below(size_t n) {
     const uint64_t bits = (*this)();
-    // A division would take longer than the rest of a small thread.
+    // Avoids a division, which would take longer than the rest of a small
+    // thread.
     return static_cast<size_t>(n <= UINT32_MAX ? (bits >> 32) * n >> 32
                                                : bits % n);
   }
@@ -79,37 +81,38 @@ class Checker : public CheckedMode {
   Shadow& shadow() { return shadow_; }
   Fences& fences() { return fences_; }
   uint32_t dispatch() const { return static_cast<uint32_t>(dispatch_); }
-  // "dispatch 2 (name)"
+  // Returns "dispatch 2 (name)".
   std::string NameOf(uint32_t dispatch) const;
-  // Phases from here on are of this command buffer.
+  // Phases from this one on belong to the current command buffer.
   uint32_t first_phase() const { return first_phase_; }
-  // Whether another dispatch may run at the same time.
+  // True if another dispatch may run at the same time.
   bool dispatches_overlap() const { return dispatches_overlap_; }
 
-  // Something is found by the dispatch that runs.
+  // The findings of the running dispatch.
   FindingList& list() { return list_; }
   bool list_is_full() const { return list_is_full_; }
   FindingList::Key KeyOf(FindingKind kind, const void* where,
                          uint64_t piece) const;
-  // Whether it makes a difference what a racing write writes.
+  // True if reports distinguish racing writes of the same value.
   bool WantsValues() const { return list_.WantsValues() || allows_same_value_; }
-  // The code that an access races with.
+  // The code of the other access in a race.
   struct Other {
     uint32_t dispatch = 0;
     const void* where = nullptr;
   };
-  // Adds a finding that has not been seen, with kernel and dispatch filled in
-  // and the kernel's name before the text. Returns whether nobody had
-  // suppressed it.
+  // Adds a finding that has not been seen, sets its kernel and dispatch, and
+  // puts the kernel's name before the text. Returns false if it was
+  // suppressed.
   bool Add(const FindingList::Key& key, const Other& other, Finding finding,
            bool weak = false);
   // See CheckedFibers.
   bool IsResident(const void* address, size_t size) const;
-  // The dispatch that runs may write what it has bound at `index`.
+  // The running dispatch may write the buffer bound at `index`.
   void NoteOutput(size_t index, const Binding& binding);
-  // A threadgroup of the dispatch that runs could not go on.
+  // A threadgroup of the running dispatch could not continue.
   void NoteEnd() { ended_ = true; }
-  // Sets the places in the code of a dispatch's kernel; null if it has none.
+  // Sets the source places for the kernel of the running dispatch; null:
+  // unknown.
   void SetPlaces(const Places* places);
   bool has_places() const { return !places_.empty(); }
   Place PlaceOf(uint32_t dispatch, const void* where) const;
@@ -121,19 +124,19 @@ class Checker : public CheckedMode {
   Random& random() { return random_; }
 
  private:
-  // One threadgroup after the other, or up to 8 that take turns.
+  // Run threadgroups one after the other, or up to 8 of them in turns.
   void RunInOrder(GridRunner& runner, size_t count);
   void RunShuffled(GridRunner& runner, size_t count);
-  // For the i-th of those that run at the same time.
+  // Returns the i-th object for threadgroups that run at the same time.
   CheckedThreadgroup& Threadgroup(size_t i);
   bool FindFresh(const Rows& rows, bool all, size_t* offset) const;
   const Places* PlacesOf(uint32_t dispatch) const {
     return dispatch < places_.size() ? places_[dispatch] : nullptr;
   }
-  // Whether the shader allows it, at either of its places.
+  // True if an allow() comment at one of the finding's places suppresses it.
   bool IsAllowed(const Finding& finding, uint32_t other_dispatch) const;
   static std::string Element(const char* what, const Rows& rows, size_t offset);
-  // Notes it; returns whether the dispatch cannot go on.
+  // Adds a finding; returns true if the dispatch cannot continue.
   bool AddConflict(const char* what, const Rows& rows, size_t offset,
                    bool write, const Conflict& conflict);
 
@@ -147,16 +150,18 @@ class Checker : public CheckedMode {
   size_t dispatch_ = 0;
   size_t next_barrier_ = 0;  // in commands_->barriers
   bool dispatches_overlap_ = false;
-  uint32_t touch_phase_ = 0;  // of Touch() in this dispatch; 0: none yet
+  // The phase of Touch() in this dispatch; 0: none yet.
+  uint32_t touch_phase_ = 0;
   FindingList list_;
   bool list_is_full_ = false;
   const bool track_never_written_;
   std::vector<NeverWritten> outputs_;
   std::vector<NeverWritten> never_written_;
-  bool in_grid_ = false;  // a threadgroup runs
+  bool in_grid_ = false;  // true while a threadgroup runs
   bool ended_ = false;
-  std::vector<const Places*> places_;  // by dispatch; empty: nobody's
-  bool allows_same_value_ = false;     // one of them
+  // By dispatch; empty: no kernel has places.
+  std::vector<const Places*> places_;
+  bool allows_same_value_ = false;  // true if one of places_ does
   std::vector<std::unique_ptr<CheckedThreadgroup>> threadgroups_;
 };
 

@@ -15,7 +15,7 @@ void ThreadgroupFences::Add(std::vector<Known>& known, const Acquired& what,
                             const ThreadSet& threads) {
   for (Known& k : known) {
     if (k.what.releases != what.releases) continue;
-    // Others may have read it when there was less.
+    // Another thread may have seen the same releases when there were fewer.
     if (k.what.count == what.count) {
       k.threads |= threads;
       return;
@@ -103,7 +103,7 @@ bool ThreadgroupFences::Orders(size_t thread, size_t threadgroup,
   for (const Known& known : acquired_) {
     if (known.threads[thread]) left.push_back(known.what);
   }
-  // A release hands on what its threadgroup had acquired.
+  // A release also passes on the releases that its threadgroup had acquired.
   while (!left.empty()) {
     const Acquired acquired = left.back();
     left.pop_back();

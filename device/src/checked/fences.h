@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// atomic_thread_fence between threadgroups of a dispatch. A thread that fences
-// and then writes an atomic releases its past at that word; one that reads the
-// atomic and then fences acquires what was released there.
+// atomic_thread_fence between threadgroups of a dispatch. A thread that
+// fences and then writes an atomic releases its earlier accesses at that
+// word. A thread that reads the atomic and then fences acquires these
+// releases.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_FENCES_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_FENCES_H_
@@ -22,39 +23,39 @@ namespace switchyard::device::kernel_internal {
 using ThreadSet = std::bitset<kMaxThreadsPerThreadgroup>;
 
 struct Releases;
-// The first `count` of them.
+// The first `count` of a word's releases.
 struct Acquired {
   const Releases* releases;
   size_t count;
 };
 
-// The accesses of a threadgroup that a fence was after: all before `phase`, and
-// in it those of `threads`.
+// The accesses of a threadgroup that a fence has released: all accesses
+// before `phase`, and the accesses of `threads` in it.
 struct Release {
-  uint32_t phase = 0;  // 0: there was no fence
+  uint32_t phase = 0;  // 0: no fence
   ThreadSet threads;
   bool all_threads = false;
   std::vector<Acquired> acquired;
 };
-// The releases at a word, in their order.
+// The releases at a word, in order.
 struct Releases {
   std::vector<Release> list;
   std::unordered_map<size_t, std::vector<size_t>> by_threadgroup;
 };
 
-// The releases of the dispatch that runs.
+// The releases of the running dispatch.
 class Fences {
  public:
   void Clear() {
     at_.clear();
     releases_.clear();
   }
-  // Null if there are none.
+  // Returns null if the word has no releases.
   Releases* At(uintptr_t word) const {
     const auto found = at_.empty() ? at_.end() : at_.find(word);
     return found == at_.end() ? nullptr : found->second;
   }
-  // Reads there acquire nothing from before.
+  // Later reads of the word acquire none of its earlier releases.
   void Forget(uintptr_t word) {
     if (!at_.empty()) at_.erase(word);
   }
@@ -65,32 +66,34 @@ class Fences {
   }
 
  private:
-  std::list<Releases> releases_;  // stay where they are
+  // A list, because pointers to them must stay valid.
+  std::list<Releases> releases_;
   std::unordered_map<uintptr_t, Releases*> at_;
 };
 
-// The releases of a threadgroup, and what it has acquired.
+// The releases of a threadgroup, and the releases that it has acquired.
 class ThreadgroupFences {
  public:
   void Begin(size_t threadgroup) {
     *this = ThreadgroupFences();
     threadgroup_ = threadgroup;
   }
-  // `kind` is of AccessKind: kAcquires, kReleases.
+  // `kind` is kAcquires, kReleases or both.
   void Fence(uint32_t kind, size_t thread, uint32_t phase);
-  // An atomic access to the word, one of `count` threads.
+  // Notes an atomic access to the word by `thread`; the threadgroup has
+  // `count` threads.
   void Atomic(Fences& fences, uintptr_t word, uint32_t kind, size_t thread,
               size_t count);
-  // All threads have met, or those of a simdgroup: what one knows, all do.
+  // All threads, or all of a simdgroup, have met: they share all they know.
   void Barrier();
   void Meet(size_t simdgroup);
-  // Whether the accesses of `phase` of the other threadgroup are over for
-  // `thread`: of all its threads, or of the one.
+  // True if fences order all accesses of the other threadgroup's `phase`
+  // before `thread`: the accesses of all its threads, or only of `by_thread`.
   bool Orders(size_t thread, size_t threadgroup, uint32_t phase,
               size_t by_thread, bool by_others) const;
 
  private:
-  // Releases that some threads know of.
+  // Releases, and the threads that know of them.
   struct Known {
     Acquired what;
     ThreadSet threads;
@@ -99,10 +102,10 @@ class ThreadgroupFences {
                   const ThreadSet& threads);
 
   size_t threadgroup_ = 0;
-  Release own_;              // since the last barrier, each thread's for itself
-  Release all_;              // before it, for any thread
-  std::vector<Known> seen_;  // read by these, which no fence has followed
-  std::vector<Known> acquired_;  // and a fence has
+  Release own_;  // since the last barrier, separately for each thread
+  Release all_;  // before the last barrier, for any thread
+  std::vector<Known> seen_;      // seen by reads, with no fence since
+  std::vector<Known> acquired_;  // seen by reads, then acquired by a fence
 };
 
 }  // namespace switchyard::device::kernel_internal

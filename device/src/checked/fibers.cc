@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A threadgroup whose threads are fibers: checked_fibers.h.
+// A threadgroup that runs its threads on fibers: see checked_fibers.h.
 
 #include <cstring>
 
@@ -34,7 +34,7 @@ void CheckedThreadgroup::SwitchTo(size_t thread) {
 
 void CheckedThreadgroup::Describe(const View& view, const char* name,
                                   size_t element_bytes) {
-  // One of this threadgroup's own.
+  // The view belongs to this threadgroup, so it may be changed.
   View& own = const_cast<View&>(view);
   own.name = name;
   own.element = element_bytes;
@@ -56,8 +56,9 @@ void CheckedThreadgroup::Fence(uint32_t kind) {
   fences_.Fence(kind, ThreadOf(device.stamp), PhaseOf(device.stamp));
 }
 
-// The common cases of CheckRead() and CheckWrite() with places, for whole words
-// and halves. Returns whether all were such; those that were are noted.
+// The fast path: the common cases of CheckRead() and CheckWrite() for whole
+// words and halves, with places. Returns false if some part of the access
+// needs the slow path; the parts before it are noted already.
 bool CheckedThreadgroup::TakesShortWay(const View& view, ptrdiff_t offset,
                                        size_t size, uint32_t kind,
                                        const void* code) {
@@ -117,7 +118,7 @@ inline bool CheckedThreadgroup::NotesInShort(const View& view, Cell* cell,
   } else {
     last = &cell->read;
     if (*last != stamp && *last >= space.first) {
-      // Whether there is nothing to add to what others have read.
+      // True if `last` already stands for accesses as distant as `others`.
       const auto stand_for = [&](uint64_t others) {
         return (*last & (others | kAtomic)) == others && (~*last & bytes) == 0;
       };

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The findings of checked mode in a command buffer.
+// The findings of checked mode in one command buffer.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_FINDING_LIST_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_FINDING_LIST_H_
@@ -26,14 +26,14 @@ namespace switchyard::device::kernel_internal {
 
 class FindingList {
  public:
-  // Two findings are the same if these are equal: the kernel, the kind, the
-  // place of the code and the piece of memory.
+  // Two findings are the same if they agree in the kernel, the kind, the
+  // address of the code and the piece of memory.
   using Key = std::tuple<const Pipeline*, FindingKind, const void*, uint64_t>;
 
   FindingList(size_t most, const std::vector<std::string>& suppressions)
       : most_(most), suppressions_(suppressions) {}
 
-  // The error in the suppressions, or an empty text.
+  // The error in the suppressions, or an empty string.
   const std::string& problem() const { return suppressions_.problem(); }
   void Clear() {
     seen_.clear();
@@ -41,18 +41,19 @@ class FindingList {
     weak_.clear();
     findings_.clear();
   }
-  // A weak finding asks for a simdgroup_barrier, which is not enough for one of
-  // the same key that asks for a threadgroup_barrier.
+  // A weak finding asks for a simdgroup_barrier. This is not enough for a
+  // finding with the same key that asks for a threadgroup_barrier.
 
-  // Returns whether it was seen, or suppressed with code at `other` to race
-  // with: the next one, with other code, may not be benign.
+  // Returns true if the finding was added before, or if it was suppressed for
+  // the same racing code `other`. A race with other code is a new finding,
+  // because it may not be benign.
   bool Seen(const Key& key, const void* other, bool weak = true) const {
     return (seen_.count(key) != 0 && (weak || weak_.count(key) == 0)) ||
            (!passed_.empty() && passed_.count({key, other}) != 0);
   }
-  // Adds a finding that has not been seen, unless it is allowed, or suppressed
-  // by an option. It takes the place of a weak one of the same key. Returns
-  // whether it was added.
+  // Adds a finding that has not been seen, unless an allow() comment or an
+  // option suppresses it. It replaces a weak finding with the same key.
+  // Returns true if it was added.
   bool Add(const Key& key, const void* other, bool allowed, bool weak,
            Finding finding) {
     if (allowed || suppressions_.Match(finding)) {
@@ -70,10 +71,11 @@ class FindingList {
     findings_.push_back(std::move(finding));
     return true;
   }
-  // No more are wanted.
+  // True if the list has the maximum number of findings.
   bool full() const { return most_ != 0 && findings_.size() >= most_; }
-  // Whether it makes a difference what a racing write writes: the only finding
-  // there may be is to come before the write.
+  // True if reports distinguish racing writes of the same value. If only one
+  // finding is allowed, it must be reported before the write changes memory,
+  // and then the new value is not known.
   bool WantsValues() const {
     return most_ != 1 || suppressions_.NameSameValue();
   }
@@ -81,10 +83,10 @@ class FindingList {
   std::vector<Finding> Take() { return std::exchange(findings_, {}); }
 
  private:
-  const size_t most_;  // 0: any number
+  const size_t most_;  // 0: unlimited
   const Suppressions suppressions_;
   std::set<Key> seen_;
-  std::map<Key, size_t> weak_;  // and where in findings_
+  std::map<Key, size_t> weak_;  // the index in findings_
   std::set<std::pair<Key, const void*>> passed_;
   std::vector<Finding> findings_;
 };

@@ -8,7 +8,7 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// The trail of a cell's stamp: each lies `trails` bytes away.
+// The trail of a cell's stamp, `trails` bytes behind it.
 uint64_t& Trail(uint64_t& last, size_t trails) {
   return *reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(&last) +
                                       trails);
@@ -23,7 +23,8 @@ uint64_t AsBits(const void* where) {
 
 }  // namespace
 
-// The steps of every access; the rest is for few.
+// Every access runs this function and the next few; few accesses need the
+// rest.
 WordAccess::Relation WordAccess::To(uint64_t last) const {
   const uint32_t phase = PhaseOf(last);
   if (phase < first) return Relation::kOver;
@@ -75,7 +76,8 @@ inline void WordAccess::Replace(uint64_t& last, size_t trails,
 
 inline void WordAccess::Note(uint64_t& last, size_t trails, bool read) const {
   const Relation relation = To(last);
-  // Accesses to other bytes of the same half: only the later is remembered.
+  // If the accesses touch different bytes of the half, keep only the later
+  // one.
   if (relation == Relation::kOver || (last & stamp & kAllBytes) == 0 ||
       (relation == Relation::kOthers && IsAcquired(last))) {
     Replace(last, trails, stamp);
@@ -134,8 +136,8 @@ bool WordAccess::CheckHalves(const WordCells& cells, bool write,
     conflict->at = 0;
     found = true;
   }
-  // One cell will do again. The phase of the last write, and its bytes, are
-  // kept: they tell what was written.
+  // One cell is enough again. Keep the phase and the bytes of the last write,
+  // because they show which bytes were written.
   const Cell &low = cells.halves[0], &high = cells.halves[1];
   const auto over = [this](uint64_t a, uint64_t b) {
     return To(a) == Relation::kOver && To(b) == Relation::kOver;
@@ -192,7 +194,7 @@ bool WordAccess::FollowsInPart(uint64_t last, bool read) const {
   return false;
 }
 
-// Merges with accesses that are not over, of others or of this thread.
+// Merges this access with accesses that are not over.
 void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   const bool same_thread = ThreadOf(last) == ThreadOf(stamp);
   uint64_t marks = last & kMarks;
@@ -203,8 +205,9 @@ void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
                  ? kOtherThreads
                  : kOtherSimdgroups;
   }
-  // A cell has room to name one access and keeps the first; unless that was
-  // atomic and this is not, so that later atomics conflict with this one only.
+  // A cell can name only one access and keeps the first. The exception: if
+  // the first was atomic and this one is not, it names this one, because
+  // later atomic accesses conflict only with this one.
   const bool rename = (last & kAtomic) != 0 && (stamp & kAtomic) == 0;
   const bool is_named =
       rename || (same_thread && relation == Relation::kSamePhase);
@@ -212,8 +215,8 @@ void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   constexpr uint64_t kNamed = ~(kAtomic | kAllBytes | kMarks);
   last = ((is_named ? stamp : before) & kNamed) | marks |
          (before & stamp & kAtomic) | ((before | stamp) & kAllBytes);
-  // The first that is further away than those before is the one that is named
-  // where the cell's own is the thread that finds it.
+  // Remembers the first access by a more distant thread; reports it if the
+  // cell's own access came from the thread that found the race.
   if ((marks & ~before) != 0) {
     Trail(last, trails) = is_named ? before : stamp;
     if (places) {

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether two accesses to a word conflict, and what a cell remembers of them.
+// Decides whether two accesses to a word conflict, and defines the cells'
+// contents.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_RACES_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_RACES_H_
@@ -16,9 +17,9 @@
 
 namespace switchyard::device::kernel_internal {
 
-// Every stretch of a threadgroup between barriers, and every built-in kernel's
-// dispatch, has a number of its own. What it was is remembered back to `first`,
-// the oldest that can still conflict.
+// Each stretch of a threadgroup between barriers has a phase number, and so
+// has each dispatch of a built-in kernel. `log` describes the phases back to
+// `first`, the oldest phase that can still conflict.
 struct Phases {
   struct Phase {
     uint32_t dispatch;
@@ -26,14 +27,14 @@ struct Phases {
   };
   uint32_t first = 1;
   uint32_t next = 1;
-  std::vector<Phase> log;  // from `first` on
+  std::vector<Phase> log;  // starts at phase `first`
 
   const Phase& operator[](uint32_t phase) const { return log[phase - first]; }
   uint32_t New(uint32_t dispatch, size_t threadgroup) {
     log.push_back({dispatch, threadgroup});
     return next++;
   }
-  // Dispatches from now on follow all that was.
+  // Later dispatches wait for all earlier work: it cannot conflict any more.
   void NewScope() {
     log.clear();
     first = next;
@@ -49,23 +50,24 @@ inline size_t ThreadOf(uint64_t stamp) {
 inline uint32_t EpochOf(uint64_t stamp) {
   return static_cast<uint32_t>((stamp & kEpoch) >> kEpochShift);
 }
-constexpr uint32_t kLastEpoch = 0xFFF;  // the counter stays there
+constexpr uint32_t kLastEpoch = 0xFFF;  // the counter stops here
 constexpr uint64_t kMarks = kOtherThreads | kOtherSimdgroups | kOtherGroups;
 
-// The meetings of a simdgroup's lanes in a phase. Each meeting begins an epoch.
-// kernel.h, whose simdgroups all meet at once, has one for all of them.
+// The meetings of a simdgroup's lanes in one phase. Each meeting begins an
+// epoch. In kernel.h all simdgroups meet together, so it uses one object for
+// all of them.
 struct Meetings {
-  // A meeting of some lanes only: those are ordered, the others are not.
+  // A meeting of some lanes: it orders only these lanes.
   struct Partial {
     uint32_t epoch;
     uint32_t lanes;
     bool barrier;
   };
   uint32_t now = 0;
-  uint32_t reads = 0;    // reads of epochs before are over
-  uint32_t barrier = 0;  // writes, too
-  // The last threadgroup_barrier and simdgroup_barrier that was not for this
-  // memory: the epoch that began there, and the barrier's flags.
+  uint32_t reads = 0;    // reads in earlier epochs are over
+  uint32_t barrier = 0;  // reads and writes in earlier epochs are over
+  // The last threadgroup_barrier and simdgroup_barrier without the flag for
+  // this memory: the epoch that began there, and the barrier's flags.
   struct Skipped {
     uint32_t epoch = 0;
     uint32_t flags = 0;
@@ -76,20 +78,21 @@ struct Meetings {
   void NewEpoch() { now += now == kLastEpoch ? 0 : 1; }
 };
 
-// In the place of Cell::write: since an access touched only one half of the
-// word, each has a cell of its own. As a stamp, of other threadgroups in a
-// phase that never comes: the common cases of kernel_memory.h do not apply.
+// A special value of Cell::write: an access has touched only one half of the
+// word, so each half now has a cell. As a stamp, it means other threadgroups
+// in a phase that never comes, so the fast paths of kernel_memory.h do not
+// apply.
 constexpr uint64_t kSplit = UINT64_MAX;
 
-// The cells of a word: neighbouring elements of two bytes are touched by
-// different threads.
+// The cells of a word. Each half can have a cell, because different threads
+// access neighbouring elements of two bytes.
 struct WordCells {
   Cell* word;
   Cell* halves;  // the lower one and the upper one
-  // So many bytes behind a cell is one with the stamps of others: accesses that
-  // the cell's stamps stand for, too, valid where kMarks say so. Twice and
-  // three times as many behind it are the addresses of the code, for the first
-  // and for the others.
+  // The distance in bytes from a cell to its trails. The first trail has the
+  // stamps of other accesses that the cell stands for; it is valid if kMarks
+  // are set. At twice and three times the distance are the code addresses, of
+  // the cell's accesses and of these other accesses.
   size_t trails;
 
   bool split() const { return word->write == kSplit; }
@@ -98,29 +101,30 @@ struct WordCells {
   }
 };
 
-// The access that another conflicts with; `last` is 0 if there is none.
+// The earlier access that an access conflicts with; `last` is 0 for no
+// conflict.
 struct Conflict {
-  uint64_t last = 0;  // as the cell has it
+  uint64_t last = 0;  // the cell's stamp
   bool was_read = false;
-  uint64_t named = 0;  // one access of those, by another thread if it is known
-  const void* where = nullptr;  // of `named`
-  size_t at = 0;                // in the word: from this byte on
+  uint64_t named = 0;  // one of its accesses, by another thread if possible
+  const void* where = nullptr;  // the code of `named`
+  size_t at = 0;                // first byte of the conflict in the word
 };
 
-// One access to a word, by the thread of the stamp.
+// One access to a word, by the thread in the stamp.
 struct WordAccess {
-  uint64_t stamp;            // with its bytes, and kAtomic if it is
-  uint32_t first;            // phases before are over for everybody
+  uint64_t stamp;            // includes the bytes, and kAtomic for atomics
+  uint32_t first;            // earlier phases are over for all threads
   const Meetings* meetings;  // of the thread's simdgroup
   const Phases& phases;
   Phases::Phase by;
   const void* where;  // null: not known
-  bool places;        // whether such addresses are kept
-  // Of its threadgroup; null: of none.
+  bool places;        // true if cells keep code addresses
+  // The fences of its threadgroup; null if it has none.
   const ThreadgroupFences* fences = nullptr;
 
-  // Notes the access in its cells, in the place of what it conflicts with.
-  // Returns whether it does, and with what in *conflict.
+  // Notes the access in its cells. If it conflicts with the access noted
+  // there, replaces that one, describes it in *conflict and returns true.
   bool Check(const WordCells& cells, bool write, Conflict* conflict) const;
 
  private:
@@ -131,18 +135,19 @@ struct WordAccess {
                  Conflict* conflict) const;
   void NoteConflict(const uint64_t& last, size_t trails, bool read,
                     Conflict* conflict) const;
-  // Whether it conflicts with the last access in a cell, a read or a write.
+  // True if it conflicts with the last access in a cell, a read or a write.
   bool ConflictsWith(uint64_t last, bool read) const;
   void Replace(uint64_t& last, size_t trails, uint64_t by_this) const;
   void Note(uint64_t& last, size_t trails, bool read) const;
   void Merge(uint64_t& last, size_t trails, Relation relation) const;
   void Copy(const Cell& from, Cell* to, size_t trails) const;
   Relation To(uint64_t last) const;
-  // Whether fences order the last access, of another threadgroup, before this.
+  // True if fences order the last access, by another threadgroup, before this
+  // one.
   bool IsAcquired(uint64_t last) const;
-  // Whether the accesses of this phase that `last` stands for are over: all by
-  // this simdgroup, and before its last simd function (reads) or barrier
-  // (both).
+  // True if the accesses of this phase that `last` stands for are over: this
+  // simdgroup made all of them, before its last barrier, or, for reads,
+  // before its last simd function.
   bool Follows(uint64_t last, bool read) const;
   bool FollowsInPart(uint64_t last, bool read) const;
 };

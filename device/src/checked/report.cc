@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The words for a threadgroup's findings.
+// The messages of a threadgroup's findings.
 
 #include <cstring>
 
@@ -131,7 +131,8 @@ bool CheckedThreadgroup::IsBeforeOffset(const View& view,
   if (element.kind != kReads || view.kind != kBufferView) return false;
   const uintptr_t address = reinterpret_cast<uintptr_t>(view.data) +
                             static_cast<uintptr_t>(element.offset);
-  // The view is the nearest one, which may be another's.
+  // The access is reported for the nearest view, which may be another
+  // buffer's.
   for (const View& own : buffers_) {
     if (own.data == nullptr) continue;
     const auto* const buffer = running_->bindings[own.index].buffer;
@@ -224,7 +225,8 @@ void CheckedThreadgroup::NoteConflict(const View& view, const Element& element,
     NoteClash({view, element, conflict, stamp, where}, false, true);
     return;
   }
-  if (pending_.view != nullptr) return;  // another word of the same element
+  // Another word of the same element is pending.
+  if (pending_.view != nullptr) return;
   pending_.view = &view;
   pending_.element = element;
   pending_.conflict = conflict;
@@ -259,17 +261,17 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
   const size_t other_thread = ThreadOf(named);
   Finding finding;
   finding.thread = ThreadOf(clash.stamp);
-  // It may be known only that there are others.
+  // A cell may only record that some other thread was involved.
   const bool known = other_thread != finding.thread;
   const bool same_simdgroup =
       known && (conflict.last & kOtherSimdgroups) == 0 &&
       other_thread / kSimdWidth == finding.thread / kSimdWidth;
   if (simdgroups && !same_simdgroup) {
-    // Other flags of the simdgroup_barrier would not do.
+    // Other flags for the simdgroup_barrier would not be enough.
     kind = FindingKind::kMissingBarrier;
     skipped = nullptr;
   }
-  // Between these two threads a simdgroup_barrier is enough.
+  // A simdgroup_barrier between these two threads is enough.
   const bool weak = skipped == nullptr
                         ? kind == FindingKind::kMissingBarrier && same_simdgroup
                         : simdgroups;
@@ -317,8 +319,8 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
     finding.help = "memoryBarrier(BarrierScopeBuffers)" + between;
   } else {
     const size_t i = phase.threadgroup;
-    if (i ==
-        index_) {  // and others, of which only that there are some is known
+    if (i == index_) {
+      // The cell only records that other threadgroups were involved.
       text +=
           "another threadgroup or dispatch" + did + at + " at the same time";
     } else {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The order in which checked mode runs a dispatch's threadgroups: on one
-// thread, so that each run finds the same first mistake.
+// The order in which checked mode runs a dispatch's threadgroups. They run on
+// one OS thread, so that each run finds the same first mistake.
 
 #include <algorithm>
 #include <exception>
@@ -23,10 +23,11 @@ void RunOne(GridRunner& runner, CheckedThreadgroup& threadgroup,
   runner.RunOne(position, threadgroup.local_memory(), &threadgroup);
   try {
     threadgroup.End();
-  } catch (const std::exception& e) {  // no memory: this may be a fiber
+  } catch (const std::exception& e) {
+    // Out of memory. Do not rethrow, because this may run on a fiber.
     runner.Fail(e.what());
   }
-  // Nothing more is wanted: the text is that of the first finding.
+  // The list is full. The dispatch's error is the text of the first finding.
   if (threadgroup.list_is_full()) runner.Fail("");
 }
 
@@ -35,7 +36,7 @@ void RunOne(GridRunner& runner, CheckedThreadgroup& threadgroup,
 void Checker::RunThreadgroups(GridRunner& runner, size_t count) {
   const InKernel in_kernel;
   const internal::DefaultFpEnv fp_env;
-  // Also when memory is out.
+  // A destructor resets in_grid_, even if memory runs out.
   struct InGrid {
     bool& in_grid;
     explicit InGrid(bool& b) : in_grid(b) { in_grid = true; }
@@ -78,14 +79,15 @@ void Checker::RunInOrder(GridRunner& runner, size_t count) {
   }
 }
 
-// Up to 8 threadgroups, drawn at random, are under way at a time. A turn, drawn
-// at random too, goes to the next barrier. Where all of them wait in loops, the
-// first of the grid that is left starts, too: scans wait for those before.
+// Keeps up to 8 randomly drawn threadgroups in flight. Each turn runs a
+// randomly drawn one until its next barrier. If all of them wait in loops,
+// also starts the first remaining threadgroup of the grid, because in a scan
+// each threadgroup waits for the earlier ones.
 void Checker::RunShuffled(GridRunner& runner, size_t count) {
   constexpr size_t kInFlight = 8;
   constexpr size_t kMostInFlight = 64;
-  // So many are shuffled among themselves: a grid may have more threadgroups
-  // than memory has room for.
+  // Shuffles the grid in blocks of this size, because the order of all its
+  // threadgroups might not fit in memory.
   constexpr size_t kShuffled = size_t{1} << 16;
   std::vector<size_t> order;
 
@@ -93,11 +95,11 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
     CheckedThreadgroup* threadgroup = nullptr;
     Size position;
   };
-  // Ends those that are left when one has failed, or memory is out.
+  // Cancels the remaining threadgroups after a failure or out of memory.
   struct Flight {
     Running running[kMostInFlight];
     size_t left = 0;
-    size_t awake = 0;  // those in front, which do not wait in loops
+    size_t awake = 0;  // the threadgroups in front, which do not wait in loops
     ~Flight() {
       for (size_t i = 0; i < left; ++i) running[i].threadgroup->Cancel();
     }
@@ -128,7 +130,8 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
   };
   const size_t slots = std::min(count, kInFlight);
   while (flight.left != slots) add(false);
-  // Accesses of loops, and turns of all, since one has come further.
+  // Accesses of waiting loops, and turns, since a threadgroup last made
+  // progress.
   size_t waits = 0, turns = 0;
   while (flight.left != 0 && !runner.failed()) {
     if (flight.awake == 0) {
@@ -136,7 +139,8 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
         add(true);
       } else {
         flight.awake = flight.left;
-        constexpr size_t kMostTurns = 256;  // many threads may wait in a turn
+        // One turn may run many waiting threads.
+        constexpr size_t kMostTurns = 256;
         if (++turns > kMostTurns && waits > kMostWaits) {
           flight.running[0].threadgroup->WaitsInVain();
         }
@@ -144,7 +148,8 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
     }
     Running& next = flight.running[random_.Below(flight.awake)];
     const bool returned = next.threadgroup->Resume([&runner, &next] {
-      // Copies: what is in the slot moves when another threadgroup returns.
+      // Copies, because the slot's contents move when another threadgroup
+      // returns.
       CheckedThreadgroup& threadgroup = *next.threadgroup;
       const Size position = next.position;
       RunOne(runner, threadgroup, position);

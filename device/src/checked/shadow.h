@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Cells for device memory: who touched which word last.
+// Cells for device memory: each records the last accesses to a word.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_SHADOW_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_SHADOW_H_
@@ -15,8 +15,8 @@
 
 namespace switchyard::device::kernel_internal {
 
-// Cells by address, so that all buffers over the same memory share them. Their
-// memory comes from the system when they are touched.
+// Finds cells by address, so that all buffers over the same memory share
+// them. The system allocates their pages at the first access.
 class Shadow {
  public:
   Shadow() = default;
@@ -24,16 +24,17 @@ class Shadow {
   Shadow& operator=(const Shadow&) = delete;
   ~Shadow() { Clear(); }
 
-  // Makes cells for `length` bytes. Those of other memory may move. Throws
-  // std::bad_alloc.
+  // Makes cells for `length` bytes. May move the cells of other memory.
+  // Throws std::bad_alloc.
   void Cover(const void* data, size_t length);
-  // The place that the cell of address 0 would have, for memory that is
-  // covered: the cell of its word or of its half.
+  // Where the cell of address 0 would be, so that cells are found by a
+  // multiple of the address: for words, and for halves. The memory must be
+  // covered.
   uintptr_t Base(const void* data) const;
   uintptr_t HalvesBase(const void* data) const;
-  size_t Trails(const void* data) const;  // as in WordCells
-  // function(cells, address) for the words there are in the range, one after
-  // the other.
+  size_t Trails(const void* data) const;  // see WordCells
+  // Calls function(cells, address) for each covered word of the range, in
+  // order.
   template <class Function>
   void ForEachWord(const void* data, size_t length, const Function& function) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(data) / 4;
@@ -47,13 +48,14 @@ class Shadow {
     }
   }
   void Clear();
-  // If all were touched; without those of halves and trails, of which few are.
+  // The size of all words' cells, as if all were touched. Excludes the cells
+  // of halves and the trails, because few of these are touched.
   size_t bytes() const { return bytes_; }
 
  private:
   struct Region {
     uintptr_t begin, end;  // in words
-    Cell* cells;           // of the words, then of their halves; their trails
+    Cell* cells;           // of the words, then of the halves, then the trails
 
     size_t size() const { return (end - begin) * sizeof(Cell); }
     size_t trails() const { return 3 * size(); }
@@ -61,7 +63,7 @@ class Shadow {
     Cell* halves() const { return cells + (end - begin); }
   };
   const Region& Of(const void* data) const;
-  std::vector<Region> regions_;  // in order of addresses, apart
+  std::vector<Region> regions_;  // in order of addresses, not overlapping
   size_t bytes_ = 0;
 };
 

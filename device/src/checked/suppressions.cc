@@ -9,7 +9,7 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// Whether text is what the pattern says, in which a * is any text.
+// True if the text matches the pattern; a * matches any text.
 bool Matches(const std::string& pattern, const std::string& text) {
   size_t p = 0, t = 0, star = std::string::npos, after = 0;
   while (t < text.size()) {
@@ -83,7 +83,8 @@ std::string Suppressions::Parse(const std::string& line) {
   return std::string();
 }
 
-// The pattern is for the whole path, or for what is behind one of its slashes.
+// The pattern must match the whole path, or the part after one of its
+// slashes.
 bool Suppressions::Rule::IsAt(const Place& place) const {
   if (!place.known() || (line != 0 && line != place.line)) return false;
   for (size_t begin = 0;;) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Findings that are not to be reported: DeviceOptions::suppressions.
+// Findings that DeviceOptions::suppressions excludes from the report.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_SUPPRESSIONS_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_SUPPRESSIONS_H_
@@ -18,18 +18,18 @@ class Suppressions {
  public:
   explicit Suppressions(const std::vector<std::string>& lines);
 
-  // The first line that is wrong and why, or an empty text.
+  // The first invalid line and the reason, or an empty string.
   const std::string& problem() const { return problem_; }
   bool Match(const Finding& finding) const;
-  // Whether any is for races of the same value alone.
+  // True if a rule names only races that write the same value.
   bool NameSameValue() const { return same_value_; }
 
  private:
   struct Rule {
     FindingKinds kinds = 0;
-    std::string kernel;  // a pattern; the text of "text:"
-    std::string file;    // a pattern; empty: any
-    uint32_t line = 0;   // 0: any
+    std::string kernel;  // a pattern, or the text of a "text:" rule
+    std::string file;    // a pattern; empty: any file
+    uint32_t line = 0;   // 0: any line
     bool is_text = false;
 
     bool IsAt(const Place& place) const;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A threadgroup's views of memory.
+// Creates a threadgroup's views of memory.
 
 #include <cstring>
 #include <stdexcept>
@@ -86,7 +86,8 @@ void CheckedThreadgroup::Params(const ThreadgroupContext& context, size_t index,
                                 size_t length, void* to) {
   context.Copy(index, length, to);
   const View& view = Buffer(context, index, 1, true);
-  // Padding is never written: an error only if no word of the struct is.
+  // Padding is never written, so report only a struct without any written
+  // word.
   bool fresh = view.fresh;
   for (size_t i = 0; i + 4 <= length && fresh; i += 4) {
     const uint32_t word = kNeverWritten;

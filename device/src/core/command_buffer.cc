@@ -12,8 +12,8 @@ CommandBuffer::CommandBuffer(std::unique_ptr<State> state)
 CommandBuffer::~CommandBuffer() = default;
 
 // Keeps the handle that the user's references share, because it also keeps
-// the queue. The handle may be gone in a handler; then it keeps the buffer
-// alone.
+// the queue. The handle may be gone in a handler; then it keeps only the
+// buffer.
 CommandBuffer* CommandBuffer::retain() noexcept {
   if (auto handle = state_->handle.lock()) {
     Keep(std::move(handle));

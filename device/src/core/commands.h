@@ -66,7 +66,7 @@ static_assert(kMaxThreadgroupMemoryBindings <= 32);
 struct Dispatch {
   const Pipeline* pipeline = nullptr;
   Size grid;  // threadgroups, or threads if in_threads
-  // if not null, the grid is read from here
+  // If not null, the grid is read from here.
   const unsigned char* indirect = nullptr;
   const ThreadgroupLengths* local_lengths = nullptr;  // null: no length is set
   uint32_t first_binding = 0;  // an index into Commands::bindings
@@ -135,7 +135,7 @@ struct Commands {
   std::vector<MemoryBarrier> barriers;
   std::vector<Resident> residents;
   std::vector<EventCommand> events;
-  // the first is empty: for dispatches without labels
+  // The first is empty: for dispatches without labels.
   std::vector<EncodedPlace> places;
   Arena arena;
   // Buffers and pipelines, each only once: see Buffer::retained_by_.
